@@ -48,8 +48,9 @@ typedef struct Kernel {
     const char *text; // the kernel and the tables it reads
     int grid[2];      // blocks, on the host and on the other device
     int num_args;
-    const Parameter *arg;
-    const char *key;       // the text that share.c compares, while it does
+    Parameter *arg;
+    const char *remark;    // the comment above it
+    struct Tree *tree;     // see kernel/tree.h; NULL for a call
     Numbers numbers;       // none before share.c has compared it
     const char *on_host;   // the kernel whose function the host calls
     struct Kernel *head;   // of its family, whose function that one is
@@ -59,9 +60,8 @@ typedef struct Kernel {
     size_t comment;        // of the first: bytes of its text that are a comment
     size_t entry; // and those before what is launched, between which is what
                   // others may call and read too
-    size_t body;  // and those before the kernel's own statements
     struct MergedKernel *merged; // of the first: merges that end with it
-    bool is_split;               // the text has a function for merged launches
+    bool is_split;               // it has a function for merged launches
 } Kernel;
 
 // The launches of a graph in order.  host and device plan the same graph for

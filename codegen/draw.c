@@ -4,15 +4,15 @@
 
 #include "codegen/emit.h"
 
-static const char *operand(Emit *e, Scope *s, NodeId n, int i, Place p) {
+static const Expr *operand(Emit *e, Scope *s, NodeId n, int i, Place p) {
     NodeId arg = e->g->node[n].arg[i];
     return value_at(e, s, arg, place_broadcast(p, *e->g->node[arg].type));
 }
 
-static const char *stream_text(Emit *e, NodeId n) {
-    long long stream = (long long)node_int(&e->g->node[n], ATTR_stream, 0);
-    return e->local != NULL ? number_text(e, arena_format(e->a, "%lld", stream))
-                            : arena_format(e->a, STREAM, stream);
+static const Expr *stream_number(Emit *e, NodeId n) {
+    int64_t stream = node_int(&e->g->node[n], ATTR_stream, 0);
+    return e->local != NULL ? number_of(e, x_number(e->a, stream))
+                            : x_kind(e->a, X_STREAM, stream);
 }
 
 static bool share_blocks(const Node *d) {
@@ -27,19 +27,19 @@ static bool are_neighbours(const Emit *e, NodeId n, Place p) {
            node_int(index, ATTR_from, 0) == 0;
 }
 
-const char *draw_value(Emit *e, Scope *s, NodeId n, Place p) {
+const Expr *draw_value(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
-    const char *seed = operand(e, s, n, 0, p), *epoch = operand(e, s, n, 1, p);
-    const char *stream = stream_text(e, n);
-    if (!share_blocks(d) || !are_neighbours(e, n, p)) {
-        const char *one = share_blocks(d) ? "draw_one" : "uniform";
+    const Expr *seed = operand(e, s, n, 0, p), *epoch = operand(e, s, n, 1, p);
+    const Expr *stream = stream_number(e, n);
+    if (!share_blocks(d) || !are_neighbours(e, n, p))
         return value_set(e, s, n, p,
-                         arena_format(e->a, "%s(%s, %s, %s, %s)", one, seed,
-                                      stream, epoch, operand(e, s, n, 2, p)));
-    }
-    const char *name = array_new(e, s, n, p);
-    text_line(&s->before, "draw_lanes(%s, %s, %s, %s, %s, %s);", name, p.lanes,
-              seed, stream, epoch, p.index[0]);
+                         EXPR(e,
+                              share_blocks(d) ? "draw_one($, $, $, $)"
+                                              : "uniform($, $, $, $)",
+                              seed, stream, epoch, operand(e, s, n, 2, p)));
+    const Expr *name = array_new(e, s, n, p);
+    CODE(e, &s->before, n, "draw_lanes($, $, $, $, $, $);", name, p.lanes, seed,
+         stream, epoch, p.index[0]);
     value_define(e, s, n, p, HELD_ARRAY, name);
-    return arena_format(e->a, "%s[k]", name);
+    return lane_of(e, name);
 }

@@ -3,103 +3,36 @@
 #define CODEGEN_EMIT_H
 
 #include "codegen/codegen.h"
+#include "codegen/kernel/tree.h"
 #include "passes/plan/group.h"
 
 // ---- kernel.c ----
 
-// As codegen_kernels, with texts that have marks and are in scratch.
-Kernel *kernels_marked(const GraphPlan *host, const GraphPlan *device, Arena *a,
-                       Arena *scratch, int *number);
+// As codegen_kernels, with trees and without texts.
+Kernel *kernels_build(const GraphPlan *host, const GraphPlan *device, Arena *a,
+                      int *number);
 
-// ---- mark.c ----
+// Gives k the text of its tree, in the arena.
+void kernel_print(Arena *a, Kernel *k);
 
-// What a piece of a kernel's text is.  A mark is a byte of these, what is to be
-// written there, and a byte 2.
-typedef enum {
-    PLAIN,
-    OF_MEMBER = '\001',   // a number of a member: its place among them
-    OWN = '\003',         // the kernel's own name, which is filled in
-    NUMBER = '\004',      // of a node
-    SIZED = '\005',       // a size: a number, or a name that DEFINES one
-    SCALED = '\006',      // a number in f32, most often a factor
-    DEFINES = '\016',     // a size under a name
-    REMARKS = '\017',     // what compilers leave out
-    NOT_ON_HOST = '\020', // what says nothing there
-    BODY = '\021',        // where the body begins, with sizes that it is given
-    ENTRY = '\022',       // where what is launched does
-    STREAMED = '\023',    // the stream of a draw, which is given as a size
-} Mark;
-
-// What marks are written as, in formats.  A size may differ between kernels of
-// one function: it is an offset, a stride, a bound or a factor.  It is no size
-// where the C compiler makes something of a constant, as in a division.
-#define MEMBER_NUMBER "\001%d\002"
-#define OWN_NAME "\003\002"
-#define NODE "\004%u\002" // "v" NODE is v12
-#define SIZE "\005%lld\002"
-#define SCALE "\006%s\002"
-#define STREAM "\023%lld\002"
-#define REMARK(text) "\017" text "\002"
-#define OFF_HOST(text) "\020" text "\002"
-#define BODY_BEGINS "\021\002"
-#define ENTRY_BEGINS "\022\002"
-
-// Rows and columns of the space, groups of columns, and a block's part of the
-// scratch.  All uses of a name that is defined as a size are marked.
-#define DEFINED(name) "\016" name " = %lld\002"
-#define ROWS "\005ROWS\002"
-#define COLUMNS "\005C\002"
-#define GROUPS "\005CG\002"
-#define WIDTH "\005WIDTH\002"
-
-// Appends a line in which # is the number of n, as in "s#[k]".
-void node_line(Text *t, NodeId n, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-typedef struct {
-    Mark mark;
-    const char *s; // not the mark itself
-    size_t length;
-} Piece;
-
-// Takes the next piece of a text; false at its end.
-bool piece_next(const char **text, Piece *p);
-
-// Appends it, with its mark.
-void piece_add(Text *t, Piece p);
-// Whether a piece is what kernels of one function may be given.
-bool is_given(Mark m);
-
-// What sizes of a text are called, in their order: NULL as they are written.
-typedef struct {
-    const char *declared; // statements that declare the names
-    const char **name;
-} Sizes;
-
-// What is written there, without the marks.
-const char *text_unmarked(Arena *a, const char *text);
-
-// Gives k its text for the one with marks; sizes may be NULL.
-void kernel_named(Arena *a, Kernel *k, const Sizes *sizes);
-
-// A place in a tensor: an index for each axis, as C expressions.  With lanes,
-// the last index is that of the first of `lanes` neighbours.
+// A place in a tensor: an index for each axis.  With lanes, the last index is
+// that of the first of `lanes` neighbours.
 typedef struct {
     int rank;
     int64_t dim[MAX_RANK];
-    const char *index[MAX_RANK];
-    const char *lanes; // "VW", a number, or NULL for a single element
+    const Expr *index[MAX_RANK];
+    const Expr *lanes; // VW, a number, or NULL for a single element
     bool whole;        // the element of the space itself: row i, this column
     bool flat;         // one index over all elements, whatever the shape
 } Place;
 
 // Statements that are executed together: first `before` in order, then `lanes`
-// inside a loop over k, then `after`.
+// in a loop over k, then `after`.
 typedef struct Scope {
     struct Scope *outer;
     enum { IN_KERNEL, IN_MEMBER, IN_COLUMN, IN_ROW, IN_PASS, IN_WINDOW } kind;
-    const char *width; // lanes of its loop, NULL: there is none
-    Text before, lanes, after;
+    const Expr *width; // lanes of its loop, NULL: there is none
+    Block before, lanes, after;
 } Scope;
 
 // How a value is held: a variable, an array with an element for each lane, or
@@ -108,15 +41,15 @@ typedef enum { HELD_ONCE, HELD_ARRAY, HELD_LANE } HeldAs;
 
 typedef struct {
     NodeId node;
-    const char *place; // text of the place, "" for the only one
+    Place place;
     Scope *scope;
     HeldAs form;
-    const char *name;
+    const Expr *name; // the variable or array
 } Value;
 
 // An index variable, and the scope whose statements declare it.
 typedef struct {
-    const char *name;
+    const Expr *name;
     const Scope *scope;
 } Index;
 
@@ -153,18 +86,23 @@ typedef struct {
     const int64_t **parts_before; // of its reductions over parts, once asked
     int resident;   // blocks that a multiprocessor is to have room for: more
                     // than one where their registers hold what a thread has
-    Text tables;    // constants the kernel reads, before its text
+    Block tables;   // constants the kernel reads
     NodeId *tabled; // those of the graph that are there
     int num_tabled;
     int tabled_numbers;    // of those in constant memory
-    const char **constant; // with local: numbers that may differ
+    const Expr **constant; // with local: numbers that may differ
     int num_constants;
+    const Expr *k, *vw, *zero, *one; // names and numbers of every kernel
 } Emit;
+
+// Appends statements that compute node n: see code() of tree.h.
+#define CODE(e, block, n, ...) code((e)->a, block, n, __VA_ARGS__)
+#define EXPR(e, ...) expr((e)->a, __VA_ARGS__)
 
 // ---- expr.c ----
 
-// The C expression of pointwise node n over the named operands.
-const char *expr_text(Emit *e, NodeId n, const char *const *operand);
+// Pointwise node n of its operands.
+const Expr *pointwise_expr(Emit *e, NodeId n, const Expr *const *operand);
 
 // "float" or "int": how values of the type are held in a kernel.
 const char *held_type(DType d);
@@ -175,8 +113,8 @@ const char *memory_type(DType d);
 // The suffix of load and store functions: "act", "f32", "i32", "u8".
 const char *access_suffix(DType d);
 
-// A number as a C literal of the type.
-const char *literal(Arena *a, DType d, double value);
+// A number of the type.
+const Expr *literal(Arena *a, DType d, double value);
 
 // ---- place.c ----
 
@@ -187,57 +125,55 @@ Place place_broadcast(Place p, Type operand);
 // Whether some index before the last is not 0.
 bool has_rows(Place p);
 
-// Elements from the tensor's start to the place, as a C expression.
-const char *place_offset(Emit *e, Place p);
-
-// Whether an index is a name or a number, and needs no parentheses; and the
-// index as an operand of any operator.
-bool is_name(const char *index);
-const char *index_operand(Emit *e, const char *index);
+// Elements from the tensor's start to the place.
+const Expr *place_offset(Emit *e, Place p);
 
 // Declares an int in s, named by a stem and a number, and returns its name.
-const char *index_new(Emit *e, Scope *s, const char *stem, const char *value);
+const Expr *index_new(Emit *e, Scope *s, const char *stem, const Expr *value);
 
-// A text that two places share only if they are the same.
-const char *place_key(Emit *e, Place p);
+// The next name of a stem and a number, which the caller declares.
+const Expr *index_name(Emit *e, const char *stem);
+
+bool place_equal(const Place *p, const Place *q);
 
 // Where node n's operand is read for element p of n; *inside is a condition
 // for it to be there at all (NULL: always).  For what indexes, and for views.
 // Statements that compute indices go to s.
-Place place_moved(Emit *e, Scope *s, NodeId n, Place p, const char **inside);
+Place place_moved(Emit *e, Scope *s, NodeId n, Place p, const Expr **inside);
 
 // ---- value.c ----
 
 // names holds a zero for each node of the graph, before and after.
 void emit_init(Emit *e, const Graph *g, const Graph *device, Arena *a,
                const Group *group, const bool *stored, int *names);
-Scope *scope_new(Emit *e, Scope *outer, int kind, const char *width,
-                 int indent);
+Scope *scope_new(Emit *e, Scope *outer, int kind, const Expr *width);
 
-// Appends what s holds to t: before, the lane loop, after.
-void scope_close(Scope *s, Text *t);
+// The statements of s in order: before, the lane loop, after.
+const Block *scope_close(Emit *e, Scope *s);
 
 // An expression for the value of node n at p, to be used in the lane loop of s
 // or, for a value without lanes, in its statements.
-const char *value_at(Emit *e, Scope *s, NodeId n, Place p);
+const Expr *value_at(Emit *e, Scope *s, NodeId n, Place p);
 
-// Makes an expression the value of n at p and returns how it is referred to: a
-// variable of the lane loop, an array if inner scopes will use it, or a plain
-// variable.
-const char *value_set(Emit *e, Scope *s, NodeId n, Place p, const char *expr);
+// Makes x the value of n at p and returns how it is referred to: a variable of
+// the lane loop, an array if inner scopes will use it, or a plain variable.
+const Expr *value_set(Emit *e, Scope *s, NodeId n, Place p, const Expr *x);
 
 // Whether statements of s are part of outer's, or its own.
 bool scope_within(const Scope *s, const Scope *outer);
 
 // Makes `name` the value of node n at p from now on.
 void value_define(Emit *e, Scope *s, NodeId n, Place p, HeldAs form,
-                  const char *name);
+                  const Expr *name);
 
 // "v12", or "v12_1" when that is taken.
-const char *value_name(Emit *e, const char *prefix, NodeId n);
+const Expr *value_name(Emit *e, const char *prefix, NodeId n);
 
 // Declares the array in s that lanes of node n at p are kept in.
-const char *array_new(Emit *e, Scope *s, NodeId n, Place p);
+const Expr *array_new(Emit *e, Scope *s, NodeId n, Place p);
+
+// Lane k of an array.
+const Expr *lane_of(Emit *e, const Expr *array);
 
 // Bytes that 8 lanes of n take on the device, and 8 lanes of a sum.
 int64_t vector_bytes(const Emit *e, NodeId n);
@@ -247,17 +183,15 @@ enum { SUM_BYTES = 32 };
 void names_clear(Emit *e);
 
 // The pointer parameter for a stored node.
-const char *pointer_name(Emit *e, NodeId n);
+const Expr *pointer_name(Emit *e, NodeId n);
 
-// A float that something is multiplied by.
-const char *scale_text(Emit *e, double value);
+// A number that may differ between members of one text: as it is, or its place
+// among those of the member.
+const Expr *number_of(Emit *e, const Expr *x);
 
-// A number that may differ between members of one text: as it is, or a mark.
-const char *number_text(Emit *e, const char *text);
-
-// A block among the statements of s, `depth` deeper.  The lines that open it
-// are its own, so that what it asks of s comes before all of it.
-Scope *block_open(Emit *e, Scope *s, const char *lanes, int depth);
+// Statements of a block in s of their own, so that what it asks of s comes
+// before all of it.
+Scope *block_open(Emit *e, Scope *s, const Expr *lanes);
 
 // Whether the type has at p but one element in the direction of the lanes.
 bool is_uniform(Type t, Place p);
@@ -265,12 +199,12 @@ bool is_uniform(Type t, Place p);
 // ---- draw.c ----
 
 // As value_at for a random number.
-const char *draw_value(Emit *e, Scope *s, NodeId n, Place p);
+const Expr *draw_value(Emit *e, Scope *s, NodeId n, Place p);
 
 // ---- window.c ----
 
 // As value_at for a node that needs a window of its operand.
-const char *window_value(Emit *e, Scope *s, NodeId n, Place p);
+const Expr *window_value(Emit *e, Scope *s, NodeId n, Place p);
 
 // Whether the loops of n leave out places of a window.
 bool window_skips(const Graph *g, NodeId n);
@@ -285,26 +219,26 @@ long long sums_place(const Emit *e, NodeId n);
 
 // Declares the accumulators of the group's sums over blocks, for lanes or one
 // element, and says how a value enters them.
-void sums_declare(Emit *e, Scope *s, bool over_all, const char *lanes);
-void sums_add(Emit *e, Scope *s, NodeId n, Place p, const char *value);
+void sums_declare(Emit *e, Block *b, bool over_all, const Expr *lanes);
+void sums_add(Emit *e, Scope *s, NodeId n, Place p, const Expr *value);
 
 // How many sums n is over the threads of a block.
 int sums_of(const Emit *e, NodeId n);
 
 // Adds up n, which is over everything, for the block's part of the workspace.
-void sums_total(const Emit *e, Text *t, NodeId n);
+void sums_total(const Emit *e, Block *b, NodeId n);
 
 // Writes the end of a kernel: the last block adds up what all have left.
-void sums_finish(Emit *e, Text *t);
+void sums_finish(Emit *e, Block *b);
 
 // ---- update.c, piece.c ----
 
 // The value of a reduction in a kernel over parts, from what a phase before has
 // left in the workspace.
-const char *parts_value(Emit *e, Scope *s, NodeId n, Place p);
+const Expr *parts_value(Emit *e, Scope *s, NodeId n, Place p);
 
 // The value of a slice of a tensor in memory, in such a kernel.
-const char *piece_value(Emit *e, Scope *s, NodeId n, Place p);
+const Expr *piece_value(Emit *e, Scope *s, NodeId n, Place p);
 
 // ---- rows.c, keep.c ----
 
@@ -319,10 +253,10 @@ void keep_find(Emit *e, int passes);
 void keep_write(Emit *e, Scope *row, Scope *pass, Place p, int number);
 
 // ---- the skeletons: each writes the body of one kind of kernel ----
-void emit_grid(Emit *e, Text *t);
-void emit_rows(Emit *e, Text *t);
-void emit_scatter(Emit *e, Text *t);
-void emit_update(Emit *e, Text *t, int *grid);
+void emit_grid(Emit *e, Block *b);
+void emit_rows(Emit *e, Block *b);
+void emit_scatter(Emit *e, Block *b);
+void emit_update(Emit *e, Block *b, int *grid);
 
 // Whether d pads few channels to 8, which is done by lanes of their own.
 bool pad_widens(const Emit *e, const Node *d);
@@ -330,33 +264,35 @@ bool pad_widens(const Emit *e, const Node *d);
 // The largest number of neighbouring columns that all nodes of the group read
 // as neighbours at a multiple of it, and the width of a vector that follows.
 int64_t lanes_step(const Emit *e, Type space);
-const char *lanes_text(const Emit *e, Type space);
+const Expr *lanes_of(const Emit *e, Type space);
 
 // Stores output n, whose value at p is in `value`, from scope s.
-void emit_store(Emit *e, Scope *s, NodeId n, Place p, const char *value);
+void emit_store(Emit *e, Scope *s, NodeId n, Place p, const Expr *value);
 
 // The same where lanes may branch, as for one of several places in a window:
 // a store of a vector that stays one.
-void emit_place(Emit *e, Scope *s, NodeId n, Place p, const char *value);
+void emit_place(Emit *e, Scope *s, NodeId n, Place p, const Expr *value);
 
 // What rows of the space are counted in: an int, unless there are too many.
 const char *row_type(Type space);
 // And columns, by a block or more at a time.
 const char *column_type(Type space);
 
-// Declares ROWS, C and `more`, and the rows lo .. hi-1 of the block.  Sized: on
-// the host nothing follows from C but how many vectors there are.
-void emit_space(Text *t, Type space, bool sized, const char *more);
-void emit_chunk(Text *t, Type space);
+// Declares ROWS, C and the constants of `more`, in braces.  Sized: on the host
+// nothing follows from C but how many vectors there are.
+void emit_space(Emit *e, Block *b, Type space, bool sized, const char *more);
 
-// The same with groups of columns, and the threads that stand side by side.
-void emit_tiles(Emit *e, Text *t, Type space);
+// Declares the rows lo .. hi-1 of the block.
+void emit_chunk(Emit *e, Block *b, Type space);
 
-// Declares the row indices that body mentions; row is the number of the row.
-void emit_row_indices(Text *t, Type space, const char *body);
+// The space with groups of columns, and the threads that stand side by side.
+void emit_tiles(Emit *e, Block *b, Type space);
+
+// Declares the row indices that body mentions; i is the number of the row.
+void emit_row_indices(Emit *e, Block *b, Type space, const Block *body);
 
 // The place of the element of the space that row and column indices name.
-Place space_place(Type space, const char *column, const char *lanes);
+Place space_place(Emit *e, Type space, const Expr *column, const Expr *lanes);
 
 // ---- name.c ----
 const char *kernel_name(const Graph *g, Arena *a, const Group *group,
@@ -382,14 +318,6 @@ const char *group_lines(const Graph *g, Arena *a, const Group *group,
 void launches_write(Text *t, const char *name, const GraphPlan *host,
                     const Launches *l);
 
-// ---- tidy.c ----
-
-// A body without the indices that none of its lines asks for.
-Text text_tidied(Arena *a, const Text *body);
-
-// Whether a character may be part of a name.
-bool is_word(char c);
-
 // ---- share.c ----
 
 // What has been seen before, by key.
@@ -405,17 +333,14 @@ void **keys_at(Keys *k, const char *key);
 
 // ---- family.c ----
 
-// Finds which kernels do the same on the host and which differ in sizes alone.
-// They have keys, and texts with marks.
+// Finds which kernels do the same on the host and which differ in sizes alone,
+// and gives those their text.
 void kernels_gather(Kernel *const *kernel, int count, Arena *a);
 
 // ---- merged_launches.c ----
 
 // Writes the kernels of the merged launches of a step.
 void launches_merge(Launches *l, Arena *a);
-
-// Divides the text of a kernel that is part of one.
-void kernel_split(Kernel *k, Arena *a);
 
 // Rows of the table RtJoin for a step that is planned for the device.
 void merged_emit(Text *t, const Launches *l, int step);

@@ -5,10 +5,6 @@
 
 #include "codegen/emit.h"
 
-#include <ctype.h>
-#include <math.h>
-#include <string.h>
-
 static const char *const template[NUM_OPS] = {
 #define OP(name, ...) [OP_##name] =
 #define EMIT(expr) expr,
@@ -47,31 +43,24 @@ const char *access_suffix(DType d) {
     }
 }
 
-const char *literal(Arena *a, DType d, double value) {
+const Expr *literal(Arena *a, DType d, double value) {
     if (!dtype_float(d))
-        return arena_format(a, "%lld", (long long)value);
-    if (isinf((float)value))
-        return value < 0 ? "-INF" : "INF";
-    if (isnan(value))
-        return "(INF - INF)";
-    Text t = text_new(a);
-    text_double(&t, (float)value == 0 ? 0.0 : value); // or compilers warn
-    text_add(&t, "f");
-    return text_string(&t);
+        return x_number(a, (int64_t)value);
+    Expr *x = ARENA_NEW(a, Expr);
+    *x = (Expr){.kind = X_REAL, .node = NO_NODE, .real = value};
+    return x;
 }
 
 // A byte is held as an int, so that it is cut to its range here.
-static const char *cast_text(Emit *e, DType to, DType from, const char *value) {
+static const Expr *cast_expr(Emit *e, DType to, DType from, const Expr *value) {
     if (to == BOOL && from != BOOL)
-        return arena_format(e->a, dtype_float(from) ? "%s != 0.0f" : "%s != 0",
-                            value);
+        return EXPR(e, dtype_float(from) ? "$ != 0.0f" : "$ != 0", value);
     if (dtype_float(to) && !dtype_float(from))
-        return arena_format(e->a, "(float)%s", value);
+        return EXPR(e, "(float)$", value);
     if (!dtype_float(to) && dtype_float(from))
-        value = arena_format(e->a, "whole(%s)", value);
+        value = EXPR(e, "whole($)", value);
     bool wider = dtype_float(from) || from == I32;
-    return to == U8 && wider ? arena_format(e->a, "clamp(%s, 256)", value)
-                             : value;
+    return to == U8 && wider ? EXPR(e, "clamp($, 256)", value) : value;
 }
 
 // Whether integers can be divided by the operand as C does it: by 0 and by -1,
@@ -80,31 +69,27 @@ static bool divides(const Node *d, double *value) {
     return node_number(d, value) && *value >= 1;
 }
 
-const char *expr_text(Emit *e, NodeId n, const char *const *operand) {
+const Expr *pointwise_expr(Emit *e, NodeId n, const Expr *const *operand) {
     const Node *d = &e->g->node[n];
     if (d->op == OP_cast)
-        return cast_text(e, d->type->dtype, e->g->node[d->arg[0]].type->dtype,
+        return cast_expr(e, d->type->dtype, e->g->node[d->arg[0]].type->dtype,
                          operand[0]);
-    if (d->op == OP_variance)
-        return arena_format(
-            e->a, "variance_of(%s, %s, %s, %s)", operand[0], operand[1],
-            operand[2],
-            arena_format(e->a, OFF_HOST("%lld"),
-                         (long long)node_int(d, ATTR_number, 0)));
+    if (d->op == OP_variance) {
+        int64_t number = node_int(d, ATTR_number, 0);
+        return EXPR(e, "variance_of($, $, $, $)", operand[0], operand[1],
+                    operand[2],
+                    e->local != NULL ? number_of(e, x_number(e->a, number))
+                                     : x_kind(e->a, X_GPU, number));
+    }
     bool whole = d->op == OP_mod || (d->op == OP_div && d->type->dtype == I32);
     double by;
     if (whole && !divides(&e->g->node[d->arg[1]], &by))
-        return arena_format(e->a, "%s(%s, %s)",
-                            d->op == OP_div ? "quotient" : "remainder_of",
-                            operand[0], operand[1]);
+        return EXPR(e,
+                    d->op == OP_div ? "quotient($, $)" : "remainder_of($, $)",
+                    operand[0], operand[1]);
     // A divisor is no size: a division by a constant is none.
-    const char *second =
-        whole && e->local == NULL ? literal(e->a, I32, by) : operand[1];
-    Text t = text_new(e->a);
-    for (const char *s = template[d->op]; *s != '\0'; s++)
-        if (*s == '$')
-            text_add(&t, "%s", *++s == '1' ? second : operand[*s - '0']);
-        else
-            text_bytes(&t, s, 1);
-    return text_string(&t);
+    const Expr *own[] = {operand[0], operand[1], operand[2]};
+    if (whole && e->local == NULL)
+        own[1] = literal(e->a, I32, by);
+    return expr_of(e->a, template[d->op], own);
 }

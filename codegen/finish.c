@@ -20,43 +20,50 @@ static bool over_all(const Emit *e, NodeId n) {
     return reduce_extent(e->g, n) == OVER_ALL;
 }
 
-static void declare(Scope *s, const char *name, const char *lanes,
-                    const char *first) {
-    if (lanes == NULL) {
-        text_line(&s->before, "float %s = %s;", name, first);
-        return;
-    }
-    text_line(&s->before, "float %s[%s];", name, lanes);
-    text_line(&s->before, "LANES_DO(k, %s) %s[k] = %s;", lanes, name, first);
+static const char *const names[] = {"s@", "q@"};
+
+// Declares one sum, or an array of them, with its first value.
+static void declare(Emit *e, Block *b, NodeId n, const char *name,
+                    const Expr *lanes, const char *first) {
+    if (lanes == NULL)
+        CODE(e, b, n, arena_format(e->a, "float %s = %s;", name, first));
+    else
+        CODE(e, b, n,
+             arena_format(e->a, "float %s[$]; LANES_DO(k, $) %s[k] = %s;", name,
+                          name, first),
+             lanes, lanes);
 }
 
-void sums_declare(Emit *e, Scope *s, bool all, const char *lanes) {
+void sums_declare(Emit *e, Block *b, bool all, const Expr *lanes) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         if (!sums_blocks(e->g, n) || over_all(e, n) != all)
             continue;
         bool largest = e->g->node[n].op == OP_max;
-        declare(s, arena_format(e->a, "s" NODE, n), lanes,
-                largest ? "-INF" : "0.0f");
-        if (e->g->node[n].op == OP_var)
-            declare(s, arena_format(e->a, "q" NODE, n), lanes, "0.0f");
+        for (int i = 0; i < sums_of(e, n); i++)
+            declare(e, b, n, names[i], lanes, largest ? "-INF" : "0.0f");
     }
 }
 
-void sums_add(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
-    Text *t = p.lanes != NULL ? &s->lanes : &s->before;
-    const char *k = p.lanes != NULL ? "[k]" : "";
+void sums_add(Emit *e, Scope *s, NodeId n, Place p, const Expr *value) {
+    bool lanes = p.lanes != NULL;
+    Block *b = lanes ? &s->lanes : &s->before;
     switch (e->g->node[n].op) {
     case OP_max:
-        node_line(t, n, "s#%s = larger(s#%s, %s);", k, k, value);
+        CODE(e, b, n,
+             lanes ? "s@[k] = larger(s@[k], $);" : "s@ = larger(s@, $);",
+             value);
         break;
     case OP_var:
-        node_line(t, n, "const float d# = %s - pivot#%s;", value,
-                  over_all(e, n) ? "" : k);
-        node_line(t, n, "s#%s += d#;", k);
-        node_line(t, n, "q#%s += d# * d#;", k);
+        CODE(e, b, n,
+             over_all(e, n) || !lanes ? "const float d@ = $ - pivot@;"
+                                      : "const float d@ = $ - pivot@[k];",
+             value);
+        CODE(e, b, n,
+             lanes ? "s@[k] += d@; q@[k] += d@ * d@;"
+                   : "s@ += d@; q@ += d@ * d@;");
         break;
     default:
-        node_line(t, n, "s#%s += %s;", k, value);
+        CODE(e, b, n, lanes ? "s@[k] += $;" : "s@ += $;", value);
     }
 }
 
@@ -65,67 +72,75 @@ int sums_of(const Emit *e, NodeId n) {
     return e->g->node[n].op == OP_var ? 2 : 1;
 }
 
-void sums_total(const Emit *e, Text *t, NodeId n) {
+void sums_total(const Emit *e, Block *b, NodeId n) {
+    const char *verb = e->g->node[n].op == OP_max ? "max" : "sum";
     for (int i = 0; i < sums_of(e, n); i++)
-        node_line(t, n,
-                  "total_%s(part + (size_t)block * " WIDTH " + " SIZE
-                  ", %s#, VW, shared, NT);",
-                  e->g->node[n].op == OP_max ? "max" : "sum",
-                  sums_place(e, n) + i, i ? "q" : "s");
+        CODE(e, b, n,
+             arena_format(e->a,
+                          "total_%s(part + (size_t)block * WIDTH + $, %s, VW, "
+                          "shared, NT);",
+                          verb, names[i]),
+             x_size(e->a, sums_place(e, n) + i));
 }
 
-// What n is of what a level's blocks left in column c.
-static const char *level_value(Emit *e, NodeId n, long long count) {
-    const char *part =
-        arena_format(e->a, "left + " SIZE " + c", sums_place(e, n));
+// The result of n over the parts that a level's blocks left in column c.
+static const Expr *level_value(Emit *e, NodeId n, int64_t count) {
+    const Expr *part = EXPR(e, "left + $ + c", x_size(e->a, sums_place(e, n)));
     Op op = e->g->node[n].op;
     if (op == OP_var)
-        return arena_format(e->a,
-                            "level_variance(%s, " SIZE ", " WIDTH
-                            ", all, of, blocks, (float)(" ROWS
-                            " / blocks), " ROWS " %% blocks, %s)",
-                            part, count, over_all(e, n) ? COLUMNS : "1.0f");
-    return arena_format(e->a, "grid_%s(%s, of.step * " WIDTH ", of.parts)",
-                        op == OP_max ? "max" : "sum", part);
+        return EXPR(e,
+                    "level_variance($, $, WIDTH, all, of, blocks, "
+                    "(float)(ROWS / blocks), ROWS % blocks, $)",
+                    part, x_size(e->a, count),
+                    over_all(e, n) ? x_name(e->a, "C") : literal(e->a, F32, 1));
+    return EXPR(e,
+                op == OP_max ? "grid_max($, of.step * WIDTH, of.parts)"
+                             : "grid_sum($, of.step * WIDTH, of.parts)",
+                part);
 }
 
 // A loop over the columns of n, whose result is stored in one place where it is
 // such a number as the parts: of two NVRTC would make two loops.
-static void finish_one(Emit *e, Text *t, NodeId n) {
+static void finish_one(Emit *e, Block *b, NodeId n) {
     Type type = *e->g->node[n].type;
-    long long count = (long long)type_count(&type);
-    long long at = sums_place(e, n) + (sums_of(e, n) - 1) * count;
-    const char *to = pointer_name(e, n), *value = level_value(e, n, count);
-    text_line(t, "for (int c = threadIdx.x; c < " SIZE "; c += NT) {", count);
-    t->indent++;
-    if (type.dtype == F32) {
-        text_line(t, "put_f32((all ? %s : left + " SIZE ") + c,", to, at);
-        text_line(t, "        %s);", value);
-    } else {
-        text_line(t, "const float x = %s;", value);
-        text_line(t, "if (all) put_%s(%s + c, x);", access_suffix(type.dtype),
-                  to);
-        text_line(t, "else put_f32(left + " SIZE " + c, x);", at);
-    }
-    t->indent--;
-    text_line(t, "}");
+    int64_t count = type_count(&type);
+    const Expr *to = pointer_name(e, n), *value = level_value(e, n, count);
+    const Expr *at =
+        x_size(e->a, sums_place(e, n) + (sums_of(e, n) - 1) * count);
+    Block inner = {NULL, NULL};
+    if (type.dtype == F32)
+        CODE(e, &inner, n, "put_f32((all ? $ : left + $) + c, $);", to, at,
+             value);
+    else
+        CODE(e, &inner, n,
+             arena_format(e->a,
+                          "const float x = $;"
+                          "if (all) put_%s($ + c, x);"
+                          "else put_f32(left + $ + c, x);",
+                          access_suffix(type.dtype)),
+             value, to, at);
+    CODE(e, b, NO_NODE, "for (int c = threadIdx.x; c < $; c += NT) { ~ }",
+         x_size(e->a, count), &inner);
 }
 
-void sums_finish(Emit *e, Text *t) {
+void sums_finish(Emit *e, Block *b) {
+    Block level = {NULL, NULL};
     bool any = false;
-    for (NodeId n = e->group->first; n <= e->group->last; n++)
-        any |= sums_blocks(e->g, n);
-    if (!any)
-        return;
-    text_line(t, "const int team = TEAM_OF(%d, blocks);", TEAM_BLOCKS);
-    text_line(t, "LEVELS(all, team) {");
-    t->indent++;
-    text_line(t, "const Level of = level_of(all, block, blocks, team);");
-    text_line(t, "float *const left = part + (size_t)of.first * " WIDTH ";");
-    text_line(t, "if (!last_block(ticket + of.ticket, of.parts)) break;");
-    for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (sums_blocks(e->g, n) && e->stored[n])
-            finish_one(e, t, n);
-    t->indent--;
-    text_line(t, "}");
+    for (NodeId n = e->group->first; n <= e->group->last; n++) {
+        if (!sums_blocks(e->g, n))
+            continue;
+        any = true;
+        if (e->stored[n])
+            finish_one(e, &level, n);
+    }
+    if (any)
+        CODE(e, b, NO_NODE,
+             "const int team = TEAM_OF($, blocks);"
+             "LEVELS(all, team) {"
+             "    const Level of = level_of(all, block, blocks, team);"
+             "    float *const left = part + (size_t)of.first * WIDTH;"
+             "    if (!last_block(ticket + of.ticket, of.parts)) break;"
+             "    ~"
+             "}",
+             x_number(e->a, TEAM_BLOCKS), &level);
 }

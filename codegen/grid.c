@@ -9,28 +9,17 @@
 static const char *const axis_name[] = {"n",     "h",     "w",    "axis3",
                                         "axis4", "axis5", "axis6"};
 
-Place space_place(Type space, const char *column, const char *lanes) {
+Place space_place(Emit *e, Type space, const Expr *column, const Expr *lanes) {
     Place p = {.rank = space.rank, .lanes = lanes, .whole = true};
     for (int i = 0; i < space.rank; i++) {
         p.dim[i] = space.dim[i];
         bool last = i == space.rank - 1;
         p.index[i] = last                ? column
-                     : space.dim[i] == 1 ? "0"
-                     : space.rank == 2   ? "i"
-                                         : axis_name[i];
+                     : space.dim[i] == 1 ? e->zero
+                     : space.rank == 2   ? x_name(e->a, "i")
+                                         : x_name(e->a, axis_name[i]);
     }
     return p;
-}
-
-static bool mentions(const char *text, const char *word) {
-    size_t length = strlen(word);
-    for (const char *s = strstr(text, word); s != NULL;
-         s = strstr(s + 1, word)) {
-        bool starts = s == text || !(is_word(s[-1]) || s[-1] == '.');
-        if (starts && !is_word(s[length]))
-            return true;
-    }
-    return false;
 }
 
 // Whether there are more than an int counts, which goes on by up to a block
@@ -48,87 +37,90 @@ const char *column_type(Type space) {
     return space_columns(&space) > INT32_MAX - MOST_STEP ? "long long" : "int";
 }
 
-void emit_space(Text *t, Type space, bool sized, const char *more) {
+void emit_space(Emit *e, Block *b, Type space, bool sized, const char *more) {
     enum { WHOLE = 64 }; // columns that are whole vectors, however wide
-    long long rows = (long long)space_rows(&space);
-    long long columns = (long long)space_columns(&space);
-    bool differ = sized && columns % WHOLE == 0;
-    const char *c =
-        arena_format(t->arena, differ ? DEFINED("C") : "C = %lld", columns);
-    if (has_many_rows(space)) {
-        text_line(t, "const long long ROWS = %lld;", rows);
-        text_line(t, "enum { %s%s };", c, more);
-    } else {
-        text_line(t, "enum { " DEFINED("ROWS") ", %s%s };", rows, c, more);
-    }
+    int64_t columns = space_columns(&space);
+    const char *own = sized && columns % WHOLE == 0 ? "sized " : "";
+    const Expr *rows = x_number(e->a, space_rows(&space));
+    const Expr *c = x_number(e->a, columns);
+    if (has_many_rows(space))
+        CODE(e, b, NO_NODE,
+             arena_format(e->a, "const long long ROWS = $; enum { %sC = $%s };",
+                          own, more),
+             rows, c);
+    else
+        CODE(e, b, NO_NODE,
+             arena_format(e->a, "enum { sized ROWS = $, %sC = $%s };", own,
+                          more),
+             rows, c);
 }
 
-void emit_chunk(Text *t, Type space) {
+void emit_chunk(Emit *e, Block *b, Type space) {
     if (has_many_rows(space))
-        text_line(t, "CHUNK_OF(%s, lo, hi, " ROWS ");", row_type(space));
+        CODE(e, b, NO_NODE, "CHUNK_OF($, lo, hi, ROWS);",
+             x_name(e->a, row_type(space)));
     else
-        text_line(t, "CHUNK(lo, hi, " ROWS ");");
+        CODE(e, b, NO_NODE, "CHUNK(lo, hi, ROWS);");
 }
 
 // The indices of axes up to `last` of a row that is number `row` of them.
-static void emit_indices_of(Text *t, Type space, int last, const char *row,
-                            const char *body) {
+static void emit_indices_of(Emit *e, Block *b, Type space, int last,
+                            const char *row, const Block *body) {
     int64_t stride = 1;
     if (space.rank < 3)
         return;
     for (int i = last; i >= 0; i--) {
-        if (space.dim[i] != 1 && mentions(body, axis_name[i])) {
-            text_add(t, "%*sconst int %s = %s", 4 * t->indent, "", axis_name[i],
-                     row);
+        const Expr *name = x_name(e->a, axis_name[i]), *x = x_name(e->a, row);
+        if (space.dim[i] != 1 && block_mentions(body, name)) {
             if (stride != 1)
-                text_add(t, " / %lld", (long long)stride);
+                x = EXPR(e, "$ / $", x, x_number(e->a, stride));
             if (i > 0)
-                text_add(t, " %% %lld", (long long)space.dim[i]);
-            text_add(t, ";\n");
+                x = EXPR(e, "$ % $", x, x_number(e->a, space.dim[i]));
+            CODE(e, b, NO_NODE, "const int $ = $;", name, x);
         }
         stride *= space.dim[i];
     }
 }
 
-void emit_row_indices(Text *t, Type space, const char *body) {
-    emit_indices_of(t, space, space.rank - 2, "i", body);
+void emit_row_indices(Emit *e, Block *b, Type space, const Block *body) {
+    emit_indices_of(e, b, space, space.rank - 2, "i", body);
 }
 
-static void store_by(Emit *e, Scope *s, NodeId n, Place p, const char *value,
+static void store_by(Emit *e, Scope *s, NodeId n, Place p, const Expr *value,
                      const char *word) {
     DType d = e->g->node[n].type->dtype;
-    const char *offset = place_offset(e, p);
+    const Expr *to = x_address(e->a, pointer_name(e, n), place_offset(e, p));
     if (p.lanes == NULL) {
-        text_line(&s->before, "put_%s(%s + %s, %s);", access_suffix(d),
-                  pointer_name(e, n), offset, value);
+        CODE(e, &s->before, n,
+             arena_format(e->a, "put_%s($, $);", access_suffix(d)), to, value);
         return;
     }
-    const char *out = arena_format(e->a, "out" NODE, n);
-    text_line(&s->before, "%s %s[%s];", held_type(d), out, p.lanes);
-    text_line(&s->lanes, "%s[k] = %s;", out, value);
-    text_line(&s->after, "%s_%s(%s + %s, %s, %s);", word, access_suffix(d),
-              pointer_name(e, n), offset, out, p.lanes);
+    CODE(e, &s->before, n, arena_format(e->a, "%s out@[$];", held_type(d)),
+         p.lanes);
+    CODE(e, &s->lanes, n, "out@[k] = $;", value);
+    CODE(e, &s->after, n,
+         arena_format(e->a, "%s_%s($, out@, $);", word, access_suffix(d)), to,
+         p.lanes);
 }
 
-void emit_store(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
+void emit_store(Emit *e, Scope *s, NodeId n, Place p, const Expr *value) {
     store_by(e, s, n, p, value, "store");
 }
 
-void emit_place(Emit *e, Scope *s, NodeId n, Place p, const char *value) {
+void emit_place(Emit *e, Scope *s, NodeId n, Place p, const Expr *value) {
     DType d = e->g->node[n].type->dtype;
     store_by(e, s, n, p, value, d == ACT || d == F32 ? "place" : "store");
 }
 
-// Stores n, which packs what is computed at p.
+// Stores n, which packs the values computed at p.
 static void store_packed(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
-    const char *value = value_at(e, s, d->arg[0], p);
-    const char *out = arena_format(e->a, "out" NODE, n);
-    text_line(&s->before, "int %s[%s];", out, p.lanes);
-    text_line(&s->lanes, "%s[k] = %s;", out, value);
-    text_line(&s->after, "store_bits(%s, %s, %s, %s, %lld);",
-              pointer_name(e, n), place_offset(e, p), out, p.lanes,
-              (long long)node_int(d, ATTR_bits, 0));
+    const Expr *value = value_at(e, s, d->arg[0], p);
+    CODE(e, &s->before, n, "int out@[$];", p.lanes);
+    CODE(e, &s->lanes, n, "out@[k] = $;", value);
+    CODE(e, &s->after, n, "store_bits($, $, out@, $, $);", pointer_name(e, n),
+         place_offset(e, p), p.lanes,
+         x_number(e->a, node_int(d, ATTR_bits, 0)));
 }
 
 static int64_t greatest_divisor(int64_t a, int64_t b) {
@@ -180,12 +172,10 @@ int64_t lanes_step(const Emit *e, Type space) {
     return step == columns ? step : greatest_divisor(step, widened);
 }
 
-const char *lanes_text(const Emit *e, Type space) {
-    int64_t columns = space_columns(&space);
-    return e->step == columns ? "LANES(C)"
-           : e->step <= 1
-               ? "1"
-               : arena_format(e->a, "LANES(%lld)", (long long)e->step);
+const Expr *lanes_of(const Emit *e, Type space) {
+    return e->step == space_columns(&space) ? EXPR(e, "LANES(C)")
+           : e->step <= 1                   ? e->one
+                          : EXPR(e, "LANES($)", x_number(e->a, e->step));
 }
 
 static bool any_sum(const Emit *e, bool all) {
@@ -199,37 +189,38 @@ static bool has_sums(const Emit *e) {
     return any_sum(e, true) || any_sum(e, false);
 }
 
-void emit_tiles(Emit *e, Text *t, Type space) {
-    emit_space(
-        t, space, true,
-        arena_format(e->a, ", VW = %s, CG = C / VW", lanes_text(e, space)));
-    text_line(t,
-              "enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };");
+void emit_tiles(Emit *e, Block *b, Type space) {
+    emit_space(e, b, space, true,
+               arena_format(e->a, ", VW = %s, sized CG = C / VW",
+                            expr_print(e->a, lanes_of(e, space), NULL)));
+    CODE(e, b, NO_NODE,
+         "enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };");
 }
 
 // A block's part of the workspace, and memory to add up in.
-static void emit_sums(Emit *e, Text *t) {
+static void emit_sums(Emit *e, Block *b) {
     if (!has_sums(e))
         return;
-    text_line(t, "enum { " DEFINED("WIDTH") " };",
-              (long long)e->g->node[e->group->workspace].type->dim[1]);
-    text_line(t, "SHARED float shared[%sNT];",
-              any_sum(e, false) ? "AT_ONCE * " : "");
+    CODE(e, b, NO_NODE, "enum { sized WIDTH = $ };",
+         x_number(e->a, e->g->node[e->group->workspace].type->dim[1]));
+    CODE(e, b, NO_NODE,
+         any_sum(e, false) ? "SHARED float shared[AT_ONCE * NT];"
+                           : "SHARED float shared[NT];");
 }
 
 // The element of the space in row r, of column m where it is one alone, which s
 // declares.
 static Place row_place(Emit *e, Scope *s, Type space, bool all) {
-    Place p = space_place(space, all ? "m" : "c", all ? NULL : "VW");
+    Place p = space_place(e, space, x_name(e->a, all ? "m" : "c"),
+                          all ? NULL : e->vw);
     int64_t stride = 1;
     p.whole = false;
     for (int i = space.rank - 2; i >= 0; i--) {
-        const char *index = "r";
+        const Expr *index = x_name(e->a, "r");
         if (stride > 1)
-            index = arena_format(e->a, "%s / %lld", index, (long long)stride);
+            index = EXPR(e, "$ / $", index, x_number(e->a, stride));
         if (i > 0)
-            index = arena_format(e->a, "%s %% %lld", index,
-                                 (long long)space.dim[i]);
+            index = EXPR(e, "$ % $", index, x_number(e->a, space.dim[i]));
         if (space.dim[i] != 1)
             p.index[i] = index_new(e, s, "i", index);
         stride *= space.dim[i];
@@ -241,46 +232,46 @@ static Place row_place(Emit *e, Scope *s, Type space, bool all) {
 // first, the middle and the last.  One value of each is also of the first
 // column, the middle and the last, as there may be no other row.
 static void emit_samples(Emit *e, Scope *s, Type space, NodeId n, bool all) {
-    node_line(&s->before, n, all ? "float near#[3];" : "float near#[3][VW];");
-    Scope *row = block_open(e, s, "VW", 1);
-    text_line(&row->before, "for (int j = 0; j < 3; j++) {");
-    row->before.indent++;
-    text_line(&row->before,
-              "const %s r = j == 0 ? lo : j == 1 ? lo + (hi - lo) / 2 : hi - "
-              "(lo < hi);",
-              row_type(space));
+    CODE(e, &s->before, n, all ? "float near@[3];" : "float near@[3][VW];");
+    Scope *row = block_open(e, s, e->vw);
+    CODE(e, &row->before, NO_NODE,
+         arena_format(e->a,
+                      "const %s r = j == 0 ? lo : j == 1 ? lo + (hi - lo) / 2 "
+                      ": hi - (lo < hi);",
+                      row_type(space)));
     if (all)
-        text_line(&row->before, "const int m = j == 0 ? 0 : j == 1 ? " COLUMNS
-                                " / 2 : " COLUMNS " - 1;");
+        CODE(e, &row->before, NO_NODE,
+             "const int m = j == 0 ? 0 : j == 1 ? C / 2 : C - 1;");
     Place p = row_place(e, row, space, all);
-    const char *x = value_at(e, row, e->g->node[n].arg[0], p);
-    node_line(all ? &row->before : &row->lanes, n, "near#[j]%s = %s;",
-              all ? "" : "[k]", x);
-    scope_close(row, &s->before);
-    text_line(&s->before, "}");
+    const Expr *x = value_at(e, row, e->g->node[n].arg[0], p);
+    if (all)
+        CODE(e, &row->before, n, "near@[j] = $;", x);
+    else
+        CODE(e, &row->lanes, n, "near@[j][k] = $;", x);
+    CODE(e, &s->before, NO_NODE, "for (int j = 0; j < 3; j++) { ~ }",
+         scope_close(e, row));
 }
 
-// What the variance n is taken around: their median, which no outlier is.
+// The value that the variance n is taken around: the median of the samples,
+// which no outlier is.
 static void emit_pivot(Emit *e, Scope *s, Type space, NodeId n) {
     bool all = reduce_extent(e->g, n) == OVER_ALL;
-    const char *to = arena_format(
-        e->a, "part + (size_t)block * " WIDTH " + " SIZE,
-        sums_place(e, n) + 2 * (long long)type_count(e->g->node[n].type));
+    const Expr *to = EXPR(e, "part + (size_t)block * WIDTH + $",
+                          x_size(e->a, sums_place(e, n) +
+                                           2 * type_count(e->g->node[n].type)));
     emit_samples(e, s, space, n, all);
-    if (all) {
-        node_line(&s->before, n,
-                  "const float pivot# = median(near#[0], near#[1], near#[2]);");
-        node_line(&s->before, n, "if (threadIdx.x == 0) put_f32(%s, pivot#);",
-                  to);
-    } else {
-        node_line(&s->before, n, "float pivot#[VW];");
-        node_line(&s->before, n,
-                  "LANES_DO(k, VW) pivot#[k] = median(near#[0][k], "
-                  "near#[1][k], near#[2][k]);");
-        text_line(&s->before, "if (ty == 0)");
-        node_line(&s->before, n,
-                  "    LANES_DO(k, VW) put_f32(%s + c + k, pivot#[k]);", to);
-    }
+    if (all)
+        CODE(e, &s->before, n,
+             "const float pivot@ = median(near@[0], near@[1], near@[2]);"
+             "if (threadIdx.x == 0) put_f32($, pivot@);",
+             to);
+    else
+        CODE(e, &s->before, n,
+             "float pivot@[VW];"
+             "LANES_DO(k, VW)"
+             "    pivot@[k] = median(near@[0][k], near@[1][k], near@[2][k]);"
+             "if (ty == 0) LANES_DO(k, VW) put_f32($ + c + k, pivot@[k]);",
+             to);
 }
 
 static bool has_pivot(const Emit *e, NodeId n) {
@@ -318,26 +309,26 @@ static void emit_row(Emit *e, Scope *row, Place p) {
 }
 
 // The sums of a block: over its threads, then into its part of the workspace.
-static void emit_columns_out(Emit *e, Text *t) {
+static void emit_columns_out(Emit *e, Block *b) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         if (!sums_blocks(e->g, n) || reduce_extent(e->g, n) == OVER_ALL)
             continue;
-        long long count = (long long)type_count(e->g->node[n].type);
-        const char *over =
-            e->g->node[n].op == OP_max ? "columns_max" : "columns_sum";
+        int64_t count = type_count(e->g->node[n].type);
+        const char *over = e->g->node[n].op == OP_max ? "max" : "sum";
         for (int i = 0; i < sums_of(e, n); i++)
-            node_line(t, n,
-                      "%s(part + (size_t)block * " WIDTH " + " SIZE
-                      " + g0 * VW, %s#, VW, " COLUMNS
-                      " - g0 * VW, shared, TX, NT);",
-                      over, sums_place(e, n) + i * count, i ? "q" : "s");
+            CODE(e, b, n,
+                 arena_format(e->a,
+                              "columns_%s(part + (size_t)block * WIDTH + $ + "
+                              "g0 * VW, %s, VW, C - g0 * VW, shared, TX, NT);",
+                              over, i ? "q@" : "s@"),
+                 x_size(e->a, sums_place(e, n) + i * count));
     }
 }
 
-static void emit_totals_out(Emit *e, Text *t) {
+static void emit_totals_out(Emit *e, Block *b) {
     for (NodeId n = e->group->first; n <= e->group->last; n++)
         if (sums_blocks(e->g, n) && reduce_extent(e->g, n) == OVER_ALL)
-            sums_total(e, t, n);
+            sums_total(e, b, n);
 }
 
 // Whether rows are pairs, of which one or the other value is stored: a thread
@@ -360,7 +351,7 @@ static bool has_pairs(const Emit *e) {
 
 // What is done for each group of columns, and in each of its rows.
 typedef struct {
-    Text columns, rows;
+    const Block *columns, *rows;
     const Scope *row;
     bool pairs;
 } Walk;
@@ -372,12 +363,12 @@ typedef struct {
 enum { FOUR_BYTES = 192, TWO_BYTES = 432, CALL_BYTES = 64 };
 
 // Bytes of the vectors that a thread keeps for all of its rows.
-static int64_t bytes_kept(const Emit *e, const Text *rows) {
+static int64_t bytes_kept(const Emit *e, const Block *rows) {
     int64_t bytes = 0;
     for (int i = 0; i < e->num_values; i++) {
         const Value *v = &e->value[i];
         if (v->scope->kind == IN_COLUMN && v->form == HELD_ARRAY &&
-            mentions(text_string(rows), v->name))
+            block_mentions(rows, v->name))
             bytes += SUM_BYTES;
     }
     for (NodeId n = e->group->first; n <= e->group->last; n++)
@@ -452,14 +443,15 @@ static bool columns_call(const Emit *e) {
 // with three of four on a multiprocessor the last would wait alone: there two
 // rows fit as well, since what is read for samples is not kept.
 static bool find_resident(Emit *e, const Walk *w) {
-    int64_t kept = bytes_kept(e, &w->rows), row = bytes_of_row(e);
+    int64_t kept = bytes_kept(e, w->rows), row = bytes_of_row(e);
     bool calls = columns_call(e);
     int64_t most = TWO_BYTES - (calls ? CALL_BYTES : 0);
     if (!is_plain(e, w->row)) {
         e->resident = kept + row <= TWO_BYTES / 2 ? 2 : 0;
         return false;
     }
-    if (kept + row <= FOUR_BYTES && !calls && e->group->grid[1] == DEVICE_GRID)
+    if (kept + row <= FOUR_BYTES && !calls &&
+        e->group->grid[1] == DEVICE_GRID)
         e->resident = 4;
     else if (kept + row <= most)
         e->resident = 2;
@@ -467,100 +459,84 @@ static bool find_resident(Emit *e, const Walk *w) {
                             : e->resident == 2 && kept + 2 * row <= most;
 }
 
-// Opens the loop over groups of columns.  All threads of a block go round it
-// equally often where they have sums to add up at its end.
-static void open_columns(Emit *e, Text *t, const Walk *w, Type space) {
+// The loop over the rows of the block, or over its pairs of rows.
+static void emit_loop(Emit *e, Block *b, Type space, const Walk *w) {
+    const char *i = w->pairs ? "pair" : "i";
+    int last = space.rank - 2;
+    const Expr *axis = x_name(e->a, w->pairs ? axis_name[last] : "");
+    Block rows = {NULL, NULL};
+    if (w->pairs)
+        emit_indices_of(e, &rows, space, last - 1, i, w->rows);
+    else
+        emit_row_indices(e, &rows, space, w->rows);
+    if (w->pairs)
+        CODE(e, &rows, NO_NODE,
+             "UNROLLED($, 2) { const int i = 2 * pair + $; ~ }", axis, axis,
+             w->rows);
+    else
+        block_append(&rows, w->rows);
+    CODE(e, b, NO_NODE,
+         arena_format(e->a, "%s for (%s %s = lo + ty; %s < hi; %s += TY) { ~ }",
+                      find_resident(e, w) ? "TWO_AT_ONCE" : "",
+                      row_type(space), i, i, i),
+         &rows);
+}
+
+// The loop over groups of columns.  All threads of a block go round it equally
+// often where they have sums to add up at its end.
+static void emit_walk(Emit *e, Block *b, Type space, const Walk *w) {
     const char *type = column_type(space);
-    bool used = mentions(text_string(&w->columns), "c") ||
-                mentions(text_string(&w->rows), "c");
-    if (!has_sums(e)) {
-        text_line(t, "for (%s g = tx; g < " GROUPS "; g += TX) {", type);
-        t->indent++;
-        if (used)
-            text_line(t, "const int c = g * VW;");
+    const Expr *c = x_name(e->a, "c");
+    bool used = block_mentions(w->columns, c) || block_mentions(w->rows, c);
+    bool sums = has_sums(e);
+    Block columns = *w->columns, arrays = {NULL, NULL}, out = arrays;
+    emit_loop(e, &columns, space, w);
+    if (!sums) {
+        CODE(e, b, NO_NODE,
+             arena_format(e->a, "for (%s g = tx; g < CG; g += TX) { %s ~ }",
+                          type, used ? "const int c = g * VW;" : ""),
+             &columns);
         return;
     }
-    text_line(t, "for (%s g0 = 0; g0 < " GROUPS "; g0 += TX) {", type);
-    t->indent++;
-    text_line(t, "const %s g = g0 + tx%s;", type, used ? ", c = g * VW" : "");
-    Scope *arrays = scope_new(e, NULL, IN_COLUMN, "VW", t->indent);
-    sums_declare(e, arrays, false, "VW");
-    scope_close(arrays, t);
-    text_line(t, "if (g < " GROUPS ") {");
-    t->indent++;
+    sums_declare(e, &arrays, false, e->vw);
+    emit_columns_out(e, &out);
+    CODE(e, b, NO_NODE,
+         arena_format(e->a,
+                      "for (%s g0 = 0; g0 < CG; g0 += TX) {"
+                      "    const %s g = g0 + tx%s;"
+                      "    ~ if (g < CG) { ~ } ~ }",
+                      type, type, used ? ", c = g * VW" : ""),
+         &arrays, &columns, &out);
 }
 
-// Opens the loop over the rows of a pair.
-static void open_pair(Text *t, Type space, const char *rows) {
-    int last = space.rank - 2;
-    emit_indices_of(t, space, last - 1, "pair", rows);
-    text_line(t, "UNROLLED(%s, 2) {", axis_name[last]);
-    t->indent++;
-    text_line(t, "const int i = 2 * pair + %s;", axis_name[last]);
-}
-
-static void emit_walk(Emit *e, Text *t, Type space, const Walk *w) {
-    open_columns(e, t, w, space);
-    text_bytes(t, text_string(&w->columns), w->columns.length);
-    const char *rows = text_string(&w->rows), *i = w->pairs ? "pair" : "i";
-    text_line(t, "%sfor (%s %s = lo + ty; %s < hi; %s += TY) {",
-              find_resident(e, w) ? "TWO_AT_ONCE " : "", row_type(space), i, i,
-              i);
-    t->indent++;
-    if (w->pairs)
-        open_pair(t, space, rows);
-    else
-        emit_row_indices(t, space, rows);
-    text_bytes(t, rows, w->rows.length);
-    if (w->pairs) {
-        t->indent--;
-        text_line(t, "}");
-    }
-    t->indent--;
-    text_line(t, "}");
-    t->indent--;
-    if (has_sums(e)) {
-        text_line(t, "}");
-        emit_columns_out(e, t);
-        t->indent--;
-    }
-    text_line(t, "}");
-}
-
-void emit_grid(Emit *e, Text *t) {
+void emit_grid(Emit *e, Block *b) {
     Type space = *e->group->space;
     e->step = lanes_step(e, space);
-    bool sums = has_sums(e);
     if (space.rank == 0)
         space = type_of(space.dtype, 1, (int64_t[]){1});
-    emit_tiles(e, t, *e->group->space);
-    emit_sums(e, t);
-    text_line(t, "const int tx = threadIdx.x %% TX, ty = threadIdx.x / TX;");
+    emit_tiles(e, b, *e->group->space);
+    emit_sums(e, b);
+    CODE(e, b, NO_NODE,
+         "const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;");
     bool pairs = has_pairs(e);
     if (pairs)
-        text_line(t, "CHUNK(lo, hi, " ROWS " / 2);");
+        CODE(e, b, NO_NODE, "CHUNK(lo, hi, ROWS / 2);");
     else
-        emit_chunk(t, space);
+        emit_chunk(e, b, space);
 
-    Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL, t->indent);
-    int inner = t->indent + (sums ? 2 : 1);
-    Scope *column = scope_new(e, kernel, IN_COLUMN, "VW", inner);
-    Scope *row = scope_new(e, column, IN_ROW, "VW", inner + 1 + pairs);
-    sums_declare(e, kernel, true, "VW");
+    Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL);
+    Scope *column = scope_new(e, kernel, IN_COLUMN, e->vw);
+    Scope *row = scope_new(e, column, IN_ROW, e->vw);
+    sums_declare(e, &kernel->before, true, e->vw);
     emit_pivots(e, column, space);
-    Place p = space_place(space, "c", "VW");
-    emit_row(e, row, p);
+    emit_row(e, row, space_place(e, space, x_name(e->a, "c"), e->vw));
 
-    Walk w = {.columns = text_new(e->a),
-              .rows = text_new(e->a),
+    Walk w = {.columns = scope_close(e, column),
+              .rows = scope_close(e, row),
               .row = row,
               .pairs = pairs};
-    w.columns.indent = inner;
-    w.rows.indent = inner + 1 + pairs;
-    scope_close(column, &w.columns);
-    scope_close(row, &w.rows);
-    scope_close(kernel, t);
-    emit_walk(e, t, space, &w);
-    emit_totals_out(e, t);
-    sums_finish(e, t);
+    block_append(b, scope_close(e, kernel));
+    emit_walk(e, b, space, &w);
+    emit_totals_out(e, b);
+    sums_finish(e, b);
 }

@@ -109,11 +109,13 @@ void keep_write(Emit *e, Scope *row, Scope *pass, Place p, int number) {
         int at = (int)(n - group->first);
         if (!e->kept[at] || e->kept_in[at] != number)
             continue;
-        node_line(&row->before, n, "%s kept#[PER][VW];",
-                  held_type(e->g->node[n].type->dtype));
-        node_line(&pass->lanes, n, "kept#[j][k] = %s;",
-                  value_at(e, pass, n, p));
+        CODE(e, &row->before, n,
+             arena_format(e->a, "%s kept@[PER][VW];",
+                          held_type(e->g->node[n].type->dtype)));
+        const Expr *value = value_at(e, pass, n, p);
+        CODE(e, &pass->lanes, n, "kept@[j][k] = $;", value);
         value_define(e, row, n, p, HELD_ARRAY,
-                     arena_format(e->a, "kept" NODE "[j]", n));
+                     x_element(e->a, x_of_node(e->a, "kept", n),
+                               x_name(e->a, "j")));
     }
 }

@@ -10,47 +10,43 @@
 #include <limits.h>
 #include <string.h>
 
-typedef struct {
-    Parameter *arg;
-    int count;
-} Parameters;
-
-static void parameter(Parameters *p, NodeId node, int plus, const char *type,
-                      const char *name) {
-    p->arg[p->count++] = (Parameter){node, plus, type, name};
+static void parameter(Emit *e, Kernel *k, NodeId node, int plus,
+                      const char *type, const Expr *name) {
+    k->tree->param[k->num_args] = name;
+    k->arg[k->num_args++] =
+        (Parameter){node, plus, type, expr_print(e->a, name, "")};
 }
 
-static Parameters find_parameters(Emit *e) {
+static void find_parameters(Emit *e, Kernel *k) {
     const Group *group = e->group;
     size_t most = (size_t)(group->num_inputs + group->num_outputs) + 3;
-    Parameters p = {ARENA_ARRAY(e->a, most, Parameter), 0};
+    k->arg = ARENA_ARRAY(e->a, most, Parameter);
+    k->tree->param = ARENA_ARRAY(e->a, most, const Expr *);
     bool whole = group_is_multi_tensor(group->kind);
     if (whole)
-        parameter(&p, NO_NODE, 0, "char", "arena");
+        parameter(e, k, NO_NODE, 0, "char", x_name(e->a, "arena"));
     for (int i = 0; i < group->num_inputs && !whole; i++) {
         NodeId n = group->input[i];
         DType d = e->g->node[n].type->dtype;
-        parameter(&p, n, 0, arena_format(e->a, "const %s", memory_type(d)),
+        parameter(e, k, n, 0, arena_format(e->a, "const %s", memory_type(d)),
                   pointer_name(e, n));
     }
     for (int i = 0; i < group->num_outputs && group->kind != GROUP_UPDATE;
          i++) {
         NodeId n = group->output[i];
-        DType d = e->g->node[n].type->dtype;
-        parameter(&p, n, 0, memory_type(d), pointer_name(e, n));
+        parameter(e, k, n, 0, memory_type(e->g->node[n].type->dtype),
+                  pointer_name(e, n));
     }
     if (group->workspace != NO_NODE)
-        parameter(&p, group->workspace, 0, "float", "part");
+        parameter(e, k, group->workspace, 0, "float", x_name(e->a, "part"));
     if (group->counter >= 0)
-        parameter(&p, graph_counters(e->g), 4 * group->counter, "int",
-                  "ticket");
-    return p;
+        parameter(e, k, graph_counters(e->g), 4 * group->counter, "int",
+                  x_name(e->a, "ticket"));
 }
 
 // ---- the comment above a kernel ----
 
-static void write_comment(Emit *e, const Group *device, Text *all,
-                          const char *name) {
+static const char *comment_of(Emit *e, const Group *device, const char *name) {
     const Group *group = e->group;
     const char *lines = group_lines(e->g, e->a, group, ", ", INT_MAX);
     Text t = text_new(e->a);
@@ -70,86 +66,106 @@ static void write_comment(Emit *e, const Group *device, Text *all,
     }
     text_add(&t, "\n// %lld bytes read and written (host: %lld)\n",
              (long long)device->bytes, (long long)group->bytes);
-    text_add(all, REMARK("%s"), text_string(&t));
+    return text_string(&t);
 }
 
-static void write_signature(const Emit *e, Text *t, const Parameters *p) {
-    text_add(t, ENTRY_BEGINS "%s(%d",
-             e->group->phases > 1 ? "PHASED" : "KERNEL", BLOCK_THREADS);
-    if (e->resident > 1)
-        text_add(t, ", %d", e->resident);
-    text_add(t, ") " OWN_NAME "(");
-    for (int i = 0; i < p->count; i++)
-        text_add(t, "%s\n    %s *%s%s", i ? "," : "", p->arg[i].type,
-                 p->arg[i].node == NO_NODE ? "" : "RESTRICT ", p->arg[i].name);
-    text_add(t, ")\n{\n");
-}
+// ---- a kernel's tree ----
 
-// What is kept of a kernel, in another arena than that of its making.
-static void keep(Arena *a, Kernel *k, const Parameters *p) {
-    Parameter *arg = ARENA_ARRAY(a, (size_t)p->count, Parameter);
-    for (int i = 0; i < p->count; i++) {
-        arg[i] = p->arg[i];
-        arg[i].type = arena_string(a, arg[i].type, strlen(arg[i].type));
-        arg[i].name = text_unmarked(a, arg[i].name);
-    }
-    k->num_args = p->count;
-    k->arg = arg;
+static void build_body(Emit *e, Block *body, int grid[2]) {
+    const Group *group = e->group;
+    memcpy(grid, group->grid, sizeof group->grid);
+    if (group->kind == GROUP_GRID)
+        emit_grid(e, body);
+    else if (group->kind == GROUP_ROWS)
+        emit_rows(e, body);
+    else if (group->kind == GROUP_SCATTER)
+        emit_scatter(e, body);
+    else
+        emit_update(e, body, grid);
+    block_dce(e->a, body);
 }
 
 // Kernel k of launch i.
-static void write_kernel(const GraphPlan *host, const GraphPlan *device, int i,
-                         Arena *kept, Arena *scratch, Kernel *k, int *names) {
-    Arena *a = arena_new();
-    const Group *group = k->group;
+static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
+                         Arena *a, Kernel *k, int *names) {
     Emit e;
-    emit_init(&e, host->graph, device->graph, a, group, host->stored, names);
-    Parameters p = find_parameters(&e);
-    Text body = text_new(a), all = text_new(a);
-    memcpy(k->grid, group->grid, sizeof k->grid);
-    body.indent = 1;
-    if (group->kind == GROUP_GRID)
-        emit_grid(&e, &body);
-    else if (group->kind == GROUP_ROWS)
-        emit_rows(&e, &body);
-    else if (group->kind == GROUP_SCATTER)
-        emit_scatter(&e, &body);
-    else
-        emit_update(&e, &body, k->grid);
-    body = text_tidied(a, &body);
-    write_comment(&e, &device->group[i], &all, k->name);
-    text_bytes(&all, text_string(&e.tables), e.tables.length);
-    write_signature(&e, &all, &p);
-    text_add(&all, "    OWN_BLOCK;\n" BODY_BEGINS);
-    text_bytes(&all, text_string(&body), body.length);
-    text_add(&all, "}\n");
-    k->text = arena_string(scratch, text_string(&all), all.length);
-    keep(kept, k, &p);
+    emit_init(&e, host->graph, device->graph, a, k->group, host->stored, names);
+    k->tree = ARENA_NEW(a, Tree);
+    find_parameters(&e, k);
+    build_body(&e, &k->tree->body, k->grid);
+    k->tree->tables = e.tables;
+    k->tree->phased = k->group->phases > 1;
+    k->tree->resident = e.resident;
+    k->remark = comment_of(&e, &device->group[i], k->name);
     names_clear(&e);
-    arena_free(a);
 }
 
-Kernel *kernels_marked(const GraphPlan *host, const GraphPlan *device, Arena *a,
-                       Arena *scratch, int *number) {
+Kernel *kernels_build(const GraphPlan *host, const GraphPlan *device, Arena *a,
+                      int *number) {
     const Graph *g = host->graph;
     Kernel *kernel = ARENA_ARRAY(a, (size_t)host->num_groups + 1, Kernel);
-    int *names = ARENA_ARRAY(scratch, g->count, int);
+    int *names = ARENA_ARRAY(a, g->count, int);
     for (int i = 0; i < host->num_groups; i++) {
         const Group *group = kernel[i].group = &host->group[i];
         kernel[i].name = kernel_name(g, a, group, (*number)++);
         if (group->kind != GROUP_CALL)
-            write_kernel(host, device, i, a, scratch, &kernel[i], names);
+            build_kernel(host, device, i, a, &kernel[i], names);
     }
     return kernel;
 }
 
 Kernel *codegen_kernels(const GraphPlan *host, const GraphPlan *device,
                         Arena *a, int *number) {
-    Arena *scratch = arena_new();
-    Kernel *kernel = kernels_marked(host, device, a, scratch, number);
+    Kernel *kernel = kernels_build(host, device, a, number);
     for (int i = 0; i < host->num_groups; i++)
-        if (kernel[i].text != NULL)
-            kernel_named(a, &kernel[i], NULL);
-    arena_free(scratch);
+        if (kernel[i].tree != NULL)
+            kernel_print(a, &kernel[i]);
     return kernel;
+}
+
+// ---- its text ----
+
+static void print_arguments(Text *t, const Kernel *k, const char *restricted) {
+    for (int i = 0; i < k->num_args; i++)
+        text_add(t, "%s\n    %s *%s%s", i ? "," : "", k->arg[i].type,
+                 k->arg[i].node == NO_NODE ? "" : restricted, k->arg[i].name);
+}
+
+// The body as a function of its own.  Its parameters lack RESTRICT: a merged
+// launch writes what later kernels of it read, and a compiler that were told
+// otherwise would let them read it past the cache that is kept up to date.
+static void print_body(Text *t, const Kernel *k) {
+    text_add(t, "BODY %s_body(", k->name);
+    print_arguments(t, k, "");
+    text_add(t, ",\n    const int block, const int blocks)\n{\n");
+    block_print(t, &k->tree->body, k->name);
+    text_add(t, "}\n");
+}
+
+void kernel_print(Arena *a, Kernel *k) {
+    const Tree *tree = k->tree;
+    Text t = text_new(a);
+    text_add(&t, "%s", k->remark);
+    k->comment = t.length;
+    block_print(&t, &tree->tables, k->name);
+    t.indent = 1;
+    if (k->is_split)
+        print_body(&t, k);
+    k->entry = t.length;
+    text_add(&t, "%s(%d", tree->phased ? "PHASED" : "KERNEL", BLOCK_THREADS);
+    if (tree->resident > 1)
+        text_add(&t, ", %d", tree->resident);
+    text_add(&t, ") %s(", k->name);
+    print_arguments(&t, k, "RESTRICT ");
+    text_add(&t, ")\n{\n    OWN_BLOCK;\n");
+    if (k->is_split) {
+        text_add(&t, "    %s_body(", k->name);
+        for (int i = 0; i < k->num_args; i++)
+            text_add(&t, "%s, ", k->arg[i].name);
+        text_add(&t, "block, blocks);\n");
+    } else {
+        block_print(&t, &tree->body, k->name);
+    }
+    text_add(&t, "}\n");
+    k->text = text_string(&t);
 }

@@ -183,23 +183,26 @@ static void assign(Emit *e, Scope *s, NodeId n, Place p) {
     DType type = d->type->dtype;
     NodeId pad = scattered(e, d->arg[1]);
     NodeId from = pad == NO_NODE ? d->arg[1] : e->g->node[pad].arg[0];
-    const char *x = value_at(e, s, from, p);
-    const char *to = pointer_name(e, d->arg[0]);
+    const Expr *x = value_at(e, s, from, p), *i = x_name(e->a, "i");
+    const Expr *to = pointer_name(e, d->arg[0]);
     if (p.lanes == NULL) {
-        const char *at =
+        const Expr *at =
             pad == NO_NODE
-                ? "i"
+                ? i
                 : piece_offset(e, s, *e->g->node[from].type,
-                               *e->g->node[pad].type, &e->g->node[pad], "i");
-        text_line(&s->after, "put_%s(%s + %s, %s);", access_suffix(type), to,
-                  at, x);
+                               *e->g->node[pad].type, &e->g->node[pad], i);
+        CODE(e, &s->after, n,
+             arena_format(e->a, "put_%s($, $);", access_suffix(type)),
+             x_address(e->a, to, at), x);
         return;
     }
-    const char *out = value_name(e, "out", d->arg[0]);
-    text_line(&s->before, "%s %s[VW];", held_type(type), out);
-    text_line(&s->lanes, "%s[k] = %s;", out, x);
-    text_line(&s->after, "store_%s(%s + i, %s, VW);", access_suffix(type), to,
-              out);
+    const Expr *out = value_name(e, "out", d->arg[0]);
+    CODE(e, &s->before, n, arena_format(e->a, "%s $[VW];", held_type(type)),
+         out);
+    CODE(e, &s->lanes, n, "$[k] = $;", out, x);
+    CODE(e, &s->after, n,
+         arena_format(e->a, "store_%s($ + i, $, VW);", access_suffix(type)), to,
+         out);
 }
 
 // The elements that an assignment computes: those of what is padded.
@@ -210,8 +213,8 @@ static NodeId assigned(const Emit *e, NodeId n) {
 
 // ---- reductions ----
 
-static const char *whole(Emit *e, int64_t number) {
-    return number_text(e, arena_format(e->a, "%lld", (long long)number));
+static const Expr *whole(Emit *e, int64_t number) {
+    return number_of(e, x_number(e->a, number));
 }
 
 // The place of operand i of reduction n.  Its operands come one after another.
@@ -225,27 +228,24 @@ static int64_t operand_place(Emit *e, NodeId n, int i) {
 // Adds operand i of reduction n to what this part leaves in the workspace.
 // Lanes behind the end of the tensor are no part of it.
 static void reduce(Emit *e, Scope *member, Scope *s, NodeId n, int i, Place p) {
-    const char *sum = arena_format(e->a, "s%d", ++e->num_indices);
-    const char *x = value_at(e, s, e->g->node[n].arg[i], p);
+    const Expr *sum = index_name(e, "s");
+    const Expr *x = value_at(e, s, e->g->node[n].arg[i], p);
     bool finite = e->g->node[n].op == OP_all_finite;
-    const char *lanes = p.lanes != NULL ? p.lanes : "1";
-    text_line(&member->before, "float %s[%s];", sum, lanes);
-    text_line(&member->before, "LANES_DO(k, %s) %s[k] = 0.0f;", lanes, sum);
+    const Expr *lanes = p.lanes != NULL ? p.lanes : e->one;
+    CODE(e, &member->before, n,
+         "float $[$]; LANES_DO(k, $) $[k] = 0.0f;", sum, lanes, lanes, sum);
     if (p.lanes == NULL)
-        text_line(&s->after,
-                  finite ? "%s[0] += !is_finite(%s) ? 1.0f : 0.0f;"
-                         : "%s[0] += %s;",
-                  sum, x);
+        CODE(e, &s->after, n,
+             finite ? "$[0] += !is_finite($) ? 1.0f : 0.0f;" : "$[0] += $;",
+             sum, x);
     else
-        text_line(&s->lanes,
-                  finite
-                      ? "%s[k] += i + k < hi && !is_finite(%s) ? 1.0f : 0.0f;"
-                      : "%s[k] += i + k < hi ? %s : 0.0f;",
-                  sum, x);
-    int64_t place = operand_place(e, n, i);
-    text_line(&member->after,
-              "total_sum(part + %s + (at - first), %s, %s, shared, NT);",
-              whole(e, place), sum, lanes);
+        CODE(e, &s->lanes, n,
+             finite ? "$[k] += i + k < hi && !is_finite($) ? 1.0f : 0.0f;"
+                    : "$[k] += i + k < hi ? $ : 0.0f;",
+             sum, x);
+    CODE(e, &member->after, n,
+         "total_sum(part + $ + (at - first), $, $, shared, NT);",
+         whole(e, operand_place(e, n, i)), sum, lanes);
 }
 
 // ---- stacks ----
@@ -264,19 +264,24 @@ static void put_in_place(Emit *e, Scope *s, NodeId n, int operand, Place p) {
     const Node *d = &e->g->node[n];
     Type t = *e->g->node[d->arg[operand]].type;
     int64_t columns = type_count(&t) / t.dim[0];
-    const char *all = whole(e, d->type->dim[2]), *own = whole(e, columns);
+    const Expr *all = whole(e, d->type->dim[2]), *own = whole(e, columns);
     int j = ++e->num_indices;
-    text_line(&s->before, "const int r%d = i / %s, c%d = i %% %s;", j, all, j,
-              all);
-    text_line(&s->before, "const int inside%d = r%d < %s && c%d < %s;", j, j,
-              whole(e, t.dim[0]), j, own);
-    p.index[0] = arena_format(e->a, "x%d", j);
-    text_line(&s->before, "const int %s = inside%d ? r%d * %s + c%d : 0;",
-              p.index[0], j, j, own, j);
-    const char *x = value_at(e, s, d->arg[operand], p);
-    node_line(&s->after, n, "put_%s(p# + %s + i, inside%d ? %s : 0.0f);",
-              access_suffix(d->type->dtype),
-              whole(e, operand * d->type->dim[1] * d->type->dim[2]), j, x);
+    const Expr *r = x_name(e->a, arena_format(e->a, "r%d", j));
+    const Expr *c = x_name(e->a, arena_format(e->a, "c%d", j));
+    const Expr *inside = x_name(e->a, arena_format(e->a, "inside%d", j));
+    const Expr *rows = whole(e, t.dim[0]);
+    p.index[0] = x_name(e->a, arena_format(e->a, "x%d", j));
+    CODE(e, &s->before, n,
+         "const int $ = i / $, $ = i % $;"
+         "const int $ = $ < $ && $ < $;"
+         "const int $ = $ ? $ * $ + $ : 0;",
+         r, all, c, all, inside, r, rows, c, own, p.index[0], inside, r, own,
+         c);
+    const Expr *x = value_at(e, s, d->arg[operand], p);
+    CODE(e, &s->after, n,
+         arena_format(e->a, "put_%s(p@ + $ + i, $ ? $ : 0.0f);",
+                      access_suffix(d->type->dtype)),
+         whole(e, operand * d->type->dim[1] * d->type->dim[2]), inside, x);
 }
 
 static void stack(Emit *e, Scope *s, NodeId n, int operand, Place p) {
@@ -285,21 +290,24 @@ static void stack(Emit *e, Scope *s, NodeId n, int operand, Place p) {
         put_in_place(e, s, n, operand, p);
         return;
     }
-    const char *x = value_at(e, s, d->arg[operand], p);
+    const Expr *x = value_at(e, s, d->arg[operand], p);
     const char *suffix = access_suffix(d->type->dtype);
-    const char *first = whole(e, operand * d->type->dim[1] * d->type->dim[2]);
+    const Expr *first = whole(e, operand * d->type->dim[1] * d->type->dim[2]);
     if (p.lanes == NULL) {
-        node_line(&s->after, n, "put_%s(p# + %s + i, %s);", suffix, first, x);
+        CODE(e, &s->after, n, arena_format(e->a, "put_%s(p@ + $ + i, $);",
+                                           suffix),
+             first, x);
         return;
     }
-    const char *out = arena_format(e->a, "out%d", ++e->num_indices);
-    text_line(&s->before, "float %s[VW];", out);
-    text_line(&s->lanes, "%s[k] = %s;", out, x);
-    node_line(&s->after, n, "store_%s(p# + %s + i, %s, VW);", suffix, first,
-              out);
+    const Expr *out = index_name(e, "out");
+    CODE(e, &s->before, n, "float $[VW];", out);
+    CODE(e, &s->lanes, n, "$[k] = $;", out, x);
+    CODE(e, &s->after, n,
+         arena_format(e->a, "store_%s(p@ + $ + i, $, VW);", suffix), first,
+         out);
 }
 
-// ---- the text of a member ----
+// ---- the statements of a member ----
 
 // What a phase does to tensors of a member: an assignment, or operand `operand`
 // of a reduction or a stack.
@@ -363,18 +371,16 @@ static void take_tensors(Emit *e, Member *m) {
     }
 }
 
-// The loop over the elements of a part, with what comes before and after it.
-static const char *loop_text(Emit *e, Scope *member, Scope *s, bool single) {
-    Text t = text_new(e->a);
-    t.indent = member->before.indent;
-    text_bytes(&t, text_string(&member->before), member->before.length);
-    text_line(&t, single ? "for (int i = lo + threadIdx.x; i < hi; i += NT) {"
-                         : "for (int i = lo + threadIdx.x * VW; i < hi; "
-                           "i += NT * VW) {");
-    scope_close(s, &t);
-    text_line(&t, "}");
-    text_bytes(&t, text_string(&member->after), member->after.length);
-    return text_string(&t);
+// The loop over the elements of a part, with the statements before and after.
+static Block loop_of(Emit *e, Scope *member, Scope *s, bool single) {
+    Block b = member->before;
+    CODE(e, &b, NO_NODE,
+         single ? "for (int i = lo + threadIdx.x; i < hi; i += NT) { ~ }"
+                : "for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) "
+                  "{ ~ }",
+         scope_close(e, s));
+    block_append(&b, &member->after);
+    return b;
 }
 
 // Whether a task takes one element at a time.
@@ -406,7 +412,7 @@ static void perform(Emit *e, Scope *member, Scope *s, Task t, Place p) {
 
 static void write_member(Emit *e, Scope *kernel, const Task *task, int count,
                          Member *m) {
-    int mark = e->num_values, indent = kernel->before.indent + 2;
+    int mark = e->num_values;
     bool single = false;
     e->num_local = e->num_constants = e->num_indices = 0;
     e->member = m->root;
@@ -416,14 +422,14 @@ static void write_member(Emit *e, Scope *kernel, const Task *task, int count,
     }
     Place p = {.rank = 1,
                .flat = true,
-               .index = {"i"},
+               .index = {x_name(e->a, "i")},
                .dim = {m->elements},
-               .lanes = single ? NULL : "VW"};
-    Scope *member = scope_new(e, kernel, IN_MEMBER, NULL, indent);
-    Scope *s = scope_new(e, member, IN_ROW, "VW", indent + 1);
+               .lanes = single ? NULL : e->vw};
+    Scope *member = scope_new(e, kernel, IN_MEMBER, NULL);
+    Scope *s = scope_new(e, member, IN_ROW, e->vw);
     for (int i = 0; i < count; i++)
         perform(e, member, s, task[i], p);
-    m->text = loop_text(e, member, s, single);
+    m->body = loop_of(e, member, s, single);
     m->number = e->constant;
     m->num_numbers = e->num_constants;
     take_tensors(e, m);

@@ -8,11 +8,11 @@
 typedef struct {
     NodeId root; // smallest of its nodes
     int64_t elements;
-    const char *text; // of its case, with marks for numbers
-    int kind;         // members of a kind share a case
-    NodeId *tensor;   // in the order of their local numbers
+    Block body;     // of its case, with X_ENTRY for numbers
+    int kind;       // members of a kind share a case
+    NodeId *tensor; // in the order of their local numbers
     int num_tensors;
-    const char **number;
+    const Expr **number;
     int num_numbers;
 } Member;
 
@@ -30,7 +30,7 @@ typedef struct {
 // owns the scalars that are computed from its tensors alone.
 NodeId *member_roots(Emit *e);
 
-// The members that a phase walks over, with their text.
+// The members that a phase walks over, with their statements.
 Members members_write(Emit *e, Scope *kernel, NodeId *root, int phase);
 
 // Whether n is a tensor in memory; a view has the address of its base.
@@ -43,13 +43,13 @@ bool piece_is_awkward(const Emit *e, NodeId n);
 
 // Where element `number` of a tensor of type `inner` is in one of type `outer`
 // that has `low` elements before it along each axis.
-const char *piece_offset(Emit *e, Scope *s, Type inner, Type outer,
-                         const Node *low, const char *number);
+const Expr *piece_offset(Emit *e, Scope *s, Type inner, Type outer,
+                         const Node *low, const Expr *number);
 
 // ---- table.c ----
 
 // Writes the loop over parts with its switch, and the tables that it reads.
-void members_loop(Emit *e, Text *t, const Members *m);
+void members_loop(Emit *e, Block *b, const Members *m);
 
 // What a tensor is called in a comment, or "".
 const char *tensor_label(const Emit *e, NodeId n);

@@ -6,31 +6,6 @@
 
 #include <string.h>
 
-// The text of a kernel as a function, and a kernel that calls it.  Parameters
-// of the function lack RESTRICT: a merged launch writes what later kernels of
-// it read, and a compiler that were told otherwise would let them read it past
-// the cache that is kept up to date.
-void kernel_split(Kernel *k, Arena *a) {
-    Text t = text_new(a);
-    if (k->is_split)
-        return;
-    text_bytes(&t, k->text, k->entry);
-    text_add(&t, "BODY %s_body(", k->name);
-    for (int i = 0; i < k->num_args; i++)
-        text_add(&t, "\n    %s *%s,", k->arg[i].type, k->arg[i].name);
-    text_add(&t, "\n    const int block, const int blocks)\n{\n%s",
-             k->text + k->body);
-    size_t entry = t.length;
-    text_bytes(&t, k->text + k->entry, k->body - k->entry);
-    text_add(&t, "    %s_body(", k->name);
-    for (int i = 0; i < k->num_args; i++)
-        text_add(&t, "%s, ", k->arg[i].name);
-    text_add(&t, "block, blocks);\n}\n");
-    k->text = text_string(&t);
-    k->entry = entry;
-    k->is_split = true;
-}
-
 // "j05_06_batch_norm_relu__prep": the numbers of all kernels, and the rest of
 // the name of the last.
 static const char *merged_name(Arena *a, const Kernel *kernel, int count) {

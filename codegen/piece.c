@@ -33,50 +33,48 @@ bool piece_is_awkward(const Emit *e, NodeId n) {
 
 // The index on axis i, from `low` on, of the element of that number; behind one
 // of the axis are `stride` elements.
-static const char *index_of(Emit *e, Type inner, int i, int64_t stride,
-                            int64_t low, const char *number) {
+static const Expr *index_of(Emit *e, Type inner, int i, int64_t stride,
+                            int64_t low, const Expr *number) {
     if (inner.dim[i] == 1)
-        return arena_format(e->a, "%lld", (long long)low);
+        return x_number(e->a, low);
     if (stride > 1)
-        number = arena_format(e->a, "%s / %lld", number, (long long)stride);
+        number = EXPR(e, "$ / $", number, x_number(e->a, stride));
     if (stride * inner.dim[i] < type_count(&inner))
-        number =
-            arena_format(e->a, "%s %% %lld", number, (long long)inner.dim[i]);
-    return low == 0 ? number
-                    : arena_format(e->a, "%s + %lld", number, (long long)low);
+        number = EXPR(e, "$ % $", number, x_number(e->a, inner.dim[i]));
+    return low == 0 ? number : EXPR(e, "$ + $", number, x_number(e->a, low));
 }
 
-const char *piece_offset(Emit *e, Scope *s, Type inner, Type outer,
-                         const Node *low, const char *number) {
+const Expr *piece_offset(Emit *e, Scope *s, Type inner, Type outer,
+                         const Node *low, const Expr *number) {
     Place p = {.rank = inner.rank};
     int64_t stride = 1;
     for (int i = inner.rank - 1; i >= 0; i--) {
-        const char *index = index_of(e, inner, i, stride,
+        const Expr *index = index_of(e, inner, i, stride,
                                      node_ints(low, ATTR_low, i, 0), number);
+        bool simple = index->kind == X_NAME || index->kind == X_NUMBER;
         p.dim[i] = outer.dim[i];
-        p.index[i] = is_name(index) ? index : index_new(e, s, "x", index);
+        p.index[i] = simple ? index : index_new(e, s, "x", index);
         stride *= inner.dim[i];
     }
     return place_offset(e, p);
 }
 
-const char *piece_value(Emit *e, Scope *s, NodeId n, Place p) {
+const Expr *piece_value(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
-    const char *pointer = pointer_name(e, d->arg[0]);
+    const Expr *pointer = pointer_name(e, d->arg[0]);
     const char *suffix = access_suffix(d->type->dtype);
     if (p.lanes == NULL) {
-        const char *offset = piece_offset(
+        const Expr *offset = piece_offset(
             e, s, *d->type, *e->g->node[d->arg[0]].type, d, p.index[0]);
-        return value_set(
-            e, s, n, p,
-            arena_format(e->a, "get_%s(%s + %s)", suffix, pointer, offset));
+        return value_set(e, s, n, p,
+                         EXPR(e, arena_format(e->a, "get_%s($)", suffix),
+                              x_address(e->a, pointer, offset)));
     }
-    const char *start =
-        number_text(e, arena_format(e->a, "%lld", (long long)start_of(e, n)));
-    const char *name = value_name(e, "v", n);
-    text_line(&s->before, "%s %s[VW];", held_type(d->type->dtype), name);
-    text_line(&s->before, "load_%s(%s, %s + %s + %s, VW);", suffix, name,
-              pointer, start, p.index[0]);
+    const Expr *start = number_of(e, x_number(e->a, start_of(e, n)));
+    const Expr *name = array_new(e, s, n, p);
+    CODE(e, &s->before, n,
+         arena_format(e->a, "load_%s($, $ + $ + $, VW);", suffix), name,
+         pointer, start, p.index[0]);
     value_define(e, s, n, p, HELD_ARRAY, name);
-    return arena_format(e->a, "%s[k]", name);
+    return lane_of(e, name);
 }

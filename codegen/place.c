@@ -1,13 +1,15 @@
-// Places: which element of an operand an element needs, as C expressions.
+// Places: which element of an operand an element needs.
 
 #include "codegen/emit.h"
 
-#include <ctype.h>
 #include <string.h>
 
-static bool is_zero(const char *index) {
-    return strcmp(index, "0") == 0;
+static bool is_zero(const Expr *index) {
+    return is_number(index, 0);
 }
+
+// No index 0 is in the arena of a kernel: places may be asked for without one.
+static const Expr zero = {.kind = X_NUMBER, .node = NO_NODE};
 
 Place place_broadcast(Place p, Type operand) {
     if (p.flat) {
@@ -19,7 +21,7 @@ Place place_broadcast(Place p, Type operand) {
     for (int i = 0; i < operand.rank; i++) {
         int from = i + p.rank - operand.rank;
         q.dim[i] = operand.dim[i];
-        q.index[i] = operand.dim[i] == 1 || from < 0 ? "0" : p.index[from];
+        q.index[i] = operand.dim[i] == 1 || from < 0 ? &zero : p.index[from];
     }
     q.whole = p.whole && operand.rank == p.rank;
     for (int i = 0; i < operand.rank && q.whole; i++)
@@ -29,17 +31,6 @@ Place place_broadcast(Place p, Type operand) {
     return q;
 }
 
-bool is_name(const char *index) {
-    for (const char *s = index; *s != '\0'; s++)
-        if (!isalnum((unsigned char)*s) && *s != '_')
-            return false;
-    return true;
-}
-
-const char *index_operand(Emit *e, const char *index) {
-    return is_name(index) ? index : arena_format(e->a, "(%s)", index);
-}
-
 bool has_rows(Place p) {
     for (int i = 0; i + 1 < p.rank; i++)
         if (!is_zero(p.index[i]))
@@ -47,83 +38,77 @@ bool has_rows(Place p) {
     return false;
 }
 
-const char *place_offset(Emit *e, Place p) {
-    const char *text = NULL;
-    bool sum = false;   // whether text must be put in parentheses to multiply
+const Expr *place_offset(Emit *e, Place p) {
+    const Expr *x = NULL;
     int64_t stride = 1; // that it still has to be multiplied by
     if (p.flat)
-        return p.rank == 0 ? "0" : p.index[0];
+        return p.rank == 0 ? &zero : p.index[0];
     if (p.whole && p.rank > 2 && has_rows(p))
-        return arena_format(e->a, "(size_t)i * " COLUMNS " + %s",
-                            p.index[p.rank - 1]);
+        return EXPR(e, "(size_t)i * C + $", p.index[p.rank - 1]);
     for (int i = 0; i < p.rank; i++) {
         stride *= p.dim[i];
         if (is_zero(p.index[i]))
             continue;
-        const char *index = index_operand(e, p.index[i]);
-        if (text == NULL) {
-            text = i + 1 < p.rank ? arena_format(e->a, "(size_t)%s", index)
-                                  : p.index[i];
-        } else {
-            text = arena_format(
-                e->a, sum ? "(%s) * " SIZE " + %s" : "%s * " SIZE " + %s", text,
-                (long long)stride, index);
-            sum = true;
-        }
+        if (x == NULL)
+            x = i + 1 < p.rank ? EXPR(e, "(size_t)$", p.index[i]) : p.index[i];
+        else
+            x = EXPR(e, "$ * $ + $", x, x_size(e->a, stride), p.index[i]);
         stride = 1;
     }
-    if (text == NULL)
-        return "0";
-    return stride == 1 ? text
-                       : arena_format(e->a, sum ? "(%s) * " SIZE : "%s * " SIZE,
-                                      text, (long long)stride);
+    if (x == NULL)
+        return &zero;
+    return stride == 1 ? x : EXPR(e, "$ * $", x, x_size(e->a, stride));
 }
 
-const char *place_key(Emit *e, Place p) {
-    Text t = text_new(e->a);
-    for (int i = 0; i < p.rank; i++)
-        if (!is_zero(p.index[i]))
-            text_add(&t, "%d:%s,", i - p.rank, p.index[i]);
-    if (p.lanes != NULL)
-        text_add(&t, "*%s", p.lanes);
-    return text_string(&t);
+static const Expr *index_at(const Place *p, int from_end) {
+    return from_end < p->rank ? p->index[p->rank - 1 - from_end] : &zero;
 }
 
-static const char *declared(Emit *e, Scope *s, const char *type,
-                            const char *stem, const char *value) {
-    const char *name = arena_format(e->a, "%s%d", stem, ++e->num_indices);
-    text_line(&s->before, "const %s %s = %s;", type, name, value);
+bool place_equal(const Place *p, const Place *q) {
+    int most = p->rank > q->rank ? p->rank : q->rank;
+    for (int i = 0; i < most; i++)
+        if (!expr_equal(index_at(p, i), index_at(q, i)))
+            return false;
+    return expr_equal(p->lanes, q->lanes);
+}
+
+const Expr *index_name(Emit *e, const char *stem) {
+    return x_name(e->a, arena_format(e->a, "%s%d", stem, ++e->num_indices));
+}
+
+static const Expr *declared(Emit *e, Scope *s, const char *type,
+                            const char *stem, const Expr *value) {
+    const Expr *name = index_name(e, stem);
+    CODE(e, &s->before, NO_NODE, arena_format(e->a, "const %s $ = $;", type),
+         name, value);
     ARENA_APPEND(e->a, e->index, e->num_declared, (Index){name, s});
     return name;
 }
 
-const char *index_new(Emit *e, Scope *s, const char *stem, const char *value) {
+const Expr *index_new(Emit *e, Scope *s, const char *stem, const Expr *value) {
     return declared(e, s, "int", stem, value);
 }
 
-static void require(Emit *e, const char **inside, const char *condition) {
-    *inside = *inside == NULL
-                  ? condition
-                  : arena_format(e->a, "%s && %s", *inside, condition);
+static void require(Emit *e, const Expr **inside, const Expr *condition) {
+    *inside = *inside == NULL ? condition
+                              : EXPR(e, "$ && $", *inside, condition);
 }
 
 // Narrows an index to 0 .. count-1, where it is outside to the nearest end; a
 // vector of lanes is inside as a whole or not at all.
-static const char *index_bounded(Emit *e, Scope *s, const char *index,
-                                 int64_t count, const char *lanes,
-                                 const char **inside) {
+static const Expr *index_bounded(Emit *e, Scope *s, const Expr *index,
+                                 int64_t count, const Expr *lanes,
+                                 const Expr **inside) {
     require(e, inside,
-            arena_format(e->a, "%s >= 0 && %s < " SIZE, index, index,
-                         (long long)count));
-    const char *starts = arena_format(e->a, "%lld", (long long)count);
+            EXPR(e, "$ >= 0 && $ < $", index, index, x_size(e->a, count)));
+    const Expr *starts = x_number(e->a, count);
     if (lanes != NULL && e->step > 1)
-        starts = arena_format(e->a, "%s - %s + 1", starts, lanes);
-    return index_new(e, s, "i",
-                     arena_format(e->a, "clamp(%s, %s)", index, starts));
+        starts = EXPR(e, "$ - $ + 1", starts, lanes);
+    return index_new(e, s, "i", EXPR(e, "clamp($, $)", index, starts));
 }
 
 static Place move_pad(Emit *e, Scope *s, NodeId n, Place p, Type from,
-                      const char **inside, int sign) {
+                      const Expr **inside, int sign) {
     const Node *d = &e->g->node[n];
     Place q = p;
     q.whole = false;
@@ -133,7 +118,7 @@ static Place move_pad(Emit *e, Scope *s, NodeId n, Place p, Type from,
         if (low != 0)
             q.index[i] = index_new(
                 e, s, "i",
-                arena_format(e->a, "%s + " SIZE, p.index[i], (long long)low));
+                EXPR(e, "$ + $", p.index[i], x_size(e->a, low)));
         if (sign < 0 && from.dim[i] != p.dim[i])
             q.index[i] =
                 index_bounded(e, s, q.index[i], from.dim[i],
@@ -144,38 +129,38 @@ static Place move_pad(Emit *e, Scope *s, NodeId n, Place p, Type from,
 
 // Images [N,H,W,C] moved by an offset for each sample.
 static Place move_shift(Emit *e, Scope *s, NodeId n, Place p,
-                        const char **inside) {
+                        const Expr **inside) {
     const Node *d = &e->g->node[n];
     const char *mode = node_text(d, ATTR_mode);
     Place sample = {.rank = 1, .dim = {p.dim[0]}, .index = {p.index[0]}};
     Place q = p;
     q.whole = false;
     for (int i = 1; i <= 2; i++) {
-        const char *by = value_at(e, s, d->arg[i], sample);
-        const char *index =
-            index_new(e, s, i == 1 ? "h" : "w",
-                      arena_format(e->a, "%s + %s", p.index[i], by));
+        const Expr *by = value_at(e, s, d->arg[i], sample);
+        const Expr *index = index_new(e, s, i == 1 ? "h" : "w",
+                                      EXPR(e, "$ + $", p.index[i], by));
         if (strcmp(mode, "zero") == 0)
             q.index[i] = index_bounded(e, s, index, p.dim[i], NULL, inside);
         else
             q.index[i] = index_new(
                 e, s, i == 1 ? "h" : "w",
-                arena_format(e->a, "%s(%s, %lld)",
-                             strcmp(mode, "edge") == 0 ? "clamp" : "reflect",
-                             index, (long long)p.dim[i]));
+                EXPR(e,
+                     strcmp(mode, "edge") == 0 ? "clamp($, $)"
+                                               : "reflect($, $)",
+                     index, x_number(e->a, p.dim[i])));
     }
     return q;
 }
 
 static Place move_flip(Emit *e, Scope *s, NodeId n, Place p) {
     Place sample = {.rank = 1, .dim = {p.dim[0]}, .index = {p.index[0]}};
-    const char *mirrored = value_at(e, s, e->g->node[n].arg[1], sample);
+    const Expr *mirrored = value_at(e, s, e->g->node[n].arg[1], sample);
     Place q = p;
     q.whole = false;
-    q.index[2] = index_new(e, s, "w",
-                           arena_format(e->a, "%s ? %lld - %s : %s", mirrored,
-                                        (long long)p.dim[2] - 1, p.index[2],
-                                        p.index[2]));
+    q.index[2] =
+        index_new(e, s, "w",
+                  EXPR(e, "$ ? $ - $ : $", mirrored,
+                       x_number(e->a, p.dim[2] - 1), p.index[2], p.index[2]));
     return q;
 }
 
@@ -190,12 +175,11 @@ static Place move_transpose(Emit *e, NodeId n, Place p, Type from) {
 }
 
 // Operand i of node n at p, as an index in 0 .. count-1.
-static const char *index_from(Emit *e, Scope *s, NodeId n, int i, Place p,
+static const Expr *index_from(Emit *e, Scope *s, NodeId n, int i, Place p,
                               int64_t count) {
-    const char *index = value_at(e, s, e->g->node[n].arg[i], p);
-    return index_new(
-        e, s, "i",
-        arena_format(e->a, "clamp(%s, %lld)", index, (long long)count));
+    const Expr *index = value_at(e, s, e->g->node[n].arg[i], p);
+    return index_new(e, s, "i",
+                     EXPR(e, "clamp($, $)", index, x_number(e->a, count)));
 }
 
 // The first axes of p name an element of the index, the others one of a row.
@@ -240,7 +224,7 @@ static Place move_view(Emit *e, Scope *s, Place p, Type from) {
         q.lanes = p.lanes;
     for (int k = 0; k < from.rank; k++) {
         q.dim[k] = from.dim[k];
-        q.index[k] = "0";
+        q.index[k] = &zero;
     }
     while (true) {
         while (i > 0 && from.dim[i - 1] == 1)
@@ -256,28 +240,27 @@ static Place move_view(Emit *e, Scope *s, Place p, Type from) {
         return q;
     rest.whole = false;
     const char *number = type_count(&from) > INT32_MAX ? "size_t" : "int";
-    const char *element = place_offset(e, rest);
-    if (!is_name(element))
+    const Expr *element = place_offset(e, rest);
+    if (element->kind != X_NAME && element->kind != X_NUMBER)
         element = declared(e, s, number, "i", element);
     for (int k = 0; k < i; k++)
         left *= from.dim[k];
     while (i-- > 0) {
         if (from.dim[i] <= 1)
             continue;
-        const char *index = element;
+        const Expr *index = element;
         left /= from.dim[i];
         if (stride > 1)
-            index = arena_format(e->a, "%s / %lld", index, (long long)stride);
+            index = EXPR(e, "$ / $", index, x_number(e->a, stride));
         if (left > 1)
-            index =
-                arena_format(e->a, "%s %% %lld", index, (long long)from.dim[i]);
+            index = EXPR(e, "$ % $", index, x_number(e->a, from.dim[i]));
         q.index[i] = index == element ? element : index_new(e, s, "i", index);
         stride *= from.dim[i];
     }
     return q;
 }
 
-Place place_moved(Emit *e, Scope *s, NodeId n, Place p, const char **inside) {
+Place place_moved(Emit *e, Scope *s, NodeId n, Place p, const Expr **inside) {
     const Node *d = &e->g->node[n];
     Type from = *e->g->node[d->arg[0]].type;
     *inside = NULL;

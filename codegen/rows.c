@@ -7,8 +7,6 @@
 
 #include "codegen/emit.h"
 
-#include <string.h>
-
 // Of the 512 bytes of registers that a thread has where two blocks are on a
 // multiprocessor, those that vectors may take without others being spilled.
 enum { MOST_BYTES = 448 };
@@ -34,94 +32,90 @@ static int *find_levels(const Emit *e, int *most) {
     return level;
 }
 
-static void declare_lanes(Text *t, const char *name, NodeId n,
-                          const char *first) {
-    node_line(t, n, "float %s#[VW];", name);
-    node_line(t, n, "LANES_DO(k, VW) %s#[k] = %s;", name, first);
-}
-
-static void declare_row(Emit *e, Text *t, NodeId n) {
+static void declare_row(Emit *e, Block *b, NodeId n) {
     Op op = e->g->node[n].op;
     bool largest = op == OP_max || op == OP_argmax;
-    declare_lanes(t, "s", n, largest ? "-INF" : "0.0f");
-    if (op == OP_argmax) {
-        node_line(t, n, "int at#[VW];");
-        node_line(t, n, "LANES_DO(k, VW) at#[k] = lane * VW + k;");
-    }
+    CODE(e, b, n,
+         largest ? "float s@[VW]; LANES_DO(k, VW) s@[k] = -INF;"
+                 : "float s@[VW]; LANES_DO(k, VW) s@[k] = 0.0f;");
+    if (op == OP_argmax)
+        CODE(e, b, n, "int at@[VW]; LANES_DO(k, VW) at@[k] = lane * VW + k;");
     if (op == OP_var)
-        declare_lanes(t, "q", n, "0.0f");
+        CODE(e, b, n, "float q@[VW]; LANES_DO(k, VW) q@[k] = 0.0f;");
 }
 
 static bool has_margin(const Emit *e) {
     return e->columns > space_columns(e->group->space);
 }
 
-// x, or behind a row what stands there for nothing.
-static const char *in_row(const Emit *e, const char *x, const char *nothing) {
-    return has_margin(e) ? arena_format(e->a, "c + k < C ? %s : %s", x, nothing)
-                         : x;
+// x, or behind a row the value that stands for nothing.
+static const Expr *in_row(const Emit *e, const Expr *x, const Expr *nothing) {
+    return has_margin(e) ? EXPR(e, "c + k < C ? $ : $", x, nothing) : x;
 }
 
-// Adds x, a lane of the row, to what its thread has of it so far.
-static void add_element(Emit *e, Scope *pass, NodeId n, const char *x) {
-    Text *t = &pass->lanes;
+// Adds x, a lane of the row, to the thread's part of the result.
+static void add_element(Emit *e, Scope *pass, NodeId n, const Expr *x) {
+    Block *b = &pass->lanes;
     Op op = e->g->node[n].op;
     if (has_margin(e)) {
         bool largest = op == OP_max || op == OP_argmax;
-        node_line(t, n, "const float x# = %s;",
-                  in_row(e, x, largest ? "-INF" : "0.0f"));
-        x = arena_format(e->a, "x" NODE, n);
+        CODE(e, b, n, "const float x@ = $;",
+             in_row(e, x, EXPR(e, largest ? "-INF" : "0.0f")));
+        x = x_of_node(e->a, "x", n);
     }
     switch (op) {
     case OP_max:
-        node_line(t, n, "s#[k] = larger(s#[k], %s);", x);
+        CODE(e, b, n, "s@[k] = larger(s@[k], $);", x);
         break;
     case OP_argmax:
-        node_line(t, n, "const int more# = beats(%s, s#[k]);", x);
-        node_line(t, n, "at#[k] = more# ? c + k : at#[k];");
-        node_line(t, n, "s#[k] = more# ? %s : s#[k];", x);
+        CODE(e, b, n,
+             "const int more@ = beats($, s@[k]);"
+             "at@[k] = more@ ? c + k : at@[k];"
+             "s@[k] = more@ ? $ : s@[k];",
+             x, x);
         break;
     case OP_var:
-        node_line(t, n, "const float d# = %s - pivot#;", x);
-        node_line(t, n, "s#[k] += d#;");
-        node_line(t, n, "q#[k] += d# * d#;");
+        CODE(e, b, n,
+             "const float d@ = $ - pivot@;"
+             "s@[k] += d@;"
+             "q@[k] += d@ * d@;",
+             x);
         break;
     default:
-        node_line(t, n, "s#[k] += %s;", x);
+        CODE(e, b, n, "s@[k] += $;", x);
     }
 }
 
 // The gang's result, as the value of n from here on.
 static void join_row(Emit *e, Scope *row, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
-    Text *t = &row->before;
-    const char *name = value_name(e, "v", n);
+    Block *b = &row->before;
+    const Expr *name = value_name(e, "v", n);
     switch (d->op) {
     case OP_max:
-        node_line(t, n,
-                  "const float %s = gang_max(lanes_max(s#, VW), GANG, shared);",
-                  name);
+        CODE(e, b, n,
+             "const float $ = gang_max(lanes_max(s@, VW), GANG, shared);",
+             name);
         break;
     case OP_argmax:
-        node_line(t, n,
-                  "const int %s = gang_argmax(lanes_max(s#, VW), "
-                  "lanes_argmax(s#, at#, VW), GANG, shared);",
-                  name);
+        CODE(e, b, n,
+             "const int $ = gang_argmax(lanes_max(s@, VW), "
+             "lanes_argmax(s@, at@, VW), GANG, shared);",
+             name);
         break;
     case OP_var:
-        node_line(
-            t, n,
-            "const float sum# = gang_sum(lanes_sum(s#, VW), GANG, shared);");
-        node_line(t, n,
-                  "const float squares# = gang_sum(lanes_sum(q#, VW), GANG, "
-                  "shared);");
-        node_line(t, n, "const float b# = (squares# - sum# * sum# / C) / C;");
-        node_line(t, n, "const float %s = b# < 0.0f ? 0.0f : b#;", name);
+        CODE(e, b, n,
+             "const float sum@ = gang_sum(lanes_sum(s@, VW), GANG, shared);"
+             "const float squares@ = "
+             "    gang_sum(lanes_sum(q@, VW), GANG, shared);"
+             "const float b@ = (squares@ - sum@ * sum@ / C) / C;"
+             "const float $ = b@ < 0.0f ? 0.0f : b@;",
+             name);
         break;
     default:
-        node_line(t, n,
-                  "const float %s = gang_sum(lanes_sum(s#, VW), GANG, shared);",
-                  name);
+        CODE(e, b, n,
+             "const float $ = gang_sum(lanes_sum(s@, VW), GANG, shared);",
+             name);
     }
     value_define(e, row, n, place_broadcast(p, *d->type), HELD_ONCE, name);
 }
@@ -138,38 +132,32 @@ static bool any_columns(const Emit *e) {
 }
 
 static Scope *pass_open(Emit *e, Scope *row) {
-    return scope_new(e, row, IN_PASS, "VW", row->before.indent + 1);
+    return scope_new(e, row, IN_PASS, e->vw);
 }
 
-// A pass over the columns up to C, or for what is stored up to `end`, which is
-// 0 for a gang without a row.
-static void loop_close(Emit *e, Scope *row, const Text *body, const char *end) {
-    text_line(&row->before, "for (%s c = lane * VW; c < %s; c += GANG * VW) {",
-              column_type(*e->group->space), end);
-    text_bytes(&row->before, text_string(body), body->length);
-    text_line(&row->before, "}");
-}
-
-// The same with a number for each of the thread's columns: loops of known
-// length keep what is indexed by it in registers.
-static void columns_close(Scope *row, const Text *body, const char *end) {
-    text_line(&row->before, "UNROLLED(j, PER) {");
-    text_line(&row->before, "    const int c = (lane + j * GANG) * VW;");
-    text_line(&row->before, "    if (c >= %s) break;", end);
-    text_bytes(&row->before, text_string(body), body->length);
-    text_line(&row->before, "}");
-}
-
+// A pass over the columns up to `end`, which is 0 for a gang without a row.
+// Numbered: with a number for each of the thread's columns, in a loop of known
+// length, which keeps arrays that it indexes in registers.
 static void pass_close(Emit *e, Scope *row, Scope *pass, const char *end,
                        bool numbered) {
-    Text body = text_new(e->a);
-    scope_close(pass, &body);
-    if (body.length == 0)
+    const Block *body = scope_close(e, pass);
+    if (body->first == NULL)
         return;
     if (numbered)
-        columns_close(row, &body, end);
+        CODE(e, &row->before, NO_NODE,
+             "UNROLLED(j, PER) {"
+             "    const int c = (lane + j * GANG) * VW;"
+             "    if (c >= $) break;"
+             "    ~"
+             "}",
+             x_name(e->a, end), body);
     else
-        loop_close(e, row, &body, end);
+        CODE(e, &row->before, NO_NODE,
+             arena_format(
+                 e->a,
+                 "for (%s c = lane * VW; c < %s; c += GANG * VW) { ~ }",
+                 column_type(*e->group->space), end),
+             body);
 }
 
 // Bytes of the vectors that a thread reads in a pass, as they are in memory.
@@ -195,9 +183,9 @@ static int64_t emit_level(Emit *e, Scope *row, Place p, int which) {
             Place first = p;
             first.whole = false;
             first.lanes = NULL;
-            first.index[p.rank - 1] = "0";
-            const char *x = value_at(e, row, arg, first);
-            node_line(&row->before, n, "const float pivot# = %s;", x);
+            first.index[p.rank - 1] = e->zero;
+            const Expr *x = value_at(e, row, arg, first);
+            CODE(e, &row->before, n, "const float pivot@ = $;", x);
         }
         declare_row(e, &row->before, n);
         add_element(e, pass, n, value_at(e, pass, arg, p));
@@ -217,10 +205,10 @@ static bool has_lanes(const Emit *e, NodeId n) {
     return t.rank > 0 && t.dim[t.rank - 1] != 1;
 }
 
-// Stores x, the value of n at p or of what n pads, in the statements of s, and
-// zeros in the columns that are added.
+// Stores x, the value of n at p or of the node that n pads, in the statements
+// of s, and zeros in the columns that are added.
 static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Place p,
-                        const char *x) {
+                        const Expr *x) {
     Type type = *e->g->node[n].type;
     if (!pads_columns(e->g, n)) {
         emit_store(e, s, n, p, x);
@@ -229,19 +217,19 @@ static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Place p,
     p.whole = false;
     p.dim[p.rank - 1] = type.dim[p.rank - 1];
     if (has_margin(e)) {
-        emit_place(e, s, n, p, in_row(e, x, "0"));
+        emit_place(e, s, n, p, in_row(e, x, e->zero));
         return;
     }
     emit_store(e, s, n, p, x);
     p.lanes = NULL;
-    p.index[p.rank - 1] = "c"; // 0 before where rows have one column
+    p.index[p.rank - 1] = x_name(e->a, "c"); // 0 where rows have one column
     Scope *added = pass_open(e, row);
-    emit_store(e, added, n, p, dtype_float(type.dtype) ? "0.0f" : "0");
-    text_line(&row->before,
-              "for (int c = C + lane; c < end + " SIZE "; c += GANG) {",
-              (long long)(p.dim[p.rank - 1] - space_columns(e->group->space)));
-    scope_close(added, &row->before);
-    text_line(&row->before, "}");
+    emit_store(e, added, n, p, literal(e->a, type.dtype, 0));
+    CODE(e, &row->before, NO_NODE,
+         "for (int c = C + lane; c < end + $; c += GANG) { ~ }",
+         x_size(e->a,
+                p.dim[p.rank - 1] - space_columns(e->group->space)),
+         scope_close(e, added));
 }
 
 // The element of an output, or of what is summed up: that may be the rows of
@@ -256,13 +244,14 @@ static Place output_place(Emit *e, Place p, Type type) {
         .rank = 2,
         .lanes = type.dim[1] == 1 ? NULL : p.lanes,
         .dim = {type.dim[0], type.dim[1]},
-        .index = {"i", type.dim[1] == 1 ? "0" : p.index[p.rank - 1]}};
+        .index = {x_name(e->a, "i"),
+                  type.dim[1] == 1 ? e->zero : p.index[p.rank - 1]}};
 }
 
 // A value for each row is added as the first lane of a vector.
-static Place in_lanes(Place p) {
+static Place in_lanes(const Emit *e, Place p) {
     if (p.lanes == NULL)
-        p.lanes = "1";
+        p.lanes = e->one;
     return p;
 }
 
@@ -278,7 +267,7 @@ static const char *has_row(const Emit *e) {
 static int64_t emit_outputs(Emit *e, Scope *row, Place p) {
     Scope *pass = pass_open(e, row);
     int64_t bytes = 0;
-    Scope *first = scope_new(e, row, IN_WINDOW, "1", row->before.indent + 1);
+    Scope *first = scope_new(e, row, IN_WINDOW, e->one);
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
         bool sum = sums_blocks(e->g, n);
@@ -288,24 +277,21 @@ static int64_t emit_outputs(Emit *e, Scope *row, Place p) {
         Place q = output_place(e, p, *e->g->node[of].type);
         Scope *s = has_lanes(e, of) ? pass : first;
         bytes += s == pass && !sum ? vector_bytes(e, n) : 0;
-        const char *x = value_at(e, s == pass ? pass : row, of, q);
+        const Expr *x = value_at(e, s == pass ? pass : row, of, q);
         if (sums_columns(e, n))
-            node_line(&pass->lanes, n, "s#[j * VW + k] += %s;", x);
+            CODE(e, &pass->lanes, n, "s@[j * VW + k] += $;", x);
         else if (sum)
-            sums_add(e, s, n, in_lanes(q),
-                     s == pass ? in_row(e, x, "0.0f") : x);
+            sums_add(e, s, n, in_lanes(e, q),
+                     s == pass ? in_row(e, x, literal(e->a, F32, 0)) : x);
         else
             emit_output(e, s, row, n, q, x);
     }
     bytes += bytes_read(e, pass);
     pass_close(e, row, pass, "end", any_columns(e) || e->num_kept > 0);
-    Text body = text_new(e->a);
-    scope_close(first, &body);
-    if (body.length > 0) {
-        text_line(&row->before, "if (lane == 0 && %s) {", has_row(e));
-        text_bytes(&row->before, text_string(&body), body.length);
-        text_line(&row->before, "}");
-    }
+    const Block *body = scope_close(e, first);
+    if (body->first != NULL)
+        CODE(e, &row->before, NO_NODE, "if (lane == 0 && $) { ~ }",
+             EXPR(e, has_row(e)), body);
     return bytes;
 }
 
@@ -319,71 +305,84 @@ static int64_t column_bytes(const Emit *e) {
     return sums * SUM_BYTES * ((columns + 8 * gang - 1) / (8 * gang));
 }
 
-static void emit_totals_out(Emit *e, Text *t) {
+static void emit_totals_out(Emit *e, Block *b) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         if (sums_columns(e, n))
-            node_line(
-                t, n,
-                "UNROLLED(j, PER) columns_sum(part + (size_t)block * " WIDTH
-                " + " SIZE " + j * GANG * VW, &s#[j * VW], VW, "
-                "C - j * GANG * VW, shared, GANG, NT);",
-                sums_place(e, n));
+            CODE(e, b, n,
+                 "UNROLLED(j, PER) columns_sum("
+                 "    part + (size_t)block * WIDTH + $ + j * GANG * VW,"
+                 "    &s@[j * VW], VW, C - j * GANG * VW, shared, GANG, NT);",
+                 x_size(e->a, sums_place(e, n)));
         else if (sums_blocks(e->g, n))
-            sums_total(e, t, n);
+            sums_total(e, b, n);
     }
 }
 
-void emit_rows(Emit *e, Text *t) {
-    Type space = *e->group->space;
-    int most;
-    e->level = find_levels(e, &most);
-    e->columns = e->group->columns;
-    e->step = has_margin(e) ? e->columns : lanes_step(e, space);
-    emit_space(t, space, false,
-               arena_format(e->a, ", VW = %s", lanes_text(e, space)));
-    text_line(t, "enum { NT = THREADS(256), GANG = GANG_OF(%s, VW, NT) };",
-              has_margin(e) ? arena_format(e->a, "%lld", (long long)e->columns)
-                            : "C");
+// The constants of the kernel, and where its block and its lanes begin.
+static void emit_head(Emit *e, Block *b, Type space, int passes) {
+    emit_space(e, b, space, false,
+               arena_format(e->a, ", VW = %s",
+                            expr_print(e->a, lanes_of(e, space), NULL)));
+    CODE(e, b, NO_NODE,
+         "enum { NT = THREADS(256), GANG = GANG_OF($, VW, NT) };",
+         has_margin(e) ? x_number(e->a, e->columns) : x_name(e->a, "C"));
     if (e->group->workspace != NO_NODE)
-        text_line(t, "enum { " DEFINED("WIDTH") " };",
-                  (long long)e->g->node[e->group->workspace].type->dim[1]);
-    keep_find(e, most);
+        CODE(e, b, NO_NODE, "enum { sized WIDTH = $ };",
+             x_number(e->a, e->g->node[e->group->workspace].type->dim[1]));
+    keep_find(e, passes);
     if (any_columns(e) || e->num_kept > 0)
-        text_line(t, "enum { PER = ((C + VW - 1) / VW + GANG - 1) / GANG };");
-    text_line(t, "SHARED float shared[%sNT];",
-              any_columns(e) ? "AT_ONCE * " : "");
-    text_line(t, "const int lane = threadIdx.x %% GANG;");
-    emit_chunk(t, space);
-    Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL, t->indent);
-    Scope *row = scope_new(e, kernel, IN_ROW, NULL, t->indent + 1);
-    sums_declare(e, kernel, true, "VW");
-    // No array is empty, and rows may have no columns.
-    sums_declare(e, kernel, false,
-                 space_columns(&space) > 0 ? "PER * VW" : "1");
-    Place p = space_place(space, "c", "VW");
+        CODE(e, b, NO_NODE,
+             "enum { PER = ((C + VW - 1) / VW + GANG - 1) / GANG };");
+    CODE(e, b, NO_NODE,
+         any_columns(e) ? "SHARED float shared[AT_ONCE * NT];"
+                        : "SHARED float shared[NT];");
+    CODE(e, b, NO_NODE, "const int lane = threadIdx.x % GANG;");
+    emit_chunk(e, b, space);
+}
+
+// The passes over a row.  Returns the bytes of the vectors that a thread has at
+// once.
+static int64_t emit_passes(Emit *e, Scope *row, Place p, int passes) {
     int64_t bytes = 0;
-    for (int i = 1; i <= most; i++) {
+    for (int i = 1; i <= passes; i++) {
         int64_t level = emit_level(e, row, p, i);
         bytes = level > bytes ? level : bytes;
     }
     int64_t stored = emit_outputs(e, row, p);
-    bytes = (stored > bytes ? stored : bytes) + column_bytes(e) +
-            e->num_kept * SUM_BYTES;
-    e->resident = bytes <= MOST_BYTES ? 2 : 1;
-    Text rows = text_new(e->a);
-    rows.indent = t->indent + 1;
-    scope_close(row, &rows);
-    scope_close(kernel, t);
+    return (stored > bytes ? stored : bytes) + column_bytes(e) +
+           e->num_kept * SUM_BYTES;
+}
+
+void emit_rows(Emit *e, Block *b) {
+    Type space = *e->group->space;
+    int passes;
+    e->level = find_levels(e, &passes);
+    e->columns = e->group->columns;
+    e->step = has_margin(e) ? e->columns : lanes_step(e, space);
+    emit_head(e, b, space, passes);
+    Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL);
+    Scope *row = scope_new(e, kernel, IN_ROW, NULL);
+    sums_declare(e, &kernel->before, true, e->vw);
+    // No array is empty, and rows may have no columns.
+    sums_declare(e, &kernel->before, false,
+                 space_columns(&space) > 0 ? EXPR(e, "PER * VW") : e->one);
+    Place p = space_place(e, space, x_name(e->a, "c"), e->vw);
+    e->resident = emit_passes(e, row, p, passes) <= MOST_BYTES ? 2 : 1;
+    const Block *rows = scope_close(e, row);
+    block_append(b, scope_close(e, kernel));
+    Block indices = {NULL, NULL};
+    emit_row_indices(e, &indices, space, rows);
     const char *type = row_type(space);
-    text_line(t, "for (%s first = lo; first < hi; first += NT / GANG) {", type);
-    t->indent++;
-    text_line(t, "const %s own = first + threadIdx.x / GANG;", type);
-    text_line(t, "const %s i = own < hi ? own : hi - 1;", type);
-    text_line(t, "const int end = own < hi ? C : 0;");
-    emit_row_indices(t, space, text_string(&rows));
-    t->indent--;
-    text_bytes(t, text_string(&rows), rows.length);
-    text_line(t, "}");
-    emit_totals_out(e, t);
-    sums_finish(e, t);
+    CODE(e, b, NO_NODE,
+         arena_format(e->a,
+                      "for (%s first = lo; first < hi; first += NT / GANG) {"
+                      "    const %s own = first + threadIdx.x / GANG;"
+                      "    const %s i = own < hi ? own : hi - 1;"
+                      "    const int end = own < hi ? C : 0;"
+                      "    ~ ~"
+                      "}",
+                      type, type, type),
+         &indices, rows);
+    emit_totals_out(e, b);
+    sums_finish(e, b);
 }

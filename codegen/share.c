@@ -6,35 +6,9 @@
 // compiler as for NVRTC.  A shared kernel is named after the first layer that
 // has it.
 
-#include "codegen/emit.h"
+#include "codegen/key.h"
 
-#include <stdlib.h>
 #include <string.h>
-
-static int place_of(Arena *a, Numbers *n, long number) {
-    int i = 0;
-    while (i < n->count && n->number[i] != number)
-        i++;
-    if (i == n->count)
-        ARENA_APPEND(a, n->number, n->count, number);
-    return i;
-}
-
-// The text without comments and its own name, and with the nodes of names
-// counted anew: equal for kernels that do the same.
-static const char *kernel_key(Arena *a, const Kernel *k, Arena *kept,
-                              Numbers *n) {
-    Text t = text_new(a);
-    Piece p;
-    text_add(&t, OFF_HOST("%d, %d"), k->grid[0], k->grid[1]);
-    for (const char *s = k->text; piece_next(&s, &p);)
-        if (p.mark == NUMBER)
-            text_add(&t, NODE,
-                     (NodeId)place_of(kept, n, strtol(p.s, NULL, 10)));
-        else if (p.mark != REMARKS)
-            piece_add(&t, p);
-    return text_string(&t);
-}
 
 // ---- keys ----
 
@@ -64,69 +38,73 @@ void **keys_at(Keys *k, const char *key) {
 // ---- kernels by what they do ----
 
 // Names a kernel after the first that does the same, which may be it.
-static void share_text(Arena *a, Arena *scratch, Keys *written, Kernel *k) {
-    k->key = kernel_key(scratch, k, a, &k->numbers);
-    void **first = keys_at(written, k->key);
+static void share_kernel(Arena *a, Arena *scratch, Keys *seen, Kernel *k) {
+    Text key = text_new(scratch);
+    kernel_key(a, &key, k, &k->numbers, NULL);
+    void **first = keys_at(seen, text_string(&key));
     if (*first == NULL)
         *first = k;
     k->first = *first;
     k->name = k->first->name;
 }
 
-// Each text is written once, and the host has one function for texts that do
+// Each kernel is written once, and the host has one function for those that do
 // the same there or differ in sizes alone.
-static void share_texts(Launches *step, int num_steps, int number, Arena *a,
-                        Arena *scratch) {
-    Keys written = keys_new(scratch, number);
+static void share_kernels(Launches *step, int num_steps, int number, Arena *a) {
+    Arena *scratch = arena_new();
+    Keys seen = keys_new(scratch, number);
     Kernel **own = ARENA_ARRAY(scratch, (size_t)number + 1, Kernel *);
     int count = 0;
     for (int i = 0; i < num_steps; i++)
         for (int j = 0; j < step[i].count; j++) {
             Kernel *k = &step[i].kernel[j];
-            if (k->text == NULL)
+            if (k->tree == NULL)
                 continue;
-            share_text(a, scratch, &written, k);
+            share_kernel(a, scratch, &seen, k);
             if (k->first == k)
                 own[count++] = k;
         }
     kernels_gather(own, count, a);
+    arena_free(scratch);
+}
+
+// Writes the text of each, where that is known.
+static void print_kernels(Launches *step, int num_steps, Arena *a) {
     for (int i = 0; i < num_steps; i++)
         for (int j = 0; j < step[i].count; j++) {
             Kernel *k = &step[i].kernel[j];
-            k->key = NULL;
-            if (k->text != NULL)
+            if (k->tree != NULL && k->first == k)
+                kernel_print(a, k);
+            else if (k->tree != NULL)
                 k->text = k->first->text;
         }
 }
 
 // ---- merged launches ----
 
-static void split_merged(Launches *l, const MergedLaunch *launch, Arena *a) {
-    for (int k = 0; k < launch->count; k++)
-        kernel_split(l->kernel[launch->first + k].first, a);
-}
-
+// Merges launches of the steps that run often: the plan says which.
 static void share_merged(Launches *step, int count, Arena *a) {
     for (int i = 0; i < count; i++)
         launches_merge(&step[i], a);
     for (int i = 0; i < count; i++)
-        for (int k = 0; k < step[i].plan->merged.count; k++)
-            split_merged(&step[i], &step[i].plan->merged.launch[k], a);
+        for (int k = 0; k < step[i].plan->merged.count; k++) {
+            const MergedLaunch *launch = &step[i].plan->merged.launch[k];
+            for (int j = 0; j < launch->count; j++)
+                step[i].kernel[launch->first + j].first->is_split = true;
+        }
 }
 
 Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a) {
     Launches *step = ARENA_ARRAY(a, (size_t)host->num_steps, Launches);
-    Arena *scratch = arena_new();
     int number = 0;
     for (int i = 0; i < host->num_steps; i++) {
         const GraphPlan *on_host = host->step[i].plan;
         step[i].plan = device->step[i].plan;
         step[i].count = on_host->num_groups;
-        step[i].kernel =
-            kernels_marked(on_host, step[i].plan, a, scratch, &number);
+        step[i].kernel = kernels_build(on_host, step[i].plan, a, &number);
     }
-    share_texts(step, host->num_steps, number, a, scratch);
-    arena_free(scratch);
+    share_kernels(step, host->num_steps, number, a);
     share_merged(step, host->num_steps, a);
+    print_kernels(step, host->num_steps, a);
     return step;
 }

@@ -7,7 +7,6 @@
 
 #include "codegen/member.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 // What the members of one kind have in common.
@@ -16,8 +15,8 @@ typedef struct {
     bool *agrees;       // for each number, whether all have the same
 } Kind;
 
-static bool same_text(const Emit *e, const Member *a, const Member *b) {
-    if (strcmp(a->text, b->text) != 0 || a->num_tensors != b->num_tensors)
+static bool same_body(const Emit *e, const Member *a, const Member *b) {
+    if (!block_equal(&a->body, &b->body) || a->num_tensors != b->num_tensors)
         return false;
     for (int i = 0; i < a->num_tensors; i++)
         if (is_pointer(e, a->tensor[i]) &&
@@ -33,7 +32,7 @@ static Kind *find_kinds(const Emit *e, const Members *m, int *count) {
     for (int i = 0; i < m->count; i++) {
         Member *own = &m->member[i];
         int k = 0;
-        while (k < *count && !same_text(e, kind[k].like, own))
+        while (k < *count && !same_body(e, kind[k].like, own))
             k++;
         own->kind = k;
         if (k == *count) {
@@ -43,34 +42,40 @@ static Kind *find_kinds(const Emit *e, const Members *m, int *count) {
         }
         for (int j = 0; j < own->num_numbers; j++)
             kind[k].agrees[j] &=
-                strcmp(kind[k].like->number[j], own->number[j]) == 0;
+                expr_equal(kind[k].like->number[j], own->number[j]);
     }
     return kind;
 }
 
-static bool is_real(const char *number) {
-    return strpbrk(number, ".fI") != NULL;
+static bool is_real(const Expr *number) {
+    return number->kind == X_REAL;
 }
 
 // ---- the table ----
 
-// Numbers of one sort that the row of a member holds.
-static int write_numbers(Text *t, const Member *m, const Kind *kind,
-                         bool real) {
-    int written = 0;
-    for (int j = 0; j < m->num_numbers; j++)
-        if (is_real(m->number[j]) == real && !kind[m->kind].agrees[j])
-            text_add(t, "%s%s", written++ ? ", " : "", m->number[j]);
-    return written;
+static Expr *list_new(Arena *a, int most) {
+    Expr *x = ARENA_NEW(a, Expr);
+    *x = (Expr){.kind = X_LIST,
+                .node = NO_NODE,
+                .arg = ARENA_ARRAY(a, (size_t)most + 1, const Expr *)};
+    return x;
 }
 
-// Four addresses fill a line.
-static void write_column(Text *t, const Member *m, const Kind *kind, bool real,
-                         bool apart) {
-    text_add(t, apart ? ",\n     {" : ", {");
-    if (write_numbers(t, m, kind, real) == 0)
-        text_add(t, "0");
-    text_add(t, "}");
+// Numbers of one sort that the row of a member holds.
+static Expr *numbers_of(Arena *a, const Member *m, const Kind *kind,
+                        bool real) {
+    Expr *x = list_new(a, m->num_numbers);
+    for (int j = 0; j < m->num_numbers; j++)
+        if (is_real(m->number[j]) == real && !kind[m->kind].agrees[j])
+            x->arg[x->count++] = m->number[j];
+    return x;
+}
+
+// An initializer has at least one number.
+static const Expr *filled(Arena *a, Expr *list) {
+    if (list->count == 0)
+        list->arg[list->count++] = x_number(a, 0);
+    return list;
 }
 
 static int pointers(const Emit *e, const Member *m) {
@@ -99,14 +104,16 @@ static const char *member_label(const Emit *e, const Member *m) {
     return label;
 }
 
-static void write_addresses(Emit *e, const Member *m) {
-    for (int j = 0, written = 0; j < m->num_tensors; j++) {
+static Expr *addresses_of(const Emit *e, const Member *m) {
+    Expr *x = list_new(e->a, m->num_tensors);
+    for (int j = 0; j < m->num_tensors; j++) {
         NodeId n = m->tensor[j];
         if (is_pointer(e, n))
-            text_add(&e->tables, "%sAT(%lld, %lld)", written++ ? ", " : "",
-                     (long long)e->g->node[n].offset,
-                     (long long)e->device->node[n].offset);
+            x->arg[x->count++] =
+                EXPR(e, "AT($, $)", x_number(e->a, e->g->node[n].offset),
+                     x_number(e->a, e->device->node[n].offset));
     }
+    return x;
 }
 
 // How much room the rows need.
@@ -120,132 +127,135 @@ static void widen(int *most, int count) {
 
 static Widths find_widths(const Emit *e, const Members *m, const Kind *kind) {
     Widths w = {1, 0, 0};
-    Text unused = text_new(e->a);
     for (int i = 0; i < m->count; i++) {
-        widen(&w.pointers, pointers(e, &m->member[i]));
-        widen(&w.reals, write_numbers(&unused, &m->member[i], kind, true));
-        widen(&w.wholes, write_numbers(&unused, &m->member[i], kind, false));
+        const Member *own = &m->member[i];
+        widen(&w.pointers, pointers(e, own));
+        widen(&w.reals, numbers_of(e->a, own, kind, true)->count);
+        widen(&w.wholes, numbers_of(e->a, own, kind, false)->count);
     }
     return w;
 }
 
-static void write_type(Emit *e, const Members *m, Widths w) {
-    text_line(&e->tables, "typedef struct {");
-    text_line(&e->tables, "    int kind, elements;");
-    text_line(&e->tables, "    size_t at[%d];", w.pointers);
-    if (w.reals > 0)
-        text_line(&e->tables, "    float f[%d];", w.reals);
-    if (w.wholes > 0)
-        text_line(&e->tables, "    int u[%d];", w.wholes);
-    text_line(&e->tables, "} " OWN_NAME "_member%s;", m->suffix);
+static Stmt *table_new(Emit *e, StmtKind kind, const char *type,
+                       const char *name) {
+    Stmt *s = ARENA_NEW(e->a, Stmt);
+    *s = (Stmt){.kind = kind,
+                .node = NO_NODE,
+                .word = "LARGE_TABLE",
+                .type = type,
+                .name = x_name(e->a, name)};
+    block_add(&e->tables, s);
+    return s;
 }
 
-static void write_rows(Emit *e, const Members *m, const Kind *kind) {
+static void emit_type(Emit *e, const char *type, Widths w) {
+    Stmt *s = table_new(e, S_STRUCT, NULL, type);
+    const Constant field[] = {{"size_t at", x_number(e->a, w.pointers), false},
+                              {"float f", x_number(e->a, w.reals), false},
+                              {"int u", x_number(e->a, w.wholes), false}};
+    for (int i = 0; i < 3; i++)
+        if (field[i].value->whole > 0)
+            s->constant[s->num_constants++] = field[i];
+}
+
+static void emit_rows_of(Emit *e, const Members *m, const Kind *kind) {
     Widths w = find_widths(e, m, kind);
-    write_type(e, m, w);
-    text_line(&e->tables,
-              "LARGE_TABLE " OWN_NAME "_member%s " OWN_NAME
-              "_members%s[%d] = {",
-              m->suffix, m->suffix, m->count);
+    const char *type = arena_format(e->a, "OWN_member%s", m->suffix);
+    emit_type(e, type, w);
+    Stmt *s = table_new(e, S_TABLE, type,
+                        arena_format(e->a, "OWN_members%s", m->suffix));
     for (int i = 0; i < m->count; i++) {
         const Member *own = &m->member[i];
-        const char *label = member_label(e, own);
-        if (*label != '\0')
-            text_add(&e->tables, REMARK("    // %s\n"), label);
-        text_add(&e->tables, "    {%d, %lld, {", own->kind,
-                 (long long)own->elements);
-        write_addresses(e, own);
-        text_add(&e->tables, pointers(e, own) ? "}" : "0}");
+        Expr *row = list_new(e->a, 5);
+        row->arg[row->count++] = x_number(e->a, own->kind);
+        row->arg[row->count++] = x_number(e->a, own->elements);
+        row->arg[row->count++] = filled(e->a, addresses_of(e, own));
         if (w.reals > 0)
-            write_column(&e->tables, own, kind, true, pointers(e, own) > 3);
+            row->arg[row->count++] =
+                filled(e->a, numbers_of(e->a, own, kind, true));
         if (w.wholes > 0)
-            write_column(&e->tables, own, kind, false,
-                         w.reals == 0 && pointers(e, own) > 3);
-        text_add(&e->tables, "},\n");
+            row->arg[row->count++] =
+                filled(e->a, numbers_of(e->a, own, kind, false));
+        ARENA_APPEND(e->a, s->row, s->num_rows,
+                     ((TableRow){row, member_label(e, own)}));
     }
-    text_line(&e->tables, "};");
 }
 
-static void write_firsts(Emit *e, const Members *m) {
-    enum { IN_LINE = 10 };
+static void emit_firsts(Emit *e, const Members *m) {
+    Stmt *s = table_new(e, S_TABLE, "int",
+                        arena_format(e->a, "OWN_first%s", m->suffix));
     int64_t first = 0;
-    text_add(&e->tables, "LARGE_TABLE int " OWN_NAME "_first%s[%d] = {",
-             m->suffix, m->count);
     for (int i = 0; i < m->count; i++) {
-        text_add(&e->tables, "%s%lld,", i % IN_LINE ? " " : "\n    ",
-                 (long long)first);
+        ARENA_APPEND(e->a, s->row, s->num_rows,
+                     ((TableRow){x_number(e->a, first), NULL}));
         first += chunk_count(m->member[i].elements);
     }
-    text_add(&e->tables, "\n};\n");
 }
 
 // ---- the loop ----
 
-// A member's text with each marked number spelled out where its kind agrees on
-// it, else taken from the table.
-static void write_text(Text *t, const Kind *kind) {
-    const Member *m = kind->like;
-    int real = 0, whole = 0;
-    const char **spelled =
-        ARENA_ARRAY(t->arena, (size_t)m->num_numbers + 1, const char *);
-    for (int j = 0; j < m->num_numbers; j++) {
-        bool f = is_real(m->number[j]);
-        if (kind->agrees[j])
-            spelled[j] = m->number[j];
-        else
-            spelled[j] = arena_format(t->arena, "own.%c[%d]", f ? 'f' : 'u',
-                                      f ? real++ : whole++);
-    }
-    Piece p;
-    for (const char *s = m->text; piece_next(&s, &p);)
-        if (p.mark == OF_MEMBER)
-            text_add(t, "%s", spelled[strtol(p.s, NULL, 10)]);
-        else
-            piece_add(t, p);
+// The numbers of a kind: in the statements where all agree, else in the table.
+typedef struct {
+    Arena *a;
+    const Kind *kind;
+} Numbering;
+
+static const Expr *entry_number(void *context, const Expr *x) {
+    const Numbering *n = context;
+    if (x->kind != X_ENTRY)
+        return x;
+    const Member *m = n->kind->like;
+    int place = (int)x->whole, before = 0;
+    if (n->kind->agrees[place])
+        return m->number[place];
+    for (int j = 0; j < place; j++)
+        before += !n->kind->agrees[j] &&
+                  is_real(m->number[j]) == is_real(m->number[place]);
+    return expr(n->a, is_real(m->number[place]) ? "own.f[$]" : "own.u[$]",
+                x_number(n->a, before));
 }
 
-static void write_case(const Emit *e, Text *t, const Kind *kind) {
+static void emit_case(const Emit *e, Block *b, const Kind *kind) {
     const Member *m = kind->like;
-    text_line(t, "case %d: {", m->kind);
-    t->indent++;
+    Block body = {NULL, NULL};
     for (int i = 0, at = 0; i < m->num_tensors; i++)
         if (is_pointer(e, m->tensor[i])) {
-            DType d = e->g->node[m->tensor[i]].type->dtype;
-            text_line(t, "%s *const p_%d = (%s *)(arena + own.at[%d]);",
-                      memory_type(d), i + 1, memory_type(d), at++);
+            const char *type =
+                memory_type(e->g->node[m->tensor[i]].type->dtype);
+            CODE(e, &body, NO_NODE,
+                 arena_format(e->a, "%s *const p_%d = (%s *)(arena + own.at[$]);",
+                              type, i + 1, type),
+                 x_number(e->a, at++));
         }
-    write_text(t, kind);
-    text_line(t, "break;");
-    t->indent--;
-    text_line(t, "}");
+    Block own =
+        block_rewrite(e->a, &m->body, entry_number, &(Numbering){e->a, kind});
+    block_append(&body, &own);
+    CODE(e, b, NO_NODE, "case $: { ~ break; }", x_number(e->a, m->kind), &body);
 }
 
-static void write_part(Text *t, const Members *m) {
-    text_line(t, "const int j = part_owner(" OWN_NAME "_first%s, %d, at);",
-              m->suffix, m->count);
-    text_line(t, "const int first = " OWN_NAME "_first%s[j];", m->suffix);
-    text_line(t, "const " OWN_NAME "_member%s own = " OWN_NAME "_members%s[j];",
-              m->suffix, m->suffix);
-    text_line(t, "const int lo = (at - first) * %d;", CHUNK_ELEMENTS);
-    text_line(t,
-              "const int hi = lo + %d < own.elements ? lo + %d : "
-              "own.elements;",
-              CHUNK_ELEMENTS, CHUNK_ELEMENTS);
-}
-
-void members_loop(Emit *e, Text *t, const Members *m) {
+void members_loop(Emit *e, Block *b, const Members *m) {
     int count;
     Kind *kind = find_kinds(e, m, &count);
-    write_rows(e, m, kind);
-    write_firsts(e, m);
-    text_line(t, "for (int at = block; at < %lld; at += blocks) {",
-              (long long)m->parts);
-    t->indent++;
-    write_part(t, m);
-    text_line(t, "switch (own.kind) {");
+    Block cases = {NULL, NULL};
+    emit_rows_of(e, m, kind);
+    emit_firsts(e, m);
     for (int k = 0; k < count; k++)
-        write_case(e, t, &kind[k]);
-    text_line(t, "}");
-    t->indent--;
-    text_line(t, "}");
+        emit_case(e, &cases, &kind[k]);
+    const Expr *elements = x_number(e->a, CHUNK_ELEMENTS);
+    const Expr *first =
+        x_name(e->a, arena_format(e->a, "OWN_first%s", m->suffix));
+    CODE(e, b, NO_NODE,
+         arena_format(e->a,
+                      "for (int at = block; at < $; at += blocks) {"
+                      "    const int j = part_owner($, $, at);"
+                      "    const int first = $[j];"
+                      "    const OWN_member%s own = OWN_members%s[j];"
+                      "    const int lo = (at - first) * $;"
+                      "    const int hi = lo + $ < own.elements ? lo + $"
+                      "                                         : own.elements;"
+                      "    switch (own.kind) { ~ }"
+                      "}",
+                      m->suffix, m->suffix),
+         x_number(e->a, m->parts), first, x_number(e->a, m->count), first,
+         elements, elements, elements, &cases);
 }

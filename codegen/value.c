@@ -1,4 +1,4 @@
-// Values: the text that computes a node at a place, asked for from its users.
+// Values: the expression of a node at a place, asked for from its users.
 //
 // A value is computed in the outermost scope in which it stays the same: once
 // in the kernel for a scalar, once for each group of columns where it has
@@ -6,7 +6,6 @@
 
 #include "codegen/emit.h"
 
-#include <string.h>
 
 void emit_init(Emit *e, const Graph *g, const Graph *device, Arena *a,
                const Group *group, const bool *stored, int *names) {
@@ -15,35 +14,28 @@ void emit_init(Emit *e, const Graph *g, const Graph *device, Arena *a,
                 .a = a,
                 .group = group,
                 .stored = stored,
-                .tables = text_new(a),
                 .names = names,
                 .member = NO_NODE,
+                .k = x_name(a, "k"),
+                .vw = x_name(a, "VW"),
+                .zero = x_number(a, 0),
+                .one = x_number(a, 1),
                 .place = workspace_offsets(g, group, a)};
 }
 
-Scope *scope_new(Emit *e, Scope *outer, int kind, const char *width,
-                 int indent) {
+Scope *scope_new(Emit *e, Scope *outer, int kind, const Expr *width) {
     Scope *s = ARENA_NEW(e->a, Scope);
-    s->outer = outer;
-    s->kind = kind;
-    s->width = width;
-    s->before = s->lanes = s->after = text_new(e->a);
-    s->before.indent = s->after.indent = indent;
-    s->lanes.indent = indent + 1;
+    *s = (Scope){.outer = outer, .kind = kind, .width = width};
     return s;
 }
 
-void scope_close(Scope *s, Text *t) {
-    text_bytes(t, text_string(&s->before), s->before.length);
-    if (s->lanes.length > 0) {
-        int indent = t->indent;
-        t->indent = s->before.indent;
-        text_line(t, "LANES_DO(k, %s) {", s->width);
-        text_bytes(t, text_string(&s->lanes), s->lanes.length);
-        text_line(t, "}");
-        t->indent = indent;
-    }
-    text_bytes(t, text_string(&s->after), s->after.length);
+const Block *scope_close(Emit *e, Scope *s) {
+    Block *all = ARENA_NEW(e->a, Block);
+    *all = s->before;
+    if (s->lanes.first != NULL)
+        CODE(e, all, NO_NODE, "LANES_DO(k, $) { ~ }", s->width, &s->lanes);
+    block_append(all, &s->after);
+    return all;
 }
 
 // ---- names ----
@@ -67,24 +59,26 @@ void names_clear(Emit *e) {
     e->num_named = 0;
 }
 
-const char *value_name(Emit *e, const char *prefix, NodeId n) {
+const Expr *value_name(Emit *e, const char *prefix, NodeId n) {
     bool local = e->local != NULL &&
                  (type_count(e->g->node[n].type) > 1 || is_owned(e, n));
-    const char *name =
-        local ? arena_format(e->a, "%s_%d", prefix, local_number(e, n))
-              : arena_format(e->a, "%s" NODE, prefix, n);
-    int taken = e->names[n]++;
-    if (taken > 0)
-        return arena_format(e->a, "%s_%d", name, taken);
-    ARENA_APPEND(e->a, e->named, e->num_named, n);
+    Expr *name = ARENA_NEW(e->a, Expr);
+    *name = (Expr){.kind = X_NAME, .name = prefix, .node = n};
+    if (local) {
+        name->name = arena_format(e->a, "%s_%d", prefix, local_number(e, n));
+        name->node = NO_NODE;
+    }
+    name->again = e->names[n]++;
+    if (name->again == 0)
+        ARENA_APPEND(e->a, e->named, e->num_named, n);
     return name;
 }
 
-const char *pointer_name(Emit *e, NodeId n) {
+const Expr *pointer_name(Emit *e, NodeId n) {
     NodeId base = node_base(e->g, n);
     if (e->local == NULL || type_count(e->g->node[base].type) == 1)
-        return arena_format(e->a, "p" NODE, base);
-    return arena_format(e->a, "p_%d", local_number(e, base));
+        return x_of_node(e->a, "p", base);
+    return x_name(e->a, arena_format(e->a, "p_%d", local_number(e, base)));
 }
 
 // ---- what was computed ----
@@ -97,10 +91,10 @@ bool scope_within(const Scope *s, const Scope *outer) {
 }
 
 static const Value *value_find(const Emit *e, const Scope *s, NodeId n,
-                               const char *place) {
+                               const Place *place) {
     for (int i = e->num_values; i-- > 0;) {
         const Value *v = &e->value[i];
-        if (v->node == n && strcmp(v->place, place) == 0 &&
+        if (v->node == n && place_equal(&v->place, place) &&
             (v->form == HELD_LANE ? v->scope == s : scope_within(s, v->scope)))
             return v;
     }
@@ -108,14 +102,12 @@ static const Value *value_find(const Emit *e, const Scope *s, NodeId n,
 }
 
 void value_define(Emit *e, Scope *s, NodeId n, Place p, HeldAs form,
-                  const char *name) {
-    ARENA_APPEND(e->a, e->value, e->num_values,
-                 (Value){n, place_key(e, p), s, form, name});
+                  const Expr *name) {
+    ARENA_APPEND(e->a, e->value, e->num_values, (Value){n, p, s, form, name});
 }
 
-static const char *value_text(const Emit *e, const Value *v) {
-    return v->form == HELD_ARRAY ? arena_format(e->a, "%s[k]", v->name)
-                                 : v->name;
+const Expr *lane_of(Emit *e, const Expr *array) {
+    return x_element(e->a, array, e->k);
 }
 
 // ---- where to compute ----
@@ -143,10 +135,10 @@ static bool follows_row(const Emit *e, NodeId n) {
 // declared outside of the pass over the row.
 static bool same_for_row(const Emit *e, const Scope *pass, Place p) {
     for (int i = 0; i < p.rank; i++) {
-        if (strcmp(p.index[i], "c") == 0)
+        if (is_named(p.index[i], "c"))
             return false;
         for (int j = 0; j < e->num_declared; j++)
-            if (strcmp(p.index[i], e->index[j].name) == 0 &&
+            if (expr_equal(p.index[i], e->index[j].name) &&
                 !scope_within(pass->outer, e->index[j].scope))
                 return false;
     }
@@ -163,8 +155,8 @@ static Scope *home(const Emit *e, Scope *s, NodeId n, Place p) {
         return kernel;
     if (p.flat)
         return s;
-    if (column != NULL && !has_rows(p) && p.lanes != NULL &&
-        strcmp(p.lanes, "VW") == 0 && strcmp(p.index[p.rank - 1], "c") == 0)
+    if (column != NULL && !has_rows(p) && is_named(p.lanes, "VW") &&
+        is_named(p.index[p.rank - 1], "c"))
         return column;
     if (s->kind == IN_PASS && is_uniform(t, p) && same_for_row(e, s, p))
         return s->outer;
@@ -173,51 +165,63 @@ static Scope *home(const Emit *e, Scope *s, NodeId n, Place p) {
 
 // ---- one node ----
 
-const char *array_new(Emit *e, Scope *s, NodeId n, Place p) {
-    const char *name = value_name(e, "v", n);
-    text_line(&s->before, "%s %s[%s];", held_type(e->g->node[n].type->dtype),
-              name, p.lanes);
+const Expr *array_new(Emit *e, Scope *s, NodeId n, Place p) {
+    const Expr *name = value_name(e, "v", n);
+    CODE(e, &s->before, n,
+         arena_format(e->a, "%s $[$];", held_type(e->g->node[n].type->dtype)),
+         name, p.lanes);
     return name;
 }
 
-static const char *load(Emit *e, Scope *s, NodeId n, Place p) {
+// Declares a variable of s with the value x of n at p.
+static const Expr *once(Emit *e, Scope *s, NodeId n, Place p, const Expr *x) {
+    const Expr *name = value_name(e, "v", n);
+    CODE(e, &s->before, n,
+         arena_format(e->a, "const %s $ = $;",
+                      held_type(e->g->node[n].type->dtype)),
+         name, x);
+    value_define(e, s, n, p, HELD_ONCE, name);
+    return name;
+}
+
+// Reads the lanes of an array from an address.
+static void load_lanes(Emit *e, Scope *s, NodeId n, DType d, const Expr *array,
+                       const Expr *from, const Expr *lanes) {
+    CODE(e, &s->before, n,
+         arena_format(e->a, "load_%s($, $, $);", access_suffix(d)), array, from,
+         lanes);
+}
+
+static const Expr *load(Emit *e, Scope *s, NodeId n, Place p) {
     DType d = e->g->node[n].type->dtype;
-    const char *pointer = pointer_name(e, n), *offset = place_offset(e, p);
-    if (is_uniform(*e->g->node[n].type, p)) {
-        const char *name = value_name(e, "v", n);
-        text_line(&s->before, "const %s %s = get_%s(%s + %s);", held_type(d),
-                  name, access_suffix(d), pointer, offset);
-        value_define(e, s, n, p, HELD_ONCE, name);
-        return name;
-    }
-    const char *name = array_new(e, s, n, p);
-    text_line(&s->before, "load_%s(%s, %s + %s, %s);", access_suffix(d), name,
-              pointer, offset, p.lanes);
+    const Expr *from = x_address(e->a, pointer_name(e, n), place_offset(e, p));
+    if (is_uniform(*e->g->node[n].type, p))
+        return once(e, s, n, p,
+                    EXPR(e, arena_format(e->a, "get_%s($)", access_suffix(d)),
+                         from));
+    const Expr *name = array_new(e, s, n, p);
+    load_lanes(e, s, n, d, name, from, p.lanes);
     value_define(e, s, n, p, HELD_ARRAY, name);
-    return arena_format(e->a, "%s[k]", name);
+    return lane_of(e, name);
 }
 
-// A mark is replaced when the case of the member is written: members that
-// differ only in such numbers share their text.
-const char *number_text(Emit *e, const char *text) {
+// An entry's number is replaced when its case is written: entries that differ
+// only in such numbers share their statements.
+const Expr *number_of(Emit *e, const Expr *x) {
     if (e->local == NULL)
-        return text;
-    ARENA_APPEND(e->a, e->constant, e->num_constants, text);
-    return arena_format(e->a, MEMBER_NUMBER, e->num_constants - 1);
-}
-
-const char *scale_text(Emit *e, double value) {
-    return arena_format(e->a, SCALE, literal(e->a, F32, value));
+        return x;
+    ARENA_APPEND(e->a, e->constant, e->num_constants, x);
+    return x_kind(e->a, X_ENTRY, e->num_constants - 1);
 }
 
 // A constant that is the same everywhere.
-static const char *constant_text(Emit *e, NodeId n) {
+static const Expr *constant_number(Emit *e, NodeId n) {
     DType d = e->g->node[n].type->dtype;
     double value = node_attr(&e->g->node[n], ATTR_values)->floats[0];
     if (e->local != NULL)
         return literal(e->a, d, value);
-    return dtype_float(d) ? scale_text(e, value)
-                          : arena_format(e->a, SIZE, (long long)value);
+    return dtype_float(d) ? x_scale(e->a, value)
+                          : x_size(e->a, (int64_t)value);
 }
 
 static bool has_table(const Emit *e, NodeId n) {
@@ -230,67 +234,68 @@ static bool has_table(const Emit *e, NodeId n) {
 // The table of a constant that is not the same everywhere.  A module has 64 KiB
 // of constant memory, and it may be that of all kernels, so that each has
 // little there; vectors are read from where their own size divides the address.
-static const char *table_of(Emit *e, NodeId n) {
+static const Expr *table_of(Emit *e, NodeId n) {
     enum { MOST_CONSTANT = 64, VECTOR = 4 };
     const Node *d = &e->g->node[n];
     const Attr *values = node_attr(d, ATTR_values);
-    const char *table = arena_format(e->a, OWN_NAME "_table" NODE, n);
+    const Expr *table = x_of_node(e->a, "OWN_table", n);
     if (has_table(e, n))
         return table;
     ARENA_APPEND(e->a, e->tabled, e->num_tabled, n);
     bool fits = values->count <= MOST_CONSTANT - e->tabled_numbers;
     e->tabled_numbers += fits ? values->count : 0;
-    text_add(&e->tables, "%s %s %s[%d]%s = {", fits ? "TABLE" : "LARGE_TABLE",
-             held_type(d->type->dtype), table, values->count,
-             values->count % VECTOR == 0 ? " __attribute__((aligned(16)))"
-                                         : "");
+    Stmt *s = ARENA_NEW(e->a, Stmt);
+    *s = (Stmt){.kind = S_TABLE,
+                .node = n,
+                .word = fits ? "TABLE" : "LARGE_TABLE",
+                .type = held_type(d->type->dtype),
+                .name = table,
+                .aligned = values->count % VECTOR == 0};
     for (int i = 0; i < values->count; i++)
-        text_add(&e->tables, "%s%s", i ? ", " : "",
-                 literal(e->a, d->type->dtype, values->floats[i]));
-    text_add(&e->tables, "};\n");
+        ARENA_APPEND(
+            e->a, s->row, s->num_rows,
+            ((TableRow){literal(e->a, d->type->dtype, values->floats[i]),
+                        NULL}));
+    block_add(&e->tables, s);
     return table;
 }
 
-static const char *constant(Emit *e, Scope *s, NodeId n, Place p) {
+static const Expr *constant(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     if (node_attr(d, ATTR_values)->count == 1)
-        return constant_text(e, n);
-    const char *table = table_of(e, n);
-    const char *offset = place_offset(e, p);
+        return constant_number(e, n);
+    const Expr *table = table_of(e, n), *offset = place_offset(e, p);
     if (is_uniform(*d->type, p))
-        return arena_format(e->a, "%s[%s]", table, offset);
-    const char *name = array_new(e, s, n, p);
-    text_line(&s->before, "load_%s(%s, %s + %s, %s);",
-              dtype_float(d->type->dtype) ? "f32" : "i32", name, table, offset,
-              p.lanes);
+        return x_element(e->a, table, offset);
+    const Expr *name = array_new(e, s, n, p);
+    load_lanes(e, s, n, dtype_float(d->type->dtype) ? F32 : I32, name,
+               x_address(e->a, table, offset), p.lanes);
     value_define(e, s, n, p, HELD_ARRAY, name);
-    return arena_format(e->a, "%s[k]", name);
+    return lane_of(e, name);
 }
 
-static const char *iota(Emit *e, NodeId n, Place p) {
+static const Expr *iota(Emit *e, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     int axis = (int)node_int(d, ATTR_axis, 0);
-    long long from = (long long)node_int(d, ATTR_from, 0);
-    const char *index;
-    bool lanes = p.lanes != NULL;
+    int64_t from = node_int(d, ATTR_from, 0);
+    const Expr *index;
     if (p.flat && p.rank == 0) { // of one element
-        index = "0";
+        index = e->zero;
     } else if (p.flat) {
         int64_t stride = 1;
         for (int i = axis + 1; i < d->type->rank; i++)
             stride *= d->type->dim[i];
-        index = lanes ? arena_format(e->a, "%s + k", p.index[0]) : p.index[0];
+        index =
+            p.lanes != NULL ? EXPR(e, "$ + k", p.index[0]) : p.index[0];
         if (d->type->rank > 1)
-            index =
-                arena_format(e->a, "%s / %lld %% %lld", index_operand(e, index),
-                             (long long)stride, (long long)d->type->dim[axis]);
+            index = EXPR(e, "$ / $ % $", index, x_number(e->a, stride),
+                         x_number(e->a, d->type->dim[axis]));
     } else {
         index = p.index[axis];
-        if (lanes && axis == d->type->rank - 1)
-            index = arena_format(e->a, "%s + k", index);
+        if (p.lanes != NULL && axis == d->type->rank - 1)
+            index = EXPR(e, "$ + k", index);
     }
-    return from ? arena_format(e->a, "(%s + " SIZE ")", index, from)
-                : index_operand(e, index);
+    return from ? EXPR(e, "$ + $", index, x_size(e->a, from)) : index;
 }
 
 int64_t vector_bytes(const Emit *e, NodeId n) {
@@ -298,95 +303,75 @@ int64_t vector_bytes(const Emit *e, NodeId n) {
     return 8 * graph_bytes(e->device, &one);
 }
 
-const char *value_set(Emit *e, Scope *s, NodeId n, Place p, const char *expr) {
-    const char *type = held_type(e->g->node[n].type->dtype);
-    if (is_uniform(*e->g->node[n].type, p)) {
-        const char *name = value_name(e, "v", n);
-        text_line(&s->before, "const %s %s = %s;", type, name, expr);
-        value_define(e, s, n, p, HELD_ONCE, name);
-        return name;
-    }
+const Expr *value_set(Emit *e, Scope *s, NodeId n, Place p, const Expr *x) {
+    if (is_uniform(*e->g->node[n].type, p))
+        return once(e, s, n, p, x);
     if (s->kind == IN_COLUMN) {
-        const char *name = array_new(e, s, n, p);
-        text_line(&s->before, "LANES_DO(k, %s) %s[k] = %s;", p.lanes, name,
-                  expr);
+        const Expr *name = array_new(e, s, n, p);
+        CODE(e, &s->before, n, "LANES_DO(k, $) $[k] = $;", p.lanes, name, x);
         value_define(e, s, n, p, HELD_ARRAY, name);
-        return arena_format(e->a, "%s[k]", name);
+        return lane_of(e, name);
     }
-    const char *name = value_name(e, "v", n);
-    text_line(&s->lanes, "const %s %s = %s;", type, name, expr);
+    const Expr *name = value_name(e, "v", n);
+    CODE(e, &s->lanes, n,
+         arena_format(e->a, "const %s $ = $;",
+                      held_type(e->g->node[n].type->dtype)),
+         name, x);
     value_define(e, s, n, p, HELD_LANE, name);
     return name;
 }
 
-static const char *pointwise(Emit *e, Scope *s, NodeId n, Place p) {
+static const Expr *pointwise(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
-    const char *operand[4] = {NULL};
+    const Expr *operand[4] = {NULL};
     for (int i = 0; i < d->num_args; i++) {
         Type t = *e->g->node[d->arg[i]].type;
         operand[i] = value_at(e, s, d->arg[i], place_broadcast(p, t));
     }
-    if (d->op == OP_variance && e->local != NULL) {
-        const char *which = number_text(
-            e,
-            arena_format(e->a, "%lld", (long long)node_int(d, ATTR_number, 0)));
-        return value_set(e, s, n, p,
-                         arena_format(e->a, "variance_of(%s, %s, %s, %s)",
-                                      operand[0], operand[1], operand[2],
-                                      which));
-    }
-    return value_set(e, s, n, p, expr_text(e, n, operand));
+    return value_set(e, s, n, p, pointwise_expr(e, n, operand));
 }
 
-Scope *block_open(Emit *e, Scope *s, const char *lanes, int depth) {
-    Scope *inner = scope_new(e, s, IN_WINDOW, lanes, s->before.indent + depth);
-    inner->before.indent = s->before.indent;
-    return inner;
+Scope *block_open(Emit *e, Scope *s, const Expr *lanes) {
+    return scope_new(e, s, IN_WINDOW, lanes);
 }
 
 // A pad of the lanes' own axis: fewer lanes are computed in a block of their
 // own and the rest are zero.
-static const char *widen(Emit *e, Scope *s, NodeId n, Place p) {
+static const Expr *widen(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     Type from = *e->g->node[d->arg[0]].type;
-    const char *name = array_new(e, s, n, p);
-    text_line(&s->before, "LANES_DO(k, %s) %s[k] = 0;", p.lanes, name);
-    Scope *inner = block_open(
-        e, s, arena_format(e->a, "%lld", (long long)from.dim[from.rank - 1]),
-        1);
-    text_line(&inner->before, "{");
-    inner->before.indent++;
-    const char *inside;
+    const Expr *name = array_new(e, s, n, p), *inside;
+    CODE(e, &s->before, n, "LANES_DO(k, $) $[k] = 0;", p.lanes, name);
+    Scope *inner =
+        block_open(e, s, x_number(e->a, from.dim[from.rank - 1]));
     Place q = p;
     q.lanes = inner->width;
     q.dim[p.rank - 1] = from.dim[from.rank - 1];
-    q.index[p.rank - 1] = "0";
+    q.index[p.rank - 1] = e->zero;
     q = place_moved(e, inner, n, q, &inside);
-    const char *value = value_at(e, inner, d->arg[0], q);
+    const Expr *value = value_at(e, inner, d->arg[0], q);
     if (inside != NULL)
-        value = arena_format(e->a, "%s ? %s : 0", inside, value);
-    text_line(&inner->lanes, "%s[k] = %s;", name, value);
-    scope_close(inner, &s->before);
-    text_line(&s->before, "}");
+        value = EXPR(e, "$ ? $ : 0", inside, value);
+    CODE(e, &inner->lanes, n, "$[k] = $;", name, value);
+    CODE(e, &s->before, NO_NODE, "{ ~ }", scope_close(e, inner));
     value_define(e, s, n, p, HELD_ARRAY, name);
-    return arena_format(e->a, "%s[k]", name);
+    return lane_of(e, name);
 }
 
 // Several elements lie in a byte, so that the place is counted in elements.
-static const char *unpacked(Emit *e, Scope *s, NodeId n, Place p) {
+static const Expr *unpacked(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
-    const char *pointer = pointer_name(e, d->arg[0]);
-    const char *offset = place_offset(e, p);
-    long long bits = (long long)node_int(d, ATTR_bits, 0);
+    const Expr *pointer = pointer_name(e, d->arg[0]);
+    const Expr *offset = place_offset(e, p);
+    const Expr *bits = x_number(e->a, node_int(d, ATTR_bits, 0));
     if (p.lanes == NULL)
         return value_set(e, s, n, p,
-                         arena_format(e->a, "get_bits(%s, %s, %lld)", pointer,
-                                      offset, bits));
-    const char *name = array_new(e, s, n, p);
-    text_line(&s->before, "load_bits(%s, %s, %s, %s, %lld);", name, pointer,
-              offset, p.lanes, bits);
+                         EXPR(e, "get_bits($, $, $)", pointer, offset, bits));
+    const Expr *name = array_new(e, s, n, p);
+    CODE(e, &s->before, n, "load_bits($, $, $, $, $);", name, pointer, offset,
+         p.lanes, bits);
     value_define(e, s, n, p, HELD_ARRAY, name);
-    return arena_format(e->a, "%s[k]", name);
+    return lane_of(e, name);
 }
 
 static bool pads_lanes(const Emit *e, NodeId n, Place p) {
@@ -394,20 +379,19 @@ static bool pads_lanes(const Emit *e, NodeId n, Place p) {
            pad_widens(e, &e->g->node[n]);
 }
 
-static const char *moved(Emit *e, Scope *s, NodeId n, Place p) {
+static const Expr *moved(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     if (pads_lanes(e, n, p))
         return widen(e, s, n, p);
-    const char *inside;
+    const Expr *inside;
     Place q = place_moved(e, s, n, p, &inside);
-    const char *value = value_at(e, s, d->arg[0], q);
+    const Expr *value = value_at(e, s, d->arg[0], q);
     if (inside == NULL)
         return value;
-    return value_set(e, s, n, p,
-                     arena_format(e->a, "%s ? %s : 0", inside, value));
+    return value_set(e, s, n, p, EXPR(e, "$ ? $ : 0", inside, value));
 }
 
-static const char *compute(Emit *e, Scope *at, NodeId n, Place p) {
+static const Expr *compute(Emit *e, Scope *at, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     unsigned facts = op_info[d->op].facts;
     if (d->op == OP_constant)
@@ -430,30 +414,31 @@ static const char *compute(Emit *e, Scope *at, NodeId n, Place p) {
 }
 
 // The place of the only element of a tensor.
-static Place only_place(Type t, bool flat) {
+static Place only_place(const Emit *e, Type t, bool flat) {
     Place p = {.rank = flat ? 0 : t.rank, .flat = flat};
     for (int i = 0; i < p.rank; i++) {
         p.dim[i] = 1;
-        p.index[i] = "0";
+        p.index[i] = e->zero;
     }
     return p;
 }
 
-const char *value_at(Emit *e, Scope *s, NodeId n, Place p) {
+const Expr *value_at(Emit *e, Scope *s, NodeId n, Place p) {
     const Node *d = &e->g->node[n];
     if (d->op == OP_constant && type_count(d->type) == 1)
-        return number_text(e, constant_text(e, n));
+        return number_of(e, constant_number(e, n));
     if (type_count(d->type) == 1) {
-        p = only_place(*d->type, p.flat);
+        p = only_place(e, *d->type, p.flat);
     } else if (!p.flat && d->type->dim[d->type->rank - 1] == 1) {
         p.lanes = NULL;
-        p.index[p.rank - 1] = "0";
+        p.index[p.rank - 1] = e->zero;
     }
     if (d->op == OP_iota)
         return iota(e, n, p);
-    const Value *known = value_find(e, s, n, place_key(e, p));
+    const Value *known = value_find(e, s, n, &p);
     if (known != NULL)
-        return value_text(e, known);
+        return known->form == HELD_ARRAY ? lane_of(e, known->name)
+                                         : known->name;
     Scope *at = home(e, s, n, p);
     // What is computed once for the kernel is not part of a member.
     int *local = e->local;
@@ -462,8 +447,8 @@ const char *value_at(Emit *e, Scope *s, NodeId n, Place p) {
         e->local = NULL;
         e->member = NO_NODE;
     }
-    const char *text = compute(e, at, n, p);
+    const Expr *x = compute(e, at, n, p);
     e->local = local;
     e->member = member;
-    return text;
+    return x;
 }

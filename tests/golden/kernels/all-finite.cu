@@ -9,11 +9,9 @@ LARGE_TABLE k00_all_finite_member k00_all_finite_members[2] = {
     // a
     {0, 40, {AT(256, 256)}},
     // b
-    {1, 20000, {AT(512, 512)}},
+    {1, 20000, {AT(512, 512)}}
 };
-LARGE_TABLE int k00_all_finite_first[2] = {
-    0, 1,
-};
+LARGE_TABLE int k00_all_finite_first[2] = {0, 1};
 KERNEL(256) k00_all_finite(
     char *arena,
     float *RESTRICT p4,
@@ -37,9 +35,7 @@ KERNEL(256) k00_all_finite(
             for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
                 float v_1[VW];
                 load_f32(v_1, p_1 + i, VW);
-                LANES_DO(k, VW) {
-                    s1[k] += i + k < hi && !is_finite(v_1[k]) ? 1.0f : 0.0f;
-                }
+                LANES_DO(k, VW) s1[k] += i + k < hi && !is_finite(v_1[k]) ? 1.0f : 0.0f;
             }
             total_sum(part + 0 + (at - first), s1, VW, shared, NT);
             break;
@@ -51,9 +47,7 @@ KERNEL(256) k00_all_finite(
             for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
                 float v_1[VW];
                 load_act(v_1, p_1 + i, VW);
-                LANES_DO(k, VW) {
-                    s1[k] += i + k < hi && !is_finite(v_1[k]) ? 1.0f : 0.0f;
-                }
+                LANES_DO(k, VW) s1[k] += i + k < hi && !is_finite(v_1[k]) ? 1.0f : 0.0f;
             }
             total_sum(part + 1 + (at - first), s1, VW, shared, NT);
             break;
@@ -62,7 +56,6 @@ KERNEL(256) k00_all_finite(
     }
     if (last_block(ticket, blocks)) {
         const float v4 = parts_sum(part + 0, 6, shared, NT) == 0.0f ? 1.0f : 0.0f;
-        if (threadIdx.x == 0)
-            put_f32(p4, v4);
+        if (threadIdx.x == 0) put_f32(p4, v4);
     }
 }

@@ -12,7 +12,8 @@ KERNEL(256, 2) k00_pad(
     OWN_BLOCK;
     enum { ROWS = 144, C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    const int tx = threadIdx.x % TX;
+    const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
@@ -34,7 +35,7 @@ KERNEL(256, 2) k00_pad(
                 int v0[3];
                 load_u8(v0, p0 + (((size_t)n * 6 + h3) * 6 + w5) * 3, 3);
                 float v4[3];
-                load_f32(v4, k00_pad_table4 + 0, 3);
+                load_f32(v4, k00_pad_table4, 3);
                 LANES_DO(k, 3) {
                     const float v7 = (float)v0[k];
                     const float v8 = v7 - v4[k];
@@ -43,9 +44,7 @@ KERNEL(256, 2) k00_pad(
                 }
             }
             float out10[VW];
-            LANES_DO(k, VW) {
-                out10[k] = v10[k];
-            }
+            LANES_DO(k, VW) out10[k] = v10[k];
             store_act(p10 + (size_t)i * C + c, out10, VW);
         }
     }

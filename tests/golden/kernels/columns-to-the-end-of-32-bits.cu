@@ -29,9 +29,7 @@ KERNEL(256, 2) k00_argmax(
             }
         }
         const int v3 = gang_argmax(lanes_max(s3, VW), lanes_argmax(s3, at3, VW), GANG, shared);
-        if (lane == 0 && end == C) {
-            put_i32(p3 + (size_t)i, v3);
-        }
+        if (lane == 0 && end == C) put_i32(p3 + (size_t)i, v3);
     }
 }
 // k01_abs:
@@ -44,7 +42,8 @@ KERNEL(256, 2) k01_abs(
     OWN_BLOCK;
     enum { ROWS = 1, C = 2147483647, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    const int tx = threadIdx.x % TX;
+    const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
     for (long long g = tx; g < CG; g += TX) {
         const int c = g * VW;
@@ -54,9 +53,7 @@ KERNEL(256, 2) k01_abs(
         LANES_DO(k, VW) v4[k] = v1[k] < 0 ? -v1[k] : v1[k];
         for (int i = lo + ty; i < hi; i += TY) {
             float out4[VW];
-            LANES_DO(k, VW) {
-                out4[k] = v4[k];
-            }
+            LANES_DO(k, VW) out4[k] = v4[k];
             store_f32(p4 + c, out4, VW);
         }
     }
@@ -71,7 +68,8 @@ KERNEL(256, 2) k02_relu(
     OWN_BLOCK;
     enum { ROWS = 2, C = 2147483647, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    const int tx = threadIdx.x % TX;
+    const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
     for (long long g = tx; g < CG; g += TX) {
         const int c = g * VW;

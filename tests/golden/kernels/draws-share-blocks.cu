@@ -9,10 +9,11 @@ KERNEL(256, 2) k00_neg(
     OWN_BLOCK;
     enum { ROWS = 16, C = 7, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    const int tx = threadIdx.x % TX;
+    const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
-    const int v0 = get_i32(p0 + 0);
-    const int v1 = get_i32(p1 + 0);
+    const int v0 = get_i32(p0);
+    const int v1 = get_i32(p1);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
         for (int i = lo + ty; i < hi; i += TY) {
@@ -41,10 +42,11 @@ KERNEL(256, 2) k01_abs(
     OWN_BLOCK;
     enum { ROWS = 16, C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    const int tx = threadIdx.x % TX;
+    const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
-    const int v0 = get_i32(p0 + 0);
-    const int v1 = get_i32(p1 + 0);
+    const int v0 = get_i32(p0);
+    const int v1 = get_i32(p1);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
         for (int i = lo + ty; i < hi; i += TY) {
@@ -59,10 +61,10 @@ KERNEL(256, 2) k01_abs(
             LANES_DO(k, VW) {
                 const float v11 = -v9[k];
                 out11[k] = v11;
-                const float v12 = draw_one(v0, 9, v1, (i2 + k + 3));
+                const float v12 = draw_one(v0, 9, v1, i2 + k + 3);
                 const float v14 = expf(v12);
                 out14[k] = v14;
-                const float v15 = uniform(v0, 7, v1, (i3 + k));
+                const float v15 = uniform(v0, 7, v1, i3 + k);
                 const float v17 = v15 < 0 ? -v15 : v15;
                 out17[k] = v17;
             }

@@ -23,11 +23,9 @@ LARGE_TABLE k00_update_member k00_update_members[9] = {
     // p7
     {0, 64, {AT(1792, 1792), AT(2304, 2304)}},
     // p8
-    {0, 64, {AT(2048, 2048), AT(2304, 2304)}},
+    {0, 64, {AT(2048, 2048), AT(2304, 2304)}}
 };
-LARGE_TABLE int k00_update_first[9] = {
-    0, 1, 2, 3, 4, 5, 6, 7, 8,
-};
+LARGE_TABLE int k00_update_first[9] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
 KERNEL(256) k00_update(
     char *arena)
 {

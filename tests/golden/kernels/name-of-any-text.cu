@@ -7,11 +7,9 @@ typedef struct {
 } k00_update_member;
 LARGE_TABLE k00_update_member k00_update_members[1] = {
     // a_int_x__/___b_
-    {0, 40, {AT(0, 0), AT(256, 256)}},
+    {0, 40, {AT(0, 0), AT(256, 256)}}
 };
-LARGE_TABLE int k00_update_first[1] = {
-    0,
-};
+LARGE_TABLE int k00_update_first[1] = {0};
 KERNEL(256) k00_update(
     char *arena)
 {

@@ -20,14 +20,10 @@ KERNEL(256, 2) k00_pad(
         for (int c = lane * VW; c < C; c += GANG * VW) {
             float v0[VW];
             load_act(v0, p0 + (size_t)i * 10 + c, VW);
-            LANES_DO(k, VW) {
-                s1[k] = larger(s1[k], v0[k]);
-            }
+            LANES_DO(k, VW) s1[k] = larger(s1[k], v0[k]);
         }
         const float v1 = gang_max(lanes_max(s1, VW), GANG, shared);
-        for (int c = C + lane; c < end + 6; c += GANG) {
-            put_act(p5 + (size_t)i * 16 + c, 0.0f);
-        }
+        for (int c = C + lane; c < end + 6; c += GANG) put_act(p5 + (size_t)i * 16 + c, 0.0f);
         for (int c = lane * VW; c < end; c += GANG * VW) {
             float v0_1[VW];
             load_act(v0_1, p0 + (size_t)i * 10 + c, VW);

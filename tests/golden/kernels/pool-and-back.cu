@@ -9,7 +9,8 @@ KERNEL(256, 2) k00_max_pool_index(
     OWN_BLOCK;
     enum { ROWS = 18, C = 3, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    const int tx = threadIdx.x % TX;
+    const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
@@ -57,7 +58,8 @@ KERNEL(256, 2) k01_max_pool_grad(
     OWN_BLOCK;
     enum { ROWS = 50, C = 3, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    const int tx = threadIdx.x % TX;
+    const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
@@ -70,22 +72,18 @@ KERNEL(256, 2) k01_max_pool_grad(
             for (int r1 = 0; r1 < 2; r1++)
                 for (int q1 = 0; q1 < 2; q1++) {
                     const int h1 = (h + 1) / 2 - r1;
-                    const int w1 = (w + 1) / 2 - q1;
                     const int a1 = h + 1 - h1 * 2;
+                    const int w1 = (w + 1) / 2 - q1;
                     const int b1 = w + 1 - w1 * 2;
                     if (h1 < 0 || h1 >= 3 || a1 >= 3 || w1 < 0 || w1 >= 3 || b1 >= 3) continue;
                     float v1[VW];
                     load_f32(v1, p1 + (((size_t)n * 3 + h1) * 3 + w1) * 3 + c, VW);
                     int v4[VW];
                     load_u8(v4, p4 + (((size_t)n * 3 + h1) * 3 + w1) * 3 + c, VW);
-                    LANES_DO(k, VW) {
-                        v5[k] += v4[k] == a1 * 3 + b1 ? v1[k] : 0;
-                    }
+                    LANES_DO(k, VW) v5[k] += v4[k] == a1 * 3 + b1 ? v1[k] : 0;
                 }
             float out5[VW];
-            LANES_DO(k, VW) {
-                out5[k] = v5[k];
-            }
+            LANES_DO(k, VW) out5[k] = v5[k];
             store_f32(p5 + (size_t)i * C + c, out5, VW);
         }
     }

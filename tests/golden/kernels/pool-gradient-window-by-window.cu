@@ -10,7 +10,8 @@ KERNEL(256, 2) k00_avg_pool_grad(
     OWN_BLOCK;
     enum { ROWS = 36, C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    const int tx = threadIdx.x % TX;
+    const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
@@ -37,7 +38,7 @@ KERNEL(256, 2) k00_avg_pool_grad(
                     const int w3 = w * 2 + q1;
                     float out4[VW];
                     LANES_DO(k, VW) {
-                        const float v3 = r1 < 2 && q1 < 2 ? (at0[k] == r1 * 2 + q1 ? dy2[k] : 0) : 0;
+                        const float v3 = r1 < 2 && q1 < 2 ? at0[k] == r1 * 2 + q1 ? dy2[k] : 0 : 0;
                         const float v4 = v3;
                         out4[k] = v4;
                     }

@@ -9,7 +9,8 @@ KERNEL(256, 2) k00_max_pool_grad(
     OWN_BLOCK;
     enum { ROWS = 70, C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    const int tx = threadIdx.x % TX;
+    const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
@@ -21,12 +22,12 @@ KERNEL(256, 2) k00_max_pool_grad(
             const int w1 = w / 2;
             const int place1 = (h - h1 * 2) * 2 + w - w1 * 2;
             float v0[VW];
-            load_f32(v0, p0 + (((size_t)n * 2 + (clamp(h1, 2))) * 3 + (clamp(w1, 3))) * 8 + c, VW);
+            load_f32(v0, p0 + (((size_t)n * 2 + clamp(h1, 2)) * 3 + clamp(w1, 3)) * 8 + c, VW);
             int v1[VW];
-            load_u8(v1, p1 + (((size_t)n * 2 + (clamp(h1, 2))) * 3 + (clamp(w1, 3))) * 8 + c, VW);
+            load_u8(v1, p1 + (((size_t)n * 2 + clamp(h1, 2)) * 3 + clamp(w1, 3)) * 8 + c, VW);
             float out2[VW];
             LANES_DO(k, VW) {
-                const float v2 = h1 < 2 && w1 < 3 ? (v1[k] == place1 ? v0[k] : 0) : 0;
+                const float v2 = h1 < 2 && w1 < 3 ? v1[k] == place1 ? v0[k] : 0 : 0;
                 out2[k] = v2;
             }
             store_f32(p2 + (size_t)i * C + c, out2, VW);

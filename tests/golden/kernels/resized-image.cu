@@ -8,7 +8,8 @@ KERNEL(256, 2) k00_resize_grad(
     OWN_BLOCK;
     enum { ROWS = 48, C = 16, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    const int tx = threadIdx.x % TX;
+    const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
@@ -30,14 +31,10 @@ KERNEL(256, 2) k00_resize_grad(
                     const int i3 = clamp(v18, 6);
                     float v0[VW];
                     load_act(v0, p0 + (((size_t)n * 4 + i2) * 6 + i3) * 16 + c, VW);
-                    LANES_DO(k, VW) {
-                        v20[k] += v0[k];
-                    }
+                    LANES_DO(k, VW) v20[k] += v0[k];
                 }
             float out20[VW];
-            LANES_DO(k, VW) {
-                out20[k] = v20[k];
-            }
+            LANES_DO(k, VW) out20[k] = v20[k];
             store_act(p20 + (size_t)i * C + c, out20, VW);
         }
     }
@@ -52,7 +49,8 @@ KERNEL(256, 2) k01_cast(
     OWN_BLOCK;
     enum { ROWS = 192, C = 16, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    const int tx = threadIdx.x % TX;
+    const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
@@ -126,7 +124,8 @@ KERNEL(256, 2) k02_resize_grad(
     OWN_BLOCK;
     enum { ROWS = 48, C = 16, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    const int tx = threadIdx.x % TX;
+    const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
@@ -138,19 +137,14 @@ KERNEL(256, 2) k02_resize_grad(
             LANES_DO(k, VW) v59[k] = 0.0f;
             for (int r1 = clamp(((2 * h - 1) * 8 - 4) / 8, 8); r1 <= clamp(((2 * h + 3) * 8 + 3) / 8, 8); r1++)
                 for (int q1 = clamp(((2 * w - 1) * 12 - 6) / 12, 12); q1 <= clamp(((2 * w + 3) * 12 + 5) / 12, 12); q1++) {
-                    const float share1 = blend_share(r1, h, 0.5f, 4)
-                        * blend_share(q1, w, 0.5f, 6);
+                    const float share1 = blend_share(r1, h, 0.5f, 4) * blend_share(q1, w, 0.5f, 6);
                     if (share1 == 0.0f) continue;
                     float v58[VW];
                     load_act(v58, p58 + (((size_t)n * 8 + r1) * 12 + q1) * 16 + c, VW);
-                    LANES_DO(k, VW) {
-                        v59[k] += v58[k] * share1;
-                    }
+                    LANES_DO(k, VW) v59[k] += v58[k] * share1;
                 }
             float out59[VW];
-            LANES_DO(k, VW) {
-                out59[k] = v59[k];
-            }
+            LANES_DO(k, VW) out59[k] = v59[k];
             store_act(p59 + (size_t)i * C + c, out59, VW);
         }
     }

@@ -13,10 +13,12 @@ KERNEL(256, 4) k00_var(
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     enum { WIDTH = 24 };
     SHARED float shared[AT_ONCE * NT];
-    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    const int tx = threadIdx.x % TX;
+    const int ty = threadIdx.x / TX;
     CHUNK_OF(long long, lo, hi, ROWS);
     for (int g0 = 0; g0 < CG; g0 += TX) {
-        const int g = g0 + tx, c = g * VW;
+        const int g = g0 + tx;
+        const int c = g * VW;
         float s3[VW];
         LANES_DO(k, VW) s3[k] = 0.0f;
         float q3[VW];
@@ -29,14 +31,13 @@ KERNEL(256, 4) k00_var(
                 const int i2 = r / 65536;
                 float v0[VW];
                 load_act(v0, p0 + ((size_t)i2 * 65536 + i1) * 8 + c, VW);
-                LANES_DO(k, VW) {
-                    near3[j][k] = v0[k];
-                }
+                LANES_DO(k, VW) near3[j][k] = v0[k];
             }
             float pivot3[VW];
             LANES_DO(k, VW) pivot3[k] = median(near3[0][k], near3[1][k], near3[2][k]);
-            if (ty == 0)
+            if (ty == 0) {
                 LANES_DO(k, VW) put_f32(part + (size_t)block * WIDTH + 16 + c + k, pivot3[k]);
+            }
             TWO_AT_ONCE for (long long i = lo + ty; i < hi; i += TY) {
                 float v0_1[VW];
                 load_act(v0_1, p0 + (size_t)i * C + c, VW);
@@ -55,10 +56,7 @@ KERNEL(256, 4) k00_var(
         const Level of = level_of(all, block, blocks, team);
         float *const left = part + (size_t)of.first * WIDTH;
         if (!last_block(ticket + of.ticket, of.parts)) break;
-        for (int c = threadIdx.x; c < 8; c += NT) {
-            put_f32((all ? p3 : left + 8) + c,
-                    level_variance(left + 0 + c, 8, WIDTH, all, of, blocks, (float)(ROWS / blocks), ROWS % blocks, 1.0f));
-        }
+        for (int c = threadIdx.x; c < 8; c += NT) put_f32((all ? p3 : left + 8) + c, level_variance(left + 0 + c, 8, WIDTH, all, of, blocks, (float)(ROWS / blocks), ROWS % blocks, 1.0f));
     }
 }
 // k01_cast:
@@ -84,9 +82,7 @@ KERNEL(256, 2) k01_cast(
         for (int c = lane * VW; c < C; c += GANG * VW) {
             float v0[VW];
             load_act(v0, p0 + (size_t)i * C + c, VW);
-            LANES_DO(k, VW) {
-                s4[k] = larger(s4[k], v0[k]);
-            }
+            LANES_DO(k, VW) s4[k] = larger(s4[k], v0[k]);
         }
         const float v4 = gang_max(lanes_max(s4, VW), GANG, shared);
         for (int c = lane * VW; c < end; c += GANG * VW) {

@@ -14,8 +14,8 @@ KERNEL(256, 2) k00_sub(
     SHARED float shared[NT];
     const int lane = threadIdx.x % GANG;
     CHUNK(lo, hi, ROWS);
-    const int v1 = get_i32(p1 + 0);
-    const int v2 = get_i32(p2 + 0);
+    const int v1 = get_i32(p1);
+    const int v2 = get_i32(p2);
     for (int first = lo; first < hi; first += NT / GANG) {
         const int own = first + threadIdx.x / GANG;
         const int i = own < hi ? own : hi - 1;
@@ -30,7 +30,7 @@ KERNEL(256, 2) k00_sub(
             float v0[VW];
             load_f32(v0, p0 + (size_t)i * 8 + c, VW);
             LANES_DO(k, VW) {
-                const float v6 = uniform(v1, 7, v2, (i1 + k));
+                const float v6 = uniform(v1, 7, v2, i1 + k);
                 const int v8 = v6 < 0.1f;
                 const float v9 = v8 ? 0.0f : v0[k];
                 s10[k] += v9;

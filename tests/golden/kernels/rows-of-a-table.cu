@@ -10,7 +10,8 @@ KERNEL(256, 2) k00_mul(
     OWN_BLOCK;
     enum { ROWS = 32, C = 16, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    const int tx = threadIdx.x % TX;
+    const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
@@ -46,14 +47,14 @@ KERNEL(256) k01_gather_grad(
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     enum { PER = AT(1, 4), AHEAD = AT(1, 8) };
     SHARED int noted[2 * PER * NT];
-    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    const int tx = threadIdx.x % TX;
+    const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
         float zero[VW];
         LANES_DO(k, VW) zero[k] = 0.0f;
-        for (int i = lo + ty; i < hi; i += TY)
-            store_f32(p10 + (size_t)i * C + c, zero, VW);
+        for (int i = lo + ty; i < hi; i += TY) store_f32(p10 + (size_t)i * C + c, zero, VW);
     }
     for (int from = 0; from < 32; from += PER * NT) {
         int named[PER];

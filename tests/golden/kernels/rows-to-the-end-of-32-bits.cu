@@ -8,7 +8,8 @@ KERNEL(256, 4) k00_relu(
     OWN_BLOCK;
     enum { ROWS = 2147483391, C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    const int tx = threadIdx.x % TX;
+    const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
@@ -35,7 +36,8 @@ KERNEL(256, 4) k01_relu(
     const long long ROWS = 2147483392;
     enum { C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    const int tx = threadIdx.x % TX;
+    const int ty = threadIdx.x / TX;
     CHUNK_OF(long long, lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;

@@ -77,9 +77,7 @@ KERNEL(256, 2) k00_sum(
             }
             place_act(p11 + (size_t)i * 16 + c, out11, VW);
         }
-        if (lane == 0 && end == C) {
-            put_i32(p8 + (size_t)i, v8);
-        }
+        if (lane == 0 && end == C) put_i32(p8 + (size_t)i, v8);
     }
     total_sum(part + (size_t)block * WIDTH + 0, s12, VW, shared, NT);
     const int team = TEAM_OF(24, blocks);
@@ -87,9 +85,6 @@ KERNEL(256, 2) k00_sum(
         const Level of = level_of(all, block, blocks, team);
         float *const left = part + (size_t)of.first * WIDTH;
         if (!last_block(ticket + of.ticket, of.parts)) break;
-        for (int c = threadIdx.x; c < 1; c += NT) {
-            put_f32((all ? p12 : left + 0) + c,
-                    grid_sum(left + 0 + c, of.step * WIDTH, of.parts));
-        }
+        for (int c = threadIdx.x; c < 1; c += NT) put_f32((all ? p12 : left + 0) + c, grid_sum(left + 0 + c, of.step * WIDTH, of.parts));
     }
 }

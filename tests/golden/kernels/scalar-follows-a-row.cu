@@ -13,21 +13,16 @@ KERNEL(256, 2) k00_exp(
     CHUNK(lo, hi, ROWS);
     for (int first = lo; first < hi; first += NT / GANG) {
         const int own = first + threadIdx.x / GANG;
-        const int i = own < hi ? own : hi - 1;
         const int end = own < hi ? C : 0;
         float s1[VW];
         LANES_DO(k, VW) s1[k] = -INF;
         for (int c = lane * VW; c < C; c += GANG * VW) {
             float v0[VW];
             load_f32(v0, p0 + c, VW);
-            LANES_DO(k, VW) {
-                s1[k] = larger(s1[k], v0[k]);
-            }
+            LANES_DO(k, VW) s1[k] = larger(s1[k], v0[k]);
         }
         const float v1 = gang_max(lanes_max(s1, VW), GANG, shared);
         const float v2 = expf(v1);
-        if (lane == 0 && end == C) {
-            put_f32(p2 + 0, v2);
-        }
+        if (lane == 0 && end == C) put_f32(p2, v2);
     }
 }

@@ -29,9 +29,7 @@ KERNEL(256, 2) k00_sum(
             if (c >= C) break;
             float v0[VW];
             load_f32(v0, p0 + (size_t)i * 10 + c, VW);
-            LANES_DO(k, VW) {
-                s3[k] = larger(s3[k], v0[k]);
-            }
+            LANES_DO(k, VW) s3[k] = larger(s3[k], v0[k]);
         }
         const float v3 = gang_max(lanes_max(s3, VW), GANG, shared);
         float s6[VW];
@@ -62,9 +60,7 @@ KERNEL(256, 2) k00_sum(
             store_f32(p7 + (size_t)i * 10 + c, out7, VW);
         }
         if (lane == 0 && end == C) {
-            LANES_DO(k, 1) {
-                s9[k] += v8;
-            }
+            LANES_DO(k, 1) s9[k] += v8;
         }
     }
     total_sum(part + (size_t)block * WIDTH + 0, s9, VW, shared, NT);
@@ -73,9 +69,6 @@ KERNEL(256, 2) k00_sum(
         const Level of = level_of(all, block, blocks, team);
         float *const left = part + (size_t)of.first * WIDTH;
         if (!last_block(ticket + of.ticket, of.parts)) break;
-        for (int c = threadIdx.x; c < 1; c += NT) {
-            put_f32((all ? p9 : left + 0) + c,
-                    grid_sum(left + 0 + c, of.step * WIDTH, of.parts));
-        }
+        for (int c = threadIdx.x; c < 1; c += NT) put_f32((all ? p9 : left + 0) + c, grid_sum(left + 0 + c, of.step * WIDTH, of.parts));
     }
 }

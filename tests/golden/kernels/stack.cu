@@ -9,11 +9,9 @@ LARGE_TABLE k00_stack_member_0 k00_stack_members_0[2] = {
     // da
     {0, 128, {AT(1024, 1024)}},
     // db
-    {1, 45, {AT(1280, 1280)}},
+    {1, 45, {AT(1280, 1280)}}
 };
-LARGE_TABLE int k00_stack_first_0[2] = {
-    0, 1,
-};
+LARGE_TABLE int k00_stack_first_0[2] = {0, 1};
 typedef struct {
     int kind, elements;
     size_t at[1];
@@ -22,11 +20,9 @@ LARGE_TABLE k00_stack_member_1 k00_stack_members_1[2] = {
     // da
     {0, 128, {AT(1024, 1024)}},
     // db
-    {1, 128, {AT(1280, 1280)}},
+    {1, 128, {AT(1280, 1280)}}
 };
-LARGE_TABLE int k00_stack_first_1[2] = {
-    0, 1,
-};
+LARGE_TABLE int k00_stack_first_1[2] = {0, 1};
 PHASED(256) k00_stack(
     char *arena,
     act *RESTRICT p17,
@@ -110,7 +106,8 @@ PHASED(256) k00_stack(
                 const float v_2 = parts_sum(part + 1, 1, shared, NT);
                 const float v_3 = sqrtf(v_2);
                 for (int i = lo + threadIdx.x; i < hi; i += NT) {
-                    const int r1 = i / 16, c1 = i % 16;
+                    const int r1 = i / 16;
+                    const int c1 = i % 16;
                     const int inside1 = r1 < 5 && c1 < 9;
                     const int x1 = inside1 ? r1 * 9 + c1 : 0;
                     const float v_1 = get_f32(p_1 + x1);
@@ -135,11 +132,9 @@ LARGE_TABLE k03_update_member k03_update_members[2] = {
     // a
     {0, 128, {AT(0, 0), AT(2048, 2048)}},
     // b
-    {1, 45, {AT(512, 512), AT(2048, 2048)}},
+    {1, 45, {AT(512, 512), AT(2048, 2048)}}
 };
-LARGE_TABLE int k03_update_first[2] = {
-    0, 1,
-};
+LARGE_TABLE int k03_update_first[2] = {0, 1};
 KERNEL(256) k03_update(
     char *arena)
 {

@@ -13,10 +13,12 @@ KERNEL(256, 2) k00_var(
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     enum { WIDTH = 32 };
     SHARED float shared[AT_ONCE * NT];
-    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    const int tx = threadIdx.x % TX;
+    const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
     for (int g0 = 0; g0 < CG; g0 += TX) {
-        const int g = g0 + tx, c = g * VW;
+        const int g = g0 + tx;
+        const int c = g * VW;
         float s3[VW];
         LANES_DO(k, VW) s3[k] = 0.0f;
         float s4[VW];
@@ -32,14 +34,13 @@ KERNEL(256, 2) k00_var(
                 const int i3 = r / 36;
                 float v0[VW];
                 load_f32(v0, p0 + (((size_t)i3 * 6 + i2) * 6 + i1) * 8 + c, VW);
-                LANES_DO(k, VW) {
-                    near4[j][k] = v0[k];
-                }
+                LANES_DO(k, VW) near4[j][k] = v0[k];
             }
             float pivot4[VW];
             LANES_DO(k, VW) pivot4[k] = median(near4[0][k], near4[1][k], near4[2][k]);
-            if (ty == 0)
+            if (ty == 0) {
                 LANES_DO(k, VW) put_f32(part + (size_t)block * WIDTH + 24 + c + k, pivot4[k]);
+            }
             for (int i = lo + ty; i < hi; i += TY) {
                 float v0_1[VW];
                 load_f32(v0_1, p0 + (size_t)i * C + c, VW);
@@ -60,13 +61,7 @@ KERNEL(256, 2) k00_var(
         const Level of = level_of(all, block, blocks, team);
         float *const left = part + (size_t)of.first * WIDTH;
         if (!last_block(ticket + of.ticket, of.parts)) break;
-        for (int c = threadIdx.x; c < 8; c += NT) {
-            put_f32((all ? p3 : left + 0) + c,
-                    grid_sum(left + 0 + c, of.step * WIDTH, of.parts));
-        }
-        for (int c = threadIdx.x; c < 8; c += NT) {
-            put_f32((all ? p4 : left + 16) + c,
-                    level_variance(left + 8 + c, 8, WIDTH, all, of, blocks, (float)(ROWS / blocks), ROWS % blocks, 1.0f));
-        }
+        for (int c = threadIdx.x; c < 8; c += NT) put_f32((all ? p3 : left + 0) + c, grid_sum(left + 0 + c, of.step * WIDTH, of.parts));
+        for (int c = threadIdx.x; c < 8; c += NT) put_f32((all ? p4 : left + 16) + c, level_variance(left + 8 + c, 8, WIDTH, all, of, blocks, (float)(ROWS / blocks), ROWS % blocks, 1.0f));
     }
 }

@@ -20,14 +20,10 @@ KERNEL(256, 2) k00_sum(
         for (int c = lane * VW; c < C; c += GANG * VW) {
             float v1[VW];
             load_f32(v1, p1 + (size_t)i * 4 + c, VW);
-            LANES_DO(k, VW) {
-                s3[k] += v1[k];
-            }
+            LANES_DO(k, VW) s3[k] += v1[k];
         }
         const float v3 = gang_sum(lanes_sum(s3, VW), GANG, shared);
-        if (lane == 0 && end == C) {
-            put_f32(p3 + (size_t)i, v3);
-        }
+        if (lane == 0 && end == C) put_f32(p3 + (size_t)i, v3);
     }
 }
 // k01_mul:
@@ -41,9 +37,10 @@ KERNEL(256, 2) k01_mul(
     OWN_BLOCK;
     enum { ROWS = 1, C = 30, VW = LANES(5), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;
+    const int tx = threadIdx.x % TX;
+    const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
-    const float v0 = get_f32(p0 + 0);
+    const float v0 = get_f32(p0);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
         float v4[VW];
@@ -54,9 +51,7 @@ KERNEL(256, 2) k01_mul(
         LANES_DO(k, VW) v7[k] = v4[k] * v5[k];
         for (int i = lo + ty; i < hi; i += TY) {
             float out7[VW];
-            LANES_DO(k, VW) {
-                out7[k] = v7[k];
-            }
+            LANES_DO(k, VW) out7[k] = v7[k];
             store_f32(p7 + c, out7, VW);
         }
     }

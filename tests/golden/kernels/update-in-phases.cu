@@ -9,11 +9,9 @@ LARGE_TABLE k00_update_member_0 k00_update_members_0[2] = {
     // da
     {0, 7000, {AT(28928, 28928)}},
     // dc
-    {1, 9, {AT(43264, 43264)}},
+    {1, 9, {AT(43264, 43264)}}
 };
-LARGE_TABLE int k00_update_first_0[2] = {
-    0, 2,
-};
+LARGE_TABLE int k00_update_first_0[2] = {0, 2};
 typedef struct {
     int kind, elements;
     size_t at[1];
@@ -22,11 +20,9 @@ LARGE_TABLE k00_update_member_1 k00_update_members_1[2] = {
     // da
     {0, 7000, {AT(28928, 28928)}},
     // dc
-    {1, 9, {AT(43264, 43264)}},
+    {1, 9, {AT(43264, 43264)}}
 };
-LARGE_TABLE int k00_update_first_1[2] = {
-    0, 2,
-};
+LARGE_TABLE int k00_update_first_1[2] = {0, 2};
 typedef struct {
     int kind, elements;
     size_t at[2];
@@ -35,11 +31,9 @@ LARGE_TABLE k00_update_member_2 k00_update_members_2[2] = {
     // a
     {0, 7000, {AT(0, 0), AT(28928, 28928)}},
     // c
-    {1, 9, {AT(28416, 28416), AT(43264, 43264)}},
+    {1, 9, {AT(28416, 28416), AT(43264, 43264)}}
 };
-LARGE_TABLE int k00_update_first_2[2] = {
-    0, 2,
-};
+LARGE_TABLE int k00_update_first_2[2] = {0, 2};
 PHASED(256) k00_update(
     char *arena,
     float *RESTRICT part,
@@ -101,7 +95,7 @@ PHASED(256) k00_update(
     }
     GRID_BARRIER(ticket + 1);
     PHASE(1) {
-        const float v4 = get_f32(p4 + 0);
+        const float v4 = get_f32(p4);
         const float v10 = v4 * v4;
         const float v12 = parts_sum(part + 0, 3, shared, NT) + v10;
         for (int at = block; at < 3; at += blocks) {
@@ -148,12 +142,12 @@ PHASED(256) k00_update(
     }
     GRID_BARRIER(ticket + 1);
     PHASE(2) {
-        const float v4 = get_f32(p4 + 0);
+        const float v4 = get_f32(p4);
         const float v13 = parts_sum(part + 3, 3, shared, NT) + !is_finite(v4) == 0.0f ? 1.0f : 0.0f;
         const int v14 = 0.5f < v13;
         const float v10 = v4 * v4;
         const float v12 = parts_sum(part + 0, 3, shared, NT) + v10;
-        const float v1 = get_f32(p1 + 0);
+        const float v1 = get_f32(p1);
         const float v22 = v4 / v12;
         const float v23 = v1 - v22;
         for (int at = block; at < 3; at += blocks) {
@@ -206,8 +200,6 @@ PHASED(256) k00_update(
             }
             }
         }
-        if (last_block(ticket, blocks) && threadIdx.x == 0) {
-            put_f32(p1, v23);
-        }
+        if (last_block(ticket, blocks) && threadIdx.x == 0) put_f32(p1, v23);
     }
 }

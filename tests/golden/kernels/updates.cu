@@ -10,11 +10,9 @@ LARGE_TABLE k00_update_member k00_update_members[2] = {
     // a
     {0, 40, {AT(0, 0), AT(1024, 1024)}, {0.1f}},
     // b
-    {0, 7, {AT(256, 256), AT(1280, 1280)}, {0.2f}},
+    {0, 7, {AT(256, 256), AT(1280, 1280)}, {0.2f}}
 };
-LARGE_TABLE int k00_update_first[2] = {
-    0, 1,
-};
+LARGE_TABLE int k00_update_first[2] = {0, 1};
 KERNEL(256) k00_update(
     char *arena,
     int *RESTRICT ticket)
@@ -22,7 +20,7 @@ KERNEL(256) k00_update(
     OWN_BLOCK;
     enum { NT = THREADS(256), VW = PART_LANES };
     int *const p2 = (int *)(arena + AT(512, 512)); // run.step
-    const int v2 = get_i32(p2 + 0);
+    const int v2 = get_i32(p2);
     const int v15 = v2 + 1;
     for (int at = block; at < 2; at += blocks) {
         const int j = part_owner(k00_update_first, 2, at);
@@ -51,7 +49,5 @@ KERNEL(256) k00_update(
         }
         }
     }
-    if (last_block(ticket, blocks) && threadIdx.x == 0) {
-        put_i32(p2, v15);
-    }
+    if (last_block(ticket, blocks) && threadIdx.x == 0) put_i32(p2, v15);
 }

@@ -35,8 +35,6 @@ KERNEL(256, 2) k00_sqrt(
         const float b1 = (squares1 - sum1 * sum1 / C) / C;
         const float v1 = b1 < 0.0f ? 0.0f : b1;
         const float v2 = sqrtf(v1);
-        if (lane == 0 && end == C) {
-            put_f32(p2 + (size_t)i, v2);
-        }
+        if (lane == 0 && end == C) put_f32(p2 + (size_t)i, v2);
     }
 }

@@ -1,0 +1,79 @@
+// Dead code elimination: indices that nothing uses.
+//
+// A place is worked out before the value at it is, and some values are the same
+// at every place.
+
+#include "codegen/kernel/tree.h"
+
+#include "codegen/emit.h"
+
+#include <string.h>
+
+typedef struct {
+    Arena *a;
+    Keys count; // mentions of a name, without its declaration
+    int by;     // that a visit adds
+} Uses;
+
+static int *count_of(Uses *u, const Expr *x) {
+    void **count = keys_at(&u->count, expr_print(u->a, x, ""));
+    if (*count == NULL)
+        *count = ARENA_NEW(u->a, int);
+    return *count;
+}
+
+static void count_name(void *context, const Expr *x) {
+    Uses *u = context;
+    if (x->kind == X_NAME)
+        *count_of(u, x) += u->by;
+}
+
+static void count_all(void *context, const Expr *x) {
+    int *names = context;
+    *names += x->kind == X_NAME;
+}
+
+static bool is_pure(const Expr *x) {
+    if (x->kind == X_CALL && strcmp(x->name, "clamp") != 0 &&
+        strcmp(x->name, "reflect") != 0)
+        return false;
+    for (int i = 0; i < x->count; i++)
+        if (!is_pure(x->arg[i]))
+            return false;
+    return true;
+}
+
+static bool is_dead(Uses *u, const Stmt *s) {
+    return s->kind == S_DECLARE && s->value != NULL && s->dim[0] == NULL &&
+           strncmp(s->type, "const ", 6) == 0 && is_pure(s->value) &&
+           *count_of(u, s->name) == 1;
+}
+
+static bool remove_dead(Uses *u, Block *b) {
+    bool removed = false;
+    Block kept = {NULL, NULL};
+    for (Stmt *s = b->first, *next; s != NULL; s = next) {
+        next = s->next;
+        s->next = NULL;
+        removed |= remove_dead(u, &s->body) | remove_dead(u, &s->other);
+        if (is_dead(u, s)) {
+            removed = true;
+            Block dead = {s, s};
+            u->by = -1;
+            block_visit(&dead, count_name, u);
+        } else {
+            block_add(&kept, s);
+        }
+    }
+    *b = kept;
+    return removed;
+}
+
+void block_dce(Arena *a, Block *b) {
+    int names = 0;
+    block_visit(b, count_all, &names);
+    Uses u = {a, keys_new(a, names), 1};
+    block_visit(b, count_name, &u);
+    while (remove_dead(&u, b))
+        ;
+}

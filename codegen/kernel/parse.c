@@ -1,0 +1,571 @@
+// Parse: the kernel IR's text to a tree.  Schedules write their statements in
+// it, with holes for what they have computed.
+//
+// The text is a subset of C.  Beyond it there are numbers that say their kind,
+// size(512), and names of nodes, v@12.
+
+#include "codegen/kernel/tree.h"
+
+#include <ctype.h>
+#include <setjmp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct {
+    Arena *a;
+    const char *s;     // what is left of the text
+    const char *start; // of the token
+    NodeId node;       // of names that end in @, and of statements
+    va_list *hole;
+    const Expr *const *operand;
+    const char *why;
+    jmp_buf *failed;
+} Parser;
+
+_Noreturn static void fail(Parser *p, const char *why) {
+    p->why = arena_format(p->a, "%s at \"%.40s\"", why, p->s);
+    longjmp(*p->failed, 1);
+}
+
+// ---- tokens ----
+
+static bool is_letter(char c) {
+    return isalpha((unsigned char)c) || c == '_';
+}
+
+static bool is_digit(char c) {
+    return isdigit((unsigned char)c);
+}
+
+static void skip_space(Parser *p) {
+    while (isspace((unsigned char)*p->s))
+        p->s++;
+}
+
+// Takes a token of punctuation or a whole word.
+static bool take(Parser *p, const char *token) {
+    size_t length = strlen(token);
+    skip_space(p);
+    if (strncmp(p->s, token, length) != 0)
+        return false;
+    if (is_letter(*token) &&
+        (is_letter(p->s[length]) || is_digit(p->s[length])))
+        return false;
+    p->s += length;
+    return true;
+}
+
+static void need(Parser *p, const char *token) {
+    if (!take(p, token))
+        fail(p, arena_format(p->a, "%s is missing", token));
+}
+
+static const char *word(Parser *p) {
+    skip_space(p);
+    const char *start = p->s;
+    if (!is_letter(*start))
+        fail(p, "a name is missing");
+    while (is_letter(*p->s) || is_digit(*p->s))
+        p->s++;
+    return arena_string(p->a, start, (size_t)(p->s - start));
+}
+
+// ---- types ----
+
+static const char *const scalar_types[] = {
+    "int",  "float",     "size_t", "act",       "unsigned char",
+    "char", "long long", "Level",  "OWN_member"};
+
+// A type without its pointers and qualifiers; NULL: none begins here.
+static const char *scalar_type(Parser *p) {
+    enum { COUNT = sizeof scalar_types / sizeof *scalar_types };
+    for (int i = 0; i + 1 < COUNT; i++)
+        if (take(p, scalar_types[i]))
+            return scalar_types[i];
+    skip_space(p);
+    const char *own = scalar_types[COUNT - 1];
+    size_t length = strlen(own);
+    if (strncmp(p->s, own, length) != 0 ||
+        !(p->s[length] == '_' || p->s[length] == ' '))
+        return NULL;
+    return word(p);
+}
+
+// "const act *RESTRICT" and the like.
+static const char *type_read(Parser *p) {
+    const char *before = p->s;
+    bool constant = take(p, "const");
+    const char *type = scalar_type(p);
+    if (type == NULL) {
+        p->s = before;
+        return NULL;
+    }
+    if (constant)
+        type = arena_format(p->a, "const %s", type);
+    while (take(p, "*"))
+        type = arena_format(p->a, "%s *", type);
+    return take(p, "const") ? arena_format(p->a, "%sconst", type) : type;
+}
+
+// ---- expressions ----
+
+static const Expr *expression(Parser *p);
+
+static Expr *node_of(Parser *p, ExprKind kind, const char *name, int count) {
+    Expr *x = ARENA_NEW(p->a, Expr);
+    *x = (Expr){.kind = kind,
+                .name = name,
+                .node = NO_NODE,
+                .count = count,
+                .arg = ARENA_ARRAY(p->a, (size_t)count + 1, const Expr *)};
+    return x;
+}
+
+static const Expr *hole(Parser *p) {
+    if (is_digit(*p->s) && p->operand != NULL)
+        return p->operand[*p->s++ - '0'];
+    if (p->hole == NULL)
+        fail(p, "no hole is filled");
+    return va_arg(*p->hole, const Expr *);
+}
+
+static const Expr *number(Parser *p) {
+    char *end;
+    const char *start = p->s;
+    double real = strtod(start, &end);
+    bool is_real = memchr(start, '.', (size_t)(end - start)) != NULL ||
+                   memchr(start, 'e', (size_t)(end - start)) != NULL;
+    Expr *x = node_of(p, is_real ? X_REAL : X_NUMBER, NULL, 0);
+    x->real = is_real ? real : 0;
+    x->whole = is_real ? 0 : strtoll(start, &end, 10);
+    p->s = end + (is_real && *end == 'f');
+    return x;
+}
+
+// The node's part of a name: v@, v@12, v@12_1.
+static void name_node(Parser *p, Expr *x) {
+    char *end;
+    if (*p->s != '@')
+        return;
+    p->s++;
+    x->node = p->node;
+    if (!is_digit(*p->s))
+        return;
+    x->node = (NodeId)strtoul(p->s, &end, 10);
+    p->s = end;
+    if (*end == '_' && is_digit(end[1])) {
+        x->again = (int)strtol(end + 1, &end, 10);
+        p->s = end;
+    }
+}
+
+// size(512) and other numbers that say their kind.
+static const Expr *marked(Parser *p, const char *name) {
+    static const struct {
+        const char *name;
+        ExprKind kind;
+    } mark[] = {{"size", X_SIZE},
+                {"stream", X_STREAM},
+                {"scale", X_SCALE},
+                {"gpu", X_GPU},
+                {"entry", X_ENTRY}};
+    for (size_t i = 0; i < sizeof mark / sizeof *mark; i++) {
+        if (strcmp(name, mark[i].name) != 0 || !take(p, "("))
+            continue;
+        bool minus = take(p, "-");
+        skip_space(p);
+        Expr x = *(is_digit(*p->s) ? number(p) : expression(p)), *own;
+        own = node_of(p, mark[i].kind, NULL, 0);
+        own->whole = minus ? -x.whole : x.whole;
+        own->real = minus ? -x.real : x.real;
+        need(p, ")");
+        return own;
+    }
+    return NULL;
+}
+
+static const Expr *list(Parser *p, Expr *x, const char *end) {
+    const Expr **arg = NULL;
+    int count = 0;
+    while (!take(p, end)) {
+        if (count > 0)
+            need(p, ",");
+        ARENA_APPEND(p->a, arg, count, expression(p));
+    }
+    x->arg = arg;
+    x->count = count;
+    return x;
+}
+
+static const Expr *primary(Parser *p) {
+    skip_space(p);
+    if (take(p, "$"))
+        return hole(p);
+    if (is_digit(*p->s))
+        return number(p);
+    if (take(p, "{"))
+        return list(p, node_of(p, X_LIST, NULL, 0), "}");
+    if (take(p, "(")) {
+        const Expr *x = expression(p);
+        need(p, ")");
+        return x;
+    }
+    const char *name = word(p);
+    const Expr *x = marked(p, name);
+    if (x != NULL)
+        return x;
+    if (take(p, "("))
+        return list(p, node_of(p, X_CALL, name, 0), ")");
+    Expr *own = node_of(p, X_NAME, name, 0);
+    name_node(p, own);
+    return own;
+}
+
+static const Expr *postfix(Parser *p) {
+    const Expr *x = primary(p);
+    while (true) {
+        if (take(p, "[")) {
+            x = x_element(p->a, x, expression(p));
+            need(p, "]");
+        } else if (take(p, ".")) {
+            Expr *field = node_of(p, X_FIELD, word(p), 1);
+            field->arg[0] = x;
+            x = field;
+        } else {
+            return x;
+        }
+    }
+}
+
+// A type in brackets, or NULL.
+static const char *cast_type(Parser *p) {
+    const char *before = p->s, *type = NULL;
+    if (take(p, "("))
+        type = type_read(p);
+    if (type == NULL || !take(p, ")")) {
+        p->s = before;
+        return NULL;
+    }
+    return type;
+}
+
+static const Expr *unary(Parser *p) {
+    static const char *const sign[] = {"-", "!", "&"};
+    const char *type = cast_type(p);
+    if (type != NULL) {
+        Expr *x = node_of(p, X_CAST, type, 1);
+        x->arg[0] = unary(p);
+        return x;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (!take(p, sign[i]))
+            continue;
+        skip_space(p);
+        bool literal = i == 0 && is_digit(*p->s);
+        const Expr *of = unary(p);
+        if (literal && (of->kind == X_NUMBER || of->kind == X_REAL)) {
+            Expr *negative = node_of(p, of->kind, NULL, 0);
+            negative->whole = -of->whole;
+            negative->real = -of->real;
+            return negative;
+        }
+        Expr *x = node_of(p, X_OP, sign[i], 1);
+        x->arg[0] = of;
+        return x;
+    }
+    return postfix(p);
+}
+
+int operator_level(const char *op) {
+    static const char *const level[] = {"||", "&&", "|", "^", "&"};
+    for (int i = 0; i < 5; i++)
+        if (strcmp(op, level[i]) == 0)
+            return i + 2;
+    return strcmp(op, "?") == 0                            ? 1
+           : strcmp(op, "==") == 0 || strcmp(op, "!=") == 0 ? 7
+           : *op == '<' || *op == '>'                       ? 8
+           : *op == '+' || *op == '-'                       ? 9
+                                                            : 10;
+}
+
+// An operator of at least this level, or NULL.
+static const char *operator_take(Parser *p, int least) {
+    static const char *const op[] = {"||", "&&", "==", "!=", "<=", ">=", "<",
+                                     ">",  "|",  "^",  "&",  "+",  "-",  "*",
+                                     "/",  "%"};
+    const char *before = p->s;
+    for (size_t i = 0; i < sizeof op / sizeof *op; i++) {
+        if (!take(p, op[i]))
+            continue;
+        if (operator_level(op[i]) >= least && *p->s != '=')
+            return op[i];
+        p->s = before;
+        return NULL;
+    }
+    return NULL;
+}
+
+static const Expr *binary(Parser *p, int least) {
+    const Expr *x = unary(p);
+    const char *op;
+    while ((op = operator_take(p, least)) != NULL) {
+        Expr *both = node_of(p, X_OP, op, 2);
+        both->arg[0] = x;
+        both->arg[1] = binary(p, operator_level(op) + 1);
+        x = both;
+    }
+    return x;
+}
+
+static const Expr *expression(Parser *p) {
+    const Expr *x = binary(p, 2);
+    if (!take(p, "?"))
+        return x;
+    Expr *choice = node_of(p, X_OP, "?", 3);
+    choice->arg[0] = x;
+    choice->arg[1] = expression(p);
+    need(p, ":");
+    choice->arg[2] = expression(p);
+    return choice;
+}
+
+// ---- statements ----
+
+static void statement(Parser *p, Block *b);
+
+static Stmt *stmt_new(Parser *p, Block *b, StmtKind kind) {
+    Stmt *s = ARENA_NEW(p->a, Stmt);
+    *s = (Stmt){.kind = kind, .node = p->node};
+    block_add(b, s);
+    return s;
+}
+
+// A statement that others stand in: with braces or alone.
+static void inner(Parser *p, Block *b) {
+    if (!take(p, "{")) {
+        statement(p, b);
+        return;
+    }
+    while (!take(p, "}"))
+        statement(p, b);
+}
+
+static void enumeration(Parser *p, Block *b) {
+    Stmt *s = stmt_new(p, b, S_ENUM);
+    need(p, "{");
+    do {
+        if (s->num_constants == MOST_CONSTANTS)
+            fail(p, "too many constants");
+        Constant *c = &s->constant[s->num_constants++];
+        c->sized = take(p, "sized");
+        c->name = word(p);
+        need(p, "=");
+        c->value = expression(p);
+    } while (take(p, ","));
+    need(p, "}");
+    need(p, ";");
+}
+
+static void loop(Parser *p, Block *b, const char *before) {
+    Stmt *s = stmt_new(p, b, S_FOR);
+    s->word = before;
+    need(p, "(");
+    s->type = type_read(p);
+    s->name = postfix(p);
+    need(p, "=");
+    s->value = expression(p);
+    need(p, ";");
+    s->test = expression(p);
+    need(p, ";");
+    postfix(p);
+    if (take(p, "++")) {
+        s->step = x_number(p->a, 1);
+    } else {
+        need(p, "+=");
+        s->step = expression(p);
+    }
+    need(p, ")");
+    inner(p, &s->body);
+}
+
+static void dimensions(Parser *p, Stmt *s) {
+    for (int i = 0; i < MOST_DIMS && take(p, "["); i++) {
+        s->dim[i] = expression(p);
+        need(p, "]");
+    }
+}
+
+static void declaration(Parser *p, Block *b, const char *before,
+                        const char *type) {
+    do {
+        Stmt *s = stmt_new(p, b, S_DECLARE);
+        s->word = before;
+        s->type = type;
+        s->name = take(p, "$") ? hole(p) : NULL;
+        if (s->name == NULL) {
+            Expr *name = node_of(p, X_NAME, word(p), 0);
+            name_node(p, name);
+            s->name = name;
+        }
+        dimensions(p, s);
+        if (take(p, "="))
+            s->value = expression(p);
+    } while (take(p, ","));
+    need(p, ";");
+}
+
+static void cases(Parser *p, Block *b) {
+    Stmt *s = stmt_new(p, b, S_SWITCH);
+    need(p, "(");
+    s->value = expression(p);
+    need(p, ")");
+    inner(p, &s->body);
+}
+
+static void one_case(Parser *p, Block *b) {
+    Stmt *s = stmt_new(p, b, S_CASE);
+    s->value = expression(p);
+    need(p, ":");
+    inner(p, &s->body);
+}
+
+static void choice(Parser *p, Block *b) {
+    Stmt *s = stmt_new(p, b, S_IF);
+    need(p, "(");
+    s->value = expression(p);
+    need(p, ")");
+    inner(p, &s->body);
+    if (take(p, "else"))
+        inner(p, &s->other);
+}
+
+static bool is_loop_macro(const Expr *x) {
+    static const char *const name[] = {"UNROLLED", "LANES_DO", "LEVELS",
+                                       "PHASE"};
+    for (int i = 0; i < 4; i++)
+        if (x->kind == X_CALL && strcmp(x->name, name[i]) == 0)
+            return true;
+    return false;
+}
+
+static void other_statement(Parser *p, Block *b) {
+    Stmt *s = stmt_new(p, b, S_CALL);
+    const Expr *x = binary(p, 2);
+    if (is_loop_macro(x)) {
+        s->kind = S_REPEAT;
+        s->value = x;
+        inner(p, &s->body);
+        return;
+    }
+    s->value = x;
+    skip_space(p);
+    bool adds = take(p, "+=");
+    if (adds || take(p, "=")) {
+        s->kind = S_SET;
+        s->word = adds ? "+=" : "=";
+        s->name = x;
+        s->value = expression(p);
+    }
+    need(p, ";");
+}
+
+static void statement(Parser *p, Block *b) {
+    static const char *const before[] = {"SHARED", "LARGE_TABLE", "TABLE"};
+    if (take(p, "~")) {
+        block_append(b, va_arg(*p->hole, const Block *));
+        return;
+    }
+    if (take(p, "break")) {
+        stmt_new(p, b, S_JUMP)->word = "break";
+        need(p, ";");
+    } else if (take(p, "continue")) {
+        stmt_new(p, b, S_JUMP)->word = "continue";
+        need(p, ";");
+    } else if (take(p, "enum")) {
+        enumeration(p, b);
+    } else if (take(p, "if")) {
+        choice(p, b);
+    } else if (take(p, "for")) {
+        loop(p, b, NULL);
+    } else if (take(p, "TWO_AT_ONCE")) {
+        need(p, "for");
+        loop(p, b, "TWO_AT_ONCE");
+    } else if (take(p, "switch")) {
+        cases(p, b);
+    } else if (take(p, "case")) {
+        one_case(p, b);
+    } else if (take(p, "{")) {
+        Stmt *s = stmt_new(p, b, S_BLOCK);
+        while (!take(p, "}"))
+            statement(p, &s->body);
+    } else {
+        const char *storage = NULL;
+        for (int i = 0; i < 3 && storage == NULL; i++)
+            storage = take(p, before[i]) ? before[i] : NULL;
+        const char *type = type_read(p);
+        if (type != NULL)
+            declaration(p, b, storage, type);
+        else
+            other_statement(p, b);
+    }
+}
+
+// ---- entry points ----
+
+_Noreturn static void mistake(const Parser *p, const char *format) {
+    fprintf(stderr, "kernel IR: %s in \"%s\"\n", p->why, format);
+    abort();
+}
+
+static const Expr *expr_parse(Parser *p, const char *format) {
+    jmp_buf failed;
+    p->failed = &failed;
+    if (setjmp(failed) != 0)
+        mistake(p, format);
+    const Expr *x = expression(p);
+    skip_space(p);
+    if (*p->s != '\0')
+        fail(p, "more than an expression");
+    return x;
+}
+
+const Expr *expr(Arena *a, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    Parser p = {.a = a, .s = format, .node = NO_NODE, .hole = &list};
+    const Expr *x = expr_parse(&p, format);
+    va_end(list);
+    return x;
+}
+
+const Expr *expr_of(Arena *a, const char *format, const Expr *const *operand) {
+    Parser p = {.a = a, .s = format, .node = NO_NODE, .operand = operand};
+    return expr_parse(&p, format);
+}
+
+static bool block_parse(Parser *p, Block *b) {
+    jmp_buf failed;
+    p->failed = &failed;
+    if (setjmp(failed) != 0)
+        return false;
+    for (skip_space(p); *p->s != '\0'; skip_space(p))
+        statement(p, b);
+    return true;
+}
+
+void code(Arena *a, Block *b, NodeId n, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    Parser p = {.a = a, .s = format, .node = n, .hole = &list};
+    if (!block_parse(&p, b))
+        mistake(&p, format);
+    va_end(list);
+}
+
+bool block_read(Arena *a, Block *b, const char *text, const char **why) {
+    Parser p = {.a = a, .s = text, .node = NO_NODE};
+    bool good = block_parse(&p, b);
+    *why = p.why;
+    return good;
+}

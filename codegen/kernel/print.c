@@ -1,0 +1,405 @@
+// Print: a kernel's tree as C and CUDA C, or as kernel IR.
+
+#include "codegen/kernel/tree.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct {
+    Text *t;
+    const char *own; // the kernel's name; NULL: kernel IR is written
+} Printer;
+
+// How tightly an expression binds: level of parse.c's operators.
+enum { LOOSEST = 1, UNARY = 11, TIGHTEST = 12 };
+
+// ---- expressions ----
+
+static void expr_add(const Printer *p, const Expr *x, int least);
+
+static void name_add(const Printer *p, const Expr *x) {
+    bool own = p->own != NULL && strncmp(x->name, "OWN", 3) == 0;
+    text_add(p->t, "%s%s", own ? p->own : "", own ? x->name + 3 : x->name);
+    if (x->node != NO_NODE)
+        text_add(p->t, p->own != NULL ? "%u" : "@%u", x->node);
+    if (x->again > 0)
+        text_add(p->t, "_%d", x->again);
+}
+
+static void type_add(const Printer *p, const char *type) {
+    const char *own = p->own != NULL ? strstr(type, "OWN") : NULL;
+    if (own == NULL)
+        text_add(p->t, "%s", type);
+    else
+        text_add(p->t, "%.*s%s%s", (int)(own - type), type, p->own, own + 3);
+}
+
+// Zero without a sign, as compilers warn of -0.0f.
+static void real_add(Text *t, double value) {
+    if (isinf((float)value)) {
+        text_add(t, value < 0 ? "-INF" : "INF");
+    } else if (isnan(value)) {
+        text_add(t, "(INF - INF)");
+    } else {
+        text_double(t, (float)value == 0 ? 0.0 : value);
+        text_add(t, "f");
+    }
+}
+
+static void number_add(const Printer *p, const Expr *x) {
+    static const char *const kind[] = {[X_SIZE] = "size",
+                                       [X_STREAM] = "stream",
+                                       [X_SCALE] = "scale",
+                                       [X_GPU] = "gpu",
+                                       [X_ENTRY] = "entry"};
+    bool says = p->own == NULL && x->kind != X_NUMBER && x->kind != X_REAL;
+    if (says)
+        text_add(p->t, "%s(", kind[x->kind]);
+    if (x->kind == X_REAL || x->kind == X_SCALE)
+        real_add(p->t, x->real);
+    else
+        text_add(p->t, "%lld", (long long)x->whole);
+    if (says)
+        text_add(p->t, ")");
+}
+
+static void list_add(const Printer *p, const Expr *x, const char *end) {
+    for (int i = 0; i < x->count; i++) {
+        text_add(p->t, i > 0 ? ", " : "");
+        expr_add(p, x->arg[i], LOOSEST);
+    }
+    text_add(p->t, "%s", end);
+}
+
+static int level_of(const Expr *x) {
+    switch (x->kind) {
+    case X_OP:
+        return x->count == 1 ? UNARY : operator_level(x->name);
+    case X_CAST:
+        return UNARY;
+    case X_NUMBER:
+    case X_SIZE:
+        return x->whole < 0 ? UNARY : TIGHTEST;
+    case X_REAL:
+    case X_SCALE:
+        return signbit(x->real) ? UNARY : TIGHTEST;
+    default:
+        return TIGHTEST;
+    }
+}
+
+static void operation_add(const Printer *p, const Expr *x) {
+    int level = level_of(x);
+    if (x->count == 1) {
+        text_add(p->t, "%s", x->name);
+        expr_add(p, x->arg[0], *x->name == '-' ? TIGHTEST : UNARY);
+        return;
+    }
+    expr_add(p, x->arg[0], level + (*x->name == '?'));
+    text_add(p->t, " %s ", x->name);
+    expr_add(p, x->arg[1], *x->name == '?' ? LOOSEST : level + 1);
+    if (*x->name != '?')
+        return;
+    text_add(p->t, " : ");
+    expr_add(p, x->arg[2], LOOSEST);
+}
+
+// Appends x, in parentheses where it binds less tightly than it must.
+static void expr_add(const Printer *p, const Expr *x, int least) {
+    bool loose = level_of(x) < least;
+    text_add(p->t, loose ? "(" : "");
+    switch (x->kind) {
+    case X_NAME:
+        name_add(p, x);
+        break;
+    case X_OP:
+        operation_add(p, x);
+        break;
+    case X_CALL:
+        text_add(p->t, "%s(", x->name);
+        list_add(p, x, ")");
+        break;
+    case X_CAST:
+        text_add(p->t, "(");
+        type_add(p, x->name);
+        text_add(p->t, ")");
+        expr_add(p, x->arg[0], UNARY);
+        break;
+    case X_INDEX:
+        expr_add(p, x->arg[0], TIGHTEST);
+        text_add(p->t, "[");
+        expr_add(p, x->arg[1], LOOSEST);
+        text_add(p->t, "]");
+        break;
+    case X_FIELD:
+        expr_add(p, x->arg[0], TIGHTEST);
+        text_add(p->t, ".%s", x->name);
+        break;
+    case X_LIST:
+        text_add(p->t, "{");
+        list_add(p, x, "}");
+        break;
+    default:
+        number_add(p, x);
+    }
+    text_add(p->t, loose ? ")" : "");
+}
+
+// ---- statements ----
+
+static void stmt_add(const Printer *p, const Stmt *s);
+
+static void begin(const Printer *p) {
+    text_add(p->t, "%*s", 4 * p->t->indent, "");
+}
+
+// Ends a line; the node of a statement is told in kernel IR.
+static void end(const Printer *p, const Stmt *s, const char *line) {
+    text_add(p->t, "%s", line);
+    if (p->own == NULL && s != NULL && s->node != NO_NODE)
+        text_add(p->t, " // %%%u", s->node);
+    else if (p->own != NULL && s != NULL && s->remark != NULL)
+        text_add(p->t, " // %s", s->remark);
+    text_add(p->t, "\n");
+}
+
+static void block_add_text(const Printer *p, const Block *b) {
+    for (const Stmt *s = b->first; s != NULL; s = s->next)
+        stmt_add(p, s);
+}
+
+static bool is_short(const Stmt *s) {
+    return s->kind == S_SET || s->kind == S_CALL || s->kind == S_JUMP;
+}
+
+// Whether a block is written without braces: a lone statement of one line, or a
+// loop in a loop.
+static bool is_bare(const Stmt *in, const Block *b) {
+    const Stmt *only = b->first;
+    if (only == NULL || only->next != NULL)
+        return false;
+    return is_short(only) || (in->kind == S_FOR && only->kind == S_FOR);
+}
+
+// What a statement like a loop is around, behind its head.
+static void body_add(const Printer *p, const Stmt *in, const Block *b) {
+    if (is_bare(in, b) && is_short(b->first)) {
+        Text line = text_new(p->t->arena);
+        stmt_add(&(Printer){&line, p->own}, b->first);
+        text_add(p->t, " %s", text_string(&line));
+        return;
+    }
+    bool bare = is_bare(in, b);
+    text_add(p->t, bare ? "\n" : " {\n");
+    p->t->indent++;
+    block_add_text(p, b);
+    p->t->indent--;
+    if (bare)
+        return;
+    begin(p);
+    text_add(p->t, "}\n");
+}
+
+static void declare_add(const Printer *p, const Stmt *s) {
+    size_t length = strlen(s->type);
+    bool pointer = s->type[length - 1] == '*';
+    if (s->word != NULL)
+        text_add(p->t, "%s ", s->word);
+    type_add(p, s->type);
+    text_add(p->t, pointer ? "" : " ");
+    expr_add(p, s->name, LOOSEST);
+    for (int i = 0; i < MOST_DIMS && s->dim[i] != NULL; i++) {
+        text_add(p->t, "[");
+        expr_add(p, s->dim[i], LOOSEST);
+        text_add(p->t, "]");
+    }
+    if (s->value != NULL) {
+        text_add(p->t, " = ");
+        expr_add(p, s->value, LOOSEST);
+    }
+    end(p, s, ";");
+}
+
+static void enum_add(const Printer *p, const Stmt *s) {
+    text_add(p->t, "enum { ");
+    for (int i = 0; i < s->num_constants; i++) {
+        const Constant *c = &s->constant[i];
+        text_add(p->t, "%s%s%s = ", i > 0 ? ", " : "",
+                 c->sized && p->own == NULL ? "sized " : "", c->name);
+        expr_add(p, c->value, LOOSEST);
+    }
+    text_add(p->t, " };\n");
+}
+
+static void for_add(const Printer *p, const Stmt *s) {
+    text_add(p->t, "%s%sfor (%s ", s->word ? s->word : "", s->word ? " " : "",
+             s->type);
+    expr_add(p, s->name, LOOSEST);
+    text_add(p->t, " = ");
+    expr_add(p, s->value, LOOSEST);
+    text_add(p->t, "; ");
+    expr_add(p, s->test, LOOSEST);
+    text_add(p->t, "; ");
+    expr_add(p, s->name, LOOSEST);
+    if (is_number(s->step, 1)) {
+        text_add(p->t, "++)");
+    } else {
+        text_add(p->t, " += ");
+        expr_add(p, s->step, LOOSEST);
+        text_add(p->t, ")");
+    }
+    body_add(p, s, &s->body);
+}
+
+static void if_add(const Printer *p, const Stmt *s) {
+    text_add(p->t, "if (");
+    expr_add(p, s->value, LOOSEST);
+    text_add(p->t, ")");
+    body_add(p, s, &s->body);
+    if (s->other.first == NULL)
+        return;
+    begin(p);
+    text_add(p->t, "else");
+    body_add(p, s, &s->other);
+}
+
+static void case_add(const Printer *p, const Stmt *s) {
+    text_add(p->t, "case ");
+    expr_add(p, s->value, LOOSEST);
+    text_add(p->t, ":");
+    body_add(p, s, &s->body);
+}
+
+// A row of a multi-tensor table: four addresses fill a line.
+static void row_add(const Printer *p, const Expr *row) {
+    enum { FEW = 3 };
+    bool listed = false;
+    text_add(p->t, "{");
+    for (int i = 0; i < row->count; i++) {
+        const Expr *before = i > 0 ? row->arg[i - 1] : NULL;
+        bool apart = before != NULL && before->kind == X_LIST && !listed;
+        listed |= apart;
+        text_add(p->t, "%s",
+                 before == NULL                 ? ""
+                 : apart && before->count > FEW ? ",\n     "
+                                                : ", ");
+        expr_add(p, row->arg[i], LOOSEST);
+    }
+    text_add(p->t, "}");
+}
+
+static void table_add(const Printer *p, const Stmt *s) {
+    enum { IN_LINE = 10 };
+    text_add(p->t, "%s ", s->word);
+    type_add(p, s->type);
+    text_add(p->t, " ");
+    expr_add(p, s->name, LOOSEST);
+    text_add(p->t, "[%d]%s = {", s->num_rows,
+             s->aligned ? " __attribute__((aligned(16)))" : "");
+    for (int i = 0; i < s->num_rows; i++) {
+        const TableRow *row = &s->row[i];
+        bool list = row->value->kind == X_LIST;
+        if (list || (s->num_rows > IN_LINE && i % IN_LINE == 0))
+            text_add(p->t, "\n");
+        if (list && p->own != NULL && *row->remark != '\0')
+            text_add(p->t, "    // %s\n", row->remark);
+        text_add(p->t, "%s",
+                 list || (s->num_rows > IN_LINE && i % IN_LINE == 0) ? "    "
+                                                                     : "");
+        if (list)
+            row_add(p, row->value);
+        else
+            expr_add(p, row->value, LOOSEST);
+        text_add(p->t, "%s",
+                 i + 1 == s->num_rows                ? ""
+                 : list || i % IN_LINE == IN_LINE - 1 ? ","
+                                                      : ", ");
+    }
+    bool lines = s->num_rows > IN_LINE || s->row[0].value->kind == X_LIST;
+    text_add(p->t, lines ? "\n};\n" : "};\n");
+}
+
+static void struct_add(const Printer *p, const Stmt *s) {
+    text_add(p->t, "typedef struct {\n    int kind, elements;\n");
+    for (int i = 0; i < s->num_constants; i++)
+        text_add(p->t, "    %s[%lld];\n", s->constant[i].name,
+                 (long long)s->constant[i].value->whole);
+    text_add(p->t, "} ");
+    expr_add(p, s->name, LOOSEST);
+    text_add(p->t, ";\n");
+}
+
+static void stmt_add(const Printer *p, const Stmt *s) {
+    begin(p);
+    switch (s->kind) {
+    case S_DECLARE:
+        declare_add(p, s);
+        break;
+    case S_SET:
+        expr_add(p, s->name, LOOSEST);
+        text_add(p->t, " %s ", s->word);
+        expr_add(p, s->value, LOOSEST);
+        end(p, s, ";");
+        break;
+    case S_CALL:
+        expr_add(p, s->value, LOOSEST);
+        end(p, s, ";");
+        break;
+    case S_FOR:
+        for_add(p, s);
+        break;
+    case S_REPEAT:
+        expr_add(p, s->value, LOOSEST);
+        body_add(p, s, &s->body);
+        break;
+    case S_IF:
+        if_add(p, s);
+        break;
+    case S_JUMP:
+        text_add(p->t, "%s", s->word);
+        end(p, s, ";");
+        break;
+    case S_ENUM:
+        enum_add(p, s);
+        break;
+    case S_BLOCK:
+        text_add(p->t, "{\n");
+        p->t->indent++;
+        block_add_text(p, &s->body);
+        p->t->indent--;
+        begin(p);
+        text_add(p->t, "}\n");
+        break;
+    case S_SWITCH:
+        text_add(p->t, "switch (");
+        expr_add(p, s->value, LOOSEST);
+        text_add(p->t, ") {\n");
+        block_add_text(p, &s->body);
+        begin(p);
+        text_add(p->t, "}\n");
+        break;
+    case S_CASE:
+        case_add(p, s);
+        break;
+    case S_STRUCT:
+        struct_add(p, s);
+        break;
+    case S_TABLE:
+        table_add(p, s);
+        break;
+    }
+}
+
+void block_print(Text *t, const Block *b, const char *own) {
+    block_add_text(&(Printer){t, own}, b);
+}
+
+void block_print_ir(Text *t, const Block *b) {
+    block_add_text(&(Printer){t, NULL}, b);
+}
+
+const char *expr_print(Arena *a, const Expr *x, const char *own) {
+    Text t = text_new(a);
+    expr_add(&(Printer){&t, own}, x, LOOSEST);
+    return text_string(&t);
+}

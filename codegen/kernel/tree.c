@@ -1,0 +1,205 @@
+// Tree: building and inspecting a kernel's tree.
+
+#include "codegen/kernel/tree.h"
+
+#include <string.h>
+
+const Expr *x_kind(Arena *a, ExprKind kind, int64_t value) {
+    Expr *x = ARENA_NEW(a, Expr);
+    *x = (Expr){.kind = kind, .node = NO_NODE, .whole = value};
+    return x;
+}
+
+const Expr *x_number(Arena *a, int64_t value) {
+    return x_kind(a, X_NUMBER, value);
+}
+
+const Expr *x_size(Arena *a, int64_t value) {
+    return x_kind(a, X_SIZE, value);
+}
+
+const Expr *x_scale(Arena *a, double value) {
+    Expr *x = ARENA_NEW(a, Expr);
+    *x = (Expr){.kind = X_SCALE, .node = NO_NODE, .real = value};
+    return x;
+}
+
+const Expr *x_of_node(Arena *a, const char *stem, NodeId n) {
+    Expr *x = ARENA_NEW(a, Expr);
+    *x = (Expr){.kind = X_NAME, .name = stem, .node = n};
+    return x;
+}
+
+const Expr *x_name(Arena *a, const char *name) {
+    return x_of_node(a, name, NO_NODE);
+}
+
+const Expr *x_element(Arena *a, const Expr *array, const Expr *index) {
+    Expr *x = ARENA_NEW(a, Expr);
+    *x = (Expr){.kind = X_INDEX,
+                .node = NO_NODE,
+                .count = 2,
+                .arg = ARENA_ARRAY(a, 2, const Expr *)};
+    x->arg[0] = array;
+    x->arg[1] = index;
+    return x;
+}
+
+const Expr *x_address(Arena *a, const Expr *pointer, const Expr *offset) {
+    if (is_number(offset, 0))
+        return pointer;
+    if (offset->kind == X_OP && strcmp(offset->name, "+") == 0)
+        return expr(a, "$ + $", x_address(a, pointer, offset->arg[0]),
+                    offset->arg[1]);
+    return expr(a, "$ + $", pointer, offset);
+}
+
+static bool same_name(const char *x, const char *y) {
+    return x == y || (x != NULL && y != NULL && strcmp(x, y) == 0);
+}
+
+bool expr_equal(const Expr *x, const Expr *y) {
+    if (x == y)
+        return true;
+    if (x == NULL || y == NULL || x->kind != y->kind || x->node != y->node ||
+        x->again != y->again || x->whole != y->whole || x->real != y->real ||
+        x->count != y->count || !same_name(x->name, y->name))
+        return false;
+    for (int i = 0; i < x->count; i++)
+        if (!expr_equal(x->arg[i], y->arg[i]))
+            return false;
+    return true;
+}
+
+bool is_number(const Expr *x, int64_t value) {
+    return x->kind == X_NUMBER && x->whole == value;
+}
+
+bool is_named(const Expr *x, const char *name) {
+    return x != NULL && x->kind == X_NAME && x->node == NO_NODE &&
+           strcmp(x->name, name) == 0;
+}
+
+void block_add(Block *b, Stmt *s) {
+    if (b->last != NULL)
+        b->last->next = s;
+    else
+        b->first = s;
+    b->last = s;
+}
+
+void block_append(Block *b, const Block *more) {
+    if (more->first == NULL)
+        return;
+    block_add(b, more->first);
+    b->last = more->last;
+}
+
+// ---- visits ----
+
+static void expr_visit(const Expr *x, ExprVisit *visit, void *context) {
+    if (x == NULL)
+        return;
+    visit(context, x);
+    for (int i = 0; i < x->count; i++)
+        expr_visit(x->arg[i], visit, context);
+}
+
+static void stmt_visit(const Stmt *s, ExprVisit *visit, void *context) {
+    expr_visit(s->name, visit, context);
+    for (int i = 0; i < MOST_DIMS; i++)
+        expr_visit(s->dim[i], visit, context);
+    expr_visit(s->value, visit, context);
+    expr_visit(s->test, visit, context);
+    expr_visit(s->step, visit, context);
+    block_visit(&s->body, visit, context);
+    block_visit(&s->other, visit, context);
+}
+
+void block_visit(const Block *b, ExprVisit *visit, void *context) {
+    for (const Stmt *s = b->first; s != NULL; s = s->next)
+        stmt_visit(s, visit, context);
+}
+
+typedef struct {
+    const Expr *name;
+    bool found;
+} Search;
+
+static void search(void *context, const Expr *x) {
+    Search *s = context;
+    s->found |= x->kind == X_NAME && expr_equal(x, s->name);
+}
+
+bool block_mentions(const Block *b, const Expr *name) {
+    Search s = {name, false};
+    block_visit(b, search, &s);
+    return s.found;
+}
+
+// ---- compare ----
+
+static bool stmt_equal(const Stmt *s, const Stmt *t) {
+    if (s->kind != t->kind || !same_name(s->word, t->word) ||
+        !same_name(s->type, t->type) || !expr_equal(s->name, t->name) ||
+        !expr_equal(s->value, t->value) || !expr_equal(s->test, t->test) ||
+        !expr_equal(s->step, t->step))
+        return false;
+    for (int i = 0; i < MOST_DIMS; i++)
+        if (!expr_equal(s->dim[i], t->dim[i]))
+            return false;
+    return block_equal(&s->body, &t->body) && block_equal(&s->other, &t->other);
+}
+
+bool block_equal(const Block *b, const Block *c) {
+    const Stmt *s = b->first, *t = c->first;
+    while (s != NULL && t != NULL && stmt_equal(s, t)) {
+        s = s->next;
+        t = t->next;
+    }
+    return s == NULL && t == NULL;
+}
+
+// ---- copy ----
+
+typedef struct {
+    Arena *a;
+    ExprMap *map;
+    void *context;
+} Rewrite;
+
+static const Expr *expr_rewrite(const Rewrite *r, const Expr *x) {
+    if (x == NULL)
+        return NULL;
+    if (x->count == 0)
+        return r->map(r->context, x);
+    Expr *own = ARENA_NEW(r->a, Expr);
+    *own = *x;
+    own->arg = ARENA_ARRAY(r->a, (size_t)x->count, const Expr *);
+    for (int i = 0; i < x->count; i++)
+        own->arg[i] = expr_rewrite(r, x->arg[i]);
+    return own;
+}
+
+static Stmt *stmt_rewrite(const Rewrite *r, const Stmt *s) {
+    Stmt *own = ARENA_NEW(r->a, Stmt);
+    *own = *s;
+    own->next = NULL;
+    own->name = expr_rewrite(r, s->name);
+    for (int i = 0; i < MOST_DIMS; i++)
+        own->dim[i] = expr_rewrite(r, s->dim[i]);
+    own->value = expr_rewrite(r, s->value);
+    own->test = expr_rewrite(r, s->test);
+    own->step = expr_rewrite(r, s->step);
+    own->body = block_rewrite(r->a, &s->body, r->map, r->context);
+    own->other = block_rewrite(r->a, &s->other, r->map, r->context);
+    return own;
+}
+
+Block block_rewrite(Arena *a, const Block *b, ExprMap *map, void *context) {
+    Rewrite r = {a, map, context};
+    Block own = {NULL, NULL};
+    for (const Stmt *s = b->first; s != NULL; s = s->next)
+        block_add(&own, stmt_rewrite(&r, s));
+    return own;
+}

@@ -1,0 +1,184 @@
+// Kernel IR: a kernel as a tree of statements over typed names.
+//
+// A schedule builds the tree of a group's kernel, passes transform it, and
+// print.c writes it as text: the C and CUDA C that devices compile, or a text
+// of its own that parse.c reads back.  A statement keeps the graph node that it
+// computes.
+//
+// Vectors are arrays whose elements are lanes: a statement of a lane loop runs
+// for each lane `k`.  Functions and macros of the prelude are intrinsics;
+// intrinsics.def has their meaning.
+#ifndef CODEGEN_KERNEL_TREE_H
+#define CODEGEN_KERNEL_TREE_H
+
+#include "base/text.h"
+#include "ir/ir.h"
+
+#include <stdarg.h>
+
+// ---- expressions ----
+
+typedef enum {
+    X_NUMBER, // an integer
+    X_REAL,   // a float
+    X_SIZE,   // an integer in which kernels of one family may differ: an
+              // offset, a stride, a bound
+    X_STREAM, // the same for the stream of a draw
+    X_SCALE,  // a float in which they may differ
+    X_GPU,    // an integer that the host ignores
+    X_ENTRY,  // a number that differs between entries of a multi-tensor kernel:
+              // its place among those of the entry
+    X_NAME,   // a variable, a constant of the kernel or of the prelude
+    X_OP,     // an operator of C: name is its spelling, "?" the conditional
+    X_CALL,   // an intrinsic
+    X_CAST,   // name is the type
+    X_INDEX,  // arg[0][arg[1]]
+    X_FIELD,  // arg[0].name
+    X_LIST,   // {arg[0], arg[1], ...}
+} ExprKind;
+
+typedef struct Expr {
+    ExprKind kind;
+    const char *name; // "OWN" at its start stands for the kernel's name
+    NodeId node;      // X_NAME: part of the name, "v" of node 12 is v12
+    int again;        // X_NAME: v12_1 where v12 is taken; 0: v12
+    int64_t whole;
+    double real;
+    int count;
+    const struct Expr **arg;
+} Expr;
+
+// ---- statements ----
+
+typedef enum {
+    S_DECLARE, // type name[dim]... = value;
+    S_SET,     // target = value; or target += value;
+    S_CALL,    // value;
+    S_FOR,     // for (type name = value; test; name += step) body
+    S_REPEAT,  // a loop macro of the prelude, value, around body
+    S_IF,      // if (value) body else other
+    S_JUMP,    // word: "break" or "continue"
+    S_ENUM,    // constants of the kernel
+    S_BLOCK,   // { body }
+    S_SWITCH,  // switch (value) body
+    S_CASE,    // case value: body, break
+    S_STRUCT,  // the type of a table's rows: its arrays are constants
+    S_TABLE,   // constants in memory: word type name[] = row
+} StmtKind;
+
+typedef struct Stmt Stmt;
+
+typedef struct {
+    Stmt *first, *last;
+} Block;
+
+// An enumerator.  Sized: kernels of a family may differ in it.
+typedef struct {
+    const char *name;
+    const Expr *value;
+    bool sized;
+} Constant;
+
+enum { MOST_DIMS = 2, MOST_CONSTANTS = 6 };
+
+// A number or a list of a table, and a comment.
+typedef struct {
+    const Expr *value;
+    const char *remark;
+} TableRow;
+
+struct Stmt {
+    StmtKind kind;
+    NodeId node;       // that it computes, or NO_NODE
+    const char *word;  // before it: "const", "SHARED", "TWO_AT_ONCE", "+="
+    const char *type;  // "float", "const act *"
+    const Expr *name;  // declared, or the target of S_SET
+    const Expr *dim[MOST_DIMS];
+    const Expr *value, *test, *step;
+    Constant constant[MOST_CONSTANTS];
+    int num_constants;
+    Block body, other;
+    TableRow *row; // of a table
+    int num_rows;
+    bool aligned; // a table is read in vectors
+    const char *remark; // a comment beside it, which compilers ignore
+    Stmt *next;
+};
+
+typedef struct Tree {
+    bool phased;  // it has more than one phase
+    int resident; // blocks for which a multiprocessor shall have registers; at
+                  // most 1: as the compiler likes
+    const Expr **param; // names of its parameters
+    Block tables, body;
+} Tree;
+
+// ---- build ----
+
+const Expr *x_number(Arena *a, int64_t value);
+const Expr *x_size(Arena *a, int64_t value);
+const Expr *x_scale(Arena *a, double value);
+const Expr *x_name(Arena *a, const char *name);
+const Expr *x_of_node(Arena *a, const char *stem, NodeId n);
+const Expr *x_kind(Arena *a, ExprKind kind, int64_t value);
+const Expr *x_element(Arena *a, const Expr *array, const Expr *index);
+
+// The address of an element: pointer + offset, without parentheses.
+const Expr *x_address(Arena *a, const Expr *pointer, const Expr *offset);
+
+bool expr_equal(const Expr *x, const Expr *y);
+bool is_number(const Expr *x, int64_t value);
+// Whether x names the variable or constant that is called so.
+bool is_named(const Expr *x, const char *name);
+
+void block_add(Block *b, Stmt *s);
+void block_append(Block *b, const Block *more);
+
+// Reads an expression.  Each $ stands for the next argument, an Expr *, and $0
+// to $9 for operands.  An error is a mistake of this program: it ends.
+const Expr *expr(Arena *a, const char *format, ...);
+const Expr *expr_of(Arena *a, const char *format, const Expr *const *operand);
+
+// Appends statements to b, which compute node n.  Besides $, a name that ends
+// in @ is that of n, and ~ stands for the next argument, a Block *.
+void code(Arena *a, Block *b, NodeId n, const char *format, ...);
+
+// Reads statements as block_print_ir writes them; false with the reason in *why
+// if they are none.
+bool block_read(Arena *a, Block *b, const char *text, const char **why);
+
+// ---- inspect ----
+
+// Calls visit with each expression of b, a name that is declared or set among
+// them, in the order of the text.
+typedef void ExprVisit(void *context, const Expr *x);
+void block_visit(const Block *b, ExprVisit *visit, void *context);
+
+// Whether b mentions a name: NULL of type node as NO_NODE.
+bool block_mentions(const Block *b, const Expr *name);
+
+bool block_equal(const Block *b, const Block *c);
+
+// A copy of b in which map's result stands for each expression that has no
+// operands.
+typedef const Expr *ExprMap(void *context, const Expr *x);
+Block block_rewrite(Arena *a, const Block *b, ExprMap *map, void *context);
+
+// ---- passes ----
+
+// Leaves out indices that nothing uses.
+void block_dce(Arena *a, Block *b);
+
+// ---- print ----
+
+// Appends b as C: own is the kernel's name.
+void block_print(Text *t, const Block *b, const char *own);
+// Appends b as kernel IR, which tells apart the kinds of numbers and names the
+// node of each statement.
+void block_print_ir(Text *t, const Block *b);
+const char *expr_print(Arena *a, const Expr *x, const char *own);
+
+// How tightly an operator binds.
+int operator_level(const char *op);
+
+#endif
