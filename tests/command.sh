@@ -84,7 +84,7 @@ for out in part/head.net part/../part/head.net same; do
     expect 2 "would be overwritten" tune -o "$out" imports.net
 done
 grep -q "^fn head" part/head.net || fail "part/head.net was overwritten"
-cp "$SINTER_SOURCE/devices/h200.json" own.json
+cp "$SINTER_SOURCE/tools/devices/h200.json" own.json
 expect 2 "would be overwritten" \
     report --device-file=own.json -o own.json imports.net
 expect 2 "would be overwritten" tune -o own.net own.net
@@ -183,17 +183,17 @@ gpt=$SINTER_SOURCE/models/gpt_nano.net
 expect 1 'gpt_nano.net:13): the libraries have no matmul in bf16 for Tesla T4' \
     check --device=t4 "$gpt"
 expect 74 "none.json" check --device-file=none.json "$lenet"
-grep -v l2CacheSize "$SINTER_SOURCE/devices/h200.json" >device.json
+grep -v l2CacheSize "$SINTER_SOURCE/tools/devices/h200.json" >device.json
 expect 2 'device.json: no "l2CacheSize", the number of bytes of L2 cache' \
     check --device-file=device.json "$lenet"
 sed 's/"totalGlobalMem": *[0-9]*/"totalGlobalMem": 1e300/' \
-    "$SINTER_SOURCE/devices/h200.json" >device.json
+    "$SINTER_SOURCE/tools/devices/h200.json" >device.json
 expect 2 'device.json: no "totalGlobalMem", the number of bytes of memory' \
     check --device-file=device.json "$lenet"
 printf '{"deviceName": "X", "deviceVer": 9}' >device.json
 expect 2 'no "deviceVer", the compute capability times 100' \
     check --device-file=device.json "$lenet"
-described=$SINTER_SOURCE/devices/h200.json
+described=$SINTER_SOURCE/tools/devices/h200.json
 sed 's/: 132/: 1e400/' "$described" >device.json
 expect 2 'no "multiProcessorCount", the number of multiprocessors, from 1' \
     check --device-file=device.json "$lenet"
@@ -210,7 +210,7 @@ expect 2 "level is one of 0|1, not '2'" check -O2 "$lenet"
 expect 2 "no --act=f16, only --act=recipe: store activations on the host in" \
     build --act=f16 "$lenet"
 expect 0 '"device": "NVIDIA H200"' \
-    check --json --device-file="$SINTER_SOURCE/devices/h200.json" "$lenet"
+    check --json --device-file="$SINTER_SOURCE/tools/devices/h200.json" "$lenet"
 
 sed 's/"supportCoopLaunch": 1/"supportCoopLaunch": 0/' "$described" >device.json
 resnet9=$SINTER_SOURCE/models/resnet9.net

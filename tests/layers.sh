@@ -44,8 +44,8 @@ runtime=runtime/rt.h
     sees frontend $base $ir $frontend -- $plan $passes $codegen $runtime ir/shape/shape.h
     sees passes $base $ir $plan $passes -- $frontend $codegen $runtime ir/shape/shape.h
     sees codegen $base $ir $plan $codegen -- $frontend $passes $runtime $private
-    sees replay $base $ir replay/replay.h -- $plan $frontend $passes $runtime $private
+    sees replay $base $ir runtime/replay/replay.h -- $plan $frontend $passes $runtime $private
     sees runtime $runtime base/exits.h base/glob.h base/half.h \
-        replay/replay.h -- $base $ir $plan $frontend $passes $codegen
+        runtime/replay/replay.h -- $base $ir $plan $frontend $passes $codegen
 }
 exit $failed

@@ -27,11 +27,11 @@ named_by() {
             fail "$file: the first line is not '$mark $identifier'"
     done
 }
-for folder in base ir replay runtime; do
+for folder in base ir runtime; do
     # shellcheck disable=SC2046 # no name has a space
     named_by // $(find "$folder" -name '*.[ch]' -o -name '*.def')
 done
-named_by '#' std/*.net
+named_by '#' frontend/std/*.net
 
 "$SINTER" --version >"$work/version"
 grep -q "^sinter $(sed -n 's/^## \([0-9.]*\).*/\1/p' CHANGELOG.md | head -n 1)$" \

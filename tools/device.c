@@ -139,15 +139,15 @@ static bool description_read(Arena *a, const Arguments *arguments,
     *out = (Device){.text = text};
     if (!object_stands(text)) {
         complain(arguments,
-                 "%s: not a JSON object of names and values; devices/h200.json "
-                 "is an example",
+                 "%s: not a JSON object of names and values; "
+                 "tools/devices/h200.json is an example",
                  from);
         return false;
     }
     out->name = string_read(a, text, "deviceName");
     if (!out->name)
         return lacks(arguments, from, "deviceName",
-                     "a string; devices/h200.json is an example");
+                     "a string; tools/devices/h200.json is an example");
     if (!number_read(text, "deviceVer", &version) || version < 100 ||
         version > 9990)
         return lacks(arguments, from, "deviceVer",

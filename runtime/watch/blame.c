@@ -5,7 +5,7 @@
 // before its memory is used again.  What a kernel has read is found by its
 // addresses: what was last left there, or a state or an input.
 
-#include "replay/range.h"
+#include "runtime/replay/range.h"
 #include "runtime/watch/watch.h"
 
 #include <stdarg.h>

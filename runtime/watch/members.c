@@ -3,10 +3,10 @@
 //
 // The step that is to blame is run once more, up to the launch that is.  What
 // that is about to read is in memory then, and its operations are evaluated
-// from it one by one (replay/replay.h).
+// from it one by one (runtime/replay/replay.h).
 #include "runtime/watch/watch.h"
 
-#include "replay/replay.h"
+#include "runtime/replay/replay.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -313,7 +313,7 @@ static void describe_without_cooperation(void) {
     snprintf(path, sizeof path, "%s/single.json", getenv("XDG_CACHE_HOME"));
     snprintf(command, sizeof command,
              "sed 's/\"supportCoopLaunch\": 1/\"supportCoopLaunch\": 0/' "
-             "'%s/devices/h200.json' >'%s'",
+             "'%s/tools/devices/h200.json' >'%s'",
              getenv("SINTER_SOURCE"), path);
     ck_assert_int_eq(system(command), 0);
     setenv("SINTER_DOUBLE_DEVICE", path, 1);

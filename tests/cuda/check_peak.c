@@ -1,4 +1,4 @@
-// What GPUs could do at most, against the peaks that devices/ describes.
+// What GPUs could do at most, against the peaks that tools/devices describes.
 
 #include "runtime/cuda/peak.h"
 #include "tests/cuda/suites.h"
@@ -12,8 +12,8 @@ static char description[4096];
 
 static void read_description(const char *name) {
     char path[1024];
-    snprintf(path, sizeof path, "%s/devices/%s.json", getenv("SINTER_SOURCE"),
-             name);
+    snprintf(path, sizeof path, "%s/tools/devices/%s.json",
+             getenv("SINTER_SOURCE"), name);
     FILE *f = fopen(path, "r");
     ck_assert_msg(f != NULL, "%s", path);
     size_t length = fread(description, 1, sizeof description - 1, f);

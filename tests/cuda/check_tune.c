@@ -127,7 +127,7 @@ static void open_library(void) {
     char json[1 << 14] = "";
     const char *source = getenv("SINTER_SOURCE");
     char path[1000];
-    snprintf(path, sizeof path, "%s/devices/h200.json", source);
+    snprintf(path, sizeof path, "%s/tools/devices/h200.json", source);
     FILE *f = fopen(path, "r");
     ck_assert_ptr_nonnull(f);
     ck_assert_uint_gt(fread(json, 1, sizeof json - 1, f), 0);

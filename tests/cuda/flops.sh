@@ -24,7 +24,7 @@ share() {
         }' || fail "$?: $(cat rows)"
 }
 
-h200=$SINTER_SOURCE/devices/h200.json
+h200=$SINTER_SOURCE/tools/devices/h200.json
 share "$h200" $((132 * 256 * 1980000))000
 expect_says "% of the GPU's peak, 66.91 TFLOP/s"
 share "$h200" $((132 * 4096 * 1830000))000 --set precision=f16

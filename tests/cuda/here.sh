@@ -7,7 +7,7 @@ set -u
 
 tiny=$here/tiny.net
 expect 0 "$SINTER" check --json "$tiny"
-python3 - out "$SINTER_SOURCE/devices/h200.json" <<'END' || fail "$(cat out)"
+python3 - out "$SINTER_SOURCE/tools/devices/h200.json" <<'END' || fail "$(cat out)"
 import json, sys
 found, described = (json.load(open(path)) for path in sys.argv[1:])
 assert found["device"] == described["deviceName"], found["device"]

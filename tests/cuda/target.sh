@@ -77,7 +77,7 @@ loads() {
 
 # Machine code of 8.7, of boards, is not for a card of 8.9, which takes that of
 # 8.6; what the driver refuses is followed by what is next.
-card=$SINTER_SOURCE/devices/rtx4090.json
+card=$SINTER_SOURCE/tools/devices/rtx4090.json
 expect 0 "$SINTER" build "$here/tiny.net" -o boards --target=cuda:sm_86,sm_87
 loads "$card" 1
 loads "$card" 2 cuModuleLoadDataEx:1:209

@@ -13,7 +13,7 @@ for file in libnvrtc.so.12 libcublasLt.so.12; do
     echo none >without/$file
 done
 
-sed 's/"deviceVer": 750/"deviceVer": 700/' "$SINTER_SOURCE/devices/t4.json" >volta.json
+sed 's/"deviceVer": 750/"deviceVer": 700/' "$SINTER_SOURCE/tools/devices/t4.json" >volta.json
 grep -q '"deviceVer": 700' volta.json || fail "no device of 7.0"
 
 cat >many.net <<'NET'
@@ -95,7 +95,7 @@ for file in libnvrtc.so.13 libcublasLt.so.13; do
     echo none >without/$file
 done
 LD_LIBRARY_PATH=$work/without:$SINTER_DOUBLE/12:$SINTER_DOUBLE
-for device in volta.json "$SINTER_SOURCE/devices/h200.json"; do
+for device in volta.json "$SINTER_SOURCE/tools/devices/h200.json"; do
     expect 0 env SINTER_DOUBLE_DEVICE="$device" ./two --device=cuda:0 \
         --data=synthetic:64 --out=run
     rm -rf run

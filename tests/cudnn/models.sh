@@ -35,7 +35,7 @@ on() {
     program=$1
     shift
     for device; do
-        set -- "$@" "$SINTER_SOURCE/devices/$device.json"
+        set -- "$@" "$SINTER_SOURCE/tools/devices/$device.json"
         shift
     done
     "$program" "$@"

@@ -304,8 +304,8 @@ START_TEST(what_can_ride_depends_on_the_device) {
     RtCudnnPlan plan;
     RtCall c = calls[2];
     char path[4096];
-    snprintf(path, sizeof path, "%s/devices/%s.json", getenv("SINTER_SOURCE"),
-             known[_i].device);
+    snprintf(path, sizeof path, "%s/tools/devices/%s.json",
+             getenv("SINTER_SOURCE"), known[_i].device);
     setenv("SINTER_DOUBLE_DEVICE", path, 1);
     dnn_open();
     ck_assert(rt_cudnn_plan(&dnn.c, &c, 1 << RT_FUSED_STATISTICS,

@@ -217,7 +217,7 @@ START_TEST(some_devices_launch_no_grid_that_waits) {
     close(file);
     snprintf(command, sizeof command,
              "sed 's/\"supportCoopLaunch\": 1/\"supportCoopLaunch\": 0/' "
-             "'%s/devices/h200.json' >'%s'",
+             "'%s/tools/devices/h200.json' >'%s'",
              getenv("SINTER_SOURCE"), path);
     ck_assert_int_eq(system(command), 0);
     setenv("SINTER_DOUBLE_DEVICE", path, 1);
@@ -354,8 +354,8 @@ END_TEST
 
 static void describe_device(const char *name) {
     char path[4096];
-    snprintf(path, sizeof path, "%s/devices/%s.json", getenv("SINTER_SOURCE"),
-             name);
+    snprintf(path, sizeof path, "%s/tools/devices/%s.json",
+             getenv("SINTER_SOURCE"), name);
     setenv("SINTER_DOUBLE_DEVICE", path, 1);
 }
 

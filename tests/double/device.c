@@ -17,7 +17,7 @@ static const char *description(void) {
     const char *path = getenv("SINTER_DOUBLE_DEVICE");
     if (device.text[0] != '\0')
         return device.text;
-    path = path != NULL ? path : DOUBLE_SOURCE "/devices/h200.json";
+    path = path != NULL ? path : DOUBLE_SOURCE "/tools/devices/h200.json";
     FILE *f = fopen(path, "r");
     if (f == NULL || fread(device.text, 1, MAX_DESCRIPTION - 1, f) == 0)
         complain("cannot read %s", path);

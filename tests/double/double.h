@@ -9,7 +9,7 @@
 //
 //   SINTER_DOUBLE_SEED=N       the order: 0 at once, 1 as late as can be, else
 //                              drawn from N (2)
-//   SINTER_DOUBLE_DEVICE=FILE  the device, described as devices/*.json are
+//   SINTER_DOUBLE_DEVICE=FILE  the device, described as in tools/devices
 //   SINTER_DOUBLE_DEVICES=N    how many there are (1)
 //   SINTER_DOUBLE_DRIVER=N     the driver's version (13000); it takes no code
 //                              of a later CUDA's compiler

@@ -40,7 +40,7 @@ expect_equal() {
 # takes no time.
 small_cache() {
     sed 's/"l2CacheSize": [0-9]*/"l2CacheSize": 65536/' \
-        "$SINTER_SOURCE/devices/$1.json"
+        "$SINTER_SOURCE/tools/devices/$1.json"
 }
 
 # newest DIR: the newest checkpoint there.

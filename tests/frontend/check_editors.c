@@ -42,21 +42,23 @@ static const struct {
     const char *file, *before, *after, *between;
     const char *(*words)(Arena *a, const char *between);
 } lines[] = {
-    {"editors/sinter.tmLanguage.json",
+    {"tools/editors/sinter.tmLanguage.json",
      "\"name\": \"keyword.control.sinter\",\n      \"match\": \"\\\\b(",
      ")\\\\b\"", "|", keywords},
-    {"editors/sinter.tmLanguage.json",
+    {"tools/editors/sinter.tmLanguage.json",
      "\"name\": \"support.function.sinter\",\n      \"match\": \"\\\\b(",
      ")\\\\b(?!", "|", functions},
-    {"editors/sinter.tmLanguage.json",
+    {"tools/editors/sinter.tmLanguage.json",
      "\"name\": \"support.type.property-name.sinter\",\n"
      "      \"match\": \"^\\\\s*(",
      ")\\\\b\"", "|", keys},
-    {"editors/vim/syntax/sinter.vim", "syn keyword sinterKeyword ", "\n", " ",
+    {"tools/editors/vim/syntax/sinter.vim", "syn keyword sinterKeyword ",
+     "\n", " ",
      keywords},
-    {"editors/vim/syntax/sinter.vim", "syn keyword sinterFunction ", "\n", " ",
+    {"tools/editors/vim/syntax/sinter.vim", "syn keyword sinterFunction ",
+     "\n", " ",
      functions},
-    {"editors/vim/syntax/sinter.vim", "syn match sinterKey \"^\\s*\\%(",
+    {"tools/editors/vim/syntax/sinter.vim", "syn match sinterKey \"^\\s*\\%(",
      "\\)\\>\"", "\\|", keys},
 };
 

@@ -81,8 +81,8 @@ def images(name, count, paint=lambda i: False, test=None):
 
 # ---- models ----
 
-AUGMENTATIONS = re.findall(r"^fn (\w+)",
-                           open(f"{SOURCE}/std/vision.net").read(), re.M)
+AUGMENTATIONS = re.findall(
+    r"^fn (\w+)", open(f"{SOURCE}/frontend/std/vision.net").read(), re.M)
 
 BODY = """
   image

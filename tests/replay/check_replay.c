@@ -1,6 +1,6 @@
 // Replay: the operation that is named is the one that went wrong.
-#include "replay/range.h"
-#include "replay/replay.h"
+#include "runtime/replay/range.h"
+#include "runtime/replay/replay.h"
 #include "tests/replay/suites.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Range: see range.h.
-#include "replay/range.h"
+#include "runtime/replay/range.h"
 
 #include <inttypes.h>
 #include <math.h>

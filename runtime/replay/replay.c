@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Replay: see replay.h.
-#include "replay/replay.h"
-#include "replay/range.h"
+#include "runtime/replay/replay.h"
+#include "runtime/replay/range.h"
 
 #include "ir/ir.h"
 
