@@ -2,6 +2,7 @@
 // Diagnostics: see diag.h.
 
 #include "base/diag.h"
+#include "base/json.h"
 #include "base/terminal.h"
 
 #include <stdio.h>
@@ -333,16 +334,6 @@ void diag_print(Text *t, const Diagnostics *d) {
 }
 
 // ---- for programs ----
-
-static void json_string(Text *t, const char *s) {
-    char shown[TERMINAL_ROOM];
-    text_bytes(t, "\"", 1);
-    for (size_t left = strlen(s), step; left > 0; left -= step, s += step) {
-        step = terminal_json(shown, s, left);
-        text_bytes(t, shown, strlen(shown));
-    }
-    text_bytes(t, "\"", 1);
-}
 
 static void json_place(Text *t, const Label *l) {
     Place start = source_place(l->at.source, l->at.start);

@@ -8,7 +8,7 @@
 
 #include <stdarg.h>
 
-typedef struct {
+typedef struct Text {
     Arena *arena;
     char *data; // always ends in a zero byte once something was added
     size_t length, capacity;

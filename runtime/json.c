@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// JSON, as much of it as a safetensors header and a metrics row need.
+// JSON: reads as much of it as a safetensors header needs.
 
-#include "base/terminal.h"
 #include "runtime/runtime.h"
 
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 static bool fail(RtJson *j) {
@@ -109,25 +106,4 @@ bool rt_json_string(RtJson *j, char *to, size_t room) {
     }
     to[length] = '\0';
     return rt_json_take(j, '"');
-}
-
-size_t rt_json_escape(char *to, size_t room, const char *s) {
-    char shown[TERMINAL_ROOM];
-    size_t length = 0;
-    for (size_t left = strlen(s); left > 0 && length + TERMINAL_ROOM < room;) {
-        size_t step = terminal_json(shown, s, left);
-        memcpy(to + length, shown, strlen(shown));
-        length += strlen(shown);
-        s += step;
-        left -= step;
-    }
-    to[length] = '\0';
-    return length;
-}
-
-void rt_json_number(FILE *f, const char *key, double value) {
-    if (isfinite(value))
-        fprintf(f, ",\"%s\":%.9g", key, value);
-    else
-        fprintf(f, ",\"%s\":null", key);
 }

@@ -343,11 +343,6 @@ bool rt_json_string(RtJson *j, char *to, size_t room);
 bool rt_json_count(RtJson *j, uint64_t *value); // a whole number below 2^63
 bool rt_json_end(RtJson *j);                    // only space is left
 
-// Writes a string's characters with the escapes JSON asks for.
-size_t rt_json_escape(char *to, size_t room, const char *s);
-// Writes `,"key":value`; JSON has no word for what is not finite.
-void rt_json_number(FILE *f, const char *key, double value);
-
 // ---- memory.c ----
 
 // Bytes that this process may still take.

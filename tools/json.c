@@ -1,64 +1,8 @@
-// JSON: how strings are written in it, and whether a text is JSON.
-#include "base/terminal.h"
+// JSON: whether a text is.
 #include "tools/tools.h"
 
 #include <ctype.h>
-#include <inttypes.h>
-#include <math.h>
 #include <string.h>
-
-// Mostly all of it is plain.
-static bool is_plain(char c) {
-    return c != '"' && c != '\\' && c >= 0x20 && c < 0x7f;
-}
-
-void json_bytes(Text *t, const char *s, size_t length) {
-    const char *end = s + length;
-    char shown[TERMINAL_ROOM];
-    text_add(t, "\"");
-    while (s < end) {
-        const char *plain = s;
-        while (s < end && is_plain(*s))
-            s++;
-        text_bytes(t, plain, (size_t)(s - plain));
-        if (s < end) {
-            s += terminal_json(shown, s, (size_t)(end - s));
-            text_bytes(t, shown, strlen(shown));
-        }
-    }
-    text_add(t, "\"");
-}
-
-void json_string(Text *t, const char *s) {
-    json_bytes(t, s, strlen(s));
-}
-
-void json_text(Text *t, const char *name, const char *value) {
-    text_add(t, ", \"%s\": ", name);
-    if (value)
-        json_string(t, value);
-    else
-        text_add(t, "null");
-}
-
-void json_count(Text *t, const char *name, int64_t value) {
-    text_add(t, ", \"%s\": %" PRId64, name, value);
-}
-
-void json_number(Text *t, const char *name, double value) {
-    text_add(t, isfinite(value) ? ", \"%s\": %.9g" : ", \"%s\": null", name,
-             value);
-}
-
-void json_numbers(Text *t, const char *name, const double *value, int count) {
-    text_add(t, ", \"%s\": [", name);
-    for (int i = 0; i < count; i++)
-        text_add(t, isfinite(value[i]) ? "%s%.9g" : "%snull", i ? ", " : "",
-                 value[i]);
-    text_add(t, "]");
-}
-
-// ---- whether a text is JSON ----
 
 // Each of these returns where what it is named for ends, or NULL.
 enum { DEEPEST = 64 };

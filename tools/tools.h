@@ -4,6 +4,7 @@
 #define TOOLS_TOOLS_H
 
 #include "base/arena.h"
+#include "base/json.h"
 #include "base/nearest.h"
 #include "base/text.h"
 #include "frontend/frontend.h"
@@ -224,17 +225,6 @@ PassOptions graph_options(const Arguments *arguments);
 void kernels_add(Arena *a, Text *t, const Graph *g);
 
 // ---- json.c ----
-
-// Writes a string in quotes.
-void json_string(Text *t, const char *s);
-void json_bytes(Text *t, const char *s, size_t length);
-
-// Write a member of an object behind another.  No text, and what is not finite,
-// is null.
-void json_text(Text *t, const char *name, const char *value);
-void json_count(Text *t, const char *name, int64_t value);
-void json_number(Text *t, const char *name, double value);
-void json_numbers(Text *t, const char *name, const double *value, int count);
 
 // Behind the string that begins at s; NULL: none does.
 const char *json_string_end(const char *s);

@@ -3,6 +3,7 @@
 // device in pieces, and twice: their hashes stand in the header, before them.
 #define _POSIX_C_SOURCE 200809L
 
+#include "base/json.h"
 #include "runtime/checkpoint/format.h"
 
 #include <errno.h>
@@ -35,7 +36,7 @@ static void add(Header *h, const char *format, ...) {
 
 static void add_string(Header *h, const char *key, const char *value) {
     char text[6 * 256 + 8];
-    rt_json_escape(text, sizeof text, value);
+    json_escape(text, sizeof text, value, strlen(value));
     add(h, "\"%s\":\"%s\",", key, text);
 }
 

@@ -10,6 +10,7 @@
 // such a name, which is said.
 
 #include "base/glob.h"
+#include "base/json.h"
 #include "runtime/checkpoint/checkpoint.h"
 
 #include <stdarg.h>
@@ -55,7 +56,7 @@ static void tell(Told *t, const char *format, ...) {
 
 static void tell_name(Told *t, const char *name) {
     char text[128];
-    rt_json_escape(text, sizeof text, name);
+    json_escape(text, sizeof text, name, strlen(name));
     tell(t, "%s", text);
 }
 

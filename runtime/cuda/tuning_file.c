@@ -10,6 +10,7 @@
 // It appears under its name whole, by a rename.
 #define _POSIX_C_SOURCE 200809L
 
+#include "base/json.h"
 #include "runtime/cuda/tuning.h"
 
 #include <errno.h>
@@ -225,7 +226,7 @@ bool rt_tuning_read(RtTuning *t, const char *path, const RtTuningKey *key,
 static void key_put(FILE *f, const RtTuningKey *key) {
     char gpu[200];
     const Found found = found_of(key);
-    rt_json_escape(gpu, sizeof gpu, key->gpu);
+    json_escape(gpu, sizeof gpu, key->gpu, strlen(key->gpu));
     fprintf(f,
             "{\"tuning\": %d, \"gpu\": \"%s\", \"capability\": %d, "
             "\"processors\": %d, \"driver\": %d, \"cudnn\": %zu, "

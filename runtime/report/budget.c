@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Budget: where the time of a run went, as a line, a table and a row.
 
+#include "base/json.h"
 #include "runtime/report/report.h"
 
 #include <math.h>
@@ -201,13 +202,13 @@ void rt_budget_write(FILE *f, const RtBudget *b) {
         {"waited_for_device", b->held},
     };
     fprintf(f, "{\"split\":\"time\",\"step\":%lld", (long long)b->step);
-    rt_json_number(f, "samples_per_second", speed.samples);
+    json_put_number(f, "samples_per_second", speed.samples);
     for (size_t i = 0; i < sizeof field / sizeof field[0]; i++)
         fprintf(f, ",\"%s\":%.6f", field[i].name, field[i].seconds);
     if (speed.flops > 0)
-        rt_json_number(f, "flops_per_second", speed.flops);
+        json_put_number(f, "flops_per_second", speed.flops);
     if (speed.of_peak > 0)
-        rt_json_number(f, "of_peak", speed.of_peak);
+        json_put_number(f, "of_peak", speed.of_peak);
     for (int i = 0; i < RT_NUM_STARTS; i++)
         fprintf(f, ",\"start_%s\":%.6f", start_name[i], b->started[i]);
     fputs("}\n", f);

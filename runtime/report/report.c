@@ -8,6 +8,7 @@
 #define _DEFAULT_SOURCE // winsize
 
 #include "runtime/report/report.h"
+#include "base/json.h"
 #include "base/terminal.h"
 
 #include <errno.h>
@@ -112,23 +113,23 @@ static void write_row(FILE *f, const RtRow *row) {
             row->part    ? "step"
             : row->train ? "train"
                          : "test");
-    rt_json_number(f, "epoch", row->epoch);
+    json_put_number(f, "epoch", row->epoch);
     fprintf(f, ",\"step\":%lld", (long long)row->step);
-    rt_json_number(f, "loss", row->loss);
-    rt_json_number(f, "accuracy", row->accuracy);
+    json_put_number(f, "loss", row->loss);
+    json_put_number(f, "accuracy", row->accuracy);
     if (!isnan(row->top5))
-        rt_json_number(f, "top5", row->top5);
+        json_put_number(f, "top5", row->top5);
     if (!isnan(row->perplexity))
-        rt_json_number(f, "perplexity", row->perplexity);
-    rt_json_number(f, "lr", row->lr);
+        json_put_number(f, "perplexity", row->perplexity);
+    json_put_number(f, "lr", row->lr);
     if (!isnan(row->scale)) {
-        rt_json_number(f, "loss_scale", row->scale);
-        rt_json_number(f, "skipped", row->skipped);
+        json_put_number(f, "loss_scale", row->scale);
+        json_put_number(f, "skipped", row->skipped);
     }
     if (!row->part) {
-        rt_json_number(f, "samples_per_second", rate(row));
-        rt_json_number(f, "wait_ms", row->waited * 1e3);
-        rt_json_number(f, "elapsed", row->elapsed);
+        json_put_number(f, "samples_per_second", rate(row));
+        json_put_number(f, "wait_ms", row->waited * 1e3);
+        json_put_number(f, "elapsed", row->elapsed);
     }
     if (row->on != RT_ON_TEST)
         fprintf(f, ",\"on\":\"%s\"",
@@ -385,11 +386,12 @@ static double per_second(int64_t count, double seconds) {
 
 static void write_loaded(FILE *f, const RtLoaded *l) {
     fprintf(f, "{\"split\":\"load\"");
-    rt_json_number(f, "epoch", l->epochs);
+    json_put_number(f, "epoch", l->epochs);
     fprintf(f, ",\"step\":%lld,\"batches\":%lld,\"samples\":%lld",
             (long long)l->step, (long long)l->batches, (long long)l->samples);
-    rt_json_number(f, "samples_per_second", per_second(l->samples, l->seconds));
-    rt_json_number(f, "bytes_per_second", per_second(l->bytes, l->seconds));
+    json_put_number(f, "samples_per_second",
+                    per_second(l->samples, l->seconds));
+    json_put_number(f, "bytes_per_second", per_second(l->bytes, l->seconds));
     fprintf(f,
             ",\"threads\":%d,\"total\":%.6f,\"loading\":%.6f,"
             "\"start_data\":%.6f}\n",

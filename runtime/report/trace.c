@@ -3,7 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/report/trace.h"
-
+#include "base/json.h"
 #include "runtime/runtime.h"
 
 #include <errno.h>
@@ -95,18 +95,12 @@ void rt_span_lines(char *to, size_t room, const RtSpan *s) {
 
 // ---- the file ----
 
-static void put_string(FILE *f, const char *s) {
-    char text[1024];
-    rt_json_escape(text, sizeof text, s);
-    fprintf(f, "\"%s\"", text);
-}
-
 static void put_name(FILE *f, const char *what, int track, const char *name) {
     fprintf(f,
             "{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"%s\","
             "\"args\":{\"name\":",
             PROCESS, track, what);
-    put_string(f, name);
+    json_put_string(f, name);
     fputs("}}", f);
 }
 
@@ -145,9 +139,9 @@ static void put_origin(FILE *f, const RtSpan *s) {
     char lines[512];
     rt_span_lines(lines, sizeof lines, s);
     fputs("\"lines\":", f);
-    put_string(f, lines);
+    json_put_string(f, lines);
     fputs(",\"layer\":", f);
-    put_string(f, s->launch[s->launches - 1].path);
+    json_put_string(f, s->launch[s->launches - 1].path);
 }
 
 // The name has the first of the model's lines, where there are some.
@@ -160,7 +154,7 @@ static void put_span(const RtTrace *t, const RtSpan *s) {
              known ? s->launch[0].lines : "");
     fprintf(f, ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"name\":", PROCESS,
             s->track);
-    put_string(f, name);
+    json_put_string(f, name);
     fprintf(f, ",\"ts\":%.3f,\"dur\":%.3f,\"args\":{",
             1e6 * (s->begin - t->since), 1e6 * (s->end - s->begin));
     if (s->launches > 0)
@@ -187,7 +181,7 @@ bool rt_trace_write(RtTrace *t, const char *title, const char *note,
     errno = 0;
     qsort(t->span, (size_t)t->count, sizeof *t->span, span_order);
     fputs("{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"note\":", f);
-    put_string(f, note);
+    json_put_string(f, note);
     fprintf(f, ",\"left_out\":%ld},\n\"traceEvents\":[\n", t->left_out);
     put_name(f, "process_name", RT_TRACK_RUN, title);
     put_tracks(t);

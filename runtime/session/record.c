@@ -7,6 +7,7 @@
 // began with.  To lose a record is a warning, as the run itself goes well.
 #define _POSIX_C_SOURCE 200809L
 
+#include "base/json.h"
 #include "runtime/session/session.h"
 
 #include <errno.h>
@@ -174,18 +175,9 @@ static Before read_before(const RtSession *s) {
 
 // ---- settings.json ----
 
-static void put_string(FILE *f, const char *s) {
-    size_t room = 12 * strlen(s != NULL ? s : "") + 64; // \u for each byte
-    char *text = malloc(room);
-    if (text != NULL)
-        rt_json_escape(text, room, s != NULL ? s : "");
-    fprintf(f, "\"%s\"", text != NULL ? text : "");
-    free(text);
-}
-
 static void put_text(FILE *f, const char *key, const char *s) {
     fprintf(f, "  \"%s\": ", key);
-    put_string(f, s);
+    json_put_string(f, s != NULL ? s : "");
     fputs(",\n", f);
 }
 
@@ -211,9 +203,9 @@ static void put_sets(FILE *f, const RtTrainer *t) {
     fputs("  \"set\": {", f);
     for (int i = 0; i < t->num_sets; i++) {
         fputs(i > 0 ? ", " : "", f);
-        put_string(f, t->set[i].name);
+        json_put_string(f, t->set[i].name);
         fputs(": ", f);
-        put_string(f, t->set[i].text);
+        json_put_string(f, t->set[i].text);
     }
     fputs("},\n", f);
 }
@@ -221,7 +213,7 @@ static void put_sets(FILE *f, const RtTrainer *t) {
 static void put_words(FILE *f, const RtRun *run) {
     for (int i = 0; i < run->num_words; i++) {
         fputs(i > 0 ? ", " : "[", f);
-        put_string(f, run->word[i]);
+        json_put_string(f, run->word[i]);
     }
     fputs(run->num_words > 0 ? "],\n" : "[],\n", f);
 }

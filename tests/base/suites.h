@@ -8,6 +8,7 @@ Suite *arena_suite(void);
 Suite *text_suite(void);
 Suite *source_suite(void);
 Suite *diag_suite(void);
+Suite *json_suite(void);
 Suite *terminal_suite(void);
 
 #endif

@@ -127,15 +127,6 @@ START_TEST(deep_nesting_is_no_recursion) {
 }
 END_TEST
 
-START_TEST(escapes) {
-    char to[64];
-    rt_json_escape(to, sizeof to, "a\"b\\c\n\x01");
-    ck_assert_str_eq(to, "a\\\"b\\\\c\\u000a\\u0001");
-    rt_json_escape(to, sizeof to, "\x7f\xc2\x9b\xe2\x80\xae\xff\xc3\xa9");
-    ck_assert_str_eq(to, "\\u007f\\u009b\\u202e\\ufffd\xc3\xa9");
-}
-END_TEST
-
 Suite *json_suite(void) {
     Suite *s = suite_create("json");
     TCase *t = tcase_create("json");
@@ -143,7 +134,6 @@ Suite *json_suite(void) {
     tcase_add_loop_test(t, a_bad_header, 0, sizeof wrong / sizeof wrong[0]);
     tcase_add_test(t, a_name_that_is_too_long);
     tcase_add_test(t, deep_nesting_is_no_recursion);
-    tcase_add_test(t, escapes);
     suite_add_tcase(s, t);
     return s;
 }
