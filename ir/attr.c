@@ -6,6 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+const struct AttrInfo attr_info[NUM_ATTRS] = {
+#define ATTR(name, kind) {#name, kind},
+#include "ir/attrs.def"
+};
+
 Attr attr_int(AttrKey key, int64_t value) {
     return (Attr){.key = key, .i = value};
 }

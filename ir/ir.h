@@ -384,7 +384,7 @@ NodeId optimizer_in(const Node *n, const char *scalar);
 NodeId optimizer_count(const Node *n);
 const Slot *optimizer_slot(Op op, const char *name);
 
-// ---- shape: infer.c, window.c ----
+// ---- infer.c, shape/window.c ----
 
 // The operand that a library call adds to and leaves its result in, or NO_NODE.
 NodeId call_adds_to(const Node *n);

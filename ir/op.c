@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the tables ops.def, attrs.def and reasons.def expand to.
+// What the tables ops.def and reasons.def expand to.
 
 #include "ir/ir.h"
 #include "ir/shape/shape.h"
@@ -9,11 +9,6 @@
 const OpInfo op_info[NUM_OPS] = {
 #define OP(name, arity, shape, facts) {#name, arity, shape_##shape, facts},
 #include "ir/ops.def"
-};
-
-const struct AttrInfo attr_info[NUM_ATTRS] = {
-#define ATTR(name, kind) {#name, kind},
-#include "ir/attrs.def"
 };
 
 const struct ReasonInfo reason_info[NUM_REASONS] = {

@@ -197,6 +197,12 @@ static const char *check_conv_grad(const Graph *g, const Node *n, Type x,
     return why;
 }
 
+NodeId call_adds_to(const Node *n) {
+    bool adds = n->op == OP_conv_grad_input && n->num_args > 2 &&
+                node_int(n, ATTR_accumulate, 0);
+    return adds ? n->arg[2] : NO_NODE;
+}
+
 const char *shape_conv_grad_input(const Graph *g, const Node *n, Type *out) {
     out->dtype = operand(g, n, 0)->dtype;
     if (call_adds_to(n) != NO_NODE && !type_is(operand(g, n, 2), out))

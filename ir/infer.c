@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The type of any node: its operands are counted and its rule is asked.
 
-#include "ir/shape/rule.h"
-
-NodeId call_adds_to(const Node *n) {
-    bool adds = n->op == OP_conv_grad_input && n->num_args > 2 &&
-                node_int(n, ATTR_accumulate, 0);
-    return adds ? n->arg[2] : NO_NODE;
-}
+#include "ir/ir.h"
 
 static const char *check_operands(const Graph *g, const Node *n) {
     int arity = op_info[n->op].arity + (call_adds_to(n) != NO_NODE);
