@@ -3,7 +3,7 @@
 #include "base/exits.h"
 #include "base/source.h"
 #include "codegen/codegen.h"
-#include "tools/show/lineinfo.h"
+#include "tools/lineinfo.h"
 #include "tools/tools.h"
 
 #include <string.h>

@@ -1,7 +1,8 @@
 // Code: what NVIDIA's compiler makes of chosen kernels, as text.
 #include "base/exits.h"
+#include "tools/lineinfo.h"
 #include "tools/show/inspect.h"
-#include "tools/show/lineinfo.h"
+#include "tools/show/linetable.h"
 
 #include <assert.h>
 #include <string.h>

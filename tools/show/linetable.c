@@ -3,7 +3,7 @@
 // In PTX, .file names the files and .loc says, until the next, where
 // instructions are from.  What was inlined says where to; the model's line is
 // that of the innermost place that is not in a header.
-#include "tools/show/lineinfo.h"
+#include "tools/show/linetable.h"
 
 #include <ctype.h>
 #include <stdio.h>

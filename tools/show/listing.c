@@ -9,7 +9,7 @@
 //
 // and then the same of that place, up to one that is not inlined.
 #include "tools/show/inspect.h"
-#include "tools/show/lineinfo.h"
+#include "tools/show/linetable.h"
 
 #include <elf.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
 // A statement is about the first of its values that its kernel computes, or
 // goes on with the line of the statement before: v12 is %12 of the graph.  No
 // directive stands within parentheses, as a macro's arguments may hold none.
-#include "tools/show/lineinfo.h"
+#include "tools/lineinfo.h"
 
 #include <ctype.h>
 #include <stdlib.h>

@@ -1,19 +1,11 @@
-// Line information: from machine code back to the model file.
-#ifndef TOOLS_LINEINFO_H
-#define TOOLS_LINEINFO_H
+// Line table: from machine code back to the model file.
+#ifndef TOOLS_LINETABLE_H
+#define TOOLS_LINETABLE_H
 
 #include "base/source.h"
 #include "base/text.h"
-#include "passes/plan/plan.h"
 
-// ---- lineinfo.c ----
-
-// The kernels' text with directives that say which line of the model each
-// statement is from; name is the text's own file.
-Text lineinfo_add(Arena *a, const Plan *plan, const char *name,
-                  const Text *kernels);
-
-// ---- linetable.c ----
+#include <stdbool.h>
 
 // Whether a place in that file is the prelude's, and says nothing of a kernel.
 bool file_is_header(const char *path);
