@@ -451,7 +451,7 @@ static bool find_resident(Emit *e, const Walk *w) {
         return false;
     }
     if (kept + row <= FOUR_BYTES && !calls &&
-        e->group->grid[1] == DEVICE_GRID)
+        e->group->grid[1] == device_grid(e->g))
         e->resident = 4;
     else if (kept + row <= most)
         e->resident = 2;

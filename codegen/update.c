@@ -142,6 +142,6 @@ void emit_update(Emit *e, Block *b, int *grid) {
         else
             block_append(b, &own);
     }
-    grid[0] = chunks_grid(most, phases, true);
-    grid[1] = chunks_grid(most, phases, false);
+    for (int i = 0; i < 2; i++)
+        grid[i] = grid_within(most, e->group->grid[i]);
 }

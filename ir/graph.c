@@ -26,6 +26,7 @@ Graph *graph_new(Arena *a, const char *name) {
                  .types = types_new(a),
                  .name = name,
                  .act = F32,
+                 .multiprocessors = GENERIC_MULTIPROCESSORS,
                  .most = MAX_NODES};
     return g;
 }
@@ -292,6 +293,7 @@ Graph *graph_like(const Graph *g) {
     like->types = g->types;
     like->facts = g->facts;
     like->act = g->act;
+    like->multiprocessors = g->multiprocessors;
     like->rewrites = g->rewrites;
     like->most = g->most;
     like->full = g->full;

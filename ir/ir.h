@@ -195,6 +195,9 @@ enum {
     PLANNED = 32,  // stored nodes have offsets
 };
 
+// Where no device is described, plans are for the generic one.
+enum { GENERIC_MULTIPROCESSORS = 132, MOST_MULTIPROCESSORS = 1 << 16 };
+
 // What is done when a graph can have no more nodes; does not return.
 typedef void GraphFull(const Graph *g);
 
@@ -203,7 +206,8 @@ struct Graph {
     Arena *own;       // of all else, released with the graph
     const char *name; // train, eval, init
     unsigned facts;
-    DType act; // what ACT stands for: F32, F16 or BF16
+    DType act;           // what ACT stands for: F32, F16 or BF16
+    int multiprocessors; // of the device that launches are planned for
     Node *node;
     NodeId count, capacity;
     NodeId most;         // that it may have

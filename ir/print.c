@@ -160,9 +160,13 @@ static void print_facts(Text *t, const Graph *g) {
         text_add(t, "%sact = %s", before, dtype_name(g->act));
         before = "; ";
     }
+    if (g->multiprocessors != GENERIC_MULTIPROCESSORS) {
+        text_add(t, "%smultiprocessors = %d", before, g->multiprocessors);
+        before = "; ";
+    }
     if (g->facts & PLANNED)
         text_add(t, "%sarena = %lld", before, (long long)g->arena_bytes);
-    if (g->facts || g->act != F32)
+    if (*before != ' ')
         text_add(t, ")");
 }
 

@@ -438,7 +438,7 @@ static bool read_node(Reader *r) {
 
 // ---- the graph ----
 
-// fact = word | "act" "=" dtype | "arena" "=" integer
+// fact = word | "act" "=" dtype | ("arena" | "multiprocessors") "=" integer
 static bool read_fact(Reader *r) {
     const char *word;
     size_t length;
@@ -446,6 +446,13 @@ static bool read_fact(Reader *r) {
         return false;
     if (word_is(word, length, "arena"))
         return expect(r, '=') && read_int(r, 0, INT64_MAX, &r->g->arena_bytes);
+    if (word_is(word, length, "multiprocessors")) {
+        int64_t count = 0;
+        bool good =
+            expect(r, '=') && read_int(r, 1, MOST_MULTIPROCESSORS, &count);
+        r->g->multiprocessors = (int)count;
+        return good;
+    }
     if (word_is(word, length, "act")) {
         if (!expect(r, '=') || !read_dtype(r, &r->g->act))
             return false;

@@ -22,8 +22,8 @@ static const Workspace *find_rooms(const Rebuild *r) {
     Workspace *room = ARENA_ARRAY(r->a, (size_t)r->c->count + 1, Workspace);
     for (int k = 0; k < r->c->count; k++) {
         const Cluster *c = &r->c->cluster[k];
-        room[k] =
-            (Workspace){.kind = c->kind, .space = at(r->f, c->space)->type};
+        const Type *space = at(r->f, c->space)->type;
+        room[k] = workspace_new(r->g, c->kind, space);
         for (int i = 0; i < r->members[k].count; i++) {
             NodeId n = r->members[k].node[i];
             workspace_add(&room[k], r->f->old, n, r->c->of[n] == k);
@@ -153,9 +153,8 @@ static void place_leaves(Rebuild *r) {
             place_views(r, n);
 }
 
-// Whether launches may be joined, which have the last counter: see
-// passes/plan/merged_launch.h.
-static bool any_joins(const Rebuild *r) {
+// Whether launches may be merged: their barrier has the last counter.
+static bool any_merged(const Rebuild *r) {
     int count = 0;
     for (int k = 0; k < r->c->count; k++)
         count += r->c->cluster[k].kind != GROUP_CALL &&
@@ -164,7 +163,7 @@ static bool any_joins(const Rebuild *r) {
 }
 
 static void place_counters(Rebuild *r) {
-    int64_t counters = any_joins(r);
+    int64_t counters = any_merged(r);
     for (int k = 0; k < r->c->count; k++)
         counters += workspace_counters(&r->room[k]);
     if (counters == 0)
@@ -187,6 +186,8 @@ Graph *place_groups(const Facts *f, const Stored *s, const Clusters *c,
                  .shared = graph_none(f->old, a),
                  .own = ARENA_ARRAY(a, count, NodeId),
                  .owner = ARENA_ARRAY(a, count, int)};
+    if (f->options->multiprocessors > 0)
+        r.g->multiprocessors = f->options->multiprocessors;
     for (NodeId n = 0; n < count; n++)
         r.owner[n] = NONE;
     r.room = find_rooms(&r);

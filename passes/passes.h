@@ -6,16 +6,17 @@
 
 // What a compile is for.
 typedef struct {
-    const char *device; // "host" or "cuda"
-    DType act;          // what the recipe makes of activations
-    DType storage;      // what ACT is in this device's memory
-    int level;          // 0: a kernel for each operation; 1: fused
-    bool rematerialize; // recompute values instead of keeping them
-    int64_t memory;     // bytes that an arena may take; 0: any number
-    DType measured;     // what ACT is in that memory
-    bool reuse;         // let buffers share memory when not live together
-    bool no_updates;    // gradients are computed, and optimizers left out
-    bool deep_verify;   // also print, read back and compare after each pass
+    const char *device;  // "host" or "cuda"
+    int multiprocessors; // of the described device; 0: the generic one
+    DType act;           // what the recipe makes of activations
+    DType storage;       // what ACT is in this device's memory
+    int level;           // 0: a kernel for each operation; 1: fused
+    bool rematerialize;  // recompute values instead of keeping them
+    int64_t memory;      // bytes that an arena may take; 0: any number
+    DType measured;      // what ACT is in that memory
+    bool reuse;          // let buffers share memory when not live together
+    bool no_updates;     // gradients are computed, and optimizers left out
+    bool deep_verify;    // also print, read back and compare after each pass
     const int64_t *rewrite_limit; // makes that many rewrites of each graph, the
                                   // first ones; NULL: all
     uint32_t left_out; // bit i: pass i of standard_passes, where it gives no

@@ -5,7 +5,7 @@
 #include "tools/compiler.h"
 #include "tools/embed.h"
 #include "tools/scratch.h"
-#include "tools/tools.h"
+#include "tools/device.h"
 #include "tools/trainer.h"
 
 #include <errno.h>
@@ -173,9 +173,13 @@ int trainer_build(Arena *a, const Arguments *arguments, const TrainerText *t,
     return status;
 }
 
-int build_command(Arena *a, const Arguments *arguments) {
+int build_command(Arena *a, const Arguments *given) {
     int status;
     TrainerText t;
+    Arguments own = *given;
+    const Arguments *arguments = &own;
+    if (!device_plan(a, &own, &status))
+        return status;
     const Program *p = trainer_load(a, arguments, &t, &status);
     if (!p)
         return status;

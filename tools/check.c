@@ -489,6 +489,8 @@ int check_command(Arena *a, const Arguments *arguments) {
     int status;
     Device device;
     Arguments own = *arguments;
-    return device_choose(a, &own, &device, &status) ? check(a, &own, &device)
-                                                    : status;
+    if (!device_choose(a, &own, &device, &status) ||
+        !device_plan(a, &own, &status))
+        return status;
+    return check(a, &own, &device);
 }

@@ -4,6 +4,7 @@
 #include "base/exits.h"
 #include "base/source.h"
 
+#include <math.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -203,4 +204,15 @@ bool device_find(Arena *a, const Arguments *arguments, Device *out,
     *status = file && !text ? EXIT_IO : EXIT_USAGE;
     return text &&
            description_read(a, arguments, file ? file : name, text, out);
+}
+
+bool device_plan(Arena *a, Arguments *arguments, int *status) {
+    Device device;
+    if (!arguments->device && !arguments->device_file)
+        return true;
+    if (!device_find(a, arguments, &device, status))
+        return false;
+    arguments->multiprocessors =
+        (int)fmin(device.multiprocessors, MOST_MULTIPROCESSORS);
+    return true;
 }

@@ -21,6 +21,9 @@ typedef struct Device {
 bool device_find(Arena *a, const Arguments *arguments, Device *out,
                  int *status);
 
+// Makes plans for the device that --device or --device-file names, if one does.
+bool device_plan(Arena *a, Arguments *arguments, int *status);
+
 // ---- host_speed.c ----
 
 // The measured speed of all processors that this process may use, together.

@@ -20,6 +20,7 @@ PassOptions plan_options(const Program *p, const Arguments *arguments,
     o.left_out = arguments->without;
     o.no_updates = arguments->no_updates;
     o.memory = arguments->memory;
+    o.multiprocessors = arguments->multiprocessors;
     if (o.memory > 0 && p->recipe.recompute == RECOMPUTE_FOR_LIMIT)
         o.rematerialize = true;
     return o;

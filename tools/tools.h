@@ -60,6 +60,7 @@ typedef struct {
     Counts batches;           // of bench
     double lowest, highest;   // rates of lrfind; 0: not given
     int64_t memory;           // 0: no limit
+    int multiprocessors;      // as PassOptions has it: see device_plan
     uint32_t without;         // as PassOptions has left_out
     bool no_updates;          // as PassOptions has it; no option sets it
     bool images, table, text; // of new

@@ -195,7 +195,7 @@ static void collect(const Graph *g, const Brief *brief, Arena *a, int *seen,
 
 static int count_counters(const Graph *g, const Brief *brief,
                           const Group *group) {
-    Workspace s = {.kind = group->kind, .space = group->space};
+    Workspace s = workspace_new(g, group->kind, group->space);
     for (NodeId n = group->first; n <= group->last; n++)
         workspace_add(&s, g, n, brief[n].stored || g->node[n].op == OP_assign);
     return workspace_counters(&s);

@@ -118,6 +118,7 @@ bool sums_blocks(const Graph *g, NodeId n);
 // The workspace of a kernel.  Fuse has the nodes of a kernel before they are a
 // group, so it adds them one by one, in their order.
 typedef struct {
+    const Graph *graph; // which knows the device
     GroupKind kind;
     const Type *space; // not of a multi-tensor group
     int64_t numbers;   // of each block, or of all chunks
@@ -125,7 +126,9 @@ typedef struct {
     bool scalar;       // an update's result is one number
 } Workspace;
 
-// Adds what node n needs; result: it is stored or assigned.
+Workspace workspace_new(const Graph *g, GroupKind kind, const Type *space);
+
+// Adds the numbers of node n; result: it is stored or assigned.
 void workspace_add(Workspace *s, const Graph *g, NodeId n, bool result);
 
 Type workspace_type(const Workspace *s);
@@ -140,7 +143,7 @@ const int64_t *workspace_offsets(const Graph *g, const Group *group, Arena *a);
 // count blocks too; a sum over more blocks than a team one more for each team.
 // The last counter is that of merged launches.
 #define COUNTERS "run.counters."
-enum { TEAM_BLOCKS = 24 }; // about the root of the most there are
+enum { TEAM_BLOCKS = 24 }; // about the root of the generic device's blocks
 int workspace_counters(const Workspace *s);
 
 // That state, or NO_NODE.
@@ -180,19 +183,21 @@ int64_t group_columns(const Graph *g, const Group *group);
 // Threads of a block on a GPU, in every kernel.
 enum { BLOCK_THREADS = 256 };
 
-// The most blocks of a launch: on the host, where they do not depend on the
-// number of threads, so that results do not either; and four for each
-// multiprocessor of 132.
-enum { HOST_GRID = 64, DEVICE_GRID = 528 };
+// The most blocks of a launch on the host, where they do not depend on the
+// number of threads, so that results do not either.
+enum { HOST_GRID = 64 };
+
+// The most blocks of a launch on the device: as many as it has room for, with
+// four on a multiprocessor.
+int device_grid(const Graph *g);
 
 // Blocks for a space, on the host or the device.
-int space_grid(const Type *space, bool host);
+int space_grid(const Graph *g, const Type *space, bool host);
 
-// Blocks for so many chunks.  A barrier of the whole grid needs all blocks of a
-// launch to be resident: a GPU has two of a PHASED kernel on a multiprocessor.
-int chunks_grid(int64_t chunks, int phases, bool host);
+// From 1 to the most.
+int grid_within(int64_t blocks, int most);
 
 // Finds group->grid.
-void group_grid(Group *group);
+void group_grid(const Graph *g, Group *group);
 
 #endif

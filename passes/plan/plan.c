@@ -8,7 +8,7 @@ static void plan_group(const Graph *g, Group *group, Arena *a) {
     group->columns = group_columns(g, group);
     group->region = group_regions(g, group, a);
     group->bytes = group_bytes(g, group, NULL);
-    group_grid(group);
+    group_grid(g, group);
 }
 
 const GraphPlan *graph_plan(const Graph *g, bool merges, Arena *a) {

@@ -21,6 +21,9 @@ typedef struct GraphPlan {
 // merges: launches may be merged, see step_merges.
 const GraphPlan *graph_plan(const Graph *g, bool merges, Arena *a);
 
+// Appends the plan in lines that begin with #.
+void plan_print(Text *t, const GraphPlan *p);
+
 // The graphs of a program for one device.  They share one arena: states have
 // the same offsets in each.
 typedef struct Plan {

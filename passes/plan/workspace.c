@@ -18,6 +18,10 @@ bool sums_blocks(const Graph *g, NodeId n) {
            reduce_extent(g, n) != OVER_ROW;
 }
 
+Workspace workspace_new(const Graph *g, GroupKind kind, const Type *space) {
+    return (Workspace){.graph = g, .kind = kind, .space = space};
+}
+
 void workspace_add(Workspace *s, const Graph *g, NodeId n, bool result) {
     const Node *d = &g->node[n];
     if (result && s->kind == GROUP_UPDATE)
@@ -34,7 +38,7 @@ void workspace_add(Workspace *s, const Graph *g, NodeId n, bool result) {
 }
 
 const int64_t *workspace_offsets(const Graph *g, const Group *group, Arena *a) {
-    Workspace s = {.kind = group->kind};
+    Workspace s = workspace_new(g, group->kind, group->space);
     int64_t *place =
         ARENA_ARRAY(a, (size_t)(group->last - group->first) + 1, int64_t);
     for (NodeId n = group->first; n <= group->last; n++) {
@@ -46,8 +50,9 @@ const int64_t *workspace_offsets(const Graph *g, const Group *group, Arena *a) {
 
 // Rows for the blocks of whichever device has more.
 static int64_t workspace_rows(const Workspace *s) {
-    int host = space_grid(s->space, true), other = space_grid(s->space, false);
-    return host > other ? host : other;
+    int host = space_grid(s->graph, s->space, true);
+    int device = space_grid(s->graph, s->space, false);
+    return host > device ? host : device;
 }
 
 Type workspace_type(const Workspace *s) {

@@ -38,6 +38,9 @@ static const char *const exact[] = {
     "graph eval (act = f16) {\n}\n",
     "graph train (backward, updates, primitive, typed, grouped, planned;"
     " act = bf16; arena = 1024) {\n}\n",
+    "graph train (multiprocessors = 40) {\n}\n",
+    "graph train (planned; act = f16; multiprocessors = 148; arena = 256) {\n"
+    "}\n",
     "graph \"a b\\\"\\\\\\nc\" {\n}\n",
     "graph \"\" {\n}\n",
     "graph \"backward\" {\n}\n",

@@ -181,15 +181,19 @@ START_TEST(teams_have_counters) {
     } at[] = {{0, 8, 1, 1},   {1, 8, 1, 1},        {24, 8, 24, 1},
               {25, 8, 25, 3}, {48, 8, 48, 3},      {999, 8, 64, 4},
               {9, 9, 9, 1},   {100, 8192, 100, 6}, {999, 9999, 528, 23}};
+    Arena *a = arena_new();
+    const Graph *g = graph_new(a, "g");
     for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
         Type space = type_of(F32, 2, (int64_t[]){at[i].rows, at[i].columns});
-        Workspace s = {.kind = GROUP_GRID, .space = &space, .numbers = 5};
+        Workspace s = workspace_new(g, GROUP_GRID, &space);
+        s.numbers = 5;
         ck_assert_int_eq(workspace_counters(&s), 0);
         s.any = true;
         ck_assert_int_eq(workspace_counters(&s), at[i].counters);
         Type want = type_of(F32, 2, (int64_t[]){at[i].blocks, 5});
         ck_assert(type_is((Type[]){workspace_type(&s)}, &want));
     }
+    arena_free(a);
 }
 END_TEST
 
@@ -285,13 +289,21 @@ END_TEST
 // Never more blocks than rows; on the host 64 at most, elsewhere as many as 256
 // threads with 8 elements each fill.
 START_TEST(grids_fit_their_space) {
-    ck_assert_int_eq(space_grid((Type[]){space(2, 3, 1000)}, true), 3);
-    ck_assert_int_eq(space_grid((Type[]){space(2, 1000, 8)}, true), 64);
-    ck_assert_int_eq(space_grid((Type[]){space(2, 4096, 8)}, false), 16);
-    ck_assert_int_eq(space_grid((Type[]){space(2, 3, 1 << 20)}, false), 3);
-    ck_assert_int_eq(space_grid((Type[]){space(2, 1 << 20, 64)}, false), 528);
-    ck_assert_int_eq(space_grid((Type[]){type_scalar(F32)}, true), 1);
-    ck_assert_int_eq(space_grid((Type[]){type_scalar(F32)}, false), 1);
+    Arena *a = arena_new();
+    Graph *g = graph_new(a, "g");
+    ck_assert_int_eq(space_grid(g, (Type[]){space(2, 3, 1000)}, true), 3);
+    ck_assert_int_eq(space_grid(g, (Type[]){space(2, 1000, 8)}, true), 64);
+    ck_assert_int_eq(space_grid(g, (Type[]){space(2, 4096, 8)}, false), 16);
+    ck_assert_int_eq(space_grid(g, (Type[]){space(2, 3, 1 << 20)}, false), 3);
+    ck_assert_int_eq(space_grid(g, (Type[]){space(2, 1 << 20, 64)}, false),
+                     528);
+    ck_assert_int_eq(space_grid(g, (Type[]){type_scalar(F32)}, true), 1);
+    ck_assert_int_eq(space_grid(g, (Type[]){type_scalar(F32)}, false), 1);
+    g->multiprocessors = 40;
+    ck_assert_int_eq(space_grid(g, (Type[]){space(2, 1 << 20, 64)}, false),
+                     4 * 40);
+    ck_assert_int_eq(space_grid(g, (Type[]){space(2, 1000, 8)}, true), 64);
+    arena_free(a);
 }
 END_TEST
 

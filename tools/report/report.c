@@ -141,14 +141,17 @@ static int page_write(const Show *s, const char *path, const Text *page) {
     return status;
 }
 
-int report_command(Arena *a, const Arguments *arguments) {
+int report_command(Arena *a, const Arguments *given) {
+    Arguments own = *given;
+    const Arguments *arguments = &own;
     Show s = {.a = a, .arguments = arguments, .file = arguments->operand[0]};
     Diagnostics diags = diag_new(a);
     Device device;
     Inspection in;
     const char *comparison;
     int status;
-    if (!device_find(a, arguments, &device, &status))
+    if (!device_find(a, arguments, &device, &status) ||
+        !device_plan(a, &own, &status))
         return status;
     s.p = model_load(a, arguments, &diags, &status);
     if (!s.p || !inspect(&s, &device, &in, &status))

@@ -29,7 +29,7 @@ static const View stages[] = {
     {"fused",      "ir",   "fuse",       true,  graph_write,
      "each operation with its kernel"},
     {"plan",       "ir",   "memory",     true,  plan_write,
-     "with the offset of each buffer in memory"},
+     "with the offset of each buffer in memory, and the plan of each launch"},
     {"kernels",    "cu",   NULL,         true,  kernels_write,
      "the CUDA source, with the costs of each launch"},
     {"kernels",    "json", NULL,         true,  kernels_write,
@@ -215,6 +215,7 @@ static int plan_write(Show *s, const View *stage, Text *out) {
     if (step == NULL)
         return status;
     graph_print(out, step->graph);
+    plan_print(out, step->plan);
     return EXIT_GOOD;
 }
 
@@ -380,7 +381,12 @@ static int all_show(Show *s) {
     return EXIT_USAGE;
 }
 
-int show_command(Arena *a, const Arguments *arguments) {
+int show_command(Arena *a, const Arguments *given) {
+    int status;
+    Arguments own = *given;
+    const Arguments *arguments = &own;
+    if (!device_plan(a, &own, &status))
+        return status;
     const char *file = arguments->operand[arguments->num_operands - 1];
     Show s = {.a = a, .arguments = arguments, .file = file};
     if (arguments->dump)

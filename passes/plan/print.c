@@ -1,0 +1,60 @@
+// Print: a plan as lines that a reader of graphs takes for comments.
+
+#include "passes/plan/plan.h"
+
+static const char *const kind_name[] = {
+    [GROUP_CALL] = "call",     [GROUP_GRID] = "grid",
+    [GROUP_ROWS] = "rows",     [GROUP_SCATTER] = "scatter",
+    [GROUP_UPDATE] = "update", [GROUP_CHECK] = "check",
+    [GROUP_STACK] = "stack"};
+
+static void print_nodes(Text *t, const char *word, const NodeId *node,
+                        int count) {
+    text_add(t, "%s", count ? word : "");
+    for (int i = 0; i < count; i++)
+        text_add(t, " %%%u", node[i]);
+}
+
+// The iteration space of a kernel over rows and columns, its blocks on the host
+// and on the device, and its phases.
+static void print_kernel(Text *t, const Group *group) {
+    if (group->kind == GROUP_CALL)
+        return;
+    bool most = group_is_multi_tensor(group->kind);
+    if (!most) {
+        text_add(t, " over ");
+        type_print(t, group->space);
+    }
+    text_add(t, ", %sblocks %d and %d", most ? "at most " : "", group->grid[0],
+             group->grid[1]);
+    if (group->phases > 1)
+        text_add(t, ", %d phases", group->phases);
+    if (group->workspace != NO_NODE)
+        text_add(t, ", workspace %%%u", group->workspace);
+}
+
+static void print_group(Text *t, const Group *group) {
+    text_add(t, "#   k%d %s", group->group, kind_name[group->kind]);
+    print_kernel(t, group);
+    text_add(t, ", %lld bytes", (long long)group->bytes);
+    print_nodes(t, ", reads", group->input, group->num_inputs);
+    print_nodes(t, ", writes", group->output, group->num_outputs);
+    text_add(t, "\n");
+}
+
+void plan_print(Text *t, const GraphPlan *p) {
+    text_add(t, "# launches, with blocks on the host and on the device\n");
+    for (int k = 0; k < p->num_groups; k++)
+        print_group(t, &p->group[k]);
+    for (int i = 0; i < p->fusions.count; i++) {
+        const LibraryFusion *f = &p->fusions.fusion[i];
+        text_add(t, "# library fusion %s in k%d", fusion_info[f->kind].name,
+                 f->call);
+        text_add(t, f->kernel < 0 ? "\n" : " saves k%d\n", f->kernel);
+    }
+    for (int i = 0; i < p->merged.count; i++) {
+        const MergedLaunch *m = &p->merged.launch[i];
+        text_add(t, "# merged launch k%d..k%d\n", m->first,
+                 m->first + m->count - 1);
+    }
+}
