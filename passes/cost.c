@@ -47,10 +47,10 @@ bool *graph_batched(const Graph *g, Arena *a) {
 int64_t graph_bound(const Graph *g) {
     Arena *a = arena_new();
     int count;
-    int64_t beside;
-    Buffer *buffer = graph_buffers(g, a, &count, &beside);
+    LibraryFusions fusions = graph_library_fusions(g, a);
+    Buffer *buffer = graph_buffers(g, &fusions, a, &count);
     int64_t bytes = leaves_bytes(g, true) + leaves_bytes(g, false) +
-                    buffers_bound(buffer, count) + beside;
+                    buffers_bound(buffer, count) + fusions.bytes;
     arena_free(a);
     return bytes;
 }

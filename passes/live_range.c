@@ -2,8 +2,6 @@
 
 #include "passes/live_range.h"
 
-#include "passes/plan/library_fusion.h"
-
 enum { SLOT = 256 };
 
 int64_t slot_bytes(const Graph *g, NodeId n) {
@@ -52,9 +50,10 @@ static void keep_fusions(const LibraryFusions *r, const Group *group,
     }
 }
 
-Buffer *graph_buffers(const Graph *g, Arena *a, int *count, int64_t *beside) {
-    int groups;
-    Group *group = graph_groups(g, a, &groups);
+Buffer *graph_buffers(const Graph *g, const LibraryFusions *fusions, Arena *a,
+                      int *count) {
+    const Group *group = fusions->group;
+    int groups = fusions->num_groups;
     int *place = ARENA_ARRAY(a, g->count, int); // in buffer, from 1
     Buffer *buffer = ARENA_ARRAY(a, (size_t)g->count + 1, Buffer);
     *count = 0;
@@ -78,9 +77,7 @@ Buffer *graph_buffers(const Graph *g, Arena *a, int *count, int64_t *beside) {
         }
     }
     keep_outputs(g, place, groups, buffer);
-    LibraryFusions fusions = groups_library_fusions(g, group, groups, a);
-    keep_fusions(&fusions, group, place, buffer);
-    *beside = fusions.bytes;
+    keep_fusions(fusions, group, place, buffer);
     return buffer;
 }
 

@@ -1,8 +1,8 @@
-// Buffers: what a step keeps in memory only for a part of its launches.
+// Buffers: tensors that are in memory during a part of the launches of a step.
 #ifndef PASSES_LIVE_RANGE_H
 #define PASSES_LIVE_RANGE_H
 
-#include "passes/plan/group.h"
+#include "passes/plan/library_fusion.h"
 
 typedef struct {
     NodeId node;
@@ -19,10 +19,11 @@ int64_t slot_bytes(const Graph *g, NodeId n);
 // Slots of the states, or else of the inputs.
 int64_t leaves_bytes(const Graph *g, bool states);
 
-// Every stored node of a group, from the launch that writes it to the last
-// that reads it; what is an output, to one past the last launch.  *beside
-// becomes the bytes that library fusions need besides them all the time.
-Buffer *graph_buffers(const Graph *g, Arena *a, int *count, int64_t *beside);
+// Every stored node of a group, from the launch that writes it to the last that
+// reads it; an output, to one past the last launch.  The library fusions, which
+// have the groups, need their own bytes all the time.
+Buffer *graph_buffers(const Graph *g, const LibraryFusions *fusions, Arena *a,
+                      int *count);
 
 // The largest sum of buffers that are live in one launch.  No plan needs less.
 int64_t buffers_bound(const Buffer *buffer, int count);
@@ -30,8 +31,8 @@ int64_t buffers_bound(const Buffer *buffer, int count);
 // ---- offset_assignment.c ----
 
 // Gives each buffer an offset from 0 up, so that those live at the same time
-// do not overlap.  Returns the end of the last.  What ends within `room` is not
-// made smaller; 0: it is made as small as is found.
+// do not overlap.  Returns the end of the last.  An end within `room` is good
+// enough; 0: the search goes on for the least.
 int64_t offsets_assign(Buffer *buffer, int count, int64_t room);
 
 // ---- offset_assignment_walk.c ----

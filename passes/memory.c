@@ -10,7 +10,6 @@
 
 #include "passes/live_range.h"
 #include "passes/passes.h"
-#include "passes/plan/library_fusion.h"
 
 static bool is_state(const Node *n) {
     return n->op == OP_param || n->op == OP_state;
@@ -56,9 +55,9 @@ static int64_t place_leaves(Graph *g) {
 bool memory_fits(Graph *g, int64_t bytes) {
     Arena *a = arena_new();
     int count;
-    int64_t beside;
-    Buffer *buffer = graph_buffers(g, a, &count, &beside);
-    int64_t room = bytes - place_leaves(g) - beside;
+    LibraryFusions fusions = graph_library_fusions(g, a);
+    Buffer *buffer = graph_buffers(g, &fusions, a, &count);
+    int64_t room = bytes - place_leaves(g) - fusions.bytes;
     bool fits = buffers_bound(buffer, count) <= room &&
                 offsets_assign(buffer, count, room) <= room;
     arena_free(a);
@@ -68,15 +67,15 @@ bool memory_fits(Graph *g, int64_t bytes) {
 Graph *pass_memory(Graph *g, Arena *scratch, const PassOptions *o) {
     int64_t start = place_leaves(g);
     int count;
-    int64_t beside;
-    Buffer *buffer = graph_buffers(g, scratch, &count, &beside);
+    LibraryFusions fusions = graph_library_fusions(g, scratch);
+    Buffer *buffer = graph_buffers(g, &fusions, scratch, &count);
     g->live_bytes =
-        leaves_bytes(g, false) + buffers_bound(buffer, count) + beside;
+        leaves_bytes(g, false) + buffers_bound(buffer, count) + fusions.bytes;
     for (int i = 0; i < count && !o->reuse; i++) {
         buffer[i].from = 0;
         buffer[i].to = (int)g->count;
     }
-    g->arena_bytes = start + offsets_assign(buffer, count, 0) + beside;
+    g->arena_bytes = start + offsets_assign(buffer, count, 0) + fusions.bytes;
     for (int i = 0; i < count; i++)
         g->node[buffer[i].node].offset = start + buffer[i].offset;
     for (NodeId n = 0; n < g->count; n++) {

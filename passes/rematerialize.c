@@ -16,9 +16,9 @@
 // Bytes of what lives only within a step; any number up to `room` is as good.
 static int64_t packed_bytes(const Graph *g, int64_t room, Arena *a) {
     int count;
-    int64_t beside;
-    Buffer *buffer = graph_buffers(g, a, &count, &beside);
-    return offsets_assign(buffer, count, room - beside) + beside;
+    LibraryFusions fusions = graph_library_fusions(g, a);
+    Buffer *buffer = graph_buffers(g, &fusions, a, &count);
+    return offsets_assign(buffer, count, room - fusions.bytes) + fusions.bytes;
 }
 
 // Bytes of states, of all of the program's graphs where they are known, and of

@@ -71,8 +71,8 @@ static bool *nothing(const Liveness *t, Arena *a) {
 // the passes counts it.
 static int64_t bound_of(const Graph *g, Arena *a) {
     int count, left = 0;
-    int64_t beside;
-    Buffer *buffer = graph_buffers(g, a, &count, &beside);
+    LibraryFusions fusions = graph_library_fusions(g, a);
+    Buffer *buffer = graph_buffers(g, &fusions, a, &count);
     for (int i = 0; i < count; i++)
         if (g->node[buffer[i].node].op != OP_workspace)
             buffer[left++] = buffer[i];

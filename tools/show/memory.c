@@ -26,7 +26,8 @@ static MemoryUse memory_use(Arena *a, const Program *p, const Plan *plan,
     const Graph *g = step->graph;
     MemoryUse m = {.program = p, .graph = g};
     m.launches = &codegen_launches(plan, plan, a)[step - plan->step];
-    m.buffer = graph_buffers(g, a, &m.count, &m.beside);
+    m.buffer = graph_buffers(g, &step->plan->fusions, a, &m.count);
+    m.beside = step->plan->fusions.bytes;
     m.states = plan->state_bytes;
     m.inputs = leaves_bytes(g, false);
     m.live = ARENA_ARRAY(a, (size_t)m.launches->count + 1, int64_t);
