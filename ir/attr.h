@@ -5,11 +5,11 @@
 
 #include "ir/ir.h"
 
-// What an attribute holds, as bytes: two are equal when these are.
+// The bytes of an attribute's value: two are equal if their bytes are.
 const void *attr_bytes(const Attr *attr, size_t *size);
 bool attr_equal(const Attr *a, const Attr *b);
 
-// Those of a node, in a.
+// Copies the attributes of a node to a.
 const Attr *attrs_copy(Arena *a, const Node *n);
 
 #endif

@@ -5,8 +5,8 @@
 
 #include "ir/ir.h"
 
-// Element i of an array of type d, which is not ACT.  What is stored is one of
-// the type's values: dtype_round gives it.
+// Element i of an array of type d, which is not ACT.  The stored value is one
+// of the type: dtype_round gives it.
 double bytes_load(const void *bytes, DType d, int64_t i);
 void bytes_store(void *bytes, DType d, int64_t i, double value);
 

@@ -19,24 +19,24 @@ typedef struct {
 ErrorNorms error_norms(DType stored, int64_t count, const double *right,
                        const double *rough, const double *found);
 
-// What a tensor of a fused plan may be off by whose unfused plan is off by so
-// much, with activations kept in `storage`: docs/numerics.md.
+// The error that a tensor of a fused plan may have if the unfused plan has the
+// error `unfused`, with activations kept in `storage`: docs/numerics.md.
 double error_allowed(Type type, DType storage, double unfused,
                      const double *right);
 
-// What one kernel alone may be off by, relative to the size of what is right.
+// The error that one kernel may have, relative to the size of the right values.
 double error_alone(DType storage);
 
-// Of so many whole numbers, how many may be others: where two values of a
-// window are all but equal, either place may win.  Few are compared exactly.
+// How many of `count` whole numbers may differ: where two values of a window
+// are all but equal, either place may win.  Few numbers are compared exactly.
 int64_t error_places(int64_t count, DType storage);
 
-// What a number of the type may be off by where it is so small that the type
-// has few digits left, or none.
+// The error of a number that is so small that its type has few digits left, or
+// none.
 double error_underflow(DType stored);
 
-// Where terms cancel, a sum of them or of products is no more exact than they
-// are: the norm of what it would be if none did; 0 for other nodes.
+// The norm of a sum, also of products, if none of its terms cancelled: the sum
+// is no more exact than its terms.  0 for other nodes.
 double error_terms(const Graph *g, NodeId n, double *const *value);
 
 #endif

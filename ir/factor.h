@@ -9,7 +9,7 @@
 
 // The eigenvalues of the symmetric matrix a [n,n], descending, in row 0 of out
 // [n+1,n]; below them the unit eigenvectors, one in each row, the largest
-// element of each positive.  Of a only the upper triangle counts.
+// element of each positive.  Only the upper triangle of a is read.
 void factor_eigh(const double *a, int64_t n, double *out, Arena *scratch);
 
 // The matrix with orthonormal columns (rows where m < n) that a [m,n] is times

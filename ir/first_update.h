@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What optimizer and clip nodes mean, for ir/eval.c.
+// The meaning of optimizer and clip nodes, for ir/eval.c.
 #ifndef IR_FIRST_UPDATE_H
 #define IR_FIRST_UPDATE_H
 

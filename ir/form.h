@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What graph.c and print.c lend to read.c.
+// Functions of graph.c and print.c that read.c uses.
 #ifndef IR_FORM_H
 #define IR_FORM_H
 

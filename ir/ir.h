@@ -5,8 +5,8 @@
 // A node is named by its place in the graph.  Operands come before users, so
 // walking the array forwards is a topological order, backwards its reverse.
 // A pass rebuilds the graph: it walks the old nodes, maps operands through
-// now[], adds what it wants and records now[n].  Later stages do not switch
-// representation, they decorate nodes with a group and an offset.
+// now[], adds new nodes and records now[n].  Later stages do not switch
+// representation: they decorate nodes with a group and an offset.
 #ifndef IR_IR_H
 #define IR_IR_H
 
@@ -18,8 +18,8 @@
 
 // ---- type.c: element types and shapes ----
 
-// ACT is the type of activations: what it stands for is a fact of the graph
-// (f16 or bf16 where the recipe and the device say so, else f32).
+// ACT is the type of activations.  A fact of the graph is the type that it
+// stands for: f16 or bf16 as the recipe and the device decide, else f32.
 typedef enum { F32, F16, BF16, ACT, I32, U8, BOOL, NUM_DTYPES } DType;
 
 enum { MAX_RANK = 8 };
@@ -138,10 +138,10 @@ extern const struct AttrInfo {
 // ---- graph.c: nodes ----
 
 typedef uint32_t NodeId;
-// A graph has at most MAX_NODES.  Those of a program, with what training adds
-// and kernels compute more than once, have at most MAX_STEP_NODES together, so
-// that compiling ends soon.  The front end looks after each construct, so that
-// one may end a little above.
+// A graph has at most MAX_NODES.  The graphs of a program have at most
+// MAX_STEP_NODES together, with the backward pass, updates and recomputed
+// nodes, so that compiling ends soon.  The front end checks after each
+// construct, so that one may end a little above.
 enum {
     NO_NODE = UINT32_MAX,
     MAX_NODES = 1000000,
@@ -150,8 +150,8 @@ enum {
 };
 
 // Where a node came from: a line of a model file, and the layer's path such as
-// "layer1.conv_1".  full marks what is to be computed and stored in f32,
-// backward what autodiff added for that layer.
+// "layer1.conv_1".  full: computed and stored in f32; backward: autodiff added
+// it for that layer.
 typedef struct {
     const char *file; // NULL: nowhere
     const char *path; // NULL: no layer
@@ -181,11 +181,11 @@ struct Node {
     const Attr *attr; // in order of key
     Origin from;
     int group;      // the kernel it belongs to, -1 before fuse
-    Reason why;     // where fuse decided to store it: what decided
+    Reason why;     // fuse decided to store it, for this reason
     int64_t offset; // bytes into the arena, -1 before memory or if not stored
 };
 
-// What holds for a graph; passes need and give these.
+// Facts of a graph, which passes need and give.
 enum {
     BACKWARD = 1,  // gradients are there
     UPDATES = 2,   // optimizers became assignments
@@ -198,7 +198,7 @@ enum {
 // Where no device is described, plans are for the generic one.
 enum { GENERIC_MULTIPROCESSORS = 132, MOST_MULTIPROCESSORS = 1 << 16 };
 
-// What is done when a graph can have no more nodes; does not return.
+// Is called when a graph can have no more nodes; does not return.
 typedef void GraphFull(const Graph *g);
 
 struct Graph {
@@ -206,7 +206,7 @@ struct Graph {
     Arena *own;       // of all else, released with the graph
     const char *name; // train, eval, init
     unsigned facts;
-    DType act;           // what ACT stands for: F32, F16 or BF16
+    DType act;           // that ACT stands for: F32, F16 or BF16
     int multiprocessors; // of the device that launches are planned for
     Node *node;
     NodeId count, capacity;
@@ -242,7 +242,7 @@ NodeId graph_move(Graph *g, Node n);
 // NO_NODE.  Costs the same however large the graph is.
 NodeId graph_find(const Graph *g, const char *name);
 
-// Bytes that a tensor takes: act has the size of what it stands for.
+// Bytes that a tensor takes: act has the size of its storage type.
 int64_t graph_bytes(const Graph *g, const Type *t);
 
 // Whether a value is computed where it is used and never read from memory: a
@@ -275,8 +275,8 @@ Users graph_users(const Graph *g, Arena *a);
 // nodes.
 _Noreturn void graph_refuse(const Graph *g);
 
-// An empty graph with g's name, facts and act, in the same arena: what a pass
-// rebuilds into.
+// An empty graph with g's name, facts and act, in the same arena, into
+// which a pass rebuilds.
 Graph *graph_like(const Graph *g);
 
 // Gives back the memory of a graph's nodes, which is otherwise released with
@@ -312,13 +312,13 @@ int64_t node_ints(const Node *n, AttrKey key, int i, int64_t otherwise);
 // Whether n is a constant of one number, and which.
 bool node_number(const Node *n, double *value);
 
-// Kinds of state.  Derived state is not part of a checkpoint: it is made again,
-// and what parameters start from is not needed again.
-// Nor are gradients that wait: between updates there are none.
+// Kinds of state.  Three are not part of a checkpoint: derived state, which is
+// computed again; sums that parameters start from, which are not needed again;
+// and gradients of an unfinished update, since there are none between updates.
 #define STATE_STATISTIC "statistic" // batch_norm's running mean and variance
 #define STATE_OPTIMIZER "optimizer" // momentum and its kin
 #define STATE_AVERAGE "average"     // averaged params and statistics
-#define STATE_GRADIENT "gradient"   // what waits for the batches of an update
+#define STATE_GRADIENT "gradient"   // sums over the batches of an update
 #define STATE_RUN "run"         // step, seed, loss scale: scalars of the run
 #define STATE_METRIC "metric"   // sums that the runtime reads and clears
 #define STATE_START "start"     // sums that parameters start from
@@ -328,9 +328,9 @@ bool node_number(const Node *n, double *value);
 // none.
 bool state_is(const Node *n, const char *kind);
 
-// ---- build.c: nodes by what they are ----
+// ---- build.c: common nodes ----
 
-// Of operations without attributes.
+// Nodes of operations without attributes.
 NodeId graph_op1(Graph *g, Op op, NodeId a);
 NodeId graph_op2(Graph *g, Op op, NodeId a, NodeId b);
 NodeId graph_op3(Graph *g, Op op, NodeId a, NodeId b, NodeId c);
@@ -426,22 +426,22 @@ void samples_extend(const Graph *g, Samples *of, NodeId from, NodeId count);
 void graph_print(Text *t, const Graph *g);
 void node_print(Text *t, const Graph *g, NodeId n);
 
-// What a node is in the words of the model: "conv of layer1.conv_1, backward,
-// resnet9.net:13"; of a leaf, its name.
+// Names a node in the words of the model: "conv of layer1.conv_1, backward,
+// resnet9.net:13"; a leaf by its name.
 void node_tell(Text *t, const Node *n);
 
-// Reads what graph_print wrote, and looser text: blanks anywhere, empty lines,
-// lines that start with #.  NULL on a mistake, with a line "LINE: what" in
-// *error.  Nothing but the form is checked: graph_verify must come next.
+// Reads the text of graph_print, and looser text: blanks anywhere, empty lines,
+// lines that start with #.  NULL on a mistake, with "LINE: message" in *error.
+// It checks only the form: graph_verify must come next.
 Graph *graph_read(Arena *a, const char *text, size_t length,
                   const char **error);
 
-// ---- verify.c: what holds between passes ----
+// ---- verify.c: invariants between passes ----
 
 // NULL, or which rule is broken at which node.
 const char *graph_verify(const Graph *g, Arena *a);
 
-// ---- eval.c: what every operation means, in double ----
+// ---- eval.c: the meaning of every operation, in double ----
 
 // Computes every node of g.  leaf[n] holds the elements of input, param or
 // state n; NULL there means that a state has its init and others are zero, and
@@ -453,10 +453,9 @@ double **graph_eval(const Graph *g, Arena *a, double *const *leaf, bool round);
 // of its operands.
 typedef void NodeSeen(void *whose, NodeId n, double *const *value);
 
-// The same of those nodes that are wanted and what they need, with the memory
-// of each given back when nothing else reads it.  g has no clip and no
-// optimizer, which read what is not among their operands.  Leaves are taken as
-// they are given.
+// The same for the wanted nodes and their operands, with the memory of each
+// released when nothing else reads it.  g has no clip and no optimizer, which
+// read more than their operands.  Leaves are taken as they are given.
 void graph_eval_seen(const Graph *g, double *const *leaf, bool round,
                      const bool *wanted, NodeSeen *seen, void *whose);
 
@@ -486,7 +485,7 @@ double random_uniform(uint32_t seed, uint32_t stream, uint32_t epoch,
 double random_shared(uint32_t seed, uint32_t stream, uint32_t epoch,
                      uint32_t index);
 
-// A number for a name: FNV-1a, 31 bits.  What `stream` attributes hold.
+// A number for a name, the value of `stream` attributes: FNV-1a, 31 bits.
 int64_t stream_of(const char *name);
 
 // Rounds to the element type and back.

@@ -5,17 +5,17 @@
 
 #include "ir/ir.h"
 
-// The value of every node of g, where each that is rounded when it is computed
-// is off by as much, drawn for each element.  leaf is as for graph_eval, and
-// value what g is without that.  With squares the variance of a convolution is
-// off by what a sum of squares in f32 loses.
+// The value of every node of g with an error of one rounding, drawn for each
+// element of each node that is rounded.  leaf is as for graph_eval, and value
+// is the result without such errors.  With squares, the variance of a
+// convolution also has the error of a sum of squares in f32.
 double **noise_eval(const Graph *g, Arena *a, double *const *leaf,
                     double *const *value, bool squares, uint32_t seed);
 
-// As graph_eval_seen for a graph in f32, where each operation that rounds is
-// off by up to so many units, of which all that read it see the same: so what
-// is equal stays equal.  What would be stored as activations has their units,
-// all but params, states and what is made of one element by element.
+// As graph_eval_seen for a graph in f32, where each operation that rounds has
+// an error of up to `units`, the same for all readers, so that equal values
+// stay equal.  Values that would be stored as activations have the units of
+// that type, except params, states and their elementwise results.
 void noise_seen(const Graph *g, double *const *leaf, DType activations,
                 double units, uint32_t seed, const bool *wanted, NodeSeen *seen,
                 void *whose);

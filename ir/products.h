@@ -5,8 +5,8 @@
 
 #include "ir/ir.h"
 
-// Adds what node n, a conv or one of its gradients, comes to into out, whose
-// elements are what is there before.
+// Adds the result of node n, a conv or one of its gradients, to the elements of
+// out.
 void conv_eval(const Graph *g, const Node *n, double *const *value,
                double *out);
 

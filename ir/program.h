@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A program: what the front end makes of a model file and codegen prints.
+// A program: the graphs and the recipe of a model file.
 #ifndef IR_PROGRAM_H
 #define IR_PROGRAM_H
 
@@ -30,7 +30,7 @@ typedef struct {
 // asks for it, never, or wherever it saves memory and costs little.
 typedef enum { RECOMPUTE_FOR_LIMIT, RECOMPUTE_NONE, RECOMPUTE_AUTO } Recompute;
 
-// How to train, apart from what is in the graphs.
+// The recipe, except for the parts that are in the graphs.
 typedef struct {
     const char *data_format; // a data set of the language, as cifar10
     const char *data_path;   // as written in the model file
@@ -41,7 +41,7 @@ typedef struct {
     bool drop_last; // leave out a last batch that is short
     Time length;
     int64_t seed;
-    DType precision;       // what activations are on a GPU: F32, F16, BF16
+    DType precision;       // of activations on a GPU: F32, F16, BF16
     Time eval_every;       // count 0: at the end only
     bool eval_train;       // evaluation is on the training set
     bool top5, perplexity; // are measured beside loss and accuracy
@@ -51,7 +51,7 @@ typedef struct {
     int accumulate; // batches whose gradients make one update; 1: each
     Stop stop;
     int64_t collect_samples; // that the collect graph sees
-    const char *rate;        // what a setting calls the rate that is shown
+    const char *rate;        // the setting whose learning rate is shown
     // The first node of each graph that mixes the samples of a short batch with
     // those that fill it up, in words; NULL: none does.
     const char *whole_train, *whole_eval, *whole_collect;
@@ -67,7 +67,7 @@ typedef struct {
                    // for all but the last batch of an update
 } Stage;
 
-// A file that a model imports, and what it is called where lines are from it.
+// A file that a model imports, and its name in the origins of lines.
 typedef struct {
     const char *path, *name;
     const char *below; // the path from the main file's folder
@@ -120,7 +120,7 @@ typedef enum {
     STEP_TRAIN,
     STEP_GATHER,
     STEP_AVERAGE,
-    STEP_PREPARE, // before an evaluation, what its batches share
+    STEP_PREPARE, // before an evaluation, values that its batches share
     STEP_EVAL
 } StepKind;
 

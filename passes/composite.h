@@ -1,6 +1,6 @@
 // The parts of composite operations.  expand writes the forward nodes with
-// them and gradients.c the backward ones; as graph_add returns a node that is
-// there already, both share what they have in common.
+// them and gradients.c the backward ones; since graph_add returns a node that
+// is there already, both share their common nodes.
 #ifndef PASSES_COMPOSITE_H
 #define PASSES_COMPOSITE_H
 

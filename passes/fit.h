@@ -1,5 +1,4 @@
-// What neither a kernel nor a library can do as it is written becomes what they
-// can.
+// Rewrites operations that neither a kernel nor a library can do.
 #ifndef PASSES_FIT_H
 #define PASSES_FIT_H
 

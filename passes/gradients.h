@@ -1,4 +1,4 @@
-// What autodiff and its rules share.
+// Shared by autodiff and its rules.
 #ifndef PASSES_GRADIENTS_H
 #define PASSES_GRADIENTS_H
 

@@ -4,16 +4,16 @@
 
 #include "passes/plan/plan.h"
 
-// What a compile is for.
+// The options of a compilation.
 typedef struct {
     const char *device;  // "host" or "cuda"
     int multiprocessors; // of the described device; 0: the generic one
-    DType act;           // what the recipe makes of activations
-    DType storage;       // what ACT is in this device's memory
+    DType act;           // of activations, from the recipe
+    DType storage;       // of ACT in this device's memory
     int level;           // 0: a kernel for each operation; 1: fused
     bool rematerialize;  // recompute values instead of keeping them
     int64_t memory;      // bytes that an arena may take; 0: any number
-    DType measured;      // what ACT is in that memory
+    DType measured;      // of ACT in that memory
     bool reuse;          // let buffers share memory when not live together
     bool no_updates;     // gradients are computed, and optimizers left out
     bool deep_verify;    // also print, read back and compare after each pass
@@ -74,17 +74,17 @@ Graph *pass_follow(Graph *g, const PassOptions *o, const Pass *pass,
 // ---- canonicalize.c: exact rewrites of layers ----
 PassFunction pass_canonicalize;
 
-// ---- evaluation.c: what is the same for all batches of an evaluation ----
+// ---- evaluation.c: values that all batches of an evaluation share ----
 PassFunction pass_fold, pass_prepare;
 
 // The graph that computes the states which pass_prepare leaves, before the
-// first batch: NULL when there are none.  g is what pass_prepare is given.
+// first batch: NULL when there are none.  g is the graph before pass_prepare.
 Graph *prepare_graph(Graph *g);
 
 // ---- autodiff.c: append the backward graph ----
 // Walks back from output "loss", whose gradient is loss_scale, and appends
 // gradient(param, value) for every param that an optimizer node updates.
-// Nothing is computed for what does not train.
+// Values that do not depend on a trained param get no gradient.
 PassFunction pass_autodiff;
 
 // ---- optimizer.c: optimizer nodes become assignments ----
@@ -103,14 +103,14 @@ PassFunction pass_conv_reductions;
 PassFunction pass_precision;
 
 // ---- average.c: an average of every step is taken in the step ----
-// What a step and the averages after it do, as one graph.  Both are as the same
-// passes have left them.
+// A step and the averages after it, as one graph.  The same passes have run on
+// both.
 Graph *step_with_average(const Graph *step, const Graph *average);
 
 // ---- layout.c: pads channels where tensor cores need multiples of 8 ----
 PassFunction pass_layout;
 
-// ---- hoist.c: what depends on parameters alone becomes derived state ----
+// ---- hoist.c: values of parameters alone become derived state ----
 PassFunction pass_hoist;
 
 // The graph that computes every derived state of the graphs from parameters,
@@ -122,7 +122,7 @@ Graph *derive_graph(Graph *const *graph, int count);
 PassFunction pass_simplify;
 PassFunction pass_dce;
 
-// ---- statistics.c: what a library may leave in place of a variance ----
+// ---- statistics.c: sums of squares from a library in place of a variance ----
 PassFunction pass_statistics;
 
 // ---- fuse.c: which nodes share a kernel ----
@@ -130,16 +130,16 @@ PassFunction pass_statistics;
 // consecutive nodes, and recomputed nodes as copies in each group.
 PassFunction pass_fuse;
 
-// ---- inplace.c: library calls that add to what is in memory ----
+// ---- inplace.c: library calls that add to a tensor in memory ----
 PassFunction pass_inplace;
 
-// ---- bit_packing.c: what has few values takes few bits in memory ----
+// ---- bit_packing.c: masks and small indices in few bits ----
 PassFunction pass_bit_packing;
 
 // ---- schedule.c: order of the launches ----
 PassFunction pass_schedule;
 
-// ---- rematerialize.c: what is made again instead of kept ----
+// ---- rematerialize.c: values recomputed instead of kept ----
 PassFunction pass_rematerialize;
 
 // ---- memory.c: live ranges to offsets in one arena ----
@@ -153,7 +153,7 @@ int64_t memory_states(Graph *const *graph, int count);
 bool memory_fits(Graph *g, int64_t bytes);
 
 // ---- memory_verify.c ----
-// Checks a memory plan without the planner's code: NULL, or what is wrong.
+// Checks a memory plan without the planner's code: NULL, or the fault.
 const char *memory_verify(const Graph *g, Arena *a);
 
 // ---- compile.c: all graphs of a program for one device ----
@@ -165,7 +165,7 @@ bool program_fits(const Program *p, const PassOptions *o);
 // The same launches for another device, whose options differ in nothing else.
 Plan *plan_elsewhere(const Plan *plan, const PassOptions *o);
 
-// ---- cost.c: what the plan costs ----
+// ---- cost.c: the cost of a plan ----
 typedef struct {
     int64_t launches;    // kernels and library calls in a step
     int64_t flops;       // of the whole step: 2 for each multiply-add
@@ -178,22 +178,22 @@ typedef struct {
 // passes/plan/library_fusion.h has the saving of a device.
 Cost graph_cost(const GraphPlan *p);
 
-// Of an update: with `accumulate` of all its batches, of which all but the last
-// only gather gradients.  False: it is more than can be counted.
+// The cost of an update, with all batches of `accumulate`: all but the last
+// only gather gradients.  False: the numbers overflow.
 bool update_cost(const Program *p, const Plan *plan, Cost *cost);
 
-// The largest sum of bytes that live at once: of inputs, states and what a step
-// makes.
+// The largest sum of bytes that are live at once: inputs, states and the values
+// of the step.
 int64_t graph_bound(const Graph *g);
 
 // The least arena that a plan of these launches in this order can have: all
-// states of the program, and what lives at once in any of its steps.
+// states of the program, and the most that is live at once in any of its steps.
 int64_t plan_bound(const Plan *plan);
 
 // Whether each node has the batch dimension.
 bool *graph_batched(const Graph *g, Arena *a);
 
-// Multiply-adds of one node, times 2.  0 for what is not a contraction.
+// Multiply-adds of one node, times 2.  0 for other operations.
 int64_t node_flops(const Graph *g, NodeId n);
 
 #endif

@@ -1,5 +1,5 @@
-// What the files of rematerialize share: a step seen as values that launches
-// make and read, and the choice of those that are made again.
+// Rematerialization: a step as values that launches write and read, and the
+// choice of values to recompute.
 #ifndef PASSES_REMATERIALIZE_H
 #define PASSES_REMATERIALIZE_H
 
@@ -38,7 +38,7 @@ typedef struct {
 
 typedef struct {
     int64_t peak; // the largest sum of values that are live at once
-    int64_t cost; // of what is made again
+    int64_t cost; // of recomputing values
     Turn *turn;
     int num_turns;
 } Replay;

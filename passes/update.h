@@ -1,5 +1,5 @@
 // The update of one parameter, in the graph that the optimizer pass builds.
-// What its .c files share.
+// Shared by its .c files.
 #ifndef PASSES_UPDATE_H
 #define PASSES_UPDATE_H
 
@@ -12,7 +12,7 @@ typedef struct {
     NodeId gradient; // of the loss itself, clipped
 } Update;
 
-// ---- update.c: what updates are made of ----
+// ---- update.c: parts of updates ----
 
 NodeId update_number(Update *u, double value);
 NodeId update_op2(Update *u, Op op, NodeId a, NodeId b);
@@ -24,7 +24,7 @@ NodeId update_count(Update *u);
 // An attribute as a constant.
 NodeId update_setting(Update *u, AttrKey key);
 
-// Whether n is the constant 0, so that what it scales need not be computed.
+// Whether n is the constant 0, so that its products need not be computed.
 bool update_is_zero(const Update *u, NodeId n);
 
 // The parameter's own slot of that name in ir/optimizers.def.
@@ -54,7 +54,7 @@ NodeId update_correction(Update *u, NodeId beta);
 NodeId update_root(Update *u, NodeId v);
 NodeId update_root_corrected(Update *u, NodeId v, NodeId beta);
 
-// d, or what the momentum makes of it in the slot of that name.
+// d, or d with momentum in the slot of that name.
 NodeId update_accelerate(Update *u, NodeId d);
 
 // The root of the sum of squares, a scalar.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the shape rules share: operands and the phrases of their complaints.
+// Shared parts of the shape rules: operands and the phrases of their messages.
 //
 // A rule gives the type of a node from its operands and attributes.  It answers
 // with a phrase when there is no type, so that the front end can put it under

@@ -1,5 +1,5 @@
-// A group of a graph after fuse: what its kernel iterates over, reads and
-// writes.  Passes ask it for cost and memory, codegen prints it.
+// A group of a graph after fuse: a run of nodes that is one kernel or one
+// library call, with its iteration space, reads and writes.
 #ifndef PASSES_PLAN_GROUP_H
 #define PASSES_PLAN_GROUP_H
 
@@ -23,7 +23,7 @@ typedef struct {
     int group;
     GroupKind kind;
     NodeId first, last; // the run of its nodes, inclusive
-    const Type *space;  // GRID, ROWS, SCATTER: what it iterates over
+    const Type *space;  // GRID, ROWS, SCATTER: its iteration space
     NodeId workspace;   // its workspace leaf, or NO_NODE
     int counter;        // the place of its first counter, or -1
     int num_counters;
@@ -44,7 +44,7 @@ typedef struct {
                  // group the most
 } Group;
 
-// What a reduction node reduces over.
+// The axes of a reduction node.
 Extent reduce_extent(const Graph *g, NodeId n);
 
 // The gradient of a pool that n is, also behind casts, if the pool's windows
@@ -146,7 +146,7 @@ const int64_t *workspace_offsets(const Graph *g, const Group *group, Arena *a);
 enum { TEAM_BLOCKS = 24 }; // about the root of the generic device's blocks
 int workspace_counters(const Workspace *s);
 
-// That state, or NO_NODE.
+// The state of the counters, or NO_NODE.
 NodeId graph_counters(const Graph *g);
 
 // ---- multi_tensor.c: UPDATE, CHECK and STACK ----

@@ -1,7 +1,7 @@
 // Library fusions: kernels whose work a library call can do: prologues,
 // epilogues and reductions.
 //
-// A convolution of cuDNN can take the statistics of what it computes, read its
+// A convolution of cuDNN can take the statistics of its result, read its
 // operand through batch_norm and relu, or reduce the gradient that it computes.
 // A device that has the fusion need not launch such a kernel.  A fusion follows
 // from the groups and changes none of them: the device that runs the step
@@ -19,7 +19,7 @@ typedef enum {
     NUM_FUSIONS
 } FusionKind;
 
-// A batch_norm of what a convolution computes, by its tensors.  With a finalize
+// A batch_norm of a convolution's result, by its tensors.  With a finalize
 // step after the convolution, the library has its mean, deviation, scale and
 // bias in the forms that later fusions read.
 typedef struct {
@@ -72,20 +72,20 @@ LibraryFusions graph_library_fusions(const Graph *g, Arena *a);
 LibraryFusions groups_library_fusions(const Graph *g, const Group *group,
                                       int count, Arena *a);
 
-// ---- library_support.c: what a device takes ----
+// ---- library_support.c: the fusions that a device takes ----
 
 typedef enum { NO, READY, COMPILED, VARIES } Support;
 
 extern const struct FusionInfo {
     const char *name;
-    Support support[4]; // of sm_80, sm_90, sm_100, sm_120 and what follows each
+    Support support[4]; // of sm_80, sm_90, sm_100, sm_120 and their successors
     const char *result; // how results differ from those of the kernels
 } fusion_info[NUM_FUSIONS];
 
-// What the library has for devices of compute capability sm, as 90.
+// The library's support on devices of compute capability sm, as 90.
 Support fusion_support(FusionKind f, int sm);
 
-// What a device that takes all that it has saves.
+// The saving of a device that takes all fusions that it has.
 typedef struct {
     int launches; // fewer
     int64_t bytes;

@@ -1,4 +1,4 @@
-// Probe: what an expression of a group comes to, at a few points.
+// Probe: the value of an expression of a group at a few points.
 #ifndef PASSES_PLAN_PROBE_H
 #define PASSES_PLAN_PROBE_H
 
@@ -6,15 +6,15 @@
 
 enum { PROBE_POINTS = 8 };
 
-// A tensor and what one element of it is at each point.
+// A tensor and the value of one element of it at each point.
 typedef struct {
     NodeId node;
     double at[PROBE_POINTS];
 } Probe;
 
 // Computes an element of node n of group k from those of stored tensors, in
-// double.  false when n needs more than the same element of what is given, or
-// a tensor that is not.
+// double.  false if n needs other elements of the given tensors, or another
+// tensor.
 bool probe_eval(const Graph *g, int k, NodeId n, const Probe *given, int count,
                 double out[PROBE_POINTS]);
 
