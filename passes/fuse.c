@@ -1,26 +1,26 @@
-// Fuse: which nodes share a kernel.
+// Fuse: finds the nodes that share a kernel.
 //
-//   needs   a primitive, typed and pruned graph
+//   needs   a primitive, typed graph without dead code
 //   keeps   every value that an effect depends on
 //   leaves  each node in a group (a run of nodes that is launched as one), a
 //           leaf or a view; a node that several kernels need is copied into
 //           each, so that no kernel stores what another can recompute cheaply
 //
-// The method.  First it is settled which values must be in memory: operands of
-// library calls, results of reductions, and what would cost more to recompute
-// than to store.  These are the roots.  A root's depth is the number of roots
+// First fuse decides which values must be in memory: operands of library calls,
+// results of reductions, and values that cost more to recompute than to store.
+// These are the roots.  A root's depth is the number of roots
 // on the longest path before it; roots of equal depth cannot depend on one
 // another, so those that iterate over the same space and read a common tensor
-// become one cluster.  A sum over what a kernel stores anyway joins that kernel
-// and has its depth, and one over columns joins a kernel of rows that reads the
-// same.  All assignments are one cluster, launched last.  Then the graph is
-// rebuilt cluster by cluster, each with its own copies of the nodes between its
-// inputs and its roots, and of what it would read although it has all that it
-// follows from.
+// become one cluster.  A sum over a value that a kernel stores joins that
+// kernel and has its depth, and one over columns joins a kernel of rows that
+// reads the same.  All assignments are one cluster, launched last.  Then the
+// graph is rebuilt cluster by cluster, each with its own copies of the nodes
+// between its inputs and its roots, and of inputs that it can recompute from
+// the others.
 //
 // A fused kernel computes in f32 and rounds where it stores, so fusing changes
-// results by leaving roundings out, and by rounding to ACT what is stored
-// although it could be computed again from activations.
+// results: it leaves roundings out, and it rounds to ACT the values that it
+// stores although they could be recomputed from activations.
 
 #include "passes/fuse.h"
 #include "passes/fit.h"
@@ -36,7 +36,7 @@ static void settle(const Facts *f, Stored *s, Clusters *c) {
         find_rows(f, s);
         user = leave_update(f, s, a);
     } while (s->changed);
-    find_late(f, s, user); // of what is in memory by now
+    find_late(f, s, user); // of the values in memory by now
     arena_free(a);
     find_clusters(f, s, c);
 }

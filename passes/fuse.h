@@ -1,14 +1,14 @@
-// What the files of fuse share: what its stages make and ask of nodes.  A stage
-// reads what those before it made:
+// The stages of fuse.  Each reads the results of those before it:
 //
-//   Facts     fuse_facts.c                what the old graph says
-//   Stored    fuse_store.c, fuse_rows.c   which values are in memory
+//   Facts     fuse_facts.c                facts of the old graph
+//   Stored    fuse_store.c, fuse_rows.c   the values that are in memory
 //             fuse_update.c, fuse_cost.c
-//   Clusters  fuse_cluster.c              which of these share a kernel
-//   Members   fuse_members.c              what each kernel computes
+//   Clusters  fuse_cluster.c              the stored values that share a kernel
+//   Members   fuse_members.c              the nodes that each kernel computes
 //   Graph     fuse_place.c                kernel by kernel
 //
-// Storing and dividing take turns, as fuse.c says; the rest is made once.
+// Storing and clustering take turns until both are final (fuse.c); the other
+// stages run once.
 #ifndef PASSES_FUSE_H
 #define PASSES_FUSE_H
 
@@ -17,8 +17,8 @@
 
 enum { NONE = -1 };
 
-// What is asked of a node again and again, close together: walking over whole
-// nodes would mostly be waiting for memory.
+// The facts of a node that fuse needs often, close together: a walk over whole
+// nodes would mostly wait for memory.
 typedef struct {
     const NodeId *arg;
     int64_t count; // of its elements
@@ -32,21 +32,21 @@ typedef struct {
     uint8_t extent; // of a reduction
 } Brief;
 
-// What the old graph says.
+// Facts of the old graph.
 typedef struct {
     const Graph *old;
     const PassOptions *options;
     const Brief *brief;
     Users users;
     const bool *batched;
-    const bool *in_rows;   // is reduced along rows, or added to what is
-    const bool *fits;      // is computed by element, as what updates assign
+    const bool *in_rows;   // is reduced along rows, or is an addend of it
+    const bool *fits;      // is computed by element, as assigned values are
     const bool *scattered; // pads that are assigned and nothing else
 } Facts;
 
-// Which values are in memory.  What store_first finds of called and apart
-// stays; stored and narrow grow, and joined shrinks, until clusters are final;
-// late and row are found again whenever they do.
+// The values in memory.  store_first finds called and apart; stored and narrow
+// grow, and joined shrinks, until clusters are final; late and row are found
+// again after each change.
 typedef struct {
     bool *stored; // is in memory; for views, asks the operand to be
     Reason *why;  // ... although a kernel that uses it could compute it
@@ -77,8 +77,8 @@ typedef struct {
     Arena *own; // of all that
 } Clusters;
 
-// What the kernel of a cluster computes: its roots and what is inline below
-// them, in the order of the old graph.
+// The nodes that the kernel of a cluster computes: its roots and the inline
+// nodes below them, in the order of the old graph.
 typedef struct {
     NodeId *node;
     int count;
@@ -118,12 +118,12 @@ static inline int64_t count_of(const Facts *f, NodeId n) {
     return brief(f, n)->count;
 }
 
-// At most a value for each column: little beside what has rows too.
+// At most a value for each column: little beside a tensor with rows.
 static inline bool is_small(const Facts *f, NodeId n) {
     return brief(f, n)->small;
 }
 
-// What n is a view of, by way of any others; n itself if it is none.
+// The node that n views, by way of any other views; n itself if it is none.
 static inline NodeId base_of(const Facts *f, NodeId n) {
     while (facts(f, n) & VIEW)
         n = brief(f, n)->arg[0];
@@ -159,8 +159,8 @@ Facts find_facts(const Graph *g, Arena *a, const PassOptions *o);
 // Asks for n to be in memory.  A view of something computed asks for that.
 void store(const Facts *f, Stored *s, NodeId n, Reason why);
 
-// What must be in memory whatever kernels there will be.  g is the old graph,
-// of which rewrites are counted.
+// The values that must be in memory whatever kernels there will be.  g is the
+// old graph, which counts rewrites.
 Stored store_first(const Facts *f, Graph *g, Arena *a);
 
 // ---- fuse_update.c ----
@@ -169,12 +169,12 @@ Stored store_first(const Facts *f, Graph *g, Arena *a);
 // s->joined and s->late.
 void find_updated(const Facts *f, Stored *s, Arena *a);
 
-// Below an assignment, a stack or a number that its kernel computes, what is
-// neither such an element nor a scalar is stored first.
+// Stores the values below an assignment, a stack or a number of its kernel that
+// the kernel cannot compute by element and that are no scalars.
 void store_for_update(const Facts *f, Stored *s, Arena *a);
 
-// What is needed in memory before the update is not made there.  Returns who
-// needs each node in the end.
+// Takes the reductions out of the update that others need in memory before it.
+// Returns the last user of each node.
 NodeId *leave_update(const Facts *f, Stored *s, Arena *a);
 
 // Which scalars nothing but outputs and the update needs, so that it can leave
@@ -192,12 +192,12 @@ bool fits_sum(const Facts *f, NodeId n, NodeId space);
 
 // ---- fuse_cluster.c ----
 
-// Divides what is stored among kernels, anew.
+// Divides the stored values among kernels, anew.
 void find_clusters(const Facts *f, const Stored *s, Clusters *c);
 
 // ---- fuse_cost.c ----
 
-// Stores what costs more to recompute, given the clusters: the first such node
+// Stores the nodes that cost more to recompute, given the clusters: the first
 // on each path, and each that has a multiple of `every` others below.
 void store_dear(const Facts *f, Stored *s, const Clusters *c, int every);
 

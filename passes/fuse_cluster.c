@@ -1,8 +1,8 @@
-// Clusters: which roots share a kernel.
+// Clusters: roots that share a kernel.
 //
 // A root's depth is the number of roots on the longest path before it, its own
-// included; but a sum over what another kernel stores anyway is hosted by that
-// and has its depth.
+// included.  A kernel that stores a value also hosts a sum over it, which then
+// has the depth of that kernel.
 
 #include "passes/fuse.h"
 
@@ -12,7 +12,7 @@ typedef struct {
     uint64_t all, large;
 } Reads;
 
-// What is known of roots, and of what is between them, while they are divided.
+// Facts of roots and of the nodes between them, during clustering.
 typedef struct {
     const Facts *f;
     const Stored *s;
@@ -21,7 +21,7 @@ typedef struct {
     NodeId *source; // the only root of its depth that it is by element, if any
     NodeId *host;   // of a sum, the root whose kernel computes it, or NO_NODE
     Reads *below;   // of each node
-    uint64_t *sets; // of each cluster, what its roots read
+    uint64_t *sets; // of each cluster, the tensors that its roots read
     int *newest;    // of each depth, its last cluster
 } Roots;
 
@@ -127,8 +127,8 @@ static Reads find_reads(const Roots *r, NodeId n) {
     return set;
 }
 
-// What is worth sharing over a space.  Where that is large, a kernel more
-// costs nothing beside it, but roots that have only parameters in common, as
+// Whether a tensor is worth sharing a kernel over a space.  Beside a large
+// space another kernel costs nothing, but roots that share only parameters, as
 // views of one batch, would be in memory together.
 static uint64_t worth_sharing(const Facts *f, Reads set, NodeId space) {
     enum { LARGE = 1 << 20 };
@@ -237,7 +237,7 @@ static void join_roots(Roots *r) {
         }
     }
     find_loose_clusters(r);
-    if (update != NONE) // after everything that reads what it assigns
+    if (update != NONE) // after all readers of the assigned states
         r->c->cluster[update].priority = f->old->count;
 }
 

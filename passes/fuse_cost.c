@@ -1,4 +1,5 @@
-// What costs more to recompute than to store, in bytes read and written.
+// Finds the values that cost more to recompute than to store, in bytes read and
+// written.
 
 #include "passes/fuse.h"
 
@@ -26,7 +27,7 @@ static void maker_add(Makers *m, int cluster) {
         m->cluster[m->count++] = cluster;
 }
 
-// What it takes to compute a node: the inline nodes below it and the stored
+// The inputs of a node's computation: the inline nodes below it and the stored
 // tensors that those read.
 typedef struct {
     NodeId inner[NEAR], input[NEAR];
@@ -129,7 +130,7 @@ static int64_t bytes_more(const Facts *f, const Stored *s, const Makers *makers,
                           const Tree *t, int k) {
     bool anyway[NEAR] = {false};
     int64_t bytes = 0;
-    for (int j = 1; j < t->num_inner; j++) // 0 is what would be stored
+    for (int j = 1; j < t->num_inner; j++) // 0 is the root
         anyway[j] = needed_anyway(f, makers, t, anyway, t->inner[j], k);
     for (int i = 0; i < t->num_inputs; i++)
         if (!needed_anyway(f, makers, t, anyway, t->input[i], k))

@@ -1,4 +1,4 @@
-// What the old graph says, found once.
+// Facts of the old graph, found once.
 
 #include "passes/fuse.h"
 
@@ -66,7 +66,7 @@ static const Brief *find_brief(const Graph *g, Arena *scratch) {
     return brief;
 }
 
-// What a normalisation over rows, or a soft-max, takes is kept in full.
+// The operand of a normalisation over rows, or of a softmax, is kept in full.
 static bool *find_in_rows(const Facts *f, Arena *a) {
     bool *in_rows = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = f->old->count; n-- > 0;) {
@@ -77,7 +77,7 @@ static bool *find_in_rows(const Facts *f, Arena *a) {
     return in_rows;
 }
 
-// A piece of what a library left is read where it lies.
+// A slice of a library's result is read where it lies.
 static bool is_piece(const Facts *f, NodeId n) {
     if (brief(f, n)->op != OP_slice)
         return false;
@@ -105,8 +105,8 @@ static bool *find_fits(const Facts *f, Arena *a) {
     return fits;
 }
 
-// Whether n assigns a derived state.  Nothing in the update reads one, and what
-// a pad leaves out stays as it began, 0.
+// Whether n assigns a derived state.  Nothing in the update reads one, and the
+// elements that a pad leaves out stay 0.
 static bool assigns_derived(const Facts *f, NodeId n) {
     return brief(f, n)->op == OP_assign &&
            state_is(at(f, brief(f, n)->arg[0]), STATE_DERIVED);

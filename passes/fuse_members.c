@@ -1,7 +1,7 @@
-// What a kernel computes: its roots, what lies between them and what it reads,
-// and once more what is in memory for a library but follows element by element
-// from what the kernel reads or computes anyway, as relu(x) in the gradient of
-// a batch_norm of x.
+// The nodes that a kernel computes: its roots and the nodes between them and
+// its inputs.  It also recomputes an input that is in memory for a library but
+// follows element by element from its other inputs or its own values, as
+// relu(x) in the gradient of a batch_norm of x.
 
 #include "passes/fuse.h"
 
@@ -22,16 +22,16 @@ typedef struct {
     NodeId *stack;
 } Reading;
 
-// ---- between roots and what is read ----
+// ---- between roots and inputs ----
 
 static int by_number(const void *a, const void *b) {
     NodeId x = *(const NodeId *)a, y = *(const NodeId *)b;
     return (x > y) - (x < y);
 }
 
-// Whether the kernel finds a value in memory.  A view of what it computes
-// itself is computed too: the update may read, as a scalar, the one element of
-// a vector that it leaves there.
+// Whether the kernel reads a value from memory.  A view of its own value is
+// computed too: the update may read, as a scalar, the one element of a vector
+// that it stores.
 static bool is_read(const Reading *r, NodeId n) {
     if (!in_memory(r->f, r->s, n) || r->again[n] == r->k)
         return false;
@@ -118,7 +118,7 @@ static bool stays_in_place(const Reading *r, NodeId n) {
     return true;
 }
 
-// What is in memory as n is computed, and its views with it.
+// Marks a value in memory as computed, and its views with it.
 static void compute_again(Reading *r, NodeId n) {
     const Facts *f = r->f;
     for (; (facts(f, n) & VIEW) && in_memory(f, r->s, n);
@@ -127,9 +127,9 @@ static void compute_again(Reading *r, NodeId n) {
     r->again[n] = r->k;
 }
 
-// What the kernel would read although it can compute it from what else it reads
-// or computes: in the order of the graph, so that what follows from a value
-// that is computed again is found too.  False where there is nothing.
+// Finds inputs that the kernel can recompute from its other inputs or values,
+// in the order of the graph, so that it also finds those that follow from a
+// recomputed value.  False if there are none.
 static bool find_again(Reading *r) {
     const Facts *f = r->f;
     GroupKind kind = r->c->cluster[r->k].kind;

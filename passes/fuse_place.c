@@ -9,10 +9,10 @@ typedef struct {
     const Clusters *c;
     Arena *a;
     const Members *members; // of each cluster
-    const Workspace *room;  // what it leaves for itself
+    const Workspace *room;  // of each cluster
     bool *placed;           // it is in the new graph
     Graph *g;               // the new one
-    NodeId *shared; // leaves, views of memory, roots: what any group may use
+    NodeId *shared; // leaves, views of memory, roots: any group may use them
     NodeId *own;    // copies in the group being built
     int *owner;     // the cluster own[n] belongs to
     int group;
@@ -44,7 +44,7 @@ static NodeId place_cast(Rebuild *r, NodeId a, DType to, Reason why) {
                                   .why = why});
 }
 
-// What cluster k reads for old node n.
+// The node that cluster k reads for old node n.
 static NodeId find_operand(Rebuild *r, NodeId n, int k) {
     if (k != NONE && r->owner[n] == k)
         return r->own[n];
@@ -132,7 +132,7 @@ static void place_after(Rebuild *r, int k, int *stack) {
     }
 }
 
-// In the order of their last roots, and then what is after all others.
+// In the order of their last roots; those without one come last.
 static void place_clusters(Rebuild *r) {
     const Clusters *c = r->c;
     int *stack = ARENA_ARRAY(r->a, (size_t)c->count + 1, int);

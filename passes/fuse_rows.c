@@ -1,11 +1,10 @@
-// Which nodes a kernel that walks over whole rows can compute: what reduces
-// rows, what is computed from that, and sums besides.
+// Finds the nodes that a kernel over whole rows can compute: reductions of
+// rows, values that follow from them, and sums.
 
 #include "passes/fuse.h"
 
-// Of everything, or of each column, for which its threads keep what they have.
-// A variance over blocks needs pivots, for which whole rows would be reduced
-// first.
+// Sums over everything or over each column: threads keep their partial sums.
+// A variance over blocks needs pivots, so whole rows would be reduced first.
 bool fits_sum(const Facts *f, NodeId n, NodeId space) {
     enum { MOST_COLUMNS = 1024 };
     const Brief *d = brief(f, n);
@@ -32,7 +31,7 @@ static bool fits_rows(const Facts *f, const Stored *s, NodeId n, NodeId arg,
                 (per_row && brief(f, n)->extent == OVER_ALL));
     if (pads_columns(f->old, n)) // rows are stored that far apart
         return s->stored[n] && count_of(f, arg) == elements;
-    // Of as many elements, in as many columns: so its rows are the same rows.
+    // As many elements in as many columns: so the rows are the same.
     bool by_row =
         count_of(f, n) == elements &&
         space_columns(at(f, n)->type) == space_columns(at(f, space)->type);

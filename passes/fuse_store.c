@@ -1,5 +1,5 @@
-// Which values must be in memory: for what they are or who reads them, and
-// because many would compute them, or much, or too much at once.
+// Finds the values that must be in memory: because of their kind or their
+// readers, or because computing them in each kernel would repeat too much work.
 
 #include "passes/fuse.h"
 
@@ -16,7 +16,7 @@ void store(const Facts *f, Stored *s, NodeId n, Reason why) {
     }
 }
 
-// What an element takes that is computed.
+// The work of computing one element.
 enum { LONG = 1, MUCH = 2 };
 
 // Whether a kernel that walks over the columns of n can keep operand arg from
@@ -34,9 +34,9 @@ static bool is_window(const Facts *f, NodeId n) {
            op == OP_resize_grad;
 }
 
-// How many elements of its operand a kernel for node n asks for: a pool all of
-// each window, its gradient one for each window that an element is in; what is
-// scattered, or stored in wider rows, is asked for once.
+// How many elements of its operand a kernel for node n needs: a pool all of
+// each window, its gradient one for each window of an element; a scattered
+// value, or one in wider rows, each element once.
 static int64_t demand(const Facts *f, NodeId n) {
     const Node *d = at(f, n);
     if ((facts(f, n) & SCATTERS) || pads_columns(f->old, n))
@@ -85,8 +85,8 @@ static bool is_worth(unsigned taken, int64_t often) {
     return ((taken & LONG) && often > 2) || ((taken & MUCH) && often > 1);
 }
 
-// Of the costly values that would be computed repeatedly, those are stored
-// with which the others are costly no more.
+// Among costly values that would be computed repeatedly, stores those that make
+// the others cheap.
 static void store_costly(const Facts *f, Stored *s, Arena *a) {
     int64_t *often = ARENA_ARRAY(a, f->old->count, int64_t);
     unsigned *taken = ARENA_ARRAY(a, f->old->count, unsigned);
@@ -111,8 +111,8 @@ static void store_costly(const Facts *f, Stored *s, Arena *a) {
     }
 }
 
-// What several nodes take pixels from is computed once for all of them: a
-// resized image that is resized again would double with each.
+// An image from which several nodes take pixels is computed once for all of
+// them: the work of resizing a resized image would double with each.
 static void store_taken(const Facts *f, Stored *s, Arena *a) {
     bool *taken = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = 0; n < f->old->count; n++) {
@@ -125,8 +125,8 @@ static void store_taken(const Facts *f, Stored *s, Arena *a) {
     }
 }
 
-// What is the same for all of a batch is turned once: threads that take
-// neighbours of it would each read them far apart.
+// A transposed value that the whole batch shares is stored once: threads that
+// take neighbours of it would read elements far apart.
 static void store_turned(const Facts *f, Stored *s) {
     for (NodeId n = 0; n < f->old->count; n++) {
         NodeId turned = at(f, n)->num_args ? at(f, n)->arg[0] : NO_NODE;
@@ -152,13 +152,13 @@ static void store_deep(const Facts *f, Stored *s, Arena *a) {
     }
 }
 
-// Whether n is one number or tensor to what is computed from it: a number about
-// many tensors may be made in the kernel of updates, which has them as parts.
+// Whether users of n read one number or tensor.  A number about many tensors is
+// one too: the kernel of updates, which has their chunks, may compute it.
 static bool is_one_read(const Facts *f, const Stored *s, NodeId n) {
     return in_memory(f, s, n) || !is_inline(f, n) || count_of(f, n) == 1;
 }
 
-// What a walk down from a node has seen.
+// The findings of a walk down from a node.
 typedef struct {
     NodeId *stack;
     int *seen, walk; // the last walk that came by each node
@@ -200,8 +200,9 @@ static NodeId widest_operand(const Facts *f, const Stored *s, NodeId n,
     return most;
 }
 
-// The time that a compiler takes grows faster than what a kernel reads.  Reads
-// are added up, and counted only where that comes to too many.
+// The time of a compiler grows faster than the number of a kernel's reads.  The
+// bound is added up first, and exact numbers are counted only if it is too
+// large.
 static void store_wide(const Facts *f, Stored *s, Arena *a) {
     enum { MOST_READS = 128 };
     int *below = ARENA_ARRAY(a, f->old->count, int);
@@ -224,7 +225,7 @@ static void store_wide(const Facts *f, Stored *s, Arena *a) {
     }
 }
 
-// What is in memory because of what it is or who reads it.
+// Stores values because of their kind or their readers.
 static void store_by_kind(const Facts *f, Stored *s) {
     for (NodeId n = 0; n < f->old->count; n++) {
         const Node *d = at(f, n);

@@ -1,9 +1,9 @@
-// Which reductions a kernel over parts computes, in a phase before the one that
-// assigns or stacks.
+// Finds the reductions that a multi-tensor kernel computes, in a phase before
+// the one that assigns or stacks.
 //
 // They are numbers that nothing else needs: whether gradients are finite, and
-// norms.  A sum over what the kernel reads anyway is made there; any other is
-// better made by a kernel that has its operand at hand.
+// norms.  The kernel computes a sum over tensors that it reads anyway; for any
+// other a kernel that has its operand at hand is better.
 
 #include "passes/fuse.h"
 

@@ -1,6 +1,6 @@
 // Access regions: see access_region.h.
 //
-// From what a group stores back to what it reads, each node has the box of its
+// From the outputs of a group back to its inputs, each node has the box of its
 // elements that are needed: for each axis the first and the one past the last.
 
 #include "passes/plan/access_region.h"
@@ -35,8 +35,8 @@ static int64_t nearest(int64_t i, int64_t low, int64_t high) {
     return i < low ? low : i > high ? high : i;
 }
 
-// What kernels read for a place that is not there, as in the border of a pad,
-// is the element nearest to it.
+// For a place outside a tensor, as in the border of a pad, kernels read the
+// nearest element.
 static void box_clip(Box *box, Type t) {
     for (int i = 0; i < t.rank && box->any; i++) {
         box->low[i] = nearest(box->low[i], 0, t.dim[i] - 1);
@@ -71,7 +71,7 @@ static void box_join(Box *to, const Box *from, int rank) {
                          : to->loose || from->loose || apart || differ > 1;
 }
 
-// ---- what an operand gives for a box of the result ----
+// ---- the box of an operand for a box of the result ----
 
 // Axis `to` of the operand is needed where the box has axis `from`.
 static void need_axis(Box *need, int to, const Box *box, int from) {
@@ -89,7 +89,7 @@ static void need_aligned(Type from, Type to, const Box *box, Box *need) {
 }
 
 // The same bytes in another shape: axes that both have at an end keep their
-// parts, if what lies between is needed as a whole.
+// ranges, if all elements of the axes between them are needed.
 static void need_view(Type from, Type to, const Box *box, Box *need) {
     int first = 0, from_end = from.rank, to_end = to.rank;
     while (first < from_end && first < to_end &&
@@ -169,7 +169,7 @@ static void need_somewhere(Type to, int first, int last, const Box *box,
     need->loose = true;
 }
 
-// Of places themselves: those of the images.
+// The places of the needed images.
 static void need_places(Type to, const Box *box, Box *need) {
     if (to.rank > 0)
         need_axis(need, 0, box, 0);

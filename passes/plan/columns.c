@@ -1,9 +1,9 @@
 // Columns: how far a kernel over rows walks along them.
 //
 // Tensors of 197 columns, as the scores of attention, are padded to 200 for
-// tensor cores.  A kernel that reads and writes nothing but such tensors, in
-// vectors of 8, walks over what is behind the rows as well, and leaves it out
-// of reductions: else no row would begin where a vector may.
+// tensor cores.  A kernel that reads and writes only such tensors, in vectors
+// of 8, walks over the padding too and leaves it out of reductions: else rows
+// would not begin at multiples of a vector.
 
 #include "passes/plan/group.h"
 

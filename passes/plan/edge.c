@@ -1,4 +1,4 @@
-// Edges: what goes from one kernel to another through memory, and why.
+// Edges: values that go from one kernel to another through memory, and why.
 
 #include "passes/plan/group.h"
 

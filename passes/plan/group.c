@@ -1,4 +1,4 @@
-// Groups: what can be read off the nodes of a kernel.
+// Groups: facts of a kernel that follow from its nodes.
 
 #include "passes/plan/group.h"
 
@@ -51,14 +51,14 @@ bool pads_columns(const Graph *g, NodeId n) {
     return d->op == OP_pad;
 }
 
-// What is asked of operands, close together: they are all over the graph.
+// Facts of operands, close together: the nodes are all over the graph.
 typedef struct {
     NodeId base;
     int group;
     bool immediate, stored; // the last is asked of a base
 } Brief;
 
-// What a library computes is in memory, also where nobody reads it.
+// The result of a library call is in memory even if nothing reads it.
 static Brief *nodes_brief(const Graph *g, Arena *a) {
     Brief *brief = ARENA_ARRAY(a, (size_t)g->count + 1, Brief);
     for (NodeId n = 0; n < g->count; n++) {
@@ -109,8 +109,8 @@ int64_t space_rows(const Type *space) {
     return rows;
 }
 
-// What a kernel that stores n walks over: the windows of a pool whose gradient
-// it makes of values that it computes, the elements of what it packs.
+// The iteration space of a kernel that stores n: the windows of a pool whose
+// gradient it computes from its own values, the elements that it packs.
 static const Type *output_space(const Graph *g, NodeId n) {
     NodeId pool = pool_unfolded(g, n);
     if (pool != NO_NODE && g->node[pool].group == g->node[n].group) {

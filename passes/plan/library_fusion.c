@@ -24,7 +24,7 @@ typedef struct {
     LibraryFusions *r;
 } Search;
 
-// What a var left may be squares only if all that read it know.
+// A call may leave sums of squares for a var only if all its readers know.
 static int *find_numbers(const Graph *g, Arena *a) {
     enum { UNREAD = -2, READ = -1 };
     int *number = ARENA_ROOM(a, g->count, int);
@@ -153,8 +153,8 @@ static bool over_rows(const Search *s, NodeId n, Op op, NodeId x) {
            reduce_extent(s->g, n) == OVER_COLUMN;
 }
 
-// A kernel that computes no more than sum and variance of each channel of what
-// a convolution computes.
+// A kernel that computes only sum and variance of each channel of a
+// convolution's result.
 static bool match_statistics(const Search *s, int k, Norm *norm) {
     const Group *group = &s->group[k];
     if (group->kind != GROUP_GRID || group->num_inputs != 1 ||
@@ -210,7 +210,7 @@ static void find_statistics(Search *s) {
     }
 }
 
-// ---- what applies batch_norm and relu ----
+// ---- kernels that apply batch_norm and relu ----
 
 // The epsilon with which an expression is batch_norm; negative for none.
 static double epsilon_of(const Search *s, int k, NodeId n, const Norm *norm) {
@@ -333,7 +333,7 @@ static void find_prologue(Search *s, int norm) {
 
 // ---- the backward pass ----
 
-// The gradient that a group reads: what a convolution's gradient computes.
+// The data gradient of a convolution that a group reads.
 static NodeId gradient_of(const Search *s, const Group *group, NodeId x) {
     for (int i = 0; i < group->num_inputs; i++) {
         NodeId n = group->input[i];

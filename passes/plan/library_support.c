@@ -13,7 +13,7 @@ Support fusion_support(FusionKind f, int sm) {
     return sm < 80 ? NO : fusion_info[f].support[column];
 }
 
-// Results must be the same each time, so what varies is not taken.
+// Results must be the same each time, so fusions that vary are not taken.
 static bool takes(FusionKind f, int sm) {
     Support s = fusion_support(f, sm);
     return s == READY || s == COMPILED;

@@ -1,6 +1,6 @@
 // Merged launches: see merged_launch.h.
 //
-// A run ends where the library is called, where the backward pass begins, since
+// A run ends at a library call, where the backward pass begins, since
 // the times of the passes are measured apart, and at the update, which has a
 // barrier of its own and the largest text.
 
@@ -87,7 +87,7 @@ MergedLaunches graph_merged_launches(const Graph *g, const LibraryFusions *r,
     return found;
 }
 
-// ---- what a device takes ----
+// ---- the merged launches that a device takes ----
 
 static bool is_free(const MergedLaunch *launch, const bool *gone) {
     for (int k = launch->first; k < launch->first + launch->count; k++)

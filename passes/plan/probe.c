@@ -1,8 +1,8 @@
-// Probe: what an expression of a group comes to, at a few points.
+// Probe: the value of an expression of a group at a few points.
 //
-// Two expressions of a few tensors are taken to be the same when they agree at
-// points that nothing singles out.  So a pattern is found however earlier
-// passes have written it.
+// Two expressions of a few tensors count as the same when they agree at points
+// that nothing singles out.  So a pattern is found however earlier passes have
+// written it.
 
 #include "passes/plan/probe.h"
 
@@ -57,8 +57,8 @@ static bool eval_pointwise(Cone *c, const Node *d, double out[PROBE_POINTS]) {
     return true;
 }
 
-// Node n and what it is computed from; NULL when that is not pointwise, needs a
-// tensor that is not given, or is much.
+// Node n and the nodes below it; NULL if they are not pointwise, need a tensor
+// that is not given, or are many.
 static const double *eval(Cone *c, NodeId n) {
     const Node *d = &c->g->node[n];
     const double *known = find(c, n);
