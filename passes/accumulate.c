@@ -1,7 +1,7 @@
-// Accumulate: gradients that wait for the other batches of an update.
+// Accumulate: sums of gradients over the batches of an update.
 //
-// They wait in states that are as the loss scale left them, so that what is not
-// finite is found when the sum is used.
+// The sums are states and keep the loss scale, so that the update finds values
+// that are not finite.
 
 #include "passes/update.h"
 

@@ -1,7 +1,7 @@
 // Adan (Xie et al., "Adan: Adaptive Nesterov Momentum Algorithm for Faster
-// Optimizing Deep Models", 2022, algorithm 1): a third moment is of how the
-// gradient changes.  As in the authors' code, moments are corrected for their
-// start at 0, a beta is the share of what was there, and in the first update
+// Optimizing Deep Models", 2022, algorithm 1): a third moment is that of the
+// gradient's change.  As in the authors' code, moments are corrected for their
+// start at 0, a beta is the share of the old moment, and in the first update
 // the gradient has not changed.  The decay divides the parameter.
 
 #include "passes/update.h"

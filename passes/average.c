@@ -1,9 +1,9 @@
 // Average: an average of every step is taken in the step itself.
 //
 //   needs   the graph of a step and that of the averages, in the same types
-//   keeps   what the two leave, one run after the other
-//   leaves  one graph; what the averages read of a param or state is what the
-//           step assigns to it, and where both assign the averages do
+//   keeps   the results of the two, run one after the other
+//   leaves  one graph: the averages read the values that the step assigns, and
+//           where both assign a state, the averages do
 //
 // The launch that updates a weight then has it at hand for its average, which
 // costs a read and a write instead of two reads, a write and a launch.  This
@@ -21,7 +21,7 @@ static NodeId same_leaf(const Graph *g, const Graph *other, NodeId n) {
     return name ? graph_find(g, name) : NO_NODE;
 }
 
-// What each node of g is assigned, or NO_NODE.
+// The value that g assigns to each node, or NO_NODE.
 static NodeId *find_assigned(const Graph *g, Arena *scratch) {
     NodeId *assigned = graph_none(g, scratch);
     for (NodeId n = 0; n < g->count; n++)
@@ -30,7 +30,8 @@ static NodeId *find_assigned(const Graph *g, Arena *scratch) {
     return assigned;
 }
 
-// The step but for what the averages assign; now[] has its nodes in `out`.
+// The step without assignments that the averages replace; now[] has its nodes
+// in `out`.
 static void copy_step(Graph *out, const Graph *step, const Graph *average,
                       NodeId *now, Arena *scratch) {
     const NodeId *assigned = find_assigned(average, scratch);
@@ -43,7 +44,7 @@ static void copy_step(Graph *out, const Graph *step, const Graph *average,
     }
 }
 
-// What node n of the averages is after the step, in `out`.
+// Node n of the averages after the step, in `out`.
 static NodeId follow(Graph *out, const Graph *step, const Graph *average,
                      NodeId n, const NodeId *assigned, const NodeId *now,
                      const NodeId *next) {

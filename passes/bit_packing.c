@@ -1,13 +1,13 @@
-// Bits: what has few values takes few bits in memory.
+// Bit packing: masks and small indices take few bits in memory.
 //
 //   needs   groups
 //   keeps   every value
-//   leaves  what a kernel stores for other kernels, if it is bool or a place in
-//           a small window, packed; and where a kernel reads a tensor only to
-//           compare it with a number, the outcome packed beside the tensor
+//   leaves  bools and places in a small window packed, where one kernel stores
+//           them for others; and where a kernel reads a tensor only to compare
+//           it with a number, the packed outcome beside the tensor
 //
-// The second is the gradient of a relu whose result is kept for a library and
-// cannot be computed again from what the gradient's kernel reads: an eighth of
+// An example of an outcome is the mask of a relu whose result is in memory for
+// a library call, where the gradient's kernel cannot recompute it: an eighth of
 // a byte for each element in place of two.
 
 #include "passes/passes.h"
@@ -15,8 +15,8 @@
 
 enum { NONE = -1 };
 
-// What a kernel asks of a tensor in memory: the tensor (OP_pack), how it
-// compares with a number, or what takes all of it (OP_output).
+// A kernel's need of a tensor in memory: packed bits (OP_pack), a comparison
+// with a number, or all of it (OP_output).
 typedef struct {
     Op op;
     NodeId number;
@@ -43,7 +43,7 @@ typedef struct {
     Question **asked; // of each group: about each of its inputs
     int *readers;     // of each tensor: groups and others that take all of it
     Answer **answer;  // of each tensor
-    Answer **reads;   // of each tensor: what the group being placed reads
+    Answer **reads;   // of each tensor: its replacement for the current group
     NodeId *now;
 } Bits;
 
@@ -81,7 +81,7 @@ static void find_groups(Bits *b) {
         b->plain[k] = walks_rows(b->old, &b->group[k]);
 }
 
-// ---- what they ask ----
+// ---- the needs of kernels ----
 
 // Bits of n itself; 0 if it may have many.
 static int bits_of(const Bits *b, NodeId n) {
@@ -110,7 +110,7 @@ static NodeId tensor_of(const Bits *b, NodeId n, int k) {
     return may_change(b, n) ? n : NO_NODE;
 }
 
-// What node n of group k asks of a tensor that is an operand.
+// The need of node n of group k for a tensor that is an operand.
 static Question question_of(const Bits *b, NodeId n, NodeId tensor, int k) {
     const Node *d = at(b, n);
     if (!b->plain[k])
@@ -143,8 +143,8 @@ static int place_in(const Group *group, NodeId n) {
     return i;
 }
 
-// Finds what group k asks of each of its inputs; what it asks in two ways it
-// takes as a whole.
+// Finds the needs of group k for its inputs.  An input with two needs is read
+// as a whole.
 static void find_questions(Bits *b, int k) {
     const Group *group = &b->group[k];
     const Op unasked = OP_input;
@@ -241,7 +241,7 @@ static NodeId pack(Bits *b, NodeId n, NodeId value, int bits, Reason why) {
                at(b, n)->group, at(b, n)->from);
 }
 
-// Places what the kernel of tensor n stores for those who ask.
+// Places the packed values that the kernel of tensor n stores.
 static void place_answers(Bits *b, NodeId n) {
     const Node *d = at(b, n);
     for (Answer *a = b->answer[n]; a != NULL; a = a->next) {
@@ -309,7 +309,7 @@ static bool is_passed_on(const Bits *b, NodeId n, int k) {
     return true;
 }
 
-// Of an answer that is only passed on, those who ask read the first.
+// Readers of an answer that is only passed on read the first.
 static void place_outcome(Bits *b, NodeId n, int k, const Answer *a) {
     if (is_passed_on(b, n, k))
         b->answer[n]->packed = a->packed;

@@ -1,12 +1,12 @@
-// Early: exact rewrites of layers, before they have gradients.
+// Canonicalize: exact rewrites of layers, before they have gradients.
 //
 //   needs   a verified graph; one that has gradients, or in which batch_norm is
 //           no longer one node, stays as it is
-//   keeps   every value, up to the rounding of what is left out
+//   keeps   every value, up to the rounding of the nodes left out
 //   leaves  dead nodes for dce
 //
-// A bias that batch_norm takes away with the mean moves to where it counts, the
-// running mean, and so has no gradient.
+// A bias that batch_norm subtracts with the mean moves to the running mean, the
+// only place where it counts, and so has no gradient.
 //
 // A relu after a max_pool has fewer elements to compute, and its gradient reads
 // the pooled tensor instead of the whole one.  After batch_norm that would cost
@@ -72,7 +72,7 @@ static void find_dead(Early *e) {
             e->dead[n] && e->uses[n] > 1 && rewrite_next(e->g, e->options);
 }
 
-// What reduces or normalises y + bias, from y.
+// The reduction or normalisation of y + bias, from y.
 static NodeId without_bias(Early *e, NodeId n) {
     const Node *d = at(e, n), *sum = at(e, d->arg[0]);
     int bias = bias_of(e, d->arg[0]);
@@ -93,7 +93,7 @@ static NodeId without_bias(Early *e, NodeId n) {
 
 // ---- relu before max_pool ----
 
-// Whether the value is what batch_norm leaves: one node, or written out for
+// Whether the value is the result of batch_norm: of one node, or of several for
 // ghost batches and for evaluation.
 static bool is_normalised(const Early *e, NodeId n) {
     const Node *d = at(e, n);
@@ -123,8 +123,8 @@ static NodeId pool_first(Early *e, NodeId n) {
 
 // ---- a convolution that is pooled ----
 
-// How many rows (axis 1) or columns (2) of what pool d reads are behind its
-// last window.
+// How many rows (axis 1) or columns (2) of pool d's operand are behind its last
+// window.
 static int64_t rows_behind(const Early *e, const Node *d, int axis) {
     int64_t end =
         (d->type->dim[axis] - 1) * node_ints(d, ATTR_stride, axis - 1, 1) +
@@ -134,8 +134,8 @@ static int64_t rows_behind(const Early *e, const Node *d, int axis) {
     return behind > 0 && d->type->dim[axis] > 0 ? behind : 0;
 }
 
-// The padding at the end of axis 1 or 2 of convolution c which pool d leaves
-// it; what it has where that cannot be less.
+// The padding at the end of axis 1 or 2 that convolution c needs for pool d;
+// its own padding if it cannot have less.
 static int64_t pad_left(const Early *e, const Node *c, const Node *d,
                         int axis) {
     int64_t pad = node_ints(c, ATTR_pad, 2 * axis - 1, 0);

@@ -18,8 +18,8 @@ static void check_memory(const Graph *g) {
     arena_free(a);
 }
 
-// The steps of a program share a limit on what they become, so that one with
-// many is looked at no longer than one that is large.
+// The steps of a program share a limit of nodes, so that a program with many
+// steps compiles no longer than one with a large step.
 static void check_nodes(Graph *const *graph, int count) {
     NodeId nodes = 0;
     for (int i = 0; i < count; i++)
@@ -43,8 +43,8 @@ static void average_steps(const Step *step, Graph **graph, int count) {
     }
 }
 
-// The steps of a plan as far as hoist, the step that derives what hoist has
-// left as derived state, and the one before an evaluation.
+// The steps of a plan after hoist, the step that computes the derived states of
+// hoist, and the one before an evaluation.
 static Step *hoisted_steps(const Program *p, const PassOptions *o, Arena *a,
                            int *num_steps) {
     int count, at = 0;
@@ -111,8 +111,8 @@ static int64_t states_bytes(const Step *step, int count, DType act, Arena *a) {
     return bytes;
 }
 
-// Decides what is made again by what ACT is where memory is limited, so that
-// plans for other devices are the same graphs.
+// Rematerializes for the storage of ACT where memory is limited, so that plans
+// for other devices are the same graphs.
 static Graph *rematerialize_step(Graph *g, int64_t states,
                                  const PassOptions *o) {
     g->act = o->measured;

@@ -1,5 +1,5 @@
-// Sums: gradients of which only sums over columns are wanted, where a
-// convolution is between them and the loss.
+// Conv-backward reductions: data gradients of convolutions of which only sums
+// over columns are needed.
 //
 //   needs   gradients already there, and no precision decided
 //   keeps   every value
@@ -12,9 +12,9 @@
 // filters' own gradient is conv_grad_weight(dy, x), so one call makes both from
 // x and f beside one another, and reads dy once.
 //
-// f is what dx is multiplied by on its way to the sum: the same operations
-// on 1.  As an image it is stored as an activation, without the scale of the
-// loss, so it must be of such a size.
+// f is the factor of dx on its way to the sum: the same operations on 1.  As an
+// image it is stored as an activation, without the scale of the loss, so it
+// must be of such a size.
 #include "passes/passes.h"
 #include "passes/plan/group.h"
 
@@ -39,15 +39,15 @@ static const Type *type_at(const Sums *s, NodeId n) {
     return at(s, n)->type;
 }
 
-// ---- what depends on a gradient ----
+// ---- dependence on a gradient ----
 
 static bool is_zero(const Node *d) {
     double value;
     return node_number(d, &value) && value == 0;
 }
 
-// Whether n has no bound that comes from the range of activations: quotients,
-// what a constant makes much larger, and what is to be in f32.
+// Whether n may exceed the range of activations: quotients, products with a
+// large constant, and nodes in f32.
 static bool is_wild(const Sums *s, NodeId n) {
     static const double large = 1024;
     const Node *d = at(s, n);
@@ -171,7 +171,7 @@ static bool find_filters(Sums *s, Arena *scratch) {
     return any;
 }
 
-// ---- what is placed ----
+// ---- the new nodes ----
 
 // [...,C] as [...,1,C], so that two lie beside one another; a value for each
 // column or for all is one for both.
@@ -205,7 +205,7 @@ static NodeId place_half(Graph *g, NodeId both, int64_t low, int64_t channels) {
     return graph_slice(g, both, before, behind);
 }
 
-// Both gradients, once f is known: now[] has it for what would be summed.
+// Both gradients, once f is known: now[] has it for the operand of the sum.
 static void place_both(const Sums *s, Graph *g, NodeId dx, NodeId *now) {
     static const int64_t axes[] = {0, 1, 2};
     NodeId total = s->total[dx], filters = s->filters[dx];

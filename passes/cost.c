@@ -1,4 +1,4 @@
-// Cost: what a plan does, counted from its groups.
+// Cost: launches, flops and bytes of a plan.
 
 #include "passes/live_range.h"
 #include "passes/passes.h"
@@ -23,8 +23,8 @@ int64_t node_flops(const Graph *g, NodeId n) {
     }
 }
 
-// What comes from a batched input has the batch dimension until it is summed
-// over.
+// Values that depend on a batched input have the batch dimension until a sum
+// over it.
 bool *graph_batched(const Graph *g, Arena *a) {
     bool *is = ARENA_ARRAY(a, g->count, bool);
     for (NodeId n = 0; n < g->count; n++) {

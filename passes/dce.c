@@ -1,4 +1,4 @@
-// Prune: drop what no effect needs.
+// DCE: drops nodes that no effect needs.
 //
 //   needs   a verified graph
 //   keeps   effects, and the value of every node that one of them uses

@@ -1,4 +1,5 @@
-// Direct: convolutions of a few numbers each, where nothing before them trains.
+// Direct convolution: convolutions with few products per output, where nothing
+// before them trains.
 //
 //   needs   gradients already there, and no precision decided
 //   keeps   every value
@@ -7,8 +8,8 @@
 // A library call reads an image that is padded for it and leaves its result in
 // memory, which is many times the image where that has few channels.  Written
 // as products it is computed by the kernels that use it, from the image as it
-// is.  What trains stays with the library, which has to read the image for the
-// gradient of the filters anyway.
+// is.  A convolution after trained parameters stays with the library, which
+// reads the padded image for the gradient of the filters too.
 #include "passes/passes.h"
 
 enum { MOST_PRODUCTS = 12 };
@@ -54,8 +55,8 @@ static NodeId slice(Graph *g, NodeId a, const int64_t *low,
     return graph_slice(g, a, low, high);
 }
 
-// [K,R,S,C] as [RSC,K]: a row has what one number of the window is multiplied
-// by, for all results.
+// [K,R,S,C] as [RSC,K]: a row has the factors of one number of the window, for
+// all results.
 static NodeId place_rows(Graph *g, NodeId w) {
     static const int64_t order[] = {1, 0};
     int64_t count = g->node[w].type->dim[0];

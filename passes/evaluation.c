@@ -1,10 +1,10 @@
-// Evaluation: what is the same for all of its batches.
+// Evaluation: values that all of its batches share.
 //
 //   needs   the graph of one batch of evaluation; others stay as they are
-//   keeps   every output, up to the rounding of what moves
+//   keeps   every output, up to the rounding of moved factors
 //   leaves  fold: no batch_norm behind a convolution, but a bias
-//           prepare: states of kind "derived" where a library call reads what
-//           follows from states alone
+//           prepare: states of kind "derived" where a library call reads a
+//           value of states alone
 //
 // Between the batches of an evaluation no parameter, average or statistic
 // changes.  So batch_norm is a factor and a shift for each channel; the factor
@@ -20,7 +20,7 @@ static bool evaluates(const Graph *g) {
     return strcmp(g->name, "eval") == 0;
 }
 
-// Whether each node follows from what no batch changes.
+// Whether each node is the same for all batches.
 static bool *find_fixed(const Graph *g, Arena *scratch) {
     bool *fixed = ARENA_ARRAY(scratch, g->count, bool);
     bool *assigned = ARENA_ARRAY(scratch, g->count, bool);
@@ -63,8 +63,9 @@ static bool is_channels(const Fold *f, NodeId n, int64_t channels) {
     return f->fixed[n] && t.rank == 1 && t.dim[0] == channels;
 }
 
-// Of n = a op b, the operand of n's shape, where the other one is a number for
-// each channel; NO_NODE when n is another operation, or that has other users.
+// The operand of n = a op b that has n's shape, if the other one is a number
+// for each channel; NO_NODE if n is another operation, or the operand has other
+// users.
 static NodeId beside_channels(const Fold *f, NodeId n, Op op,
                               NodeId *channels) {
     const Node *d = at(f, n);

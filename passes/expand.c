@@ -4,7 +4,7 @@
 //   keeps   the value of every node
 //   leaves  no composite operation
 //
-// What each stands for is one function, named in ops.def.  Reductions keep
+// One function expands each of them, named in ops.def.  Reductions keep
 // their axes as 1, so that results broadcast back.
 #include "passes/composite.h"
 #include "passes/passes.h"

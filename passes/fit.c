@@ -1,4 +1,4 @@
-// Fit: what neither a kernel nor a library can do as it is written.
+// Fit: rewrites operations that neither a kernel nor a library can do.
 //
 // A kernel walks over rows by columns, so it reduces along rows, along columns
 // or over everything.  Any other reduction becomes one for each run of
@@ -80,7 +80,7 @@ static NodeId over_axes(Graph *g, Op op, NodeId x, unsigned reduced) {
     return x;
 }
 
-// The mean square of what is left when the mean is taken away.
+// The mean square of the differences from the mean.
 static NodeId variance(Graph *g, NodeId x, unsigned reduced, double count) {
     NodeId sum = over_axes(g, OP_sum, x, reduced);
     NodeId mean = graph_op2(g, OP_mul, sum, graph_number(g, 1 / count));

@@ -92,7 +92,7 @@ static NodeId with_attributes(Backward *b, Op op, Type type, int num_args,
                                   .group = -1});
 }
 
-// ---- what has no gradient ----
+// ---- operations without a gradient ----
 
 // Leaves have no operands; the rest is made by autodiff or after it.
 static void grad_none(Backward *b) {
@@ -404,7 +404,7 @@ static void grad_batch_norm(Backward *b) {
 }
 
 // dlogits = (softmax sum(target) - target) dy; labels sum to 1.  A share of a
-// class gets 1 - a of what the class costs.
+// class gets 1 - a of the gradient of the class.
 static void grad_cross_entropy(Backward *b) {
     double a = node_float(&b->node, ATTR_smoothing, 0);
     int64_t axes[] = {1};

@@ -1,4 +1,4 @@
-// Hoist: what depends on a parameter alone becomes state.
+// Hoist: casts and pads of a parameter become state.
 //
 //   needs   casts and pads of parameters in place
 //   keeps   every value
@@ -48,8 +48,8 @@ static bool is_chain(const Graph *g, const Chains *c, NodeId n) {
            g->node[n].type->dtype == ACT;
 }
 
-// Ends are what others than chains use.  What computes a derived state already
-// is left alone.
+// The end of a chain has users outside chains.  A chain that computes a derived
+// state already is left alone.
 static bool *find_ends(const Graph *g, const Chains *c, Arena *scratch) {
     bool *end = ARENA_ARRAY(scratch, g->count, bool);
     for (NodeId n = 0; n < g->count; n++) {
@@ -99,7 +99,7 @@ static NodeId place_end(Graph *g, const Graph *old, Chains *c, NodeId n) {
     return c->state[n];
 }
 
-// What a derived state holds when its parameter holds `value`.
+// The value of a derived state when its parameter has `value`.
 static void derive(Graph *g, NodeId state, NodeId value) {
     static const int64_t none[MAX_RANK];
     const Attr *high = node_attr(&g->node[state], ATTR_high);

@@ -1,4 +1,4 @@
-// Inplace: a library call adds to what is in memory.
+// Inplace: a library call adds its result to a tensor in memory.
 //
 //   needs   groups
 //   keeps   every value, up to a rounding: a sum is made in f32 and rounded
@@ -24,9 +24,10 @@ typedef struct {
     int count;
     const int *owner; // of each node: index of its group, or NONE
     Users users;
-    NodeId *into, *sum_of; // of a call: what it adds to; of a sum: the call
-    bool *added_to;        // of what a call adds to
-    int *seen;             // of each group: the last search that met it
+    NodeId *into,
+        *sum_of;    // of a call: the tensor it adds to; of a sum: the call
+    bool *added_to; // a call adds to the tensor
+    int *seen;      // of each group: the last search that met it
     int searches;
     NodeId *now;
 } Inplace;
@@ -41,7 +42,7 @@ static void find_groups(Inplace *p) {
     p->seen = ARENA_ARRAY(p->scratch, (size_t)p->count + 1, int);
 }
 
-// Whether group k reads, by way of any others, what group `before` makes.
+// Whether group k depends on group `before`, also by way of other groups.
 // Groups are in an order in which none reads from a later one.
 static bool follows(Inplace *p, int k, int before) {
     if (k == before || p->seen[k] == p->searches || k < before)
@@ -71,7 +72,7 @@ static NodeId part_of(const Inplace *p, NodeId sum, int i) {
     return n;
 }
 
-// What a kernel adds to n in a sum, or NO_NODE.
+// The other part of a kernel's sum of n, or NO_NODE.
 static NodeId other_part(const Inplace *p, NodeId sum, NodeId n) {
     if (at(p, sum)->op != OP_add || p->owner[sum] == NONE)
         return NO_NODE;
@@ -84,8 +85,8 @@ static NodeId other_part(const Inplace *p, NodeId sum, NodeId n) {
     return alike ? other : NO_NODE;
 }
 
-// What every user of the call, also behind the cast n of it, adds to it:
-// NO_NODE where they do not all add the same.
+// The tensor that every user of the call, also behind its cast n, adds to it;
+// NO_NODE if they do not all add the same.
 static NodeId common_part(const Inplace *p, NodeId n, NodeId call) {
     NodeId part = NO_NODE;
     for (int e = p->users.first[n]; e != NONE; e = p->users.next[e]) {
@@ -148,7 +149,7 @@ static NodeId place_call(Inplace *p, NodeId n) {
     return graph_add(p->g, d);
 }
 
-// What a sum becomes: what the call leaves.
+// A sum becomes the result of the call.
 static NodeId place_sum(Inplace *p, NodeId n) {
     const Node *d = at(p, n);
     NodeId left = p->now[p->sum_of[n]];

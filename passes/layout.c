@@ -15,7 +15,7 @@ enum { MULTIPLE = 8 };
 
 static const int64_t none[MAX_RANK];
 
-// What a contraction's operands and result grow by, at the end of each axis.
+// The padding of a contraction's operands and result, at the end of each axis.
 typedef struct {
     int64_t arg[2][MAX_RANK], result[MAX_RANK];
 } Growth;
@@ -81,7 +81,7 @@ static NodeId untransposed(Graph *g, NodeId a) {
     return graph_cast(g, g->node[inner].arg[0], n->type->dtype);
 }
 
-// What a node that is being placed points to.
+// The operands of the node that is being placed.
 typedef struct {
     NodeId arg[2];
     Attr attr[3];

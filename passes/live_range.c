@@ -30,9 +30,9 @@ static void keep_outputs(const Graph *g, const int *place, int groups,
         }
 }
 
-// A call that takes a kernel over writes what that kernel would, and reads
+// A call that does the work of a kernel writes the kernel's results, and reads
 // batch_norm's operand in place of its result.  Live ranges allow for both
-// ways, so that which is taken changes no address.
+// ways, so that the device's choice changes no address.
 static void keep_fusions(const LibraryFusions *r, const Group *group,
                          const int *place, Buffer *buffer) {
     for (int i = 0; i < r->count; i++) {

@@ -1,4 +1,4 @@
-// Liveness: the launches of a step in order, and what lives between them.
+// Liveness: the launches of a step in order, and the values between them.
 
 #include "passes/live_range.h"
 #include "passes/passes.h"
@@ -10,8 +10,8 @@ enum { FLOPS_OF_A_BYTE = 160 };
 
 // ---- values ----
 
-// A result that depends on how blocks are finished, or is added to what is
-// there, is not made twice.
+// A result that depends on the order of blocks, or is added to a tensor in
+// memory, is not computed twice.
 static bool is_repeatable(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
     unsigned facts = op_info[d->op].facts;
@@ -33,7 +33,7 @@ bool *group_own(const Graph *g, const Group *group, NodeId n, Arena *a) {
     return own;
 }
 
-// What making value v again reads and costs.
+// Finds the inputs and the cost of recomputing value v.
 static void find_needs(Liveness *l, Value *v, const Group *group, int *seen,
                        Arena *a) {
     const Graph *g = l->g;

@@ -5,8 +5,8 @@
 //   leaves  an offset for every stored node; views have that of their base
 //
 // States come first and keep their place in every graph of a program, then
-// inputs, then what lives only within a step, which offset_assignment.c places,
-// then the forms that library fusions read batch_norms in.
+// inputs, then buffers that live only within a step, which offset_assignment.c
+// places, then the forms of batch_norms that library fusions read.
 
 #include "passes/live_range.h"
 #include "passes/passes.h"

@@ -1,10 +1,10 @@
-// Memory verifier: replays a plan and watches what each byte holds.
+// Memory verifier: replays a plan and tracks the contents of each byte.
 //
-// It shares nothing with the planner.  Launch by launch, what a group reads
-// must still be where it was written, and nothing may be written over a
-// state, an input, or a tensor of the same launch.  Library fusions are
-// replayed with it: a call that takes a kernel over finds its operands, and
-// what it leaves is still there where the kernel would have run.
+// It shares nothing with the planner.  Launch by launch, the inputs of
+// a group must still be intact, and nothing may be written over a state, an
+// input, or a tensor of the same launch.  It replays library fusions too: a
+// call that does the work of a kernel finds its operands, and its results are
+// intact where the kernel would have run.
 
 #include "passes/passes.h"
 #include "passes/plan/library_fusion.h"
@@ -20,7 +20,7 @@ typedef struct {
 typedef struct {
     const Graph *g;
     Arena *arena;
-    Held *held; // what memory holds, in order; ranges do not overlap
+    Held *held; // tensors in memory, in order; ranges do not overlap
     int count;
     bool *holds; // whether it holds node n
     const Group *group;
@@ -95,12 +95,12 @@ static const char *hold(Replay *r, NodeId n) {
 
 // ---- library fusions ----
 
-// Whether a call that takes a kernel over leaves what that kernel would.
+// Whether a fused call writes the results of the kernel.
 static bool leaves(const LibraryFusion *fusion) {
     return fusion->kind == FUSION_statistics || fusion->kind == FUSION_backward;
 }
 
-// Whether what a fusion has left is still there where its kernel would run.
+// Whether the results of a fusion are intact where its kernel would run.
 static const char *check_saved(const Replay *r, int k) {
     const Group *group = &r->group[k];
     if (r->saves[k] < 0 || !leaves(&r->fusions.fusion[r->saves[k]]))

@@ -28,7 +28,7 @@ typedef struct {
 
 typedef struct {
     Update *u;
-    NodeId *matrix; // what becomes orthogonal, for each update
+    NodeId *matrix; // to be made orthogonal, for each update
     int *next;      // of the same batch, or -1
     Batch *batch;
     int count;
@@ -101,7 +101,7 @@ static int64_t larger(int64_t a, int64_t b) {
     return a > b ? a : b;
 }
 
-// What joining two batches saves, in flops.  A launch takes some five
+// The saving of joining two batches, in flops.  A launch takes some five
 // microseconds; the larger GPUs do that many flops meanwhile.
 static double gain(const Muon *m, const Batch *x, const Batch *y) {
     const double launch = 5e8;

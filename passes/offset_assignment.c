@@ -4,10 +4,10 @@
 // live at the same time takes.  All hangs on the order: some order gives the
 // best packing there is, but finding it is hard.  The largest first is nearly
 // right, or those that are large for long.  Where both are worse than the
-// bound, what did not fit is tried earlier in the order, and so on; the best
-// order seen is taken.  Where one order alone would take all the time there is,
-// buffers are placed in the order of time instead.  Numbers that stand for
-// chance are the same in each run, and so are the plans.
+// bound, a buffer that did not fit moves to an earlier place in the order,
+// again and again; the best order seen is taken.  If one order alone would take
+// all the time there is, buffers are placed in the order of time instead.
+// Random numbers are the same in each run, and so are the plans.
 
 #include "passes/live_range.h"
 
@@ -15,9 +15,10 @@
 #include <string.h>
 
 enum {
-    NEAR = 1000,        // parts of the bound; one part more is good enough
-    LOOKS = 16 << 20,   // at placed buffers, from one order on
-    CHANGE_TRIES = 256, // of one way to say what did not fit, then the other
+    NEAR = 1000,      // parts of the bound; one part more is good enough
+    LOOKS = 16 << 20, // at placed buffers, from one order on
+    CHANGE_TRIES =
+        256, // of one choice of the buffer to move, then of the other
 };
 
 typedef struct {
@@ -28,7 +29,7 @@ typedef struct {
     int *placed; // those placed, by offset
     int64_t *at; // their offsets; those in buffer are the best seen
     int64_t enough, end;
-    int64_t room;  // what ends within it is good enough too
+    int64_t room;  // an end within it is good enough too
     int tight;     // place in the order of the first that ends above enough
     int highest;   // ... of the one that ends last
     int64_t looks; // so far
@@ -66,7 +67,7 @@ static void remember(Assignment *p) {
         p->buffer[i].offset = p->at[i];
 }
 
-// Places those from the k-th on; what is before has been placed.
+// Places those from the k-th on; those before are placed.
 static void place_from(Assignment *p, int k) {
     int kept = 0;
     for (int i = 0; i < p->count && k > 0; i++)

@@ -1,10 +1,10 @@
 // Offset assignment in the order of time, for more buffers than can be compared
 // with one another.
 //
-// A walk over the launches gives back what is not needed any more and then
-// takes what each begins to need, the largest first: the smallest gap that it
-// fits in, else at the end.  What lives to the reverse of its beginning, as
-// activations do, leaves few gaps.
+// A walk over the launches frees the buffers that end and then places those
+// that begin, the largest first: in the smallest gap that fits, else at the
+// end. Buffers that end in the reverse order of their beginning, as activations
+// do, leave few gaps.
 
 #include "passes/live_range.h"
 
@@ -18,7 +18,7 @@ typedef struct {
 } Gap;
 
 typedef struct {
-    Gap *gap; // in order; the last is what is above everything
+    Gap *gap; // in order; the last is above all buffers
     int count;
 } Space;
 

@@ -45,7 +45,7 @@ static NodeId find_loss_scale(const Graph *g) {
     return NO_NODE;
 }
 
-// What gradients are multiplied by when others have waited for them.
+// The factor of gradients that are sums over batches.
 static NodeId find_share(const Graph *g) {
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_accumulated)
@@ -53,7 +53,7 @@ static NodeId find_share(const Graph *g) {
     return NO_NODE;
 }
 
-// What waits keeps the loss scale, which does not change before the update.
+// Waiting sums keep the loss scale, which does not change before the update.
 static bool waits(const Graph *g, NodeId n) {
     return g->node[n].op == OP_accumulate;
 }
@@ -126,7 +126,7 @@ static void update_all(Update *u, int count, Arena *scratch) {
             update_together((Op)op, u, count, scratch);
 }
 
-// What is an output is computed, and left in memory.
+// Outputs are computed, and stay in memory.
 static void gradient_leave(Graph *out, NodeId param, NodeId gradient) {
     const char *name = node_text(&out->node[param], ATTR_name);
     Attr attr =

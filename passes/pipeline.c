@@ -1,8 +1,8 @@
-// Pipeline: the passes in order, and what is checked between them.
+// Pipeline: the passes in order, and the checks between them.
 //
 // The verifier runs after every pass that changes a graph, in release builds
-// too: it is linear and a graph is small.  One that is given back without
-// another fact is the one that was verified before.  With deep_verify a graph
+// too: it is linear and a graph is small.  A graph that a pass returns
+// unchanged was verified before.  With deep_verify a graph
 // is also printed, read back and compared.  A fault is ours and ends the
 // program with a report.
 #include "passes/passes.h"
@@ -32,7 +32,7 @@ const Pass standard_passes[] = {
     {"conv_reductions", pass_conv_reductions, PRIMITIVE, 0, false,
      "conv-backward reduction rewrite: bias gradients from the weight "
      "gradient's call"},
-    // The finite check covers what the assignments store.
+    // The finite check covers the values of assignments.
     {"precision", pass_precision, PRIMITIVE, TYPED, false,
      "insert casts and the dynamic loss scale"},
     {"layout", pass_layout, TYPED, 0, false, "pad channels for tensor cores"},

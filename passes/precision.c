@@ -1,4 +1,4 @@
-// Precision: which values are activations (ACT), and the dynamic loss scale.
+// Precision: types activations as ACT, and adds the dynamic loss scale.
 //
 //   needs   a primitive graph in f32
 //   keeps   with act f32, every value; else values up to the rounding of
@@ -12,9 +12,9 @@
 // and that some contraction wants in ACT is ACT for all of its users, so that
 // only one copy need be stored.
 //
-// What is compared for equality, as a maximum with what it is of in its
-// gradient, is wanted in full, and so is what that is made of element by
-// element: one kernel may have it before it is rounded and another read it
+// Values that are compared for equality, as a maximum with its operand in the
+// gradient, stay in f32, and so do the values from which they follow element by
+// element: one kernel may have a value before rounding and another read it
 // after, and then nothing would be the maximum.
 //
 // f16 has a narrow range, so the loss is scaled (Micikevicius et al., "Mixed
@@ -66,8 +66,8 @@ static bool *find_bulk(const Graph *g, Arena *scratch) {
     return bulk;
 }
 
-// Which nodes are compared for equality, and what those are made of as far as
-// no library computes it.
+// Marks nodes that are compared for equality, and the nodes below them up to
+// results of library calls.
 static bool *find_exact(const Graph *g, Arena *scratch) {
     bool *exact = ARENA_ARRAY(scratch, g->count, bool);
     for (NodeId n = g->count; n-- > 0;) {
@@ -88,7 +88,7 @@ static bool is_full(const Precision *p, NodeId n) {
     return p->old->node[n].from.full || p->exact[n];
 }
 
-// Which nodes become ACT: what contractions read, also through views.
+// Marks nodes that become ACT: operands of contractions, also through views.
 static bool *find_narrow(const Precision *p, Arena *scratch) {
     const Graph *g = p->old;
     bool *bulk = find_bulk(g, scratch);
@@ -135,7 +135,7 @@ static NodeId place_stack(Precision *p, Node n, bool narrow) {
     return graph_move(p->g, n);
 }
 
-// What is wanted in f32 reads f32.
+// Nodes in f32 read f32.
 static NodeId place_full(Precision *p, Node n) {
     NodeId *arg = ARENA_ARRAY(p->g->own, (size_t)n.num_args + 1, NodeId);
     for (int i = 0; i < n.num_args; i++) {
@@ -154,8 +154,8 @@ static bool keeps_type(const Node *n) {
            ((facts & CALLS) && !(facts & CONTRACTS));
 }
 
-// Whether n assigns a statistic in a step whose check the update makes: by
-// then what is not finite would be part of it for good.
+// Whether n assigns a statistic in a step whose finite check is in the update:
+// by then values that are not finite would be part of it for good.
 static bool keeps_finite(const Precision *p, const Node *n) {
     return p->scaled && !p->guarded && n->op == OP_assign &&
            state_is(&p->old->node[n->arg[0]], STATE_STATISTIC);
@@ -274,7 +274,7 @@ static void place_scale_update(Precision *p, NodeId good) {
     graph_assign(p->g, steps, choose(p, good, restart, count(p, 0)));
 }
 
-// What was not taken is counted where the metrics are.
+// Skipped steps are counted beside the metrics.
 static void place_skipped(Precision *p, NodeId good) {
     NodeId skipped =
         graph_state(p->g, "metric.skipped", STATE_METRIC, type_scalar(F32), 0);

@@ -1,7 +1,7 @@
 // RAdam (Liu et al., "On the Variance of the Adaptive Learning Rate and
 // Beyond", ICLR 2020) as torch.optim.RAdam has it: Adam's direction is
-// multiplied by what the variance of the second moment allows; while this is of
-// too few gradients, the first moment alone is the direction.
+// multiplied by a factor from the variance of the second moment; after too few
+// gradients, the first moment alone is the direction.
 
 #include "passes/update.h"
 
@@ -28,7 +28,7 @@ typedef struct {
 // 2 / (1 - beta) - 1 and that less 2 t beta^t / (1 - beta^t): with
 // h = -log(beta) / 2 these are coth(h) and t - (excess(t h) - excess(h)) / h.
 // In f32 the direct form would be wrong by 2e-7 of the largest length, which is
-// 1e-3 where beta is 0.9999, and 5 is what the length is compared with.
+// 1e-3 where beta is 0.9999, and the length is compared with 5.
 static Length length_of(Update *u, NodeId beta) {
     NodeId t = update_count(u), log_beta = graph_op1(u->g, OP_log, beta);
     NodeId h = update_op2(u, OP_mul, log_beta, update_number(u, -0.5));

@@ -1,19 +1,21 @@
-// Recompute: values of the forward pass that are made again instead of kept.
+// Rematerialize: recomputes values of the forward pass in the backward pass
+// instead of keeping them.
 //
 //   needs   groups in launch order
 //   keeps   every value: the same kernels run on the same numbers, so results
 //           are the same to the bit
-//   leaves  copies of launches before those of the backward pass that read
-//           what they make; only where options ask for it
+//   leaves  copies of launches before the launches of the backward pass that
+//           read their results; only where options request it
 //
-// The arena that memory will plan may be a little larger than what lives at
-// once.  When that is too much, less may live, and at last as little as can be.
+// The planned arena may be a little larger than the live bytes.  If it is too
+// large, the target for live bytes shrinks, at last to the least possible.
 
 #include "passes/rematerialize.h"
 #include "passes/live_range.h"
 #include "passes/passes.h"
 
-// Bytes of what lives only within a step; any number up to `room` is as good.
+// Bytes of buffers that live only within a step; any number up to `room` is as
+// good.
 static int64_t packed_bytes(const Graph *g, int64_t room, Arena *a) {
     int count;
     LibraryFusions fusions = graph_library_fusions(g, a);

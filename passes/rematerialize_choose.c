@@ -1,14 +1,14 @@
-// Which values of the forward pass are not kept for the backward pass.
+// Chooses the values of the forward pass to recompute in the backward pass.
 //
-// What a kernel makes from values that are kept anyway costs a launch to make
-// again, and no library call.  Where that does not do, the forward pass is cut
-// into segments at places where little crosses: only that is kept, and all of
-// a segment is made again before its backward pass (Chen et al., "Training
-// Deep Nets with Sublinear Memory Cost", 2016).  Both are done for a part of
-// the step, from its beginning, since what is made first waits longest.
+// A value that a kernel computes from kept values costs one launch to
+// recompute, and no library call.  If that saves too little, the forward pass
+// is cut into segments at places where few bytes cross: only those are kept,
+// and a segment is recomputed as a whole before its backward pass (Chen et al.,
+// "Training Deep Nets with Sublinear Memory Cost", 2016).  Both are done for a
+// part of the step, from its beginning, since the first values wait longest.
 //
-// Every choice is judged by replaying the step.  The cheapest that fits is
-// taken, and what it drops for nothing is kept after all.
+// A replay of the step judges every choice.  The cheapest that fits is taken,
+// and values that it drops in vain are kept after all.
 
 #include "passes/rematerialize.h"
 
@@ -32,8 +32,8 @@ typedef struct {
 
 // ---- choices ----
 
-// Values up to launch `end` that kernels make.  What they read and nothing else
-// keeps would have to be kept for them.
+// Drops values of kernels up to launch `end`, except where inputs would have to
+// be kept for them alone.
 static void drop_cheap(const Liveness *l, int end, bool *dropped, Arena *a) {
     bool *kept = ARENA_ARRAY(a, (size_t)l->num_values + 1, bool);
     for (int v = 0; v < l->num_values; v++)
@@ -82,7 +82,7 @@ static int find_cut(const Search *s, int k, int end, const int64_t *made,
     return cut;
 }
 
-// Keeps what launches after the cut read and those up to it made.
+// Keeps values that launches up to the cut write and later ones read.
 static void keep_crossing(const Liveness *l, int cut, bool *dropped) {
     for (int v = 0; v < l->num_values && l->value[v].made <= cut; v++)
         if (l->value[v].forward > cut)
@@ -139,7 +139,7 @@ static bool is_better(const Search *s, const Replay *r) {
     return r->peak < s->peak || (r->peak == s->peak && r->cost < s->cost);
 }
 
-// Whether the step fits with what is dropped; the best choice is remembered.
+// Whether the step fits with these values dropped; remembers the best choice.
 static bool consider(Search *s, const bool *dropped) {
     Arena *a = arena_new();
     Replay r = liveness_replay(s->liveness, dropped, a);
@@ -186,7 +186,7 @@ static int by_cost(const void *a, const void *b) {
     return (x->value > y->value) - (x->value < y->value);
 }
 
-// Keeps what need not be dropped, the dearest first.
+// Keeps values that need not be dropped, the costliest first.
 static void keep_more(Search *s, Arena *a) {
     const Liveness *l = s->liveness;
     Dropped *list = ARENA_ARRAY(a, (size_t)l->num_values + 1, Dropped);

@@ -1,5 +1,5 @@
-// The graph with what is made again in its place: right before the launch that
-// asks for it, as a launch of its own with a copy of the nodes that it takes.
+// Places recomputed values: right before the launch that needs them, as
+// launches of their own with copies of the nodes.
 
 #include "passes/rematerialize.h"
 
@@ -24,8 +24,8 @@ static NodeId copy(Rebuild *r, NodeId n, const NodeId *arg, int group,
     return graph_move(r->g, d);
 }
 
-// What old node n, which is in memory, is for a launch after the split.  Views
-// of what was made again are made again too.
+// The node for old node n, which is in memory, in a launch after the split.
+// Views of recomputed values are recomputed too.
 static NodeId seen_late(Rebuild *r, NodeId n) {
     const Graph *old = r->liveness->g;
     if (r->again[node_base(old, n)] == NO_NODE)
@@ -37,8 +37,8 @@ static NodeId seen_late(Rebuild *r, NodeId n) {
     return r->again[n];
 }
 
-// Places those nodes of a group that are wanted; NULL: all of them.  own[]
-// receives what they become.  Operands come first, so that a group stays a run.
+// Places the wanted nodes of a group; NULL: all of them.  own[] receives the
+// new nodes.  Operands come first, so that a group stays a run.
 static void place_nodes(Rebuild *r, const Group *group, const bool *wanted,
                         bool late, NodeId last, NodeId *own) {
     const Graph *old = r->liveness->g;

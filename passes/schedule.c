@@ -1,16 +1,16 @@
 // Schedule: the order of the launches.
 //
 //   needs   groups
-//   keeps   every group as it is, and what depends on what
+//   keeps   every group as it is, and all dependences
 //   leaves  the groups in the order in which they are launched
 //
-// Of the groups that are ready, the one that changes the memory in use for the
-// better goes next; of equals, the one that came first.  Going backwards this
-// takes a weight's gradient, which frees an activation, before the gradient of
-// the input, which needs a new buffer.  But of several branches it begins all
-// before it ends one.  So other orders are tried too: the one that came, and
-// one that goes on with what was made last unless something frees memory.  One
-// that needs clearly less memory is taken.
+// The next launch is the ready group that frees most memory, or takes least;
+// the first one among equals.  In the backward pass a weight's gradient, which
+// frees an activation, comes before the gradient of the input, which needs a
+// new buffer.  But this order begins all branches before it ends one.  So two
+// other orders are tried: the given one, and one that continues with the last
+// result unless another group frees memory.  One that needs clearly less memory
+// is taken.
 
 #include "passes/passes.h"
 #include "passes/plan/group.h"
@@ -74,7 +74,7 @@ static bool is_better(const Schedule *s, int64_t gain, int k, int64_t most,
     return gain > most;
 }
 
-// The updates write what others read, so they wait for all other groups.
+// Updates write states that others read, so they wait for all other groups.
 static int choose(const Schedule *s, const int *ready, int num_ready) {
     int best = -1, ahead = s->rule == BY_TURN ? 1 : AHEAD;
     int64_t most = 0;
@@ -98,7 +98,7 @@ static int insert(int *ready, int num_ready, int k) {
     return num_ready + 1;
 }
 
-// Runs group k: what it makes is there, what it read last is not.
+// Runs group k: its results are live, inputs that it reads last are not.
 static void run(Schedule *s, int k) {
     const Group *group = &s->group[k];
     for (int i = 0; i < group->num_outputs; i++)
@@ -137,7 +137,7 @@ static int *order(Schedule *s, Arena *scratch) {
 }
 
 // When each node is placed: leaves first, a group's nodes in its turn, a view
-// right after what it looks at, outputs last.
+// right after its operand, outputs last.
 static int *turns(const Schedule *s, const int *order, Arena *scratch) {
     const Graph *g = s->g;
     int *turn = ARENA_ARRAY(scratch, g->count, int);

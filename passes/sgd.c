@@ -1,7 +1,7 @@
 // SGD, with momentum, and LARS.
 //
 // The formulas are torch.optim.SGD's.  Its first step sets the momentum buffer
-// to the gradient, which is what a buffer of zeros gives.  With
+// to the gradient, as a buffer of zeros does.  With
 // rate_in_velocity the buffer gathers steps, each with the rate it was made
 // with, as in Sutskever et al., "On the importance of initialization and
 // momentum in deep learning", ICML 2013.  LARS (You et al., "Large Batch
@@ -26,7 +26,7 @@ void update_sgd(Update *u) {
 }
 
 // rate * trust * |w| / (|g| + decay * |w| + eps); the rate alone where either
-// norm is 0, so that what starts with 0 can leave it.
+// norm is 0, so that parameters can leave 0.
 static NodeId layer_rate(Update *u) {
     NodeId decay = update_in(u, "weight_decay");
     NodeId w = update_norm(u, u->param), g = update_norm(u, u->gradient);

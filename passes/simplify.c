@@ -5,7 +5,7 @@
 //   leaves  dead nodes for dce
 //
 // A rule answers with an expression of the same type that exists already or is
-// smaller, so applying rules to what they return ends.  There is no x * 0 = 0
+// smaller, so applying rules to their results ends.  There is no x * 0 = 0
 // and no x - x = 0: they would hide a NaN, and a run that diverges must show
 // it.  Division becomes multiplication only by powers of two, where both are
 // exact.
@@ -225,7 +225,7 @@ static NodeId reshape_known(Simplify *s, const Node *n) {
     return graph_add(s->g, constant);
 }
 
-// slice drops what pad added.
+// slice drops the padding of pad.
 static NodeId slice_pad(Simplify *s, const Node *n) {
     NodeId a = inside(s, n->arg[0], OP_pad);
     if (a == NO_NODE || !type_is(at(s, a)->type, n->type))
@@ -454,7 +454,7 @@ static NodeId apply(Simplify *s, const Node *n) {
     return found;
 }
 
-// What is simpler than n, or NO_NODE.
+// A simpler node than n, or NO_NODE.
 static NodeId simpler(Simplify *s, Node n) {
     Type type = {.dtype = F32};
     type_infer(s->g, &n, &type);
@@ -465,7 +465,7 @@ static NodeId simpler(Simplify *s, Node n) {
     return found;
 }
 
-// Adds n, or what is simpler.
+// Adds n, or a simpler node.
 static NodeId place(Simplify *s, Node n) {
     NodeId found = simpler(s, n);
     return found != NO_NODE ? found : graph_add(s->g, n);

@@ -2,12 +2,12 @@
 //
 //   needs   precision decided, nothing grouped
 //   keeps   every value
-//   leaves  what reads the variance of a convolution's channels reads it, the
-//           sum and the number of elements by way of `variance`
+//   leaves  `variance` nodes, through which all readers of the variance of a
+//           convolution's channels read it, with the sum and the count
 //
 // A library's convolution can take the statistics of its result, but as a sum
-// of squares (passes/plan/library_fusion.h).  What reads them can do with
-// either, so that nothing more need be launched.
+// of squares (passes/plan/library_fusion.h).  Readers accept either, so
+// that no further launch is needed.
 #include "passes/passes.h"
 
 // Whether node n is over all axes of a convolution but the channels.

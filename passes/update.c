@@ -1,4 +1,4 @@
-// Update: what the rules of all optimizers are made of.
+// Update: common parts of the rules of all optimizers.
 
 #include "passes/update.h"
 
