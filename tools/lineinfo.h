@@ -3,7 +3,7 @@
 #define TOOLS_LINEINFO_H
 
 #include "base/text.h"
-#include "ir/program.h"
+#include "passes/plan/plan.h"
 
 // The kernels' text with directives that name the line of the model of each
 // statement; name is the text's own file.
