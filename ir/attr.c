@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Attributes: what a node has besides its operands.
+// Attributes of nodes, beside their operands.
 
 #include "ir/attr.h"
 
@@ -79,7 +79,7 @@ bool node_number(const Node *n, double *value) {
     return true;
 }
 
-// ---- what they hold ----
+// ---- values ----
 
 const void *attr_bytes(const Attr *attr, size_t *size) {
     switch (attr_info[attr->key].kind) {

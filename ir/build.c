@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Building: nodes that are often added, by what they are.  Where nothing would
-// change, a node is its operand.
+// Building: functions for nodes that are often added.  Where nothing would
+// change, the result is the operand.
 
 #include "ir/ir.h"
 
@@ -65,7 +65,7 @@ NodeId graph_iota(Graph *g, Type type, int axis) {
     return add_leaf(g, OP_iota, type, 1, &attr);
 }
 
-// Of operations whose type is declared.
+// Nodes of operations with a declared type.
 static NodeId add_declared(Graph *g, Op op, NodeId a, const Type *type) {
     return graph_add(
         g,

@@ -83,6 +83,6 @@ double error_terms(const Graph *g, NodeId n, double *const *value) {
     double total = error_size(sum, type_count(d->type)) *
                    sqrt((double)type_count(d->type));
     arena_free(a);
-    // Sums of what overflows are compared as such, and there may be none.
+    // Sums that overflow are compared as such, and there may be none.
     return isfinite(total) ? total : 0;
 }

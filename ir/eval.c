@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Eval: what every operation means, slowly and exactly, in double.
+// Eval: the meaning of every operation, slowly and exactly, in double.
 //
 // It folds constants and judges every kernel, so each rule is the operation's
 // definition and nothing else: no expansion into other operations, no order of
@@ -182,7 +182,7 @@ double **graph_eval(const Graph *g, Arena *a, double *const *leaf, bool round) {
     return value;
 }
 
-// How often each node is read by those that are kept, and what they need.
+// How often kept nodes, and the nodes that they need, read each node.
 static int *reads_count(const Graph *g, Arena *a, const bool *kept) {
     int *reads = ARENA_ARRAY(a, g->count + 1, int);
     for (NodeId id = g->count; id-- > 0;) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// First update: what optimizer and clip nodes mean.
+// First update: the meaning of optimizer and clip nodes.
 //
 // An optimizer node is its parameter after one update from initial states.
-// Gradients are those that the graph's gradient nodes give, clipped.  The
+// Gradients are those of the graph's gradient nodes, clipped.  The
 // optimizer pass writes the same formulas as nodes; docs/numerics.md names
 // their sources.
 
@@ -49,7 +49,7 @@ static bool clips_norm(const Node *n) {
     return strcmp(node_text(n, ATTR_mode), "norm") == 0;
 }
 
-// What gradients are multiplied by; none have waited.
+// The factor of gradients; there are no sums of earlier batches.
 static double share_of_batch(const Graph *g, double *const *value) {
     double share = 1;
     for (NodeId id = 0; id < g->count; id++)
@@ -99,7 +99,7 @@ static bool find_gradient(Update *u) {
     return false;
 }
 
-// ---- what rules are made of ----
+// ---- common parts of the rules ----
 
 static double *array(const Update *u) {
     return ARENA_ARRAY(u->a, (size_t)u->count + 1, double);

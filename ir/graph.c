@@ -68,8 +68,8 @@ static const char *name_of(const Node *n) {
     return named ? node_text(n, ATTR_name) : NULL;
 }
 
-// Without the operands: what a node of one graph keeps in the next.  What has a
-// name is never merged, and is looked up by that.
+// The hash of the parts of a node that stay from graph to graph: not of its
+// operands.  Nodes with names are never merged, and are found by name.
 static uint32_t kind_hash(const Node *n) {
     const char *name = name_of(n);
     if (name != NULL)
@@ -123,8 +123,8 @@ static bool mergeable(const Node *n) {
     }
 }
 
-// A node of the hash, from 1; 0 is none.  Its hash is here too, so that what is
-// not equal is passed over without a look at it.
+// A node of the hash, from 1; 0 is none.  Its hash is here too, so that a
+// search passes over other nodes without reading them.
 struct Slot {
     NodeId place;
     uint32_t hash;
@@ -233,7 +233,7 @@ static void nodes_resize(Graph *g, NodeId capacity) {
     g->capacity = capacity;
 }
 
-// What passes add to a graph counts as well, and they have no diagnostics.
+// Nodes that passes add count as well, and passes have no diagnostics.
 _Noreturn void graph_refuse(const Graph *g) {
     if (g->full)
         g->full(g);
@@ -278,8 +278,8 @@ NodeId graph_append(Graph *g, Node n) {
 
 // ---- graphs like others ----
 
-// Room for about as many nodes as g has: what doubles on the way leaves as
-// much in the arena again.
+// Room for about as many nodes as g has: an array that doubles on the way
+// leaves as much in the arena again.
 static void reserve(Graph *like, const Graph *g) {
     uint32_t size = 64;
     while (size / 2 < g->count)

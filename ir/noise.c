@@ -3,14 +3,13 @@
 // scientific computation", 1993).
 //
 // The graph is rebuilt with an error for each user of an operation that rounds,
-// since a kernel may read what was stored and another compute it again: a
+// since a kernel may read a stored value and another recompute it: a
 // number of 1 unit of its element type times its size, or for sums, which add
-// up one by one in f32, the root of their length times the size of what they
-// would be if nothing cancelled.  Of numbers many of which are equal roundings
-// go the same way, and it is the length; equal numbers have equal errors.  What
-// only selects or moves has no error.  A kernel may also compute again what is
-// pointwise, from numbers that another had stored: each user has its own such
-// values too, as far as there is room.
+// up one by one in f32, the root of their length times the size of the sum if
+// nothing cancelled.  If many terms are equal, their roundings go the same way,
+// and the factor is the length; equal numbers have equal errors.  Selecting and
+// moving has no error.  A kernel may also recompute pointwise values from
+// stored ones: each user has its own such values too, as far as there is room.
 #include "ir/noise.h"
 #include "ir/error.h"
 
@@ -22,7 +21,7 @@ typedef struct {
     Graph *g;
     Arena *a;
     double *const *value; // of the graph that is rebuilt
-    bool squares;         // are what the variances of convolutions are made of
+    bool squares;         // variances of convolutions are computed from them
     uint32_t seed;
     double **leaf; // of g
     NodeId most;   // nodes of g that users have values of their own below
@@ -100,7 +99,7 @@ static double sum_error(const Noise *x, const Graph *g, const Node *d) {
     return 0x1p-24 * (equal ? terms : sqrt(terms));
 }
 
-// The same sum of what its terms are without their signs.
+// The same sum of the absolute values of its terms.
 static NodeId without_signs(Noise *x, const Node *d, NodeId now) {
     unsigned facts = op_info[d->op].facts;
     if (!(facts & (CONTRACTS | SCATTERS)) && d->op != OP_sum && !adds_window(d))
@@ -136,12 +135,12 @@ static NodeId errors(Noise *x, const Graph *old, NodeId n, double size) {
     return input;
 }
 
-// A variance that is made of a sum and a sum of squares in f32, as the kernels
-// do (variance_of in runtime/prelude/prelude.h): mean square less squared mean.
+// A variance from a sum and a sum of squares in f32, as the kernels compute it
+// (variance_of in runtime/prelude/prelude.h): mean square less squared mean.
 // The first has three roundings, those of the sum, of one by the count and of
-// their product; the mean has as many, and is squared with one more.  So what
-// is left is off by up to 3 + 7 units of the mean square, however small it is
-// itself, and not below 0.
+// their product; the mean has as many, and is squared with one more.  So
+// the variance is off by up to 3 + 7 units of the mean square, however small it
+// is itself, and not below 0.
 static NodeId of_squares(Noise *x, const Graph *old, NodeId n, NodeId now) {
     static const double roundings = 10 * 0x1p-24;
     const Node *d = &old->node[n];
@@ -159,7 +158,7 @@ static NodeId of_squares(Noise *x, const Graph *old, NodeId n, NodeId now) {
 
 static NodeId rebuild(Noise *x, const Graph *old, NodeId n, const NodeId *now);
 
-// What an operand that is node n looks like to one of its users.
+// The value of operand n for one of its users.
 static NodeId disturb(Noise *x, const Graph *old, NodeId n, const NodeId *now) {
     const Node *d = &old->node[n];
     double size = unit_of(old, d->type->dtype);
@@ -185,8 +184,8 @@ static bool decides(Op op) {
            op == OP_max_pool_index;
 }
 
-// What is decided stays so.  A maximum and what is compared with it have errors
-// of their own, and none of them would be it.
+// Decisions stay as they are: with errors of their own, a maximum would equal
+// none of the values that are compared with it.
 static NodeId hold(Noise *x, const Graph *old, NodeId n) {
     NodeId input =
         graph_leaf(x->g, OP_input, arena_format(x->a, "held %u", x->g->count),
@@ -210,7 +209,7 @@ static NodeId rebuild(Noise *x, const Graph *old, NodeId n, const NodeId *now) {
 
 double **noise_eval(const Graph *g, Arena *a, double *const *leaf,
                     double *const *value, bool squares, uint32_t seed) {
-    size_t room = 1; // what each node needs that is built once
+    size_t room = 1; // for each node that is built once
     for (NodeId n = 0; n < g->count; n++)
         room += 1 + 8 * (size_t)g->node[n].num_args;
     Noise x = {.g = graph_new(a, g->name),
@@ -289,7 +288,7 @@ static void shake(void *whose, NodeId n, double *const *value) {
         s->seen(s->whose, n, value);
 }
 
-// Shakes the graph with what s says of errors.
+// Adds the errors that s describes to the graph.
 static void shake_all(Shaken s, const Graph *g, double *const *leaf) {
     Arena *a = arena_new();
     bool *all = ARENA_ARRAY(a, (size_t)g->count + 1, bool);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the tables ops.def and reasons.def expand to.
+// The arrays of the tables ops.def and reasons.def.
 
 #include "ir/ir.h"
 #include "ir/shape/shape.h"

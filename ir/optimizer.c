@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Optimizers: what the table optimizers.def says of an operation.
+// Optimizers: queries of the table optimizers.def.
 
 #include "ir/ir.h"
 

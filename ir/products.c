@@ -2,15 +2,15 @@
 // Products: convolutions and matrix products in double.
 //
 // A convolution is y[n,oh,ow,k] = sum of x[n,h,v,c] * w[k,r,s,c] over r, s and
-// c, where place r, s of the window at oh, ow is pixel h, v of x; what is in
-// the padding adds nothing.  Its two gradients add up the same products with
+// c, where place r, s of the window at oh, ow is pixel h, v of x; padding adds
+// nothing.  Its two gradients add up the same products with
 // other roles.  So for one place of the window each of the three is a product
 // of two matrices, whose rows are pixels that belong together.
 //
-// That is most of what evaluating a model takes, so four rows by four columns
-// are summed at a time.  The terms of a sum come in the order of the formula,
-// but for the gradient to x, where those of one place of the window follow each
-// other.
+// These take most of the time of evaluating a model, so four rows by four
+// columns are summed at a time.  The terms of a sum come in the order of the
+// formula, but for the gradient to x, where those of one place of the window
+// follow each other.
 #include "ir/products.h"
 
 #include <string.h>
@@ -175,7 +175,7 @@ static int64_t filter_step(const Conv *c) {
     return c->w.dim[1] * c->w.dim[2] * c->w.dim[3];
 }
 
-// What that place adds for a group of K and C channels: y += x w.
+// Adds the products of that place for a group of K and C channels: y += x w.
 static Product value_product(const Conv *c, Arena *a, int64_t group,
                              int64_t filter, int64_t K, int64_t C) {
     return (Product){.out = c->out + group * K,

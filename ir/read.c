@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Read: text as a graph; print.c describes the form.
 //
-// Each function reads what the rule above it says, at r->at, and answers
-// whether it was there; the first mistake is kept.  A node ends with its line.
+// Each function reads the rule above it at r->at, and returns whether it was
+// there; the first mistake is kept.  A node ends with its line.
 // Time and memory are linear in the text, whatever bytes it holds.
 
 #include "ir/form.h"
@@ -134,7 +134,7 @@ static bool read_int(Reader *r, int64_t least, int64_t most, int64_t *value) {
     return true;
 }
 
-// number = what strtod takes, of at most 63 characters
+// number = as for strtod, at most 63 characters
 static bool read_double(Reader *r, double *value) {
     char digits[64];
     size_t length = 0;

@@ -35,7 +35,7 @@ double dtype_round(DType d, double value) {
         return round_whole(value, 0, UINT8_MAX);
     case BOOL:
         return value != 0;
-    default: // what the language means by it, and much faster than round_float
+    default: // as the language defines, and much faster than round_float
         return (float)value;
     }
 }

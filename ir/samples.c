@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Samples: which axes of a tensor run over the samples of the batch, and where
-// a batch with fewer valid samples would give other numbers.
+// Samples: finds the axes of a tensor that run over the samples of the batch,
+// and the nodes at which a batch with fewer valid samples would give other
+// numbers.
 //
 // Place i of such an axis belongs to sample i / apart mod N.  So [N, T] as rows
 // [N T] has an axis with T places of a sample side by side, and two batches
@@ -8,7 +9,7 @@
 // the batch is no axis of samples.
 //
 // Invariant: where no node mixes, the places that belong to the first `valid`
-// samples hold what a batch of only those would give.  Pointwise operations
+// samples hold the numbers of a batch of only those.  Pointwise operations
 // keep it; constants with a place for each sample count by their first places.
 // A reduction over samples keeps it if its operand is masked: if the places of
 // all other samples hold the neutral number.  The front end masks, and this
@@ -60,7 +61,7 @@ static int32_t apart_of(const Node *n, const Node *arg, const Samples *from,
     return is_whole(n, arg, axis) ? from->apart[of] : 0;
 }
 
-// One axis of what operands give that meet there.
+// Combines one axis of the operands that meet there.
 static void join(const Graph *g, const Node *n, Samples *to, const Samples *of,
                  int axis) {
     for (int i = 0; i < n->num_args && !is_sampled(to, axis); i++)
@@ -254,7 +255,7 @@ static void images(const Graph *g, const Node *n, Samples *to,
                 is_sampled(&of[n->arg[k]], i) && (i > 0 || n->op == OP_conv);
 }
 
-// Of [M,K] and [K,N] the first axis of one stays, and the last of the other.
+// [M,K] by [K,N] keeps the first axis of one and the last of the other.
 // An operand that is not masked along K must be constant there.
 static void matmul(const Graph *g, const Node *n, Samples *to,
                    const Samples *of) {

@@ -42,7 +42,7 @@ Type type_of(DType dtype, int rank, const int64_t *dim) {
 }
 
 // An empty dimension counts as 1 here, so that the product of any dimensions
-// of a valid type, which is what a stride is, cannot overflow either.
+// of a valid type, as in a stride, cannot overflow either.
 bool type_valid(const Type *t) {
     const int64_t most = INT64_C(1) << 46, widest = 4;
     if ((unsigned)t->dtype >= NUM_DTYPES || t->rank < 0 || t->rank > MAX_RANK)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Types of a graph, each once, through a hash of what they say.
+// Types of a graph, each once, through a hash.
 
 #include "ir/types.h"
 

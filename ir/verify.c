@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Verify: what holds between passes, as numbered rules.
+// Verify: the invariants between passes, as numbered rules.
 //
 //    1  operands come before their users
 //    2  the type is one, and the one that the operation gives
@@ -21,7 +21,7 @@
 
 enum { ALIGNMENT = 256, MOST_OPERANDS = 3, NUM_KNOWN = 1024 };
 
-// What the type of a pointwise node without attributes follows from.
+// A pointwise node without attributes: its type follows from these.
 typedef struct {
     Op op;
     const Type *type, *arg[MOST_OPERANDS];

@@ -2,7 +2,7 @@
 // Composite: operations that stand for several simpler ones, at once.
 #include "ir/eval/rule.h"
 
-// Of every stride-th of x, count in all.
+// Over every stride-th element of x, count in all.
 static double mean_of(const double *x, int64_t count, int64_t stride) {
     double sum = 0;
     for (int64_t i = 0; i < count; i++)

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Pointwise: operations that make an element from one of each operand.
+// Pointwise: operations that compute an element from one of each operand.
 //
-// What they mean is said of numbers, once; for tensors the C compiler makes a
-// loop of each of them.  Blocks are so small that a processor's nearest cache
-// holds what they read and make.
+// Their meaning is defined for numbers, once; for tensors the C compiler makes
+// a loop of each.  Blocks are so small that a processor's nearest cache holds
+// their operands and results.
 #include "ir/eval/places.h"
 #include "ir/eval/rule.h"
 
 #include <math.h>
 #include <string.h>
 
-// So that what asks for the operation is gone where that is known.
+// Inlined, so that the switch on the operation is gone where it is known.
 #define INLINED static inline __attribute__((always_inline))
 
 enum { BLOCK = 512, MOST_ARGS = 3 };
@@ -35,7 +35,7 @@ static double convert(DType to, double v) {
     return dtype_float(to) ? v : dtype_round(to, v);
 }
 
-// Of one number, as an element of type d.
+// An operation on one number, an element of type d.
 INLINED double of_one(Op op, double a, DType d) {
     switch (op) {
     case OP_neg:
@@ -110,8 +110,8 @@ INLINED double of_two(Op op, double a, double b, DType d) {
     }
 }
 
-// What node n, with that operation, so many operands and elements of type d,
-// makes of numbers.
+// The result of node n, with that operation, so many operands and elements of
+// type d, for numbers.
 INLINED double element(Op op, int num_args, DType d, const Node *n, double a,
                        double b, double c) {
     switch (op) {

@@ -8,7 +8,7 @@
 // ---- along axes ----
 
 // Takes elements that lie in a row into a result: all into one (step 0), or
-// each into one (step 1).  mean: of what each of those is made of, or NULL.
+// each into one (step 1).  mean: of the elements of each result, or NULL.
 typedef void RunTake(double *restrict out, const double *restrict x,
                      const double *restrict mean, int64_t count, int64_t step);
 
@@ -65,7 +65,7 @@ static void run_square(double *restrict out, const double *restrict x,
     }
 }
 
-// Two passes: the means first, then the squares of what differs from them.
+// Two passes: the means first, then the squares of differences from them.
 void eval_var(const Eval *e) {
     int64_t count = type_count(arg_type(e, 0)), kept = type_count(e->n->type);
     double each = kept ? (double)(count / kept) : 0;

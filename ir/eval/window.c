@@ -95,7 +95,7 @@ void eval_avg_pool_grad(const Eval *e) {
         }
 }
 
-// What row or column i of a resized image is made of: `low` and the one after
+// The sources of row or column i of a resized image: `low` and the one after
 // it, the latter with this share.  Pixels are squares, and their centres are at
 // halves.  nearest takes the pixel that the corner of the result's is in.
 typedef struct {
@@ -113,8 +113,8 @@ static Blend blend_of(const Node *n, Type image, int axis, int64_t i) {
     return (Blend){low, low + 1 < from ? low + 1 : low, at - (double)low};
 }
 
-// The channels of a pixel of a resized image, in the result, and what they are
-// made of in the image: of four places each its share.
+// The channels of a pixel of a resized image, in the result, and their sources
+// in the image: four places with their shares.
 typedef struct {
     int64_t own;
     int64_t at[4];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Shape rules of what puts the same numbers in other places.
+// Shape rules of operations that move numbers to other places.
 
 #include "ir/shape/rule.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Shape rules of leaves, and of what is computed element by element.
+// Shape rules of leaves, and of operations element by element.
 
 #include "ir/shape/rule.h"
 
@@ -70,8 +70,8 @@ static const char *join_shapes(const Graph *g, const Node *n, Type *out) {
     return NULL;
 }
 
-// Activations join with f32 as f32; what ACT stands for is never named beside
-// it, and integers do not turn into one another unasked.
+// Activations join with f32 as f32; the type that ACT stands for never occurs
+// beside it, and integers do not convert to one another implicitly.
 static bool join_dtypes(DType a, DType b, DType *out) {
     if (a != b && !((a == F32 && b == ACT) || (a == ACT && b == F32)))
         return false;
@@ -123,7 +123,7 @@ const char *shape_select(const Graph *g, const Node *n, Type *out) {
     return join_from(g, n, 1, out);
 }
 
-// What a var left, the sum over the same elements, and one by their number.
+// The result of a var, the sum over the same elements, and one by their number.
 const char *shape_variance(const Graph *g, const Node *n, Type *out) {
     Type sum = *operand(g, n, 1);
     *out = *operand(g, n, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Shape rules of what moves a window over images [N,H,W,C]: pooling, resizing,
-// convolutions.
+// Shape rules of operations that move a window over images [N,H,W,C]: pooling,
+// resizing, convolutions.
 
 #include "ir/shape/rule.h"
 
