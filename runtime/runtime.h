@@ -234,7 +234,7 @@ bool rt_device_named(const char *name, RtError *e);
 // makes no context.
 bool rt_device_found(const char *name, RtError *e);
 
-// ---- open.c ----
+// ---- device_open.c ----
 
 // The device that the options ask for; NULL, with the reason in *e, where it
 // cannot be used.

@@ -83,7 +83,7 @@ RtLoad rt_checkpoint_read(RtCheckpoint *c, const char *path, RtProgress *p,
 bool rt_checkpoint_start(RtCheckpoint *c, const char *path, const char *except,
                          char said[RT_MOST_LOADED], RtError *e);
 
-// ---- shelf.c ----
+// ---- retention.c ----
 
 // The checkpoints in one folder.
 typedef struct {

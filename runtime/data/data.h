@@ -115,7 +115,7 @@ bool rt_labels_check(const RtSplit *s, int classes, const char *path,
 bool rt_data_find(const RtTrainer *t, const RtOptions *o, RtData *d,
                   const RtFiles *files, RtError *e);
 
-// ---- held.c ----
+// ---- holdout.c ----
 
 // Holds them out: d->test is them afterwards, and d->hash is that of the files
 // with their number in its lowest bits.
@@ -127,7 +127,7 @@ int64_t rt_split_sample(const RtSplit *s, int64_t i);
 bool rt_split_takes(const RtSplit *s, int64_t sample);
 int64_t rt_split_all(const RtSplit *s);
 
-// ---- passed.c ----
+// ---- ignored.c ----
 
 // Files of a folder that are no data, by how their names end, in order.
 enum { RT_MOST_ENDINGS = 8, RT_ENDING_BYTES = 12 };
@@ -152,7 +152,7 @@ typedef bool RtFormat(RtData *d, const char *path, const RtSample *sample,
 RtFormat rt_cifar10_read, rt_cifar100_read, rt_idx_read, rt_npy_read,
     rt_tokens_read, rt_synthetic_draw, rt_image_folder_read;
 
-// ---- decode.c, jpeg.c, png.c, fit.c: images in files ----
+// ---- decode.c, jpeg.c, png.c, resize.c: images in files ----
 
 // The libraries that decode; NULL: not installed.
 typedef struct RtJpeg RtJpeg;
@@ -213,7 +213,7 @@ uint64_t rt_random(uint64_t key, uint64_t counter);
 double rt_uniform(uint64_t key, uint64_t counter);
 int rt_below(uint64_t key, uint64_t counter, int n);
 
-// ---- order.c ----
+// ---- shuffle.c ----
 
 // The sample at `position` of an epoch: for each (seed, epoch) a permutation
 // of 0 .. count-1.

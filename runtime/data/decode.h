@@ -34,7 +34,7 @@ bool rt_image_begin(RtDecoding *d, uint32_t h, uint32_t w, RtError *e);
 // so many bytes besides.
 bool rt_image_reserve(RtDecoding *d, int h, int w, size_t bytes, RtError *e);
 
-// ---- fit.c ----
+// ---- resize.c ----
 
 // An image of h x w pixels that becomes size x size pixels.  NULL: no memory.
 RtFit *rt_fit_new(int h, int w, int size, uint8_t *to);

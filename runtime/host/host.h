@@ -69,7 +69,7 @@ typedef struct {
 void rt_copy_in(RtCopy *c, int threads);
 void rt_copy_out(RtCopy *c, int threads);
 
-// ---- turn.c ----
+// ---- dgrad_conv.c ----
 
 // Writes to *turned the convolution of its gradient that a convolution's
 // gradient with respect to its input is; false: there is none.  The weights of

@@ -6,7 +6,7 @@
 #include "runtime/report/trace.h"
 #include "runtime/runtime.h"
 
-// ---- launched.c ----
+// ---- launch_times.c ----
 
 // What a launch took in all the steps of a trace.
 typedef struct {

@@ -60,12 +60,12 @@ typedef struct {
 // signal that did, if one did.
 bool rt_run(const RtRun *run, int *caught, RtError *e);
 
-// ---- feed.c ----
+// ---- input_pipeline.c ----
 
 // The host's memory that loading takes.
 size_t rt_loading_bytes(const RtRun *run);
 
-// ---- load.c ----
+// ---- load_only.c ----
 
 // Loads the training data and does nothing else; the run has no device.
 bool rt_load_only(const RtRun *run, RtError *e);

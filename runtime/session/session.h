@@ -56,7 +56,7 @@ typedef struct RtSession {
 
 // All functions below that return bool are false with the reason in *e.
 
-// ---- feed.c: where batches come from ----
+// ---- input_pipeline.c: where batches come from ----
 
 // Opens the loader of the test data, or of what is evaluated in its place.
 bool rt_session_open_eval(RtSession *s, RtError *e);
@@ -121,7 +121,7 @@ bool rt_session_log_steps(RtSession *s, RtError *e);
 bool rt_session_show_progress(RtSession *s, RtError *e);
 bool rt_session_end_epoch(RtSession *s, RtError *e);
 
-// ---- whole.c ----
+// ---- short_batch.c ----
 
 // False where a last batch is short and the model needs whole ones; warns where
 // the statistics of batch_norm include what fills it up.
@@ -148,7 +148,7 @@ bool rt_session_save(RtSession *s, bool last, RtError *e);
 // Reads the states and the progress of the checkpoint that options ask for.
 bool rt_session_load(RtSession *s, RtError *e);
 
-// ---- traced.c: the steps that a trace shows ----
+// ---- profile.c: the steps that a trace shows ----
 
 // Says which steps they are, once it is known where the run begins, and makes
 // the file.

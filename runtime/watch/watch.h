@@ -15,7 +15,7 @@
 bool rt_snapshot_run(const char *path, const RtFiles *files, const RtPlan *plan,
                      RtDevice *d, const RtStep *step, RtError *e);
 
-// ---- blame.c ----
+// ---- anomaly.c ----
 
 // Looks for the first value of a step that is not finite.
 typedef struct {
@@ -40,7 +40,7 @@ void rt_blame_end(RtBlame *b);
 char *rt_states_copy(const RtPlan *plan, RtDevice *d, bool *finite);
 void rt_states_restore(const RtPlan *plan, RtDevice *d, const char *copy);
 
-// ---- members.c ----
+// ---- kernel_replay.c ----
 
 // Looks for the operation, of those in the kernel that is to blame, that is the
 // first whose result is not finite.

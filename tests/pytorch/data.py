@@ -1,7 +1,7 @@
 """What a sinter trainer is fed, without the trainer.
 
 The synthetic data set and the order of its samples are functions of numbers
-(runtime/data/synthetic.c, runtime/data/order.c); here they are once more, so that PyTorch
+(runtime/data/synthetic.c, runtime/data/shuffle.c); here they are once more, so that PyTorch
 sees the same batches.
 """
 

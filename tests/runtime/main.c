@@ -6,11 +6,11 @@
 #include <stdlib.h>
 
 int main(void) {
-    SRunner *runner = srunner_create(order_suite());
+    SRunner *runner = srunner_create(shuffle_suite());
     srunner_add_suite(runner, options_suite());
     srunner_add_suite(runner, json_suite());
     srunner_add_suite(runner, data_suite());
-    srunner_add_suite(runner, held_suite());
+    srunner_add_suite(runner, holdout_suite());
     srunner_add_suite(runner, npy_suite());
     srunner_add_suite(runner, tokens_suite());
     srunner_add_suite(runner, image_folder_suite());
@@ -24,7 +24,7 @@ int main(void) {
     srunner_add_suite(runner, onednn_suite());
     srunner_add_suite(runner, checkpoint_suite());
     srunner_add_suite(runner, weights_suite());
-    srunner_add_suite(runner, shelf_suite());
+    srunner_add_suite(runner, retention_suite());
     srunner_add_suite(runner, train_suite());
     srunner_add_suite(runner, resume_suite());
     srunner_add_suite(runner, skipped_suite());

@@ -4,11 +4,11 @@
 
 #include <check.h>
 
-Suite *order_suite(void);
+Suite *shuffle_suite(void);
 Suite *options_suite(void);
 Suite *json_suite(void);
 Suite *data_suite(void);
-Suite *held_suite(void);
+Suite *holdout_suite(void);
 Suite *npy_suite(void);
 Suite *tokens_suite(void);
 Suite *image_folder_suite(void);
@@ -22,7 +22,7 @@ Suite *rides_suite(void);
 Suite *onednn_suite(void);
 Suite *checkpoint_suite(void);
 Suite *weights_suite(void);
-Suite *shelf_suite(void);
+Suite *retention_suite(void);
 Suite *train_suite(void);
 Suite *resume_suite(void);
 Suite *skipped_suite(void);

@@ -66,8 +66,8 @@ START_TEST(holds_for_large_sets) {
 }
 END_TEST
 
-Suite *order_suite(void) {
-    Suite *s = suite_create("order");
+Suite *shuffle_suite(void) {
+    Suite *s = suite_create("shuffle");
     TCase *t = tcase_create("order");
     tcase_add_loop_test(t, is_a_permutation, 0,
                         sizeof counts / sizeof counts[0]);

@@ -494,8 +494,8 @@ START_TEST(a_crash_while_a_new_run_takes_over) {
 }
 END_TEST
 
-Suite *shelf_suite(void) {
-    Suite *s = suite_create("shelf");
+Suite *retention_suite(void) {
+    Suite *s = suite_create("retention");
     TCase *t = tcase_create("shelf");
     tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, begin, end);

@@ -87,8 +87,8 @@ START_TEST(all_are_taken_where_none_is_held) {
 }
 END_TEST
 
-Suite *held_suite(void) {
-    Suite *s = suite_create("held");
+Suite *holdout_suite(void) {
+    Suite *s = suite_create("holdout");
     TCase *t = tcase_create("held");
     tcase_add_loop_test(t, parts_are_the_whole, 0,
                         2 * sizeof counts / sizeof counts[0]);
