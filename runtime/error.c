@@ -24,7 +24,7 @@ bool rt_fail(RtError *e, int status, const char *format, ...) {
     return false;
 }
 
-int rt_complain(const RtError *e) {
+int rt_print_error(const RtError *e) {
     char text[sizeof e->text + 40];
     snprintf(text, sizeof text, "%s%serror:%s %s\n", rt_wiped(),
              rt_colour(stderr, "\033[1;31m"), rt_colour(stderr, "\033[0m"),
@@ -33,8 +33,8 @@ int rt_complain(const RtError *e) {
     return e->status;
 }
 
-void rt_sayv(const char *before, const char *format, va_list list) {
-    char text[2 * RT_MOST_SAID], shown[2 * sizeof text];
+void rt_print_linev(const char *before, const char *format, va_list list) {
+    char text[2 * RT_MESSAGE_BYTES], shown[2 * sizeof text];
     char line[sizeof shown + 64];
     vsnprintf(text, sizeof text, format, list);
     terminal_text(shown, sizeof shown, text);
@@ -42,10 +42,10 @@ void rt_sayv(const char *before, const char *format, va_list list) {
     rt_print(stderr, line);
 }
 
-void rt_say(const char *format, ...) {
+void rt_print_line(const char *format, ...) {
     va_list list;
     va_start(list, format);
-    rt_sayv("", format, list);
+    rt_print_linev("", format, list);
     va_end(list);
 }
 
@@ -53,7 +53,7 @@ void rt_warnv(const char *format, va_list list) {
     char before[64];
     snprintf(before, sizeof before, "%s%swarning:%s ", rt_wiped(),
              rt_colour(stderr, "\033[1;33m"), rt_colour(stderr, "\033[0m"));
-    rt_sayv(before, format, list);
+    rt_print_linev(before, format, list);
 }
 
 void rt_warn(const char *format, ...) {

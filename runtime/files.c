@@ -39,7 +39,7 @@ void rt_warn_unused(const char *path, const char *why) {
 }
 
 // Why others may have written a file or folder that is open; NULL: they cannot.
-static const char *why_foreign(int fd) {
+static const char *why_not_private(int fd) {
     struct stat s;
     if (fstat(fd, &s) != 0)
         return strerror(errno);
@@ -58,7 +58,7 @@ static int private_open(const char *path, int flags, mode_t mode) {
     struct stat s;
     if (links && lstat(path, &s) == 0 && S_ISLNK(s.st_mode))
         rt_warn_unused(path, "it is a symbolic link");
-    const char *why = fd < 0 ? NULL : why_foreign(fd);
+    const char *why = fd < 0 ? NULL : why_not_private(fd);
     if (why == NULL)
         return fd;
     rt_warn_unused(path, why);
@@ -160,7 +160,7 @@ static int open_rows(const char *path) {
         (fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK | O_CLOEXEC,
                    0666)) < 0 &&
         errno == ENXIO) {
-        if (rt_seconds() - since >= RT_PATIENCE) {
+        if (rt_seconds() - since >= RT_READER_TIMEOUT) {
             errno = ETIMEDOUT;
             return -1;
         }

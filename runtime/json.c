@@ -45,7 +45,7 @@ bool rt_json_count(RtJson *j, uint64_t *value) {
     return (j->at > start && !padded) || fail(j);
 }
 
-static bool take_hex(RtJson *j, unsigned *code) {
+static bool parse_hex(RtJson *j, unsigned *code) {
     static const char digits[] = "0123456789abcdef0123456789ABCDEF";
     *code = 0;
     for (int i = 0; i < 4; i++) {
@@ -61,7 +61,7 @@ static bool take_hex(RtJson *j, unsigned *code) {
 
 // What one escape stands for, in UTF-8.  Halves of pairs and zero bytes have
 // no business in a name.
-static size_t take_escape(RtJson *j, char to[4]) {
+static size_t parse_escape(RtJson *j, char to[4]) {
     static const char names[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
     char c = j->at < j->end ? *j->at++ : 0;
     const char *name = c != 0 ? strchr(names, c) : NULL;
@@ -70,7 +70,7 @@ static size_t take_escape(RtJson *j, char to[4]) {
         to[0] = bytes[name - names];
         return 1;
     }
-    if (c != 'u' || !take_hex(j, &code) || code == 0 ||
+    if (c != 'u' || !parse_hex(j, &code) || code == 0 ||
         (code >= 0xd800 && code < 0xe000))
         return 0;
     if (code < 0x80) {
@@ -98,7 +98,7 @@ bool rt_json_string(RtJson *j, char *to, size_t room) {
         if ((unsigned char)bytes[0] < 0x20)
             return fail(j);
         if (bytes[0] == '\\')
-            some = take_escape(j, bytes);
+            some = parse_escape(j, bytes);
         if (some == 0 || length + some >= room)
             return fail(j);
         memcpy(to + length, bytes, some);

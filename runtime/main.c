@@ -57,8 +57,9 @@ static bool loading_fits(const RtRun *run, RtError *e) {
         "loading needs %.0f MiB of memory, but only %.0f MiB are free%s%s",
         (double)need / mib, (double)have / mib,
         shares ? " beside the plan" : "",
-        run->data->shared != NULL ? "; lower --loaders or --max-image-pixels"
-                                  : "");
+        run->data->decode_memory != NULL
+            ? "; lower --loaders or --max-image-pixels"
+            : "");
 }
 
 // Data.  A GPU is opened by waiting for its driver and libraries: they are read
@@ -69,28 +70,28 @@ typedef struct {
     RtData data;
     bool good;
     RtError e;
-    bool aside;
+    bool concurrent;
     pthread_t thread;
-} Reading;
+} DataReader;
 
 static void *read_data(void *arg) {
-    Reading *r = arg;
+    DataReader *r = arg;
     const RtRun *run = r->run;
     r->good =
         rt_data_find(run->trainer, run->options, &r->data, run->files, &r->e);
     return NULL;
 }
 
-static void reading_begin(Reading *r, const RtRun *run) {
+static void data_reader_start(DataReader *r, const RtRun *run) {
     RtError e;
     const RtPlan *plan = rt_device_plan(run->trainer, run->options, &e);
-    *r = (Reading){.run = run};
-    r->aside = plan != NULL && strcmp(plan->device, "cuda") == 0 &&
-               pthread_create(&r->thread, NULL, read_data, r) == 0;
+    *r = (DataReader){.run = run};
+    r->concurrent = plan != NULL && strcmp(plan->device, "cuda") == 0 &&
+                    pthread_create(&r->thread, NULL, read_data, r) == 0;
 }
 
-static bool reading_end(Reading *r, RtError *e) {
-    if (r->aside)
+static bool data_reader_join(DataReader *r, RtError *e) {
+    if (r->concurrent)
         pthread_join(r->thread, NULL);
     else
         read_data(r);
@@ -142,14 +143,14 @@ static int inspect(const RtTrainer *t, const RtOptions *o) {
     if (plan == NULL ||
         (o->dump_cuda != NULL &&
          !rt_cuda_text_write(t, o->dump_cuda, &rt_system_files, &e)))
-        return rt_complain(&e);
+        return rt_print_error(&e);
     bool good = (!o->list_kernels || rt_list_kernels(plan)) &&
                 (!o->print_plan || rt_list_plan(plan, o->resident));
     return good ? EXIT_GOOD : EXIT_IO;
 }
 
-static bool load_text(RtCudaText *text, const RtTrainer *t, const RtOptions *o,
-                      RtError *e) {
+static bool load_cuda_text(RtCudaText *text, const RtTrainer *t,
+                           const RtOptions *o, RtError *e) {
     const RtPlan *plan = rt_device_plan(t, o, e);
     if (plan == NULL)
         return false;
@@ -166,15 +167,15 @@ static bool load_text(RtCudaText *text, const RtTrainer *t, const RtOptions *o,
 // the thread that reads.
 static bool on_device(RtRun *run, RtFolder *folder, int *caught, RtError *e) {
     const RtOptions *o = run->options;
-    Reading reading;
-    reading_begin(&reading, run);
+    DataReader reading;
+    data_reader_start(&reading, run);
     run->device = rt_device_open(run->trainer, o, &run->plan, run->laps, e);
     bool good =
-        run->device != NULL && rt_without_suits(o->without, run->device, e);
+        run->device != NULL && rt_without_check(o->without, run->device, e);
     rt_lap(run->laps, RT_START_DEVICE);
-    if (!good && reading.aside)
-        rt_leave(rt_complain(e));
-    good = good && reading_end(&reading, e);
+    if (!good && reading.concurrent)
+        rt_leave(rt_print_error(e));
+    good = good && data_reader_join(&reading, e);
     rt_lap(run->laps, RT_START_DATA);
     if (good) {
         run->device->nvtx = run->nvtx;
@@ -216,7 +217,7 @@ int rt_main(int argc, char **argv, const RtTrainer *trainer) {
     RtError e = {0};
     int caught = 0;
     if (!rt_options_parse(&o, argc, argv, &e))
-        return rt_complain(&e);
+        return rt_print_error(&e);
     if (o.help || o.version)
         return show(trainer, &o, argc > 0 ? argv[0] : "trainer");
     if (o.list_kernels || o.print_plan || o.dump_cuda != NULL)
@@ -224,11 +225,11 @@ int rt_main(int argc, char **argv, const RtTrainer *trainer) {
     rt_team_spin_briefly(argv);
     RtCudaText text;
     if (o.load_cuda != NULL) {
-        if (!load_text(&text, trainer, &o, &e))
-            return rt_complain(&e);
+        if (!load_cuda_text(&text, trainer, &o, &e))
+            return rt_print_error(&e);
         trainer = &text.trainer;
     }
-    RtLesser lesser;
+    RtReducedTrainer lesser;
     if (o.without != 0)
         trainer = rt_without_trainer(&lesser, trainer, o.without);
     rt_output_begin();
@@ -242,7 +243,7 @@ int rt_main(int argc, char **argv, const RtTrainer *trainer) {
     RtFolder folder;
     bool good = rt_folder_find(&folder, trainer, &o, &e) &&
                 open_and_run(&run, &folder, &caught, &e);
-    int status = good ? EXIT_GOOD : rt_complain(&e);
+    int status = good ? EXIT_GOOD : rt_print_error(&e);
     rt_folder_close(&folder);
     if (status == EXIT_GOOD && caught != 0)
         rt_signals_raise(caught);

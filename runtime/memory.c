@@ -34,12 +34,12 @@ static size_t minus(size_t a, size_t b) {
     return a > b ? a - b : 0;
 }
 
-static size_t of_machine(void) {
+static size_t machine_available(void) {
     size_t kb = number_after("/proc/meminfo", "MemAvailable:");
     return kb > 0 ? kb * 1024 : SIZE_MAX;
 }
 
-static size_t of_address_space(void) {
+static size_t address_space_available(void) {
     struct rlimit limit;
     if (getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY)
         return SIZE_MAX;
@@ -49,7 +49,7 @@ static size_t of_address_space(void) {
 
 // What a group's folder says is left.  The pages of files that it has read
 // count as used there, but are given back when memory is short.
-static size_t of_group(const char *folder) {
+static size_t cgroup_available(const char *folder) {
     char path[4096];
     snprintf(path, sizeof path, "%s/memory.max", folder);
     size_t most = number_after(path, ""); // 0 for "max"
@@ -62,7 +62,7 @@ static size_t of_group(const char *folder) {
     return minus(most, minus(used, file));
 }
 
-static size_t of_old_group(void) {
+static size_t cgroup_v1_available(void) {
     static const char folder[] = "/sys/fs/cgroup/memory";
     char path[128];
     snprintf(path, sizeof path, "%s/memory.limit_in_bytes", folder);
@@ -76,9 +76,9 @@ static size_t of_old_group(void) {
 }
 
 // The limits of our group and of every group above it.
-static size_t of_groups(void) {
+static size_t cgroups_available(void) {
     char line[2048], folder[2100];
-    size_t least = of_old_group();
+    size_t least = cgroup_v1_available();
     FILE *f = fopen("/proc/self/cgroup", "r");
     bool found = false;
     while (f != NULL && !found && fgets(line, sizeof line, f) != NULL)
@@ -90,12 +90,13 @@ static size_t of_groups(void) {
     line[strcspn(line, "\n")] = '\0';
     snprintf(folder, sizeof folder, "/sys/fs/cgroup%s", line + 3);
     for (char *end; strlen(folder) >= strlen("/sys/fs/cgroup"); *end = '\0') {
-        least = smaller(least, of_group(folder));
+        least = smaller(least, cgroup_available(folder));
         end = strrchr(folder, '/');
     }
     return least;
 }
 
 size_t rt_memory_available(void) {
-    return smaller(of_machine(), smaller(of_groups(), of_address_space()));
+    return smaller(machine_available(),
+                   smaller(cgroups_available(), address_space_available()));
 }

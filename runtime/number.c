@@ -39,6 +39,6 @@ double rt_number(const void *from, RtType type, int64_t i) {
     }
 }
 
-double rt_number_most(RtType type) {
+double rt_type_max(RtType type) {
     return type == RT_F16 ? 65504 : type == RT_BF16 ? 0x1.fep127 : FLT_MAX;
 }

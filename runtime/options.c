@@ -203,7 +203,7 @@ static bool set_number(const Option *o, void *field, const char *text,
         return true;
     case THREADS:
     case LOADERS:
-        most = o->kind == LOADERS ? RT_MOST_LOADERS : 1024;
+        most = o->kind == LOADERS ? RT_MAX_LOADERS : 1024;
         if (!whole(text, most, &value) || value == 0)
             return rt_fail(e, EXIT_USAGE,
                            "--%s %.100s: expected a number from 1 to %d",
@@ -281,7 +281,7 @@ static bool parse_one(RtOptions *to, const char *before, const char *argument,
 }
 
 // Only one of these can be standard output.
-static bool print_apart(const RtOptions *o, RtError *e) {
+static bool check_stdout(const RtOptions *o, RtError *e) {
     const struct {
         const char *path, *name;
     } to[] = {
@@ -300,7 +300,7 @@ static bool print_apart(const RtOptions *o, RtError *e) {
 }
 
 // What asks for steps, or for something of a device, where there are none.
-static bool loads_alone(const RtOptions *o, RtError *e) {
+static bool check_load_only(const RtOptions *o, RtError *e) {
     const struct {
         bool given;
         const char *name;
@@ -361,7 +361,7 @@ bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e) {
                        "goes on has its weights in its checkpoint");
     if (o->init_except != NULL && o->init == NULL)
         return rt_fail(e, EXIT_USAGE, "--init-except needs --init=FILE");
-    return print_apart(o, e) && loads_alone(o, e);
+    return check_stdout(o, e) && check_load_only(o, e);
 }
 
 bool rt_option_text(int i, RtOptionText *out) {
@@ -371,15 +371,15 @@ bool rt_option_text(int i, RtOptionText *out) {
     return true;
 }
 
-enum { MOST_SHOWN = 1000 };
+enum { MAX_SHOWN = 1000 };
 
-static const char *shown(char to[MOST_SHOWN], const char *s) {
-    terminal_text(to, MOST_SHOWN, s);
+static const char *shown(char to[MAX_SHOWN], const char *s) {
+    terminal_text(to, MAX_SHOWN, s);
     return to;
 }
 
 void rt_options_help(const RtTrainer *t, const char *program) {
-    char name[MOST_SHOWN], file[MOST_SHOWN], data[MOST_SHOWN];
+    char name[MAX_SHOWN], file[MAX_SHOWN], data[MAX_SHOWN];
     printf("%s trains %s (%s, compiled by sinter %s)\n\n", shown(name, program),
            t->model, shown(file, t->file), t->version);
     printf("usage: %s [options]\n\n", name);

@@ -25,7 +25,7 @@
 #include <unistd.h>
 
 enum { ROOM = 1 << 18, STACK = 1 << 18, NOTICE = 100 };
-static const double MOMENT = 1; // in seconds, as RT_PATIENCE
+static const double SHORT_TIMEOUT = 1; // in seconds, as RT_READER_TIMEOUT
 
 typedef struct {
     int fd;
@@ -33,12 +33,12 @@ typedef struct {
     pthread_t thread;
     pthread_mutex_t lock; // of all below
     pthread_cond_t changed;
-    bool closes;   // who prints writes
-    double since;  // when the reader took something, or text began to wait
-    int reason;    // errno of what was lost last; 0: nothing was
-    bool failed;   // a write has, which lost all that waited: not yet reported
-    long left_out; // lines, since the last that went out
-    size_t kept;
+    bool closes;  // who prints writes
+    double since; // when the reader took something, or text began to wait
+    int reason;   // errno of what was lost last; 0: nothing was
+    bool failed;  // a write has, which lost all that waited: not yet reported
+    long dropped; // lines, since the last that went out
+    size_t queued;
     char text[ROOM];
 } Output;
 
@@ -55,10 +55,10 @@ static ssize_t write_some(int fd, const char *from, size_t bytes) {
     return n;
 }
 
-// The text before o->kept stays where it is meanwhile.
+// The text before o->queued stays where it is meanwhile.
 static void write_first(Output *o) {
-    enum { MOST = 4096 }; // which a pipe takes at once
-    size_t some = o->kept < MOST ? o->kept : MOST;
+    enum { MAX_WRITE = 4096 }; // which a pipe takes at once
+    size_t some = o->queued < MAX_WRITE ? o->queued : MAX_WRITE;
     pthread_mutex_unlock(&o->lock);
     ssize_t n = write_some(o->fd, o->text, some);
     int reason = errno;
@@ -67,8 +67,8 @@ static void write_first(Output *o) {
         o->reason = reason;
         o->failed = true;
     }
-    o->kept -= n > 0 ? (size_t)n : o->kept;
-    memmove(o->text, o->text + (n > 0 ? n : 0), o->kept);
+    o->queued -= n > 0 ? (size_t)n : o->queued;
+    memmove(o->text, o->text + (n > 0 ? n : 0), o->queued);
     o->since = rt_seconds();
     pthread_cond_broadcast(&o->changed);
 }
@@ -76,8 +76,8 @@ static void write_first(Output *o) {
 static void *write_all(void *arg) {
     Output *o = arg;
     pthread_mutex_lock(&o->lock);
-    while (o->kept > 0 || !o->closes)
-        if (o->kept > 0)
+    while (o->queued > 0 || !o->closes)
+        if (o->queued > 0)
             write_first(o);
         else
             pthread_cond_wait(&o->changed, &o->lock);
@@ -98,34 +98,34 @@ static void wait_shortly(Output *o) {
 
 // Waits until no more than `most` bytes are kept; false: the reader has taken
 // nothing for so many seconds.
-static bool wait_for(Output *o, size_t most, double patience) {
-    while (o->kept > most) {
-        bool hurries = rt_signals_caught() != 0 && patience > MOMENT;
-        if (rt_seconds() - o->since >= (hurries ? MOMENT : patience))
+static bool wait_for(Output *o, size_t most, double timeout) {
+    while (o->queued > most) {
+        bool hurries = rt_signals_caught() != 0 && timeout > SHORT_TIMEOUT;
+        if (rt_seconds() - o->since >= (hurries ? SHORT_TIMEOUT : timeout))
             return false;
         wait_shortly(o);
     }
     return true;
 }
 
-static void keep(Output *o, const char *from, size_t bytes) {
-    if (o->kept == 0)
+static void enqueue(Output *o, const char *from, size_t bytes) {
+    if (o->queued == 0)
         o->since = rt_seconds();
-    memcpy(o->text + o->kept, from, bytes);
-    o->kept += bytes;
+    memcpy(o->text + o->queued, from, bytes);
+    o->queued += bytes;
     pthread_cond_broadcast(&o->changed);
 }
 
-static void tell_left_out(Output *o) {
+static void print_dropped(Output *o) {
     char text[NOTICE];
-    if (o->left_out == 0)
+    if (o->dropped == 0)
         return;
     int length = snprintf(
         text, sizeof text,
         "warning: %ld line%s dropped: the reader of the output was too slow\n",
-        o->left_out, o->left_out == 1 ? "" : "s");
-    keep(o, text, (size_t)length);
-    o->left_out = 0;
+        o->dropped, o->dropped == 1 ? "" : "s");
+    enqueue(o, text, (size_t)length);
+    o->dropped = 0;
 }
 
 // Reports once that a write has failed, with errno set.
@@ -139,23 +139,23 @@ static bool has_failed(Output *o) {
 
 // One line or more; 0 with errno set: a row is lost.
 static size_t put_lines(Output *o, const char *from, size_t bytes) {
-    bool keeps_up = o->kept == 0;
+    bool keeps_up = o->queued == 0;
     if (has_failed(o) && o->rows)
         return 0;
-    if (!wait_for(o, ROOM - NOTICE - bytes, o->rows ? RT_PATIENCE : 0)) {
-        o->left_out++;
+    if (!wait_for(o, ROOM - NOTICE - bytes, o->rows ? RT_READER_TIMEOUT : 0)) {
+        o->dropped++;
         errno = o->reason = ETIMEDOUT;
         return o->rows ? 0 : bytes;
     }
     if (!o->rows)
-        tell_left_out(o);
-    keep(o, from, bytes);
+        print_dropped(o);
+    enqueue(o, from, bytes);
     if (keeps_up)
-        wait_for(o, 0, MOMENT);
+        wait_for(o, 0, SHORT_TIMEOUT);
     return has_failed(o) ? 0 : bytes;
 }
 
-static size_t put_now(const Output *o, const char *from, size_t bytes) {
+static size_t put_unbuffered(const Output *o, const char *from, size_t bytes) {
     ssize_t n = write_some(o->fd, from, bytes);
     return n > 0 ? (size_t)n : 0;
 }
@@ -166,7 +166,7 @@ static ssize_t put(void *cookie, const char *from, size_t bytes) {
     pthread_mutex_lock(&o->lock);
     for (; done < bytes && now > 0; done += now) {
         now = bytes - done < ROOM / 2 ? bytes - done : ROOM / 2;
-        now = o->closes ? put_now(o, from + done, now)
+        now = o->closes ? put_unbuffered(o, from + done, now)
                         : put_lines(o, from + done, now);
     }
     pthread_mutex_unlock(&o->lock);
@@ -179,11 +179,11 @@ static ssize_t put(void *cookie, const char *from, size_t bytes) {
 // reason.
 static bool finish(Output *o) {
     pthread_mutex_lock(&o->lock);
-    bool taken = wait_for(o, ROOM - NOTICE, RT_PATIENCE);
-    if (taken && !o->rows)
-        tell_left_out(o);
-    taken = wait_for(o, 0, RT_PATIENCE);
-    int reason = taken ? o->reason : ETIMEDOUT;
+    bool written = wait_for(o, ROOM - NOTICE, RT_READER_TIMEOUT);
+    if (written && !o->rows)
+        print_dropped(o);
+    written = wait_for(o, 0, RT_READER_TIMEOUT);
+    int reason = written ? o->reason : ETIMEDOUT;
     pthread_mutex_unlock(&o->lock);
     errno = reason;
     return reason == 0;
@@ -192,7 +192,7 @@ static bool finish(Output *o) {
 // Ends the thread; false: it is still in its write, and stays there.
 static bool stop(Output *o) {
     pthread_mutex_lock(&o->lock);
-    bool stops = o->kept == 0;
+    bool stops = o->queued == 0;
     o->closes = stops;
     pthread_cond_broadcast(&o->changed);
     pthread_mutex_unlock(&o->lock);
@@ -303,7 +303,7 @@ void rt_output_begin(void) {
     atexit(leave);
 }
 
-bool rt_output_whole(void) {
+bool rt_output_complete(void) {
     bool good = fflush(stdout) == 0 && !ferror(stdout);
     return (out == NULL || finish(out)) && good;
 }

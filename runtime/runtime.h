@@ -14,18 +14,18 @@
 // What went wrong, in a sentence without a full stop, and the exit status that
 // goes with it.  Functions that can fail return false and fill one.  There is
 // room for a path as long as the system takes, and for what is said of it.
-enum { RT_MOST_SAID = 4096 + 600 };
+enum { RT_MESSAGE_BYTES = 4096 + 600 };
 
 typedef struct RtError {
     int status;
-    char text[RT_MOST_SAID];
+    char text[RT_MESSAGE_BYTES];
 } RtError;
 
 bool rt_fail(RtError *e, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 // Prints it to stderr; returns the status.
-int rt_complain(const RtError *e);
+int rt_print_error(const RtError *e);
 
 // Prints a warning to stderr, from any thread.
 void rt_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -33,8 +33,9 @@ void rt_warnv(const char *format, va_list list)
     __attribute__((format(printf, 1, 0)));
 
 // Prints a line to stderr, in which nothing steers a terminal but `before`.
-void rt_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void rt_sayv(const char *before, const char *format, va_list list)
+void rt_print_line(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+void rt_print_linev(const char *before, const char *format, va_list list)
     __attribute__((format(printf, 2, 0)));
 
 // ---- log.c ----
@@ -55,13 +56,15 @@ const char *rt_wiped(void);
 
 // ---- output.c ----
 
-enum { RT_PATIENCE = 10 }; // seconds in which a reader must take something
+enum {
+    RT_READER_TIMEOUT = 10
+}; // seconds in which a reader must take something
 
 // From now on no reader of stdout or stderr stops the program for longer than a
 // moment.  At exit what is left is waited for some seconds.
 void rt_output_begin(void);
 // Whether all that was printed to stdout has been taken, soon at the latest.
-bool rt_output_whole(void);
+bool rt_output_complete(void);
 // Waits until all has been taken, for some seconds at most.
 void rt_output_end(void);
 // The same, then _Exit.
@@ -153,7 +156,7 @@ void rt_lap(RtLaps *l, RtStart part);
 
 // ---- options.c ----
 
-enum { RT_MOST_LOADERS = 64 }; // threads that load
+enum { RT_MAX_LOADERS = 64 }; // threads that load
 
 // How many training samples are evaluated in the place of the test set, or of
 // a hundred; 0 of both: none.
@@ -204,16 +207,16 @@ enum { RT_WITHOUT_GRAPH, RT_WITHOUT_JOINS, RT_WITHOUT_MARKS, RT_WITHOUT_RIDES };
 bool rt_without_parse(unsigned *without, const char *list, RtError *e);
 void rt_without_apply(unsigned without, RtPlan *plan);
 // Whether the device has what it is to do without.
-bool rt_without_suits(unsigned without, const RtDevice *d, RtError *e);
+bool rt_without_check(unsigned without, const RtDevice *d, RtError *e);
 
 // A trainer whose plans do without.
-enum { RT_MOST_PLANS = 2 }; // the host's and CUDA's
+enum { RT_MAX_PLANS = 2 }; // the host's and CUDA's
 typedef struct {
     RtTrainer trainer;
-    RtPlan plan[RT_MOST_PLANS];
-} RtLesser;
+    RtPlan plan[RT_MAX_PLANS];
+} RtReducedTrainer;
 
-const RtTrainer *rt_without_trainer(RtLesser *to, const RtTrainer *from,
+const RtTrainer *rt_without_trainer(RtReducedTrainer *to, const RtTrainer *from,
                                     unsigned without);
 
 // ---- signals.c ----
@@ -307,8 +310,8 @@ typedef struct {
 RtMetrics rt_metrics_read(const RtPlan *plan, RtDevice *d);
 void rt_metrics_write(const RtPlan *plan, RtDevice *d, const RtMetrics *m);
 // The same numbers some steps later, as RtDevice's ask and tell.
-void rt_metrics_ask(const RtPlan *plan, RtDevice *d);
-bool rt_metrics_tell(const RtPlan *plan, RtDevice *d, bool wait, RtMetrics *m);
+void rt_metrics_request(const RtPlan *plan, RtDevice *d);
+bool rt_metrics_poll(const RtPlan *plan, RtDevice *d, bool wait, RtMetrics *m);
 
 // ---- call.c ----
 
@@ -324,7 +327,7 @@ double rt_call_flops(const RtCall *c);
 
 // Element i of a tensor; of a type the largest finite number, and its bytes.
 double rt_number(const void *from, RtType type, int64_t i);
-double rt_number_most(RtType type);
+double rt_type_max(RtType type);
 size_t rt_type_bytes(RtType t);
 
 // ---- json.c ----

@@ -13,7 +13,7 @@
 #include <stdatomic.h>
 #include <time.h>
 
-enum { MOMENT = 500000000 }; // nanoseconds
+enum { GROUP_NANOSECONDS = 500000000 }; // nanoseconds
 
 // Any thread may take one, and two threads two at once.
 static atomic_int caught;
@@ -29,7 +29,7 @@ static void catch (int number) {
     long long now = nanoseconds(), before = 0;
     if (atomic_compare_exchange_strong(&first, &before, now)) {
         caught = number;
-    } else if (now - before >= MOMENT) {
+    } else if (now - before >= GROUP_NANOSECONDS) {
         signal(number, SIG_DFL);
         raise(number);
     }

@@ -73,7 +73,7 @@ void rt_states_start(const RtPlan *plan, RtDevice *d, const RtProgress *p) {
 static const struct {
     const char *name;
     size_t field;
-    bool only_read; // not a metric, though it is told with them
+    bool read_only; // not a metric, though it is told with them
 } metrics[] = {
     {"metric.loss", offsetof(RtMetrics, loss.high), false},
     {"metric.loss.low", offsetof(RtMetrics, loss.low), false},
@@ -102,7 +102,7 @@ RtMetrics rt_metrics_read(const RtPlan *plan, RtDevice *d) {
     return m;
 }
 
-void rt_metrics_ask(const RtPlan *plan, RtDevice *d) {
+void rt_metrics_request(const RtPlan *plan, RtDevice *d) {
     size_t from[NUM_METRICS];
     int count = 0;
     for (int i = 0; i < NUM_METRICS; i++) {
@@ -113,7 +113,7 @@ void rt_metrics_ask(const RtPlan *plan, RtDevice *d) {
     d->ask(d, from, count);
 }
 
-bool rt_metrics_tell(const RtPlan *plan, RtDevice *d, bool wait, RtMetrics *m) {
+bool rt_metrics_poll(const RtPlan *plan, RtDevice *d, bool wait, RtMetrics *m) {
     float value[NUM_METRICS];
     int count = 0;
     if (!d->tell(d, value, wait))
@@ -129,7 +129,7 @@ bool rt_metrics_tell(const RtPlan *plan, RtDevice *d, bool wait, RtMetrics *m) {
 void rt_metrics_write(const RtPlan *plan, RtDevice *d, const RtMetrics *m) {
     for (int i = 0; i < NUM_METRICS; i++) {
         const RtState *s = rt_state_find(plan, metrics[i].name);
-        if (s != NULL && !metrics[i].only_read)
+        if (s != NULL && !metrics[i].read_only)
             d->write(d, s->offset, (const char *)m + metrics[i].field,
                      sizeof(float));
     }

@@ -47,18 +47,18 @@ void rt_without_apply(unsigned without, RtPlan *plan) {
         plan->num_fusions = 0;
 }
 
-bool rt_without_suits(unsigned without, const RtDevice *d, RtError *e) {
+bool rt_without_check(unsigned without, const RtDevice *d, RtError *e) {
     return without == 0 || strcmp(d->name, "host") != 0 ||
            rt_fail(e, EXIT_USAGE,
                    "--without: the host device has no graph, joins, marks or "
                    "rides");
 }
 
-const RtTrainer *rt_without_trainer(RtLesser *to, const RtTrainer *from,
+const RtTrainer *rt_without_trainer(RtReducedTrainer *to, const RtTrainer *from,
                                     unsigned without) {
     to->trainer = *from;
     to->trainer.plan = to->plan;
-    for (int i = 0; i < from->num_plans && i < RT_MOST_PLANS; i++) {
+    for (int i = 0; i < from->num_plans && i < RT_MAX_PLANS; i++) {
         to->plan[i] = from->plan[i];
         rt_without_apply(without, &to->plan[i]);
     }

@@ -40,7 +40,8 @@ static void add_string(Header *h, const char *key, const char *value) {
     add(h, "\"%s\":\"%s\",", key, text);
 }
 
-void rt_told_of(RtTold to[NUM_TOLD], const RtTrainer *t) {
+void rt_recipe_settings(RtRecipeSetting to[NUM_RECIPE_SETTINGS],
+                        const RtTrainer *t) {
     to[0].key = "precision";
     snprintf(to[0].value, sizeof to[0].value, "%s",
              t->precision != NULL ? t->precision : "f32");
@@ -50,15 +51,15 @@ void rt_told_of(RtTold to[NUM_TOLD], const RtTrainer *t) {
     snprintf(to[2].value, sizeof to[2].value, "%d", t->accumulate);
 }
 
-static void add_notes(RtCheckpoint *c, const RtProgress *p) {
+static void add_metadata(RtCheckpoint *c, const RtProgress *p) {
     Header *h = &c->header;
-    RtTold told[NUM_TOLD];
+    RtRecipeSetting setting[NUM_RECIPE_SETTINGS];
     add_string(h, "producer", "sinter");
     add_string(h, "version", c->trainer->version);
     add_string(h, "model", c->trainer->model);
-    rt_told_of(told, c->trainer);
-    for (int i = 0; i < NUM_TOLD; i++)
-        add_string(h, told[i].key, told[i].value);
+    rt_recipe_settings(setting, c->trainer);
+    for (int i = 0; i < NUM_RECIPE_SETTINGS; i++)
+        add_string(h, setting[i].key, setting[i].value);
     add(h, "\"fingerprint\":\"%016" PRIx64 "\",", c->trainer->fingerprint);
     add(h, "\"step\":\"%" PRId64 "\",\"steps\":\"%" PRId64 "\",", p->step,
         p->steps);
@@ -88,7 +89,7 @@ static size_t build_header(RtCheckpoint *c, const RtProgress *p) {
     add(h, "{\"__metadata__\":{\"header\":\"");
     size_t own_hash = h->length;
     add(h, "%0*d\",", DIGITS, 0);
-    add_notes(c, p);
+    add_metadata(c, p);
     add(h, "}");
     size_t at = 0;
     for (int i = 0; i < c->plan->num_states; i++) {

@@ -21,34 +21,34 @@ typedef struct {
 typedef struct {
     char *key, *value;
     size_t value_at; // where the value's text begins in the header
-} RtNote;
+} RtMetadata;
 
 typedef struct {
     RtTensor *tensor;       // in the order of their data, without holes
     const RtTensor **named; // by name
     size_t num_tensors;
-    RtNote *note; // by key
-    size_t num_notes;
+    RtMetadata *metadata; // by key
+    size_t num_metadata;
 } RtHeader;
 
 // Reads the JSON of a header and checks it against the size of the data.
 bool rt_header_parse(RtHeader *h, const char *text, size_t length,
                      uint64_t data_bytes, RtError *e);
 void rt_header_free(RtHeader *h);
-const RtNote *rt_header_note(const RtHeader *h, const char *key);
+const RtMetadata *rt_header_metadata(const RtHeader *h, const char *key);
 const RtTensor *rt_header_tensor(const RtHeader *h, const char *name);
 const char *rt_type_name(RtType t); // as safetensors writes it
 
 // ---- weights.c ----
 
-enum { RT_MOST_LOADED = 3900 };
+enum { RT_LOADED_BYTES = 3900 };
 
 // The state that each tensor of a file goes to, NULL for none, how many do, and
 // what is to be said of it, in lines.
 typedef struct {
     const RtState **state;
     size_t count;
-    char said[RT_MOST_LOADED];
+    char message[RT_LOADED_BYTES];
 } RtWeights;
 
 // Holds a file against the model's parameters and statistics; false where they
@@ -80,8 +80,9 @@ RtLoad rt_checkpoint_read(RtCheckpoint *c, const char *path, RtProgress *p,
                           RtError *e);
 // Reads the weights that a run starts with, of any safetensors file.  False:
 // some of them may have been overwritten.
-bool rt_checkpoint_start(RtCheckpoint *c, const char *path, const char *except,
-                         char said[RT_MOST_LOADED], RtError *e);
+bool rt_checkpoint_load_weights(RtCheckpoint *c, const char *path,
+                                const char *except,
+                                char message[RT_LOADED_BYTES], RtError *e);
 
 // ---- retention.c ----
 
@@ -92,35 +93,35 @@ typedef struct {
     int keep;
     int64_t from;   // the step this run began at; -1: afresh
     bool set_aside; // whether checkpoints of another run are out of the way
-    int claim;      // the folder, while no other trainer may write to it
-} RtShelf;
+    int lock;       // the folder, while no other trainer may write to it
+} RtRetention;
 
 // Keeps other trainers from the folder, where its file system can; until the
 // release, or the end of the process.  If another folder is in its
 // place, saving claims that one.
-bool rt_shelf_claim(RtShelf *s, RtError *e);
-void rt_shelf_release(RtShelf *s);
+bool rt_retention_lock(RtRetention *r, RtError *e);
+void rt_retention_unlock(RtRetention *r);
 
 // The newest step of another run whose checkpoints this one's first will set
 // aside, -1 for none; *drops says whether those of a run before that will go.
-int64_t rt_shelf_others(const RtShelf *s, bool *drops);
+int64_t rt_retention_superseded(const RtRetention *r, bool *removes);
 
 // The file of a folder's newest checkpoint, whole or not; of a step.  The
 // caller frees it; NULL: there is none, or no memory.
-char *rt_shelf_newest(const char *folder);
-char *rt_shelf_path(const RtShelf *s, int64_t step);
+char *rt_retention_newest(const char *folder);
+char *rt_retention_path(const RtRetention *r, int64_t step);
 
 // Whether it has that checkpoint of this run.
-bool rt_shelf_has(const RtShelf *s, int64_t step);
+bool rt_retention_has(const RtRetention *r, int64_t step);
 
 // Removes what a run that was cut off left half written.
-void rt_shelf_sweep(const RtShelf *s);
+void rt_retention_remove_partial(const RtRetention *r);
 // Adds a checkpoint, then drops those beyond `keep`.
-bool rt_shelf_save(RtShelf *s, RtCheckpoint *c, const RtProgress *p,
-                   RtError *e);
+bool rt_retention_save(RtRetention *r, RtCheckpoint *c, const RtProgress *p,
+                       RtError *e);
 // Loads the newest checkpoint that is whole, with a warning for each that is
 // not; *path becomes its name.
-bool rt_shelf_load(const RtShelf *s, RtCheckpoint *c, RtProgress *p,
-                   char **path, RtError *e);
+bool rt_retention_load(const RtRetention *r, RtCheckpoint *c, RtProgress *p,
+                       char **path, RtError *e);
 
 #endif

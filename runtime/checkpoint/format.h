@@ -37,11 +37,12 @@ struct RtCheckpoint {
 typedef struct {
     const char *key;
     char value[16];
-} RtTold;
+} RtRecipeSetting;
 
-enum { NUM_TOLD = 3 };
+enum { NUM_RECIPE_SETTINGS = 3 };
 
-void rt_told_of(RtTold to[NUM_TOLD], const RtTrainer *t);
+void rt_recipe_settings(RtRecipeSetting to[NUM_RECIPE_SETTINGS],
+                        const RtTrainer *t);
 
 // Whether a checkpoint has the state.
 bool rt_state_saved(const RtState *s);

@@ -14,7 +14,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { LARGEST_HEADER = 100000000 }; // as other readers of safetensors allow
+enum { MAX_HEADER = 100000000 }; // as other readers of safetensors allow
 
 // A file that is open, and what its header says.
 typedef struct {
@@ -27,7 +27,7 @@ typedef struct {
 } File;
 
 static bool header_is_whole(char *text, size_t length, const RtHeader *h) {
-    const RtNote *n = rt_header_note(h, "header");
+    const RtMetadata *n = rt_header_metadata(h, "header");
     char digits[DIGITS + 1];
     if (n == NULL || strlen(n->value) != DIGITS ||
         n->value_at > length - DIGITS)
@@ -44,8 +44,9 @@ static bool header_is_whole(char *text, size_t length, const RtHeader *h) {
     return strcmp(digits, n->value) == 0;
 }
 
-static bool note_number(const RtHeader *h, const char *key, int64_t *value) {
-    const RtNote *n = rt_header_note(h, key);
+static bool metadata_number(const RtHeader *h, const char *key,
+                            int64_t *value) {
+    const RtMetadata *n = rt_header_metadata(h, key);
     char *end;
     if (n == NULL)
         return false;
@@ -54,8 +55,8 @@ static bool note_number(const RtHeader *h, const char *key, int64_t *value) {
     return errno == 0 && end != n->value && *end == '\0';
 }
 
-static bool note_hash(const RtHeader *h, const char *key, uint64_t *value) {
-    const RtNote *n = rt_header_note(h, key);
+static bool metadata_hash(const RtHeader *h, const char *key, uint64_t *value) {
+    const RtMetadata *n = rt_header_metadata(h, key);
     char *end;
     if (n == NULL || strlen(n->value) != DIGITS)
         return false;
@@ -65,18 +66,18 @@ static bool note_hash(const RtHeader *h, const char *key, uint64_t *value) {
 
 // Whether a run may have been there: steps and seeds of runs are numbers of 31
 // bits.
-static bool is_place(const RtProgress *p) {
+static bool is_position(const RtProgress *p) {
     return p->step >= 0 && p->step <= p->steps && p->steps <= INT32_MAX &&
            p->epoch_steps > 0 && p->epoch_steps <= INT32_MAX && p->seed >= 0 &&
            p->seed <= INT32_MAX;
 }
 
 static bool read_progress(const RtHeader *h, RtProgress *p, RtError *e) {
-    if (note_number(h, "step", &p->step) &&
-        note_number(h, "steps", &p->steps) &&
-        note_number(h, "epoch_steps", &p->epoch_steps) &&
-        note_number(h, "seed", &p->seed) &&
-        note_hash(h, "data", &p->data_hash) && is_place(p))
+    if (metadata_number(h, "step", &p->step) &&
+        metadata_number(h, "steps", &p->steps) &&
+        metadata_number(h, "epoch_steps", &p->epoch_steps) &&
+        metadata_number(h, "seed", &p->seed) &&
+        metadata_hash(h, "data", &p->data_hash) && is_position(p))
         return true;
     return rt_fail(e, EXIT_DATA, "it has no position of its run");
 }
@@ -108,18 +109,18 @@ static bool same_states(const RtPlan *plan, const RtHeader *h, RtError *e) {
 
 // What is known to differ; with the same tensors it may be anything else that
 // the graphs are made of, as the loss or a schedule.
-static void tell_difference(const RtCheckpoint *c, const RtHeader *h, char *to,
-                            size_t room) {
-    RtTold told[NUM_TOLD];
+static void describe_difference(const RtCheckpoint *c, const RtHeader *h,
+                                char *to, size_t room) {
+    RtRecipeSetting setting[NUM_RECIPE_SETTINGS];
     RtError e;
     *to = '\0';
-    rt_told_of(told, c->trainer);
-    for (int i = 0; i < NUM_TOLD; i++) {
-        const RtNote *n = rt_header_note(h, told[i].key);
+    rt_recipe_settings(setting, c->trainer);
+    for (int i = 0; i < NUM_RECIPE_SETTINGS; i++) {
+        const RtMetadata *n = rt_header_metadata(h, setting[i].key);
         size_t used = strlen(to);
-        if (n != NULL && strcmp(n->value, told[i].value) != 0)
-            snprintf(to + used, room - used, ", %s %.20s, here %s", told[i].key,
-                     n->value, told[i].value);
+        if (n != NULL && strcmp(n->value, setting[i].value) != 0)
+            snprintf(to + used, room - used, ", %s %.20s, here %s",
+                     setting[i].key, n->value, setting[i].value);
     }
     size_t used = strlen(to);
     if (!same_states(c->plan, h, &e))
@@ -128,17 +129,17 @@ static void tell_difference(const RtCheckpoint *c, const RtHeader *h, char *to,
 
 static bool same_trainer(const RtCheckpoint *c, const RtHeader *h, RtError *e) {
     const RtTrainer *t = c->trainer;
-    const RtNote *model = rt_header_note(h, "model");
+    const RtMetadata *model = rt_header_metadata(h, "model");
     uint64_t fingerprint = 0;
     char differs[400];
     if (model == NULL || strcmp(model->value, t->model) != 0)
         return rt_fail(e, EXIT_DATA,
                        "it is for model %s, but this trainer is for %s",
                        model ? model->value : "(none)", t->model);
-    if (note_hash(h, "fingerprint", &fingerprint) &&
+    if (metadata_hash(h, "fingerprint", &fingerprint) &&
         fingerprint == t->fingerprint)
         return true;
-    tell_difference(c, h, differs, sizeof differs);
+    describe_difference(c, h, differs, sizeof differs);
     return rt_fail(e, EXIT_DATA,
                    "it is for a %s with a different model text or recipe%s "
                    "(fingerprint %016" PRIx64 ", here %016" PRIx64
@@ -192,7 +193,7 @@ static bool read_tensor(RtCheckpoint *c, const File *f, const RtTensor *t,
             return false;
     }
     snprintf(key, sizeof key, "xxh3.%s", t->name);
-    if (!f->ours || (note_hash(&f->header, key, &expected) &&
+    if (!f->ours || (metadata_hash(&f->header, key, &expected) &&
                      expected == XXH3_64bits_digest(&hash)))
         return true;
     return rt_fail(e, EXIT_DATA, "%s is damaged", t->name);
@@ -213,7 +214,7 @@ static bool read_header(const RtFiles *files, File *f, size_t bytes,
     if (!rt_read(files, f->fd, size, sizeof size))
         return rt_fail_read(e, "its header");
     uint64_t n = get_length(size);
-    if (n > LARGEST_HEADER || n > bytes - sizeof size || n < 2)
+    if (n > MAX_HEADER || n > bytes - sizeof size || n < 2)
         return rt_fail(e, EXIT_DATA,
                        "it is not a safetensors file, or it is truncated");
     f->length = (size_t)n;
@@ -227,9 +228,9 @@ static bool read_header(const RtFiles *files, File *f, size_t bytes,
 }
 
 // One of the two notes is left where a bit of the other has changed.
-static bool is_ours(const RtHeader *h) {
-    const RtNote *producer = rt_header_note(h, "producer");
-    return rt_header_note(h, "header") != NULL ||
+static bool is_sinter_file(const RtHeader *h) {
+    const RtMetadata *producer = rt_header_metadata(h, "producer");
+    return rt_header_metadata(h, "header") != NULL ||
            (producer != NULL && strcmp(producer->value, "sinter") == 0);
 }
 
@@ -239,7 +240,7 @@ static void file_close(const RtCheckpoint *c, File *f) {
     c->files->close(f->fd);
 }
 
-static bool about(const char *path, RtError *e) {
+static bool prefix_path(const char *path, RtError *e) {
     RtError inner = *e;
     return rt_fail(e, inner.status, "%s: %s", path, inner.text);
 }
@@ -252,13 +253,13 @@ static bool file_open(const RtCheckpoint *c, File *f, const char *path,
     if (f->fd < 0)
         return false;
     bool good = read_header(c->files, f, bytes, e);
-    f->ours = good && is_ours(&f->header);
+    f->ours = good && is_sinter_file(&f->header);
     if (f->ours && !header_is_whole(f->text, f->length, &f->header))
         good = rt_fail(e, EXIT_DATA, "its header is damaged");
     if (good)
         return true;
     file_close(c, f);
-    return about(path, e);
+    return prefix_path(path, e);
 }
 
 static RtLoad read_run(RtCheckpoint *c, const File *f, RtProgress *p,
@@ -288,7 +289,7 @@ RtLoad rt_checkpoint_read(RtCheckpoint *c, const char *path, RtProgress *p,
     RtLoad load = read_run(c, &f, p, e);
     file_close(c, &f);
     if (load != RT_GOOD)
-        about(path, e);
+        prefix_path(path, e);
     return load;
 }
 
@@ -301,8 +302,9 @@ static bool read_weights(RtCheckpoint *c, const File *f, const RtWeights *w,
     return true;
 }
 
-bool rt_checkpoint_start(RtCheckpoint *c, const char *path, const char *except,
-                         char said[RT_MOST_LOADED], RtError *e) {
+bool rt_checkpoint_load_weights(RtCheckpoint *c, const char *path,
+                                const char *except,
+                                char message[RT_LOADED_BYTES], RtError *e) {
     File f;
     RtWeights w;
     if (!file_open(c, &f, path, e))
@@ -312,9 +314,9 @@ bool rt_checkpoint_start(RtCheckpoint *c, const char *path, const char *except,
         rt_weights_fit(&w, c->trainer, c->plan, &f.header, f.ours, except, e);
     if (good) {
         good = read_weights(c, &f, &w, e);
-        memcpy(said, w.said, sizeof w.said);
+        memcpy(message, w.message, sizeof w.message);
         rt_weights_free(&w);
     }
     file_close(c, &f);
-    return good || about(path, e);
+    return good || prefix_path(path, e);
 }

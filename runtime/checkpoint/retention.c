@@ -22,11 +22,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define OURS "step-"
-#define THEIRS "previous-"
-#define HIDDEN ".step-"
+#define CURRENT "step-"
+#define PREVIOUS "previous-"
+#define PARTIAL_START ".step-"
 #define END ".safetensors"
-#define PARTIAL ".partial"
+#define PARTIAL_END ".partial"
 
 typedef struct {
     int64_t *step; // newest first
@@ -47,24 +47,25 @@ static int64_t step_in(const char *name, const char *start,
     return errno == 0 && strcmp(end, ending) == 0 ? step : -1;
 }
 
-static char *name_of(const RtShelf *s, const char *start, int64_t step) {
-    return rt_path("%s/%s%08" PRId64 END, s->folder, start, step);
+static char *name_of(const RtRetention *r, const char *start, int64_t step) {
+    return rt_path("%s/%s%08" PRId64 END, r->folder, start, step);
 }
 
-static char *partial_name(const RtShelf *s, int64_t step) {
-    return rt_path("%s/" HIDDEN "%08" PRId64 PARTIAL, s->folder, step);
+static char *partial_name(const RtRetention *r, int64_t step) {
+    return rt_path("%s/" PARTIAL_START "%08" PRId64 PARTIAL_END, r->folder,
+                   step);
 }
 
-static int downwards(const void *a, const void *b) {
+static int newest_first(const void *a, const void *b) {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
     return x > y ? -1 : x < y;
 }
 
 // The checkpoints whose names begin with `start`.
-static Steps list(const RtShelf *s, const char *start) {
+static Steps list(const RtRetention *r, const char *start) {
     Steps found = {0};
     size_t room = 0;
-    DIR *folder = opendir(s->folder);
+    DIR *folder = opendir(r->folder);
     for (struct dirent *f; folder != NULL && (f = readdir(folder)) != NULL;) {
         int64_t step = step_in(f->d_name, start, END);
         if (step < 0)
@@ -81,14 +82,14 @@ static Steps list(const RtShelf *s, const char *start) {
     if (folder != NULL)
         closedir(folder);
     if (found.count > 1)
-        qsort(found.step, found.count, sizeof *found.step, downwards);
+        qsort(found.step, found.count, sizeof *found.step, newest_first);
     return found;
 }
 
 // ---- other trainers, other runs ----
 
 // `sinter runs` locks a folder for a moment, to see whether a trainer has.
-static bool is_taken(int folder) {
+static bool is_locked(int folder) {
     const struct timespec shortly = {.tv_nsec = 10000000};
     for (int tries = 0; tries < 10; tries++) {
         if (flock(folder, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
@@ -98,93 +99,93 @@ static bool is_taken(int folder) {
     return true;
 }
 
-bool rt_shelf_claim(RtShelf *s, RtError *e) {
-    s->claim = s->files->open(s->folder, O_RDONLY | O_DIRECTORY, 0);
-    if (s->claim < 0 || !is_taken(s->claim))
+bool rt_retention_lock(RtRetention *r, RtError *e) {
+    r->lock = r->files->open(r->folder, O_RDONLY | O_DIRECTORY, 0);
+    if (r->lock < 0 || !is_locked(r->lock))
         return true;
     return rt_fail(e, EXIT_DATA,
                    "another trainer writes its checkpoints to %s; --out "
                    "names another folder",
-                   s->folder);
+                   r->folder);
 }
 
-void rt_shelf_release(RtShelf *s) {
-    if (s->claim >= 0)
-        s->files->close(s->claim);
-    s->claim = -1;
+void rt_retention_unlock(RtRetention *r) {
+    if (r->lock >= 0)
+        r->files->close(r->lock);
+    r->lock = -1;
 }
 
 // The folder may have been removed, renamed or made again since it was claimed;
 // what is in another one is not this run's.
-static bool claim_again(RtShelf *s, RtError *e) {
-    struct stat held, there;
-    RtShelf again = *s;
-    if (s->claim < 0 || fstat(s->claim, &held) != 0)
+static bool lock_again(RtRetention *r, RtError *e) {
+    struct stat locked, there;
+    RtRetention again = *r;
+    if (r->lock < 0 || fstat(r->lock, &locked) != 0)
         return true;
-    if (stat(s->folder, &there) != 0)
-        return rt_fail(e, EXIT_IO, "%s is gone: %s", s->folder,
+    if (stat(r->folder, &there) != 0)
+        return rt_fail(e, EXIT_IO, "%s is gone: %s", r->folder,
                        strerror(errno));
-    if (there.st_dev == held.st_dev && there.st_ino == held.st_ino)
+    if (there.st_dev == locked.st_dev && there.st_ino == locked.st_ino)
         return true;
-    if (!rt_shelf_claim(&again, e)) {
-        rt_shelf_release(&again);
+    if (!rt_retention_lock(&again, e)) {
+        rt_retention_unlock(&again);
         e->status = EXIT_IO; // it may be free later
         return false;
     }
-    if (again.claim < 0) // the lock of the other folder is kept meanwhile
-        return rt_fail(e, EXIT_IO, "cannot open %s: %s", s->folder,
+    if (again.lock < 0) // the lock of the other folder is kept meanwhile
+        return rt_fail(e, EXIT_IO, "cannot open %s: %s", r->folder,
                        strerror(errno));
-    rt_shelf_release(s);
-    *s = again;
-    s->from = -1;
-    s->set_aside = false;
+    rt_retention_unlock(r);
+    *r = again;
+    r->from = -1;
+    r->set_aside = false;
     rt_warn("%s is another folder than the run began with; its checkpoints go "
             "there from now on",
-            s->folder);
+            r->folder);
     return true;
 }
 
-int64_t rt_shelf_others(const RtShelf *s, bool *drops) {
-    Steps ours = list(s, OURS), theirs = list(s, THEIRS);
-    int64_t newest = ours.count > 0 ? ours.step[0] : -1;
-    *drops = theirs.count > 0;
-    free(ours.step);
-    free(theirs.step);
-    return newest > s->from ? newest : -1;
+int64_t rt_retention_superseded(const RtRetention *r, bool *removes) {
+    Steps current = list(r, CURRENT), previous = list(r, PREVIOUS);
+    int64_t newest = current.count > 0 ? current.step[0] : -1;
+    *removes = previous.count > 0;
+    free(current.step);
+    free(previous.step);
+    return newest > r->from ? newest : -1;
 }
 
-char *rt_shelf_path(const RtShelf *s, int64_t step) {
-    return name_of(s, OURS, step);
+char *rt_retention_path(const RtRetention *r, int64_t step) {
+    return name_of(r, CURRENT, step);
 }
 
-static char *newest_of(const RtShelf *s, const char *start) {
-    Steps found = list(s, start);
-    char *path = found.count > 0 ? name_of(s, start, found.step[0]) : NULL;
+static char *newest_of(const RtRetention *r, const char *start) {
+    Steps found = list(r, start);
+    char *path = found.count > 0 ? name_of(r, start, found.step[0]) : NULL;
     free(found.step);
     return path;
 }
 
-char *rt_shelf_newest(const char *folder) {
-    const RtShelf s = {.folder = folder};
-    char *path = newest_of(&s, OURS);
-    return path != NULL ? path : newest_of(&s, THEIRS);
+char *rt_retention_newest(const char *folder) {
+    const RtRetention r = {.folder = folder};
+    char *path = newest_of(&r, CURRENT);
+    return path != NULL ? path : newest_of(&r, PREVIOUS);
 }
 
-bool rt_shelf_has(const RtShelf *s, int64_t step) {
-    char *path = name_of(s, OURS, step);
+bool rt_retention_has(const RtRetention *r, int64_t step) {
+    char *path = name_of(r, CURRENT, step);
     bool has = path != NULL && access(path, R_OK) == 0;
     free(path);
     return has;
 }
 
-void rt_shelf_sweep(const RtShelf *s) {
-    DIR *folder = opendir(s->folder);
+void rt_retention_remove_partial(const RtRetention *r) {
+    DIR *folder = opendir(r->folder);
     for (struct dirent *f; folder != NULL && (f = readdir(folder)) != NULL;) {
-        char *path = step_in(f->d_name, HIDDEN, PARTIAL) < 0
+        char *path = step_in(f->d_name, PARTIAL_START, PARTIAL_END) < 0
                          ? NULL
-                         : rt_path("%s/%s", s->folder, f->d_name);
+                         : rt_path("%s/%s", r->folder, f->d_name);
         if (path != NULL)
-            s->files->unlink(path);
+            r->files->unlink(path);
         free(path);
     }
     if (folder != NULL)
@@ -194,82 +195,82 @@ void rt_shelf_sweep(const RtShelf *s) {
 // ---- saving ----
 
 // A rename is durable when its folder is.
-static bool sync_folder(const RtShelf *s) {
-    int fd = s->files->open(s->folder, O_RDONLY | O_DIRECTORY, 0);
+static bool sync_folder(const RtRetention *r) {
+    int fd = r->files->open(r->folder, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0)
         return false;
-    bool good = s->files->sync(fd) == 0;
-    return s->files->close(fd) == 0 && good;
+    bool good = r->files->sync(fd) == 0;
+    return r->files->close(fd) == 0 && good;
 }
 
-static void drop(const RtShelf *s, const char *start, int64_t step) {
-    char *path = name_of(s, start, step);
+static void remove_step(const RtRetention *r, const char *start, int64_t step) {
+    char *path = name_of(r, start, step);
     if (path != NULL)
-        s->files->unlink(path);
+        r->files->unlink(path);
     free(path);
 }
 
 // Renames the checkpoints of another run, the newest last so that it is found
 // until the end, and drops those of the run before that one.
-static bool set_aside(RtShelf *s) {
-    Steps ours = list(s, OURS), theirs = {0};
-    bool good = true, any = ours.count > 0 && ours.step[0] > s->from;
+static bool set_aside(RtRetention *r) {
+    Steps current = list(r, CURRENT), previous = {0};
+    bool good = true, any = current.count > 0 && current.step[0] > r->from;
     if (any)
-        theirs = list(s, THEIRS);
-    for (size_t i = ours.count; i-- > 0 && good;) {
-        if (ours.step[i] <= s->from)
+        previous = list(r, PREVIOUS);
+    for (size_t i = current.count; i-- > 0 && good;) {
+        if (current.step[i] <= r->from)
             continue;
-        char *from = name_of(s, OURS, ours.step[i]);
-        char *to = name_of(s, THEIRS, ours.step[i]);
-        good = from != NULL && to != NULL && s->files->rename(from, to) == 0;
+        char *from = name_of(r, CURRENT, current.step[i]);
+        char *to = name_of(r, PREVIOUS, current.step[i]);
+        good = from != NULL && to != NULL && r->files->rename(from, to) == 0;
         free(from);
         free(to);
     }
-    for (size_t i = 0; i < theirs.count && good; i++) {
+    for (size_t i = 0; i < previous.count && good; i++) {
         bool replaced = false;
-        for (size_t k = 0; k < ours.count; k++)
-            replaced = replaced || ours.step[k] == theirs.step[i];
+        for (size_t k = 0; k < current.count; k++)
+            replaced = replaced || current.step[k] == previous.step[i];
         if (!replaced)
-            drop(s, THEIRS, theirs.step[i]);
+            remove_step(r, PREVIOUS, previous.step[i]);
     }
-    free(ours.step);
-    free(theirs.step);
-    s->set_aside = good;
+    free(current.step);
+    free(previous.step);
+    r->set_aside = good;
     return good;
 }
 
-static void drop_old(const RtShelf *s) {
-    Steps ours = list(s, OURS);
-    for (size_t i = (size_t)s->keep; i < ours.count; i++)
-        drop(s, OURS, ours.step[i]);
-    free(ours.step);
+static void remove_old(const RtRetention *r) {
+    Steps current = list(r, CURRENT);
+    for (size_t i = (size_t)r->keep; i < current.count; i++)
+        remove_step(r, CURRENT, current.step[i]);
+    free(current.step);
 }
 
-static bool put_in_place(RtShelf *s, const char *partial, const char *path,
+static bool put_in_place(RtRetention *r, const char *partial, const char *path,
                          RtError *e) {
-    if ((s->set_aside || set_aside(s)) &&
-        s->files->rename(partial, path) == 0) {
-        if (sync_folder(s))
+    if ((r->set_aside || set_aside(r)) &&
+        r->files->rename(partial, path) == 0) {
+        if (sync_folder(r))
             return true;
         return rt_fail(e, EXIT_IO, "cannot make %s durable: %s", path,
                        strerror(errno));
     }
     rt_fail(e, EXIT_IO, "cannot rename %s: %s", partial, strerror(errno));
-    s->files->unlink(partial);
+    r->files->unlink(partial);
     return false;
 }
 
-bool rt_shelf_save(RtShelf *s, RtCheckpoint *c, const RtProgress *p,
-                   RtError *e) {
-    char *path = name_of(s, OURS, p->step);
-    char *partial = partial_name(s, p->step);
+bool rt_retention_save(RtRetention *r, RtCheckpoint *c, const RtProgress *p,
+                       RtError *e) {
+    char *path = name_of(r, CURRENT, p->step);
+    char *partial = partial_name(r, p->step);
     bool good = path != NULL && partial != NULL;
     if (!good)
         rt_fail(e, EXIT_IO, "out of memory"); // tried again, as a disk is
-    good = good && claim_again(s, e) && rt_checkpoint_write(c, partial, p, e) &&
-           put_in_place(s, partial, path, e);
+    good = good && lock_again(r, e) && rt_checkpoint_write(c, partial, p, e) &&
+           put_in_place(r, partial, path, e);
     if (good)
-        drop_old(s);
+        remove_old(r);
     free(path);
     free(partial);
     return good;
@@ -278,14 +279,15 @@ bool rt_shelf_save(RtShelf *s, RtCheckpoint *c, const RtProgress *p,
 // ---- loading ----
 
 // *e has what is wrong with the newest that is not whole.
-static RtLoad load_newest(const RtShelf *s, const char *start, RtCheckpoint *c,
-                          RtProgress *p, char **path, RtError *e) {
-    Steps steps = list(s, start);
+static RtLoad load_newest(const RtRetention *r, const char *start,
+                          RtCheckpoint *c, RtProgress *p, char **path,
+                          RtError *e) {
+    Steps steps = list(r, start);
     RtLoad load = RT_BROKEN;
     for (size_t i = 0; i < steps.count && load == RT_BROKEN; i++) {
         RtError why = {0};
         free(*path);
-        *path = name_of(s, start, steps.step[i]);
+        *path = name_of(r, start, steps.step[i]);
         if (*path == NULL)
             break;
         load = rt_checkpoint_read(c, *path, p, &why);
@@ -304,21 +306,21 @@ static RtLoad load_newest(const RtShelf *s, const char *start, RtCheckpoint *c,
     return load;
 }
 
-bool rt_shelf_load(const RtShelf *s, RtCheckpoint *c, RtProgress *p,
-                   char **path, RtError *e) {
+bool rt_retention_load(const RtRetention *r, RtCheckpoint *c, RtProgress *p,
+                       char **path, RtError *e) {
     RtError why = {EXIT_GOOD, ""};
     *path = NULL;
-    RtLoad load = load_newest(s, OURS, c, p, path, &why);
+    RtLoad load = load_newest(r, CURRENT, c, p, path, &why);
     if (load == RT_BROKEN)
-        load = load_newest(s, THEIRS, c, p, path, &why);
+        load = load_newest(r, PREVIOUS, c, p, path, &why);
     if (load == RT_GOOD)
         return true;
     *e = why;
     if (load == RT_OTHER_RUN)
         return false;
-    if (access(s->folder, R_OK | X_OK) != 0)
+    if (access(r->folder, R_OK | X_OK) != 0)
         return rt_fail(e, EXIT_DATA, "no checkpoint can be read in %s: %s",
-                       s->folder, strerror(errno));
+                       r->folder, strerror(errno));
     return rt_fail(e, why.status != EXIT_GOOD ? why.status : EXIT_DATA,
-                   "no whole checkpoint in %s", s->folder);
+                   "no whole checkpoint in %s", r->folder);
 }

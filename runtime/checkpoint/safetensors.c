@@ -14,7 +14,7 @@ typedef struct {
     RtJson json;
     const char *text;
     RtHeader *header;
-    size_t room_tensors, room_notes;
+    size_t room_tensors, room_metadata;
     char string[RT_MAX_KEY];
     RtError *error;
 } Reader;
@@ -34,13 +34,13 @@ static bool wrong(Reader *r, const char *what) {
                    what, r->json.at - r->text);
 }
 
-static bool take(Reader *r, char c) {
+static bool expect(Reader *r, char c) {
     char what[] = "expected ' '";
     what[sizeof what - 3] = c;
     return rt_json_take(&r->json, c) || wrong(r, what);
 }
 
-static bool take_string(Reader *r) {
+static bool parse_string(Reader *r) {
     return rt_json_string(&r->json, r->string, sizeof r->string) ||
            wrong(r, "expected a string of less than 1024 bytes");
 }
@@ -58,43 +58,44 @@ static void *grown(void *array, size_t count, size_t *room, size_t element) {
     return realloc(array, *room * element);
 }
 
-static bool take_note(Reader *r) {
+static bool parse_metadata_entry(Reader *r) {
     RtHeader *h = r->header;
-    RtNote *n = grown(h->note, h->num_notes, &r->room_notes, sizeof *n);
+    RtMetadata *n =
+        grown(h->metadata, h->num_metadata, &r->room_metadata, sizeof *n);
     if (n == NULL)
         return wrong(r, "out of memory");
-    h->note = n;
-    if (!take_string(r))
+    h->metadata = n;
+    if (!parse_string(r))
         return false;
-    n = &h->note[h->num_notes];
-    *n = (RtNote){.key = copy(r->string)};
-    h->num_notes++;
-    if (!take(r, ':') || !take(r, '"'))
+    n = &h->metadata[h->num_metadata];
+    *n = (RtMetadata){.key = copy(r->string)};
+    h->num_metadata++;
+    if (!expect(r, ':') || !expect(r, '"'))
         return false;
     r->json.at--; // the string begins with the quote that was looked for
     n->value_at = (size_t)(r->json.at + 1 - r->text);
-    if (!take_string(r))
+    if (!parse_string(r))
         return false;
     n->value = copy(r->string);
     return (n->key != NULL && n->value != NULL) || wrong(r, "out of memory");
 }
 
-static bool take_notes(Reader *r) {
-    if (!take(r, '{'))
+static bool parse_metadata(Reader *r) {
+    if (!expect(r, '{'))
         return false;
     if (rt_json_accept(&r->json, '}'))
         return true;
     do {
-        if (r->header->num_notes == RT_MAX_TENSORS)
+        if (r->header->num_metadata == RT_MAX_TENSORS)
             return wrong(r, "too many entries");
-        if (!take_note(r))
+        if (!parse_metadata_entry(r))
             return false;
     } while (rt_json_accept(&r->json, ','));
-    return take(r, '}');
+    return expect(r, '}');
 }
 
-static bool take_type(Reader *r, RtTensor *t) {
-    if (!take_string(r))
+static bool parse_type(Reader *r, RtTensor *t) {
+    if (!parse_string(r))
         return false;
     for (int i = RT_F32; i <= RT_BOOL; i++) {
         t->type = (RtType)i;
@@ -108,9 +109,9 @@ static bool take_type(Reader *r, RtTensor *t) {
                    t->name, r->string);
 }
 
-static bool take_shape(Reader *r, RtTensor *t) {
+static bool parse_shape(Reader *r, RtTensor *t) {
     uint64_t size;
-    if (!take(r, '['))
+    if (!expect(r, '['))
         return false;
     if (rt_json_accept(&r->json, ']'))
         return true;
@@ -121,43 +122,43 @@ static bool take_shape(Reader *r, RtTensor *t) {
             return wrong(r, "expected a size");
         t->dim[t->rank++] = (int64_t)size;
     } while (rt_json_accept(&r->json, ','));
-    return take(r, ']');
+    return expect(r, ']');
 }
 
-static bool take_offsets(Reader *r, RtTensor *t) {
-    return take(r, '[') &&
+static bool parse_offsets(Reader *r, RtTensor *t) {
+    return expect(r, '[') &&
            (rt_json_count(&r->json, &t->begin) ||
             wrong(r, "expected an offset")) &&
-           take(r, ',') &&
+           expect(r, ',') &&
            (rt_json_count(&r->json, &t->end) ||
             wrong(r, "expected an offset")) &&
-           take(r, ']');
+           expect(r, ']');
 }
 
 // Each of the three fields once, in any order.
-static bool take_fields(Reader *r, RtTensor *t) {
+static bool parse_fields(Reader *r, RtTensor *t) {
     static const char *const names[] = {"dtype", "shape", "data_offsets"};
     static bool (*const readers[])(Reader *, RtTensor *) = {
-        take_type, take_shape, take_offsets};
+        parse_type, parse_shape, parse_offsets};
     bool seen[3] = {false};
-    if (!take(r, '{'))
+    if (!expect(r, '{'))
         return false;
     for (int n = 0; n < 3; n++) {
         int field = 0;
-        if ((n > 0 && !take(r, ',')) || !take_string(r))
+        if ((n > 0 && !expect(r, ',')) || !parse_string(r))
             return false;
         while (field < 3 && strcmp(r->string, names[field]) != 0)
             field++;
         if (field == 3 || seen[field])
             return wrong(r, "a tensor has dtype, shape and data_offsets");
         seen[field] = true;
-        if (!take(r, ':') || !readers[field](r, t))
+        if (!expect(r, ':') || !readers[field](r, t))
             return false;
     }
-    return take(r, '}');
+    return expect(r, '}');
 }
 
-static bool take_tensor(Reader *r) {
+static bool parse_tensor(Reader *r) {
     RtHeader *h = r->header;
     RtTensor *t = grown(h->tensor, h->num_tensors, &r->room_tensors, sizeof *t);
     if (t == NULL || h->num_tensors == RT_MAX_TENSORS)
@@ -165,26 +166,26 @@ static bool take_tensor(Reader *r) {
     h->tensor = t;
     t += h->num_tensors++;
     *t = (RtTensor){.name = copy(r->string)};
-    return t->name != NULL ? take_fields(r, t) : wrong(r, "out of memory");
+    return t->name != NULL ? parse_fields(r, t) : wrong(r, "out of memory");
 }
 
-static bool take_all(Reader *r) {
-    bool noted = false;
-    if (!take(r, '{'))
+static bool parse_all(Reader *r) {
+    bool seen = false;
+    if (!expect(r, '{'))
         return false;
     if (rt_json_accept(&r->json, '}'))
         return rt_json_end(&r->json) || wrong(r, "text after the end");
     do {
-        if (!take_string(r) || !take(r, ':'))
+        if (!parse_string(r) || !expect(r, ':'))
             return false;
-        bool is_note = strcmp(r->string, "__metadata__") == 0;
-        if (is_note && noted)
+        bool is_metadata = strcmp(r->string, "__metadata__") == 0;
+        if (is_metadata && seen)
             return wrong(r, "__metadata__ twice");
-        noted = noted || is_note;
-        if (!(is_note ? take_notes(r) : take_tensor(r)))
+        seen = seen || is_metadata;
+        if (!(is_metadata ? parse_metadata(r) : parse_tensor(r)))
             return false;
     } while (rt_json_accept(&r->json, ','));
-    return take(r, '}') &&
+    return expect(r, '}') &&
            (rt_json_end(&r->json) || wrong(r, "text after the end"));
 }
 
@@ -201,17 +202,18 @@ static int by_name(const void *a, const void *b) {
 }
 
 static int by_key(const void *a, const void *b) {
-    const RtNote *x = a, *y = b;
+    const RtMetadata *x = a, *y = b;
     return strcmp(x->key, y->key);
 }
 
 // Orders notes by their keys: each is there once.
-static bool order_notes(const RtHeader *h, RtError *e) {
-    if (h->num_notes > 0)
-        qsort(h->note, h->num_notes, sizeof *h->note, by_key);
-    for (size_t i = 1; i < h->num_notes; i++)
-        if (by_key(&h->note[i - 1], &h->note[i]) == 0)
-            return rt_fail(e, EXIT_DATA, "its %s occurs twice", h->note[i].key);
+static bool order_metadata(const RtHeader *h, RtError *e) {
+    if (h->num_metadata > 0)
+        qsort(h->metadata, h->num_metadata, sizeof *h->metadata, by_key);
+    for (size_t i = 1; i < h->num_metadata; i++)
+        if (by_key(&h->metadata[i - 1], &h->metadata[i]) == 0)
+            return rt_fail(e, EXIT_DATA, "its %s occurs twice",
+                           h->metadata[i].key);
     return true;
 }
 
@@ -263,21 +265,22 @@ static bool covers(const RtHeader *h, uint64_t data_bytes, RtError *e) {
 void rt_header_free(RtHeader *h) {
     for (size_t i = 0; i < h->num_tensors; i++)
         free(h->tensor[i].name);
-    for (size_t i = 0; i < h->num_notes; i++) {
-        free(h->note[i].key);
-        free(h->note[i].value);
+    for (size_t i = 0; i < h->num_metadata; i++) {
+        free(h->metadata[i].key);
+        free(h->metadata[i].value);
     }
     free(h->tensor);
     free(h->named);
-    free(h->note);
+    free(h->metadata);
     *h = (RtHeader){0};
 }
 
-const RtNote *rt_header_note(const RtHeader *h, const char *key) {
-    const RtNote wanted = {.key = (char *)key};
-    if (h->num_notes == 0)
+const RtMetadata *rt_header_metadata(const RtHeader *h, const char *key) {
+    const RtMetadata key_only = {.key = (char *)key};
+    if (h->num_metadata == 0)
         return NULL;
-    return bsearch(&wanted, h->note, h->num_notes, sizeof wanted, by_key);
+    return bsearch(&key_only, h->metadata, h->num_metadata, sizeof key_only,
+                   by_key);
 }
 
 const RtTensor *rt_header_tensor(const RtHeader *h, const char *name) {
@@ -296,7 +299,7 @@ bool rt_header_parse(RtHeader *h, const char *text, size_t length,
         .error = e,
     };
     *h = (RtHeader){0};
-    if (take_all(&r) && order_notes(h, e) && order_tensors(h, e) &&
+    if (parse_all(&r) && order_metadata(h, e) && order_tensors(h, e) &&
         covers(h, data_bytes, e))
         return true;
     rt_header_free(h);

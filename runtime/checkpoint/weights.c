@@ -18,13 +18,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_NAMED = 3 };
+enum { MAX_NAMED = 3 };
 
 // The first few of what is to be told, and how many there are.
 typedef struct {
     char text[1024];
     size_t length, count;
-} Told;
+} NameList;
 
 typedef struct {
     const char *model;
@@ -35,17 +35,17 @@ typedef struct {
     size_t length; // of them all
     RtWeights *out;
     size_t all; // weights of the model
-    Told misshapen, missing, unknown, drawn, left, beside;
+    NameList misfits, missing, unknown, initialized, excluded, optimizer;
     size_t averages; // that are taken
 } Fit;
 
-static void tell(Told *t, const char *format, ...)
+static void list_add(NameList *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void tell(Told *t, const char *format, ...) {
+static void list_add(NameList *t, const char *format, ...) {
     va_list list;
     size_t left = sizeof t->text - t->length;
-    if (t->count++ >= MOST_NAMED)
+    if (t->count++ >= MAX_NAMED)
         return;
     int n = snprintf(t->text + t->length, left, "%s", t->count > 1 ? ", " : "");
     va_start(list, format);
@@ -54,17 +54,17 @@ static void tell(Told *t, const char *format, ...) {
     t->length += (size_t)n;
 }
 
-static void tell_name(Told *t, const char *name) {
+static void list_add_name(NameList *t, const char *name) {
     char text[128];
     json_escape(text, sizeof text, name, strlen(name));
-    tell(t, "%s", text);
+    list_add(t, "%s", text);
 }
 
 // " and 4 more"
-static const char *others(char *to, size_t room, const Told *t) {
+static const char *and_more(char *to, size_t room, const NameList *t) {
     *to = '\0';
-    if (t->count > MOST_NAMED)
-        snprintf(to, room, " and %zu more", t->count - MOST_NAMED);
+    if (t->count > MAX_NAMED)
+        snprintf(to, room, " and %zu more", t->count - MAX_NAMED);
     return to;
 }
 
@@ -74,26 +74,26 @@ static bool is_weight(const RtState *s) {
     return s->kind == RT_PARAM || s->kind == RT_STATISTIC;
 }
 
-static bool names(const Fit *f, const char *glob, const char *name) {
+static bool matches(const Fit *f, const char *glob, const char *name) {
     int64_t ignored = 0;
     return glob_fits(glob, "", name, &ignored) ||
            glob_fits(glob, f->model, name, &ignored);
 }
 
-static bool is_left_out(const Fit *f, const char *name) {
+static bool is_excluded(const Fit *f, const char *name) {
     for (size_t at = 0; at < f->length; at += strlen(f->globs + at) + 1)
-        if (names(f, f->globs + at, name))
+        if (matches(f, f->globs + at, name))
             return true;
     return false;
 }
 
-static bool names_some(const Fit *f, const char *glob) {
+static bool matches_some(const Fit *f, const char *glob) {
     for (int i = 0; i < f->plan->num_states; i++)
         if (is_weight(&f->plan->state[i]) &&
-            names(f, glob, f->plan->state[i].name))
+            matches(f, glob, f->plan->state[i].name))
             return true;
     for (size_t i = 0; i < f->header->num_tensors; i++)
-        if (names(f, glob, f->header->tensor[i].name))
+        if (matches(f, glob, f->header->tensor[i].name))
             return true;
     return false;
 }
@@ -101,10 +101,10 @@ static bool names_some(const Fit *f, const char *glob) {
 // A glob that names nothing is a mistake, such as the name of a layer.
 static bool check_glob(const Fit *f, const char *glob, RtError *e) {
     char layer[128];
-    if (names_some(f, glob))
+    if (matches_some(f, glob))
         return true;
     snprintf(layer, sizeof layer, "%.100s.*", glob);
-    bool is_layer = names_some(f, layer);
+    bool is_layer = matches_some(f, layer);
     return rt_fail(
         e, EXIT_USAGE,
         "--init-except=%.100s matches no tensor in it nor in %.100s%s%s", glob,
@@ -151,22 +151,22 @@ static const char *dims_text(char *to, size_t room, int rank,
 }
 
 // Halves are widened; other numbers are what they are.
-static bool can_take(const RtState *s, const RtTensor *t) {
+static bool can_convert(const RtState *s, const RtTensor *t) {
     return s->type == t->type ||
            (s->type == RT_F32 && (t->type == RT_F16 || t->type == RT_BF16));
 }
 
-static void tell_difference(Fit *f, const RtState *s, const RtTensor *t) {
+static void list_add_misfit(Fit *f, const RtState *s, const RtTensor *t) {
     char here[96], there[96];
-    if (!can_take(s, t)) {
-        tell(&f->misshapen, "%.80s has type %s", t->name,
-             rt_type_name(t->type));
+    if (!can_convert(s, t)) {
+        list_add(&f->misfits, "%.80s has type %s", t->name,
+                 rt_type_name(t->type));
         return;
     }
-    tell(&f->misshapen, "%.80s is %s not %s%s", t->name,
-         dims_text(there, sizeof there, t->rank, t->dim),
-         dims_text(here, sizeof here, s->rank, s->dim),
-         is_channels_first(s, t) ? " with channels last" : "");
+    list_add(&f->misfits, "%.80s is %s not %s%s", t->name,
+             dims_text(there, sizeof there, t->rank, t->dim),
+             dims_text(here, sizeof here, s->rank, s->dim),
+             is_channels_first(s, t) ? " with channels last" : "");
 }
 
 // ---- the fit ----
@@ -176,26 +176,26 @@ static const RtTensor *tensor_of(Fit *f, const RtState *s) {
     char name[RT_MAX_KEY];
     snprintf(name, sizeof name, "%s.average", s->name);
     const RtTensor *average = rt_header_tensor(f->header, name);
-    if (average != NULL && !is_left_out(f, name)) {
+    if (average != NULL && !is_excluded(f, name)) {
         f->averages++;
         return average;
     }
     if (average != NULL)
-        tell_name(&f->left, name);
+        list_add_name(&f->excluded, name);
     return rt_header_tensor(f->header, s->name);
 }
 
-static void take_state(Fit *f, const RtState *s) {
+static void fit_state(Fit *f, const RtState *s) {
     f->all++;
-    if (is_left_out(f, s->name)) {
-        tell_name(&f->drawn, s->name);
+    if (is_excluded(f, s->name)) {
+        list_add_name(&f->initialized, s->name);
         return;
     }
     const RtTensor *t = tensor_of(f, s);
     if (t == NULL) {
-        tell_name(&f->missing, s->name);
-    } else if (!can_take(s, t) || !same_dims(s, t)) {
-        tell_difference(f, s, t);
+        list_add_name(&f->missing, s->name);
+    } else if (!can_convert(s, t) || !same_dims(s, t)) {
+        list_add_misfit(f, s, t);
     } else {
         f->out->state[t - f->header->tensor] = s;
         f->out->count++;
@@ -204,7 +204,7 @@ static void take_state(Fit *f, const RtState *s) {
 
 // Whether a tensor is no weight of any model: a scalar of a run, or what an
 // optimizer keeps of another tensor of the file, or its average.
-static bool is_beside(const Fit *f, const RtTensor *t) {
+static bool is_optimizer_state(const Fit *f, const RtTensor *t) {
     char name[RT_MAX_KEY];
     const char *dot = strrchr(t->name, '.');
     if (dot == NULL)
@@ -216,59 +216,63 @@ static bool is_beside(const Fit *f, const RtTensor *t) {
     return rt_header_tensor(f->header, name) != NULL;
 }
 
-static void look_at_tensor(Fit *f, const RtTensor *t) {
+static void check_tensor(Fit *f, const RtTensor *t) {
     const RtState *s = rt_state_find(f->plan, t->name);
     bool taken = f->out->state[t - f->header->tensor] != NULL;
     if (taken || (s != NULL && is_weight(s)))
         return;
-    bool beside = is_beside(f, t), left = is_left_out(f, t->name);
-    if (beside && (f->ours || left))
+    bool optimizer = is_optimizer_state(f, t),
+         excluded = is_excluded(f, t->name);
+    if (optimizer && (f->ours || excluded))
         return;
-    tell_name(beside ? &f->beside : left ? &f->left : &f->unknown, t->name);
+    list_add_name(optimizer  ? &f->optimizer
+                  : excluded ? &f->excluded
+                             : &f->unknown,
+                  t->name);
 }
 
 // ---- what is said ----
 
 static bool refuse(const Fit *f, RtError *e) {
-    const Told *kind[] = {&f->misshapen, &f->missing, &f->unknown};
+    const NameList *kind[] = {&f->misfits, &f->missing, &f->unknown};
     const char *text[] = {"", "it has no ", " has no "};
-    char said[3 * sizeof kind[0]->text + 400], more[40];
+    char reasons[3 * sizeof kind[0]->text + 400], more[40];
     size_t length = 0;
     for (int i = 0; i < 3; i++)
         if (kind[i]->count > 0)
-            length += (size_t)snprintf(said + length, sizeof said - length,
-                                       "%.100s%s%s%s; ", i == 2 ? f->model : "",
-                                       text[i], kind[i]->text,
-                                       others(more, sizeof more, kind[i]));
+            length += (size_t)snprintf(
+                reasons + length, sizeof reasons - length, "%.100s%s%s%s; ",
+                i == 2 ? f->model : "", text[i], kind[i]->text,
+                and_more(more, sizeof more, kind[i]));
     return rt_fail(e, EXIT_DATA,
                    "it does not fit: %s--init-except=GLOB leaves out the "
                    "tensors that GLOB matches",
-                   said);
+                   reasons);
 }
 
-static void say_some(RtWeights *w, const char *what, const Told *t) {
+static void message_add(RtWeights *w, const char *what, const NameList *t) {
     char more[40];
-    size_t length = strlen(w->said);
+    size_t length = strlen(w->message);
     if (t->count > 0)
-        snprintf(w->said + length, sizeof w->said - length, "\n%s%s%s", what,
-                 t->text, others(more, sizeof more, t));
+        snprintf(w->message + length, sizeof w->message - length, "\n%s%s%s",
+                 what, t->text, and_more(more, sizeof more, t));
 }
 
-static void say(const Fit *f) {
+static void write_message(const Fit *f) {
     RtWeights *w = f->out;
-    snprintf(w->said, sizeof w->said, "%zu of %zu tensors of %.100s", w->count,
-             f->all, f->model);
-    size_t length = strlen(w->said);
+    snprintf(w->message, sizeof w->message, "%zu of %zu tensors of %.100s",
+             w->count, f->all, f->model);
+    size_t length = strlen(w->message);
     if (f->averages > 0)
-        snprintf(w->said + length, sizeof w->said - length,
+        snprintf(w->message + length, sizeof w->message - length,
                  "\n%zu of them %s from the file; --init-except='*.average' "
                  "loads the weights themselves",
                  f->averages,
                  f->averages == 1 ? "is a weight average"
                                   : "are weight averages");
-    say_some(w, "initialized, not loaded: ", &f->drawn);
-    say_some(w, "in the file, not loaded: ", &f->left);
-    say_some(w, "ignored optimizer states and counters: ", &f->beside);
+    message_add(w, "initialized, not loaded: ", &f->initialized);
+    message_add(w, "in the file, not loaded: ", &f->excluded);
+    message_add(w, "ignored optimizer states and counters: ", &f->optimizer);
 }
 
 static bool fit(Fit *f, const char *except, RtError *e) {
@@ -276,14 +280,14 @@ static bool fit(Fit *f, const char *except, RtError *e) {
         return false;
     for (int i = 0; i < f->plan->num_states; i++)
         if (is_weight(&f->plan->state[i]))
-            take_state(f, &f->plan->state[i]);
+            fit_state(f, &f->plan->state[i]);
     for (size_t i = 0; i < f->header->num_tensors; i++)
-        look_at_tensor(f, &f->header->tensor[i]);
-    if (f->misshapen.count + f->missing.count + f->unknown.count > 0)
+        check_tensor(f, &f->header->tensor[i]);
+    if (f->misfits.count + f->missing.count + f->unknown.count > 0)
         return refuse(f, e);
     if (f->out->count == 0)
         return rt_fail(e, EXIT_DATA, "--init-except leaves nothing to load");
-    say(f);
+    write_message(f);
     return true;
 }
 

@@ -21,7 +21,7 @@ enum {
     PLANE = SIDE * SIDE,
     IMAGE = 3 * PLANE,
     CHUNK = 512, // records read at once
-    MOST_FILES = 5
+    MAX_FILES = 5
 };
 
 // Which of a record's label bytes counts, and how long it is with them.
@@ -31,8 +31,8 @@ typedef struct {
 } Layout;
 
 typedef struct {
-    char *path[MOST_FILES];
-    int64_t records[MOST_FILES];
+    char *path[MAX_FILES];
+    int64_t records[MAX_FILES];
     int count;
 } Files;
 
@@ -43,7 +43,7 @@ static void files_free(Files *f) {
 
 // Both data sets have a version for Python too, and unpack to a folder inside
 // the one that is often named.
-static bool absent(const char *path, size_t record, RtError *e) {
+static bool fail_missing(const char *path, size_t record, RtError *e) {
     return rt_fail(
         e, EXIT_DATA,
         "%s does not exist; name the folder %s of CIFAR's binary version", path,
@@ -55,7 +55,7 @@ static bool count_records(const char *path, size_t record, const RtFiles *files,
                           int64_t *records, RtError *e) {
     size_t bytes;
     if (access(path, F_OK) != 0 && errno == ENOENT)
-        return absent(path, record, e);
+        return fail_missing(path, record, e);
     int fd = rt_open_sized(files, path, &bytes, e);
     if (fd < 0)
         return false;
@@ -79,7 +79,7 @@ static bool add_file(Files *f, char *path, const Layout *l,
 
 static bool find_batches(Files *f, const char *folder, const Layout *l,
                          const RtFiles *files, RtError *e) {
-    for (int i = 1; i <= MOST_FILES; i++) {
+    for (int i = 1; i <= MAX_FILES; i++) {
         char *path = rt_path("%s/data_batch_%d.bin", folder, i);
         if (path != NULL && i > 1 && access(path, F_OK) != 0)
             free(path);
@@ -107,7 +107,7 @@ typedef struct {
     uint64_t *hash;
 } Part;
 
-static bool take_records(const Part *p, const uint8_t *record, int64_t done,
+static bool copy_records(const Part *p, const uint8_t *record, int64_t done,
                          int64_t count, RtError *e) {
     const Layout *l = p->layout;
     for (int64_t i = 0; i < count; i++, record += l->record) {
@@ -133,7 +133,7 @@ static bool read_records(const Part *p, int fd, uint8_t *chunk, RtError *e) {
                            p->path, (long long)done * (long long)record,
                            errno ? strerror(errno) : "the file is truncated");
         *p->hash = XXH3_64bits_withSeed(chunk, (size_t)some * record, *p->hash);
-        if (!take_records(p, chunk, done, some, e))
+        if (!copy_records(p, chunk, done, some, e))
             return false;
     }
     return true;
@@ -162,7 +162,7 @@ static bool read_split(const Files *f, RtSplit *s, const Layout *l, int classes,
     int64_t count = 0;
     for (int i = 0; i < f->count; i++)
         count += f->records[i];
-    if (!rt_split_reserve(s, count, RT_KEPT_U8, IMAGE, RT_KEPT_U8, 1, e))
+    if (!rt_split_reserve(s, count, RT_FILE_U8, IMAGE, RT_FILE_U8, 1, e))
         return false;
     for (int i = 0; i < f->count; i++) {
         part.path = f->path[i];
@@ -174,11 +174,11 @@ static bool read_split(const Files *f, RtSplit *s, const Layout *l, int classes,
     return true;
 }
 
-static bool check_shape(const char *format, const RtSample *sample,
+static bool check_shape(const char *format, const RtDataSpec *spec,
                         RtError *e) {
     static const int64_t dim[] = {SIDE, SIDE, 3};
     char text[100];
-    const RtShape *s = &sample->image;
+    const RtShape *s = &spec->image;
     return rt_shape_same(s, 3, dim) ||
            rt_fail(e, EXIT_DATA,
                    "%s images are 32x32x3, but the trainer takes %s", format,
@@ -192,33 +192,33 @@ static bool read_both(RtData *d, const Files *train, const Files *test,
            read_split(test, &d->test, l, classes, files, &d->hash, e);
 }
 
-bool rt_cifar10_read(RtData *d, const char *path, const RtSample *sample,
+bool rt_cifar10_read(RtData *d, const char *path, const RtDataSpec *spec,
                      const RtFiles *files, RtError *e) {
     static const Layout layout = {0, 1 + IMAGE};
     static const char *const name[] = {"test_batch.bin", NULL};
     Files train = {0}, test = {0};
     bool good =
-        check_shape("cifar10", sample, e) &&
+        check_shape("cifar10", spec, e) &&
         find_batches(&train, path, &layout, files, e) &&
-        (rt_lacks_test(sample, path, name) ||
+        (rt_lacks_test(spec, path, name) ||
          add_file(&test, rt_path("%s/%s", path, name[0]), &layout, files, e)) &&
-        read_both(d, &train, &test, &layout, sample->classes, files, e);
+        read_both(d, &train, &test, &layout, spec->classes, files, e);
     files_free(&train);
     files_free(&test);
     return good;
 }
 
-bool rt_cifar100_read(RtData *d, const char *path, const RtSample *sample,
+bool rt_cifar100_read(RtData *d, const char *path, const RtDataSpec *spec,
                       const RtFiles *files, RtError *e) {
-    const Layout layout = {rt_setting(sample, "coarse", 0) ? 0 : 1, 2 + IMAGE};
+    const Layout layout = {rt_setting(spec, "coarse", 0) ? 0 : 1, 2 + IMAGE};
     static const char *const name[] = {"test.bin", NULL};
     Files train = {0}, test = {0};
     bool good =
-        check_shape("cifar100", sample, e) &&
+        check_shape("cifar100", spec, e) &&
         add_file(&train, rt_path("%s/train.bin", path), &layout, files, e) &&
-        (rt_lacks_test(sample, path, name) ||
+        (rt_lacks_test(spec, path, name) ||
          add_file(&test, rt_path("%s/%s", path, name[0]), &layout, files, e)) &&
-        read_both(d, &train, &test, &layout, sample->classes, files, e);
+        read_both(d, &train, &test, &layout, spec->classes, files, e);
     files_free(&train);
     files_free(&test);
     return good;

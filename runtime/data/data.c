@@ -28,10 +28,11 @@ static const struct {
 
 // ---- what is asked for ----
 
-int64_t rt_setting(const RtSample *s, const char *name, int64_t otherwise) {
-    for (int i = 0; i < s->num_settings; i++)
-        if (strcmp(s->setting[i].name, name) == 0)
-            return s->setting[i].value;
+int64_t rt_setting(const RtDataSpec *spec, const char *name,
+                   int64_t otherwise) {
+    for (int i = 0; i < spec->num_settings; i++)
+        if (strcmp(spec->setting[i].name, name) == 0)
+            return spec->setting[i].value;
     return otherwise;
 }
 
@@ -68,10 +69,10 @@ const char *rt_shape_text(char *to, size_t room, int rank, const int64_t *dim) {
 }
 
 // A link to nothing is there: what it led to is missed.
-bool rt_lacks_test(const RtSample *s, const char *folder,
+bool rt_lacks_test(const RtDataSpec *spec, const char *folder,
                    const char *const *name) {
     struct stat found;
-    bool any = !s->held_out;
+    bool any = !spec->held_out;
     for (; !any && *name != NULL; name++) {
         char *path = rt_path("%s/%s", folder, *name);
         any = path == NULL || lstat(path, &found) == 0 || errno != ENOENT;
@@ -82,27 +83,27 @@ bool rt_lacks_test(const RtSample *s, const char *folder,
 
 // ---- numbers ----
 
-size_t rt_kept_bytes(RtKept k) {
-    static const size_t bytes[] = {[RT_KEPT_U8] = 1,
-                                   [RT_KEPT_U16] = 2,
-                                   [RT_KEPT_I32] = 4,
-                                   [RT_KEPT_F32] = 4};
-    return bytes[k];
+size_t rt_file_type_bytes(RtFileType t) {
+    static const size_t bytes[] = {[RT_FILE_U8] = 1,
+                                   [RT_FILE_U16] = 2,
+                                   [RT_FILE_I32] = 4,
+                                   [RT_FILE_F32] = 4};
+    return bytes[t];
 }
 
-bool rt_kept_fits(RtKept k, RtType type) {
+bool rt_file_type_fits(RtFileType t, RtType type) {
     return type == RT_F32   ? true
-           : type == RT_I32 ? k != RT_KEPT_F32
-                            : type == RT_U8 && k == RT_KEPT_U8;
+           : type == RT_I32 ? t != RT_FILE_F32
+                            : type == RT_U8 && t == RT_FILE_U8;
 }
 
-static double kept_at(const uint8_t *bytes, size_t i, RtKept kept) {
+static double value_at(const uint8_t *bytes, size_t i, RtFileType type) {
     uint16_t half;
     int32_t whole;
-    switch (kept) {
-    case RT_KEPT_U8:
+    switch (type) {
+    case RT_FILE_U8:
         return bytes[i];
-    case RT_KEPT_U16:
+    case RT_FILE_U16:
         memcpy(&half, bytes + i * sizeof half, sizeof half);
         return half;
     default:
@@ -112,12 +113,12 @@ static double kept_at(const uint8_t *bytes, size_t i, RtKept kept) {
 }
 
 // From the end to the start, since the numbers lie at the start of the room.
-void rt_kept_widen(void *room, size_t count, RtKept from, RtType to) {
+void rt_file_type_widen(void *room, size_t count, RtFileType from, RtType to) {
     uint8_t *bytes = room;
-    bool same = to == RT_U8 || (from == RT_KEPT_F32 && to == RT_F32) ||
-                (from == RT_KEPT_I32 && to == RT_I32);
+    bool same = to == RT_U8 || (from == RT_FILE_F32 && to == RT_F32) ||
+                (from == RT_FILE_I32 && to == RT_I32);
     for (size_t i = count; !same && i-- > 0;) {
-        double value = kept_at(bytes, i, from);
+        double value = value_at(bytes, i, from);
         float real = (float)value;
         int32_t whole = (int32_t)value;
         memcpy(bytes + i * sizeof whole,
@@ -127,11 +128,11 @@ void rt_kept_widen(void *room, size_t count, RtKept from, RtType to) {
 
 // ---- memory ----
 
-bool rt_column_reserve(RtColumn *c, RtKept kept, size_t values, int64_t count,
-                       RtError *e) {
+bool rt_column_reserve(RtColumn *c, RtFileType type, size_t values,
+                       int64_t count, RtError *e) {
     size_t bytes, sample;
-    *c = (RtColumn){.kept = kept, .values = values, .step = values};
-    if (__builtin_mul_overflow(values, rt_kept_bytes(kept), &sample) ||
+    *c = (RtColumn){.type = type, .values = values, .step = values};
+    if (__builtin_mul_overflow(values, rt_file_type_bytes(type), &sample) ||
         __builtin_mul_overflow(sample, count, &bytes))
         return rt_fail(e, EXIT_MEMORY, "the data set is too large");
     if (bytes > rt_memory_available())
@@ -148,19 +149,19 @@ bool rt_column_reserve(RtColumn *c, RtKept kept, size_t values, int64_t count,
 }
 
 uint8_t *rt_column_at(const RtColumn *c, int64_t sample) {
-    return c->bytes + (size_t)sample * c->step * rt_kept_bytes(c->kept);
+    return c->bytes + (size_t)sample * c->step * rt_file_type_bytes(c->type);
 }
 
 bool rt_split_fetch(const RtSplit *s, int64_t sample, uint8_t *to, RtError *e) {
     (void)e;
     memcpy(to, rt_column_at(&s->image, sample),
-           s->image.values * rt_kept_bytes(s->image.kept));
+           s->image.values * rt_file_type_bytes(s->image.type));
     return true;
 }
 
-bool rt_split_reserve(RtSplit *s, int64_t count, RtKept image,
-                      size_t image_values, RtKept label, size_t label_values,
-                      RtError *e) {
+bool rt_split_reserve(RtSplit *s, int64_t count, RtFileType image,
+                      size_t image_values, RtFileType label,
+                      size_t label_values, RtError *e) {
     s->count = count;
     s->fetch = rt_split_fetch;
     return rt_column_reserve(&s->image, image, image_values, count, e) &&
@@ -172,7 +173,7 @@ bool rt_labels_check(const RtSplit *s, int classes, const char *path,
     const RtColumn *c = &s->label;
     for (int64_t i = 0; i < s->count; i++)
         for (size_t k = 0; k < c->values; k++) {
-            double label = kept_at(rt_column_at(c, i), k, c->kept);
+            double label = value_at(rt_column_at(c, i), k, c->type);
             if (label < 0 || label >= classes)
                 return rt_fail(e, EXIT_DATA,
                                "%s: sample %lld has label %.0f, but the model "
@@ -183,9 +184,9 @@ bool rt_labels_check(const RtSplit *s, int classes, const char *path,
 }
 
 void rt_split_close(RtSplit *s) {
-    if (!s->image.lent)
+    if (!s->image.borrowed)
         free(s->image.bytes);
-    if (!s->label.lent)
+    if (!s->label.borrowed)
         free(s->label.bytes);
     if (s->release != NULL)
         s->release(s->source);
@@ -194,17 +195,17 @@ void rt_split_close(RtSplit *s) {
 void rt_data_close(RtData *d) {
     rt_split_close(&d->train);
     rt_split_close(&d->test);
-    rt_shared_free(d->shared);
+    rt_decode_memory_free(d->decode_memory);
     *d = (RtData){0};
 }
 
 bool rt_data_open(RtData *d, const char *format, const char *path,
-                  const RtSample *sample, const RtFiles *files, RtError *e) {
+                  const RtDataSpec *spec, const RtFiles *files, RtError *e) {
     *d = (RtData){0};
     for (size_t i = 0; i < sizeof formats / sizeof formats[0]; i++) {
         if (strcmp(formats[i].name, format) != 0)
             continue;
-        bool good = formats[i].read(d, path, sample, files, e);
+        bool good = formats[i].read(d, path, spec, files, e);
         if (!good)
             rt_data_close(d);
         return good;

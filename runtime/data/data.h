@@ -10,7 +10,7 @@
 
 // An image of three bytes for each pixel is 256 MiB then, as where Pillow
 // warns.
-enum { RT_MOST_PIXELS = 89478485 };
+enum { RT_MAX_PIXELS = 89478485 };
 
 // What a trainer takes of a data set.
 typedef struct {
@@ -20,13 +20,13 @@ typedef struct {
     int num_settings;
     int64_t synthetic; // samples of synthetic data; 0: as the settings say
     // Files that may be left out of each part, as they cannot be decoded.
-    int64_t left_out;
-    int64_t most_pixels; // of an image in a file; 0: RT_MOST_PIXELS
-    bool held_out;       // some are evaluated in place of a test set
-} RtSample;
+    int64_t max_bad_files;
+    int64_t max_pixels; // of an image in a file; 0: RT_MAX_PIXELS
+    bool held_out;      // some are evaluated in place of a test set
+} RtDataSpec;
 
 // The value of a setting, or `otherwise` where it is not given.
-int64_t rt_setting(const RtSample *s, const char *name, int64_t otherwise);
+int64_t rt_setting(const RtDataSpec *spec, const char *name, int64_t otherwise);
 size_t rt_shape_values(const RtShape *s); // numbers of one sample
 // Whether two shapes hold the same numbers: dimensions of 1 do not matter.
 bool rt_shape_same(const RtShape *s, int rank, const int64_t *dim);
@@ -34,38 +34,38 @@ bool rt_shape_same(const RtShape *s, int rank, const int64_t *dim);
 const char *rt_shape_text(char *to, size_t room, int rank, const int64_t *dim);
 
 // How numbers are kept: as they came from a file.
-typedef enum { RT_KEPT_U8, RT_KEPT_U16, RT_KEPT_I32, RT_KEPT_F32 } RtKept;
+typedef enum { RT_FILE_U8, RT_FILE_U16, RT_FILE_I32, RT_FILE_F32 } RtFileType;
 
-size_t rt_kept_bytes(RtKept k);
+size_t rt_file_type_bytes(RtFileType t);
 // Whether an input of that type takes them: each is the same number there.
-bool rt_kept_fits(RtKept k, RtType type);
+bool rt_file_type_fits(RtFileType t, RtType type);
 // Turns `count` numbers at the start of a room into the type that the room is
 // for, in place.
-void rt_kept_widen(void *room, size_t count, RtKept from, RtType to);
+void rt_file_type_widen(void *room, size_t count, RtFileType from, RtType to);
 
 // The images or the labels of all samples.
 typedef struct {
-    RtKept kept;
+    RtFileType type;
     size_t values; // of a sample
     size_t step;   // numbers from the start of one sample to the next
     uint8_t *bytes;
-    bool lent; // the bytes belong to another column
+    bool borrowed; // the bytes belong to another column
 } RtColumn;
 
 // Which samples a split takes, of `all` that it could: the `held` ones, which
 // are the last ones or else are spread over all, or the rest.
-typedef enum { RT_TAKE_ALL, RT_TAKE_REST, RT_TAKE_HELD } RtTaken;
+typedef enum { RT_PART_ALL, RT_PART_TRAIN, RT_PART_VALIDATION } RtPart;
 typedef struct {
-    RtTaken taken;
+    RtPart part;
     bool at_end;
     int64_t all, held;
-} RtHeld;
+} RtHoldout;
 
 // A part of a data set.  fetch copies the image of one sample as it is kept;
 // it is called from several threads at once.
 typedef struct RtSplit {
     int64_t count; // of samples that it takes
-    RtHeld held;
+    RtHoldout holdout;
     bool is_text; // its samples follow one another
     RtColumn image, label;
     bool (*fetch)(const struct RtSplit *s, int64_t sample, uint8_t *to,
@@ -74,34 +74,35 @@ typedef struct RtSplit {
     void (*release)(void *source);
 } RtSplit;
 
-enum { RT_MOST_PASSED = 560 };
+enum { RT_IGNORED_BYTES = 560 };
 
 typedef struct {
     RtSplit train, test;
     uint64_t hash; // of what was read: what a resumed run must find again
-    struct RtShared *shared; // in which images are decoded; NULL: they are not
-    char passed_over[RT_MOST_PASSED]; // files that are no data; "": none
+    struct RtDecodeMemory
+        *decode_memory; // in which images are decoded; NULL: they are not
+    char ignored[RT_IGNORED_BYTES]; // files that are no data; "": none
 } RtData;
 
 // Reads the data set in folder `path`, checking every size and label.
 bool rt_data_open(RtData *d, const char *format, const char *path,
-                  const RtSample *sample, const RtFiles *files, RtError *e);
+                  const RtDataSpec *spec, const RtFiles *files, RtError *e);
 void rt_data_close(RtData *d);
 // Whether none of the files of a test set is there (names, to NULL), nor has to
 // be.
-bool rt_lacks_test(const RtSample *s, const char *folder,
+bool rt_lacks_test(const RtDataSpec *spec, const char *folder,
                    const char *const *name);
 
 // Room for numbers of `count` samples.
-bool rt_column_reserve(RtColumn *c, RtKept kept, size_t values, int64_t count,
-                       RtError *e);
+bool rt_column_reserve(RtColumn *c, RtFileType type, size_t values,
+                       int64_t count, RtError *e);
 // The numbers of one sample.
 uint8_t *rt_column_at(const RtColumn *c, int64_t sample);
 // Room for the images and labels of `count` samples that rt_split_fetch then
 // serves.
-bool rt_split_reserve(RtSplit *s, int64_t count, RtKept image,
-                      size_t image_values, RtKept label, size_t label_values,
-                      RtError *e);
+bool rt_split_reserve(RtSplit *s, int64_t count, RtFileType image,
+                      size_t image_values, RtFileType label,
+                      size_t label_values, RtError *e);
 bool rt_split_fetch(const RtSplit *s, int64_t sample, uint8_t *to, RtError *e);
 void rt_split_close(RtSplit *s);
 // False, and a sentence, if a label is not below `classes`.
@@ -124,30 +125,30 @@ bool rt_data_hold_out(RtData *d, const RtValidation *v, RtError *e);
 // The sample that the i-th one of a split is, whether the split takes it, and
 // how many there are for it to take from.
 int64_t rt_split_sample(const RtSplit *s, int64_t i);
-bool rt_split_takes(const RtSplit *s, int64_t sample);
+bool rt_split_has(const RtSplit *s, int64_t sample);
 int64_t rt_split_all(const RtSplit *s);
 
 // ---- ignored.c ----
 
 // Files of a folder that are no data, by how their names end, in order.
-enum { RT_MOST_ENDINGS = 8, RT_ENDING_BYTES = 12 };
+enum { RT_MAX_SUFFIXES = 8, RT_SUFFIX_BYTES = 12 };
 typedef struct {
     struct {
-        char name[RT_ENDING_BYTES];
+        char name[RT_SUFFIX_BYTES];
         int64_t count;
-    } ending[RT_MOST_ENDINGS];
-    int endings;
+    } suffix[RT_MAX_SUFFIXES];
+    int suffixes;
     int64_t others;
-} RtPassed;
+} RtIgnored;
 
-void rt_pass_over(RtPassed *p, const char *name);
+void rt_ignored_add(RtIgnored *p, const char *name);
 // A line of what there is in `folder` beside what is wanted.
-void rt_passed_text(char to[RT_MOST_PASSED], const RtPassed *p,
-                    const char *folder, const char *wanted);
+void rt_ignored_text(char to[RT_IGNORED_BYTES], const RtIgnored *p,
+                     const char *folder, const char *expected);
 
 // ---- cifar.c, idx.c, npy.c, tokens.c, image_folder.c, synthetic.c ----
 
-typedef bool RtFormat(RtData *d, const char *path, const RtSample *sample,
+typedef bool RtFormat(RtData *d, const char *path, const RtDataSpec *spec,
                       const RtFiles *files, RtError *e);
 RtFormat rt_cifar10_read, rt_cifar100_read, rt_idx_read, rt_npy_read,
     rt_tokens_read, rt_synthetic_draw, rt_image_folder_read;
@@ -162,29 +163,29 @@ typedef struct RtPng RtPng;
 RtPng *rt_png_open(RtError *e);
 void rt_png_close(RtPng *p);
 
-typedef struct RtFit RtFit;
+typedef struct RtResize RtResize;
 
 // Memory for decoding that all loaders share.  NULL: no memory.
-typedef struct RtShared RtShared;
-RtShared *rt_shared_new(int64_t most_pixels);
-void rt_shared_free(RtShared *s);
-size_t rt_shared_bytes(const RtShared *s);
+typedef struct RtDecodeMemory RtDecodeMemory;
+RtDecodeMemory *rt_decode_memory_new(int64_t max_pixels);
+void rt_decode_memory_free(RtDecodeMemory *s);
+size_t rt_decode_memory_bytes(const RtDecodeMemory *s);
 // Bytes that each loading thread may take for itself.
-enum { RT_LOADER_OWN = 4 << 20 };
+enum { RT_LOADER_PRIVATE_BYTES = 4 << 20 };
 
 // How images are decoded: to squares of size x size pixels of three bytes.
 typedef struct {
     const RtFiles *files;
     int size;
-    int64_t most_pixels; // of a file
-    RtJpeg *jpeg;        // NULL: there is none
+    int64_t max_pixels; // of a file
+    RtJpeg *jpeg;       // NULL: there is none
     RtPng *png;
-    RtShared *shared;
-} RtImages;
+    RtDecodeMemory *memory;
+} RtImageDecoder;
 
 // Reads a file into a square; *broken says that what is in it cannot be
 // decoded, here or elsewhere.
-bool rt_image_read(const RtImages *by, const char *path, uint8_t *to,
+bool rt_image_read(const RtImageDecoder *decoder, const char *path, uint8_t *to,
                    bool *broken, RtError *e);
 
 // ---- textures.c ----
@@ -217,7 +218,8 @@ int rt_below(uint64_t key, uint64_t counter, int n);
 
 // The sample at `position` of an epoch: for each (seed, epoch) a permutation
 // of 0 .. count-1.
-int64_t rt_order(uint64_t seed, int64_t epoch, int64_t position, int64_t count);
+int64_t rt_shuffled(uint64_t seed, int64_t epoch, int64_t position,
+                    int64_t count);
 
 // ---- loader.c ----
 
@@ -233,10 +235,10 @@ typedef struct {
     RtDevice *device;      // whose memory batches lie in; NULL: in any
     struct RtTrace *trace; // of what the threads do; NULL: none
     bool no_images;        // the device has them
-    double patience;       // seconds until it is said that no batch comes;
+    double warn_after;     // seconds until it is said that no batch comes;
                            // 0: a minute
     double longest_wait;   // until a take gives up; 0: it does not
-} RtLoading;
+} RtLoaderConfig;
 
 // A batch, which with all it points at is in memory of the device.  Samples
 // from `valid` on are the first of the epoch again.
@@ -249,13 +251,13 @@ typedef struct {
 typedef struct RtLoader RtLoader;
 
 // The memory that its batches take.
-size_t rt_loader_bytes(const RtLoading *plan);
-RtLoader *rt_loader_open(const RtLoading *plan, RtError *e);
+size_t rt_loader_bytes(const RtLoaderConfig *plan);
+RtLoader *rt_loader_open(const RtLoaderConfig *plan, RtError *e);
 // The next batch, in order; it stays until it is released, as the oldest of at
-// most RT_MOST_HELD.  NULL: a worker failed, or none comes; one that is needed
-// is waited for when a signal has come, too.  Adds the seconds it waited to
-// *waited.
-const RtBatch *rt_loader_take(RtLoader *l, bool needed, double *waited,
+// most RT_MAX_IN_FLIGHT.  NULL: a worker failed, or none comes; one that is
+// needed is waited for when a signal has come, too.  Adds the seconds it waited
+// to *waited.
+const RtBatch *rt_loader_next(RtLoader *l, bool needed, double *waited,
                               RtError *e);
 // Whether a take gave up, as a file does not answer, or a signal came then.
 bool rt_loader_stalled(const RtLoader *l);
@@ -271,7 +273,7 @@ bool rt_loader_close(RtLoader *l); // false: it is left
 
 // ---- feeder.c ----
 
-enum { RT_MOST_HELD = 2 };
+enum { RT_MAX_IN_FLIGHT = 2 };
 
 typedef struct {
     const RtPlan *plan;
@@ -279,9 +281,9 @@ typedef struct {
     RtLoader *loader;
     // Batches that the device may still read, of which the oldest is number
     // `next` that it was given, and how many feeds have been made with it.
-    int64_t number[RT_MOST_HELD], next;
-    int held;
-    int kept;     // the number of the images that the device keeps; 0: none
+    int64_t number[RT_MAX_IN_FLIGHT], next;
+    int in_flight;
+    int resident; // the number of the images that the device keeps; 0: none
     bool repeats; // gives the first batch again and again
     bool partly;  // some batches of an update have been taken
     const RtBatch *first;
@@ -290,15 +292,16 @@ typedef struct {
 // A batch that was given to a device, and the seconds that went to that.
 typedef struct {
     int32_t valid;
-    double waited, copying, held; // held: for room, until the device had read
-} RtFed;
+    double waited, copying,
+        device_wait; // held: for room, until the device had read
+} RtSubmitted;
 
 // It owns the loader from now on.
 void rt_feeder_open(RtFeeder *f, const RtPlan *plan, RtDevice *d,
                     RtLoader *loader);
 // Gives the step of that kind the next batch.
-bool rt_feeder_take(RtFeeder *f, RtStepKind kind, int stage, RtFed *fed,
-                    RtError *e);
+bool rt_feeder_submit(RtFeeder *f, RtStepKind kind, int stage,
+                      RtSubmitted *done, RtError *e);
 bool rt_feeder_close(RtFeeder *f); // false: its loader is left
 
 #endif

@@ -17,53 +17,53 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct RtShared {
+struct RtDecodeMemory {
     size_t all, left;
     pthread_mutex_t lock; // guards left
-    pthread_cond_t given;
+    pthread_cond_t released;
 };
 
 // ---- memory ----
 
 // Coefficients of three colours at full size take six bytes a pixel; rows of
 // the widest image fit in the rest.
-RtShared *rt_shared_new(int64_t most_pixels) {
+RtDecodeMemory *rt_decode_memory_new(int64_t max_pixels) {
     enum { PIXEL_BYTES = 6, ROWS = 32 << 20 };
-    RtShared *s = calloc(1, sizeof *s);
+    RtDecodeMemory *s = calloc(1, sizeof *s);
     if (s == NULL)
         return NULL;
-    s->all = s->left = (size_t)most_pixels * PIXEL_BYTES + ROWS;
+    s->all = s->left = (size_t)max_pixels * PIXEL_BYTES + ROWS;
     pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->given, NULL);
+    pthread_cond_init(&s->released, NULL);
     return s;
 }
 
-void rt_shared_free(RtShared *s) {
+void rt_decode_memory_free(RtDecodeMemory *s) {
     if (s == NULL)
         return;
     pthread_mutex_destroy(&s->lock);
-    pthread_cond_destroy(&s->given);
+    pthread_cond_destroy(&s->released);
     free(s);
 }
 
-size_t rt_shared_bytes(const RtShared *s) {
+size_t rt_decode_memory_bytes(const RtDecodeMemory *s) {
     return s->all;
 }
 
 // Takes all that an image needs at once, so that none waits while it holds a
 // part.
-static void shared_take(RtShared *s, size_t bytes) {
+static void memory_acquire(RtDecodeMemory *s, size_t bytes) {
     pthread_mutex_lock(&s->lock);
     while (s->left < bytes)
-        pthread_cond_wait(&s->given, &s->lock);
+        pthread_cond_wait(&s->released, &s->lock);
     s->left -= bytes;
     pthread_mutex_unlock(&s->lock);
 }
 
-static void shared_give(RtShared *s, size_t bytes) {
+static void memory_release(RtDecodeMemory *s, size_t bytes) {
     pthread_mutex_lock(&s->lock);
     s->left += bytes;
-    pthread_cond_broadcast(&s->given);
+    pthread_cond_broadcast(&s->released);
     pthread_mutex_unlock(&s->lock);
 }
 
@@ -87,29 +87,29 @@ bool rt_image_fill(RtDecoding *d) {
 // ---- one image ----
 
 bool rt_image_begin(RtDecoding *d, uint32_t h, uint32_t w, RtError *e) {
-    if ((uint64_t)h * w <= (uint64_t)d->by->most_pixels)
+    if ((uint64_t)h * w <= (uint64_t)d->decoder->max_pixels)
         return true;
     return rt_fail(e, EXIT_DATA,
                    "its %" PRIu32 " x %" PRIu32 " pixels are more than the "
                    "%" PRId64 " of --max-image-pixels",
-                   w, h, d->by->most_pixels);
+                   w, h, d->decoder->max_pixels);
 }
 
 bool rt_image_reserve(RtDecoding *d, int h, int w, size_t bytes, RtError *e) {
-    const RtImages *by = d->by;
+    const RtImageDecoder *decoder = d->decoder;
     const double mib = 1 << 20;
-    bytes += rt_fit_bytes(h, w, by->size);
-    if (bytes > by->shared->all)
+    bytes += rt_resize_bytes(h, w, decoder->size);
+    if (bytes > decoder->memory->all)
         return rt_fail(e, EXIT_DATA,
                        "decoding takes %.0f MiB, but the limit is %.0f MiB; "
                        "see --max-image-pixels",
-                       (double)bytes / mib, (double)by->shared->all / mib);
-    if (bytes > RT_LOADER_OWN) {
-        shared_take(by->shared, bytes);
-        d->shared = bytes;
+                       (double)bytes / mib, (double)decoder->memory->all / mib);
+    if (bytes > RT_LOADER_PRIVATE_BYTES) {
+        memory_acquire(decoder->memory, bytes);
+        d->reserved = bytes;
     }
-    d->fit = rt_fit_new(h, w, by->size, d->to);
-    return d->fit != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
+    d->resize = rt_resize_new(h, w, decoder->size, d->to);
+    return d->resize != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
 }
 
 static bool is_png(const RtDecoding *d) {
@@ -125,22 +125,22 @@ static bool decode(RtDecoding *d, RtError *e) {
     bool png = is_png(d);
     if (!png && !is_jpeg(d))
         return rt_fail(e, EXIT_DATA, "it is neither a JPEG nor a PNG file");
-    if (png ? d->by->png == NULL : d->by->jpeg == NULL) {
+    if (png ? d->decoder->png == NULL : d->decoder->jpeg == NULL) {
         d->unknown = true;
         return rt_fail(e, EXIT_DATA,
                        "it is a %s file by content, but the library for that "
                        "format is not installed",
                        png ? "PNG" : "JPEG");
     }
-    return png ? rt_png_decode(d->by->png, d, e)
-               : rt_jpeg_decode(d->by->jpeg, d, e);
+    return png ? rt_png_decode(d->decoder->png, d, e)
+               : rt_jpeg_decode(d->decoder->jpeg, d, e);
 }
 
 // No file is larger than its pixels, of eight bytes at most, and what else may
 // stand in it: one that is would take long to read, whatever it is.
 static bool is_small(const RtDecoding *d, RtError *e) {
     enum { PIXEL_BYTES = 8, BESIDE = 64 << 20 };
-    size_t most = (size_t)d->by->most_pixels * PIXEL_BYTES + BESIDE;
+    size_t most = (size_t)d->decoder->max_pixels * PIXEL_BYTES + BESIDE;
     return d->left <= most ||
            rt_fail(
                e, EXIT_DATA,
@@ -154,9 +154,9 @@ static bool read_open(RtDecoding *d, const char *path, bool *broken,
     RtError why = {0};
     bool good = is_small(d, &why) && (rt_image_fill(d) || !d->failed) &&
                 decode(d, &why);
-    rt_fit_free(d->fit);
-    if (d->shared > 0)
-        shared_give(d->by->shared, d->shared);
+    rt_resize_free(d->resize);
+    if (d->reserved > 0)
+        memory_release(d->decoder->memory, d->reserved);
     if (d->failed) {
         errno = d->reason;
         return rt_fail_read(e, path);
@@ -166,14 +166,14 @@ static bool read_open(RtDecoding *d, const char *path, bool *broken,
            rt_fail(e, why.status, "cannot decode %s: %s", path, why.text);
 }
 
-bool rt_image_read(const RtImages *by, const char *path, uint8_t *to,
+bool rt_image_read(const RtImageDecoder *decoder, const char *path, uint8_t *to,
                    bool *broken, RtError *e) {
-    RtDecoding d = {.by = by, .files = by->files, .to = to};
+    RtDecoding d = {.decoder = decoder, .files = decoder->files, .to = to};
     *broken = false;
-    d.file = rt_open_sized(by->files, path, &d.left, e);
+    d.file = rt_open_sized(decoder->files, path, &d.left, e);
     if (d.file < 0)
         return false;
     bool good = read_open(&d, path, broken, e);
-    by->files->close(d.file);
+    decoder->files->close(d.file);
     return good;
 }

@@ -9,7 +9,7 @@
 
 // An image on its way from a file to a square.
 typedef struct {
-    const RtImages *by;
+    const RtImageDecoder *decoder;
     const RtFiles *files;
     int file;
     size_t left;         // bytes of the file behind those in the buffer
@@ -19,8 +19,8 @@ typedef struct {
     int reason;          // why, as errno; 0: it ends early
     bool unknown;        // the library for it is missing
     uint8_t *to;
-    RtFit *fit;    // takes its rows
-    size_t shared; // memory that it has of what all share
+    RtResize *resize; // takes its rows
+    size_t reserved;  // memory that it has of what all share
     uint8_t buffer[32 << 10];
 } RtDecoding;
 
@@ -30,19 +30,19 @@ bool rt_image_fill(RtDecoding *d);
 
 // Whether a file may have so many pixels.
 bool rt_image_begin(RtDecoding *d, uint32_t h, uint32_t w, RtError *e);
-// Makes d->fit for rows of an image of h x w, once there is memory for it and
-// so many bytes besides.
+// Makes d->resize for rows of an image of h x w, once there is memory for it
+// and so many bytes besides.
 bool rt_image_reserve(RtDecoding *d, int h, int w, size_t bytes, RtError *e);
 
 // ---- resize.c ----
 
 // An image of h x w pixels that becomes size x size pixels.  NULL: no memory.
-RtFit *rt_fit_new(int h, int w, int size, uint8_t *to);
-void rt_fit_free(RtFit *f);
+RtResize *rt_resize_new(int h, int w, int size, uint8_t *to);
+void rt_resize_free(RtResize *r);
 // Takes the next row, from the top; with the last one the square is whole.
-void rt_fit_row(RtFit *f, const uint8_t *pixel);
+void rt_resize_row(RtResize *r, const uint8_t *pixel);
 // The memory that it takes.
-size_t rt_fit_bytes(int h, int w, int size);
+size_t rt_resize_bytes(int h, int w, int size);
 
 // ---- jpeg.c, png.c ----
 

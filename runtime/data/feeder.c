@@ -3,8 +3,8 @@
 //
 // A device may read a batch after feed has returned, so that its slot goes back
 // to the loader later: when the device has done with it, or, so that the loader
-// is never without room, when MOST_HELD others are out.  That is the only wait
-// for the device in the loop of a run.
+// is never without room, when RT_MAX_IN_FLIGHT others are out.  That is the
+// only wait for the device in the loop of a run.
 
 #include "runtime/data/data.h"
 
@@ -33,14 +33,14 @@ static const void *batch_part(const RtBatch *b, const char *name) {
 // Images that the device keeps are numbers of them.
 static RtPiece piece_of(const RtFeeder *f, const RtInput *in,
                         const RtBatch *b) {
-    if (f->kept > 0 && strcmp(in->name, "image") == 0)
+    if (f->resident > 0 && strcmp(in->name, "image") == 0)
         return (RtPiece){in->offset, b->index,
-                         (size_t)in->dim[0] * sizeof *b->index, f->kept};
+                         (size_t)in->dim[0] * sizeof *b->index, f->resident};
     return (RtPiece){in->offset, batch_part(b, in->name), rt_input_bytes(in),
                      0};
 }
 
-static int64_t feed(const RtFeeder *f, const RtStep *step, const RtBatch *b) {
+static int64_t submit(const RtFeeder *f, const RtStep *step, const RtBatch *b) {
     RtPiece piece[RT_MOST_INPUTS];
     int count = 0;
     for (int i = 0; step != NULL && i < step->num_inputs; i++)
@@ -50,46 +50,48 @@ static int64_t feed(const RtFeeder *f, const RtStep *step, const RtBatch *b) {
 
 // Gives back what the device has done with, and waits until at most `most` are
 // still out; a batch that is given again is kept.
-static void release(RtFeeder *f, int most) {
-    while (f->held > 0 && f->first == NULL) {
-        int64_t oldest = f->number[f->next % RT_MOST_HELD];
-        int64_t least = f->held > most ? oldest : 0;
+static void release_completed(RtFeeder *f, int most) {
+    while (f->in_flight > 0 && f->first == NULL) {
+        int64_t oldest = f->number[f->next % RT_MAX_IN_FLIGHT];
+        int64_t least = f->in_flight > most ? oldest : 0;
         if (f->device->fed(f->device, least) < oldest)
             return;
         rt_loader_release(f->loader);
         f->next++;
-        f->held--;
+        f->in_flight--;
     }
 }
 
 // One that is given again is not released, and so there is nothing to wait for.
-static void feed_again(const RtFeeder *f, const RtStep *step, RtFed *fed) {
+static void submit_again(const RtFeeder *f, const RtStep *step,
+                         RtSubmitted *done) {
     double since = rt_seconds();
-    fed->valid = f->first->valid;
-    feed(f, step, f->first);
-    fed->copying = rt_seconds() - since;
+    done->valid = f->first->valid;
+    submit(f, step, f->first);
+    done->copying = rt_seconds() - since;
 }
 
-bool rt_feeder_take(RtFeeder *f, RtStepKind kind, int stage, RtFed *fed,
-                    RtError *e) {
+bool rt_feeder_submit(RtFeeder *f, RtStepKind kind, int stage,
+                      RtSubmitted *done, RtError *e) {
     const RtStep *step = rt_step_find(f->plan, kind, stage);
-    *fed = (RtFed){0};
+    *done = (RtSubmitted){0};
     if (f->first != NULL) {
-        feed_again(f, step, fed);
+        submit_again(f, step, done);
         return true;
     }
     double began = rt_seconds();
-    release(f, RT_MOST_HELD - 1);
-    fed->held = rt_seconds() - began;
-    const RtBatch *b = rt_loader_take(f->loader, f->partly, &fed->waited, e);
+    release_completed(f, RT_MAX_IN_FLIGHT - 1);
+    done->device_wait = rt_seconds() - began;
+    const RtBatch *b = rt_loader_next(f->loader, f->partly, &done->waited, e);
     if (b == NULL)
         return false;
     double since = rt_seconds();
-    fed->valid = b->valid;
+    done->valid = b->valid;
     f->first = f->repeats ? b : NULL;
     f->partly = kind == RT_GATHER;
-    f->number[(f->next + f->held++) % RT_MOST_HELD] = feed(f, step, b);
-    fed->copying = rt_seconds() - since;
-    release(f, RT_MOST_HELD);
+    f->number[(f->next + f->in_flight++) % RT_MAX_IN_FLIGHT] =
+        submit(f, step, b);
+    done->copying = rt_seconds() - since;
+    release_completed(f, RT_MAX_IN_FLIGHT);
     return true;
 }

@@ -27,13 +27,13 @@ static int64_t synthetic_samples(const char *path) {
 
 static bool read_parts(const RtTrainer *t, const RtOptions *o, RtData *d,
                        const RtFiles *files, RtError *e) {
-    RtSample sample = {.image = t->image,
+    RtDataSpec spec = {.image = t->image,
                        .label = t->label,
                        .classes = t->classes,
                        .setting = t->data_setting,
                        .num_settings = t->num_data_settings,
-                       .left_out = o->bad_samples,
-                       .most_pixels = o->max_image_pixels,
+                       .max_bad_files = o->bad_samples,
+                       .max_pixels = o->max_image_pixels,
                        .held_out = o->validation.samples > 0 ||
                                    o->validation.percent > 0};
     const char *path = o->data != NULL ? o->data : t->data_path;
@@ -51,8 +51,8 @@ static bool read_parts(const RtTrainer *t, const RtOptions *o, RtData *d,
                        o->bad_samples > 0 ? "bad-samples" : "max-image-pixels",
                        t->data_format);
     if (draws || samples >= 0) {
-        sample.synthetic = samples > 0 ? samples : 0;
-        return rt_data_open(d, "synthetic", "", &sample, files, e);
+        spec.synthetic = samples > 0 ? samples : 0;
+        return rt_data_open(d, "synthetic", "", &spec, files, e);
     }
     if (access(path, F_OK) != 0 && strncmp(path, "synthetic:", 10) == 0)
         return rt_fail(e, EXIT_USAGE,
@@ -64,7 +64,7 @@ static bool read_parts(const RtTrainer *t, const RtOptions *o, RtData *d,
                        "no data in %s; name its folder with --data DIR, or use "
                        "--data synthetic to try the model without",
                        path);
-    return rt_data_open(d, t->data_format, path, &sample, files, e);
+    return rt_data_open(d, t->data_format, path, &spec, files, e);
 }
 
 bool rt_data_find(const RtTrainer *t, const RtOptions *o, RtData *d,

@@ -13,34 +13,35 @@
 #include <float.h>
 
 // Sample i of n is held, of h, if floor(i h / n) grows behind it.
-static bool is_held(const RtHeld *h, int64_t sample) {
+static bool is_held_out(const RtHoldout *h, int64_t sample) {
     if (h->at_end)
         return sample >= h->all - h->held;
     return (sample + 1) * h->held / h->all > sample * h->held / h->all;
 }
 
 int64_t rt_split_all(const RtSplit *s) {
-    return s->held.taken == RT_TAKE_ALL ? s->count : s->held.all;
+    return s->holdout.part == RT_PART_ALL ? s->count : s->holdout.all;
 }
 
-bool rt_split_takes(const RtSplit *s, int64_t sample) {
-    return s->held.taken == RT_TAKE_ALL ||
-           is_held(&s->held, sample) == (s->held.taken == RT_TAKE_HELD);
+bool rt_split_has(const RtSplit *s, int64_t sample) {
+    return s->holdout.part == RT_PART_ALL ||
+           is_held_out(&s->holdout, sample) ==
+               (s->holdout.part == RT_PART_VALIDATION);
 }
 
 int64_t rt_split_sample(const RtSplit *s, int64_t i) {
-    const RtHeld *h = &s->held;
+    const RtHoldout *h = &s->holdout;
     int64_t trained = h->all - h->held;
-    if (h->taken == RT_TAKE_ALL || (h->at_end && h->taken == RT_TAKE_REST))
+    if (h->part == RT_PART_ALL || (h->at_end && h->part == RT_PART_TRAIN))
         return i;
     if (h->at_end)
         return trained + i;
-    return h->taken == RT_TAKE_HELD ? ((i + 1) * h->all - 1) / h->held
-                                    : i * h->all / trained;
+    return h->part == RT_PART_VALIDATION ? ((i + 1) * h->all - 1) / h->held
+                                         : i * h->all / trained;
 }
 
-static RtColumn lent(RtColumn c) {
-    c.lent = true;
+static RtColumn borrow(RtColumn c) {
+    c.borrowed = true;
     return c;
 }
 
@@ -61,14 +62,14 @@ bool rt_data_hold_out(RtData *d, const RtValidation *v, RtError *e) {
                        "--validation holds out %lld of %lld training samples; "
                        "both parts need at least one",
                        (long long)held, (long long)all);
-    train->held = (RtHeld){RT_TAKE_REST, train->is_text, all, held};
+    train->holdout = (RtHoldout){RT_PART_TRAIN, train->is_text, all, held};
     train->count = all - held;
     rt_split_close(&d->test);
     d->test = *train;
-    d->test.held.taken = RT_TAKE_HELD;
+    d->test.holdout.part = RT_PART_VALIDATION;
     d->test.count = held;
-    d->test.image = lent(train->image);
-    d->test.label = lent(train->label);
+    d->test.image = borrow(train->image);
+    d->test.label = borrow(train->label);
     d->test.release = NULL;
     d->hash ^= (uint64_t)held;
     return true;

@@ -14,7 +14,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { IMAGES = 0x803, LABELS = 0x801, MOST_DIMS = 3 };
+enum { IMAGES = 0x803, LABELS = 0x801, MAX_DIMS = 3 };
 
 static uint32_t big_endian(const uint8_t *p) {
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 |
@@ -48,8 +48,8 @@ static char *find(const char *folder, const char *split, const char *what,
 // size of the file.
 static bool read_dims(const RtFiles *files, int fd, const char *path,
                       size_t bytes, uint32_t magic, int rank,
-                      uint32_t dim[MOST_DIMS], RtError *e) {
-    uint8_t head[4 + 4 * MOST_DIMS];
+                      uint32_t dim[MAX_DIMS], RtError *e) {
+    uint8_t head[4 + 4 * MAX_DIMS];
     size_t length = 4 + 4 * (size_t)rank, product = 1;
     if (bytes < length)
         return rt_fail(e, EXIT_DATA, "%s is too short for its header", path);
@@ -84,7 +84,7 @@ static bool read_bytes(const RtFiles *files, int fd, const char *path,
     return true;
 }
 
-static bool check_images(const char *path, const uint32_t dim[MOST_DIMS],
+static bool check_images(const char *path, const uint32_t dim[MAX_DIMS],
                          const RtShape *s, RtError *e) {
     const int64_t size[] = {dim[1], dim[2], 1};
     char text[100];
@@ -98,7 +98,7 @@ static bool check_images(const char *path, const uint32_t dim[MOST_DIMS],
 static bool read_images(RtSplit *s, const char *path, const RtShape *shape,
                         const RtFiles *files, uint64_t *hash, RtError *e) {
     size_t bytes;
-    uint32_t dim[MOST_DIMS] = {0};
+    uint32_t dim[MAX_DIMS] = {0};
     int fd = rt_open_sized(files, path, &bytes, e);
     if (fd < 0)
         return false;
@@ -106,7 +106,7 @@ static bool read_images(RtSplit *s, const char *path, const RtShape *shape,
     size_t values = (size_t)dim[1] * dim[2];
     good =
         good && check_images(path, dim, shape, e) &&
-        rt_split_reserve(s, dim[0], RT_KEPT_U8, values, RT_KEPT_U8, 1, e) &&
+        rt_split_reserve(s, dim[0], RT_FILE_U8, values, RT_FILE_U8, 1, e) &&
         read_bytes(files, fd, path, s->image.bytes, dim[0] * values, hash, e);
     files->close(fd);
     return good;
@@ -115,7 +115,7 @@ static bool read_images(RtSplit *s, const char *path, const RtShape *shape,
 static bool read_labels(RtSplit *s, const char *path, int classes,
                         const RtFiles *files, uint64_t *hash, RtError *e) {
     size_t bytes;
-    uint32_t dim[MOST_DIMS] = {0};
+    uint32_t dim[MAX_DIMS] = {0};
     int fd = rt_open_sized(files, path, &bytes, e);
     if (fd < 0)
         return false;
@@ -131,25 +131,25 @@ static bool read_labels(RtSplit *s, const char *path, int classes,
 }
 
 static bool read_split(RtSplit *s, const char *folder, const char *name,
-                       const RtSample *sample, const RtFiles *files,
+                       const RtDataSpec *spec, const RtFiles *files,
                        uint64_t *hash, RtError *e) {
     rt_fail(e, EXIT_MEMORY, "out of memory");
     char *images = find(folder, name, "images", 3, e);
     char *labels = images == NULL ? NULL : find(folder, name, "labels", 1, e);
     bool good = labels != NULL &&
-                read_images(s, images, &sample->image, files, hash, e) &&
-                read_labels(s, labels, sample->classes, files, hash, e);
+                read_images(s, images, &spec->image, files, hash, e) &&
+                read_labels(s, labels, spec->classes, files, hash, e);
     free(images);
     free(labels);
     return good;
 }
 
-bool rt_idx_read(RtData *d, const char *path, const RtSample *sample,
+bool rt_idx_read(RtData *d, const char *path, const RtDataSpec *spec,
                  const RtFiles *files, RtError *e) {
     static const char *const test[] = {
         "t10k-images-idx3-ubyte", "t10k-images.idx3-ubyte",
         "t10k-labels-idx1-ubyte", "t10k-labels.idx1-ubyte", NULL};
-    return read_split(&d->train, path, "train", sample, files, &d->hash, e) &&
-           (rt_lacks_test(sample, path, test) ||
-            read_split(&d->test, path, "t10k", sample, files, &d->hash, e));
+    return read_split(&d->train, path, "train", spec, files, &d->hash, e) &&
+           (rt_lacks_test(spec, path, test) ||
+            read_split(&d->test, path, "t10k", spec, files, &d->hash, e));
 }

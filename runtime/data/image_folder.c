@@ -32,16 +32,16 @@ typedef struct {
 
 // The files that were left out, of which each is named once.
 typedef struct {
-    int64_t most, count;
+    int64_t max, count;
     bool *named;
     pthread_mutex_t lock; // guards both
-} LeftOut;
+} Skipped;
 
 typedef struct {
     Names image; // paths
-    RtImages by;
-    LeftOut left;
-    RtPassed *passed; // while it is opened: what is no image
+    RtImageDecoder decoder;
+    Skipped skipped;
+    RtIgnored *ignored; // while it is opened: what is no image
 } Source;
 
 // ---- names ----
@@ -76,10 +76,10 @@ static int by_bytes(const void *a, const void *b) {
 }
 
 static bool is_image(const char *name) {
-    static const char *const ending[] = {".jpg", ".jpeg", ".png"};
+    static const char *const suffix[] = {".jpg", ".jpeg", ".png"};
     const char *dot = strrchr(name, '.');
     for (size_t i = 0; dot != NULL && i < 3; i++)
-        if (strcasecmp(dot, ending[i]) == 0)
+        if (strcasecmp(dot, suffix[i]) == 0)
             return true;
     return false;
 }
@@ -90,8 +90,8 @@ static bool is_folder(const char *path) {
 }
 
 // A link that leads nowhere, or to itself, may have been meant as a class.
-static bool look_in(const char *folder, const char *name, bool *is_folder,
-                    RtError *e) {
+static bool stat_entry(const char *folder, const char *name, bool *is_folder,
+                       RtError *e) {
     struct stat s;
     char *path = rt_path("%s/%s", folder, name);
     bool good = path == NULL ? rt_fail(e, EXIT_MEMORY, "out of memory")
@@ -103,7 +103,7 @@ static bool look_in(const char *folder, const char *name, bool *is_folder,
 
 // What a folder holds, in order: names of folders, or of images where what is
 // beside them is counted.
-static bool list(const char *folder, RtPassed *beside, Names *n, RtError *e) {
+static bool list(const char *folder, RtIgnored *ignored, Names *n, RtError *e) {
     DIR *d = opendir(folder);
     if (d == NULL)
         return rt_fail_open(e, folder);
@@ -112,13 +112,13 @@ static bool list(const char *folder, RtPassed *beside, Names *n, RtError *e) {
     while (good && (errno = 0, entry = readdir(d)) != NULL) {
         if (entry->d_name[0] == '.')
             continue;
-        bool wanted = beside != NULL && is_image(entry->d_name);
-        if (beside == NULL)
-            good = look_in(folder, entry->d_name, &wanted, e);
-        if (good && wanted)
+        bool listed = ignored != NULL && is_image(entry->d_name);
+        if (ignored == NULL)
+            good = stat_entry(folder, entry->d_name, &listed, e);
+        if (good && listed)
             good = names_add(n, rt_path("%s", entry->d_name), e);
-        else if (good && beside != NULL)
-            rt_pass_over(beside, entry->d_name);
+        else if (good && ignored != NULL)
+            rt_ignored_add(ignored, entry->d_name);
     }
     good = good && (errno == 0 || rt_fail_read(e, folder));
     closedir(d);
@@ -138,7 +138,7 @@ static bool is_gone(const char *path) {
 
 static bool fetch_file(const Source *s, const char *path, uint8_t *to,
                        bool *broken, RtError *e) {
-    bool good = rt_image_read(&s->by, path, to, broken, e);
+    bool good = rt_image_read(&s->decoder, path, to, broken, e);
     if (!good && !*broken && e->status == EXIT_DATA && is_gone(path))
         e->status = EXIT_IO;
     return good;
@@ -159,35 +159,35 @@ static int64_t next_of_class(const RtSplit *s, int64_t sample) {
         else
             while (sample > 0 && same_class(s, sample - 1, sample))
                 sample--;
-    while (!rt_split_takes(s, sample));
+    while (!rt_split_has(s, sample));
     return sample;
 }
 
 // Leaves a file out of the run, with a warning, unless there are too many.
-static bool leave_out(Source *s, int64_t sample, int64_t next, RtError *e) {
-    LeftOut *l = &s->left;
-    char why[RT_MOST_SAID];
+static bool skip_file(Source *s, int64_t sample, int64_t next, RtError *e) {
+    Skipped *l = &s->skipped;
+    char why[RT_MESSAGE_BYTES];
     pthread_mutex_lock(&l->lock);
     bool known = l->named[sample];
-    bool room = known || l->count < l->most;
+    bool room = known || l->count < l->max;
     if (room && !known) {
         l->named[sample] = true;
         l->count++;
         rt_warn("%s: skipped and replaced by %s (%lld of at most %lld)",
                 e->text, s->image.name[next], (long long)l->count,
-                (long long)l->most);
+                (long long)l->max);
     }
     pthread_mutex_unlock(&l->lock);
     if (!room) {
         snprintf(why, sizeof why, "%s", e->text);
         rt_fail(e, EXIT_DATA, "%s, after %lld that %s skipped", why,
-                (long long)l->most, l->most == 1 ? "was" : "were");
+                (long long)l->max, l->max == 1 ? "was" : "were");
     }
     return room;
 }
 
 // Names the option that would leave the file out.
-static void say_option(RtError *e) {
+static void suggest_option(RtError *e) {
     char why[sizeof e->text];
     memcpy(why, e->text, sizeof why);
     rt_fail(e, e->status, "%s; mend it, or skip such files with --bad-samples",
@@ -201,15 +201,15 @@ static bool fetch(const RtSplit *split, int64_t sample, uint8_t *to,
     bool broken;
     while (!fetch_file(s, s->image.name[at], to, &broken, e)) {
         int64_t next = next_of_class(split, at);
-        if (broken && s->left.most == 0)
-            say_option(e);
-        if (!broken || s->left.most == 0)
+        if (broken && s->skipped.max == 0)
+            suggest_option(e);
+        if (!broken || s->skipped.max == 0)
             return false;
         if (next == sample)
             return rt_fail(e, EXIT_DATA,
                            "no file in the folder of %s can be decoded",
                            s->image.name[sample]);
-        if (!leave_out(s, at, next, e))
+        if (!skip_file(s, at, next, e))
             return false;
         at = next;
     }
@@ -221,10 +221,10 @@ static bool fetch(const RtSplit *split, int64_t sample, uint8_t *to,
 static void release(void *source) {
     Source *s = source;
     names_free(&s->image);
-    rt_jpeg_close(s->by.jpeg);
-    rt_png_close(s->by.png);
-    pthread_mutex_destroy(&s->left.lock);
-    free(s->left.named);
+    rt_jpeg_close(s->decoder.jpeg);
+    rt_png_close(s->decoder.png);
+    pthread_mutex_destroy(&s->skipped.lock);
+    free(s->skipped.named);
     free(s);
 }
 
@@ -234,7 +234,7 @@ static bool add_class(Source *s, const char *folder, const char *class,
     Names file = {0};
     char *path = rt_path("%s/%s", folder, class);
     bool good = path != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
-    good = good && list(path, s->passed, &file, e);
+    good = good && list(path, s->ignored, &file, e);
     if (good && file.count == 0)
         good =
             rt_fail(e, EXIT_DATA, "%s has no .jpg, .jpeg or .png file", path);
@@ -289,39 +289,40 @@ static bool open_libraries(Source *s, RtError *e) {
         png = png || strcasecmp(dot, ".png") == 0;
         jpeg = jpeg || strcasecmp(dot, ".png") != 0;
     }
-    s->by.jpeg = rt_jpeg_open(jpeg ? e : &ignored);
-    s->by.png = rt_png_open(png ? e : &ignored);
-    return (s->by.jpeg != NULL || !jpeg) && (s->by.png != NULL || !png);
+    s->decoder.jpeg = rt_jpeg_open(jpeg ? e : &ignored);
+    s->decoder.png = rt_png_open(png ? e : &ignored);
+    return (s->decoder.jpeg != NULL || !jpeg) &&
+           (s->decoder.png != NULL || !png);
 }
 
-static int64_t most_pixels(const RtSample *sample) {
-    return sample->most_pixels > 0 ? sample->most_pixels : RT_MOST_PIXELS;
+static int64_t max_pixels(const RtDataSpec *spec) {
+    return spec->max_pixels > 0 ? spec->max_pixels : RT_MAX_PIXELS;
 }
 
 static bool read_split(RtData *d, RtSplit *split, const char *root,
                        const char *folder, const Names *class,
-                       const RtSample *sample, const RtFiles *files,
-                       RtPassed *passed, RtError *e) {
-    size_t size = (size_t)rt_setting(sample, "size", 1);
+                       const RtDataSpec *spec, const RtFiles *files,
+                       RtIgnored *ignored, RtError *e) {
+    size_t size = (size_t)rt_setting(spec, "size", 1);
     Source *s = calloc(1, sizeof *s);
     if (s == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
-    *s = (Source){.by = {.files = files,
-                         .size = (int)size,
-                         .most_pixels = most_pixels(sample),
-                         .shared = d->shared},
-                  .passed = passed};
-    pthread_mutex_init(&s->left.lock, NULL);
+    *s = (Source){.decoder = {.files = files,
+                              .size = (int)size,
+                              .max_pixels = max_pixels(spec),
+                              .memory = d->decode_memory},
+                  .ignored = ignored};
+    pthread_mutex_init(&s->skipped.lock, NULL);
     *split = (RtSplit){.fetch = fetch,
                        .source = s,
                        .release = release,
                        .image = {.values = size * size * 3},
-                       .label = {RT_KEPT_I32, 1, 1, NULL, false}};
+                       .label = {RT_FILE_I32, 1, 1, NULL, false}};
     if (!add_classes(split, s, folder, class, e))
         return false;
-    s->left.most = sample->left_out;
-    s->left.named = calloc((size_t)split->count, sizeof *s->left.named);
-    if (s->left.named == NULL)
+    s->skipped.max = spec->max_bad_files;
+    s->skipped.named = calloc((size_t)split->count, sizeof *s->skipped.named);
+    if (s->skipped.named == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     for (int64_t i = 0; i < s->image.count; i++) {
         const char *within = s->image.name[i] + strlen(root);
@@ -362,38 +363,38 @@ static char *find_train(const char *path, RtError *e) {
 
 // test: NULL where there is none.
 static bool read_both(RtData *d, const char *root, const char *train,
-                      const char *test, const RtSample *sample,
+                      const char *test, const RtDataSpec *spec,
                       const RtFiles *files, RtError *e) {
     Names class = {0};
-    RtPassed passed = {.endings = 0};
+    RtIgnored ignored = {.suffixes = 0};
     bool good = list(train, NULL, &class, e);
-    if (good && class.count > sample->classes)
+    if (good && class.count > spec->classes)
         good =
             rt_fail(e, EXIT_DATA,
                     "%s has folders of %lld classes, but the trainer takes %d",
-                    train, (long long)class.count, sample->classes);
-    d->shared = rt_shared_new(most_pixels(sample));
-    if (good && d->shared == NULL)
+                    train, (long long)class.count, spec->classes);
+    d->decode_memory = rt_decode_memory_new(max_pixels(spec));
+    if (good && d->decode_memory == NULL)
         good = rt_fail(e, EXIT_MEMORY, "out of memory");
     good = good &&
-           read_split(d, &d->train, root, train, &class, sample, files, &passed,
+           read_split(d, &d->train, root, train, &class, spec, files, &ignored,
                       e) &&
-           (test == NULL || read_split(d, &d->test, root, test, &class, sample,
-                                       files, &passed, e));
-    rt_passed_text(d->passed_over, &passed, root, ".jpg, .jpeg or .png");
+           (test == NULL || read_split(d, &d->test, root, test, &class, spec,
+                                       files, &ignored, e));
+    rt_ignored_text(d->ignored, &ignored, root, ".jpg, .jpeg or .png");
     names_free(&class);
     return good;
 }
 
-bool rt_image_folder_read(RtData *d, const char *path, const RtSample *sample,
+bool rt_image_folder_read(RtData *d, const char *path, const RtDataSpec *spec,
                           const RtFiles *files, RtError *e) {
     rt_fail(e, EXIT_MEMORY, "out of memory");
     char *train = find_train(path, e);
     char *test = NULL;
     bool good = train != NULL &&
-                (rt_lacks_test(sample, path, test_name) ||
+                (rt_lacks_test(spec, path, test_name) ||
                  (test = find_test(path, e)) != NULL) &&
-                read_both(d, path, train, test, sample, files, e);
+                read_both(d, path, train, test, spec, files, e);
     free(train);
     free(test);
     return good;

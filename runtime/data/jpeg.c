@@ -99,7 +99,7 @@ typedef struct {
     uint8_t *row;
 } Reading;
 
-static void jump_back(j_common_ptr common) {
+static void error_exit(j_common_ptr common) {
     Trap *t = (Trap *)common->err;
     char why[JMSG_LENGTH_MAX];
     bool room = t->manager.msg_code != JERR_OUT_OF_MEMORY;
@@ -125,14 +125,14 @@ static bool is_broken(int code) {
     }
 }
 
-static void take_message(j_common_ptr common, int level) {
+static void emit_message(j_common_ptr common, int level) {
     if (level < 0 && is_broken(common->err->msg_code))
-        jump_back(common);
+        error_exit(common);
 }
 
 // ---- bytes ----
 
-static void no_call(j_decompress_ptr j) {
+static void no_op(j_decompress_ptr j) {
     (void)j;
 }
 
@@ -159,14 +159,14 @@ static void skip(j_decompress_ptr j, long bytes) {
 
 // Encoders write eighteen scans at most.  Each costs a pass over the image, but
 // can be a few bytes of the file.
-enum { MOST_SCANS = 100 };
+enum { MAX_SCANS = 100 };
 
 static void count_scans(j_common_ptr common) {
     j_decompress_ptr j = (j_decompress_ptr)common;
     Trap *t = (Trap *)common->err;
-    if (j->input_scan_number <= MOST_SCANS)
+    if (j->input_scan_number <= MAX_SCANS)
         return;
-    rt_fail(t->e, EXIT_DATA, "it has more than %d scans", MOST_SCANS);
+    rt_fail(t->e, EXIT_DATA, "it has more than %d scans", MAX_SCANS);
     longjmp(t->back, 1);
 }
 
@@ -203,8 +203,8 @@ static size_t bytes_for(const RtJpeg *library, j_decompress_ptr j) {
 
 // ---- rows ----
 
-// Four inks, which files store inverted, to three colours in place.
-static void mix_inks(uint8_t *pixel, size_t count) {
+// Four cmyk, which files store inverted, to three colours in place.
+static void cmyk_to_rgb(uint8_t *pixel, size_t count) {
     for (size_t i = 0; i < count; i++)
         for (int c = 0; c < 3; c++)
             pixel[3 * i + c] =
@@ -216,8 +216,8 @@ static void read_rows(const RtJpeg *library, Reading *r) {
     while (j->output_scanline < j->output_height) {
         library->read_scanlines(j, &r->row, 1);
         if (j->out_color_space == JCS_CMYK)
-            mix_inks(r->row, j->output_width);
-        rt_fit_row(r->d->fit, r->row);
+            cmyk_to_rgb(r->row, j->output_width);
+        rt_resize_row(r->d->resize, r->row);
     }
 }
 
@@ -229,10 +229,10 @@ static bool prepare(const RtJpeg *library, Reading *r, RtError *e) {
     if (!rt_image_begin(r->d, h, w, e))
         return false;
     j->scale_num = 1;
-    j->scale_denom = reduction(w < h ? w : h, r->d->by->size);
-    bool inks =
+    j->scale_denom = reduction(w < h ? w : h, r->d->decoder->size);
+    bool cmyk =
         j->jpeg_color_space == JCS_CMYK || j->jpeg_color_space == JCS_YCCK;
-    j->out_color_space = inks ? JCS_CMYK : JCS_RGB;
+    j->out_color_space = cmyk ? JCS_CMYK : JCS_RGB;
     library->calculate(j);
     size_t bytes = bytes_for(library, j);
     j->mem->max_memory_to_use = (long)bytes;
@@ -246,11 +246,11 @@ static bool prepare(const RtJpeg *library, Reading *r, RtError *e) {
 static void open_bytes(Reading *r, const RtJpeg *library) {
     r->bytes = (Bytes){{.next_input_byte = r->d->next,
                         .bytes_in_buffer = r->d->ready,
-                        .init_source = no_call,
+                        .init_source = no_op,
                         .fill_input_buffer = fill,
                         .skip_input_data = skip,
                         .resync_to_restart = library->resync,
-                        .term_source = no_call},
+                        .term_source = no_op},
                        r->d};
     r->jpeg.src = &r->bytes.manager;
 }
@@ -280,8 +280,8 @@ bool rt_jpeg_decode(const RtJpeg *library, RtDecoding *d, RtError *e) {
     Reading r = {.d = d};
     r.jpeg.err = library->std_error(&r.trap.manager);
     r.trap.e = e;
-    r.trap.manager.error_exit = jump_back;
-    r.trap.manager.emit_message = take_message;
+    r.trap.manager.error_exit = error_exit;
+    r.trap.manager.emit_message = emit_message;
     bool good = decode_or_return(library, &r, e);
     library->destroy(&r.jpeg);
     free(r.row);

@@ -22,13 +22,13 @@
 #include <string.h>
 #include <time.h>
 
-enum { SLOTS = 4, MOST_PARTS = 16, ALIGN = 64, PATIENCE = 60 };
+enum { SLOTS = 4, MAX_PARTS = 16, ALIGN = 64, WARN_SECONDS = 60 };
 
 // While it waits, it looks every so often whether it still should.  A run that
 // a signal asks to stop waits so long for a batch, and so long for threads to
 // come back from their files; but for what an update lacks of its batches it
 // waits on, as the run could not be saved without.
-static const double LOOK = 0.1, GRACE = 2;
+static const double POLL_SECONDS = 0.1, GRACE_SECONDS = 2;
 
 typedef struct {
     RtBatch *batch;
@@ -42,7 +42,7 @@ typedef struct {
 } Worker;
 
 struct RtLoader {
-    RtLoading plan;
+    RtLoaderConfig plan;
     RtSplit split;                   // a copy, which the plan points at
     int parts;                       // of a batch
     size_t image_bytes, label_bytes; // of a sample, as delivered
@@ -60,23 +60,23 @@ struct RtLoader {
     double busy; // seconds of all threads together
 
     int threads;
-    pthread_t thread[RT_MOST_LOADERS];
-    Worker worker[RT_MOST_LOADERS];
+    pthread_t thread[RT_MAX_LOADERS];
+    Worker worker[RT_MAX_LOADERS];
 };
 
-static int32_t valid_of(const RtLoading *p, int64_t batch) {
+static int32_t valid_of(const RtLoaderConfig *p, int64_t batch) {
     int64_t left = p->split->count - batch % p->epoch_batches * p->batch;
     return (int32_t)(left < p->batch ? left : p->batch);
 }
 
 static bool fill_sample(const RtLoader *l, RtBatch *b, int64_t batch, int64_t i,
                         RtError *e) {
-    const RtLoading *p = &l->plan;
+    const RtLoaderConfig *p = &l->plan;
     int64_t epoch = batch / p->epoch_batches;
     const RtSplit *split = p->split;
     int64_t position = (batch % p->epoch_batches * p->batch + i) % split->count;
     int64_t taken = p->shuffle
-                        ? rt_order(p->seed, epoch, position, split->count)
+                        ? rt_shuffled(p->seed, epoch, position, split->count)
                         : position;
     int64_t sample = rt_split_sample(split, taken);
     uint8_t *image = (uint8_t *)b->image + (size_t)i * l->image_bytes;
@@ -85,11 +85,12 @@ static bool fill_sample(const RtLoader *l, RtBatch *b, int64_t batch, int64_t i,
     if (!p->no_images) {
         if (!split->fetch(split, sample, image, e))
             return false;
-        rt_kept_widen(image, split->image.values, split->image.kept, p->image);
+        rt_file_type_widen(image, split->image.values, split->image.type,
+                           p->image);
     }
     memcpy(label, rt_column_at(&split->label, sample),
-           split->label.values * rt_kept_bytes(split->label.kept));
-    rt_kept_widen(label, split->label.values, split->label.kept, p->label);
+           split->label.values * rt_file_type_bytes(split->label.type));
+    rt_file_type_widen(label, split->label.values, split->label.type, p->label);
     return true;
 }
 
@@ -134,7 +135,8 @@ static void finish_part(RtLoader *l, Slot *s, bool good, const RtError *e) {
         pthread_cond_signal(&l->ready);
 }
 
-static void tell(const Worker *w, int64_t batch, double begin, double end) {
+static void trace_part(const Worker *w, int64_t batch, double begin,
+                       double end) {
     RtTrace *trace = w->loader->plan.trace;
     if (trace != NULL)
         rt_trace_add(trace, &(RtSpan){.track = RT_TRACK_LOADERS + w->number,
@@ -156,7 +158,7 @@ static void *work(void *arg) {
         double begin = rt_seconds();
         bool good = fill_part(l, s->batch, batch, part, &e);
         double end = rt_seconds();
-        tell(w, batch, begin, end);
+        trace_part(w, batch, begin, end);
         pthread_mutex_lock(&l->lock);
         l->busy += end - begin;
         finish_part(l, s, good, &e);
@@ -186,20 +188,21 @@ static bool is_awaited(const RtLoader *l, const Slot *s) {
 
 // How long a batch has been waited for, in seconds.
 typedef struct {
-    double now, said; // said: when there was last a warning
-    double signal;    // when a signal was first seen; 0: none was
-    bool needed;      // an update has begun that lacks it
-    bool told;        // that it is waited for all the same
+    double now, warned; // said: when there was last a warning
+    double signal;      // when a signal was first seen; 0: none was
+    bool needed;        // an update has begun that lacks it
+    bool warned_signal; // that it is waited for all the same
 } Wait;
 
 static void warn(const RtLoader *l, const Slot *s, Wait *w) {
-    const double patience = l->plan.patience > 0 ? l->plan.patience : PATIENCE;
-    if (w->now < w->said + patience)
+    const double period =
+        l->plan.warn_after > 0 ? l->plan.warn_after : WARN_SECONDS;
+    if (w->now < w->warned + period)
         return;
-    w->said += patience;
+    w->warned += period;
     rt_warn("waiting for data for %g s: %d of %d parts of batch %lld are "
             "loaded; check the file system of its files",
-            w->said, s->done, l->parts, (long long)l->taken);
+            w->warned, s->done, l->parts, (long long)l->taken);
 }
 
 static bool gives_up(const RtLoader *l, const Slot *s, Wait *w, RtError *e) {
@@ -215,13 +218,13 @@ static bool gives_up(const RtLoader *l, const Slot *s, Wait *w, RtError *e) {
         return false;
     if (w->signal == 0)
         w->signal = w->now;
-    if (w->now < w->signal + GRACE)
+    if (w->now < w->signal + GRACE_SECONDS)
         return false;
     rt_fail(e, EXIT_IO, "a signal arrived while the loader was stalled");
-    if (w->needed && !w->told)
+    if (w->needed && !w->warned_signal)
         rt_warn("a signal arrived within an update: waiting for data to finish "
                 "it; another signal ends the run at once");
-    w->told = true;
+    w->warned_signal = true;
     return !w->needed;
 }
 
@@ -231,7 +234,7 @@ static bool await(RtLoader *l, const Slot *s, bool needed, RtError *e) {
     const double began = rt_seconds();
     Wait w = {.needed = needed};
     while (is_awaited(l, s)) {
-        struct timespec until = later(LOOK);
+        struct timespec until = later(POLL_SECONDS);
         pthread_cond_timedwait(&l->ready, &l->lock, &until);
         w.now = rt_seconds() - began;
         if (!is_awaited(l, s)) // it came with the time
@@ -246,7 +249,7 @@ static bool await(RtLoader *l, const Slot *s, bool needed, RtError *e) {
     return !l->failed;
 }
 
-const RtBatch *rt_loader_take(RtLoader *l, bool needed, double *waited,
+const RtBatch *rt_loader_next(RtLoader *l, bool needed, double *waited,
                               RtError *e) {
     Slot *s = &l->slot[l->taken % SLOTS];
     double since = rt_seconds();
@@ -262,12 +265,12 @@ const RtBatch *rt_loader_take(RtLoader *l, bool needed, double *waited,
 bool rt_loader_stop(RtLoader *l) {
     if (l == NULL)
         return true;
-    const double until = rt_seconds() + GRACE;
+    const double until = rt_seconds() + GRACE_SECONDS;
     pthread_mutex_lock(&l->lock);
     l->stop = true;
     pthread_cond_broadcast(&l->room);
     while (l->working > 0 && !l->stalled) {
-        struct timespec look = later(LOOK);
+        struct timespec look = later(POLL_SECONDS);
         pthread_cond_timedwait(&l->ready, &l->lock, &look);
         l->stalled = l->working > 0 && rt_seconds() >= until;
     }
@@ -298,16 +301,16 @@ int rt_loader_threads(const RtLoader *l) {
     return l->threads;
 }
 
-static bool lends(const RtDevice *d) {
+static bool has_staging(const RtDevice *d) {
     return d != NULL && d->lend != NULL;
 }
 
-static void *block_take(RtDevice *d, size_t bytes) {
-    return lends(d) ? d->lend(d, bytes) : aligned_alloc(ALIGN, bytes);
+static void *slot_alloc(RtDevice *d, size_t bytes) {
+    return has_staging(d) ? d->lend(d, bytes) : aligned_alloc(ALIGN, bytes);
 }
 
-static void block_give(RtDevice *d, void *block) {
-    if (lends(d) && block != NULL)
+static void slot_free(RtDevice *d, void *block) {
+    if (has_staging(d) && block != NULL)
         d->take_back(d, block);
     else
         free(block);
@@ -325,7 +328,7 @@ bool rt_loader_close(RtLoader *l) {
     if (!ended)
         return false;
     for (int i = 0; i < SLOTS; i++)
-        block_give(l->plan.device, l->slot[i].batch);
+        slot_free(l->plan.device, l->slot[i].batch);
     pthread_mutex_destroy(&l->lock);
     pthread_cond_destroy(&l->room);
     pthread_cond_destroy(&l->ready);
@@ -333,7 +336,7 @@ bool rt_loader_close(RtLoader *l) {
     return true;
 }
 
-size_t rt_loader_bytes(const RtLoading *p) {
+size_t rt_loader_bytes(const RtLoaderConfig *p) {
     size_t bytes = p->split->label.values * rt_type_bytes(p->label) +
                    sizeof *((RtBatch *)NULL)->index;
     if (!p->no_images)
@@ -368,7 +371,7 @@ static bool reserve_slot(const RtLoader *l, Slot *s) {
     end = index;
     if (!room_add(&end, batch, sizeof *s->batch->index))
         return false;
-    char *block = block_take(l->plan.device, end);
+    char *block = slot_alloc(l->plan.device, end);
     if (block == NULL)
         return false;
     s->batch = (RtBatch *)(void *)block;
@@ -380,7 +383,7 @@ static bool reserve_slot(const RtLoader *l, Slot *s) {
 
 static bool start_threads(RtLoader *l, int threads) {
     pthread_mutex_lock(&l->lock); // none begins before all are counted
-    while (l->threads < threads && l->threads < RT_MOST_LOADERS) {
+    while (l->threads < threads && l->threads < RT_MAX_LOADERS) {
         Worker *w = &l->worker[l->threads];
         *w = (Worker){l, l->threads};
         if (pthread_create(&l->thread[l->threads], NULL, work, w) != 0)
@@ -392,7 +395,7 @@ static bool start_threads(RtLoader *l, int threads) {
     return l->threads > 0;
 }
 
-RtLoader *rt_loader_open(const RtLoading *plan, RtError *e) {
+RtLoader *rt_loader_open(const RtLoaderConfig *plan, RtError *e) {
     RtLoader *l = calloc(1, sizeof *l);
     if (l == NULL) {
         rt_fail(e, EXIT_MEMORY, "out of memory");
@@ -401,7 +404,7 @@ RtLoader *rt_loader_open(const RtLoading *plan, RtError *e) {
     l->plan = *plan;
     l->split = *plan->split;
     l->plan.split = &l->split;
-    l->parts = plan->batch < MOST_PARTS ? (int)plan->batch : MOST_PARTS;
+    l->parts = plan->batch < MAX_PARTS ? (int)plan->batch : MAX_PARTS;
     l->image_bytes = plan->no_images ? 0
                                      : plan->split->image.values *
                                            rt_type_bytes(plan->image);

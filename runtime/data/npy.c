@@ -18,9 +18,9 @@
 #include <xxhash.h>
 
 enum {
-    LONGEST_HEADER = 1 << 16,
-    LONGEST_DESCR = 16, // that a message shows
-    MOST_DIMS = RT_MAX_RANK + 1
+    MAX_HEADER = 1 << 16,
+    MAX_DESCR = 16, // that a message shows
+    MAX_DIMS = RT_MAX_RANK + 1
 };
 
 typedef enum { AS_IT_IS, FROM_I64, FROM_F64 } Conversion;
@@ -28,21 +28,21 @@ typedef enum { AS_IT_IS, FROM_I64, FROM_F64 } Conversion;
 // What may stand for a number in a file.
 static const struct {
     const char *descr;
-    RtKept kept;
+    RtFileType type;
     size_t bytes; // in the file
     Conversion conversion;
 } kinds[] = {
-    {"|u1", RT_KEPT_U8, 1, AS_IT_IS},  {"|b1", RT_KEPT_U8, 1, AS_IT_IS},
-    {"<u2", RT_KEPT_U16, 2, AS_IT_IS}, {"<i4", RT_KEPT_I32, 4, AS_IT_IS},
-    {"<i8", RT_KEPT_I32, 8, FROM_I64}, {"<f4", RT_KEPT_F32, 4, AS_IT_IS},
-    {"<f8", RT_KEPT_F32, 8, FROM_F64},
+    {"|u1", RT_FILE_U8, 1, AS_IT_IS},  {"|b1", RT_FILE_U8, 1, AS_IT_IS},
+    {"<u2", RT_FILE_U16, 2, AS_IT_IS}, {"<i4", RT_FILE_I32, 4, AS_IT_IS},
+    {"<i8", RT_FILE_I32, 8, FROM_I64}, {"<f4", RT_FILE_F32, 4, AS_IT_IS},
+    {"<f8", RT_FILE_F32, 8, FROM_F64},
 };
 enum { NUM_KINDS = sizeof kinds / sizeof kinds[0] };
 
 typedef struct {
     int kind;
     int rank;
-    int64_t dim[MOST_DIMS];
+    int64_t dim[MAX_DIMS];
 } Header;
 
 // ---- the header ----
@@ -79,8 +79,7 @@ static bool fail_kind(const char *text, const char *path, RtError *e) {
                    "%s has numbers of %s%.*s, not u8, bool, u16, i32, "
                    "i64, f32 or f64, little-endian",
                    path, length > 0 ? "type " : "an unsupported type",
-                   (int)(length < LONGEST_DESCR ? length : LONGEST_DESCR),
-                   descr + 1);
+                   (int)(length < MAX_DESCR ? length : MAX_DESCR), descr + 1);
 }
 
 // "(60000, 28, 28)", "(3,)"
@@ -90,7 +89,7 @@ static bool read_dims(const char *at, Header *h) {
     for (h->rank = 0; *(at += strspn(at, " ")) != ')'; h->rank++) {
         char *end;
         errno = 0;
-        if (*at < '0' || *at > '9' || h->rank == MOST_DIMS)
+        if (*at < '0' || *at > '9' || h->rank == MAX_DIMS)
             return false;
         h->dim[h->rank] = strtoll(at, &end, 10);
         if (errno != 0 || h->dim[h->rank] > INT32_MAX)
@@ -116,7 +115,7 @@ static bool parse_header(const char *text, Header *h, const char *path,
             path);
     return read_dims(value_of(text, "'shape':"), h) ||
            rt_fail(e, EXIT_DATA, "%s has no shape of 1 to %d dimensions", path,
-                   MOST_DIMS);
+                   MAX_DIMS);
 }
 
 // The header's length from the bytes before it; 0 if they are no npy file's.
@@ -140,7 +139,7 @@ static bool read_header(const RtFiles *files, int fd, const char *path,
     if (before == 12 && !rt_read(files, fd, start + 10, 2))
         return rt_fail_read(e, path);
     size_t length = header_length(start);
-    if (length == 0 || length > LONGEST_HEADER)
+    if (length == 0 || length > MAX_HEADER)
         return rt_fail(e, EXIT_DATA, "%s is not an npy file", path);
     char *text = calloc(length + 1, 1);
     bool good = text != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
@@ -227,7 +226,7 @@ static bool check_fits(const Header *h, const RtShape *shape, const char *path,
             e, EXIT_DATA, "%s has samples of %s, but the trainer takes %s",
             path, rt_shape_text(found, sizeof found, h->rank - 1, h->dim + 1),
             rt_shape_text(wanted, sizeof wanted, shape->rank, shape->dim));
-    return rt_kept_fits(kinds[h->kind].kept, shape->type) ||
+    return rt_file_type_fits(kinds[h->kind].type, shape->type) ||
            rt_fail(e, EXIT_DATA,
                    "%s has numbers of type %s, but the trainer takes %s", path,
                    kinds[h->kind].descr, type_word(shape->type));
@@ -241,7 +240,7 @@ static bool read_open(const RtFiles *files, int fd, const char *path,
     if (!read_header(files, fd, path, &bytes, &h, e) ||
         !check_fits(&h, shape, path, e) ||
         !count_values(&h, bytes, &values, path, e) ||
-        !rt_column_reserve(c, kinds[h.kind].kept, values, h.dim[0], e))
+        !rt_column_reserve(c, kinds[h.kind].type, values, h.dim[0], e))
         return false;
     *count = h.dim[0];
     uint8_t *room = malloc(values * kinds[h.kind].bytes);
@@ -264,20 +263,20 @@ static bool read_column(const RtFiles *files, const char *path,
     return good;
 }
 
-static bool read_labels(RtSplit *s, const char *path, const RtSample *sample,
+static bool read_labels(RtSplit *s, const char *path, const RtDataSpec *spec,
                         const RtFiles *files, uint64_t *hash, RtError *e) {
     int64_t count;
-    if (!read_column(files, path, &sample->label, &s->label, &count, hash, e))
+    if (!read_column(files, path, &spec->label, &s->label, &count, hash, e))
         return false;
     if (count != s->count)
         return rt_fail(e, EXIT_DATA, "%s has %lld labels for %lld samples",
                        path, (long long)count, (long long)s->count);
-    return sample->label.type == RT_F32 ||
-           rt_labels_check(s, sample->classes, path, e);
+    return spec->label.type == RT_F32 ||
+           rt_labels_check(s, spec->classes, path, e);
 }
 
 static bool read_split(RtSplit *s, const char *folder, const char *name,
-                       const RtSample *sample, const RtFiles *files,
+                       const RtDataSpec *spec, const RtFiles *files,
                        uint64_t *hash, RtError *e) {
     char *x = rt_path("%s/%s_x.npy", folder, name),
          *y = rt_path("%s/%s_y.npy", folder, name);
@@ -285,20 +284,20 @@ static bool read_split(RtSplit *s, const char *folder, const char *name,
         (x != NULL && y != NULL) || rt_fail(e, EXIT_MEMORY, "out of memory");
     s->fetch = rt_split_fetch;
     good = good &&
-           read_column(files, x, &sample->image, &s->image, &s->count, hash, e);
-    if (good && sample->label.rank < 0)
-        good = rt_column_reserve(&s->label, RT_KEPT_U8, 0, s->count, e);
+           read_column(files, x, &spec->image, &s->image, &s->count, hash, e);
+    if (good && spec->label.rank < 0)
+        good = rt_column_reserve(&s->label, RT_FILE_U8, 0, s->count, e);
     else
-        good = good && read_labels(s, y, sample, files, hash, e);
+        good = good && read_labels(s, y, spec, files, hash, e);
     free(x);
     free(y);
     return good;
 }
 
-bool rt_npy_read(RtData *d, const char *path, const RtSample *sample,
+bool rt_npy_read(RtData *d, const char *path, const RtDataSpec *spec,
                  const RtFiles *files, RtError *e) {
     static const char *const test[] = {"test_x.npy", "test_y.npy", NULL};
-    return read_split(&d->train, path, "train", sample, files, &d->hash, e) &&
-           (rt_lacks_test(sample, path, test) ||
-            read_split(&d->test, path, "test", sample, files, &d->hash, e));
+    return read_split(&d->train, path, "train", spec, files, &d->hash, e) &&
+           (rt_lacks_test(spec, path, test) ||
+            read_split(&d->test, path, "test", spec, files, &d->hash, e));
 }

@@ -99,7 +99,7 @@ static _Thread_local Reading *current;
 
 // ---- what the library calls ----
 
-static PNG_FUNCTION(void, jump_back, (png_structp png, png_const_charp why),
+static PNG_FUNCTION(void, error_exit, (png_structp png, png_const_charp why),
                     PNG_NORETURN) {
     Reading *r = current;
     (void)png;
@@ -108,11 +108,11 @@ static PNG_FUNCTION(void, jump_back, (png_structp png, png_const_charp why),
 }
 
 // Warnings of the library are no errors.
-static void pass_over(png_structp png, png_const_charp what) {
+static void ignore_warning(png_structp png, png_const_charp what) {
     (void)png, (void)what;
 }
 
-static png_voidp take(png_structp png, png_alloc_size_t bytes) {
+static png_voidp limited_malloc(png_structp png, png_alloc_size_t bytes) {
     Reading *r = current;
     (void)png;
     if (bytes > r->room)
@@ -123,7 +123,7 @@ static png_voidp take(png_structp png, png_alloc_size_t bytes) {
     return p;
 }
 
-static void give(png_structp png, png_voidp p) {
+static void limited_free(png_structp png, png_voidp p) {
     (void)png;
     free(p);
 }
@@ -132,7 +132,7 @@ static void read_bytes(png_structp png, png_bytep to, size_t bytes) {
     RtDecoding *d = current->d;
     while (bytes > 0) {
         if (d->ready == 0 && !rt_image_fill(d))
-            jump_back(png, "the file is truncated");
+            error_exit(png, "the file is truncated");
         size_t part = bytes < d->ready ? bytes : d->ready;
         memcpy(to, d->next, part);
         to += part;
@@ -144,7 +144,7 @@ static void read_bytes(png_structp png, png_bytep to, size_t bytes) {
 
 // ---- one image ----
 
-enum { TABLES = 1 << 20, ROW_BYTES = 16, MOST_SIDE = 1000000 };
+enum { TABLES = 1 << 20, ROW_BYTES = 16, MAX_SIDE = 1000000 };
 
 static bool open_png(Reading *r) {
     // Skips chunks that no pixel depends on, as they may be large.
@@ -152,13 +152,13 @@ static bool open_png(Reading *r) {
                                       "pCAL\0sCAL\0tIME\0oFFs\0pHYs";
     const RtPng *l = r->library;
     r->room = TABLES;
-    r->png = l->create(PNG_LIBPNG_VER_STRING, NULL, jump_back, pass_over, NULL,
-                       take, give);
+    r->png = l->create(PNG_LIBPNG_VER_STRING, NULL, error_exit, ignore_warning,
+                       NULL, limited_malloc, limited_free);
     r->info = r->png != NULL ? l->create_info(r->png) : NULL;
     if (r->info == NULL)
         return rt_fail(r->e, EXIT_MEMORY, "out of memory");
     l->set_read(r->png, NULL, read_bytes);
-    l->set_limits(r->png, MOST_SIDE, MOST_SIDE);
+    l->set_limits(r->png, MAX_SIDE, MAX_SIDE);
     l->set_chunks(r->png, PNG_HANDLE_CHUNK_NEVER, skipped, sizeof skipped / 5);
     l->set_benign(r->png, 1);
     return true;
@@ -204,7 +204,7 @@ static bool reserve(Reading *r, png_uint_32 h, png_uint_32 w, size_t pixels) {
 static void read_rows(Reading *r, png_uint_32 h) {
     for (png_uint_32 y = 0; y < h; y++) {
         r->library->read_row(r->png, r->pixel, NULL);
-        rt_fit_row(r->d->fit, r->pixel);
+        rt_resize_row(r->d->resize, r->pixel);
     }
 }
 
@@ -213,7 +213,7 @@ static void read_passes(Reading *r, png_uint_32 h, size_t row, int passes) {
         for (png_uint_32 y = 0; y < h; y++)
             r->library->read_row(r->png, r->pixel + y * row, NULL);
     for (png_uint_32 y = 0; y < h; y++)
-        rt_fit_row(r->d->fit, r->pixel + y * row);
+        rt_resize_row(r->d->resize, r->pixel + y * row);
 }
 
 static bool decode(Reading *r) {

@@ -27,11 +27,11 @@ typedef struct {
     float *weight; // of all
 } Side;
 
-struct RtFit {
+struct RtResize {
     Side down, across;
-    int come, made; // rows of the image, of the result
-    float *ring;    // of down.most rows
-    float *sum;     // of a row of the result
+    int rows_in, rows_out; // rows of the image, of the result
+    float *ring;           // of down.most rows
+    float *sum;            // of a row of the result
     uint8_t *to;
 };
 
@@ -79,7 +79,7 @@ static void side_free(Side *s) {
 }
 
 // One row of the image, as wide as the result.
-static void fit_row(const uint8_t *from, const Side *across, float *to) {
+static void scale_row(const uint8_t *from, const Side *across, float *to) {
     for (int x = 0; x < across->size; x++, to += 3) {
         const Tap *t = &across->tap[x];
         const uint8_t *p = from + 3 * (size_t)t->first;
@@ -92,19 +92,19 @@ static void fit_row(const uint8_t *from, const Side *across, float *to) {
     }
 }
 
-static size_t row_values(const RtFit *f) {
+static size_t row_values(const RtResize *f) {
     return 3 * (size_t)f->across.size;
 }
 
-static float *ring_at(const RtFit *f, int row) {
+static float *ring_at(const RtResize *f, int row) {
     return f->ring + (size_t)(row % f->down.most) * row_values(f);
 }
 
 // The next row of the result, of which the last row has come.
-static void make_row(RtFit *f) {
-    const Tap *t = &f->down.tap[f->made];
+static void make_row(RtResize *f) {
+    const Tap *t = &f->down.tap[f->rows_out];
     size_t values = row_values(f);
-    uint8_t *to = f->to + (size_t)f->made++ * values;
+    uint8_t *to = f->to + (size_t)f->rows_out++ * values;
     memset(f->sum, 0, values * sizeof *f->sum);
     for (int k = 0; k < t->count; k++) {
         const float *row = ring_at(f, t->first + k);
@@ -115,21 +115,21 @@ static void make_row(RtFit *f) {
         to[i] = (uint8_t)(f->sum[i] + 0.5f);
 }
 
-static int last_row(const RtFit *f, int made) {
-    return f->down.tap[made].first + f->down.tap[made].count - 1;
+static int last_row(const RtResize *f, int row) {
+    return f->down.tap[row].first + f->down.tap[row].count - 1;
 }
 
 // Rows above and below the square are left out.
-void rt_fit_row(RtFit *f, const uint8_t *pixel) {
-    int row = f->come++;
-    if (f->made == f->down.size || row < f->down.tap[f->made].first)
+void rt_resize_row(RtResize *f, const uint8_t *pixel) {
+    int row = f->rows_in++;
+    if (f->rows_out == f->down.size || row < f->down.tap[f->rows_out].first)
         return;
-    fit_row(pixel, &f->across, ring_at(f, row));
-    while (f->made < f->down.size && row >= last_row(f, f->made))
+    scale_row(pixel, &f->across, ring_at(f, row));
+    while (f->rows_out < f->down.size && row >= last_row(f, f->rows_out))
         make_row(f);
 }
 
-void rt_fit_free(RtFit *f) {
+void rt_resize_free(RtResize *f) {
     if (f == NULL)
         return;
     side_free(&f->down);
@@ -139,9 +139,9 @@ void rt_fit_free(RtFit *f) {
     free(f);
 }
 
-RtFit *rt_fit_new(int h, int w, int size, uint8_t *to) {
+RtResize *rt_resize_new(int h, int w, int size, uint8_t *to) {
     int shorter = h < w ? h : w;
-    RtFit *f = calloc(1, sizeof *f);
+    RtResize *f = calloc(1, sizeof *f);
     if (f == NULL)
         return NULL;
     f->to = to;
@@ -153,14 +153,15 @@ RtFit *rt_fit_new(int h, int w, int size, uint8_t *to) {
     f->sum = good ? calloc(row_values(f), sizeof *f->sum) : NULL;
     if (f->ring != NULL && f->sum != NULL)
         return f;
-    rt_fit_free(f);
+    rt_resize_free(f);
     return NULL;
 }
 
-size_t rt_fit_bytes(int h, int w, int size) {
+size_t rt_resize_bytes(int h, int w, int size) {
     int shorter = h < w ? h : w;
     size_t values = (size_t)size,
            most = (size_t)most_of((double)shorter / size);
     size_t side = values * (sizeof(Tap) + most * sizeof(float));
-    return sizeof(RtFit) + 2 * side + (most + 1) * 3 * values * sizeof(float);
+    return sizeof(RtResize) + 2 * side +
+           (most + 1) * 3 * values * sizeof(float);
 }

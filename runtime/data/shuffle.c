@@ -25,8 +25,8 @@ static uint64_t permute(uint64_t key, uint64_t x, int bits) {
     return a << low | b;
 }
 
-int64_t rt_order(uint64_t seed, int64_t epoch, int64_t position,
-                 int64_t count) {
+int64_t rt_shuffled(uint64_t seed, int64_t epoch, int64_t position,
+                    int64_t count) {
     int bits = 0;
     while (bits < 62 && (int64_t)1 << bits < count)
         bits++;

@@ -23,21 +23,21 @@ enum {
     LARGEST_SET = 512 << 20, // bytes; larger samples are fewer
     FEWEST_SAMPLES = 60,
     TARGET_CLASSES = 10, // of data whose labels are targets
-    MOST_THREADS = 16
+    MAX_THREADS = 16
 };
 
 static const uint64_t KEY = 0x73796e7468657469; // changing it changes the set
 
 typedef struct {
-    const RtSample *sample;
+    const RtDataSpec *spec;
     RtSize size; // of images
     int classes, vocabulary;
     bool next; // labels are the numbers that come next
     RtTextures *textures;
-} Maker;
+} Generator;
 
 typedef struct {
-    const Maker *maker;
+    const Generator *generator;
     RtSplit *split;
     uint64_t key;
     int64_t first, last;
@@ -45,44 +45,45 @@ typedef struct {
 
 // ---- one sample ----
 
-static void write_kept(const RtColumn *c, int64_t sample, size_t i, int value) {
-    uint8_t *to = rt_column_at(c, sample) + i * rt_kept_bytes(c->kept);
+static void write_value(const RtColumn *c, int64_t sample, size_t i,
+                        int value) {
+    uint8_t *to = rt_column_at(c, sample) + i * rt_file_type_bytes(c->type);
     uint8_t byte = (uint8_t)value;
     uint16_t half = (uint16_t)value;
     int32_t whole = value;
-    const void *from = c->kept == RT_KEPT_U8    ? (const void *)&byte
-                       : c->kept == RT_KEPT_U16 ? (const void *)&half
+    const void *from = c->type == RT_FILE_U8    ? (const void *)&byte
+                       : c->type == RT_FILE_U16 ? (const void *)&half
                                                 : &whole;
-    memcpy(to, from, rt_kept_bytes(c->kept));
+    memcpy(to, from, rt_file_type_bytes(c->type));
 }
 
-static int follow(const Maker *m, int class, int token, uint64_t key) {
+static int next_token(const Generator *m, int class, int token, uint64_t key) {
     if (rt_uniform(key, 0) < 0.2)
         return rt_below(key, 1, m->vocabulary);
     uint64_t rule = rt_random(KEY + (uint64_t) class, (uint64_t)token);
     return (int)(rule % (uint64_t)m->vocabulary);
 }
 
-static void draw_sequence(const Maker *m, RtSplit *s, int64_t sample, int class,
-                          uint64_t key) {
+static void draw_sequence(const Generator *m, RtSplit *s, int64_t sample,
+                          int class, uint64_t key) {
     int token = rt_below(key, 9, m->vocabulary);
     for (size_t i = 0; i < s->image.values; i++) {
-        write_kept(&s->image, sample, i, token);
-        token = follow(m, m->next ? 0 : class, token,
-                       rt_random(key, 16 + (uint64_t)i));
+        write_value(&s->image, sample, i, token);
+        token = next_token(m, m->next ? 0 : class, token,
+                           rt_random(key, 16 + (uint64_t)i));
         if (m->next)
-            write_kept(&s->label, sample, i, token);
+            write_value(&s->label, sample, i, token);
     }
 }
 
 // Pixels as they are, or as numbers around 0.
-static RtBox draw_image(const Maker *m, RtSplit *s, int64_t sample, int class,
-                        uint64_t key) {
+static RtBox draw_image(const Generator *m, RtSplit *s, int64_t sample,
+                        int class, uint64_t key) {
     uint8_t *to = rt_column_at(&s->image, sample);
     RtBox box = rt_textures_draw(m->textures, class, key, to);
-    if (s->image.kept == RT_KEPT_U8)
+    if (s->image.type == RT_FILE_U8)
         return box;
-    rt_kept_widen(to, s->image.values, RT_KEPT_U8, RT_F32);
+    rt_file_type_widen(to, s->image.values, RT_FILE_U8, RT_F32);
     for (size_t i = 0; i < s->image.values; i++) {
         float value;
         memcpy(&value, to + i * sizeof value, sizeof value);
@@ -102,9 +103,9 @@ static void write_targets(const RtSplit *s, int64_t sample, int class) {
 }
 
 // The class at each place of the label, which covers the image.
-static void write_classes(const Maker *m, const RtSplit *s, int64_t sample,
+static void write_classes(const Generator *m, const RtSplit *s, int64_t sample,
                           int class, RtBox box) {
-    const RtShape *l = &m->sample->label;
+    const RtShape *l = &m->spec->label;
     int64_t rows = l->rank > 0 ? l->dim[0] : 1;
     int64_t columns = l->rank > 1 ? l->dim[1] : 1;
     int64_t rest = (int64_t)s->label.values / (rows * columns);
@@ -113,18 +114,19 @@ static void write_classes(const Maker *m, const RtSplit *s, int64_t sample,
                 x = i / rest % columns * m->size.w / columns;
         bool hidden = l->rank > 0 && y >= box.top && y < box.bottom &&
                       x >= box.left && x < box.right;
-        write_kept(&s->label, sample, (size_t)i, hidden ? 0 : class);
+        write_value(&s->label, sample, (size_t)i, hidden ? 0 : class);
     }
 }
 
-static void draw_sample(const Maker *m, RtSplit *s, int64_t i, uint64_t key) {
+static void draw_sample(const Generator *m, RtSplit *s, int64_t i,
+                        uint64_t key) {
     int class = rt_below(key, 8, m->classes);
     RtBox box = {0};
     if (m->textures != NULL)
         box = draw_image(m, s, i, class, key);
     else
         draw_sequence(m, s, i, class, key);
-    if (s->label.kept == RT_KEPT_F32)
+    if (s->label.type == RT_FILE_F32)
         write_targets(s, i, class);
     else if (!m->next)
         write_classes(m, s, i, class, box);
@@ -135,20 +137,20 @@ static void draw_sample(const Maker *m, RtSplit *s, int64_t i, uint64_t key) {
 static void *draw_share(void *arg) {
     const Share *share = arg;
     for (int64_t i = share->first; i < share->last; i++)
-        draw_sample(share->maker, share->split, i,
+        draw_sample(share->generator, share->split, i,
                     rt_random(share->key, (uint64_t)i));
     return NULL;
 }
 
 // A share that gets no thread is drawn by this one.
-static void draw_split(const Maker *m, RtSplit *s, uint64_t key) {
+static void draw_split(const Generator *m, RtSplit *s, uint64_t key) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
-    int threads = cores < 1              ? 1
-                  : cores > MOST_THREADS ? MOST_THREADS
-                                         : (int)cores;
-    Share share[MOST_THREADS];
-    pthread_t thread[MOST_THREADS];
-    bool started[MOST_THREADS] = {false};
+    int threads = cores < 1             ? 1
+                  : cores > MAX_THREADS ? MAX_THREADS
+                                        : (int)cores;
+    Share share[MAX_THREADS];
+    pthread_t thread[MAX_THREADS];
+    bool started[MAX_THREADS] = {false};
     for (int i = 0; i < threads; i++) {
         share[i] = (Share){m, s, key, s->count * i / threads,
                            s->count * (i + 1) / threads};
@@ -163,46 +165,46 @@ static void draw_split(const Maker *m, RtSplit *s, uint64_t key) {
             pthread_join(thread[i], NULL);
 }
 
-static RtKept image_kept(const Maker *m) {
-    RtType type = m->sample->image.type;
-    return type == RT_U8              ? RT_KEPT_U8
-           : type == RT_F32           ? RT_KEPT_F32
-           : m->vocabulary <= 1 << 8  ? RT_KEPT_U8
-           : m->vocabulary <= 1 << 16 ? RT_KEPT_U16
-                                      : RT_KEPT_I32;
+static RtFileType image_file_type(const Generator *m) {
+    RtType type = m->spec->image.type;
+    return type == RT_U8              ? RT_FILE_U8
+           : type == RT_F32           ? RT_FILE_F32
+           : m->vocabulary <= 1 << 8  ? RT_FILE_U8
+           : m->vocabulary <= 1 << 16 ? RT_FILE_U16
+                                      : RT_FILE_I32;
 }
 
-static RtKept label_kept(const Maker *m) {
-    return m->sample->label.type == RT_F32 ? RT_KEPT_F32
-           : m->next                       ? image_kept(m)
-           : m->classes <= 1 << 8          ? RT_KEPT_U8
-                                           : RT_KEPT_I32;
+static RtFileType label_file_type(const Generator *m) {
+    return m->spec->label.type == RT_F32 ? RT_FILE_F32
+           : m->next                     ? image_file_type(m)
+           : m->classes <= 1 << 8        ? RT_FILE_U8
+                                         : RT_FILE_I32;
 }
 
-static size_t label_values(const Maker *m) {
-    const RtShape *l = &m->sample->label;
+static size_t label_values(const Generator *m) {
+    const RtShape *l = &m->spec->label;
     return l->rank < 0 ? 0 : rt_shape_values(l);
 }
 
 // How many of `most` samples there are room for.
-static int64_t room_for(const Maker *m, int64_t most) {
-    double image = (double)rt_shape_values(&m->sample->image),
+static int64_t room_for(const Generator *m, int64_t most) {
+    double image = (double)rt_shape_values(&m->spec->image),
            label = (double)label_values(m),
-           bytes = image * (double)rt_kept_bytes(image_kept(m)) +
-                   label * (double)rt_kept_bytes(label_kept(m));
+           bytes = image * (double)rt_file_type_bytes(image_file_type(m)) +
+                   label * (double)rt_file_type_bytes(label_file_type(m));
     double share = LARGEST_SET / (bytes * (TRAIN_SAMPLES + TEST_SAMPLES));
     int64_t count = share < 1 ? (int64_t)(share * (double)most) : most;
     return count < FEWEST_SAMPLES ? FEWEST_SAMPLES : count;
 }
 
-static bool draw_part(const Maker *m, RtSplit *s, const char *setting,
+static bool draw_part(const Generator *m, RtSplit *s, const char *setting,
                       int64_t most, uint64_t key, RtError *e) {
-    const RtSample *sample = m->sample;
-    int64_t count = sample->synthetic > 0
-                        ? sample->synthetic
-                        : rt_setting(sample, setting, room_for(m, most));
-    if (!rt_split_reserve(s, count, image_kept(m),
-                          rt_shape_values(&sample->image), label_kept(m),
+    const RtDataSpec *spec = m->spec;
+    int64_t count = spec->synthetic > 0
+                        ? spec->synthetic
+                        : rt_setting(spec, setting, room_for(m, most));
+    if (!rt_split_reserve(s, count, image_file_type(m),
+                          rt_shape_values(&spec->image), label_file_type(m),
                           label_values(m), e))
         return false;
     draw_split(m, s, rt_random(KEY, key));
@@ -224,14 +226,14 @@ static bool same_shape(const RtShape *a, const RtShape *b) {
     return a->rank == b->rank && rt_shape_same(a, b->rank, b->dim);
 }
 
-bool rt_synthetic_draw(RtData *d, const char *path, const RtSample *sample,
+bool rt_synthetic_draw(RtData *d, const char *path, const RtDataSpec *spec,
                        const RtFiles *files, RtError *e) {
     (void)path;
     (void)files;
-    const RtShape *image = &sample->image, *label = &sample->label;
-    Maker m = {.sample = sample, .size = size_of(image)};
-    m.classes = label->type == RT_F32 ? TARGET_CLASSES : sample->classes;
-    m.vocabulary = (int)rt_setting(sample, "vocabulary", m.classes);
+    const RtShape *image = &spec->image, *label = &spec->label;
+    Generator m = {.spec = spec, .size = size_of(image)};
+    m.classes = label->type == RT_F32 ? TARGET_CLASSES : spec->classes;
+    m.vocabulary = (int)rt_setting(spec, "vocabulary", m.classes);
     m.next = image->type == RT_I32 && label->type == RT_I32 &&
              label->rank > 0 && same_shape(image, label);
     if (m.classes < 2)

@@ -16,30 +16,31 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { BYTE_WORDS = 256, MOST_WORDS = 65536 };
+enum { BYTE_WORDS = 256, MAX_WORDS = 65536 };
 
 typedef struct {
     size_t length;
     int vocabulary;
-    RtKept kept;
-} Form;
+    RtFileType type;
+} TokenFormat;
 
-static size_t token_bytes(const Form *f) {
-    return rt_kept_bytes(f->kept);
+static size_t token_bytes(const TokenFormat *f) {
+    return rt_file_type_bytes(f->type);
 }
 
 // Samples of `tokens` tokens that begin at `bytes`.
-static bool cut(RtSplit *s, const Form *f, uint8_t *bytes, size_t tokens,
-                bool lent, const char *path, RtError *e) {
+static bool split_tokens(RtSplit *s, const TokenFormat *f, uint8_t *bytes,
+                         size_t tokens, bool borrowed, const char *path,
+                         RtError *e) {
     size_t samples = tokens > 0 ? (tokens - 1) / f->length : 0;
-    RtColumn column = {.kept = f->kept,
+    RtColumn column = {.type = f->type,
                        .values = f->length,
                        .step = f->length,
                        .bytes = bytes,
-                       .lent = lent};
+                       .borrowed = borrowed};
     s->image = s->label = column;
     s->label.bytes += token_bytes(f);
-    s->label.lent = true;
+    s->label.borrowed = true;
     s->fetch = rt_split_fetch;
     s->is_text = true;
     s->count = (int64_t)samples;
@@ -47,15 +48,15 @@ static bool cut(RtSplit *s, const Form *f, uint8_t *bytes, size_t tokens,
         return rt_fail(
             e, EXIT_DATA,
             "%s has %zu tokens%s; one sample needs %zu and the next token",
-            path, tokens, lent ? " for evaluation" : "", f->length);
+            path, tokens, borrowed ? " for evaluation" : "", f->length);
     return true;
 }
 
-static bool check_tokens(const Form *f, const uint8_t *bytes, size_t tokens,
-                         const char *path, RtError *e) {
+static bool check_tokens(const TokenFormat *f, const uint8_t *bytes,
+                         size_t tokens, const char *path, RtError *e) {
     for (size_t i = 0; i < tokens; i++) {
         int token = bytes[i * token_bytes(f)];
-        if (f->kept == RT_KEPT_U16)
+        if (f->type == RT_FILE_U16)
             token |= bytes[2 * i + 1] << 8;
         if (token >= f->vocabulary)
             return rt_fail(e, EXIT_DATA,
@@ -66,8 +67,9 @@ static bool check_tokens(const Form *f, const uint8_t *bytes, size_t tokens,
 }
 
 // All tokens of a file; NULL with *e filled.
-static uint8_t *read_tokens(const Form *f, const char *path, size_t *tokens,
-                            const RtFiles *files, uint64_t *hash, RtError *e) {
+static uint8_t *read_tokens(const TokenFormat *f, const char *path,
+                            size_t *tokens, const RtFiles *files,
+                            uint64_t *hash, RtError *e) {
     size_t bytes;
     int fd = rt_open_sized(files, path, &bytes, e);
     if (fd < 0)
@@ -79,7 +81,7 @@ static uint8_t *read_tokens(const Form *f, const char *path, size_t *tokens,
         rt_fail(e, EXIT_DATA,
                 "%s has %zu bytes, not a multiple of the token size, 2 bytes",
                 path, bytes);
-    good = good && rt_column_reserve(&all, f->kept, 1, (int64_t)*tokens, e);
+    good = good && rt_column_reserve(&all, f->type, 1, (int64_t)*tokens, e);
     if (good && !rt_read(files, fd, all.bytes, bytes))
         good = rt_fail_read(e, path);
     files->close(fd);
@@ -92,19 +94,19 @@ static uint8_t *read_tokens(const Form *f, const char *path, size_t *tokens,
     return NULL;
 }
 
-static bool read_file(RtData *d, const Form *f, const char *path,
+static bool read_file(RtData *d, const TokenFormat *f, const char *path,
                       const RtFiles *files, RtError *e) {
     size_t tokens;
     uint8_t *bytes = read_tokens(f, path, &tokens, files, &d->hash, e);
     if (bytes == NULL)
         return false;
     size_t training = tokens - tokens / 10;
-    return cut(&d->train, f, bytes, training, false, path, e) &&
-           cut(&d->test, f, bytes + training * token_bytes(f),
-               tokens - training, true, path, e);
+    return split_tokens(&d->train, f, bytes, training, false, path, e) &&
+           split_tokens(&d->test, f, bytes + training * token_bytes(f),
+                        tokens - training, true, path, e);
 }
 
-static bool read_part(RtSplit *s, const Form *f, const char *folder,
+static bool read_part(RtSplit *s, const TokenFormat *f, const char *folder,
                       const char *name, const RtFiles *files, uint64_t *hash,
                       RtError *e) {
     size_t tokens;
@@ -112,31 +114,32 @@ static bool read_part(RtSplit *s, const Form *f, const char *folder,
     if (path == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     uint8_t *bytes = read_tokens(f, path, &tokens, files, hash, e);
-    bool good = bytes != NULL && cut(s, f, bytes, tokens, false, path, e);
+    bool good =
+        bytes != NULL && split_tokens(s, f, bytes, tokens, false, path, e);
     free(path);
     return good;
 }
 
-bool rt_tokens_read(RtData *d, const char *path, const RtSample *sample,
+bool rt_tokens_read(RtData *d, const char *path, const RtDataSpec *spec,
                     const RtFiles *files, RtError *e) {
-    int64_t vocabulary = rt_setting(sample, "vocabulary", BYTE_WORDS);
-    int64_t length = rt_setting(sample, "length", 0);
+    int64_t vocabulary = rt_setting(spec, "vocabulary", BYTE_WORDS);
+    int64_t length = rt_setting(spec, "length", 0);
     static const char *const test[] = {"val.bin", NULL};
     char text[100];
     struct stat s;
-    const RtShape *image = &sample->image;
+    const RtShape *image = &spec->image;
     if (!rt_shape_same(image, 1, &length) || image->type == RT_U8)
         return rt_fail(
             e, EXIT_DATA, "samples are %lld tokens, but the trainer takes %s",
             (long long)length,
             rt_shape_text(text, sizeof text, image->rank, image->dim));
-    Form form = {.length = (size_t)length,
-                 .vocabulary =
-                     (int)(vocabulary < MOST_WORDS ? vocabulary : MOST_WORDS),
-                 .kept = vocabulary > BYTE_WORDS ? RT_KEPT_U16 : RT_KEPT_U8};
+    TokenFormat form = {
+        .length = (size_t)length,
+        .vocabulary = (int)(vocabulary < MAX_WORDS ? vocabulary : MAX_WORDS),
+        .type = vocabulary > BYTE_WORDS ? RT_FILE_U16 : RT_FILE_U8};
     if (stat(path, &s) == 0 && !S_ISDIR(s.st_mode))
         return read_file(d, &form, path, files, e);
     return read_part(&d->train, &form, path, "train", files, &d->hash, e) &&
-           (rt_lacks_test(sample, path, test) ||
+           (rt_lacks_test(spec, path, test) ||
             read_part(&d->test, &form, path, "val", files, &d->hash, e));
 }

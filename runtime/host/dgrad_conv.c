@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Turn: the gradient of a convolution with respect to its input as a
+// Flip: the gradient of a convolution with respect to its input as a
 // convolution.
 //
 // A step of one pixel makes it so: pixel y of the input got weight r of pixel
 // y + before - r * dilation of the result, so its gradient takes the weights
-// from the last to the first, and input and output channels change places.
+// from the last to the first, and input and output channels change taps.
 #include "runtime/host/host.h"
 
 // A square of a matrix that is transposed while it is in the nearest cache.
-enum { SIDE = 16 };
+enum { TILE = 16 };
 
-bool rt_turn_call(const RtCall *c, RtCall *turned) {
+bool rt_dgrad_as_conv(const RtCall *c, RtCall *conv) {
     const int reach[2] = {c->dilation[0] * (c->r - 1),
                           c->dilation[1] * (c->s - 1)};
-    *turned = *c;
-    turned->kind = RT_CONV;
-    turned->h = c->oh, turned->w = c->ow, turned->c = c->k;
-    turned->oh = c->h, turned->ow = c->w, turned->k = c->c;
+    *conv = *c;
+    conv->kind = RT_CONV;
+    conv->h = c->oh, conv->w = c->ow, conv->c = c->k;
+    conv->oh = c->h, conv->ow = c->w, conv->k = c->c;
     for (int i = 0; i < 4; i++) {
-        turned->pad[i] = reach[i / 2] - c->pad[i];
-        if (turned->pad[i] < 0)
+        conv->pad[i] = reach[i / 2] - c->pad[i];
+        if (conv->pad[i] < 0)
             return false;
     }
     return c->groups == 1 && c->stride[0] == 1 && c->stride[1] == 1;
@@ -29,31 +29,31 @@ typedef struct {
     const RtCall *call;
     const float *from;
     float *to;
-} Turn;
+} Flip;
 
-// A square at filter k and channel c of one place of the window.  In `from` a
+// A square at filter k and channel c of one tap of the window.  In `from` a
 // row is the channels of a filter, in `to` the filters of a channel, and the
-// rows of all places lie side by side.
-static void turn_square(const Turn *t, int place, int k, int c) {
+// rows of all taps lie side by side.
+static void flip_tile(const Flip *t, int tap, int k, int c) {
     const size_t filters = (size_t)t->call->k, channels = (size_t)t->call->c;
-    const size_t places = (size_t)(t->call->r * t->call->s);
-    const float *from = t->from + (size_t)place * channels;
-    float *to = t->to + (places - 1 - (size_t)place) * filters;
-    for (size_t i = (size_t)c; i < (size_t)c + SIDE && i < channels; i++)
-        for (size_t j = (size_t)k; j < (size_t)k + SIDE && j < filters; j++)
-            to[i * places * filters + j] = from[j * places * channels + i];
+    const size_t taps = (size_t)(t->call->r * t->call->s);
+    const float *from = t->from + (size_t)tap * channels;
+    float *to = t->to + (taps - 1 - (size_t)tap) * filters;
+    for (size_t i = (size_t)c; i < (size_t)c + TILE && i < channels; i++)
+        for (size_t j = (size_t)k; j < (size_t)k + TILE && j < filters; j++)
+            to[i * taps * filters + j] = from[j * taps * channels + i];
 }
 
-static void turn_filters(void *arg, int me, int members) {
-    const Turn *t = arg;
-    for (int k = me * SIDE; k < t->call->k; k += members * SIDE)
-        for (int place = 0; place < t->call->r * t->call->s; place++)
-            for (int c = 0; c < t->call->c; c += SIDE)
-                turn_square(t, place, k, c);
+static void flip_filters(void *arg, int me, int members) {
+    const Flip *t = arg;
+    for (int k = me * TILE; k < t->call->k; k += members * TILE)
+        for (int tap = 0; tap < t->call->r * t->call->s; tap++)
+            for (int c = 0; c < t->call->c; c += TILE)
+                flip_tile(t, tap, k, c);
 }
 
-void rt_turn_weights(const RtCall *c, const float *from, float *to,
-                     int threads) {
-    Turn t = {c, from, to};
-    rt_team_run(threads, turn_filters, &t);
+void rt_dgrad_flip_weights(const RtCall *c, const float *from, float *to,
+                           int threads) {
+    Flip t = {c, from, to};
+    rt_team_run(threads, flip_filters, &t);
 }

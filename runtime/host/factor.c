@@ -18,7 +18,7 @@ size_t rt_factor_bytes(const RtCall *c) {
 // ---- eigenvectors ----
 
 // Turns elements a and b by the angle of this cosine and sine.
-static void turn(double *a, double *b, double cosine, double sine) {
+static void rotate_pair(double *a, double *b, double cosine, double sine) {
     double x = *a, y = *b;
     *a = cosine * x - sine * y;
     *b = sine * x + cosine * y;
@@ -26,7 +26,7 @@ static void turn(double *a, double *b, double cosine, double sine) {
 
 // Turns axes p < q of the symmetric s so that s[p,q] becomes 0, and the rows of
 // v with them.
-static void rotate(double *s, double *v, int n, int p, int q) {
+static void rotate_axes(double *s, double *v, int n, int p, int q) {
     double *sp = s + (size_t)p * n, *sq = s + (size_t)q * n;
     double *vp = v + (size_t)p * n, *vq = v + (size_t)q * n;
     double ratio = (sq[q] - sp[p]) / (2 * sp[q]);
@@ -37,10 +37,10 @@ static void rotate(double *s, double *v, int n, int p, int q) {
     sq[q] += change;
     sp[q] = sq[p] = 0;
     for (int i = 0; i < n; i++) {
-        turn(&vp[i], &vq[i], cosine, sine);
+        rotate_pair(&vp[i], &vq[i], cosine, sine);
         if (i == p || i == q)
             continue;
-        turn(&sp[i], &sq[i], cosine, sine);
+        rotate_pair(&sp[i], &sq[i], cosine, sine);
         s[(size_t)i * n + p] = sp[i];
         s[(size_t)i * n + q] = sq[i];
     }
@@ -66,17 +66,17 @@ static void start(const float *a, int n, double *s, double *v) {
 }
 
 static void diagonalise(double *s, double *v, int n) {
-    enum { MOST_SWEEPS = 50 }; // six to ten are usual
+    enum { MAX_SWEEPS = 50 }; // six to ten are usual
     double all = 2 * squares_above(s, n);
     for (int i = 0; i < n; i++)
         all += s[(size_t)i * n + i] * s[(size_t)i * n + i];
-    for (int sweep = 0; sweep < MOST_SWEEPS; sweep++) {
+    for (int sweep = 0; sweep < MAX_SWEEPS; sweep++) {
         if (!(squares_above(s, n) > 1e-32 * all))
             return;
         for (int p = 0; p < n; p++)
             for (int q = p + 1; q < n; q++)
                 if (s[(size_t)p * n + q] != 0)
-                    rotate(s, v, n, p, q);
+                    rotate_axes(s, v, n, p, q);
     }
 }
 

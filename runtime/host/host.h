@@ -74,9 +74,9 @@ void rt_copy_out(RtCopy *c, int threads);
 // Writes to *turned the convolution of its gradient that a convolution's
 // gradient with respect to its input is; false: there is none.  The weights of
 // that are the call's, turned.
-bool rt_turn_call(const RtCall *c, RtCall *turned);
-void rt_turn_weights(const RtCall *c, const float *from, float *to,
-                     int threads);
+bool rt_dgrad_as_conv(const RtCall *c, RtCall *conv);
+void rt_dgrad_flip_weights(const RtCall *c, const float *from, float *to,
+                           int threads);
 
 // ---- factor.c ----
 

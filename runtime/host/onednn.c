@@ -30,7 +30,7 @@ static const struct {
     Role a, b, out;
     dnnl_query_t query[NUM_ROLES];
     int argument[NUM_ROLES];
-} uses[] = {
+} operands[] = {
     [RT_CONV] = {SRC,
                  WEIGHTS,
                  DST,
@@ -58,33 +58,33 @@ typedef struct {
     Layout plain; // as the arena has it
     dnnl_primitive_desc_t plan;
     dnnl_primitive_t primitive; // NULL: it has that layout already
-    dnnl_memory_t memory, scratch;
-} Pack;
+    dnnl_memory_t memory, scratchpad;
+} Reorder;
 
 typedef struct {
     const RtCall *call;
     int threads;
     size_t count[3]; // values of a, b and the result
     RtCall conv;     // what is made of it where it is of a window
-    bool turned;     // that is its gradient as a convolution
+    bool is_dgrad;   // that is its gradient as a convolution
     dnnl_primitive_desc_t plan;
     dnnl_primitive_t primitive;
-    dnnl_memory_t memory[NUM_ROLES], scratch;
-    Pack pack[NUM_ROLES];
-} Step;
+    dnnl_memory_t memory[NUM_ROLES], scratchpad;
+    Reorder reorder[NUM_ROLES];
+} PlannedCall;
 
 struct RtContractions {
-    int num_steps;
-    Step *step;
+    int num_calls;
+    PlannedCall *planned;
     dnnl_engine_t engine;
     dnnl_stream_t stream;
     dnnl_primitive_attr_t attr, adding; // adding: to what the result holds
     // Sizes in bytes, then the buffers: packed tensors, what primitives work
     // in, turned weights, and f32 copies of a, b and the result.
-    size_t packed_bytes[NUM_ROLES], work_bytes, turned_bytes, copy_bytes[3];
-    char *packed[NUM_ROLES], *work;
-    float *turned, *copy[3];
-    size_t room; // for code, of what was found when it was looked for
+    size_t reordered_bytes[NUM_ROLES], work_bytes, flipped_bytes, copy_bytes[3];
+    char *reordered[NUM_ROLES], *work;
+    float *flipped, *copy[3];
+    size_t code_memory; // for code, of what was found when it was looked for
 };
 
 static void grow(size_t *to, size_t bytes) {
@@ -109,20 +109,20 @@ static void plan_work(RtContractions *o, dnnl_primitive_desc_t plan) {
                              plan, dnnl_query_scratchpad_md, 0)));
 }
 
-static bool is_result(const Step *s, Role role) {
-    return uses[s->conv.kind].out == role;
+static bool is_result(const PlannedCall *s, Role role) {
+    return operands[s->conv.kind].out == role;
 }
 
 // On its way back the result is added to what there is where the call says so.
-static void plan_pack(RtContractions *o, Step *s, Role role) {
-    Pack *p = &s->pack[role];
+static void plan_reorder(RtContractions *o, PlannedCall *s, Role role) {
+    Reorder *p = &s->reorder[role];
     Layout wanted = dnnl_primitive_desc_query_md(
-        s->plan, uses[s->conv.kind].query[role], 0);
+        s->plan, operands[s->conv.kind].query[role], 0);
     bool back = is_result(s, role);
     p->plain = rt_layout_plain(&s->conv, role);
     if (dnnl_memory_desc_equal(wanted, p->plain))
         return;
-    grow(&o->packed_bytes[role], dnnl_memory_desc_get_size(wanted));
+    grow(&o->reordered_bytes[role], dnnl_memory_desc_get_size(wanted));
     rt_dnnl_check(dnnl_reorder_primitive_desc_create(
                       &p->plan, back ? wanted : p->plain, o->engine,
                       back ? p->plain : wanted, o->engine,
@@ -133,50 +133,51 @@ static void plan_pack(RtContractions *o, Step *s, Role role) {
 
 // A gradient that has a quick convolution for it becomes that, which adds to
 // the result by itself.
-static void plan_turned(RtContractions *o, Step *s) {
-    RtCall turned;
+static void plan_dgrad_as_conv(RtContractions *o, PlannedCall *s) {
+    RtCall dgrad;
     if (s->call->kind != RT_CONV_GRAD_INPUT ||
-        !rt_turn_call(s->call, &turned) || rt_conv_is_short(&turned) ||
-        rt_conv_is_narrow(&turned))
+        !rt_dgrad_as_conv(s->call, &dgrad) || rt_conv_is_short(&dgrad) ||
+        rt_conv_is_narrow(&dgrad))
         return;
     dnnl_primitive_desc_t plan = rt_conv_plan(
-        &turned, o->engine, s->call->accumulate ? o->adding : o->attr);
-    if (!rt_conv_is_products(plan)) {
+        &dgrad, o->engine, s->call->accumulate ? o->adding : o->attr);
+    if (!rt_conv_is_brgemm(plan)) {
         dnnl_primitive_desc_destroy(plan);
         return;
     }
     s->plan = plan;
-    s->conv = turned;
-    s->turned = true;
-    grow(&o->turned_bytes, s->count[1] * sizeof(float));
+    s->conv = dgrad;
+    s->is_dgrad = true;
+    grow(&o->flipped_bytes, s->count[1] * sizeof(float));
 }
 
-static void plan_conv(RtContractions *o, Step *s) {
+static void plan_conv(RtContractions *o, PlannedCall *s) {
     s->conv = *s->call;
     s->plan = rt_winograd_plan(s->call, o->engine, o->attr);
     if (s->plan == NULL)
-        plan_turned(o, s);
+        plan_dgrad_as_conv(o, s);
     if (s->plan == NULL)
         s->plan = rt_conv_plan(s->call, o->engine, o->attr);
     plan_work(o, s->plan);
     for (int i = 0; i < NUM_ROLES; i++)
-        plan_pack(o, s, (Role)i);
+        plan_reorder(o, s, (Role)i);
 }
 
 // Whether oneDNN makes a convolution of it.
-static bool is_planned(const Step *s) {
+static bool is_planned(const PlannedCall *s) {
     return is_conv(s->call) && !rt_call_of_nothing(s->call);
 }
 
 // Whether the library adds to what the result holds.
-static bool adds_itself(const Step *s) {
-    bool packed = is_planned(s) && s->pack[uses[s->conv.kind].out].plan != NULL;
-    return s->call->accumulate && (!is_conv(s->call) || s->turned || packed);
+static bool adds_itself(const PlannedCall *s) {
+    bool packed =
+        is_planned(s) && s->reorder[operands[s->conv.kind].out].plan != NULL;
+    return s->call->accumulate && (!is_conv(s->call) || s->is_dgrad || packed);
 }
 
 // Which of a, b and the result pass through a buffer.  A sum cannot be asked of
 // every primitive, so there the result is added afterwards.
-static bool is_copied(const Step *s, int i) {
+static bool is_copied(const PlannedCall *s, int i) {
     const RtCall *c = s->call;
     return c->type != RT_F32 || (i == 2 && c->accumulate && !adds_itself(s));
 }
@@ -200,41 +201,41 @@ static dnnl_primitive_attr_t attr_new(bool adds) {
 // oneDNN writes code for what it is to run, and crashes where there is no
 // memory for that, so it is looked at before.  Looking takes as long as writing
 // most code does, so it is done again only when what was found may be spent.
-static void leave_room(RtContractions *o, const char *what) {
-    enum { MOST_CODE = 8 << 20 }; // that of products is six million bytes
-    if (o->room < MOST_CODE)
-        o->room = rt_memory_available();
-    if (o->room < MOST_CODE) {
+static void check_code_memory(RtContractions *o, const char *what) {
+    enum { MAX_CODE = 8 << 20 }; // that of products is six million bytes
+    if (o->code_memory < MAX_CODE)
+        o->code_memory = rt_memory_available();
+    if (o->code_memory < MAX_CODE) {
         fprintf(stderr,
                 "error: oneDNN needs up to %d MiB of memory to %s, but only "
                 "%zu MiB are free\n",
-                MOST_CODE >> 20, what, o->room >> 20);
+                MAX_CODE >> 20, what, o->code_memory >> 20);
         exit(EXIT_MEMORY);
     }
-    o->room -= MOST_CODE;
+    o->code_memory -= MAX_CODE;
 }
 
 // The code of matrix products is written when the first is computed.  That is
 // now, before anyone looks at what memory is left.
-static void write_products(RtContractions *o) {
+static void compile_sgemm(RtContractions *o) {
     static const char what[] = "multiply matrices";
     const float one[4] = {1, 1, 1, 1};
     float out[4];
-    leave_room(o, what);
+    check_code_memory(o, what);
     rt_dnnl_check(dnnl_sgemm('N', 'N', 2, 2, 2, 1, one, 2, one, 2, 0, out, 2),
                   what);
 }
 
-static bool is_product(const RtCall *c) {
+static bool is_matmul(const RtCall *c) {
     return !is_conv(c) && !is_factor(c);
 }
 
 RtContractions *rt_contractions_new(const RtPlan *plan, int threads) {
     RtContractions *o = calloc(1, sizeof *o);
-    Step *step = calloc((size_t)plan->num_calls + 1, sizeof *step);
-    rt_dnnl_check(o && step ? dnnl_success : dnnl_out_of_memory, "start");
-    o->step = step;
-    o->num_steps = plan->num_calls;
+    PlannedCall *planned = calloc((size_t)plan->num_calls + 1, sizeof *planned);
+    rt_dnnl_check(o && planned ? dnnl_success : dnnl_out_of_memory, "start");
+    o->planned = planned;
+    o->num_calls = plan->num_calls;
     rt_dnnl_check(dnnl_engine_create(&o->engine, dnnl_cpu, 0), "start");
     rt_dnnl_check(
         dnnl_stream_create(&o->stream, o->engine, dnnl_stream_default_flags),
@@ -243,28 +244,28 @@ RtContractions *rt_contractions_new(const RtPlan *plan, int threads) {
     o->adding = attr_new(true);
     bool multiplies = false;
     for (int i = 0; i < plan->num_calls; i++) {
-        step[i].call = &plan->call[i];
-        step[i].threads = rt_call_threads(step[i].call, threads);
-        rt_team_use(step[i].threads);
-        multiplies = multiplies || is_product(step[i].call);
-        rt_call_count(step[i].call, step[i].count);
-        if (is_planned(&step[i]))
-            plan_conv(o, &step[i]);
-        else if (is_factor(step[i].call))
-            grow(&o->work_bytes, rt_factor_bytes(step[i].call));
+        planned[i].call = &plan->call[i];
+        planned[i].threads = rt_call_threads(planned[i].call, threads);
+        rt_team_use(planned[i].threads);
+        multiplies = multiplies || is_matmul(planned[i].call);
+        rt_call_count(planned[i].call, planned[i].count);
+        if (is_planned(&planned[i]))
+            plan_conv(o, &planned[i]);
+        else if (is_factor(planned[i].call))
+            grow(&o->work_bytes, rt_factor_bytes(planned[i].call));
         for (int k = 0; k < 3; k++)
-            if (is_copied(&step[i], k))
-                grow(&o->copy_bytes[k], step[i].count[k] * sizeof(float));
+            if (is_copied(&planned[i], k))
+                grow(&o->copy_bytes[k], planned[i].count[k] * sizeof(float));
     }
     if (multiplies)
-        write_products(o);
+        compile_sgemm(o);
     return o;
 }
 
 size_t rt_contractions_bytes(const RtContractions *o) {
-    size_t bytes = o->work_bytes + o->turned_bytes;
+    size_t bytes = o->work_bytes + o->flipped_bytes;
     for (int i = 0; i < NUM_ROLES; i++)
-        bytes += o->packed_bytes[i];
+        bytes += o->reordered_bytes[i];
     for (int i = 0; i < 3; i++)
         bytes += o->copy_bytes[i];
     return bytes;
@@ -272,7 +273,7 @@ size_t rt_contractions_bytes(const RtContractions *o) {
 
 // ---- taking memory and making the primitives ----
 
-static void *take(size_t bytes) {
+static void *alloc_zeroed(size_t bytes) {
     void *p = bytes > 0 ? aligned_alloc(ALIGN, bytes) : NULL;
     rt_dnnl_check(p || bytes == 0 ? dnnl_success : dnnl_out_of_memory,
                   "allocate its buffers");
@@ -290,8 +291,8 @@ static dnnl_memory_t memory_for(const RtContractions *o, Layout layout,
     return m;
 }
 
-static dnnl_memory_t scratch_for(const RtContractions *o,
-                                 dnnl_primitive_desc_t plan) {
+static dnnl_memory_t scratchpad_for(const RtContractions *o,
+                                    dnnl_primitive_desc_t plan) {
     return memory_for(
         o, dnnl_primitive_desc_query_md(plan, dnnl_query_scratchpad_md, 0),
         o->work);
@@ -301,42 +302,42 @@ static dnnl_primitive_t primitive_new(RtContractions *o,
                                       const_dnnl_primitive_desc_t plan,
                                       const char *what) {
     dnnl_primitive_t primitive;
-    leave_room(o, what);
+    check_code_memory(o, what);
     rt_dnnl_check(dnnl_primitive_create(&primitive, plan), what);
     return primitive;
 }
 
-static void make_pack(RtContractions *o, Pack *p) {
+static void make_reorder(RtContractions *o, Reorder *p) {
     p->memory = memory_for(o, p->plain, NULL);
-    p->scratch = scratch_for(o, p->plan);
+    p->scratchpad = scratchpad_for(o, p->plan);
     p->primitive = primitive_new(o, p->plan, "create a layout conversion");
 }
 
-static void make_primitives(RtContractions *o, Step *s) {
+static void make_primitives(RtContractions *o, PlannedCall *s) {
     for (int i = 0; i < NUM_ROLES; i++) {
-        Layout l = dnnl_primitive_desc_query_md(s->plan,
-                                                uses[s->conv.kind].query[i], 0);
-        bool packed = s->pack[i].plan != NULL;
-        s->memory[i] = memory_for(o, l, packed ? o->packed[i] : NULL);
+        Layout l = dnnl_primitive_desc_query_md(
+            s->plan, operands[s->conv.kind].query[i], 0);
+        bool packed = s->reorder[i].plan != NULL;
+        s->memory[i] = memory_for(o, l, packed ? o->reordered[i] : NULL);
         if (packed)
-            make_pack(o, &s->pack[i]);
+            make_reorder(o, &s->reorder[i]);
     }
-    s->scratch = scratch_for(o, s->plan);
+    s->scratchpad = scratchpad_for(o, s->plan);
     s->primitive = primitive_new(o, s->plan, "create a convolution");
 }
 
 void rt_contractions_reserve(RtContractions *o) {
-    o->work = take(o->work_bytes);
-    o->turned = take(o->turned_bytes);
+    o->work = alloc_zeroed(o->work_bytes);
+    o->flipped = alloc_zeroed(o->flipped_bytes);
     for (int i = 0; i < NUM_ROLES; i++)
-        o->packed[i] = take(o->packed_bytes[i]);
+        o->reordered[i] = alloc_zeroed(o->reordered_bytes[i]);
     for (int i = 0; i < 3; i++)
-        o->copy[i] = take(o->copy_bytes[i]);
-    o->room = 0; // the arena and the buffers are from what was found
-    for (int i = 0; i < o->num_steps; i++) {
-        rt_team_use(o->step[i].threads);
-        if (is_planned(&o->step[i]))
-            make_primitives(o, &o->step[i]);
+        o->copy[i] = alloc_zeroed(o->copy_bytes[i]);
+    o->code_memory = 0; // the arena and the buffers are from what was found
+    for (int i = 0; i < o->num_calls; i++) {
+        rt_team_use(o->planned[i].threads);
+        if (is_planned(&o->planned[i]))
+            make_primitives(o, &o->planned[i]);
     }
 }
 
@@ -349,51 +350,54 @@ static void execute(RtContractions *o, dnnl_primitive_t primitive,
     rt_dnnl_check(dnnl_stream_wait(o->stream), "run a convolution");
 }
 
-static void run_pack(RtContractions *o, Step *s, Role role) {
-    const Pack *p = &s->pack[role];
+static void run_reorder(RtContractions *o, PlannedCall *s, Role role) {
+    const Reorder *p = &s->reorder[role];
     bool back = is_result(s, role);
     dnnl_exec_arg_t args[] = {
         {DNNL_ARG_FROM, back ? s->memory[role] : p->memory},
         {DNNL_ARG_TO, back ? p->memory : s->memory[role]},
-        {DNNL_ARG_SCRATCHPAD, p->scratch},
+        {DNNL_ARG_SCRATCHPAD, p->scratchpad},
     };
     if (p->primitive != NULL)
         execute(o, p->primitive, args, 3);
 }
 
-static void place(Step *s, Role role, void *at) {
-    const Pack *p = &s->pack[role];
+static void bind_tensor(PlannedCall *s, Role role, void *at) {
+    const Reorder *p = &s->reorder[role];
     rt_dnnl_check(dnnl_memory_set_data_handle(
                       p->primitive != NULL ? p->memory : s->memory[role], at),
                   "bind a tensor");
 }
 
-static void run_conv(RtContractions *o, Step *s, void *a, void *b, void *out) {
+static void run_conv(RtContractions *o, PlannedCall *s, void *a, void *b,
+                     void *out) {
     RtCallKind kind = s->conv.kind;
-    place(s, uses[kind].a, a);
-    place(s, uses[kind].b, s->turned ? o->turned : b);
-    place(s, uses[kind].out, out);
-    if (s->turned)
-        rt_turn_weights(s->call, b, o->turned, s->threads);
-    run_pack(o, s, uses[kind].a);
-    run_pack(o, s, uses[kind].b);
-    dnnl_exec_arg_t args[NUM_ROLES + 1] = {{DNNL_ARG_SCRATCHPAD, s->scratch}};
+    bind_tensor(s, operands[kind].a, a);
+    bind_tensor(s, operands[kind].b, s->is_dgrad ? o->flipped : b);
+    bind_tensor(s, operands[kind].out, out);
+    if (s->is_dgrad)
+        rt_dgrad_flip_weights(s->call, b, o->flipped, s->threads);
+    run_reorder(o, s, operands[kind].a);
+    run_reorder(o, s, operands[kind].b);
+    dnnl_exec_arg_t args[NUM_ROLES + 1] = {
+        {DNNL_ARG_SCRATCHPAD, s->scratchpad}};
     for (int i = 0; i < NUM_ROLES; i++)
-        args[i + 1] = (dnnl_exec_arg_t){uses[kind].argument[i], s->memory[i]};
+        args[i + 1] =
+            (dnnl_exec_arg_t){operands[kind].argument[i], s->memory[i]};
     execute(o, s->primitive, args, NUM_ROLES + 1);
-    run_pack(o, s, uses[kind].out);
+    run_reorder(o, s, operands[kind].out);
 }
 
-// Products of a call, and what takes part in them.
+// Matmuls of a call, and what takes part in them.
 typedef struct {
-    const Step *step;
+    const PlannedCall *planned;
     const float *a, *b;
     float *out;
-} Products;
+} Matmuls;
 
-static void multiply(const Products *p, int64_t i) {
-    const RtCall *c = p->step->call;
-    const size_t *count = p->step->count;
+static void multiply(const Matmuls *p, int64_t i) {
+    const RtCall *c = p->planned->call;
+    const size_t *count = p->planned->count;
     size_t at = (size_t)i, batch = (size_t)c->batch;
     size_t own = count[2] / batch;
     if (c->c == 0 && !c->accumulate)
@@ -409,9 +413,9 @@ static void multiply(const Products *p, int64_t i) {
 }
 
 static void multiply_share(void *arg, int me, int members) {
-    const Products *p = arg;
+    const Matmuls *p = arg;
     size_t first, last;
-    rt_team_share((size_t)p->step->call->batch, me, members, &first, &last);
+    rt_team_share((size_t)p->planned->call->batch, me, members, &first, &last);
     for (size_t i = first; i < last; i++)
         multiply(p, (int64_t)i);
 }
@@ -419,8 +423,8 @@ static void multiply_share(void *arg, int me, int members) {
 // One product is oneDNN's to divide between threads; of several each thread
 // takes whole ones, which also makes them independent of how many threads
 // there are.
-static void run_matmul(const Step *s, void *at[3]) {
-    Products p = {s, at[0], at[1], at[2]};
+static void run_matmul(const PlannedCall *s, void *at[3]) {
+    Matmuls p = {s, at[0], at[1], at[2]};
     if (s->call->batch == 1)
         multiply(&p, 0);
     else
@@ -429,7 +433,7 @@ static void run_matmul(const Step *s, void *at[3]) {
 
 void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
                          char *out) {
-    Step *s = &o->step[call];
+    PlannedCall *s = &o->planned[call];
     const RtCall *c = s->call;
     char *tensor[3] = {a, b, out};
     void *at[3] = {a, b, out};
@@ -459,7 +463,7 @@ void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
 
 // ---- the end ----
 
-static void pack_free(Pack *p) {
+static void reorder_free(Reorder *p) {
     rt_layout_free(p->plain);
     if (p->plan != NULL)
         dnnl_primitive_desc_destroy(p->plan);
@@ -467,36 +471,36 @@ static void pack_free(Pack *p) {
         return;
     dnnl_primitive_destroy(p->primitive);
     dnnl_memory_destroy(p->memory);
-    dnnl_memory_destroy(p->scratch);
+    dnnl_memory_destroy(p->scratchpad);
 }
 
-static void step_free(Step *s) {
+static void planned_free(PlannedCall *s) {
     if (s->plan == NULL)
         return;
     for (int i = 0; i < NUM_ROLES; i++)
-        pack_free(&s->pack[i]);
+        reorder_free(&s->reorder[i]);
     dnnl_primitive_desc_destroy(s->plan);
     if (s->primitive == NULL)
         return;
     dnnl_primitive_destroy(s->primitive);
     for (int i = 0; i < NUM_ROLES; i++)
         dnnl_memory_destroy(s->memory[i]);
-    dnnl_memory_destroy(s->scratch);
+    dnnl_memory_destroy(s->scratchpad);
 }
 
 void rt_contractions_free(RtContractions *o) {
-    for (int i = 0; i < o->num_steps; i++)
-        step_free(&o->step[i]);
+    for (int i = 0; i < o->num_calls; i++)
+        planned_free(&o->planned[i]);
     dnnl_primitive_attr_destroy(o->attr);
     dnnl_primitive_attr_destroy(o->adding);
     dnnl_stream_destroy(o->stream);
     dnnl_engine_destroy(o->engine);
     free(o->work);
-    free(o->turned);
+    free(o->flipped);
     for (int i = 0; i < NUM_ROLES; i++)
-        free(o->packed[i]);
+        free(o->reordered[i]);
     for (int i = 0; i < 3; i++)
         free(o->copy[i]);
-    free(o->step);
+    free(o->planned);
     free(o);
 }

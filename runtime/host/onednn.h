@@ -37,10 +37,10 @@ dnnl_primitive_desc_t rt_winograd_plan(const RtCall *c, dnnl_engine_t engine,
                                        dnnl_primitive_attr_t attr);
 
 // Whether that is the quicker way.
-bool rt_winograd_pays(const RtCall *c);
+bool rt_winograd_is_faster(const RtCall *c);
 
 // Whether a plan is of small matrix products, the quickest that oneDNN has.
-bool rt_conv_is_products(const_dnnl_primitive_desc_t plan);
+bool rt_conv_is_brgemm(const_dnnl_primitive_desc_t plan);
 
 // Whether those are slow at a forward convolution, for its rows are short.
 bool rt_conv_is_short(const RtCall *c);

@@ -16,9 +16,9 @@
 
 // Products were slower, by measurement, with fewer pixels in a row of the
 // result and more bytes of weights, which is what stays near a core.
-enum { SHORT_ROW = 8, NEAR_BYTES = 1 << 20 };
+enum { SHORT_ROW = 8, L2_BYTES = 1 << 20 };
 
-enum { MOST_LANES = 16 }; // of f32 in a vector
+enum { MAX_LANES = 16 }; // of f32 in a vector
 
 void rt_dnnl_check(dnnl_status_t status, const char *what) {
     if (status == dnnl_success)
@@ -29,7 +29,7 @@ void rt_dnnl_check(dnnl_status_t status, const char *what) {
 
 typedef struct {
     RtCallKind kind;
-    dnnl_alg_kind_t way;
+    dnnl_alg_kind_t algorithm;
     Layout of[NUM_ROLES];
     dnnl_dims_t stride, dilation, before, after; // of the window
 } Problem;
@@ -66,16 +66,17 @@ static dnnl_primitive_desc_t describe(const Problem *c, dnnl_engine_t engine,
     dnnl_status_t status;
     if (c->kind == RT_CONV)
         status = dnnl_convolution_forward_primitive_desc_create(
-            &p, engine, dnnl_forward_training, c->way, of[SRC], of[WEIGHTS],
-            NULL, of[DST], c->stride, c->dilation, c->before, c->after, attr);
+            &p, engine, dnnl_forward_training, c->algorithm, of[SRC],
+            of[WEIGHTS], NULL, of[DST], c->stride, c->dilation, c->before,
+            c->after, attr);
     else if (c->kind == RT_CONV_GRAD_INPUT)
         status = dnnl_convolution_backward_data_primitive_desc_create(
-            &p, engine, c->way, of[SRC], of[WEIGHTS], of[DST], c->stride,
+            &p, engine, c->algorithm, of[SRC], of[WEIGHTS], of[DST], c->stride,
             c->dilation, c->before, c->after, hint, attr);
     else
         status = dnnl_convolution_backward_weights_primitive_desc_create(
-            &p, engine, c->way, of[SRC], of[WEIGHTS], NULL, of[DST], c->stride,
-            c->dilation, c->before, c->after, hint, attr);
+            &p, engine, c->algorithm, of[SRC], of[WEIGHTS], NULL, of[DST],
+            c->stride, c->dilation, c->before, c->after, hint, attr);
     if (status == dnnl_unimplemented)
         return NULL;
     rt_dnnl_check(status, "plan a convolution");
@@ -122,15 +123,15 @@ static dnnl_primitive_desc_t describe(const Problem *c, dnnl_engine_t engine,
     dnnl_status_t status;
     if (c->kind == RT_CONV)
         status = dnnl_dilated_convolution_forward_desc_init(
-            &d, dnnl_forward_training, c->way, of[SRC], of[WEIGHTS], NULL,
+            &d, dnnl_forward_training, c->algorithm, of[SRC], of[WEIGHTS], NULL,
             of[DST], c->stride, c->dilation, c->before, c->after);
     else if (c->kind == RT_CONV_GRAD_INPUT)
         status = dnnl_dilated_convolution_backward_data_desc_init(
-            &d, c->way, of[SRC], of[WEIGHTS], of[DST], c->stride, c->dilation,
-            c->before, c->after);
+            &d, c->algorithm, of[SRC], of[WEIGHTS], of[DST], c->stride,
+            c->dilation, c->before, c->after);
     else
         status = dnnl_dilated_convolution_backward_weights_desc_init(
-            &d, c->way, of[SRC], of[WEIGHTS], NULL, of[DST], c->stride,
+            &d, c->algorithm, of[SRC], of[WEIGHTS], NULL, of[DST], c->stride,
             c->dilation, c->before, c->after);
     rt_dnnl_check(status, "describe a convolution");
     status = dnnl_primitive_desc_iterator_create(&each, &d, attr, engine, hint);
@@ -173,10 +174,11 @@ Layout rt_layout_plain(const RtCall *c, Role role) {
 }
 
 // Images are in the arena's order, or in any.
-static Problem problem_new(const RtCall *c, dnnl_alg_kind_t way, bool any) {
+static Problem problem_new(const RtCall *c, dnnl_alg_kind_t algorithm,
+                           bool any) {
     return (Problem){
         .kind = c->kind,
-        .way = way,
+        .algorithm = algorithm,
         .of = {[SRC] = layout_of(c, SRC, any),
                [WEIGHTS] = layout_of(c, WEIGHTS, true),
                [DST] = layout_of(c, DST, any)},
@@ -200,7 +202,7 @@ static bool is_named(const_dnnl_primitive_desc_t plan, const char *start) {
     return strncmp(name, start, strlen(start)) == 0;
 }
 
-bool rt_conv_is_products(const_dnnl_primitive_desc_t plan) {
+bool rt_conv_is_brgemm(const_dnnl_primitive_desc_t plan) {
     return is_named(plan, "brgconv");
 }
 
@@ -212,18 +214,18 @@ static bool has_rows(const RtCall *c) {
 bool rt_conv_is_short(const RtCall *c) {
     size_t each = (size_t)(c->c / c->groups) * (size_t)c->r * (size_t)c->s;
     size_t bytes = each * (size_t)c->k * sizeof(float);
-    return has_rows(c) && c->ow < SHORT_ROW && bytes > NEAR_BYTES;
+    return has_rows(c) && c->ow < SHORT_ROW && bytes > L2_BYTES;
 }
 
 // Where the rows of a product are one vector, each number of the image is read
 // for one sum only.
 bool rt_conv_is_narrow(const RtCall *c) {
-    return has_rows(c) && c->k <= MOST_LANES;
+    return has_rows(c) && c->k <= MAX_LANES;
 }
 
 // An image of fewer channels than a vector has lanes leaves it short sums, too.
-static bool is_few(const RtCall *c) {
-    return rt_conv_is_narrow(c) && c->c < MOST_LANES;
+static bool has_few_channels(const RtCall *c) {
+    return rt_conv_is_narrow(c) && c->c < MAX_LANES;
 }
 
 static dnnl_primitive_desc_t plan_forward(const RtCall *c, const Problem *p,
@@ -232,15 +234,15 @@ static dnnl_primitive_desc_t plan_forward(const RtCall *c, const Problem *p,
     Problem forward = *p;
     forward.kind = RT_CONV;
     dnnl_primitive_desc_t first = describe(&forward, engine, NULL, attr, 0);
-    bool slow = rt_conv_is_short(c) || is_few(c);
-    if (first == NULL || !rt_conv_is_products(first) || !slow)
+    bool slow = rt_conv_is_short(c) || has_few_channels(c);
+    if (first == NULL || !rt_conv_is_brgemm(first) || !slow)
         return first;
     for (int skip = 1;; skip++) {
         dnnl_primitive_desc_t other =
             describe(&forward, engine, NULL, attr, skip);
         if (other == NULL)
             return first;
-        if (!rt_conv_is_products(other)) {
+        if (!rt_conv_is_brgemm(other)) {
             dnnl_primitive_desc_destroy(first);
             return other;
         }
@@ -253,7 +255,7 @@ static dnnl_primitive_desc_t plan_forward(const RtCall *c, const Problem *p,
 // writes beyond it: oneDNN's issue 6035, in 2.6 to 3.12.
 static bool overruns(const RtCall *c, const_dnnl_primitive_desc_t plan) {
     bool strided = c->stride[0] > 1 || c->stride[1] > 1;
-    return c->kind == RT_CONV_GRAD_WEIGHT && strided && c->c < MOST_LANES &&
+    return c->kind == RT_CONV_GRAD_WEIGHT && strided && c->c < MAX_LANES &&
            is_named(plan, "jit_1x1");
 }
 
@@ -285,7 +287,7 @@ dnnl_primitive_desc_t rt_conv_plan(const RtCall *c, dnnl_engine_t engine,
 
 dnnl_primitive_desc_t rt_winograd_plan(const RtCall *c, dnnl_engine_t engine,
                                        dnnl_primitive_attr_t attr) {
-    if (!rt_winograd_pays(c))
+    if (!rt_winograd_is_faster(c))
         return NULL;
     Problem p = problem_new(c, dnnl_convolution_winograd, true);
     dnnl_primitive_desc_t plan = plan_problem(c, &p, engine, attr);

@@ -29,13 +29,13 @@ void omp_set_num_threads(int threads);
 
 // ThreadSanitizer does not know libgomp's barriers: it is told what they order.
 #ifdef __SANITIZE_THREAD__ // gcc
-#define WATCHED
+#define HAS_TSAN
 #elif defined __has_feature // clang
 #if __has_feature(thread_sanitizer)
-#define WATCHED
+#define HAS_TSAN
 #endif
 #endif
-#ifdef WATCHED
+#ifdef HAS_TSAN
 void __tsan_acquire(void *address);
 void __tsan_release(void *address);
 #else
@@ -48,7 +48,7 @@ typedef struct {
     void *arg;
 } Job;
 
-static void join(void *arg) {
+static void run_member(void *arg) {
     const Job *job = arg;
     __tsan_acquire(arg);
     job->work(job->arg, omp_get_thread_num(), omp_get_num_threads());
@@ -63,7 +63,7 @@ void rt_team_run(int threads, void (*work)(void *arg, int me, int members),
         return;
     }
     __tsan_release(&job);
-    GOMP_parallel(join, &job, (unsigned)threads, 0);
+    GOMP_parallel(run_member, &job, (unsigned)threads, 0);
     __tsan_acquire(&job);
 }
 
@@ -137,7 +137,7 @@ static int threads_allowed(int threads) {
     return threads < limit ? threads : limit;
 }
 
-static void warn_fewer(int asked, int had) {
+static void warn_fewer_threads(int asked, int had) {
     char why[48] = "libgomp creates no more";
     if (omp_get_max_active_levels() < 1)
         snprintf(why, sizeof why, "OMP_MAX_ACTIVE_LEVELS is 0");
@@ -166,6 +166,6 @@ int rt_team_start(int asked) {
     rt_team_run(threads, count_members, &members);
     rt_team_use(members);
     if (members < asked)
-        warn_fewer(asked, members);
+        warn_fewer_threads(asked, members);
     return members;
 }

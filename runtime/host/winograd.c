@@ -33,7 +33,7 @@ static bool has_channels(const RtCall *c) {
            (!weights || (int64_t)c->c * c->k >= MIN_PAIRS);
 }
 
-bool rt_winograd_pays(const RtCall *c) {
+bool rt_winograd_is_faster(const RtCall *c) {
     int64_t high = (c->oh + SIDE - 1) / SIDE, wide = (c->ow + SIDE - 1) / SIDE;
     return is_plain(c) && is_same(c) && has_channels(c) &&
            c->n * high * wide >= MIN_SQUARES &&

@@ -7,30 +7,30 @@
 #include <stdio.h>
 
 Range range_new(void) {
-    return (Range){.least = INFINITY, .most = -INFINITY};
+    return (Range){.min = INFINITY, .max = -INFINITY};
 }
 
 void range_add(Range *r, double value) {
     r->count++;
     if (!isfinite(value)) {
-        r->bad++;
+        r->nonfinite++;
         r->nans += isnan(value);
         return;
     }
-    r->least = value < r->least ? value : r->least;
-    r->most = value > r->most ? value : r->most;
+    r->min = value < r->min ? value : r->min;
+    r->max = value > r->max ? value : r->max;
 }
 
 const char *range_text(char *to, const Range *r) {
-    if (r->bad == r->count)
+    if (r->nonfinite == r->count)
         snprintf(to, RANGE_TEXT, "%s", r->count == 0 ? "empty" : "not finite");
-    else if (r->bad > 0)
+    else if (r->nonfinite > 0)
         snprintf(to, RANGE_TEXT,
-                 "%.6g .. %.6g and not finite in %" PRId64 " element%s",
-                 r->least, r->most, r->bad, r->bad == 1 ? "" : "s");
-    else if (r->least == r->most)
-        snprintf(to, RANGE_TEXT, "%.6g", r->least);
+                 "%.6g .. %.6g and not finite in %" PRId64 " element%s", r->min,
+                 r->max, r->nonfinite, r->nonfinite == 1 ? "" : "s");
+    else if (r->min == r->max)
+        snprintf(to, RANGE_TEXT, "%.6g", r->min);
     else
-        snprintf(to, RANGE_TEXT, "%.6g .. %.6g", r->least, r->most);
+        snprintf(to, RANGE_TEXT, "%.6g .. %.6g", r->min, r->max);
     return to;
 }

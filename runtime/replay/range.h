@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 typedef struct {
-    double least, most; // of those that are finite
-    int64_t count, bad; // all; infinite ones and NaN
+    double min, max;          // of those that are finite
+    int64_t count, nonfinite; // all; infinite ones and NaN
     int64_t nans;
 } Range;
 

@@ -79,10 +79,10 @@ bool replay_assignment(const Replay *r, const char *state, uint32_t *node,
 
 typedef struct {
     const Graph *g;
-    const ReplayAsk *ask;
+    const ReplayQuery *query;
     const ReplayMemory *memory;
     Arena *a;
-    bool *wanted, *given;
+    bool *needed, *stored;
     NodeId *last; // that reads it
     double **value;
     Range *range;
@@ -99,14 +99,14 @@ static bool node_read(const Walk *w, NodeId n, double *to) {
 
 // From what is asked for back to what is in memory.
 static void walk_mark(Walk *w) {
-    w->wanted[w->ask->node] = true;
-    for (NodeId n = w->ask->node + 1; n-- > 0;) {
+    w->needed[w->query->node] = true;
+    for (NodeId n = w->query->node + 1; n-- > 0;) {
         const Node *d = &w->g->node[n];
-        w->given[n] = w->wanted[n] && n != w->ask->node && !node_immediate(d) &&
-                      node_read(w, n, NULL);
+        w->stored[n] = w->needed[n] && n != w->query->node &&
+                       !node_immediate(d) && node_read(w, n, NULL);
         for (int i = 0; i < d->num_args; i++)
-            if (w->wanted[n] && !w->given[n] && !w->wanted[d->arg[i]]) {
-                w->wanted[d->arg[i]] = true;
+            if (w->needed[n] && !w->stored[n] && !w->needed[d->arg[i]]) {
+                w->needed[d->arg[i]] = true;
                 w->last[d->arg[i]] = n;
             }
     }
@@ -122,17 +122,17 @@ static bool is_last(const Walk *w, NodeId n, int i) {
     for (int j = 0; j < i; j++)
         if (arg[j] == arg[i])
             return false;
-    return !w->given[n] && w->last[arg[i]] == n;
+    return !w->stored[n] && w->last[arg[i]] == n;
 }
 
 // A value is there from its node to the last that reads it.
 static bool walk_fits(const Walk *w) {
     size_t room = 0;
-    for (NodeId n = 0; n <= w->ask->node; n++) {
-        if (!w->wanted[n])
+    for (NodeId n = 0; n <= w->query->node; n++) {
+        if (!w->needed[n])
             continue;
         room += node_room(w, n);
-        if (room > w->ask->room)
+        if (room > w->query->room)
             return false;
         for (int i = 0; i < w->g->node[n].num_args; i++)
             if (is_last(w, n, i))
@@ -148,15 +148,15 @@ static bool node_take(Walk *w, NodeId n) {
     DType rounded = d->type->dtype == ACT ? F32 : d->type->dtype;
     bool leaf = op_info[d->op].facts & LEAF;
     w->value[n] = calloc((size_t)count + 1, sizeof(double));
-    if (w->value[n] == NULL || (leaf && !w->given[n] && !node_immediate(d)))
+    if (w->value[n] == NULL || (leaf && !w->stored[n] && !node_immediate(d)))
         return false;
-    if (!w->given[n])
+    if (!w->stored[n])
         node_eval(w->g, n, w->value, w->value[n], w->a);
     else if (!node_read(w, n, w->value[n]))
         return false;
     w->range[n] = range_new();
     for (int64_t i = 0; i < count; i++) {
-        if (!w->given[n])
+        if (!w->stored[n])
             w->value[n][i] = dtype_round(rounded, w->value[n][i]);
         range_add(&w->range[n], w->value[n][i]);
     }
@@ -165,8 +165,8 @@ static bool node_take(Walk *w, NodeId n) {
 
 static bool walk_evaluate(Walk *w) {
     bool good = true;
-    for (NodeId n = 0; n <= w->ask->node && good; n++) {
-        if (!w->wanted[n])
+    for (NodeId n = 0; n <= w->query->node && good; n++) {
+        if (!w->needed[n])
             continue;
         good = node_take(w, n);
         for (int i = 0; i < w->g->node[n].num_args; i++)
@@ -175,7 +175,7 @@ static bool walk_evaluate(Walk *w) {
                 w->value[w->g->node[n].arg[i]] = NULL;
             }
     }
-    for (NodeId n = 0; n <= w->ask->node; n++)
+    for (NodeId n = 0; n <= w->query->node; n++)
         free(w->value[n]);
     return good;
 }
@@ -187,9 +187,9 @@ static bool walk_evaluate(Walk *w) {
 static NodeId operand_worst(const Walk *w, NodeId n) {
     const Node *d = &w->g->node[n];
     NodeId worst = NO_NODE;
-    for (int i = 0; i < d->num_args && !w->given[n]; i++) {
+    for (int i = 0; i < d->num_args && !w->stored[n]; i++) {
         const Range *r = &w->range[d->arg[i]];
-        if (r->bad > 0 && !node_immediate(&w->g->node[d->arg[i]]) &&
+        if (r->nonfinite > 0 && !node_immediate(&w->g->node[d->arg[i]]) &&
             (worst == NO_NODE || (r->nans > 0 && w->range[worst].nans == 0)))
             worst = d->arg[i];
     }
@@ -197,20 +197,20 @@ static NodeId operand_worst(const Walk *w, NodeId n) {
 }
 
 static NodeId culprit_of(const Walk *w) {
-    NodeId culprit = w->ask->node;
+    NodeId culprit = w->query->node;
     for (NodeId n = culprit; n != NO_NODE; n = operand_worst(w, n))
         culprit = n;
     return culprit;
 }
 
-static void operands_tell(const Walk *w, Text *t, NodeId n) {
+static void operands_explain(const Walk *w, Text *t, NodeId n) {
     const Node *d = &w->g->node[n];
     char range[RANGE_TEXT];
-    for (int i = 0; i < d->num_args && !w->given[n]; i++) {
-        bool said = false;
+    for (int i = 0; i < d->num_args && !w->stored[n]; i++) {
+        bool listed = false;
         for (int j = 0; j < i; j++)
-            said |= d->arg[j] == d->arg[i];
-        if (said)
+            listed |= d->arg[j] == d->arg[i];
+        if (listed)
             continue;
         text_add(t, "; ");
         node_tell(t, &w->g->node[d->arg[i]]);
@@ -219,49 +219,49 @@ static void operands_tell(const Walk *w, Text *t, NodeId n) {
 }
 
 // false: all of it is finite.
-static bool culprit_tell(const Walk *w, Text *t) {
+static bool culprit_explain(const Walk *w, Text *t) {
     NodeId n = culprit_of(w);
     const Range *r = &w->range[n];
-    double most = w->ask->most;
+    double max = w->query->max;
     char range[RANGE_TEXT];
     node_tell(t, &w->g->node[n]);
-    if (r->bad > 0 && w->given[n])
+    if (r->nonfinite > 0 && w->stored[n])
         text_add(t, " is an input that is not finite");
-    else if (r->bad > 0)
+    else if (r->nonfinite > 0)
         text_add(t, " is the first tensor that is not finite");
-    else if (r->most > most || r->least < -most)
+    else if (r->max > max || r->min < -max)
         text_add(t,
                  " is %s, but the largest number of its type in memory is %.6g",
-                 range_text(range, r), most);
+                 range_text(range, r), max);
     else
         return false;
-    if (r->bad > 0)
-        text_add(t, ", in %" PRId64 " of %" PRId64 " elements", r->bad,
+    if (r->nonfinite > 0)
+        text_add(t, ", in %" PRId64 " of %" PRId64 " elements", r->nonfinite,
                  r->count);
-    operands_tell(w, t, n);
+    operands_explain(w, t, n);
     return true;
 }
 
-bool replay_tell(const Replay *r, const ReplayAsk *ask, const ReplayMemory *m,
-                 char *said, size_t length) {
+bool replay_explain(const Replay *r, const ReplayQuery *query,
+                    const ReplayMemory *m, char *message, size_t length) {
     const Graph *g = r->graph;
-    if (ask->node >= g->count)
+    if (query->node >= g->count)
         return false;
     Arena *a = arena_new();
     Walk w = {.g = g,
-              .ask = ask,
+              .query = query,
               .memory = m,
               .a = a,
-              .wanted = ARENA_ARRAY(a, g->count, bool),
-              .given = ARENA_ARRAY(a, g->count, bool),
+              .needed = ARENA_ARRAY(a, g->count, bool),
+              .stored = ARENA_ARRAY(a, g->count, bool),
               .last = ARENA_ARRAY(a, g->count, NodeId),
               .value = ARENA_ARRAY(a, g->count, double *),
               .range = ARENA_ARRAY(a, g->count, Range)};
     Text t = text_new(a);
     walk_mark(&w);
-    bool good = walk_fits(&w) && walk_evaluate(&w) && culprit_tell(&w, &t);
+    bool good = walk_fits(&w) && walk_evaluate(&w) && culprit_explain(&w, &t);
     if (good)
-        snprintf(said, length, "%s", text_string(&t));
+        snprintf(message, length, "%s", text_string(&t));
     arena_free(a);
     return good;
 }

@@ -36,14 +36,14 @@ struct ReplayMemory {
 // What is to be found out.
 typedef struct {
     uint32_t node; // is stored and not finite
-    double most;   // finite number of the type it is stored as
+    double max;    // finite number of the type it is stored as
     size_t room;   // bytes that may be taken
-} ReplayAsk;
+} ReplayQuery;
 
 // Says which operation is the first that is not finite, and between what its
 // operands are.  false: it cannot be seen so, as for want of room, or of what
 // the kernel has read.
-bool replay_tell(const Replay *r, const ReplayAsk *ask, const ReplayMemory *m,
-                 char *said, size_t length);
+bool replay_explain(const Replay *r, const ReplayQuery *query,
+                    const ReplayMemory *m, char *message, size_t length);
 
 #endif

@@ -45,9 +45,9 @@ static const char *const start_name[RT_NUM_STARTS] = {
 static void print_start(FILE *f, const RtBudget *b) {
     const char *before = "start:";
     for (int i = 0; i < RT_NUM_STARTS; i++) {
-        if (b->started[i] < 0.005)
+        if (b->start_part[i] < 0.005)
             continue;
-        fprintf(f, "%s %.2f s %s", before, b->started[i], start_name[i]);
+        fprintf(f, "%s %.2f s %s", before, b->start_part[i], start_name[i]);
         before = ",";
     }
     if (*before == ',')
@@ -171,8 +171,8 @@ void rt_budget_print(FILE *f, const RtBudget *b, const char *unit) {
             "loading data: %.2f s in %d thread%s; the run waited %.2f s for "
             "data\n",
             b->loading, b->loaders, b->loaders == 1 ? "" : "s", b->waiting);
-    if (b->held > 0.005)
-        fprintf(f, "the host waited %.2f s for the device\n", b->held);
+    if (b->device_wait > 0.005)
+        fprintf(f, "the host waited %.2f s for the device\n", b->device_wait);
     if (b->trained > 0) // not where a run was resumed at its end
         print_speed(f, &speed, unit);
 }
@@ -199,7 +199,7 @@ void rt_budget_write(FILE *f, const RtBudget *b) {
         {"update", b->device.phase[RT_UPDATE]},
         {"loading", b->loading},
         {"waited_for_data", b->waiting},
-        {"waited_for_device", b->held},
+        {"waited_for_device", b->device_wait},
     };
     fprintf(f, "{\"split\":\"time\",\"step\":%lld", (long long)b->step);
     json_put_number(f, "samples_per_second", speed.samples);
@@ -210,6 +210,6 @@ void rt_budget_write(FILE *f, const RtBudget *b) {
     if (speed.of_peak > 0)
         json_put_number(f, "of_peak", speed.of_peak);
     for (int i = 0; i < RT_NUM_STARTS; i++)
-        fprintf(f, ",\"start_%s\":%.6f", start_name[i], b->started[i]);
+        fprintf(f, ",\"start_%s\":%.6f", start_name[i], b->start_part[i]);
     fputs("}\n", f);
 }

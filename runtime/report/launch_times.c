@@ -13,7 +13,7 @@ static bool holds(const RtStep *s, const RtLaunch *launch) {
 
 // An evaluation may lie between the steps of a trace; what gives batches is no
 // launch of a step.
-static bool is_trained(const RtPlan *plan, const RtSpan *span) {
+static bool is_training(const RtPlan *plan, const RtSpan *span) {
     for (int i = 0; span->launches > 0 && i < plan->num_steps; i++) {
         const RtStep *s = &plan->step[i];
         bool trains = s->kind == RT_TRAIN || s->kind == RT_GATHER ||
@@ -25,8 +25,8 @@ static bool is_trained(const RtPlan *plan, const RtSpan *span) {
 }
 
 // By where they are in their steps' tables.
-static int place_order(const void *a, const void *b) {
-    const RtLaunched *x = a, *y = b;
+static int launch_order(const void *a, const void *b) {
+    const RtLaunchTime *x = a, *y = b;
     uintptr_t m = (uintptr_t)x->span.launch, n = (uintptr_t)y->span.launch;
     if (m != n)
         return m < n ? -1 : 1;
@@ -34,17 +34,17 @@ static int place_order(const void *a, const void *b) {
 }
 
 static int time_order(const void *a, const void *b) {
-    const RtLaunched *x = a, *y = b;
+    const RtLaunchTime *x = a, *y = b;
     if (x->seconds != y->seconds)
         return x->seconds > y->seconds ? -1 : 1;
-    return place_order(a, b);
+    return launch_order(a, b);
 }
 
 // Adds up what is the same launch in several steps; how many are left.
-static int merge(RtLaunched *l, int count) {
+static int merge(RtLaunchTime *l, int count) {
     int last = -1;
     for (int i = 0; i < count; i++) {
-        if (last < 0 || place_order(&l[last], &l[i]) != 0) {
+        if (last < 0 || launch_order(&l[last], &l[i]) != 0) {
             l[++last] = l[i];
             continue;
         }
@@ -54,18 +54,19 @@ static int merge(RtLaunched *l, int count) {
     return last + 1;
 }
 
-RtLaunched *rt_launched(const RtTrace *t, const RtPlan *plan, int *count) {
+RtLaunchTime *rt_launch_times(const RtTrace *t, const RtPlan *plan,
+                              int *count) {
     int spans;
     const RtSpan *span = rt_trace_spans(t, &spans);
-    RtLaunched *l = calloc((size_t)spans + 1, sizeof *l);
+    RtLaunchTime *l = calloc((size_t)spans + 1, sizeof *l);
     *count = 0;
     if (l == NULL)
         return NULL;
     for (int i = 0; i < spans; i++)
-        if (is_trained(plan, &span[i]))
+        if (is_training(plan, &span[i]))
             l[(*count)++] =
-                (RtLaunched){span[i], span[i].end - span[i].begin, 1};
-    qsort(l, (size_t)*count, sizeof *l, place_order);
+                (RtLaunchTime){span[i], span[i].end - span[i].begin, 1};
+    qsort(l, (size_t)*count, sizeof *l, launch_order);
     *count = merge(l, *count);
     qsort(l, (size_t)*count, sizeof *l, time_order);
     return l;
@@ -73,8 +74,8 @@ RtLaunched *rt_launched(const RtTrace *t, const RtPlan *plan, int *count) {
 
 // ---- the table ----
 
-static void print_launched(FILE *f, const RtLaunched *l, double whole,
-                           const char *what) {
+static void print_launch_time(FILE *f, const RtLaunchTime *l, double whole,
+                              const char *what) {
     fprintf(f, "%10.1f %6.1f %%  %s", 1e6 * l->seconds / (double)l->times,
             100 * l->seconds / fmax(whole, 1e-9), what);
 }
@@ -87,16 +88,16 @@ static void print_origin(FILE *f, const RtSpan *s) {
             *path != '\0' ? "  " : "", path);
 }
 
-void rt_launched_print(FILE *f, const RtLaunched *l, int count) {
+void rt_launch_times_print(FILE *f, const RtLaunchTime *l, int count) {
     enum { SHOWN = 10 };
-    RtLaunched others = {0};
+    RtLaunchTime others = {0};
     double whole = 0;
     char words[32];
     for (int i = 0; i < count; i++)
         whole += l[i].seconds;
     fprintf(f, "\n   mean us   share  launches by time\n");
     for (int i = 0; i < count && i < SHOWN; i++) {
-        print_launched(f, &l[i], whole, l[i].span.name);
+        print_launch_time(f, &l[i], whole, l[i].span.name);
         print_origin(f, &l[i].span);
     }
     for (int i = SHOWN; i < count; i++) {
@@ -106,6 +107,6 @@ void rt_launched_print(FILE *f, const RtLaunched *l, int count) {
     snprintf(words, sizeof words, "%d other%s\n", count - SHOWN,
              count == SHOWN + 1 ? "" : "s");
     if (count > SHOWN)
-        print_launched(f, &others, whole, words);
+        print_launch_time(f, &others, whole, words);
     fputc('\n', f);
 }

@@ -44,7 +44,7 @@ struct RtReport {
 
 // Whether a run that goes on from step `from` will write this row again.  It
 // repeats the evaluation of that step.
-static bool comes_again(const char *row, int64_t from) {
+static bool is_rewritten(const char *row, int64_t from) {
     const char *field = strstr(row, "\"step\":");
     if (field == NULL || strchr(row, '\n') == NULL)
         return true;
@@ -56,7 +56,7 @@ static bool comes_again(const char *row, int64_t from) {
 static long end_of_rows(FILE *f, int64_t from) {
     char row[2048]; // the longest has half of it
     long end = 0;
-    while (fgets(row, sizeof row, f) != NULL && !comes_again(row, from))
+    while (fgets(row, sizeof row, f) != NULL && !is_rewritten(row, from))
         end = ftell(f);
     return end;
 }
@@ -86,7 +86,7 @@ static double rate(const RtRow *row) {
 
 // Takes back the part of a row that was written, so that the next begins a
 // line.
-static void take_back(Rows *rows) {
+static void truncate_row(Rows *rows) {
     clearerr(rows->file);
     if (rows->end >= 0 && fseek(rows->file, rows->end, SEEK_SET) == 0 &&
         ftruncate(fileno(rows->file), rows->end) != 0)
@@ -105,14 +105,14 @@ static void end_row(RtReport *r, Rows *rows) {
         rt_report_warn(r, "cannot write to %s: %s; training continues",
                        rows->path, rt_output_reason(rows->reason));
     }
-    take_back(rows);
+    truncate_row(rows);
 }
 
 static void write_row(FILE *f, const RtRow *row) {
     fprintf(f, "{\"split\":\"%s\"",
-            row->part    ? "step"
-            : row->train ? "train"
-                         : "test");
+            row->interval ? "step"
+            : row->train  ? "train"
+                          : "test");
     json_put_number(f, "epoch", row->epoch);
     fprintf(f, ",\"step\":%lld", (long long)row->step);
     json_put_number(f, "loss", row->loss);
@@ -126,7 +126,7 @@ static void write_row(FILE *f, const RtRow *row) {
         json_put_number(f, "loss_scale", row->scale);
         json_put_number(f, "skipped", row->skipped);
     }
-    if (!row->part) {
+    if (!row->interval) {
         json_put_number(f, "samples_per_second", rate(row));
         json_put_number(f, "wait_ms", row->waited * 1e3);
         json_put_number(f, "elapsed", row->elapsed);
@@ -158,7 +158,7 @@ static void lines_end(Lines *l, FILE *to) {
     free(l->text);
 }
 
-static void wipe(RtReport *r) {
+static void erase_bar(RtReport *r) {
     if (!r->drawn)
         return;
     fputs(rt_wiped(), stderr);
@@ -166,17 +166,17 @@ static void wipe(RtReport *r) {
     r->drawn = false;
 }
 
-void rt_report_say(RtReport *r, const char *format, ...) {
+void rt_report_print(RtReport *r, const char *format, ...) {
     va_list list;
-    wipe(r);
+    erase_bar(r);
     va_start(list, format);
-    rt_sayv("", format, list);
+    rt_print_linev("", format, list);
     va_end(list);
 }
 
 void rt_report_warn(RtReport *r, const char *format, ...) {
     va_list list;
-    wipe(r);
+    erase_bar(r);
     va_start(list, format);
     rt_warnv(format, list);
     va_end(list);
@@ -211,7 +211,7 @@ static void print_left(FILE *f, const RtRow *row) {
 }
 
 // Of a run shorter than an epoch the steps, as a part of one says little.
-static void print_place(FILE *f, const RtRow *row) {
+static void print_position(FILE *f, const RtRow *row) {
     if (row->epochs < 1)
         fprintf(f, "step %5lld/%-5lld ", (long long)row->step,
                 (long long)row->steps);
@@ -237,7 +237,7 @@ static void print_test(FILE *f, const RtRow *row) {
 }
 
 static void print_train(const RtReport *r, FILE *f, const RtRow *row) {
-    print_place(f, row);
+    print_position(f, row);
     print_numbers(f, row);
     fprintf(f, "  lr %-9.4g ", row->lr);
     if (!isnan(row->scale))
@@ -252,13 +252,13 @@ static void print_train(const RtReport *r, FILE *f, const RtRow *row) {
 
 // ---- the progress bar ----
 
-enum { BAR = 20, FEWEST_COLUMNS = 20, MOST_COLUMNS = 512 };
+enum { BAR = 20, MIN_COLUMNS = 20, MAX_COLUMNS = 512 };
 
 static int columns(void) {
     struct winsize w;
-    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_col < FEWEST_COLUMNS)
+    if (ioctl(STDERR_FILENO, TIOCGWINSZ, &w) != 0 || w.ws_col < MIN_COLUMNS)
         return 80;
-    return w.ws_col < MOST_COLUMNS ? w.ws_col : MOST_COLUMNS;
+    return w.ws_col < MAX_COLUMNS ? w.ws_col : MAX_COLUMNS;
 }
 
 // How much of the epoch is done, beside its number.
@@ -278,7 +278,7 @@ static void print_bar(FILE *f, const RtRow *row) {
 // On one line of the screen, whose last column stays free: some terminals go on
 // to the next line once that is written.
 static void draw(RtReport *r, const RtRow *row) {
-    char text[MOST_COLUMNS] = "";
+    char text[MAX_COLUMNS] = "";
     FILE *f = fmemopen(text, sizeof text, "w");
     if (f == NULL)
         return;
@@ -310,9 +310,9 @@ void rt_report_row(RtReport *r, const RtRow *row) {
         write_row(r->rows[i].file, row);
         end_row(r, &r->rows[i]);
     }
-    if (r->quiet || row->part || lines_begin(&l) == NULL)
+    if (r->quiet || row->interval || lines_begin(&l) == NULL)
         return;
-    wipe(r);
+    erase_bar(r);
     if (row->train)
         print_train(r, l.file, row);
     else
@@ -338,30 +338,31 @@ static void print_result(FILE *f, FILE *to, const RtRow *test) {
 
 void rt_report_result(RtReport *r, const RtRow *test) {
     Lines l;
-    wipe(r);
+    erase_bar(r);
     if (lines_begin(&l) == NULL)
         return;
     print_result(l.file, r->result, test);
     lines_end(&l, r->result);
 }
 
-void rt_report_weights(RtReport *r, const char *path, bool behind_result) {
+void rt_report_weights(RtReport *r, const char *path, bool after_result) {
     Lines l;
-    char shown[RT_MOST_SAID];
-    wipe(r);
+    char shown[RT_MESSAGE_BYTES];
+    erase_bar(r);
     if (lines_begin(&l) == NULL)
         return;
     terminal_text(shown, sizeof shown, path);
     fprintf(l.file, "weights in %s\n", shown);
-    lines_end(&l, behind_result ? r->result : stderr);
+    lines_end(&l, after_result ? r->result : stderr);
 }
 
-void rt_report_launched(RtReport *r, const RtLaunched *launched, int count) {
+void rt_report_launch_times(RtReport *r, const RtLaunchTime *launched,
+                            int count) {
     Lines l;
     if (r->quiet || count == 0 || lines_begin(&l) == NULL)
         return;
-    wipe(r);
-    rt_launched_print(l.file, launched, count);
+    erase_bar(r);
+    rt_launch_times_print(l.file, launched, count);
     lines_end(&l, r->result);
 }
 
@@ -384,7 +385,7 @@ static double per_second(int64_t count, double seconds) {
     return (double)count / fmax(seconds, 1e-9);
 }
 
-static void write_loaded(FILE *f, const RtLoaded *l) {
+static void write_load_stats(FILE *f, const RtLoadStats *l) {
     fprintf(f, "{\"split\":\"load\"");
     json_put_number(f, "epoch", l->epochs);
     fprintf(f, ",\"step\":%lld,\"batches\":%lld,\"samples\":%lld",
@@ -399,19 +400,19 @@ static void write_loaded(FILE *f, const RtLoaded *l) {
 }
 
 // The time in which the data set was opened is not part of the speed.
-static void print_loading(FILE *f, const RtLoaded *l) {
+static void print_load_stats(FILE *f, const RtLoadStats *l) {
     fprintf(f, "%d thread%s worked %.2f s; the data set was opened in %.2f s",
             l->threads, l->threads == 1 ? "" : "s", l->busy, l->opening);
     fprintf(f, l->from_files ? ", with images read from their files\n"
                              : ", with images in memory\n");
 }
 
-void rt_report_loaded(RtReport *r, const RtLoaded *l) {
+void rt_report_load_stats(RtReport *r, const RtLoadStats *l) {
     double speed = per_second(l->samples, l->seconds);
     Rows *rows = &r->rows[OF_USER];
     if (rows->file != NULL) {
         errno = 0;
-        write_loaded(rows->file, l);
+        write_load_stats(rows->file, l);
         end_row(r, rows);
     }
     fprintf(r->result,
@@ -423,12 +424,12 @@ void rt_report_loaded(RtReport *r, const RtLoaded *l) {
             1e-6 * per_second(l->bytes, l->seconds), l->threads,
             l->threads == 1 ? "" : "s");
     if (!r->quiet)
-        print_loading(r->result, l);
+        print_load_stats(r->result, l);
     fflush(r->result);
 }
 
 static bool close_result(void) {
-    if (rt_output_whole())
+    if (rt_output_complete())
         return true;
     rt_print(stderr, "error: cannot write the result to stdout\n");
     return false;
@@ -443,7 +444,7 @@ static bool rows_close(Rows *rows) {
 }
 
 bool rt_report_close(RtReport *r) {
-    wipe(r);
+    erase_bar(r);
     bool good = close_result();
     rows_close(&r->rows[OF_RUN]); // a warning has reported a loss
     if (rt_log_lost() != 0)

@@ -13,12 +13,12 @@ typedef struct {
     RtSpan span; // the first of them
     double seconds;
     int64_t times;
-} RtLaunched;
+} RtLaunchTime;
 
 // Those of training, longest first; the caller frees them.  NULL: no memory.
-RtLaunched *rt_launched(const RtTrace *t, const RtPlan *plan, int *count);
+RtLaunchTime *rt_launch_times(const RtTrace *t, const RtPlan *plan, int *count);
 // Prints the first of them, and what all others took.
-void rt_launched_print(FILE *f, const RtLaunched *l, int count);
+void rt_launch_times_print(FILE *f, const RtLaunchTime *l, int count);
 
 // ---- list.c ----
 
@@ -33,11 +33,11 @@ bool rt_list_plan(const RtPlan *plan, const char *resident);
 // host does may go on at the same time.
 typedef struct {
     double start, evaluation, checkpoints, total;
-    double started[RT_NUM_STARTS]; // what start went to
-    RtTimes device;                // its work in training
-    double waiting, copying, held; // of the host: for data, to give it, for
-                                   // the device
-    double loading;                // of all loading threads together
+    double start_part[RT_NUM_STARTS];     // what start went to
+    RtTimes device;                       // its work in training
+    double waiting, copying, device_wait; // of the host: for data, to give it,
+                                          // for the device
+    double loading;                       // of all loading threads together
     int loaders;
     double trained; // samples
     // Of library calls in training, by their type, and how many of them the
@@ -60,10 +60,10 @@ int rt_rate_digits(double rate);
 typedef enum { RT_ON_TEST, RT_ON_TRAIN, RT_ON_VALIDATION } RtOn;
 
 typedef struct {
-    bool train; // otherwise an evaluation
-    RtOn on;    // what an evaluation is of
-    bool stops; // it ends the run
-    bool part;  // of an epoch's row: some steps of it
+    bool train;    // otherwise an evaluation
+    RtOn on;       // what an evaluation is of
+    bool stops;    // it ends the run
+    bool interval; // of an epoch's row: some steps of it
     double epoch, epochs;
     int64_t step, steps, samples;
     double loss;
@@ -84,7 +84,7 @@ typedef struct {
     double busy;    // seconds of all threads together
     int batch, threads;
     bool from_files; // images are decoded when they are loaded
-} RtLoaded;
+} RtLoadStats;
 
 typedef struct RtReport RtReport;
 
@@ -93,21 +93,21 @@ typedef struct RtReport RtReport;
 // -1: none.
 RtReport *rt_report_open(const RtOptions *o, const char *folder,
                          const char *unit, int64_t from, RtError *e);
-void rt_report_say(RtReport *r, const char *format, ...)
+void rt_report_print(RtReport *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void rt_report_warn(RtReport *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void rt_report_progress(RtReport *r, const RtRow *row);
 void rt_report_row(RtReport *r, const RtRow *row);
 void rt_report_result(RtReport *r, const RtRow *test);
-void rt_report_launched(RtReport *r, const RtLaunched *l, int count);
+void rt_report_launch_times(RtReport *r, const RtLaunchTime *l, int count);
 // Prints the file that has the weights: a run's last line, behind its result,
 // or to the log where it has none.
-void rt_report_weights(RtReport *r, const char *path, bool behind_result);
+void rt_report_weights(RtReport *r, const char *path, bool after_result);
 // Prints it, as --time asks, and adds it to the metrics.
 void rt_report_budget(RtReport *r, const RtBudget *b);
 // The same of what was loaded.
-void rt_report_loaded(RtReport *r, const RtLoaded *l);
+void rt_report_load_stats(RtReport *r, const RtLoadStats *l);
 // Closes the metrics files; false if a row of --metrics or the result was lost.
 bool rt_report_close(RtReport *r);
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_SPANS = 1 << 17, PROCESS = 1 };
+enum { MAX_SPANS = 1 << 17, PROCESS = 1 };
 
 struct RtTrace {
     const char *path; // as options have it
@@ -22,13 +22,13 @@ struct RtTrace {
     double since; // when it was switched on
     RtSpan *span;
     int count;
-    long left_out;
+    long dropped;
 };
 
 RtTrace *rt_trace_new(const char *path) {
     RtTrace *t = calloc(1, sizeof *t);
     if (t != NULL)
-        t->span = calloc(MOST_SPANS, sizeof *t->span);
+        t->span = calloc(MAX_SPANS, sizeof *t->span);
     if (t == NULL || t->span == NULL) {
         free(t);
         return NULL;
@@ -71,10 +71,10 @@ void rt_trace_end(RtTrace *t) {
 void rt_trace_add(RtTrace *t, const RtSpan *span) {
     pthread_mutex_lock(&t->lock);
     if (t->on && span->begin >= t->since) {
-        if (t->count < MOST_SPANS)
+        if (t->count < MAX_SPANS)
             t->span[t->count++] = *span;
         else
-            t->left_out++;
+            t->dropped++;
     }
     pthread_mutex_unlock(&t->lock);
 }
@@ -182,7 +182,7 @@ bool rt_trace_write(RtTrace *t, const char *title, const char *note,
     qsort(t->span, (size_t)t->count, sizeof *t->span, span_order);
     fputs("{\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"note\":", f);
     json_put_string(f, note);
-    fprintf(f, ",\"left_out\":%ld},\n\"traceEvents\":[\n", t->left_out);
+    fprintf(f, ",\"left_out\":%ld},\n\"traceEvents\":[\n", t->dropped);
     put_name(f, "process_name", RT_TRACK_RUN, title);
     put_tracks(t);
     for (int i = 0; i < t->count; i++)

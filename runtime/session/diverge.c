@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 // The state that the run had when it last was saved, or began.
-static bool go_back(RtSession *s, RtError *e) {
+static bool restore_last(RtSession *s, RtError *e) {
     const char *given = s->run->options->resume_path;
     int64_t saved = s->saved;
     char *newest = NULL;
@@ -23,9 +23,10 @@ static bool go_back(RtSession *s, RtError *e) {
         good = rt_session_begin(s, e);
     } else {
         good =
-            given != NULL && saved == s->shelf.from
+            given != NULL && saved == s->retention.from
                 ? rt_checkpoint_read(s->checkpoint, given, &found, e) == RT_GOOD
-                : rt_shelf_load(&s->shelf, s->checkpoint, &found, &newest, e);
+                : rt_retention_load(&s->retention, s->checkpoint, &found,
+                                    &newest, e);
         free(newest);
         s->at = found;
         good = good && found.step == saved;
@@ -34,36 +35,38 @@ static bool go_back(RtSession *s, RtError *e) {
     return good && rt_session_open_train(s, e);
 }
 
-static void say_blame(const RtSession *s, const char *how, const char *what) {
-    rt_report_say(s->report, "replay of step %lld, %s: %s",
-                  (long long)s->at.step, how, what);
+static void print_anomaly(const RtSession *s, const char *how,
+                          const char *what) {
+    rt_report_print(s->report, "replay of step %lld, %s: %s",
+                    (long long)s->at.step, how, what);
 }
 
 // Looks into the kernel that is to blame, where that can be done.
-static bool blame_members(RtSession *s, const RtBlame *blame,
-                          const char *before, RtError *e) {
-    RtMembers members;
+static bool find_operation(RtSession *s, const RtAnomaly *anomaly,
+                           const char *before, RtError *e) {
+    RtKernelReplay replay;
     bool good = true;
-    if (rt_members_open(&members, s->run->trainer, s->plan, s->device, blame)) {
-        s->members = &members;
+    if (rt_kernel_replay_open(&replay, s->run->trainer, s->plan, s->device,
+                              anomaly)) {
+        s->kernel_replay = &replay;
         good = rt_session_step_again(s, before, e);
-        s->members = NULL;
+        s->kernel_replay = NULL;
     }
-    if (members.found)
-        say_blame(s, "operation by operation", members.text);
+    if (replay.found)
+        print_anomaly(s, "operation by operation", replay.text);
     else
-        say_blame(s, "launch by launch", blame->text);
-    rt_members_close(&members);
+        print_anomaly(s, "launch by launch", anomaly->text);
+    rt_kernel_replay_close(&replay);
     return good;
 }
 
 // Takes a step again, and says what is first wrong in it.
-static bool blame_step(RtSession *s, const char *before, RtError *e) {
-    RtBlame blame = {.found = false};
-    s->blame = &blame;
+static bool find_launch(RtSession *s, const char *before, RtError *e) {
+    RtAnomaly anomaly = {.found = false};
+    s->anomaly = &anomaly;
     bool good = rt_session_step_again(s, before, e);
-    s->blame = NULL;
-    return good && (!blame.found || blame_members(s, &blame, before, e));
+    s->anomaly = NULL;
+    return good && (!anomaly.found || find_operation(s, &anomaly, before, e));
 }
 
 // All states after a step, and whether it was good: one that is skipped leaves
@@ -77,16 +80,16 @@ static char *states_after(const RtSession *s, bool *good) {
 
 // A step is a function of its number and the states, so that those since the
 // last checkpoint come to the same again.
-static bool find_blame(RtSession *s, RtError *e) {
+static bool replay_steps(RtSession *s, RtError *e) {
     int64_t last = s->at.step;
-    bool well = true, good = go_back(s, e);
-    char *before = good ? states_after(s, &well) : NULL;
-    while (good && before != NULL && well && s->at.step < last &&
+    bool finite = true, good = restore_last(s, e);
+    char *before = good ? states_after(s, &finite) : NULL;
+    while (good && before != NULL && finite && s->at.step < last &&
            rt_signals_caught() == 0) {
         good = rt_session_step(s, e);
-        char *after = states_after(s, &well);
-        if (good && after != NULL && !well)
-            good = blame_step(s, before, e);
+        char *after = states_after(s, &finite);
+        if (good && after != NULL && !finite)
+            good = find_launch(s, before, e);
         free(before);
         before = after;
     }
@@ -96,7 +99,7 @@ static bool find_blame(RtSession *s, RtError *e) {
 
 // What comes of it is no part of what the run ends with.  Sums are cleared at
 // the end of an epoch, so that all may be finite by now.
-void rt_session_tell_blame(RtSession *s) {
+void rt_session_find_anomaly(RtSession *s) {
     RtError ignored;
     int64_t at = s->at.step;
     bool finite;
@@ -106,11 +109,12 @@ void rt_session_tell_blame(RtSession *s) {
     free(rt_states_copy(s->plan, s->device, &finite));
     if (finite && !isfinite(s->test.loss)) // but for an evaluation
         return;
-    rt_report_say(s->report,
-                  "the loss diverged: replaying from step %lld to find the "
-                  "first operation that is not finite",
-                  (long long)(s->saved < 0 ? 0 : s->saved));
-    if (!find_blame(s, &ignored))
-        rt_report_say(s->report, "the replay found no cause: %s", ignored.text);
+    rt_report_print(s->report,
+                    "the loss diverged: replaying from step %lld to find the "
+                    "first operation that is not finite",
+                    (long long)(s->saved < 0 ? 0 : s->saved));
+    if (!replay_steps(s, &ignored))
+        rt_report_print(s->report, "the replay found no cause: %s",
+                        ignored.text);
     s->at.step = at;
 }

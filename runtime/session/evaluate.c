@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-void rt_session_spend(RtSession *s) {
+void rt_session_add_device_time(RtSession *s) {
     RtTimes spent;
     s->device->times(s->device, &spent);
     for (int i = 0; i < RT_NUM_PHASES; i++)
@@ -18,13 +18,13 @@ static bool run_batches(RtSession *s, double *waited, RtError *e) {
     int64_t count = rt_eval_split(s->run)->count,
             batch = s->run->trainer->batch;
     for (int64_t at = 0; at < count && rt_signals_caught() == 0; at += batch) {
-        RtFed fed;
-        if (!rt_feeder_take(&s->eval, RT_EVAL, 0, &fed, e)) {
-            s->starved =
+        RtSubmitted done;
+        if (!rt_feeder_submit(&s->eval, RT_EVAL, 0, &done, e)) {
+            s->data_failed =
                 !rt_loader_stalled(s->eval.loader) || rt_signals_caught() == 0;
-            return !s->starved;
+            return !s->data_failed;
         }
-        *waited += fed.waited;
+        *waited += done.waited;
         rt_step_run(s->plan, s->device, RT_EVAL, 0);
     }
     return true;
@@ -51,7 +51,7 @@ static bool is_enough(const RtSession *s, const RtRow *row) {
 bool rt_session_evaluate(RtSession *s, RtError *e) {
     RtTimes ignored;
     double waited = 0;
-    rt_session_spend(s); // which waits for the steps
+    rt_session_add_device_time(s); // which waits for the steps
     double since = rt_seconds();
     RtMetrics training = rt_metrics_read(s->plan, s->device);
     rt_metrics_write(s->plan, s->device, &(RtMetrics){.lr = training.lr});

@@ -26,7 +26,7 @@ static bool is_folder(const char *path) {
 }
 
 static bool has_checkpoint(const char *folder) {
-    char *newest = rt_shelf_newest(folder);
+    char *newest = rt_retention_newest(folder);
     free(newest);
     return newest != NULL;
 }
@@ -145,7 +145,7 @@ static void take_folder(RtOptions *o) {
 static bool take_weights(RtFolder *f, RtOptions *o, RtError *e) {
     if (o->init == NULL || !is_folder(o->init))
         return true;
-    f->init = rt_shelf_newest(o->init);
+    f->init = rt_retention_newest(o->init);
     if (f->init == NULL)
         return rt_fail(e, EXIT_DATA, "--init: %s has no checkpoint", o->init);
     o->init = f->init;
@@ -166,8 +166,8 @@ static bool lies_in(const char *file, const char *folder) {
     return same;
 }
 
-bool rt_folder_free_for(const char *path, const RtTrainer *t,
-                        const RtOptions *o, RtError *e) {
+bool rt_folder_check_unused(const char *path, const RtTrainer *t,
+                            const RtOptions *o, RtError *e) {
     bool own =
         o->resume && (o->resume_path == NULL || lies_in(o->resume_path, path));
     if (own)
@@ -193,7 +193,7 @@ bool rt_folder_find(RtFolder *f, const RtTrainer *t, RtOptions *o, RtError *e) {
     if (o->out != NULL) {
         f->path = rt_path("%s", o->out);
         return f->path != NULL
-                   ? !writes(o) || rt_folder_free_for(f->path, t, o, e)
+                   ? !writes(o) || rt_folder_check_unused(f->path, t, o, e)
                    : rt_fail(e, EXIT_MEMORY, "out of memory");
     }
     bool reads = (o->resume && o->resume_path == NULL) ||

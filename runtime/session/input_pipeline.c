@@ -18,9 +18,9 @@ static int loader_threads(const RtRun *run, const RtSplit *split) {
     return cores < 8 ? 1 : cores > 32 ? 8 : cores / 4;
 }
 
-static RtLoading plan_loading(const RtRun *run, const RtSplit *split) {
+static RtLoaderConfig plan_loading(const RtRun *run, const RtSplit *split) {
     const RtTrainer *t = run->trainer;
-    return (RtLoading){
+    return (RtLoaderConfig){
         .split = split,
         .batch = t->batch,
         .epoch_batches = (split->count - 1) / t->batch + 1,
@@ -37,13 +37,13 @@ static RtLoading plan_loading(const RtRun *run, const RtSplit *split) {
 // Bytes of the host's memory that a loader takes: its batches, if the device
 // does not lend memory for them, and those its threads decode in.
 static size_t loader_bytes(const RtRun *run, const RtSplit *split) {
-    RtLoading plan = plan_loading(run, split);
+    RtLoaderConfig plan = plan_loading(run, split);
     size_t bytes = 0;
     if (run->device == NULL || run->device->lend == NULL)
         bytes = rt_loader_bytes(&plan);
-    if (run->data->shared != NULL &&
-        __builtin_add_overflow(bytes, (size_t)plan.threads * RT_LOADER_OWN,
-                               &bytes))
+    if (run->data->decode_memory != NULL &&
+        __builtin_add_overflow(
+            bytes, (size_t)plan.threads * RT_LOADER_PRIVATE_BYTES, &bytes))
         return SIZE_MAX;
     return bytes;
 }
@@ -51,7 +51,8 @@ static size_t loader_bytes(const RtRun *run, const RtSplit *split) {
 size_t rt_loading_bytes(const RtRun *run) {
     const RtOptions *o = run->options;
     const RtData *d = run->data;
-    size_t bytes = d->shared != NULL ? rt_shared_bytes(d->shared) : 0;
+    size_t bytes =
+        d->decode_memory != NULL ? rt_decode_memory_bytes(d->decode_memory) : 0;
     if ((!o->eval_only &&
          __builtin_add_overflow(bytes, loader_bytes(run, &d->train), &bytes)) ||
         (!o->load_only &&
@@ -61,26 +62,26 @@ size_t rt_loading_bytes(const RtRun *run) {
     return bytes;
 }
 
-static bool open_feeder(const RtSession *s, RtFeeder *f, const RtLoading *plan,
-                        RtError *e) {
+static bool open_feeder(const RtSession *s, RtFeeder *f,
+                        const RtLoaderConfig *plan, RtError *e) {
     RtLoader *loader = rt_loader_open(plan, e);
     rt_feeder_open(f, s->plan, s->device, loader);
     if (s->run->resident)
-        f->kept = plan->split == &s->run->data->test &&
-                          rt_eval_on(s->run) == RT_ON_TEST
-                      ? 2
-                      : 1;
+        f->resident = plan->split == &s->run->data->test &&
+                              rt_eval_on(s->run) == RT_ON_TEST
+                          ? 2
+                          : 1;
     return loader != NULL;
 }
 
 bool rt_session_open_eval(RtSession *s, RtError *e) {
-    RtLoading plan = plan_loading(s->run, rt_eval_split(s->run));
+    RtLoaderConfig plan = plan_loading(s->run, rt_eval_split(s->run));
     return open_feeder(s, &s->eval, &plan, e);
 }
 
-RtLoading rt_session_plan_train(const RtRun *run, const RtProgress *p) {
+RtLoaderConfig rt_session_plan_train(const RtRun *run, const RtProgress *p) {
     const RtTrainer *t = run->trainer;
-    RtLoading plan = plan_loading(run, &run->data->train);
+    RtLoaderConfig plan = plan_loading(run, &run->data->train);
     int64_t batches = rt_epoch_batches(t, p, run->data->train.count);
     plan.epoch_batches = batches;
     plan.first = rt_first_batch(t, p, batches, p->step);
@@ -92,7 +93,7 @@ RtLoading rt_session_plan_train(const RtRun *run, const RtProgress *p) {
 }
 
 bool rt_session_open_train(RtSession *s, RtError *e) {
-    RtLoading plan = rt_session_plan_train(s->run, &s->at);
+    RtLoaderConfig plan = rt_session_plan_train(s->run, &s->at);
     if (!open_feeder(s, &s->train, &plan, e))
         return false;
     s->train.repeats = s->run->options->repeat_batch;
@@ -101,13 +102,13 @@ bool rt_session_open_train(RtSession *s, RtError *e) {
 
 void rt_session_close_train(RtSession *s) {
     if (!rt_feeder_close(&s->train))
-        s->left = true;
+        s->loader_stuck = true;
 }
 
 static bool collect_batches(RtSession *s, int64_t count, RtError *e) {
-    RtFed fed;
+    RtSubmitted done;
     for (int64_t i = 0; i < count; i++) {
-        if (!rt_feeder_take(&s->train, RT_COLLECT, 0, &fed, e))
+        if (!rt_feeder_submit(&s->train, RT_COLLECT, 0, &done, e))
             return false;
         rt_step_run(s->plan, s->device, RT_COLLECT, 0);
     }
@@ -121,7 +122,7 @@ bool rt_session_collect(RtSession *s, RtError *e) {
         return true;
     if (s->run->trainer->collect_samples < first.count)
         first.count = s->run->trainer->collect_samples;
-    RtLoading plan = plan_loading(s->run, &first);
+    RtLoaderConfig plan = plan_loading(s->run, &first);
     plan.last = plan.epoch_batches;
     bool good =
         open_feeder(s, &s->train, &plan, e) && collect_batches(s, plan.last, e);

@@ -17,16 +17,16 @@ static bool plan_length(const RtRun *run, RtProgress *p, RtError *e) {
     return rt_progress_plan(run->trainer, &o, run->data, p, e);
 }
 
-static int64_t sample_bytes(const RtLoading *l) {
+static int64_t sample_bytes(const RtLoaderConfig *l) {
     return (int64_t)(l->split->image.values * rt_type_bytes(l->image) +
                      l->split->label.values * rt_type_bytes(l->label));
 }
 
-static bool take_batches(RtLoader *l, const RtLoading *plan, RtLoaded *to,
-                         RtError *e) {
+static bool take_batches(RtLoader *l, const RtLoaderConfig *plan,
+                         RtLoadStats *to, RtError *e) {
     double waited = 0;
     for (int64_t i = plan->first; i < plan->last; i++) {
-        const RtBatch *b = rt_loader_take(l, false, &waited, e);
+        const RtBatch *b = rt_loader_next(l, false, &waited, e);
         if (b == NULL)
             return false;
         to->batches++;
@@ -36,18 +36,18 @@ static bool take_batches(RtLoader *l, const RtLoading *plan, RtLoaded *to,
     return true;
 }
 
-static bool load(const RtRun *run, RtLoaded *to, RtError *e) {
+static bool load(const RtRun *run, RtLoadStats *to, RtError *e) {
     RtProgress p;
     if (!plan_length(run, &p, e))
         return false;
-    RtLoading plan = rt_session_plan_train(run, &p);
+    RtLoaderConfig plan = rt_session_plan_train(run, &p);
     double began = rt_seconds();
     RtLoader *l = rt_loader_open(&plan, e);
     if (l == NULL)
         return false;
     bool good = take_batches(l, &plan, to, e);
     if (rt_loader_stalled(l))
-        rt_leave(rt_complain(e)); // with no result
+        rt_leave(rt_print_error(e)); // with no result
     to->seconds = rt_seconds() - began;
     to->busy = rt_loader_busy(l);
     to->threads = rt_loader_threads(l);
@@ -59,7 +59,7 @@ static bool load(const RtRun *run, RtLoaded *to, RtError *e) {
 }
 
 bool rt_load_only(const RtRun *run, RtError *e) {
-    RtLoaded loaded = {
+    RtLoadStats loaded = {
         .batch = run->trainer->batch,
         .opening = run->laps->part[RT_START_DATA],
         .from_files = run->data->train.source != NULL,
@@ -71,7 +71,7 @@ bool rt_load_only(const RtRun *run, RtError *e) {
         return false;
     bool good = load(run, &loaded, e);
     if (good)
-        rt_report_loaded(r, &loaded);
+        rt_report_load_stats(r, &loaded);
     if (!rt_report_close(r) && good)
         good = rt_fail(e, EXIT_IO, "the results are not complete");
     return good;

@@ -31,8 +31,8 @@ static void trace_begin(RtSession *s) {
 // The trace as a table; without memory for one there is none.
 static void show_launched(const RtSession *s) {
     int count;
-    RtLaunched *l = rt_launched(s->run->trace, s->plan, &count);
-    rt_report_launched(s->report, l, count);
+    RtLaunchTime *l = rt_launch_times(s->run->trace, s->plan, &count);
+    rt_report_launch_times(s->report, l, count);
     free(l);
 }
 
@@ -55,8 +55,8 @@ bool rt_session_trace_end(RtSession *s, RtError *e) {
     if (!rt_trace_write(s->run->trace, title, note, e))
         return false;
     if (!s->run->options->quiet)
-        rt_report_say(s->report, "%s has a trace of %s",
-                      rt_rows_name(s->run->options->profile), note);
+        rt_report_print(s->report, "%s has a trace of %s",
+                        rt_rows_name(s->run->options->profile), note);
     show_launched(s);
     return true;
 }
@@ -79,13 +79,13 @@ bool rt_session_trace_plan(RtSession *s, RtError *e) {
 
 // What taking a batch was, one after another.
 void rt_session_trace_batch(const RtSession *s, double begin,
-                            const RtFed *fed) {
+                            const RtSubmitted *done) {
     const struct {
         const char *name;
         double seconds;
-    } part[] = {{"wait for the device", fed->held},
-                {"wait for data", fed->waited},
-                {"give batch", fed->copying}};
+    } part[] = {{"wait for the device", done->device_wait},
+                {"wait for data", done->waited},
+                {"give batch", done->copying}};
     rt_session_trace_since(s, "take batch", begin, -1);
     for (int i = 0; s->traces && i < 3; i++) {
         double end = begin + part[i].seconds;

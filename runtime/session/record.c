@@ -111,9 +111,9 @@ typedef struct {
     char *line[NUM_LINES]; // without its end; NULL: there is none
     double elapsed;
     int64_t resumed; // how often; -1: the run has just begun
-} Before;
+} Earlier;
 
-static void before_free(Before *b) {
+static void earlier_free(Earlier *b) {
     for (int i = 0; i < NUM_LINES; i++)
         free(b->line[i]);
 }
@@ -130,7 +130,7 @@ static FILE *open_own(const RtSession *s, const char *name) {
     return fd < 0 ? NULL : fdopen(fd, "r");
 }
 
-static void take_line(Before *b, const char *line) {
+static void parse_line(Earlier *b, const char *line) {
     static const char *const start[] = {"  \"file\": ", "  \"set\": ", OPTIONS,
                                         STARTED},
                              elapsed[] = "  \"elapsed\": ",
@@ -146,30 +146,30 @@ static void take_line(Before *b, const char *line) {
 }
 
 // A run that was killed has its time in its rows.
-static void take_row(Before *b, const char *row) {
+static void parse_row(Earlier *b, const char *row) {
     static const char elapsed[] = "\"elapsed\":";
     const char *at = strstr(row, elapsed);
     if (at != NULL)
         b->elapsed = fmax(b->elapsed, strtod(at + strlen(elapsed), NULL));
 }
 
-static void each_line(const RtSession *s, const char *name, Before *b,
-                      void (*take)(Before *b, const char *line)) {
+static void each_line(const RtSession *s, const char *name, Earlier *b,
+                      void (*parse)(Earlier *b, const char *line)) {
     char *line = NULL;
     size_t room = 0;
     FILE *f = open_own(s, name);
     while (f != NULL && getline(&line, &room, f) > 0)
-        take(b, line);
+        parse(b, line);
     if (f != NULL)
         fclose(f);
     free(line);
 }
 
-static Before read_before(const RtSession *s) {
-    Before b = {.resumed = -1};
-    each_line(s, RT_SETTINGS, &b, take_line);
+static Earlier read_earlier(const RtSession *s) {
+    Earlier b = {.resumed = -1};
+    each_line(s, RT_SETTINGS, &b, parse_line);
     if (b.resumed >= 0)
-        each_line(s, "metrics.jsonl", &b, take_row);
+        each_line(s, "metrics.jsonl", &b, parse_row);
     return b;
 }
 
@@ -218,7 +218,7 @@ static void put_words(FILE *f, const RtRun *run) {
     fputs(run->num_words > 0 ? "],\n" : "[],\n", f);
 }
 
-static bool put_kept(FILE *f, const char *line) {
+static bool put_saved_line(FILE *f, const char *line) {
     return line != NULL && fprintf(f, "%s\n", line) > 0;
 }
 
@@ -227,16 +227,16 @@ static void put_start(const RtSession *s, FILE *f) {
     const RtRun *run = s->run;
     const RtTrainer *t = run->trainer;
     const RtOptions *o = run->options;
-    Before b = read_before(s);
+    Earlier b = read_earlier(s);
     fputs("{\n", f);
     put_count(f, "schema", 1);
     put_text(f, "model", t->model);
-    if (!put_kept(f, b.line[FILE_LINE]))
+    if (!put_saved_line(f, b.line[FILE_LINE]))
         put_text(f, "file", t->file);
     put_text(f, "sinter", t->version);
-    if (!put_kept(f, b.line[SET_LINE]))
+    if (!put_saved_line(f, b.line[SET_LINE]))
         put_sets(f, t);
-    bool resumes = s->resumes > 0 && put_kept(f, b.line[OPTIONS_LINE]);
+    bool resumes = s->resumes > 0 && put_saved_line(f, b.line[OPTIONS_LINE]);
     fputs(resumes ? "  \"resume_options\": " : OPTIONS, f);
     put_words(f, run);
     put_count(f, "seed", s->at.seed);
@@ -250,10 +250,10 @@ static void put_start(const RtSession *s, FILE *f) {
     put_count(f, "batch", t->batch);
     put_number(f, "epochs", (double)s->at.steps / (double)s->at.epoch_steps);
     put_count(f, "steps", s->at.steps);
-    if (!put_kept(f, b.line[STARTED_LINE]))
+    if (!put_saved_line(f, b.line[STARTED_LINE]))
         put_now(f, "started");
     put_count(f, "resumed", s->resumes);
-    before_free(&b);
+    earlier_free(&b);
 }
 
 static void put_test(FILE *f, const RtRow *test) {
@@ -268,7 +268,8 @@ static void put_test(FILE *f, const RtRow *test) {
 }
 
 static void put_end(const RtSession *s, FILE *f) {
-    char *path = s->saved >= 0 ? rt_shelf_path(&s->shelf, s->saved) : NULL;
+    char *path =
+        s->saved >= 0 ? rt_retention_path(&s->retention, s->saved) : NULL;
     put_number(f, "epochs_done",
                (double)s->at.step / (double)s->at.epoch_steps);
     put_count(f, "steps_done", s->at.step);
@@ -295,12 +296,12 @@ static void write_settings(const RtSession *s, const char *state) {
 }
 
 void rt_record_begin(RtSession *s) {
-    Before b = read_before(s);
+    Earlier b = read_earlier(s);
     s->resumes = b.resumed + 1;
     s->elapsed_before = b.elapsed;
     if (b.resumed < 0)
         write_sources(s);
-    before_free(&b);
+    earlier_free(&b);
     write_settings(s, "running");
 }
 

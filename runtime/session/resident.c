@@ -9,9 +9,9 @@
 #include <string.h>
 
 RtOn rt_eval_on(const RtRun *run) {
-    return run->data->test.held.taken == RT_TAKE_HELD ? RT_ON_VALIDATION
-           : run->trainer->eval_train                 ? RT_ON_TRAIN
-                                                      : RT_ON_TEST;
+    return run->data->test.holdout.part == RT_PART_VALIDATION ? RT_ON_VALIDATION
+           : run->trainer->eval_train                         ? RT_ON_TRAIN
+                                                              : RT_ON_TEST;
 }
 
 const RtSplit *rt_eval_split(const RtRun *run) {
@@ -28,9 +28,9 @@ static bool is_shared(const RtRun *run) {
 // one by one.
 static size_t image_bytes(const RtRun *run, const RtSplit *s) {
     RtType type = run->trainer->image.type;
-    bool same = (s->image.kept == RT_KEPT_U8 && type == RT_U8) ||
-                (s->image.kept == RT_KEPT_I32 && type == RT_I32) ||
-                (s->image.kept == RT_KEPT_F32 && type == RT_F32);
+    bool same = (s->image.type == RT_FILE_U8 && type == RT_U8) ||
+                (s->image.type == RT_FILE_I32 && type == RT_I32) ||
+                (s->image.type == RT_FILE_F32 && type == RT_F32);
     if (!same || s->image.bytes == NULL || s->image.step != s->image.values)
         return 0;
     return s->image.values * rt_type_bytes(type);

@@ -14,16 +14,16 @@
 #include <time.h>
 
 enum {
-    LEAST_FAILURES = 3, // with which a run ends,
-    LEAST_SECONDS = 60, // over so long
-    LONGEST_WAIT = 32,  // seconds
-    LAST_TRIES = 4      // of a checkpoint after which there is none
+    MIN_FAILURES = 3, // with which a run ends,
+    MIN_SECONDS = 60, // over so long
+    MAX_WAIT = 32,    // seconds
+    LAST_TRIES = 4    // of a checkpoint after which there is none
 };
 
 static bool save_once(RtSession *s, RtError *e) {
     double since = rt_seconds();
     rt_nvtx_push(s->run->nvtx, "checkpoint");
-    bool good = rt_shelf_save(&s->shelf, s->checkpoint, &s->at, e);
+    bool good = rt_retention_save(&s->retention, s->checkpoint, &s->at, e);
     rt_nvtx_pop(s->run->nvtx);
     double seconds = rt_seconds() - since;
     s->paused += seconds;
@@ -47,26 +47,25 @@ static bool save_last(RtSession *s, RtError *e) {
 
 // After a failure: whether training goes on, and when a checkpoint is tried
 // again.
-static bool go_on_unsaved(RtSession *s, const RtError *e) {
+static bool continue_unsaved(RtSession *s, const RtError *e) {
     double now = rt_seconds();
     if (s->failures++ == 0) {
         s->failing_since = now;
         s->wait = 1;
     }
-    if (s->failures >= LEAST_FAILURES &&
-        now - s->failing_since >= LEAST_SECONDS)
+    if (s->failures >= MIN_FAILURES && now - s->failing_since >= MIN_SECONDS)
         return false;
     s->try_at = now + s->wait;
     char left[60] = "no checkpoint of this run";
-    if (s->saved >= 0 && rt_shelf_has(&s->shelf, s->saved))
+    if (s->saved >= 0 && rt_retention_has(&s->retention, s->saved))
         snprintf(left, sizeof left, "this run's checkpoint of step %lld",
                  (long long)s->saved);
     rt_report_warn(s->report, "%s", e->text);
     rt_report_warn(s->report,
                    "training continues, with the next try of a checkpoint in "
                    "%d s or later; %s has %s",
-                   s->wait, s->shelf.folder, left);
-    s->wait = 2 * s->wait < LONGEST_WAIT ? 2 * s->wait : LONGEST_WAIT;
+                   s->wait, s->retention.folder, left);
+    s->wait = 2 * s->wait < MAX_WAIT ? 2 * s->wait : MAX_WAIT;
     return true;
 }
 
@@ -84,15 +83,15 @@ bool rt_session_save(RtSession *s, bool last, RtError *e) {
         s->saved_at = rt_seconds();
         return true;
     }
-    return !last && e->status == EXIT_IO && go_on_unsaved(s, e);
+    return !last && e->status == EXIT_IO && continue_unsaved(s, e);
 }
 
 // Whether a run on the same files held out as many samples: hashes then differ
 // in their number alone.
-static bool same_held(const RtSession *s, const RtProgress *found,
-                      const char *path, RtError *e) {
-    const RtHeld *h = &s->run->data->train.held;
-    int64_t here = h->taken == RT_TAKE_ALL ? 0 : h->held;
+static bool same_holdout(const RtSession *s, const RtProgress *found,
+                         const char *path, RtError *e) {
+    const RtHoldout *h = &s->run->data->train.holdout;
+    int64_t here = h->part == RT_PART_ALL ? 0 : h->held;
     uint64_t files = s->run->data->hash ^ (uint64_t)here;
     uint64_t held = found->data_hash ^ files;
     if (held > INT32_MAX)
@@ -112,10 +111,10 @@ static bool same_held(const RtSession *s, const RtProgress *found,
 static bool same_run(const RtSession *s, const RtProgress *asked,
                      const RtProgress *found, const char *path, RtError *e) {
     const RtOptions *o = s->run->options;
-    bool holds = s->run->data->train.held.taken != RT_TAKE_ALL;
+    bool holds = s->run->data->train.holdout.part != RT_PART_ALL;
     // Of a run on the same files, others that are held out were trained on.
     if ((holds || !o->eval_only) && found->data_hash != asked->data_hash &&
-        !same_held(s, found, path, e))
+        !same_holdout(s, found, path, e))
         return false;
     if (o->eval_only)
         return true;
@@ -160,17 +159,18 @@ static bool load_named(RtSession *s, const char *path, RtProgress *found,
 
 // A run's length is what its schedules are made of, so it stays, whatever the
 // trainer was compiled for.
-static void say_where(const RtSession *s, const RtProgress *found,
-                      const char *path) {
+static void print_position(const RtSession *s, const RtProgress *found,
+                           const char *path) {
     if (s->run->options->eval_only)
-        rt_say("evaluating %s, step %lld of %lld", path, (long long)found->step,
-               (long long)found->steps);
+        rt_print_line("evaluating %s, step %lld of %lld", path,
+                      (long long)found->step, (long long)found->steps);
     else
-        rt_say("resuming from %s, step %lld of %lld", path,
-               (long long)found->step, (long long)found->steps);
+        rt_print_line("resuming from %s, step %lld of %lld", path,
+                      (long long)found->step, (long long)found->steps);
     if (found->steps != s->at.steps)
-        rt_say("the run keeps its length; a new run would take %lld steps",
-               (long long)s->at.steps);
+        rt_print_line(
+            "the run keeps its length; a new run would take %lld steps",
+            (long long)s->at.steps);
 }
 
 bool rt_session_load(RtSession *s, RtError *e) {
@@ -181,14 +181,15 @@ bool rt_session_load(RtSession *s, RtError *e) {
     if (path != NULL)
         good = load_named(s, path, &found, e);
     else
-        good = rt_shelf_load(&s->shelf, s->checkpoint, &found, &newest, e);
+        good =
+            rt_retention_load(&s->retention, s->checkpoint, &found, &newest, e);
     path = path ? path : newest;
     good = good && same_run(s, &s->at, &found, path, e);
     if (good && !s->run->options->quiet)
-        say_where(s, &found, path);
+        print_position(s, &found, path);
     if (good) {
         s->at = found;
-        s->shelf.from = s->saved = found.step;
+        s->retention.from = s->saved = found.step;
     }
     free(newest);
     return good;

@@ -117,8 +117,8 @@ bool rt_session_measure(const RtSession *s, RtRow *row, RtError *e) {
 
 // ---- rows that the device is not waited for ----
 
-static bool tell_progress(const RtSession *s, RtRow *row, const RtMetrics *m,
-                          RtError *e) {
+static bool report_progress(const RtSession *s, RtRow *row, const RtMetrics *m,
+                            RtError *e) {
     row_fill(s, row, m);
     if (m->count.high != 0 && rt_session_diverged(row, e))
         return false;
@@ -127,7 +127,7 @@ static bool tell_progress(const RtSession *s, RtRow *row, const RtMetrics *m,
 }
 
 // Of the steps since the last row of its kind.
-static void tell_steps(RtSession *s, RtRow *row, const RtMetrics *m) {
+static void report_steps(RtSession *s, RtRow *row, const RtMetrics *m) {
     RtMetrics since = *m;
     since.loss = sum_since(m->loss, s->logged.loss);
     since.correct = sum_since(m->correct, s->logged.correct);
@@ -140,34 +140,34 @@ static void tell_steps(RtSession *s, RtRow *row, const RtMetrics *m) {
 
 // Tells the rows that are out, in their order, until at most `most` are left or
 // the numbers of the next are not there; false if it diverged.
-bool rt_session_tell_rows(RtSession *s, bool wait, int64_t most, RtError *e) {
+bool rt_session_poll_rows(RtSession *s, bool wait, int64_t most, RtError *e) {
     RtMetrics m;
-    while (s->asked - s->told > most &&
-           rt_metrics_tell(s->plan, s->device, wait, &m)) {
-        RtRow *row = &s->asked_row[s->told++ % RT_MOST_ASKED];
-        if (row->part)
-            tell_steps(s, row, &m);
-        else if (!tell_progress(s, row, &m, e))
+    while (s->requested - s->reported > most &&
+           rt_metrics_poll(s->plan, s->device, wait, &m)) {
+        RtRow *row = &s->pending_row[s->reported++ % RT_MOST_ASKED];
+        if (row->interval)
+            report_steps(s, row, &m);
+        else if (!report_progress(s, row, &m, e))
             return false;
     }
     return true;
 }
 
-static bool ask_row(RtSession *s, bool part, RtError *e) {
-    if (!rt_session_tell_rows(s, true, RT_MOST_ASKED - 1, e))
+static bool request_row(RtSession *s, bool interval, RtError *e) {
+    if (!rt_session_poll_rows(s, true, RT_MOST_ASKED - 1, e))
         return false;
-    RtRow *row = &s->asked_row[s->asked++ % RT_MOST_ASKED];
+    RtRow *row = &s->pending_row[s->requested++ % RT_MOST_ASKED];
     *row = row_begin(s, true);
-    row->part = part;
+    row->interval = interval;
     row_time(s, row);
-    rt_metrics_ask(s->plan, s->device);
+    rt_metrics_request(s->plan, s->device);
     return true;
 }
 
 // A row of the steps since the last one of its kind, where one is due.
 bool rt_session_log_steps(RtSession *s, RtError *e) {
     int64_t every = s->run->options->log_every;
-    return every == 0 || s->at.step % every != 0 || ask_row(s, true, e);
+    return every == 0 || s->at.step % every != 0 || request_row(s, true, e);
 }
 
 bool rt_session_show_progress(RtSession *s, RtError *e) {
@@ -175,7 +175,7 @@ bool rt_session_show_progress(RtSession *s, RtError *e) {
     if (now - s->shown < SHOW_EVERY)
         return true;
     s->shown = now;
-    return ask_row(s, false, e);
+    return request_row(s, false, e);
 }
 
 // Steps of the epoch that this step is the last of.

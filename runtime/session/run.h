@@ -28,8 +28,8 @@ bool rt_folder_make(RtFolder *f, const RtTrainer *t, const RtOptions *o,
                     RtError *e);
 // Whether the run may write to that folder: a new run finds none of the names
 // that it writes there.
-bool rt_folder_free_for(const char *path, const RtTrainer *t,
-                        const RtOptions *o, RtError *e);
+bool rt_folder_check_unused(const char *path, const RtTrainer *t,
+                            const RtOptions *o, RtError *e);
 // Makes the folders above a file or a folder, where they are missing.
 bool rt_folder_make_above(const char *path, RtError *e);
 // Removes a new one that has stayed empty.
@@ -53,7 +53,7 @@ typedef struct {
     const struct RtNvtx *nvtx;
     bool resident; // the device keeps the images
     // Where images are, in words; "": where all is.
-    char data_is[RT_MOST_SAID + 40];
+    char data_is[RT_MESSAGE_BYTES + 40];
 } RtRun;
 
 // Trains, or only evaluates.  False: *e has what stopped it.  *caught is the

@@ -17,7 +17,7 @@ typedef struct RtSession {
     RtReport *report;
     const char *report_folder; // of the run's files; NULL: it writes none
     RtCheckpoint *checkpoint;
-    RtShelf shelf;
+    RtRetention retention;
     RtFeeder train, eval; // what gives them batches
     int64_t epoch_batches;
     RtProgress at;
@@ -28,13 +28,13 @@ typedef struct RtSession {
     int failures;     // of checkpoints, one after another
     double failing_since, try_at; // the first of them, and when the next may be
     int wait;                     // seconds from a failure to try_at
-    bool starved;                 // its data have failed
-    bool left;             // a loader that was closed has threads in files
-    bool looked;           // a snapshot has been taken
-    FILE *times;           // of steps; NULL: nobody asked
-    int times_lost;        // errno where one could not be written
-    RtBlame *blame;        // NULL: a step is not looked at
-    RtMembers *members;    // NULL: nor is a kernel of it
+    bool data_failed;             // its data have failed
+    bool loader_stuck;   // a loader that was closed has threads in files
+    bool snapshot_taken; // a snapshot has been taken
+    FILE *times;         // of steps; NULL: nobody asked
+    int times_lost;      // errno where one could not be written
+    RtAnomaly *anomaly;  // NULL: a step is not looked at
+    RtKernelReplay *kernel_replay; // NULL: nor is a kernel of it
     double began;          // when the first step was taken, in this program
     int64_t began_at;      // the step before
     int64_t resumes;       // how often the run has resumed
@@ -47,11 +47,11 @@ typedef struct RtSession {
     RtMetrics logged; // what rows of steps have told of the epoch
     // Rows whose numbers have been asked for, in a ring, and how many have been
     // told.
-    RtRow asked_row[RT_MOST_ASKED];
-    int64_t asked, told;
+    RtRow pending_row[RT_MOST_ASKED];
+    int64_t requested, reported;
     int64_t traced_from, traced_to; // the steps of a trace
     bool traces, traced;            // this is one of them; it is written
-    char loaded[RT_MOST_LOADED];    // what --init has loaded, in lines
+    char loaded[RT_LOADED_BYTES];   // what --init has loaded, in lines
 } RtSession;
 
 // All functions below that return bool are false with the reason in *e.
@@ -62,7 +62,7 @@ typedef struct RtSession {
 bool rt_session_open_eval(RtSession *s, RtError *e);
 
 // What loads the training data, from the batch of step p->step to the end.
-RtLoading rt_session_plan_train(const RtRun *run, const RtProgress *p);
+RtLoaderConfig rt_session_plan_train(const RtRun *run, const RtProgress *p);
 
 // Opens the loader of the training data, from the batch of step s->at.step on.
 bool rt_session_open_train(RtSession *s, RtError *e);
@@ -113,7 +113,7 @@ bool rt_session_measure(const RtSession *s, RtRow *row, RtError *e);
 // Tells the rows that are out, in their order, until at most `most` are left or
 // the numbers of the next are not there, which `wait` waits for; false if it
 // diverged.
-bool rt_session_tell_rows(RtSession *s, bool wait, int64_t most, RtError *e);
+bool rt_session_poll_rows(RtSession *s, bool wait, int64_t most, RtError *e);
 
 // After a step: asks for a row where --log-every has one due, or half a second
 // after the last progress; tells the row of an epoch that is over.
@@ -125,12 +125,12 @@ bool rt_session_end_epoch(RtSession *s, RtError *e);
 
 // False where a last batch is short and the model needs whole ones; warns where
 // the statistics of batch_norm include what fills it up.
-bool rt_session_check_whole(const RtRun *run, bool collects, RtError *e);
+bool rt_session_check_short_batch(const RtRun *run, bool collects, RtError *e);
 
 // ---- evaluate.c ----
 
 // Waits for the device and adds what it spent to the time budget.
-void rt_session_spend(RtSession *s);
+void rt_session_add_device_time(RtSession *s);
 
 // The number of a row that `stop` names.
 double rt_session_metric(const RtRow *row, const char *name);
@@ -164,7 +164,8 @@ void rt_session_trace_since(const RtSession *s, const char *name, double begin,
                             int64_t number);
 
 // What taking a batch was, one after another.
-void rt_session_trace_batch(const RtSession *s, double begin, const RtFed *fed);
+void rt_session_trace_batch(const RtSession *s, double begin,
+                            const RtSubmitted *done);
 
 // ---- record.c ----
 
@@ -177,6 +178,6 @@ void rt_record_end(const RtSession *s, const char *state);
 // ---- diverge.c ----
 
 // Goes back to where the run last was saved, and says what is first not finite.
-void rt_session_tell_blame(RtSession *s);
+void rt_session_find_anomaly(RtSession *s);
 
 #endif

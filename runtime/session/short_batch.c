@@ -36,7 +36,7 @@ static void warn_statistics(const RtRun *run, int64_t samples) {
             (long long)(t->batch - rest), (long long)samples);
 }
 
-bool rt_session_check_whole(const RtRun *run, bool collects, RtError *e) {
+bool rt_session_check_short_batch(const RtRun *run, bool collects, RtError *e) {
     const RtTrainer *t = run->trainer;
     int64_t samples = run->data->train.count;
     int64_t first = t->collect_samples < samples ? t->collect_samples : samples;

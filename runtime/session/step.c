@@ -24,8 +24,8 @@ static bool load_weights(RtSession *s, RtError *e) {
     const RtOptions *o = s->run->options;
     if (o->init == NULL)
         return true;
-    if (!rt_checkpoint_start(s->checkpoint, o->init, o->init_except, s->loaded,
-                             e))
+    if (!rt_checkpoint_load_weights(s->checkpoint, o->init, o->init_except,
+                                    s->loaded, e))
         return false;
     rt_step_run(s->plan, s->device, RT_DERIVE, 0);
     return true;
@@ -45,40 +45,40 @@ bool rt_session_begin(RtSession *s, RtError *e) {
 static bool run_step(RtSession *s, RtStepKind kind, int stage, RtError *e) {
     const char *path = s->run->options->snapshot;
     const RtStep *step = rt_step_find(s->plan, kind, stage);
-    if (path != NULL && !s->looked && kind == RT_TRAIN) {
-        s->looked = true;
+    if (path != NULL && !s->snapshot_taken && kind == RT_TRAIN) {
+        s->snapshot_taken = true;
         return rt_snapshot_run(path, s->run->files, s->plan, s->device, step,
                                e);
     }
-    if (s->blame != NULL && !s->blame->found)
-        rt_blame_begin(s->blame, s->plan, s->device, step);
-    if (s->members != NULL)
-        rt_members_begin(s->members, step);
+    if (s->anomaly != NULL && !s->anomaly->found)
+        rt_anomaly_begin(s->anomaly, s->plan, s->device, step);
+    if (s->kernel_replay != NULL)
+        rt_kernel_replay_begin(s->kernel_replay, step);
     rt_step_run(s->plan, s->device, kind, stage);
-    if (s->blame != NULL && s->device->watch != NULL)
-        rt_blame_end(s->blame);
+    if (s->anomaly != NULL && s->device->watch != NULL)
+        rt_anomaly_end(s->anomaly);
     return true;
 }
 
 static bool take_batch(RtSession *s, RtStepKind kind, int stage, RtError *e) {
-    RtFed fed;
+    RtSubmitted done;
     double began = rt_seconds();
-    s->starved = !rt_feeder_take(&s->train, kind, stage, &fed, e);
-    if (s->starved)
+    s->data_failed = !rt_feeder_submit(&s->train, kind, stage, &done, e);
+    if (s->data_failed)
         return false;
-    rt_session_trace_batch(s, began, &fed);
+    rt_session_trace_batch(s, began, &done);
     began = rt_seconds();
-    s->budget.copying += fed.copying;
-    s->budget.held += fed.held;
-    s->samples += fed.valid;
-    s->budget.trained += fed.valid;
+    s->budget.copying += done.copying;
+    s->budget.device_wait += done.device_wait;
+    s->samples += done.valid;
+    s->budget.trained += done.valid;
     s->batches[rt_step_find(s->plan, kind, stage) - s->plan->step]++;
     if (!run_step(s, kind, stage, e))
         return false;
     s->device->phase(s->device, RT_OTHER);
     rt_session_trace_since(s, "launch", began, -1);
-    s->waited += fed.waited;
-    s->budget.waiting += fed.waited;
+    s->waited += done.waited;
+    s->budget.waiting += done.waited;
     return true;
 }
 

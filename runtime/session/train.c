@@ -64,7 +64,7 @@ static bool after_step(RtSession *s, RtError *e) {
     bool waits = epoch_end || saves || evaluates;
     if (!rt_session_log_steps(s, e) ||
         (!epoch_end && !rt_session_show_progress(s, e)) ||
-        !rt_session_tell_rows(s, waits, 0, e) ||
+        !rt_session_poll_rows(s, waits, 0, e) ||
         (epoch_end && !rt_session_end_epoch(s, e)))
         return false;
     return (!saves || rt_session_save(s, end, e)) &&
@@ -97,13 +97,13 @@ static void save_steps(RtSession *s) {
 // What the numbers of the steps so far say, which may not have been told yet.
 static bool has_diverged(RtSession *s, RtError *e) {
     RtRow row;
-    return !rt_session_tell_rows(s, true, 0, e) ||
+    return !rt_session_poll_rows(s, true, 0, e) ||
            !rt_session_measure(s, &row, e);
 }
 
 // Whether a run whose data fail ends well after all, as a signal ends it.  One
 // that had diverged ends by that.
-static bool end_starved(RtSession *s, RtError *e) {
+static bool end_data_failed(RtSession *s, RtError *e) {
     RtError found;
     bool interrupted =
         rt_loader_stalled(s->train.loader) && rt_signals_caught() != 0;
@@ -115,16 +115,16 @@ static bool end_starved(RtSession *s, RtError *e) {
     }
     save_steps(s);
     if (s->saved >= 0)
-        rt_report_say(s->report,
-                      "stopped at step %lld of %lld; --resume continues from "
-                      "step %lld",
-                      (long long)s->at.step, (long long)s->at.steps,
-                      (long long)s->saved);
+        rt_report_print(s->report,
+                        "stopped at step %lld of %lld; --resume continues from "
+                        "step %lld",
+                        (long long)s->at.step, (long long)s->at.steps,
+                        (long long)s->saved);
     else if (s->train.partly)
-        rt_report_say(s->report,
-                      "stopped within the update after step %lld of %lld: "
-                      "nothing is saved",
-                      (long long)s->at.step, (long long)s->at.steps);
+        rt_report_print(s->report,
+                        "stopped within the update after step %lld of %lld: "
+                        "nothing is saved",
+                        (long long)s->at.step, (long long)s->at.steps);
     return interrupted;
 }
 
@@ -146,15 +146,15 @@ static bool train(RtSession *s, RtError *e) {
         if (!rt_session_evaluate(s, e))
             return false;
     if (!take_steps(s, last, e))
-        return s->starved && end_starved(s, e);
+        return s->data_failed && end_data_failed(s, e);
     if (s->run->trace != NULL && !s->traced && !rt_session_trace_end(s, e))
         return false;
-    if (!rt_session_tell_rows(s, true, 0, e))
+    if (!rt_session_poll_rows(s, true, 0, e))
         return false;
     bool early = last < s->at.steps || rt_signals_caught() != 0;
     if ((early || s->test.stops) && !rt_session_save(s, true, e))
         return false;
-    rt_session_spend(s);
+    rt_session_add_device_time(s);
     return true;
 }
 
@@ -167,25 +167,25 @@ static bool train_traced(RtSession *s, RtError *e) {
 // The first batch is as good as any other.
 static bool tune(RtSession *s, RtError *e) {
     const RtStep *step = rt_step_find(s->plan, RT_TRAIN, 0);
-    const char *said = "";
-    RtFed fed;
-    if (!rt_feeder_take(&s->train, RT_TRAIN, 0, &fed, e) ||
-        !s->device->tune(s->device, step, &said, e))
+    const char *message = "";
+    RtSubmitted done;
+    if (!rt_feeder_submit(&s->train, RT_TRAIN, 0, &done, e) ||
+        !s->device->tune(s->device, step, &message, e))
         return false;
-    fputs(said, stdout);
+    fputs(message, stdout);
     return (fflush(stdout) == 0 && !ferror(stdout)) ||
            rt_fail(e, EXIT_IO, "standard output: %s", strerror(errno));
 }
 
 // Prints the lines of a message one by one.
-static void say_loaded(const RtSession *s) {
+static void print_loaded(const RtSession *s) {
     const char *line = s->loaded;
     size_t length = strcspn(line, "\n");
-    rt_report_say(s->report, "starting with %s: %.*s", s->run->options->init,
-                  (int)length, line);
+    rt_report_print(s->report, "starting with %s: %.*s", s->run->options->init,
+                    (int)length, line);
     for (line += length; *line != '\0'; line += length) {
         length = strcspn(++line, "\n");
-        rt_report_say(s->report, "%.*s", (int)length, line);
+        rt_report_print(s->report, "%.*s", (int)length, line);
     }
 }
 
@@ -194,75 +194,79 @@ static const char *unit_of(const RtTrainer *t) {
     return t->image.rank == 3 ? "images" : "samples";
 }
 
-static void say_data(const RtSession *s) {
+static void print_data(const RtSession *s) {
     const RtRun *run = s->run;
     const RtData *d = run->data;
     char times[24] = "";
     if (run->trainer->accumulate > 1)
         snprintf(times, sizeof times, "%d x ", run->trainer->accumulate);
-    rt_report_say(s->report,
-                  "%lld training and %lld %s sample%s; %lld step%s of %s%d in "
-                  "an epoch, %lld in all",
-                  (long long)d->train.count, (long long)d->test.count,
-                  rt_eval_on(run) == RT_ON_VALIDATION ? "validation" : "test",
-                  d->test.count == 1 ? "" : "s", (long long)s->at.epoch_steps,
-                  s->at.epoch_steps == 1 ? "" : "s", times, run->trainer->batch,
-                  (long long)s->at.steps);
+    rt_report_print(
+        s->report,
+        "%lld training and %lld %s sample%s; %lld step%s of %s%d in "
+        "an epoch, %lld in all",
+        (long long)d->train.count, (long long)d->test.count,
+        rt_eval_on(run) == RT_ON_VALIDATION ? "validation" : "test",
+        d->test.count == 1 ? "" : "s", (long long)s->at.epoch_steps,
+        s->at.epoch_steps == 1 ? "" : "s", times, run->trainer->batch,
+        (long long)s->at.steps);
     if (*run->data_is != '\0')
-        rt_report_say(s->report, "%s", run->data_is);
-    if (*d->passed_over != '\0')
-        rt_report_say(s->report, "%s", d->passed_over);
+        rt_report_print(s->report, "%s", run->data_is);
+    if (*d->ignored != '\0')
+        rt_report_print(s->report, "%s", d->ignored);
 }
 
-static void say_memory(const RtSession *s) {
+static void print_memory(const RtSession *s) {
     const double mib = 1 << 20;
     const RtRun *run = s->run;
-    rt_report_say(s->report, "memory: %.1f MiB on %s, %.1f MiB of it the arena",
-                  (double)s->device->needed(s->device) / mib, s->device->name,
-                  (double)s->plan->arena_bytes / mib);
-    if (run->data->shared != NULL)
-        rt_report_say(s->report,
-                      "loading takes at most %.1f MiB, %.1f MiB of it for "
-                      "decoded images",
-                      (double)rt_loading_bytes(run) / mib,
-                      (double)rt_shared_bytes(run->data->shared) / mib);
+    rt_report_print(s->report,
+                    "memory: %.1f MiB on %s, %.1f MiB of it the arena",
+                    (double)s->device->needed(s->device) / mib, s->device->name,
+                    (double)s->plan->arena_bytes / mib);
+    if (run->data->decode_memory != NULL)
+        rt_report_print(
+            s->report,
+            "loading takes at most %.1f MiB, %.1f MiB of it for "
+            "decoded images",
+            (double)rt_loading_bytes(run) / mib,
+            (double)rt_decode_memory_bytes(run->data->decode_memory) / mib);
 }
 
 // A run that resumes from an earlier step takes its place.
-static void say_others(const RtSession *s) {
-    bool drops;
-    int64_t newest = rt_shelf_others(&s->shelf, &drops);
+static void print_superseded(const RtSession *s) {
+    bool removes;
+    int64_t newest = rt_retention_superseded(&s->retention, &removes);
     if (newest < 0)
         return;
-    rt_report_say(s->report,
-                  "%s has newer checkpoints, up to step %lld: the first one of "
-                  "this run renames them to previous-*%s",
-                  s->shelf.folder, (long long)newest,
-                  drops ? " and removes older ones of that name" : "");
+    rt_report_print(
+        s->report,
+        "%s has newer checkpoints, up to step %lld: the first one of "
+        "this run renames them to previous-*%s",
+        s->retention.folder, (long long)newest,
+        removes ? " and removes older ones of that name" : "");
 }
 
-static void say_hello(const RtSession *s) {
+static void print_header(const RtSession *s) {
     const RtRun *run = s->run;
-    rt_report_say(s->report, "%s on %s: %s", run->trainer->model,
-                  s->device->name, s->device->describe(s->device));
-    say_data(s);
-    say_memory(s);
+    rt_report_print(s->report, "%s on %s: %s", run->trainer->model,
+                    s->device->name, s->device->describe(s->device));
+    print_data(s);
+    print_memory(s);
     if (*s->loaded != '\0')
-        say_loaded(s);
+        print_loaded(s);
     if (s->report_folder == NULL)
         return;
-    rt_report_say(s->report, "run folder: %s", s->report_folder);
-    say_others(s);
+    rt_report_print(s->report, "run folder: %s", s->report_folder);
+    print_superseded(s);
 }
 
-static void say_enough(const RtSession *s) {
+static void print_stop(const RtSession *s) {
     RtStop stop = s->run->trainer->stop;
-    rt_report_say(s->report,
-                  "stopped at step %lld of %lld: %s is %.6g, at %s "
-                  "%.6g",
-                  (long long)s->at.step, (long long)s->at.steps, stop.metric,
-                  rt_session_metric(&s->test, stop.metric),
-                  stop.above ? "least" : "most", stop.value);
+    rt_report_print(s->report,
+                    "stopped at step %lld of %lld: %s is %.6g, at %s "
+                    "%.6g",
+                    (long long)s->at.step, (long long)s->at.steps, stop.metric,
+                    rt_session_metric(&s->test, stop.metric),
+                    stop.above ? "least" : "most", stop.value);
 }
 
 // Whether the last evaluation has been made: a signal that comes after it ends
@@ -286,40 +290,40 @@ static void report_budget(RtSession *s) {
     rt_report_budget(s->report, b);
 }
 
-static void say_goodbye(RtSession *s) {
+static void print_summary(RtSession *s) {
     const RtOptions *o = s->run->options;
-    if (o->tune || o->init_only || s->starved)
+    if (o->tune || o->init_only || s->data_failed)
         return;
     if (!is_over(s)) {
         if (o->eval_only || (rt_signals_caught() == 0 && o->quiet))
             return;
-        rt_report_say(s->report,
-                      "stopped at step %lld of %lld; --resume continues from "
-                      "there",
-                      (long long)s->at.step, (long long)s->at.steps);
+        rt_report_print(s->report,
+                        "stopped at step %lld of %lld; --resume continues from "
+                        "there",
+                        (long long)s->at.step, (long long)s->at.steps);
         return;
     }
     if (s->test.stops && !o->quiet)
-        say_enough(s);
+        print_stop(s);
     rt_report_result(s->report, &s->test);
     if (!o->eval_only)
         report_budget(s);
 }
 
 // The last line: the newest checkpoint of this run.
-static void say_weights(RtSession *s, bool good) {
+static void print_weights(RtSession *s, bool good) {
     if (s->report_folder == NULL || s->saved < 0)
         return;
     const char *resumed = s->run->options->resume_path;
-    char *path = rt_shelf_path(&s->shelf, s->saved);
-    if (path != NULL && rt_shelf_has(&s->shelf, s->saved))
+    char *path = rt_retention_path(&s->retention, s->saved);
+    if (path != NULL && rt_retention_has(&s->retention, s->saved))
         rt_report_weights(s->report, path, good && is_over(s));
-    else if (s->saved == s->shelf.from && resumed != NULL)
+    else if (s->saved == s->retention.from && resumed != NULL)
         rt_report_weights(s->report, resumed, good && is_over(s));
     free(path);
 }
 
-static bool leaves_checkpoints(const RtOptions *o) {
+static bool writes_checkpoints(const RtOptions *o) {
     return !o->eval_only && !o->tune;
 }
 
@@ -330,7 +334,7 @@ static bool prepare(RtSession *s, RtError *e) {
     const RtOptions *o = run->options;
     bool loads = o->resume || (o->eval_only && o->init == NULL);
     if (!rt_progress_plan(run->trainer, o, run->data, &s->at, e) ||
-        !rt_session_check_whole(run, !loads, e))
+        !rt_session_check_short_batch(run, !loads, e))
         return false;
     s->epoch_batches =
         rt_epoch_batches(run->trainer, &s->at, run->data->train.count);
@@ -352,7 +356,7 @@ static bool prepare(RtSession *s, RtError *e) {
         !rt_session_open_eval(s, e))
         return false;
     int64_t from = o->eval_only ? INT64_MAX : loads ? s->at.step : -1;
-    if (leaves_checkpoints(o))
+    if (writes_checkpoints(o))
         s->report_folder = run->folder;
     s->report =
         rt_report_open(o, s->report_folder, unit_of(run->trainer), from, e);
@@ -362,9 +366,9 @@ static bool prepare(RtSession *s, RtError *e) {
 static bool work(RtSession *s, RtError *e) {
     const RtOptions *o = s->run->options;
     if (!o->quiet)
-        say_hello(s);
+        print_header(s);
     if (s->report_folder != NULL) {
-        rt_shelf_sweep(&s->shelf);
+        rt_retention_remove_partial(&s->retention);
         rt_record_begin(s);
     }
     // A trace may wait for its reader, which a signal ends like any program.
@@ -376,13 +380,14 @@ static bool work(RtSession *s, RtError *e) {
     s->device->times(s->device, &ignored);
     rt_lap(s->run->laps, RT_START_LOADERS);
     s->budget.start = s->run->laps->last - s->run->began;
-    memcpy(s->budget.started, s->run->laps->part, sizeof s->budget.started);
+    memcpy(s->budget.start_part, s->run->laps->part,
+           sizeof s->budget.start_part);
     bool good = o->tune        ? tune(s, e)
                 : o->init_only ? rt_session_save(s, true, e)
                 : o->eval_only ? rt_session_evaluate(s, e)
                                : train_traced(s, e);
     if (good)
-        say_goodbye(s);
+        print_summary(s);
     return good;
 }
 
@@ -390,10 +395,10 @@ static bool work(RtSession *s, RtError *e) {
 // its usual end a driver gives back memory that the thread may write to.
 static void leave_stalled(const RtSession *s, bool good, int caught,
                           const RtError *e) {
-    if (!s->left && rt_loader_stop(s->train.loader) &&
+    if (!s->loader_stuck && rt_loader_stop(s->train.loader) &&
         rt_loader_stop(s->eval.loader))
         return;
-    int status = good ? EXIT_GOOD : rt_complain(e);
+    int status = good ? EXIT_GOOD : rt_print_error(e);
     if (good && caught != 0)
         rt_signals_raise(caught);
     rt_leave(status);
@@ -405,7 +410,7 @@ static bool close_rows(RtSession *s, int caught, RtError *e) {
                 rt_fail(e, EXIT_IO, "the results are not complete");
     good = close_times(s, e) && good;
     if (!good && caught != 0)
-        rt_complain(e);
+        rt_print_error(e);
     return good || caught != 0;
 }
 
@@ -422,15 +427,15 @@ static void end_record(RtSession *s, bool good, const RtError *e) {
     if (s->report == NULL || s->report_folder == NULL)
         return;
     rt_record_end(s, end_state(s, good, e));
-    say_weights(s, good);
+    print_weights(s, good);
 }
 
 // The folder may have been taken since the program began.
-static bool claim_folder(RtSession *s, RtError *e) {
+static bool lock_folder(RtSession *s, RtError *e) {
     const RtRun *run = s->run;
-    return !leaves_checkpoints(run->options) ||
-           (rt_shelf_claim(&s->shelf, e) &&
-            rt_folder_free_for(run->folder, run->trainer, run->options, e));
+    return !writes_checkpoints(run->options) ||
+           (rt_retention_lock(&s->retention, e) &&
+            rt_folder_check_unused(run->folder, run->trainer, run->options, e));
 }
 
 bool rt_run(const RtRun *run, int *caught, RtError *e) {
@@ -440,17 +445,17 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
         .run = run,
         .plan = run->plan,
         .device = run->device,
-        .shelf = {.folder = run->folder,
-                  .files = run->files,
-                  .keep = t->checkpoint_keep > 1 ? t->checkpoint_keep : 1,
-                  .from = -1,
-                  .claim = -1},
+        .retention = {.folder = run->folder,
+                      .files = run->files,
+                      .keep = t->checkpoint_keep > 1 ? t->checkpoint_keep : 1,
+                      .from = -1,
+                      .lock = -1},
         .saved = -1,
     };
-    bool good = claim_folder(&s, e) && open_times(&s, e) && prepare(&s, e) &&
+    bool good = lock_folder(&s, e) && open_times(&s, e) && prepare(&s, e) &&
                 work(&s, e);
     if (!good && e->status == EXIT_DIVERGED && !run->options->eval_only)
-        rt_session_tell_blame(&s);
+        rt_session_find_anomaly(&s);
     end_record(&s, good, e);
     *caught = rt_signals_caught();
     good = close_rows(&s, *caught, good ? e : &ignored) && good;
@@ -459,6 +464,6 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
     rt_feeder_close(&s.eval);
     rt_checkpoint_free(s.checkpoint);
     free(s.batches);
-    rt_shelf_release(&s.shelf);
+    rt_retention_unlock(&s.retention);
     return good;
 }

@@ -35,10 +35,10 @@ static bool range_read(RtDevice *d, size_t offset, RtType type, int64_t count,
 
 // ---- what a launch has read ----
 
-static void say(RtBlame *b, const char *format, ...)
+static void add_text(RtAnomaly *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void say(RtBlame *b, const char *format, ...) {
+static void add_text(RtAnomaly *b, const char *format, ...) {
     size_t length = strlen(b->text);
     va_list list;
     va_start(list, format);
@@ -46,12 +46,12 @@ static void say(RtBlame *b, const char *format, ...) {
     va_end(list);
 }
 
-static void say_range(RtBlame *b, const char *what, size_t offset, RtType type,
-                      int64_t count) {
+static void add_range(RtAnomaly *b, const char *what, size_t offset,
+                      RtType type, int64_t count) {
     Range r;
     char text[RANGE_TEXT];
     if (range_read(b->device, offset, type, count, &r))
-        say(b, "; %s is %s", what, range_text(text, &r));
+        add_text(b, "; %s is %s", what, range_text(text, &r));
 }
 
 static int64_t state_count(const RtState *s) {
@@ -63,7 +63,7 @@ static int64_t input_count(const RtInput *in) {
 }
 
 // What was last left at an address before this launch.
-static const RtStored *stored_at(const RtBlame *b, size_t offset) {
+static const RtStored *stored_at(const RtAnomaly *b, size_t offset) {
     for (int i = b->next - 1; i >= 0; i--) {
         const RtStored *t = &b->plan->stored[i];
         if (t->step != b->step)
@@ -74,83 +74,87 @@ static const RtStored *stored_at(const RtBlame *b, size_t offset) {
     return NULL;
 }
 
-static void say_input(RtBlame *b, size_t offset) {
+static void add_input(RtAnomaly *b, size_t offset) {
     const RtStored *t = stored_at(b, offset);
     if (t != NULL) {
-        say_range(b, t->what, offset, t->type, t->count);
+        add_range(b, t->what, offset, t->type, t->count);
         return;
     }
     for (int i = 0; i < b->plan->num_states; i++) {
         const RtState *s = &b->plan->state[i];
         if (s->offset == offset && s->kind != RT_RUN && s->kind != RT_METRIC)
-            say_range(b, s->name, offset, s->type, state_count(s));
+            add_range(b, s->name, offset, s->type, state_count(s));
     }
     const RtStep *step = &b->plan->step[b->step];
     for (int i = 0; i < step->num_inputs; i++) {
         const RtInput *in = &step->input[i];
         if (in->offset == offset && in->type != RT_I32)
-            say_range(b, in->name, offset, in->type, input_count(in));
+            add_range(b, in->name, offset, in->type, input_count(in));
     }
 }
 
-static void say_inputs(RtBlame *b, int kernel, const size_t *arg) {
+static void add_inputs(RtAnomaly *b, int kernel, const size_t *arg) {
     int count = kernel < 0 ? 2 : b->plan->kernel[kernel].args;
     for (int i = 0; i < count; i++)
-        say_input(b, arg[i]);
+        add_input(b, arg[i]);
 }
 
 // ---- launches ----
 
-static void look(RtBlame *b, const RtStored *t, int kernel, const size_t *arg) {
+static void inspect(RtAnomaly *b, const RtStored *t, int kernel,
+                    const size_t *arg) {
     Range r;
-    if (!range_read(b->device, t->offset, t->type, t->count, &r) || r.bad == 0)
+    if (!range_read(b->device, t->offset, t->type, t->count, &r) ||
+        r.nonfinite == 0)
         return;
     b->found = true;
     b->stored = t;
-    say(b,
+    add_text(
+        b,
         "%s is the first tensor that is not finite, in %lld of %lld elements",
-        t->what, (long long)r.bad, (long long)t->count);
-    say_inputs(b, kernel, arg);
+        t->what, (long long)r.nonfinite, (long long)t->count);
+    add_inputs(b, kernel, arg);
 }
 
 static void launched(RtWatch *w, int kernel, const size_t *arg) {
-    RtBlame *b = (RtBlame *)(void *)w; // watch is its first field
+    RtAnomaly *b = (RtAnomaly *)(void *)w; // watch is its first field
     b->device->sync(b->device);
     for (; b->next < b->plan->num_stored; b->next++) {
         const RtStored *t = &b->plan->stored[b->next];
         if (t->step > b->step || (t->step == b->step && t->launch > b->launch))
             break;
         if (t->step == b->step && !w->absent && !b->found)
-            look(b, t, kernel, arg);
+            inspect(b, t, kernel, arg);
     }
     b->launch++;
 }
 
-void rt_blame_begin(RtBlame *b, const RtPlan *plan, RtDevice *d,
-                    const RtStep *step) {
-    *b = (RtBlame){.watch.launched = launched,
-                   .plan = plan,
-                   .device = d,
-                   .step = (int)(step - plan->step),
-                   .run = b->run + 1};
+void rt_anomaly_begin(RtAnomaly *b, const RtPlan *plan, RtDevice *d,
+                      const RtStep *step) {
+    *b = (RtAnomaly){.watch.launched = launched,
+                     .plan = plan,
+                     .device = d,
+                     .step = (int)(step - plan->step),
+                     .run = b->run + 1};
     d->watch = &b->watch;
 }
 
-void rt_blame_end(RtBlame *b) {
+void rt_anomaly_end(RtAnomaly *b) {
     b->device->watch = NULL;
     for (int i = 0; i < b->plan->num_states && !b->found; i++) {
         const RtState *s = &b->plan->state[i];
         Range r;
         b->found =
             range_read(b->device, s->offset, s->type, state_count(s), &r) &&
-            r.bad > 0;
+            r.nonfinite > 0;
         if (!b->found)
             continue;
         b->state = s;
-        say(b,
+        add_text(
+            b,
             "all results of its kernels are finite except %s, in %lld of %lld "
             "elements",
-            s->name, (long long)r.bad, (long long)state_count(s));
+            s->name, (long long)r.nonfinite, (long long)state_count(s));
     }
 }
 
@@ -169,7 +173,7 @@ char *rt_states_copy(const RtPlan *plan, RtDevice *d, bool *finite) {
         const RtState *s = &plan->state[i];
         d->read(d, copy + at, s->offset, rt_state_bytes(s));
         *finite &= s->kind == RT_DERIVED ||
-                   range_of(copy + at, s->type, state_count(s)).bad == 0;
+                   range_of(copy + at, s->type, state_count(s)).nonfinite == 0;
         at += rt_state_bytes(s);
     }
     return copy;

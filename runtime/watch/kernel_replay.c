@@ -16,7 +16,7 @@
 
 typedef struct {
     ReplayMemory memory;
-    const RtMembers *members;
+    const RtKernelReplay *replay;
 } Memory;
 
 // Where a tensor is.
@@ -32,7 +32,7 @@ static bool overlap(const RtStored *a, const RtStored *b) {
 }
 
 // Memory is used again: nothing must have been left there since.
-static bool stored_find(const RtMembers *m, uint32_t node, Place *at) {
+static bool stored_find(const RtKernelReplay *m, uint32_t node, Place *at) {
     const RtStored *t = m->plan->stored;
     int found = -1;
     for (int i = 0; i < m->plan->num_stored; i++) {
@@ -48,9 +48,9 @@ static bool stored_find(const RtMembers *m, uint32_t node, Place *at) {
     return found >= 0;
 }
 
-static bool named_find(const RtMembers *m, const char *name, Place *at) {
+static bool named_find(const RtKernelReplay *m, const char *name, Place *at) {
     const RtState *s = rt_state_find(m->plan, name);
-    const RtStep *step = &m->plan->step[m->blame->step];
+    const RtStep *step = &m->plan->step[m->anomaly->step];
     if (s != NULL) {
         *at = (Place){s->offset, s->type,
                       (int64_t)(rt_state_bytes(s) / rt_type_bytes(s->type))};
@@ -81,7 +81,7 @@ static bool place_read(RtDevice *d, const Place *at, double *to) {
 
 static bool memory_read(const ReplayMemory *memory, uint32_t node,
                         const char *name, int64_t count, double *to) {
-    const RtMembers *m = ((const Memory *)(const void *)memory)->members;
+    const RtKernelReplay *m = ((const Memory *)(const void *)memory)->replay;
     Place at;
     bool there =
         name != NULL ? named_find(m, name, &at) : stored_find(m, node, &at);
@@ -91,21 +91,21 @@ static bool memory_read(const ReplayMemory *memory, uint32_t node,
 
 // ---- the launch ----
 
-static const char *kernel_name(const RtMembers *m) {
+static const char *kernel_name(const RtKernelReplay *m) {
     const RtLaunch *launch =
-        rt_launch_of(&m->plan->step[m->blame->step], m->wanted);
+        rt_launch_of(&m->plan->step[m->anomaly->step], m->target);
     return launch != NULL && launch->kernel >= 0
                ? m->plan->kernel[launch->kernel].name
                : NULL;
 }
 
-static void look(RtMembers *m) {
+static void replay_kernel(RtKernelReplay *m) {
     const Memory memory = {{memory_read}, m};
-    const RtStored *stored = m->blame->stored;
-    ReplayAsk ask = {.node = m->node,
-                     .most =
-                         rt_number_most(stored != NULL ? stored->type : RT_F32),
-                     .room = rt_memory_available() / 2};
+    const RtStored *stored = m->anomaly->stored;
+    ReplayQuery query = {
+        .node = m->node,
+        .max = rt_type_max(stored != NULL ? stored->type : RT_F32),
+        .room = rt_memory_available() / 2};
     const char *kernel = kernel_name(m);
     if (kernel == NULL) // what a library computes is one operation
         return;
@@ -113,53 +113,57 @@ static void look(RtMembers *m) {
     int length = snprintf(m->text, sizeof m->text, "in %.200s, ", kernel);
     if (stored == NULL) // of all that the update assigns
         length += snprintf(m->text + length, sizeof m->text - (size_t)length,
-                           "for %.200s, ", m->blame->state->name);
-    m->found = replay_tell(m->replay, &ask, &memory.memory, m->text + length,
-                           sizeof m->text - (size_t)length);
+                           "for %.200s, ", m->anomaly->state->name);
+    m->found =
+        replay_explain(m->replay, &query, &memory.memory, m->text + length,
+                       sizeof m->text - (size_t)length);
 }
 
 static void launched(RtWatch *w, int kernel, const size_t *arg) {
     (void)kernel, (void)arg;
-    RtMembers *m = (RtMembers *)(void *)w; // watch is its first field
+    RtKernelReplay *m = (RtKernelReplay *)(void *)w; // watch is its first field
     const RtStored *t = m->plan->stored;
     for (int i = 0; i < m->plan->num_stored && !w->absent; i++)
-        m->left[i] |= t[i].step == m->blame->step && t[i].launch == m->launch;
+        m->left[i] |= t[i].step == m->anomaly->step && t[i].launch == m->launch;
     m->launch++;
-    if (m->run == m->blame->run && m->launch == m->wanted)
-        look(m);
+    if (m->run == m->anomaly->run && m->launch == m->target)
+        replay_kernel(m);
 }
 
-void rt_members_begin(RtMembers *m, const RtStep *step) {
+void rt_kernel_replay_begin(RtKernelReplay *m, const RtStep *step) {
     m->run++;
     m->launch = 0;
     m->device->watch = NULL;
-    if (m->run != m->blame->run || step != &m->plan->step[m->blame->step])
+    if (m->run != m->anomaly->run || step != &m->plan->step[m->anomaly->step])
         return;
     m->device->watch = &m->watch;
-    if (m->wanted == 0)
-        look(m);
+    if (m->target == 0)
+        replay_kernel(m);
 }
 
-bool rt_members_open(RtMembers *m, const RtTrainer *t, const RtPlan *plan,
-                     RtDevice *d, const RtBlame *blame) {
-    const RtStored *stored = blame->stored;
-    *m = (RtMembers){
-        .watch.launched = launched, .plan = plan, .device = d, .blame = blame};
-    if (t->graphs == NULL || (stored == NULL && blame->state == NULL))
+bool rt_kernel_replay_open(RtKernelReplay *m, const RtTrainer *t,
+                           const RtPlan *plan, RtDevice *d,
+                           const RtAnomaly *anomaly) {
+    const RtStored *stored = anomaly->stored;
+    *m = (RtKernelReplay){.watch.launched = launched,
+                          .plan = plan,
+                          .device = d,
+                          .anomaly = anomaly};
+    if (t->graphs == NULL || (stored == NULL && anomaly->state == NULL))
         return false;
     m->replay = replay_open(t->graphs, (size_t)(t->graphs_end - t->graphs),
-                            plan->step[blame->step].name);
+                            plan->step[anomaly->step].name);
     m->left = calloc((size_t)plan->num_stored + 1, sizeof *m->left);
     if (stored != NULL) {
         m->node = (uint32_t)stored->node;
-        m->wanted = stored->launch;
+        m->target = stored->launch;
     }
     return m->replay != NULL && m->left != NULL &&
-           (stored != NULL || replay_assignment(m->replay, blame->state->name,
-                                                &m->node, &m->wanted));
+           (stored != NULL || replay_assignment(m->replay, anomaly->state->name,
+                                                &m->node, &m->target));
 }
 
-void rt_members_close(RtMembers *m) {
+void rt_kernel_replay_close(RtKernelReplay *m) {
     m->device->watch = NULL;
     replay_close(m->replay);
     free(m->left);

@@ -28,12 +28,12 @@ typedef struct {
     const RtStored *stored; // what it is in; NULL: in a state
     const RtState *state;
     char text[600]; // where, and what the kernel had read
-} RtBlame;
+} RtAnomaly;
 
 // Has the next run of a step looked at.
-void rt_blame_begin(RtBlame *b, const RtPlan *plan, RtDevice *d,
-                    const RtStep *step);
-void rt_blame_end(RtBlame *b);
+void rt_anomaly_begin(RtAnomaly *b, const RtPlan *plan, RtDevice *d,
+                      const RtStep *step);
+void rt_anomaly_end(RtAnomaly *b);
 
 // All states, one after another; NULL: no memory.  Whether all that is saved is
 // finite.
@@ -48,22 +48,23 @@ typedef struct {
     RtWatch watch;
     const RtPlan *plan;
     RtDevice *device;
-    const RtBlame *blame;
+    const RtAnomaly *anomaly;
     struct Replay *replay;
     uint32_t node;
     int run, launch; // of the step; the launch that comes
-    int wanted;      // the launch that is to blame
+    int target;      // the launch that is to blame
     bool *left;      // of what is stored, what has been left in this run
     bool found;
     char text[800]; // in which kernel, which, and what it had read
-} RtMembers;
+} RtKernelReplay;
 
 // false: the trainer carries no graph of the step, or nothing of it is known.
-bool rt_members_open(RtMembers *m, const RtTrainer *t, const RtPlan *plan,
-                     RtDevice *d, const RtBlame *blame);
-void rt_members_close(RtMembers *m);
+bool rt_kernel_replay_open(RtKernelReplay *m, const RtTrainer *t,
+                           const RtPlan *plan, RtDevice *d,
+                           const RtAnomaly *anomaly);
+void rt_kernel_replay_close(RtKernelReplay *m);
 // Has the next run of a step looked at, which follows from the same states as
 // what the blame is of.
-void rt_members_begin(RtMembers *m, const RtStep *step);
+void rt_kernel_replay_begin(RtKernelReplay *m, const RtStep *step);
 
 #endif

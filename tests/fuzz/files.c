@@ -75,7 +75,7 @@ static void read_split(const RtSplit *s) {
     free(to);
 }
 
-static void read_folder(const char *format, const RtSample *sample) {
+static void read_folder(const char *format, const RtDataSpec *sample) {
     RtData d;
     RtError e = {0};
     if (!rt_data_open(&d, format, ".", sample, &rt_system_files, &e)) {
@@ -88,7 +88,7 @@ static void read_folder(const char *format, const RtSample *sample) {
 }
 
 static void read_cifar10(const uint8_t *data, size_t size) {
-    const RtSample sample = {.image = {RT_U8, 3, {32, 32, 3}},
+    const RtDataSpec sample = {.image = {RT_U8, 3, {32, 32, 3}},
                              .label = {RT_I32, 0, {0}},
                              .classes = 10};
     write_files(data, size);
@@ -96,7 +96,7 @@ static void read_cifar10(const uint8_t *data, size_t size) {
 }
 
 static void read_idx(const uint8_t *data, size_t size) {
-    const RtSample sample = {.image = {RT_U8, 3, {SIDE, SIDE, 1}},
+    const RtDataSpec sample = {.image = {RT_U8, 3, {SIDE, SIDE, 1}},
                              .label = {RT_I32, 0, {0}},
                              .classes = 10};
     write_files(data, size);
@@ -104,7 +104,7 @@ static void read_idx(const uint8_t *data, size_t size) {
 }
 
 static void read_npy(const uint8_t *data, size_t size) {
-    const RtSample sample = {.image = {RT_F32, 2, {SIDE, 3}},
+    const RtDataSpec sample = {.image = {RT_F32, 2, {SIDE, 3}},
                              .label = {RT_F32, 2, {SIDE, 3}},
                              .classes = 10};
     write_files(data, size);
@@ -114,7 +114,7 @@ static void read_npy(const uint8_t *data, size_t size) {
 static void read_tokens(const uint8_t *data, size_t size) {
     static const RtSetting setting[] = {{"length", SIDE},
                                         {"vocabulary", 30000}};
-    const RtSample sample = {.image = {RT_I32, 1, {SIDE}},
+    const RtDataSpec sample = {.image = {RT_I32, 1, {SIDE}},
                              .label = {RT_I32, 1, {SIDE}},
                              .classes = 30000,
                              .setting = setting,
@@ -126,17 +126,17 @@ static void read_tokens(const uint8_t *data, size_t size) {
 // ---- images ----
 
 static void read_image(const uint8_t *data, size_t size) {
-    static RtImages by = {
-        .files = &rt_system_files, .size = SIDE, .most_pixels = 1 << 22};
+    static RtImageDecoder by = {
+        .files = &rt_system_files, .size = SIDE, .max_pixels = 1 << 22};
     uint8_t square[PIXELS * 3];
     bool broken;
     RtError e = {0};
-    if (by.shared == NULL) {
-        by.shared = rt_shared_new(by.most_pixels);
+    if (by.memory == NULL) {
+        by.memory = rt_decode_memory_new(by.max_pixels);
         by.jpeg = rt_jpeg_open(&e);
         by.png = rt_png_open(&e);
     }
-    if (by.shared == NULL || by.jpeg == NULL || by.png == NULL)
+    if (by.memory == NULL || by.jpeg == NULL || by.png == NULL)
         abort();
     write_file("image", data, size);
     if (!rt_image_read(&by, "image", square, &broken, &e))
@@ -198,7 +198,7 @@ static void read_weights(const uint8_t *data, size_t size) {
                                 .num_states = sizeof states / sizeof states[0]};
     static const RtTrainer trainer = {.model = "M", .version = "0"};
     RtDevice device = {.write = write_state};
-    char said[RT_MOST_LOADED];
+    char said[RT_LOADED_BYTES];
     RtError e = {0};
     RtProgress p;
     RtCheckpoint *c =
@@ -206,9 +206,9 @@ static void read_weights(const uint8_t *data, size_t size) {
     if (c == NULL)
         abort();
     write_file("weights", data, size);
-    if (!rt_checkpoint_start(c, "weights", NULL, said, &e))
+    if (!rt_checkpoint_load_weights(c, "weights", NULL, said, &e))
         check_refusal(&e);
-    if (!rt_checkpoint_start(c, "weights", "b*,*.mean", said, &e))
+    if (!rt_checkpoint_load_weights(c, "weights", "b*,*.mean", said, &e))
         check_refusal(&e);
     if (rt_checkpoint_read(c, "weights", &p, &e) != RT_GOOD)
         check_refusal(&e);

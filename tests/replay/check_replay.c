@@ -52,10 +52,10 @@ static const char *said_of(const Numbers *n, uint32_t node, double most,
                            size_t room) {
     static char said[400];
     Replay *r = replay_open(text, strlen(text), "train");
-    ReplayAsk ask = {node, most, room};
+    ReplayQuery ask = {node, most, room};
     ck_assert_ptr_nonnull(r);
     said[0] = '\0';
-    ck_assert_int_eq(replay_tell(r, &ask, &n->memory, said, sizeof said),
+    ck_assert_int_eq(replay_explain(r, &ask, &n->memory, said, sizeof said),
                      said[0] != '\0');
     replay_close(r);
     return said;

@@ -63,8 +63,8 @@ static RtLoad load(const char *name, RtProgress *p) {
 
 // Whether a run would start with the weights of a file.
 static bool starts(const char *name) {
-    char said[RT_MOST_LOADED];
-    return rt_checkpoint_start(checkpoint, name, NULL, said, &error);
+    char said[RT_LOADED_BYTES];
+    return rt_checkpoint_load_weights(checkpoint, name, NULL, said, &error);
 }
 
 static void write_good(void) {
@@ -134,9 +134,9 @@ START_TEST(the_file_is_safetensors) {
                                   length - 8 - header, &error),
                   "%s", error.text);
     ck_assert_uint_eq(h.num_tensors, (size_t)tiny.plan->num_states);
-    ck_assert_str_eq(rt_header_note(&h, "model")->value, "Tiny");
-    ck_assert_str_eq(rt_header_note(&h, "step")->value, "17");
-    ck_assert_str_eq(rt_header_note(&h, "epoch")->value, "2.125");
+    ck_assert_str_eq(rt_header_metadata(&h, "model")->value, "Tiny");
+    ck_assert_str_eq(rt_header_metadata(&h, "step")->value, "17");
+    ck_assert_str_eq(rt_header_metadata(&h, "epoch")->value, "2.125");
     rt_header_free(&h);
     free(bytes);
 }

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const RtSample cifar = {.image = {RT_U8, 3, {32, 32, 3}},
+static const RtDataSpec cifar = {.image = {RT_U8, 3, {32, 32, 3}},
                                .label = {RT_I32, 0, {0}},
                                .classes = 10},
                       mnist = {.image = {RT_U8, 3, {5, 4, 1}},
@@ -23,13 +23,13 @@ enum { RECORD = 3073 };
 static RtData data;
 static RtError error;
 
-static bool open_with(const char *format, const RtSample *sample,
+static bool open_with(const char *format, const RtDataSpec *sample,
                       const RtFiles *files) {
     memset(&error, 0, sizeof error);
     return rt_data_open(&data, format, "d", sample, files, &error);
 }
 
-static bool open_data(const char *format, const RtSample *sample) {
+static bool open_data(const char *format, const RtDataSpec *sample) {
     return open_with(format, sample, &rt_system_files);
 }
 
@@ -38,13 +38,13 @@ static int label_of(const RtSplit *s, int64_t sample) {
     int32_t label;
     const RtColumn *c = &s->label;
     uint8_t room[4096];
-    memcpy(room, rt_column_at(c, sample), c->values * rt_kept_bytes(c->kept));
-    rt_kept_widen(room, c->values, c->kept, RT_I32);
+    memcpy(room, rt_column_at(c, sample), c->values * rt_file_type_bytes(c->type));
+    rt_file_type_widen(room, c->values, c->type, RT_I32);
     memcpy(&label, room, sizeof label);
     return label;
 }
 
-static void refused(const char *format, const RtSample *sample,
+static void refused(const char *format, const RtDataSpec *sample,
                     const char *says) {
     ck_assert_msg(!open_data(format, sample), "accepted: %s", says);
     ck_assert_int_eq(error.status, EXIT_DATA);
@@ -127,7 +127,7 @@ START_TEST(a_long_path_is_told) {
 END_TEST
 
 START_TEST(cifar10_is_refused) {
-    RtSample sample = cifar;
+    RtDataSpec sample = cifar;
     good_cifar();
     switch (_i) {
     case 0:
@@ -182,7 +182,7 @@ END_TEST
 
 START_TEST(cifar100_has_two_labels) {
     static const RtSetting coarse = {"coarse", 1};
-    RtSample sample = cifar;
+    RtDataSpec sample = cifar;
     uint8_t record[3 * 3074], image[3072];
     place_folder("d");
     for (int i = 0; i < 3; i++) {
@@ -253,7 +253,7 @@ END_TEST
 #define LABELS "d/train-labels-idx1-ubyte"
 
 START_TEST(idx_is_refused) {
-    RtSample sample = mnist;
+    RtDataSpec sample = mnist;
     const uint32_t dim[3] = {12, 5, 4}, more[3] = {13, 5, 4},
                    wide[3] = {12, 4, 5}, none[3] = {0, 5, 4},
                    huge[3] = {0xffffffff, 0xffffffff, 0xffffffff};
@@ -320,7 +320,7 @@ START_TEST(idx_is_refused) {
 END_TEST
 
 // Opens a set of which no file of the test set is there.
-static void lacks_test(const char *format, RtSample sample, const char *says) {
+static void lacks_test(const char *format, RtDataSpec sample, const char *says) {
     refused(format, &sample, says);
     sample.held_out = true;
     ck_assert_msg(open_data(format, &sample), "%s", error.text);
@@ -333,7 +333,7 @@ START_TEST(no_test_set_is_needed_where_samples_are_held_out) {
     good_cifar();
     unlink("d/test_batch.bin");
     lacks_test("cifar10", cifar, "d/test_batch.bin");
-    RtSample held_out = cifar;
+    RtDataSpec held_out = cifar;
     held_out.held_out = true;
     ck_assert_int_eq(symlink("nowhere", "d/test_batch.bin"), 0);
     refused("cifar10", &held_out, "d/test_batch.bin"); // a link is there
@@ -344,7 +344,7 @@ START_TEST(no_test_set_is_needed_where_samples_are_held_out) {
 END_TEST
 
 START_TEST(no_file_of_a_test_set_is_there_or_all_are) {
-    RtSample sample = mnist;
+    RtDataSpec sample = mnist;
     good_idx();
     unlink("d/t10k-images.idx3-ubyte");
     sample.held_out = true;
@@ -381,7 +381,7 @@ static ssize_t halting_read(int fd, void *to, size_t bytes) {
 }
 
 // Each of so many reads fails in its turn.
-static void reads_fail(const char *format, const RtSample *sample, int reads) {
+static void reads_fail(const char *format, const RtDataSpec *sample, int reads) {
     RtFiles files = rt_system_files;
     files.read = failing_read;
     for (fails_at = 1; fails_at <= reads; fails_at++) {
@@ -463,7 +463,7 @@ START_TEST(synthetic_is_balanced_and_grey) {
 END_TEST
 
 START_TEST(synthetic_has_any_shape) {
-    static const RtSample samples[] = {
+    static const RtDataSpec samples[] = {
         {.image = {RT_U8, 3, {28, 28, 1}}, .classes = 10},
         {.image = {RT_U8, 3, {1, 1, 1}}, .classes = 2},
         {.image = {RT_F32, 1, {7}}, .classes = 300},
@@ -478,7 +478,7 @@ START_TEST(synthetic_has_any_shape) {
         {.image = {RT_U8, 3, {8, 8, 1}}, .label = {RT_F32, 1, {5}}},
     };
     for (size_t i = 0; i < sizeof samples / sizeof samples[0]; i++) {
-        RtSample sample = samples[i];
+        RtDataSpec sample = samples[i];
         if (sample.label.rank == 0)
             sample.label.type = RT_I32;
         ck_assert_msg(open_data("synthetic", &sample), "%s", error.text);
@@ -489,7 +489,7 @@ START_TEST(synthetic_has_any_shape) {
                           rt_shape_values(&sample.label));
         rt_data_close(&data);
     }
-    RtSample sample = cifar;
+    RtDataSpec sample = cifar;
     sample.classes = 1;
     refused("synthetic", &sample, "at least two classes");
 }
@@ -497,7 +497,7 @@ END_TEST
 
 START_TEST(synthetic_has_as_many_samples_as_wanted) {
     static const RtSetting setting[] = {{"samples", 70}, {"test", 30}};
-    RtSample sample = mnist;
+    RtDataSpec sample = mnist;
     sample.setting = setting;
     sample.num_settings = 2;
     ck_assert(open_data("synthetic", &sample));
@@ -516,7 +516,7 @@ END_TEST
 // by one rule.
 START_TEST(synthetic_tokens_follow_a_rule) {
     enum { LENGTH = 16, WORDS = 40 };
-    const RtSample sample = {.image = {RT_I32, 1, {LENGTH}},
+    const RtDataSpec sample = {.image = {RT_I32, 1, {LENGTH}},
                              .label = {RT_I32, 1, {LENGTH}},
                              .classes = WORDS};
     int follows[WORDS][WORDS] = {{0}}, most = 0, all = 0;
@@ -547,7 +547,7 @@ END_TEST
 
 // A dense label is 0 in the rectangle and the class around it.
 START_TEST(synthetic_labels_cover_the_image) {
-    const RtSample sample = {.image = {RT_U8, 3, {16, 24, 3}},
+    const RtDataSpec sample = {.image = {RT_U8, 3, {16, 24, 3}},
                              .label = {RT_I32, 2, {16, 24}},
                              .classes = 6};
     ck_assert(open_data("synthetic", &sample));

@@ -6,9 +6,9 @@
 
 #include <stdio.h>
 
-static RtSplit part(RtTaken taken, bool at_end, int64_t all, int64_t held) {
-    return (RtSplit){.count = taken == RT_TAKE_HELD ? held : all - held,
-                     .held = {taken, at_end, all, held}};
+static RtSplit part(RtPart taken, bool at_end, int64_t all, int64_t held) {
+    return (RtSplit){.count = taken == RT_PART_VALIDATION ? held : all - held,
+                     .holdout = {taken, at_end, all, held}};
 }
 
 static const struct {
@@ -19,13 +19,13 @@ static const struct {
 
 START_TEST(parts_are_the_whole) {
     int64_t all = counts[_i / 2].all, held = counts[_i / 2].held;
-    RtSplit rest = part(RT_TAKE_REST, _i % 2, all, held);
-    RtSplit out = part(RT_TAKE_HELD, _i % 2, all, held);
+    RtSplit rest = part(RT_PART_TRAIN, _i % 2, all, held);
+    RtSplit out = part(RT_PART_VALIDATION, _i % 2, all, held);
     for (int64_t i = 0, r = 0, h = 0; i < all; i++) {
         bool is_out = h < held && rt_split_sample(&out, h) == i;
         ck_assert(is_out || rt_split_sample(&rest, r) == i);
-        ck_assert(rt_split_takes(&out, i) == is_out);
-        ck_assert(rt_split_takes(&rest, i) != is_out);
+        ck_assert(rt_split_has(&out, i) == is_out);
+        ck_assert(rt_split_has(&rest, i) != is_out);
         h += is_out;
         r += !is_out;
         if (_i % 2 == 0) // as many as their share of those before, rounded down
@@ -37,7 +37,7 @@ START_TEST(parts_are_the_whole) {
 END_TEST
 
 START_TEST(the_last_are_held_of_a_text) {
-    RtSplit out = part(RT_TAKE_HELD, true, 100, 10);
+    RtSplit out = part(RT_PART_VALIDATION, true, 100, 10);
     for (int64_t i = 0; i < 10; i++)
         ck_assert_int_eq(rt_split_sample(&out, i), 90 + i);
 }
@@ -46,15 +46,15 @@ END_TEST
 // The most samples that there can be.
 START_TEST(large_sets_do_not_overflow) {
     int64_t all = INT32_MAX, held = INT32_MAX / 2;
-    RtSplit rest = part(RT_TAKE_REST, false, all, held);
-    RtSplit out = part(RT_TAKE_HELD, false, all, held);
+    RtSplit rest = part(RT_PART_TRAIN, false, all, held);
+    RtSplit out = part(RT_PART_VALIDATION, false, all, held);
     ck_assert_int_eq(rt_split_sample(&out, held - 1), all - 1);
     ck_assert_int_eq(rt_split_sample(&rest, 0), 0);
     for (int64_t i = rest.count - 1000; i < rest.count; i++) {
         int64_t sample = rt_split_sample(&rest, i);
         ck_assert(sample >= 0 && sample < all);
-        ck_assert(rt_split_takes(&rest, sample));
-        ck_assert(!rt_split_takes(&out, sample));
+        ck_assert(rt_split_has(&rest, sample));
+        ck_assert(!rt_split_has(&out, sample));
     }
 }
 END_TEST
@@ -81,7 +81,7 @@ START_TEST(all_are_taken_where_none_is_held) {
     RtSplit s = {.count = 5};
     for (int64_t i = 0; i < 5; i++) {
         ck_assert_int_eq(rt_split_sample(&s, i), i);
-        ck_assert(rt_split_takes(&s, i));
+        ck_assert(rt_split_has(&s, i));
     }
     ck_assert_int_eq(rt_split_all(&s), 5);
 }

@@ -153,13 +153,13 @@ static void write_good(void) {
 
 static bool open_folder(int classes, int size) {
     const RtSetting setting = {"size", size};
-    const RtSample sample = {.image = {RT_U8, 3, {size, size, 3}},
+    const RtDataSpec sample = {.image = {RT_U8, 3, {size, size, 3}},
                              .label = {RT_I32, 0, {0}},
                              .classes = classes,
                              .setting = &setting,
                              .num_settings = 1,
-                             .left_out = left_out,
-                             .most_pixels = most_pixels};
+                             .max_bad_files = left_out,
+                             .max_pixels = most_pixels};
     memset(&error, 0, sizeof error);
     return rt_data_open(&data, "image_folder", "d", &sample, &rt_system_files,
                         &error);
@@ -204,7 +204,7 @@ END_TEST
 START_TEST(what_is_no_image_is_counted) {
     write_good();
     ck_assert(open_folder(3, SIZE));
-    ck_assert_str_eq(data.passed_over,
+    ck_assert_str_eq(data.ignored,
                      "ignored in d, not .jpg, .jpeg or .png: 1 .txt");
     rt_data_close(&data);
     place_write("d/train/cat/a.bmp", "BM", 2);
@@ -213,7 +213,7 @@ START_TEST(what_is_no_image_is_counted) {
     place_write("d/val/cat/README", "", 0);
     place_write("d/val/cat/odd.\033[1m", "", 0);
     ck_assert(open_folder(3, SIZE));
-    ck_assert_str_eq(data.passed_over,
+    ck_assert_str_eq(data.ignored,
                      "ignored in d, not .jpg, .jpeg or .png: 3 .bmp, "
                      "1 .txt, 2 others");
     rt_data_close(&data);
@@ -224,7 +224,7 @@ START_TEST(what_is_no_image_is_counted) {
     }
     ck_assert(open_folder(3, SIZE));
     ck_assert_int_eq(data.train.count + data.test.count, 5);
-    ck_assert_ptr_nonnull(strstr(data.passed_over, " others"));
+    ck_assert_ptr_nonnull(strstr(data.ignored, " others"));
     rt_data_close(&data);
     for (char c = 'a'; c <= 'i'; c++) {
         name[sizeof name - 2] = c;
@@ -237,7 +237,7 @@ START_TEST(what_is_no_image_is_counted) {
     unlink("d/val/cat/README");
     unlink("d/val/cat/odd.\033[1m");
     ck_assert(open_folder(3, SIZE));
-    ck_assert_str_eq(data.passed_over, "");
+    ck_assert_str_eq(data.ignored, "");
     rt_data_close(&data);
 }
 END_TEST
@@ -249,11 +249,11 @@ START_TEST(which_are_named_is_no_matter_of_their_order) {
                                        "a.e", "a.a", "a.g", "a.f"};
     enum { NAMES = sizeof name / sizeof *name };
     for (int first = 0; first < NAMES; first++) {
-        RtPassed passed = {.endings = 0};
-        char text[RT_MOST_PASSED];
+        RtIgnored passed = {.suffixes = 0};
+        char text[RT_IGNORED_BYTES];
         for (int i = 0; i < NAMES; i++)
-            rt_pass_over(&passed, name[(first + i) % NAMES]);
-        rt_passed_text(text, &passed, "d", "x");
+            rt_ignored_add(&passed, name[(first + i) % NAMES]);
+        rt_ignored_text(text, &passed, "d", "x");
         ck_assert_str_eq(text, "ignored in d, not x: 2 .a, 1 .b, 1 .c, "
                                "1 .d, 1 .e, 1 .f, 1 .g, 1 .h, 3 others");
     }
@@ -474,7 +474,7 @@ START_TEST(text_is_not_read) {
     size_t before = peak();
     ck_assert_msg(data.train.fetch(&data.train, 0, square, &error), "%s",
                   error.text);
-    ck_assert_uint_le(peak() - before, RT_LOADER_OWN);
+    ck_assert_uint_le(peak() - before, RT_LOADER_PRIVATE_BYTES);
     rt_data_close(&data);
 }
 END_TEST
@@ -500,7 +500,7 @@ START_TEST(an_image_fits_in_what_is_counted) {
     uint8_t square[SIZE * SIZE * 3];
     ck_assert_msg(open_folder(3, SIZE), "%s", error.text);
     if (getenv("SINTER_SANITIZED") == NULL)
-        limit_memory(_i < 2 ? RT_LOADER_OWN : rt_shared_bytes(data.shared));
+        limit_memory(_i < 2 ? RT_LOADER_PRIVATE_BYTES : rt_decode_memory_bytes(data.decode_memory));
     ck_assert_msg(data.train.fetch(&data.train, 0, square, &error), "%s",
                   error.text);
     rt_data_close(&data);

@@ -32,8 +32,8 @@ START_TEST(a_good_header) {
     ck_assert_int_eq(h.tensor[0].rank, 2);
     ck_assert_int_eq(rt_header_tensor(&h, "s")->rank, 0);
     ck_assert_ptr_null(rt_header_tensor(&h, "c"));
-    ck_assert_str_eq(rt_header_note(&h, "k\xc3\xa9y")->value, "v\n");
-    ck_assert_int_eq(text[rt_header_note(&h, "x")->value_at], '"');
+    ck_assert_str_eq(rt_header_metadata(&h, "k\xc3\xa9y")->value, "v\n");
+    ck_assert_int_eq(text[rt_header_metadata(&h, "x")->value_at], '"');
     rt_header_free(&h);
 }
 END_TEST

@@ -48,7 +48,7 @@ static RtSplit split_of(uint16_t label[SAMPLES]) {
         label[i] = (uint16_t)(i % 9 * 1000);
     return (RtSplit){.count = SAMPLES,
                      .image = {.values = VALUES},
-                     .label = {.kept = RT_KEPT_U16,
+                     .label = {.type = RT_FILE_U16,
                                .values = 1,
                                .step = 1,
                                .bytes = (uint8_t *)label},
@@ -56,8 +56,8 @@ static RtSplit split_of(uint16_t label[SAMPLES]) {
 }
 
 // An epoch in batches of ten.
-static RtLoading tens_of(const RtSplit *split, int threads) {
-    return (RtLoading){.split = split,
+static RtLoaderConfig tens_of(const RtSplit *split, int threads) {
+    return (RtLoaderConfig){.split = split,
                        .image = RT_U8,
                        .label = RT_I32,
                        .batch = 10,
@@ -72,12 +72,12 @@ static double number(const void *from, RtType type, int64_t i) {
                             : ((const uint8_t *)from)[i];
 }
 
-static void check_sample(const RtLoading *p, const RtBatch *b, int64_t batch,
+static void check_sample(const RtLoaderConfig *p, const RtBatch *b, int64_t batch,
                          int64_t i) {
     int64_t first = batch % p->epoch_batches * p->batch;
     int64_t valid = SAMPLES - first < p->batch ? SAMPLES - first : p->batch;
     int64_t position = (first + i) % SAMPLES;
-    int64_t sample = p->shuffle ? rt_order(p->seed, batch / p->epoch_batches,
+    int64_t sample = p->shuffle ? rt_shuffled(p->seed, batch / p->epoch_batches,
                                            position, SAMPLES)
                                 : position;
     ck_assert_int_eq(b->valid, valid);
@@ -89,13 +89,13 @@ static void check_sample(const RtLoading *p, const RtBatch *b, int64_t batch,
     }
 }
 
-static void check_run(const RtLoading *p) {
+static void check_run(const RtLoaderConfig *p) {
     RtError e;
     double waited = 0;
     RtLoader *l = rt_loader_open(p, &e);
     ck_assert_ptr_nonnull(l);
     for (int64_t batch = p->first; batch < p->last; batch++) {
-        const RtBatch *b = rt_loader_take(l, false, &waited, &e);
+        const RtBatch *b = rt_loader_next(l, false, &waited, &e);
         ck_assert_ptr_nonnull(b);
         for (int64_t i = 0; i < p->batch; i++)
             check_sample(p, b, batch, i);
@@ -114,7 +114,7 @@ START_TEST(every_batch_of_five_epochs) {
             int64_t n = batches[i], whole = SAMPLES / n;
             if (dropped && whole == 0)
                 continue;
-            RtLoading p = {.split = &split,
+            RtLoaderConfig p = {.split = &split,
                            .batch = n,
                            .epoch_batches =
                                dropped ? whole : (SAMPLES - 1) / n + 1,
@@ -134,7 +134,7 @@ END_TEST
 START_TEST(from_the_middle) {
     uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
-    RtLoading p = tens_of(&split, 2);
+    RtLoaderConfig p = tens_of(&split, 2);
     p.first = 17;
     p.last = 40;
     p.shuffle = true;
@@ -146,7 +146,7 @@ END_TEST
 START_TEST(in_file_order) {
     uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
-    RtLoading p = {.split = &split,
+    RtLoaderConfig p = {.split = &split,
                    .image = RT_U8,
                    .label = RT_I32,
                    .batch = 25,
@@ -162,7 +162,7 @@ END_TEST
 START_TEST(an_error_reaches_the_caller) {
     uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
-    RtLoading p = tens_of(&split, _i);
+    RtLoaderConfig p = tens_of(&split, _i);
     p.last = 1000;
     for (int i = 0; i < 400; i++) {
         broken = i * 17 % SAMPLES;
@@ -171,14 +171,14 @@ START_TEST(an_error_reaches_the_caller) {
         int taken = 0;
         RtLoader *l = rt_loader_open(&p, &e);
         ck_assert_ptr_nonnull(l);
-        while (rt_loader_take(l, false, &waited, &e) != NULL) {
+        while (rt_loader_next(l, false, &waited, &e) != NULL) {
             rt_loader_release(l);
             taken++;
         }
         ck_assert_int_le(taken, (int)broken / 10);
         ck_assert_int_eq(e.status, EXIT_DATA);
         ck_assert_ptr_nonnull(strstr(e.text, "is bad"));
-        ck_assert_ptr_null(rt_loader_take(l, false, &waited, &e));
+        ck_assert_ptr_null(rt_loader_next(l, false, &waited, &e));
         rt_loader_close(l);
     }
     broken = -1;
@@ -186,7 +186,7 @@ START_TEST(an_error_reaches_the_caller) {
 END_TEST
 
 // What is written to standard error while a first batch is loaded and taken.
-static void take_loudly(const RtLoading *p, char *said, size_t room) {
+static void take_loudly(const RtLoaderConfig *p, char *said, size_t room) {
     RtError e;
     double waited = 0;
     int saved = dup(STDERR_FILENO);
@@ -194,7 +194,7 @@ static void take_loudly(const RtLoading *p, char *said, size_t room) {
     ck_assert_ptr_nonnull(heard);
     ck_assert_int_ge(dup2(fileno(heard), STDERR_FILENO), 0);
     RtLoader *l = rt_loader_open(p, &e);
-    const RtBatch *b = l != NULL ? rt_loader_take(l, false, &waited, &e) : NULL;
+    const RtBatch *b = l != NULL ? rt_loader_next(l, false, &waited, &e) : NULL;
     ck_assert_int_ge(dup2(saved, STDERR_FILENO), 0);
     close(saved);
     ck_assert_ptr_nonnull(b);
@@ -211,13 +211,13 @@ START_TEST(a_batch_that_does_not_come_is_told_of) {
     uint16_t label[SAMPLES];
     char said[2000];
     RtSplit split = split_of(label);
-    RtLoading p = tens_of(&split, 1);
+    RtLoaderConfig p = tens_of(&split, 1);
     p.first = 1;
     p.last = 2;
     take_loudly(&p, said, sizeof said);
     ck_assert_str_eq(said, "");
     slow = 13;
-    p.patience = 0.25;
+    p.warn_after = 0.25;
     take_loudly(&p, said, sizeof said);
     slow = -1;
     ck_assert_ptr_nonnull(strstr(said, "waiting for data for 0.25 s: "));
@@ -230,8 +230,8 @@ END_TEST
 START_TEST(a_batch_may_be_waited_for_no_longer) {
     uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
-    RtLoading p = tens_of(&split, 2);
-    p.patience = 100;
+    RtLoaderConfig p = tens_of(&split, 2);
+    p.warn_after = 100;
     p.longest_wait = 0.3;
     RtError e;
     double waited = 0;
@@ -241,11 +241,11 @@ START_TEST(a_batch_may_be_waited_for_no_longer) {
     RtLoader *l = rt_loader_open(&p, &e);
     ck_assert_ptr_nonnull(l);
     for (int i = 0; i < 2; i++) {
-        ck_assert_ptr_nonnull(rt_loader_take(l, false, &waited, &e));
+        ck_assert_ptr_nonnull(rt_loader_next(l, false, &waited, &e));
         rt_loader_release(l);
     }
     ck_assert(!rt_loader_stalled(l));
-    ck_assert_ptr_null(rt_loader_take(l, false, &waited, &e));
+    ck_assert_ptr_null(rt_loader_next(l, false, &waited, &e));
     ck_assert(rt_loader_stalled(l));
     ck_assert(waited >= 0.3 && waited < 30);
     ck_assert_int_eq(e.status, EXIT_IO);
@@ -260,13 +260,13 @@ END_TEST
 START_TEST(a_thread_that_does_not_come_back_is_left) {
     uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
-    RtLoading p = tens_of(&split, 1);
+    RtLoaderConfig p = tens_of(&split, 1);
     RtError e;
     double waited = 0;
     heard = tmpfile();
     ck_assert_ptr_nonnull(heard);
     RtLoader *l = rt_loader_open(&p, &e);
-    ck_assert_ptr_nonnull(rt_loader_take(l, false, &waited, &e));
+    ck_assert_ptr_nonnull(rt_loader_next(l, false, &waited, &e));
     ck_assert(rt_loader_stop(l));
     ck_assert(rt_loader_close(l));
     slow = 14;
@@ -283,14 +283,14 @@ START_TEST(closing_early) {
     uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
     for (int round = 0; round < 200; round++) {
-        RtLoading p = tens_of(&split, 1 + round % 4);
+        RtLoaderConfig p = tens_of(&split, 1 + round % 4);
         p.last = round % 3 == 0 ? 2 : INT64_MAX;
         RtError e;
         double waited = 0;
         RtLoader *l = rt_loader_open(&p, &e);
         ck_assert_ptr_nonnull(l);
         for (int i = 0; i < round % 3; i++) {
-            ck_assert_ptr_nonnull(rt_loader_take(l, false, &waited, &e));
+            ck_assert_ptr_nonnull(rt_loader_next(l, false, &waited, &e));
             if (i == 0)
                 rt_loader_release(l);
         }

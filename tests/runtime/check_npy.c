@@ -15,8 +15,8 @@ static RtData data;
 static RtError error;
 
 // `count` samples of 2 x 3 numbers and a whole label each.
-static RtSample sample_of(RtType type) {
-    return (RtSample){
+static RtDataSpec sample_of(RtType type) {
+    return (RtDataSpec){
         .image = {type, 2, {2, 3}}, .label = {RT_I32, 0, {0}}, .classes = 10};
 }
 
@@ -49,12 +49,12 @@ static void write_good(const char *descr, const void *x, size_t bytes) {
     write_npy("d/test_y.npy", 1, header_of("|u1", "2, 1"), "\4\5", 2);
 }
 
-static bool open_npy(const RtSample *sample) {
+static bool open_npy(const RtDataSpec *sample) {
     memset(&error, 0, sizeof error);
     return rt_data_open(&data, "npy", "d", sample, &rt_system_files, &error);
 }
 
-static void refused(const RtSample *sample, const char *says) {
+static void refused(const RtDataSpec *sample, const char *says) {
     ck_assert_msg(!open_npy(sample), "accepted: %s", says);
     ck_assert_int_eq(error.status, EXIT_DATA);
     ck_assert_msg(strstr(error.text, says) != NULL, "%s", error.text);
@@ -88,7 +88,7 @@ START_TEST(every_kind_of_number) {
     write_good(kinds[_i].descr, kinds[_i].x, kinds[_i].bytes);
     for (int k = 0; k < 3; k++) {
         const RtType type = k == 0 ? RT_U8 : k == 1 ? RT_I32 : RT_F32;
-        const RtSample sample = sample_of(type);
+        const RtDataSpec sample = sample_of(type);
         const bool good = k == 2 || (k == 0 ? kinds[_i].u8 : kinds[_i].i32);
         if (!good) {
             refused(&sample, "has numbers of type");
@@ -98,7 +98,7 @@ START_TEST(every_kind_of_number) {
         ck_assert_int_eq(data.train.count, 2);
         float room[6];
         ck_assert(data.train.fetch(&data.train, 1, (uint8_t *)room, &error));
-        rt_kept_widen(room, 6, data.train.image.kept, type);
+        rt_file_type_widen(room, 6, data.train.image.type, type);
         for (int i = 0; i < 6; i++)
             ck_assert(number(room, type, i) == 6 + i);
         const uint8_t *label = rt_column_at(&data.train.label, 1);
@@ -109,7 +109,7 @@ START_TEST(every_kind_of_number) {
 END_TEST
 
 START_TEST(targets_are_numbers) {
-    RtSample sample = sample_of(RT_F32);
+    RtDataSpec sample = sample_of(RT_F32);
     sample.label = (RtShape){RT_F32, 1, {3}};
     static const float target[] = {-1, 0.5, 2, 3, 4, 5};
     write_good("<f4", f4, sizeof f4);
@@ -124,7 +124,7 @@ START_TEST(targets_are_numbers) {
 END_TEST
 
 START_TEST(labels_that_are_not_used) {
-    RtSample sample = sample_of(RT_F32);
+    RtDataSpec sample = sample_of(RT_F32);
     sample.label.rank = -1;
     write_good("<f4", f4, sizeof f4);
     unlink("d/train_y.npy");
@@ -135,7 +135,7 @@ START_TEST(labels_that_are_not_used) {
 END_TEST
 
 START_TEST(no_test_set_is_needed_where_samples_are_held_out) {
-    RtSample sample = sample_of(RT_F32);
+    RtDataSpec sample = sample_of(RT_F32);
     write_good("<f4", f4, sizeof f4);
     unlink("d/test_x.npy");
     unlink("d/test_y.npy");
@@ -179,7 +179,7 @@ static const struct {
 };
 
 START_TEST(wrong_shapes_and_values_are_refused) {
-    RtSample sample = sample_of(RT_U8);
+    RtDataSpec sample = sample_of(RT_U8);
     write_good("|u1", u1, sizeof u1);
     write_npy(wrong[_i].file, 1, header_of(wrong[_i].descr, wrong[_i].shape),
               wrong[_i].bytes, wrong[_i].length);
@@ -188,7 +188,7 @@ START_TEST(wrong_shapes_and_values_are_refused) {
 END_TEST
 
 START_TEST(what_is_no_npy_file_is_refused) {
-    RtSample sample = sample_of(RT_U8);
+    RtDataSpec sample = sample_of(RT_U8);
     write_good("|u1", u1, sizeof u1);
     ck_assert_int_eq(truncate(X, 40), 0);
     refused(&sample, "too short for its header");
@@ -204,7 +204,7 @@ START_TEST(what_is_no_npy_file_is_refused) {
 END_TEST
 
 START_TEST(the_order_of_fortran_is_refused) {
-    RtSample sample = sample_of(RT_U8);
+    RtDataSpec sample = sample_of(RT_U8);
     write_good("|u1", u1, sizeof u1);
     write_npy(X, 1,
               "{'descr': '|u1', 'fortran_order': True, 'shape': (2, 2, 3)}", u1,
@@ -216,7 +216,7 @@ END_TEST
 // A file with any one byte changed is read or refused, with a sentence.
 START_TEST(any_byte_may_be_wrong) {
     static const uint8_t change[] = {1, 2, 8, 16, 64, 128, 255};
-    const RtSample sample = sample_of(RT_U8);
+    const RtDataSpec sample = sample_of(RT_U8);
     size_t length, refusals = 0;
     write_good("|u1", u1, sizeof u1);
     uint8_t *bytes = place_read(X, &length);
@@ -251,7 +251,7 @@ static ssize_t failing_read(int fd, void *to, size_t bytes) {
 // The bytes before a header, two more of a later version, the header and each
 // of two samples, of four files.
 START_TEST(a_read_that_fails) {
-    RtSample sample = sample_of(RT_U8);
+    RtDataSpec sample = sample_of(RT_U8);
     RtFiles files = rt_system_files;
     files.read = failing_read;
     write_good("|u1", u1, sizeof u1);

@@ -154,9 +154,9 @@ static void end(void) {
     place_leave();
 }
 
-static RtShelf shelf_on(const RtFiles *files, int64_t from) {
-    return (RtShelf){
-        .folder = "r", .files = files, .keep = 2, .from = from, .claim = -1};
+static RtRetention shelf_on(const RtFiles *files, int64_t from) {
+    return (RtRetention){
+        .folder = "r", .files = files, .keep = 2, .from = from, .lock = -1};
 }
 
 // Every state has the step's number in all its bytes.
@@ -180,20 +180,20 @@ static bool filled(int64_t step) {
     return true;
 }
 
-static bool save(RtShelf *s, int64_t step) {
+static bool save(RtRetention *s, int64_t step) {
     RtProgress p = {step, 100, 10, 0, 1};
     fill(step);
     memset(&error, 0, sizeof error);
-    return rt_shelf_save(s, s->files == &faulty ? bad : good, &p, &error);
+    return rt_retention_save(s, s->files == &faulty ? bad : good, &p, &error);
 }
 
 // The step of what loads; -1 if nothing does.
 static int64_t loaded(void) {
-    RtShelf s = shelf_on(&rt_system_files, -1);
+    RtRetention s = shelf_on(&rt_system_files, -1);
     RtProgress p = {0};
     char *path = NULL;
     fill(0);
-    bool found = rt_shelf_load(&s, good, &p, &path, &error);
+    bool found = rt_retention_load(&s, good, &p, &path, &error);
     if (found)
         ck_assert_msg(filled(p.step), "%s is a mixture", path);
     free(path);
@@ -202,7 +202,7 @@ static int64_t loaded(void) {
 
 static void restart_empty(void) {
     place_clear("r");
-    RtShelf s = shelf_on(&rt_system_files, -1);
+    RtRetention s = shelf_on(&rt_system_files, -1);
     for (int64_t step = 1; step <= 3; step++)
         ck_assert(save(&s, step));
 }
@@ -234,11 +234,11 @@ END_TEST
 START_TEST(the_newest_says_how_loading_ends) {
     restart_empty();
     ck_assert_int_eq(truncate("r/step-00000002.safetensors", 100), 0);
-    RtShelf s = shelf_on(&faulty, -1);
+    RtRetention s = shelf_on(&faulty, -1);
     RtProgress p;
     char *path = NULL;
     disk_set(FAILS_ONCE, 1, EIO);
-    ck_assert(!rt_shelf_load(&s, bad, &p, &path, &error));
+    ck_assert(!rt_retention_load(&s, bad, &p, &path, &error));
     ck_assert_int_eq(error.status, EXIT_IO);
     ck_assert_str_eq(error.text, "no whole checkpoint in r");
     free(path);
@@ -262,8 +262,8 @@ START_TEST(other_files_are_left_alone) {
     place_write("r/step--0000005.safetensors", "x", 1);
     place_write("r/notes.txt", "x", 1);
     place_write("r/.step-00000007.partial", "x", 1);
-    RtShelf s = shelf_on(&rt_system_files, 3);
-    rt_shelf_sweep(&s);
+    RtRetention s = shelf_on(&rt_system_files, 3);
+    rt_retention_remove_partial(&s);
     ck_assert(save(&s, 4));
     ck_assert_int_eq(place_count("r", ""), 6);
     ck_assert_int_eq(place_count("r", "partial"), 0);
@@ -273,7 +273,7 @@ END_TEST
 
 START_TEST(a_new_run_sets_the_old_one_aside) {
     restart_empty();
-    RtShelf s = shelf_on(&rt_system_files, -1);
+    RtRetention s = shelf_on(&rt_system_files, -1);
     ck_assert_int_eq(loaded(), 3);
     ck_assert(save(&s, 1));
     ck_assert_int_eq(loaded(), 1);
@@ -294,29 +294,29 @@ END_TEST
 START_TEST(another_run_is_seen_before_it_is_set_aside) {
     bool drops;
     restart_empty();
-    RtShelf s = shelf_on(&rt_system_files, -1);
-    ck_assert_int_eq(rt_shelf_others(&s, &drops), 3);
+    RtRetention s = shelf_on(&rt_system_files, -1);
+    ck_assert_int_eq(rt_retention_superseded(&s, &drops), 3);
     ck_assert(!drops);
     ck_assert(save(&s, 1));
     s = shelf_on(&rt_system_files, -1);
-    ck_assert_int_eq(rt_shelf_others(&s, &drops), 1);
+    ck_assert_int_eq(rt_retention_superseded(&s, &drops), 1);
     ck_assert(drops);
     s = shelf_on(&rt_system_files, 1);
-    ck_assert_int_eq(rt_shelf_others(&s, &drops), -1);
+    ck_assert_int_eq(rt_retention_superseded(&s, &drops), -1);
 }
 END_TEST
 
 START_TEST(one_trainer_writes_to_a_folder) {
     restart_empty();
-    RtShelf a = shelf_on(&rt_system_files, -1), b = a;
-    ck_assert(rt_shelf_claim(&a, &error));
-    ck_assert(!rt_shelf_claim(&b, &error));
+    RtRetention a = shelf_on(&rt_system_files, -1), b = a;
+    ck_assert(rt_retention_lock(&a, &error));
+    ck_assert(!rt_retention_lock(&b, &error));
     ck_assert_int_eq(error.status, EXIT_DATA);
     ck_assert_ptr_nonnull(strstr(error.text, "another trainer writes"));
-    rt_shelf_release(&b);
-    rt_shelf_release(&a);
-    ck_assert(rt_shelf_claim(&b, &error));
-    rt_shelf_release(&b);
+    rt_retention_unlock(&b);
+    rt_retention_unlock(&a);
+    ck_assert(rt_retention_lock(&b, &error));
+    rt_retention_unlock(&b);
 }
 END_TEST
 
@@ -324,7 +324,7 @@ END_TEST
 START_TEST(a_short_look_is_waited_for) {
     const struct timespec look = {.tv_nsec = 30000000};
     restart_empty();
-    RtShelf a = shelf_on(&rt_system_files, -1);
+    RtRetention a = shelf_on(&rt_system_files, -1);
     int fd = open("r", O_RDONLY | O_DIRECTORY);
     ck_assert_int_eq(flock(fd, LOCK_SH), 0);
     pid_t child = fork();
@@ -333,8 +333,8 @@ START_TEST(a_short_look_is_waited_for) {
         flock(fd, LOCK_UN);
         _exit(0);
     }
-    ck_assert(rt_shelf_claim(&a, &error));
-    rt_shelf_release(&a);
+    ck_assert(rt_retention_lock(&a, &error));
+    rt_retention_unlock(&a);
     waitpid(child, NULL, 0);
     close(fd);
 }
@@ -343,29 +343,29 @@ END_TEST
 // A trainer that begins in a folder made anew knows of no other.
 START_TEST(a_folder_made_anew_is_claimed_anew) {
     restart_empty();
-    RtShelf a = shelf_on(&rt_system_files, 3), b = a;
-    ck_assert(rt_shelf_claim(&a, &error));
+    RtRetention a = shelf_on(&rt_system_files, 3), b = a;
+    ck_assert(rt_retention_lock(&a, &error));
     ck_assert_int_eq(rename("r", "moved"), 0);
     ck_assert(!save(&a, 4));
     ck_assert_int_eq(error.status, EXIT_IO);
     ck_assert_str_eq(error.text, "r is gone: No such file or directory");
-    ck_assert(!rt_shelf_has(&a, 3));
+    ck_assert(!rt_retention_has(&a, 3));
     place_folder("r");
-    ck_assert(rt_shelf_claim(&b, &error));
+    ck_assert(rt_retention_lock(&b, &error));
     for (int tries = 0; tries < 2; tries++) {
         ck_assert(!save(&a, 4));
         ck_assert_int_eq(error.status, EXIT_IO);
         ck_assert_ptr_nonnull(strstr(error.text, "another trainer writes"));
     }
     ck_assert(save(&b, 2));
-    rt_shelf_release(&b);
+    rt_retention_unlock(&b);
     ck_assert(save(&a, 4));
-    ck_assert(!rt_shelf_claim(&b, &error));
-    rt_shelf_release(&b);
+    ck_assert(!rt_retention_lock(&b, &error));
+    rt_retention_unlock(&b);
     ck_assert_int_eq(place_count("r", "previous-00000002"), 1);
     ck_assert_int_eq(place_count("r", "step-00000004"), 1);
-    ck_assert(rt_shelf_has(&a, 4) && !rt_shelf_has(&a, 2));
-    rt_shelf_release(&a);
+    ck_assert(rt_retention_has(&a, 4) && !rt_retention_has(&a, 2));
+    rt_retention_unlock(&a);
     place_clear("moved");
     ck_assert_int_eq(rmdir("moved"), 0);
 }
@@ -385,7 +385,7 @@ END_TEST
 
 START_TEST(a_run_from_an_earlier_step_goes_on_from_there) {
     restart_empty();
-    RtShelf s = shelf_on(&rt_system_files, 2);
+    RtRetention s = shelf_on(&rt_system_files, 2);
     ck_assert(save(&s, 2));
     ck_assert_int_eq(place_count("r", "previous-00000003"), 1);
     ck_assert_int_eq(loaded(), 2);
@@ -407,7 +407,7 @@ START_TEST(a_call_that_fails) {
     int reason = faults[_i].reason;
     for (int at = 1;; at++) {
         restart_empty();
-        RtShelf s = shelf_on(&faulty, 3);
+        RtRetention s = shelf_on(&faulty, 3);
         disk_set(fault, at, reason);
         bool saved = save(&s, 4);
         bool tripped = disk.calls >= at;
@@ -420,7 +420,7 @@ START_TEST(a_call_that_fails) {
                 ck_assert_int_eq(place_count("r", "partial"), 0);
         }
         disk_set(FAILS_ONCE, 0, 0);
-        rt_shelf_sweep(&s);
+        rt_retention_remove_partial(&s);
         ck_assert(save(&s, 5));
         ck_assert_int_eq(loaded(), 5);
         ck_assert_int_eq(place_count("r", ""), 2);
@@ -433,7 +433,7 @@ END_TEST
 
 START_TEST(an_interrupted_write_goes_on) {
     restart_empty();
-    RtShelf s = shelf_on(&faulty, 3);
+    RtRetention s = shelf_on(&faulty, 3);
     disk_set(FAILS_ONCE, 4, EINTR);
     ck_assert(save(&s, 4));
     ck_assert_int_eq(loaded(), 4);
@@ -458,7 +458,7 @@ END_TEST
 START_TEST(a_crash_while_a_run_goes_on) {
     for (int at = 1;; at++) {
         restart_empty();
-        RtShelf s = shelf_on(&faulty, 3);
+        RtRetention s = shelf_on(&faulty, 3);
         disk_set(LOSES_POWER, at, EIO);
         bool saved = save(&s, 4);
         bool tripped = disk.dead;
@@ -467,7 +467,7 @@ START_TEST(a_crash_while_a_run_goes_on) {
         ck_assert_msg(saved ? step == 4 : step == 3 || step == 4,
                       "crash at call %d: step %d", at, (int)step);
         s = shelf_on(&rt_system_files, step);
-        rt_shelf_sweep(&s);
+        rt_retention_remove_partial(&s);
         ck_assert_int_eq(place_count("r", "partial"), 0);
         ck_assert(save(&s, 5));
         ck_assert_int_eq(loaded(), 5);
@@ -480,7 +480,7 @@ END_TEST
 START_TEST(a_crash_while_a_new_run_takes_over) {
     for (int at = 1;; at++) {
         restart_empty();
-        RtShelf s = shelf_on(&faulty, -1);
+        RtRetention s = shelf_on(&faulty, -1);
         disk_set(LOSES_POWER, at, EIO);
         bool saved = save(&s, 1);
         bool tripped = disk.dead;

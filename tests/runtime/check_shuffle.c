@@ -12,7 +12,7 @@ START_TEST(is_a_permutation) {
     int64_t n = counts[_i];
     char *seen = calloc((size_t)n, 1);
     for (int64_t i = 0; i < n; i++) {
-        int64_t sample = rt_order(7, 3, i, n);
+        int64_t sample = rt_shuffled(7, 3, i, n);
         ck_assert(sample >= 0 && sample < n);
         ck_assert_msg(!seen[sample], "%lld twice", (long long)sample);
         seen[sample] = 1;
@@ -27,7 +27,7 @@ static int agreements(uint64_t seed_a, int64_t epoch_a, uint64_t seed_b,
     int same = 0;
     for (int64_t i = 0; i < n; i++)
         same +=
-            rt_order(seed_a, epoch_a, i, n) == rt_order(seed_b, epoch_b, i, n);
+            rt_shuffled(seed_a, epoch_a, i, n) == rt_shuffled(seed_b, epoch_b, i, n);
     return same;
 }
 
@@ -45,7 +45,7 @@ START_TEST(is_even) {
     enum { N = 10, EPOCHS = 20000 };
     int first[N] = {0}, after[N] = {0};
     for (int64_t epoch = 0; epoch < EPOCHS; epoch++) {
-        int64_t a = rt_order(5, epoch, 0, N), b = rt_order(5, epoch, 1, N);
+        int64_t a = rt_shuffled(5, epoch, 0, N), b = rt_shuffled(5, epoch, 1, N);
         first[a]++;
         after[(b - a + N) % N]++;
     }
@@ -60,7 +60,7 @@ END_TEST
 START_TEST(holds_for_large_sets) {
     int64_t n = ((int64_t)1 << 40) + 12345;
     for (int64_t i = n - 100; i < n; i++) {
-        int64_t sample = rt_order(1, 1, i, n);
+        int64_t sample = rt_shuffled(1, 1, i, n);
         ck_assert(sample >= 0 && sample < n);
     }
 }

@@ -14,7 +14,7 @@ static RtError error;
 static bool open_tokens(const char *path, int length, int vocabulary) {
     const RtSetting setting[] = {{"length", length},
                                  {"vocabulary", vocabulary}};
-    const RtSample sample = {.image = {RT_I32, 1, {length}},
+    const RtDataSpec sample = {.image = {RT_I32, 1, {length}},
                              .label = {RT_I32, 1, {length}},
                              .classes = vocabulary,
                              .setting = setting,
@@ -46,9 +46,9 @@ static void check_split(const RtSplit *s, int64_t count, int length,
         int32_t x[8], y[8];
         ck_assert(s->fetch(s, i, (uint8_t *)x, &error));
         memcpy(y, rt_column_at(&s->label, i),
-               (size_t)length * rt_kept_bytes(s->label.kept));
-        rt_kept_widen(x, (size_t)length, s->image.kept, RT_I32);
-        rt_kept_widen(y, (size_t)length, s->label.kept, RT_I32);
+               (size_t)length * rt_file_type_bytes(s->label.type));
+        rt_file_type_widen(x, (size_t)length, s->image.type, RT_I32);
+        rt_file_type_widen(y, (size_t)length, s->label.type, RT_I32);
         for (int k = 0; k < length; k++) {
             ck_assert_int_eq(x[k], first + i * length + k);
             ck_assert_int_eq(y[k], x[k] + 1);

@@ -15,7 +15,7 @@
 static RtDevice *device;
 static RtCheckpoint *checkpoint;
 static RtError error;
-static char said[RT_MOST_LOADED];
+static char said[RT_LOADED_BYTES];
 
 // ---- what is written ----
 
@@ -59,7 +59,7 @@ static void write_file(const char *path, const char *notes, const Part *part) {
 static bool start(const char *path, const char *except) {
     memset(&error, 0, sizeof error);
     memset(said, 0, sizeof said);
-    return rt_checkpoint_start(checkpoint, path, except, said, &error);
+    return rt_checkpoint_load_weights(checkpoint, path, except, said, &error);
 }
 
 // ---- what is there ----
