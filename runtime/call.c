@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Call: what a library call reads and leaves, and how much it computes.
+// Call: element counts and FLOPs of a library call.
 
 #include "runtime/runtime.h"
 

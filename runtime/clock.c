@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Clock: the one source of time, for budgets and rates only.  Nothing that is
-// computed depends on it.
+// Clock: the one source of time, for budgets and rates.  No result depends on
+// it.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/runtime.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What an emitted step calls, passed on to the device.
+// Functions that an emitted step calls, forwarded to the device.
 
 #include "runtime/device.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Device names: which device --device names, and whether it is there.
+// Device names: parses --device, and checks that the device exists.
 
 #include "runtime/cuda/driver.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Open: the device that a command line asks for, and its plan.
+// Open: the device of a command line, and its plan.
 
 #include "runtime/cuda/device.h"
 #include "runtime/cuda/driver.h"
@@ -44,8 +44,8 @@ static RtDevice *open_host(const RtTrainer *t, const RtOptions *o,
     return NULL;
 }
 
-// A GPU if the machine has one, else the host.  What keeps a GPU from being
-// used is told, since training without it takes long.
+// A GPU if the machine has one, else the host.  If the GPU cannot be used, a
+// warning says why, as the host is slow.
 static RtDevice *open_any(const RtTrainer *t, const RtOptions *o,
                           const RtPlan **plan, RtLaps *laps, RtError *e) {
     if (plan_for(t, "cuda") != NULL && rt_driver_has_gpu()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Errors: one sentence and an exit status, carried up to main; and warnings,
-// which are said at once.
+// Errors carry one sentence and an exit status up to main; warnings are printed
+// at once.
 #define _POSIX_C_SOURCE 200809L
 
 #include "base/terminal.h"
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A name of a file or of what is in it may be part of the text, and is not to
-// steer a terminal.
+// The text may contain a file name; escape sequences in it must not reach the
+// terminal.
 bool rt_fail(RtError *e, int status, const char *format, ...) {
     char text[sizeof e->text];
     va_list list;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Files: the seam to the operating system, and the loops around it that make a
-// short or interrupted call whole.
+// Files: the table of system calls, and loops that complete short or
+// interrupted ones.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/runtime.h"
@@ -38,7 +38,7 @@ void rt_warn_unused(const char *path, const char *why) {
         rt_warn("%s is not used: %s", path, why);
 }
 
-// Why others may have written a file or folder that is open; NULL: they cannot.
+// Why other users may have written an open file or folder; NULL: they cannot.
 static const char *why_not_private(int fd) {
     struct stat s;
     if (fstat(fd, &s) != 0)
@@ -53,7 +53,7 @@ static const char *why_not_private(int fd) {
 
 static int private_open(const char *path, int flags, mode_t mode) {
     int fd = system_open(path, flags | O_NOFOLLOW, mode & 0600);
-    // A link to a folder is no folder.
+    // O_DIRECTORY refuses a link to a folder with ENOTDIR.
     bool links = fd < 0 && (errno == ELOOP || errno == ENOTDIR);
     struct stat s;
     if (links && lstat(path, &s) == 0 && S_ISLNK(s.st_mode))
@@ -93,8 +93,8 @@ bool rt_read(const RtFiles *f, int fd, void *to, size_t bytes) {
     return true;
 }
 
-// A write of nothing without an error counts as a full disk: asking again
-// could go on for ever.
+// A write of 0 bytes without an error counts as a full disk; a retry could loop
+// for ever.
 bool rt_write(const RtFiles *f, int fd, const void *from, size_t bytes) {
     const char *p = from;
     while (bytes > 0) {
@@ -151,7 +151,7 @@ const char *rt_rows_name(const char *path) {
     return rt_is_stdout(path) ? "standard output" : path;
 }
 
-// To open a pipe that nothing reads would wait for ever.
+// Opening a pipe without a reader would block for ever.
 static int open_rows(const char *path) {
     const struct timespec shortly = {.tv_nsec = 20000000};
     const double since = rt_seconds();
@@ -169,7 +169,7 @@ static int open_rows(const char *path) {
     return fd;
 }
 
-// Standard output is closed like any other, and so is a copy.
+// Closing the copy leaves standard output open.
 FILE *rt_rows_open(const char *path) {
     struct stat s;
     int fd = rt_is_stdout(path) ? dup(STDOUT_FILENO) : open_rows(path);

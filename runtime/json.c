@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// JSON: reads as much of it as a safetensors header needs.
+// JSON: reads the subset that safetensors headers need.
 
 #include "runtime/runtime.h"
 
@@ -59,8 +59,7 @@ static bool parse_hex(RtJson *j, unsigned *code) {
     return true;
 }
 
-// What one escape stands for, in UTF-8.  Halves of pairs and zero bytes have
-// no business in a name.
+// One escape as UTF-8.  Surrogates and zero bytes are refused.
 static size_t parse_escape(RtJson *j, char to[4]) {
     static const char names[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
     char c = j->at < j->end ? *j->at++ : 0;

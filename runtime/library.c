@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Shared libraries: dlopen, and the addresses of a table of functions.
 //
-// A library stays in memory once it was opened: those for a GPU have given
-// threads, the driver and the end of the program what to call in them.
+// A library stays in memory once it was opened: threads, the driver and exit
+// handlers may call functions of a GPU's libraries.
 
 #include "runtime/library.h"
 
@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <string.h>
 
-// What dlopen says begins with the file.  The first name is the one that is
-// wanted, so its reason is the one that is told.
+// dlopen's message begins with the file.  The first name is the preferred one,
+// so its message is reported.
 static void *open_first(const RtLibrary *l, const char **file, RtError *e) {
     char why[300] = "";
     for (const char *const *name = l->files; *name != NULL; name++) {

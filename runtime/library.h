@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Shared libraries that are opened when they are needed, so that a trainer
-// that does not need one runs without it.
+// Shared libraries that are opened when needed, so that a trainer runs without
+// those it does not need.
 //
-// What is called of a library is a list of functions,
+// A list of functions,
 //
 //   #define FUNCTIONS(F) F(int, close, "foo_close", (Foo * f)) ...
 //
-// which is expanded twice: to the members of a struct, and to where each
-// function's address goes in it.
+// is expanded twice: to the members of a struct, and to the offset of each
+// address in it.
 #ifndef RUNTIME_LIBRARY_H
 #define RUNTIME_LIBRARY_H
 
@@ -18,22 +18,21 @@
 
 typedef struct {
     const char *name; // the library's own
-    size_t at;        // the pointer's place in the struct
+    size_t at;        // offset of the pointer in the struct
 } RtSymbol;
 
 typedef struct {
     const char *needed;       // a clause: "JPEG files need"
-    const char *const *files; // names to try in this order, to NULL
+    const char *const *files; // file names to try, to NULL
     const char *remedy;       // "install libjpeg62-turbo"
-    int status; // what a trainer that cannot do without exits with
+    int status;               // exit status if it cannot be opened
     const RtSymbol *symbol;
     size_t num_symbols;
 } RtLibrary;
 
-// Opens the first of the files that is there and finds all the functions for
-// the struct at `functions`.  NULL, with the reason in e, if it cannot.
+// Opens the first file that exists and finds all functions for the struct at
+// `functions`.  NULL with the reason in e.
 void *rt_library_open(const RtLibrary *l, void *functions, RtError *e);
-// Nothing for NULL.
 void rt_library_close(void *library);
 
 #endif

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Log: what a run prints also goes to the log.txt of its folder, without colour
-// and without the progress bar.  Lines that are printed before the folder is
-// known wait in memory.
+// Log: printed lines also go to log.txt in the run's folder, without colours
+// and progress bar.  Lines wait in memory until the folder is known.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/runtime.h"
@@ -25,7 +24,7 @@ static struct {
     char text[ROOM];
 } sink = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
-// Whether a terminal at the descriptor shows more than lines of text.
+// Whether the descriptor is a terminal with escape sequences.
 static bool is_terminal(int fd) {
     const char *term = getenv("TERM");
     return isatty(fd) && term != NULL && strcmp(term, "dumb") != 0;
@@ -91,7 +90,7 @@ void rt_print(FILE *to, const char *text) {
 
 bool rt_log_open(const char *path) {
     struct stat s;
-    // A pipe of that name would wait for its reader.
+    // O_NONBLOCK: a pipe of that name would wait for its reader.
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_CLOEXEC,
                   0666);
     if (fd < 0)

@@ -13,8 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// States stay, and what remains grows with the batch: a guess, but from the
-// plan.
+// An estimate: states have a fixed size, the rest grows with the batch.
 static double batch_that_fits(const RtTrainer *t, const RtPlan *plan,
                               double need, double have) {
     double fixed = 0;
@@ -41,8 +40,7 @@ static bool fits(const RtTrainer *t, const RtPlan *plan, RtDevice *d,
                    advice);
 }
 
-// Memory of the host for the threads that load, beside what the plan takes
-// there.
+// The host's memory for loading, beside the plan's.
 static bool loading_fits(const RtRun *run, RtError *e) {
     const double mib = 1 << 20;
     const RtDevice *d = run->device;
@@ -62,9 +60,8 @@ static bool loading_fits(const RtRun *run, RtError *e) {
             : "");
 }
 
-// Data.  A GPU is opened by waiting for its driver and libraries: they are read
-// then.  What the host's library does depends on the memory that is left,
-// so for the host they are read afterwards, unless it stands in for a GPU.
+// The data set is read while a GPU's driver and libraries open.  The host's
+// oneDNN chooses by free memory, so there the data are read afterwards.
 typedef struct {
     const RtRun *run;
     RtData data;
@@ -113,8 +110,7 @@ static bool run_on(RtRun *run, RtFolder *folder, int *caught, RtError *e) {
     return good && rt_run(run, caught, e);
 }
 
-// No device is opened, whichever was asked for: it only says how many threads
-// would load for it.
+// No device is opened; --device only decides the number of loading threads.
 static bool load_only(RtRun *run, RtError *e) {
     RtData data;
     run->plan = rt_device_plan(run->trainer, run->options, e);
@@ -136,7 +132,7 @@ static int show(const RtTrainer *t, const RtOptions *o, const char *program) {
     return fflush(stdout) == 0 ? EXIT_GOOD : EXIT_IO;
 }
 
-// What the trainer says of itself: with no device, and no data.
+// Prints facts about the trainer, without device and data.
 static int inspect(const RtTrainer *t, const RtOptions *o) {
     RtError e;
     const RtPlan *plan = rt_device_plan(t, o, &e);
@@ -162,9 +158,8 @@ static bool load_cuda_text(RtCudaText *text, const RtTrainer *t,
     return rt_cuda_text_read(text, t, o->load_cuda, &rt_system_files, e);
 }
 
-// What is wrong with the device is said before what is wrong with the data, and
-// does not wait for them, as reading may take minutes: the program ends under
-// the thread that reads.
+// A device error is reported before a data error and does not wait for the
+// data, which may take minutes: the program ends while a thread reads.
 static bool on_device(RtRun *run, RtFolder *folder, int *caught, RtError *e) {
     const RtOptions *o = run->options;
     DataReader reading;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Memory: how much this process may still take, by what the machine has left,
-// the limits of the control groups it is in, and its address space limit.
+// Memory: bytes that this process can still allocate, from the free memory of
+// the machine, the limits of its cgroups and its address space limit.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/runtime.h"
@@ -10,8 +10,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-// The number after `key` at the start of a line of a /proc file; 0 if there is
-// no such line.
+// The number after `key` at the start of a line of a /proc file; 0: no such
+// line.
 static size_t number_after(const char *path, const char *key) {
     char line[256];
     unsigned long long value = 0;
@@ -47,8 +47,8 @@ static size_t address_space_available(void) {
     return minus(limit.rlim_cur, used);
 }
 
-// What a group's folder says is left.  The pages of files that it has read
-// count as used there, but are given back when memory is short.
+// Free bytes of a cgroup.  The page cache counts as used, but is reclaimed when
+// memory is short.
 static size_t cgroup_available(const char *folder) {
     char path[4096];
     snprintf(path, sizeof path, "%s/memory.max", folder);
@@ -75,7 +75,7 @@ static size_t cgroup_v1_available(void) {
     return minus(most, minus(used, number_after(path, "total_inactive_file ")));
 }
 
-// The limits of our group and of every group above it.
+// The limits of our cgroup and of its parents.
 static size_t cgroups_available(void) {
     char line[2048], folder[2100];
     size_t least = cgroup_v1_available();

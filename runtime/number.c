@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Number: an element of a tensor, whatever its type.
+// Number: one element of a tensor of any type.
 #include "base/half.h"
 #include "runtime/runtime.h"
 

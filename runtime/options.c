@@ -130,14 +130,14 @@ static bool whole(const char *text, int64_t most, int64_t *value) {
            *value >= 0 && *value <= most;
 }
 
-// A number in decimal digits; strtod takes other digits and words, too.
+// A number in decimal digits; strtod also accepts other digits and words.
 static bool number(const char *text, char **end, double *value) {
     size_t most = strspn(text, "0123456789+-.eE");
     *value = strtod(text, end);
     return *end != text && (size_t)(*end - text) <= most;
 }
 
-// Samples, or with a sign a share of them.
+// A number of samples, or a percentage.
 static bool set_validation(RtValidation *v, const char *text, RtError *e) {
     char *end;
     double value;
@@ -154,7 +154,7 @@ static bool set_validation(RtValidation *v, const char *text, RtError *e) {
                    text);
 }
 
-// stop, which is none, or skip:N.
+// `stop` for none, or `skip:N`.
 static bool set_bad_samples(int64_t *most, const char *text, RtError *e) {
     static const char skip[] = "skip:";
     *most = 0;
@@ -168,7 +168,7 @@ static bool set_bad_samples(int64_t *most, const char *text, RtError *e) {
                    text);
 }
 
-// Epochs of a run, or seconds.
+// Epochs, or seconds.
 enum { MOST = 1000000000 };
 
 static bool set_number(const Option *o, void *field, const char *text,
@@ -220,8 +220,7 @@ static bool set_number(const Option *o, void *field, const char *text,
     }
 }
 
-// `value` is what came after '=', or NULL.  *used says whether the following
-// argument was taken instead.
+// `value` follows '=', or is NULL. *used: the following argument is the value.
 static bool set(RtOptions *to, const Option *o, const char *value,
                 const char *following, bool *used, RtError *e) {
     void *field = (char *)to + o->field;
@@ -253,7 +252,7 @@ static bool set(RtOptions *to, const Option *o, const char *value,
     return true;
 }
 
-// A path after --resume is no value of it, as it may go without.
+// The value of --resume is optional, so a path after a space is none.
 static bool unexpected(const char *argument, const char *before, RtError *e) {
     if (strcmp(before, "--resume") == 0)
         return rt_fail(e, EXIT_USAGE,
@@ -299,7 +298,7 @@ static bool check_stdout(const RtOptions *o, RtError *e) {
     return true;
 }
 
-// What asks for steps, or for something of a device, where there are none.
+// Options of training or of a device exclude --load-only.
 static bool check_load_only(const RtOptions *o, RtError *e) {
     const struct {
         bool given;

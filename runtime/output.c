@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Output: streams whose reader cannot stop a run.
 //
-// A paused pager, a terminal that hangs or a full pipe blocks a write, and with
-// it the thread that prints, which then takes no step and sees no signal.  So
-// each stream has a thread that writes, and a buffer between the two.  Who
-// prints waits for the write as long as the reader keeps up, so that lines come
-// in their order, also between stdout and stderr, and before the next step.  A
-// reader that takes nothing for a moment is waited for no longer: what is
-// printed stays in the buffer, and what the buffer has no room for is left out.
-// A line of the log is then counted; rows and results are waited for longer,
-// and lost with an error.
+// A paused pager, a hanging terminal or a full pipe blocks a write, and the
+// thread that prints takes no step and sees no signal.  So each stream has a
+// buffer and a thread that writes.  The thread that prints waits for the write
+// while the reader keeps up, which keeps lines in order, also between stdout
+// and stderr, and before the next step.  After a second without progress it
+// waits no longer: lines stay in the buffer, and lines that do not fit are
+// dropped.  Dropped log lines are counted; rows and results wait longer, and
+// are lost with an error.
 #define _GNU_SOURCE // fopencookie
 
 #include "runtime/runtime.h"
@@ -25,19 +24,19 @@
 #include <unistd.h>
 
 enum { ROOM = 1 << 18, STACK = 1 << 18, NOTICE = 100 };
-static const double SHORT_TIMEOUT = 1; // in seconds, as RT_READER_TIMEOUT
+static const double SHORT_TIMEOUT = 1; // seconds, as RT_READER_TIMEOUT
 
 typedef struct {
     int fd;
-    bool rows; // leaving any out is an error
+    bool rows; // rows and results: dropping one is an error
     pthread_t thread;
     pthread_mutex_t lock; // of all below
     pthread_cond_t changed;
-    bool closes;  // who prints writes
-    double since; // when the reader took something, or text began to wait
-    int reason;   // errno of what was lost last; 0: nothing was
-    bool failed;  // a write has, which lost all that waited: not yet reported
-    long dropped; // lines, since the last that went out
+    bool closes;  // the thread has ended: print unbuffered
+    double since; // when the reader last read, or text began to wait
+    int reason;   // errno of the last loss; 0: none
+    bool failed;  // a write failed and lost the buffer; not yet reported
+    long dropped; // lines, since the last that was written
     size_t queued;
     char text[ROOM];
 } Output;
@@ -55,9 +54,9 @@ static ssize_t write_some(int fd, const char *from, size_t bytes) {
     return n;
 }
 
-// The text before o->queued stays where it is meanwhile.
+// The first o->queued bytes of the text stay in place without the lock.
 static void write_first(Output *o) {
-    enum { MAX_WRITE = 4096 }; // which a pipe takes at once
+    enum { MAX_WRITE = 4096 }; // a pipe writes so much at once
     size_t some = o->queued < MAX_WRITE ? o->queued : MAX_WRITE;
     pthread_mutex_unlock(&o->lock);
     ssize_t n = write_some(o->fd, o->text, some);
@@ -85,8 +84,6 @@ static void *write_all(void *arg) {
     return NULL;
 }
 
-// ---- who prints ----
-
 static void wait_shortly(Output *o) {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
@@ -96,8 +93,8 @@ static void wait_shortly(Output *o) {
     pthread_cond_timedwait(&o->changed, &o->lock, &t);
 }
 
-// Waits until no more than `most` bytes are kept; false: the reader has taken
-// nothing for so many seconds.
+// Waits until at most `most` bytes are queued; false: the reader took nothing
+// for `timeout` seconds.
 static bool wait_for(Output *o, size_t most, double timeout) {
     while (o->queued > most) {
         bool hurries = rt_signals_caught() != 0 && timeout > SHORT_TIMEOUT;
@@ -137,7 +134,7 @@ static bool has_failed(Output *o) {
     return failed;
 }
 
-// One line or more; 0 with errno set: a row is lost.
+// Queues one line or more; 0 with errno set: a row is lost.
 static size_t put_lines(Output *o, const char *from, size_t bytes) {
     bool keeps_up = o->queued == 0;
     if (has_failed(o) && o->rows)
@@ -175,8 +172,7 @@ static ssize_t put(void *cookie, const char *from, size_t bytes) {
 
 // ---- its end ----
 
-// Whether all was taken that was ever put, now or soon; else errno has the
-// reason.
+// Whether all has been written, now or soon; false with errno set.
 static bool finish(Output *o) {
     pthread_mutex_lock(&o->lock);
     bool written = wait_for(o, ROOM - NOTICE, RT_READER_TIMEOUT);
@@ -189,7 +185,7 @@ static bool finish(Output *o) {
     return reason == 0;
 }
 
-// Ends the thread; false: it is still in its write, and stays there.
+// Ends the thread; false: it hangs in its write.
 static bool stop(Output *o) {
     pthread_mutex_lock(&o->lock);
     bool stops = o->queued == 0;
@@ -215,8 +211,8 @@ static int end(void *cookie) {
 
 // ---- its beginning ----
 
-// Signals are for the threads that compute; one of a pipe whose reader is gone
-// is left to the error of the write.
+// Signals go to the threads that compute.  SIGPIPE becomes an error of the
+// write.
 static bool start(Output *o) {
     sigset_t all, before;
     pthread_attr_t attr;
@@ -266,8 +262,8 @@ FILE *rt_output_open(int fd) {
 
 static Output *out, *err;
 
-// In the GNU C library these are variables that may be set.  Where a thread
-// cannot be had, all stays as it is.
+// glibc lets a program assign these.  Without a thread, the stream stays as it
+// was.
 static Output *replace(FILE **standard, int fd, bool rows) {
     Output *o = output_new(fd, rows);
     FILE *f = o != NULL ? stream_of(o) : NULL;
@@ -288,7 +284,7 @@ void rt_output_end(void) {
         finish(err);
 }
 
-// At exit a GPU's driver takes memory back, which no thread may use then.
+// At exit a GPU's driver frees memory, which no thread may use then.
 static void leave(void) {
     rt_output_end();
     if (out != NULL)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// All that an emitted trainer includes: the tables that describe it, what its
-// steps may call, and the main that does the rest.
+// All that an emitted trainer includes: the tables that describe it, the
+// functions that its steps call, and rt_main.
 #ifndef RUNTIME_RT_H
 #define RUNTIME_RT_H
 
@@ -21,9 +21,9 @@ typedef enum {
 
 typedef struct RtDevice RtDevice;
 
-// What a state is for.  All but derived state, which is made again, and
-// gradients that wait within an update is saved in checkpoints; metrics too, so
-// that the rows of a resumed run are whole.
+// The purpose of a state.  Derived states are recomputed, and gradients live
+// within an update; all others are saved in checkpoints.  Metrics are saved so
+// that the rows of a resumed run are complete.
 typedef enum {
     RT_PARAM,
     RT_STATISTIC,
@@ -35,7 +35,7 @@ typedef enum {
     RT_DERIVED
 } RtKind;
 
-// A tensor that lives from step to step.  The runtime fills it with `initial`
+// A tensor that lives from step to step.  The runtime sets it to `initial`
 // before init runs.
 typedef struct {
     const char *name; // "layer1.conv_1.weight"
@@ -47,8 +47,8 @@ typedef struct {
     double initial;
 } RtState;
 
-// What the loader fills before a step: image, label, index and valid, as
-// ir/program.h describes them.  A program that does not use one leaves it out.
+// An input that the loader fills before a step: image, label, index or valid,
+// as in ir/program.h.  A program lists only the inputs that it uses.
 typedef struct {
     const char *name;
     RtType type;
@@ -59,8 +59,8 @@ typedef struct {
 
 enum { RT_MOST_INPUTS = 4 };
 
-// Bytes on their way into an input, which is at `to` in the arena; or with
-// `kept` not 0 the numbers of so many rows that the device keeps.
+// Bytes to copy to an input, which is at `to` in the arena.  If `kept` is not
+// 0, they are indices into that set of resident rows.
 typedef struct {
     size_t to;
     const void *from;
@@ -68,21 +68,21 @@ typedef struct {
     int kept;
 } RtPiece;
 
-// Rows that a device is to keep, each of so many bytes.
+// Rows for a device to hold, each of so many bytes.
 typedef struct {
     const void *from;
     size_t bytes;
     int64_t count;
 } RtRows;
 
-// What one sample has in an input; the batch is left out.
+// The shape of one sample in an input, without the batch.
 typedef struct {
     RtType type;
     int rank;
     int64_t dim[RT_MAX_RANK];
 } RtShape;
 
-// A number that the model file gives to its data set, as the length of tokens.
+// A number of the model file's data set, such as the length of tokens.
 typedef struct {
     const char *name;
     int64_t value;
@@ -93,15 +93,15 @@ typedef void RtHostKernel(char *arena, const size_t *arg, int first, int last,
                           int grid, int phase);
 
 typedef struct {
-    const char *name;   // as in the kernels' text
-    RtHostKernel *host; // NULL in a plan for another device, and of joins
-    // More than 1: no block begins a phase before all have ended the one
-    // before.  A GPU launches such a kernel cooperatively, over no more blocks
-    // than are resident; it may take fewer than it is asked for.
+    const char *name;   // in the kernels' text
+    RtHostKernel *host; // NULL for another device and for merged launches
+    // Above 1: all blocks end a phase before any begins the next.  A GPU
+    // launches such a kernel cooperatively, with no more blocks than are
+    // resident.
     int phases;
     int threads; // of a block on a GPU
     int args;    // pointer parameters
-    int fewer;   // 1: with fewer blocks than a launch has it does the same
+    int fewer;   // 1: fewer blocks compute the same
 } RtKernel;
 
 // A library call.  Images are NHWC; conv weights [K,R,S,C/groups].
@@ -126,7 +126,7 @@ typedef struct {
     const char *layer; // for messages: "layer1, resnet9.net:13"
     RtCallKind kind;
     RtType type;
-    bool accumulate; // add to what the result holds
+    bool accumulate; // add to the result's old value
     int n, h, w, c, k, r, s, oh,
         ow; // convolutions; matmul: m = n, n = k, k = c; factors: m = n, n = k
     int stride[2], dilation[2], pad[4], groups; // pad: top, bottom, left, right
@@ -134,21 +134,20 @@ typedef struct {
     int64_t batch; // matmul
 } RtCall;
 
-// Kernels whose work a library call can do on the way, where the library has a
-// fusion for it.  Both ways fit the plan's addresses: what only one of them
-// needs is planned too.  A device takes a fusion, or launches the kernel; it
-// may not take one whose sums come in another order each time.
-//   STATISTICS       the call also leaves the sums of its result at `sum` and
-//                    those of squares at `var`; sinter_squares[number] is then
-//                    1
-//   PROLOGUE         the call reads relu(batch_norm) of `x` in place of `y`,
-//                    which is not stored, so that `together` is taken too
+// Kernels that a library call can compute, if the library has a fusion for it.
+// The plan has addresses for both ways.  A device selects the fusion or
+// launches the kernel; it never selects a fusion whose sums have no fixed
+// order.
+//   STATISTICS       the call also stores the sums of its result at `sum` and
+//                    of its squares at `var`; sinter_squares[number] is then 1
+//   PROLOGUE         the call reads relu(batch_norm) of `x` instead of `y`,
+//                    which is not stored, so `together` is selected too
 //   PROLOGUE_WEIGHT  the same for the gradient of the call's weight
-//   BACKWARD         the call leaves 0 where relu stops its gradient, and the
-//                    sums of that at `d_bias`, of its product with the
+//   BACKWARD         the call stores 0 where relu stops its gradient, the sums
+//                    of that at `d_bias`, and of its product with the
 //                    normalised x at `d_scale`
-// All but the first need the forms of the batch_norm, which a call after the
-// statistics makes of them, and so that statistics are taken.
+// All but the first need STATISTICS and the finalized batch_norm (`forms`),
+// which a call after the statistics computes.
 typedef enum {
     RT_FUSED_STATISTICS,
     RT_FUSED_PROLOGUE,
@@ -156,14 +155,13 @@ typedef enum {
     RT_FUSED_BACKWARD
 } RtFusionKind;
 
-// A batch_norm of what a convolution computes; one of no channels has a
-// variance that only a kernel can take.  Its forms are eight rows of
-// `channels` numbers, each form_bytes after the last: mean, one by the
-// deviation, scale and bias in f16 as a prologue reads them, and four that the
-// library writes and nothing reads.
+// A batch_norm of a convolution's result; with no channels only a kernel can
+// compute its variance.  `forms` is eight rows of `channels` numbers,
+// form_bytes apart: mean, inverse deviation, scale and bias in f16 for a
+// prologue, and four that the library writes and nothing reads.
 typedef struct {
-    size_t x, sum, var;           // var: or squares
-    size_t scale, bias, y, forms; // with no forms, only statistics ride
+    size_t x, sum, var;           // var: variance, or squares
+    size_t scale, bias, y, forms; // without forms, only statistics fuse
     size_t form_bytes;            // 0: no forms
     int64_t channels, count;      // elements of a channel
     double epsilon;
@@ -173,31 +171,31 @@ typedef struct {
 typedef struct {
     RtFusionKind kind;
     int step;   // of the plan's steps
-    int call;   // that takes the kernel over
-    int launch; // of the step, from 0, that need not be made; -1: none
+    int call;   // that computes the kernel
+    int launch; // the step's launch that is replaced, from 0; -1: none
     int norm;
-    int together; // a fusion that is taken if and only if this is; or -1
+    int together; // a fusion selected if and only if this one is; or -1
     size_t d_scale, d_bias;
 } RtFusion;
 
 enum { RT_MOST_JOINED_ARGS = 64 };
 
-// Kernels of a step, one after the other, that may be one cooperative launch
-// over any number of blocks that are resident together.  Its arguments are
-// theirs in turn, and `barrier`.  A device takes a join or launches the
-// kernels; of joins that have a kernel in common it takes one, and none with a
-// kernel that rides on a call that it takes.
+// Consecutive kernels of a step that can be one cooperative launch, with any
+// number of resident blocks.  Its arguments are theirs in turn, and `barrier`.
+// A device selects the merged launch or launches the kernels.  It selects at
+// most one for each kernel, and none with a kernel that a selected library
+// fusion replaces.
 typedef struct {
     int step;          // of the plan's steps
-    int launch, count; // of the step, from 0, that need not be made
+    int launch, count; // the launches of the step that are replaced, from 0
     int kernel;
-    int blocks; // as many as can have work
+    int blocks; // the most that have work
     size_t barrier;
 } RtJoin;
 
-// A tensor that a launch of a step leaves in memory, for who looks at it.
+// A tensor that a launch stores in memory, for an observer of the step.
 typedef struct {
-    int step, launch; // of the plan's steps; of the step, from 0
+    int step, launch; // index of the plan's step; of its launch
     int node;         // of the step's graph
     RtType type;
     int64_t count;
@@ -205,14 +203,14 @@ typedef struct {
     const char *what; // "conv of layer1.conv_1, resnet9.net:13"
 } RtStored;
 
-// What ends a run early; metric NULL: nothing.
+// The condition that ends a run early; metric NULL: none.
 typedef struct {
     const char *metric; // accuracy, top5, loss, perplexity
     bool above;
     double value;
 } RtStop;
 
-// What a trainer runs; ir/program.h says when.
+// The kinds of steps; ir/program.h says when each runs.
 typedef enum {
     RT_COLLECT,
     RT_INIT,
@@ -224,12 +222,12 @@ typedef enum {
     RT_EVAL
 } RtStepKind;
 
-// A launch of a step, in the words of the model.
+// A launch of a step, in terms of the model.
 typedef struct {
-    int kernel, call;  // which it is of the plan's; -1: it is none
-    const char *path;  // of the layer, "layer1.conv_1, backward"; or ""
-    const char *lines; // that it computes, "resnet9.net:12,14"
-    bool augments;     // makes of what was loaded what the model sees
+    int kernel, call;  // index in the plan; -1: not one
+    const char *path;  // of the layer: "layer1.conv_1, backward"; or ""
+    const char *lines; // of the model: "resnet9.net:12,14"
+    bool augments;     // a data augmentation
 } RtLaunch;
 
 typedef struct {
@@ -237,16 +235,16 @@ typedef struct {
     RtStepKind kind;
     int stage; // of TRAIN and GATHER, from 0
     void (*run)(RtDevice *d);
-    // What it launches, in order; fusions and joins count so.  NULL: unknown.
+    // Its launches in order; fused and merged kernels count.  NULL: unknown.
     const RtLaunch *launch;
-    const int64_t *bytes; // that each reads and writes
+    const int64_t *bytes; // read and written by each
     int num_launches;
-    bool then_derive; // what is derived is to be made again
+    bool then_derive; // RT_DERIVE must follow
     const RtInput *input;
     int num_inputs; // at most RT_MOST_INPUTS
 } RtStep;
 
-// What one device does: addresses, kernels, and the steps as lists of launches.
+// A plan for one device: addresses, kernels, and steps as launch lists.
 typedef struct {
     const char *device; // "host" or "cuda"
     size_t arena_bytes;
@@ -265,19 +263,19 @@ typedef struct {
     int num_joins;
     const RtStored *stored; // in the order of steps and launches
     int num_stored;
-    bool one_by_one; // launches of a step are not recorded
-    bool unmarked;   // no run of a step has events for the time budget
+    bool one_by_one; // steps are not recorded as CUDA graphs
+    bool unmarked;   // no timing events for the time budget
 } RtPlan;
 
-// A length of a run or a moment in it; a count of 0 stands for none.
+// A length of a run or a time in it; a count of 0: none.
 typedef enum { RT_EPOCHS, RT_STEPS, RT_SHARES } RtTimeUnit;
 typedef struct {
     double count;
     RtTimeUnit unit;
 } RtTime;
 
-// A file of the user's that the model is in, with its path from the model
-// file's folder, or a --set that changes it.
+// A source file of the model with its path from the model file's folder, or a
+// --set.
 typedef struct {
     const char *name, *text;
 } RtNamed;
@@ -290,7 +288,7 @@ typedef struct {
     const RtNamed *set; // KEY and VALUE of each --set
     int num_sets;
     const char *version;  // of sinter
-    uint64_t fingerprint; // of model and recipe: what a checkpoint must match
+    uint64_t fingerprint; // of model and recipe; a checkpoint must match
     const char *data_format, *data_path;
     const RtSetting *data_setting;
     int num_data_settings;
@@ -299,9 +297,9 @@ typedef struct {
     int batch;
     const char *precision; // of the recipe; NULL: f32
     bool drop_last;
-    // The operation that needs whole batches when training, evaluating and
-    // collecting, and the batch_norm whose statistics include the samples that
-    // fill up a short one, in words of the model; NULL: there is none.
+    // The operation that needs whole batches in training, evaluation and
+    // collection, and the batch_norm whose statistics include the padding of a
+    // short batch, in terms of the model; NULL: none.
     const char *whole_train, *whole_eval, *whole_collect, *statistics;
     RtTime length;
     int64_t seed;
@@ -309,23 +307,22 @@ typedef struct {
     const RtTime *stage_from;
     int num_stages;
     RtTime average_every, average_from;
-    bool averages_each_step; // train does it, once averages have begun
+    bool averages_each_step; // train does it, once averaging has begun
     int64_t collect_samples;
     RtTime eval_every, checkpoint_every; // none: at the end only
     bool eval_train;                     // evaluation is on the training data
-    bool top5, perplexity;               // are shown
+    bool top5, perplexity;               // to print
     RtStop stop;
     int checkpoint_keep;
     const RtPlan *plan;
     int num_plans;
-    // The kernels' CUDA text, for a device that compiles it: one at a time, by
-    // its number, SINTER_KERNEL.
+    // The kernels' CUDA text; SINTER_KERNEL selects one for compilation.
     const char *kernels, *kernels_end;
-    bool kernel_lines; // machine code keeps a table of the text's lines
-    const char *code, *code_end; // of the text, for some GPUs; NULL: for none
-    // The graphs of the steps that train, as text; NULL: they are not carried.
+    bool kernel_lines;           // compile with line information
+    const char *code, *code_end; // cubins of the text for some GPUs; NULL: none
+    // The graphs of the training steps, as text; NULL: not embedded.
     const char *graphs, *graphs_end;
-    // What the text includes; NULL: the runtime's own.
+    // Headers that the text includes; NULL: the runtime's own.
     const char *const *prelude;
 } RtTrainer;
 
@@ -342,7 +339,7 @@ void rt_contract(RtDevice *d, int call, size_t a, size_t b, size_t out);
 #define LAUNCH(d, kernel, grid, ...)                                           \
     rt_launch((d), (kernel), (grid), (const size_t[]){__VA_ARGS__})
 
-// The bytes of a file, as a string that ends in a zero byte: NAME, NAME_length.
+// Embeds a file, followed by a zero byte: NAME, NAME_end.
 #define RT_EMBED(name, file)                                                   \
     __asm__(".section .rodata\n"                                               \
             ".balign 16\n" #name ":\n"                                         \

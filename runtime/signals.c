@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Signals: the first one asks the run to stop after its step, a later one ends
-// it at once.  Those of the same moment are one: timeout(1) and schedulers
-// signal a program and then its group.  A signal that was ignored when the
-// program started (nohup, a background job) stays ignored.  A reader that goes
-// away or a limit on the size of files is an error of the write that meets it,
-// not the end of a long run.
+// Signals: the first one requests a stop after the current step, a later one
+// ends the program at once.  Signals within half a second count as one:
+// timeout(1) and schedulers signal a program and then its process group.  A
+// signal that was ignored at the start (nohup, a background job) stays ignored.
+// A closed pipe or a file size limit is an error of its write, not the end of a
+// long run.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/runtime.h"
@@ -15,9 +15,9 @@
 
 enum { GROUP_NANOSECONDS = 500000000 }; // nanoseconds
 
-// Any thread may take one, and two threads two at once.
+// Any thread may receive a signal, and two threads two at once.
 static atomic_int caught;
-static atomic_llong first; // when, 0: none was
+static atomic_llong first; // time of the first signal; 0: none
 
 static long long nanoseconds(void) {
     struct timespec t;

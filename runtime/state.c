@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// State: what the runtime itself writes into the tensors that live from step to
-// step, and reads from them.
+// State: the runtime's writes to and reads from tensors that live from step to
+// step.
 
 #include "runtime/runtime.h"
 
@@ -23,8 +23,8 @@ size_t rt_state_bytes(const RtState *s) {
     return bytes;
 }
 
-// One value of a type, as bytes.  Starting values of 16-bit states are copies
-// that derive makes, so only their zero is needed here.
+// One value as bytes.  States of 16 bits are copies that derive makes, so only
+// zero is needed.
 static void put_value(RtType type, double value, char to[4]) {
     float f = (float)value;
     int32_t i = (int32_t)value;
@@ -73,7 +73,7 @@ void rt_states_start(const RtPlan *plan, RtDevice *d, const RtProgress *p) {
 static const struct {
     const char *name;
     size_t field;
-    bool read_only; // not a metric, though it is told with them
+    bool read_only; // not a metric, though read with them
 } metrics[] = {
     {"metric.loss", offsetof(RtMetrics, loss.high), false},
     {"metric.loss.low", offsetof(RtMetrics, loss.low), false},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Step: which of a plan's steps is meant.
+// Step: finds, runs and measures a plan's steps.
 
 #include "runtime/runtime.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Time: lengths of a run and moments in it, and what is due when.
+// Time: lengths of a run and times in it, and events that are due.
 //
-// Each is a function of the step alone, so that a run that goes on from a
-// checkpoint does the same as one that never stopped.
+// Each is a function of the step alone, so a resumed run computes the same.
 
 #include "runtime/runtime.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Without: what a GPU's step has that does not change what it computes, left
-// out by name, so that what it is worth, or costs, can be measured.
+// Without: switches off named features of a GPU's step that do not change its
+// results, to measure their effect.
 
 #include "runtime/runtime.h"
 

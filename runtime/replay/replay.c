@@ -17,7 +17,7 @@ struct Replay {
 
 // ---- the graph ----
 
-// The text of the graph of that name; each ends with a brace alone on its line.
+// The text of the graph of that name; each ends with a line "}".
 static const char *text_find(const char *text, size_t *length,
                              const char *name) {
     static const char begins[] = "graph ", ends[] = "\n}\n";
@@ -44,7 +44,7 @@ Replay *replay_open(const char *text, size_t length, const char *name) {
     Replay *r = ARENA_NEW(a, Replay);
     *r = (Replay){a, graph_read(a, own, length, &error)};
     if (r->graph != NULL) {
-        r->graph->act = F32; // of what is between the operations of a kernel
+        r->graph->act = F32; // between the operations of a kernel
         return r;
     }
     arena_free(a);
@@ -83,7 +83,7 @@ typedef struct {
     const ReplayMemory *memory;
     Arena *a;
     bool *needed, *stored;
-    NodeId *last; // that reads it
+    NodeId *last; // the last node that reads it
     double **value;
     Range *range;
 } Walk;
@@ -97,7 +97,7 @@ static bool node_read(const Walk *w, NodeId n, double *to) {
     return w->memory->read(w->memory, n, leaf_name(d), type_count(d->type), to);
 }
 
-// From what is asked for back to what is in memory.
+// Marks the nodes from the query back to the stored ones.
 static void walk_mark(Walk *w) {
     w->needed[w->query->node] = true;
     for (NodeId n = w->query->node + 1; n-- > 0;) {
@@ -116,7 +116,7 @@ static size_t node_room(const Walk *w, NodeId n) {
     return ((size_t)type_count(w->g->node[n].type) + 1) * sizeof(double);
 }
 
-// Whether n is the last that reads its operand number i.
+// Whether n is the last reader of its operand number i.
 static bool is_last(const Walk *w, NodeId n, int i) {
     const NodeId *arg = w->g->node[n].arg;
     for (int j = 0; j < i; j++)
@@ -125,7 +125,7 @@ static bool is_last(const Walk *w, NodeId n, int i) {
     return !w->stored[n] && w->last[arg[i]] == n;
 }
 
-// A value is there from its node to the last that reads it.
+// A value is live from its node to its last reader.
 static bool walk_fits(const Walk *w) {
     size_t room = 0;
     for (NodeId n = 0; n <= w->query->node; n++) {
@@ -141,7 +141,7 @@ static bool walk_fits(const Walk *w) {
     return true;
 }
 
-// What none of its operands is in memory for cannot be computed.
+// A leaf that is not stored cannot be computed.
 static bool node_take(Walk *w, NodeId n) {
     const Node *d = &w->g->node[n];
     int64_t count = type_count(d->type);
@@ -180,10 +180,8 @@ static bool walk_evaluate(Walk *w) {
     return good;
 }
 
-// ---- saying ----
-
-// An operand that is not finite.  An infinity that the model asks for, as that
-// of a mask, is not followed where there is a NaN beside it.
+// The operand to follow.  A NaN has precedence over an infinity, which a model
+// may contain, as in a mask.
 static NodeId operand_worst(const Walk *w, NodeId n) {
     const Node *d = &w->g->node[n];
     NodeId worst = NO_NODE;
@@ -218,7 +216,7 @@ static void operands_explain(const Walk *w, Text *t, NodeId n) {
     }
 }
 
-// false: all of it is finite.
+// False: all are finite.
 static bool culprit_explain(const Walk *w, Text *t) {
     NodeId n = culprit_of(w);
     const Range *r = &w->range[n];

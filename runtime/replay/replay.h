@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Replay: what a kernel computes, one operation after another, to see which of
-// them makes the first number that is not finite.
+// Replay: computes a kernel's operations one by one, to find the first that
+// makes a non-finite number.
 //
 // A trainer carries the graphs of its training steps as text.  The operations
-// behind what a kernel leaves are evaluated from what is in memory before the
-// kernel runs, by the definition of each, with results rounded to f32 as the
-// kernel has them between its operations.  No kernel is built for that, so that
-// it tells of any fused kernel, on any device.
+// behind a kernel's result are evaluated by their definitions from memory
+// before the launch, with results rounded to f32 as in the kernel.  No kernel
+// is compiled, so this works for any fused kernel on any device.
 #ifndef REPLAY_REPLAY_H
 #define REPLAY_REPLAY_H
 
@@ -16,33 +15,32 @@
 
 typedef struct Replay Replay;
 
-// Reads the graph of that name from the text of several; NULL: it is not there.
+// Parses one of several graphs by its name; NULL: not there.
 Replay *replay_open(const char *text, size_t length, const char *name);
 void replay_close(Replay *r);
 
-// The assignment of a state, and which launch of the step makes it.
+// The assignment of a state, and the launch that computes it.
 bool replay_assignment(const Replay *r, const char *state, uint32_t *node,
                        int *launch);
 
-// What is in memory before the launch: the numbers of an input or a state, by
-// its name, or else of a node that another launch has left.  false: it is not
-// there, or has another count.  With `to` NULL it is only asked for.
+// Reads memory before the launch: an input or a state by name, or else a node
+// that another launch stored.  False: not there, or another count.  `to` NULL:
+// only checks.
 typedef struct ReplayMemory ReplayMemory;
 struct ReplayMemory {
     bool (*read)(const ReplayMemory *m, uint32_t node, const char *name,
                  int64_t count, double *to);
 };
 
-// What is to be found out.
+// The query: which node, and limits.
 typedef struct {
-    uint32_t node; // is stored and not finite
-    double max;    // finite number of the type it is stored as
-    size_t room;   // bytes that may be taken
+    uint32_t node; // stored and not finite
+    double max;    // largest finite number of its stored type
+    size_t room;   // bytes that the replay may allocate
 } ReplayQuery;
 
-// Says which operation is the first that is not finite, and between what its
-// operands are.  false: it cannot be seen so, as for want of room, or of what
-// the kernel has read.
+// Describes the first operation that is not finite, and the ranges of its
+// operands.  False: not found, for lack of memory or of stored inputs.
 bool replay_explain(const Replay *r, const ReplayQuery *query,
                     const ReplayMemory *m, char *message, size_t length);
 

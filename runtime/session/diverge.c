@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Diverge: a run whose loss is not finite, or whose loss scale has come to an
-// end, is taken again from where it last was saved, up to the step, the launch
-// and the operation that went wrong.
+// Diverge: if the loss is not finite, or the loss scale has reached its end,
+// the run is replayed from its last checkpoint to the step, the launch and the
+// operation where that began.
 
 #include "runtime/session/session.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-// The state that the run had when it last was saved, or began.
+// Restores the states of the last checkpoint, or of the start.
 static bool restore_last(RtSession *s, RtError *e) {
     const char *given = s->run->options->resume_path;
     int64_t saved = s->saved;
@@ -41,7 +41,7 @@ static void print_anomaly(const RtSession *s, const char *how,
                     (long long)s->at.step, how, what);
 }
 
-// Looks into the kernel that is to blame, where that can be done.
+// Replays the anomaly's kernel, if it has one.
 static bool find_operation(RtSession *s, const RtAnomaly *anomaly,
                            const char *before, RtError *e) {
     RtKernelReplay replay;
@@ -60,7 +60,7 @@ static bool find_operation(RtSession *s, const RtAnomaly *anomaly,
     return good;
 }
 
-// Takes a step again, and says what is first wrong in it.
+// Repeats a step and prints its first anomaly.
 static bool find_launch(RtSession *s, const char *before, RtError *e) {
     RtAnomaly anomaly = {.found = false};
     s->anomaly = &anomaly;
@@ -69,8 +69,8 @@ static bool find_launch(RtSession *s, const char *before, RtError *e) {
     return good && (!anomaly.found || find_operation(s, &anomaly, before, e));
 }
 
-// All states after a step, and whether it was good: one that is skipped leaves
-// what is finite.
+// All states after a step. *good: they are finite; a skipped step leaves finite
+// ones, so the loss scale counts too.
 static char *states_after(const RtSession *s, bool *good) {
     char *copy = rt_states_copy(s->plan, s->device, good);
     RtMetrics m = rt_metrics_read(s->plan, s->device);
@@ -78,8 +78,8 @@ static char *states_after(const RtSession *s, bool *good) {
     return copy;
 }
 
-// A step is a function of its number and the states, so that those since the
-// last checkpoint come to the same again.
+// A step is a function of its number and the states, so the steps since the
+// last checkpoint repeat exactly.
 static bool replay_steps(RtSession *s, RtError *e) {
     int64_t last = s->at.step;
     bool finite = true, good = restore_last(s, e);
@@ -97,17 +97,17 @@ static bool replay_steps(RtSession *s, RtError *e) {
     return good;
 }
 
-// What comes of it is no part of what the run ends with.  Sums are cleared at
-// the end of an epoch, so that all may be finite by now.
+// The replay does not change the run's result.  Sums are cleared at the end of
+// an epoch, so all states may be finite by now.
 void rt_session_find_anomaly(RtSession *s) {
     RtError ignored;
     int64_t at = s->at.step;
     bool finite;
     if (s->train.loader == NULL)
         return;
-    // Rows may be told some steps late.
+    // Rows may be reported some steps late.
     free(rt_states_copy(s->plan, s->device, &finite));
-    if (finite && !isfinite(s->test.loss)) // but for an evaluation
+    if (finite && !isfinite(s->test.loss)) // not an evaluation
         return;
     rt_report_print(s->report,
                     "the loss diverged: replaying from step %lld to find the "

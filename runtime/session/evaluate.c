@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Evaluate: a look at the test data, and whether it is good enough.
+// Evaluate: runs the evaluation data, and checks the stop condition.
 
 #include "runtime/session/session.h"
 
@@ -46,12 +46,12 @@ static bool is_enough(const RtSession *s, const RtRow *row) {
     return stop.above ? value >= stop.value : value <= stop.value;
 }
 
-// Evaluation adds up in the same states as training: what is there is put
-// back afterwards.  A signal leaves it without a row.
+// Evaluation accumulates in the metric states of training, which are restored
+// afterwards.  A signal ends it without a row.
 bool rt_session_evaluate(RtSession *s, RtError *e) {
     RtTimes ignored;
     double waited = 0;
-    rt_session_add_device_time(s); // which waits for the steps
+    rt_session_add_device_time(s); // waits for the steps
     double since = rt_seconds();
     RtMetrics training = rt_metrics_read(s->plan, s->device);
     rt_metrics_write(s->plan, s->device, &(RtMetrics){.lr = training.lr});
@@ -76,7 +76,7 @@ bool rt_session_evaluate(RtSession *s, RtError *e) {
     s->test.seconds = seconds;
     s->test.waited = waited;
     rt_report_row(s->report, &s->test);
-    // After others training goes on, and sees for itself.
+    // After other evaluations training continues and detects it.
     bool last = s->at.step == s->at.steps || s->run->options->eval_only;
     return !last || !rt_session_diverged(&s->test, e);
 }

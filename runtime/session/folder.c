@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Folder: where a run keeps its files.
+// Folder: the folder of a run's files.
 //
 // Each run has a folder of its own, runs/MODEL/001, 002 and so on, unless --out
-// names one.  The number is taken by making the folder, which only one program
-// can do, so trainers that start at once get different ones.  A folder that
-// holds a run is written to only by --resume.
+// names one. mkdir claims the number, so concurrent trainers get different
+// ones.  Only --resume writes to a folder that has a run.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/checkpoint/checkpoint.h"
@@ -31,7 +30,7 @@ static bool has_checkpoint(const char *folder) {
     return newest != NULL;
 }
 
-// Whether something has that name in a folder, a link that leads nowhere too.
+// Whether a folder has an entry of that name, even a dangling link.
 static bool has(const char *folder, const char *name) {
     struct stat s;
     char *path = rt_path("%s/%s", folder, name);
@@ -44,7 +43,7 @@ static bool holds_run(const char *folder) {
     return has(folder, RT_SETTINGS) || has_checkpoint(folder);
 }
 
-// A file in the folder that a new run would write to; NULL: there is none.
+// A file in the folder that a new run would overwrite; NULL: none.
 static const char *in_the_way(const char *folder, const RtTrainer *t) {
     static const char *const name[] = {"log.txt", "metrics.jsonl",
                                        RT_MODEL_FILE, RT_SOURCE_FOLDER};
@@ -57,7 +56,7 @@ static const char *in_the_way(const char *folder, const RtTrainer *t) {
 
 // ---- numbers ----
 
-// The number in a name such as 007; -1: it is no number.
+// The number in a name such as 007; -1: not a number.
 static int64_t number_of(const char *name) {
     size_t digits = strspn(name, "0123456789");
     if (digits == 0 || digits > 9 || name[digits] != '\0')
@@ -69,7 +68,7 @@ static char *numbered(const char *model, int64_t number) {
     return rt_path("runs/%s/%03" PRId64, model, number);
 }
 
-// The highest number below `below`; 0: there is none.
+// The highest number below `below`; 0: none.
 static int64_t highest(const char *model, int64_t below) {
     char *path = rt_path("runs/%s", model);
     DIR *d = path != NULL ? opendir(path) : NULL;
@@ -85,8 +84,8 @@ static int64_t highest(const char *model, int64_t below) {
     return found;
 }
 
-// The newest run that has a checkpoint.  A warning names the newest of the
-// later runs, which were stopped before their first one.
+// The newest run with a checkpoint.  If later runs have none, a warning names
+// the newest of them.
 static char *newest_run(const char *model) {
     char *newer = NULL, *path = NULL;
     int64_t number = INT64_MAX;
@@ -221,7 +220,7 @@ bool rt_folder_make_above(const char *path, RtError *e) {
     return good;
 }
 
-// Only one of the trainers that start at once makes it.
+// Only one of several concurrent trainers creates it.
 static bool make_named(RtFolder *f, RtError *e) {
     f->made = mkdir(f->path, 0777) == 0;
     return f->made || rt_make_folder(f->path, 0777, e);
@@ -236,7 +235,7 @@ bool rt_folder_make(RtFolder *f, const RtTrainer *t, const RtOptions *o,
     return rt_folder_make_above(f->path, e) && make_named(f, e);
 }
 
-// Whether another trainer has claimed the folder since this one made it.
+// Whether another trainer has locked the folder since this one made it.
 static bool is_claimed(const char *path) {
     int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool claimed = fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) != 0;
@@ -247,7 +246,7 @@ static bool is_claimed(const char *path) {
 
 void rt_folder_close(RtFolder *f) {
     if (f->made && !is_claimed(f->path))
-        rmdir(f->path); // which keeps one that has files
+        rmdir(f->path); // fails if it has files
     free(f->path);
     free(f->init);
 }

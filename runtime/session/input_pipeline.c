@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Feed: where a run has its batches from.
+// Input pipeline: loaders and feeders of a run.
 
 #include "runtime/host/host.h"
 #include "runtime/session/session.h"
 
 #include <string.h>
 
-// Bytes in memory are soon copied.  Images in files have to be decoded, for
-// which a device that computes elsewhere leaves all cores.
+// Batches from memory are copied quickly.  Image files are decoded, for which a
+// GPU leaves all cores.
 static int loader_threads(const RtRun *run, const RtSplit *split) {
     const RtOptions *o = run->options;
     if (o->loaders > 0)
@@ -34,8 +34,8 @@ static RtLoaderConfig plan_loading(const RtRun *run, const RtSplit *split) {
     };
 }
 
-// Bytes of the host's memory that a loader takes: its batches, if the device
-// does not lend memory for them, and those its threads decode in.
+// Bytes of host memory for a loader: its batches, unless they are in staging
+// buffers, and each thread's share for decoding.
 static size_t loader_bytes(const RtRun *run, const RtSplit *split) {
     RtLoaderConfig plan = plan_loading(run, split);
     size_t bytes = 0;
@@ -115,7 +115,6 @@ static bool collect_batches(RtSession *s, int64_t count, RtError *e) {
     return true;
 }
 
-// The first samples of the training data, in the order of its file.
 bool rt_session_collect(RtSession *s, RtError *e) {
     RtSplit first = s->run->data->train;
     if (rt_step_find(s->plan, RT_COLLECT, 0) == NULL)

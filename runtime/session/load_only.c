@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Load: all batches of an epoch or more through the trainer's own loader, and
-// nothing else, to see how fast loading alone is.
+// Load only: loads an epoch or more without a device, to measure loading.
 //
-// A batch is gathered to its slot as it is where images are streamed, taken in
-// its turn and given back.  Slots are in common memory, as there is no device.
+// Batches are gathered as for streamed images, consumed in order and released.
+// Slots are in ordinary memory.
 
 #include "runtime/session/session.h"
 
 #include <stdlib.h>
 
-// As long as --epochs says, but one epoch where a run is as long as its recipe.
+// The length of --epochs, one epoch by default.
 static bool plan_length(const RtRun *run, RtProgress *p, RtError *e) {
     RtOptions o = *run->options;
     if (o.epochs == 0)

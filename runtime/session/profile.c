@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Traced: the steps of a run that a trace shows, and what the loop does in
-// them.
+// Profile: the steps that a trace shows, and the main loop's spans in them.
 
 #include "runtime/session/session.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-// The first steps of a run prepare, and record what later ones replay: a trace
-// begins after them.
+// The first steps warm up and capture CUDA graphs; the trace begins after them.
 enum { WARM_STEPS = 3, TRACED_STEPS = 8 };
 
-// What the loop did since `begin`.
 void rt_session_trace_since(const RtSession *s, const char *name, double begin,
                             int64_t number) {
     if (s->traces)
@@ -28,7 +25,7 @@ static void trace_begin(RtSession *s) {
     s->device->trace(s->device, s->run->trace);
 }
 
-// The trace as a table; without memory for one there is none.
+// The trace as a table; none without memory.
 static void show_launched(const RtSession *s) {
     int count;
     RtLaunchTime *l = rt_launch_times(s->run->trace, s->plan, &count);
@@ -61,7 +58,6 @@ bool rt_session_trace_end(RtSession *s, RtError *e) {
     return true;
 }
 
-// Before a step: the trace begins or ends there.
 bool rt_session_trace_step(RtSession *s, RtError *e) {
     if (s->run->trace == NULL)
         return true;
@@ -77,7 +73,6 @@ bool rt_session_trace_plan(RtSession *s, RtError *e) {
     return s->run->trace == NULL || rt_trace_open(s->run->trace, e);
 }
 
-// What taking a batch was, one after another.
 void rt_session_trace_batch(const RtSession *s, double begin,
                             const RtSubmitted *done) {
     const struct {

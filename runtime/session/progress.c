@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Progress: how long a run is, and which batches its steps see.
+// Progress: the length of a run, and the batches of its steps.
 
 #include "runtime/session/run.h"
 
 #include <math.h>
 
-// An update may take several batches.  With drop_last those of an epoch that
-// do not fill an update are left out with the samples that do not fill a
-// batch; otherwise the last update of an epoch makes do with fewer.
+// With drop_last, batches that do not fill an update are dropped, like samples
+// that do not fill a batch.  Otherwise the last update of an epoch has fewer
+// batches.
 static int64_t epoch_updates(const RtTrainer *t, int64_t samples) {
     int64_t batches =
         t->drop_last ? samples / t->batch : (samples - 1) / t->batch + 1;

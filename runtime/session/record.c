@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Record: the files that say what a run is, beside its checkpoints: the model
-// file that the trainer was compiled from, model.net, and settings.json, which
-// is written when the run starts and again when it ends.
+// Record: the files that describe a run, beside its checkpoints: model.net, the
+// model file, and settings.json, written at the start and at the end.
 //
-// A run that resumes keeps the model file, the options and the date that it
-// began with.  To lose a record is a warning, as the run itself goes well.
+// A resumed run keeps the model file, options and date of its start.  A failure
+// to write them is a warning.
 #define _POSIX_C_SOURCE 200809L
 
 #include "base/json.h"
@@ -33,7 +32,7 @@ static bool write_whole(const RtFiles *files, const char *path,
     return files->close(fd) == 0 && good;
 }
 
-// The file of that name in the run's folder is this text or what it was.
+// Replaces a file of the run's folder atomically.
 static void replace(const RtSession *s, const char *name, const char *text,
                     size_t length) {
     const RtFiles *files = s->run->files;
@@ -53,7 +52,7 @@ static void replace(const RtSession *s, const char *name, const char *text,
     free(partial);
 }
 
-// A copy of a file of the user's is made once, and never over another.
+// Creates a copy of a source file, and never overwrites one.
 static bool copy_new(const RtFiles *files, const char *path, const char *text) {
     int fd = files->open(path, O_WRONLY | O_CREAT | O_EXCL, 0666);
     if (fd < 0)
@@ -78,7 +77,7 @@ static void write_source(const RtSession *s, const char *name,
     free(path);
 }
 
-// Whether a path stays in the folder that it begins in.
+// Whether a relative path stays inside its folder.
 static bool is_inside(const char *path) {
     for (const char *p = path; p != NULL; p = strchr(p, '/')) {
         p += *p == '/';
@@ -88,8 +87,8 @@ static bool is_inside(const char *path) {
     return *path != '/';
 }
 
-// The model file is model.net.  One that imports others is also in source/,
-// where all of them have their own names and folders, so that it finds them.
+// The model file is model.net.  If it imports others, source/ has all of them
+// with their own names and folders, so that imports resolve.
 static void write_sources(const RtSession *s) {
     const RtTrainer *t = s->run->trainer;
     if (t->num_sources > 0)
@@ -102,15 +101,15 @@ static void write_sources(const RtSession *s) {
     }
 }
 
-// ---- what an earlier part of the run wrote ----
+// ---- the files of the run's earlier part ----
 
-// Lines that stay as they were when the run began.
+// Lines that a resumed run keeps.
 enum { FILE_LINE, SET_LINE, OPTIONS_LINE, STARTED_LINE, NUM_LINES };
 
 typedef struct {
-    char *line[NUM_LINES]; // without its end; NULL: there is none
+    char *line[NUM_LINES]; // without the newline; NULL: none
     double elapsed;
-    int64_t resumed; // how often; -1: the run has just begun
+    int64_t resumed; // times resumed; -1: a new run
 } Earlier;
 
 static void earlier_free(Earlier *b) {
@@ -118,7 +117,7 @@ static void earlier_free(Earlier *b) {
         free(b->line[i]);
 }
 
-// A pipe of that name would wait for its writer.
+// O_NONBLOCK: a pipe of that name would wait for its writer.
 static FILE *open_own(const RtSession *s, const char *name) {
     RtError ignored;
     size_t bytes;
@@ -145,7 +144,7 @@ static void parse_line(Earlier *b, const char *line) {
         b->resumed = strtoll(line + strlen(resumed), NULL, 10);
 }
 
-// A run that was killed has its time in its rows.
+// The rows of a killed run have its time.
 static void parse_row(Earlier *b, const char *row) {
     static const char elapsed[] = "\"elapsed\":";
     const char *at = strstr(row, elapsed);
@@ -222,7 +221,7 @@ static bool put_saved_line(FILE *f, const char *line) {
     return line != NULL && fprintf(f, "%s\n", line) > 0;
 }
 
-// The compiled model and the options of its start.
+// The compiled model and the options of the start.
 static void put_start(const RtSession *s, FILE *f) {
     const RtRun *run = s->run;
     const RtTrainer *t = run->trainer;

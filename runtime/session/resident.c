@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Resident: images that a device keeps.  A data set is held so where its images
-// are in memory as the model's input takes them, and there is room for all that
-// the run reads; a batch is then given as numbers of samples.
+// Resident: copies the images to the device if they are in memory in the type
+// of the model's input and fit.  A batch is then a list of indices.
 
 #include "runtime/session/run.h"
 
@@ -19,13 +18,13 @@ const RtSplit *rt_eval_split(const RtRun *run) {
     return train ? &run->data->train : &run->data->test;
 }
 
-// Whether what is evaluated lies among the training images.
+// Whether the evaluated samples are training images.
 static bool is_shared(const RtRun *run) {
     return rt_eval_on(run) != RT_ON_TEST;
 }
 
-// Bytes of an image as both sides have it; 0: they differ, or images are made
-// one by one.
+// Bytes of an image if host and device have the same type; 0: types differ, or
+// images are decoded one by one.
 static size_t image_bytes(const RtRun *run, const RtSplit *s) {
     RtType type = run->trainer->image.type;
     bool same = (s->image.type == RT_FILE_U8 && type == RT_U8) ||
@@ -51,13 +50,13 @@ static bool keep(const RtRun *run, const RtSplit *s, RtError *e) {
     return run->device->keep(run->device, &rows, run->trainer->batch, e);
 }
 
-// A tenth of what is free stays so, for what else the libraries ask for.
+// A tenth of the free memory is left for the libraries.
 static bool has_room(const RtRun *run, size_t bytes, size_t *have) {
     *have = run->device->available(run->device);
     return bytes <= *have - *have / 10;
 }
 
-// Streams, as it was asked for or as there is no other way.
+// Streams the images; an error if they must be resident.
 static bool stream(RtRun *run, bool must, const char *why, RtError *e) {
     if (must)
         return rt_fail(e, EXIT_MEMORY, "--resident=yes: %s", why);

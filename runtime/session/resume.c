@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Resume: a run is saved, and goes on from what was saved.
+// Resume: saves checkpoints, and loads them.
 //
-// A disk may be full, read-only or away for a while.  So a checkpoint that
-// fails is tried again after a time that doubles, and a run ends by it only
-// where several tries over a minute have failed.
+// A disk may be full, read-only or unmounted for a while.  A failed checkpoint
+// is retried after a delay that doubles; the run ends if several tries over a
+// minute have failed.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/session/session.h"
@@ -14,10 +14,10 @@
 #include <time.h>
 
 enum {
-    MIN_FAILURES = 3, // with which a run ends,
-    MIN_SECONDS = 60, // over so long
+    MIN_FAILURES = 3, // failures that end a run,
+    MIN_SECONDS = 60, // if they span so long
     MAX_WAIT = 32,    // seconds
-    LAST_TRIES = 4    // of a checkpoint after which there is none
+    LAST_TRIES = 4    // of the last checkpoint
 };
 
 static bool save_once(RtSession *s, RtError *e) {
@@ -32,7 +32,7 @@ static bool save_once(RtSession *s, RtError *e) {
     return good;
 }
 
-// Another signal may end the waiting, and then the run.
+// Another signal ends the waiting, and the run.
 static bool save_last(RtSession *s, RtError *e) {
     struct timespec wait = {.tv_sec = 1};
     for (int tries = 1; !save_once(s, e); tries++, wait.tv_sec *= 2) {
@@ -45,8 +45,7 @@ static bool save_last(RtSession *s, RtError *e) {
     return true;
 }
 
-// After a failure: whether training goes on, and when a checkpoint is tried
-// again.
+// After a failure: whether training continues.  Sets the time of the next try.
 static bool continue_unsaved(RtSession *s, const RtError *e) {
     double now = rt_seconds();
     if (s->failures++ == 0) {
@@ -75,7 +74,7 @@ bool rt_session_save(RtSession *s, bool last, RtError *e) {
         (!last && s->failures > 0 && rt_seconds() < s->try_at))
         return true;
     rt_session_average_early(s);
-    if (!rt_session_measure(s, &row, e)) // which waits for the steps
+    if (!rt_session_measure(s, &row, e)) // waits for the steps
         return false;
     if (last ? save_last(s, e) : save_once(s, e)) {
         s->failures = 0;
@@ -86,8 +85,8 @@ bool rt_session_save(RtSession *s, bool last, RtError *e) {
     return !last && e->status == EXIT_IO && continue_unsaved(s, e);
 }
 
-// Whether a run on the same files held out as many samples: hashes then differ
-// in their number alone.
+// Whether a run on the same files held out as many samples; otherwise the two
+// hashes differ in that number alone.
 static bool same_holdout(const RtSession *s, const RtProgress *found,
                          const char *path, RtError *e) {
     const RtHoldout *h = &s->run->data->train.holdout;
@@ -107,12 +106,13 @@ static bool same_holdout(const RtSession *s, const RtProgress *found,
                    path, (unsigned long long)held, (unsigned long long)held);
 }
 
-// What a user asked for must not contradict what the run is.
+// Checks that the options do not contradict the run.
 static bool same_run(const RtSession *s, const RtProgress *asked,
                      const RtProgress *found, const char *path, RtError *e) {
     const RtOptions *o = s->run->options;
     bool holds = s->run->data->train.holdout.part != RT_PART_ALL;
-    // Of a run on the same files, others that are held out were trained on.
+    // Evaluation only needs the same data if samples are held out: with another
+    // holdout, they were trained on.
     if ((holds || !o->eval_only) && found->data_hash != asked->data_hash &&
         !same_holdout(s, found, path, e))
         return false;
@@ -157,8 +157,7 @@ static bool load_named(RtSession *s, const char *path, RtProgress *found,
     return rt_checkpoint_read(s->checkpoint, path, found, e) == RT_GOOD;
 }
 
-// A run's length is what its schedules are made of, so it stays, whatever the
-// trainer was compiled for.
+// Schedules depend on the run's length, so a resumed run keeps it.
 static void print_position(const RtSession *s, const RtProgress *found,
                            const char *path) {
     if (s->run->options->eval_only)

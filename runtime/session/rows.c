@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Rows: what a run tells of itself after steps and epochs.
+// Rows: the metrics that a run reports after steps and epochs.
 
 #include "runtime/session/session.h"
 
@@ -11,7 +11,7 @@ static double value_of(RtSum sum) {
     return (double)sum.high + (double)sum.low;
 }
 
-// The sign of a NaN says nothing, and would be printed.
+// The sign of a NaN has no meaning, but would be printed.
 static double mean_of(RtSum sum, RtSum count) {
     double mean = value_of(sum) / value_of(count);
     return isnan(mean) ? (double)NAN : mean;
@@ -27,8 +27,8 @@ static double epoch_of(const RtSession *s, int64_t step) {
     return (double)step / (double)s->at.epoch_steps;
 }
 
-// Seconds to the end of the run at the speed so far, evaluations and
-// checkpoints included; NAN before the first step.
+// Estimated seconds to the end of the run, evaluations and checkpoints
+// included; NAN before the first step.
 static double seconds_left(const RtSession *s) {
     int64_t taken = s->at.step - s->began_at;
     if (taken <= 0 || s->began == 0)
@@ -44,7 +44,7 @@ static double share_of_epoch(const RtSession *s) {
                : epoch - floor(epoch);
 }
 
-// A row of the steps so far, without its numbers.
+// A row of the steps so far, without its metrics.
 static RtRow row_begin(const RtSession *s, bool train) {
     return (RtRow){
         .elapsed = s->elapsed_before + rt_seconds() - s->run->began,
@@ -115,7 +115,7 @@ bool rt_session_measure(const RtSession *s, RtRow *row, RtError *e) {
     return m.count.high == 0 || !rt_session_diverged(row, e);
 }
 
-// ---- rows that the device is not waited for ----
+// ---- rows with asynchronous metrics ----
 
 static bool report_progress(const RtSession *s, RtRow *row, const RtMetrics *m,
                             RtError *e) {
@@ -126,7 +126,7 @@ static bool report_progress(const RtSession *s, RtRow *row, const RtMetrics *m,
     return true;
 }
 
-// Of the steps since the last row of its kind.
+// Reports the steps since the last row of its kind.
 static void report_steps(RtSession *s, RtRow *row, const RtMetrics *m) {
     RtMetrics since = *m;
     since.loss = sum_since(m->loss, s->logged.loss);
@@ -138,8 +138,6 @@ static void report_steps(RtSession *s, RtRow *row, const RtMetrics *m) {
     s->logged = *m;
 }
 
-// Tells the rows that are out, in their order, until at most `most` are left or
-// the numbers of the next are not there; false if it diverged.
 bool rt_session_poll_rows(RtSession *s, bool wait, int64_t most, RtError *e) {
     RtMetrics m;
     while (s->requested - s->reported > most &&
@@ -164,7 +162,7 @@ static bool request_row(RtSession *s, bool interval, RtError *e) {
     return true;
 }
 
-// A row of the steps since the last one of its kind, where one is due.
+// Requests a row of the last N steps if --log-every N has one due.
 bool rt_session_log_steps(RtSession *s, RtError *e) {
     int64_t every = s->run->options->log_every;
     return every == 0 || s->at.step % every != 0 || request_row(s, true, e);
@@ -178,12 +176,12 @@ bool rt_session_show_progress(RtSession *s, RtError *e) {
     return request_row(s, false, e);
 }
 
-// Steps of the epoch that this step is the last of.
+// The number of steps in the epoch that ends with this step.
 static int64_t steps_of_epoch(const RtSession *s) {
     return (s->at.step - 1) % s->at.epoch_steps + 1;
 }
 
-// An epoch that has changed nothing looks like one that learns slowly.
+// Without it, an epoch that changes nothing looks like slow learning.
 static void warn_skipped(const RtSession *s, const RtRow *row) {
     if (row->scale >= 1 && row->skipped >= (double)steps_of_epoch(s))
         rt_report_warn(s->report,

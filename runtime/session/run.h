@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Run: a trainer's run, as its main begins it.
+// Run: a trainer's run, as main starts it.
 #ifndef RUNTIME_RUN_H
 #define RUNTIME_RUN_H
 
@@ -12,27 +12,26 @@
 #define RT_MODEL_FILE "model.net"
 #define RT_SOURCE_FOLDER "source"
 
-// Where a run keeps its files.
+// The folder of a run's files.
 typedef struct {
-    char *path; // NULL: not known yet, or there is none
+    char *path; // NULL: not known yet, or none
     bool made;  // by this run
-    char *init; // the file of weights that --init=DIR stands for; or NULL
+    char *init; // the file that --init=DIR resolves to; or NULL
 } RtFolder;
 
-// Finds the folder that the options name, before anything is opened: false
-// where it holds another run, or where there is none to resume.  A new run has
-// none yet.
+// Finds the folder of the options, before anything is opened.  False if it has
+// another run, or if there is none to resume.  A new run has no folder yet.
 bool rt_folder_find(RtFolder *f, const RtTrainer *t, RtOptions *o, RtError *e);
-// Makes it; a new run takes the next number.
+// Creates it; a new run takes the next number.
 bool rt_folder_make(RtFolder *f, const RtTrainer *t, const RtOptions *o,
                     RtError *e);
-// Whether the run may write to that folder: a new run finds none of the names
-// that it writes there.
+// Checks that the run may write to that folder: a new run must not find its
+// file names there.
 bool rt_folder_check_unused(const char *path, const RtTrainer *t,
                             const RtOptions *o, RtError *e);
-// Makes the folders above a file or a folder, where they are missing.
+// Makes the parents of a file or a folder.
 bool rt_folder_make_above(const char *path, RtError *e);
-// Removes a new one that has stayed empty.
+// Removes a new folder that is empty.
 void rt_folder_close(RtFolder *f);
 
 // ---- train.c ----
@@ -44,38 +43,38 @@ typedef struct {
     const RtData *data;
     const RtOptions *options;
     const RtFiles *files;
-    const char *folder; // of the run; NULL: it has none
-    double began;       // when the program started
-    char *const *word;  // of its command line, without its name
+    const char *folder; // of the run; NULL: none
+    double began;       // start time of the program
+    char *const *word;  // its arguments
     int num_words;
     RtLaps *laps;   // since then
     RtTrace *trace; // NULL: nothing is traced
     const struct RtNvtx *nvtx;
-    bool resident; // the device keeps the images
-    // Where images are, in words; "": where all is.
+    bool resident; // the device holds the images
+    // Where the images are, as a sentence; "": nothing to print.
     char data_is[RT_MESSAGE_BYTES + 40];
 } RtRun;
 
-// Trains, or only evaluates.  False: *e has what stopped it.  *caught is the
-// signal that did, if one did.
+// Trains or evaluates.  False: *e is the reason. *caught: the signal that ended
+// the run, or 0.
 bool rt_run(const RtRun *run, int *caught, RtError *e);
 
 // ---- input_pipeline.c ----
 
-// The host's memory that loading takes.
+// Host memory for loading.
 size_t rt_loading_bytes(const RtRun *run);
 
 // ---- load_only.c ----
 
-// Loads the training data and does nothing else; the run has no device.
+// Loads the training data without a device, and prints the speed.
 bool rt_load_only(const RtRun *run, RtError *e);
 
 // ---- progress.c ----
 
-// Where a run begins that takes these samples.
+// Plans a new run on these samples.
 bool rt_progress_plan(const RtTrainer *t, const RtOptions *o,
                       const RtData *data, RtProgress *p, RtError *e);
-// Batches of an epoch, and the first of a step, counted over all epochs.
+// Batches of an epoch; the first batch of a step, over all epochs.
 int64_t rt_epoch_batches(const RtTrainer *t, const RtProgress *p,
                          int64_t samples);
 int64_t rt_first_batch(const RtTrainer *t, const RtProgress *p,
@@ -83,11 +82,11 @@ int64_t rt_first_batch(const RtTrainer *t, const RtProgress *p,
 
 // ---- resident.c ----
 
-// What is evaluated, and the split that it is.
+// The kind of evaluation data, and its split.
 RtOn rt_eval_on(const RtRun *run);
 const RtSplit *rt_eval_split(const RtRun *run);
 
-// Decides whether the device keeps the images, and if so gives them to it.
+// Copies the images to the device if they fit.
 bool rt_resident_keep(RtRun *run, RtError *e);
 
 #endif

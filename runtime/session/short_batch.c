@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Whole: refuses data whose last batch is short where the model needs whole
-// batches, before the first step.
+// Short batch: refuses data with a short last batch if the model needs whole
+// ones, before the first step.
 
 #include "runtime/session/session.h"
 

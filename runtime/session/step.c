@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Step: what begins a run, and each step of it.
+// Step: the start of a run, and each of its steps.
 
 #include "runtime/session/session.h"
 
-// Averages the weights where that is due after the steps so far.
+// Averages the weights if that is due.
 static void average(const RtSession *s) {
     if (!rt_time_averages(s->run->trainer, &s->at))
         return;
@@ -18,8 +18,7 @@ void rt_session_average_early(const RtSession *s) {
         rt_step_run(s->plan, s->device, RT_AVERAGE, 0);
 }
 
-// Takes the weights of a file in the place of those that are drawn, or that
-// follow from data.
+// Replaces initialized weights by those of a file.
 static bool load_weights(RtSession *s, RtError *e) {
     const RtOptions *o = s->run->options;
     if (o->init == NULL)
@@ -41,7 +40,7 @@ bool rt_session_begin(RtSession *s, RtError *e) {
     return true;
 }
 
-// The first update is looked at where that is asked for.
+// --snapshot and the search for an anomaly observe the step.
 static bool run_step(RtSession *s, RtStepKind kind, int stage, RtError *e) {
     const char *path = s->run->options->snapshot;
     const RtStep *step = rt_step_find(s->plan, kind, stage);
@@ -82,7 +81,7 @@ static bool take_batch(RtSession *s, RtStepKind kind, int stage, RtError *e) {
     return true;
 }
 
-// The batches of an update: all but the last only gather their gradients.
+// The batches of an update: all but the last only accumulate gradients.
 bool rt_session_step(RtSession *s, RtError *e) {
     const RtTrainer *t = s->run->trainer;
     double began = rt_seconds();
@@ -100,7 +99,7 @@ bool rt_session_step(RtSession *s, RtError *e) {
     return true;
 }
 
-// A batch that is given again and again need not be loaded again.
+// A repeated batch is not loaded again.
 bool rt_session_step_again(RtSession *s, const char *before, RtError *e) {
     s->at.step--;
     rt_states_restore(s->plan, s->device, before);

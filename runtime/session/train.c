@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Train: the run.  Steps are numbered from 0 over all epochs, and all that
-// depends on where the run is depends on that number alone: so a run that goes
-// on from a checkpoint takes the same steps as one that never stopped.
+// Train: the loop of a run.  Steps are numbered from 0 over all epochs, and all
+// that depends on the position depends on that number alone, so a resumed run
+// takes the same steps as an uninterrupted one.
 //
-// After a step come, where they are due: the row of the epoch, a checkpoint, an
-// evaluation.  The checkpoint is first so that nothing after it can lose it; a
-// run that goes on from it repeats the evaluation.
+// After a step follow, if due: the row of the epoch, a checkpoint, an
+// evaluation.  The checkpoint is first so that no later failure loses it; a run
+// that resumes from it repeats the evaluation.
 
 #include "runtime/session/session.h"
 
@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A step whose time is asked for is waited for.
+// --times waits for each step.
 static bool take_timed_step(RtSession *s, RtError *e) {
     double since = rt_seconds();
     rt_nvtx_push(s->run->nvtx, "step %lld", (long long)s->at.step + 1);
@@ -47,7 +47,7 @@ static bool close_times(RtSession *s, RtError *e) {
                    rt_output_reason(s->times_lost));
 }
 
-// Without a checkpoint clause a run that is killed loses no more than this.
+// Without a checkpoint clause, a killed run loses at most this time.
 static bool is_long_unsaved(const RtSession *s) {
     const double most = 300;
     return s->run->trainer->checkpoint_every.count <= 0 && !s->train.partly &&
@@ -71,7 +71,7 @@ static bool after_step(RtSession *s, RtError *e) {
            (!evaluates || rt_session_evaluate(s, e));
 }
 
-// The step at which --steps ends a run, or its last.
+// The step at which --steps or the run ends.
 static int64_t last_step(const RtSession *s) {
     int64_t most = s->run->options->steps, left = s->at.steps - s->at.step;
     return most > 0 && most < left ? s->at.step + most : s->at.steps;
@@ -85,8 +85,8 @@ static bool take_steps(RtSession *s, int64_t last, RtError *e) {
     return true;
 }
 
-// Data that fail are no fault of the steps so far, which are saved; not within
-// an update, whose batches have changed states already.
+// If loading fails, the steps so far are saved; not within an update, whose
+// batches have changed states.
 static void save_steps(RtSession *s) {
     RtError e;
     if (!s->train.partly && s->at.step > 0 && !rt_session_save(s, true, &e))
@@ -94,15 +94,15 @@ static void save_steps(RtSession *s) {
                        (long long)s->at.step, e.text);
 }
 
-// What the numbers of the steps so far say, which may not have been told yet.
+// Checks the metrics of all steps, including pending rows.
 static bool has_diverged(RtSession *s, RtError *e) {
     RtRow row;
     return !rt_session_poll_rows(s, true, 0, e) ||
            !rt_session_measure(s, &row, e);
 }
 
-// Whether a run whose data fail ends well after all, as a signal ends it.  One
-// that had diverged ends by that.
+// Ends a run whose data failed.  True if a signal caused it; a diverged run
+// ends as such.
 static bool end_data_failed(RtSession *s, RtError *e) {
     RtError found;
     bool interrupted =
@@ -128,7 +128,7 @@ static bool end_data_failed(RtSession *s, RtError *e) {
     return interrupted;
 }
 
-// Of a run that fails there is a trace of what it did until then.
+// A failed run has a trace of its last steps.
 static void end_trace(RtSession *s) {
     RtError e;
     if (s->run->trace != NULL && !s->traced && !rt_session_trace_end(s, &e))
@@ -164,7 +164,7 @@ static bool train_traced(RtSession *s, RtError *e) {
     return good;
 }
 
-// The first batch is as good as any other.
+// Tunes on the first batch.
 static bool tune(RtSession *s, RtError *e) {
     const RtStep *step = rt_step_find(s->plan, RT_TRAIN, 0);
     const char *message = "";
@@ -177,7 +177,7 @@ static bool tune(RtSession *s, RtError *e) {
            rt_fail(e, EXIT_IO, "standard output: %s", strerror(errno));
 }
 
-// Prints the lines of a message one by one.
+// Prints a message line by line.
 static void print_loaded(const RtSession *s) {
     const char *line = s->loaded;
     size_t length = strcspn(line, "\n");
@@ -231,7 +231,7 @@ static void print_memory(const RtSession *s) {
             (double)rt_decode_memory_bytes(run->data->decode_memory) / mib);
 }
 
-// A run that resumes from an earlier step takes its place.
+// A run that resumes from an earlier step replaces newer checkpoints.
 static void print_superseded(const RtSession *s) {
     bool removes;
     int64_t newest = rt_retention_superseded(&s->retention, &removes);
@@ -269,8 +269,8 @@ static void print_stop(const RtSession *s) {
                     stop.above ? "least" : "most", stop.value);
 }
 
-// Whether the last evaluation has been made: a signal that comes after it ends
-// the program, and stops no run.
+// Whether the last evaluation is done: a later signal does not interrupt the
+// run.
 static bool is_over(const RtSession *s) {
     bool evaluated = s->test.samples > 0 && s->test.step == s->at.step;
     bool last = s->at.step == s->at.steps || s->test.stops;
@@ -310,7 +310,7 @@ static void print_summary(RtSession *s) {
         report_budget(s);
 }
 
-// The last line: the newest checkpoint of this run.
+// Prints the last line: the newest checkpoint of this run.
 static void print_weights(RtSession *s, bool good) {
     if (s->report_folder == NULL || s->saved < 0)
         return;
@@ -327,8 +327,8 @@ static bool writes_checkpoints(const RtOptions *o) {
     return !o->eval_only && !o->tune;
 }
 
-// States first, since a checkpoint says where the loader starts; everything
-// that takes memory is done before the first step.
+// States come first, as the checkpoint decides where the loader starts.  All
+// memory is allocated before the first step.
 static bool prepare(RtSession *s, RtError *e) {
     const RtRun *run = s->run;
     const RtOptions *o = run->options;
@@ -371,7 +371,7 @@ static bool work(RtSession *s, RtError *e) {
         rt_retention_remove_partial(&s->retention);
         rt_record_begin(s);
     }
-    // A trace may wait for its reader, which a signal ends like any program.
+    // A trace to a pipe waits for its reader; a signal still ends that.
     if (!o->tune && !o->init_only && !o->eval_only &&
         !rt_session_trace_plan(s, e))
         return false;
@@ -391,8 +391,8 @@ static bool work(RtSession *s, RtError *e) {
     return good;
 }
 
-// Ends the program where a thread that loads may never come back, at once: at
-// its usual end a driver gives back memory that the thread may write to.
+// Ends the program at once if a loading thread hangs: at a normal exit a driver
+// frees memory that the thread may write to.
 static void leave_stalled(const RtSession *s, bool good, int caught,
                           const RtError *e) {
     if (!s->loader_stuck && rt_loader_stop(s->train.loader) &&
@@ -404,7 +404,7 @@ static void leave_stalled(const RtSession *s, bool good, int caught,
     rt_leave(status);
 }
 
-// A row that cannot be printed changes nothing of a run that a signal ends.
+// After a signal, a row that cannot be printed is no failure of the run.
 static bool close_rows(RtSession *s, int caught, RtError *e) {
     bool good = s->report == NULL || rt_report_close(s->report) ||
                 rt_fail(e, EXIT_IO, "the results are not complete");
@@ -414,7 +414,7 @@ static bool close_rows(RtSession *s, int caught, RtError *e) {
     return good || caught != 0;
 }
 
-// How the run has ended, in the words of settings.json.
+// The final state in settings.json.
 static const char *end_state(const RtSession *s, bool good, const RtError *e) {
     if (!good)
         return e->status == EXIT_DIVERGED ? "diverged" : "failed";
@@ -430,7 +430,7 @@ static void end_record(RtSession *s, bool good, const RtError *e) {
     print_weights(s, good);
 }
 
-// The folder may have been taken since the program began.
+// Another run may have taken the folder since the program began.
 static bool lock_folder(RtSession *s, RtError *e) {
     const RtRun *run = s->run;
     return !writes_checkpoints(run->options) ||

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Verify: a step is taken twice, from the same states and samples, and has to
-// leave the same bits.  A device that computes something else the second time
-// is broken, or has a kernel whose result depends on the order of its work;
-// which of the two is right cannot be known, so that the run ends.
+// Verify: repeats a step from the same states and samples and compares the
+// bits.  A difference means a broken device, or a kernel whose result depends
+// on the order of its work.  Neither result can be trusted, so the run ends.
 
 #include "runtime/session/session.h"
 
@@ -14,7 +13,7 @@ bool rt_session_verifies(const RtSession *s) {
     return every > 0 && (s->at.step + 1) % every == 0;
 }
 
-// What is taken again is no progress.
+// A repeated step does not count as progress.
 static bool take_again(RtSession *s, const char *before, RtError *e) {
     int64_t samples = s->samples;
     double trained = s->budget.trained;

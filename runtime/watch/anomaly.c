@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Blame: the first value of a step that is not finite.
+// Anomaly: finds the first tensor of a step that is not finite.
 //
-// The step is run again, launch by launch, and what each leaves is looked at
-// before its memory is used again.  What a kernel has read is found by its
-// addresses: what was last left there, or a state or an input.
+// The step runs again, and each launch's results are checked before their
+// memory is reused.  A kernel's inputs are found by address: the last result
+// stored there, a state or an input.
 
 #include "runtime/replay/range.h"
 #include "runtime/watch/watch.h"
@@ -20,7 +20,7 @@ static Range range_of(const char *from, RtType type, int64_t count) {
     return r;
 }
 
-// false: no memory.
+// False: no memory.
 static bool range_read(RtDevice *d, size_t offset, RtType type, int64_t count,
                        Range *r) {
     size_t bytes = (size_t)count * rt_type_bytes(type);
@@ -33,25 +33,23 @@ static bool range_read(RtDevice *d, size_t offset, RtType type, int64_t count,
     return true;
 }
 
-// ---- what a launch has read ----
-
-static void add_text(RtAnomaly *b, const char *format, ...)
+static void add_text(RtAnomaly *a, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-static void add_text(RtAnomaly *b, const char *format, ...) {
-    size_t length = strlen(b->text);
+static void add_text(RtAnomaly *a, const char *format, ...) {
+    size_t length = strlen(a->text);
     va_list list;
     va_start(list, format);
-    vsnprintf(b->text + length, sizeof b->text - length, format, list);
+    vsnprintf(a->text + length, sizeof a->text - length, format, list);
     va_end(list);
 }
 
-static void add_range(RtAnomaly *b, const char *what, size_t offset,
+static void add_range(RtAnomaly *a, const char *what, size_t offset,
                       RtType type, int64_t count) {
     Range r;
     char text[RANGE_TEXT];
-    if (range_read(b->device, offset, type, count, &r))
-        add_text(b, "; %s is %s", what, range_text(text, &r));
+    if (range_read(a->device, offset, type, count, &r))
+        add_text(a, "; %s is %s", what, range_text(text, &r));
 }
 
 static int64_t state_count(const RtState *s) {
@@ -62,96 +60,96 @@ static int64_t input_count(const RtInput *in) {
     return (int64_t)(rt_input_bytes(in) / rt_type_bytes(in->type));
 }
 
-// What was last left at an address before this launch.
-static const RtStored *stored_at(const RtAnomaly *b, size_t offset) {
-    for (int i = b->next - 1; i >= 0; i--) {
-        const RtStored *t = &b->plan->stored[i];
-        if (t->step != b->step)
+// The tensor last stored at an address before this launch.
+static const RtStored *stored_at(const RtAnomaly *a, size_t offset) {
+    for (int i = a->next - 1; i >= 0; i--) {
+        const RtStored *t = &a->plan->stored[i];
+        if (t->step != a->step)
             break;
         if (t->offset == offset)
-            return t->launch < b->launch ? t : NULL;
+            return t->launch < a->launch ? t : NULL;
     }
     return NULL;
 }
 
-static void add_input(RtAnomaly *b, size_t offset) {
-    const RtStored *t = stored_at(b, offset);
+static void add_input(RtAnomaly *a, size_t offset) {
+    const RtStored *t = stored_at(a, offset);
     if (t != NULL) {
-        add_range(b, t->what, offset, t->type, t->count);
+        add_range(a, t->what, offset, t->type, t->count);
         return;
     }
-    for (int i = 0; i < b->plan->num_states; i++) {
-        const RtState *s = &b->plan->state[i];
+    for (int i = 0; i < a->plan->num_states; i++) {
+        const RtState *s = &a->plan->state[i];
         if (s->offset == offset && s->kind != RT_RUN && s->kind != RT_METRIC)
-            add_range(b, s->name, offset, s->type, state_count(s));
+            add_range(a, s->name, offset, s->type, state_count(s));
     }
-    const RtStep *step = &b->plan->step[b->step];
+    const RtStep *step = &a->plan->step[a->step];
     for (int i = 0; i < step->num_inputs; i++) {
         const RtInput *in = &step->input[i];
         if (in->offset == offset && in->type != RT_I32)
-            add_range(b, in->name, offset, in->type, input_count(in));
+            add_range(a, in->name, offset, in->type, input_count(in));
     }
 }
 
-static void add_inputs(RtAnomaly *b, int kernel, const size_t *arg) {
-    int count = kernel < 0 ? 2 : b->plan->kernel[kernel].args;
+static void add_inputs(RtAnomaly *a, int kernel, const size_t *arg) {
+    int count = kernel < 0 ? 2 : a->plan->kernel[kernel].args;
     for (int i = 0; i < count; i++)
-        add_input(b, arg[i]);
+        add_input(a, arg[i]);
 }
 
 // ---- launches ----
 
-static void inspect(RtAnomaly *b, const RtStored *t, int kernel,
+static void inspect(RtAnomaly *a, const RtStored *t, int kernel,
                     const size_t *arg) {
     Range r;
-    if (!range_read(b->device, t->offset, t->type, t->count, &r) ||
+    if (!range_read(a->device, t->offset, t->type, t->count, &r) ||
         r.nonfinite == 0)
         return;
-    b->found = true;
-    b->stored = t;
+    a->found = true;
+    a->stored = t;
     add_text(
-        b,
+        a,
         "%s is the first tensor that is not finite, in %lld of %lld elements",
         t->what, (long long)r.nonfinite, (long long)t->count);
-    add_inputs(b, kernel, arg);
+    add_inputs(a, kernel, arg);
 }
 
 static void launched(RtWatch *w, int kernel, const size_t *arg) {
-    RtAnomaly *b = (RtAnomaly *)(void *)w; // watch is its first field
-    b->device->sync(b->device);
-    for (; b->next < b->plan->num_stored; b->next++) {
-        const RtStored *t = &b->plan->stored[b->next];
-        if (t->step > b->step || (t->step == b->step && t->launch > b->launch))
+    RtAnomaly *a = (RtAnomaly *)(void *)w; // watch is its first field
+    a->device->sync(a->device);
+    for (; a->next < a->plan->num_stored; a->next++) {
+        const RtStored *t = &a->plan->stored[a->next];
+        if (t->step > a->step || (t->step == a->step && t->launch > a->launch))
             break;
-        if (t->step == b->step && !w->absent && !b->found)
-            inspect(b, t, kernel, arg);
+        if (t->step == a->step && !w->absent && !a->found)
+            inspect(a, t, kernel, arg);
     }
-    b->launch++;
+    a->launch++;
 }
 
-void rt_anomaly_begin(RtAnomaly *b, const RtPlan *plan, RtDevice *d,
+void rt_anomaly_begin(RtAnomaly *a, const RtPlan *plan, RtDevice *d,
                       const RtStep *step) {
-    *b = (RtAnomaly){.watch.launched = launched,
+    *a = (RtAnomaly){.watch.launched = launched,
                      .plan = plan,
                      .device = d,
                      .step = (int)(step - plan->step),
-                     .run = b->run + 1};
-    d->watch = &b->watch;
+                     .run = a->run + 1};
+    d->watch = &a->watch;
 }
 
-void rt_anomaly_end(RtAnomaly *b) {
-    b->device->watch = NULL;
-    for (int i = 0; i < b->plan->num_states && !b->found; i++) {
-        const RtState *s = &b->plan->state[i];
+void rt_anomaly_end(RtAnomaly *a) {
+    a->device->watch = NULL;
+    for (int i = 0; i < a->plan->num_states && !a->found; i++) {
+        const RtState *s = &a->plan->state[i];
         Range r;
-        b->found =
-            range_read(b->device, s->offset, s->type, state_count(s), &r) &&
+        a->found =
+            range_read(a->device, s->offset, s->type, state_count(s), &r) &&
             r.nonfinite > 0;
-        if (!b->found)
+        if (!a->found)
             continue;
-        b->state = s;
+        a->state = s;
         add_text(
-            b,
+            a,
             "all results of its kernels are finite except %s, in %lld of %lld "
             "elements",
             s->name, (long long)r.nonfinite, (long long)state_count(s));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Members: which operation of a kernel is the first whose result is not finite.
+// Kernel replay: finds the first operation of a kernel whose result is not
+// finite.
 //
-// The step that is to blame is run once more, up to the launch that is.  What
-// that is about to read is in memory then, and its operations are evaluated
-// from it one by one (runtime/replay/replay.h).
+// The step runs again up to that launch.  The kernel's inputs are then in
+// memory, and its operations are evaluated from them one by one
+// (runtime/replay/replay.h).
 #include "runtime/watch/watch.h"
 
 #include "runtime/replay/replay.h"
@@ -12,14 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-// ---- what is in memory ----
-
 typedef struct {
     ReplayMemory memory;
     const RtKernelReplay *replay;
 } Memory;
 
-// Where a tensor is.
+// The location of a tensor.
 typedef struct {
     size_t offset;
     RtType type;
@@ -31,12 +30,12 @@ static bool overlap(const RtStored *a, const RtStored *b) {
            b->offset < a->offset + (size_t)a->count * rt_type_bytes(a->type);
 }
 
-// Memory is used again: nothing must have been left there since.
-static bool stored_find(const RtKernelReplay *m, uint32_t node, Place *at) {
-    const RtStored *t = m->plan->stored;
+// Memory is reused: a stored tensor is there until another overlaps it.
+static bool stored_find(const RtKernelReplay *r, uint32_t node, Place *at) {
+    const RtStored *t = r->plan->stored;
     int found = -1;
-    for (int i = 0; i < m->plan->num_stored; i++) {
-        if (!m->left[i])
+    for (int i = 0; i < r->plan->num_stored; i++) {
+        if (!r->written[i])
             continue;
         if (t[i].node == (int)node)
             found = i;
@@ -48,9 +47,9 @@ static bool stored_find(const RtKernelReplay *m, uint32_t node, Place *at) {
     return found >= 0;
 }
 
-static bool named_find(const RtKernelReplay *m, const char *name, Place *at) {
-    const RtState *s = rt_state_find(m->plan, name);
-    const RtStep *step = &m->plan->step[m->anomaly->step];
+static bool named_find(const RtKernelReplay *r, const char *name, Place *at) {
+    const RtState *s = rt_state_find(r->plan, name);
+    const RtStep *step = &r->plan->step[r->anomaly->step];
     if (s != NULL) {
         *at = (Place){s->offset, s->type,
                       (int64_t)(rt_state_bytes(s) / rt_type_bytes(s->type))};
@@ -81,90 +80,90 @@ static bool place_read(RtDevice *d, const Place *at, double *to) {
 
 static bool memory_read(const ReplayMemory *memory, uint32_t node,
                         const char *name, int64_t count, double *to) {
-    const RtKernelReplay *m = ((const Memory *)(const void *)memory)->replay;
+    const RtKernelReplay *r = ((const Memory *)(const void *)memory)->replay;
     Place at;
     bool there =
-        name != NULL ? named_find(m, name, &at) : stored_find(m, node, &at);
+        name != NULL ? named_find(r, name, &at) : stored_find(r, node, &at);
     return there && at.count == count &&
-           (to == NULL || place_read(m->device, &at, to));
+           (to == NULL || place_read(r->device, &at, to));
 }
 
 // ---- the launch ----
 
-static const char *kernel_name(const RtKernelReplay *m) {
+static const char *kernel_name(const RtKernelReplay *r) {
     const RtLaunch *launch =
-        rt_launch_of(&m->plan->step[m->anomaly->step], m->target);
+        rt_launch_of(&r->plan->step[r->anomaly->step], r->target);
     return launch != NULL && launch->kernel >= 0
-               ? m->plan->kernel[launch->kernel].name
+               ? r->plan->kernel[launch->kernel].name
                : NULL;
 }
 
-static void replay_kernel(RtKernelReplay *m) {
-    const Memory memory = {{memory_read}, m};
-    const RtStored *stored = m->anomaly->stored;
+static void replay_kernel(RtKernelReplay *r) {
+    const Memory memory = {{memory_read}, r};
+    const RtStored *stored = r->anomaly->stored;
     ReplayQuery query = {
-        .node = m->node,
+        .node = r->node,
         .max = rt_type_max(stored != NULL ? stored->type : RT_F32),
         .room = rt_memory_available() / 2};
-    const char *kernel = kernel_name(m);
-    if (kernel == NULL) // what a library computes is one operation
+    const char *kernel = kernel_name(r);
+    if (kernel == NULL) // a library call is one operation
         return;
-    m->device->sync(m->device);
-    int length = snprintf(m->text, sizeof m->text, "in %.200s, ", kernel);
-    if (stored == NULL) // of all that the update assigns
-        length += snprintf(m->text + length, sizeof m->text - (size_t)length,
-                           "for %.200s, ", m->anomaly->state->name);
-    m->found =
-        replay_explain(m->replay, &query, &memory.memory, m->text + length,
-                       sizeof m->text - (size_t)length);
+    r->device->sync(r->device);
+    int length = snprintf(r->text, sizeof r->text, "in %.200s, ", kernel);
+    if (stored == NULL) // the update assigns all states
+        length += snprintf(r->text + length, sizeof r->text - (size_t)length,
+                           "for %.200s, ", r->anomaly->state->name);
+    r->found =
+        replay_explain(r->replay, &query, &memory.memory, r->text + length,
+                       sizeof r->text - (size_t)length);
 }
 
 static void launched(RtWatch *w, int kernel, const size_t *arg) {
     (void)kernel, (void)arg;
-    RtKernelReplay *m = (RtKernelReplay *)(void *)w; // watch is its first field
-    const RtStored *t = m->plan->stored;
-    for (int i = 0; i < m->plan->num_stored && !w->absent; i++)
-        m->left[i] |= t[i].step == m->anomaly->step && t[i].launch == m->launch;
-    m->launch++;
-    if (m->run == m->anomaly->run && m->launch == m->target)
-        replay_kernel(m);
+    RtKernelReplay *r = (RtKernelReplay *)(void *)w; // watch is its first field
+    const RtStored *t = r->plan->stored;
+    for (int i = 0; i < r->plan->num_stored && !w->absent; i++)
+        r->written[i] |= t[i].step == r->anomaly->step && t[i].launch == r->launch;
+    r->launch++;
+    if (r->run == r->anomaly->run && r->launch == r->target)
+        replay_kernel(r);
 }
 
-void rt_kernel_replay_begin(RtKernelReplay *m, const RtStep *step) {
-    m->run++;
-    m->launch = 0;
-    m->device->watch = NULL;
-    if (m->run != m->anomaly->run || step != &m->plan->step[m->anomaly->step])
+void rt_kernel_replay_begin(RtKernelReplay *r, const RtStep *step) {
+    r->run++;
+    r->launch = 0;
+    r->device->watch = NULL;
+    if (r->run != r->anomaly->run || step != &r->plan->step[r->anomaly->step])
         return;
-    m->device->watch = &m->watch;
-    if (m->target == 0)
-        replay_kernel(m);
+    r->device->watch = &r->watch;
+    if (r->target == 0)
+        replay_kernel(r);
 }
 
-bool rt_kernel_replay_open(RtKernelReplay *m, const RtTrainer *t,
+bool rt_kernel_replay_open(RtKernelReplay *r, const RtTrainer *t,
                            const RtPlan *plan, RtDevice *d,
                            const RtAnomaly *anomaly) {
     const RtStored *stored = anomaly->stored;
-    *m = (RtKernelReplay){.watch.launched = launched,
+    *r = (RtKernelReplay){.watch.launched = launched,
                           .plan = plan,
                           .device = d,
                           .anomaly = anomaly};
     if (t->graphs == NULL || (stored == NULL && anomaly->state == NULL))
         return false;
-    m->replay = replay_open(t->graphs, (size_t)(t->graphs_end - t->graphs),
+    r->replay = replay_open(t->graphs, (size_t)(t->graphs_end - t->graphs),
                             plan->step[anomaly->step].name);
-    m->left = calloc((size_t)plan->num_stored + 1, sizeof *m->left);
+    r->written = calloc((size_t)plan->num_stored + 1, sizeof *r->written);
     if (stored != NULL) {
-        m->node = (uint32_t)stored->node;
-        m->target = stored->launch;
+        r->node = (uint32_t)stored->node;
+        r->target = stored->launch;
     }
-    return m->replay != NULL && m->left != NULL &&
-           (stored != NULL || replay_assignment(m->replay, anomaly->state->name,
-                                                &m->node, &m->target));
+    return r->replay != NULL && r->written != NULL &&
+           (stored != NULL || replay_assignment(r->replay, anomaly->state->name,
+                                                &r->node, &r->target));
 }
 
-void rt_kernel_replay_close(RtKernelReplay *m) {
-    m->device->watch = NULL;
-    replay_close(m->replay);
-    free(m->left);
+void rt_kernel_replay_close(RtKernelReplay *r) {
+    r->device->watch = NULL;
+    replay_close(r->replay);
+    free(r->written);
 }

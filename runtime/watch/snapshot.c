@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Snapshot: a step that is looked at.
+// Snapshot: writes all tensors of a step to a file.
 //
-// Memory is used again and again within a step, so that what a launch has left
-// is copied right after it.  The step itself is the one that always runs, from
-// the same addresses: looking changes nothing but how long it takes.
+// Memory is reused within a step, so each result is copied right after its
+// launch.  The step's launches and addresses are those of any run.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/watch/watch.h"
@@ -13,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 1 << 20, BEFORE = -1, AFTER = -2 }; // PIECE: bytes moved at once
+enum { PIECE = 1 << 20, BEFORE = -1, AFTER = -2 }; // PIECE: bytes of one copy
 
 typedef struct {
     RtWatch watch;
@@ -22,8 +21,8 @@ typedef struct {
     const RtPlan *plan;
     RtDevice *device;
     char *piece;
-    int fd, step, launch, next; // next: of what is stored
-    int reason;                 // errno of what failed; 0: nothing has
+    int fd, step, launch, next; // next: index in the plan's stored tensors
+    int reason;                 // errno of the first failure; 0: none
 } Snapshot;
 
 static void put(Snapshot *s, const void *from, size_t bytes) {
@@ -56,7 +55,7 @@ static void put_inputs(Snapshot *s, const RtStep *step) {
                    rt_input_bytes(&step->input[i]));
 }
 
-// Of what one launch leaves.
+// Writes the results of one launch.
 static void launched(RtWatch *w, int kernel, const size_t *arg) {
     (void)kernel, (void)arg;
     Snapshot *s = (Snapshot *)(void *)w; // watch is its first field
