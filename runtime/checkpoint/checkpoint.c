@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Checkpoint: the states of a run are written to a file.  They come from the
-// device in pieces, and twice: their hashes stand in the header, before them.
+// Checkpoint: writes the states of a run to a file.  States are read from the
+// device in pieces, and twice, as the header before them has their hashes.
 #define _POSIX_C_SOURCE 200809L
 
 #include "base/json.h"
@@ -81,8 +81,8 @@ static void add_tensor(Header *h, const RtState *s, size_t begin) {
     add(h, "],\"data_offsets\":[%zu,%zu]}", begin, begin + rt_state_bytes(s));
 }
 
-// The whole header, with zeroes where its own hash goes, and where that is.
-// Spaces at the end let the data begin at a multiple of 64 bytes.
+// Writes the header with zeroes as its own hash; returns the offset of that.
+// Padding with spaces lets the data begin at a multiple of 64 bytes.
 static size_t build_header(RtCheckpoint *c, const RtProgress *p) {
     Header *h = &c->header;
     h->length = 8;
@@ -131,8 +131,8 @@ bool rt_bits_finite(const char *from, size_t bytes) {
     return true;
 }
 
-// Hashes one state.  A parameter that is not finite is not worth keeping: then
-// false.
+// Hashes one state.  False if a parameter is not finite: such a checkpoint is
+// useless.
 static bool hash_state(RtCheckpoint *c, int number) {
     const RtState *s = &c->plan->state[number];
     bool checked = s->kind == RT_PARAM && s->type == RT_F32;
@@ -194,7 +194,7 @@ bool rt_checkpoint_write(RtCheckpoint *c, const char *path, const RtProgress *p,
     return rt_fail(e, EXIT_IO, "cannot write %s: %s", path, strerror(reason));
 }
 
-// ---- the memory for writing and reading ----
+// ---- buffers ----
 
 void rt_checkpoint_free(RtCheckpoint *c) {
     if (c == NULL)
@@ -205,7 +205,7 @@ void rt_checkpoint_free(RtCheckpoint *c) {
     free(c);
 }
 
-// A header's digits vary, so it is measured with the longest numbers.
+// The header's length varies, so it is measured with the longest numbers.
 static bool reserve(RtCheckpoint *c) {
     enum { SLACK = 128 };
     RtProgress longest = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, 0};

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The format of a checkpoint: what its writer and its reader share.
+// The format of a checkpoint, shared by its writer and its reader.
 //
-// One safetensors file.  Metadata says which run it is of and where the run
-// was, and has the XXH3-64 hash of every tensor and, under "header", of the
-// length and header themselves with that hash's digits as zeroes.  So no bit of
-// the file can change unseen.  Equal runs write equal files: there is no date
-// in them.
+// A safetensors file.  Its metadata identifies the run and its position, and
+// has the XXH3-64 hash of every tensor and, under "header", of the length and
+// header with that hash's digits as zeroes.  So no change of a bit is
+// undetected.  Equal runs write equal files: there is no date.
 #ifndef RUNTIME_FORMAT_H
 #define RUNTIME_FORMAT_H
 
 #include "runtime/checkpoint/checkpoint.h"
 
 enum {
-    PIECE = 1 << 20, // bytes moved at once
+    PIECE = 1 << 20, // bytes of one copy
     DIGITS = 16      // of a hash
 };
 
-// A string that grows to what it was given room for; what does not fit is
-// only counted.
+// A string in a fixed buffer; text beyond it is only counted.
 typedef struct {
     char *data;
     size_t length, room;
@@ -33,7 +31,7 @@ struct RtCheckpoint {
     uint64_t *hash; // of each state
 };
 
-// What a recipe sets and a refusal can tell.
+// A setting of the recipe that a message can name.
 typedef struct {
     const char *key;
     char value[16];
@@ -44,13 +42,13 @@ enum { NUM_RECIPE_SETTINGS = 3 };
 void rt_recipe_settings(RtRecipeSetting to[NUM_RECIPE_SETTINGS],
                         const RtTrainer *t);
 
-// Whether a checkpoint has the state.
+// Whether checkpoints include the state.
 bool rt_state_saved(const RtState *s);
 
-// A length as eight bytes, the lowest first.
+// A length as eight bytes, little-endian.
 void rt_length_put(char to[8], uint64_t length);
 
-// Whether no number is infinite or none: its exponent is not all ones.
+// Whether all floats are finite: no exponent has all bits set.
 bool rt_bits_finite(const char *from, size_t bytes);
 
 #endif

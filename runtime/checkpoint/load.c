@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Checkpoints are read: to go on with a run, or for the weights that one starts
-// with, of a file that any program may have written.
+// Load: reads checkpoints, to resume a run or to initialize weights from a file
+// of any program.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/checkpoint/format.h"
@@ -14,16 +14,16 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { MAX_HEADER = 100000000 }; // as other readers of safetensors allow
+enum { MAX_HEADER = 100000000 }; // the limit of other safetensors readers
 
-// A file that is open, and what its header says.
+// An open file and its header.
 typedef struct {
     int fd;
     RtHeader header;
     char *text; // of the header
     size_t length;
-    bool ours;  // a trainer wrote it: it has hashes, which must be right
-    bool fresh; // a run starts with it: all numbers must be finite
+    bool ours;  // written by a trainer: hashes must match
+    bool fresh; // initial weights: all numbers must be finite
 } File;
 
 static bool header_is_whole(char *text, size_t length, const RtHeader *h) {
@@ -64,8 +64,7 @@ static bool metadata_hash(const RtHeader *h, const char *key, uint64_t *value) {
     return *end == '\0';
 }
 
-// Whether a run may have been there: steps and seeds of runs are numbers of 31
-// bits.
+// Whether the position is possible: steps and seeds have 31 bits.
 static bool is_position(const RtProgress *p) {
     return p->step >= 0 && p->step <= p->steps && p->steps <= INT32_MAX &&
            p->epoch_steps > 0 && p->epoch_steps <= INT32_MAX && p->seed >= 0 &&
@@ -107,8 +106,8 @@ static bool same_states(const RtPlan *plan, const RtHeader *h, RtError *e) {
                    h->num_tensors, saved);
 }
 
-// What is known to differ; with the same tensors it may be anything else that
-// the graphs are made of, as the loss or a schedule.
+// Known differences.  With equal tensors, anything else in the graphs may
+// differ, such as the loss or a schedule.
 static void describe_difference(const RtCheckpoint *c, const RtHeader *h,
                                 char *to, size_t room) {
     RtRecipeSetting setting[NUM_RECIPE_SETTINGS];
@@ -148,8 +147,8 @@ static bool same_trainer(const RtCheckpoint *c, const RtHeader *h, RtError *e) {
                    t->model, differs, fingerprint, t->fingerprint);
 }
 
-// Makes f32 of the halves at the end of a piece, from its start on: what is
-// written is behind what is read.
+// Widens the halves in the second part of a piece to f32 at its start; writes
+// stay behind reads.
 static size_t widen(char *piece, RtType type, size_t bytes) {
     const char *from = piece + PIECE / 2;
     size_t count = bytes / rt_type_bytes(type);
@@ -160,7 +159,7 @@ static size_t widen(char *piece, RtType type, size_t bytes) {
     return count * sizeof(float);
 }
 
-// Gives a state the bytes of a tensor from `at` on that are in the piece.
+// Writes bytes of a tensor at offset `at` from the piece to a state.
 static bool put_piece(RtCheckpoint *c, const File *f, const RtTensor *t,
                       const RtState *s, size_t at, size_t bytes, RtError *e) {
     if (t->type != s->type) {
@@ -174,7 +173,7 @@ static bool put_piece(RtCheckpoint *c, const File *f, const RtTensor *t,
     return true;
 }
 
-// Reads a tensor to its state; with NULL only its hash is looked at.
+// Reads a tensor to its state; with NULL only checks its hash.
 static bool read_tensor(RtCheckpoint *c, const File *f, const RtTensor *t,
                         const RtState *s, RtError *e) {
     char key[RT_MAX_KEY + 8];
@@ -227,7 +226,7 @@ static bool read_header(const RtFiles *files, File *f, size_t bytes,
                            bytes - sizeof size - f->length, e);
 }
 
-// One of the two notes is left where a bit of the other has changed.
+// Either entry identifies the file even if a bit of the other has changed.
 static bool is_sinter_file(const RtHeader *h) {
     const RtMetadata *producer = rt_header_metadata(h, "producer");
     return rt_header_metadata(h, "header") != NULL ||
@@ -245,7 +244,7 @@ static bool prefix_path(const char *path, RtError *e) {
     return rt_fail(e, inner.status, "%s: %s", path, inner.text);
 }
 
-// Opens a file of any program, or of a trainer whose header is whole.
+// Opens a file of any program, or a trainer's with a valid header.
 static bool file_open(const RtCheckpoint *c, File *f, const char *path,
                       RtError *e) {
     size_t bytes;
@@ -293,7 +292,7 @@ RtLoad rt_checkpoint_read(RtCheckpoint *c, const char *path, RtProgress *p,
     return load;
 }
 
-// Of a checkpoint all is looked at, also what is not taken.
+// Checks all tensors of a checkpoint, also those that are not loaded.
 static bool read_weights(RtCheckpoint *c, const File *f, const RtWeights *w,
                          RtError *e) {
     for (size_t i = 0; i < f->header.num_tensors; i++)

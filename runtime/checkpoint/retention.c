@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Shelf: the checkpoints of a run, in the folder of its results.
+// Retention: the checkpoints of a run in its folder.
 //
-// A checkpoint is step-00001234.safetensors.  It is written under a name that
-// no one looks for, made durable, and renamed; only then are older ones
-// dropped. A new run in the folder of an old one does not mix with it: when its
-// first checkpoint is ready, what lies there beyond the step it began at is
-// renamed to previous-..., which is looked at only when nothing else is left.
+// A checkpoint is step-00001234.safetensors.  It is written under another name,
+// made durable and renamed; only then are older ones removed.  A new run in the
+// folder of an old one does not mix with it: when its first checkpoint is
+// ready, those of the old run beyond its first step are renamed to
+// previous-..., which are loaded only if nothing else is left.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/checkpoint/checkpoint.h"
@@ -33,7 +33,7 @@ typedef struct {
     size_t count;
 } Steps;
 
-// The step in a name between `start` and `ending`; -1 if the name is another.
+// The step in a name between `start` and `ending`; -1: another name.
 static int64_t step_in(const char *name, const char *start,
                        const char *ending) {
     if (strncmp(name, start, strlen(start)) != 0)
@@ -61,7 +61,7 @@ static int newest_first(const void *a, const void *b) {
     return x > y ? -1 : x < y;
 }
 
-// The checkpoints whose names begin with `start`.
+// The steps of checkpoints whose names begin with `start`.
 static Steps list(const RtRetention *r, const char *start) {
     Steps found = {0};
     size_t room = 0;
@@ -88,7 +88,7 @@ static Steps list(const RtRetention *r, const char *start) {
 
 // ---- other trainers, other runs ----
 
-// `sinter runs` locks a folder for a moment, to see whether a trainer has.
+// `sinter runs` locks a folder for a moment, to test whether a trainer runs.
 static bool is_locked(int folder) {
     const struct timespec shortly = {.tv_nsec = 10000000};
     for (int tries = 0; tries < 10; tries++) {
@@ -115,8 +115,8 @@ void rt_retention_unlock(RtRetention *r) {
     r->lock = -1;
 }
 
-// The folder may have been removed, renamed or made again since it was claimed;
-// what is in another one is not this run's.
+// The folder may have been removed, renamed or recreated since it was locked;
+// checkpoints in another folder are not this run's.
 static bool lock_again(RtRetention *r, RtError *e) {
     struct stat locked, there;
     RtRetention again = *r;
@@ -132,7 +132,7 @@ static bool lock_again(RtRetention *r, RtError *e) {
         e->status = EXIT_IO; // it may be free later
         return false;
     }
-    if (again.lock < 0) // the lock of the other folder is kept meanwhile
+    if (again.lock < 0) // the lock of the old folder is kept meanwhile
         return rt_fail(e, EXIT_IO, "cannot open %s: %s", r->folder,
                        strerror(errno));
     rt_retention_unlock(r);
@@ -194,7 +194,7 @@ void rt_retention_remove_partial(const RtRetention *r) {
 
 // ---- saving ----
 
-// A rename is durable when its folder is.
+// A rename is durable once its folder is.
 static bool sync_folder(const RtRetention *r) {
     int fd = r->files->open(r->folder, O_RDONLY | O_DIRECTORY, 0);
     if (fd < 0)
@@ -211,7 +211,7 @@ static void remove_step(const RtRetention *r, const char *start, int64_t step) {
 }
 
 // Renames the checkpoints of another run, the newest last so that it is found
-// until the end, and drops those of the run before that one.
+// until the end, and removes those of an earlier run.
 static bool set_aside(RtRetention *r) {
     Steps current = list(r, CURRENT), previous = {0};
     bool good = true, any = current.count > 0 && current.step[0] > r->from;
@@ -266,7 +266,7 @@ bool rt_retention_save(RtRetention *r, RtCheckpoint *c, const RtProgress *p,
     char *partial = partial_name(r, p->step);
     bool good = path != NULL && partial != NULL;
     if (!good)
-        rt_fail(e, EXIT_IO, "out of memory"); // tried again, as a disk is
+        rt_fail(e, EXIT_IO, "out of memory"); // retried like a failing disk
     good = good && lock_again(r, e) && rt_checkpoint_write(c, partial, p, e) &&
            put_in_place(r, partial, path, e);
     if (good)
@@ -278,7 +278,7 @@ bool rt_retention_save(RtRetention *r, RtCheckpoint *c, const RtProgress *p,
 
 // ---- loading ----
 
-// *e has what is wrong with the newest that is not whole.
+// *e describes the newest invalid checkpoint.
 static RtLoad load_newest(const RtRetention *r, const char *start,
                           RtCheckpoint *c, RtProgress *p, char **path,
                           RtError *e) {

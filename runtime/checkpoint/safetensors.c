@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Safetensors: eight bytes with the length of a header, the header as JSON,
 // then the tensors' bytes.  The header maps names to dtype, shape and
-// data_offsets, and __metadata__ to strings.  A header comes from a file that
-// anyone may have written: nothing in it is believed before it is held against
-// the file's size.
+// data_offsets, and __metadata__ to strings.  The file is untrusted: every
+// value is checked against the file's size.
 
 #include "runtime/checkpoint/checkpoint.h"
 
@@ -50,7 +49,7 @@ static char *copy(const char *s) {
     return to == NULL ? NULL : strcpy(to, s);
 }
 
-// Room for one more element in an array that doubles.
+// Grows an array that doubles, for one more element.
 static void *grown(void *array, size_t count, size_t *room, size_t element) {
     if (count < *room)
         return array;
@@ -72,7 +71,7 @@ static bool parse_metadata_entry(Reader *r) {
     h->num_metadata++;
     if (!expect(r, ':') || !expect(r, '"'))
         return false;
-    r->json.at--; // the string begins with the quote that was looked for
+    r->json.at--; // the string includes the quote that was checked
     n->value_at = (size_t)(r->json.at + 1 - r->text);
     if (!parse_string(r))
         return false;
@@ -206,7 +205,7 @@ static int by_key(const void *a, const void *b) {
     return strcmp(x->key, y->key);
 }
 
-// Orders notes by their keys: each is there once.
+// Sorts metadata by key; each key occurs once.
 static bool order_metadata(const RtHeader *h, RtError *e) {
     if (h->num_metadata > 0)
         qsort(h->metadata, h->num_metadata, sizeof *h->metadata, by_key);
@@ -217,7 +216,7 @@ static bool order_metadata(const RtHeader *h, RtError *e) {
     return true;
 }
 
-// Orders tensors by their data, and by name: each is there once.
+// Sorts tensors by offset, and by name; each name occurs once.
 static bool order_tensors(RtHeader *h, RtError *e) {
     size_t n = h->num_tensors;
     h->named = malloc((n + 1) * sizeof *h->named);
@@ -245,7 +244,7 @@ static bool has_its_size(const RtTensor *t, RtError *e) {
                    t->name);
 }
 
-// Every byte of the data belongs to one tensor.
+// Every byte of the data belongs to exactly one tensor.
 static bool covers(const RtHeader *h, uint64_t data_bytes, RtError *e) {
     uint64_t at = 0;
     for (size_t i = 0; i < h->num_tensors; i++) {

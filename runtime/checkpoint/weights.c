@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Weights: which tensors of a file a run starts with.
+// Weights: matches tensors of a file with the model's weights.
 //
-// Every parameter and running statistic of the model is in the file with its
-// shape, and every tensor of the file is one of these, but for what the user
-// leaves out by name: a load that passes over what does not fit looks like one
-// that worked.  Where the file has an average of a weight, that is the weight,
-// as in the evaluations of the run that it is of.  What else a checkpoint keeps
-// beside its weights is passed over, and in a file of another program what has
-// such a name, which is said.
+// Every parameter and running statistic of the model must be in the file with
+// its shape, and every tensor of the file must be one of these, except names
+// that the user excludes: a load that silently skips tensors looks like one
+// that worked.  If the file has the average of a weight, that is loaded, as in
+// the evaluations of its run.  Other states in a checkpoint are ignored, and
+// tensors with such names in another program's file too, with a message.
 
 #include "base/glob.h"
 #include "base/json.h"
@@ -20,7 +19,7 @@
 
 enum { MAX_NAMED = 3 };
 
-// The first few of what is to be told, and how many there are.
+// The first few names of a list, and its length.
 typedef struct {
     char text[1024];
     size_t length, count;
@@ -30,13 +29,13 @@ typedef struct {
     const char *model;
     const RtPlan *plan;
     const RtHeader *header;
-    bool ours;     // a trainer has written the file
-    char *globs;   // of what is left out, each ends with a zero byte
-    size_t length; // of them all
+    bool ours;     // a trainer wrote the file
+    char *globs;   // excluded names, each ends with a zero byte
+    size_t length; // of all globs
     RtWeights *out;
-    size_t all; // weights of the model
+    size_t all; // number of the model's weights
     NameList misfits, missing, unknown, initialized, excluded, optimizer;
-    size_t averages; // that are taken
+    size_t averages; // that are loaded
 } Fit;
 
 static void list_add(NameList *t, const char *format, ...)
@@ -98,7 +97,7 @@ static bool matches_some(const Fit *f, const char *glob) {
     return false;
 }
 
-// A glob that names nothing is a mistake, such as the name of a layer.
+// A glob without a match is a mistake, such as the name of a layer.
 static bool check_glob(const Fit *f, const char *glob, RtError *e) {
     char layer[128];
     if (matches_some(f, glob))
@@ -132,7 +131,7 @@ static bool same_dims(const RtState *s, const RtTensor *t) {
            memcmp(s->dim, t->dim, (size_t)s->rank * sizeof s->dim[0]) == 0;
 }
 
-// Whether these are filters with their channels before rows and columns.
+// Whether these are filters with channels before rows and columns.
 static bool is_channels_first(const RtState *s, const RtTensor *t) {
     return s->rank == 4 && t->rank == 4 && s->dim[0] == t->dim[0] &&
            s->dim[1] == t->dim[2] && s->dim[2] == t->dim[3] &&
@@ -150,7 +149,7 @@ static const char *dims_text(char *to, size_t room, int rank,
     return to;
 }
 
-// Halves are widened; other numbers are what they are.
+// Halves are widened; other types must be equal.
 static bool can_convert(const RtState *s, const RtTensor *t) {
     return s->type == t->type ||
            (s->type == RT_F32 && (t->type == RT_F16 || t->type == RT_BF16));
@@ -171,7 +170,7 @@ static void list_add_misfit(Fit *f, const RtState *s, const RtTensor *t) {
 
 // ---- the fit ----
 
-// What of the file a weight is, NULL: nothing.
+// The file's tensor for a weight, or its average; NULL: none.
 static const RtTensor *tensor_of(Fit *f, const RtState *s) {
     char name[RT_MAX_KEY];
     snprintf(name, sizeof name, "%s.average", s->name);
@@ -202,8 +201,8 @@ static void fit_state(Fit *f, const RtState *s) {
     }
 }
 
-// Whether a tensor is no weight of any model: a scalar of a run, or what an
-// optimizer keeps of another tensor of the file, or its average.
+// Whether a tensor is no weight: a scalar of a run, or the optimizer state or
+// average of another tensor.
 static bool is_optimizer_state(const Fit *f, const RtTensor *t) {
     char name[RT_MAX_KEY];
     const char *dot = strrchr(t->name, '.');
@@ -231,7 +230,7 @@ static void check_tensor(Fit *f, const RtTensor *t) {
                   t->name);
 }
 
-// ---- what is said ----
+// ---- messages ----
 
 static bool refuse(const Fit *f, RtError *e) {
     const NameList *kind[] = {&f->misfits, &f->missing, &f->unknown};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The binary formats of CIFAR: records of one label byte (CIFAR-100: a coarse
 // and a fine one) and 3,072 bytes of image, a red plane, a green and a blue
-// one.  CIFAR-10's folder holds data_batch_1.bin and on up to five, and
-// test_batch.bin, that of CIFAR-100 train.bin and test.bin; a file may hold any
+// one.  CIFAR-10's folder has data_batch_1.bin up to data_batch_5.bin, and
+// test_batch.bin, that of CIFAR-100 train.bin and test.bin.  A file has any
 // number of whole records.
 #define _POSIX_C_SOURCE 200809L
 
@@ -24,7 +24,7 @@ enum {
     MAX_FILES = 5
 };
 
-// Which of a record's label bytes counts, and how long it is with them.
+// The label byte of a record that is used, and the bytes of a record.
 typedef struct {
     int label;
     size_t record;
@@ -41,8 +41,8 @@ static void files_free(Files *f) {
         free(f->path[i]);
 }
 
-// Both data sets have a version for Python too, and unpack to a folder inside
-// the one that is often named.
+// Names the folder: a Python version of both data sets exists, too, and
+// archives unpack to a folder inside the one that is often given.
 static bool fail_missing(const char *path, size_t record, RtError *e) {
     return rt_fail(
         e, EXIT_DATA,
@@ -50,7 +50,7 @@ static bool fail_missing(const char *path, size_t record, RtError *e) {
         record == 1 + IMAGE ? "cifar-10-batches-bin" : "cifar-100-binary");
 }
 
-// The size of one file, in records, without reading it.
+// The number of records of a file, from its size.
 static bool count_records(const char *path, size_t record, const RtFiles *files,
                           int64_t *records, RtError *e) {
     size_t bytes;
@@ -96,7 +96,7 @@ static void interleave(const uint8_t *plane, uint8_t *pixel) {
             pixel[3 * i + c] = plane[c * PLANE + i];
 }
 
-// Records of one file become the samples from number `at` on.
+// Records of one file become the samples from index `at` on.
 typedef struct {
     const Layout *layout;
     const RtFiles *files;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Data: opens a data set by the name of its format.  Numbers stay in memory as
-// they came from the file, sample after sample, and are made what the step's
-// inputs take when a batch is filled.
+// Data: opens a data set by the name of its format.  Numbers stay in memory in
+// the type of the file and are converted when a batch is filled.
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -25,8 +24,6 @@ static const struct {
     {"tokens", rt_tokens_read},
     {"synthetic", rt_synthetic_draw},
 };
-
-// ---- what is asked for ----
 
 int64_t rt_setting(const RtDataSpec *spec, const char *name,
                    int64_t otherwise) {
@@ -68,7 +65,7 @@ const char *rt_shape_text(char *to, size_t room, int rank, const int64_t *dim) {
     return to;
 }
 
-// A link to nothing is there: what it led to is missed.
+// A dangling link exists: its target is missing.
 bool rt_lacks_test(const RtDataSpec *spec, const char *folder,
                    const char *const *name) {
     struct stat found;
@@ -112,7 +109,7 @@ static double value_at(const uint8_t *bytes, size_t i, RtFileType type) {
     }
 }
 
-// From the end to the start, since the numbers lie at the start of the room.
+// Backwards, as the numbers lie at the start of the buffer.
 void rt_file_type_widen(void *room, size_t count, RtFileType from, RtType to) {
     uint8_t *bytes = room;
     bool same = to == RT_U8 || (from == RT_FILE_F32 && to == RT_F32) ||

@@ -2,11 +2,11 @@
 // Decode: an image file becomes a square of pixels, in bounded memory.
 //
 // A file is read through a small buffer while it is decoded, and rows are
-// scaled as they come.  So an image takes the memory of some of its rows,
-// unless its form asks for all of it at once: a progressive JPEG for its
-// coefficients, an interlaced PNG for its pixels.  The header says how much it
-// will be.  Each loader may take a little at any time; who needs more waits
-// for its part of what all share, so that the sum is known before the run.
+// resized as they come.  So an image needs memory for some rows only, except a
+// progressive JPEG (all coefficients) and an interlaced PNG (all pixels).  The
+// header gives the size.  Each loader may allocate a little at any time; for
+// more it waits for its part of a shared budget, so the total is known before
+// the run.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/data/decode.h"
@@ -50,7 +50,7 @@ size_t rt_decode_memory_bytes(const RtDecodeMemory *s) {
     return s->all;
 }
 
-// Takes all that an image needs at once, so that none waits while it holds a
+// Acquires all memory of an image at once, so no thread waits while it holds a
 // part.
 static void memory_acquire(RtDecodeMemory *s, size_t bytes) {
     pthread_mutex_lock(&s->lock);
@@ -120,7 +120,7 @@ static bool is_jpeg(const RtDecoding *d) {
     return d->ready >= 2 && d->next[0] == 0xff && d->next[1] == 0xd8;
 }
 
-// The first bytes of a file decide on its format, not its name.
+// The first bytes decide on the format, not the name.
 static bool decode(RtDecoding *d, RtError *e) {
     bool png = is_png(d);
     if (!png && !is_jpeg(d))
@@ -136,8 +136,8 @@ static bool decode(RtDecoding *d, RtError *e) {
                : rt_jpeg_decode(d->decoder->jpeg, d, e);
 }
 
-// No file is larger than its pixels, of eight bytes at most, and what else may
-// stand in it: one that is would take long to read, whatever it is.
+// A file has at most eight bytes for each pixel, plus metadata.  A larger one
+// would take long to read, so it is refused.
 static bool is_small(const RtDecoding *d, RtError *e) {
     enum { PIXEL_BYTES = 8, BESIDE = 64 << 20 };
     size_t most = (size_t)d->decoder->max_pixels * PIXEL_BYTES + BESIDE;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Feeder: batches on their way from a loader to a device.
+// Feeder: submits batches of a loader to a device.
 //
-// A device may read a batch after feed has returned, so that its slot goes back
-// to the loader later: when the device has done with it, or, so that the loader
-// is never without room, when RT_MAX_IN_FLIGHT others are out.  That is the
-// only wait for the device in the loop of a run.
+// A device may read a batch after submit has returned, so its slot is released
+// to the loader later: when the copy has completed, or, to keep the loader
+// supplied, when RT_MAX_IN_FLIGHT others are in flight.  That is the main
+// loop's only wait for the device.
 
 #include "runtime/data/data.h"
 
@@ -21,7 +21,7 @@ bool rt_feeder_close(RtFeeder *f) {
     return ended;
 }
 
-// What a batch has for an input; the names are those of ir/program.h.
+// The batch's data for an input; names are those of ir/program.h.
 static const void *batch_part(const RtBatch *b, const char *name) {
     if (strcmp(name, "image") == 0)
         return b->image;
@@ -30,7 +30,7 @@ static const void *batch_part(const RtBatch *b, const char *name) {
     return strcmp(name, "index") == 0 ? b->index : &b->valid;
 }
 
-// Images that the device keeps are numbers of them.
+// Resident images are passed as indices.
 static RtPiece piece_of(const RtFeeder *f, const RtInput *in,
                         const RtBatch *b) {
     if (f->resident > 0 && strcmp(in->name, "image") == 0)
@@ -48,8 +48,8 @@ static int64_t submit(const RtFeeder *f, const RtStep *step, const RtBatch *b) {
     return f->device->feed(f->device, piece, count);
 }
 
-// Gives back what the device has done with, and waits until at most `most` are
-// still out; a batch that is given again is kept.
+// Releases completed batches, and waits until at most `most` are in flight; a
+// repeated batch is never released.
 static void release_completed(RtFeeder *f, int most) {
     while (f->in_flight > 0 && f->first == NULL) {
         int64_t oldest = f->number[f->next % RT_MAX_IN_FLIGHT];
@@ -62,7 +62,7 @@ static void release_completed(RtFeeder *f, int most) {
     }
 }
 
-// One that is given again is not released, and so there is nothing to wait for.
+// A repeated batch is not released, so nothing is waited for.
 static void submit_again(const RtFeeder *f, const RtStep *step,
                          RtSubmitted *done) {
     double since = rt_seconds();

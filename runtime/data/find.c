@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Find: the data set that the options or the model file name, opened.
+// Find: opens the data set of the options or the model file.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/data/data.h"
@@ -8,8 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// How many samples `synthetic:N` asks for, 0 for `synthetic` alone, -1 for any
-// other path.
+// N of `synthetic:N`, 0 for `synthetic` alone, -1 for any other path.
 static int64_t synthetic_samples(const char *path) {
     static const char word[] = "synthetic";
     size_t length = sizeof word - 1;

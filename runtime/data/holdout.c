@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Held: training samples that a run does not train on, but evaluates in the
-// place of the test set.
+// Holdout: training samples that are evaluated instead of the test set.
 //
-// Which they are follows from their number and that of all samples alone, so
-// that runs of any seed hold out the same, and neither part is copied: both
-// look at the samples where they are.  They are spread evenly over the files,
-// as those of a folder of images are sorted by their class; in a text, where
-// neighbours tell of one another, they are the last.
+// They depend on their number and the number of samples only, so runs of any
+// seed hold out the same ones, and no sample is copied.  They are spread evenly
+// over the files, as a folder of images is sorted by class.  In a text, whose
+// neighbours are correlated, they are the last.
 
 #include "runtime/data/data.h"
 
 #include <float.h>
 
-// Sample i of n is held, of h, if floor(i h / n) grows behind it.
+// Sample i of n is one of h held-out ones if floor(i h / n) grows after it.
 static bool is_held_out(const RtHoldout *h, int64_t sample) {
     if (h->at_end)
         return sample >= h->all - h->held;
@@ -45,7 +43,7 @@ static RtColumn borrow(RtColumn c) {
     return c;
 }
 
-// Rounded down; but three roundings to double may leave what is whole below it.
+// Rounds down; the factor compensates three roundings to double.
 static int64_t share_of(int64_t all, double percent) {
     return (int64_t)(percent * (double)all / 100 * (1 + 2 * DBL_EPSILON));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The idx format of MNIST and its kin: big-endian headers, images and labels in
-// files of their own.  Names are the authors' (train-images-idx3-ubyte), also
-// with a dot before idx, as some archives write them.
+// The idx format of MNIST and similar data sets: big-endian headers, images and
+// labels in separate files.  Names are the authors' (train-images-idx3-ubyte),
+// or with a dot before idx, as in some archives.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/data/data.h"
@@ -21,7 +21,7 @@ static uint32_t big_endian(const uint8_t *p) {
            p[3];
 }
 
-// The path of a file under either of its names; NULL with *e filled.
+// The path of a file under either name; NULL with *e filled.
 static char *find(const char *folder, const char *split, const char *what,
                   int dims, RtError *e) {
     for (const char *mark = "-."; *mark != '\0'; mark++) {
@@ -44,8 +44,8 @@ static char *find(const char *folder, const char *split, const char *what,
     return NULL;
 }
 
-// Checks the magic number, reads the dimensions and holds them against the
-// size of the file.
+// Checks the magic number, reads the dimensions and compares them with the size
+// of the file.
 static bool read_dims(const RtFiles *files, int fd, const char *path,
                       size_t bytes, uint32_t magic, int rank,
                       uint32_t dim[MAX_DIMS], RtError *e) {

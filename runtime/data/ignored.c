@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Passed: what lies in a folder and is no data is counted by how its names end,
-// and told once: it may be data of a kind that is not known here.  Of many
-// endings those are named that come first by name, in whichever order files are
-// listed.
+// Ignored: counts files of a folder that are not data, by suffix, and reports
+// them once, as they may be data of an unknown kind.  If there are many
+// suffixes, the first ones in alphabetical order are named, in any order of
+// files.
 
 #include "runtime/data/data.h"
 
@@ -11,8 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// Copies the suffix of a name in small letters; false where it has none that
-// could be one.
+// Copies the suffix of a name in lower case; false if it has no plausible one.
 static bool suffix_of(char to[RT_SUFFIX_BYTES], const char *name) {
     const char *dot = strrchr(name, '.');
     size_t length = dot == NULL ? 0 : strlen(dot);
@@ -26,8 +25,8 @@ static bool suffix_of(char to[RT_SUFFIX_BYTES], const char *name) {
     return true;
 }
 
-// Makes room for an suffix at a place, behind which are those that come later
-// by name; there are so many at most, and the last of more is an other.
+// Inserts a suffix at its place in alphabetical order; if the table is full,
+// the last one is counted as other.
 static void insert(RtIgnored *p, int at, const char *suffix) {
     if (p->suffixes == RT_MAX_SUFFIXES)
         p->others += p->suffix[--p->suffixes].count;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Image folder: train/CLASS/*.jpg and *.png, and test/CLASS/... or
-// val/CLASS/... A class's number is its place among the names of train's
-// folders, in the order of their bytes.  Images stay in their files: the
-// loader's threads decode them and fit them to a square each time a sample is
-// wanted.
+// val/CLASS/... The index of a class is its position among the folders of train
+// in byte order.  Images stay in their files: loading threads decode and resize
+// them each time a sample is needed.
 //
-// Where a file that cannot be decoded may be left out, the next of its folder
-// is in its place: so a sample, and its label, stay a function of its number
-// and the files, whoever asks for it and when.
+// A file that cannot be decoded is replaced by the next one of its folder, if
+// skipping is allowed.  So a sample and its label remain a function of its
+// index and the files.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/data/data.h"
@@ -30,7 +29,7 @@ typedef struct {
     int64_t count, room;
 } Names;
 
-// The files that were left out, of which each is named once.
+// The skipped files; each is named once.
 typedef struct {
     int64_t max, count;
     bool *named;
@@ -41,7 +40,7 @@ typedef struct {
     Names image; // paths
     RtImageDecoder decoder;
     Skipped skipped;
-    RtIgnored *ignored; // while it is opened: what is no image
+    RtIgnored *ignored; // while opening: counts other files
 } Source;
 
 // ---- names ----
@@ -53,7 +52,7 @@ static void names_free(Names *n) {
     *n = (Names){0};
 }
 
-// Takes the name over.
+// Takes ownership of the name.
 static bool names_add(Names *n, char *name, RtError *e) {
     if (name != NULL && n->count == n->room) {
         int64_t room = n->room > 0 ? 2 * n->room : 64;
@@ -89,7 +88,7 @@ static bool is_folder(const char *path) {
     return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
 }
 
-// A link that leads nowhere, or to itself, may have been meant as a class.
+// A dangling link may have been meant as a class, so it is an error.
 static bool stat_entry(const char *folder, const char *name, bool *is_folder,
                        RtError *e) {
     struct stat s;
@@ -101,8 +100,8 @@ static bool stat_entry(const char *folder, const char *name, bool *is_folder,
     return good;
 }
 
-// What a folder holds, in order: names of folders, or of images where what is
-// beside them is counted.
+// The sorted entries of a folder: subfolders, or images if `ignored` counts the
+// other files.
 static bool list(const char *folder, RtIgnored *ignored, Names *n, RtError *e) {
     DIR *d = opendir(folder);
     if (d == NULL)
@@ -129,8 +128,8 @@ static bool list(const char *folder, RtIgnored *ignored, Names *n, RtError *e) {
 
 // ---- samples ----
 
-// It was there when its folder was listed: that it is gone is no mistake of who
-// started the run, as a link to nothing is.
+// A file that has vanished since the folder was listed is an I/O error.  A
+// dangling link is the user's.
 static bool is_gone(const char *path) {
     struct stat s;
     return lstat(path, &s) != 0 && errno == ENOENT;
@@ -149,8 +148,7 @@ static bool same_class(const RtSplit *s, int64_t a, int64_t b) {
                   sizeof(int32_t)) == 0;
 }
 
-// The one after it in its class, and the first after the last, that the split
-// takes.
+// The next sample of the same class in this split, cyclically.
 static int64_t next_of_class(const RtSplit *s, int64_t sample) {
     int64_t all = rt_split_all(s);
     do
@@ -163,7 +161,7 @@ static int64_t next_of_class(const RtSplit *s, int64_t sample) {
     return sample;
 }
 
-// Leaves a file out of the run, with a warning, unless there are too many.
+// Skips a file with a warning, unless there are too many.
 static bool skip_file(Source *s, int64_t sample, int64_t next, RtError *e) {
     Skipped *l = &s->skipped;
     char why[RT_MESSAGE_BYTES];
@@ -186,7 +184,7 @@ static bool skip_file(Source *s, int64_t sample, int64_t next, RtError *e) {
     return room;
 }
 
-// Names the option that would leave the file out.
+// Adds the option that would skip the file to the message.
 static void suggest_option(RtError *e) {
     char why[sizeof e->text];
     memcpy(why, e->text, sizeof why);
@@ -228,7 +226,7 @@ static void release(void *source) {
     free(s);
 }
 
-// Adds the images of one class; their number is in *found.
+// Adds the images of one class; *found: their number.
 static bool add_class(Source *s, const char *folder, const char *class,
                       int64_t *found, RtError *e) {
     Names file = {0};
@@ -280,7 +278,7 @@ static bool add_classes(RtSplit *split, Source *s, const char *folder,
                     rt_fail(e, EXIT_DATA, "%s has no class folders", folder));
 }
 
-// A library must be there if a name asks for it; the other one is welcome.
+// A library is required if a file name needs it; the other one is optional.
 static bool open_libraries(Source *s, RtError *e) {
     bool jpeg = false, png = false;
     RtError ignored;
@@ -333,7 +331,7 @@ static bool read_split(RtData *d, RtSplit *split, const char *root,
 
 static const char *const test_name[] = {"test", "val", NULL};
 
-// The folder of evaluation; NULL with *e filled.
+// The folder of the test set; NULL with *e filled.
 static char *find_test(const char *path, RtError *e) {
     for (const char *const *name = test_name; *name != NULL; name++) {
         char *folder = rt_path("%s/%s", path, *name);
@@ -348,7 +346,7 @@ static char *find_test(const char *path, RtError *e) {
     return NULL;
 }
 
-// The folder of training.  Often the classes lie where it should be.
+// The folder of the training set.  A common mistake is to omit it.
 static char *find_train(const char *path, RtError *e) {
     char *folder = rt_path("%s/train", path);
     if (folder == NULL || is_folder(folder) || !is_folder(path))
@@ -361,7 +359,7 @@ static char *find_train(const char *path, RtError *e) {
     return NULL;
 }
 
-// test: NULL where there is none.
+// test: NULL without a test set.
 static bool read_both(RtData *d, const char *root, const char *train,
                       const char *test, const RtDataSpec *spec,
                       const RtFiles *files, RtError *e) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// JPEG, by libjpeg-turbo: opened when a data set needs it, so that a trainer
-// that does not runs without it.  The library reports an error by a call that
-// must not return; it jumps back to where the decoding began.
+// JPEG, by libjpeg-turbo, opened when a data set needs it.  The library reports
+// an error by a call that must not return; it jumps back to the start of
+// decoding.
 
 #include "runtime/data/decode.h"
 #include "runtime/library.h"
@@ -13,7 +13,7 @@
 
 #include <jpeglib.h>
 
-#include <jerror.h> // whose codes are of what jpeglib.h says it supports
+#include <jerror.h> // error codes of the version of jpeglib.h
 
 #if JPEG_LIB_VERSION >= 80
 #define LIBRARY "libjpeg.so.8"
@@ -78,7 +78,7 @@ RtJpeg *rt_jpeg_open(RtError *e) {
 
 // ---- mistakes ----
 
-// A JPEG that is being decoded.  The library has pointers to the first members.
+// State of one decoding.  The library has pointers to the first members.
 typedef struct {
     struct jpeg_error_mgr manager;
     jmp_buf back;
@@ -108,8 +108,8 @@ static void error_exit(j_common_ptr common) {
     longjmp(t->back, 1);
 }
 
-// Pixels that are made up because the file ends or breaks are an error; what
-// is merely unusual is not.
+// Pixels that are made up because the file ends or is damaged are an error;
+// other warnings are not.
 static bool is_broken(int code) {
     switch (code) {
     case JWRN_JPEG_EOF:
@@ -155,9 +155,9 @@ static void skip(j_decompress_ptr j, long bytes) {
     }
 }
 
-// ---- what it takes ----
+// ---- limits ----
 
-// Encoders write eighteen scans at most.  Each costs a pass over the image, but
+// Encoders write at most eighteen scans.  Each costs a pass over the image, but
 // can be a few bytes of the file.
 enum { MAX_SCANS = 100 };
 
@@ -182,9 +182,9 @@ static size_t rounded(size_t n, int to) {
     return (n + (size_t)to - 1) / (size_t)to * (size_t)to;
 }
 
-// The most that the library takes for an image: of all colours two bytes for
-// each coefficient where they come in several scans, rows of blocks with those
-// above and below them, and rows at full size.
+// The most that the library allocates for an image: two bytes for each
+// coefficient of all colours if there are several scans, rows of blocks with
+// those above and below, and rows at full size.
 static size_t bytes_for(const RtJpeg *library, j_decompress_ptr j) {
     enum { FIXED = 256 << 10, CONTEXT = 12, FULL = 4 };
     bool all = library->has_scans(j);
@@ -203,7 +203,7 @@ static size_t bytes_for(const RtJpeg *library, j_decompress_ptr j) {
 
 // ---- rows ----
 
-// Four cmyk, which files store inverted, to three colours in place.
+// CMYK, which files store inverted, to RGB in place.
 static void cmyk_to_rgb(uint8_t *pixel, size_t count) {
     for (size_t i = 0; i < count; i++)
         for (int c = 0; c < 3; c++)
@@ -221,8 +221,8 @@ static void read_rows(const RtJpeg *library, Reading *r) {
     }
 }
 
-// Asks for an image whose sides are at least twice as long as wanted, or as
-// they are, and for memory.
+// Requests an image whose sides are at least twice as long as needed, or full
+// size, and memory for it.
 static bool prepare(const RtJpeg *library, Reading *r, RtError *e) {
     j_decompress_ptr j = &r->jpeg;
     unsigned w = j->image_width, h = j->image_height;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Loader: threads that gather batches ahead of the step that will use them.
+// Loader: threads that gather batches ahead of the step that uses them.
 //
-// Batches go round a ring of SLOTS.  A batch is cut into parts; a thread takes
-// the next part of the oldest batch that has room, so several threads fill one
-// batch and none waits for another.  Batches are numbered over all epochs, and
-// which samples batch b holds is a function of b (a last one that is short is
-// filled up with the first of its epoch, as far as there are others): the ring
-// runs across the ends of epochs, a resumed run starts at any number, and the
-// number of threads changes nothing.  A part that fails stops the workers; the
-// error is handed out by the next take.  A part that never ends, as its file
-// does not answer, cannot be stopped: the loader is then stalled, and is left
-// as it is.
+// Batches rotate through a ring of SLOTS. A batch is divided into parts.  A
+// thread takes the next part of the oldest batch with room, so several threads
+// fill one batch and none waits for another.  Batches are numbered over all
+// epochs, and the samples of batch b are a function of b; a short last batch is
+// padded with the first samples of its epoch.  So the ring crosses epochs, a
+// resumed run starts at any number, and the number of threads changes nothing.
+// A part that fails stops the workers, and the next rt_loader_next returns the
+// error.  A part that hangs in a file cannot be stopped: the loader is then
+// stalled and left as it is.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/data/data.h"
@@ -24,18 +23,17 @@
 
 enum { SLOTS = 4, MAX_PARTS = 16, ALIGN = 64, WARN_SECONDS = 60 };
 
-// While it waits, it looks every so often whether it still should.  A run that
-// a signal asks to stop waits so long for a batch, and so long for threads to
-// come back from their files; but for what an update lacks of its batches it
-// waits on, as the run could not be saved without.
+// A wait polls every POLL_SECONDS. After a signal, a run waits GRACE_SECONDS
+// for a batch, and for threads to return from their files.  A batch that an
+// update needs is waited for without limit, as the run cannot be saved within
+// an update.
 static const double POLL_SECONDS = 0.1, GRACE_SECONDS = 2;
 
 typedef struct {
     RtBatch *batch;
-    int done; // parts that are filled
+    int done; // filled parts
 } Slot;
 
-// A thread that loads.
 typedef struct {
     RtLoader *loader;
     int number;
@@ -43,19 +41,19 @@ typedef struct {
 
 struct RtLoader {
     RtLoaderConfig plan;
-    RtSplit split;                   // a copy, which the plan points at
+    RtSplit split;                   // a copy; the plan points to it
     int parts;                       // of a batch
     size_t image_bytes, label_bytes; // of a sample, as delivered
     Slot slot[SLOTS];
 
-    pthread_mutex_t lock; // guards what follows, and each slot's `done`
+    pthread_mutex_t lock; // guards the following, and each slot's `done`
     pthread_cond_t room, ready;
-    int64_t batch, part; // the next to be filled
-    int64_t taken;       // the batch that the next take delivers
-    int64_t released;    // batches before this one have left their slots
+    int64_t batch, part; // next to be filled
+    int64_t taken;       // next to be delivered
+    int64_t released;    // earlier batches have left their slots
     bool stop, failed;
-    bool stalled; // nothing waits for its threads any more
-    int working;  // of its threads
+    bool stalled; // threads hang and are not waited for
+    int working;  // number of threads
     RtError error;
     double busy; // seconds of all threads together
 
@@ -108,7 +106,7 @@ static bool may_go_on(const RtLoader *l) {
     return l->batch < l->released + SLOTS && l->batch < l->plan.last;
 }
 
-// Takes the number of the next part, waiting for room; false at the end.
+// The next part, when there is room; false at the end.
 static bool next_part(RtLoader *l, int64_t *batch, int64_t *part) {
     while (!l->stop && !may_go_on(l))
         pthread_cond_wait(&l->room, &l->lock);
@@ -186,12 +184,12 @@ static bool is_awaited(const RtLoader *l, const Slot *s) {
     return s->done < l->parts && !l->failed;
 }
 
-// How long a batch has been waited for, in seconds.
+// A wait for a batch, in seconds.
 typedef struct {
-    double now, warned; // said: when there was last a warning
-    double signal;      // when a signal was first seen; 0: none was
-    bool needed;        // an update has begun that lacks it
-    bool warned_signal; // that it is waited for all the same
+    double now, warned; // warned: time of the last warning
+    double signal;      // time of the first signal; 0: none
+    bool needed;        // an update that has begun needs the batch
+    bool warned_signal; // a warning about the signal was printed
 } Wait;
 
 static void warn(const RtLoader *l, const Slot *s, Wait *w) {
@@ -228,8 +226,8 @@ static bool gives_up(const RtLoader *l, const Slot *s, Wait *w, RtError *e) {
     return !w->needed;
 }
 
-// Waits for a batch.  A file that does not answer, as on a network, would
-// otherwise look like a step that takes long.
+// Waits for a batch.  Without a warning, a hanging network file would look like
+// a slow step.
 static bool await(RtLoader *l, const Slot *s, bool needed, RtError *e) {
     const double began = rt_seconds();
     Wait w = {.needed = needed};
@@ -237,7 +235,7 @@ static bool await(RtLoader *l, const Slot *s, bool needed, RtError *e) {
         struct timespec until = later(POLL_SECONDS);
         pthread_cond_timedwait(&l->ready, &l->lock, &until);
         w.now = rt_seconds() - began;
-        if (!is_awaited(l, s)) // it came with the time
+        if (!is_awaited(l, s)) // it came within the timeout
             break;
         warn(l, s, &w);
         l->stalled = gives_up(l, s, &w, e);
@@ -348,7 +346,7 @@ size_t rt_loader_bytes(const RtLoaderConfig *p) {
     return bytes;
 }
 
-// Adds room for `batch` samples to a block; false where it is too large.
+// Adds room for `batch` samples to a block; false on overflow.
 static bool room_add(size_t *bytes, size_t batch, size_t sample_bytes) {
     size_t room;
     if (__builtin_mul_overflow(batch, sample_bytes, &room) ||
@@ -357,7 +355,7 @@ static bool room_add(size_t *bytes, size_t batch, size_t sample_bytes) {
     return !__builtin_add_overflow(*bytes, room / ALIGN * ALIGN, bytes);
 }
 
-// A batch and what it points at are one block.
+// Allocates a batch and all that it points to as one block.
 static bool reserve_slot(const RtLoader *l, Slot *s) {
     size_t batch = (size_t)l->plan.batch, image = 0, label, index, end;
     if (!room_add(&image, 1, sizeof *s->batch))
@@ -382,7 +380,7 @@ static bool reserve_slot(const RtLoader *l, Slot *s) {
 }
 
 static bool start_threads(RtLoader *l, int threads) {
-    pthread_mutex_lock(&l->lock); // none begins before all are counted
+    pthread_mutex_lock(&l->lock); // none starts before all are counted
     while (l->threads < threads && l->threads < RT_MAX_LOADERS) {
         Worker *w = &l->worker[l->threads];
         *w = (Worker){l, l->threads};

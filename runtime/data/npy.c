@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // NumPy's files: a magic word, a version, the length of a header, the header (a
-// Python dictionary in a fixed form), and the numbers.  A folder holds
-// train_x.npy and test_x.npy, of which the first dimension counts the samples,
-// and, where labels are used, train_y.npy and test_y.npy.
+// Python dictionary in a fixed form), and the numbers.  A folder has
+// train_x.npy and test_x.npy, whose first dimension counts the samples, and, if
+// labels are used, train_y.npy and test_y.npy.
 //
-// Numbers stay as they are where a step can take them so; i64 becomes i32, if
-// they fit, and f64 becomes f32.
+// Numbers keep their type if a step can read it; i64 becomes i32 if it fits,
+// and f64 becomes f32.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/data/data.h"
@@ -19,13 +19,13 @@
 
 enum {
     MAX_HEADER = 1 << 16,
-    MAX_DESCR = 16, // that a message shows
+    MAX_DESCR = 16, // shown in a message
     MAX_DIMS = RT_MAX_RANK + 1
 };
 
 typedef enum { AS_IT_IS, FROM_I64, FROM_F64 } Conversion;
 
-// What may stand for a number in a file.
+// Types of numbers in a file.
 static const struct {
     const char *descr;
     RtFileType type;
@@ -47,7 +47,7 @@ typedef struct {
 
 // ---- the header ----
 
-// What follows `'key':` in the dictionary; NULL if the key is not there.
+// The text after `'key':` in the dictionary; NULL without the key.
 static const char *value_of(const char *text, const char *key) {
     const char *at = strstr(text, key);
     if (at == NULL)
@@ -118,7 +118,7 @@ static bool parse_header(const char *text, Header *h, const char *path,
                    MAX_DIMS);
 }
 
-// The header's length from the bytes before it; 0 if they are no npy file's.
+// The length of the header, from the 12 bytes before it; 0: not an npy file.
 static size_t header_length(const uint8_t start[12]) {
     if (memcmp(start, "\x93NUMPY", 6) != 0 || start[6] < 1 || start[6] > 3)
         return 0;
@@ -155,7 +155,7 @@ static bool read_header(const RtFiles *files, int fd, const char *path,
 
 // ---- the numbers ----
 
-// How many numbers one sample has; false if the file is of another length.
+// Numbers of one sample; false if the file's size does not match.
 static bool count_values(const Header *h, size_t bytes, size_t *values,
                          const char *path, RtError *e) {
     size_t all = kinds[h->kind].bytes;
@@ -176,7 +176,7 @@ static bool count_values(const Header *h, size_t bytes, size_t *values,
                    path, fits ? all : SIZE_MAX, bytes);
 }
 
-// Numbers of 8 bytes to ones of 4, each into its own place.
+// Converts numbers of 8 bytes to 4 bytes.
 static bool narrow(uint8_t *to, const uint8_t *from, size_t count,
                    Conversion c) {
     for (size_t i = 0; i < count; i++) {
@@ -194,7 +194,7 @@ static bool narrow(uint8_t *to, const uint8_t *from, size_t count,
     return true;
 }
 
-// One sample after another, through `room` where they are converted.
+// Reads sample by sample, through `room` if they are converted.
 static bool read_values(const RtFiles *files, int fd, const char *path,
                         const Header *h, RtColumn *c, uint8_t *room,
                         uint64_t *hash, RtError *e) {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// PNG, by libpng: opened when a data set needs it, so that a trainer that does
-// not runs without it.  Whatever a file holds becomes three bytes for each
-// pixel in sRGB, what is transparent over black.
+// PNG, by libpng, opened when a data set needs it.  Every pixel becomes three
+// bytes of sRGB, transparent ones over black.
 //
-// The library asks for memory here, and gets no more than rows and tables take:
-// text and profiles can grow a thousand times when they are unpacked.  It
-// reports an error by a call that must not return; it jumps back to where the
-// decoding began.
+// The library's allocations are limited to rows and tables: text and profiles
+// can expand a thousandfold.  It reports an error by a call that must not
+// return; it jumps back to the start of decoding.
 
 #include "runtime/data/decode.h"
 #include "runtime/library.h"
@@ -81,23 +79,23 @@ RtPng *rt_png_open(RtError *e) {
     return NULL;
 }
 
-// A PNG on its way.
+// State of one decoding.
 typedef struct {
     const RtPng *library;
     RtDecoding *d;
     RtError *e;
     png_structp png;
     png_infop info;
-    size_t room;    // memory that the library may still take
-    bool exhausted; // there was none
-    uint8_t *pixel; // of a row, or of all where they are interlaced
+    size_t room;    // bytes that the library may still allocate
+    bool exhausted; // malloc failed
+    uint8_t *pixel; // of a row, or of all rows of an interlaced image
     jmp_buf back;
 } Reading;
 
-// The file that this thread reads: the library's callbacks do not get it.
+// The decoding of this thread; the library's callbacks do not get it.
 static _Thread_local Reading *current;
 
-// ---- what the library calls ----
+// ---- callbacks ----
 
 static PNG_FUNCTION(void, error_exit, (png_structp png, png_const_charp why),
                     PNG_NORETURN) {
@@ -107,7 +105,6 @@ static PNG_FUNCTION(void, error_exit, (png_structp png, png_const_charp why),
     longjmp(r->back, 1);
 }
 
-// Warnings of the library are no errors.
 static void ignore_warning(png_structp png, png_const_charp what) {
     (void)png, (void)what;
 }
@@ -164,8 +161,8 @@ static bool open_png(Reading *r) {
     return true;
 }
 
-// Colours of eight bits in sRGB, for which 16 bits are linear unless the file
-// says otherwise.  Returns how many passes over the image there are.
+// Eight-bit sRGB; 16 bits are linear unless the file says otherwise.  Returns
+// the number of passes over the image.
 static int transform(const Reading *r) {
     static const png_color_16 black = {0};
     const RtPng *l = r->library;
@@ -185,7 +182,7 @@ static int transform(const Reading *r) {
     return l->set_passes(r->png);
 }
 
-// Takes memory for the rows, here and in the library.
+// Allocates rows, here and in the library.
 static bool reserve(Reading *r, png_uint_32 h, png_uint_32 w, size_t pixels) {
     const RtPng *l = r->library;
     size_t rows = (size_t)w * ROW_BYTES;

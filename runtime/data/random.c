@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Random numbers as a function: no generator state, so what is drawn does not
-// depend on who draws it, or when.  The mixer is the finalizer of splitmix64
+// Random numbers as a pure function: no generator state, so a draw does not
+// depend on the thread or the time.  The mixer is the finalizer of splitmix64
 // (Steele, Lea, Flood 2014), applied to key and counter in turn.
 
 #include "runtime/data/data.h"

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Fit: an image of any size to a square.  Its shorter side becomes the square's
-// and the middle of the longer one is kept.  A pixel of the result is the mean
-// of those around its place, by a triangle as wide as two pixels of the result,
-// or of the image where that is larger; so nothing is skipped when an image
-// shrinks.  One direction after the other, in f32.
+// Resize: scales the shorter side of an image to the square's side and crops
+// the longer one to its centre.  Filter: a triangle as wide as two pixels of
+// the result, or of the image if that is larger, so shrinking skips no pixel.
+// Horizontal first, then vertical, in f32.
 //
-// Rows of the image come one by one.  Each is scaled to the width of the result
-// and kept in a ring of as many as one row of the result is made of.
+// Rows of the image come one by one.  Each is scaled horizontally and stored in
+// a ring of as many rows as one row of the result needs.
 
 #include "runtime/data/data.h"
 
@@ -14,8 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What a pixel of the result is made of along one side: `count` pixels of the
-// image from `first` on.
+// The filter taps of one pixel of the result along one side: `count` pixels of
+// the image from `first` on.
 typedef struct {
     int first, count;
     float *weight;
@@ -24,7 +23,7 @@ typedef struct {
 typedef struct {
     int size, most; // pixels of the result; of the image for one of them
     Tap *tap;
-    float *weight; // of all
+    float *weight; // of all taps
 } Side;
 
 struct RtResize {
@@ -59,7 +58,8 @@ static int most_of(double scale) {
     return (int)(2 * support(scale)) + 3;
 }
 
-// A side of `length` pixels where `shorter` become `size`.  False: no memory.
+// A side of `length` pixels, of which `shorter` become `size`.  False: no
+// memory.
 static bool side_new(Side *s, int length, int shorter, int size) {
     double scale = (double)shorter / size, half = support(scale);
     double outside = floor((round(length / scale) - size) / 2);
@@ -78,7 +78,7 @@ static void side_free(Side *s) {
     free(s->weight);
 }
 
-// One row of the image, as wide as the result.
+// Scales one row horizontally.
 static void scale_row(const uint8_t *from, const Side *across, float *to) {
     for (int x = 0; x < across->size; x++, to += 3) {
         const Tap *t = &across->tap[x];
@@ -100,7 +100,7 @@ static float *ring_at(const RtResize *f, int row) {
     return f->ring + (size_t)(row % f->down.most) * row_values(f);
 }
 
-// The next row of the result, of which the last row has come.
+// Computes the next row of the result; its last input row is in the ring.
 static void make_row(RtResize *f) {
     const Tap *t = &f->down.tap[f->rows_out];
     size_t values = row_values(f);
@@ -119,7 +119,7 @@ static int last_row(const RtResize *f, int row) {
     return f->down.tap[row].first + f->down.tap[row].count - 1;
 }
 
-// Rows above and below the square are left out.
+// Skips rows above and below the square.
 void rt_resize_row(RtResize *f, const uint8_t *pixel) {
     int row = f->rows_in++;
     if (f->rows_out == f->down.size || row < f->down.tap[f->rows_out].first)

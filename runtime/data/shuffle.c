@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Order: in which order an epoch visits its samples.
+// Shuffle: the order of an epoch's samples.
 //
 // A Feistel network over the smallest power of two that holds the samples is a
-// permutation of it for any round function; a position that it sends past the
-// last sample is sent through again until it lands on one (cycle walking), at
-// most twice on average.  So any position of any epoch is known by itself:
-// nothing is shuffled, stored or saved, and a resumed run just goes on.
+// permutation of it for any round function.  A position that it maps past the
+// last sample is mapped again until it is a sample (cycle walking), at most
+// twice on average.  So any position of any epoch is computed directly: nothing
+// is stored or saved, and a resumed run continues.
 
 #include "runtime/data/data.h"
 
 enum { ROUNDS = 6 };
 
-// Each round replaces one half by itself and a function of the other; the
-// halves take turns, so they may differ in width by a bit.
+// Each round replaces one half by itself xor a function of the other.  The
+// halves alternate, so they may differ in width by a bit.
 static uint64_t permute(uint64_t key, uint64_t x, int bits) {
     int low = bits / 2, high = bits - low;
     uint64_t low_mask = ((uint64_t)1 << low) - 1;

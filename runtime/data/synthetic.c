@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Synthetic: a learnable data set that needs no file, of any shape.
+// Synthetic: a learnable data set of any shape, without files.
 //
-// Images of pixels or numbers are textures of their class.  Whole numbers are
-// sequences in which most numbers follow from the one before, by a rule that
-// each class has, or that all share where labels are the numbers that come
-// next.  Other labels are the class: of the sample, or at each place of it,
-// with 0 where a rectangle hides it; or targets from 0 to 1 that belong to the
-// class.  Every sample is a function of its number.
+// Images, as pixels or numbers, are textures of their class.  Sequences of
+// integers are Markov chains: most tokens follow from the one before by a rule
+// of the class, or by one rule if labels are the next tokens.  Other labels are
+// the class, of the sample or at each position, with 0 where a rectangle hides
+// it, or targets from 0 to 1 of the class.  Every sample is a function of its
+// index.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/data/data.h"
@@ -22,17 +22,18 @@ enum {
     TEST_SAMPLES = 2000,
     LARGEST_SET = 512 << 20, // bytes; larger samples are fewer
     FEWEST_SAMPLES = 60,
-    TARGET_CLASSES = 10, // of data whose labels are targets
+    TARGET_CLASSES = 10, // of data with targets as labels
     MAX_THREADS = 16
 };
 
-static const uint64_t KEY = 0x73796e7468657469; // changing it changes the set
+static const uint64_t KEY =
+    0x73796e7468657469; // part of the data set's definition
 
 typedef struct {
     const RtDataSpec *spec;
     RtSize size; // of images
     int classes, vocabulary;
-    bool next; // labels are the numbers that come next
+    bool next; // labels are the next tokens
     RtTextures *textures;
 } Generator;
 
@@ -76,7 +77,7 @@ static void draw_sequence(const Generator *m, RtSplit *s, int64_t sample,
     }
 }
 
-// Pixels as they are, or as numbers around 0.
+// Pixels, or numbers around 0.
 static RtBox draw_image(const Generator *m, RtSplit *s, int64_t sample,
                         int class, uint64_t key) {
     uint8_t *to = rt_column_at(&s->image, sample);
@@ -102,7 +103,7 @@ static void write_targets(const RtSplit *s, int64_t sample, int class) {
     }
 }
 
-// The class at each place of the label, which covers the image.
+// The class at each position of the label, which covers the image.
 static void write_classes(const Generator *m, const RtSplit *s, int64_t sample,
                           int class, RtBox box) {
     const RtShape *l = &m->spec->label;
@@ -142,7 +143,7 @@ static void *draw_share(void *arg) {
     return NULL;
 }
 
-// A share that gets no thread is drawn by this one.
+// The calling thread draws shares for which no thread started.
 static void draw_split(const Generator *m, RtSplit *s, uint64_t key) {
     long cores = sysconf(_SC_NPROCESSORS_ONLN);
     int threads = cores < 1             ? 1
@@ -186,7 +187,7 @@ static size_t label_values(const Generator *m) {
     return l->rank < 0 ? 0 : rt_shape_values(l);
 }
 
-// How many of `most` samples there are room for.
+// How many of `most` samples fit into LARGEST_SET.
 static int64_t room_for(const Generator *m, int64_t most) {
     double image = (double)rt_shape_values(&m->spec->image),
            label = (double)label_values(m),
@@ -211,7 +212,7 @@ static bool draw_part(const Generator *m, RtSplit *s, const char *setting,
     return true;
 }
 
-// Rows, columns and channels: of more dimensions the first ones are rows.
+// Rows, columns and channels; further leading dimensions multiply the rows.
 static RtSize size_of(const RtShape *s) {
     RtSize size = {1, 1, 1};
     int *part[] = {&size.h, &size.w, &size.c};

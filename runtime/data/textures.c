@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Textures: images of classes that need no file.
 //
-// Each class has a few textures, sums of slow waves of colour on a tile.  A
-// sample is one of its class's textures, moved by any distance, repeated,
-// faded, with a fainter texture of another class over it, a rectangle of one
-// colour in front, a shift of brightness, and strong noise.  Because textures
-// move freely, the mean image of every class is grey: what tells the classes
-// apart is local colour and direction, which a small convolutional net finds
-// and a linear model does not.
+// Each class has a few textures, sums of slow colour waves on a tile.  A sample
+// is one of its class's textures, shifted, repeated and faded, with a fainter
+// texture of another class over it, a rectangle of one colour in front, a
+// brightness shift, and strong noise.  Because of the shifts, the mean image of
+// every class is grey: classes differ in local colour and direction only, which
+// a small convolutional network finds and a linear model does not.
 
 #include "runtime/data/data.h"
 
@@ -15,13 +14,14 @@
 #include <stdlib.h>
 
 enum {
-    TEXTURES = 2, // of a class
-    WAVES = 3,    // of a texture and channel
-    TILE = 32,    // most rows and columns of a texture
+    TEXTURES = 2, // per class
+    WAVES = 3,    // per texture and channel
+    TILE = 32,    // maximum rows and columns of a texture
 };
 
 static const double PI = 3.14159265358979323846;
-static const uint64_t KEY = 0x73796e7468657469; // changing it changes the set
+static const uint64_t KEY =
+    0x73796e7468657469; // part of the data set's definition
 
 struct RtTextures {
     RtSize shape, tile;
@@ -59,10 +59,10 @@ static const float *texture_of(const RtTextures *t, int class, int number) {
            image_values(&t->tile) * (size_t)(class * TEXTURES + number);
 }
 
-// A texture as a sample shows it.
+// A texture as it appears in a sample.
 typedef struct {
     const float *image;
-    int down, right; // how far it is moved
+    int down, right; // offset
     float height;
 } Layer;
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tokens: numbered words of a text, one after another: bytes where there are at
-// most 256 words, else 16 bits, little-endian.  A sample is `length` tokens,
-// and its labels are the tokens that come next, so both are places of the same
-// memory.  A folder holds train.bin and val.bin; of a single file the last
-// tenth is for evaluation.
+// Tokens: the token ids of a text: bytes for a vocabulary of at most 256, else
+// 16 bits, little-endian.  A sample is `length` tokens, and its labels are the
+// next tokens, so both point into the same memory.  A folder has train.bin and
+// val.bin; the last tenth of a single file is for evaluation.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/data/data.h"
@@ -28,7 +27,7 @@ static size_t token_bytes(const TokenFormat *f) {
     return rt_file_type_bytes(f->type);
 }
 
-// Samples of `tokens` tokens that begin at `bytes`.
+// Divides `tokens` tokens at `bytes` into samples.
 static bool split_tokens(RtSplit *s, const TokenFormat *f, uint8_t *bytes,
                          size_t tokens, bool borrowed, const char *path,
                          RtError *e) {

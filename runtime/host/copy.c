@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Copy: tensors of any element type as the f32 that oneDNN takes.  What has 16
-// bits is rounded to the nearest, ties to even.
+// Copy: converts tensors of any type to and from the f32 of oneDNN. Results of
+// 16 bits round to nearest, ties to even.
 
 #include "runtime/host/host.h"
 

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Flip: the gradient of a convolution with respect to its input as a
-// convolution.
+// Dgrad as convolution: the data gradient of a convolution with stride 1.
 //
-// A step of one pixel makes it so: pixel y of the input got weight r of pixel
-// y + before - r * dilation of the result, so its gradient takes the weights
-// from the last to the first, and input and output channels change taps.
+// Pixel y of the input got weight r of pixel y + before - r * dilation of the
+// result.  So its gradient uses the weights from last to first, and input and
+// output channels swap.
 #include "runtime/host/host.h"
 
-// A square of a matrix that is transposed while it is in the nearest cache.
+// A tile is transposed in the L1 cache.
 enum { TILE = 16 };
 
 bool rt_dgrad_as_conv(const RtCall *c, RtCall *conv) {
@@ -31,9 +30,9 @@ typedef struct {
     float *to;
 } Flip;
 
-// A square at filter k and channel c of one tap of the window.  In `from` a
-// row is the channels of a filter, in `to` the filters of a channel, and the
-// rows of all taps lie side by side.
+// Transposes a tile at filter k and channel c of one tap.  A row of `from` has
+// the channels of a filter, a row of `to` the filters of a channel, and the
+// rows of all taps are side by side.
 static void flip_tile(const Flip *t, int tap, int k, int c) {
     const size_t filters = (size_t)t->call->k, channels = (size_t)t->call->c;
     const size_t taps = (size_t)(t->call->r * t->call->s);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Factors of a matrix, on the host and in double: what starting values need.
+// Factors of a matrix, on the host in double, for initial values.
 //
 // Eigenvectors by Jacobi's method, cyclic by rows (Golub and Van Loan, "Matrix
 // Computations", 8.5); orthonormal vectors by Householder's reflections (5.2).
-// One thread does it, as it is done once in a run.
+// One thread suffices, as this runs once.
 
 #include "runtime/host/host.h"
 
@@ -17,15 +17,15 @@ size_t rt_factor_bytes(const RtCall *c) {
 
 // ---- eigenvectors ----
 
-// Turns elements a and b by the angle of this cosine and sine.
+// Rotates elements a and b by the angle of this cosine and sine.
 static void rotate_pair(double *a, double *b, double cosine, double sine) {
     double x = *a, y = *b;
     *a = cosine * x - sine * y;
     *b = sine * x + cosine * y;
 }
 
-// Turns axes p < q of the symmetric s so that s[p,q] becomes 0, and the rows of
-// v with them.
+// Rotates axes p < q of the symmetric s so that s[p,q] becomes 0, and the rows
+// of v with them.
 static void rotate_axes(double *s, double *v, int n, int p, int q) {
     double *sp = s + (size_t)p * n, *sq = s + (size_t)q * n;
     double *vp = v + (size_t)p * n, *vq = v + (size_t)q * n;
@@ -80,7 +80,7 @@ static void diagonalise(double *s, double *v, int n) {
     }
 }
 
-// The row with the largest value on the diagonal that is not taken, or -1.
+// The row with the largest diagonal value that is not taken, or -1.
 static int find_largest(const double *s, int n, const double *taken) {
     int best = -1;
     for (int i = 0; i < n; i++)
@@ -90,7 +90,7 @@ static int find_largest(const double *s, int n, const double *taken) {
     return best;
 }
 
-// 1 or -1, with which the largest element is positive.
+// The sign that makes the largest element positive.
 static double sign_of(const double *v, int n) {
     double most = 0;
     for (int i = 0; i < n; i++)
@@ -118,8 +118,7 @@ static void eigh(const float *a, int n, float *out, double *work) {
 
 // ---- orthonormal vectors ----
 
-// x less twice its part along the unit vector v, of which the first `from`
-// elements are 0.
+// Reflects x at the unit vector v, whose first `from` elements are 0.
 static void reflect(const double *v, double *x, int from, int length) {
     double along = 0;
     for (int i = from; i < length; i++)
@@ -128,8 +127,8 @@ static void reflect(const double *v, double *x, int from, int length) {
         x[i] -= 2 * along * v[i];
 }
 
-// Makes x the unit vector that reflects it onto axis `from`, and returns where
-// on the axis that is.
+// Turns x into the unit vector that reflects it onto axis `from`; returns its
+// coordinate there.
 static double make_reflector(double *x, int from, int length) {
     double square = 0;
     for (int i = from; i < length; i++)
@@ -142,7 +141,7 @@ static double make_reflector(double *x, int from, int length) {
     return onto;
 }
 
-// The columns of a, or its rows where there are fewer, are `count` vectors.
+// The columns of a, or its rows if there are fewer, are `count` vectors.
 static void orthogonal(const float *a, int m, int n, float *out, double *work) {
     bool rows = m < n;
     int count = rows ? m : n, length = rows ? n : m;

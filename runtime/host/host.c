@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Host device: the arena is ordinary memory, kernels run on the team of
-// threads, each thread a contiguous range of a grid's blocks.  The grid does
-// not depend on the threads, so neither do the results.  Every call has ended
-// when it returns.
+// Host device: the arena is ordinary memory, and each thread of the team runs a
+// contiguous range of a grid's blocks.  The grid does not depend on the number
+// of threads, so neither do the results.  Every call is synchronous.
 #define _DEFAULT_SOURCE
 
 #include "runtime/host/host.h"
@@ -28,12 +27,12 @@ typedef struct {
     float note[RT_MOST_ASKED][RT_MOST_NOTED];
     int noted[RT_MOST_ASKED]; // numbers in each
     RtPhase phase;
-    double since; // when the phase began
+    double since; // start of the phase
     RtTimes spent;
     const RtStep *step; // that runs
-    int launches;       // of it, so far
-    RtTeamSize **size;  // of each launch of each step
-    RtTrace *trace;     // NULL: launches leave no spans
+    int launches;       // of the step, so far
+    RtTeamSize **size;  // for each launch of each step
+    RtTrace *trace;     // NULL: no trace
     char description[128];
 } Host;
 
@@ -61,8 +60,7 @@ static size_t needed(RtDevice *d) {
     return bytes;
 }
 
-// Huge pages save most of the misses of the page table; the system is asked
-// for them, and may decline.
+// Huge pages avoid most TLB misses; the system may decline.
 static void reserve(RtDevice *d) {
     Host *h = host_of(d);
     h->mapped = h->plan->arena_bytes + HUGE_PAGE;
@@ -104,7 +102,7 @@ static int64_t feed(RtDevice *d, const RtPiece *piece, int count) {
 }
 
 static int64_t fed(RtDevice *d, int64_t least) {
-    (void)least; // feed is over when it returns
+    (void)least; // feed is synchronous
     return host_of(d)->feeds;
 }
 
@@ -147,8 +145,7 @@ static void run(RtDevice *d, const RtStep *step) {
     h->step = NULL;
 }
 
-// A launch has ended: a reading of the clock on each side is what measuring
-// costs.
+// Ends a launch.  Measuring costs a reading of the clock on each side.
 static void spend(Host *h, const char *name, bool is_call, double begin) {
     double end = rt_seconds();
     const RtLaunch *launch = rt_launch_of(h->step, h->launches++);
@@ -164,7 +161,7 @@ static void spend(Host *h, const char *name, bool is_call, double begin) {
                                          .number = -1});
 }
 
-// NULL: the launch is in no list of its step.
+// NULL: the launch is not in its step's list.
 static RtTeamSize *size_of(const Host *h) {
     bool listed = rt_launch_of(h->step, h->launches) != NULL;
     return listed ? &h->size[h->step - h->plan->step][h->launches] : NULL;
@@ -278,7 +275,7 @@ RtDevice *host_open(const RtPlan *plan, int threads) {
     h->size = sizes_new(plan);
     h->phase = RT_OTHER;
     h->since = rt_seconds();
-    // oneDNN plans for the team that there is when it is asked.
+    // oneDNN plans for the current team, so that starts first.
     h->threads = rt_team_start(threads);
     h->device.threads = h->threads;
     h->contractions = rt_contractions_new(plan, h->threads);

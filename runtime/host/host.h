@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Host: what its device is made of.
+// Host: the parts of its device.
 #ifndef RUNTIME_HOST_H
 #define RUNTIME_HOST_H
 
@@ -10,36 +10,35 @@
 // Runs work(arg, me, members) in each of `threads` members of the OpenMP team.
 void rt_team_run(int threads, void (*work)(void *arg, int me, int members),
                  void *arg);
-// The part of so many things that is a member's.
+// The range of `count` items for a member.
 void rt_team_share(size_t count, int me, int members, size_t *first,
                    size_t *last);
-int rt_team_largest(void); // one member for each core that we may use
-// Makes the team of so many threads, 0: of the largest, and returns its size,
-// with a warning where OpenMP's limits leave fewer.  Ends the program where the
-// system does not give them.
+int rt_team_largest(void); // one member for each core available
+// Creates the team with that many threads, 0: the largest, and returns its
+// size, with a warning if OpenMP's limits leave fewer.  Ends the program if the
+// system refuses a thread.
 int rt_team_start(int asked);
-// The members that oneDNN's next primitive is planned for, or runs on.
+// The members for which oneDNN's next primitive is planned, or runs.
 void rt_team_use(int threads);
-// Where libgomp's variables are not set, sets how long members spin before they
-// sleep, and starts the program again with its arguments: libgomp reads them
-// before main.
+// Sets how long members spin before they sleep, unless libgomp's variables are
+// set, and restarts the program: libgomp reads them before main.
 void rt_team_spin_briefly(char **argv);
 
 // ---- team_size.c ----
 
-// Of `threads` and 1 the members for a library call.  The choice follows from
-// the call's flops alone, as the members decide the last bits of its result.
+// The members of a library call, `threads` or 1.  The choice depends on the
+// call's flops alone, as the members decide the last bits of its result.
 int rt_call_threads(const RtCall *c, int threads);
 
-// The times of a launch of one of our kernels, whose result is the same for any
+// The times of one of our kernels' launches, whose result is the same for any
 // number of threads; all 0 before its first run.
 typedef struct {
-    int runs;          // so far, of the trials
-    float alone, team; // seconds of the fastest run; 0: none yet
+    int runs;          // of the trials, so far
+    float alone, team; // seconds of the fastest run; 0: none
     double spent;      // seconds of all runs after the trials
 } RtTeamSize;
 
-// Of `threads` and 1 the members for the next run.
+// The members of the next run, `threads` or 1.
 int rt_team_size(const RtTeamSize *t, int threads);
 void rt_team_measure(RtTeamSize *t, int threads, double seconds);
 
@@ -47,7 +46,7 @@ void rt_team_measure(RtTeamSize *t, int threads, double seconds);
 
 typedef struct RtContractions RtContractions;
 
-// Plans the calls; rt_contractions_bytes is what reserve will take.
+// Plans the calls; rt_contractions_bytes is the memory for reserve.
 RtContractions *rt_contractions_new(const RtPlan *plan, int threads);
 size_t rt_contractions_bytes(const RtContractions *c);
 void rt_contractions_reserve(RtContractions *c);
@@ -60,7 +59,7 @@ void rt_contractions_free(RtContractions *c);
 // A tensor of the arena, and its numbers as f32.
 typedef struct {
     RtType type;
-    bool adds; // to what the tensor holds, on the way back
+    bool adds; // copy out adds to the tensor
     char *tensor;
     float *copy;
     size_t count;
@@ -71,16 +70,15 @@ void rt_copy_out(RtCopy *c, int threads);
 
 // ---- dgrad_conv.c ----
 
-// Writes to *turned the convolution of its gradient that a convolution's
-// gradient with respect to its input is; false: there is none.  The weights of
-// that are the call's, turned.
+// Expresses a convolution's data gradient as a convolution of the output
+// gradient, with flipped weights.  False: not possible.
 bool rt_dgrad_as_conv(const RtCall *c, RtCall *conv);
 void rt_dgrad_flip_weights(const RtCall *c, const float *from, float *to,
                            int threads);
 
 // ---- factor.c ----
 
-// The calls that factor a matrix: bytes that they work in, and what they do.
+// Factors a matrix; the bytes of workspace for that.
 size_t rt_factor_bytes(const RtCall *c);
 void rt_factor(const RtCall *c, const float *a, float *out, void *work);
 

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // oneDNN: the contractions of the host device.
 //
-// Images are plain NHWC and stay so: oneDNN is as fast on them as on its own
-// blocked layouts, but for Winograd's method, which has blocked ones alone.
-// Weights are another matter: a convolution over plain ones is many times
-// slower.  So each call brings its operands into the layouts that its primitive
-// asks for, and the result back.  All buffers that this takes are shared by the
-// calls, which run one after another.
+// Images are plain NHWC, on which oneDNN is as fast as on its blocked layouts,
+// except for Winograd's method.  A convolution with plain weights is many times
+// slower.  So each call reorders its operands into the layouts of its
+// primitive, and the result back.  All calls share the buffers for that, as
+// they run one after another.
 //
-// The element type is f32; operands of other types pass through f32 buffers.
-// Results are the same from run to run as long as the number of threads is.  A
-// gradient of weights is summed by threads, and Winograd's method is cut for
-// them, so last bits change with it.
+// The element type is f32; other types pass through f32 buffers.  Results
+// repeat for the same number of threads.  Threads sum a weight gradient and
+// divide Winograd's method, so last bits depend on their number.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/host/onednn.h"
@@ -25,7 +23,7 @@ enum { ALIGN = 64 };
 
 // ---- a planned call ----
 
-// How the operands of a call and its result are used by a convolution.
+// The roles of a call's operands and result in a convolution.
 static const struct {
     Role a, b, out;
     dnnl_query_t query[NUM_ROLES];
@@ -52,21 +50,20 @@ static const struct {
                               DNNL_ARG_DIFF_DST}},
 };
 
-// The way of a tensor to the layout that a primitive wants, or of the result
-// back.
+// A reorder of a tensor to the layout of a primitive, or of the result back.
 typedef struct {
-    Layout plain; // as the arena has it
+    Layout plain; // in the arena
     dnnl_primitive_desc_t plan;
-    dnnl_primitive_t primitive; // NULL: it has that layout already
+    dnnl_primitive_t primitive; // NULL: no reorder needed
     dnnl_memory_t memory, scratchpad;
 } Reorder;
 
 typedef struct {
     const RtCall *call;
     int threads;
-    size_t count[3]; // values of a, b and the result
-    RtCall conv;     // what is made of it where it is of a window
-    bool is_dgrad;   // that is its gradient as a convolution
+    size_t count[3]; // elements of a, b and the result
+    RtCall conv;     // the convolution to run, for a windowed call
+    bool is_dgrad;   // it computes a data gradient
     dnnl_primitive_desc_t plan;
     dnnl_primitive_t primitive;
     dnnl_memory_t memory[NUM_ROLES], scratchpad;
@@ -78,13 +75,13 @@ struct RtContractions {
     PlannedCall *planned;
     dnnl_engine_t engine;
     dnnl_stream_t stream;
-    dnnl_primitive_attr_t attr, adding; // adding: to what the result holds
-    // Sizes in bytes, then the buffers: packed tensors, what primitives work
-    // in, turned weights, and f32 copies of a, b and the result.
+    dnnl_primitive_attr_t attr, adding; // adding: to the result's old value
+    // Sizes in bytes, then the buffers: reordered tensors, scratchpads, flipped
+    // weights, and f32 copies of a, b and the result.
     size_t reordered_bytes[NUM_ROLES], work_bytes, flipped_bytes, copy_bytes[3];
     char *reordered[NUM_ROLES], *work;
     float *flipped, *copy[3];
-    size_t code_memory; // for code, of what was found when it was looked for
+    size_t code_memory; // free memory for code, from the last measurement
 };
 
 static void grow(size_t *to, size_t bytes) {
@@ -113,7 +110,7 @@ static bool is_result(const PlannedCall *s, Role role) {
     return operands[s->conv.kind].out == role;
 }
 
-// On its way back the result is added to what there is where the call says so.
+// The reorder of the result adds to its old value if the call accumulates.
 static void plan_reorder(RtContractions *o, PlannedCall *s, Role role) {
     Reorder *p = &s->reorder[role];
     Layout wanted = dnnl_primitive_desc_query_md(
@@ -131,8 +128,8 @@ static void plan_reorder(RtContractions *o, PlannedCall *s, Role role) {
     plan_work(o, p->plan);
 }
 
-// A gradient that has a quick convolution for it becomes that, which adds to
-// the result by itself.
+// Computes a data gradient as a convolution if that has a fast implementation.
+// The convolution accumulates by itself.
 static void plan_dgrad_as_conv(RtContractions *o, PlannedCall *s) {
     RtCall dgrad;
     if (s->call->kind != RT_CONV_GRAD_INPUT ||
@@ -163,20 +160,20 @@ static void plan_conv(RtContractions *o, PlannedCall *s) {
         plan_reorder(o, s, (Role)i);
 }
 
-// Whether oneDNN makes a convolution of it.
+// Whether oneDNN has a convolution for it.
 static bool is_planned(const PlannedCall *s) {
     return is_conv(s->call) && !rt_call_of_nothing(s->call);
 }
 
-// Whether the library adds to what the result holds.
+// Whether the library adds to the result's old value.
 static bool adds_itself(const PlannedCall *s) {
     bool packed =
         is_planned(s) && s->reorder[operands[s->conv.kind].out].plan != NULL;
     return s->call->accumulate && (!is_conv(s->call) || s->is_dgrad || packed);
 }
 
-// Which of a, b and the result pass through a buffer.  A sum cannot be asked of
-// every primitive, so there the result is added afterwards.
+// Whether a, b or the result passes through a buffer.  Not every primitive can
+// accumulate; the copy back adds then.
 static bool is_copied(const PlannedCall *s, int i) {
     const RtCall *c = s->call;
     return c->type != RT_F32 || (i == 2 && c->accumulate && !adds_itself(s));
@@ -198,11 +195,11 @@ static dnnl_primitive_attr_t attr_new(bool adds) {
     return attr;
 }
 
-// oneDNN writes code for what it is to run, and crashes where there is no
-// memory for that, so it is looked at before.  Looking takes as long as writing
-// most code does, so it is done again only when what was found may be spent.
+// oneDNN generates code, and crashes without memory for it, so that is checked
+// first.  The check takes as long as generating most code, so it is repeated
+// only when the measured memory may be used up.
 static void check_code_memory(RtContractions *o, const char *what) {
-    enum { MAX_CODE = 8 << 20 }; // that of products is six million bytes
+    enum { MAX_CODE = 8 << 20 }; // sgemm has six million bytes
     if (o->code_memory < MAX_CODE)
         o->code_memory = rt_memory_available();
     if (o->code_memory < MAX_CODE) {
@@ -215,8 +212,8 @@ static void check_code_memory(RtContractions *o, const char *what) {
     o->code_memory -= MAX_CODE;
 }
 
-// The code of matrix products is written when the first is computed.  That is
-// now, before anyone looks at what memory is left.
+// sgemm's code is generated at its first use.  Doing so here comes before the
+// memory check of the run.
 static void compile_sgemm(RtContractions *o) {
     static const char what[] = "multiply matrices";
     const float one[4] = {1, 1, 1, 1};
@@ -271,7 +268,7 @@ size_t rt_contractions_bytes(const RtContractions *o) {
     return bytes;
 }
 
-// ---- taking memory and making the primitives ----
+// ---- creating the primitives ----
 
 static void *alloc_zeroed(size_t bytes) {
     void *p = bytes > 0 ? aligned_alloc(ALIGN, bytes) : NULL;
@@ -333,7 +330,7 @@ void rt_contractions_reserve(RtContractions *o) {
         o->reordered[i] = alloc_zeroed(o->reordered_bytes[i]);
     for (int i = 0; i < 3; i++)
         o->copy[i] = alloc_zeroed(o->copy_bytes[i]);
-    o->code_memory = 0; // the arena and the buffers are from what was found
+    o->code_memory = 0; // the arena and the buffers are allocated now
     for (int i = 0; i < o->num_calls; i++) {
         rt_team_use(o->planned[i].threads);
         if (is_planned(&o->planned[i]))
@@ -388,7 +385,7 @@ static void run_conv(RtContractions *o, PlannedCall *s, void *a, void *b,
     run_reorder(o, s, operands[kind].out);
 }
 
-// Matmuls of a call, and what takes part in them.
+// Matrix products of a call.
 typedef struct {
     const PlannedCall *planned;
     const float *a, *b;
@@ -402,7 +399,7 @@ static void multiply(const Matmuls *p, int64_t i) {
     size_t own = count[2] / batch;
     if (c->c == 0 && !c->accumulate)
         memset(p->out + at * own, 0, own * sizeof(float));
-    if (own == 0 || c->c == 0) // which oneDNN refuses
+    if (own == 0 || c->c == 0) // oneDNN refuses it
         return;
     rt_dnnl_check(
         dnnl_sgemm(c->ta ? 'T' : 'N', c->tb ? 'T' : 'N', c->n, c->k, c->c, 1,
@@ -420,9 +417,8 @@ static void multiply_share(void *arg, int me, int members) {
         multiply(p, (int64_t)i);
 }
 
-// One product is oneDNN's to divide between threads; of several each thread
-// takes whole ones, which also makes them independent of how many threads
-// there are.
+// oneDNN divides one product between threads.  Of several, each thread computes
+// whole ones, so results do not depend on the number of threads.
 static void run_matmul(const PlannedCall *s, void *at[3]) {
     Matmuls p = {s, at[0], at[1], at[2]};
     if (s->call->batch == 1)
@@ -454,7 +450,7 @@ void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
         rt_factor(c, at[0], at[2], o->work);
     else
         run_matmul(s, at);
-    // What adds by itself had the result's old values copied in.
+    // A call that accumulates by itself started with the old values.
     bool adds = c->accumulate && !adds_itself(s);
     RtCopy copy = {c->type, adds, out, o->copy[2], s->count[2]};
     if (is_copied(s, 2))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// A convolution as oneDNN is asked for it.
+// Plans a convolution with oneDNN.
 //
-// Of its ways to do one oneDNN offers small matrix products ("brgconv") first,
-// which read all weights again for each row of the result.  Where that costs
-// more than it saves, the next way is taken.  The choice depends on nothing but
-// the shape, so that results repeat.
+// oneDNN offers small matrix products ("brgconv") first, which read all weights
+// again for each row of the result.  If that costs more than it saves, the next
+// implementation is chosen.  The choice depends on the shape alone, so results
+// repeat.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/host/onednn.h"
@@ -14,8 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Products were slower, by measurement, with fewer pixels in a row of the
-// result and more bytes of weights, which is what stays near a core.
+// Measured: brgconv is slower with fewer pixels in a row of the result and more
+// bytes of weights than fit in a core's cache.
 enum { SHORT_ROW = 8, L2_BYTES = 1 << 20 };
 
 enum { MAX_LANES = 16 }; // of f32 in a vector
@@ -57,7 +57,7 @@ void rt_layout_free(Layout m) {
     dnnl_memory_desc_destroy((dnnl_memory_desc_t)m);
 }
 
-// NULL: there is no such implementation.
+// NULL: no such implementation.
 static dnnl_primitive_desc_t describe(const Problem *c, dnnl_engine_t engine,
                                       dnnl_primitive_desc_t hint,
                                       dnnl_primitive_attr_t attr, int skip) {
@@ -154,14 +154,14 @@ static Layout image_layout(int n, int h, int w, int c, bool any) {
 
 static Layout weight_layout(const RtCall *c, bool any) {
     int64_t k = c->k / c->groups, in = c->c / c->groups;
-    int64_t one = in * c->r * c->s; // filter
+    int64_t one = in * c->r * c->s; // one filter
     dnnl_dims_t dim = {c->groups, k, in, c->r, c->s};
     dnnl_dims_t stride = {k * one, one, 1, in * c->s, in};
-    int skip = c->groups == 1; // without groups there is no such dimension
+    int skip = c->groups == 1; // no such dimension without groups
     return layout_new(5 - skip, dim + skip, any ? NULL : stride + skip);
 }
 
-// In the arena's order, or in any that oneDNN likes.
+// In the arena's layout, or in any.
 static Layout layout_of(const RtCall *c, Role role, bool any) {
     if (role == WEIGHTS)
         return weight_layout(c, any);
@@ -173,7 +173,7 @@ Layout rt_layout_plain(const RtCall *c, Role role) {
     return layout_of(c, role, false);
 }
 
-// Images are in the arena's order, or in any.
+// Images have the arena's layout, or any.
 static Problem problem_new(const RtCall *c, dnnl_alg_kind_t algorithm,
                            bool any) {
     return (Problem){
@@ -206,7 +206,7 @@ bool rt_conv_is_brgemm(const_dnnl_primitive_desc_t plan) {
     return is_named(plan, "brgconv");
 }
 
-// Whether there is a product for each row; else it is one of all.
+// Whether there is a product for each row, not one for all.
 static bool has_rows(const RtCall *c) {
     return c->r > 1 || c->s > 1;
 }
@@ -217,13 +217,13 @@ bool rt_conv_is_short(const RtCall *c) {
     return has_rows(c) && c->ow < SHORT_ROW && bytes > L2_BYTES;
 }
 
-// Where the rows of a product are one vector, each number of the image is read
-// for one sum only.
+// If the rows of a product are one vector, each number of the image is read for
+// one sum only.
 bool rt_conv_is_narrow(const RtCall *c) {
     return has_rows(c) && c->k <= MAX_LANES;
 }
 
-// An image of fewer channels than a vector has lanes leaves it short sums, too.
+// With fewer image channels than a vector has lanes, sums are short, too.
 static bool has_few_channels(const RtCall *c) {
     return rt_conv_is_narrow(c) && c->c < MAX_LANES;
 }
@@ -250,9 +250,9 @@ static dnnl_primitive_desc_t plan_forward(const RtCall *c, const Problem *p,
     }
 }
 
-// With fewer channels than its vectors have lanes this one takes the pixels
-// that a stride leaves to a buffer for as many channels as there are, and
-// writes beyond it: oneDNN's issue 6035, in 2.6 to 3.12.
+// With fewer channels than its vectors have lanes, this implementation copies
+// the pixels of a stride to a buffer for just these channels, and writes beyond
+// it: oneDNN's issue 6035, in 2.6 to 3.12.
 static bool overruns(const RtCall *c, const_dnnl_primitive_desc_t plan) {
     bool strided = c->stride[0] > 1 || c->stride[1] > 1;
     return c->kind == RT_CONV_GRAD_WEIGHT && strided && c->c < MAX_LANES &&

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Team: the threads that compute.
 //
-// oneDNN's threads are those of libgomp, and a second team beside them would
-// fight for the same cores.  So the entry that gcc's `#pragma omp parallel`
-// compiles to is called by its name (it is in the libgomp manual): with it a
-// build by clang, whose own pragma means another library, has the same team.
+// oneDNN's threads are those of libgomp, and a second team would compete for
+// the cores.  So the entry point of gcc's `#pragma omp parallel` is called by
+// its name, from the libgomp manual: a build by clang, whose pragma uses
+// another library, then has the same team.
 
 #define _POSIX_C_SOURCE 200809L
 
@@ -27,7 +27,7 @@ int omp_get_thread_num(void);
 void omp_set_dynamic(int dynamic);
 void omp_set_num_threads(int threads);
 
-// ThreadSanitizer does not know libgomp's barriers: it is told what they order.
+// ThreadSanitizer does not know libgomp's barriers; these calls declare them.
 #ifdef __SANITIZE_THREAD__ // gcc
 #define HAS_TSAN
 #elif defined __has_feature // clang
@@ -83,9 +83,9 @@ void rt_team_use(int threads) {
 
 // ---- the start ----
 
-// libgomp's own 300,000 rounds take some 10 ms.  On busy cores a member that
-// spins takes that time from the member it waits for.  1,000 rounds take about
-// as long as to sleep and be woken.
+// libgomp's default of 300,000 rounds takes some 10 ms, in which a spinning
+// member can block the core of the member it waits for.  1,000 rounds take
+// about as long as sleeping and waking.
 void rt_team_spin_briefly(char **argv) {
     char program[PATH_MAX];
     struct stat called, run;
@@ -95,11 +95,12 @@ void rt_team_spin_briefly(char **argv) {
     if (length < 0 || setenv("GOMP_SPINCOUNT", "1000", 0) != 0)
         return;
     program[length] = '\0';
-    // A loader that was started with the program as its argument.
+    // The program was started by a loader as its argument.
     if (stat(argv[0], &called) == 0 && stat(program, &run) == 0 &&
         (called.st_ino != run.st_ino || called.st_dev != run.st_dev))
         return;
-    execv(program, argv); // returns only if it fails: then the wait is longer
+    execv(program,
+          argv); // returns only after a failure: then members spin longer
 }
 
 static void *wait_at(void *gate) {
@@ -108,7 +109,7 @@ static void *wait_at(void *gate) {
     return NULL;
 }
 
-// How many of so many threads there can be at once.
+// How many of `threads` threads the system allows at once.
 static int threads_given(int threads) {
     pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
     pthread_t *thread = calloc((size_t)threads, sizeof *thread);
@@ -129,7 +130,7 @@ static void count_members(void *arg, int me, int members) {
         *(int *)arg = members;
 }
 
-// How many of so many threads OpenMP's own limits leave.
+// How many of `threads` threads OpenMP's limits allow.
 static int threads_allowed(int threads) {
     int limit = omp_get_thread_limit();
     if (omp_get_max_active_levels() < 1)
@@ -148,10 +149,10 @@ static void warn_fewer_threads(int asked, int had) {
 }
 
 // oneDNN divides its work by omp_get_max_threads() and waits for that many
-// members, for ever where the team has fewer, so the two must be equal.  A team
-// of dynamic size changes with the load of the machine, and results with it.
-// libgomp ends the program where the system lacks a thread, with a status that
-// says something else; so threads are made before it does.
+// members, for ever if the team has fewer, so both must be equal.  A dynamic
+// team size depends on the load of the machine, and with it results.  If the
+// system lacks a thread, libgomp ends the program with a misleading status, so
+// threads are tested first.
 int rt_team_start(int asked) {
     int threads = threads_allowed(asked > 0 ? asked : rt_team_largest());
     int given = 1 + (threads > 1 ? threads_given(threads - 1) : 0);

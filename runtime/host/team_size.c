@@ -3,12 +3,12 @@
 //
 // The team costs a launch two barriers, a few microseconds on idle cores and
 // milliseconds on busy ones.  Between two sizes other than one, libgomp ends
-// threads and creates them again, so there are no sizes between.
+// and creates threads, so there are no sizes between.
 #include "runtime/host/host.h"
 
 // ---- library calls ----
 
-// A core does so many operations in some 50 us.
+// Some 50 us of one core.
 static const double TEAM_FLOPS = 2e6;
 
 static double flops_of(const RtCall *c) {
@@ -27,14 +27,14 @@ int rt_call_threads(const RtCall *c, int threads) {
 
 enum {
     COLD = 2,   // first runs, on one thread: caches and pages are cold
-    TRIALS = 5, // runs before the choice: of the last three two by the team
+    TRIALS = 5, // runs before the choice: two of the last three by the team
 };
 
-// A launch that takes no longer on one thread is not tried with the team.
+// A launch this short is not tried with the team.
 static const float SHORT_SECONDS = 20e-6F;
 
-// The trials are repeated, as other programs come and go, when the runs after
-// them have taken so many times their time.
+// Trials are repeated, as the load changes, when later runs have taken this
+// multiple of their time.
 static const float TRIAL_SHARE = 200;
 
 static bool is_short(const RtTeamSize *t) {

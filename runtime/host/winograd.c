@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Winograd: which convolutions are quicker by Winograd's method.
+// Winograd: selects convolutions that are faster by Winograd's method.
 //
-// oneDNN's computes four by four pixels from six by six with 36 products where
-// the definition has 144.  It brings images and weights into another basis for
-// that, so it takes enough channels to make the products what counts, enough
-// pixels to use the new weights for, and images that such squares do not stand
-// out of.  The choice depends on nothing but the shape, so that results repeat.
+// oneDNN's F(4x4, 3x3) computes 4 x 4 pixels from 6 x 6 with 36 products
+// instead of 144.  Images and weights are transformed for that, so it needs
+// enough channels to let products dominate, enough pixels to reuse the weights,
+// and images that tiles cover well.  The choice depends on the shape alone, so
+// results repeat.
 #include "runtime/host/onednn.h"
 
-// By measurement: below these the definition was as quick, or quicker.
+// Measured: below these, direct convolution is as fast or faster.
 enum {
     SIDE = 4,
     MIN_CHANNELS = 32,
-    MIN_PAIRS = 32 * 64, // of channels, for a gradient of weights
+    MIN_PAIRS = 32 * 64, // of channels, for a weight gradient
     MIN_SQUARES = 64,
-    MIN_USED = 12, // of the 16 pixels of a square
+    MIN_USED = 12, // of the 16 pixels of a tile
 };
 
-// Gradients of images with unequal margins come out wrong in oneDNN 2.6.3.
+// oneDNN 2.6.3 computes wrong gradients for unequal padding.
 static bool is_same(const RtCall *c) {
     return c->pad[0] == 1 && c->pad[1] == 1 && c->pad[2] == 1 && c->pad[3] == 1;
 }

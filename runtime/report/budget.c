@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Budget: where the time of a run went, as a line, a table and a row.
+// Budget: the time of a run by parts, as a line, a table and a row.
 
 #include "base/json.h"
 #include "runtime/report/report.h"
@@ -12,9 +12,8 @@ int rt_rate_digits(double rate) {
     return rate < 9.95 ? 1 : 0;
 }
 
-// The shares of a run add up to its time.  Where the device works beside the
-// host, what the host did meanwhile is no part of them: of its waiting for data
-// and of copies, only what the device had no work for counts.
+// Shares of the total time.  If the device works in parallel with the host,
+// host time counts only while the device is idle: waiting for data and copies.
 typedef struct {
     double idle, waiting, copies, other;
 } Shares;
@@ -41,7 +40,7 @@ static const char *const start_name[RT_NUM_STARTS] = {
     [RT_START_LOADERS] = "loaders",
 };
 
-// What start went to, without what is nothing in the table's digits.
+// The parts of the start, without those that round to 0.00.
 static void print_start(FILE *f, const RtBudget *b) {
     const char *before = "start:";
     for (int i = 0; i < RT_NUM_STARTS; i++) {
@@ -54,14 +53,13 @@ static void print_start(FILE *f, const RtBudget *b) {
         fputc('\n', f);
 }
 
-// Per second of training.
+// Rates in training.
 typedef struct {
     double samples, flops;
-    double of_peak; // a share; 0: not known
+    double of_peak; // share of the peak; 0: unknown
 } Speed;
 
-// Operations of different types are compared by the time that they would take
-// at their peaks.
+// Operations of different types are weighted by their time at peak.
 static Speed speed_of(const RtBudget *b) {
     double training = b->total - b->start - b->evaluation - b->checkpoints;
     double seconds = fmax(training, 1e-9), least = 0;
@@ -130,7 +128,7 @@ static int longest_first(const void *a, const void *b) {
     return x < y ? 1 : x > y ? -1 : 0;
 }
 
-// The largest parts, and always the time in which the device had no data.
+// The largest parts, and always the time that the device waited for data.
 void rt_budget_line(FILE *f, const RtBudget *b, const char *unit) {
     enum { SHOWN = 3 };
     TimeLine line[NUM_LINES];
@@ -173,7 +171,7 @@ void rt_budget_print(FILE *f, const RtBudget *b, const char *unit) {
             b->loading, b->loaders, b->loaders == 1 ? "" : "s", b->waiting);
     if (b->device_wait > 0.005)
         fprintf(f, "the host waited %.2f s for the device\n", b->device_wait);
-    if (b->trained > 0) // not where a run was resumed at its end
+    if (b->trained > 0) // not if a run was resumed at its end
         print_speed(f, &speed, unit);
 }
 

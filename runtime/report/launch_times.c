@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Launched: what launches of training took in the steps of a trace, each by
-// itself and the longest first, so that nobody has to look for them.
+// Launch times: the time of each training launch in a trace, longest first.
 
 #include "runtime/report/report.h"
 
@@ -11,8 +10,7 @@ static bool holds(const RtStep *s, const RtLaunch *launch) {
     return launch >= s->launch && launch < s->launch + s->num_launches;
 }
 
-// An evaluation may lie between the steps of a trace; what gives batches is no
-// launch of a step.
+// Evaluation launches, and batch copies, do not count.
 static bool is_training(const RtPlan *plan, const RtSpan *span) {
     for (int i = 0; span->launches > 0 && i < plan->num_steps; i++) {
         const RtStep *s = &plan->step[i];
@@ -24,7 +22,7 @@ static bool is_training(const RtPlan *plan, const RtSpan *span) {
     return false;
 }
 
-// By where they are in their steps' tables.
+// The order of the steps' launch tables.
 static int launch_order(const void *a, const void *b) {
     const RtLaunchTime *x = a, *y = b;
     uintptr_t m = (uintptr_t)x->span.launch, n = (uintptr_t)y->span.launch;
@@ -40,7 +38,7 @@ static int time_order(const void *a, const void *b) {
     return launch_order(a, b);
 }
 
-// Adds up what is the same launch in several steps; how many are left.
+// Adds up equal launches of several steps; returns their number.
 static int merge(RtLaunchTime *l, int count) {
     int last = -1;
     for (int i = 0; i < count; i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// List: a plan in words, with no device to run it.  A device of its own notes
-// what the steps launch.
+// List: prints a plan without a device.  A device that prints records the
+// launches of the steps.
 
 #include "runtime/report/report.h"
 
@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-// A device that prints what it is asked to do.
+// A device that prints its calls.
 typedef struct {
     RtDevice device;
     const RtPlan *plan;
-    const RtStep *step; // that is listed
-    int launch;         // which comes next
-    bool whole;         // all of the plan is printed
+    const RtStep *step; // the step to list
+    int launch;         // the next launch
+    bool whole;         // print the whole plan
     int64_t bytes;      // of the launches so far
 } Lister;
 
@@ -33,7 +33,7 @@ static void print_type(RtType type, int rank, const int64_t *dim) {
     printf("]");
 }
 
-// The model's words for the launch that comes next.
+// Lines and layer of the next launch.
 static void print_origin(Lister *l) {
     const RtStep *s = l->step;
     int number = l->launch++;
@@ -156,8 +156,8 @@ static void print_states(const RtPlan *p) {
     }
 }
 
-// What a GPU copies for a batch; which it is depends on the data and on what is
-// free when a run begins.
+// Bytes that a GPU copies for a batch; whether images are resident depends on
+// the data and the free memory.
 static void print_images(const RtPlan *p, const char *resident) {
     const RtInput *in = rt_images_of(p);
     if (in == NULL || strcmp(p->device, "cuda") != 0)

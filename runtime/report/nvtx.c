@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// NVTX: two functions of a library.  Its tools say by the environment that they
-// want to hear.
+// NVTX: two functions of a library.  A profiler requests ranges by an
+// environment variable.
 #include "runtime/report/nvtx.h"
 
 #include "runtime/library.h"

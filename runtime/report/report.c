@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Report: what a run shows and writes down.  The result goes to stdout, the
-// course of the run to stderr: a line for each epoch and evaluation, and on a
-// terminal a progress bar within the epoch.  All of it but the bar goes to the
-// folder's log, too.  Metrics are rows of JSON: in the folder of the run, and
-// in the file that --metrics names.  Where rows go to stdout, nothing else
-// does.
+// Report: the output of a run.  The result goes to stdout, all else to stderr:
+// a line for each epoch and evaluation, and on a terminal a progress bar within
+// the epoch.  All but the bar also goes to the folder's log.  Metrics are rows
+// of JSON in the folder of the run and in the file of --metrics.  If rows go to
+// stdout, nothing else does.
 #define _DEFAULT_SOURCE // winsize
 
 #include "runtime/report/report.h"
@@ -21,11 +20,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// A file of metrics.  A row lost in the user's own file is an error.
+// A file of metrics.  Losing a row of the user's own file is an error.
 typedef struct {
     char *path; // for messages
-    FILE *file; // NULL: there is none
-    long end;   // of the last whole row; -1: of a pipe
+    FILE *file; // NULL: none
+    long end;   // offset of the end of the last complete row; -1: a pipe
     bool lost;
     int reason;
 } Rows;
@@ -34,15 +33,15 @@ enum { OF_USER, OF_RUN, NUM_ROWS };
 
 struct RtReport {
     bool quiet, terminal, table;
-    bool drawn;       // a progress line is on the screen
-    FILE *result;     // where it goes
-    const char *unit; // what a sample is called
+    bool drawn;       // a progress bar is on the screen
+    FILE *result;     // stdout, or stderr if rows go to stdout
+    const char *unit; // name of a sample
     Rows rows[NUM_ROWS];
 };
 
 // ---- the metrics file ----
 
-// Whether a run that goes on from step `from` will write this row again.  It
+// Whether a run that resumes from step `from` will write this row again.  It
 // repeats the evaluation of that step.
 static bool is_rewritten(const char *row, int64_t from) {
     const char *field = strstr(row, "\"step\":");
@@ -52,16 +51,16 @@ static bool is_rewritten(const char *row, int64_t from) {
     return step > from || (step == from && strstr(row, "\"test\"") != NULL);
 }
 
-// Where the rows end that stay.  Rows are in the order of their steps.
+// The end of the rows to keep; rows are ordered by step.
 static long end_of_rows(FILE *f, int64_t from) {
-    char row[2048]; // the longest has half of it
+    char row[2048]; // the longest row has half of it
     long end = 0;
     while (fgets(row, sizeof row, f) != NULL && !is_rewritten(row, from))
         end = ftell(f);
     return end;
 }
 
-// A pipe has no rows of before, and reading it would wait for them.
+// A pipe has no earlier rows, and reading it would block.
 static bool has_rows(const char *path) {
     struct stat s;
     return !rt_is_stdout(path) && stat(path, &s) == 0 && S_ISREG(s.st_mode);
@@ -84,8 +83,7 @@ static double rate(const RtRow *row) {
     return row->seconds > 0 ? (double)row->samples / row->seconds : 0;
 }
 
-// Takes back the part of a row that was written, so that the next begins a
-// line.
+// Removes a partly written row, so that the next one begins a line.
 static void truncate_row(Rows *rows) {
     clearerr(rows->file);
     if (rows->end >= 0 && fseek(rows->file, rows->end, SEEK_SET) == 0 &&
@@ -93,7 +91,7 @@ static void truncate_row(Rows *rows) {
         clearerr(rows->file); // a device, which has no length
 }
 
-// A row is lost where it cannot be written; the next may be written again.
+// A row that cannot be written is lost; later ones are still tried.
 static void end_row(RtReport *r, Rows *rows) {
     if (fflush(rows->file) == 0 && !ferror(rows->file)) {
         rows->end = ftell(rows->file);
@@ -139,7 +137,7 @@ static void write_row(FILE *f, const RtRow *row) {
 
 // ---- the screen ----
 
-// Text of a message, which is printed and logged as a whole.
+// A message of several lines, printed and logged at once.
 typedef struct {
     char *text;
     size_t length;
@@ -162,7 +160,7 @@ static void erase_bar(RtReport *r) {
     if (!r->drawn)
         return;
     fputs(rt_wiped(), stderr);
-    fflush(stderr); // before what stdout is given
+    fflush(stderr); // before any output to stdout
     r->drawn = false;
 }
 
@@ -182,7 +180,7 @@ void rt_report_warn(RtReport *r, const char *format, ...) {
     va_end(list);
 }
 
-// What a recipe asked for beside loss and accuracy.
+// Metrics beside loss and accuracy.
 static void print_more(FILE *f, const RtRow *row) {
     if (!isnan(row->top5))
         fprintf(f, ", top-5 %.2f %%", 100 * row->top5);
@@ -194,7 +192,7 @@ static double hundredths(double x) {
     return round(100 * x) / 100;
 }
 
-// Minutes and seconds, as 3:07, or hours too.
+// Minutes and seconds, as 3:07, or with hours.
 static void print_duration(FILE *f, double seconds) {
     long long s = llround(fmax(0, fmin(seconds, 1e9)));
     if (s >= 3600)
@@ -210,7 +208,7 @@ static void print_left(FILE *f, const RtRow *row) {
     print_duration(f, row->left);
 }
 
-// Of a run shorter than an epoch the steps, as a part of one says little.
+// Steps for a run shorter than an epoch.
 static void print_position(FILE *f, const RtRow *row) {
     if (row->epochs < 1)
         fprintf(f, "step %5lld/%-5lld ", (long long)row->step,
@@ -261,7 +259,7 @@ static int columns(void) {
     return w.ws_col < MAX_COLUMNS ? w.ws_col : MAX_COLUMNS;
 }
 
-// How much of the epoch is done, beside its number.
+// The progress within the epoch.
 static void print_bar(FILE *f, const RtRow *row) {
     int done = (int)(fmax(0, fmin(row->within, 1)) * BAR);
     if (row->epochs < 1)
@@ -275,8 +273,8 @@ static void print_bar(FILE *f, const RtRow *row) {
     fprintf(f, "] %2.0f %%", floor(100 * row->within));
 }
 
-// On one line of the screen, whose last column stays free: some terminals go on
-// to the next line once that is written.
+// One line.  The last column stays empty, as some terminals wrap once it is
+// written.
 static void draw(RtReport *r, const RtRow *row) {
     char text[MAX_COLUMNS] = "";
     FILE *f = fmemopen(text, sizeof text, "w");
@@ -399,7 +397,7 @@ static void write_load_stats(FILE *f, const RtLoadStats *l) {
             l->threads, l->seconds, l->busy, l->opening);
 }
 
-// The time in which the data set was opened is not part of the speed.
+// The speed does not include opening the data set.
 static void print_load_stats(FILE *f, const RtLoadStats *l) {
     fprintf(f, "%d thread%s worked %.2f s; the data set was opened in %.2f s",
             l->threads, l->threads == 1 ? "" : "s", l->busy, l->opening);
@@ -461,7 +459,7 @@ bool rt_report_close(RtReport *r) {
     return good;
 }
 
-// The metrics and the log of the run's own folder: to lose them is a warning.
+// The metrics and the log of the run's folder: losing them is a warning.
 static void open_own(RtReport *r, const char *folder, int64_t from) {
     Rows *rows = &r->rows[OF_RUN];
     char *log = rt_path("%s/log.txt", folder);

@@ -15,11 +15,11 @@
 enum { MAX_SPANS = 1 << 17, PROCESS = 1 };
 
 struct RtTrace {
-    const char *path; // as options have it
+    const char *path; // from the options
     FILE *file;
-    pthread_mutex_t lock; // guards what follows
+    pthread_mutex_t lock; // guards the following
     bool on;
-    double since; // when it was switched on
+    double since; // start of the trace
     RtSpan *span;
     int count;
     long dropped;
@@ -115,7 +115,7 @@ static const char *track_name(char *to, size_t room, int track) {
     return to;
 }
 
-// Spans are in the order of their tracks.
+// Spans are ordered by track.
 static void put_tracks(const RtTrace *t) {
     char name[32];
     int last = -1;
@@ -144,7 +144,7 @@ static void put_origin(FILE *f, const RtSpan *s) {
     json_put_string(f, s->launch[s->launches - 1].path);
 }
 
-// The name has the first of the model's lines, where there are some.
+// The name has the first line of the model, if any.
 static void put_span(const RtTrace *t, const RtSpan *s) {
     FILE *f = t->file;
     char name[256];
@@ -165,7 +165,7 @@ static void put_span(const RtTrace *t, const RtSpan *s) {
     fputs("}}", f);
 }
 
-// By track and beginning, what lies within another after it.
+// By track and begin; a span comes after the one that contains it.
 static int span_order(const void *a, const void *b) {
     const RtSpan *x = a, *y = b;
     if (x->track != y->track)

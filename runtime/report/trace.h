@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Trace: what a few steps of a run did when, as a file that chrome://tracing
-// and Perfetto show.
+// Trace: spans of a few steps, in a file for chrome://tracing and Perfetto.
 //
-// A span is one thing from its beginning to its end on one track; spans of a
-// track do not overlap but for those that lie within another.  There is room
-// for so many of them; what comes later is counted and left out.
+// A span has a begin and an end on one track; spans of a track nest or are
+// disjoint.  When the array is full, further spans are counted and dropped.
 #ifndef RUNTIME_TRACE_H
 #define RUNTIME_TRACE_H
 
@@ -13,19 +11,19 @@
 struct RtError;
 
 enum {
-    RT_TRACK_RUN,     // the loop of the run: steps, and what it waits for
+    RT_TRACK_RUN,     // the main loop: steps and waits
     RT_TRACK_COPIES,  // batches to the device
     RT_TRACK_KERNELS, // on the device
     RT_TRACK_CALLS,   // of libraries, on the device
-    RT_TRACK_LOADERS, // from here on, one for each thread that loads
+    RT_TRACK_LOADERS, // and following: one for each loading thread
 };
 
 typedef struct {
     int track;
     const char *name;
-    double begin, end; // seconds of rt_seconds
-    // What was launched there, in the model's words; and a number, of a step or
-    // a batch, -1: none.
+    double begin, end; // in rt_seconds
+    // The launches in it, in terms of the model; the number of a step or a
+    // batch, -1: none.
     const RtLaunch *launch;
     int launches;
     int64_t number;
@@ -36,25 +34,24 @@ typedef struct RtTrace RtTrace;
 // NULL: no memory.
 RtTrace *rt_trace_new(const char *path);
 
-// Makes the file, so that a mistake is known before the first step; not sooner,
-// as a run that fails before it would leave an empty one.
+// Creates the file, so that an error is known before the first step; not
+// earlier, as a run that fails before would leave an empty file.
 bool rt_trace_open(RtTrace *t, struct RtError *e);
 
-// Spans are kept from begin to end; several threads may add some.
+// Spans are recorded from begin to end; any thread may add some.
 void rt_trace_begin(RtTrace *t);
 void rt_trace_end(RtTrace *t);
 void rt_trace_add(RtTrace *t, const RtSpan *span);
 
-// What is kept, until the trace is closed.
+// The recorded spans, until the trace is closed.
 const RtSpan *rt_trace_spans(const RtTrace *t, int *count);
-// Lines of the model of all that was launched there, each but once in a row.
+// The model lines of a span's launches, without repetitions in a row.
 void rt_span_lines(char *to, size_t room, const RtSpan *span);
 
-// Writes the file: title is what was run, note what is to be known of it.
+// Writes the file: title names the model and device, note the steps.
 bool rt_trace_write(RtTrace *t, const char *title, const char *note,
                     struct RtError *e);
-// The same where the program ends at once, of what there is; nothing where the
-// file is not open, or no longer.
+// The same for a program that ends at once; no effect if the file is not open.
 void rt_trace_abandon(RtTrace *t, const char *title, const char *why);
 void rt_trace_close(RtTrace *t);
 
