@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the threads of a block do together, in terms of SHUFFLE and BARRIER.
-// The same text for CUDA and for its faithful execution on the host.  Every
+// Operations of all threads of a block, in terms of SHUFFLE and BARRIER. The
+// text is the same for CUDA and for its faithful execution on the host.  Every
 // thread of the block calls each of these.
 #ifndef SINTER_BLOCK_H
 #define SINTER_BLOCK_H
@@ -50,8 +50,9 @@ DEVICE float gang_max(float v, int gang, float *shared) {
     return gang <= 32 ? warp_max(v, gang) : block_max(v, shared, gang);
 }
 
-// Numbers of at most 2^30 either way in the order of floats, and back: the bits
-// of their sizes are in that order too, and none of them is that of infinity.
+// Converts between floats and integers of at most 2^30 in magnitude, in the
+// same order: the bits of a float's magnitude are in that order, and none of
+// these integers has the bits of infinity.
 DEVICE float ranked(int i) {
     return i < 0 ? -__int_as_float(-i) : __int_as_float(i);
 }
@@ -60,7 +61,7 @@ DEVICE int rank_of(float v) {
     return v < 0.0f ? -__float_as_int(-v) : __float_as_int(v);
 }
 
-// The smallest index at which the gang's largest value is.
+// The smallest index of the gang's largest value.
 DEVICE int gang_argmax(float v, int index, int gang, float *shared) {
     const int middle = 1 << 30;
     const float most = gang_max(v, gang, shared);
@@ -72,20 +73,19 @@ DEVICE float either(float a, float b, int largest) {
     return largest ? larger(a, b) : a + b;
 }
 
-// Where lane k of the thread in place x of tx is in shared memory.  Threads
-// that each write a lane of their own are at different banks, and so are those
-// that read, AT_ONCE of them the lanes of one thread.
+// The position in shared memory of lane k of the thread in place x of tx.
+// Threads that each write their own lane use different banks, and so do AT_ONCE
+// of them that read the lanes of one thread.
 DEVICE int lane_place(int k, int x, int tx) {
     return k * tx + (x ^ (k * (tx < 32 ? tx : 32) / AT_ONCE & ~7));
 }
 
-// Adds up or compares v[0 .. n-1] over threads with the same place among the
-// tx that stand side by side, and stores the results from `out` on, where there
-// are so many columns.  A warp has several rows of threads or a row several
-// warps: the rows of a warp come first, then what is left of all warps, so that
-// threads wait but twice for AT_ONCE lanes.  How often a thread goes round at
-// the end is a number, as NVRTC would write four turns out, and three before
-// them, where it did not know.
+// Adds or compares v[0 .. n-1] over threads with the same place among the tx
+// that are side by side, and stores the results at `out` and on, for so many
+// columns.  A warp has several rows of threads, or a row several warps.  The
+// rows of a warp come first, then the results of all warps, so threads wait
+// only twice for AT_ONCE lanes.  The trip count at the end is a constant;
+// otherwise NVRTC would unroll four turns, and three before them.
 DEVICE void columns_join(float *out, const float *v, int n, int columns,
                          float *shared, int tx, int threads, int largest) {
     const int wide = tx < 32 ? 32 : tx, line = tx * AT_ONCE;
@@ -149,8 +149,7 @@ DEVICE void total_max(float *out, const float *v, int n, float *shared,
         *out = most;
 }
 
-// The sum of n numbers, in an order that is always the same; all threads get
-// it.
+// The sum of n numbers in a fixed order; all threads get it.
 DEVICE float parts_sum(const float *part, int n, float *shared, int threads) {
     float sum = 0.0f;
     for (int i = threadIdx.x; i < n; i += threads)
@@ -158,10 +157,10 @@ DEVICE float parts_sum(const float *part, int n, float *shared, int threads) {
     return block_sum(sum, shared, threads);
 }
 
-// Notes, of the rows that the threads name, `per` each, those of lo .. hi-1 in
-// the order of the threads: pairs of a number, which counts up from `from`, and
-// the row.  Returns how many.  What was noted before may be read until the
-// first barrier, and the second is between two uses of the notes.
+// Lists the rows lo .. hi-1 that the threads name, `per` each, in the order of
+// the threads: pairs of a number, which counts up from `from`, and the row.
+// Returns their count.  The earlier list may be read until the first barrier;
+// the second one is between two uses of the list.
 DEVICE int note_rows(int *noted, const int *named, int per, int from, int lo,
                      int hi, int threads) {
     SHARED float notes[32];
@@ -190,8 +189,8 @@ DEVICE int note_rows(int *noted, const int *named, int per, int from, int lo,
     return count;
 }
 
-// Whether this is the last block of the launch to come here; what the others
-// wrote before is then visible to it.  The ticket is 0 again afterwards.
+// Whether this is the last block of the launch to arrive; the others' writes
+// are then visible to it.  Resets the block counter `ticket` to 0.
 DEVICE int last_block(int *ticket, int blocks) {
     SHARED int last;
     BARRIER();

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The prelude on CUDA.  It needs no header, so that NVRTC compiles a kernel
-// without an include path: halves are converted by inline PTX.
+// The prelude for CUDA. It needs no header, so NVRTC compiles a kernel without
+// an include path: halves are converted by inline PTX.
 #ifndef SINTER_CUDA_H
 #define SINTER_CUDA_H
 
 #define DEVICE static __device__ __forceinline__
-// What a kernel does that launches join; those that do may be compiled apart.
+// The body of a kernel in a merged launch; it may also be compiled separately.
 #define BODY DEVICE __attribute__((unused)) void
-// KERNEL(threads) or KERNEL(threads, blocks): of how many blocks a
-// multiprocessor is to have room.  One is enough to ask for: where nothing is
-// asked, ptxas keeps to 64 registers and spills a few, for two to 128.  What is
-// asked to fit four does so up to sm_90; later ones need a few registers more.
+// KERNEL(threads) or KERNEL(threads, blocks): the minimum of blocks per
+// multiprocessor.  One suffices: without it ptxas uses at most 64 registers and
+// spills a few, with two 128.  With four, kernels fit up to sm_90; later GPUs
+// need a few registers more.
 #define KERNEL(...) KERNEL_OF(__VA_ARGS__, 1, 0)
 #define KERNEL_OF(threads, blocks, ...)                                        \
     extern "C" __global__ void __launch_bounds__(threads, MOST_BLOCKS(blocks))
@@ -19,10 +19,10 @@
 #else
 #define MOST_BLOCKS(blocks) (blocks)
 #endif
-// All blocks of a launch in phases must be resident: two fit for sure.
+// All blocks of a launch with phases must be resident: two always fit.
 #define PHASED(threads)                                                        \
     extern "C" __global__ void __launch_bounds__(threads, 2)
-// Joined launches too, which do with as few blocks as are resident.
+// Merged launches, too; they use the blocks that are resident.
 #define SINTER_JOINED
 #define JOINED KERNEL
 #define RESTRICT __restrict__
@@ -39,17 +39,17 @@
 #define THREADS(n) (n)
 #define LANES(c)                                                               \
     ((c) % 8 == 0 ? 8 : (c) % 4 == 0 ? 4 : (c) % 2 == 0 ? 2 : (c) <= 16 ? (c) : 1)
-// Parts are of tensors in f32, but for copies and gradients: with 16 bytes of
-// each thread an access of a warp takes whole sectors.
+// Multi-tensor chunks are mostly f32, so 16 bytes per thread make a warp's
+// access whole sectors.
 #define PART_LANES 4
 #define LANES_DO(k, n) UNROLLED(k, n)
 #define UNROLLED(k, n) _Pragma("unroll") for (int k = 0; k < (n); k++)
 #define BLOCKS_DO(b, n) UNROLLED(b, n)
-// Rounds of Philox, whose state and key these are.  Five are one statement, of
-// which the optimiser need not see the inside: NVRTC takes a third less time for
-// a kernel that draws for every lane, and its code is as long.  No more than
-// five are written out: one block then comes after the other and their registers
-// are the same.
+// Rounds of Philox; the arguments are its state and key.  Five are one asm
+// statement that the optimizer cannot look into: NVRTC takes a third less time
+// for a kernel that draws for every lane, with code of the same size.  Only
+// five are written out, so blocks are computed one after another in the same
+// registers.
 #define PHILOX_ROUND                                                           \
     "mul.wide.u32 p, %0, 0xD2511F53; mul.wide.u32 q, %2, 0xCD9E8D57;"          \
     "mov.b64 {l, h}, q; xor.b32 %0, h, %1; xor.b32 %0, %0, %4; mov.b32 %1, l;" \
@@ -60,18 +60,18 @@
         "{.reg .b64 p, q; .reg .b32 l, h;" PHILOX_ROUND PHILOX_ROUND           \
             PHILOX_ROUND PHILOX_ROUND PHILOX_ROUND "}"                         \
         : "+r"(c0), "+r"(c1), "+r"(c2), "+r"(c3), "+r"(k0), "+r"(k1))
-// Before a loop: two of its turns are written out, and what both read is on
-// its way before the first is computed.
+// Unrolls a loop twice, so that the loads of both turns come before the first
+// is computed.
 #define TWO_AT_ONCE _Pragma("unroll 2")
-// By eights, of which one is not mixed with the next.
+// In groups of eight; groups are not mixed.
 #define EIGHTS(from, n)                                                        \
     _Pragma("unroll 1") for (int from = 0; from == 0 || from < (n); from += 8)
-// What is not known to stay the same in a loop: of a condition that does NVRTC
-// would make two loops.
+// Hides a value from the optimizer: NVRTC would make two loops for a condition
+// that is constant in a loop.
 #define VARYING(i) asm volatile("" : "+r"(i))
-// Where there are more blocks than n, so many are a team.
+// The blocks of a team, if there are more blocks than n.
 #define TEAM_OF(n, blocks) ((blocks) > (n) ? (n) : 1)
-// Teams, then all of them; where a team is one block, all at once.
+// The levels: teams, then all of them; one level if a team is one block.
 #define LEVELS(all, team)                                                      \
     _Pragma("unroll 1") for (int all = (team) == 1; all < 2; all++)
 #define INF __int_as_float(0x7f800000)
@@ -118,7 +118,7 @@ DEVICE float widen_low(unsigned pair) {
 DEVICE float widen_high(unsigned pair) {
     return __uint_as_float(pair & 0xffff0000u);
 }
-// To nearest, ties to even; what is not a number becomes 0x7fff.
+// To nearest, ties to even; NaN becomes 0x7fff.
 #if __CUDA_ARCH__ >= 800
 DEVICE unsigned narrow(float low, float high) {
     unsigned pair;
@@ -177,9 +177,9 @@ DEVICE void store_f32(float *p, const float *v, int n) {
         LANES_DO(k, n) p[k] = v[k];
     }
 }
-// As store_f32 for a vector that is one of several in a window: there the
-// compiler would store four bytes at a time.  It must be told that memory
-// changes: what a joined launch stores so, a later phase of it reads.
+// As store_f32 for one of several vectors of a window; there the compiler would
+// store four bytes at a time.  The memory clobber is necessary: a later phase
+// of a merged launch reads the stores.
 #define SINTER_PLACES
 DEVICE void place_f32(float *p, const float *v, int n) {
     if (n % 4 == 0) {
@@ -237,7 +237,7 @@ DEVICE void store_u8(unsigned char *p, const int *v, int n) {
     }
 }
 
-// Elements of few bits from element `at` of p on, which a byte begins with.
+// Elements of few bits from element `at` of p on, which starts at a byte.
 DEVICE int get_bits(const unsigned char *p, size_t at, int bits) {
     return p[at * bits / 8] >> at * bits % 8 & ((1 << bits) - 1);
 }
@@ -352,14 +352,13 @@ DEVICE void place_act(act *p, const float *v, int n) {
 }
 #endif
 
-// Towards 0.  What is no number becomes 0, what is too large the nearest that
-// is not.
+// Rounds towards 0.  NaN becomes 0; values out of range are clamped.
 DEVICE int whole(float x) {
     return __float2int_rz(x);
 }
 
-// A product and a sum that are rounded once, where nobody asks for the bits of
-// the host, and 1 / x to a unit of the last place.
+// A product and a sum with one rounding, only if the host's bits need not
+// match, and 1 / x to one ulp.
 #define PRODUCT_SUM(a, b, c) __fmaf_rn(a, b, c)
 DEVICE float inverse(float x) {
     float y;
@@ -367,8 +366,8 @@ DEVICE float inverse(float x) {
     return y;
 }
 
-// A power of 2, whose exponent has the logarithm of the factor too; 0 where
-// that is less than 2^-126.
+// A power of 2, whose exponent includes the logarithm of the factor; 0 below
+// 2^-126.
 DEVICE float normal_pdf(float x) {
     const float root = 0.8493218f * x;
     float y;
@@ -377,8 +376,7 @@ DEVICE float normal_pdf(float x) {
     return y;
 }
 
-// The larger of two, of zeros that without a sign; what is no number is larger
-// than any.
+// The larger of two; of zeros the positive one; NaN is larger than any.
 DEVICE float larger(float a, float b) {
 #if __CUDA_ARCH__ >= 800
     float most;
@@ -395,10 +393,9 @@ DEVICE float larger(float a, float b) {
 
 // ---- phases ----
 
-// Waits until every block of a cooperative launch is here; what they wrote
-// before is then visible.  One of them adds so much that the upper bit of the
-// count flips when all have come and the others are 0 again: the next barrier
-// begins where this one ends.
+// Waits for all blocks of a cooperative launch; their writes are then visible.
+// Block 0 adds so much that the upper bit of the count flips when all have
+// arrived and the other bits are 0 again: the next barrier begins with that.
 DEVICE void grid_barrier(int *ticket) {
     unsigned *const count = (unsigned *)ticket;
     __syncthreads();

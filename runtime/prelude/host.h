@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The prelude on the host, as C.  Fast mode: a block has one thread and is a
+// The prelude for the host, as C. Fast mode: a block has one thread and is a
 // run of rows; barriers vanish, lanes become vectors of the processor.  With
 // SINTER_SIMT every thread of a block exists: see simt.h.
 #ifndef SINTER_HOST_H
@@ -13,7 +13,7 @@
 #define DEVICE SINTER_INLINE
 #define BODY DEVICE void
 #ifdef SINTER_UNITS
-#define SINTER_ENTRY // kernels of the other pieces are called from one
+#define SINTER_ENTRY // another translation unit calls its kernels
 #else
 #define SINTER_ENTRY static
 #endif
@@ -21,8 +21,7 @@
 #define TABLE static const
 #define LARGE_TABLE static const
 #define AT(host, device) (host)
-// What a compiler may count on, as that places by which it divides are not
-// negative.
+// A fact for the compiler, such as that a divided index is not negative.
 #define HOLDS(fact)                                                            \
     if (!(fact))                                                               \
     __builtin_unreachable()
@@ -32,16 +31,15 @@
 #if SINTER_ACT == 32
 typedef float act;
 #else
-// Opaque, as on CUDA: arithmetic on it by accident does not compile.
+// Opaque, as on CUDA: accidental arithmetic on it does not compile.
 typedef struct {
     unsigned short bits;
 } act;
 #endif
 
-// In a function that calls no other, gcc 12 does not align the stack where it
-// sees no vector stored there, and does not see those that it stores by an
-// address in a register.  What may not count on its caller's stack is aligned
-// by itself.
+// In a leaf function, gcc 12 does not align the stack if it sees no vector
+// stored there, and it does not see vectors that are stored by an address in a
+// register.  So the function aligns its stack itself.
 #if defined __GNUC__ && defined __x86_64__
 #define REALIGNED __attribute__((force_align_arg_pointer))
 #else
@@ -73,13 +71,13 @@ static _Thread_local int sinter_phase __attribute__((unused));
      : (c) % 2 == 0  ? 2                                                       \
                      : 1)
 #define PART_LANES 64
-// Without the pragma gcc unrolls short loops before it would vectorise them.
-// That is best for a pixel's few channels, which as a vector and a rest would
-// go through memory.
+// Without the pragma gcc unrolls short loops before it vectorizes them.  That
+// is best for the few channels of a pixel, which would go through memory as a
+// vector and a rest.
 #define SIMD(...) _Pragma(#__VA_ARGS__)
 #define LANES_DO(k, n) SIMD(omp simd if ((n) > 4)) for (int k = 0; k < (n); k++)
 #define UNROLLED(k, n) for (int k = 0; k < (n); k++)
-// Of random numbers: from four on they are a vector.
+// Random numbers: vectors from four on.
 #define BLOCKS_DO(b, n)                                                        \
     SIMD(omp simd if ((n) > 3)) for (int b = 0; b < (n); b++)
 #define TWO_AT_ONCE
@@ -104,18 +102,18 @@ static _Thread_local const SinterSize *sinter_sizes;
 #endif
 #define ALIGNED(p, bytes) ((void)0)
 
-// A macro, since gcc 12 does not make vectors of some loops over lanes where it
-// is a function.
+// A macro, since gcc 12 does not vectorize some loops over lanes with a
+// function.
 #define larger(a, b) (((b) > (a)) | ((b) != (b)) ? (b) : (a))
 #endif
 
-// CUDA has it; there it takes no subroutine, which a division and a root do.
+// CUDA's function; there it needs no subroutine, unlike a division and a root.
 DEVICE float rsqrtf(float x) {
     return 1.0f / sqrtf(x);
 }
 
-// CUDA's conversion; that of a processor has one result for all that is no
-// number or too large.
+// CUDA's conversion; a processor has one result for NaN and for values out of
+// range.
 DEVICE int whole(float x) {
     return x != x         ? 0
            : x >= 0x1p31f ? 2147483647
@@ -123,7 +121,7 @@ DEVICE int whole(float x) {
                           : (int)x;
 }
 
-// Vector versions of these are in libmvec.
+// libmvec has vector versions of these.
 #if defined __GNUC__ && !defined __clang__ && defined __x86_64__
 __attribute__((simd("notinbranch"))) float expf(float);
 __attribute__((simd("notinbranch"))) float logf(float);
@@ -140,7 +138,7 @@ DEVICE float normal_pdf(float x) {
 // ---- memory ----
 
 // The widest vector of the processor, at any address.  A plain loop of copies
-// becomes a memcpy whose pieces stall the loads that follow.
+// becomes a memcpy, whose pieces stall the following loads.
 #ifdef __AVX512F__
 typedef float SinterVector
     __attribute__((vector_size(64), aligned(4), may_alias));
@@ -170,8 +168,8 @@ DEVICE void put_u8(unsigned char *p, int v) {
     *p = (unsigned char)v;
 }
 
-// Asks for what is read soon: the processor's own guesses end at a page, and
-// one core then waits for memory more than it reads.
+// Prefetches: the hardware's prefetch ends at a page, and one core then mostly
+// waits for memory.
 DEVICE void load_f32(float *v, const float *p, int n) {
     int k = 0;
     ALIGNED(p, 4 * n);
@@ -211,12 +209,12 @@ DEVICE void store_u8(unsigned char *p, const int *v, int n) {
         p[k] = (unsigned char)v[k];
 }
 
-// Elements of few bits from element `at` of p on, which a byte begins with.
+// Elements of few bits from element `at` of p on, which starts at a byte.
 DEVICE int get_bits(const unsigned char *p, size_t at, int bits) {
     return p[at * (size_t)bits / 8] >> (int)(at * (size_t)bits % 8) &
            ((1 << bits) - 1);
 }
-// From words: the elements of one are a vector that is shifted.
+// From words: the elements of a word are a vector that is shifted.
 DEVICE void load_bits(int *v, const unsigned char *p, size_t at, int n,
                       int bits) {
     const int each = 8 / bits, mask = (1 << bits) - 1;
@@ -265,7 +263,7 @@ DEVICE void put_act(act *p, float v) {
     memcpy(p, &h, sizeof h);
 }
 #elif SINTER_ACT == 16
-// For compilers without the type: the same bits.
+// The same bits for compilers without the type.
 DEVICE float get_act(const act *p) {
     const unsigned sign = (unsigned)(p->bits & 0x8000u) << 16;
     const unsigned exponent = p->bits >> 10 & 31u, mantissa = p->bits & 1023u;
@@ -301,7 +299,7 @@ DEVICE float get_act(const act *p) {
     memcpy(&f, &u, sizeof f);
     return f;
 }
-// To nearest, ties to even; what is not a number stays one.
+// To nearest, ties to even; NaN stays NaN.
 DEVICE void put_act(act *p, float v) {
     unsigned u;
     memcpy(&u, &v, sizeof u);
@@ -321,7 +319,7 @@ DEVICE void store_act(act *p, const float *v, int n) {
 }
 #endif
 
-// ---- what the threads of a block do together, when there is one ----
+// ---- operations of a block with one thread ----
 
 #ifdef SINTER_SIMT
 #include "runtime/prelude/block.h"
@@ -375,8 +373,8 @@ DEVICE int note_rows(int *noted, const int *named, int per, int from, int lo,
     return count;
 }
 
-// Whether this block is the last of the launch to come here; the ticket is 0
-// again afterwards.
+// Whether this block is the last of the launch to arrive; resets the block
+// counter `ticket` to 0.
 DEVICE int last_block(int *ticket, int blocks) {
     const int last =
         __atomic_fetch_add(ticket, 1, __ATOMIC_ACQ_REL) == blocks - 1;
@@ -397,11 +395,11 @@ DEVICE int last_block(int *ticket, int blocks) {
         }                                                                      \
     }
 
-// The entry that the runtime calls.
+// The entry point that the runtime calls.
 #define HOST_KERNEL(name, ...)                                                 \
     SINTER_ENTRY HOST_BLOCKS(name##_host, name, __VA_ARGS__)
 
-// A function of several kernels, and the entry of one of them.
+// A function of several kernels, and the entry point of one of them.
 #define HOST_SIZED(name, ...)                                                  \
     static HOST_BLOCKS(name##_sized, name, __VA_ARGS__)
 #define SIZES(...)                                                             \
@@ -416,7 +414,7 @@ DEVICE int last_block(int *ticket, int blocks) {
     }
 #endif
 
-// Such an entry in another piece of the program.
+// Such an entry point in another translation unit.
 #define HOST_ENTRY(name)                                                       \
     void name##_host(char *arena, const size_t *arg, int first, int last,      \
                      int grid, int phase)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The prelude: what kernels' text means.  The text is the same everywhere;
-// this picks the words for it.
+// The prelude: the meaning of the kernels' text.  The text is the same
+// everywhere; this selects its definitions.
 //
 //   CUDA          compiled by NVRTC or nvcc
 //   SINTER_SIMT   C, every CUDA thread exists: for tests
 //   otherwise     C, one thread for each block, lanes become vectors
 //
-// SINTER_ACT says what activations are: 32 for f32, 16 for f16, 1 for bf16.
+// SINTER_ACT is the type of activations: 32 for f32, 16 for f16, 1 for bf16.
 #ifndef SINTER_PRELUDE_H
 #define SINTER_PRELUDE_H
 
@@ -14,14 +14,14 @@
 #define SINTER_ACT 32
 #endif
 
-// A kernel can be compiled for itself: SINTER_KERNEL is its number.
+// SINTER_KERNEL is the number of one kernel to compile.
 #ifdef SINTER_KERNEL
 #define IS_WANTED(number) ((number) == SINTER_KERNEL)
 #else
 #define IS_WANTED(number) 1
 #endif
 
-// Lanes that a block adds up at once, for which it has room.
+// Lanes that a block adds at once; it has memory for so many.
 enum { AT_ONCE = 4 };
 
 #ifdef __CUDACC__
@@ -30,33 +30,33 @@ enum { AT_ONCE = 4 };
 #include "runtime/prelude/host.h"
 #endif
 
-// Of kernels that differ in sizes alone the host compiles one, which is given
-// those of each.
+// Of kernels that differ in sizes only, the host compiles one, whose parameters
+// are the sizes.
 #ifndef SIZE
 #define SIZE(i, size) (size)
 #define SCALE(i, scale) (scale)
 #endif
 
-// Elsewhere a vector that is one of several in a window is stored as any other.
+// Elsewhere one of several vectors of a window is stored as any other.
 #ifndef SINTER_PLACES
 #define place_act store_act
 #define place_f32 store_f32
 #endif
 
-// A kernel does the work of block `block` of `blocks`, which are parameters of
-// a body that a joined launch calls, or this line.
+// A kernel does the work of block `block` of `blocks`: parameters of a body in
+// a merged launch, or this line.
 #define OWN_BLOCK                                                              \
     const int block = blockIdx.x, blocks = gridDim.x;                          \
     (void)block, (void)blocks
 
-// In a joined launch a block does the work of several of a kernel's n blocks,
-// one after another: there may be fewer than were asked for.
+// In a merged launch a block does the work of several of a kernel's n blocks,
+// one after another, as there may be fewer blocks than the plan has.
 #define FOR_BLOCKS(n)                                                          \
     for (int block = blockIdx.x; block < (n); block += gridDim.x, BARRIER())
 
-// The rows lo .. hi-1 that belong to this block: contiguous runs, as even as
-// they can be.  In 32 bits where they can be counted so: a division of 64 is a
-// call on a GPU, and calls spill.
+// The rows lo .. hi-1 of this block: contiguous runs, as even as possible.  In
+// 32 bits if that suffices: a division of 64 bits is a call on a GPU, and calls
+// spill.
 #define CHUNK(lo, hi, rows) CHUNK_OF(int, lo, hi, rows)
 #define CHUNK_OF(type, lo, hi, rows)                                           \
     const type lo##_each = (rows) / blocks;                                    \
@@ -97,13 +97,13 @@ DEVICE float lanes_max(const float *v, int n) {
     return most;
 }
 
-// Whether x comes before y where the largest is looked for; no number is larger
-// than any.
+// Whether x comes before y in the search for the largest; NaN is larger than
+// any number.
 DEVICE int beats(float x, float y) {
     return (x > y) | ((x != x) & (y == y));
 }
 
-// The smallest index at which a lane has the largest value.
+// The smallest index of a lane with the largest value.
 DEVICE int lanes_argmax(const float *v, const int *at, int n) {
     const float most = lanes_max(v, n);
     int first = -1;
@@ -112,7 +112,7 @@ DEVICE int lanes_argmax(const float *v, const int *at, int n) {
     return first;
 }
 
-// An index narrowed to 0 .. n-1, or mirrored without repeating the edge.
+// An index clamped to 0 .. n-1, or mirrored without repeating the edge.
 DEVICE int clamp(int i, int n) {
     return i < 0 ? 0 : i < n ? i : n - 1;
 }
@@ -122,7 +122,7 @@ DEVICE int reflect(int i, int n) {
     return clamp(i < n ? i : 2 * (n - 1) - i, n);
 }
 
-// Integers by any integer; by 0 it is 0.
+// Integer division; by 0 it is 0.
 DEVICE int quotient(int a, int b) {
     return b == 0 ? 0 : b == -1 ? (int)(0u - (unsigned)a) : a / b;
 }
@@ -131,8 +131,8 @@ DEVICE int remainder_of(int a, int b) {
     return b == 0 || b == -1 ? 0 : a % b;
 }
 
-// How much of place o of a resized row of pixels is pixel i of `size`; a place
-// is `step` pixels.
+// The weight of pixel i of `size` in place o of a resized row; a place is
+// `step` pixels.
 DEVICE float blend_share(int o, int i, float step, int size) {
     float at = (float)o * step + (0.5f * step - 0.5f);
     at = at < 0.0f ? 0.0f : at;
@@ -145,10 +145,10 @@ DEVICE int is_finite(float x) {
     return x - x == 0.0f;
 }
 
-// What of the normal distribution lies below x.  The tail beyond |x| is the
-// density, which a kernel with both computes once, times what goes as 1 / |x|:
-// a polynomial in t.  It makes the tail 3e-8 wrong at most, and as a share 7e-8
-// up to an |x| of 1, 3.3e-7 to 3, 1.4e-6 to 5, 4e-5 to 13.
+// The cumulative normal distribution.  The tail beyond |x| is the density,
+// which a kernel with both computes once, times a factor that decreases as 1 /
+// |x|: a polynomial in t.  The tail is at most 3e-8 wrong; relative to its
+// value 7e-8 up to an |x| of 1, 3.3e-7 to 3, 1.4e-6 to 5, 4e-5 to 13.
 DEVICE float normal_cdf(float x) {
     const float t = inverse(PRODUCT_SUM(0.34f, fabsf(x), 1.0f));
     float tail = 0.11329754f;
@@ -162,11 +162,11 @@ DEVICE float normal_cdf(float x) {
     return x < 0.0f ? tail : 1.0f - tail;
 }
 
-// The variance of statistics, of which the program has SINTER_STATISTICS: what
-// a kernel left, or what a library's sum of squares makes of it.
+// The variance of statistics in a program with SINTER_STATISTICS: a kernel's
+// result, or computed from a library's sum of squares.
 #ifdef SINTER_STATISTICS
 #ifdef SQUARES
-// Set before a step runs: 1 where a library call takes the statistics.
+// Set before a step runs: 1 if a library call computes the statistics.
 SQUARES(sinter_squares, SINTER_STATISTICS)
 DEVICE float variance_of(float left, float sum, float share, int number) {
     const float mean = sum * share, spread = left * share - mean * mean;
@@ -212,18 +212,18 @@ DEVICE float share_of(Words c, int at) {
     return (float)((at & 1 ? odd : even) >> 8) * (1.0f / 16777216.0f);
 }
 
-// Number `index` of a stream in which each has a block to itself.
+// Number `index` of a stream with one block for each number.
 DEVICE float uniform(int seed, int stream, int epoch, int index) {
     return share_of(philox(seed, stream, epoch, (unsigned)index), 0);
 }
 
-// Number `index` of one in which four share a block.
+// Number `index` of a stream with one block for four numbers.
 DEVICE float draw_one(int seed, int stream, int epoch, int index) {
     return share_of(philox(seed, stream, epoch, (unsigned)index / 4), index);
 }
 
-// Numbers index .. index+n-1 of it; n divides index.  Unless 4 divides n, of
-// the blocks at both ends only some words may be taken.
+// Numbers index .. index+n-1 of it; n divides index.  Unless 4 divides n, the
+// blocks at both ends contribute some words only.
 DEVICE void draw_lanes(float *v, int n, int seed, int stream, int epoch,
                        int index) {
     const unsigned block = (unsigned)index / 4;
@@ -247,7 +247,7 @@ DEVICE void draw_lanes(float *v, int n, int seed, int stream, int epoch,
     }
 }
 
-// Of members that begin at these parts, the one that part `at` belongs to.
+// The member that chunk `at` belongs to, of members that begin at these chunks.
 DEVICE int part_owner(const int *first, int count, int at) {
     int low = 0;
     for (; count > 1; count -= count / 2)
@@ -255,8 +255,8 @@ DEVICE int part_owner(const int *first, int count, int at) {
     return low;
 }
 
-// Element 0 of so many parts, added or compared in their order.  The loads of
-// eight are on their way before the first has come.
+// Element 0 of so many partial results, added or compared in their order.
+// Eight loads are in flight before the first arrives.
 DEVICE float grid_sum(const float *part, int width, int parts) {
     float sum = 0.0f;
     EIGHTS(from, parts)
@@ -284,8 +284,8 @@ DEVICE float median(float a, float b, float c) {
     return c < low ? low : c > high ? high : c;
 }
 
-// How many elements the blocks b .. b+team-1 had: `each` rows, or one more in
-// the first `rest` blocks.
+// The elements of blocks b .. b+team-1: `each` rows, or one more in the first
+// `rest` blocks.
 DEVICE float elements_of(int b, int team, int blocks, float each, int rest,
                          float columns) {
     const int own = blocks - b < team ? blocks - b : team, more = rest - b;
@@ -293,9 +293,9 @@ DEVICE float elements_of(int b, int team, int blocks, float each, int rest,
     return (each * (float)own + (float)longer) * columns;
 }
 
-// What a block adds up of what blocks left: every step-th of first .. last-1,
-// so many parts.  A team has those of its blocks, and after that one block has
-// what is left of all teams.  The blocks that share a ticket are counted there.
+// The partial results that a block combines: every step-th of first .. last-1.
+// A team combines those of its blocks, and after that one block those of all
+// teams.  The blocks that share a counter are counted there.
 typedef struct {
     int first, last, step, parts, ticket;
 } Level;
@@ -312,10 +312,10 @@ DEVICE Level level_of(int all, int block, int blocks, int team) {
     return of;
 }
 
-// The mean and the squares around it of what a level's blocks left: the sums of
-// d and of d^2, d being the distance from a pivot of its own, and the pivot, at
-// left[0], left[next] and left[2 * next], where `left` is what the first has.
-// The mean is taken from the first pivot.
+// The mean and the squared deviations of a level's blocks.  A block has the
+// sums of d and of d^2, d being the distance from its own pivot, and the pivot,
+// at left[0], left[next] and left[2 * next] for the first one.  The mean is
+// relative to the first pivot.
 DEVICE float grid_squares(const float *left, int next, int width, Level of,
                           int blocks, float each, int rest, float columns,
                           float *mean_out) {
@@ -346,8 +346,8 @@ DEVICE float grid_squares(const float *left, int next, int width, Level of,
     return square;
 }
 
-// The variance, or the squares that a team leaves in its first block's place:
-// its pivot is the mean then, from which the distances add up to nothing.
+// The variance, or the squared deviations that a team stores in its first
+// block's place: its pivot is then the mean, from which the distances sum to 0.
 DEVICE float level_variance(float *left, int next, int width, int all, Level of,
                             int blocks, float each, int rest, float columns) {
     float mean;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-// The thread that runs now.
+// The running thread.
 typedef struct SimtThread {
     int thread, block, grid;
 } SimtThread;
@@ -23,7 +23,7 @@ void simt_shared_forget(const char *start);
 unsigned simt_shuffle(unsigned value, int lane, const char *file, int line);
 int simt_atomic_add(int *p, int v);
 
-// Joined launches too.
+// Merged launches, too.
 #define SINTER_JOINED
 #define JOINED KERNEL
 #define JOINED_KERNEL HOST_KERNEL
@@ -77,7 +77,7 @@ SINTER_INLINE float simt_exchange(float v, int lane, int line) {
 }
 #define SHUFFLE(v, lane) simt_exchange(v, lane, __LINE__)
 
-// As a GPU of sm_80 or later has it, zeros too.
+// As on a GPU of sm_80 or later, zeros too.
 SINTER_INLINE float larger(float a, float b) {
     return b > a || b != b || (b == a && signbit(a)) ? b : a;
 }
