@@ -60,7 +60,7 @@ static const char *field_parse(const char *s, Field *f) {
 }
 
 // False where the line is no JSON object, or has more keys than a row has.
-static bool line_parse(const char *s, Row *row) {
+bool row_read(const char *s, JsonRow *row) {
     row->count = 0;
     s = past_space(s);
     if (*s != '{')
@@ -80,16 +80,16 @@ static bool line_parse(const char *s, Row *row) {
     return *s == 0 || *s == '\n';
 }
 
-RowKind row_parse(const Source *s, int line, Row *row) {
+RowKind row_parse(const Source *s, int line, JsonRow *row) {
     size_t length;
     const char *text = source_line(s, line, &length);
     if (strspn(text, " \t\r") >= length)
         return ROW_NONE;
-    return memchr(text, 0, length) == NULL && line_parse(text, row) ? ROW_GOOD
-                                                                    : ROW_BAD;
+    return memchr(text, 0, length) == NULL && row_read(text, row) ? ROW_GOOD
+                                                                  : ROW_BAD;
 }
 
-const Field *row_field(const Row *row, const char *key) {
+const Field *row_field(const JsonRow *row, const char *key) {
     for (int i = 0; i < row->count; i++)
         if (strlen(key) == row->field[i].key_length &&
             strncmp(row->field[i].key, key, strlen(key)) == 0)
@@ -102,11 +102,38 @@ bool field_is(const Field *f, const char *text) {
            strncmp(f->text, text, f->length) == 0;
 }
 
-double row_number(const Row *row, const char *key) {
+double row_number(const JsonRow *row, const char *key) {
     const Field *f = row_field(row, key);
     return f != NULL ? f->number : (double)NAN;
 }
 
-bool row_is(const Row *row, const char *split) {
+bool row_is(const JsonRow *row, const char *split) {
     return field_is(row_field(row, "split"), split);
+}
+
+bool line_next(FILE *f, char line[LINE_BYTES]) {
+    long at = ftell(f);
+    if (fgets(line, LINE_BYTES, f) != NULL && strchr(line, '\n') != NULL)
+        return true;
+    fseek(f, at, SEEK_SET);
+    return false;
+}
+
+void series_add(Arena *a, Series *s, double value) {
+    ARENA_APPEND(a, s->value, s->count, value);
+}
+
+Series rows_series(Arena *a, const char *path, const char *split,
+                   const char *key) {
+    char line[LINE_BYTES];
+    JsonRow row;
+    Series series = {0};
+    FILE *f = fopen(path, "r");
+    while (f != NULL && line_next(f, line))
+        if (row_read(line, &row) && row_is(&row, split) &&
+            row_field(&row, key) != NULL)
+            series_add(a, &series, row_number(&row, key));
+    if (f != NULL)
+        fclose(f);
+    return series;
 }

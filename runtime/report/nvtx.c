@@ -17,17 +17,17 @@ bool rt_nvtx_open(RtNvtx *n, bool must, RtError *e) {
         {"nvtxRangePushA", offsetof(RtNvtx, push)},
         {"nvtxRangePop", offsetof(RtNvtx, pop)},
     };
-    const RtLibrary wanted = {.needed = "ranges for a profiler need",
-                              .files = files,
-                              .remedy = "install NVTX of CUDA 13 or 12",
-                              .status = EXIT_DEVICE,
-                              .symbol = symbols,
-                              .num_symbols = 2};
+    const RtLibrary library = {.needed = "ranges for a profiler need",
+                               .files = files,
+                               .remedy = "install NVTX of CUDA 13 or 12",
+                               .status = EXIT_DEVICE,
+                               .symbol = symbols,
+                               .num_symbols = 2};
     RtError ignored;
     *n = (RtNvtx){0};
     if (!must && getenv("NVTX_INJECTION64_PATH") == NULL)
         return true;
-    n->library = rt_library_open(&wanted, n, must ? e : &ignored);
+    n->library = rt_library_open(&library, n, must ? e : &ignored);
     return n->library != NULL || !must;
 }
 

@@ -7,6 +7,7 @@
 #define _DEFAULT_SOURCE // winsize
 
 #include "runtime/report/report.h"
+#include "base/duration.h"
 #include "base/json.h"
 #include "base/terminal.h"
 
@@ -192,20 +193,10 @@ static double hundredths(double x) {
     return round(100 * x) / 100;
 }
 
-// Minutes and seconds, as 3:07, or with hours.
-static void print_duration(FILE *f, double seconds) {
-    long long s = llround(fmax(0, fmin(seconds, 1e9)));
-    if (s >= 3600)
-        fprintf(f, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
-    else
-        fprintf(f, "%lld:%02lld", s / 60, s % 60);
-}
-
 static void print_left(FILE *f, const RtRow *row) {
-    if (isnan(row->left))
-        return;
-    fputs("  left ", f);
-    print_duration(f, row->left);
+    char left[DURATION_TEXT];
+    if (!isnan(row->left))
+        fprintf(f, "  left %s", duration_text(left, row->left));
 }
 
 // Steps for a run shorter than an epoch.
@@ -235,6 +226,7 @@ static void print_test(FILE *f, const RtRow *row) {
 }
 
 static void print_train(const RtReport *r, FILE *f, const RtRow *row) {
+    char elapsed[DURATION_TEXT];
     print_position(f, row);
     print_numbers(f, row);
     fprintf(f, "  lr %-9.4g ", row->lr);
@@ -242,9 +234,8 @@ static void print_train(const RtReport *r, FILE *f, const RtRow *row) {
         fprintf(f, "loss scale %-8.8g ", row->scale);
     if (row->skipped > 0)
         fprintf(f, "skipped %-4.0f ", row->skipped);
-    fprintf(f, "%.*f %s/s  elapsed ", rt_rate_digits(rate(row)), rate(row),
-            r->unit);
-    print_duration(f, row->elapsed);
+    fprintf(f, "%.*f %s/s  elapsed %s", rt_rate_digits(rate(row)), rate(row),
+            r->unit, duration_text(elapsed, row->elapsed));
     print_left(f, row);
 }
 
@@ -488,9 +479,9 @@ RtReport *rt_report_open(const RtOptions *o, const char *folder,
     r->table = o->time;
     r->terminal = *rt_wiped() != '\0';
     r->unit = unit;
-    bool taken = rt_is_stdout(o->metrics) || rt_is_stdout(o->times) ||
-                 rt_is_stdout(o->profile);
-    r->result = taken ? stderr : stdout;
+    bool stdout_used = rt_is_stdout(o->metrics) || rt_is_stdout(o->times) ||
+                       rt_is_stdout(o->profile);
+    r->result = stdout_used ? stderr : stdout;
     if (o->metrics != NULL) {
         rows->path = rt_path("%s", rt_rows_name(o->metrics));
         rows->file = rows->path != NULL ? open_metrics(o->metrics, from) : NULL;

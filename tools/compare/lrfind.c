@@ -50,12 +50,12 @@ static double smooth_next(Search *s, double loss) {
 // A step that is skipped for the scale of the loss changes nothing, and what it
 // makes of the batch need not be finite.  One that is skipped at a scale of 1
 // leaves less, and ends the run.
-static void row_take(Search *s, const char *row) {
-    double loss = line_number(row, "\"loss\":");
+static void row_take(Search *s, const JsonRow *row) {
+    double loss = row_number(row, "loss");
     int64_t step = s->count + s->skipped + 1;
-    if (line_number(row, "\"skipped\":") > 0) {
+    if (row_number(row, "skipped") > 0) {
         s->skipped++;
-        s->by_scale = line_number(row, "\"loss_scale\":") < 1;
+        s->by_scale = row_number(row, "loss_scale") < 1;
         if (s->by_scale)
             s->lost = step;
     } else if (!isfinite(loss)) {
@@ -63,7 +63,7 @@ static void row_take(Search *s, const char *row) {
     } else {
         double smooth = smooth_next(s, loss);
         s->point[s->count++] =
-            (Point){step, line_number(row, "\"lr\":"), loss, smooth};
+            (Point){step, row_number(row, "lr"), loss, smooth};
         s->low = fmin(s->low, smooth);
         if (s->low > 0 && smooth > DIVERGED * s->low)
             s->lost = step;
@@ -78,11 +78,12 @@ static bool is_over(const Search *s) {
 static bool goes_on(void *whose) {
     Search *s = whose;
     char line[LINE_BYTES];
+    JsonRow row;
     if (s->rows == NULL)
         s->rows = fopen(side_rows(s->a, &s->side, &s->runs), "r");
     while (s->rows != NULL && !is_over(s) && line_next(s->rows, line))
-        if (strncmp(line, STEP_ROW, strlen(STEP_ROW)) == 0)
-            row_take(s, line);
+        if (row_read(line, &row) && row_is(&row, "step"))
+            row_take(s, &row);
     return !is_over(s);
 }
 

@@ -49,8 +49,7 @@ typedef struct {
 // The number behind `key` in the last row of a kind; NAN: there is none.
 static double last_of(Arena *a, const char *rows, const char *kind,
                       const char *key) {
-    Series s = series_read(a, rows, arena_format(a, "{\"split\":\"%s\"", kind),
-                           arena_format(a, "\"%s\":", key));
+    Series s = rows_series(a, rows, kind, key);
     return s.count > 0 ? s.value[s.count - 1] : (double)NAN;
 }
 

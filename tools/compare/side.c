@@ -172,38 +172,15 @@ int side_look(Arena *a, Side *s, const Runs *runs, const char *start,
 
 // ---- numbers of steps ----
 
-static void series_add(Arena *a, Series *s, double value) {
-    ARENA_APPEND(a, s->value, s->count, value);
-}
-
-bool line_next(FILE *f, char line[LINE_BYTES]) {
-    long at = ftell(f);
-    if (fgets(line, LINE_BYTES, f) != NULL && strchr(line, '\n') != NULL)
-        return true;
-    fseek(f, at, SEEK_SET);
-    return false;
-}
-
-double line_number(const char *line, const char *key) {
-    const char *at = strstr(line, key);
-    char *end;
-    if (at == NULL)
-        return (double)NAN;
-    double value = strtod(at + strlen(key), &end);
-    return end == at + strlen(key) ? (double)NAN : value;
-}
-
-Series series_read(Arena *a, const char *path, const char *start,
-                   const char *key) {
+static Series times_read(Arena *a, const char *path) {
     char line[LINE_BYTES];
-    Series series = {0};
+    Series times = {0};
     FILE *f = fopen(path, "r");
     while (f != NULL && line_next(f, line))
-        if (strncmp(line, start, strlen(start)) == 0 && strstr(line, key))
-            series_add(a, &series, line_number(line, key));
+        series_add(a, &times, strtod(line, NULL));
     if (f != NULL)
         fclose(f);
-    return series;
+    return times;
 }
 
 const char *side_rows(Arena *a, const Side *s, const Runs *runs) {
@@ -223,8 +200,8 @@ int side_run(Arena *a, Side *s, const Runs *runs, const char *start) {
     Words w = words_rows(a, s, runs, start);
     words_add(&w, arena_format(a, "--times=%s", times));
     int status = run(a, s, runs, &w, NULL, NULL);
-    s->loss = series_read(a, side_rows(a, s, runs), STEP_ROW, "\"loss\":");
-    s->times = series_read(a, times, "", "");
+    s->loss = rows_series(a, side_rows(a, s, runs), "step", "loss");
+    s->times = times_read(a, times);
     return status;
 }
 

@@ -5,14 +5,9 @@
 #include "tools/compare/parts.h"
 #include "tools/compare/snapshot.h"
 #include "tools/process.h"
+#include "tools/rows.h"
 #include "tools/scratch.h"
 #include "tools/trainer.h"
-
-// Numbers of a run, one for each step.
-typedef struct {
-    double *value;
-    int count;
-} Series;
 
 typedef struct {
     const char *name, *options; // "a"; as they were given
@@ -27,21 +22,6 @@ typedef struct {
     Series loss, times; // milliseconds
     Series run_times;   // the median of each run; none where it ran once
 } Side;
-
-// Reads the next line that is whole; false, and none is passed over, where
-// there is none yet.
-enum { LINE_BYTES = 4096 };
-bool line_next(FILE *f, char line[LINE_BYTES]);
-
-// The number of a line behind `key`; one that is not there, as in null, is NaN.
-double line_number(const char *line, const char *key);
-
-// Rows of steps begin so.
-#define STEP_ROW "{\"split\":\"step\""
-
-// The numbers of all lines that begin with `start` and have the key.
-Series series_read(Arena *a, const char *path, const char *start,
-                   const char *key);
 
 // How sides are run.
 typedef struct {

@@ -16,7 +16,7 @@ enum { MOST_SERIES = 256 };
 // ---- series ----
 
 // The split of a row; NULL for one without curves.
-static const char *row_split(const Row *row) {
+static const char *row_split(const JsonRow *row) {
     const Field *on = row_field(row, "on");
     if (row_is(row, "test"))
         return field_is(on, "validation") ? "validation"
@@ -63,7 +63,7 @@ static bool is_x(const Field *f) {
 }
 
 // Returns whether the row has a place on the axis.
-static bool row_add(Arena *a, PlotRun *r, const Row *row, const char *split,
+static bool row_add(Arena *a, PlotRun *r, const JsonRow *row, const char *split,
                     const char *axis) {
     const Field *x = row_field(row, axis);
     if (x == NULL || !is_drawable(x->number))
@@ -125,7 +125,7 @@ typedef struct {
 static int rows_take(Arena *a, const Source *s, const char *axis, PlotRun *out,
                      Bad *bad) {
     int taken = 0, without = 0;
-    Row row;
+    JsonRow row;
     for (int i = 1; i <= s->num_lines; i++) {
         RowKind kind = row_parse(s, i, &row);
         const char *split = kind == ROW_GOOD ? row_split(&row) : NULL;

@@ -110,7 +110,7 @@ const Source *run_rows(Arena *a, const RunRecord *r) {
 // its numbers in its rows only.
 static void rows_take(Arena *a, RunRecord *r) {
     const Source *s = run_rows(a, r);
-    Row row;
+    JsonRow row;
     for (int i = 1; s != NULL && i <= s->num_lines; i++) {
         if (row_parse(s, i, &row) != ROW_GOOD)
             continue;

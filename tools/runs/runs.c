@@ -3,6 +3,7 @@
 
 #include "tools/runs/runs.h"
 
+#include "base/duration.h"
 #include "base/exits.h"
 
 #include <math.h>
@@ -35,10 +36,7 @@ const char *number_shown(Arena *a, const char *format, double value) {
 const char *time_shown(Arena *a, double seconds) {
     if (!(seconds >= 0 && seconds < 1e15))
         return "-";
-    long long s = llround(seconds);
-    return s >= 3600 ? arena_format(a, "%lld:%02lld:%02lld", s / 3600,
-                                    s / 60 % 60, s % 60)
-                     : arena_format(a, "%lld:%02lld", s / 60, s % 60);
+    return duration_text(arena_alloc(a, DURATION_TEXT), seconds);
 }
 
 const char *epochs_shown(Arena *a, const RunRecord *r) {

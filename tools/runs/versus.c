@@ -91,7 +91,7 @@ static EpochRow *point_at(Arena *a, EpochRows *p, double epoch) {
     return &p->point[p->count - 1];
 }
 
-static void row_take(Arena *a, EpochRows *p, const Row *row) {
+static void row_take(Arena *a, EpochRows *p, const JsonRow *row) {
     bool trains = row_is(row, "train"), tests = row_is(row, "test");
     if (!trains && !tests)
         return;
@@ -102,7 +102,7 @@ static void row_take(Arena *a, EpochRows *p, const Row *row) {
 }
 
 static EpochRows points_read(Arena *a, const RunRecord *r) {
-    Row row;
+    JsonRow row;
     EpochRows p = {0};
     const Source *s = run_rows(a, r);
     for (int i = 1; s != NULL && i <= s->num_lines; i++)
