@@ -1,4 +1,4 @@
-// Replay: the operation that is named is the one that went wrong.
+// Replay: it names the operation that causes the first non-finite number.
 #include "runtime/replay/range.h"
 #include "runtime/replay/replay.h"
 #include "tests/replay/suites.h"
@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-// Two graphs, of which the second is asked about: two kernels and the update.
+// Two graphs; queries are about the second: two kernels and the update.
 static const char text[] =
     "graph gather {\n"
     "  %0 = input {name = \"image\"} : f32[9]\n"
@@ -31,7 +31,7 @@ static const char text[] =
 typedef struct {
     ReplayMemory memory;
     double image[4], w[4];
-    const double *first; // what %3 has left; NULL: it has not
+    const double *first; // the stored value of %3; NULL: not stored
 } Numbers;
 
 static bool numbers_read(const ReplayMemory *m, uint32_t node, const char *name,
@@ -47,7 +47,7 @@ static bool numbers_read(const ReplayMemory *m, uint32_t node, const char *name,
     return from != NULL && count == 4;
 }
 
-// What is said of a node; "" for nothing.
+// The message about a node; "" for none.
 static const char *said_of(const Numbers *n, uint32_t node, double most,
                            size_t room) {
     static char said[400];
@@ -94,7 +94,7 @@ START_TEST(a_nan_comes_before_an_infinity) {
 }
 END_TEST
 
-// The double that a definition gives is not what a kernel has.
+// The kernel's value differs from the definition in double.
 START_TEST(what_f32_cannot_hold_is_infinite) {
     static const double first[] = {1, 2, 200, 3};
     Numbers n = usual;
@@ -118,7 +118,7 @@ START_TEST(what_is_stored_may_be_too_large_for_its_type) {
 }
 END_TEST
 
-// As a launch that rides on another leaves nothing.
+// A launch that a library fusion replaces stores nothing.
 START_TEST(what_is_not_in_memory_is_computed_from_what_is) {
     Numbers n = usual;
     n.w[1] = INFINITY;

@@ -1,4 +1,4 @@
-// What a library call reads and leaves, and which calls have nothing to do.
+// Library calls: element counts, and calls without elements.
 
 #include "runtime/runtime.h"
 #include "tests/runtime/suites.h"

@@ -1,4 +1,4 @@
-// One checkpoint: what is read is what was written, or it is refused.
+// One checkpoint: it loads exactly as written, or is refused.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/checkpoint/checkpoint.h"
@@ -18,7 +18,7 @@ static RtDevice *device;
 static RtCheckpoint *checkpoint;
 static RtError error;
 
-// Every saved byte says which state it is of, and which `version` of it.
+// Every saved byte depends on its state and on the `version`.
 static void fill_states(int version) {
     const RtPlan *plan = tiny.plan;
     for (int i = 0; i < plan->num_states; i++)
@@ -61,7 +61,7 @@ static RtLoad load(const char *name, RtProgress *p) {
     return rt_checkpoint_read(checkpoint, name, p, &error);
 }
 
-// Whether a run would start with the weights of a file.
+// Whether a run could start with the weights of a file.
 static bool starts(const char *name) {
     char said[RT_LOADED_BYTES];
     return rt_checkpoint_load_weights(checkpoint, name, NULL, said, &error);
@@ -86,7 +86,7 @@ START_TEST(round_trip) {
 }
 END_TEST
 
-// What no run writes is not gone on with, in a file that is whole.
+// Impossible positions of a run are refused, in a valid file.
 START_TEST(no_run_was_there) {
     static const RtProgress places[] = {
         {-1, 40, 8, 3, 0},
@@ -154,7 +154,7 @@ START_TEST(every_length_but_its_own_is_refused) {
         ck_assert_msg(load("c", &p) == RT_BROKEN, "%zu bytes are accepted",
                       left);
         ck_assert_int_eq(error.status, EXIT_DATA);
-        if (left > 4096 && left % 7 != 0) // data: one length in seven
+        if (left > 4096 && left % 7 != 0) // of the data, one length in 7
             left -= left % 7;
     }
     free(bytes);

@@ -1,4 +1,4 @@
-// Readers of data sets: what they read, and what they refuse.
+// Readers of data sets: results, and refusals.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/data/data.h"
@@ -13,11 +13,11 @@
 #include <unistd.h>
 
 static const RtDataSpec cifar = {.image = {RT_U8, 3, {32, 32, 3}},
-                               .label = {RT_I32, 0, {0}},
-                               .classes = 10},
-                      mnist = {.image = {RT_U8, 3, {5, 4, 1}},
-                               .label = {RT_I32, 0, {0}},
-                               .classes = 10};
+                                 .label = {RT_I32, 0, {0}},
+                                 .classes = 10},
+                        mnist = {.image = {RT_U8, 3, {5, 4, 1}},
+                                 .label = {RT_I32, 0, {0}},
+                                 .classes = 10};
 enum { RECORD = 3073 };
 
 static RtData data;
@@ -38,7 +38,8 @@ static int label_of(const RtSplit *s, int64_t sample) {
     int32_t label;
     const RtColumn *c = &s->label;
     uint8_t room[4096];
-    memcpy(room, rt_column_at(c, sample), c->values * rt_file_type_bytes(c->type));
+    memcpy(room, rt_column_at(c, sample),
+           c->values * rt_file_type_bytes(c->type));
     rt_file_type_widen(room, c->values, c->type, RT_I32);
     memcpy(&label, room, sizeof label);
     return label;
@@ -51,7 +52,7 @@ static void refused(const char *format, const RtDataSpec *sample,
     ck_assert_msg(strstr(error.text, says) != NULL, "%s", error.text);
 }
 
-// Record i of a file: label i % 10, then bytes that say where they are.
+// Record i of a file: label i % 10, then bytes that depend on their position.
 static void write_records(const char *name, int first, int count) {
     uint8_t *bytes = malloc((size_t)count * RECORD + 1);
     for (int i = 0; i < count; i++) {
@@ -109,7 +110,7 @@ START_TEST(the_hash_covers_every_byte) {
 }
 END_TEST
 
-// However long the path is that a message names, what it says of it is there.
+// A long path does not truncate the message about it.
 START_TEST(a_long_path_is_told) {
     enum { LONG = 2000 };
     char path[LONG + 1];
@@ -171,7 +172,7 @@ START_TEST(cifar10_is_refused) {
         place_folder("d/data_batch_2.bin");
         refused("cifar10", &sample, "d/data_batch_2.bin is not a file");
         break;
-    case 9: // nothing writes to it: opening it must not wait for that
+    case 9: // a pipe without a writer must not block
         unlink("d/data_batch_2.bin");
         ck_assert_int_eq(mkfifo("d/data_batch_2.bin", 0600), 0);
         refused("cifar10", &sample, "d/data_batch_2.bin is not a file");
@@ -319,8 +320,9 @@ START_TEST(idx_is_refused) {
 }
 END_TEST
 
-// Opens a set of which no file of the test set is there.
-static void lacks_test(const char *format, RtDataSpec sample, const char *says) {
+// Opens a data set without any test file.
+static void lacks_test(const char *format, RtDataSpec sample,
+                       const char *says) {
     refused(format, &sample, says);
     sample.held_out = true;
     ck_assert_msg(open_data(format, &sample), "%s", error.text);
@@ -380,8 +382,9 @@ static ssize_t halting_read(int fd, void *to, size_t bytes) {
     return read(fd, to, bytes < 1000 ? bytes : 1000);
 }
 
-// Each of so many reads fails in its turn.
-static void reads_fail(const char *format, const RtDataSpec *sample, int reads) {
+// Each of so many reads fails once.
+static void reads_fail(const char *format, const RtDataSpec *sample,
+                       int reads) {
     RtFiles files = rt_system_files;
     files.read = failing_read;
     for (fails_at = 1; fails_at <= reads; fails_at++) {
@@ -401,7 +404,7 @@ START_TEST(a_read_that_fails) {
 }
 END_TEST
 
-// Headers and what follows them, of four files.
+// Headers and the following bytes of four files.
 START_TEST(a_read_of_idx_that_fails) {
     good_idx();
     reads_fail("idx", &mnist, 8);
@@ -512,13 +515,12 @@ START_TEST(synthetic_has_as_many_samples_as_wanted) {
 }
 END_TEST
 
-// Where labels are the next tokens, most of them follow from the token before
-// by one rule.
+// If labels are the next tokens, most follow from the token before by one rule.
 START_TEST(synthetic_tokens_follow_a_rule) {
     enum { LENGTH = 16, WORDS = 40 };
     const RtDataSpec sample = {.image = {RT_I32, 1, {LENGTH}},
-                             .label = {RT_I32, 1, {LENGTH}},
-                             .classes = WORDS};
+                               .label = {RT_I32, 1, {LENGTH}},
+                               .classes = WORDS};
     int follows[WORDS][WORDS] = {{0}}, most = 0, all = 0;
     ck_assert(open_data("synthetic", &sample));
     for (int64_t i = 0; i < data.train.count; i++) {
@@ -548,8 +550,8 @@ END_TEST
 // A dense label is 0 in the rectangle and the class around it.
 START_TEST(synthetic_labels_cover_the_image) {
     const RtDataSpec sample = {.image = {RT_U8, 3, {16, 24, 3}},
-                             .label = {RT_I32, 2, {16, 24}},
-                             .classes = 6};
+                               .label = {RT_I32, 2, {16, 24}},
+                               .classes = 6};
     ck_assert(open_data("synthetic", &sample));
     int hidden = 0, shown = 0;
     for (int64_t i = 0; i < 200; i++) {

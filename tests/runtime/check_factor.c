@@ -1,4 +1,4 @@
-// Factors of a matrix against what they must satisfy.
+// Factors of a matrix, against their definitions.
 #include "runtime/data/data.h"
 #include "runtime/host/host.h"
 #include "tests/runtime/suites.h"
@@ -24,7 +24,7 @@ static float *run(RtCallKind kind, int m, int n, const float *a) {
     return out;
 }
 
-// The product of two vectors, of which each has elements `step` apart.
+// The product of two vectors whose elements are `step` apart.
 static double dot(const float *a, int a_step, const float *b, int b_step,
                   int count) {
     double sum = 0;

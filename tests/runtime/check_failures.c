@@ -1,5 +1,5 @@
-// Runs that go wrong: by mistakes of who starts them, on the way, and where
-// what they leave cannot be written.
+// Runs that fail: user errors, failures on the way, and outputs that cannot be
+// written.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/runtime.h"
@@ -48,7 +48,7 @@ START_TEST(mistakes_have_their_status) {
 }
 END_TEST
 
-// A path would be passed over.
+// A path would be skipped.
 START_TEST(a_trainer_that_draws_its_data_takes_no_other) {
     RtTrainer t = tiny;
     t.data_format = "synthetic";
@@ -130,8 +130,8 @@ static void train_and_forget(RtDevice *d) {
     d->write(d, weight, &byte, 1);
 }
 
-// Every fourth step is taken twice, so that the eighth ends with the tenth run
-// of it; a bit that is lost elsewhere is not seen.
+// Every fourth step runs twice, so step eight ends with the tenth execution.  A
+// bit that is lost in another one is not detected.
 START_TEST(a_step_that_leaves_other_bits_ends_a_run) {
     RtTrainer t = tiny;
     RtPlan plan = *tiny.plan;
@@ -157,7 +157,7 @@ START_TEST(a_step_that_leaves_other_bits_ends_a_run) {
 }
 END_TEST
 
-// Also where it is always the same batch.
+// Also with a repeated batch.
 START_TEST(steps_that_are_verified_are_the_same) {
     static const char *const repeats[] = {"--quiet", "--repeat-batch"};
     char *again = (char *)repeats[_i];
@@ -177,7 +177,7 @@ static void evaluate_and_break(RtDevice *d) {
     d->write(d, rt_state_find(tiny.plan, "metric.loss")->offset, &bad, 4);
 }
 
-// The last update may be the one that is too much.
+// The last update may be the one that diverges.
 START_TEST(a_last_evaluation_may_find_that_it_diverged) {
     RtTrainer t = tiny;
     RtPlan plan = *tiny.plan;
@@ -190,9 +190,9 @@ START_TEST(a_last_evaluation_may_find_that_it_diverged) {
 }
 END_TEST
 
-// ---- what cannot be written ----
+// ---- outputs that cannot be written ----
 
-// A limit on the size of files stands for a disk that is full.
+// A limit on the size of files simulates a full disk.
 START_TEST(checkpoints_that_cannot_be_written) {
     RtTrainer t = tiny;
     struct rlimit limit = {4096, 4096};
@@ -218,7 +218,7 @@ START_TEST(lost_metrics_do_not_stop_a_run) {
 }
 END_TEST
 
-// A disk is full within the row of step 4, and has room again from step 7 on.
+// The disk is full within the row of step 4, and has room again from step 7 on.
 static void train_on_a_full_disk(RtDevice *d) {
     static int steps;
     struct stat rows;
@@ -263,8 +263,8 @@ START_TEST(a_trace_that_is_lost_is_nowhere) {
 }
 END_TEST
 
-// What a file is given in the place of a closed descriptor would be written
-// into that file.
+// A file that gets the number of a closed standard descriptor would receive its
+// output.
 START_TEST(files_take_no_closed_descriptors) {
     fflush(NULL);
     pid_t child = fork();
@@ -299,7 +299,8 @@ START_TEST(a_lost_result_is_an_error) {
 }
 END_TEST
 
-// One kind of rows has it for itself, and it is not called by its sign.
+// Only one kind of rows can go to standard output, and a file named - is not
+// it.
 START_TEST(rows_may_go_to_standard_output) {
     ck_assert_int_eq(RUN(&tiny, "--metrics=-", "--times=-"), EXIT_USAGE);
     ck_assert(run_says("err", "--metrics=- and --times=- exclude each other"));

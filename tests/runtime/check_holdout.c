@@ -1,5 +1,5 @@
-// Held: two parts of the training samples that are all of them, of which the
-// one that is held out lies evenly among the other, or behind it.
+// Holdout: two parts of the training samples that are all of them; the held-out
+// part is spread evenly, or at the end.
 #include "runtime/data/data.h"
 
 #include "tests/runtime/suites.h"
@@ -43,7 +43,7 @@ START_TEST(the_last_are_held_of_a_text) {
 }
 END_TEST
 
-// The most samples that there can be.
+// The largest number of samples.
 START_TEST(large_sets_do_not_overflow) {
     int64_t all = INT32_MAX, held = INT32_MAX / 2;
     RtSplit rest = part(RT_PART_TRAIN, false, all, held);
@@ -59,7 +59,7 @@ START_TEST(large_sets_do_not_overflow) {
 }
 END_TEST
 
-// 4.1 of a hundred are 2,050 of 50,000, whatever 4.1 is in binary.
+// 4.1 % of 50,000 are 2,050, in spite of the binary 4.1.
 START_TEST(a_share_is_rounded_down_once) {
     for (int tenths = 1; tenths < 1000; tenths++)
         for (int64_t all = 10000; all <= 60000; all += 10000) {

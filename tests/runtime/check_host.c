@@ -18,7 +18,7 @@ static void mark(char *arena, const size_t *arg, int first, int last, int grid,
         arena[arg[0] + (size_t)i]++;
 }
 
-// Each block marks itself, and in a second phase looks at all of them.
+// Each block marks itself, and checks all marks in a second phase.
 static void mark_and_count(char *arena, const size_t *arg, int first, int last,
                            int grid, int phase) {
     for (int i = first; i < last; i++) {
@@ -121,8 +121,8 @@ START_TEST(phases_have_their_times) {
 }
 END_TEST
 
-// Runs a launch that takes so long alone and with a team of 4, and returns how
-// many of the runs the team made.
+// Runs a launch with these times, alone and with a team of 4; returns how many
+// of the runs the team made.
 static int team_runs(RtTeamSize *t, int runs, double alone, double team) {
     int by_team = 0;
     for (int i = 0; i < runs; i++) {
@@ -149,8 +149,8 @@ START_TEST(the_team_is_chosen_where_it_is_faster) {
 }
 END_TEST
 
-// A machine that was busy during the trials does not decide for ever, and the
-// slower choice takes at most a hundredth of the time.
+// Load during the trials does not decide for ever, and the slower choice takes
+// at most a hundredth of the time.
 START_TEST(the_choice_follows_the_machine) {
     RtTeamSize t = {0};
     team_runs(&t, 5, 2e-3, 10e-3);

@@ -1,5 +1,4 @@
-// Image folders: which class an image has, what is made of its pixels, and what
-// is said of a file that cannot be used.
+// Image folders: classes, pixels, and messages about unusable files.
 #define _GNU_SOURCE // memmem
 
 #include "runtime/data/data.h"
@@ -20,8 +19,8 @@ enum { SIZE = 8 };
 
 static RtData data;
 static RtError error;
-static int64_t left_out; // files that may be
-static int64_t most_pixels;
+static int64_t max_bad_files; // files that may be
+static int64_t max_pixels;
 
 // ---- files ----
 
@@ -33,8 +32,7 @@ static void write_png(const char *name, int h, int w, const uint8_t *pixel) {
     ck_assert(png_image_write_to_file(&image, name, 0, pixel, 0, NULL));
 }
 
-// Grey, of so many bits, and as many lines of text as are asked for, each of
-// which becomes 7 MB when it is unpacked.
+// Grey, of so many bits, with lines of text, each of which expands to 7 MB.
 static void write_grey(const char *name, int h, int w, int bits, int interlace,
                        int texts) {
     enum { LETTERS = 7000000 };
@@ -69,8 +67,8 @@ static void write_grey(const char *name, int h, int w, int bits, int interlace,
     fclose(f);
 }
 
-// One scan for the means of blocks, and one for each of other coefficients, of
-// one colour after the other; none: a file that is not progressive.
+// One scan for the means of blocks, and one for each group of other
+// coefficients, colour by colour; none: not progressive.
 static void set_scans(struct jpeg_compress_struct *c, jpeg_scan_info *scan,
                       int scans) {
     for (int i = 0; i < scans; i++) {
@@ -122,7 +120,7 @@ static void write_jpeg(const char *name, int h, int w, uint8_t *pixel,
     write_jpeg_in(name, h, w, pixel, arithmetic, 0);
 }
 
-// An image that is of one colour.
+// An image of one colour.
 static void write_plain(const char *name, int h, int w, uint8_t red,
                         uint8_t green) {
     uint8_t *pixel = malloc((size_t)(h * w * 3));
@@ -154,12 +152,12 @@ static void write_good(void) {
 static bool open_folder(int classes, int size) {
     const RtSetting setting = {"size", size};
     const RtDataSpec sample = {.image = {RT_U8, 3, {size, size, 3}},
-                             .label = {RT_I32, 0, {0}},
-                             .classes = classes,
-                             .setting = &setting,
-                             .num_settings = 1,
-                             .max_bad_files = left_out,
-                             .max_pixels = most_pixels};
+                               .label = {RT_I32, 0, {0}},
+                               .classes = classes,
+                               .setting = &setting,
+                               .num_settings = 1,
+                               .max_bad_files = max_bad_files,
+                               .max_pixels = max_pixels};
     memset(&error, 0, sizeof error);
     return rt_data_open(&data, "image_folder", "d", &sample, &rt_system_files,
                         &error);
@@ -200,7 +198,7 @@ START_TEST(classes_are_in_the_order_of_their_names) {
 }
 END_TEST
 
-// Once for both parts: hidden files are nobody's.
+// Once for both splits; hidden files do not count.
 START_TEST(what_is_no_image_is_counted) {
     write_good();
     ck_assert(open_folder(3, SIZE));
@@ -242,7 +240,7 @@ START_TEST(what_is_no_image_is_counted) {
 }
 END_TEST
 
-// Of ten endings, two of which two files have, eight are named.
+// Ten suffixes, two of them of two files: eight are named.
 START_TEST(which_are_named_is_no_matter_of_their_order) {
     static const char *const name[] = {"a.J", "a.b", "b.a", "a.c",
                                        "a.i", "a.d", "b.i", "a.h",
@@ -260,8 +258,7 @@ START_TEST(which_are_named_is_no_matter_of_their_order) {
 }
 END_TEST
 
-// An image of the wanted size is not touched; of a longer one the middle is
-// kept.
+// An image of the right size is unchanged; of a longer one the centre is kept.
 START_TEST(the_middle_is_kept) {
     uint8_t pixel[8 * 12 * 3], found[8 * 8 * 3];
     for (int i = 0; i < 8 * 12 * 3; i++)
@@ -277,8 +274,8 @@ START_TEST(the_middle_is_kept) {
 }
 END_TEST
 
-// Half the size: each pixel is the mean, by a triangle, of those around it;
-// along a slope that is the slope itself.
+// Half the size: each pixel is the triangle-weighted mean of its neighbours; on
+// a slope that is the slope itself.
 START_TEST(a_slope_stays_a_slope) {
     uint8_t pixel[16 * 16 * 3], found[8 * 8 * 3];
     for (int y = 0; y < 16; y++)
@@ -332,7 +329,7 @@ START_TEST(a_bad_folder) {
 }
 END_TEST
 
-// A file that breaks in the middle of a run names itself.
+// A file that breaks in the middle of a run is named.
 static void check_broken(const char *name, int64_t sample, const char *says) {
     uint8_t pixel[SIZE * SIZE * 3];
     ck_assert_msg(open_folder(3, SIZE), "%s", error.text);
@@ -372,7 +369,7 @@ START_TEST(a_bad_file) {
         place_write("d/train/dog/a.JPG", "\xff\xd8\xff\xe0 and nothing", 16);
         check_broken("d/train/dog/a.JPG", 3, "cannot decode");
         break;
-    case 5: // the second of the marks between rows of blocks
+    case 5: // the second marker between rows of blocks
         bytes = place_read("d/train/dog/a.JPG", &length);
         mark = memmem(bytes, length, "\xff\xd1", 2);
         ck_assert_ptr_nonnull(mark);
@@ -381,13 +378,13 @@ START_TEST(a_bad_file) {
         free(bytes);
         check_broken("d/train/dog/a.JPG", 3, "instead of RST1");
         break;
-    case 6: // of which most would have to be skipped
+    case 6: // most would have to be skipped
         ck_assert_int_eq(truncate("d/train/dog/a.JPG", (off_t)1 << 36), 0);
         check_broken("d/train/dog/a.JPG", 3,
                      "its 68719476736 bytes are more than the 782936744 that "
                      "--max-image-pixels allows");
         break;
-    case 7: // a name says nothing
+    case 7: // the name does not matter
         write_plain("d/train/dog/a.png", 8, 8, 70, 200);
         ck_assert_int_eq(rename("d/train/dog/a.png", "d/train/dog/a.JPG"), 0);
         ck_assert_msg(open_folder(3, SIZE), "%s", error.text);
@@ -398,7 +395,7 @@ START_TEST(a_bad_file) {
 }
 END_TEST
 
-// ---- what an image may take ----
+// ---- memory of an image ----
 
 static void check_first(const char *says) {
     uint8_t pixel[SIZE * SIZE * 3];
@@ -422,19 +419,19 @@ START_TEST(pixels_are_counted) {
     write_good();
     unlink(name[0]);
     write_plain(name[_i], 30, 40, 10, 200);
-    most_pixels = 1200;
+    max_pixels = 1200;
     check_first(NULL);
-    most_pixels = 1199;
+    max_pixels = 1199;
     snprintf(says, sizeof says,
              "cannot decode %s: its 40 x 30 pixels are more than the 1199 of "
              "--max-image-pixels",
              name[_i]);
     check_first(says);
-    most_pixels = 0;
+    max_pixels = 0;
 }
 END_TEST
 
-// So many bytes of addresses are left from now on.
+// Limits the address space to so many more bytes.
 static void limit_memory(size_t bytes) {
     enum { PAGE = 4096 };
     unsigned long pages = 0;
@@ -445,7 +442,7 @@ static void limit_memory(size_t bytes) {
     ck_assert_int_eq(setrlimit(RLIMIT_AS, &limit), 0);
 }
 
-// The most memory that this process has had, in bytes, since it was cleared.
+// The peak memory of this process in bytes, since it was reset.
 static size_t peak(void) {
     char line[200];
     size_t kib = 0;
@@ -479,14 +476,14 @@ START_TEST(text_is_not_read) {
 }
 END_TEST
 
-// In the memory that is counted for it an image is decoded: of some rows what
-// each loader has, of one that needs all of its pixels at once what is shared.
+// An image is decoded in the memory that is counted for it: each loader's own
+// for some rows, shared memory for all pixels.
 START_TEST(an_image_fits_in_what_is_counted) {
     enum { SIDE = 2400 };
     static const char png[] = "d/train/ant/a.png", jpeg[] = "d/train/ant/a.jpg";
     write_good();
     unlink(png);
-    most_pixels = SIDE * SIDE;
+    max_pixels = SIDE * SIDE;
     uint8_t *pixel = calloc(SIDE * SIDE, 3);
     if (_i == 0)
         write_grey(png, SIDE, SIDE, 8, PNG_INTERLACE_NONE, 0);
@@ -500,11 +497,12 @@ START_TEST(an_image_fits_in_what_is_counted) {
     uint8_t square[SIZE * SIZE * 3];
     ck_assert_msg(open_folder(3, SIZE), "%s", error.text);
     if (getenv("SINTER_SANITIZED") == NULL)
-        limit_memory(_i < 2 ? RT_LOADER_PRIVATE_BYTES : rt_decode_memory_bytes(data.decode_memory));
+        limit_memory(_i < 2 ? RT_LOADER_PRIVATE_BYTES
+                            : rt_decode_memory_bytes(data.decode_memory));
     ck_assert_msg(data.train.fetch(&data.train, 0, square, &error), "%s",
                   error.text);
     rt_data_close(&data);
-    most_pixels = 0;
+    max_pixels = 0;
 }
 END_TEST
 
@@ -538,7 +536,7 @@ START_TEST(interlaced_pixels_are_the_same) {
 }
 END_TEST
 
-// What is written to standard error while every sample of a part is taken.
+// The text on standard error while every sample of a split is fetched.
 static void fetch_loudly(const RtSplit *s, bool *good, char *said) {
     enum { MOST = 2000 };
     uint8_t pixel[SIZE * SIZE * 3];
@@ -555,15 +553,15 @@ static void fetch_loudly(const RtSplit *s, bool *good, char *said) {
     fclose(heard);
 }
 
-// The next one of its class is in the place of a file that cannot be decoded,
-// round and round, and each such file is named once.
+// The next file of its class replaces a file that cannot be decoded,
+// cyclically, and each such file is named once.
 START_TEST(a_bad_file_may_be_left_out) {
     bool good[6];
     char said[2000];
     write_good();
     place_write("d/train/cat/c.png", "<html>", 6);
     place_write("d/train/cat/d.jpg", "", 0);
-    left_out = 2;
+    max_bad_files = 2;
     ck_assert_msg(open_folder(3, SIZE), "%s", error.text);
     ck_assert_int_eq(data.train.count, 6);
     for (int i = 1; i < 5; i++)
@@ -582,7 +580,7 @@ START_TEST(a_bad_file_may_be_left_out) {
                      "a JPEG nor a PNG file: skipped and replaced by "
                      "d/train/cat/a.png (2 of at most 2)\n");
     rt_data_close(&data);
-    left_out = 0;
+    max_bad_files = 0;
 }
 END_TEST
 
@@ -593,9 +591,9 @@ START_TEST(more_bad_files_than_may_be_left_out) {
     write_good();
     for (int i = 0; i < 2; i++)
         place_write(name[i], "GIF89a", 6);
-    left_out = 1;
+    max_bad_files = 1;
     ck_assert(open_folder(3, SIZE));
-    // Nothing can be in the place of the only one of its class.
+    // The only file of a class cannot be replaced.
     ck_assert(!data.train.fetch(&data.train, 3, pixel, &error));
     ck_assert_ptr_nonnull(strstr(error.text, "no file in the folder of d/train/"
                                              "dog/a.JPG can be decoded"));
@@ -609,12 +607,12 @@ START_TEST(more_bad_files_than_may_be_left_out) {
     ck_assert_str_eq(error.text,
                      "cannot decode d/train/cat/b.jpg: it is neither a JPEG "
                      "nor a PNG file, after 1 that was skipped");
-    // What cannot be read may be there again later.
+    // A file that cannot be read may be readable later.
     ck_assert_int_eq(unlink("d/train/dog/b.png"), 0);
     ck_assert(!data.train.fetch(&data.train, 4, pixel, &error));
     ck_assert_ptr_nonnull(strstr(error.text, "cannot open d/train/dog/b.png"));
     ck_assert_int_eq(error.status, EXIT_IO);
-    // What leads nowhere, or is no file, stays so.
+    // A dangling link, or a folder, stays one.
     ck_assert_int_eq(symlink("nowhere", "d/train/dog/b.png"), 0);
     ck_assert(!data.train.fetch(&data.train, 4, pixel, &error));
     ck_assert_ptr_nonnull(strstr(error.text, "cannot open d/train/dog/b.png"));
@@ -624,17 +622,17 @@ START_TEST(more_bad_files_than_may_be_left_out) {
     ck_assert(!data.train.fetch(&data.train, 4, pixel, &error));
     ck_assert_str_eq(error.text, "d/train/dog/b.png is not a file");
     ck_assert_int_eq(error.status, EXIT_DATA);
-    // A pipe without a writer is not waited for.
+    // A pipe without a writer does not block.
     ck_assert_int_eq(rmdir("d/train/dog/b.png"), 0);
     ck_assert_int_eq(mkfifo("d/train/dog/b.png", 0700), 0);
     ck_assert(!data.train.fetch(&data.train, 4, pixel, &error));
     ck_assert_str_eq(error.text, "d/train/dog/b.png is not a file");
     rt_data_close(&data);
-    left_out = 0;
+    max_bad_files = 0;
 }
 END_TEST
 
-// A file with any one byte changed is decoded or refused, and named.
+// A file with any one changed byte is decoded, or refused and named.
 START_TEST(any_byte_may_be_wrong) {
     static const char *const name[] = {"d/train/ant/a.png",
                                        "d/train/dog/a.JPG"};
@@ -660,7 +658,7 @@ START_TEST(any_byte_may_be_wrong) {
 }
 END_TEST
 
-// Few damages of a file coded so can be seen; what can is told.
+// Few damages of such a file can be detected; those are reported.
 START_TEST(arithmetic_codes_may_be_wrong) {
     enum { SIDE = 40 };
     static const char name[] = "d/train/dog/a.JPG";

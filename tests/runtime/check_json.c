@@ -7,7 +7,7 @@
 
 static bool parse(const char *text, uint64_t data_bytes, RtHeader *h,
                   RtError *e) {
-    // A copy of its exact size, so that a sanitizer sees a step too far.
+    // An allocation of the exact size, so that a sanitizer detects an overrun.
     size_t length = strlen(text);
     char *copy = malloc(length + 1);
     memcpy(copy, text, length);

@@ -1,5 +1,4 @@
-// Libraries that are opened when they are needed: what is said when one is not
-// there or is another one than was thought.
+// Libraries that are opened when needed: messages about missing and wrong ones.
 
 #include "runtime/library.h"
 #include "tests/runtime/suites.h"

@@ -1,4 +1,4 @@
-// The loader delivers what the order says, however many threads fill it.
+// The loader delivers the shuffled order with any number of threads.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/data/data.h"
@@ -14,9 +14,9 @@
 enum { SAMPLES = 103, VALUES = 6 };
 
 static int64_t broken = -1; // the sample that cannot be read
-static int64_t slow = -1;   // the one that comes when two warnings have
+static int64_t slow = -1;   // the one that comes after two warnings
 static atomic_bool stands;  // a thread waits for it
-static FILE *heard;         // what is written to standard error then
+static FILE *heard;         // receives standard error meanwhile
 
 static int lines_heard(void) {
     char text[2000];
@@ -58,12 +58,12 @@ static RtSplit split_of(uint16_t label[SAMPLES]) {
 // An epoch in batches of ten.
 static RtLoaderConfig tens_of(const RtSplit *split, int threads) {
     return (RtLoaderConfig){.split = split,
-                       .image = RT_U8,
-                       .label = RT_I32,
-                       .batch = 10,
-                       .epoch_batches = 11,
-                       .last = 11,
-                       .threads = threads};
+                            .image = RT_U8,
+                            .label = RT_I32,
+                            .batch = 10,
+                            .epoch_batches = 11,
+                            .last = 11,
+                            .threads = threads};
 }
 
 static double number(const void *from, RtType type, int64_t i) {
@@ -72,13 +72,13 @@ static double number(const void *from, RtType type, int64_t i) {
                             : ((const uint8_t *)from)[i];
 }
 
-static void check_sample(const RtLoaderConfig *p, const RtBatch *b, int64_t batch,
-                         int64_t i) {
+static void check_sample(const RtLoaderConfig *p, const RtBatch *b,
+                         int64_t batch, int64_t i) {
     int64_t first = batch % p->epoch_batches * p->batch;
     int64_t valid = SAMPLES - first < p->batch ? SAMPLES - first : p->batch;
     int64_t position = (first + i) % SAMPLES;
     int64_t sample = p->shuffle ? rt_shuffled(p->seed, batch / p->epoch_batches,
-                                           position, SAMPLES)
+                                              position, SAMPLES)
                                 : position;
     ck_assert_int_eq(b->valid, valid);
     ck_assert_int_eq(b->index[i], sample);
@@ -115,16 +115,16 @@ START_TEST(every_batch_of_five_epochs) {
             if (dropped && whole == 0)
                 continue;
             RtLoaderConfig p = {.split = &split,
-                           .batch = n,
-                           .epoch_batches =
-                               dropped ? whole : (SAMPLES - 1) / n + 1,
-                           .shuffle = true,
-                           .seed = 11,
-                           .image = batches[i] % 3 == 1   ? RT_U8
-                                    : batches[i] % 3 == 2 ? RT_I32
-                                                          : RT_F32,
-                           .label = dropped ? RT_F32 : RT_I32,
-                           .threads = _i};
+                                .batch = n,
+                                .epoch_batches =
+                                    dropped ? whole : (SAMPLES - 1) / n + 1,
+                                .shuffle = true,
+                                .seed = 11,
+                                .image = batches[i] % 3 == 1   ? RT_U8
+                                         : batches[i] % 3 == 2 ? RT_I32
+                                                               : RT_F32,
+                                .label = dropped ? RT_F32 : RT_I32,
+                                .threads = _i};
             p.last = 5 * p.epoch_batches;
             check_run(&p);
         }
@@ -147,18 +147,18 @@ START_TEST(in_file_order) {
     uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
     RtLoaderConfig p = {.split = &split,
-                   .image = RT_U8,
-                   .label = RT_I32,
-                   .batch = 25,
-                   .epoch_batches = 5,
-                   .last = 15,
-                   .threads = 3};
+                        .image = RT_U8,
+                        .label = RT_I32,
+                        .batch = 25,
+                        .epoch_batches = 5,
+                        .last = 15,
+                        .threads = 3};
     check_run(&p);
 }
 END_TEST
 
-// Taking is possible up to the batch before the bad one; then the error comes
-// out, again and again, and the threads end.
+// Batches before the bad one are delivered; then each call returns the error,
+// and the threads end.
 START_TEST(an_error_reaches_the_caller) {
     uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
@@ -185,7 +185,7 @@ START_TEST(an_error_reaches_the_caller) {
 }
 END_TEST
 
-// What is written to standard error while a first batch is loaded and taken.
+// The text on standard error while a first batch is loaded.
 static void take_loudly(const RtLoaderConfig *p, char *said, size_t room) {
     RtError e;
     double waited = 0;
@@ -205,8 +205,8 @@ static void take_loudly(const RtLoaderConfig *p, char *said, size_t room) {
     fclose(heard);
 }
 
-// The thread that loads waits for warnings, not for a time: a busy machine may
-// have it begin when some are there already.
+// The loading thread waits for warnings, not for a time: a busy machine may
+// start it after the first warning.
 START_TEST(a_batch_that_does_not_come_is_told_of) {
     uint16_t label[SAMPLES];
     char said[2000];
@@ -226,7 +226,7 @@ START_TEST(a_batch_that_does_not_come_is_told_of) {
 }
 END_TEST
 
-// It is left as it is: its thread comes back only when the test is over.
+// The loader is left: its thread returns only after the test.
 START_TEST(a_batch_may_be_waited_for_no_longer) {
     uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
@@ -256,7 +256,7 @@ START_TEST(a_batch_may_be_waited_for_no_longer) {
 }
 END_TEST
 
-// One that is stopped while a thread is in a file is left, too.
+// A loader that is stopped while a thread is in a file is left, too.
 START_TEST(a_thread_that_does_not_come_back_is_left) {
     uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
@@ -278,7 +278,8 @@ START_TEST(a_thread_that_does_not_come_back_is_left) {
 }
 END_TEST
 
-// Closed at any moment: threads that wait, that work, and a batch in hand.
+// Closed at any time: with waiting threads, working threads, and an unreleased
+// batch.
 START_TEST(closing_early) {
     uint16_t label[SAMPLES];
     RtSplit split = split_of(label);

@@ -1,4 +1,4 @@
-// NumPy files: which are read, as what, and which are refused.
+// NumPy files: types, and refusals.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/data/data.h"
@@ -14,7 +14,7 @@
 static RtData data;
 static RtError error;
 
-// `count` samples of 2 x 3 numbers and a whole label each.
+// `count` samples of 2 x 3 numbers and one integer label each.
 static RtDataSpec sample_of(RtType type) {
     return (RtDataSpec){
         .image = {type, 2, {2, 3}}, .label = {RT_I32, 0, {0}}, .classes = 10};
@@ -77,7 +77,7 @@ static const struct {
     const char *descr;
     const void *x;
     size_t bytes;
-    bool u8, i32; // which inputs take them, besides f32
+    bool u8, i32; // inputs that accept them, besides f32
 } kinds[] = {
     {"|u1", u1, sizeof u1, true, true},   {"<u2", u2, sizeof u2, false, true},
     {"<i4", i4, sizeof i4, false, true},  {"<i8", i8, sizeof i8, false, true},
@@ -213,7 +213,7 @@ START_TEST(the_order_of_fortran_is_refused) {
 }
 END_TEST
 
-// A file with any one byte changed is read or refused, with a sentence.
+// A file with any one changed byte is read, or refused with a message.
 START_TEST(any_byte_may_be_wrong) {
     static const uint8_t change[] = {1, 2, 8, 16, 64, 128, 255};
     const RtDataSpec sample = sample_of(RT_U8);
@@ -248,8 +248,8 @@ static ssize_t failing_read(int fd, void *to, size_t bytes) {
     return read(fd, to, bytes);
 }
 
-// The bytes before a header, two more of a later version, the header and each
-// of two samples, of four files.
+// The bytes before a header, two more in later versions, the header and each of
+// two samples, of four files.
 START_TEST(a_read_that_fails) {
     RtDataSpec sample = sample_of(RT_U8);
     RtFiles files = rt_system_files;

@@ -9,7 +9,7 @@
 #define PLAIN .stride = {1, 1}, .dilation = {1, 1}, .groups = 1
 #define SAME .pad = {1, 1, 1, 1}
 
-// oh and ow are filled in.
+// Fills in oh and ow.
 static const RtCall windows[] = {
     {.n = 3, .h = 8, .w = 8, .c = 16, .k = 32, .r = 3, .s = 3, PLAIN, SAME},
     {.n = 2, .h = 9, .w = 7, .c = 3, .k = 5, .r = 3, .s = 3, PLAIN, SAME},
@@ -83,8 +83,8 @@ static const RtCall windows[] = {
      .dilation = {2, 1},
      .groups = 2,
      .pad = {2, 1, 0, 1}},
-    // Strides of single pixels with fewer channels than a vector has lanes, and
-    // so many of them that what is written beyond a buffer is found.
+    // Strided single pixels with fewer channels than a vector has lanes, and
+    // enough of them that a write beyond a buffer is detected.
     {.n = 2,
      .h = 256,
      .w = 256,
@@ -95,12 +95,12 @@ static const RtCall windows[] = {
      .stride = {2, 2},
      .dilation = {1, 1},
      .groups = 1},
-    // Weights that short rows use seldom.
+    // Weights that short rows seldom reuse.
     {.n = 1, .h = 4, .w = 4, .c = 192, .k = 192, .r = 3, .s = 3, PLAIN, SAME},
-    // By Winograd's method: channels too few for a gradient of weights, which
-    // keeps to the definition; channels that do not fill vectors and
-    // pixels that do not fill squares; one square an image; and unequal
-    // margins, which it cannot do.
+    // Winograd's method: too few channels for a weight gradient, which stays
+    // direct; channels that do not fill vectors and pixels that do not fill
+    // tiles; one tile per image; and unequal padding, which it does not
+    // support.
     {.n = 4, .h = 16, .w = 16, .c = 33, .k = 40, .r = 3, .s = 3, PLAIN, SAME},
     {.n = 4, .h = 15, .w = 14, .c = 68, .k = 72, .r = 3, .s = 3, PLAIN, SAME},
     {.n = 64, .h = 4, .w = 4, .c = 64, .k = 64, .r = 3, .s = 3, PLAIN, SAME},
@@ -116,7 +116,7 @@ static const RtCall windows[] = {
 };
 enum { NUM_WINDOWS = sizeof windows / sizeof windows[0] };
 
-// Of them, one of each kind: plain, in groups, by Winograd's method.
+// One of each kind: plain, grouped, Winograd.
 static const int kinds[] = {0, 4, NUM_WINDOWS - 2};
 enum { NUM_KINDS = sizeof kinds / sizeof kinds[0] };
 
@@ -132,12 +132,12 @@ static RtCall window(int i, RtCallKind kind) {
     return c;
 }
 
-// What takes part in one product of a convolution.
+// The indices of one product of a convolution.
 typedef struct {
     size_t x, weight, y;
 } Term;
 
-// Calls `use` for every product that the definition has.
+// Calls `use` for every product of the definition.
 static void each_term(const RtCall *c, void (*use)(Term t, void *arg),
                       void *arg) {
     int in = c->c / c->groups, out = c->k / c->groups;
@@ -181,7 +181,7 @@ static Counts counts(const RtCall *c) {
 typedef struct {
     const RtCall *call;
     const float *a, *b;
-    double *out, *size; // the sum, and that of the magnitudes
+    double *out, *size; // the sum, and the sum of magnitudes
 } Sum;
 
 static void add_term(Term t, void *arg) {
@@ -290,7 +290,7 @@ static double rounding(RtType type) {
     return type == RT_F32 ? 1e-6 : type == RT_F16 ? 0x1p-11 : 0x1p-8;
 }
 
-// Of all values of a result, as a share of their root mean square.
+// The largest error, relative to the result's root mean square.
 #define RMS_ERROR 2e-6
 
 static float *draw_all(uint64_t key, size_t n) {
@@ -312,7 +312,8 @@ static void run(const RtCall *c, const size_t count[3], const float *a,
     d->reserve(d);
     put(d, c->type, at[0], a, count[0]);
     put(d, c->type, at[1], b, count[1]);
-    for (int again = 0; again < 2; again++) { // nothing may be left over
+    for (int again = 0; again < 2;
+         again++) { // no state may remain between runs
         put(d, c->type, at[2], old, count[2]);
         rt_contract(d, 0, at[0], at[1], at[2]);
     }
@@ -382,7 +383,7 @@ START_TEST(other_types) {
 }
 END_TEST
 
-// What the reordering of a result adds to is the copy in f32.
+// The reorder of a result adds to the copy in f32.
 START_TEST(other_types_by_winograd) {
     check_window(kinds[NUM_KINDS - 1], (RtCallKind)_i, RT_F16, true);
 }
@@ -417,8 +418,8 @@ START_TEST(products) {
 }
 END_TEST
 
-// Several calls share their buffers: each alone and all in turn agree, and
-// bits repeat from device to device.
+// Calls share their buffers: each alone and all in turn agree, and bits repeat
+// from device to device.
 START_TEST(calls_share_buffers) {
     enum { CALLS = 3 * NUM_KINDS };
     RtCall calls[CALLS];

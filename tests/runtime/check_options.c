@@ -1,4 +1,4 @@
-// The command line: what is accepted, and how mistakes are named.
+// The command line: accepted options, and messages about mistakes.
 #include "runtime/runtime.h"
 #include "tests/runtime/suites.h"
 

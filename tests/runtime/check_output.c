@@ -1,4 +1,4 @@
-// Streams whose reader takes its time, takes nothing, or is gone.
+// Streams whose reader is slow, stopped, or gone.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/runtime.h"
@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { LINE = 100, LINES = 5000 }; // more than a pipe and a stream keep
+enum { LINE = 100, LINES = 5000 }; // more than a pipe and a stream hold
 
 static int ends[2];
 
@@ -25,8 +25,8 @@ static void print_line(FILE *f, int number) {
     fflush(f);
 }
 
-// Every line from `first` on, until the end or another text, which is left in
-// `other`; the number of the next.
+// Reads lines from `first` on, until the end or another text, which is in
+// `other`; returns the number of the next.
 static int read_lines(FILE *f, int first, char other[LINE]) {
     char line[2 * LINE];
     *other = '\0';
@@ -118,7 +118,8 @@ START_TEST(rows_that_nothing_reads_are_lost_with_an_error) {
     for (int i = 0; i < LINES; i++) // no more waiting
         print_line(f, i);
     double took = rt_seconds() - began;
-    ck_assert_msg(took >= RT_READER_TIMEOUT && took < RT_READER_TIMEOUT + 5, "%g", took);
+    ck_assert_msg(took >= RT_READER_TIMEOUT && took < RT_READER_TIMEOUT + 5,
+                  "%g", took);
     ck_assert_int_ne(fclose(f), 0);
     ck_assert_int_eq(errno, ETIMEDOUT);
 }
@@ -137,7 +138,7 @@ START_TEST(a_reader_that_is_gone_is_an_error) {
 }
 END_TEST
 
-// As what started the program may have made it.
+// As its parent may have set it.
 START_TEST(a_descriptor_that_does_not_wait_is_waited_for) {
     pthread_t reader;
     int read = 0;

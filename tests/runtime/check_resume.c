@@ -1,5 +1,4 @@
-// Runs that go on where another was, and runs that start with the weights of a
-// file.
+// Resumed runs, and runs that start with the weights of a file.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/runtime.h"
@@ -17,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// Sends itself a signal at a step: the moment is then the same every time.
+// Sends itself a signal at a step, so the time is the same every run.
 static int stop_at, stop_by;
 
 static void train_and_stop(RtDevice *d) {
@@ -119,7 +118,7 @@ START_TEST(a_resumed_run_reads_no_rows_from_a_pipe) {
 }
 END_TEST
 
-// Nothing reads the pipe, which the run does not wait for.
+// Nothing reads the pipe; the run does not wait.
 START_TEST(a_resumed_run_takes_no_pipe_for_its_log) {
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--epochs=0.1", "--steps=2"), 0);
     ck_assert_int_eq(unlink("r/log.txt"), 0);
@@ -150,7 +149,7 @@ END_TEST
 
 #define LAST "r/step-00000032.safetensors"
 
-// Whatever recipe they were trained by.
+// With any recipe.
 START_TEST(a_run_starts_with_the_weights_of_a_file) {
     size_t length;
     RtTrainer t = tiny;
@@ -170,7 +169,7 @@ START_TEST(a_run_starts_with_the_weights_of_a_file) {
 }
 END_TEST
 
-// The file is not asked for again; another one gives another run.
+// The file is read at the start only; another file gives another run.
 START_TEST(a_run_with_weights_of_a_file_goes_on) {
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--epochs=0.1"), 0);
     ck_assert_int_eq(RUN(&tiny, "--out=a", "--epochs=0.3", "--init=" LAST), 0);
@@ -190,7 +189,7 @@ START_TEST(a_run_with_weights_of_a_file_goes_on) {
 }
 END_TEST
 
-// Nothing is left behind by a run that does not start.
+// A run that does not start leaves nothing.
 START_TEST(weights_that_do_not_fit_end_a_run) {
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--init=nowhere"), EXIT_DATA);
     ck_assert(run_says("err", "cannot open nowhere"));

@@ -1,5 +1,5 @@
-// A folder of checkpoints through full disks, crashes and other runs: at every
-// moment something whole can be loaded, and never a mixture.
+// Retention through full disks, crashes and other runs: at every moment a
+// complete checkpoint can be loaded, never a mixture.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/checkpoint/checkpoint.h"
@@ -20,7 +20,7 @@
 // ---- a disk that fails, or loses its power ----
 
 typedef enum { FAILS_ONCE, FAILS_ON, LOSES_POWER } Fault;
-// What becomes of what was not synced when the power goes.
+// The fate of unsynced data in a power failure.
 typedef enum { KEPT, DROPPED, TORN, RENAMES_UNDONE, NUM_LOSSES } Loss;
 
 enum { MOST_OPEN = 64, MOST_RENAMES = 8, MOST_PATH = 64 };
@@ -31,7 +31,7 @@ static struct {
     int calls;
     bool dead;
     char path[MOST_OPEN][MOST_PATH]; // by file descriptor
-    char dirty[MOST_PATH];           // a file that was written to, not synced
+    char dirty[MOST_PATH];           // a file with unsynced writes
     char from[MOST_RENAMES][MOST_PATH], to[MOST_RENAMES][MOST_PATH];
     int renames; // since the folder was synced
 } disk;
@@ -43,7 +43,7 @@ static void disk_set(Fault fault, int at, int reason) {
     disk.reason = reason;
 }
 
-// Whether this call fails; a machine without power does nothing any more.
+// Whether this call fails; after a power failure all calls do.
 static bool trips(void) {
     bool now = ++disk.calls == disk.at;
     if (disk.fault == FAILS_ON && disk.at > 0)
@@ -70,7 +70,7 @@ static ssize_t disk_read(int fd, void *to, size_t bytes) {
     return trips() ? -1 : read(fd, to, bytes);
 }
 
-// A write that fails may have written a part; one that is interrupted has not.
+// A failing write may write a part; an interrupted one does not.
 static ssize_t disk_write(int fd, const void *from, size_t bytes) {
     bool was_dead = disk.dead;
     if (!trips())
@@ -91,7 +91,7 @@ static int disk_sync(int fd) {
     return 0;
 }
 
-// A descriptor is closed even when that is said to have failed.
+// A descriptor is closed even if close reports a failure.
 static int disk_close(int fd) {
     close(fd);
     return trips() ? -1 : 0;
@@ -187,7 +187,7 @@ static bool save(RtRetention *s, int64_t step) {
     return rt_retention_save(s, s->files == &faulty ? bad : good, &p, &error);
 }
 
-// The step of what loads; -1 if nothing does.
+// The step of the checkpoint that loads; -1: none.
 static int64_t loaded(void) {
     RtRetention s = shelf_on(&rt_system_files, -1);
     RtProgress p = {0};
@@ -230,7 +230,7 @@ START_TEST(a_broken_one_is_passed_over) {
 }
 END_TEST
 
-// A disk that cannot be read is to be tried again, whatever is older on it.
+// A disk that cannot be read is retried, whatever older checkpoints it has.
 START_TEST(the_newest_says_how_loading_ends) {
     restart_empty();
     ck_assert_int_eq(truncate("r/step-00000002.safetensors", 100), 0);
@@ -245,7 +245,7 @@ START_TEST(the_newest_says_how_loading_ends) {
 }
 END_TEST
 
-// That there is no folder is another mistake than that nothing is in it.
+// A missing folder is another error than an empty one.
 START_TEST(a_folder_that_cannot_be_read) {
     ck_assert_int_eq(rmdir("r"), 0);
     ck_assert_int_eq(loaded(), -1);
@@ -320,7 +320,7 @@ START_TEST(one_trainer_writes_to_a_folder) {
 }
 END_TEST
 
-// `sinter runs` looks whether a trainer has the folder, in less time.
+// `sinter runs` tests whether a trainer has locked the folder in less time.
 START_TEST(a_short_look_is_waited_for) {
     const struct timespec look = {.tv_nsec = 30000000};
     restart_empty();
@@ -340,7 +340,7 @@ START_TEST(a_short_look_is_waited_for) {
 }
 END_TEST
 
-// A trainer that begins in a folder made anew knows of no other.
+// A trainer that starts in a recreated folder does not know the other one.
 START_TEST(a_folder_made_anew_is_claimed_anew) {
     restart_empty();
     RtRetention a = shelf_on(&rt_system_files, 3), b = a;
@@ -371,7 +371,7 @@ START_TEST(a_folder_made_anew_is_claimed_anew) {
 }
 END_TEST
 
-// As of a copy: its step decides what older ones are.
+// As after copying: its step decides which ones are older.
 START_TEST(one_that_has_the_name_of_another_is_passed_over) {
     restart_empty();
     ck_assert_int_eq(

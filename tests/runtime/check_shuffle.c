@@ -1,4 +1,4 @@
-// The order of samples: a permutation, even, and different every time.
+// The shuffle: a permutation, uniform, and different in every epoch.
 #include "runtime/data/data.h"
 #include "tests/runtime/suites.h"
 
@@ -26,8 +26,8 @@ static int agreements(uint64_t seed_a, int64_t epoch_a, uint64_t seed_b,
                       int64_t epoch_b, int64_t n) {
     int same = 0;
     for (int64_t i = 0; i < n; i++)
-        same +=
-            rt_shuffled(seed_a, epoch_a, i, n) == rt_shuffled(seed_b, epoch_b, i, n);
+        same += rt_shuffled(seed_a, epoch_a, i, n) ==
+                rt_shuffled(seed_b, epoch_b, i, n);
     return same;
 }
 
@@ -39,13 +39,14 @@ START_TEST(differs_by_seed_and_epoch) {
 }
 END_TEST
 
-// Over many epochs each sample comes first about equally often; so does each
-// follow any other.
+// Over many epochs each sample comes first about equally often, and follows any
+// other about equally often.
 START_TEST(is_even) {
     enum { N = 10, EPOCHS = 20000 };
     int first[N] = {0}, after[N] = {0};
     for (int64_t epoch = 0; epoch < EPOCHS; epoch++) {
-        int64_t a = rt_shuffled(5, epoch, 0, N), b = rt_shuffled(5, epoch, 1, N);
+        int64_t a = rt_shuffled(5, epoch, 0, N),
+                b = rt_shuffled(5, epoch, 1, N);
         first[a]++;
         after[(b - a + N) % N]++;
     }

@@ -1,5 +1,4 @@
-// Signals: whichever thread takes one, the run sees it, and a later one ends
-// it.
+// Signals: the run sees one that any thread received, and a later one ends it.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/runtime.h"
@@ -19,7 +18,7 @@ static void wait_until_caught(void) {
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
-// In a build with ThreadSanitizer it also judges how the run sees it.
+// A build with ThreadSanitizer also checks the access.
 START_TEST(one_that_a_thread_takes_is_seen) {
     int number = SIGTERM;
     pthread_t thread;

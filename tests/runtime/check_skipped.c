@@ -1,5 +1,4 @@
-// Runs of which steps are skipped, as one with a loss scale does where its
-// gradients are not finite.
+// Runs that skip steps, as with a loss scale and non-finite gradients.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/runtime.h"
@@ -11,10 +10,10 @@
 #include <math.h>
 #include <string.h>
 
-static float least_scale; // what the scale is halved to at least
+static float least_scale; // minimum of the scale
 static int32_t skip_every;
 
-// The plan with the states of a loss that is scaled, where the others end.
+// The plan, with the states of a scaled loss after the others.
 static RtPlan plan_scaled(RtState *states) {
     RtPlan plan = *tiny.plan;
     size_t end = rt_state_find(&plan, "metric.lr")->offset + sizeof(float);
@@ -34,7 +33,7 @@ static RtPlan plan_scaled(RtState *states) {
     return plan;
 }
 
-// Counts a step as the update does that takes none.
+// Counts a step as a skipped update does.
 static void train_and_skip(RtDevice *d) {
     size_t end = rt_state_find(tiny.plan, "metric.lr")->offset + sizeof(float);
     float skipped_scale[2];
@@ -49,8 +48,8 @@ static void train_and_skip(RtDevice *d) {
     d->write(d, end, skipped_scale, sizeof skipped_scale);
 }
 
-// A trainer of short epochs, whose steps of a number that is a multiple of
-// `every` are skipped.
+// A trainer with short epochs that skips steps whose number is a multiple of
+// `every`.
 static RtTrainer trainer_that_skips(RtPlan *plan, RtState *states,
                                     RtStep *steps, int32_t every) {
     RtTrainer t = tiny;
@@ -88,7 +87,7 @@ START_TEST(skipped_steps_are_told_by_epoch) {
 }
 END_TEST
 
-// From a checkpoint in the midst of an epoch too.
+// Also from a checkpoint within an epoch.
 START_TEST(a_resumed_run_tells_all_steps_it_skipped) {
     RtPlan plan;
     RtState states[MOST_STATES];
@@ -121,18 +120,18 @@ START_TEST(an_epoch_of_skipped_steps_is_warned_of) {
     ck_assert_int_eq(run_times("err", "is 256 and is halved by each of them"),
                      1);
     ck_assert_int_eq(run_times("err", "is 1 and is halved by each of them"), 1);
-    // A last epoch is short.
+    // The last epoch is short.
     ck_assert_int_eq(RUN(&t, "--data=synthetic:320", "--epochs=0.5", "--out=s"),
                      0);
     ck_assert_int_eq(run_times("err", "warning: every step of this epoch"), 1);
-    // Where there is no scale nothing is skipped.
+    // Without a scale nothing is skipped.
     ck_assert_int_eq(RUN(&tiny, SHORT, "--out=t", "--metrics=m"), 0);
     ck_assert_int_eq(run_times("m", "skipped"), 0);
 }
 END_TEST
 
-// The 17th step is the first that is skipped at 1: what is left then is the
-// checkpoint of an epoch before.
+// Step 17 is the first that is skipped at scale 1: the checkpoint of the epoch
+// before remains.
 START_TEST(a_loss_scale_below_1_ends_a_run) {
     RtPlan plan;
     RtState states[MOST_STATES];

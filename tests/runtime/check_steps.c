@@ -1,5 +1,5 @@
-// Which steps a run takes and when: stages, batches that gather, averages,
-// what is collected first, and an end before the end.
+// The steps of a run, and their order: stages, gathered batches, averages,
+// collection, and early ends.
 //
 // The steps are those of tiny.c, each of which also leaves a letter in a file.
 #define _POSIX_C_SOURCE 200809L
@@ -122,8 +122,7 @@ static void read_log(char log[MOST_LETTERS]) {
     unlink("log");
 }
 
-// Whether the log is what a pattern says: each of its words a letter and how
-// often it comes, as in "i1 g2".
+// Whether the log matches a pattern of letters and counts, such as "i1 g2".
 static void expect_log(const char *pattern) {
     char log[MOST_LETTERS], want[MOST_LETTERS] = "";
     char letter;
@@ -158,7 +157,7 @@ START_TEST(stages_follow_one_another) {
 }
 END_TEST
 
-// A run that goes on lands in the stage it was in, to the same bits.
+// A resumed run continues in its stage, with the same bits.
 START_TEST(a_stopped_run_finds_its_stage) {
     static const int stops[] = {5, 11, 12, 13, 31, 32, 33};
     Course c;
@@ -176,8 +175,8 @@ START_TEST(a_stopped_run_finds_its_stage) {
 }
 END_TEST
 
-// Raises a signal when the device has been asked for its times so often since
-// the first test batch: once in the evaluation, and once behind it.
+// Raises a signal at the n-th request for device times since the first test
+// batch: one comes in the evaluation, and one after it.
 static void (*true_times)(RtDevice *d, RtTimes *t);
 static int times_left;
 
@@ -208,7 +207,7 @@ START_TEST(a_signal_behind_the_last_evaluation_leaves_its_result) {
 }
 END_TEST
 
-// Counts what is written to the device between updates.
+// Counts writes to the device between updates.
 static void (*true_write)(RtDevice *d, size_t to, const void *from,
                           size_t bytes);
 static long writes, reads;
@@ -264,9 +263,9 @@ static void watched_second(RtDevice *d) {
     update(d, 'y');
 }
 
-// Between two steps the batch is given, three inputs, and nothing else, also
-// where a stage begins; nothing is reserved, which is where kernels are
-// compiled, after the first step.
+// Between two steps only the three inputs of a batch are written, also at the
+// start of a stage; reserve, which compiles kernels, is not called after the
+// first step.
 START_TEST(a_switch_copies_and_compiles_nothing) {
     Course c;
     course_begin(&c);
@@ -287,7 +286,7 @@ START_TEST(a_switch_copies_and_compiles_nothing) {
 }
 END_TEST
 
-// ---- batches that gather ----
+// ---- gathered batches ----
 
 START_TEST(an_update_takes_several_batches) {
     Course c;
@@ -296,7 +295,7 @@ START_TEST(an_update_takes_several_batches) {
     c.trainer.accumulate = 4;
     c.trainer.length = (RtTime){80, RT_STEPS};
     c.trainer.checkpoint_every.count = 0;
-    // 313 batches in an epoch: 78 updates of four and one of what is left.
+    // 313 batches in an epoch: 78 updates of four and one of the rest.
     ck_assert_int_eq(RUN(&c.trainer, "--out=r", "--metrics=m"), 0);
     char log[MOST_LETTERS], want[MOST_LETTERS] = "i";
     read_log(log);
@@ -308,7 +307,7 @@ START_TEST(an_update_takes_several_batches) {
 }
 END_TEST
 
-// With drop_last every update is whole.
+// With drop_last every update is complete.
 START_TEST(drop_last_leaves_out_what_does_not_fill_an_update) {
     Course c;
     course_begin(&c);
@@ -350,13 +349,14 @@ START_TEST(weights_are_averaged_when_it_is_due) {
         bool each_step;
         const char *log;
     } cases[] = {
-        // From the start: at once, then every so often, and at the end.
+        // From the start: at once, then periodically, and at the end.
         {{0, RT_STEPS}, {4, RT_STEPS}, false, "i1 a1 14 a1 14 a1 12 a1"},
         {{0, RT_STEPS}, {5, RT_STEPS}, false, "i1 a1 15 a1 15 a1"},
         {{3, RT_STEPS}, {4, RT_STEPS}, false, "i1 13 a1 11 a1 14 a1 12 a1"},
         {{0.5, RT_SHARES}, {3, RT_STEPS}, false, "i1 15 a1 11 a1 13 a1 11 a1"},
         {{99, RT_STEPS}, {3, RT_STEPS}, false, "i1 110 a1"},
-        // Averages of every step are part of the step, once they have begun.
+        // Averages of every step are part of the step, once averaging has
+        // begun.
         {{0, RT_STEPS}, {1, RT_STEPS}, true, "i1 a1 110"},
         {{3, RT_STEPS}, {1, RT_STEPS}, true, "i1 110"},
     };
@@ -372,7 +372,7 @@ START_TEST(weights_are_averaged_when_it_is_due) {
 }
 END_TEST
 
-// Before averaging begins, what is evaluated are the weights.
+// Before averaging begins, the weights are evaluated.
 START_TEST(an_early_evaluation_averages_and_prepares_first) {
     Course c;
     course_begin(&c);
@@ -390,7 +390,7 @@ START_TEST(an_early_evaluation_averages_and_prepares_first) {
 }
 END_TEST
 
-// ---- what is collected first ----
+// ---- collection ----
 
 START_TEST(samples_are_collected_before_the_start) {
     Course c;
@@ -406,7 +406,7 @@ START_TEST(samples_are_collected_before_the_start) {
 }
 END_TEST
 
-// ---- an end before the end ----
+// ---- early ends ----
 
 START_TEST(a_run_ends_when_it_is_good_enough) {
     static const struct {
@@ -429,7 +429,7 @@ START_TEST(a_run_ends_when_it_is_good_enough) {
     ck_assert_int_eq(run_times("m", "\"stops\":true}\n"), 1);
     ck_assert_int_eq(place_count("r", "step-"), 1);
     ck_assert_int_eq(place_count("r", "step-00000783"), 0);
-    // The same evaluation ends a run that goes on from there.
+    // The same evaluation ends a run that resumes there.
     ck_assert_int_eq(RUN(&t, "--out=r", "--resume", "--metrics=m"), 0);
     ck_assert_int_eq(run_times("m", "\"stops\":true}\n"), 1);
     ck_assert_int_eq(place_count("r", "step-"), 1);

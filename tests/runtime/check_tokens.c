@@ -1,4 +1,4 @@
-// Tokens: where samples begin and what their labels are.
+// Tokens: starts of samples, and their labels.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/data/data.h"
@@ -15,10 +15,10 @@ static bool open_tokens(const char *path, int length, int vocabulary) {
     const RtSetting setting[] = {{"length", length},
                                  {"vocabulary", vocabulary}};
     const RtDataSpec sample = {.image = {RT_I32, 1, {length}},
-                             .label = {RT_I32, 1, {length}},
-                             .classes = vocabulary,
-                             .setting = setting,
-                             .num_settings = 2};
+                               .label = {RT_I32, 1, {length}},
+                               .classes = vocabulary,
+                               .setting = setting,
+                               .num_settings = 2};
     memset(&error, 0, sizeof error);
     return rt_data_open(&data, "tokens", path, &sample, &rt_system_files,
                         &error);

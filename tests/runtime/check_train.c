@@ -1,5 +1,5 @@
-// Whole runs of the trainer in tiny.c, each in a process of its own as a person
-// would start it: what they learn, tell and leave.
+// Whole runs of the trainer in tiny.c, each in its own process: results, output
+// and files.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/checkpoint/checkpoint.h"
@@ -62,7 +62,7 @@ START_TEST(a_run_learns_and_reports) {
 }
 END_TEST
 
-// A row of training covers its epoch, evaluated in its midst or not.
+// A training row covers its epoch, with or without an evaluation inside.
 START_TEST(evaluations_leave_training_alone) {
     RtTrainer t = tiny;
     char with[1024], without[1024];
@@ -88,7 +88,7 @@ START_TEST(quiet_is_quiet) {
 }
 END_TEST
 
-// A run in pieces takes the steps of one that never stopped.
+// A run in pieces takes the steps of an uninterrupted one.
 START_TEST(steps_end_a_run_early) {
     ck_assert_int_eq(RUN(&tiny, "--out=a", "--epochs=0.3"), 0);
     ck_assert_int_eq(RUN(&tiny, "--out=b", "--epochs=0.3", "--steps=10"), 0);
@@ -174,7 +174,7 @@ START_TEST(eval_only_shows_what_training_showed) {
 }
 END_TEST
 
-// The losses of the rows of one split, and how many there are.
+// The losses of the rows of one split, and their number.
 static int losses_of(const char *name, const char *split, double *to) {
     size_t length;
     char *bytes = (char *)place_read(name, &length), *row = bytes;

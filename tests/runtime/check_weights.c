@@ -1,4 +1,4 @@
-// Weights that a run starts with: what a file has is taken whole, or refused.
+// Initial weights: a file's tensors are all loaded, or the file is refused.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/checkpoint/checkpoint.h"
@@ -30,7 +30,7 @@ typedef struct {
     { "linear.weight", "F32", "512,4", 8192 }
 enum { MOST_PARTS = 8 };
 
-// A file of these tensors, which hold the numbers 0, 1/64, 2/64 ...
+// A file of these tensors with the numbers 0, 1/64, 2/64 ...
 static void write_file(const char *path, const char *notes, const Part *part) {
     static float data[1 << 16];
     char header[4096];
@@ -86,7 +86,7 @@ static void end(void) {
     place_leave();
 }
 
-// Whether all bytes of a state are as begin left them.
+// Whether a state has the bytes that begin wrote.
 static bool is_untouched(const RtState *s) {
     bool same = true;
     for (size_t k = 0; k < rt_state_bytes(s); k++) {
@@ -104,7 +104,7 @@ static int untouched(void) {
     return count;
 }
 
-// Whether a state holds the numbers of a file from `first` on.
+// Whether a state has the numbers of a file from `first` on.
 static bool holds(const char *name, int first) {
     const RtState *s = rt_state_find(tiny.plan, name);
     bool same = true;
@@ -116,7 +116,7 @@ static bool holds(const char *name, int first) {
     return same;
 }
 
-// ---- files that are taken ----
+// ---- accepted files ----
 
 START_TEST(a_file_of_another_program) {
     write_file("f", "", (Part[]){LINEAR, CONV, {0}});
@@ -128,7 +128,7 @@ START_TEST(a_file_of_another_program) {
 }
 END_TEST
 
-// Whatever its model is called, and its recipe.
+// With any model name and recipe.
 START_TEST(a_checkpoint_of_another_recipe) {
     RtTrainer t = tiny;
     RtProgress p = {17, 40, 8, 3, 5};
@@ -155,8 +155,7 @@ START_TEST(a_checkpoint_of_another_recipe) {
 }
 END_TEST
 
-// The average of a weight is another number than the weight, and what its run
-// was evaluated with.
+// The average of a weight differs from it, and is what its run evaluated.
 START_TEST(averages_are_the_weights) {
     const Part part[] = {CONV,
                          LINEAR,
@@ -188,7 +187,7 @@ START_TEST(averages_are_the_weights) {
 }
 END_TEST
 
-enum { MANY = 700001 }; // more than is read at once
+enum { MANY = 700001 }; // more than one read
 
 static float half_right(uint16_t bits) {
     uint32_t exponent = bits >> 10 & 31, fraction = bits & 1023;
@@ -206,7 +205,7 @@ static float bfloat_right(uint16_t bits) {
     return f;
 }
 
-// Every number that there is, many times over.
+// Every representable number, many times.
 START_TEST(halves_are_widened) {
     static const RtState state = {"big.weight", RT_PARAM, RT_F32, 1,
                                   {MANY},       64,       0};
@@ -245,14 +244,14 @@ START_TEST(halves_are_widened) {
 }
 END_TEST
 
-// ---- files that are refused ----
+// ---- refused files ----
 
 #define SAYS_HOW "; --init-except=GLOB leaves out the tensors that GLOB matches"
 static const struct {
     const char *except;
     Part part[MOST_PARTS];
     int status;
-    const char *says; // or, of what is taken, all that is said
+    const char *says; // or, of a file that loads, the whole message
 } files[] = {
     {NULL,
      {CONV},
@@ -296,7 +295,8 @@ static const struct {
       {"e\\u001b", "U8", "", 1}},
      EXIT_DATA,
      "Tiny has no a, b, c and 2 more;"},
-    // Names of a run are numbers, and an optimizer keeps what it has of.
+    // Names of a run's states are scalars, and optimizer states belong to
+    // tensors.
     {NULL,
      {CONV, LINEAR, {"run.weight", "F32", "4", 16}},
      EXIT_DATA,
@@ -312,7 +312,7 @@ static const struct {
      EXIT_DATA,
      "conv.weight is [4,3,3,3] not [8,3,3,3], linear.weight is "
      "[4,512] not [512,4];"},
-    // What is left out is so on both sides, and nothing else is.
+    // Excluded names are excluded on both sides, and no others.
     {"linear.*",
      {CONV, {"linear.weight", "F32", "512,5", 10240}},
      0,
@@ -330,7 +330,7 @@ static const struct {
      0,
      "1 of 2 tensors of Tiny\ninitialized, not loaded: linear.weight\n"
      "in the file, not loaded: fc.weight"},
-    // What another program has beside a weight is told, but to who named it.
+    // Other programs' additional tensors are reported, unless excluded.
     {"linear.*",
      {CONV, {"conv.weight.exp_avg", "F32", "2", 8}},
      0,
@@ -375,7 +375,7 @@ START_TEST(what_does_not_fit) {
 }
 END_TEST
 
-// Filters of 3 rows and columns over 2 channels, as PyTorch has them.
+// Filters of 3 rows and columns over 2 channels, in PyTorch's layout.
 START_TEST(channels_that_are_not_last) {
     RtTrainer t = tiny;
     RtPlan plan = *tiny.plan;
@@ -433,7 +433,7 @@ START_TEST(every_length_but_its_own) {
 }
 END_TEST
 
-// As what torch.save writes, which is an archive.
+// As torch.save writes it: an archive.
 START_TEST(what_is_no_safetensors_file) {
     const char archive[] = "PK\3\4 and what else an archive has";
     place_write("f", archive, sizeof archive);
@@ -444,7 +444,8 @@ START_TEST(what_is_no_safetensors_file) {
 }
 END_TEST
 
-// What has our name has our hashes; another program's notes are its own.
+// A file with our metadata must have our hashes; other programs' metadata is
+// their own.
 START_TEST(notes_of_other_programs) {
     write_file("f", "\"__metadata__\":{\"format\":\"pt\"}",
                (Part[]){CONV, LINEAR, {0}});
@@ -456,7 +457,7 @@ START_TEST(notes_of_other_programs) {
 }
 END_TEST
 
-// A hundred thousand names, each of which is looked for.
+// A hundred thousand names, each looked up.
 START_TEST(many_names_take_no_time) {
     enum { NAMES = 100000 };
     char *text = malloc((size_t)NAMES * 80), *at = text;
@@ -479,7 +480,7 @@ START_TEST(many_names_take_no_time) {
 }
 END_TEST
 
-// A system that fails at its n-th read.
+// A system whose n-th read fails.
 static int reads;
 
 static ssize_t read_some(int fd, void *to, size_t bytes) {

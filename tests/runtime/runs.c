@@ -21,7 +21,7 @@ static void redirect(int fd, const char *name) {
     close(to);
 }
 
-// What ran the tests, as nohup, may have had signals ignored.
+// The parent, such as nohup, may have ignored signals.
 static void heed_signals(void) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     for (size_t i = 0; i < sizeof numbers / sizeof numbers[0]; i++)

@@ -1,5 +1,5 @@
-// Runs: whole runs of a trainer, each in a process of its own as a person would
-// start it.  What it prints goes to the files out and err.
+// Runs: whole runs of a trainer, each in its own process.  Output goes to the
+// files out and err.
 #ifndef TESTS_RUNTIME_RUNS_H
 #define TESTS_RUNTIME_RUNS_H
 
@@ -19,21 +19,22 @@ int run_whole(const RtTrainer *t, char *const *arguments);
     run_start((t), (char *[]){"--data", "synthetic", "--threads=1",            \
                               __VA_ARGS__, NULL})
 
-// Whether a file has a text in it, which is shown if not; and how often.
+// Whether a file contains a text; if not, prints the file.  The number of
+// occurrences.
 bool run_says(const char *file, const char *text);
 int run_times(const char *file, const char *text);
 
-// The loss and accuracy of every row of a file, without what depends on time.
+// Loss and accuracy of every row of a file, without anything that depends on
+// time.
 void run_rows(const char *name, char *to, size_t room);
 
 bool files_same(const char *a, const char *b);
 
-// A plan with another step in the place of those of a kind; steps[] is for as
-// many as it has.
+// A plan in which a step replaces those of a kind; steps[] has room for all.
 RtPlan plan_with(const RtPlan *plan, RtStep *steps, RtStepKind kind,
                  void (*run)(RtDevice *d));
 
-// A state that is a whole number.
+// The value of an integer state.
 int32_t run_state(const RtPlan *plan, RtDevice *d, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
-// A trainer made by hand: a convolution and a product, plain momentum, written
-// against rt.h as an emitted program is.
+// A hand-written trainer: a convolution and a product, plain momentum, against
+// rt.h like an emitted program.
 #ifndef TESTS_RUNTIME_TINY_H
 #define TESTS_RUNTIME_TINY_H
 
@@ -14,7 +14,7 @@ enum {
     TINY_STEPS = 3 // of its plan
 };
 
-// epochs, keep and the like may be changed in a copy.
+// epochs, keep and others may be changed in a copy.
 extern const RtTrainer tiny;
 
 #endif
