@@ -18,9 +18,9 @@ enum { ROOM = 1 << 16 };
 
 static struct {
     pthread_mutex_t lock;
-    int fd;      // -1: not open
-    int lost;    // errno of the first write that failed
-    size_t kept; // bytes of text[] that wait for the file
+    int fd;         // -1: not open
+    int lost;       // errno of the first write that failed
+    size_t pending; // bytes of text[] that wait for the file
     char text[ROOM];
 } sink = {.lock = PTHREAD_MUTEX_INITIALIZER, .fd = -1};
 
@@ -60,9 +60,9 @@ static void put(const char *from, size_t bytes) {
     if (sink.fd >= 0) {
         if (!rt_write(&rt_system_files, sink.fd, from, bytes) && !sink.lost)
             sink.lost = errno;
-    } else if (bytes <= ROOM - sink.kept) {
-        memcpy(sink.text + sink.kept, from, bytes);
-        sink.kept += bytes;
+    } else if (bytes <= ROOM - sink.pending) {
+        memcpy(sink.text + sink.pending, from, bytes);
+        sink.pending += bytes;
     }
 }
 
@@ -102,8 +102,8 @@ bool rt_log_open(const char *path) {
     }
     pthread_mutex_lock(&sink.lock);
     sink.fd = fd;
-    put(sink.text, sink.kept);
-    sink.kept = 0;
+    put(sink.text, sink.pending);
+    sink.pending = 0;
     pthread_mutex_unlock(&sink.lock);
     return true;
 }

@@ -169,7 +169,7 @@ static bool set_bad_samples(int64_t *most, const char *text, RtError *e) {
 }
 
 // Epochs, or seconds.
-enum { MOST = 1000000000 };
+enum { MAX_NUMBER = 1000000000 };
 
 static bool set_number(const Option *o, void *field, const char *text,
                        RtError *e) {
@@ -212,10 +212,10 @@ static bool set_number(const Option *o, void *field, const char *text,
         return true;
     default:
         if (!number(text, &end, field) || *end != '\0' ||
-            !(*(double *)field > 0) || *(double *)field > MOST)
+            !(*(double *)field > 0) || *(double *)field > MAX_NUMBER)
             return rt_fail(e, EXIT_USAGE,
                            "--%s %.100s: expected a number above 0, at most %d",
-                           o->name, text, MOST);
+                           o->name, text, MAX_NUMBER);
         return true;
     }
 }

@@ -55,7 +55,7 @@ typedef struct {
 // if they differ in more than `except`: comma-separated globs, or NULL. ours: a
 // trainer wrote the file.
 bool rt_weights_fit(RtWeights *w, const RtTrainer *t, const RtPlan *plan,
-                    const RtHeader *h, bool ours, const char *except,
+                    const RtHeader *h, bool by_sinter, const char *except,
                     RtError *e);
 void rt_weights_free(RtWeights *w);
 

@@ -22,8 +22,8 @@ typedef struct {
     RtHeader header;
     char *text; // of the header
     size_t length;
-    bool ours;  // written by a trainer: hashes must match
-    bool fresh; // initial weights: all numbers must be finite
+    bool by_sinter; // written by a trainer: hashes must match
+    bool fresh;     // initial weights: all numbers must be finite
 } File;
 
 static bool header_is_whole(char *text, size_t length, const RtHeader *h) {
@@ -192,8 +192,8 @@ static bool read_tensor(RtCheckpoint *c, const File *f, const RtTensor *t,
             return false;
     }
     snprintf(key, sizeof key, "xxh3.%s", t->name);
-    if (!f->ours || (metadata_hash(&f->header, key, &expected) &&
-                     expected == XXH3_64bits_digest(&hash)))
+    if (!f->by_sinter || (metadata_hash(&f->header, key, &expected) &&
+                          expected == XXH3_64bits_digest(&hash)))
         return true;
     return rt_fail(e, EXIT_DATA, "%s is damaged", t->name);
 }
@@ -252,8 +252,8 @@ static bool file_open(const RtCheckpoint *c, File *f, const char *path,
     if (f->fd < 0)
         return false;
     bool good = read_header(c->files, f, bytes, e);
-    f->ours = good && is_sinter_file(&f->header);
-    if (f->ours && !header_is_whole(f->text, f->length, &f->header))
+    f->by_sinter = good && is_sinter_file(&f->header);
+    if (f->by_sinter && !header_is_whole(f->text, f->length, &f->header))
         good = rt_fail(e, EXIT_DATA, "its header is damaged");
     if (good)
         return true;
@@ -264,7 +264,7 @@ static bool file_open(const RtCheckpoint *c, File *f, const char *path,
 static RtLoad read_run(RtCheckpoint *c, const File *f, RtProgress *p,
                        RtError *e) {
     const RtHeader *h = &f->header;
-    if (!f->ours) {
+    if (!f->by_sinter) {
         rt_fail(e, EXIT_DATA,
                 "it is not a checkpoint; --init=FILE loads its weights");
         return RT_BROKEN;
@@ -309,8 +309,8 @@ bool rt_checkpoint_load_weights(RtCheckpoint *c, const char *path,
     if (!file_open(c, &f, path, e))
         return false;
     f.fresh = true;
-    bool good =
-        rt_weights_fit(&w, c->trainer, c->plan, &f.header, f.ours, except, e);
+    bool good = rt_weights_fit(&w, c->trainer, c->plan, &f.header, f.by_sinter,
+                               except, e);
     if (good) {
         good = read_weights(c, &f, &w, e);
         memcpy(message, w.message, sizeof w.message);

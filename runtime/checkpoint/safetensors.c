@@ -283,7 +283,7 @@ const RtMetadata *rt_header_metadata(const RtHeader *h, const char *key) {
 }
 
 const RtTensor *rt_header_tensor(const RtHeader *h, const char *name) {
-    const RtTensor wanted = {.name = (char *)name}, *key = &wanted;
+    const RtTensor key_only = {.name = (char *)name}, *key = &key_only;
     const RtTensor **found =
         bsearch(&key, h->named, h->num_tensors, sizeof *h->named, by_name);
     return found == NULL ? NULL : *found;

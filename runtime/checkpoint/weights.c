@@ -29,9 +29,9 @@ typedef struct {
     const char *model;
     const RtPlan *plan;
     const RtHeader *header;
-    bool ours;     // a trainer wrote the file
-    char *globs;   // excluded names, each ends with a zero byte
-    size_t length; // of all globs
+    bool by_sinter; // a trainer wrote the file
+    char *globs;    // excluded names, each ends with a zero byte
+    size_t length;  // of all globs
     RtWeights *out;
     size_t all; // number of the model's weights
     NameList misfits, missing, unknown, initialized, excluded, optimizer;
@@ -217,12 +217,12 @@ static bool is_optimizer_state(const Fit *f, const RtTensor *t) {
 
 static void check_tensor(Fit *f, const RtTensor *t) {
     const RtState *s = rt_state_find(f->plan, t->name);
-    bool taken = f->out->state[t - f->header->tensor] != NULL;
-    if (taken || (s != NULL && is_weight(s)))
+    bool loaded = f->out->state[t - f->header->tensor] != NULL;
+    if (loaded || (s != NULL && is_weight(s)))
         return;
     bool optimizer = is_optimizer_state(f, t),
          excluded = is_excluded(f, t->name);
-    if (optimizer && (f->ours || excluded))
+    if (optimizer && (f->by_sinter || excluded))
         return;
     list_add_name(optimizer  ? &f->optimizer
                   : excluded ? &f->excluded
@@ -291,10 +291,13 @@ static bool fit(Fit *f, const char *except, RtError *e) {
 }
 
 bool rt_weights_fit(RtWeights *w, const RtTrainer *t, const RtPlan *plan,
-                    const RtHeader *h, bool ours, const char *except,
+                    const RtHeader *h, bool by_sinter, const char *except,
                     RtError *e) {
-    Fit f = {
-        .model = t->model, .plan = plan, .header = h, .ours = ours, .out = w};
+    Fit f = {.model = t->model,
+             .plan = plan,
+             .header = h,
+             .by_sinter = by_sinter,
+             .out = w};
     *w = (RtWeights){.state = calloc(h->num_tensors + 1, sizeof *w->state)};
     bool good = w->state != NULL ? fit(&f, except, e)
                                  : rt_fail(e, EXIT_MEMORY, "out of memory");

@@ -58,18 +58,18 @@ void rt_jpeg_close(RtJpeg *j) {
 
 RtJpeg *rt_jpeg_open(RtError *e) {
     static const char *const files[] = {LIBRARY, NULL};
-    const RtLibrary wanted = {.needed = "JPEG files need",
-                              .files = files,
-                              .remedy = "install " PACKAGE,
-                              .status = EXIT_DATA,
-                              .symbol = symbols,
-                              .num_symbols = sizeof symbols / sizeof *symbols};
+    const RtLibrary library = {.needed = "JPEG files need",
+                               .files = files,
+                               .remedy = "install " PACKAGE,
+                               .status = EXIT_DATA,
+                               .symbol = symbols,
+                               .num_symbols = sizeof symbols / sizeof *symbols};
     RtJpeg *j = calloc(1, sizeof *j);
     if (j == NULL) {
         rt_fail(e, EXIT_MEMORY, "out of memory");
         return NULL;
     }
-    j->library = rt_library_open(&wanted, j, e);
+    j->library = rt_library_open(&library, j, e);
     if (j->library != NULL)
         return j;
     rt_jpeg_close(j);
@@ -171,9 +171,9 @@ static void count_scans(j_common_ptr common) {
 }
 
 // The largest reduction while decoding that leaves twice the wanted side.
-static unsigned reduction(unsigned shorter, int wanted) {
+static unsigned reduction(unsigned shorter, int size) {
     unsigned by = 8;
-    while (by > 1 && shorter / by < 2 * (unsigned)wanted)
+    while (by > 1 && shorter / by < 2 * (unsigned)size)
         by /= 2;
     return by;
 }

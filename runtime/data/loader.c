@@ -49,7 +49,7 @@ struct RtLoader {
     pthread_mutex_t lock; // guards the following, and each slot's `done`
     pthread_cond_t room, ready;
     int64_t batch, part; // next to be filled
-    int64_t taken;       // next to be delivered
+    int64_t next;        // next to be delivered
     int64_t released;    // earlier batches have left their slots
     bool stop, failed;
     bool stalled; // threads hang and are not waited for
@@ -73,10 +73,10 @@ static bool fill_sample(const RtLoader *l, RtBatch *b, int64_t batch, int64_t i,
     int64_t epoch = batch / p->epoch_batches;
     const RtSplit *split = p->split;
     int64_t position = (batch % p->epoch_batches * p->batch + i) % split->count;
-    int64_t taken = p->shuffle
-                        ? rt_shuffled(p->seed, epoch, position, split->count)
-                        : position;
-    int64_t sample = rt_split_sample(split, taken);
+    int64_t shuffled = p->shuffle
+                           ? rt_shuffled(p->seed, epoch, position, split->count)
+                           : position;
+    int64_t sample = rt_split_sample(split, shuffled);
     uint8_t *image = (uint8_t *)b->image + (size_t)i * l->image_bytes;
     uint8_t *label = (uint8_t *)b->label + (size_t)i * l->label_bytes;
     b->index[i] = (int32_t)sample;
@@ -200,7 +200,7 @@ static void warn(const RtLoader *l, const Slot *s, Wait *w) {
     w->warned += period;
     rt_warn("waiting for data for %g s: %d of %d parts of batch %lld are "
             "loaded; check the file system of its files",
-            w->warned, s->done, l->parts, (long long)l->taken);
+            w->warned, s->done, l->parts, (long long)l->next);
 }
 
 static bool gives_up(const RtLoader *l, const Slot *s, Wait *w, RtError *e) {
@@ -209,7 +209,7 @@ static bool gives_up(const RtLoader *l, const Slot *s, Wait *w, RtError *e) {
         rt_fail(e, EXIT_IO,
                 "no batch for %g s: %d of %d parts of batch %lld are loaded; "
                 "check the file system of its files",
-                most, s->done, l->parts, (long long)l->taken);
+                most, s->done, l->parts, (long long)l->next);
         return true;
     }
     if (rt_signals_caught() == 0)
@@ -249,14 +249,14 @@ static bool await(RtLoader *l, const Slot *s, bool needed, RtError *e) {
 
 const RtBatch *rt_loader_next(RtLoader *l, bool needed, double *waited,
                               RtError *e) {
-    Slot *s = &l->slot[l->taken % SLOTS];
+    Slot *s = &l->slot[l->next % SLOTS];
     double since = rt_seconds();
     pthread_mutex_lock(&l->lock);
     bool good = await(l, s, needed, e);
     pthread_mutex_unlock(&l->lock);
     *waited += rt_seconds() - since;
     if (good)
-        l->taken++;
+        l->next++;
     return good ? s->batch : NULL;
 }
 
@@ -268,8 +268,8 @@ bool rt_loader_stop(RtLoader *l) {
     l->stop = true;
     pthread_cond_broadcast(&l->room);
     while (l->working > 0 && !l->stalled) {
-        struct timespec look = later(POLL_SECONDS);
-        pthread_cond_timedwait(&l->ready, &l->lock, &look);
+        struct timespec next_poll = later(POLL_SECONDS);
+        pthread_cond_timedwait(&l->ready, &l->lock, &next_poll);
         l->stalled = l->working > 0 && rt_seconds() >= until;
     }
     bool ended = l->working == 0;
@@ -407,7 +407,7 @@ RtLoader *rt_loader_open(const RtLoaderConfig *plan, RtError *e) {
                                      : plan->split->image.values *
                                            rt_type_bytes(plan->image);
     l->label_bytes = plan->split->label.values * rt_type_bytes(plan->label);
-    l->batch = l->taken = l->released = plan->first;
+    l->batch = l->next = l->released = plan->first;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->room, NULL);
     pthread_condattr_t clock;

@@ -220,12 +220,12 @@ static const char *type_word(RtType t) {
 
 static bool check_fits(const Header *h, const RtShape *shape, const char *path,
                        RtError *e) {
-    char found[100], wanted[100];
+    char found[100], expected[100];
     if (!rt_shape_same(shape, h->rank - 1, h->dim + 1))
         return rt_fail(
             e, EXIT_DATA, "%s has samples of %s, but the trainer takes %s",
             path, rt_shape_text(found, sizeof found, h->rank - 1, h->dim + 1),
-            rt_shape_text(wanted, sizeof wanted, shape->rank, shape->dim));
+            rt_shape_text(expected, sizeof expected, shape->rank, shape->dim));
     return rt_file_type_fits(kinds[h->kind].type, shape->type) ||
            rt_fail(e, EXIT_DATA,
                    "%s has numbers of type %s, but the trainer takes %s", path,

@@ -61,18 +61,18 @@ void rt_png_close(RtPng *p) {
 
 RtPng *rt_png_open(RtError *e) {
     static const char *const files[] = {"libpng16.so.16", NULL};
-    const RtLibrary wanted = {.needed = "PNG files need",
-                              .files = files,
-                              .remedy = "install libpng16-16",
-                              .status = EXIT_DATA,
-                              .symbol = symbols,
-                              .num_symbols = sizeof symbols / sizeof *symbols};
+    const RtLibrary library = {.needed = "PNG files need",
+                               .files = files,
+                               .remedy = "install libpng16-16",
+                               .status = EXIT_DATA,
+                               .symbol = symbols,
+                               .num_symbols = sizeof symbols / sizeof *symbols};
     RtPng *p = calloc(1, sizeof *p);
     if (p == NULL) {
         rt_fail(e, EXIT_MEMORY, "out of memory");
         return NULL;
     }
-    p->library = rt_library_open(&wanted, p, e);
+    p->library = rt_library_open(&library, p, e);
     if (p->library != NULL)
         return p;
     rt_png_close(p);

@@ -20,8 +20,8 @@
 enum {
     TRAIN_SAMPLES = 10000,
     TEST_SAMPLES = 2000,
-    LARGEST_SET = 512 << 20, // bytes; larger samples are fewer
-    FEWEST_SAMPLES = 60,
+    MAX_BYTES = 512 << 20, // bytes; larger samples are fewer
+    MIN_SAMPLES = 60,
     TARGET_CLASSES = 10, // of data with targets as labels
     MAX_THREADS = 16
 };
@@ -187,15 +187,15 @@ static size_t label_values(const Generator *m) {
     return l->rank < 0 ? 0 : rt_shape_values(l);
 }
 
-// How many of `most` samples fit into LARGEST_SET.
+// How many of `most` samples fit into MAX_BYTES.
 static int64_t room_for(const Generator *m, int64_t most) {
     double image = (double)rt_shape_values(&m->spec->image),
            label = (double)label_values(m),
            bytes = image * (double)rt_file_type_bytes(image_file_type(m)) +
                    label * (double)rt_file_type_bytes(label_file_type(m));
-    double share = LARGEST_SET / (bytes * (TRAIN_SAMPLES + TEST_SAMPLES));
+    double share = MAX_BYTES / (bytes * (TRAIN_SAMPLES + TEST_SAMPLES));
     int64_t count = share < 1 ? (int64_t)(share * (double)most) : most;
-    return count < FEWEST_SAMPLES ? FEWEST_SAMPLES : count;
+    return count < MIN_SAMPLES ? MIN_SAMPLES : count;
 }
 
 static bool draw_part(const Generator *m, RtSplit *s, const char *setting,

@@ -80,11 +80,11 @@ static void diagonalise(double *s, double *v, int n) {
     }
 }
 
-// The row with the largest diagonal value that is not taken, or -1.
-static int find_largest(const double *s, int n, const double *taken) {
+// The row with the largest diagonal value that is not used, or -1.
+static int find_largest(const double *s, int n, const double *used) {
     int best = -1;
     for (int i = 0; i < n; i++)
-        if (taken[i] == 0 &&
+        if (used[i] == 0 &&
             (best < 0 || s[(size_t)i * n + i] > s[(size_t)best * n + best]))
             best = i;
     return best;
@@ -101,15 +101,15 @@ static double sign_of(const double *v, int n) {
 
 static void eigh(const float *a, int n, float *out, double *work) {
     double *s = work, *v = s + (size_t)n * (size_t)n;
-    double *taken = v + (size_t)n * (size_t)n;
+    double *used = v + (size_t)n * (size_t)n;
     start(a, n, s, v);
     diagonalise(s, v, n);
-    memset(taken, 0, (size_t)n * sizeof *taken);
+    memset(used, 0, (size_t)n * sizeof *used);
     for (int k = 0; k < n; k++) {
-        int i = find_largest(s, n, taken);
+        int i = find_largest(s, n, used);
         const double *vector = v + (size_t)i * n;
         double sign = sign_of(vector, n);
-        taken[i] = 1;
+        used[i] = 1;
         out[k] = (float)s[(size_t)i * n + i];
         for (int j = 0; j < n; j++)
             out[(size_t)(k + 1) * n + j] = (float)(sign * vector[j]);

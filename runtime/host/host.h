@@ -17,7 +17,7 @@ int rt_team_largest(void); // one member for each core available
 // Creates the team with that many threads, 0: the largest, and returns its
 // size, with a warning if OpenMP's limits leave fewer.  Ends the program if the
 // system refuses a thread.
-int rt_team_start(int asked);
+int rt_team_start(int requested);
 // The members for which oneDNN's next primitive is planned, or runs.
 void rt_team_use(int threads);
 // Sets how long members spin before they sleep, unless libgomp's variables are

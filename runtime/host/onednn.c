@@ -113,16 +113,16 @@ static bool is_result(const PlannedCall *s, Role role) {
 // The reorder of the result adds to its old value if the call accumulates.
 static void plan_reorder(RtContractions *o, PlannedCall *s, Role role) {
     Reorder *p = &s->reorder[role];
-    Layout wanted = dnnl_primitive_desc_query_md(
+    Layout target = dnnl_primitive_desc_query_md(
         s->plan, operands[s->conv.kind].query[role], 0);
     bool back = is_result(s, role);
     p->plain = rt_layout_plain(&s->conv, role);
-    if (dnnl_memory_desc_equal(wanted, p->plain))
+    if (dnnl_memory_desc_equal(target, p->plain))
         return;
-    grow(&o->reordered_bytes[role], dnnl_memory_desc_get_size(wanted));
+    grow(&o->reordered_bytes[role], dnnl_memory_desc_get_size(target));
     rt_dnnl_check(dnnl_reorder_primitive_desc_create(
-                      &p->plan, back ? wanted : p->plain, o->engine,
-                      back ? p->plain : wanted, o->engine,
+                      &p->plan, back ? target : p->plain, o->engine,
+                      back ? p->plain : target, o->engine,
                       back && s->call->accumulate ? o->adding : o->attr),
                   "plan a layout conversion");
     plan_work(o, p->plan);

@@ -110,19 +110,19 @@ static void *wait_at(void *gate) {
 }
 
 // How many of `threads` threads the system allows at once.
-static int threads_given(int threads) {
+static int threads_created(int threads) {
     pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
     pthread_t *thread = calloc((size_t)threads, sizeof *thread);
-    int given = 0;
+    int created = 0;
     pthread_mutex_lock(&gate);
-    while (thread != NULL && given < threads &&
-           pthread_create(&thread[given], NULL, wait_at, &gate) == 0)
-        given++;
+    while (thread != NULL && created < threads &&
+           pthread_create(&thread[created], NULL, wait_at, &gate) == 0)
+        created++;
     pthread_mutex_unlock(&gate);
-    for (int i = 0; i < given; i++)
+    for (int i = 0; i < created; i++)
         pthread_join(thread[i], NULL);
     free(thread);
-    return given;
+    return created;
 }
 
 static void count_members(void *arg, int me, int members) {
@@ -138,14 +138,14 @@ static int threads_allowed(int threads) {
     return threads < limit ? threads : limit;
 }
 
-static void warn_fewer_threads(int asked, int had) {
+static void warn_fewer_threads(int requested, int members) {
     char why[48] = "libgomp creates no more";
     if (omp_get_max_active_levels() < 1)
         snprintf(why, sizeof why, "OMP_MAX_ACTIVE_LEVELS is 0");
-    else if (omp_get_thread_limit() == had)
-        snprintf(why, sizeof why, "OMP_THREAD_LIMIT is %d", had);
-    rt_warn("--threads requests %d threads, but %d compute%s: %s", asked, had,
-            had == 1 ? "s" : "", why);
+    else if (omp_get_thread_limit() == members)
+        snprintf(why, sizeof why, "OMP_THREAD_LIMIT is %d", members);
+    rt_warn("--threads requests %d threads, but %d compute%s: %s", requested,
+            members, members == 1 ? "s" : "", why);
 }
 
 // oneDNN divides its work by omp_get_max_threads() and waits for that many
@@ -153,20 +153,21 @@ static void warn_fewer_threads(int asked, int had) {
 // team size depends on the load of the machine, and with it results.  If the
 // system lacks a thread, libgomp ends the program with a misleading status, so
 // threads are tested first.
-int rt_team_start(int asked) {
-    int threads = threads_allowed(asked > 0 ? asked : rt_team_largest());
-    int given = 1 + (threads > 1 ? threads_given(threads - 1) : 0);
+int rt_team_start(int requested) {
+    int threads =
+        threads_allowed(requested > 0 ? requested : rt_team_largest());
+    int created = 1 + (threads > 1 ? threads_created(threads - 1) : 0);
     int members = 0;
-    if (given < threads) {
+    if (created < threads) {
         fprintf(stderr,
                 "error: the system allows %d of %d threads; lower --threads\n",
-                given, threads);
+                created, threads);
         exit(EXIT_MEMORY);
     }
     omp_set_dynamic(0);
     rt_team_run(threads, count_members, &members);
     rt_team_use(members);
-    if (members < asked)
-        warn_fewer_threads(asked, members);
+    if (members < requested)
+        warn_fewer_threads(requested, members);
     return members;
 }

@@ -10,7 +10,7 @@
 
 // Restores the states of the last checkpoint, or of the start.
 static bool restore_last(RtSession *s, RtError *e) {
-    const char *given = s->run->options->resume_path;
+    const char *resume_path = s->run->options->resume_path;
     int64_t saved = s->saved;
     char *newest = NULL;
     RtProgress found = s->at;
@@ -22,11 +22,11 @@ static bool restore_last(RtSession *s, RtError *e) {
         rt_states_start(s->plan, s->device, &s->at);
         good = rt_session_begin(s, e);
     } else {
-        good =
-            given != NULL && saved == s->retention.from
-                ? rt_checkpoint_read(s->checkpoint, given, &found, e) == RT_GOOD
-                : rt_retention_load(&s->retention, s->checkpoint, &found,
-                                    &newest, e);
+        good = resume_path != NULL && saved == s->retention.from
+                   ? rt_checkpoint_read(s->checkpoint, resume_path, &found,
+                                        e) == RT_GOOD
+                   : rt_retention_load(&s->retention, s->checkpoint, &found,
+                                       &newest, e);
         free(newest);
         s->at = found;
         good = good && found.step == saved;

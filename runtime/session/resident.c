@@ -66,8 +66,8 @@ static bool stream(RtRun *run, bool must, const char *why, RtError *e) {
 
 bool rt_resident_keep(RtRun *run, RtError *e) {
     const double mib = 1 << 20;
-    const char *asked = run->options->resident;
-    bool must = strcmp(asked, "yes") == 0;
+    const char *option = run->options->resident;
+    bool must = strcmp(option, "yes") == 0;
     size_t bytes = 0, have = 0;
     char why[80];
     if (run->device->keep == NULL)
@@ -75,7 +75,7 @@ bool rt_resident_keep(RtRun *run, RtError *e) {
                rt_fail(e, EXIT_USAGE,
                        "--resident=yes: the %s device reads images in place",
                        run->device->name);
-    if (strcmp(asked, "no") == 0)
+    if (strcmp(option, "no") == 0)
         return stream(run, false, "--resident=no", e);
     if (!all_bytes(run, &bytes))
         return stream(run, must,

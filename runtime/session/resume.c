@@ -92,10 +92,10 @@ static bool same_holdout(const RtSession *s, const RtProgress *found,
     const RtHoldout *h = &s->run->data->train.holdout;
     int64_t here = h->part == RT_PART_ALL ? 0 : h->held;
     uint64_t files = s->run->data->hash ^ (uint64_t)here;
-    uint64_t held = found->data_hash ^ files;
-    if (held > INT32_MAX)
+    uint64_t samples = found->data_hash ^ files;
+    if (samples > INT32_MAX)
         return true;
-    if (held == 0)
+    if (samples == 0)
         return rt_fail(e, EXIT_DATA,
                        "%s is of a run without held-out samples: continue it "
                        "without --validation",
@@ -103,46 +103,47 @@ static bool same_holdout(const RtSession *s, const RtProgress *found,
     return rt_fail(e, EXIT_DATA,
                    "%s is of a run with %llu held-out samples: continue it "
                    "with --validation=%llu",
-                   path, (unsigned long long)held, (unsigned long long)held);
+                   path, (unsigned long long)samples,
+                   (unsigned long long)samples);
 }
 
 // Checks that the options do not contradict the run.
-static bool same_run(const RtSession *s, const RtProgress *asked,
+static bool same_run(const RtSession *s, const RtProgress *planned,
                      const RtProgress *found, const char *path, RtError *e) {
     const RtOptions *o = s->run->options;
-    bool holds = s->run->data->train.holdout.part != RT_PART_ALL;
+    bool held_out = s->run->data->train.holdout.part != RT_PART_ALL;
     // Evaluation only needs the same data if samples are held out: with another
     // holdout, they were trained on.
-    if ((holds || !o->eval_only) && found->data_hash != asked->data_hash &&
+    if ((held_out || !o->eval_only) && found->data_hash != planned->data_hash &&
         !same_holdout(s, found, path, e))
         return false;
     if (o->eval_only)
         return true;
-    if (found->epoch_steps != asked->epoch_steps)
+    if (found->epoch_steps != planned->epoch_steps)
         return rt_fail(e, EXIT_DATA,
                        "%s is of a run on other data (%lld steps in an epoch, "
                        "here %lld); --init starts a new run with its weights",
                        path, (long long)found->epoch_steps,
-                       (long long)asked->epoch_steps);
-    if (found->data_hash != asked->data_hash)
+                       (long long)planned->epoch_steps);
+    if (found->data_hash != planned->data_hash)
         return rt_fail(
             e, EXIT_DATA,
             "%s is of a run on other data with as many steps in an epoch (hash "
             "%016llx, here %016llx); --init starts a new run with its weights",
             path, (unsigned long long)found->data_hash,
-            (unsigned long long)asked->data_hash);
-    if (o->seed >= 0 && found->seed != asked->seed)
+            (unsigned long long)planned->data_hash);
+    if (o->seed >= 0 && found->seed != planned->seed)
         return rt_fail(e, EXIT_DATA,
                        "%s is of a run with seed %lld, not %lld; --init starts "
                        "a new run with its weights",
-                       path, (long long)found->seed, (long long)asked->seed);
-    if (o->epochs > 0 && found->steps != asked->steps)
+                       path, (long long)found->seed, (long long)planned->seed);
+    if (o->epochs > 0 && found->steps != planned->steps)
         return rt_fail(
             e, EXIT_DATA,
             "%s is of a run of %lld step%s, not %lld, and the schedule of a "
             "run is fixed; --init starts a new run with its weights",
             path, (long long)found->steps, found->steps == 1 ? "" : "s",
-            (long long)asked->steps);
+            (long long)planned->steps);
     return true;
 }
 

@@ -30,10 +30,10 @@ static double epoch_of(const RtSession *s, int64_t step) {
 // Estimated seconds to the end of the run, evaluations and checkpoints
 // included; NAN before the first step.
 static double seconds_left(const RtSession *s) {
-    int64_t taken = s->at.step - s->began_at;
-    if (taken <= 0 || s->began == 0)
+    int64_t steps = s->at.step - s->began_at;
+    if (steps <= 0 || s->began == 0)
         return (double)NAN;
-    return (rt_seconds() - s->began) / (double)taken *
+    return (rt_seconds() - s->began) / (double)steps *
            (double)(s->at.steps - s->at.step);
 }
 
