@@ -63,7 +63,7 @@ exec 3>&-
 [ "$(cat status)" -eq 0 ] || fail "without a reader: exit status $(cat status)"
 [ -n "$(newest gone.run)" ] || fail 'nothing is saved without a reader'
 
-# rows FILE: what does not depend on time.
+# rows FILE: the fields that do not depend on time.
 rows() {
     grep -v '"split":"time"' "$1" | sed 's/,"samples_per_second".*//'
 }

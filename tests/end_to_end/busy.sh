@@ -41,7 +41,7 @@ echo "processor time: $one s on one thread, $team s on two"
 awk "BEGIN { exit !($team < 3 * $one + 0.3) }" ||
     fail "two threads take $team s, one takes $one s"
 
-# Times that are taken beside other programs are said to be noise.
+# Times measured beside other programs are reported as noise.
 busy expect 0 "$SINTER" bench "$here/tiny.net" --data=synthetic --runs=2 \
     --steps=3 --json
 expect_says 'note: the times are noise: other programs used [0-9.]* of'

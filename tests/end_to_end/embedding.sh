@@ -1,5 +1,5 @@
 #!/bin/sh
-# docs/embedding.md does what it says, has the flags of tools/compiler.c and no
+# docs/embedding.md works as written, has the flags of tools/compiler.c and no
 # others, and a trainer compiled with them, in pieces too, leaves the weights of
 # one that sinter links.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"

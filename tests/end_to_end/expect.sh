@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# Sourced by the tests here: a folder of their own to work in, what they
-# compile, and how they insist on something.
+# Sourced by the tests of this folder: a temporary folder, compilation, and
+# assertions.
 set -u
 
 export here="$SINTER_SOURCE/tests/end_to_end"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A run starts with the weights of a file: of another recipe's checkpoint, or of
-# PyTorch's; what of them does not fit is said, and nothing is left out unasked.
+# A run starts with the weights of a file: a checkpoint of another recipe, or
+# PyTorch's.  Mismatches are reported, and no tensor is skipped unless excluded.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
 idx_data data 192
@@ -28,7 +28,7 @@ expect 0 "$SINTER" build "$here/tiny.net" -o tiny
 expect 0 ./tiny --data data --out a --metrics a.rows
 weights=$(newest a)
 
-# Recipes differ in what they keep beside the weights, and how they average.
+# Recipes differ in the states beside the weights, and in averaging.
 expect 0 "$SINTER" build "$here/tiny.net" \
     --set "optimizer=adamw(lr=lr/50)" --set "average=ema(0.5)" -o other
 for average in "ema(0.5)" "ema(0.5, start=2 step)" "ema(0.5, every=2 step)" \
@@ -43,7 +43,7 @@ expect 0 ./other --data data --eval-only --init "$weights" --metrics b0.rows
 [ "$(row a.rows)" = "$(row b0.rows)" ] || fail "the first evaluation is another"
 [ "$(row a.rows)" = "$(row b.rows)" ] && fail "nothing is learnt"
 
-# What has averages is they, as its own evaluations are, unless they are left.
+# Averages are loaded, as evaluated by their run, unless excluded.
 expect 0 ./tiny --data data --eval-only --init "$(newest b)" --metrics b1.rows
 expect_says "^12 of them are weight averages from the file"
 [ "$(row b.rows)" = "$(row b1.rows)" ] || fail "not what was evaluated there"
@@ -68,7 +68,7 @@ for average in "ema(0.5, start=5 step)" "ema(0.5, start=5 step, every=2 step)" \
     done
 done
 
-# What it goes on with is in its checkpoints.
+# A resumed run takes its weights from its checkpoints.
 expect 0 ./other --data data --out c --init "$weights" --steps 4
 mv a away
 expect 0 ./other --data data --out c --resume
@@ -77,7 +77,7 @@ mv away a
 expect 2 ./tiny --data data --out c --init "$weights" --resume
 expect_says "exclude each other"
 
-# What it starts with is the file's, to the bit.
+# The initial weights are the file's, to the bit.
 expect 0 ./tiny --data data --out d --init "$weights" --init-only
 expect 0 ./tiny --data data --out e --init "$(newest d)" --init-only
 expect_equal "$(newest d)" "$(newest e)"
@@ -98,7 +98,7 @@ expect_says "^initialized, not loaded: linear_1.weight, linear_1.bias$"
 expect 3 ./tiny --data data --out m --init "$weights" --init-except 'l*,f*,s*'
 expect_says "leaves nothing to load"
 
-# What follows from data is loaded like the rest, and not where it is left out.
+# Statistics of data are loaded like the rest, unless excluded.
 cat >white.net <<'NET'
 model White(image: u8[N, 12, 12, 1]) -> f32[N, 10] {
   image
@@ -129,7 +129,7 @@ same_tensors "$(newest w1)" "$(newest w2)" && fail "data changes nothing"
 same_tensors "$(newest w1)" "$(newest w3)" || fail "filters are made anew"
 same_tensors "$(newest w2)" "$(newest w4)" || fail "filters are not made anew"
 
-# A run that diverges goes back to what it started with.
+# A run that diverges is replayed from its initial weights.
 expect 0 "$SINTER" build "$here/micro.net" -o micro
 expect 0 ./micro --data synthetic:64 --out m
 expect 0 "$SINTER" build "$here/micro.net" --set "optimizer=sgd(lr=1e30)" \
@@ -138,7 +138,7 @@ expect 6 ./steep --data synthetic:64 --out s --init "$(newest m)"
 expect_says "replaying from step 0 to find the first operation"
 expect_says "is the first"
 
-# What PyTorch has, turned as docs/trainer.md says; f16 and f32 in one file.
+# PyTorch's tensors, transposed as in docs/trainer.md; f16 and f32 in one file.
 golden=$SINTER_SOURCE/tests/golden/weights
 read -r samples loss right <"$golden/turned.txt"
 expect 0 "$SINTER" build "$golden/turned.net" -o turned

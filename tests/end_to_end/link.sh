@@ -1,5 +1,5 @@
 #!/bin/sh
-# A trainer links libc, libm, the host library and what that needs; no library
+# A trainer links libc, libm, the host library and its dependencies; no library
 # of CUDA, so that it starts on any machine.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
@@ -10,7 +10,7 @@ grep -q libdnnl out || fail "no host library"
 if grep -i -e cuda -e nvrtc -e cudnn -e cublas -e 'not found' out; then
     fail "that is linked"
 fi
-# What is needed directly, by name.
+# Direct dependencies, by name.
 readelf -d tiny | sed -n 's/.*(NEEDED).*\[\(lib[a-z]*\).*/\1/p' | sort >needed
 while read -r library; do
     case $library in

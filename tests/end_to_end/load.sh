@@ -46,8 +46,8 @@ NET
     expect 0 "$SINTER" build "$1.net" -o "$1"
 }
 
-# idx, and an epoch that drops what fills no batch: 192 = 3 x 64.  A label is
-# an i32 by then.
+# idx, and an epoch that drops a short batch: 192 = 3 x 64.  A label is an i32
+# by then.
 expect 0 "$SINTER" build "$here/tiny.net" -o tiny
 idx_data data 200
 loads 192 3 148 ./tiny
@@ -60,7 +60,7 @@ expect_says "2 threads"
 grep -q '"threads":2' rows || fail "$(cat rows)"
 expect 0 ./tiny --load-only --quiet
 [ "$(cat out err | wc -l)" -eq 1 ] || fail "--quiet: $(cat out err)"
-# What is on the way of an update of several batches is loaded as well.
+# All batches of an update are loaded.
 expect 0 "$SINTER" build "$here/tiny.net" --set accumulate=3 -o three
 loads 192 3 148 ./three
 
@@ -124,7 +124,7 @@ if [ -z "${SINTER_SANITIZED:-}" ]; then
     expect 0 sh -c 'ulimit -v 500000 &&
         exec ./Images --load-only --max-image-pixels=4096'
 fi
-# They are: one that is no longer whole is told.
+# The files are read: a truncated one is reported.
 find images/train -name 'same.jpg' | while read -r file; do
     head -c 100 "$file" >part
     mv part "$file"

@@ -31,7 +31,7 @@ fi
 [ "$repeated" = 1 ] || [ "$model" != "$1" ] ||
     fail "$1 is not judged on a repeated batch"
 
-# Settings hold blanks: what begins with two dashes is an option.
+# Settings contain blanks; an option begins with two dashes.
 set -f
 IFS='
 '

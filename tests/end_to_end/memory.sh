@@ -1,6 +1,6 @@
 #!/bin/sh
-# However little memory there is, a trainer that starts fits: it trains, or says
-# before its first step what it lacks.
+# However little memory there is, a trainer that starts fits: it trains, or
+# reports before its first step the memory that it lacks.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
 [ -z "${SINTER_SANITIZED:-}" ] || exit 77 # they take terabytes of addresses
@@ -8,7 +8,7 @@ expect 0 "$SINTER" build "$here/tiny.net" -o tiny
 expect 0 ./tiny --data synthetic:64 --device=host --out start --init-only
 start=$(newest start)
 
-# run KIB THREADS: what its status is with so many addresses to use.
+# run KIB THREADS: the exit status with that much address space.
 run() {
     rm -rf run
     (

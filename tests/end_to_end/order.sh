@@ -1,7 +1,7 @@
 #!/bin/sh
 # The order of samples is that of docs/numerics.md: order.py follows the page,
-# and trainers with short last batches, with batches gathered and with samples
-# held out train on what it says.
+# and trainers with short last batches, gathered batches and a holdout train on
+# the samples it lists.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 command -v python3 >/dev/null || exit 77
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# README.md does what it says: its blocks run from the first to the last in a
+# README.md works as written: its blocks run from the first to the last in a
 # clone, its model is the file's, its error is one that the compiler prints.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 

@@ -33,7 +33,7 @@ stop_with KILL killed
 expect 0 ./tiny --data data --out killed --quiet --resume
 expect_equal "$(newest whole)" "$(newest killed)"
 
-# Of the newest checkpoint half is gone: the one before serves.
+# Half of the newest checkpoint is missing: the one before is loaded.
 stop_with TERM broken
 checkpoint=$(newest broken)
 size=$(wc -c <"$checkpoint")
@@ -41,7 +41,7 @@ head -c $((size / 2)) "$checkpoint" >half && mv half "$checkpoint"
 expect 0 ./tiny --data data --out broken --resume
 expect_equal "$(newest whole)" "$(newest broken)"
 
-# What a run is computed in is part of what it is.
+# A run's precision is part of its fingerprint.
 expect 0 "$SINTER" build "$here/tiny.net" --set epochs=60 \
     --set "optimizer=lamb(lr=lr)" --set precision=bf16 -o half
 expect 3 ./half --data data --out whole --resume

@@ -10,7 +10,7 @@ esc=$(printf '\033')
 cp "$here/tiny.net" .
 expect 0 "$SINTER" build tiny.net --set epochs=2 --set "loss=mean(cross_entropy(output, label))" -o tiny
 
-# plain FILE: what of a terminal's text is no escape and no progress bar.
+# plain FILE: a terminal's text without escapes and progress bars.
 plain() {
     tr '\r' '\n' <"$1" | sed "s/$esc\[[0-9;]*[a-zA-Z]//g" |
         grep -v -e '^$' -e '^epoch .*\[[=> ]*\]'
@@ -249,8 +249,8 @@ if [ -n "$preload" ]; then
     grep -q '"state": "running"' killed/settings.json || fail "it had ended"
     expect 0 ./plain --data synthetic:256 --threads 1 --resume=killed --steps 1
 fi
-# Of two that start at once with one new --out, the loser leaves the winner's
-# folder alone: whichever made it, one run has its weights there.
+# If two start at once with one new --out, the loser leaves the winner's folder
+# alone: whichever made it, one run has its weights there.
 for i in 1 2; do
     LD_PRELOAD=$preload ./tiny --data synthetic:64 --epochs 0.1 --threads 1 \
         --quiet --out shared >shared.$i 2>&1 &
@@ -261,7 +261,7 @@ wait
 grep -q 'is gone' shared.? && fail "a loser removes the winner's folder"
 [ -s shared/step-00000001.safetensors ] || fail "the winner's weights are lost"
 
-# The log is what was printed; a warning and an error are in it, too.
+# The log has all printed lines; a warning and an error, too.
 ./tiny --data synthetic:256 --out logged >printed 2>&1 || fail "no run"
 expect_equal printed logged/log.txt
 grep -q '^epoch .* elapsed [0-9:]*  left [0-9:]*$' printed ||

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Short last batches: samples that interact are those that count, and what needs
-# whole batches is refused before the first step.
+# Short last batches: only real samples interact, and a model that needs whole
+# batches is refused before the first step.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
 # losses FILE SPLIT: of the rows of a split, one a line.
@@ -57,7 +57,7 @@ expect 0 "$SINTER" build contrast.net --set batch=60 -o sixty
 expect 0 ./sixty --data synthetic:100 --out sixty.run --metrics=sixty.rows
 expect 0 ./sixty --data synthetic:100 --validation=40 --out held.run
 
-# ---- what needs whole batches ----
+# ---- models that need whole batches ----
 
 cat >rolled.net <<'NET'
 model Rolled(x: f32[N, 8]) -> f32[N, 4] {

@@ -106,7 +106,7 @@ near short-2-numbers short-1-numbers second.weight
 
 # ---- averages ----
 
-# recompute DIR FIRST LAST DECAY NAME: what averages every step must be.
+# recompute DIR FIRST LAST DECAY NAME: the expected averages.
 recompute() {
     numbers "$(file "$1" "$2")" "$5.average" >mean
     step=$2
@@ -186,8 +186,8 @@ tensor "$(file kept-run 8)" first.weight.average >average
 cmp -s before average && fail "first.weight is not averaged"
 goes_on kept kept-run 7 10
 
-# What is averaged every step is part of the step, which has the same bits as
-# with averages after it: those of every tenth of ten steps.
+# Averages of every step are part of the step, which has the same bits as with
+# averages after it: those of every tenth of ten steps.
 for every in '1 step' '10%'; do
     name=every-${every%[ %]*}
     with "$name" "average = lookahead(decay=0.7, every=$every, start=2 step)" \

@@ -5,7 +5,7 @@
 
 expect 0 "$SINTER" build "$here/flat.net" -o flat
 
-# train NAME OPTION...: its rows, without what time depends on.
+# train NAME OPTION...: its rows, without times.
 train() {
     name=$1
     shift

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A trainer trains: it learns one batch by heart, and what it has learnt is the
-# same bits every time, for any number of loader threads.
+# A trainer trains: it overfits one batch, and the result has the same bits
+# every time, for any number of loader threads.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
 # last_loss FILE: of the last training row.
@@ -58,7 +58,7 @@ grep -q '"loss_scale":32768[,}]' l.jsonl || fail "no scale is halved"
 grep -q '"loss_scale":65536[,}]' l.jsonl && fail "a step that overflows is taken"
 grep -q '"loss_scale"' first.jsonl && fail "f32 has a loss scale"
 
-# Those that are skipped are counted: each has halved the scale.
+# Skipped steps are counted: each has halved the scale.
 expect_says "^epoch .* loss scale 4096     skipped 4  "
 expect_says "^warning: every step of this epoch was skipped .* is 4096 and is halved by each"
 [ "$(grep -c '^warning' err)" -eq 2 ] || fail "an epoch with good steps is warned of"
@@ -90,7 +90,7 @@ expect 0 "$SINTER" build root.net --set precision=bf16 -o root
 expect 6 ./root --data synthetic:64 --out root.bf16
 expect_says "operation by operation: .* of sqrt_1, backward, root.net:3 is the first"
 
-# Evaluation of the checkpoint shows what training showed at its end.
+# Evaluation of the checkpoint repeats the last evaluation of training.
 expect 0 ./tiny --data many --out first --eval-only
 grep '^test accuracy' out >again
 expect_equal shown again

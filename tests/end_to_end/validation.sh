@@ -1,6 +1,6 @@
 #!/bin/sh
-# --validation: what it holds out is evaluated and never trained on, by runs of
-# any seed and by one that goes on; and nobody looks at the test set.
+# --validation: the holdout is evaluated and never trained on, by runs of any
+# seed and by a resumed one; and nothing reads the test set.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
 # values FILE SPLIT: losses and accuracies of the rows of a kind.
@@ -68,7 +68,7 @@ expect 0 ./tiny --data other --out again2 --metrics=other4.rows --seed=4 \
     --validation=24
 same_training data4 other4
 
-# A run that goes on holds out what it did, or does not go on.
+# A resumed run has the same holdout, or is refused.
 expect 0 ./tiny --data data --out parts --validation=24 --seed=3 --steps=9
 expect 3 ./tiny --data data --out parts --resume
 expect_says "with 24 held-out samples: continue it with --validation=24"
@@ -83,7 +83,7 @@ expect 3 ./tiny --data data --out none --resume --validation=24
 expect_says "without held-out samples: continue it without --validation"
 
 
-# Nor is what a run was trained on evaluated as if it had been held out.
+# Nor are trained samples evaluated as a holdout.
 expect 3 ./tiny --data data --out none --eval-only --validation=24
 expect_says "without held-out samples"
 expect 3 ./tiny --data data --out data.run --eval-only --validation=16
@@ -137,7 +137,7 @@ for sample in 23 26 27; do
     fi
 done
 
-# Of a text the last tokens are held out.
+# The last tokens of a text are held out.
 cat >tokens.net <<'NET'
 model Tokens(x: i32[N, 8]) -> f32[N, 8, 256] {
   x |> embedding(256, 8) |> linear(256)
@@ -166,8 +166,8 @@ expect_says "cannot open parts.text/val.bin"
 expect 0 ./tokens --data parts.text --out c --validation=10
 expect_says "39 training and 10 validation samples"
 
-# Of a folder, whose images are sorted by their class, each class gives its
-# share; and where a file is broken no image that is held out stands in for it.
+# A folder's images are sorted by class; each class gives its share.  No
+# held-out image replaces a broken file.
 cat >folder.net <<'NET'
 model Folder(image: u8[N, 8, 8, 3]) -> f32[N, 2] {
   image |> normalize(mean=128, std=64) |> flatten |> linear(2)
@@ -199,7 +199,7 @@ def image(path, seed):
         chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 2, 0, 0, 0)) +
         chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
 
-# Of 16 images each fourth is held out: 3 and 7 of both classes.
+# Each fourth of 16 images is held out: 3 and 7 of both classes.
 for folder, other in ("images", 0), ("replaced", 1000):
     for k, name in enumerate(("cat", "dog")):
         for split in "train", "test":

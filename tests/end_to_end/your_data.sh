@@ -1,5 +1,5 @@
 #!/bin/sh
-# docs/your-data.md does what it says on stand-ins for a reader's data.  Where
+# docs/your-data.md works as written, with stand-ins for a reader's data.  Where
 # PyTorch is installed, weights in torchvision's form give PyTorch's logits
 # before training, and fine-tuning them tells classes apart.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"

@@ -1,5 +1,5 @@
-// The faithful mode runs correct kernels to the right result in every schedule
-// and finds each planted bug at its line.
+// The faithful mode computes correct results for correct kernels in every
+// schedule, and finds each planted bug at its line.
 #include "tests/simt/kernels.h"
 #include "tests/simt/simt.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Buffers with room between them, so that one past the end is nobody's.
+// Buffers with gaps, so that an access past the end is in no region.
 typedef struct {
     float in[COUNT], gap1[16], out[COUNT], gap2[16];
     int ticket;
@@ -85,7 +85,7 @@ START_TEST(last_block_sums) {
 }
 END_TEST
 
-// A phase knows what all blocks did in the one before.
+// Each phase reads all blocks' results of the one before.
 START_TEST(phases_are_ordered) {
     simt_schedule((SimtSchedule)_i, 6);
     kernel_run(block_sum);
@@ -96,8 +96,8 @@ START_TEST(phases_are_ordered) {
 }
 END_TEST
 
-// Without its barrier the kernel computes something else where a waiting
-// thread reads what has not been written.
+// Without its barrier the kernel computes a wrong result if a waiting thread
+// reads unwritten memory.
 START_TEST(schedule_shows_missing_barrier) {
     simt_schedule(SIMT_ASCENDING, 0);
     simt_faults_keep(true);
@@ -106,7 +106,7 @@ START_TEST(schedule_shows_missing_barrier) {
 }
 END_TEST
 
-// A part of a region of blocks is what a thread of the host device runs.
+// A thread of the host device runs a part of a launch's blocks.
 START_TEST(part_of_grid) {
     kernel_run(block_sum);
     memset(arena->out, 0, sizeof arena->out);

@@ -1,6 +1,6 @@
-// What the faithful mode has found wrong with a kernel.  A fault is kept once
-// for each thing that is wrong, with the first threads that met it: a race in
-// a loop is one mistake, not a thousand.
+// Faults that the faithful mode has found in a kernel.  Each cause is recorded
+// once, with the first threads that met it: a race in a loop is one mistake,
+// not a thousand.
 #include "tests/simt/simt.h"
 
 #include <stdarg.h>

@@ -89,8 +89,8 @@ __asm__(".text\n"
 // clang-format on
 
 void fiber_reset(Fiber *f, void (*body)(void)) {
-    // Six registers, the address to return to, and a null return address for
-    // body, which is entered with the stack pointer 8 past a multiple of 16.
+    // Six registers, the return address, and a null return address for body,
+    // which is entered with the stack pointer 8 past a multiple of 16.
     enum { REGISTERS = 6 };
     void **top = (void **)(f->stack + STACK_BYTES);
     *--top = NULL;

@@ -128,7 +128,7 @@ void neighbour_in_warp(char *arena, const size_t *arg) {
     OUT[element()] = row[self() ^ 1];
 }
 
-// Block sums, added up by the block that comes last.
+// Block sums, added by the block that comes last.
 static void sum_partials(float *out, int *ticket) {
     if (self() == 0)
         is_last = simt_atomic_add(ticket, 1) == GRID - 1;
@@ -144,7 +144,7 @@ void ticket_sum(char *arena, const size_t *arg) {
     sum_partials(OUT, TICKET);
 }
 
-// Thread 1 writes what thread 0 announces without having waited for it.
+// Thread 1 writes the value that thread 0 announces, without waiting for it.
 void ticket_sum_no_barrier(char *arena, const size_t *arg) {
     if (self() == 1)
         OUT[simt_self->block] = IN[element()];
@@ -159,7 +159,7 @@ void partials_no_ticket(char *arena, const size_t *arg) {
             OUT[0] += OUT[i];
 }
 
-// Every block adds up what all have left in the phase before.
+// Every block adds the results of all blocks in the phase before.
 void partials_added(char *arena, const size_t *arg) {
     float sum = 0;
     for (int i = 0; i < GRID && self() == 0; i++)

@@ -1,4 +1,4 @@
-// The race checker: what the instrumentation of -fsanitize=thread calls.
+// The race checker: the functions that -fsanitize=thread calls.
 //
 // Kernels are compiled with the flag and linked without it, so these are the
 // functions that their loads and stores call.  Every byte has a cell that says
@@ -63,7 +63,7 @@ static Cell *page_cells(uintptr_t page) {
     return pages[at].cell;
 }
 
-// Neighbours are looked for one after the other, on few pages.
+// Neighbours are looked up one after the other, on few pages.
 static Cell *cell_of(const char *p) {
     enum { RECENT = 64 };
     static Page recent[RECENT];
@@ -152,8 +152,9 @@ static uint32_t thread_id(void) {
     return (uint32_t)(simt_self->block * SIMT_MAX_BLOCK + simt_self->thread);
 }
 
-// Whether this thread knows of what `who` of an earlier block did at `when`.
-// Other threads of that block must have passed a barrier before the atomic_add.
+// Whether this thread has seen the accesses of `who`, in an earlier block, at
+// `when`.  Other threads of that block must have passed a barrier before the
+// atomic_add.
 static bool visible(uint32_t who, uint32_t when) {
     if (!acquire_epoch ||
         (epoch == acquire_epoch && simt_self->thread != acquirer))
@@ -254,7 +255,7 @@ static void cell_read(Cell *c, const char *p, bool shared, const void *pc) {
     c->read_epoch = epoch;
 }
 
-// Whether the bytes may be touched at all.
+// Whether the bytes are in a declared region.
 static bool access_allowed(const char *p, size_t bytes, bool write,
                            const Region *r, const void *pc) {
     if (r && p + bytes <= r->start + r->bytes)
@@ -270,7 +271,7 @@ static bool access_allowed(const char *p, size_t bytes, bool write,
     return false;
 }
 
-// Whether something has written the byte.  Shared memory starts anew with each
+// Whether the byte has been written.  Shared memory starts anew with each
 // block.
 static bool byte_written(const Cell *c, bool shared, const Region *r) {
     if (shared)
@@ -299,7 +300,7 @@ static void access_note(const void *address, size_t bytes, bool write,
     }
 }
 
-// ---- what instrumented code calls ----
+// ---- functions that instrumented code calls ----
 
 #define CALLED(name, bytes, write)                                             \
     void name(void *p);                                                        \

@@ -1,4 +1,4 @@
-// What the scheduler tells the race checker.
+// The scheduler's calls to the race checker.
 #ifndef TESTS_SIMT_RACES_H
 #define TESTS_SIMT_RACES_H
 
@@ -10,8 +10,8 @@ void race_block(void);
 void race_barrier(void);
 void race_atomic(void);
 
-// What the scheduler knows of an address: whether it is on the stack of the
-// thread that runs, and whether it is a shared variable.
+// Whether an address is on the stack of the running thread, and whether it is a
+// shared variable.
 bool simt_on_stack(const void *p);
 bool simt_is_shared(const void *p);
 

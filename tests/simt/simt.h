@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-// ---- simt.c: what kernels use ----
+// ---- simt.c: for kernels ----
 
 enum { SIMT_WARP = 32, SIMT_MAX_BLOCK = 1024 };
 
@@ -55,22 +55,22 @@ unsigned simt_shuffle(unsigned value, int lane, const char *file, int line);
 // before their atomic_add once they have done one themselves.
 int simt_atomic_add(int *p, int v);
 
-// ---- simt.c: what tests set ----
+// ---- simt.c: for tests ----
 
 typedef enum { SIMT_ASCENDING, SIMT_DESCENDING, SIMT_RANDOM } SimtSchedule;
 
 // In which order blocks, and threads between two barriers, run.
 void simt_schedule(SimtSchedule schedule, unsigned seed);
 
-// ---- faults.c: what was found ----
+// ---- faults.c ----
 
-// A fault ends the program by abort, unless it is to be kept for a test.
+// A fault ends the program by abort, unless a test records it.
 void simt_faults_keep(bool keep);
 int simt_faults(void);
 const char *simt_fault(int i);
 void simt_faults_clear(void);
 
-// what says where and what is wrong, the rest who met it.
+// what: the place and the fault; the rest: the threads.
 void simt_fault_add(const char *what, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
