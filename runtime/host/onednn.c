@@ -417,8 +417,9 @@ static void multiply_share(void *arg, int me, int members) {
         multiply(p, (int64_t)i);
 }
 
-// oneDNN divides one product between threads.  Of several, each thread computes
-// whole ones, so results do not depend on the number of threads.
+// oneDNN divides one product between threads.  If there are several, each
+// thread computes whole ones, so results do not depend on the number of
+// threads.
 static void run_matmul(const PlannedCall *s, void *at[3]) {
     Matmuls p = {s, at[0], at[1], at[2]};
     if (s->call->batch == 1)

@@ -30,8 +30,8 @@ enum { AT_ONCE = 4 };
 #include "runtime/prelude/host.h"
 #endif
 
-// Of kernels that differ in sizes only, the host compiles one, whose parameters
-// are the sizes.
+// The host compiles one of the kernels that differ in sizes only; the sizes are
+// its parameters.
 #ifndef SIZE
 #define SIZE(i, size) (size)
 #define SCALE(i, scale) (scale)
