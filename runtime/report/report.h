@@ -55,11 +55,11 @@ int rt_rate_digits(double rate);
 
 // ---- report.c ----
 
-typedef enum { RT_ON_TEST, RT_ON_TRAIN, RT_ON_VALIDATION } RtOn;
+typedef enum { RT_ON_TEST, RT_ON_TRAIN, RT_ON_VALIDATION } RtEvalSet;
 
 typedef struct {
     bool train;    // else an evaluation
-    RtOn on;       // data of an evaluation
+    RtEvalSet on;  // data of an evaluation
     bool stops;    // it ends the run
     bool interval; // of some steps, not of the whole epoch
     double epoch, epochs;

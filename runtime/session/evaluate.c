@@ -70,7 +70,7 @@ bool rt_session_evaluate(RtSession *s, RtError *e) {
     if (!good || rt_signals_caught() != 0)
         return good;
     s->test = rt_session_row(s, false, &m);
-    s->test.on = rt_eval_on(s->run);
+    s->test.on = rt_eval_set(s->run);
     s->test.stops = is_enough(s, &s->test);
     s->test.samples = rt_eval_split(s->run)->count;
     s->test.seconds = seconds;

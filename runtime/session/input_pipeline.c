@@ -68,7 +68,7 @@ static bool open_feeder(const RtSession *s, RtFeeder *f,
     rt_feeder_open(f, s->plan, s->device, loader);
     if (s->run->resident)
         f->resident = plan->split == &s->run->data->test &&
-                              rt_eval_on(s->run) == RT_ON_TEST
+                              rt_eval_set(s->run) == RT_ON_TEST
                           ? 2
                           : 1;
     return loader != NULL;

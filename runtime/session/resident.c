@@ -7,20 +7,20 @@
 #include <stdio.h>
 #include <string.h>
 
-RtOn rt_eval_on(const RtRun *run) {
+RtEvalSet rt_eval_set(const RtRun *run) {
     return run->data->test.holdout.part == RT_PART_VALIDATION ? RT_ON_VALIDATION
            : run->trainer->eval_train                         ? RT_ON_TRAIN
                                                               : RT_ON_TEST;
 }
 
 const RtSplit *rt_eval_split(const RtRun *run) {
-    bool train = rt_eval_on(run) == RT_ON_TRAIN;
+    bool train = rt_eval_set(run) == RT_ON_TRAIN;
     return train ? &run->data->train : &run->data->test;
 }
 
 // Whether the evaluated samples are training images.
 static bool is_shared(const RtRun *run) {
-    return rt_eval_on(run) != RT_ON_TEST;
+    return rt_eval_set(run) != RT_ON_TEST;
 }
 
 // Bytes of an image if host and device have the same type; 0: types differ, or

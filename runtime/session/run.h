@@ -83,7 +83,7 @@ int64_t rt_first_batch(const RtTrainer *t, const RtProgress *p,
 // ---- resident.c ----
 
 // The kind of evaluation data, and its split.
-RtOn rt_eval_on(const RtRun *run);
+RtEvalSet rt_eval_set(const RtRun *run);
 const RtSplit *rt_eval_split(const RtRun *run);
 
 // Copies the images to the device if they fit.

@@ -21,7 +21,7 @@ static const char *evaluated(const RtRun *run) {
     static const char *const name[] = {[RT_ON_TEST] = "test",
                                        [RT_ON_TRAIN] = "training",
                                        [RT_ON_VALIDATION] = "validation"};
-    return name[rt_eval_on(run)];
+    return name[rt_eval_set(run)];
 }
 
 static void warn_statistics(const RtRun *run, int64_t samples) {

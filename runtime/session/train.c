@@ -205,7 +205,7 @@ static void print_data(const RtSession *s) {
         "%lld training and %lld %s sample%s; %lld step%s of %s%d in "
         "an epoch, %lld in all",
         (long long)d->train.count, (long long)d->test.count,
-        rt_eval_on(run) == RT_ON_VALIDATION ? "validation" : "test",
+        rt_eval_set(run) == RT_ON_VALIDATION ? "validation" : "test",
         d->test.count == 1 ? "" : "s", (long long)s->at.epoch_steps,
         s->at.epoch_steps == 1 ? "" : "s", times, run->trainer->batch,
         (long long)s->at.steps);

@@ -95,7 +95,7 @@ START_TEST(a_nan_comes_before_an_infinity) {
 END_TEST
 
 // The kernel's value differs from the definition in double.
-START_TEST(what_f32_cannot_hold_is_infinite) {
+START_TEST(overflow_in_f32_is_infinite) {
     static const double first[] = {1, 2, 200, 3};
     Numbers n = usual;
     n.first = first;
@@ -106,7 +106,7 @@ START_TEST(what_f32_cannot_hold_is_infinite) {
 }
 END_TEST
 
-START_TEST(what_is_stored_may_be_too_large_for_its_type) {
+START_TEST(a_stored_number_may_overflow_its_type) {
     static const double first[] = {1, 1, 6, 1};
     Numbers n = usual;
     n.first = first;
@@ -119,7 +119,7 @@ START_TEST(what_is_stored_may_be_too_large_for_its_type) {
 END_TEST
 
 // A launch that a library fusion replaces stores nothing.
-START_TEST(what_is_not_in_memory_is_computed_from_what_is) {
+START_TEST(values_that_are_not_stored_are_computed) {
     Numbers n = usual;
     n.w[1] = INFINITY;
     ck_assert_str_eq(said_of(&n, 7, LARGEST, ROOM),
@@ -159,7 +159,7 @@ START_TEST(a_graph_that_is_not_there_is_not_found) {
 }
 END_TEST
 
-START_TEST(ranges_are_said_shortly) {
+START_TEST(ranges_are_short_texts) {
     char said[RANGE_TEXT];
     Range r = range_new();
     ck_assert_str_eq(range_text(said, &r), "empty");
@@ -182,13 +182,13 @@ Suite *replay_suite(void) {
     TCase *t = tcase_create("replay");
     tcase_add_test(t, the_first_operation_of_a_kernel_is_named);
     tcase_add_test(t, a_nan_comes_before_an_infinity);
-    tcase_add_test(t, what_f32_cannot_hold_is_infinite);
-    tcase_add_test(t, what_is_stored_may_be_too_large_for_its_type);
-    tcase_add_test(t, what_is_not_in_memory_is_computed_from_what_is);
+    tcase_add_test(t, overflow_in_f32_is_infinite);
+    tcase_add_test(t, a_stored_number_may_overflow_its_type);
+    tcase_add_test(t, values_that_are_not_stored_are_computed);
     tcase_add_test(t, an_assignment_is_looked_behind);
     tcase_add_test(t, there_may_be_too_little_room);
     tcase_add_test(t, a_graph_that_is_not_there_is_not_found);
-    tcase_add_test(t, ranges_are_said_shortly);
+    tcase_add_test(t, ranges_are_short_texts);
     suite_add_tcase(s, t);
     return s;
 }

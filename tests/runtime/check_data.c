@@ -111,7 +111,7 @@ START_TEST(the_hash_covers_every_byte) {
 END_TEST
 
 // A long path does not truncate the message about it.
-START_TEST(a_long_path_is_told) {
+START_TEST(a_long_path_is_reported) {
     enum { LONG = 2000 };
     char path[LONG + 1];
     for (int i = 0; i < LONG; i++)
@@ -331,7 +331,7 @@ static void lacks_test(const char *format, RtDataSpec sample,
     rt_data_close(&data);
 }
 
-START_TEST(no_test_set_is_needed_where_samples_are_held_out) {
+START_TEST(a_holdout_needs_no_test_set) {
     good_cifar();
     unlink("d/test_batch.bin");
     lacks_test("cifar10", cifar, "d/test_batch.bin");
@@ -578,12 +578,12 @@ Suite *data_suite(void) {
     tcase_add_checked_fixture(t, place_enter, place_leave);
     tcase_add_test(t, cifar10_is_read);
     tcase_add_test(t, the_hash_covers_every_byte);
-    tcase_add_test(t, a_long_path_is_told);
+    tcase_add_test(t, a_long_path_is_reported);
     tcase_add_loop_test(t, cifar10_is_refused, 0, 10);
     tcase_add_test(t, cifar100_has_two_labels);
     tcase_add_test(t, idx_is_read);
     tcase_add_loop_test(t, idx_is_refused, 0, 14);
-    tcase_add_test(t, no_test_set_is_needed_where_samples_are_held_out);
+    tcase_add_test(t, a_holdout_needs_no_test_set);
     tcase_add_test(t, no_file_of_a_test_set_is_there_or_all_are);
     tcase_add_test(t, an_unknown_format);
     tcase_add_test(t, a_read_that_fails);

@@ -72,7 +72,7 @@ START_TEST(too_few_samples_for_a_batch) {
 }
 END_TEST
 
-START_TEST(what_does_not_fit_is_not_started) {
+START_TEST(a_run_that_does_not_fit_is_not_started) {
     RtTrainer t = tiny;
     RtPlan plan = *tiny.plan;
     t.plan = &plan;
@@ -324,7 +324,7 @@ Suite *failures_suite(void) {
     tcase_add_test(t, mistakes_have_their_status);
     tcase_add_test(t, a_trainer_that_draws_its_data_takes_no_other);
     tcase_add_test(t, too_few_samples_for_a_batch);
-    tcase_add_test(t, what_does_not_fit_is_not_started);
+    tcase_add_test(t, a_run_that_does_not_fit_is_not_started);
     tcase_add_test(t, a_run_that_diverges_keeps_its_last_good_checkpoint);
     tcase_add_test(t, a_step_that_leaves_other_bits_ends_a_run);
     tcase_add_loop_test(t, steps_that_are_verified_are_the_same, 0, 2);

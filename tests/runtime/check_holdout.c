@@ -36,7 +36,7 @@ START_TEST(parts_are_the_whole) {
 }
 END_TEST
 
-START_TEST(the_last_are_held_of_a_text) {
+START_TEST(the_end_of_a_text_is_held_out) {
     RtSplit out = part(RT_PART_VALIDATION, true, 100, 10);
     for (int64_t i = 0; i < 10; i++)
         ck_assert_int_eq(rt_split_sample(&out, i), 90 + i);
@@ -77,7 +77,7 @@ START_TEST(a_share_is_rounded_down_once) {
 }
 END_TEST
 
-START_TEST(all_are_taken_where_none_is_held) {
+START_TEST(without_a_holdout_all_samples_train) {
     RtSplit s = {.count = 5};
     for (int64_t i = 0; i < 5; i++) {
         ck_assert_int_eq(rt_split_sample(&s, i), i);
@@ -92,10 +92,10 @@ Suite *holdout_suite(void) {
     TCase *t = tcase_create("held");
     tcase_add_loop_test(t, parts_are_the_whole, 0,
                         2 * sizeof counts / sizeof counts[0]);
-    tcase_add_test(t, the_last_are_held_of_a_text);
+    tcase_add_test(t, the_end_of_a_text_is_held_out);
     tcase_add_test(t, large_sets_do_not_overflow);
     tcase_add_test(t, a_share_is_rounded_down_once);
-    tcase_add_test(t, all_are_taken_where_none_is_held);
+    tcase_add_test(t, without_a_holdout_all_samples_train);
     suite_add_tcase(s, t);
     return s;
 }

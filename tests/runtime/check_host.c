@@ -65,7 +65,7 @@ START_TEST(a_launch_runs_each_block_once) {
 }
 END_TEST
 
-START_TEST(memory_is_zero_then_what_was_written) {
+START_TEST(memory_is_zero_before_the_first_write) {
     char in[4096], out[4096];
     RtDevice *d = host_open(&plan, 1);
     d->reserve(d);
@@ -188,7 +188,7 @@ Suite *host_suite(void) {
     tcase_add_loop_test(t, a_launch_runs_each_block_once, 1, 5);
     tcase_add_loop_test(
         t, a_phase_begins_when_all_blocks_have_ended_the_one_before, 1, 5);
-    tcase_add_test(t, memory_is_zero_then_what_was_written);
+    tcase_add_test(t, memory_is_zero_before_the_first_write);
     tcase_add_test(t, needed_and_available);
     tcase_add_test(t, phases_have_their_times);
     tcase_add_test(t, a_short_launch_never_has_the_team);

@@ -199,7 +199,7 @@ START_TEST(classes_are_in_the_order_of_their_names) {
 END_TEST
 
 // Once for both splits; hidden files do not count.
-START_TEST(what_is_no_image_is_counted) {
+START_TEST(ignored_files_are_counted) {
     write_good();
     ck_assert(open_folder(3, SIZE));
     ck_assert_str_eq(data.ignored,
@@ -259,7 +259,7 @@ START_TEST(which_are_named_is_no_matter_of_their_order) {
 END_TEST
 
 // An image of the right size is unchanged; of a longer one the centre is kept.
-START_TEST(the_middle_is_kept) {
+START_TEST(the_centre_is_cropped) {
     uint8_t pixel[8 * 12 * 3], found[8 * 8 * 3];
     for (int i = 0; i < 8 * 12 * 3; i++)
         pixel[i] = (uint8_t)(i * 7);
@@ -478,7 +478,7 @@ END_TEST
 
 // An image is decoded in the memory that is counted for it: each loader's own
 // for some rows, shared memory for all pixels.
-START_TEST(an_image_fits_in_what_is_counted) {
+START_TEST(an_image_fits_in_the_counted_memory) {
     enum { SIDE = 2400 };
     static const char png[] = "d/train/ant/a.png", jpeg[] = "d/train/ant/a.jpg";
     write_good();
@@ -555,7 +555,7 @@ static void fetch_loudly(const RtSplit *s, bool *good, char *said) {
 
 // The next file of its class replaces a file that cannot be decoded,
 // cyclically, and each such file is named once.
-START_TEST(a_bad_file_may_be_left_out) {
+START_TEST(a_bad_file_may_be_skipped) {
     bool good[6];
     char said[2000];
     write_good();
@@ -584,7 +584,7 @@ START_TEST(a_bad_file_may_be_left_out) {
 }
 END_TEST
 
-START_TEST(more_bad_files_than_may_be_left_out) {
+START_TEST(too_many_bad_files) {
     static const char *const name[] = {"d/train/cat/b.jpg",
                                        "d/train/dog/a.JPG"};
     uint8_t pixel[SIZE * SIZE * 3];
@@ -689,19 +689,19 @@ Suite *image_folder_suite(void) {
     tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, place_enter, place_leave);
     tcase_add_test(t, classes_are_in_the_order_of_their_names);
-    tcase_add_test(t, what_is_no_image_is_counted);
+    tcase_add_test(t, ignored_files_are_counted);
     tcase_add_test(t, which_are_named_is_no_matter_of_their_order);
-    tcase_add_test(t, the_middle_is_kept);
+    tcase_add_test(t, the_centre_is_cropped);
     tcase_add_test(t, a_slope_stays_a_slope);
     tcase_add_loop_test(t, a_bad_folder, 0, 7);
     tcase_add_loop_test(t, a_bad_file, 0, 8);
     tcase_add_loop_test(t, pixels_are_counted, 0, 2);
-    tcase_add_loop_test(t, an_image_fits_in_what_is_counted, 0, 4);
+    tcase_add_loop_test(t, an_image_fits_in_the_counted_memory, 0, 4);
     tcase_add_test(t, text_is_not_read);
     tcase_add_test(t, scans_are_counted);
     tcase_add_loop_test(t, interlaced_pixels_are_the_same, 0, 2);
-    tcase_add_test(t, a_bad_file_may_be_left_out);
-    tcase_add_test(t, more_bad_files_than_may_be_left_out);
+    tcase_add_test(t, a_bad_file_may_be_skipped);
+    tcase_add_test(t, too_many_bad_files);
     tcase_add_loop_test(t, any_byte_may_be_wrong, 0, 2);
     tcase_add_test(t, arithmetic_codes_may_be_wrong);
     suite_add_tcase(s, t);

@@ -207,7 +207,7 @@ static void take_loudly(const RtLoaderConfig *p, char *said, size_t room) {
 
 // The loading thread waits for warnings, not for a time: a busy machine may
 // start it after the first warning.
-START_TEST(a_batch_that_does_not_come_is_told_of) {
+START_TEST(a_late_batch_gives_a_warning) {
     uint16_t label[SAMPLES];
     char said[2000];
     RtSplit split = split_of(label);
@@ -257,7 +257,7 @@ START_TEST(a_batch_may_be_waited_for_no_longer) {
 END_TEST
 
 // A loader that is stopped while a thread is in a file is left, too.
-START_TEST(a_thread_that_does_not_come_back_is_left) {
+START_TEST(a_hanging_thread_is_left) {
     uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
     RtLoaderConfig p = tens_of(&split, 1);
@@ -308,9 +308,9 @@ Suite *loader_suite(void) {
     tcase_add_test(t, from_the_middle);
     tcase_add_test(t, in_file_order);
     tcase_add_loop_test(t, an_error_reaches_the_caller, 1, 5);
-    tcase_add_test(t, a_batch_that_does_not_come_is_told_of);
+    tcase_add_test(t, a_late_batch_gives_a_warning);
     tcase_add_test(t, a_batch_may_be_waited_for_no_longer);
-    tcase_add_test(t, a_thread_that_does_not_come_back_is_left);
+    tcase_add_test(t, a_hanging_thread_is_left);
     tcase_add_test(t, closing_early);
     suite_add_tcase(s, t);
     return s;

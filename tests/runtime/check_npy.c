@@ -134,7 +134,7 @@ START_TEST(labels_that_are_not_used) {
 }
 END_TEST
 
-START_TEST(no_test_set_is_needed_where_samples_are_held_out) {
+START_TEST(a_holdout_needs_no_test_set) {
     RtDataSpec sample = sample_of(RT_F32);
     write_good("<f4", f4, sizeof f4);
     unlink("d/test_x.npy");
@@ -187,7 +187,7 @@ START_TEST(wrong_shapes_and_values_are_refused) {
 }
 END_TEST
 
-START_TEST(what_is_no_npy_file_is_refused) {
+START_TEST(other_files_are_no_npy_files) {
     RtDataSpec sample = sample_of(RT_U8);
     write_good("|u1", u1, sizeof u1);
     ck_assert_int_eq(truncate(X, 40), 0);
@@ -274,10 +274,10 @@ Suite *npy_suite(void) {
     tcase_add_loop_test(t, every_kind_of_number, 0, 6);
     tcase_add_test(t, targets_are_numbers);
     tcase_add_test(t, labels_that_are_not_used);
-    tcase_add_test(t, no_test_set_is_needed_where_samples_are_held_out);
+    tcase_add_test(t, a_holdout_needs_no_test_set);
     tcase_add_loop_test(t, wrong_shapes_and_values_are_refused, 0,
                         sizeof wrong / sizeof *wrong);
-    tcase_add_test(t, what_is_no_npy_file_is_refused);
+    tcase_add_test(t, other_files_are_no_npy_files);
     tcase_add_test(t, the_order_of_fortran_is_refused);
     tcase_add_test(t, any_byte_may_be_wrong);
     tcase_add_test(t, a_read_that_fails);

@@ -45,7 +45,7 @@ START_TEST(bad_samples_stop_or_are_counted) {
 }
 END_TEST
 
-START_TEST(what_was_not_given) {
+START_TEST(options_have_defaults) {
     RtOptions o;
     RtError e;
     ck_assert(rt_options_parse(&o, 1, (char *[]){"trainer", NULL}, &e));
@@ -83,7 +83,7 @@ START_TEST(weights_are_not_loaded_twice) {
 }
 END_TEST
 
-START_TEST(what_to_do_without_is_a_list) {
+START_TEST(without_takes_a_list) {
     RtOptions o;
     RtError e;
     RtPlan plan = {.num_joins = 2, .num_fusions = 3};
@@ -192,10 +192,10 @@ Suite *options_suite(void) {
     TCase *t = tcase_create("options");
     tcase_add_test(t, both_forms);
     tcase_add_test(t, bad_samples_stop_or_are_counted);
-    tcase_add_test(t, what_was_not_given);
+    tcase_add_test(t, options_have_defaults);
     tcase_add_test(t, resume_takes_a_path_after_the_sign_only);
     tcase_add_test(t, weights_are_not_loaded_twice);
-    tcase_add_test(t, what_to_do_without_is_a_list);
+    tcase_add_test(t, without_takes_a_list);
     tcase_add_test(t, loading_alone_takes_no_step);
     tcase_add_loop_test(t, mistakes_are_named, 0,
                         sizeof wrong / sizeof wrong[0]);

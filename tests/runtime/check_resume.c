@@ -26,7 +26,7 @@ static void train_and_stop(RtDevice *d) {
         raise(stop_by);
 }
 
-START_TEST(a_stopped_run_goes_on_to_the_same_bits) {
+START_TEST(a_stopped_run_resumes_to_the_same_bits) {
     static const struct {
         int at, by;
     } stops[] = {
@@ -56,7 +56,7 @@ START_TEST(a_stopped_run_goes_on_to_the_same_bits) {
 }
 END_TEST
 
-START_TEST(a_killed_run_goes_on_from_its_checkpoint) {
+START_TEST(a_killed_run_resumes_from_its_checkpoint) {
     RtTrainer t = tiny;
     struct timespec moment = {0, 2000000};
     t.checkpoint_every.count = 0.1;
@@ -72,7 +72,7 @@ START_TEST(a_killed_run_goes_on_from_its_checkpoint) {
 }
 END_TEST
 
-START_TEST(what_a_resumed_run_refuses) {
+START_TEST(a_resumed_run_refuses_contradictions) {
     RtTrainer t = tiny;
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--resume"), EXIT_DATA);
     ck_assert(run_says("err", "no whole checkpoint in r"));
@@ -132,7 +132,7 @@ START_TEST(a_resumed_run_takes_no_pipe_for_its_log) {
 }
 END_TEST
 
-START_TEST(a_run_can_start_from_what_init_only_saves) {
+START_TEST(a_run_can_start_from_an_init_only_checkpoint) {
     ck_assert_int_eq(RUN(&tiny, "--out=a", "--epochs=0.1"), 0);
     ck_assert_int_eq(RUN(&tiny, "--out=b", "--epochs=0.1", "--init-only"), 0);
     ck_assert(run_says("err", "weights in b/step-00000000.safetensors\n"));
@@ -170,7 +170,7 @@ START_TEST(a_run_starts_with_the_weights_of_a_file) {
 END_TEST
 
 // The file is read at the start only; another file gives another run.
-START_TEST(a_run_with_weights_of_a_file_goes_on) {
+START_TEST(a_run_with_weights_of_a_file_resumes) {
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--epochs=0.1"), 0);
     ck_assert_int_eq(RUN(&tiny, "--out=a", "--epochs=0.3", "--init=" LAST), 0);
     ck_assert_int_eq(
@@ -213,14 +213,14 @@ Suite *resume_suite(void) {
     TCase *t = tcase_create("resume");
     tcase_set_timeout(t, 300);
     tcase_add_checked_fixture(t, place_enter, place_leave);
-    tcase_add_loop_test(t, a_stopped_run_goes_on_to_the_same_bits, 0, 8);
-    tcase_add_test(t, a_killed_run_goes_on_from_its_checkpoint);
-    tcase_add_test(t, what_a_resumed_run_refuses);
+    tcase_add_loop_test(t, a_stopped_run_resumes_to_the_same_bits, 0, 8);
+    tcase_add_test(t, a_killed_run_resumes_from_its_checkpoint);
+    tcase_add_test(t, a_resumed_run_refuses_contradictions);
     tcase_add_test(t, a_resumed_run_reads_no_rows_from_a_pipe);
     tcase_add_test(t, a_resumed_run_takes_no_pipe_for_its_log);
-    tcase_add_test(t, a_run_can_start_from_what_init_only_saves);
+    tcase_add_test(t, a_run_can_start_from_an_init_only_checkpoint);
     tcase_add_test(t, a_run_starts_with_the_weights_of_a_file);
-    tcase_add_test(t, a_run_with_weights_of_a_file_goes_on);
+    tcase_add_test(t, a_run_with_weights_of_a_file_resumes);
     tcase_add_test(t, weights_that_do_not_fit_end_a_run);
     suite_add_tcase(s, t);
     return s;

@@ -231,7 +231,7 @@ START_TEST(a_broken_one_is_passed_over) {
 END_TEST
 
 // A disk that cannot be read is retried, whatever older checkpoints it has.
-START_TEST(the_newest_says_how_loading_ends) {
+START_TEST(the_newest_checkpoint_decides_the_error) {
     restart_empty();
     ck_assert_int_eq(truncate("r/step-00000002.safetensors", 100), 0);
     RtRetention s = shelf_on(&faulty, -1);
@@ -255,7 +255,7 @@ START_TEST(a_folder_that_cannot_be_read) {
 }
 END_TEST
 
-START_TEST(other_files_are_left_alone) {
+START_TEST(other_files_stay) {
     restart_empty();
     place_write("r/step-00000099.safetensors.bak", "x", 1);
     place_write("r/step-.safetensors", "x", 1);
@@ -383,7 +383,7 @@ START_TEST(one_that_has_the_name_of_another_is_passed_over) {
 }
 END_TEST
 
-START_TEST(a_run_from_an_earlier_step_goes_on_from_there) {
+START_TEST(a_run_from_an_earlier_step_resumes_there) {
     restart_empty();
     RtRetention s = shelf_on(&rt_system_files, 2);
     ck_assert(save(&s, 2));
@@ -431,7 +431,7 @@ START_TEST(a_call_that_fails) {
 }
 END_TEST
 
-START_TEST(an_interrupted_write_goes_on) {
+START_TEST(an_interrupted_write_is_continued) {
     restart_empty();
     RtRetention s = shelf_on(&faulty, 3);
     disk_set(FAILS_ONCE, 4, EINTR);
@@ -455,7 +455,7 @@ END_TEST
 
 // ---- the power goes at every call ----
 
-START_TEST(a_crash_while_a_run_goes_on) {
+START_TEST(a_crash_during_a_run) {
     for (int at = 1;; at++) {
         restart_empty();
         RtRetention s = shelf_on(&faulty, 3);
@@ -501,21 +501,21 @@ Suite *retention_suite(void) {
     tcase_add_checked_fixture(t, begin, end);
     tcase_add_test(t, the_newest_two_are_kept);
     tcase_add_test(t, a_broken_one_is_passed_over);
-    tcase_add_test(t, the_newest_says_how_loading_ends);
+    tcase_add_test(t, the_newest_checkpoint_decides_the_error);
     tcase_add_test(t, a_folder_that_cannot_be_read);
-    tcase_add_test(t, other_files_are_left_alone);
+    tcase_add_test(t, other_files_stay);
     tcase_add_test(t, a_new_run_sets_the_old_one_aside);
     tcase_add_test(t, another_run_is_seen_before_it_is_set_aside);
     tcase_add_test(t, one_trainer_writes_to_a_folder);
     tcase_add_test(t, a_short_look_is_waited_for);
     tcase_add_test(t, a_folder_made_anew_is_claimed_anew);
     tcase_add_test(t, one_that_has_the_name_of_another_is_passed_over);
-    tcase_add_test(t, a_run_from_an_earlier_step_goes_on_from_there);
+    tcase_add_test(t, a_run_from_an_earlier_step_resumes_there);
     tcase_add_loop_test(t, a_call_that_fails, 0,
                         sizeof faults / sizeof faults[0]);
-    tcase_add_test(t, an_interrupted_write_goes_on);
+    tcase_add_test(t, an_interrupted_write_is_continued);
     tcase_add_test(t, a_full_disk);
-    tcase_add_loop_test(t, a_crash_while_a_run_goes_on, 0, NUM_LOSSES);
+    tcase_add_loop_test(t, a_crash_during_a_run, 0, NUM_LOSSES);
     tcase_add_loop_test(t, a_crash_while_a_new_run_takes_over, 0, NUM_LOSSES);
     suite_add_tcase(s, t);
     return s;

@@ -66,7 +66,7 @@ enum { MOST_STATES = 16 };
 
 #define SHORT "--data=synthetic:320", "--epochs=3"
 
-START_TEST(skipped_steps_are_told_by_epoch) {
+START_TEST(skipped_steps_are_reported_by_epoch) {
     RtPlan plan;
     RtState states[MOST_STATES];
     RtStep steps[TINY_STEPS];
@@ -88,7 +88,7 @@ START_TEST(skipped_steps_are_told_by_epoch) {
 END_TEST
 
 // Also from a checkpoint within an epoch.
-START_TEST(a_resumed_run_tells_all_steps_it_skipped) {
+START_TEST(a_resumed_run_reports_all_skipped_steps) {
     RtPlan plan;
     RtState states[MOST_STATES];
     RtStep steps[TINY_STEPS];
@@ -159,8 +159,8 @@ Suite *skipped_suite(void) {
     TCase *t = tcase_create("skipped");
     tcase_set_timeout(t, 300);
     tcase_add_checked_fixture(t, place_enter, place_leave);
-    tcase_add_test(t, skipped_steps_are_told_by_epoch);
-    tcase_add_test(t, a_resumed_run_tells_all_steps_it_skipped);
+    tcase_add_test(t, skipped_steps_are_reported_by_epoch);
+    tcase_add_test(t, a_resumed_run_reports_all_skipped_steps);
     tcase_add_test(t, an_epoch_of_skipped_steps_is_warned_of);
     tcase_add_test(t, a_loss_scale_below_1_ends_a_run);
     suite_add_tcase(s, t);

@@ -308,7 +308,7 @@ START_TEST(an_update_takes_several_batches) {
 END_TEST
 
 // With drop_last every update is complete.
-START_TEST(drop_last_leaves_out_what_does_not_fill_an_update) {
+START_TEST(drop_last_drops_incomplete_updates) {
     Course c;
     course_begin(&c);
     add(&c, RT_GATHER, 0, gather);
@@ -470,7 +470,7 @@ Suite *steps_suite(void) {
         t, a_signal_behind_the_last_evaluation_leaves_its_result, 0, 2);
     tcase_add_test(t, a_switch_copies_and_compiles_nothing);
     tcase_add_test(t, an_update_takes_several_batches);
-    tcase_add_test(t, drop_last_leaves_out_what_does_not_fill_an_update);
+    tcase_add_test(t, drop_last_drops_incomplete_updates);
     tcase_add_loop_test(t, a_stopped_run_gathers_the_same_batches, 0, 3);
     tcase_add_loop_test(t, weights_are_averaged_when_it_is_due, 0, 7);
     tcase_add_test(t, an_early_evaluation_averages_and_prepares_first);

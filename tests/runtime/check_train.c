@@ -159,7 +159,7 @@ START_TEST(the_states_of_the_run_are_set) {
 }
 END_TEST
 
-START_TEST(eval_only_shows_what_training_showed) {
+START_TEST(eval_only_repeats_the_last_evaluation) {
     size_t length;
     ck_assert_int_eq(RUN(&tiny, "--out=r", "--epochs=0.2", "--quiet"), 0);
     char *first = (char *)place_read("out", &length);
@@ -201,7 +201,7 @@ START_TEST(rows_of_steps_make_up_those_of_epochs) {
 }
 END_TEST
 
-START_TEST(less_than_an_epoch_is_told_in_steps) {
+START_TEST(a_short_run_is_reported_in_steps) {
     ck_assert_int_eq(RUN(&tiny, "--epochs=0.1", "--out=r"), 0);
     ck_assert(run_says("err", "step    32/32    loss "));
     ck_assert(!run_says("err", "epoch  "));
@@ -242,9 +242,9 @@ Suite *train_suite(void) {
     tcase_add_test(t, equal_runs_are_equal);
     tcase_add_test(t, the_seed_orders_samples);
     tcase_add_test(t, the_states_of_the_run_are_set);
-    tcase_add_test(t, eval_only_shows_what_training_showed);
+    tcase_add_test(t, eval_only_repeats_the_last_evaluation);
     tcase_add_test(t, rows_of_steps_make_up_those_of_epochs);
-    tcase_add_test(t, less_than_an_epoch_is_told_in_steps);
+    tcase_add_test(t, a_short_run_is_reported_in_steps);
     tcase_add_test(t, one_of_something_has_no_plural);
     suite_add_tcase(s, t);
     return s;

@@ -359,7 +359,7 @@ static const struct {
     {"*.velocity", {CONV, LINEAR}, EXIT_USAGE, "matches no tensor"},
 };
 
-START_TEST(what_does_not_fit) {
+START_TEST(mismatched_tensors) {
     write_file("f", "", files[_i].part);
     bool good = start("f", files[_i].except);
     ck_assert_msg(good == (files[_i].status == 0), "%s", error.text);
@@ -434,7 +434,7 @@ START_TEST(every_length_but_its_own) {
 END_TEST
 
 // As torch.save writes it: an archive.
-START_TEST(what_is_no_safetensors_file) {
+START_TEST(no_safetensors_file) {
     const char archive[] = "PK\3\4 and what else an archive has";
     place_write("f", archive, sizeof archive);
     ck_assert(!start("f", NULL));
@@ -517,12 +517,12 @@ Suite *weights_suite(void) {
     tcase_add_test(t, a_file_of_another_program);
     tcase_add_test(t, a_checkpoint_of_another_recipe);
     tcase_add_test(t, averages_are_the_weights);
-    tcase_add_loop_test(t, what_does_not_fit, 0,
+    tcase_add_loop_test(t, mismatched_tensors, 0,
                         sizeof files / sizeof files[0]);
     tcase_add_test(t, channels_that_are_not_last);
     tcase_add_test(t, numbers_that_are_not_finite);
     tcase_add_test(t, every_length_but_its_own);
-    tcase_add_test(t, what_is_no_safetensors_file);
+    tcase_add_test(t, no_safetensors_file);
     tcase_add_test(t, notes_of_other_programs);
     tcase_add_test(t, many_names_take_no_time);
     tcase_add_test(t, reads_that_fail);
