@@ -24,9 +24,9 @@ typedef struct Block {
 struct Arena {
     Block *block;
     size_t used;
-    Arena *inner;         // the newest of those within it
-    Arena *outer;         // which it is within, or NULL
-    Arena *older, *newer; // those beside it
+    Arena *inner;         // its newest child
+    Arena *outer;         // its parent, or NULL
+    Arena *older, *newer; // its siblings
 };
 
 enum { FIRST_BLOCK = 16 << 10, LARGE = 4 << 20, LARGEST_BLOCK = 8 << 20 };
@@ -53,8 +53,8 @@ Arena *arena_within(Arena *outer) {
     return a;
 }
 
-// Large blocks are asked for in huge pages: a graph that is walked over again
-// and again is otherwise looked up page by page.
+// Requests huge pages for large blocks: repeated walks of a graph otherwise
+// miss the TLB.
 static Block *take_block(size_t bytes) {
     enum { PAGE = 4096 };
     char *b = malloc(bytes);
@@ -93,8 +93,8 @@ static void *take(Arena *a, size_t bytes) {
     return p;
 }
 
-// Cleared here and not block by block: most blocks are given back half empty,
-// and then out again.
+// Zeroes each request, not each block: most blocks are freed half empty and
+// reused.
 void *arena_alloc(Arena *a, size_t bytes) {
     return memset(take(a, bytes), 0, bytes);
 }
@@ -130,7 +130,7 @@ char *arena_string(Arena *a, const char *s, size_t length) {
     return copy;
 }
 
-// Written where it goes if there is room, which is known only then.
+// Formats in place if there is room.
 char *arena_format(Arena *a, const char *format, ...) {
     va_list list, again;
     va_start(list, format);

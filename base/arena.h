@@ -10,24 +10,25 @@
 
 typedef struct Arena Arena;
 
-// A new, empty arena.  Out of memory ends the program: see arena_alloc.
+// Returns a new, empty arena.
 Arena *arena_new(void);
 
-// One that is released with arena a, or earlier.
+// Returns a new arena that arena_free(a) releases too.
 Arena *arena_within(Arena *a);
 
-// bytes of zeroed memory, aligned for any type.  Never NULL: when the system
-// has no memory left, says so on stderr and exits with EXIT_MEMORY.
+// Allocates bytes of zeroed memory, aligned for any type.  Never NULL: without
+// memory it prints an error and exits with EXIT_MEMORY.
 void *arena_alloc(Arena *a, size_t bytes);
 
-// count * size bytes, zeroed; a product past SIZE_MAX is out of memory.
+// Allocates count * size zeroed bytes; a product past SIZE_MAX is out of
+// memory.
 void *arena_array(Arena *a, size_t count, size_t size);
 
-// The same without zeroing, for what is written as a whole.
+// Like arena_array, without zeroing.
 void *arena_room(Arena *a, size_t count, size_t size);
 
-// A list of count items with room for one more: they are copied to twice the
-// room, which is zeroed, when their number is a power of two.
+// Returns a list of count items with room for one more.  If count is a power of
+// two, copies the items to a zeroed list of twice the size.
 void *arena_more(Arena *a, void *list, size_t count, size_t size);
 
 // A copy of length bytes of s, and a zero byte.
@@ -37,7 +38,7 @@ char *arena_string(Arena *a, const char *s, size_t length);
 char *arena_format(Arena *a, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-// Bytes handed out so far.
+// Bytes allocated so far.
 size_t arena_used(const Arena *a);
 
 void arena_free(Arena *a);

@@ -22,7 +22,7 @@ static bool same_span(Span a, Span b) {
     return a.source == b.source && a.start == b.start && a.end == b.end;
 }
 
-// Whether an equal mistake was reported before, as when a function with a
+// Whether an equal diagnostic was reported before, as when a function with a
 // mistake is expanded twice.
 static bool is_repeated(const Diagnostics *d, const Diagnostic *new) {
     for (int i = 0; i < d->count; i++)
@@ -34,7 +34,7 @@ static bool is_repeated(const Diagnostics *d, const Diagnostic *new) {
     return false;
 }
 
-// What is left out takes no labels and notes, and so no memory.
+// A dropped diagnostic has no room for labels and notes, and needs no memory.
 static Diagnostic *left_out(Diagnostics *d) {
     d->spare = (Diagnostic){.num_labels = MAX_LABELS, .num_notes = MAX_NOTES};
     return &d->spare;
@@ -120,7 +120,7 @@ static Shown shown_of(const Diagnostics *d) {
 
 enum { LONGEST_LINE = 200 };
 
-// How a terminal shows a part of a message.
+// Terminal escapes for the parts of a message.
 #define STYLE_ERROR "\033[1;31m"
 #define STYLE_WARNING "\033[1;33m"
 #define STYLE_PLACE "\033[1;34m"
@@ -136,8 +136,8 @@ static const char *severity_style(Severity s) {
     return s == DIAG_ERROR ? STYLE_ERROR : STYLE_WARNING;
 }
 
-// One character of a source line as it is shown: a tab becomes spaces.  Returns
-// how many columns it takes.
+// Prints one character of a source line, a tab as spaces.  Returns its width in
+// columns.
 static int show_character(Text *t, const char *s, size_t length) {
     char shown[TERMINAL_ROOM] = "    ";
     bool plain = terminal_shows(s, length);
@@ -147,7 +147,7 @@ static int show_character(Text *t, const char *s, size_t length) {
     return plain ? 1 : (int)strlen(shown);
 }
 
-// Prints words that may hold names from files, with escapes.
+// Prints text that may hold names from files, with escapes.
 static void show_words(Text *t, const char *s) {
     char shown[TERMINAL_ROOM];
     for (size_t left = strlen(s), step; left > 0; left -= step, s += step) {
@@ -156,8 +156,8 @@ static void show_words(Text *t, const char *s) {
     }
 }
 
-// The part of a line from which a long line is shown, so that the first mark
-// is in sight.
+// The offset at which to begin a long line, so that the first underline is
+// visible.
 static size_t shown_from(size_t length, size_t mark) {
     if (length <= LONGEST_LINE || mark < LONGEST_LINE / 2)
         return 0;
@@ -172,7 +172,7 @@ static void show_line(Text *t, const char *line, size_t length, size_t from) {
     }
 }
 
-// The columns that bytes from .. to-1 of a line take when shown.
+// The columns that bytes from .. to-1 of a line take when printed.
 static int width_of(Arena *a, const char *line, size_t length, size_t from,
                     size_t to) {
     Text ignored = text_new(a);
@@ -184,8 +184,8 @@ static int width_of(Arena *a, const char *line, size_t length, size_t from,
     return width;
 }
 
-// The row of marks below a line for one label.  A span of several lines is
-// marked to the end of its first.
+// Prints the underline of one label.  A span of several lines is underlined to
+// the end of its first.
 static void show_marks(Text *t, const Label *l, const char *line, size_t length,
                        size_t from, char mark) {
     size_t offset = (size_t)(line - l->at.source->text);
@@ -207,8 +207,7 @@ static int line_of(const Label *l) {
     return source_line_of(l->at.source, l->at.start);
 }
 
-// Labels in the order in which they are shown: by line, in the primary's
-// source first.
+// Sorts labels by line, those in the primary span's source first.
 static void sort_labels(const Diagnostic *d, int *order) {
     const Source *home = d->label[0].at.source;
     for (int i = 0; i < d->num_labels; i++) {
@@ -243,8 +242,8 @@ static bool same_line(const Label *a, const Label *b) {
     return a->at.source == b->at.source && line_of(a) == line_of(b);
 }
 
-// Shows label i of the sorted order, and its line unless the one before is on
-// the same.
+// Prints label i of the sorted order, and its line unless label i - 1 has
+// printed it.
 static void show_label(Text *t, const Diagnostic *d, const int *order, int i,
                        int gutter, bool color) {
     const Label *l = &d->label[order[i]], *first = l;

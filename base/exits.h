@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Exit statuses of sinter and of every trainer it writes.  What a signal stops
-// ends by that signal, which a shell tells as 128 and its number.
+// Exit statuses of sinter and of every trainer.  A program that a signal stops
+// ends by that signal: a shell reports 128 plus its number.
 #ifndef BASE_EXITS_H
 #define BASE_EXITS_H
 
@@ -13,7 +13,7 @@ enum {
     EXIT_MEMORY = 5,   // does not fit
     EXIT_DIVERGED = 6, // the loss or gradients are no longer finite
     EXIT_COMPARE = 7,  // a comparison failed
-    EXIT_FAULT = 70,   // our mistake
+    EXIT_FAULT = 70,   // a bug in sinter
     EXIT_IO = 74,      // reading or writing failed
 };
 

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-// Whether a glob fits the model's name, a dot and the path, or where the model
-// is "" the path alone.  Adds to *work the places of it that were looked at.
+// Whether a glob matches "model.path", or "path" if model is "".  Adds the
+// number of compared characters to *work.
 bool glob_fits(const char *glob, const char *model, const char *path,
                int64_t *work);
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Half: numbers in half precision by its definition, as not every compiler has
-// the type.
+// Half: decodes IEEE half precision, as not every compiler has the type.
 #ifndef BASE_HALF_H
 #define BASE_HALF_H
 

@@ -45,7 +45,7 @@ Nearest nearest_to(const char *name) {
     return (Nearest){.name = name};
 }
 
-// Case and underscores are cheap to get wrong, so they do not count.
+// Drops case and underscores, which cost no distance.
 static void fold(const char *s, char *out) {
     for (; *s != '\0'; s++)
         if (*s != '_')
@@ -53,8 +53,8 @@ static void fold(const char *s, char *out) {
     *out = '\0';
 }
 
-// How far name is from other, or TOO_FAR: it is mistyped, or only begun, which
-// is further than all mistyped ones.
+// The distance between name and other, or TOO_FAR.  A name that other begins
+// with is further than all misspelt ones.
 static int distance_of(const char *name, const char *other) {
     int length = (int)strlen(name), allowed = (length + 1) / 3;
     int distance = edit_distance(name, other);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Nearest: the right name that a wrong one was meant to be.
+// Nearest: typo correction, the known name nearest to a misspelt one.
 #ifndef BASE_NEAREST_H
 #define BASE_NEAREST_H
 
 #include "base/diag.h"
 
-// The name nearest to a misspelt one, kept as more names are offered.
+// The best candidate so far.
 typedef struct {
     const char *name; // misspelt
     const char *best; // NULL: none is near
@@ -16,7 +16,7 @@ typedef struct {
 Nearest nearest_to(const char *name);
 void nearest_offer(Nearest *n, const char *candidate);
 
-// Adds "did you mean" when there is one.
+// Adds "did you mean" if a candidate is near.
 void nearest_note(const Nearest *n, Diagnostic *d);
 
 #endif

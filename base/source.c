@@ -12,9 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The least byte that may follow, so that no character is written longer than
-// it need be, and the most, so that it is none of UTF-16's halves and there is
-// one.
+// Whether the second byte fits the first: no overlong form, no surrogate, no
+// code point past U+10FFFF.
 static bool may_follow(unsigned char first, unsigned char second) {
     unsigned char least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
     unsigned char most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
@@ -65,7 +64,7 @@ Source *source_new(Arena *a, const char *path, const char *text,
     return s;
 }
 
-// Reads to the end, or a byte more than `most`, into room that grows.
+// Reads to the end, or one byte past `most`, into a growing buffer.
 static char *read_bytes(Arena *a, FILE *file, size_t most, size_t *length) {
     size_t room = 0, got;
     char *text = NULL;
@@ -114,8 +113,8 @@ static const char *kind_fault(int file, const char *path) {
     return NULL;
 }
 
-// Opening a pipe without a writer would wait for one, and reading a device may
-// never end.
+// Opening a pipe without a writer would block, and reading a device may never
+// end.
 static FILE *open_file(Arena *a, const char *path, const char **error) {
     bool waits = strcmp(path, "/dev/stdin") == 0;
     int file = open(path, O_RDONLY | O_CLOEXEC | (waits ? 0 : O_NONBLOCK));

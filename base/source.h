@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Source: a text with a name; an offset in it is a line and a column.
+// Source: a named text; an offset in it is a line and a column.
 #ifndef BASE_SOURCE_H
 #define BASE_SOURCE_H
 
@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 typedef struct {
-    const char *path; // as the user named it
+    const char *path; // as the user wrote it
     const char *name; // the path without its directories
     const char *text; // ends in a zero byte
     size_t length;
@@ -16,7 +16,7 @@ typedef struct {
     int num_lines;
 } Source;
 
-// Bytes start .. end-1 of a source.  No source: nowhere.
+// Bytes start .. end-1 of a source.  NULL source: no location.
 typedef struct {
     const Source *source;
     uint32_t start, end;
@@ -27,17 +27,17 @@ typedef struct {
     int line, column;
 } Place;
 
-// A source over a copy of text, which must be shorter than 4 GiB.
+// Copies text, which must be shorter than 4 GiB.
 Source *source_new(Arena *a, const char *path, const char *text, size_t length);
 
-// Reads a file of at most `most` bytes.  NULL on failure, with the reason as a
-// phrase in *error.
+// Reads a file of at most `most` bytes.  NULL on failure, with a phrase for the
+// reason in *error.
 Source *source_read(Arena *a, const char *path, size_t most,
                     const char **error);
 
 Place source_place(const Source *s, uint32_t offset);
 
-// The line alone, which costs less than the place on a long line.
+// The line alone, cheaper than source_place on a long line.
 int source_line_of(const Source *s, uint32_t offset);
 
 // The line's text, without its end.
@@ -46,8 +46,8 @@ const char *source_line(const Source *s, int line, size_t *length);
 // From the start of a to the end of b; both in one source.
 Span span_join(Span a, Span b);
 
-// Length of the character at s, of which `left` bytes are there: 1 for a byte
-// that is not the start of a UTF-8 sequence.
+// Length of the character at s, of which `left` bytes exist: 1 for a byte that
+// starts no UTF-8 sequence.
 size_t utf8_length(const char *s, size_t left);
 
 #endif

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Standard: the three descriptors that every program begins with are taken.
+// Standard: opens closed standard descriptors.
 //
-// Where one was closed, the next file to be opened would get its number, and
-// what is meant for a person would be written into that file.  What takes the
-// place fails as a closed one does.
+// Otherwise the next opened file would get such a number, and messages would be
+// written into it.  The replacement fails as a closed descriptor does.
 #ifndef BASE_STANDARD_H
 #define BASE_STANDARD_H
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-// The code point of a character of more than one byte.
+// The code point of a character of several bytes.
 static uint32_t code_of(const char *s, size_t length) {
     uint32_t code = (unsigned char)*s & (0xffu >> (length + 1));
     for (size_t i = 1; i < length; i++)

@@ -32,8 +32,8 @@ void text_bytes(Text *t, const char *s, size_t length) {
     t->data[t->length] = '\0';
 }
 
-// Mostly there is room, and formatting is what an emitter spends its time with:
-// how long it becomes is not asked first.
+// Formats before measuring: there is mostly room, and emitters spend their time
+// here.
 void text_addv(Text *t, const char *format, va_list list) {
     va_list again;
     va_copy(again, list);

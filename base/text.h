@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Text: a growing string in an arena; every printer and emitter writes into
-// one.
+// Text: a growing string in an arena; every printer and emitter appends to one.
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
 
@@ -10,31 +9,31 @@
 
 typedef struct Text {
     Arena *arena;
-    char *data; // always ends in a zero byte once something was added
+    char *data; // ends in a zero byte after the first append
     size_t length, capacity;
-    int indent; // levels of four spaces that text_line puts first
+    int indent; // levels of four spaces that text_line prepends
 } Text;
 
 Text text_new(Arena *a);
 
-// Append as printf would.
+// Appends as printf does.
 void text_add(Text *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void text_addv(Text *t, const char *format, va_list list);
 
-// Append length bytes.
+// Appends length bytes.
 void text_bytes(Text *t, const char *s, size_t length);
 
-// Append one indented line and its newline.  An empty format gives an empty
+// Appends one indented line and its newline.  An empty format gives an empty
 // line without spaces.
 void text_line(Text *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-// Append the decimal form with the fewest digits that reads back to the same
-// double, always with a point or an exponent; inf and nan as those words.
+// Appends the shortest decimal form that reads back to the same double, with a
+// point or an exponent; infinities and NaN as inf, -inf and nan.
 void text_double(Text *t, double value);
 
-// The text as a string; "" when nothing was added.
+// The text as a string; "" before the first append.
 const char *text_string(const Text *t);
 
 #endif
