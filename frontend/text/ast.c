@@ -1,4 +1,4 @@
-// The tree as any walk sees it: an expression and the parts that it has.
+// Generic walks of the tree: an expression and its operands.
 
 #include "frontend/text/ast.h"
 

@@ -1,7 +1,7 @@
 // The tree that the parser builds.
 //
-// Every part keeps its place in the text.  No tree is deeper than MAX_DEPTH, so
-// that walking it by recursion is safe.
+// Every node keeps its span.  No tree is deeper than MAX_DEPTH, so recursive
+// walks are safe.
 #ifndef FRONTEND_AST_H
 #define FRONTEND_AST_H
 
@@ -14,7 +14,7 @@ typedef struct Expr Expr;
 typedef struct Stmt Stmt;
 
 typedef enum {
-    EXPR_BAD, // what could not be parsed
+    EXPR_BAD, // a syntax error
     EXPR_NUMBER,
     EXPR_STRING,
     EXPR_TRUTH,
@@ -27,7 +27,7 @@ typedef enum {
     EXPR_BINARY,
     EXPR_MEMBER, // left . name
     EXPR_INDEX,  // left [ right ]
-    EXPR_UNIT,   // left, counted in unit
+    EXPR_UNIT,   // left, with a unit
 } ExprKind;
 
 typedef enum {
@@ -40,15 +40,15 @@ typedef enum {
     UNIT_GIB
 } Unit;
 
-// Of a call.  name is NULL where the argument is given by its position.
+// An argument of a call. name is NULL for a positional one.
 typedef struct {
     Atom name;
     Span name_at;
     Expr *value;
-    bool replaces; // what the call gives it besides
+    bool replaces; // overrides another argument of that name
 } Argument;
 
-// Of a chain: `|> call as name`.  name is NULL where none is given.
+// A stage of a chain, `|> call as name`. name is NULL if absent.
 typedef struct {
     Expr *call;
     Atom name;
@@ -65,7 +65,7 @@ struct Expr {
     Atom text;     // STRING, NAME, MEMBER
     double number; // NUMBER
     bool truth;    // TRUTH
-    Expr *left;    // CALL: what is called; PIPE: what it begins with
+    Expr *left;    // CALL: the callee; PIPE: the first operand
     Expr *right;
     int count;          // of item, argument or stage
     Expr **item;        // LIST
@@ -73,8 +73,8 @@ struct Expr {
     Link *stage;        // PIPE
 };
 
-// The expressions that one is made of, in no order of meaning; NULL in the
-// place of one that is absent.
+// The operands of an expression, in no particular order; NULL for an absent
+// one.
 int expr_num_parts(const Expr *x);
 const Expr *expr_part(const Expr *x, int i);
 
@@ -128,8 +128,8 @@ struct Stmt {
     Block body, otherwise; // FOR, IF, WITH; otherwise: IF
 };
 
-// A line of a train block: NAME = value, flags; or a clause, which its first
-// word names.
+// A line of a train block: NAME = value, flags; or a clause, named by its first
+// word.
 typedef struct Entry Entry;
 struct Entry {
     Atom name;
@@ -140,13 +140,13 @@ struct Entry {
     int num_flags;
     Expr *every, *on, *keep; // of a clause, NULL where absent
     Expr *after, *when;      // freeze, stop
-    Atom glob;               // params, freeze: which parameters
+    Atom glob;               // params, freeze: pattern of parameters
     Span glob_at;
     Entry *key; // the block of a clause
     int num_keys;
-    Atom argument; // of a setting of NAME.argument, else NULL
+    Atom argument; // of a setting NAME.argument, else NULL
     Span argument_at;
-    bool idle; // a setting may have replaced what used it
+    bool idle; // a setting may have replaced its only use
 };
 
 typedef struct {
@@ -189,8 +189,8 @@ typedef struct {
     int count;
 } File;
 
-// Parses a file.  What is wrong is reported; then the tree has holes and must
-// not be used.
+// Parses a file.  After a reported error the tree has holes and must not be
+// used.
 File *parse(Arena *a, Atoms *atoms, const Source *s, Diagnostics *d);
 
 // Parses a setting, NAME = expression or NAME.NAME = expression.

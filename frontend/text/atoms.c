@@ -1,5 +1,5 @@
-// Atoms: names as unique strings, and maps from them.  Both are hash tables
-// that are at most half full.
+// Atoms: interned strings, and maps from them.  Both are hash tables that are
+// at most half full.
 
 #include "frontend/text/lex.h"
 
@@ -25,7 +25,7 @@ static size_t hash_of(const char *s, size_t length) {
     return (size_t)(h ^ h >> 29);
 }
 
-// The slot that holds the name, or the free one where it belongs.
+// The slot that holds the name, or the free one for it.
 static Atom *slot_of(const Atoms *atoms, const char *s, size_t length) {
     size_t i = hash_of(s, length);
     for (;; i++) {
@@ -58,8 +58,7 @@ Atom atom_of(Atoms *atoms, const char *s, size_t length) {
 
 // ---- maps ----
 
-// The slot of the name, or the free one where it belongs: atoms are compared by
-// where they are.
+// The slot of the name, or the free one for it.  Atoms hash by address.
 static AtomSlot *map_slot(const AtomMap *m, Atom name) {
     size_t i = (size_t)(((uintptr_t)name >> 4) * 0x9e3779b1u);
     for (;; i++) {

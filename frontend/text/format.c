@@ -1,14 +1,14 @@
 // Formatting: a model file in its one layout.
 //
-// The author decides where lines break and where empty lines stand; all else
-// follows from the tokens.  A block is indented by two spaces.  What continues
-// a statement stands below its first `|>`, or two spaces further in; inside
-// brackets lines begin behind the bracket, or two spaces further in where the
-// bracket ends its line.  The `=` of keys, of neighbouring constants, the `as`
-// of a chain and comments behind neighbouring lines stand below one another.
+// The author decides about line breaks and empty lines; the tokens decide
+// everything else.  Blocks are indented by two spaces.  Continuation lines are
+// aligned below the statement's first `|>`, or indented by two more spaces;
+// inside brackets they begin behind the bracket, or two spaces further in if
+// the bracket ends its line.  The `=` of keys and of neighbouring constants,
+// the `as` of a chain and neighbouring trailing comments are aligned.
 //
-// Tokens are neither added nor taken away, except for a `;` at the end of a
-// line, so the tree stays what it is.
+// The formatter adds and removes no token, except a `;` at the end of a line,
+// so the tree stays the same.
 
 #include "frontend/text/format.h"
 #include "frontend/frontend.h"
@@ -18,7 +18,7 @@
 
 enum { INDENT = 2, WIDEST_ALIGNED = 100 };
 
-// A line of the result; one without tokens is a comment.
+// A line of the result; a line without tokens is a comment.
 typedef struct {
     int from, to; // its tokens
     const char *comment;
@@ -67,7 +67,7 @@ static bool has_comment(const Layout *l, int i) {
     return memchr(gap, '#', length) != NULL;
 }
 
-// Copies the tokens without the `;` that the end of a line makes needless.
+// Copies the tokens without redundant `;` at ends of lines.
 static void take_tokens(Layout *l, const Token *t, int count) {
     l->token = ARENA_ARRAY(l->arena, (size_t)count, Token);
     bool first = false;
@@ -85,7 +85,7 @@ static void take_tokens(Layout *l, const Token *t, int count) {
     }
 }
 
-// A block's bracket and `else` stay on the line before.
+// Moves a block's bracket and `else` to the line before.
 static void join_lines(Layout *l) {
     for (int i = 1; i < l->count; i++) {
         Token *t = &l->token[i];
@@ -99,7 +99,7 @@ static void join_lines(Layout *l) {
             l->token[i].first = false;
 }
 
-// A block of several lines has its brackets on lines without statements.
+// Puts the brackets of a block of several lines on lines without statements.
 static void break_blocks(Layout *l) {
     int *open = ARENA_ARRAY(l->arena, (size_t)l->count, int), depth = 0;
     int *before = ARENA_ARRAY(l->arena, (size_t)l->count, int), breaks = 0;
@@ -118,7 +118,7 @@ static void break_blocks(Layout *l) {
     }
 }
 
-// Whether a line that begins with token i, outside brackets, goes on with the
+// Whether a line that begins with token i, outside brackets, continues the
 // statement of the line before.
 static bool continues(const Token *t, int i) {
     if (i == 0)
@@ -161,8 +161,8 @@ static bool is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-// Adds the comments before token i: one on the line of the token before is
-// that line's.  Returns whether an empty line follows them.
+// Adds the comments before token i; one on the line of the token before trails
+// that line.  Returns whether an empty line follows them.
 static bool add_comments(Layout *l, int i) {
     size_t length;
     const char *s = gap_before(l, i, &length), *end = s + length;
@@ -196,7 +196,7 @@ static void collect_lines(Layout *l) {
     }
 }
 
-// No empty line begins or ends a block.
+// Removes empty lines at both ends of a block.
 static void drop_blanks(Layout *l) {
     for (int i = 1; i < l->num_lines; i++) {
         const Line *before = &l->line[i - 1];
@@ -211,11 +211,11 @@ static void drop_blanks(Layout *l) {
 
 // ---- keys ----
 
-// The `=` below one another in one block.
+// The `=` to align in one block.
 typedef struct {
     bool train; // its statements are keys
     bool list;
-    int last;   // the latest `=`, 0: none
+    int last;   // the last `=`, 0: none
     int widest; // of the names before them
 } Keys;
 
@@ -224,7 +224,7 @@ static int name_width(const Layout *l, int equals) {
     return (int)(name->at.end - name->at.start);
 }
 
-// Aligns what was collected; link[] leads from each `=` to the one before.
+// Aligns the collected `=`; link[] leads from each to the one before.
 static void keys_flush(Layout *l, Keys *k, const int *link) {
     for (int i = k->last; i > 0; i = link[i])
         l->pad[i] = k->widest - name_width(l, i);
@@ -284,7 +284,7 @@ static void align_keys(Layout *l) {
 
 // ---- columns ----
 
-// The brackets around a place, and the statement inside them.
+// The brackets around a token, and the statement inside them.
 typedef struct {
     bool list;
     int content; // where lines inside begin
@@ -294,11 +294,11 @@ typedef struct {
     bool first_line;
 } Level;
 
-// A line as it will be, but for what is aligned with its neighbours.
+// A formatted line before alignment with its neighbours.
 typedef struct {
     const char *text; // without a trailing comment; NULL: only a comment
-    size_t length;    // of it up to `as NAME`
-    int as;           // the column of that, or 0
+    size_t length;    // up to `as NAME`
+    int as;           // its column, or 0
     int indent, width;
     bool begins; // a statement
 } Row;
@@ -310,7 +310,7 @@ static int width_of(const char *s, size_t length) {
     return width;
 }
 
-// Where the line that begins with token i begins.
+// The indentation of the line that begins with token i.
 static int line_indent(const Layout *l, int i, Level *level, bool *begins) {
     const Token *t = l->token;
     *begins = false;
@@ -346,12 +346,12 @@ static Level open_level(const Layout *l, int i, const Level *around, int indent,
     return new;
 }
 
-// The column of `as NAME` when that ends the line, else 0.
+// The column of `as NAME` if it ends the line, else 0.
 static bool ends_with_name(const Layout *l, const Line *line, int i) {
     return l->token[i].kind == TOKEN_AS && i + 2 == line->to && i > line->from;
 }
 
-// Writes a line's tokens through `t`; returns the level behind it.
+// Writes a line's tokens to `t`; returns the level behind it.
 static Level *write_line(const Layout *l, const Line *line, Level *level,
                          Text *t, Row *row) {
     t->length = 0;
@@ -387,7 +387,7 @@ static Level *write_line(const Layout *l, const Line *line, Level *level,
     return level;
 }
 
-// A comment is indented as the line after it; before a closing bracket as the
+// Indents a comment like the line after it; before a closing bracket like the
 // lines inside.
 static void indent_comments(const Layout *l, Row *row, int end, int indent) {
     for (int i = end - 1; i >= 0 && l->line[i].to == 0; i--)
@@ -411,8 +411,7 @@ static Row *write_lines(Layout *l) {
     return row;
 }
 
-// Puts the `as NAME` of rows from .. to-1, which are one statement, below one
-// another.
+// Aligns the `as NAME` of rows from .. to-1, which are one statement.
 static void align_names(Arena *a, Row *row, int from, int to) {
     int widest = 0;
     for (int i = from; i < to; i++)
@@ -438,7 +437,7 @@ static void align_all_names(const Layout *l, Row *row) {
         }
 }
 
-// The column of the comment behind line i: that of its neighbours' too.
+// The column of the comment behind line i and its neighbours.
 static int comment_column(const Layout *l, const Row *row, int i, int *end) {
     int widest = 0;
     for (*end = i; *end < l->num_lines; ++*end) {

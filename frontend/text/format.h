@@ -1,4 +1,4 @@
-// What the two files of the formatter share.
+// Shared by the two files of the formatter.
 #ifndef FRONTEND_FORMAT_H
 #define FRONTEND_FORMAT_H
 
@@ -6,11 +6,10 @@
 
 // ---- spacing.c ----
 
-// Whether token i, which t ends with, is the last of an operand.
+// Whether the last token, t[i], ends an operand.
 bool ends_operand(const Token *t, int i);
 
-// For each token, whether a space stands before it when it does not begin a
-// line.
+// For each token, whether a space precedes it inside a line.
 bool *spaces_find(Arena *a, const Token *t, int count);
 
 #endif

@@ -1,5 +1,5 @@
-// Lexing: one scan over the text.  A line's first token is marked, because a
-// statement ends with its line.
+// Lexing: one scan over the text.  It marks the first token of each line,
+// because a line's end ends a statement.
 
 #include "frontend/text/lex.h"
 #include "base/terminal.h"
@@ -19,8 +19,8 @@ typedef struct {
     Token *token;
     size_t count;
     bool first;    // no token on this line yet
-    bool skipped;  // what is no token, since the last
-    Atom too_long; // the latest name that is; said once
+    bool skipped;  // invalid characters since the last token
+    Atom too_long; // the latest name over the limit, reported once
 } Lexer;
 
 static const struct {
@@ -103,7 +103,7 @@ static void skip_digits(Lexer *l) {
         l->at++;
 }
 
-// The exponent needs its digits: in `2 epoch` and `2epoch` there is none.
+// An exponent needs digits: `2 epoch` and `2epoch` have none.
 static void skip_exponent(Lexer *l) {
     const char *s = l->source->text + l->at;
     if (*s != 'e' && *s != 'E')
@@ -140,8 +140,8 @@ static void lex_number(Lexer *l) {
     add_token(l, TOKEN_NUMBER, start)->number = value;
 }
 
-// Warns of the first character from `start` on that moves what follows it to
-// another place of the line when the line is shown.
+// Warns of the first bidirectional control character from `start` on: it
+// changes the order in which the line is shown.
 static void check_order(Lexer *l, size_t start) {
     const char *text = l->source->text;
     for (size_t at = start, step; at < l->at; at += step) {
@@ -163,14 +163,14 @@ static void bad_string(Lexer *l, size_t start, const char *why) {
     report(l->diags, D_string, span_from(l, start), "%s", why);
 }
 
-// One of the 32 and the 32 that Unicode adds, or what deletes.
+// A C0 or C1 control character, or DEL.
 static bool is_control(const char *s) {
     unsigned char c = (unsigned char)*s, next = (unsigned char)s[1];
     return c < 32 || c == 127 || (c == 0xc2 && next >= 0x80 && next < 0xa0);
 }
 
 // Copies the string's characters with \" and \\ resolved; l->at is behind the
-// opening quote.  False when it does not end on its line.
+// opening quote.  False if the string does not end on its line.
 static bool copy_string(Lexer *l, Text *t) {
     const char *text = l->source->text;
     for (;; l->at++) {
@@ -207,12 +207,12 @@ static void lex_string(Lexer *l) {
     token->text = atom_of(l->atoms, text_string(&t), strlen(text_string(&t)));
 }
 
-// What other languages and word processors write, what is written here, and
-// the token that was meant.
+// A spelling of other languages or word processors, the advice, and the
+// intended token.
 typedef struct {
     const char *found, *advice;
     TokenKind meant; // TOKEN_END: none
-    const char *end; // STRING: what closes it
+    const char *end; // STRING: the closing quote
 } Misspelling;
 
 static const Misspelling *misspelling_at(const char *s) {
@@ -249,7 +249,7 @@ static const Misspelling *misspelling_at(const char *s) {
     return NULL;
 }
 
-// Goes past the end of a string in the wrong quotes, or to the line's end.
+// Skips to the end of a string in wrong quotes, or to the line's end.
 static void skip_quoted(Lexer *l, const char *end) {
     const char *s = l->source->text + l->at, *close = strstr(s, end);
     size_t line = strcspn(s, "\n");
@@ -270,7 +270,7 @@ static void lex_misspelling(Lexer *l, const Misspelling *m) {
         add_token(l, m->meant, start)->text = atom_of(l->atoms, "", 0);
 }
 
-// What begins a text in UTF-16 is answered once, not each of its zeros.
+// Reports UTF-16 once, at its first byte, not at each zero byte.
 static void lex_hidden(Lexer *l, size_t start) {
     const char *s = l->source->text + start;
     Diagnostic *d =
@@ -302,7 +302,7 @@ static void lex_unknown(Lexer *l) {
                "`%.*s` has no meaning here", (int)length, s);
 }
 
-// A zero byte would end the text for whatever reads it as a string.
+// Reports zero bytes, which end C strings.
 static void check_zeros(Lexer *l, size_t start) {
     const char *zero = memchr(l->source->text + start, '\0', l->at - start);
     if (zero == NULL)
@@ -364,8 +364,8 @@ static void lex_one(Lexer *l) {
     }
 }
 
-// Without this a file of lone carriage returns is one line, and a comment all
-// of it.
+// Reports lone carriage returns: without line feeds, a file is one line, or one
+// comment.
 static bool check_line_ends(const Lexer *l) {
     const char *s = l->source->text, *end = s + l->source->length;
     for (const char *c = s; (c = memchr(c, '\r', (size_t)(end - c))); c++) {
@@ -385,7 +385,7 @@ const Token *lex(Arena *a, Atoms *atoms, const Source *s, Diagnostics *d,
                  int *count) {
     Lexer l = {
         .arena = a, .atoms = atoms, .source = s, .diags = d, .first = true};
-    // Past as many errors as are shown, the rest is not worth a look.
+    // Stops after as many errors as are shown.
     if (!check_line_ends(&l))
         l.at = s->length;
     while (l.at < s->length && !d->more)

@@ -1,4 +1,4 @@
-// Characters become tokens, and names atoms.
+// Turns characters into tokens, and names into atoms.
 #ifndef FRONTEND_LEX_H
 #define FRONTEND_LEX_H
 
@@ -9,7 +9,7 @@
 
 // ---- atoms.c ----
 
-// A name as a unique string: equal names are equal pointers.
+// An interned string: equal names are equal pointers.
 typedef const char *Atom;
 
 typedef struct Atoms Atoms;
@@ -21,20 +21,20 @@ typedef struct {
     void *value;
 } AtomSlot;
 
-// A map from names to pointers; one of zeroes is empty.
+// A map from names to pointers; a zeroed one is empty.
 typedef struct {
     AtomSlot *slot;
     size_t size, count;
 } AtomMap;
 
-// The value of a name, NULL at first; it stays in its place until another name
-// is asked for.
+// The value of a name, initially NULL; the pointer is valid until the next
+// call.
 void **atom_value(Arena *a, AtomMap *m, Atom name);
 
 // ---- lex.c ----
 
 typedef enum {
-    TOKEN_END, // of the file
+    TOKEN_END, // end of file
     TOKEN_NAME,
     TOKEN_NUMBER,
     TOKEN_STRING,
@@ -50,8 +50,8 @@ const char *token_name(TokenKind k);
 typedef struct {
     TokenKind kind;
     bool first;   // of its line
-    bool broken;  // a string that did not end
-    bool skipped; // what was before it is no token
+    bool broken;  // unterminated string
+    bool skipped; // invalid characters precede it
     Span at;
     Atom text; // NAME and STRING; of a keyword its spelling
     double number;
@@ -59,8 +59,8 @@ typedef struct {
 
 enum { MAX_NAME = 255, MAX_FILE = 1 << 20 };
 
-// The tokens of s; the last is TOKEN_END.  What is no token is reported and
-// left out.
+// The tokens of s; the last is TOKEN_END.  Reports and skips invalid
+// characters.
 const Token *lex(Arena *a, Atoms *atoms, const Source *s, Diagnostics *d,
                  int *count);
 

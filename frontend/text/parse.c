@@ -2,11 +2,11 @@
 // the comment above it, in this file and in parse_*.c:
 // `grep -h '^// .* = ' parse*.c` prints the grammar.
 //
-// A statement ends with its line.  A line that begins with an operator goes on
-// with the one before, and so does everything inside brackets; only `-` and
-// `(` and `[`, which may begin an expression, begin a new one.
+// A line's end ends a statement, except inside brackets and before a line that
+// begins with an operator; `-`, `(` and `[` may begin an expression, and so
+// begin a new statement.
 //
-// After a mistake the parser is in panic: it consumes nothing and reports
+// After an error the parser is in panic mode: it consumes nothing and reports
 // nothing until the statement's caller has skipped to the next statement.
 
 #include "frontend/text/parse.h"
@@ -69,8 +69,8 @@ Entry parse_setting(Arena *a, Atoms *atoms, const Source *s, Diagnostics *d) {
     return e;
 }
 
-// Skips to the next item: a line that begins with a word for one, at its
-// margin where that word may begin a statement too.
+// Skips to the next item: a line that begins with an item's keyword, at its
+// margin if that keyword may begin a statement too.
 static void recover_item(Parser *p) {
     p->panic = false;
     p->brackets = 0;

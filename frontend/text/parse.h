@@ -1,5 +1,5 @@
-// What the files of the parser share: where it is, and what a rule of one file
-// takes from another's.
+// Shared by the files of the parser: its position, and the rules that other
+// files use.
 #ifndef FRONTEND_PARSE_H
 #define FRONTEND_PARSE_H
 
@@ -13,12 +13,12 @@ typedef struct {
     int brackets; // open ( and [ around the current token
     int nesting;
     bool panic;
-    TokenKind misused; // what was told once: a word of the language that was
-                       // used as a name, a comma behind a line, or END
+    TokenKind misused; // reported once: a keyword as a name, a comma behind a
+                       // line, or END
     Expr *bad;
 } Parser;
 
-// ---- the tokens that are next, which every rule asks for again and again ----
+// ---- token lookahead, inline ----
 
 static inline const Token *token_current(const Parser *p) {
     return &p->token[p->at];
@@ -28,17 +28,17 @@ static inline const Token *token_following(const Parser *p) {
     return &p->token[p->at + 1 < p->count ? p->at + 1 : p->at];
 }
 
-// Whether the current token is of that kind; no token is while in panic.
+// Whether the current token is of kind k; false in panic mode.
 static inline bool token_is(const Parser *p, TokenKind k) {
     return !p->panic && token_current(p)->kind == k;
 }
 
-// Whether it is on the line that the statement has reached.
+// Whether it is on the line of the statement so far.
 static inline bool token_on_line(const Parser *p) {
     return p->brackets > 0 || !token_current(p)->first;
 }
 
-// Goes on to the next token, and returns the one that was current.
+// Advances to the next token, and returns the consumed one.
 static inline const Token *token_take(Parser *p) {
     const Token *t = token_current(p);
     if (p->at + 1 < p->count)
@@ -46,7 +46,7 @@ static inline const Token *token_take(Parser *p) {
     return t;
 }
 
-// Takes the current token if it is of that kind.
+// Consumes the current token if it is of kind k.
 static inline bool token_accept(Parser *p, TokenKind k) {
     if (!token_is(p, k))
         return false;
@@ -56,50 +56,50 @@ static inline bool token_accept(Parser *p, TokenKind k) {
 
 // ---- parse_tokens.c ----
 
-// Where the token before the current one stands.
+// The span of the token before the current one.
 Span token_last_at(const Parser *p);
 
 // As token_accept, but reports a token of another kind.
 bool token_expect(Parser *p, TokenKind k);
-// Reports that something else was expected here, and panics.  NULL where there
-// is nothing to report: in panic, or after what the lexer could not read.
+// Reports that something else was expected here, and enters panic mode.  NULL
+// if there is nothing to report: in panic mode, or after a lexical error.
 Diagnostic *token_expected(Parser *p, const char *what);
 
-// As for tokens, of a word of a clause, such as `every`, which elsewhere is a
-// name.
+// The same for a contextual keyword, such as `every`, which is a name
+// elsewhere.
 bool word_is(const Parser *p, const char *word);
 bool word_accept(Parser *p, const char *word);
-// Reads a name into *text, and where it stands.
+// Reads a name into *text, and its span.
 bool name_parse(Parser *p, Atom *text, Span *at);
 
-// False, and a report, when nested too deep; to be left all the same.
+// False, with a report, if nested too deep; nesting_leave is due either way.
 bool nesting_enter(Parser *p);
 void nesting_leave(Parser *p);
 
-// Whether another item comes in brackets, with commas between them, of which
-// there are `count` already; and the bracket behind the last.
+// Whether another item follows in a comma-separated list of `count` items so
+// far; and the closing bracket.
 bool items_next(Parser *p, TokenKind close, int count);
 void items_end(Parser *p, TokenKind close);
 
-// Whether an item of the file begins here, whatever is still open.
+// Whether an item of the file begins here, even inside open brackets.
 bool item_begins(const Parser *p);
 
 // ---- parse_expression.c ----
 
 Expr *expr_new(Parser *p, ExprKind kind, Span at);
 Expr *expression_parse(Parser *p);
-// Whether a token stands between two operands.
+// Whether a token is a binary operator.
 bool operator_is_binary(TokenKind k);
 
 // ---- parse_statement.c ----
 
-// After a statement: what must end it.
+// Checks the end of a statement.
 void statement_end(Parser *p);
-// After a statement of a block: the same, and where there was a mistake, what
-// is left of the statement is skipped.
+// After a statement of a block: checks its end, and after an error skips the
+// rest of the statement.
 void statement_next(Parser *p);
 
-// Whether what is in a block goes on here.
+// Whether the block has another statement.
 bool block_goes_on(const Parser *p);
 void block_close(Parser *p, Span open);
 
@@ -109,7 +109,7 @@ Function *function_parse(Parser *p, bool is_model);
 // ---- parse_train.c ----
 
 Train train_parse(Parser *p);
-// NAME = expression, or NAME.NAME = expression.
+// A setting: NAME = expression, or NAME.NAME = expression.
 Entry setting_parse(Parser *p);
 
 #endif

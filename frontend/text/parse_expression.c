@@ -1,5 +1,4 @@
-// Expressions, from knots of a schedule down to a name and up to a chain of
-// calls.
+// Expressions, from knots of a schedule down to names and up to chains.
 
 #include "frontend/text/parse.h"
 
@@ -13,7 +12,7 @@ Expr *expr_new(Parser *p, ExprKind kind, Span at) {
     return e;
 }
 
-// Notes that child is a part of e.
+// Updates the depth of e with that of a child.
 static void deepen(Parser *p, Expr *e, const Expr *child) {
     if (child->depth >= e->depth)
         e->depth = child->depth + 1;
@@ -204,10 +203,10 @@ static Expr *postfix(Parser *p) {
     return e;
 }
 
-// From loosest to tightest.
+// From lowest to highest precedence.
 enum { OR_LEVEL, AND_LEVEL, COMPARE_LEVEL, SUM_LEVEL, PRODUCT_LEVEL, TIGHTEST };
 
-// The level of a binary operator; -1 for what is none.
+// The precedence of a binary operator; -1 for other tokens.
 static int level_of(TokenKind k) {
     switch (k) {
     case TOKEN_OR:

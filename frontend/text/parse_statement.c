@@ -1,19 +1,18 @@
-// Statements and their blocks, and the functions and models that are made of
-// them.
+// Statements, blocks, functions and models.
 
 #include "frontend/text/parse.h"
 
 #include <string.h>
 
-// Whether the line that begins here goes on with the one before.
+// Whether the line that begins here continues the one before.
 static bool continues(const Parser *p) {
     TokenKind k = token_current(p)->kind;
     return k == TOKEN_PIPE || k == TOKEN_POWER ||
            (operator_is_binary(k) && k != TOKEN_MINUS);
 }
 
-// Skips to where the next statement may begin: a new line outside brackets, or
-// the end of the block.  What begins a file's item ends the search anyhow.
+// Skips to the next statement: a new line outside brackets, or the end of the
+// block.  An item of the file always ends the search.
 static void recover(Parser *p) {
     p->panic = false;
     p->brackets = 0;
@@ -33,8 +32,8 @@ static void recover(Parser *p) {
     }
 }
 
-// What may come after a statement: a new line, ";" or the end of the block. Who
-// ends one line with a comma ends all of them so.
+// A statement ends at a new line, ";" or the end of the block.  A comma at the
+// end of a line is reported once.
 void statement_end(Parser *p) {
     if (p->panic || token_accept(p, TOKEN_SEMICOLON) ||
         token_current(p)->first || token_is(p, TOKEN_CLOSE_BLOCK) ||
@@ -144,7 +143,7 @@ static Stmt statement(Parser *p) {
     }
 }
 
-// The statements of a block, up to its closing bracket.
+// Parses the statements of a block, up to its closing bracket.
 static void statements(Parser *p, Block *b) {
     while (block_goes_on(p)) {
         Stmt s = statement(p);

@@ -1,5 +1,4 @@
-// Where the parser is in the tokens, what it takes of them, and what it says of
-// those that it cannot take.
+// The parser's cursor: consumes tokens, and reports unexpected ones.
 
 #include "frontend/foreign.h"
 #include "frontend/text/parse.h"
@@ -22,8 +21,8 @@ static bool is_infix(TokenKind k) {
            operator_is_binary(k);
 }
 
-// The operator at the end of a line behind which a value is missing: what
-// follows ends the block, or is an assignment.  NULL: there is none.
+// The binary operator at the end of a line whose right operand is missing, as
+// the block ends or an assignment follows; NULL: none.
 static const Token *hanging(Parser *p, const char *what) {
     const Token *next = token_current(p);
     if (next->kind == TOKEN_ASSIGN && p->at > 0)
@@ -34,7 +33,7 @@ static const Token *hanging(Parser *p, const char *what) {
     return behind && (next->first || next->kind == TOKEN_END) ? next - 1 : NULL;
 }
 
-// What is missing may be what the lexer could not read.
+// The missing token may be one that the lexer could not read.
 Diagnostic *token_expected(Parser *p, const char *what) {
     if (p->panic)
         return NULL;
@@ -85,7 +84,7 @@ bool word_accept(Parser *p, const char *word) {
     return true;
 }
 
-// What is inside all levels enters too, and is no level.
+// The innermost expression enters too, but is no level.
 bool nesting_enter(Parser *p) {
     if (++p->nesting <= MAX_NESTING + 1)
         return true;

@@ -1,8 +1,8 @@
-// The train block: keys, and clauses whose words are names elsewhere.
+// The train block: keys, and clauses with contextual keywords.
 
 #include "frontend/text/parse.h"
 
-// Whether a comma and a word come next that end the key, and no other key.
+// Whether a comma and a flag follow, not another key.
 static bool at_flag(const Parser *p) {
     if (!token_is(p, TOKEN_COMMA) || token_following(p)->kind != TOKEN_NAME)
         return false;
@@ -11,7 +11,7 @@ static bool at_flag(const Parser *p) {
            after->kind == TOKEN_SEMICOLON || after->kind == TOKEN_CLOSE_BLOCK;
 }
 
-// The word that an entry begins with.
+// Starts an entry with its first word.
 static Entry entry_named(Parser *p) {
     const Token *word = token_take(p);
     return (Entry){.name = word->text, .at = word->at};
@@ -69,7 +69,7 @@ static Entry checkpoint_clause(Parser *p) {
     return e;
 }
 
-// The names of parameters that a clause is about.
+// Parses the pattern of parameters of a clause.
 static void glob(Parser *p, Entry *e) {
     e->glob = token_current(p)->text;
     e->glob_at = token_current(p)->at;
@@ -125,7 +125,7 @@ static Entry entry(Parser *p) {
     return (Entry){.at = token_current(p)->at, .value = p->bad};
 }
 
-// A block of entries, which become owner's.
+// Parses a block of entries into owner.
 static void keys(Parser *p, Entry *owner, Entry (*parse_entry)(Parser *)) {
     Span open = token_current(p)->at;
     if (!token_expect(p, TOKEN_OPEN_BLOCK))
@@ -149,7 +149,7 @@ Train train_parse(Parser *p) {
     return t;
 }
 
-// What is set of an argument: a key, a point, and then as for a key.
+// argument_setting = NAME "." NAME "=" expression
 static Entry argument_setting(Parser *p) {
     Entry e = entry_named(p);
     token_take(p);

@@ -1,4 +1,4 @@
-// Spacing: where a formatted line has spaces between its tokens.
+// Spacing: the spaces between the tokens of a formatted line.
 //
 // Binary operators stand between spaces, with three exceptions: `^` never does,
 // a fraction of two numerals does not (`5/24`), and neither do short products
@@ -27,7 +27,7 @@ bool ends_operand(const Token *t, int i) {
 }
 
 typedef struct {
-    TokenKind open; // TOKEN_END: outside of all
+    TokenKind open; // TOKEN_END: outside of brackets
     bool type;      // the dimensions of a type
     bool named;     // inside the value of a named argument
 } Bracket;
@@ -36,7 +36,7 @@ static bool in_brackets(Bracket b) {
     return b.open == TOKEN_OPEN || b.open == TOKEN_OPEN_LIST;
 }
 
-// A word of a clause before an expression in brackets: `every (2 * n) epoch`.
+// A contextual keyword before an expression in brackets: `every (2 * n) epoch`.
 static bool is_clause_word(const Token *t, int i) {
     static const char *const word[] = {"every", "on", "keep", "after", "when"};
     if (t[i].kind != TOKEN_NAME || i == 0 || t[i].first ||
@@ -48,7 +48,7 @@ static bool is_clause_word(const Token *t, int i) {
     return false;
 }
 
-// Only a type's name stands before a list.
+// Only a type's name precedes a list.
 static bool opens_type(const Token *t, int i) {
     return t[i].kind == TOKEN_OPEN_LIST && i > 0 &&
            t[i - 1].kind == TOKEN_NAME && !is_clause_word(t, i - 1);
@@ -62,7 +62,7 @@ static bool is_plain(TokenKind k) {
     return k == TOKEN_NAME || k == TOKEN_NUMBER;
 }
 
-// Whether the operands of t[i] are a name or a number each, without more.
+// Whether both operands of t[i] are a single name or number.
 static bool joins_plain(const Token *t, int i) {
     TokenKind before = i > 1 ? t[i - 2].kind : TOKEN_END;
     TokenKind after = t[i + 1].kind == TOKEN_END ? TOKEN_END : t[i + 2].kind;
@@ -73,9 +73,8 @@ static bool joins_plain(const Token *t, int i) {
            after != TOKEN_PERCENT;
 }
 
-// Whether the product at t[i] stands without spaces: a fraction of numerals
-// that begins a product, and in arguments that have a name, and in types, what
-// is short.
+// Whether the product at t[i] has no spaces: a fraction of numerals that begins
+// a product, and a short one in named arguments and in types.
 static bool is_short(const Token *t, int i, bool dense) {
     if (i == 0 || !joins_plain(t, i))
         return false;
@@ -94,7 +93,7 @@ static bool is_unary(const Token *t, int i, Bracket b) {
                                         (t[i].first && !in_brackets(b)));
 }
 
-// Whether the operator t[i] stands without spaces.
+// Whether the operator t[i] has no spaces.
 static bool is_tight(const Token *t, int i, Bracket b) {
     if (t[i].kind == TOKEN_POWER)
         return true;
@@ -138,7 +137,7 @@ bool *spaces_find(Arena *a, const Token *t, int count) {
     Bracket *stack = ARENA_ARRAY(a, (size_t)count + 1, Bracket);
     Bracket *top = stack;
     top->open = TOKEN_END;
-    bool glued = false; // to the operator before
+    bool glued = false; // to the operator before it
     for (int i = 0; i < count; i++) {
         TokenKind k = t[i].kind;
         if (k == TOKEN_CLOSE || k == TOKEN_CLOSE_LIST || k == TOKEN_CLOSE_BLOCK)

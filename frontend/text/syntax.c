@@ -1,11 +1,11 @@
-// Advice about syntax: where the grammar stops, what came from another language
-// is known by the tokens around.
+// Notes on syntax errors: recognizes other languages' syntax by the tokens
+// around the error.
 
 #include "frontend/foreign.h"
 
 #include <string.h>
 
-// The tokens around the place; END where there is none.
+// The tokens around the error; END beyond the file.
 typedef struct {
     const Token *t;
     int at;
@@ -21,8 +21,7 @@ static bool is_close(TokenKind k) {
     return k == TOKEN_CLOSE || k == TOKEN_CLOSE_LIST;
 }
 
-// The bracket that is still open at a token, -1 for none; a block ends the
-// search.
+// The innermost open bracket at a token, -1 for none; a block ends the search.
 static int open_bracket(const Token *t, int at) {
     int closed = 0;
     for (int i = at - 1; i >= 0; i--) {
@@ -35,7 +34,7 @@ static int open_bracket(const Token *t, int at) {
     return -1;
 }
 
-// Advice that follows from two neighbours.
+// Notes for two adjacent tokens.
 static const struct {
     TokenKind first, second;
     const char *note;
@@ -78,14 +77,14 @@ static const char *pair_note(TokenKind first, TokenKind second) {
     return NULL;
 }
 
-// Whether a value stands before the place, on its line.
+// Whether a value precedes the error on its line.
 static bool ends_value(const Around *a) {
     return !a->t[a->at].first && strcmp(a->expected, "a value") != 0 &&
            strncmp(a->expected, "`when`", 6) != 0;
 }
 
-// Whether a stage of a chain stands before the place, in the same brackets and
-// on its line.
+// Whether a stage of a chain precedes the error, in the same brackets and on
+// its line.
 static bool ends_stage(const Around *a) {
     int closed = 0;
     for (int i = a->at - 1; i >= 0 && closed >= 0; i--) {
@@ -100,7 +99,7 @@ static bool ends_stage(const Around *a) {
     return false;
 }
 
-// What stands instead of a comma between two entries, names or values.
+// A separator other than a comma between two entries, names or values.
 static const char *separator_note(const Around *a) {
     bool begins = a->at > 0 && a->t[a->at - 1].first;
     if (a->t[a->at + 1].first)
@@ -112,7 +111,7 @@ static const char *separator_note(const Around *a) {
     return "entries are separated by a `;` or a new line";
 }
 
-// Whether a token stands directly behind the one before.
+// Whether no space precedes the token.
 static bool is_adjacent(const Around *a) {
     return a->at > 0 && a->t[a->at - 1].at.end == a->t[a->at].at.start;
 }
@@ -126,7 +125,7 @@ static const char *string_note(const Around *a) {
                                      : NULL;
 }
 
-// A dictionary, or a block, behind a `=`.
+// A dictionary, or a block, after a `=`.
 static const char *brace_note(const Around *a) {
     bool named = a->after == TOKEN_NAME || a->after == TOKEN_STRING;
     bool pair = named && a->t[a->at + 2].kind == TOKEN_COLON;
@@ -135,7 +134,7 @@ static const char *brace_note(const Around *a) {
                : "a block needs no `=` before it";
 }
 
-// Where a separator is missing between two items on one line.
+// A missing separator between two items on one line.
 static const char *missing_comma(const Around *a) {
     bool begins_item = a->here == TOKEN_NAME || a->here == TOKEN_NUMBER ||
                        a->here == TOKEN_STRING || a->here == TOKEN_OPEN_LIST ||
@@ -147,7 +146,7 @@ static const char *missing_comma(const Around *a) {
                : NULL;
 }
 
-// Advice that follows from one token where it stands.
+// Notes for a single token.
 static const char *token_note(const Around *a) {
     bool line = strcmp(a->expected, "a new line") == 0;
     bool item = strncmp(a->expected, "`import`", 8) == 0;
@@ -240,7 +239,7 @@ static const char *token_note(const Around *a) {
     }
 }
 
-// A word of another language here or just before; a name in capitals is a
+// A word of another language here or just before; a capitalized name is a
 // model's.
 static bool word_note(const Around *a, Diagnostic *d) {
     const Token *here = &a->t[a->at];
@@ -259,7 +258,7 @@ static bool word_note(const Around *a, Diagnostic *d) {
            foreign_note(FOREIGN_SYNTAX, here[-1].text, d);
 }
 
-// A word of the language before a `=`.
+// A keyword before a `=`.
 static const char *keyword_note(const Around *a) {
     return a->here == TOKEN_TRAIN && open_bracket(a->t, a->at) >= 0
                ? "a data set has both parts, data.train and data.test; leave "
@@ -274,7 +273,7 @@ static void bracket_note(const Around *a, Diagnostic *d) {
         diag_place(d, a->t[open].at, "this bracket is still open");
 }
 
-// Advice that follows from the place alone.
+// Notes for an expected token alone.
 static const char *place_note(const char *expected) {
     return strncmp(expected, "a key such as", 13) == 0
                ? "a train block has keys, no statements; the trainer runs "

@@ -1,8 +1,7 @@
-// Tree: what the parser made of a file, a line for each part of it, with the
-// place where the part begins.
+// Tree: dumps the parsed tree, a line for each node, with its location.
 //
-// A part stands two columns to the right of what it belongs to.  No tree is
-// deeper than MAX_DEPTH, so recursion is safe.
+// A child is indented by two columns.  No tree is deeper than MAX_DEPTH, so
+// recursion is safe.
 
 #include "frontend/frontend.h"
 #include "frontend/text/ast.h"
@@ -16,7 +15,7 @@ typedef struct {
     int depth;
 } Printer;
 
-// Ends a line whose words have been added since `start`.
+// Ends a line that began at `start` with its location.
 static void place_add(Printer *p, size_t start, Span at) {
     enum { COLUMN = 40 };
     int wide = (int)(p->out->length - start);
@@ -81,7 +80,7 @@ static void stages_print(Printer *p, const Expr *x) {
     }
 }
 
-// What an expression is, in the words of its line.
+// Prints an expression's kind and value.
 static void head_print(Printer *p, const char *role, const Expr *x) {
     static const char *const plain[] = {
         [EXPR_BAD] = "nothing", [EXPR_LIST] = "list",  [EXPR_KNOT] = "knot",
