@@ -1,5 +1,5 @@
-// Arguments meet parameters: by position, then by name, then by default; and
-// the values that builtins get are of the kind that their parameters ask for.
+// Matches arguments to parameters, by position, by name, then by default; and
+// converts the arguments of builtins to the kinds of their parameters.
 
 #include "frontend/expand/walk.h"
 #include "frontend/foreign.h"
@@ -16,7 +16,7 @@ Given argument_given(const Argument *a) {
                    .replaces = a->replaces};
 }
 
-// ---- which argument is whose ----
+// ---- matching ----
 
 // "conv(x, channels, size, stride=..., ...)"
 static const char *usage(Expansion *e, const Signature *s) {
@@ -36,7 +36,7 @@ static void explain(Expansion *e, const Signature *s, Diagnostic *d) {
         diag_note(d, "it is %s", usage(e, s));
 }
 
-// What a function of ours is asked for that has its name elsewhere.
+// Notes an argument that the function of this name takes in other systems.
 static void note_surplus(const Signature *s, Diagnostic *d) {
     if (s->declared_at.source == NULL)
         foreign_note(FOREIGN_SURPLUS, s->function, d);
@@ -70,8 +70,8 @@ static void note_comma(const Given *given, int index, Diagnostic *d) {
         diag_note(d, "a decimal point is a point: %g.%g", a->number, b->number);
 }
 
-// An argument by position that takes the place of another: the parameters for
-// an optimizer, the channels of the input for a layer.
+// Notes a positional argument that other systems have here: the parameters for
+// an optimizer, the input channels for a layer.
 static void note_twice(const Signature *s, const Given *first, Diagnostic *d) {
     const Expr *x = first->expr;
     if (first->name != NULL || s->declared_at.source != NULL)
@@ -92,7 +92,7 @@ static bool place(Expansion *e, const Signature *s, const Given *given,
         return false;
     }
     if (param > s->num_params)
-        return false; // the first of them was reported
+        return false; // an earlier error is reported
     if (param == s->num_params) {
         Diagnostic *d =
             report(e->diags, D_surplus, g->at, "%s takes %d argument%s",
@@ -153,7 +153,7 @@ bool match_arguments(Expansion *e, const Signature *s, const Given *given,
     return good && check_missing(e, s, given, slot);
 }
 
-// ---- values that do not suit ----
+// ---- values of the wrong kind ----
 
 static const char *describe(Expansion *e, Value v) {
     if (v.kind == VALUE_TENSOR)
@@ -164,7 +164,7 @@ static const char *describe(Expansion *e, Value v) {
     return value_described(v);
 }
 
-// The first item of a list that is no tensor; the list where all are.
+// The first item of a list that is not a tensor; the list if all are.
 static Value odd_item(Value list) {
     for (int i = 0; i < list.list.count; i++)
         if (list.list.item[i].kind != VALUE_TENSOR)
@@ -190,7 +190,7 @@ static Signature signature_of(Expansion *e, const Call *c) {
                        .list = count > 0 && p[count - 1].kind == SIZES};
 }
 
-// The name of a function in quotes, or a schedule without its call.
+// Notes a function's name in quotes, or a schedule without its call.
 static void note_spelt(const ParamInfo *p, Value v, Diagnostic *d) {
     const char *ours =
         v.kind == VALUE_STRING ? foreign_name(FOREIGN_FUNCTION, v.text) : NULL;
@@ -203,7 +203,7 @@ static void note_spelt(const ParamInfo *p, Value v, Diagnostic *d) {
         diag_note(d, "it is written as a call: %s(...)", v.builtin->name);
 }
 
-// What a value of another kind was meant to say.
+// Notes the likely meaning of a value of another kind.
 static void note_meant(const Call *c, const ParamInfo *p, Value v,
                        Diagnostic *d) {
     bool function = v.kind == VALUE_FUNCTION || v.kind == VALUE_BUILTIN;
@@ -262,7 +262,7 @@ static void report_kind(Expansion *e, const Call *c, const ParamInfo *p,
         diag_place(d, v.at, "it comes from here");
 }
 
-// A name that is meant as a word, such as `reflect`.
+// Whether a name is an enumerator, such as `reflect`.
 static bool is_word(Expansion *e, const ParamInfo *p, const Expr *x) {
     bool axis = p->kind == AXIS || p->kind == AXES;
     return p->words != NULL && x != NULL && x->kind == EXPR_NAME &&
@@ -314,7 +314,7 @@ static Value default_value(Expansion *e, const ParamInfo *p) {
     return v;
 }
 
-// A word, if it is one of those that are allowed.
+// The enumerator, if the parameter allows it.
 static Value word(Expansion *e, const Call *c, const ParamInfo *p,
                   const Expr *x) {
     if (word_allowed(p->words, x->text))
@@ -323,7 +323,7 @@ static Value word(Expansion *e, const Call *c, const ParamInfo *p,
     return value_poison();
 }
 
-// A list of axes, of which some may be words.
+// A list of axes, some by name.
 static Value axis_list(Expansion *e, const Call *c, const ParamInfo *p,
                        const Expr *x) {
     Value *item = ARENA_ARRAY(e->arena, (size_t)x->count + 1, Value);
@@ -372,7 +372,7 @@ static bool convert(Expansion *e, const Call *c, const ParamInfo *p,
     return false;
 }
 
-// All arguments by position from `first` on, as one list.
+// All positional arguments from `first` on, as one list.
 static bool convert_rest(Expansion *e, const Call *c, const ParamInfo *p,
                          const Given *given, int first, int num_given,
                          Value *out) {
@@ -392,8 +392,7 @@ static bool convert_rest(Expansion *e, const Call *c, const ParamInfo *p,
     return good;
 }
 
-// A variable with the name of a flag would say something else than the flag
-// unless it is true.
+// A variable with the name of a flag is ambiguous unless it is true.
 static const Value *flag_value(Expansion *e, const Expr *x) {
     static const Value yes = {.kind = VALUE_TRUTH, .truth = true},
                        poison = {.kind = VALUE_POISON};
@@ -413,7 +412,7 @@ static const Value *flag_value(Expansion *e, const Expr *x) {
     return &poison;
 }
 
-// A name that is nothing else and is near that of a flag.
+// Takes an unknown name that is near a flag's for the flag.
 static Given as_misspelt_flag(Expansion *e, const Signature *s,
                               const Nearest *near, Given g) {
     static const Value poison = {.kind = VALUE_POISON};
@@ -425,7 +424,7 @@ static Given as_misspelt_flag(Expansion *e, const Signature *s,
     return (Given){.name = near->best, .at = g.at, .value = &poison};
 }
 
-// A flag may be given by its name alone, as `nesterov`.
+// Accepts a flag by its name alone, as `nesterov`.
 static Given as_flag(Expansion *e, const Call *c, const Signature *s, Given g) {
     if (g.name != NULL || g.expr == NULL || g.expr->kind != EXPR_NAME)
         return g;
@@ -462,7 +461,7 @@ bool bind_builtin(Expansion *e, Call *c, const Given *given, int num_given) {
             good &= convert_rest(e, c, &p[i], g, slot[i], num_given, out);
         else
             good &= convert(e, c, &p[i], &g[slot[i]], out);
-        // Those behind tensors that are in no list are tensors too.
+        // The next ones may be tensors that should be in the list.
         if (!good && p[i].kind == TENSORS)
             return false;
     }

@@ -1,11 +1,11 @@
-// Calls: of the file's functions, whose bodies are expanded in the scope of
-// their definition, and of the compiler's.
+// Calls of functions of the file, whose bodies are expanded in the scope of
+// their definition, and of builtins.
 
 #include "frontend/expand/walk.h"
 
 enum { MOST_CALLS = 100 };
 
-// A function that is being expanded.
+// A frame of the call stack.
 struct Active {
     const Function *function;
     const struct Active *outer;
@@ -20,8 +20,7 @@ bool call_is_active(const Expansion *e, Atom name) {
     return false;
 }
 
-// The model itself is called by the train block, so calls in its body are one
-// level down.
+// The train block calls the model, so calls in its body are one level down.
 Span call_site(const Expansion *e) {
     const struct Active *a = e->active;
     int depth = e->phase == PHASE_MODEL ? 2 : 1;
@@ -60,8 +59,8 @@ static bool match_function(Expansion *e, const Function *f, const Given *given,
     return match_arguments(e, &s, given, num_given, slot);
 }
 
-// The values of the arguments, in the scope of the caller; NOTHING where the
-// default is to be taken.  False when one of them is poison.
+// Evaluates the arguments in the caller's scope; NOTHING for a default.  False
+// if one is poison.
 static bool expand_given(Expansion *e, const Function *f, const Given *given,
                          const int *slot, Value *arg) {
     bool good = true;
@@ -170,7 +169,7 @@ static bool belongs(Class c, Phase p) {
     case SCHEDULE:
     case DATA:
         return p == PHASE_KEYS;
-    case EVAL_VIEW: // called by views.c alone
+    case EVAL_VIEW: // only views.c calls it
         return false;
     }
     return false;
@@ -199,7 +198,7 @@ static Value computed(Expansion *e, const Call *c, bool truth, double x) {
     return value_poison();
 }
 
-// A function of numbers is a number: a graph of its own is computed at once.
+// A function of numbers is a number: a graph of its own is evaluated at once.
 static Value compute(Expansion *e, const Call *c) {
     enum { WORK = 5000 };
     Graph *outer = e->graph;
@@ -275,7 +274,8 @@ static Value call_value(Expansion *e, Value f, const Expr *by,
 }
 
 // The function that a call names.  Keys and variables of a train block are no
-// functions, so one may have the name of a schedule: step(0.1, every=5 epoch).
+// functions, so a key may have the name of a schedule: step(0.1, every=5
+// epoch).
 static Value expand_callee(Expansion *e, const Expr *x) {
     const Builtin *b = x->kind == EXPR_NAME ? builtin_find(x->text) : NULL;
     if (b == NULL || b->class != SCHEDULE)

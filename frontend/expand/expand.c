@@ -1,9 +1,9 @@
-// Expansion: functions are called, `for` and `if` are carried out, and what is
-// left are the nodes of a graph.
+// Expansion: interprets the tree.  It inlines calls, executes `for` and `if`,
+// and adds nodes to a graph.
 //
-// The language is total: a name can be used only after its definition, so a
-// function cannot reach itself by name; what functions as arguments could
-// still do is stopped by limits on calls, on depth and on work.
+// The language is total: a name is visible only after its definition, so a
+// function cannot call itself by name.  Limits on calls, depth and work stop
+// recursion through functions as arguments.
 
 #include "frontend/expand/walk.h"
 
@@ -47,7 +47,7 @@ bool has_room(Expansion *e, Span at, int64_t nodes) {
 
 // ---- statements ----
 
-// What a block would name is not missing where nobody knows whether it runs.
+// Poisons the names that a block assigns, if its condition is unknown.
 static void poison_block(Expansion *e, const Block *b) {
     for (int i = 0; i < b->count && within_limits(e, b->at); i++) {
         const Stmt *s = &b->stmt[i];
@@ -92,7 +92,7 @@ static Value expand_if(Expansion *e, const Stmt *s) {
     return expand_block(e, v.truth ? &s->body : &s->otherwise);
 }
 
-// precision(f32): words, not names.
+// precision(f32): keywords, not names.
 static bool is_full_precision(const Expr *x) {
     return x->kind == EXPR_CALL && x->left->kind == EXPR_NAME &&
            strcmp(x->left->text, "precision") == 0 && x->count == 1 &&
@@ -155,15 +155,15 @@ Value expand_block(Expansion *e, const Block *b) {
 
 // ---- expressions ----
 
-// The stage that bears the name of those from i on; x->count for none.
+// The stage from i on with an `as` name; x->count for none.
 static int naming_stage(const Expr *x, int i) {
     while (i < x->count && x->stage[i].name == NULL)
         i++;
     return i;
 }
 
-// How many layers with parameters an expression has; many where it calls a
-// function of the file, which may have any.
+// The number of layers with parameters in an expression; many if it calls a
+// function of the file, which may have any number.
 static int count_layers(Expansion *e, const Expr *x) {
     enum { MANY = 2 };
     if (x == NULL || !within_limits(e, x->at))
@@ -184,7 +184,7 @@ static int count_layers(Expansion *e, const Expr *x) {
     return count < MANY ? count : MANY;
 }
 
-// Enters the name that the stages from i on bear.
+// Enters the `as` name of the stages from i on.
 static bool enter_name(Expansion *e, const Expr *x, int i) {
     int last = naming_stage(x, i);
     if (e->path == NULL || last == x->count)
@@ -196,9 +196,8 @@ static bool enter_name(Expansion *e, const Expr *x, int i) {
     return true;
 }
 
-// Stages first .. of one name, up to the stage that bears it or to the end.
-// Behind a mistake their names and arguments are looked at all the same.
-// Returns where the next begin.
+// Expands stages from `first` on, up to the stage with an `as` name or the end;
+// returns the next.  After an error it still checks their names and arguments.
 static int expand_stages(Expansion *e, const Expr *x, int first, Value *v) {
     int i = first;
     for (bool last = false; i < x->count && !last; i++) {
@@ -210,7 +209,7 @@ static int expand_stages(Expansion *e, const Expr *x, int first, Value *v) {
     return i;
 }
 
-// A chain.  What it begins with belongs to the first name, too.
+// A chain.  Its first operand belongs to the first name, too.
 static Value expand_pipe(Expansion *e, const Expr *x) {
     Value v = {0};
     for (int i = 0, start = 1; i < x->count; start = 0) {
@@ -294,7 +293,7 @@ static Value expand_unit(Expansion *e, const Expr *x) {
     return v;
 }
 
-// data.train, the only member there is.
+// data.train, the only member.
 static Value expand_member(Expansion *e, const Expr *x) {
     Value v = {.kind = VALUE_NOTHING};
     if (!name_unknown(e, path_root(x)))

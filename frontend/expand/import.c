@@ -1,8 +1,8 @@
-// Files: reading them, and the names that one takes from another.
+// Imports: reads modules and binds their names.
 //
 // An import's path is relative to the importing file and stays below its
-// directory.  The modules of `std/` are part of the compiler; a function that
-// is `native` there is one of builtins.def.
+// directory.  The modules of `std/` are embedded in the compiler; a function
+// that is `native` there is a builtin (builtins.def).
 
 #define _XOPEN_SOURCE 700 // realpath
 
@@ -19,8 +19,8 @@ typedef struct Module {
     Source *source;
     const File *file;
     Binding *names;
-    bool failed;             // not all of its names are there
-    struct Module *importer; // the one that it was read for first
+    bool failed;             // some of its names are missing
+    struct Module *importer; // the file that first imported it
     Span at;                 // the import there
     struct Module *next;
 } Module;
@@ -75,7 +75,7 @@ static const char *path_fault(const char *path) {
     return NULL;
 }
 
-// Path without its "." and empty parts: one file has one name.
+// The path without "." and empty parts: one file has one name.
 static const char *plain(Expansion *e, const char *path) {
     char *all = arena_string(e->arena, path, strlen(path)), *to = all;
     while (*path != '\0') {
@@ -92,8 +92,8 @@ static const char *plain(Expansion *e, const char *path) {
     return all;
 }
 
-// A path beside a file.  What begins with std/ is the compiler's, so that a
-// folder of that name does not.
+// A path relative to a file.  A path that begins with std/ is the compiler's,
+// so that a folder of that name never shadows it.
 static const char *beside(Expansion *e, const Source *s, const char *path) {
     const char *all =
         arena_format(e->arena, "%.*s%s", (int)folder_length(s->path), s->path,
@@ -151,7 +151,7 @@ static Source *read_import(Expansion *e, const Import *i, const char *path) {
     return s;
 }
 
-// Expands the file of a new module, apart from what is being expanded now.
+// Expands the file of a new module, with the interpreter's state saved.
 static void module_load(Expansion *e, Module *m) {
     Binding *scope = e->scope;
     const File *file = e->file;
@@ -167,8 +167,7 @@ static void module_load(Expansion *e, Module *m) {
     e->file = file;
 }
 
-// The files from m on, each imported by the one before, to the one that is
-// being expanded: "a.net -> b.net".
+// The chain of imports from m to the current file: "a.net -> b.net".
 static const char *chain_from(Expansion *e, const Module *m) {
     const char *chain = e->importing->path;
     for (const Module *by = e->importing; by != m; by = by->importer)
@@ -176,7 +175,7 @@ static const char *chain_from(Expansion *e, const Module *m) {
     return chain;
 }
 
-// Import i, in the file that is being expanded, leads back to m.
+// Import i in the current file leads back to m.
 static void report_cycle(Expansion *e, const Import *i, const Module *m) {
     Diagnostic *d =
         report(e->diags, D_import_cycle, i->at,
@@ -286,8 +285,8 @@ static File *expand_file(Expansion *e, const Source *s) {
     return f;
 }
 
-// Whether another file than m's, of which s is the main one, is called as it is
-// without its folder.
+// Whether a file other than m's has the same name without its folder; s is the
+// main file.
 static bool shares_name(const Expansion *e, const Module *m, const Source *s) {
     const char *name = m->path + folder_length(m->path);
     bool shared = strcmp(name, s->name) == 0;
@@ -297,7 +296,7 @@ static bool shares_name(const Expansion *e, const Module *m, const Source *s) {
     return shared;
 }
 
-// Files of one name are told apart by their folders, from the main file's on.
+// Files of equal name get their folders, relative to the main file's.
 static void files_name(Expansion *e, const Source *s) {
     e->main_folder = folder_length(beside(e, s, ""));
     for (Module *m = e->modules; m != NULL; m = m->next)

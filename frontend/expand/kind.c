@@ -1,11 +1,11 @@
-// Kinds: what the parameters of the compiler's functions ask for.
+// Kinds: the values that a parameter of a builtin accepts.
 
 #include "frontend/expand/walk.h"
 
 #include <math.h>
 #include <string.h>
 
-// ---- words, separated by spaces ----
+// ---- lists of words, separated by spaces ----
 
 const char *next_word(Expansion *e, const char **words) {
     const char *start = *words + strspn(*words, " ");
@@ -32,7 +32,7 @@ bool word_allowed(const char *words, const char *word) {
     return false;
 }
 
-// ---- kinds in words ----
+// ---- descriptions ----
 
 const char *kind_wanted(Expansion *e, const ParamInfo *p) {
     switch (p->kind) {
@@ -92,7 +92,7 @@ const char *kind_wanted(Expansion *e, const ParamInfo *p) {
     return "";
 }
 
-// ---- whether a value is of a kind ----
+// ---- tests ----
 
 bool is_plain(Value v) {
     return v.kind == VALUE_NUMBER && v.unit == UNIT_NONE;
@@ -103,7 +103,7 @@ static bool is_whole(Value v, double least) {
            v.number == floor(v.number);
 }
 
-// A list of 2, or of 2 or 4, whole numbers.
+// A list of 2, or of 2 or 4, integers.
 static bool is_whole_list(Value v, double least, bool four) {
     if (v.kind != VALUE_LIST ||
         !(v.list.count == 2 || (four && v.list.count == 4)))
@@ -143,7 +143,7 @@ static bool is_scalar(Expansion *e, Value v) {
             type_is(node_type(e, v.node), (Type[]){type_scalar(F32)}));
 }
 
-// Of one item or more.
+// Of at least one item.
 static bool is_list_of(Value v, bool (*good)(Value)) {
     if (v.kind != VALUE_LIST)
         return false;
@@ -189,7 +189,7 @@ bool kind_suits(Expansion *e, const ParamInfo *p, Value v) {
     case NUMBERS:
         return is_plain(v) || is_list_of(v, is_plain);
     case LISTS:
-        return v.kind == VALUE_LIST; // items may be shared: see numbers.c
+        return v.kind == VALUE_LIST; // lists may share items: see literal.c
     case SCALAR:
         return is_scalar(e, v);
     case TIME:

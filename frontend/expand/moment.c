@@ -1,5 +1,5 @@
-// Times: lengths and moments of a run, in epochs, in steps, or as a share of
-// the whole run.
+// Times: durations and points of a run, in epochs, in steps, or as a fraction
+// of the run.
 
 #include "frontend/expand/expand.h"
 
@@ -22,15 +22,14 @@ bool time_of_value(Value v, Time *out) {
     return false;
 }
 
-// The steps of an epoch; 0 where only the trainer knows them, or a key that
-// they follow from is wrong.
+// The steps of an epoch; 0 if only the trainer knows them, or a key is wrong.
 static double epoch_steps(const Expansion *e) {
     const Recipe *r = &e->recipe;
     bool read = r->batch > 0 && r->accumulate > 0;
     return read ? (double)recipe_epoch_updates(r, e->data.samples) : 0;
 }
 
-// The time in epochs where they are the unit, else in steps.
+// The time in epochs if they are the unit, else in steps.
 static double time_in(const Expansion *e, Time time, TimeUnit unit) {
     double steps = time.unit == unit ? 1 : epoch_steps(e);
     return unit == IN_EPOCHS ? time.count / steps : time.count * steps;

@@ -1,9 +1,8 @@
-// Names: what can be said before anything is expanded.  A parameter or a
-// variable that is never read, a value that goes nowhere, and a name that is
-// defined twice are mistakes wherever they stand.
+// Names: checks before expansion.  An unread parameter or variable, an unused
+// value and a redefinition are errors everywhere.
 //
-// One walk over the tree keeps, for every name, the innermost declaration that
-// is in force; reading a name marks that.
+// One walk over the tree keeps the innermost visible declaration of each name;
+// a read marks it as used.
 
 #include "frontend/expand/expand.h"
 
@@ -15,17 +14,17 @@ typedef struct Declared {
     const char *what; // "the parameter", "the variable"
     bool used;
     const Function *owner;    // NULL: the file
-    struct Declared *outer;   // the one of the same name that it hides
-    struct Declared *sibling; // declared before it by the same function
+    struct Declared *outer;   // the shadowed one of the same name
+    struct Declared *sibling; // the previous one of the same function
 } Declared;
 
 typedef struct {
     Arena *arena;
     Diagnostics *diags;
     NameCheck check;
-    AtomMap declared;      // the innermost Declared of each name
+    AtomMap declared;      // the innermost of each name
     const Function *owner; // the current function
-    Declared *latest;      // of it
+    Declared *latest;      // its latest
 } Names;
 
 // ---- declarations ----
@@ -49,8 +48,7 @@ static void read_name(Names *n, Atom name) {
         d->used = true;
 }
 
-// Leaves a function: takes its declarations away and reports what it did not
-// use.
+// Leaves a function: removes its declarations and reports unused ones.
 static void retire(Names *n) {
     for (Declared *d = n->latest; d != NULL; d = d->sibling) {
         *atom_value(n->arena, &n->declared, d->name) = d->outer;

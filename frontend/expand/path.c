@@ -1,21 +1,21 @@
-// Names of layers.
+// Paths of layers.
 //
-// A layer's path is the names given by `as` around it and its kind with a
-// number, counted within the innermost name: "layer1.conv_2".  Where a name is
-// given to a single layer with parameters, that is its path: "stem".  A name
-// that is given twice in the same place gets a number too, so every path is
-// unique.
+// A layer's path has the `as` names around it, and its kind with a number,
+// counted within the innermost name: "layer1.conv_2".  If a name covers a
+// single layer with parameters, it is the path: "stem".  A repeated name gets a
+// number too, so every path is unique.
 
 #include "frontend/expand/expand.h"
 
 struct Path {
     const char *prefix; // "" or "layer1."
-    const char *own; // of the one layer with parameters; NULL: there are more
-    AtomMap count;   // an int for each name
+    const char *
+        own; // the path of the only layer with parameters; NULL: there are more
+    AtomMap count; // an int for each name
     Path *outer;
 };
 
-// How often a name was given within the innermost path.
+// The uses of a name within the innermost path.
 static int *count_of(Expansion *e, Atom name) {
     void **count = atom_value(e->arena, &e->path->count, name);
     if (*count == NULL)
@@ -29,7 +29,7 @@ static Atom numbered(Expansion *e, Atom name, int number) {
     return atom_of(e->atoms, text_string(&t), t.length);
 }
 
-// name, or name_2 and so on where that is taken.
+// name, or name_2 and so on if that exists.
 static Atom untaken(Expansion *e, Atom name) {
     Atom unique = name;
     while ((*count_of(e, name))++ > 0) {
@@ -59,7 +59,7 @@ void path_leave(Expansion *e) {
     e->path = e->path->outer;
 }
 
-// Layers with parameters are as unique as what `as` names.
+// Layers with parameters share the namespace of `as`.
 const char *path_layer(Expansion *e, const char *kind, bool trains) {
     if (trains && e->path->own != NULL)
         return e->path->own;

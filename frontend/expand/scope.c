@@ -1,4 +1,4 @@
-// Names: what they stand for at a place.
+// Scopes: name lookup.
 
 #include "frontend/expand/walk.h"
 

@@ -1,5 +1,5 @@
 // Call sites of layers: costs are charged to the line that calls a function,
-// not to the function's own line, which all of its calls share.
+// not to the function's own line, which all its calls share.
 
 #include "frontend/expand/walk.h"
 

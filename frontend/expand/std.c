@@ -1,4 +1,4 @@
-// The modules of `std/`, which are part of the compiler.
+// The modules of `std/`, embedded in the compiler.
 
 #include "frontend/frontend.h"
 

@@ -1,5 +1,4 @@
-// Types: what is written behind a parameter or a result, and whether a tensor
-// is that.
+// Types: checks tensors against the declared types of parameters and results.
 
 #include "frontend/expand/walk.h"
 
@@ -7,8 +6,8 @@ static bool is_dimension_name(const Expr *x) {
     return x->kind == EXPR_NAME && x->text[0] >= 'A' && x->text[0] <= 'Z';
 }
 
-// Whether a size of type t is, or is made of, a parameter that comes after the
-// tensor; reported if so.  It may be called as something else of the file is.
+// Reports a size of type t that uses a parameter after the tensor, even if the
+// file has another value of that name.
 static bool report_later(Expansion *e, const Function *f, const TypeExpr *t,
                          const Expr *x) {
     bool later = false;
@@ -32,8 +31,8 @@ static bool report_later(Expansion *e, const Function *f, const TypeExpr *t,
     return false;
 }
 
-// The size that a dimension of a type stands for.  A new name takes the size
-// that is found; -1 after a report.
+// The size of a dimension of a type.  A new name is bound to the found size; -1
+// after a report.
 static int64_t expand_dimension(Expansion *e, const Function *f,
                                 const TypeExpr *t, const Expr *x,
                                 int64_t found) {
@@ -81,13 +80,13 @@ bool type_expand(Expansion *e, const Function *f, const TypeExpr *t, Type found,
     return true;
 }
 
-// A tensor of pixels may be declared u8 and be numbers already.
+// A tensor of pixels may be declared u8 after conversion to numbers.
 static bool dtype_fits(DType declared, DType found) {
     return declared == found || (declared == U8 && found == F32) ||
            (declared == F32 && found == U8);
 }
 
-// A first size that a type names is that of the batch, where they are equal.
+// The declared type, with N for a first size that equals the batch's.
 static const char *declared_text(Expansion *e, const TypeExpr *t, Type type) {
     bool named = t->rank > 0 && t->dim[0]->kind == EXPR_NAME;
     return named ? samples_text(e, type) : type_text(e, type);

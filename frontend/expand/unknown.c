@@ -1,14 +1,14 @@
-// Unknown names: the report of one that nothing defines, alone or behind
-// points as in torch.optim.SGD, and the name that was meant.
+// Unknown names: reports a name without a definition, alone or as a path like
+// torch.optim.SGD, and suggests the intended one.
 
 #include "frontend/expand/walk.h"
 #include "frontend/foreign.h"
 
 #include <string.h>
 
-// ---- the name that was meant ----
+// ---- suggestions ----
 
-// "x |> conv(channels, size, stride=..., ...)": how a function is called.
+// "x |> conv(channels, size, stride=..., ...)": the form of a call.
 static const char *call_form(Arena *a, const Builtin *b) {
     const ParamInfo *p = &param_info[b->first];
     int count = builtin_num_params(b);
@@ -28,7 +28,7 @@ static void note_import(const char *module, const char *name, Diagnostic *d) {
     diag_note(d, "begin the file with: import \"%s\" { %s }", module, name);
 }
 
-// Where another system's function is one of ours under a name of our own.
+// Notes the name of another system's function here.
 static bool note_ours(Expansion *e, const char *word, Diagnostic *d) {
     const char *ours = foreign_name(FOREIGN_FUNCTION, word);
     const Builtin *b = ours ? builtin_find(ours) : builtin_spelt(word);
@@ -42,7 +42,8 @@ static bool note_ours(Expansion *e, const char *word, Diagnostic *d) {
     return true;
 }
 
-// Advice, a function of ours, or a word that is none, as `true`.
+// Notes a word of other systems: advice, a builtin, or a literal such as
+// `true`.
 static bool note_word(Expansion *e, const char *word, Diagnostic *d) {
     bool advice = foreign_name(FOREIGN_FUNCTION, word) == NULL &&
                   foreign_note(FOREIGN_FUNCTION, word, d);
@@ -102,7 +103,7 @@ static void note_name(Expansion *e, Atom name, Diagnostic *d) {
 
 // ---- a name ----
 
-// Where the file defines a name at its top level; no source where it does not.
+// The later definition of a name at the top level; no source if none.
 static Span defined_later(const Expansion *e, Atom name) {
     for (int i = 0; e->file != NULL && i < e->file->count; i++) {
         const Item *item = &e->file->item[i];
@@ -137,7 +138,7 @@ Value unknown_name(Expansion *e, const Expr *x) {
     return value_poison();
 }
 
-// ---- a name behind points ----
+// ---- paths ----
 
 const Expr *path_root(const Expr *x) {
     while (x->kind == EXPR_MEMBER)
@@ -153,7 +154,7 @@ static void path_add(Text *t, const Expr *x) {
     text_add(t, "%s", x->text);
 }
 
-// The innermost module of a path that is known speaks for it.
+// The note comes from the innermost known module of a path.
 static void note_path(Expansion *e, const Expr *x, Diagnostic *d) {
     if (note_word(e, x->text, d))
         return;
@@ -166,7 +167,7 @@ static void note_path(Expansion *e, const Expr *x, Diagnostic *d) {
     note_nearest(e, x->text, d);
 }
 
-// A function that another system has as a method of tensors.
+// Notes a function that another system has as a method of tensors.
 static void note_method(Expansion *e, const char *word, Diagnostic *d) {
     const Builtin *b = builtin_find(word);
     if (foreign_note(FOREIGN_METHOD, word, d))

@@ -1,4 +1,4 @@
-// Values of the language while a model is expanded.
+// Values of the language during expansion.
 
 #include "frontend/expand/walk.h"
 #include "frontend/foreign.h"
