@@ -1,4 +1,4 @@
-// Functions of each element.
+// Pointwise functions.
 
 #include "frontend/functions/functions.h"
 
@@ -13,7 +13,7 @@ static NodeId plus(Expansion *e, NodeId x, double term) {
     return add_binary(e, OP_add, x, number_node(e, term));
 }
 
-// The first argument, which all of these functions call x.
+// The first argument, named x in all of these functions.
 static NodeId argument(Expansion *e, const Call *c) {
     return operand_node(e, &c->arg[0]);
 }
@@ -22,16 +22,16 @@ static Value result(const Call *c, NodeId y) {
     return value_tensor(y, c->at);
 }
 
-// Functions that are an operation of the same name.
+// Functions with an operation of the same name.
 Value lower_pointwise(Expansion *e, const Call *c) {
     Op op = OP_relu;
     op_find(c->builtin->name, strlen(c->builtin->name), &op);
     return result(c, add_unary(e, op, argument(e, c)));
 }
 
-// ---- made of relu and its kin ----
+// ---- made of relu and similar ----
 
-// low where x is below it; at its ends a bound passes the gradient on.
+// max(x, low); at equality the gradient passes.
 static NodeId bounded_below(Expansion *e, NodeId x, double low) {
     NodeId bound = number_node(e, low);
     NodeId below = add_binary(e, OP_lt, x, bound);
@@ -44,14 +44,14 @@ static NodeId bounded_above(Expansion *e, NodeId x, double high) {
     return graph_op3(e->graph, OP_select, above, bound, x);
 }
 
-// At its ends it passes no gradient on.
+// No gradient passes at its ends.
 Value lower_relu6(Expansion *e, const Call *c) {
     NodeId y = add_unary(e, OP_relu, argument(e, c)), most = number_node(e, 6);
     NodeId above = add_binary(e, OP_le, most, y);
     return result(c, graph_op3(e->graph, OP_select, above, most, y));
 }
 
-// x where it is above 0, else below.
+// x above 0, else `below`.
 static NodeId bent(Expansion *e, NodeId x, NodeId below) {
     NodeId positive = add_binary(e, OP_lt, number_node(e, 0), x);
     return graph_op3(e->graph, OP_select, positive, x, below);
@@ -63,8 +63,8 @@ Value lower_leaky_relu(Expansion *e, const Call *c) {
                   bent(e, x, times(e, x, call_number(c, P_leaky_relu_slope))));
 }
 
-// x where it is above 0, else factor (exp(x / width) - 1).  The exponential is
-// of nothing above 0, whose gradient would be no number.
+// x above 0, else factor (exp(x / width) - 1).  Above 0 the exponential takes
+// 0, because its gradient could overflow to NaN.
 static NodeId exponential_unit(Expansion *e, NodeId x, double factor,
                                double width) {
     NodeId below = times(e, bounded_above(e, x, 0), 1 / width);
@@ -82,7 +82,7 @@ Value lower_celu(Expansion *e, const Call *c) {
     return result(c, exponential_unit(e, argument(e, c), alpha, alpha));
 }
 
-// x gate / 6, the gate x + 3 within 0 .. 6.
+// x gate / 6, with the gate x + 3 clamped to 0 .. 6.
 Value lower_hard_swish(Expansion *e, const Call *c) {
     NodeId x = argument(e, c);
     NodeId gate = bounded_above(e, bounded_below(e, plus(e, x, 3), 0), 6);
@@ -114,8 +114,8 @@ Value lower_silu(Expansion *e, const Call *c) {
     return result(c, add_binary(e, OP_mul, x, add_unary(e, OP_sigmoid, x)));
 }
 
-// x tanh(log(1 + exp x)) = x n / (n + 2) with n = exp(x) (exp(x) + 2), which
-// is x to the last bit of f32 from 20 on.
+// x tanh(log(1 + exp x)) = x n / (n + 2) with n = exp(x) (exp(x) + 2); from 20
+// on, that is x in f32.
 Value lower_mish(Expansion *e, const Call *c) {
     NodeId x = argument(e, c);
     NodeId most = add_binary(e, OP_minimum, x, number_node(e, 20));

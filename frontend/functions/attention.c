@@ -1,6 +1,5 @@
 // attention: multi-head self-attention (Vaswani et al., "Attention Is All You
-// Need", NeurIPS 2017), with the projections to queries, keys and values and
-// the one of the result.
+// Need", NeurIPS 2017), with its input and output projections.
 
 #include "frontend/functions/functions.h"
 
@@ -30,7 +29,7 @@ static bool expect_heads(Expansion *e, const Call *c, const Value *x) {
     return false;
 }
 
-// x weight' + bias for parameters NAME.weight [rows, channels] and NAME.bias.
+// x weight' + bias with parameters NAME.weight [rows, channels] and NAME.bias.
 static NodeId project(Expansion *e, const Attention *a, NodeId x,
                       const char *name, int64_t rows, Init init) {
     const Call *c = a->call;
@@ -59,7 +58,7 @@ static NodeId heads_of(Expansion *e, const Attention *a, NodeId qkv, int i) {
                            (int64_t[]){0, 2, 1, 3});
 }
 
-// No position sees a later one: their scores are as good as minus infinity.
+// The causal mask: no position attends to a later one.
 static NodeId without_future(Expansion *e, const Attention *a, NodeId scores) {
     int64_t shape[] = {a->positions, a->positions};
     NodeId row = graph_iota(e->graph, type_of(I32, 2, shape), 0);

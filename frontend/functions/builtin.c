@@ -1,4 +1,4 @@
-// The functions of the language: the tables that builtins.def expands to.
+// Builtins: the tables that builtins.def expands to.
 
 #include "frontend/foreign.h"
 #include "frontend/functions/functions.h"

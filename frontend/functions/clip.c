@@ -1,8 +1,9 @@
-// Clipping: a node that limits all gradients, which the optimizer pass obeys.
+// Clipping: a node with a limit for all gradients, which the optimizer pass
+// reads.
 
 #include "frontend/functions/functions.h"
 
-// A limit is kept as its call until the gradients are wanted.
+// A limit is its call until there are gradients.
 Value lower_clip(Expansion *e, const Call *c) {
     const Value *most = &c->arg[0];
     if (most->kind == VALUE_NUMBER && !(most->number > 0)) {

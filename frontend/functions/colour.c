@@ -1,5 +1,5 @@
-// Colour: augmentations that change the numbers of a whole image, by one random
-// number for each sample and epoch.
+// Colour: augmentations that change all values of an image by a random number
+// per sample and epoch.
 
 #include "frontend/functions/functions.h"
 

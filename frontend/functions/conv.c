@@ -1,4 +1,4 @@
-// Windows over images: convolutions and pools.
+// Convolutions and pools.
 
 #include "frontend/functions/functions.h"
 
@@ -10,8 +10,8 @@ typedef struct {
     int64_t size[2], stride[2], dilation[2], pad[4];
 } Window;
 
-// `same` keeps the size at stride 1; an even window has its extra row or
-// column of padding at the bottom or right.
+// `same` keeps the size at stride 1; an even window has its extra row or column
+// of padding at the bottom or right.
 static void pad_same(Window *w) {
     for (int i = 0; i < 2; i++) {
         int64_t total = w->dilation[i] * (w->size[i] - 1);
@@ -51,7 +51,7 @@ static void note_window(const Call *c, const Window *w, Diagnostic *d) {
         diag_note(d, "global_%s pools the whole image", pool);
 }
 
-// False, and a report, when not even one window fits the image.
+// False, with a report, if no window fits the image.
 static bool expect_window(Expansion *e, const Call *c, const Value *x,
                           const Window *w) {
     Type t = *node_type(e, x->node);
@@ -92,7 +92,7 @@ static bool expect_groups(Expansion *e, const Call *c, int64_t in, int64_t out,
     return false;
 }
 
-// A convolution whose channels are padded in 16 bits.
+// A convolution whose channels are padded in 16-bit precision.
 struct Padded {
     NodeId node;
     Span at;
@@ -100,7 +100,7 @@ struct Padded {
     struct Padded *next;
 };
 
-// A single channel is a map and no choice of how wide a layer is.
+// A single channel is a mask, not a layer's width.
 static void note_padded(Expansion *e, const Call *c, NodeId node,
                         int64_t channels) {
     bool half = e->recipe.precision == F16 || e->recipe.precision == BF16;
@@ -115,8 +115,7 @@ static void note_padded(Expansion *e, const Call *c, NodeId node,
     e->last_padded = p;
 }
 
-// Which nodes another layer's product follows from; all others are in the end
-// what the model gives.
+// The nodes that some later product uses; all others lead to the output only.
 static bool *find_inner(Expansion *e) {
     const Graph *g = e->graph;
     bool *inner = ARENA_ARRAY(e->arena, g->count, bool);
@@ -141,10 +140,9 @@ void conv_warn(Expansion *e) {
     }
 }
 
-// The channels of the input, those of the result, and the size of the window,
-// as PyTorch has them: an odd stride below the window's size, where a stride is
-// rarely odd, or a large window that does not leap.  A stride that is meant can
-// be named.
+// Warns of PyTorch's argument order: input channels, channels, window size.
+// The signs are an odd stride below the window's size, or a large window with
+// stride 1.  A named stride is meant.
 static void warn_order(Expansion *e, const Call *c, const Window *w,
                        int64_t in) {
     enum { LARGE = 16 };
@@ -178,8 +176,8 @@ static bool pad_is_written(const Call *c) {
     return false;
 }
 
-// Windows that lie side by side and would cover the image exactly: patches,
-// which the padding that nobody asked for moves by a part of one.
+// Warns of adjacent windows that would cover the image exactly (patches), if
+// the default padding shifts them.
 static void warn_patches(Expansion *e, const Call *c, const Window *w, Type t) {
     bool side_by_side = true, moved = false;
     for (int i = 0; i < 2; i++) {
@@ -266,7 +264,7 @@ static NodeId pool_node(Expansion *e, const Call *c, Op op, NodeId in,
 }
 
 static Value pool(Expansion *e, const Call *c, Op op) {
-    // max_pool and avg_pool have the same parameters.
+    // max_pool and avg_pool have equal parameters.
     const Value *x = &c->arg[P_max_pool_x - FIRST_max_pool];
     const Value *stride = &c->arg[P_max_pool_stride - FIRST_max_pool];
     Window w = {.dilation = {1, 1}};
@@ -290,7 +288,7 @@ Value lower_avg_pool(Expansion *e, const Call *c) {
     return pool(e, c, OP_avg_pool);
 }
 
-// A pool whose one window is the whole image: [N, channels].
+// A pool whose only window is the whole image: [N, channels].
 static Value global_pool(Expansion *e, const Call *c, Op op) {
     const Value *x = &c->arg[0];
     if (!expect_rank(e, c, x, 4))

@@ -1,16 +1,15 @@
-// Counted: how a loss and its metrics are reduced, over the samples and the
-// places that count.
+// Reductions of a loss and its metrics over valid samples and pixels.
 //
-// A short last batch is filled up with other samples, which do not count: in
-// training unless drop_last leaves such batches out, in evaluation always.
-// Augmentation may bring places from outside the image into labels that follow
-// it, and these do not count either (transform.c).
+// A short last batch is padded with other, invalid samples: in training unless
+// drop_last skips such batches, in evaluation always.  Augmentation may shift
+// pixels from outside the image into labels; these are invalid too
+// (transform.c).
 
 #include "frontend/functions/functions.h"
 
-// ---- the samples that count ----
+// ---- valid samples ----
 
-// 1 for samples that count and 0 for the others: f32[N, 1].
+// 1 for valid samples and 0 for others: f32[N, 1].
 static NodeId sample_mask(Expansion *e) {
     Type rows = type_of(F32, 2, (int64_t[]){e->recipe.batch, 1});
     return as_float(e, places_count(e, rows, 0, 1));
@@ -33,7 +32,7 @@ static unsigned inner_axes(Type t) {
     return (1u << t.rank) - 2;
 }
 
-// ---- sums over the places of a sample ----
+// ---- sums over the elements of a sample ----
 
 // The sum over axes first ... last - 1, which stay as 1.
 static NodeId sum_axes(Expansion *e, NodeId x, int first, int last) {
@@ -47,8 +46,8 @@ static NodeId sum_axes(Expansion *e, NodeId x, int first, int last) {
     return graph_reshape(e->graph, sum, t.rank, t.dim);
 }
 
-// A thread that adds many numbers one by one loses digits, so that axes whose
-// product is large are summed one after the other.
+// A long sequential sum loses digits, so axes with a large product are summed
+// one by one.
 static NodeId sum_places(Expansion *e, NodeId x) {
     enum { MOST_TERMS = 1024 };
     Type t = *node_type(e, x);
@@ -63,7 +62,7 @@ static NodeId sum_places(Expansion *e, NodeId x) {
     return sum_axes(e, x, 1, last);
 }
 
-// Numbers of each sample added up, f32[N, 1].
+// The sum of each sample, f32[N, 1].
 static NodeId sum_each(Expansion *e, NodeId x) {
     Type t = *node_type(e, x);
     bool one = type_count(&t) == t.dim[0];
@@ -71,9 +70,9 @@ static NodeId sum_each(Expansion *e, NodeId x) {
                          (int64_t[]){t.dim[0], 1});
 }
 
-// ---- the places that count ----
+// ---- valid pixels ----
 
-// Whether x has the places of a label that follows its image, by its sizes.
+// Whether x has the height and width of a transformed label.
 static bool has_inside(const Expansion *e, Type t) {
     if (e->inside == NO_NODE || t.rank < 3)
         return false;
@@ -81,7 +80,7 @@ static bool has_inside(const Expansion *e, Type t) {
     return t.dim[1] == inside.dim[1] && t.dim[2] == inside.dim[2];
 }
 
-// x with zeros at the places that do not count.
+// x with zeros at invalid pixels.
 static NodeId without_outside(Expansion *e, NodeId x) {
     Type t = *node_type(e, x), inside = *node_type(e, e->inside);
     for (int i = 3; i < t.rank; i++)
@@ -90,7 +89,7 @@ static NodeId without_outside(Expansion *e, NodeId x) {
     return graph_op3(e->graph, OP_select, mask, x, number_node(e, 0));
 }
 
-// How many places of each sample count, f32[N, 1].
+// The number of valid pixels of each sample, f32[N, 1].
 static NodeId count_inside(Expansion *e) {
     return sum_each(e, as_float(e, e->inside));
 }
@@ -99,7 +98,7 @@ static NodeId at_least_one(Expansion *e, NodeId count) {
     return graph_op2(e->graph, OP_maximum, count, number_node(e, 1));
 }
 
-// Numbers of a sample at each place.
+// Elements per pixel.
 static double per_place(Type t) {
     return (double)(type_count(&t) / (t.dim[0] * t.dim[1] * t.dim[2]));
 }
@@ -112,8 +111,8 @@ static NodeId means_inside(Expansion *e, NodeId x) {
                      graph_op2(g, OP_mul, count, each));
 }
 
-// The mean over all places of the batch that count, times the samples: so much
-// is a sample's part in it.  [N, 1]
+// Each sample's part of the mean over all valid pixels of the batch, times the
+// number of samples: [N, 1].
 static NodeId parts_of_mean(Expansion *e, NodeId x) {
     Graph *g = e->graph;
     NodeId each = number_node(e, per_place(*node_type(e, x)));
@@ -123,7 +122,7 @@ static NodeId parts_of_mean(Expansion *e, NodeId x) {
     return graph_op2(g, OP_mul, sum_each(e, without_outside(e, x)), scale);
 }
 
-// Whether an operation moves places along rows or columns.
+// Whether an operation moves pixels along rows or columns.
 static bool is_move(const Graph *g, const Node *n) {
     switch (n->op) {
     case OP_flip:
@@ -145,8 +144,8 @@ static bool is_move(const Graph *g, const Node *n) {
     }
 }
 
-// Whether something between the output, the label and the input on the one side
-// and x on the other moves places.
+// Whether an operation between x and the output, the label or the input moves
+// pixels.
 static bool moves_places(Expansion *e, NodeId x) {
     const Graph *g = e->graph;
     bool *needed = ARENA_ARRAY(e->arena, (size_t)x + 1, bool);
@@ -194,8 +193,8 @@ NodeId sample_means(Expansion *e, NodeId x) {
     return graph_op2(e->graph, OP_div, sum, samples_among(e, x, inner_axes(t)));
 }
 
-// The loss of each sample.  A loss that does not run over samples gives each of
-// them its mean.
+// The loss of each sample.  A loss whose first axis is not the batch gives each
+// its mean.
 static NodeId loss_samples(Expansion *e, NodeId x, bool mean) {
     if (mean && e->inside != NO_NODE)
         return parts_of_mean(e, x);
@@ -209,7 +208,7 @@ static NodeId loss_samples(Expansion *e, NodeId x, bool mean) {
     return graph_broadcast(e->graph, of, &t);
 }
 
-// The sum over all numbers of x, of which `means` are those of each sample.
+// The sum over all elements of x; `means` are those of each sample.
 static NodeId loss_sum(Expansion *e, NodeId x, NodeId means) {
     Type t = *node_type(e, x);
     if (e->inside != NO_NODE)
@@ -225,8 +224,8 @@ static NodeId loss_sum(Expansion *e, NodeId x, NodeId means) {
                      samples_among(e, x, inner_axes(t)));
 }
 
-// Whether a mean divides by the batch whatever counts: if several batches make
-// an update, its end weighs them by their samples (train/stage.c).
+// Whether a mean divides by the full batch size: with gradient accumulation,
+// the update weighs micro-batches by their samples (train/stage.c).
 static bool counts_whole(const Expansion *e) {
     return all_count(e) || (e->training && e->recipe.accumulate > 1);
 }

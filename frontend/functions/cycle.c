@@ -1,10 +1,10 @@
-// Cycles: schedules that rise and fall.
+// Cyclic schedules.
 
 #include "frontend/functions/schedule.h"
 
 #include <string.h>
 
-// A value that is given, or `other` divided by a number.
+// The argument, or `other` divided by a number.
 static Value value_or(Expansion *e, const Call *c, ParamId p, Value other,
                       double divisor) {
     const Value *given = call_arg(c, p);
@@ -52,7 +52,7 @@ Value lower_cyclic(Expansion *e, const Call *c) {
     Value down = scalar_operate(e, TOKEN_MINUS, period, up, c->at);
     Value rising = scalar_operate(e, TOKEN_DIVIDE, gone, up, c->at);
     Value falling = scalar_operate(e, TOKEN_DIVIDE, left, down, c->at);
-    // There is no way back after a rise of all of a period, nor up in none.
+    // No way down after a rise of a whole period, nor up in none.
     double rise = call_number(c, P_cyclic_rise);
     Value share = rise == 1 ? rising
                   : rise == 0

@@ -1,10 +1,10 @@
-// Data sets: what the train block names, and what is known of them here.
+// Data sets of the train block, and the facts known before reading files.
 
 #include "frontend/functions/functions.h"
 
 #include <math.h>
 
-// A data set is kept as its call.
+// A data set is its call.
 Value lower_data(Expansion *e, const Call *c) {
     (void)e;
     return (Value){.kind = VALUE_CALL, .call = c};
@@ -18,7 +18,7 @@ static const Type images = {.dtype = U8}, whole = {.dtype = I32},
                   whole_each = {.dtype = I32, .rank = 1},
                   targets = {.dtype = F32};
 
-// ---- settings that the trainer gets ----
+// ---- settings for the trainer ----
 
 static void add_setting(Expansion *e, DataSet *d, const char *name,
                         int64_t value) {
@@ -37,7 +37,7 @@ static void add_count(Expansion *e, DataSet *d, const Call *c, ParamId p) {
 
 // ---- arguments ----
 
-// The dimensions of a sample, where they are given.  False after a report.
+// The dimensions of a sample, if given.  False after a report.
 static bool read_shape(Expansion *e, DataSet *d, const Call *c, ParamId p) {
     const Value *v = call_arg(c, p);
     if (v->kind == VALUE_NOTHING)

@@ -1,7 +1,7 @@
-// Draws: random numbers, one for each element of a tensor, or in augmentations
-// for each sample.  They are functions of the seed, an epoch and the number of
-// the element or sample, and other ones for every use in a model, so they
-// depend neither on order nor on threads.
+// Random numbers, one for each element of a tensor, or in augmentations one for
+// each sample.  They are functions of the seed, an epoch and the number of the
+// element or sample, with a stream for each use, so they depend neither on
+// order nor on threads.
 
 #include "frontend/functions/functions.h"
 

@@ -1,5 +1,5 @@
-// dropout: each number is left out with probability p, and the others are
-// scaled by 1 / (1 - p); other ones for each batch, none in evaluation.
+// dropout: zeroes each element with probability p, and scales the others by 1 /
+// (1 - p); with new random numbers in each batch, and not in evaluation.
 
 #include "frontend/functions/functions.h"
 

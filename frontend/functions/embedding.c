@@ -1,4 +1,4 @@
-// embedding: the rows of a table that whole numbers name.
+// embedding: rows of a table, selected by index.
 
 #include "frontend/functions/functions.h"
 
@@ -30,7 +30,7 @@ Value lower_embedding(Expansion *e, const Call *c) {
     NodeId arg[] = {table, graph_cast(e->graph, x->node, I32)};
     NodeId y =
         add_checked(e, c, (Node){.op = OP_gather, .num_args = 2, .arg = arg});
-    // Its gradient is taken row by row.
+    // Its gradient is a scatter of rows.
     if (y != NO_NODE && !expect_rows(e, c, y))
         return value_poison();
     return value_tensor(y, c->at);

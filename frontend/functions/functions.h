@@ -1,17 +1,17 @@
-// The functions of the language: the table of them, and what they share.
+// Builtins: their table, and functions that their files share.
 #ifndef FRONTEND_FUNCTIONS_H
 #define FRONTEND_FUNCTIONS_H
 
 #include "frontend/expand/expand.h"
 
-// ---- builtin.c: the functions of the language ----
+// ---- builtin.c: the table ----
 
 typedef enum {
     ANYWHERE,
     LAYER,     // in models
     FUNCTION,  // of tensors or numbers, anywhere
     IMAGE,     // in models and in the input of the train block
-    INITIAL,   // what an `init` may be, anywhere
+    INITIAL,   // a value of `init`, anywhere
     AUGMENT,   // in the input of the train block
     LOSS,      // in its loss
     OPTIMIZER, // in its other keys
@@ -42,13 +42,12 @@ typedef enum {
     NUMBERS, // a number or a list of numbers
     LISTS,   // a list of numbers, or of such lists
     SCALAR,  // a number or a schedule
-    TIME,    // with the unit epoch or step, or a share of the run; its
-             // default counts steps
-    MOMENT,  // of a schedule: a share of the run, epochs or steps
+    TIME,    // in epochs, in steps, as a fraction; a default is in steps
+    MOMENT,  // of a schedule: a fraction of the run, epochs or steps
     MOMENTS, // one or a list of them
     STRING,
     WORD,
-    KNOTS, // all that follow, each `where: value`
+    KNOTS, // all remaining arguments, each `time: value`
 } ParamKind;
 
 typedef enum {
@@ -57,7 +56,7 @@ typedef enum {
     NUM_BUILTINS
 } BuiltinId;
 
-// Parameters are numbered through all functions; FIRST_f is the first of f.
+// Parameters are numbered across all functions; FIRST_f is the first of f.
 typedef enum {
 #define BUILTIN(name, ...) FIRST_##name, BEFORE_##name = FIRST_##name - 1,
 #define PARAM(function, name, ...) P_##function##_##name,
@@ -71,22 +70,22 @@ typedef struct {
     const char *otherwise, *words;
 } ParamInfo;
 
-// Makes the value of a call whose arguments have been checked.
+// Computes the value of a call with checked arguments.
 typedef Value Lowering(Expansion *e, const Call *c);
 
 struct Builtin {
     const char *name;
     Class class;
     Lowering *lower;
-    const char *module; // what it is imported from; NULL: nothing
+    const char *module; // the module that exports it; NULL: none
     ParamId first;
 };
 
 struct Call {
     const Builtin *builtin;
-    Value *arg; // of each parameter
+    Value *arg; // by parameter
     const Expr *by;
-    bool piped; // the first argument stands before a |>
+    bool piped; // the first argument comes from a |>
     Span at;
     const char *path; // of the layer: "layer1.conv_1"
 };
@@ -96,7 +95,7 @@ extern const ParamInfo param_info[NUM_PARAMS];
 
 // The builtin of that name, or NULL.
 const Builtin *builtin_find(const char *name);
-// The same, but for case and underscores.
+// The same, ignoring case and underscores.
 const Builtin *builtin_spelt(const char *word);
 BuiltinId builtin_id(const Builtin *b);
 int builtin_num_params(const Builtin *b);
@@ -104,11 +103,11 @@ int builtin_num_params(const Builtin *b);
 // Whether it is a layer with parameters.
 bool builtin_trains(const Builtin *b);
 
-// "an optimizer", "the train block": what a class is and where it belongs.
+// "an optimizer", "the train block": a class and its context.
 const char *class_name(Class c);
 const char *class_place(Class c);
 
-// The value of an argument, and readings of it.
+// The value of an argument, and conversions of it.
 const Value *call_arg(const Call *c, ParamId p);
 double call_number(const Call *c, ParamId p);
 int64_t call_count(const Call *c, ParamId p);
@@ -116,76 +115,74 @@ bool call_flag(const Call *c, ParamId p);
 NodeId call_node(const Call *c, ParamId p);
 void call_pair(const Call *c, ParamId p, int64_t pair[2]);
 
-// ---- every file: what calls become ----
+// ---- every file: lowering of calls ----
 
 #define BUILTIN(name, class, lowering, module) Lowering lower_##lowering;
 #include "frontend/functions/builtins.def"
 
-// ---- samples.c: the samples of a batch, and types as the user writes them
-// ----
+// ---- samples.c: valid samples, and text of types ----
 
-// Whether all samples of a batch count, always.
+// Whether all samples of a batch are always valid.
 bool all_count(const Expansion *e);
-// Whether the places of an axis are of samples that count, with so many places
-// of a sample side by side: bool, of one place along the other axes of t.
+// A mask of the valid samples along an axis, `apart` elements of a sample side
+// by side: bool, of size 1 along the other axes of t.
 NodeId places_count(Expansion *e, Type t, int axis, int64_t apart);
-// Whether one of a set of axes runs over samples not all of which may count.
+// Whether one of a set of axes runs over samples and some may be invalid.
 bool samples_vary(Expansion *e, NodeId x, unsigned axes);
-// x with a number at the places of samples that do not count, along those axes
-// of `like`, a tensor of its shape.
+// x with `otherwise` in invalid samples, along those axes of `like`, a tensor
+// of its shape.
 NodeId samples_only(Expansion *e, NodeId x, NodeId like, unsigned axes,
                     double otherwise);
-// The product of the sizes of axes, of samples only those that count: f32[].
+// The product of the sizes of axes, counting only valid samples: f32[].
 NodeId samples_among(Expansion *e, NodeId x, unsigned axes);
-// Neutral numbers of softmax, where it is as good as minus infinity, and of
-// max.
+// Identities of softmax, in effect minus infinity, and of max.
 #define NEVER (-1e30)
 #define LOWEST (-3.4028234663852886e38)
 
-// Notes a number that becomes part of a graph: as a size of the batch it would
-// be smaller in a short one.
+// Notes a number that becomes part of a graph: a size of the batch would be
+// wrong in a short one.
 void note_size(Expansion *e, const Value *v);
 
 // The nodes from `first` on may mix samples: y, or NO_NODE, has those of x.
 void samples_excuse(Expansion *e, NodeId first, NodeId y, NodeId x);
-// The first of the needed nodes that mixes samples with those that do not
-// count, or a number that has their size, in words; NULL: none does.
+// The first needed node that mixes valid samples with others, or a number with
+// their size, as text; NULL: none does.
 const char *samples_mixed(Expansion *e, const bool *needed);
 
 const char *type_text(Expansion *e, Type t); // "f32[128, 3, 3, 64]"
 // Whether the first axis of node n runs over samples.
 bool has_samples(Expansion *e, NodeId n);
-// "f32[N, 16, 16, 128]": of what has a batch of samples.
+// "f32[N, 16, 16, 128]": with a batch of samples.
 const char *samples_text(Expansion *e, Type t);
-// Of a node, with N where its first axis runs over the samples.
+// Of a node, with N if its first axis runs over the samples.
 const char *tensor_text(Expansion *e, NodeId n);
 const char *joint_text(Expansion *e, Value v); // a number is f32[]
-// How many numbers a node has, "128 x 3072" where it has samples.
+// The number of elements of a node, "128 x 3072" if it has samples.
 const char *count_text(Expansion *e, NodeId n);
 
-// ---- tensor.c: adding to the graph on the user's behalf ----
+// ---- tensor.c: adding nodes ----
 
-// Where the nodes that follow come from.
+// Sets the origin of the nodes that follow.
 void origin_set(Expansion *e, Span at, const char *path);
 
 const Type *node_type(const Expansion *e, NodeId n);
 
-// The nodes as numbers: u8 and i32 become f32.
+// Converts u8 and i32 to f32.
 NodeId as_float(Expansion *e, NodeId n);
 
 // A number or scalar as f32[].
 NodeId scalar_node(Expansion *e, Value v);
 NodeId number_node(Expansion *e, double value);
 NodeId whole_node(Expansion *e, int64_t value); // i32[]
-// A tensor as numbers, or a number as f32[].
+// A tensor as f32 or i32, or a number as f32[].
 NodeId operand_node(Expansion *e, const Value *v);
 
-// Whether a tensor of that shape is still below the limit when bytes and truths
-// become numbers, which may happen to any.
+// Whether a tensor of that shape stays below the size limit after a conversion
+// to f32, which may happen to any.
 bool fits_as_numbers(Type t);
 
-// Whether a tensor can be taken as rows of its last dimension: their number is
-// a dimension then.  A report where not.
+// Whether a tensor is a matrix of rows of its last dimension: their number is a
+// valid dimension.  A report if not.
 bool expect_rows(Expansion *e, const Call *c, NodeId x);
 
 // Adds n unless the user's sizes forbid it; NO_NODE after a report.
@@ -194,23 +191,23 @@ NodeId add_at(Expansion *e, Span at, const char *what, Node n);
 NodeId add_unary(Expansion *e, Op op, NodeId a);
 NodeId add_binary(Expansion *e, Op op, NodeId a, NodeId b);
 
-// False, and a report, unless the tensor has that rank.
+// False, with a report, unless the tensor has that rank.
 bool expect_rank(Expansion *e, const Call *c, const Value *x, int rank);
 
-// False, and a report, unless n is a tensor's axis; *axis is its number.
+// False, with a report, unless v is an axis of n; *axis is its number.
 bool expect_axis(Expansion *e, const Call *c, Value v, NodeId x, int *axis);
 
-// Inputs and states of the run, each once in a graph.
+// Inputs and states of the run, once in each graph.
 NodeId input_node(Expansion *e, InputId id);
 NodeId run_node(Expansion *e, RunState s);
 
-// The number of this batch, counted over the whole run.
+// The number of this batch in the whole run.
 NodeId batch_node(Expansion *e);
 
-// ---- joint.c: tensors that meet element by element ----
+// ---- joint.c: broadcasting ----
 
 // False, with a report, unless the shapes of two tensors or numbers broadcast;
-// verb is what cannot be done, as "add".
+// verb is the operation, as "add".
 bool expect_joint(Expansion *e, Span at, const char *verb, Value a, Value b);
 bool expect_joint_call(Expansion *e, const Call *c, Value a, Value b);
 
@@ -222,32 +219,32 @@ NodeId add_joint(Expansion *e, const Call *c, Op op, Value a, Value b);
 Value expand_unary(Expansion *e, const Expr *x, Value v);
 Value expand_binary(Expansion *e, const Expr *x, Value a, Value b);
 
-// a op b for numbers and scalars, op being +, -, * or /.
+// a op b for numbers and scalars, with op +, -, * or /.
 Value scalar_operate(Expansion *e, TokenKind op, Value a, Value b, Span at);
 
-// ---- numbers.c: tensors that are written out ----
+// ---- numbers.c: tensor literals ----
 
 typedef struct {
     Type type;
     const double *number;
 } Numbers;
 
-// False, with a report, unless a list is of numbers or of such lists; `at` is
-// where it is used.
+// False, with a report, unless a list has numbers or such lists; `at` is its
+// use.
 bool expect_numbers(Expansion *e, Span at, const Value *list, Numbers *n);
 
-// False, with a report, unless sizes are those of a tensor, which is called
-// `what`: 1 to MAX_RANK of them, from 1.
+// False, with a report, unless sizes are 1 to MAX_RANK positive integers;
+// `what` names the tensor.
 bool expect_sizes(Expansion *e, const Call *c, const Value *sizes,
                   const char *what, Type *t);
 
-// ---- parameter.c: what is trained ----
+// ---- parameter.c: trained parameters ----
 
 typedef enum {
     INIT_CONSTANT, // low
     INIT_UNIFORM,  // low .. high
     INIT_NORMAL,   // mean low, standard deviation high
-    INIT_DIRAC,    // as INIT_UNIFORM, its first filters the identity
+    INIT_DIRAC,    // as INIT_UNIFORM, with identity as the first filters
     INIT_ADD_DIRAC,
     INIT_ORTHOGONAL, // times high
     INIT_WHITENING,  // eps low, of the first `images` samples
@@ -270,57 +267,56 @@ struct Parameter {
     NodeId node; // in the train graph
 };
 
-// A new parameter of the layer that c is: NAME is added to its path.  NO_NODE
+// A new parameter of the layer c, with NAME appended to its path.  NO_NODE
 // after a report.
 NodeId parameter_new(Expansion *e, const Call *c, const char *name, Type type,
                      Init init);
 NodeId statistic_new(Expansion *e, const Call *c, const char *name, Type type,
                      double init);
 
-// The graph that fills parameters with random numbers.
+// The graph that initialises parameters.
 Graph *init_graph(Expansion *e);
 
-// ---- initial.c: how parameters start ----
+// ---- initial.c: initial values of parameters ----
 
-// PyTorch's default for the weights of a layer, and for its bias: uniform
-// within 1 / sqrt(fan_in).
+// PyTorch's default for a layer's weight and bias: uniform within 1 /
+// sqrt(fan_in).
 Init initial_default(Type weight);
 
 // Uniform within sqrt(6 / (fan_in + fan_out)).
 Init initial_xavier(Type weight);
 
-// Replaces *init by what an argument asks for, if it was given, for a
-// parameter of type t.  False after a report.
+// Replaces *init by the argument, if given, for a parameter of type t.  False
+// after a report.
 bool initial_given(Expansion *e, const Value *v, Type t, Init *init);
 
-// What a parameter starts with, as a node of an init graph.
+// The initial values of a parameter, as a node of an init graph.
 NodeId initial_values(Graph *g, NodeId seed, NodeId epoch, const Parameter *p);
 
 // ---- linear.c: matrix products ----
 
-// x weight' along the last axis of x, whatever its rank.
+// x weight' along the last axis of x, of any rank.
 NodeId rows_product(Expansion *e, const Call *c, NodeId x, NodeId weight);
 
 // a @ b
 Value matrix_product(Expansion *e, const Expr *x, Value a, Value b);
 
-// What follows a product with weights of a type: a bias for each of its rows,
-// unless it is left out.
+// Adds a bias for each row of the weights to a product, if `wanted`.
 Value add_bias(Expansion *e, const Call *c, NodeId y, Type weight, bool wanted,
                const Value *given);
 
-// ---- shape.c: other shapes ----
+// ---- shape.c: transpose ----
 
 // x with an axis and the last one exchanged.
 NodeId axis_exchanged(Expansion *e, NodeId x, int axis);
 
-// ---- join.c: tensors cut up and put together ----
+// ---- join.c: slice, split, concat and pad ----
 
-// Places from .. to - 1 of an axis.
+// Elements from .. to - 1 along an axis.
 NodeId axis_cut(Expansion *e, NodeId x, int axis, int64_t from, int64_t to);
 
-// The parts one after the other along an axis.  Their other sizes are equal, or
-// 1, which is repeated.
+// Concatenates parts along an axis.  Other sizes are equal, or 1, which is
+// broadcast.
 NodeId axis_joined(Expansion *e, const NodeId *part, int count, int axis);
 
 // ---- whitening.c: filters from the data ----
@@ -338,10 +334,10 @@ NodeId whitening_values(Graph *g, const Parameter *p);
 
 // ---- dropout.c ----
 
-// False, with a report, unless p leaves something.
+// False, with a report, unless p is below 1.
 bool expect_dropout(Expansion *e, const Call *c, double p);
 
-// x with numbers left out; `what` tells two uses of one layer apart.
+// x with dropout; `what` tells two uses in one layer apart.
 NodeId dropout_node(Expansion *e, const Call *c, const char *what, NodeId x,
                     double p);
 
@@ -350,76 +346,76 @@ NodeId dropout_node(Expansion *e, const Call *c, const char *what, NodeId x,
 // Top, bottom, left and right, from a number or a list of 2 or 4.
 void read_pads(const Value *v, int64_t pad[4]);
 
-// Warns of channels that 16 bits pad, when the whole model is there: how many
-// its output has is not for the model to choose.
+// Warns of channels that 16-bit precision pads, when the model is complete: the
+// task fixes the channels of the output.
 void conv_warn(Expansion *e);
 
 // ---- norm.c ----
 
-// Warns of biases that batch_norm removes, when the whole model is there: it
-// does not where something else reads what they were added to.
+// Warns of biases that batch_norm removes, when the model is complete: another
+// reader of the sum keeps the bias alive.
 void batch_norm_warn(Expansion *e);
 
 // ---- draw.c: random numbers ----
 
-// What numbers follow from, beside their stream and place.
+// A source of random numbers, beside their stream and counter.
 typedef struct {
     NodeId seed, epoch; // i32[]
-    int words;          // neighbours that share a block of Philox: 1 or 4
+    int words; // adjacent elements that share a block of Philox: 1 or 4
 } Draws;
 
-// For each element of a type, of the stream of that name: from 0 to 1, without
-// 1; standard normal ones.
+// For each element of a type, from the stream of that name: uniform in [0, 1);
+// standard normal.
 NodeId draw_elements(Graph *g, const char *name, Draws d, Type t);
 NodeId draw_normal(Graph *g, const char *name, Draws d, Type t);
 
-// Of augmentations, from here on.
-// The epoch: i32[].
+// For augmentations, from here on.  The epoch: i32[].
 NodeId draw_epoch(Expansion *e);
 
-// Numbers for each sample, anew in each epoch, which `what` tells from others
-// of the same call: from 0 to 1, without 1; the same ones in all epochs; whole
-// ones below count; from least to most.
+// A number for each sample, new in each epoch; `what` tells several of a call
+// apart: uniform in [0, 1); the same in all epochs; an integer below count;
+// uniform from least to most.
 NodeId draw_share(Expansion *e, const Call *c, const char *what);
 NodeId draw_once(Expansion *e, const Call *c, const char *what);
 NodeId draw_place(Expansion *e, const Call *c, const char *what, int64_t count);
 NodeId draw_range(Expansion *e, const Call *c, const char *what, double least,
                   double most);
 
-// A number of each sample as [N, 1, ...] of that rank; a scalar stays one.
+// A number for each sample, reshaped to [N, 1, ...] of that rank; a scalar
+// stays one.
 NodeId draw_along(Expansion *e, NodeId x, int rank);
 
-// ---- sampling.c: pixels at places between those of an image ----
+// ---- sampling.c: interpolation ----
 
-// Along one axis, for each sample.
+// Sampling positions along one axis, for each sample.
 typedef struct {
-    NodeId before, after; // i32[N, size]: the pixels around each place
-    NodeId share;         // f32[N, size]: of the one after
+    NodeId before, after; // i32[N, size]: the pixels around each position
+    NodeId share;         // f32[N, size]: weight of the one after
 } AxisSample;
 
-// `size` places in the middle of as many equal parts of a stretch of the image,
-// which is f32[N] pixels long and begins f32[N] pixels behind the edge.
+// `size` cell centres of an equal division of a crop, which is f32[N] pixels
+// long and begins f32[N] pixels after the edge.
 AxisSample sample_axis(Expansion *e, NodeId first, NodeId length, int64_t size);
 
-// Rows and columns of x, [N,H,W,C]: weighted by nearness, f32, or the nearest.
+// Samples x, [N,H,W,C], bilinear as f32, or nearest.
 NodeId sample_bilinear(Expansion *e, NodeId x, const AxisSample axis[2]);
 NodeId sample_nearest(Expansion *e, NodeId x, const AxisSample axis[2]);
 
 // ---- geometry.c ----
 
-// So many rows and columns of x from a fixed first row and column on.
+// Rows and columns of x from a fixed first row and column on.
 NodeId image_cut(Expansion *e, NodeId x, const int64_t size[2],
                  const int64_t first[2]);
 
-// ---- transform.c: labels with the places of the image follow it ----
+// ---- transform.c: labels of pixels follow their image ----
 
 typedef enum {
-    TRANSFORM_FLIP,     // mirrored left and right
-    TRANSFORM_SHIFT,    // cut out at a place of each sample
-    TRANSFORM_CUT,      // cut out at one place
-    TRANSFORM_RESAMPLE, // a rectangle of each sample, brought to one size
+    TRANSFORM_FLIP,     // horizontal
+    TRANSFORM_SHIFT,    // a crop at an offset of each sample
+    TRANSFORM_CUT,      // a crop at one offset
+    TRANSFORM_RESAMPLE, // a crop of each sample, resized to one size
     TRANSFORM_RESIZE,
-    TRANSFORM_PASTE, // a rectangle is another sample's
+    TRANSFORM_PASTE, // a rectangle of another sample
     TRANSFORM_BLEND, // a weighted mean with another sample
 } TransformKind;
 
@@ -436,82 +432,81 @@ struct Transform {
     const char *mode; // SHIFT: zero, edge, reflect; RESIZE: nearest, bilinear
     NodeId inside;    // PASTE: bool[N,H,W,1], pixels of the other sample
     NodeId partner;   // PASTE, BLEND: the other sample, i32[N]
-    NodeId share;     // of the sample itself, f32[N] or f32[]
+    NodeId share;     // weight of the sample itself, f32[N] or f32[]
     const Transform *before;
     int number; // from 1
 };
 
-// Adds a step of call c to e->transform, unless it does nothing.
+// Adds a step of call c to e->transform, unless it is the identity.
 void transform_add(Expansion *e, const Call *c, NodeId from, NodeId to,
                    Transform t);
 
-// Whether some step mixes labels: those of places, or of samples.
+// Whether some step mixes labels, per pixel or per sample.
 bool transforms_mix(const Expansion *e, bool places);
 
-// How many places a label, or an output, has for each pixel along both axes, or
-// pixels for each place.  False where that is no whole number.
+// The ratio of a label's or output's size to the image's along both axes, or
+// its inverse.  False unless it is an integer.
 bool places_match(Type label, Type image, int64_t *up, int64_t *down);
 
 typedef enum { LABEL_OF_SAMPLES, LABEL_FOLLOWS, LABEL_LOST } LabelPlaces;
 
-// Whether labels of that type have places that the list moves; LOST after a
+// Whether labels of that type are spatial, and follow the list; LOST after a
 // report.
 LabelPlaces label_places(Expansion *e, Type label);
 
-// Brings the sizes of a label back to those in the files; false where there are
-// none.
+// Maps the sizes of a label back to those in the files; false if none exist.
 bool transforms_undo(const Expansion *e, Type *label);
 
 typedef struct {
     NodeId label;  // i32[N,H,W] with -1 outside the image, or f32[N,H,W,C]
-    NodeId inside; // bool[N,H,W,1], places that count; NO_NODE: all do
+    NodeId inside; // bool[N,H,W,1], valid pixels; NO_NODE: all
 } Followed;
 
-// A label of the files after all steps, or after all but BLEND.  False after a
+// A label of the files after all steps, or all but BLEND.  False after a
 // report.
 bool label_follow(Expansion *e, NodeId label, bool blend, Followed *f);
 
-// ---- label.c: what `label` is in the loss ----
+// ---- label.c: `label` in the loss ----
 
-// Of `label`, where nothing mixes samples, and of the run's input of that name.
+// Of `label`, if no samples are mixed, and of the run's input of that name.
 Type label_type(const Expansion *e);
 Type label_type_in_files(const Expansion *e);
 
-// Whole labels as shares of the output's classes, [..., K]: 1 for the label's.
-// As numbers, of their own shape, if the output has one for each.
+// Class labels as probabilities of the output's classes, [..., K].  As numbers
+// of their own shape, if the output has one for each.
 NodeId label_shares(Expansion *e, NodeId label);
 
-// A label mixed with that of another sample.
+// A label blended with another sample's.
 NodeId label_blend(Expansion *e, const Transform *t, NodeId label);
 
-// i32[N], i32[N, ...]; or f32 of the output's shape, if they are targets or
-// samples of training are mixed.  NO_NODE after a report.
+// i32[N], i32[N, ...]; or f32 of the output's shape for targets and for mixed
+// samples.  NO_NODE after a report.
 NodeId label_node(Expansion *e);
 
-// ---- counted.c: how a loss and its metrics are reduced ----
+// ---- counted.c: reductions of a loss and its metrics ----
 
-// sum(x) or mean(x) without axes: the loss, over samples and places that count.
+// sum(x) or mean(x) without axes: the loss, over valid samples and pixels.
 Value reduce_loss(Expansion *e, const Call *c, bool mean);
 
 // False, with a report, if a reduction of x over a set of axes in a loss would
-// take in places from outside the image.
+// include pixels from outside the image.
 bool expect_places(Expansion *e, const Call *c, const Value *x, unsigned axes);
 
-// How many samples count, f32[]; the sum over them of f32[N, 1]; and of other
-// shapes the mean over all but the batch, f32[N, 1].
+// The number of valid samples, f32[]; the sum over them of f32[N, 1]; and of
+// other shapes the mean of each sample, f32[N, 1].
 NodeId sample_count(Expansion *e);
 NodeId sum_samples(Expansion *e, NodeId x);
 NodeId sample_means(Expansion *e, NodeId x);
 
 // ---- loss.c: losses ----
 
-// Whether labels are one for each number of an output, but for axes of one
-// place at the end.
+// Whether labels match the elements of an output, except trailing axes of size
+// 1.
 bool labels_each(Type label, Type output);
 
 // ---- metric.c ----
 
-// Adds the sums that the runtime reads, after a loss was reduced.
+// Adds the sums that the runtime reads, after the loss is reduced.
 void metrics_add(Expansion *e, NodeId output);
 
 // ---- optimizer.c ----
@@ -527,12 +522,12 @@ void clip_apply(Expansion *e, const Call *c);
 
 // ---- schedule.c ----
 
-// Names that the train block's expressions may use: step, epoch, progress.
+// Variables of the train block: step, epoch, progress.
 Value schedule_variable(Expansion *e, const char *name);
 
 // ---- data.c ----
 
-// What a call of class DATA says; false after a report.
+// Reads a call of class DATA; false after a report.
 bool data_set(Expansion *e, const Call *c, DataSet *d);
 
 #endif

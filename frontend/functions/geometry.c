@@ -1,6 +1,6 @@
 // Geometry: augmentations that move pixels.  They are operations of the train
-// graph, random by sample and epoch; the evaluation graph leaves them out, or
-// keeps the middle where they change an image's size.
+// graph, random by sample and epoch.  The evaluation graph skips them, or takes
+// the centre if they change an image's size.
 
 #include "frontend/functions/functions.h"
 
@@ -28,7 +28,7 @@ static NodeId cut_middle(Expansion *e, const Call *c, NodeId x,
     return y;
 }
 
-// A place that is random in the padded image.
+// A crop at a random offset of the padded image.
 static NodeId cut_anywhere(Expansion *e, const Call *c, NodeId x,
                            const int64_t size[2], int64_t pad,
                            const char *mode) {
@@ -68,8 +68,8 @@ static bool check_fits(Expansion *e, const Call *c, Type t, int64_t size) {
     return false;
 }
 
-// A mirrored edge is shorter than the image, and than what is cut out of it.
-// Places are drawn in f32, of which more would not all be as likely.
+// Reflect padding is narrower than the image and than the crop.  Offsets are
+// f32, where larger ranges are not uniform.
 static bool check_pad(Expansion *e, const Call *c, Type t, int64_t size,
                       int64_t pad, const char *mode) {
     enum { MOST = 1 << 16 };
@@ -119,7 +119,7 @@ Value lower_random_translate(Expansion *e, const Call *c) {
 
 // ---- random_resized_crop ----
 
-// A pair of numbers, least and most; false after a report.
+// A pair of numbers, low and high; false after a report.
 static bool read_range(Expansion *e, const Call *c, ParamId p, double most,
                        double range[2]) {
     const Value *v = call_arg(c, p);
@@ -137,7 +137,7 @@ static bool read_range(Expansion *e, const Call *c, ParamId p, double most,
     return good;
 }
 
-// The length of the crop along an axis, f32[N], and where it begins.
+// Sets length and first offset of the crop along an axis, f32[N].
 static void crop_axis(Expansion *e, const Call *c, Transform *crop, int axis,
                       NodeId area, NodeId ratio, int64_t from) {
     Graph *g = e->graph;
@@ -202,7 +202,7 @@ Value lower_flip_lr(Expansion *e, const Call *c) {
     return mirror(e, c, x, graph_op2(e->graph, OP_lt, u, p));
 }
 
-// A sample is seen mirrored every other epoch; which come first is drawn once.
+// A sample is mirrored every other epoch; a random number decides in which.
 Value lower_alternating_flip(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_alternating_flip_x);
     if (!expect_rank(e, c, x, 4))

@@ -1,16 +1,16 @@
-// How parameters start: what a layer's `init` asks for, and the nodes of the
-// init graph that give it.  Fans are those of PyTorch: of a weight [K, ..., C]
-// what one output reads, and what one input goes to.
+// Initialisation: reads a layer's `init`, and builds the nodes of the init
+// graph.  Fans are PyTorch's: of a weight [K, ..., C] the inputs of one output,
+// and the outputs of one input.
 
 #include "frontend/functions/functions.h"
 
 #include <math.h>
 #include <string.h>
 
-// ---- what is asked for ----
+// ---- arguments ----
 
-// All dimensions but one; those of a weight that is about to be refused may
-// multiply to more than an integer holds.
+// The product of all dimensions but one, in double: the weight may be too large
+// for an integer.
 static double count_without(const Type *t, int dim) {
     double count = 1;
     for (int i = 0; i < t->rank; i++)
@@ -98,7 +98,7 @@ static Init called(Expansion *e, const Call *c, Type t, const Init *old) {
     }
 }
 
-// The least rank of a parameter that an initialiser makes sense for.
+// The least rank of a parameter for an initialiser.
 static int least_rank(const Call *c) {
     switch (builtin_id(c->builtin)) {
     case B_kaiming:
@@ -125,7 +125,7 @@ static bool expect_fans(Expansion *e, const Call *c, Type t, int64_t groups) {
     return false;
 }
 
-// Numbers that are written, which are repeated along axes of 1.
+// A literal, broadcast along axes of 1.
 static bool written(Expansion *e, const Value *list, Type t, Init *init) {
     Numbers *n = ARENA_NEW(e->arena, Numbers);
     Type both;
@@ -164,7 +164,7 @@ Value lower_initial(Expansion *e, const Call *c) {
     return (Value){.kind = VALUE_CALL, .call = c, .at = c->at};
 }
 
-// ---- the nodes that give it ----
+// ---- nodes ----
 
 typedef struct {
     Graph *g;
@@ -197,7 +197,7 @@ static NodeId normal_values(const Start *s, double mean, double std) {
     return graph_op2(s->g, OP_add, scaled, number(s, mean));
 }
 
-// An axis of a weight [K,R,S,C], as numbers that broadcast.
+// An axis of a weight [K,R,S,C], as broadcastable indices.
 static NodeId along(const Start *s, int axis) {
     Type t = {.dtype = I32, .rank = 4, .dim = {1, 1, 1, 1}};
     t.dim[axis] = s->p->type.dim[axis];
@@ -208,8 +208,8 @@ static NodeId whole(const Start *s, int64_t value) {
     return graph_constant(s->g, type_scalar(I32), (double)value);
 }
 
-// Which filters are the identity's, bool [K,1,1,1], and where such a filter
-// is 1, bool [1,R,S,1] by [K,1,1,C]: at its centre, for its own channel.
+// The identity filters, bool [K,1,1,1], and where such a filter is 1, bool
+// [1,R,S,1] by [K,1,1,C]: at its centre, for its own channel.
 static NodeId dirac_filter(const Start *s) {
     const int64_t *dim = s->p->type.dim;
     int64_t out = dim[0] / s->p->init.groups;
@@ -242,8 +242,8 @@ static NodeId mean_of(const Start *s, NodeId x) {
     return graph_op2(s->g, OP_div, reduced(s, OP_sum, x), number(s, count));
 }
 
-// The default's numbers plus the identity, brought back to the mean and the
-// standard deviation that they had without it.
+// The default's numbers plus the identity, rescaled to the default's mean and
+// standard deviation.
 static NodeId add_dirac(const Start *s, NodeId random) {
     Graph *g = s->g;
     NodeId sum = graph_op2(g, OP_add, random, dirac_values(s));
@@ -254,8 +254,8 @@ static NodeId add_dirac(const Start *s, NodeId random) {
     return graph_op2(g, OP_add, scaled, mean_of(s, random));
 }
 
-// Orthonormal rows, or columns where there are more rows, of a matrix that
-// every direction is as likely for; a weight [K, ...] is K rows.
+// Orthonormal rows, or columns if there are more rows, of a uniformly random
+// orthogonal matrix; a weight [K, ...] has K rows.
 static NodeId orthogonal_values(const Start *s, double gain) {
     Type t = s->p->type;
     int64_t view[] = {t.dim[0], type_count(&t) / t.dim[0]};

@@ -1,10 +1,10 @@
-// Tensors cut up and put together: slice, split, concat and pad.
+// slice, split, concat and pad.
 
 #include "frontend/functions/functions.h"
 
 #include <string.h>
 
-// ---- cutting ----
+// ---- slice ----
 
 NodeId axis_cut(Expansion *e, NodeId x, int axis, int64_t from, int64_t to) {
     int64_t low[MAX_RANK] = {0}, high[MAX_RANK] = {0};
@@ -37,7 +37,7 @@ Value lower_slice(Expansion *e, const Call *c) {
 
 enum { MOST_PARTS = 4096 };
 
-// Sizes of equal pieces; false when there are none.
+// Sizes of equal parts; false if they do not divide the axis.
 static bool equal_pieces(int64_t whole, int64_t count, int64_t *size) {
     for (int64_t i = 0; i < count; i++)
         size[i] = whole / count;
@@ -98,10 +98,10 @@ Value lower_split(Expansion *e, const Call *c) {
 
 // ---- concat ----
 
-// Cutting, padding, casting and choosing.
+// A slice, a pad, a cast and a select.
 enum { NODES_PER_PART = 6 };
 
-// x among `size` places of an axis, from place `at` on; zeros elsewhere.
+// x at `at` in an axis of `size`, padded with zeros.
 static NodeId placed(Expansion *e, NodeId x, int axis, int64_t at,
                      int64_t size) {
     Type t = *node_type(e, x);
@@ -111,7 +111,7 @@ static NodeId placed(Expansion *e, NodeId x, int axis, int64_t at,
     return graph_pad(e->graph, x, low, high);
 }
 
-// `before` at the places of an axis below at, else `after`.
+// `before` below index `at` of an axis, else `after`.
 static NodeId behind(Expansion *e, NodeId place, int64_t at, NodeId before,
                      NodeId after) {
     NodeId start = graph_constant(e->graph, type_scalar(I32), (double)at);
@@ -119,7 +119,7 @@ static NodeId behind(Expansion *e, NodeId place, int64_t at, NodeId before,
     return graph_op3(e->graph, OP_select, is, before, after);
 }
 
-// Each part stands among zeros, and those of the right place are chosen.
+// Pads each part with zeros, and selects by index.
 NodeId axis_joined(Expansion *e, const NodeId *part, int count, int axis) {
     int64_t size = 0, at = 0;
     for (int i = 0; i < count; i++)
@@ -137,8 +137,8 @@ NodeId axis_joined(Expansion *e, const NodeId *part, int count, int axis) {
     return all;
 }
 
-// Whether the parts fit beside each other along an axis, in a tensor that is
-// not too large.
+// Whether the parts can be concatenated along an axis, to a tensor below the
+// size limit.
 static bool expect_parts(Expansion *e, const Call *c, const Value *list,
                          int axis) {
     Type all = *node_type(e, list->list.item[0].node);
@@ -187,8 +187,7 @@ Value lower_concat(Expansion *e, const Call *c) {
 
 enum { MOST_PAD = 256 };
 
-// An axis with places before and after it that repeat its first and last, or
-// mirror what is next to them.
+// An axis padded at both ends with its edge, or with its reflection.
 static NodeId continued(Expansion *e, NodeId x, int axis, int64_t before,
                         int64_t after, bool mirrored) {
     int64_t size = node_type(e, x)->dim[axis];
@@ -236,7 +235,7 @@ static NodeId pad_zeros(Expansion *e, const Call *c, NodeId x,
                               .attr = attr});
 }
 
-// Rows and columns around images.
+// Pads rows and columns of images.
 Value lower_pad(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_pad_x);
     const char *mode = call_arg(c, P_pad_mode)->text;

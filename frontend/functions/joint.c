@@ -1,5 +1,5 @@
-// Tensors that meet element by element: whether their shapes broadcast, and
-// what to say where they do not.
+// Broadcasting: whether the shapes of two operands broadcast, and the report if
+// not.
 
 #include "frontend/functions/functions.h"
 
@@ -11,7 +11,7 @@ static const char *axis_name(int axis) {
     return name[axis];
 }
 
-// "; stride=2 on line 12 halved one of them", where that explains heights or
+// "; stride=2 on line 12 halved one of them", if that explains heights or
 // widths.
 static const char *stride_note(Expansion *e, Value v, int64_t small,
                                int64_t large) {
@@ -34,8 +34,8 @@ static Type joint_type(const Expansion *e, Value v) {
     return v.kind == VALUE_TENSOR ? *node_type(e, v.node) : type_scalar(F32);
 }
 
-// Whether both have samples and not as many axes: the last axes meet, so that
-// samples would meet places, or other samples.
+// Whether both have samples and different ranks: broadcasting aligns the last
+// axes, so samples would meet other axes.
 static bool crosses_samples(Expansion *e, Value a, Value b) {
     Type s = joint_type(e, a), t = joint_type(e, b);
     return s.rank != t.rank && s.rank > 0 && t.rank > 0 &&
@@ -43,7 +43,7 @@ static bool crosses_samples(Expansion *e, Value a, Value b) {
            has_samples(e, a.node) && has_samples(e, b.node);
 }
 
-// Whether the sizes of a sample are those of a larger one from its axis on.
+// Whether a sample's sizes equal a larger one's from its axis on.
 static bool fits_from(Type few, Type many, int axis) {
     for (int i = 1; i < few.rank; i++)
         if (few.dim[i] != many.dim[axis + i - 1])
@@ -51,8 +51,8 @@ static bool fits_from(Type few, Type many, int axis) {
     return true;
 }
 
-// How the numbers of each sample are put beside a tensor of more axes: as its
-// first ones where only those have their sizes, else as its last.
+// Notes a reshape that aligns the sizes of each sample with a tensor of higher
+// rank: with its first axes if only those match, else with its last.
 static void note_samples(Diagnostic *d, Arena *a, Type few, Type many) {
     int more = many.rank - few.rank;
     bool last = fits_from(few, many, 1 + more) || !fits_from(few, many, 1);
@@ -70,12 +70,12 @@ static void note_samples(Diagnostic *d, Arena *a, Type few, Type many) {
               text_string(&shape));
 }
 
-// Axes count from the last, where shapes meet; beyond the rank there is 1.
+// Axes count from the last, as in broadcasting; beyond the rank sizes are 1.
 static int64_t size_from_last(Type t, int axis) {
     return axis < t.rank ? t.dim[t.rank - 1 - axis] : 1;
 }
 
-// The first axis at which the shapes do not meet; -1: they do at every one.
+// The first axis at which the shapes do not broadcast; -1: none.
 static int differing_axis(Type s, Type t) {
     for (int i = 0, rank = s.rank > t.rank ? s.rank : t.rank; i < rank; i++) {
         int axis = rank - 1 - i;

@@ -1,15 +1,14 @@
-// Labels: what `label` stands for in the loss.
+// Labels: the value of `label` in the loss.
 //
-// Labels are whole numbers, one for each sample or for each place of the
-// output that has classes, or targets, numbers of the output's own shape.
-// Labels of pixels follow the image through augmentation.  If samples are
-// mixed, labels become shares of classes, or the same mix of
-// targets and of numbers that a single output is for; and shares in evaluation
-// too, so that one loss serves.
+// Labels are classes, one for each sample or for each position of the output
+// that has classes; or targets, of the output's shape.  Labels of pixels follow
+// the image through augmentation.  If samples are mixed, class labels become
+// probabilities of classes, or numbers for a single output, and targets are
+// mixed alike; evaluation uses probabilities too, so that one loss serves.
 
 #include "frontend/functions/functions.h"
 
-// Of the data set where it has them, else they follow from the output.
+// From the data set if known, else from the output.
 Type label_type(const Expansion *e) {
     Type t = e->data.label;
     bool output = e->output.kind == VALUE_TENSOR;
@@ -51,7 +50,7 @@ NodeId label_blend(Expansion *e, const Transform *t, NodeId label) {
                      graph_op2(g, OP_mul, rest, other));
 }
 
-// The mixes of samples in the order in which they were made.
+// Mixes labels in the order of the transforms.
 static NodeId mixed(Expansion *e, const Transform *t, NodeId label) {
     if (t == NULL)
         return label;
@@ -60,7 +59,7 @@ static NodeId mixed(Expansion *e, const Transform *t, NodeId label) {
     return mixes ? label_blend(e, t, label) : label;
 }
 
-// A label of each sample.
+// A label for each sample.
 static NodeId sample_label(Expansion *e, NodeId label) {
     e->own_label = label;
     e->mixes |= transforms_mix(e, false);
@@ -71,7 +70,7 @@ static NodeId sample_label(Expansion *e, NodeId label) {
     return mixed(e, e->transform, label);
 }
 
-// A label of each place of the image.
+// A label for each pixel.
 static NodeId place_label(Expansion *e, NodeId label) {
     Followed own, all;
     if (!label_follow(e, label, false, &own))

@@ -84,7 +84,7 @@ static Value report_product(Expansion *e, const Expr *x, Value a, Value b,
     return value_poison();
 }
 
-// Why a @ b is none; NULL where it is.
+// The reason why a @ b is invalid; NULL if it is valid.
 static const char *product_flaw(Expansion *e, Type a, Type b) {
     if (a.rank < 2 || b.rank < 2)
         return "a matrix has two dimensions or more";

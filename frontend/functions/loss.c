@@ -1,4 +1,4 @@
-// Losses: numbers for each sample or place, from an output and its label.
+// Losses: numbers for each sample or position, from an output and its label.
 
 #include "frontend/functions/functions.h"
 
@@ -40,8 +40,8 @@ static Type without_last(Type t) {
 
 // ---- cross_entropy ----
 
-// Whether the output has all classes of the data set.  Where that leaves their
-// number open, labels must fit each cross_entropy, also of a part of the
+// Whether the output has all classes of the data set.  If that leaves their
+// number open, labels must fit each cross_entropy, also of a slice of the
 // output.
 static bool expect_classes(Expansion *e, const Call *c, const Value *output) {
     Type t = *node_type(e, output->node);
@@ -61,7 +61,7 @@ static bool expect_classes(Expansion *e, const Call *c, const Value *output) {
     return false;
 }
 
-// A label outside the image is -1, and does not count: any class does.
+// Labels outside the image are -1 and invalid, so any class is right.
 static NodeId whole_class(Expansion *e, NodeId label) {
     label = graph_cast(e->graph, label, I32);
     return e->inside == NO_NODE
@@ -69,8 +69,8 @@ static NodeId whole_class(Expansion *e, NodeId label) {
                : graph_op2(e->graph, OP_maximum, label, whole_node(e, 0));
 }
 
-// Labels as the operation takes them: i32[M], or shares of classes f32[M,K].
-// What nothing has mixed is read as the data set has it.
+// Labels as the operation takes them: i32[M], or probabilities of classes
+// f32[M,K].  Unmixed labels keep the data set's form.
 static NodeId class_labels(Expansion *e, Type output, NodeId label) {
     if (label == e->label && !transforms_mix(e, e->places == LABEL_FOLLOWS))
         label = e->own_label;
@@ -85,7 +85,7 @@ static NodeId class_labels(Expansion *e, Type output, NodeId label) {
     return NO_NODE;
 }
 
-// What a loss does to the output itself is not to be done before it.
+// Warns of an output with the loss's own function already applied.
 static void warn_twice(Expansion *e, const Call *c, DiagId id,
                        const Value *output, const char *what, const char *why) {
     Diagnostic *d =
@@ -107,8 +107,8 @@ static void warn_sigmoid(Expansion *e, const Call *c, const Value *output) {
         warn_twice(e, c, D_sigmoid_twice, output, "sigmoid", "");
 }
 
-// Classes that are samples, as in contrastive losses: those that do not count
-// have no share.  Smoothing would give them one, and is left unmasked.
+// Masks classes that are invalid samples, as in contrastive losses, with
+// probability 0.  Smoothing would give them some, and is left unmasked.
 static void mask_classes(Expansion *e, NodeId *logits, NodeId *label) {
     const unsigned classes = 1u << 1;
     if (!samples_vary(e, *logits, classes))
@@ -118,7 +118,7 @@ static void mask_classes(Expansion *e, NodeId *logits, NodeId *label) {
     *logits = samples_only(e, *logits, *logits, classes, NEVER);
 }
 
-// One number for each row of the output; [N, 1] where it has one for each
+// One number for each row of the output; [N, 1] if there is one for each
 // sample.
 Value lower_cross_entropy(Expansion *e, const Call *c) {
     const Value *output = call_arg(c, P_cross_entropy_output);
@@ -149,9 +149,9 @@ Value lower_cross_entropy(Expansion *e, const Call *c) {
     return value_tensor(loss, c->at);
 }
 
-// ---- losses of each number ----
+// ---- elementwise losses ----
 
-// For data whose labels may be either.
+// A note for data sets that allow classes and targets.
 static const char *target_note(Expansion *e) {
     return arena_format(e->arena,
                         "labels are classes unless the data set says "
@@ -171,8 +171,8 @@ bool labels_each(Type label, Type output) {
     return type_has_shape(&label, &output);
 }
 
-// The label as numbers of the output's shape, which may have further axes of
-// one place; NO_NODE after a report.
+// The label as numbers of the output's shape, which may have trailing axes of
+// size 1; NO_NODE after a report.
 static NodeId target_of(Expansion *e, const Call *c) {
     Type t = *node_type(e, c->arg[0].node), l = *node_type(e, c->arg[1].node);
     if (!expect_order(e, c))
@@ -197,8 +197,7 @@ static NodeId target_of(Expansion *e, const Call *c) {
     return NO_NODE;
 }
 
-// A truth has labels 0 and 1; those of more classes would drive the loss below
-// any number.
+// Binary labels are 0 and 1; other classes would make the loss unbounded below.
 static bool expect_truths(Expansion *e, const Call *c) {
     Type label = *node_type(e, e->input[INPUT_LABEL]);
     bool classes = is_label(e, &c->arg[1]) && label.dtype == I32 &&
@@ -218,7 +217,7 @@ static bool expect_truths(Expansion *e, const Call *c) {
     return false;
 }
 
-// mse and l1: the square or the size of what lies between.
+// mse and l1: the square or the absolute value of the difference.
 Value lower_distance(Expansion *e, const Call *c) {
     NodeId y = target_of(e, c);
     if (y == NO_NODE)
@@ -237,8 +236,8 @@ static NodeId without_shape(const Expansion *e, NodeId n) {
 }
 
 // max(x, 0) - x y + log(1 + exp(-|x|)), which is -y log p - (1 - y) log(1 - p)
-// for p = sigmoid(x).  At 0, where a head of zeros starts, only the half that
-// maximum gives at a tie makes the gradient sigmoid(x) - y; relu gives nothing.
+// for p = sigmoid(x).  At x = 0, the start of a head of zeros, only maximum
+// makes the gradient sigmoid(x) - y: it passes half at a tie, relu nothing.
 Value lower_bce_with_logits(Expansion *e, const Call *c) {
     NodeId y = target_of(e, c);
     if (y == NO_NODE || !expect_truths(e, c))

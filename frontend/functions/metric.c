@@ -1,12 +1,10 @@
-// Metrics: sums over the samples that count, which the runtime reads and
-// clears.
+// Metrics: sums over valid samples, which the runtime reads and clears.
 //
-// Each is a compensated sum (Kahan, 1965): two states of f32, of which NAME.low
-// is what the last addition to NAME has rounded off.  The runtime reads their
-// sum, in double.  No pass reorders the four operations, since none reorders
-// sums and there is no x - x = 0; nor does a compiler, as neither the flags in
-// tools/compiler.c nor those in runtime/cuda/nvrtc.def let it.
-// docs/numerics.md derives the error.
+// Each is a compensated sum (Kahan, 1965): two states of f32, NAME and the
+// rounding error of its last addition, NAME.low.  The runtime adds them in
+// double.  No pass reorders the four operations, since none reorders sums or
+// folds x - x; nor does a compiler, with the flags in tools/compiler.c and
+// runtime/cuda/nvrtc.def. docs/numerics.md derives the error.
 
 #include "frontend/functions/functions.h"
 
@@ -31,7 +29,7 @@ static void accumulate(Expansion *e, const char *name, NodeId value,
     graph_assign(g, low, lost);
 }
 
-// Whether labels are whole, one for each row of an output that has a column for
+// Whether labels are classes, one for each row of an output with a column for
 // each class.
 static bool has_classes(Type label, Type output) {
     output.rank--;
@@ -39,14 +37,14 @@ static bool has_classes(Type label, Type output) {
            output.dim[output.rank] > 1 && type_has_shape(&label, &output);
 }
 
-// The labels with a last axis of one place, beside the output's classes.
+// The labels with a last axis of size 1, to compare with the output's classes.
 static NodeId label_column(Expansion *e, Type output) {
     output.dim[output.rank - 1] = 1;
     return graph_reshape(e->graph, e->own_label, output.rank, output.dim);
 }
 
-// How many samples have their largest output at their label; of a sample with
-// several rows, the share of them.
+// The number of samples whose largest output is at their label; of a sample
+// with several rows, their fraction.
 static NodeId count_correct(Expansion *e, NodeId output) {
     Graph *g = e->graph;
     Type t = *node_type(e, output);
@@ -54,7 +52,7 @@ static NodeId count_correct(Expansion *e, NodeId output) {
     Attr last = attr_int(ATTR_axis, 1);
     // Classes may be samples.
     output = samples_only(e, output, output, 1u << (t.rank - 1), LOWEST);
-    // One row after the other, as the loss takes them.
+    // Row by row, as in the loss.
     NodeId rows = graph_reshape(g, output, 2,
                                 (int64_t[]){type_count(&t) / classes, classes});
     NodeId best = graph_add(g, (Node){.op = OP_argmax,
@@ -69,9 +67,8 @@ static NodeId count_correct(Expansion *e, NodeId output) {
     return sum_samples(e, sample_means(e, as_float(e, hit)));
 }
 
-// How many samples have an output above 0 just where their label is above 1/2;
-// of a sample with several labels, the share of them.  An output that is no
-// number is on no side.
+// The number of samples whose output is above 0 exactly if their label is above
+// 1/2; of a sample with several labels, their fraction.  A NaN output is wrong.
 static NodeId count_sides(Expansion *e, NodeId output) {
     Graph *g = e->graph;
     Type t = *node_type(e, output);
@@ -84,15 +81,15 @@ static NodeId count_sides(Expansion *e, NodeId output) {
     return sum_samples(e, sample_means(e, hit));
 }
 
-// Over the last axis, as long as its classes count.
+// Sums over the last axis, with valid classes only.
 static NodeId sum_classes(Expansion *e, NodeId x) {
     int64_t last = node_type(e, x)->rank - 1;
     x = samples_only(e, x, x, 1u << last, 0);
     return graph_reduce(e->graph, OP_sum, x, 1, &last);
 }
 
-// How many samples have fewer than five outputs above the one of their label.
-// An output that is no number counts as above it.
+// The number of samples with fewer than five outputs above the label's.  A NaN
+// output counts as above.
 static NodeId count_top5(Expansion *e, NodeId output) {
     enum { PLACES = 5 };
     Graph *g = e->graph;
@@ -108,8 +105,7 @@ static NodeId count_top5(Expansion *e, NodeId output) {
     return sum_samples(e, sample_means(e, as_float(e, hit)));
 }
 
-// What outputs are right is known where the loss is of labels: by their class,
-// else by their side.
+// The loss decides about the accuracy: by class, else by sign.
 static void count_right(Expansion *e, NodeId output) {
     Type t = *node_type(e, output);
     Type label = *node_type(e, e->own_label);

@@ -1,6 +1,6 @@
-// Mixing: augmentations that replace a part of each sample, or a share of all
-// of it: cutout by a colour; cutmix and mixup by the next sample of the batch,
-// whose order is random, and labels are mixed alike.
+// Mixing: augmentations that replace a part of each sample: cutout by a colour;
+// cutmix and mixup by the next sample of the shuffled batch, with labels mixed
+// alike.
 
 #include "frontend/functions/schedule.h"
 
@@ -8,8 +8,8 @@
 
 // ---- boxes ----
 
-// Whether a pixel's place along an axis lies in first .. end-1, which are
-// i32[N,1,1,1]: bool, [N,H,1,1] for axis 1 and [N,1,W,1] for axis 2.
+// Whether the index along an axis is in first .. end-1, i32[N,1,1,1]: bool,
+// [N,H,1,1] for axis 1 and [N,1,W,1] for axis 2.
 static NodeId between(Expansion *e, Type t, int axis, NodeId first,
                       NodeId end) {
     Graph *g = e->graph;
@@ -25,7 +25,7 @@ static const char *axis_name(int axis) {
     return axis == 1 ? "y" : "x";
 }
 
-// A square at a random place inside the image.
+// A square at a random position inside the image.
 static NodeId in_square(Expansion *e, const Call *c, Type t, int64_t size) {
     NodeId in[2];
     for (int axis = 1; axis <= 2; axis++) {
@@ -83,14 +83,14 @@ Value lower_cutout(Expansion *e, const Call *c) {
                         c->at);
 }
 
-// ---- when, and with whom ----
+// ---- when, and with which sample ----
 
 // The number of steps until a time, as a node.
 static NodeId steps_until(Expansion *e, const Call *c, Value time) {
     return scalar_node(e, moment_of(e, time, c->at));
 }
 
-// Whether samples are mixed, bool[N] or bool[]; NO_NODE: all are, always.
+// Whether samples are mixed, bool[N] or bool[]; NO_NODE: always.
 static NodeId is_mixed(Expansion *e, const Call *c, double p, const Value *from,
                        const Value *until) {
     Graph *g = e->graph;
@@ -109,7 +109,7 @@ static NodeId is_mixed(Expansion *e, const Call *c, double p, const Value *from,
     return mixed;
 }
 
-// The place of the next sample of the batch that counts: i32[N].
+// The index of the next valid sample of the batch: i32[N].
 static NodeId next_sample(Expansion *e) {
     Graph *g = e->graph;
     NodeId i = graph_iota(g, type_of(I32, 1, &e->recipe.batch), 0);
@@ -119,14 +119,14 @@ static NodeId next_sample(Expansion *e) {
                                   : input_node(e, INPUT_VALID));
 }
 
-// ---- the share that a sample keeps ----
+// ---- the weight of the sample itself ----
 
 enum { TABLE = 1024, GRID = 8192 };
 
-// Entry k is the value below which a share (k + 0.5) / TABLE of the
-// distribution Beta(alpha, alpha) lies.  Its density is (x (1 - x))^(alpha -
-// 1), up to a factor, and symmetric.  For alpha below 1 it is infinite at 0, so
-// there the lower half is summed in steps of x^alpha.
+// Entry k is the quantile (k + 0.5) / TABLE of the distribution Beta(alpha,
+// alpha).  Its density is symmetric, (x (1 - x))^(alpha - 1) up to a factor.
+// For alpha below 1 it is infinite at 0, so the lower half is integrated in
+// steps of x^alpha.
 static void beta_table(double alpha, double value[TABLE]) {
     double below[GRID + 1], x[GRID + 1], power = alpha < 1 ? 1 / alpha : 1;
     for (int i = 0; i <= GRID; i++) {
@@ -146,8 +146,8 @@ static void beta_table(double alpha, double value[TABLE]) {
     }
 }
 
-// Shares from Beta(alpha, alpha), f32[N]: straight lines between the entries of
-// the table, and the entry itself beyond its ends, where gather stays inside.
+// Random weights from Beta(alpha, alpha), f32[N]: interpolates the table, and
+// takes the last entry beyond its ends, where gather clamps.
 static NodeId draw_beta(Expansion *e, const Call *c, double alpha) {
     Graph *g = e->graph;
     NodeId u = draw_share(e, c, "share");
@@ -186,7 +186,7 @@ static NodeId rest_of(Expansion *e, NodeId share) {
     return graph_op2(e->graph, OP_sub, number_node(e, 1), share);
 }
 
-// The share where a sample is mixed, else 1.
+// The weight if a sample is mixed, else 1.
 static NodeId share_if(Expansion *e, NodeId mixed, NodeId share) {
     if (mixed == NO_NODE)
         return share;
@@ -219,7 +219,7 @@ Value lower_mixup(Expansion *e, const Call *c) {
 
 // ---- cutmix ----
 
-// Half the side of a box that has a share of the image's area, times an axis.
+// Half the side of a box with a fraction of the image's area, along an axis.
 static NodeId half_side(Expansion *e, NodeId area, int64_t size) {
     Graph *g = e->graph;
     NodeId half = graph_op2(g, OP_mul, graph_op1(g, OP_sqrt, area),
@@ -227,8 +227,8 @@ static NodeId half_side(Expansion *e, NodeId area, int64_t size) {
     return graph_cast(g, graph_op1(g, OP_floor, half), I32);
 }
 
-// A box of a random share of the image's area around a random pixel, as far as
-// it lies in the image; *share is what remains.
+// A box with a random fraction of the image's area around a random pixel,
+// clipped to the image; *share is the fraction outside.
 static NodeId in_box(Expansion *e, const Call *c, Type t, NodeId *share) {
     Graph *g = e->graph;
     NodeId area = rest_of(e, draw_along(e, *share, 4)), in[2], length[2];
@@ -253,7 +253,7 @@ static NodeId in_box(Expansion *e, const Call *c, Type t, NodeId *share) {
     return graph_op2(g, OP_and, in[0], in[1]);
 }
 
-// One of size and alpha says how large the box is.
+// Exactly one of size and alpha sets the size of the box.
 static bool check_cutmix(Expansion *e, const Call *c, Type t) {
     const Value *size = call_arg(c, P_cutmix_size);
     bool sized = size->kind == VALUE_NUMBER;

@@ -1,11 +1,10 @@
-// noise: standard normal numbers of a tensor's shape, other ones in each batch
-// of training.  An evaluation is without, or where it is asked to has the same
-// for its samples each time.
+// noise: standard normal numbers of a tensor's shape, new in each batch of
+// training.  Evaluation has none, or on request the same for a sample each
+// time.
 
 #include "frontend/functions/functions.h"
 
-// What tells batches apart: in an evaluation, which has no number, its first
-// sample.
+// The counter of a batch; in an evaluation the index of its first sample.
 static NodeId batch_counter(Expansion *e) {
     if (e->training)
         return batch_node(e);
@@ -20,8 +19,8 @@ static NodeId normal_numbers(Expansion *e, const Call *c, Type t) {
     return draw_normal(e->graph, name, d, t);
 }
 
-// Numbers of the shape of x and for its samples: the comparison is of no
-// consequence, and simplify leaves it out.
+// Gives the numbers the shape and samples of x: the comparison has no effect,
+// and simplify removes it.
 static NodeId shaped_as(Expansion *e, NodeId x, NodeId numbers) {
     NodeId held = graph_op1(e->graph, OP_stop_gradient, x);
     NodeId chosen = graph_op2(e->graph, OP_lt, held, held);

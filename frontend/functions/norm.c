@@ -1,11 +1,11 @@
-// batch_norm: in training one composite node and the running statistics'
-// updates, in evaluation, or where it is frozen, the running statistics
-// themselves.  Of ghost batches each has statistics of its own.
+// batch_norm: in training one composite node and the updates of the running
+// statistics; in evaluation, or if frozen, the running statistics.  Each ghost
+// batch has its own statistics.
 
 #include "frontend/functions/functions.h"
 
 typedef struct {
-    NodeId x, scale, bias, mean, var; // mean and var: the running ones
+    NodeId x, scale, bias, mean, var; // mean and var: running
     Type channels, statistic;
     double eps, momentum;
     int64_t splits;
@@ -15,15 +15,16 @@ static bool is_op(const Expansion *e, NodeId n, Op op) {
     return e->graph->node[n].op == op;
 }
 
-// A bias before batch_norm: which node adds it, and those that batch_norm is.
+// A bias before batch_norm: the node that adds it, and the nodes of the
+// batch_norm.
 struct Biased {
     NodeId sum, first, end;
     Span at, norm_at;
     struct Biased *next;
 };
 
-// batch_norm takes the mean away, and a bias before it with it: in training,
-// where dropout between the two keeps it.
+// batch_norm removes the mean, and a bias with it, in training; not if dropout
+// is between them.
 static bool is_biased(const Expansion *e, NodeId x) {
     const Node *n = &e->graph->node[x];
     if (n->op != OP_add || !e->training)
@@ -50,8 +51,8 @@ static void note_biased(Expansion *e, const Call *c, const Value *x,
     e->last_biased = b;
 }
 
-// Whether nothing but batch_norm, all of whose nodes are in a row, reads the
-// sum that has so many uses; a residual may.
+// Whether only batch_norm, whose nodes are consecutive, uses the sum; a
+// residual may use it too.
 static bool is_dead(const Graph *g, const struct Biased *b, uint32_t uses) {
     for (NodeId n = b->first; n < b->end; n++)
         for (int i = 0; i < g->node[n].num_args; i++)
@@ -74,7 +75,7 @@ void batch_norm_warn(Expansion *e) {
     }
 }
 
-// A parameter, or the constant that it would start with and stay at.
+// A parameter, or its constant initial value if untrained.
 static NodeId affine(Expansion *e, const Call *c, bool trained,
                      const char *name, Type type, double start) {
     if (!trained)
@@ -100,8 +101,7 @@ static NodeId normalized(Expansion *e, const Norm *n, NodeId x, NodeId mean,
     return add_binary(e, OP_add, scaled, n->bias);
 }
 
-// Moves the running statistics towards those of a batch, whose mean and
-// variance are of `count` numbers each.
+// Updates the running statistics by those of a batch, of `count` numbers each.
 static void track_both(Expansion *e, const Norm *n, NodeId mean, NodeId var,
                        double count) {
     NodeId unbiased =
@@ -129,7 +129,7 @@ static NodeId norm_train(Expansion *e, const Norm *n) {
                                    .group = -1});
     NodeId sum = graph_reduce(g, OP_sum, n->x, t.rank - 1, axes);
     NodeId var = graph_reduce(g, OP_var, n->x, t.rank - 1, axes);
-    // As expand writes it, so that the two are one node.
+    // As expand writes it, so that CSE merges the two.
     NodeId mean = add_binary(e, OP_div, sum, number_node(e, count));
     track_both(e, n, mean, var, count);
     return y;
@@ -151,7 +151,7 @@ static NodeId ghost_train(Expansion *e, const Norm *n) {
     return graph_reshape(g, normalized(e, n, x, mean, var), t.rank, t.dim);
 }
 
-// The mean over the splits of what is tracked for each.
+// The mean of a statistic over the splits.
 static NodeId over_splits(Expansion *e, const Norm *n, NodeId statistic) {
     NodeId sum = graph_reduce(e->graph, OP_sum, statistic, 1, (int64_t[]){0});
     return add_binary(e, OP_div, sum, number_node(e, (double)n->splits));
@@ -163,7 +163,7 @@ static NodeId norm_running(Expansion *e, const Norm *n) {
                       ghost ? over_splits(e, n, n->var) : n->var);
 }
 
-// The samples that fill up a short batch are part of its statistics.
+// Padding samples of a short batch are part of its statistics.
 static void note_statistics(Expansion *e, NodeId first, NodeId y, NodeId x) {
     unsigned channels = 1u << (node_type(e, x)->rank - 1);
     if (all_count(e) || samples_vary(e, x, channels))
@@ -204,7 +204,7 @@ static bool expect_statistics(Expansion *e, const Call *c, const Value *x,
     return false;
 }
 
-// An eps of 1 or more was meant as a number of channels.
+// An eps of 1 or more is likely a number of channels.
 static bool expect_small(Expansion *e, const Call *c, ParamId eps) {
     const Value *v = call_arg(c, eps);
     if (v->number < 1)
@@ -250,7 +250,7 @@ Value lower_batch_norm(Expansion *e, const Call *c) {
 
 // ---- layer_norm and group_norm ----
 
-// (x - mean) / sqrt(var + eps) over axes that have `count` numbers.
+// (x - mean) / sqrt(var + eps) over axes with `count` numbers.
 static NodeId standardized(Expansion *e, NodeId x, int count_axes,
                            const int64_t *axes, double count, double eps) {
     Graph *g = e->graph;
@@ -262,7 +262,7 @@ static NodeId standardized(Expansion *e, NodeId x, int count_axes,
     return add_binary(e, OP_mul, add_binary(e, OP_sub, x, mean), root);
 }
 
-// x scale + bias for each channel, as far as they are wanted.
+// x scale + bias for each channel, each if requested.
 static Value rescaled(Expansion *e, const Call *c, NodeId x, bool scale,
                       bool bias) {
     Type t = *node_type(e, x);
@@ -274,7 +274,7 @@ static Value rescaled(Expansion *e, const Call *c, NodeId x, bool scale,
     return value_tensor(x, c->at);
 }
 
-// Over the channels of each place.
+// Over the channels of each position.
 Value lower_layer_norm(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_layer_norm_x);
     Type t = *node_type(e, x->node);
@@ -294,8 +294,8 @@ Value lower_layer_norm(Expansion *e, const Call *c) {
                     call_flag(c, P_layer_norm_bias));
 }
 
-// Over the places and a group of the channels of each sample: x as
-// [N, M, groups, C/groups].
+// Over the positions and a group of channels of each sample: x as [N, M,
+// groups, C/groups].
 Value lower_group_norm(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_group_norm_x);
     Type t = *node_type(e, x->node);

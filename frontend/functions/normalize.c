@@ -1,9 +1,9 @@
-// Numbers for each channel: normalize.
+// normalize: mean and deviation of each channel.
 
 #include "frontend/functions/functions.h"
 
-// A number for each channel, or one for all; inverted if asked.  NO_NODE after
-// a report.
+// A number for each channel, or one for all; `invert` takes the reciprocal.
+// NO_NODE after a report.
 static NodeId channel_numbers(Expansion *e, const Call *c, const Value *v,
                               int64_t channels, bool invert) {
     int count = v->kind == VALUE_LIST ? v->list.count : 1;
@@ -40,7 +40,7 @@ static double greatest(const Value *v) {
     return most;
 }
 
-// The numbers of an argument for pixels up to 255.
+// The numbers of an argument, for pixels up to 255.
 static const char *stretched(Expansion *e, const Value *v) {
     if (v->kind != VALUE_LIST)
         return arena_format(e->arena, "%.6g", 255 * v->number);
@@ -51,8 +51,7 @@ static const char *stretched(Expansion *e, const Value *v) {
     return text_string(&text);
 }
 
-// Statistics of pixels from 0 to 1, which others give, are no use for those
-// from 0 to 255.
+// Published statistics are for pixels from 0 to 1, not from 0 to 255.
 static void warn_range(Expansion *e, const Call *c, Type t) {
     const Value *mean = call_arg(c, P_normalize_mean);
     const Value *std = call_arg(c, P_normalize_std);

@@ -1,13 +1,11 @@
-// Numbers: the list of the first ones, and tensors that are written as lists or
-// as one value.
+// Literals: range, and tensors from lists or from one value.
 
 #include "frontend/functions/functions.h"
 
-// Constants are tables in the kernels that read them, and are folded up to as
-// many numbers.
+// Constants are tables in the kernels, and are folded up to this size.
 enum { MOST_NUMBERS = 4096 };
 
-// Work of a number: it takes memory.
+// Work of a number: it needs memory.
 enum { WORK = 8 };
 
 Value lower_range(Expansion *e, const Call *c) {
@@ -24,9 +22,9 @@ Value lower_range(Expansion *e, const Call *c) {
     return (Value){.kind = VALUE_LIST, .at = c->at, .list = {item, (int)count}};
 }
 
-// The sizes of a list: how many items it has, and those of its first one.
-// Lists may share items, so that all are looked at only where they are few.
-// False after a report.
+// Infers sizes from a list: its length, and the sizes of its first item.  Lists
+// may share items, so all are checked only if they are few.  False after a
+// report.
 static bool sizes_of(Expansion *e, Span at, const Value *list, Type *t) {
     int64_t count = 1;
     *t = (Type){.dtype = F32};
@@ -55,7 +53,7 @@ static bool sizes_of(Expansion *e, Span at, const Value *list, Type *t) {
     return true;
 }
 
-// An item that is no number, or no list as the first one.
+// Reports an item that is not a number, or not a list like the first.
 static bool report_item(Expansion *e, Span at, const Value *v, int axis,
                         Type t) {
     bool list = v->kind == VALUE_LIST, number = v->kind == VALUE_NUMBER;
@@ -79,8 +77,7 @@ static bool report_item(Expansion *e, Span at, const Value *v, int axis,
     return false;
 }
 
-// Writes the numbers of a list that is along an axis from *to on.  False after
-// a report.
+// Writes the numbers of a list along an axis to *to.  False after a report.
 static bool numbers_of(Expansion *e, Span at, const Value *v, int axis, Type t,
                        double **to) {
     bool list = v->kind == VALUE_LIST;
@@ -105,7 +102,7 @@ bool expect_numbers(Expansion *e, Span at, const Value *list, Numbers *n) {
     return numbers_of(e, at, list, 0, n->type, &end);
 }
 
-// Whether tensors are computed here; a report with a note if not.
+// Whether tensors are allowed here; a report with a note if not.
 static bool expect_graph(Expansion *e, const Call *c, const char *note) {
     if (e->graph != NULL && e->phase != PHASE_KEYS)
         return true;

@@ -1,4 +1,4 @@
-// Operators: numbers are computed here, tensors and schedules become nodes.
+// Operators: evaluates numbers; tensors and schedules become nodes.
 
 #include "frontend/functions/functions.h"
 
@@ -34,7 +34,7 @@ static Value truth(bool is, Span at) {
     return (Value){.kind = VALUE_TRUTH, .truth = is, .at = at};
 }
 
-// The number of a op b; *known is false for what is no arithmetic.
+// The value of a op b; *known is false if op is not arithmetic.
 static double arithmetic(TokenKind op, double a, double b, bool *known) {
     *known = true;
     switch (op) {
@@ -75,8 +75,7 @@ static bool compare(TokenKind op, double a, double b, bool *known) {
     }
 }
 
-// Epochs and steps stay what they are when scaled; otherwise both sides must
-// carry the same unit.
+// Scaling keeps epochs and steps; otherwise both operands need the same unit.
 static bool join_units(TokenKind op, Value a, Value b, Unit *unit) {
     bool plain_a = a.unit == UNIT_NONE, plain_b = b.unit == UNIT_NONE;
     *unit = plain_a ? b.unit : a.unit;
@@ -115,7 +114,7 @@ static Value operate_numbers(Expansion *e, TokenKind op, Value a, Value b,
     return v;
 }
 
-// ---- scalars of the run ----
+// ---- scalars of a schedule ----
 
 static bool op_of(TokenKind k, Op *op) {
     *op = OP_add;
@@ -162,7 +161,7 @@ static const char *verb_of(TokenKind op) {
     }
 }
 
-// Comparisons as lt, le and eq: of exchanged operands, or the opposite.
+// Comparisons as lt, le and eq: with exchanged operands, or negated.
 typedef struct {
     Op op;
     bool exchanged, opposite;
@@ -197,7 +196,7 @@ static NodeId apply(Expansion *e, Op op, NodeId a, NodeId b, Span at) {
                   (Node){.op = op, .num_args = 2, .arg = arg});
 }
 
-// Whole numbers are compared as what they are.
+// Integers are compared as integers.
 static NodeId comparable(Expansion *e, Value v, Value other) {
     bool whole = v.kind == VALUE_TENSOR && other.kind == VALUE_TENSOR &&
                  node_type(e, v.node)->dtype == I32 &&

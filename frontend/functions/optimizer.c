@@ -1,4 +1,4 @@
-// Optimizers: one node for each parameter, which the optimizer pass turns into
+// Optimizers: one node for each parameter, which the optimizer pass lowers to
 // assignments.
 
 #include "frontend/functions/functions.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// An optimizer is kept as its call until the parameters are known.
+// An optimizer is its call until the parameters are known.
 Value lower_optimizer(Expansion *e, const Call *c) {
     (void)e;
     return (Value){.kind = VALUE_CALL, .call = c};
@@ -16,7 +16,7 @@ Value optimizer_rate(const Call *c) {
     return c->arg[0];
 }
 
-// Whether there was a report of this place: one for all parameters will do.
+// Whether this span has a report: one for all parameters suffices.
 static bool is_reported(const Expansion *e, Span at) {
     for (int i = 0; i < e->diags->count; i++) {
         const Span was = e->diags->list[i]->label[0].at;
@@ -30,7 +30,7 @@ static bool is_reported(const Expansion *e, Span at) {
 
 typedef enum { RANGE_any, RANGE_from_0, RANGE_below_1, RANGE_to_100 } Range;
 
-// Whether no mistake was found that the ranges do not show.
+// Checks beyond the ranges; false after a report.
 typedef bool Check(Expansion *e, const Call *c, const Parameter *p);
 static Check check_none, check_sgd, check_muon;
 
@@ -57,7 +57,7 @@ static const struct {
 
 // ---- mistakes ----
 
-// The condition that a number breaks, or NULL.
+// The range that a number violates, or NULL.
 static const char *outside(Range range, double x) {
     switch (range) {
     case RANGE_any:
@@ -143,8 +143,8 @@ static bool check_muon(Expansion *e, const Call *c, const Parameter *p) {
 
 // ---- nodes ----
 
-// The number of this update, from 1.  A step that is skipped does not count,
-// so this is not the run's step; the state is advanced where it is made.
+// The number of this update, from 1.  Skipped steps do not count, so it differs
+// from the run's step; the state is advanced here.
 static NodeId update_count(Expansion *e) {
     bool first = e->run[RUN_UPDATES] == NO_NODE;
     NodeId done = run_node(e, RUN_UPDATES);
@@ -176,8 +176,8 @@ static bool is_off(const Value *v) {
     return v->kind == VALUE_TRUTH && !v->truth;
 }
 
-// It comes from the parameter's layer; the numbers that all updates share come
-// from the optimizer.  A flag that is off is left out.
+// Its origin is the parameter's layer; the origin of shared numbers is the
+// optimizer.  A false flag is omitted.
 static void update_node(Expansion *e, const Call *c, NodeId param) {
     int count = builtin_num_params(c->builtin);
     Node n = {.op = optimizers[builtin_id(c->builtin)].op, .group = -1};

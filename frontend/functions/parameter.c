@@ -1,4 +1,4 @@
-// Parameters: what is trained, how it starts, and the graph that starts it.
+// Parameters, and the graph that initialises them.
 
 #include "frontend/train/train.h"
 
@@ -8,8 +8,8 @@ static void remember(Expansion *e, Parameter **list, int *count, Parameter p) {
     ARENA_APPEND(e->arena, *list, *count, p);
 }
 
-// The kernel that updates parameters counts the numbers of each in an int, and
-// goes on by less than two parts behind the last.
+// The update kernel counts elements in an int, and its last chunk may overshoot
+// by less than two chunks.
 static bool expect_size(Expansion *e, const Call *c, const char *name,
                         Type type) {
     const int64_t most = (INT64_C(1) << 31) - (1 << 13);
@@ -21,7 +21,7 @@ static bool expect_size(Expansion *e, const Call *c, const char *name,
     return false;
 }
 
-// The leaf of that name that another view of the same image has made.
+// The leaf of that name from another view of the same image.
 static NodeId leaf_once(Expansion *e, const char *name) {
     if (e->num_views == 0 || e->training)
         return NO_NODE;
@@ -63,7 +63,7 @@ NodeId statistic_new(Expansion *e, const Call *c, const char *name, Type type,
     return node;
 }
 
-// A parameter of its own, as positions that are learned.
+// A bare parameter, such as learned positions.
 Value lower_parameter(Expansion *e, const Call *c) {
     Type t;
     Init init = {INIT_CONSTANT, .low = 0};

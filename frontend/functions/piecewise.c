@@ -1,4 +1,4 @@
-// Piecewise: straight lines between knots, each a moment and a value.
+// piecewise: linear interpolation between knots, each a time and a value.
 
 #include "frontend/functions/schedule.h"
 
@@ -40,7 +40,7 @@ static bool check_knot(Expansion *e, const Value *knot) {
     return true;
 }
 
-// Whether it can be seen now that b does not come after a.
+// Whether b is known not to come after a.
 static bool is_disordered(const Expansion *e, Value a, Value b) {
     double first, second;
     if (a.unit == b.unit)
@@ -62,8 +62,8 @@ static bool check_order(Expansion *e, const Value *knots) {
     return true;
 }
 
-// The line that the run has come to.  The first value holds before the first
-// knot, the last after the last.
+// Selects the current line.  The first value holds before the first knot, the
+// last after the last.
 static Value choose_line(Expansion *e, const Value *knots, Span at) {
     int last = knots->list.count - 1;
     Value now = run_value(e, RUN_STEP, at), result = value_of(knots, last);

@@ -1,4 +1,4 @@
-// Progress: moments of the run, and the arithmetic of schedules.
+// Times and arithmetic of schedules.
 
 #include "frontend/functions/schedule.h"
 

@@ -1,4 +1,4 @@
-// Axes, by name or number, and what becomes of numbers along them.
+// Axes, by name or number, and reductions along them.
 
 #include "frontend/functions/functions.h"
 
@@ -6,7 +6,7 @@
 
 // ---- axes ----
 
-// The axis that a word means in a tensor of a rank; -1 for none.
+// The axis of a name in a tensor of a rank; -1 for none.
 static int axis_named(const char *word, int rank) {
     static const struct {
         const char *word;
@@ -42,7 +42,7 @@ bool expect_axis(Expansion *e, const Call *c, Value v, NodeId x, int *axis) {
     return false;
 }
 
-// The axes of an argument as a set of bits; 0 after a report.
+// The axes of an argument as a bit set; 0 after a report.
 static unsigned read_axes(Expansion *e, const Call *c, const Value *v,
                           NodeId x) {
     int count = v->kind == VALUE_LIST ? v->list.count : 1, axis;
@@ -69,7 +69,7 @@ typedef struct {
     bool keep;
 } Reduction;
 
-// sum, mean, max and var have x, axes and keep in the same places.
+// sum, mean, max and var have x, axes and keep in the same positions.
 static bool read_reduction(Expansion *e, const Call *c, Reduction *r) {
     *r = (Reduction){.x = as_float(e, c->arg[0].node),
                      .axes = read_axes(e, c, &c->arg[1], c->arg[0].node),
@@ -77,7 +77,7 @@ static bool read_reduction(Expansion *e, const Call *c, Reduction *r) {
     return r->axes != 0 && expect_places(e, c, &c->arg[0], r->axes);
 }
 
-// Reduces all numbers of x.
+// Reduces all elements of x.
 static NodeId reduce_all(Expansion *e, const Reduction *r, NodeId x, Op op) {
     Type t = *node_type(e, x), left = {.dtype = F32};
     int64_t axis[MAX_RANK];
@@ -93,7 +93,7 @@ static NodeId reduce_all(Expansion *e, const Reduction *r, NodeId x, Op op) {
     return graph_reshape(e->graph, y, left.rank, left.dim);
 }
 
-// Reduces x over the samples that count.
+// Reduces x over valid samples.
 static NodeId reduce(Expansion *e, const Reduction *r, NodeId x, Op op) {
     double neutral = op == OP_max ? LOWEST : 0;
     return reduce_all(e, r, samples_only(e, x, r->x, r->axes, neutral), op);
@@ -126,7 +126,7 @@ Value lower_max(Expansion *e, const Call *c) {
     return value_tensor(reduce(e, &r, r.x, OP_max), c->at);
 }
 
-// The sum of squared distances from the mean, by a count.
+// The sum of squared deviations from the mean, divided by a count.
 static NodeId var_among(Expansion *e, const Reduction *r, NodeId count) {
     Reduction kept = *r;
     kept.keep = true;
@@ -168,7 +168,7 @@ Value lower_var(Expansion *e, const Call *c) {
     return value_tensor(var, c->at);
 }
 
-// The place of the largest along an axis, the first of several.
+// The index of the maximum along an axis, the first of several.
 Value lower_argmax(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_argmax_x);
     Type t = *node_type(e, x->node);
@@ -184,7 +184,7 @@ Value lower_argmax(Expansion *e, const Call *c) {
                                           .num_attrs = 1,
                                           .attr = &attr,
                                           .group = -1});
-    // The last axis took the place of the one that is gone.
+    // The last axis is now at the position of the removed one.
     Type left = *node_type(e, last);
     left.dim[t.rank - 1] = 1;
     y = axis_exchanged(e, graph_reshape(e->graph, y, t.rank, left.dim), axis);
@@ -195,7 +195,7 @@ Value lower_argmax(Expansion *e, const Call *c) {
     return value_tensor(graph_reshape(e->graph, y, rank, left.dim), c->at);
 }
 
-// ---- rows ----
+// ---- softmax and one_hot ----
 
 // softmax and log_softmax.
 Value lower_softmax(Expansion *e, const Call *c) {
@@ -212,7 +212,7 @@ Value lower_softmax(Expansion *e, const Call *c) {
     return value_tensor(axis_exchanged(e, y, axis), c->at);
 }
 
-// 1 at the place that a whole number names, 0 elsewhere.
+// 1 at an index, 0 elsewhere.
 Value lower_one_hot(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_one_hot_x);
     Type t = *node_type(e, x->node);

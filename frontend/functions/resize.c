@@ -1,10 +1,10 @@
-// resize: images of another size, by the nearest pixel or between pixels.
+// resize: images of another size, nearest or bilinear.
 
 #include "frontend/functions/functions.h"
 
 #include <math.h>
 
-// What is asked for, by size or by factor; false after a report.
+// Reads the new size, or computes it from a factor; false after a report.
 static bool read_size(Expansion *e, const Call *c, Type t, int64_t size[2]) {
     const Value *factor = call_arg(c, P_resize_factor);
     bool given = call_arg(c, P_resize_size)->kind != VALUE_NOTHING;

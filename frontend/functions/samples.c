@@ -1,8 +1,8 @@
-// Samples: types as people read them, N being the axis of the samples, and the
-// samples of a short last batch that count.
+// Samples: types as text, with N for the axis of samples, and masks of the
+// valid samples of a short last batch.
 //
-// The others are masked where samples meet, by the input `valid`: unless
-// drop_last leaves such batches out of training, and in evaluation always.
+// Operations across samples mask the others, by the input `valid`: unless
+// drop_last skips such batches in training, and in evaluation always.
 
 #include "frontend/functions/functions.h"
 
@@ -28,7 +28,7 @@ bool has_samples(Expansion *e, NodeId n) {
     return samples_of(e, n)->apart[0] != 0;
 }
 
-// ---- the samples that count ----
+// ---- valid samples ----
 
 bool all_count(const Expansion *e) {
     return e->training && e->recipe.drop_last;

@@ -1,6 +1,5 @@
-// Sampling: pixels of an image at places between its own, along two axes that
-// are independent of each other, with half-pixel centres and the edge's pixels
-// beyond the edge.
+// Interpolation: samples an image between its pixels, along two independent
+// axes, with half-pixel centres and clamping to the edge.
 
 #include "frontend/functions/functions.h"
 

@@ -1,5 +1,5 @@
 // Schedules: numbers that change during the run, as scalar nodes of the train
-// graph.  Those of PyTorch's names have PyTorch's values.
+// graph.  Schedules with PyTorch's names have PyTorch's values.
 
 #include "frontend/functions/schedule.h"
 
@@ -29,7 +29,7 @@ static Value moment_arg(Expansion *e, const Call *c, ParamId p) {
     return moment_of(e, *call_arg(c, p), c->at);
 }
 
-// The way from `since` to `until`, which comes after it.
+// The progress from `since` to `until`, which is later.
 static bool way_arg(Expansion *e, const Call *c, ParamId since, ParamId until,
                     Value *way) {
     double begin, end;
@@ -80,7 +80,7 @@ Value lower_poly(Expansion *e, const Call *c) {
                           rest, c->at);
 }
 
-// LinearLR: the schedule times what grows from a share of it to all.
+// LinearLR: the schedule times a factor that grows to 1.
 Value lower_warmup(Expansion *e, const Call *c) {
     Value zero = value_number(0, c->at), one = value_number(1, c->at);
     Value length = moment_arg(e, c, P_warmup_length);
@@ -93,7 +93,7 @@ Value lower_warmup(Expansion *e, const Call *c) {
 
 // ---- powers of a factor ----
 
-// How often a time has passed, with its fraction.
+// The number of periods since the start, with its fraction.
 static Value periods(Expansion *e, const Call *c, ParamId p) {
     return scalar_operate(e, TOKEN_DIVIDE, run_value(e, RUN_STEP, c->at),
                           period_of(e, *call_arg(c, p), c->at), c->at);
@@ -116,7 +116,7 @@ static Value stairs(Expansion *e, const Call *c) {
     return schedule_power(e, call_number(c, P_step_gamma), done, c->at);
 }
 
-// MultiStepLR: gamma once for each milestone that is passed.
+// MultiStepLR: gamma once for each milestone passed.
 static Value falls(Expansion *e, const Call *c) {
     const Value *list = call_arg(c, P_step_milestones);
     int count = list->kind == VALUE_LIST ? list->list.count : 1;

@@ -1,9 +1,8 @@
-// The shape of a tensor: questions about it, and the same numbers under
-// another one.
+// Shapes: queries, flatten, reshape and transpose.
 
 #include "frontend/functions/functions.h"
 
-// ---- questions ----
+// ---- queries ----
 
 static Value dimension_of(Expansion *e, const Call *c, int axis, int rank) {
     Type t = *node_type(e, c->arg[0].node);
@@ -34,9 +33,9 @@ Value lower_width_of(Expansion *e, const Call *c) {
     return dimension_of(e, c, 2, 4);
 }
 
-// ---- the same numbers ----
+// ---- flatten ----
 
-// Everything but the batch in one dimension.
+// Flattens all axes but the batch.
 Value lower_flatten(Expansion *e, const Call *c) {
     NodeId x = call_node(c, P_flatten_x);
     Type t = *node_type(e, x);
@@ -56,8 +55,8 @@ Value lower_flatten(Expansion *e, const Call *c) {
 
 // ---- reshape ----
 
-// The shape that is asked for, of `count` numbers; one size may be -1, which
-// is what the others leave.  False when there is none.
+// The requested shape of `count` elements; one size may be -1, and is inferred.
+// False if none fits.
 static bool read_shape(const Value *v, int64_t count, Type *t) {
     int rank = v->kind == VALUE_LIST ? v->list.count : 1, open = -1;
     int64_t known = 1;

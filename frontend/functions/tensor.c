@@ -1,5 +1,5 @@
-// Adding to the graph on the user's behalf: conversions, leaves that exist
-// once, and nodes whose sizes are checked.
+// Adds nodes for the user: conversions, unique leaves, and nodes with checked
+// sizes.
 
 #include "frontend/functions/functions.h"
 
@@ -81,7 +81,7 @@ NodeId add_binary(Expansion *e, Op op, NodeId a, NodeId b) {
                                         : graph_op2(e->graph, op, a, b);
 }
 
-// Three dimensions are images without channels, or a sequence.
+// Rank 3 may be images without channels, or a sequence.
 static void note_images(Type t, Diagnostic *d) {
     if (t.dtype == U8 || t.dim[1] == t.dim[2])
         diag_note(d, "reshape([-1, %lld, %lld, 1]) gives images a channel",

@@ -1,10 +1,10 @@
-// Transforms: the geometric steps of the chain of `input`, recorded in a list
-// and replayed on labels that have a class or a target for each pixel.
+// Transforms: records the geometric steps of the chain of `input`, and replays
+// them on labels with a class or a target for each pixel.
 //
-// Image and label share the random numbers.  A label may have several places
-// for a pixel, as the target of super-resolution has, or one place for several
-// pixels.  Classes are sampled by the nearest place, targets as the image is.
-// Places that come from outside the image do not count: see Followed.
+// Image and label share the random numbers.  A label may have several elements
+// per pixel, as targets of super-resolution, or one for several pixels.
+// Classes are sampled by the nearest pixel, targets as the image is.  Pixels
+// from outside the image are invalid: see TransformedLabel.
 
 #include "frontend/functions/functions.h"
 
@@ -30,7 +30,7 @@ static bool moves(const Transform *t) {
     return t->kind != TRANSFORM_BLEND;
 }
 
-// The last one that moves places, or NULL.
+// The last one that moves pixels, or NULL.
 static const Transform *last_move(const Expansion *e) {
     const Transform *t = e->transform;
     while (t != NULL && !moves(t))
@@ -46,7 +46,7 @@ bool transforms_mix(const Expansion *e, bool places) {
     return false;
 }
 
-// ---- whether the list is all that happens to the places ----
+// ---- whether only the list moves pixels ----
 
 enum { NO_PLACES = -1, OTHER_PLACES = -2 };
 
@@ -54,8 +54,8 @@ static bool is_spread(Type t) {
     return t.rank == 4 && (t.dim[1] > 1 || t.dim[2] > 1);
 }
 
-// The number of transforms that each pixel of node n has been through, if that
-// is the same for all of its operands.
+// The number of transforms applied to the pixels of node n, if it is equal for
+// all operands.
 static int joined(const Graph *g, const Node *n, const int *at) {
     int found = NO_PLACES;
     bool pointwise = op_info[n->op].facts & POINTWISE;
@@ -71,8 +71,8 @@ static int joined(const Graph *g, const Node *n, const int *at) {
     return found;
 }
 
-// Whether the image has been through the list from its first transform to its
-// last, and through nothing else that moves pixels.
+// Whether all transforms of the list apply to the image, in order, and nothing
+// else moves pixels.
 static bool is_complete(Expansion *e) {
     int *at = ARENA_ARRAY(e->arena, (size_t)e->shown + 1, int);
     for (NodeId n = 0; n <= e->shown; n++) {
@@ -104,8 +104,8 @@ bool places_match(Type label, Type image, int64_t *up, int64_t *down) {
     return ratio_is(label, image, *up, *down);
 }
 
-// Sizes of a label before transform t, of one that has these behind it: false
-// where they are no whole numbers.
+// Maps sizes of a label after transform t to those before: false if these are
+// not integers.
 static bool size_before(const Expansion *e, const Transform *t, Type *label) {
     Type from = *node_type(e, t->from), to = *node_type(e, t->to);
     for (int i = 1; i <= 2; i++) {
@@ -117,7 +117,8 @@ static bool size_before(const Expansion *e, const Transform *t, Type *label) {
     return true;
 }
 
-// The sizes of the label in the files; resized: resize is done to it, too.
+// Maps sizes of the label to those in the files; resized: resize applies to it,
+// too.
 static bool size_in_files(const Expansion *e, bool resized, Type *label) {
     for (const Transform *t = e->transform; t != NULL; t = t->before)
         if ((resized || t->kind != TRANSFORM_RESIZE) &&
@@ -126,8 +127,8 @@ static bool size_in_files(const Expansion *e, bool resized, Type *label) {
     return true;
 }
 
-// A model that undoes what resize did to its input, as one for
-// super-resolution, has targets of the size of the files.
+// A model that undoes a resize of its input, as for super-resolution, has
+// targets of the size of the files.
 static bool is_resized(const Expansion *e, Type label) {
     Type seen = *node_type(e, e->shown), files = label;
     return ratio_is(label, seen, 1, 1) || !size_in_files(e, false, &files) ||
@@ -138,7 +139,7 @@ bool transforms_undo(const Expansion *e, Type *label) {
     return size_in_files(e, is_resized(e, *label), label);
 }
 
-// ---- which labels have places ----
+// ---- which labels are spatial ----
 
 static Diagnostic *report_left(Expansion *e, const Transform *t,
                                const char *why) {
@@ -150,8 +151,8 @@ static Diagnostic *report_left(Expansion *e, const Transform *t,
     return d;
 }
 
-// Whether an image has so many squares of one size, with a whole number of them
-// along each axis.
+// Whether an image splits into so many equal squares, a whole number along each
+// axis.
 static bool is_squares(int64_t count, Type image) {
     for (int64_t k = 1; k <= image.dim[1] && k <= image.dim[2]; k++)
         if (image.dim[1] % k == 0 && image.dim[2] % k == 0 && count > 1 &&
@@ -160,8 +161,8 @@ static bool is_squares(int64_t count, Type image) {
     return false;
 }
 
-// Whether an output is made from all of a sample at once, so that its axes are
-// none of the image: the last product before it has one row for each sample.
+// Whether an output has no axes of the image: the last contraction before it
+// has one row for each sample.
 static bool is_of_sample(const Expansion *e) {
     const Graph *g = e->graph;
     for (NodeId n = e->output.node; g->node[n].num_args > 0;) {
@@ -179,8 +180,8 @@ static bool is_of_sample(const Expansion *e) {
     return false;
 }
 
-// Whether a label of that type has places, by its axes.  Numbers that may be
-// those of pixels or patches, without the axes of an image, are taken for lost.
+// Classifies labels by their axes.  Numbers that may be those of pixels or
+// patches, without the axes of an image, are lost.
 static LabelPlaces places_of(const Expansion *e, Type label, Type image) {
     int64_t up, down, pixels = image.dim[1] * image.dim[2];
     bool classes = label.dtype == I32;
@@ -243,11 +244,11 @@ LabelPlaces label_places(Expansion *e, Type label) {
 
 typedef struct {
     Expansion *e;
-    bool classes;  // the label is numbers of classes
+    bool classes;  // the label has classes
     bool blend;    // samples are blended, too
-    bool resized;  // the label is resized as the image is
+    bool resized;  // the label is resized with the image
     NodeId label;  // [N,H,W,C]
-    NodeId inside; // bool[N,H,W,1]; NO_NODE: all of it
+    NodeId inside; // bool[N,H,W,1]; NO_NODE: all
     bool lost;
 } Replay;
 
@@ -257,9 +258,9 @@ static bool lose(Replay *r, const Transform *t, const char *why) {
     return false;
 }
 
-// How many places of the label lie along a pixel, and how many pixels along a
-// place; one of them is 1.  False after a report: a step before has brought
-// image and label to sizes of which neither is a multiple of the other.
+// The number of label elements per pixel, and of pixels per label element; one
+// is 1.  False after a report: an earlier step has led to sizes without an
+// integer ratio.
 static bool read_scale(Replay *r, const Transform *t, int64_t *up,
                        int64_t *down) {
     Type label = *node_type(r->e, r->label), image = *node_type(r->e, t->from);
@@ -273,7 +274,7 @@ static bool read_scale(Replay *r, const Transform *t, int64_t *up,
                              (long long)image.dim[1], (long long)image.dim[2]));
 }
 
-// The same where a place must not be several pixels.
+// The same, if several pixels per label element are not supported.
 static bool read_multiple(Replay *r, const Transform *t, int64_t *up) {
     int64_t down;
     if (!read_scale(r, t, up, &down))
@@ -290,7 +291,7 @@ static NodeId all_inside(Replay *r) {
     return graph_constant(r->e->graph, t, 1);
 }
 
-// A number of pixels, i32[N], as places of the label.
+// A number of pixels, i32[N], as label elements.
 static NodeId scaled(Replay *r, NodeId pixels, int64_t up) {
     return up == 1
                ? pixels
@@ -311,8 +312,8 @@ static NodeId shifted(Replay *r, NodeId x, const NodeId offset[2],
     return image_cut(r->e, moved, size, start);
 }
 
-// `edge` and `reflect` repeat pixels; a label of other places than pixels has
-// no place to repeat, so those outside do not count.
+// `edge` and `reflect` repeat pixels; a label of another resolution cannot
+// repeat, so its pixels outside are invalid.
 static void replay_shift(Replay *r, const Transform *t, const int64_t size[2]) {
     int64_t up;
     if (!read_multiple(r, t, &up))
@@ -345,8 +346,8 @@ static void replay_cut(Replay *r, const Transform *t, const int64_t size[2]) {
         r->inside = image_cut(r->e, r->inside, size, first);
 }
 
-// Where a mask is 1 after it was sampled, so that all that a place was made of
-// is inside: (1 - s) 1 + s 1 is computed as 1 + s (1 - 1).
+// Whether an interpolated mask is exactly 1, so that all sources are inside: (1
+// - s) 1 + s 1 is computed as 1 + s (1 - 1).
 static NodeId fully_inside(Expansion *e, NodeId mask) {
     return graph_op2(e->graph, OP_le, number_node(e, 1), mask);
 }
@@ -396,7 +397,7 @@ static void replay_resize(Replay *r, const Transform *t,
         r->inside = fully_inside(r->e, resized(r, r->inside, mode, size));
 }
 
-// The pixels of a mask as places of the label, `up` of which lie along each.
+// Upsamples a mask of pixels to the label, by `up` along each axis.
 static NodeId spread(Replay *r, NodeId mask, int64_t up) {
     Type t = *node_type(r->e, mask);
     const int64_t size[] = {t.dim[1] * up, t.dim[2] * up};
@@ -421,7 +422,7 @@ static void replay_paste(Replay *r, const Transform *t) {
                               r->inside);
 }
 
-// A place that one of two blended samples lacks does not count.
+// A pixel that is invalid in one of two blended samples is invalid.
 static void replay_blend(Replay *r, const Transform *t) {
     Expansion *e = r->e;
     Graph *g = e->graph;
@@ -430,7 +431,7 @@ static void replay_blend(Replay *r, const Transform *t) {
     Type label = *node_type(e, r->label);
     if (label.dtype == I32)
         r->label = label_shares(e, graph_reshape(g, r->label, 3, label.dim));
-    if (node_type(e, r->label)->rank == 3) // numbers, and no shares
+    if (node_type(e, r->label)->rank == 3) // numbers, not probabilities
         r->label = graph_reshape(g, r->label, 4, label.dim);
     r->label = label_blend(e, t, r->label);
     if (r->inside == NO_NODE)

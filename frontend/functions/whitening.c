@@ -1,11 +1,11 @@
-// whitening: filters that make the patches of a convolution's input
-// uncorrelated, from the first training samples.
+// whitening: filters that decorrelate the patches of a convolution's input,
+// from the first training samples.
 //
-// The collect graph adds up X'X over all patches X of the images as they are
-// before padding.  The init graph divides by their number and takes filter i
-// as v_i / sqrt(l_i + eps), where l_i descend and v_i are the eigenvectors;
-// with twice as many filters as a patch has numbers, the second half is the
-// first one's negation.
+// The collect graph sums X'X over all patches X of the unpadded images.  The
+// init graph divides by their number and takes filter i as v_i / sqrt(l_i +
+// eps), with l_i the descending eigenvalues and v_i the eigenvectors; if there
+// are twice as many filters as elements of a patch, the second half is the
+// negated first.
 
 #include "frontend/functions/functions.h"
 
@@ -35,8 +35,8 @@ bool whitening_check(Expansion *e, const Call *c, Type weight, int64_t groups) {
 
 // ---- the collect graph ----
 
-// The patches of x, f32[N, OH, OW, patch]; the numbers of a patch in the order
-// of a filter's: row, column, channel.
+// The patches of x, f32[N, OH, OW, patch], with elements in a filter's order:
+// row, column, channel.
 static NodeId patches(Expansion *e, const Call *c, NodeId x, Type weight) {
     int64_t dilation[2], reach[2];
     Type t = *node_type(e, x);
@@ -64,7 +64,7 @@ static NodeId patches(Expansion *e, const Call *c, NodeId x, Type weight) {
     return axis_joined(e, part, count, 3);
 }
 
-// Adds to a state, of which the old value is given.
+// Adds to a state; returns its old value.
 static NodeId add_up(Expansion *e, const char *name, NodeId value) {
     NodeId state =
         graph_state(e->graph, name, STATE_START, *node_type(e, value), 0);
@@ -72,9 +72,8 @@ static NodeId add_up(Expansion *e, const char *name, NodeId value) {
     return state;
 }
 
-// 1 for the samples that count, which are the first `images`: f32[N,1,1,1].
-// They are counted, as a sample's number is that in its file, of which some may
-// be held out.
+// 1 for the first `images` valid samples: f32[N,1,1,1].  Counts them, because
+// their indices in the file have gaps if some are held out.
 static NodeId counted(Expansion *e, const char *weight, int64_t images) {
     Graph *g = e->graph;
     NodeId place = graph_iota(g, type_of(I32, 1, &e->recipe.batch), 0);
@@ -89,7 +88,7 @@ static NodeId counted(Expansion *e, const char *weight, int64_t images) {
     return graph_reshape(g, chosen, 4, shape);
 }
 
-// X'X of f32[N, OH, OW, patch], and the number of its rows that count.
+// Adds X'X of f32[N, OH, OW, patch], and the number of valid rows.
 static bool add_sums(Expansion *e, const Call *c, const char *name, NodeId all,
                      NodeId count) {
     Graph *g = e->graph;
