@@ -1,26 +1,26 @@
-// Averages of the weights: ema is what an evaluation uses in their place,
-// lookahead writes them back.
+// Averages of the weights: an evaluation uses those of ema instead of the
+// weights, lookahead writes them back.
 //
-// The statistics of batch_norm are averaged too.  An average becomes
+// The statistics of batch_norm are averaged too.  The update of an average is
 //
 //     decay * average + (1 - decay) * weight
 //
-// with decay 0 up to the moment at which averaging begins, so that it begins
-// with the weights of then, and 1 after the last step, unless averaging is due
-// there anyway: lookahead then ends with the averages.
+// with decay 0 up to the start of averaging, which so starts with the current
+// weights, and decay 1 after the last step, unless averaging is due there
+// anyway: lookahead then ends with the averages.
 
 #include "frontend/train/train.h"
 
 #include <math.h>
 
 typedef struct {
-    const Call *call; // NULL: none is kept
+    const Call *call; // NULL: no average
     bool writes_back; // lookahead: parameters become their averages
     Time every, from; // counts of from may be 0
-    Value decay;      // what is kept of the old average, in the current graph
+    Value decay;      // weight of the old average, in the current graph
 } Average;
 
-// An average is kept as its call until its graph is built.
+// An average is its call until its graph exists.
 Value lower_average(Expansion *e, const Call *c) {
     (void)e;
     return (Value){.kind = VALUE_CALL, .call = c};
@@ -110,8 +110,8 @@ static NodeId time_node(Expansion *e, Time time) {
     return op2(e, OP_mul, count, as_float(e, run_node(e, all)));
 }
 
-// Whether averaging is due after the steps so far.  Whole periods are counted
-// exactly, as the runtime counts them.
+// Whether averaging is due after the steps so far.  Whole periods are exact, as
+// in the runtime.
 static NodeId is_due(Expansion *e, Time every) {
     NodeId step = run_node(e, RUN_STEP);
     if (every.unit != IN_SHARES && every.count == floor(every.count) &&
@@ -121,8 +121,8 @@ static NodeId is_due(Expansion *e, Time every) {
             period = op2(e, OP_mul, period, run_node(e, RUN_EPOCH_STEPS));
         return op2(e, OP_eq, op2(e, OP_mod, step, period), whole(e, 0));
     }
-    // The runtime counts in double; here a quotient may be a little less than
-    // the whole number that it should be.
+    // The runtime counts in double; an f32 quotient may be slightly below the
+    // integer that it should be.
     NodeId slack = number_node(e, 1 + 4e-7);
     NodeId period = op2(e, OP_div, time_node(e, every), slack);
     NodeId now = op2(e, OP_div, as_float(e, step), period);
@@ -132,8 +132,8 @@ static NodeId is_due(Expansion *e, Time every) {
                add_unary(e, OP_floor, now));
 }
 
-// Whether the steps so far are none after a moment.  The first step that is not
-// before it is less than one after it.
+// Whether the current step is not after a time.  The first step after a time is
+// less than one after it.
 static NodeId is_before(Expansion *e, Time moment) {
     NodeId end = op2(e, OP_add, time_node(e, moment), number_node(e, 0.999));
     return op2(e, OP_lt, as_float(e, run_node(e, RUN_STEP)), end);
@@ -151,8 +151,8 @@ static NodeId decay_node(Expansion *e, const Average *a) {
     return choose(e, early, number_node(e, 0), decay);
 }
 
-// lookahead writes to no parameter that is frozen by now: its average becomes
-// what it is.
+// lookahead must not write to a frozen parameter: its average becomes the
+// parameter's value.
 static NodeId decay_of(Expansion *e, const TrainBlock *t, const Average *a,
                        const Parameter *p, NodeId decay) {
     int moments;
@@ -166,7 +166,7 @@ static NodeId decay_of(Expansion *e, const TrainBlock *t, const Average *a,
     return decay;
 }
 
-// torch.lerp, which gives either end exactly.
+// torch.lerp, exact at both ends.
 static NodeId mix(Expansion *e, NodeId old, NodeId new, NodeId decay) {
     NodeId share = op2(e, OP_sub, number_node(e, 1), decay);
     NodeId way = op2(e, OP_sub, new, old);
@@ -176,7 +176,7 @@ static NodeId mix(Expansion *e, NodeId old, NodeId new, NodeId decay) {
     return choose(e, is_near, near, far);
 }
 
-// init: what the average of a statistic starts with, as in an evaluation.
+// init: the initial average of a statistic, as in an evaluation.
 static void add_average(Expansion *e, const Average *a, NodeId weight,
                         NodeId decay, double init) {
     Node w = e->graph->node[weight];

@@ -1,5 +1,4 @@
-// The clauses of the train block: when to evaluate and how, when to write a
-// checkpoint, when to stop.
+// Clauses of the train block: eval, checkpoint and stop.
 
 #include "frontend/foreign.h"
 #include "frontend/train/train.h"
@@ -73,7 +72,7 @@ static bool read_metrics(Expansion *e, const Entry *k) {
     return good;
 }
 
-// averaged or raw: words, not names.
+// averaged or raw: keywords, not names.
 static bool read_weights(Expansion *e, const Entry *k) {
     const Expr *x = k->value;
     e->raw_weights = x->kind == EXPR_NAME && strcmp(x->text, "raw") == 0;
@@ -181,7 +180,7 @@ static bool check_metric(Expansion *e, const Expr *x) {
     return false;
 }
 
-// Accuracies are shares.
+// Accuracies are fractions.
 static bool check_level(Expansion *e, const Expr *x, const char *metric,
                         Value v) {
     bool number = v.kind == VALUE_NUMBER && v.unit == UNIT_NONE;

@@ -1,5 +1,5 @@
-// The collect graph: what is summed over the first training samples, as the
-// model sees them without augmentation, before parameters start.
+// The collect graph: sums over the first training samples, without
+// augmentation, before parameters are initialised.
 
 #include "frontend/train/train.h"
 

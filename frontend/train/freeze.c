@@ -1,8 +1,8 @@
 // Freezing: parameters that do not train, from the start or after a time.
 //
-// No gradient is computed for what is frozen, nor for what only it needed, as
-// no optimizer asks for one.  Every moment at which something is frozen begins
-// another stage of the run.
+// No optimizer asks for the gradient of a frozen parameter, so neither it nor
+// anything that only it needs is computed.  Each time at which a parameter
+// freezes begins another stage of the run.
 
 #include "frontend/train/train.h"
 
@@ -12,9 +12,9 @@ static bool is_freeze(const Entry *entry) {
     return strcmp(entry->name, "freeze") == 0 && entry->glob != NULL;
 }
 
-// ---- moments ----
+// ---- times ----
 
-// Moments in different units have no order that is known before the run.
+// Times in different units have no order before the run.
 static bool check_unit(Expansion *e, const TrainBlock *t, int entry) {
     for (int i = 0; i < entry; i++) {
         if (t->freeze_at[i].count == 0 ||
@@ -31,7 +31,7 @@ static bool check_unit(Expansion *e, const TrainBlock *t, int entry) {
 
 enum { MOST_MOMENTS = 16 };
 
-// False, with a report, when there are too many.
+// False, with a report, if there are too many.
 static bool add_moment(Expansion *e, TrainBlock *t, Time moment, Span at) {
     int i = t->num_moments;
     for (int k = 0; k < i; k++)
@@ -75,7 +75,7 @@ const Time *freeze_moments(const TrainBlock *t, int *count) {
 
 // ---- parameters ----
 
-// Whether what an entry freezes is frozen in a stage.
+// Whether a clause has begun in a stage.
 static bool has_begun(const TrainBlock *t, int entry, int stage) {
     double at = t->freeze_at[entry].count;
     return at == 0 || (stage > 0 && at <= t->moment[stage - 1].count);
@@ -90,7 +90,7 @@ bool freeze_holds(Expansion *e, const TrainBlock *t, const Parameter *p,
     return false;
 }
 
-// The last entry that freezes something in a stage.
+// The last freeze clause that holds in a stage.
 static const Entry *last_freeze(const TrainBlock *t, int stage) {
     const Entry *last = NULL;
     for (int i = 0; i < t->num_entries; i++)

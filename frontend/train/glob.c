@@ -1,5 +1,5 @@
-// Globs of parameters.  A parameter is known by its path and by the model's
-// name before it: `layer1.conv_1.weight` and `ResNet9.layer1.conv_1.weight`.
+// Patterns of parameters.  A pattern matches a path, with or without the
+// model's name: `layer1.conv_1.weight` and `ResNet9.layer1.conv_1.weight`.
 
 #include "base/glob.h"
 #include "frontend/train/train.h"
@@ -29,7 +29,7 @@ static const char *with_model(Expansion *e, const TrainBlock *t,
                         name);
 }
 
-// How many characters of the glob and of the name do not fit one another.
+// The number of characters in which a pattern and a name differ.
 static int distance(Expansion *e, const char *glob, const char *name) {
     size_t width = strlen(name) + 1;
     int *last = ARENA_ARRAY(e->arena, width, int);
@@ -51,8 +51,8 @@ static int distance(Expansion *e, const char *glob, const char *name) {
     return last[width - 1];
 }
 
-// How far the name is from the glob, or from it with a layer left out before
-// its last part or before all of it.
+// The distance of a name from the pattern, or from the pattern with a layer
+// inserted before its last part or before all of it.
 static int nearest_form(Expansion *e, const char *glob, const char *name) {
     const char *dot = strrchr(glob, '.');
     const char *within =
@@ -63,8 +63,7 @@ static int nearest_form(Expansion *e, const char *glob, const char *name) {
                  least(distance(e, within, name), distance(e, below, name)));
 }
 
-// Notes the parameter whose name is nearest to the glob, else what parameters
-// are called.
+// Notes the parameter with the name nearest to the pattern, else any name.
 static void note_nearest(Expansion *e, const TrainBlock *t, const char *glob,
                          Diagnostic *d) {
     int best = -1, allowed = ((int)strlen(glob) + 1) / 3;
@@ -93,7 +92,7 @@ static bool names_any(Expansion *e, const TrainBlock *t, const Entry *clause) {
     return false;
 }
 
-// Whether names of parameters end as the glob says; the glob that matches them.
+// Whether the pattern matches the end of a name; the pattern with a `*` before.
 static bool ends_a_name(Expansion *e, const TrainBlock *t, const Entry *clause,
                         Entry *ending) {
     *ending = *clause;
@@ -101,7 +100,7 @@ static bool ends_a_name(Expansion *e, const TrainBlock *t, const Entry *clause,
     return names_any(e, t, ending);
 }
 
-// Whether a glob was written for what a batch_norm keeps beside its parameters.
+// Whether a pattern was written for the statistics of batch_norm.
 static bool names_statistic(const char *glob) {
     const char *dot = strrchr(glob, '.');
     const char *last = dot ? dot + 1 : glob;

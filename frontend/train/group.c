@@ -1,15 +1,15 @@
-// Parameter groups: `params GLOB { }` gives the parameters it names another
+// Parameter groups: `params GLOB { }` gives matching parameters another
 // optimizer, or its arguments other values.
 //
-// Inside the block the arguments of the train block's optimizer are names that
-// mean the values given there.  Of two groups with the same parameter the later
-// one wins where both say something.
+// Inside the block the arguments of the train block's optimizer are names with
+// their values.  If two groups match a parameter, the later one overrides the
+// earlier.
 
 #include "frontend/train/train.h"
 
 #include <string.h>
 
-// What a group makes of the optimizer that its parameters had before it.
+// The optimizer that a group derives from the one before it.
 typedef struct Regrouped {
     const Entry *group;
     const Call *from, *to;
@@ -46,7 +46,7 @@ static const Call *optimizer_of(Expansion *e, const Entry *key) {
     return called ? v.call : NULL;
 }
 
-// The call with those arguments replaced that the group gives.
+// The call with the arguments that the group overrides.
 static const Call *replaced(Expansion *e, const Call *from,
                             const Entry *group) {
     const ParamInfo *p = &param_info[from->builtin->first];
@@ -87,7 +87,7 @@ static const Call *regroup(Expansion *e, TrainBlock *t, const Call *base,
     return to;
 }
 
-// As regroup, once for each graph, group and optimizer.
+// As regroup, memoized for each graph, group and optimizer.
 static const Call *group_apply(Expansion *e, TrainBlock *t, const Call *base,
                                const Entry *group, const Call *from) {
     for (const Regrouped *r = t->regrouped; r != NULL; r = r->next, e->work++)
@@ -104,7 +104,7 @@ static const Call *group_apply(Expansion *e, TrainBlock *t, const Call *base,
 
 // ---- all groups ----
 
-// A group of which nothing ever trains says nothing.
+// A group whose parameters never train has no effect.
 static bool check_trains(Expansion *e, const TrainBlock *t,
                          const Entry *group) {
     for (int i = 0; i < e->num_parameters; i++)

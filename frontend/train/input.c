@@ -1,5 +1,4 @@
-// Input: the parameter of the model that takes the data, and the type of what
-// it takes.
+// Input: the parameter of the model that takes the data, and its type.
 
 #include "frontend/train/train.h"
 
@@ -24,8 +23,8 @@ const Param *input_param(Expansion *e, const Function *model) {
     return found;
 }
 
-// A parameter as a number that a size is made of: what is given, or the
-// default, computed if the type asks for it.
+// Binds a parameter as a number of sizes: the argument, or the default if the
+// type uses it.
 static void bind_param(Expansion *e, const Param *p, Value given) {
     if (given.kind == VALUE_NOTHING && p->otherwise != NULL) {
         Entry *entry = ARENA_NEW(e->arena, Entry);
@@ -38,8 +37,8 @@ static void bind_param(Expansion *e, const Param *p, Value given) {
         scope_bind(e, p->name, given);
 }
 
-// The written type, where names of dimensions take their sizes from `found` and
-// other names are those of the model's file, and of parameters before it.
+// The declared type.  New names of dimensions take their sizes from `found`;
+// others are names of the model's file and earlier parameters.
 static bool written_type(Expansion *e, const TrainBlock *t, const Value *given,
                          const Param *p, Type found, Type *out) {
     Value model = train_model(t);
@@ -66,7 +65,7 @@ static bool report_data(Expansion *e, const Param *p, Type known,
     return false;
 }
 
-// Pixels become numbers when they are used, so that either may be written.
+// Pixels are converted at their use, so that the type may be either.
 static bool dtype_suits(DType written, DType known) {
     return written == known || (written == F32 && known == U8);
 }
@@ -88,7 +87,8 @@ static bool check_dtype(Expansion *e, const TrainBlock *block,
     return false;
 }
 
-// A first size that is not the batch's is a number, or a name that has one.
+// A first size other than the batch's is a number, or a name with another
+// value.
 static bool report_batch(Expansion *e, const Param *p, Type t) {
     const Expr *first = p->type->dim[0];
     Diagnostic *d = report(e->diags, D_data, first->at,
@@ -120,7 +120,7 @@ static bool check_size(Expansion *e, const Param *p, Type t) {
     return false;
 }
 
-// A square of pixels behind 1 or 3: most likely channels, height and width.
+// A square of pixels after 1 or 3: likely channels, height and width.
 static void warn_order(Expansion *e, const Param *p, Type t) {
     if (t.rank != 4 || (t.dim[1] != 1 && t.dim[1] != 3) ||
         t.dim[2] != t.dim[3] || t.dim[3] <= 4)
@@ -150,8 +150,8 @@ bool input_type(Expansion *e, const TrainBlock *block, const Value *given,
     return true;
 }
 
-// A chain may change the size of images, so that the model takes others than
-// the data has.
+// A chain may change the size of images, so that the model takes another size
+// than the data has.
 bool input_check(Expansion *e, const TrainBlock *block, const Value *given,
                  const Param *p, Value input) {
     Type found = *node_type(e, input.node), written;

@@ -1,7 +1,7 @@
-// The keys of the train block.
+// Keys of the train block.
 //
-// A key is computed when something uses it, so keys may use one another in any
-// order; and again for each graph, as schedules become nodes of it.
+// A key is computed at its first use, so keys may use one another in any order;
+// and again for each graph, as schedules become nodes of it.
 
 #include "frontend/foreign.h"
 #include "frontend/train/train.h"
@@ -11,12 +11,12 @@
 
 enum { MOST_KEYS = 1000 };
 
-// The entries that the language has; other keys are the user's own.
+// The entries of the language; other keys are the user's own.
 static const struct {
     const char *name;
     Phase phase;
-    const char *flags;  // words that may follow the value
-    const char *clause; // how it is written; NULL for a key
+    const char *flags;  // flags that may follow the value
+    const char *clause; // an example; NULL for a key
 } known_key[] = {
     {"data", PHASE_KEYS, "", NULL},
     {"input", PHASE_INPUT, "", NULL},
@@ -39,7 +39,7 @@ static const struct {
 };
 enum { NUM_KNOWN = sizeof known_key / sizeof known_key[0] };
 
-// What keys can read that nobody has written.
+// Names that keys can read and that need no definition.
 static const char *const variables[] = {"step", "epoch", "progress", "output",
                                         "label"};
 enum { NUM_VARIABLES = sizeof variables / sizeof variables[0] };
@@ -139,7 +139,7 @@ bool key_means(const char *key, const char *name) {
     return key_find(key) < 0 && right != NULL && strcmp(right, name) == 0;
 }
 
-// A key of the user's own would hide a variable from those who mean it.
+// A user's key must not shadow a variable.
 static bool key_is_free(Expansion *e, const Entry *key) {
     if (key->value == NULL || !is_variable(key->name))
         return true;
@@ -195,7 +195,7 @@ bool keys_check_bare(Expansion *e, const Entry *key, int count) {
     return good;
 }
 
-// A clause is never a key.
+// A name is either a clause or a key.
 static bool check_forms(Expansion *e, const Train *t) {
     bool good = true;
     for (int i = 0; i < t->num_entries; i++) {
@@ -224,7 +224,7 @@ TrainBlock *train_new(Expansion *e, const File *f) {
                           .model = model_named(e, t),
                           .num_entries = t->num_entries,
                           .scope = e->scope};
-    // Room for a setting of every known key that the block leaves out.
+    // Room for a setting of every key that the block omits.
     size_t room = (size_t)t->num_entries + NUM_KNOWN;
     block->entry = ARENA_ARRAY(e->arena, room, Entry);
     if (t->num_entries)
@@ -266,7 +266,7 @@ static void bind_variable(Expansion *e, const char *variable) {
     bind_lazy(e, name, lazy);
 }
 
-// `input` is one where it is no key: either way it is what the model is given.
+// `input` is a variable if it is not a key: either way it is the model's input.
 static void bind_variables(Expansion *e, const TrainBlock *t) {
     for (int i = 0; i < NUM_VARIABLES; i++)
         bind_variable(e, variables[i]);
@@ -274,14 +274,14 @@ static void bind_variables(Expansion *e, const TrainBlock *t) {
         bind_variable(e, "input");
 }
 
-// Whether the value of a key is none to rest on.
+// Whether the value of a key is unreliable, because t->invalid.
 static bool is_doubtful(const TrainBlock *t, const Lazy *lazy) {
     bool read = lazy->phase == PHASE_KEYS && key_find(lazy->entry->name) >= 0;
     return is_variable(lazy->entry->name) ||
            (t->doubtful && read && strcmp(lazy->entry->name, "data") != 0);
 }
 
-// Names of keys that are missing stand for values that are not known.
+// Poisons the names of missing keys.
 static void bind_missing(Expansion *e, const TrainBlock *t) {
     for (int k = 0; k < NUM_KNOWN; k++)
         if (t->doubtful && entry_find(t, known_key[k].name) < 0)
@@ -296,7 +296,7 @@ void train_begin(Expansion *e, TrainBlock *t) {
     e->frame = t->scope;
     bind_variables(e, t);
     bind_missing(e, t);
-    // What was used stays used: the keys are read before there is a graph.
+    // Uses persist: keys are read before a graph exists.
     const Lazy *before = t->lazy;
     t->lazy = ARENA_ARRAY(e->arena, (size_t)t->num_entries + 1, Lazy);
     t->regrouped = NULL;
@@ -325,7 +325,7 @@ static Value misplaced(const Lazy *lazy, Diagnostic *d) {
     return value_poison();
 }
 
-// What there is for each sample, and not for the run.
+// Variables of a sample, not of the run.
 static bool is_of_samples(const char *variable) {
     return strcmp(variable, "output") == 0 || strcmp(variable, "label") == 0 ||
            strcmp(variable, "input") == 0;
@@ -399,7 +399,7 @@ Value lazy_force(Expansion *e, Lazy *lazy, Span at) {
     return force_entry(e, lazy);
 }
 
-// The value of a key; NOTHING where it is not given.
+// The value of a key; NOTHING if it is absent.
 Value key_value(Expansion *e, TrainBlock *t, const char *name) {
     int i = entry_find(t, name);
     if (i < 0 || t->entry[i].value == NULL)
@@ -432,7 +432,7 @@ static void report_key(Expansion *e, const Entry *entry, const char *right) {
                   known_keys(e->arena));
 }
 
-// Whether a key that is missing is there but misspelt; reported if so.
+// Reports a missing key that is there but misspelt.
 static bool is_misspelt(Expansion *e, const TrainBlock *t, const char *name) {
     for (int i = 0; i < t->num_entries; i++) {
         if (!key_means(t->entry[i].name, name))
@@ -448,7 +448,7 @@ Value key_needed(Expansion *e, TrainBlock *t, const char *name,
     Value v = key_value(e, t, name);
     if (v.kind != VALUE_NOTHING)
         return v;
-    bool length = strcmp(name, "epochs") == 0; // for which `steps` does too
+    bool length = strcmp(name, "epochs") == 0; // `steps` may replace it
     if (is_misspelt(e, t, name) || (length && is_misspelt(e, t, "steps")))
         return value_poison();
     Diagnostic *d =
@@ -457,7 +457,7 @@ Value key_needed(Expansion *e, TrainBlock *t, const char *name,
     return value_poison();
 }
 
-// Where the value of a key stands.
+// The span of the value of a key.
 Span key_at(const TrainBlock *t, const char *name) {
     int i = entry_find(t, name);
     return i >= 0 && t->entry[i].value ? t->entry[i].value->at : t->at;
@@ -468,7 +468,7 @@ Diagnostic *key_report(Expansion *e, Span at, const char *what,
     return report(e->diags, D_key_value, at, "%s must be %s", what, wanted);
 }
 
-// A name alone is no call, though no argument may be missing.
+// A name alone is not a call, even if no argument is missing.
 bool key_call(Expansion *e, Value v, Span at, Class class, const char *what,
               const char *wanted) {
     if (v.kind == VALUE_CALL && v.call->builtin->class == class)
@@ -484,7 +484,7 @@ bool key_call(Expansion *e, Value v, Span at, Class class, const char *what,
     return false;
 }
 
-// A whole number from least to INT32_MAX in *out.
+// Reads an integer from least to INT32_MAX into *out.
 bool key_whole(Expansion *e, Value v, Span at, const char *what, int64_t least,
                int64_t *out) {
     if (v.kind == VALUE_POISON)
@@ -503,7 +503,7 @@ bool key_whole(Expansion *e, Value v, Span at, const char *what, int64_t least,
     return false;
 }
 
-// A key of the user's own that no other key used is a known one misspelt.
+// An unused key of the user's own may be a known one misspelt.
 void train_check_used(Expansion *e, const TrainBlock *t) {
     for (int i = 0; i < t->num_entries; i++) {
         const Entry *entry = &t->entry[i];

@@ -1,5 +1,5 @@
-// Lowering: the graphs of a program.  The model is expanded once for training
-// and once for evaluation; init follows from the parameters.
+// Lowering: builds the graphs of a program.  It expands the model once for
+// training and once for evaluation; init follows from the parameters.
 
 #include "frontend/train/train.h"
 
@@ -24,7 +24,7 @@ void graph_begin(Expansion *e, TrainBlock *t, const char *name, bool training) {
     train_begin(e, t);
 }
 
-// A model, and the values that it is expanded with.
+// A model and its arguments.
 typedef struct {
     TrainBlock *block;
     const Value *given;
@@ -50,9 +50,8 @@ static Value expand_model(Expansion *e, void *whose, Value image) {
     return v;
 }
 
-// How many values labels have: those of the data set where it is known, else
-// one for each column of the output; a single column has a loss for which a
-// label is any byte.
+// The number of label values: the data set's if known, else the columns of the
+// output; for a single column, any byte is a label.
 static int64_t label_classes(const Expansion *e, Type output) {
     enum { BYTES = 256 };
     int64_t columns = output.rank ? output.dim[output.rank - 1] : 1;
@@ -71,7 +70,7 @@ static Value expand_output(Expansion *e, Model *m, Value image) {
                : value_poison();
 }
 
-// What the model is given; poison after a report.
+// The model's input; poison after a report.
 static Value expand_input(Expansion *e, TrainBlock *t, const Value *given,
                           const Param *input) {
     e->phase = PHASE_INPUT;
@@ -87,7 +86,7 @@ static Value expand_input(Expansion *e, TrainBlock *t, const Value *given,
     return input_check(e, t, given, input, image) ? image : value_poison();
 }
 
-// Input, model and loss.  The loss; poison after a report.
+// Expands input, model and loss; returns the loss, poison after a report.
 static Value forward(Expansion *e, TrainBlock *t, const Value *given,
                      const Param *input) {
     Value image = expand_input(e, t, given, input);
@@ -120,14 +119,14 @@ static void add_output(Expansion *e, const char *name, NodeId value) {
 
 // ---- training ----
 
-// Whether a node hands a gradient on to an operand: not to what is chosen or
-// counted, which has whole numbers.
+// Whether a node passes a gradient to an operand: integers, such as indices,
+// get none.
 static bool passes_on(const Graph *g, const Node *n, int i) {
     return n->op != OP_stop_gradient &&
            dtype_float(g->node[n->arg[i]].type->dtype);
 }
 
-// Reports parameters that the loss does not depend on and that should train.
+// Reports trainable parameters without a gradient.
 static void check_trained(Expansion *e, const TrainBlock *t, const Graph *g,
                           NodeId loss) {
     bool *needed = ARENA_ARRAY(e->arena, g->count, bool);
@@ -144,7 +143,7 @@ static void check_trained(Expansion *e, const TrainBlock *t, const Graph *g,
     }
 }
 
-// The stages and the average; false after a report.
+// Builds the stages and the average; false after a report.
 static bool train_graphs(Expansion *e, TrainBlock *t, const Value *given,
                          const Param *input, Program *p) {
     graph_begin(e, t, "train", true);
@@ -166,7 +165,7 @@ static bool train_graphs(Expansion *e, TrainBlock *t, const Value *given,
     if (good && average_build(e, t, p))
         train_check_used(e, t);
     e->graph = model;
-    // What is never used is told last: a misspelt use makes it so.
+    // Unused keys come last: an earlier error may explain them.
     if (e->diags->errors == 0)
         files_check(e, NAMES_USED);
     if (e->diags->errors == 0)
@@ -202,8 +201,8 @@ static Graph *eval_graph(Expansion *e, TrainBlock *t, const Value *given,
     return e->graph;
 }
 
-// What parameters start from, of samples without augmentation; NULL where
-// nothing does.
+// The statistics from which parameters start, of samples without augmentation;
+// NULL if no parameter needs them.
 static Graph *collect_graph(Expansion *e, TrainBlock *t, const Value *given,
                             const Param *input) {
     if (!collect_wanted(e))
@@ -217,8 +216,8 @@ static Graph *collect_graph(Expansion *e, TrainBlock *t, const Value *given,
     return e->diags->errors == 0 ? collect_finish(e) : NULL;
 }
 
-// What stands in for a key that is wrong: a batch that most numbers of ghosts
-// divide, and a run in which no moment is beyond its end.
+// Replaces invalid keys: a batch that most numbers of ghost batches divide, and
+// a run without end.
 static void stand_in(Recipe *r) {
     if (r->batch == 0)
         r->batch = 960;
@@ -226,7 +225,7 @@ static void stand_in(Recipe *r) {
         r->length = (Time){9e15, IN_EPOCHS};
 }
 
-// Whether the model says itself what it is given.
+// Whether the model declares its input completely.
 static bool input_is_written(const TrainBlock *t, const Param *input) {
     bool written = entry_find(t, "input") < 0;
     for (int i = 1; i < input->type->rank; i++)

@@ -1,5 +1,5 @@
-// What the train block says about the run: what must be known before a graph
-// is built, and what becomes a part of one.
+// The recipe: keys that are read before a graph is built, and values of a
+// graph.
 
 #include "frontend/foreign.h"
 #include "frontend/train/train.h"
@@ -109,7 +109,7 @@ static bool read_flags(Expansion *e, const TrainBlock *t) {
 
 // ---- precision ----
 
-// f32, f16, bf16, mixed(f16), mixed(bf16): words, not names.
+// f32, f16, bf16, mixed(f16), mixed(bf16): keywords, not names.
 static bool read_precision(Expansion *e, TrainBlock *t) {
     int i = entry_find(t, "precision");
     if (i < 0)
@@ -141,7 +141,7 @@ static bool read_precision(Expansion *e, TrainBlock *t) {
     return false;
 }
 
-// none or auto: words, not names.
+// none or auto: keywords, not names.
 static bool read_recompute(Expansion *e, TrainBlock *t) {
     int i = entry_find(t, "recompute");
     if (i < 0)
@@ -178,7 +178,7 @@ static bool read_data(Expansion *e, TrainBlock *t) {
 bool train_constants(Expansion *e, TrainBlock *t) {
     train_begin(e, t);
     e->phase = PHASE_KEYS;
-    // All of them are read even when one is wrong, so that all are reported.
+    // Reads all even after an error, to report all errors.
     bool good = read_data(e, t);
     good &= read_batch(e, t);
     good &= read_length(e, t);
@@ -192,7 +192,7 @@ bool train_constants(Expansion *e, TrainBlock *t) {
     return good;
 }
 
-// The trainer, which sees how many samples there are, refuses to drop them all.
+// The trainer knows the number of samples, and refuses to drop them all.
 static void warn_large_batch(Expansion *e, const TrainBlock *t) {
     Diagnostic *d =
         report(e->diags, D_short_batch, key_at(t, "batch"),
@@ -203,7 +203,7 @@ static void warn_large_batch(Expansion *e, const TrainBlock *t) {
                      : "each step costs as much as one with a full batch");
 }
 
-// Training needs whole batches only where evaluation does, and may drop others.
+// Training needs full batches only if evaluation does, and may drop others.
 bool train_check_batch(Expansion *e, const TrainBlock *t) {
     const Recipe *r = &e->recipe;
     int64_t samples = r->eval_train ? e->data.samples : e->data.tests;
@@ -304,8 +304,7 @@ static bool rate_is_set(const TrainBlock *t) {
     return false;
 }
 
-// What is shown as the learning rate: the key `lr` where something uses it, or
-// the optimizer's.
+// The logged learning rate: the key `lr` if used, or the optimizer's.
 Value train_rate(Expansion *e, TrainBlock *t, const Call *optimizer) {
     int i = entry_find(t, "lr");
     Value v = {.kind = VALUE_NOTHING};

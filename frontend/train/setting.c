@@ -1,17 +1,17 @@
-// Settings: KEY=VALUE of the command line takes the place of a parameter's
-// default or of a key of the train block; KEY.ARGUMENT=VALUE, of an argument of
-// the call that the key is.
+// Settings: KEY=VALUE of the command line overrides a parameter's default or a
+// key of the train block; KEY.ARGUMENT=VALUE overrides an argument of the key's
+// call.
 //
-// Such an argument is added to the call as one that replaces what is given
-// already, so that it is matched, checked and reported as any other.
+// Such an argument is appended to the call as an override, so that it is
+// matched, checked and reported as any other.
 
 #include "frontend/train/train.h"
 
 #include <string.h>
 
-// ---- keys that were used by what is replaced ----
+// ---- keys that an overridden value used ----
 
-// Entries whose values are still to be looked at.
+// A worklist of entries.
 typedef struct {
     TrainBlock *block;
     int *entry, count;
@@ -34,8 +34,8 @@ static void expr_replaced(Replaced *r, const Expr *x) {
         expr_replaced(r, expr_part(x, i));
 }
 
-// The keys that a value reads, and those that they read, are not misspelt ones
-// where nothing reads them any more.
+// Marks the keys that a value reads, directly or not: if an override leaves
+// them unused, they are not misspelt.
 static void value_replaced(Expansion *e, TrainBlock *t, const Expr *value) {
     Replaced r = {t, ARENA_ARRAY(e->arena, (size_t)t->num_entries + 1, int), 0};
     expr_replaced(&r, value);
@@ -45,8 +45,8 @@ static void value_replaced(Expansion *e, TrainBlock *t, const Expr *value) {
 
 // ---- keys ----
 
-// The entry that a setting takes the place of, -1 for none: a run has one
-// length.
+// The entry that a setting overrides, -1 for none; epochs and steps override
+// each other.
 static int entry_replaced(const TrainBlock *t, const char *name) {
     int i = entry_find(t, name);
     if (i < 0 && strcmp(name, "steps") == 0)
@@ -56,7 +56,7 @@ static int entry_replaced(const TrainBlock *t, const char *name) {
     return i;
 }
 
-// False when the block has no such key, and can have none.
+// False if the block cannot have such a key.
 static bool set_key(Expansion *e, TrainBlock *t, const Entry *setting) {
     int i = entry_replaced(t, setting->name);
     if (i < 0 && key_find(setting->name) < 0)
@@ -133,8 +133,8 @@ static const Param *param_named(const Function *model, Atom name) {
     return NULL;
 }
 
-// A parameter's default, as in the model: after the parameters before it, of
-// which the image is not known yet.
+// A parameter's default, as in the model: evaluated after earlier parameters,
+// without an image.
 static Value usual_value(Expansion *e, Value model, const Param *p,
                          const Value *arg) {
     Binding *scope = e->scope, *frame = e->frame;
@@ -152,8 +152,8 @@ static Value usual_value(Expansion *e, Value model, const Param *p,
     return usual;
 }
 
-// A parameter's setting is of the same kind as its default, where that is known
-// before there is an image.
+// A setting has the kind of the parameter's default, if that is known without
+// an image.
 static void set_param(Expansion *e, Value model, const Param *p,
                       const Entry *setting, Value *arg) {
     Value usual = usual_value(e, model, p, arg);
@@ -171,7 +171,7 @@ static void report_clause(Expansion *e, const Entry *setting) {
            "`%s` is a clause, and only keys can be set", setting->name);
 }
 
-// Whether it takes such an argument, or has it anyway.
+// Whether a call may have such an argument, or has it.
 static bool call_takes(const Expr *call, Atom name) {
     const Builtin *b =
         call->left->kind == EXPR_NAME ? builtin_find(call->left->text) : NULL;
@@ -184,7 +184,7 @@ static bool call_takes(const Expr *call, Atom name) {
     return false;
 }
 
-// The rate is most often an argument, and looked for as a key.
+// The rate is often an argument, and looked for as a key.
 static void note_argument(Diagnostic *d, const TrainBlock *t, Atom name) {
     for (int i = 0; i < t->num_entries; i++) {
         const Entry *key = &t->entry[i];

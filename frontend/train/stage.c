@@ -1,14 +1,14 @@
 // Stages: the train graphs of a program.
 //
-// The model is expanded once.  Each stage is a copy of that with the updates of
-// the parameters that train then; where an update takes several batches, there
-// is another copy that only adds its gradients to those that wait.
+// The model is expanded once.  Each stage is a copy with the updates of the
+// parameters that train then; with gradient accumulation, another copy only
+// adds its gradients to the buffers.
 
 #include "frontend/train/train.h"
 
 #include <string.h>
 
-// The model and its loss, without updates, and the leaves it has.
+// The model and its loss, without updates, and its leaves.
 typedef struct {
     const Graph *graph;
     NodeId input[NUM_INPUTS], run[NUM_RUN];
@@ -37,8 +37,8 @@ static void add_effect(Expansion *e, Op op, NodeId operand) {
               (Node){.op = op, .num_args = 1, .arg = &operand, .group = -1});
 }
 
-// The batches of an update, of which only the last may be short: it counts for
-// its share of the samples.
+// The micro-batches of an update.  Only the last may be short: it counts by its
+// fraction of samples.
 static NodeId batches_of_update(Expansion *e, NodeId gathered) {
     if (all_count(e))
         return as_float(e, one_more(e, gathered));

@@ -1,5 +1,5 @@
-// What a step does to the parameters: each one's optimizer, the learning rate
-// that is shown, and the count of steps.
+// The updates of a step: each parameter's optimizer, the logged learning rate,
+// and the step counter.
 
 #include "frontend/train/train.h"
 
@@ -21,8 +21,8 @@ static bool has_rate_of(const Call *c, const Call *base) {
            (a.kind == VALUE_NUMBER ? a.number == b.number : a.node == b.node);
 }
 
-// The learning rate is the common one where a parameter that trains has it,
-// else that of the first optimizer.
+// Logs the common learning rate if a trained parameter uses it, else that of
+// the first optimizer.
 static bool add_updates(Expansion *e, TrainBlock *t, const Call *base,
                         int stage) {
     const Call *shown = NULL;

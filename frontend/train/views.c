@@ -1,12 +1,10 @@
-// Views: what an evaluation shows of each test image.  The model is expanded
-// once for each view, with the same parameters, and the outputs are averaged by
-// the weights.
-// An output with the places of the image is turned back before: then a place
-// has a say in the mean where it is in the view.
+// Views: test-time augmentation.  The model is expanded once for each view of a
+// test image, with the same parameters, and the outputs are averaged by weight.
+// A spatial output is first mapped back: then a pixel contributes to the mean
+// if it is in the view.
 //
-// A view is a chain of fixed changes of the image.  `flip_lr` is the language's
-// own here: it mirrors every image, whereas in the input it is a matter of
-// chance.
+// A view is a chain of fixed changes of the image.  `flip_lr` mirrors every
+// image here, whereas in the input it is random.
 
 #include "frontend/train/train.h"
 
@@ -17,8 +15,7 @@ enum { MOST_VIEWS = 64, MOST_SHIFTED = 1 << 16 };
 
 // ---- the list ----
 
-// The weight of an item, which is 1 / count where none is written; negative
-// after a report.
+// The weight of an item, 1 / count by default; negative after a report.
 static double read_weight(Expansion *e, const Expr *item, int count) {
     if (item->kind != EXPR_KNOT)
         return 1.0 / count;
@@ -112,7 +109,7 @@ static Value mirror(Expansion *e, const Call *c) {
     return value_tensor(mirrored(e, x->node), c->at);
 }
 
-// x moved down and to the right.
+// Shifts x down and to the right.
 static NodeId moved(Expansion *e, NodeId x, const int64_t by[2],
                     const char *mode) {
     Type each = type_of(I32, 1, &e->recipe.batch);
@@ -127,8 +124,8 @@ static NodeId moved(Expansion *e, NodeId x, const int64_t by[2],
                                       .group = -1});
 }
 
-// How far to move along an axis, a whole number up to a limit: where images are
-// mirrored at their edge, less than their size.
+// The distance of a shift along an axis, up to a limit: for reflected edges,
+// less than the image's size.
 static bool read_distance(Expansion *e, const Call *c, ParamId p, int64_t size,
                           int64_t *out) {
     const Value *v = call_arg(c, p);
@@ -223,13 +220,12 @@ Value view_apply(Expansion *e, const View *view, Value image) {
 // ---- the mean over the views ----
 
 typedef struct {
-    NodeId output; // f32[N,OH,OW,C], or without places f32[N,...]
-    NodeId inside; // f32[N,OH,OW,1], 1 where the view has the place; NO_NODE:
-                   // everywhere
+    NodeId output; // f32[N,OH,OW,C], or f32[N,...] if not spatial
+    NodeId inside; // f32[N,OH,OW,1], 1 if the view has the pixel; NO_NODE: all
 } Seen;
 
-// Whether an output has the places of the images that the model is given, and
-// how many for each pixel.  False after a report.
+// Whether an output has the height and width of the model's images, and its
+// elements per pixel.  False after a report.
 static bool read_places(Expansion *e, const View *view, Type output, bool *has,
                         int64_t *up) {
     Type image = *node_type(e, e->shown);
@@ -252,7 +248,7 @@ static bool read_places(Expansion *e, const View *view, Type output, bool *has,
     return false;
 }
 
-// Undoes the steps of the view, the last first.
+// Undoes the steps of the view, last first.
 static bool turn_back(Expansion *e, const View *view, Seen *s) {
     bool has;
     int64_t up = 1;
@@ -278,7 +274,7 @@ static bool turn_back(Expansion *e, const View *view, Seen *s) {
     return true;
 }
 
-// Adds a part to a sum, which is NO_NODE before the first.
+// Adds a term to a sum, which is NO_NODE before the first.
 static NodeId added(Expansion *e, NodeId sum, NodeId part) {
     return sum == NO_NODE ? part : graph_op2(e->graph, OP_add, sum, part);
 }
