@@ -1,4 +1,4 @@
-// The words of other systems: the table that foreign.def expands to.
+// Names of other systems: the table of foreign.def.
 
 #include "frontend/foreign.h"
 

@@ -1,5 +1,4 @@
-// What a beginner brings from other systems, answered with what is written
-// here.
+// Names of other systems: notes with the equivalents here.
 #ifndef FRONTEND_FOREIGN_H
 #define FRONTEND_FOREIGN_H
 
@@ -19,23 +18,23 @@ typedef enum {
     FOREIGN_SYNTAX
 } Foreign;
 
-// Whether two words are the same but for case and underscores.
+// Whether two words are equal, ignoring case and underscores.
 bool foreign_same(const char *a, const char *b);
 
-// What a word of another system is called here; NULL where nothing is known.
+// The name here of another system's word; NULL if unknown.
 const char *foreign_name(Foreign where, const char *word);
 
-// Adds a note about such a word.  False where nothing is known of it.
+// Adds a note about such a word.  False if it is unknown.
 bool foreign_note(Foreign where, const char *word, Diagnostic *d);
 
-// The same for an argument of a function that has those of the names: what is
-// called differently by different functions has a row for each.
+// The same for an argument of a function with these parameters: a word with
+// several meanings has a row for each.
 bool foreign_argument_note(const char *word, const char *const *name, int count,
                            Diagnostic *d);
 
-// ---- syntax.c ----
+// ---- syntax_notes.c ----
 
-// Adds notes to the report that t[at] is not what was expected.
+// Adds notes to a syntax error at t[at].
 void syntax_note(const Token *t, int at, const char *expected, Diagnostic *d);
 
 #endif

@@ -1,4 +1,4 @@
-// Reporting: the catalogue.
+// Reporting: the table of diags.def.
 
 #include "frontend/report.h"
 

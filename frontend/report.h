@@ -1,4 +1,4 @@
-// Reporting what is wrong with a model file, by the catalogue in diags.def.
+// Reports errors of a model file, as diags.def lists them.
 #ifndef FRONTEND_REPORT_H
 #define FRONTEND_REPORT_H
 
@@ -18,8 +18,7 @@ typedef struct {
 
 extern const DiagInfo diag_info[NUM_DIAGS];
 
-// Adds the diagnostic `id` at a place, with a sentence that says what is wrong
-// with this text.
+// Adds the diagnostic `id` at a span, with a sentence about this text.
 Diagnostic *report(Diagnostics *d, DiagId id, Span at, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
