@@ -1,7 +1,7 @@
 // Matches arguments to parameters, by position, by name, then by default; and
 // converts the arguments of builtins to the kinds of their parameters.
 
-#include "frontend/expand/walk.h"
+#include "frontend/expand/interpreter.h"
 #include "frontend/foreign.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 // Calls of functions of the file, whose bodies are expanded in the scope of
 // their definition, and of builtins.
 
-#include "frontend/expand/walk.h"
+#include "frontend/expand/interpreter.h"
 
 enum { MOST_CALLS = 100 };
 

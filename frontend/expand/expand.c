@@ -5,7 +5,7 @@
 // function cannot call itself by name.  Limits on calls, depth and work stop
 // recursion through functions as arguments.
 
-#include "frontend/expand/walk.h"
+#include "frontend/expand/interpreter.h"
 
 #include <math.h>
 #include <string.h>

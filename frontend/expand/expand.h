@@ -109,7 +109,7 @@ Value expand_function(Expansion *e, Value function, const Value *arg, Span at);
 // if there is none.
 Span call_site(const Expansion *e);
 
-// ---- sites.c: call sites of layers ----
+// ---- call_site.c: call sites of layers ----
 
 // Records the call site of the layer at this path, if a function of the file
 // adds it.
@@ -204,7 +204,7 @@ const ImportedFile *files_imported(Expansion *e, int *count);
 // Checks the names of the main file and of all imports.
 void files_check(Expansion *e, NameCheck check);
 
-// ---- moment.c: times ----
+// ---- time.c: times ----
 
 // Whether a value is a time of a run, at least 0.
 bool time_of_value(Value v, Time *out);

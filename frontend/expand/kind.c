@@ -1,6 +1,6 @@
 // Kinds: the values that a parameter of a builtin accepts.
 
-#include "frontend/expand/walk.h"
+#include "frontend/expand/interpreter.h"
 
 #include <math.h>
 #include <string.h>

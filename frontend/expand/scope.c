@@ -1,6 +1,6 @@
 // Scopes: name lookup.
 
-#include "frontend/expand/walk.h"
+#include "frontend/expand/interpreter.h"
 
 void scope_bind(Expansion *e, Atom name, Value v) {
     Binding *b = ARENA_NEW(e->arena, Binding);

@@ -1,6 +1,6 @@
 // Types: checks tensors against the declared types of parameters and results.
 
-#include "frontend/expand/walk.h"
+#include "frontend/expand/interpreter.h"
 
 static bool is_dimension_name(const Expr *x) {
     return x->kind == EXPR_NAME && x->text[0] >= 'A' && x->text[0] <= 'Z';

@@ -1,7 +1,7 @@
 // Unknown names: reports a name without a definition, alone or as a path like
 // torch.optim.SGD, and suggests the intended one.
 
-#include "frontend/expand/walk.h"
+#include "frontend/expand/interpreter.h"
 #include "frontend/foreign.h"
 
 #include <string.h>

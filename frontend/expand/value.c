@@ -1,6 +1,6 @@
 // Values of the language during expansion.
 
-#include "frontend/expand/walk.h"
+#include "frontend/expand/interpreter.h"
 #include "frontend/foreign.h"
 
 #include <float.h>

@@ -204,7 +204,7 @@ NodeId run_node(Expansion *e, RunState s);
 // The number of this batch in the whole run.
 NodeId batch_node(Expansion *e);
 
-// ---- joint.c: broadcasting ----
+// ---- broadcast.c: broadcasting ----
 
 // False, with a report, unless the shapes of two tensors or numbers broadcast;
 // verb is the operation, as "add".
@@ -222,7 +222,7 @@ Value expand_binary(Expansion *e, const Expr *x, Value a, Value b);
 // a op b for numbers and scalars, with op +, -, * or /.
 Value scalar_operate(Expansion *e, TokenKind op, Value a, Value b, Span at);
 
-// ---- numbers.c: tensor literals ----
+// ---- literal.c: tensor literals ----
 
 typedef struct {
     Type type;
@@ -310,7 +310,7 @@ Value add_bias(Expansion *e, const Call *c, NodeId y, Type weight, bool wanted,
 // x with an axis and the last one exchanged.
 NodeId axis_exchanged(Expansion *e, NodeId x, int axis);
 
-// ---- join.c: slice, split, concat and pad ----
+// ---- slice_concat.c: slice, split, concat and pad ----
 
 // Elements from .. to - 1 along an axis.
 NodeId axis_cut(Expansion *e, NodeId x, int axis, int64_t from, int64_t to);
@@ -356,7 +356,7 @@ void conv_warn(Expansion *e);
 // reader of the sum keeps the bias alive.
 void batch_norm_warn(Expansion *e);
 
-// ---- draw.c: random numbers ----
+// ---- random.c: random numbers ----
 
 // A source of random numbers, beside their stream and counter.
 typedef struct {
@@ -385,7 +385,7 @@ NodeId draw_range(Expansion *e, const Call *c, const char *what, double least,
 // stays one.
 NodeId draw_along(Expansion *e, NodeId x, int rank);
 
-// ---- sampling.c: interpolation ----
+// ---- interpolate.c: interpolation ----
 
 // Sampling positions along one axis, for each sample.
 typedef struct {
@@ -483,7 +483,7 @@ NodeId label_blend(Expansion *e, const Transform *t, NodeId label);
 // samples.  NO_NODE after a report.
 NodeId label_node(Expansion *e);
 
-// ---- counted.c: reductions of a loss and its metrics ----
+// ---- reduce_loss.c: reductions of a loss and its metrics ----
 
 // sum(x) or mean(x) without axes: the loss, over valid samples and pixels.
 Value reduce_loss(Expansion *e, const Call *c, bool mean);

@@ -8,7 +8,7 @@
 
 #include "frontend/functions/functions.h"
 
-// ---- progress.c ----
+// ---- schedule_time.c ----
 
 // A state of the run as a number.
 Value run_value(Expansion *e, RunState s, Span at);

@@ -1,7 +1,7 @@
 // Call sites of layers: costs are charged to the line that calls a function,
 // not to the function's own line, which all its calls share.
 
-#include "frontend/expand/walk.h"
+#include "frontend/expand/interpreter.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // Shared by the files of the interpreter.
-#ifndef FRONTEND_WALK_H
-#define FRONTEND_WALK_H
+#ifndef FRONTEND_INTERPRETER_H
+#define FRONTEND_INTERPRETER_H
 
 #include "frontend/functions/functions.h"
 
