@@ -3,8 +3,8 @@
 #include "frontend/report.h"
 
 const DiagInfo diag_info[NUM_DIAGS] = {
-#define DIAGNOSTIC(name, severity, code, what)                                 \
-    [D_##name] = {DIAG_##severity, code, what},
+#define DIAGNOSTIC(name, severity, code, title)                                \
+    [D_##name] = {DIAG_##severity, code, title},
 #include "frontend/diags.def"
 };
 

@@ -13,7 +13,7 @@ typedef enum {
 
 typedef struct {
     Severity severity;
-    const char *code, *what;
+    const char *code, *title;
 } DiagInfo;
 
 extern const DiagInfo diag_info[NUM_DIAGS];

@@ -13,7 +13,7 @@ Given argument_given(const Argument *a) {
     return (Given){.name = a->name,
                    .at = a->name ? a->name_at : a->value->at,
                    .expr = a->value,
-                   .replaces = a->replaces};
+                   .overrides = a->overrides};
 }
 
 // ---- matching ----
@@ -105,7 +105,7 @@ static bool place(Expansion *e, const Signature *s, const Given *given,
         note_surplus(s, d);
         return false;
     }
-    if (slot[param] >= 0 && !g->replaces) {
+    if (slot[param] >= 0 && !g->overrides) {
         Diagnostic *d =
             report(e->diags, D_argument_twice, g->at,
                    "`%s` of %s is given twice", s->name[param], s->function);
@@ -220,7 +220,7 @@ static void note_meant(const Call *c, const ParamInfo *p, Value v,
     if (p->kind == TENSOR || p->kind == OPERAND)
         note_initialiser(v, d);
     note_spelt(p, v, d);
-    if (v.kind == VALUE_TRUTH && p->kind == TENSOR)
+    if (v.kind == VALUE_BOOL && p->kind == TENSOR)
         diag_note(d, "`if` chooses before the run, as in: fn either(a, b) { if "
                      "deep { a } else { b } }");
     if (v.kind == VALUE_LIST && p->kind == TENSORS) {
@@ -302,7 +302,7 @@ static Value default_value(Expansion *e, const ParamInfo *p) {
     if (*text == '[')
         return default_list(e, text);
     if (p->kind == FLAG)
-        return (Value){.kind = VALUE_TRUTH, .truth = *text == 't'};
+        return (Value){.kind = VALUE_BOOL, .boolean = *text == 't'};
     if (p->words != NULL && word_allowed(p->words, text))
         return (Value){.kind = VALUE_WORD, .text = text};
     char *unit;
@@ -394,19 +394,19 @@ static bool convert_rest(Expansion *e, const Call *c, const ParamInfo *p,
 
 // A variable with the name of a flag is ambiguous unless it is true.
 static const Value *flag_value(Expansion *e, const Expr *x) {
-    static const Value yes = {.kind = VALUE_TRUTH, .truth = true},
+    static const Value yes = {.kind = VALUE_BOOL, .boolean = true},
                        poison = {.kind = VALUE_POISON};
     if (!name_defined(e, x->text))
         return &yes;
     Value v = expand(e, x);
-    if (v.kind == VALUE_POISON || (v.kind == VALUE_TRUTH && v.truth))
+    if (v.kind == VALUE_POISON || (v.kind == VALUE_BOOL && v.boolean))
         return v.kind == VALUE_POISON ? &poison : &yes;
     Diagnostic *d =
         report(e->diags, D_kind, x->at,
                "`%s` alone means true, but it is also the name of a value here",
                x->text);
     diag_label(d, "this is %s",
-               v.kind == VALUE_TRUTH ? "false" : value_kind_name(v.kind));
+               v.kind == VALUE_BOOL ? "false" : value_kind_name(v.kind));
     diag_note(d, "write %s=%s for its value, or %s=true", x->text, x->text,
               x->text);
     return &poison;

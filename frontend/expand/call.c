@@ -189,9 +189,9 @@ static bool takes_tensor(const Call *c) {
     return some;
 }
 
-static Value computed(Expansion *e, const Call *c, bool truth, double x) {
-    if (truth)
-        return (Value){.kind = VALUE_TRUTH, .truth = x != 0, .at = c->at};
+static Value computed(Expansion *e, const Call *c, bool boolean, double x) {
+    if (boolean)
+        return (Value){.kind = VALUE_BOOL, .boolean = x != 0, .at = c->at};
     if (number_fits(x))
         return value_number(x, c->at);
     report(e->diags, D_range, c->at, "the result is not finite in f32");
@@ -208,8 +208,8 @@ static Value compute(Expansion *e, const Call *c) {
     Value v = c->builtin->lower(e, c);
     if (v.kind == VALUE_TENSOR) {
         double **all = graph_eval(e->graph, scratch, NULL, false);
-        bool truth = node_type(e, v.node)->dtype == BOOL;
-        v = computed(e, c, truth, *all[v.node]);
+        bool boolean = node_type(e, v.node)->dtype == BOOL;
+        v = computed(e, c, boolean, *all[v.node]);
     }
     e->graph = outer;
     arena_free(scratch);

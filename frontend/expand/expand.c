@@ -87,9 +87,9 @@ static Value expand_if(Expansion *e, const Stmt *s) {
         diag_note(d, "where(condition, a, b) chooses element by element");
         return poison_if(e, s);
     }
-    if (!expect_kind(e, v, VALUE_TRUTH, s->value->at, "a condition"))
+    if (!expect_kind(e, v, VALUE_BOOL, s->value->at, "a condition"))
         return poison_if(e, s);
-    return expand_block(e, v.truth ? &s->body : &s->otherwise);
+    return expand_block(e, v.boolean ? &s->body : &s->otherwise);
 }
 
 // precision(f32): keywords, not names.
@@ -320,8 +320,8 @@ static Value expand_leaf(const Expr *x) {
         v.kind = VALUE_STRING;
         v.text = x->text;
     } else {
-        v.kind = VALUE_TRUTH;
-        v.truth = x->truth;
+        v.kind = VALUE_BOOL;
+        v.boolean = x->boolean;
     }
     return v;
 }
@@ -332,7 +332,7 @@ static Value expand_any(Expansion *e, const Expr *x) {
         return value_poison();
     case EXPR_NUMBER:
     case EXPR_STRING:
-    case EXPR_TRUTH:
+    case EXPR_BOOL:
         return expand_leaf(x);
     case EXPR_NAME:
         return expand_name(e, x);

@@ -20,7 +20,7 @@ typedef enum {
     VALUE_POISON,  // after a reported error; silences its uses
     VALUE_NOTHING, // no value: a default argument, a block without a result
     VALUE_NUMBER,
-    VALUE_TRUTH,
+    VALUE_BOOL,
     VALUE_STRING,
     VALUE_WORD,
     VALUE_LIST,
@@ -40,7 +40,7 @@ struct Value {
     const Expr *by; // TENSOR: the call that made it, or NULL
     union {
         double number;
-        bool truth;
+        bool boolean;
         const char *text; // STRING, WORD
         struct {
             const Value *item;
@@ -147,7 +147,7 @@ typedef struct {
     Span at;   // of the name, or of the value
     const Expr *expr;
     const Value *value; // NULL: expand expr
-    bool replaces;      // overrides an earlier one
+    bool overrides;     // overrides an earlier one
 } Given;
 
 Given argument_given(const Argument *a);

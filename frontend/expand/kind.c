@@ -185,7 +185,7 @@ bool kind_suits(Expansion *e, const ParamInfo *p, Value v) {
         return v.kind == VALUE_WORD || is_whole(v, 0) ||
                is_whole_list(v, 0, true);
     case FLAG:
-        return v.kind == VALUE_TRUTH;
+        return v.kind == VALUE_BOOL;
     case NUMBERS:
         return is_plain(v) || is_list_of(v, is_plain);
     case LISTS:

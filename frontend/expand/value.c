@@ -32,7 +32,7 @@ const char *value_kind_name(ValueKind k) {
         return "nothing";
     case VALUE_NUMBER:
         return "a number";
-    case VALUE_TRUTH:
+    case VALUE_BOOL:
         return "true or false";
     case VALUE_STRING:
         return "a string";

@@ -109,7 +109,7 @@ int64_t call_count(const Call *c, ParamId p) {
 }
 
 bool call_flag(const Call *c, ParamId p) {
-    return call_arg(c, p)->truth;
+    return call_arg(c, p)->boolean;
 }
 
 NodeId call_node(const Call *c, ParamId p) {

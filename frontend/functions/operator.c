@@ -30,8 +30,8 @@ static Value bad_operands(Expansion *e, const Expr *x, Value a, Value b) {
 
 // ---- numbers ----
 
-static Value truth(bool is, Span at) {
-    return (Value){.kind = VALUE_TRUTH, .truth = is, .at = at};
+static Value boolean(bool is, Span at) {
+    return (Value){.kind = VALUE_BOOL, .boolean = is, .at = at};
 }
 
 // The value of a op b; *known is false if op is not arithmetic.
@@ -100,7 +100,7 @@ static Value operate_numbers(Expansion *e, TokenKind op, Value a, Value b,
     }
     if (!known) {
         bool is = compare(op, a.number, b.number, &known);
-        v = truth(is, at);
+        v = boolean(is, at);
     }
     if (!known) {
         report(e->diags, D_operator, op_at, "%s does not apply to numbers",
@@ -279,17 +279,17 @@ static bool is_numeric(Value v) {
 }
 
 static Value logic(Expansion *e, const Expr *x, Value a, Value b) {
-    if (a.kind != VALUE_TRUTH || b.kind != VALUE_TRUTH)
+    if (a.kind != VALUE_BOOL || b.kind != VALUE_BOOL)
         return bad_operands(e, x, a, b);
     switch (x->op) {
     case TOKEN_AND:
-        return truth(a.truth && b.truth, x->at);
+        return boolean(a.boolean && b.boolean, x->at);
     case TOKEN_OR:
-        return truth(a.truth || b.truth, x->at);
+        return boolean(a.boolean || b.boolean, x->at);
     case TOKEN_EQUAL:
-        return truth(a.truth == b.truth, x->at);
+        return boolean(a.boolean == b.boolean, x->at);
     case TOKEN_DIFFERS:
-        return truth(a.truth != b.truth, x->at);
+        return boolean(a.boolean != b.boolean, x->at);
     default:
         return bad_operands(e, x, a, b);
     }
@@ -316,8 +316,8 @@ Value expand_binary(Expansion *e, const Expr *x, Value a, Value b) {
 Value expand_unary(Expansion *e, const Expr *x, Value v) {
     if (v.kind == VALUE_POISON)
         return v;
-    if (x->op == TOKEN_NOT && v.kind == VALUE_TRUTH)
-        return truth(!v.truth, x->at);
+    if (x->op == TOKEN_NOT && v.kind == VALUE_BOOL)
+        return boolean(!v.boolean, x->at);
     if (x->op == TOKEN_NOT && is_condition(e, v))
         return value_tensor(graph_op1(e->graph, OP_not, v.node), x->at);
     if (x->op == TOKEN_MINUS && v.kind == VALUE_NUMBER) {

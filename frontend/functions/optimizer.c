@@ -164,8 +164,8 @@ static Attr list_attr(Expansion *e, AttrKey key, const Value *list) {
 }
 
 static Attr setting(Expansion *e, AttrKey key, const Value *v) {
-    if (v->kind == VALUE_TRUTH)
-        return attr_int(key, v->truth);
+    if (v->kind == VALUE_BOOL)
+        return attr_int(key, v->boolean);
     if (v->kind == VALUE_LIST)
         return list_attr(e, key, v);
     return attr_info[key].kind == INT ? attr_int(key, (int64_t)v->number)
@@ -173,7 +173,7 @@ static Attr setting(Expansion *e, AttrKey key, const Value *v) {
 }
 
 static bool is_off(const Value *v) {
-    return v->kind == VALUE_TRUTH && !v->truth;
+    return v->kind == VALUE_BOOL && !v->boolean;
 }
 
 // Its origin is the parameter's layer; the origin of shared numbers is the

@@ -73,7 +73,7 @@ typedef struct {
 static bool read_reduction(Expansion *e, const Call *c, Reduction *r) {
     *r = (Reduction){.x = as_float(e, c->arg[0].node),
                      .axes = read_axes(e, c, &c->arg[1], c->arg[0].node),
-                     .keep = c->arg[2].truth};
+                     .keep = c->arg[2].boolean};
     return r->axes != 0 && expect_places(e, c, &c->arg[0], r->axes);
 }
 

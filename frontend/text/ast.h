@@ -17,7 +17,7 @@ typedef enum {
     EXPR_BAD, // a syntax error
     EXPR_NUMBER,
     EXPR_STRING,
-    EXPR_TRUTH,
+    EXPR_BOOL,
     EXPR_NAME,
     EXPR_LIST,
     EXPR_KNOT, // left : right
@@ -45,7 +45,7 @@ typedef struct {
     Atom name;
     Span name_at;
     Expr *value;
-    bool replaces; // overrides another argument of that name
+    bool overrides; // overrides another argument of that name
 } Argument;
 
 // A stage of a chain, `|> call as name`. name is NULL if absent.
@@ -64,7 +64,7 @@ struct Expr {
     Unit unit;     // UNIT
     Atom text;     // STRING, NAME, MEMBER
     double number; // NUMBER
-    bool truth;    // TRUTH
+    bool boolean;  // TRUTH
     Expr *left;    // CALL: the callee; PIPE: the first operand
     Expr *right;
     int count;          // of item, argument or stage
@@ -146,7 +146,7 @@ struct Entry {
     int num_keys;
     Atom argument; // of a setting NAME.argument, else NULL
     Span argument_at;
-    bool idle; // a setting may have replaced its only use
+    bool maybe_unused; // a setting may have replaced its only use
 };
 
 typedef struct {

@@ -68,7 +68,7 @@ static bool has_comment(const Layout *l, int i) {
 }
 
 // Copies the tokens without redundant `;` at ends of lines.
-static void take_tokens(Layout *l, const Token *t, int count) {
+static void copy_tokens(Layout *l, const Token *t, int count) {
     l->token = ARENA_ARRAY(l->arena, (size_t)count, Token);
     bool first = false;
     for (int i = 0; i < count; i++) {
@@ -473,7 +473,7 @@ static void print_lines(const Layout *l, const Row *row, Text *out) {
 static void layout(Arena *a, const Source *s, const Token *t, int count,
                    Text *out) {
     Layout l = {.arena = a, .source = s};
-    take_tokens(&l, t, count);
+    copy_tokens(&l, t, count);
     join_lines(&l);
     break_blocks(&l);
     l.space = spaces_find(a, l.token, l.count);

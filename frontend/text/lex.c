@@ -142,7 +142,7 @@ static void lex_number(Lexer *l) {
 
 // Warns of the first bidirectional control character from `start` on: it
 // changes the order in which the line is shown.
-static void check_order(Lexer *l, size_t start) {
+static void check_bidi(Lexer *l, size_t start) {
     const char *text = l->source->text;
     for (size_t at = start, step; at < l->at; at += step) {
         step = utf8_length(text + at, l->at - at);
@@ -201,7 +201,7 @@ static void lex_string(Lexer *l) {
         l->at++;
     else
         bad_string(l, start, "this string does not end on its line");
-    check_order(l, start);
+    check_bidi(l, start);
     Token *token = add_token(l, TOKEN_STRING, start);
     token->broken = !closed;
     token->text = atom_of(l->atoms, text_string(&t), strlen(text_string(&t)));
@@ -271,7 +271,7 @@ static void lex_misspelling(Lexer *l, const Misspelling *m) {
 }
 
 // Reports UTF-16 once, at its first byte, not at each zero byte.
-static void lex_hidden(Lexer *l, size_t start) {
+static void lex_invalid_byte(Lexer *l, size_t start) {
     const char *s = l->source->text + start;
     Diagnostic *d =
         report(l->diags, D_character, span_from(l, start),
@@ -296,14 +296,14 @@ static void lex_unknown(Lexer *l) {
     bool hidden = (unsigned char)*s < 32 || *s == 127 ||
                   (length == 1 && (unsigned char)*s >= 128);
     if (hidden)
-        lex_hidden(l, start);
+        lex_invalid_byte(l, start);
     else
         report(l->diags, D_character, span_from(l, start),
                "`%.*s` has no meaning here", (int)length, s);
 }
 
 // Reports zero bytes, which end C strings.
-static void check_zeros(Lexer *l, size_t start) {
+static void check_nul(Lexer *l, size_t start) {
     const char *zero = memchr(l->source->text + start, '\0', l->at - start);
     if (zero == NULL)
         return;
@@ -316,8 +316,8 @@ static void skip_line(Lexer *l) {
     size_t start = l->at;
     while (l->at < l->source->length && l->source->text[l->at] != '\n')
         l->at++;
-    check_zeros(l, start);
-    check_order(l, start);
+    check_nul(l, start);
+    check_bidi(l, start);
 }
 
 static void lex_punct(Lexer *l) {

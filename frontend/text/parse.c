@@ -13,7 +13,7 @@
 
 // import = "import" STRING "{" NAME { "," NAME } [ "," ] "}"
 static Import import(Parser *p) {
-    token_take(p);
+    token_consume(p);
     Import i = {.path = token_current(p)->text, .at = token_current(p)->at};
     token_expect(p, TOKEN_STRING);
     token_expect(p, TOKEN_OPEN_BLOCK);
@@ -74,7 +74,7 @@ Entry parse_setting(Arena *a, Atoms *atoms, const Source *s, Diagnostics *d) {
 static void recover_item(Parser *p) {
     p->panic = false;
     p->brackets = 0;
-    for (; !token_is(p, TOKEN_END); token_take(p)) {
+    for (; !token_is(p, TOKEN_END); token_consume(p)) {
         const Token *t = token_current(p);
         bool margin =
             t->at.start == 0 || t->at.source->text[t->at.start - 1] == '\n';

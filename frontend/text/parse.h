@@ -24,7 +24,7 @@ static inline const Token *token_current(const Parser *p) {
     return &p->token[p->at];
 }
 
-static inline const Token *token_following(const Parser *p) {
+static inline const Token *token_peek(const Parser *p) {
     return &p->token[p->at + 1 < p->count ? p->at + 1 : p->at];
 }
 
@@ -39,7 +39,7 @@ static inline bool token_on_line(const Parser *p) {
 }
 
 // Advances to the next token, and returns the consumed one.
-static inline const Token *token_take(Parser *p) {
+static inline const Token *token_consume(Parser *p) {
     const Token *t = token_current(p);
     if (p->at + 1 < p->count)
         p->at++;
@@ -50,20 +50,20 @@ static inline const Token *token_take(Parser *p) {
 static inline bool token_accept(Parser *p, TokenKind k) {
     if (!token_is(p, k))
         return false;
-    token_take(p);
+    token_consume(p);
     return true;
 }
 
 // ---- parse_tokens.c ----
 
 // The span of the token before the current one.
-Span token_last_at(const Parser *p);
+Span token_previous_at(const Parser *p);
 
 // As token_accept, but reports a token of another kind.
 bool token_expect(Parser *p, TokenKind k);
 // Reports that something else was expected here, and enters panic mode.  NULL
 // if there is nothing to report: in panic mode, or after a lexical error.
-Diagnostic *token_expected(Parser *p, const char *what);
+Diagnostic *token_expected(Parser *p, const char *expected);
 
 // The same for a contextual keyword, such as `every`, which is a name
 // elsewhere.
@@ -100,7 +100,7 @@ void statement_end(Parser *p);
 void statement_next(Parser *p);
 
 // Whether the block has another statement.
-bool block_goes_on(const Parser *p);
+bool block_continues(const Parser *p);
 void block_close(Parser *p, Span open);
 
 Stmt assignment_parse(Parser *p);

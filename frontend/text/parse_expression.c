@@ -13,7 +13,7 @@ Expr *expr_new(Parser *p, ExprKind kind, Span at) {
 }
 
 // Updates the depth of e with that of a child.
-static void deepen(Parser *p, Expr *e, const Expr *child) {
+static void update_depth(Parser *p, Expr *e, const Expr *child) {
     if (child->depth >= e->depth)
         e->depth = child->depth + 1;
     if (e->depth <= MAX_DEPTH || p->panic)
@@ -32,28 +32,28 @@ static Expr *knot(Parser *p) {
     Expr *e = expr_new(p, EXPR_KNOT, span_join(left->at, right->at));
     e->left = left;
     e->right = right;
-    deepen(p, e, left);
-    deepen(p, e, right);
+    update_depth(p, e, left);
+    update_depth(p, e, right);
     return e;
 }
 
 // list = "[" [ knot { "," knot } [ "," ] ] "]"
 static Expr *list(Parser *p) {
-    Expr *e = expr_new(p, EXPR_LIST, token_take(p)->at);
+    Expr *e = expr_new(p, EXPR_LIST, token_consume(p)->at);
     p->brackets++;
     while (items_next(p, TOKEN_CLOSE_LIST, e->count)) {
         Expr *item = knot(p);
         ARENA_APPEND(p->arena, e->item, e->count, item);
-        deepen(p, e, item);
+        update_depth(p, e, item);
     }
     p->brackets--;
     items_end(p, TOKEN_CLOSE_LIST);
-    e->at = span_join(e->at, token_last_at(p));
+    e->at = span_join(e->at, token_previous_at(p));
     return e;
 }
 
 static Expr *parenthesised(Parser *p) {
-    token_take(p);
+    token_consume(p);
     p->brackets++;
     Expr *e = expression_parse(p);
     p->brackets--;
@@ -62,11 +62,11 @@ static Expr *parenthesised(Parser *p) {
 }
 
 static Expr *leaf(Parser *p, ExprKind kind) {
-    const Token *t = token_take(p);
+    const Token *t = token_consume(p);
     Expr *e = expr_new(p, kind, t->at);
     e->text = t->text;
     e->number = t->number;
-    e->truth = t->kind == TOKEN_TRUE;
+    e->boolean = t->kind == TOKEN_TRUE;
     return e;
 }
 
@@ -82,7 +82,7 @@ static Expr *primary(Parser *p) {
         return leaf(p, EXPR_NAME);
     case TOKEN_TRUE:
     case TOKEN_FALSE:
-        return leaf(p, EXPR_TRUTH);
+        return leaf(p, EXPR_BOOL);
     case TOKEN_OPEN_LIST:
         return list(p);
     case TOKEN_OPEN:
@@ -96,10 +96,10 @@ static Expr *primary(Parser *p) {
 // argument = [ NAME "=" ] knot
 static Argument argument(Parser *p) {
     Argument a = {0};
-    if (token_is(p, TOKEN_NAME) && token_following(p)->kind == TOKEN_ASSIGN) {
+    if (token_is(p, TOKEN_NAME) && token_peek(p)->kind == TOKEN_ASSIGN) {
         a.name = token_current(p)->text;
-        a.name_at = token_take(p)->at;
-        token_take(p);
+        a.name_at = token_consume(p)->at;
+        token_consume(p);
     }
     a.value = knot(p);
     return a;
@@ -109,37 +109,37 @@ static Argument argument(Parser *p) {
 static Expr *call(Parser *p, Expr *callee) {
     Expr *e = expr_new(p, EXPR_CALL, callee->at);
     e->left = callee;
-    deepen(p, e, callee);
-    token_take(p);
+    update_depth(p, e, callee);
+    token_consume(p);
     p->brackets++;
     while (items_next(p, TOKEN_CLOSE, e->count)) {
         Argument a = argument(p);
         ARENA_APPEND(p->arena, e->argument, e->count, a);
-        deepen(p, e, a.value);
+        update_depth(p, e, a.value);
     }
     p->brackets--;
     items_end(p, TOKEN_CLOSE);
-    e->at = span_join(e->at, token_last_at(p));
+    e->at = span_join(e->at, token_previous_at(p));
     return e;
 }
 
 // member = postfix "." NAME
 static Expr *member(Parser *p, Expr *base) {
-    token_take(p);
+    token_consume(p);
     Expr *e = expr_new(p, EXPR_MEMBER, base->at);
     e->left = base;
     e->text = token_current(p)->text;
     if (!token_accept(p, TOKEN_TRAIN)) // data.train
         token_expect(p, TOKEN_NAME);
-    e->at = span_join(e->at, token_last_at(p));
-    deepen(p, e, base);
+    e->at = span_join(e->at, token_previous_at(p));
+    update_depth(p, e, base);
     return e;
 }
 
 // index = postfix "[" expression "]"
 static Expr *index_of(Parser *p, Expr *list) {
     Expr *e = expr_new(p, EXPR_INDEX, list->at);
-    token_take(p);
+    token_consume(p);
     p->brackets++;
     e->left = list;
     e->right = expression_parse(p);
@@ -151,9 +151,9 @@ static Expr *index_of(Parser *p, Expr *list) {
                              ? "a comma is missing between two lists"
                              : "`slice` takes a part of a tensor");
     }
-    e->at = span_join(e->at, token_last_at(p));
-    deepen(p, e, list);
-    deepen(p, e, e->right);
+    e->at = span_join(e->at, token_previous_at(p));
+    update_depth(p, e, list);
+    update_depth(p, e, e->right);
     return e;
 }
 
@@ -178,9 +178,9 @@ static Unit unit_of(const Token *t) {
 static Expr *unit(Parser *p, Expr *value) {
     Expr *e = expr_new(p, EXPR_UNIT, value->at);
     e->left = value;
-    e->unit = unit_of(token_take(p));
-    e->at = span_join(e->at, token_last_at(p));
-    deepen(p, e, value);
+    e->unit = unit_of(token_consume(p));
+    e->at = span_join(e->at, token_previous_at(p));
+    update_depth(p, e, value);
     return e;
 }
 
@@ -195,7 +195,7 @@ static Expr *postfix(Parser *p) {
         else if (token_is(p, TOKEN_OPEN_LIST))
             e = index_of(p, e);
         else if (unit_of(token_current(p)) != UNIT_NONE &&
-                 token_following(p)->kind != TOKEN_ASSIGN) // a key `epochs`
+                 token_peek(p)->kind != TOKEN_ASSIGN) // a key `epochs`
             e = unit(p, e);
         else
             break;
@@ -247,8 +247,8 @@ static Expr *operation(Parser *p, ExprKind kind, const Token *op, Expr *left,
     e->left = left;
     e->right = right;
     if (left)
-        deepen(p, e, left);
-    deepen(p, e, right);
+        update_depth(p, e, left);
+    update_depth(p, e, right);
     return e;
 }
 
@@ -260,7 +260,7 @@ static Expr *binary(Parser *p, int level) {
     while (!p->panic && level_of(token_current(p)->kind) == level) {
         if (token_is(p, TOKEN_MINUS) && !token_on_line(p))
             break;
-        const Token *op = token_take(p);
+        const Token *op = token_consume(p);
         Expr *right = binary(p, level + 1);
         e = operation(p, EXPR_BINARY, op, e, right);
     }
@@ -272,7 +272,7 @@ static Expr *power(Parser *p) {
     Expr *e = postfix(p);
     if (!token_is(p, TOKEN_POWER))
         return e;
-    const Token *op = token_take(p);
+    const Token *op = token_consume(p);
     Expr *right = unary(p);
     return operation(p, EXPR_BINARY, op, e, right);
 }
@@ -285,7 +285,7 @@ static Expr *unary(Parser *p) {
     }
     Expr *e;
     if (token_is(p, TOKEN_MINUS) || token_is(p, TOKEN_NOT)) {
-        const Token *op = token_take(p);
+        const Token *op = token_consume(p);
         Expr *right =
             op->kind == TOKEN_NOT ? binary(p, COMPARE_LEVEL) : unary(p);
         e = operation(p, EXPR_UNARY, op, NULL, right);
@@ -298,7 +298,7 @@ static Expr *unary(Parser *p) {
 
 // stage = "|>" postfix [ "as" NAME ]
 static Link stage(Parser *p) {
-    token_take(p);
+    token_consume(p);
     Link s = {.call = postfix(p)};
     if (token_accept(p, TOKEN_AS))
         name_parse(p, &s.name, &s.name_at);
@@ -312,12 +312,12 @@ Expr *expression_parse(Parser *p) {
         return head;
     Expr *e = expr_new(p, EXPR_PIPE, head->at);
     e->left = head;
-    deepen(p, e, head);
+    update_depth(p, e, head);
     while (token_is(p, TOKEN_PIPE)) {
         Link s = stage(p);
         ARENA_APPEND(p->arena, e->stage, e->count, s);
-        deepen(p, e, s.call);
+        update_depth(p, e, s.call);
     }
-    e->at = span_join(e->at, token_last_at(p));
+    e->at = span_join(e->at, token_previous_at(p));
     return e;
 }

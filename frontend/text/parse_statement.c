@@ -28,7 +28,7 @@ static void recover(Parser *p) {
             k == TOKEN_OPEN || k == TOKEN_OPEN_LIST || k == TOKEN_OPEN_BLOCK;
         open -=
             k == TOKEN_CLOSE || k == TOKEN_CLOSE_LIST || k == TOKEN_CLOSE_BLOCK;
-        token_take(p);
+        token_consume(p);
     }
 }
 
@@ -45,7 +45,7 @@ void statement_end(Parser *p) {
         p->misused = TOKEN_COMMA;
 }
 
-bool block_goes_on(const Parser *p) {
+bool block_continues(const Parser *p) {
     return !token_is(p, TOKEN_CLOSE_BLOCK) && !token_is(p, TOKEN_END) &&
            !item_begins(p) && !p->diags->more;
 }
@@ -74,13 +74,13 @@ Stmt assignment_parse(Parser *p) {
     bool good =
         name_parse(p, &s.name, &s.name_at) && token_expect(p, TOKEN_ASSIGN);
     s.value = good ? expression_parse(p) : p->bad;
-    s.at = span_join(s.at, token_last_at(p));
+    s.at = span_join(s.at, token_previous_at(p));
     return s;
 }
 
 // for = "for" NAME "in" expression block
 static Stmt for_statement(Parser *p) {
-    Stmt s = {.kind = STMT_FOR, .at = token_take(p)->at};
+    Stmt s = {.kind = STMT_FOR, .at = token_consume(p)->at};
     name_parse(p, &s.name, &s.name_at);
     token_expect(p, TOKEN_IN);
     s.value = expression_parse(p);
@@ -90,7 +90,7 @@ static Stmt for_statement(Parser *p) {
 
 // if = "if" expression block [ "else" ( if | block ) ]
 static Stmt if_statement(Parser *p) {
-    Stmt s = {.kind = STMT_IF, .at = token_take(p)->at};
+    Stmt s = {.kind = STMT_IF, .at = token_consume(p)->at};
     s.value = expression_parse(p);
     s.body = block(p);
     if (!token_accept(p, TOKEN_ELSE))
@@ -110,7 +110,7 @@ static Stmt if_statement(Parser *p) {
 
 // with = "with" expression block
 static Stmt with_statement(Parser *p) {
-    Stmt s = {.kind = STMT_WITH, .at = token_take(p)->at};
+    Stmt s = {.kind = STMT_WITH, .at = token_consume(p)->at};
     s.value = expression_parse(p);
     s.body = block(p);
     return s;
@@ -135,7 +135,7 @@ static Stmt statement(Parser *p) {
     case TOKEN_LET:
         return assignment_parse(p);
     default:
-        if (token_is(p, TOKEN_NAME) && token_following(p)->kind == TOKEN_ASSIGN)
+        if (token_is(p, TOKEN_NAME) && token_peek(p)->kind == TOKEN_ASSIGN)
             return assignment_parse(p);
         s.value = expression_parse(p);
         s.at = s.value->at;
@@ -145,7 +145,7 @@ static Stmt statement(Parser *p) {
 
 // Parses the statements of a block, up to its closing bracket.
 static void statements(Parser *p, Block *b) {
-    while (block_goes_on(p)) {
+    while (block_continues(p)) {
         Stmt s = statement(p);
         ARENA_APPEND(p->arena, b->stmt, b->count, s);
         statement_next(p);
@@ -181,7 +181,7 @@ static TypeExpr *type(Parser *p) {
         token_expected(p, "a type such as f32[N, 10]");
         return t;
     }
-    token_take(p);
+    token_consume(p);
     p->brackets++;
     token_expect(p, TOKEN_OPEN_LIST);
     while (items_next(p, TOKEN_CLOSE_LIST, t->rank)) {
@@ -192,7 +192,7 @@ static TypeExpr *type(Parser *p) {
     }
     p->brackets--;
     items_end(p, TOKEN_CLOSE_LIST);
-    t->at = span_join(t->at, token_last_at(p));
+    t->at = span_join(t->at, token_previous_at(p));
     return t;
 }
 
@@ -235,7 +235,7 @@ static Block body(Parser *p) {
 // model = "model" NAME parameters [ "->" type ] block
 Function *function_parse(Parser *p, bool is_model) {
     Function *f = ARENA_NEW(p->arena, Function);
-    token_take(p);
+    token_consume(p);
     if (!name_parse(p, &f->name, &f->name_at))
         return f;
     parameters(p, f);

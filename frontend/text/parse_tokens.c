@@ -23,18 +23,18 @@ static bool is_infix(TokenKind k) {
 
 // The binary operator at the end of a line whose right operand is missing, as
 // the block ends or an assignment follows; NULL: none.
-static const Token *hanging(Parser *p, const char *what) {
+static const Token *dangling_operator(Parser *p, const char *expected) {
     const Token *next = token_current(p);
     if (next->kind == TOKEN_ASSIGN && p->at > 0)
         next--;
-    else if (strcmp(what, "a value") != 0)
+    else if (strcmp(expected, "a value") != 0)
         return NULL;
     bool behind = next > p->token && is_infix(next[-1].kind);
     return behind && (next->first || next->kind == TOKEN_END) ? next - 1 : NULL;
 }
 
 // The missing token may be one that the lexer could not read.
-Diagnostic *token_expected(Parser *p, const char *what) {
+Diagnostic *token_expected(Parser *p, const char *expected) {
     if (p->panic)
         return NULL;
     p->panic = true;
@@ -43,16 +43,16 @@ Diagnostic *token_expected(Parser *p, const char *what) {
     if (misused || token_current(p)->skipped ||
         (p->at > 0 && p->token[p->at - 1].broken))
         return NULL;
-    if (is_keyword(here) && token_following(p)->kind == TOKEN_ASSIGN)
+    if (is_keyword(here) && token_peek(p)->kind == TOKEN_ASSIGN)
         p->misused = here;
-    const Token *operator= hanging(p, what);
+    const Token *operator= dangling_operator(p, expected);
     if (operator!= NULL)
         return report(p->diags, D_syntax, operator->at,
                       "expected a value behind %s, found the end of its line",
                       token_name(operator->kind));
     Diagnostic *d = report(p->diags, D_syntax, token_current(p)->at,
-                           "expected %s, found %s", what, found(p));
-    syntax_note(p->token, p->at, what, d);
+                           "expected %s, found %s", expected, found(p));
+    syntax_note(p->token, p->at, expected, d);
     return d;
 }
 
@@ -69,7 +69,7 @@ bool name_parse(Parser *p, Atom *text, Span *at) {
     return token_expect(p, TOKEN_NAME);
 }
 
-Span token_last_at(const Parser *p) {
+Span token_previous_at(const Parser *p) {
     return p->token[p->at > 0 ? p->at - 1 : 0].at;
 }
 
@@ -80,7 +80,7 @@ bool word_is(const Parser *p, const char *word) {
 bool word_accept(Parser *p, const char *word) {
     if (!word_is(p, word))
         return false;
-    token_take(p);
+    token_consume(p);
     return true;
 }
 
@@ -100,7 +100,7 @@ void nesting_leave(Parser *p) {
 }
 
 bool item_begins(const Parser *p) {
-    TokenKind next = token_following(p)->kind;
+    TokenKind next = token_peek(p)->kind;
     if (!token_current(p)->first)
         return false;
     switch (token_current(p)->kind) {

@@ -4,7 +4,7 @@
 
 // Whether a comma and a flag follow, not another key.
 static bool at_flag(const Parser *p) {
-    if (!token_is(p, TOKEN_COMMA) || token_following(p)->kind != TOKEN_NAME)
+    if (!token_is(p, TOKEN_COMMA) || token_peek(p)->kind != TOKEN_NAME)
         return false;
     const Token *after = &p->token[p->at + 2];
     return after->first || after->kind == TOKEN_COMMA ||
@@ -13,19 +13,19 @@ static bool at_flag(const Parser *p) {
 
 // Starts an entry with its first word.
 static Entry entry_named(Parser *p) {
-    const Token *word = token_take(p);
+    const Token *word = token_consume(p);
     return (Entry){.name = word->text, .at = word->at};
 }
 
 // key = NAME "=" expression { "," NAME }
 static Entry key(Parser *p) {
     Entry e = entry_named(p);
-    token_take(p);
+    token_consume(p);
     e.value = expression_parse(p);
     int num_places = 0;
     while (at_flag(p)) {
-        token_take(p);
-        const Token *t = token_take(p);
+        token_consume(p);
+        const Token *t = token_consume(p);
         ARENA_APPEND(p->arena, e.flag, e.num_flags, t->text);
         ARENA_APPEND(p->arena, e.flag_at, num_places, t->at);
     }
@@ -36,7 +36,7 @@ static void keys(Parser *p, Entry *owner, Entry (*entry)(Parser *));
 
 // setting = NAME "=" expression, in the block of a clause
 static Entry setting(Parser *p) {
-    if (token_is(p, TOKEN_NAME) && token_following(p)->kind == TOKEN_ASSIGN)
+    if (token_is(p, TOKEN_NAME) && token_peek(p)->kind == TOKEN_ASSIGN)
         return key(p);
     token_expected(p, "a key and `=`");
     return (Entry){.at = token_current(p)->at, .value = p->bad};
@@ -114,7 +114,7 @@ static Entry entry(Parser *p) {
         {"params", params_clause}, {"freeze", freeze_clause},
         {"stop", stop_clause},
     };
-    if (token_is(p, TOKEN_NAME) && token_following(p)->kind == TOKEN_ASSIGN)
+    if (token_is(p, TOKEN_NAME) && token_peek(p)->kind == TOKEN_ASSIGN)
         return key(p);
     for (size_t i = 0; i < sizeof clause / sizeof clause[0]; i++)
         if (word_is(p, clause[i].word))
@@ -130,7 +130,7 @@ static void keys(Parser *p, Entry *owner, Entry (*parse_entry)(Parser *)) {
     Span open = token_current(p)->at;
     if (!token_expect(p, TOKEN_OPEN_BLOCK))
         return;
-    while (block_goes_on(p)) {
+    while (block_continues(p)) {
         Entry e = parse_entry(p);
         ARENA_APPEND(p->arena, owner->key, owner->num_keys, e);
         statement_next(p);
@@ -140,7 +140,7 @@ static void keys(Parser *p, Entry *owner, Entry (*parse_entry)(Parser *)) {
 
 // train = "train" NAME "{" { entry } "}"
 Train train_parse(Parser *p) {
-    Train t = {.at = token_take(p)->at};
+    Train t = {.at = token_consume(p)->at};
     name_parse(p, &t.model, &t.model_at);
     Entry all = {0};
     keys(p, &all, entry);
@@ -152,7 +152,7 @@ Train train_parse(Parser *p) {
 // argument_setting = NAME "." NAME "=" expression
 static Entry argument_setting(Parser *p) {
     Entry e = entry_named(p);
-    token_take(p);
+    token_consume(p);
     bool good = name_parse(p, &e.argument, &e.argument_at) &&
                 token_expect(p, TOKEN_ASSIGN);
     e.value = good ? expression_parse(p) : p->bad;
@@ -160,7 +160,6 @@ static Entry argument_setting(Parser *p) {
 }
 
 Entry setting_parse(Parser *p) {
-    bool dotted =
-        token_is(p, TOKEN_NAME) && token_following(p)->kind == TOKEN_DOT;
+    bool dotted = token_is(p, TOKEN_NAME) && token_peek(p)->kind == TOKEN_DOT;
     return dotted ? argument_setting(p) : setting(p);
 }

@@ -11,7 +11,7 @@ typedef struct {
     int at;
     TokenKind before, here, after;
     const char *expected;
-} Around;
+} ErrorContext;
 
 static bool is_open(TokenKind k) {
     return k == TOKEN_OPEN || k == TOKEN_OPEN_LIST;
@@ -78,14 +78,14 @@ static const char *pair_note(TokenKind first, TokenKind second) {
 }
 
 // Whether a value precedes the error on its line.
-static bool ends_value(const Around *a) {
+static bool ends_value(const ErrorContext *a) {
     return !a->t[a->at].first && strcmp(a->expected, "a value") != 0 &&
            strncmp(a->expected, "`when`", 6) != 0;
 }
 
 // Whether a stage of a chain precedes the error, in the same brackets and on
 // its line.
-static bool ends_stage(const Around *a) {
+static bool ends_stage(const ErrorContext *a) {
     int closed = 0;
     for (int i = a->at - 1; i >= 0 && closed >= 0; i--) {
         TokenKind k = a->t[i].kind;
@@ -100,7 +100,7 @@ static bool ends_stage(const Around *a) {
 }
 
 // A separator other than a comma between two entries, names or values.
-static const char *separator_note(const Around *a) {
+static const char *separator_note(const ErrorContext *a) {
     bool begins = a->at > 0 && a->t[a->at - 1].first;
     if (a->t[a->at + 1].first)
         return "a line needs no comma at its end";
@@ -112,11 +112,11 @@ static const char *separator_note(const Around *a) {
 }
 
 // Whether no space precedes the token.
-static bool is_adjacent(const Around *a) {
+static bool is_adjacent(const ErrorContext *a) {
     return a->at > 0 && a->t[a->at - 1].at.end == a->t[a->at].at.start;
 }
 
-static const char *string_note(const Around *a) {
+static const char *string_note(const ErrorContext *a) {
     if (!is_adjacent(a))
         return NULL;
     return a->before == TOKEN_STRING ? "a comment begins with #"
@@ -126,7 +126,7 @@ static const char *string_note(const Around *a) {
 }
 
 // A dictionary, or a block, after a `=`.
-static const char *brace_note(const Around *a) {
+static const char *brace_note(const ErrorContext *a) {
     bool named = a->after == TOKEN_NAME || a->after == TOKEN_STRING;
     bool pair = named && a->t[a->at + 2].kind == TOKEN_COLON;
     return pair || a->after == TOKEN_CLOSE_BLOCK
@@ -135,7 +135,7 @@ static const char *brace_note(const Around *a) {
 }
 
 // A missing separator between two items on one line.
-static const char *missing_comma(const Around *a) {
+static const char *missing_comma(const ErrorContext *a) {
     bool begins_item = a->here == TOKEN_NAME || a->here == TOKEN_NUMBER ||
                        a->here == TOKEN_STRING || a->here == TOKEN_OPEN_LIST ||
                        a->here == TOKEN_OPEN || a->here == TOKEN_TRUE ||
@@ -147,7 +147,7 @@ static const char *missing_comma(const Around *a) {
 }
 
 // Notes for a single token.
-static const char *token_note(const Around *a) {
+static const char *token_note(const ErrorContext *a) {
     bool line = strcmp(a->expected, "a new line") == 0;
     bool item = strncmp(a->expected, "`import`", 8) == 0;
     switch (a->here) {
@@ -241,7 +241,7 @@ static const char *token_note(const Around *a) {
 
 // A word of another language here or just before; a capitalized name is a
 // model's.
-static bool word_note(const Around *a, Diagnostic *d) {
+static bool word_note(const ErrorContext *a, Diagnostic *d) {
     const Token *here = &a->t[a->at];
     bool type = strncmp(a->expected, "a type", 6) == 0;
     bool tensor = type && a->after == TOKEN_OPEN_LIST;
@@ -259,14 +259,14 @@ static bool word_note(const Around *a, Diagnostic *d) {
 }
 
 // A keyword before a `=`.
-static const char *keyword_note(const Around *a) {
+static const char *keyword_note(const ErrorContext *a) {
     return a->here == TOKEN_TRAIN && open_bracket(a->t, a->at) >= 0
                ? "a data set has both parts, data.train and data.test; leave "
                  "it out"
                : "it is a word of the language; use another name";
 }
 
-static void bracket_note(const Around *a, Diagnostic *d) {
+static void bracket_note(const ErrorContext *a, Diagnostic *d) {
     int open = open_bracket(a->t, a->at);
     bool closes = strstr(a->expected, "`)`") || strstr(a->expected, "`]`");
     if (closes && open >= 0 && a->t[a->at].first)
@@ -286,7 +286,7 @@ static const char *place_note(const char *expected) {
 }
 
 void syntax_note(const Token *t, int at, const char *expected, Diagnostic *d) {
-    Around a = {.t = t, .at = at, .expected = expected};
+    ErrorContext a = {.t = t, .at = at, .expected = expected};
     a.before = at > 0 ? t[at - 1].kind : TOKEN_END;
     a.here = t[at].kind;
     a.after = a.here == TOKEN_END ? TOKEN_END : t[at + 1].kind;

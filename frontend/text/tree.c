@@ -94,8 +94,8 @@ static void head_print(Printer *p, const char *role, const Expr *x) {
     case EXPR_STRING:
         line_add(p, x->at, "%sstring \"%s\"", role, x->text);
         break;
-    case EXPR_TRUTH:
-        line_add(p, x->at, "%s%s", role, x->truth ? "true" : "false");
+    case EXPR_BOOL:
+        line_add(p, x->at, "%s%s", role, x->boolean ? "true" : "false");
         break;
     case EXPR_NAME:
         line_add(p, x->at, "%sname %s", role, x->text);
@@ -139,8 +139,8 @@ static void type_print_tree(Printer *p, const char *role, const TypeExpr *t) {
         part_print(p, "", t->dim[i]);
 }
 
-static void function_print(Printer *p, const char *what, const Function *f) {
-    line_add(p, f->name_at, "%s %s", what, f->name);
+static void function_print(Printer *p, const char *keyword, const Function *f) {
+    line_add(p, f->name_at, "%s %s", keyword, f->name);
     p->depth++;
     for (int i = 0; i < f->num_params; i++) {
         const Param *param = &f->param[i];

@@ -507,7 +507,8 @@ bool key_whole(Expansion *e, Value v, Span at, const char *what, int64_t least,
 void train_check_used(Expansion *e, const TrainBlock *t) {
     for (int i = 0; i < t->num_entries; i++) {
         const Entry *entry = &t->entry[i];
-        if (!t->lazy[i].used && !entry->idle && key_find(entry->name) < 0)
+        if (!t->lazy[i].used && !entry->maybe_unused &&
+            key_find(entry->name) < 0)
             report_key(e, entry, known_near(entry->name));
     }
 }

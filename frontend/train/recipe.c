@@ -299,7 +299,7 @@ static bool rate_is_set(const TrainBlock *t) {
     int i = entry_find(t, "optimizer");
     const Expr *x = i >= 0 ? t->entry[i].value : NULL;
     for (int k = 0; x != NULL && x->kind == EXPR_CALL && k < x->count; k++)
-        if (x->argument[k].replaces && strcmp(x->argument[k].name, "lr") == 0)
+        if (x->argument[k].overrides && strcmp(x->argument[k].name, "lr") == 0)
             return true;
     return false;
 }

@@ -19,9 +19,9 @@ typedef struct {
 
 static void name_replaced(Replaced *r, Atom name) {
     int i = entry_find(r->block, name);
-    if (i < 0 || r->block->entry[i].idle)
+    if (i < 0 || r->block->entry[i].maybe_unused)
         return;
-    r->block->entry[i].idle = true;
+    r->block->entry[i].maybe_unused = true;
     r->entry[r->count++] = i;
 }
 
@@ -68,7 +68,7 @@ static bool set_key(Expansion *e, TrainBlock *t, const Entry *setting) {
     Entry old = t->entry[i];
     value_replaced(e, t, old.value);
     t->entry[i] = *setting;
-    t->entry[i].idle = old.idle;
+    t->entry[i].maybe_unused = old.maybe_unused;
     if (setting->num_flags == 0) {
         t->entry[i].flag = old.flag;
         t->entry[i].flag_at = old.flag_at;

@@ -23,10 +23,10 @@ static const char *source_path(Arena *a, const char *path) {
 static const char *page_of(Arena *a, const DiagInfo *info) {
     const char *all = read_text(a, source_path(a, "docs/diagnostics.md"));
     const char *heading =
-        arena_format(a, "\n## %s: %s\n", info->code, info->what);
+        arena_format(a, "\n## %s: %s\n", info->code, info->title);
     const char *page = strstr(all, heading);
     ck_assert_msg(page != NULL, "docs/diagnostics.md has no line '## %s: %s'",
-                  info->code, info->what);
+                  info->code, info->title);
     page += strlen(heading);
     const char *end = strstr(page, "\n## ");
     return arena_string(a, page, end ? (size_t)(end - page) : strlen(page));

@@ -31,9 +31,9 @@ START_TEST(rows_lead_somewhere) {
     // Arguments are called differently by different functions.
     if (rows[_i].where != FOREIGN_ARGUMENT)
         ck_assert_str_eq(foreign_name(rows[_i].where, rows[_i].word), ours);
-    bool truth = strcmp(ours, "true") == 0 || strcmp(ours, "false") == 0;
+    bool boolean = strcmp(ours, "true") == 0 || strcmp(ours, "false") == 0;
     if (rows[_i].where == FOREIGN_FUNCTION || rows[_i].where == FOREIGN_MODULE)
-        ck_assert_msg(truth || builtin_find(ours) != NULL, "%s", ours);
+        ck_assert_msg(boolean || builtin_find(ours) != NULL, "%s", ours);
     if (rows[_i].where == FOREIGN_ARGUMENT)
         ck_assert_msg(is_param(ours), "%s", ours);
     if (rows[_i].where == FOREIGN_KEY)

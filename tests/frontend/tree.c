@@ -54,8 +54,8 @@ void tree_spell(Text *t, const Expr *x) {
     case EXPR_STRING:
         text_add(t, "\"%s\"", x->text);
         return;
-    case EXPR_TRUTH:
-        text_add(t, x->truth ? "true" : "false");
+    case EXPR_BOOL:
+        text_add(t, x->boolean ? "true" : "false");
         return;
     case EXPR_NAME:
         text_add(t, "%s", x->text);
