@@ -13,7 +13,7 @@ static Value *default_arguments(Expansion *e, const TrainBlock *t) {
     size_t count = (size_t)model->num_params + 1;
     Value *arg = ARENA_ARRAY(e->arena, count, Value);
     for (size_t i = 0; i < count; i++)
-        arg[i].kind = VALUE_NOTHING;
+        arg[i].kind = VALUE_NONE;
     return arg;
 }
 

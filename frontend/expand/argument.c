@@ -7,13 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_KNOTS = 1000 };
+enum { MAX_KNOTS = 1000 };
 
-Given argument_given(const Argument *a) {
-    return (Given){.name = a->name,
-                   .at = a->name ? a->name_at : a->value->at,
-                   .expr = a->value,
-                   .overrides = a->overrides};
+ActualArg actual_arg(const Argument *a) {
+    return (ActualArg){.name = a->name,
+                       .at = a->name ? a->name_at : a->value->at,
+                       .expr = a->value,
+                       .overrides = a->overrides};
 }
 
 // ---- matching ----
@@ -49,7 +49,8 @@ static int param_named(const Signature *s, Atom name) {
     return -1;
 }
 
-static void report_unknown(Expansion *e, const Signature *s, const Given *g) {
+static void report_unknown(Expansion *e, const Signature *s,
+                           const ActualArg *g) {
     Diagnostic *d = report(e->diags, D_unknown_argument, g->at,
                            "%s has no argument `%s`", s->function, g->name);
     Nearest near = nearest_to(g->name);
@@ -62,7 +63,7 @@ static void report_unknown(Expansion *e, const Signature *s, const Given *g) {
 }
 
 // `0,5` is two numbers.
-static void note_comma(const Given *given, int index, Diagnostic *d) {
+static void note_comma(const ActualArg *given, int index, Diagnostic *d) {
     const Expr *a = index > 0 ? given[index - 1].expr : NULL;
     const Expr *b = given[index].expr;
     if (a && b && a->kind == EXPR_NUMBER && b->kind == EXPR_NUMBER &&
@@ -72,7 +73,8 @@ static void note_comma(const Given *given, int index, Diagnostic *d) {
 
 // Notes a positional argument that other systems have here: the parameters for
 // an optimizer, the input channels for a layer.
-static void note_twice(const Signature *s, const Given *first, Diagnostic *d) {
+static void note_twice(const Signature *s, const ActualArg *first,
+                       Diagnostic *d) {
     const Expr *x = first->expr;
     if (first->name != NULL || s->declared_at.source != NULL)
         return;
@@ -83,9 +85,10 @@ static void note_twice(const Signature *s, const Given *first, Diagnostic *d) {
 }
 
 // Puts the argument `index` into the slot of its parameter.
-static bool place(Expansion *e, const Signature *s, const Given *given,
-                  int index, int position, int *slot) {
-    const Given *g = &given[index];
+static bool match_argument(Expansion *e, const Signature *s,
+                           const ActualArg *given, int index, int position,
+                           int *slot) {
+    const ActualArg *g = &given[index];
     int param = g->name ? param_named(s, g->name) : position;
     if (param < 0) {
         report_unknown(e, s, g);
@@ -117,8 +120,8 @@ static bool place(Expansion *e, const Signature *s, const Given *given,
     return true;
 }
 
-static bool check_missing(Expansion *e, const Signature *s, const Given *given,
-                          const int *slot) {
+static bool check_missing(Expansion *e, const Signature *s,
+                          const ActualArg *given, const int *slot) {
     for (int i = 0; i < s->num_params; i++) {
         if (slot[i] >= 0 || s->optional[i])
             continue;
@@ -135,7 +138,7 @@ static bool check_missing(Expansion *e, const Signature *s, const Given *given,
     return true;
 }
 
-bool match_arguments(Expansion *e, const Signature *s, const Given *given,
+bool match_arguments(Expansion *e, const Signature *s, const ActualArg *given,
                      int num_given, int *slot) {
     int position = 0;
     bool good = true;
@@ -147,7 +150,7 @@ bool match_arguments(Expansion *e, const Signature *s, const Given *given,
             return false;
         if (s->rest && !given[i].name && position == s->num_params)
             continue;
-        good &= place(e, s, given, i, position, slot);
+        good &= match_argument(e, s, given, i, position, slot);
         position += given[i].name == NULL;
     }
     return good && check_missing(e, s, given, slot);
@@ -165,7 +168,7 @@ static const char *describe(Expansion *e, Value v) {
 }
 
 // The first item of a list that is not a tensor; the list if all are.
-static Value odd_item(Value list) {
+static Value first_other_item(Value list) {
     for (int i = 0; i < list.list.count; i++)
         if (list.list.item[i].kind != VALUE_TENSOR)
             return list.list.item[i];
@@ -224,7 +227,7 @@ static void note_meant(const Call *c, const ParamInfo *p, Value v,
         diag_note(d, "`if` chooses before the run, as in: fn either(a, b) { if "
                      "deep { a } else { b } }");
     if (v.kind == VALUE_LIST && p->kind == TENSORS) {
-        Value odd = odd_item(v);
+        Value odd = first_other_item(v);
         diag_place(d, odd.at, "this is %s", value_described(odd));
         note_initialiser(odd, d);
     }
@@ -243,7 +246,7 @@ static void report_kind(Expansion *e, const Call *c, const ParamInfo *p,
                  p->kind != FLAG && p->kind != STRING && p->kind != WORD;
     Diagnostic *d =
         report(e->diags, range ? D_range : D_kind, at, "`%s` of %s must be %s",
-               p->name, c->builtin->name, kind_wanted(e, p));
+               p->name, c->builtin->name, kind_expected(e, p));
     diag_label(d, "this is %s", describe(e, v));
     if (v.kind == VALUE_STRING && p->words && word_allowed(p->words, v.text))
         diag_note(d, "a word stands without quotes: %s", v.text);
@@ -267,7 +270,7 @@ static bool is_word(Expansion *e, const ParamInfo *p, const Expr *x) {
     bool axis = p->kind == AXIS || p->kind == AXES;
     return p->words != NULL && x != NULL && x->kind == EXPR_NAME &&
            (p->kind == WORD || word_allowed(p->words, x->text) ||
-            (axis && !name_known(e, x->text)));
+            (axis && !name_exists(e, x->text)));
 }
 
 static void report_word(Expansion *e, const Call *c, const ParamInfo *p,
@@ -298,7 +301,7 @@ static Value default_list(Expansion *e, const char *text) {
 static Value default_value(Expansion *e, const ParamInfo *p) {
     const char *text = p->otherwise;
     if (*text == '\0')
-        return (Value){.kind = VALUE_NOTHING};
+        return (Value){.kind = VALUE_NONE};
     if (*text == '[')
         return default_list(e, text);
     if (p->kind == FLAG)
@@ -315,8 +318,8 @@ static Value default_value(Expansion *e, const ParamInfo *p) {
 }
 
 // The enumerator, if the parameter allows it.
-static Value word(Expansion *e, const Call *c, const ParamInfo *p,
-                  const Expr *x) {
+static Value enumerator(Expansion *e, const Call *c, const ParamInfo *p,
+                        const Expr *x) {
     if (word_allowed(p->words, x->text))
         return (Value){.kind = VALUE_WORD, .text = x->text, .at = x->at};
     report_word(e, c, p, x);
@@ -328,7 +331,7 @@ static Value axis_list(Expansion *e, const Call *c, const ParamInfo *p,
                        const Expr *x) {
     Value *item = ARENA_ARRAY(e->arena, (size_t)x->count + 1, Value);
     for (int i = 0; i < x->count; i++) {
-        item[i] = is_word(e, p, x->item[i]) ? word(e, c, p, x->item[i])
+        item[i] = is_word(e, p, x->item[i]) ? enumerator(e, c, p, x->item[i])
                                             : expand(e, x->item[i]);
         if (item[i].kind == VALUE_POISON)
             return value_poison();
@@ -348,11 +351,11 @@ static Value call_by_name(Expansion *e, Value v) {
 }
 
 static Value argument_value(Expansion *e, const Call *c, const ParamInfo *p,
-                            const Given *g) {
+                            const ActualArg *g) {
     if (g->value != NULL)
         return *g->value;
     if (is_word(e, p, g->expr))
-        return word(e, c, p, g->expr);
+        return enumerator(e, c, p, g->expr);
     if (p->kind == AXES && g->expr->kind == EXPR_LIST)
         return axis_list(e, c, p, g->expr);
     Value v = expand(e, g->expr);
@@ -360,13 +363,13 @@ static Value argument_value(Expansion *e, const Call *c, const ParamInfo *p,
 }
 
 static bool convert(Expansion *e, const Call *c, const ParamInfo *p,
-                    const Given *g, Value *out) {
+                    const ActualArg *g, Value *out) {
     *out = argument_value(e, c, p, g);
     if (out->kind == VALUE_POISON)
         return false;
     if (out->kind == VALUE_LIST)
         e->work += out->list.count;
-    if (kind_suits(e, p, *out))
+    if (kind_accepts(e, p, *out))
         return true;
     report_kind(e, c, p, *out, g->expr ? g->expr->at : g->at);
     return false;
@@ -374,12 +377,12 @@ static bool convert(Expansion *e, const Call *c, const ParamInfo *p,
 
 // All positional arguments from `first` on, as one list.
 static bool convert_rest(Expansion *e, const Call *c, const ParamInfo *p,
-                         const Given *given, int first, int num_given,
+                         const ActualArg *given, int first, int num_given,
                          Value *out) {
-    if (num_given - first > MOST_KNOTS) {
+    if (num_given - first > MAX_KNOTS) {
         report(e->diags, D_length, given[first].at,
                "%s has %d knots; at most %d are allowed", c->builtin->name,
-               num_given - first, MOST_KNOTS);
+               num_given - first, MAX_KNOTS);
         return false;
     }
     Value *item = ARENA_ARRAY(e->arena, (size_t)(num_given - first), Value);
@@ -413,26 +416,27 @@ static const Value *flag_value(Expansion *e, const Expr *x) {
 }
 
 // Takes an unknown name that is near a flag's for the flag.
-static Given as_misspelt_flag(Expansion *e, const Signature *s,
-                              const Nearest *near, Given g) {
+static ActualArg as_misspelt_flag(Expansion *e, const Signature *s,
+                                  const Nearest *near, ActualArg g) {
     static const Value poison = {.kind = VALUE_POISON};
     if (near->best == NULL || name_defined(e, g.expr->text))
         return g;
     Diagnostic *d = report(e->diags, D_unknown_argument, g.at,
                            "%s has no flag `%s`", s->function, near->name);
     nearest_note(near, d);
-    return (Given){.name = near->best, .at = g.at, .value = &poison};
+    return (ActualArg){.name = near->best, .at = g.at, .value = &poison};
 }
 
 // Accepts a flag by its name alone, as `nesterov`.
-static Given as_flag(Expansion *e, const Call *c, const Signature *s, Given g) {
+static ActualArg as_flag(Expansion *e, const Call *c, const Signature *s,
+                         ActualArg g) {
     if (g.name != NULL || g.expr == NULL || g.expr->kind != EXPR_NAME)
         return g;
     Nearest near = nearest_to(g.expr->text);
     for (int i = 0; i < builtin_num_params(c->builtin); i++) {
         const ParamInfo *p = &param_info[(int)c->builtin->first + i];
         if (p->kind == FLAG && strcmp(p->name, g.expr->text) == 0)
-            return (Given){
+            return (ActualArg){
                 .name = p->name, .at = g.at, .value = flag_value(e, g.expr)};
         if (p->kind == FLAG)
             nearest_offer(&near, p->name);
@@ -442,10 +446,11 @@ static Given as_flag(Expansion *e, const Call *c, const Signature *s, Given g) {
     return as_misspelt_flag(e, s, &near, g);
 }
 
-bool bind_builtin(Expansion *e, Call *c, const Given *given, int num_given) {
+bool bind_builtin(Expansion *e, Call *c, const ActualArg *given,
+                  int num_given) {
     Signature s = signature_of(e, c);
     const ParamInfo *p = &param_info[c->builtin->first];
-    Given *g = ARENA_ARRAY(e->arena, (size_t)num_given + 1, Given);
+    ActualArg *g = ARENA_ARRAY(e->arena, (size_t)num_given + 1, ActualArg);
     int *slot = ARENA_ARRAY(e->arena, (size_t)s.num_params + 1, int);
     bool good = true;
     for (int i = 0; i < num_given; i++)

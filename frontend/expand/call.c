@@ -3,18 +3,18 @@
 
 #include "frontend/expand/interpreter.h"
 
-enum { MOST_CALLS = 100 };
+enum { MAX_CALLS = 100 };
 
 // A frame of the call stack.
-struct Active {
+struct CallFrame {
     const Function *function;
-    const struct Active *outer;
+    const struct CallFrame *outer;
     int depth;
     Span at; // the call
 };
 
 bool call_is_active(const Expansion *e, Atom name) {
-    for (const struct Active *a = e->active; a != NULL; a = a->outer)
+    for (const struct CallFrame *a = e->call_stack; a != NULL; a = a->outer)
         if (a->function->name == name)
             return true;
     return false;
@@ -22,7 +22,7 @@ bool call_is_active(const Expansion *e, Atom name) {
 
 // The train block calls the model, so calls in its body are one level down.
 Span call_site(const Expansion *e) {
-    const struct Active *a = e->active;
+    const struct CallFrame *a = e->call_stack;
     int depth = e->phase == PHASE_MODEL ? 2 : 1;
     while (a != NULL && a->depth > depth)
         a = a->outer;
@@ -32,17 +32,18 @@ Span call_site(const Expansion *e) {
 // ---- functions of the file ----
 
 static bool can_call(Expansion *e, const Function *f, Span at) {
-    int depth = e->active ? e->active->depth : 0;
-    if (depth < MOST_CALLS)
+    int depth = e->call_stack ? e->call_stack->depth : 0;
+    if (depth < MAX_CALLS)
         return true;
     expand_stop(e, D_recursion, at,
                 arena_format(e->arena, "`%s` is called more than %d calls deep",
-                             f->name, MOST_CALLS));
+                             f->name, MAX_CALLS));
     return false;
 }
 
-static bool match_function(Expansion *e, const Function *f, const Given *given,
-                           int num_given, Span at, int *slot) {
+static bool match_function(Expansion *e, const Function *f,
+                           const ActualArg *given, int num_given, Span at,
+                           int *slot) {
     size_t count = (size_t)f->num_params + 1;
     const char **name = ARENA_ARRAY(e->arena, count, const char *);
     bool *optional = ARENA_ARRAY(e->arena, count, bool);
@@ -59,14 +60,14 @@ static bool match_function(Expansion *e, const Function *f, const Given *given,
     return match_arguments(e, &s, given, num_given, slot);
 }
 
-// Evaluates the arguments in the caller's scope; NOTHING for a default.  False
+// Evaluates the arguments in the caller's scope; NONE for a default.  False
 // if one is poison.
-static bool expand_given(Expansion *e, const Function *f, const Given *given,
-                         const int *slot, Value *arg) {
+static bool expand_given(Expansion *e, const Function *f,
+                         const ActualArg *given, const int *slot, Value *arg) {
     bool good = true;
     for (int i = 0; i < f->num_params; i++) {
-        const Given *g = slot[i] < 0 ? NULL : &given[slot[i]];
-        arg[i] = g == NULL  ? (Value){.kind = VALUE_NOTHING}
+        const ActualArg *g = slot[i] < 0 ? NULL : &given[slot[i]];
+        arg[i] = g == NULL  ? (Value){.kind = VALUE_NONE}
                  : g->value ? *g->value
                             : expand(e, g->expr);
         good &= arg[i].kind != VALUE_POISON;
@@ -78,12 +79,12 @@ static bool bind_params(Expansion *e, const Function *f, const Value *arg) {
     for (int i = 0; i < f->num_params; i++) {
         const Param *p = &f->param[i];
         Value v = arg[i];
-        if (v.kind == VALUE_NOTHING && p->otherwise != NULL)
+        if (v.kind == VALUE_NONE && p->otherwise != NULL)
             v = expand(e, p->otherwise);
-        if (v.kind == VALUE_NOTHING)
+        if (v.kind == VALUE_NONE)
             report(e->diags, D_kind, p->at, "`%s` has no value", p->name);
         const char *what = arena_format(e->arena, "`%s`", p->name);
-        if (v.kind == VALUE_NOTHING || v.kind == VALUE_POISON ||
+        if (v.kind == VALUE_NONE || v.kind == VALUE_POISON ||
             !type_check(e, f, p->type, v, p->at, what))
             return false;
         scope_bind(e, p->name, v);
@@ -98,7 +99,7 @@ static Value expand_body(Expansion *e, const Function *f, const Value *arg,
     Value v = expand_block(e, &f->body);
     if (e->stopped)
         return value_poison();
-    if (v.kind == VALUE_NOTHING) {
+    if (v.kind == VALUE_NONE) {
         Diagnostic *d = report(e->diags, D_kind, f->name_at,
                                "`%s` gives no value", f->name);
         const Stmt *last =
@@ -119,19 +120,19 @@ Value expand_function(Expansion *e, Value function, const Value *arg, Span at) {
     if (!can_call(e, f, at))
         return value_poison();
     Binding *scope = e->scope, *frame = e->frame;
-    struct Active active = {f, e->active, e->active ? e->active->depth + 1 : 1,
-                            at};
-    e->active = &active;
+    struct CallFrame call = {f, e->call_stack,
+                             e->call_stack ? e->call_stack->depth + 1 : 1, at};
+    e->call_stack = &call;
     e->scope = e->frame = function.closure.scope;
     Value v = expand_body(e, f, arg, at);
     e->scope = scope;
     e->frame = frame;
-    e->active = active.outer;
+    e->call_stack = call.outer;
     return v;
 }
 
 static Value call_function(Expansion *e, Value function, const Expr *by,
-                           const Given *given, int num_given, Span at) {
+                           const ActualArg *given, int num_given, Span at) {
     const Function *f = function.closure.function;
     size_t count = (size_t)f->num_params + 1;
     int *slot = ARENA_ARRAY(e->arena, count, int);
@@ -217,7 +218,7 @@ static Value compute(Expansion *e, const Call *c) {
 }
 
 static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
-                          const Given *given, int num_given, Span at) {
+                          const ActualArg *given, int num_given, Span at) {
     Call *c = ARENA_NEW(e->arena, Call);
     *c = (Call){
         .builtin = b, .by = by, .piped = num_given > by->count, .at = at};
@@ -258,7 +259,7 @@ static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
 // ---- either ----
 
 static Value call_value(Expansion *e, Value f, const Expr *by,
-                        const Given *given, int num_given, Span at) {
+                        const ActualArg *given, int num_given, Span at) {
     switch (f.kind) {
     case VALUE_POISON:
         return f;
@@ -290,11 +291,11 @@ Value expand_call(Expansion *e, const Expr *x, const Value *piped) {
     bool call = x->kind == EXPR_CALL;
     const Expr *callee = call ? x->left : x;
     int count = call ? x->count : 0, first = piped != NULL;
-    Given *given = ARENA_ARRAY(e->arena, (size_t)count + 1, Given);
+    ActualArg *given = ARENA_ARRAY(e->arena, (size_t)count + 1, ActualArg);
     if (piped != NULL)
-        given[0] = (Given){.at = x->at, .value = piped};
+        given[0] = (ActualArg){.at = x->at, .value = piped};
     for (int i = 0; i < count; i++)
-        given[first + i] = argument_given(&x->argument[i]);
+        given[first + i] = actual_arg(&x->argument[i]);
     Value f = expand_callee(e, callee);
     return call_value(e, f, x, given, first + count, x->at);
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-void site_add(Expansion *e, const char *path) {
+void call_site_add(Expansion *e, const char *path) {
     Span at = call_site(e);
     if (at.source == NULL)
         return;
@@ -24,7 +24,7 @@ static int by_path(const void *a, const void *b) {
     return strcmp(x->path, y->path);
 }
 
-const CallSite *sites_list(const Expansion *e, int *count) {
+const CallSite *call_sites_list(const Expansion *e, int *count) {
     CallSite *list = ARENA_ARRAY(e->arena, e->site.count + 1, CallSite);
     *count = 0;
     for (size_t i = 0; i < e->site.size; i++)

@@ -10,7 +10,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_DEPTH = 1500 };
+enum { MAX_EXPAND_DEPTH = 1500 };
 
 // ---- limits ----
 
@@ -26,12 +26,12 @@ static const char too_many_nodes[] =
 bool within_limits(Expansion *e, Span at) {
     if (e->stopped || e->diags->more)
         return false;
-    if (e->depth > MOST_DEPTH) {
+    if (e->depth > MAX_EXPAND_DEPTH) {
         expand_stop(e, D_nesting, at, "the expansion is nested too deep here");
         return false;
     }
     bool large = e->graph != NULL && e->graph->count > MAX_STEP_NODES;
-    if (!large && (e->work += 50) <= MOST_WORK)
+    if (!large && (e->work += 50) <= MAX_WORK)
         return true;
     expand_stop(e, D_too_much, at,
                 large ? too_many_nodes : "the expansion takes too many steps");
@@ -69,7 +69,7 @@ static Value expand_for(Expansion *e, const Stmt *s) {
         scope_assign(e, s->name, list.list.item[i]);
         expand_block(e, &s->body);
     }
-    return (Value){.kind = VALUE_NOTHING};
+    return (Value){.kind = VALUE_NONE};
 }
 
 static Value poison_if(Expansion *e, const Stmt *s) {
@@ -102,7 +102,7 @@ static bool is_full_precision(const Expr *x) {
 }
 
 static void set_full(Expansion *e, bool full) {
-    e->full = full;
+    e->full_precision = full;
     if (e->graph != NULL)
         e->graph->at.full = full;
 }
@@ -114,7 +114,7 @@ static Value expand_with(Expansion *e, const Stmt *s) {
         diag_note(d, "as in: with precision(f32) { x |> softmax }");
         return value_poison();
     }
-    bool full = e->full;
+    bool full = e->full_precision;
     set_full(e, true);
     Value v = expand_block(e, &s->body);
     set_full(e, full);
@@ -126,14 +126,14 @@ static Value expand_stmt(Expansion *e, const Stmt *s) {
     case STMT_ASSIGN: {
         Value v = expand(e, s->value);
         scope_assign(e, s->name, v);
-        return (Value){.kind = VALUE_NOTHING};
+        return (Value){.kind = VALUE_NONE};
     }
     case STMT_FUNCTION:
         scope_bind(e, s->name,
                    (Value){.kind = VALUE_FUNCTION,
                            .at = s->name_at,
                            .closure = {s->function, e->scope}});
-        return (Value){.kind = VALUE_NOTHING};
+        return (Value){.kind = VALUE_NONE};
     case STMT_FOR:
         return expand_for(e, s);
     case STMT_IF:
@@ -147,7 +147,7 @@ static Value expand_stmt(Expansion *e, const Stmt *s) {
 }
 
 Value expand_block(Expansion *e, const Block *b) {
-    Value v = {.kind = VALUE_NOTHING};
+    Value v = {.kind = VALUE_NONE};
     for (int i = 0; i < b->count && !e->stopped; i++, e->work++)
         v = expand_stmt(e, &b->stmt[i]);
     return v;
@@ -295,7 +295,7 @@ static Value expand_unit(Expansion *e, const Expr *x) {
 
 // data.train, the only member.
 static Value expand_member(Expansion *e, const Expr *x) {
-    Value v = {.kind = VALUE_NOTHING};
+    Value v = {.kind = VALUE_NONE};
     if (!name_unknown(e, path_root(x)))
         v = expand(e, x->left);
     if (v.kind == VALUE_POISON)

@@ -17,8 +17,8 @@ typedef struct Call Call;
 typedef struct Lazy Lazy;
 
 typedef enum {
-    VALUE_POISON,  // after a reported error; silences its uses
-    VALUE_NOTHING, // no value: a default argument, a block without a result
+    VALUE_POISON, // after a reported error; silences its uses
+    VALUE_NONE,   // no value: a default argument, a block without a result
     VALUE_NUMBER,
     VALUE_BOOL,
     VALUE_STRING,
@@ -34,10 +34,10 @@ typedef enum {
 
 struct Value {
     ValueKind kind;
-    Unit unit;      // NUMBER
-    bool of_batch;  // NUMBER: a size that follows the batch size
-    Span at;        // its expression
-    const Expr *by; // TENSOR: the call that made it, or NULL
+    Unit unit;          // NUMBER
+    bool follows_batch; // NUMBER: a size that follows the batch size
+    Span at;            // its expression
+    const Expr *by;     // TENSOR: the call that made it, or NULL
     union {
         double number;
         bool boolean;
@@ -81,12 +81,12 @@ void note_initialiser(Value v, Diagnostic *d);
 
 // Whether v at a span is of a kind; reports `what` if not.
 bool expect_kind(Expansion *e, Value v, ValueKind kind, Span at,
-                 const char *what);
+                 const char *subject);
 
 // ---- scope.c: name lookup ----
 
 // Whether a name has a value here, and whether a file defines it.
-bool name_known(Expansion *e, Atom name);
+bool name_exists(Expansion *e, Atom name);
 bool name_defined(Expansion *e, Atom name);
 
 // Defines a name from here on.
@@ -101,7 +101,7 @@ bool type_expand(Expansion *e, const Function *f, const TypeExpr *t, Type found,
 
 // ---- call.c ----
 
-// Calls a user's function or model with a value for each parameter, NOTHING for
+// Calls a user's function or model with a value for each parameter, NONE for
 // a default.
 Value expand_function(Expansion *e, Value function, const Value *arg, Span at);
 
@@ -113,10 +113,10 @@ Span call_site(const Expansion *e);
 
 // Records the call site of the layer at this path, if a function of the file
 // adds it.
-void site_add(Expansion *e, const char *path);
+void call_site_add(Expansion *e, const char *path);
 
 // The recorded call sites, sorted by path.
-const CallSite *sites_list(const Expansion *e, int *count);
+const CallSite *call_sites_list(const Expansion *e, int *count);
 
 // ---- expand.c: expressions and statements ----
 
@@ -128,7 +128,7 @@ typedef enum {
     PHASE_KEYS
 } Phase;
 
-enum { MOST_WORK = 20000000 };
+enum { MAX_WORK = 20000000 };
 
 // False, with a report, if the expansion is too large or too deep, or after too
 // many errors.
@@ -148,9 +148,9 @@ typedef struct {
     const Expr *expr;
     const Value *value; // NULL: expand expr
     bool overrides;     // overrides an earlier one
-} Given;
+} ActualArg;
 
-Given argument_given(const Argument *a);
+ActualArg actual_arg(const Argument *a);
 
 // Finds the argument of each parameter.  False, with reports, on a mismatch.
 typedef struct {
@@ -163,11 +163,11 @@ typedef struct {
     bool rest; // the last parameter takes all remaining arguments
     bool list; // the last parameter is a list of numbers
 } Signature;
-bool match_arguments(Expansion *e, const Signature *s, const Given *given,
+bool match_arguments(Expansion *e, const Signature *s, const ActualArg *given,
                      int num_given, int *slot);
 
 // Checks and converts the arguments of a builtin.  False after a report.
-bool bind_builtin(Expansion *e, Call *c, const Given *given, int num_given);
+bool bind_builtin(Expansion *e, Call *c, const ActualArg *given, int num_given);
 
 // ---- path.c: paths of layers ----
 
@@ -274,8 +274,8 @@ struct Expansion {
     // The current graph, and facts about the run.
     Graph *graph;
     bool training;
-    bool collecting; // the collect graph
-    bool full;       // add nodes in f32
+    bool collecting;     // the collect graph
+    bool full_precision; // add nodes in f32
     Phase phase;
     Recipe recipe;
     DataSet data;
@@ -287,26 +287,26 @@ struct Expansion {
     const ViewStep *view_step; // of the current view, last first
     Type image;
     const Transform *transform; // of the input, last first
-    NodeId shown;               // the image that the model takes
-    Span shown_at;
-    int places;       // of labels: LabelPlaces
-    bool mixes;       // training mixes labels; evaluation has mixed labels, too
-    NodeId label;     // that the loss takes
-    NodeId own_label; // the same before samples are blended
-    NodeId inside;    // valid pixels of labels, bool[N,H,W,1]
+    NodeId model_input;         // the image
+    Span model_input_at;
+    int label_extent;       // LabelExtent
+    bool mixes_labels;      // in training, and so in evaluation
+    NodeId label;           // that the loss takes
+    NodeId unblended_label; // the same before samples are blended
+    NodeId valid;           // pixels of labels, bool[N,H,W,1]
     NodeId input[NUM_INPUTS], run[NUM_RUN];
     Samples *samples; // of the first num_samples nodes
     NodeId num_samples, samples_room;
-    const char *sized; // where a node first has a number of the batch's size
-    AtomMap site;      // a CallSite for some paths
+    const char *batch_size_use; // the first node with the size as a number
+    AtomMap site;               // a CallSite for some paths
     Parameter *parameter, *statistic;
     int num_parameters, num_statistics;
     struct {
         NodeId samples, total; // per-sample loss, and its reduction
         bool is_mean;          // the reduction
-        bool of_sides;         // it applies bce_with_logits to the output
+        bool is_binary;        // it applies bce_with_logits to the output
     } loss;
-    Value output;          // of the model; NOTHING before it is known
+    Value output;          // of the model; NONE before it is known
     struct Biased *biased; // batch_norms after a bias, see norm.c
     struct Biased *last_biased;
     struct Padded *padded; // convolutions with padded channels, see conv.c
@@ -317,7 +317,7 @@ struct Expansion {
     size_t main_folder;     // length of the folder in the main file's path
     Binding *scope, *frame; // frame: the end of the current function's names
     Path *path;
-    const struct Active *active; // the call stack
+    const struct CallFrame *call_stack; // innermost first
     int depth;
     int64_t work;
     bool stopped; // the work limit is reached; nothing more is expanded

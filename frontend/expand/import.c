@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_IMPORTS = 256, MOST_IMPORT_DEPTH = 32 };
+enum { MAX_IMPORTS = 256, MAX_IMPORT_DEPTH = 32 };
 
 typedef struct Module {
     const char *path;
@@ -62,7 +62,7 @@ bool function_is_native(const Function *f) {
 // ---- other files ----
 
 // Why a path must not be imported, or NULL.
-static const char *path_fault(const char *path) {
+static const char *path_error(const char *path) {
     if (*path == '\0')
         return "the path is empty";
     if (*path == '/')
@@ -76,7 +76,7 @@ static const char *path_fault(const char *path) {
 }
 
 // The path without "." and empty parts: one file has one name.
-static const char *plain(Expansion *e, const char *path) {
+static const char *normalized_path(Expansion *e, const char *path) {
     char *all = arena_string(e->arena, path, strlen(path)), *to = all;
     while (*path != '\0') {
         size_t length = strcspn(path, "/");
@@ -94,10 +94,10 @@ static const char *plain(Expansion *e, const char *path) {
 
 // A path relative to a file.  A path that begins with std/ is the compiler's,
 // so that a folder of that name never shadows it.
-static const char *beside(Expansion *e, const Source *s, const char *path) {
+static const char *resolve(Expansion *e, const Source *s, const char *path) {
     const char *all =
         arena_format(e->arena, "%.*s%s", (int)folder_length(s->path), s->path,
-                     plain(e, path));
+                     normalized_path(e, path));
     if (is_std(all))
         return arena_format(e->arena, "./%s", all);
     return *all != '\0' ? all : ".";
@@ -106,7 +106,7 @@ static const char *beside(Expansion *e, const Source *s, const char *path) {
 // Whether path, with links followed, is below the directory of s.
 static bool is_below(Expansion *e, const Source *s, const char *path) {
     char *real = realpath(path, NULL);
-    char *base = realpath(beside(e, s, ""), NULL);
+    char *base = realpath(resolve(e, s, ""), NULL);
     size_t length = base ? strlen(base) : 0;
     bool below = real && base && strncmp(real, base, length) == 0 &&
                  (real[length] == '/' || (length == 1 && *base == '/'));
@@ -137,7 +137,7 @@ static Module *module_find(Expansion *e, const char *path, int *count) {
 static Source *read_import(Expansion *e, const Import *i, const char *path) {
     if (is_std(i->path))
         return read_std(e, i);
-    const char *why = path_fault(i->path);
+    const char *why = path_error(i->path);
     Source *s = NULL;
     if (why == NULL)
         s = source_read(e->arena, path, MAX_FILE, &why);
@@ -192,7 +192,7 @@ static void report_cycle(Expansion *e, const Import *i, const Module *m) {
 // The module that an import names; NULL after a report.
 static Module *module_of(Expansion *e, const Import *i) {
     const char *path =
-        is_std(i->path) ? i->path : beside(e, i->at.source, i->path);
+        is_std(i->path) ? i->path : resolve(e, i->at.source, i->path);
     for (const Module *m = e->importing; m != NULL; m = m->importer)
         if (strcmp(m->path, path) == 0) {
             report_cycle(e, i, m);
@@ -202,11 +202,11 @@ static Module *module_of(Expansion *e, const Import *i) {
     Module *m = module_find(e, path, &count);
     if (m != NULL)
         return m;
-    if (count >= MOST_IMPORTS || e->import_depth >= MOST_IMPORT_DEPTH) {
+    if (count >= MAX_IMPORTS || e->import_depth >= MAX_IMPORT_DEPTH) {
         report(e->diags, D_import, i->at,
                "there are more than %d imports, or more than %d inside one "
                "another",
-               MOST_IMPORTS, MOST_IMPORT_DEPTH);
+               MAX_IMPORTS, MAX_IMPORT_DEPTH);
         return NULL;
     }
     Source *s = read_import(e, i, path);
@@ -298,7 +298,7 @@ static bool shares_name(const Expansion *e, const Module *m, const Source *s) {
 
 // Files of equal name get their folders, relative to the main file's.
 static void files_name(Expansion *e, const Source *s) {
-    e->main_folder = folder_length(beside(e, s, ""));
+    e->main_folder = folder_length(resolve(e, s, ""));
     for (Module *m = e->modules; m != NULL; m = m->next)
         if (shares_name(e, m, s))
             m->source->name =
@@ -307,7 +307,7 @@ static void files_name(Expansion *e, const Source *s) {
 
 File *file_expand(Expansion *e, const Source *s) {
     e->importing = ARENA_NEW(e->arena, Module);
-    *e->importing = (Module){.path = beside(e, s, s->name)};
+    *e->importing = (Module){.path = resolve(e, s, s->name)};
     File *f = expand_file(e, s);
     e->importing = NULL;
     files_name(e, s);
@@ -315,7 +315,7 @@ File *file_expand(Expansion *e, const Source *s) {
 }
 
 const ImportedFile *files_imported(Expansion *e, int *count) {
-    ImportedFile *list = ARENA_ARRAY(e->arena, MOST_IMPORTS, ImportedFile);
+    ImportedFile *list = ARENA_ARRAY(e->arena, MAX_IMPORTS, ImportedFile);
     *count = 0;
     for (const Module *m = e->modules; m != NULL; m = m->next)
         if (!is_std(m->path))

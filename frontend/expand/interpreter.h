@@ -8,7 +8,7 @@
 
 // As expect_kind, with a note, or NULL.
 bool advise_kind(Expansion *e, Value v, ValueKind kind, Span at,
-                 const char *what, const char *advice);
+                 const char *subject, const char *advice);
 
 // ---- scope.c ----
 
@@ -28,7 +28,7 @@ bool name_unknown(Expansion *e, const Expr *x);
 // Reports a name without a definition.
 Value unknown_name(Expansion *e, const Expr *x);
 
-// Reports that left has no member `name`; left is NOTHING unless it has a
+// Reports that left has no member `name`; left is NONE unless it has a
 // value.
 Value unknown_member(Expansion *e, const Expr *x, Value left);
 
@@ -39,7 +39,7 @@ const Expr *path_root(const Expr *x);
 
 // Whether v matches its declared type; `what` is the subject of the report.
 bool type_check(Expansion *e, const Function *f, const TypeExpr *t, Value v,
-                Span at, const char *what);
+                Span at, const char *subject);
 
 // ---- kind.c ----
 
@@ -50,10 +50,10 @@ const char *word_list(Expansion *e, const char *words);
 bool word_allowed(const char *words, const char *word);
 
 // "a whole number from 1": the values that a parameter accepts.
-const char *kind_wanted(Expansion *e, const ParamInfo *p);
+const char *kind_expected(Expansion *e, const ParamInfo *p);
 
 // Whether the parameter accepts v; words and true are read before.
-bool kind_suits(Expansion *e, const ParamInfo *p, Value v);
+bool kind_accepts(Expansion *e, const ParamInfo *p, Value v);
 
 // A number without a unit.
 bool is_plain(Value v);

@@ -34,7 +34,7 @@ bool word_allowed(const char *words, const char *word) {
 
 // ---- descriptions ----
 
-const char *kind_wanted(Expansion *e, const ParamInfo *p) {
+const char *kind_expected(Expansion *e, const ParamInfo *p) {
     switch (p->kind) {
     case TENSOR:
         return "a tensor";
@@ -153,7 +153,7 @@ static bool is_list_of(Value v, bool (*good)(Value)) {
     return v.list.count > 0;
 }
 
-bool kind_suits(Expansion *e, const ParamInfo *p, Value v) {
+bool kind_accepts(Expansion *e, const ParamInfo *p, Value v) {
     switch (p->kind) {
     case TENSOR:
         return is_tensor(v);

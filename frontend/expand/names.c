@@ -8,15 +8,15 @@
 
 #include <string.h>
 
-typedef struct Declared {
+typedef struct Declaration {
     Atom name;
     Span at;
-    const char *what; // "the parameter", "the variable"
+    const char *noun; // "the parameter", "the variable"
     bool used;
-    const Function *owner;    // NULL: the file
-    struct Declared *outer;   // the shadowed one of the same name
-    struct Declared *sibling; // the previous one of the same function
-} Declared;
+    const Function *owner;       // NULL: the file
+    struct Declaration *outer;   // the shadowed one of the same name
+    struct Declaration *sibling; // the previous one of the same function
+} Declaration;
 
 typedef struct {
     Arena *arena;
@@ -24,36 +24,36 @@ typedef struct {
     NameCheck check;
     AtomMap declared;      // the innermost of each name
     const Function *owner; // the current function
-    Declared *latest;      // its latest
+    Declaration *latest;   // its latest
 } Names;
 
 // ---- declarations ----
 
-static Declared *declared(Names *n, Atom name) {
+static Declaration *declared(Names *n, Atom name) {
     return *atom_value(n->arena, &n->declared, name);
 }
 
-static Declared *declare(Names *n, Atom name, Span at, const char *what) {
+static Declaration *declare(Names *n, Atom name, Span at, const char *noun) {
     void **innermost = atom_value(n->arena, &n->declared, name);
-    Declared *d = ARENA_NEW(n->arena, Declared);
-    *d = (Declared){name, at, what, false, n->owner, *innermost, n->latest};
+    Declaration *d = ARENA_NEW(n->arena, Declaration);
+    *d = (Declaration){name, at, noun, false, n->owner, *innermost, n->latest};
     *innermost = d;
     n->latest = d;
     return d;
 }
 
 static void read_name(Names *n, Atom name) {
-    Declared *d = declared(n, name);
+    Declaration *d = declared(n, name);
     if (d != NULL)
         d->used = true;
 }
 
 // Leaves a function: removes its declarations and reports unused ones.
-static void retire(Names *n) {
-    for (Declared *d = n->latest; d != NULL; d = d->sibling) {
+static void leave_function(Names *n) {
+    for (Declaration *d = n->latest; d != NULL; d = d->sibling) {
         *atom_value(n->arena, &n->declared, d->name) = d->outer;
         if (!d->used && n->check == NAMES_USED)
-            report(n->diags, D_unused, d->at, "%s `%s` is never used", d->what,
+            report(n->diags, D_unused, d->at, "%s `%s` is never used", d->noun,
                    d->name);
     }
 }
@@ -79,7 +79,7 @@ static void walk_block(Names *n, const Block *b, bool has_value);
 
 static void walk_assign(Names *n, const Stmt *s) {
     walk_expr(n, s->value);
-    Declared *known = declared(n, s->name);
+    Declaration *known = declared(n, s->name);
     if (known == NULL || known->owner != n->owner)
         declare(n, s->name, s->name_at, "the variable");
 }
@@ -130,7 +130,7 @@ static void check_params(Names *n, const Function *f) {
         const Param *p = &f->param[i];
         walk_type(n, p->type);
         walk_expr(n, p->otherwise);
-        Declared *known = declared(n, p->name);
+        Declaration *known = declared(n, p->name);
         if (n->check == NAMES_ONCE && known != NULL &&
             known->owner == n->owner) {
             Diagnostic *d = report(n->diags, D_defined_twice, p->at,
@@ -142,14 +142,14 @@ static void check_params(Names *n, const Function *f) {
 }
 
 static void walk_function(Names *n, const Function *f) {
-    Declared *latest = n->latest;
+    Declaration *latest = n->latest;
     const Function *owner = n->owner;
     n->latest = NULL;
     n->owner = f;
     check_params(n, f);
     walk_type(n, f->result);
     walk_block(n, &f->body, true);
-    retire(n);
+    leave_function(n);
     n->latest = latest;
     n->owner = owner;
 }
@@ -157,7 +157,7 @@ static void walk_function(Names *n, const Function *f) {
 // ---- the file ----
 
 static void define(Names *n, Atom name, Span at) {
-    Declared *known = declared(n, name);
+    Declaration *known = declared(n, name);
     if (known != NULL && n->check == NAMES_ONCE) {
         Diagnostic *d = report(n->diags, D_defined_twice, at,
                                "`%s` is defined twice", name);

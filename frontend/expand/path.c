@@ -16,25 +16,25 @@ struct Path {
 };
 
 // The uses of a name within the innermost path.
-static int *count_of(Expansion *e, Atom name) {
+static int *use_count(Expansion *e, Atom name) {
     void **count = atom_value(e->arena, &e->path->count, name);
     if (*count == NULL)
         *count = ARENA_NEW(e->arena, int);
     return *count;
 }
 
-static Atom numbered(Expansion *e, Atom name, int number) {
+static Atom numbered_name(Expansion *e, Atom name, int number) {
     Text t = text_new(e->arena);
     text_add(&t, "%s_%d", name, number);
     return atom_of(e->atoms, text_string(&t), t.length);
 }
 
 // name, or name_2 and so on if that exists.
-static Atom untaken(Expansion *e, Atom name) {
+static Atom unique_name(Expansion *e, Atom name) {
     Atom unique = name;
-    while ((*count_of(e, name))++ > 0) {
-        unique = numbered(e, name, *count_of(e, name));
-        if ((*count_of(e, unique))++ == 0)
+    while ((*use_count(e, name))++ > 0) {
+        unique = numbered_name(e, name, *use_count(e, name));
+        if ((*use_count(e, unique))++ == 0)
             break;
     }
     return unique;
@@ -49,7 +49,7 @@ Path *path_begin(Expansion *e, const char *prefix) {
 
 void path_enter(Expansion *e, Atom name, bool alone) {
     const char *own =
-        arena_format(e->arena, "%s%s", e->path->prefix, untaken(e, name));
+        arena_format(e->arena, "%s%s", e->path->prefix, unique_name(e, name));
     Path *outer = path_begin(e, arena_format(e->arena, "%s.", own));
     e->path->outer = outer;
     e->path->own = alone ? own : NULL;
@@ -65,9 +65,9 @@ const char *path_layer(Expansion *e, const char *kind, bool trains) {
         return e->path->own;
     Text t = text_new(e->arena);
     text_add(&t, "%s", kind);
-    int *count = count_of(e, atom_of(e->atoms, text_string(&t), t.length));
-    Atom name = numbered(e, kind, ++*count);
-    while (trains && (*count_of(e, name))++ > 0)
-        name = numbered(e, kind, ++*count);
+    int *count = use_count(e, atom_of(e->atoms, text_string(&t), t.length));
+    Atom name = numbered_name(e, kind, ++*count);
+    while (trains && (*use_count(e, name))++ > 0)
+        name = numbered_name(e, kind, ++*count);
     return arena_format(e->arena, "%s%s", e->path->prefix, name);
 }

@@ -19,7 +19,7 @@ bool name_defined(Expansion *e, Atom name) {
     return scope_find(e, name, NULL) != NULL;
 }
 
-bool name_known(Expansion *e, Atom name) {
+bool name_exists(Expansion *e, Atom name) {
     return name_defined(e, name) || builtin_find(name) != NULL;
 }
 
@@ -32,7 +32,7 @@ void scope_assign(Expansion *e, Atom name, Value v) {
 }
 
 bool name_unknown(Expansion *e, const Expr *x) {
-    return x->kind == EXPR_NAME && !name_known(e, x->text);
+    return x->kind == EXPR_NAME && !name_exists(e, x->text);
 }
 
 Value expand_name(Expansion *e, const Expr *x) {

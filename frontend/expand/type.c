@@ -54,7 +54,7 @@ static int64_t expand_dimension(Expansion *e, const Function *f,
             return -1;
         }
         Value size = value_number((double)found, x->at);
-        size.of_batch = x == t->dim[0] && found == e->recipe.batch;
+        size.follows_batch = x == t->dim[0] && found == e->recipe.batch;
         scope_bind(e, x->text, size);
         return found;
     }
@@ -93,12 +93,12 @@ static const char *declared_text(Expansion *e, const TypeExpr *t, Type type) {
 }
 
 bool type_check(Expansion *e, const Function *f, const TypeExpr *t, Value v,
-                Span at, const char *what) {
+                Span at, const char *subject) {
     if (t == NULL || v.kind == VALUE_POISON)
         return true;
     const char *advice =
         v.kind == VALUE_LIST ? "`concat` joins several tensors into one" : NULL;
-    if (!advise_kind(e, v, VALUE_TENSOR, at, what, advice))
+    if (!advise_kind(e, v, VALUE_TENSOR, at, subject, advice))
         return false;
     Type found = *node_type(e, v.node), declared;
     if (!type_expand(e, f, t, found, &declared))
@@ -106,8 +106,8 @@ bool type_check(Expansion *e, const Function *f, const TypeExpr *t, Value v,
     if (type_has_shape(&found, &declared) &&
         dtype_fits(declared.dtype, found.dtype))
         return true;
-    Diagnostic *d =
-        report(e->diags, D_annotation, at, "%s does not match its type", what);
+    Diagnostic *d = report(e->diags, D_annotation, at,
+                           "%s does not match its type", subject);
     diag_label(d, "this is %s", tensor_text(e, v.node));
     diag_place(d, t->at, "the type is %s", declared_text(e, t, declared));
     if (declared.rank > 0 && declared.dim[0] == e->recipe.batch &&

@@ -182,7 +182,7 @@ static void note_method(Expansion *e, const char *word, Diagnostic *d) {
 }
 
 Value unknown_member(Expansion *e, const Expr *x, Value left) {
-    if (left.kind != VALUE_NOTHING) {
+    if (left.kind != VALUE_NONE) {
         Diagnostic *d = report(e->diags, D_unknown_name, x->at,
                                "`.%s` has no meaning here", x->text);
         note_method(e, x->text, d);

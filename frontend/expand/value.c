@@ -28,7 +28,7 @@ const char *value_kind_name(ValueKind k) {
     switch (k) {
     case VALUE_POISON:
     case VALUE_LAZY:
-    case VALUE_NOTHING:
+    case VALUE_NONE:
         return "nothing";
     case VALUE_NUMBER:
         return "a number";
@@ -79,13 +79,13 @@ void note_initialiser(Value v, Diagnostic *d) {
 }
 
 bool advise_kind(Expansion *e, Value v, ValueKind kind, Span at,
-                 const char *what, const char *advice) {
+                 const char *subject, const char *advice) {
     if (v.kind == kind)
         return true;
     if (v.kind == VALUE_POISON)
         return false;
     Diagnostic *d =
-        report(e->diags, D_kind, at, "%s must be %s, but this is %s", what,
+        report(e->diags, D_kind, at, "%s must be %s, but this is %s", subject,
                value_kind_name(kind), value_described(v));
     if (advice != NULL)
         diag_note(d, "%s", advice);
@@ -95,6 +95,6 @@ bool advise_kind(Expansion *e, Value v, ValueKind kind, Span at,
 }
 
 bool expect_kind(Expansion *e, Value v, ValueKind kind, Span at,
-                 const char *what) {
-    return advise_kind(e, v, kind, at, what, NULL);
+                 const char *subject) {
+    return advise_kind(e, v, kind, at, subject, NULL);
 }

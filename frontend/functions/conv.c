@@ -271,7 +271,7 @@ static Value pool(Expansion *e, const Call *c, Op op) {
     call_pair(c, c->builtin->first + (P_max_pool_size - FIRST_max_pool),
               w.size);
     memcpy(w.stride, w.size, sizeof w.stride);
-    if (stride->kind != VALUE_NOTHING)
+    if (stride->kind != VALUE_NONE)
         call_pair(c, c->builtin->first + (P_max_pool_stride - FIRST_max_pool),
                   w.stride);
     read_padding(&c->arg[P_max_pool_pad - FIRST_max_pool], &w);

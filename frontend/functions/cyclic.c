@@ -8,7 +8,7 @@
 static Value value_or(Expansion *e, const Call *c, ParamId p, Value other,
                       double divisor) {
     const Value *given = call_arg(c, p);
-    if (given->kind != VALUE_NOTHING)
+    if (given->kind != VALUE_NONE)
         return *given;
     return scalar_operate(e, TOKEN_DIVIDE, other, value_number(divisor, c->at),
                           c->at);

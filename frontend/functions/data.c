@@ -40,7 +40,7 @@ static void add_count(Expansion *e, DataSet *d, const Call *c, ParamId p) {
 // The dimensions of a sample, if given.  False after a report.
 static bool read_shape(Expansion *e, DataSet *d, const Call *c, ParamId p) {
     const Value *v = call_arg(c, p);
-    if (v->kind == VALUE_NOTHING)
+    if (v->kind == VALUE_NONE)
         return true;
     Value one = *v;
     const Value *item = v->kind == VALUE_LIST ? v->list.item : &one;

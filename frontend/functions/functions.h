@@ -430,7 +430,7 @@ struct Transform {
     NodeId length[2]; // RESAMPLE: rows and columns, f32[N]
     int64_t first[2]; // CUT: first row and column
     const char *mode; // SHIFT: zero, edge, reflect; RESIZE: nearest, bilinear
-    NodeId inside;    // PASTE: bool[N,H,W,1], pixels of the other sample
+    NodeId pasted;    // PASTE: bool[N,H,W,1], pixels of the other sample
     NodeId partner;   // PASTE, BLEND: the other sample, i32[N]
     NodeId share;     // weight of the sample itself, f32[N] or f32[]
     const Transform *before;
@@ -458,8 +458,8 @@ LabelPlaces label_places(Expansion *e, Type label);
 bool transforms_undo(const Expansion *e, Type *label);
 
 typedef struct {
-    NodeId label;  // i32[N,H,W] with -1 outside the image, or f32[N,H,W,C]
-    NodeId inside; // bool[N,H,W,1], valid pixels; NO_NODE: all
+    NodeId label; // i32[N,H,W] with -1 outside the image, or f32[N,H,W,C]
+    NodeId valid; // bool[N,H,W,1], valid pixels; NO_NODE: all
 } Followed;
 
 // A label of the files after all steps, or all but BLEND.  False after a

@@ -123,7 +123,7 @@ Value lower_random_translate(Expansion *e, const Call *c) {
 static bool read_range(Expansion *e, const Call *c, ParamId p, double most,
                        double range[2]) {
     const Value *v = call_arg(c, p);
-    if (v->kind == VALUE_NOTHING)
+    if (v->kind == VALUE_NONE)
         return true;
     bool good = v->kind == VALUE_LIST && v->list.count == 2;
     for (int i = 0; good && i < 2; i++)

@@ -144,7 +144,7 @@ static bool written(Expansion *e, const Value *list, Type t, Init *init) {
 }
 
 bool initial_given(Expansion *e, const Value *v, Type t, Init *init) {
-    if (v->kind == VALUE_NOTHING)
+    if (v->kind == VALUE_NONE)
         return true;
     if (v->kind == VALUE_NUMBER) {
         *init = (Init){INIT_CONSTANT, .low = v->number};

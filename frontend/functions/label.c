@@ -24,7 +24,7 @@ Type label_type(const Expansion *e) {
 
 Type label_type_in_files(const Expansion *e) {
     Type t = label_type(e);
-    if (e->places == LABEL_FOLLOWS)
+    if (e->label_extent == LABEL_FOLLOWS)
         transforms_undo(e, &t);
     return t;
 }
@@ -55,15 +55,16 @@ static NodeId mixed(Expansion *e, const Transform *t, NodeId label) {
     if (t == NULL)
         return label;
     label = mixed(e, t->before, label);
-    bool mixes = t->kind == TRANSFORM_PASTE || t->kind == TRANSFORM_BLEND;
-    return mixes ? label_blend(e, t, label) : label;
+    bool mixes_labels =
+        t->kind == TRANSFORM_PASTE || t->kind == TRANSFORM_BLEND;
+    return mixes_labels ? label_blend(e, t, label) : label;
 }
 
 // A label for each sample.
 static NodeId sample_label(Expansion *e, NodeId label) {
-    e->own_label = label;
-    e->mixes |= transforms_mix(e, false);
-    if (!e->mixes)
+    e->unblended_label = label;
+    e->mixes_labels |= transforms_mix(e, false);
+    if (!e->mixes_labels)
         return label;
     if (node_type(e, label)->dtype == I32)
         label = label_shares(e, label);
@@ -75,25 +76,25 @@ static NodeId place_label(Expansion *e, NodeId label) {
     Followed own, all;
     if (!label_follow(e, label, false, &own))
         return NO_NODE;
-    e->own_label = own.label;
-    e->inside = own.inside;
-    e->mixes |= transforms_mix(e, true);
-    if (!e->mixes || !label_follow(e, label, true, &all))
+    e->unblended_label = own.label;
+    e->valid = own.valid;
+    e->mixes_labels |= transforms_mix(e, true);
+    if (!e->mixes_labels || !label_follow(e, label, true, &all))
         return own.label;
-    e->inside = all.inside;
+    e->valid = all.valid;
     return node_type(e, all.label)->dtype == I32 ? label_shares(e, all.label)
                                                  : all.label;
 }
 
 NodeId label_node(Expansion *e) {
     if (e->output.kind == VALUE_TENSOR)
-        e->places = label_places(e, label_type(e));
-    if (e->places == LABEL_LOST)
+        e->label_extent = label_places(e, label_type(e));
+    if (e->label_extent == LABEL_LOST)
         return NO_NODE;
     NodeId label = input_node(e, INPUT_LABEL);
-    e->own_label = label;
+    e->unblended_label = label;
     if (e->output.kind != VALUE_TENSOR)
         return e->label = label;
-    return e->label = e->places == LABEL_FOLLOWS ? place_label(e, label)
-                                                 : sample_label(e, label);
+    return e->label = e->label_extent == LABEL_FOLLOWS ? place_label(e, label)
+                                                       : sample_label(e, label);
 }

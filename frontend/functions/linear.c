@@ -4,7 +4,7 @@
 
 Value add_bias(Expansion *e, const Call *c, NodeId y, Type weight, bool wanted,
                const Value *given) {
-    if (!wanted && given->kind != VALUE_NOTHING) {
+    if (!wanted && given->kind != VALUE_NONE) {
         report(e->diags, D_unused, given->at.source ? given->at : c->at,
                "bias_init has no effect with bias=false");
         return value_poison();

@@ -46,8 +46,8 @@ static Type without_last(Type t) {
 static bool expect_classes(Expansion *e, const Call *c, const Value *output) {
     Type t = *node_type(e, output->node);
     int64_t classes = t.dim[t.rank - 1];
-    bool of_data =
-        is_label(e, &c->arg[1]) && node_type(e, e->own_label)->dtype == I32;
+    bool of_data = is_label(e, &c->arg[1]) &&
+                   node_type(e, e->unblended_label)->dtype == I32;
     bool open = e->data.classes == 0;
     if (of_data && open && classes < e->recipe.classes)
         e->recipe.classes = (int)classes;
@@ -64,7 +64,7 @@ static bool expect_classes(Expansion *e, const Call *c, const Value *output) {
 // Labels outside the image are -1 and invalid, so any class is right.
 static NodeId whole_class(Expansion *e, NodeId label) {
     label = graph_cast(e->graph, label, I32);
-    return e->inside == NO_NODE
+    return e->valid == NO_NODE
                ? label
                : graph_op2(e->graph, OP_maximum, label, whole_node(e, 0));
 }
@@ -72,8 +72,9 @@ static NodeId whole_class(Expansion *e, NodeId label) {
 // Labels as the operation takes them: i32[M], or probabilities of classes
 // f32[M,K].  Unmixed labels keep the data set's form.
 static NodeId class_labels(Expansion *e, Type output, NodeId label) {
-    if (label == e->label && !transforms_mix(e, e->places == LABEL_FOLLOWS))
-        label = e->own_label;
+    if (label == e->label &&
+        !transforms_mix(e, e->label_extent == LABEL_FOLLOWS))
+        label = e->unblended_label;
     Type t = *node_type(e, label);
     int64_t classes = output.dim[output.rank - 1];
     int64_t shape[] = {type_count(&output) / classes, classes};
@@ -243,7 +244,7 @@ Value lower_bce_with_logits(Expansion *e, const Call *c) {
     if (y == NO_NODE || !expect_truths(e, c))
         return value_poison();
     warn_sigmoid(e, c, &c->arg[0]);
-    e->loss.of_sides |=
+    e->loss.is_binary |=
         without_shape(e, c->arg[0].node) == without_shape(e, e->output.node);
     Graph *g = e->graph;
     NodeId x = as_float(e, c->arg[0].node);

@@ -40,7 +40,7 @@ static bool has_classes(Type label, Type output) {
 // The labels with a last axis of size 1, to compare with the output's classes.
 static NodeId label_column(Expansion *e, Type output) {
     output.dim[output.rank - 1] = 1;
-    return graph_reshape(e->graph, e->own_label, output.rank, output.dim);
+    return graph_reshape(e->graph, e->unblended_label, output.rank, output.dim);
 }
 
 // The number of samples whose largest output is at their label; of a sample
@@ -73,7 +73,8 @@ static NodeId count_sides(Expansion *e, NodeId output) {
     Graph *g = e->graph;
     Type t = *node_type(e, output);
     NodeId zero = number_node(e, 0);
-    NodeId label = graph_reshape(g, as_float(e, e->own_label), t.rank, t.dim);
+    NodeId label =
+        graph_reshape(g, as_float(e, e->unblended_label), t.rank, t.dim);
     NodeId above = as_float(e, graph_op2(g, OP_lt, zero, output));
     NodeId below = as_float(e, graph_op2(g, OP_le, output, zero));
     NodeId wanted = graph_op2(g, OP_lt, number_node(e, 0.5), label);
@@ -108,11 +109,11 @@ static NodeId count_top5(Expansion *e, NodeId output) {
 // The loss decides about the accuracy: by class, else by sign.
 static void count_right(Expansion *e, NodeId output) {
     Type t = *node_type(e, output);
-    Type label = *node_type(e, e->own_label);
+    Type label = *node_type(e, e->unblended_label);
     bool classes = has_classes(label, t);
     if (classes)
         accumulate(e, "metric.correct", count_correct(e, output), false);
-    else if (e->loss.of_sides && labels_each(label, t))
+    else if (e->loss.is_binary && labels_each(label, t))
         accumulate(e, "metric.correct", count_sides(e, output), false);
     if (classes && e->recipe.top5 && !e->training)
         accumulate(e, "metric.top5", count_top5(e, output), false);

@@ -256,8 +256,8 @@ static NodeId in_box(Expansion *e, const Call *c, Type t, NodeId *share) {
 // Exactly one of size and alpha sets the size of the box.
 static bool check_cutmix(Expansion *e, const Call *c, Type t) {
     const Value *size = call_arg(c, P_cutmix_size);
-    bool sized = size->kind == VALUE_NUMBER;
-    if (sized == (call_arg(c, P_cutmix_alpha)->kind == VALUE_NUMBER)) {
+    bool batch_size_use = size->kind == VALUE_NUMBER;
+    if (batch_size_use == (call_arg(c, P_cutmix_alpha)->kind == VALUE_NUMBER)) {
         Diagnostic *d = report(e->diags, D_missing, c->at,
                                "cutmix needs either `size` or `alpha`");
         diag_note(d, "size is the side of a square in pixels; alpha makes the "
@@ -265,11 +265,12 @@ static bool check_cutmix(Expansion *e, const Call *c, Type t) {
         return false;
     }
     return check_alpha(e, c, P_cutmix_alpha) &&
-           (!sized || check_square(e, c, t, call_count(c, P_cutmix_size)));
+           (!batch_size_use ||
+            check_square(e, c, t, call_count(c, P_cutmix_size)));
 }
 
 static NodeId pasted(Expansion *e, const Call *c, Type t, NodeId *share) {
-    if (call_arg(c, P_cutmix_size)->kind == VALUE_NOTHING) {
+    if (call_arg(c, P_cutmix_size)->kind == VALUE_NONE) {
         *share = draw_beta(e, c, call_number(c, P_cutmix_alpha));
         return in_box(e, c, t, share);
     }
@@ -301,7 +302,7 @@ Value lower_cutmix(Expansion *e, const Call *c) {
     NodeId y = graph_op3(g, OP_select, inside, other, x->node);
     transform_add(e, c, x->node, y,
                   (Transform){.kind = TRANSFORM_PASTE,
-                              .inside = inside,
+                              .pasted = inside,
                               .partner = partner,
                               .share = share});
     return value_tensor(y, c->at);

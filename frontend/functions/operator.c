@@ -92,7 +92,7 @@ static Value operate_numbers(Expansion *e, TokenKind op, Value a, Value b,
                              Span at, Span op_at) {
     bool known;
     Value v = value_number(arithmetic(op, a.number, b.number, &known), at);
-    v.of_batch = a.of_batch || b.of_batch;
+    v.follows_batch = a.follows_batch || b.follows_batch;
     if (!join_units(op, a, b, &v.unit)) {
         report(e->diags, D_operator, op_at,
                "these two units cannot be combined");

@@ -101,7 +101,7 @@ static NodeId reduce(Expansion *e, const Reduction *r, NodeId x, Op op) {
 
 Value lower_sum(Expansion *e, const Call *c) {
     Reduction r;
-    if (call_arg(c, P_sum_axes)->kind == VALUE_NOTHING)
+    if (call_arg(c, P_sum_axes)->kind == VALUE_NONE)
         return reduce_loss(e, c, false);
     if (!read_reduction(e, c, &r))
         return value_poison();
@@ -110,7 +110,7 @@ Value lower_sum(Expansion *e, const Call *c) {
 
 Value lower_mean(Expansion *e, const Call *c) {
     Reduction r;
-    if (call_arg(c, P_mean_axes)->kind == VALUE_NOTHING)
+    if (call_arg(c, P_mean_axes)->kind == VALUE_NONE)
         return reduce_loss(e, c, true);
     if (!read_reduction(e, c, &r))
         return value_poison();
@@ -220,7 +220,7 @@ Value lower_one_hot(Expansion *e, const Call *c) {
         Diagnostic *d =
             report(e->diags, D_kind, c->at, "one_hot needs whole numbers");
         diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
-        if (e->mixes && x->node == e->label)
+        if (e->mixes_labels && x->node == e->label)
             diag_note(d, "where samples are mixed, a label is shares of "
                          "classes already");
         return value_poison();

@@ -74,24 +74,24 @@ static NodeId sum_each(Expansion *e, NodeId x) {
 
 // Whether x has the height and width of a transformed label.
 static bool has_inside(const Expansion *e, Type t) {
-    if (e->inside == NO_NODE || t.rank < 3)
+    if (e->valid == NO_NODE || t.rank < 3)
         return false;
-    Type inside = *node_type(e, e->inside);
+    Type inside = *node_type(e, e->valid);
     return t.dim[1] == inside.dim[1] && t.dim[2] == inside.dim[2];
 }
 
 // x with zeros at invalid pixels.
 static NodeId without_outside(Expansion *e, NodeId x) {
-    Type t = *node_type(e, x), inside = *node_type(e, e->inside);
+    Type t = *node_type(e, x), inside = *node_type(e, e->valid);
     for (int i = 3; i < t.rank; i++)
         inside.dim[i] = 1;
-    NodeId mask = graph_reshape(e->graph, e->inside, t.rank, inside.dim);
+    NodeId mask = graph_reshape(e->graph, e->valid, t.rank, inside.dim);
     return graph_op3(e->graph, OP_select, mask, x, number_node(e, 0));
 }
 
 // The number of valid pixels of each sample, f32[N, 1].
 static NodeId count_inside(Expansion *e) {
-    return sum_each(e, as_float(e, e->inside));
+    return sum_each(e, as_float(e, e->valid));
 }
 
 static NodeId at_least_one(Expansion *e, NodeId count) {
@@ -152,8 +152,8 @@ static bool moves_places(Expansion *e, NodeId x) {
     needed[x] = true;
     for (NodeId n = x + 1; n-- > 0;) {
         const Node *d = &g->node[n];
-        bool end = n == e->output.node || n == e->label || n == e->own_label ||
-                   n == e->shown;
+        bool end = n == e->output.node || n == e->label ||
+                   n == e->unblended_label || n == e->model_input;
         if (!needed[n] || end)
             continue;
         if (is_move(g, d))
@@ -196,7 +196,7 @@ NodeId sample_means(Expansion *e, NodeId x) {
 // The loss of each sample.  A loss whose first axis is not the batch gives each
 // its mean.
 static NodeId loss_samples(Expansion *e, NodeId x, bool mean) {
-    if (mean && e->inside != NO_NODE)
+    if (mean && e->valid != NO_NODE)
         return parts_of_mean(e, x);
     NodeId means = sample_means(e, x);
     if (all_count(e) || has_samples(e, x))
@@ -211,7 +211,7 @@ static NodeId loss_samples(Expansion *e, NodeId x, bool mean) {
 // The sum over all elements of x; `means` are those of each sample.
 static NodeId loss_sum(Expansion *e, NodeId x, NodeId means) {
     Type t = *node_type(e, x);
-    if (e->inside != NO_NODE)
+    if (e->valid != NO_NODE)
         return sum_samples(e, sum_each(e, without_outside(e, x)));
     if (!all_count(e) && !has_samples(e, x)) {
         NodeId each = sum_each(e, samples_only(e, x, x, inner_axes(t), 0));
@@ -254,7 +254,7 @@ static bool expect_reduced(Expansion *e, const Call *c, const Value *x) {
         return false;
     }
     bool counts =
-        e->inside == NO_NODE || (has_inside(e, t) && !moves_places(e, x->node));
+        e->valid == NO_NODE || (has_inside(e, t) && !moves_places(e, x->node));
     return counts || report_outside(e, c, x);
 }
 

@@ -7,8 +7,8 @@
 // Reads the new size, or computes it from a factor; false after a report.
 static bool read_size(Expansion *e, const Call *c, Type t, int64_t size[2]) {
     const Value *factor = call_arg(c, P_resize_factor);
-    bool given = call_arg(c, P_resize_size)->kind != VALUE_NOTHING;
-    if (given == (factor->kind != VALUE_NOTHING)) {
+    bool given = call_arg(c, P_resize_size)->kind != VALUE_NONE;
+    if (given == (factor->kind != VALUE_NONE)) {
         Diagnostic *d = report(e->diags, given ? D_surplus : D_missing, c->at,
                                "resize needs either a size or a factor");
         diag_note(d, "as in: resize([64, 64]), or resize(factor=2)");

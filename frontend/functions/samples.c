@@ -112,14 +112,15 @@ const char *samples_mixed(Expansion *e, const bool *needed) {
     for (NodeId n = 0; n < e->graph->count; n++)
         if (needed[n] && e->samples[n].mixed)
             return node_place(e, n);
-    return e->sized;
+    return e->batch_size_use;
 }
 
 void note_size(Expansion *e, const Value *v) {
     const Origin *at = &e->graph->at;
-    if (v->of_batch && e->sized == NULL && !all_count(e))
-        e->sized = arena_format(e->arena, "the batch's size as a number, %s:%d",
-                                at->file, at->line);
+    if (v->follows_batch && e->batch_size_use == NULL && !all_count(e))
+        e->batch_size_use =
+            arena_format(e->arena, "the batch's size as a number, %s:%d",
+                         at->file, at->line);
 }
 
 // ---- types ----

@@ -134,8 +134,8 @@ static Value falls(Expansion *e, const Call *c) {
 }
 
 Value lower_step(Expansion *e, const Call *c) {
-    bool every = call_arg(c, P_step_every)->kind != VALUE_NOTHING;
-    bool milestones = call_arg(c, P_step_milestones)->kind != VALUE_NOTHING;
+    bool every = call_arg(c, P_step_every)->kind != VALUE_NONE;
+    bool milestones = call_arg(c, P_step_milestones)->kind != VALUE_NONE;
     if (every == milestones) {
         Diagnostic *d =
             report(e->diags, every ? D_argument_twice : D_missing, c->at,

@@ -17,7 +17,7 @@ static Value dimension_of(Expansion *e, const Call *c, int axis, int rank) {
     }
     axis = axis < 0 ? t.rank - 1 : axis;
     Value v = value_number((double)t.dim[axis], c->at);
-    v.of_batch = samples_vary(e, c->arg[0].node, 1u << axis);
+    v.follows_batch = samples_vary(e, c->arg[0].node, 1u << axis);
     return v;
 }
 

@@ -7,11 +7,11 @@ void origin_set(Expansion *e, Span at, const char *path) {
     if (e->graph == NULL || at.source == NULL)
         return;
     if (path != NULL)
-        site_add(e, path);
+        call_site_add(e, path);
     e->graph->at = (Origin){.file = at.source->name,
                             .line = source_line_of(at.source, at.start),
                             .path = path,
-                            .full = e->full};
+                            .full = e->full_precision};
 }
 
 const Type *node_type(const Expansion *e, NodeId n) {

@@ -74,8 +74,8 @@ static int joined(const Graph *g, const Node *n, const int *at) {
 // Whether all transforms of the list apply to the image, in order, and nothing
 // else moves pixels.
 static bool is_complete(Expansion *e) {
-    int *at = ARENA_ARRAY(e->arena, (size_t)e->shown + 1, int);
-    for (NodeId n = 0; n <= e->shown; n++) {
+    int *at = ARENA_ARRAY(e->arena, (size_t)e->model_input + 1, int);
+    for (NodeId n = 0; n <= e->model_input; n++) {
         const Transform *t = e->transform;
         while (t != NULL && t->to != n)
             t = t->before;
@@ -86,8 +86,8 @@ static bool is_complete(Expansion *e) {
         else
             at[n] = joined(e->graph, &e->graph->node[n], at);
     }
-    e->work += e->shown;
-    return at[e->shown] == e->transform->number;
+    e->work += e->model_input;
+    return at[e->model_input] == e->transform->number;
 }
 
 // ---- sizes ----
@@ -130,7 +130,7 @@ static bool size_in_files(const Expansion *e, bool resized, Type *label) {
 // A model that undoes a resize of its input, as for super-resolution, has
 // targets of the size of the files.
 static bool is_resized(const Expansion *e, Type label) {
-    Type seen = *node_type(e, e->shown), files = label;
+    Type seen = *node_type(e, e->model_input), files = label;
     return ratio_is(label, seen, 1, 1) || !size_in_files(e, false, &files) ||
            !ratio_is(files, e->image, 1, 1);
 }
@@ -216,7 +216,7 @@ static void report_places(Expansion *e, const Transform *t, Type label) {
         "by one whole number");
     diag_place(d, e->output.at, "with this output labels are %s",
                samples_text(e, label));
-    diag_place(d, e->shown_at, "and the images are %s",
+    diag_place(d, e->model_input_at, "and the images are %s",
                samples_text(e, *node_type(e, t->to)));
 }
 
@@ -244,11 +244,11 @@ LabelPlaces label_places(Expansion *e, Type label) {
 
 typedef struct {
     Expansion *e;
-    bool classes;  // the label has classes
-    bool blend;    // samples are blended, too
-    bool resized;  // the label is resized with the image
-    NodeId label;  // [N,H,W,C]
-    NodeId inside; // bool[N,H,W,1]; NO_NODE: all
+    bool classes; // the label has classes
+    bool blend;   // samples are blended, too
+    bool resized; // the label is resized with the image
+    NodeId label; // [N,H,W,C]
+    NodeId valid; // bool[N,H,W,1]; NO_NODE: all
     bool lost;
 } Replay;
 
@@ -321,11 +321,11 @@ static void replay_shift(Replay *r, const Transform *t, const int64_t size[2]) {
     NodeId offset[] = {scaled(r, t->offset[0], up),
                        scaled(r, t->offset[1], up)};
     bool leaves = up > 1 || strcmp(t->mode, "zero") == 0;
-    if (leaves && r->inside == NO_NODE)
-        r->inside = all_inside(r);
-    if (r->inside != NO_NODE)
-        r->inside =
-            shifted(r, r->inside, offset, leaves ? "zero" : t->mode, size);
+    if (leaves && r->valid == NO_NODE)
+        r->valid = all_inside(r);
+    if (r->valid != NO_NODE)
+        r->valid =
+            shifted(r, r->valid, offset, leaves ? "zero" : t->mode, size);
     r->label = shifted(r, r->label, offset, leaves ? "edge" : t->mode, size);
 }
 
@@ -342,8 +342,8 @@ static void replay_cut(Replay *r, const Transform *t, const int64_t size[2]) {
         return;
     }
     r->label = image_cut(r->e, r->label, size, first);
-    if (r->inside != NO_NODE)
-        r->inside = image_cut(r->e, r->inside, size, first);
+    if (r->valid != NO_NODE)
+        r->valid = image_cut(r->e, r->valid, size, first);
 }
 
 // Whether an interpolated mask is exactly 1, so that all sources are inside: (1
@@ -366,11 +366,11 @@ static void replay_resample(Replay *r, const Transform *t,
             graph_op2(e->graph, OP_mul, t->length[i], scale), size[i]);
     r->label = r->classes ? sample_nearest(e, r->label, sample)
                           : sample_bilinear(e, r->label, sample);
-    if (r->inside == NO_NODE)
+    if (r->valid == NO_NODE)
         return;
-    r->inside = r->classes
-                    ? sample_nearest(e, r->inside, sample)
-                    : fully_inside(e, sample_bilinear(e, r->inside, sample));
+    r->valid = r->classes
+                   ? sample_nearest(e, r->valid, sample)
+                   : fully_inside(e, sample_bilinear(e, r->valid, sample));
 }
 
 // x at another size, f32.
@@ -393,8 +393,8 @@ static void replay_resize(Replay *r, const Transform *t,
     const char *mode = r->classes ? "nearest" : t->mode;
     DType type = node_type(r->e, r->label)->dtype;
     r->label = graph_cast(r->e->graph, resized(r, r->label, mode, size), type);
-    if (r->inside != NO_NODE)
-        r->inside = fully_inside(r->e, resized(r, r->inside, mode, size));
+    if (r->valid != NO_NODE)
+        r->valid = fully_inside(r->e, resized(r, r->valid, mode, size));
 }
 
 // Upsamples a mask of pixels to the label, by `up` along each axis.
@@ -414,12 +414,12 @@ static void replay_paste(Replay *r, const Transform *t) {
     if (!read_multiple(r, t, &up))
         return;
     Graph *g = r->e->graph;
-    NodeId pasted = spread(r, t->inside, up);
+    NodeId pasted = spread(r, t->pasted, up);
     r->label =
         graph_op3(g, OP_select, pasted, of_partner(r, t, r->label), r->label);
-    if (r->inside != NO_NODE)
-        r->inside = graph_op3(g, OP_select, pasted, of_partner(r, t, r->inside),
-                              r->inside);
+    if (r->valid != NO_NODE)
+        r->valid = graph_op3(g, OP_select, pasted, of_partner(r, t, r->valid),
+                             r->valid);
 }
 
 // A pixel that is invalid in one of two blended samples is invalid.
@@ -434,12 +434,12 @@ static void replay_blend(Replay *r, const Transform *t) {
     if (node_type(e, r->label)->rank == 3) // numbers, not probabilities
         r->label = graph_reshape(g, r->label, 4, label.dim);
     r->label = label_blend(e, t, r->label);
-    if (r->inside == NO_NODE)
+    if (r->valid == NO_NODE)
         return;
     NodeId alone = graph_op2(g, OP_le, number_node(e, 1), t->share);
-    NodeId other = graph_op2(g, OP_or, of_partner(r, t, r->inside),
+    NodeId other = graph_op2(g, OP_or, of_partner(r, t, r->valid),
                              draw_along(e, alone, 4));
-    r->inside = graph_op2(g, OP_and, r->inside, other);
+    r->valid = graph_op2(g, OP_and, r->valid, other);
 }
 
 static void replay(Replay *r, const Transform *t) {
@@ -457,8 +457,8 @@ static void replay(Replay *r, const Transform *t) {
     switch (t->kind) {
     case TRANSFORM_FLIP:
         r->label = graph_op2(e->graph, OP_flip, r->label, t->mirrored);
-        if (r->inside != NO_NODE)
-            r->inside = graph_op2(e->graph, OP_flip, r->inside, t->mirrored);
+        if (r->valid != NO_NODE)
+            r->valid = graph_op2(e->graph, OP_flip, r->valid, t->mirrored);
         break;
     case TRANSFORM_SHIFT:
         replay_shift(r, t, size);
@@ -487,18 +487,18 @@ bool label_follow(Expansion *e, NodeId label, bool blend, Followed *f) {
                 .classes = t.dtype == I32,
                 .blend = blend,
                 .resized = is_resized(e, seen),
-                .inside = NO_NODE};
+                .valid = NO_NODE};
     int64_t column[] = {t.dim[0], t.dim[1], t.dim[2], 1};
     r.label = r.classes ? graph_reshape(e->graph, label, 4, column) : label;
     replay(&r, e->transform);
     if (r.lost)
         return false;
     bool whole = node_type(e, r.label)->dtype == I32;
-    if (whole && r.inside != NO_NODE)
-        r.label = graph_op3(e->graph, OP_select, r.inside, r.label,
-                            whole_node(e, -1));
+    if (whole && r.valid != NO_NODE)
+        r.label =
+            graph_op3(e->graph, OP_select, r.valid, r.label, whole_node(e, -1));
     if (whole)
         r.label = graph_reshape(e->graph, r.label, 3, seen.dim);
-    *f = (Followed){r.label, r.inside};
+    *f = (Followed){r.label, r.valid};
     return true;
 }

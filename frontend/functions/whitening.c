@@ -114,15 +114,15 @@ static bool add_sums(Expansion *e, const Call *c, const char *name, NodeId all,
 
 bool whitening_collect(Expansion *e, const Call *c, NodeId x, Type weight,
                        const Init *init) {
-    bool full = e->full;
-    e->full = e->graph->at.full = true;
+    bool full = e->full_precision;
+    e->full_precision = e->graph->at.full = true;
     const char *name = arena_format(e->arena, "%s.weight", c->path);
     NodeId all = patches(e, c, x, weight);
     NodeId first = e->graph->count;
     bool good = all != NO_NODE &&
                 add_sums(e, c, name, all, counted(e, name, init->images));
     samples_excuse(e, first, NO_NODE, NO_NODE);
-    e->full = e->graph->at.full = full;
+    e->full_precision = e->graph->at.full = full;
     return good;
 }
 

@@ -58,7 +58,7 @@ static bool check_call(Expansion *e, const Call *c) {
 static bool average_read(Expansion *e, TrainBlock *t, Average *out) {
     Value v = key_value(e, t, "average");
     *out = (Average){0};
-    if (v.kind == VALUE_NOTHING)
+    if (v.kind == VALUE_NONE)
         return true;
     if (v.kind == VALUE_POISON)
         return false;

@@ -9,7 +9,7 @@
 bool glob_matches(Expansion *e, const TrainBlock *t, const Entry *clause,
                   const char *name) {
     const char *model = t->model.closure.function->name;
-    if (e->work > MOST_WORK && !within_limits(e, clause->glob_at))
+    if (e->work > MAX_WORK && !within_limits(e, clause->glob_at))
         return false;
     return glob_fits(clause->glob, "", name, &e->work) ||
            glob_fits(clause->glob, model, name, &e->work);

@@ -32,7 +32,7 @@ static const Entry *group_key(const Entry *group, const char *name) {
 static void bind_arguments(Expansion *e, const Call *optimizer) {
     const ParamInfo *p = &param_info[optimizer->builtin->first];
     for (int i = 0; i < builtin_num_params(optimizer->builtin); i++)
-        if (optimizer->arg[i].kind != VALUE_NOTHING)
+        if (optimizer->arg[i].kind != VALUE_NONE)
             scope_bind(e, atom_of(e->atoms, p[i].name, strlen(p[i].name)),
                        optimizer->arg[i]);
 }
@@ -52,17 +52,17 @@ static const Call *replaced(Expansion *e, const Call *from,
     const ParamInfo *p = &param_info[from->builtin->first];
     int count = builtin_num_params(from->builtin), num_given = 0;
     size_t most = (size_t)count + (size_t)group->num_keys;
-    Given *given = ARENA_ARRAY(e->arena, most, Given);
+    ActualArg *given = ARENA_ARRAY(e->arena, most, ActualArg);
     for (int i = 0; i < count; i++)
-        if (from->arg[i].kind != VALUE_NOTHING &&
+        if (from->arg[i].kind != VALUE_NONE &&
             group_key(group, p[i].name) == NULL)
-            given[num_given++] = (Given){
+            given[num_given++] = (ActualArg){
                 .name = p[i].name, .at = from->at, .value = &from->arg[i]};
     for (int i = 0; i < group->num_keys; i++) {
         const Entry *key = &group->key[i];
         if (strcmp(key->name, "optimizer") != 0)
-            given[num_given++] =
-                (Given){.name = key->name, .at = key->at, .expr = key->value};
+            given[num_given++] = (ActualArg){
+                .name = key->name, .at = key->at, .expr = key->value};
     }
     Call *to = ARENA_NEW(e->arena, Call);
     *to = *from;

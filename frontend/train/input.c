@@ -26,14 +26,14 @@ const Param *input_param(Expansion *e, const Function *model) {
 // Binds a parameter as a number of sizes: the argument, or the default if the
 // type uses it.
 static void bind_param(Expansion *e, const Param *p, Value given) {
-    if (given.kind == VALUE_NOTHING && p->otherwise != NULL) {
+    if (given.kind == VALUE_NONE && p->otherwise != NULL) {
         Entry *entry = ARENA_NEW(e->arena, Entry);
         *entry = (Entry){.name = p->name, .at = p->at, .value = p->otherwise};
         given = (Value){.kind = VALUE_LAZY, .lazy = ARENA_NEW(e->arena, Lazy)};
         *given.lazy =
             (Lazy){.entry = entry, .phase = PHASE_CONSTANTS, .scope = e->scope};
     }
-    if (given.kind != VALUE_NOTHING)
+    if (given.kind != VALUE_NONE)
         scope_bind(e, p->name, given);
 }
 

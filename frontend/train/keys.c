@@ -399,11 +399,11 @@ Value lazy_force(Expansion *e, Lazy *lazy, Span at) {
     return force_entry(e, lazy);
 }
 
-// The value of a key; NOTHING if it is absent.
+// The value of a key; NONE if it is absent.
 Value key_value(Expansion *e, TrainBlock *t, const char *name) {
     int i = entry_find(t, name);
     if (i < 0 || t->entry[i].value == NULL)
-        return (Value){.kind = VALUE_NOTHING};
+        return (Value){.kind = VALUE_NONE};
     return lazy_force(e, &t->lazy[i], t->entry[i].at);
 }
 
@@ -446,7 +446,7 @@ static bool is_misspelt(Expansion *e, const TrainBlock *t, const char *name) {
 Value key_needed(Expansion *e, TrainBlock *t, const char *name,
                  const char *example) {
     Value v = key_value(e, t, name);
-    if (v.kind != VALUE_NOTHING)
+    if (v.kind != VALUE_NONE)
         return v;
     bool length = strcmp(name, "epochs") == 0; // `steps` may replace it
     if (is_misspelt(e, t, name) || (length && is_misspelt(e, t, "steps")))

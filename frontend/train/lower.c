@@ -13,10 +13,10 @@ void graph_begin(Expansion *e, TrainBlock *t, const char *name, bool training) {
     e->averaged = false;
     e->path = NULL;
     e->transform = NULL;
-    e->label = e->own_label = e->inside = NO_NODE;
-    e->places = LABEL_OF_SAMPLES;
+    e->label = e->unblended_label = e->valid = NO_NODE;
+    e->label_extent = LABEL_OF_SAMPLES;
     e->num_samples = 0;
-    e->sized = NULL;
+    e->batch_size_use = NULL;
     for (int i = 0; i < NUM_INPUTS; i++)
         e->input[i] = NO_NODE;
     for (int i = 0; i < NUM_RUN; i++)
@@ -81,8 +81,8 @@ static Value expand_input(Expansion *e, TrainBlock *t, const Value *given,
         return image;
     if (image.at.source == NULL)
         image.at = input->at;
-    e->shown = image.node;
-    e->shown_at = image.at;
+    e->model_input = image.node;
+    e->model_input_at = image.at;
     return input_check(e, t, given, input, image) ? image : value_poison();
 }
 
@@ -269,7 +269,7 @@ Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     p->init = init_graph(e);
     p->collect = collect_graph(e, t, given, input);
     p->eval = eval_graph(e, t, given, input);
-    p->site = sites_list(e, &p->num_sites);
+    p->site = call_sites_list(e, &p->num_sites);
     p->recipe.collect_samples = e->recipe.collect_samples;
     p->recipe.classes = e->recipe.classes;
     p->recipe.rate = e->recipe.rate;

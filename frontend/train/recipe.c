@@ -64,7 +64,7 @@ static bool read_length(Expansion *e, TrainBlock *t) {
 static bool read_accumulate(Expansion *e, TrainBlock *t) {
     Value v = key_value(e, t, "accumulate");
     int64_t count = 1;
-    if (v.kind != VALUE_NOTHING &&
+    if (v.kind != VALUE_NONE &&
         !key_whole(e, v, key_at(t, "accumulate"), "`accumulate`", 1, &count))
         return false;
     e->recipe.accumulate = (int)count;
@@ -73,7 +73,7 @@ static bool read_accumulate(Expansion *e, TrainBlock *t) {
 
 static bool read_seed(Expansion *e, TrainBlock *t) {
     Value v = key_value(e, t, "seed");
-    return v.kind == VALUE_NOTHING ||
+    return v.kind == VALUE_NONE ||
            key_whole(e, v, key_at(t, "seed"), "`seed`", 0, &e->recipe.seed);
 }
 
@@ -245,7 +245,7 @@ void train_warn_batch(Expansion *e, const TrainBlock *t) {
 
 Value train_input(Expansion *e, TrainBlock *t) {
     Value v = key_value(e, t, "input");
-    if (v.kind == VALUE_NOTHING)
+    if (v.kind == VALUE_NONE)
         return value_tensor(input_node(e, INPUT_IMAGE), (Span){0});
     if (!expect_kind(e, v, VALUE_TENSOR, key_at(t, "input"), "`input`"))
         return value_poison();
@@ -267,7 +267,7 @@ static Value report_not_reduced(Expansion *e, TrainBlock *t) {
 Value train_loss(Expansion *e, TrainBlock *t, Value output) {
     e->output = output;
     e->loss.total = NO_NODE;
-    e->loss.of_sides = false;
+    e->loss.is_binary = false;
     Value v =
         key_needed(e, t, "loss", "loss = mean(cross_entropy(output, label))");
     if (v.kind == VALUE_POISON)
@@ -284,9 +284,9 @@ Value train_loss(Expansion *e, TrainBlock *t, Value output) {
 
 Value train_optimizer(Expansion *e, TrainBlock *t) {
     Value v = key_value(e, t, "optimizer");
-    if (v.kind == VALUE_NOTHING && groups_have_optimizer(t))
+    if (v.kind == VALUE_NONE && groups_have_optimizer(t))
         return v;
-    if (v.kind == VALUE_NOTHING)
+    if (v.kind == VALUE_NONE)
         v = key_needed(e, t, "optimizer",
                        "optimizer = sgd(lr=0.1, momentum=0.9)");
     bool called = key_call(e, v, key_at(t, "optimizer"), OPTIMIZER,
@@ -307,7 +307,7 @@ static bool rate_is_set(const TrainBlock *t) {
 // The logged learning rate: the key `lr` if used, or the optimizer's.
 Value train_rate(Expansion *e, TrainBlock *t, const Call *optimizer) {
     int i = entry_find(t, "lr");
-    Value v = {.kind = VALUE_NOTHING};
+    Value v = {.kind = VALUE_NONE};
     if (i >= 0 && t->lazy[i].used && !rate_is_set(t))
         v = key_value(e, t, "lr");
     bool scalar = v.kind == VALUE_NUMBER ||

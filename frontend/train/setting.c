@@ -142,7 +142,7 @@ static Value usual_value(Expansion *e, Value model, const Param *p,
     e->scope = e->frame = model.closure.scope;
     for (const Param *q = first; q < p; q++) {
         Value v = arg[q - first];
-        if (v.kind == VALUE_NOTHING)
+        if (v.kind == VALUE_NONE)
             v = q->otherwise ? expand(e, q->otherwise) : value_poison();
         scope_bind(e, q->name, v);
     }

@@ -59,7 +59,7 @@ bool keys_check(Expansion *e, Span at, const Entry *entry, int count);
 // Reports flags after the keys of a clause, which have none.
 bool keys_check_bare(Expansion *e, const Entry *key, int count);
 
-// The value of a key; NOTHING if it is absent.
+// The value of a key; NONE if it is absent.
 Value key_value(Expansion *e, TrainBlock *t, const char *name);
 
 // The value of a required key; poison after a report.
@@ -86,7 +86,7 @@ bool key_whole(Expansion *e, Value v, Span at, const char *what, int64_t least,
 // The parameter that takes the data: the only one with a type.
 const Param *input_param(Expansion *e, const Function *model);
 
-// Sets e->image; given has the value of each parameter of the model, NOTHING
+// Sets e->image; given has the value of each parameter of the model, NONE
 // for a default.  False after a report.
 bool input_type(Expansion *e, const TrainBlock *block, const Value *given,
                 const Param *p);

@@ -50,11 +50,11 @@ static bool add_clip(Expansion *e, TrainBlock *t) {
     Value v = key_value(e, t, "clip");
     if (v.kind == VALUE_CALL && v.call->builtin->class == CLIP)
         clip_apply(e, v.call);
-    else if (v.kind != VALUE_NOTHING && v.kind != VALUE_POISON)
+    else if (v.kind != VALUE_NONE && v.kind != VALUE_POISON)
         diag_note(key_report(e, key_at(t, "clip"), "`clip`",
                              "norm(...) or value(...)"),
                   "as in: clip = norm(1)");
-    return v.kind == VALUE_CALL || v.kind == VALUE_NOTHING;
+    return v.kind == VALUE_CALL || v.kind == VALUE_NONE;
 }
 
 bool update_add(Expansion *e, TrainBlock *t, int stage) {

@@ -131,7 +131,7 @@ static bool read_distance(Expansion *e, const Call *c, ParamId p, int64_t size,
     const Value *v = call_arg(c, p);
     bool reflect = strcmp(call_arg(c, P_shift_mode)->text, "reflect") == 0;
     int64_t most = reflect ? size - 1 : MOST_SHIFTED;
-    if (v->kind == VALUE_NOTHING)
+    if (v->kind == VALUE_NONE)
         return true;
     if (v->number == floor(v->number) && fabs(v->number) <= (double)most) {
         *out = (int64_t)v->number;
@@ -195,10 +195,10 @@ static Value apply(Expansion *e, const Expr *x, Value image) {
                "as a view flip_lr mirrors every image and takes no argument");
         return value_poison();
     }
-    Given *given = ARENA_ARRAY(e->arena, (size_t)count + 1, Given);
-    given[0] = (Given){.at = x->at, .value = &image};
+    ActualArg *given = ARENA_ARRAY(e->arena, (size_t)count + 1, ActualArg);
+    given[0] = (ActualArg){.at = x->at, .value = &image};
     for (int i = 0; i < count; i++)
-        given[1 + i] = argument_given(&x->argument[i]);
+        given[1 + i] = actual_arg(&x->argument[i]);
     Call *c = ARENA_NEW(e->arena, Call);
     *c = (Call){.builtin = b, .by = x, .at = x->at};
     if (!bind_builtin(e, c, given, 1 + count))
@@ -221,14 +221,14 @@ Value view_apply(Expansion *e, const View *view, Value image) {
 
 typedef struct {
     NodeId output; // f32[N,OH,OW,C], or f32[N,...] if not spatial
-    NodeId inside; // f32[N,OH,OW,1], 1 if the view has the pixel; NO_NODE: all
+    NodeId valid;  // f32[N,OH,OW,1], 1 if the view has the pixel; NO_NODE: all
 } Seen;
 
 // Whether an output has the height and width of the model's images, and its
 // elements per pixel.  False after a report.
 static bool read_places(Expansion *e, const View *view, Type output, bool *has,
                         int64_t *up) {
-    Type image = *node_type(e, e->shown);
+    Type image = *node_type(e, e->model_input);
     int64_t down = 1, pixels = image.dim[1] * image.dim[2];
     bool one = output.rank == 4 && output.dim[1] == 1 && output.dim[2] == 1;
     bool rows = output.rank == 2 && pixels > 1 &&
@@ -240,7 +240,8 @@ static bool read_places(Expansion *e, const View *view, Type output, bool *has,
         return true;
     Diagnostic *d = report(e->diags, D_left_behind, view->chain->at,
                            "this view cannot be undone in the output");
-    diag_place(d, e->shown_at, "the images are %s", samples_text(e, image));
+    diag_place(d, e->model_input_at, "the images are %s",
+               samples_text(e, image));
     diag_note(d,
               "it is %s; a view can be undone in an output [N, height, width, "
               "channels] that has a whole number of elements for each pixel",
@@ -261,15 +262,15 @@ static bool turn_back(Expansion *e, const View *view, Seen *s) {
         int64_t back[] = {-v->by[0] * up, -v->by[1] * up};
         if (v->mirrors) {
             s->output = mirrored(e, s->output);
-            if (s->inside != NO_NODE)
-                s->inside = mirrored(e, s->inside);
+            if (s->valid != NO_NODE)
+                s->valid = mirrored(e, s->valid);
             continue;
         }
         t.dim[3] = 1;
-        if (s->inside == NO_NODE)
-            s->inside = graph_constant(e->graph, t, 1);
+        if (s->valid == NO_NODE)
+            s->valid = graph_constant(e->graph, t, 1);
         s->output = moved(e, s->output, back, "zero");
-        s->inside = moved(e, s->inside, back, "zero");
+        s->valid = moved(e, s->valid, back, "zero");
     }
     return true;
 }
@@ -303,9 +304,9 @@ bool views_mean(Expansion *e, ViewOutput *output_of, void *whose, Value image,
             return false;
         origin_set(e, view->chain->at, NULL);
         weight[i] = number_node(e, view->weight);
-        whole += s.inside == NO_NODE;
-        if (s.inside != NO_NODE)
-            weight[i] = graph_op2(g, OP_mul, s.inside, weight[i]);
+        whole += s.valid == NO_NODE;
+        if (s.valid != NO_NODE)
+            weight[i] = graph_op2(g, OP_mul, s.valid, weight[i]);
         sum = added(e, sum, graph_op2(g, OP_mul, s.output, weight[i]));
     }
     for (int i = 0; whole < e->num_views && i < e->num_views; i++)
