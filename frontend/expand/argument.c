@@ -198,9 +198,9 @@ static void note_spelt(const ParamInfo *p, Value v, Diagnostic *d) {
     const char *ours =
         v.kind == VALUE_STRING ? foreign_name(FOREIGN_FUNCTION, v.text) : NULL;
     const Builtin *b = ours                     ? builtin_find(ours)
-                       : v.kind == VALUE_STRING ? builtin_spelt(v.text)
+                       : v.kind == VALUE_STRING ? builtin_find_loose(v.text)
                                                 : NULL;
-    if (b != NULL && p->kind == STARTS)
+    if (b != NULL && p->kind == INITIALISER)
         diag_note(d, "a function stands without quotes: %s", b->name);
     if (v.kind == VALUE_BUILTIN && p->kind == SCALAR)
         diag_note(d, "it is written as a call: %s(...)", v.builtin->name);
@@ -210,7 +210,7 @@ static void note_spelt(const ParamInfo *p, Value v, Diagnostic *d) {
 static void note_meant(const Call *c, const ParamInfo *p, Value v,
                        Diagnostic *d) {
     bool function = v.kind == VALUE_FUNCTION || v.kind == VALUE_BUILTIN;
-    if (function && p->kind != STARTS && c->builtin->class == LAYER)
+    if (function && p->kind != INITIALISER && c->builtin->class == LAYER)
         diag_note(d,
                   "an activation is a function of its own: `|> %s(...) |> "
                   "relu`",
@@ -257,7 +257,7 @@ static void report_kind(Expansion *e, const Call *c, const ParamInfo *p,
                       ? "; the channels of the input are known"
                       : "");
     note_meant(c, p, v, d);
-    if (p->kind == MOMENT && is_plain(v) && v.number > 1)
+    if (p->kind == TIME_POINT && is_plain(v) && v.number > 1)
         diag_note(d, "for a time, write `%.9g epoch` or `%.9g step`", v.number,
                   v.number);
     if (v.at.source != NULL &&
@@ -359,7 +359,7 @@ static Value argument_value(Expansion *e, const Call *c, const ParamInfo *p,
     if (p->kind == AXES && g->expr->kind == EXPR_LIST)
         return axis_list(e, c, p, g->expr);
     Value v = expand(e, g->expr);
-    return p->kind == STARTS ? call_by_name(e, v) : v;
+    return p->kind == INITIALISER ? call_by_name(e, v) : v;
 }
 
 static bool convert(Expansion *e, const Call *c, const ParamInfo *p,

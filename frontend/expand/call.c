@@ -83,9 +83,9 @@ static bool bind_params(Expansion *e, const Function *f, const Value *arg) {
             v = expand(e, p->otherwise);
         if (v.kind == VALUE_NONE)
             report(e->diags, D_kind, p->at, "`%s` has no value", p->name);
-        const char *what = arena_format(e->arena, "`%s`", p->name);
+        const char *subject = arena_format(e->arena, "`%s`", p->name);
         if (v.kind == VALUE_NONE || v.kind == VALUE_POISON ||
-            !type_check(e, f, p->type, v, p->at, what))
+            !type_check(e, f, p->type, v, p->at, subject))
             return false;
         scope_bind(e, p->name, v);
     }
@@ -109,8 +109,8 @@ static Value expand_body(Expansion *e, const Function *f, const Value *arg,
         diag_note(d, "its last line must be a value");
         return value_poison();
     }
-    const char *what = arena_format(e->arena, "the result of `%s`", f->name);
-    if (!type_check(e, f, f->result, v, v.at.source ? v.at : at, what))
+    const char *subject = arena_format(e->arena, "the result of `%s`", f->name);
+    if (!type_check(e, f, f->result, v, v.at.source ? v.at : at, subject))
         return value_poison();
     return v;
 }
@@ -225,7 +225,7 @@ static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
     if (!belongs(b->class, e->phase)) {
         Diagnostic *d =
             report(e->diags, D_wrong_place, at, "`%s` is %s and belongs in %s",
-                   b->name, class_name(b->class), class_place(b->class));
+                   b->name, class_name(b->class), class_context(b->class));
         if (b->class == LOSS && e->phase == PHASE_KEYS)
             diag_note(d,
                       "write a part of it as a function, as in: fn "

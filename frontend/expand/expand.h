@@ -79,7 +79,7 @@ const char *value_described(Value v);
 // Notes how to use an initialiser that stands for a tensor.
 void note_initialiser(Value v, Diagnostic *d);
 
-// Whether v at a span is of a kind; reports `what` if not.
+// Whether v at a span is of a kind; reports `subject` if not.
 bool expect_kind(Expansion *e, Value v, ValueKind kind, Span at,
                  const char *subject);
 
@@ -258,8 +258,8 @@ typedef enum {
     RUN_STEPS,
     RUN_EPOCH_STEPS,
     RUN_SEED,
-    RUN_GATHERED, // micro-batches of this update before this one
-    RUN_UPDATES,  // steps that were not skipped; advanced at its use
+    RUN_ACCUMULATED, // micro-batches of this update before this one
+    RUN_UPDATES,     // steps that were not skipped; advanced at its use
     NUM_RUN
 } RunState;
 

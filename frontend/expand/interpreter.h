@@ -37,7 +37,7 @@ const Expr *path_root(const Expr *x);
 
 // ---- type.c ----
 
-// Whether v matches its declared type; `what` is the subject of the report.
+// Whether v matches its declared type; `subject` is that of the report.
 bool type_check(Expansion *e, const Function *f, const TypeExpr *t, Value v,
                 Span at, const char *subject);
 

@@ -50,14 +50,14 @@ const char *kind_expected(Expansion *e, const ParamInfo *p) {
                             word_list(e, p->words));
     case SIZES:
         return "a whole number from 1, or a list of whole numbers";
-    case STARTS:
+    case INITIALISER:
         return "an initializer, as zeros or normal(0, 0.02), a number or a "
                "list of numbers";
     case NUMBER:
         return "a number";
     case POSITIVE:
         return "a number above 0";
-    case SHARE:
+    case FRACTION:
         return "a number from 0 to 1";
     case COUNT:
         return "a whole number from 1";
@@ -78,9 +78,9 @@ const char *kind_expected(Expansion *e, const ParamInfo *p) {
         return "a number or a schedule";
     case TIME:
         return "a time, as `2 epoch`, `5 step` or 10%";
-    case MOMENT:
+    case TIME_POINT:
         return "a share of the run, `N epoch` or `N step`";
-    case MOMENTS:
+    case TIME_POINTS:
         return "times, as in [30 epoch, 60 epoch] or [50%, 75%]";
     case STRING:
         return "a string";
@@ -98,25 +98,25 @@ bool is_plain(Value v) {
     return v.kind == VALUE_NUMBER && v.unit == UNIT_NONE;
 }
 
-static bool is_whole(Value v, double least) {
+static bool is_integer(Value v, double least) {
     return is_plain(v) && v.number >= least && v.number <= INT32_MAX &&
            v.number == floor(v.number);
 }
 
 // A list of 2, or of 2 or 4, integers.
-static bool is_whole_list(Value v, double least, bool four) {
+static bool is_integer_list(Value v, double least, bool four) {
     if (v.kind != VALUE_LIST ||
         !(v.list.count == 2 || (four && v.list.count == 4)))
         return false;
     for (int i = 0; i < v.list.count; i++)
-        if (!is_whole(v.list.item[i], least))
+        if (!is_integer(v.list.item[i], least))
             return false;
     return true;
 }
 
 // An axis counts from 0, or from the last, which is -1.
 static bool is_axis(Value v) {
-    return v.kind == VALUE_WORD || is_whole(v, -MAX_RANK);
+    return v.kind == VALUE_WORD || is_integer(v, -MAX_RANK);
 }
 
 static bool is_tensor(Value v) {
@@ -124,7 +124,7 @@ static bool is_tensor(Value v) {
 }
 
 static bool is_size(Value v) {
-    return is_whole(v, -1);
+    return is_integer(v, -1);
 }
 
 static bool is_start(Value v) {
@@ -132,7 +132,7 @@ static bool is_start(Value v) {
            (v.kind == VALUE_CALL && v.call->builtin->class == INITIAL);
 }
 
-static bool is_moment(Value v) {
+static bool is_time_point(Value v) {
     return v.kind == VALUE_NUMBER && v.number >= 0 &&
            (v.unit != UNIT_NONE || v.number <= 1);
 }
@@ -166,24 +166,24 @@ bool kind_accepts(Expansion *e, const ParamInfo *p, Value v) {
     case AXES:
         return is_axis(v) || is_list_of(v, is_axis);
     case SIZES:
-        return is_whole(v, 1) || is_list_of(v, is_size);
-    case STARTS:
+        return is_integer(v, 1) || is_list_of(v, is_size);
+    case INITIALISER:
         return is_start(v) || v.kind == VALUE_LIST;
     case NUMBER:
         return is_plain(v);
     case POSITIVE:
         return is_plain(v) && v.number > 0;
-    case SHARE:
+    case FRACTION:
         return is_plain(v) && v.number >= 0 && v.number <= 1;
     case COUNT:
-        return is_whole(v, 1);
+        return is_integer(v, 1);
     case WHOLE:
-        return is_whole(v, 0);
+        return is_integer(v, 0);
     case PAIR:
-        return is_whole(v, 1) || is_whole_list(v, 1, false);
+        return is_integer(v, 1) || is_integer_list(v, 1, false);
     case PADDING:
-        return v.kind == VALUE_WORD || is_whole(v, 0) ||
-               is_whole_list(v, 0, true);
+        return v.kind == VALUE_WORD || is_integer(v, 0) ||
+               is_integer_list(v, 0, true);
     case FLAG:
         return v.kind == VALUE_BOOL;
     case NUMBERS:
@@ -194,10 +194,10 @@ bool kind_accepts(Expansion *e, const ParamInfo *p, Value v) {
         return is_scalar(e, v);
     case TIME:
         return time_of_value(v, &(Time){0});
-    case MOMENT:
-        return is_moment(v);
-    case MOMENTS:
-        return is_moment(v) || is_list_of(v, is_moment);
+    case TIME_POINT:
+        return is_time_point(v);
+    case TIME_POINTS:
+        return is_time_point(v) || is_list_of(v, is_time_point);
     case STRING:
         return v.kind == VALUE_STRING;
     case WORD:

@@ -31,7 +31,7 @@ static void note_import(const char *module, const char *name, Diagnostic *d) {
 // Notes the name of another system's function here.
 static bool note_ours(Expansion *e, const char *word, Diagnostic *d) {
     const char *ours = foreign_name(FOREIGN_FUNCTION, word);
-    const Builtin *b = ours ? builtin_find(ours) : builtin_spelt(word);
+    const Builtin *b = ours ? builtin_find(ours) : builtin_find_loose(word);
     if (b == NULL)
         return false;
     diag_note(d, "it is called `%s` here: %s", b->name, call_form(e->arena, b));

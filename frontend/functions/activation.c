@@ -133,7 +133,7 @@ Value lower_square(Expansion *e, const Call *c) {
 }
 
 Value lower_scale(Expansion *e, const Call *c) {
-    note_size(e, call_arg(c, P_scale_factor));
+    note_batch_size(e, call_arg(c, P_scale_factor));
     return result(c, times(e, argument(e, c), call_number(c, P_scale_factor)));
 }
 
@@ -159,7 +159,7 @@ Value lower_clamp(Expansion *e, const Call *c) {
 // maximum and minimum.
 Value lower_extremum(Expansion *e, const Call *c) {
     Op op = builtin_id(c->builtin) == B_maximum ? OP_maximum : OP_minimum;
-    return result(c, add_joint(e, c, op, c->arg[0], c->arg[1]));
+    return result(c, add_broadcast(e, c, op, c->arg[0], c->arg[1]));
 }
 
 Value lower_where(Expansion *e, const Call *c) {
@@ -174,9 +174,9 @@ Value lower_where(Expansion *e, const Call *c) {
         return value_poison();
     }
     Value a = *call_arg(c, P_where_a), b = *call_arg(c, P_where_b);
-    if (!expect_joint_call(e, c, *condition, a) ||
-        !expect_joint_call(e, c, *condition, b) ||
-        !expect_joint_call(e, c, a, b))
+    if (!expect_broadcast_call(e, c, *condition, a) ||
+        !expect_broadcast_call(e, c, *condition, b) ||
+        !expect_broadcast_call(e, c, a, b))
         return value_poison();
     NodeId arg[] = {condition->node, operand_node(e, &a), operand_node(e, &b)};
     return result(

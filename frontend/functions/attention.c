@@ -64,7 +64,7 @@ static NodeId without_future(Expansion *e, const Attention *a, NodeId scores) {
     NodeId row = graph_iota(e->graph, type_of(I32, 2, shape), 0);
     NodeId column = graph_iota(e->graph, type_of(I32, 2, shape), 1);
     NodeId seen = graph_op2(e->graph, OP_le, column, row);
-    return graph_op3(e->graph, OP_select, seen, scores, number_node(e, NEVER));
+    return graph_op3(e->graph, OP_select, seen, scores, number_node(e, MASKED));
 }
 
 // softmax(q k' / sqrt(size)) v

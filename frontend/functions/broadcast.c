@@ -30,14 +30,14 @@ static const char *stride_note(Expansion *e, Value v, int64_t small,
     return "";
 }
 
-static Type joint_type(const Expansion *e, Value v) {
+static Type operand_type(const Expansion *e, Value v) {
     return v.kind == VALUE_TENSOR ? *node_type(e, v.node) : type_scalar(F32);
 }
 
 // Whether both have samples and different ranks: broadcasting aligns the last
 // axes, so samples would meet other axes.
 static bool crosses_samples(Expansion *e, Value a, Value b) {
-    Type s = joint_type(e, a), t = joint_type(e, b);
+    Type s = operand_type(e, a), t = operand_type(e, b);
     return s.rank != t.rank && s.rank > 0 && t.rank > 0 &&
            s.dim[0] == e->recipe.batch && t.dim[0] == e->recipe.batch &&
            has_samples(e, a.node) && has_samples(e, b.node);
@@ -110,38 +110,39 @@ static void note_difference(Expansion *e, Diagnostic *d, Value a, Value b,
               strides ? stride_note(e, of_s < of_t ? a : b, small, large) : "");
 }
 
-static bool is_joint(Expansion *e, Value a, Value b) {
-    Type s = joint_type(e, a), t = joint_type(e, b), both;
+static bool shapes_broadcast(Expansion *e, Value a, Value b) {
+    Type s = operand_type(e, a), t = operand_type(e, b), both;
     return type_broadcast(&s, &t, &both) && !crosses_samples(e, a, b);
 }
 
-bool expect_joint(Expansion *e, Span at, const char *verb, Value a, Value b) {
-    Type s = joint_type(e, a), t = joint_type(e, b);
-    if (is_joint(e, a, b))
+bool expect_broadcast(Expansion *e, Span at, const char *verb, Value a,
+                      Value b) {
+    Type s = operand_type(e, a), t = operand_type(e, b);
+    if (shapes_broadcast(e, a, b))
         return true;
     Diagnostic *d = report(e->diags, D_shapes, at,
                            "cannot %s tensors of different shapes", verb);
-    diag_place(d, a.at, "this is %s", joint_text(e, a));
-    diag_label(d, "and this is %s", joint_text(e, b));
+    diag_place(d, a.at, "this is %s", operand_text(e, a));
+    diag_label(d, "and this is %s", operand_text(e, b));
     note_difference(e, d, a, b, s, t);
     return false;
 }
 
-bool expect_joint_call(Expansion *e, const Call *c, Value a, Value b) {
-    Type s = joint_type(e, a), t = joint_type(e, b);
-    if (is_joint(e, a, b))
+bool expect_broadcast_call(Expansion *e, const Call *c, Value a, Value b) {
+    Type s = operand_type(e, a), t = operand_type(e, b);
+    if (shapes_broadcast(e, a, b))
         return true;
     Diagnostic *d =
         report(e->diags, D_shapes, c->at, "%s needs tensors of shapes that fit",
                c->builtin->name);
-    diag_place(d, a.at, "this is %s", joint_text(e, a));
-    diag_place(d, b.at, "and this is %s", joint_text(e, b));
+    diag_place(d, a.at, "this is %s", operand_text(e, a));
+    diag_place(d, b.at, "and this is %s", operand_text(e, b));
     note_difference(e, d, a, b, s, t);
     return false;
 }
 
-NodeId add_joint(Expansion *e, const Call *c, Op op, Value a, Value b) {
-    if (!expect_joint_call(e, c, a, b))
+NodeId add_broadcast(Expansion *e, const Call *c, Op op, Value a, Value b) {
+    if (!expect_broadcast_call(e, c, a, b))
         return NO_NODE;
     NodeId arg[] = {operand_node(e, &a), operand_node(e, &b)};
     return add_checked(e, c, (Node){.op = op, .num_args = 2, .arg = arg});

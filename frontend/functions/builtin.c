@@ -24,7 +24,7 @@ const Builtin *builtin_find(const char *name) {
     return NULL;
 }
 
-const Builtin *builtin_spelt(const char *word) {
+const Builtin *builtin_find_loose(const char *word) {
     for (int i = 0; i < NUM_BUILTINS; i++)
         if (foreign_same(builtin_info[i].name, word))
             return &builtin_info[i];
@@ -77,7 +77,7 @@ const char *class_name(Class c) {
     return name[c];
 }
 
-const char *class_place(Class c) {
+const char *class_context(Class c) {
     static const char *const place[] = {
         [ANYWHERE] = "anywhere",
         [LAYER] = "a model",

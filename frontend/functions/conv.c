@@ -116,7 +116,7 @@ static void note_padded(Expansion *e, const Call *c, NodeId node,
 }
 
 // The nodes that some later product uses; all others lead to the output only.
-static bool *find_inner(Expansion *e) {
+static bool *find_hidden(Expansion *e) {
     const Graph *g = e->graph;
     bool *inner = ARENA_ARRAY(e->arena, g->count, bool);
     for (NodeId n = g->count; n-- > 0;) {
@@ -128,7 +128,7 @@ static bool *find_inner(Expansion *e) {
 }
 
 void conv_warn(Expansion *e) {
-    const bool *inner = e->padded != NULL ? find_inner(e) : NULL;
+    const bool *inner = e->padded != NULL ? find_hidden(e) : NULL;
     for (const struct Padded *p = e->padded; p != NULL; p = p->next) {
         if (!inner[p->node])
             continue;

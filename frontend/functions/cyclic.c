@@ -14,7 +14,8 @@ static Value value_or(Expansion *e, const Call *c, ParamId p, Value other,
                           c->at);
 }
 
-static Value leg(Expansion *e, const Call *c, Value from, Value to, Value way) {
+static Value ramp(Expansion *e, const Call *c, Value from, Value to,
+                  Value way) {
     bool wave = strcmp(call_arg(c, P_one_cycle_shape)->text, "cosine") == 0;
     return schedule_blend(e, from, to,
                           wave ? schedule_wave(e, way, c->at) : way, c->at);
@@ -26,22 +27,22 @@ Value lower_one_cycle(Expansion *e, const Call *c) {
     Value start = value_or(e, c, P_one_cycle_start, max, 25);
     Value end = value_or(e, c, P_one_cycle_end, start, 1e4);
     Value zero = value_number(0, c->at), one = value_number(1, c->at);
-    Value warmup = moment_of(e, *call_arg(c, P_one_cycle_warmup), c->at);
+    Value warmup = schedule_time(e, *call_arg(c, P_one_cycle_warmup), c->at);
     Value peak = scalar_operate(e, TOKEN_MINUS, warmup, one, c->at);
     Value steps = run_value(e, RUN_STEPS, c->at);
     Value last = scalar_operate(e, TOKEN_MINUS, steps, one, c->at);
-    Value rise = leg(e, c, start, max, moment_way(e, zero, peak, c->at));
-    Value fall = leg(e, c, max, end, moment_way(e, peak, last, c->at));
+    Value rise = ramp(e, c, start, max, time_progress(e, zero, peak, c->at));
+    Value fall = ramp(e, c, max, end, time_progress(e, peak, last, c->at));
     return schedule_choose(e, run_value(e, RUN_STEP, c->at), peak, rise, fall,
                            c->at);
 }
 
 // CyclicLR, triangular: low to high in a share of each period, and back.
 Value lower_cyclic(Expansion *e, const Call *c) {
-    if (!moment_check_period(e, c, P_cyclic_period))
+    if (!period_check(e, c, P_cyclic_period))
         return value_poison();
     Value now = run_value(e, RUN_STEP, c->at);
-    Value period = period_of(e, *call_arg(c, P_cyclic_period), c->at);
+    Value period = schedule_period(e, *call_arg(c, P_cyclic_period), c->at);
     Value done = scalar_operate(e, TOKEN_DIVIDE, now, period, c->at);
     done.node = add_unary(e, OP_floor, done.node);
     Value before = scalar_operate(e, TOKEN_TIMES, done, period, c->at);

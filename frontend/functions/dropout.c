@@ -3,7 +3,7 @@
 
 #include "frontend/functions/functions.h"
 
-NodeId dropout_node(Expansion *e, const Call *c, const char *what, NodeId x,
+NodeId dropout_node(Expansion *e, const Call *c, const char *use, NodeId x,
                     double p) {
     Graph *g = e->graph;
     Type t = *node_type(e, x);
@@ -14,9 +14,9 @@ NodeId dropout_node(Expansion *e, const Call *c, const char *what, NodeId x,
                "dropout is limited to 2^31 - 1 numbers");
         return NO_NODE;
     }
-    const char *name = arena_format(e->arena, "%s%s", c->path, what);
-    Draws d = {run_node(e, RUN_SEED), batch_node(e), 4};
-    NodeId u = draw_elements(g, name, d, t);
+    const char *name = arena_format(e->arena, "%s%s", c->path, use);
+    RandomSource d = {run_node(e, RUN_SEED), batch_node(e), 4};
+    NodeId u = rand_uniform(g, name, d, t);
     NodeId out = graph_op2(g, OP_lt, u, number_node(e, p));
     NodeId scaled = graph_op2(g, OP_mul, x, number_node(e, 1 / (1 - p)));
     return graph_op3(g, OP_select, out, number_node(e, 0), scaled);

@@ -28,23 +28,23 @@ typedef enum {
     TENSORS, // a list of tensors
     NUMBER,
     POSITIVE, // a number above 0
-    SHARE,    // 0 .. 1
+    FRACTION, // 0 .. 1
     COUNT,    // a whole number from 1
     WHOLE,    // a whole number from 0
     PAIR,     // a count, or [rows, columns]
     PADDING,  // a word, a whole number, [rows, columns] or
               // [top, bottom, left, right]
     FLAG,
-    AXIS,    // the name of an axis, or its number
-    AXES,    // an axis, or a list of them
-    SIZES,   // a whole number from 1, or a list of whole numbers
-    STARTS,  // an initialiser, a number, or numbers as LISTS
-    NUMBERS, // a number or a list of numbers
-    LISTS,   // a list of numbers, or of such lists
-    SCALAR,  // a number or a schedule
-    TIME,    // in epochs, in steps, as a fraction; a default is in steps
-    MOMENT,  // of a schedule: a fraction of the run, epochs or steps
-    MOMENTS, // one or a list of them
+    AXIS,        // the name of an axis, or its number
+    AXES,        // an axis, or a list of them
+    SIZES,       // a whole number from 1, or a list of whole numbers
+    INITIALISER, // an initialiser, a number, or numbers as LISTS
+    NUMBERS,     // a number or a list of numbers
+    LISTS,       // a list of numbers, or of such lists
+    SCALAR,      // a number or a schedule
+    TIME,        // in epochs, in steps, as a fraction; a default is in steps
+    TIME_POINT,  // of a schedule: a fraction of the run, epochs or steps
+    TIME_POINTS, // one or a list of them
     STRING,
     WORD,
     KNOTS, // all remaining arguments, each `time: value`
@@ -96,7 +96,7 @@ extern const ParamInfo param_info[NUM_PARAMS];
 // The builtin of that name, or NULL.
 const Builtin *builtin_find(const char *name);
 // The same, ignoring case and underscores.
-const Builtin *builtin_spelt(const char *word);
+const Builtin *builtin_find_loose(const char *word);
 BuiltinId builtin_id(const Builtin *b);
 int builtin_num_params(const Builtin *b);
 
@@ -105,7 +105,7 @@ bool builtin_trains(const Builtin *b);
 
 // "an optimizer", "the train block": a class and its context.
 const char *class_name(Class c);
-const char *class_place(Class c);
+const char *class_context(Class c);
 
 // The value of an argument, and conversions of it.
 const Value *call_arg(const Call *c, ParamId p);
@@ -123,28 +123,28 @@ void call_pair(const Call *c, ParamId p, int64_t pair[2]);
 // ---- samples.c: valid samples, and text of types ----
 
 // Whether all samples of a batch are always valid.
-bool all_count(const Expansion *e);
+bool all_valid(const Expansion *e);
 // A mask of the valid samples along an axis, `apart` elements of a sample side
 // by side: bool, of size 1 along the other axes of t.
-NodeId places_count(Expansion *e, Type t, int axis, int64_t apart);
+NodeId valid_mask(Expansion *e, Type t, int axis, int64_t apart);
 // Whether one of a set of axes runs over samples and some may be invalid.
-bool samples_vary(Expansion *e, NodeId x, unsigned axes);
+bool samples_need_mask(Expansion *e, NodeId x, unsigned axes);
 // x with `otherwise` in invalid samples, along those axes of `like`, a tensor
 // of its shape.
-NodeId samples_only(Expansion *e, NodeId x, NodeId like, unsigned axes,
+NodeId samples_mask(Expansion *e, NodeId x, NodeId like, unsigned axes,
                     double otherwise);
 // The product of the sizes of axes, counting only valid samples: f32[].
-NodeId samples_among(Expansion *e, NodeId x, unsigned axes);
+NodeId samples_count(Expansion *e, NodeId x, unsigned axes);
 // Identities of softmax, in effect minus infinity, and of max.
-#define NEVER (-1e30)
+#define MASKED (-1e30)
 #define LOWEST (-3.4028234663852886e38)
 
 // Notes a number that becomes part of a graph: a size of the batch would be
 // wrong in a short one.
-void note_size(Expansion *e, const Value *v);
+void note_batch_size(Expansion *e, const Value *v);
 
 // The nodes from `first` on may mix samples: y, or NO_NODE, has those of x.
-void samples_excuse(Expansion *e, NodeId first, NodeId y, NodeId x);
+void samples_allow_mixing(Expansion *e, NodeId first, NodeId y, NodeId x);
 // The first needed node that mixes valid samples with others, or a number with
 // their size, as text; NULL: none does.
 const char *samples_mixed(Expansion *e, const bool *needed);
@@ -156,7 +156,7 @@ bool has_samples(Expansion *e, NodeId n);
 const char *samples_text(Expansion *e, Type t);
 // Of a node, with N if its first axis runs over the samples.
 const char *tensor_text(Expansion *e, NodeId n);
-const char *joint_text(Expansion *e, Value v); // a number is f32[]
+const char *operand_text(Expansion *e, Value v); // a number is f32[]
 // The number of elements of a node, "128 x 3072" if it has samples.
 const char *count_text(Expansion *e, NodeId n);
 
@@ -173,7 +173,7 @@ NodeId as_float(Expansion *e, NodeId n);
 // A number or scalar as f32[].
 NodeId scalar_node(Expansion *e, Value v);
 NodeId number_node(Expansion *e, double value);
-NodeId whole_node(Expansion *e, int64_t value); // i32[]
+NodeId int_node(Expansion *e, int64_t value); // i32[]
 // A tensor as f32 or i32, or a number as f32[].
 NodeId operand_node(Expansion *e, const Value *v);
 
@@ -187,7 +187,7 @@ bool expect_rows(Expansion *e, const Call *c, NodeId x);
 
 // Adds n unless the user's sizes forbid it; NO_NODE after a report.
 NodeId add_checked(Expansion *e, const Call *c, Node n);
-NodeId add_at(Expansion *e, Span at, const char *what, Node n);
+NodeId add_at(Expansion *e, Span at, const char *subject, Node n);
 NodeId add_unary(Expansion *e, Op op, NodeId a);
 NodeId add_binary(Expansion *e, Op op, NodeId a, NodeId b);
 
@@ -208,11 +208,12 @@ NodeId batch_node(Expansion *e);
 
 // False, with a report, unless the shapes of two tensors or numbers broadcast;
 // verb is the operation, as "add".
-bool expect_joint(Expansion *e, Span at, const char *verb, Value a, Value b);
-bool expect_joint_call(Expansion *e, const Call *c, Value a, Value b);
+bool expect_broadcast(Expansion *e, Span at, const char *verb, Value a,
+                      Value b);
+bool expect_broadcast_call(Expansion *e, const Call *c, Value a, Value b);
 
 // a op b; NO_NODE after a report.
-NodeId add_joint(Expansion *e, const Call *c, Op op, Value a, Value b);
+NodeId add_broadcast(Expansion *e, const Call *c, Op op, Value a, Value b);
 
 // ---- operator.c: + - * / ^ and comparisons ----
 
@@ -227,16 +228,16 @@ Value scalar_operate(Expansion *e, TokenKind op, Value a, Value b, Span at);
 typedef struct {
     Type type;
     const double *number;
-} Numbers;
+} Literal;
 
 // False, with a report, unless a list has numbers or such lists; `at` is its
 // use.
-bool expect_numbers(Expansion *e, Span at, const Value *list, Numbers *n);
+bool expect_literal(Expansion *e, Span at, const Value *list, Literal *n);
 
 // False, with a report, unless sizes are 1 to MAX_RANK positive integers;
-// `what` names the tensor.
+// `subject` names the tensor.
 bool expect_sizes(Expansion *e, const Call *c, const Value *sizes,
-                  const char *what, Type *t);
+                  const char *subject, Type *t);
 
 // ---- parameter.c: trained parameters ----
 
@@ -248,7 +249,7 @@ typedef enum {
     INIT_ADD_DIRAC,
     INIT_ORTHOGONAL, // times high
     INIT_WHITENING,  // eps low, of the first `images` samples
-    INIT_NUMBERS,
+    INIT_LITERAL,
 } InitKind;
 
 typedef struct {
@@ -256,7 +257,7 @@ typedef struct {
     double low, high;
     int64_t groups; // of a convolution; 0: of another layer
     int64_t images;
-    const Numbers *numbers; // broadcast to the parameter's shape
+    const Literal *literal; // broadcast to the parameter's shape
 } Init;
 
 struct Parameter {
@@ -313,11 +314,11 @@ NodeId axis_exchanged(Expansion *e, NodeId x, int axis);
 // ---- slice_concat.c: slice, split, concat and pad ----
 
 // Elements from .. to - 1 along an axis.
-NodeId axis_cut(Expansion *e, NodeId x, int axis, int64_t from, int64_t to);
+NodeId axis_slice(Expansion *e, NodeId x, int axis, int64_t from, int64_t to);
 
 // Concatenates parts along an axis.  Other sizes are equal, or 1, which is
 // broadcast.
-NodeId axis_joined(Expansion *e, const NodeId *part, int count, int axis);
+NodeId axis_concat(Expansion *e, const NodeId *part, int count, int axis);
 
 // ---- whitening.c: filters from the data ----
 
@@ -337,8 +338,8 @@ NodeId whitening_values(Graph *g, const Parameter *p);
 // False, with a report, unless p is below 1.
 bool expect_dropout(Expansion *e, const Call *c, double p);
 
-// x with dropout; `what` tells two uses in one layer apart.
-NodeId dropout_node(Expansion *e, const Call *c, const char *what, NodeId x,
+// x with dropout; `use` tells two uses in one layer apart.
+NodeId dropout_node(Expansion *e, const Call *c, const char *use, NodeId x,
                     double p);
 
 // ---- conv.c: windows ----
@@ -362,58 +363,58 @@ void batch_norm_warn(Expansion *e);
 typedef struct {
     NodeId seed, epoch; // i32[]
     int words; // adjacent elements that share a block of Philox: 1 or 4
-} Draws;
+} RandomSource;
 
 // For each element of a type, from the stream of that name: uniform in [0, 1);
 // standard normal.
-NodeId draw_elements(Graph *g, const char *name, Draws d, Type t);
-NodeId draw_normal(Graph *g, const char *name, Draws d, Type t);
+NodeId rand_uniform(Graph *g, const char *name, RandomSource d, Type t);
+NodeId rand_normal(Graph *g, const char *name, RandomSource d, Type t);
 
 // For augmentations, from here on.  The epoch: i32[].
-NodeId draw_epoch(Expansion *e);
+NodeId rand_epoch(Expansion *e);
 
-// A number for each sample, new in each epoch; `what` tells several of a call
+// A number for each sample, new in each epoch; `use` tells several of a call
 // apart: uniform in [0, 1); the same in all epochs; an integer below count;
 // uniform from least to most.
-NodeId draw_share(Expansion *e, const Call *c, const char *what);
-NodeId draw_once(Expansion *e, const Call *c, const char *what);
-NodeId draw_place(Expansion *e, const Call *c, const char *what, int64_t count);
-NodeId draw_range(Expansion *e, const Call *c, const char *what, double least,
+NodeId rand_fraction(Expansion *e, const Call *c, const char *use);
+NodeId rand_fraction_once(Expansion *e, const Call *c, const char *use);
+NodeId rand_index(Expansion *e, const Call *c, const char *use, int64_t count);
+NodeId rand_range(Expansion *e, const Call *c, const char *use, double least,
                   double most);
 
 // A number for each sample, reshaped to [N, 1, ...] of that rank; a scalar
 // stays one.
-NodeId draw_along(Expansion *e, NodeId x, int rank);
+NodeId rand_broadcast(Expansion *e, NodeId x, int rank);
 
 // ---- interpolate.c: interpolation ----
 
 // Sampling positions along one axis, for each sample.
 typedef struct {
     NodeId before, after; // i32[N, size]: the pixels around each position
-    NodeId share;         // f32[N, size]: weight of the one after
-} AxisSample;
+    NodeId weight;        // f32[N, size]: weight of the one after
+} AxisTaps;
 
 // `size` cell centres of an equal division of a crop, which is f32[N] pixels
 // long and begins f32[N] pixels after the edge.
-AxisSample sample_axis(Expansion *e, NodeId first, NodeId length, int64_t size);
+AxisTaps axis_taps(Expansion *e, NodeId first, NodeId length, int64_t size);
 
 // Samples x, [N,H,W,C], bilinear as f32, or nearest.
-NodeId sample_bilinear(Expansion *e, NodeId x, const AxisSample axis[2]);
-NodeId sample_nearest(Expansion *e, NodeId x, const AxisSample axis[2]);
+NodeId interpolate_bilinear(Expansion *e, NodeId x, const AxisTaps axis[2]);
+NodeId interpolate_nearest(Expansion *e, NodeId x, const AxisTaps axis[2]);
 
 // ---- geometry.c ----
 
 // Rows and columns of x from a fixed first row and column on.
-NodeId image_cut(Expansion *e, NodeId x, const int64_t size[2],
-                 const int64_t first[2]);
+NodeId image_crop(Expansion *e, NodeId x, const int64_t size[2],
+                  const int64_t first[2]);
 
 // ---- transform.c: labels of pixels follow their image ----
 
 typedef enum {
-    TRANSFORM_FLIP,     // horizontal
-    TRANSFORM_SHIFT,    // a crop at an offset of each sample
-    TRANSFORM_CUT,      // a crop at one offset
-    TRANSFORM_RESAMPLE, // a crop of each sample, resized to one size
+    TRANSFORM_FLIP,        // horizontal
+    TRANSFORM_RANDOM_CROP, // a crop at an offset of each sample
+    TRANSFORM_CROP,        // a crop at one offset
+    TRANSFORM_RESAMPLE,    // a crop of each sample, resized to one size
     TRANSFORM_RESIZE,
     TRANSFORM_PASTE, // a rectangle of another sample
     TRANSFORM_BLEND, // a weighted mean with another sample
@@ -432,7 +433,7 @@ struct Transform {
     const char *mode; // SHIFT: zero, edge, reflect; RESIZE: nearest, bilinear
     NodeId pasted;    // PASTE: bool[N,H,W,1], pixels of the other sample
     NodeId partner;   // PASTE, BLEND: the other sample, i32[N]
-    NodeId share;     // weight of the sample itself, f32[N] or f32[]
+    NodeId weight;    // weight of the sample itself, f32[N] or f32[]
     const Transform *before;
     int number; // from 1
 };
@@ -446,13 +447,13 @@ bool transforms_mix(const Expansion *e, bool places);
 
 // The ratio of a label's or output's size to the image's along both axes, or
 // its inverse.  False unless it is an integer.
-bool places_match(Type label, Type image, int64_t *up, int64_t *down);
+bool sizes_match(Type label, Type image, int64_t *up, int64_t *down);
 
-typedef enum { LABEL_OF_SAMPLES, LABEL_FOLLOWS, LABEL_LOST } LabelPlaces;
+typedef enum { LABEL_PER_SAMPLE, LABEL_SPATIAL, LABEL_LOST } LabelExtent;
 
 // Whether labels of that type are spatial, and follow the list; LOST after a
 // report.
-LabelPlaces label_places(Expansion *e, Type label);
+LabelExtent label_extent(Expansion *e, Type label);
 
 // Maps the sizes of a label back to those in the files; false if none exist.
 bool transforms_undo(const Expansion *e, Type *label);
@@ -460,11 +461,12 @@ bool transforms_undo(const Expansion *e, Type *label);
 typedef struct {
     NodeId label; // i32[N,H,W] with -1 outside the image, or f32[N,H,W,C]
     NodeId valid; // bool[N,H,W,1], valid pixels; NO_NODE: all
-} Followed;
+} TransformedLabel;
 
 // A label of the files after all steps, or all but BLEND.  False after a
 // report.
-bool label_follow(Expansion *e, NodeId label, bool blend, Followed *f);
+bool label_transform(Expansion *e, NodeId label, bool blend,
+                     TransformedLabel *f);
 
 // ---- label.c: `label` in the loss ----
 
@@ -490,7 +492,7 @@ Value reduce_loss(Expansion *e, const Call *c, bool mean);
 
 // False, with a report, if a reduction of x over a set of axes in a loss would
 // include pixels from outside the image.
-bool expect_places(Expansion *e, const Call *c, const Value *x, unsigned axes);
+bool expect_valid(Expansion *e, const Call *c, const Value *x, unsigned axes);
 
 // The number of valid samples, f32[]; the sum over them of f32[N, 1]; and of
 // other shapes the mean of each sample, f32[N, 1].

@@ -8,8 +8,8 @@
 
 // ---- crops ----
 
-NodeId image_cut(Expansion *e, NodeId x, const int64_t size[2],
-                 const int64_t first[2]) {
+NodeId image_crop(Expansion *e, NodeId x, const int64_t size[2],
+                  const int64_t first[2]) {
     Type t = *node_type(e, x);
     int64_t low[4] = {0, first[0], first[1], 0}, high[4] = {0};
     for (int i = 0; i < 2; i++)
@@ -17,29 +17,29 @@ NodeId image_cut(Expansion *e, NodeId x, const int64_t size[2],
     return graph_slice(e->graph, x, low, high);
 }
 
-static NodeId cut_middle(Expansion *e, const Call *c, NodeId x,
-                         const int64_t size[2]) {
+static NodeId crop_centre(Expansion *e, const Call *c, NodeId x,
+                          const int64_t size[2]) {
     Type t = *node_type(e, x);
     Transform cut = {
-        .kind = TRANSFORM_CUT,
+        .kind = TRANSFORM_CROP,
         .first = {(t.dim[1] - size[0]) / 2, (t.dim[2] - size[1]) / 2}};
-    NodeId y = image_cut(e, x, size, cut.first);
+    NodeId y = image_crop(e, x, size, cut.first);
     transform_add(e, c, x, y, cut);
     return y;
 }
 
 // A crop at a random offset of the padded image.
-static NodeId cut_anywhere(Expansion *e, const Call *c, NodeId x,
-                           const int64_t size[2], int64_t pad,
-                           const char *mode) {
+static NodeId crop_random(Expansion *e, const Call *c, NodeId x,
+                          const int64_t size[2], int64_t pad,
+                          const char *mode) {
     static const char *const axis[] = {"y", "x"};
     static const int64_t start[2] = {0, 0};
     Type t = *node_type(e, x);
     NodeId arg[] = {x, NO_NODE, NO_NODE};
     for (int i = 0; i < 2; i++) {
         int64_t places = t.dim[1 + i] + 2 * pad - size[i] + 1;
-        NodeId place = draw_place(e, c, axis[i], places);
-        arg[1 + i] = graph_op2(e->graph, OP_sub, place, whole_node(e, pad));
+        NodeId place = rand_index(e, c, axis[i], places);
+        arg[1 + i] = graph_op2(e->graph, OP_sub, place, int_node(e, pad));
     }
     Attr attr = attr_text(ATTR_mode, mode);
     NodeId moved = add_checked(e, c,
@@ -50,9 +50,9 @@ static NodeId cut_anywhere(Expansion *e, const Call *c, NodeId x,
                                       .attr = &attr});
     if (moved == NO_NODE)
         return NO_NODE;
-    NodeId y = image_cut(e, moved, size, start);
+    NodeId y = image_crop(e, moved, size, start);
     transform_add(e, c, x, y,
-                  (Transform){.kind = TRANSFORM_SHIFT,
+                  (Transform){.kind = TRANSFORM_RANDOM_CROP,
                               .offset = {arg[1], arg[2]},
                               .mode = mode});
     return y;
@@ -97,8 +97,8 @@ Value lower_random_crop(Expansion *e, const Call *c) {
     if (!check_fits(e, c, t, size) || !check_pad(e, c, t, size, pad, mode))
         return value_poison();
     const int64_t square[] = {size, size};
-    NodeId y = e->training ? cut_anywhere(e, c, x->node, square, pad, mode)
-                           : cut_middle(e, c, x->node, square);
+    NodeId y = e->training ? crop_random(e, c, x->node, square, pad, mode)
+                           : crop_centre(e, c, x->node, square);
     return y == NO_NODE ? value_poison() : value_tensor(y, c->at);
 }
 
@@ -113,7 +113,7 @@ Value lower_random_translate(Expansion *e, const Call *c) {
         return value_poison();
     if (!e->training)
         return *x;
-    NodeId y = cut_anywhere(e, c, x->node, &t.dim[1], most, mode);
+    NodeId y = crop_random(e, c, x->node, &t.dim[1], most, mode);
     return y == NO_NODE ? value_poison() : value_tensor(y, c->at);
 }
 
@@ -147,7 +147,7 @@ static void crop_axis(Expansion *e, const Call *c, Transform *crop, int axis,
         graph_op2(g, OP_minimum, graph_op1(g, OP_sqrt, square), whole);
     NodeId rest = graph_op2(g, OP_sub, whole, length);
     crop->offset[axis] =
-        graph_op2(g, OP_mul, draw_share(e, c, axis == 0 ? "y" : "x"), rest);
+        graph_op2(g, OP_mul, rand_fraction(e, c, axis == 0 ? "y" : "x"), rest);
     crop->length[axis] = length;
 }
 
@@ -163,20 +163,20 @@ Value lower_random_resized_crop(Expansion *e, const Call *c) {
     Type t = *node_type(e, x->node);
     const int64_t square[] = {size, size};
     if (!e->training)
-        return value_tensor(cut_middle(e, c, x->node, square), c->at);
+        return value_tensor(crop_centre(e, c, x->node, square), c->at);
     double pixels = (double)t.dim[1] * (double)t.dim[2];
     NodeId area =
-        draw_range(e, c, "area", scale[0] * pixels, scale[1] * pixels);
+        rand_range(e, c, "area", scale[0] * pixels, scale[1] * pixels);
     NodeId shape =
         graph_op1(e->graph, OP_exp,
-                  draw_range(e, c, "ratio", log(ratio[0]), log(ratio[1])));
+                  rand_range(e, c, "ratio", log(ratio[0]), log(ratio[1])));
     Transform crop = {.kind = TRANSFORM_RESAMPLE};
-    AxisSample sample[2];
+    AxisTaps sample[2];
     for (int i = 0; i < 2; i++) {
         crop_axis(e, c, &crop, i, area, shape, t.dim[1 + i]);
-        sample[i] = sample_axis(e, crop.offset[i], crop.length[i], size);
+        sample[i] = axis_taps(e, crop.offset[i], crop.length[i], size);
     }
-    NodeId y = sample_bilinear(e, x->node, sample);
+    NodeId y = interpolate_bilinear(e, x->node, sample);
     transform_add(e, c, x->node, y, crop);
     return value_tensor(y, c->at);
 }
@@ -198,7 +198,7 @@ Value lower_flip_lr(Expansion *e, const Call *c) {
     if (!e->training)
         return *x;
     NodeId p = number_node(e, call_number(c, P_flip_lr_p));
-    NodeId u = draw_share(e, c, "flip");
+    NodeId u = rand_fraction(e, c, "flip");
     return mirror(e, c, x, graph_op2(e->graph, OP_lt, u, p));
 }
 
@@ -210,11 +210,10 @@ Value lower_alternating_flip(Expansion *e, const Call *c) {
     if (!e->training)
         return *x;
     Graph *g = e->graph;
-    NodeId u = draw_once(e, c, "flip");
+    NodeId u = rand_fraction_once(e, c, "flip");
     NodeId first =
         graph_cast(g, graph_op2(g, OP_lt, u, number_node(e, 0.5)), I32);
-    NodeId turn =
-        graph_op2(g, OP_mod, graph_op2(g, OP_add, draw_epoch(e), first),
-                  whole_node(e, 2));
-    return mirror(e, c, x, graph_op2(g, OP_eq, turn, whole_node(e, 1)));
+    NodeId turn = graph_op2(
+        g, OP_mod, graph_op2(g, OP_add, rand_epoch(e), first), int_node(e, 2));
+    return mirror(e, c, x, graph_op2(g, OP_eq, turn, int_node(e, 1)));
 }

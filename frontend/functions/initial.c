@@ -34,7 +34,7 @@ Init initial_default(Type weight) {
     return uniform(1 / sqrt(fan_in(weight)));
 }
 
-static Init spread(bool normal, double std) {
+static Init with_std(bool normal, double std) {
     if (!normal)
         return uniform(sqrt(3) * std);
     return (Init){INIT_NORMAL, .low = 0, .high = std};
@@ -48,17 +48,17 @@ static Init kaiming(const Call *c, Type t) {
     bool in = is_text(c, P_kaiming_mode, "fan_in");
     bool normal = is_text(c, P_kaiming_distribution, "normal");
     double fan = in ? fan_in(t) : fan_out(t);
-    return spread(normal, call_number(c, P_kaiming_gain) / sqrt(fan));
+    return with_std(normal, call_number(c, P_kaiming_gain) / sqrt(fan));
 }
 
 Init initial_xavier(Type weight) {
-    return spread(false, sqrt(2 / (fan_in(weight) + fan_out(weight))));
+    return with_std(false, sqrt(2 / (fan_in(weight) + fan_out(weight))));
 }
 
 static Init xavier(const Call *c, Type t) {
     bool normal = is_text(c, P_xavier_distribution, "normal");
     double fans = fan_in(t) + fan_out(t);
-    return spread(normal, call_number(c, P_xavier_gain) * sqrt(2 / fans));
+    return with_std(normal, call_number(c, P_xavier_gain) * sqrt(2 / fans));
 }
 
 static Init interval(Expansion *e, const Call *c) {
@@ -70,7 +70,8 @@ static Init interval(Expansion *e, const Call *c) {
     return i;
 }
 
-static Init called(Expansion *e, const Call *c, Type t, const Init *old) {
+static Init from_initialiser(Expansion *e, const Call *c, Type t,
+                             const Init *old) {
     Init i = *old;
     switch (builtin_id(c->builtin)) {
     case B_ones:
@@ -126,13 +127,13 @@ static bool expect_fans(Expansion *e, const Call *c, Type t, int64_t groups) {
 }
 
 // A literal, broadcast along axes of 1.
-static bool written(Expansion *e, const Value *list, Type t, Init *init) {
-    Numbers *n = ARENA_NEW(e->arena, Numbers);
+static bool from_literal(Expansion *e, const Value *list, Type t, Init *init) {
+    Literal *n = ARENA_NEW(e->arena, Literal);
     Type both;
-    if (!expect_numbers(e, list->at, list, n))
+    if (!expect_literal(e, list->at, list, n))
         return false;
-    init->kind = INIT_NUMBERS;
-    init->numbers = n;
+    init->kind = INIT_LITERAL;
+    init->literal = n;
     if (type_broadcast(&n->type, &t, &both) && type_has_shape(&both, &t))
         return true;
     Diagnostic *d =
@@ -151,11 +152,11 @@ bool initial_given(Expansion *e, const Value *v, Type t, Init *init) {
         return true;
     }
     if (v->kind == VALUE_LIST)
-        return written(e, v, t, init);
+        return from_literal(e, v, t, init);
     if (!expect_fans(e, v->call, t, init->groups))
         return false;
     int errors = e->diags->errors;
-    *init = called(e, v->call, t, init);
+    *init = from_initialiser(e, v->call, t, init);
     return e->diags->errors == errors;
 }
 
@@ -180,19 +181,19 @@ static const char *stream_name(const Start *s) {
     return arena_format(s->g->arena, "init/%s", s->p->name);
 }
 
-static Draws draws(const Start *s) {
-    return (Draws){s->seed, s->epoch, 1};
+static RandomSource random_source(const Start *s) {
+    return (RandomSource){s->seed, s->epoch, 1};
 }
 
 static NodeId uniform_values(const Start *s, double low, double high) {
     NodeId width = number(s, high - low);
-    NodeId u = draw_elements(s->g, stream_name(s), draws(s), s->p->type);
+    NodeId u = rand_uniform(s->g, stream_name(s), random_source(s), s->p->type);
     NodeId wide = graph_op2(s->g, OP_mul, width, u);
     return graph_op2(s->g, OP_sub, wide, number(s, -low));
 }
 
 static NodeId normal_values(const Start *s, double mean, double std) {
-    NodeId z = draw_normal(s->g, stream_name(s), draws(s), s->p->type);
+    NodeId z = rand_normal(s->g, stream_name(s), random_source(s), s->p->type);
     NodeId scaled = graph_op2(s->g, OP_mul, z, number(s, std));
     return graph_op2(s->g, OP_add, scaled, number(s, mean));
 }
@@ -284,9 +285,9 @@ NodeId initial_values(Graph *g, NodeId seed, NodeId epoch, const Parameter *p) {
         return orthogonal_values(&s, high);
     case INIT_ADD_DIRAC:
         return add_dirac(&s, uniform_values(&s, low, high));
-    case INIT_NUMBERS:
+    case INIT_LITERAL:
         return graph_broadcast(
-            g, graph_values(g, p->init.numbers->type, p->init.numbers->number),
+            g, graph_values(g, p->init.literal->type, p->init.literal->number),
             &p->type);
     }
     return graph_constant(g, p->type, low);

@@ -3,20 +3,19 @@
 
 #include "frontend/functions/functions.h"
 
-AxisSample sample_axis(Expansion *e, NodeId first, NodeId length,
-                       int64_t size) {
+AxisTaps axis_taps(Expansion *e, NodeId first, NodeId length, int64_t size) {
     Graph *g = e->graph;
     NodeId i = as_float(e, graph_iota(g, type_of(I32, 1, &size), 0));
     NodeId centre =
         graph_op2(g, OP_mul, graph_op2(g, OP_add, i, number_node(e, 0.5)),
                   number_node(e, 1.0 / (double)size));
-    NodeId far = graph_op2(g, OP_mul, draw_along(e, length, 2), centre);
-    NodeId at = graph_op2(g, OP_add, draw_along(e, first, 2), far);
+    NodeId far = graph_op2(g, OP_mul, rand_broadcast(e, length, 2), centre);
+    NodeId at = graph_op2(g, OP_add, rand_broadcast(e, first, 2), far);
     at = graph_op2(g, OP_sub, at, number_node(e, 0.5));
     NodeId before = graph_op1(g, OP_floor, at);
     NodeId after = graph_op2(g, OP_add, before, number_node(e, 1));
-    return (AxisSample){graph_cast(g, before, I32), graph_cast(g, after, I32),
-                        graph_op2(g, OP_sub, at, before)};
+    return (AxisTaps){graph_cast(g, before, I32), graph_cast(g, after, I32),
+                      graph_op2(g, OP_sub, at, before)};
 }
 
 // (1 - share) a + share b
@@ -26,14 +25,14 @@ static NodeId blend(Expansion *e, NodeId a, NodeId b, NodeId share) {
     return graph_op2(g, OP_add, a, change);
 }
 
-NodeId sample_bilinear(Expansion *e, NodeId x, const AxisSample axis[2]) {
+NodeId interpolate_bilinear(Expansion *e, NodeId x, const AxisTaps axis[2]) {
     Graph *g = e->graph;
-    const AxisSample *y = &axis[0], *w = &axis[1];
-    Type rows = *node_type(e, y->share), columns = *node_type(e, w->share);
-    NodeId down = graph_reshape(g, y->share, 4,
+    const AxisTaps *y = &axis[0], *w = &axis[1];
+    Type rows = *node_type(e, y->weight), columns = *node_type(e, w->weight);
+    NodeId down = graph_reshape(g, y->weight, 4,
                                 (int64_t[]){rows.dim[0], rows.dim[1], 1, 1});
     NodeId across = graph_reshape(
-        g, w->share, 4, (int64_t[]){columns.dim[0], 1, columns.dim[1], 1});
+        g, w->weight, 4, (int64_t[]){columns.dim[0], 1, columns.dim[1], 1});
     NodeId row[2];
     for (int i = 0; i < 2; i++) {
         NodeId at = i == 0 ? y->before : y->after;
@@ -44,11 +43,11 @@ NodeId sample_bilinear(Expansion *e, NodeId x, const AxisSample axis[2]) {
     return blend(e, row[0], row[1], down);
 }
 
-NodeId sample_nearest(Expansion *e, NodeId x, const AxisSample axis[2]) {
+NodeId interpolate_nearest(Expansion *e, NodeId x, const AxisTaps axis[2]) {
     Graph *g = e->graph;
     NodeId at[2];
     for (int i = 0; i < 2; i++) {
-        NodeId first = graph_op2(g, OP_lt, axis[i].share, number_node(e, 0.5));
+        NodeId first = graph_op2(g, OP_lt, axis[i].weight, number_node(e, 0.5));
         at[i] = graph_op3(g, OP_select, first, axis[i].before, axis[i].after);
     }
     return graph_op3(g, OP_take, x, at[0], at[1]);

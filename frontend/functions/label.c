@@ -24,7 +24,7 @@ Type label_type(const Expansion *e) {
 
 Type label_type_in_files(const Expansion *e) {
     Type t = label_type(e);
-    if (e->label_extent == LABEL_FOLLOWS)
+    if (e->label_extent == LABEL_SPATIAL)
         transforms_undo(e, &t);
     return t;
 }
@@ -44,7 +44,7 @@ NodeId label_shares(Expansion *e, NodeId label) {
 NodeId label_blend(Expansion *e, const Transform *t, NodeId label) {
     Graph *g = e->graph;
     NodeId other = graph_op2(g, OP_gather, label, t->partner);
-    NodeId share = draw_along(e, t->share, node_type(e, label)->rank);
+    NodeId share = rand_broadcast(e, t->weight, node_type(e, label)->rank);
     NodeId rest = graph_op2(g, OP_sub, number_node(e, 1), share);
     return graph_op2(g, OP_add, graph_op2(g, OP_mul, share, label),
                      graph_op2(g, OP_mul, rest, other));
@@ -73,13 +73,13 @@ static NodeId sample_label(Expansion *e, NodeId label) {
 
 // A label for each pixel.
 static NodeId place_label(Expansion *e, NodeId label) {
-    Followed own, all;
-    if (!label_follow(e, label, false, &own))
+    TransformedLabel own, all;
+    if (!label_transform(e, label, false, &own))
         return NO_NODE;
     e->unblended_label = own.label;
     e->valid = own.valid;
     e->mixes_labels |= transforms_mix(e, true);
-    if (!e->mixes_labels || !label_follow(e, label, true, &all))
+    if (!e->mixes_labels || !label_transform(e, label, true, &all))
         return own.label;
     e->valid = all.valid;
     return node_type(e, all.label)->dtype == I32 ? label_shares(e, all.label)
@@ -88,13 +88,13 @@ static NodeId place_label(Expansion *e, NodeId label) {
 
 NodeId label_node(Expansion *e) {
     if (e->output.kind == VALUE_TENSOR)
-        e->label_extent = label_places(e, label_type(e));
+        e->label_extent = label_extent(e, label_type(e));
     if (e->label_extent == LABEL_LOST)
         return NO_NODE;
     NodeId label = input_node(e, INPUT_LABEL);
     e->unblended_label = label;
     if (e->output.kind != VALUE_TENSOR)
         return e->label = label;
-    return e->label = e->label_extent == LABEL_FOLLOWS ? place_label(e, label)
+    return e->label = e->label_extent == LABEL_SPATIAL ? place_label(e, label)
                                                        : sample_label(e, label);
 }

@@ -111,8 +111,8 @@ Value matrix_product(Expansion *e, const Expr *x, Value a, Value b) {
     if (flaw != NULL)
         return report_product(e, x, a, b, flaw);
     NodeId arg[] = {as_float(e, a.node), as_float(e, b.node)};
-    arg[0] = samples_only(e, arg[0], arg[0], 1u << (s.rank - 1), 0);
-    arg[1] = samples_only(e, arg[1], arg[1], 1u << (t.rank - 2), 0);
+    arg[0] = samples_mask(e, arg[0], arg[0], 1u << (s.rank - 1), 0);
+    arg[1] = samples_mask(e, arg[1], arg[1], 1u << (t.rank - 2), 0);
     if (t.rank == 2)
         arg[0] = as_rows(e, arg[0]);
     NodeId y = add_at(e, x->at, "@",

@@ -3,20 +3,20 @@
 #include "frontend/functions/functions.h"
 
 // Constants are tables in the kernels, and are folded up to this size.
-enum { MOST_NUMBERS = 4096 };
+enum { MAX_LITERAL = 4096 };
 
 // Work of a number: it needs memory.
-enum { WORK = 8 };
+enum { WORK_PER_NUMBER = 8 };
 
 Value lower_range(Expansion *e, const Call *c) {
     int64_t count = call_count(c, P_range_count);
-    if (count > MOST_NUMBERS) {
+    if (count > MAX_LITERAL) {
         report(e->diags, D_range, call_arg(c, P_range_count)->at,
-               "a range has at most %d numbers", MOST_NUMBERS);
+               "a range has at most %d numbers", MAX_LITERAL);
         return value_poison();
     }
     Value *item = ARENA_ARRAY(e->arena, (size_t)count, Value);
-    e->work += WORK * count;
+    e->work += WORK_PER_NUMBER * count;
     for (int i = 0; i < count; i++)
         item[i] = value_number(i, c->at);
     return (Value){.kind = VALUE_LIST, .at = c->at, .list = {item, (int)count}};
@@ -25,7 +25,7 @@ Value lower_range(Expansion *e, const Call *c) {
 // Infers sizes from a list: its length, and the sizes of its first item.  Lists
 // may share items, so all are checked only if they are few.  False after a
 // report.
-static bool sizes_of(Expansion *e, Span at, const Value *list, Type *t) {
+static bool infer_sizes(Expansion *e, Span at, const Value *list, Type *t) {
     int64_t count = 1;
     *t = (Type){.dtype = F32};
     for (const Value *v = list; v->kind == VALUE_LIST; v = v->list.item) {
@@ -43,10 +43,10 @@ static bool sizes_of(Expansion *e, Span at, const Value *list, Type *t) {
             return false;
         }
         t->dim[t->rank++] = v->list.count;
-        if ((count *= v->list.count) > MOST_NUMBERS) {
+        if ((count *= v->list.count) > MAX_LITERAL) {
             report(e->diags, D_range, at,
                    "a tensor that is written has at most %d numbers",
-                   MOST_NUMBERS);
+                   MAX_LITERAL);
             return false;
         }
     }
@@ -78,8 +78,8 @@ static bool report_item(Expansion *e, Span at, const Value *v, int axis,
 }
 
 // Writes the numbers of a list along an axis to *to.  False after a report.
-static bool numbers_of(Expansion *e, Span at, const Value *v, int axis, Type t,
-                       double **to) {
+static bool write_numbers(Expansion *e, Span at, const Value *v, int axis,
+                          Type t, double **to) {
     bool list = v->kind == VALUE_LIST;
     bool number = v->kind == VALUE_NUMBER && v->unit == UNIT_NONE;
     if (axis < t.rank ? !list || v->list.count != t.dim[axis] : !number)
@@ -87,19 +87,19 @@ static bool numbers_of(Expansion *e, Span at, const Value *v, int axis, Type t,
     if (number)
         *(*to)++ = v->number;
     for (int i = 0; list && i < v->list.count; i++)
-        if (!numbers_of(e, at, &v->list.item[i], axis + 1, t, to))
+        if (!write_numbers(e, at, &v->list.item[i], axis + 1, t, to))
             return false;
     return true;
 }
 
-bool expect_numbers(Expansion *e, Span at, const Value *list, Numbers *n) {
-    if (!sizes_of(e, at, list, &n->type))
+bool expect_literal(Expansion *e, Span at, const Value *list, Literal *n) {
+    if (!infer_sizes(e, at, list, &n->type))
         return false;
     int64_t count = type_count(&n->type);
-    e->work += WORK * count;
+    e->work += WORK_PER_NUMBER * count;
     double *end = ARENA_ARRAY(e->arena, (size_t)count, double);
     n->number = end;
-    return numbers_of(e, at, list, 0, n->type, &end);
+    return write_numbers(e, at, list, 0, n->type, &end);
 }
 
 // Whether tensors are allowed here; a report with a note if not.
@@ -114,11 +114,11 @@ static bool expect_graph(Expansion *e, const Call *c, const char *note) {
 }
 
 Value lower_tensor(Expansion *e, const Call *c) {
-    Numbers n;
+    Literal n;
     if (!expect_graph(e, c,
                       "a name for its list can stand anywhere, as in: let "
                       "taps = [1, 2, 1], and tensor(taps) in the model") ||
-        !expect_numbers(e, c->at, call_arg(c, P_tensor_numbers), &n))
+        !expect_literal(e, c->at, call_arg(c, P_tensor_numbers), &n))
         return value_poison();
     return value_tensor(graph_values(e->graph, n.type, n.number), c->at);
 }
@@ -126,7 +126,7 @@ Value lower_tensor(Expansion *e, const Call *c) {
 // ---- one value ----
 
 bool expect_sizes(Expansion *e, const Call *c, const Value *sizes,
-                  const char *what, Type *t) {
+                  const char *subject, Type *t) {
     bool list = sizes->kind == VALUE_LIST;
     *t = (Type){.dtype = F32, .rank = list ? sizes->list.count : 1};
     bool good = t->rank <= MAX_RANK;
@@ -137,7 +137,7 @@ bool expect_sizes(Expansion *e, const Call *c, const Value *sizes,
     }
     if (!good)
         report(e->diags, D_range, sizes->at.source ? sizes->at : c->at,
-               "a %s has 1 to %d sizes from 1", what, MAX_RANK);
+               "a %s has 1 to %d sizes from 1", subject, MAX_RANK);
     return good;
 }
 

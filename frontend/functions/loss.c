@@ -22,9 +22,9 @@ static bool expect_order(Expansion *e, const Call *c) {
     return false;
 }
 
-static Value report_pair(Expansion *e, const Call *c, const char *what,
+static Value report_pair(Expansion *e, const Call *c, const char *subject,
                          const char *note) {
-    Diagnostic *d = report(e->diags, D_shapes, c->at, "%s", what);
+    Diagnostic *d = report(e->diags, D_shapes, c->at, "%s", subject);
     for (int i = 0; i < 2; i++)
         diag_place(d, c->arg[i].at, "%s %s", i ? "and this is" : "this is",
                    tensor_text(e, c->arg[i].node));
@@ -62,25 +62,25 @@ static bool expect_classes(Expansion *e, const Call *c, const Value *output) {
 }
 
 // Labels outside the image are -1 and invalid, so any class is right.
-static NodeId whole_class(Expansion *e, NodeId label) {
+static NodeId valid_class(Expansion *e, NodeId label) {
     label = graph_cast(e->graph, label, I32);
     return e->valid == NO_NODE
                ? label
-               : graph_op2(e->graph, OP_maximum, label, whole_node(e, 0));
+               : graph_op2(e->graph, OP_maximum, label, int_node(e, 0));
 }
 
 // Labels as the operation takes them: i32[M], or probabilities of classes
 // f32[M,K].  Unmixed labels keep the data set's form.
 static NodeId class_labels(Expansion *e, Type output, NodeId label) {
     if (label == e->label &&
-        !transforms_mix(e, e->label_extent == LABEL_FOLLOWS))
+        !transforms_mix(e, e->label_extent == LABEL_SPATIAL))
         label = e->unblended_label;
     Type t = *node_type(e, label);
     int64_t classes = output.dim[output.rank - 1];
     int64_t shape[] = {type_count(&output) / classes, classes};
     bool whole = t.dtype == I32 || t.dtype == U8;
     if (whole && type_has_shape(&t, (Type[]){without_last(output)}))
-        return graph_reshape(e->graph, whole_class(e, label), 1, shape);
+        return graph_reshape(e->graph, valid_class(e, label), 1, shape);
     if (!whole && type_has_shape(&t, &output))
         return graph_reshape(e->graph, as_float(e, label), 2, shape);
     return NO_NODE;
@@ -88,12 +88,13 @@ static NodeId class_labels(Expansion *e, Type output, NodeId label) {
 
 // Warns of an output with the loss's own function already applied.
 static void warn_twice(Expansion *e, const Call *c, DiagId id,
-                       const Value *output, const char *what, const char *why) {
+                       const Value *output, const char *subject,
+                       const char *why) {
     Diagnostic *d =
         report(e->diags, id, c->at, "%s takes logits, not the result of %s",
-               c->builtin->name, what);
-    diag_place(d, output->at, "the %s is here", what);
-    diag_note(d, "leave the %s out%s", what, why);
+               c->builtin->name, subject);
+    diag_place(d, output->at, "the %s is here", subject);
+    diag_note(d, "leave the %s out%s", subject, why);
 }
 
 static void warn_softmax(Expansion *e, const Call *c, const Value *output) {
@@ -112,11 +113,11 @@ static void warn_sigmoid(Expansion *e, const Call *c, const Value *output) {
 // probability 0.  Smoothing would give them some, and is left unmasked.
 static void mask_classes(Expansion *e, NodeId *logits, NodeId *label) {
     const unsigned classes = 1u << 1;
-    if (!samples_vary(e, *logits, classes))
+    if (!samples_need_mask(e, *logits, classes))
         return;
     if (node_type(e, *label)->rank == 2)
-        *label = samples_only(e, *label, *logits, classes, 0);
-    *logits = samples_only(e, *logits, *logits, classes, NEVER);
+        *label = samples_mask(e, *label, *logits, classes, 0);
+    *logits = samples_mask(e, *logits, *logits, classes, MASKED);
 }
 
 // One number for each row of the output; [N, 1] if there is one for each
@@ -160,21 +161,21 @@ static const char *target_note(Expansion *e) {
                         e->data.format);
 }
 
-static Type without_ones(Type t) {
+static Type without_unit_axes(Type t) {
     while (t.rank > 1 && t.dim[t.rank - 1] == 1)
         t.rank--;
     return t;
 }
 
 bool labels_each(Type label, Type output) {
-    label = without_ones(label);
-    output = without_ones(output);
+    label = without_unit_axes(label);
+    output = without_unit_axes(output);
     return type_has_shape(&label, &output);
 }
 
 // The label as numbers of the output's shape, which may have trailing axes of
 // size 1; NO_NODE after a report.
-static NodeId target_of(Expansion *e, const Call *c) {
+static NodeId target_node(Expansion *e, const Call *c) {
     Type t = *node_type(e, c->arg[0].node), l = *node_type(e, c->arg[1].node);
     if (!expect_order(e, c))
         return NO_NODE;
@@ -199,7 +200,7 @@ static NodeId target_of(Expansion *e, const Call *c) {
 }
 
 // Binary labels are 0 and 1; other classes would make the loss unbounded below.
-static bool expect_truths(Expansion *e, const Call *c) {
+static bool expect_binary_labels(Expansion *e, const Call *c) {
     Type label = *node_type(e, e->input[INPUT_LABEL]);
     bool classes = is_label(e, &c->arg[1]) && label.dtype == I32 &&
                    labels_each(label, *node_type(e, c->arg[0].node));
@@ -220,7 +221,7 @@ static bool expect_truths(Expansion *e, const Call *c) {
 
 // mse and l1: the square or the absolute value of the difference.
 Value lower_distance(Expansion *e, const Call *c) {
-    NodeId y = target_of(e, c);
+    NodeId y = target_node(e, c);
     if (y == NO_NODE)
         return value_poison();
     NodeId error = graph_op2(e->graph, OP_sub, as_float(e, c->arg[0].node), y);
@@ -240,8 +241,8 @@ static NodeId without_shape(const Expansion *e, NodeId n) {
 // for p = sigmoid(x).  At x = 0, the start of a head of zeros, only maximum
 // makes the gradient sigmoid(x) - y: it passes half at a tie, relu nothing.
 Value lower_bce_with_logits(Expansion *e, const Call *c) {
-    NodeId y = target_of(e, c);
-    if (y == NO_NODE || !expect_truths(e, c))
+    NodeId y = target_node(e, c);
+    if (y == NO_NODE || !expect_binary_labels(e, c))
         return value_poison();
     warn_sigmoid(e, c, &c->arg[0]);
     e->loss.is_binary |=

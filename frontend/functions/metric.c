@@ -51,7 +51,7 @@ static NodeId count_correct(Expansion *e, NodeId output) {
     int64_t classes = t.dim[t.rank - 1];
     Attr last = attr_int(ATTR_axis, 1);
     // Classes may be samples.
-    output = samples_only(e, output, output, 1u << (t.rank - 1), LOWEST);
+    output = samples_mask(e, output, output, 1u << (t.rank - 1), LOWEST);
     // Row by row, as in the loss.
     NodeId rows = graph_reshape(g, output, 2,
                                 (int64_t[]){type_count(&t) / classes, classes});
@@ -69,7 +69,7 @@ static NodeId count_correct(Expansion *e, NodeId output) {
 
 // The number of samples whose output is above 0 exactly if their label is above
 // 1/2; of a sample with several labels, their fraction.  A NaN output is wrong.
-static NodeId count_sides(Expansion *e, NodeId output) {
+static NodeId count_binary(Expansion *e, NodeId output) {
     Graph *g = e->graph;
     Type t = *node_type(e, output);
     NodeId zero = number_node(e, 0);
@@ -85,7 +85,7 @@ static NodeId count_sides(Expansion *e, NodeId output) {
 // Sums over the last axis, with valid classes only.
 static NodeId sum_classes(Expansion *e, NodeId x) {
     int64_t last = node_type(e, x)->rank - 1;
-    x = samples_only(e, x, x, 1u << last, 0);
+    x = samples_mask(e, x, x, 1u << last, 0);
     return graph_reduce(e->graph, OP_sum, x, 1, &last);
 }
 
@@ -107,14 +107,14 @@ static NodeId count_top5(Expansion *e, NodeId output) {
 }
 
 // The loss decides about the accuracy: by class, else by sign.
-static void count_right(Expansion *e, NodeId output) {
+static void count_accuracy(Expansion *e, NodeId output) {
     Type t = *node_type(e, output);
     Type label = *node_type(e, e->unblended_label);
     bool classes = has_classes(label, t);
     if (classes)
         accumulate(e, "metric.correct", count_correct(e, output), false);
     else if (e->loss.is_binary && labels_each(label, t))
-        accumulate(e, "metric.correct", count_sides(e, output), false);
+        accumulate(e, "metric.correct", count_binary(e, output), false);
     if (classes && e->recipe.top5 && !e->training)
         accumulate(e, "metric.top5", count_top5(e, output), false);
 }
@@ -122,6 +122,6 @@ static void count_right(Expansion *e, NodeId output) {
 void metrics_add(Expansion *e, NodeId output) {
     accumulate(e, "metric.loss", sum_samples(e, e->loss.samples), true);
     if (e->label != NO_NODE)
-        count_right(e, output);
+        count_accuracy(e, output);
     accumulate(e, "metric.count", sample_count(e), false);
 }

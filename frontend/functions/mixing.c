@@ -30,9 +30,9 @@ static NodeId in_square(Expansion *e, const Call *c, Type t, int64_t size) {
     NodeId in[2];
     for (int axis = 1; axis <= 2; axis++) {
         NodeId first =
-            draw_place(e, c, axis_name(axis), t.dim[axis] - size + 1);
-        first = draw_along(e, first, 4);
-        NodeId end = graph_op2(e->graph, OP_add, first, whole_node(e, size));
+            rand_index(e, c, axis_name(axis), t.dim[axis] - size + 1);
+        first = rand_broadcast(e, first, 4);
+        NodeId end = graph_op2(e->graph, OP_add, first, int_node(e, size));
         in[axis - 1] = between(e, t, axis, first, end);
     }
     return graph_op2(e->graph, OP_and, in[0], in[1]);
@@ -87,7 +87,7 @@ Value lower_cutout(Expansion *e, const Call *c) {
 
 // The number of steps until a time, as a node.
 static NodeId steps_until(Expansion *e, const Call *c, Value time) {
-    return scalar_node(e, moment_of(e, time, c->at));
+    return scalar_node(e, schedule_time(e, time, c->at));
 }
 
 // Whether samples are mixed, bool[N] or bool[]; NO_NODE: always.
@@ -97,7 +97,8 @@ static NodeId is_mixed(Expansion *e, const Call *c, double p, const Value *from,
     NodeId mixed = NO_NODE, step = as_float(e, run_node(e, RUN_STEP));
     NodeId all[3] = {NO_NODE, NO_NODE, NO_NODE};
     if (p < 1)
-        all[0] = graph_op2(g, OP_lt, draw_share(e, c, "p"), number_node(e, p));
+        all[0] =
+            graph_op2(g, OP_lt, rand_fraction(e, c, "p"), number_node(e, p));
     if (from->kind == VALUE_NUMBER)
         all[1] = graph_op2(g, OP_le, steps_until(e, c, *from), step);
     if (until->kind == VALUE_NUMBER)
@@ -113,9 +114,9 @@ static NodeId is_mixed(Expansion *e, const Call *c, double p, const Value *from,
 static NodeId next_sample(Expansion *e) {
     Graph *g = e->graph;
     NodeId i = graph_iota(g, type_of(I32, 1, &e->recipe.batch), 0);
-    NodeId next = graph_op2(g, OP_add, i, whole_node(e, 1));
+    NodeId next = graph_op2(g, OP_add, i, int_node(e, 1));
     return graph_op2(g, OP_mod, next,
-                     all_count(e) ? whole_node(e, e->recipe.batch)
+                     all_valid(e) ? int_node(e, e->recipe.batch)
                                   : input_node(e, INPUT_VALID));
 }
 
@@ -148,9 +149,9 @@ static void beta_table(double alpha, double value[TABLE]) {
 
 // Random weights from Beta(alpha, alpha), f32[N]: interpolates the table, and
 // takes the last entry beyond its ends, where gather clamps.
-static NodeId draw_beta(Expansion *e, const Call *c, double alpha) {
+static NodeId rand_beta(Expansion *e, const Call *c, double alpha) {
     Graph *g = e->graph;
-    NodeId u = draw_share(e, c, "share");
+    NodeId u = rand_fraction(e, c, "share");
     if (alpha == 1)
         return u;
     double value[TABLE];
@@ -161,7 +162,7 @@ static NodeId draw_beta(Expansion *e, const Call *c, double alpha) {
                   number_node(e, 0.5));
     NodeId entry = graph_op1(g, OP_floor, at);
     NodeId index = graph_cast(g, entry, I32);
-    NodeId next = graph_op2(g, OP_add, index, whole_node(e, 1));
+    NodeId next = graph_op2(g, OP_add, index, int_node(e, 1));
     NodeId low = graph_op2(g, OP_gather, table, index);
     NodeId high = graph_op2(g, OP_gather, table, next);
     NodeId part = graph_op2(g, OP_sub, at, entry);
@@ -182,12 +183,12 @@ static bool check_alpha(Expansion *e, const Call *c, ParamId p) {
 
 // ---- mixup ----
 
-static NodeId rest_of(Expansion *e, NodeId share) {
+static NodeId one_minus(Expansion *e, NodeId share) {
     return graph_op2(e->graph, OP_sub, number_node(e, 1), share);
 }
 
 // The weight if a sample is mixed, else 1.
-static NodeId share_if(Expansion *e, NodeId mixed, NodeId share) {
+static NodeId weight_if(Expansion *e, NodeId mixed, NodeId share) {
     if (mixed == NO_NODE)
         return share;
     return graph_op3(e->graph, OP_select, mixed, share, number_node(e, 1));
@@ -204,16 +205,16 @@ Value lower_mixup(Expansion *e, const Call *c) {
         is_mixed(e, c, call_number(c, P_mixup_p), call_arg(c, P_mixup_from),
                  call_arg(c, P_mixup_until));
     NodeId share =
-        share_if(e, mixed, draw_beta(e, c, call_number(c, P_mixup_alpha)));
+        weight_if(e, mixed, rand_beta(e, c, call_number(c, P_mixup_alpha)));
     NodeId partner = next_sample(e), own = as_float(e, x->node);
     NodeId other = as_float(e, graph_op2(g, OP_gather, x->node, partner));
-    NodeId part = draw_along(e, share, node_type(e, own)->rank);
+    NodeId part = rand_broadcast(e, share, node_type(e, own)->rank);
     NodeId y = graph_op2(g, OP_add, graph_op2(g, OP_mul, part, own),
-                         graph_op2(g, OP_mul, rest_of(e, part), other));
+                         graph_op2(g, OP_mul, one_minus(e, part), other));
     transform_add(e, c, x->node, y,
                   (Transform){.kind = TRANSFORM_BLEND,
                               .partner = partner,
-                              .share = share});
+                              .weight = share});
     return value_tensor(y, c->at);
 }
 
@@ -231,25 +232,24 @@ static NodeId half_side(Expansion *e, NodeId area, int64_t size) {
 // clipped to the image; *share is the fraction outside.
 static NodeId in_box(Expansion *e, const Call *c, Type t, NodeId *share) {
     Graph *g = e->graph;
-    NodeId area = rest_of(e, draw_along(e, *share, 4)), in[2], length[2];
+    NodeId area = one_minus(e, rand_broadcast(e, *share, 4)), in[2], length[2];
     for (int axis = 1; axis <= 2; axis++) {
         int64_t size = t.dim[axis];
         NodeId centre =
-            draw_along(e, draw_place(e, c, axis_name(axis), size), 4);
+            rand_broadcast(e, rand_index(e, c, axis_name(axis), size), 4);
         NodeId half = half_side(e, area, size);
-        NodeId first =
-            graph_op2(g, OP_maximum, graph_op2(g, OP_sub, centre, half),
-                      whole_node(e, 0));
+        NodeId first = graph_op2(
+            g, OP_maximum, graph_op2(g, OP_sub, centre, half), int_node(e, 0));
         NodeId end =
             graph_op2(g, OP_minimum, graph_op2(g, OP_add, centre, half),
-                      whole_node(e, size));
+                      int_node(e, size));
         in[axis - 1] = between(e, t, axis, first, end);
         length[axis - 1] = as_float(e, graph_op2(g, OP_sub, end, first));
     }
     double pixel = 1 / ((double)t.dim[1] * (double)t.dim[2]);
     NodeId pixels = graph_op2(g, OP_mul, length[0], length[1]);
     NodeId part = graph_op2(g, OP_mul, pixels, number_node(e, pixel));
-    *share = graph_reshape(g, rest_of(e, part), 1, t.dim);
+    *share = graph_reshape(g, one_minus(e, part), 1, t.dim);
     return graph_op2(g, OP_and, in[0], in[1]);
 }
 
@@ -271,7 +271,7 @@ static bool check_cutmix(Expansion *e, const Call *c, Type t) {
 
 static NodeId pasted(Expansion *e, const Call *c, Type t, NodeId *share) {
     if (call_arg(c, P_cutmix_size)->kind == VALUE_NONE) {
-        *share = draw_beta(e, c, call_number(c, P_cutmix_alpha));
+        *share = rand_beta(e, c, call_number(c, P_cutmix_alpha));
         return in_box(e, c, t, share);
     }
     double size = call_number(c, P_cutmix_size);
@@ -295,15 +295,15 @@ Value lower_cutmix(Expansion *e, const Call *c) {
         is_mixed(e, c, call_number(c, P_cutmix_p), call_arg(c, P_cutmix_from),
                  call_arg(c, P_cutmix_until));
     if (mixed != NO_NODE)
-        inside = graph_op2(g, OP_and, inside, draw_along(e, mixed, 4));
+        inside = graph_op2(g, OP_and, inside, rand_broadcast(e, mixed, 4));
     NodeId partner = next_sample(e);
     NodeId other = graph_op2(g, OP_gather, x->node, partner);
-    share = share_if(e, mixed, share);
+    share = weight_if(e, mixed, share);
     NodeId y = graph_op3(g, OP_select, inside, other, x->node);
     transform_add(e, c, x->node, y,
                   (Transform){.kind = TRANSFORM_PASTE,
                               .pasted = inside,
                               .partner = partner,
-                              .share = share});
+                              .weight = share});
     return value_tensor(y, c->at);
 }

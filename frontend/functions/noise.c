@@ -8,15 +8,15 @@
 static NodeId batch_counter(Expansion *e) {
     if (e->training)
         return batch_node(e);
-    NodeId first = axis_cut(e, input_node(e, INPUT_INDEX), 0, 0, 1);
+    NodeId first = axis_slice(e, input_node(e, INPUT_INDEX), 0, 0, 1);
     return graph_reshape(e->graph, first, 0, NULL);
 }
 
 static NodeId normal_numbers(Expansion *e, const Call *c, Type t) {
     const char *name = arena_format(e->arena, "%s%s", c->path,
                                     e->training ? "" : "/evaluation");
-    Draws d = {run_node(e, RUN_SEED), batch_counter(e), 4};
-    return draw_normal(e->graph, name, d, t);
+    RandomSource d = {run_node(e, RUN_SEED), batch_counter(e), 4};
+    return rand_normal(e->graph, name, d, t);
 }
 
 // Gives the numbers the shape and samples of x: the comparison has no effect,

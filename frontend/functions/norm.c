@@ -84,7 +84,8 @@ static NodeId affine(Expansion *e, const Call *c, bool trained,
 }
 
 // running = (1 - momentum) * running + momentum * batch
-static void track(Expansion *e, NodeId running, NodeId batch, double momentum) {
+static void update_running(Expansion *e, NodeId running, NodeId batch,
+                           double momentum) {
     NodeId old = add_binary(e, OP_mul, running, number_node(e, 1 - momentum));
     NodeId new = add_binary(e, OP_mul, batch, number_node(e, momentum));
     graph_assign(e->graph, running, add_binary(e, OP_add, old, new));
@@ -102,15 +103,15 @@ static NodeId normalized(Expansion *e, const Norm *n, NodeId x, NodeId mean,
 }
 
 // Updates the running statistics by those of a batch, of `count` numbers each.
-static void track_both(Expansion *e, const Norm *n, NodeId mean, NodeId var,
-                       double count) {
+static void update_statistics(Expansion *e, const Norm *n, NodeId mean,
+                              NodeId var, double count) {
     NodeId unbiased =
         add_binary(e, OP_mul, var, number_node(e, count / (count - 1)));
     Type t = n->statistic;
     mean = graph_reshape(e->graph, mean, t.rank, t.dim);
     unbiased = graph_reshape(e->graph, unbiased, t.rank, t.dim);
-    track(e, n->mean, mean, n->momentum);
-    track(e, n->var, unbiased, n->momentum);
+    update_running(e, n->mean, mean, n->momentum);
+    update_running(e, n->var, unbiased, n->momentum);
 }
 
 static NodeId norm_train(Expansion *e, const Norm *n) {
@@ -131,7 +132,7 @@ static NodeId norm_train(Expansion *e, const Norm *n) {
     NodeId var = graph_reduce(g, OP_var, n->x, t.rank - 1, axes);
     // As expand writes it, so that CSE merges the two.
     NodeId mean = add_binary(e, OP_div, sum, number_node(e, count));
-    track_both(e, n, mean, var, count);
+    update_statistics(e, n, mean, var, count);
     return y;
 }
 
@@ -147,28 +148,29 @@ static NodeId ghost_train(Expansion *e, const Norm *n) {
     NodeId sum = graph_reduce(g, OP_sum, x, 2, (int64_t[]){0, 2});
     NodeId var = graph_reduce(g, OP_var, x, 2, (int64_t[]){0, 2});
     NodeId mean = add_binary(e, OP_div, sum, number_node(e, count));
-    track_both(e, n, mean, var, count);
+    update_statistics(e, n, mean, var, count);
     return graph_reshape(g, normalized(e, n, x, mean, var), t.rank, t.dim);
 }
 
 // The mean of a statistic over the splits.
-static NodeId over_splits(Expansion *e, const Norm *n, NodeId statistic) {
+static NodeId mean_over_splits(Expansion *e, const Norm *n, NodeId statistic) {
     NodeId sum = graph_reduce(e->graph, OP_sum, statistic, 1, (int64_t[]){0});
     return add_binary(e, OP_div, sum, number_node(e, (double)n->splits));
 }
 
 static NodeId norm_running(Expansion *e, const Norm *n) {
     bool ghost = n->splits > 1;
-    return normalized(e, n, n->x, ghost ? over_splits(e, n, n->mean) : n->mean,
-                      ghost ? over_splits(e, n, n->var) : n->var);
+    return normalized(e, n, n->x,
+                      ghost ? mean_over_splits(e, n, n->mean) : n->mean,
+                      ghost ? mean_over_splits(e, n, n->var) : n->var);
 }
 
 // Padding samples of a short batch are part of its statistics.
 static void note_statistics(Expansion *e, NodeId first, NodeId y, NodeId x) {
     unsigned channels = 1u << (node_type(e, x)->rank - 1);
-    if (all_count(e) || samples_vary(e, x, channels))
+    if (all_valid(e) || samples_need_mask(e, x, channels))
         return;
-    samples_excuse(e, first, y, x);
+    samples_allow_mixing(e, first, y, x);
     const Origin *from = &e->graph->at;
     if (e->recipe.statistics == NULL)
         e->recipe.statistics = arena_format(e->arena, "%s, %s:%d", from->path,

@@ -220,7 +220,7 @@ static Value operate_tensors(Expansion *e, const Expr *x, Value a, Value b) {
         return bad_operands(e, x, a, b);
     const char *name = comparison ? "compare" : op_info[op].name;
     origin_set(e, x->at, e->path ? path_layer(e, name, false) : NULL);
-    if (!expect_joint(e, x->op_at, verb_of(x->op), a, b))
+    if (!expect_broadcast(e, x->op_at, verb_of(x->op), a, b))
         return value_poison();
     if (comparison)
         return compare_tensors(e, x, c, a, b);
@@ -234,7 +234,7 @@ static bool is_condition(const Expansion *e, Value v) {
 
 // `and` and `or` of the results of comparisons.
 static Value join_conditions(Expansion *e, const Expr *x, Value a, Value b) {
-    if (!expect_joint(e, x->op_at, "combine", a, b))
+    if (!expect_broadcast(e, x->op_at, "combine", a, b))
         return value_poison();
     Op op = x->op == TOKEN_AND ? OP_and : OP_or;
     return value_tensor(apply(e, op, a.node, b.node, x->at), x->at);

@@ -58,7 +58,7 @@ static const struct {
 // ---- mistakes ----
 
 // The range that a number violates, or NULL.
-static const char *outside(Range range, double x) {
+static const char *violated_range(Range range, double x) {
     switch (range) {
     case RANGE_any:
         return NULL;
@@ -77,7 +77,7 @@ static bool check_number(Expansion *e, const Call *c, int i) {
     const Value *v = &c->arg[i];
     if (v->kind != VALUE_NUMBER)
         return true;
-    const char *want = outside(arguments[p].range, v->number);
+    const char *want = violated_range(arguments[p].range, v->number);
     Span at = v->at.source ? v->at : c->at;
     if (want != NULL && !is_reported(e, at))
         report(e->diags, D_range, at, "`%s` of %s must be %s, and not %.9g",

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-static void remember(Expansion *e, Parameter **list, int *count, Parameter p) {
+static void append_parameter(Expansion *e, Parameter **list, int *count,
+                             Parameter p) {
     ARENA_APPEND(e->arena, *list, *count, p);
 }
 
@@ -22,7 +23,7 @@ static bool expect_size(Expansion *e, const Call *c, const char *name,
 }
 
 // The leaf of that name from another view of the same image.
-static NodeId leaf_once(Expansion *e, const char *name) {
+static NodeId find_leaf(Expansion *e, const char *name) {
     if (e->num_views == 0 || e->training)
         return NO_NODE;
     return graph_find(e->graph, e->averaged ? average_name(e, name) : name);
@@ -33,13 +34,13 @@ NodeId parameter_new(Expansion *e, const Call *c, const char *name, Type type,
     if (!expect_size(e, c, name, type))
         return NO_NODE;
     const char *full = arena_format(e->arena, "%s.%s", c->path, name);
-    NodeId node = leaf_once(e, full);
+    NodeId node = find_leaf(e, full);
     if (node == NO_NODE)
         node = e->averaged ? average_node(e, full, type, 0)
                            : graph_leaf(e->graph, OP_param, full, type);
     if (e->training)
-        remember(e, &e->parameter, &e->num_parameters,
-                 (Parameter){full, type, init, c->at, node});
+        append_parameter(e, &e->parameter, &e->num_parameters,
+                         (Parameter){full, type, init, c->at, node});
     return node;
 }
 
@@ -48,18 +49,18 @@ NodeId statistic_new(Expansion *e, const Call *c, const char *name, Type type,
     if (!expect_size(e, c, name, type))
         return NO_NODE;
     const char *full = arena_format(e->arena, "%s.%s", c->path, name);
-    NodeId node = leaf_once(e, full);
+    NodeId node = find_leaf(e, full);
     if (node == NO_NODE)
         node = e->averaged
                    ? average_node(e, full, type, init)
                    : graph_state(e->graph, full, STATE_STATISTIC, type, init);
     if (e->training)
-        remember(e, &e->statistic, &e->num_statistics,
-                 (Parameter){.name = full,
-                             .type = type,
-                             .init = {.low = init},
-                             .at = c->at,
-                             .node = node});
+        append_parameter(e, &e->statistic, &e->num_statistics,
+                         (Parameter){.name = full,
+                                     .type = type,
+                                     .init = {.low = init},
+                                     .at = c->at,
+                                     .node = node});
     return node;
 }
 

@@ -7,23 +7,23 @@ static bool is_value(Expansion *e, Value v) {
            (v.kind == VALUE_TENSOR && node_type(e, v.node)->rank == 0);
 }
 
-static Value place_of(const Value *knots, int i) {
+static Value knot_time(const Value *knots, int i) {
     return knots->list.item[i].list.item[0];
 }
 
-static Value value_of(const Value *knots, int i) {
+static Value knot_value(const Value *knots, int i) {
     return knots->list.item[i].list.item[1];
 }
 
 static bool check_knot(Expansion *e, const Value *knot) {
-    Value where = knot->list.item[0], what = knot->list.item[1];
+    Value where = knot->list.item[0], value = knot->list.item[1];
     if (where.kind != VALUE_NUMBER || where.number < 0) {
         report(e->diags, D_knots, where.at.source ? where.at : knot->at,
                "the position of a knot must be a share of the run, `N epoch` "
                "or `N step`");
         return false;
     }
-    if (!is_value(e, what)) {
+    if (!is_value(e, value)) {
         report(e->diags, D_knots, knot->at,
                "the value of a knot must be a number or a schedule");
         return false;
@@ -41,18 +41,18 @@ static bool check_knot(Expansion *e, const Value *knot) {
 }
 
 // Whether b is known not to come after a.
-static bool is_disordered(const Expansion *e, Value a, Value b) {
+static bool is_known_not_after(const Expansion *e, Value a, Value b) {
     double first, second;
     if (a.unit == b.unit)
         return b.number <= a.number;
-    return moment_share(e, a, &first) && moment_share(e, b, &second) &&
+    return time_fraction(e, a, &first) && time_fraction(e, b, &second) &&
            second <= first;
 }
 
 static bool check_order(Expansion *e, const Value *knots) {
     for (int i = 1; i < knots->list.count; i++) {
-        Value before = place_of(knots, i - 1), where = place_of(knots, i);
-        if (!is_disordered(e, before, where))
+        Value before = knot_time(knots, i - 1), where = knot_time(knots, i);
+        if (!is_known_not_after(e, before, where))
             continue;
         Diagnostic *d = report(e->diags, D_knots, where.at,
                                "the positions of knots must ascend");
@@ -64,15 +64,15 @@ static bool check_order(Expansion *e, const Value *knots) {
 
 // Selects the current line.  The first value holds before the first knot, the
 // last after the last.
-static Value choose_line(Expansion *e, const Value *knots, Span at) {
+static Value choose_segment(Expansion *e, const Value *knots, Span at) {
     int last = knots->list.count - 1;
-    Value now = run_value(e, RUN_STEP, at), result = value_of(knots, last);
-    Value end = moment_of(e, place_of(knots, last), at);
+    Value now = run_value(e, RUN_STEP, at), result = knot_value(knots, last);
+    Value end = schedule_time(e, knot_time(knots, last), at);
     for (int i = last - 1; i >= 0; i--) {
-        Value start = moment_of(e, place_of(knots, i), at);
-        Value way = moment_way(e, start, end, at);
-        Value line = schedule_blend(e, value_of(knots, i),
-                                    value_of(knots, i + 1), way, at);
+        Value start = schedule_time(e, knot_time(knots, i), at);
+        Value way = time_progress(e, start, end, at);
+        Value line = schedule_blend(e, knot_value(knots, i),
+                                    knot_value(knots, i + 1), way, at);
         result = schedule_choose(e, now, end, line, result, at);
         end = start;
     }
@@ -90,5 +90,5 @@ Value lower_piecewise(Expansion *e, const Call *c) {
             return value_poison();
     if (!check_order(e, knots))
         return value_poison();
-    return choose_line(e, knots, c->at);
+    return choose_segment(e, knots, c->at);
 }

@@ -7,75 +7,75 @@
 
 #include <math.h>
 
-static NodeId uniform(Graph *g, const char *name, Draws d, NodeId place) {
+static NodeId uniform(Graph *g, const char *name, RandomSource d,
+                      NodeId counter) {
     Attr attr[] = {attr_int(ATTR_stream, stream_of(name)),
                    attr_int(ATTR_words, d.words)};
     return graph_add(g, (Node){.op = OP_uniform,
                                .num_args = 3,
-                               .arg = (NodeId[]){d.seed, d.epoch, place},
+                               .arg = (NodeId[]){d.seed, d.epoch, counter},
                                .num_attrs = d.words == 1 ? 1 : 2,
                                .attr = attr,
                                .group = -1});
 }
 
-NodeId draw_elements(Graph *g, const char *name, Draws d, Type t) {
+NodeId rand_uniform(Graph *g, const char *name, RandomSource d, Type t) {
     int64_t count = type_count(&t);
-    NodeId place = graph_iota(g, type_of(I32, 1, &count), 0);
-    NodeId u = uniform(g, name, d, place);
+    NodeId counter = graph_iota(g, type_of(I32, 1, &count), 0);
+    NodeId u = uniform(g, name, d, counter);
     return graph_reshape(g, u, t.rank, t.dim);
 }
 
 // Box-Muller: sqrt(-2 log u) cos(2 pi v), u above 0.
-NodeId draw_normal(Graph *g, const char *name, Draws d, Type t) {
-    NodeId u = draw_elements(g, name, d, t);
+NodeId rand_normal(Graph *g, const char *name, RandomSource d, Type t) {
+    NodeId u = rand_uniform(g, name, d, t);
     u = graph_op2(g, OP_sub, graph_number(g, 1), u);
     NodeId factor = graph_number(g, -2);
     NodeId square = graph_op2(g, OP_mul, factor, graph_op1(g, OP_log, u));
     NodeId radius = graph_op1(g, OP_sqrt, square);
-    NodeId turn = graph_number(g, 2 * acos(-1));
+    NodeId full_turn = graph_number(g, 2 * acos(-1));
     name = arena_format(g->arena, "%s/angle", name);
-    NodeId v = draw_elements(g, name, d, t);
-    NodeId angle = graph_op2(g, OP_mul, turn, v);
+    NodeId v = rand_uniform(g, name, d, t);
+    NodeId angle = graph_op2(g, OP_mul, full_turn, v);
     return graph_op2(g, OP_mul, radius, graph_op1(g, OP_cos, angle));
 }
 
-static NodeId of_samples(Expansion *e, const Call *c, const char *what,
-                         NodeId epoch) {
-    const char *name = arena_format(e->arena, "%s.%s", c->path, what);
-    Draws d = {run_node(e, RUN_SEED), epoch, 1};
+static NodeId sample_uniform(Expansion *e, const Call *c, const char *use,
+                             NodeId epoch) {
+    const char *name = arena_format(e->arena, "%s.%s", c->path, use);
+    RandomSource d = {run_node(e, RUN_SEED), epoch, 1};
     return uniform(e->graph, name, d, input_node(e, INPUT_INDEX));
 }
 
-NodeId draw_epoch(Expansion *e) {
+NodeId rand_epoch(Expansion *e) {
     NodeId step = run_node(e, RUN_STEP);
     return graph_op2(e->graph, OP_div, step, run_node(e, RUN_EPOCH_STEPS));
 }
 
-NodeId draw_share(Expansion *e, const Call *c, const char *what) {
-    return of_samples(e, c, what, draw_epoch(e));
+NodeId rand_fraction(Expansion *e, const Call *c, const char *use) {
+    return sample_uniform(e, c, use, rand_epoch(e));
 }
 
-NodeId draw_once(Expansion *e, const Call *c, const char *what) {
-    return of_samples(e, c, what, whole_node(e, 0));
+NodeId rand_fraction_once(Expansion *e, const Call *c, const char *use) {
+    return sample_uniform(e, c, use, int_node(e, 0));
 }
 
-NodeId draw_place(Expansion *e, const Call *c, const char *what,
-                  int64_t count) {
-    NodeId u = draw_share(e, c, what);
-    NodeId place = graph_op1(
+NodeId rand_index(Expansion *e, const Call *c, const char *use, int64_t count) {
+    NodeId u = rand_fraction(e, c, use);
+    NodeId counter = graph_op1(
         e->graph, OP_floor,
         graph_op2(e->graph, OP_mul, u, number_node(e, (double)count)));
-    return graph_cast(e->graph, place, I32);
+    return graph_cast(e->graph, counter, I32);
 }
 
-NodeId draw_range(Expansion *e, const Call *c, const char *what, double least,
+NodeId rand_range(Expansion *e, const Call *c, const char *use, double least,
                   double most) {
     NodeId width = number_node(e, most - least);
-    NodeId above = graph_op2(e->graph, OP_mul, draw_share(e, c, what), width);
+    NodeId above = graph_op2(e->graph, OP_mul, rand_fraction(e, c, use), width);
     return graph_op2(e->graph, OP_add, above, number_node(e, least));
 }
 
-NodeId draw_along(Expansion *e, NodeId x, int rank) {
+NodeId rand_broadcast(Expansion *e, NodeId x, int rank) {
     if (node_type(e, x)->rank == 0)
         return x;
     Type t = {.rank = rank, .dim = {e->recipe.batch}};

@@ -74,7 +74,7 @@ static bool read_reduction(Expansion *e, const Call *c, Reduction *r) {
     *r = (Reduction){.x = as_float(e, c->arg[0].node),
                      .axes = read_axes(e, c, &c->arg[1], c->arg[0].node),
                      .keep = c->arg[2].boolean};
-    return r->axes != 0 && expect_places(e, c, &c->arg[0], r->axes);
+    return r->axes != 0 && expect_valid(e, c, &c->arg[0], r->axes);
 }
 
 // Reduces all elements of x.
@@ -96,7 +96,7 @@ static NodeId reduce_all(Expansion *e, const Reduction *r, NodeId x, Op op) {
 // Reduces x over valid samples.
 static NodeId reduce(Expansion *e, const Reduction *r, NodeId x, Op op) {
     double neutral = op == OP_max ? LOWEST : 0;
-    return reduce_all(e, r, samples_only(e, x, r->x, r->axes, neutral), op);
+    return reduce_all(e, r, samples_mask(e, x, r->x, r->axes, neutral), op);
 }
 
 Value lower_sum(Expansion *e, const Call *c) {
@@ -114,7 +114,7 @@ Value lower_mean(Expansion *e, const Call *c) {
         return reduce_loss(e, c, true);
     if (!read_reduction(e, c, &r))
         return value_poison();
-    NodeId count = samples_among(e, r.x, r.axes);
+    NodeId count = samples_count(e, r.x, r.axes);
     NodeId sum = reduce(e, &r, r.x, OP_sum);
     return value_tensor(add_binary(e, OP_div, sum, count), c->at);
 }
@@ -127,17 +127,17 @@ Value lower_max(Expansion *e, const Call *c) {
 }
 
 // The sum of squared deviations from the mean, divided by a count.
-static NodeId var_among(Expansion *e, const Reduction *r, NodeId count) {
+static NodeId variance(Expansion *e, const Reduction *r, NodeId count) {
     Reduction kept = *r;
     kept.keep = true;
     NodeId mean = add_binary(e, OP_div, reduce(e, &kept, r->x, OP_sum),
-                             samples_among(e, r->x, r->axes));
+                             samples_count(e, r->x, r->axes));
     NodeId error = add_binary(e, OP_sub, r->x, mean);
     NodeId square = add_binary(e, OP_mul, error, error);
     return add_binary(e, OP_div, reduce(e, r, square, OP_sum), count);
 }
 
-static double numbers_of(Type t, unsigned axes) {
+static double element_count(Type t, unsigned axes) {
     double count = 1;
     for (int i = 0; i < t.rank; i++)
         count *= axes >> i & 1 ? (double)t.dim[i] : 1;
@@ -149,18 +149,18 @@ Value lower_var(Expansion *e, const Call *c) {
     if (!read_reduction(e, c, &r))
         return value_poison();
     bool unbiased = call_flag(c, P_var_unbiased);
-    double count = numbers_of(*node_type(e, r.x), r.axes);
+    double count = element_count(*node_type(e, r.x), r.axes);
     if (unbiased && count < 2) {
         Diagnostic *d = report(e->diags, D_range, c->at,
                                "one number has no unbiased variance");
         diag_note(d, "unbiased=false gives 0");
         return value_poison();
     }
-    if (samples_vary(e, r.x, r.axes)) {
-        NodeId among = samples_among(e, r.x, r.axes);
+    if (samples_need_mask(e, r.x, r.axes)) {
+        NodeId among = samples_count(e, r.x, r.axes);
         if (unbiased)
             among = add_binary(e, OP_sub, among, number_node(e, 1));
-        return value_tensor(var_among(e, &r, among), c->at);
+        return value_tensor(variance(e, &r, among), c->at);
     }
     NodeId var = reduce_all(e, &r, r.x, OP_var);
     if (unbiased)
@@ -176,7 +176,7 @@ Value lower_argmax(Expansion *e, const Call *c) {
     if (!expect_axis(e, c, *call_arg(c, P_argmax_axis), x->node, &axis))
         return value_poison();
     NodeId last = axis_exchanged(e, as_float(e, x->node), axis);
-    last = samples_only(e, last, last, 1u << (t.rank - 1), LOWEST);
+    last = samples_mask(e, last, last, 1u << (t.rank - 1), LOWEST);
     Attr attr = attr_int(ATTR_axis, t.rank - 1);
     NodeId y = graph_add(e->graph, (Node){.op = OP_argmax,
                                           .num_args = 1,
@@ -205,10 +205,10 @@ Value lower_softmax(Expansion *e, const Call *c) {
         return value_poison();
     NodeId x = axis_exchanged(e, as_float(e, c->arg[0].node), axis);
     unsigned last = 1u << (node_type(e, x)->rank - 1);
-    x = samples_only(e, x, x, last, NEVER);
+    x = samples_mask(e, x, x, last, MASKED);
     NodeId y = add_unary(e, logs ? OP_log_softmax : OP_softmax, x);
     if (logs)
-        y = samples_only(e, y, y, last, 0);
+        y = samples_mask(e, y, y, last, 0);
     return value_tensor(axis_exchanged(e, y, axis), c->at);
 }
 

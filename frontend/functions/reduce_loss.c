@@ -12,17 +12,17 @@
 // 1 for valid samples and 0 for others: f32[N, 1].
 static NodeId sample_mask(Expansion *e) {
     Type rows = type_of(F32, 2, (int64_t[]){e->recipe.batch, 1});
-    return as_float(e, places_count(e, rows, 0, 1));
+    return as_float(e, valid_mask(e, rows, 0, 1));
 }
 
 NodeId sample_count(Expansion *e) {
-    if (all_count(e))
+    if (all_valid(e))
         return number_node(e, (double)e->recipe.batch);
     return as_float(e, input_node(e, INPUT_VALID));
 }
 
 NodeId sum_samples(Expansion *e, NodeId x) {
-    if (!all_count(e))
+    if (!all_valid(e))
         x = graph_op2(e->graph, OP_mul, x, sample_mask(e));
     return graph_reduce(e->graph, OP_sum, x, 2, (int64_t[]){0, 1});
 }
@@ -48,7 +48,7 @@ static NodeId sum_axes(Expansion *e, NodeId x, int first, int last) {
 
 // A long sequential sum loses digits, so axes with a large product are summed
 // one by one.
-static NodeId sum_places(Expansion *e, NodeId x) {
+static NodeId sum_inner(Expansion *e, NodeId x) {
     enum { MOST_TERMS = 1024 };
     Type t = *node_type(e, x);
     int64_t terms = 1;
@@ -63,17 +63,17 @@ static NodeId sum_places(Expansion *e, NodeId x) {
 }
 
 // The sum of each sample, f32[N, 1].
-static NodeId sum_each(Expansion *e, NodeId x) {
+static NodeId sum_per_sample(Expansion *e, NodeId x) {
     Type t = *node_type(e, x);
     bool one = type_count(&t) == t.dim[0];
-    return graph_reshape(e->graph, one ? x : sum_places(e, x), 2,
+    return graph_reshape(e->graph, one ? x : sum_inner(e, x), 2,
                          (int64_t[]){t.dim[0], 1});
 }
 
 // ---- valid pixels ----
 
 // Whether x has the height and width of a transformed label.
-static bool has_inside(const Expansion *e, Type t) {
+static bool has_valid_pixels(const Expansion *e, Type t) {
     if (e->valid == NO_NODE || t.rank < 3)
         return false;
     Type inside = *node_type(e, e->valid);
@@ -81,7 +81,7 @@ static bool has_inside(const Expansion *e, Type t) {
 }
 
 // x with zeros at invalid pixels.
-static NodeId without_outside(Expansion *e, NodeId x) {
+static NodeId mask_pixels(Expansion *e, NodeId x) {
     Type t = *node_type(e, x), inside = *node_type(e, e->valid);
     for (int i = 3; i < t.rank; i++)
         inside.dim[i] = 1;
@@ -90,8 +90,8 @@ static NodeId without_outside(Expansion *e, NodeId x) {
 }
 
 // The number of valid pixels of each sample, f32[N, 1].
-static NodeId count_inside(Expansion *e) {
-    return sum_each(e, as_float(e, e->valid));
+static NodeId count_valid_pixels(Expansion *e) {
+    return sum_per_sample(e, as_float(e, e->valid));
 }
 
 static NodeId at_least_one(Expansion *e, NodeId count) {
@@ -99,15 +99,15 @@ static NodeId at_least_one(Expansion *e, NodeId count) {
 }
 
 // Elements per pixel.
-static double per_place(Type t) {
+static double elements_per_pixel(Type t) {
     return (double)(type_count(&t) / (t.dim[0] * t.dim[1] * t.dim[2]));
 }
 
-static NodeId means_inside(Expansion *e, NodeId x) {
+static NodeId means_of_valid_pixels(Expansion *e, NodeId x) {
     Graph *g = e->graph;
-    NodeId each = number_node(e, per_place(*node_type(e, x)));
-    NodeId count = at_least_one(e, count_inside(e));
-    return graph_op2(g, OP_div, sum_each(e, without_outside(e, x)),
+    NodeId each = number_node(e, elements_per_pixel(*node_type(e, x)));
+    NodeId count = at_least_one(e, count_valid_pixels(e));
+    return graph_op2(g, OP_div, sum_per_sample(e, mask_pixels(e, x)),
                      graph_op2(g, OP_mul, count, each));
 }
 
@@ -115,15 +115,15 @@ static NodeId means_inside(Expansion *e, NodeId x) {
 // number of samples: [N, 1].
 static NodeId parts_of_mean(Expansion *e, NodeId x) {
     Graph *g = e->graph;
-    NodeId each = number_node(e, per_place(*node_type(e, x)));
-    NodeId count = at_least_one(e, sum_samples(e, count_inside(e)));
+    NodeId each = number_node(e, elements_per_pixel(*node_type(e, x)));
+    NodeId count = at_least_one(e, sum_samples(e, count_valid_pixels(e)));
     NodeId scale = graph_op2(g, OP_div, sample_count(e),
                              graph_op2(g, OP_mul, count, each));
-    return graph_op2(g, OP_mul, sum_each(e, without_outside(e, x)), scale);
+    return graph_op2(g, OP_mul, sum_per_sample(e, mask_pixels(e, x)), scale);
 }
 
 // Whether an operation moves pixels along rows or columns.
-static bool is_move(const Graph *g, const Node *n) {
+static bool moves_axis(const Graph *g, const Node *n) {
     switch (n->op) {
     case OP_flip:
     case OP_shift:
@@ -146,7 +146,7 @@ static bool is_move(const Graph *g, const Node *n) {
 
 // Whether an operation between x and the output, the label or the input moves
 // pixels.
-static bool moves_places(Expansion *e, NodeId x) {
+static bool moves_pixels(Expansion *e, NodeId x) {
     const Graph *g = e->graph;
     bool *needed = ARENA_ARRAY(e->arena, (size_t)x + 1, bool);
     needed[x] = true;
@@ -156,7 +156,7 @@ static bool moves_places(Expansion *e, NodeId x) {
                    n == e->unblended_label || n == e->model_input;
         if (!needed[n] || end)
             continue;
-        if (is_move(g, d))
+        if (moves_axis(g, d))
             return true;
         for (int i = 0; i < d->num_args; i++)
             needed[d->arg[i]] = true;
@@ -175,9 +175,9 @@ static bool report_outside(Expansion *e, const Call *c, const Value *x) {
     return false;
 }
 
-bool expect_places(Expansion *e, const Call *c, const Value *x, unsigned axes) {
+bool expect_valid(Expansion *e, const Call *c, const Value *x, unsigned axes) {
     bool among = e->phase == PHASE_LOSS && (axes & 6) != 0 &&
-                 has_inside(e, *node_type(e, x->node));
+                 has_valid_pixels(e, *node_type(e, x->node));
     return !among || report_outside(e, c, x);
 }
 
@@ -185,21 +185,21 @@ bool expect_places(Expansion *e, const Call *c, const Value *x, unsigned axes) {
 
 NodeId sample_means(Expansion *e, NodeId x) {
     Type t = *node_type(e, x);
-    if (has_inside(e, t))
-        return means_inside(e, x);
+    if (has_valid_pixels(e, t))
+        return means_of_valid_pixels(e, x);
     if (type_count(&t) == t.dim[0])
-        return sum_each(e, x);
-    NodeId sum = sum_each(e, samples_only(e, x, x, inner_axes(t), 0));
-    return graph_op2(e->graph, OP_div, sum, samples_among(e, x, inner_axes(t)));
+        return sum_per_sample(e, x);
+    NodeId sum = sum_per_sample(e, samples_mask(e, x, x, inner_axes(t), 0));
+    return graph_op2(e->graph, OP_div, sum, samples_count(e, x, inner_axes(t)));
 }
 
 // The loss of each sample.  A loss whose first axis is not the batch gives each
 // its mean.
-static NodeId loss_samples(Expansion *e, NodeId x, bool mean) {
+static NodeId per_sample_loss(Expansion *e, NodeId x, bool mean) {
     if (mean && e->valid != NO_NODE)
         return parts_of_mean(e, x);
     NodeId means = sample_means(e, x);
-    if (all_count(e) || has_samples(e, x))
+    if (all_valid(e) || has_samples(e, x))
         return means;
     Type t = *node_type(e, means);
     NodeId sum = graph_reduce(e->graph, OP_sum, means, 1, (int64_t[]){0});
@@ -212,27 +212,28 @@ static NodeId loss_samples(Expansion *e, NodeId x, bool mean) {
 static NodeId loss_sum(Expansion *e, NodeId x, NodeId means) {
     Type t = *node_type(e, x);
     if (e->valid != NO_NODE)
-        return sum_samples(e, sum_each(e, without_outside(e, x)));
-    if (!all_count(e) && !has_samples(e, x)) {
-        NodeId each = sum_each(e, samples_only(e, x, x, inner_axes(t), 0));
+        return sum_samples(e, sum_per_sample(e, mask_pixels(e, x)));
+    if (!all_valid(e) && !has_samples(e, x)) {
+        NodeId each =
+            sum_per_sample(e, samples_mask(e, x, x, inner_axes(t), 0));
         return graph_reduce(e->graph, OP_sum, each, 2, (int64_t[]){0, 1});
     }
     NodeId total = sum_samples(e, means);
     if (type_count(&t) == t.dim[0])
         return total;
     return graph_op2(e->graph, OP_mul, total,
-                     samples_among(e, x, inner_axes(t)));
+                     samples_count(e, x, inner_axes(t)));
 }
 
 // Whether a mean divides by the full batch size: with gradient accumulation,
 // the update weighs micro-batches by their samples (train/stage.c).
-static bool counts_whole(const Expansion *e) {
-    return all_count(e) || (e->training && e->recipe.accumulate > 1);
+static bool divides_by_batch(const Expansion *e) {
+    return all_valid(e) || (e->training && e->recipe.accumulate > 1);
 }
 
 static NodeId loss_mean(Expansion *e, NodeId means) {
     NodeId total = sum_samples(e, means);
-    if (!counts_whole(e))
+    if (!divides_by_batch(e))
         return graph_op2(e->graph, OP_div, total, sample_count(e));
     return graph_op2(e->graph, OP_mul, total,
                      number_node(e, 1.0 / (double)e->recipe.batch));
@@ -253,8 +254,8 @@ static bool expect_reduced(Expansion *e, const Call *c, const Value *x) {
         diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
         return false;
     }
-    bool counts =
-        e->valid == NO_NODE || (has_inside(e, t) && !moves_places(e, x->node));
+    bool counts = e->valid == NO_NODE ||
+                  (has_valid_pixels(e, t) && !moves_pixels(e, x->node));
     return counts || report_outside(e, c, x);
 }
 
@@ -263,7 +264,7 @@ Value reduce_loss(Expansion *e, const Call *c, bool mean) {
         return value_poison();
     NodeId x = as_float(e, c->arg[0].node);
     e->loss.is_mean = mean;
-    e->loss.samples = loss_samples(e, x, mean);
+    e->loss.samples = per_sample_loss(e, x, mean);
     e->loss.total =
         mean ? loss_mean(e, e->loss.samples) : loss_sum(e, x, e->loss.samples);
     return value_tensor(e->loss.total, c->at);

@@ -30,56 +30,55 @@ bool has_samples(Expansion *e, NodeId n) {
 
 // ---- valid samples ----
 
-bool all_count(const Expansion *e) {
+bool all_valid(const Expansion *e) {
     return e->training && e->recipe.drop_last;
 }
 
-NodeId places_count(Expansion *e, Type t, int axis, int64_t apart) {
+NodeId valid_mask(Expansion *e, Type t, int axis, int64_t apart) {
     Graph *g = e->graph;
     int64_t batch = e->recipe.batch * apart;
     Type along = {.dtype = I32, .rank = t.rank};
     for (int i = 0; i < t.rank; i++)
         along.dim[i] = i == axis ? t.dim[i] : 1;
-    NodeId place = graph_iota(g, along, axis);
+    NodeId index = graph_iota(g, along, axis);
     if (t.dim[axis] > batch)
-        place = graph_op2(g, OP_mod, place, whole_node(e, batch));
+        index = graph_op2(g, OP_mod, index, int_node(e, batch));
     NodeId end = input_node(e, INPUT_VALID);
     if (apart > 1)
-        end = graph_op2(g, OP_mul, end, whole_node(e, apart));
-    return graph_op2(g, OP_lt, place, end);
+        end = graph_op2(g, OP_mul, end, int_node(e, apart));
+    return graph_op2(g, OP_lt, index, end);
 }
 
-static bool is_open(Expansion *e, NodeId x, int axis) {
-    return !all_count(e) && samples_of(e, x)->apart[axis] != 0;
+static bool needs_mask(Expansion *e, NodeId x, int axis) {
+    return !all_valid(e) && samples_of(e, x)->apart[axis] != 0;
 }
 
-bool samples_vary(Expansion *e, NodeId x, unsigned axes) {
+bool samples_need_mask(Expansion *e, NodeId x, unsigned axes) {
     for (int i = 0; i < node_type(e, x)->rank; i++)
-        if ((axes >> i & 1) && is_open(e, x, i))
+        if ((axes >> i & 1) && needs_mask(e, x, i))
             return true;
     return false;
 }
 
-NodeId samples_only(Expansion *e, NodeId x, NodeId like, unsigned axes,
+NodeId samples_mask(Expansion *e, NodeId x, NodeId like, unsigned axes,
                     double otherwise) {
     Type t = *node_type(e, like);
     const Samples s = *samples_of(e, like);
     for (int i = 0; i < t.rank; i++)
-        if ((axes >> i & 1) && is_open(e, like, i))
-            x = graph_op3(e->graph, OP_select,
-                          places_count(e, t, i, s.apart[i]), x,
-                          number_node(e, otherwise));
+        if ((axes >> i & 1) && needs_mask(e, like, i))
+            x = graph_op3(e->graph, OP_select, valid_mask(e, t, i, s.apart[i]),
+                          x, number_node(e, otherwise));
     return x;
 }
 
-NodeId samples_among(Expansion *e, NodeId x, unsigned axes) {
+NodeId samples_count(Expansion *e, NodeId x, unsigned axes) {
     Type t = *node_type(e, x);
     NodeId valid = NO_NODE;
     double all = 1;
     for (int i = 0; i < t.rank; i++) {
         if (!(axes >> i & 1))
             continue;
-        bool open = is_open(e, x, i);
+        bool open = needs_mask(e, x, i);
         all *= (double)(open ? t.dim[i] / e->recipe.batch : t.dim[i]);
         if (open)
             valid = valid == NO_NODE
@@ -93,13 +92,13 @@ NodeId samples_among(Expansion *e, NodeId x, unsigned axes) {
 
 // ---- nodes that need whole batches ----
 
-static const char *node_place(Expansion *e, NodeId n) {
+static const char *node_location(Expansion *e, NodeId n) {
     Text t = text_new(e->arena);
     node_tell(&t, &e->graph->node[n]);
     return text_string(&t);
 }
 
-void samples_excuse(Expansion *e, NodeId first, NodeId y, NodeId x) {
+void samples_allow_mixing(Expansion *e, NodeId first, NodeId y, NodeId x) {
     samples_of(e, e->graph->count - 1);
     for (NodeId n = first; n < e->graph->count; n++)
         e->samples[n].mixed = false;
@@ -111,13 +110,13 @@ const char *samples_mixed(Expansion *e, const bool *needed) {
     samples_of(e, e->graph->count - 1);
     for (NodeId n = 0; n < e->graph->count; n++)
         if (needed[n] && e->samples[n].mixed)
-            return node_place(e, n);
+            return node_location(e, n);
     return e->batch_size_use;
 }
 
-void note_size(Expansion *e, const Value *v) {
+void note_batch_size(Expansion *e, const Value *v) {
     const Origin *at = &e->graph->at;
-    if (v->follows_batch && e->batch_size_use == NULL && !all_count(e))
+    if (v->follows_batch && e->batch_size_use == NULL && !all_valid(e))
         e->batch_size_use =
             arena_format(e->arena, "the batch's size as a number, %s:%d",
                          at->file, at->line);
@@ -158,7 +157,7 @@ const char *count_text(Expansion *e, NodeId n) {
     return arena_format(e->arena, "%lld x %lld", batch, count / batch);
 }
 
-const char *joint_text(Expansion *e, Value v) {
+const char *operand_text(Expansion *e, Value v) {
     return v.kind == VALUE_TENSOR ? tensor_text(e, v.node)
                                   : type_text(e, type_scalar(F32));
 }

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-static Value per(Expansion *e, RunState whole) {
+static Value run_progress(Expansion *e, RunState whole) {
     Value step = run_value(e, RUN_STEP, (Span){0});
     Value all = run_value(e, whole, (Span){0});
     return scalar_operate(e, TOKEN_DIVIDE, step, all, (Span){0});
@@ -15,7 +15,8 @@ static Value per(Expansion *e, RunState whole) {
 Value schedule_variable(Expansion *e, const char *name) {
     if (strcmp(name, "step") == 0)
         return run_value(e, RUN_STEP, (Span){0});
-    return per(e, strcmp(name, "epoch") == 0 ? RUN_EPOCH_STEPS : RUN_STEPS);
+    return run_progress(e, strcmp(name, "epoch") == 0 ? RUN_EPOCH_STEPS
+                                                      : RUN_STEPS);
 }
 
 Value lower_constant(Expansion *e, const Call *c) {
@@ -25,16 +26,16 @@ Value lower_constant(Expansion *e, const Call *c) {
 
 // ---- curves from one value to another ----
 
-static Value moment_arg(Expansion *e, const Call *c, ParamId p) {
-    return moment_of(e, *call_arg(c, p), c->at);
+static Value time_arg(Expansion *e, const Call *c, ParamId p) {
+    return schedule_time(e, *call_arg(c, p), c->at);
 }
 
 // The progress from `since` to `until`, which is later.
-static bool way_arg(Expansion *e, const Call *c, ParamId since, ParamId until,
-                    Value *way) {
+static bool progress_arg(Expansion *e, const Call *c, ParamId since,
+                         ParamId until, Value *way) {
     double begin, end;
     Value from = *call_arg(c, since), to = *call_arg(c, until);
-    if (moment_share(e, from, &begin) && moment_share(e, to, &end) &&
+    if (time_fraction(e, from, &begin) && time_fraction(e, to, &end) &&
         begin >= end) {
         Diagnostic *d =
             report(e->diags, D_knots, c->at, "%s must begin before it ends",
@@ -45,15 +46,15 @@ static bool way_arg(Expansion *e, const Call *c, ParamId since, ParamId until,
             diag_place(d, to.at, "and ends here");
         return false;
     }
-    Value first = moment_arg(e, c, since);
-    *way = moment_way(e, first, moment_arg(e, c, until), c->at);
+    Value first = time_arg(e, c, since);
+    *way = time_progress(e, first, time_arg(e, c, until), c->at);
     return true;
 }
 
 // torch.optim.lr_scheduler.CosineAnnealingLR
 Value lower_cosine(Expansion *e, const Call *c) {
     Value way;
-    if (!way_arg(e, c, P_cosine_since, P_cosine_until, &way))
+    if (!progress_arg(e, c, P_cosine_since, P_cosine_until, &way))
         return value_poison();
     return schedule_blend(e, *call_arg(c, P_cosine_from),
                           *call_arg(c, P_cosine_to),
@@ -72,7 +73,7 @@ static Value share_power(Expansion *e, Value x, double power, Span at) {
 // PolynomialLR: to + (from - to) (1 - way)^power
 Value lower_poly(Expansion *e, const Call *c) {
     Value way, one = value_number(1, c->at);
-    if (!way_arg(e, c, P_poly_since, P_poly_until, &way))
+    if (!progress_arg(e, c, P_poly_since, P_poly_until, &way))
         return value_poison();
     Value rest = scalar_operate(e, TOKEN_MINUS, one, way, c->at);
     rest = share_power(e, rest, call_number(c, P_poly_power), c->at);
@@ -83,8 +84,8 @@ Value lower_poly(Expansion *e, const Call *c) {
 // LinearLR: the schedule times a factor that grows to 1.
 Value lower_warmup(Expansion *e, const Call *c) {
     Value zero = value_number(0, c->at), one = value_number(1, c->at);
-    Value length = moment_arg(e, c, P_warmup_length);
-    Value way = moment_way(e, zero, length, c->at);
+    Value length = time_arg(e, c, P_warmup_length);
+    Value way = time_progress(e, zero, length, c->at);
     Value share =
         schedule_blend(e, *call_arg(c, P_warmup_from), one, way, c->at);
     return scalar_operate(e, TOKEN_TIMES, *call_arg(c, P_warmup_schedule),
@@ -96,12 +97,12 @@ Value lower_warmup(Expansion *e, const Call *c) {
 // The number of periods since the start, with its fraction.
 static Value periods(Expansion *e, const Call *c, ParamId p) {
     return scalar_operate(e, TOKEN_DIVIDE, run_value(e, RUN_STEP, c->at),
-                          period_of(e, *call_arg(c, p), c->at), c->at);
+                          schedule_period(e, *call_arg(c, p), c->at), c->at);
 }
 
 // ExponentialLR
 Value lower_exponential(Expansion *e, const Call *c) {
-    if (!moment_check_period(e, c, P_exponential_every))
+    if (!period_check(e, c, P_exponential_every))
         return value_poison();
     Value factor = schedule_power(e, call_number(c, P_exponential_gamma),
                                   periods(e, c, P_exponential_every), c->at);
@@ -110,14 +111,14 @@ Value lower_exponential(Expansion *e, const Call *c) {
 }
 
 // StepLR: gamma^floor(step / every)
-static Value stairs(Expansion *e, const Call *c) {
+static Value step_decay(Expansion *e, const Call *c) {
     Value done = periods(e, c, P_step_every);
     done.node = add_unary(e, OP_floor, done.node);
     return schedule_power(e, call_number(c, P_step_gamma), done, c->at);
 }
 
 // MultiStepLR: gamma once for each milestone passed.
-static Value falls(Expansion *e, const Call *c) {
+static Value multistep_decay(Expansion *e, const Call *c) {
     const Value *list = call_arg(c, P_step_milestones);
     int count = list->kind == VALUE_LIST ? list->list.count : 1;
     Value now = run_value(e, RUN_STEP, c->at), one = value_number(1, c->at);
@@ -125,8 +126,8 @@ static Value falls(Expansion *e, const Call *c) {
     Value factor = one;
     for (int i = 0; i < count; i++) {
         Value where = list->kind == VALUE_LIST ? list->list.item[i] : *list;
-        Value fall = schedule_choose(e, now, moment_of(e, where, c->at), one,
-                                     gamma, c->at);
+        Value fall = schedule_choose(e, now, schedule_time(e, where, c->at),
+                                     one, gamma, c->at);
         factor =
             i == 0 ? fall : scalar_operate(e, TOKEN_TIMES, factor, fall, c->at);
     }
@@ -145,9 +146,9 @@ Value lower_step(Expansion *e, const Call *c) {
                      "milestones=[50%%, 75%%])");
         return value_poison();
     }
-    if (every && !moment_check_period(e, c, P_step_every))
+    if (every && !period_check(e, c, P_step_every))
         return value_poison();
-    Value factor = every ? stairs(e, c) : falls(e, c);
+    Value factor = every ? step_decay(e, c) : multistep_decay(e, c);
     return scalar_operate(e, TOKEN_TIMES, *call_arg(c, P_step_start), factor,
                           c->at);
 }

@@ -14,19 +14,19 @@
 Value run_value(Expansion *e, RunState s, Span at);
 
 // A fraction of the run, epochs or steps, as a number of updates.
-Value period_of(Expansion *e, Value time, Span at);
+Value schedule_period(Expansion *e, Value time, Span at);
 
 // A TIME_POINT as a number of updates.  Warns if the run ends before it.
-Value moment_of(Expansion *e, Value time, Span at);
+Value schedule_time(Expansion *e, Value time, Span at);
 
 // A TIME_POINT as a fraction of the run.  False if only the trainer knows it.
-bool moment_share(const Expansion *e, Value time, double *share);
+bool time_fraction(const Expansion *e, Value time, double *share);
 
 // False, with a report, if a period is 0.
-bool moment_check_period(Expansion *e, const Call *c, ParamId p);
+bool period_check(Expansion *e, const Call *c, ParamId p);
 
 // The progress from one time to another: 0 .. 1, and 1 if they are equal.
-Value moment_way(Expansion *e, Value from, Value to, Span at);
+Value time_progress(Expansion *e, Value from, Value to, Span at);
 
 // ---- arithmetic of schedules ----
 

@@ -8,7 +8,7 @@ Value run_value(Expansion *e, RunState s, Span at) {
     return value_tensor(as_float(e, run_node(e, s)), at);
 }
 
-bool moment_share(const Expansion *e, Value time, double *share) {
+bool time_fraction(const Expansion *e, Value time, double *share) {
     Time length = e->recipe.length;
     bool epochs = time.unit == UNIT_EPOCH && length.unit == IN_EPOCHS;
     bool steps = time.unit == UNIT_STEP && length.unit == IN_STEPS;
@@ -16,7 +16,7 @@ bool moment_share(const Expansion *e, Value time, double *share) {
     return epochs || steps || time.unit == UNIT_NONE || time.number == 0;
 }
 
-Value period_of(Expansion *e, Value time, Span at) {
+Value schedule_period(Expansion *e, Value time, Span at) {
     Value count = value_number(time.number, at);
     if (time.unit == UNIT_STEP || time.number == 0)
         return count;
@@ -27,14 +27,14 @@ Value period_of(Expansion *e, Value time, Span at) {
     return scalar_operate(e, TOKEN_TIMES, count, steps, at);
 }
 
-Value moment_of(Expansion *e, Value time, Span at) {
+Value schedule_time(Expansion *e, Value time, Span at) {
     Time read;
     if (time_of_value(time, &read))
         time_warn_late(e, read, time.at);
-    return period_of(e, time, at);
+    return schedule_period(e, time, at);
 }
 
-bool moment_check_period(Expansion *e, const Call *c, ParamId p) {
+bool period_check(Expansion *e, const Call *c, ParamId p) {
     const Value *period = call_arg(c, p);
     if (period->number > 0)
         return true;
@@ -52,7 +52,7 @@ Value schedule_choose(Expansion *e, Value a, Value b, Value yes, Value no,
                         at);
 }
 
-Value moment_way(Expansion *e, Value from, Value to, Span at) {
+Value time_progress(Expansion *e, Value from, Value to, Span at) {
     Value now = run_value(e, RUN_STEP, at);
     bool start = from.kind == VALUE_NUMBER && from.number == 0;
     Value gone = start ? now : scalar_operate(e, TOKEN_MINUS, now, from, at);

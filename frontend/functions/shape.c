@@ -4,7 +4,7 @@
 
 // ---- queries ----
 
-static Value dimension_of(Expansion *e, const Call *c, int axis, int rank) {
+static Value size_of_axis(Expansion *e, const Call *c, int axis, int rank) {
     Type t = *node_type(e, c->arg[0].node);
     if (rank != 0 && !expect_rank(e, c, &c->arg[0], rank))
         return value_poison();
@@ -17,20 +17,20 @@ static Value dimension_of(Expansion *e, const Call *c, int axis, int rank) {
     }
     axis = axis < 0 ? t.rank - 1 : axis;
     Value v = value_number((double)t.dim[axis], c->at);
-    v.follows_batch = samples_vary(e, c->arg[0].node, 1u << axis);
+    v.follows_batch = samples_need_mask(e, c->arg[0].node, 1u << axis);
     return v;
 }
 
 Value lower_channels_of(Expansion *e, const Call *c) {
-    return dimension_of(e, c, -1, 0);
+    return size_of_axis(e, c, -1, 0);
 }
 
 Value lower_height_of(Expansion *e, const Call *c) {
-    return dimension_of(e, c, 1, 4);
+    return size_of_axis(e, c, 1, 4);
 }
 
 Value lower_width_of(Expansion *e, const Call *c) {
-    return dimension_of(e, c, 2, 4);
+    return size_of_axis(e, c, 2, 4);
 }
 
 // ---- flatten ----

@@ -6,7 +6,7 @@
 
 // ---- slice ----
 
-NodeId axis_cut(Expansion *e, NodeId x, int axis, int64_t from, int64_t to) {
+NodeId axis_slice(Expansion *e, NodeId x, int axis, int64_t from, int64_t to) {
     int64_t low[MAX_RANK] = {0}, high[MAX_RANK] = {0};
     low[axis] = from;
     high[axis] = node_type(e, x)->dim[axis] - to;
@@ -23,7 +23,7 @@ Value lower_slice(Expansion *e, const Call *c) {
     if (end->kind == VALUE_NUMBER)
         to = (int64_t)end->number;
     if (from < to && to <= t.dim[axis])
-        return value_tensor(axis_cut(e, x->node, axis, from, to), c->at);
+        return value_tensor(axis_slice(e, x->node, axis, from, to), c->at);
     Diagnostic *d =
         report(e->diags, D_range, c->at,
                "the range %lld to %lld is not within 0 to %lld",
@@ -35,16 +35,16 @@ Value lower_slice(Expansion *e, const Call *c) {
 
 // ---- split ----
 
-enum { MOST_PARTS = 4096 };
+enum { MAX_PARTS = 4096 };
 
 // Sizes of equal parts; false if they do not divide the axis.
-static bool equal_pieces(int64_t whole, int64_t count, int64_t *size) {
+static bool equal_sizes(int64_t whole, int64_t count, int64_t *size) {
     for (int64_t i = 0; i < count; i++)
         size[i] = whole / count;
     return whole % count == 0;
 }
 
-static bool given_pieces(int64_t whole, const Value *list, int64_t *size) {
+static bool listed_sizes(int64_t whole, const Value *list, int64_t *size) {
     int64_t sum = 0;
     for (int i = 0; i < list->list.count; i++) {
         size[i] = (int64_t)list->list.item[i].number;
@@ -60,14 +60,14 @@ static int64_t *part_sizes(Expansion *e, const Call *c, int64_t whole,
                            int64_t count) {
     const Value *x = call_arg(c, P_split_x);
     const Value *parts = call_arg(c, P_split_parts);
-    if (count > MOST_PARTS) {
+    if (count > MAX_PARTS) {
         report(e->diags, D_range, c->at, "split makes at most %d parts",
-               MOST_PARTS);
+               MAX_PARTS);
         return NULL;
     }
     int64_t *size = ARENA_ARRAY(e->arena, (size_t)count, int64_t);
-    if (parts->kind == VALUE_LIST ? given_pieces(whole, parts, size)
-                                  : equal_pieces(whole, count, size))
+    if (parts->kind == VALUE_LIST ? listed_sizes(whole, parts, size)
+                                  : equal_sizes(whole, count, size))
         return size;
     Diagnostic *d =
         report(e->diags, D_groups, c->at,
@@ -92,7 +92,7 @@ Value lower_split(Expansion *e, const Call *c) {
     int64_t from = 0;
     for (int64_t i = 0; i < count; from += size[i++])
         item[i] =
-            value_tensor(axis_cut(e, x, axis, from, from + size[i]), c->at);
+            value_tensor(axis_slice(e, x, axis, from, from + size[i]), c->at);
     return (Value){.kind = VALUE_LIST, .at = c->at, .list = {item, (int)count}};
 }
 
@@ -102,8 +102,8 @@ Value lower_split(Expansion *e, const Call *c) {
 enum { NODES_PER_PART = 6 };
 
 // x at `at` in an axis of `size`, padded with zeros.
-static NodeId placed(Expansion *e, NodeId x, int axis, int64_t at,
-                     int64_t size) {
+static NodeId pad_to_size(Expansion *e, NodeId x, int axis, int64_t at,
+                          int64_t size) {
     Type t = *node_type(e, x);
     int64_t low[MAX_RANK] = {0}, high[MAX_RANK] = {0};
     low[axis] = at;
@@ -112,15 +112,15 @@ static NodeId placed(Expansion *e, NodeId x, int axis, int64_t at,
 }
 
 // `before` below index `at` of an axis, else `after`.
-static NodeId behind(Expansion *e, NodeId place, int64_t at, NodeId before,
-                     NodeId after) {
+static NodeId select_below(Expansion *e, NodeId place, int64_t at,
+                           NodeId before, NodeId after) {
     NodeId start = graph_constant(e->graph, type_scalar(I32), (double)at);
     NodeId is = graph_op2(e->graph, OP_lt, place, start);
     return graph_op3(e->graph, OP_select, is, before, after);
 }
 
 // Pads each part with zeros, and selects by index.
-NodeId axis_joined(Expansion *e, const NodeId *part, int count, int axis) {
+NodeId axis_concat(Expansion *e, const NodeId *part, int count, int axis) {
     int64_t size = 0, at = 0;
     for (int i = 0; i < count; i++)
         size += node_type(e, part[i])->dim[axis];
@@ -130,8 +130,8 @@ NodeId axis_joined(Expansion *e, const NodeId *part, int count, int axis) {
     along.dtype = I32;
     NodeId place = graph_iota(e->graph, along, axis), all = NO_NODE;
     for (int i = 0; i < count; i++) {
-        NodeId next = placed(e, part[i], axis, at, size);
-        all = i ? behind(e, place, at, all, next) : next;
+        NodeId next = pad_to_size(e, part[i], axis, at, size);
+        all = i ? select_below(e, place, at, all, next) : next;
         at += node_type(e, part[i])->dim[axis];
     }
     return all;
@@ -180,29 +180,29 @@ Value lower_concat(Expansion *e, const Call *c) {
     NodeId *part = ARENA_ARRAY(e->arena, (size_t)count, NodeId);
     for (int i = 0; i < count; i++)
         part[i] = as_float(e, list->list.item[i].node);
-    return value_tensor(axis_joined(e, part, count, axis), c->at);
+    return value_tensor(axis_concat(e, part, count, axis), c->at);
 }
 
 // ---- pad ----
 
-enum { MOST_PAD = 256 };
+enum { MAX_PAD = 256 };
 
 // An axis padded at both ends with its edge, or with its reflection.
-static NodeId continued(Expansion *e, NodeId x, int axis, int64_t before,
-                        int64_t after, bool mirrored) {
+static NodeId pad_edge(Expansion *e, NodeId x, int axis, int64_t before,
+                       int64_t after, bool mirrored) {
     int64_t size = node_type(e, x)->dim[axis];
     NodeId *part = ARENA_ARRAY(e->arena, (size_t)(before + 1 + after), NodeId);
     int count = 0;
     for (int64_t i = before; i > 0; i--) {
         int64_t from = mirrored ? i : 0;
-        part[count++] = axis_cut(e, x, axis, from, from + 1);
+        part[count++] = axis_slice(e, x, axis, from, from + 1);
     }
     part[count++] = x;
     for (int64_t i = 1; i <= after; i++) {
         int64_t from = size - 1 - (mirrored ? i : 0);
-        part[count++] = axis_cut(e, x, axis, from, from + 1);
+        part[count++] = axis_slice(e, x, axis, from, from + 1);
     }
-    return count == 1 ? x : axis_joined(e, part, count, axis);
+    return count == 1 ? x : axis_concat(e, part, count, axis);
 }
 
 static bool expect_pads(Expansion *e, const Call *c, const Value *x,
@@ -210,13 +210,13 @@ static bool expect_pads(Expansion *e, const Call *c, const Value *x,
     Type t = *node_type(e, x->node);
     for (int i = 0; i < 4; i++) {
         bool mirror = *mode == 'r' && pad[i] >= t.dim[1 + i / 2];
-        if (!mirror && (pad[i] <= MOST_PAD || *mode == 'z'))
+        if (!mirror && (pad[i] <= MAX_PAD || *mode == 'z'))
             continue;
         Diagnostic *d =
             report(e->diags, D_range, c->at,
                    mirror ? "mode=reflect needs a size smaller than the image"
                           : "mode=%s pads by %d at most",
-                   mode, (int)MOST_PAD);
+                   mode, (int)MAX_PAD);
         diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
         return false;
     }
@@ -242,12 +242,12 @@ Value lower_pad(Expansion *e, const Call *c) {
     int64_t pad[4];
     read_pads(call_arg(c, P_pad_size), pad);
     if (!expect_rank(e, c, x, 4) || !expect_pads(e, c, x, pad, mode) ||
-        !has_room(e, c->at, 4 * NODES_PER_PART * MOST_PAD))
+        !has_room(e, c->at, 4 * NODES_PER_PART * MAX_PAD))
         return value_poison();
     NodeId y = as_float(e, x->node);
     if (*mode == 'z')
         return value_tensor(pad_zeros(e, c, y, pad), c->at);
-    y = continued(e, y, 1, pad[0], pad[1], *mode == 'r');
-    y = continued(e, y, 2, pad[2], pad[3], *mode == 'r');
+    y = pad_edge(e, y, 1, pad[0], pad[1], *mode == 'r');
+    y = pad_edge(e, y, 2, pad[2], pad[3], *mode == 'r');
     return value_tensor(y, c->at);
 }

@@ -26,7 +26,7 @@ NodeId number_node(Expansion *e, double value) {
     return graph_number(e->graph, value);
 }
 
-NodeId whole_node(Expansion *e, int64_t value) {
+NodeId int_node(Expansion *e, int64_t value) {
     return graph_constant(e->graph, type_scalar(I32), (double)value);
 }
 
@@ -37,7 +37,7 @@ NodeId scalar_node(Expansion *e, Value v) {
 NodeId operand_node(Expansion *e, const Value *v) {
     if (v->kind != VALUE_NUMBER)
         return as_float(e, v->node);
-    note_size(e, v);
+    note_batch_size(e, v);
     return number_node(e, v->number);
 }
 
@@ -56,7 +56,7 @@ bool expect_rows(Expansion *e, const Call *c, NodeId x) {
     return false;
 }
 
-NodeId add_at(Expansion *e, Span at, const char *what, Node n) {
+NodeId add_at(Expansion *e, Span at, const char *subject, Node n) {
     n.group = -1;
     Type type;
     const char *why = type_infer(e->graph, &n, &type);
@@ -64,7 +64,7 @@ NodeId add_at(Expansion *e, Span at, const char *what, Node n) {
         why = "the result is too large";
     if (why == NULL)
         return graph_add(e->graph, n);
-    report(e->diags, D_size, at, "%s: %s", what, why);
+    report(e->diags, D_size, at, "%s: %s", subject, why);
     return NO_NODE;
 }
 
@@ -135,7 +135,7 @@ NodeId run_node(Expansion *e, RunState s) {
         [RUN_STEPS] = {"run.steps", STATE_RUN},
         [RUN_EPOCH_STEPS] = {"run.epoch_steps", STATE_RUN},
         [RUN_SEED] = {"run.seed", STATE_RUN},
-        [RUN_GATHERED] = {"run.gathered", STATE_GRADIENT},
+        [RUN_ACCUMULATED] = {"run.gathered", STATE_GRADIENT},
         [RUN_UPDATES] = {"run.updates", STATE_OPTIMIZER},
     };
     if (e->run[s] == NO_NODE)
@@ -153,5 +153,5 @@ NodeId batch_node(Expansion *e) {
     NodeId each =
         graph_constant(g, type_scalar(I32), (double)e->recipe.accumulate);
     return graph_op2(g, OP_add, graph_op2(g, OP_mul, step, each),
-                     run_node(e, RUN_GATHERED));
+                     run_node(e, RUN_ACCUMULATED));
 }

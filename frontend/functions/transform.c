@@ -26,14 +26,14 @@ void transform_add(Expansion *e, const Call *c, NodeId from, NodeId to,
     e->transform = added;
 }
 
-static bool moves(const Transform *t) {
+static bool moves_pixels(const Transform *t) {
     return t->kind != TRANSFORM_BLEND;
 }
 
 // The last one that moves pixels, or NULL.
 static const Transform *last_move(const Expansion *e) {
     const Transform *t = e->transform;
-    while (t != NULL && !moves(t))
+    while (t != NULL && !moves_pixels(t))
         t = t->before;
     return t;
 }
@@ -48,24 +48,24 @@ bool transforms_mix(const Expansion *e, bool places) {
 
 // ---- whether only the list moves pixels ----
 
-enum { NO_PLACES = -1, OTHER_PLACES = -2 };
+enum { NO_PIXELS = -1, OTHER_PIXELS = -2 };
 
-static bool is_spread(Type t) {
+static bool is_spatial(Type t) {
     return t.rank == 4 && (t.dim[1] > 1 || t.dim[2] > 1);
 }
 
 // The number of transforms applied to the pixels of node n, if it is equal for
 // all operands.
-static int joined(const Graph *g, const Node *n, const int *at) {
-    int found = NO_PLACES;
+static int transforms_applied(const Graph *g, const Node *n, const int *at) {
+    int found = NO_PIXELS;
     bool pointwise = op_info[n->op].facts & POINTWISE;
     for (int i = 0; i < n->num_args; i++) {
         int of = at[n->arg[i]];
-        if (of == NO_PLACES || !is_spread(*g->node[n->arg[i]].type))
+        if (of == NO_PIXELS || !is_spatial(*g->node[n->arg[i]].type))
             continue;
-        if (!pointwise || of == OTHER_PLACES ||
-            (found != NO_PLACES && found != of))
-            return is_spread(*n->type) ? OTHER_PLACES : NO_PLACES;
+        if (!pointwise || of == OTHER_PIXELS ||
+            (found != NO_PIXELS && found != of))
+            return is_spatial(*n->type) ? OTHER_PIXELS : NO_PIXELS;
         found = of;
     }
     return found;
@@ -82,9 +82,9 @@ static bool is_complete(Expansion *e) {
         if (n == e->input[INPUT_IMAGE])
             at[n] = 0;
         else if (t != NULL)
-            at[n] = at[t->from] == t->number - 1 ? t->number : OTHER_PLACES;
+            at[n] = at[t->from] == t->number - 1 ? t->number : OTHER_PIXELS;
         else
-            at[n] = joined(e->graph, &e->graph->node[n], at);
+            at[n] = transforms_applied(e->graph, &e->graph->node[n], at);
     }
     e->work += e->model_input;
     return at[e->model_input] == e->transform->number;
@@ -96,7 +96,7 @@ static bool ratio_is(Type a, Type b, int64_t up, int64_t down) {
     return a.dim[1] * down == b.dim[1] * up && a.dim[2] * down == b.dim[2] * up;
 }
 
-bool places_match(Type label, Type image, int64_t *up, int64_t *down) {
+bool sizes_match(Type label, Type image, int64_t *up, int64_t *down) {
     *up = label.dim[1] / image.dim[1];
     *down = image.dim[1] / label.dim[1];
     *up = *up > 0 ? *up : 1;
@@ -163,7 +163,7 @@ static bool is_squares(int64_t count, Type image) {
 
 // Whether an output has no axes of the image: the last contraction before it
 // has one row for each sample.
-static bool is_of_sample(const Expansion *e) {
+static bool is_per_sample(const Expansion *e) {
     const Graph *g = e->graph;
     for (NodeId n = e->output.node; g->node[n].num_args > 0;) {
         const Node *d = &g->node[n];
@@ -182,33 +182,33 @@ static bool is_of_sample(const Expansion *e) {
 
 // Classifies labels by their axes.  Numbers that may be those of pixels or
 // patches, without the axes of an image, are lost.
-static LabelPlaces places_of(const Expansion *e, Type label, Type image) {
+static LabelExtent classify_label(const Expansion *e, Type label, Type image) {
     int64_t up, down, pixels = image.dim[1] * image.dim[2];
     bool classes = label.dtype == I32;
     int axes = classes ? label.rank - 1 : label.rank - 2;
     int64_t first = label.rank > 1 ? label.dim[1] : 1;
-    bool match = label.rank > 2 && places_match(label, image, &up, &down);
+    bool match = label.rank > 2 && sizes_match(label, image, &up, &down);
     switch (axes) {
     case 2:
-        return first == 1 && label.dim[2] == 1 ? LABEL_OF_SAMPLES
-               : match                         ? LABEL_FOLLOWS
+        return first == 1 && label.dim[2] == 1 ? LABEL_PER_SAMPLE
+               : match                         ? LABEL_SPATIAL
                                                : LABEL_LOST;
     case 1:
-        return (is_squares(first, image) && !is_of_sample(e)) ||
+        return (is_squares(first, image) && !is_per_sample(e)) ||
                        (!classes && match)
                    ? LABEL_LOST
-                   : LABEL_OF_SAMPLES;
+                   : LABEL_PER_SAMPLE;
     case 0:
         return !classes && pixels > 1 &&
                        (first == pixels || first == pixels * image.dim[3])
                    ? LABEL_LOST
-                   : LABEL_OF_SAMPLES;
+                   : LABEL_PER_SAMPLE;
     default:
-        return axes > 2 ? LABEL_LOST : LABEL_OF_SAMPLES;
+        return axes > 2 ? LABEL_LOST : LABEL_PER_SAMPLE;
     }
 }
 
-static void report_places(Expansion *e, const Transform *t, Type label) {
+static void report_label(Expansion *e, const Transform *t, Type label) {
     Diagnostic *d = report_left(
         e, t,
         "labels follow as [N, height, width], or as targets [N, height, width, "
@@ -220,23 +220,23 @@ static void report_places(Expansion *e, const Transform *t, Type label) {
                samples_text(e, *node_type(e, t->to)));
 }
 
-LabelPlaces label_places(Expansion *e, Type label) {
+LabelExtent label_extent(Expansion *e, Type label) {
     const Transform *t = last_move(e);
     if (t == NULL || e->data.label.rank > 0)
-        return LABEL_OF_SAMPLES;
+        return LABEL_PER_SAMPLE;
     Type files = label;
-    LabelPlaces p = places_of(e, label, *node_type(e, t->to));
-    if (p == LABEL_FOLLOWS && !is_complete(e)) {
+    LabelExtent p = classify_label(e, label, *node_type(e, t->to));
+    if (p == LABEL_SPATIAL && !is_complete(e)) {
         report_left(e, t,
                     "another function in `input` moves pixels, too; labels can "
                     "follow resize and the augmentations of std/vision.net, "
                     "one after the other");
         return LABEL_LOST;
     }
-    if (p == LABEL_FOLLOWS && !transforms_undo(e, &files))
+    if (p == LABEL_SPATIAL && !transforms_undo(e, &files))
         p = LABEL_LOST;
     if (p == LABEL_LOST)
-        report_places(e, t, label);
+        report_label(e, t, label);
     return p;
 }
 
@@ -264,7 +264,7 @@ static bool lose(Replay *r, const Transform *t, const char *why) {
 static bool read_scale(Replay *r, const Transform *t, int64_t *up,
                        int64_t *down) {
     Type label = *node_type(r->e, r->label), image = *node_type(r->e, t->from);
-    if (places_match(label, image, up, down))
+    if (sizes_match(label, image, up, down))
         return true;
     return lose(r, t,
                 arena_format(r->e->arena,
@@ -293,9 +293,8 @@ static NodeId all_inside(Replay *r) {
 
 // A number of pixels, i32[N], as label elements.
 static NodeId scaled(Replay *r, NodeId pixels, int64_t up) {
-    return up == 1
-               ? pixels
-               : graph_op2(r->e->graph, OP_mul, pixels, whole_node(r->e, up));
+    return up == 1 ? pixels
+                   : graph_op2(r->e->graph, OP_mul, pixels, int_node(r->e, up));
 }
 
 static NodeId shifted(Replay *r, NodeId x, const NodeId offset[2],
@@ -309,7 +308,7 @@ static NodeId shifted(Replay *r, NodeId x, const NodeId offset[2],
                                     .num_attrs = 1,
                                     .attr = &attr,
                                     .group = -1});
-    return image_cut(r->e, moved, size, start);
+    return image_crop(r->e, moved, size, start);
 }
 
 // `edge` and `reflect` repeat pixels; a label of another resolution cannot
@@ -341,9 +340,9 @@ static void replay_cut(Replay *r, const Transform *t, const int64_t size[2]) {
              "single pixels splits it");
         return;
     }
-    r->label = image_cut(r->e, r->label, size, first);
+    r->label = image_crop(r->e, r->label, size, first);
     if (r->valid != NO_NODE)
-        r->valid = image_cut(r->e, r->valid, size, first);
+        r->valid = image_crop(r->e, r->valid, size, first);
 }
 
 // Whether an interpolated mask is exactly 1, so that all sources are inside: (1
@@ -359,18 +358,18 @@ static void replay_resample(Replay *r, const Transform *t,
     if (!read_scale(r, t, &up, &down))
         return;
     NodeId scale = number_node(e, (double)up / (double)down);
-    AxisSample sample[2];
+    AxisTaps sample[2];
     for (int i = 0; i < 2; i++)
-        sample[i] = sample_axis(
+        sample[i] = axis_taps(
             e, graph_op2(e->graph, OP_mul, t->offset[i], scale),
             graph_op2(e->graph, OP_mul, t->length[i], scale), size[i]);
-    r->label = r->classes ? sample_nearest(e, r->label, sample)
-                          : sample_bilinear(e, r->label, sample);
+    r->label = r->classes ? interpolate_nearest(e, r->label, sample)
+                          : interpolate_bilinear(e, r->label, sample);
     if (r->valid == NO_NODE)
         return;
     r->valid = r->classes
-                   ? sample_nearest(e, r->valid, sample)
-                   : fully_inside(e, sample_bilinear(e, r->valid, sample));
+                   ? interpolate_nearest(e, r->valid, sample)
+                   : fully_inside(e, interpolate_bilinear(e, r->valid, sample));
 }
 
 // x at another size, f32.
@@ -398,14 +397,14 @@ static void replay_resize(Replay *r, const Transform *t,
 }
 
 // Upsamples a mask of pixels to the label, by `up` along each axis.
-static NodeId spread(Replay *r, NodeId mask, int64_t up) {
+static NodeId upsample_mask(Replay *r, NodeId mask, int64_t up) {
     Type t = *node_type(r->e, mask);
     const int64_t size[] = {t.dim[1] * up, t.dim[2] * up};
     return up == 1 ? mask
                    : fully_inside(r->e, resized(r, mask, "nearest", size));
 }
 
-static NodeId of_partner(Replay *r, const Transform *t, NodeId x) {
+static NodeId take_partner(Replay *r, const Transform *t, NodeId x) {
     return graph_op2(r->e->graph, OP_gather, x, t->partner);
 }
 
@@ -414,11 +413,11 @@ static void replay_paste(Replay *r, const Transform *t) {
     if (!read_multiple(r, t, &up))
         return;
     Graph *g = r->e->graph;
-    NodeId pasted = spread(r, t->pasted, up);
+    NodeId pasted = upsample_mask(r, t->pasted, up);
     r->label =
-        graph_op3(g, OP_select, pasted, of_partner(r, t, r->label), r->label);
+        graph_op3(g, OP_select, pasted, take_partner(r, t, r->label), r->label);
     if (r->valid != NO_NODE)
-        r->valid = graph_op3(g, OP_select, pasted, of_partner(r, t, r->valid),
+        r->valid = graph_op3(g, OP_select, pasted, take_partner(r, t, r->valid),
                              r->valid);
 }
 
@@ -436,9 +435,9 @@ static void replay_blend(Replay *r, const Transform *t) {
     r->label = label_blend(e, t, r->label);
     if (r->valid == NO_NODE)
         return;
-    NodeId alone = graph_op2(g, OP_le, number_node(e, 1), t->share);
-    NodeId other = graph_op2(g, OP_or, of_partner(r, t, r->valid),
-                             draw_along(e, alone, 4));
+    NodeId alone = graph_op2(g, OP_le, number_node(e, 1), t->weight);
+    NodeId other = graph_op2(g, OP_or, take_partner(r, t, r->valid),
+                             rand_broadcast(e, alone, 4));
     r->valid = graph_op2(g, OP_and, r->valid, other);
 }
 
@@ -460,10 +459,10 @@ static void replay(Replay *r, const Transform *t) {
         if (r->valid != NO_NODE)
             r->valid = graph_op2(e->graph, OP_flip, r->valid, t->mirrored);
         break;
-    case TRANSFORM_SHIFT:
+    case TRANSFORM_RANDOM_CROP:
         replay_shift(r, t, size);
         break;
-    case TRANSFORM_CUT:
+    case TRANSFORM_CROP:
         replay_cut(r, t, size);
         break;
     case TRANSFORM_RESAMPLE:
@@ -481,7 +480,8 @@ static void replay(Replay *r, const Transform *t) {
     }
 }
 
-bool label_follow(Expansion *e, NodeId label, bool blend, Followed *f) {
+bool label_transform(Expansion *e, NodeId label, bool blend,
+                     TransformedLabel *f) {
     Type t = *node_type(e, label), seen = label_type(e);
     Replay r = {.e = e,
                 .classes = t.dtype == I32,
@@ -496,9 +496,9 @@ bool label_follow(Expansion *e, NodeId label, bool blend, Followed *f) {
     bool whole = node_type(e, r.label)->dtype == I32;
     if (whole && r.valid != NO_NODE)
         r.label =
-            graph_op3(e->graph, OP_select, r.valid, r.label, whole_node(e, -1));
+            graph_op3(e->graph, OP_select, r.valid, r.label, int_node(e, -1));
     if (whole)
         r.label = graph_reshape(e->graph, r.label, 3, seen.dim);
-    *f = (Followed){r.label, r.valid};
+    *f = (TransformedLabel){r.label, r.valid};
     return true;
 }

@@ -13,8 +13,9 @@ static int64_t patch_size(Type weight) {
     return type_count(&weight) / weight.dim[0];
 }
 
-static const char *state_name(Arena *a, const char *weight, const char *what) {
-    return arena_format(a, "%s.%s", weight, what);
+static const char *state_name(Arena *a, const char *weight,
+                              const char *suffix) {
+    return arena_format(a, "%s.%s", weight, suffix);
 }
 
 bool whitening_check(Expansion *e, const Call *c, Type weight, int64_t groups) {
@@ -58,14 +59,14 @@ static NodeId patches(Expansion *e, const Call *c, NodeId x, Type weight) {
     for (int64_t r = 0; r < weight.dim[1]; r++)
         for (int64_t s = 0; s < weight.dim[2]; s++) {
             int64_t top = r * dilation[0], left = s * dilation[1];
-            NodeId rows = axis_cut(e, x, 1, top, top + reach[0]);
-            part[count++] = axis_cut(e, rows, 2, left, left + reach[1]);
+            NodeId rows = axis_slice(e, x, 1, top, top + reach[0]);
+            part[count++] = axis_slice(e, rows, 2, left, left + reach[1]);
         }
-    return axis_joined(e, part, count, 3);
+    return axis_concat(e, part, count, 3);
 }
 
 // Adds to a state; returns its old value.
-static NodeId add_up(Expansion *e, const char *name, NodeId value) {
+static NodeId add_to_state(Expansion *e, const char *name, NodeId value) {
     NodeId state =
         graph_state(e->graph, name, STATE_START, *node_type(e, value), 0);
     graph_assign(e->graph, state, graph_op2(e->graph, OP_add, state, value));
@@ -74,14 +75,15 @@ static NodeId add_up(Expansion *e, const char *name, NodeId value) {
 
 // 1 for the first `images` valid samples: f32[N,1,1,1].  Counts them, because
 // their indices in the file have gaps if some are held out.
-static NodeId counted(Expansion *e, const char *weight, int64_t images) {
+static NodeId first_samples(Expansion *e, const char *weight, int64_t images) {
     Graph *g = e->graph;
-    NodeId place = graph_iota(g, type_of(I32, 1, &e->recipe.batch), 0);
+    NodeId index = graph_iota(g, type_of(I32, 1, &e->recipe.batch), 0);
     NodeId most = graph_constant(g, type_scalar(I32), (double)images);
     NodeId count = input_node(e, INPUT_VALID);
-    NodeId valid = graph_op2(g, OP_lt, place, count);
-    NodeId before = add_up(e, state_name(e->arena, weight, "samples"), count);
-    NodeId number = graph_op2(g, OP_add, before, place);
+    NodeId valid = graph_op2(g, OP_lt, index, count);
+    NodeId before =
+        add_to_state(e, state_name(e->arena, weight, "samples"), count);
+    NodeId number = graph_op2(g, OP_add, before, index);
     NodeId among = graph_op2(g, OP_lt, number, most);
     NodeId chosen = as_float(e, graph_op2(g, OP_and, valid, among));
     int64_t shape[] = {e->recipe.batch, 1, 1, 1};
@@ -106,9 +108,9 @@ static bool add_sums(Expansion *e, const Call *c, const char *name, NodeId all,
         return false;
     NodeId samples = graph_reduce(g, OP_sum, count, 4, (int64_t[]){0, 1, 2, 3});
     NodeId each = number_node(e, (double)t.dim[1] * (double)t.dim[2]);
-    add_up(e, state_name(e->arena, name, "products"), products);
-    add_up(e, state_name(e->arena, name, "patches"),
-           graph_op2(g, OP_mul, samples, each));
+    add_to_state(e, state_name(e->arena, name, "products"), products);
+    add_to_state(e, state_name(e->arena, name, "patches"),
+                 graph_op2(g, OP_mul, samples, each));
     return true;
 }
 
@@ -120,8 +122,8 @@ bool whitening_collect(Expansion *e, const Call *c, NodeId x, Type weight,
     NodeId all = patches(e, c, x, weight);
     NodeId first = e->graph->count;
     bool good = all != NO_NODE &&
-                add_sums(e, c, name, all, counted(e, name, init->images));
-    samples_excuse(e, first, NO_NODE, NO_NODE);
+                add_sums(e, c, name, all, first_samples(e, name, init->images));
+    samples_allow_mixing(e, first, NO_NODE, NO_NODE);
     e->full_precision = e->graph->at.full = full;
     return good;
 }

@@ -152,7 +152,7 @@ static bool read_checkpoint(Expansion *e, TrainBlock *t) {
     if (!time_read(e, t, c->every, "checkpoint", &e->recipe.checkpoint_every))
         return false;
     if (c->keep != NULL &&
-        !key_whole(e, expand(e, c->keep), c->keep->at, "keep", 1, &keep))
+        !key_integer(e, expand(e, c->keep), c->keep->at, "keep", 1, &keep))
         return false;
     e->recipe.checkpoint_keep = (int)keep;
     return true;

@@ -419,7 +419,7 @@ static void report_key(Expansion *e, const Entry *entry, const char *right) {
     Diagnostic *d =
         report(e->diags, D_unknown_key, entry->at,
                "there is no key `%s`, and no other key uses it", entry->name);
-    const Builtin *b = builtin_spelt(entry->name);
+    const Builtin *b = builtin_find_loose(entry->name);
     if (foreign_note(FOREIGN_KEY, entry->name, d))
         return;
     if (b != NULL && (b->class == AUGMENT || b->class == IMAGE))
@@ -477,7 +477,7 @@ bool key_call(Expansion *e, Value v, Span at, Class class, const char *what,
         return false;
     Diagnostic *d = key_report(e, at, what, wanted);
     const Builtin *b = v.kind == VALUE_BUILTIN  ? v.builtin
-                       : v.kind == VALUE_STRING ? builtin_spelt(v.text)
+                       : v.kind == VALUE_STRING ? builtin_find_loose(v.text)
                                                 : NULL;
     if (b != NULL && b->class == class)
         diag_note(d, "it is written as a call: %s(...)", b->name);
@@ -485,8 +485,8 @@ bool key_call(Expansion *e, Value v, Span at, Class class, const char *what,
 }
 
 // Reads an integer from least to INT32_MAX into *out.
-bool key_whole(Expansion *e, Value v, Span at, const char *what, int64_t least,
-               int64_t *out) {
+bool key_integer(Expansion *e, Value v, Span at, const char *what,
+                 int64_t least, int64_t *out) {
     if (v.kind == VALUE_POISON)
         return false;
     if (v.kind == VALUE_NUMBER && v.unit == UNIT_NONE &&

@@ -14,7 +14,7 @@ void graph_begin(Expansion *e, TrainBlock *t, const char *name, bool training) {
     e->path = NULL;
     e->transform = NULL;
     e->label = e->unblended_label = e->valid = NO_NODE;
-    e->label_extent = LABEL_OF_SAMPLES;
+    e->label_extent = LABEL_PER_SAMPLE;
     e->num_samples = 0;
     e->batch_size_use = NULL;
     for (int i = 0; i < NUM_INPUTS; i++)

@@ -8,7 +8,8 @@
 
 static bool read_batch(Expansion *e, TrainBlock *t) {
     Value v = key_needed(e, t, "batch", "batch = 128");
-    return key_whole(e, v, key_at(t, "batch"), "`batch`", 1, &e->recipe.batch);
+    return key_integer(e, v, key_at(t, "batch"), "`batch`", 1,
+                       &e->recipe.batch);
 }
 
 static bool read_epochs(Expansion *e, TrainBlock *t) {
@@ -39,7 +40,7 @@ static bool read_steps(Expansion *e, TrainBlock *t) {
         diag_note(d, "the length in epochs is `epochs = %g`", v.number);
         return false;
     }
-    if (!key_whole(e, v, key_at(t, "steps"), "`steps`", 1, &steps))
+    if (!key_integer(e, v, key_at(t, "steps"), "`steps`", 1, &steps))
         return false;
     e->recipe.length = (Time){(double)steps, IN_STEPS};
     return true;
@@ -65,7 +66,7 @@ static bool read_accumulate(Expansion *e, TrainBlock *t) {
     Value v = key_value(e, t, "accumulate");
     int64_t count = 1;
     if (v.kind != VALUE_NONE &&
-        !key_whole(e, v, key_at(t, "accumulate"), "`accumulate`", 1, &count))
+        !key_integer(e, v, key_at(t, "accumulate"), "`accumulate`", 1, &count))
         return false;
     e->recipe.accumulate = (int)count;
     return true;
@@ -74,7 +75,7 @@ static bool read_accumulate(Expansion *e, TrainBlock *t) {
 static bool read_seed(Expansion *e, TrainBlock *t) {
     Value v = key_value(e, t, "seed");
     return v.kind == VALUE_NONE ||
-           key_whole(e, v, key_at(t, "seed"), "`seed`", 0, &e->recipe.seed);
+           key_integer(e, v, key_at(t, "seed"), "`seed`", 0, &e->recipe.seed);
 }
 
 static bool has_flag(const char *flags, const char *flag) {

@@ -158,9 +158,9 @@ static void set_param(Expansion *e, Value model, const Param *p,
                       const Entry *setting, Value *arg) {
     Value usual = usual_value(e, model, p, arg);
     Value v = expand(e, setting->value);
-    const char *what = arena_format(e->arena, "`%s`", p->name);
+    const char *subject = arena_format(e->arena, "`%s`", p->name);
     if (usual.kind == VALUE_POISON ||
-        expect_kind(e, v, usual.kind, setting->value->at, what))
+        expect_kind(e, v, usual.kind, setting->value->at, subject))
         arg[p - model.closure.function->param] = v;
 }
 

@@ -40,7 +40,7 @@ static void add_effect(Expansion *e, Op op, NodeId operand) {
 // The micro-batches of an update.  Only the last may be short: it counts by its
 // fraction of samples.
 static NodeId batches_of_update(Expansion *e, NodeId gathered) {
-    if (all_count(e))
+    if (all_valid(e))
         return as_float(e, one_more(e, gathered));
     NodeId last = graph_op2(e->graph, OP_div, sample_count(e),
                             number_node(e, (double)e->recipe.batch));
@@ -50,7 +50,7 @@ static NodeId batches_of_update(Expansion *e, NodeId gathered) {
 // Gradients of means are averaged over the samples of an update, those of sums
 // are added.
 static void use_gathered(Expansion *e) {
-    NodeId share = number_node(e, 1), gathered = run_node(e, RUN_GATHERED);
+    NodeId share = number_node(e, 1), gathered = run_node(e, RUN_ACCUMULATED);
     if (e->loss.is_mean)
         share =
             graph_op2(e->graph, OP_div, share, batches_of_update(e, gathered));
@@ -69,7 +69,7 @@ static Graph *gather_graph(Expansion *e, TrainBlock *t, const Forward *f,
         e->graph->at = e->graph->node[p->node].from;
         add_effect(e, OP_accumulate, p->node);
     }
-    NodeId gathered = run_node(e, RUN_GATHERED);
+    NodeId gathered = run_node(e, RUN_ACCUMULATED);
     graph_assign(e->graph, gathered, one_more(e, gathered));
     return e->graph;
 }

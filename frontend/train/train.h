@@ -69,7 +69,7 @@ Value key_needed(Expansion *e, TrainBlock *t, const char *name,
 // The span of the value of a key.
 Span key_at(const TrainBlock *t, const char *name);
 
-// Reports that `what` must be `wanted`.
+// Reports that `subject` must be `expected`.
 Diagnostic *key_report(Expansion *e, Span at, const char *what,
                        const char *wanted);
 
@@ -78,8 +78,8 @@ bool key_call(Expansion *e, Value v, Span at, Class class, const char *what,
               const char *wanted);
 
 // Reads an integer from least to INT32_MAX into *out; false after a report.
-bool key_whole(Expansion *e, Value v, Span at, const char *what, int64_t least,
-               int64_t *out);
+bool key_integer(Expansion *e, Value v, Span at, const char *what,
+                 int64_t least, int64_t *out);
 
 // ---- input.c: the model's input ----
 

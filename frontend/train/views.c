@@ -234,7 +234,7 @@ static bool read_places(Expansion *e, const View *view, Type output, bool *has,
     bool rows = output.rank == 2 && pixels > 1 &&
                 output.dim[1] == pixels * image.dim[3];
     *has = output.rank == 4 && !one;
-    bool match = output.rank > 2 && places_match(output, image, up, &down);
+    bool match = output.rank > 2 && sizes_match(output, image, up, &down);
     bool moves = e->view_step->before != NULL || !e->view_step->mirrors;
     if (*has ? match && (down == 1 || !moves) : !rows && !match)
         return true;
