@@ -36,7 +36,7 @@ static Program *load(Arena *a, const Source *s, const Setting *setting,
     if (diags->errors > before)
         return NULL;
     if (!train_constants(&e, t) || diags->errors > errors) {
-        lower_doubtful(&e, t, arg);
+        lower_invalid(&e, t, arg);
         return NULL;
     }
     Program *p = lower(&e, t, arg);

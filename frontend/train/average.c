@@ -89,7 +89,7 @@ NodeId average_node(Expansion *e, const char *name, Type type, double init) {
                        init);
 }
 
-static NodeId op2(Expansion *e, Op op, NodeId a, NodeId b) {
+static NodeId binary(Expansion *e, Op op, NodeId a, NodeId b) {
     return graph_op2(e->graph, op, a, b);
 }
 
@@ -107,7 +107,7 @@ static NodeId time_node(Expansion *e, Time time) {
     if (time.unit == IN_STEPS)
         return count;
     RunState all = time.unit == IN_EPOCHS ? RUN_EPOCH_STEPS : RUN_STEPS;
-    return op2(e, OP_mul, count, as_float(e, run_node(e, all)));
+    return binary(e, OP_mul, count, as_float(e, run_node(e, all)));
 }
 
 // Whether averaging is due after the steps so far.  Whole periods are exact, as
@@ -118,34 +118,35 @@ static NodeId is_due(Expansion *e, Time every) {
         every.count <= INT32_MAX) {
         NodeId period = whole(e, every.count);
         if (every.unit == IN_EPOCHS)
-            period = op2(e, OP_mul, period, run_node(e, RUN_EPOCH_STEPS));
-        return op2(e, OP_eq, op2(e, OP_mod, step, period), whole(e, 0));
+            period = binary(e, OP_mul, period, run_node(e, RUN_EPOCH_STEPS));
+        return binary(e, OP_eq, binary(e, OP_mod, step, period), whole(e, 0));
     }
     // The runtime counts in double; an f32 quotient may be slightly below the
     // integer that it should be.
     NodeId slack = number_node(e, 1 + 4e-7);
-    NodeId period = op2(e, OP_div, time_node(e, every), slack);
-    NodeId now = op2(e, OP_div, as_float(e, step), period);
-    NodeId before =
-        op2(e, OP_div, as_float(e, op2(e, OP_sub, step, whole(e, 1))), period);
-    return op2(e, OP_lt, add_unary(e, OP_floor, before),
-               add_unary(e, OP_floor, now));
+    NodeId period = binary(e, OP_div, time_node(e, every), slack);
+    NodeId now = binary(e, OP_div, as_float(e, step), period);
+    NodeId before = binary(
+        e, OP_div, as_float(e, binary(e, OP_sub, step, whole(e, 1))), period);
+    return binary(e, OP_lt, add_unary(e, OP_floor, before),
+                  add_unary(e, OP_floor, now));
 }
 
 // Whether the current step is not after a time.  The first step after a time is
 // less than one after it.
-static NodeId is_before(Expansion *e, Time moment) {
-    NodeId end = op2(e, OP_add, time_node(e, moment), number_node(e, 0.999));
-    return op2(e, OP_lt, as_float(e, run_node(e, RUN_STEP)), end);
+static NodeId is_before(Expansion *e, Time time) {
+    NodeId end = binary(e, OP_add, time_node(e, time), number_node(e, 0.999));
+    return binary(e, OP_lt, as_float(e, run_node(e, RUN_STEP)), end);
 }
 
 static NodeId decay_node(Expansion *e, const Average *a) {
     NodeId step = run_node(e, RUN_STEP);
     NodeId decay = scalar_node(e, a->decay);
     if (!time_is_each_step(a->every)) {
-        NodeId end = op2(e, OP_le, run_node(e, RUN_STEPS), step);
-        NodeId idle = graph_op1(e->graph, OP_not, is_due(e, a->every));
-        decay = choose(e, op2(e, OP_and, end, idle), number_node(e, 1), decay);
+        NodeId end = binary(e, OP_le, run_node(e, RUN_STEPS), step);
+        NodeId not_due = graph_op1(e->graph, OP_not, is_due(e, a->every));
+        decay = choose(e, binary(e, OP_and, end, not_due), number_node(e, 1),
+                       decay);
     }
     NodeId early = is_before(e, a->from);
     return choose(e, early, number_node(e, 0), decay);
@@ -155,12 +156,12 @@ static NodeId decay_node(Expansion *e, const Average *a) {
 // parameter's value.
 static NodeId decay_of(Expansion *e, const TrainBlock *t, const Average *a,
                        const Parameter *p, NodeId decay) {
-    int moments;
-    const Time *moment = freeze_moments(t, &moments);
-    for (int i = 0; a->writes_back && i < moments; i++) {
-        if (!freeze_holds(e, t, p, i + 1))
+    int num_times;
+    const Time *time = freeze_times(t, &num_times);
+    for (int i = 0; a->writes_back && i < num_times; i++) {
+        if (!is_frozen(e, t, p, i + 1))
             continue;
-        NodeId trains = is_before(e, moment[i]);
+        NodeId trains = is_before(e, time[i]);
         return choose(e, trains, decay, number_node(e, 0));
     }
     return decay;
@@ -168,11 +169,11 @@ static NodeId decay_of(Expansion *e, const TrainBlock *t, const Average *a,
 
 // torch.lerp, exact at both ends.
 static NodeId mix(Expansion *e, NodeId old, NodeId new, NodeId decay) {
-    NodeId share = op2(e, OP_sub, number_node(e, 1), decay);
-    NodeId way = op2(e, OP_sub, new, old);
-    NodeId near = op2(e, OP_add, old, op2(e, OP_mul, share, way));
-    NodeId far = op2(e, OP_sub, new, op2(e, OP_mul, decay, way));
-    NodeId is_near = op2(e, OP_lt, share, number_node(e, 0.5));
+    NodeId share = binary(e, OP_sub, number_node(e, 1), decay);
+    NodeId way = binary(e, OP_sub, new, old);
+    NodeId near = binary(e, OP_add, old, binary(e, OP_mul, share, way));
+    NodeId far = binary(e, OP_sub, new, binary(e, OP_mul, decay, way));
+    NodeId is_near = binary(e, OP_lt, share, number_node(e, 0.5));
     return choose(e, is_near, near, far);
 }
 

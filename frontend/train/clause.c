@@ -13,7 +13,7 @@ static bool is_unit_alone(const Expr *x) {
            (strcmp(x->text, "epoch") == 0 || strcmp(x->text, "step") == 0);
 }
 
-bool time_read(Expansion *e, TrainBlock *t, const Expr *x, const char *what,
+bool time_read(Expansion *e, TrainBlock *t, const Expr *x, const char *subject,
                Time *out) {
     e->scope = t->lazy[0].scope;
     e->phase = PHASE_KEYS;
@@ -23,7 +23,7 @@ bool time_read(Expansion *e, TrainBlock *t, const Expr *x, const char *what,
     if (time_of_value(v, out) && out->count > 0)
         return true;
     Diagnostic *d = report(e->diags, D_key_value, x->at,
-                           "%s needs a time with its unit", what);
+                           "%s needs a time with its unit", subject);
     if (v.kind == VALUE_NUMBER && v.unit == UNIT_NONE && v.number >= 1)
         diag_note(d, "write `%g epoch` or `%g step`", v.number, v.number);
     else

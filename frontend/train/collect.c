@@ -32,7 +32,7 @@ static bool check_leaves(Expansion *e, const Graph *g, const bool *needed) {
     return true;
 }
 
-bool collect_wanted(Expansion *e) {
+bool collect_needed(Expansion *e) {
     int64_t most = 0;
     for (int i = 0; i < e->num_parameters; i++) {
         const Init *init = &e->parameter[i].init;

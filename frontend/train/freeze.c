@@ -29,23 +29,23 @@ static bool check_unit(Expansion *e, const TrainBlock *t, int entry) {
     return true;
 }
 
-enum { MOST_MOMENTS = 16 };
+enum { MAX_TIMES = 16 };
 
 // False, with a report, if there are too many.
-static bool add_moment(Expansion *e, TrainBlock *t, Time moment, Span at) {
-    int i = t->num_moments;
+static bool add_time(Expansion *e, TrainBlock *t, Time time, Span at) {
+    int i = t->num_times;
     for (int k = 0; k < i; k++)
-        if (t->moment[k].count == moment.count)
+        if (t->time[k].count == time.count)
             return true;
-    if (i == MOST_MOMENTS) {
+    if (i == MAX_TIMES) {
         report(e->diags, D_too_much, at,
-               "parameters are frozen at %d moments at most", MOST_MOMENTS);
+               "parameters are frozen at %d moments at most", MAX_TIMES);
         return false;
     }
-    for (; i > 0 && t->moment[i - 1].count > moment.count; i--)
-        t->moment[i] = t->moment[i - 1];
-    t->moment[i] = moment;
-    t->num_moments++;
+    for (; i > 0 && t->time[i - 1].count > time.count; i--)
+        t->time[i] = t->time[i - 1];
+    t->time[i] = time;
+    t->num_times++;
     return true;
 }
 
@@ -53,14 +53,14 @@ bool freezes_read(Expansion *e, TrainBlock *t) {
     bool good = true;
     size_t count = (size_t)t->num_entries + 1;
     t->freeze_at = ARENA_ARRAY(e->arena, count, Time);
-    t->moment = ARENA_ARRAY(e->arena, count, Time);
+    t->time = ARENA_ARRAY(e->arena, count, Time);
     for (int i = 0; i < t->num_entries; i++) {
         const Entry *entry = &t->entry[i];
         if (!is_freeze(entry) || entry->after == NULL)
             continue;
         if (!time_read(e, t, entry->after, "freeze", &t->freeze_at[i]) ||
             !check_unit(e, t, i) ||
-            !add_moment(e, t, t->freeze_at[i], entry->after->at))
+            !add_time(e, t, t->freeze_at[i], entry->after->at))
             good = false;
         else
             time_warn_late(e, t->freeze_at[i], entry->after->at);
@@ -68,9 +68,9 @@ bool freezes_read(Expansion *e, TrainBlock *t) {
     return good;
 }
 
-const Time *freeze_moments(const TrainBlock *t, int *count) {
-    *count = t->num_moments;
-    return t->moment;
+const Time *freeze_times(const TrainBlock *t, int *count) {
+    *count = t->num_times;
+    return t->time;
 }
 
 // ---- parameters ----
@@ -78,11 +78,11 @@ const Time *freeze_moments(const TrainBlock *t, int *count) {
 // Whether a clause has begun in a stage.
 static bool has_begun(const TrainBlock *t, int entry, int stage) {
     double at = t->freeze_at[entry].count;
-    return at == 0 || (stage > 0 && at <= t->moment[stage - 1].count);
+    return at == 0 || (stage > 0 && at <= t->time[stage - 1].count);
 }
 
-bool freeze_holds(Expansion *e, const TrainBlock *t, const Parameter *p,
-                  int stage) {
+bool is_frozen(Expansion *e, const TrainBlock *t, const Parameter *p,
+               int stage) {
     for (int i = 0; i < t->num_entries; i++)
         if (is_freeze(&t->entry[i]) && has_begun(t, i, stage) &&
             glob_matches(e, t, &t->entry[i], p->name))
@@ -101,7 +101,7 @@ static const Entry *last_freeze(const TrainBlock *t, int stage) {
 
 static bool check_left(Expansion *e, const TrainBlock *t, int stage) {
     for (int i = 0; i < e->num_parameters; i++)
-        if (!freeze_holds(e, t, &e->parameter[i], stage))
+        if (!is_frozen(e, t, &e->parameter[i], stage))
             return true;
     const Entry *last = last_freeze(t, stage);
     if (last == NULL)
@@ -117,7 +117,7 @@ bool freezes_check(Expansion *e, const TrainBlock *t) {
     for (int i = 0; i < t->num_entries; i++)
         if (is_freeze(&t->entry[i]))
             good &= glob_check(e, t, &t->entry[i]);
-    for (int stage = 0; good && stage <= t->num_moments; stage++)
+    for (int stage = 0; good && stage <= t->num_times; stage++)
         good = check_left(e, t, stage);
     return good;
 }

@@ -17,7 +17,7 @@ bool glob_matches(Expansion *e, const TrainBlock *t, const Entry *clause,
 
 // ---- the nearest name ----
 
-enum { LONGEST_COMPARED = 120, MOST_NAMES = 500 };
+enum { MAX_COMPARED = 120, MAX_NAMES = 500 };
 
 static int least(int a, int b) {
     return a < b ? a : b;
@@ -67,9 +67,9 @@ static int nearest_form(Expansion *e, const char *glob, const char *name) {
 static void note_nearest(Expansion *e, const TrainBlock *t, const char *glob,
                          Diagnostic *d) {
     int best = -1, allowed = ((int)strlen(glob) + 1) / 3;
-    for (int i = 0; i < least(e->num_parameters, MOST_NAMES); i++) {
+    for (int i = 0; i < least(e->num_parameters, MAX_NAMES); i++) {
         const char *name = e->parameter[i].name;
-        if (strlen(glob) > LONGEST_COMPARED || strlen(name) > LONGEST_COMPARED)
+        if (strlen(glob) > MAX_COMPARED || strlen(name) > MAX_COMPARED)
             continue;
         int far = least(nearest_form(e, glob, name),
                         distance(e, glob, with_model(e, t, name)));
@@ -85,7 +85,8 @@ static void note_nearest(Expansion *e, const TrainBlock *t, const char *glob,
                   e->parameter[0].name);
 }
 
-static bool names_any(Expansion *e, const TrainBlock *t, const Entry *clause) {
+static bool matches_any(Expansion *e, const TrainBlock *t,
+                        const Entry *clause) {
     for (int i = 0; i < e->num_parameters; i++)
         if (glob_matches(e, t, clause, e->parameter[i].name))
             return true;
@@ -93,11 +94,11 @@ static bool names_any(Expansion *e, const TrainBlock *t, const Entry *clause) {
 }
 
 // Whether the pattern matches the end of a name; the pattern with a `*` before.
-static bool ends_a_name(Expansion *e, const TrainBlock *t, const Entry *clause,
-                        Entry *ending) {
+static bool matches_suffix(Expansion *e, const TrainBlock *t,
+                           const Entry *clause, Entry *ending) {
     *ending = *clause;
     ending->glob = arena_format(e->arena, "*.%s", clause->glob);
-    return names_any(e, t, ending);
+    return matches_any(e, t, ending);
 }
 
 // Whether a pattern was written for the statistics of batch_norm.
@@ -108,7 +109,7 @@ static bool names_statistic(const char *glob) {
 }
 
 bool glob_check(Expansion *e, const TrainBlock *t, const Entry *clause) {
-    if (names_any(e, t, clause))
+    if (matches_any(e, t, clause))
         return true;
     if (e->stopped || e->diags->more)
         return false;
@@ -117,9 +118,9 @@ bool glob_check(Expansion *e, const TrainBlock *t, const Entry *clause) {
                "the pattern \"%s\" matches no parameter", clause->glob);
     Entry layer = *clause;
     layer.glob = arena_format(e->arena, "%s.*", clause->glob);
-    if (names_any(e, t, &layer))
+    if (matches_any(e, t, &layer))
         diag_note(d, "that is a layer; \"%s\" are its parameters", layer.glob);
-    else if (ends_a_name(e, t, clause, &layer))
+    else if (matches_suffix(e, t, clause, &layer))
         diag_note(d,
                   "a pattern matches whole names; \"%s\" matches the names "
                   "that end so",

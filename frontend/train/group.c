@@ -109,7 +109,7 @@ static bool check_trains(Expansion *e, const TrainBlock *t,
                          const Entry *group) {
     for (int i = 0; i < e->num_parameters; i++)
         if (glob_matches(e, t, group, e->parameter[i].name) &&
-            !freeze_holds(e, t, &e->parameter[i], 0))
+            !is_frozen(e, t, &e->parameter[i], 0))
             return true;
     if (!e->stopped)
         report(e->diags, D_dead_glob, group->glob_at,

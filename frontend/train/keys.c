@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_KEYS = 1000 };
+enum { MAX_KEYS = 1000 };
 
 // The entries of the language; other keys are the user's own.
 static const struct {
@@ -134,7 +134,7 @@ static const char *known_near(const char *name) {
     return near.best;
 }
 
-bool key_means(const char *key, const char *name) {
+bool key_resembles(const char *key, const char *name) {
     const char *right = known_near(key);
     return key_find(key) < 0 && right != NULL && strcmp(right, name) == 0;
 }
@@ -158,9 +158,9 @@ static bool key_is_free(Expansion *e, const Entry *key) {
 }
 
 bool keys_check(Expansion *e, Span at, const Entry *entry, int count) {
-    if (count > MOST_KEYS) {
+    if (count > MAX_KEYS) {
         report(e->diags, D_too_much, at, "a block has at most %d keys",
-               MOST_KEYS);
+               MAX_KEYS);
         return false;
     }
     bool good = true;
@@ -215,7 +215,7 @@ TrainBlock *train_new(Expansion *e, const File *f) {
     const Train *t = train_find(e, f);
     if (t == NULL ||
         (!keys_check(e, t->model_at, t->entry, t->num_entries) &&
-         t->num_entries > MOST_KEYS) ||
+         t->num_entries > MAX_KEYS) ||
         !check_forms(e, t))
         return NULL;
     TrainBlock *block = ARENA_NEW(e->arena, TrainBlock);
@@ -262,7 +262,7 @@ static void bind_variable(Expansion *e, const char *variable) {
     Lazy *lazy = ARENA_NEW(e->arena, Lazy);
     *lazy = (Lazy){.variable = variable,
                    .phase = PHASE_KEYS,
-                   .hides = name_defined(e, name)};
+                   .shadowed = name_defined(e, name)};
     bind_lazy(e, name, lazy);
 }
 
@@ -275,16 +275,16 @@ static void bind_variables(Expansion *e, const TrainBlock *t) {
 }
 
 // Whether the value of a key is unreliable, because t->invalid.
-static bool is_doubtful(const TrainBlock *t, const Lazy *lazy) {
+static bool is_unreliable(const TrainBlock *t, const Lazy *lazy) {
     bool read = lazy->phase == PHASE_KEYS && key_find(lazy->entry->name) >= 0;
     return is_variable(lazy->entry->name) ||
-           (t->doubtful && read && strcmp(lazy->entry->name, "data") != 0);
+           (t->invalid && read && strcmp(lazy->entry->name, "data") != 0);
 }
 
 // Poisons the names of missing keys.
 static void bind_missing(Expansion *e, const TrainBlock *t) {
     for (int k = 0; k < NUM_KNOWN; k++)
-        if (t->doubtful && entry_find(t, known_key[k].name) < 0)
+        if (t->invalid && entry_find(t, known_key[k].name) < 0)
             scope_bind(
                 e,
                 atom_of(e->atoms, known_key[k].name, strlen(known_key[k].name)),
@@ -307,7 +307,7 @@ void train_begin(Expansion *e, TrainBlock *t) {
         t->lazy[i] = (Lazy){.entry = entry,
                             .phase = phase,
                             .used = before != NULL && before[i].used};
-        if (entry->value != NULL && is_doubtful(t, &t->lazy[i]))
+        if (entry->value != NULL && is_unreliable(t, &t->lazy[i]))
             scope_bind(e, entry->name, value_poison());
         else if (entry->value != NULL)
             bind_lazy(e, entry->name, &t->lazy[i]);
@@ -316,8 +316,8 @@ void train_begin(Expansion *e, TrainBlock *t) {
         t->lazy[i].scope = e->scope;
 }
 
-static Value misplaced(const Lazy *lazy, Diagnostic *d) {
-    if (lazy->hides)
+static Value report_misplaced(const Lazy *lazy, Diagnostic *d) {
+    if (lazy->shadowed)
         diag_note(d,
                   "in a train block `%s` is a value of the run; rename the "
                   "definition of this file to read it here",
@@ -349,9 +349,10 @@ static Value variable(Expansion *e, const Lazy *lazy, Span at) {
     if (is_of_samples(lazy->variable))
         return e->phase == PHASE_LOSS
                    ? sample_variable(e, lazy->variable, at)
-                   : misplaced(lazy, report_samples(e, lazy->variable, at));
+                   : report_misplaced(lazy,
+                                      report_samples(e, lazy->variable, at));
     if (e->graph == NULL) {
-        return misplaced(
+        return report_misplaced(
             lazy, report(e->diags, D_wrong_place, at,
                          "`%s` changes during the run and cannot be used here",
                          lazy->variable));
@@ -435,7 +436,7 @@ static void report_key(Expansion *e, const Entry *entry, const char *right) {
 // Reports a missing key that is there but misspelt.
 static bool is_misspelt(Expansion *e, const TrainBlock *t, const char *name) {
     for (int i = 0; i < t->num_entries; i++) {
-        if (!key_means(t->entry[i].name, name))
+        if (!key_resembles(t->entry[i].name, name))
             continue;
         report_key(e, &t->entry[i], name);
         return true;
@@ -443,8 +444,8 @@ static bool is_misspelt(Expansion *e, const TrainBlock *t, const char *name) {
     return false;
 }
 
-Value key_needed(Expansion *e, TrainBlock *t, const char *name,
-                 const char *example) {
+Value key_required(Expansion *e, TrainBlock *t, const char *name,
+                   const char *example) {
     Value v = key_value(e, t, name);
     if (v.kind != VALUE_NONE)
         return v;
@@ -463,19 +464,20 @@ Span key_at(const TrainBlock *t, const char *name) {
     return i >= 0 && t->entry[i].value ? t->entry[i].value->at : t->at;
 }
 
-Diagnostic *key_report(Expansion *e, Span at, const char *what,
-                       const char *wanted) {
-    return report(e->diags, D_key_value, at, "%s must be %s", what, wanted);
+Diagnostic *key_report(Expansion *e, Span at, const char *subject,
+                       const char *expected) {
+    return report(e->diags, D_key_value, at, "%s must be %s", subject,
+                  expected);
 }
 
 // A name alone is not a call, even if no argument is missing.
-bool key_call(Expansion *e, Value v, Span at, Class class, const char *what,
-              const char *wanted) {
+bool key_call(Expansion *e, Value v, Span at, Class class, const char *subject,
+              const char *expected) {
     if (v.kind == VALUE_CALL && v.call->builtin->class == class)
         return true;
     if (v.kind == VALUE_POISON)
         return false;
-    Diagnostic *d = key_report(e, at, what, wanted);
+    Diagnostic *d = key_report(e, at, subject, expected);
     const Builtin *b = v.kind == VALUE_BUILTIN  ? v.builtin
                        : v.kind == VALUE_STRING ? builtin_find_loose(v.text)
                                                 : NULL;
@@ -485,7 +487,7 @@ bool key_call(Expansion *e, Value v, Span at, Class class, const char *what,
 }
 
 // Reads an integer from least to INT32_MAX into *out.
-bool key_integer(Expansion *e, Value v, Span at, const char *what,
+bool key_integer(Expansion *e, Value v, Span at, const char *subject,
                  int64_t least, int64_t *out) {
     if (v.kind == VALUE_POISON)
         return false;
@@ -497,7 +499,7 @@ bool key_integer(Expansion *e, Value v, Span at, const char *what,
     }
     bool large = v.kind == VALUE_NUMBER && v.number > INT32_MAX;
     const char *most = large ? " to 2147483647" : "";
-    key_report(e, at, what,
+    key_report(e, at, subject,
                arena_format(e->arena, "a whole number from %lld%s",
                             (long long)least, most));
     return false;

@@ -31,8 +31,8 @@ typedef struct {
     const Param *input;
 } Model;
 
-static Value expand_model(Expansion *e, void *whose, Value image) {
-    const Model *m = whose;
+static Value expand_model(Expansion *e, void *context, Value image) {
+    const Model *m = context;
     Value model = train_model(m->block);
     const Function *f = model.closure.function;
     Value *arg = ARENA_ARRAY(e->arena, (size_t)f->num_params + 1, Value);
@@ -121,7 +121,7 @@ static void add_output(Expansion *e, const char *name, NodeId value) {
 
 // Whether a node passes a gradient to an operand: integers, such as indices,
 // get none.
-static bool passes_on(const Graph *g, const Node *n, int i) {
+static bool passes_gradient(const Graph *g, const Node *n, int i) {
     return n->op != OP_stop_gradient &&
            dtype_float(g->node[n->arg[i]].type->dtype);
 }
@@ -133,10 +133,10 @@ static void check_trained(Expansion *e, const TrainBlock *t, const Graph *g,
     needed[loss] = true;
     for (NodeId n = loss + 1; n-- > 0;)
         for (int i = 0; needed[n] && i < g->node[n].num_args; i++)
-            needed[g->node[n].arg[i]] |= passes_on(g, &g->node[n], i);
+            needed[g->node[n].arg[i]] |= passes_gradient(g, &g->node[n], i);
     for (int i = 0; i < e->num_parameters; i++) {
         const Parameter *p = &e->parameter[i];
-        if (!needed[p->node] && !freeze_holds(e, t, p, 0))
+        if (!needed[p->node] && !is_frozen(e, t, p, 0))
             report(e->diags, D_untrained, p->at,
                    "no gradient reaches `%s`: the loss does not depend on it",
                    p->name);
@@ -205,7 +205,7 @@ static Graph *eval_graph(Expansion *e, TrainBlock *t, const Value *given,
 // NULL if no parameter needs them.
 static Graph *collect_graph(Expansion *e, TrainBlock *t, const Value *given,
                             const Param *input) {
-    if (!collect_wanted(e))
+    if (!collect_needed(e))
         return NULL;
     graph_begin(e, t, "collect", false);
     e->collecting = true;
@@ -218,7 +218,7 @@ static Graph *collect_graph(Expansion *e, TrainBlock *t, const Value *given,
 
 // Replaces invalid keys: a batch that most numbers of ghost batches divide, and
 // a run without end.
-static void stand_in(Recipe *r) {
+static void fill_invalid(Recipe *r) {
     if (r->batch == 0)
         r->batch = 960;
     if (r->length.count == 0)
@@ -226,21 +226,21 @@ static void stand_in(Recipe *r) {
 }
 
 // Whether the model declares its input completely.
-static bool input_is_written(const TrainBlock *t, const Param *input) {
+static bool input_is_declared(const TrainBlock *t, const Param *input) {
     bool written = entry_find(t, "input") < 0;
     for (int i = 1; i < input->type->rank; i++)
         written &= input->type->dim[i]->kind == EXPR_NUMBER;
     return written;
 }
 
-void lower_doubtful(Expansion *e, TrainBlock *t, const Value *given) {
+void lower_invalid(Expansion *e, TrainBlock *t, const Value *given) {
     Value model = train_model(t);
     bool data = e->data.format != NULL;
-    stand_in(&e->recipe);
-    t->doubtful = true;
+    fill_invalid(&e->recipe);
+    t->invalid = true;
     graph_begin(e, t, "train", true);
     const Param *input = input_param(e, model.closure.function);
-    bool known = input != NULL && (data || input_is_written(t, input)) &&
+    bool known = input != NULL && (data || input_is_declared(t, input)) &&
                  input_type(e, t, given, input);
     if (known && data) {
         forward(e, t, given, input);

@@ -7,13 +7,13 @@
 #include <string.h>
 
 static bool read_batch(Expansion *e, TrainBlock *t) {
-    Value v = key_needed(e, t, "batch", "batch = 128");
+    Value v = key_required(e, t, "batch", "batch = 128");
     return key_integer(e, v, key_at(t, "batch"), "`batch`", 1,
                        &e->recipe.batch);
 }
 
 static bool read_epochs(Expansion *e, TrainBlock *t) {
-    Value v = key_needed(e, t, "epochs", "epochs = 10");
+    Value v = key_required(e, t, "epochs", "epochs = 10");
     if (v.kind == VALUE_POISON)
         return false;
     if (v.kind != VALUE_NUMBER || !(v.number > 0) || v.number > 9e15 ||
@@ -89,7 +89,7 @@ static bool read_flags(Expansion *e, const TrainBlock *t) {
         int k = key_find(entry->name);
         const char *allowed = k < 0 ? "" : key_flags(k);
         // A misspelt batch is reported, and its flag is right.
-        if (entry_find(t, "batch") < 0 && key_means(entry->name, "batch"))
+        if (entry_find(t, "batch") < 0 && key_resembles(entry->name, "batch"))
             continue;
         for (int f = 0; f < entry->num_flags; f++) {
             if (has_flag(allowed, entry->flag[f])) {
@@ -161,7 +161,7 @@ static bool read_recompute(Expansion *e, TrainBlock *t) {
 // ---- data ----
 
 static bool read_data(Expansion *e, TrainBlock *t) {
-    Value v = key_needed(e, t, "data", "data = cifar10(\"data/cifar10\")");
+    Value v = key_required(e, t, "data", "data = cifar10(\"data/cifar10\")");
     if (!key_call(e, v, key_at(t, "data"), DATA, "`data`",
                   "a data set, as cifar10(\"data/cifar10\")"))
         return false;
@@ -270,7 +270,7 @@ Value train_loss(Expansion *e, TrainBlock *t, Value output) {
     e->loss.total = NO_NODE;
     e->loss.is_binary = false;
     Value v =
-        key_needed(e, t, "loss", "loss = mean(cross_entropy(output, label))");
+        key_required(e, t, "loss", "loss = mean(cross_entropy(output, label))");
     if (v.kind == VALUE_POISON)
         return v;
     if (v.kind != VALUE_TENSOR) {
@@ -288,8 +288,8 @@ Value train_optimizer(Expansion *e, TrainBlock *t) {
     if (v.kind == VALUE_NONE && groups_have_optimizer(t))
         return v;
     if (v.kind == VALUE_NONE)
-        v = key_needed(e, t, "optimizer",
-                       "optimizer = sgd(lr=0.1, momentum=0.9)");
+        v = key_required(e, t, "optimizer",
+                         "optimizer = sgd(lr=0.1, momentum=0.9)");
     bool called = key_call(e, v, key_at(t, "optimizer"), OPTIMIZER,
                            "`optimizer`", "an optimizer, as adamw(lr=1e-3)");
     return called ? v : value_poison();

@@ -15,9 +15,9 @@
 typedef struct {
     TrainBlock *block;
     int *entry, count;
-} Replaced;
+} Worklist;
 
-static void name_replaced(Replaced *r, Atom name) {
+static void mark_name(Worklist *r, Atom name) {
     int i = entry_find(r->block, name);
     if (i < 0 || r->block->entry[i].maybe_unused)
         return;
@@ -25,29 +25,29 @@ static void name_replaced(Replaced *r, Atom name) {
     r->entry[r->count++] = i;
 }
 
-static void expr_replaced(Replaced *r, const Expr *x) {
+static void mark_expr(Worklist *r, const Expr *x) {
     if (x == NULL)
         return;
     if (x->kind == EXPR_NAME)
-        name_replaced(r, x->text);
+        mark_name(r, x->text);
     for (int i = 0; i < expr_num_parts(x); i++)
-        expr_replaced(r, expr_part(x, i));
+        mark_expr(r, expr_part(x, i));
 }
 
 // Marks the keys that a value reads, directly or not: if an override leaves
 // them unused, they are not misspelt.
-static void value_replaced(Expansion *e, TrainBlock *t, const Expr *value) {
-    Replaced r = {t, ARENA_ARRAY(e->arena, (size_t)t->num_entries + 1, int), 0};
-    expr_replaced(&r, value);
+static void mark_unused_keys(Expansion *e, TrainBlock *t, const Expr *value) {
+    Worklist r = {t, ARENA_ARRAY(e->arena, (size_t)t->num_entries + 1, int), 0};
+    mark_expr(&r, value);
     while (r.count > 0)
-        expr_replaced(&r, t->entry[r.entry[--r.count]].value);
+        mark_expr(&r, t->entry[r.entry[--r.count]].value);
 }
 
 // ---- keys ----
 
 // The entry that a setting overrides, -1 for none; epochs and steps override
 // each other.
-static int entry_replaced(const TrainBlock *t, const char *name) {
+static int overridden_entry(const TrainBlock *t, const char *name) {
     int i = entry_find(t, name);
     if (i < 0 && strcmp(name, "steps") == 0)
         return entry_find(t, "epochs");
@@ -58,7 +58,7 @@ static int entry_replaced(const TrainBlock *t, const char *name) {
 
 // False if the block cannot have such a key.
 static bool set_key(Expansion *e, TrainBlock *t, const Entry *setting) {
-    int i = entry_replaced(t, setting->name);
+    int i = overridden_entry(t, setting->name);
     if (i < 0 && key_find(setting->name) < 0)
         return false;
     if (i < 0) {
@@ -66,7 +66,7 @@ static bool set_key(Expansion *e, TrainBlock *t, const Entry *setting) {
         return true;
     }
     Entry old = t->entry[i];
-    value_replaced(e, t, old.value);
+    mark_unused_keys(e, t, old.value);
     t->entry[i] = *setting;
     t->entry[i].maybe_unused = old.maybe_unused;
     if (setting->num_flags == 0) {
@@ -112,7 +112,7 @@ static void set_argument(Expansion *e, TrainBlock *t, const Entry *setting) {
         report_no_call(e, t, setting, key->value);
         return;
     }
-    value_replaced(e, t, key->value);
+    mark_unused_keys(e, t, key->value);
     Expr *call = ARENA_NEW(e->arena, Expr);
     *call = *key->value;
     call->argument = ARENA_ARRAY(e->arena, (size_t)call->count + 1, Argument);
@@ -135,8 +135,8 @@ static const Param *param_named(const Function *model, Atom name) {
 
 // A parameter's default, as in the model: evaluated after earlier parameters,
 // without an image.
-static Value usual_value(Expansion *e, Value model, const Param *p,
-                         const Value *arg) {
+static Value default_value(Expansion *e, Value model, const Param *p,
+                           const Value *arg) {
     Binding *scope = e->scope, *frame = e->frame;
     const Param *first = model.closure.function->param;
     e->scope = e->frame = model.closure.scope;
@@ -156,7 +156,7 @@ static Value usual_value(Expansion *e, Value model, const Param *p,
 // an image.
 static void set_param(Expansion *e, Value model, const Param *p,
                       const Entry *setting, Value *arg) {
-    Value usual = usual_value(e, model, p, arg);
+    Value usual = default_value(e, model, p, arg);
     Value v = expand(e, setting->value);
     const char *subject = arena_format(e->arena, "`%s`", p->name);
     if (usual.kind == VALUE_POISON ||

@@ -39,38 +39,39 @@ static void add_effect(Expansion *e, Op op, NodeId operand) {
 
 // The micro-batches of an update.  Only the last may be short: it counts by its
 // fraction of samples.
-static NodeId batches_of_update(Expansion *e, NodeId gathered) {
+static NodeId batches_of_update(Expansion *e, NodeId accumulated) {
     if (all_valid(e))
-        return as_float(e, one_more(e, gathered));
+        return as_float(e, one_more(e, accumulated));
     NodeId last = graph_op2(e->graph, OP_div, sample_count(e),
                             number_node(e, (double)e->recipe.batch));
-    return graph_op2(e->graph, OP_add, as_float(e, gathered), last);
+    return graph_op2(e->graph, OP_add, as_float(e, accumulated), last);
 }
 
 // Gradients of means are averaged over the samples of an update, those of sums
 // are added.
-static void use_gathered(Expansion *e) {
-    NodeId share = number_node(e, 1), gathered = run_node(e, RUN_ACCUMULATED);
+static void use_accumulated(Expansion *e) {
+    NodeId share = number_node(e, 1),
+           accumulated = run_node(e, RUN_ACCUMULATED);
     if (e->loss.is_mean)
-        share =
-            graph_op2(e->graph, OP_div, share, batches_of_update(e, gathered));
+        share = graph_op2(e->graph, OP_div, share,
+                          batches_of_update(e, accumulated));
     add_effect(e, OP_accumulated, share);
-    graph_assign(e->graph, gathered,
+    graph_assign(e->graph, accumulated,
                  graph_constant(e->graph, type_scalar(I32), 0));
 }
 
-static Graph *gather_graph(Expansion *e, TrainBlock *t, const Forward *f,
-                           int stage) {
+static Graph *accumulate_graph(Expansion *e, TrainBlock *t, const Forward *f,
+                               int stage) {
     begin_copy(e, t, f, "gather", stage);
     for (int i = 0; i < e->num_parameters; i++) {
         const Parameter *p = &e->parameter[i];
-        if (freeze_holds(e, t, p, stage))
+        if (is_frozen(e, t, p, stage))
             continue;
         e->graph->at = e->graph->node[p->node].from;
         add_effect(e, OP_accumulate, p->node);
     }
-    NodeId gathered = run_node(e, RUN_ACCUMULATED);
-    graph_assign(e->graph, gathered, one_more(e, gathered));
+    NodeId accumulated = run_node(e, RUN_ACCUMULATED);
+    graph_assign(e->graph, accumulated, one_more(e, accumulated));
     return e->graph;
 }
 
@@ -78,12 +79,12 @@ static bool stage_build(Expansion *e, TrainBlock *t, const Forward *f, int i,
                         Stage *stage) {
     begin_copy(e, t, f, "train", i);
     if (e->recipe.accumulate > 1)
-        use_gathered(e);
+        use_accumulated(e);
     if (!update_add(e, t, i) || !has_room(e, train_model(t).at, 0))
         return false;
     stage->train = e->graph;
     if (e->recipe.accumulate > 1)
-        stage->gather = gather_graph(e, t, f, i);
+        stage->gather = accumulate_graph(e, t, f, i);
     return true;
 }
 
@@ -91,16 +92,16 @@ bool stages_build(Expansion *e, TrainBlock *t, Program *p) {
     Forward f = {.graph = e->graph};
     memcpy(f.input, e->input, sizeof e->input);
     memcpy(f.run, e->run, sizeof e->run);
-    int moments;
-    const Time *moment = freeze_moments(t, &moments);
-    Stage *stage = ARENA_ARRAY(e->arena, (size_t)moments + 1, Stage);
-    for (int i = 0; i <= moments; i++) {
+    int num_times;
+    const Time *time = freeze_times(t, &num_times);
+    Stage *stage = ARENA_ARRAY(e->arena, (size_t)num_times + 1, Stage);
+    for (int i = 0; i <= num_times; i++) {
         if (i > 0)
-            stage[i].from = moment[i - 1];
+            stage[i].from = time[i - 1];
         if (!stage_build(e, t, &f, i, &stage[i]))
             return false;
     }
     p->stage = stage;
-    p->num_stages = moments + 1;
+    p->num_stages = num_times + 1;
     return true;
 }

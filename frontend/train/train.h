@@ -10,7 +10,7 @@ typedef enum { UNTOUCHED, IN_PROGRESS, DONE } Progress;
 struct Lazy {
     const Entry *entry;   // NULL: a variable
     const char *variable; // step, epoch, progress, output, label, input
-    bool hides;           // the file has another value of the variable's name
+    bool shadowed;        // the file has another value of the variable's name
     Phase phase;
     Binding *scope;
     Progress progress;
@@ -23,7 +23,7 @@ struct TrainBlock {
     const File *file;
     Span at;
     Value model;
-    bool doubtful; // keys that others use are wrong
+    bool invalid; // keys that others use are wrong
     Entry *entry;
     int num_entries;
     Lazy *lazy; // by entry, for the current graph
@@ -31,8 +31,8 @@ struct TrainBlock {
         *regrouped;  // the optimizers of groups, for the current graph
     Binding *scope;  // of the file
     Time *freeze_at; // by entry; count 0: from the start
-    Time *moment;    // the distinct others, ascending
-    int num_moments;
+    Time *time;      // the distinct others, ascending
+    int num_times;
 };
 
 // ---- keys.c ----
@@ -47,7 +47,7 @@ int entry_find(const TrainBlock *t, const char *name);
 void train_check_used(Expansion *e, const TrainBlock *t);
 
 // Whether an unknown key is a known one misspelt.
-bool key_means(const char *key, const char *name);
+bool key_resembles(const char *key, const char *name);
 
 // Flags that may follow the value of a known key.
 const char *key_flags(int known);
@@ -63,22 +63,22 @@ bool keys_check_bare(Expansion *e, const Entry *key, int count);
 Value key_value(Expansion *e, TrainBlock *t, const char *name);
 
 // The value of a required key; poison after a report.
-Value key_needed(Expansion *e, TrainBlock *t, const char *name,
-                 const char *example);
+Value key_required(Expansion *e, TrainBlock *t, const char *name,
+                   const char *example);
 
 // The span of the value of a key.
 Span key_at(const TrainBlock *t, const char *name);
 
 // Reports that `subject` must be `expected`.
-Diagnostic *key_report(Expansion *e, Span at, const char *what,
-                       const char *wanted);
+Diagnostic *key_report(Expansion *e, Span at, const char *subject,
+                       const char *expected);
 
 // Whether v is a call of a class; false after a report.
-bool key_call(Expansion *e, Value v, Span at, Class class, const char *what,
-              const char *wanted);
+bool key_call(Expansion *e, Value v, Span at, Class class, const char *subject,
+              const char *expected);
 
 // Reads an integer from least to INT32_MAX into *out; false after a report.
-bool key_integer(Expansion *e, Value v, Span at, const char *what,
+bool key_integer(Expansion *e, Value v, Span at, const char *subject,
                  int64_t least, int64_t *out);
 
 // ---- input.c: the model's input ----
@@ -98,11 +98,11 @@ bool input_check(Expansion *e, const TrainBlock *block, const Value *given,
 // ---- views.c: test-time augmentation ----
 
 // The output of the model for images; poison after a report.
-typedef Value ViewOutput(Expansion *e, void *whose, Value image);
+typedef Value ViewOutput(Expansion *e, void *context, Value image);
 
 // The weighted mean of the model's outputs over e's views of the images.  False
 // after a report.
-bool views_mean(Expansion *e, ViewOutput *output_of, void *whose, Value image,
+bool views_mean(Expansion *e, ViewOutput *output_of, void *context, Value image,
                 NodeId *mean);
 
 // Reads the list of views into e.  False after a report.
@@ -111,7 +111,7 @@ bool views_read(Expansion *e, TrainBlock *t, const Expr *list);
 // ---- clause.c: eval, checkpoint, stop ----
 
 // Reads a time above 0; false after a report.
-bool time_read(Expansion *e, TrainBlock *t, const Expr *x, const char *what,
+bool time_read(Expansion *e, TrainBlock *t, const Expr *x, const char *subject,
                Time *out);
 
 // Reads the clauses into e->recipe.  False after a report.
@@ -143,11 +143,11 @@ const Call *group_optimizer(Expansion *e, TrainBlock *t, const Call *base,
 
 // The times at which parameters freeze, ascending.  Stage 0 is before the
 // first, stage i begins at time i - 1.
-const Time *freeze_moments(const TrainBlock *t, int *count);
+const Time *freeze_times(const TrainBlock *t, int *count);
 
 // Whether a parameter is frozen in a stage.
-bool freeze_holds(Expansion *e, const TrainBlock *t, const Parameter *p,
-                  int stage);
+bool is_frozen(Expansion *e, const TrainBlock *t, const Parameter *p,
+               int stage);
 
 // Reads the freeze clauses.  False after a report.
 bool freezes_read(Expansion *e, TrainBlock *t);
@@ -217,7 +217,7 @@ bool *effects_needed(Expansion *e, const Graph *g);
 
 // Whether some parameter starts from the data; sets the number of samples in
 // e->recipe.
-bool collect_wanted(Expansion *e);
+bool collect_needed(Expansion *e);
 
 // Finishes the collect graph, in which e->collecting was set; NULL after a
 // report.
@@ -238,6 +238,6 @@ Program *lower(Expansion *e, TrainBlock *t, const Value *model_arg);
 
 // Reports the errors of the model, the loss and the optimizer although keys
 // that they use are invalid.
-void lower_doubtful(Expansion *e, TrainBlock *t, const Value *model_arg);
+void lower_invalid(Expansion *e, TrainBlock *t, const Value *model_arg);
 
 #endif

@@ -9,7 +9,7 @@ static void count_step(Expansion *e) {
     graph_assign(e->graph, step, graph_op2(e->graph, OP_add, step, one));
 }
 
-static void show_rate(Expansion *e, Value rate) {
+static void log_rate(Expansion *e, Value rate) {
     NodeId state =
         graph_state(e->graph, "metric.lr", STATE_METRIC, type_scalar(F32), 0);
     graph_assign(e->graph, state, scalar_node(e, rate));
@@ -28,7 +28,7 @@ static bool add_updates(Expansion *e, TrainBlock *t, const Call *base,
     const Call *shown = NULL;
     for (int i = 0; i < e->num_parameters; i++) {
         const Parameter *p = &e->parameter[i];
-        if (freeze_holds(e, t, p, stage))
+        if (is_frozen(e, t, p, stage))
             continue;
         const Call *optimizer = group_optimizer(e, t, base, p);
         if (optimizer == NULL)
@@ -41,7 +41,7 @@ static bool add_updates(Expansion *e, TrainBlock *t, const Call *base,
     }
     Value rate = train_rate(e, t, shown);
     origin_set(e, shown->at, NULL);
-    show_rate(e, rate);
+    log_rate(e, rate);
     return true;
 }
 

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_VIEWS = 64, MOST_SHIFTED = 1 << 16 };
+enum { MAX_VIEWS = 64, MAX_SHIFT = 1 << 16 };
 
 // ---- the list ----
 
@@ -56,10 +56,10 @@ static bool check_list(Expansion *e, const Expr *list) {
         diag_place(d, first->at, "this is the first");
         return false;
     }
-    if (list->count <= MOST_VIEWS)
+    if (list->count <= MAX_VIEWS)
         return true;
     report(e->diags, D_too_much, list->at, "there are at most %d views",
-           MOST_VIEWS);
+           MAX_VIEWS);
     return false;
 }
 
@@ -88,7 +88,7 @@ Value lower_identity(Expansion *e, const Call *c) {
     return *call_arg(c, P_identity_x);
 }
 
-static void step_add(Expansion *e, ViewStep step) {
+static void view_step_add(Expansion *e, ViewStep step) {
     ViewStep *added = ARENA_NEW(e->arena, ViewStep);
     *added = step;
     added->before = e->view_step;
@@ -105,7 +105,7 @@ static Value mirror(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_flip_lr_x);
     if (!expect_rank(e, c, x, 4))
         return value_poison();
-    step_add(e, (ViewStep){.mirrors = true});
+    view_step_add(e, (ViewStep){.mirrors = true});
     return value_tensor(mirrored(e, x->node), c->at);
 }
 
@@ -130,7 +130,7 @@ static bool read_distance(Expansion *e, const Call *c, ParamId p, int64_t size,
                           int64_t *out) {
     const Value *v = call_arg(c, p);
     bool reflect = strcmp(call_arg(c, P_shift_mode)->text, "reflect") == 0;
-    int64_t most = reflect ? size - 1 : MOST_SHIFTED;
+    int64_t most = reflect ? size - 1 : MAX_SHIFT;
     if (v->kind == VALUE_NONE)
         return true;
     if (v->number == floor(v->number) && fabs(v->number) <= (double)most) {
@@ -160,7 +160,7 @@ Value lower_shift(Expansion *e, const Call *c) {
         return value_poison();
     if (step.by[0] == 0 && step.by[1] == 0)
         return *x;
-    step_add(e, step);
+    view_step_add(e, step);
     return value_tensor(
         moved(e, x->node, step.by, call_arg(c, P_shift_mode)->text), c->at);
 }
@@ -222,7 +222,7 @@ Value view_apply(Expansion *e, const View *view, Value image) {
 typedef struct {
     NodeId output; // f32[N,OH,OW,C], or f32[N,...] if not spatial
     NodeId valid;  // f32[N,OH,OW,1], 1 if the view has the pixel; NO_NODE: all
-} Seen;
+} ViewResult;
 
 // Whether an output has the height and width of the model's images, and its
 // elements per pixel.  False after a report.
@@ -250,7 +250,7 @@ static bool read_places(Expansion *e, const View *view, Type output, bool *has,
 }
 
 // Undoes the steps of the view, last first.
-static bool turn_back(Expansion *e, const View *view, Seen *s) {
+static bool invert_view(Expansion *e, const View *view, ViewResult *s) {
     bool has;
     int64_t up = 1;
     if (e->view_step == NULL)
@@ -289,18 +289,18 @@ static bool report_unseen(Expansion *e) {
     return false;
 }
 
-bool views_mean(Expansion *e, ViewOutput *output_of, void *whose, Value image,
+bool views_mean(Expansion *e, ViewOutput *output_of, void *context, Value image,
                 NodeId *mean) {
-    NodeId sum = NO_NODE, weights = NO_NODE, weight[MOST_VIEWS];
+    NodeId sum = NO_NODE, weights = NO_NODE, weight[MAX_VIEWS];
     int whole = 0;
     Graph *g = e->graph;
     for (int i = 0; i < e->num_views; i++) {
         const View *view = &e->view[i];
         Value seen = view_apply(e, view, image);
         if (seen.kind != VALUE_POISON)
-            seen = output_of(e, whose, seen);
-        Seen s = {seen.node, NO_NODE};
-        if (seen.kind == VALUE_POISON || !turn_back(e, view, &s))
+            seen = output_of(e, context, seen);
+        ViewResult s = {seen.node, NO_NODE};
+        if (seen.kind == VALUE_POISON || !invert_view(e, view, &s))
             return false;
         origin_set(e, view->chain->at, NULL);
         weight[i] = number_node(e, view->weight);
