@@ -55,7 +55,7 @@ Arena *arena_within(Arena *outer) {
 
 // Requests huge pages for large blocks: repeated walks of a graph otherwise
 // miss the TLB.
-static Block *take_block(size_t bytes) {
+static Block *allocate_block(size_t bytes) {
     enum { PAGE = 4096 };
     char *b = malloc(bytes);
     if (b == NULL)
@@ -74,13 +74,13 @@ static void add_block(Arena *a, size_t bytes) {
         size = bytes;
     if (size > SIZE_MAX - sizeof(Block))
         out_of_memory();
-    Block *b = take_block(sizeof(Block) + size);
+    Block *b = allocate_block(sizeof(Block) + size);
     *b = (Block){.size = size};
     b->next = a->block;
     a->block = b;
 }
 
-static void *take(Arena *a, size_t bytes) {
+static void *allocate(Arena *a, size_t bytes) {
     enum { ALIGN = _Alignof(max_align_t) };
     if (bytes > SIZE_MAX - ALIGN)
         out_of_memory();
@@ -96,7 +96,7 @@ static void *take(Arena *a, size_t bytes) {
 // Zeroes each request, not each block: most blocks are freed half empty and
 // reused.
 void *arena_alloc(Arena *a, size_t bytes) {
-    return memset(take(a, bytes), 0, bytes);
+    return memset(allocate(a, bytes), 0, bytes);
 }
 
 static size_t product(size_t count, size_t size) {
@@ -111,7 +111,7 @@ void *arena_array(Arena *a, size_t count, size_t size) {
 }
 
 void *arena_room(Arena *a, size_t count, size_t size) {
-    return take(a, product(count, size));
+    return allocate(a, product(count, size));
 }
 
 void *arena_more(Arena *a, void *list, size_t count, size_t size) {
@@ -124,7 +124,7 @@ void *arena_more(Arena *a, void *list, size_t count, size_t size) {
 }
 
 char *arena_string(Arena *a, const char *s, size_t length) {
-    char *copy = take(a, length + 1);
+    char *copy = allocate(a, length + 1);
     memcpy(copy, s, length);
     copy[length] = '\0';
     return copy;
@@ -142,7 +142,7 @@ char *arena_format(Arena *a, const char *format, ...) {
     va_end(list);
     if (length < 0)
         out_of_memory();
-    char *s = take(a, (size_t)length + 1);
+    char *s = allocate(a, (size_t)length + 1);
     if (s != end)
         vsnprintf(s, (size_t)length + 1, format, again);
     va_end(again);
@@ -153,7 +153,7 @@ size_t arena_used(const Arena *a) {
     return a->used;
 }
 
-static void leave(Arena *a) {
+static void unlink_child(Arena *a) {
     if (a->older != NULL)
         a->older->newer = a->newer;
     if (a->newer != NULL)
@@ -167,7 +167,7 @@ void arena_free(Arena *a) {
         return;
     while (a->inner != NULL)
         arena_free(a->inner);
-    leave(a);
+    unlink_child(a);
     for (Block *b = a->block, *next; b != NULL; b = next) {
         next = b->next;
         free(b);

@@ -18,16 +18,16 @@ static char *format_list(Arena *a, const char *format, va_list list) {
     return arena_string(a, text_string(&t), t.length);
 }
 
-static bool same_span(Span a, Span b) {
+static bool span_equal(Span a, Span b) {
     return a.source == b.source && a.start == b.start && a.end == b.end;
 }
 
 // Whether an equal diagnostic was reported before, as when a function with a
 // mistake is expanded twice.
-static bool is_repeated(const Diagnostics *d, const Diagnostic *new) {
+static bool is_duplicate(const Diagnostics *d, const Diagnostic *new) {
     for (int i = 0; i < d->count; i++)
         if (strcmp(d->list[i]->code, new->code) == 0 &&
-            same_span(d->list[i]->label[0].at, new->label[0].at) &&
+            span_equal(d->list[i]->label[0].at, new->label[0].at) &&
             (new->label[0].at.source != NULL ||
              strcmp(d->list[i]->message, new->message) == 0))
             return true;
@@ -35,17 +35,17 @@ static bool is_repeated(const Diagnostics *d, const Diagnostic *new) {
 }
 
 // A dropped diagnostic has no room for labels and notes, and needs no memory.
-static Diagnostic *left_out(Diagnostics *d) {
-    d->spare = (Diagnostic){.num_labels = MAX_LABELS, .num_notes = MAX_NOTES};
-    return &d->spare;
+static Diagnostic *dropped(Diagnostics *d) {
+    d->dummy = (Diagnostic){.num_labels = MAX_LABELS, .num_notes = MAX_NOTES};
+    return &d->dummy;
 }
 
 Diagnostic *diag_addv(Diagnostics *d, Severity severity, const char *code,
                       Span at, const char *format, va_list list) {
     bool error = severity == DIAG_ERROR;
     if ((error ? d->errors : d->warnings) == MAX_COUNTED) {
-        d->more |= error;
-        return left_out(d);
+        d->truncated |= error;
+        return dropped(d);
     }
     Diagnostic *new = ARENA_NEW(d->arena, Diagnostic);
     *new = (Diagnostic){.arena = d->arena,
@@ -54,8 +54,8 @@ Diagnostic *diag_addv(Diagnostics *d, Severity severity, const char *code,
                         .label = {{at, ""}},
                         .num_labels = 1};
     new->message = format_list(d->arena, format, list);
-    if (is_repeated(d, new))
-        return left_out(d);
+    if (is_duplicate(d, new))
+        return dropped(d);
     d->errors += error;
     d->warnings += !error;
     d->list[d->count++] = new;
@@ -105,7 +105,7 @@ typedef struct {
 } Shown;
 
 // The first errors, then the first warnings.
-static Shown shown_of(const Diagnostics *d) {
+static Shown select_shown(const Diagnostics *d) {
     Shown s = {.count = 0};
     for (int severity = DIAG_ERROR; severity <= DIAG_WARNING; severity++)
         for (int i = 0, n = 0; i < d->count && n < MAX_SHOWN; i++)
@@ -118,7 +118,7 @@ static Shown shown_of(const Diagnostics *d) {
 
 // ---- for people ----
 
-enum { LONGEST_LINE = 200 };
+enum { MAX_LINE = 200 };
 
 // Terminal escapes for the parts of a message.
 #define STYLE_ERROR "\033[1;31m"
@@ -148,7 +148,7 @@ static int show_character(Text *t, const char *s, size_t length) {
 }
 
 // Prints text that may hold names from files, with escapes.
-static void show_words(Text *t, const char *s) {
+static void show_text(Text *t, const char *s) {
     char shown[TERMINAL_ROOM];
     for (size_t left = strlen(s), step; left > 0; left -= step, s += step) {
         step = terminal_character(shown, s, left);
@@ -158,14 +158,14 @@ static void show_words(Text *t, const char *s) {
 
 // The offset at which to begin a long line, so that the first underline is
 // visible.
-static size_t shown_from(size_t length, size_t mark) {
-    if (length <= LONGEST_LINE || mark < LONGEST_LINE / 2)
+static size_t first_shown(size_t length, size_t mark) {
+    if (length <= MAX_LINE || mark < MAX_LINE / 2)
         return 0;
-    return mark - LONGEST_LINE / 2;
+    return mark - MAX_LINE / 2;
 }
 
 static void show_line(Text *t, const char *line, size_t length, size_t from) {
-    size_t end = length - from > LONGEST_LINE ? from + LONGEST_LINE : length;
+    size_t end = length - from > MAX_LINE ? from + MAX_LINE : length;
     for (size_t i = from, step; i < end; i += step) {
         step = utf8_length(line + i, length - i);
         show_character(t, line + i, step);
@@ -173,8 +173,8 @@ static void show_line(Text *t, const char *line, size_t length, size_t from) {
 }
 
 // The columns that bytes from .. to-1 of a line take when printed.
-static int width_of(Arena *a, const char *line, size_t length, size_t from,
-                    size_t to) {
+static int display_width(Arena *a, const char *line, size_t length, size_t from,
+                         size_t to) {
     Text ignored = text_new(a);
     int width = 0;
     for (size_t i = from, step; i < to && i < length; i += step) {
@@ -190,16 +190,16 @@ static void show_marks(Text *t, const Label *l, const char *line, size_t length,
                        size_t from, char mark) {
     size_t offset = (size_t)(line - l->at.source->text);
     size_t start = l->at.start - offset, end = l->at.end - offset;
-    size_t last = from + LONGEST_LINE;
+    size_t last = from + MAX_LINE;
     start = start < from ? from : start > last ? last : start;
     end = end > last ? last : end;
-    int before = width_of(t->arena, line, length, from, start);
-    int width = width_of(t->arena, line, length, start, end);
+    int before = display_width(t->arena, line, length, from, start);
+    int width = display_width(t->arena, line, length, start, end);
     text_add(t, "%*s", before, "");
     for (int i = 0; i < (width > 0 ? width : 1); i++)
         text_bytes(t, &mark, 1);
     text_add(t, *l->text ? " " : "");
-    show_words(t, l->text);
+    show_text(t, l->text);
     text_add(t, "\n");
 }
 
@@ -234,11 +234,11 @@ static int gutter_width(const Diagnostic *d) {
 static void show_place(Text *t, const char *arrow, const Label *l, int gutter) {
     Place p = source_place(l->at.source, l->at.start);
     text_add(t, "%*s%s ", gutter, "", arrow);
-    show_words(t, l->at.source->path);
+    show_text(t, l->at.source->path);
     text_add(t, ":%d:%d\n", p.line, p.column);
 }
 
-static bool same_line(const Label *a, const Label *b) {
+static bool on_same_line(const Label *a, const Label *b) {
     return a->at.source == b->at.source && line_of(a) == line_of(b);
 }
 
@@ -247,14 +247,14 @@ static bool same_line(const Label *a, const Label *b) {
 static void show_label(Text *t, const Diagnostic *d, const int *order, int i,
                        int gutter, bool color) {
     const Label *l = &d->label[order[i]], *first = l;
-    for (int k = i; k > 0 && same_line(l, &d->label[order[k - 1]]); k--)
+    for (int k = i; k > 0 && on_same_line(l, &d->label[order[k - 1]]); k--)
         first = &d->label[order[k - 1]];
     if (i > 0 && d->label[order[i - 1]].at.source != l->at.source)
         show_place(t, ":::", l, gutter);
     size_t length;
     const char *line = source_line(l->at.source, line_of(l), &length);
     size_t offset = (size_t)(line - l->at.source->text);
-    size_t from = shown_from(length, first->at.start - offset);
+    size_t from = first_shown(length, first->at.start - offset);
     if (first == l) {
         style(t, color, STYLE_PLACE);
         text_add(t, "%*s |\n%*d |", gutter, "", gutter, line_of(l));
@@ -277,7 +277,7 @@ static const char *severity_name(Severity s) {
 
 static void show_note(Text *t, int gutter, const char *note) {
     text_add(t, "%*s = ", gutter, "");
-    show_words(t, note);
+    show_text(t, note);
     text_add(t, "\n");
 }
 
@@ -289,7 +289,7 @@ static void print_one(Text *t, const Diagnostic *d, bool color) {
     style(t, color, STYLE_END);
     style(t, color, STYLE_MESSAGE);
     text_add(t, ": ");
-    show_words(t, d->message);
+    show_text(t, d->message);
     text_add(t, "\n");
     style(t, color, STYLE_END);
     int gutter = 1, order[MAX_LABELS];
@@ -326,7 +326,7 @@ static void print_counts(Text *t, const Diagnostics *d) {
 }
 
 void diag_print(Text *t, const Diagnostics *d) {
-    const Shown shown = shown_of(d);
+    const Shown shown = select_shown(d);
     for (int i = 0; i < shown.count; i++)
         print_one(t, shown.list[i], d->color);
     print_counts(t, d);
@@ -369,7 +369,7 @@ static void json_one(Text *t, const Diagnostic *d) {
 }
 
 void diag_json(Text *t, const Diagnostics *d) {
-    const Shown shown = shown_of(d);
+    const Shown shown = select_shown(d);
     for (int i = 0; i < shown.count; i++)
         json_one(t, shown.list[i]);
 }

@@ -37,9 +37,9 @@ typedef struct {
     Diagnostic *list[2 * MAX_COUNTED]; // in the order of the reports
     int count;
     int errors, warnings;
-    bool more;        // errors were dropped; readers of a file stop
+    bool truncated;   // errors were dropped; readers of a file stop
     bool color;       // diag_print uses terminal colours
-    Diagnostic spare; // stands for dropped diagnostics
+    Diagnostic dummy; // stands for dropped diagnostics
 } Diagnostics;
 
 Diagnostics diag_new(Arena *a);

@@ -14,7 +14,7 @@
 
 // Whether the second byte fits the first: no overlong form, no surrogate, no
 // code point past U+10FFFF.
-static bool may_follow(unsigned char first, unsigned char second) {
+static bool is_second_byte(unsigned char first, unsigned char second) {
     unsigned char least = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
     unsigned char most = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
     return second >= least && second <= most;
@@ -27,7 +27,7 @@ size_t utf8_length(const char *s, size_t left) {
                     : c >= 0xc2           ? 2
                                           : 1;
     if (length == 1 || c >= 0xf5 || length > left ||
-        !may_follow(c, (unsigned char)s[1]))
+        !is_second_byte(c, (unsigned char)s[1]))
         return 1;
     for (size_t i = 2; i < length; i++)
         if (((unsigned char)s[i] & 0xc0) != 0x80)
@@ -102,7 +102,7 @@ static Source *read_all(Arena *a, FILE *file, const char *path, size_t most,
     return s;
 }
 
-static const char *kind_fault(int file, const char *path) {
+static const char *file_type_error(int file, const char *path) {
     struct stat status;
     if (fstat(file, &status) != 0)
         return strerror(errno);
@@ -116,13 +116,13 @@ static const char *kind_fault(int file, const char *path) {
 // Opening a pipe without a writer would block, and reading a device may never
 // end.
 static FILE *open_file(Arena *a, const char *path, const char **error) {
-    bool waits = strcmp(path, "/dev/stdin") == 0;
-    int file = open(path, O_RDONLY | O_CLOEXEC | (waits ? 0 : O_NONBLOCK));
+    bool is_stdin = strcmp(path, "/dev/stdin") == 0;
+    int file = open(path, O_RDONLY | O_CLOEXEC | (is_stdin ? 0 : O_NONBLOCK));
     if (file < 0) {
         *error = arena_format(a, "it cannot be opened (%s)", strerror(errno));
         return NULL;
     }
-    *error = kind_fault(file, path);
+    *error = file_type_error(file, path);
     FILE *stream = *error == NULL ? fdopen(file, "rb") : NULL;
     if (stream == NULL)
         close(file);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 // The code point of a character of several bytes.
-static uint32_t code_of(const char *s, size_t length) {
+static uint32_t code_point(const char *s, size_t length) {
     uint32_t code = (unsigned char)*s & (0xffu >> (length + 1));
     for (size_t i = 1; i < length; i++)
         code = code << 6 | ((unsigned char)s[i] & 0x3fu);
@@ -17,7 +17,7 @@ static uint32_t code_of(const char *s, size_t length) {
 }
 
 bool terminal_reorders(const char *s, size_t length) {
-    uint32_t code = length > 1 ? code_of(s, length) : 0;
+    uint32_t code = length > 1 ? code_point(s, length) : 0;
     return (code >= 0x202a && code <= 0x202e) ||
            (code >= 0x2066 && code <= 0x2069);
 }
@@ -26,7 +26,7 @@ bool terminal_shows(const char *s, size_t length) {
     unsigned char c = (unsigned char)*s;
     if (length == 1)
         return c >= 0x20 && c < 0x7f;
-    uint32_t code = code_of(s, length);
+    uint32_t code = code_point(s, length);
     bool mark = code == 0x061c || code == 0x200e || code == 0x200f;
     return code >= 0xa0 && !mark && !terminal_reorders(s, length);
 }
@@ -39,7 +39,7 @@ size_t terminal_character(char to[TERMINAL_ROOM], const char *s, size_t left) {
     } else if (length == 1) {
         snprintf(to, TERMINAL_ROOM, "\\x%02x", (unsigned char)*s);
     } else {
-        snprintf(to, TERMINAL_ROOM, "\\u%04x", (uint16_t)code_of(s, length));
+        snprintf(to, TERMINAL_ROOM, "\\u%04x", (uint16_t)code_point(s, length));
     }
     return length;
 }

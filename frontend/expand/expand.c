@@ -24,7 +24,7 @@ static const char too_many_nodes[] =
     "the model expands to more than 180,000 operations";
 
 bool within_limits(Expansion *e, Span at) {
-    if (e->stopped || e->diags->more)
+    if (e->stopped || e->diags->truncated)
         return false;
     if (e->depth > MAX_EXPAND_DEPTH) {
         expand_stop(e, D_nesting, at, "the expansion is nested too deep here");

@@ -168,7 +168,7 @@ static void define(Names *n, Atom name, Span at) {
 
 void names_check(Arena *a, const File *f, NameCheck check, Diagnostics *d) {
     Names n = {.arena = a, .diags = d, .check = check};
-    for (int i = 0; i < f->count && !d->more; i++) {
+    for (int i = 0; i < f->count && !d->truncated; i++) {
         const Item *item = &f->item[i];
         for (int k = 0; k < item->import.num_names; k++)
             define(&n, item->import.name[k].name, item->import.name[k].at);

@@ -80,12 +80,12 @@ static void tokens(Expansion *e, DataSet *d, const Call *c) {
 }
 
 static bool check_vocabulary(Expansion *e, const Call *c) {
-    enum { MOST_WORDS = 65536 };
-    if (call_count(c, P_tokens_vocabulary) <= MOST_WORDS)
+    enum { MAX_WORDS = 65536 };
+    if (call_count(c, P_tokens_vocabulary) <= MAX_WORDS)
         return true;
     report(e->diags, D_range, call_arg(c, P_tokens_vocabulary)->at,
            "`vocabulary` of tokens is at most %d, as a token has 16 bits",
-           MOST_WORDS);
+           MAX_WORDS);
     return false;
 }
 

@@ -49,12 +49,12 @@ static NodeId sum_axes(Expansion *e, NodeId x, int first, int last) {
 // A long sequential sum loses digits, so axes with a large product are summed
 // one by one.
 static NodeId sum_inner(Expansion *e, NodeId x) {
-    enum { MOST_TERMS = 1024 };
+    enum { MAX_TERMS = 1024 };
     Type t = *node_type(e, x);
     int64_t terms = 1;
     int last = t.rank;
     for (int i = t.rank; --i > 0; terms *= t.dim[i])
-        if (last > i + 1 && terms > MOST_TERMS / t.dim[i]) {
+        if (last > i + 1 && terms > MAX_TERMS / t.dim[i]) {
             x = sum_axes(e, x, i + 1, last);
             last = i + 1;
             terms = 1;

@@ -388,7 +388,7 @@ const Token *lex(Arena *a, Atoms *atoms, const Source *s, Diagnostics *d,
     // Stops after as many errors as are shown.
     if (!check_line_ends(&l))
         l.at = s->length;
-    while (l.at < s->length && !d->more)
+    while (l.at < s->length && !d->truncated)
         lex_one(&l);
     l.first = true;
     add_token(&l, TOKEN_END, l.at);

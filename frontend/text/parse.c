@@ -88,7 +88,7 @@ static void recover_item(Parser *p) {
 File *parse(Arena *a, Atoms *atoms, const Source *s, Diagnostics *d) {
     Parser p = parser_new(a, s, d, atoms);
     File *f = ARENA_NEW(a, File);
-    while (!token_is(&p, TOKEN_END) && !d->more) {
+    while (!token_is(&p, TOKEN_END) && !d->truncated) {
         Item i = item(&p);
         ARENA_APPEND(p.arena, f->item, f->count, i);
         statement_end(&p);

@@ -47,7 +47,7 @@ void statement_end(Parser *p) {
 
 bool block_continues(const Parser *p) {
     return !token_is(p, TOKEN_CLOSE_BLOCK) && !token_is(p, TOKEN_END) &&
-           !item_begins(p) && !p->diags->more;
+           !item_begins(p) && !p->diags->truncated;
 }
 
 void statement_next(Parser *p) {

@@ -111,7 +111,7 @@ static bool names_statistic(const char *glob) {
 bool glob_check(Expansion *e, const TrainBlock *t, const Entry *clause) {
     if (matches_any(e, t, clause))
         return true;
-    if (e->stopped || e->diags->more)
+    if (e->stopped || e->diags->truncated)
         return false;
     Diagnostic *d =
         report(e->diags, D_dead_glob, clause->glob_at,

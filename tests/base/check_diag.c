@@ -146,7 +146,7 @@ START_TEST(last_line_counts) {
     int errors = counts[_i].errors;
     ck_assert_int_eq(occurrences(all, "error[E0001]"),
                      errors < MAX_SHOWN ? errors : MAX_SHOWN);
-    ck_assert_int_eq(d.more, errors > MAX_COUNTED);
+    ck_assert_int_eq(d.truncated, errors > MAX_COUNTED);
     arena_free(a);
 }
 END_TEST

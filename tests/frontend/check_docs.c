@@ -172,10 +172,10 @@ static bool signature_agrees(const Builtin *b, const char *s, bool *seen) {
 
 // Whether what the page has of b is right, and all of it.
 static bool is_documented(const Builtin *b, const char *doc, const char *mark) {
-    enum { MOST_PARAMS = 32 };
-    bool seen[MOST_PARAMS] = {false};
+    enum { MAX_PARAMS = 32 };
+    bool seen[MAX_PARAMS] = {false};
     int count = builtin_num_params(b);
-    ck_assert_int_le(count, MOST_PARAMS);
+    ck_assert_int_le(count, MAX_PARAMS);
     bool all = false;
     for (const char *s = strstr(doc, mark); s != NULL && !all;
          s = strstr(s + 1, mark)) {
