@@ -43,7 +43,7 @@ Arena *arena_new(void) {
     return a;
 }
 
-Arena *arena_within(Arena *outer) {
+Arena *arena_child(Arena *outer) {
     Arena *a = arena_new();
     a->outer = outer;
     a->older = outer->inner;
@@ -110,11 +110,11 @@ void *arena_array(Arena *a, size_t count, size_t size) {
     return arena_alloc(a, product(count, size));
 }
 
-void *arena_room(Arena *a, size_t count, size_t size) {
+void *arena_uninit(Arena *a, size_t count, size_t size) {
     return allocate(a, product(count, size));
 }
 
-void *arena_more(Arena *a, void *list, size_t count, size_t size) {
+void *arena_grow(Arena *a, void *list, size_t count, size_t size) {
     if (count & (count - 1))
         return list;
     void *more = arena_array(a, count ? product(count, 2) : 1, size);

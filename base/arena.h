@@ -14,7 +14,7 @@ typedef struct Arena Arena;
 Arena *arena_new(void);
 
 // Returns a new arena that arena_free(a) releases too.
-Arena *arena_within(Arena *a);
+Arena *arena_child(Arena *a);
 
 // Allocates bytes of zeroed memory, aligned for any type.  Never NULL: without
 // memory it prints an error and exits with EXIT_MEMORY.
@@ -25,11 +25,11 @@ void *arena_alloc(Arena *a, size_t bytes);
 void *arena_array(Arena *a, size_t count, size_t size);
 
 // Like arena_array, without zeroing.
-void *arena_room(Arena *a, size_t count, size_t size);
+void *arena_uninit(Arena *a, size_t count, size_t size);
 
 // Returns a list of count items with room for one more.  If count is a power of
 // two, copies the items to a zeroed list of twice the size.
-void *arena_more(Arena *a, void *list, size_t count, size_t size);
+void *arena_grow(Arena *a, void *list, size_t count, size_t size);
 
 // A copy of length bytes of s, and a zero byte.
 char *arena_string(Arena *a, const char *s, size_t length);
@@ -45,9 +45,9 @@ void arena_free(Arena *a);
 
 #define ARENA_NEW(a, type) ((type *)arena_alloc((a), sizeof(type)))
 #define ARENA_ARRAY(a, n, type) ((type *)arena_array((a), (n), sizeof(type)))
-#define ARENA_ROOM(a, n, type) ((type *)arena_room((a), (n), sizeof(type)))
+#define ARENA_UNINIT(a, n, type) ((type *)arena_uninit((a), (n), sizeof(type)))
 #define ARENA_APPEND(a, list, count, ...)                                      \
-    ((list) = arena_more((a), (list), (size_t)(count), sizeof *(list)),        \
+    ((list) = arena_grow((a), (list), (size_t)(count), sizeof *(list)),        \
      (list)[count] = (__VA_ARGS__), (count)++)
 
 #endif

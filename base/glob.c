@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-bool glob_fits(const char *glob, const char *model, const char *path,
-               int64_t *work) {
+bool glob_match(const char *glob, const char *model, const char *path,
+                int64_t *work) {
     size_t length = strlen(model), before = length ? length + 1 : 0;
     size_t end = before + strlen(path), at = 0, from = 0;
     const char *star = NULL; // the last `*`; it matches up to `from`

@@ -8,7 +8,7 @@
 
 // Whether a glob matches "model.path", or "path" if model is "".  Adds the
 // number of compared characters to *work.
-bool glob_fits(const char *glob, const char *model, const char *path,
-               int64_t *work);
+bool glob_match(const char *glob, const char *model, const char *path,
+                int64_t *work);
 
 #endif

@@ -73,7 +73,7 @@ static char *read_bytes(Arena *a, FILE *file, size_t most, size_t *length) {
         if (*length == room) {
             size_t more = room ? 2 * room : 1 << 16;
             room = more < most + 1 ? more : most + 1;
-            char *grown = arena_room(a, room, 1);
+            char *grown = arena_uninit(a, room, 1);
             if (*length > 0)
                 memcpy(grown, text, *length);
             text = grown;

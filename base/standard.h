@@ -9,7 +9,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-static inline void standard_take(void) {
+static inline void standard_open(void) {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
         if (fcntl(fd, F_GETFD) < 0)
             (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);

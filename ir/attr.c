@@ -120,7 +120,7 @@ static Attr attr_copy(Arena *a, Attr attr) {
     }
     size_t size;
     const void *from = attr_bytes(&attr, &size);
-    void *to = arena_room(a, size ? size : 1, 1);
+    void *to = arena_uninit(a, size ? size : 1, 1);
     if (size)
         memcpy(to, from, size);
     if (kind == INTS)
@@ -131,7 +131,7 @@ static Attr attr_copy(Arena *a, Attr attr) {
 }
 
 const Attr *attrs_copy(Arena *a, const Node *n) {
-    Attr *attr = ARENA_ROOM(a, n->num_attrs, Attr);
+    Attr *attr = ARENA_UNINIT(a, n->num_attrs, Attr);
     for (int i = 0; i < n->num_attrs; i++)
         attr[i] = attr_copy(a, n->attr[i]);
     return attr;

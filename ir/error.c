@@ -63,7 +63,7 @@ double error_underflow(DType stored) {
 }
 
 static double *sizes_of(Arena *a, const double *value, int64_t count) {
-    double *size = ARENA_ROOM(a, (size_t)count + 1, double);
+    double *size = ARENA_UNINIT(a, (size_t)count + 1, double);
     for (int64_t i = 0; i < count; i++)
         size[i] = fabs(value[i]);
     return size;

@@ -160,7 +160,7 @@ static double *node_value(const Graph *g, NodeId id, Arena *a,
                           double *const *value, const double *leaf) {
     size_t count = (size_t)type_count(g->node[id].type);
     bool whole = leaf != NULL || op_info[g->node[id].op].facts & POINTWISE;
-    double *out = whole ? ARENA_ROOM(a, count + 1, double)
+    double *out = whole ? ARENA_UNINIT(a, count + 1, double)
                         : ARENA_ARRAY(a, count + 1, double);
     if (leaf == NULL)
         node_eval(g, id, value, out, a);
@@ -203,7 +203,7 @@ void graph_eval_seen(const Graph *g, double *const *leaf, bool round,
         const Node *n = &g->node[id];
         if (!wanted[id] && reads[id] == 0)
             continue;
-        own[id] = arena_within(scratch);
+        own[id] = arena_child(scratch);
         value[id] = leaf[id] != NULL ? leaf[id]
                                      : node_value(g, id, own[id], value, NULL);
         if (round && leaf[id] == NULL)
@@ -228,7 +228,7 @@ typedef struct {
 static void value_keep(void *whose, NodeId n, double *const *value) {
     const Keeper *k = whose;
     size_t count = (size_t)type_count(k->g->node[n].type);
-    k->value[n] = ARENA_ROOM(k->a, count + 1, double);
+    k->value[n] = ARENA_UNINIT(k->a, count + 1, double);
     memcpy(k->value[n], value[n], count * sizeof *value[n]);
 }
 

@@ -22,7 +22,7 @@ static _Noreturn void die(const char *what, const char *why) {
 Graph *graph_new(Arena *a, const char *name) {
     Graph *g = ARENA_NEW(a, Graph);
     *g = (Graph){.arena = a,
-                 .own = arena_within(a),
+                 .own = arena_child(a),
                  .types = types_new(a),
                  .name = name,
                  .act = F32,
@@ -157,7 +157,7 @@ static void hash_insert(Graph *g, NodeId id, uint32_t hash) {
 
 // An array of NO_NODE.
 static NodeId *ids_new(Arena *a, uint32_t count) {
-    NodeId *id = ARENA_ROOM(a, count, NodeId);
+    NodeId *id = ARENA_UNINIT(a, count, NodeId);
     memset(id, 0xff, count * sizeof *id);
     return id;
 }
@@ -226,7 +226,7 @@ static void name_insert(Graph *g, NodeId id) {
 // ---- adding ----
 
 static void nodes_resize(Graph *g, NodeId capacity) {
-    Node *node = ARENA_ROOM(g->own, capacity, Node);
+    Node *node = ARENA_UNINIT(g->own, capacity, Node);
     if (g->count)
         memcpy(node, g->node, g->count * sizeof *node);
     g->node = node;
@@ -254,7 +254,7 @@ static void make_room(Graph *g) {
 
 // The attributes are in the arena already.
 static NodeId append(Graph *g, const Node *n, uint32_t hash) {
-    NodeId *arg = ARENA_ROOM(g->own, n->num_args, NodeId);
+    NodeId *arg = ARENA_UNINIT(g->own, n->num_args, NodeId);
     for (int i = 0; i < n->num_args; i++)
         arg[i] = n->arg[i];
     make_room(g);
@@ -450,8 +450,8 @@ Users graph_users(const Graph *g, Arena *a) {
     size_t entries = 1;
     for (NodeId id = 0; id < g->count; id++)
         entries += (size_t)g->node[id].num_args;
-    Users u = {ARENA_ROOM(a, g->count, int), ARENA_ROOM(a, entries, int),
-               ARENA_ROOM(a, entries, NodeId)};
+    Users u = {ARENA_UNINIT(a, g->count, int), ARENA_UNINIT(a, entries, int),
+               ARENA_UNINIT(a, entries, NodeId)};
     int e = 0;
     for (NodeId id = 0; id < g->count; id++)
         u.first[id] = -1;

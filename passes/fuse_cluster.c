@@ -245,16 +245,16 @@ void find_clusters(const Facts *f, const Stored *s, Clusters *c) {
     NodeId count = f->old->count;
     arena_free(c->own);
     Arena *own = arena_new();
-    *c = (Clusters){.own = own, .of = ARENA_ROOM(own, count, int)};
+    *c = (Clusters){.own = own, .of = ARENA_UNINIT(own, count, int)};
     Roots r = {.f = f,
                .s = s,
                .c = c,
-               .depth = ARENA_ROOM(own, count, int),
-               .source = ARENA_ROOM(own, count, NodeId),
-               .host = ARENA_ROOM(own, count, NodeId),
-               .below = ARENA_ROOM(own, count, Reads),
+               .depth = ARENA_UNINIT(own, count, int),
+               .source = ARENA_UNINIT(own, count, NodeId),
+               .host = ARENA_UNINIT(own, count, NodeId),
+               .below = ARENA_UNINIT(own, count, Reads),
                .sets = ARENA_ARRAY(own, (size_t)count + 1, uint64_t),
-               .newest = ARENA_ROOM(own, (size_t)count + 1, int)};
+               .newest = ARENA_UNINIT(own, (size_t)count + 1, int)};
     for (NodeId n = 0; n <= count; n++)
         r.newest[n] = NONE;
     find_depths(&r);

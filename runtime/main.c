@@ -205,7 +205,7 @@ static bool open_and_run(RtRun *run, RtFolder *folder, int *caught,
 }
 
 int rt_main(int argc, char **argv, const RtTrainer *trainer) {
-    standard_take();
+    standard_open();
     double began = rt_seconds();
     RtLaps laps = {.last = began};
     RtOptions o;

@@ -174,7 +174,7 @@ static void keep_memory(void) {
 
 int main(int argc, char **argv) {
     const Arguments none = {0};
-    standard_take();
+    standard_open();
     keep_memory();
     signal(SIGXFSZ, SIG_IGN); // the write that is too long fails, and says so
     signal(SIGCHLD, SIG_DFL); // or nobody is told how a program has ended

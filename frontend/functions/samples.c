@@ -11,7 +11,7 @@
 static const Samples *samples_of(Expansion *e, NodeId n) {
     if (n >= e->samples_room) {
         NodeId room = 2 * (n + 1);
-        Samples *more = ARENA_ROOM(e->arena, room, Samples);
+        Samples *more = ARENA_UNINIT(e->arena, room, Samples);
         for (NodeId i = 0; i < e->num_samples; i++)
             more[i] = e->samples[i];
         e->samples = more;

@@ -11,8 +11,8 @@ bool glob_matches(Expansion *e, const TrainBlock *t, const Entry *clause,
     const char *model = t->model.closure.function->name;
     if (e->work > MAX_WORK && !within_limits(e, clause->glob_at))
         return false;
-    return glob_fits(clause->glob, "", name, &e->work) ||
-           glob_fits(clause->glob, model, name, &e->work);
+    return glob_match(clause->glob, "", name, &e->work) ||
+           glob_match(clause->glob, model, name, &e->work);
 }
 
 // ---- the nearest name ----

@@ -256,7 +256,7 @@ Group *graph_groups(const Graph *g, Arena *a, int *count) {
 }
 
 int *group_owners(const Graph *g, const Group *group, int count, Arena *a) {
-    int *owner = ARENA_ROOM(a, g->count, int);
+    int *owner = ARENA_UNINIT(a, g->count, int);
     for (NodeId n = 0; n < g->count; n++)
         owner[n] = -1;
     for (int k = 0; k < count; k++)
@@ -269,8 +269,8 @@ Readers group_readers(const Graph *g, const Group *group, int count, Arena *a) {
     size_t entries = 1;
     for (int k = 0; k < count; k++)
         entries += (size_t)group[k].num_inputs;
-    Readers r = {ARENA_ROOM(a, g->count, int), ARENA_ROOM(a, entries, int),
-                 ARENA_ROOM(a, entries, int)};
+    Readers r = {ARENA_UNINIT(a, g->count, int), ARENA_UNINIT(a, entries, int),
+                 ARENA_UNINIT(a, entries, int)};
     int e = 0;
     for (NodeId n = 0; n < g->count; n++)
         r.first[n] = -1;

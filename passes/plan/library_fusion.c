@@ -27,8 +27,8 @@ typedef struct {
 // A call may leave sums of squares for a var only if all its readers know.
 static int *find_numbers(const Graph *g, Arena *a) {
     enum { UNREAD = -2, READ = -1 };
-    int *number = ARENA_ROOM(a, g->count, int);
-    NodeId *base = ARENA_ROOM(a, g->count, NodeId);
+    int *number = ARENA_UNINIT(a, g->count, int);
+    NodeId *base = ARENA_UNINIT(a, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
         bool view = (op_info[d->op].facts & VIEW) && d->group < 0;

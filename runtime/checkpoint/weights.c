@@ -75,8 +75,8 @@ static bool is_weight(const RtState *s) {
 
 static bool matches(const Fit *f, const char *glob, const char *name) {
     int64_t ignored = 0;
-    return glob_fits(glob, "", name, &ignored) ||
-           glob_fits(glob, f->model, name, &ignored);
+    return glob_match(glob, "", name, &ignored) ||
+           glob_match(glob, f->model, name, &ignored);
 }
 
 static bool is_excluded(const Fit *f, const char *name) {

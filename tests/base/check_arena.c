@@ -40,7 +40,7 @@ START_TEST(memory_is_zero_again) {
     enum { SIZE = 1 << 20 };
     for (int i = 0; i < 3; i++) {
         Arena *a = arena_new();
-        memset(arena_room(a, SIZE, 1), 1, SIZE);
+        memset(arena_uninit(a, SIZE, 1), 1, SIZE);
         unsigned char *p = arena_alloc(a, SIZE);
         ck_assert(filled_with(p, SIZE, 0));
         memset(p, 2, SIZE);
@@ -102,13 +102,13 @@ START_TEST(inner_arenas_go_with_the_outer_one_or_before) {
     Arena *outer = arena_new();
     Arena *inner[4];
     for (int i = 0; i < 4; i++)
-        inner[i] = arena_within(outer);
-    char *text = arena_format(arena_within(inner[1]), "%d", 7);
+        inner[i] = arena_child(outer);
+    char *text = arena_format(arena_child(inner[1]), "%d", 7);
     arena_free(inner[2]); // between two others
     arena_free(inner[3]); // the newest
     ck_assert_str_eq(text, "7");
     arena_free(inner[0]); // the oldest
-    inner[0] = arena_within(outer);
+    inner[0] = arena_child(outer);
     memset(arena_alloc(inner[0], 64), 1, 64);
     arena_free(outer);
 }

@@ -135,7 +135,7 @@ static void right_keep(void *whose, NodeId at, double *const *value) {
     Launch *l = whose;
     const Graph *cut = l->cut.cut;
     size_t count = (size_t)type_count(cut->node[at].type);
-    l->right[at] = ARENA_ROOM(l->cut.a, count + 1, double);
+    l->right[at] = ARENA_UNINIT(l->cut.a, count + 1, double);
     memcpy(l->right[at], value[at], count * sizeof *value[at]);
     l->terms[at] = error_terms(cut, at, value);
 }

@@ -73,8 +73,8 @@ static bool is_wanted(const Reader *r, const Record *at, NodeId n) {
 // Keeps a state of other steps, of the first side only: there the graph before
 // any pass is evaluated, which may read it.
 static bool foreign_read(const Reader *r, const Record *at) {
-    Foreign *f = ARENA_ROOM(r->a, 1, Foreign);
-    *f = (Foreign){*at, arena_room(r->a, at->bytes + 1, 1), r->out->foreign};
+    Foreign *f = ARENA_UNINIT(r->a, 1, Foreign);
+    *f = (Foreign){*at, arena_uninit(r->a, at->bytes + 1, 1), r->out->foreign};
     r->out->foreign = f;
     return fread(f->bytes, 1, at->bytes, r->file) == at->bytes;
 }
@@ -91,7 +91,7 @@ static bool read_record(const Reader *r, const Record *at) {
         r->seen[n] = true;
     bool wanted = n != NO_NODE && is_wanted(r, at, n);
     Arena *scratch = arena_new();
-    void *bytes = arena_room(wanted ? r->a : scratch, at->bytes + 1, 1);
+    void *bytes = arena_uninit(wanted ? r->a : scratch, at->bytes + 1, 1);
     bool good = fread(bytes, 1, at->bytes, r->file) == at->bytes;
     if (wanted)
         to[n] = bytes;
@@ -150,7 +150,7 @@ static double *numbers(Arena *a, const Graph *g, NodeId n, const void *bytes) {
     const Type *t = g->node[n].type;
     DType d = t->dtype == ACT ? g->act : t->dtype;
     int64_t count = type_count(t);
-    double *value = ARENA_ROOM(a, (size_t)count + 1, double);
+    double *value = ARENA_UNINIT(a, (size_t)count + 1, double);
     for (int64_t i = 0; i < count; i++)
         value[i] = bytes_load(bytes, d, i);
     return value;

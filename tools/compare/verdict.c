@@ -39,7 +39,7 @@ static bool is_alike(double x, double y) {
 
 static double *settled(Arena *a, const double *x, const double *y,
                        int64_t count) {
-    double *out = ARENA_ROOM(a, (size_t)count + 1, double);
+    double *out = ARENA_UNINIT(a, (size_t)count + 1, double);
     for (int64_t i = 0; i < count; i++)
         out[i] = is_alike(x[i], y[i]) ? 0 : x[i];
     return out;
