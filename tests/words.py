@@ -1,7 +1,7 @@
 """Holds texts to the rules of words.txt: words.py [TEXT...].
 
 Texts are the pages, the help of sinter and of a trainer, the messages in the
-sources, and the comments that are emitted.  A finding names the file, the line,
+sources, the comments that are emitted, and those of the held folders.  A finding names the file, the line,
 the rule and the sentence.  Names in backticks and examples are left out.  A
 question may begin with What.
 """
@@ -21,7 +21,7 @@ FOLDERS = ["base", "ir", "frontend", "passes", "codegen", "tools", "runtime"]
 class Rules:
     def __init__(self, path):
         self.pending, self.bound, self.rule = set(), {}, []
-        self.relative = []
+        self.relative, self.held = [], []
         begins, passive = [], []
         for line in open(path):
             word, _, rest = line.strip().partition(" ")
@@ -30,6 +30,8 @@ class Rules:
             elif word == "bound":
                 group, count = rest.split()
                 self.bound[group] = float(count)
+            elif word == "held":
+                self.held += rest.split()
             elif word == "begins":
                 begins.append(rest)
             elif word == "passive":
@@ -126,15 +128,26 @@ def of_strings(path):
 
 
 def of_comments(path):
-    """The sentences of the comments of emitted text."""
+    """The sentences of comments; one behind code is a block of its own."""
+    mark = "//" if re.search(r"\.(c|cu|h|def)$", path) else "#"
     block = []
     for number, line in enumerate(open(path).read().splitlines() + [""], 1):
-        comment = re.match(r"\s*//\s?(.*)", line)
-        if comment:
-            block.append((number, comment.group(1)))
-        else:
+        comment = re.match(rf"(\s*|.*\s){mark}\s?(?!\S*include)(.*)", line)
+        if not comment or comment.group(1).strip() or not comment.group(2):
             yield from sentences(block)
             block = []
+        if comment:
+            block.append((number, without_names(comment.group(2))))
+
+
+SOURCES = re.compile(r"\.(c|h|def|net|sh)$|bench/fetch$|quickstart$|run-tests$")
+
+
+def of_folder(folder):
+    """The sources of a folder, or one file."""
+    paths = [folder] if os.path.isfile(folder) else glob.glob(
+        f"{folder}/**", recursive=True)
+    return [(p, of_comments(p)) for p in sorted(paths) if SOURCES.search(p)]
 
 
 # ---- the texts: a name, its group and its sentences ----
@@ -154,7 +167,7 @@ def help_texts(trainer):
     yield "TRAINER --help", of_help(output(trainer, "--help"))
 
 
-def texts(work):
+def texts(work, held):
     for path in sorted(glob.glob("*.md") + glob.glob("docs/*.md") +
                        ["bench/README.md", "tests/pytorch/README.md"]):
         yield path, "pages", [(path, of_page(path))]
@@ -165,6 +178,8 @@ def texts(work):
         paths = sorted(glob.glob(f"{folder}/**/*.c", recursive=True) +
                        glob.glob(f"{folder}/**/*.def", recursive=True))
         yield folder, "messages", [(p, of_strings(p)) for p in paths]
+    for folder in held:
+        yield f"comments of {folder}", "comments", of_folder(folder)
     for model in EMITTED:
         output(SINTER, "build", "--emit=c", "-o", work, f"models/{model}.net")
     yield "emitted", "comments", [
@@ -195,7 +210,7 @@ def main():
     rules = Rules("tests/words.txt")
     wanted, seen, failed = sys.argv[1:], set(), False
     with tempfile.TemporaryDirectory(prefix="sinter-words-") as work:
-        for name, group, sources in texts(work):
+        for name, group, sources in texts(work, rules.held):
             seen.add(name)
             if wanted and name not in wanted:
                 continue
