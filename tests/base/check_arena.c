@@ -1,4 +1,4 @@
-// The arena: zeroed, aligned, apart from each other, and no sum that wraps.
+// The arena: zeroed, aligned, disjoint, and no sum that overflows.
 #include "base/arena.h"
 #include "base/exits.h"
 #include "tests/base/suites.h"
@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <string.h>
 
-// Sizes around those of the blocks, in an order that leaves holes.
+// Sizes around those of the blocks, in an order that leaves gaps.
 static const size_t sizes[] = {1, 7, 16, 20000, 3, 0, 100000, 1, 9000000, 64};
 enum { NUM_SIZES = sizeof sizes / sizeof sizes[0] };
 
@@ -35,7 +35,7 @@ START_TEST(memory_is_apart) {
 }
 END_TEST
 
-// What another arena has written and given back.
+// Memory that another arena has written and freed.
 START_TEST(memory_is_zero_again) {
     enum { SIZE = 1 << 20 };
     for (int i = 0; i < 3; i++) {
@@ -70,7 +70,7 @@ START_TEST(strings_are_copies) {
 }
 END_TEST
 
-// Still there when the program ends, which is not a leak.
+// Still allocated at exit, but no leak.
 static Arena *volatile last;
 
 START_TEST(lists_keep_what_was_appended) {
@@ -97,7 +97,7 @@ START_TEST(size_too_large) {
 }
 END_TEST
 
-// Sanitizers see what is released twice or never.
+// Sanitizers report a double free or a leak.
 START_TEST(inner_arenas_go_with_the_outer_one_or_before) {
     Arena *outer = arena_new();
     Arena *inner[4];

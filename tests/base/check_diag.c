@@ -1,5 +1,5 @@
-// Diagnostics: their look is the language's promise; errors come before
-// warnings; repetitions and the twenty-first are not shown.
+// Diagnostics: their layout is documented; errors come before warnings;
+// repetitions and the twenty-first are not shown.
 #include "base/diag.h"
 #include "tests/base/suites.h"
 
@@ -48,7 +48,7 @@ START_TEST(shows_both_places) {
 }
 END_TEST
 
-// Without the colours it is the text of a file.
+// Without colours it equals a file's text.
 START_TEST(colours_change_no_text) {
     Arena *a = arena_new();
     Source *s = source_new(a, "m.net", model, strlen(model));
@@ -85,7 +85,7 @@ START_TEST(repetition_is_dropped) {
 }
 END_TEST
 
-// Adds `errors` and `warnings`, by turns while there are both.
+// Adds `errors` and `warnings`, alternating while both remain.
 static Diagnostics mixed(Arena *a, const Source *s, int errors, int warnings) {
     Diagnostics d = diag_new(a);
     for (int i = 0; i < errors || i < warnings; i++) {
@@ -180,7 +180,7 @@ START_TEST(json_is_one_line_each) {
 }
 END_TEST
 
-// Whatever stands in a file and in its name; marks stay below what they mark.
+// Underlines stay aligned, with any bytes in a file and its name.
 START_TEST(nothing_steers_the_terminal) {
     static const char odd[] = "a\xc2\x9b\x1b = \xe2\x80\xae\xff here";
     Arena *a = arena_new();

@@ -1,4 +1,4 @@
-// Text from anywhere, as it is printed on a terminal.
+// Untrusted text, as a terminal shows it.
 #include "base/terminal.h"
 #include "tests/base/suites.h"
 
@@ -17,8 +17,8 @@ static const struct {
     {"\xd8\x9c\xe2\x80\x8e\xe2\x80\x8f", "\\u061c\\u200e\\u200f"},
     {"\xe2\x80\xa9\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa",
      "\xe2\x80\xa9\xe2\x80\xaf\xe2\x81\xa5\xe2\x81\xaa"},
-    // No UTF-8: what goes on alone, breaks off, is longer than it need be, or
-    // is past the last character.
+    // Invalid UTF-8: a lone continuation, a truncated or overlong sequence, a
+    // code point past the last.
     {"\x9b\xff", "\\x9b\\xff"},
     {"\xe2\x80", "\\xe2\\x80"},
     {"\xc1\x9b\xe0\x82\x9b", "\\xc1\\x9b\\xe0\\x82\\x9b"},
@@ -30,13 +30,13 @@ START_TEST(nothing_steers_it) {
     char shown[100];
     terminal_text(shown, sizeof shown, cases[_i].text);
     ck_assert_str_eq(shown, cases[_i].shown);
-    // Escaped text is printed as it is.
+    // Escaped text is unchanged.
     terminal_text(shown, sizeof shown, cases[_i].shown);
     ck_assert_str_eq(shown, cases[_i].shown);
 }
 END_TEST
 
-// No character is shown in part.
+// No character is truncated.
 START_TEST(there_may_be_no_room) {
     char shown[8];
     terminal_text(shown, 5, "ab\x1b");

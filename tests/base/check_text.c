@@ -1,4 +1,4 @@
-// Text: what is added comes out, and numbers read back to themselves.
+// Text: appending, and numbers that read back exactly.
 #include "base/text.h"
 #include "tests/base/suites.h"
 

@@ -1,5 +1,5 @@
-// Augmentation: which places, sizes and shares occur, and how often; judged by
-// ir/eval.c.  Seeds are fixed, so a bound on a chance is one on a fact.
+// Augmentation: which offsets, sizes and weights occur, and how often, with
+// ir/eval.c as the reference.  Seeds are fixed, so each test is deterministic.
 #include "tests/frontend/suites.h"
 
 #include <math.h>
@@ -9,15 +9,15 @@
 
 enum { SIDE = 8, PIXELS = SIDE * SIDE, CLASSES = 10 };
 
-// ---- a model whose input is looked at ----
+// ---- a model that exposes its input ----
 
 typedef struct {
     Loaded loaded;
     const Graph *graph;
     int batch;
     double step;
-    const double *x;     // what the model takes: batch samples of `values`
-    const double *label; // what the loss takes; NULL: whole labels
+    const double *x;     // the model's input: batch samples of `values`
+    const double *label; // the loss's labels; NULL: classes
     int64_t values;
 } Seen;
 
@@ -28,7 +28,7 @@ static NodeId find_op(const Graph *g, Op op) {
     ck_abort_msg("there is no %s", op_info[op].name);
 }
 
-// What a pixel's number is: of its place in the batch, or its column or row.
+// The meaning of a pixel's number: its index in the batch, column or row.
 static enum { PLACE, COLUMN, ROW } picture;
 
 // Pixel p of sample i is i * PIXELS + p, its label i % CLASSES.
@@ -70,7 +70,7 @@ static void look(Seen *s) {
     s->label = g->node[label].type->dtype == F32 ? value[label] : NULL;
 }
 
-// The input after `chain`, of which the model takes side x side pixels.
+// The input after `chain`, side x side pixels.
 static Seen see(const char *chain, int side, int batch, bool training) {
     static char text[2000];
     snprintf(text, sizeof text,
@@ -100,8 +100,8 @@ static double at(const Seen *s, int sample, int64_t pixel) {
     return s->x[(int64_t)sample * s->values + pixel];
 }
 
-// Whether counts are what equal chances give: the statistic of Pearson's test
-// lies about its mean, by what would happen by chance once in 3,000 times.
+// Whether counts are uniform: Pearson's chi-squared statistic is near its mean,
+// to a bound that chance exceeds once in 3,000 times.
 static void check_even(const int *count, int cells, int all) {
     double chi = 0, expected = (double)all / cells;
     int sum = 0;
@@ -117,7 +117,7 @@ static void check_even(const int *count, int cells, int all) {
 
 // ---- geometry ----
 
-// Where a mode reads row or column i; -1: nowhere.
+// The row or column that a mode reads for i; -1: none.
 static int moved(int i, const char *mode) {
     if (i >= 0 && i < SIDE)
         return i;
@@ -143,7 +143,7 @@ static void check_crop(const Seen *s, int sample, int side, int top, int left,
 
 static const struct {
     const char *chain, *mode;
-    int side, first, places; // along each axis: from -first on
+    int side, first, places; // along each axis, from -first on
 } crops[] = {
     {"random_translate(2)", "zero", 8, 2, 5},
     {"random_translate(1, mode=edge)", "edge", 8, 1, 3},
@@ -154,7 +154,7 @@ static const struct {
     {"random_crop(6, pad=2, mode=reflect)", "reflect", 6, 2, 7},
 };
 
-// All places occur, equally often, and the pixels are those of the place.
+// All offsets occur, equally often, with their pixels.
 START_TEST(crops_are_everywhere) {
     enum { BATCH = 2000 };
     int places = crops[_i].places, count[100] = {0}, middle = 4;
@@ -190,7 +190,7 @@ START_TEST(evaluation_takes_the_middle) {
 }
 END_TEST
 
-// 1 if a sample is mirrored; every pixel is looked at.
+// 1 if a sample is mirrored; checks every pixel.
 static int mirrored(const Seen *s, int sample) {
     int yes = at(s, sample, 0) != sample * PIXELS;
     for (int y = 0; y < SIDE; y++)
@@ -231,8 +231,8 @@ START_TEST(flips_have_a_chance) {
 }
 END_TEST
 
-// The image is a slope, and bilinear numbers along a slope are its own: so the
-// middle of the result tells where the crop lies and how large it is.
+// The image is a slope, which bilinear interpolation preserves: so the middle
+// of the result reveals the offset and size of the crop.
 START_TEST(resized_crops_keep_their_ranges) {
     enum { BATCH = 1000, SIZE = 8 };
     Seen s =
@@ -261,8 +261,8 @@ START_TEST(resized_crops_keep_their_ranges) {
 }
 END_TEST
 
-// Where a crop begins, as a share of the places where it fits; `slope` is from
-// one pixel of the result to the next.
+// The offset of a crop, as a fraction of the valid offsets; `slope` is from one
+// pixel of the result to the next.
 static double begins(double middle, double slope) {
     double length = slope * SIDE, first = middle + 0.5 - 3.5 * slope;
     return first / (SIDE - length);
@@ -338,8 +338,8 @@ typedef struct {
     int top, bottom, left, right, pixels;
 } Box;
 
-// The pixels that come from the next sample, at their own places; all others
-// are the sample's.
+// The pixels from the next sample, at their positions; all others are the
+// sample's.
 static Box pasted(const Seen *s, int sample) {
     int next = (sample + 1) % s->batch;
     Box b = {SIDE, -1, SIDE, -1, 0};
@@ -360,8 +360,8 @@ static Box pasted(const Seen *s, int sample) {
     return b;
 }
 
-// A sample's label holds `share` of its own class and the rest of the next
-// one's.
+// A sample's label has weight `share` on its own class and the rest on the next
+// sample's.
 static void check_label(const Seen *s, int sample, double share) {
     int next = (sample + 1) % s->batch;
     for (int k = 0; k < CLASSES; k++) {
@@ -387,8 +387,8 @@ START_TEST(cutmix_pastes_a_square) {
 }
 END_TEST
 
-// With alpha = 1 the share of the box is even before it is cut at the edges and
-// to whole pixels; labels have the share that is there.
+// With alpha = 1 the box's area is uniform before it is clipped at the edges
+// and to whole pixels; labels have the clipped area.
 START_TEST(cutmix_labels_match_the_box) {
     enum { BATCH = 2000 };
     int large = 0, none = 0;
@@ -429,8 +429,8 @@ START_TEST(cutmix_has_a_time_and_a_chance) {
 }
 END_TEST
 
-// Shares follow Beta(alpha, alpha): symmetric, with variance 1 / (8 alpha + 4),
-// and fourth moment about the middle 3 / (16 (2 alpha + 1) (2 alpha + 3)).
+// Weights follow Beta(alpha, alpha): symmetric, with variance 1 / (8 alpha + 4)
+// and fourth central moment 3 / (16 (2 alpha + 1) (2 alpha + 3)).
 START_TEST(mixup_shares_are_beta) {
     enum { BATCH = 4000 };
     static const double alphas[] = {0.2, 0.5, 1, 3, 40, 1000};
@@ -461,7 +461,7 @@ START_TEST(mixup_shares_are_beta) {
 }
 END_TEST
 
-// Two mixes after one another: labels follow the pixels.
+// Two mixes in sequence: labels follow the pixels.
 START_TEST(mixes_add_up) {
     Seen s = see("cutmix(4) |> mixup(1)", SIDE, 20, true);
     for (int i = 0; i < 20; i++) {
@@ -484,7 +484,7 @@ START_TEST(mixes_add_up) {
 }
 END_TEST
 
-// What is drawn belongs to the sample and the epoch, not to the place in the
+// Random numbers depend on the sample and the epoch, not on the index in the
 // batch or the step.
 START_TEST(draws_belong_to_samples) {
     Seen one = see("random_translate(2, mode=reflect)", SIDE, 50, true);

@@ -1,5 +1,5 @@
-// The catalogue: every code has a page in docs/diagnostics.md whose examples do
-// what it says, and a golden case.
+// Diagnostics: each code has a page in docs/diagnostics.md with working
+// examples, and a golden case.
 #include "frontend/report.h"
 #include "tests/frontend/suites.h"
 
@@ -53,7 +53,7 @@ static bool gives_key(const char *lines, const char *key) {
     return false;
 }
 
-// A whole file of an example that stands at a place.
+// The whole file for an example of a part.
 static const char *completed(Arena *a, const char *place, const char *lines) {
     if (strcmp(place, "as a file") == 0)
         return lines;
@@ -73,8 +73,8 @@ static const char *completed(Arena *a, const char *place, const char *lines) {
     return text_string(&t);
 }
 
-// The example after a word, indented by two spaces as a block is, as a whole
-// file; NULL where the page has none, or one for the command line.
+// The example after a word, indented by two spaces as a block, as a whole file;
+// NULL if the page has none, or one for the command line.
 static const char *example_of(Arena *a, const char *page, const char *word) {
     const char *mark = strstr(page, arena_format(a, "%s, ", word));
     if (mark == NULL)
@@ -106,7 +106,7 @@ static bool gives_code(const Loaded *l, const char *code) {
     return false;
 }
 
-// The error comes first: what a mistake leads to is not reported.
+// Only the error is reported, not its consequences.
 static void check_wrong(const DiagInfo *info, const char *text) {
     Loaded l = load_text(text);
     ck_assert_msg(gives_code(&l, info->code), "%s: the wrong example gives %s",
@@ -148,7 +148,7 @@ END_TEST
 START_TEST(codes_have_a_golden_case) {
     Arena *a = arena_new();
     const char *mark = arena_format(a, "[%s]", diag_info[_i].code);
-    bool found = _i == D_file; // takes more than a mebibyte
+    bool found = _i == D_file; // needs more than a mebibyte
     glob_t files;
     const char *pattern = source_path(a, "tests/golden/reject/*.err");
     ck_assert_int_eq(glob(pattern, 0, NULL, &files), 0);

@@ -1,6 +1,6 @@
-// docs/language.md against the parser and the tables: its grammar is the one
-// above the parse functions, and every function, argument, default and key
-// stands in it.  Lines and tables of all documents are whole.
+// docs/language.md against the parser and the tables: its grammar equals that
+// above the parse functions, and it lists every function, argument, default and
+// key.  Lines and tables of all documents are well-formed.
 #include "frontend/functions/functions.h"
 #include "frontend/train/train.h"
 #include "tests/frontend/suites.h"
@@ -21,8 +21,8 @@ static const char *read_text(Arena *a, const char *path) {
 
 // ---- the grammar ----
 
-// A rule that begins at line s, its lines joined, with single spaces; each line
-// begins with `margin`, and what goes on is indented further.
+// A rule that begins at line s, on one line; each line begins with `margin`,
+// and continuations are indented further.
 static const char *rule_at(Arena *a, const char *s, const char *margin) {
     Text t = text_new(a);
     bool space = false;
@@ -42,7 +42,7 @@ static const char *rule_at(Arena *a, const char *s, const char *margin) {
     return text_string(&t);
 }
 
-// Whether a line is the first of a rule: `name = ...`.
+// Whether a line begins a rule: `name = ...`.
 static bool begins_rule(const char *s, const char *margin) {
     size_t skip = strlen(margin), length = 0;
     if (strncmp(s, margin, skip) != 0)
@@ -54,7 +54,7 @@ static bool begins_rule(const char *s, const char *margin) {
            s[strspn(s, " ") + 1] == ' ';
 }
 
-// The rules of a text, one on a line.
+// The rules of a text, one per line.
 static const char *rules_of(Arena *a, const char *text, const char *margin) {
     Text t = text_new(a);
     text_add(&t, "\n");
@@ -75,7 +75,7 @@ static void expect_rules(Arena *a, const char *rules, const char *others,
     }
 }
 
-// The rules above the functions of the parser, which is in several files.
+// The rules above the parser's functions, in several files.
 static const char *parser_rules(Arena *a) {
     static const char *const name[] = {"parse", "parse_tokens",
                                        "parse_statement", "parse_expression",
@@ -119,7 +119,7 @@ static bool same_text(const char *text, const char *s, size_t length) {
     return strlen(text) == length && strncmp(text, s, length) == 0;
 }
 
-// A default as a person writes it: 30% for 0.3, `1 step` for 1, `sqrt 2`.
+// A default as the page writes it: 30% for 0.3, `1 step` for 1, `sqrt 2`.
 static bool same_default(const char *otherwise, const char *s, size_t length) {
     if (same_text(otherwise, s, length))
         return true;
@@ -133,8 +133,8 @@ static bool same_default(const char *otherwise, const char *s, size_t length) {
     return fabs(said - is) < 1e-9;
 }
 
-// Whether an argument is written as `name` or `name=default`; with any default
-// or none where the table says that it depends.
+// Whether an argument is written as `name` or `name=default`; any default or
+// none is valid if it depends on other arguments.
 static bool argument_agrees(const ParamInfo *p, const char *s,
                             const char *end) {
     size_t length = strlen(p->name);
@@ -148,9 +148,9 @@ static bool argument_agrees(const ParamInfo *p, const char *s,
            same_default(p->otherwise, s + 1, (size_t)(end - s - 1));
 }
 
-// Whether the signature at s, behind its opening bracket, is one of b, without
-// some that depend perhaps; notes which parameters it has.  The image of a view
-// goes without saying.
+// Whether the signature at s, behind its opening bracket, is one of b, except
+// arguments whose default depends on others; marks the parameters found.  The
+// image of a view is implicit.
 static bool signature_agrees(const Builtin *b, const char *s, bool *seen) {
     int count = builtin_num_params(b);
     const ParamInfo *p = &param_info[b->first];
@@ -170,7 +170,7 @@ static bool signature_agrees(const Builtin *b, const char *s, bool *seen) {
     return *s == ')';
 }
 
-// Whether what the page has of b is right, and all of it.
+// Whether the page's entry of b is right and complete.
 static bool is_documented(const Builtin *b, const char *doc, const char *mark) {
     enum { MAX_PARAMS = 32 };
     bool seen[MAX_PARAMS] = {false};
@@ -261,7 +261,7 @@ static bool is_example(const char *s) {
     return strspn(s, " ") >= 4;
 }
 
-// Columns of a line, without the targets of its links, which cannot be broken.
+// Columns of a line, without the targets of its links, which have no breaks.
 static size_t width_of(const char *s, size_t length) {
     size_t width = 0;
     bool target = false;
@@ -279,7 +279,7 @@ static void expect_width(const char *page, const char *s, size_t length) {
         "%s: %zu columns: %.*s", page, width_of(s, length), (int)length, s);
 }
 
-// A row of a table is one line, however long.
+// A row of a table is one line of any length.
 START_TEST(lines_are_a_page_wide) {
     each_line(folders[_i], expect_width);
 }
@@ -291,7 +291,7 @@ static void expect_row(const char *page, const char *s, size_t length) {
                   (int)length, s);
 }
 
-// A row that was wrapped as prose is a table no more.
+// A wrapped row is not a table any more.
 START_TEST(rows_of_tables_are_lines) {
     each_line(folders[_i], expect_row);
 }

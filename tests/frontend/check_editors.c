@@ -1,5 +1,5 @@
-// The editors' syntax files: their lines of words are those of the tables.
-// BLESS=1 in the environment rewrites them.
+// The editors' syntax files: their lists of words equal the tables'.  BLESS=1
+// in the environment rewrites them.
 #include "frontend/functions/functions.h"
 #include "frontend/train/train.h"
 #include "tests/frontend/suites.h"
@@ -37,7 +37,7 @@ static const char *keys(Arena *a, const char *between) {
     return text_string(&t);
 }
 
-// A line of a file, and where its words stand in it.
+// A line of a file, and the position of its words.
 static const struct {
     const char *file, *before, *after, *between;
     const char *(*words)(Arena *a, const char *between);

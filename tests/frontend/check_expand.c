@@ -1,4 +1,4 @@
-// Values while a model is expanded: arithmetic, units, calls, names of layers.
+// Expansion: arithmetic, units, calls, paths of layers.
 #include "tests/frontend/suites.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static const struct {
     {"g([1, 2, 3])", 6}, {"h(true) + h(false)", 11}, {"0.95^5", 0.7737809375},
 };
 
-// The value is what the first convolution has for channels, scaled.
+// The value is the channel count of the first convolution, scaled.
 START_TEST(constant_values) {
     Arena *a = arena_new();
     const char *text = arena_format(
@@ -150,7 +150,7 @@ START_TEST(window_shapes) {
 }
 END_TEST
 
-// ---- mistakes that goldens leave out ----
+// ---- errors without a golden case ----
 
 static const struct {
     const char *body, *keys, *codes;
@@ -210,7 +210,7 @@ START_TEST(warnings_do_not_stop) {
 }
 END_TEST
 
-// What a model is asked for is no choice of its own, nor is a single channel.
+// No warning about the output's channels, nor about a single one.
 static const struct {
     const char *body, *codes;
 } padded[] = {

@@ -1,4 +1,4 @@
-// The words of other systems: what they lead to exists.
+// Names of other systems: their equivalents exist.
 #include "frontend/foreign.h"
 #include "frontend/functions/functions.h"
 #include "frontend/train/train.h"
@@ -21,14 +21,14 @@ static bool is_param(const char *name) {
     return false;
 }
 
-// A row renames or advises; and what it names is there.
+// A row has a name or a note; and the name exists.
 START_TEST(rows_lead_somewhere) {
     const char *ours = rows[_i].ours;
     ck_assert_msg((ours == NULL) != (rows[_i].note == NULL), "%s",
                   rows[_i].word);
     if (ours == NULL)
         return;
-    // Arguments are called differently by different functions.
+    // One argument may have different names in different functions.
     if (rows[_i].where != FOREIGN_ARGUMENT)
         ck_assert_str_eq(foreign_name(rows[_i].where, rows[_i].word), ours);
     bool boolean = strcmp(ours, "true") == 0 || strcmp(ours, "false") == 0;

@@ -1,8 +1,8 @@
-// Formatting: the layout, and that it changes nothing else.
+// Formatting: the layout, and no other change.
 //
-// Every model file of the repository is taken as it is, then with its spaces
-// and empty lines rearranged at random: both must come to the same layout, of
-// the same tree and the same comments.
+// Each model file of the repository is formatted, then again with its spaces
+// and empty lines rearranged at random: both give the same layout, with the
+// same tree and the same comments.
 #include "tests/frontend/suites.h"
 #include "tests/frontend/tree.h"
 
@@ -103,7 +103,7 @@ START_TEST(what_cannot_be_parsed_is_reported) {
 }
 END_TEST
 
-// ---- every model file there is ----
+// ---- every model file ----
 
 static const char *const folders[] = {
     "models/*.net",
@@ -115,7 +115,7 @@ static const char *const folders[] = {
 
 static glob_t files;
 
-// No test is running yet, so what fails is no test's failure.
+// No test runs yet, so a failure has no test.
 static void files_find(void) {
     const char *source = getenv("SINTER_SOURCE");
     Arena *a = arena_new();
@@ -139,7 +139,7 @@ static const char *tree_of(Arena *a, const char *text, size_t length) {
     return text_string(&t);
 }
 
-// Comments of a text, one on a line.
+// Comments of a text, one per line.
 static const char *comments_of(Arena *a, const char *text) {
     Text t = text_new(a);
     bool quoted = false;
@@ -154,8 +154,7 @@ static const char *comments_of(Arena *a, const char *text) {
     return text_string(&t);
 }
 
-// The text with spaces added between tokens, and lines made empty or doubled
-// where they are empty already.
+// The text with spaces added between tokens, and empty lines moved or doubled.
 static const char *rearranged(Arena *a, const char *text, uint32_t state) {
     Text t = text_new(a);
     bool quoted = false, comment = false;
@@ -174,8 +173,7 @@ static const char *rearranged(Arena *a, const char *text, uint32_t state) {
     return text_string(&t);
 }
 
-// What has its one layout: all but mistakes, and examples that stand elsewhere
-// as they are.
+// All files are formatted, except those with errors and quoted examples.
 static bool is_laid_out(const char *path) {
     return strstr(path, "/reject/") == NULL &&
            strstr(path, "/example-") == NULL;
@@ -206,7 +204,7 @@ START_TEST(files_keep_their_tree) {
 }
 END_TEST
 
-// A wide line indents what follows it by a bound, not by its width.
+// A wide line indents its continuation by a bound, not by its width.
 START_TEST(layout_is_linear) {
     Arena *a = arena_new();
     Text t = text_new(a);

@@ -1,4 +1,4 @@
-// How parameters start: the numbers of the init graph.
+// Initialisation: the numbers of the init graph.
 #include "tests/frontend/suites.h"
 
 #include <math.h>
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The graph's values with a seed, and with other leaves as given.
+// The graph's values with a seed, and with other leaves as passed.
 static double **values_of(const Graph *g, Arena *a, double *const *leaf) {
     double **all = ARENA_ARRAY(a, g->count, double *), *seed;
     for (NodeId n = 0; leaf != NULL && n < g->count; n++)
@@ -19,7 +19,7 @@ static double **values_of(const Graph *g, Arena *a, double *const *leaf) {
     return graph_eval(g, a, all, false);
 }
 
-// What the leaf of that name becomes.
+// The assigned value of the leaf of that name.
 static const double *assigned(const Graph *g, double *const *value,
                               const char *name, int64_t *count) {
     NodeId leaf = graph_find(g, name);
@@ -69,14 +69,14 @@ static double std_of(const Started *s) {
 
 // ---- distributions ----
 
-// Four standard errors of `count` numbers, and of the million that PyTorch drew
-// for the moments that are kept.
+// Four standard errors of `count` numbers, and of PyTorch's million behind the
+// stored moments.
 static double four_errors(double std, double count) {
     return 4 * std * (1 / sqrt(count) + 1 / 1024.0) + 1e-6;
 }
 
 // A case is two lines: `PARAMETER of LAYERS`, and mean, standard deviation and
-// largest size, which is 0 where there is none.
+// maximum, or 0.
 static void check_moments(const char *text, const char *numbers) {
     double mean, std, most, found = 0;
     char name[64];
@@ -91,8 +91,8 @@ static void check_moments(const char *text, const char *numbers) {
                       fabs(std_of(&s) - std) <= four_errors(std, 2 * count),
                   "%s: mean %g and deviation %g, PyTorch has %g and %g", text,
                   mean_of(&s), std_of(&s), mean, std);
-    // Of evenly drawn numbers the largest is this far below the end once in
-    // e^10 times.
+    // The maximum of uniform numbers is further from the end once in e^10
+    // times.
     ck_assert_msg(most == 0 || (found <= most * (1 + 1e-4) &&
                                 found >= most * (1 - 10 / count)),
                   "%s: the largest is %g, PyTorch has %g", text, found, most);
@@ -129,8 +129,8 @@ START_TEST(biases_have_their_own) {
 }
 END_TEST
 
-// Half of the numbers of a normal distribution are within 0.6745 of its
-// standard deviations, 0.27 percent beyond 3.
+// Half of the numbers of a normal distribution are within 0.6745 standard
+// deviations, 0.27 percent beyond 3.
 START_TEST(normal_numbers_are_normal) {
     Started s =
         started("conv(16, 1) |> conv(64, 3, init=normal)", "conv_2.weight");
@@ -147,8 +147,8 @@ END_TEST
 
 // ---- matrices ----
 
-// Rows of a weight [rows, columns] times each other, columns where they are
-// fewer.
+// Products of the rows of a weight [rows, columns], or of the columns if there
+// are fewer.
 START_TEST(orthogonal_weights_are_orthonormal) {
     static const struct {
         const char *layers;
@@ -201,7 +201,7 @@ START_TEST(dirac_filters_come_first) {
 }
 END_TEST
 
-// The numbers that are there without the identity have the same moments.
+// The numbers outside the identity have the same moments.
 START_TEST(dirac_is_added_without_a_trace) {
     Started with =
         started("conv(4, 1) |> conv(6, 3, init=dirac(add))", "conv_2.weight");
@@ -221,8 +221,8 @@ static double pixel(int64_t i) {
     return (double)(i * i * 37 % 251);
 }
 
-// The collect graph's sums over a batch of four, of which the first three
-// count: in the first place because of `images`, in the second of `valid`.
+// The collect graph's sums over a batch of four, of which three are valid:
+// first because of `images`, then because of `valid`.
 static double **collected(const Graph *g, Arena *a, int valid) {
     double **leaf = ARENA_ARRAY(a, g->count, double *);
     for (NodeId n = 0; n < g->count; n++) {
@@ -253,7 +253,7 @@ static double covariance(int p, int q) {
     return sum / 27;
 }
 
-// Filters that whiten: f_i' C f_k is 1 for i = k and else 0.
+// Whitening filters: f_i' C f_k is 1 for i = k and else 0.
 START_TEST(whitened_patches_are_uncorrelated) {
     Loaded l = load_model(
         "image |> normalize(128, 60)\n"
@@ -286,7 +286,7 @@ START_TEST(whitened_patches_are_uncorrelated) {
             ck_assert_double_eq(f[16 + 4 * i + k], -f[4 * i + k]);
             size += f[4 * i + k] * f[4 * i + k];
         }
-        // Eigenvalues descend, and so the filters grow.
+        // Eigenvalues descend, so filters grow.
         ck_assert_double_ge(size, last);
         last = size;
     }
@@ -295,7 +295,7 @@ START_TEST(whitened_patches_are_uncorrelated) {
 END_TEST
 
 // Patches of two numbers with X'X / count = diag(4, -1), which only rounding
-// can leave: 1 / sqrt(4 + eps) and 1 / sqrt(0 + eps).
+// can produce: 1 / sqrt(4 + eps) and 1 / sqrt(0 + eps).
 START_TEST(eigenvalues_below_0_count_as_0) {
     Loaded l =
         load_model("image |> normalize(128, 60)\n"
@@ -318,8 +318,8 @@ START_TEST(eigenvalues_below_0_count_as_0) {
 }
 END_TEST
 
-// A list is the weight's, [K, rows, columns, channels], or what it is repeated
-// from.
+// A list has the weight's shape, [K, rows, columns, channels], or broadcasts to
+// it.
 START_TEST(written_numbers_are_the_start) {
     static const struct {
         const char *layers, *name;

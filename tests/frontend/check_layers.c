@@ -1,13 +1,13 @@
-// Layers and functions: the numbers that a model's graph gives for them, judged
-// by formulas of their own.
+// Layers and functions: the values of a model's graph, against independent
+// formulas.
 #include "tests/frontend/suites.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-// Images are u8[4, 4, 4, 1], and a pixel's place in the batch decides its
-// value; models begin with x, those values in -2.5 .. 2.5.
+// Images are u8[4, 4, 4, 1] with values by index in the batch; models begin
+// with x, those values in -2.5 .. 2.5.
 static double pixel(int i) {
     return (i * 37 % 251 - 125.0) / 50;
 }
@@ -15,7 +15,7 @@ static double pixel(int i) {
 typedef struct {
     Loaded l;
     const Graph *graph;
-    const double *y; // the value that was asked for
+    const double *y; // the requested value
     double **all;
     Type type;
 } Result;
@@ -46,8 +46,7 @@ static double **leaves_of(const Graph *g, Arena *a) {
     return leaf;
 }
 
-// A model whose body ends in an expression of x, followed by what makes an
-// output of it.
+// A model whose body is an expression of x, followed by a head.
 static Result result_in(const char *expression, bool training) {
     Arena *a = arena_new();
     Result r = {
@@ -77,7 +76,7 @@ static Result result_in(const char *expression, bool training) {
     return r;
 }
 
-// ---- each element ----
+// ---- pointwise ----
 
 static double as_leaky(double x) {
     return x < 0 ? 0.2 * x : x;
@@ -185,7 +184,7 @@ END_TEST
 
 // ---- shapes and reductions ----
 
-// Element i of the result, of which x is [4, 2, 4, 2] under the name z.
+// Element i of the result, with x as [4, 2, 4, 2] under the name z.
 static double flipped_order(int i) { // transpose(z, [0, 3, 2, 1])
     int n = i / 16, c = i / 8 % 2, w = i / 2 % 4, h = i % 2;
     return pixel(((n * 2 + h) * 4 + w) * 2 + c);
@@ -274,7 +273,7 @@ static double nearest(int i) { // twice as large
     int n = i / 64, h = i / 16 % 4 / 2, w = i / 2 % 8 / 2;
     return pixel(((n * 2 + h) * 4 + w) * 2 + i % 2);
 }
-static double hot(int i) { // one_hot of 3 * (n * 16 + place) mod 5
+static double hot(int i) { // one_hot of 3 * (n * 16 + position) mod 5
     int x = i / 5 * 37 % 251;
     return x == i % 5;
 }
@@ -357,7 +356,7 @@ START_TEST(shapes_follow_formulas) {
 }
 END_TEST
 
-// A list goes round a `for`, and its parts back together.
+// A `for` iterates over a list, and concat restores it.
 START_TEST(parts_join_to_the_whole) {
     Result r = result_in("x\nh = x |> reshape([N, 16])\n"
                          "y = concat(split(h, [1, 5, 10]), axis=1)",
@@ -413,8 +412,8 @@ START_TEST(parameters_stand_alone) {
 }
 END_TEST
 
-// 4 positions of 4 channels, in heads of 2: the formula, from the numbers of
-// the projections on.
+// 4 positions of 4 channels, in heads of 2: the formula, from the projections
+// on.
 static double attended(const double *qkv, int n, int t, int c, bool causal) {
     double sum = 0, value = 0;
     for (int s = 0; s < (causal ? t + 1 : 4); s++) {
@@ -455,8 +454,8 @@ START_TEST(attention_follows_its_formula) {
 }
 END_TEST
 
-// The training graph leaves about p of the numbers out, other ones in each
-// step, and the rest is scaled.
+// The training graph drops about a fraction p of the numbers, others in each
+// step, and scales the rest.
 START_TEST(dropout_scales_what_stays) {
     Result r = result_in("dropout(x, 0.25)", true);
     int out = 0;
@@ -481,7 +480,7 @@ START_TEST(dropout_scales_what_stays) {
 }
 END_TEST
 
-// What noise is by definition, where the batch's counter is `epoch`.
+// The definition of noise, with `epoch` as the batch's counter.
 static double normal_number(const char *stream, uint32_t epoch, uint32_t i) {
     char angle[64];
     snprintf(angle, sizeof angle, "%s/angle", stream);
@@ -513,7 +512,7 @@ START_TEST(noise_follows_its_definition) {
 }
 END_TEST
 
-// Split i mod 2 of the batch has statistics of its own.
+// Split i mod 2 of the batch has its own statistics.
 START_TEST(ghosts_have_their_own_statistics) {
     Result r =
         result_in("batch_norm(x, ghost=2, scale=false, bias=false)", true);

@@ -1,4 +1,4 @@
-// Tokens: kinds, values and places, and what is no token.
+// Tokens: kinds, values and spans, and invalid characters.
 #include "frontend/text/lex.h"
 #include "tests/frontend/suites.h"
 
@@ -123,7 +123,7 @@ START_TEST(names_have_255_bytes_at_most) {
 }
 END_TEST
 
-// Whoever reads the text as a string would lose what follows.
+// A C string would lose the rest of the text.
 START_TEST(no_zero_byte_is_in_a_file) {
     static const char *const text[] = {"a # one\0two\nb", "a \0 b",
                                        "\"one\0two\""};

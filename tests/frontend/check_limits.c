@@ -1,5 +1,5 @@
-// Limits: each at its value and one past it, and inputs that ask for too much.
-// The test framework stops a test that takes longer than a few seconds.
+// Limits: each at its value and one past it, and inputs that exceed resources.
+// The test framework stops a test after a few seconds.
 #define _XOPEN_SOURCE 700 // mkdtemp
 
 #include "tests/frontend/suites.h"
@@ -10,8 +10,8 @@
 #include <time.h>
 #include <unistd.h>
 
-// What grows as the square of a file takes hours for those below; others take
-// well under a second, several with sanitizers and beside other programs.
+// Quadratic work would take hours for these files; linear work takes well under
+// a second, several with sanitizers and other programs.
 enum { MAX_SECONDS = 15 };
 
 static void repeat(Text *t, const char *s, int count) {
@@ -48,7 +48,7 @@ START_TEST(brackets) {
 END_TEST
 
 START_TEST(blocks) {
-    // The function's own block is one.
+    // The function's own block counts as one.
     const char *then = "} else if true { x ";
     expect_codes(load_nested("fn f(x) {", "if true {", "x", "}", 199), "E0110");
     expect_codes(load_nested("fn f(x) {", "if true {", "x", "}", 200),
@@ -143,7 +143,7 @@ START_TEST(warnings_do_not_hide_mistakes) {
 }
 END_TEST
 
-// Sizes past what a tensor may have: an error that names the layer.
+// Sizes past a tensor's limit: an error that names the layer.
 static const struct {
     const char *body, *code;
 } sizes[] = {
@@ -165,7 +165,7 @@ START_TEST(sizes_are_checked) {
 }
 END_TEST
 
-// As far as places can be drawn evenly.
+// The largest range in which offsets are uniform.
 START_TEST(pads_of_crops) {
     static const char text[] =
         "import \"std/vision.net\" { random_crop, random_translate }\n"
@@ -207,8 +207,8 @@ static void write_file(const char *path, const char *text) {
     ck_assert_int_eq(fclose(f), 0);
 }
 
-// Writes `count` files into a new folder, loads one that imports them, or only
-// the first where each imports the next, and removes them.
+// Writes `count` files into a new folder, loads one that imports them, or the
+// first of a chain of imports, and removes them.
 static void expect_imports(int count, bool nested, const char *codes) {
     Arena *a = arena_new();
     char *folder = arena_format(a, "/tmp/sinter-limits-XXXXXX");
@@ -245,7 +245,7 @@ END_TEST
 
 // ---- sizes of a graph ----
 
-// A model whose graph grows by the same for each of `rounds`, and by one node
+// A model whose graph grows by a constant for each of `rounds`, and by one node
 // for each of `more`.
 static Loaded load_grown(int64_t rounds, int64_t more) {
     Arena *a = arena_new();
@@ -286,8 +286,8 @@ START_TEST(nodes) {
 END_TEST
 
 // Batch, height and width make 2^20 * 2^4 numbers of 4 bytes for a channel.
-// Parts at their limit and one past it, filters of many places, functions of
-// many numbers.
+// Parts at their limit and one past it, filters with many elements, functions
+// of many numbers.
 static const struct {
     const char *body, *codes;
 } greedy[] = {
@@ -332,7 +332,7 @@ START_TEST(bytes) {
 }
 END_TEST
 
-// Bytes and truths are below the limit as the numbers that they become.
+// The limit holds for u8 and bool as the f32 that they become.
 START_TEST(bytes_as_numbers) {
     static const char text[] =
         "model T(x: %s) -> f32[N, 2] {\n%s |> flatten |> linear(2)\n}\n"
@@ -381,7 +381,7 @@ START_TEST(knots) {
 }
 END_TEST
 
-// ---- what would take long ----
+// ---- large work ----
 
 // Each takes a few hundred MiB.
 static const struct {
@@ -430,7 +430,7 @@ START_TEST(long_files_end_soon) {
 }
 END_TEST
 
-// Bytes at random, from a fixed sequence: no crash, and a report or a program.
+// Random bytes, from a fixed sequence: no crash, and a report or a program.
 START_TEST(any_bytes) {
     char text[200];
     uint32_t state = 12345;

@@ -1,5 +1,5 @@
-// Losses, their reductions and the metrics: numbers of whole graphs, judged by
-// formulas of their own.  Three samples of a batch of four count.
+// Losses, their reductions and the metrics: values of whole graphs, against
+// independent formulas.  Three samples of a batch of four are valid.
 #include "tests/frontend/suites.h"
 
 #include <math.h>
@@ -83,7 +83,7 @@ static double loss_of(const Sums *s) {
 
 // ---- losses ----
 
-// Of row i, in rows of 3 classes.
+// For row i, in rows of 3 classes.
 static double entropy(int i, double smoothing) {
     double sum = 0, loss = 0;
     for (int k = 0; k < 3; k++)
@@ -165,8 +165,8 @@ START_TEST(losses_follow_formulas) {
 }
 END_TEST
 
-// A loss of numbers for each class judges what training mixes and what an
-// evaluation does not.
+// A loss of numbers for each class takes the mixed labels of training and the
+// unmixed ones of an evaluation.
 START_TEST(labels_of_mixed_samples_are_shares_in_evaluations) {
     const char *loss[] = {"mean(square(output - label))",
                           "mean(mse(output, label))",
@@ -186,7 +186,7 @@ START_TEST(labels_of_mixed_samples_are_shares_in_evaluations) {
 }
 END_TEST
 
-// A label beyond a part of the output would have no loss there.
+// A label beyond a slice of the output would have no loss there.
 START_TEST(labels_fit_the_least_of_the_classes) {
     const struct {
         const char *loss;
@@ -219,7 +219,7 @@ START_TEST(losses_may_be_reduced_by_axes) {
 }
 END_TEST
 
-// An evaluation takes the step that training has come to.
+// An evaluation uses training's current step.
 START_TEST(losses_may_follow_the_run) {
     Sums s = sums_of("12", ", targets", "mean(mse(output, label) * (1 + step))",
                      "", false);
@@ -251,8 +251,8 @@ START_TEST(correct_rows_are_shares_of_a_sample) {
 }
 END_TEST
 
-// Targets for each output, or one whole number; as numbers of a sample, or
-// behind an axis of one place.
+// Targets for each output, or one integer; as numbers of a sample, or before an
+// axis of size 1.
 static const struct {
     const char *shape, *targets, *loss;
     bool whole;
@@ -284,7 +284,7 @@ START_TEST(sides_are_shares_of_a_sample) {
 }
 END_TEST
 
-// Shares of classes are still classes, and what is not the output is not it.
+// Probabilities of classes are still classes; other values are not the output.
 START_TEST(sides_are_those_of_the_output) {
     Sums s =
         sums_of("4, 3", "", "mean(bce_with_logits(output, one_hot(label, 3)))",
@@ -338,7 +338,7 @@ START_TEST(targets_have_no_accuracy) {
 }
 END_TEST
 
-// Data without labels is enough for a loss without them.
+// A loss without labels needs no labels in the data.
 START_TEST(losses_without_labels_need_none) {
     for (int training = 0; training < 2; training++) {
         Sums s = sums_of("12", "", "mean(square(output))", "", training);

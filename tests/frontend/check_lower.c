@@ -1,4 +1,4 @@
-// Graphs: what they compute, judged by ir/eval.c.
+// Graphs: their values, with ir/eval.c as the reference.
 #include "tests/frontend/suites.h"
 
 #include <math.h>
@@ -27,8 +27,8 @@ static void set(Run *r, const char *name, double value) {
         r->leaf[n][0] = value;
 }
 
-// Every leaf with numbers of its own: samples are numbered, labels alternate,
-// and parameters and pixels vary.
+// Gives each leaf its own numbers: samples have indices, labels alternate, and
+// parameters and pixels vary.
 static Run run_new(const Loaded *l, const Graph *g) {
     Run r = {.graph = g, .arena = l->arena};
     r.leaf = ARENA_ARRAY(l->arena, g->count, double *);
@@ -57,7 +57,7 @@ static void run(Run *r) {
     r->value = graph_eval(r->graph, r->arena, r->leaf, false);
 }
 
-// What the state of that name becomes.
+// The assigned value of the state of that name.
 static const double *assigned(const Run *r, const char *name) {
     NodeId state = named(r, name);
     for (NodeId n = 0; n < r->graph->count; n++)
@@ -78,7 +78,7 @@ static NodeId find_op(const Graph *g, Op op) {
 
 static const struct {
     const char *lr;
-    double step[4], value[4]; // of 100 steps, 50 in an epoch
+    double step[4], value[4]; // for 100 steps, 50 per epoch
 } schedules[] = {
     {"0.1", {0, 1, 50, 100}, {0.1, 0.1, 0.1, 0.1}},
     {"piecewise(0: 0, 20%: 0.4, 1: 0)", {0, 10, 20, 60}, {0, 0.2, 0.4, 0.2}},
@@ -153,7 +153,7 @@ START_TEST(mean_counts_valid_samples) {
 }
 END_TEST
 
-// Also along another axis than the first, which is as long as the batch.
+// Also along another axis, of the batch's length.
 START_TEST(sum_counts_valid_samples_on_any_axis) {
     static const char *const loss[] = {
         "sum(square(output))", "sum(transpose(square(output), [1, 0]))"};
@@ -226,7 +226,7 @@ START_TEST(mse_is_a_loss) {
     ck_assert_str_eq(codes_of(&l), "");
     Run r = run_new(&l, l.program->stage[0].train);
     run(&r);
-    // One column is no class.
+    // One column is not a class.
     ck_assert_int_eq(graph_find(r.graph, "metric.correct"), NO_NODE);
     const double *y = r.value[r.graph->node[find_op(r.graph, OP_sub)].arg[0]];
     double sum = 0;
@@ -268,7 +268,7 @@ static bool assigns(const Graph *g, NodeId state) {
     return false;
 }
 
-// In an evaluation, and where it is frozen in training.
+// In an evaluation, and if frozen in training.
 START_TEST(batch_norm_evaluates_by_statistics) {
     bool training = _i == 1;
     Loaded l = load_model(training ? "image |> batch_norm(eps=0.5, frozen)\n"
@@ -296,7 +296,7 @@ END_TEST
 
 // ---- augmentation ----
 
-// The numbers that shift by: each of -2 .. 2 within a few epochs.
+// The offsets of shift: each of -2 .. 2 within a few epochs.
 START_TEST(crops_cover_their_range) {
     Loaded l = load_model(head, "input = data.train |> random_crop(4, pad=2)");
     Run r = run_new(&l, l.program->stage[0].train);
@@ -349,7 +349,7 @@ START_TEST(uses_draw_different_numbers) {
 }
 END_TEST
 
-// What is not random belongs to evaluation, too.
+// Operations without random numbers run in evaluation, too.
 START_TEST(normalize_in_the_input_is_evaluated) {
     Loaded l =
         load_model(head, "input = data.train |> flip_lr |> normalize(100, 50)");
@@ -460,7 +460,7 @@ static double shown_rate(const Loaded *l, int stage) {
     return 0;
 }
 
-// The optimizer's rate was the key `lr`, which nothing else reads.
+// The optimizer's rate was the only reader of the key `lr`.
 START_TEST(settings_replace_arguments) {
     Setting s[] = {{"optimizer.lr", "0.5"},
                    {"optimizer.momentum", "half"},
@@ -494,7 +494,7 @@ static const struct {
      0.02, 0.02},
 };
 
-// The common rate is shown as long as something trains with it.
+// The common rate is logged while some parameter trains with it.
 START_TEST(the_rate_of_what_trains_is_shown) {
     Arena *a = arena_new();
     Loaded l = load_text(arena_format(

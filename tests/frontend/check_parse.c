@@ -1,4 +1,4 @@
-// Trees: precedence, where statements end, chains, and recovery.
+// Parsing: precedence, ends of statements, chains, and error recovery.
 #include "frontend/text/ast.h"
 #include "tests/frontend/suites.h"
 #include "tests/frontend/tree.h"
@@ -52,7 +52,7 @@ START_TEST(precedence) {
 }
 END_TEST
 
-// How many statements the body of a function has.
+// The number of statements in a function's body.
 static int count_statements(const char *body) {
     Arena *a = arena_new();
     Parsed p = parsed(arena_format(a, "fn f(x) {\n%s\n}\n", body));

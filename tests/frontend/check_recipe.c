@@ -1,5 +1,4 @@
-// The train block: which parameters it updates and how, and how it looks at
-// images in an evaluation.
+// The train block: updates of parameters, and views of an evaluation.
 #include "tests/frontend/suites.h"
 
 #include <math.h>
@@ -42,7 +41,7 @@ static const struct {
      "stem.conv_1.weight stem.batch_norm_1.scale head.weight head.bias"},
 };
 
-// Nothing would train them anyhow, so none need lead to the loss.
+// No parameter would train, so the loss may ignore them.
 START_TEST(frozen_parameters_may_be_of_no_use) {
     const char *unused = "y = image |> flatten |> linear(4)\n"
                          "if 1 < 2 { image |> flatten |> linear(2) }"
@@ -159,14 +158,14 @@ START_TEST(groups_change_arguments) {
 }
 END_TEST
 
-// ---- what is known before a graph is built ----
+// ---- facts before a graph is built ----
 
 // clang-format off
 static const struct {
     const char *keys;
     Time eval_every, checkpoint_every;
     int keep, accumulate;
-    const char *measured; // beside loss and accuracy, and on what
+    const char *measured; // beside loss and accuracy, and their data
     Stop stop;
 } recipes[] = {
     {"",
@@ -236,7 +235,7 @@ static int clamped(int i) {
     return i < 0 ? 0 : i >= SIDE ? SIDE - 1 : i;
 }
 
-// What a view shows at a place.
+// The pixel of a view at a position.
 typedef double Seen(int sample, int y, int x);
 
 static double flipped(int sample, int y, int x) {
@@ -275,7 +274,7 @@ static const struct {
      {{0.9, flipped_then_moved}, {0.1, moved_into_nothing}}},
 };
 
-// A model that is linear in the image, so that its mean output is that of the
+// A model that is linear in the image: its mean output is the output of the
 // mean image.
 static double expected_output(int i, int sample, const double *weight) {
     double sum = 0;

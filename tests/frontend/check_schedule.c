@@ -1,5 +1,5 @@
-// Schedules: against PyTorch's schedulers, kept in tests/golden/numbers, and
-// exact where they begin and end.
+// Schedules: against PyTorch's schedulers, stored in tests/golden/numbers, and
+// exact at both ends.
 #include "tests/frontend/suites.h"
 
 #include <math.h>
@@ -28,7 +28,7 @@ static void set(const Graph *g, double **leaf, const char *name,
         leaf[n] = value;
 }
 
-// The learning rate of an update; with round, as f32 computes it.
+// The learning rate of an update; with round, in f32.
 static double rate_at(Scheduled *s, double step, bool round) {
     const Graph *g = s->graph;
     Arena *a = arena_new();
@@ -61,8 +61,8 @@ static char *read_numbers(Arena *a) {
     return text;
 }
 
-// The errors of a schedule are compared with its largest value: near 0 the
-// cosine leaves nothing else in f32.
+// Errors of a schedule are relative to its largest value: near 0, f32 leaves no
+// more digits of the cosine.
 static void check_case(const char *head, char *numbers) {
     double steps, epoch, want[64], most = 0;
     int at = 0, count = 0;
@@ -108,7 +108,7 @@ END_TEST
 
 // ---- ends ----
 
-// In f32, without any rounding, in a run of 2343 steps of 97 to an epoch.
+// In f32, without any rounding, in a run of 2343 steps, 97 per epoch.
 static const struct {
     const char *text;
     double step, value;
@@ -147,7 +147,7 @@ END_TEST
 
 // ---- arithmetic ----
 
-// In a run of 100 steps, 50 to an epoch.
+// In a run of 100 steps, 50 per epoch.
 static const struct {
     const char *text;
     double step, value;
@@ -170,8 +170,8 @@ END_TEST
 
 // ---- the end of the run ----
 
-// How often a run of 3 epochs, or of 100 steps, ends too early for a schedule
-// of the rate and for other keys.
+// The warnings about times past a run of 3 epochs, or of 100 steps, for a
+// schedule of the rate and for other keys.
 static const struct {
     const char *lr, *keys;
     bool steps;
@@ -191,7 +191,7 @@ static const struct {
     {"cyclic(0.1, 0.2, period=4 epoch)", "", false, 0},
     {"warmup(0.1, 101 step)", "", true, 1},
     {"warmup(0.1, 100 step)", "", true, 0},
-    // How many steps an epoch has only the trainer knows here.
+    // Here only the trainer knows the steps of an epoch.
     {"warmup(0.1, 900 step)", "", false, 0},
     {"warmup(0.1, 9 epoch)", "", true, 0},
     {"0.1", "average = ema(0.9, start=4 epoch)", false, 1},

@@ -1,4 +1,4 @@
-// The modules of std/: they parse, are laid out, and agree with the table of
+// The modules of std/: they parse, are formatted, and agree with the table of
 // builtins.
 #include "frontend/functions/functions.h"
 #include "tests/frontend/suites.h"
@@ -22,7 +22,7 @@ static const Function *function_named(const File *f, const char *name) {
     return NULL;
 }
 
-// A default as builtins.def has it: `none` is one that depends on the rest.
+// A default as in builtins.def: `none` depends on other arguments.
 static void expect_default(const ParamInfo *p, const Param *param) {
     const Expr *x = param->otherwise;
     ck_assert_str_eq(param->name, p->name);

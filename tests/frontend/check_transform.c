@@ -1,6 +1,6 @@
-// Labels that follow the image: where a label is the image itself and the model
-// gives the image back, the loss is 0 after any augmentation and from any view.
-// Judged by ir/eval.c.
+// Labels that follow the image: if the label is the image and the model returns
+// the image, the loss is 0 after any augmentation and for any view. ir/eval.c
+// is the reference.
 #include "tests/frontend/suites.h"
 
 #include <math.h>
@@ -9,19 +9,19 @@
 
 enum { N = 16, ROWS = 12, COLUMNS = 8 };
 
-// How a label follows from an image.
+// The label as a function of the image.
 typedef enum {
-    CLASSES, // its first channel, whole numbers
+    CLASSES, // its first channel, as integers
     TARGETS, // all of it
     DOUBLED, // twice as many rows and columns
-    HALVED,  // of each square of four pixels the mean
+    HALVED,  // the mean of each square of four pixels
     BESIDE,  // all of it, in a loss that reads the input, too
-    WHOLE,   // the image before the chain, which the model enlarges again
+    WHOLE,   // the image before the chain, which the model resizes back
 } Kind;
 
 static const struct {
     const char *model, *output, *loss;
-    int up, down; // places of the file's label along pixels, and the reverse
+    int up, down; // label elements per pixel of the file, and the inverse
 } kinds[] = {
     [CLASSES] = {"", "[N, H, W, 2]",
                  "square(reshape(slice(output, channels, to=1), [-1, "
@@ -40,8 +40,8 @@ static const struct {
 
 // ---- the image and its label ----
 
-// A pixel's number: mixed up, its row or column, or the same everywhere, where
-// the label's is another.
+// A pixel's number: hashed, its row or column, or constant with a label that is
+// another constant.
 typedef enum { MIXED, ROW, COLUMN, EVEN } Picture;
 enum { EVEN_PIXEL = 3, EVEN_LABEL = 0 };
 
@@ -53,7 +53,7 @@ static double pixel(Picture p, int64_t n, int64_t y, int64_t x, int64_t c) {
     return (double)(p == ROW ? y : x);
 }
 
-// The mean over the pixels of a place.
+// The mean over the pixels of a label element.
 static double place(Picture p, Kind kind, int64_t n, int64_t y, int64_t x,
                     int64_t c) {
     int up = kinds[kind].up, down = kinds[kind].down;
@@ -182,7 +182,7 @@ static const struct {
     {HALVED, "|> mixup(1) |> alternating_flip"},
 };
 
-// In training as in evaluation, where a crop takes the middle.
+// In training as in evaluation, where a crop takes the centre.
 START_TEST(labels_follow_the_image) {
     Kind kind = followed[_i].kind;
     Loaded l = load_kind(kind, followed[_i].chain, "");
@@ -198,8 +198,8 @@ START_TEST(labels_follow_the_image) {
 }
 END_TEST
 
-// With even pictures each place has the same loss, and so has the mean, if
-// places from outside the image are no part of it; they are not wrong, either.
+// In constant images each pixel has the same loss, and so has the mean, if it
+// excludes invalid pixels; these are not wrong, either.
 START_TEST(places_from_outside_do_not_count) {
     static const struct {
         Kind kind;
@@ -231,8 +231,8 @@ START_TEST(places_from_outside_do_not_count) {
 }
 END_TEST
 
-// Numbers of classes are the nearest place's: half a place off at most, where
-// the image's numbers are its rows or columns.
+// Classes are those of the nearest pixel: at most half a pixel off, if the
+// image's numbers are its rows or columns.
 START_TEST(classes_are_the_nearest) {
     static const char chain[] =
         "|> random_resized_crop(8, scale=[0.1, 1]) |> flip_lr";
@@ -248,8 +248,8 @@ START_TEST(classes_are_the_nearest) {
 }
 END_TEST
 
-// A label that the model brings back to its size is not resized, and follows
-// what comes before.
+// A label that the model maps back to its size is not resized, and follows the
+// earlier steps.
 START_TEST(what_is_resized_back_keeps_its_label) {
     static const char *const chains[] = {
         "|> resize(factor=0.5, mode=nearest)",
@@ -263,8 +263,8 @@ START_TEST(what_is_resized_back_keeps_its_label) {
         Type t = *g->node[graph_find(g, "label")].type;
         ck_assert_int_eq(t.dim[1], ROWS);
         ck_assert_int_eq(t.dim[2], COLUMNS);
-        // The picture of rows is as its own half doubled, but for every second
-        // row, which is one more: rows are not mirrored, and here not moved.
+        // The image of rows equals its own half doubled, except that every
+        // second row is one more: rows are not mirrored, and here not moved.
         if (i < 2)
             ck_assert_double_eq_tol(loss_of(l.arena, g, ROW, WHOLE), 0.5,
                                     1e-12);
@@ -273,7 +273,7 @@ START_TEST(what_is_resized_back_keeps_its_label) {
 }
 END_TEST
 
-// Several labels of a sample that are as many as squares of its image.
+// A sample has as many labels as its image has squares.
 START_TEST(labels_of_samples_stay) {
     Loaded l = load_text(
         "import \"std/vision.net\" { random_translate }\n"
@@ -299,7 +299,7 @@ START_TEST(views_are_turned_back) {
     static const Kind kind[] = {CLASSES, TARGETS, DOUBLED, HALVED};
     for (int k = 0; k < 4; k++) {
         if (kind[k] == HALVED && strstr(views[_i], "shift(1") != NULL)
-            continue; // half a place is not turned back
+            continue; // half a pixel has no inverse
         char eval[200];
         snprintf(eval, sizeof eval, "eval every 1 epoch { views = %s }",
                  views[_i]);

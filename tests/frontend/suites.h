@@ -1,4 +1,4 @@
-// The suites of this folder, and what they share.
+// The suites of this folder, and their shared functions.
 #ifndef TESTS_FRONTEND_SUITES_H
 #define TESTS_FRONTEND_SUITES_H
 
@@ -26,8 +26,8 @@ Suite *foreign_suite(void);
 Suite *diagnostics_suite(void);
 
 // A program from a model's body and the lines of its train block beside data,
-// loss and optimizer; the model takes u8[N, 4, 4, 1], and a width where the
-// body has one, and a batch is 4.
+// loss and optimizer; the model takes u8[N, 4, 4, 1], and a width if the body
+// uses it; the batch is 4.
 typedef struct {
     Arena *arena;
     Diagnostics diags;

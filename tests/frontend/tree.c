@@ -1,4 +1,4 @@
-// Trees as text, with every operation in brackets: see tree.h.
+// Trees as text, fully parenthesised: see tree.h.
 #include "tests/frontend/tree.h"
 
 static void spell_call(Text *t, const Expr *x) {

@@ -4,10 +4,10 @@
 
 #include "frontend/text/ast.h"
 
-// An expression with every operation in brackets.
+// An expression, fully parenthesised.
 void tree_spell(Text *t, const Expr *x);
 
-// All of a file, without places.
+// The whole file, without spans.
 void tree_print(Text *t, const File *f);
 
 #endif
