@@ -1,10 +1,9 @@
 #!/bin/sh
-# Gathers on a Debian machine what bench/gpu.sh needs to build on one without
-# packages and without a network: the packages themselves, some 9 MiB, which
-# gpu.sh unpacks, the name of the commit with sums of its files, and any other
-# files.
+# Collects on a Debian machine the inputs that bench/gpu.sh needs on one without
+# packages and network: packages, some 9 MiB, which gpu.sh unpacks; the commit
+# with checksums of its files; and other files.
 #
-#   bench/carry.sh DIR [FILE...]      into DIR, by habit build/carry
+#   bench/carry.sh DIR [FILE...]      into DIR, usually build/carry
 set -eu
 [ $# -ge 1 ] || {
     sed -n '2,/^set/s/^# \{0,1\}//p' "$0"
@@ -21,7 +20,7 @@ rm -f "$to/commit" "$to/sources"
 if commit=$(git -C "$root" describe --always --dirty --abbrev=40); then
     echo "$commit" >"$to/commit"
     case $commit in
-    *-dirty) ;; # whatever the files are, it is not they
+    *-dirty) ;; # the files differ from the commit
     *) (cd "$root" && git ls-files -z | xargs -0 sha256sum) >"$to/sources" ;;
     esac
 fi

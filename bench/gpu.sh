@@ -1,45 +1,44 @@
 #!/bin/sh
-# gpu.sh: all that only a GPU can tell, in one run of at most ten minutes on a
-# machine that has a driver, a CUDA toolkit or the Python packages of one, a C
+# gpu.sh: tests and figures that need a GPU, in one run of at most ten minutes
+# on a machine with a driver, a CUDA toolkit or its Python packages, a C
 # compiler and CMake.
 #
 #   bench/gpu.sh [OPTION...] [PART...]
 #
-#   --out=DIR          where results go (bench/results/NAME-OF-GPU)
-#   --packages=DIR     what bench/carry.sh has gathered, for a machine without
-#                      packages (build/carry)
-#   --build=DIR        a build folder to use as it is; else build/gpu is made
+#   --out=DIR          folder of results (bench/results/NAME-OF-GPU)
+#   --packages=DIR     output of bench/carry.sh, for a machine without packages
+#                      (build/carry)
+#   --build=DIR        an existing build folder; default: builds build/gpu
 #   --data=DIR         CIFAR-10's binary files
-#   --unpack=PROGRAM   makes them: it is run with a folder as its argument
+#   --unpack=PROGRAM   makes them, in the folder of its argument
 #   --device=NAME      cuda:0
-#   --seconds=N        for all of it (590)
-#   --small            little of everything, to see that it works
+#   --seconds=N        total time (590)
+#   --small            a short run of everything, as a check
 #
-# Parts, in this order when none is named:
+# Parts, in this order by default:
 #
-#   first      whether a step runs at all, and without what it does if not
-#   tests      all operations and models made narrow, against their meaning
+#   first      whether a step runs, and without which features if not
+#   tests      all operations and narrow models, against the graph in double
 #   models     losses of all models, against the host device
 #   random     2,000 random programs
 #   sanitizer  two models under compute-sanitizer
 #   steps      time of a step beside PyTorch
 #   accuracy   CIFAR-10, resnet9 and airbench94 to the end
-#   start      a trainer's first step, from a cold and a warm cache, in parts
+#   start      a trainer's first step, from a cold and a warm cache, by phase
 #   memory     planned and measured
-#   costs      what loading and the time budget cost
-#   tune       what tuning is worth
-#   graph      a step as one CUDA graph, and launched one by one
-#   fusion     fused and unfused kernels, and calls that nothing rides on
-#   joins      launches joined and not
+#   costs      cost of loading and of the time budget
+#   tune       gain of tuning
+#   graph      a step as one CUDA graph, and as single launches
+#   fusion     fused and unfused kernels, and library calls without fusion
+#   joins      merged and separate launches
 #
-# So what bench/gpu/goals.tsv asks for comes before what only explains it.
-# Parts share the time that is left: one that ends early leaves more to those
-# after it, and none stops the others.  After each of them DIR/results.json and
-# DIR/results.md hold all there is so far, which of the goals it meets and what
-# sinter doctor finds here, and DIR/log what the parts have said.  What PyTorch
-# has compiled stays in build/inductor: where there was too little time for it, a
-# second run of the part steps goes on from there.  Exit status 1: a part has
-# failed.
+# The goals in bench/gpu/goals.tsv come first, then explanations.  Parts share
+# the remaining time: a part that ends early leaves more to the next, and none
+# stops the others.  After each part DIR/results.json and DIR/results.md have
+# all results so far, the goals met and the output of sinter doctor, and DIR/log
+# has the output of the parts. build/inductor keeps PyTorch's compiled code: if
+# time was short, a second run of the part steps continues from there.  Exit
+# status 1: a part has failed.
 set -u
 
 ROOT=$(CDPATH='' cd "$(dirname "$0")/.." && pwd)
@@ -80,7 +79,7 @@ done
 parts=${parts:-$all}
 end=$(($(date +%s) + seconds))
 
-# ---- where things are ----
+# ---- paths ----
 
 # absolute PATH
 absolute() {
@@ -113,7 +112,7 @@ export ROOT BUILD OUT WORK ROWS DEVICE SMALL JOBS XDG_CACHE_HOME TMPDIR \
 . "$ROOT/bench/gpu/rows.sh"
 failed=''
 
-# publish: makes the report of all rows so far.
+# publish: writes the report of all rows so far.
 publish() {
     for form in json md; do
         awk -f "$ROOT/bench/gpu/report.awk" -v form=$form \
@@ -123,13 +122,13 @@ publish() {
     done
 }
 
-# left: seconds until the end.
+# left: remaining seconds.
 left() {
     echo $((end - $(date +%s)))
 }
 
-# limited PART SECONDS COMMAND...: runs it for so long at most, with a row that
-# says what came of it.
+# limited PART SECONDS COMMAND...: runs it with a time limit, and adds a row
+# with its result.
 limited() {
     PART=$1 LIMIT=$2
     shift 2
@@ -145,28 +144,28 @@ limited() {
     began=$(date +%s)
     mkdir -p "$WORK/$PART"
     (cd "$WORK/$PART" && exec timeout -k 5 "$LIMIT" "$@") \
-        >"$WORK/said" 2>&1 </dev/null
+        >"$WORK/output" 2>&1 </dev/null
     status=$?
     took=$(($(date +%s) - began))
     case $status in
-    0) said=passed ;;
-    77) said="not run" ;;
-    124 | 137) said="stopped after $LIMIT s" ;;
-    *) said=failed ;;
+    0) result=passed ;;
+    77) result="not run" ;;
+    124 | 137) result="stopped after $LIMIT s" ;;
+    *) result=failed ;;
     esac
     note=
-    [ $status -eq 0 ] || note=$(tail -n 1 "$WORK/said" | tr '\t' ' ')
-    { echo "==== $PART: $said, $took s" && cat "$WORK/said"; } >>"$LOG"
-    row status "$said" "" "$note"
+    [ $status -eq 0 ] || note=$(tail -n 1 "$WORK/output" | tr '\t' ' ')
+    { echo "==== $PART: $result, $took s" && cat "$WORK/output"; } >>"$LOG"
+    row status "$result" "" "$note"
     row time "$took" s
     publish
     [ $status -eq 0 ] || [ $status -eq 77 ] || failed="$failed $PART"
-    echo "$PART: $said, $took s${note:+: $note}"
+    echo "$PART: $result, $took s${note:+: $note}"
     rm -rf "${WORK:?}/$PART"
     return $status
 }
 
-# share_of PART: how much of the time is for it, beside the others.
+# share_of PART: its share of the time, relative to the others.
 share_of() {
     case $1 in
     steps) echo 24 ;;
@@ -178,7 +177,7 @@ share_of() {
     esac
 }
 
-# limit_of PART PART...: seconds for the first, with the others still to come.
+# limit_of PART PART...: seconds for the first, with the others to follow.
 limit_of() {
     shares=0
     for part in "$@"; do
@@ -187,12 +186,13 @@ limit_of() {
     echo $(($(left) * $(share_of "$1") / shares))
 }
 
-# ---- all of it ----
+# ---- run ----
 
 PART=machine
 describe_machine "$packages"
 [ -z "$SMALL" ] || row small "" "" "little of everything: no figure tells anything"
-# The first parts wait for no cold disk: it is read while the compiler is built.
+# Reads the libraries during the build, so that the first parts find a warm
+# disk.
 libraries_read >/dev/null 2>&1 &
 reader=$!
 if [ -n "$BUILD" ]; then

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The compiler and the programs that judge on a GPU, in build/gpu.
+# Builds the compiler and the test programs for a GPU in build/gpu.
 set -eu
 cmake=cmake
 command -v cmake >/dev/null || cmake="$PYTHON -m cmake"

@@ -1,11 +1,11 @@
 #!/bin/sh
-# What a step takes longer for what is not training: events for the time budget,
-# and loading, from images on the GPU and from streamed ones.
+# Overheads of a step: events for the time budget, and loading, with images on
+# the GPU and with streamed ones.
 set -u
 . "$ROOT/bench/gpu/rows.sh"
 . "$ROOT/bench/gpu/trainer.sh"
 
-# cost MODEL WHAT WORDS_WITH WORDS_WITHOUT
+# cost MODEL NAME OPTIONS_WITH OPTIONS_WITHOUT
 cost() {
     against "$1" "with $2" "$1 $3" "without $2" "$1 $4"
 }

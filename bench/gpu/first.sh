@@ -1,13 +1,14 @@
 #!/bin/sh
-# A few steps of a small convolutional model and of one of attention: with all
-# that a run does on a GPU, and without each part of it that it can do without.
-# Where nothing runs, this says what to leave out.  Only without what rides on
-# library calls are numbers rounded elsewhere; all other losses are the same.
+# A few steps of a small convolutional model and of an attention model: with all
+# features of the CUDA device, and without each optional one.  If nothing runs,
+# this finds the feature to disable.  Losses are equal, except without library
+# fusion, which rounds differently.
 set -u
 . "$ROOT/bench/gpu/rows.sh"
 . "$ROOT/bench/gpu/trainer.sh"
 ways='graph marks joins resident rides all'
-# What hangs leaves time for the others; the first reads libraries from the disk.
+# A run that hangs leaves time for the others; the first reads libraries from
+# disk.
 each=$((LIMIT / 3))
 
 # options_of WAY
@@ -20,46 +21,46 @@ options_of() {
     esac
 }
 
-# run_without WAY MODEL: its losses in WAY.MODEL, nothing where it fails.
+# run_without WAY MODEL: its losses in WAY.MODEL, empty on failure.
 run_without() {
     name=$1.$2
     # shellcheck disable=SC2046 # words
     timeout --foreground -k 1 $each \
         "./$2" --device="$DEVICE" --data=synthetic:32 --steps=6 --log-every=1 \
         --metrics="$name.metrics" --out="$name.run" --quiet \
-        $(options_of "$1") >"$name.said" 2>&1
+        $(options_of "$1") >"$name.log" 2>&1
     status=$?
     case $status in
     0)
         sed -n 's/.*"split":"step".*"loss":\([^,}]*\).*/\1/p' \
             "$name.metrics" >"$name"
         ;;
-    124 | 137) echo "error: it was stopped after $each s" >>"$name.said" ;;
-    *) echo "exit status $status" >>"$name.said" ;;
+    124 | 137) echo "error: it was stopped after $each s" >>"$name.log" ;;
+    *) echo "exit status $status" >>"$name.log" ;;
     esac
 }
 
-# tell_of WAY MODEL: a row of how it went, with the losses or what was said.
-tell_of() {
-    name=$1.$2 came=runs what="$2 without $1"
-    [ "$1" != nothing ] || what="$2 as it is"
-    note=$(grep -m 1 -e '^warning: ' "$name.said")
+# report_of WAY MODEL: a row of the result, with the losses or the error.
+report_of() {
+    name=$1.$2 result=runs label="$2 without $1"
+    [ "$1" != nothing ] || label="$2 as it is"
+    note=$(grep -m 1 -e '^warning: ' "$name.log")
     if [ ! -s "$name" ]; then
-        came=fails note=$(grep -m 1 -e '^error: ' "$name.said" ||
-            tail -n 1 "$name.said")
+        result=fails note=$(grep -m 1 -e '^error: ' "$name.log" ||
+            tail -n 1 "$name.log")
     elif [ "$1" != rides ] && [ "$1" != all ] && [ -s "nothing.$2" ] &&
         ! cmp -s "nothing.$2" "$name"; then
-        came="has other losses"
+        result="has other losses"
     fi
-    [ "$came" = runs ] || {
+    [ "$result" = runs ] || {
         : >failed
-        echo "==== $what $came"
-        tail -n 5 "$name.said"
+        echo "==== $label $result"
+        tail -n 5 "$name.log"
     }
-    row "$what" "$came" "" "${note:-$(paste -sd ' ' "$name")}"
+    row "$label" "$result" "" "${note:-$(paste -sd ' ' "$name")}"
 }
 
-# What the first have compiled and kept, the others find.
+# The first runs fill the caches for the others.
 build_narrow || exit
 for model in $NARROW; do
     run_without nothing "$model" &
@@ -73,7 +74,7 @@ done
 wait
 for model in $NARROW; do
     for way in nothing $ways; do
-        tell_of "$way" "$model"
+        report_of "$way" "$model"
     done
 done
 [ ! -e failed ]

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What fusing saves: against a kernel for each operation, and against calls of
-# the library that do nothing else on the way.
+# The gain of fusion: against one kernel per operation, and against library
+# calls without fusion.
 set -u
 . "$ROOT/bench/gpu/rows.sh"
 . "$ROOT/bench/gpu/trainer.sh"

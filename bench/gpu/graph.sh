@@ -1,5 +1,5 @@
 #!/bin/sh
-# A step as one CUDA graph, and its launches one by one.
+# A step as one CUDA graph, and as single launches.
 set -u
 . "$ROOT/bench/gpu/rows.sh"
 . "$ROOT/bench/gpu/trainer.sh"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Kernels that follow each other as one cooperative launch, and each for itself.
+# Consecutive kernels as one cooperative launch, and as separate launches.
 set -u
 . "$ROOT/bench/gpu/rows.sh"
 . "$ROOT/bench/gpu/trainer.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every model, narrow and with small batches: its losses on the GPU are those on
-# the host.
+# Every model, narrow and with small batches: its losses on the GPU equal those
+# on the host.
 set -u
 . "$ROOT/bench/gpu/rows.sh"
 export SINTER="$BUILD/bin/sinter" SINTER_SOURCE="$ROOT" CC="${CC:-cc}"
@@ -12,7 +12,7 @@ names() {
     fi
 }
 
-# What has run counts when time is up.
+# Results so far count when time is up.
 trap 'report; exit 124' TERM
 report() {
     cat models
@@ -29,13 +29,13 @@ names |
         CUDA_MODEL=NAME sh "$0/bench/gpu/piece.sh" $((LIMIT * 3 / 4)) \
             "$0/tests/cuda/models.sh" "" >NAME.log 2>&1
         status=$?
-        said=differs
-        [ $status -ne 0 ] || ! grep -q ": " NAME.log || said=agrees
+        result=differs
+        [ $status -ne 0 ] || ! grep -q ": " NAME.log || result=agrees
         case $status in
-        124 | 137) said=stopped ;;
+        124 | 137) result=stopped ;;
         esac
-        echo "$said NAME"
-        [ $said = agrees ] || tail -n 5 NAME.log' "$ROOT" >models &
+        echo "$result NAME"
+        [ $result = agrees ] || tail -n 5 NAME.log' "$ROOT" >models &
 wait $!
 report
 ! grep -q '^differs \|^stopped ' models && grep -q '^agrees ' models

@@ -1,7 +1,7 @@
 #!/bin/sh
-# piece.sh SECONDS COMMAND...: one of the pieces of a part, for so long at most,
-# so that one that hangs leaves time to the others.  It ends with all that it has
-# begun, also where the part is ended before.
+# piece.sh SECONDS COMMAND...: one of the pieces of a part, with a time limit,
+# so that one that hangs leaves time to the others.  It kills its children when
+# it ends or is stopped.
 timeout -k 5 "$@" &
 trap 'kill $!' TERM
 wait $!

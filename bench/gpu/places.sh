@@ -1,6 +1,6 @@
 # shellcheck shell=sh
-# Sourced by gpu.sh: where compiler, libraries and headers are on this machine,
-# and what it is.
+# Sourced by gpu.sh: finds compiler, libraries and headers of this machine, and
+# describes it.
 
 # append VARIABLE FOLDER
 append() {
@@ -9,8 +9,8 @@ append() {
     export "$1"
 }
 
-# NVIDIA's libraries as Python packages: nvidia/*/lib beside PyTorch, and what
-# programs those have.
+# NVIDIA's libraries and programs from Python packages: nvidia/*/lib beside
+# PyTorch.
 python_folders() {
     "$PYTHON" - <<'END'
 import glob, os, sys, sysconfig
@@ -23,7 +23,7 @@ for path in paths:
 END
 }
 
-# unpack_packages DIR: what bench/carry.sh has gathered there, unpacked once.
+# unpack_packages DIR: unpacks the packages of bench/carry.sh once.
 unpack_packages() {
     there=$1/root
     for file in "$1"/*.deb; do
@@ -52,23 +52,23 @@ unpack_packages() {
     done
 }
 
-# The first of these commands that there is, or of these files.
+# The first existing command or file of the arguments.
 first_of() {
     for program in "$@"; do
         command -v "$program" && return
     done
 }
 
-# places_find PACKAGES: sets what the compiler, CMake and the loader look at, and
-# PYTHON and SANITIZER, empty where there is none.  Where LD_LIBRARY_PATH leads
-# already comes first.
+# places_find PACKAGES: sets the search paths of the compiler, CMake and the
+# loader, and PYTHON and SANITIZER, empty if there is none.  LD_LIBRARY_PATH
+# comes first.
 places_find() {
     PYTHON=${PYTHON:-$(first_of python3 python)}
     [ -z "$PYTHON" ] || for folder in $(python_folders); do
         append LD_LIBRARY_PATH "$folder"
         [ ! -d "${folder%/lib}/bin" ] || append PATH "${folder%/lib}/bin"
     done
-    # Where containers have the driver, if it is not found without.
+    # The driver's folder in containers, if it is not found otherwise.
     for folder in /usr/local/nvidia /usr/local/cuda; do
         [ ! -d $folder/bin ] || append PATH $folder/bin
     done
@@ -81,8 +81,8 @@ places_find() {
     export PYTHON SANITIZER LD_LIBRARY_PATH="${LD_LIBRARY_PATH:-}"
 }
 
-# library_files: the libraries that trainers open, where the loader finds the
-# first of each, with those that are beside it.
+# library_files: the libraries that trainers open, as the loader finds them, and
+# their neighbours.
 library_files() {
     {
         for folder in $(echo "$LD_LIBRARY_PATH" | tr : ' '); do
@@ -100,8 +100,8 @@ library_files() {
         }' | xargs -r realpath -e -q | sort -u
 }
 
-# libraries_read: a row of how much they are and how long it took to read them,
-# after which they are in memory; then PyTorch is.
+# libraries_read: a row of their size and the time to read them, after which
+# they are in memory; then PyTorch's.
 libraries_read() {
     files=$(library_files)
     [ -n "$files" ] || return
@@ -112,7 +112,7 @@ libraries_read() {
     [ -z "$PYTHON" ] || "$PYTHON" -c 'import torch' 2>/dev/null
 }
 
-# smi FIELD: what nvidia-smi says of the GPU.
+# smi FIELD: a field of nvidia-smi.
 smi() {
     ordinal=${DEVICE#cuda}
     timeout 10 nvidia-smi --query-gpu="$1" --format=csv,noheader,nounits \
@@ -124,8 +124,7 @@ gpu_slug() {
     echo "${name:-unknown}"
 }
 
-# pytorch_version: without what importing it takes, which is seconds from a cold
-# disk.
+# pytorch_version: without the seconds of importing it from a cold disk.
 pytorch_version() {
     "$PYTHON" - <<'END'
 import importlib.util, os, runpy
@@ -134,17 +133,17 @@ print(runpy.run_path(os.path.join(folder, "version.py"))["__version__"])
 END
 }
 
-# tell NAME UNIT COMMAND...: a row of what it prints first, if it prints
-# anything.
-tell() {
+# report NAME UNIT COMMAND...: a row of its first line of output, if there is
+# any.
+report() {
     name=$1 unit=$2
     shift 2
-    said=$("$@" 2>/dev/null | head -n 1 | tr '\t' ' ')
-    [ -z "$said" ] || row "$name" "$said" "$unit"
+    line=$("$@" 2>/dev/null | head -n 1 | tr '\t' ' ')
+    [ -z "$line" ] || row "$name" "$line" "$unit"
 }
 
-# commit_of PACKAGES: the sources', or where those have no history, what was
-# carried with them, if they are still that.
+# commit_of PACKAGES: the sources' commit, or without a history that of the
+# packages, if the files still match.
 commit_of() {
     git -c safe.directory='*' -C "$ROOT" describe --always --dirty \
         --abbrev=40 && return
@@ -156,19 +155,19 @@ commit_of() {
 
 # describe_machine PACKAGES
 describe_machine() {
-    tell date '' date -u +%Y-%m-%dT%H:%M:%SZ
-    tell commit '' commit_of "$1"
-    tell name '' smi name
-    tell driver_version '' smi driver_version
-    tell memory.total MiB smi memory.total
-    tell clocks.max.sm MHz smi clocks.max.sm
-    tell clocks.max.memory MHz smi clocks.max.memory
-    tell power.limit W smi power.limit
-    tell persistence_mode '' smi persistence_mode
-    tell kernel '' uname -sr
-    tell processor '' sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo
-    tell cores '' nproc
-    tell compiler '' "${CC:-cc}" --version
-    tell nvcc '' sh -c 'nvcc --version | grep release'
-    [ -z "$PYTHON" ] || tell pytorch '' pytorch_version
+    report date '' date -u +%Y-%m-%dT%H:%M:%SZ
+    report commit '' commit_of "$1"
+    report name '' smi name
+    report driver_version '' smi driver_version
+    report memory.total MiB smi memory.total
+    report clocks.max.sm MHz smi clocks.max.sm
+    report clocks.max.memory MHz smi clocks.max.memory
+    report power.limit W smi power.limit
+    report persistence_mode '' smi persistence_mode
+    report kernel '' uname -sr
+    report processor '' sed -n 's/^model name[[:space:]]*: //p' /proc/cpuinfo
+    report cores '' nproc
+    report compiler '' "${CC:-cc}" --version
+    report nvcc '' sh -c 'nvcc --version | grep release'
+    [ -z "$PYTHON" ] || report pytorch '' pytorch_version
 }

@@ -1,9 +1,9 @@
-# The rows of a run as one JSON object or as tables of Markdown, with what each
-# goal came to first.
+# Prints the rows of a run as one JSON object or as Markdown tables, with the
+# result of each goal first.
 #   awk -f report.awk -v form=json|md -v doctor=FILE goals.tsv rows.tsv
-# FILE is what sinter doctor has found, in that form, if it is there.  A goal is
-# part and name of a row, most or least, a bound and its unit; where a name has
-# several rows, the last counts.
+# FILE is the output of sinter doctor in that form, if any.  A goal is part and
+# name of a row, most or least, a bound and its unit; if a name has several
+# rows, the last counts.
 BEGIN { FS = "\t" }
 
 function is_number(x) { return x ~ /^-?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?$/ }
@@ -44,7 +44,7 @@ FNR == NR {
         came = came (came == "" ? "" : ", ") $1 " " $3
 }
 
-# What a goal came to, "" where it was not measured.
+# The value of a goal, "" if not measured.
 function measured(i,  row) {
     row = last[goal_of[i], goal_name[i]]
     return row != "" && is_number(value[row]) ? value[row] : ""
@@ -57,7 +57,7 @@ function met(i,  x) {
 
 function with_unit(x, unit) { return unit == "" ? x : x " " unit }
 
-# found BEFORE AFTER: what is in FILE, between these.
+# found BEFORE AFTER: the text of FILE between them.
 function found(before, after,  line, any) {
     while ((getline line < doctor) > 0) {
         printf "%s%s\n", any ? "" : before, line
@@ -115,17 +115,17 @@ function print_goals(  i, x) {
 }
 
 function print_md(  i) {
-    print "# What a GPU has told\n"
+    print "# Results on a GPU\n"
     printf "%s, at commit %s, %s.\n", machine("name", "No GPU that nvidia-smi knows"), \
         machine("commit", "unknown"), machine("date", "no date")
-    print "By `bench/gpu.sh`; what the parts have said is in `log`.\n"
+    print "By `bench/gpu.sh`; `log` has the output of the parts.\n"
     if (came != "")
         print "Parts: " came ".\n"
     print_goals()
     found("```\n", "```\n\n")
     for (i = 1; i <= rows; i++) {
         if (part[i] != part[i - 1])
-            printf "%s## %s\n\n| what | value | unit | note |\n|---|---|---|---|\n", \
+            printf "%s## %s\n\n| name | value | unit | note |\n|---|---|---|---|\n", \
                 i == 1 ? "" : "\n", part[i]
         printf "| %s | %s | %s | %s |\n", text(name[i]), text(value[i]), \
             text(unit[i]), text(note[i])

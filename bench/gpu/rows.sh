@@ -1,12 +1,12 @@
 # shellcheck shell=sh
-# Sourced by the parts: what they have found, as rows of a table.  Fields are
-# set apart by tabs: part, name, value, unit, note.
+# Sourced by the parts: their results, as rows of a table.  Tabs separate the
+# fields: part, name, value, unit, note.
 
 row() {
     printf '%s\t%s\t%s\t%s\t%s\n' "$PART" "$1" "$2" "${3:-}" "${4:-}" >>"$ROWS"
 }
 
-# not_here REASON: the part is not possible on this machine.
+# not_here REASON: ends a part that is impossible on this machine.
 not_here() {
     echo "$*"
     exit 77

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Two models under compute-sanitizer: a convolutional one with all it has, and
-# one of attention.  Its initcheck would find nothing: the arena is cleared first.
+# Two models under compute-sanitizer: a convolutional one with all features, and
+# an attention model.  Its initcheck would find nothing: the arena is cleared
+# first.
 set -u
 . "$ROOT/bench/gpu/rows.sh"
 . "$ROOT/bench/gpu/trainer.sh"
@@ -8,26 +9,26 @@ set -u
 build_narrow || exit
 tools='memcheck racecheck synccheck'
 [ -z "$SMALL" ] || tools=memcheck
-# checked TOOL MODEL: a row of what the tool says of three steps.  An error that
-# a call returns is no error of the program, which looks at each: libraries ask
-# the driver for functions that it may not have.  Which kernels are reported is
-# said, as they may be the libraries' own.
+# checked TOOL MODEL: a row of the tool's findings in three steps.  Error codes
+# of API calls are ignored, since the program handles each: libraries ask the
+# driver for functions that it may not have.  The row names the kernels, as
+# these may be the libraries' own.
 checked() {
-    said="no errors"
+    result="no errors"
     "$SANITIZER" --tool "$1" --error-exitcode 9 --report-api-errors no "./$2" \
         --device="$DEVICE" --data=synthetic:16 --steps=3 --out="$1.$2.run" \
         --quiet >"$1.$2" 2>&1 || {
-        said="exit status $?"
+        result="exit status $?"
         : >failed
         head -n 40 "$1.$2"
         sed -n 's/^=========  *at \([^ +]*\).*/reported in \1/p' "$1.$2" |
             sort | uniq -c | sort -rn | head -n 20
         tail -n 20 "$1.$2"
     }
-    row "$2 under $1" "$said" "" "$(grep -m 1 'SUMMARY' "$1.$2")"
+    row "$2 under $1" "$result" "" "$(grep -m 1 'SUMMARY' "$1.$2")"
 }
 
-# All of them at a time: they wait for the tool more than for the GPU.
+# All in parallel: they wait for the tool more than for the GPU.
 for tool in $tools; do
     for model in $NARROW; do
         checked "$tool" "$model" &

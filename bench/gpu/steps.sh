@@ -1,11 +1,11 @@
 #!/bin/sh
-# Time of a training step beside PyTorch's, in turn on the same GPU: eager, and
-# compiled with max-autotune.  Both augment on the GPU, channels last, in mixed
-# precision.
+# Time of a training step, alternating with PyTorch's on the same GPU: eager,
+# and compiled with max-autotune.  Both augment on the GPU, channels last, in
+# mixed precision.
 set -u
 . "$ROOT/bench/gpu/rows.sh"
 . "$ROOT/bench/gpu/trainer.sh"
-# shellcheck disable=SC2153 # gpu.sh has it
+# shellcheck disable=SC2153 # gpu.sh sets it
 until=$(($(date +%s) + LIMIT - 5))
 
 # ours MODEL
@@ -15,7 +15,7 @@ ours() {
     echo >>"$1.ours"
 }
 
-# their_steps SECONDS MODEL OPTION...: in the file said, what is wrong in err.
+# their_steps SECONDS MODEL OPTION...: output in the file output, errors in err.
 their_steps() {
     limit=$1
     shift
@@ -26,7 +26,7 @@ their_steps() {
             --device cpu --precision f32
     fi
     timeout --foreground "$limit" "$PYTHON" "$ROOT/bench/pytorch/step.py" "$@" \
-        >said 2>err
+        >output 2>err
     status=$?
     [ $status -ne 124 ] || echo "stopped after $limit s" >>err
     return $status
@@ -42,8 +42,8 @@ theirs() {
         row "$model: $name" "not run" "" "$(tail -n 1 err | tr '\t' ' ')"
         return
     }
-    ms=$(sed -n 's/.*"ms": \([0-9.]*\).*/\1/p' said)
-    row "$model: $name" "$ms" ms "$(sed -n 's/.*"rounds": \[\([^]]*\)\].*/\1/p' said)"
+    ms=$(sed -n 's/.*"ms": \([0-9.]*\).*/\1/p' output)
+    row "$model: $name" "$ms" ms "$(sed -n 's/.*"rounds": \[\([^]]*\)\].*/\1/p' output)"
     ours "$model" || return
     row "$model: sinter / $name" \
         "$(ratio "$(median <"$model.ours")" "$ms")"
@@ -59,7 +59,7 @@ done
 for model in $MODELS; do
     theirs "$model" "PyTorch eager" $((LIMIT / 8))
 done
-# Compiling takes as long as there is: of what is left, each has its part.
+# Compilation takes all available time: each model gets its share of the rest.
 # shellcheck disable=SC2086 # words
 set -- $MODELS
 [ -z "$SMALL" ] || shift $#

@@ -1,10 +1,10 @@
 #!/bin/sh
-# All operations and every model made narrow, against the meaning of its graph.
+# All operations and narrow models, against the graph in double.
 set -u
 . "$ROOT/bench/gpu/rows.sh"
 export SINTER_SOURCE="$ROOT" SINTER_INCLUDE="$BUILD/include/sinter" \
     SINTER_LIB="$BUILD/lib/sinter" CC="${CC:-cc}"
-# What has run counts when time is up.
+# Results so far count when time is up.
 trap 'report; exit 124' TERM
 report() {
     cat judged

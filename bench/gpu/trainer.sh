@@ -1,5 +1,5 @@
 # shellcheck shell=sh
-# Sourced by the parts: trainers, and the time of their steps.
+# Sourced by the parts: builds trainers, and times their steps.
 
 SINTER=$BUILD/bin/sinter
 # shellcheck disable=SC2034 # for the parts
@@ -15,7 +15,7 @@ batch_of() {
     fi
 }
 
-# build TRAINER MODEL OPTION...: or takes the one that another part has built.
+# build TRAINER MODEL OPTION...: or reuses that of another part.
 build() {
     trainer=$1 model=$2
     shift 2
@@ -27,8 +27,8 @@ build() {
     ln -sf "$kept" "$trainer"
 }
 
-# build_narrow: a convolutional model with all it has and one of attention, small
-# enough for a step to take no time; their names in NARROW.
+# build_narrow: a convolutional model with all features and an attention model,
+# small enough for negligible steps; their names in NARROW.
 build_narrow() {
     NARROW=lenet
     [ -z "$SMALL" ] || { build lenet lenet && return; }
@@ -40,7 +40,7 @@ build_narrow() {
         --set 'data=synthetic(vocabulary=65, shape=[8])' -o gpt_nano
 }
 
-# data_of MODEL: CIFAR-10 where it is there and fits, else drawn samples.
+# data_of MODEL: CIFAR-10 if present and suitable, else synthetic data.
 data_of() {
     case $1 in
     resnet9* | airbench*) [ -z "$DATA" ] || { echo "$DATA" && return; } ;;
@@ -59,14 +59,14 @@ train() {
         --metrics=metrics --out=run "$@"
 }
 
-# tuned TRAINER MODEL: --tune, where no part has done so since the cache was
+# tuned TRAINER MODEL: --tune, unless a part has done so since the cache was
 # emptied.
 tuned() {
     mark=$XDG_CACHE_HOME/sinter/$2.tuned
     [ -e "$mark" ] || { train "$1" "$2" --tune && : >"$mark"; }
 }
 
-# speeds: of the epochs but the first, which loads and records, samples/s.
+# speeds: of all epochs but the first, which loads and records, in samples/s.
 speeds() {
     sed -n 's/.*"split":"train".*"samples_per_second":\([^,}]*\).*/\1/p' \
         metrics | tail -n +2
@@ -83,8 +83,8 @@ step_ms() {
     ratio "$((1000 * $(batch_of "$model")))" "$speed"
 }
 
-# against MODEL NAME A NAME B: steps of two trainers, each with options in its
-# words, in turn; rows of the medians and of their ratio.
+# against MODEL NAME A NAME B: alternates steps of two trainers with options A
+# and B; rows of the medians and of their ratio.
 against() {
     model=$1 name_a=$2 words_a=$3 name_b=$4 words_b=$5
     : >a.ms

@@ -1,10 +1,10 @@
 #!/bin/sh
-# run.sh SINTER DIR [MODEL...]: what the models learn within a few minutes.
+# run.sh SINTER DIR [MODEL...]: short trainings of the models, in a few minutes.
 #
-# Builds a trainer of each model, or of those that are named, with the settings
-# that `runs` has for it, trains it on one thread of the host from seed 0, and
-# prints its result.  DIR has the binary files of CIFAR-10; `data.py` makes from
-# them what some models are given instead.
+# Builds a trainer of each model, or of the named ones, with its settings in
+# `runs`, trains it on one thread of the host from seed 0, and prints its
+# result.  DIR has the binary files of CIFAR-10; `data.py` converts them for
+# some models.
 set -eu
 
 here=$(CDPATH='' cd "$(dirname "$0")" && pwd)
@@ -19,7 +19,7 @@ shift 2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# Where the trainer finds DATA.
+# The path of DATA for the trainer.
 place() {
     case $1 in
     cifar10) echo "$cifar10" ;;
@@ -39,10 +39,10 @@ train() (
         set -- "$@" "--set=${setting# }"
     done
     "$sinter" build "$here/../../models/$model.net" "$@" -o "$work/$model" \
-        2>"$work/said" || { cat "$work/said" >&2; exit 1; }
+        2>"$work/output" || { cat "$work/output" >&2; exit 1; }
     "$work/$model" --data "$data" --out "$work/$model.run" --threads 1 \
-        --seed 0 --quiet >"$work/said"
-    echo "$model: $(sed -n 's/^test //p' "$work/said" | tail -n 1)"
+        --seed 0 --quiet >"$work/output"
+    echo "$model: $(sed -n 's/^test //p' "$work/output" | tail -n 1)"
 )
 
 while IFS='|' read -r model data settings; do
