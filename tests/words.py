@@ -127,16 +127,16 @@ def of_strings(path):
         yield from sentences([(line, string)])
 
 
-def of_comments(path):
+def of_comments(path, behind_code=True):
     """The sentences of comments; one behind code is a block of its own."""
     mark = "//" if re.search(r"\.(c|cu|h|def)$", path) else "#"
     block = []
     for number, line in enumerate(open(path).read().splitlines() + [""], 1):
-        comment = re.match(rf"(\s*|.*\s){mark}\s?(?!\S*include)(.*)", line)
+        comment = re.match(rf"(\s*|.*\s){mark}(?!!|include)\s?(.*)", line)
         if not comment or comment.group(1).strip() or not comment.group(2):
             yield from sentences(block)
             block = []
-        if comment:
+        if comment and (behind_code or not comment.group(1).strip()):
             block.append((number, without_names(comment.group(2))))
 
 
@@ -183,7 +183,8 @@ def texts(work, held):
     for model in EMITTED:
         output(SINTER, "build", "--emit=c", "-o", work, f"models/{model}.net")
     yield "emitted", "comments", [
-        (p, of_comments(p)) for p in sorted(glob.glob(f"{work}/*.c*"))]
+        (p, of_comments(p, behind_code=False))
+        for p in sorted(glob.glob(f"{work}/*.c*"))]
 
 
 def findings(rules, sources):

@@ -143,7 +143,7 @@ static bool is_scalar(Expansion *e, Value v) {
             type_is(node_type(e, v.node), (Type[]){type_scalar(F32)}));
 }
 
-// Of at least one item.
+// Whether all items, at least one, are good.
 static bool is_list_of(Value v, bool (*good)(Value)) {
     if (v.kind != VALUE_LIST)
         return false;

@@ -1,8 +1,8 @@
 // Names: checks before expansion.  An unread parameter or variable, an unused
 // value and a redefinition are errors everywhere.
 //
-// One walk over the tree keeps the innermost visible declaration of each name;
-// a read marks it as used.
+// One traversal keeps the innermost visible declaration of each name; a read
+// marks it as used.
 
 #include "frontend/expand/expand.h"
 

@@ -154,7 +154,7 @@ const char *type_text(Expansion *e, Type t); // "f32[128, 3, 3, 64]"
 bool has_samples(Expansion *e, NodeId n);
 // "f32[N, 16, 16, 128]": with a batch of samples.
 const char *samples_text(Expansion *e, Type t);
-// Of a node, with N if its first axis runs over the samples.
+// The type of a node, with N if its first axis runs over the samples.
 const char *tensor_text(Expansion *e, NodeId n);
 const char *operand_text(Expansion *e, Value v); // a number is f32[]
 // The number of elements of a node, "128 x 3072" if it has samples.
@@ -470,7 +470,7 @@ bool label_transform(Expansion *e, NodeId label, bool blend,
 
 // ---- label.c: `label` in the loss ----
 
-// Of `label`, if no samples are mixed, and of the run's input of that name.
+// The type of `label` without mixed samples, and of the input of that name.
 Type label_type(const Expansion *e);
 Type label_type_in_files(const Expansion *e);
 
