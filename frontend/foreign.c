@@ -14,15 +14,15 @@ static const struct {
 
 enum { NUM_FOREIGN = sizeof table / sizeof table[0] };
 
-static char folded(char c) {
+static char folded_char(char c) {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-bool foreign_same(const char *a, const char *b) {
+bool foreign_equal(const char *a, const char *b) {
     for (;; a++, b++) {
         a += strspn(a, "_");
         b += strspn(b, "_");
-        if (folded(*a) != folded(*b))
+        if (folded_char(*a) != folded_char(*b))
             return false;
         if (*a == '\0')
             return true;
@@ -31,7 +31,7 @@ bool foreign_same(const char *a, const char *b) {
 
 static int foreign_find(Foreign where, const char *word) {
     for (int i = 0; i < NUM_FOREIGN; i++)
-        if (table[i].where == where && foreign_same(table[i].word, word))
+        if (table[i].where == where && foreign_equal(table[i].word, word))
             return i;
     return -1;
 }
@@ -55,7 +55,8 @@ bool foreign_note(Foreign where, const char *word, Diagnostic *d) {
     return i >= 0;
 }
 
-static bool among(const char *word, const char *const *name, int count) {
+static bool contains_name(const char *word, const char *const *name,
+                          int count) {
     for (int i = 0; i < count; i++)
         if (strcmp(name[i], word) == 0)
             return true;
@@ -66,8 +67,9 @@ bool foreign_argument_note(const char *word, const char *const *name, int count,
                            Diagnostic *d) {
     for (int i = 0; i < NUM_FOREIGN; i++)
         if (table[i].where == FOREIGN_ARGUMENT &&
-            foreign_same(table[i].word, word) &&
-            (table[i].ours == NULL || among(table[i].ours, name, count))) {
+            foreign_equal(table[i].word, word) &&
+            (table[i].ours == NULL ||
+             contains_name(table[i].ours, name, count))) {
             note_row(i, d);
             return true;
         }

@@ -19,7 +19,7 @@ typedef enum {
 } Foreign;
 
 // Whether two words are equal, ignoring case and underscores.
-bool foreign_same(const char *a, const char *b);
+bool foreign_equal(const char *a, const char *b);
 
 // The name here of another system's word; NULL if unknown.
 const char *foreign_name(Foreign where, const char *word);

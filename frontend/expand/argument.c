@@ -139,12 +139,12 @@ static bool check_missing(Expansion *e, const Signature *s,
 }
 
 bool match_arguments(Expansion *e, const Signature *s, const ActualArg *given,
-                     int num_given, int *slot) {
+                     int num_args, int *slot) {
     int position = 0;
     bool good = true;
     for (int i = 0; i < s->num_params; i++)
         slot[i] = -1;
-    for (int i = 0; i < num_given; i++) {
+    for (int i = 0; i < num_args; i++) {
         e->work += s->num_params;
         if (!within_limits(e, s->at))
             return false;
@@ -194,7 +194,7 @@ static Signature signature_of(Expansion *e, const Call *c) {
 }
 
 // Notes a function's name in quotes, or a schedule without its call.
-static void note_spelt(const ParamInfo *p, Value v, Diagnostic *d) {
+static void note_quoted(const ParamInfo *p, Value v, Diagnostic *d) {
     const char *ours =
         v.kind == VALUE_STRING ? foreign_name(FOREIGN_FUNCTION, v.text) : NULL;
     const Builtin *b = ours                     ? builtin_find(ours)
@@ -207,8 +207,8 @@ static void note_spelt(const ParamInfo *p, Value v, Diagnostic *d) {
 }
 
 // Notes the likely meaning of a value of another kind.
-static void note_meant(const Call *c, const ParamInfo *p, Value v,
-                       Diagnostic *d) {
+static void note_likely_meaning(const Call *c, const ParamInfo *p, Value v,
+                                Diagnostic *d) {
     bool function = v.kind == VALUE_FUNCTION || v.kind == VALUE_BUILTIN;
     if (function && p->kind != INITIALISER && c->builtin->class == LAYER)
         diag_note(d,
@@ -222,7 +222,7 @@ static void note_meant(const Call *c, const ParamInfo *p, Value v,
                      "minimum(a, b), their sum a + b");
     if (p->kind == TENSOR || p->kind == OPERAND)
         note_initialiser(v, d);
-    note_spelt(p, v, d);
+    note_quoted(p, v, d);
     if (v.kind == VALUE_BOOL && p->kind == TENSOR)
         diag_note(d, "`if` chooses before the run, as in: fn either(a, b) { if "
                      "deep { a } else { b } }");
@@ -256,7 +256,7 @@ static void report_kind(Expansion *e, const Call *c, const ParamInfo *p,
                   param_named(&signature, "channels") >= 0
                       ? "; the channels of the input are known"
                       : "");
-    note_meant(c, p, v, d);
+    note_likely_meaning(c, p, v, d);
     if (p->kind == TIME_POINT && is_plain(v) && v.number > 1)
         diag_note(d, "for a time, write `%.9g epoch` or `%.9g step`", v.number,
                   v.number);
@@ -377,18 +377,18 @@ static bool convert(Expansion *e, const Call *c, const ParamInfo *p,
 
 // All positional arguments from `first` on, as one list.
 static bool convert_rest(Expansion *e, const Call *c, const ParamInfo *p,
-                         const ActualArg *given, int first, int num_given,
+                         const ActualArg *given, int first, int num_args,
                          Value *out) {
-    if (num_given - first > MAX_KNOTS) {
+    if (num_args - first > MAX_KNOTS) {
         report(e->diags, D_length, given[first].at,
                "%s has %d knots; at most %d are allowed", c->builtin->name,
-               num_given - first, MAX_KNOTS);
+               num_args - first, MAX_KNOTS);
         return false;
     }
-    Value *item = ARENA_ARRAY(e->arena, (size_t)(num_given - first), Value);
+    Value *item = ARENA_ARRAY(e->arena, (size_t)(num_args - first), Value);
     int count = 0;
     bool good = true;
-    for (int i = first; i < num_given && good; i++)
+    for (int i = first; i < num_args && good; i++)
         if (given[i].name == NULL)
             good = convert(e, c, p, &given[i], &item[count++]);
     *out = (Value){.kind = VALUE_LIST, .list = {item, count}};
@@ -446,16 +446,15 @@ static ActualArg as_flag(Expansion *e, const Call *c, const Signature *s,
     return as_misspelt_flag(e, s, &near, g);
 }
 
-bool bind_builtin(Expansion *e, Call *c, const ActualArg *given,
-                  int num_given) {
+bool bind_builtin(Expansion *e, Call *c, const ActualArg *given, int num_args) {
     Signature s = signature_of(e, c);
     const ParamInfo *p = &param_info[c->builtin->first];
-    ActualArg *g = ARENA_ARRAY(e->arena, (size_t)num_given + 1, ActualArg);
+    ActualArg *g = ARENA_ARRAY(e->arena, (size_t)num_args + 1, ActualArg);
     int *slot = ARENA_ARRAY(e->arena, (size_t)s.num_params + 1, int);
     bool good = true;
-    for (int i = 0; i < num_given; i++)
+    for (int i = 0; i < num_args; i++)
         g[i] = as_flag(e, c, &s, given[i]);
-    if (!match_arguments(e, &s, g, num_given, slot))
+    if (!match_arguments(e, &s, g, num_args, slot))
         return false;
     c->arg = ARENA_ARRAY(e->arena, (size_t)s.num_params + 1, Value);
     for (int i = 0; i < s.num_params; i++) {
@@ -463,7 +462,7 @@ bool bind_builtin(Expansion *e, Call *c, const ActualArg *given,
         if (slot[i] < 0)
             *out = default_value(e, &p[i]);
         else if (p[i].kind == KNOTS)
-            good &= convert_rest(e, c, &p[i], g, slot[i], num_given, out);
+            good &= convert_rest(e, c, &p[i], g, slot[i], num_args, out);
         else
             good &= convert(e, c, &p[i], &g[slot[i]], out);
         // The next ones may be tensors that should be in the list.

@@ -42,7 +42,7 @@ static bool can_call(Expansion *e, const Function *f, Span at) {
 }
 
 static bool match_function(Expansion *e, const Function *f,
-                           const ActualArg *given, int num_given, Span at,
+                           const ActualArg *given, int num_args, Span at,
                            int *slot) {
     size_t count = (size_t)f->num_params + 1;
     const char **name = ARENA_ARRAY(e->arena, count, const char *);
@@ -57,13 +57,14 @@ static bool match_function(Expansion *e, const Function *f,
                    .num_params = f->num_params,
                    .name = name,
                    .optional = optional};
-    return match_arguments(e, &s, given, num_given, slot);
+    return match_arguments(e, &s, given, num_args, slot);
 }
 
 // Evaluates the arguments in the caller's scope; NONE for a default.  False
 // if one is poison.
-static bool expand_given(Expansion *e, const Function *f,
-                         const ActualArg *given, const int *slot, Value *arg) {
+static bool expand_arguments(Expansion *e, const Function *f,
+                             const ActualArg *given, const int *slot,
+                             Value *arg) {
     bool good = true;
     for (int i = 0; i < f->num_params; i++) {
         const ActualArg *g = slot[i] < 0 ? NULL : &given[slot[i]];
@@ -132,13 +133,13 @@ Value expand_function(Expansion *e, Value function, const Value *arg, Span at) {
 }
 
 static Value call_function(Expansion *e, Value function, const Expr *by,
-                           const ActualArg *given, int num_given, Span at) {
+                           const ActualArg *given, int num_args, Span at) {
     const Function *f = function.closure.function;
     size_t count = (size_t)f->num_params + 1;
     int *slot = ARENA_ARRAY(e->arena, count, int);
     Value *arg = ARENA_ARRAY(e->arena, count, Value);
-    if (!match_function(e, f, given, num_given, at, slot) ||
-        !expand_given(e, f, given, slot, arg))
+    if (!match_function(e, f, given, num_args, at, slot) ||
+        !expand_arguments(e, f, given, slot, arg))
         return value_poison();
     Value v = expand_function(e, function, arg, at);
     if (v.kind == VALUE_TENSOR) {
@@ -150,7 +151,7 @@ static Value call_function(Expansion *e, Value function, const Expr *by,
 
 // ---- builtins ----
 
-static bool belongs(Class c, Phase p) {
+static bool is_allowed_in(Class c, Phase p) {
     switch (c) {
     case ANYWHERE:
     case FUNCTION:
@@ -183,7 +184,7 @@ static bool has_tensor(Value v) {
     return some;
 }
 
-static bool takes_tensor(const Call *c) {
+static bool accepts_tensor(const Call *c) {
     bool some = false;
     for (int i = 0; i < builtin_num_params(c->builtin); i++)
         some |= has_tensor(c->arg[i]);
@@ -218,11 +219,11 @@ static Value compute(Expansion *e, const Call *c) {
 }
 
 static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
-                          const ActualArg *given, int num_given, Span at) {
+                          const ActualArg *given, int num_args, Span at) {
     Call *c = ARENA_NEW(e->arena, Call);
-    *c = (Call){
-        .builtin = b, .by = by, .piped = num_given > by->count, .at = at};
-    if (!belongs(b->class, e->phase)) {
+    *c =
+        (Call){.builtin = b, .by = by, .piped = num_args > by->count, .at = at};
+    if (!is_allowed_in(b->class, e->phase)) {
         Diagnostic *d =
             report(e->diags, D_wrong_place, at, "`%s` is %s and belongs in %s",
                    b->name, class_name(b->class), class_context(b->class));
@@ -241,9 +242,9 @@ static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
                "this value must stay constant during the run");
         return value_poison();
     }
-    if (!bind_builtin(e, c, given, num_given) || !within_limits(e, at))
+    if (!bind_builtin(e, c, given, num_args) || !within_limits(e, at))
         return value_poison();
-    if (b->class == FUNCTION && !takes_tensor(c))
+    if (b->class == FUNCTION && !accepts_tensor(c))
         return compute(e, c);
     if (e->path != NULL && b->class != ANYWHERE && b->class != INITIAL)
         c->path = path_layer(e, b->name, builtin_trains(b));
@@ -259,14 +260,14 @@ static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
 // ---- either ----
 
 static Value call_value(Expansion *e, Value f, const Expr *by,
-                        const ActualArg *given, int num_given, Span at) {
+                        const ActualArg *given, int num_args, Span at) {
     switch (f.kind) {
     case VALUE_POISON:
         return f;
     case VALUE_FUNCTION:
-        return call_function(e, f, by, given, num_given, at);
+        return call_function(e, f, by, given, num_args, at);
     case VALUE_BUILTIN:
-        return call_builtin(e, f.builtin, by, given, num_given, at);
+        return call_builtin(e, f.builtin, by, given, num_args, at);
     default:
         report(e->diags, D_not_a_function, at, "this is %s, not a function",
                value_kind_name(f.kind));

@@ -101,7 +101,7 @@ static bool is_full_precision(const Expr *x) {
            strcmp(x->argument[0].value->text, "f32") == 0;
 }
 
-static void set_full(Expansion *e, bool full) {
+static void set_full_precision(Expansion *e, bool full) {
     e->full_precision = full;
     if (e->graph != NULL)
         e->graph->at.full = full;
@@ -115,9 +115,9 @@ static Value expand_with(Expansion *e, const Stmt *s) {
         return value_poison();
     }
     bool full = e->full_precision;
-    set_full(e, true);
+    set_full_precision(e, true);
     Value v = expand_block(e, &s->body);
-    set_full(e, full);
+    set_full_precision(e, full);
     return v;
 }
 
@@ -248,10 +248,10 @@ static Value expand_index(Expansion *e, const Expr *x) {
         !expect_kind(e, at, VALUE_NUMBER, x->right->at, "an index"))
         return value_poison();
     int count = list.list.count;
-    double place = at.number < 0 ? at.number + count : at.number;
-    if (at.unit == UNIT_NONE && place == floor(place) && place >= 0 &&
-        place < count)
-        return list.list.item[(int)place];
+    double index = at.number < 0 ? at.number + count : at.number;
+    if (at.unit == UNIT_NONE && index == floor(index) && index >= 0 &&
+        index < count)
+        return list.list.item[(int)index];
     Diagnostic *d = report(e->diags, D_range, x->right->at,
                            "this list has no item %g", at.number);
     diag_note(d, "it has %d items, counted from 0", count);

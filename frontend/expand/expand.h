@@ -164,10 +164,10 @@ typedef struct {
     bool list; // the last parameter is a list of numbers
 } Signature;
 bool match_arguments(Expansion *e, const Signature *s, const ActualArg *given,
-                     int num_given, int *slot);
+                     int num_args, int *slot);
 
 // Checks and converts the arguments of a builtin.  False after a report.
-bool bind_builtin(Expansion *e, Call *c, const ActualArg *given, int num_given);
+bool bind_builtin(Expansion *e, Call *c, const ActualArg *given, int num_args);
 
 // ---- path.c: paths of layers ----
 

@@ -29,7 +29,7 @@ static void note_import(const char *module, const char *name, Diagnostic *d) {
 }
 
 // Notes the name of another system's function here.
-static bool note_ours(Expansion *e, const char *word, Diagnostic *d) {
+static bool note_equivalent(Expansion *e, const char *word, Diagnostic *d) {
     const char *ours = foreign_name(FOREIGN_FUNCTION, word);
     const Builtin *b = ours ? builtin_find(ours) : builtin_find_loose(word);
     if (b == NULL)
@@ -47,7 +47,7 @@ static bool note_ours(Expansion *e, const char *word, Diagnostic *d) {
 static bool note_word(Expansion *e, const char *word, Diagnostic *d) {
     bool advice = foreign_name(FOREIGN_FUNCTION, word) == NULL &&
                   foreign_note(FOREIGN_FUNCTION, word, d);
-    return advice || note_ours(e, word, d) ||
+    return advice || note_equivalent(e, word, d) ||
            foreign_note(FOREIGN_FUNCTION, word, d);
 }
 
@@ -83,7 +83,7 @@ static void note_nearest(Expansion *e, Atom name, Diagnostic *d) {
 }
 
 // Whether `as` has given the name to layers with parameters.
-static bool names_layers(const Expansion *e, const char *name) {
+static bool is_layer_name(const Expansion *e, const char *name) {
     size_t length = strlen(name);
     for (int i = 0; i < e->num_parameters; i++)
         if (strncmp(e->parameter[i].name, name, length) == 0 &&
@@ -94,7 +94,7 @@ static bool names_layers(const Expansion *e, const char *name) {
 
 static void note_name(Expansion *e, Atom name, Diagnostic *d) {
     bool trains = e->phase == PHASE_LOSS || e->phase == PHASE_KEYS;
-    if (names_layers(e, name))
+    if (is_layer_name(e, name))
         diag_note(d, "it names layers; a value is named by %s = ...", name);
     else if (!(trains && foreign_note(FOREIGN_LOSS, name, d)) &&
              !note_word(e, name, d) && !note_module(e, name, d))

@@ -5,11 +5,11 @@
 #include <math.h>
 #include <string.h>
 
-static NodeId times(Expansion *e, NodeId x, double factor) {
+static NodeId mul_number(Expansion *e, NodeId x, double factor) {
     return add_binary(e, OP_mul, x, number_node(e, factor));
 }
 
-static NodeId plus(Expansion *e, NodeId x, double term) {
+static NodeId add_number(Expansion *e, NodeId x, double term) {
     return add_binary(e, OP_add, x, number_node(e, term));
 }
 
@@ -32,13 +32,13 @@ Value lower_pointwise(Expansion *e, const Call *c) {
 // ---- made of relu and similar ----
 
 // max(x, low); at equality the gradient passes.
-static NodeId bounded_below(Expansion *e, NodeId x, double low) {
+static NodeId clamp_min(Expansion *e, NodeId x, double low) {
     NodeId bound = number_node(e, low);
     NodeId below = add_binary(e, OP_lt, x, bound);
     return graph_op3(e->graph, OP_select, below, bound, x);
 }
 
-static NodeId bounded_above(Expansion *e, NodeId x, double high) {
+static NodeId clamp_max(Expansion *e, NodeId x, double high) {
     NodeId bound = number_node(e, high);
     NodeId above = add_binary(e, OP_lt, bound, x);
     return graph_op3(e->graph, OP_select, above, bound, x);
@@ -52,41 +52,41 @@ Value lower_relu6(Expansion *e, const Call *c) {
 }
 
 // x above 0, else `below`.
-static NodeId bent(Expansion *e, NodeId x, NodeId below) {
+static NodeId select_positive(Expansion *e, NodeId x, NodeId below) {
     NodeId positive = add_binary(e, OP_lt, number_node(e, 0), x);
     return graph_op3(e->graph, OP_select, positive, x, below);
 }
 
 Value lower_leaky_relu(Expansion *e, const Call *c) {
     NodeId x = argument(e, c);
-    return result(c,
-                  bent(e, x, times(e, x, call_number(c, P_leaky_relu_slope))));
+    return result(
+        c, select_positive(
+               e, x, mul_number(e, x, call_number(c, P_leaky_relu_slope))));
 }
 
 // x above 0, else factor (exp(x / width) - 1).  Above 0 the exponential takes
 // 0, because its gradient could overflow to NaN.
-static NodeId exponential_unit(Expansion *e, NodeId x, double factor,
-                               double width) {
-    NodeId below = times(e, bounded_above(e, x, 0), 1 / width);
-    NodeId curve = plus(e, add_unary(e, OP_exp, below), -1);
-    return bent(e, x, times(e, curve, factor));
+static NodeId scaled_elu(Expansion *e, NodeId x, double factor, double width) {
+    NodeId below = mul_number(e, clamp_max(e, x, 0), 1 / width);
+    NodeId curve = add_number(e, add_unary(e, OP_exp, below), -1);
+    return select_positive(e, x, mul_number(e, curve, factor));
 }
 
 Value lower_elu(Expansion *e, const Call *c) {
     double alpha = call_number(c, P_elu_alpha);
-    return result(c, exponential_unit(e, argument(e, c), alpha, 1));
+    return result(c, scaled_elu(e, argument(e, c), alpha, 1));
 }
 
 Value lower_celu(Expansion *e, const Call *c) {
     double alpha = call_number(c, P_celu_alpha);
-    return result(c, exponential_unit(e, argument(e, c), alpha, alpha));
+    return result(c, scaled_elu(e, argument(e, c), alpha, alpha));
 }
 
 // x gate / 6, with the gate x + 3 clamped to 0 .. 6.
 Value lower_hard_swish(Expansion *e, const Call *c) {
     NodeId x = argument(e, c);
-    NodeId gate = bounded_above(e, bounded_below(e, plus(e, x, 3), 0), 6);
-    return result(c, times(e, add_binary(e, OP_mul, x, gate), 1.0 / 6));
+    NodeId gate = clamp_max(e, clamp_min(e, add_number(e, x, 3), 0), 6);
+    return result(c, mul_number(e, add_binary(e, OP_mul, x, gate), 1.0 / 6));
 }
 
 // ---- smooth ones ----
@@ -98,9 +98,10 @@ static NodeId gelu_exact(Expansion *e, NodeId x) {
 // x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
 static NodeId gelu_tanh(Expansion *e, NodeId x) {
     NodeId cube = add_binary(e, OP_mul, add_binary(e, OP_mul, x, x), x);
-    NodeId inner = add_binary(e, OP_add, x, times(e, cube, 0.044715));
-    NodeId tanh = add_unary(e, OP_tanh, times(e, inner, sqrt(2 / acos(-1))));
-    return add_binary(e, OP_mul, times(e, x, 0.5), plus(e, tanh, 1));
+    NodeId inner = add_binary(e, OP_add, x, mul_number(e, cube, 0.044715));
+    NodeId tanh =
+        add_unary(e, OP_tanh, mul_number(e, inner, sqrt(2 / acos(-1))));
+    return add_binary(e, OP_mul, mul_number(e, x, 0.5), add_number(e, tanh, 1));
 }
 
 Value lower_gelu(Expansion *e, const Call *c) {
@@ -120,8 +121,8 @@ Value lower_mish(Expansion *e, const Call *c) {
     NodeId x = argument(e, c);
     NodeId most = add_binary(e, OP_minimum, x, number_node(e, 20));
     NodeId exp = add_unary(e, OP_exp, most);
-    NodeId n = add_binary(e, OP_mul, exp, plus(e, exp, 2));
-    NodeId ratio = add_binary(e, OP_div, n, plus(e, n, 2));
+    NodeId n = add_binary(e, OP_mul, exp, add_number(e, exp, 2));
+    NodeId ratio = add_binary(e, OP_div, n, add_number(e, n, 2));
     return result(c, add_binary(e, OP_mul, x, ratio));
 }
 
@@ -134,7 +135,8 @@ Value lower_square(Expansion *e, const Call *c) {
 
 Value lower_scale(Expansion *e, const Call *c) {
     note_batch_size(e, call_arg(c, P_scale_factor));
-    return result(c, times(e, argument(e, c), call_number(c, P_scale_factor)));
+    return result(
+        c, mul_number(e, argument(e, c), call_number(c, P_scale_factor)));
 }
 
 Value lower_clamp(Expansion *e, const Call *c) {
@@ -148,9 +150,9 @@ Value lower_clamp(Expansion *e, const Call *c) {
         return value_poison();
     }
     if (low->kind == VALUE_NUMBER)
-        x = bounded_below(e, x, low->number);
+        x = clamp_min(e, x, low->number);
     if (high->kind == VALUE_NUMBER)
-        x = bounded_above(e, x, high->number);
+        x = clamp_max(e, x, high->number);
     return result(c, x);
 }
 

@@ -34,7 +34,7 @@ static NodeId project(Expansion *e, const Attention *a, NodeId x,
                       const char *name, int64_t rows, Init init) {
     const Call *c = a->call;
     Type type = type_of(F32, 2, (int64_t[]){rows, a->channels});
-    if (!initial_given(e, call_arg(c, P_attention_init), type, &init))
+    if (!initial_argument(e, call_arg(c, P_attention_init), type, &init))
         return NO_NODE;
     const char *weight = arena_format(e->arena, "%s.weight", name);
     NodeId y = rows_product(e, c, x, parameter_new(e, c, weight, type, init));
@@ -49,7 +49,7 @@ static NodeId project(Expansion *e, const Attention *a, NodeId x,
 
 // Part i of three of [N, positions, 3 channels], as [N, heads, positions,
 // size].
-static NodeId heads_of(Expansion *e, const Attention *a, NodeId qkv, int i) {
+static NodeId split_heads(Expansion *e, const Attention *a, NodeId qkv, int i) {
     int64_t low[] = {0, 0, i * a->channels};
     int64_t high[] = {0, 0, (2 - i) * a->channels};
     NodeId part = graph_slice(e->graph, qkv, low, high);
@@ -59,7 +59,7 @@ static NodeId heads_of(Expansion *e, const Attention *a, NodeId qkv, int i) {
 }
 
 // The causal mask: no position attends to a later one.
-static NodeId without_future(Expansion *e, const Attention *a, NodeId scores) {
+static NodeId causal_mask(Expansion *e, const Attention *a, NodeId scores) {
     int64_t shape[] = {a->positions, a->positions};
     NodeId row = graph_iota(e->graph, type_of(I32, 2, shape), 0);
     NodeId column = graph_iota(e->graph, type_of(I32, 2, shape), 1);
@@ -71,7 +71,7 @@ static NodeId without_future(Expansion *e, const Attention *a, NodeId scores) {
 static NodeId attend(Expansion *e, const Attention *a, NodeId qkv) {
     const Call *c = a->call;
     double size = (double)(a->channels / a->heads);
-    NodeId q = heads_of(e, a, qkv, 0), k = heads_of(e, a, qkv, 1);
+    NodeId q = split_heads(e, a, qkv, 0), k = split_heads(e, a, qkv, 1);
     Attr transpose = attr_int(ATTR_tb, 1);
     NodeId scores = add_checked(e, c,
                                 (Node){.op = OP_matmul,
@@ -83,11 +83,11 @@ static NodeId attend(Expansion *e, const Attention *a, NodeId qkv) {
         return NO_NODE;
     scores = add_binary(e, OP_mul, scores, number_node(e, 1 / sqrt(size)));
     if (call_flag(c, P_attention_causal))
-        scores = without_future(e, a, scores);
+        scores = causal_mask(e, a, scores);
     NodeId share =
         dropout_node(e, c, ".share", add_unary(e, OP_softmax, scores),
                      call_number(c, P_attention_dropout));
-    return add_binary(e, OP_matmul, share, heads_of(e, a, qkv, 2));
+    return add_binary(e, OP_matmul, share, split_heads(e, a, qkv, 2));
 }
 
 Value lower_attention(Expansion *e, const Call *c) {

@@ -26,7 +26,7 @@ const Builtin *builtin_find(const char *name) {
 
 const Builtin *builtin_find_loose(const char *word) {
     for (int i = 0; i < NUM_BUILTINS; i++)
-        if (foreign_same(builtin_info[i].name, word))
+        if (foreign_equal(builtin_info[i].name, word))
             return &builtin_info[i];
     return NULL;
 }
@@ -78,7 +78,7 @@ const char *class_name(Class c) {
 }
 
 const char *class_context(Class c) {
-    static const char *const place[] = {
+    static const char *const context[] = {
         [ANYWHERE] = "anywhere",
         [LAYER] = "a model",
         [FUNCTION] = "anywhere",
@@ -93,7 +93,7 @@ const char *class_context(Class c) {
         [SCHEDULE] = "a train block",
         [DATA] = "a train block",
     };
-    return place[c];
+    return context[c];
 }
 
 const Value *call_arg(const Call *c, ParamId p) {

@@ -167,10 +167,11 @@ static void warn_order(Expansion *e, const Call *c, const Window *w,
 
 static bool pad_is_written(const Call *c) {
     const Expr *by = c->by;
-    int place = P_conv_pad - P_conv_x - (c->piped ? 1 : 0), position = 0;
+    int pad_position = P_conv_pad - P_conv_x - (c->piped ? 1 : 0), position = 0;
     for (int i = 0; i < by->count; i++) {
         const char *name = by->argument[i].name;
-        if (name != NULL ? strcmp(name, "pad") == 0 : position++ == place)
+        if (name != NULL ? strcmp(name, "pad") == 0
+                         : position++ == pad_position)
             return true;
     }
     return false;
@@ -234,7 +235,7 @@ Value lower_conv(Expansion *e, const Call *c) {
     Type type = type_of(F32, 4, shape);
     Init init = initial_default(type);
     init.groups = groups;
-    if (!initial_given(e, call_arg(c, P_conv_init), type, &init))
+    if (!initial_argument(e, call_arg(c, P_conv_init), type, &init))
         return value_poison();
     NodeId weight = parameter_new(e, c, "weight", type, init);
     NodeId image = as_float(e, x->node);

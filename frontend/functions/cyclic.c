@@ -17,8 +17,8 @@ static Value value_or(Expansion *e, const Call *c, ParamId p, Value other,
 static Value ramp(Expansion *e, const Call *c, Value from, Value to,
                   Value way) {
     bool wave = strcmp(call_arg(c, P_one_cycle_shape)->text, "cosine") == 0;
-    return schedule_blend(e, from, to,
-                          wave ? schedule_wave(e, way, c->at) : way, c->at);
+    return schedule_lerp(
+        e, from, to, wave ? schedule_half_cosine(e, way, c->at) : way, c->at);
 }
 
 // OneCycleLR: up until one step before `warmup`, down until the last step.
@@ -33,7 +33,7 @@ Value lower_one_cycle(Expansion *e, const Call *c) {
     Value last = scalar_operate(e, TOKEN_MINUS, steps, one, c->at);
     Value rise = ramp(e, c, start, max, time_progress(e, zero, peak, c->at));
     Value fall = ramp(e, c, max, end, time_progress(e, peak, last, c->at));
-    return schedule_choose(e, run_value(e, RUN_STEP, c->at), peak, rise, fall,
+    return schedule_select(e, run_value(e, RUN_STEP, c->at), peak, rise, fall,
                            c->at);
 }
 
@@ -58,7 +58,7 @@ Value lower_cyclic(Expansion *e, const Call *c) {
     Value share = rise == 1 ? rising
                   : rise == 0
                       ? falling
-                      : schedule_choose(e, gone, up, rising, falling, c->at);
-    return schedule_blend(e, *call_arg(c, P_cyclic_low),
-                          *call_arg(c, P_cyclic_high), share, c->at);
+                      : schedule_select(e, gone, up, rising, falling, c->at);
+    return schedule_lerp(e, *call_arg(c, P_cyclic_low),
+                         *call_arg(c, P_cyclic_high), share, c->at);
 }

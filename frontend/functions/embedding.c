@@ -22,7 +22,7 @@ Value lower_embedding(Expansion *e, const Call *c) {
                        call_count(c, P_embedding_size)};
     Type type = type_of(F32, 2, shape);
     Init init = {INIT_NORMAL, .low = 0, .high = 1};
-    if (!initial_given(e, call_arg(c, P_embedding_init), type, &init))
+    if (!initial_argument(e, call_arg(c, P_embedding_init), type, &init))
         return value_poison();
     NodeId table = parameter_new(e, c, "weight", type, init);
     if (table == NO_NODE)

@@ -289,7 +289,7 @@ Init initial_xavier(Type weight);
 
 // Replaces *init by the argument, if given, for a parameter of type t.  False
 // after a report.
-bool initial_given(Expansion *e, const Value *v, Type t, Init *init);
+bool initial_argument(Expansion *e, const Value *v, Type t, Init *init);
 
 // The initial values of a parameter, as a node of an init graph.
 NodeId initial_values(Graph *g, NodeId seed, NodeId epoch, const Parameter *p);
@@ -303,13 +303,13 @@ NodeId rows_product(Expansion *e, const Call *c, NodeId x, NodeId weight);
 Value matrix_product(Expansion *e, const Expr *x, Value a, Value b);
 
 // Adds a bias for each row of the weights to a product, if `wanted`.
-Value add_bias(Expansion *e, const Call *c, NodeId y, Type weight, bool wanted,
-               const Value *given);
+Value add_bias(Expansion *e, const Call *c, NodeId y, Type weight,
+               bool has_bias, const Value *given);
 
 // ---- shape.c: transpose ----
 
 // x with an axis and the last one exchanged.
-NodeId axis_exchanged(Expansion *e, NodeId x, int axis);
+NodeId axis_swapped(Expansion *e, NodeId x, int axis);
 
 // ---- slice_concat.c: slice, split, concat and pad ----
 
@@ -476,7 +476,7 @@ Type label_type_in_files(const Expansion *e);
 
 // Class labels as probabilities of the output's classes, [..., K].  As numbers
 // of their own shape, if the output has one for each.
-NodeId label_shares(Expansion *e, NodeId label);
+NodeId label_probabilities(Expansion *e, NodeId label);
 
 // A label blended with another sample's.
 NodeId label_blend(Expansion *e, const Transform *t, NodeId label);

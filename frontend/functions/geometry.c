@@ -37,9 +37,9 @@ static NodeId crop_random(Expansion *e, const Call *c, NodeId x,
     Type t = *node_type(e, x);
     NodeId arg[] = {x, NO_NODE, NO_NODE};
     for (int i = 0; i < 2; i++) {
-        int64_t places = t.dim[1 + i] + 2 * pad - size[i] + 1;
-        NodeId place = rand_index(e, c, axis[i], places);
-        arg[1 + i] = graph_op2(e->graph, OP_sub, place, int_node(e, pad));
+        int64_t num_offsets = t.dim[1 + i] + 2 * pad - size[i] + 1;
+        NodeId offset = rand_index(e, c, axis[i], num_offsets);
+        arg[1 + i] = graph_op2(e->graph, OP_sub, offset, int_node(e, pad));
     }
     Attr attr = attr_text(ATTR_mode, mode);
     NodeId moved = add_checked(e, c,

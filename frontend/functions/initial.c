@@ -61,7 +61,7 @@ static Init xavier(const Call *c, Type t) {
     return with_std(normal, call_number(c, P_xavier_gain) * sqrt(2 / fans));
 }
 
-static Init interval(Expansion *e, const Call *c) {
+static Init uniform_interval(Expansion *e, const Call *c) {
     Init i = {INIT_UNIFORM, .low = call_number(c, P_uniform_low),
               .high = call_number(c, P_uniform_high)};
     if (i.low > i.high)
@@ -77,7 +77,7 @@ static Init from_initialiser(Expansion *e, const Call *c, Type t,
     case B_ones:
         return (Init){INIT_CONSTANT, .low = 1};
     case B_uniform:
-        return interval(e, c);
+        return uniform_interval(e, c);
     case B_normal:
         return (Init){INIT_NORMAL, .low = call_number(c, P_normal_mean),
                       .high = call_number(c, P_normal_std)};
@@ -100,7 +100,7 @@ static Init from_initialiser(Expansion *e, const Call *c, Type t,
 }
 
 // The least rank of a parameter for an initialiser.
-static int least_rank(const Call *c) {
+static int min_rank(const Call *c) {
     switch (builtin_id(c->builtin)) {
     case B_kaiming:
     case B_xavier:
@@ -115,13 +115,13 @@ static int least_rank(const Call *c) {
 }
 
 static bool expect_fans(Expansion *e, const Call *c, Type t, int64_t groups) {
-    if (t.rank >= least_rank(c) && (least_rank(c) < 4 || groups > 0))
+    if (t.rank >= min_rank(c) && (min_rank(c) < 4 || groups > 0))
         return builtin_id(c->builtin) != B_whitening ||
                whitening_check(e, c, t, groups);
     Diagnostic *d =
         report(e->diags, D_rank, c->at, "%s is for %s", c->builtin->name,
-               least_rank(c) == 4 ? "the weights of a convolution"
-                                  : "weights of two dimensions or more");
+               min_rank(c) == 4 ? "the weights of a convolution"
+                                : "weights of two dimensions or more");
     diag_label(d, "the parameter is %s", type_text(e, t));
     return false;
 }
@@ -144,7 +144,7 @@ static bool from_literal(Expansion *e, const Value *list, Type t, Init *init) {
     return false;
 }
 
-bool initial_given(Expansion *e, const Value *v, Type t, Init *init) {
+bool initial_argument(Expansion *e, const Value *v, Type t, Init *init) {
     if (v->kind == VALUE_NONE)
         return true;
     if (v->kind == VALUE_NUMBER) {

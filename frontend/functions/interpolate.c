@@ -19,7 +19,7 @@ AxisTaps axis_taps(Expansion *e, NodeId first, NodeId length, int64_t size) {
 }
 
 // (1 - share) a + share b
-static NodeId blend(Expansion *e, NodeId a, NodeId b, NodeId share) {
+static NodeId lerp(Expansion *e, NodeId a, NodeId b, NodeId share) {
     Graph *g = e->graph;
     NodeId change = graph_op2(g, OP_mul, share, graph_op2(g, OP_sub, b, a));
     return graph_op2(g, OP_add, a, change);
@@ -38,9 +38,9 @@ NodeId interpolate_bilinear(Expansion *e, NodeId x, const AxisTaps axis[2]) {
         NodeId at = i == 0 ? y->before : y->after;
         NodeId left = graph_op3(g, OP_take, x, at, w->before);
         NodeId right = graph_op3(g, OP_take, x, at, w->after);
-        row[i] = blend(e, as_float(e, left), as_float(e, right), across);
+        row[i] = lerp(e, as_float(e, left), as_float(e, right), across);
     }
-    return blend(e, row[0], row[1], down);
+    return lerp(e, row[0], row[1], down);
 }
 
 NodeId interpolate_nearest(Expansion *e, NodeId x, const AxisTaps axis[2]) {

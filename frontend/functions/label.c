@@ -29,7 +29,7 @@ Type label_type_in_files(const Expansion *e) {
     return t;
 }
 
-NodeId label_shares(Expansion *e, NodeId label) {
+NodeId label_probabilities(Expansion *e, NodeId label) {
     Type t = *node_type(e, label), output = *node_type(e, e->output.node);
     if (labels_each(t, output))
         return as_float(e, label);
@@ -67,12 +67,12 @@ static NodeId sample_label(Expansion *e, NodeId label) {
     if (!e->mixes_labels)
         return label;
     if (node_type(e, label)->dtype == I32)
-        label = label_shares(e, label);
+        label = label_probabilities(e, label);
     return mixed(e, e->transform, label);
 }
 
 // A label for each pixel.
-static NodeId place_label(Expansion *e, NodeId label) {
+static NodeId pixel_label(Expansion *e, NodeId label) {
     TransformedLabel own, all;
     if (!label_transform(e, label, false, &own))
         return NO_NODE;
@@ -82,8 +82,9 @@ static NodeId place_label(Expansion *e, NodeId label) {
     if (!e->mixes_labels || !label_transform(e, label, true, &all))
         return own.label;
     e->valid = all.valid;
-    return node_type(e, all.label)->dtype == I32 ? label_shares(e, all.label)
-                                                 : all.label;
+    return node_type(e, all.label)->dtype == I32
+               ? label_probabilities(e, all.label)
+               : all.label;
 }
 
 NodeId label_node(Expansion *e) {
@@ -95,6 +96,6 @@ NodeId label_node(Expansion *e) {
     e->unblended_label = label;
     if (e->output.kind != VALUE_TENSOR)
         return e->label = label;
-    return e->label = e->label_extent == LABEL_SPATIAL ? place_label(e, label)
+    return e->label = e->label_extent == LABEL_SPATIAL ? pixel_label(e, label)
                                                        : sample_label(e, label);
 }

@@ -2,18 +2,18 @@
 
 #include "frontend/functions/functions.h"
 
-Value add_bias(Expansion *e, const Call *c, NodeId y, Type weight, bool wanted,
-               const Value *given) {
-    if (!wanted && given->kind != VALUE_NONE) {
+Value add_bias(Expansion *e, const Call *c, NodeId y, Type weight,
+               bool has_bias, const Value *given) {
+    if (!has_bias && given->kind != VALUE_NONE) {
         report(e->diags, D_unused, given->at.source ? given->at : c->at,
                "bias_init has no effect with bias=false");
         return value_poison();
     }
-    if (y == NO_NODE || !wanted)
+    if (y == NO_NODE || !has_bias)
         return value_tensor(y, c->at);
     Type type = type_of(F32, 1, weight.dim);
     Init init = initial_default(weight);
-    if (!initial_given(e, given, type, &init))
+    if (!initial_argument(e, given, type, &init))
         return value_poison();
     NodeId bias = parameter_new(e, c, "bias", type, init);
     return value_tensor(add_binary(e, OP_add, y, bias), c->at);
@@ -64,7 +64,7 @@ Value lower_linear(Expansion *e, const Call *c) {
     int64_t shape[] = {call_count(c, P_linear_channels), t.dim[t.rank - 1]};
     Type type = type_of(F32, 2, shape);
     Init init = initial_default(type);
-    if (!initial_given(e, call_arg(c, P_linear_init), type, &init))
+    if (!initial_argument(e, call_arg(c, P_linear_init), type, &init))
         return value_poison();
     NodeId weight = parameter_new(e, c, "weight", type, init);
     NodeId y = rows_product(e, c, as_float(e, x->node), weight);
@@ -85,7 +85,7 @@ static Value report_product(Expansion *e, const Expr *x, Value a, Value b,
 }
 
 // The reason why a @ b is invalid; NULL if it is valid.
-static const char *product_flaw(Expansion *e, Type a, Type b) {
+static const char *product_error(Expansion *e, Type a, Type b) {
     if (a.rank < 2 || b.rank < 2)
         return "a matrix has two dimensions or more";
     if (a.dim[a.rank - 1] != b.dim[b.rank - 2])
@@ -107,7 +107,7 @@ static const char *product_flaw(Expansion *e, Type a, Type b) {
 Value matrix_product(Expansion *e, const Expr *x, Value a, Value b) {
     origin_set(e, x->at, e->path ? path_layer(e, "matmul", false) : NULL);
     Type s = *node_type(e, a.node), t = *node_type(e, b.node);
-    const char *flaw = product_flaw(e, s, t);
+    const char *flaw = product_error(e, s, t);
     if (flaw != NULL)
         return report_product(e, x, a, b, flaw);
     NodeId arg[] = {as_float(e, a.node), as_float(e, b.node)};

@@ -57,23 +57,23 @@ static bool infer_sizes(Expansion *e, Span at, const Value *list, Type *t) {
 static bool report_item(Expansion *e, Span at, const Value *v, int axis,
                         Type t) {
     bool list = v->kind == VALUE_LIST, number = v->kind == VALUE_NUMBER;
-    int wanted = axis < t.rank ? (int)t.dim[axis] : 0;
+    int expected = axis < t.rank ? (int)t.dim[axis] : 0;
     Diagnostic *d =
-        report(e->diags, list || (number && wanted) ? D_length : D_kind, at,
+        report(e->diags, list || (number && expected) ? D_length : D_kind, at,
                "the items of a tensor are all numbers, or lists of one length");
     if (!list && !number)
         diag_place(d, v->at, "this is %s", value_kind_name(v->kind));
-    else if (number && wanted == 0)
+    else if (number && expected == 0)
         diag_place(d, v->at, "this has a unit");
     else if (number)
         diag_place(d, v->at, "this is a number, and the first is a list of %d",
-                   wanted);
-    else if (wanted == 0)
+                   expected);
+    else if (expected == 0)
         diag_place(d, v->at, "this is a list of %d, and the first is a number",
                    v->list.count);
     else
         diag_place(d, v->at, "this has %d, and the first has %d", v->list.count,
-                   wanted);
+                   expected);
     return false;
 }
 

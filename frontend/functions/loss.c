@@ -87,9 +87,9 @@ static NodeId class_labels(Expansion *e, Type output, NodeId label) {
 }
 
 // Warns of an output with the loss's own function already applied.
-static void warn_twice(Expansion *e, const Call *c, DiagId id,
-                       const Value *output, const char *subject,
-                       const char *why) {
+static void warn_repeated(Expansion *e, const Call *c, DiagId id,
+                          const Value *output, const char *subject,
+                          const char *why) {
     Diagnostic *d =
         report(e->diags, id, c->at, "%s takes logits, not the result of %s",
                c->builtin->name, subject);
@@ -100,13 +100,13 @@ static void warn_twice(Expansion *e, const Call *c, DiagId id,
 static void warn_softmax(Expansion *e, const Call *c, const Value *output) {
     Op op = e->graph->node[output->node].op;
     if (op == OP_softmax || op == OP_log_softmax)
-        warn_twice(e, c, D_softmax_twice, output, "softmax",
-                   "; accuracy is the same without it");
+        warn_repeated(e, c, D_softmax_twice, output, "softmax",
+                      "; accuracy is the same without it");
 }
 
 static void warn_sigmoid(Expansion *e, const Call *c, const Value *output) {
     if (e->graph->node[output->node].op == OP_sigmoid)
-        warn_twice(e, c, D_sigmoid_twice, output, "sigmoid", "");
+        warn_repeated(e, c, D_sigmoid_twice, output, "sigmoid", "");
 }
 
 // Masks classes that are invalid samples, as in contrastive losses, with

@@ -77,8 +77,8 @@ static NodeId count_binary(Expansion *e, NodeId output) {
         graph_reshape(g, as_float(e, e->unblended_label), t.rank, t.dim);
     NodeId above = as_float(e, graph_op2(g, OP_lt, zero, output));
     NodeId below = as_float(e, graph_op2(g, OP_le, output, zero));
-    NodeId wanted = graph_op2(g, OP_lt, number_node(e, 0.5), label);
-    NodeId hit = graph_op3(g, OP_select, wanted, above, below);
+    NodeId positive = graph_op2(g, OP_lt, number_node(e, 0.5), label);
+    NodeId hit = graph_op3(g, OP_select, positive, above, below);
     return sum_samples(e, sample_means(e, hit));
 }
 

@@ -10,14 +10,14 @@
 
 // Whether the index along an axis is in first .. end-1, i32[N,1,1,1]: bool,
 // [N,H,1,1] for axis 1 and [N,1,W,1] for axis 2.
-static NodeId between(Expansion *e, Type t, int axis, NodeId first,
-                      NodeId end) {
+static NodeId range_mask(Expansion *e, Type t, int axis, NodeId first,
+                         NodeId end) {
     Graph *g = e->graph;
     Type along = type_of(I32, 4, (int64_t[]){1, 1, 1, 1});
     along.dim[axis] = t.dim[axis];
-    NodeId place = graph_iota(g, along, axis);
-    NodeId behind = graph_op2(g, OP_le, first, place);
-    NodeId before = graph_op2(g, OP_lt, place, end);
+    NodeId index = graph_iota(g, along, axis);
+    NodeId behind = graph_op2(g, OP_le, first, index);
+    NodeId before = graph_op2(g, OP_lt, index, end);
     return graph_op2(g, OP_and, behind, before);
 }
 
@@ -26,14 +26,14 @@ static const char *axis_name(int axis) {
 }
 
 // A square at a random position inside the image.
-static NodeId in_square(Expansion *e, const Call *c, Type t, int64_t size) {
+static NodeId square_mask(Expansion *e, const Call *c, Type t, int64_t size) {
     NodeId in[2];
     for (int axis = 1; axis <= 2; axis++) {
         NodeId first =
             rand_index(e, c, axis_name(axis), t.dim[axis] - size + 1);
         first = rand_broadcast(e, first, 4);
         NodeId end = graph_op2(e->graph, OP_add, first, int_node(e, size));
-        in[axis - 1] = between(e, t, axis, first, end);
+        in[axis - 1] = range_mask(e, t, axis, first, end);
     }
     return graph_op2(e->graph, OP_and, in[0], in[1]);
 }
@@ -78,8 +78,9 @@ Value lower_cutout(Expansion *e, const Call *c) {
     NodeId fill = fill_node(e, c, call_arg(c, P_cutout_fill), t.dim[3]);
     if (fill == NO_NODE)
         return value_poison();
-    return value_tensor(graph_op3(e->graph, OP_select, in_square(e, c, t, size),
-                                  fill, as_float(e, x->node)),
+    return value_tensor(graph_op3(e->graph, OP_select,
+                                  square_mask(e, c, t, size), fill,
+                                  as_float(e, x->node)),
                         c->at);
 }
 
@@ -138,10 +139,10 @@ static void beta_table(double alpha, double value[TABLE]) {
         below[i] = i == 0 ? 0 : below[i - 1] + density;
     }
     for (int k = 0, i = 1; k < TABLE / 2; k++) {
-        double wanted = below[GRID] * (k + 0.5) / (TABLE / 2.0);
-        while (i < GRID && below[i] <= wanted)
+        double target = below[GRID] * (k + 0.5) / (TABLE / 2.0);
+        while (i < GRID && below[i] <= target)
             i++;
-        double part = (wanted - below[i - 1]) / (below[i] - below[i - 1]);
+        double part = (target - below[i - 1]) / (below[i] - below[i - 1]);
         value[k] = x[i - 1] + part * (x[i] - x[i - 1]);
         value[TABLE - 1 - k] = 1 - value[k];
     }
@@ -230,7 +231,7 @@ static NodeId half_side(Expansion *e, NodeId area, int64_t size) {
 
 // A box with a random fraction of the image's area around a random pixel,
 // clipped to the image; *share is the fraction outside.
-static NodeId in_box(Expansion *e, const Call *c, Type t, NodeId *share) {
+static NodeId box_mask(Expansion *e, const Call *c, Type t, NodeId *share) {
     Graph *g = e->graph;
     NodeId area = one_minus(e, rand_broadcast(e, *share, 4)), in[2], length[2];
     for (int axis = 1; axis <= 2; axis++) {
@@ -243,7 +244,7 @@ static NodeId in_box(Expansion *e, const Call *c, Type t, NodeId *share) {
         NodeId end =
             graph_op2(g, OP_minimum, graph_op2(g, OP_add, centre, half),
                       int_node(e, size));
-        in[axis - 1] = between(e, t, axis, first, end);
+        in[axis - 1] = range_mask(e, t, axis, first, end);
         length[axis - 1] = as_float(e, graph_op2(g, OP_sub, end, first));
     }
     double pixel = 1 / ((double)t.dim[1] * (double)t.dim[2]);
@@ -272,12 +273,12 @@ static bool check_cutmix(Expansion *e, const Call *c, Type t) {
 static NodeId pasted(Expansion *e, const Call *c, Type t, NodeId *share) {
     if (call_arg(c, P_cutmix_size)->kind == VALUE_NONE) {
         *share = rand_beta(e, c, call_number(c, P_cutmix_alpha));
-        return in_box(e, c, t, share);
+        return box_mask(e, c, t, share);
     }
     double size = call_number(c, P_cutmix_size);
     double area = size * size / ((double)t.dim[1] * (double)t.dim[2]);
     *share = number_node(e, 1 - area);
-    return in_square(e, c, t, (int64_t)size);
+    return square_mask(e, c, t, (int64_t)size);
 }
 
 Value lower_cutmix(Expansion *e, const Call *c) {

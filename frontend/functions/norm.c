@@ -11,7 +11,7 @@ typedef struct {
     int64_t splits;
 } Norm;
 
-static bool is_op(const Expansion *e, NodeId n, Op op) {
+static bool has_op(const Expansion *e, NodeId n, Op op) {
     return e->graph->node[n].op == op;
 }
 
@@ -29,8 +29,9 @@ static bool is_biased(const Expansion *e, NodeId x) {
     const Node *n = &e->graph->node[x];
     if (n->op != OP_add || !e->training)
         return false;
-    bool conv = is_op(e, n->arg[0], OP_conv) || is_op(e, n->arg[1], OP_conv);
-    bool bias = is_op(e, n->arg[0], OP_param) || is_op(e, n->arg[1], OP_param);
+    bool conv = has_op(e, n->arg[0], OP_conv) || has_op(e, n->arg[1], OP_conv);
+    bool bias =
+        has_op(e, n->arg[0], OP_param) || has_op(e, n->arg[1], OP_param);
     return conv && bias;
 }
 
@@ -76,8 +77,8 @@ void batch_norm_warn(Expansion *e) {
 }
 
 // A parameter, or its constant initial value if untrained.
-static NodeId affine(Expansion *e, const Call *c, bool trained,
-                     const char *name, Type type, double start) {
+static NodeId affine_parameter(Expansion *e, const Call *c, bool trained,
+                               const char *name, Type type, double start) {
     if (!trained)
         return graph_constant(e->graph, type, start);
     return parameter_new(e, c, name, type, (Init){INIT_CONSTANT, .low = start});
@@ -233,10 +234,10 @@ Value lower_batch_norm(Expansion *e, const Call *c) {
     n.statistic = n.channels;
     if (splits > 1)
         n.statistic = type_of(F32, 2, (int64_t[]){splits, t.dim[t.rank - 1]});
-    n.scale =
-        affine(e, c, call_flag(c, P_batch_norm_scale), "scale", n.channels, 1);
-    n.bias =
-        affine(e, c, call_flag(c, P_batch_norm_bias), "bias", n.channels, 0);
+    n.scale = affine_parameter(e, c, call_flag(c, P_batch_norm_scale), "scale",
+                               n.channels, 1);
+    n.bias = affine_parameter(e, c, call_flag(c, P_batch_norm_bias), "bias",
+                              n.channels, 0);
     n.mean = statistic_new(e, c, "running_mean", n.statistic, 0);
     n.var = statistic_new(e, c, "running_var", n.statistic, 1);
     if (n.scale == NO_NODE || n.bias == NO_NODE || n.mean == NO_NODE ||
@@ -270,9 +271,11 @@ static Value rescaled(Expansion *e, const Call *c, NodeId x, bool scale,
     Type t = *node_type(e, x);
     Type channels = type_of(F32, 1, &t.dim[t.rank - 1]);
     if (scale)
-        x = add_binary(e, OP_mul, x, affine(e, c, true, "scale", channels, 1));
+        x = add_binary(e, OP_mul, x,
+                       affine_parameter(e, c, true, "scale", channels, 1));
     if (bias)
-        x = add_binary(e, OP_add, x, affine(e, c, true, "bias", channels, 0));
+        x = add_binary(e, OP_add, x,
+                       affine_parameter(e, c, true, "bias", channels, 0));
     return value_tensor(x, c->at);
 }
 

@@ -32,7 +32,7 @@ static NodeId channel_numbers(Expansion *e, const Call *c, const Value *v,
                                  : number_node(e, number[0]);
 }
 
-static double greatest(const Value *v) {
+static double max_value(const Value *v) {
     double most = v->kind == VALUE_LIST ? 0 : v->number;
     for (int i = 0; v->kind == VALUE_LIST && i < v->list.count; i++)
         if (v->list.item[i].number > most)
@@ -41,7 +41,7 @@ static double greatest(const Value *v) {
 }
 
 // The numbers of an argument, for pixels up to 255.
-static const char *stretched(Expansion *e, const Value *v) {
+static const char *scaled_to_bytes(Expansion *e, const Value *v) {
     if (v->kind != VALUE_LIST)
         return arena_format(e->arena, "%.6g", 255 * v->number);
     Text text = text_new(e->arena);
@@ -55,13 +55,13 @@ static const char *stretched(Expansion *e, const Value *v) {
 static void warn_range(Expansion *e, const Call *c, Type t) {
     const Value *mean = call_arg(c, P_normalize_mean);
     const Value *std = call_arg(c, P_normalize_std);
-    if (t.dtype != U8 || greatest(mean) > 1 || greatest(std) >= 1)
+    if (t.dtype != U8 || max_value(mean) > 1 || max_value(std) >= 1)
         return;
     Diagnostic *d = report(e->diags, D_pixel_range, c->at,
                            "pixels are from 0 to 255, and these are numbers "
                            "for 0 to 1");
-    diag_note(d, "as in: normalize(mean=%s, std=%s)", stretched(e, mean),
-              stretched(e, std));
+    diag_note(d, "as in: normalize(mean=%s, std=%s)", scaled_to_bytes(e, mean),
+              scaled_to_bytes(e, std));
 }
 
 // (x - mean) / std for each channel.

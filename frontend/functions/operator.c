@@ -76,7 +76,7 @@ static bool compare(TokenKind op, double a, double b, bool *known) {
 }
 
 // Scaling keeps epochs and steps; otherwise both operands need the same unit.
-static bool join_units(TokenKind op, Value a, Value b, Unit *unit) {
+static bool combine_units(TokenKind op, Value a, Value b, Unit *unit) {
     bool plain_a = a.unit == UNIT_NONE, plain_b = b.unit == UNIT_NONE;
     *unit = plain_a ? b.unit : a.unit;
     if (plain_a && plain_b)
@@ -93,7 +93,7 @@ static Value operate_numbers(Expansion *e, TokenKind op, Value a, Value b,
     bool known;
     Value v = value_number(arithmetic(op, a.number, b.number, &known), at);
     v.follows_batch = a.follows_batch || b.follows_batch;
-    if (!join_units(op, a, b, &v.unit)) {
+    if (!combine_units(op, a, b, &v.unit)) {
         report(e->diags, D_operator, op_at,
                "these two units cannot be combined");
         return value_poison();
@@ -197,7 +197,7 @@ static NodeId apply(Expansion *e, Op op, NodeId a, NodeId b, Span at) {
 }
 
 // Integers are compared as integers.
-static NodeId comparable(Expansion *e, Value v, Value other) {
+static NodeId comparison_operand(Expansion *e, Value v, Value other) {
     bool whole = v.kind == VALUE_TENSOR && other.kind == VALUE_TENSOR &&
                  node_type(e, v.node)->dtype == I32 &&
                  node_type(e, other.node)->dtype == I32;
@@ -206,7 +206,8 @@ static NodeId comparable(Expansion *e, Value v, Value other) {
 
 static Value compare_tensors(Expansion *e, const Expr *x, Comparison c, Value a,
                              Value b) {
-    NodeId left = comparable(e, a, b), right = comparable(e, b, a);
+    NodeId left = comparison_operand(e, a, b),
+           right = comparison_operand(e, b, a);
     NodeId is = c.exchanged ? apply(e, c.op, right, left, x->at)
                             : apply(e, c.op, left, right, x->at);
     return value_tensor(c.opposite ? add_unary(e, OP_not, is) : is, x->at);
@@ -233,7 +234,7 @@ static bool is_condition(const Expansion *e, Value v) {
 }
 
 // `and` and `or` of the results of comparisons.
-static Value join_conditions(Expansion *e, const Expr *x, Value a, Value b) {
+static Value combine_conditions(Expansion *e, const Expr *x, Value a, Value b) {
     if (!expect_broadcast(e, x->op_at, "combine", a, b))
         return value_poison();
     Op op = x->op == TOKEN_AND ? OP_and : OP_or;
@@ -303,7 +304,7 @@ Value expand_binary(Expansion *e, const Expr *x, Value a, Value b) {
         return matrix_product(e, x, a, b);
     if ((x->op == TOKEN_AND || x->op == TOKEN_OR) && is_condition(e, a) &&
         is_condition(e, b))
-        return join_conditions(e, x, a, b);
+        return combine_conditions(e, x, a, b);
     if (a.kind == VALUE_NUMBER && b.kind == VALUE_NUMBER)
         return operate_numbers(e, x->op, a, b, x->at, x->op_at);
     if (!is_numeric(a) || !is_numeric(b))

@@ -172,7 +172,7 @@ static Attr setting(Expansion *e, AttrKey key, const Value *v) {
                                       : attr_float(key, v->number);
 }
 
-static bool is_off(const Value *v) {
+static bool is_false_flag(const Value *v) {
     return v->kind == VALUE_BOOL && !v->boolean;
 }
 
@@ -188,7 +188,7 @@ static void update_node(Expansion *e, const Call *c, NodeId param) {
         ParamId p = c->builtin->first + (ParamId)i;
         if (param_info[p].kind == SCALAR)
             arg[n.num_args++] = scalar_node(e, c->arg[i]);
-        else if (!is_off(&c->arg[i]))
+        else if (!is_false_flag(&c->arg[i]))
             attr_insert(attr, n.num_attrs++,
                         setting(e, arguments[p].key, &c->arg[i]));
     }

@@ -70,7 +70,7 @@ Value lower_parameter(Expansion *e, const Call *c) {
     Init init = {INIT_CONSTANT, .low = 0};
     if (!expect_sizes(e, c, call_arg(c, P_parameter_shape), "parameter", &t) ||
         !expect_size(e, c, "value", t) ||
-        !initial_given(e, call_arg(c, P_parameter_init), t, &init))
+        !initial_argument(e, call_arg(c, P_parameter_init), t, &init))
         return value_poison();
     return value_tensor(parameter_new(e, c, "value", t, init), c->at);
 }

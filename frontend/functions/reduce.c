@@ -175,7 +175,7 @@ Value lower_argmax(Expansion *e, const Call *c) {
     int axis;
     if (!expect_axis(e, c, *call_arg(c, P_argmax_axis), x->node, &axis))
         return value_poison();
-    NodeId last = axis_exchanged(e, as_float(e, x->node), axis);
+    NodeId last = axis_swapped(e, as_float(e, x->node), axis);
     last = samples_mask(e, last, last, 1u << (t.rank - 1), LOWEST);
     Attr attr = attr_int(ATTR_axis, t.rank - 1);
     NodeId y = graph_add(e->graph, (Node){.op = OP_argmax,
@@ -187,7 +187,7 @@ Value lower_argmax(Expansion *e, const Call *c) {
     // The last axis is now at the position of the removed one.
     Type left = *node_type(e, last);
     left.dim[t.rank - 1] = 1;
-    y = axis_exchanged(e, graph_reshape(e->graph, y, t.rank, left.dim), axis);
+    y = axis_swapped(e, graph_reshape(e->graph, y, t.rank, left.dim), axis);
     int rank = 0;
     for (int i = 0; i < t.rank; i++)
         if (i != axis)
@@ -203,13 +203,13 @@ Value lower_softmax(Expansion *e, const Call *c) {
     int axis;
     if (!expect_axis(e, c, c->arg[1], c->arg[0].node, &axis))
         return value_poison();
-    NodeId x = axis_exchanged(e, as_float(e, c->arg[0].node), axis);
+    NodeId x = axis_swapped(e, as_float(e, c->arg[0].node), axis);
     unsigned last = 1u << (node_type(e, x)->rank - 1);
     x = samples_mask(e, x, x, last, MASKED);
     NodeId y = add_unary(e, logs ? OP_log_softmax : OP_softmax, x);
     if (logs)
         y = samples_mask(e, y, y, last, 0);
-    return value_tensor(axis_exchanged(e, y, axis), c->at);
+    return value_tensor(axis_swapped(e, y, axis), c->at);
 }
 
 // 1 at an index, 0 elsewhere.

@@ -94,7 +94,7 @@ static NodeId count_valid_pixels(Expansion *e) {
     return sum_per_sample(e, as_float(e, e->valid));
 }
 
-static NodeId at_least_one(Expansion *e, NodeId count) {
+static NodeId max_one(Expansion *e, NodeId count) {
     return graph_op2(e->graph, OP_maximum, count, number_node(e, 1));
 }
 
@@ -106,17 +106,17 @@ static double elements_per_pixel(Type t) {
 static NodeId means_of_valid_pixels(Expansion *e, NodeId x) {
     Graph *g = e->graph;
     NodeId each = number_node(e, elements_per_pixel(*node_type(e, x)));
-    NodeId count = at_least_one(e, count_valid_pixels(e));
+    NodeId count = max_one(e, count_valid_pixels(e));
     return graph_op2(g, OP_div, sum_per_sample(e, mask_pixels(e, x)),
                      graph_op2(g, OP_mul, count, each));
 }
 
 // Each sample's part of the mean over all valid pixels of the batch, times the
 // number of samples: [N, 1].
-static NodeId parts_of_mean(Expansion *e, NodeId x) {
+static NodeId contributions_to_mean(Expansion *e, NodeId x) {
     Graph *g = e->graph;
     NodeId each = number_node(e, elements_per_pixel(*node_type(e, x)));
-    NodeId count = at_least_one(e, sum_samples(e, count_valid_pixels(e)));
+    NodeId count = max_one(e, sum_samples(e, count_valid_pixels(e)));
     NodeId scale = graph_op2(g, OP_div, sample_count(e),
                              graph_op2(g, OP_mul, count, each));
     return graph_op2(g, OP_mul, sum_per_sample(e, mask_pixels(e, x)), scale);
@@ -164,7 +164,7 @@ static bool moves_pixels(Expansion *e, NodeId x) {
     return false;
 }
 
-static bool report_outside(Expansion *e, const Call *c, const Value *x) {
+static bool report_invalid_pixels(Expansion *e, const Call *c, const Value *x) {
     Diagnostic *d = report(e->diags, D_left_behind, c->at,
                            "%s cannot leave out pixels from outside the image",
                            c->builtin->name);
@@ -178,7 +178,7 @@ static bool report_outside(Expansion *e, const Call *c, const Value *x) {
 bool expect_valid(Expansion *e, const Call *c, const Value *x, unsigned axes) {
     bool among = e->phase == PHASE_LOSS && (axes & 6) != 0 &&
                  has_valid_pixels(e, *node_type(e, x->node));
-    return !among || report_outside(e, c, x);
+    return !among || report_invalid_pixels(e, c, x);
 }
 
 // ---- reductions ----
@@ -197,7 +197,7 @@ NodeId sample_means(Expansion *e, NodeId x) {
 // its mean.
 static NodeId per_sample_loss(Expansion *e, NodeId x, bool mean) {
     if (mean && e->valid != NO_NODE)
-        return parts_of_mean(e, x);
+        return contributions_to_mean(e, x);
     NodeId means = sample_means(e, x);
     if (all_valid(e) || has_samples(e, x))
         return means;
@@ -256,7 +256,7 @@ static bool expect_reduced(Expansion *e, const Call *c, const Value *x) {
     }
     bool counts = e->valid == NO_NODE ||
                   (has_valid_pixels(e, t) && !moves_pixels(e, x->node));
-    return counts || report_outside(e, c, x);
+    return counts || report_invalid_pixels(e, c, x);
 }
 
 Value reduce_loss(Expansion *e, const Call *c, bool mean) {

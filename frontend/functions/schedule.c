@@ -56,13 +56,13 @@ Value lower_cosine(Expansion *e, const Call *c) {
     Value way;
     if (!progress_arg(e, c, P_cosine_since, P_cosine_until, &way))
         return value_poison();
-    return schedule_blend(e, *call_arg(c, P_cosine_from),
-                          *call_arg(c, P_cosine_to),
-                          schedule_wave(e, way, c->at), c->at);
+    return schedule_lerp(e, *call_arg(c, P_cosine_from),
+                         *call_arg(c, P_cosine_to),
+                         schedule_half_cosine(e, way, c->at), c->at);
 }
 
 // x^power for x from 0 to 1: exact at both ends.
-static Value share_power(Expansion *e, Value x, double power, Span at) {
+static Value fraction_power(Expansion *e, Value x, double power, Span at) {
     if (power == 1)
         return x;
     NodeId log = add_unary(e, OP_log, x.node);
@@ -76,9 +76,9 @@ Value lower_poly(Expansion *e, const Call *c) {
     if (!progress_arg(e, c, P_poly_since, P_poly_until, &way))
         return value_poison();
     Value rest = scalar_operate(e, TOKEN_MINUS, one, way, c->at);
-    rest = share_power(e, rest, call_number(c, P_poly_power), c->at);
-    return schedule_blend(e, *call_arg(c, P_poly_to), *call_arg(c, P_poly_from),
-                          rest, c->at);
+    rest = fraction_power(e, rest, call_number(c, P_poly_power), c->at);
+    return schedule_lerp(e, *call_arg(c, P_poly_to), *call_arg(c, P_poly_from),
+                         rest, c->at);
 }
 
 // LinearLR: the schedule times a factor that grows to 1.
@@ -87,7 +87,7 @@ Value lower_warmup(Expansion *e, const Call *c) {
     Value length = time_arg(e, c, P_warmup_length);
     Value way = time_progress(e, zero, length, c->at);
     Value share =
-        schedule_blend(e, *call_arg(c, P_warmup_from), one, way, c->at);
+        schedule_lerp(e, *call_arg(c, P_warmup_from), one, way, c->at);
     return scalar_operate(e, TOKEN_TIMES, *call_arg(c, P_warmup_schedule),
                           share, c->at);
 }
@@ -126,7 +126,7 @@ static Value multistep_decay(Expansion *e, const Call *c) {
     Value factor = one;
     for (int i = 0; i < count; i++) {
         Value where = list->kind == VALUE_LIST ? list->list.item[i] : *list;
-        Value fall = schedule_choose(e, now, schedule_time(e, where, c->at),
+        Value fall = schedule_select(e, now, schedule_time(e, where, c->at),
                                      one, gamma, c->at);
         factor =
             i == 0 ? fall : scalar_operate(e, TOKEN_TIMES, factor, fall, c->at);

@@ -31,14 +31,14 @@ Value time_progress(Expansion *e, Value from, Value to, Span at);
 // ---- arithmetic of schedules ----
 
 // a < b ? yes : no.
-Value schedule_choose(Expansion *e, Value a, Value b, Value yes, Value no,
+Value schedule_select(Expansion *e, Value a, Value b, Value yes, Value no,
                       Span at);
 
 // from (1 - share) + to share: exact at both ends.
-Value schedule_blend(Expansion *e, Value from, Value to, Value share, Span at);
+Value schedule_lerp(Expansion *e, Value from, Value to, Value share, Span at);
 
 // Half a cosine wave: 0 .. 1, level at both ends.
-Value schedule_wave(Expansion *e, Value share, Span at);
+Value schedule_half_cosine(Expansion *e, Value share, Span at);
 
 // base^exponent for a number above 0.
 Value schedule_power(Expansion *e, double base, Value exponent, Span at);

@@ -43,7 +43,7 @@ bool period_check(Expansion *e, const Call *c, ParamId p) {
     return false;
 }
 
-Value schedule_choose(Expansion *e, Value a, Value b, Value yes, Value no,
+Value schedule_select(Expansion *e, Value a, Value b, Value yes, Value no,
                       Span at) {
     NodeId left = scalar_node(e, a), right = scalar_node(e, b);
     NodeId less = add_binary(e, OP_lt, left, right);
@@ -60,7 +60,7 @@ Value time_progress(Expansion *e, Value from, Value to, Span at) {
     Value share = scalar_operate(e, TOKEN_DIVIDE, gone, length, at);
     if (!start)
         share.node = add_binary(e, OP_maximum, share.node, number_node(e, 0));
-    return schedule_choose(e, gone, length, share, value_number(1, at), at);
+    return schedule_select(e, gone, length, share, value_number(1, at), at);
 }
 
 static bool same_numbers(Value a, Value b) {
@@ -68,7 +68,7 @@ static bool same_numbers(Value a, Value b) {
            a.number == b.number;
 }
 
-Value schedule_blend(Expansion *e, Value from, Value to, Value share, Span at) {
+Value schedule_lerp(Expansion *e, Value from, Value to, Value share, Span at) {
     if (same_numbers(from, to))
         return from;
     Value one = value_number(1, at);
@@ -79,7 +79,7 @@ Value schedule_blend(Expansion *e, Value from, Value to, Value share, Span at) {
 }
 
 // (1 - cos(pi share)) / 2
-Value schedule_wave(Expansion *e, Value share, Span at) {
+Value schedule_half_cosine(Expansion *e, Value share, Span at) {
     NodeId angle =
         add_binary(e, OP_mul, scalar_node(e, share), number_node(e, acos(-1)));
     NodeId rest =

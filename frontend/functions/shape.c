@@ -96,7 +96,7 @@ Value lower_reshape(Expansion *e, const Call *c) {
 
 // ---- transpose ----
 
-NodeId axis_exchanged(Expansion *e, NodeId x, int axis) {
+NodeId axis_swapped(Expansion *e, NodeId x, int axis) {
     int64_t order[MAX_RANK];
     int last = node_type(e, x)->rank - 1;
     for (int i = 0; i <= last; i++)

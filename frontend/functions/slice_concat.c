@@ -112,10 +112,10 @@ static NodeId pad_to_size(Expansion *e, NodeId x, int axis, int64_t at,
 }
 
 // `before` below index `at` of an axis, else `after`.
-static NodeId select_below(Expansion *e, NodeId place, int64_t at,
+static NodeId select_below(Expansion *e, NodeId index, int64_t at,
                            NodeId before, NodeId after) {
     NodeId start = graph_constant(e->graph, type_scalar(I32), (double)at);
-    NodeId is = graph_op2(e->graph, OP_lt, place, start);
+    NodeId is = graph_op2(e->graph, OP_lt, index, start);
     return graph_op3(e->graph, OP_select, is, before, after);
 }
 
@@ -128,10 +128,10 @@ NodeId axis_concat(Expansion *e, const NodeId *part, int count, int axis) {
     for (int i = 0; i < along.rank; i++)
         along.dim[i] = i == axis ? size : 1;
     along.dtype = I32;
-    NodeId place = graph_iota(e->graph, along, axis), all = NO_NODE;
+    NodeId index = graph_iota(e->graph, along, axis), all = NO_NODE;
     for (int i = 0; i < count; i++) {
         NodeId next = pad_to_size(e, part[i], axis, at, size);
-        all = i ? select_below(e, place, at, all, next) : next;
+        all = i ? select_below(e, index, at, all, next) : next;
         at += node_type(e, part[i])->dim[axis];
     }
     return all;

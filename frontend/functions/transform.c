@@ -153,7 +153,7 @@ static Diagnostic *report_left(Expansion *e, const Transform *t,
 
 // Whether an image splits into so many equal squares, a whole number along each
 // axis.
-static bool is_squares(int64_t count, Type image) {
+static bool splits_into_squares(int64_t count, Type image) {
     for (int64_t k = 1; k <= image.dim[1] && k <= image.dim[2]; k++)
         if (image.dim[1] % k == 0 && image.dim[2] % k == 0 && count > 1 &&
             image.dim[1] / k * (image.dim[2] / k) == count)
@@ -194,7 +194,7 @@ static LabelExtent classify_label(const Expansion *e, Type label, Type image) {
                : match                         ? LABEL_SPATIAL
                                                : LABEL_LOST;
     case 1:
-        return (is_squares(first, image) && !is_per_sample(e)) ||
+        return (splits_into_squares(first, image) && !is_per_sample(e)) ||
                        (!classes && match)
                    ? LABEL_LOST
                    : LABEL_PER_SAMPLE;
@@ -252,7 +252,7 @@ typedef struct {
     bool lost;
 } Replay;
 
-static bool lose(Replay *r, const Transform *t, const char *why) {
+static bool report_lost(Replay *r, const Transform *t, const char *why) {
     report_left(r->e, t, why);
     r->lost = true;
     return false;
@@ -266,12 +266,13 @@ static bool read_scale(Replay *r, const Transform *t, int64_t *up,
     Type label = *node_type(r->e, r->label), image = *node_type(r->e, t->from);
     if (sizes_match(label, image, up, down))
         return true;
-    return lose(r, t,
-                arena_format(r->e->arena,
-                             "the label is %lld x %lld there and the image "
-                             "%lld x %lld, not a multiple or a part of it",
-                             (long long)label.dim[1], (long long)label.dim[2],
-                             (long long)image.dim[1], (long long)image.dim[2]));
+    return report_lost(
+        r, t,
+        arena_format(r->e->arena,
+                     "the label is %lld x %lld there and the image "
+                     "%lld x %lld, not a multiple or a part of it",
+                     (long long)label.dim[1], (long long)label.dim[2],
+                     (long long)image.dim[1], (long long)image.dim[2]));
 }
 
 // The same, if several pixels per label element are not supported.
@@ -279,12 +280,13 @@ static bool read_multiple(Replay *r, const Transform *t, int64_t *up) {
     int64_t down;
     if (!read_scale(r, t, up, &down))
         return false;
-    return down == 1 || lose(r, t,
-                             "one element of the label covers several pixels, "
-                             "and a move by single pixels may split it");
+    return down == 1 ||
+           report_lost(r, t,
+                       "one element of the label covers several pixels, "
+                       "and a move by single pixels may split it");
 }
 
-static NodeId all_inside(Replay *r) {
+static NodeId all_valid_pixels(Replay *r) {
     Type t = *node_type(r->e, r->label);
     t.dtype = BOOL;
     t.dim[3] = 1;
@@ -321,7 +323,7 @@ static void replay_shift(Replay *r, const Transform *t, const int64_t size[2]) {
                        scaled(r, t->offset[1], up)};
     bool leaves = up > 1 || strcmp(t->mode, "zero") == 0;
     if (leaves && r->valid == NO_NODE)
-        r->valid = all_inside(r);
+        r->valid = all_valid_pixels(r);
     if (r->valid != NO_NODE)
         r->valid =
             shifted(r, r->valid, offset, leaves ? "zero" : t->mode, size);
@@ -335,9 +337,10 @@ static void replay_cut(Replay *r, const Transform *t, const int64_t size[2]) {
     for (int i = 0; i < 2; i++)
         first[i] = t->first[i] * up / down;
     if (t->first[0] * up % down || t->first[1] * up % down) {
-        lose(r, t,
-             "one element of the label covers several pixels, and a cut of "
-             "single pixels splits it");
+        report_lost(
+            r, t,
+            "one element of the label covers several pixels, and a cut of "
+            "single pixels splits it");
         return;
     }
     r->label = image_crop(r->e, r->label, size, first);
@@ -429,7 +432,8 @@ static void replay_blend(Replay *r, const Transform *t) {
         return;
     Type label = *node_type(e, r->label);
     if (label.dtype == I32)
-        r->label = label_shares(e, graph_reshape(g, r->label, 3, label.dim));
+        r->label =
+            label_probabilities(e, graph_reshape(g, r->label, 3, label.dim));
     if (node_type(e, r->label)->rank == 3) // numbers, not probabilities
         r->label = graph_reshape(g, r->label, 4, label.dim);
     r->label = label_blend(e, t, r->label);

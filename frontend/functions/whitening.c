@@ -96,12 +96,12 @@ static bool add_sums(Expansion *e, const Call *c, const char *name, NodeId all,
     Graph *g = e->graph;
     Type t = *node_type(e, all);
     int64_t rows[] = {type_count(&t) / t.dim[3], t.dim[3]};
-    NodeId kept = graph_reshape(g, graph_op2(g, OP_mul, all, count), 2, rows);
+    NodeId masked = graph_reshape(g, graph_op2(g, OP_mul, all, count), 2, rows);
     Attr transposed = attr_int(ATTR_ta, 1);
     NodeId products = add_checked(e, c,
                                   (Node){.op = OP_matmul,
                                          .num_args = 2,
-                                         .arg = (NodeId[]){kept, kept},
+                                         .arg = (NodeId[]){masked, masked},
                                          .num_attrs = 1,
                                          .attr = &transposed});
     if (products == NO_NODE)

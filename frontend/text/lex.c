@@ -83,13 +83,13 @@ static void lex_name(Lexer *l) {
     while (is_letter(text[l->at]) || is_digit(text[l->at]))
         l->at++;
     size_t length = l->at - start;
-    size_t kept = length > MAX_NAME ? MAX_NAME : length;
-    Atom name = atom_of(l->atoms, text + start, kept);
-    if (kept < length && name != l->too_long)
+    size_t used = length > MAX_NAME ? MAX_NAME : length;
+    Atom name = atom_of(l->atoms, text + start, used);
+    if (used < length && name != l->too_long)
         report(l->diags, D_name_length, span_from(l, start),
                "this name is %zu bytes long; at most %d are allowed", length,
                MAX_NAME);
-    if (kept < length)
+    if (used < length)
         l->too_long = name;
     Token *t = add_token(l, TOKEN_NAME, start);
     t->text = name;

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-static const char *found(Parser *p) {
+static const char *found_text(Parser *p) {
     const Token *t = token_current(p);
     if (t->kind == TOKEN_NAME)
         return arena_format(p->arena, "`%s`", t->text);
@@ -51,7 +51,7 @@ Diagnostic *token_expected(Parser *p, const char *expected) {
                       "expected a value behind %s, found the end of its line",
                       token_name(operator->kind));
     Diagnostic *d = report(p->diags, D_syntax, token_current(p)->at,
-                           "expected %s, found %s", expected, found(p));
+                           "expected %s, found %s", expected, found_text(p));
     syntax_note(p->token, p->at, expected, d);
     return d;
 }

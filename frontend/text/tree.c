@@ -16,12 +16,12 @@ typedef struct {
 } Printer;
 
 // Ends a line that began at `start` with its location.
-static void place_add(Printer *p, size_t start, Span at) {
+static void location_add(Printer *p, size_t start, Span at) {
     enum { COLUMN = 40 };
     int wide = (int)(p->out->length - start);
-    Place place = source_place(at.source, at.start);
+    Place location = source_place(at.source, at.start);
     text_add(p->out, "%*s# %d:%d\n", wide < COLUMN ? COLUMN - wide : 2, "",
-             place.line, place.column);
+             location.line, location.column);
 }
 
 static void line_add(Printer *p, Span at, const char *format, ...)
@@ -33,7 +33,7 @@ static void line_add(Printer *p, Span at, const char *format, ...) {
     va_start(list, format);
     text_addv(p->out, format, list);
     va_end(list);
-    place_add(p, start, at);
+    location_add(p, start, at);
 }
 
 // ---- expressions ----
@@ -56,7 +56,7 @@ static void number_print(Printer *p, const char *role, const Expr *x) {
     size_t start = p->out->length;
     text_add(p->out, "%*s%snumber ", 2 * p->depth, "", role);
     text_double(p->out, x->number);
-    place_add(p, start, x->at);
+    location_add(p, start, x->at);
 }
 
 static void arguments_print(Printer *p, const Expr *x) {

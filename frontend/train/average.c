@@ -93,7 +93,8 @@ static NodeId binary(Expansion *e, Op op, NodeId a, NodeId b) {
     return graph_op2(e->graph, op, a, b);
 }
 
-static NodeId choose(Expansion *e, NodeId condition, NodeId yes, NodeId no) {
+static NodeId select_node(Expansion *e, NodeId condition, NodeId yes,
+                          NodeId no) {
     return graph_op3(e->graph, OP_select, condition, yes, no);
 }
 
@@ -145,11 +146,11 @@ static NodeId decay_node(Expansion *e, const Average *a) {
     if (!time_is_each_step(a->every)) {
         NodeId end = binary(e, OP_le, run_node(e, RUN_STEPS), step);
         NodeId not_due = graph_op1(e->graph, OP_not, is_due(e, a->every));
-        decay = choose(e, binary(e, OP_and, end, not_due), number_node(e, 1),
-                       decay);
+        decay = select_node(e, binary(e, OP_and, end, not_due),
+                            number_node(e, 1), decay);
     }
     NodeId early = is_before(e, a->from);
-    return choose(e, early, number_node(e, 0), decay);
+    return select_node(e, early, number_node(e, 0), decay);
 }
 
 // lookahead must not write to a frozen parameter: its average becomes the
@@ -162,19 +163,19 @@ static NodeId decay_of(Expansion *e, const TrainBlock *t, const Average *a,
         if (!is_frozen(e, t, p, i + 1))
             continue;
         NodeId trains = is_before(e, time[i]);
-        return choose(e, trains, decay, number_node(e, 0));
+        return select_node(e, trains, decay, number_node(e, 0));
     }
     return decay;
 }
 
 // torch.lerp, exact at both ends.
-static NodeId mix(Expansion *e, NodeId old, NodeId new, NodeId decay) {
+static NodeId lerp(Expansion *e, NodeId old, NodeId new, NodeId decay) {
     NodeId share = binary(e, OP_sub, number_node(e, 1), decay);
     NodeId way = binary(e, OP_sub, new, old);
     NodeId near = binary(e, OP_add, old, binary(e, OP_mul, share, way));
     NodeId far = binary(e, OP_sub, new, binary(e, OP_mul, decay, way));
     NodeId is_near = binary(e, OP_lt, share, number_node(e, 0.5));
-    return choose(e, is_near, near, far);
+    return select_node(e, is_near, near, far);
 }
 
 // init: the initial average of a statistic, as in an evaluation.
@@ -182,7 +183,7 @@ static void add_average(Expansion *e, const Average *a, NodeId weight,
                         NodeId decay, double init) {
     Node w = e->graph->node[weight];
     NodeId average = average_node(e, node_text(&w, ATTR_name), *w.type, init);
-    NodeId mixed = mix(e, average, weight, decay);
+    NodeId mixed = lerp(e, average, weight, decay);
     graph_assign(e->graph, average, mixed);
     if (a->writes_back)
         graph_assign(e->graph, weight, mixed);

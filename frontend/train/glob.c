@@ -19,7 +19,7 @@ bool glob_matches(Expansion *e, const TrainBlock *t, const Entry *clause,
 
 enum { MAX_COMPARED = 120, MAX_NAMES = 500 };
 
-static int least(int a, int b) {
+static int min_int(int a, int b) {
     return a < b ? a : b;
 }
 
@@ -41,8 +41,8 @@ static int distance(Expansion *e, const char *glob, const char *name) {
         row[0] = last[0] + !star;
         for (size_t j = 1; j < width; j++) {
             bool same = star || *glob == '?' || *glob == name[j - 1];
-            row[j] = least(least(last[j] + !star, row[j - 1] + !star),
-                           last[j - 1] + !same);
+            row[j] = min_int(min_int(last[j] + !star, row[j - 1] + !star),
+                             last[j - 1] + !same);
         }
         int *oldest = last;
         last = row;
@@ -59,20 +59,20 @@ static int nearest_form(Expansion *e, const char *glob, const char *name) {
         dot ? arena_format(e->arena, "%.*s.*%s", (int)(dot - glob), glob, dot)
             : glob;
     const char *below = arena_format(e->arena, "*.%s", glob);
-    return least(distance(e, glob, name),
-                 least(distance(e, within, name), distance(e, below, name)));
+    return min_int(distance(e, glob, name), min_int(distance(e, within, name),
+                                                    distance(e, below, name)));
 }
 
 // Notes the parameter with the name nearest to the pattern, else any name.
 static void note_nearest(Expansion *e, const TrainBlock *t, const char *glob,
                          Diagnostic *d) {
     int best = -1, allowed = ((int)strlen(glob) + 1) / 3;
-    for (int i = 0; i < least(e->num_parameters, MAX_NAMES); i++) {
+    for (int i = 0; i < min_int(e->num_parameters, MAX_NAMES); i++) {
         const char *name = e->parameter[i].name;
         if (strlen(glob) > MAX_COMPARED || strlen(name) > MAX_COMPARED)
             continue;
-        int far = least(nearest_form(e, glob, name),
-                        distance(e, glob, with_model(e, t, name)));
+        int far = min_int(nearest_form(e, glob, name),
+                          distance(e, glob, with_model(e, t, name)));
         if (far > allowed || (best >= 0 && far == allowed))
             continue;
         best = i;

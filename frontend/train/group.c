@@ -50,23 +50,23 @@ static const Call *optimizer_of(Expansion *e, const Entry *key) {
 static const Call *replaced(Expansion *e, const Call *from,
                             const Entry *group) {
     const ParamInfo *p = &param_info[from->builtin->first];
-    int count = builtin_num_params(from->builtin), num_given = 0;
+    int count = builtin_num_params(from->builtin), num_args = 0;
     size_t most = (size_t)count + (size_t)group->num_keys;
     ActualArg *given = ARENA_ARRAY(e->arena, most, ActualArg);
     for (int i = 0; i < count; i++)
         if (from->arg[i].kind != VALUE_NONE &&
             group_key(group, p[i].name) == NULL)
-            given[num_given++] = (ActualArg){
+            given[num_args++] = (ActualArg){
                 .name = p[i].name, .at = from->at, .value = &from->arg[i]};
     for (int i = 0; i < group->num_keys; i++) {
         const Entry *key = &group->key[i];
         if (strcmp(key->name, "optimizer") != 0)
-            given[num_given++] = (ActualArg){
+            given[num_args++] = (ActualArg){
                 .name = key->name, .at = key->at, .expr = key->value};
     }
     Call *to = ARENA_NEW(e->arena, Call);
     *to = *from;
-    return bind_builtin(e, to, given, num_given) ? to : NULL;
+    return bind_builtin(e, to, given, num_args) ? to : NULL;
 }
 
 static const Call *regroup(Expansion *e, TrainBlock *t, const Call *base,

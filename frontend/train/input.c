@@ -66,7 +66,7 @@ static bool report_data(Expansion *e, const Param *p, Type known,
 }
 
 // Pixels are converted at their use, so that the type may be either.
-static bool dtype_suits(DType written, DType known) {
+static bool dtype_accepts(DType written, DType known) {
     return written == known || (written == F32 && known == U8);
 }
 
@@ -75,7 +75,7 @@ static bool check_dtype(Expansion *e, const TrainBlock *block,
     Type written;
     if (e->data.typed) {
         t->dtype = e->data.batch.dtype;
-        return dtype_suits(p->type->dtype, t->dtype) ||
+        return dtype_accepts(p->type->dtype, t->dtype) ||
                (written_type(e, block, given, p, *t, &written) &&
                 report_data(e, p, *t, written));
     }

@@ -212,8 +212,8 @@ static void report_setting(Expansion *e, const TrainBlock *t,
     note_argument(d, t, setting->name);
 }
 
-static void apply(Expansion *e, TrainBlock *t, const Entry *setting,
-                  Value *arg) {
+static void apply_setting(Expansion *e, TrainBlock *t, const Entry *setting,
+                          Value *arg) {
     Value model = train_model(t);
     const Param *p = param_named(model.closure.function, setting->name);
     bool sets_argument = setting->argument != NULL;
@@ -236,6 +236,6 @@ void settings_apply(Expansion *e, TrainBlock *t, const Setting *setting,
         int errors = e->diags->errors;
         Entry entry = parse_setting(e->arena, e->atoms, s, e->diags);
         if (e->diags->errors == errors)
-            apply(e, t, &entry, arg);
+            apply_setting(e, t, &entry, arg);
     }
 }

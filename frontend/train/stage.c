@@ -27,7 +27,7 @@ static void begin_copy(Expansion *e, TrainBlock *t, const Forward *f,
     e->phase = PHASE_KEYS;
 }
 
-static NodeId one_more(Expansion *e, NodeId count) {
+static NodeId increment(Expansion *e, NodeId count) {
     NodeId one = graph_constant(e->graph, type_scalar(I32), 1);
     return graph_op2(e->graph, OP_add, count, one);
 }
@@ -41,7 +41,7 @@ static void add_effect(Expansion *e, Op op, NodeId operand) {
 // fraction of samples.
 static NodeId batches_of_update(Expansion *e, NodeId accumulated) {
     if (all_valid(e))
-        return as_float(e, one_more(e, accumulated));
+        return as_float(e, increment(e, accumulated));
     NodeId last = graph_op2(e->graph, OP_div, sample_count(e),
                             number_node(e, (double)e->recipe.batch));
     return graph_op2(e->graph, OP_add, as_float(e, accumulated), last);
@@ -71,7 +71,7 @@ static Graph *accumulate_graph(Expansion *e, TrainBlock *t, const Forward *f,
         add_effect(e, OP_accumulate, p->node);
     }
     NodeId accumulated = run_node(e, RUN_ACCUMULATED);
-    graph_assign(e->graph, accumulated, one_more(e, accumulated));
+    graph_assign(e->graph, accumulated, increment(e, accumulated));
     return e->graph;
 }
 

@@ -226,7 +226,7 @@ typedef struct {
 
 // Whether an output has the height and width of the model's images, and its
 // elements per pixel.  False after a report.
-static bool read_places(Expansion *e, const View *view, Type output, bool *has,
+static bool read_extent(Expansion *e, const View *view, Type output, bool *has,
                         int64_t *up) {
     Type image = *node_type(e, e->model_input);
     int64_t down = 1, pixels = image.dim[1] * image.dim[2];
@@ -256,7 +256,7 @@ static bool invert_view(Expansion *e, const View *view, ViewResult *s) {
     if (e->view_step == NULL)
         return true;
     Type t = *node_type(e, s->output);
-    if (!read_places(e, view, t, &has, &up))
+    if (!read_extent(e, view, t, &has, &up))
         return false;
     for (const ViewStep *v = e->view_step; has && v != NULL; v = v->before) {
         int64_t back[] = {-v->by[0] * up, -v->by[1] * up};
