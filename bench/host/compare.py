@@ -5,11 +5,11 @@ usage: compare.py SINTER [--width 16] [--batch 128] [--steps 32] [--rounds 5]
                   [--threads 2] [--python PROGRAM] [--compile]
 
 Builds the trainer, then runs each of the two in turn and prints the time of a
-training step of the trainer as a share of PyTorch's: the ratio of the medians,
-and the smallest and largest of the rounds.  Both are warm when the clock starts:
-the trainer after an epoch of as many steps, PyTorch after some steps.  The same
-ratio of processor time depends less on what else the machine does; where
-that is much, --threads 1 keeps threads that wait for others out of it.
+training step of the trainer relative to PyTorch's: the ratio of the medians,
+and the smallest and largest ratio of the rounds.  Both are warm when the clock
+starts: the trainer after an epoch of as many steps, PyTorch after some steps.
+The same ratio of CPU time depends less on other load of the machine; on a busy
+one, --threads 1 excludes threads that wait for others.
 
 The trainer reads random images in CIFAR-10's format and augments them; PyTorch
 does neither.
@@ -57,14 +57,14 @@ def wait_for_rows(run, metrics, count):
 
 
 def processor_seconds(pid):
-    """User and system time of a process so far."""
+    """CPU time of a process so far, user and system."""
     stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
     user, system = stat.rsplit(")", 1)[1].split()[11:13]
     return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def trainer_step(args, path, folder):
-    """Seconds and processor seconds of a step of the second epoch."""
+    """Seconds and CPU seconds of a step of the second epoch."""
     metrics = folder / "metrics.json"
     metrics.unlink(missing_ok=True)
     shutil.rmtree(folder / "out", ignore_errors=True)

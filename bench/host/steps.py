@@ -3,9 +3,9 @@
 
 usage: steps.py [--width 16] [--batch 128] [--steps 32] [--threads 2] [--compile]
 
-Prints seconds and processor seconds of a step, after the first ones.  The batch
-is made beforehand: no loading, no augmentation.  --compile takes the model and
-its loss through torch.compile, which PyTorch has from version 2 on.
+Prints seconds and CPU seconds of a step, after warm-up.  The batch is prepared
+before: no loading, no augmentation.  --compile compiles the model and its loss
+by torch.compile, which PyTorch has from version 2 on.
 """
 import argparse
 import pathlib

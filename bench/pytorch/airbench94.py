@@ -1,7 +1,7 @@
 """models/airbench94.net in PyTorch: the network and its optimizer.
 
-Starting values are PyTorch's own except for the dirac weights: what they are
-makes no difference to how long a step takes.
+Initial values are PyTorch's defaults except for the dirac weights: they do not
+affect the time of a step.
 """
 import torch
 from torch import nn
@@ -42,7 +42,7 @@ def airbench94():
 
 
 def parameter_groups(model):
-    """The norms' biases learn faster; whiten's is a layer's like any other."""
+    """Norms' biases have a higher learning rate; whiten's has the layers'."""
     norms = [m.bias for m in model.modules() if isinstance(m, nn.BatchNorm2d)]
     fast = {id(p) for p in norms}
     rest = [p for p in model.parameters()
@@ -53,7 +53,7 @@ def parameter_groups(model):
 
 
 class Lookahead:
-    """Every few steps the weights become their mean with an older one."""
+    """Every few steps the weights become their mean with an older copy."""
 
     def __init__(self, model, every=5, decay=0.95 ** 5):
         self.live = [p for p in model.parameters() if p.requires_grad]

@@ -62,7 +62,7 @@ def normalize(image):
 
 
 def windows(image):
-    """Every 32x32 crop of the images, reflected by 4: a view."""
+    """A view of every 32x32 crop of the images, padded by 4 with reflection."""
     padded = np.pad(image, ((0, 0), (4, 4), (4, 4), (0, 0)), mode="reflect")
     view = np.lib.stride_tricks.sliding_window_view(padded, (32, 32), (1, 2))
     return view.transpose(0, 1, 2, 4, 5, 3)  # [N,9,9,32,32,3]

@@ -5,7 +5,7 @@ usage: step.py MODEL [--compile] [--batch N] [--steps 50] [--rounds 5]
                [--precision f16|bf16|f32] [--width 64] [--device cuda]
 
 channels_last and mixed precision (autocast, and a scaler of gradients with
-f16).  The images lie on the device as bytes; a step draws a batch of them,
+f16).  The images are on the device as bytes; a step samples a batch of them,
 augments and normalizes it there, trains and updates.  With --compile the
 augmentation and the network are compiled by torch.compile with
 mode="max-autotune".  Prints one line of JSON: the milliseconds of a step in
@@ -29,7 +29,7 @@ MEAN, STD = [125.31, 122.95, 113.87], [62.99, 62.09, 66.70]
 
 
 def moved(images, border):
-    """Each image 32x32 at a place of its own in itself, reflected."""
+    """Crops each image to 32x32 at its own offset, with reflected edges."""
     n, where = len(images), images.device
     big = pad(images, (border,) * 4, mode="reflect")
     at = torch.arange(32, device=where)

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Data for models that are not trained on all of CIFAR-10 as it is.
+"""Subsets and conversions of CIFAR-10 for short trainings.
 
 usage: data.py few|grey CIFAR10_DIR OUT_DIR
 
@@ -17,7 +17,7 @@ FEW = 1000
 
 
 def grey(record):
-    """ITU-R 601 luma of the middle of an image of three planes, in 0 to 255."""
+    """ITU-R 601 luma of the middle of an image with three planes, 0 to 255."""
     return bytes(
         (299 * record[p] + 587 * record[p + PLANE]
          + 114 * record[p + 2 * PLANE] + 500) // 1000
