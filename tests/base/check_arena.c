@@ -19,7 +19,7 @@ static bool filled_with(const unsigned char *p, size_t count, int byte) {
     return true;
 }
 
-START_TEST(memory_is_apart) {
+START_TEST(allocations_are_disjoint) {
     Arena *a = arena_new();
     unsigned char *p[NUM_SIZES];
     for (int i = 0; i < NUM_SIZES; i++) {
@@ -36,7 +36,7 @@ START_TEST(memory_is_apart) {
 END_TEST
 
 // Memory that another arena has written and freed.
-START_TEST(memory_is_zero_again) {
+START_TEST(reused_memory_is_zero) {
     enum { SIZE = 1 << 20 };
     for (int i = 0; i < 3; i++) {
         Arena *a = arena_new();
@@ -73,7 +73,7 @@ END_TEST
 // Still allocated at exit, but no leak.
 static Arena *volatile last;
 
-START_TEST(lists_keep_what_was_appended) {
+START_TEST(lists_keep_appended_items) {
     Arena *a = arena_new();
     int *list = NULL, count = 0;
     for (int i = 0; i < 100; i++)
@@ -98,7 +98,7 @@ START_TEST(size_too_large) {
 END_TEST
 
 // Sanitizers report a double free or a leak.
-START_TEST(inner_arenas_go_with_the_outer_one_or_before) {
+START_TEST(children_are_freed_with_their_parent_or_before) {
     Arena *outer = arena_new();
     Arena *inner[4];
     for (int i = 0; i < 4; i++)
@@ -117,12 +117,12 @@ END_TEST
 Suite *arena_suite(void) {
     Suite *s = suite_create("arena");
     TCase *t = tcase_create("arena");
-    tcase_add_test(t, memory_is_apart);
-    tcase_add_test(t, memory_is_zero_again);
+    tcase_add_test(t, allocations_are_disjoint);
+    tcase_add_test(t, reused_memory_is_zero);
     tcase_add_test(t, used_counts);
     tcase_add_test(t, strings_are_copies);
-    tcase_add_test(t, lists_keep_what_was_appended);
-    tcase_add_test(t, inner_arenas_go_with_the_outer_one_or_before);
+    tcase_add_test(t, lists_keep_appended_items);
+    tcase_add_test(t, children_are_freed_with_their_parent_or_before);
     tcase_add_exit_test(t, product_too_large, EXIT_MEMORY);
     tcase_add_exit_test(t, size_too_large, EXIT_MEMORY);
     suite_add_tcase(s, t);

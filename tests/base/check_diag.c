@@ -17,7 +17,7 @@ static Span span_of(const Source *s, const char *word) {
     return (Span){s, start, start + (uint32_t)strlen(word)};
 }
 
-START_TEST(shows_both_places) {
+START_TEST(shows_both_spans) {
     Arena *a = arena_new();
     Source *s = source_new(a, "m.net", model, strlen(model));
     Diagnostics d = diag_new(a);
@@ -214,7 +214,7 @@ END_TEST
 Suite *diag_suite(void) {
     Suite *s = suite_create("diag");
     TCase *t = tcase_create("diag");
-    tcase_add_test(t, shows_both_places);
+    tcase_add_test(t, shows_both_spans);
     tcase_add_test(t, colours_change_no_text);
     tcase_add_test(t, repetition_is_dropped);
     tcase_add_test(t, errors_come_before_warnings);

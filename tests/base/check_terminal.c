@@ -48,7 +48,7 @@ START_TEST(there_may_be_no_room) {
 }
 END_TEST
 
-START_TEST(what_changes_the_order) {
+START_TEST(bidi_controls_change_the_order) {
     ck_assert(terminal_reorders("\xe2\x80\xae", 3));
     ck_assert(terminal_reorders("\xe2\x81\xa7", 3));
     ck_assert(!terminal_reorders("\xe2\x80\x8f", 3));
@@ -63,7 +63,7 @@ Suite *terminal_suite(void) {
     tcase_add_loop_test(t, nothing_steers_it, 0,
                         sizeof cases / sizeof cases[0]);
     tcase_add_test(t, there_may_be_no_room);
-    tcase_add_test(t, what_changes_the_order);
+    tcase_add_test(t, bidi_controls_change_the_order);
     suite_add_tcase(s, t);
     return s;
 }

@@ -431,7 +431,7 @@ END_TEST
 
 // Weights follow Beta(alpha, alpha): symmetric, with variance 1 / (8 alpha + 4)
 // and fourth central moment 3 / (16 (2 alpha + 1) (2 alpha + 3)).
-START_TEST(mixup_shares_are_beta) {
+START_TEST(mixup_weights_are_beta) {
     enum { BATCH = 4000 };
     static const double alphas[] = {0.2, 0.5, 1, 3, 40, 1000};
     const double alpha = alphas[_i];
@@ -486,7 +486,7 @@ END_TEST
 
 // Random numbers depend on the sample and the epoch, not on the index in the
 // batch or the step.
-START_TEST(draws_belong_to_samples) {
+START_TEST(random_numbers_belong_to_samples) {
     Seen one = see("random_translate(2, mode=reflect)", SIDE, 50, true);
     Seen two = see("random_translate(2, mode=reflect)", SIDE, 30, true);
     two.step = 9;
@@ -520,9 +520,9 @@ Suite *augment_suite(void) {
     tcase_add_test(t, cutmix_pastes_a_square);
     tcase_add_test(t, cutmix_labels_match_the_box);
     tcase_add_test(t, cutmix_has_a_time_and_a_chance);
-    tcase_add_loop_test(t, mixup_shares_are_beta, 0, 6);
+    tcase_add_loop_test(t, mixup_weights_are_beta, 0, 6);
     tcase_add_test(t, mixes_add_up);
-    tcase_add_test(t, draws_belong_to_samples);
+    tcase_add_test(t, random_numbers_belong_to_samples);
     suite_add_tcase(s, t);
     return s;
 }

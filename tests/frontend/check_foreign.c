@@ -22,7 +22,7 @@ static bool is_param(const char *name) {
 }
 
 // A row has a name or a note; and the name exists.
-START_TEST(rows_lead_somewhere) {
+START_TEST(foreign_names_resolve) {
     const char *ours = rows[_i].ours;
     ck_assert_msg((ours == NULL) != (rows[_i].note == NULL), "%s",
                   rows[_i].word);
@@ -44,7 +44,7 @@ END_TEST
 Suite *foreign_suite(void) {
     Suite *s = suite_create("foreign");
     TCase *t = tcase_create("foreign");
-    tcase_add_loop_test(t, rows_lead_somewhere, 0,
+    tcase_add_loop_test(t, foreign_names_resolve, 0,
                         sizeof rows / sizeof rows[0]);
     suite_add_tcase(s, t);
     return s;

@@ -94,7 +94,7 @@ START_TEST(lines_are_laid_out) {
 }
 END_TEST
 
-START_TEST(what_cannot_be_parsed_is_reported) {
+START_TEST(syntax_errors_are_reported) {
     Formatted f = formatted("let a = (", 9);
     ck_assert(!f.good);
     ck_assert_int_eq(f.diags.errors, 1);
@@ -231,7 +231,7 @@ Suite *format_suite(void) {
                         sizeof spacing / sizeof spacing[0]);
     tcase_add_loop_test(t, lines_are_laid_out, 0,
                         sizeof layouts / sizeof layouts[0]);
-    tcase_add_test(t, what_cannot_be_parsed_is_reported);
+    tcase_add_test(t, syntax_errors_are_reported);
     tcase_add_loop_test(t, files_keep_their_tree, 0, (int)files.gl_pathc);
     tcase_add_test(t, layout_is_linear);
     suite_add_tcase(s, t);

@@ -202,7 +202,7 @@ START_TEST(dirac_filters_come_first) {
 END_TEST
 
 // The numbers outside the identity have the same moments.
-START_TEST(dirac_is_added_without_a_trace) {
+START_TEST(add_dirac_keeps_the_moments) {
     Started with =
         started("conv(4, 1) |> conv(6, 3, init=dirac(add))", "conv_2.weight");
     Started bare = started("conv(4, 1) |> conv(6, 3)", "conv_2.weight");
@@ -347,7 +347,7 @@ START_TEST(written_numbers_are_the_start) {
 }
 END_TEST
 
-START_TEST(nothing_is_collected_unasked) {
+START_TEST(nothing_is_collected_without_need) {
     Loaded l = load_model("image |> conv(4, 3) |> flatten |> linear(2)", "");
     ck_assert_ptr_null(l.program->collect);
     ck_assert_int_eq(l.program->recipe.collect_samples, 0);
@@ -363,11 +363,11 @@ Suite *initial_suite(void) {
     tcase_add_test(t, normal_numbers_are_normal);
     tcase_add_loop_test(t, orthogonal_weights_are_orthonormal, 0, 3);
     tcase_add_test(t, dirac_filters_come_first);
-    tcase_add_test(t, dirac_is_added_without_a_trace);
+    tcase_add_test(t, add_dirac_keeps_the_moments);
     tcase_add_loop_test(t, whitened_patches_are_uncorrelated, 0, 2);
     tcase_add_test(t, eigenvalues_below_0_count_as_0);
     tcase_add_loop_test(t, written_numbers_are_the_start, 0, 4);
-    tcase_add_test(t, nothing_is_collected_unasked);
+    tcase_add_test(t, nothing_is_collected_without_need);
     suite_add_tcase(s, t);
     return s;
 }

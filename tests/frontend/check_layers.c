@@ -367,7 +367,7 @@ START_TEST(parts_join_to_the_whole) {
 }
 END_TEST
 
-START_TEST(parts_have_places) {
+START_TEST(parts_have_indices) {
     Result r = result_in("x\nh = split(x |> reshape([N, 16]), 2)\n"
                          "y = concat([h[1], h[-2]])",
                          false);
@@ -565,7 +565,7 @@ Suite *layers_suite(void) {
     tcase_add_loop_test(t, shapes_follow_formulas, 0,
                         sizeof shapes / sizeof shapes[0]);
     tcase_add_test(t, parts_join_to_the_whole);
-    tcase_add_test(t, parts_have_places);
+    tcase_add_test(t, parts_have_indices);
     tcase_add_test(t, linear_keeps_leading_axes);
     tcase_add_test(t, embedding_takes_rows);
     tcase_add_test(t, parameters_stand_alone);

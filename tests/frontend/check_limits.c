@@ -314,7 +314,7 @@ static const struct {
      "E0318"},
 };
 
-START_TEST(greedy_models_are_stopped) {
+START_TEST(large_models_are_stopped) {
     expect_codes(load_model(greedy[_i].body, ""), greedy[_i].codes);
 }
 END_TEST
@@ -466,7 +466,7 @@ Suite *limits_suite(void) {
     tcase_add_test(t, names);
     tcase_add_test(t, ranks);
     tcase_add_test(t, imports);
-    tcase_add_loop_test(t, greedy_models_are_stopped, 0,
+    tcase_add_loop_test(t, large_models_are_stopped, 0,
                         sizeof greedy / sizeof greedy[0]);
     tcase_add_test(t, bytes);
     tcase_add_test(t, bytes_as_numbers);

@@ -167,7 +167,7 @@ END_TEST
 
 // A loss of numbers for each class takes the mixed labels of training and the
 // unmixed ones of an evaluation.
-START_TEST(labels_of_mixed_samples_are_shares_in_evaluations) {
+START_TEST(mixed_labels_are_probabilities_in_evaluations) {
     const char *loss[] = {"mean(square(output - label))",
                           "mean(mse(output, label))",
                           "mean(cross_entropy(output, label))"};
@@ -234,7 +234,7 @@ END_TEST
 
 // ---- metrics ----
 
-START_TEST(correct_rows_are_shares_of_a_sample) {
+START_TEST(correct_rows_are_averaged_per_sample) {
     Sums s =
         sums_of("4, 3", "", "mean(cross_entropy(output, label))", "", false);
     double correct = 0;
@@ -263,7 +263,7 @@ static const struct {
     {"12, 1", "", "bce_with_logits(reshape(output, [-1, 12]), label)", true},
 };
 
-START_TEST(sides_are_shares_of_a_sample) {
+START_TEST(binary_labels_are_averaged_per_sample) {
     for (int training = 0; training < 2; training++) {
         Arena *a = arena_new();
         Sums s = sums_of(sides[_i].shape, sides[_i].targets,
@@ -285,7 +285,7 @@ START_TEST(sides_are_shares_of_a_sample) {
 END_TEST
 
 // Probabilities of classes are still classes; other values are not the output.
-START_TEST(sides_are_those_of_the_output) {
+START_TEST(binary_accuracy_is_of_the_output) {
     Sums s =
         sums_of("4, 3", "", "mean(bce_with_logits(output, one_hot(label, 3)))",
                 "", false);
@@ -302,7 +302,7 @@ START_TEST(sides_are_those_of_the_output) {
 }
 END_TEST
 
-START_TEST(no_number_is_on_no_side) {
+START_TEST(nan_outputs_are_wrong) {
     Sums s =
         sums_of("12]) * (0 / parameter([1])) + reshape(x, [N, 12", ", targets",
                 "mean(bce_with_logits(output, label))", "", false);
@@ -312,7 +312,7 @@ START_TEST(no_number_is_on_no_side) {
 }
 END_TEST
 
-START_TEST(five_places_count) {
+START_TEST(top5_has_five) {
     Sums s = sums_of("12", "", "mean(cross_entropy(output, label))",
                      "eval at end { metrics = [top5] }", false);
     int hits = 0;
@@ -354,17 +354,17 @@ Suite *loss_suite(void) {
     TCase *t = tcase_create("loss");
     tcase_add_loop_test(t, losses_follow_formulas, 0,
                         sizeof losses / sizeof losses[0]);
-    tcase_add_test(t, labels_of_mixed_samples_are_shares_in_evaluations);
+    tcase_add_test(t, mixed_labels_are_probabilities_in_evaluations);
     tcase_add_test(t, labels_fit_the_least_of_the_classes);
     tcase_add_test(t, losses_may_be_reduced_by_axes);
     tcase_add_test(t, losses_may_follow_the_run);
     tcase_add_test(t, losses_without_labels_need_none);
-    tcase_add_test(t, correct_rows_are_shares_of_a_sample);
-    tcase_add_loop_test(t, sides_are_shares_of_a_sample, 0,
+    tcase_add_test(t, correct_rows_are_averaged_per_sample);
+    tcase_add_loop_test(t, binary_labels_are_averaged_per_sample, 0,
                         sizeof sides / sizeof sides[0]);
-    tcase_add_test(t, sides_are_those_of_the_output);
-    tcase_add_test(t, no_number_is_on_no_side);
-    tcase_add_test(t, five_places_count);
+    tcase_add_test(t, binary_accuracy_is_of_the_output);
+    tcase_add_test(t, nan_outputs_are_wrong);
+    tcase_add_test(t, top5_has_five);
     tcase_add_test(t, targets_have_no_accuracy);
     suite_add_tcase(s, t);
     return s;

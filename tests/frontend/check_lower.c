@@ -335,7 +335,7 @@ START_TEST(cutout_fills_a_square) {
 }
 END_TEST
 
-START_TEST(uses_draw_different_numbers) {
+START_TEST(uses_have_different_numbers) {
     Loaded l = load_model(head, "input = data.train |> flip_lr |> flip_lr\n");
     const Graph *g = l.program->stage[0].train;
     NodeId first = find_op(g, OP_uniform), second = first + 1;
@@ -430,7 +430,7 @@ START_TEST(recipe_defaults) {
 }
 END_TEST
 
-START_TEST(settings_replace_keys_and_parameters) {
+START_TEST(settings_override_keys_and_parameters) {
     Setting s[] = {{"batch", "8"},  {"epochs", "0.5"},
                    {"seed", "3"},   {"precision", "mixed(bf16)"},
                    {"width", "16"}, {"batch", "2"}};
@@ -461,7 +461,7 @@ static double shown_rate(const Loaded *l, int stage) {
 }
 
 // The optimizer's rate was the only reader of the key `lr`.
-START_TEST(settings_replace_arguments) {
+START_TEST(settings_override_arguments) {
     Setting s[] = {{"optimizer.lr", "0.5"},
                    {"optimizer.momentum", "half"},
                    {"optimizer.lr", "0.25"},
@@ -495,7 +495,7 @@ static const struct {
 };
 
 // The common rate is logged while some parameter trains with it.
-START_TEST(the_rate_of_what_trains_is_shown) {
+START_TEST(common_rate_is_logged_while_it_trains) {
     Arena *a = arena_new();
     Loaded l = load_text(arena_format(
         a,
@@ -514,7 +514,7 @@ START_TEST(the_rate_of_what_trains_is_shown) {
 }
 END_TEST
 
-START_TEST(a_key_that_is_replaced_reads_nothing) {
+START_TEST(an_overridden_key_reads_nothing) {
     Setting s[] = {{"optimizer", "adam(lr=0.5)"}, {"lr", "0.25"}};
     Loaded l = load_with("image |> flatten |> linear(2)", "", s, 1);
     ck_assert_str_eq(codes_of(&l), "");
@@ -600,17 +600,17 @@ Suite *lower_suite(void) {
     tcase_add_loop_test(t, batch_norm_evaluates_by_statistics, 0, 2);
     tcase_add_test(t, crops_cover_their_range);
     tcase_add_test(t, cutout_fills_a_square);
-    tcase_add_test(t, uses_draw_different_numbers);
+    tcase_add_test(t, uses_have_different_numbers);
     tcase_add_test(t, normalize_in_the_input_is_evaluated);
     tcase_add_test(t, parameters_start_within_their_bound);
     tcase_add_test(t, batch_norm_starts_at_one);
     tcase_add_test(t, recipe_of_resnet9);
     tcase_add_test(t, recipe_defaults);
-    tcase_add_test(t, settings_replace_keys_and_parameters);
-    tcase_add_test(t, settings_replace_arguments);
-    tcase_add_loop_test(t, the_rate_of_what_trains_is_shown, 0,
+    tcase_add_test(t, settings_override_keys_and_parameters);
+    tcase_add_test(t, settings_override_arguments);
+    tcase_add_loop_test(t, common_rate_is_logged_while_it_trains, 0,
                         sizeof shown / sizeof shown[0]);
-    tcase_add_test(t, a_key_that_is_replaced_reads_nothing);
+    tcase_add_test(t, an_overridden_key_reads_nothing);
     tcase_add_loop_test(t, settings_are_checked, 0,
                         sizeof bad_settings / sizeof bad_settings[0]);
     tcase_add_test(t, graphs_are_sound);

@@ -76,7 +76,7 @@ START_TEST(statements_end_with_their_line) {
 }
 END_TEST
 
-START_TEST(an_item_ends_what_is_open) {
+START_TEST(an_item_ends_open_blocks) {
     Parsed p = parsed("model A(x) {\n  x |> f(\n\ntrain A {\n  batch = 1\n}\n");
     ck_assert_int_ge(p.diags.errors, 1);
     ck_assert_int_eq(p.file->item[p.file->count - 1].kind, ITEM_TRAIN);
@@ -85,7 +85,7 @@ START_TEST(an_item_ends_what_is_open) {
 }
 END_TEST
 
-START_TEST(each_line_is_blamed_for_itself) {
+START_TEST(errors_name_their_own_line) {
     Parsed p = parsed("fn f(x) {\n a = (1\n b = 2\n c = * 3\n d = ]\n}\n"
                       "let = 4\n");
     ck_assert_int_eq(p.diags.errors, 4);
@@ -120,8 +120,8 @@ Suite *parse_suite(void) {
     tcase_add_loop_test(t, precedence, 0,
                         sizeof expressions / sizeof expressions[0]);
     tcase_add_test(t, statements_end_with_their_line);
-    tcase_add_test(t, an_item_ends_what_is_open);
-    tcase_add_test(t, each_line_is_blamed_for_itself);
+    tcase_add_test(t, an_item_ends_open_blocks);
+    tcase_add_test(t, errors_name_their_own_line);
     tcase_add_test(t, clauses);
     suite_add_tcase(s, t);
     return s;

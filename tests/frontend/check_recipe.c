@@ -88,7 +88,7 @@ static const struct {
       "head.weight head.bias"}},
 };
 
-START_TEST(moments_begin_stages) {
+START_TEST(freeze_times_begin_stages) {
     Loaded l = load_model(body, moments[_i].keys);
     ck_assert_str_eq(codes_of(&l), "W0601");
     const Program *p = l.program;
@@ -209,7 +209,7 @@ START_TEST(recipes_are_read) {
 }
 END_TEST
 
-START_TEST(a_setting_replaces_the_other_length) {
+START_TEST(a_setting_overrides_the_other_length) {
     Setting steps = {"steps", "9"};
     Loaded l = load_with(body, "", &steps, 1);
     ck_assert_str_eq(codes_of(&l), "W0601");
@@ -322,13 +322,13 @@ Suite *recipe_suite(void) {
                         sizeof freezes / sizeof freezes[0]);
     tcase_add_loop_test(c, groups_change_arguments, 0,
                         sizeof groups / sizeof groups[0]);
-    tcase_add_loop_test(c, moments_begin_stages, 0,
+    tcase_add_loop_test(c, freeze_times_begin_stages, 0,
                         sizeof moments / sizeof moments[0]);
     suite_add_tcase(s, c);
     c = tcase_create("run");
     tcase_add_loop_test(c, recipes_are_read, 0,
                         sizeof recipes / sizeof recipes[0]);
-    tcase_add_test(c, a_setting_replaces_the_other_length);
+    tcase_add_test(c, a_setting_overrides_the_other_length);
     suite_add_tcase(s, c);
     c = tcase_create("views");
     tcase_add_loop_test(c, views_are_averaged, 0,

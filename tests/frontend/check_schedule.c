@@ -200,7 +200,7 @@ static const struct {
     {"0.1", "freeze \"linear_1.bias\" after 3 epoch", false, 0},
 };
 
-START_TEST(what_comes_after_the_end_is_told) {
+START_TEST(times_after_the_end_are_reported) {
     Setting setting[] = {{"lr", late[_i].lr},
                          late[_i].steps ? (Setting){"steps", "100"}
                                         : (Setting){"epochs", "3"}};
@@ -223,7 +223,7 @@ Suite *schedule_suite(void) {
     tcase_add_loop_test(t, ends_are_exact, 0, sizeof exact / sizeof exact[0]);
     tcase_add_loop_test(t, schedules_compose, 0,
                         sizeof composed / sizeof composed[0]);
-    tcase_add_loop_test(t, what_comes_after_the_end_is_told, 0,
+    tcase_add_loop_test(t, times_after_the_end_are_reported, 0,
                         sizeof late / sizeof late[0]);
     suite_add_tcase(s, t);
     return s;

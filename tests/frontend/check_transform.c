@@ -200,7 +200,7 @@ END_TEST
 
 // In constant images each pixel has the same loss, and so has the mean, if it
 // excludes invalid pixels; these are not wrong, either.
-START_TEST(places_from_outside_do_not_count) {
+START_TEST(pixels_from_outside_are_invalid) {
     static const struct {
         Kind kind;
         const char *chain;
@@ -250,7 +250,7 @@ END_TEST
 
 // A label that the model maps back to its size is not resized, and follows the
 // earlier steps.
-START_TEST(what_is_resized_back_keeps_its_label) {
+START_TEST(labels_of_resized_outputs_are_kept) {
     static const char *const chains[] = {
         "|> resize(factor=0.5, mode=nearest)",
         "|> flip_lr |> resize(factor=0.5, mode=nearest)",
@@ -295,7 +295,7 @@ static const char *const views[] = {
     "[identity, flip_lr |> shift(2, 1), shift(1, mode=zero) |> flip_lr]",
 };
 
-START_TEST(views_are_turned_back) {
+START_TEST(views_are_inverted) {
     static const Kind kind[] = {CLASSES, TARGETS, DOUBLED, HALVED};
     for (int k = 0; k < 4; k++) {
         if (kind[k] == HALVED && strstr(views[_i], "shift(1") != NULL)
@@ -318,11 +318,11 @@ Suite *transform_suite(void) {
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, labels_follow_the_image, 0,
                         sizeof followed / sizeof followed[0]);
-    tcase_add_test(t, places_from_outside_do_not_count);
+    tcase_add_test(t, pixels_from_outside_are_invalid);
     tcase_add_test(t, classes_are_the_nearest);
-    tcase_add_test(t, what_is_resized_back_keeps_its_label);
+    tcase_add_test(t, labels_of_resized_outputs_are_kept);
     tcase_add_test(t, labels_of_samples_stay);
-    tcase_add_loop_test(t, views_are_turned_back, 0,
+    tcase_add_loop_test(t, views_are_inverted, 0,
                         sizeof views / sizeof views[0]);
     suite_add_tcase(s, t);
     return s;
