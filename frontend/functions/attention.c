@@ -84,10 +84,10 @@ static NodeId attend(Expansion *e, const Attention *a, NodeId qkv) {
     scores = add_binary(e, OP_mul, scores, number_node(e, 1 / sqrt(size)));
     if (call_flag(c, P_attention_causal))
         scores = causal_mask(e, a, scores);
-    NodeId share =
+    NodeId weights =
         dropout_node(e, c, ".share", add_unary(e, OP_softmax, scores),
                      call_number(c, P_attention_dropout));
-    return add_binary(e, OP_matmul, share, split_heads(e, a, qkv, 2));
+    return add_binary(e, OP_matmul, weights, split_heads(e, a, qkv, 2));
 }
 
 Value lower_attention(Expansion *e, const Call *c) {

@@ -15,10 +15,11 @@ static Value value_or(Expansion *e, const Call *c, ParamId p, Value other,
 }
 
 static Value ramp(Expansion *e, const Call *c, Value from, Value to,
-                  Value way) {
+                  Value progress) {
     bool wave = strcmp(call_arg(c, P_one_cycle_shape)->text, "cosine") == 0;
     return schedule_lerp(
-        e, from, to, wave ? schedule_half_cosine(e, way, c->at) : way, c->at);
+        e, from, to, wave ? schedule_half_cosine(e, progress, c->at) : progress,
+        c->at);
 }
 
 // OneCycleLR: up until one step before `warmup`, down until the last step.
@@ -37,7 +38,7 @@ Value lower_one_cycle(Expansion *e, const Call *c) {
                            c->at);
 }
 
-// CyclicLR, triangular: low to high in a share of each period, and back.
+// CyclicLR, triangular: low to high in a fraction of each period, and back.
 Value lower_cyclic(Expansion *e, const Call *c) {
     if (!period_check(e, c, P_cyclic_period))
         return value_poison();
@@ -55,10 +56,10 @@ Value lower_cyclic(Expansion *e, const Call *c) {
     Value falling = scalar_operate(e, TOKEN_DIVIDE, left, down, c->at);
     // No way down after a rise of a whole period, nor up in none.
     double rise = call_number(c, P_cyclic_rise);
-    Value share = rise == 1 ? rising
-                  : rise == 0
-                      ? falling
-                      : schedule_select(e, gone, up, rising, falling, c->at);
+    Value fraction = rise == 1 ? rising
+                     : rise == 0
+                         ? falling
+                         : schedule_select(e, gone, up, rising, falling, c->at);
     return schedule_lerp(e, *call_arg(c, P_cyclic_low),
-                         *call_arg(c, P_cyclic_high), share, c->at);
+                         *call_arg(c, P_cyclic_high), fraction, c->at);
 }

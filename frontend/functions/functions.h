@@ -308,7 +308,7 @@ Value add_bias(Expansion *e, const Call *c, NodeId y, Type weight,
 
 // ---- shape.c: transpose ----
 
-// x with an axis and the last one exchanged.
+// x with an axis and the last one swapped.
 NodeId axis_swapped(Expansion *e, NodeId x, int axis);
 
 // ---- slice_concat.c: slice, split, concat and pad ----
@@ -426,11 +426,11 @@ struct Transform {
     const Call *call;
     NodeId from, to;  // the images before and after it
     NodeId mirrored;  // FLIP: bool[N]
-    NodeId offset[2]; // first row and column; SHIFT: i32[N], may lie outside,
-                      // where `mode` decides; RESAMPLE: f32[N]
+    NodeId offset[2]; // first row and column; RANDOM_CROP: i32[N], may be
+                      // outside, where `mode` decides; RESAMPLE: f32[N]
     NodeId length[2]; // RESAMPLE: rows and columns, f32[N]
-    int64_t first[2]; // CUT: first row and column
-    const char *mode; // SHIFT: zero, edge, reflect; RESIZE: nearest, bilinear
+    int64_t first[2]; // CROP: first row and column
+    const char *mode; // zero, edge, reflect; RESIZE: nearest, bilinear
     NodeId pasted;    // PASTE: bool[N,H,W,1], pixels of the other sample
     NodeId partner;   // PASTE, BLEND: the other sample, i32[N]
     NodeId weight;    // weight of the sample itself, f32[N] or f32[]

@@ -18,10 +18,10 @@ AxisTaps axis_taps(Expansion *e, NodeId first, NodeId length, int64_t size) {
                       graph_op2(g, OP_sub, at, before)};
 }
 
-// (1 - share) a + share b
-static NodeId lerp(Expansion *e, NodeId a, NodeId b, NodeId share) {
+// (1 - weight) a + weight b
+static NodeId lerp(Expansion *e, NodeId a, NodeId b, NodeId weight) {
     Graph *g = e->graph;
-    NodeId change = graph_op2(g, OP_mul, share, graph_op2(g, OP_sub, b, a));
+    NodeId change = graph_op2(g, OP_mul, weight, graph_op2(g, OP_sub, b, a));
     return graph_op2(g, OP_add, a, change);
 }
 

@@ -44,9 +44,9 @@ NodeId label_probabilities(Expansion *e, NodeId label) {
 NodeId label_blend(Expansion *e, const Transform *t, NodeId label) {
     Graph *g = e->graph;
     NodeId other = graph_op2(g, OP_gather, label, t->partner);
-    NodeId share = rand_broadcast(e, t->weight, node_type(e, label)->rank);
-    NodeId rest = graph_op2(g, OP_sub, number_node(e, 1), share);
-    return graph_op2(g, OP_add, graph_op2(g, OP_mul, share, label),
+    NodeId weight = rand_broadcast(e, t->weight, node_type(e, label)->rank);
+    NodeId rest = graph_op2(g, OP_sub, number_node(e, 1), weight);
+    return graph_op2(g, OP_add, graph_op2(g, OP_mul, weight, label),
                      graph_op2(g, OP_mul, rest, other));
 }
 

@@ -184,15 +184,15 @@ static bool check_alpha(Expansion *e, const Call *c, ParamId p) {
 
 // ---- mixup ----
 
-static NodeId one_minus(Expansion *e, NodeId share) {
-    return graph_op2(e->graph, OP_sub, number_node(e, 1), share);
+static NodeId one_minus(Expansion *e, NodeId weight) {
+    return graph_op2(e->graph, OP_sub, number_node(e, 1), weight);
 }
 
 // The weight if a sample is mixed, else 1.
-static NodeId weight_if(Expansion *e, NodeId mixed, NodeId share) {
+static NodeId weight_if(Expansion *e, NodeId mixed, NodeId weight) {
     if (mixed == NO_NODE)
-        return share;
-    return graph_op3(e->graph, OP_select, mixed, share, number_node(e, 1));
+        return weight;
+    return graph_op3(e->graph, OP_select, mixed, weight, number_node(e, 1));
 }
 
 Value lower_mixup(Expansion *e, const Call *c) {
@@ -205,17 +205,17 @@ Value lower_mixup(Expansion *e, const Call *c) {
     NodeId mixed =
         is_mixed(e, c, call_number(c, P_mixup_p), call_arg(c, P_mixup_from),
                  call_arg(c, P_mixup_until));
-    NodeId share =
+    NodeId weight =
         weight_if(e, mixed, rand_beta(e, c, call_number(c, P_mixup_alpha)));
     NodeId partner = next_sample(e), own = as_float(e, x->node);
     NodeId other = as_float(e, graph_op2(g, OP_gather, x->node, partner));
-    NodeId part = rand_broadcast(e, share, node_type(e, own)->rank);
+    NodeId part = rand_broadcast(e, weight, node_type(e, own)->rank);
     NodeId y = graph_op2(g, OP_add, graph_op2(g, OP_mul, part, own),
                          graph_op2(g, OP_mul, one_minus(e, part), other));
     transform_add(e, c, x->node, y,
                   (Transform){.kind = TRANSFORM_BLEND,
                               .partner = partner,
-                              .weight = share});
+                              .weight = weight});
     return value_tensor(y, c->at);
 }
 
@@ -231,9 +231,9 @@ static NodeId half_side(Expansion *e, NodeId area, int64_t size) {
 
 // A box with a random fraction of the image's area around a random pixel,
 // clipped to the image; *share is the fraction outside.
-static NodeId box_mask(Expansion *e, const Call *c, Type t, NodeId *share) {
+static NodeId box_mask(Expansion *e, const Call *c, Type t, NodeId *weight) {
     Graph *g = e->graph;
-    NodeId area = one_minus(e, rand_broadcast(e, *share, 4)), in[2], length[2];
+    NodeId area = one_minus(e, rand_broadcast(e, *weight, 4)), in[2], length[2];
     for (int axis = 1; axis <= 2; axis++) {
         int64_t size = t.dim[axis];
         NodeId centre =
@@ -250,7 +250,7 @@ static NodeId box_mask(Expansion *e, const Call *c, Type t, NodeId *share) {
     double pixel = 1 / ((double)t.dim[1] * (double)t.dim[2]);
     NodeId pixels = graph_op2(g, OP_mul, length[0], length[1]);
     NodeId part = graph_op2(g, OP_mul, pixels, number_node(e, pixel));
-    *share = graph_reshape(g, one_minus(e, part), 1, t.dim);
+    *weight = graph_reshape(g, one_minus(e, part), 1, t.dim);
     return graph_op2(g, OP_and, in[0], in[1]);
 }
 
@@ -270,14 +270,14 @@ static bool check_cutmix(Expansion *e, const Call *c, Type t) {
             check_square(e, c, t, call_count(c, P_cutmix_size)));
 }
 
-static NodeId pasted(Expansion *e, const Call *c, Type t, NodeId *share) {
+static NodeId pasted(Expansion *e, const Call *c, Type t, NodeId *weight) {
     if (call_arg(c, P_cutmix_size)->kind == VALUE_NONE) {
-        *share = rand_beta(e, c, call_number(c, P_cutmix_alpha));
-        return box_mask(e, c, t, share);
+        *weight = rand_beta(e, c, call_number(c, P_cutmix_alpha));
+        return box_mask(e, c, t, weight);
     }
     double size = call_number(c, P_cutmix_size);
     double area = size * size / ((double)t.dim[1] * (double)t.dim[2]);
-    *share = number_node(e, 1 - area);
+    *weight = number_node(e, 1 - area);
     return square_mask(e, c, t, (int64_t)size);
 }
 
@@ -291,7 +291,7 @@ Value lower_cutmix(Expansion *e, const Call *c) {
     if (!e->training)
         return *x;
     Graph *g = e->graph;
-    NodeId share, inside = pasted(e, c, t, &share);
+    NodeId weight, inside = pasted(e, c, t, &weight);
     NodeId mixed =
         is_mixed(e, c, call_number(c, P_cutmix_p), call_arg(c, P_cutmix_from),
                  call_arg(c, P_cutmix_until));
@@ -299,12 +299,12 @@ Value lower_cutmix(Expansion *e, const Call *c) {
         inside = graph_op2(g, OP_and, inside, rand_broadcast(e, mixed, 4));
     NodeId partner = next_sample(e);
     NodeId other = graph_op2(g, OP_gather, x->node, partner);
-    share = weight_if(e, mixed, share);
+    weight = weight_if(e, mixed, weight);
     NodeId y = graph_op3(g, OP_select, inside, other, x->node);
     transform_add(e, c, x->node, y,
                   (Transform){.kind = TRANSFORM_PASTE,
                               .pasted = inside,
                               .partner = partner,
-                              .weight = share});
+                              .weight = weight});
     return value_tensor(y, c->at);
 }

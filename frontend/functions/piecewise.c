@@ -70,9 +70,9 @@ static Value choose_segment(Expansion *e, const Value *knots, Span at) {
     Value end = schedule_time(e, knot_time(knots, last), at);
     for (int i = last - 1; i >= 0; i--) {
         Value start = schedule_time(e, knot_time(knots, i), at);
-        Value way = time_progress(e, start, end, at);
+        Value progress = time_progress(e, start, end, at);
         Value line = schedule_lerp(e, knot_value(knots, i),
-                                   knot_value(knots, i + 1), way, at);
+                                   knot_value(knots, i + 1), progress, at);
         result = schedule_select(e, now, end, line, result, at);
         end = start;
     }

@@ -32,7 +32,7 @@ static Value time_arg(Expansion *e, const Call *c, ParamId p) {
 
 // The progress from `since` to `until`, which is later.
 static bool progress_arg(Expansion *e, const Call *c, ParamId since,
-                         ParamId until, Value *way) {
+                         ParamId until, Value *progress) {
     double begin, end;
     Value from = *call_arg(c, since), to = *call_arg(c, until);
     if (time_fraction(e, from, &begin) && time_fraction(e, to, &end) &&
@@ -47,18 +47,18 @@ static bool progress_arg(Expansion *e, const Call *c, ParamId since,
         return false;
     }
     Value first = time_arg(e, c, since);
-    *way = time_progress(e, first, time_arg(e, c, until), c->at);
+    *progress = time_progress(e, first, time_arg(e, c, until), c->at);
     return true;
 }
 
 // torch.optim.lr_scheduler.CosineAnnealingLR
 Value lower_cosine(Expansion *e, const Call *c) {
-    Value way;
-    if (!progress_arg(e, c, P_cosine_since, P_cosine_until, &way))
+    Value progress;
+    if (!progress_arg(e, c, P_cosine_since, P_cosine_until, &progress))
         return value_poison();
     return schedule_lerp(e, *call_arg(c, P_cosine_from),
                          *call_arg(c, P_cosine_to),
-                         schedule_half_cosine(e, way, c->at), c->at);
+                         schedule_half_cosine(e, progress, c->at), c->at);
 }
 
 // x^power for x from 0 to 1: exact at both ends.
@@ -70,12 +70,12 @@ static Value fraction_power(Expansion *e, Value x, double power, Span at) {
     return value_tensor(add_unary(e, OP_exp, scaled), at);
 }
 
-// PolynomialLR: to + (from - to) (1 - way)^power
+// PolynomialLR: to + (from - to) (1 - progress)^power
 Value lower_poly(Expansion *e, const Call *c) {
-    Value way, one = value_number(1, c->at);
-    if (!progress_arg(e, c, P_poly_since, P_poly_until, &way))
+    Value progress, one = value_number(1, c->at);
+    if (!progress_arg(e, c, P_poly_since, P_poly_until, &progress))
         return value_poison();
-    Value rest = scalar_operate(e, TOKEN_MINUS, one, way, c->at);
+    Value rest = scalar_operate(e, TOKEN_MINUS, one, progress, c->at);
     rest = fraction_power(e, rest, call_number(c, P_poly_power), c->at);
     return schedule_lerp(e, *call_arg(c, P_poly_to), *call_arg(c, P_poly_from),
                          rest, c->at);
@@ -85,11 +85,11 @@ Value lower_poly(Expansion *e, const Call *c) {
 Value lower_warmup(Expansion *e, const Call *c) {
     Value zero = value_number(0, c->at), one = value_number(1, c->at);
     Value length = time_arg(e, c, P_warmup_length);
-    Value way = time_progress(e, zero, length, c->at);
-    Value share =
-        schedule_lerp(e, *call_arg(c, P_warmup_from), one, way, c->at);
+    Value progress = time_progress(e, zero, length, c->at);
+    Value fraction =
+        schedule_lerp(e, *call_arg(c, P_warmup_from), one, progress, c->at);
     return scalar_operate(e, TOKEN_TIMES, *call_arg(c, P_warmup_schedule),
-                          share, c->at);
+                          fraction, c->at);
 }
 
 // ---- powers of a factor ----

@@ -20,7 +20,7 @@ Value schedule_period(Expansion *e, Value time, Span at);
 Value schedule_time(Expansion *e, Value time, Span at);
 
 // A TIME_POINT as a fraction of the run.  False if only the trainer knows it.
-bool time_fraction(const Expansion *e, Value time, double *share);
+bool time_fraction(const Expansion *e, Value time, double *fraction);
 
 // False, with a report, if a period is 0.
 bool period_check(Expansion *e, const Call *c, ParamId p);
@@ -34,11 +34,12 @@ Value time_progress(Expansion *e, Value from, Value to, Span at);
 Value schedule_select(Expansion *e, Value a, Value b, Value yes, Value no,
                       Span at);
 
-// from (1 - share) + to share: exact at both ends.
-Value schedule_lerp(Expansion *e, Value from, Value to, Value share, Span at);
+// from (1 - fraction) + to fraction: exact at both ends.
+Value schedule_lerp(Expansion *e, Value from, Value to, Value fraction,
+                    Span at);
 
 // Half a cosine wave: 0 .. 1, level at both ends.
-Value schedule_half_cosine(Expansion *e, Value share, Span at);
+Value schedule_half_cosine(Expansion *e, Value fraction, Span at);
 
 // base^exponent for a number above 0.
 Value schedule_power(Expansion *e, double base, Value exponent, Span at);

@@ -8,11 +8,11 @@ Value run_value(Expansion *e, RunState s, Span at) {
     return value_tensor(as_float(e, run_node(e, s)), at);
 }
 
-bool time_fraction(const Expansion *e, Value time, double *share) {
+bool time_fraction(const Expansion *e, Value time, double *fraction) {
     Time length = e->recipe.length;
     bool epochs = time.unit == UNIT_EPOCH && length.unit == IN_EPOCHS;
     bool steps = time.unit == UNIT_STEP && length.unit == IN_STEPS;
-    *share = epochs || steps ? time.number / length.count : time.number;
+    *fraction = epochs || steps ? time.number / length.count : time.number;
     return epochs || steps || time.unit == UNIT_NONE || time.number == 0;
 }
 
@@ -57,10 +57,11 @@ Value time_progress(Expansion *e, Value from, Value to, Span at) {
     bool start = from.kind == VALUE_NUMBER && from.number == 0;
     Value gone = start ? now : scalar_operate(e, TOKEN_MINUS, now, from, at);
     Value length = start ? to : scalar_operate(e, TOKEN_MINUS, to, from, at);
-    Value share = scalar_operate(e, TOKEN_DIVIDE, gone, length, at);
+    Value fraction = scalar_operate(e, TOKEN_DIVIDE, gone, length, at);
     if (!start)
-        share.node = add_binary(e, OP_maximum, share.node, number_node(e, 0));
-    return schedule_select(e, gone, length, share, value_number(1, at), at);
+        fraction.node =
+            add_binary(e, OP_maximum, fraction.node, number_node(e, 0));
+    return schedule_select(e, gone, length, fraction, value_number(1, at), at);
 }
 
 static bool same_numbers(Value a, Value b) {
@@ -68,20 +69,21 @@ static bool same_numbers(Value a, Value b) {
            a.number == b.number;
 }
 
-Value schedule_lerp(Expansion *e, Value from, Value to, Value share, Span at) {
+Value schedule_lerp(Expansion *e, Value from, Value to, Value fraction,
+                    Span at) {
     if (same_numbers(from, to))
         return from;
     Value one = value_number(1, at);
-    Value rest = scalar_operate(e, TOKEN_MINUS, one, share, at);
+    Value rest = scalar_operate(e, TOKEN_MINUS, one, fraction, at);
     Value left = scalar_operate(e, TOKEN_TIMES, from, rest, at);
-    Value right = scalar_operate(e, TOKEN_TIMES, to, share, at);
+    Value right = scalar_operate(e, TOKEN_TIMES, to, fraction, at);
     return scalar_operate(e, TOKEN_PLUS, left, right, at);
 }
 
-// (1 - cos(pi share)) / 2
-Value schedule_half_cosine(Expansion *e, Value share, Span at) {
-    NodeId angle =
-        add_binary(e, OP_mul, scalar_node(e, share), number_node(e, acos(-1)));
+// (1 - cos(pi fraction)) / 2
+Value schedule_half_cosine(Expansion *e, Value fraction, Span at) {
+    NodeId angle = add_binary(e, OP_mul, scalar_node(e, fraction),
+                              number_node(e, acos(-1)));
     NodeId rest =
         add_binary(e, OP_sub, number_node(e, 1), add_unary(e, OP_cos, angle));
     return value_tensor(add_binary(e, OP_mul, rest, number_node(e, 0.5)), at);

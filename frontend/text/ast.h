@@ -64,7 +64,7 @@ struct Expr {
     Unit unit;     // UNIT
     Atom text;     // STRING, NAME, MEMBER
     double number; // NUMBER
-    bool boolean;  // TRUTH
+    bool boolean;  // BOOL
     Expr *left;    // CALL: the callee; PIPE: the first operand
     Expr *right;
     int count;          // of item, argument or stage
@@ -138,7 +138,7 @@ struct Entry {
     Atom *flag;  // words after the value
     Span *flag_at;
     int num_flags;
-    Expr *every, *on, *keep; // of a clause, NULL where absent
+    Expr *every, *on, *keep; // of a clause, NULL if absent
     Expr *after, *when;      // freeze, stop
     Atom glob;               // params, freeze: pattern of parameters
     Span glob_at;

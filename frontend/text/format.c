@@ -3,7 +3,7 @@
 // The author decides about line breaks and empty lines; the tokens decide
 // everything else.  Blocks are indented by two spaces.  Continuation lines are
 // aligned below the statement's first `|>`, or indented by two more spaces;
-// inside brackets they begin behind the bracket, or two spaces further in if
+// inside brackets they begin after the bracket, or two spaces further in if
 // the bracket ends its line.  The `=` of keys and of neighbouring constants,
 // the `as` of a chain and neighbouring trailing comments are aligned.
 //
@@ -351,7 +351,7 @@ static bool ends_with_name(const Layout *l, const Line *line, int i) {
     return l->token[i].kind == TOKEN_AS && i + 2 == line->to && i > line->from;
 }
 
-// Writes a line's tokens to `t`; returns the level behind it.
+// Writes a line's tokens to `t`; returns the level after it.
 static Level *write_line(const Layout *l, const Line *line, Level *level,
                          Text *t, Row *row) {
     t->length = 0;
@@ -437,7 +437,7 @@ static void align_all_names(const Layout *l, Row *row) {
         }
 }
 
-// The column of the comment behind line i and its neighbours.
+// The column of the trailing comment of line i and its neighbours.
 static int comment_column(const Layout *l, const Row *row, int i, int *end) {
     int widest = 0;
     for (*end = i; *end < l->num_lines; ++*end) {

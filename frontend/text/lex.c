@@ -169,7 +169,7 @@ static bool is_control(const char *s) {
     return c < 32 || c == 127 || (c == 0xc2 && next >= 0x80 && next < 0xa0);
 }
 
-// Copies the string's characters with \" and \\ resolved; l->at is behind the
+// Copies the string's characters with \" and \\ resolved; l->at is after the
 // opening quote.  False if the string does not end on its line.
 static bool copy_string(Lexer *l, Text *t) {
     const char *text = l->source->text;

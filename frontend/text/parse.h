@@ -13,7 +13,7 @@ typedef struct {
     int brackets; // open ( and [ around the current token
     int nesting;
     bool panic;
-    TokenKind misused; // reported once: a keyword as a name, a comma behind a
+    TokenKind misused; // reported once: a keyword as a name, a comma after a
                        // line, or END
     Expr *bad;
 } Parser;

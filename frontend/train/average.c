@@ -170,11 +170,12 @@ static NodeId decay_of(Expansion *e, const TrainBlock *t, const Average *a,
 
 // torch.lerp, exact at both ends.
 static NodeId lerp(Expansion *e, NodeId old, NodeId new, NodeId decay) {
-    NodeId share = binary(e, OP_sub, number_node(e, 1), decay);
-    NodeId way = binary(e, OP_sub, new, old);
-    NodeId near = binary(e, OP_add, old, binary(e, OP_mul, share, way));
-    NodeId far = binary(e, OP_sub, new, binary(e, OP_mul, decay, way));
-    NodeId is_near = binary(e, OP_lt, share, number_node(e, 0.5));
+    NodeId fraction = binary(e, OP_sub, number_node(e, 1), decay);
+    NodeId difference = binary(e, OP_sub, new, old);
+    NodeId near =
+        binary(e, OP_add, old, binary(e, OP_mul, fraction, difference));
+    NodeId far = binary(e, OP_sub, new, binary(e, OP_mul, decay, difference));
+    NodeId is_near = binary(e, OP_lt, fraction, number_node(e, 0.5));
     return select_node(e, is_near, near, far);
 }
 

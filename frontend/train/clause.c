@@ -184,14 +184,15 @@ static bool check_metric(Expansion *e, const Expr *x) {
 static bool check_level(Expansion *e, const Expr *x, const char *metric,
                         Value v) {
     bool number = v.kind == VALUE_NUMBER && v.unit == UNIT_NONE;
-    bool share = strcmp(metric, "accuracy") == 0 || strcmp(metric, "top5") == 0;
+    bool is_fraction =
+        strcmp(metric, "accuracy") == 0 || strcmp(metric, "top5") == 0;
     if (v.kind == VALUE_POISON)
         return false;
-    if (number && (!share || (v.number >= 0 && v.number <= 1)))
+    if (number && (!is_fraction || (v.number >= 0 && v.number <= 1)))
         return true;
     Diagnostic *d =
         report(e->diags, D_key_value, x->at, "%s is compared with %s", metric,
-               share ? "a share, 0 to 100%" : "a number");
+               is_fraction ? "a share, 0 to 100%" : "a number");
     if (number && v.number > 1 && v.number <= 100)
         diag_note(d, "write `%g%%`", v.number);
     return false;

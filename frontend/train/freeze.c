@@ -1,6 +1,6 @@
 // Freezing: parameters that do not train, from the start or after a time.
 //
-// No optimizer asks for the gradient of a frozen parameter, so neither it nor
+// No optimizer uses the gradient of a frozen parameter, so neither it nor
 // anything that only it needs is computed.  Each time at which a parameter
 // freezes begins another stage of the run.
 

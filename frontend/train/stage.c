@@ -50,12 +50,12 @@ static NodeId batches_of_update(Expansion *e, NodeId accumulated) {
 // Gradients of means are averaged over the samples of an update, those of sums
 // are added.
 static void use_accumulated(Expansion *e) {
-    NodeId share = number_node(e, 1),
+    NodeId fraction = number_node(e, 1),
            accumulated = run_node(e, RUN_ACCUMULATED);
     if (e->loss.is_mean)
-        share = graph_op2(e->graph, OP_div, share,
-                          batches_of_update(e, accumulated));
-    add_effect(e, OP_accumulated, share);
+        fraction = graph_op2(e->graph, OP_div, fraction,
+                             batches_of_update(e, accumulated));
+    add_effect(e, OP_accumulated, fraction);
     graph_assign(e->graph, accumulated,
                  graph_constant(e->graph, type_scalar(I32), 0));
 }
