@@ -97,9 +97,9 @@ static bool match_argument(Expansion *e, const Signature *s,
     if (param > s->num_params)
         return false; // an earlier error is reported
     if (param == s->num_params) {
-        Diagnostic *d =
-            report(e->diags, D_surplus, g->at, "%s takes %d argument%s",
-                   s->function, s->num_params, s->num_params == 1 ? "" : "s");
+        Diagnostic *d = report(e->diags, D_too_many_arguments, g->at,
+                               "%s takes %d argument%s", s->function,
+                               s->num_params, s->num_params == 1 ? "" : "s");
         note_comma(given, index, d);
         if (s->list)
             diag_note(d, "a list stands between [ and ]: %s(%s[...])",
@@ -110,7 +110,7 @@ static bool match_argument(Expansion *e, const Signature *s,
     }
     if (slot[param] >= 0 && !g->overrides) {
         Diagnostic *d =
-            report(e->diags, D_argument_twice, g->at,
+            report(e->diags, D_duplicate_argument, g->at,
                    "`%s` of %s is given twice", s->name[param], s->function);
         diag_place(d, given[slot[param]].at, "it was given here");
         note_twice(s, &given[slot[param]], d);
@@ -125,8 +125,8 @@ static bool check_missing(Expansion *e, const Signature *s,
     for (int i = 0; i < s->num_params; i++) {
         if (slot[i] >= 0 || s->optional[i])
             continue;
-        Diagnostic *d = report(e->diags, D_missing, s->at, "%s needs `%s`",
-                               s->function, s->name[i]);
+        Diagnostic *d = report(e->diags, D_missing_argument, s->at,
+                               "%s needs `%s`", s->function, s->name[i]);
         bool number = slot[0] >= 0 && given[slot[0]].expr != NULL &&
                       given[slot[0]].expr->kind == EXPR_NUMBER;
         if (i > 0 && number && strcmp(s->name[0], "x") == 0)
@@ -244,9 +244,9 @@ static void report_kind(Expansion *e, const Call *c, const ParamInfo *p,
                         Value v, Span at) {
     bool range = v.kind == VALUE_NUMBER && p->kind != TENSOR &&
                  p->kind != FLAG && p->kind != STRING && p->kind != WORD;
-    Diagnostic *d =
-        report(e->diags, range ? D_range : D_kind, at, "`%s` of %s must be %s",
-               p->name, c->builtin->name, kind_expected(e, p));
+    Diagnostic *d = report(e->diags, range ? D_out_of_range : D_wrong_kind, at,
+                           "`%s` of %s must be %s", p->name, c->builtin->name,
+                           kind_expected(e, p));
     diag_label(d, "this is %s", describe(e, v));
     if (v.kind == VALUE_STRING && p->words && word_allowed(p->words, v.text))
         diag_note(d, "a word stands without quotes: %s", v.text);
@@ -276,7 +276,7 @@ static bool is_word(Expansion *e, const ParamInfo *p, const Expr *x) {
 static void report_word(Expansion *e, const Call *c, const ParamInfo *p,
                         const Expr *x) {
     Diagnostic *d =
-        report(e->diags, D_kind, x->at, "`%s` of %s must be one of: %s",
+        report(e->diags, D_wrong_kind, x->at, "`%s` of %s must be one of: %s",
                p->name, c->builtin->name, word_list(e, p->words));
     Nearest near = nearest_to(x->text);
     const char *rest = p->words;
@@ -380,7 +380,7 @@ static bool convert_rest(Expansion *e, const Call *c, const ParamInfo *p,
                          const ActualArg *given, int first, int num_args,
                          Value *out) {
     if (num_args - first > MAX_KNOTS) {
-        report(e->diags, D_length, given[first].at,
+        report(e->diags, D_wrong_length, given[first].at,
                "%s has %d knots; at most %d are allowed", c->builtin->name,
                num_args - first, MAX_KNOTS);
         return false;
@@ -405,7 +405,7 @@ static const Value *flag_value(Expansion *e, const Expr *x) {
     if (v.kind == VALUE_POISON || (v.kind == VALUE_BOOL && v.boolean))
         return v.kind == VALUE_POISON ? &poison : &yes;
     Diagnostic *d =
-        report(e->diags, D_kind, x->at,
+        report(e->diags, D_wrong_kind, x->at,
                "`%s` alone means true, but it is also the name of a value here",
                x->text);
     diag_label(d, "this is %s",

@@ -83,7 +83,7 @@ static bool bind_params(Expansion *e, const Function *f, const Value *arg) {
         if (v.kind == VALUE_NONE && p->otherwise != NULL)
             v = expand(e, p->otherwise);
         if (v.kind == VALUE_NONE)
-            report(e->diags, D_kind, p->at, "`%s` has no value", p->name);
+            report(e->diags, D_wrong_kind, p->at, "`%s` has no value", p->name);
         const char *subject = arena_format(e->arena, "`%s`", p->name);
         if (v.kind == VALUE_NONE || v.kind == VALUE_POISON ||
             !type_check(e, f, p->type, v, p->at, subject))
@@ -101,7 +101,7 @@ static Value expand_body(Expansion *e, const Function *f, const Value *arg,
     if (e->stopped)
         return value_poison();
     if (v.kind == VALUE_NONE) {
-        Diagnostic *d = report(e->diags, D_kind, f->name_at,
+        Diagnostic *d = report(e->diags, D_wrong_kind, f->name_at,
                                "`%s` gives no value", f->name);
         const Stmt *last =
             f->body.count ? &f->body.stmt[f->body.count - 1] : NULL;
@@ -196,7 +196,7 @@ static Value computed(Expansion *e, const Call *c, bool boolean, double x) {
         return (Value){.kind = VALUE_BOOL, .boolean = x != 0, .at = c->at};
     if (number_fits(x))
         return value_number(x, c->at);
-    report(e->diags, D_range, c->at, "the result is not finite in f32");
+    report(e->diags, D_out_of_range, c->at, "the result is not finite in f32");
     return value_poison();
 }
 
@@ -224,9 +224,9 @@ static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
     *c =
         (Call){.builtin = b, .by = by, .piped = num_args > by->count, .at = at};
     if (!is_allowed_in(b->class, e->phase)) {
-        Diagnostic *d =
-            report(e->diags, D_wrong_place, at, "`%s` is %s and belongs in %s",
-                   b->name, class_name(b->class), class_context(b->class));
+        Diagnostic *d = report(e->diags, D_wrong_context, at,
+                               "`%s` is %s and belongs in %s", b->name,
+                               class_name(b->class), class_context(b->class));
         if (b->class == LOSS && e->phase == PHASE_KEYS)
             diag_note(d,
                       "write a part of it as a function, as in: fn "
@@ -238,7 +238,7 @@ static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
         return value_poison();
     }
     if (b->class == SCHEDULE && e->graph == NULL) {
-        report(e->diags, D_wrong_place, at,
+        report(e->diags, D_wrong_context, at,
                "this value must stay constant during the run");
         return value_poison();
     }

@@ -33,7 +33,7 @@ bool within_limits(Expansion *e, Span at) {
     bool large = e->graph != NULL && e->graph->count > MAX_STEP_NODES;
     if (!large && (e->work += 50) <= MAX_WORK)
         return true;
-    expand_stop(e, D_too_much, at,
+    expand_stop(e, D_model_too_large, at,
                 large ? too_many_nodes : "the expansion takes too many steps");
     return false;
 }
@@ -41,7 +41,7 @@ bool within_limits(Expansion *e, Span at) {
 bool has_room(Expansion *e, Span at, int64_t nodes) {
     if (nodes <= MAX_STEP_NODES - (int64_t)e->graph->count)
         return true;
-    expand_stop(e, D_too_much, at, too_many_nodes);
+    expand_stop(e, D_model_too_large, at, too_many_nodes);
     return false;
 }
 
@@ -82,7 +82,7 @@ static Value expand_if(Expansion *e, const Stmt *s) {
     Value v = expand(e, s->value);
     if (v.kind == VALUE_TENSOR) {
         Diagnostic *d =
-            report(e->diags, D_kind, s->value->at,
+            report(e->diags, D_wrong_kind, s->value->at,
                    "a condition must be true or false, but this is a tensor");
         diag_note(d, "where(condition, a, b) chooses element by element");
         return poison_if(e, s);
@@ -238,7 +238,7 @@ static Value expand_index(Expansion *e, const Expr *x) {
     Value list = expand(e, x->left), at = expand(e, x->right);
     if (list.kind == VALUE_TENSOR) {
         Diagnostic *d =
-            report(e->diags, D_kind, x->at, "a tensor cannot be indexed");
+            report(e->diags, D_wrong_kind, x->at, "a tensor cannot be indexed");
         diag_note(d, "`slice` takes a part of it, as in: "
                      "slice(x, channels, 0, 3)");
         return value_poison();
@@ -252,7 +252,7 @@ static Value expand_index(Expansion *e, const Expr *x) {
     if (at.unit == UNIT_NONE && index == floor(index) && index >= 0 &&
         index < count)
         return list.list.item[(int)index];
-    Diagnostic *d = report(e->diags, D_range, x->right->at,
+    Diagnostic *d = report(e->diags, D_out_of_range, x->right->at,
                            "this list has no item %g", at.number);
     diag_note(d, "it has %d items, counted from 0", count);
     if (x->left->kind == EXPR_LIST)

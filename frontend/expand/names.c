@@ -133,7 +133,7 @@ static void check_params(Names *n, const Function *f) {
         Declaration *known = declared(n, p->name);
         if (n->check == NAMES_ONCE && known != NULL &&
             known->owner == n->owner) {
-            Diagnostic *d = report(n->diags, D_defined_twice, p->at,
+            Diagnostic *d = report(n->diags, D_redefinition, p->at,
                                    "two parameters are called `%s`", p->name);
             diag_place(d, known->at, "this is the first");
         }
@@ -159,8 +159,8 @@ static void walk_function(Names *n, const Function *f) {
 static void define(Names *n, Atom name, Span at) {
     Declaration *known = declared(n, name);
     if (known != NULL && n->check == NAMES_ONCE) {
-        Diagnostic *d = report(n->diags, D_defined_twice, at,
-                               "`%s` is defined twice", name);
+        Diagnostic *d =
+            report(n->diags, D_redefinition, at, "`%s` is defined twice", name);
         diag_place(d, known->at, "this is the first");
     }
     declare(n, name, at, "the name");

@@ -48,7 +48,7 @@ void time_warn_late(Expansion *e, Time time, Span at) {
         time_in(e, time, run.unit) <= run.count)
         return;
     Diagnostic *d =
-        report(e->diags, D_past_end, at,
+        report(e->diags, D_time_past_end, at,
                "this time, %g %s, is past the end of the run, %g %s",
                time.count, unit_text(time), run.count, unit_text(run));
     diag_note(d, "a share such as 30%% moves with the length of the run");

@@ -18,7 +18,7 @@ static bool report_later(Expansion *e, const Function *f, const TypeExpr *t,
         later |= f->param[i].type == t;
         if (!later || f->param[i].name != x->text)
             continue;
-        Diagnostic *d = report(e->diags, D_too_early, x->at,
+        Diagnostic *d = report(e->diags, D_used_before_definition, x->at,
                                "`%s` is used before its definition", x->text);
         diag_place(d, f->param[i].at, "it is defined here");
         diag_note(d, "parameters are read in order; write a size before the "
@@ -63,7 +63,7 @@ static int64_t expand_dimension(Expansion *e, const Function *f,
         v.number <= INT32_MAX && v.number == (double)(int64_t)v.number)
         return (int64_t)v.number;
     if (v.kind != VALUE_POISON)
-        report(e->diags, D_range, x->at,
+        report(e->diags, D_out_of_range, x->at,
                "a dimension must be a whole number from 1");
     return -1;
 }

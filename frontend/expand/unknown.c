@@ -123,7 +123,7 @@ Value unknown_name(Expansion *e, const Expr *x) {
                "`%s` cannot call itself: every model expands to a finite graph",
                x->text);
     } else if (later.source != NULL) {
-        Diagnostic *d = report(e->diags, D_too_early, x->at,
+        Diagnostic *d = report(e->diags, D_used_before_definition, x->at,
                                "`%s` is used before its definition", x->text);
         diag_place(d, later, "it is defined here");
     } else if (module != NULL) {

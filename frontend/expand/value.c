@@ -85,8 +85,8 @@ bool advise_kind(Expansion *e, Value v, ValueKind kind, Span at,
     if (v.kind == VALUE_POISON)
         return false;
     Diagnostic *d =
-        report(e->diags, D_kind, at, "%s must be %s, but this is %s", subject,
-               value_kind_name(kind), value_described(v));
+        report(e->diags, D_wrong_kind, at, "%s must be %s, but this is %s",
+               subject, value_kind_name(kind), value_described(v));
     if (advice != NULL)
         diag_note(d, "%s", advice);
     if (kind == VALUE_TENSOR)

@@ -145,7 +145,7 @@ Value lower_clamp(Expansion *e, const Call *c) {
     NodeId x = argument(e, c);
     if (low->kind == VALUE_NUMBER && high->kind == VALUE_NUMBER &&
         low->number > high->number) {
-        report(e->diags, D_range, c->at,
+        report(e->diags, D_out_of_range, c->at,
                "the lower bound of clamp must not be above its upper bound");
         return value_poison();
     }
@@ -168,7 +168,7 @@ Value lower_where(Expansion *e, const Call *c) {
     const Value *condition = call_arg(c, P_where_condition);
     Type t = *node_type(e, condition->node);
     if (t.dtype != BOOL) {
-        Diagnostic *d = report(e->diags, D_kind, c->at,
+        Diagnostic *d = report(e->diags, D_wrong_kind, c->at,
                                "the condition of where is a comparison");
         diag_place(d, condition->at, "this is %s",
                    tensor_text(e, condition->node));

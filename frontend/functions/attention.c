@@ -17,10 +17,10 @@ static bool expect_heads(Expansion *e, const Call *c, const Value *x) {
         return true;
     Diagnostic *d =
         t.rank == 3
-            ? report(e->diags, D_groups, c->at,
+            ? report(e->diags, D_indivisible_groups, c->at,
                      "%lld channels do not divide into %lld heads",
                      (long long)t.dim[2], (long long)heads)
-            : report(e->diags, D_rank, c->at,
+            : report(e->diags, D_wrong_rank, c->at,
                      "attention needs sequences, [N, positions, channels]");
     diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
     if (t.rank == 4)

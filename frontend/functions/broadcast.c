@@ -120,7 +120,7 @@ bool expect_broadcast(Expansion *e, Span at, const char *verb, Value a,
     Type s = operand_type(e, a), t = operand_type(e, b);
     if (shapes_broadcast(e, a, b))
         return true;
-    Diagnostic *d = report(e->diags, D_shapes, at,
+    Diagnostic *d = report(e->diags, D_incompatible_shapes, at,
                            "cannot %s tensors of different shapes", verb);
     diag_place(d, a.at, "this is %s", operand_text(e, a));
     diag_label(d, "and this is %s", operand_text(e, b));
@@ -133,8 +133,8 @@ bool expect_broadcast_call(Expansion *e, const Call *c, Value a, Value b) {
     if (shapes_broadcast(e, a, b))
         return true;
     Diagnostic *d =
-        report(e->diags, D_shapes, c->at, "%s needs tensors of shapes that fit",
-               c->builtin->name);
+        report(e->diags, D_incompatible_shapes, c->at,
+               "%s needs tensors of shapes that fit", c->builtin->name);
     diag_place(d, a.at, "this is %s", operand_text(e, a));
     diag_place(d, b.at, "and this is %s", operand_text(e, b));
     note_difference(e, d, a, b, s, t);

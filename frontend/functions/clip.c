@@ -7,7 +7,7 @@
 Value lower_clip(Expansion *e, const Call *c) {
     const Value *most = &c->arg[0];
     if (most->kind == VALUE_NUMBER && !(most->number > 0)) {
-        report(e->diags, D_range, most->at.source ? most->at : c->at,
+        report(e->diags, D_out_of_range, most->at.source ? most->at : c->at,
                "`max` of %s must be above 0, and not %.9g", c->builtin->name,
                most->number);
         return value_poison();

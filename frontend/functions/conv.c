@@ -66,7 +66,7 @@ static bool expect_window(Expansion *e, const Call *c, const Value *x,
     if (fits)
         return true;
     Diagnostic *d = report(
-        e->diags, D_window, c->at,
+        e->diags, D_window_too_large, c->at,
         "a window of %lld x %lld is larger than the image, %lld x %lld%s",
         (long long)window[0], (long long)window[1], (long long)image[0],
         (long long)image[1], pads[0] + pads[1] ? " with its padding" : "");
@@ -84,7 +84,7 @@ static bool expect_groups(Expansion *e, const Call *c, int64_t in, int64_t out,
     if (in % groups == 0 && out % groups == 0)
         return true;
     Diagnostic *d =
-        report(e->diags, D_groups, c->at,
+        report(e->diags, D_indivisible_groups, c->at,
                "%lld channels in and %lld out do not divide into %lld groups",
                (long long)in, (long long)out, (long long)groups);
     diag_place(d, call_arg(c, P_conv_x)->at, "this is %s",
@@ -155,7 +155,7 @@ static void warn_order(Expansion *e, const Call *c, const Window *w,
         (stride == 1 && size < LARGE))
         return;
     Diagnostic *d =
-        report(e->diags, D_channels_in, c->at,
+        report(e->diags, D_input_channels_first, c->at,
                "this convolution has windows of %lld x %lld and a stride of "
                "%lld",
                (long long)size, (long long)w->size[1], (long long)stride);
@@ -189,7 +189,7 @@ static void warn_patches(Expansion *e, const Call *c, const Window *w, Type t) {
     if (!side_by_side || !moved || pad_is_written(c))
         return;
     Diagnostic *d =
-        report(e->diags, D_moved_patches, c->at,
+        report(e->diags, D_shifted_patches, c->at,
                "padding moves these patches of %lld x %lld by %lld x %lld",
                (long long)w->size[0], (long long)w->size[1],
                (long long)w->pad[0], (long long)w->pad[2]);

@@ -53,7 +53,7 @@ static bool read_shape(Expansion *e, DataSet *d, const Call *c, ParamId p) {
         d->batch.dim[1 + i] = good ? (int64_t)size : 1;
     }
     if (!good)
-        report(e->diags, D_range, v->at,
+        report(e->diags, D_out_of_range, v->at,
                "`shape` of %s must be up to %d whole numbers from 1",
                c->builtin->name, MAX_RANK - 1);
     return good;
@@ -83,7 +83,7 @@ static bool check_vocabulary(Expansion *e, const Call *c) {
     enum { MAX_WORDS = 65536 };
     if (call_count(c, P_tokens_vocabulary) <= MAX_WORDS)
         return true;
-    report(e->diags, D_range, call_arg(c, P_tokens_vocabulary)->at,
+    report(e->diags, D_out_of_range, call_arg(c, P_tokens_vocabulary)->at,
            "`vocabulary` of tokens is at most %d, as a token has 16 bits",
            MAX_WORDS);
     return false;

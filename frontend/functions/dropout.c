@@ -10,7 +10,7 @@ NodeId dropout_node(Expansion *e, const Call *c, const char *use, NodeId x,
     if (!e->training || p == 0)
         return x;
     if (type_count(&t) > INT32_MAX) {
-        report(e->diags, D_size, c->at,
+        report(e->diags, D_tensor_too_large, c->at,
                "dropout is limited to 2^31 - 1 numbers");
         return NO_NODE;
     }
@@ -25,7 +25,7 @@ NodeId dropout_node(Expansion *e, const Call *c, const char *use, NodeId x,
 bool expect_dropout(Expansion *e, const Call *c, double p) {
     if (p < 1)
         return true;
-    report(e->diags, D_range, c->at,
+    report(e->diags, D_out_of_range, c->at,
            "a dropout of 1 would leave nothing to train");
     return false;
 }

@@ -6,7 +6,8 @@ static bool expect_index(Expansion *e, const Call *c, const Value *x) {
     Type t = *node_type(e, x->node);
     if ((t.dtype == I32 || t.dtype == U8) && t.rank < MAX_RANK)
         return true;
-    Diagnostic *d = report(e->diags, D_kind, c->at, "embedding needs integers");
+    Diagnostic *d =
+        report(e->diags, D_wrong_kind, c->at, "embedding needs integers");
     diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
     diag_note(
         d, "declare them as the model's input, tokens: i32[N, 64]; for a "

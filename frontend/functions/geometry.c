@@ -61,7 +61,7 @@ static NodeId crop_random(Expansion *e, const Call *c, NodeId x,
 static bool check_fits(Expansion *e, const Call *c, Type t, int64_t size) {
     if (size <= t.dim[1] && size <= t.dim[2])
         return true;
-    report(e->diags, D_window, c->at,
+    report(e->diags, D_window_too_large, c->at,
            "%s to %lld x %lld does not fit an image of %lld x %lld",
            c->builtin->name, (long long)size, (long long)size,
            (long long)t.dim[1], (long long)t.dim[2]);
@@ -75,13 +75,14 @@ static bool check_pad(Expansion *e, const Call *c, Type t, int64_t size,
     enum { MOST = 1 << 16 };
     bool image = pad >= t.dim[1] || pad >= t.dim[2];
     if (pad > MOST) {
-        report(e->diags, D_range, c->at, "%s moves by %d pixels at most",
+        report(e->diags, D_out_of_range, c->at, "%s moves by %d pixels at most",
                c->builtin->name, MOST);
         return false;
     }
     if (*mode != 'r' || (!image && pad < size))
         return true;
-    report(e->diags, D_range, c->at, "mode=reflect needs a pad smaller than %s",
+    report(e->diags, D_out_of_range, c->at,
+           "mode=reflect needs a pad smaller than %s",
            image ? "the image" : "`size`");
     return false;
 }
@@ -130,7 +131,7 @@ static bool read_range(Expansion *e, const Call *c, ParamId p, double most,
         range[i] = v->list.item[i].number;
     good = good && range[0] > 0 && range[0] <= range[1] && range[1] <= most;
     if (!good)
-        report(e->diags, D_range, v->at,
+        report(e->diags, D_out_of_range, v->at,
                "`%s` of %s must be [least, most], both above 0%s",
                param_info[p].name, c->builtin->name,
                most == 1 ? " and at most 1" : "");

@@ -65,7 +65,7 @@ static Init uniform_interval(Expansion *e, const Call *c) {
     Init i = {INIT_UNIFORM, .low = call_number(c, P_uniform_low),
               .high = call_number(c, P_uniform_high)};
     if (i.low > i.high)
-        report(e->diags, D_range, c->at,
+        report(e->diags, D_out_of_range, c->at,
                "the lower bound of uniform must not be above its upper bound");
     return i;
 }
@@ -119,7 +119,7 @@ static bool expect_fans(Expansion *e, const Call *c, Type t, int64_t groups) {
         return builtin_id(c->builtin) != B_whitening ||
                whitening_check(e, c, t, groups);
     Diagnostic *d =
-        report(e->diags, D_rank, c->at, "%s is for %s", c->builtin->name,
+        report(e->diags, D_wrong_rank, c->at, "%s is for %s", c->builtin->name,
                min_rank(c) == 4 ? "the weights of a convolution"
                                 : "weights of two dimensions or more");
     diag_label(d, "the parameter is %s", type_text(e, t));
@@ -137,7 +137,7 @@ static bool from_literal(Expansion *e, const Value *list, Type t, Init *init) {
     if (type_broadcast(&n->type, &t, &both) && type_has_shape(&both, &t))
         return true;
     Diagnostic *d =
-        report(e->diags, D_shapes, list->at,
+        report(e->diags, D_incompatible_shapes, list->at,
                "numbers of this shape do not broadcast to the parameter");
     diag_label(d, "this is %s, and the parameter is %s", type_text(e, n->type),
                type_text(e, t));

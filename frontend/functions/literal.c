@@ -11,7 +11,7 @@ enum { WORK_PER_NUMBER = 8 };
 Value lower_range(Expansion *e, const Call *c) {
     int64_t count = call_count(c, P_range_count);
     if (count > MAX_LITERAL) {
-        report(e->diags, D_range, call_arg(c, P_range_count)->at,
+        report(e->diags, D_out_of_range, call_arg(c, P_range_count)->at,
                "a range has at most %d numbers", MAX_LITERAL);
         return value_poison();
     }
@@ -31,12 +31,12 @@ static bool infer_sizes(Expansion *e, Span at, const Value *list, Type *t) {
     for (const Value *v = list; v->kind == VALUE_LIST; v = v->list.item) {
         if (v->list.count == 0) {
             Diagnostic *d =
-                report(e->diags, D_length, at, "a tensor needs numbers");
+                report(e->diags, D_wrong_length, at, "a tensor needs numbers");
             diag_place(d, v->at, "this list is empty");
             return false;
         }
         if (t->rank == MAX_RANK) {
-            report(e->diags, D_rank, at,
+            report(e->diags, D_wrong_rank, at,
                    "a tensor has at most %d axes, and these are lists in lists "
                    "of more",
                    MAX_RANK);
@@ -44,7 +44,7 @@ static bool infer_sizes(Expansion *e, Span at, const Value *list, Type *t) {
         }
         t->dim[t->rank++] = v->list.count;
         if ((count *= v->list.count) > MAX_LITERAL) {
-            report(e->diags, D_range, at,
+            report(e->diags, D_out_of_range, at,
                    "a tensor that is written has at most %d numbers",
                    MAX_LITERAL);
             return false;
@@ -58,9 +58,9 @@ static bool report_item(Expansion *e, Span at, const Value *v, int axis,
                         Type t) {
     bool list = v->kind == VALUE_LIST, number = v->kind == VALUE_NUMBER;
     int expected = axis < t.rank ? (int)t.dim[axis] : 0;
-    Diagnostic *d =
-        report(e->diags, list || (number && expected) ? D_length : D_kind, at,
-               "the items of a tensor are all numbers, or lists of one length");
+    Diagnostic *d = report(
+        e->diags, list || (number && expected) ? D_wrong_length : D_wrong_kind,
+        at, "the items of a tensor are all numbers, or lists of one length");
     if (!list && !number)
         diag_place(d, v->at, "this is %s", value_kind_name(v->kind));
     else if (number && expected == 0)
@@ -107,7 +107,7 @@ static bool expect_graph(Expansion *e, const Call *c, const char *note) {
     if (e->graph != NULL && e->phase != PHASE_KEYS)
         return true;
     Diagnostic *d =
-        report(e->diags, D_wrong_place, c->at,
+        report(e->diags, D_wrong_context, c->at,
                "`%s` belongs in a model, an input or a loss", c->builtin->name);
     diag_note(d, "%s", note);
     return false;
@@ -136,7 +136,7 @@ bool expect_sizes(Expansion *e, const Call *c, const Value *sizes,
         good = t->dim[i] >= 1;
     }
     if (!good)
-        report(e->diags, D_range, sizes->at.source ? sizes->at : c->at,
+        report(e->diags, D_out_of_range, sizes->at.source ? sizes->at : c->at,
                "a %s has 1 to %d sizes from 1", subject, MAX_RANK);
     return good;
 }
@@ -149,6 +149,7 @@ Value lower_full(Expansion *e, const Call *c) {
     if (fits_as_numbers(t))
         return value_tensor(
             graph_constant(e->graph, t, call_number(c, P_full_value)), c->at);
-    report(e->diags, D_size, c->at, "full: the result is too large");
+    report(e->diags, D_tensor_too_large, c->at,
+           "full: the result is too large");
     return value_poison();
 }

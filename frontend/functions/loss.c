@@ -16,7 +16,7 @@ static bool expect_order(Expansion *e, const Call *c) {
         return true;
     const Value *label = &c->arg[1];
     Diagnostic *d =
-        report(e->diags, D_kind, label->at.source ? label->at : c->at,
+        report(e->diags, D_wrong_kind, label->at.source ? label->at : c->at,
                "the second argument of %s must be `label`", c->builtin->name);
     diag_note(d, "the output comes first: %s(output, label)", c->builtin->name);
     return false;
@@ -24,7 +24,8 @@ static bool expect_order(Expansion *e, const Call *c) {
 
 static Value report_pair(Expansion *e, const Call *c, const char *subject,
                          const char *note) {
-    Diagnostic *d = report(e->diags, D_shapes, c->at, "%s", subject);
+    Diagnostic *d =
+        report(e->diags, D_incompatible_shapes, c->at, "%s", subject);
     for (int i = 0; i < 2; i++)
         diag_place(d, c->arg[i].at, "%s %s", i ? "and this is" : "this is",
                    tensor_text(e, c->arg[i].node));
@@ -100,13 +101,13 @@ static void warn_repeated(Expansion *e, const Call *c, DiagId id,
 static void warn_softmax(Expansion *e, const Call *c, const Value *output) {
     Op op = e->graph->node[output->node].op;
     if (op == OP_softmax || op == OP_log_softmax)
-        warn_repeated(e, c, D_softmax_twice, output, "softmax",
+        warn_repeated(e, c, D_redundant_softmax, output, "softmax",
                       "; accuracy is the same without it");
 }
 
 static void warn_sigmoid(Expansion *e, const Call *c, const Value *output) {
     if (e->graph->node[output->node].op == OP_sigmoid)
-        warn_repeated(e, c, D_sigmoid_twice, output, "sigmoid", "");
+        warn_repeated(e, c, D_redundant_sigmoid, output, "sigmoid", "");
 }
 
 // Masks classes that are invalid samples, as in contrastive losses, with

@@ -41,7 +41,7 @@ static NodeId square_mask(Expansion *e, const Call *c, Type t, int64_t size) {
 static bool check_square(Expansion *e, const Call *c, Type t, int64_t size) {
     if (size <= t.dim[1] && size <= t.dim[2])
         return true;
-    report(e->diags, D_window, c->at,
+    report(e->diags, D_window_too_large, c->at,
            "a square of %lld does not fit an image of %lld x %lld",
            (long long)size, (long long)t.dim[1], (long long)t.dim[2]);
     return false;
@@ -54,7 +54,7 @@ static NodeId fill_node(Expansion *e, const Call *c, const Value *fill,
     if (fill->kind == VALUE_NUMBER)
         return number_node(e, fill->number);
     if (fill->list.count != channels) {
-        report(e->diags, D_length, fill->at.source ? fill->at : c->at,
+        report(e->diags, D_wrong_length, fill->at.source ? fill->at : c->at,
                "this list has %d numbers and the image %lld channels",
                fill->list.count, (long long)channels);
         return NO_NODE;
@@ -177,7 +177,7 @@ static bool check_alpha(Expansion *e, const Call *c, ParamId p) {
     if (alpha->kind != VALUE_NUMBER ||
         (alpha->number >= 0.01 && alpha->number <= LARGEST))
         return true;
-    report(e->diags, D_range, alpha->at,
+    report(e->diags, D_out_of_range, alpha->at,
            "`alpha` of %s must be from 0.01 to %d", c->builtin->name, LARGEST);
     return false;
 }
@@ -259,7 +259,7 @@ static bool check_cutmix(Expansion *e, const Call *c, Type t) {
     const Value *size = call_arg(c, P_cutmix_size);
     bool batch_size_use = size->kind == VALUE_NUMBER;
     if (batch_size_use == (call_arg(c, P_cutmix_alpha)->kind == VALUE_NUMBER)) {
-        Diagnostic *d = report(e->diags, D_missing, c->at,
+        Diagnostic *d = report(e->diags, D_missing_argument, c->at,
                                "cutmix needs either `size` or `alpha`");
         diag_note(d, "size is the side of a square in pixels; alpha makes the "
                      "share of the image random");

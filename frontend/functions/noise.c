@@ -32,7 +32,8 @@ Value lower_noise(Expansion *e, const Call *c) {
     Type t = *node_type(e, x);
     bool drawn = e->training || call_flag(c, P_noise_always);
     if (drawn && type_count(&t) > INT32_MAX) {
-        report(e->diags, D_size, c->at, "noise is limited to 2^31 - 1 numbers");
+        report(e->diags, D_tensor_too_large, c->at,
+               "noise is limited to 2^31 - 1 numbers");
         return value_poison();
     }
     NodeId z = drawn ? normal_numbers(e, c, t) : number_node(e, 0);

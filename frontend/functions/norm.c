@@ -183,7 +183,7 @@ static bool expect_splits(Expansion *e, const Call *c, const Value *x,
     Type t = *node_type(e, x->node);
     if (t.dim[0] % splits == 0)
         return true;
-    Diagnostic *d = report(e->diags, D_groups, c->at,
+    Diagnostic *d = report(e->diags, D_indivisible_groups, c->at,
                            "a batch of %lld does not divide into %lld splits",
                            (long long)t.dim[0], (long long)splits);
     diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
@@ -201,7 +201,7 @@ static bool expect_statistics(Expansion *e, const Call *c, const Value *x,
     if (t.rank >= 2 && type_count(&t) / t.dim[t.rank - 1] / splits > 1)
         return true;
     Diagnostic *d =
-        report(e->diags, t.rank < 2 ? D_rank : D_range, c->at,
+        report(e->diags, t.rank < 2 ? D_wrong_rank : D_out_of_range, c->at,
                "batch_norm needs more than one value for each channel");
     diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
     return false;
@@ -212,7 +212,7 @@ static bool expect_small(Expansion *e, const Call *c, ParamId eps) {
     const Value *v = call_arg(c, eps);
     if (v->number < 1)
         return true;
-    Diagnostic *d = report(e->diags, D_range, v->at,
+    Diagnostic *d = report(e->diags, D_out_of_range, v->at,
                            "`eps` of %s must be below 1", c->builtin->name);
     diag_note(d, "the channels of the input are known; leave them out");
     return false;
@@ -285,7 +285,7 @@ Value lower_layer_norm(Expansion *e, const Call *c) {
     Type t = *node_type(e, x->node);
     if (t.rank < 2) {
         Diagnostic *d =
-            report(e->diags, D_rank, c->at, "layer_norm needs channels");
+            report(e->diags, D_wrong_rank, c->at, "layer_norm needs channels");
         diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
         return value_poison();
     }
@@ -307,9 +307,10 @@ Value lower_group_norm(Expansion *e, const Call *c) {
     int64_t groups = call_count(c, P_group_norm_groups);
     int64_t channels = t.rank ? t.dim[t.rank - 1] : 0;
     if (t.rank < 2 || channels % groups != 0) {
-        Diagnostic *d = report(e->diags, t.rank < 2 ? D_rank : D_groups, c->at,
-                               "%lld channels do not divide into %lld groups",
-                               (long long)channels, (long long)groups);
+        Diagnostic *d =
+            report(e->diags, t.rank < 2 ? D_wrong_rank : D_indivisible_groups,
+                   c->at, "%lld channels do not divide into %lld groups",
+                   (long long)channels, (long long)groups);
         diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
         return value_poison();
     }

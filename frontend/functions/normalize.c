@@ -9,7 +9,7 @@ static NodeId channel_numbers(Expansion *e, const Call *c, const Value *v,
     int count = v->kind == VALUE_LIST ? v->list.count : 1;
     if (v->kind == VALUE_LIST && count != channels) {
         Diagnostic *d =
-            report(e->diags, D_length, v->at,
+            report(e->diags, D_wrong_length, v->at,
                    "this list has %d number%s and the image %lld channel%s",
                    count, count == 1 ? "" : "s", (long long)channels,
                    channels == 1 ? "" : "s");
@@ -21,7 +21,7 @@ static NodeId channel_numbers(Expansion *e, const Call *c, const Value *v,
     for (int i = 0; i < count; i++) {
         number[i] = v->kind == VALUE_LIST ? v->list.item[i].number : v->number;
         if (invert && number[i] <= 0) {
-            report(e->diags, D_range, v->at.source ? v->at : c->at,
+            report(e->diags, D_out_of_range, v->at.source ? v->at : c->at,
                    "a standard deviation must be above 0");
             return NO_NODE;
         }
@@ -69,7 +69,8 @@ Value lower_normalize(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_normalize_x);
     Type t = *node_type(e, x->node);
     if (t.rank == 0) {
-        report(e->diags, D_rank, c->at, "there are no channels to normalize");
+        report(e->diags, D_wrong_rank, c->at,
+               "there are no channels to normalize");
         return value_poison();
     }
     int64_t channels = t.dim[t.rank - 1];

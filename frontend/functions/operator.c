@@ -108,7 +108,7 @@ static Value operate_numbers(Expansion *e, TokenKind op, Value a, Value b,
         return value_poison();
     }
     if (v.kind == VALUE_NUMBER && !number_fits(v.number)) {
-        report(e->diags, D_range, at, "the result is not finite in f32");
+        report(e->diags, D_out_of_range, at, "the result is not finite in f32");
         return value_poison();
     }
     return v;

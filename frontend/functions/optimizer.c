@@ -80,8 +80,9 @@ static bool check_number(Expansion *e, const Call *c, int i) {
     const char *want = violated_range(arguments[p].range, v->number);
     Span at = v->at.source ? v->at : c->at;
     if (want != NULL && !is_reported(e, at))
-        report(e->diags, D_range, at, "`%s` of %s must be %s, and not %.9g",
-               param_info[p].name, c->builtin->name, want, v->number);
+        report(e->diags, D_out_of_range, at,
+               "`%s` of %s must be %s, and not %.9g", param_info[p].name,
+               c->builtin->name, want, v->number);
     return want == NULL;
 }
 
@@ -104,7 +105,7 @@ static bool check_sgd(Expansion *e, const Call *c, const Parameter *p) {
         momentum->number != 0)
         return true;
     if (!is_reported(e, c->at)) {
-        Diagnostic *d = report(e->diags, D_missing, c->at,
+        Diagnostic *d = report(e->diags, D_missing_argument, c->at,
                                "nesterov needs momentum, and there is none");
         diag_note(d, "as in: sgd(lr=0.1, momentum=0.9, nesterov)");
     }
@@ -116,7 +117,7 @@ static bool check_coefficients(Expansion *e, const Call *c) {
     if (list->kind == VALUE_LIST && list->list.count == 3)
         return true;
     if (!is_reported(e, c->at))
-        report(e->diags, D_length, c->at,
+        report(e->diags, D_wrong_length, c->at,
                "`coefficients` of muon must be three numbers, as in "
                "[3.4445, -4.775, 2.0315]");
     return false;
@@ -130,7 +131,7 @@ static bool check_muon(Expansion *e, const Call *c, const Parameter *p) {
     const char *last = strrchr(p->name, '.');
     if (is_reported(e, c->at))
         return false;
-    Diagnostic *d = report(e->diags, D_rank, c->at,
+    Diagnostic *d = report(e->diags, D_wrong_rank, c->at,
                            "muon needs matrices or filters, and `%s` is %s",
                            p->name, type_text(e, p->type));
     diag_place(d, p->at, "it belongs to this layer");

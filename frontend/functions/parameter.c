@@ -16,8 +16,8 @@ static bool expect_size(Expansion *e, const Call *c, const char *name,
     const int64_t most = (INT64_C(1) << 31) - (1 << 13);
     if (type_valid(&type) && type_count(&type) <= most)
         return true;
-    Diagnostic *d = report(e->diags, D_size, c->at, "the %s of %s is too large",
-                           name, c->path);
+    Diagnostic *d = report(e->diags, D_tensor_too_large, c->at,
+                           "the %s of %s is too large", name, c->path);
     diag_label(d, "this is %s", type_text(e, type));
     return false;
 }

@@ -18,18 +18,18 @@ static Value knot_value(const Value *knots, int i) {
 static bool check_knot(Expansion *e, const Value *knot) {
     Value where = knot->list.item[0], value = knot->list.item[1];
     if (where.kind != VALUE_NUMBER || where.number < 0) {
-        report(e->diags, D_knots, where.at.source ? where.at : knot->at,
+        report(e->diags, D_invalid_knots, where.at.source ? where.at : knot->at,
                "the position of a knot must be a share of the run, `N epoch` "
                "or `N step`");
         return false;
     }
     if (!is_value(e, value)) {
-        report(e->diags, D_knots, knot->at,
+        report(e->diags, D_invalid_knots, knot->at,
                "the value of a knot must be a number or a schedule");
         return false;
     }
     if (where.unit == UNIT_NONE && where.number > 1) {
-        Diagnostic *d = report(e->diags, D_knots, where.at,
+        Diagnostic *d = report(e->diags, D_invalid_knots, where.at,
                                "%g is past the end of the run", where.number);
         diag_note(d,
                   "positions are shares of the run; for a time, write `%g "
@@ -54,7 +54,7 @@ static bool check_order(Expansion *e, const Value *knots) {
         Value before = knot_time(knots, i - 1), where = knot_time(knots, i);
         if (!is_known_not_after(e, before, where))
             continue;
-        Diagnostic *d = report(e->diags, D_knots, where.at,
+        Diagnostic *d = report(e->diags, D_invalid_knots, where.at,
                                "the positions of knots must ascend");
         diag_place(d, before.at, "this one is not earlier");
         return false;
@@ -82,7 +82,8 @@ static Value choose_segment(Expansion *e, const Value *knots, Span at) {
 Value lower_piecewise(Expansion *e, const Call *c) {
     const Value *knots = call_arg(c, P_piecewise_knots);
     if (knots->list.count < 2) {
-        report(e->diags, D_knots, c->at, "piecewise needs at least two knots");
+        report(e->diags, D_invalid_knots, c->at,
+               "piecewise needs at least two knots");
         return value_poison();
     }
     for (int i = 0; i < knots->list.count; i++)

@@ -33,7 +33,7 @@ bool expect_axis(Expansion *e, const Call *c, Value v, NodeId x, int *axis) {
         return true;
     const char *name = word ? arena_format(e->arena, "`%s`", v.text)
                             : arena_format(e->arena, "%g", v.number);
-    Diagnostic *d = report(e->diags, D_rank, v.at.source ? v.at : c->at,
+    Diagnostic *d = report(e->diags, D_wrong_rank, v.at.source ? v.at : c->at,
                            "%s has no axis %s", tensor_text(e, x), name);
     if (c->arg[0].at.source != NULL)
         diag_place(d, c->arg[0].at, "this is %s", tensor_text(e, x));
@@ -52,7 +52,7 @@ static unsigned read_axes(Expansion *e, const Call *c, const Value *v,
         if (!expect_axis(e, c, one, x, &axis))
             return 0;
         if (axes >> axis & 1) {
-            report(e->diags, D_range, one.at.source ? one.at : c->at,
+            report(e->diags, D_out_of_range, one.at.source ? one.at : c->at,
                    "this axis is named twice");
             return 0;
         }
@@ -151,7 +151,7 @@ Value lower_var(Expansion *e, const Call *c) {
     bool unbiased = call_flag(c, P_var_unbiased);
     double count = element_count(*node_type(e, r.x), r.axes);
     if (unbiased && count < 2) {
-        Diagnostic *d = report(e->diags, D_range, c->at,
+        Diagnostic *d = report(e->diags, D_out_of_range, c->at,
                                "one number has no unbiased variance");
         diag_note(d, "unbiased=false gives 0");
         return value_poison();
@@ -217,8 +217,8 @@ Value lower_one_hot(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_one_hot_x);
     Type t = *node_type(e, x->node);
     if ((t.dtype != I32 && t.dtype != U8) || t.rank == MAX_RANK) {
-        Diagnostic *d =
-            report(e->diags, D_kind, c->at, "one_hot needs whole numbers");
+        Diagnostic *d = report(e->diags, D_wrong_kind, c->at,
+                               "one_hot needs whole numbers");
         diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
         if (e->mixes_labels && x->node == e->label)
             diag_note(d, "where samples are mixed, a label is shares of "

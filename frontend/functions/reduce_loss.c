@@ -165,7 +165,7 @@ static bool moves_pixels(Expansion *e, NodeId x) {
 }
 
 static bool report_invalid_pixels(Expansion *e, const Call *c, const Value *x) {
-    Diagnostic *d = report(e->diags, D_left_behind, c->at,
+    Diagnostic *d = report(e->diags, D_label_not_moved, c->at,
                            "%s cannot leave out pixels from outside the image",
                            c->builtin->name);
     diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
@@ -242,13 +242,13 @@ static NodeId loss_mean(Expansion *e, NodeId means) {
 static bool expect_reduced(Expansion *e, const Call *c, const Value *x) {
     Type t = *node_type(e, x->node);
     if (e->phase != PHASE_LOSS) {
-        Diagnostic *d = report(e->diags, D_missing, c->at, "%s needs `axes`",
-                               c->builtin->name);
+        Diagnostic *d = report(e->diags, D_missing_argument, c->at,
+                               "%s needs `axes`", c->builtin->name);
         diag_note(d, "as in: %s(x, axes=[height, width])", c->builtin->name);
         return false;
     }
     if (t.rank == 0 || t.dim[0] != e->recipe.batch) {
-        Diagnostic *d = report(e->diags, D_rank, c->at,
+        Diagnostic *d = report(e->diags, D_wrong_rank, c->at,
                                "%s needs numbers for each sample, f32[N, ...]",
                                c->builtin->name);
         diag_place(d, x->at, "this is %s", tensor_text(e, x->node));

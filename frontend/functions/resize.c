@@ -9,8 +9,9 @@ static bool read_size(Expansion *e, const Call *c, Type t, int64_t size[2]) {
     const Value *factor = call_arg(c, P_resize_factor);
     bool given = call_arg(c, P_resize_size)->kind != VALUE_NONE;
     if (given == (factor->kind != VALUE_NONE)) {
-        Diagnostic *d = report(e->diags, given ? D_surplus : D_missing, c->at,
-                               "resize needs either a size or a factor");
+        Diagnostic *d =
+            report(e->diags, given ? D_too_many_arguments : D_missing_argument,
+                   c->at, "resize needs either a size or a factor");
         diag_note(d, "as in: resize([64, 64]), or resize(factor=2)");
         return false;
     }
@@ -20,7 +21,7 @@ static bool read_size(Expansion *e, const Call *c, Type t, int64_t size[2]) {
         double scaled = given ? (double)size[i]
                               : floor((double)t.dim[1 + i] * factor->number);
         if (!(scaled >= 1 && scaled <= INT32_MAX)) {
-            report(e->diags, D_range, c->at,
+            report(e->diags, D_out_of_range, c->at,
                    "resize would leave %g rows or columns", scaled);
             return false;
         }

@@ -38,8 +38,8 @@ static bool progress_arg(Expansion *e, const Call *c, ParamId since,
     if (time_fraction(e, from, &begin) && time_fraction(e, to, &end) &&
         begin >= end) {
         Diagnostic *d =
-            report(e->diags, D_knots, c->at, "%s must begin before it ends",
-                   c->builtin->name);
+            report(e->diags, D_invalid_knots, c->at,
+                   "%s must begin before it ends", c->builtin->name);
         if (from.at.source != NULL)
             diag_place(d, from.at, "it begins here");
         if (to.at.source != NULL)
@@ -138,10 +138,10 @@ Value lower_step(Expansion *e, const Call *c) {
     bool every = call_arg(c, P_step_every)->kind != VALUE_NONE;
     bool milestones = call_arg(c, P_step_milestones)->kind != VALUE_NONE;
     if (every == milestones) {
-        Diagnostic *d =
-            report(e->diags, every ? D_argument_twice : D_missing, c->at,
-                   every ? "step takes `every` or `milestones`, not both"
-                         : "step needs `every` or `milestones`");
+        Diagnostic *d = report(
+            e->diags, every ? D_duplicate_argument : D_missing_argument, c->at,
+            every ? "step takes `every` or `milestones`, not both"
+                  : "step needs `every` or `milestones`");
         diag_note(d, "as in: step(0.1, every=30 epoch), or step(0.1, "
                      "milestones=[50%%, 75%%])");
         return value_poison();

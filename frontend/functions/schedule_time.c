@@ -38,7 +38,7 @@ bool period_check(Expansion *e, const Call *c, ParamId p) {
     const Value *period = call_arg(c, p);
     if (period->number > 0)
         return true;
-    report(e->diags, D_range, period->at.source ? period->at : c->at,
+    report(e->diags, D_out_of_range, period->at.source ? period->at : c->at,
            "`%s` of %s must be above 0", param_info[p].name, c->builtin->name);
     return false;
 }

@@ -9,8 +9,8 @@ static Value size_of_axis(Expansion *e, const Call *c, int axis, int rank) {
     if (rank != 0 && !expect_rank(e, c, &c->arg[0], rank))
         return value_poison();
     if (t.rank == 0) {
-        Diagnostic *d =
-            report(e->diags, D_rank, c->at, "a single number has no channels");
+        Diagnostic *d = report(e->diags, D_wrong_rank, c->at,
+                               "a single number has no channels");
         diag_place(d, c->arg[0].at, "this is %s",
                    tensor_text(e, c->arg[0].node));
         return value_poison();
@@ -40,8 +40,8 @@ Value lower_flatten(Expansion *e, const Call *c) {
     NodeId x = call_node(c, P_flatten_x);
     Type t = *node_type(e, x);
     if (t.rank < 2) {
-        report(e->diags, D_rank, c->at, "there is nothing to flatten in %s",
-               tensor_text(e, x));
+        report(e->diags, D_wrong_rank, c->at,
+               "there is nothing to flatten in %s", tensor_text(e, x));
         return value_poison();
     }
     Type flat = type_of(t.dtype, 2, t.dim);
@@ -86,9 +86,9 @@ Value lower_reshape(Expansion *e, const Call *c) {
     if (read_shape(shape, type_count(&t), &to))
         return value_tensor(graph_reshape(e->graph, x->node, to.rank, to.dim),
                             c->at);
-    Diagnostic *d =
-        report(e->diags, D_shapes, shape->at.source ? shape->at : c->at,
-               "%s cannot be put into this shape", tensor_text(e, x->node));
+    Diagnostic *d = report(
+        e->diags, D_incompatible_shapes, shape->at.source ? shape->at : c->at,
+        "%s cannot be put into this shape", tensor_text(e, x->node));
     diag_place(d, x->at, "it has %s numbers", count_text(e, x->node));
     diag_note(d, "the sizes must multiply to that; one of them may be -1");
     return value_poison();
@@ -124,7 +124,7 @@ Value lower_transpose(Expansion *e, const Call *c) {
     if (count == t.rank && seen == (1u << t.rank) - 1)
         return value_tensor(graph_transpose(e->graph, x->node, order), c->at);
     Diagnostic *d =
-        report(e->diags, D_range, list->at.source ? list->at : c->at,
+        report(e->diags, D_out_of_range, list->at.source ? list->at : c->at,
                "an order names each axis once");
     diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
     return value_poison();

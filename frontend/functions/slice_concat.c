@@ -25,7 +25,7 @@ Value lower_slice(Expansion *e, const Call *c) {
     if (from < to && to <= t.dim[axis])
         return value_tensor(axis_slice(e, x->node, axis, from, to), c->at);
     Diagnostic *d =
-        report(e->diags, D_range, c->at,
+        report(e->diags, D_out_of_range, c->at,
                "the range %lld to %lld is not within 0 to %lld",
                (long long)from, (long long)to, (long long)t.dim[axis]);
     diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
@@ -61,7 +61,7 @@ static int64_t *part_sizes(Expansion *e, const Call *c, int64_t whole,
     const Value *x = call_arg(c, P_split_x);
     const Value *parts = call_arg(c, P_split_parts);
     if (count > MAX_PARTS) {
-        report(e->diags, D_range, c->at, "split makes at most %d parts",
+        report(e->diags, D_out_of_range, c->at, "split makes at most %d parts",
                MAX_PARTS);
         return NULL;
     }
@@ -70,7 +70,7 @@ static int64_t *part_sizes(Expansion *e, const Call *c, int64_t whole,
                                   : equal_sizes(whole, count, size))
         return size;
     Diagnostic *d =
-        report(e->diags, D_groups, c->at,
+        report(e->diags, D_indivisible_groups, c->at,
                "%lld does not divide into these parts", (long long)whole);
     diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
     return NULL;
@@ -151,7 +151,7 @@ static bool expect_parts(Expansion *e, const Call *c, const Value *list,
         all.dim[axis] = t.rank == all.rank ? t.dim[axis] : 1;
         if (t.rank == all.rank && type_broadcast(&all, &t, &all))
             continue;
-        Diagnostic *d = report(e->diags, D_shapes, c->at,
+        Diagnostic *d = report(e->diags, D_incompatible_shapes, c->at,
                                "cannot join tensors of these shapes");
         diag_place(d, list->list.item[0].at, "this is %s",
                    tensor_text(e, list->list.item[0].node));
@@ -165,7 +165,7 @@ static bool expect_parts(Expansion *e, const Call *c, const Value *list,
     all.dim[axis] = size;
     if (type_valid(&all))
         return true;
-    report(e->diags, D_size, c->at, "the result is too large");
+    report(e->diags, D_tensor_too_large, c->at, "the result is too large");
     return false;
 }
 
@@ -213,7 +213,7 @@ static bool expect_pads(Expansion *e, const Call *c, const Value *x,
         if (!mirror && (pad[i] <= MAX_PAD || *mode == 'z'))
             continue;
         Diagnostic *d =
-            report(e->diags, D_range, c->at,
+            report(e->diags, D_out_of_range, c->at,
                    mirror ? "mode=reflect needs a size smaller than the image"
                           : "mode=%s pads by %d at most",
                    mode, (int)MAX_PAD);

@@ -50,7 +50,7 @@ bool expect_rows(Expansion *e, const Call *c, NodeId x) {
     Type t = *node_type(e, x);
     if (type_count(&t) / t.dim[t.rank - 1] <= INT32_MAX)
         return true;
-    Diagnostic *d = report(e->diags, D_size, c->at,
+    Diagnostic *d = report(e->diags, D_tensor_too_large, c->at,
                            "%s: there are too many rows", c->builtin->name);
     diag_label(d, "they are those of %s", type_text(e, t));
     return false;
@@ -64,7 +64,7 @@ NodeId add_at(Expansion *e, Span at, const char *subject, Node n) {
         why = "the result is too large";
     if (why == NULL)
         return graph_add(e->graph, n);
-    report(e->diags, D_size, at, "%s: %s", subject, why);
+    report(e->diags, D_tensor_too_large, at, "%s: %s", subject, why);
     return NO_NODE;
 }
 
@@ -98,7 +98,7 @@ bool expect_rank(Expansion *e, const Call *c, const Value *x, int rank) {
     if (t.rank == rank)
         return true;
     Diagnostic *d =
-        report(e->diags, D_rank, c->at, "%s needs %s", c->builtin->name,
+        report(e->diags, D_wrong_rank, c->at, "%s needs %s", c->builtin->name,
                rank == 4 ? "images, [N, height, width, channels]"
                          : "rows, [N, channels]");
     diag_place(d, x->at, "this is %s", tensor_text(e, x->node));

@@ -144,7 +144,7 @@ bool transforms_undo(const Expansion *e, Type *label) {
 static Diagnostic *report_left(Expansion *e, const Transform *t,
                                const char *why) {
     Diagnostic *d =
-        report(e->diags, D_left_behind, t->call->at,
+        report(e->diags, D_label_not_moved, t->call->at,
                "the labels cannot follow the change that %s makes to the image",
                t->call->builtin->name);
     diag_note(d, "%s", why);

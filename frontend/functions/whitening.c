@@ -22,7 +22,7 @@ bool whitening_check(Expansion *e, const Call *c, Type weight, int64_t groups) {
     int64_t patch = patch_size(weight), filters = weight.dim[0];
     if (groups == 1 && (filters <= patch || filters == 2 * patch))
         return true;
-    Diagnostic *d = report(e->diags, D_range, c->at,
+    Diagnostic *d = report(e->diags, D_out_of_range, c->at,
                            "whitening cannot start %s", type_text(e, weight));
     if (groups != 1)
         diag_note(d, "it is for convolutions without groups");
@@ -45,7 +45,7 @@ static NodeId patches(Expansion *e, const Call *c, NodeId x, Type weight) {
     for (int i = 0; i < 2; i++) {
         reach[i] = t.dim[1 + i] - dilation[i] * (weight.dim[1 + i] - 1);
         if (reach[i] < 1) {
-            report(e->diags, D_window, c->at,
+            report(e->diags, D_window_too_large, c->at,
                    "whitening needs images larger than the filters");
             return NO_NODE;
         }

@@ -149,7 +149,7 @@ static void check_bidi(Lexer *l, size_t start) {
         if (!terminal_reorders(text + at, step))
             continue;
         Span span = {l->source, (uint32_t)at, (uint32_t)(at + step)};
-        Diagnostic *d = report(l->diags, D_text_order, span,
+        Diagnostic *d = report(l->diags, D_bidi_control, span,
                                "`%.*s` changes the order in which this line is "
                                "shown",
                                (int)step, text + at);

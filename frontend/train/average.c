@@ -41,7 +41,7 @@ static bool check_call(Expansion *e, const Call *c) {
     const Value *decay = argument(c, P_ema_decay);
     if (decay->kind == VALUE_NUMBER &&
         !(decay->number >= 0 && decay->number <= 1)) {
-        Diagnostic *d = report(e->diags, D_range, decay->at,
+        Diagnostic *d = report(e->diags, D_out_of_range, decay->at,
                                "`decay` of %s must be a number from 0 to 1",
                                c->builtin->name);
         diag_note(d, "it is the share of the old average that is kept");
@@ -49,7 +49,7 @@ static bool check_call(Expansion *e, const Call *c) {
     }
     if (time_argument(c, P_ema_every).count > 0)
         return true;
-    report(e->diags, D_range, argument(c, P_ema_every)->at,
+    report(e->diags, D_out_of_range, argument(c, P_ema_every)->at,
            "`every` of %s must be more than 0", c->builtin->name);
     return false;
 }

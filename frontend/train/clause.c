@@ -173,7 +173,7 @@ static bool check_metric(Expansion *e, const Expr *x) {
     }
     if (is_measured(e, x->text))
         return true;
-    Diagnostic *d = report(e->diags, D_unmeasured, x->at,
+    Diagnostic *d = report(e->diags, D_metric_not_measured, x->at,
                            "`%s` is not among the metrics of eval", x->text);
     diag_note(d, "as in: eval every 1 epoch { metrics = [accuracy, %s] }",
               x->text);

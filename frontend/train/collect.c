@@ -22,7 +22,7 @@ static bool check_leaves(Expansion *e, const Graph *g, const bool *needed) {
         for (int i = 0; i < e->num_parameters; i++)
             if (e->parameter[i].init.kind == INIT_WHITENING) {
                 Diagnostic *d = report(
-                    e->diags, D_wrong_place, e->parameter[i].at,
+                    e->diags, D_wrong_context, e->parameter[i].at,
                     "whitening starts from the data, before `%s` has a value",
                     name);
                 diag_note(d, "no layer with parameters can come before it");

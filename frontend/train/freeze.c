@@ -38,7 +38,7 @@ static bool add_time(Expansion *e, TrainBlock *t, Time time, Span at) {
         if (t->time[k].count == time.count)
             return true;
     if (i == MAX_TIMES) {
-        report(e->diags, D_too_much, at,
+        report(e->diags, D_model_too_large, at,
                "parameters are frozen at %d moments at most", MAX_TIMES);
         return false;
     }

@@ -114,7 +114,7 @@ bool glob_check(Expansion *e, const TrainBlock *t, const Entry *clause) {
     if (e->stopped || e->diags->truncated)
         return false;
     Diagnostic *d =
-        report(e->diags, D_dead_glob, clause->glob_at,
+        report(e->diags, D_unmatched_pattern, clause->glob_at,
                "the pattern \"%s\" matches no parameter", clause->glob);
     Entry layer = *clause;
     layer.glob = arena_format(e->arena, "%s.*", clause->glob);

@@ -112,7 +112,7 @@ static bool check_trains(Expansion *e, const TrainBlock *t,
             !is_frozen(e, t, &e->parameter[i], 0))
             return true;
     if (!e->stopped)
-        report(e->diags, D_dead_glob, group->glob_at,
+        report(e->diags, D_unmatched_pattern, group->glob_at,
                "every parameter that \"%s\" matches is frozen, so no optimizer "
                "updates it",
                group->glob);

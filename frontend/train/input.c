@@ -9,7 +9,7 @@ const Param *input_param(Expansion *e, const Function *model) {
         if (p->type == NULL)
             continue;
         if (found != NULL) {
-            report(e->diags, D_not_built, p->at,
+            report(e->diags, D_not_implemented, p->at,
                    "a model with several inputs is not supported yet");
             return NULL;
         }
@@ -111,10 +111,10 @@ static bool check_size(Expansion *e, const Param *p, Type t) {
     if (t.rank >= 2 && fits_as_numbers(t))
         return true;
     Diagnostic *d = t.rank < 2
-                        ? report(e->diags, D_rank, p->type->at,
+                        ? report(e->diags, D_wrong_rank, p->type->at,
                                  "an input is a batch of samples, as "
                                  "u8[N, 32, 32, 3]")
-                        : report(e->diags, D_size, p->type->at,
+                        : report(e->diags, D_tensor_too_large, p->type->at,
                                  "a batch of inputs is below 64 TiB as f32");
     diag_label(d, "this is %s", samples_text(e, t));
     return false;

@@ -104,7 +104,7 @@ static const Train *train_find(Expansion *e, const File *f) {
         if (f->item[i].kind != ITEM_TRAIN)
             continue;
         if (found != NULL) {
-            Diagnostic *d = report(e->diags, D_defined_twice, t->model_at,
+            Diagnostic *d = report(e->diags, D_redefinition, t->model_at,
                                    "a file has one train block");
             diag_place(d, found->model_at, "this is the first");
             return NULL;
@@ -150,7 +150,7 @@ static bool key_is_free(Expansion *e, const Entry *key) {
         diag_note(d, "did you mean `%s`?", right);
         return false;
     }
-    Diagnostic *d = report(e->diags, D_defined_twice, key->at,
+    Diagnostic *d = report(e->diags, D_redefinition, key->at,
                            "`%s` is the name of a value of the run", key->name);
     diag_note(
         d, "rename the key; step, epoch, progress, output and label are taken");
@@ -159,7 +159,7 @@ static bool key_is_free(Expansion *e, const Entry *key) {
 
 bool keys_check(Expansion *e, Span at, const Entry *entry, int count) {
     if (count > MAX_KEYS) {
-        report(e->diags, D_too_much, at, "a block has at most %d keys",
+        report(e->diags, D_model_too_large, at, "a block has at most %d keys",
                MAX_KEYS);
         return false;
     }
@@ -169,7 +169,7 @@ bool keys_check(Expansion *e, Span at, const Entry *entry, int count) {
         for (int k = 0; k < i; k++) {
             if (entry[i].name != entry[k].name || entry[i].glob != NULL)
                 continue;
-            Diagnostic *d = report(e->diags, D_key_twice, entry[i].at,
+            Diagnostic *d = report(e->diags, D_duplicate_key, entry[i].at,
                                    "`%s` is given twice", entry[i].name);
             diag_place(d, entry[k].at, "this is the first");
             good = false;
@@ -341,7 +341,7 @@ static Value sample_variable(Expansion *e, const char *variable, Span at) {
 }
 
 static Diagnostic *report_samples(Expansion *e, const char *name, Span at) {
-    return report(e->diags, D_wrong_place, at, "`%s` exists only in the loss",
+    return report(e->diags, D_wrong_context, at, "`%s` exists only in the loss",
                   name);
 }
 
@@ -353,7 +353,7 @@ static Value variable(Expansion *e, const Lazy *lazy, Span at) {
                                       report_samples(e, lazy->variable, at));
     if (e->graph == NULL) {
         return report_misplaced(
-            lazy, report(e->diags, D_wrong_place, at,
+            lazy, report(e->diags, D_wrong_context, at,
                          "`%s` changes during the run and cannot be used here",
                          lazy->variable));
     }

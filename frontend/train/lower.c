@@ -137,7 +137,7 @@ static void check_trained(Expansion *e, const TrainBlock *t, const Graph *g,
     for (int i = 0; i < e->num_parameters; i++) {
         const Parameter *p = &e->parameter[i];
         if (!needed[p->node] && !is_frozen(e, t, p, 0))
-            report(e->diags, D_untrained, p->at,
+            report(e->diags, D_no_gradient, p->at,
                    "no gradient reaches `%s`: the loss does not depend on it",
                    p->name);
     }
@@ -154,7 +154,7 @@ static bool train_graphs(Expansion *e, TrainBlock *t, const Value *given,
     }
     batch_norm_warn(e);
     if (e->num_parameters == 0)
-        report(e->diags, D_untrained, train_model(t).at,
+        report(e->diags, D_no_gradient, train_model(t).at,
                "this model has no parameters, so there is nothing to train");
     add_output(e, "loss", loss.node);
     if (!e->recipe.drop_last)
@@ -182,7 +182,7 @@ static void check_metrics(Expansion *e) {
         graph_find(e->graph, accuracy ? "metric.correct" : "metric.top5") !=
             NO_NODE)
         return;
-    Diagnostic *d = report(e->diags, D_unmeasured, e->output.at,
+    Diagnostic *d = report(e->diags, D_metric_not_measured, e->output.at,
                            "`%s` needs an output of classes and labels", name);
     diag_label(d, "this is %s", tensor_text(e, e->output.node));
     if (accuracy)

@@ -55,7 +55,7 @@ static bool read_length(Expansion *e, TrainBlock *t) {
         return read_steps(e, t);
     bool later = steps > epochs;
     Diagnostic *d =
-        report(e->diags, D_key_twice, t->entry[later ? steps : epochs].at,
+        report(e->diags, D_duplicate_key, t->entry[later ? steps : epochs].at,
                "the length of the run is given twice");
     diag_place(d, t->entry[later ? epochs : steps].at, "this is the first");
     diag_note(d, "`epochs` or `steps`, not both");
@@ -210,7 +210,7 @@ bool train_check_batch(Expansion *e, const TrainBlock *t) {
     int64_t samples = r->eval_train ? e->data.samples : e->data.tests;
     if (r->whole_eval == NULL || samples % r->batch == 0)
         return true;
-    Diagnostic *d = report(e->diags, D_whole_batches, key_at(t, "batch"),
+    Diagnostic *d = report(e->diags, D_short_last_batch, key_at(t, "batch"),
                            "a batch of %lld does not divide the %lld %s images",
                            (long long)r->batch, (long long)samples,
                            r->eval_train ? "training" : "test");
@@ -274,7 +274,7 @@ Value train_loss(Expansion *e, TrainBlock *t, Value output) {
     if (v.kind == VALUE_POISON)
         return v;
     if (v.kind != VALUE_TENSOR) {
-        Diagnostic *d = report(e->diags, D_kind, key_at(t, "loss"),
+        Diagnostic *d = report(e->diags, D_wrong_kind, key_at(t, "loss"),
                                "`loss` must be a tensor, and this is %s",
                                value_kind_name(v.kind));
         diag_note(d, "as in: loss = mean(cross_entropy(output, label))");

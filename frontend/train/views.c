@@ -58,7 +58,7 @@ static bool check_list(Expansion *e, const Expr *list) {
     }
     if (list->count <= MAX_VIEWS)
         return true;
-    report(e->diags, D_too_much, list->at, "there are at most %d views",
+    report(e->diags, D_model_too_large, list->at, "there are at most %d views",
            MAX_VIEWS);
     return false;
 }
@@ -138,7 +138,7 @@ static bool read_distance(Expansion *e, const Call *c, ParamId p, int64_t size,
         return true;
     }
     Diagnostic *d =
-        report(e->diags, D_range, v->at,
+        report(e->diags, D_out_of_range, v->at,
                "shift moves by whole pixels, %lld at most", (long long)most);
     diag_label(d, "this is %g", v->number);
     if (reflect)
@@ -191,7 +191,7 @@ static Value apply(Expansion *e, const Expr *x, Value image) {
     if (b == NULL)
         return value_poison();
     if (builtin_id(b) == B_flip_lr && count > 0) {
-        report(e->diags, D_surplus, x->at,
+        report(e->diags, D_too_many_arguments, x->at,
                "as a view flip_lr mirrors every image and takes no argument");
         return value_poison();
     }
@@ -238,7 +238,7 @@ static bool read_extent(Expansion *e, const View *view, Type output, bool *has,
     bool moves = e->view_step->before != NULL || !e->view_step->mirrors;
     if (*has ? match && (down == 1 || !moves) : !rows && !match)
         return true;
-    Diagnostic *d = report(e->diags, D_left_behind, view->chain->at,
+    Diagnostic *d = report(e->diags, D_label_not_moved, view->chain->at,
                            "this view cannot be undone in the output");
     diag_place(d, e->model_input_at, "the images are %s",
                samples_text(e, image));
@@ -281,7 +281,7 @@ static NodeId added(Expansion *e, NodeId sum, NodeId part) {
 }
 
 static bool report_unseen(Expansion *e) {
-    Diagnostic *d = report(e->diags, D_left_behind, e->view[0].chain->at,
+    Diagnostic *d = report(e->diags, D_label_not_moved, e->view[0].chain->at,
                            "every view moves a part of the image out");
     diag_note(
         d,
