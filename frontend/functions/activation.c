@@ -51,7 +51,6 @@ Value lower_relu6(Expansion *e, const Call *c) {
     return result(c, graph_op3(e->graph, OP_select, above, most, y));
 }
 
-// x above 0, else `below`.
 static NodeId select_positive(Expansion *e, NodeId x, NodeId below) {
     NodeId positive = add_binary(e, OP_lt, number_node(e, 0), x);
     return graph_op3(e->graph, OP_select, positive, x, below);

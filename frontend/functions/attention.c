@@ -58,7 +58,6 @@ static NodeId split_heads(Expansion *e, const Attention *a, NodeId qkv, int i) {
                            (int64_t[]){0, 2, 1, 3});
 }
 
-// The causal mask: no position attends to a later one.
 static NodeId causal_mask(Expansion *e, const Attention *a, NodeId scores) {
     int64_t shape[] = {a->positions, a->positions};
     NodeId row = graph_iota(e->graph, type_of(I32, 2, shape), 0);

@@ -99,7 +99,6 @@ static Init from_initialiser(Expansion *e, const Call *c, Type t,
     }
 }
 
-// The least rank of a parameter for an initialiser.
 static int min_rank(const Call *c) {
     switch (builtin_id(c->builtin)) {
     case B_kaiming:

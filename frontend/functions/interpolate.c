@@ -18,7 +18,6 @@ AxisTaps axis_taps(Expansion *e, NodeId first, NodeId length, int64_t size) {
                       graph_op2(g, OP_sub, at, before)};
 }
 
-// (1 - weight) a + weight b
 static NodeId lerp(Expansion *e, NodeId a, NodeId b, NodeId weight) {
     Graph *g = e->graph;
     NodeId change = graph_op2(g, OP_mul, weight, graph_op2(g, OP_sub, b, a));

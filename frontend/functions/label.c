@@ -60,7 +60,6 @@ static NodeId mixed(Expansion *e, const Transform *t, NodeId label) {
     return mixes_labels ? label_blend(e, t, label) : label;
 }
 
-// A label for each sample.
 static NodeId sample_label(Expansion *e, NodeId label) {
     e->unblended_label = label;
     e->mixes_labels |= transforms_mix(e, false);
@@ -71,7 +70,6 @@ static NodeId sample_label(Expansion *e, NodeId label) {
     return mixed(e, e->transform, label);
 }
 
-// A label for each pixel.
 static NodeId pixel_label(Expansion *e, NodeId label) {
     TransformedLabel own, all;
     if (!label_transform(e, label, false, &own))

@@ -153,7 +153,6 @@ static NodeId ghost_train(Expansion *e, const Norm *n) {
     return graph_reshape(g, normalized(e, n, x, mean, var), t.rank, t.dim);
 }
 
-// The mean of a statistic over the splits.
 static NodeId mean_over_splits(Expansion *e, const Norm *n, NodeId statistic) {
     NodeId sum = graph_reduce(e->graph, OP_sum, statistic, 1, (int64_t[]){0});
     return add_binary(e, OP_div, sum, number_node(e, (double)n->splits));

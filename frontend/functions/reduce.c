@@ -77,7 +77,6 @@ static bool read_reduction(Expansion *e, const Call *c, Reduction *r) {
     return r->axes != 0 && expect_valid(e, c, &c->arg[0], r->axes);
 }
 
-// Reduces all elements of x.
 static NodeId reduce_all(Expansion *e, const Reduction *r, NodeId x, Op op) {
     Type t = *node_type(e, x), left = {.dtype = F32};
     int64_t axis[MAX_RANK];

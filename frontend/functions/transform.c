@@ -375,7 +375,6 @@ static void replay_resample(Replay *r, const Transform *t,
                    : fully_inside(e, interpolate_bilinear(e, r->valid, sample));
 }
 
-// x at another size, f32.
 static NodeId resized(Replay *r, NodeId x, const char *mode,
                       const int64_t size[2]) {
     NodeId in = as_float(r->e, x);

@@ -149,7 +149,7 @@ Train train_parse(Parser *p) {
     return t;
 }
 
-// argument_setting = NAME "." NAME "=" expression
+// Parses NAME.ARGUMENT and the value of a setting.
 static Entry argument_setting(Parser *p) {
     Entry e = entry_named(p);
     token_consume(p);

@@ -34,7 +34,6 @@ static int open_bracket(const Token *t, int at) {
     return -1;
 }
 
-// Notes for two adjacent tokens.
 static const struct {
     TokenKind first, second;
     const char *note;
@@ -146,7 +145,6 @@ static const char *missing_comma(const ErrorContext *a) {
                : NULL;
 }
 
-// Notes for a single token.
 static const char *token_note(const ErrorContext *a) {
     bool line = strcmp(a->expected, "a new line") == 0;
     bool item = strncmp(a->expected, "`import`", 8) == 0;

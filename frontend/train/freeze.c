@@ -75,7 +75,6 @@ const Time *freeze_times(const TrainBlock *t, int *count) {
 
 // ---- parameters ----
 
-// Whether a clause has begun in a stage.
 static bool has_begun(const TrainBlock *t, int entry, int stage) {
     double at = t->freeze_at[entry].count;
     return at == 0 || (stage > 0 && at <= t->time[stage - 1].count);
@@ -90,7 +89,6 @@ bool is_frozen(Expansion *e, const TrainBlock *t, const Parameter *p,
     return false;
 }
 
-// The last freeze clause that holds in a stage.
 static const Entry *last_freeze(const TrainBlock *t, int stage) {
     const Entry *last = NULL;
     for (int i = 0; i < t->num_entries; i++)
