@@ -174,15 +174,15 @@ NodeId as_float(Expansion *e, NodeId n);
 NodeId scalar_node(Expansion *e, Value v);
 NodeId number_node(Expansion *e, double value);
 NodeId int_node(Expansion *e, int64_t value); // i32[]
-// A tensor as f32 or i32, or a number as f32[].
+// A tensor as f32, or a number as f32[].
 NodeId operand_node(Expansion *e, const Value *v);
 
 // Whether a tensor of that shape stays below the size limit after a conversion
 // to f32, which may happen to any.
 bool fits_as_numbers(Type t);
 
-// Whether a tensor is a matrix of rows of its last dimension: their number is a
-// valid dimension.  A report if not.
+// Whether a tensor can be viewed as a matrix of rows of its last axis; a report
+// if not.
 bool expect_rows(Expansion *e, const Call *c, NodeId x);
 
 // Adds n unless the user's sizes forbid it; NO_NODE after a report.
@@ -230,8 +230,7 @@ typedef struct {
     const double *number;
 } Literal;
 
-// False, with a report, unless a list has numbers or such lists; `at` is its
-// use.
+// False, with a report at `at`, unless a list has numbers or such lists.
 bool expect_literal(Expansion *e, Span at, const Value *list, Literal *n);
 
 // False, with a report, unless sizes are 1 to MAX_RANK positive integers;
@@ -302,7 +301,7 @@ NodeId rows_product(Expansion *e, const Call *c, NodeId x, NodeId weight);
 // a @ b
 Value matrix_product(Expansion *e, const Expr *x, Value a, Value b);
 
-// Adds a bias for each row of the weights to a product, if `wanted`.
+// Adds a bias for each row of the weights to a product, if has_bias.
 Value add_bias(Expansion *e, const Call *c, NodeId y, Type weight,
                bool has_bias, const Value *given);
 
@@ -443,7 +442,7 @@ void transform_add(Expansion *e, const Call *c, NodeId from, NodeId to,
                    Transform t);
 
 // Whether some step mixes labels, per pixel or per sample.
-bool transforms_mix(const Expansion *e, bool places);
+bool transforms_mix(const Expansion *e, bool spatial);
 
 // The ratio of a label's or output's size to the image's along both axes, or
 // its inverse.  False unless it is an integer.

@@ -38,10 +38,10 @@ static const Transform *last_move(const Expansion *e) {
     return t;
 }
 
-bool transforms_mix(const Expansion *e, bool places) {
+bool transforms_mix(const Expansion *e, bool spatial) {
     for (const Transform *t = e->transform; t != NULL; t = t->before)
         if (t->kind == TRANSFORM_BLEND ||
-            (!places && t->kind == TRANSFORM_PASTE))
+            (!spatial && t->kind == TRANSFORM_PASTE))
             return true;
     return false;
 }
