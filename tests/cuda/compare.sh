@@ -19,7 +19,7 @@ expect_says "hidden.weight.momentum  f32\[8,6\]  optimizer"
 expect_says "^step 2 "
 
 # The momentum of the fused update.
-. "$SINTER_SOURCE/tests/faulty.sh"
+. "$SINTER_SOURCE/tests/tools/compare/faulty.sh"
 FAULT='s/0\.9f/0.8f/' compare 7 "$micro" --json
 expect_says '"device": "cuda:0"'
 expect_says '"tensor": "linear_1.bias.momentum", .*"verdict": "wrong"'

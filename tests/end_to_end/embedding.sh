@@ -7,7 +7,7 @@
 [ -z "${CFLAGS:-}" ] || exit 77
 [ "$(uname -m)" = x86_64 ] || exit 77
 page=$SINTER_SOURCE/docs/embedding.md
-python3 "$SINTER_SOURCE/tests/walk.py" "$page" || exit $?
+python3 "$SINTER_SOURCE/tests/docs/walk.py" "$page" || exit $?
 
 flags() {
     sed -n "/^static const char \*const $1/,/};/p" \

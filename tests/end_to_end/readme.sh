@@ -44,4 +44,4 @@ for split, count in ("train", 40), ("test", 8):
 END
 chmod +x prepare
 sed "s|YOUR_IMAGES|build/pictures|" "$page" | sed '/^```text$/,/^```$/d' >page.md
-PATH=/usr/bin:$PATH python3 "$SINTER_SOURCE/tests/walk.py" page.md "$work/prepare"
+PATH=/usr/bin:$PATH python3 "$SINTER_SOURCE/tests/docs/walk.py" page.md "$work/prepare"

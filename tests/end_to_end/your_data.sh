@@ -44,7 +44,7 @@ cp data/logits/variance '$work'
 JUDGE
 chmod +x prepare judge
 export FETCH_TABLE=build/mirror/table PATH="$work/bin:$PATH"
-python3 "$SINTER_SOURCE/tests/walk.py" "$page" "$work/prepare" "$work/judge" ||
+python3 "$SINTER_SOURCE/tests/docs/walk.py" "$page" "$work/prepare" "$work/judge" ||
     exit $?
 
 # values KEY FILE SPLIT: those of its rows, in their order.

@@ -2,7 +2,7 @@
 # docs/dependencies.md has every package that the scripts install, everything
 # that CMake looks for, every library that the runtime opens, and all that a
 # trainer is linked with; and it has no package that nothing installs.
-. "$SINTER_SOURCE/tests/folder.sh"
+. "$SINTER_SOURCE/tests/end_to_end/folder.sh"
 cd "$SINTER_SOURCE" || exit 1
 page=docs/dependencies.md
 

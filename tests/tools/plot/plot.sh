@@ -3,7 +3,7 @@
 # bad ones, as XML that a parser reads.
 set -u
 
-. "$SINTER_SOURCE/tests/folder.sh"
+. "$SINTER_SOURCE/tests/end_to_end/folder.sh"
 
 # row SPLIT EPOCH LOSS ACCURACY
 row() {
@@ -11,9 +11,9 @@ row() {
         "$1" "$2" "$2" "$3" "$4" "$2"
 }
 
-# drawing WORDS...: what tests/plot.py finds in plot.svg.
+# drawing WORDS...: what tests/tools/plot/plot.py finds in plot.svg.
 drawing() {
-    python3 "$SINTER_SOURCE/tests/plot.py" "$@" || fail "plot.py $*"
+    python3 "$SINTER_SOURCE/tests/tools/plot/plot.py" "$@" || fail "plot.py $*"
 }
 
 # A run: curves of loss and accuracy for each split, one of the rate.

@@ -4,7 +4,7 @@
 # whole, and shown by a page.
 set -u
 
-. "$SINTER_SOURCE/tests/folder.sh"
+. "$SINTER_SOURCE/tests/end_to_end/folder.sh"
 pictures=$SINTER_SOURCE/docs/pictures
 drawn="kernel memory pipeline step"
 again="docs/pictures/make --only"
@@ -29,7 +29,7 @@ same memory stale && fail "a stale drawing is not noticed"
 
 # The others: text in the screenshot's file, and on the terminal.
 "$SINTER" check --target=host --json --set width=8 "$models/resnet9.net" >check.json
-python3 "$SINTER_SOURCE/tests/pictures.py" "$pictures" check.json \
+python3 "$SINTER_SOURCE/tests/docs/pictures.py" "$pictures" check.json \
     "$(cd "$SINTER_SOURCE" && python3 docs/pictures/draw.py facts "$SINTER" models/resnet9.net)" ||
     failed=1
 

@@ -4,8 +4,8 @@
 # from what was measured.
 set -u
 
-. "$SINTER_SOURCE/tests/folder.sh"
-schema="python3 $SINTER_SOURCE/tests/schema.py $SINTER_SOURCE/docs/check.schema.json"
+. "$SINTER_SOURCE/tests/end_to_end/folder.sh"
+schema="python3 $SINTER_SOURCE/tests/tools/schema.py $SINTER_SOURCE/docs/check.schema.json"
 resnet9=$models/resnet9.net
 
 "$SINTER" check --json --device=h200 "$resnet9" >h200.json

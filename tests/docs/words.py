@@ -208,7 +208,7 @@ def findings(rules, sources):
 
 def main():
     os.chdir(SOURCE)
-    rules = Rules("tests/words.txt")
+    rules = Rules("tests/docs/words.txt")
     wanted, seen, failed = sys.argv[1:], set(), False
     with tempfile.TemporaryDirectory(prefix="sinter-words-") as work:
         for name, group, sources in texts(work, rules.held):

@@ -1,7 +1,7 @@
 #!/bin/sh
 # bench/fetch brings archives and packed files, by curl or wget, checks their
 # sums, and leaves nothing behind when one is wrong or missing.
-. "$SINTER_SOURCE/tests/folder.sh"
+. "$SINTER_SOURCE/tests/end_to_end/folder.sh"
 fetch=$SINTER_SOURCE/bench/fetch
 command -v python3 >/dev/null || exit 77
 

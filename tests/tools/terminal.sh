@@ -4,7 +4,7 @@
 # are shown as escapes, on standard output and standard error.
 set -u
 
-. "$SINTER_SOURCE/tests/folder.sh"
+. "$SINTER_SOURCE/tests/end_to_end/folder.sh"
 
 esc=$(printf '\033') csi=$(printf '\302\233') rlo=$(printf '\342\200\256')
 odd="a$esc[31m${csi}2J${rlo}b"

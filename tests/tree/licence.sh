@@ -3,7 +3,7 @@
 # go into a trainer name it: the sources that it links, the headers of its
 # kernels, the modules of std, and the emitted text.  The version of CHANGELOG.md
 # is that of the compiler.
-. "$SINTER_SOURCE/tests/folder.sh"
+. "$SINTER_SOURCE/tests/end_to_end/folder.sh"
 identifier='SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception'
 
 expect 0 '' build --emit=c "$models/mlp.net" -o .

@@ -4,7 +4,7 @@
 # that has it; sinter bench and compare --ablate measure; sinter reduce leaves the
 # least of a model.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
-. "$SINTER_SOURCE/tests/faulty.sh"
+. "$SINTER_SOURCE/tests/tools/compare/faulty.sh"
 export CFLAGS="${CFLAGS:-} -O0"
 micro=$here/micro.net
 

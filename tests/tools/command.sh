@@ -3,7 +3,7 @@
 # diagnostics for programs from every command that reads a file.
 set -u
 
-. "$SINTER_SOURCE/tests/folder.sh"
+. "$SINTER_SOURCE/tests/end_to_end/folder.sh"
 
 expect 2 "did you mean check?" chek
 expect 2 "did you mean --target?" check --targte=host x.net

@@ -3,7 +3,7 @@
 # later stage, and all are written into a folder.
 set -u
 
-. "$SINTER_SOURCE/tests/folder.sh"
+. "$SINTER_SOURCE/tests/end_to_end/folder.sh"
 
 # A disassembler that prints as NVIDIA's, which need not be here, what it finds:
 # the kernels of a file, from last to first.  Each says that it is from $LINE of
@@ -122,7 +122,7 @@ expect 74 "/show: No such file" show --dump-to=/none/show "$models/lenet.net"
 
 # ---- kernels ----
 
-schema="python3 $SINTER_SOURCE/tests/schema.py \
+schema="python3 $SINTER_SOURCE/tests/tools/schema.py \
     $SINTER_SOURCE/docs/kernels.schema.json"
 for model in resnet9 gpt_nano airbench94_muon; do
     "$SINTER" show kernels --json "$models/$model.net" >kernels.json
@@ -167,7 +167,7 @@ for n in 1 2 5; do
     "$SINTER" check --target=cuda --json --max-batch --set accumulate=$n "$cnn" >check.json
     "$SINTER" check --target=cuda --set accumulate=$n "$cnn" >out
     python3 step.py $n || fail "check of $n batches"
-    python3 "$SINTER_SOURCE/tests/schema.py" \
+    python3 "$SINTER_SOURCE/tests/tools/schema.py" \
         "$SINTER_SOURCE/docs/check.schema.json" check.json || fail "check.json"
 done
 

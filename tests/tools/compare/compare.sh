@@ -6,7 +6,7 @@
 export CFLAGS="${CFLAGS:-} -O0"
 tiny=$here/tiny.net
 
-. "$SINTER_SOURCE/tests/faulty.sh"
+. "$SINTER_SOURCE/tests/tools/compare/faulty.sh"
 
 compare() {
     want=$1
@@ -34,7 +34,7 @@ expect_says "^carried .*matmul of hidden"
 # The momentum of the fused update, and a relu that leaves 1 in place of 0.
 FAULT='s/0\.9f/0.8f/' compare 7 "$tiny" --json
 expect_says '"double": true'
-python3 "$SINTER_SOURCE/tests/schema.py" "$SINTER_SOURCE/docs/compare.schema.json" out ||
+python3 "$SINTER_SOURCE/tests/tools/schema.py" "$SINTER_SOURCE/docs/compare.schema.json" out ||
     fail "docs/compare.schema.json"
 expect_says '"tensor": "linear_1.bias.momentum", .*"verdict": "wrong"'
 expect_says '"tensor": "conv of first.conv_1", .*"verdict": "same"'

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Commands that are started in the root of a clone leave nothing there that git
 # shows: by default they write where .gitignore says, which names every model.
-. "$SINTER_SOURCE/tests/folder.sh"
+. "$SINTER_SOURCE/tests/end_to_end/folder.sh"
 
 cat >page.md <<'PAGE'
 ```sh
@@ -23,4 +23,4 @@ done
 ! git check-ignore --no-index $(git ls-files)
 ```
 PAGE
-python3 "$SINTER_SOURCE/tests/walk.py" page.md
+python3 "$SINTER_SOURCE/tests/docs/walk.py" page.md

@@ -3,7 +3,7 @@
 # drawings, light and dark, on paper, and how long the largest takes to load.
 set -u
 
-. "$SINTER_SOURCE/tests/folder.sh"
+. "$SINTER_SOURCE/tests/end_to_end/folder.sh"
 
 for model in resnet9 gpt_nano resnet50; do
     "$SINTER" report -o $model.html "$models/$model.net" || fail "report $model"
@@ -32,7 +32,7 @@ done
 
 # What sinter compare found is one more part of the page: here a momentum that the
 # fused trainer alone has wrong.
-. "$SINTER_SOURCE/tests/faulty.sh"
+. "$SINTER_SOURCE/tests/tools/compare/faulty.sh"
 tiny=$SINTER_SOURCE/tests/end_to_end/tiny.net
 FAULT='s/0\.9f/0.8f/' CFLAGS="${CFLAGS:-} -O0" \
     "$SINTER" compare --json --steps=3 "$tiny" >found.json
@@ -95,7 +95,7 @@ check() {
     {
         cat "$page.html"
         echo '<script>'
-        cat "$SINTER_SOURCE/tests/report/check.js"
+        cat "$SINTER_SOURCE/tests/tools/report/check.js"
         echo '</script>'
     } >checked.html
     browse --dump-dom --virtual-time-budget=60000 "$@" "file://$work/checked.html" |
