@@ -1,7 +1,7 @@
 // Accesses: how wide kernels load and store, from their PTX.  An address is
 // followed back to the parameter that it was computed from; in PTX a register
 // is written before it is read in the order of the text, loops included.
-#include "tests/nvrtc/nvrtc.h"
+#include "tests/codegen/nvrtc/nvrtc.h"
 
 #include <stdio.h>
 #include <stdlib.h>

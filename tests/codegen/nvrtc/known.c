@@ -7,7 +7,7 @@
 // which there are a few more or less with other kernels in the text.  So there
 // the hash is of all kernels of the text, and some texts that are known are
 // compiled again, to see that what is known still holds.
-#include "tests/nvrtc/nvrtc.h"
+#include "tests/codegen/nvrtc/nvrtc.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // Cut: the kernels of emitted texts, each with the tables before it.  Two whose
 // texts differ in nothing but the kernel's name and the numbers of values are
 // compiled once.
-#include "tests/nvrtc/nvrtc.h"
+#include "tests/codegen/nvrtc/nvrtc.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 // One that is no number may have other bits on a GPU.  What is no number is a
 // matter of the element's type, so that each place is read as what these
 // launches left there.
-#include "tests/bits/bits.h"
+#include "tests/codegen/bits/bits.h"
 
 #include "passes/plan/group.h"
 #include "runtime/runtime.h"

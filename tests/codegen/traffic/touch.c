@@ -3,7 +3,7 @@
 // Kernels are compiled with the flag and linked without it, so these are the
 // functions that their loads and stores call.  Only one thread runs them.
 
-#include "tests/traffic/touch.h"
+#include "tests/codegen/traffic/touch.h"
 
 #include <string.h>
 

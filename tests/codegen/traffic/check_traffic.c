@@ -5,7 +5,7 @@
 // TRAFFIC_ONLY runs the cases with that in their name.  TRAFFIC_REPEATS prints
 // which tensors with the batch dimension a kernel reads more than once.
 
-#include "tests/traffic/traffic.h"
+#include "tests/codegen/traffic/traffic.h"
 
 #include "runtime/rt.h"
 

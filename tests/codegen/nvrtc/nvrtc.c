@@ -8,7 +8,7 @@
 // With --joined it is those that join others, else those that do not.  With
 // --golden a report for each model is compared; with --known one for all of
 // them, and what it has is not compiled again but where NVRTC_ALL is set.
-#include "tests/nvrtc/nvrtc.h"
+#include "tests/codegen/nvrtc/nvrtc.h"
 
 #include <elf.h>
 #include <nvrtc.h>

@@ -5,7 +5,7 @@
 // Every operation of theirs is rounded exactly, but for some functions, which
 // are listed.  BITS_ONLY runs the subjects with that in their name, BITS_ALL
 // all models.
-#include "tests/bits/bits.h"
+#include "tests/codegen/bits/bits.h"
 #include "tests/codegen/cases.h"
 
 #include <stdio.h>
@@ -40,9 +40,9 @@ static const Row subject[] = {
     {NULL, "tests/codegen/nets/windows.net", F16, 0, 16},
     {NULL, "tests/codegen/nets/optimizers.net", BF16, 1, 7},
     {NULL, "tests/codegen/nets/newton-schulz.ir", F32, 1, 0},
-    {NULL, "tests/bits/ends.ir", F32, 1, 0},
-    {NULL, "tests/bits/ends.ir", F16, 0, 0},
-    {NULL, "tests/bits/ends.ir", BF16, 0, 0},
+    {NULL, "tests/codegen/bits/ends.ir", F32, 1, 0},
+    {NULL, "tests/codegen/bits/ends.ir", F16, 0, 0},
+    {NULL, "tests/codegen/bits/ends.ir", BF16, 0, 0},
 };
 enum { NUM_SUBJECTS = sizeof subject / sizeof subject[0] };
 

@@ -2,7 +2,7 @@
 //
 // Both devices have one plan, and so the same addresses.  Library calls are the
 // GPU's alone: the host is given what they leave.
-#include "tests/bits/bits.h"
+#include "tests/codegen/bits/bits.h"
 
 #include "passes/passes.h"
 #include "tests/codegen/library.h"

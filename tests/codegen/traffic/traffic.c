@@ -5,13 +5,13 @@
 // after each phase looks at what was touched.  Library calls are not run: they
 // read each operand once and write their result, and which these are is
 // compared too.
-#include "tests/traffic/traffic.h"
+#include "tests/codegen/traffic/traffic.h"
 
 #include "passes/plan/access_region.h"
 #include "tests/codegen/library.h"
 #include "tests/codegen/load.h"
 #include "tests/codegen/tensors.h"
-#include "tests/traffic/touch.h"
+#include "tests/codegen/traffic/touch.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // Report: a line for each kernel of a model.  Registers are those of one
 // version of NVRTC; a golden report made with another one is not compared.
-#include "tests/nvrtc/nvrtc.h"
+#include "tests/codegen/nvrtc/nvrtc.h"
 
 #include <nvrtc.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 // What is a difference and what is none: four bytes at 0 are a tensor that a
 // launch stored, four at 4 a state, and the last four are nobody's.
-#include "tests/bits/bits.h"
+#include "tests/codegen/bits/bits.h"
 
 #include <string.h>
 
