@@ -210,12 +210,13 @@ static bool compiler_run(const Unit *u, const char *folder) {
                                : "-DSINTER_SIMT";
     own_folder(own, sizeof own);
     snprintf(command, sizeof command,
-             "cd '%s' && %s -std=gnu11 -w -fPIC -shared -O1 -march=native "
+             "cd '%s' && { %s -std=gnu11 -w -fPIC -O1 -march=native "
              "-fopenmp-simd -ffp-contract=off %s "
              "'-DSQUARES(name,count)=unsigned char name[count];' %s -I. -I'%s' "
-             "unit.c -o "
-             "unit.so '%s/libsinter_double.so' -lm >log 2>&1",
-             folder, cc, faithful, u->defines, DOUBLE_SOURCE, own);
+             "-c unit.c -o unit.o && "
+             "%s -shared unit.o -o unit.so '%s/libsinter_double.so' -lm; } "
+             ">log 2>&1",
+             folder, cc, faithful, u->defines, DOUBLE_SOURCE, cc, own);
     return system(command) == 0;
 }
 
