@@ -1,0 +1,79 @@
+#!/bin/sh
+# Runs tests in their long form, of which run-tests has a short one, at low
+# priority.  The last line says how many failed.
+#
+#   campaign.sh BUILD SECONDS [PART...]    parts, or all of them
+#
+# Each part gets an equal share of the time; the time that a part leaves is for
+# those after it.  A part that does not end in its share is stopped and says so.
+# BUILD is a build folder such as build/tests; fuzz targets are beside it, in
+# build/fuzz.
+#
+#   nvrtc     all models for four GPU generations, joined kernels of all
+#   ptx       warp instructions of a step of every model
+#   races     every model under the race checker
+#   cuda      every model on the double, and each call of a library fails once
+#   faults    each planted fault is found
+#   random    random programs, from a seed that the day gives
+#   fuzz      the three fuzz targets
+set -u
+build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
+shift 2
+[ $# -gt 0 ] || set -- nvrtc ptx races cuda faults random fuzz
+source=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
+export SINTER="$build/bin/sinter" SINTER_SOURCE="$source"
+export SINTER_LIB="$build/lib/sinter" SINTER_INCLUDE="$build/include/sinter"
+export OMP_WAIT_POLICY=passive CK_TIMEOUT_MULTIPLIER=100
+failed=0
+
+# long SECONDS NAME VARIABLE=VALUE: a test in its long form.
+long() {
+    env "$3" timeout "$1" nice -n 10 ctest --test-dir "$build" -R "^$2\$" \
+        --timeout "$1" --output-on-failure
+}
+
+# random SECONDS: 20 programs at a time.
+random() {
+    first=$(($(date +%Y%j) * 1000)) until=$(($(date +%s) + $1))
+    while [ "$(date +%s)" -lt $until ]; do
+        CC=tcc nice -n 10 "$build/bin/random" $first 20 || return 1
+        first=$((first + 20))
+    done
+}
+
+# fuzz SECONDS: each target for a third.
+fuzz() {
+    for name in language graph files; do
+        nice -n 10 "$source/tests/fuzz/run.sh" $name \
+            "$build/../fuzz/bin/fuzz_$name" $(($1 / 3)) . || return 1
+    done
+}
+
+part() {
+    case $2 in
+    nvrtc) long "$1" nvrtc NVRTC_ALL=1 ;;
+    ptx) long "$1" ptx_warps PTX_ALL=1 ;;
+    races) long "$1" races RACES_MODEL=all ;;
+    cuda) long $(($1 / 2)) cuda_models CUDA_ALL=1 &&
+        long $(($1 / 2)) cuda_faults FAULTS_EVERY=1 ;;
+    faults) long "$1" faults FAULTS=all ;;
+    random | fuzz) "$2" "$1" ;;
+    *) echo "no part $2" >&2 && return 2 ;;
+    esac
+}
+
+left=$#
+for name; do
+    share=$(((end - $(date +%s)) / left))
+    left=$((left - 1))
+    echo "$name: at most $share s"
+    part $share "$name"
+    status=$?
+    case $status in
+    0) ;;
+    124) echo "$name: stopped after $share s" ;;
+    *) failed=$((failed + 1)) ;;
+    esac
+done
+echo "$failed failed"
+[ $failed -eq 0 ]
