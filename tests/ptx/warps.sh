@@ -3,7 +3,10 @@
 # kernels: sectors of global memory and turns of shared memory that accesses
 # take beside the least that their bytes need, and how many lanes take part.
 #
-#   warps.sh                    two small models, with bounds
+#   warps.sh                    two small models, with bounds, and the warp
+#                               instructions of these and of three narrow ones
+#                               or, with PTX_ALL=1, of all, against the column
+#                               step of tests/golden/nvrtc.txt
 #   warps.sh NAME SETTING...    prints those of a model, kernel by kernel;
 #                               WARPS=FILE keeps what the double says of each
 #                               access
@@ -116,8 +119,45 @@ bound() {
     }' warps || fail "$1: accesses are scattered"
 }
 
+# steps NAME SETTING...: adds the instructions of a step to those of others.
+steps() {
+    [ "$1" = resnet9 ] || [ "$1" = gpt_nano ] || step "$@"
+    awk -v model="$1" '/ launches / && $1 !~ /_(init|derive)$/ {
+        print model, $1, 0, 0, $5
+    }' warps >>steps
+}
+
+python3 -c '
+import ctypes, sys
+version = [ctypes.c_int(), ctypes.c_int()]
+library = ctypes.CDLL(sys.argv[1] + "/libnvrtc.so")
+library.nvrtcVersion(*map(ctypes.byref, version))
+print("# NVRTC %d.%d" % tuple(v.value for v in version))
+' "$SINTER_NVRTC" >steps || fail "the version of NVRTC"
+
 step resnet9 batch=4 width=16
 bound resnet9 1.2
+steps resnet9
 step gpt_nano batch=4 'layers=[1]' 'data=synthetic(vocabulary=65, shape=[32])'
 bound gpt_nano 1.36
-exit 0
+steps gpt_nano
+
+image='data=synthetic(shape=[32, 32, 3])'
+steps lenet batch=2
+steps mlp batch=3 width=40
+steps vit_tiny batch=2 'depth=[1]' width=24 input=data.train "$image"
+if [ -n "${PTX_ALL:-}" ]; then
+    steps airbench94 batch=2
+    steps airbench94_muon batch=2 width=8
+    steps airbench96 batch=2 width=8
+    steps hlb batch=2 width=8
+    steps mobilenetv2 batch=2 width=2 classes=10 input=data.train "$image"
+    steps preact_resnet18 batch=2 width=4
+    steps resnet18 batch=2 width=4
+    steps resnet50 batch=2 width=4 classes=10 input=data.train "$image"
+    steps resnet9_tricks batch=16 width=8
+    steps unet_small batch=2 width=4 classes=10 input=data.train \
+        'data=synthetic(shape=[16, 16, 3])'
+    steps vgg16_bn batch=2 width=4
+fi
+python3 "$SINTER_SOURCE/tests/codegen/nvrtc/totals.py" step steps

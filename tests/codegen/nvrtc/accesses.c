@@ -107,15 +107,15 @@ void accesses_read(const Kernels *kernels, const Model *model, char *ptx) {
 // ---- what may be narrower than 16 bytes ----
 
 // How many neighbours a thread of the kernel has at once; 0 where its text does
-// not say.  *own is set where no more divide the columns themselves.
-static int lanes_of(const Kernel *k, bool *own) {
+// not say.
+static int lanes_of(const Kernel *k) {
     int columns = 0;
     const char *lanes = strstr(k->text, "VW = "), *c = strstr(k->text, " C = ");
     if (lanes == NULL)
         return 0;
-    *own = strncmp(lanes, "VW = LANES(C)", 13) == 0;
+    bool own = strncmp(lanes, "VW = LANES(C)", 13) == 0;
     if (sscanf(lanes, "VW = LANES(%d", &columns) != 1 &&
-        (!*own || c == NULL || sscanf(c, " C = %d", &columns) != 1))
+        (!own || c == NULL || sscanf(c, " C = %d", &columns) != 1))
         return 1;
     return columns % 8 == 0 ? 8 : columns % 4 == 0 ? 4 : 1;
 }
@@ -151,44 +151,30 @@ static bool has_vector(const Kernel *k, const char *name) {
     return has_access(k, name, load) || has_access(k, name, store);
 }
 
-static const struct {
-    const char *name, *text;
-} reasons[] = {
-    {"byte", "of eight lanes of bytes or bits there are no 16 bytes"},
-    {"columns", "no vector of 16 bytes divides the columns"},
-    {"moved", "or the distances of what neighbouring columns are read from"},
-    {"single", "one element for a whole row or for all lanes"},
-};
-
-enum { BYTE, COLUMNS, MOVED, SINGLE };
-
-void accesses_explain(FILE *f) {
-    for (size_t i = 0; i < sizeof reasons / sizeof *reasons; i++)
-        fprintf(f, "# %s: %s\n", reasons[i].name, reasons[i].text);
-}
-
-const char *access_reason(const Kernel *k, int parameter) {
+// The reasons for less than 16 bytes: there are no 16 bytes of eight lanes of
+// bytes or bits; no vector of 16 bytes divides the columns, or the distances
+// from which neighbouring columns are read; or it is one element for a whole
+// row or for all lanes.
+static bool is_excused(const Kernel *k, int parameter) {
     const char *type = k->type[parameter], *name = k->name_of[parameter];
-    bool own = false;
-    int width = strcmp(type, "act") == 0 ? 2 : 4, lanes = lanes_of(k, &own);
+    int width = strcmp(type, "act") == 0 ? 2 : 4, lanes = lanes_of(k);
     int narrow =
         (k->widths[parameter].read | k->widths[parameter].written) & 15;
-    if (narrow == 0)
-        return "";
-    if (strcmp(type, "u8") == 0)
-        return reasons[BYTE].name;
+    if (narrow == 0 || strcmp(type, "u8") == 0)
+        return true;
     if (lanes > 0 && lanes * width < 16 && has_vector(k, name))
-        return reasons[own ? COLUMNS : MOVED].name;
-    return narrow == width && has_single(k, name) ? reasons[SINGLE].name : NULL;
+        return true;
+    return narrow == width && has_single(k, name);
 }
 
-int accesses_narrow(const Kernels *kernels) {
+int accesses_narrow(Kernels *kernels) {
     int count = 0;
     for (int i = 0; i < kernels->num_kernels; i++) {
-        const Kernel *k = &kernels->kernel[i];
+        Kernel *k = &kernels->kernel[i];
         for (int j = 0; j < k->num_parameters && is_meant(kernels, k); j++) {
-            if (!k->bulk[j] || access_reason(k, j) != NULL)
+            if (!k->bulk[j] || is_excused(k, j))
                 continue;
+            k->faulty = true;
             fprintf(stderr, "%s: %s accesses %s by less than 16 bytes\n",
                     k->model->name, k->name, k->name_of[j]);
             count++;

@@ -24,15 +24,15 @@ typedef struct {
     char *text;               // with the tables that belong to it
     char *key;                // the same for kernels that do the same
     int twin;                 // the first kernel with this key
-    int unit;                 // of such, the text in which it is compiled
     int member[MOST_MEMBERS]; // kernels that this one joins
     int num_members;
     int num_parameters;
     char *name_of[MOST_PARAMETERS], *type[MOST_PARAMETERS];
     bool bulk[MOST_PARAMETERS]; // it has rows
-    uint64_t hash; // where it is asked for: of its text and prelude
-    bool known;    // what follows is, without compiling it
-    int registers, shared, spilled;
+    uint64_t hash;              // of the inputs of its machine code
+    bool known;                 // its facts below are, without compiling it
+    bool faulty;
+    int registers, shared;
     int instructions;
     bool stale; // it reads global memory as if nothing wrote to it
     Widths widths[MOST_PARAMETERS];
@@ -49,12 +49,16 @@ typedef struct {
     int num_models;
     Kernel *kernel;
     int num_kernels;
-    bool joined;   // those that join others are meant, else those that do not
-    bool reported; // what is known is all that reports tell
+    bool joined; // those that join others are meant, else those that do not
 } Kernels;
 
 static inline bool is_meant(const Kernels *kernels, const Kernel *k) {
     return (k->num_members > 0) == kernels->joined;
+}
+
+// Whether a kernel is one to compile: the first of those with its text.
+static inline bool is_first(const Kernels *all, int i) {
+    return all->kernel[i].twin == i && is_meant(all, &all->kernel[i]);
 }
 
 void *memory_get(size_t bytes);
@@ -72,31 +76,14 @@ size_t kernel_body(const Kernel *k);
 // accesses.c: the widths of what the PTX of a unit loads and stores.
 void accesses_read(const Kernels *kernels, const Model *model, char *ptx);
 
-// Why a tensor with rows is accessed by less than 16 bytes, in one word: ""
-// where it is not, NULL where there is none of the reasons.  accesses_explain
-// lists them.
-const char *access_reason(const Kernel *k, int parameter);
-void accesses_explain(FILE *f);
+// The number of accesses of tensors with rows that are narrower than 16 bytes
+// without one of the reasons that accesses.c lists; prints each.
+int accesses_narrow(Kernels *kernels);
 
-// How many accesses of tensors with rows are narrower than 16 bytes without one
-// of the reasons that accesses.c lists; each is said.
-int accesses_narrow(const Kernels *kernels);
-
-// report.c: compares with or, where BLESS is set, writes FOLDER/MODEL.ARCH; how
-// many files differ.
-int reports_compare(const Kernels *kernels, const char *arch,
-                    const char *folder);
-
-// Writes the line that says which NVRTC a report is of; whether that of the
-// file is this one; and whether a file differs from its text, after BLESS.
-void report_head(FILE *f);
-bool report_fits(const char *path);
-bool report_differs(const char *path, const char *text);
-
-// known.c: takes from FOLDER/all.ARCH what is known, and compares that file, as
-// reports are, with what is known after the others were compiled.
+// known.c: takes from a file the facts of kernels that were compiled before,
+// and adds the others of this run that had no fault.
 void known_read(Kernels *kernels, const char *include, const char *arch,
-                const char *folder);
-int known_compare(const Kernels *kernels, const char *arch, const char *folder);
+                const char *path);
+void known_add(const Kernels *kernels, const char *path);
 
 #endif
