@@ -2,7 +2,7 @@
 // Open: the device of a command line, and its plan.
 
 #include "runtime/cuda/device.h"
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/driver/driver.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,11 +2,11 @@
 // run with, opened as a trainer opens it, and what to install.
 #define _GNU_SOURCE
 #include "base/exits.h"
-#include "runtime/cuda/cudnn.h"
-#include "runtime/cuda/driver.h"
-#include "runtime/cuda/generation.h"
-#include "runtime/cuda/matmul.h"
-#include "runtime/cuda/nvrtc.h"
+#include "runtime/cuda/driver/capability.h"
+#include "runtime/cuda/driver/driver.h"
+#include "runtime/cuda/kernels/nvrtc.h"
+#include "runtime/cuda/libraries/cudnn.h"
+#include "runtime/cuda/libraries/matmul.h"
 #include "runtime/library.h"
 #include "runtime/report/nvtx.h"
 #include "tools/compiler.h"

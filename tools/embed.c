@@ -1,8 +1,8 @@
 // Embed: for each architecture machine code, and assembly for later ones.
 #include "tools/embed.h"
 #include "base/exits.h"
-#include "runtime/cuda/embedded.h"
-#include "runtime/cuda/gather.h"
+#include "runtime/cuda/kernels/embedded_code.h"
+#include "runtime/cuda/kernels/gather.h"
 #include "tools/machine.h"
 
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 // Machine code: NVRTC as trainers call it, and its cache.
 #include "tools/machine.h"
-#include "runtime/cuda/cache.h"
-#include "runtime/cuda/generation.h"
-#include "runtime/cuda/prelude.h"
+#include "runtime/cuda/driver/capability.h"
+#include "runtime/cuda/kernels/cache.h"
+#include "runtime/cuda/kernels/prelude.h"
 
 #include <stdio.h>
 #include <stdlib.h>

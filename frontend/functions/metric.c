@@ -4,7 +4,7 @@
 // rounding error of its last addition, NAME.low.  The runtime adds them in
 // double.  No pass reorders the four operations, since none reorders sums or
 // folds x - x; nor does a compiler, with the flags in tools/compiler.c and
-// runtime/cuda/nvrtc.def. docs/numerics.md derives the error.
+// runtime/cuda/kernels/nvrtc.def.  docs/numerics.md derives the error.
 
 #include "frontend/functions/functions.h"
 

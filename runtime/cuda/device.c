@@ -3,9 +3,9 @@
 // libraries work in.  Steps are put on the stream and not waited for.
 
 #include "runtime/cuda/device.h"
-#include "runtime/cuda/ahead.h"
-#include "runtime/cuda/opened.h"
-#include "runtime/cuda/peak.h"
+#include "runtime/cuda/driver/peak.h"
+#include "runtime/cuda/launch/launch.h"
+#include "runtime/cuda/libraries/preload.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 // wrong ahead is no matter.
 #define _GNU_SOURCE
 
-#include "runtime/cuda/compile.h"
-#include "runtime/cuda/wanted.h"
+#include "runtime/cuda/kernels/compile.h"
+#include "runtime/cuda/kernels/kernel_source.h"
 #include "tests/cuda/suites.h"
 
 #include <dirent.h>

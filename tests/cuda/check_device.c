@@ -2,8 +2,8 @@
 // recorded and replayed, and all the ways in which it cannot be used.
 #define _XOPEN_SOURCE 700
 
-#include "runtime/cuda/cudnn.h"
 #include "runtime/cuda/device.h"
+#include "runtime/cuda/libraries/cudnn.h"
 #include "tests/cuda/suites.h"
 
 #include <dlfcn.h>

@@ -5,7 +5,7 @@
 
 #include "tests/cuda/suites.h"
 
-#include "runtime/cuda/tune.h"
+#include "runtime/cuda/tune/tune.h"
 
 #include <math.h>
 #include <stdio.h>

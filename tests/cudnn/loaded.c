@@ -2,7 +2,7 @@
 // them: to plan opens no other.
 //
 // usage: loaded DESCRIPTION.json.  Status 77: there is no library.
-#include "runtime/cuda/cudnn.h"
+#include "runtime/cuda/libraries/cudnn.h"
 #include "tests/cudnn/file.h"
 
 #include <stdio.h>

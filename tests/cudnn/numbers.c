@@ -1,5 +1,6 @@
-// The numbers of runtime/cuda/cudnn.def are those of the library's headers.
+// The numbers of runtime/cuda/libraries/cudnn.def are those of the library's
+// headers.
 #include <cudnn.h>
 
 #define DNN(name, value) _Static_assert((int)CUDNN_##name == (value), #name);
-#include "runtime/cuda/cudnn.def"
+#include "runtime/cuda/libraries/cudnn.def"

@@ -4,7 +4,7 @@
 // usage: TRAINER DESCRIPTION.json...   The trainer is linked with this rt_main
 // in place of the runtime's.  What passes/plan/library.def says of a generation
 // of devices must be what the library answers.  Status 77: there is no library.
-#include "runtime/cuda/convolution.h"
+#include "runtime/cuda/libraries/convolution.h"
 #include "tests/cudnn/file.h"
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
 //
 // usage: refused DESCRIPTION.json.  Status 77: there is no library; 1: it takes
 // what it should refuse, or refuses the same done right.
-#include "runtime/cuda/cudnn.h"
+#include "runtime/cuda/libraries/cudnn.h"
 #include "tests/cudnn/file.h"
 
 #include <stdio.h>

@@ -4,7 +4,7 @@
 // usage: TRAINER DESCRIPTION.json...   The trainer is linked with this rt_main
 // in place of the runtime's.  Status 77: there is no library; 1: a call has no
 // plan.
-#include "runtime/cuda/convolution.h"
+#include "runtime/cuda/libraries/convolution.h"
 #include "tests/cudnn/file.h"
 
 #include <inttypes.h>

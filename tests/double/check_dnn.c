@@ -2,7 +2,7 @@
 // rides on them, against sums in double.
 #include "tests/double/check_double.h"
 
-#include "runtime/cuda/cudnn.h"
+#include "runtime/cuda/libraries/cudnn.h"
 #include "tests/double/double.h"
 
 #include <math.h>

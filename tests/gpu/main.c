@@ -10,7 +10,7 @@
 #define _GNU_SOURCE
 #include "tests/codegen/cases.h"
 
-#include "runtime/cuda/driver.h"
+#include "runtime/cuda/driver/driver.h"
 #include "runtime/rt.h"
 
 #include <signal.h>

@@ -17,4 +17,4 @@ static_assert(offsetof(cublasLtMatmulHeuristicResult_t, state) == 72,
     typedef int is_##member[sizeof &function ? 1 : -1];
 #define LTN(name, value)                                                       \
     static_assert((int)name == (value), "number of " #name);
-#include "runtime/cuda/cublaslt.def"
+#include "runtime/cuda/libraries/cublaslt.def"

@@ -11,4 +11,4 @@
     CUresult(*const is_##member) arguments = function;
 #define CONSTANT(name, value)                                                  \
     static_assert((int)name == (value), "number of " #name);
-#include "runtime/cuda/driver.def"
+#include "runtime/cuda/driver/driver.def"

@@ -9,4 +9,4 @@
     nvrtcResult(*const is_##member) arguments = function;
 #define CONSTANT(name, value)                                                  \
     static_assert((int)name == (value), "number of " #name);
-#include "runtime/cuda/nvrtc.def"
+#include "runtime/cuda/kernels/nvrtc.def"

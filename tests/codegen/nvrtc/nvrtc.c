@@ -162,7 +162,7 @@ static int unit_compile(const Work *w, const Unit *u) {
         folder,
         "--ptxas-options=-v",
 #define OPTION(text) text,
-#include "runtime/cuda/nvrtc.def"
+#include "runtime/cuda/kernels/nvrtc.def"
     };
     const int count = sizeof options / sizeof options[0];
     char *text = unit_text(w->kernels, u);

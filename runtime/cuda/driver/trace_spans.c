@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Spans: a pair of events for each span.  A GPU's clock is tied to the host's
+// by an event that the host waits for: the difference is that wait, some
+// microseconds, by which spans of the GPU come late.
+
+#include "runtime/cuda/driver/trace_spans.h"
+
+#include <stdlib.h>
+
+bool rt_spans_open(RtSpans *w, const RtDriver *cu, CUstream stream,
+                   RtTrace *trace, RtError *e) {
+    *w = (RtSpans){.cu = cu, .trace = trace};
+    bool good = rt_driver_good(cu, cu->event_new(&w->zero, CU_EVENT_DEFAULT), e,
+                               "create an event") &&
+                rt_driver_good(cu, cu->event_record(w->zero, stream), e,
+                               "record the start of a trace") &&
+                rt_driver_good(cu, cu->event_sync(w->zero), e,
+                               "record the start of a trace");
+    w->began = rt_seconds();
+    return good;
+}
+
+void rt_spans_close(RtSpans *w) {
+    for (int i = 0; i < w->count; i++) {
+        if (w->timed[i].begin != NULL)
+            w->cu->event_free(w->timed[i].begin);
+        if (w->timed[i].end != NULL)
+            w->cu->event_free(w->timed[i].end);
+    }
+    if (w->zero != NULL)
+        w->cu->event_free(w->zero);
+    free(w->timed);
+    *w = (RtSpans){0};
+}
+
+static bool grow(RtSpans *w, RtError *e) {
+    int room = w->room > 0 ? 2 * w->room : 256;
+    RtTimed *grown = realloc(w->timed, (size_t)room * sizeof *grown);
+    if (grown == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    w->timed = grown;
+    w->room = room;
+    return true;
+}
+
+static bool record(const RtSpans *w, CUevent *event, CUstream stream,
+                   RtError *e) {
+    return rt_driver_good(w->cu, w->cu->event_new(event, CU_EVENT_DEFAULT), e,
+                          "create an event") &&
+           rt_driver_good(w->cu, w->cu->event_record(*event, stream), e,
+                          "record the event of a launch");
+}
+
+bool rt_spans_begin(RtSpans *w, const RtSpan *span, CUstream stream,
+                    RtError *e) {
+    if (w->trace == NULL)
+        return true;
+    if (w->count == w->room && !grow(w, e))
+        return false;
+    w->timed[w->count] = (RtTimed){.span = *span};
+    return record(w, &w->timed[w->count++].begin, stream, e);
+}
+
+bool rt_spans_end(RtSpans *w, CUstream stream, RtError *e) {
+    return w->trace == NULL ||
+           record(w, &w->timed[w->count - 1].end, stream, e);
+}
+
+static bool read_time(const RtSpans *w, CUevent event, double *seconds,
+                      RtError *e) {
+    float milliseconds = 0;
+    bool good =
+        rt_driver_good(w->cu, w->cu->event_time(&milliseconds, w->zero, event),
+                       e, "read the time of a launch");
+    *seconds = w->began + 1e-3 * (double)milliseconds;
+    return good;
+}
+
+bool rt_spans_read(RtSpans *w, RtError *e) {
+    for (int i = 0; i < w->count; i++) {
+        RtSpan *s = &w->timed[i].span;
+        if (!read_time(w, w->timed[i].begin, &s->begin, e) ||
+            !read_time(w, w->timed[i].end, &s->end, e))
+            return false;
+        rt_trace_add(w->trace, s);
+    }
+    return true;
+}

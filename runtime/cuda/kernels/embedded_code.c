@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Embedded: a walk over the headers.
+
+#include "runtime/cuda/kernels/embedded_code.h"
+
+#include "runtime/cuda/driver/capability.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { ALIGNMENT = 16 };
+
+// The code at *at, which then is behind it; NULL at the end.
+static const char *next(const RtTrainer *t, const char **at, RtEmbedded *h) {
+    if (*at == NULL || (size_t)(t->code_end - *at) < sizeof *h)
+        return NULL;
+    memcpy(h, *at, sizeof *h);
+    const char *code = *at + sizeof *h;
+    *at = code + (h->length + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    return code;
+}
+
+static bool runs_on(const RtEmbedded *h, int gpu) {
+    return h->form == RT_ASSEMBLY ? h->generation <= gpu
+                                  : rt_generation_runs(h->generation, gpu);
+}
+
+// Machine code before assembly, newer before older.
+static int rank_of(const RtEmbedded *h) {
+    return (h->form == RT_MACHINE_CODE ? 10000 : 0) + h->generation;
+}
+
+const char *rt_embedded_next(const RtTrainer *t, int gpu, int *rank) {
+    const char *at = t->code, *best = NULL, *code;
+    int highest = 0;
+    RtEmbedded h;
+    while ((code = next(t, &at, &h)) != NULL)
+        if (runs_on(&h, gpu) && rank_of(&h) > highest && rank_of(&h) < *rank) {
+            best = code;
+            highest = rank_of(&h);
+        }
+    *rank = highest;
+    return best;
+}
+
+void rt_embedded_names(const RtTrainer *t, char *to, size_t room) {
+    const char *at = t->code;
+    size_t length = 0;
+    RtEmbedded h;
+    *to = '\0';
+    while (next(t, &at, &h) != NULL && length < room)
+        if (h.form == RT_MACHINE_CODE)
+            length += (size_t)snprintf(
+                to + length, room - length, "%s%d.%d", length > 0 ? ", " : "",
+                (int)h.generation / 10, (int)h.generation % 10);
+}

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Wanted: the text line by line, as codegen/kernels.c writes it.
+
+#include "runtime/cuda/kernels/kernel_source.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool begins(const char *s, const char *word) {
+    return strncmp(s, word, strlen(word)) == 0;
+}
+
+static size_t line_length(const char *s) {
+    size_t length = strcspn(s, "\n");
+    return length + (s[length] == '\n');
+}
+
+// Of a condition, which goes on behind a backslash.
+static size_t condition_length(const char *s) {
+    size_t length = line_length(s);
+    while (length >= 2 && s[length - 2] == '\\')
+        length += line_length(s + length);
+    return length;
+}
+
+static bool names(const char *s, size_t length, int kernel) {
+    static const char word[] = "IS_WANTED(";
+    const char *end = s + length;
+    while ((s = strstr(s, word)) != NULL && s < end) {
+        s += sizeof word - 1;
+        if (strtol(s, NULL, 10) == kernel)
+            return true;
+    }
+    return false;
+}
+
+// Where the text goes on after what a condition is for.
+static const char *after(const char *s) {
+    for (int depth = 1; depth > 0 && *s != '\0'; s += line_length(s))
+        depth += begins(s, "#if") - begins(s, "#endif");
+    return s;
+}
+
+char *rt_wanted_text(const char *text, int kernel) {
+    char *own = malloc(strlen(text) + 1), *end = own;
+    while (own != NULL && *text != '\0') {
+        bool condition = begins(text, "#if IS_WANTED(");
+        size_t length = condition ? condition_length(text) : line_length(text);
+        if (condition && !names(text, length, kernel)) {
+            text = after(text + length);
+            continue;
+        }
+        if (*text != '\n' && !begins(text, "//")) {
+            memcpy(end, text, length);
+            end += length;
+        }
+        text += length;
+    }
+    if (own != NULL)
+        *end = '\0';
+    return own;
+}

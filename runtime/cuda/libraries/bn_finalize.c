@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Forms: what prologues and backward fusions read of a batch_norm, made of its
+// statistics by a plan of cuDNN.
+
+#include "runtime/cuda/libraries/convolution.h"
+
+#include <stdlib.h>
+
+// Plans are shared by norms of as many channels.
+typedef struct {
+    int64_t channels;
+    bool good;
+    RtCudnnPlan plan;
+} Planned;
+
+typedef struct {
+    int planned; // -1: not asked for yet
+    int64_t count;
+    float epsilon, factor;
+    void *pack;
+} Form;
+
+struct RtForms {
+    const RtCudnn *c;
+    const RtPlan *plan;
+    Planned *planned;
+    int num_planned;
+    Form *form; // of each of the plan's norms
+};
+
+RtForms *rt_forms_new(const RtCudnn *c, const RtPlan *plan, RtError *e) {
+    RtForms *f = calloc(1, sizeof *f);
+    size_t norms = (size_t)plan->num_norms;
+    if (f != NULL) {
+        *f = (RtForms){.c = c, .plan = plan};
+        f->planned = calloc(norms + 1, sizeof *f->planned);
+        f->form = calloc(norms + 1, sizeof *f->form);
+    }
+    if (f == NULL || f->planned == NULL || f->form == NULL) {
+        rt_fail(e, EXIT_MEMORY, "out of memory for convolution plans");
+        rt_forms_free(f);
+        return NULL;
+    }
+    for (int i = 0; i < plan->num_norms; i++)
+        f->form[i] = (Form){.planned = -1,
+                            .count = plan->norm[i].count,
+                            .epsilon = (float)plan->norm[i].epsilon,
+                            .factor = 1};
+    return f;
+}
+
+void rt_forms_move(RtForms *f) {
+    for (int i = 0; f->form != NULL && i < f->plan->num_norms; i++) {
+        if (f->form[i].pack != NULL)
+            f->c->destroy(f->form[i].pack);
+        f->form[i].pack = NULL;
+    }
+}
+
+void rt_forms_free(RtForms *f) {
+    if (f == NULL)
+        return;
+    rt_forms_move(f);
+    for (int i = 0; i < f->num_planned; i++)
+        rt_cudnn_plan_free(&f->planned[i].plan);
+    free(f->form);
+    free(f->planned);
+    free(f);
+}
+
+bool rt_forms_can(RtForms *f, int norm) {
+    RtError ignored;
+    int64_t channels = f->plan->norm[norm].channels;
+    int i = 0;
+    while (i < f->num_planned && f->planned[i].channels != channels)
+        i++;
+    if (i == f->num_planned) {
+        Planned *p = &f->planned[f->num_planned++];
+        p->channels = channels;
+        p->good =
+            rt_cudnn_finalize_plan(f->c, (int)channels, &p->plan, &ignored);
+    }
+    f->form[norm].planned = i;
+    return f->planned[i].good;
+}
+
+int64_t rt_forms_workspace(const RtForms *f) {
+    int64_t most = 0;
+    for (int i = 0; i < f->num_planned; i++)
+        if (f->planned[i].good && f->planned[i].plan.workspace > most)
+            most = f->planned[i].plan.workspace;
+    return most;
+}
+
+size_t rt_form_at(const RtNorm *n, int form) {
+    return n->forms + (size_t)form * n->form_bytes;
+}
+
+bool rt_forms_run(RtForms *f, int norm, uint64_t arena, uint64_t workspace,
+                  RtError *e) {
+    const RtNorm *n = &f->plan->norm[norm];
+    Form *form = &f->form[norm];
+    const RtCudnnPlan *plan = &f->planned[form->planned].plan;
+    const uint64_t address[RT_NUM_ROLES] = {
+        [RT_ROLE_SUM] = arena + n->sum,
+        [RT_ROLE_SQUARES] = arena + n->var,
+        [RT_ROLE_SCALE] = arena + n->scale,
+        [RT_ROLE_BIAS] = arena + n->bias,
+        [RT_ROLE_MEAN] = arena + rt_form_at(n, RT_FORM_MEAN),
+        [RT_ROLE_DEVIATION] = arena + rt_form_at(n, RT_FORM_DEVIATION),
+        [RT_ROLE_FORM_SCALE] = arena + rt_form_at(n, RT_FORM_SCALE),
+        [RT_ROLE_FORM_BIAS] = arena + rt_form_at(n, RT_FORM_BIAS),
+        [RT_ROLE_COUNT] = (uintptr_t)&form->count,
+        [RT_ROLE_EPSILON] = (uintptr_t)&form->epsilon,
+        [RT_ROLE_FACTOR] = (uintptr_t)&form->factor,
+        [RT_ROLE_UNUSED] = arena + rt_form_at(n, RT_FORM_UNUSED),
+        [RT_ROLE_UNUSED + 1] = arena + rt_form_at(n, RT_FORM_UNUSED + 1),
+        [RT_ROLE_UNUSED + 2] = arena + rt_form_at(n, RT_FORM_UNUSED + 2),
+        [RT_ROLE_UNUSED + 3] = arena + rt_form_at(n, RT_FORM_UNUSED + 3),
+    };
+    if (form->pack == NULL)
+        form->pack = rt_cudnn_pack(plan, address, workspace, e);
+    return form->pack != NULL && rt_cudnn_run(plan, form->pack, e);
+}

@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Convolutions: a plan of cuDNN for each call and what rides on it, and the
+// addresses that it runs at.
+
+#include "runtime/cuda/libraries/convolution.h"
+
+#include "runtime/cuda/libraries/matmul.h"
+#include "runtime/cuda/libraries/plan_cache.h"
+
+#include <stdlib.h>
+
+// A plan at addresses.
+typedef struct Pack {
+    struct Pack *next;
+    size_t a, b, out;
+    void *pack;
+} Pack;
+
+enum { NUM_KINDS = RT_FUSED_BACKWARD + 1 };
+
+typedef struct {
+    bool mine;
+    RtCall as;
+    const RtFusion *ride[NUM_KINDS];
+    int planned;
+    int forms; // the norm whose forms follow it; -1: none
+    Pack *pack;
+} Call;
+
+struct RtConvolutions {
+    const RtCudnn *c;
+    const RtPlan *plan;
+    RtPlans plans;
+    Call *call;     // of each of the plan's calls
+    bool *taken;    // for each of its fusions
+    RtForms *forms; // of its norms
+    uint64_t arena, workspace;
+    int64_t room_bytes; // of the workspace
+};
+
+static bool can_ride(void *arg, int call, unsigned with) {
+    RtConvolutions *v = arg;
+    RtError ignored;
+    return v->call[call].mine &&
+           rt_plans_for(&v->plans, &v->call[call].as, with, &ignored) >= 0;
+}
+
+static bool can_form(void *arg, int norm) {
+    RtConvolutions *v = arg;
+    return rt_forms_can(v->forms, norm);
+}
+
+// ---- what each call does ----
+
+static bool complain(const RtCall *call, RtError *e) {
+    char text[256];
+    RtError why = *e;
+    return rt_fail(e, why.status, "%s: %.250s",
+                   rt_call_text(text, sizeof text, call), why.text);
+}
+
+static void take_rides(RtConvolutions *v) {
+    for (int i = 0; i < v->plan->num_calls; i++)
+        v->call[i].forms = -1;
+    for (int i = 0; i < v->plan->num_fusions; i++)
+        if (v->taken[i]) {
+            const RtFusion *f = &v->plan->fusion[i];
+            v->call[f->call].ride[f->kind] = f;
+        }
+    // Forms are made after the statistics, if anything reads them.
+    for (int i = 0; i < v->plan->num_fusions; i++)
+        for (int j = 0; j < v->plan->num_fusions; j++) {
+            const RtFusion *f = &v->plan->fusion[i], *s = &v->plan->fusion[j];
+            if (v->taken[i] && v->taken[j] && f->norm == s->norm &&
+                f->kind != RT_FUSED_STATISTICS &&
+                s->kind == RT_FUSED_STATISTICS)
+                v->call[s->call].forms = f->norm;
+        }
+}
+
+static bool plan_calls(RtConvolutions *v, RtError *e) {
+    for (int i = 0; i < v->plan->num_calls; i++) {
+        Call *call = &v->call[i];
+        unsigned with = 0;
+        if (!call->mine)
+            continue;
+        for (int k = 0; k < NUM_KINDS; k++)
+            if (call->ride[k] != NULL)
+                with |= 1u << k;
+        call->planned = rt_plans_for(&v->plans, &call->as, with, e);
+        if (call->planned < 0)
+            return complain(&v->plan->call[i], e);
+    }
+    return true;
+}
+
+static bool memory_take(RtConvolutions *v, RtError *e) {
+    v->call = calloc((size_t)v->plan->num_calls + 1, sizeof *v->call);
+    v->taken = calloc((size_t)v->plan->num_fusions + 1, sizeof *v->taken);
+    if (v->call == NULL || v->taken == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory for convolution plans");
+    v->forms = rt_forms_new(v->c, v->plan, e);
+    return v->forms != NULL;
+}
+
+static bool is_mine(const RtPlan *plan, int call, RtCall *as) {
+    return rt_convolution_of(&plan->call[call], as) &&
+           (plan->call[call].kind != RT_MATMUL || !rt_matmuls_needed(plan));
+}
+
+bool rt_convolutions_needed(const RtPlan *plan) {
+    RtCall as;
+    for (int i = 0; i < plan->num_calls; i++)
+        if (is_mine(plan, i, &as))
+            return true;
+    return false;
+}
+
+static bool plan_all(RtConvolutions *v, RtError *e) {
+    for (int i = 0; i < v->plan->num_calls; i++)
+        v->call[i].mine = is_mine(v->plan, i, &v->call[i].as);
+    const RtTuning *tuning = v->plans.tuning;
+    rt_rides_choose(v->plan, tuning != NULL ? tuning->wanted : NULL, can_ride,
+                    can_form, v, v->taken);
+    take_rides(v);
+    return plan_calls(v, e);
+}
+
+RtConvolutions *rt_convolutions_next(RtConvolutions *before, const RtCudnn *c,
+                                     const RtPlan *plan, const RtTuning *tuning,
+                                     RtError *e) {
+    RtConvolutions *v = calloc(1, sizeof *v);
+    bool good = v != NULL ||
+                rt_fail(e, EXIT_MEMORY, "out of memory for convolution plans");
+    if (good) {
+        *v = (RtConvolutions){
+            .c = c,
+            .plan = plan,
+            .plans = {.c = c,
+                      .plan = plan,
+                      .tuning = tuning,
+                      .before = before != NULL ? &before->plans : NULL}};
+        good = memory_take(v, e) && plan_all(v, e);
+        v->plans.tuning = NULL;
+        v->plans.before = NULL;
+    }
+    rt_convolutions_free(before);
+    if (good)
+        return v;
+    rt_convolutions_free(v);
+    return NULL;
+}
+
+RtConvolutions *rt_convolutions_new(const RtCudnn *c, const RtPlan *plan,
+                                    const RtTuning *tuning, RtError *e) {
+    return rt_convolutions_next(NULL, c, plan, tuning, e);
+}
+
+bool rt_convolutions_follow(const RtConvolutions *v) {
+    return !v->plans.strayed;
+}
+
+static void packs_free(const RtCudnn *c, Pack *p) {
+    while (p != NULL) {
+        Pack *next = p->next;
+        if (p->pack != NULL)
+            c->destroy(p->pack);
+        free(p);
+        p = next;
+    }
+}
+
+void rt_convolutions_free(RtConvolutions *v) {
+    if (v == NULL)
+        return;
+    for (int i = 0; v->call != NULL && i < v->plan->num_calls; i++)
+        packs_free(v->c, v->call[i].pack);
+    rt_plans_free(&v->plans);
+    rt_forms_free(v->forms);
+    free(v->call);
+    free(v->taken);
+    free(v);
+}
+
+// ---- what the device asks ----
+
+static RtCudnnPlan *plan_of(const RtConvolutions *v, const Call *call) {
+    return &v->plans.made[call->planned].plan;
+}
+
+bool rt_convolutions_have(const RtConvolutions *v, int call) {
+    return v->call[call].mine;
+}
+
+size_t rt_convolutions_workspace(const RtConvolutions *v) {
+    int64_t most = rt_forms_workspace(v->forms);
+    for (int i = 0; i < v->plan->num_calls; i++)
+        if (v->call[i].mine && plan_of(v, &v->call[i])->workspace > most)
+            most = plan_of(v, &v->call[i])->workspace;
+    return (size_t)most;
+}
+
+// What was made for other addresses is of no more use.
+static void move(RtConvolutions *v) {
+    for (int i = 0; i < v->plan->num_calls; i++) {
+        packs_free(v->c, v->call[i].pack);
+        v->call[i].pack = NULL;
+    }
+    rt_forms_move(v->forms);
+}
+
+void rt_convolutions_place(RtConvolutions *v, uint64_t arena,
+                           uint64_t workspace) {
+    if (v->arena != arena || v->workspace != workspace)
+        move(v);
+    v->arena = arena;
+    v->workspace = workspace;
+    v->room_bytes = (int64_t)rt_convolutions_workspace(v);
+}
+
+const bool *rt_convolutions_taken(const RtConvolutions *v) {
+    return v->taken;
+}
+
+bool rt_convolutions_save(const RtConvolutions *v, int step, int launch) {
+    for (int i = 0; i < v->plan->num_fusions; i++)
+        if (v->taken[i] && v->plan->fusion[i].step == step &&
+            v->plan->fusion[i].launch == launch)
+            return true;
+    return false;
+}
+
+void rt_convolutions_squares(const RtConvolutions *v, uint8_t *squares,
+                             size_t count) {
+    for (size_t i = 0; i < count; i++)
+        squares[i] = 0;
+    for (int i = 0; i < v->plan->num_fusions; i++) {
+        const RtFusion *f = &v->plan->fusion[i];
+        int number = v->plan->norm[f->norm].number;
+        if (v->taken[i] && f->kind == RT_FUSED_STATISTICS && number >= 0 &&
+            (size_t)number < count)
+            squares[number] = 1;
+    }
+}
+
+// ---- running ----
+
+// Where the tensors of a call are that are in one place for all kinds of it.
+static void address_operands(const RtConvolutions *v, const Call *call,
+                             size_t a, size_t b, size_t out,
+                             uint64_t address[RT_NUM_ROLES]) {
+    static const RtRole roles[][3] = {
+        [RT_CONV] = {RT_ROLE_X, RT_ROLE_WEIGHT, RT_ROLE_Y},
+        [RT_CONV_GRAD_INPUT] = {RT_ROLE_Y, RT_ROLE_WEIGHT, RT_ROLE_X},
+        [RT_CONV_GRAD_WEIGHT] = {RT_ROLE_Y, RT_ROLE_X, RT_ROLE_WEIGHT},
+    };
+    address[roles[call->as.kind][0]] = v->arena + a;
+    address[roles[call->as.kind][1]] = v->arena + b;
+    address[roles[call->as.kind][2]] = v->arena + out;
+}
+
+static const RtNorm *norm_of(const RtConvolutions *v, const RtFusion *f) {
+    return &v->plan->norm[f->norm];
+}
+
+static void address_statistics(const RtConvolutions *v, const RtFusion *f,
+                               uint64_t address[RT_NUM_ROLES]) {
+    address[RT_ROLE_SUM] = v->arena + norm_of(v, f)->sum;
+    address[RT_ROLE_SQUARES] = v->arena + norm_of(v, f)->var;
+}
+
+// What batch_norm reads stands in for what it computes.
+static void address_prologue(const RtConvolutions *v, const RtFusion *f,
+                             uint64_t address[RT_NUM_ROLES]) {
+    const RtNorm *n = norm_of(v, f);
+    address[RT_ROLE_X] = v->arena + n->x;
+    address[RT_ROLE_SCALE] = v->arena + rt_form_at(n, RT_FORM_SCALE);
+    address[RT_ROLE_BIAS] = v->arena + rt_form_at(n, RT_FORM_BIAS);
+}
+
+static void address_backward(const RtConvolutions *v, const RtFusion *f,
+                             uint64_t address[RT_NUM_ROLES]) {
+    const RtNorm *n = norm_of(v, f);
+    address[RT_ROLE_NORM] = v->arena + n->x;
+    address[RT_ROLE_MEAN] = v->arena + rt_form_at(n, RT_FORM_MEAN);
+    address[RT_ROLE_DEVIATION] = v->arena + rt_form_at(n, RT_FORM_DEVIATION);
+    address[RT_ROLE_SCALE] = v->arena + n->scale;
+    address[RT_ROLE_BIAS] = v->arena + n->bias;
+    address[RT_ROLE_D_SCALE] = v->arena + f->d_scale;
+    address[RT_ROLE_D_BIAS] = v->arena + f->d_bias;
+    for (int i = 0; i < 3; i++)
+        address[RT_ROLE_UNUSED + i] =
+            v->arena + rt_form_at(n, RT_FORM_UNUSED + i);
+}
+
+static void *pack_make(const RtConvolutions *v, const Call *call, size_t a,
+                       size_t b, size_t out, RtError *e) {
+    static void (*const rides[NUM_KINDS])(
+        const RtConvolutions *v, const RtFusion *f, uint64_t *address) = {
+        [RT_FUSED_STATISTICS] = address_statistics,
+        [RT_FUSED_PROLOGUE] = address_prologue,
+        [RT_FUSED_PROLOGUE_WEIGHT] = address_prologue,
+        [RT_FUSED_BACKWARD] = address_backward,
+    };
+    uint64_t address[RT_NUM_ROLES] = {0};
+    address_operands(v, call, a, b, out, address);
+    for (int k = 0; k < NUM_KINDS; k++)
+        if (call->ride[k] != NULL)
+            rides[k](v, call->ride[k], address);
+    return rt_cudnn_pack(plan_of(v, call), address, v->workspace, e);
+}
+
+static Pack *pack_at(const RtConvolutions *v, Call *call, size_t a, size_t b,
+                     size_t out, RtError *e) {
+    for (Pack *p = call->pack; p != NULL; p = p->next)
+        if (p->a == a && p->b == b && p->out == out)
+            return p;
+    Pack *p = calloc(1, sizeof *p);
+    if (p == NULL) {
+        rt_fail(e, EXIT_MEMORY,
+                "out of memory for the addresses of a convolution");
+        return NULL;
+    }
+    *p = (Pack){.a = a, .b = b, .out = out, .next = call->pack};
+    p->pack = pack_make(v, call, a, b, out, e);
+    if (p->pack == NULL) {
+        free(p);
+        return NULL;
+    }
+    return call->pack = p;
+}
+
+bool rt_convolutions_run(RtConvolutions *v, int number, size_t a, size_t b,
+                         size_t out, RtError *e) {
+    Call *call = &v->call[number];
+    Pack *pack = pack_at(v, call, a, b, out, e);
+    if (pack != NULL && rt_cudnn_run(plan_of(v, call), pack->pack, e) &&
+        (call->forms < 0 ||
+         rt_forms_run(v->forms, call->forms, v->arena, v->workspace, e)))
+        return true;
+    return complain(&v->plan->call[number], e);
+}
+
+// Packs are of a graph's tensors, whatever plan runs it.
+bool rt_convolutions_other(RtConvolutions *v, int call) {
+    const int before = v->call[call].planned;
+    int other = rt_plans_other(&v->plans, before, v->room_bytes);
+    for (int i = 0; other >= 0 && i < v->plan->num_calls; i++)
+        if (v->call[i].mine && v->call[i].planned == before)
+            v->call[i].planned = other;
+    return other >= 0;
+}
+
+int rt_convolutions_of(const RtConvolutions *v, int call) {
+    return v->call[call].mine ? v->call[call].planned : -1;
+}
+
+bool rt_convolutions_forms(const RtConvolutions *v, int call) {
+    return v->call[call].forms >= 0;
+}
+
+bool rt_convolutions_planned(const RtConvolutions *v, int i, RtPlanned *out) {
+    if (i >= v->plans.count)
+        return false;
+    const RtMade *p = &v->plans.made[i];
+    *out = (RtPlanned){.call = &p->call,
+                       .with = p->with,
+                       .plan = p->good ? &p->plan : NULL,
+                       .first = -1};
+    for (int k = v->plan->num_calls - 1; k >= 0; k--)
+        if (rt_convolutions_of(v, k) == i) {
+            out->calls++;
+            out->first = k;
+        }
+    return true;
+}

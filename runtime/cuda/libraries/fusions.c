@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Rides: which fusions of a plan a device takes.
+
+#include "runtime/cuda/libraries/convolution.h"
+
+static bool is_kind(const RtPlan *p, int fusion, RtFusionKind kind) {
+    return p->fusion[fusion].kind == kind;
+}
+
+static bool is_wanted(const bool *wanted, int fusion) {
+    return wanted == NULL || wanted[fusion];
+}
+
+// The kernels of all steps share one flag for a variance of some number, so its
+// statistics ride in all steps that have it or in none.  A norm of no channels
+// is a variance whose statistics no call can take.
+static void take_statistics(const RtPlan *p, const bool *wanted, RtCanRide *can,
+                            void *arg, bool *taken) {
+    for (int i = 0; i < p->num_fusions; i++)
+        taken[i] = is_kind(p, i, RT_FUSED_STATISTICS) && is_wanted(wanted, i) &&
+                   can(arg, p->fusion[i].call, 1u << RT_FUSED_STATISTICS);
+    for (int i = 0; i < p->num_fusions; i++)
+        for (int n = 0; taken[i] && n < p->num_norms; n++)
+            if (p->norm[n].number == p->norm[p->fusion[i].norm].number &&
+                p->norm[n].channels == 0)
+                taken[i] = false;
+    for (int i = 0; i < p->num_fusions; i++)
+        for (int j = 0; j < p->num_fusions; j++)
+            if (is_kind(p, i, RT_FUSED_STATISTICS) && !taken[i] &&
+                is_kind(p, j, RT_FUSED_STATISTICS) &&
+                p->norm[p->fusion[i].norm].number ==
+                    p->norm[p->fusion[j].norm].number)
+                taken[j] = false;
+}
+
+static bool takes_statistics_of(const RtPlan *p, const bool *taken, int norm) {
+    for (int i = 0; i < p->num_fusions; i++)
+        if (is_kind(p, i, RT_FUSED_STATISTICS) && p->fusion[i].norm == norm)
+            return taken[i];
+    return false;
+}
+
+static bool takes_statistics_on(const RtPlan *p, const bool *taken, int call) {
+    for (int i = 0; i < p->num_fusions; i++)
+        if (is_kind(p, i, RT_FUSED_STATISTICS) && p->fusion[i].call == call)
+            return taken[i];
+    return false;
+}
+
+void rt_rides_choose(const RtPlan *p, const bool *wanted, RtCanRide *can,
+                     RtCanForm *form, void *arg, bool *taken) {
+    take_statistics(p, wanted, can, arg, taken);
+    for (int i = 0; i < p->num_fusions; i++) {
+        const RtFusion *f = &p->fusion[i];
+        unsigned with = 1u << f->kind;
+        if (f->kind == RT_FUSED_STATISTICS ||
+            f->kind == RT_FUSED_PROLOGUE_WEIGHT || !is_wanted(wanted, i) ||
+            !takes_statistics_of(p, taken, f->norm) || !form(arg, f->norm))
+            continue;
+        if (takes_statistics_on(p, taken, f->call))
+            with |= 1u << RT_FUSED_STATISTICS;
+        taken[i] = can(arg, f->call, with) &&
+                   (f->together < 0 || can(arg, p->fusion[f->together].call,
+                                           1u << RT_FUSED_PROLOGUE_WEIGHT));
+        if (f->together >= 0)
+            taken[f->together] = taken[i];
+    }
+}

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Calls: who does which.
+
+#include "runtime/cuda/libraries/library_calls.h"
+
+#include "runtime/cuda/kernels/cache.h"
+#include "runtime/host/host.h"
+
+#include <stdlib.h>
+
+static bool open_matmuls(RtCalls *c, RtError *e) {
+    if (!rt_matmuls_needed(c->plan))
+        return true;
+    c->matmuls = rt_matmuls_new(c->plan, c->gpu, c->stream, e);
+    return c->matmuls != NULL;
+}
+
+static bool open_convolutions(RtCalls *c, RtError *e) {
+    return !rt_convolutions_needed(c->plan) ||
+           (rt_cudnn_open(&c->cudnn, e) &&
+            rt_cudnn_suits(&c->cudnn, rt_gpu_generation(c->gpu), c->gpu->driver,
+                           e) &&
+            rt_cudnn_attach(&c->cudnn, c->stream, e));
+}
+
+// ---- what was measured ----
+
+static void find_key(RtCalls *c) {
+    c->key = (RtTuningKey){
+        .plan = c->plan,
+        .gpu = c->gpu->name,
+        .capability = rt_gpu_generation(c->gpu),
+        .processors = c->gpu->processors,
+        .driver = c->gpu->driver,
+        .cudnn = c->cudnn.library != NULL ? c->cudnn.version() : 0,
+        .cublaslt = c->matmuls != NULL ? rt_matmuls_version(c->matmuls) : 0};
+}
+
+// Where it is kept of this plan on such a GPU.
+static void find_path(RtCalls *c, const char *given) {
+    RtCache cache;
+    c->files = given != NULL ? &rt_system_files : &rt_private_files;
+    if (given != NULL) {
+        c->path = rt_path("%s", given);
+        return;
+    }
+    rt_cache_open(&cache, c->files);
+    if (cache.folder != NULL)
+        c->path = rt_tuning_path(cache.folder, &c->key);
+    rt_cache_close(&cache);
+}
+
+static bool find_tuning(RtCalls *c, const RtOptions *o, RtError *e) {
+    const char *given = o != NULL ? o->tuning : NULL;
+    RtError own;
+    find_key(c);
+    find_path(c, given);
+    if (c->path == NULL)
+        return given == NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
+    if (o != NULL && o->tune)
+        return true;
+    c->is_tuned = rt_tuning_read(&c->tuning, c->path, &c->key, c->files, &own);
+    if (!c->is_tuned && given != NULL)
+        *e = own;
+    return c->is_tuned || given == NULL;
+}
+
+static bool plan_calls(RtCalls *c, bool must, RtError *e) {
+    const RtTuning *t = c->is_tuned ? &c->tuning : NULL;
+    bool follows =
+        t == NULL || c->matmuls == NULL || rt_matmuls_follow(c->matmuls, t);
+    if (c->cudnn.library != NULL) {
+        c->convolutions = rt_convolutions_new(&c->cudnn, c->plan, t, e);
+        if (c->convolutions == NULL)
+            return false;
+        follows &= rt_convolutions_follow(c->convolutions);
+    }
+    return follows || !must ||
+           rt_fail(e, EXIT_DATA,
+                   "%s has plans that the libraries do not offer: measure "
+                   "again with --tune",
+                   c->path);
+}
+
+bool rt_calls_open(RtCalls *c, const RtGpu *gpu, const RtPlan *plan,
+                   CUstream stream, RtStaging *staging, const RtOptions *o,
+                   RtLaps *laps, RtError *e) {
+    *c = (RtCalls){
+        .gpu = gpu, .plan = plan, .stream = stream, .staging = staging};
+    bool opened = open_convolutions(c, e) && open_matmuls(c, e);
+    rt_lap(laps, RT_START_LIBRARIES);
+    bool planned = opened && find_tuning(c, o, e) &&
+                   plan_calls(c, o != NULL && o->tuning != NULL, e);
+    rt_lap(laps, RT_START_PLANS);
+    return planned;
+}
+
+void rt_calls_close(RtCalls *c) {
+    if (c->convolutions != NULL)
+        rt_convolutions_free(c->convolutions);
+    if (c->cudnn.library != NULL)
+        rt_cudnn_close(&c->cudnn);
+    rt_matmuls_free(c->matmuls);
+    rt_tuning_free(&c->tuning);
+    free(c->path);
+    *c = (RtCalls){0};
+}
+
+size_t rt_calls_workspace(const RtCalls *c) {
+    size_t most = 0;
+    if (c->convolutions != NULL)
+        most = rt_convolutions_workspace(c->convolutions);
+    if (c->matmuls != NULL && rt_matmuls_workspace(c->matmuls) > most)
+        most = rt_matmuls_workspace(c->matmuls);
+    return most;
+}
+
+static void place_in(const RtCalls *c, CUdeviceptr workspace) {
+    if (c->convolutions != NULL)
+        rt_convolutions_place(c->convolutions, c->arena, workspace);
+    if (c->matmuls != NULL)
+        rt_matmuls_place(c->matmuls, c->arena, workspace);
+}
+
+void rt_calls_place(RtCalls *c, CUdeviceptr arena, CUdeviceptr workspace) {
+    c->arena = arena;
+    c->workspace = workspace;
+    place_in(c, workspace);
+}
+
+RtConvolutions *rt_calls_use(RtCalls *c, RtConvolutions *v,
+                             CUdeviceptr workspace) {
+    RtConvolutions *before = c->convolutions;
+    c->convolutions = v;
+    place_in(c, workspace != 0 ? workspace : c->workspace);
+    return before;
+}
+
+// How many statistics have a number that a call may take.
+static size_t count_squares(const RtPlan *plan) {
+    int most = -1;
+    for (int i = 0; i < plan->num_fusions; i++) {
+        int number = plan->norm[plan->fusion[i].norm].number;
+        most = number > most ? number : most;
+    }
+    return (size_t)(most + 1);
+}
+
+bool rt_calls_tell(const RtCalls *c, const RtKernels *k, RtError *e) {
+    size_t count = count_squares(c->plan);
+    if (c->convolutions == NULL || count == 0)
+        return true;
+    uint8_t *squares = malloc(count);
+    if (squares == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    rt_convolutions_squares(c->convolutions, squares, count);
+    bool good =
+        rt_kernels_set(k, "sinter_squares", squares, count, c->stream, e);
+    free(squares);
+    return good;
+}
+
+bool rt_calls_save(const RtCalls *c, int step, int launch) {
+    return c->convolutions != NULL &&
+           rt_convolutions_save(c->convolutions, step, launch);
+}
+
+bool rt_calls_on_host(const RtCalls *c, int call) {
+    RtCallKind kind = c->plan->call[call].kind;
+    return kind == RT_EIGH || kind == RT_ORTHOGONAL;
+}
+
+// ---- on the host ----
+
+static bool factor(RtCalls *c, const RtCall *call, size_t from, size_t to,
+                   void *work, float *a, float *out, RtError *e) {
+    size_t rows = call->kind == RT_EIGH ? (size_t)call->n + 1 : (size_t)call->n;
+    size_t in_bytes = (size_t)call->n * (size_t)call->k * sizeof *a;
+    size_t out_bytes = rows * (size_t)call->k * sizeof *out;
+    if (!rt_staging_read(c->staging, a, c->arena + from, in_bytes, e))
+        return false;
+    rt_factor(call, a, out, work);
+    return rt_staging_write(c->staging, c->arena + to, out, out_bytes, e);
+}
+
+// Such a step runs once, so room for it is taken when it does.
+static bool factor_run(RtCalls *c, const RtCall *call, size_t from, size_t to,
+                       RtError *e) {
+    size_t values = ((size_t)call->n + 1) * (size_t)call->k;
+    float *a = calloc(values, sizeof *a), *out = calloc(values, sizeof *out);
+    void *work = malloc(rt_factor_bytes(call) + 1);
+    bool good = a != NULL && out != NULL && work != NULL
+                    ? factor(c, call, from, to, work, a, out, e)
+                    : rt_fail(e, EXIT_MEMORY, "out of memory");
+    free(a);
+    free(out);
+    free(work);
+    return good;
+}
+
+static bool zero_run(RtCalls *c, const RtCall *call, size_t out, RtError *e) {
+    const RtDriver *cu = c->gpu->cu;
+    size_t count[3];
+    rt_call_count(call, count);
+    if (call->accumulate || count[2] == 0)
+        return true;
+    return rt_driver_good(cu,
+                          cu->fill(c->arena + out, 0,
+                                   count[2] * rt_type_bytes(call->type),
+                                   c->stream),
+                          e, "fill a result with zeros");
+}
+
+bool rt_calls_run(RtCalls *c, int call, size_t a, size_t b, size_t out,
+                  RtError *e) {
+    if (rt_calls_on_host(c, call))
+        return factor_run(c, &c->plan->call[call], a, out, e);
+    if (rt_call_of_nothing(&c->plan->call[call]))
+        return zero_run(c, &c->plan->call[call], out, e);
+    if (c->convolutions != NULL && rt_convolutions_have(c->convolutions, call))
+        return rt_convolutions_run(c->convolutions, call, a, b, out, e);
+    return rt_matmuls_run(c->matmuls, call, a, b, out, e);
+}
+
+bool rt_calls_other(RtCalls *c, int call) {
+    if (rt_calls_on_host(c, call) || rt_call_of_nothing(&c->plan->call[call]))
+        return false;
+    if (c->convolutions != NULL && rt_convolutions_have(c->convolutions, call))
+        return rt_convolutions_other(c->convolutions, call);
+    return rt_matmuls_other(c->matmuls, call);
+}

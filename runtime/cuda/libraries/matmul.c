@@ -1,0 +1,328 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Matmuls: algorithms of cuBLASLt for each, the best that can be had first.
+//
+// The library's matrices lie by columns.  A matrix that lies by rows is its
+// transpose by columns, and the transpose of a product is the product of the
+// transposes, the other way round.
+
+#include "runtime/cuda/libraries/matmul.h"
+
+#include "runtime/cuda/driver/capability.h"
+#include "runtime/cuda/libraries/convolution.h"
+#include "runtime/library.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+typedef struct {
+    uint64_t data[8];
+} RtLtAlgorithm;
+
+typedef struct {
+    RtLtAlgorithm algorithm;
+    size_t workspace;
+    int state;
+    float waves;
+    int reserved[4];
+} RtLtOffer;
+
+enum {
+#define LTN(name, value) LT_##name = value,
+#include "runtime/cuda/libraries/cublaslt.def"
+};
+
+typedef struct {
+#define LT(member, function, arguments) int(*member) arguments;
+#include "runtime/cuda/libraries/cublaslt.def"
+    size_t (*version)(void);
+} Functions;
+
+typedef enum { LEFT, RIGHT, RESULT, NUM_MATRICES } Matrix;
+enum { MOST_OFFERED = 8 };
+
+_Static_assert(sizeof(RtLtOffer) == 96, "the library's default");
+
+// A product and its algorithms.
+typedef struct {
+    void *product, *matrix[NUM_MATRICES];
+    RtLtOffer offer[MOST_OFFERED];
+    int offers, chosen;
+    float accumulate; // 1: to what the result holds
+} Product;
+
+struct RtMatmuls {
+    void *library, *handle;
+    Functions lt;
+    const RtPlan *plan;
+    Product *product; // of each of the plan's calls
+    void *stream;
+    uint64_t arena, workspace;
+    size_t room; // bytes of the workspace
+};
+
+static RtLibrary library_for(int gpu, int driver, const RtSymbol *symbol,
+                             size_t count) {
+    static const char *const files[] = {"libcublasLt.so.13",
+                                        "libcublasLt.so.12", NULL};
+    bool newest = rt_generation_cuda(gpu, driver) == 13;
+    return (RtLibrary){.needed = "matrix products on a GPU need",
+                       .files = newest ? files : files + 1,
+                       .remedy = newest ? "install cuBLAS of CUDA 13 or 12"
+                                        : "install cuBLAS of CUDA 12",
+                       .status = EXIT_DEVICE,
+                       .symbol = symbol,
+                       .num_symbols = count};
+}
+
+void *rt_matmuls_library(int gpu, int driver, size_t (**version)(void),
+                         RtError *e) {
+    static const RtSymbol symbols[] = {{"cublasLtGetVersion", 0}};
+    const RtLibrary wanted = library_for(gpu, driver, symbols, 1);
+    return rt_library_open(&wanted, version, e);
+}
+
+static bool library_open(RtMatmuls *p, const RtGpu *gpu, RtError *e) {
+    static const RtSymbol symbols[] = {
+#define LT(member, function, arguments)                                        \
+    {#function, offsetof(Functions, member)},
+#include "runtime/cuda/libraries/cublaslt.def"
+        {"cublasLtGetVersion", offsetof(Functions, version)},
+    };
+    const RtLibrary wanted =
+        library_for(rt_gpu_generation(gpu), gpu->driver, symbols,
+                    sizeof symbols / sizeof *symbols);
+    p->library = rt_library_open(&wanted, &p->lt, e);
+    if (p->library == NULL)
+        return false;
+    int status = p->lt.open(&p->handle);
+    return status == 0 ||
+           rt_fail(e, EXIT_DEVICE,
+                   "cuBLASLt does not support this GPU (status %d)", status);
+}
+
+// ---- one product ----
+
+static int lt_type(RtType type) {
+    return type == RT_F16    ? LT_CUDA_R_16F
+           : type == RT_BF16 ? LT_CUDA_R_16BF
+                             : LT_CUDA_R_32F;
+}
+
+// A matrix of rows x columns in memory by rows, and those that follow it.
+static bool matrix_new(const Functions *lt, const RtCall *c, int rows,
+                       int columns, void **matrix) {
+    int32_t batch = (int32_t)c->batch;
+    int64_t next = (int64_t)rows * columns;
+    return lt->matrix_new(matrix, lt_type(c->type), (uint64_t)columns,
+                          (uint64_t)rows, columns) == 0 &&
+           lt->matrix_set(*matrix, LT_CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT,
+                          &batch, sizeof batch) == 0 &&
+           lt->matrix_set(*matrix,
+                          LT_CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &next,
+                          sizeof next) == 0;
+}
+
+static bool transpose(const Functions *lt, void *product, int attribute,
+                      bool wanted) {
+    int32_t value = LT_CUBLAS_OP_T;
+    return !wanted ||
+           lt->product_set(product, attribute, &value, sizeof value) == 0;
+}
+
+static bool describe(const Functions *lt, const RtCall *c, Product *p) {
+    return lt->product_new(&p->product, LT_CUBLAS_COMPUTE_32F, LT_CUDA_R_32F) ==
+               0 &&
+           transpose(lt, p->product, LT_CUBLASLT_MATMUL_DESC_TRANSA, c->tb) &&
+           transpose(lt, p->product, LT_CUBLASLT_MATMUL_DESC_TRANSB, c->ta) &&
+           matrix_new(lt, c, c->tb ? c->k : c->c, c->tb ? c->c : c->k,
+                      &p->matrix[LEFT]) &&
+           matrix_new(lt, c, c->ta ? c->c : c->n, c->ta ? c->n : c->c,
+                      &p->matrix[RIGHT]) &&
+           matrix_new(lt, c, c->n, c->k, &p->matrix[RESULT]);
+}
+
+// Parts of a sum that are computed side by side are added in f32 and in one
+// order.
+static bool wish_new(const Functions *lt, void **wish) {
+    const uint64_t workspace = 32 << 20;
+    const uint32_t reduction = LT_CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    return lt->wish_new(wish) == 0 &&
+           lt->wish_set(*wish, LT_CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                        &workspace, sizeof workspace) == 0 &&
+           lt->wish_set(*wish, LT_CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                        &reduction, sizeof reduction) == 0;
+}
+
+// Those that the library offers and that can be had.
+static bool find_offers(const RtMatmuls *p, Product *product) {
+    RtLtOffer offer[MOST_OFFERED] = {0};
+    int count = 0;
+    void *wish = NULL;
+    void **m = product->matrix;
+    bool good =
+        wish_new(&p->lt, &wish) &&
+        p->lt.offer(p->handle, product->product, m[LEFT], m[RIGHT], m[RESULT],
+                    m[RESULT], wish, MOST_OFFERED, offer, &count) == 0;
+    if (wish != NULL)
+        p->lt.wish_free(wish);
+    for (int i = 0; good && i < count; i++)
+        if (offer[i].state == 0)
+            product->offer[product->offers++] = offer[i];
+    return product->offers > 0;
+}
+
+// ---- all of a plan ----
+
+static bool is_product(const RtCall *c) {
+    return c->kind == RT_MATMUL && !rt_call_of_nothing(c);
+}
+
+bool rt_matmuls_needed(const RtPlan *plan) {
+    RtCall as;
+    for (int i = 0; i < plan->num_calls; i++)
+        if (is_product(&plan->call[i]) &&
+            !rt_convolution_of(&plan->call[i], &as))
+            return true;
+    return false;
+}
+
+static bool plan_products(RtMatmuls *p, RtError *e) {
+    for (int i = 0; i < p->plan->num_calls; i++) {
+        const RtCall *c = &p->plan->call[i];
+        Product *product = &p->product[i];
+        char text[256];
+        product->accumulate = c->accumulate ? 1 : 0;
+        if (is_product(c) &&
+            (!describe(&p->lt, c, product) || !find_offers(p, product)))
+            return rt_fail(e, EXIT_DEVICE,
+                           "%s: cuBLASLt has no algorithm for it",
+                           rt_call_text(text, sizeof text, c));
+    }
+    return true;
+}
+
+RtMatmuls *rt_matmuls_new(const RtPlan *plan, const RtGpu *gpu, void *stream,
+                          RtError *e) {
+    RtMatmuls *p = calloc(1, sizeof *p);
+    if (p != NULL) {
+        p->plan = plan;
+        p->stream = stream;
+        p->product = calloc((size_t)plan->num_calls + 1, sizeof *p->product);
+    }
+    if (p == NULL || p->product == NULL)
+        rt_fail(e, EXIT_MEMORY, "out of memory for plans of matrix products");
+    else if (library_open(p, gpu, e) && plan_products(p, e))
+        return p;
+    rt_matmuls_free(p);
+    return NULL;
+}
+
+void rt_matmuls_free(RtMatmuls *p) {
+    if (p == NULL)
+        return;
+    for (int i = 0; p->product != NULL && i < p->plan->num_calls; i++) {
+        for (int m = 0; m < NUM_MATRICES; m++)
+            if (p->product[i].matrix[m] != NULL)
+                p->lt.matrix_free(p->product[i].matrix[m]);
+        if (p->product[i].product != NULL)
+            p->lt.product_free(p->product[i].product);
+    }
+    if (p->handle != NULL)
+        p->lt.close(p->handle);
+    rt_library_close(p->library);
+    free(p->product);
+    free(p);
+}
+
+size_t rt_matmuls_version(const RtMatmuls *p) {
+    return p->lt.version();
+}
+
+// ---- which algorithm ----
+
+int rt_matmuls_offers(const RtMatmuls *p, int call) {
+    return p->product[call].offers;
+}
+
+void rt_matmuls_choose(RtMatmuls *p, int call, int offer) {
+    const RtCall *calls = p->plan->call;
+    for (int i = 0; i < p->plan->num_calls; i++)
+        if (p->product[i].offers > offer &&
+            rt_call_same(&calls[i], &calls[call]))
+            p->product[i].chosen = offer;
+}
+
+uint64_t rt_matmuls_digest(const RtMatmuls *p, int call, int offer) {
+    const RtLtAlgorithm *a = &p->product[call].offer[offer].algorithm;
+    return XXH3_64bits(a->data, sizeof a->data) >> 2;
+}
+
+static bool follow(RtMatmuls *p, const RtTunedProduct *t) {
+    if (t->candidate >= p->product[t->call].offers ||
+        rt_matmuls_digest(p, t->call, t->candidate) != t->digest)
+        return false;
+    rt_matmuls_choose(p, t->call, t->candidate);
+    return true;
+}
+
+bool rt_matmuls_follow(RtMatmuls *p, const RtTuning *t) {
+    bool all = true;
+    for (int i = 0; i < t->num_products; i++)
+        all &= follow(p, &t->product[i]);
+    return all;
+}
+
+static const RtLtOffer *chosen_of(const Product *q) {
+    return &q->offer[q->chosen];
+}
+
+// ---- running ----
+
+size_t rt_matmuls_workspace(const RtMatmuls *p) {
+    size_t most = 0;
+    for (int i = 0; i < p->plan->num_calls; i++)
+        if (chosen_of(&p->product[i])->workspace > most)
+            most = chosen_of(&p->product[i])->workspace;
+    return most;
+}
+
+void rt_matmuls_place(RtMatmuls *p, uint64_t arena, uint64_t workspace) {
+    p->arena = arena;
+    p->workspace = workspace;
+    p->room = rt_matmuls_workspace(p);
+}
+
+bool rt_matmuls_other(RtMatmuls *p, int call) {
+    const Product *q = &p->product[call];
+    for (int i = q->chosen + 1; i < q->offers; i++)
+        if (q->offer[i].workspace <= p->room) {
+            rt_matmuls_choose(p, call, i);
+            return true;
+        }
+    return false;
+}
+
+// Where on the device something is, as the library takes it.
+static void *pointer(uint64_t from, size_t at) {
+    return (void *)(uintptr_t)(from + at);
+}
+
+bool rt_matmuls_run(const RtMatmuls *p, int call, size_t a, size_t b,
+                    size_t out, RtError *e) {
+    const Product *q = &p->product[call];
+    const float one = 1;
+    void *result = pointer(p->arena, out);
+    char text[256];
+    int status = p->lt.run(
+        p->handle, q->product, &one, pointer(p->arena, b), q->matrix[LEFT],
+        pointer(p->arena, a), q->matrix[RIGHT], &q->accumulate, result,
+        q->matrix[RESULT], result, q->matrix[RESULT], &chosen_of(q)->algorithm,
+        pointer(p->workspace, 0), chosen_of(q)->workspace, p->stream);
+    return status == 0 ||
+           rt_fail(e, EXIT_DEVICE, "%s: cuBLASLt cannot run it (status %d)",
+                   rt_call_text(text, sizeof text, &p->plan->call[call]),
+                   status);
+}

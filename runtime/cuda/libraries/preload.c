@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Ahead: what was opened stays in memory once it is closed (runtime/library.c).
+
+#include "runtime/cuda/libraries/preload.h"
+
+#include "runtime/cuda/libraries/convolution.h"
+#include "runtime/cuda/libraries/matmul.h"
+#include "runtime/library.h"
+
+static void cudnn_open(void) {
+    RtCudnn c;
+    RtError ignored;
+    if (!rt_cudnn_open(&c, &ignored))
+        return;
+    rt_cudnn_load(&c);
+    rt_cudnn_close(&c);
+}
+
+static void *libraries_open(void *arg) {
+    const RtAhead *a = arg;
+    const RtGpu *gpu = a->gpu;
+    RtError ignored;
+    size_t (*version)(void);
+    if (rt_convolutions_needed(a->plan))
+        cudnn_open();
+    if (rt_matmuls_needed(a->plan))
+        rt_library_close(rt_matmuls_library(rt_gpu_generation(gpu), gpu->driver,
+                                            &version, &ignored));
+    return NULL;
+}
+
+void rt_ahead_begin(RtAhead *a, const RtGpu *gpu, const RtPlan *plan) {
+    *a = (RtAhead){.gpu = gpu, .plan = plan};
+    a->is_begun = pthread_create(&a->thread, NULL, libraries_open, a) == 0;
+}
+
+void rt_ahead_end(RtAhead *a) {
+    if (a->is_begun)
+        pthread_join(a->thread, NULL);
+    a->is_begun = false;
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Lane: slots of device memory that are filled in turn.
+
+#include "runtime/cuda/memory/copy_stream.h"
+
+enum { ALIGNMENT = 256 };
+
+static size_t aligned(size_t bytes) {
+    return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+// Inputs are parts of the arena, whose size is known to be one.  In place of
+// one there may be numbers of rows.
+static size_t step_bytes(const RtStep *step) {
+    size_t bytes = 0;
+    for (int i = 0; i < step->num_inputs; i++) {
+        const RtInput *in = &step->input[i];
+        size_t numbers = in->rank > 0 ? (size_t)in->dim[0] * sizeof(int) : 0;
+        size_t whole = rt_input_bytes(in);
+        bytes += aligned(whole > numbers ? whole : numbers);
+    }
+    return bytes;
+}
+
+bool rt_lane_open(RtLane *f, const RtDriver *cu, CUstream steps,
+                  const RtPlan *plan, RtSpans *spans, RtError *e) {
+    *f = (RtLane){.cu = cu, .steps = steps, .spans = spans};
+    for (int i = 0; i < plan->num_steps; i++) {
+        size_t bytes = step_bytes(&plan->step[i]);
+        f->slot_bytes = bytes > f->slot_bytes ? bytes : f->slot_bytes;
+    }
+    bool good = rt_driver_good(
+        cu, cu->stream_new(&f->copies, CU_STREAM_NON_BLOCKING, 0), e,
+        "create a stream");
+    for (int i = 0; good && i < RT_LANE_SLOTS; i++)
+        good =
+            rt_driver_good(
+                cu, cu->event_new(&f->slot[i].full, CU_EVENT_DISABLE_TIMING), e,
+                "create an event") &&
+            rt_driver_good(
+                cu, cu->event_new(&f->slot[i].empty, CU_EVENT_DISABLE_TIMING),
+                e, "create an event");
+    if (!good)
+        rt_lane_close(f);
+    return good;
+}
+
+void rt_lane_close(RtLane *f) {
+    if (f->cu == NULL)
+        return;
+    for (int i = 0; i < RT_LANE_SLOTS; i++) {
+        if (f->slot[i].full != NULL)
+            f->cu->event_free(f->slot[i].full);
+        if (f->slot[i].empty != NULL)
+            f->cu->event_free(f->slot[i].empty);
+    }
+    for (int i = 0; i < f->num_rows; i++)
+        rt_rowset_close(&f->rows[i]);
+    if (f->copies != NULL) {
+        f->cu->stream_sync(f->copies);
+        f->cu->stream_free(f->copies);
+    }
+    *f = (RtLane){0};
+}
+
+size_t rt_lane_bytes(const RtLane *f) {
+    return RT_LANE_SLOTS * f->slot_bytes;
+}
+
+bool rt_lane_place(RtLane *f, CUdeviceptr at, RtError *e) {
+    for (int i = 0; i < RT_LANE_SLOTS; i++) {
+        f->slot[i].at = at + (size_t)i * f->slot_bytes;
+        if (!rt_driver_good(f->cu,
+                            f->cu->event_record(f->slot[i].empty, f->steps), e,
+                            "mark a slot as empty"))
+            return false;
+    }
+    return true;
+}
+
+static RtSpan span(const RtLane *f, int track, const char *name) {
+    return (RtSpan){.track = track, .name = name, .number = f->given - 1};
+}
+
+static bool fill(const RtLane *f, int slot, const RtPiece *piece, int count,
+                 RtError *e) {
+    const RtDriver *cu = f->cu;
+    CUdeviceptr at = f->slot[slot].at;
+    RtSpan copy = span(f, RT_TRACK_COPIES, "copy batch");
+    bool good =
+        rt_driver_good(cu, cu->stream_wait(f->copies, f->slot[slot].empty, 0),
+                       e, "wait for an empty slot") &&
+        rt_spans_begin(f->spans, &copy, f->copies, e);
+    for (int i = 0; good && i < count; i++) {
+        good = rt_driver_good(
+            cu, cu->copy_in(at, piece[i].from, piece[i].bytes, f->copies), e,
+            "copy %zu bytes to the GPU", piece[i].bytes);
+        at += aligned(piece[i].bytes);
+    }
+    return good && rt_spans_end(f->spans, f->copies, e) &&
+           rt_driver_good(cu, cu->event_record(f->slot[slot].full, f->copies),
+                          e, "record the end of a copy");
+}
+
+// One piece from its place in a slot.
+static bool take(const RtLane *f, CUdeviceptr at, CUdeviceptr arena,
+                 const RtPiece *piece, RtError *e) {
+    CUdeviceptr to = arena + piece->to;
+    if (piece->kept > 0)
+        return rt_rowset_gather(&f->rows[piece->kept - 1], at, to, f->steps, e);
+    return rt_driver_good(f->cu, f->cu->copy(to, at, piece->bytes, f->steps), e,
+                          "copy %zu bytes to an input", piece->bytes);
+}
+
+static bool use(const RtLane *f, int slot, CUdeviceptr arena,
+                const RtPiece *piece, int count, RtError *e) {
+    const RtDriver *cu = f->cu;
+    CUdeviceptr at = f->slot[slot].at;
+    RtSpan move = span(f, RT_TRACK_KERNELS, "take batch");
+    bool good =
+        rt_driver_good(cu, cu->stream_wait(f->steps, f->slot[slot].full, 0), e,
+                       "wait for a batch") &&
+        rt_spans_begin(f->spans, &move, f->steps, e);
+    for (int i = 0; good && i < count; i++) {
+        good = take(f, at, arena, &piece[i], e);
+        at += aligned(piece[i].bytes);
+    }
+    return good && rt_spans_end(f->spans, f->steps, e) &&
+           rt_driver_good(cu, cu->event_record(f->slot[slot].empty, f->steps),
+                          e, "mark a slot as empty");
+}
+
+bool rt_lane_keep(RtLane *f, RtGather *g, RtStaging *staging,
+                  const RtRows *rows, int64_t taken, RtError *e) {
+    if (f->num_rows == RT_MOST_ROWSETS)
+        return rt_fail(e, EXIT_FAULT, "too many resident data sets");
+    return rt_rowset_open(&f->rows[f->num_rows++], g, staging, rows, taken, e);
+}
+
+bool rt_lane_give(RtLane *f, CUdeviceptr arena, const RtPiece *piece, int count,
+                  RtError *e) {
+    int slot = (int)(f->given % RT_LANE_SLOTS);
+    size_t bytes = 0;
+    for (int i = 0; i < count; i++)
+        bytes += aligned(piece[i].bytes);
+    if (bytes > f->slot_bytes)
+        return rt_fail(e, EXIT_FAULT, "a batch has more bytes than any step");
+    f->given++;
+    return fill(f, slot, piece, count, e) &&
+           use(f, slot, arena, piece, count, e);
+}
+
+// An event may have been recorded again for a later feed: that one has been
+// read no sooner.
+bool rt_lane_done(RtLane *f, int64_t least, RtError *e) {
+    const RtDriver *cu = f->cu;
+    for (; f->done < f->given; f->done++) {
+        CUevent full = f->slot[f->done % RT_LANE_SLOTS].full;
+        CUresult state =
+            f->done < least ? cu->event_sync(full) : cu->event_query(full);
+        if (state == CUDA_ERROR_NOT_READY)
+            return true;
+        if (!rt_driver_good(cu, state, e, "copy a batch to the GPU"))
+            return false;
+    }
+    return true;
+}
+
+bool rt_lane_finish(const RtLane *f, RtError *e) {
+    return rt_driver_good(f->cu, f->cu->stream_sync(f->copies), e,
+                          "copy a batch to the GPU");
+}

@@ -1,0 +1,296 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tune: products first, then three times over, with nothing riding, with
+// statistics alone and with all that there are plans for, the step is run with
+// one candidate after another of every convolution at once; joins last, beside
+// what rides.
+//
+// What a fusion saves follows from the parts: the kernel and the calls without
+// it against the calls with it.
+
+#include "runtime/cuda/tune/fusion_gain.h"
+
+#include <stdlib.h>
+
+enum { ROUNDS = 8 }; // candidates of a call
+
+typedef struct {
+    RtCosts known;
+    double *seconds;      // of each launch, as measured last
+    bool full;            // everything rides
+    RtConvolutions *last; // what was measured last: its plans are used again
+} Tune;
+
+// ---- forms ----
+
+// The plan that a launch runs; false: it is none of the library's, or it does
+// not run.
+static bool plan_of(const Tune *u, const RtConvolutions *v, int launch,
+                    RtPlanned *p) {
+    int call = u->known.t->call[launch];
+    int planned = call < 0 ? -1 : rt_convolutions_of(v, call);
+    return planned >= 0 && rt_convolutions_planned(v, planned, p);
+}
+
+// Where all rides, a call after which forms are made takes as much longer than
+// it was known to take with statistics alone.
+static void learn_forms(Tune *u, const RtConvolutions *v) {
+    RtPlanned p;
+    for (int i = 0; i < u->known.t->launches; i++) {
+        if (!plan_of(u, v, i, &p) || p.with != 1u << RT_FUSED_STATISTICS ||
+            !rt_convolutions_forms(v, u->known.t->call[i]))
+            continue;
+        int row = rt_costs_row(&u->known, p.first, p.with);
+        double more = row < 0 ? 0 : u->seconds[i] - u->known.cost[row].best;
+        if (more > 0 && (u->known.forms < 0 || more < u->known.forms))
+            u->known.forms = more;
+    }
+}
+
+// Of a launch without the forms that are made after it.
+static double seconds_of(const Tune *u, const RtConvolutions *v, int launch) {
+    double seconds = u->seconds[launch];
+    if (u->known.forms < 0 ||
+        !rt_convolutions_forms(v, u->known.t->call[launch]))
+        return seconds;
+    return seconds > u->known.forms ? seconds - u->known.forms : 0;
+}
+
+// ---- candidates ----
+
+// The mean of the launches of this step that run plan `planned`; negative:
+// there are none.
+static double mean_of(const Tune *u, const RtConvolutions *v, int planned) {
+    double sum = 0;
+    int count = 0;
+    for (int i = 0; i < u->known.t->launches; i++)
+        if (u->known.t->call[i] >= 0 &&
+            rt_convolutions_of(v, u->known.t->call[i]) == planned) {
+            sum += seconds_of(u, v, i);
+            count++;
+        }
+    return count > 0 ? sum / count : -1;
+}
+
+static bool add_row(const Tune *u, const RtPlanned *p, int group,
+                    double seconds, RtError *e) {
+    const RtCall *c = &u->known.t->plan->call[p->first];
+    RtTry *row = rt_tried_add(u->known.t->tried, group, e);
+    if (row == NULL)
+        return false;
+    rt_tried_call(c, p->with, row->launch, sizeof row->launch);
+    snprintf(row->model, sizeof row->model, "%s", c->layer);
+    snprintf(row->way, sizeof row->way, "engine %lld, number %d",
+             (long long)p->plan->engine, p->plan->candidate);
+    row->number = p->plan->candidate;
+    row->seconds = seconds;
+    return true;
+}
+
+static int row_new(Tune *u, const RtPlanned *p) {
+    int row = u->known.tuning->num_tuned++;
+    u->known.tuning->tuned[row] =
+        (RtTuned){.call = p->first, .with = p->with, .engine = -1};
+    u->known.cost[row] =
+        (RtCost){.best = -1, .group = u->known.t->tried->count};
+    return row;
+}
+
+static bool learn(Tune *u, const RtPlanned *p, double seconds, RtError *e) {
+    int row = rt_costs_row(&u->known, p->first, p->with);
+    if (row < 0)
+        row = row_new(u, p);
+    RtCost *c = &u->known.cost[row];
+    // Past the last candidate the library's own choice comes again.
+    c->done |= p->plan->candidate < c->next;
+    if (!c->done && !add_row(u, p, c->group, seconds, e))
+        return false;
+    c->next = c->done ? c->next : p->plan->candidate + 1;
+    if (c->best < 0 || rt_clearly_less(seconds, c->best)) {
+        c->best = seconds;
+        u->known.tuning->tuned[row].candidate = p->plan->candidate;
+        u->known.tuning->tuned[row].engine = p->plan->engine;
+    }
+    return true;
+}
+
+// What takes statistics alone is known from the stage before all rides.
+static bool is_known(const Tune *u, const RtPlanned *p) {
+    return u->full && p->with == 1u << RT_FUSED_STATISTICS &&
+           rt_costs_row(&u->known, p->first, p->with) >= 0;
+}
+
+static bool learn_all(Tune *u, const RtConvolutions *v, RtError *e) {
+    RtPlanned p;
+    if (u->full)
+        learn_forms(u, v);
+    for (int i = 0; rt_convolutions_planned(v, i, &p); i++) {
+        double seconds = mean_of(u, v, i);
+        if (p.plan != NULL && seconds >= 0 && !is_known(u, &p) &&
+            !learn(u, &p, seconds, e))
+            return false;
+    }
+    return true;
+}
+
+// Plans convolutions so; where there are none, there is nothing to do.
+static bool plan_as(Tune *u, const RtTuning *with, RtError *e) {
+    const RtTuner *t = u->known.t;
+    if (t->cudnn == NULL)
+        return true;
+    u->last = rt_convolutions_next(u->last, t->cudnn, t->plan, with, e);
+    return u->last != NULL;
+}
+
+static bool measure(Tune *u, const RtTuning *with, RtError *e) {
+    const RtTuner *t = u->known.t;
+    return plan_as(u, with, e) &&
+           t->measure(t->arg, &(RtTrial){.convolutions = u->last}, u->seconds,
+                      e);
+}
+
+// The rows of the tuning, each with its next candidate.
+static bool next_candidates(const Tune *u, RtTuning *next, RtError *e) {
+    if (!rt_tuning_new(next, u->known.t->plan, e))
+        return false;
+    next->compiles = true;
+    next->num_tuned = u->known.tuning->num_tuned;
+    for (int i = 0; i < next->num_tuned; i++) {
+        next->tuned[i] = u->known.tuning->tuned[i];
+        if (!u->known.cost[i].done) {
+            next->tuned[i].candidate = u->known.cost[i].next;
+            next->tuned[i].engine = -1;
+        }
+    }
+    for (int i = 0; i < u->known.t->plan->num_fusions; i++)
+        next->wanted[i] = u->known.tuning->wanted[i];
+    return true;
+}
+
+static bool take_round(Tune *u, RtError *e) {
+    RtTuning next;
+    if (!next_candidates(u, &next, e))
+        return false;
+    bool good = measure(u, &next, e) && learn_all(u, u->last, e);
+    rt_tuning_free(&next);
+    return good;
+}
+
+static void learn_kernels(Tune *u) {
+    for (int i = 0; i < u->known.t->launches; i++)
+        if (u->known.kernel[i] < 0 || u->seconds[i] < u->known.kernel[i])
+            u->known.kernel[i] = u->seconds[i];
+}
+
+static bool any_left(const Tune *u) {
+    for (int i = 0; i < u->known.tuning->num_tuned; i++)
+        if (!u->known.cost[i].done)
+            return true;
+    return false;
+}
+
+// Which fusions ride while candidates are tried: of kinds up to `most`.
+static bool take_stage(Tune *u, int most, RtError *e) {
+    for (int i = 0; i < u->known.t->plan->num_fusions; i++)
+        u->known.tuning->wanted[i] =
+            (int)u->known.t->plan->fusion[i].kind <= most;
+    u->full = most == RT_FUSED_BACKWARD;
+    for (int i = 0; i < ROUNDS; i++) {
+        if (!take_round(u, e))
+            return false;
+        if (most < 0)
+            learn_kernels(u);
+        if (!any_left(u))
+            return true;
+    }
+    return true;
+}
+
+static void mark_chosen(const Tune *u, const RtConvolutions *v) {
+    RtPlanned p;
+    for (int i = 0; rt_convolutions_planned(v, i, &p); i++) {
+        int row = p.calls > 0 ? rt_costs_row(&u->known, p.first, p.with) : -1;
+        for (int k = 0; row >= 0 && k < u->known.t->tried->count; k++) {
+            RtTry *is = &u->known.t->tried->row[k];
+            is->chosen |= is->group == u->known.cost[row].group &&
+                          is->number == p.plan->candidate;
+        }
+    }
+}
+
+// ---- all of it ----
+
+static bool take_total(const Tune *u, RtConvolutions *v, const bool *apart,
+                       double *total, RtError *e) {
+    const RtPlan *p = u->known.t->plan;
+    bool *joined = calloc((size_t)p->num_joins + 1, sizeof *joined);
+    bool good = joined != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
+    const RtTrial trial = {.convolutions = v, .joined = joined};
+    good = good && rt_tune_joined(p, v, apart, joined, e) &&
+           u->known.t->measure(u->known.t->arg, &trial, u->seconds, e);
+    *total = 0;
+    for (int i = 0; good && i < u->known.t->launches; i++)
+        *total += u->seconds[i];
+    free(joined);
+    return good;
+}
+
+static bool take_before(Tune *u, double *before, RtError *e) {
+    return plan_as(u, NULL, e) && take_total(u, u->last, NULL, before, e);
+}
+
+static bool tune_convolutions(Tune *u, RtError *e) {
+    for (int i = 0; i < u->known.t->launches; i++)
+        u->known.kernel[i] = -1;
+    if (u->known.t->cudnn == NULL)
+        return true;
+    if (!take_stage(u, -1, e) || !take_stage(u, RT_FUSED_STATISTICS, e) ||
+        !take_stage(u, RT_FUSED_BACKWARD, e))
+        return false;
+    rt_costs_want(&u->known);
+    return true;
+}
+
+// What is measured last runs as later runs will.
+static bool take_after(Tune *u, double *after, RtError *e) {
+    if (!plan_as(u, u->known.tuning, e) ||
+        !rt_tune_joins(u->known.t, u->last, u->known.tuning, e) ||
+        !take_total(u, u->last, u->known.tuning->apart, after, e))
+        return false;
+    if (u->last == NULL)
+        return true;
+    bool good = rt_costs_tell(&u->known, u->last, e);
+    mark_chosen(u, u->last);
+    return good;
+}
+
+static bool tune(Tune *u, double *before, double *after, RtError *e) {
+    return take_before(u, before, e) &&
+           (u->known.t->matmuls == NULL ||
+            rt_tune_products(u->known.t, u->known.tuning, e)) &&
+           tune_convolutions(u, e) && take_after(u, after, e);
+}
+
+bool rt_tune(const RtTuner *t, RtTuning *out, double *before, double *after,
+             RtError *e) {
+    if (!rt_tuning_new(out, t->plan, e))
+        return false;
+    size_t launches = (size_t)t->launches + 1;
+    size_t rows = rt_tuning_room(t->plan);
+    Tune u = {.known = {.t = t,
+                        .tuning = out,
+                        .cost = calloc(rows, sizeof *u.known.cost),
+                        .kernel = calloc(launches, sizeof *u.known.kernel),
+                        .forms = -1},
+              .seconds = calloc(launches, sizeof *u.seconds)};
+    bool good =
+        u.known.cost != NULL && u.seconds != NULL && u.known.kernel != NULL
+            ? tune(&u, before, after, e)
+            : rt_fail(e, EXIT_MEMORY, "out of memory for tuning");
+    rt_convolutions_free(u.last);
+    free(u.known.cost);
+    free(u.seconds);
+    free(u.known.kernel);
+    if (!good)
+        rt_tuning_free(out);
+    return good;
+}

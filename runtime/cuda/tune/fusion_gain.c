@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Costs: what a fusion saves is the kernel and the calls without it less the
+// calls with it.
+
+#include "runtime/cuda/tune/fusion_gain.h"
+
+static bool is_kind(const RtCosts *c, int fusion, RtFusionKind kind) {
+    return c->t->plan->fusion[fusion].kind == kind;
+}
+
+int rt_costs_row(const RtCosts *c, int call, unsigned with) {
+    const RtCall *calls = c->t->plan->call;
+    for (int i = 0; i < c->tuning->num_tuned; i++)
+        if (c->tuning->tuned[i].with == with &&
+            rt_call_same(&calls[c->tuning->tuned[i].call], &calls[call]))
+            return i;
+    return -1;
+}
+
+// ---- what to take ----
+
+static double cost_of(const RtCosts *c, int call, unsigned with) {
+    int row = rt_costs_row(c, call, with);
+    return row < 0 ? -1 : c->cost[row].best;
+}
+
+static double kernel_of(const RtCosts *c, const RtFusion *f) {
+    return f->launch >= 0 && f->launch < c->t->launches ? c->kernel[f->launch]
+                                                        : 0;
+}
+
+static bool rides_statistics(const RtCosts *c, int call) {
+    const RtPlan *p = c->t->plan;
+    for (int i = 0; i < p->num_fusions; i++)
+        if (is_kind(c, i, RT_FUSED_STATISTICS) && p->fusion[i].call == call)
+            return cost_of(c, call, 1u << RT_FUSED_STATISTICS) >= 0;
+    return false;
+}
+
+// Seconds of what a fusion concerns; negative: it was not run so.
+typedef struct {
+    double apart, riding;
+} Ways;
+
+static Ways ways_on_call(const RtCosts *c, const RtFusion *f, unsigned before) {
+    Ways w = {cost_of(c, f->call, before),
+              cost_of(c, f->call, before | 1u << f->kind)};
+    w.apart += w.apart < 0 ? 0 : kernel_of(c, f);
+    return w;
+}
+
+static double sum_of(double a, double b) {
+    return a < 0 || b < 0 ? -1 : a + b;
+}
+
+// With what is taken together with it.
+static Ways ways_of(const RtCosts *c, const RtFusion *f) {
+    if (f->kind != RT_FUSED_PROLOGUE)
+        return ways_on_call(c, f, 0);
+    unsigned before =
+        rides_statistics(c, f->call) ? 1u << RT_FUSED_STATISTICS : 0;
+    Ways w = ways_on_call(c, f, before);
+    if (f->together < 0)
+        return w;
+    const RtFusion *weight = &c->t->plan->fusion[f->together];
+    return (Ways){
+        sum_of(w.apart, cost_of(c, weight->call, 0)),
+        sum_of(w.riding, cost_of(c, weight->call, 1u << weight->kind))};
+}
+
+// What it saves; negative where it costs some or was not run.
+static double gain_of(const RtCosts *c, const RtFusion *f) {
+    Ways w = ways_of(c, f);
+    return w.apart < 0 || w.riding < 0 ? -1 : w.apart - w.riding;
+}
+
+// What is read of a batch_norm's forms must save more than making them takes,
+// and with the statistics more than those cost.
+static void want_norm(const RtCosts *c, int statistics) {
+    const RtPlan *p = c->t->plan;
+    const RtFusion *s = &p->fusion[statistics];
+    double readers = 0;
+    for (int i = 0; i < p->num_fusions; i++) {
+        const RtFusion *f = &p->fusion[i];
+        if (f->norm != s->norm || f == s || f->kind == RT_FUSED_PROLOGUE_WEIGHT)
+            continue;
+        double gain = gain_of(c, f);
+        c->tuning->wanted[i] = gain > 0;
+        if (f->together >= 0)
+            c->tuning->wanted[f->together] = gain > 0;
+        readers += gain > 0 ? gain : 0;
+    }
+    readers -= c->forms > 0 ? c->forms : 0;
+    bool reads = readers > 0;
+    bool takes = gain_of(c, s) + (reads ? readers : 0) > 0;
+    for (int i = 0; i < p->num_fusions; i++)
+        if (p->fusion[i].norm == s->norm)
+            c->tuning->wanted[i] &= &p->fusion[i] == s ? takes : takes && reads;
+    c->tuning->wanted[statistics] = takes;
+}
+
+// Another step's fusions are as those of the measured step that are alike.
+static void want_alike(const RtCosts *c, int fusion) {
+    const RtPlan *p = c->t->plan;
+    const RtFusion *f = &p->fusion[fusion];
+    c->tuning->wanted[fusion] = true;
+    for (int i = 0; i < p->num_fusions; i++) {
+        const RtFusion *like = &p->fusion[i];
+        if (like->step == c->t->step && like->kind == f->kind &&
+            p->norm[like->norm].number == p->norm[f->norm].number &&
+            rt_call_same(&p->call[like->call], &p->call[f->call]))
+            c->tuning->wanted[fusion] = c->tuning->wanted[i];
+    }
+}
+
+void rt_costs_want(const RtCosts *c) {
+    const RtPlan *p = c->t->plan;
+    for (int i = 0; i < p->num_fusions; i++)
+        if (p->fusion[i].step == c->t->step &&
+            is_kind(c, i, RT_FUSED_STATISTICS))
+            want_norm(c, i);
+    for (int i = 0; i < p->num_fusions; i++)
+        if (p->fusion[i].step != c->t->step)
+            want_alike(c, i);
+}
+
+// ---- the table ----
+
+static bool add_way(const RtCosts *c, const RtFusion *f, int group,
+                    const char *way, double seconds, bool chosen, RtError *e) {
+    static const char *const name[] = {
+        [RT_FUSED_STATISTICS] = "statistics",
+        [RT_FUSED_PROLOGUE] = "prologue",
+        [RT_FUSED_BACKWARD] = "backward",
+    };
+    const RtCall *call = &c->t->plan->call[f->call];
+    RtTry *row = rt_tried_add(c->t->tried, group, e);
+    if (row == NULL)
+        return false;
+    snprintf(row->launch, sizeof row->launch, "%s of %s", name[f->kind],
+             rt_call_name(call->kind));
+    snprintf(row->model, sizeof row->model, "%s", call->layer);
+    snprintf(row->way, sizeof row->way, "%s", way);
+    row->seconds = seconds;
+    row->chosen = chosen;
+    return true;
+}
+
+bool rt_costs_tell(const RtCosts *c, const RtConvolutions *v, RtError *e) {
+    const RtPlan *p = c->t->plan;
+    const bool *taken = rt_convolutions_taken(v);
+    bool good = true;
+    for (int i = 0; good && i < p->num_fusions; i++) {
+        const RtFusion *f = &p->fusion[i];
+        Ways w = ways_of(c, f);
+        int group = c->t->tried->count;
+        if (f->step == c->t->step && f->kind != RT_FUSED_PROLOGUE_WEIGHT &&
+            w.apart >= 0 && w.riding >= 0)
+            good = add_way(c, f, group, "apart", w.apart, !taken[i], e) &&
+                   add_way(c, f, group, "rides", w.riding, taken[i], e);
+    }
+    return good;
+}

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tune: in each round all products run with their next algorithm.
+
+#include "runtime/cuda/tune/tune.h"
+
+#include <stdlib.h>
+
+// A product of the step, of which others may be alike.
+typedef struct {
+    int call, candidate, group;
+    double best;
+} Tried;
+
+typedef struct {
+    const RtTuner *t;
+    Tried *product;
+    int count;
+    double *seconds; // of each launch, as measured last
+} Tune;
+
+static Tried *product_of(const Tune *u, int call) {
+    const RtCall *calls = u->t->plan->call;
+    for (int i = 0; i < u->count; i++)
+        if (rt_call_same(&calls[u->product[i].call], &calls[call]))
+            return &u->product[i];
+    return NULL;
+}
+
+static void find_products(Tune *u) {
+    for (int i = 0; i < u->t->launches; i++) {
+        int call = u->t->call[i];
+        if (call >= 0 && rt_matmuls_offers(u->t->matmuls, call) > 0 &&
+            product_of(u, call) == NULL)
+            u->product[u->count++] = (Tried){.call = call, .group = -1};
+    }
+}
+
+static double mean_of(const Tune *u, const Tried *product) {
+    double sum = 0;
+    int count = 0;
+    for (int i = 0; i < u->t->launches; i++)
+        if (u->t->call[i] >= 0 && product_of(u, u->t->call[i]) == product) {
+            sum += u->seconds[i];
+            count++;
+        }
+    return sum / count;
+}
+
+static bool learn(const Tune *u, Tried *product, int candidate, RtError *e) {
+    const RtCall *c = &u->t->plan->call[product->call];
+    RtTried *tried = u->t->tried;
+    double seconds = mean_of(u, product);
+    if (product->group < 0)
+        product->group = tried->count;
+    RtTry *row = rt_tried_add(tried, product->group, e);
+    if (row == NULL)
+        return false;
+    rt_tried_call(c, 0, row->launch, sizeof row->launch);
+    snprintf(row->model, sizeof row->model, "%s", c->layer);
+    snprintf(row->way, sizeof row->way, "algorithm %d", candidate);
+    row->number = candidate;
+    row->seconds = seconds;
+    if (candidate == 0 || rt_clearly_less(seconds, product->best)) {
+        product->best = seconds;
+        product->candidate = candidate;
+    }
+    return true;
+}
+
+static bool take_round(const Tune *u, int candidate, bool *any, RtError *e) {
+    *any = false;
+    for (int i = 0; i < u->count; i++)
+        if (candidate < rt_matmuls_offers(u->t->matmuls, u->product[i].call)) {
+            rt_matmuls_choose(u->t->matmuls, u->product[i].call, candidate);
+            *any = true;
+        }
+    if (!*any)
+        return true;
+    if (!u->t->measure(u->t->arg, &(RtTrial){0}, u->seconds, e))
+        return false;
+    for (int i = 0; i < u->count; i++)
+        if (candidate < rt_matmuls_offers(u->t->matmuls, u->product[i].call) &&
+            !learn(u, &u->product[i], candidate, e))
+            return false;
+    return true;
+}
+
+static void keep(const Tune *u, RtTuning *out) {
+    for (int i = 0; i < u->count; i++) {
+        const Tried *p = &u->product[i];
+        rt_matmuls_choose(u->t->matmuls, p->call, p->candidate);
+        out->product[out->num_products++] = (RtTunedProduct){
+            p->call, p->candidate,
+            rt_matmuls_digest(u->t->matmuls, p->call, p->candidate)};
+        for (int k = 0; k < u->t->tried->count; k++) {
+            RtTry *row = &u->t->tried->row[k];
+            row->chosen |=
+                row->group == p->group && row->number == p->candidate;
+        }
+    }
+}
+
+bool rt_tune_products(const RtTuner *t, RtTuning *out, RtError *e) {
+    size_t launches = (size_t)t->launches + 1;
+    Tune u = {.t = t,
+              .product = calloc(launches, sizeof *u.product),
+              .seconds = calloc(launches, sizeof *u.seconds)};
+    bool any = true;
+    bool good = (u.product != NULL && u.seconds != NULL) ||
+                rt_fail(e, EXIT_MEMORY, "out of memory for tuning");
+    if (good)
+        find_products(&u);
+    for (int i = 0; good && any; i++)
+        good = take_round(&u, i, &any, e);
+    if (good)
+        keep(&u, out);
+    free(u.product);
+    free(u.seconds);
+    return good;
+}

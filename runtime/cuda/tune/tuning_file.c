@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tuning: a file of it is a JSON object,
+//
+//   {"tuning": 2, "gpu": "NVIDIA H200", "capability": 90, "processors": 132,
+//    "driver": 13000, "cudnn": 91900, "cublaslt": 0, "plan": "0123...",
+//    "plans": [[call, with, candidate, engine], ...],
+//    "products": [[call, candidate, digest], ...],
+//    "fusions": [1, 0, ...], "apart": [0, 1, ...]}
+//
+// It appears under its name whole, by a rename.
+#define _POSIX_C_SOURCE 200809L
+
+#include "base/json.h"
+#include "runtime/cuda/tune/tuning.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// A file that is read.
+typedef struct {
+    RtJson json;
+    const char *path;
+    const RtTuningKey *key;
+    RtTuning *t;
+    RtError *error;
+} Reader;
+
+// What a file says that it is good for.
+typedef struct {
+    char gpu[96], plan[RT_TUNING_DIGITS + 1];
+    uint64_t capability, processors, driver, cudnn, cublaslt;
+} Found;
+
+// ---- what it is good for ----
+
+static bool key_take(RtJson *j, const char *key) {
+    char found[16];
+    return rt_json_string(j, found, sizeof found) && strcmp(found, key) == 0 &&
+           rt_json_take(j, ':');
+}
+
+static bool number_take(RtJson *j, const char *key, uint64_t *value) {
+    return key_take(j, key) && rt_json_count(j, value) && rt_json_take(j, ',');
+}
+
+static bool text_take(RtJson *j, const char *key, char *to, size_t room) {
+    return key_take(j, key) && rt_json_string(j, to, room) &&
+           rt_json_take(j, ',');
+}
+
+static bool found_take(RtJson *j, Found *f) {
+    uint64_t format;
+    return rt_json_take(j, '{') && number_take(j, "tuning", &format) &&
+           format == RT_TUNING_FORMAT &&
+           text_take(j, "gpu", f->gpu, sizeof f->gpu) &&
+           number_take(j, "capability", &f->capability) &&
+           number_take(j, "processors", &f->processors) &&
+           number_take(j, "driver", &f->driver) &&
+           number_take(j, "cudnn", &f->cudnn) &&
+           number_take(j, "cublaslt", &f->cublaslt) &&
+           text_take(j, "plan", f->plan, sizeof f->plan);
+}
+
+static Found found_of(const RtTuningKey *key) {
+    Found f = {.capability = (uint64_t)key->capability,
+               .processors = (uint64_t)key->processors,
+               .driver = (uint64_t)key->driver,
+               .cudnn = key->cudnn,
+               .cublaslt = key->cublaslt};
+    snprintf(f.gpu, sizeof f.gpu, "%s", key->gpu);
+    rt_tuning_digest(key->plan, f.plan);
+    return f;
+}
+
+static size_t add_version(char *to, size_t room, const char *name,
+                          uint64_t version) {
+    if (version == 0)
+        return 0;
+    return (size_t)snprintf(to, room, ", %s %" PRIu64 ".%" PRIu64 ".%" PRIu64,
+                            name, version / 10000, version % 10000 / 100,
+                            version % 100);
+}
+
+// "NVIDIA H200 (9.0, 132 multiprocessors), driver for CUDA 13.0, cuDNN 9.19.0"
+static const char *place_text(char *to, size_t room, const Found *f) {
+    size_t at = (size_t)snprintf(
+        to, room,
+        "%s (%" PRIu64 ".%" PRIu64 ", %" PRIu64
+        " multiprocessors), driver for CUDA %" PRIu64 ".%" PRIu64,
+        f->gpu, f->capability / 10, f->capability % 10, f->processors,
+        f->driver / 1000, f->driver % 1000 / 10);
+    at = at < room ? at : room - 1;
+    at += add_version(to + at, room - at, "cuDNN", f->cudnn);
+    at = at < room ? at : room - 1;
+    add_version(to + at, room - at, "cuBLASLt", f->cublaslt);
+    return to;
+}
+
+static bool same_place(const Found *a, const Found *b) {
+    return strcmp(a->gpu, b->gpu) == 0 && a->capability == b->capability &&
+           a->processors == b->processors && a->driver == b->driver &&
+           a->cudnn == b->cudnn && a->cublaslt == b->cublaslt;
+}
+
+static bool is_good_for(const Reader *r, const Found *found) {
+    char there[200], here[200];
+    const Found own = found_of(r->key);
+    if (!same_place(found, &own))
+        return rt_fail(
+            r->error, EXIT_DEVICE,
+            "%s was measured on %s, but this is %s: measure again with --tune",
+            r->path, place_text(there, sizeof there, found),
+            place_text(here, sizeof here, &own));
+    return strcmp(found->plan, own.plan) == 0 ||
+           rt_fail(r->error, EXIT_DATA,
+                   "%s was measured for another model, batch, version of "
+                   "sinter or --without: measure again with --tune",
+                   r->path);
+}
+
+// ---- reading ----
+
+static bool below(RtJson *j, uint64_t limit, uint64_t *value) {
+    return rt_json_count(j, value) && *value < limit;
+}
+
+static bool tuned_take(Reader *r) {
+    RtJson *j = &r->json;
+    const RtPlan *plan = r->key->plan;
+    uint64_t call, with, candidate, engine;
+    if ((size_t)r->t->num_tuned == rt_tuning_room(plan) ||
+        !rt_json_take(j, '[') || !below(j, (uint64_t)plan->num_calls, &call) ||
+        !rt_json_take(j, ',') || !below(j, RT_FUSION_SETS, &with) ||
+        !rt_json_take(j, ',') || !below(j, INT32_MAX, &candidate) ||
+        !rt_json_take(j, ',') || !below(j, INT64_MAX, &engine) ||
+        !rt_json_take(j, ']'))
+        return false;
+    r->t->tuned[r->t->num_tuned++] =
+        (RtTuned){(int)call, (unsigned)with, (int)candidate, (int64_t)engine};
+    return true;
+}
+
+static bool product_take(Reader *r) {
+    RtJson *j = &r->json;
+    const RtPlan *plan = r->key->plan;
+    uint64_t call, candidate, digest;
+    if (r->t->num_products == plan->num_calls || !rt_json_take(j, '[') ||
+        !below(j, (uint64_t)plan->num_calls, &call) || !rt_json_take(j, ',') ||
+        !below(j, INT32_MAX, &candidate) || !rt_json_take(j, ',') ||
+        !below(j, INT64_MAX, &digest) || !rt_json_take(j, ']'))
+        return false;
+    r->t->product[r->t->num_products++] =
+        (RtTunedProduct){(int)call, (int)candidate, digest};
+    return true;
+}
+
+static bool list_take(Reader *r, const char *key, bool (*take)(Reader *r)) {
+    RtJson *j = &r->json;
+    if (!key_take(j, key) || !rt_json_take(j, '['))
+        return false;
+    for (bool first = true; !rt_json_accept(j, ']'); first = false)
+        if ((!first && !rt_json_take(j, ',')) || !take(r))
+            return false;
+    return true;
+}
+
+static bool bits_take(RtJson *j, const char *key, bool *bit, int count) {
+    uint64_t value;
+    bool good = key_take(j, key) && rt_json_take(j, '[');
+    for (int i = 0; good && i < count; i++) {
+        good = (i == 0 || rt_json_take(j, ',')) && below(j, 2, &value);
+        bit[i] = good && value == 1;
+    }
+    return good && rt_json_take(j, ']');
+}
+
+static bool choices_take(Reader *r) {
+    RtJson *j = &r->json;
+    const RtPlan *plan = r->key->plan;
+    return list_take(r, "plans", tuned_take) && rt_json_take(j, ',') &&
+           list_take(r, "products", product_take) && rt_json_take(j, ',') &&
+           bits_take(j, "fusions", r->t->wanted, plan->num_fusions) &&
+           rt_json_take(j, ',') &&
+           bits_take(j, "apart", r->t->apart, plan->num_joins) &&
+           rt_json_take(j, '}') && rt_json_end(j);
+}
+
+static bool tuning_take(Reader *r) {
+    Found found;
+    if (!found_take(&r->json, &found))
+        return rt_fail(r->error, EXIT_DATA, "%s is not a tuning result",
+                       r->path);
+    if (!is_good_for(r, &found) || !rt_tuning_new(r->t, r->key->plan, r->error))
+        return false;
+    if (choices_take(r))
+        return true;
+    rt_tuning_free(r->t);
+    return rt_fail(r->error, EXIT_DATA,
+                   "%s is damaged: measure again with --tune", r->path);
+}
+
+bool rt_tuning_read(RtTuning *t, const char *path, const RtTuningKey *key,
+                    const RtFiles *files, RtError *e) {
+    enum { MOST_BYTES = 1 << 24 };
+    size_t bytes = 0;
+    int fd = rt_open_sized(files, path, &bytes, e);
+    if (fd < 0)
+        return false;
+    char *text = bytes <= MOST_BYTES ? malloc(bytes + 1) : NULL;
+    bool good = text != NULL && rt_read(files, fd, text, bytes);
+    files->close(fd);
+    Reader r = {.path = path, .key = key, .t = t, .error = e};
+    r.json = (RtJson){.at = text, .end = text != NULL ? text + bytes : NULL};
+    good = good ? tuning_take(&r) : rt_fail(e, EXIT_IO, "cannot read %s", path);
+    free(text);
+    return good;
+}
+
+// ---- writing ----
+
+static void key_put(FILE *f, const RtTuningKey *key) {
+    char gpu[200];
+    const Found found = found_of(key);
+    json_escape(gpu, sizeof gpu, key->gpu, strlen(key->gpu));
+    fprintf(f,
+            "{\"tuning\": %d, \"gpu\": \"%s\", \"capability\": %d, "
+            "\"processors\": %d, \"driver\": %d, \"cudnn\": %zu, "
+            "\"cublaslt\": %zu, \"plan\": \"%s\",\n",
+            RT_TUNING_FORMAT, gpu, key->capability, key->processors,
+            key->driver, key->cudnn, key->cublaslt, found.plan);
+}
+
+static void bits_put(FILE *f, const char *key, const bool *bit, int count) {
+    fprintf(f, " \"%s\": [", key);
+    for (int i = 0; i < count; i++)
+        fprintf(f, "%s%d", i > 0 ? ", " : "", bit[i]);
+    fputc(']', f);
+}
+
+static void choices_put(FILE *f, const RtTuning *t, const RtPlan *plan) {
+    fputs(" \"plans\": [", f);
+    for (int i = 0; i < t->num_tuned; i++)
+        fprintf(f, "%s[%d, %u, %d, %" PRId64 "]", i > 0 ? ", " : "",
+                t->tuned[i].call, t->tuned[i].with, t->tuned[i].candidate,
+                t->tuned[i].engine);
+    fputs("],\n \"products\": [", f);
+    for (int i = 0; i < t->num_products; i++)
+        fprintf(f, "%s[%d, %d, %" PRIu64 "]", i > 0 ? ", " : "",
+                t->product[i].call, t->product[i].candidate,
+                t->product[i].digest);
+    fputs("],\n", f);
+    bits_put(f, "fusions", t->wanted, plan->num_fusions);
+    fputs(",\n", f);
+    bits_put(f, "apart", t->apart, plan->num_joins);
+    fputs("}\n", f);
+}
+
+static char *tuning_text(const RtTuning *t, const RtTuningKey *key,
+                         size_t *length) {
+    char *text = NULL;
+    FILE *f = open_memstream(&text, length);
+    if (f == NULL)
+        return NULL;
+    key_put(f, key);
+    choices_put(f, t, key->plan);
+    if (fclose(f) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+static bool write_file(const char *path, const char *text, size_t length,
+                       const RtFiles *files) {
+    int fd = files->open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);
+    if (fd < 0)
+        return false;
+    bool good = rt_write(files, fd, text, length);
+    return files->close(fd) == 0 && good;
+}
+
+bool rt_tuning_write(const RtTuning *t, const char *path,
+                     const RtTuningKey *key, const RtFiles *files, RtError *e) {
+    size_t length = 0;
+    char *text = tuning_text(t, key, &length);
+    char *part = rt_path("%s.%ld", path, (long)getpid());
+    bool good = text != NULL && part != NULL;
+    if (!good)
+        rt_fail(e, EXIT_MEMORY, "out of memory for tuning");
+    else if (!write_file(part, text, length, files) ||
+             files->rename(part, path) != 0) {
+        good = rt_fail(e, EXIT_IO, "%s: %s", path, strerror(errno));
+        files->unlink(part);
+    }
+    free(text);
+    free(part);
+    return good;
+}
