@@ -105,7 +105,7 @@ struct RtDevice {
 };
 
 // Notes that may be asked for and not told yet, and numbers in each.
-enum { RT_MOST_ASKED = 8, RT_MOST_NOTED = 12 };
+enum { RT_MAX_READBACKS = 8, RT_MAX_READBACK_VALUES = 12 };
 
 // "conv_grad_input", as operations are called.
 const char *rt_call_name(RtCallKind kind);

@@ -138,14 +138,14 @@ static int inspect(const RtTrainer *t, const RtOptions *o) {
     const RtPlan *plan = rt_device_plan(t, o, &e);
     if (plan == NULL ||
         (o->dump_cuda != NULL &&
-         !rt_cuda_text_write(t, o->dump_cuda, &rt_system_files, &e)))
+         !rt_source_files_write(t, o->dump_cuda, &rt_system_files, &e)))
         return rt_print_error(&e);
     bool good = (!o->list_kernels || rt_list_kernels(plan)) &&
                 (!o->print_plan || rt_list_plan(plan, o->resident));
     return good ? EXIT_GOOD : EXIT_IO;
 }
 
-static bool load_cuda_text(RtCudaText *text, const RtTrainer *t,
+static bool load_cuda_text(RtSourceFiles *text, const RtTrainer *t,
                            const RtOptions *o, RtError *e) {
     const RtPlan *plan = rt_device_plan(t, o, e);
     if (plan == NULL)
@@ -155,7 +155,7 @@ static bool load_cuda_text(RtCudaText *text, const RtTrainer *t,
                        "--load-cuda needs --device=cuda; kernels of the host "
                        "are compiled with the trainer: edit the output of "
                        "sinter build --emit=c for them");
-    return rt_cuda_text_read(text, t, o->load_cuda, &rt_system_files, e);
+    return rt_source_files_read(text, t, o->load_cuda, &rt_system_files, e);
 }
 
 // A device error is reported before a data error and does not wait for the
@@ -218,7 +218,7 @@ int rt_main(int argc, char **argv, const RtTrainer *trainer) {
     if (o.list_kernels || o.print_plan || o.dump_cuda != NULL)
         return inspect(trainer, &o);
     rt_team_spin_briefly(argv);
-    RtCudaText text;
+    RtSourceFiles text;
     if (o.load_cuda != NULL) {
         if (!load_cuda_text(&text, trainer, &o, &e))
             return rt_print_error(&e);

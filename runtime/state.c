@@ -88,7 +88,7 @@ static const struct {
     {"run.loss_scale", offsetof(RtMetrics, scale), true},
 };
 enum { NUM_METRICS = sizeof metrics / sizeof metrics[0] };
-_Static_assert(sizeof metrics / sizeof metrics[0] <= RT_MOST_NOTED,
+_Static_assert(sizeof metrics / sizeof metrics[0] <= RT_MAX_READBACK_VALUES,
                "too many metrics for one asynchronous read");
 
 RtMetrics rt_metrics_read(const RtPlan *plan, RtDevice *d) {

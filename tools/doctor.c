@@ -133,7 +133,7 @@ static void each_cuda_find(Doctor *d, void (*find)(Doctor *d, int gpu)) {
     bool found[2] = {false}; // 12, 13
     for (int i = 0; i == 0 || i < d->devices; i++) {
         int gpu = d->devices > 0 ? d->generation[i] : 0;
-        int cuda = rt_generation_cuda(gpu, driver_of(d));
+        int cuda = rt_capability_cuda(gpu, driver_of(d));
         if (!found[cuda - 12])
             find(d, gpu);
         found[cuda - 12] = true;
@@ -144,7 +144,7 @@ static void each_cuda_find(Doctor *d, void (*find)(Doctor *d, int gpu)) {
 static bool nvrtc_compiles(const RtNvrtc *n, RtError *e) {
     RtSource nothing = {.text = ""};
     RtCode remarks = {0};
-    bool good = rt_nvrtc_remarks(n, &nothing, &remarks, e);
+    bool good = rt_nvrtc_log(n, &nothing, &remarks, e);
     free(remarks.bytes);
     return good;
 }
@@ -175,7 +175,7 @@ static void cudnn_find(Doctor *d, int gpu) {
     }
     size_t version = c.version();
     f->path = path_of(d->a, address_in(&c.version));
-    if (rt_cudnn_suits(&c, gpu, driver_of(d), &e))
+    if (rt_cudnn_compatible(&c, gpu, driver_of(d), &e))
         f->version =
             arena_format(d->a, "%zu.%zu.%zu for CUDA %zu", version / 10000,
                          version % 10000 / 100, version % 100, c.cuda() / 1000);

@@ -40,10 +40,10 @@ bool embed_wanted(const Arguments *arguments, int *status) {
     return good;
 }
 
-static void code_add(Text *out, int generation, RtForm form, const char *code,
-                     size_t length) {
+static void code_add(Text *out, int generation, RtCodeForm form,
+                     const char *code, size_t length) {
     static const char zeros[16];
-    RtEmbedded h = {generation, (int32_t)form, length};
+    RtEmbeddedCode h = {generation, (int32_t)form, length};
     text_bytes(out, (const char *)&h, sizeof h);
     text_bytes(out, code, length);
     text_bytes(out, zeros, (sizeof zeros - length % sizeof zeros) % 16);
@@ -63,8 +63,7 @@ static bool generation_add(Machine *m, const Arguments *arguments,
             return false;
         }
         // Assembly is a string: what ends it is kept with it.
-        code_add(out, generation,
-                 forms[i] == PTX ? RT_ASSEMBLY : RT_MACHINE_CODE, code,
+        code_add(out, generation, forms[i] == PTX ? RT_PTX : RT_CUBIN, code,
                  length + (forms[i] == PTX));
     }
     return true;

@@ -19,15 +19,15 @@ bool gpu_here(Arena *a, Device *out) {
         clock = width = 0;
     *out = (Device){
         .name = arena_string(a, gpu.name, strlen(gpu.name)),
-        .sm = rt_gpu_generation(&gpu),
+        .sm = rt_gpu_capability(&gpu),
         .cooperative = gpu.cooperates,
         .multiprocessors = gpu.processors,
         .memory = (double)gpu.memory,
         .cache = (double)gpu.cache,
         // kHz, at both edges, and bits.
         .bandwidth = 2e3 * clock * width / 8,
-        .f16_flops = rt_peak(&gpu, RT_F16),
-        .f32_flops = rt_peak(&gpu, RT_F32),
+        .f16_flops = rt_gpu_peak(&gpu, RT_F16),
+        .f32_flops = rt_gpu_peak(&gpu, RT_F32),
     };
     return true;
 }

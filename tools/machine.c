@@ -20,7 +20,7 @@ struct Machine {
 // Opens the compiler for a generation, in place of one that does not know it.
 static bool compiler_open(Machine *m, int sm, const char **why) {
     RtError e;
-    int cuda = rt_generation_cuda(sm, NEWEST_DRIVER);
+    int cuda = rt_capability_cuda(sm, NEWEST_DRIVER);
     if (cuda == m->cuda)
         return true;
     rt_nvrtc_close(&m->nvrtc);
@@ -61,7 +61,7 @@ static const char *compile(Machine *m, Compile *run, const char *text, int sm,
                            const char **why) {
     const char *target = arena_format(m->arena, "--gpu-architecture=%s_%d",
                                       form == PTX ? "compute" : "sm", sm);
-    const char *options[RT_NVRTC_OPTIONS] = {target, option};
+    const char *options[RT_NVRTC_MAX_EXTRA] = {target, option};
     RtSource s = {.text = text,
                   .num_headers = RT_PRELUDE_FILES,
                   .header = rt_prelude_text,
@@ -139,7 +139,7 @@ bool machine_resources(Machine *m, const char *text, int sm, int count,
                        const char *const *name, Resources *out,
                        const char **why) {
     size_t length;
-    const char *line = compile(m, rt_nvrtc_remarks, text, sm, CUBIN,
+    const char *line = compile(m, rt_nvrtc_log, text, sm, CUBIN,
                                "--ptxas-options=-v", &length, why);
     memset(out, 0, (size_t)count * sizeof *out);
     if (!line)

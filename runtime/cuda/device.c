@@ -26,9 +26,10 @@ static size_t arena_bytes(const RtCuda *c) {
 static size_t needed(RtDevice *d) {
     RtCuda *c = rt_cuda_of(d);
     size_t bytes;
-    if (__builtin_add_overflow(arena_bytes(c), rt_lane_bytes(&c->lane),
+    if (__builtin_add_overflow(arena_bytes(c), rt_copy_stream_bytes(&c->lane),
                                &bytes) ||
-        __builtin_add_overflow(bytes, rt_calls_workspace(&c->calls), &bytes))
+        __builtin_add_overflow(bytes, rt_library_calls_workspace(&c->calls),
+                               &bytes))
         return SIZE_MAX;
     return bytes;
 }
@@ -36,15 +37,15 @@ static size_t needed(RtDevice *d) {
 static size_t available(RtDevice *d) {
     RtCuda *c = rt_cuda_of(d);
     size_t left = 0, total = 0;
-    rt_cuda_must(c, rt_driver_good(&c->cu, c->cu.memory_left(&left, &total),
-                                   &c->error, "query free memory"));
+    rt_cuda_check(c, rt_driver_good(&c->cu, c->cu.memory_info(&left, &total),
+                                    &c->error, "query free memory"));
     return left;
 }
 
 static bool take_memory(RtCuda *c, RtError *e) {
     const double mib = 1 << 20;
     size_t bytes = needed(&c->device);
-    CUresult result = c->cu.memory_take(&c->arena, bytes);
+    CUresult result = c->cu.memory_alloc(&c->arena, bytes);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
         return rt_fail(e, EXIT_MEMORY,
                        "cannot allocate %.0f MiB in one piece of the %.0f MiB "
@@ -59,23 +60,25 @@ static bool take_memory(RtCuda *c, RtError *e) {
 
 static void reserve(RtDevice *d) {
     RtCuda *c = rt_cuda_of(d);
-    rt_cuda_must(c, take_memory(c, &c->error));
+    rt_cuda_check(c, take_memory(c, &c->error));
     CUdeviceptr slots = c->arena + arena_bytes(c);
-    rt_cuda_must(c, rt_lane_place(&c->lane, slots, &c->error));
-    rt_calls_place(&c->calls, c->arena, slots + rt_lane_bytes(&c->lane));
-    rt_cuda_must(c, rt_calls_tell(&c->calls, &c->kernels, &c->error));
+    rt_cuda_check(c, rt_copy_stream_bind(&c->lane, slots, &c->error));
+    rt_library_calls_bind(&c->calls, c->arena,
+                          slots + rt_copy_stream_bytes(&c->lane));
+    rt_cuda_check(
+        c, rt_library_calls_set_flags(&c->calls, &c->kernels, &c->error));
 }
 
 static void write_bytes(RtDevice *d, size_t to, const void *from,
                         size_t bytes) {
     RtCuda *c = rt_cuda_of(d);
-    rt_cuda_must(c, rt_staging_write(&c->staging, c->arena + to, from, bytes,
-                                     &c->error));
+    rt_cuda_check(c, rt_staging_write(&c->staging, c->arena + to, from, bytes,
+                                      &c->error));
 }
 
 static void read_bytes(RtDevice *d, void *to, size_t from, size_t bytes) {
     RtCuda *c = rt_cuda_of(d);
-    rt_cuda_must(
+    rt_cuda_check(
         c, rt_staging_read(&c->staging, to, c->arena + from, bytes, &c->error));
 }
 
@@ -84,36 +87,38 @@ static void read_bytes(RtDevice *d, void *to, size_t from, size_t bytes) {
 static void *lend(RtDevice *d, size_t bytes) {
     RtCuda *c = rt_cuda_of(d);
     void *lent = NULL;
-    CUresult result = c->cu.pinned_take(&lent, bytes, 0);
+    CUresult result = c->cu.pinned_alloc(&lent, bytes, 0);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
         return NULL;
-    rt_cuda_must(c,
-                 rt_driver_good(&c->cu, result, &c->error,
-                                "allocate %zu bytes of pinned memory", bytes));
+    rt_cuda_check(c,
+                  rt_driver_good(&c->cu, result, &c->error,
+                                 "allocate %zu bytes of pinned memory", bytes));
     return lent;
 }
 
 static void take_back(RtDevice *d, void *lent) {
     RtCuda *c = rt_cuda_of(d);
-    rt_cuda_must(c, rt_lane_finish(&c->lane, &c->error));
-    rt_cuda_must(c, rt_driver_good(&c->cu, c->cu.pinned_free(lent), &c->error,
-                                   "free pinned memory"));
+    rt_cuda_check(c, rt_copy_stream_sync(&c->lane, &c->error));
+    rt_cuda_check(c, rt_driver_good(&c->cu, c->cu.pinned_free(lent), &c->error,
+                                    "free pinned memory"));
 }
 
 static bool keep(RtDevice *d, const RtRows *rows, int64_t taken, RtError *e) {
     RtCuda *c = rt_cuda_of(d);
-    return rt_lane_keep(&c->lane, &c->gather, &c->staging, rows, taken, e);
+    return rt_copy_stream_add_resident(&c->lane, &c->gather, &c->staging, rows,
+                                       taken, e);
 }
 
 static int64_t feed(RtDevice *d, const RtPiece *piece, int count) {
     RtCuda *c = rt_cuda_of(d);
-    rt_cuda_must(c, rt_lane_give(&c->lane, c->arena, piece, count, &c->error));
+    rt_cuda_check(
+        c, rt_copy_stream_submit(&c->lane, c->arena, piece, count, &c->error));
     return c->lane.given;
 }
 
 static int64_t fed(RtDevice *d, int64_t least) {
     RtCuda *c = rt_cuda_of(d);
-    rt_cuda_must(c, rt_lane_done(&c->lane, least, &c->error));
+    rt_cuda_check(c, rt_copy_stream_completed(&c->lane, least, &c->error));
     return c->lane.done;
 }
 
@@ -121,26 +126,28 @@ static int64_t fed(RtDevice *d, int64_t least) {
 
 static void ask(RtDevice *d, const size_t *from, int count) {
     RtCuda *c = rt_cuda_of(d);
-    rt_cuda_must(c, rt_notes_ask(&c->notes, c->arena, from, count, &c->error));
+    rt_cuda_check(c, rt_async_readback_request(&c->notes, c->arena, from, count,
+                                               &c->error));
 }
 
 static bool tell(RtDevice *d, float *to, bool wait) {
     RtCuda *c = rt_cuda_of(d);
     bool there;
-    rt_cuda_must(c, rt_notes_tell(&c->notes, to, wait, &there, &c->error));
+    rt_cuda_check(
+        c, rt_async_readback_poll(&c->notes, to, wait, &there, &c->error));
     return there;
 }
 
 static double peak(RtDevice *d, RtType type) {
-    return rt_peak(&rt_cuda_of(d)->gpu, type);
+    return rt_gpu_peak(&rt_cuda_of(d)->gpu, type);
 }
 
 // ---- waiting ----
 
 static void sync_stream(RtDevice *d) {
     RtCuda *c = rt_cuda_of(d);
-    rt_cuda_must(c, rt_driver_good(&c->cu, c->cu.stream_sync(c->stream),
-                                   &c->error, "finish its queued work"));
+    rt_cuda_check(c, rt_driver_good(&c->cu, c->cu.stream_sync(c->stream),
+                                    &c->error, "finish its queued work"));
 }
 
 static void times(RtDevice *d, RtTimes *t) {
@@ -148,21 +155,21 @@ static void times(RtDevice *d, RtTimes *t) {
     *t = (RtTimes){0};
     sync_stream(d);
     for (int i = 0; i < c->plan->num_steps; i++) {
-        rt_cuda_must(c, rt_marks_read(&c->replay[i].marks, &c->error));
-        rt_marks_times(&c->replay[i].marks, t);
+        rt_cuda_check(c, rt_timing_events_read(&c->replay[i].marks, &c->error));
+        rt_timing_events_times(&c->replay[i].marks, t);
     }
 }
 
 static void set_trace(RtDevice *d, RtTrace *trace) {
     RtCuda *c = rt_cuda_of(d);
     sync_stream(d);
-    rt_cuda_must(c, rt_lane_finish(&c->lane, &c->error));
+    rt_cuda_check(c, rt_copy_stream_sync(&c->lane, &c->error));
     if (c->spans.trace != NULL)
-        rt_cuda_must(c, rt_spans_read(&c->spans, &c->error));
-    rt_spans_close(&c->spans);
+        rt_cuda_check(c, rt_trace_spans_read(&c->spans, &c->error));
+    rt_trace_spans_close(&c->spans);
     if (trace != NULL)
-        rt_cuda_must(
-            c, rt_spans_open(&c->spans, &c->cu, c->stream, trace, &c->error));
+        rt_cuda_check(c, rt_trace_spans_open(&c->spans, &c->cu, c->stream,
+                                             trace, &c->error));
 }
 
 // ---- tuning ----
@@ -174,9 +181,9 @@ static bool load_all_kernels(RtCuda *c, RtError *e) {
     for (int i = 0; i < c->plan->num_kernels; i++)
         c->wanted[i] = c->gpu.cooperates || c->plan->kernel[i].phases <= 1;
     rt_kernels_close(&c->kernels);
-    return rt_kernels_begin(&c->kernels, &c->gpu, c->trainer, c->plan,
+    return rt_kernels_start(&c->kernels, &c->gpu, c->trainer, c->plan,
                             c->wanted, &rt_private_files, e) &&
-           rt_kernels_open(&c->kernels, c->wanted, NULL, e);
+           rt_kernels_load(&c->kernels, c->wanted, NULL, e);
 }
 
 static bool tune(RtDevice *d, const RtStep *step, const char **said,
@@ -184,16 +191,16 @@ static bool tune(RtDevice *d, const RtStep *step, const char **said,
     RtCuda *c = rt_cuda_of(d);
     rt_cuda_run(d, step); // one by one, which counts the launches
     sync_stream(d);
-    const RtBench bench = {.gpu = &c->gpu,
-                           .plan = c->plan,
-                           .step = c->step,
-                           .launches = c->joining.launch,
-                           .maker = rt_cuda_maker(c),
-                           .calls = &c->calls,
-                           .kernels = &c->kernels,
-                           .joins = &c->joins,
-                           .gauge = &c->gauge};
-    bool good = load_all_kernels(c, e) && rt_bench_tune(&bench, &c->tuned, e);
+    const RtTuneTarget bench = {.gpu = &c->gpu,
+                                .plan = c->plan,
+                                .step = c->step,
+                                .launches = c->joining.launch,
+                                .maker = rt_cuda_maker(c),
+                                .calls = &c->calls,
+                                .kernels = &c->kernels,
+                                .joins = &c->joins,
+                                .gauge = &c->gauge};
+    bool good = load_all_kernels(c, e) && rt_tune_step(&bench, &c->tuned, e);
     *said = c->tuned;
     return good;
 }
@@ -221,12 +228,12 @@ static void close_cuda(RtDevice *d) {
         if (c->stream != NULL)
             c->cu.stream_sync(c->stream);
         for (int i = 0; c->replay != NULL && i < c->plan->num_steps; i++)
-            rt_replay_close(&c->replay[i]);
-        rt_calls_close(&c->calls);
+            rt_step_graph_close(&c->replay[i]);
+        rt_library_calls_close(&c->calls);
         rt_staging_close(&c->staging);
-        rt_lane_close(&c->lane);
-        rt_spans_close(&c->spans);
-        rt_notes_close(&c->notes);
+        rt_copy_stream_close(&c->lane);
+        rt_trace_spans_close(&c->spans);
+        rt_async_readback_close(&c->notes);
         if (c->arena != 0)
             c->cu.memory_free(c->arena);
         if (c->stream != NULL)
@@ -255,7 +262,7 @@ static bool open_replays(RtCuda *c, RtError *e) {
         int marks = trains && !c->plan->unmarked
                         ? c->plan->step[i].num_launches + BESIDE_LAUNCHES
                         : 0;
-        if (!rt_replay_open(&c->replay[i], &c->cu, marks, e))
+        if (!rt_step_graph_open(&c->replay[i], &c->cu, marks, e))
             return false;
         c->replay[i].one_by_one = c->plan->one_by_one;
     }
@@ -298,9 +305,9 @@ static bool choose_joins(RtCuda *c, RtError *e) {
     if (fused == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     for (int i = 0; i < p->num_fusions; i++)
-        fused[i] = rt_cuda_saves(c, p->fusion[i].step, p->fusion[i].launch);
-    rt_joins_take(p, fused, c->calls.is_tuned ? c->calls.tuning.apart : NULL,
-                  c->joins);
+        fused[i] = rt_cuda_is_fused(c, p->fusion[i].step, p->fusion[i].launch);
+    rt_merges_choose(p, fused, c->calls.is_tuned ? c->calls.tuning.apart : NULL,
+                     c->joins);
     free(fused);
     return true;
 }
@@ -312,7 +319,7 @@ static bool list_kernels(RtCuda *c, RtError *e) {
         return false;
     c->is_listing = true;
     for (c->step = 0; c->step < c->plan->num_steps; c->step++) {
-        rt_joining_begin(&c->joining, c->plan, c->joins, c->step);
+        rt_merging_begin(&c->joining, c->plan, c->joins, c->step);
         c->plan->step[c->step].run(&c->device);
     }
     c->is_listing = false;
@@ -325,7 +332,7 @@ static bool begin_kernels(RtCuda *c, RtError *e) {
     c->is_ahead = true;
     bool good = list_kernels(c, e);
     c->is_ahead = false;
-    return good && rt_kernels_begin(&c->kernels, &c->gpu, c->trainer, c->plan,
+    return good && rt_kernels_start(&c->kernels, &c->gpu, c->trainer, c->plan,
                                     c->wanted, &rt_private_files, e);
 }
 
@@ -336,23 +343,25 @@ static bool begin_gather(RtCuda *c, const RtOptions *o, RtError *e) {
     if (images == NULL || (o != NULL && strcmp(o->resident, "no") == 0))
         return true;
     size_t row = rt_input_bytes(images) / (size_t)images->dim[0];
-    return rt_gather_begin(&c->gather, row, e);
+    return rt_gather_start(&c->gather, row, e);
 }
 
 static bool open_stream(RtCuda *c, RtError *e) {
     return rt_driver_good(
-               &c->cu, c->cu.stream_new(&c->stream, CU_STREAM_NON_BLOCKING, 0),
-               e, "create a stream") &&
+               &c->cu,
+               c->cu.stream_create(&c->stream, CU_STREAM_NON_BLOCKING, 0), e,
+               "create a stream") &&
            rt_staging_open(&c->staging, &c->cu, c->stream, e) &&
-           rt_lane_open(&c->lane, &c->cu, c->stream, c->plan, &c->spans, e) &&
-           rt_notes_open(&c->notes, &c->cu, c->stream, e);
+           rt_copy_stream_open(&c->lane, &c->cu, c->stream, c->plan, &c->spans,
+                               e) &&
+           rt_async_readback_open(&c->notes, &c->cu, c->stream, e);
 }
 
 // Kernels are compiled while the context is made and calls are planned, and
 // what plans them is opened while the context is made.
 static bool open_gpu(RtCuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
                      RtError *e) {
-    RtAhead ahead;
+    RtPreload ahead;
     if (!rt_driver_open(&c->cu, e) || !rt_gpu_find(&c->gpu, &c->cu, ordinal, e))
         return false;
     leave_joins(c);
@@ -362,21 +371,21 @@ static bool open_gpu(RtCuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
     if (!begin_kernels(c, e) || !begin_gather(c, o, e))
         return false;
     rt_lap(laps, RT_START_COMPILING);
-    rt_ahead_begin(&ahead, &c->gpu, c->plan);
+    rt_preload_start(&ahead, &c->gpu, c->plan);
     bool good =
         rt_gpu_open(&c->gpu, e) && open_stream(c, e) && open_replays(c, e);
     rt_lap(laps, RT_START_CONTEXT);
-    rt_ahead_end(&ahead);
+    rt_preload_wait(&ahead);
     return good;
 }
 
 static bool open_all(RtCuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
                      RtError *e) {
     return open_gpu(c, ordinal, o, laps, e) &&
-           rt_calls_open(&c->calls, &c->gpu, c->plan, c->stream, &c->staging, o,
-                         laps, e) &&
+           rt_library_calls_open(&c->calls, &c->gpu, c->plan, c->stream,
+                                 &c->staging, o, laps, e) &&
            list_kernels(c, e) &&
-           rt_kernels_open(&c->kernels, c->wanted, laps, e);
+           rt_kernels_load(&c->kernels, c->wanted, laps, e);
 }
 
 RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
@@ -403,7 +412,7 @@ RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
         .tell = tell,
         .run = rt_cuda_run,
         .launch = rt_cuda_launch,
-        .contract = rt_cuda_contract,
+        .contract = rt_cuda_library_call,
         .phase = rt_cuda_phase,
         .sync = sync_stream,
         .tune = tune,

@@ -24,8 +24,8 @@ typedef struct {
     size_t mapped;
     RtContractions *contractions;
     int64_t feeds, asked, told;
-    float note[RT_MOST_ASKED][RT_MOST_NOTED];
-    int noted[RT_MOST_ASKED]; // numbers in each
+    float note[RT_MAX_READBACKS][RT_MAX_READBACK_VALUES];
+    int noted[RT_MAX_READBACKS]; // numbers in each
     RtPhase phase;
     double since; // start of the phase
     RtTimes spent;
@@ -108,7 +108,7 @@ static int64_t fed(RtDevice *d, int64_t least) {
 
 static void ask(RtDevice *d, const size_t *from, int count) {
     Host *h = host_of(d);
-    int64_t slot = h->asked++ % RT_MOST_ASKED;
+    int64_t slot = h->asked++ % RT_MAX_READBACKS;
     for (int i = 0; i < count; i++)
         read_bytes(d, &h->note[slot][i], from[i], sizeof(float));
     h->noted[slot] = count;
@@ -117,7 +117,7 @@ static void ask(RtDevice *d, const size_t *from, int count) {
 static bool tell(RtDevice *d, float *to, bool wait) {
     Host *h = host_of(d);
     (void)wait;
-    int64_t slot = h->told++ % RT_MOST_ASKED;
+    int64_t slot = h->told++ % RT_MAX_READBACKS;
     memcpy(to, h->note[slot], (size_t)h->noted[slot] * sizeof *to);
     return true;
 }

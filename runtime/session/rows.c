@@ -142,7 +142,7 @@ bool rt_session_poll_rows(RtSession *s, bool wait, int64_t most, RtError *e) {
     RtMetrics m;
     while (s->requested - s->reported > most &&
            rt_metrics_poll(s->plan, s->device, wait, &m)) {
-        RtRow *row = &s->pending_row[s->reported++ % RT_MOST_ASKED];
+        RtRow *row = &s->pending_row[s->reported++ % RT_MAX_READBACKS];
         if (row->interval)
             report_steps(s, row, &m);
         else if (!report_progress(s, row, &m, e))
@@ -152,9 +152,9 @@ bool rt_session_poll_rows(RtSession *s, bool wait, int64_t most, RtError *e) {
 }
 
 static bool request_row(RtSession *s, bool interval, RtError *e) {
-    if (!rt_session_poll_rows(s, true, RT_MOST_ASKED - 1, e))
+    if (!rt_session_poll_rows(s, true, RT_MAX_READBACKS - 1, e))
         return false;
-    RtRow *row = &s->pending_row[s->requested++ % RT_MOST_ASKED];
+    RtRow *row = &s->pending_row[s->requested++ % RT_MAX_READBACKS];
     *row = row_begin(s, true);
     row->interval = interval;
     row_time(s, row);

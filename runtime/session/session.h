@@ -46,7 +46,7 @@ typedef struct RtSession {
     double shown;     // time of the last progress line
     RtMetrics logged; // metrics at the last step row of the epoch
     // A ring of rows whose metrics were requested, and counts.
-    RtRow pending_row[RT_MOST_ASKED];
+    RtRow pending_row[RT_MAX_READBACKS];
     int64_t requested, reported;
     int64_t traced_from, traced_to; // the steps of a trace
     bool traces, traced;            // this step is traced; the trace is written

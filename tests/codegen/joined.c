@@ -15,7 +15,7 @@ static JoinedDevice *joined_of(RtDevice *d) {
 static void launch(RtDevice *device, int kernel, int grid, const size_t *arg) {
     JoinedDevice *d = joined_of(device);
     int was = kernel;
-    if (!rt_joining_add(&d->joining, &kernel, &grid, &arg))
+    if (!rt_merging_add(&d->joining, &kernel, &grid, &arg))
         return;
     bool joins = kernel != was;
     d->joined += joins;
@@ -26,7 +26,7 @@ static void launch(RtDevice *device, int kernel, int grid, const size_t *arg) {
 static void contract(RtDevice *device, int call, size_t a, size_t b,
                      size_t out) {
     JoinedDevice *d = joined_of(device);
-    rt_joining_pass(&d->joining);
+    rt_merging_skip(&d->joining);
     d->host->contract(d->host, call, a, b, out);
 }
 
@@ -46,14 +46,14 @@ JoinedDevice joined_device(RtDevice *host, const RtPlan *plan) {
     d.taken = calloc((size_t)other->num_joins + 1, sizeof *d.taken);
     if (fused == NULL || d.taken == NULL)
         abort();
-    rt_joins_take(other, fused, NULL, d.taken);
+    rt_merges_choose(other, fused, NULL, d.taken);
     free(fused);
     d.joining.plan = other;
     return d;
 }
 
 void joined_begin(JoinedDevice *d, int step) {
-    rt_joining_begin(&d->joining, d->joining.plan, d->taken, step);
+    rt_merging_begin(&d->joining, d->joining.plan, d->taken, step);
 }
 
 void joined_close(JoinedDevice *d) {

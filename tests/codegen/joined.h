@@ -9,7 +9,7 @@
 typedef struct {
     RtDevice device;
     RtDevice *host;
-    RtJoining joining;
+    RtMerging joining;
     bool *taken;
     int joined; // launches that were made so
 } JoinedDevice;

@@ -38,9 +38,9 @@ static bool is_open(const char *library) {
 static void open_for(const RtCall *call, int driver) {
     const RtGpu gpu = {.major = 9, .driver = driver};
     const RtPlan plan = {.call = call, .num_calls = call != NULL};
-    RtAhead ahead;
-    rt_ahead_begin(&ahead, &gpu, &plan);
-    rt_ahead_end(&ahead);
+    RtPreload ahead;
+    rt_preload_start(&ahead, &gpu, &plan);
+    rt_preload_wait(&ahead);
 }
 
 START_TEST(nothing_is_open_before) {

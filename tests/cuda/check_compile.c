@@ -81,7 +81,7 @@ static int count_kept(void) {
 
 static void must_make(RtCompiler *c, const bool *wanted) {
     RtError e;
-    ck_assert_msg(rt_compiler_make(c, wanted, &e), "%s", e.text);
+    ck_assert_msg(rt_compiler_finish(c, wanted, &e), "%s", e.text);
     for (int i = 0; i < KERNELS; i++)
         ck_assert(!wanted[i] || rt_compiler_code(c, i)->length > 0);
 }
@@ -91,7 +91,7 @@ static const bool none[KERNELS], first[KERNELS] = {true},
 
 START_TEST(what_is_likely_is_made_ahead) {
     RtCompiler *c = compiler_new();
-    rt_compiler_begin(c, first);
+    rt_compiler_start(c, first);
     for (int i = 0; count_kept() == 0 && i < 100 * PATIENCE; i++)
         pause_for(10);
     ck_assert_int_eq(count_kept(), 1);
@@ -123,7 +123,7 @@ START_TEST(a_kernel_that_takes_long_is_made_first) {
     CPU_SET(sched_getcpu(), &one);
     ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
     RtCompiler *c = compiler_new();
-    rt_compiler_begin(c, all);
+    rt_compiler_start(c, all);
     while (count_kept() < KERNELS)
         pause_for(10);
     ck_assert_int_eq(first_compiled(), 1); // in phases
@@ -133,7 +133,7 @@ END_TEST
 
 START_TEST(what_is_not_wanted_is_not_made) {
     RtCompiler *c = compiler_new();
-    rt_compiler_begin(c, none);
+    rt_compiler_start(c, none);
     must_make(c, first);
     ck_assert_int_eq(count_compiled(), 1);
     ck_assert_ptr_null(rt_compiler_code(c, 1)->bytes);
@@ -155,7 +155,7 @@ END_TEST
 START_TEST(what_fails_ahead_is_made_again) {
     setenv("SINTER_DOUBLE_FAIL", "nvrtcCompileProgram:1:6", 1);
     RtCompiler *c = compiler_new();
-    rt_compiler_begin(c, all);
+    rt_compiler_start(c, all);
     must_make(c, all);
     ck_assert_int_eq(count_compiled(), 3);
     rt_compiler_free(c);
@@ -214,7 +214,7 @@ static const struct {
 enum { NUM_WANTED = sizeof wanted / sizeof wanted[0] };
 
 START_TEST(a_kernel_has_the_parts_that_name_it) {
-    char *text = rt_wanted_text(conditions, wanted[_i].kernel);
+    char *text = rt_kernel_source(conditions, wanted[_i].kernel);
     ck_assert_str_eq(text, wanted[_i].text);
     free(text);
 }
@@ -223,7 +223,7 @@ END_TEST
 // At once, and when it may have begun.
 START_TEST(what_was_begun_can_be_left) {
     RtCompiler *c = compiler_new();
-    rt_compiler_begin(c, all);
+    rt_compiler_start(c, all);
     pause_for(20 * _i);
     rt_compiler_free(c);
 }

@@ -455,8 +455,8 @@ START_TEST(cudnn_is_of_a_cuda_that_suits) {
         RtError e;
         const RtCudnn c = {.cuda = cudnn_tells};
         cudnn_of = list[i].of;
-        ck_assert_msg(rt_cudnn_suits(&c, list[i].gpu, list[i].driver, &e) ==
-                          list[i].suits,
+        ck_assert_msg(rt_cudnn_compatible(&c, list[i].gpu, list[i].driver,
+                                          &e) == list[i].suits,
                       "CUDA %zu on %d with %d", list[i].of, list[i].gpu,
                       list[i].driver);
     }

@@ -19,7 +19,7 @@ static const struct {
 enum { NUM_PAIRS = sizeof pairs / sizeof pairs[0] };
 
 START_TEST(machine_code_of_boards_runs_there_alone) {
-    ck_assert(rt_generation_runs(pairs[_i].code, pairs[_i].gpu) ==
+    ck_assert(rt_capability_runs(pairs[_i].code, pairs[_i].gpu) ==
               pairs[_i].runs);
 }
 END_TEST
@@ -31,7 +31,7 @@ START_TEST(the_newest_cuda_is_one_that_knows_the_gpu) {
                  {72, 13000, 12}, {90, 12080, 12}, {70, 12080, 12},
                  {12, 13000, 13}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
-        ck_assert_int_eq(rt_generation_cuda(known[i].gpu, known[i].driver),
+        ck_assert_int_eq(rt_capability_cuda(known[i].gpu, known[i].driver),
                          known[i].cuda);
 }
 END_TEST
@@ -39,10 +39,9 @@ END_TEST
 // ---- a trainer with code ----
 
 // Each has its number for code.
-static const RtEmbedded carried[] = {
-    {80, RT_ASSEMBLY, 4},     {80, RT_MACHINE_CODE, 4},
-    {87, RT_MACHINE_CODE, 4}, {86, RT_MACHINE_CODE, 4},
-    {87, RT_ASSEMBLY, 4},     {90, RT_ASSEMBLY, 4},
+static const RtEmbeddedCode carried[] = {
+    {80, RT_PTX, 4},   {80, RT_CUBIN, 4}, {87, RT_CUBIN, 4},
+    {86, RT_CUBIN, 4}, {87, RT_PTX, 4},   {90, RT_PTX, 4},
 };
 enum { NUM_CARRIED = sizeof carried / sizeof carried[0] };
 
@@ -56,7 +55,7 @@ static const char *tried_on(int gpu) {
     const RtTrainer t = {.code = bytes[0], .code_end = bytes[NUM_CARRIED]};
     int rank = RT_BEFORE_ALL, count = 0, number;
     const char *code;
-    while ((code = rt_embedded_next(&t, gpu, &rank)) != NULL) {
+    while ((code = rt_embedded_code_next(&t, gpu, &rank)) != NULL) {
         ck_assert_int_lt(count, NUM_CARRIED);
         memcpy(&number, code, sizeof number);
         digits[count++] = (char)('0' + number);

@@ -36,7 +36,7 @@ static const struct {
 enum { NUM_TARGETS = sizeof targets / sizeof targets[0] };
 
 START_TEST(a_gpu_is_given_what_runs_on_it) {
-    char option[RT_NVRTC_OPTION];
+    char option[RT_NVRTC_OPTION_BYTES];
     RtError e;
     RtNvrtc n = open_nvrtc();
     const char *wanted = targets[_i].option;

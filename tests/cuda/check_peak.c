@@ -57,15 +57,15 @@ enum { NUM_FILES = sizeof files / sizeof files[0] };
 START_TEST(peaks_are_those_of_descriptions) {
     read_description(files[_i].name);
     RtGpu g = described();
-    ck_assert_double_eq_tol(rt_peak(&g, RT_F32), number("peakF32Flops"),
+    ck_assert_double_eq_tol(rt_gpu_peak(&g, RT_F32), number("peakF32Flops"),
                             files[_i].f32);
     if (files[_i].f16 == 0)
-        ck_assert(rt_peak(&g, RT_F16) == 0);
+        ck_assert(rt_gpu_peak(&g, RT_F16) == 0);
     else
-        ck_assert_double_eq_tol(rt_peak(&g, RT_F16), number("peakF16Flops"),
+        ck_assert_double_eq_tol(rt_gpu_peak(&g, RT_F16), number("peakF16Flops"),
                                 files[_i].f16);
-    ck_assert(rt_peak(&g, RT_BF16) == rt_peak(&g, RT_F16));
-    ck_assert(rt_peak(&g, RT_I32) == 0);
+    ck_assert(rt_gpu_peak(&g, RT_BF16) == rt_gpu_peak(&g, RT_F16));
+    ck_assert(rt_gpu_peak(&g, RT_I32) == 0);
 }
 END_TEST
 
@@ -74,8 +74,8 @@ END_TEST
 START_TEST(b200_does_no_less_than_it_is_said_to) {
     read_description("b200");
     RtGpu g = described();
-    double f16 = rt_peak(&g, RT_F16), said = number("peakF16Flops");
-    ck_assert_double_eq_tol(rt_peak(&g, RT_F32), number("peakF32Flops"),
+    double f16 = rt_gpu_peak(&g, RT_F16), said = number("peakF16Flops");
+    ck_assert_double_eq_tol(rt_gpu_peak(&g, RT_F32), number("peakF32Flops"),
                             0.05e12);
     ck_assert_msg(said <= f16 && f16 < 2 * said, "%g of %g", said, f16);
     double each = f16 / (1e3 * g.clock * g.processors);
@@ -85,15 +85,15 @@ END_TEST
 
 START_TEST(of_what_is_not_in_the_table_nothing_is_known) {
     RtGpu g = {.major = 8, .minor = 7, .processors = 16, .clock = 1300000};
-    ck_assert(rt_peak(&g, RT_F32) == 0 && rt_peak(&g, RT_F16) == 0);
+    ck_assert(rt_gpu_peak(&g, RT_F32) == 0 && rt_gpu_peak(&g, RT_F16) == 0);
     g.minor = 6;
     snprintf(g.name, sizeof g.name, "NVIDIA A10");
-    double whole = rt_peak(&g, RT_F16);
+    double whole = rt_gpu_peak(&g, RT_F16);
     snprintf(g.name, sizeof g.name, "NVIDIA GeForce RTX 3060");
-    ck_assert(whole > 0 && rt_peak(&g, RT_F16) == whole / 2);
+    ck_assert(whole > 0 && rt_gpu_peak(&g, RT_F16) == whole / 2);
     g.minor = 9;
     snprintf(g.name, sizeof g.name, "NVIDIA L40");
-    ck_assert(rt_peak(&g, RT_F16) == 0 && rt_peak(&g, RT_F32) > 0);
+    ck_assert(rt_gpu_peak(&g, RT_F16) == 0 && rt_gpu_peak(&g, RT_F32) > 0);
 }
 END_TEST
 

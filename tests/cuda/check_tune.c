@@ -86,7 +86,7 @@ typedef struct {
 
 static double call_seconds(const Times *t, const RtConvolutions *v, int call) {
     RtPlanned p = {0};
-    rt_convolutions_planned(v, rt_convolutions_of(v, call), &p);
+    rt_convolutions_plan_at(v, rt_convolutions_plan_of(v, call), &p);
     double seconds = t->call;
     for (int k = 0; k < 4; k++)
         if (p.with >> k & 1)
@@ -98,7 +98,7 @@ static double call_seconds(const Times *t, const RtConvolutions *v, int call) {
 }
 
 // What counts to the launch before adds to it.
-static bool measure(void *arg, const RtTrial *trial, double *seconds,
+static bool measure(void *arg, const RtCandidate *trial, double *seconds,
                     RtError *e) {
     const Times *t = arg;
     int at = 0;
@@ -106,8 +106,8 @@ static bool measure(void *arg, const RtTrial *trial, double *seconds,
     for (int i = 0; i < LAUNCHES; i++) {
         double took =
             call_of[i] >= 0 ? call_seconds(t, trial->convolutions, call_of[i])
-            : rt_convolutions_save(trial->convolutions, 0, i) ? 0
-                                                              : t->kernel;
+            : rt_convolutions_fused(trial->convolutions, 0, i) ? 0
+                                                               : t->kernel;
         for (int k = 0; trial->joined != NULL && k < JOINS; k++)
             if (trial->joined[k] && joins[k].step == 0 &&
                 i >= joins[k].launch && i < joins[k].launch + joins[k].count)
@@ -141,16 +141,16 @@ static void close_library(void) {
 }
 
 // Of what excludes each other; what a step does not need is not chosen at all.
-static void only_one_is_chosen(const RtTried *tried, int group) {
+static void only_one_is_chosen(const RtTuningResults *tried, int group) {
     int chosen = 0;
     for (int i = 0; i < tried->count; i++)
         chosen += tried->row[i].group == group && tried->row[i].chosen;
     ck_assert_int_le(chosen, 1);
 }
 
-static void tune(Times times, RtTuning *t, double *before, double *after) {
+static void tune(Times times, RtChosen *t, double *before, double *after) {
     RtError e;
-    RtTried tried = {0};
+    RtTuningResults tried = {0};
     const RtTuner tuner = {.cudnn = &cudnn,
                            .plan = &plan,
                            .launches = LAUNCHES,
@@ -161,17 +161,17 @@ static void tune(Times times, RtTuning *t, double *before, double *after) {
     ck_assert_msg(rt_tune(&tuner, t, before, after, &e), "%s", e.text);
     for (int i = 0; i < tried.count; i++)
         only_one_is_chosen(&tried, tried.row[i].group);
-    rt_tried_free(&tried);
+    rt_tuning_results_free(&tried);
 }
 
 static const char *wanted(Times times) {
     static char text[5];
-    RtTuning t;
+    RtChosen t;
     double before, after;
     tune(times, &t, &before, &after);
     for (int i = 0; i < 4; i++)
         text[i] = t.wanted[i] ? '1' : '0';
-    rt_tuning_free(&t);
+    rt_chosen_free(&t);
     return text;
 }
 
@@ -217,13 +217,13 @@ END_TEST
 // A plan that is twice as fast without a fusion is better than what fusions
 // save.
 START_TEST(the_fastest_candidate_is_found) {
-    RtTuning t;
+    RtChosen t;
     RtError e;
     double before, after;
     RtConvolutions *v = rt_convolutions_new(&cudnn, &plan, NULL, &e);
     RtPlanned p;
     int first = 0;
-    for (int i = 0; rt_convolutions_planned(v, i, &p); i++)
+    for (int i = 0; rt_convolutions_plan_at(v, i, &p); i++)
         if (p.with == 0 && p.plan != NULL)
             first = p.plan->candidate;
     rt_convolutions_free(v);
@@ -237,7 +237,7 @@ START_TEST(the_fastest_candidate_is_found) {
         ck_assert(!t.wanted[i]);
     ck_assert_double_eq_tol(after, 4 * 5 + 3, 1e-9);
     ck_assert_double_lt(after, before);
-    rt_tuning_free(&t);
+    rt_chosen_free(&t);
 }
 END_TEST
 
@@ -251,7 +251,7 @@ START_TEST(joins_must_pay) {
     const double part[] = {4, 4, 6};
     const bool apart[][JOINS] = {
         {false, false, false}, {true, false, true}, {true, true, true}};
-    RtTuning t;
+    RtChosen t;
     double before, after;
     times.joined[0] = first[_i];
     times.joined[1] = part[_i];
@@ -260,7 +260,7 @@ START_TEST(joins_must_pay) {
         ck_assert_int_eq(t.apart[i], apart[_i][i]);
     const double total[] = {4 * 10 + 9 + 5, 4 * 10 + 5 + 4 + 5, 4 * 10 + 15};
     ck_assert_double_eq_tol(after, total[_i], 1e-9);
-    rt_tuning_free(&t);
+    rt_chosen_free(&t);
 }
 END_TEST
 
@@ -269,7 +269,7 @@ END_TEST
 static const RtTuningKey here = {&plan, "NVIDIA H200", 90, 132,
                                  13000, 91900,         0};
 
-static bool same(const RtTuning *a, const RtTuning *b) {
+static bool same(const RtChosen *a, const RtChosen *b) {
     bool good = a->num_tuned == b->num_tuned;
     for (int i = 0; good && i < a->num_tuned; i++)
         good = a->tuned[i].call == b->tuned[i].call &&
@@ -297,19 +297,19 @@ static void write_text(const char *path, const char *text, size_t length) {
 // Every file that is shorter, or has another byte, is read as one that fits the
 // plan or not at all.
 START_TEST(a_file_is_read_as_it_was_written) {
-    RtTuning t, back;
+    RtChosen t, back;
     RtError e;
     double before, after;
     char path[] = "/tmp/sinter-tuning-XXXXXX", text[4000] = "";
     tune((Times){.kernel = 5, .call = 10, .joined = {8, 8, 8}, .fast = 6}, &t,
          &before, &after);
-    t.product[t.num_products++] = (RtTunedProduct){3, 7, UINT64_MAX >> 2};
+    t.product[t.num_products++] = (RtChosenAlgorithm){3, 7, UINT64_MAX >> 2};
     close(mkstemp(path));
     ck_assert(rt_tuning_write(&t, path, &here, &rt_system_files, &e));
     ck_assert_msg(rt_tuning_read(&back, path, &here, &rt_system_files, &e),
                   "%s", e.text);
     ck_assert(same(&t, &back));
-    rt_tuning_free(&back);
+    rt_chosen_free(&back);
     FILE *f = fopen(path, "r");
     size_t length = fread(text, 1, sizeof text - 1, f);
     fclose(f);
@@ -325,30 +325,31 @@ START_TEST(a_file_is_read_as_it_was_written) {
         if (rt_tuning_read(&back, path, &here, &rt_system_files, &e)) {
             for (int k = 0; k < back.num_tuned; k++)
                 ck_assert_int_lt(back.tuned[k].call, plan.num_calls);
-            rt_tuning_free(&back);
+            rt_chosen_free(&back);
         }
         text[i] = is;
     }
     unlink(path);
-    rt_tuning_free(&t);
+    rt_chosen_free(&t);
 }
 END_TEST
 
 // What names an engine that the library no longer has in that place is not
 // taken.
 START_TEST(another_engine_is_not_taken) {
-    RtTuning t;
+    RtChosen t;
     RtError e;
     RtPlanned p;
-    ck_assert(rt_tuning_new(&t, &plan, &e));
+    ck_assert(rt_chosen_new(&t, &plan, &e));
     t.num_tuned = 1;
-    t.tuned[0] = (RtTuned){.call = 0, .with = 0, .candidate = 6, .engine = 999};
+    t.tuned[0] =
+        (RtChosenPlan){.call = 0, .with = 0, .candidate = 6, .engine = 999};
     RtConvolutions *v = rt_convolutions_new(&cudnn, &plan, &t, &e);
-    ck_assert(rt_convolutions_planned(v, rt_convolutions_of(v, 0), &p));
+    ck_assert(rt_convolutions_plan_at(v, rt_convolutions_plan_of(v, 0), &p));
     ck_assert_int_ne(p.plan->candidate, 6);
     ck_assert_uint_eq(p.with, 0); // nothing is wanted
     rt_convolutions_free(v);
-    rt_tuning_free(&t);
+    rt_chosen_free(&t);
 }
 END_TEST
 
@@ -376,7 +377,7 @@ static const struct {
 enum { OTHERS = sizeof others / sizeof others[0] };
 
 START_TEST(a_file_is_for_one_plan_on_one_kind_of_gpu) {
-    RtTuning t, back;
+    RtChosen t, back;
     RtError e;
     char path[] = "/tmp/sinter-tuning-XXXXXX";
     char *name = rt_tuning_path("folder", &here);
@@ -384,14 +385,14 @@ START_TEST(a_file_is_for_one_plan_on_one_kind_of_gpu) {
     ck_assert_int_eq(strncmp(name, "folder/", 7), 0);
     ck_assert_str_ne(name, another);
     close(mkstemp(path));
-    ck_assert(rt_tuning_new(&t, &plan, &e));
+    ck_assert(rt_chosen_new(&t, &plan, &e));
     ck_assert(rt_tuning_write(&t, path, &here, &rt_system_files, &e));
     ck_assert(
         !rt_tuning_read(&back, path, &others[_i].key, &rt_system_files, &e));
     ck_assert_int_eq(e.status, others[_i].status);
     ck_assert_msg(strstr(e.text, others[_i].says) != NULL, "%s", e.text);
     unlink(path);
-    rt_tuning_free(&t);
+    rt_chosen_free(&t);
     free(name);
     free(another);
 }

@@ -65,7 +65,7 @@ static bool plan(RtCudnn *c, const char *json, RtError *e) {
                                 .dilation = {1, 1},
                                 .pad = {1, 1, 1, 1},
                                 .groups = 1};
-    const RtCudnnWish wish = {.only_ready = true};
+    const RtCudnnCriteria wish = {.precompiled_only = true};
     RtCudnnPlan p;
     if (!rt_cudnn_describe(c, json, e) ||
         !rt_cudnn_plan(c, &call, 1u << RT_FUSED_STATISTICS, wish, &p, e))
@@ -84,7 +84,7 @@ int main(int argc, char **argv) {
     }
     char *json = file_read(argv[1]);
     files_find(&opened);
-    rt_cudnn_load(&c);
+    rt_cudnn_preload(&c);
     files_find(&loaded);
     bool good = plan(&c, json, &e);
     files_find(&planned);

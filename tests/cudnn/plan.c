@@ -73,7 +73,8 @@ static void ask(Test *t, const RtCall *call, unsigned with, const char *what,
     RtError e;
     if (expected == COMPILED || !is_new(t, call, with))
         return;
-    bool steady = rt_cudnn_plan(&t->c, call, with, (RtCudnnWish){0}, &plan, &e);
+    bool steady =
+        rt_cudnn_plan(&t->c, call, with, (RtCudnnCriteria){0}, &plan, &e);
     if (steady) {
         t->num_plans++;
         t->workspace =
@@ -86,8 +87,9 @@ static void ask(Test *t, const RtCall *call, unsigned with, const char *what,
         fail(t, call, what, steady ? "there is a plan" : e.text);
     if (expected != VARIES)
         return;
-    if (!rt_cudnn_plan(&t->c, call, with, (RtCudnnWish){.may_vary = true},
-                       &plan, &e))
+    if (!rt_cudnn_plan(&t->c, call, with,
+                       (RtCudnnCriteria){.allow_nondeterministic = true}, &plan,
+                       &e))
         fail(t, call, what, e.text);
     else if (!plan.varies)
         fail(t, call, what, "sums in one order");

@@ -35,7 +35,7 @@ static void call_print(const RtCall *c, unsigned with) {
 
 static void plans_print(const RtConvolutions *v) {
     RtPlanned p;
-    for (int i = 0; rt_convolutions_planned(v, i, &p); i++) {
+    for (int i = 0; rt_convolutions_plan_at(v, i, &p); i++) {
         printf("  ");
         call_print(p.call, p.with);
         if (p.plan == NULL)

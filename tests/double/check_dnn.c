@@ -138,13 +138,15 @@ static void side_is(RtRole role, const double *want) {
 
 static void run(const RtCall *call, unsigned with) {
     RtCudnnPlan plan;
-    ck_assert_msg(
-        rt_cudnn_plan(&dnn.c, call, with, (RtCudnnWish){0}, &plan, &dnn.error),
-        "%s", dnn.error.text);
+    ck_assert_msg(rt_cudnn_plan(&dnn.c, call, with, (RtCudnnCriteria){0}, &plan,
+                                &dnn.error),
+                  "%s", dnn.error.text);
     ck_assert(!plan.varies && !plan.inexact);
-    void *pack = rt_cudnn_pack(&plan, dnn.address, dnn.workspace, &dnn.error);
+    void *pack =
+        rt_cudnn_variant_pack(&plan, dnn.address, dnn.workspace, &dnn.error);
     ck_assert_msg(pack != NULL, "%s", dnn.error.text);
-    ck_assert_msg(rt_cudnn_run(&plan, pack, &dnn.error), "%s", dnn.error.text);
+    ck_assert_msg(rt_cudnn_execute(&plan, pack, &dnn.error), "%s",
+                  dnn.error.text);
     dnn.c.destroy(pack);
     rt_cudnn_plan_free(&plan);
     GOOD(cuStreamSynchronize(dnn.stream));
@@ -272,14 +274,14 @@ START_TEST(a_gradient_goes_back_through_batch_norm) {
     double d_scale[8] = {0}, d_bias[8] = {0};
     side_make(RT_ROLE_NORM, NUMBER_F16, count_x(&c));
     for (RtRole r = RT_ROLE_SCALE; r < RT_NUM_ROLES; r++)
-        if (r <= RT_ROLE_DEVIATION || r == RT_ROLE_D_SCALE ||
+        if (r <= RT_ROLE_INV_STD || r == RT_ROLE_D_SCALE ||
             r == RT_ROLE_D_BIAS || r >= RT_ROLE_UNUSED)
             side_make(r, NUMBER_F32, 8);
     double *dz = expect(&c, &out);
     for (int64_t i = 0; i < count_x(&c); i++) {
         double norm = (dnn.side[RT_ROLE_NORM].value[i] -
                        dnn.side[RT_ROLE_MEAN].value[i % 8]) *
-                      dnn.side[RT_ROLE_DEVIATION].value[i % 8];
+                      dnn.side[RT_ROLE_INV_STD].value[i % 8];
         double v = norm * dnn.side[RT_ROLE_SCALE].value[i % 8] +
                    dnn.side[RT_ROLE_BIAS].value[i % 8];
         dz[i] = v > 0 ? (double)number_round(NUMBER_F16, (float)dz[i]) : 0;
@@ -309,7 +311,7 @@ START_TEST(what_can_ride_depends_on_the_device) {
     setenv("SINTER_DOUBLE_DEVICE", path, 1);
     dnn_open();
     ck_assert(rt_cudnn_plan(&dnn.c, &c, 1 << RT_FUSED_STATISTICS,
-                            (RtCudnnWish){0}, &plan,
+                            (RtCudnnCriteria){0}, &plan,
                             &dnn.error) == known[_i].statistics);
 }
 END_TEST
@@ -323,7 +325,7 @@ START_TEST(an_engine_that_does_not_say_what_it_is_like_is_not_taken) {
     setenv("SINTER_DOUBLE_FAIL", _i > 0 ? fail : "", 1);
     RtCall c = fused_call(RT_CONV);
     ck_assert(rt_cudnn_plan(&dnn.c, &c, 1 << RT_FUSED_STATISTICS,
-                            (RtCudnnWish){0}, &plan, &dnn.error));
+                            (RtCudnnCriteria){0}, &plan, &dnn.error));
     ck_assert_int_eq(plan.candidate, _i == 0 ? 1 : 2);
     rt_cudnn_plan_free(&plan);
 }
@@ -333,7 +335,7 @@ END_TEST
 START_TEST(an_engine_with_more_notes_than_are_read_is_not_taken) {
     RtCudnnPlan plan;
     dnn_open();
-    ck_assert(rt_cudnn_plan(&dnn.c, &calls[2], 0, (RtCudnnWish){.first = 7},
+    ck_assert(rt_cudnn_plan(&dnn.c, &calls[2], 0, (RtCudnnCriteria){.first = 7},
                             &plan, &dnn.error));
     ck_assert_int_gt(plan.candidate, 7);
     rt_cudnn_plan_free(&plan);
@@ -347,9 +349,10 @@ START_TEST(addresses_are_checked) {
     sides_make(&c);
     dnn.address[RT_ROLE_X] += 4;
     ck_assert(
-        rt_cudnn_plan(&dnn.c, &c, 0, (RtCudnnWish){0}, &plan, &dnn.error));
-    void *pack = rt_cudnn_pack(&plan, dnn.address, dnn.workspace, &dnn.error);
-    ck_assert(!rt_cudnn_run(&plan, pack, &dnn.error));
+        rt_cudnn_plan(&dnn.c, &c, 0, (RtCudnnCriteria){0}, &plan, &dnn.error));
+    void *pack =
+        rt_cudnn_variant_pack(&plan, dnn.address, dnn.workspace, &dnn.error);
+    ck_assert(!rt_cudnn_execute(&plan, pack, &dnn.error));
     ck_assert_ptr_nonnull(strstr(dnn.error.text, "tensor 1 at"));
 }
 END_TEST
@@ -362,13 +365,14 @@ START_TEST(a_plan_is_captured_once_it_has_run) {
     dnn_open();
     sides_make(&c);
     ck_assert(
-        rt_cudnn_plan(&dnn.c, &c, 0, (RtCudnnWish){0}, &plan, &dnn.error));
-    void *pack = rt_cudnn_pack(&plan, dnn.address, dnn.workspace, &dnn.error);
+        rt_cudnn_plan(&dnn.c, &c, 0, (RtCudnnCriteria){0}, &plan, &dnn.error));
+    void *pack =
+        rt_cudnn_variant_pack(&plan, dnn.address, dnn.workspace, &dnn.error);
     if (_i > 0)
-        ck_assert(rt_cudnn_run(&plan, pack, &dnn.error));
+        ck_assert(rt_cudnn_execute(&plan, pack, &dnn.error));
     GOOD(cuStreamBeginCapture_v2(dnn.stream,
                                  CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-    ck_assert(rt_cudnn_run(&plan, pack, &dnn.error) == (_i > 0));
+    ck_assert(rt_cudnn_execute(&plan, pack, &dnn.error) == (_i > 0));
     ck_assert_int_eq(cuStreamEndCapture(dnn.stream, &graph),
                      _i > 0 ? CUDA_SUCCESS
                             : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
@@ -381,7 +385,7 @@ START_TEST(a_wrong_shape_is_refused) {
     c.oh++;
     dnn_open();
     ck_assert(
-        !rt_cudnn_plan(&dnn.c, &c, 0, (RtCudnnWish){0}, &plan, &dnn.error));
+        !rt_cudnn_plan(&dnn.c, &c, 0, (RtCudnnCriteria){0}, &plan, &dnn.error));
     ck_assert_ptr_nonnull(strstr(dnn.error.text, "a convolution of 2x3x5x4"));
 }
 END_TEST

@@ -162,11 +162,11 @@ static void read_tuning(const uint8_t *data, size_t size) {
                                     .processors = 132,
                                     .driver = 13000,
                                     .cudnn = 91900};
-    RtTuning t = {0};
+    RtChosen t = {0};
     RtError e = {0};
     write_file("tuning", data, size);
     if (rt_tuning_read(&t, "tuning", &key, &rt_system_files, &e))
-        rt_tuning_free(&t);
+        rt_chosen_free(&t);
     else
         check_refusal(&e);
 }

@@ -163,7 +163,7 @@ bool riding_device(RidingDevice *d, Arena *a, RtDevice *host,
         .step = step,
         .squares = squares,
         .taken = ARENA_ARRAY(a, (size_t)plan->num_fusions + 1, bool)};
-    rt_rides_choose(plan, NULL, can_ride, can_form, NULL, d->taken);
+    rt_fusions_choose(plan, NULL, can_ride, can_form, NULL, d->taken);
     leave_mixed(d, launches);
     for (int i = 0; i < plan->num_fusions; i++)
         any |= d->taken[i];

@@ -29,14 +29,14 @@ static const RtPlan plan = {.kernel = kernels,
 
 START_TEST(none_is_taken_twice) {
     bool fused = false, taken[3];
-    rt_joins_take(&plan, &fused, NULL, taken);
+    rt_merges_choose(&plan, &fused, NULL, taken);
     ck_assert(taken[0] && !taken[1] && taken[2]);
 }
 END_TEST
 
 START_TEST(none_is_taken_that_rides) {
     bool fused = true, taken[3];
-    rt_joins_take(&plan, &fused, NULL, taken);
+    rt_merges_choose(&plan, &fused, NULL, taken);
     ck_assert(!taken[0] && taken[1] && taken[2]);
 }
 END_TEST
@@ -45,13 +45,13 @@ START_TEST(arguments_are_gathered) {
     const bool taken[] = {true, false, false};
     const size_t first[] = {11}, second[] = {21, 22}, *arg = first;
     int kernel = 0, grid = 3;
-    RtJoining j;
-    rt_joining_begin(&j, &plan, taken, 1);
-    rt_joining_pass(&j); // a call
-    ck_assert(!rt_joining_add(&j, &kernel, &grid, &arg));
+    RtMerging j;
+    rt_merging_begin(&j, &plan, taken, 1);
+    rt_merging_skip(&j); // a call
+    ck_assert(!rt_merging_add(&j, &kernel, &grid, &arg));
     kernel = 1;
     arg = second;
-    ck_assert(rt_joining_add(&j, &kernel, &grid, &arg));
+    ck_assert(rt_merging_add(&j, &kernel, &grid, &arg));
     ck_assert_int_eq(kernel, 2);
     ck_assert_int_eq(grid, 7);
     const size_t expected[] = {11, 21, 22, 9};
@@ -64,9 +64,9 @@ START_TEST(other_launches_pass) {
     const bool taken[] = {true, false, true};
     const size_t own[] = {11}, *arg = own;
     int kernel = 0, grid = 3;
-    RtJoining j;
-    rt_joining_begin(&j, &plan, taken, 1);
-    ck_assert(rt_joining_add(&j, &kernel, &grid, &arg));
+    RtMerging j;
+    rt_merging_begin(&j, &plan, taken, 1);
+    ck_assert(rt_merging_add(&j, &kernel, &grid, &arg));
     ck_assert(kernel == 0 && grid == 3 && arg == own);
 }
 END_TEST

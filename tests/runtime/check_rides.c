@@ -53,7 +53,7 @@ static const char *choose(int num_fusions, int num_norms, Refused r) {
                          .norm = norms,
                          .num_norms = num_norms};
     bool taken[WITH_STEP];
-    rt_rides_choose(&plan, r.wanted, can, can_form, &r, taken);
+    rt_fusions_choose(&plan, r.wanted, can, can_form, &r, taken);
     for (int i = 0; i < num_fusions; i++)
         text[i] = taken[i] ? '1' : '0';
     text[num_fusions] = '\0';

@@ -15,12 +15,12 @@ static bool is_on_board(int generation) {
     return false;
 }
 
-bool rt_generation_runs(int code, int gpu) {
+bool rt_capability_runs(int code, int gpu) {
     return code == gpu || (code / 10 == gpu / 10 && code < gpu &&
                            !is_on_board(code) && !is_on_board(gpu));
 }
 
-int rt_generation_cuda(int gpu, int driver) {
+int rt_capability_cuda(int gpu, int driver) {
     enum { FIRST_OF_12 = 50, FIRST_OF_13 = 75 };
     bool old = gpu >= FIRST_OF_12 && gpu < FIRST_OF_13;
     return driver < 13000 || old ? 12 : 13;

@@ -7,11 +7,11 @@
 #include <stdbool.h>
 
 // Whether machine code of one generation runs on a GPU of another.
-bool rt_generation_runs(int code, int gpu);
+bool rt_capability_runs(int code, int gpu);
 
 // The newest CUDA, 12 or 13, whose libraries know a GPU of this generation (0:
 // any) and work with a driver that knows CUDA up to `driver`, which is a
 // version times 1000.  What neither knows is for the newest to refuse.
-int rt_generation_cuda(int gpu, int driver);
+int rt_capability_cuda(int gpu, int driver);
 
 #endif

@@ -70,7 +70,7 @@ typedef struct {
 bool rt_gpu_find(RtGpu *g, const RtDriver *cu, int ordinal, RtError *e);
 // Makes its context, for this thread.
 bool rt_gpu_open(RtGpu *g, RtError *e);
-int rt_gpu_generation(const RtGpu *g); // 90
+int rt_gpu_capability(const RtGpu *g); // 90
 void rt_gpu_close(RtGpu *g);
 
 #endif

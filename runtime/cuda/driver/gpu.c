@@ -97,7 +97,7 @@ bool rt_gpu_open(RtGpu *g, RtError *e) {
     return false;
 }
 
-int rt_gpu_generation(const RtGpu *g) {
+int rt_gpu_capability(const RtGpu *g) {
     return 10 * g->major + g->minor;
 }
 

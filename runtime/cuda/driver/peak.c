@@ -33,10 +33,10 @@ static const struct {
 // clang-format on
 enum { NUM_KNOWN = sizeof known / sizeof known[0] };
 
-double rt_peak(const RtGpu *g, RtType type) {
+double rt_gpu_peak(const RtGpu *g, RtType type) {
     double clocks = 1e3 * g->clock * g->processors;
     for (int i = 0; i < NUM_KNOWN; i++) {
-        if (known[i].generation != rt_gpu_generation(g))
+        if (known[i].generation != rt_gpu_capability(g))
             continue;
         if (type == RT_F32)
             return clocks * known[i].f32;

@@ -7,6 +7,6 @@
 
 // Operations a second in contractions of that type, with sums in f32; a
 // multiply-add is two.  0: not known.
-double rt_peak(const RtGpu *g, RtType type);
+double rt_gpu_peak(const RtGpu *g, RtType type);
 
 #endif

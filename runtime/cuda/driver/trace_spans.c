@@ -7,11 +7,11 @@
 
 #include <stdlib.h>
 
-bool rt_spans_open(RtSpans *w, const RtDriver *cu, CUstream stream,
-                   RtTrace *trace, RtError *e) {
-    *w = (RtSpans){.cu = cu, .trace = trace};
-    bool good = rt_driver_good(cu, cu->event_new(&w->zero, CU_EVENT_DEFAULT), e,
-                               "create an event") &&
+bool rt_trace_spans_open(RtTraceSpans *w, const RtDriver *cu, CUstream stream,
+                         RtTrace *trace, RtError *e) {
+    *w = (RtTraceSpans){.cu = cu, .trace = trace};
+    bool good = rt_driver_good(cu, cu->event_create(&w->zero, CU_EVENT_DEFAULT),
+                               e, "create an event") &&
                 rt_driver_good(cu, cu->event_record(w->zero, stream), e,
                                "record the start of a trace") &&
                 rt_driver_good(cu, cu->event_sync(w->zero), e,
@@ -20,7 +20,7 @@ bool rt_spans_open(RtSpans *w, const RtDriver *cu, CUstream stream,
     return good;
 }
 
-void rt_spans_close(RtSpans *w) {
+void rt_trace_spans_close(RtTraceSpans *w) {
     for (int i = 0; i < w->count; i++) {
         if (w->timed[i].begin != NULL)
             w->cu->event_free(w->timed[i].begin);
@@ -30,12 +30,12 @@ void rt_spans_close(RtSpans *w) {
     if (w->zero != NULL)
         w->cu->event_free(w->zero);
     free(w->timed);
-    *w = (RtSpans){0};
+    *w = (RtTraceSpans){0};
 }
 
-static bool grow(RtSpans *w, RtError *e) {
+static bool grow(RtTraceSpans *w, RtError *e) {
     int room = w->room > 0 ? 2 * w->room : 256;
-    RtTimed *grown = realloc(w->timed, (size_t)room * sizeof *grown);
+    RtTimedSpan *grown = realloc(w->timed, (size_t)room * sizeof *grown);
     if (grown == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     w->timed = grown;
@@ -43,40 +43,40 @@ static bool grow(RtSpans *w, RtError *e) {
     return true;
 }
 
-static bool record(const RtSpans *w, CUevent *event, CUstream stream,
+static bool record(const RtTraceSpans *w, CUevent *event, CUstream stream,
                    RtError *e) {
-    return rt_driver_good(w->cu, w->cu->event_new(event, CU_EVENT_DEFAULT), e,
-                          "create an event") &&
+    return rt_driver_good(w->cu, w->cu->event_create(event, CU_EVENT_DEFAULT),
+                          e, "create an event") &&
            rt_driver_good(w->cu, w->cu->event_record(*event, stream), e,
                           "record the event of a launch");
 }
 
-bool rt_spans_begin(RtSpans *w, const RtSpan *span, CUstream stream,
-                    RtError *e) {
+bool rt_trace_spans_begin(RtTraceSpans *w, const RtSpan *span, CUstream stream,
+                          RtError *e) {
     if (w->trace == NULL)
         return true;
     if (w->count == w->room && !grow(w, e))
         return false;
-    w->timed[w->count] = (RtTimed){.span = *span};
+    w->timed[w->count] = (RtTimedSpan){.span = *span};
     return record(w, &w->timed[w->count++].begin, stream, e);
 }
 
-bool rt_spans_end(RtSpans *w, CUstream stream, RtError *e) {
+bool rt_trace_spans_end(RtTraceSpans *w, CUstream stream, RtError *e) {
     return w->trace == NULL ||
            record(w, &w->timed[w->count - 1].end, stream, e);
 }
 
-static bool read_time(const RtSpans *w, CUevent event, double *seconds,
+static bool read_time(const RtTraceSpans *w, CUevent event, double *seconds,
                       RtError *e) {
     float milliseconds = 0;
-    bool good =
-        rt_driver_good(w->cu, w->cu->event_time(&milliseconds, w->zero, event),
-                       e, "read the time of a launch");
+    bool good = rt_driver_good(
+        w->cu, w->cu->event_elapsed(&milliseconds, w->zero, event), e,
+        "read the time of a launch");
     *seconds = w->began + 1e-3 * (double)milliseconds;
     return good;
 }
 
-bool rt_spans_read(RtSpans *w, RtError *e) {
+bool rt_trace_spans_read(RtTraceSpans *w, RtError *e) {
     for (int i = 0; i < w->count; i++) {
         RtSpan *s = &w->timed[i].span;
         if (!read_time(w, w->timed[i].begin, &s->begin, e) ||

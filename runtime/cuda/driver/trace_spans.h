@@ -9,27 +9,27 @@
 typedef struct {
     RtSpan span; // its times are not known yet
     CUevent begin, end;
-} RtTimed;
+} RtTimedSpan;
 
 typedef struct {
     const RtDriver *cu;
     RtTrace *trace; // NULL: nothing is traced
     CUevent zero;   // that times are counted from, and when that was
     double began;
-    RtTimed *timed;
+    RtTimedSpan *timed;
     int count, room;
-} RtSpans;
+} RtTraceSpans;
 
 // The streams are idle.
-bool rt_spans_open(RtSpans *w, const RtDriver *cu, CUstream stream,
-                   RtTrace *trace, RtError *e);
+bool rt_trace_spans_open(RtTraceSpans *w, const RtDriver *cu, CUstream stream,
+                         RtTrace *trace, RtError *e);
 // What the stream is given between these is the span; both do nothing where
 // nothing is traced.
-bool rt_spans_begin(RtSpans *w, const RtSpan *span, CUstream stream,
-                    RtError *e);
-bool rt_spans_end(RtSpans *w, CUstream stream, RtError *e);
+bool rt_trace_spans_begin(RtTraceSpans *w, const RtSpan *span, CUstream stream,
+                          RtError *e);
+bool rt_trace_spans_end(RtTraceSpans *w, CUstream stream, RtError *e);
 // Gives the spans to the trace.  The streams are idle again.
-bool rt_spans_read(RtSpans *w, RtError *e);
-void rt_spans_close(RtSpans *w);
+bool rt_trace_spans_read(RtTraceSpans *w, RtError *e);
+void rt_trace_spans_close(RtTraceSpans *w);
 
 #endif

@@ -81,8 +81,8 @@ RtCacheKey rt_cache_key(const RtNvrtc *n, const RtSource *s) {
     }
     for (int i = 0; i < s->num_options; i++)
         add_text(&state, s->option[i]);
-    for (int i = 0; i < RT_NVRTC_ALWAYS; i++)
-        add_text(&state, rt_nvrtc_always[i]);
+    for (int i = 0; i < RT_NVRTC_NUM_OPTIONS; i++)
+        add_text(&state, rt_nvrtc_options[i]);
     XXH128_hash_t hash = XXH3_128bits_digest(&state);
     return (RtCacheKey){hash.low64, hash.high64};
 }

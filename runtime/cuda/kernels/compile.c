@@ -23,7 +23,7 @@ struct RtCompiler {
     bool is_open; // what follows is there
     RtNvrtc nvrtc;
     RtCache cache;
-    char target[RT_NVRTC_OPTION]; // the option that names the GPU
+    char target[RT_NVRTC_OPTION_BYTES]; // the option that names the GPU
     const RtPlan *plan;
     RtCode *code; // of each kernel; no bytes where it was not made yet
     int *order;   // in which kernels are looked at
@@ -42,7 +42,7 @@ static bool text_compile(const RtCompiler *c, const char *text, int kernel,
                          RtCode *out, RtError *e) {
     const RtTrainer *t = c->trainer;
     char which[OPTION_BYTES];
-    const char *option[RT_NVRTC_OPTIONS] = {c->target, which};
+    const char *option[RT_NVRTC_MAX_EXTRA] = {c->target, which};
     int num_options = 2;
     if (t->kernel_lines)
         option[num_options++] = "-lineinfo";
@@ -70,7 +70,7 @@ static bool kernel_compile(const RtCompiler *c, int kernel, RtCode *out,
                            RtError *e) {
     const RtTrainer *t = c->trainer;
     bool whole = t->prelude != NULL || t->kernel_lines;
-    char *own = whole ? NULL : rt_wanted_text(t->kernels, kernel);
+    char *own = whole ? NULL : rt_kernel_source(t->kernels, kernel);
     bool good = text_compile(c, own != NULL ? own : t->kernels, kernel, out, e);
     free(own);
     return good;
@@ -153,7 +153,7 @@ static void workers_end(RtCompiler *c) {
         pthread_join(c->worker[--c->workers], NULL);
 }
 
-void rt_compiler_begin(RtCompiler *c, const bool *likely) {
+void rt_compiler_start(RtCompiler *c, const bool *likely) {
     if (!c->is_open)
         return;
     memcpy(c->wanted, likely, (size_t)c->plan->num_kernels);
@@ -163,7 +163,7 @@ void rt_compiler_begin(RtCompiler *c, const bool *likely) {
 // What was begun goes on without what is not wanted after all, with this thread
 // beside the workers.  What is missing then was not foreseen, or has failed, or
 // nothing was begun.
-bool rt_compiler_make(RtCompiler *c, const bool *wanted, RtError *e) {
+bool rt_compiler_finish(RtCompiler *c, const bool *wanted, RtError *e) {
     pthread_mutex_lock(&c->lock);
     memcpy(c->wanted, wanted, (size_t)c->plan->num_kernels);
     pthread_mutex_unlock(&c->lock);
@@ -231,7 +231,7 @@ void rt_compiler_free(RtCompiler *c) {
 }
 
 bool rt_compiler_open(RtCompiler *c, RtError *e) {
-    int generation = rt_gpu_generation(c->gpu);
+    int generation = rt_gpu_capability(c->gpu);
     if (c->is_open)
         return true;
     if (!rt_nvrtc_open(&c->nvrtc, generation, c->gpu->driver, e))

@@ -28,10 +28,10 @@ bool rt_compiler_open(RtCompiler *c, RtError *e);
 
 // Begins with what is likely to be wanted, of each kernel, once NVRTC is open.
 // What goes wrong with it is not told: it may not be wanted.
-void rt_compiler_begin(RtCompiler *c, const bool *likely);
+void rt_compiler_start(RtCompiler *c, const bool *likely);
 
 // Makes the code of all that are wanted.
-bool rt_compiler_make(RtCompiler *c, const bool *wanted, RtError *e);
+bool rt_compiler_finish(RtCompiler *c, const bool *wanted, RtError *e);
 const RtCode *rt_compiler_code(const RtCompiler *c, int kernel);
 
 #endif

@@ -11,7 +11,8 @@
 enum { ALIGNMENT = 16 };
 
 // The code at *at, which then is behind it; NULL at the end.
-static const char *next(const RtTrainer *t, const char **at, RtEmbedded *h) {
+static const char *next(const RtTrainer *t, const char **at,
+                        RtEmbeddedCode *h) {
     if (*at == NULL || (size_t)(t->code_end - *at) < sizeof *h)
         return NULL;
     memcpy(h, *at, sizeof *h);
@@ -20,20 +21,20 @@ static const char *next(const RtTrainer *t, const char **at, RtEmbedded *h) {
     return code;
 }
 
-static bool runs_on(const RtEmbedded *h, int gpu) {
-    return h->form == RT_ASSEMBLY ? h->generation <= gpu
-                                  : rt_generation_runs(h->generation, gpu);
+static bool runs_on(const RtEmbeddedCode *h, int gpu) {
+    return h->form == RT_PTX ? h->generation <= gpu
+                             : rt_capability_runs(h->generation, gpu);
 }
 
 // Machine code before assembly, newer before older.
-static int rank_of(const RtEmbedded *h) {
-    return (h->form == RT_MACHINE_CODE ? 10000 : 0) + h->generation;
+static int rank_of(const RtEmbeddedCode *h) {
+    return (h->form == RT_CUBIN ? 10000 : 0) + h->generation;
 }
 
-const char *rt_embedded_next(const RtTrainer *t, int gpu, int *rank) {
+const char *rt_embedded_code_next(const RtTrainer *t, int gpu, int *rank) {
     const char *at = t->code, *best = NULL, *code;
     int highest = 0;
-    RtEmbedded h;
+    RtEmbeddedCode h;
     while ((code = next(t, &at, &h)) != NULL)
         if (runs_on(&h, gpu) && rank_of(&h) > highest && rank_of(&h) < *rank) {
             best = code;
@@ -43,13 +44,13 @@ const char *rt_embedded_next(const RtTrainer *t, int gpu, int *rank) {
     return best;
 }
 
-void rt_embedded_names(const RtTrainer *t, char *to, size_t room) {
+void rt_embedded_code_names(const RtTrainer *t, char *to, size_t room) {
     const char *at = t->code;
     size_t length = 0;
-    RtEmbedded h;
+    RtEmbeddedCode h;
     *to = '\0';
     while (next(t, &at, &h) != NULL && length < room)
-        if (h.form == RT_MACHINE_CODE)
+        if (h.form == RT_CUBIN)
             length += (size_t)snprintf(
                 to + length, room - length, "%s%d.%d", length > 0 ? ", " : "",
                 (int)h.generation / 10, (int)h.generation % 10);

@@ -9,20 +9,20 @@
 
 #include "runtime/rt.h"
 
-typedef enum { RT_MACHINE_CODE, RT_ASSEMBLY } RtForm;
+typedef enum { RT_CUBIN, RT_PTX } RtCodeForm;
 
 typedef struct {
     int32_t generation; // 10 * major + minor
-    int32_t form;       // RtForm
+    int32_t form;       // RtCodeForm
     uint64_t length;    // of what follows, and zeros to a multiple of 16
-} RtEmbedded;
+} RtEmbeddedCode;
 
 // What runs on a GPU of a generation, best first: the next after one of this
 // rank, which is then its own.  At first that is RT_BEFORE_ALL; NULL: there is
 // no more.
 enum { RT_BEFORE_ALL = 1 << 30 };
-const char *rt_embedded_next(const RtTrainer *t, int gpu, int *rank);
+const char *rt_embedded_code_next(const RtTrainer *t, int gpu, int *rank);
 // "8.0, 9.0": the generations there are.
-void rt_embedded_names(const RtTrainer *t, char *to, size_t room);
+void rt_embedded_code_names(const RtTrainer *t, char *to, size_t room);
 
 #endif

@@ -42,7 +42,7 @@ static const char *after(const char *s) {
     return s;
 }
 
-char *rt_wanted_text(const char *text, int kernel) {
+char *rt_kernel_source(const char *text, int kernel) {
     char *own = malloc(strlen(text) + 1), *end = own;
     while (own != NULL && *text != '\0') {
         bool condition = begins(text, "#if IS_WANTED(");

@@ -7,6 +7,6 @@
 // The text without what is under a condition that names other kernels alone,
 // which is `#if IS_WANTED(1) || IS_WANTED(12)`, and without lines of comments.
 // The caller frees it.  NULL: out of memory.
-char *rt_wanted_text(const char *text, int kernel);
+char *rt_kernel_source(const char *text, int kernel);
 
 #endif

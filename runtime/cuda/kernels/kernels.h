@@ -13,7 +13,7 @@
 typedef struct {
     CUfunction function;
     int resident; // how many of its blocks the GPU has room for at a time
-} RtEntry;
+} RtFunction;
 
 typedef struct {
     const RtGpu *gpu;
@@ -23,21 +23,22 @@ typedef struct {
     // One for each kernel, NULL where it is not launched; or one for all.
     CUmodule *module;
     int num_modules;
-    RtEntry *entry; // one for each kernel of the plan
+    RtFunction *entry; // one for each kernel of the plan
 } RtKernels;
 
 // Begins to compile those that are likely to be launched, of each of the
 // plan's, while the caller goes on.  The GPU needs no context yet.
-bool rt_kernels_begin(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
+bool rt_kernels_start(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
                       const RtPlan *plan, const bool *likely,
                       const RtFiles *files, RtError *e);
 // Loads those that are launched, and compiles what is missing.
-bool rt_kernels_open(RtKernels *k, const bool *wanted, RtLaps *laps,
+bool rt_kernels_load(RtKernels *k, const bool *wanted, RtLaps *laps,
                      RtError *e);
 void rt_kernels_close(RtKernels *k);
 
 // Writes a variable of the text, in each part that has it.
-bool rt_kernels_set(const RtKernels *k, const char *variable, const void *value,
-                    size_t bytes, CUstream stream, RtError *e);
+bool rt_kernels_set_global(const RtKernels *k, const char *variable,
+                           const void *value, size_t bytes, CUstream stream,
+                           RtError *e);
 
 #endif

@@ -12,7 +12,7 @@ static bool entry_find(RtKernels *k, int kernel, RtError *e) {
     const RtGpu *g = k->gpu;
     const RtDriver *cu = g->cu;
     const RtKernel *is = &k->plan->kernel[kernel];
-    RtEntry *entry = &k->entry[kernel];
+    RtFunction *entry = &k->entry[kernel];
     if (!rt_driver_good(
             cu,
             cu->module_function(&entry->function,
@@ -94,7 +94,7 @@ static Carried code_load(RtKernels *k, const char *code, const bool *wanted,
 static const char *carried_next(const RtKernels *k, int *rank) {
     const RtTrainer *t = k->trainer;
     return t->prelude == NULL
-               ? rt_embedded_next(t, rt_gpu_generation(k->gpu), rank)
+               ? rt_embedded_code_next(t, rt_gpu_capability(k->gpu), rank)
                : NULL;
 }
 
@@ -121,7 +121,7 @@ static bool no_compiler(const RtKernels *k, RtError *e) {
     RtError own = *e;
     if (t->code == NULL || t->prelude != NULL)
         return false;
-    rt_embedded_names(t, names, sizeof names);
+    rt_embedded_code_names(t, names, sizeof names);
     return rt_fail(e, own.status,
                    "the trainer was built for compute capability %s, but the "
                    "GPU has %d.%d: %s",
@@ -137,7 +137,7 @@ static bool compiler_open(const RtKernels *k, bool refused, RtError *e) {
 
 // A text of the trainer's own is our mistake, one that was given is not.
 static bool compile(const RtKernels *k, const bool *wanted, RtError *e) {
-    bool good = rt_compiler_make(k->compiler, wanted, e);
+    bool good = rt_compiler_finish(k->compiler, wanted, e);
     if (!good && k->trainer->prelude != NULL && e->status == EXIT_FAULT)
         e->status = EXIT_USAGE;
     return good;
@@ -161,7 +161,7 @@ static bool modules_load(RtKernels *k, const bool *wanted, RtError *e) {
 
 // ---- opening ----
 
-bool rt_kernels_begin(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
+bool rt_kernels_start(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
                       const RtPlan *plan, const bool *likely,
                       const RtFiles *files, RtError *e) {
     RtError ignored;
@@ -172,7 +172,7 @@ bool rt_kernels_begin(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
         return false;
     if (rt_compiler_open(k->compiler, &ignored) &&
         carried_next(k, &rank) == NULL)
-        rt_compiler_begin(k->compiler, likely);
+        rt_compiler_start(k->compiler, likely);
     return true;
 }
 
@@ -199,7 +199,7 @@ static bool load(RtKernels *k, const bool *wanted, RtLaps *laps, RtError *e) {
     return made && modules_load(k, wanted, e);
 }
 
-bool rt_kernels_open(RtKernels *k, const bool *wanted, RtLaps *laps,
+bool rt_kernels_load(RtKernels *k, const bool *wanted, RtLaps *laps,
                      RtError *e) {
     bool good = load(k, wanted, laps, e);
     rt_lap(laps, RT_START_LOADING);
@@ -217,8 +217,9 @@ void rt_kernels_close(RtKernels *k) {
     *k = (RtKernels){0};
 }
 
-bool rt_kernels_set(const RtKernels *k, const char *variable, const void *value,
-                    size_t bytes, CUstream stream, RtError *e) {
+bool rt_kernels_set_global(const RtKernels *k, const char *variable,
+                           const void *value, size_t bytes, CUstream stream,
+                           RtError *e) {
     const RtDriver *cu = k->gpu->cu;
     for (int i = 0; i < k->num_modules; i++) {
         CUdeviceptr at = 0;
@@ -231,7 +232,7 @@ bool rt_kernels_set(const RtKernels *k, const char *variable, const void *value,
         if (!rt_driver_good(cu, found, e, "find %s", variable) ||
             (room < bytes &&
              !rt_fail(e, EXIT_FAULT, "%s is too small", variable)) ||
-            !rt_driver_good(cu, cu->copy_in(at, value, bytes, stream), e,
+            !rt_driver_good(cu, cu->copy_to_device(at, value, bytes, stream), e,
                             "write %s", variable))
             return false;
     }

@@ -12,7 +12,7 @@
 
 static const char *const files[] = {"libnvrtc.so.13", "libnvrtc.so.12", NULL};
 
-const char *const rt_nvrtc_always[RT_NVRTC_ALWAYS] = {
+const char *const rt_nvrtc_options[RT_NVRTC_NUM_OPTIONS] = {
 #define OPTION(text) text,
 #include "runtime/cuda/kernels/nvrtc.def"
 };
@@ -24,11 +24,11 @@ static const RtSymbol symbols[] = {
 };
 
 static const char *remedy_for(int gpu, int driver) {
-    if (rt_generation_cuda(gpu, driver) == 13)
+    if (rt_capability_cuda(gpu, driver) == 13)
         return "install the CUDA toolkit 12 or 13 or the Python package "
                "nvidia-cuda-nvrtc, and put the folder of its libraries on "
                "LD_LIBRARY_PATH";
-    if (rt_generation_cuda(gpu, 13000) == 13)
+    if (rt_capability_cuda(gpu, 13000) == 13)
         return "install the CUDA toolkit 12, or for CUDA 13 an NVIDIA driver "
                "of version 580 or later";
     return "GPUs before compute capability 7.5 need CUDA 12: install its "
@@ -39,7 +39,7 @@ static const char *remedy_for(int gpu, int driver) {
 static RtLibrary library_for(int gpu, int driver) {
     return (RtLibrary){
         .needed = "a CUDA device needs NVIDIA's compiler",
-        .files = rt_generation_cuda(gpu, driver) == 13 ? files : files + 1,
+        .files = rt_capability_cuda(gpu, driver) == 13 ? files : files + 1,
         .remedy = remedy_for(gpu, driver),
         .status = EXIT_DEVICE,
         .symbol = symbols,
@@ -108,13 +108,13 @@ static int generation_for(const int *list, int count, int gpu) {
     for (int i = 0; i < count && list[i] <= gpu; i++)
         last = list[i];
     for (int i = 0; i < count && last != gpu; i++)
-        if (rt_generation_runs(list[i], gpu))
+        if (rt_capability_runs(list[i], gpu))
             return list[i];
     return last;
 }
 
-bool rt_nvrtc_target(const RtNvrtc *n, int gpu, char option[RT_NVRTC_OPTION],
-                     RtError *e) {
+bool rt_nvrtc_target(const RtNvrtc *n, int gpu,
+                     char option[RT_NVRTC_OPTION_BYTES], RtError *e) {
     int count = 0;
     int *list = generations_of(n, &count, e);
     if (list == NULL)
@@ -128,8 +128,8 @@ bool rt_nvrtc_target(const RtNvrtc *n, int gpu, char option[RT_NVRTC_OPTION],
                        "compiles for %d.%d and later",
                        gpu / 10, gpu % 10, n->major, n->minor, oldest / 10,
                        oldest % 10);
-    snprintf(option, RT_NVRTC_OPTION, "--gpu-architecture=%s_%d",
-             rt_generation_runs(best, gpu) ? "sm" : "compute", best);
+    snprintf(option, RT_NVRTC_OPTION_BYTES, "--gpu-architecture=%s_%d",
+             rt_capability_runs(best, gpu) ? "sm" : "compute", best);
     return true;
 }
 
@@ -198,12 +198,12 @@ static bool remarks_take(const RtNvrtc *n, const RtSource *s,
 
 static nvrtcResult run(const RtNvrtc *n, const RtSource *s,
                        nvrtcProgram program) {
-    const char *option[RT_NVRTC_ALWAYS + RT_NVRTC_OPTIONS];
+    const char *option[RT_NVRTC_NUM_OPTIONS + RT_NVRTC_MAX_EXTRA];
     int count = 0;
     for (int i = 0; i < s->num_options; i++)
         option[count++] = s->option[i];
-    for (int i = 0; i < RT_NVRTC_ALWAYS; i++)
-        option[count++] = rt_nvrtc_always[i];
+    for (int i = 0; i < RT_NVRTC_NUM_OPTIONS; i++)
+        option[count++] = rt_nvrtc_options[i];
     return n->compile(program, count, option);
 }
 
@@ -231,7 +231,7 @@ bool rt_nvrtc_compile(const RtNvrtc *n, const RtSource *s, RtCode *out,
     return compile(n, s, code_take, out, e);
 }
 
-bool rt_nvrtc_remarks(const RtNvrtc *n, const RtSource *s, RtCode *out,
-                      RtError *e) {
+bool rt_nvrtc_log(const RtNvrtc *n, const RtSource *s, RtCode *out,
+                  RtError *e) {
     return compile(n, s, remarks_take, out, e);
 }

@@ -22,11 +22,11 @@ typedef struct {
 
 // The options that all kernels are compiled with.
 enum {
-    RT_NVRTC_ALWAYS = 0
+    RT_NVRTC_NUM_OPTIONS = 0
 #define OPTION(text) +1
 #include "runtime/cuda/kernels/nvrtc.def"
 };
-extern const char *const rt_nvrtc_always[RT_NVRTC_ALWAYS];
+extern const char *const rt_nvrtc_options[RT_NVRTC_NUM_OPTIONS];
 
 // What is compiled: a text, the texts that it includes by name, and which
 // options there are beside those.
@@ -45,7 +45,7 @@ typedef struct {
     size_t length;
 } RtCode;
 
-enum { RT_NVRTC_OPTION = 48, RT_NVRTC_OPTIONS = 4 }; // bytes; at most
+enum { RT_NVRTC_OPTION_BYTES = 48, RT_NVRTC_MAX_EXTRA = 4 }; // bytes; at most
 
 // Opens the newest that compiles for a GPU of this generation (0: any), and
 // whose code a driver takes that knows CUDA up to `driver`, which is a version
@@ -55,8 +55,8 @@ void rt_nvrtc_close(RtNvrtc *n);
 
 // The option that names a GPU of this generation, or the nearest that the
 // compiler knows.  False: there is none.
-bool rt_nvrtc_target(const RtNvrtc *n, int gpu, char option[RT_NVRTC_OPTION],
-                     RtError *e);
+bool rt_nvrtc_target(const RtNvrtc *n, int gpu,
+                     char option[RT_NVRTC_OPTION_BYTES], RtError *e);
 
 // Compiles; several threads may do so at a time.  The caller frees the bytes.
 bool rt_nvrtc_compile(const RtNvrtc *n, const RtSource *s, RtCode *out,
@@ -64,7 +64,6 @@ bool rt_nvrtc_compile(const RtNvrtc *n, const RtSource *s, RtCode *out,
 
 // Compiles; what is given is not the code but what the compiler says about it,
 // as with --ptxas-options=-v registers and spills.
-bool rt_nvrtc_remarks(const RtNvrtc *n, const RtSource *s, RtCode *out,
-                      RtError *e);
+bool rt_nvrtc_log(const RtNvrtc *n, const RtSource *s, RtCode *out, RtError *e);
 
 #endif

@@ -48,8 +48,8 @@ static bool prelude_folder(const char *folder, RtError *e) {
     return good;
 }
 
-bool rt_cuda_text_write(const RtTrainer *t, const char *folder,
-                        const RtFiles *files, RtError *e) {
+bool rt_source_files_write(const RtTrainer *t, const char *folder,
+                           const RtFiles *files, RtError *e) {
     bool good = prelude_folder(folder, e) &&
                 text_write(folder, kernels_name, t->kernels, files, e);
     for (int i = 0; good && i < RT_PRELUDE_FILES; i++)
@@ -92,9 +92,10 @@ static char *text_read(const char *folder, const char *name,
     return text;
 }
 
-bool rt_cuda_text_read(RtCudaText *text, const RtTrainer *t, const char *folder,
-                       const RtFiles *files, RtError *e) {
-    *text = (RtCudaText){.trainer = *t};
+bool rt_source_files_read(RtSourceFiles *text, const RtTrainer *t,
+                          const char *folder, const RtFiles *files,
+                          RtError *e) {
+    *text = (RtSourceFiles){.trainer = *t};
     bool good =
         (text->kernels = text_read(folder, kernels_name, files, e)) != NULL;
     for (int i = 0; good && i < RT_PRELUDE_FILES; i++)

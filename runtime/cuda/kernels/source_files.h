@@ -12,13 +12,13 @@ typedef struct {
     RtTrainer trainer;
     char *kernels;
     const char *prelude[RT_PRELUDE_FILES];
-} RtCudaText;
+} RtSourceFiles;
 
 // Writes kernels.cu, and the prelude where its #include finds it.
-bool rt_cuda_text_write(const RtTrainer *t, const char *folder,
-                        const RtFiles *files, RtError *e);
+bool rt_source_files_write(const RtTrainer *t, const char *folder,
+                           const RtFiles *files, RtError *e);
 // The trainer t with what is there; the texts stay until the program ends.
-bool rt_cuda_text_read(RtCudaText *text, const RtTrainer *t, const char *folder,
-                       const RtFiles *files, RtError *e);
+bool rt_source_files_read(RtSourceFiles *text, const RtTrainer *t,
+                          const char *folder, const RtFiles *files, RtError *e);
 
 #endif

@@ -24,7 +24,7 @@ static const char *step_name(RtStepKind kind) {
 // An error of a launch comes to light at some later call: what was put on the
 // stream before it is told.
 static void tell_where(const RtCuda *c) {
-    const RtReplay *r = &c->replay[c->step];
+    const RtStepGraph *r = &c->replay[c->step];
     fprintf(stderr, "; in run %lld of step %s", (long long)r->runs,
             step_name(c->plan->step[c->step].kind));
     int64_t first = c->made > RECENT ? c->made - RECENT : 0;
@@ -35,7 +35,7 @@ static void tell_where(const RtCuda *c) {
 
 // Ends the program, but not by exit: threads that load may be writing to pinned
 // memory, which the driver takes away there.
-void rt_cuda_must(const RtCuda *c, bool good) {
+void rt_cuda_check(const RtCuda *c, bool good) {
     const RtError *e = &c->error;
     if (good)
         return;
@@ -51,7 +51,7 @@ void rt_cuda_must(const RtCuda *c, bool good) {
 // in many ways: what is left of it is not asked for then.
 static void step_must(RtCuda *c, bool good) {
     if (!c->is_captured) {
-        rt_cuda_must(c, good);
+        rt_cuda_check(c, good);
     } else if (!good && !c->is_refused) {
         c->is_refused = true;
         c->why = c->error;
@@ -73,8 +73,9 @@ static void mark(RtCuda *c, RtPhase phase, RtWork work) {
     c->phase = phase;
     c->work = work;
     if (c->is_marked)
-        step_must(c, rt_marks_add(&c->replay[c->step].marks, phase, work,
-                                  c->stream, c->is_captured, &c->error));
+        step_must(c,
+                  rt_timing_events_add(&c->replay[c->step].marks, phase, work,
+                                       c->stream, c->is_captured, &c->error));
 }
 
 static void name_phase(RtCuda *c, RtPhase phase) {
@@ -109,11 +110,12 @@ static void begin_launch(RtCuda *c, const char *name, int first, int last,
                  launch != NULL ? launch->path : "");
     if (work != c->work)
         mark(c, c->phase, work);
-    rt_cuda_must(c, rt_spans_begin(&c->spans, &span, c->stream, &c->error));
+    rt_cuda_check(c,
+                  rt_trace_spans_begin(&c->spans, &span, c->stream, &c->error));
 }
 
 static void end_launch(RtCuda *c) {
-    rt_cuda_must(c, rt_spans_end(&c->spans, c->stream, &c->error));
+    rt_cuda_check(c, rt_trace_spans_end(&c->spans, c->stream, &c->error));
     rt_nvtx_pop(c->device.nvtx);
 }
 
@@ -122,7 +124,7 @@ static bool make_step(void *arg, bool captured, bool marked, RtError *e) {
     c->is_captured = captured;
     c->is_refused = false;
     c->is_marked = marked;
-    rt_joining_begin(&c->joining, c->plan, c->joins, c->step);
+    rt_merging_begin(&c->joining, c->plan, c->joins, c->step);
     c->made = 0;
     mark(c, c->phase, RT_NUM_WORKS);
     c->plan->step[c->step].run(&c->device);
@@ -144,11 +146,12 @@ void rt_cuda_run(RtDevice *d, const RtStep *step) {
     RtMaker maker = rt_cuda_maker(c);
     c->step = (int)(step - c->plan->step);
     if (d->watch == NULL && c->spans.trace == NULL) {
-        rt_cuda_must(c, rt_replay_run(&c->replay[c->step], &maker, &c->error));
+        rt_cuda_check(
+            c, rt_step_graph_run(&c->replay[c->step], &maker, &c->error));
         return;
     }
     c->replay[c->step].runs++;
-    rt_cuda_must(c, make_step(c, false, false, &c->error));
+    rt_cuda_check(c, make_step(c, false, false, &c->error));
 }
 
 static void note(RtCuda *c, const char *launch) {
@@ -161,7 +164,7 @@ static void note(RtCuda *c, const char *launch) {
 static CUresult launch_phases(const RtCuda *c, int kernel, int grid,
                               void **argument) {
     const RtKernel *k = &c->plan->kernel[kernel];
-    RtEntry *entry = &c->kernels.entry[kernel];
+    RtFunction *entry = &c->kernels.entry[kernel];
     for (;;) {
         int blocks = grid < entry->resident ? grid : entry->resident;
         CUresult result = c->cu.launch_cooperative(
@@ -178,7 +181,7 @@ static CUresult launch_phases(const RtCuda *c, int kernel, int grid,
 static CUresult launch_kernel(const RtCuda *c, int kernel, int grid,
                               void **argument) {
     const RtKernel *k = &c->plan->kernel[kernel];
-    const RtEntry *entry = &c->kernels.entry[kernel];
+    const RtFunction *entry = &c->kernels.entry[kernel];
     if (k->phases > 1)
         return launch_phases(c, kernel, grid, argument);
     int blocks = k->fewer && grid > entry->resident ? entry->resident : grid;
@@ -190,7 +193,8 @@ static CUresult launch_kernel(const RtCuda *c, int kernel, int grid,
 // Before launch number `launch`, of a kernel (-1) or a call.
 static void gauge(RtCuda *c, int launch, int call) {
     if (c->gauge != NULL)
-        rt_cuda_must(c, rt_gauge_note(c->gauge, launch, call, &c->error));
+        rt_cuda_check(c,
+                      rt_cold_timer_record(c->gauge, launch, call, &c->error));
 }
 
 static void leave_out(RtDevice *d) {
@@ -200,9 +204,9 @@ static void leave_out(RtDevice *d) {
 
 // Ahead of the libraries a call does so wherever one may, as by
 // passes/plan/library.def those for capability 8 and 9 offer.
-bool rt_cuda_saves(const RtCuda *c, int step, int launch) {
+bool rt_cuda_is_fused(const RtCuda *c, int step, int launch) {
     if (!c->is_ahead)
-        return rt_calls_save(&c->calls, step, launch);
+        return rt_library_calls_fused(&c->calls, step, launch);
     bool can = c->gpu.major == 8 || c->gpu.major == 9;
     for (int i = 0; can && i < c->plan->num_fusions; i++)
         if (c->plan->fusion[i].step == step &&
@@ -216,15 +220,15 @@ bool rt_cuda_saves(const RtCuda *c, int step, int launch) {
 void rt_cuda_launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     RtCuda *c = rt_cuda_of(d);
     gauge(c, c->joining.launch, -1);
-    if (rt_cuda_saves(c, c->step, c->joining.launch)) {
-        rt_joining_pass(&c->joining);
+    if (rt_cuda_is_fused(c, c->step, c->joining.launch)) {
+        rt_merging_skip(&c->joining);
         leave_out(d);
         return;
     }
     int last = c->joining.launch;
     if (c->joining.num_args == 0)
         c->first = last;
-    if (!rt_joining_add(&c->joining, &kernel, &grid, &arg)) {
+    if (!rt_merging_add(&c->joining, &kernel, &grid, &arg)) {
         leave_out(d);
         return;
     }
@@ -248,10 +252,11 @@ static bool try_others(RtCuda *c, int call, size_t a, size_t b, size_t out,
                        RtError *e) {
     bool good = false, can = c->gauge == NULL && !c->is_captured &&
                              c->cu.stream_sync(c->stream) == CUDA_SUCCESS;
-    for (int i = 0; !good && can && rt_calls_other(&c->calls, call); i++) {
+    for (int i = 0; !good && can && rt_library_calls_fall_back(&c->calls, call);
+         i++) {
         if (i == 0)
             rt_warn("%s: %s; trying other plans", c->name, e->text);
-        good = rt_calls_run(&c->calls, call, a, b, out, e);
+        good = rt_library_calls_run(&c->calls, call, a, b, out, e);
     }
     return good;
 }
@@ -262,26 +267,27 @@ static void tell_memory(const RtCuda *c, RtError *e) {
     enum { LITTLE = 64 << 20 };
     const RtError why = *e;
     size_t left = 0, total = 0;
-    if (c->cu.memory_left(&left, &total) == CUDA_SUCCESS && left < LITTLE)
+    if (c->cu.memory_info(&left, &total) == CUDA_SUCCESS && left < LITTLE)
         rt_fail(e, EXIT_MEMORY,
                 "%s; only %.1f MiB of memory are free, and the library needs "
                 "some to load a kernel: use a smaller batch",
                 why.text, (double)left / (1 << 20));
 }
 
-void rt_cuda_contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
+void rt_cuda_library_call(RtDevice *d, int call, size_t a, size_t b,
+                          size_t out) {
     RtCuda *c = rt_cuda_of(d);
     int number = c->joining.launch;
     gauge(c, number, call);
-    rt_joining_pass(&c->joining);
+    rt_merging_skip(&c->joining);
     if (c->is_listing || c->is_refused)
         return;
     note(c, c->plan->call[call].layer);
-    if (rt_calls_on_host(&c->calls, call))
+    if (rt_library_calls_on_host(&c->calls, call))
         c->replay[c->step].one_by_one = true;
     begin_launch(c, rt_call_name(c->plan->call[call].kind), number, number,
                  true);
-    bool good = rt_calls_run(&c->calls, call, a, b, out, &c->error) ||
+    bool good = rt_library_calls_run(&c->calls, call, a, b, out, &c->error) ||
                 try_others(c, call, a, b, out, &c->error);
     end_launch(c);
     if (!good && c->gauge != NULL) {

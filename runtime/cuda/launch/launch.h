@@ -18,15 +18,15 @@ typedef struct {
     RtDriver cu;
     RtGpu gpu;
     RtKernels kernels;
-    RtCalls calls;
+    RtLibraryCalls calls;
     RtStaging staging;
     RtGather gather;
-    RtLane lane;
-    RtNotes notes;
-    RtSpans spans;
+    RtCopyStream lane;
+    RtAsyncReadback notes;
+    RtTraceSpans spans;
     CUstream stream;
     CUdeviceptr arena;
-    RtReplay *replay;           // one for each step
+    RtStepGraph *replay;        // one for each step
     int step;                   // that runs, or ran last; -1: none has
     bool is_captured;           // it is being recorded
     bool is_refused;            // and cannot be
@@ -38,7 +38,7 @@ typedef struct {
     RtWork work;                // and what is done; RT_NUM_WORKS: nothing
     int first;                  // launch of those that are joined
     bool *joins;                // that are taken
-    RtJoining joining;          // launches of the step on their way
+    RtMerging joining;          // launches of the step on their way
     CUdeviceptr *at;            // room for the arguments of any kernel
     void **argument;            // where each of them is
     bool *wanted;               // kernels that are launched
@@ -46,7 +46,7 @@ typedef struct {
     bool is_ahead;              // of the libraries, which are not open yet
     const char *recent[RECENT]; // the last that were made, in a ring
     int64_t made;
-    RtGauge *gauge; // of launches that are measured; NULL: none are
+    RtColdTimer *gauge; // of launches that are measured; NULL: none are
     char name[16], description[192];
     char *tuned; // what came of measuring
 } RtCuda;
@@ -58,10 +58,10 @@ static inline RtCuda *rt_cuda_of(RtDevice *d) {
 // ---- launch.c ----
 
 // Ends the program with the device's error unless a call was good.
-void rt_cuda_must(const RtCuda *c, bool good);
+void rt_cuda_check(const RtCuda *c, bool good);
 
 // Whether a call does what a launch of a step would.
-bool rt_cuda_saves(const RtCuda *c, int step, int launch);
+bool rt_cuda_is_fused(const RtCuda *c, int step, int launch);
 
 // What makes the launches of the device's step.
 RtMaker rt_cuda_maker(RtCuda *c);
@@ -70,6 +70,7 @@ RtMaker rt_cuda_maker(RtCuda *c);
 void rt_cuda_run(RtDevice *d, const RtStep *step);
 void rt_cuda_phase(RtDevice *d, RtPhase phase);
 void rt_cuda_launch(RtDevice *d, int kernel, int grid, const size_t *arg);
-void rt_cuda_contract(RtDevice *d, int call, size_t a, size_t b, size_t out);
+void rt_cuda_library_call(RtDevice *d, int call, size_t a, size_t b,
+                          size_t out);
 
 #endif

@@ -27,30 +27,30 @@ static bool join_is_free(const RtPlan *plan, int which, const bool *fused,
     return true;
 }
 
-void rt_joins_take(const RtPlan *plan, const bool *fused, const bool *apart,
-                   bool *taken) {
+void rt_merges_choose(const RtPlan *plan, const bool *fused, const bool *apart,
+                      bool *taken) {
     for (int i = 0; i < plan->num_joins; i++)
         taken[i] =
             (apart == NULL || !apart[i]) && join_is_free(plan, i, fused, taken);
 }
 
-void rt_joining_begin(RtJoining *j, const RtPlan *plan, const bool *taken,
+void rt_merging_begin(RtMerging *j, const RtPlan *plan, const bool *taken,
                       int step) {
-    *j = (RtJoining){.plan = plan, .taken = taken, .step = step};
+    *j = (RtMerging){.plan = plan, .taken = taken, .step = step};
 }
 
-static const RtJoin *join_here(const RtJoining *j) {
+static const RtJoin *join_here(const RtMerging *j) {
     for (int i = 0; i < j->plan->num_joins; i++)
         if (j->taken[i] && covers(&j->plan->join[i], j->step, j->launch))
             return &j->plan->join[i];
     return NULL;
 }
 
-void rt_joining_pass(RtJoining *j) {
+void rt_merging_skip(RtMerging *j) {
     j->launch++;
 }
 
-bool rt_joining_add(RtJoining *j, int *kernel, int *grid, const size_t **arg) {
+bool rt_merging_add(RtMerging *j, int *kernel, int *grid, const size_t **arg) {
     const RtJoin *join = join_here(j);
     j->launch++;
     if (join == NULL)

@@ -8,19 +8,20 @@
 // on the whole, marks cost less than one part in so many.
 enum { MARK_EVERY = 128 };
 
-bool rt_replay_open(RtReplay *r, const RtDriver *cu, int marks, RtError *e) {
-    *r = (RtReplay){.is_measured = marks > 0};
-    return rt_marks_open(&r->marks, cu, marks, e);
+bool rt_step_graph_open(RtStepGraph *r, const RtDriver *cu, int marks,
+                        RtError *e) {
+    *r = (RtStepGraph){.is_measured = marks > 0};
+    return rt_timing_events_open(&r->marks, cu, marks, e);
 }
 
-void rt_replay_close(RtReplay *r) {
+void rt_step_graph_close(RtStepGraph *r) {
     const RtDriver *cu = r->marks.cu;
     if (r->plain != NULL)
-        cu->graph_made_free(r->plain);
+        cu->graph_exec_free(r->plain);
     if (r->marked != NULL)
-        cu->graph_made_free(r->marked);
-    rt_marks_close(&r->marks);
-    *r = (RtReplay){0};
+        cu->graph_exec_free(r->marked);
+    rt_timing_events_close(&r->marks);
+    *r = (RtStepGraph){0};
 }
 
 // Launches of other threads do not disturb the capture, nor does it them.  It
@@ -45,7 +46,7 @@ static bool upload(const RtMaker *maker, CUgraphExec made, RtError *e) {
     if (rt_driver_good(cu, cu->graph_upload(made, maker->stream), e,
                        "upload the graph of a step to the GPU"))
         return true;
-    cu->graph_made_free(made);
+    cu->graph_exec_free(made);
     return false;
 }
 
@@ -64,22 +65,22 @@ static bool record(const RtMaker *maker, bool marked, CUgraphExec *out,
     return good;
 }
 
-static bool is_graph(const RtReplay *r) {
+static bool is_graph(const RtStepGraph *r) {
     return r->runs > 1 && !r->one_by_one;
 }
 
 // What the runs so far have measured is not what graphs will take.
-static void record_marked(RtReplay *r, const RtMaker *maker) {
+static void record_marked(RtStepGraph *r, const RtMaker *maker) {
     RtError why;
     r->marks.pending = false;
-    rt_marks_forget(&r->marks);
-    rt_marks_begin(&r->marks);
+    rt_timing_events_forget(&r->marks);
+    rt_timing_events_begin(&r->marks);
     r->is_measured = record(maker, true, &r->marked, &why);
     if (!r->is_measured)
         maker->refused(maker->arg, true, &why);
 }
 
-static void record_both(RtReplay *r, const RtMaker *maker) {
+static void record_both(RtStepGraph *r, const RtMaker *maker) {
     RtError why;
     r->one_by_one = !record(maker, false, &r->plain, &why);
     if (r->one_by_one)
@@ -88,13 +89,14 @@ static void record_both(RtReplay *r, const RtMaker *maker) {
         record_marked(r, maker);
 }
 
-static bool is_due(const RtReplay *r) {
+static bool is_due(const RtStepGraph *r) {
     return r->is_measured && !r->marks.pending &&
            (r->marks.reads == 0 || r->unmarked + 1 >= MARK_EVERY);
 }
 
 // A graph that is not taken, by a GPU that has not failed, has done nothing.
-static bool launch(RtReplay *r, const RtMaker *maker, bool marked, RtError *e) {
+static bool launch(RtStepGraph *r, const RtMaker *maker, bool marked,
+                   RtError *e) {
     const RtDriver *cu = maker->cu;
     CUresult result =
         cu->graph_launch(marked ? r->marked : r->plain, maker->stream);
@@ -106,20 +108,20 @@ static bool launch(RtReplay *r, const RtMaker *maker, bool marked, RtError *e) {
     return false;
 }
 
-static bool run(RtReplay *r, const RtMaker *maker, bool marked, RtError *e) {
+static bool run(RtStepGraph *r, const RtMaker *maker, bool marked, RtError *e) {
     if (is_graph(r)) {
         bool good = launch(r, maker, marked, e);
         if (!r->one_by_one)
             return good;
     }
     if (marked)
-        rt_marks_begin(&r->marks);
+        rt_timing_events_begin(&r->marks);
     return maker->make(maker->arg, false, marked, e);
 }
 
-bool rt_replay_run(RtReplay *r, const RtMaker *maker, RtError *e) {
+bool rt_step_graph_run(RtStepGraph *r, const RtMaker *maker, RtError *e) {
     r->runs++;
-    if (!rt_marks_read(&r->marks, e))
+    if (!rt_timing_events_read(&r->marks, e))
         return false;
     if (is_graph(r) && r->plain == NULL)
         record_both(r, maker);
@@ -127,5 +129,5 @@ bool rt_replay_run(RtReplay *r, const RtMaker *maker, RtError *e) {
     r->marks.runs++;
     r->unmarked = marked ? 0 : r->unmarked + 1;
     return run(r, maker, marked, e) &&
-           (!marked || rt_marks_end(&r->marks, maker->stream, e));
+           (!marked || rt_timing_events_end(&r->marks, maker->stream, e));
 }

@@ -13,13 +13,13 @@
 
 typedef struct {
     CUgraphExec plain, marked;
-    RtMarks marks;
+    RtTimingEvents marks;
     bool is_measured; // or its phases are not marked, or no more
     int64_t unmarked; // runs since one with marks
     int64_t runs;
     bool one_by_one; // it is never recorded; where it works on the host or
                      // cannot be, that is found out when it runs
-} RtReplay;
+} RtStepGraph;
 
 // What runs a step, and is told by `marked` whether phases are to be marked.
 // False: what was to be captured cannot be, which is then asked for no more.
@@ -33,8 +33,9 @@ typedef struct {
 } RtMaker;
 
 // Of a step that is measured, marks are room for its phases and launches.
-bool rt_replay_open(RtReplay *r, const RtDriver *cu, int marks, RtError *e);
-void rt_replay_close(RtReplay *r);
-bool rt_replay_run(RtReplay *r, const RtMaker *maker, RtError *e);
+bool rt_step_graph_open(RtStepGraph *r, const RtDriver *cu, int marks,
+                        RtError *e);
+void rt_step_graph_close(RtStepGraph *r);
+bool rt_step_graph_run(RtStepGraph *r, const RtMaker *maker, RtError *e);
 
 #endif

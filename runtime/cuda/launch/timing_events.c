@@ -5,39 +5,41 @@
 
 #include <stdlib.h>
 
-bool rt_marks_open(RtMarks *m, const RtDriver *cu, int most, RtError *e) {
-    *m = (RtMarks){.cu = cu};
+bool rt_timing_events_open(RtTimingEvents *m, const RtDriver *cu, int most,
+                           RtError *e) {
+    *m = (RtTimingEvents){.cu = cu};
     m->mark = calloc((size_t)most + 1, sizeof *m->mark);
     if (m->mark == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     for (; m->most < most; m->most++)
         if (!rt_driver_good(
-                cu, cu->event_new(&m->mark[m->most].event, CU_EVENT_DEFAULT), e,
-                "create an event"))
+                cu, cu->event_create(&m->mark[m->most].event, CU_EVENT_DEFAULT),
+                e, "create an event"))
             return false;
-    return rt_driver_good(cu, cu->event_new(&m->end, CU_EVENT_DISABLE_TIMING),
-                          e, "create an event");
+    return rt_driver_good(cu,
+                          cu->event_create(&m->end, CU_EVENT_DISABLE_TIMING), e,
+                          "create an event");
 }
 
-void rt_marks_close(RtMarks *m) {
+void rt_timing_events_close(RtTimingEvents *m) {
     for (int i = 0; i < m->most; i++)
         m->cu->event_free(m->mark[i].event);
     if (m->end != NULL)
         m->cu->event_free(m->end);
     free(m->mark);
-    *m = (RtMarks){0};
+    *m = (RtTimingEvents){0};
 }
 
-void rt_marks_begin(RtMarks *m) {
+void rt_timing_events_begin(RtTimingEvents *m) {
     m->count = 0;
 }
 
 // Without room for another, what was before lasts longer.
-bool rt_marks_add(RtMarks *m, RtPhase phase, RtWork work, CUstream stream,
-                  bool captured, RtError *e) {
+bool rt_timing_events_add(RtTimingEvents *m, RtPhase phase, RtWork work,
+                          CUstream stream, bool captured, RtError *e) {
     if (m->count == m->most)
         return true;
-    RtMark *mark = &m->mark[m->count++];
+    RtTimingEvent *mark = &m->mark[m->count++];
     CUevent event = mark->event;
     mark->phase = phase;
     mark->work = work;
@@ -49,20 +51,20 @@ bool rt_marks_add(RtMarks *m, RtPhase phase, RtWork work, CUstream stream,
         e, "record the event of a phase");
 }
 
-bool rt_marks_end(RtMarks *m, CUstream stream, RtError *e) {
+bool rt_timing_events_end(RtTimingEvents *m, CUstream stream, RtError *e) {
     m->pending = true;
     return rt_driver_good(m->cu, m->cu->event_record(m->end, stream), e,
                           "record the end of a step");
 }
 
-static bool intervals_add(RtMarks *m, RtError *e) {
+static bool intervals_add(RtTimingEvents *m, RtError *e) {
     for (int i = 0; i + 1 < m->count; i++) {
-        const RtMark *mark = &m->mark[i];
+        const RtTimingEvent *mark = &m->mark[i];
         float milliseconds = 0;
-        if (!rt_driver_good(
-                m->cu,
-                m->cu->event_time(&milliseconds, mark[0].event, mark[1].event),
-                e, "read the time of a phase"))
+        if (!rt_driver_good(m->cu,
+                            m->cu->event_elapsed(&milliseconds, mark[0].event,
+                                                 mark[1].event),
+                            e, "read the time of a phase"))
             return false;
         double seconds = 1e-3 * (double)milliseconds;
         m->spent.phase[mark->phase] += seconds;
@@ -73,7 +75,7 @@ static bool intervals_add(RtMarks *m, RtError *e) {
     return true;
 }
 
-bool rt_marks_read(RtMarks *m, RtError *e) {
+bool rt_timing_events_read(RtTimingEvents *m, RtError *e) {
     if (!m->pending)
         return true;
     CUresult state = m->cu->event_query(m->end);
@@ -83,12 +85,12 @@ bool rt_marks_read(RtMarks *m, RtError *e) {
     return rt_driver_good(m->cu, state, e, "run a step") && intervals_add(m, e);
 }
 
-void rt_marks_forget(RtMarks *m) {
+void rt_timing_events_forget(RtTimingEvents *m) {
     m->spent = (RtTimes){0};
     m->reads = 0;
 }
 
-void rt_marks_times(RtMarks *m, RtTimes *t) {
+void rt_timing_events_times(RtTimingEvents *m, RtTimes *t) {
     double share = m->reads > 0 ? (double)m->runs / (double)m->reads : 0;
     for (int i = 0; i < RT_NUM_PHASES; i++)
         t->phase[i] += m->spent.phase[i] * share;

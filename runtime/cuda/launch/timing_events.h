@@ -15,37 +15,38 @@ typedef struct {
     CUevent event;
     RtPhase phase;
     RtWork work;
-} RtMark;
+} RtTimingEvent;
 
 typedef struct {
     const RtDriver *cu;
     CUevent end;
-    RtMark *mark;
+    RtTimingEvent *mark;
     int count, most;
     bool pending;        // a run with them is on the stream, and not read yet
     RtTimes spent;       // in all the runs that were read
     int64_t reads, runs; // runs: since times were last taken
-} RtMarks;
+} RtTimingEvents;
 
 // Room for `most` of them, of a step that is measured.
-bool rt_marks_open(RtMarks *m, const RtDriver *cu, int most, RtError *e);
-void rt_marks_close(RtMarks *m);
+bool rt_timing_events_open(RtTimingEvents *m, const RtDriver *cu, int most,
+                           RtError *e);
+void rt_timing_events_close(RtTimingEvents *m);
 
 // Forgets the marks of the run before, and then adds some, which later runs
 // pass again if they are captured.
-void rt_marks_begin(RtMarks *m);
-bool rt_marks_add(RtMarks *m, RtPhase phase, RtWork work, CUstream stream,
-                  bool captured, RtError *e);
+void rt_timing_events_begin(RtTimingEvents *m);
+bool rt_timing_events_add(RtTimingEvents *m, RtPhase phase, RtWork work,
+                          CUstream stream, bool captured, RtError *e);
 
 // A run with marks has been put on the stream.  An event of its own tells when
 // it has ended: those in a graph keep what they were until the graph comes to
 // them.
-bool rt_marks_end(RtMarks *m, CUstream stream, RtError *e);
+bool rt_timing_events_end(RtTimingEvents *m, CUstream stream, RtError *e);
 // Reads what a run has left, if it has come to its end.
-bool rt_marks_read(RtMarks *m, RtError *e);
+bool rt_timing_events_read(RtTimingEvents *m, RtError *e);
 // What has been read does not count: it was not as later runs are.
-void rt_marks_forget(RtMarks *m);
+void rt_timing_events_forget(RtTimingEvents *m);
 // Adds what the runs since the last call took, as those that were read tell.
-void rt_marks_times(RtMarks *m, RtTimes *t);
+void rt_timing_events_times(RtTimingEvents *m, RtTimes *t);
 
 #endif

@@ -20,7 +20,7 @@ typedef struct {
     void *pack;
 } Form;
 
-struct RtForms {
+struct RtBnFinalize {
     const RtCudnn *c;
     const RtPlan *plan;
     Planned *planned;
@@ -28,17 +28,18 @@ struct RtForms {
     Form *form; // of each of the plan's norms
 };
 
-RtForms *rt_forms_new(const RtCudnn *c, const RtPlan *plan, RtError *e) {
-    RtForms *f = calloc(1, sizeof *f);
+RtBnFinalize *rt_bn_finalize_new(const RtCudnn *c, const RtPlan *plan,
+                                 RtError *e) {
+    RtBnFinalize *f = calloc(1, sizeof *f);
     size_t norms = (size_t)plan->num_norms;
     if (f != NULL) {
-        *f = (RtForms){.c = c, .plan = plan};
+        *f = (RtBnFinalize){.c = c, .plan = plan};
         f->planned = calloc(norms + 1, sizeof *f->planned);
         f->form = calloc(norms + 1, sizeof *f->form);
     }
     if (f == NULL || f->planned == NULL || f->form == NULL) {
         rt_fail(e, EXIT_MEMORY, "out of memory for convolution plans");
-        rt_forms_free(f);
+        rt_bn_finalize_free(f);
         return NULL;
     }
     for (int i = 0; i < plan->num_norms; i++)
@@ -49,7 +50,7 @@ RtForms *rt_forms_new(const RtCudnn *c, const RtPlan *plan, RtError *e) {
     return f;
 }
 
-void rt_forms_move(RtForms *f) {
+void rt_bn_finalize_rebind(RtBnFinalize *f) {
     for (int i = 0; f->form != NULL && i < f->plan->num_norms; i++) {
         if (f->form[i].pack != NULL)
             f->c->destroy(f->form[i].pack);
@@ -57,10 +58,10 @@ void rt_forms_move(RtForms *f) {
     }
 }
 
-void rt_forms_free(RtForms *f) {
+void rt_bn_finalize_free(RtBnFinalize *f) {
     if (f == NULL)
         return;
-    rt_forms_move(f);
+    rt_bn_finalize_rebind(f);
     for (int i = 0; i < f->num_planned; i++)
         rt_cudnn_plan_free(&f->planned[i].plan);
     free(f->form);
@@ -68,7 +69,7 @@ void rt_forms_free(RtForms *f) {
     free(f);
 }
 
-bool rt_forms_can(RtForms *f, int norm) {
+bool rt_bn_finalize_can(RtBnFinalize *f, int norm) {
     RtError ignored;
     int64_t channels = f->plan->norm[norm].channels;
     int i = 0;
@@ -84,7 +85,7 @@ bool rt_forms_can(RtForms *f, int norm) {
     return f->planned[i].good;
 }
 
-int64_t rt_forms_workspace(const RtForms *f) {
+int64_t rt_bn_finalize_workspace(const RtBnFinalize *f) {
     int64_t most = 0;
     for (int i = 0; i < f->num_planned; i++)
         if (f->planned[i].good && f->planned[i].plan.workspace > most)
@@ -92,12 +93,12 @@ int64_t rt_forms_workspace(const RtForms *f) {
     return most;
 }
 
-size_t rt_form_at(const RtNorm *n, int form) {
+size_t rt_bn_form_at(const RtNorm *n, int form) {
     return n->forms + (size_t)form * n->form_bytes;
 }
 
-bool rt_forms_run(RtForms *f, int norm, uint64_t arena, uint64_t workspace,
-                  RtError *e) {
+bool rt_bn_finalize_run(RtBnFinalize *f, int norm, uint64_t arena,
+                        uint64_t workspace, RtError *e) {
     const RtNorm *n = &f->plan->norm[norm];
     Form *form = &f->form[norm];
     const RtCudnnPlan *plan = &f->planned[form->planned].plan;
@@ -106,19 +107,19 @@ bool rt_forms_run(RtForms *f, int norm, uint64_t arena, uint64_t workspace,
         [RT_ROLE_SQUARES] = arena + n->var,
         [RT_ROLE_SCALE] = arena + n->scale,
         [RT_ROLE_BIAS] = arena + n->bias,
-        [RT_ROLE_MEAN] = arena + rt_form_at(n, RT_FORM_MEAN),
-        [RT_ROLE_DEVIATION] = arena + rt_form_at(n, RT_FORM_DEVIATION),
-        [RT_ROLE_FORM_SCALE] = arena + rt_form_at(n, RT_FORM_SCALE),
-        [RT_ROLE_FORM_BIAS] = arena + rt_form_at(n, RT_FORM_BIAS),
+        [RT_ROLE_MEAN] = arena + rt_bn_form_at(n, RT_BN_MEAN),
+        [RT_ROLE_INV_STD] = arena + rt_bn_form_at(n, RT_BN_INV_STD),
+        [RT_ROLE_EQ_SCALE] = arena + rt_bn_form_at(n, RT_BN_EQ_SCALE),
+        [RT_ROLE_EQ_BIAS] = arena + rt_bn_form_at(n, RT_BN_EQ_BIAS),
         [RT_ROLE_COUNT] = (uintptr_t)&form->count,
         [RT_ROLE_EPSILON] = (uintptr_t)&form->epsilon,
         [RT_ROLE_FACTOR] = (uintptr_t)&form->factor,
-        [RT_ROLE_UNUSED] = arena + rt_form_at(n, RT_FORM_UNUSED),
-        [RT_ROLE_UNUSED + 1] = arena + rt_form_at(n, RT_FORM_UNUSED + 1),
-        [RT_ROLE_UNUSED + 2] = arena + rt_form_at(n, RT_FORM_UNUSED + 2),
-        [RT_ROLE_UNUSED + 3] = arena + rt_form_at(n, RT_FORM_UNUSED + 3),
+        [RT_ROLE_UNUSED] = arena + rt_bn_form_at(n, RT_BN_UNUSED),
+        [RT_ROLE_UNUSED + 1] = arena + rt_bn_form_at(n, RT_BN_UNUSED + 1),
+        [RT_ROLE_UNUSED + 2] = arena + rt_bn_form_at(n, RT_BN_UNUSED + 2),
+        [RT_ROLE_UNUSED + 3] = arena + rt_bn_form_at(n, RT_BN_UNUSED + 3),
     };
     if (form->pack == NULL)
-        form->pack = rt_cudnn_pack(plan, address, workspace, e);
-    return form->pack != NULL && rt_cudnn_run(plan, form->pack, e);
+        form->pack = rt_cudnn_variant_pack(plan, address, workspace, e);
+    return form->pack != NULL && rt_cudnn_execute(plan, form->pack, e);
 }

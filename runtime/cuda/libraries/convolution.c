@@ -30,10 +30,10 @@ typedef struct {
 struct RtConvolutions {
     const RtCudnn *c;
     const RtPlan *plan;
-    RtPlans plans;
-    Call *call;     // of each of the plan's calls
-    bool *taken;    // for each of its fusions
-    RtForms *forms; // of its norms
+    RtPlanCache plans;
+    Call *call;          // of each of the plan's calls
+    bool *taken;         // for each of its fusions
+    RtBnFinalize *forms; // of its norms
     uint64_t arena, workspace;
     int64_t room_bytes; // of the workspace
 };
@@ -42,12 +42,13 @@ static bool can_ride(void *arg, int call, unsigned with) {
     RtConvolutions *v = arg;
     RtError ignored;
     return v->call[call].mine &&
-           rt_plans_for(&v->plans, &v->call[call].as, with, &ignored) >= 0;
+           rt_plan_cache_find(&v->plans, &v->call[call].as, with, &ignored) >=
+               0;
 }
 
 static bool can_form(void *arg, int norm) {
     RtConvolutions *v = arg;
-    return rt_forms_can(v->forms, norm);
+    return rt_bn_finalize_can(v->forms, norm);
 }
 
 // ---- what each call does ----
@@ -87,7 +88,7 @@ static bool plan_calls(RtConvolutions *v, RtError *e) {
         for (int k = 0; k < NUM_KINDS; k++)
             if (call->ride[k] != NULL)
                 with |= 1u << k;
-        call->planned = rt_plans_for(&v->plans, &call->as, with, e);
+        call->planned = rt_plan_cache_find(&v->plans, &call->as, with, e);
         if (call->planned < 0)
             return complain(&v->plan->call[i], e);
     }
@@ -99,7 +100,7 @@ static bool memory_take(RtConvolutions *v, RtError *e) {
     v->taken = calloc((size_t)v->plan->num_fusions + 1, sizeof *v->taken);
     if (v->call == NULL || v->taken == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory for convolution plans");
-    v->forms = rt_forms_new(v->c, v->plan, e);
+    v->forms = rt_bn_finalize_new(v->c, v->plan, e);
     return v->forms != NULL;
 }
 
@@ -119,15 +120,15 @@ bool rt_convolutions_needed(const RtPlan *plan) {
 static bool plan_all(RtConvolutions *v, RtError *e) {
     for (int i = 0; i < v->plan->num_calls; i++)
         v->call[i].mine = is_mine(v->plan, i, &v->call[i].as);
-    const RtTuning *tuning = v->plans.tuning;
-    rt_rides_choose(v->plan, tuning != NULL ? tuning->wanted : NULL, can_ride,
-                    can_form, v, v->taken);
+    const RtChosen *tuning = v->plans.tuning;
+    rt_fusions_choose(v->plan, tuning != NULL ? tuning->wanted : NULL, can_ride,
+                      can_form, v, v->taken);
     take_rides(v);
     return plan_calls(v, e);
 }
 
 RtConvolutions *rt_convolutions_next(RtConvolutions *before, const RtCudnn *c,
-                                     const RtPlan *plan, const RtTuning *tuning,
+                                     const RtPlan *plan, const RtChosen *tuning,
                                      RtError *e) {
     RtConvolutions *v = calloc(1, sizeof *v);
     bool good = v != NULL ||
@@ -152,11 +153,11 @@ RtConvolutions *rt_convolutions_next(RtConvolutions *before, const RtCudnn *c,
 }
 
 RtConvolutions *rt_convolutions_new(const RtCudnn *c, const RtPlan *plan,
-                                    const RtTuning *tuning, RtError *e) {
+                                    const RtChosen *tuning, RtError *e) {
     return rt_convolutions_next(NULL, c, plan, tuning, e);
 }
 
-bool rt_convolutions_follow(const RtConvolutions *v) {
+bool rt_convolutions_as_chosen(const RtConvolutions *v) {
     return !v->plans.strayed;
 }
 
@@ -175,8 +176,8 @@ void rt_convolutions_free(RtConvolutions *v) {
         return;
     for (int i = 0; v->call != NULL && i < v->plan->num_calls; i++)
         packs_free(v->c, v->call[i].pack);
-    rt_plans_free(&v->plans);
-    rt_forms_free(v->forms);
+    rt_plan_cache_free(&v->plans);
+    rt_bn_finalize_free(v->forms);
     free(v->call);
     free(v->taken);
     free(v);
@@ -188,12 +189,12 @@ static RtCudnnPlan *plan_of(const RtConvolutions *v, const Call *call) {
     return &v->plans.made[call->planned].plan;
 }
 
-bool rt_convolutions_have(const RtConvolutions *v, int call) {
+bool rt_convolutions_do(const RtConvolutions *v, int call) {
     return v->call[call].mine;
 }
 
 size_t rt_convolutions_workspace(const RtConvolutions *v) {
-    int64_t most = rt_forms_workspace(v->forms);
+    int64_t most = rt_bn_finalize_workspace(v->forms);
     for (int i = 0; i < v->plan->num_calls; i++)
         if (v->call[i].mine && plan_of(v, &v->call[i])->workspace > most)
             most = plan_of(v, &v->call[i])->workspace;
@@ -206,11 +207,11 @@ static void move(RtConvolutions *v) {
         packs_free(v->c, v->call[i].pack);
         v->call[i].pack = NULL;
     }
-    rt_forms_move(v->forms);
+    rt_bn_finalize_rebind(v->forms);
 }
 
-void rt_convolutions_place(RtConvolutions *v, uint64_t arena,
-                           uint64_t workspace) {
+void rt_convolutions_bind(RtConvolutions *v, uint64_t arena,
+                          uint64_t workspace) {
     if (v->arena != arena || v->workspace != workspace)
         move(v);
     v->arena = arena;
@@ -222,7 +223,7 @@ const bool *rt_convolutions_taken(const RtConvolutions *v) {
     return v->taken;
 }
 
-bool rt_convolutions_save(const RtConvolutions *v, int step, int launch) {
+bool rt_convolutions_fused(const RtConvolutions *v, int step, int launch) {
     for (int i = 0; i < v->plan->num_fusions; i++)
         if (v->taken[i] && v->plan->fusion[i].step == step &&
             v->plan->fusion[i].launch == launch)
@@ -274,23 +275,23 @@ static void address_prologue(const RtConvolutions *v, const RtFusion *f,
                              uint64_t address[RT_NUM_ROLES]) {
     const RtNorm *n = norm_of(v, f);
     address[RT_ROLE_X] = v->arena + n->x;
-    address[RT_ROLE_SCALE] = v->arena + rt_form_at(n, RT_FORM_SCALE);
-    address[RT_ROLE_BIAS] = v->arena + rt_form_at(n, RT_FORM_BIAS);
+    address[RT_ROLE_SCALE] = v->arena + rt_bn_form_at(n, RT_BN_EQ_SCALE);
+    address[RT_ROLE_BIAS] = v->arena + rt_bn_form_at(n, RT_BN_EQ_BIAS);
 }
 
 static void address_backward(const RtConvolutions *v, const RtFusion *f,
                              uint64_t address[RT_NUM_ROLES]) {
     const RtNorm *n = norm_of(v, f);
     address[RT_ROLE_NORM] = v->arena + n->x;
-    address[RT_ROLE_MEAN] = v->arena + rt_form_at(n, RT_FORM_MEAN);
-    address[RT_ROLE_DEVIATION] = v->arena + rt_form_at(n, RT_FORM_DEVIATION);
+    address[RT_ROLE_MEAN] = v->arena + rt_bn_form_at(n, RT_BN_MEAN);
+    address[RT_ROLE_INV_STD] = v->arena + rt_bn_form_at(n, RT_BN_INV_STD);
     address[RT_ROLE_SCALE] = v->arena + n->scale;
     address[RT_ROLE_BIAS] = v->arena + n->bias;
     address[RT_ROLE_D_SCALE] = v->arena + f->d_scale;
     address[RT_ROLE_D_BIAS] = v->arena + f->d_bias;
     for (int i = 0; i < 3; i++)
         address[RT_ROLE_UNUSED + i] =
-            v->arena + rt_form_at(n, RT_FORM_UNUSED + i);
+            v->arena + rt_bn_form_at(n, RT_BN_UNUSED + i);
 }
 
 static void *pack_make(const RtConvolutions *v, const Call *call, size_t a,
@@ -307,7 +308,7 @@ static void *pack_make(const RtConvolutions *v, const Call *call, size_t a,
     for (int k = 0; k < NUM_KINDS; k++)
         if (call->ride[k] != NULL)
             rides[k](v, call->ride[k], address);
-    return rt_cudnn_pack(plan_of(v, call), address, v->workspace, e);
+    return rt_cudnn_variant_pack(plan_of(v, call), address, v->workspace, e);
 }
 
 static Pack *pack_at(const RtConvolutions *v, Call *call, size_t a, size_t b,
@@ -334,41 +335,41 @@ bool rt_convolutions_run(RtConvolutions *v, int number, size_t a, size_t b,
                          size_t out, RtError *e) {
     Call *call = &v->call[number];
     Pack *pack = pack_at(v, call, a, b, out, e);
-    if (pack != NULL && rt_cudnn_run(plan_of(v, call), pack->pack, e) &&
+    if (pack != NULL && rt_cudnn_execute(plan_of(v, call), pack->pack, e) &&
         (call->forms < 0 ||
-         rt_forms_run(v->forms, call->forms, v->arena, v->workspace, e)))
+         rt_bn_finalize_run(v->forms, call->forms, v->arena, v->workspace, e)))
         return true;
     return complain(&v->plan->call[number], e);
 }
 
 // Packs are of a graph's tensors, whatever plan runs it.
-bool rt_convolutions_other(RtConvolutions *v, int call) {
+bool rt_convolutions_fall_back(RtConvolutions *v, int call) {
     const int before = v->call[call].planned;
-    int other = rt_plans_other(&v->plans, before, v->room_bytes);
+    int other = rt_plan_cache_next(&v->plans, before, v->room_bytes);
     for (int i = 0; other >= 0 && i < v->plan->num_calls; i++)
         if (v->call[i].mine && v->call[i].planned == before)
             v->call[i].planned = other;
     return other >= 0;
 }
 
-int rt_convolutions_of(const RtConvolutions *v, int call) {
+int rt_convolutions_plan_of(const RtConvolutions *v, int call) {
     return v->call[call].mine ? v->call[call].planned : -1;
 }
 
-bool rt_convolutions_forms(const RtConvolutions *v, int call) {
+bool rt_convolutions_finalize(const RtConvolutions *v, int call) {
     return v->call[call].forms >= 0;
 }
 
-bool rt_convolutions_planned(const RtConvolutions *v, int i, RtPlanned *out) {
+bool rt_convolutions_plan_at(const RtConvolutions *v, int i, RtPlanned *out) {
     if (i >= v->plans.count)
         return false;
-    const RtMade *p = &v->plans.made[i];
+    const RtCachedPlan *p = &v->plans.made[i];
     *out = (RtPlanned){.call = &p->call,
                        .with = p->with,
                        .plan = p->good ? &p->plan : NULL,
                        .first = -1};
     for (int k = v->plan->num_calls - 1; k >= 0; k--)
-        if (rt_convolutions_of(v, k) == i) {
+        if (rt_convolutions_plan_of(v, k) == i) {
             out->calls++;
             out->first = k;
         }

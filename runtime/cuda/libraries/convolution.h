@@ -27,39 +27,40 @@ const char *rt_call_text(char *to, size_t room, const RtCall *call);
 
 // Whether there is a plan for a call with these fusions, bits 1 <<
 // RtFusionKind, on it.
-typedef bool RtCanRide(void *arg, int call, unsigned with);
+typedef bool RtCanFuse(void *arg, int call, unsigned with);
 // Whether the forms of a norm can be made.
-typedef bool RtCanForm(void *arg, int norm);
+typedef bool RtCanFinalize(void *arg, int norm);
 
 // Which fusions of a plan are taken together: all that are wanted (NULL: all),
 // that there are plans for and that what they need is taken for.  taken has one
 // for each.
-void rt_rides_choose(const RtPlan *plan, const bool *wanted, RtCanRide *can,
-                     RtCanForm *form, void *arg, bool *taken);
+void rt_fusions_choose(const RtPlan *plan, const bool *wanted, RtCanFuse *can,
+                       RtCanFinalize *form, void *arg, bool *taken);
 
 // ---- forms.c ----
 
 // The forms of batch_norms, which prologues and backward fusions read.
-typedef struct RtForms RtForms;
+typedef struct RtBnFinalize RtBnFinalize;
 
-RtForms *rt_forms_new(const RtCudnn *c, const RtPlan *plan, RtError *e);
-void rt_forms_free(RtForms *f);
+RtBnFinalize *rt_bn_finalize_new(const RtCudnn *c, const RtPlan *plan,
+                                 RtError *e);
+void rt_bn_finalize_free(RtBnFinalize *f);
 // Whether there is a plan for those of a norm; made when it is first asked.
-bool rt_forms_can(RtForms *f, int norm);
-int64_t rt_forms_workspace(const RtForms *f);
+bool rt_bn_finalize_can(RtBnFinalize *f, int norm);
+int64_t rt_bn_finalize_workspace(const RtBnFinalize *f);
 // They are made elsewhere, or in another workspace, from now on.
-void rt_forms_move(RtForms *f);
+void rt_bn_finalize_rebind(RtBnFinalize *f);
 // Makes them of the norm's statistics.
-bool rt_forms_run(RtForms *f, int norm, uint64_t arena, uint64_t workspace,
-                  RtError *e);
+bool rt_bn_finalize_run(RtBnFinalize *f, int norm, uint64_t arena,
+                        uint64_t workspace, RtError *e);
 // Where one of them is, from the start of the arena.
-size_t rt_form_at(const RtNorm *n, int form);
+size_t rt_bn_form_at(const RtNorm *n, int form);
 enum {
-    RT_FORM_MEAN,
-    RT_FORM_DEVIATION,
-    RT_FORM_SCALE,
-    RT_FORM_BIAS,
-    RT_FORM_UNUSED,
+    RT_BN_MEAN,
+    RT_BN_INV_STD,
+    RT_BN_EQ_SCALE,
+    RT_BN_EQ_BIAS,
+    RT_BN_UNUSED,
 };
 
 // ---- convolution.c ----
@@ -73,32 +74,32 @@ bool rt_convolutions_needed(const RtPlan *plan);
 // library no longer has what it names, as the library's heuristics do.  NULL,
 // with the layer that has no plan in e, if one has none.
 RtConvolutions *rt_convolutions_new(const RtCudnn *c, const RtPlan *plan,
-                                    const RtTuning *tuning, RtError *e);
+                                    const RtChosen *tuning, RtError *e);
 // The same in place of `before` (NULL: there was nothing), which is freed: what
 // was asked for in the same way is not planned again.
 RtConvolutions *rt_convolutions_next(RtConvolutions *before, const RtCudnn *c,
-                                     const RtPlan *plan, const RtTuning *tuning,
+                                     const RtPlan *plan, const RtChosen *tuning,
                                      RtError *e);
 void rt_convolutions_free(RtConvolutions *v);
 // Whether all that the tuning named was there.
-bool rt_convolutions_follow(const RtConvolutions *v);
+bool rt_convolutions_as_chosen(const RtConvolutions *v);
 
 // Whether that call of the plan is done here.
-bool rt_convolutions_have(const RtConvolutions *v, int call);
+bool rt_convolutions_do(const RtConvolutions *v, int call);
 // Bytes of the room that the calls share.
 size_t rt_convolutions_workspace(const RtConvolutions *v);
 // Where on the device the plan's arena and the shared room are.
-void rt_convolutions_place(RtConvolutions *v, uint64_t arena,
-                           uint64_t workspace);
+void rt_convolutions_bind(RtConvolutions *v, uint64_t arena,
+                          uint64_t workspace);
 // For each of the plan's fusions whether it is taken.
 const bool *rt_convolutions_taken(const RtConvolutions *v);
 // Whether a call does what launch number `launch` of a step would: it counts
 // kernels and calls from 0.
-bool rt_convolutions_save(const RtConvolutions *v, int step, int launch);
-// Which plan a call runs, as rt_convolutions_planned counts; -1: none of these.
-int rt_convolutions_of(const RtConvolutions *v, int call);
+bool rt_convolutions_fused(const RtConvolutions *v, int step, int launch);
+// Which plan a call runs, as rt_convolutions_plan_at counts; -1: none of these.
+int rt_convolutions_plan_of(const RtConvolutions *v, int call);
 // Whether the forms of a batch_norm are made after it.
-bool rt_convolutions_forms(const RtConvolutions *v, int call);
+bool rt_convolutions_finalize(const RtConvolutions *v, int call);
 // What the kernels' sinter_squares must have before they run.
 void rt_convolutions_squares(const RtConvolutions *v, uint8_t *squares,
                              size_t count);
@@ -108,7 +109,7 @@ bool rt_convolutions_run(RtConvolutions *v, int call, size_t a, size_t b,
 
 // Has a call, and those that are alike, done by the next of the library's plans
 // that works in the room there is; false: there is none.
-bool rt_convolutions_other(RtConvolutions *v, int call);
+bool rt_convolutions_fall_back(RtConvolutions *v, int call);
 
 // What was asked of the library, for people and tests: false past the last.
 typedef struct {
@@ -118,6 +119,6 @@ typedef struct {
     int calls;               // of the plan's, that do so
     int first;               // of them; -1: none
 } RtPlanned;
-bool rt_convolutions_planned(const RtConvolutions *v, int i, RtPlanned *out);
+bool rt_convolutions_plan_at(const RtConvolutions *v, int i, RtPlanned *out);
 
 #endif

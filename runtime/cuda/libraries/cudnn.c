@@ -30,8 +30,8 @@ bool rt_cudnn_open(RtCudnn *c, RtError *e) {
 
 // Its builds for either CUDA have one name: which was found is for it to tell.
 // A later one than is known here is for later drivers, and knows what they do.
-bool rt_cudnn_suits(const RtCudnn *c, int gpu, int driver, RtError *e) {
-    int newest = rt_generation_cuda(gpu, driver), is = (int)c->cuda() / 1000;
+bool rt_cudnn_compatible(const RtCudnn *c, int gpu, int driver, RtError *e) {
+    int newest = rt_capability_cuda(gpu, driver), is = (int)c->cuda() / 1000;
     return is <= newest || (newest == 13 && is <= driver / 1000) ||
            rt_fail(e, EXIT_DEVICE,
                    "this cuDNN is for CUDA %d, but the GPU and its driver need "
@@ -89,7 +89,7 @@ bool rt_cudnn_attach(RtCudnn *c, void *stream, RtError *e) {
 
 void *rt_descriptor(RtDescriptors *d, int kind) {
     void *made = NULL;
-    if (d->failed || d->count == RT_CUDNN_MADE) {
+    if (d->failed || d->count == RT_CUDNN_MAX_DESCRIPTORS) {
         if (!d->failed)
             rt_fail(d->error, EXIT_FAULT, "a graph of too many descriptors");
         d->failed = true;
@@ -131,7 +131,7 @@ void rt_descriptors_free(RtDescriptors *d) {
 
 // It does so where the first descriptor of any kind is finalized, and where the
 // first question for plans is made.
-void rt_cudnn_load(const RtCudnn *c) {
+void rt_cudnn_preload(const RtCudnn *c) {
     RtError ignored;
     RtDescriptors d = {.c = c, .error = &ignored};
     void *any = rt_descriptor(&d, DNN_BACKEND_POINTWISE_DESCRIPTOR);

@@ -27,11 +27,11 @@ typedef struct {
 // Opens the library; the device is still to be given.
 bool rt_cudnn_open(RtCudnn *c, RtError *e);
 // Has it open its own parts and what they need, for which it needs no device.
-void rt_cudnn_load(const RtCudnn *c);
+void rt_cudnn_preload(const RtCudnn *c);
 // Whether it is of a CUDA that knows a GPU of this generation (0: any) and
 // works with a driver that knows CUDA up to `driver`, which is a version times
 // 1000.
-bool rt_cudnn_suits(const RtCudnn *c, int gpu, int driver, RtError *e);
+bool rt_cudnn_compatible(const RtCudnn *c, int gpu, int driver, RtError *e);
 // Plans are for the device that a JSON object describes.
 bool rt_cudnn_describe(RtCudnn *c, const char *json, RtError *e);
 // Plans are for the device of the current context, and run on a stream of it.
@@ -39,11 +39,11 @@ bool rt_cudnn_attach(RtCudnn *c, void *stream, RtError *e);
 void rt_cudnn_close(RtCudnn *c);
 
 // Descriptors made for one purpose, which live as long as it.
-enum { RT_CUDNN_MADE = 96 };
+enum { RT_CUDNN_MAX_DESCRIPTORS = 96 };
 typedef struct {
     const RtCudnn *c;
     RtError *error;
-    void *made[RT_CUDNN_MADE];
+    void *made[RT_CUDNN_MAX_DESCRIPTORS];
     int count;
     bool failed; // the first failure is in error, and nothing more is done
 } RtDescriptors;
@@ -71,12 +71,12 @@ typedef enum {
     RT_ROLE_SCALE, // f16 forms of a prologue; f32 for finalize and backward
     RT_ROLE_BIAS,
     RT_ROLE_MEAN,
-    RT_ROLE_DEVIATION,
+    RT_ROLE_INV_STD,
     RT_ROLE_NORM,    // backward: what batch_norm read
     RT_ROLE_D_SCALE, // backward: gradients
     RT_ROLE_D_BIAS,
-    RT_ROLE_FORM_SCALE, // finalize: the forms of a prologue
-    RT_ROLE_FORM_BIAS,
+    RT_ROLE_EQ_SCALE, // finalize: the forms of a prologue
+    RT_ROLE_EQ_BIAS,
     RT_ROLE_COUNT, // finalize: host scalars
     RT_ROLE_EPSILON,
     RT_ROLE_FACTOR,
@@ -103,11 +103,11 @@ bool rt_cudnn_finalize_graph(RtDescriptors *d, int channels, RtCudnnGraph *out);
 // What an engine is like that sums in f32 what it reads as it is, in the same
 // order each time, is taken; others may be asked for.
 typedef struct {
-    bool may_vary;   // sums in another order each time
-    bool only_ready; // nothing that is compiled when the plan is made
-    int64_t within;  // bytes of workspace at most; 0: any number
-    int first;       // candidate, from 0 in the library's order of preference
-} RtCudnnWish;
+    bool allow_nondeterministic; // sums in another order each time
+    bool precompiled_only; // nothing that is compiled when the plan is made
+    int64_t within;        // bytes of workspace at most; 0: any number
+    int first; // candidate, from 0 in the library's order of preference
+} RtCudnnCriteria;
 
 typedef struct {
     RtDescriptors own; // the graph's and the plan's
@@ -123,7 +123,7 @@ typedef struct {
 // The first plan from wish->first on that the library's heuristics offer for a
 // call and that is as wished.
 bool rt_cudnn_plan(const RtCudnn *c, const RtCall *call, unsigned with,
-                   RtCudnnWish wish, RtCudnnPlan *out, RtError *e);
+                   RtCudnnCriteria wish, RtCudnnPlan *out, RtError *e);
 bool rt_cudnn_finalize_plan(const RtCudnn *c, int channels, RtCudnnPlan *out,
                             RtError *e);
 void rt_cudnn_plan_free(RtCudnnPlan *p);
@@ -132,8 +132,9 @@ void rt_cudnn_plan_free(RtCudnnPlan *p);
 
 // A plan at the address of each of its graph's roles; what stands for a number
 // has it on the host, where it must stay.  NULL: *e says why.
-void *rt_cudnn_pack(const RtCudnnPlan *p, const uint64_t address[RT_NUM_ROLES],
-                    uint64_t workspace, RtError *e);
-bool rt_cudnn_run(const RtCudnnPlan *p, void *pack, RtError *e);
+void *rt_cudnn_variant_pack(const RtCudnnPlan *p,
+                            const uint64_t address[RT_NUM_ROLES],
+                            uint64_t workspace, RtError *e);
+bool rt_cudnn_execute(const RtCudnnPlan *p, void *pack, RtError *e);
 
 #endif

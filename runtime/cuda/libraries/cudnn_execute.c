@@ -3,8 +3,9 @@
 
 #include "runtime/cuda/libraries/cudnn.h"
 
-void *rt_cudnn_pack(const RtCudnnPlan *p, const uint64_t address[RT_NUM_ROLES],
-                    uint64_t workspace, RtError *e) {
+void *rt_cudnn_variant_pack(const RtCudnnPlan *p,
+                            const uint64_t address[RT_NUM_ROLES],
+                            uint64_t workspace, RtError *e) {
     RtDescriptors d = {.c = p->own.c, .error = e};
     int64_t id[RT_NUM_ROLES];
     uint64_t at[RT_NUM_ROLES];
@@ -26,7 +27,7 @@ void *rt_cudnn_pack(const RtCudnnPlan *p, const uint64_t address[RT_NUM_ROLES],
     return NULL;
 }
 
-bool rt_cudnn_run(const RtCudnnPlan *p, void *pack, RtError *e) {
+bool rt_cudnn_execute(const RtCudnnPlan *p, void *pack, RtError *e) {
     char why[512] = "";
     const RtCudnn *c = p->own.c;
     if (c->execute(c->handle, p->plan, pack) == 0)

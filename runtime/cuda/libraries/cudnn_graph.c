@@ -244,7 +244,7 @@ static void add_backward(Builder *b, void *gradient) {
     int64_t c = b->call->c;
     void *x = images(b, RT_ROLE_NORM, data_type(b->call->type));
     void *mean = row(b, RT_ROLE_MEAN, f32, c);
-    void *deviation = row(b, RT_ROLE_DEVIATION, f32, c);
+    void *deviation = row(b, RT_ROLE_INV_STD, f32, c);
     void *scale = row(b, RT_ROLE_SCALE, f32, c);
     void *norm = add_norm(b, x, mean, deviation, scale);
     void *dz = images(b, RT_ROLE_X, data_type(b->call->type));
@@ -340,11 +340,11 @@ bool rt_cudnn_finalize_graph(RtDescriptors *d, int channels,
          RT_ROLE_UNUSED + 3, DNN_DATA_FLOAT},
         {DNN_ATTR_OPERATION_BN_FINALIZE_SAVED_MEAN_DESC, RT_ROLE_MEAN,
          DNN_DATA_FLOAT},
-        {DNN_ATTR_OPERATION_BN_FINALIZE_SAVED_INV_STD_DESC, RT_ROLE_DEVIATION,
+        {DNN_ATTR_OPERATION_BN_FINALIZE_SAVED_INV_STD_DESC, RT_ROLE_INV_STD,
          DNN_DATA_FLOAT},
-        {DNN_ATTR_OPERATION_BN_FINALIZE_EQ_SCALE_DESC, RT_ROLE_FORM_SCALE,
+        {DNN_ATTR_OPERATION_BN_FINALIZE_EQ_SCALE_DESC, RT_ROLE_EQ_SCALE,
          DNN_DATA_HALF},
-        {DNN_ATTR_OPERATION_BN_FINALIZE_EQ_BIAS_DESC, RT_ROLE_FORM_BIAS,
+        {DNN_ATTR_OPERATION_BN_FINALIZE_EQ_BIAS_DESC, RT_ROLE_EQ_BIAS,
          DNN_DATA_HALF},
     };
     // clang-format on

@@ -117,14 +117,14 @@ static int offered(const RtCudnn *c, const RtCudnnPlan *p, int mode, int most,
     return (int)got;
 }
 
-static bool is_wished(const RtCudnnPlan *p, RtCudnnWish wish) {
-    return (wish.may_vary || !p->varies) && !p->inexact &&
-           !(wish.only_ready && p->compiled);
+static bool is_wished(const RtCudnnPlan *p, RtCudnnCriteria wish) {
+    return (wish.allow_nondeterministic || !p->varies) && !p->inexact &&
+           !(wish.precompiled_only && p->compiled);
 }
 
 // Makes the plan of the first that is as wished; returns how many there are.
 static int offers_try(const RtCudnn *c, RtType type, int mode, int most,
-                      int before, RtCudnnWish wish, RtCudnnPlan *p,
+                      int before, RtCudnnCriteria wish, RtCudnnPlan *p,
                       bool *more) {
     void *config[MAX_OFFERED];
     int count = offered(c, p, mode, most, more, config);
@@ -145,7 +145,7 @@ static int offers_try(const RtCudnn *c, RtType type, int mode, int most,
 // and at those of a fusion that it would have to compile so long that nearly
 // all planning was that: so all are asked for only where the first will not.
 static int looked_for(const RtCudnn *c, RtType type, int mode, int before,
-                      RtCudnnWish wish, RtCudnnPlan *p) {
+                      RtCudnnCriteria wish, RtCudnnPlan *p) {
     bool more;
     int first = offers_try(c, type, mode, 1, before, wish, p, &more);
     if (p->plan != NULL || !more)
@@ -159,7 +159,7 @@ static int looked_for(const RtCudnn *c, RtType type, int mode, int before,
 // miss those that are wanted; a fusion has one or none, and looking for it
 // again takes a third of a second on some devices.
 static bool plan_choose(const RtCudnn *c, RtType type, bool fusion,
-                        RtCudnnWish wish, RtCudnnPlan *p) {
+                        RtCudnnCriteria wish, RtCudnnPlan *p) {
     static const int modes[] = {DNN_HEUR_MODE_A, DNN_HEUR_MODE_B,
                                 DNN_HEUR_MODE_FALLBACK};
     int before = 0; // candidates of the ways of looking so far
@@ -169,7 +169,7 @@ static bool plan_choose(const RtCudnn *c, RtType type, bool fusion,
 }
 
 bool rt_cudnn_plan(const RtCudnn *c, const RtCall *call, unsigned with,
-                   RtCudnnWish wish, RtCudnnPlan *out, RtError *e) {
+                   RtCudnnCriteria wish, RtCudnnPlan *out, RtError *e) {
     *out = (RtCudnnPlan){.own = {.c = c, .error = e}};
     if (rt_cudnn_graph(&out->own, call, with, &out->graph) &&
         (plan_choose(c, call->type, with != 0, wish, out) ||
@@ -183,7 +183,7 @@ bool rt_cudnn_finalize_plan(const RtCudnn *c, int channels, RtCudnnPlan *out,
                             RtError *e) {
     *out = (RtCudnnPlan){.own = {.c = c, .error = e}};
     if (rt_cudnn_finalize_graph(&out->own, channels, &out->graph) &&
-        (plan_choose(c, RT_F16, true, (RtCudnnWish){0}, out) ||
+        (plan_choose(c, RT_F16, true, (RtCudnnCriteria){0}, out) ||
          rt_fail(e, EXIT_DEVICE,
                  "cuDNN has no plan for bn_finalize of a batch_norm")))
         return true;

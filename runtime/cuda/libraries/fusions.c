@@ -14,7 +14,7 @@ static bool is_wanted(const bool *wanted, int fusion) {
 // The kernels of all steps share one flag for a variance of some number, so its
 // statistics ride in all steps that have it or in none.  A norm of no channels
 // is a variance whose statistics no call can take.
-static void take_statistics(const RtPlan *p, const bool *wanted, RtCanRide *can,
+static void take_statistics(const RtPlan *p, const bool *wanted, RtCanFuse *can,
                             void *arg, bool *taken) {
     for (int i = 0; i < p->num_fusions; i++)
         taken[i] = is_kind(p, i, RT_FUSED_STATISTICS) && is_wanted(wanted, i) &&
@@ -47,8 +47,8 @@ static bool takes_statistics_on(const RtPlan *p, const bool *taken, int call) {
     return false;
 }
 
-void rt_rides_choose(const RtPlan *p, const bool *wanted, RtCanRide *can,
-                     RtCanForm *form, void *arg, bool *taken) {
+void rt_fusions_choose(const RtPlan *p, const bool *wanted, RtCanFuse *can,
+                       RtCanFinalize *form, void *arg, bool *taken) {
     take_statistics(p, wanted, can, arg, taken);
     for (int i = 0; i < p->num_fusions; i++) {
         const RtFusion *f = &p->fusion[i];

@@ -8,28 +8,28 @@
 
 #include <stdlib.h>
 
-static bool open_matmuls(RtCalls *c, RtError *e) {
+static bool open_matmuls(RtLibraryCalls *c, RtError *e) {
     if (!rt_matmuls_needed(c->plan))
         return true;
     c->matmuls = rt_matmuls_new(c->plan, c->gpu, c->stream, e);
     return c->matmuls != NULL;
 }
 
-static bool open_convolutions(RtCalls *c, RtError *e) {
+static bool open_convolutions(RtLibraryCalls *c, RtError *e) {
     return !rt_convolutions_needed(c->plan) ||
            (rt_cudnn_open(&c->cudnn, e) &&
-            rt_cudnn_suits(&c->cudnn, rt_gpu_generation(c->gpu), c->gpu->driver,
-                           e) &&
+            rt_cudnn_compatible(&c->cudnn, rt_gpu_capability(c->gpu),
+                                c->gpu->driver, e) &&
             rt_cudnn_attach(&c->cudnn, c->stream, e));
 }
 
 // ---- what was measured ----
 
-static void find_key(RtCalls *c) {
+static void find_key(RtLibraryCalls *c) {
     c->key = (RtTuningKey){
         .plan = c->plan,
         .gpu = c->gpu->name,
-        .capability = rt_gpu_generation(c->gpu),
+        .capability = rt_gpu_capability(c->gpu),
         .processors = c->gpu->processors,
         .driver = c->gpu->driver,
         .cudnn = c->cudnn.library != NULL ? c->cudnn.version() : 0,
@@ -37,7 +37,7 @@ static void find_key(RtCalls *c) {
 }
 
 // Where it is kept of this plan on such a GPU.
-static void find_path(RtCalls *c, const char *given) {
+static void find_path(RtLibraryCalls *c, const char *given) {
     RtCache cache;
     c->files = given != NULL ? &rt_system_files : &rt_private_files;
     if (given != NULL) {
@@ -50,7 +50,7 @@ static void find_path(RtCalls *c, const char *given) {
     rt_cache_close(&cache);
 }
 
-static bool find_tuning(RtCalls *c, const RtOptions *o, RtError *e) {
+static bool find_tuning(RtLibraryCalls *c, const RtOptions *o, RtError *e) {
     const char *given = o != NULL ? o->tuning : NULL;
     RtError own;
     find_key(c);
@@ -65,15 +65,15 @@ static bool find_tuning(RtCalls *c, const RtOptions *o, RtError *e) {
     return c->is_tuned || given == NULL;
 }
 
-static bool plan_calls(RtCalls *c, bool must, RtError *e) {
-    const RtTuning *t = c->is_tuned ? &c->tuning : NULL;
+static bool plan_calls(RtLibraryCalls *c, bool must, RtError *e) {
+    const RtChosen *t = c->is_tuned ? &c->tuning : NULL;
     bool follows =
-        t == NULL || c->matmuls == NULL || rt_matmuls_follow(c->matmuls, t);
+        t == NULL || c->matmuls == NULL || rt_matmuls_as_chosen(c->matmuls, t);
     if (c->cudnn.library != NULL) {
         c->convolutions = rt_convolutions_new(&c->cudnn, c->plan, t, e);
         if (c->convolutions == NULL)
             return false;
-        follows &= rt_convolutions_follow(c->convolutions);
+        follows &= rt_convolutions_as_chosen(c->convolutions);
     }
     return follows || !must ||
            rt_fail(e, EXIT_DATA,
@@ -82,10 +82,11 @@ static bool plan_calls(RtCalls *c, bool must, RtError *e) {
                    c->path);
 }
 
-bool rt_calls_open(RtCalls *c, const RtGpu *gpu, const RtPlan *plan,
-                   CUstream stream, RtStaging *staging, const RtOptions *o,
-                   RtLaps *laps, RtError *e) {
-    *c = (RtCalls){
+bool rt_library_calls_open(RtLibraryCalls *c, const RtGpu *gpu,
+                           const RtPlan *plan, CUstream stream,
+                           RtStaging *staging, const RtOptions *o, RtLaps *laps,
+                           RtError *e) {
+    *c = (RtLibraryCalls){
         .gpu = gpu, .plan = plan, .stream = stream, .staging = staging};
     bool opened = open_convolutions(c, e) && open_matmuls(c, e);
     rt_lap(laps, RT_START_LIBRARIES);
@@ -95,18 +96,18 @@ bool rt_calls_open(RtCalls *c, const RtGpu *gpu, const RtPlan *plan,
     return planned;
 }
 
-void rt_calls_close(RtCalls *c) {
+void rt_library_calls_close(RtLibraryCalls *c) {
     if (c->convolutions != NULL)
         rt_convolutions_free(c->convolutions);
     if (c->cudnn.library != NULL)
         rt_cudnn_close(&c->cudnn);
     rt_matmuls_free(c->matmuls);
-    rt_tuning_free(&c->tuning);
+    rt_chosen_free(&c->tuning);
     free(c->path);
-    *c = (RtCalls){0};
+    *c = (RtLibraryCalls){0};
 }
 
-size_t rt_calls_workspace(const RtCalls *c) {
+size_t rt_library_calls_workspace(const RtLibraryCalls *c) {
     size_t most = 0;
     if (c->convolutions != NULL)
         most = rt_convolutions_workspace(c->convolutions);
@@ -115,21 +116,22 @@ size_t rt_calls_workspace(const RtCalls *c) {
     return most;
 }
 
-static void place_in(const RtCalls *c, CUdeviceptr workspace) {
+static void place_in(const RtLibraryCalls *c, CUdeviceptr workspace) {
     if (c->convolutions != NULL)
-        rt_convolutions_place(c->convolutions, c->arena, workspace);
+        rt_convolutions_bind(c->convolutions, c->arena, workspace);
     if (c->matmuls != NULL)
-        rt_matmuls_place(c->matmuls, c->arena, workspace);
+        rt_matmuls_bind(c->matmuls, c->arena, workspace);
 }
 
-void rt_calls_place(RtCalls *c, CUdeviceptr arena, CUdeviceptr workspace) {
+void rt_library_calls_bind(RtLibraryCalls *c, CUdeviceptr arena,
+                           CUdeviceptr workspace) {
     c->arena = arena;
     c->workspace = workspace;
     place_in(c, workspace);
 }
 
-RtConvolutions *rt_calls_use(RtCalls *c, RtConvolutions *v,
-                             CUdeviceptr workspace) {
+RtConvolutions *rt_library_calls_use(RtLibraryCalls *c, RtConvolutions *v,
+                                     CUdeviceptr workspace) {
     RtConvolutions *before = c->convolutions;
     c->convolutions = v;
     place_in(c, workspace != 0 ? workspace : c->workspace);
@@ -146,7 +148,8 @@ static size_t count_squares(const RtPlan *plan) {
     return (size_t)(most + 1);
 }
 
-bool rt_calls_tell(const RtCalls *c, const RtKernels *k, RtError *e) {
+bool rt_library_calls_set_flags(const RtLibraryCalls *c, const RtKernels *k,
+                                RtError *e) {
     size_t count = count_squares(c->plan);
     if (c->convolutions == NULL || count == 0)
         return true;
@@ -154,26 +157,26 @@ bool rt_calls_tell(const RtCalls *c, const RtKernels *k, RtError *e) {
     if (squares == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     rt_convolutions_squares(c->convolutions, squares, count);
-    bool good =
-        rt_kernels_set(k, "sinter_squares", squares, count, c->stream, e);
+    bool good = rt_kernels_set_global(k, "sinter_squares", squares, count,
+                                      c->stream, e);
     free(squares);
     return good;
 }
 
-bool rt_calls_save(const RtCalls *c, int step, int launch) {
+bool rt_library_calls_fused(const RtLibraryCalls *c, int step, int launch) {
     return c->convolutions != NULL &&
-           rt_convolutions_save(c->convolutions, step, launch);
+           rt_convolutions_fused(c->convolutions, step, launch);
 }
 
-bool rt_calls_on_host(const RtCalls *c, int call) {
+bool rt_library_calls_on_host(const RtLibraryCalls *c, int call) {
     RtCallKind kind = c->plan->call[call].kind;
     return kind == RT_EIGH || kind == RT_ORTHOGONAL;
 }
 
 // ---- on the host ----
 
-static bool factor(RtCalls *c, const RtCall *call, size_t from, size_t to,
-                   void *work, float *a, float *out, RtError *e) {
+static bool factor(RtLibraryCalls *c, const RtCall *call, size_t from,
+                   size_t to, void *work, float *a, float *out, RtError *e) {
     size_t rows = call->kind == RT_EIGH ? (size_t)call->n + 1 : (size_t)call->n;
     size_t in_bytes = (size_t)call->n * (size_t)call->k * sizeof *a;
     size_t out_bytes = rows * (size_t)call->k * sizeof *out;
@@ -184,8 +187,8 @@ static bool factor(RtCalls *c, const RtCall *call, size_t from, size_t to,
 }
 
 // Such a step runs once, so room for it is taken when it does.
-static bool factor_run(RtCalls *c, const RtCall *call, size_t from, size_t to,
-                       RtError *e) {
+static bool factor_run(RtLibraryCalls *c, const RtCall *call, size_t from,
+                       size_t to, RtError *e) {
     size_t values = ((size_t)call->n + 1) * (size_t)call->k;
     float *a = calloc(values, sizeof *a), *out = calloc(values, sizeof *out);
     void *work = malloc(rt_factor_bytes(call) + 1);
@@ -198,7 +201,8 @@ static bool factor_run(RtCalls *c, const RtCall *call, size_t from, size_t to,
     return good;
 }
 
-static bool zero_run(RtCalls *c, const RtCall *call, size_t out, RtError *e) {
+static bool zero_run(RtLibraryCalls *c, const RtCall *call, size_t out,
+                     RtError *e) {
     const RtDriver *cu = c->gpu->cu;
     size_t count[3];
     rt_call_count(call, count);
@@ -211,21 +215,22 @@ static bool zero_run(RtCalls *c, const RtCall *call, size_t out, RtError *e) {
                           e, "fill a result with zeros");
 }
 
-bool rt_calls_run(RtCalls *c, int call, size_t a, size_t b, size_t out,
-                  RtError *e) {
-    if (rt_calls_on_host(c, call))
+bool rt_library_calls_run(RtLibraryCalls *c, int call, size_t a, size_t b,
+                          size_t out, RtError *e) {
+    if (rt_library_calls_on_host(c, call))
         return factor_run(c, &c->plan->call[call], a, out, e);
     if (rt_call_of_nothing(&c->plan->call[call]))
         return zero_run(c, &c->plan->call[call], out, e);
-    if (c->convolutions != NULL && rt_convolutions_have(c->convolutions, call))
+    if (c->convolutions != NULL && rt_convolutions_do(c->convolutions, call))
         return rt_convolutions_run(c->convolutions, call, a, b, out, e);
     return rt_matmuls_run(c->matmuls, call, a, b, out, e);
 }
 
-bool rt_calls_other(RtCalls *c, int call) {
-    if (rt_calls_on_host(c, call) || rt_call_of_nothing(&c->plan->call[call]))
+bool rt_library_calls_fall_back(RtLibraryCalls *c, int call) {
+    if (rt_library_calls_on_host(c, call) ||
+        rt_call_of_nothing(&c->plan->call[call]))
         return false;
-    if (c->convolutions != NULL && rt_convolutions_have(c->convolutions, call))
-        return rt_convolutions_other(c->convolutions, call);
-    return rt_matmuls_other(c->matmuls, call);
+    if (c->convolutions != NULL && rt_convolutions_do(c->convolutions, call))
+        return rt_convolutions_fall_back(c->convolutions, call);
+    return rt_matmuls_fall_back(c->matmuls, call);
 }

@@ -27,7 +27,7 @@ typedef struct {
     int state;
     float waves;
     int reserved[4];
-} RtLtOffer;
+} RtLtCandidate;
 
 enum {
 #define LTN(name, value) LT_##name = value,
@@ -43,12 +43,12 @@ typedef struct {
 typedef enum { LEFT, RIGHT, RESULT, NUM_MATRICES } Matrix;
 enum { MOST_OFFERED = 8 };
 
-_Static_assert(sizeof(RtLtOffer) == 96, "the library's default");
+_Static_assert(sizeof(RtLtCandidate) == 96, "the library's default");
 
 // A product and its algorithms.
 typedef struct {
     void *product, *matrix[NUM_MATRICES];
-    RtLtOffer offer[MOST_OFFERED];
+    RtLtCandidate offer[MOST_OFFERED];
     int offers, chosen;
     float accumulate; // 1: to what the result holds
 } Product;
@@ -67,7 +67,7 @@ static RtLibrary library_for(int gpu, int driver, const RtSymbol *symbol,
                              size_t count) {
     static const char *const files[] = {"libcublasLt.so.13",
                                         "libcublasLt.so.12", NULL};
-    bool newest = rt_generation_cuda(gpu, driver) == 13;
+    bool newest = rt_capability_cuda(gpu, driver) == 13;
     return (RtLibrary){.needed = "matrix products on a GPU need",
                        .files = newest ? files : files + 1,
                        .remedy = newest ? "install cuBLAS of CUDA 13 or 12"
@@ -92,7 +92,7 @@ static bool library_open(RtMatmuls *p, const RtGpu *gpu, RtError *e) {
         {"cublasLtGetVersion", offsetof(Functions, version)},
     };
     const RtLibrary wanted =
-        library_for(rt_gpu_generation(gpu), gpu->driver, symbols,
+        library_for(rt_gpu_capability(gpu), gpu->driver, symbols,
                     sizeof symbols / sizeof *symbols);
     p->library = rt_library_open(&wanted, &p->lt, e);
     if (p->library == NULL)
@@ -158,7 +158,7 @@ static bool wish_new(const Functions *lt, void **wish) {
 
 // Those that the library offers and that can be had.
 static bool find_offers(const RtMatmuls *p, Product *product) {
-    RtLtOffer offer[MOST_OFFERED] = {0};
+    RtLtCandidate offer[MOST_OFFERED] = {0};
     int count = 0;
     void *wish = NULL;
     void **m = product->matrix;
@@ -243,7 +243,7 @@ size_t rt_matmuls_version(const RtMatmuls *p) {
 
 // ---- which algorithm ----
 
-int rt_matmuls_offers(const RtMatmuls *p, int call) {
+int rt_matmuls_candidates(const RtMatmuls *p, int call) {
     return p->product[call].offers;
 }
 
@@ -260,7 +260,7 @@ uint64_t rt_matmuls_digest(const RtMatmuls *p, int call, int offer) {
     return XXH3_64bits(a->data, sizeof a->data) >> 2;
 }
 
-static bool follow(RtMatmuls *p, const RtTunedProduct *t) {
+static bool follow(RtMatmuls *p, const RtChosenAlgorithm *t) {
     if (t->candidate >= p->product[t->call].offers ||
         rt_matmuls_digest(p, t->call, t->candidate) != t->digest)
         return false;
@@ -268,14 +268,14 @@ static bool follow(RtMatmuls *p, const RtTunedProduct *t) {
     return true;
 }
 
-bool rt_matmuls_follow(RtMatmuls *p, const RtTuning *t) {
+bool rt_matmuls_as_chosen(RtMatmuls *p, const RtChosen *t) {
     bool all = true;
     for (int i = 0; i < t->num_products; i++)
         all &= follow(p, &t->product[i]);
     return all;
 }
 
-static const RtLtOffer *chosen_of(const Product *q) {
+static const RtLtCandidate *chosen_of(const Product *q) {
     return &q->offer[q->chosen];
 }
 
@@ -289,13 +289,13 @@ size_t rt_matmuls_workspace(const RtMatmuls *p) {
     return most;
 }
 
-void rt_matmuls_place(RtMatmuls *p, uint64_t arena, uint64_t workspace) {
+void rt_matmuls_bind(RtMatmuls *p, uint64_t arena, uint64_t workspace) {
     p->arena = arena;
     p->workspace = workspace;
     p->room = rt_matmuls_workspace(p);
 }
 
-bool rt_matmuls_other(RtMatmuls *p, int call) {
+bool rt_matmuls_fall_back(RtMatmuls *p, int call) {
     const Product *q = &p->product[call];
     for (int i = q->chosen + 1; i < q->offers; i++)
         if (q->offer[i].workspace <= p->room) {

@@ -32,20 +32,20 @@ void rt_matmuls_free(RtMatmuls *p);
 size_t rt_matmuls_version(const RtMatmuls *p);
 
 // How many algorithms there are for a call of the plan; 0: it is not done here.
-int rt_matmuls_offers(const RtMatmuls *p, int call);
+int rt_matmuls_candidates(const RtMatmuls *p, int call);
 // Chooses one for a call and those that are alike.
 void rt_matmuls_choose(RtMatmuls *p, int call, int offer);
 // Chooses the next that works in the room there is; false: there is none.
-bool rt_matmuls_other(RtMatmuls *p, int call);
+bool rt_matmuls_fall_back(RtMatmuls *p, int call);
 // What tells an algorithm from others, below 2^62.
 uint64_t rt_matmuls_digest(const RtMatmuls *p, int call, int offer);
 // Chooses what a tuning says; false: the library offers something else now.
-bool rt_matmuls_follow(RtMatmuls *p, const RtTuning *t);
+bool rt_matmuls_as_chosen(RtMatmuls *p, const RtChosen *t);
 
 // Bytes of the room that the products share.
 size_t rt_matmuls_workspace(const RtMatmuls *p);
 // Where on the device the plan's arena and that room are.
-void rt_matmuls_place(RtMatmuls *p, uint64_t arena, uint64_t workspace);
+void rt_matmuls_bind(RtMatmuls *p, uint64_t arena, uint64_t workspace);
 // Puts a product on the stream.
 bool rt_matmuls_run(const RtMatmuls *p, int call, size_t a, size_t b,
                     size_t out, RtError *e);

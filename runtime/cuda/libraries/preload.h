@@ -16,12 +16,12 @@ typedef struct {
     const RtPlan *plan;
     pthread_t thread;
     bool is_begun;
-} RtAhead;
+} RtPreload;
 
 // Begins to open what the plan's calls need on the GPU, which needs no context
 // yet.  What goes wrong with it is not told: it is where it is opened again.
-void rt_ahead_begin(RtAhead *a, const RtGpu *gpu, const RtPlan *plan);
+void rt_preload_start(RtPreload *a, const RtGpu *gpu, const RtPlan *plan);
 // Waits for what was begun.
-void rt_ahead_end(RtAhead *a);
+void rt_preload_wait(RtPreload *a);
 
 #endif

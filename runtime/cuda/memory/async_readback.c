@@ -5,42 +5,43 @@
 
 #include <string.h>
 
-bool rt_notes_open(RtNotes *n, const RtDriver *cu, CUstream stream,
-                   RtError *e) {
+bool rt_async_readback_open(RtAsyncReadback *n, const RtDriver *cu,
+                            CUstream stream, RtError *e) {
     void *taken = NULL;
-    *n = (RtNotes){.cu = cu, .stream = stream};
+    *n = (RtAsyncReadback){.cu = cu, .stream = stream};
     bool good = rt_driver_good(
-        cu, cu->pinned_take(&taken, RT_MOST_ASKED * sizeof *n->value, 0), e,
+        cu, cu->pinned_alloc(&taken, RT_MAX_READBACKS * sizeof *n->value, 0), e,
         "allocate pinned memory for metrics");
     n->value = taken;
-    for (int i = 0; good && i < RT_MOST_ASKED; i++)
+    for (int i = 0; good && i < RT_MAX_READBACKS; i++)
         good = rt_driver_good(
-            cu, cu->event_new(&n->there[i], CU_EVENT_DISABLE_TIMING), e,
+            cu, cu->event_create(&n->there[i], CU_EVENT_DISABLE_TIMING), e,
             "create an event");
     if (!good)
-        rt_notes_close(n);
+        rt_async_readback_close(n);
     return good;
 }
 
-void rt_notes_close(RtNotes *n) {
+void rt_async_readback_close(RtAsyncReadback *n) {
     if (n->cu == NULL)
         return;
-    for (int i = 0; i < RT_MOST_ASKED; i++)
+    for (int i = 0; i < RT_MAX_READBACKS; i++)
         if (n->there[i] != NULL)
             n->cu->event_free(n->there[i]);
     if (n->value != NULL)
         n->cu->pinned_free(n->value);
-    *n = (RtNotes){0};
+    *n = (RtAsyncReadback){0};
 }
 
-bool rt_notes_ask(RtNotes *n, CUdeviceptr arena, const size_t *from, int count,
-                  RtError *e) {
+bool rt_async_readback_request(RtAsyncReadback *n, CUdeviceptr arena,
+                               const size_t *from, int count, RtError *e) {
     const RtDriver *cu = n->cu;
-    int slot = (int)(n->asked % RT_MOST_ASKED);
+    int slot = (int)(n->asked % RT_MAX_READBACKS);
     for (int i = 0; i < count; i++)
         if (!rt_driver_good(cu,
-                            cu->copy_out(&n->value[slot][i], arena + from[i],
-                                         sizeof(float), n->stream),
+                            cu->copy_to_host(&n->value[slot][i],
+                                             arena + from[i], sizeof(float),
+                                             n->stream),
                             e, "copy a metric from the GPU"))
             return false;
     n->count[slot] = count;
@@ -49,9 +50,10 @@ bool rt_notes_ask(RtNotes *n, CUdeviceptr arena, const size_t *from, int count,
                           "record the end of a copy");
 }
 
-bool rt_notes_tell(RtNotes *n, float *to, bool wait, bool *there, RtError *e) {
+bool rt_async_readback_poll(RtAsyncReadback *n, float *to, bool wait,
+                            bool *there, RtError *e) {
     const RtDriver *cu = n->cu;
-    int slot = (int)(n->told % RT_MOST_ASKED);
+    int slot = (int)(n->told % RT_MAX_READBACKS);
     CUevent event = n->there[slot];
     CUresult state = wait ? cu->event_sync(event) : cu->event_query(event);
     *there = state != CUDA_ERROR_NOT_READY;

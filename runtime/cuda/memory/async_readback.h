@@ -9,21 +9,24 @@
 typedef struct {
     const RtDriver *cu;
     CUstream stream;
-    float (*value)[RT_MOST_NOTED]; // pinned; a row for each that is out
-    CUevent there[RT_MOST_ASKED];
-    int count[RT_MOST_ASKED];
+    float (
+        *value)[RT_MAX_READBACK_VALUES]; // pinned; a row for each that is out
+    CUevent there[RT_MAX_READBACKS];
+    int count[RT_MAX_READBACKS];
     int64_t asked, told;
-} RtNotes;
+} RtAsyncReadback;
 
-bool rt_notes_open(RtNotes *n, const RtDriver *cu, CUstream stream, RtError *e);
-void rt_notes_close(RtNotes *n);
+bool rt_async_readback_open(RtAsyncReadback *n, const RtDriver *cu,
+                            CUstream stream, RtError *e);
+void rt_async_readback_close(RtAsyncReadback *n);
 
 // Copies floats as they are after what the stream has been told to do.  There
-// are fewer than RT_MOST_ASKED to be told.
-bool rt_notes_ask(RtNotes *n, CUdeviceptr arena, const size_t *from, int count,
-                  RtError *e);
+// are fewer than RT_MAX_READBACKS to be told.
+bool rt_async_readback_request(RtAsyncReadback *n, CUdeviceptr arena,
+                               const size_t *from, int count, RtError *e);
 // The numbers of the oldest that has not been told; *there: they have come,
 // which it may wait for.
-bool rt_notes_tell(RtNotes *n, float *to, bool wait, bool *there, RtError *e);
+bool rt_async_readback_poll(RtAsyncReadback *n, float *to, bool wait,
+                            bool *there, RtError *e);
 
 #endif

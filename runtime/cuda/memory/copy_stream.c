@@ -22,53 +22,54 @@ static size_t step_bytes(const RtStep *step) {
     return bytes;
 }
 
-bool rt_lane_open(RtLane *f, const RtDriver *cu, CUstream steps,
-                  const RtPlan *plan, RtSpans *spans, RtError *e) {
-    *f = (RtLane){.cu = cu, .steps = steps, .spans = spans};
+bool rt_copy_stream_open(RtCopyStream *f, const RtDriver *cu, CUstream steps,
+                         const RtPlan *plan, RtTraceSpans *spans, RtError *e) {
+    *f = (RtCopyStream){.cu = cu, .steps = steps, .spans = spans};
     for (int i = 0; i < plan->num_steps; i++) {
         size_t bytes = step_bytes(&plan->step[i]);
         f->slot_bytes = bytes > f->slot_bytes ? bytes : f->slot_bytes;
     }
     bool good = rt_driver_good(
-        cu, cu->stream_new(&f->copies, CU_STREAM_NON_BLOCKING, 0), e,
+        cu, cu->stream_create(&f->copies, CU_STREAM_NON_BLOCKING, 0), e,
         "create a stream");
-    for (int i = 0; good && i < RT_LANE_SLOTS; i++)
+    for (int i = 0; good && i < RT_COPY_SLOTS; i++)
         good =
             rt_driver_good(
-                cu, cu->event_new(&f->slot[i].full, CU_EVENT_DISABLE_TIMING), e,
-                "create an event") &&
+                cu, cu->event_create(&f->slot[i].full, CU_EVENT_DISABLE_TIMING),
+                e, "create an event") &&
             rt_driver_good(
-                cu, cu->event_new(&f->slot[i].empty, CU_EVENT_DISABLE_TIMING),
-                e, "create an event");
+                cu,
+                cu->event_create(&f->slot[i].empty, CU_EVENT_DISABLE_TIMING), e,
+                "create an event");
     if (!good)
-        rt_lane_close(f);
+        rt_copy_stream_close(f);
     return good;
 }
 
-void rt_lane_close(RtLane *f) {
+void rt_copy_stream_close(RtCopyStream *f) {
     if (f->cu == NULL)
         return;
-    for (int i = 0; i < RT_LANE_SLOTS; i++) {
+    for (int i = 0; i < RT_COPY_SLOTS; i++) {
         if (f->slot[i].full != NULL)
             f->cu->event_free(f->slot[i].full);
         if (f->slot[i].empty != NULL)
             f->cu->event_free(f->slot[i].empty);
     }
     for (int i = 0; i < f->num_rows; i++)
-        rt_rowset_close(&f->rows[i]);
+        rt_resident_close(&f->rows[i]);
     if (f->copies != NULL) {
         f->cu->stream_sync(f->copies);
         f->cu->stream_free(f->copies);
     }
-    *f = (RtLane){0};
+    *f = (RtCopyStream){0};
 }
 
-size_t rt_lane_bytes(const RtLane *f) {
-    return RT_LANE_SLOTS * f->slot_bytes;
+size_t rt_copy_stream_bytes(const RtCopyStream *f) {
+    return RT_COPY_SLOTS * f->slot_bytes;
 }
 
-bool rt_lane_place(RtLane *f, CUdeviceptr at, RtError *e) {
-    for (int i = 0; i < RT_LANE_SLOTS; i++) {
+bool rt_copy_stream_bind(RtCopyStream *f, CUdeviceptr at, RtError *e) {
+    for (int i = 0; i < RT_COPY_SLOTS; i++) {
         f->slot[i].at = at + (size_t)i * f->slot_bytes;
         if (!rt_driver_good(f->cu,
                             f->cu->event_record(f->slot[i].empty, f->steps), e,
@@ -78,41 +79,43 @@ bool rt_lane_place(RtLane *f, CUdeviceptr at, RtError *e) {
     return true;
 }
 
-static RtSpan span(const RtLane *f, int track, const char *name) {
+static RtSpan span(const RtCopyStream *f, int track, const char *name) {
     return (RtSpan){.track = track, .name = name, .number = f->given - 1};
 }
 
-static bool fill(const RtLane *f, int slot, const RtPiece *piece, int count,
-                 RtError *e) {
+static bool fill(const RtCopyStream *f, int slot, const RtPiece *piece,
+                 int count, RtError *e) {
     const RtDriver *cu = f->cu;
     CUdeviceptr at = f->slot[slot].at;
     RtSpan copy = span(f, RT_TRACK_COPIES, "copy batch");
     bool good =
         rt_driver_good(cu, cu->stream_wait(f->copies, f->slot[slot].empty, 0),
                        e, "wait for an empty slot") &&
-        rt_spans_begin(f->spans, &copy, f->copies, e);
+        rt_trace_spans_begin(f->spans, &copy, f->copies, e);
     for (int i = 0; good && i < count; i++) {
         good = rt_driver_good(
-            cu, cu->copy_in(at, piece[i].from, piece[i].bytes, f->copies), e,
+            cu,
+            cu->copy_to_device(at, piece[i].from, piece[i].bytes, f->copies), e,
             "copy %zu bytes to the GPU", piece[i].bytes);
         at += aligned(piece[i].bytes);
     }
-    return good && rt_spans_end(f->spans, f->copies, e) &&
+    return good && rt_trace_spans_end(f->spans, f->copies, e) &&
            rt_driver_good(cu, cu->event_record(f->slot[slot].full, f->copies),
                           e, "record the end of a copy");
 }
 
 // One piece from its place in a slot.
-static bool take(const RtLane *f, CUdeviceptr at, CUdeviceptr arena,
+static bool take(const RtCopyStream *f, CUdeviceptr at, CUdeviceptr arena,
                  const RtPiece *piece, RtError *e) {
     CUdeviceptr to = arena + piece->to;
     if (piece->kept > 0)
-        return rt_rowset_gather(&f->rows[piece->kept - 1], at, to, f->steps, e);
+        return rt_resident_gather(&f->rows[piece->kept - 1], at, to, f->steps,
+                                  e);
     return rt_driver_good(f->cu, f->cu->copy(to, at, piece->bytes, f->steps), e,
                           "copy %zu bytes to an input", piece->bytes);
 }
 
-static bool use(const RtLane *f, int slot, CUdeviceptr arena,
+static bool use(const RtCopyStream *f, int slot, CUdeviceptr arena,
                 const RtPiece *piece, int count, RtError *e) {
     const RtDriver *cu = f->cu;
     CUdeviceptr at = f->slot[slot].at;
@@ -120,26 +123,28 @@ static bool use(const RtLane *f, int slot, CUdeviceptr arena,
     bool good =
         rt_driver_good(cu, cu->stream_wait(f->steps, f->slot[slot].full, 0), e,
                        "wait for a batch") &&
-        rt_spans_begin(f->spans, &move, f->steps, e);
+        rt_trace_spans_begin(f->spans, &move, f->steps, e);
     for (int i = 0; good && i < count; i++) {
         good = take(f, at, arena, &piece[i], e);
         at += aligned(piece[i].bytes);
     }
-    return good && rt_spans_end(f->spans, f->steps, e) &&
+    return good && rt_trace_spans_end(f->spans, f->steps, e) &&
            rt_driver_good(cu, cu->event_record(f->slot[slot].empty, f->steps),
                           e, "mark a slot as empty");
 }
 
-bool rt_lane_keep(RtLane *f, RtGather *g, RtStaging *staging,
-                  const RtRows *rows, int64_t taken, RtError *e) {
-    if (f->num_rows == RT_MOST_ROWSETS)
+bool rt_copy_stream_add_resident(RtCopyStream *f, RtGather *g,
+                                 RtStaging *staging, const RtRows *rows,
+                                 int64_t taken, RtError *e) {
+    if (f->num_rows == RT_MAX_RESIDENT)
         return rt_fail(e, EXIT_FAULT, "too many resident data sets");
-    return rt_rowset_open(&f->rows[f->num_rows++], g, staging, rows, taken, e);
+    return rt_resident_open(&f->rows[f->num_rows++], g, staging, rows, taken,
+                            e);
 }
 
-bool rt_lane_give(RtLane *f, CUdeviceptr arena, const RtPiece *piece, int count,
-                  RtError *e) {
-    int slot = (int)(f->given % RT_LANE_SLOTS);
+bool rt_copy_stream_submit(RtCopyStream *f, CUdeviceptr arena,
+                           const RtPiece *piece, int count, RtError *e) {
+    int slot = (int)(f->given % RT_COPY_SLOTS);
     size_t bytes = 0;
     for (int i = 0; i < count; i++)
         bytes += aligned(piece[i].bytes);
@@ -152,10 +157,10 @@ bool rt_lane_give(RtLane *f, CUdeviceptr arena, const RtPiece *piece, int count,
 
 // An event may have been recorded again for a later feed: that one has been
 // read no sooner.
-bool rt_lane_done(RtLane *f, int64_t least, RtError *e) {
+bool rt_copy_stream_completed(RtCopyStream *f, int64_t least, RtError *e) {
     const RtDriver *cu = f->cu;
     for (; f->done < f->given; f->done++) {
-        CUevent full = f->slot[f->done % RT_LANE_SLOTS].full;
+        CUevent full = f->slot[f->done % RT_COPY_SLOTS].full;
         CUresult state =
             f->done < least ? cu->event_sync(full) : cu->event_query(full);
         if (state == CUDA_ERROR_NOT_READY)
@@ -166,7 +171,7 @@ bool rt_lane_done(RtLane *f, int64_t least, RtError *e) {
     return true;
 }
 
-bool rt_lane_finish(const RtLane *f, RtError *e) {
+bool rt_copy_stream_sync(const RtCopyStream *f, RtError *e) {
     return rt_driver_good(f->cu, f->cu->stream_sync(f->copies), e,
                           "copy a batch to the GPU");
 }

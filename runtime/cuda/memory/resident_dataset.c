@@ -39,11 +39,11 @@ void rt_gather_open(RtGather *g, const RtGpu *gpu, const RtTrainer *t) {
 static bool kernel_begin(RtGather *g, int kernel, RtError *e) {
     bool likely[RT_GATHER_WORDS] = {false};
     likely[kernel] = true;
-    return rt_kernels_begin(&g->kernels[kernel], g->gpu, &g->trainer, &plan,
+    return rt_kernels_start(&g->kernels[kernel], g->gpu, &g->trainer, &plan,
                             likely, &rt_private_files, e);
 }
 
-bool rt_gather_begin(RtGather *g, size_t row, RtError *e) {
+bool rt_gather_start(RtGather *g, size_t row, RtError *e) {
     size_t word;
     return kernel_begin(g, kernel_for(row, &word), e);
 }
@@ -55,7 +55,7 @@ static bool kernel_open(RtGather *g, int kernel, RtError *e) {
     wanted[kernel] = true;
     return k->entry != NULL ||
            ((k->compiler != NULL || kernel_begin(g, kernel, e)) &&
-            rt_kernels_open(k, wanted, NULL, e));
+            rt_kernels_load(k, wanted, NULL, e));
 }
 
 void rt_gather_close(RtGather *g) {
@@ -65,10 +65,10 @@ void rt_gather_close(RtGather *g) {
 
 // ---- rows ----
 
-static bool copy_rows(RtRowset *r, RtStaging *staging, const RtRows *rows,
+static bool copy_rows(RtResident *r, RtStaging *staging, const RtRows *rows,
                       RtError *e) {
     size_t bytes = rows->bytes * (size_t)rows->count;
-    CUresult result = r->cu->memory_take(&r->at, bytes);
+    CUresult result = r->cu->memory_alloc(&r->at, bytes);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
         return rt_fail(e, EXIT_MEMORY,
                        "cannot allocate %.0f MiB in one piece for the data; "
@@ -79,11 +79,11 @@ static bool copy_rows(RtRowset *r, RtStaging *staging, const RtRows *rows,
            rt_staging_write(staging, r->at, rows->from, bytes, e);
 }
 
-bool rt_rowset_open(RtRowset *r, RtGather *g, RtStaging *staging,
-                    const RtRows *rows, int64_t taken, RtError *e) {
+bool rt_resident_open(RtResident *r, RtGather *g, RtStaging *staging,
+                      const RtRows *rows, int64_t taken, RtError *e) {
     size_t word;
     int all, kernel = kernel_for(rows->bytes, &word);
-    *r = (RtRowset){.cu = g->gpu->cu};
+    *r = (RtResident){.cu = g->gpu->cu};
     // A thread's last word is followed by one that there is not, up to a
     // quarter of them further on, which must be an int too.
     if (__builtin_mul_overflow(rows->bytes / word, taken, &all) ||
@@ -101,16 +101,16 @@ bool rt_rowset_open(RtRowset *r, RtGather *g, RtStaging *staging,
     return copy_rows(r, staging, rows, e);
 }
 
-void rt_rowset_close(RtRowset *r) {
+void rt_resident_close(RtResident *r) {
     if (r->cu == NULL)
         return;
     if (r->at != 0)
         r->cu->memory_free(r->at);
-    *r = (RtRowset){0};
+    *r = (RtResident){0};
 }
 
-bool rt_rowset_gather(const RtRowset *r, CUdeviceptr index, CUdeviceptr to,
-                      CUstream stream, RtError *e) {
+bool rt_resident_gather(const RtResident *r, CUdeviceptr index, CUdeviceptr to,
+                        CUstream stream, RtError *e) {
     CUdeviceptr from = r->at;
     int taken = r->taken, words = r->words;
     void *argument[] = {&index, &from, &to, &taken, &words};

@@ -16,7 +16,7 @@
 #include "runtime/cuda/kernels/kernels.h"
 #include "runtime/cuda/memory/staging.h"
 
-enum { RT_MOST_ROWSETS = 2 };
+enum { RT_MAX_RESIDENT = 2 };
 
 enum { RT_GATHER_WORDS = 3 }; // that rows may have: of 8 bytes, 4 and 1
 
@@ -30,7 +30,7 @@ typedef struct {
 void rt_gather_open(RtGather *g, const RtGpu *gpu, const RtTrainer *t);
 // Begins to compile what is likely to gather rows of so many bytes, while the
 // caller goes on.  The GPU needs no context yet.
-bool rt_gather_begin(RtGather *g, size_t row, RtError *e);
+bool rt_gather_start(RtGather *g, size_t row, RtError *e);
 void rt_gather_close(RtGather *g);
 
 typedef struct {
@@ -38,15 +38,15 @@ typedef struct {
     CUdeviceptr at;         // of the first row
     CUfunction gather;      // which takes its words
     int grid, taken, words; // taken: rows at a time; words: of one
-} RtRowset;
+} RtResident;
 
 // Copies the rows; `taken` of them are gathered at a time.
-bool rt_rowset_open(RtRowset *r, RtGather *g, RtStaging *staging,
-                    const RtRows *rows, int64_t taken, RtError *e);
-void rt_rowset_close(RtRowset *r);
+bool rt_resident_open(RtResident *r, RtGather *g, RtStaging *staging,
+                      const RtRows *rows, int64_t taken, RtError *e);
+void rt_resident_close(RtResident *r);
 
 // Takes the rows whose numbers are at `index`.
-bool rt_rowset_gather(const RtRowset *r, CUdeviceptr index, CUdeviceptr to,
-                      CUstream stream, RtError *e);
+bool rt_resident_gather(const RtResident *r, CUdeviceptr index, CUdeviceptr to,
+                        CUstream stream, RtError *e);
 
 #endif

@@ -10,7 +10,7 @@ enum { SLOT_BYTES = 8 << 20, ALIGNMENT = 64 };
 static bool pinned_take(const RtStaging *s, char **at, RtError *e) {
     void *taken = NULL;
     bool good =
-        rt_driver_good(s->cu, s->cu->pinned_take(&taken, SLOT_BYTES, 0), e,
+        rt_driver_good(s->cu, s->cu->pinned_alloc(&taken, SLOT_BYTES, 0), e,
                        "allocate %d MiB of pinned memory", SLOT_BYTES >> 20);
     *at = taken;
     return good;
@@ -21,11 +21,11 @@ bool rt_staging_open(RtStaging *s, const RtDriver *cu, CUstream stream,
     *s = (RtStaging){.cu = cu, .stream = stream};
     bool good = pinned_take(s, &s->back, e);
     for (int i = 0; good && i < RT_STAGING_SLOTS; i++)
-        good =
-            pinned_take(s, &s->slot[i].at, e) &&
-            rt_driver_good(
-                cu, cu->event_new(&s->slot[i].arrived, CU_EVENT_DISABLE_TIMING),
-                e, "create an event");
+        good = pinned_take(s, &s->slot[i].at, e) &&
+               rt_driver_good(cu,
+                              cu->event_create(&s->slot[i].arrived,
+                                               CU_EVENT_DISABLE_TIMING),
+                              e, "create an event");
     if (!good)
         rt_staging_close(s);
     return good;
@@ -48,13 +48,13 @@ void rt_staging_close(RtStaging *s) {
 // Leaves the slot that is full for the next, and waits until that is empty.
 static bool slot_turn(RtStaging *s, RtError *e) {
     const RtDriver *cu = s->cu;
-    RtSlot *full = &s->slot[s->now];
+    RtStagingSlot *full = &s->slot[s->now];
     if (!rt_driver_good(cu, cu->event_record(full->arrived, s->stream), e,
                         "record the end of a copy"))
         return false;
     full->left = true;
     s->now = (s->now + 1) % RT_STAGING_SLOTS;
-    RtSlot *next = &s->slot[s->now];
+    RtStagingSlot *next = &s->slot[s->now];
     if (next->left && !rt_driver_good(cu, cu->event_sync(next->arrived), e,
                                       "wait for a copy to the GPU"))
         return false;
@@ -69,14 +69,14 @@ bool rt_staging_write(RtStaging *s, CUdeviceptr to, const void *from,
     while (bytes > 0) {
         if (s->slot[s->now].used >= SLOT_BYTES && !slot_turn(s, e))
             return false;
-        RtSlot *slot = &s->slot[s->now];
+        RtStagingSlot *slot = &s->slot[s->now];
         size_t room = SLOT_BYTES - slot->used;
         size_t some = bytes < room ? bytes : room;
         memcpy(slot->at + slot->used, p, some);
-        if (!rt_driver_good(
-                s->cu,
-                s->cu->copy_in(to, slot->at + slot->used, some, s->stream), e,
-                "copy %zu bytes to the GPU", some))
+        if (!rt_driver_good(s->cu,
+                            s->cu->copy_to_device(to, slot->at + slot->used,
+                                                  some, s->stream),
+                            e, "copy %zu bytes to the GPU", some))
             return false;
         slot->used += (some + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
         p += some;
@@ -92,7 +92,8 @@ bool rt_staging_read(RtStaging *s, void *to, CUdeviceptr from, size_t bytes,
     char *p = to;
     while (bytes > 0) {
         size_t some = bytes < SLOT_BYTES ? bytes : SLOT_BYTES;
-        if (!rt_driver_good(cu, cu->copy_out(s->back, from, some, s->stream), e,
+        if (!rt_driver_good(cu,
+                            cu->copy_to_host(s->back, from, some, s->stream), e,
                             "copy %zu bytes from the GPU", some) ||
             !rt_driver_good(cu, cu->stream_sync(s->stream), e,
                             "wait for the GPU"))

@@ -16,12 +16,12 @@ typedef struct {
     size_t used;
     CUevent arrived; // what was copied from it, when it was left
     bool left;
-} RtSlot;
+} RtStagingSlot;
 
 typedef struct {
     const RtDriver *cu;
     CUstream stream;
-    RtSlot slot[RT_STAGING_SLOTS];
+    RtStagingSlot slot[RT_STAGING_SLOTS];
     int now; // the slot that is being filled
     char *back;
 } RtStaging;

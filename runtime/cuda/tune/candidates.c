@@ -14,7 +14,7 @@
 enum { ROUNDS = 8 }; // candidates of a call
 
 typedef struct {
-    RtCosts known;
+    RtFusionGains known;
     double *seconds;      // of each launch, as measured last
     bool full;            // everything rides
     RtConvolutions *last; // what was measured last: its plans are used again
@@ -27,8 +27,8 @@ typedef struct {
 static bool plan_of(const Tune *u, const RtConvolutions *v, int launch,
                     RtPlanned *p) {
     int call = u->known.t->call[launch];
-    int planned = call < 0 ? -1 : rt_convolutions_of(v, call);
-    return planned >= 0 && rt_convolutions_planned(v, planned, p);
+    int planned = call < 0 ? -1 : rt_convolutions_plan_of(v, call);
+    return planned >= 0 && rt_convolutions_plan_at(v, planned, p);
 }
 
 // Where all rides, a call after which forms are made takes as much longer than
@@ -37,9 +37,9 @@ static void learn_forms(Tune *u, const RtConvolutions *v) {
     RtPlanned p;
     for (int i = 0; i < u->known.t->launches; i++) {
         if (!plan_of(u, v, i, &p) || p.with != 1u << RT_FUSED_STATISTICS ||
-            !rt_convolutions_forms(v, u->known.t->call[i]))
+            !rt_convolutions_finalize(v, u->known.t->call[i]))
             continue;
-        int row = rt_costs_row(&u->known, p.first, p.with);
+        int row = rt_fusion_gains_row(&u->known, p.first, p.with);
         double more = row < 0 ? 0 : u->seconds[i] - u->known.cost[row].best;
         if (more > 0 && (u->known.forms < 0 || more < u->known.forms))
             u->known.forms = more;
@@ -50,7 +50,7 @@ static void learn_forms(Tune *u, const RtConvolutions *v) {
 static double seconds_of(const Tune *u, const RtConvolutions *v, int launch) {
     double seconds = u->seconds[launch];
     if (u->known.forms < 0 ||
-        !rt_convolutions_forms(v, u->known.t->call[launch]))
+        !rt_convolutions_finalize(v, u->known.t->call[launch]))
         return seconds;
     return seconds > u->known.forms ? seconds - u->known.forms : 0;
 }
@@ -64,7 +64,7 @@ static double mean_of(const Tune *u, const RtConvolutions *v, int planned) {
     int count = 0;
     for (int i = 0; i < u->known.t->launches; i++)
         if (u->known.t->call[i] >= 0 &&
-            rt_convolutions_of(v, u->known.t->call[i]) == planned) {
+            rt_convolutions_plan_of(v, u->known.t->call[i]) == planned) {
             sum += seconds_of(u, v, i);
             count++;
         }
@@ -74,10 +74,10 @@ static double mean_of(const Tune *u, const RtConvolutions *v, int planned) {
 static bool add_row(const Tune *u, const RtPlanned *p, int group,
                     double seconds, RtError *e) {
     const RtCall *c = &u->known.t->plan->call[p->first];
-    RtTry *row = rt_tried_add(u->known.t->tried, group, e);
+    RtTuningResult *row = rt_tuning_results_add(u->known.t->tried, group, e);
     if (row == NULL)
         return false;
-    rt_tried_call(c, p->with, row->launch, sizeof row->launch);
+    rt_tuning_result_name(c, p->with, row->launch, sizeof row->launch);
     snprintf(row->model, sizeof row->model, "%s", c->layer);
     snprintf(row->way, sizeof row->way, "engine %lld, number %d",
              (long long)p->plan->engine, p->plan->candidate);
@@ -89,17 +89,17 @@ static bool add_row(const Tune *u, const RtPlanned *p, int group,
 static int row_new(Tune *u, const RtPlanned *p) {
     int row = u->known.tuning->num_tuned++;
     u->known.tuning->tuned[row] =
-        (RtTuned){.call = p->first, .with = p->with, .engine = -1};
+        (RtChosenPlan){.call = p->first, .with = p->with, .engine = -1};
     u->known.cost[row] =
-        (RtCost){.best = -1, .group = u->known.t->tried->count};
+        (RtCallTimes){.best = -1, .group = u->known.t->tried->count};
     return row;
 }
 
 static bool learn(Tune *u, const RtPlanned *p, double seconds, RtError *e) {
-    int row = rt_costs_row(&u->known, p->first, p->with);
+    int row = rt_fusion_gains_row(&u->known, p->first, p->with);
     if (row < 0)
         row = row_new(u, p);
-    RtCost *c = &u->known.cost[row];
+    RtCallTimes *c = &u->known.cost[row];
     // Past the last candidate the library's own choice comes again.
     c->done |= p->plan->candidate < c->next;
     if (!c->done && !add_row(u, p, c->group, seconds, e))
@@ -116,14 +116,14 @@ static bool learn(Tune *u, const RtPlanned *p, double seconds, RtError *e) {
 // What takes statistics alone is known from the stage before all rides.
 static bool is_known(const Tune *u, const RtPlanned *p) {
     return u->full && p->with == 1u << RT_FUSED_STATISTICS &&
-           rt_costs_row(&u->known, p->first, p->with) >= 0;
+           rt_fusion_gains_row(&u->known, p->first, p->with) >= 0;
 }
 
 static bool learn_all(Tune *u, const RtConvolutions *v, RtError *e) {
     RtPlanned p;
     if (u->full)
         learn_forms(u, v);
-    for (int i = 0; rt_convolutions_planned(v, i, &p); i++) {
+    for (int i = 0; rt_convolutions_plan_at(v, i, &p); i++) {
         double seconds = mean_of(u, v, i);
         if (p.plan != NULL && seconds >= 0 && !is_known(u, &p) &&
             !learn(u, &p, seconds, e))
@@ -133,7 +133,7 @@ static bool learn_all(Tune *u, const RtConvolutions *v, RtError *e) {
 }
 
 // Plans convolutions so; where there are none, there is nothing to do.
-static bool plan_as(Tune *u, const RtTuning *with, RtError *e) {
+static bool plan_as(Tune *u, const RtChosen *with, RtError *e) {
     const RtTuner *t = u->known.t;
     if (t->cudnn == NULL)
         return true;
@@ -141,16 +141,16 @@ static bool plan_as(Tune *u, const RtTuning *with, RtError *e) {
     return u->last != NULL;
 }
 
-static bool measure(Tune *u, const RtTuning *with, RtError *e) {
+static bool measure(Tune *u, const RtChosen *with, RtError *e) {
     const RtTuner *t = u->known.t;
     return plan_as(u, with, e) &&
-           t->measure(t->arg, &(RtTrial){.convolutions = u->last}, u->seconds,
-                      e);
+           t->measure(t->arg, &(RtCandidate){.convolutions = u->last},
+                      u->seconds, e);
 }
 
 // The rows of the tuning, each with its next candidate.
-static bool next_candidates(const Tune *u, RtTuning *next, RtError *e) {
-    if (!rt_tuning_new(next, u->known.t->plan, e))
+static bool next_candidates(const Tune *u, RtChosen *next, RtError *e) {
+    if (!rt_chosen_new(next, u->known.t->plan, e))
         return false;
     next->compiles = true;
     next->num_tuned = u->known.tuning->num_tuned;
@@ -167,11 +167,11 @@ static bool next_candidates(const Tune *u, RtTuning *next, RtError *e) {
 }
 
 static bool take_round(Tune *u, RtError *e) {
-    RtTuning next;
+    RtChosen next;
     if (!next_candidates(u, &next, e))
         return false;
     bool good = measure(u, &next, e) && learn_all(u, u->last, e);
-    rt_tuning_free(&next);
+    rt_chosen_free(&next);
     return good;
 }
 
@@ -207,10 +207,11 @@ static bool take_stage(Tune *u, int most, RtError *e) {
 
 static void mark_chosen(const Tune *u, const RtConvolutions *v) {
     RtPlanned p;
-    for (int i = 0; rt_convolutions_planned(v, i, &p); i++) {
-        int row = p.calls > 0 ? rt_costs_row(&u->known, p.first, p.with) : -1;
+    for (int i = 0; rt_convolutions_plan_at(v, i, &p); i++) {
+        int row =
+            p.calls > 0 ? rt_fusion_gains_row(&u->known, p.first, p.with) : -1;
         for (int k = 0; row >= 0 && k < u->known.t->tried->count; k++) {
-            RtTry *is = &u->known.t->tried->row[k];
+            RtTuningResult *is = &u->known.t->tried->row[k];
             is->chosen |= is->group == u->known.cost[row].group &&
                           is->number == p.plan->candidate;
         }
@@ -224,8 +225,8 @@ static bool take_total(const Tune *u, RtConvolutions *v, const bool *apart,
     const RtPlan *p = u->known.t->plan;
     bool *joined = calloc((size_t)p->num_joins + 1, sizeof *joined);
     bool good = joined != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
-    const RtTrial trial = {.convolutions = v, .joined = joined};
-    good = good && rt_tune_joined(p, v, apart, joined, e) &&
+    const RtCandidate trial = {.convolutions = v, .joined = joined};
+    good = good && rt_tune_merged(p, v, apart, joined, e) &&
            u->known.t->measure(u->known.t->arg, &trial, u->seconds, e);
     *total = 0;
     for (int i = 0; good && i < u->known.t->launches; i++)
@@ -246,19 +247,19 @@ static bool tune_convolutions(Tune *u, RtError *e) {
     if (!take_stage(u, -1, e) || !take_stage(u, RT_FUSED_STATISTICS, e) ||
         !take_stage(u, RT_FUSED_BACKWARD, e))
         return false;
-    rt_costs_want(&u->known);
+    rt_fusion_gains_choose(&u->known);
     return true;
 }
 
 // What is measured last runs as later runs will.
 static bool take_after(Tune *u, double *after, RtError *e) {
     if (!plan_as(u, u->known.tuning, e) ||
-        !rt_tune_joins(u->known.t, u->last, u->known.tuning, e) ||
+        !rt_tune_merges(u->known.t, u->last, u->known.tuning, e) ||
         !take_total(u, u->last, u->known.tuning->apart, after, e))
         return false;
     if (u->last == NULL)
         return true;
-    bool good = rt_costs_tell(&u->known, u->last, e);
+    bool good = rt_fusion_gains_report(&u->known, u->last, e);
     mark_chosen(u, u->last);
     return good;
 }
@@ -266,16 +267,16 @@ static bool take_after(Tune *u, double *after, RtError *e) {
 static bool tune(Tune *u, double *before, double *after, RtError *e) {
     return take_before(u, before, e) &&
            (u->known.t->matmuls == NULL ||
-            rt_tune_products(u->known.t, u->known.tuning, e)) &&
+            rt_tune_matmuls(u->known.t, u->known.tuning, e)) &&
            tune_convolutions(u, e) && take_after(u, after, e);
 }
 
-bool rt_tune(const RtTuner *t, RtTuning *out, double *before, double *after,
+bool rt_tune(const RtTuner *t, RtChosen *out, double *before, double *after,
              RtError *e) {
-    if (!rt_tuning_new(out, t->plan, e))
+    if (!rt_chosen_new(out, t->plan, e))
         return false;
     size_t launches = (size_t)t->launches + 1;
-    size_t rows = rt_tuning_room(t->plan);
+    size_t rows = rt_chosen_room(t->plan);
     Tune u = {.known = {.t = t,
                         .tuning = out,
                         .cost = calloc(rows, sizeof *u.known.cost),
@@ -291,6 +292,6 @@ bool rt_tune(const RtTuner *t, RtTuning *out, double *before, double *after,
     free(u.seconds);
     free(u.known.kernel);
     if (!good)
-        rt_tuning_free(out);
+        rt_chosen_free(out);
     return good;
 }

@@ -6,18 +6,18 @@
 #include <math.h>
 #include <stdlib.h>
 
-static bool events_new(const RtGauge *g, CUevent *event, size_t count,
+static bool events_new(const RtColdTimer *g, CUevent *event, size_t count,
                        RtError *e) {
     for (size_t i = 0; i < count; i++)
-        if (!rt_driver_good(g->cu, g->cu->event_new(&event[i], 0), e,
+        if (!rt_driver_good(g->cu, g->cu->event_create(&event[i], 0), e,
                             "create an event"))
             return false;
     return true;
 }
 
-bool rt_gauge_memory(const RtDriver *cu, CUdeviceptr *at, size_t bytes,
-                     RtError *e) {
-    CUresult result = cu->memory_take(at, bytes);
+bool rt_cold_timer_memory(const RtDriver *cu, CUdeviceptr *at, size_t bytes,
+                          RtError *e) {
+    CUresult result = cu->memory_alloc(at, bytes);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
         return rt_fail(e, EXIT_MEMORY,
                        "cannot allocate %.1f MiB in one piece for tuning; use "
@@ -27,16 +27,16 @@ bool rt_gauge_memory(const RtDriver *cu, CUdeviceptr *at, size_t bytes,
                           bytes);
 }
 
-static bool cold_take(RtGauge *g, const RtGpu *gpu, RtError *e) {
+static bool cold_take(RtColdTimer *g, const RtGpu *gpu, RtError *e) {
     g->cold_bytes = 2 * gpu->cache;
     return g->cold_bytes == 0 ||
-           rt_gauge_memory(g->cu, &g->cold, g->cold_bytes, e);
+           rt_cold_timer_memory(g->cu, &g->cold, g->cold_bytes, e);
 }
 
-bool rt_gauge_open(RtGauge *g, const RtGpu *gpu, CUstream stream, int launches,
-                   RtError *e) {
+bool rt_cold_timer_open(RtColdTimer *g, const RtGpu *gpu, CUstream stream,
+                        int launches, RtError *e) {
     size_t room = (size_t)launches + 1;
-    *g = (RtGauge){.cu = gpu->cu, .stream = stream, .launches = launches};
+    *g = (RtColdTimer){.cu = gpu->cu, .stream = stream, .launches = launches};
     g->call = calloc(room, sizeof *g->call);
     g->begin = calloc(room, sizeof *g->begin);
     g->end = calloc(room, sizeof *g->end);
@@ -47,44 +47,44 @@ bool rt_gauge_open(RtGauge *g, const RtGpu *gpu, CUstream stream, int launches,
     good = good && cold_take(g, gpu, e) && events_new(g, g->begin, room, e) &&
            events_new(g, g->end, room, e);
     if (!good)
-        rt_gauge_close(g);
+        rt_cold_timer_close(g);
     return good;
 }
 
-static void events_free(const RtGauge *g, CUevent *event) {
+static void events_free(const RtColdTimer *g, CUevent *event) {
     for (int i = 0; event != NULL && i <= g->launches; i++)
         if (event[i] != NULL)
             g->cu->event_free(event[i]);
     free(event);
 }
 
-void rt_gauge_close(RtGauge *g) {
+void rt_cold_timer_close(RtColdTimer *g) {
     events_free(g, g->begin);
     events_free(g, g->end);
     if (g->cold != 0)
         g->cu->memory_free(g->cold);
     free(g->failed);
     free(g->call);
-    *g = (RtGauge){0};
+    *g = (RtColdTimer){0};
 }
 
-static bool record(const RtGauge *g, CUevent event, RtError *e) {
+static bool record(const RtColdTimer *g, CUevent event, RtError *e) {
     return rt_driver_good(g->cu, g->cu->event_record(event, g->stream), e,
                           "record an event");
 }
 
-static bool cool(const RtGauge *g, RtError *e) {
+static bool cool(const RtColdTimer *g, RtError *e) {
     return g->cold == 0 ||
            rt_driver_good(g->cu,
                           g->cu->fill(g->cold, 0, g->cold_bytes, g->stream), e,
                           "flush the L2 cache");
 }
 
-static bool is_within(const RtGauge *g, int launch) {
+static bool is_within(const RtColdTimer *g, int launch) {
     return g->within != NULL && launch < g->launches && g->within[launch];
 }
 
-bool rt_gauge_note(RtGauge *g, int launch, int call, RtError *e) {
+bool rt_cold_timer_record(RtColdTimer *g, int launch, int call, RtError *e) {
     g->call[launch] = call;
     if (is_within(g, launch))
         return true;
@@ -92,7 +92,7 @@ bool rt_gauge_note(RtGauge *g, int launch, int call, RtError *e) {
            record(g, g->begin[launch], e);
 }
 
-static bool read_launch(const RtGauge *g, int launch, double *seconds,
+static bool read_launch(const RtColdTimer *g, int launch, double *seconds,
                         RtError *e) {
     float milliseconds = 0;
     int next = launch + 1;
@@ -100,15 +100,15 @@ static bool read_launch(const RtGauge *g, int launch, double *seconds,
         next++;
     bool cooled = next < g->launches && g->call[next] >= 0;
     CUevent end = cooled ? g->end[next] : g->begin[next];
-    if (!rt_driver_good(g->cu,
-                        g->cu->event_time(&milliseconds, g->begin[launch], end),
-                        e, "read the time of a launch"))
+    if (!rt_driver_good(
+            g->cu, g->cu->event_elapsed(&milliseconds, g->begin[launch], end),
+            e, "read the time of a launch"))
         return false;
     *seconds = g->failed[launch] ? HUGE_VAL : (double)milliseconds / 1000;
     return true;
 }
 
-bool rt_gauge_read(RtGauge *g, double *seconds, RtError *e) {
+bool rt_cold_timer_read(RtColdTimer *g, double *seconds, RtError *e) {
     bool good = record(g, g->begin[g->launches], e) &&
                 rt_driver_good(g->cu, g->cu->event_sync(g->begin[g->launches]),
                                e, "run a step");

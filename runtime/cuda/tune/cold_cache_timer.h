@@ -21,21 +21,21 @@ typedef struct {
     bool *failed;       // of each launch: it did not run
     CUdeviceptr cold;
     size_t cold_bytes;
-} RtGauge;
+} RtColdTimer;
 
 // Memory of the GPU beside that of the plan, while something is measured.
-bool rt_gauge_memory(const RtDriver *cu, CUdeviceptr *at, size_t bytes,
-                     RtError *e);
+bool rt_cold_timer_memory(const RtDriver *cu, CUdeviceptr *at, size_t bytes,
+                          RtError *e);
 
-bool rt_gauge_open(RtGauge *g, const RtGpu *gpu, CUstream stream, int launches,
-                   RtError *e);
-void rt_gauge_close(RtGauge *g);
+bool rt_cold_timer_open(RtColdTimer *g, const RtGpu *gpu, CUstream stream,
+                        int launches, RtError *e);
+void rt_cold_timer_close(RtColdTimer *g);
 
 // Before launch number `launch`; `call` is -1 for a kernel.
-bool rt_gauge_note(RtGauge *g, int launch, int call, RtError *e);
+bool rt_cold_timer_record(RtColdTimer *g, int launch, int call, RtError *e);
 // After the last launch: waits, and keeps in seconds[] what each took if that
 // is less than what it has, or if it has none yet, which is negative.  What did
 // not run takes for ever, what counts to the launch before no time.
-bool rt_gauge_read(RtGauge *g, double *seconds, RtError *e);
+bool rt_cold_timer_read(RtColdTimer *g, double *seconds, RtError *e);
 
 #endif

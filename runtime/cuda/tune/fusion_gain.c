@@ -4,11 +4,11 @@
 
 #include "runtime/cuda/tune/fusion_gain.h"
 
-static bool is_kind(const RtCosts *c, int fusion, RtFusionKind kind) {
+static bool is_kind(const RtFusionGains *c, int fusion, RtFusionKind kind) {
     return c->t->plan->fusion[fusion].kind == kind;
 }
 
-int rt_costs_row(const RtCosts *c, int call, unsigned with) {
+int rt_fusion_gains_row(const RtFusionGains *c, int call, unsigned with) {
     const RtCall *calls = c->t->plan->call;
     for (int i = 0; i < c->tuning->num_tuned; i++)
         if (c->tuning->tuned[i].with == with &&
@@ -19,17 +19,17 @@ int rt_costs_row(const RtCosts *c, int call, unsigned with) {
 
 // ---- what to take ----
 
-static double cost_of(const RtCosts *c, int call, unsigned with) {
-    int row = rt_costs_row(c, call, with);
+static double cost_of(const RtFusionGains *c, int call, unsigned with) {
+    int row = rt_fusion_gains_row(c, call, with);
     return row < 0 ? -1 : c->cost[row].best;
 }
 
-static double kernel_of(const RtCosts *c, const RtFusion *f) {
+static double kernel_of(const RtFusionGains *c, const RtFusion *f) {
     return f->launch >= 0 && f->launch < c->t->launches ? c->kernel[f->launch]
                                                         : 0;
 }
 
-static bool rides_statistics(const RtCosts *c, int call) {
+static bool rides_statistics(const RtFusionGains *c, int call) {
     const RtPlan *p = c->t->plan;
     for (int i = 0; i < p->num_fusions; i++)
         if (is_kind(c, i, RT_FUSED_STATISTICS) && p->fusion[i].call == call)
@@ -42,7 +42,8 @@ typedef struct {
     double apart, riding;
 } Ways;
 
-static Ways ways_on_call(const RtCosts *c, const RtFusion *f, unsigned before) {
+static Ways ways_on_call(const RtFusionGains *c, const RtFusion *f,
+                         unsigned before) {
     Ways w = {cost_of(c, f->call, before),
               cost_of(c, f->call, before | 1u << f->kind)};
     w.apart += w.apart < 0 ? 0 : kernel_of(c, f);
@@ -54,7 +55,7 @@ static double sum_of(double a, double b) {
 }
 
 // With what is taken together with it.
-static Ways ways_of(const RtCosts *c, const RtFusion *f) {
+static Ways ways_of(const RtFusionGains *c, const RtFusion *f) {
     if (f->kind != RT_FUSED_PROLOGUE)
         return ways_on_call(c, f, 0);
     unsigned before =
@@ -69,14 +70,14 @@ static Ways ways_of(const RtCosts *c, const RtFusion *f) {
 }
 
 // What it saves; negative where it costs some or was not run.
-static double gain_of(const RtCosts *c, const RtFusion *f) {
+static double gain_of(const RtFusionGains *c, const RtFusion *f) {
     Ways w = ways_of(c, f);
     return w.apart < 0 || w.riding < 0 ? -1 : w.apart - w.riding;
 }
 
 // What is read of a batch_norm's forms must save more than making them takes,
 // and with the statistics more than those cost.
-static void want_norm(const RtCosts *c, int statistics) {
+static void want_norm(const RtFusionGains *c, int statistics) {
     const RtPlan *p = c->t->plan;
     const RtFusion *s = &p->fusion[statistics];
     double readers = 0;
@@ -100,7 +101,7 @@ static void want_norm(const RtCosts *c, int statistics) {
 }
 
 // Another step's fusions are as those of the measured step that are alike.
-static void want_alike(const RtCosts *c, int fusion) {
+static void want_alike(const RtFusionGains *c, int fusion) {
     const RtPlan *p = c->t->plan;
     const RtFusion *f = &p->fusion[fusion];
     c->tuning->wanted[fusion] = true;
@@ -113,7 +114,7 @@ static void want_alike(const RtCosts *c, int fusion) {
     }
 }
 
-void rt_costs_want(const RtCosts *c) {
+void rt_fusion_gains_choose(const RtFusionGains *c) {
     const RtPlan *p = c->t->plan;
     for (int i = 0; i < p->num_fusions; i++)
         if (p->fusion[i].step == c->t->step &&
@@ -126,7 +127,7 @@ void rt_costs_want(const RtCosts *c) {
 
 // ---- the table ----
 
-static bool add_way(const RtCosts *c, const RtFusion *f, int group,
+static bool add_way(const RtFusionGains *c, const RtFusion *f, int group,
                     const char *way, double seconds, bool chosen, RtError *e) {
     static const char *const name[] = {
         [RT_FUSED_STATISTICS] = "statistics",
@@ -134,7 +135,7 @@ static bool add_way(const RtCosts *c, const RtFusion *f, int group,
         [RT_FUSED_BACKWARD] = "backward",
     };
     const RtCall *call = &c->t->plan->call[f->call];
-    RtTry *row = rt_tried_add(c->t->tried, group, e);
+    RtTuningResult *row = rt_tuning_results_add(c->t->tried, group, e);
     if (row == NULL)
         return false;
     snprintf(row->launch, sizeof row->launch, "%s of %s", name[f->kind],
@@ -146,7 +147,8 @@ static bool add_way(const RtCosts *c, const RtFusion *f, int group,
     return true;
 }
 
-bool rt_costs_tell(const RtCosts *c, const RtConvolutions *v, RtError *e) {
+bool rt_fusion_gains_report(const RtFusionGains *c, const RtConvolutions *v,
+                            RtError *e) {
     const RtPlan *p = c->t->plan;
     const bool *taken = rt_convolutions_taken(v);
     bool good = true;

@@ -12,22 +12,23 @@ typedef struct {
     int next;    // candidate to try
     bool done;   // there is no other
     int group;   // of its rows in the table
-} RtCost;
+} RtCallTimes;
 
 typedef struct {
     const RtTuner *t;
-    RtTuning *tuning;
-    RtCost *cost;   // of each of its rows
-    double *kernel; // of each launch with nothing riding; negative: unknown
-    double forms;   // what making those of a batch_norm takes
-} RtCosts;
+    RtChosen *tuning;
+    RtCallTimes *cost; // of each of its rows
+    double *kernel;    // of each launch with nothing riding; negative: unknown
+    double forms;      // what making those of a batch_norm takes
+} RtFusionGains;
 
 // The row of a call with these fusions on it; -1: it was not run so.
-int rt_costs_row(const RtCosts *c, int call, unsigned with);
+int rt_fusion_gains_row(const RtFusionGains *c, int call, unsigned with);
 
 // Sets what is wanted of the plan's fusions to what saves time.
-void rt_costs_want(const RtCosts *c);
+void rt_fusion_gains_choose(const RtFusionGains *c);
 // Adds what fusions cost and save to the table, where v does the calls.
-bool rt_costs_tell(const RtCosts *c, const RtConvolutions *v, RtError *e);
+bool rt_fusion_gains_report(const RtFusionGains *c, const RtConvolutions *v,
+                            RtError *e);
 
 #endif

@@ -29,7 +29,7 @@ static Tried *product_of(const Tune *u, int call) {
 static void find_products(Tune *u) {
     for (int i = 0; i < u->t->launches; i++) {
         int call = u->t->call[i];
-        if (call >= 0 && rt_matmuls_offers(u->t->matmuls, call) > 0 &&
+        if (call >= 0 && rt_matmuls_candidates(u->t->matmuls, call) > 0 &&
             product_of(u, call) == NULL)
             u->product[u->count++] = (Tried){.call = call, .group = -1};
     }
@@ -48,14 +48,14 @@ static double mean_of(const Tune *u, const Tried *product) {
 
 static bool learn(const Tune *u, Tried *product, int candidate, RtError *e) {
     const RtCall *c = &u->t->plan->call[product->call];
-    RtTried *tried = u->t->tried;
+    RtTuningResults *tried = u->t->tried;
     double seconds = mean_of(u, product);
     if (product->group < 0)
         product->group = tried->count;
-    RtTry *row = rt_tried_add(tried, product->group, e);
+    RtTuningResult *row = rt_tuning_results_add(tried, product->group, e);
     if (row == NULL)
         return false;
-    rt_tried_call(c, 0, row->launch, sizeof row->launch);
+    rt_tuning_result_name(c, 0, row->launch, sizeof row->launch);
     snprintf(row->model, sizeof row->model, "%s", c->layer);
     snprintf(row->way, sizeof row->way, "algorithm %d", candidate);
     row->number = candidate;
@@ -70,37 +70,39 @@ static bool learn(const Tune *u, Tried *product, int candidate, RtError *e) {
 static bool take_round(const Tune *u, int candidate, bool *any, RtError *e) {
     *any = false;
     for (int i = 0; i < u->count; i++)
-        if (candidate < rt_matmuls_offers(u->t->matmuls, u->product[i].call)) {
+        if (candidate <
+            rt_matmuls_candidates(u->t->matmuls, u->product[i].call)) {
             rt_matmuls_choose(u->t->matmuls, u->product[i].call, candidate);
             *any = true;
         }
     if (!*any)
         return true;
-    if (!u->t->measure(u->t->arg, &(RtTrial){0}, u->seconds, e))
+    if (!u->t->measure(u->t->arg, &(RtCandidate){0}, u->seconds, e))
         return false;
     for (int i = 0; i < u->count; i++)
-        if (candidate < rt_matmuls_offers(u->t->matmuls, u->product[i].call) &&
+        if (candidate <
+                rt_matmuls_candidates(u->t->matmuls, u->product[i].call) &&
             !learn(u, &u->product[i], candidate, e))
             return false;
     return true;
 }
 
-static void keep(const Tune *u, RtTuning *out) {
+static void keep(const Tune *u, RtChosen *out) {
     for (int i = 0; i < u->count; i++) {
         const Tried *p = &u->product[i];
         rt_matmuls_choose(u->t->matmuls, p->call, p->candidate);
-        out->product[out->num_products++] = (RtTunedProduct){
+        out->product[out->num_products++] = (RtChosenAlgorithm){
             p->call, p->candidate,
             rt_matmuls_digest(u->t->matmuls, p->call, p->candidate)};
         for (int k = 0; k < u->t->tried->count; k++) {
-            RtTry *row = &u->t->tried->row[k];
+            RtTuningResult *row = &u->t->tried->row[k];
             row->chosen |=
                 row->group == p->group && row->number == p->candidate;
         }
     }
 }
 
-bool rt_tune_products(const RtTuner *t, RtTuning *out, RtError *e) {
+bool rt_tune_matmuls(const RtTuner *t, RtChosen *out, RtError *e) {
     size_t launches = (size_t)t->launches + 1;
     Tune u = {.t = t,
               .product = calloc(launches, sizeof *u.product),

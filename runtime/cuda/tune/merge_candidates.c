@@ -18,15 +18,15 @@ typedef struct {
     double *joined_took, *apart_took; // seconds of launches
 } Tune;
 
-bool rt_tune_joined(const RtPlan *plan, const RtConvolutions *v,
+bool rt_tune_merged(const RtPlan *plan, const RtConvolutions *v,
                     const bool *apart, bool *joined, RtError *e) {
     bool *fused = calloc((size_t)plan->num_fusions + 1, sizeof *fused);
     if (fused == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     for (int i = 0; v != NULL && i < plan->num_fusions; i++)
-        fused[i] = rt_convolutions_save(v, plan->fusion[i].step,
-                                        plan->fusion[i].launch);
-    rt_joins_take(plan, fused, apart, joined);
+        fused[i] = rt_convolutions_fused(v, plan->fusion[i].step,
+                                         plan->fusion[i].launch);
+    rt_merges_choose(plan, fused, apart, joined);
     free(fused);
     return true;
 }
@@ -36,10 +36,10 @@ static bool is_here(const Tune *u, int join) {
 }
 
 // Whether joins would be taken that have not been tried.
-static bool take_joins(Tune *u, const RtTuning *out, bool *any, RtError *e) {
+static bool take_joins(Tune *u, const RtChosen *out, bool *any, RtError *e) {
     const RtPlan *p = u->t->plan;
     *any = false;
-    if (!rt_tune_joined(p, u->v, out->apart, u->joined, e))
+    if (!rt_tune_merged(p, u->v, out->apart, u->joined, e))
         return false;
     for (int i = 0; i < u->t->launches; i++)
         u->within[i] = false;
@@ -57,7 +57,7 @@ static bool add_row(const Tune *u, const RtJoin *join, int group,
                     const char *way, double seconds, bool chosen, RtError *e) {
     const RtPlan *p = u->t->plan;
     const RtLaunch *first = rt_launch_of(&p->step[join->step], join->launch);
-    RtTry *row = rt_tried_add(u->t->tried, group, e);
+    RtTuningResult *row = rt_tuning_results_add(u->t->tried, group, e);
     if (row == NULL)
         return false;
     snprintf(row->launch, sizeof row->launch, "%s",
@@ -72,7 +72,7 @@ static bool add_row(const Tune *u, const RtJoin *join, int group,
 }
 
 // Joins of other steps with the same kernel are as this one.
-static bool learn(const Tune *u, int which, RtTuning *out, RtError *e) {
+static bool learn(const Tune *u, int which, RtChosen *out, RtError *e) {
     const RtPlan *p = u->t->plan;
     const RtJoin *join = &p->join[which];
     double joined = u->joined_took[join->launch];
@@ -90,9 +90,9 @@ static bool learn(const Tune *u, int which, RtTuning *out, RtError *e) {
            add_row(u, join, group, way, apart, leave, e);
 }
 
-static bool take_round(Tune *u, RtTuning *out, RtError *e) {
-    const RtTrial joined = {u->v, u->joined, u->within};
-    const RtTrial apart = {u->v, NULL, u->within};
+static bool take_round(Tune *u, RtChosen *out, RtError *e) {
+    const RtCandidate joined = {u->v, u->joined, u->within};
+    const RtCandidate apart = {u->v, NULL, u->within};
     if (!u->t->measure(u->t->arg, &joined, u->joined_took, e) ||
         !u->t->measure(u->t->arg, &apart, u->apart_took, e))
         return false;
@@ -102,7 +102,7 @@ static bool take_round(Tune *u, RtTuning *out, RtError *e) {
     return true;
 }
 
-static bool tune(Tune *u, RtTuning *out, RtError *e) {
+static bool tune(Tune *u, RtChosen *out, RtError *e) {
     bool any = false;
     bool good = take_joins(u, out, &any, e);
     while (good && any)
@@ -110,8 +110,8 @@ static bool tune(Tune *u, RtTuning *out, RtError *e) {
     return good;
 }
 
-bool rt_tune_joins(const RtTuner *t, RtConvolutions *v, RtTuning *out,
-                   RtError *e) {
+bool rt_tune_merges(const RtTuner *t, RtConvolutions *v, RtChosen *out,
+                    RtError *e) {
     size_t joins = (size_t)t->plan->num_joins + 1;
     size_t launches = (size_t)t->launches + 1;
     Tune u = {.t = t,

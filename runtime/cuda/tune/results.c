@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-RtTry *rt_tried_add(RtTried *t, int group, RtError *e) {
+RtTuningResult *rt_tuning_results_add(RtTuningResults *t, int group,
+                                      RtError *e) {
     if (t->count == t->room) {
         int room = t->room > 0 ? 2 * t->room : 64;
-        RtTry *grown = realloc(t->row, (size_t)room * sizeof *grown);
+        RtTuningResult *grown = realloc(t->row, (size_t)room * sizeof *grown);
         if (grown == NULL) {
             rt_fail(e, EXIT_MEMORY, "out of memory");
             return NULL;
@@ -19,16 +20,17 @@ RtTry *rt_tried_add(RtTried *t, int group, RtError *e) {
         t->row = grown;
         t->room = room;
     }
-    t->row[t->count] = (RtTry){.group = group};
+    t->row[t->count] = (RtTuningResult){.group = group};
     return &t->row[t->count++];
 }
 
-void rt_tried_free(RtTried *t) {
+void rt_tuning_results_free(RtTuningResults *t) {
     free(t->row);
-    *t = (RtTried){0};
+    *t = (RtTuningResults){0};
 }
 
-void rt_tried_call(const RtCall *c, unsigned with, char *to, size_t room) {
+void rt_tuning_result_name(const RtCall *c, unsigned with, char *to,
+                           size_t room) {
     static const char *const ride[] = {
         [RT_FUSED_STATISTICS] = " + statistics",
         [RT_FUSED_PROLOGUE] = " + prologue",
@@ -52,7 +54,7 @@ void rt_tried_call(const RtCall *c, unsigned with, char *to, size_t room) {
 // ---- the table ----
 
 static int compare(const void *left, const void *right) {
-    const RtTry *a = left, *b = right;
+    const RtTuningResult *a = left, *b = right;
     if (a->group != b->group)
         return a->group < b->group ? -1 : 1;
     if (a->seconds > b->seconds || a->seconds < b->seconds)
@@ -69,7 +71,8 @@ static int wider(int width, const char *text) {
     return length > width ? length : width;
 }
 
-static void print_row(FILE *f, const RtTry *r, bool again, const Widths *w) {
+static void print_row(FILE *f, const RtTuningResult *r, bool again,
+                      const Widths *w) {
     fprintf(f, "%-*s  %-*s  %-*s ", w->launch, again ? "" : r->launch, w->model,
             again ? "" : r->model, w->way, r->way);
     if (r->seconds > 1e6)
@@ -79,7 +82,7 @@ static void print_row(FILE *f, const RtTry *r, bool again, const Widths *w) {
     fprintf(f, "%s\n", r->chosen ? "  chosen" : "");
 }
 
-void rt_tried_print(FILE *f, const RtTried *t) {
+void rt_tuning_results_print(FILE *f, const RtTuningResults *t) {
     Widths w = {6, 5, 3};
     for (int i = 0; i < t->count; i++) {
         w.launch = wider(w.launch, t->row[i].launch);

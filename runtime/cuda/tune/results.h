@@ -16,21 +16,23 @@ typedef struct {
     int number;      // of the way among those of its group
     double seconds;
     bool chosen;
-} RtTry;
+} RtTuningResult;
 
 typedef struct {
-    RtTry *row;
+    RtTuningResult *row;
     int count, room;
-} RtTried;
+} RtTuningResults;
 
 // A new row of that group; NULL: no memory.
-RtTry *rt_tried_add(RtTried *t, int group, RtError *e);
-void rt_tried_free(RtTried *t);
+RtTuningResult *rt_tuning_results_add(RtTuningResults *t, int group,
+                                      RtError *e);
+void rt_tuning_results_free(RtTuningResults *t);
 
 // The rows by groups, each with its fastest first.
-void rt_tried_print(FILE *f, const RtTried *t);
+void rt_tuning_results_print(FILE *f, const RtTuningResults *t);
 
 // "conv 64x12x12x8 by 8x3x3 + statistics", of a call with what rides on it.
-void rt_tried_call(const RtCall *c, unsigned with, char *to, size_t room);
+void rt_tuning_result_name(const RtCall *c, unsigned with, char *to,
+                           size_t room);
 
 #endif

@@ -14,14 +14,14 @@ typedef struct {
     const RtPlan *plan;
     int step, launches; // of it
     RtMaker maker;
-    RtCalls *calls;
+    RtLibraryCalls *calls;
     const RtKernels *kernels;
-    bool **joins;    // where it has which are taken
-    RtGauge **gauge; // and what is told of launches
-} RtBench;
+    bool **joins;        // where it has which are taken
+    RtColdTimer **gauge; // and what is told of launches
+} RtTuneTarget;
 
 // Measures, keeps what came of it in the file of the calls, and says so in
 // *said, which the caller frees.
-bool rt_bench_tune(const RtBench *b, char **said, RtError *e);
+bool rt_tune_step(const RtTuneTarget *b, char **said, RtError *e);
 
 #endif

@@ -17,11 +17,11 @@ typedef struct {
     RtConvolutions *convolutions; // that do its calls; NULL: the device's own
     const bool *joined;           // for each of the plan's joins; NULL: none is
     const bool *within; // launches that count to the one before; NULL: none
-} RtTrial;
+} RtCandidate;
 
 // Runs the step so, and says how long each launch took; 0 where a call has
 // saved it.
-typedef bool RtMeasure(void *arg, const RtTrial *t, double *seconds,
+typedef bool RtMeasure(void *arg, const RtCandidate *t, double *seconds,
                        RtError *e);
 
 typedef struct {
@@ -33,7 +33,7 @@ typedef struct {
     const int *call; // that each launch is; -1: a kernel
     RtMeasure *measure;
     void *arg;
-    RtTried *tried; // what is measured is added to it
+    RtTuningResults *tried; // what is measured is added to it
 } RtTuner;
 
 // What is not less by so much may be no more than noise: what comes first is
@@ -43,22 +43,22 @@ static inline bool rt_clearly_less(double seconds, double than) {
 }
 
 // Fills a new tuning.  *before and *after are seconds of the step's launches.
-bool rt_tune(const RtTuner *t, RtTuning *out, double *before, double *after,
+bool rt_tune(const RtTuner *t, RtChosen *out, double *before, double *after,
              RtError *e);
 
 // ---- tune_products.c ----
 
 // Tries each product's algorithms, and has the fastest taken from then on.
-bool rt_tune_products(const RtTuner *t, RtTuning *out, RtError *e);
+bool rt_tune_matmuls(const RtTuner *t, RtChosen *out, RtError *e);
 
 // ---- tune_joins.c ----
 
 // Which joins are taken where v (NULL: nothing) does the calls; those that are
 // apart are not.
-bool rt_tune_joined(const RtPlan *plan, const RtConvolutions *v,
+bool rt_tune_merged(const RtPlan *plan, const RtConvolutions *v,
                     const bool *apart, bool *joined, RtError *e);
 // Tries joins, and finds those whose kernels are faster one by one.
-bool rt_tune_joins(const RtTuner *t, RtConvolutions *v, RtTuning *out,
-                   RtError *e);
+bool rt_tune_merges(const RtTuner *t, RtConvolutions *v, RtChosen *out,
+                    RtError *e);
 
 #endif

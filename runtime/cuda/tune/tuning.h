@@ -15,28 +15,28 @@ typedef struct {
     unsigned with;
     int candidate;
     int64_t engine; // that the candidate was; -1: look from the candidate on
-} RtTuned;
+} RtChosenPlan;
 
 // The algorithm of a product and of those alike.
 typedef struct {
     int call, candidate;
     uint64_t digest; // of what the candidate was
-} RtTunedProduct;
+} RtChosenAlgorithm;
 
 typedef struct {
-    RtTuned *tuned;
+    RtChosenPlan *tuned;
     int num_tuned;
-    RtTunedProduct *product;
+    RtChosenAlgorithm *product;
     int num_products;
     bool *wanted;  // for each of the plan's fusions
     bool *apart;   // for each of its joins: it is not taken
     bool compiles; // where it says nothing, fusions may be compiled
-} RtTuning;
+} RtChosen;
 
-bool rt_tuning_new(RtTuning *t, const RtPlan *plan, RtError *e);
-void rt_tuning_free(RtTuning *t);
+bool rt_chosen_new(RtChosen *t, const RtPlan *plan, RtError *e);
+void rt_chosen_free(RtChosen *t);
 // Rows that a tuning of a plan has room for, of calls with what rides on them.
-size_t rt_tuning_room(const RtPlan *plan);
+size_t rt_chosen_room(const RtPlan *plan);
 
 // What a tuning is good for: the same calls, fusions and joins on the same kind
 // of GPU with the same versions; of libraries that are not used, 0.
@@ -57,9 +57,9 @@ char *rt_tuning_path(const char *folder, const RtTuningKey *key);
 
 // false: there is none, it is none, or it is for something else than the key;
 // *e says which.
-bool rt_tuning_read(RtTuning *t, const char *path, const RtTuningKey *key,
+bool rt_tuning_read(RtChosen *t, const char *path, const RtTuningKey *key,
                     const RtFiles *files, RtError *e);
-bool rt_tuning_write(const RtTuning *t, const char *path,
+bool rt_tuning_write(const RtChosen *t, const char *path,
                      const RtTuningKey *key, const RtFiles *files, RtError *e);
 
 #endif

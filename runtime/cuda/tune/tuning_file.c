@@ -26,7 +26,7 @@ typedef struct {
     RtJson json;
     const char *path;
     const RtTuningKey *key;
-    RtTuning *t;
+    RtChosen *t;
     RtError *error;
 } Reader;
 
@@ -133,15 +133,15 @@ static bool tuned_take(Reader *r) {
     RtJson *j = &r->json;
     const RtPlan *plan = r->key->plan;
     uint64_t call, with, candidate, engine;
-    if ((size_t)r->t->num_tuned == rt_tuning_room(plan) ||
+    if ((size_t)r->t->num_tuned == rt_chosen_room(plan) ||
         !rt_json_take(j, '[') || !below(j, (uint64_t)plan->num_calls, &call) ||
         !rt_json_take(j, ',') || !below(j, RT_FUSION_SETS, &with) ||
         !rt_json_take(j, ',') || !below(j, INT32_MAX, &candidate) ||
         !rt_json_take(j, ',') || !below(j, INT64_MAX, &engine) ||
         !rt_json_take(j, ']'))
         return false;
-    r->t->tuned[r->t->num_tuned++] =
-        (RtTuned){(int)call, (unsigned)with, (int)candidate, (int64_t)engine};
+    r->t->tuned[r->t->num_tuned++] = (RtChosenPlan){
+        (int)call, (unsigned)with, (int)candidate, (int64_t)engine};
     return true;
 }
 
@@ -155,7 +155,7 @@ static bool product_take(Reader *r) {
         !below(j, INT64_MAX, &digest) || !rt_json_take(j, ']'))
         return false;
     r->t->product[r->t->num_products++] =
-        (RtTunedProduct){(int)call, (int)candidate, digest};
+        (RtChosenAlgorithm){(int)call, (int)candidate, digest};
     return true;
 }
 
@@ -195,16 +195,16 @@ static bool tuning_take(Reader *r) {
     if (!found_take(&r->json, &found))
         return rt_fail(r->error, EXIT_DATA, "%s is not a tuning result",
                        r->path);
-    if (!is_good_for(r, &found) || !rt_tuning_new(r->t, r->key->plan, r->error))
+    if (!is_good_for(r, &found) || !rt_chosen_new(r->t, r->key->plan, r->error))
         return false;
     if (choices_take(r))
         return true;
-    rt_tuning_free(r->t);
+    rt_chosen_free(r->t);
     return rt_fail(r->error, EXIT_DATA,
                    "%s is damaged: measure again with --tune", r->path);
 }
 
-bool rt_tuning_read(RtTuning *t, const char *path, const RtTuningKey *key,
+bool rt_tuning_read(RtChosen *t, const char *path, const RtTuningKey *key,
                     const RtFiles *files, RtError *e) {
     enum { MOST_BYTES = 1 << 24 };
     size_t bytes = 0;
@@ -242,7 +242,7 @@ static void bits_put(FILE *f, const char *key, const bool *bit, int count) {
     fputc(']', f);
 }
 
-static void choices_put(FILE *f, const RtTuning *t, const RtPlan *plan) {
+static void choices_put(FILE *f, const RtChosen *t, const RtPlan *plan) {
     fputs(" \"plans\": [", f);
     for (int i = 0; i < t->num_tuned; i++)
         fprintf(f, "%s[%d, %u, %d, %" PRId64 "]", i > 0 ? ", " : "",
@@ -260,7 +260,7 @@ static void choices_put(FILE *f, const RtTuning *t, const RtPlan *plan) {
     fputs("}\n", f);
 }
 
-static char *tuning_text(const RtTuning *t, const RtTuningKey *key,
+static char *tuning_text(const RtChosen *t, const RtTuningKey *key,
                          size_t *length) {
     char *text = NULL;
     FILE *f = open_memstream(&text, length);
@@ -283,7 +283,7 @@ static bool write_file(const char *path, const char *text, size_t length,
     return files->close(fd) == 0 && good;
 }
 
-bool rt_tuning_write(const RtTuning *t, const char *path,
+bool rt_tuning_write(const RtChosen *t, const char *path,
                      const RtTuningKey *key, const RtFiles *files, RtError *e) {
     size_t length = 0;
     char *text = tuning_text(t, key, &length);

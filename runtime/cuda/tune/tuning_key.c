@@ -12,29 +12,29 @@
 #include <xxhash.h>
 
 // There are as many plans as calls with each set of fusions at most.
-size_t rt_tuning_room(const RtPlan *plan) {
+size_t rt_chosen_room(const RtPlan *plan) {
     return (size_t)plan->num_calls * RT_FUSION_SETS + 1;
 }
 
-bool rt_tuning_new(RtTuning *t, const RtPlan *plan, RtError *e) {
-    *t = (RtTuning){0};
-    t->tuned = calloc(rt_tuning_room(plan), sizeof *t->tuned);
+bool rt_chosen_new(RtChosen *t, const RtPlan *plan, RtError *e) {
+    *t = (RtChosen){0};
+    t->tuned = calloc(rt_chosen_room(plan), sizeof *t->tuned);
     t->product = calloc((size_t)plan->num_calls + 1, sizeof *t->product);
     t->wanted = calloc((size_t)plan->num_fusions + 1, sizeof *t->wanted);
     t->apart = calloc((size_t)plan->num_joins + 1, sizeof *t->apart);
     if (t->tuned != NULL && t->product != NULL && t->wanted != NULL &&
         t->apart != NULL)
         return true;
-    rt_tuning_free(t);
+    rt_chosen_free(t);
     return rt_fail(e, EXIT_MEMORY, "out of memory for tuning");
 }
 
-void rt_tuning_free(RtTuning *t) {
+void rt_chosen_free(RtChosen *t) {
     free(t->tuned);
     free(t->product);
     free(t->wanted);
     free(t->apart);
-    *t = (RtTuning){0};
+    *t = (RtChosen){0};
 }
 
 // ---- names ----
