@@ -43,6 +43,6 @@ void rt_launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
 }
 
 void rt_contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
-    d->contract(d, call, a, b, out);
+    d->library_call(d, call, a, b, out);
     tell_watch(d, -1, (const size_t[]){a, b, out});
 }

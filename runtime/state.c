@@ -110,13 +110,13 @@ void rt_metrics_request(const RtPlan *plan, RtDevice *d) {
         if (s != NULL)
             from[count++] = s->offset;
     }
-    d->ask(d, from, count);
+    d->request_readback(d, from, count);
 }
 
 bool rt_metrics_poll(const RtPlan *plan, RtDevice *d, bool wait, RtMetrics *m) {
     float value[NUM_METRICS];
     int count = 0;
-    if (!d->tell(d, value, wait))
+    if (!d->poll_readback(d, value, wait))
         return false;
     *m = (RtMetrics){0};
     for (int i = 0; i < NUM_METRICS; i++)

@@ -84,7 +84,7 @@ static void read_bytes(RtDevice *d, void *to, size_t from, size_t bytes) {
 
 // ---- batches ----
 
-static void *lend(RtDevice *d, size_t bytes) {
+static void *acquire_staging(RtDevice *d, size_t bytes) {
     RtCuda *c = rt_cuda_of(d);
     void *lent = NULL;
     CUresult result = c->cu.pinned_alloc(&lent, bytes, 0);
@@ -96,27 +96,28 @@ static void *lend(RtDevice *d, size_t bytes) {
     return lent;
 }
 
-static void take_back(RtDevice *d, void *lent) {
+static void release_staging(RtDevice *d, void *lent) {
     RtCuda *c = rt_cuda_of(d);
     rt_cuda_check(c, rt_copy_stream_sync(&c->lane, &c->error));
     rt_cuda_check(c, rt_driver_good(&c->cu, c->cu.pinned_free(lent), &c->error,
                                     "free pinned memory"));
 }
 
-static bool keep(RtDevice *d, const RtRows *rows, int64_t taken, RtError *e) {
+static bool make_resident(RtDevice *d, const RtRows *rows, int64_t taken,
+                          RtError *e) {
     RtCuda *c = rt_cuda_of(d);
     return rt_copy_stream_add_resident(&c->lane, &c->gather, &c->staging, rows,
                                        taken, e);
 }
 
-static int64_t feed(RtDevice *d, const RtPiece *piece, int count) {
+static int64_t submit_batch(RtDevice *d, const RtPiece *piece, int count) {
     RtCuda *c = rt_cuda_of(d);
     rt_cuda_check(
         c, rt_copy_stream_submit(&c->lane, c->arena, piece, count, &c->error));
     return c->lane.given;
 }
 
-static int64_t fed(RtDevice *d, int64_t least) {
+static int64_t completed_batches(RtDevice *d, int64_t least) {
     RtCuda *c = rt_cuda_of(d);
     rt_cuda_check(c, rt_copy_stream_completed(&c->lane, least, &c->error));
     return c->lane.done;
@@ -124,13 +125,13 @@ static int64_t fed(RtDevice *d, int64_t least) {
 
 // ---- metrics ----
 
-static void ask(RtDevice *d, const size_t *from, int count) {
+static void request_readback(RtDevice *d, const size_t *from, int count) {
     RtCuda *c = rt_cuda_of(d);
     rt_cuda_check(c, rt_async_readback_request(&c->notes, c->arena, from, count,
                                                &c->error));
 }
 
-static bool tell(RtDevice *d, float *to, bool wait) {
+static bool poll_readback(RtDevice *d, float *to, bool wait) {
     RtCuda *c = rt_cuda_of(d);
     bool there;
     rt_cuda_check(
@@ -403,16 +404,16 @@ RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
         .reserve = reserve,
         .write = write_bytes,
         .read = read_bytes,
-        .lend = lend,
-        .take_back = take_back,
-        .keep = keep,
-        .feed = feed,
-        .fed = fed,
-        .ask = ask,
-        .tell = tell,
+        .acquire_staging = acquire_staging,
+        .release_staging = release_staging,
+        .make_resident = make_resident,
+        .submit_batch = submit_batch,
+        .completed_batches = completed_batches,
+        .request_readback = request_readback,
+        .poll_readback = poll_readback,
         .run = rt_cuda_run,
         .launch = rt_cuda_launch,
-        .contract = rt_cuda_library_call,
+        .library_call = rt_cuda_library_call,
         .phase = rt_cuda_phase,
         .sync = sync_stream,
         .tune = tune,

@@ -45,7 +45,7 @@ static int64_t submit(const RtFeeder *f, const RtStep *step, const RtBatch *b) {
     int count = 0;
     for (int i = 0; step != NULL && i < step->num_inputs; i++)
         piece[count++] = piece_of(f, &step->input[i], b);
-    return f->device->feed(f->device, piece, count);
+    return f->device->submit_batch(f->device, piece, count);
 }
 
 // Releases completed batches, and waits until at most `most` are in flight; a
@@ -54,7 +54,7 @@ static void release_completed(RtFeeder *f, int most) {
     while (f->in_flight > 0 && f->first == NULL) {
         int64_t oldest = f->number[f->next % RT_MAX_IN_FLIGHT];
         int64_t least = f->in_flight > most ? oldest : 0;
-        if (f->device->fed(f->device, least) < oldest)
+        if (f->device->completed_batches(f->device, least) < oldest)
             return;
         rt_loader_release(f->loader);
         f->next++;

@@ -300,16 +300,17 @@ int rt_loader_threads(const RtLoader *l) {
 }
 
 static bool has_staging(const RtDevice *d) {
-    return d != NULL && d->lend != NULL;
+    return d != NULL && d->acquire_staging != NULL;
 }
 
 static void *slot_alloc(RtDevice *d, size_t bytes) {
-    return has_staging(d) ? d->lend(d, bytes) : aligned_alloc(ALIGN, bytes);
+    return has_staging(d) ? d->acquire_staging(d, bytes)
+                          : aligned_alloc(ALIGN, bytes);
 }
 
 static void slot_free(RtDevice *d, void *block) {
     if (has_staging(d) && block != NULL)
-        d->take_back(d, block);
+        d->release_staging(d, block);
     else
         free(block);
 }

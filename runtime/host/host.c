@@ -87,7 +87,7 @@ static void read_bytes(RtDevice *d, void *to, size_t from, size_t bytes) {
     memcpy(to, host_of(d)->arena + from, bytes);
 }
 
-static int64_t feed(RtDevice *d, const RtPiece *piece, int count) {
+static int64_t submit_batch(RtDevice *d, const RtPiece *piece, int count) {
     Host *h = host_of(d);
     double begin = rt_seconds();
     for (int i = 0; i < count; i++)
@@ -101,12 +101,12 @@ static int64_t feed(RtDevice *d, const RtPiece *piece, int count) {
     return ++h->feeds;
 }
 
-static int64_t fed(RtDevice *d, int64_t least) {
-    (void)least; // feed is synchronous
+static int64_t completed_batches(RtDevice *d, int64_t least) {
+    (void)least; // submit_batch is synchronous
     return host_of(d)->feeds;
 }
 
-static void ask(RtDevice *d, const size_t *from, int count) {
+static void request_readback(RtDevice *d, const size_t *from, int count) {
     Host *h = host_of(d);
     int64_t slot = h->asked++ % RT_MAX_READBACKS;
     for (int i = 0; i < count; i++)
@@ -114,7 +114,7 @@ static void ask(RtDevice *d, const size_t *from, int count) {
     h->noted[slot] = count;
 }
 
-static bool tell(RtDevice *d, float *to, bool wait) {
+static bool poll_readback(RtDevice *d, float *to, bool wait) {
     Host *h = host_of(d);
     (void)wait;
     int64_t slot = h->told++ % RT_MAX_READBACKS;
@@ -183,7 +183,8 @@ static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     spend(h, k->name, false, begin);
 }
 
-static void contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
+static void library_call(RtDevice *d, int call, size_t a, size_t b,
+                         size_t out) {
     Host *h = host_of(d);
     double begin = rt_seconds();
     rt_contractions_run(h->contractions, call, h->arena + a, h->arena + b,
@@ -258,13 +259,13 @@ RtDevice *host_open(const RtPlan *plan, int threads) {
         .reserve = reserve,
         .write = write_bytes,
         .read = read_bytes,
-        .feed = feed,
-        .fed = fed,
-        .ask = ask,
-        .tell = tell,
+        .submit_batch = submit_batch,
+        .completed_batches = completed_batches,
+        .request_readback = request_readback,
+        .poll_readback = poll_readback,
         .run = run,
         .launch = launch,
-        .contract = contract,
+        .library_call = library_call,
         .phase = begin_phase,
         .sync = sync_calls,
         .times = times,

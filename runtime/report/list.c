@@ -181,7 +181,7 @@ static void print_images(const RtPlan *p, const char *resident) {
 static bool list(const RtPlan *plan, const char *resident, bool whole) {
     Lister l = {
         .device = {.launch = launch,
-                   .contract = contract,
+                   .library_call = contract,
                    .phase = begin_phase},
         .plan = plan,
         .whole = whole,

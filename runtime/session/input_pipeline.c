@@ -39,7 +39,7 @@ static RtLoaderConfig plan_loading(const RtRun *run, const RtSplit *split) {
 static size_t loader_bytes(const RtRun *run, const RtSplit *split) {
     RtLoaderConfig plan = plan_loading(run, split);
     size_t bytes = 0;
-    if (run->device == NULL || run->device->lend == NULL)
+    if (run->device == NULL || run->device->acquire_staging == NULL)
         bytes = rt_loader_bytes(&plan);
     if (run->data->decode_memory != NULL &&
         __builtin_add_overflow(

@@ -47,7 +47,8 @@ static bool all_bytes(const RtRun *run, size_t *bytes) {
 
 static bool keep(const RtRun *run, const RtSplit *s, RtError *e) {
     RtRows rows = {s->image.bytes, image_bytes(run, s), rt_split_all(s)};
-    return run->device->keep(run->device, &rows, run->trainer->batch, e);
+    return run->device->make_resident(run->device, &rows, run->trainer->batch,
+                                      e);
 }
 
 // A tenth of the free memory is left for the libraries.
@@ -70,7 +71,7 @@ bool rt_resident_keep(RtRun *run, RtError *e) {
     bool must = strcmp(option, "yes") == 0;
     size_t bytes = 0, have = 0;
     char why[80];
-    if (run->device->keep == NULL)
+    if (run->device->make_resident == NULL)
         return !must ||
                rt_fail(e, EXIT_USAGE,
                        "--resident=yes: the %s device reads images in place",

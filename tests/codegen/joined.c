@@ -27,7 +27,7 @@ static void contract(RtDevice *device, int call, size_t a, size_t b,
                      size_t out) {
     JoinedDevice *d = joined_of(device);
     rt_merging_skip(&d->joining);
-    d->host->contract(d->host, call, a, b, out);
+    d->host->library_call(d->host, call, a, b, out);
 }
 
 static void begin_phase(RtDevice *device, RtPhase phase) {
@@ -39,7 +39,7 @@ JoinedDevice joined_device(RtDevice *host, const RtPlan *plan) {
     const RtPlan *other = plan + 1;
     JoinedDevice d = {.device = {.name = "joined",
                                  .launch = launch,
-                                 .contract = contract,
+                                 .library_call = contract,
                                  .phase = begin_phase},
                       .host = host};
     bool *fused = calloc((size_t)other->num_fusions + 1, sizeof *fused);

@@ -26,10 +26,10 @@ static RtDevice *open_device(int seed) {
 static void feed_all(RtDevice *d, float *room[], int rooms) {
     for (int i = 0; i < RUNS; i++) {
         float *input = room[i % rooms];
-        ck_assert_int_ge(d->fed(d, i + 1 - rooms), i + 1 - rooms);
+        ck_assert_int_ge(d->completed_batches(d, i + 1 - rooms), i + 1 - rooms);
         *input = (float)(i + 1);
         RtPiece piece = {INPUT_AT, input, sizeof *input, 0};
-        ck_assert_int_eq(d->feed(d, &piece, 1), i + 1);
+        ck_assert_int_eq(d->submit_batch(d, &piece, 1), i + 1);
         d->run(d, counter.plan->step);
     }
 }
@@ -39,14 +39,14 @@ START_TEST(each_step_has_its_own_batch) {
     float *room[MOST_ROOMS], value[COUNTERS];
     RtDevice *d = open_device(_i / MOST_ROOMS);
     for (int i = 0; i < rooms; i++)
-        ck_assert_ptr_nonnull(room[i] = d->lend(d, sizeof **room));
+        ck_assert_ptr_nonnull(room[i] = d->acquire_staging(d, sizeof **room));
     feed_all(d, room, rooms);
     d->read(d, value, 0, sizeof value);
     for (int i = 0; i < COUNTERS; i++)
         ck_assert_float_eq(value[i], RUNS * (RUNS + 1) / 2);
-    ck_assert_int_eq(d->fed(d, 0), RUNS);
+    ck_assert_int_eq(d->completed_batches(d, 0), RUNS);
     for (int i = 0; i < rooms; i++)
-        d->take_back(d, room[i]);
+        d->release_staging(d, room[i]);
     d->close(d);
 }
 END_TEST
@@ -54,8 +54,8 @@ END_TEST
 START_TEST(pinned_memory_may_run_out) {
     setenv("SINTER_DOUBLE_FAIL", "cuMemHostAlloc:8:2", 1); // 6 are its own
     RtDevice *d = open_device(2);
-    ck_assert_ptr_nonnull(d->lend(d, 64));
-    ck_assert_ptr_null(d->lend(d, 64));
+    ck_assert_ptr_nonnull(d->acquire_staging(d, 64));
+    ck_assert_ptr_null(d->acquire_staging(d, 64));
     d->close(d);
 }
 END_TEST
@@ -64,7 +64,7 @@ START_TEST(a_copy_that_fails_ends_it) {
     float *room;
     setenv("SINTER_DOUBLE_FAIL", "cuMemcpyHtoDAsync_v2:20:700", 1);
     RtDevice *d = open_device(2);
-    ck_assert_ptr_nonnull(room = d->lend(d, sizeof *room));
+    ck_assert_ptr_nonnull(room = d->acquire_staging(d, sizeof *room));
     feed_all(d, &room, 1);
 }
 END_TEST
@@ -81,17 +81,17 @@ START_TEST(kept_rows_are_gathered) {
     for (size_t i = 0; i < ROWS * bytes; i++)
         row[i] = (unsigned char)(i * 7 + 1);
     const RtRows rows = {row, bytes, ROWS};
-    ck_assert_msg(d->keep(d, &rows, TAKEN, &e), "%s", e.text);
-    int *lent = d->lend(d, sizeof numbers);
+    ck_assert_msg(d->make_resident(d, &rows, TAKEN, &e), "%s", e.text);
+    int *lent = d->acquire_staging(d, sizeof numbers);
     ck_assert_ptr_nonnull(lent);
     memcpy(lent, numbers, sizeof numbers);
     const RtPiece piece = {INPUT_AT, lent, sizeof numbers, 1};
-    ck_assert_int_eq(d->feed(d, &piece, 1), 1);
+    ck_assert_int_eq(d->submit_batch(d, &piece, 1), 1);
     d->read(d, got, INPUT_AT, TAKEN * bytes);
     for (size_t i = 0; i < TAKEN * bytes; i++)
         ck_assert_uint_eq(got[i],
                           row[(size_t)numbers[i / bytes] * bytes + i % bytes]);
-    d->take_back(d, lent);
+    d->release_staging(d, lent);
     d->close(d);
 }
 END_TEST
@@ -104,7 +104,7 @@ START_TEST(a_batch_of_too_many_words_is_not_gathered) {
     const RtRows rows = {from, BYTES, 1};
     ck_assert_ptr_nonnull(from);
     RtDevice *d = open_device(2);
-    ck_assert(!d->keep(d, &rows, 1126, &e));
+    ck_assert(!d->make_resident(d, &rows, 1126, &e));
     ck_assert_int_eq(e.status, EXIT_MEMORY);
     ck_assert_msg(strstr(e.text, "too large for the gather kernel") != NULL,
                   "%s", e.text);

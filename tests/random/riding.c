@@ -132,7 +132,7 @@ static void contract(RtDevice *device, int call, size_t a, size_t b,
                      size_t out) {
     RidingDevice *d = riding_of(device);
     d->launch++;
-    d->host->contract(d->host, call, a, b, out);
+    d->host->library_call(d->host, call, a, b, out);
     for (int i = 0; i < d->plan->num_fusions; i++) {
         const RtFusion *f = &d->plan->fusion[i];
         if (d->taken[i] && f->step == d->step && f->call == call)
@@ -153,7 +153,7 @@ bool riding_device(RidingDevice *d, Arena *a, RtDevice *host,
     *d = (RidingDevice){
         .device = {.name = "riding",
                    .launch = launch,
-                   .contract = contract,
+                   .library_call = contract,
                    .phase = begin_phase},
         .host = host,
         .a = a,

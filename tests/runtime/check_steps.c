@@ -242,8 +242,8 @@ static void watch(RtDevice *d) {
         true_read = d->read;
         d->write = counting_write;
         d->read = counting_read;
-        true_feed = d->feed;
-        d->feed = counting_feed;
+        true_feed = d->submit_batch;
+        d->submit_batch = counting_feed;
         d->reserve = no_reserve;
     }
     char seen[16];

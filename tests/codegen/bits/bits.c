@@ -65,7 +65,7 @@ static void note_phase(RtDevice *d, RtPhase phase) {
 static void note_grids(Run *r) {
     Notes n = {.device = {.name = "notes",
                           .launch = note_launch,
-                          .contract = note_call,
+                          .library_call = note_call,
                           .phase = note_phase},
                .grid = r->grid};
     r->rt->step[r->step].run(&n.device);

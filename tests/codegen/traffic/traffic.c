@@ -275,7 +275,7 @@ static void run_step(Meter *m, const GraphPlan *plan, const RtStep *step,
 static void run_steps(Meter *m, const Program *p, const Plan *plan) {
     size_t bytes = m->rt->arena_bytes;
     m->device = (RtDevice){.launch = launch,
-                           .contract = contract,
+                           .library_call = contract,
                            .phase = begin_phase,
                            .write = write_bytes};
     m->memory = arena_alloc(m->a, bytes + 1);
