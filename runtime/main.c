@@ -3,7 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "base/standard.h"
-#include "runtime/cuda/kernels/source_files.h"
+#include "runtime/cuda/kernels/kernels.h"
 #include "runtime/host/host.h"
 #include "runtime/report/nvtx.h"
 #include "runtime/session/run.h"

@@ -2,9 +2,8 @@
 // run with, opened as a trainer opens it, and what to install.
 #define _GNU_SOURCE
 #include "base/exits.h"
-#include "runtime/cuda/driver/capability.h"
 #include "runtime/cuda/driver/driver.h"
-#include "runtime/cuda/kernels/nvrtc.h"
+#include "runtime/cuda/kernels/kernels.h"
 #include "runtime/cuda/libraries/cudnn.h"
 #include "runtime/cuda/libraries/matmul.h"
 #include "runtime/library.h"

@@ -1,8 +1,7 @@
 // Embed: for each architecture machine code, and assembly for later ones.
 #include "tools/embed.h"
 #include "base/exits.h"
-#include "runtime/cuda/kernels/embedded_code.h"
-#include "runtime/cuda/kernels/gather.h"
+#include "runtime/cuda/kernels/kernels.h"
 #include "tools/machine.h"
 
 #include <stdlib.h>

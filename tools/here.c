@@ -1,5 +1,5 @@
 // Here: the device of this machine, described as those are that are elsewhere.
-#include "runtime/cuda/driver/peak.h"
+#include "runtime/cuda/driver/driver.h"
 #include "tools/device.h"
 
 #include <string.h>

@@ -1,8 +1,7 @@
 // Machine code: NVRTC as trainers call it, and its cache.
 #include "tools/machine.h"
-#include "runtime/cuda/driver/capability.h"
-#include "runtime/cuda/kernels/cache.h"
-#include "runtime/cuda/kernels/prelude.h"
+#include "runtime/cuda/driver/driver.h"
+#include "runtime/cuda/kernels/kernels.h"
 
 #include <stdio.h>
 #include <stdlib.h>

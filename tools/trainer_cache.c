@@ -5,7 +5,7 @@
 #define _GNU_SOURCE // O_DIRECTORY, scandir, utimensat
 
 #include "base/source.h"
-#include "runtime/cuda/kernels/cache.h"
+#include "runtime/cuda/kernels/kernels.h"
 #include "tools/compiler.h"
 #include "tools/scratch.h"
 #include "tools/trainer.h"

@@ -3,7 +3,7 @@
 // libraries work in.  Steps are put on the stream and not waited for.
 
 #include "runtime/cuda/device.h"
-#include "runtime/cuda/driver/peak.h"
+#include "runtime/cuda/driver/driver.h"
 #include "runtime/cuda/launch/launch.h"
 #include "runtime/cuda/libraries/preload.h"
 

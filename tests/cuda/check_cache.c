@@ -1,7 +1,7 @@
 // The cache of compiled kernels: what is read is what was written, or nothing.
 #define _XOPEN_SOURCE 700
 
-#include "runtime/cuda/kernels/cache.h"
+#include "runtime/cuda/kernels/kernels.h"
 #include "tests/cuda/suites.h"
 
 #include <dirent.h>

@@ -2,8 +2,7 @@
 // wrong ahead is no matter.
 #define _GNU_SOURCE
 
-#include "runtime/cuda/kernels/compile.h"
-#include "runtime/cuda/kernels/kernel_source.h"
+#include "runtime/cuda/kernels/kernels.h"
 #include "tests/cuda/suites.h"
 
 #include <dirent.h>

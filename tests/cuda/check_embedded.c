@@ -1,7 +1,7 @@
 // Which code runs on which GPU, and the order in which a trainer's is tried.
 
-#include "runtime/cuda/driver/capability.h"
-#include "runtime/cuda/kernels/embedded_code.h"
+#include "runtime/cuda/driver/driver.h"
+#include "runtime/cuda/kernels/kernels.h"
 #include "tests/cuda/suites.h"
 
 #include <string.h>

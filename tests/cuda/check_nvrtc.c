@@ -2,8 +2,7 @@
 // prelude that a trainer carries.  With the real library on LD_LIBRARY_PATH the
 // same tests judge that.
 
-#include "runtime/cuda/kernels/nvrtc.h"
-#include "runtime/cuda/kernels/prelude.h"
+#include "runtime/cuda/kernels/kernels.h"
 #include "tests/cuda/suites.h"
 
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 // What GPUs could do at most, against the peaks that tools/devices describes.
 
-#include "runtime/cuda/driver/peak.h"
+#include "runtime/cuda/driver/driver.h"
 #include "tests/cuda/suites.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Driver: libcuda's functions, and what is said when one of them fails.
+// Driver: libcuda's functions and their errors, with remedies.
 
 #include "runtime/cuda/driver/driver.h"
 
@@ -25,7 +25,7 @@ static const RtLibrary library = {
     .num_symbols = sizeof symbols / sizeof symbols[0],
 };
 
-// What a user can do about an error; NULL: nothing that is known.
+// The remedy for an error; NULL: unknown.
 static const char *remedy_of(CUresult result) {
     switch (result) {
     case CUDA_ERROR_OUT_OF_MEMORY:

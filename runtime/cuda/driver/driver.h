@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The CUDA driver: its functions, the GPU that is trained on, and what is said
-// when one of them fails.
+// Driver: the functions of libcuda, the GPU of a run, what its compute
+// capability implies, and trace spans.
 //
-// The library is opened when it is needed.  Its types have the names that its
-// own header gives them; the header is not needed.
+// The library is opened at run time.  Types have the names of cuda.h, which is
+// not needed to compile.
 #ifndef RUNTIME_CUDA_DRIVER_H
 #define RUNTIME_CUDA_DRIVER_H
 
+#include "runtime/report/trace.h"
 #include "runtime/runtime.h"
 
 typedef int CUresult, CUdevice, CUdevice_attribute, CUfunction_attribute,
@@ -36,21 +37,20 @@ typedef struct {
 
 // ---- driver.c ----
 
-// Opens the library and starts it.  It is never closed: what it has started
-// lives as long as the program.
+// Opens and initializes the library, which is never closed.
 bool rt_driver_open(RtDriver *cu, RtError *e);
-// Whether there is a driver and a GPU, in whatever state.
+// Whether the machine has a driver and a GPU, even unusable ones.
 bool rt_driver_has_gpu(void);
 
-// Whether a call succeeded.  Otherwise *e says what could not be done, which
-// printf's arguments name, and what the driver calls the reason.
+// Whether a call succeeded.  Otherwise *e has "cannot ", printf's text and the
+// driver's reason.
 bool rt_driver_good(const RtDriver *cu, CUresult result, RtError *e,
                     const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
 // ---- gpu.c ----
 
-// One GPU, whose context is current in the thread that opened it.
+// A GPU; its context is current in the thread that opened it.
 typedef struct {
     const RtDriver *cu;
     int ordinal;
@@ -58,19 +58,63 @@ typedef struct {
     CUcontext context;
     char name[96];
     CUuuid uuid;
-    int driver;       // version of CUDA that the driver knows, times 1000
-    int major, minor; // compute capability
-    int processors;   // multiprocessors
-    int clock;        // of them, in kHz; 0: not known
-    bool cooperates;  // blocks of a launch can wait for one another
-    size_t memory, cache;
+    int driver;           // newest CUDA version of the driver, times 1000
+    int major, minor;     // compute capability
+    int processors;       // multiprocessors
+    int clock;            // in kHz; 0: unknown
+    bool cooperates;      // supports cooperative launches
+    size_t memory, cache; // bytes; cache: L2
 } RtGpu;
 
-// Finds a GPU and what is known of it.
+// Finds a GPU and reads its properties.
 bool rt_gpu_find(RtGpu *g, const RtDriver *cu, int ordinal, RtError *e);
-// Makes its context, for this thread.
+// Retains its primary context and makes it current.
 bool rt_gpu_open(RtGpu *g, RtError *e);
-int rt_gpu_capability(const RtGpu *g); // 90
+int rt_gpu_capability(const RtGpu *g); // 10 * major + minor
 void rt_gpu_close(RtGpu *g);
+
+// ---- peak.c ----
+
+// Peak operations a second in contractions of a type, with sums in f32; a
+// multiply-add counts as two.  0: unknown.
+double rt_gpu_peak(const RtGpu *g, RtType type);
+
+// ---- capability.c ----
+
+// Whether a cubin of one compute capability runs on a GPU of another.
+bool rt_capability_runs(int code, int gpu);
+
+// The newest CUDA, 12 or 13, whose libraries support a GPU of this compute
+// capability (0: any) and a driver of this CUDA version (times 1000).
+int rt_capability_cuda(int gpu, int driver);
+
+// ---- trace_spans.c ----
+
+typedef struct {
+    RtSpan span; // without its times
+    CUevent begin, end;
+} RtTimedSpan;
+
+// A pair of timed events around each launch and copy of a traced step.
+typedef struct {
+    const RtDriver *cu;
+    RtTrace *trace; // NULL: not tracing
+    CUevent zero;   // origin of the GPU's times; the host's clock was `began`
+    double began;
+    RtTimedSpan *timed;
+    int count, room;
+} RtTraceSpans;
+
+// Starts tracing; the streams must be idle.
+bool rt_trace_spans_open(RtTraceSpans *w, const RtDriver *cu, CUstream stream,
+                         RtTrace *trace, RtError *e);
+// Work queued on the stream between the two is the span.  Both do nothing while
+// not tracing.
+bool rt_trace_spans_begin(RtTraceSpans *w, const RtSpan *span, CUstream stream,
+                          RtError *e);
+bool rt_trace_spans_end(RtTraceSpans *w, CUstream stream, RtError *e);
+// Adds the spans to the trace; the streams must be idle.
+bool rt_trace_spans_read(RtTraceSpans *w, RtError *e);
+void rt_trace_spans_close(RtTraceSpans *w);
 
 #endif

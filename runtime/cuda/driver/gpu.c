@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// GPU: the device that is trained on, what is known of it, and its context.
+// GPU: finds the GPU of a run, reads its properties and opens its context.
 
 #include "runtime/cuda/driver/driver.h"
 
@@ -23,24 +23,28 @@ static bool find_device(RtGpu *g, RtError *e) {
                    g->ordinal, count, count - 1);
 }
 
-static bool ask(const RtGpu *g, CUdevice_attribute attribute, int *value,
-                RtError *e) {
+static bool read_attribute(const RtGpu *g, CUdevice_attribute attribute,
+                           int *value, RtError *e) {
     return rt_driver_good(g->cu,
                           g->cu->device_attribute(value, attribute, g->device),
                           e, "read the properties of GPU %d", g->ordinal);
 }
 
-// Its clock is only told, so that one that is not known is no error.
+// The clock is only reported, so an unknown one is no error.
 static bool describe(RtGpu *g, RtError *e) {
     const RtDriver *cu = g->cu;
     RtError ignored;
     int cache = 0, cooperates = 0;
     bool good =
-        ask(g, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, &g->major, e) &&
-        ask(g, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, &g->minor, e) &&
-        ask(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, &g->processors, e) &&
-        ask(g, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &cache, e) &&
-        ask(g, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, &cooperates, e) &&
+        read_attribute(g, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+                       &g->major, e) &&
+        read_attribute(g, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+                       &g->minor, e) &&
+        read_attribute(g, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+                       &g->processors, e) &&
+        read_attribute(g, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, &cache, e) &&
+        read_attribute(g, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH, &cooperates,
+                       e) &&
         rt_driver_good(cu, cu->driver_version(&g->driver), e,
                        "read the driver's version") &&
         rt_driver_good(cu,
@@ -52,7 +56,7 @@ static bool describe(RtGpu *g, RtError *e) {
                        "read the memory size of GPU %d", g->ordinal);
     g->cache = (size_t)cache;
     g->cooperates = cooperates != 0;
-    if (!ask(g, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &g->clock, &ignored))
+    if (!read_attribute(g, CU_DEVICE_ATTRIBUTE_CLOCK_RATE, &g->clock, &ignored))
         g->clock = 0;
     return good;
 }
@@ -68,7 +72,7 @@ static bool is_new_enough(const RtGpu *g, RtError *e) {
 // A mode that an administrator can set.
 static bool may_be_used(const RtGpu *g, RtError *e) {
     int mode = 0;
-    if (!ask(g, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, &mode, e))
+    if (!read_attribute(g, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE, &mode, e))
         return false;
     return mode != CU_COMPUTEMODE_PROHIBITED ||
            rt_fail(e, EXIT_DEVICE,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Spans: a pair of events for each span.  A GPU's clock is tied to the host's
-// by an event that the host waits for: the difference is that wait, some
-// microseconds, by which spans of the GPU come late.
+// Trace spans: a pair of events for each span.  One event, for which the host
+// waits, ties the GPU's clock to the host's; GPU spans appear late by that
+// wait, some microseconds.
 
-#include "runtime/cuda/driver/trace_spans.h"
+#include "runtime/cuda/driver/driver.h"
 
 #include <stdlib.h>
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Cache: a file is a header, which says what follows and has its hash, and the
-// code.  It appears under its name whole, by a rename.  The hash is no secret:
-// what keeps others from giving a program code is who may write to the folder
-// and its files, which is asked of each that has been opened.
+// Cache: a file is a header with key, length and hash, then the code.  A rename
+// makes it appear whole under its name.  The hash is no protection:
+// rt_open_sized refuses files that another user could have written.
 #define _GNU_SOURCE // O_DIRECTORY
 
-#include "runtime/cuda/kernels/cache.h"
+#include "runtime/cuda/kernels/kernels.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -25,8 +24,7 @@ typedef struct {
     RtCacheKey key;
 } Header;
 
-// A program that runs as another user, as root by sudo, would leave files there
-// that the owner cannot use.
+// Otherwise a program run by sudo would leave files that the owner cannot use.
 static bool is_own_home(const char *home) {
     struct stat s;
     if (stat(home, &s) != 0 || s.st_uid == geteuid())
@@ -63,8 +61,7 @@ void rt_cache_close(RtCache *c) {
 
 // ---- keys ----
 
-// With the zero byte at its end, so that where one text ends and the next
-// begins counts.
+// Includes the final zero byte, so that the boundary between texts counts.
 static void add_text(XXH3_state_t *state, const char *text) {
     XXH3_128bits_update(state, text, strlen(text) + 1);
 }
@@ -138,7 +135,7 @@ static bool write_entry(const RtCache *c, const char *path, const Header *h,
     return c->files->close(fd) == 0 && good;
 }
 
-// Two programs may write the same entry at once, each under a name of its own.
+// Two programs may write the same entry at once, so each uses its own name.
 void rt_cache_write(const RtCache *c, RtCacheKey key, const RtCode *code) {
     Header h = {.length = code->length,
                 .hash = XXH3_64bits(code->bytes, code->length),

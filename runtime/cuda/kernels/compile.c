@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Compiling: each thread takes the next kernel that is wanted, those that take
-// long before others, so that none of them is begun when the others are done.
+// Compile: each thread takes the next needed kernel, long ones first, so that
+// no long one starts when the others are done.
 
-#include "runtime/cuda/kernels/compile.h"
+#include "runtime/cuda/kernels/kernels.h"
 
-#include "runtime/cuda/kernels/cache.h"
-#include "runtime/cuda/kernels/kernel_source.h"
-#include "runtime/cuda/kernels/prelude.h"
 #include "runtime/host/host.h"
 
 #include <pthread.h>
@@ -20,18 +17,18 @@ struct RtCompiler {
     const RtGpu *gpu;
     const RtTrainer *trainer;
     const RtFiles *files;
-    bool is_open; // what follows is there
+    bool is_open; // NVRTC, cache and target are valid
     RtNvrtc nvrtc;
     RtCache cache;
     char target[RT_NVRTC_OPTION_BYTES]; // the option that names the GPU
     const RtPlan *plan;
-    RtCode *code; // of each kernel; no bytes where it was not made yet
-    int *order;   // in which kernels are looked at
+    RtCode *code; // of each kernel; NULL bytes until it is compiled
+    int *order;   // of the kernels
     pthread_t worker[MOST_WORKERS];
     int workers;
-    pthread_mutex_t lock; // of what follows
-    bool *wanted;
-    int next; // place in the order to be looked at
+    pthread_mutex_t lock; // of the rest
+    bool *needed;
+    int next; // index into order
     bool failed;
     RtError error; // of the first that failed
 };
@@ -64,8 +61,8 @@ static bool text_compile(const RtCompiler *c, const char *text, int kernel,
     return true;
 }
 
-// Of a text that someone has changed, and where lines are to be told, all is
-// compiled as it is.
+// Compiles the whole text if a user has edited it, or if line numbers are
+// needed.
 static bool kernel_compile(const RtCompiler *c, int kernel, RtCode *out,
                            RtError *e) {
     const RtTrainer *t = c->trainer;
@@ -76,10 +73,10 @@ static bool kernel_compile(const RtCompiler *c, int kernel, RtCode *out,
     return good;
 }
 
-// ---- which first ----
+// ---- order ----
 
-// Kernels in phases are several in one, and among others those of many tensors
-// take long: the text of a kernel alone does not tell, as kernels share parts.
+// Kernels with phases take longest, then kernels of many tensors.  A kernel's
+// own text does not show this, as kernels share functions.
 static bool takes_longer(const RtKernel *a, const RtKernel *b) {
     bool phased = a->phases > 1;
     return phased != (b->phases > 1) ? phased : a->args > b->args;
@@ -96,13 +93,13 @@ static void order_find(RtCompiler *c) {
     }
 }
 
-// ---- all that are wanted ----
+// ---- all needed kernels ----
 
-// The next that is wanted and not there; -1: there is none, or one has failed.
+// The next needed kernel without code; -1: none is left, or one has failed.
 static int next_kernel(RtCompiler *c) {
     while (!c->failed && c->next < c->plan->num_kernels) {
         int kernel = c->order[c->next++];
-        if (c->wanted[kernel] && c->code[kernel].bytes == NULL)
+        if (c->needed[kernel] && c->code[kernel].bytes == NULL)
             return kernel;
     }
     return -1;
@@ -132,11 +129,11 @@ static void *work(void *argument) {
 static int count_missing(const RtCompiler *c) {
     int missing = 0;
     for (int i = 0; i < c->plan->num_kernels; i++)
-        missing += c->wanted[i] && c->code[i].bytes == NULL;
+        missing += c->needed[i] && c->code[i].bytes == NULL;
     return missing;
 }
 
-// Those that do not start are not missed.
+// Does without threads that do not start.
 static void workers_start(RtCompiler *c, int most) {
     int cores = rt_team_largest();
     most = most < cores ? most : cores;
@@ -156,16 +153,15 @@ static void workers_end(RtCompiler *c) {
 void rt_compiler_start(RtCompiler *c, const bool *likely) {
     if (!c->is_open)
         return;
-    memcpy(c->wanted, likely, (size_t)c->plan->num_kernels);
+    memcpy(c->needed, likely, (size_t)c->plan->num_kernels);
     workers_start(c, count_missing(c));
 }
 
-// What was begun goes on without what is not wanted after all, with this thread
-// beside the workers.  What is missing then was not foreseen, or has failed, or
-// nothing was begun.
-bool rt_compiler_finish(RtCompiler *c, const bool *wanted, RtError *e) {
+// Cancels queued kernels that are not needed and helps the workers finish.  A
+// second round compiles kernels that were not foreseen or have failed.
+bool rt_compiler_finish(RtCompiler *c, const bool *needed, RtError *e) {
     pthread_mutex_lock(&c->lock);
-    memcpy(c->wanted, wanted, (size_t)c->plan->num_kernels);
+    memcpy(c->needed, needed, (size_t)c->plan->num_kernels);
     pthread_mutex_unlock(&c->lock);
     if (c->workers > 0)
         work(c);
@@ -188,8 +184,8 @@ static bool room_take(RtCompiler *c) {
     size_t most = (size_t)c->plan->num_kernels + 1;
     c->code = calloc(most, sizeof *c->code);
     c->order = calloc(most, sizeof *c->order);
-    c->wanted = calloc(most, sizeof *c->wanted);
-    return c->code != NULL && c->order != NULL && c->wanted != NULL;
+    c->needed = calloc(most, sizeof *c->needed);
+    return c->code != NULL && c->order != NULL && c->needed != NULL;
 }
 
 RtCompiler *rt_compiler_new(const RtGpu *gpu, const RtTrainer *t,
@@ -226,7 +222,7 @@ void rt_compiler_free(RtCompiler *c) {
     pthread_mutex_destroy(&c->lock);
     free(c->code);
     free(c->order);
-    free(c->wanted);
+    free(c->needed);
     free(c);
 }
 

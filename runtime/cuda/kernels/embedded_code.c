@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Embedded: a walk over the headers.
+// Embedded code: a walk over the headers.
 
-#include "runtime/cuda/kernels/embedded_code.h"
+#include "runtime/cuda/kernels/kernels.h"
 
-#include "runtime/cuda/driver/capability.h"
+#include "runtime/cuda/driver/driver.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum { ALIGNMENT = 16 };
 
-// The code at *at, which then is behind it; NULL at the end.
+// The code at *at, and advances *at past it; NULL at the end.
 static const char *next(const RtTrainer *t, const char **at,
                         RtEmbeddedCode *h) {
     if (*at == NULL || (size_t)(t->code_end - *at) < sizeof *h)
@@ -22,13 +22,13 @@ static const char *next(const RtTrainer *t, const char **at,
 }
 
 static bool runs_on(const RtEmbeddedCode *h, int gpu) {
-    return h->form == RT_PTX ? h->generation <= gpu
-                             : rt_capability_runs(h->generation, gpu);
+    return h->form == RT_PTX ? h->capability <= gpu
+                             : rt_capability_runs(h->capability, gpu);
 }
 
-// Machine code before assembly, newer before older.
+// Cubins before PTX, newer before older.
 static int rank_of(const RtEmbeddedCode *h) {
-    return (h->form == RT_CUBIN ? 10000 : 0) + h->generation;
+    return (h->form == RT_CUBIN ? 10000 : 0) + h->capability;
 }
 
 const char *rt_embedded_code_next(const RtTrainer *t, int gpu, int *rank) {
@@ -53,5 +53,5 @@ void rt_embedded_code_names(const RtTrainer *t, char *to, size_t room) {
         if (h.form == RT_CUBIN)
             length += (size_t)snprintf(
                 to + length, room - length, "%s%d.%d", length > 0 ? ", " : "",
-                (int)h.generation / 10, (int)h.generation % 10);
+                (int)h.capability / 10, (int)h.capability % 10);
 }

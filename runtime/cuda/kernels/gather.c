@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Gather: a thread takes a word at a time.
+// Gather: a thread copies a word at a time.
 
-#include "runtime/cuda/kernels/gather.h"
+#include "runtime/cuda/kernels/kernels.h"
 
 #define GATHER(number, name, word)                                             \
     "#if IS_WANTED(" number ")\n"                                              \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Wanted: the text line by line, as codegen/kernels.c writes it.
+// Kernel source: reads the text line by line, as codegen/kernels.c writes it.
 
-#include "runtime/cuda/kernels/kernel_source.h"
+#include "runtime/cuda/kernels/kernels.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static size_t line_length(const char *s) {
     return length + (s[length] == '\n');
 }
 
-// Of a condition, which goes on behind a backslash.
+// The length of a condition, which continues after a backslash.
 static size_t condition_length(const char *s) {
     size_t length = line_length(s);
     while (length >= 2 && s[length - 2] == '\\')
@@ -35,7 +35,7 @@ static bool names(const char *s, size_t length, int kernel) {
     return false;
 }
 
-// Where the text goes on after what a condition is for.
+// The text after the #endif of a condition.
 static const char *after(const char *s) {
     for (int depth = 1; depth > 0 && *s != '\0'; s += line_length(s))
         depth += begins(s, "#if") - begins(s, "#endif");

@@ -1,42 +1,213 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Kernels: the functions of a plan on a GPU, compiled from the text that the
-// trainer carries.
-//
-// What the trainer carries for the GPU is loaded; else they are compiled, all
-// that are ever launched.  All code is on the GPU before the first launch.
+// Kernels: their text, NVIDIA's compiler, the cache of compiled code, and the
+// functions of a plan on a GPU.
 #ifndef RUNTIME_CUDA_KERNELS_H
 #define RUNTIME_CUDA_KERNELS_H
 
-#include "runtime/cuda/kernels/compile.h"
+#include "runtime/cuda/driver/driver.h"
 
-// Of a kernel that is launched.
+// ---- prelude.c, gather.c: texts ----
+
+// The headers that kernels include, by the names they include.
+enum { RT_PRELUDE_FILES = 3 };
+extern const char *const rt_prelude_text[RT_PRELUDE_FILES];
+extern const char *const rt_prelude_name[RT_PRELUDE_FILES];
+
+// The gather kernels, which copy rows of a resident data set by their numbers,
+// for rows of 8-, 4- and 1-byte words.  They depend on no model, so one
+// compilation serves all.  The second text omits the prelude.
+extern const char rt_gather_text[];
+extern const char rt_gather_kernels[];
+
+// ---- kernel_source.c ----
+
+// The text of one kernel: all kernels' text without comment lines and without
+// blocks for other kernels (`#if IS_WANTED(1) || IS_WANTED(12)`), so that the
+// cache still has a kernel after others change.  The caller frees it.  NULL:
+// out of memory.
+char *rt_kernel_source(const char *text, int kernel);
+
+// ---- source_files.c ----
+
+// A trainer with kernels read from a folder.
+typedef struct {
+    RtTrainer trainer;
+    char *kernels;
+    const char *prelude[RT_PRELUDE_FILES];
+} RtSourceFiles;
+
+// Writes kernels.cu and the prelude, so that nvcc -I FOLDER compiles them.
+bool rt_source_files_write(const RtTrainer *t, const char *folder,
+                           const RtFiles *files, RtError *e);
+// Trainer t with the folder's text, which is never freed.
+bool rt_source_files_read(RtSourceFiles *text, const RtTrainer *t,
+                          const char *folder, const RtFiles *files, RtError *e);
+
+// ---- nvrtc.c ----
+
+typedef int nvrtcResult;
+typedef struct _nvrtcProgram *nvrtcProgram;
+
+enum {
+#define CONSTANT(name, value) name = value,
+#include "runtime/cuda/kernels/nvrtc.def"
+};
+
+typedef struct {
+    void *library;
+#define NVRTC(member, function, arguments) nvrtcResult(*member) arguments;
+#include "runtime/cuda/kernels/nvrtc.def"
+    int major, minor; // its version
+} RtNvrtc;
+
+// The options of every kernel.
+enum {
+    RT_NVRTC_NUM_OPTIONS = 0
+#define OPTION(text) +1
+#include "runtime/cuda/kernels/nvrtc.def"
+};
+extern const char *const rt_nvrtc_options[RT_NVRTC_NUM_OPTIONS];
+
+enum { RT_NVRTC_OPTION_BYTES = 48, RT_NVRTC_MAX_EXTRA = 4 };
+
+// A text, the texts that it includes by name, and extra options.
+typedef struct {
+    const char *text;
+    int num_headers;
+    const char *const *header, *const *include;
+    int num_options;
+    const char *const *option;
+} RtSource;
+
+// A cubin, or PTX if the GPU is newer than the compiler.
+typedef struct {
+    char *bytes;
+    size_t length;
+} RtCode;
+
+// Opens the newest NVRTC that compiles for a GPU of this compute capability (0:
+// any) and for a driver of this CUDA version (times 1000).
+bool rt_nvrtc_open(RtNvrtc *n, int gpu, int driver, RtError *e);
+void rt_nvrtc_close(RtNvrtc *n);
+
+// The --gpu-architecture option for a GPU, or for the nearest that the compiler
+// supports.  False: there is none.
+bool rt_nvrtc_target(const RtNvrtc *n, int gpu,
+                     char option[RT_NVRTC_OPTION_BYTES], RtError *e);
+
+// Compiles, also on several threads at once.  The caller frees the bytes.
+bool rt_nvrtc_compile(const RtNvrtc *n, const RtSource *s, RtCode *out,
+                      RtError *e);
+// Compiles and returns the compiler's log, which has registers and spills with
+// --ptxas-options=-v.
+bool rt_nvrtc_log(const RtNvrtc *n, const RtSource *s, RtCode *out, RtError *e);
+
+// ---- cache.c ----
+
+// Compiled code on disk: a folder of files named after their keys.  Nothing
+// depends on it: code that cannot be read is compiled, code that cannot be
+// written is not cached.  A file that another user could have written is not
+// read.
+typedef struct {
+    char *folder; // NULL: no cache
+    const RtFiles *files;
+} RtCache;
+
+typedef struct {
+    uint64_t low, high;
+} RtCacheKey;
+
+// The folder of the user's cache; the caller frees it.  NULL: the environment
+// names none, or it is another user's, which a warning reports.
+char *rt_cache_folder(void);
+
+// Opens the cache and makes its folder.  files: rt_private_files.
+void rt_cache_open(RtCache *c, const RtFiles *files);
+void rt_cache_close(RtCache *c);
+
+// A hash of the source, its options and the compiler's version.
+RtCacheKey rt_cache_key(const RtNvrtc *n, const RtSource *s);
+// The caller frees the bytes.
+bool rt_cache_read(const RtCache *c, RtCacheKey key, RtCode *out);
+void rt_cache_write(const RtCache *c, RtCacheKey key, const RtCode *code);
+
+// ---- embedded_code.c ----
+
+typedef enum { RT_CUBIN, RT_PTX } RtCodeForm;
+
+// Code that a trainer was built with: one block after another, each behind this
+// header.  A cubin runs on the GPUs of rt_capability_runs; the driver compiles
+// PTX for every GPU from its compute capability on.
+typedef struct {
+    int32_t capability; // 10 * major + minor
+    int32_t form;       // RtCodeForm
+    uint64_t length;    // of the code, which zeros pad to a multiple of 16
+} RtEmbeddedCode;
+
+// Embedded code that runs on a GPU, best first: the best below *rank, which
+// becomes its rank.  Start with RT_BEFORE_ALL; NULL: there is no more.
+enum { RT_BEFORE_ALL = 1 << 30 };
+const char *rt_embedded_code_next(const RtTrainer *t, int gpu, int *rank);
+// Its compute capabilities: "8.0, 9.0".
+void rt_embedded_code_names(const RtTrainer *t, char *to, size_t room);
+
+// ---- compile.c ----
+
+// Compiles each kernel by itself, several at once, unless the cache has it.
+// Worker threads start with the kernels that are likely to be needed while the
+// device opens and libraries plan.
+typedef struct RtCompiler RtCompiler;
+
+// For kernels of a plan in a trainer's text; the GPU needs no context yet.
+// NULL: out of memory.
+RtCompiler *rt_compiler_new(const RtGpu *gpu, const RtTrainer *t,
+                            const RtPlan *plan, const RtFiles *files,
+                            RtError *e);
+// Waits for kernels that are being compiled, and starts no more.
+void rt_compiler_free(RtCompiler *c);
+
+// Opens NVRTC unless it is open.  It stays open: cuDNN opens and closes it for
+// each of its plans, which is quick meanwhile.
+bool rt_compiler_open(RtCompiler *c, RtError *e);
+
+// Starts workers on the kernels that are likely to be needed; needs an open
+// NVRTC.  An error is not reported, as its kernel may not be needed.
+void rt_compiler_start(RtCompiler *c, const bool *likely);
+
+// Cancels queued kernels that are not needed, and compiles the needed ones.
+bool rt_compiler_finish(RtCompiler *c, const bool *needed, RtError *e);
+const RtCode *rt_compiler_code(const RtCompiler *c, int kernel);
+
+// ---- modules.c ----
+
 typedef struct {
     CUfunction function;
-    int resident; // how many of its blocks the GPU has room for at a time
+    int resident; // blocks that the whole GPU holds at once
 } RtFunction;
 
+// The kernels of a plan, loaded from embedded code or compiled.  All are on the
+// GPU before the first launch.
 typedef struct {
     const RtGpu *gpu;
     const RtPlan *plan;
-    const RtTrainer *trainer; // until they are open, as what follows
+    const RtTrainer *trainer; // NULL once loaded, like the compiler
     RtCompiler *compiler;
-    // One for each kernel, NULL where it is not launched; or one for all.
-    CUmodule *module;
+    CUmodule *module; // one for all kernels, or one each (NULL: not needed)
     int num_modules;
     RtFunction *entry; // one for each kernel of the plan
 } RtKernels;
 
-// Begins to compile those that are likely to be launched, of each of the
-// plan's, while the caller goes on.  The GPU needs no context yet.
+// Starts to compile the kernels that are likely to be needed, on worker
+// threads; the GPU needs no context yet.
 bool rt_kernels_start(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
                       const RtPlan *plan, const bool *likely,
                       const RtFiles *files, RtError *e);
-// Loads those that are launched, and compiles what is missing.
-bool rt_kernels_load(RtKernels *k, const bool *wanted, RtLaps *laps,
+// Loads the needed kernels, and compiles missing ones.
+bool rt_kernels_load(RtKernels *k, const bool *needed, RtLaps *laps,
                      RtError *e);
 void rt_kernels_close(RtKernels *k);
 
-// Writes a variable of the text, in each part that has it.
+// Writes a global variable in each module that has it, and waits.
 bool rt_kernels_set_global(const RtKernels *k, const char *variable,
                            const void *value, size_t bytes, CUstream stream,
                            RtError *e);

@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Kernels: code that the trainer carries, or that is compiled, is loaded in
-// order, and its functions are found.
+// Modules: loads embedded or compiled code, and finds its functions.
 
 #include "runtime/cuda/kernels/kernels.h"
-
-#include "runtime/cuda/kernels/embedded_code.h"
 
 #include <stdlib.h>
 
@@ -30,16 +27,16 @@ static bool entry_find(RtKernels *k, int kernel, RtError *e) {
                    g->name, is->name);
 }
 
-static bool entries_find(RtKernels *k, const bool *wanted, RtError *e) {
+static bool entries_find(RtKernels *k, const bool *needed, RtError *e) {
     for (int i = 0; i < k->plan->num_kernels; i++)
-        if (wanted[i] && !entry_find(k, i, e))
+        if (needed[i] && !entry_find(k, i, e))
             return false;
     return true;
 }
 
-// ---- code that the trainer carries ----
+// ---- embedded code ----
 
-// Whether the driver does not take code as it is, and may take other.
+// Whether the driver rejects this code but may accept other code.
 static bool is_refused(CUresult result) {
     switch (result) {
     case CUDA_ERROR_INVALID_IMAGE: // of a newer CUDA
@@ -54,8 +51,8 @@ static bool is_refused(CUresult result) {
     }
 }
 
-// What came of the code that a trainer carries.
-typedef enum { NONE, LOADED, REFUSED, FAILED } Carried;
+// The result of loading embedded code.
+typedef enum { NONE, LOADED, REFUSED, FAILED } Loading;
 
 static void unload(RtKernels *k) {
     for (int i = 0; i < k->num_modules; i++)
@@ -68,8 +65,7 @@ static void unload(RtKernels *k) {
     k->entry = NULL;
 }
 
-// Room for what a number of modules have.
-static bool room_take(RtKernels *k, int modules, RtError *e) {
+static bool memory_take(RtKernels *k, int modules, RtError *e) {
     k->module = calloc((size_t)modules + 1, sizeof(CUmodule));
     k->entry = calloc((size_t)k->plan->num_kernels + 1, sizeof *k->entry);
     if (k->module == NULL || k->entry == NULL)
@@ -78,43 +74,44 @@ static bool room_take(RtKernels *k, int modules, RtError *e) {
     return true;
 }
 
-static Carried code_load(RtKernels *k, const char *code, const bool *wanted,
+static Loading code_load(RtKernels *k, const char *code, const bool *needed,
                          RtError *e) {
     const RtDriver *cu = k->gpu->cu;
-    if (!room_take(k, 1, e))
+    if (!memory_take(k, 1, e))
         return FAILED;
     CUresult result = cu->module_load(&k->module[0], code, 0, NULL, NULL);
     if (!rt_driver_good(cu, result, e, "load the kernels on GPU %d",
                         k->gpu->ordinal))
         return is_refused(result) ? REFUSED : FAILED;
-    return entries_find(k, wanted, e) ? LOADED : FAILED;
+    return entries_find(k, needed, e) ? LOADED : FAILED;
 }
 
-// Nothing is for a text that is not the trainer's own.
-static const char *carried_next(const RtKernels *k, int *rank) {
+// A text from a folder has no embedded code.
+static const char *embedded_next(const RtKernels *k, int *rank) {
     const RtTrainer *t = k->trainer;
     return t->prelude == NULL
                ? rt_embedded_code_next(t, rt_gpu_capability(k->gpu), rank)
                : NULL;
 }
 
-// One after another of what there is for the GPU until the driver takes one.
-static Carried carried_load(RtKernels *k, const bool *wanted, RtError *e) {
+// Tries the embedded code for the GPU, best first, until the driver accepts
+// one.
+static Loading embedded_load(RtKernels *k, const bool *needed, RtError *e) {
     int rank = RT_BEFORE_ALL;
-    const char *code = carried_next(k, &rank);
-    Carried came = NONE;
-    while (code != NULL && (came == NONE || came == REFUSED)) {
-        came = code_load(k, code, wanted, e);
-        if (came != LOADED)
+    const char *code = embedded_next(k, &rank);
+    Loading loading = NONE;
+    while (code != NULL && (loading == NONE || loading == REFUSED)) {
+        loading = code_load(k, code, needed, e);
+        if (loading != LOADED)
             unload(k);
-        code = carried_next(k, &rank);
+        code = embedded_next(k, &rank);
     }
-    return came;
+    return loading;
 }
 
-// ---- code that is compiled ----
+// ---- compiled code ----
 
-// NVRTC is needed only as there is no code for this GPU.
+// Adds the reason: NVRTC is needed because no embedded code is for this GPU.
 static bool no_compiler(const RtKernels *k, RtError *e) {
     const RtTrainer *t = k->trainer;
     char names[80];
@@ -128,27 +125,27 @@ static bool no_compiler(const RtKernels *k, RtError *e) {
                    names, k->gpu->major, k->gpu->minor, own.text);
 }
 
-// Where the driver has refused code, it is that which is told.
+// If the driver refused embedded code, keeps that error.
 static bool compiler_open(const RtKernels *k, bool refused, RtError *e) {
     RtError own;
     return rt_compiler_open(k->compiler, refused ? &own : e) ||
            (!refused && no_compiler(k, e));
 }
 
-// A text of the trainer's own is our mistake, one that was given is not.
-static bool compile(const RtKernels *k, const bool *wanted, RtError *e) {
-    bool good = rt_compiler_finish(k->compiler, wanted, e);
+// Text that does not compile is our mistake, unless a user gave it.
+static bool compile(const RtKernels *k, const bool *needed, RtError *e) {
+    bool good = rt_compiler_finish(k->compiler, needed, e);
     if (!good && k->trainer->prelude != NULL && e->status == EXIT_FAULT)
         e->status = EXIT_USAGE;
     return good;
 }
 
-static bool modules_load(RtKernels *k, const bool *wanted, RtError *e) {
+static bool modules_load(RtKernels *k, const bool *needed, RtError *e) {
     const RtDriver *cu = k->gpu->cu;
-    if (!room_take(k, k->plan->num_kernels, e))
+    if (!memory_take(k, k->plan->num_kernels, e))
         return false;
     for (int i = 0; i < k->num_modules; i++)
-        if (wanted[i] &&
+        if (needed[i] &&
             !rt_driver_good(
                 cu,
                 cu->module_load(&k->module[i],
@@ -156,7 +153,7 @@ static bool modules_load(RtKernels *k, const bool *wanted, RtError *e) {
                                 NULL, NULL),
                 e, "load the kernels on GPU %d", k->gpu->ordinal))
             return false;
-    return entries_find(k, wanted, e);
+    return entries_find(k, needed, e);
 }
 
 // ---- opening ----
@@ -171,15 +168,15 @@ bool rt_kernels_start(RtKernels *k, const RtGpu *gpu, const RtTrainer *t,
     if (k->compiler == NULL)
         return false;
     if (rt_compiler_open(k->compiler, &ignored) &&
-        carried_next(k, &rank) == NULL)
+        embedded_next(k, &rank) == NULL)
         rt_compiler_start(k->compiler, likely);
     return true;
 }
 
-// Whether the GPU can launch what waits for all of its blocks, if any does.
-static bool waits_possible(const RtKernels *k, const bool *wanted, RtError *e) {
+// Whether the GPU supports cooperative launches, if a kernel needs one.
+static bool can_cooperate(const RtKernels *k, const bool *needed, RtError *e) {
     for (int i = 0; i < k->plan->num_kernels; i++)
-        if (wanted[i] && k->plan->kernel[i].phases > 1 && !k->gpu->cooperates)
+        if (needed[i] && k->plan->kernel[i].phases > 1 && !k->gpu->cooperates)
             return rt_fail(e, EXIT_DEVICE,
                            "GPU %d, %s, does not support cooperative launches, "
                            "but kernel %s needs one",
@@ -188,20 +185,21 @@ static bool waits_possible(const RtKernels *k, const bool *wanted, RtError *e) {
     return true;
 }
 
-static bool load(RtKernels *k, const bool *wanted, RtLaps *laps, RtError *e) {
-    if (!waits_possible(k, wanted, e))
+static bool load(RtKernels *k, const bool *needed, RtLaps *laps, RtError *e) {
+    if (!can_cooperate(k, needed, e))
         return false;
-    Carried came = carried_load(k, wanted, e);
-    if (came == LOADED || came == FAILED)
-        return came == LOADED;
-    bool made = compiler_open(k, came == REFUSED, e) && compile(k, wanted, e);
+    Loading loading = embedded_load(k, needed, e);
+    if (loading == LOADED || loading == FAILED)
+        return loading == LOADED;
+    bool made =
+        compiler_open(k, loading == REFUSED, e) && compile(k, needed, e);
     rt_lap(laps, RT_START_COMPILING);
-    return made && modules_load(k, wanted, e);
+    return made && modules_load(k, needed, e);
 }
 
-bool rt_kernels_load(RtKernels *k, const bool *wanted, RtLaps *laps,
+bool rt_kernels_load(RtKernels *k, const bool *needed, RtLaps *laps,
                      RtError *e) {
-    bool good = load(k, wanted, laps, e);
+    bool good = load(k, needed, laps, e);
     rt_lap(laps, RT_START_LOADING);
     rt_compiler_free(k->compiler);
     k->compiler = NULL;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// NVRTC: the library's functions, and one text compiled.
+// NVRTC: opens the library and compiles one text.
 
-#include "runtime/cuda/kernels/nvrtc.h"
+#include "runtime/cuda/kernels/kernels.h"
 
-#include "runtime/cuda/driver/capability.h"
+#include "runtime/cuda/driver/driver.h"
 #include "runtime/library.h"
 
 #include <stdio.h>
@@ -83,27 +83,25 @@ void rt_nvrtc_close(RtNvrtc *n) {
     n->library = NULL;
 }
 
-// ---- which GPU ----
+// ---- target ----
 
-// The generations that it compiles for, in ascending order, as 10 * major +
-// minor.
-static int *generations_of(const RtNvrtc *n, int *count, RtError *e) {
-    if (!good(n->num_generations(count), "list its GPUs", e))
+// The supported compute capabilities, 10 * major + minor, in ascending order.
+static int *archs_of(const RtNvrtc *n, int *count, RtError *e) {
+    if (!good(n->num_archs(count), "list its GPUs", e))
         return NULL;
     int *list = calloc((size_t)*count + 1, sizeof *list);
     if (list == NULL)
         rt_fail(e, EXIT_MEMORY, "out of memory");
-    else if (*count > 0 && good(n->generations(list), "list its GPUs", e))
+    else if (*count > 0 && good(n->archs(list), "list its GPUs", e))
         return list;
     free(list);
     return NULL;
 }
 
-// Of generations in ascending order: the GPU's own, else the first of its major
-// number, as later ones may be of boards whose machine code runs on no other,
-// else the last before it, whose assembly the driver compiles; 0: there is
-// none.
-static int generation_for(const int *list, int count, int gpu) {
+// From a list in ascending order: the GPU's own, else the first of its major
+// number, as a later one may be an integrated GPU's, else the last below it,
+// whose PTX the driver compiles; 0: none.
+static int arch_for(const int *list, int count, int gpu) {
     int last = 0;
     for (int i = 0; i < count && list[i] <= gpu; i++)
         last = list[i];
@@ -116,10 +114,10 @@ static int generation_for(const int *list, int count, int gpu) {
 bool rt_nvrtc_target(const RtNvrtc *n, int gpu,
                      char option[RT_NVRTC_OPTION_BYTES], RtError *e) {
     int count = 0;
-    int *list = generations_of(n, &count, e);
+    int *list = archs_of(n, &count, e);
     if (list == NULL)
         return false;
-    int best = generation_for(list, count, gpu);
+    int best = arch_for(list, count, gpu);
     int oldest = list[0];
     free(list);
     if (best == 0)
@@ -135,8 +133,8 @@ bool rt_nvrtc_target(const RtNvrtc *n, int gpu,
 
 // ---- compiling ----
 
-// The first line of the log that says what is wrong.
-static void log_tell(const RtNvrtc *n, nvrtcProgram program, RtError *e) {
+// Fails with the first line of the log that has an error.
+static void fail_with_log(const RtNvrtc *n, nvrtcProgram program, RtError *e) {
     size_t size = 0;
     char *log = NULL;
     if (n->log_size(program, &size) == NVRTC_SUCCESS)
@@ -154,14 +152,14 @@ static void log_tell(const RtNvrtc *n, nvrtcProgram program, RtError *e) {
     free(log);
 }
 
-static bool is_assembly(const RtSource *s) {
+static bool is_ptx(const RtSource *s) {
     for (int i = 0; i < s->num_options; i++)
         if (strstr(s->option[i], "=compute_") != NULL)
             return true;
     return false;
 }
 
-// A text that the library has of a program, once that is compiled.
+// An output of a compiled program.
 typedef nvrtcResult SizeOf(nvrtcProgram program, size_t *size);
 typedef nvrtcResult Give(nvrtcProgram program, char *to);
 
@@ -179,19 +177,18 @@ static bool text_take(SizeOf *size, Give *give, nvrtcProgram program,
     return false;
 }
 
-// What is wanted of a program that has been compiled.
+// Copies the requested output of a compiled program.
 typedef bool Take(const RtNvrtc *n, const RtSource *s, nvrtcProgram program,
                   RtCode *out, RtError *e);
 
 static bool code_take(const RtNvrtc *n, const RtSource *s, nvrtcProgram program,
                       RtCode *out, RtError *e) {
-    return is_assembly(s)
-               ? text_take(n->assembly_size, n->assembly, program, out, e)
-               : text_take(n->code_size, n->code, program, out, e);
+    return is_ptx(s) ? text_take(n->ptx_size, n->ptx, program, out, e)
+                     : text_take(n->cubin_size, n->cubin, program, out, e);
 }
 
-static bool remarks_take(const RtNvrtc *n, const RtSource *s,
-                         nvrtcProgram program, RtCode *out, RtError *e) {
+static bool log_take(const RtNvrtc *n, const RtSource *s, nvrtcProgram program,
+                     RtCode *out, RtError *e) {
     (void)s;
     return text_take(n->log_size, n->log, program, out, e);
 }
@@ -218,7 +215,7 @@ static bool compile(const RtNvrtc *n, const RtSource *s, Take *take,
     bool refused = result == NVRTC_ERROR_COMPILATION ||
                    result == NVRTC_ERROR_INVALID_OPTION;
     if (refused)
-        log_tell(n, program, e);
+        fail_with_log(n, program, e);
     bool done = result == NVRTC_SUCCESS
                     ? take(n, s, program, out, e)
                     : !refused && good(result, "compile the kernels", e);
@@ -233,5 +230,5 @@ bool rt_nvrtc_compile(const RtNvrtc *n, const RtSource *s, RtCode *out,
 
 bool rt_nvrtc_log(const RtNvrtc *n, const RtSource *s, RtCode *out,
                   RtError *e) {
-    return compile(n, s, remarks_take, out, e);
+    return compile(n, s, log_take, out, e);
 }

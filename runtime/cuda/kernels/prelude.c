@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Prelude: what CMake makes of the files in runtime/prelude that CUDA's text
-// includes.
+// Prelude: the files of runtime/prelude that CUDA text includes, embedded by
+// CMake.
 
-#include "runtime/cuda/kernels/prelude.h"
+#include "runtime/cuda/kernels/kernels.h"
 
 extern const unsigned char rt_prelude_h[], rt_prelude_cuda_h[],
     rt_prelude_block_h[];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Text: written so that nvcc takes it as it is with -I FOLDER.
+// Source files: kernels as a folder for people to read, compile and edit.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/cuda/kernels/source_files.h"
+#include "runtime/cuda/kernels/kernels.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -38,7 +38,7 @@ static bool text_write(const char *folder, const char *name, const char *text,
     return good;
 }
 
-// The folder that the prelude's names begin with.
+// Makes the folder that the prelude's names begin with.
 static bool prelude_folder(const char *folder, RtError *e) {
     const char *name = rt_prelude_name[0];
     char *path =

@@ -3,7 +3,7 @@
 
 #include "runtime/cuda/libraries/cudnn.h"
 
-#include "runtime/cuda/driver/capability.h"
+#include "runtime/cuda/driver/driver.h"
 #include "runtime/library.h"
 
 #include <stddef.h>

@@ -3,7 +3,7 @@
 
 #include "runtime/cuda/libraries/library_calls.h"
 
-#include "runtime/cuda/kernels/cache.h"
+#include "runtime/cuda/kernels/kernels.h"
 #include "runtime/host/host.h"
 
 #include <stdlib.h>

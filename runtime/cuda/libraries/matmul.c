@@ -7,7 +7,7 @@
 
 #include "runtime/cuda/libraries/matmul.h"
 
-#include "runtime/cuda/driver/capability.h"
+#include "runtime/cuda/driver/driver.h"
 #include "runtime/cuda/libraries/convolution.h"
 #include "runtime/library.h"
 

@@ -7,7 +7,7 @@
 #ifndef RUNTIME_CUDA_LANE_H
 #define RUNTIME_CUDA_LANE_H
 
-#include "runtime/cuda/driver/trace_spans.h"
+#include "runtime/cuda/driver/driver.h"
 #include "runtime/cuda/memory/resident_dataset.h"
 #include "runtime/device.h"
 

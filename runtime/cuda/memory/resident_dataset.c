@@ -3,7 +3,7 @@
 
 #include "runtime/cuda/memory/resident_dataset.h"
 
-#include "runtime/cuda/kernels/gather.h"
+#include "runtime/cuda/kernels/kernels.h"
 
 #include <limits.h>
 
