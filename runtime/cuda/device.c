@@ -26,7 +26,7 @@ static size_t arena_bytes(const RtCuda *c) {
 static size_t needed(RtDevice *d) {
     RtCuda *c = rt_cuda_of(d);
     size_t bytes;
-    if (__builtin_add_overflow(arena_bytes(c), rt_copy_stream_bytes(&c->lane),
+    if (__builtin_add_overflow(arena_bytes(c), rt_copy_stream_bytes(&c->copies),
                                &bytes) ||
         __builtin_add_overflow(bytes, rt_library_calls_workspace(&c->calls),
                                &bytes))
@@ -62,9 +62,9 @@ static void reserve(RtDevice *d) {
     RtCuda *c = rt_cuda_of(d);
     rt_cuda_check(c, take_memory(c, &c->error));
     CUdeviceptr slots = c->arena + arena_bytes(c);
-    rt_cuda_check(c, rt_copy_stream_bind(&c->lane, slots, &c->error));
+    rt_cuda_check(c, rt_copy_stream_bind(&c->copies, slots, &c->error));
     rt_library_calls_bind(&c->calls, c->arena,
-                          slots + rt_copy_stream_bytes(&c->lane));
+                          slots + rt_copy_stream_bytes(&c->copies));
     rt_cuda_check(
         c, rt_library_calls_set_flags(&c->calls, &c->kernels, &c->error));
 }
@@ -98,7 +98,7 @@ static void *acquire_staging(RtDevice *d, size_t bytes) {
 
 static void release_staging(RtDevice *d, void *lent) {
     RtCuda *c = rt_cuda_of(d);
-    rt_cuda_check(c, rt_copy_stream_sync(&c->lane, &c->error));
+    rt_cuda_check(c, rt_copy_stream_sync(&c->copies, &c->error));
     rt_cuda_check(c, rt_driver_good(&c->cu, c->cu.pinned_free(lent), &c->error,
                                     "free pinned memory"));
 }
@@ -106,21 +106,21 @@ static void release_staging(RtDevice *d, void *lent) {
 static bool make_resident(RtDevice *d, const RtRows *rows, int64_t taken,
                           RtError *e) {
     RtCuda *c = rt_cuda_of(d);
-    return rt_copy_stream_add_resident(&c->lane, &c->gather, &c->staging, rows,
-                                       taken, e);
+    return rt_copy_stream_add_resident(&c->copies, &c->gather, &c->staging,
+                                       rows, taken, e);
 }
 
 static int64_t submit_batch(RtDevice *d, const RtPiece *piece, int count) {
     RtCuda *c = rt_cuda_of(d);
-    rt_cuda_check(
-        c, rt_copy_stream_submit(&c->lane, c->arena, piece, count, &c->error));
-    return c->lane.given;
+    rt_cuda_check(c, rt_copy_stream_submit(&c->copies, c->arena, piece, count,
+                                           &c->error));
+    return c->copies.submitted;
 }
 
 static int64_t completed_batches(RtDevice *d, int64_t least) {
     RtCuda *c = rt_cuda_of(d);
-    rt_cuda_check(c, rt_copy_stream_completed(&c->lane, least, &c->error));
-    return c->lane.done;
+    rt_cuda_check(c, rt_copy_stream_completed(&c->copies, least, &c->error));
+    return c->copies.completed;
 }
 
 // ---- metrics ----
@@ -164,7 +164,7 @@ static void times(RtDevice *d, RtTimes *t) {
 static void set_trace(RtDevice *d, RtTrace *trace) {
     RtCuda *c = rt_cuda_of(d);
     sync_stream(d);
-    rt_cuda_check(c, rt_copy_stream_sync(&c->lane, &c->error));
+    rt_cuda_check(c, rt_copy_stream_sync(&c->copies, &c->error));
     if (c->spans.trace != NULL)
         rt_cuda_check(c, rt_trace_spans_read(&c->spans, &c->error));
     rt_trace_spans_close(&c->spans);
@@ -232,7 +232,7 @@ static void close_cuda(RtDevice *d) {
             rt_step_graph_close(&c->replay[i]);
         rt_library_calls_close(&c->calls);
         rt_staging_close(&c->staging);
-        rt_copy_stream_close(&c->lane);
+        rt_copy_stream_close(&c->copies);
         rt_trace_spans_close(&c->spans);
         rt_async_readback_close(&c->notes);
         if (c->arena != 0)
@@ -353,8 +353,8 @@ static bool open_stream(RtCuda *c, RtError *e) {
                c->cu.stream_create(&c->stream, CU_STREAM_NON_BLOCKING, 0), e,
                "create a stream") &&
            rt_staging_open(&c->staging, &c->cu, c->stream, e) &&
-           rt_copy_stream_open(&c->lane, &c->cu, c->stream, c->plan, &c->spans,
-                               e) &&
+           rt_copy_stream_open(&c->copies, &c->cu, c->stream, c->plan,
+                               &c->spans, e) &&
            rt_async_readback_open(&c->notes, &c->cu, c->stream, e);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Cache: a file is a header with key, length and hash, then the code.  A rename
 // makes it appear whole under its name.  The hash is no protection:
-// rt_open_sized refuses files that another user could have written.
+// rt_private_files refuses files that another user could have written.
 #define _GNU_SOURCE // O_DIRECTORY
 
 #include "runtime/cuda/kernels/kernels.h"

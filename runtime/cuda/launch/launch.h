@@ -4,8 +4,7 @@
 #define RUNTIME_CUDA_OPENED_H
 
 #include "runtime/cuda/launch/merged_launch.h"
-#include "runtime/cuda/memory/async_readback.h"
-#include "runtime/cuda/memory/copy_stream.h"
+#include "runtime/cuda/memory/memory.h"
 #include "runtime/cuda/tune/trial.h"
 
 enum { RECENT = 4 }; // launches that an error tells of
@@ -21,7 +20,7 @@ typedef struct {
     RtLibraryCalls calls;
     RtStaging staging;
     RtGather gather;
-    RtCopyStream lane;
+    RtCopyStream copies;
     RtAsyncReadback notes;
     RtTraceSpans spans;
     CUstream stream;

@@ -10,7 +10,7 @@
 #include "runtime/cuda/kernels/kernels.h"
 #include "runtime/cuda/libraries/convolution.h"
 #include "runtime/cuda/libraries/matmul.h"
-#include "runtime/cuda/memory/staging.h"
+#include "runtime/cuda/memory/memory.h"
 
 typedef struct {
     const RtGpu *gpu;

@@ -1,67 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Notes: rows of pinned memory that are filled in turn.
+// Async readback: rows of pinned memory that are filled in turn.
 
-#include "runtime/cuda/memory/async_readback.h"
+#include "runtime/cuda/memory/memory.h"
 
 #include <string.h>
 
-bool rt_async_readback_open(RtAsyncReadback *n, const RtDriver *cu,
+bool rt_async_readback_open(RtAsyncReadback *r, const RtDriver *cu,
                             CUstream stream, RtError *e) {
     void *taken = NULL;
-    *n = (RtAsyncReadback){.cu = cu, .stream = stream};
+    *r = (RtAsyncReadback){.cu = cu, .stream = stream};
     bool good = rt_driver_good(
-        cu, cu->pinned_alloc(&taken, RT_MAX_READBACKS * sizeof *n->value, 0), e,
+        cu, cu->pinned_alloc(&taken, RT_MAX_READBACKS * sizeof *r->value, 0), e,
         "allocate pinned memory for metrics");
-    n->value = taken;
+    r->value = taken;
     for (int i = 0; good && i < RT_MAX_READBACKS; i++)
         good = rt_driver_good(
-            cu, cu->event_create(&n->there[i], CU_EVENT_DISABLE_TIMING), e,
+            cu, cu->event_create(&r->arrived[i], CU_EVENT_DISABLE_TIMING), e,
             "create an event");
     if (!good)
-        rt_async_readback_close(n);
+        rt_async_readback_close(r);
     return good;
 }
 
-void rt_async_readback_close(RtAsyncReadback *n) {
-    if (n->cu == NULL)
+void rt_async_readback_close(RtAsyncReadback *r) {
+    if (r->cu == NULL)
         return;
     for (int i = 0; i < RT_MAX_READBACKS; i++)
-        if (n->there[i] != NULL)
-            n->cu->event_free(n->there[i]);
-    if (n->value != NULL)
-        n->cu->pinned_free(n->value);
-    *n = (RtAsyncReadback){0};
+        if (r->arrived[i] != NULL)
+            r->cu->event_free(r->arrived[i]);
+    if (r->value != NULL)
+        r->cu->pinned_free(r->value);
+    *r = (RtAsyncReadback){0};
 }
 
-bool rt_async_readback_request(RtAsyncReadback *n, CUdeviceptr arena,
+bool rt_async_readback_request(RtAsyncReadback *r, CUdeviceptr arena,
                                const size_t *from, int count, RtError *e) {
-    const RtDriver *cu = n->cu;
-    int slot = (int)(n->asked % RT_MAX_READBACKS);
+    const RtDriver *cu = r->cu;
+    int slot = (int)(r->requested % RT_MAX_READBACKS);
     for (int i = 0; i < count; i++)
         if (!rt_driver_good(cu,
-                            cu->copy_to_host(&n->value[slot][i],
+                            cu->copy_to_host(&r->value[slot][i],
                                              arena + from[i], sizeof(float),
-                                             n->stream),
+                                             r->stream),
                             e, "copy a metric from the GPU"))
             return false;
-    n->count[slot] = count;
-    n->asked++;
-    return rt_driver_good(cu, cu->event_record(n->there[slot], n->stream), e,
+    r->count[slot] = count;
+    r->requested++;
+    return rt_driver_good(cu, cu->event_record(r->arrived[slot], r->stream), e,
                           "record the end of a copy");
 }
 
-bool rt_async_readback_poll(RtAsyncReadback *n, float *to, bool wait,
-                            bool *there, RtError *e) {
-    const RtDriver *cu = n->cu;
-    int slot = (int)(n->told % RT_MAX_READBACKS);
-    CUevent event = n->there[slot];
+bool rt_async_readback_poll(RtAsyncReadback *r, float *to, bool wait,
+                            bool *arrived, RtError *e) {
+    const RtDriver *cu = r->cu;
+    int slot = (int)(r->polled % RT_MAX_READBACKS);
+    CUevent event = r->arrived[slot];
     CUresult state = wait ? cu->event_sync(event) : cu->event_query(event);
-    *there = state != CUDA_ERROR_NOT_READY;
-    if (!*there)
+    *arrived = state != CUDA_ERROR_NOT_READY;
+    if (!*arrived)
         return true;
     if (!rt_driver_good(cu, state, e, "run a step"))
         return false;
-    memcpy(to, n->value[slot], (size_t)n->count[slot] * sizeof *to);
-    n->told++;
+    memcpy(to, r->value[slot], (size_t)r->count[slot] * sizeof *to);
+    r->polled++;
     return true;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Lane: slots of device memory that are filled in turn.
+// Copy stream: slots of GPU memory that are filled in turn.
 
-#include "runtime/cuda/memory/copy_stream.h"
+#include "runtime/cuda/memory/memory.h"
 
 enum { ALIGNMENT = 256 };
 
@@ -9,8 +9,8 @@ static size_t aligned(size_t bytes) {
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-// Inputs are parts of the arena, whose size is known to be one.  In place of
-// one there may be numbers of rows.
+// Inputs are parts of the arena, so their sizes do not overflow.  Row numbers
+// may take an input's place.
 static size_t step_bytes(const RtStep *step) {
     size_t bytes = 0;
     for (int i = 0; i < step->num_inputs; i++) {
@@ -55,8 +55,8 @@ void rt_copy_stream_close(RtCopyStream *f) {
         if (f->slot[i].empty != NULL)
             f->cu->event_free(f->slot[i].empty);
     }
-    for (int i = 0; i < f->num_rows; i++)
-        rt_resident_close(&f->rows[i]);
+    for (int i = 0; i < f->num_resident; i++)
+        rt_resident_close(&f->resident[i]);
     if (f->copies != NULL) {
         f->cu->stream_sync(f->copies);
         f->cu->stream_free(f->copies);
@@ -80,11 +80,11 @@ bool rt_copy_stream_bind(RtCopyStream *f, CUdeviceptr at, RtError *e) {
 }
 
 static RtSpan span(const RtCopyStream *f, int track, const char *name) {
-    return (RtSpan){.track = track, .name = name, .number = f->given - 1};
+    return (RtSpan){.track = track, .name = name, .number = f->submitted - 1};
 }
 
-static bool fill(const RtCopyStream *f, int slot, const RtPiece *piece,
-                 int count, RtError *e) {
+static bool fill_slot(const RtCopyStream *f, int slot, const RtPiece *piece,
+                      int count, RtError *e) {
     const RtDriver *cu = f->cu;
     CUdeviceptr at = f->slot[slot].at;
     RtSpan copy = span(f, RT_TRACK_COPIES, "copy batch");
@@ -104,19 +104,19 @@ static bool fill(const RtCopyStream *f, int slot, const RtPiece *piece,
                           e, "record the end of a copy");
 }
 
-// One piece from its place in a slot.
-static bool take(const RtCopyStream *f, CUdeviceptr at, CUdeviceptr arena,
-                 const RtPiece *piece, RtError *e) {
+// Copies one piece from a slot to its input.
+static bool copy_piece(const RtCopyStream *f, CUdeviceptr at, CUdeviceptr arena,
+                       const RtPiece *piece, RtError *e) {
     CUdeviceptr to = arena + piece->to;
     if (piece->kept > 0)
-        return rt_resident_gather(&f->rows[piece->kept - 1], at, to, f->steps,
-                                  e);
+        return rt_resident_gather(&f->resident[piece->kept - 1], at, to,
+                                  f->steps, e);
     return rt_driver_good(f->cu, f->cu->copy(to, at, piece->bytes, f->steps), e,
                           "copy %zu bytes to an input", piece->bytes);
 }
 
-static bool use(const RtCopyStream *f, int slot, CUdeviceptr arena,
-                const RtPiece *piece, int count, RtError *e) {
+static bool empty_slot(const RtCopyStream *f, int slot, CUdeviceptr arena,
+                       const RtPiece *piece, int count, RtError *e) {
     const RtDriver *cu = f->cu;
     CUdeviceptr at = f->slot[slot].at;
     RtSpan move = span(f, RT_TRACK_KERNELS, "take batch");
@@ -125,7 +125,7 @@ static bool use(const RtCopyStream *f, int slot, CUdeviceptr arena,
                        "wait for a batch") &&
         rt_trace_spans_begin(f->spans, &move, f->steps, e);
     for (int i = 0; good && i < count; i++) {
-        good = take(f, at, arena, &piece[i], e);
+        good = copy_piece(f, at, arena, &piece[i], e);
         at += aligned(piece[i].bytes);
     }
     return good && rt_trace_spans_end(f->spans, f->steps, e) &&
@@ -136,33 +136,33 @@ static bool use(const RtCopyStream *f, int slot, CUdeviceptr arena,
 bool rt_copy_stream_add_resident(RtCopyStream *f, RtGather *g,
                                  RtStaging *staging, const RtRows *rows,
                                  int64_t taken, RtError *e) {
-    if (f->num_rows == RT_MAX_RESIDENT)
+    if (f->num_resident == RT_MAX_RESIDENT)
         return rt_fail(e, EXIT_FAULT, "too many resident data sets");
-    return rt_resident_open(&f->rows[f->num_rows++], g, staging, rows, taken,
-                            e);
+    return rt_resident_open(&f->resident[f->num_resident++], g, staging, rows,
+                            taken, e);
 }
 
 bool rt_copy_stream_submit(RtCopyStream *f, CUdeviceptr arena,
                            const RtPiece *piece, int count, RtError *e) {
-    int slot = (int)(f->given % RT_COPY_SLOTS);
+    int slot = (int)(f->submitted % RT_COPY_SLOTS);
     size_t bytes = 0;
     for (int i = 0; i < count; i++)
         bytes += aligned(piece[i].bytes);
     if (bytes > f->slot_bytes)
         return rt_fail(e, EXIT_FAULT, "a batch has more bytes than any step");
-    f->given++;
-    return fill(f, slot, piece, count, e) &&
-           use(f, slot, arena, piece, count, e);
+    f->submitted++;
+    return fill_slot(f, slot, piece, count, e) &&
+           empty_slot(f, slot, arena, piece, count, e);
 }
 
-// An event may have been recorded again for a later feed: that one has been
-// read no sooner.
+// An event may have been recorded again for a later batch, which is read no
+// sooner.
 bool rt_copy_stream_completed(RtCopyStream *f, int64_t least, RtError *e) {
     const RtDriver *cu = f->cu;
-    for (; f->done < f->given; f->done++) {
-        CUevent full = f->slot[f->done % RT_COPY_SLOTS].full;
+    for (; f->completed < f->submitted; f->completed++) {
+        CUevent full = f->slot[f->completed % RT_COPY_SLOTS].full;
         CUresult state =
-            f->done < least ? cu->event_sync(full) : cu->event_query(full);
+            f->completed < least ? cu->event_sync(full) : cu->event_query(full);
         if (state == CUDA_ERROR_NOT_READY)
             return true;
         if (!rt_driver_good(cu, state, e, "copy a batch to the GPU"))

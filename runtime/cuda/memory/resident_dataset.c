@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Kept: one of the kernels that gather, by the length of a row.
+// Resident data set: rows, and the gather kernel for their length.
 
-#include "runtime/cuda/memory/resident_dataset.h"
+#include "runtime/cuda/memory/memory.h"
 
 #include "runtime/cuda/kernels/kernels.h"
 
@@ -20,15 +20,15 @@ _Static_assert(sizeof kernels / sizeof kernels[0] == RT_GATHER_WORDS,
 static const RtPlan plan = {
     .device = "cuda", .kernel = kernels, .num_kernels = RT_GATHER_WORDS};
 
-// The widest word that a row is a number of.
+// The kernel for the widest word that divides a row.
 static int kernel_for(size_t row, size_t *bytes) {
     *bytes = row % 8 == 0 ? 8 : row % 4 == 0 ? 4 : 1;
     return *bytes == 8 ? 0 : *bytes == 4 ? 1 : 2;
 }
 
-// ---- what gathers ----
+// ---- kernels ----
 
-// The trainer's machine code has the kernels too, if it has any for this GPU.
+// A trainer's embedded code has the gather kernels too.
 void rt_gather_open(RtGather *g, const RtGpu *gpu, const RtTrainer *t) {
     *g = (RtGather){.gpu = gpu,
                     .trainer = {.kernels = rt_gather_text,
@@ -36,7 +36,7 @@ void rt_gather_open(RtGather *g, const RtGpu *gpu, const RtTrainer *t) {
                                 .code_end = t->code_end}};
 }
 
-static bool kernel_begin(RtGather *g, int kernel, RtError *e) {
+static bool kernel_start(RtGather *g, int kernel, RtError *e) {
     bool likely[RT_GATHER_WORDS] = {false};
     likely[kernel] = true;
     return rt_kernels_start(&g->kernels[kernel], g->gpu, &g->trainer, &plan,
@@ -45,17 +45,17 @@ static bool kernel_begin(RtGather *g, int kernel, RtError *e) {
 
 bool rt_gather_start(RtGather *g, size_t row, RtError *e) {
     size_t word;
-    return kernel_begin(g, kernel_for(row, &word), e);
+    return kernel_start(g, kernel_for(row, &word), e);
 }
 
-// Begins with it where that was not foreseen.
+// Loads a kernel, and compiles one that was not foreseen.
 static bool kernel_open(RtGather *g, int kernel, RtError *e) {
     RtKernels *k = &g->kernels[kernel];
-    bool wanted[RT_GATHER_WORDS] = {false};
-    wanted[kernel] = true;
+    bool needed[RT_GATHER_WORDS] = {false};
+    needed[kernel] = true;
     return k->entry != NULL ||
-           ((k->compiler != NULL || kernel_begin(g, kernel, e)) &&
-            rt_kernels_load(k, wanted, NULL, e));
+           ((k->compiler != NULL || kernel_start(g, kernel, e)) &&
+            rt_kernels_load(k, needed, NULL, e));
 }
 
 void rt_gather_close(RtGather *g) {
@@ -84,8 +84,8 @@ bool rt_resident_open(RtResident *r, RtGather *g, RtStaging *staging,
     size_t word;
     int all, kernel = kernel_for(rows->bytes, &word);
     *r = (RtResident){.cu = g->gpu->cu};
-    // A thread's last word is followed by one that there is not, up to a
-    // quarter of them further on, which must be an int too.
+    // A thread's index runs past the last word by up to a quarter of all, and
+    // must still be an int.
     if (__builtin_mul_overflow(rows->bytes / word, taken, &all) ||
         all > INT_MAX / 2)
         return rt_fail(e, EXIT_MEMORY,

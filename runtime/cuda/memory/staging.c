@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Staging: pinned slots that are filled in turn.
+// Staging: copies through pinned slots that are filled in turn.
 
-#include "runtime/cuda/memory/staging.h"
+#include "runtime/cuda/memory/memory.h"
 
 #include <string.h>
 
 enum { SLOT_BYTES = 8 << 20, ALIGNMENT = 64 };
 
-static bool pinned_take(const RtStaging *s, char **at, RtError *e) {
+static bool pinned_alloc(const RtStaging *s, char **at, RtError *e) {
     void *taken = NULL;
     bool good =
         rt_driver_good(s->cu, s->cu->pinned_alloc(&taken, SLOT_BYTES, 0), e,
@@ -19,9 +19,9 @@ static bool pinned_take(const RtStaging *s, char **at, RtError *e) {
 bool rt_staging_open(RtStaging *s, const RtDriver *cu, CUstream stream,
                      RtError *e) {
     *s = (RtStaging){.cu = cu, .stream = stream};
-    bool good = pinned_take(s, &s->back, e);
+    bool good = pinned_alloc(s, &s->back, e);
     for (int i = 0; good && i < RT_STAGING_SLOTS; i++)
-        good = pinned_take(s, &s->slot[i].at, e) &&
+        good = pinned_alloc(s, &s->slot[i].at, e) &&
                rt_driver_good(cu,
                               cu->event_create(&s->slot[i].arrived,
                                                CU_EVENT_DISABLE_TIMING),
@@ -45,20 +45,20 @@ void rt_staging_close(RtStaging *s) {
     *s = (RtStaging){0};
 }
 
-// Leaves the slot that is full for the next, and waits until that is empty.
-static bool slot_turn(RtStaging *s, RtError *e) {
+// Moves on to the next slot, and waits until its copies have arrived.
+static bool slot_advance(RtStaging *s, RtError *e) {
     const RtDriver *cu = s->cu;
     RtStagingSlot *full = &s->slot[s->now];
     if (!rt_driver_good(cu, cu->event_record(full->arrived, s->stream), e,
                         "record the end of a copy"))
         return false;
-    full->left = true;
+    full->recorded = true;
     s->now = (s->now + 1) % RT_STAGING_SLOTS;
     RtStagingSlot *next = &s->slot[s->now];
-    if (next->left && !rt_driver_good(cu, cu->event_sync(next->arrived), e,
-                                      "wait for a copy to the GPU"))
+    if (next->recorded && !rt_driver_good(cu, cu->event_sync(next->arrived), e,
+                                          "wait for a copy to the GPU"))
         return false;
-    next->left = false;
+    next->recorded = false;
     next->used = 0;
     return true;
 }
@@ -67,7 +67,7 @@ bool rt_staging_write(RtStaging *s, CUdeviceptr to, const void *from,
                       size_t bytes, RtError *e) {
     const char *p = from;
     while (bytes > 0) {
-        if (s->slot[s->now].used >= SLOT_BYTES && !slot_turn(s, e))
+        if (s->slot[s->now].used >= SLOT_BYTES && !slot_advance(s, e))
             return false;
         RtStagingSlot *slot = &s->slot[s->now];
         size_t room = SLOT_BYTES - slot->used;
