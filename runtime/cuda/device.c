@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// CUDA device: one GPU, one stream, one allocation for the arena and what the
-// libraries work in.  Steps are put on the stream and not waited for.
+// CUDA device: a GPU, a stream for steps and one for copies, and one allocation
+// for the arena, the slots of batches and the libraries' workspace.  Work is
+// queued and not waited for.
 
 #include "runtime/cuda/device.h"
-#include "runtime/cuda/driver/driver.h"
-#include "runtime/cuda/launch/launch.h"
-#include "runtime/cuda/libraries/preload.h"
+#include "runtime/cuda/tune/tune.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// Marks of a step beside those of its launches: of its phases, and its ends.
-enum { ALIGNMENT = 256, BESIDE_LAUNCHES = 8 };
+// Timing events of a step beside those of its launches: phases and ends.
+enum { ALIGNMENT = 256, EVENTS_BESIDE_LAUNCHES = 8 };
 
 // ---- memory ----
 
@@ -42,7 +41,7 @@ static size_t available(RtDevice *d) {
     return left;
 }
 
-static bool take_memory(RtCuda *c, RtError *e) {
+static bool allocate(RtCuda *c, RtError *e) {
     const double mib = 1 << 20;
     size_t bytes = needed(&c->device);
     CUresult result = c->cu.memory_alloc(&c->arena, bytes);
@@ -60,7 +59,7 @@ static bool take_memory(RtCuda *c, RtError *e) {
 
 static void reserve(RtDevice *d) {
     RtCuda *c = rt_cuda_of(d);
-    rt_cuda_check(c, take_memory(c, &c->error));
+    rt_cuda_check(c, allocate(c, &c->error));
     CUdeviceptr slots = c->arena + arena_bytes(c);
     rt_cuda_check(c, rt_copy_stream_bind(&c->copies, slots, &c->error));
     rt_library_calls_bind(&c->calls, c->arena,
@@ -127,15 +126,15 @@ static int64_t completed_batches(RtDevice *d, int64_t least) {
 
 static void request_readback(RtDevice *d, const size_t *from, int count) {
     RtCuda *c = rt_cuda_of(d);
-    rt_cuda_check(c, rt_async_readback_request(&c->notes, c->arena, from, count,
-                                               &c->error));
+    rt_cuda_check(c, rt_async_readback_request(&c->readback, c->arena, from,
+                                               count, &c->error));
 }
 
 static bool poll_readback(RtDevice *d, float *to, bool wait) {
     RtCuda *c = rt_cuda_of(d);
     bool there;
     rt_cuda_check(
-        c, rt_async_readback_poll(&c->notes, to, wait, &there, &c->error));
+        c, rt_async_readback_poll(&c->readback, to, wait, &there, &c->error));
     return there;
 }
 
@@ -156,8 +155,8 @@ static void times(RtDevice *d, RtTimes *t) {
     *t = (RtTimes){0};
     sync_stream(d);
     for (int i = 0; i < c->plan->num_steps; i++) {
-        rt_cuda_check(c, rt_timing_events_read(&c->replay[i].marks, &c->error));
-        rt_timing_events_times(&c->replay[i].marks, t);
+        rt_cuda_check(c, rt_timing_events_read(&c->graph[i].events, &c->error));
+        rt_timing_events_times(&c->graph[i].events, t);
     }
 }
 
@@ -171,39 +170,6 @@ static void set_trace(RtDevice *d, RtTrace *trace) {
     if (trace != NULL)
         rt_cuda_check(c, rt_trace_spans_open(&c->spans, &c->cu, c->stream,
                                              trace, &c->error));
-}
-
-// ---- tuning ----
-
-// Kernels that no step launches as it was planned may be launched now.  Where
-// blocks cannot wait those in phases are of joins, or the device had not
-// opened.
-static bool load_all_kernels(RtCuda *c, RtError *e) {
-    for (int i = 0; i < c->plan->num_kernels; i++)
-        c->wanted[i] = c->gpu.cooperates || c->plan->kernel[i].phases <= 1;
-    rt_kernels_close(&c->kernels);
-    return rt_kernels_start(&c->kernels, &c->gpu, c->trainer, c->plan,
-                            c->wanted, &rt_private_files, e) &&
-           rt_kernels_load(&c->kernels, c->wanted, NULL, e);
-}
-
-static bool tune(RtDevice *d, const RtStep *step, const char **said,
-                 RtError *e) {
-    RtCuda *c = rt_cuda_of(d);
-    rt_cuda_run(d, step); // one by one, which counts the launches
-    sync_stream(d);
-    const RtTuneTarget bench = {.gpu = &c->gpu,
-                                .plan = c->plan,
-                                .step = c->step,
-                                .launches = c->joining.launch,
-                                .maker = rt_cuda_maker(c),
-                                .calls = &c->calls,
-                                .kernels = &c->kernels,
-                                .joins = &c->joins,
-                                .gauge = &c->gauge};
-    bool good = load_all_kernels(c, e) && rt_tune_step(&bench, &c->tuned, e);
-    *said = c->tuned;
-    return good;
 }
 
 // ---- opening ----
@@ -222,19 +188,19 @@ static void write_description(RtCuda *c) {
              g->minor, g->driver / 1000, g->driver % 1000 / 10);
 }
 
-// Errors do not matter any more: after some of them every call fails.
+// Ignores errors: after some of them every call fails.
 static void close_cuda(RtDevice *d) {
     RtCuda *c = rt_cuda_of(d);
     if (c->gpu.context != NULL) {
         if (c->stream != NULL)
             c->cu.stream_sync(c->stream);
-        for (int i = 0; c->replay != NULL && i < c->plan->num_steps; i++)
-            rt_step_graph_close(&c->replay[i]);
+        for (int i = 0; c->graph != NULL && i < c->plan->num_steps; i++)
+            rt_step_graph_close(&c->graph[i]);
         rt_library_calls_close(&c->calls);
         rt_staging_close(&c->staging);
         rt_copy_stream_close(&c->copies);
         rt_trace_spans_close(&c->spans);
-        rt_async_readback_close(&c->notes);
+        rt_async_readback_close(&c->readback);
         if (c->arena != 0)
             c->cu.memory_free(c->arena);
         if (c->stream != NULL)
@@ -243,34 +209,37 @@ static void close_cuda(RtDevice *d) {
     rt_kernels_close(&c->kernels);
     rt_gather_close(&c->gather);
     rt_gpu_close(&c->gpu);
-    free(c->replay);
-    free(c->joins);
+    free(c->graph);
+    free(c->merged);
     free(c->at);
     free(c->argument);
-    free(c->wanted);
-    free(c->tuned);
+    free(c->needed);
+    rt_chosen_free(&c->chosen);
+    free(c->tuning_path);
+    free(c->report);
     free(c);
 }
 
-static bool open_replays(RtCuda *c, RtError *e) {
-    c->replay = calloc((size_t)c->plan->num_steps + 1, sizeof *c->replay);
-    if (c->replay == NULL)
+static bool open_graphs(RtCuda *c, RtError *e) {
+    c->graph = calloc((size_t)c->plan->num_steps + 1, sizeof *c->graph);
+    if (c->graph == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     for (int i = 0; i < c->plan->num_steps; i++) {
         RtStepKind kind = c->plan->step[i].kind;
         bool trains =
             kind == RT_TRAIN || kind == RT_GATHER || kind == RT_AVERAGE;
-        int marks = trains && !c->plan->unmarked
-                        ? c->plan->step[i].num_launches + BESIDE_LAUNCHES
-                        : 0;
-        if (!rt_step_graph_open(&c->replay[i], &c->cu, marks, e))
+        int events =
+            trains && !c->plan->unmarked
+                ? c->plan->step[i].num_launches + EVENTS_BESIDE_LAUNCHES
+                : 0;
+        if (!rt_step_graph_open(&c->graph[i], &c->cu, events, e))
             return false;
-        c->replay[i].one_by_one = c->plan->one_by_one;
+        c->graph[i].one_by_one = c->plan->one_by_one;
     }
     return true;
 }
 
-static bool take_arguments(RtCuda *c, RtError *e) {
+static bool allocate_arguments(RtCuda *c, RtError *e) {
     int most = 0;
     for (int i = 0; i < c->plan->num_kernels; i++)
         most = c->plan->kernel[i].args > most ? c->plan->kernel[i].args : most;
@@ -283,44 +252,45 @@ static bool take_arguments(RtCuda *c, RtError *e) {
     return true;
 }
 
-static bool take_lists(RtCuda *c, RtError *e) {
-    c->joins = calloc((size_t)c->plan->num_joins + 1, sizeof *c->joins);
-    c->wanted = calloc((size_t)c->plan->num_kernels + 1, sizeof *c->wanted);
-    return (c->joins != NULL && c->wanted != NULL) ||
+static bool allocate_lists(RtCuda *c, RtError *e) {
+    c->merged = calloc((size_t)c->plan->num_joins + 1, sizeof *c->merged);
+    c->needed = calloc((size_t)c->plan->num_kernels + 1, sizeof *c->needed);
+    return (c->merged != NULL && c->needed != NULL) ||
            rt_fail(e, EXIT_MEMORY, "out of memory");
 }
 
-// Blocks of a join wait for one another, which not all GPUs have them do.
-static void leave_joins(RtCuda *c) {
+// Blocks of a merged launch wait for one another, which needs a cooperative
+// one.
+static void drop_merges(RtCuda *c) {
     if (c->gpu.cooperates)
         return;
-    c->unjoined = *c->plan;
-    c->unjoined.num_joins = 0;
-    c->plan = &c->unjoined;
+    c->unmerged = *c->plan;
+    c->unmerged.num_joins = 0;
+    c->plan = &c->unmerged;
 }
 
-// Until launches are measured, all that may be joined are.
-static bool choose_joins(RtCuda *c, RtError *e) {
+// Without autotuning, merges all launches that can be.
+static bool choose_merges(RtCuda *c, RtError *e) {
     const RtPlan *p = c->plan;
     bool *fused = calloc((size_t)p->num_fusions + 1, sizeof *fused);
     if (fused == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     for (int i = 0; i < p->num_fusions; i++)
         fused[i] = rt_cuda_is_fused(c, p->fusion[i].step, p->fusion[i].launch);
-    rt_merges_choose(p, fused, c->calls.is_tuned ? c->calls.tuning.apart : NULL,
-                     c->joins);
+    rt_merges_choose(p, fused, c->is_chosen ? c->chosen.unmerged : NULL,
+                     c->merged);
     free(fused);
     return true;
 }
 
-// Goes through all steps to see which kernels they launch.
+// Runs the functions of all steps without launching, to list their kernels.
 static bool list_kernels(RtCuda *c, RtError *e) {
-    memset(c->wanted, false, (size_t)c->plan->num_kernels);
-    if (!choose_joins(c, e))
+    memset(c->needed, false, (size_t)c->plan->num_kernels);
+    if (!choose_merges(c, e))
         return false;
     c->is_listing = true;
     for (c->step = 0; c->step < c->plan->num_steps; c->step++) {
-        rt_merging_begin(&c->joining, c->plan, c->joins, c->step);
+        rt_merging_begin(&c->merging, c->plan, c->merged, c->step);
         c->plan->step[c->step].run(&c->device);
     }
     c->is_listing = false;
@@ -329,16 +299,16 @@ static bool list_kernels(RtCuda *c, RtError *e) {
     return true;
 }
 
-static bool begin_kernels(RtCuda *c, RtError *e) {
-    c->is_ahead = true;
+static bool start_kernels(RtCuda *c, RtError *e) {
+    c->is_guessing = true;
     bool good = list_kernels(c, e);
-    c->is_ahead = false;
+    c->is_guessing = false;
     return good && rt_kernels_start(&c->kernels, &c->gpu, c->trainer, c->plan,
-                                    c->wanted, &rt_private_files, e);
+                                    c->needed, &rt_private_files, e);
 }
 
-// Images are likely to be kept unless they are not to be.
-static bool begin_gather(RtCuda *c, const RtOptions *o, RtError *e) {
+// Images are likely to be resident unless the options forbid it.
+static bool start_gather(RtCuda *c, const RtOptions *o, RtError *e) {
     const RtInput *images = rt_images_of(c->plan);
     rt_gather_open(&c->gather, &c->gpu, c->trainer);
     if (images == NULL || (o != NULL && strcmp(o->resident, "no") == 0))
@@ -355,38 +325,59 @@ static bool open_stream(RtCuda *c, RtError *e) {
            rt_staging_open(&c->staging, &c->cu, c->stream, e) &&
            rt_copy_stream_open(&c->copies, &c->cu, c->stream, c->plan,
                                &c->spans, e) &&
-           rt_async_readback_open(&c->notes, &c->cu, c->stream, e);
+           rt_async_readback_open(&c->readback, &c->cu, c->stream, e);
 }
 
-// Kernels are compiled while the context is made and calls are planned, and
-// what plans them is opened while the context is made.
+// Kernels compile while the context is made and calls are planned; libraries
+// open while the context is made.
 static bool open_gpu(RtCuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
                      RtError *e) {
-    RtPreload ahead;
+    RtPreload preload;
     if (!rt_driver_open(&c->cu, e) || !rt_gpu_find(&c->gpu, &c->cu, ordinal, e))
         return false;
-    leave_joins(c);
-    if (!take_lists(c, e) || !take_arguments(c, e))
+    drop_merges(c);
+    if (!allocate_lists(c, e) || !allocate_arguments(c, e))
         return false;
     rt_lap(laps, RT_START_DEVICE);
-    if (!begin_kernels(c, e) || !begin_gather(c, o, e))
+    if (!start_kernels(c, e) || !start_gather(c, o, e))
         return false;
     rt_lap(laps, RT_START_COMPILING);
-    rt_preload_start(&ahead, &c->gpu, c->plan);
+    rt_preload_start(&preload, &c->gpu, c->plan);
     bool good =
-        rt_gpu_open(&c->gpu, e) && open_stream(c, e) && open_replays(c, e);
+        rt_gpu_open(&c->gpu, e) && open_stream(c, e) && open_graphs(c, e);
     rt_lap(laps, RT_START_CONTEXT);
-    rt_preload_wait(&ahead);
+    rt_preload_wait(&preload);
     return good;
+}
+
+// A file that the options name must fit.
+static bool plan_calls(RtCuda *c, const RtOptions *o, RtError *e) {
+    bool as_chosen;
+    return rt_tuning_load(c, o, e) &&
+           rt_library_calls_plan(&c->calls, c->is_chosen ? &c->chosen : NULL,
+                                 &as_chosen, e) &&
+           (as_chosen || o == NULL || o->tuning == NULL ||
+            rt_fail(e, EXIT_DATA,
+                    "%s has plans that the libraries do not offer: measure "
+                    "again with --tune",
+                    o->tuning));
+}
+
+static bool open_calls(RtCuda *c, const RtOptions *o, RtLaps *laps,
+                       RtError *e) {
+    bool opened = rt_library_calls_open(&c->calls, &c->gpu, c->plan, c->stream,
+                                        &c->staging, e);
+    rt_lap(laps, RT_START_LIBRARIES);
+    bool planned = opened && plan_calls(c, o, e);
+    rt_lap(laps, RT_START_PLANS);
+    return planned;
 }
 
 static bool open_all(RtCuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
                      RtError *e) {
-    return open_gpu(c, ordinal, o, laps, e) &&
-           rt_library_calls_open(&c->calls, &c->gpu, c->plan, c->stream,
-                                 &c->staging, o, laps, e) &&
+    return open_gpu(c, ordinal, o, laps, e) && open_calls(c, o, laps, e) &&
            list_kernels(c, e) &&
-           rt_kernels_load(&c->kernels, c->wanted, laps, e);
+           rt_kernels_load(&c->kernels, c->needed, laps, e);
 }
 
 RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
@@ -416,7 +407,7 @@ RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
         .library_call = rt_cuda_library_call,
         .phase = rt_cuda_phase,
         .sync = sync_stream,
-        .tune = tune,
+        .tune = rt_tune,
         .times = times,
         .peak = peak,
         .trace = set_trace,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// CUDA device: runtime/device.h's on one of NVIDIA's GPUs.
+// CUDA device: runtime/device.h on an NVIDIA GPU.
 #ifndef RUNTIME_CUDA_DEVICE_H
 #define RUNTIME_CUDA_DEVICE_H
 
 #include "runtime/runtime.h"
 
-// The CUDA device of that number; NULL, with the reason in *e, where it cannot
-// be used.  The options (NULL: none) say which tuning it follows.
+// Opens the GPU of that number; NULL: *e has the reason.  The options (NULL:
+// none) select a tuning file.
 RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
                        const RtOptions *o, RtLaps *laps, RtError *e);
 

@@ -3,7 +3,7 @@
 #ifndef TESTS_CODEGEN_JOINED_H
 #define TESTS_CODEGEN_JOINED_H
 
-#include "runtime/cuda/launch/merged_launch.h"
+#include "runtime/cuda/launch/launch.h"
 #include "runtime/device.h"
 
 typedef struct {

@@ -1,6 +1,6 @@
 // Ahead: libraries are in memory once they were opened ahead, those that the
 // calls of a plan need and no others, for this GPU.
-#include "runtime/cuda/libraries/preload.h"
+#include "runtime/cuda/libraries/libraries.h"
 #include "tests/cuda/suites.h"
 
 #include <dlfcn.h>

@@ -3,7 +3,7 @@
 #define _XOPEN_SOURCE 700
 
 #include "runtime/cuda/device.h"
-#include "runtime/cuda/libraries/cudnn.h"
+#include "runtime/cuda/libraries/libraries.h"
 #include "tests/cuda/suites.h"
 
 #include <dlfcn.h>

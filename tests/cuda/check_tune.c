@@ -75,12 +75,12 @@ static const RtPlan plan = {.call = calls,
                             .join = joins,
                             .num_joins = JOINS};
 
-// What launches take: a kernel, a call, what each fusion adds to its call, and
-// what making the forms does, and what joins do.  One candidate of calls alone
+// Seconds of a kernel, of a call, of each fusion added to its call, of
+// bn_finalize and of merged launches.  One candidate of calls without fusions
 // is faster.
 typedef struct {
-    double kernel, call, more[4], forms;
-    double joined[JOINS];
+    double kernel, call, more[4], finalize;
+    double merged[JOINS];
     int fast;
 } Times;
 
@@ -94,25 +94,26 @@ static double call_seconds(const Times *t, const RtConvolutions *v, int call) {
     if (p.with == 0 && p.plan->candidate == t->fast)
         seconds *= 0.5;
     const bool *taken = rt_convolutions_taken(v);
-    return seconds + (call == 0 && (taken[1] || taken[3]) ? t->forms : 0);
+    return seconds + (call == 0 && (taken[1] || taken[3]) ? t->finalize : 0);
 }
 
 // What counts to the launch before adds to it.
-static bool measure(void *arg, const RtCandidate *trial, double *seconds,
+static bool measure(void *arg, const RtCandidate *candidate, double *seconds,
                     RtError *e) {
     const Times *t = arg;
     int at = 0;
     (void)e;
     for (int i = 0; i < LAUNCHES; i++) {
-        double took =
-            call_of[i] >= 0 ? call_seconds(t, trial->convolutions, call_of[i])
-            : rt_convolutions_fused(trial->convolutions, 0, i) ? 0
-                                                               : t->kernel;
-        for (int k = 0; trial->joined != NULL && k < JOINS; k++)
-            if (trial->joined[k] && joins[k].step == 0 &&
+        double took = call_of[i] >= 0
+                          ? call_seconds(t, candidate->convolutions, call_of[i])
+                      : rt_convolutions_fused(candidate->convolutions, 0, i)
+                          ? 0
+                          : t->kernel;
+        for (int k = 0; candidate->merged != NULL && k < JOINS; k++)
+            if (candidate->merged[k] && joins[k].step == 0 &&
                 i >= joins[k].launch && i < joins[k].launch + joins[k].count)
-                took = i == joins[k].launch ? t->joined[k] : 0;
-        bool within = trial->within != NULL && trial->within[i];
+                took = i == joins[k].launch ? t->merged[k] : 0;
+        bool within = candidate->within != NULL && candidate->within[i];
         at = within ? at : i;
         seconds[i] = within ? 0 : took;
         seconds[at] += within ? took : 0;
@@ -141,42 +142,42 @@ static void close_library(void) {
 }
 
 // Of what excludes each other; what a step does not need is not chosen at all.
-static void only_one_is_chosen(const RtTuningResults *tried, int group) {
+static void only_one_is_chosen(const RtTuningResults *results, int group) {
     int chosen = 0;
-    for (int i = 0; i < tried->count; i++)
-        chosen += tried->row[i].group == group && tried->row[i].chosen;
+    for (int i = 0; i < results->count; i++)
+        chosen += results->row[i].group == group && results->row[i].chosen;
     ck_assert_int_le(chosen, 1);
 }
 
 static void tune(Times times, RtChosen *t, double *before, double *after) {
     RtError e;
-    RtTuningResults tried = {0};
+    RtTuningResults results = {0};
     const RtTuner tuner = {.cudnn = &cudnn,
                            .plan = &plan,
                            .launches = LAUNCHES,
                            .call = call_of,
                            .measure = measure,
                            .arg = &times,
-                           .tried = &tried};
-    ck_assert_msg(rt_tune(&tuner, t, before, after, &e), "%s", e.text);
-    for (int i = 0; i < tried.count; i++)
-        only_one_is_chosen(&tried, tried.row[i].group);
-    rt_tuning_results_free(&tried);
+                           .results = &results};
+    ck_assert_msg(rt_tuner_run(&tuner, t, before, after, &e), "%s", e.text);
+    for (int i = 0; i < results.count; i++)
+        only_one_is_chosen(&results, results.row[i].group);
+    rt_tuning_results_free(&results);
 }
 
-static const char *wanted(Times times) {
+static const char *fusions_of(Times times) {
     static char text[5];
     RtChosen t;
     double before, after;
     tune(times, &t, &before, &after);
     for (int i = 0; i < 4; i++)
-        text[i] = t.wanted[i] ? '1' : '0';
+        text[i] = t.fused[i] ? '1' : '0';
     rt_chosen_free(&t);
     return text;
 }
 
-START_TEST(what_saves_rides) {
-    ck_assert_str_eq(wanted((Times){.kernel = 5, .call = 10, .fast = -1}),
+START_TEST(fusions_that_save_are_taken) {
+    ck_assert_str_eq(fusions_of((Times){.kernel = 5, .call = 10, .fast = -1}),
                      "1111");
 }
 END_TEST
@@ -185,14 +186,14 @@ START_TEST(what_costs_does_not) {
     const Times times = {.kernel = 5, .call = 10, .fast = -1};
     Times t = times;
     t.more[RT_FUSED_PROLOGUE] = 6;
-    ck_assert_str_eq(wanted(t), "1001");
+    ck_assert_str_eq(fusions_of(t), "1001");
     t.more[RT_FUSED_BACKWARD] = 6;
-    ck_assert_str_eq(wanted(t), "1000");
+    ck_assert_str_eq(fusions_of(t), "1000");
     t.more[RT_FUSED_STATISTICS] = 6;
-    ck_assert_str_eq(wanted(t), "0000");
+    ck_assert_str_eq(fusions_of(t), "0000");
     t = times;
     t.more[RT_FUSED_PROLOGUE_WEIGHT] = 6;
-    ck_assert_str_eq(wanted(t), "1001");
+    ck_assert_str_eq(fusions_of(t), "1001");
 }
 END_TEST
 
@@ -200,17 +201,17 @@ END_TEST
 START_TEST(statistics_pay_by_what_reads_them) {
     Times t = {.kernel = 5, .call = 10, .fast = -1};
     t.more[RT_FUSED_STATISTICS] = 8;
-    ck_assert_str_eq(wanted(t), "1111");
+    ck_assert_str_eq(fusions_of(t), "1111");
     t.more[RT_FUSED_STATISTICS] = 16;
-    ck_assert_str_eq(wanted(t), "0000");
+    ck_assert_str_eq(fusions_of(t), "0000");
 }
 END_TEST
 
-START_TEST(forms_must_pay) {
-    Times t = {.kernel = 5, .call = 10, .forms = 9, .fast = -1};
-    ck_assert_str_eq(wanted(t), "1111");
-    t.forms = 11;
-    ck_assert_str_eq(wanted(t), "1000");
+START_TEST(finalize_must_pay) {
+    Times t = {.kernel = 5, .call = 10, .finalize = 9, .fast = -1};
+    ck_assert_str_eq(fusions_of(t), "1111");
+    t.finalize = 11;
+    ck_assert_str_eq(fusions_of(t), "1000");
 }
 END_TEST
 
@@ -227,37 +228,37 @@ START_TEST(the_fastest_candidate_is_found) {
         if (p.with == 0 && p.plan != NULL)
             first = p.plan->candidate;
     rt_convolutions_free(v);
-    tune((Times){.kernel = 1, .call = 10, .joined = {2, 2, 2}, .fast = 6}, &t,
+    tune((Times){.kernel = 1, .call = 10, .merged = {2, 2, 2}, .fast = 6}, &t,
          &before, &after);
     ck_assert_int_ne(first, 6);
-    for (int i = 0; i < t.num_tuned; i++)
-        if (t.tuned[i].with == 0)
-            ck_assert_int_eq(t.tuned[i].candidate, 6);
+    for (int i = 0; i < t.num_plans; i++)
+        if (t.plan[i].with == 0)
+            ck_assert_int_eq(t.plan[i].candidate, 6);
     for (int i = 0; i < 4; i++)
-        ck_assert(!t.wanted[i]);
+        ck_assert(!t.fused[i]);
     ck_assert_double_eq_tol(after, 4 * 5 + 3, 1e-9);
     ck_assert_double_lt(after, before);
     rt_chosen_free(&t);
 }
 END_TEST
 
-// Nothing rides, as it would cost.  What does not pay is left, and then a part
-// of it may be joined.
+// No fusion is taken, as all cost time.  A merged launch that costs time is
+// left out, and then a part of it may be merged.
 START_TEST(joins_must_pay) {
-    Times times = {.kernel = 5, .call = 10, .fast = -1, .joined = {9, 4, 9}};
+    Times times = {.kernel = 5, .call = 10, .fast = -1, .merged = {9, 4, 9}};
     for (int k = 0; k < 4; k++)
         times.more[k] = 100;
     const double first[] = {9, 11, 11};
     const double part[] = {4, 4, 6};
-    const bool apart[][JOINS] = {
+    const bool unmerged[][JOINS] = {
         {false, false, false}, {true, false, true}, {true, true, true}};
     RtChosen t;
     double before, after;
-    times.joined[0] = first[_i];
-    times.joined[1] = part[_i];
+    times.merged[0] = first[_i];
+    times.merged[1] = part[_i];
     tune(times, &t, &before, &after);
     for (int i = 0; i < JOINS; i++)
-        ck_assert_int_eq(t.apart[i], apart[_i][i]);
+        ck_assert_int_eq(t.unmerged[i], unmerged[_i][i]);
     const double total[] = {4 * 10 + 9 + 5, 4 * 10 + 5 + 4 + 5, 4 * 10 + 15};
     ck_assert_double_eq_tol(after, total[_i], 1e-9);
     rt_chosen_free(&t);
@@ -270,19 +271,19 @@ static const RtTuningKey here = {&plan, "NVIDIA H200", 90, 132,
                                  13000, 91900,         0};
 
 static bool same(const RtChosen *a, const RtChosen *b) {
-    bool good = a->num_tuned == b->num_tuned;
-    for (int i = 0; good && i < a->num_tuned; i++)
-        good = a->tuned[i].call == b->tuned[i].call &&
-               a->tuned[i].with == b->tuned[i].with &&
-               a->tuned[i].candidate == b->tuned[i].candidate &&
-               a->tuned[i].engine == b->tuned[i].engine;
-    good = good && a->num_products == b->num_products;
-    for (int i = 0; good && i < a->num_products; i++)
-        good = a->product[i].call == b->product[i].call &&
-               a->product[i].candidate == b->product[i].candidate &&
-               a->product[i].digest == b->product[i].digest;
-    return good && memcmp(a->wanted, b->wanted, 4 * sizeof(bool)) == 0 &&
-           memcmp(a->apart, b->apart, JOINS * sizeof(bool)) == 0;
+    bool good = a->num_plans == b->num_plans;
+    for (int i = 0; good && i < a->num_plans; i++)
+        good = a->plan[i].call == b->plan[i].call &&
+               a->plan[i].with == b->plan[i].with &&
+               a->plan[i].candidate == b->plan[i].candidate &&
+               a->plan[i].engine == b->plan[i].engine;
+    good = good && a->num_algorithms == b->num_algorithms;
+    for (int i = 0; good && i < a->num_algorithms; i++)
+        good = a->algorithm[i].call == b->algorithm[i].call &&
+               a->algorithm[i].candidate == b->algorithm[i].candidate &&
+               a->algorithm[i].digest == b->algorithm[i].digest;
+    return good && memcmp(a->fused, b->fused, 4 * sizeof(bool)) == 0 &&
+           memcmp(a->unmerged, b->unmerged, JOINS * sizeof(bool)) == 0;
 }
 
 // A new file: some file systems wait for the disk when one is made shorter.
@@ -301,9 +302,10 @@ START_TEST(a_file_is_read_as_it_was_written) {
     RtError e;
     double before, after;
     char path[] = "/tmp/sinter-tuning-XXXXXX", text[4000] = "";
-    tune((Times){.kernel = 5, .call = 10, .joined = {8, 8, 8}, .fast = 6}, &t,
+    tune((Times){.kernel = 5, .call = 10, .merged = {8, 8, 8}, .fast = 6}, &t,
          &before, &after);
-    t.product[t.num_products++] = (RtChosenAlgorithm){3, 7, UINT64_MAX >> 2};
+    t.algorithm[t.num_algorithms++] =
+        (RtChosenAlgorithm){3, 7, UINT64_MAX >> 2};
     close(mkstemp(path));
     ck_assert(rt_tuning_write(&t, path, &here, &rt_system_files, &e));
     ck_assert_msg(rt_tuning_read(&back, path, &here, &rt_system_files, &e),
@@ -323,8 +325,8 @@ START_TEST(a_file_is_read_as_it_was_written) {
         text[i] = '9';
         write_text(path, text, length);
         if (rt_tuning_read(&back, path, &here, &rt_system_files, &e)) {
-            for (int k = 0; k < back.num_tuned; k++)
-                ck_assert_int_lt(back.tuned[k].call, plan.num_calls);
+            for (int k = 0; k < back.num_plans; k++)
+                ck_assert_int_lt(back.plan[k].call, plan.num_calls);
             rt_chosen_free(&back);
         }
         text[i] = is;
@@ -341,13 +343,13 @@ START_TEST(another_engine_is_not_taken) {
     RtError e;
     RtPlanned p;
     ck_assert(rt_chosen_new(&t, &plan, &e));
-    t.num_tuned = 1;
-    t.tuned[0] =
+    t.num_plans = 1;
+    t.plan[0] =
         (RtChosenPlan){.call = 0, .with = 0, .candidate = 6, .engine = 999};
     RtConvolutions *v = rt_convolutions_new(&cudnn, &plan, &t, &e);
     ck_assert(rt_convolutions_plan_at(v, rt_convolutions_plan_of(v, 0), &p));
     ck_assert_int_ne(p.plan->candidate, 6);
-    ck_assert_uint_eq(p.with, 0); // nothing is wanted
+    ck_assert_uint_eq(p.with, 0); // no fusion
     rt_convolutions_free(v);
     rt_chosen_free(&t);
 }
@@ -402,10 +404,10 @@ Suite *tune_suite(void) {
     Suite *s = suite_create("tune");
     TCase *t = tcase_create("tune");
     tcase_add_checked_fixture(t, open_library, close_library);
-    tcase_add_test(t, what_saves_rides);
+    tcase_add_test(t, fusions_that_save_are_taken);
     tcase_add_test(t, what_costs_does_not);
     tcase_add_test(t, statistics_pay_by_what_reads_them);
-    tcase_add_test(t, forms_must_pay);
+    tcase_add_test(t, finalize_must_pay);
     tcase_add_test(t, the_fastest_candidate_is_found);
     tcase_add_loop_test(t, joins_must_pay, 0, 3);
     tcase_add_test(t, a_file_is_read_as_it_was_written);

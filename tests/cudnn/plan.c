@@ -4,7 +4,7 @@
 // usage: TRAINER DESCRIPTION.json...   The trainer is linked with this rt_main
 // in place of the runtime's.  What passes/plan/library.def says of a generation
 // of devices must be what the library answers.  Status 77: there is no library.
-#include "runtime/cuda/libraries/convolution.h"
+#include "runtime/cuda/libraries/libraries.h"
 #include "tests/cudnn/file.h"
 
 #include <inttypes.h>
@@ -91,7 +91,7 @@ static void ask(Test *t, const RtCall *call, unsigned with, const char *what,
                        (RtCudnnCriteria){.allow_nondeterministic = true}, &plan,
                        &e))
         fail(t, call, what, e.text);
-    else if (!plan.varies)
+    else if (!plan.nondeterministic)
         fail(t, call, what, "sums in one order");
     rt_cudnn_plan_free(&plan);
 }

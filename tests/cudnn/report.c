@@ -4,7 +4,7 @@
 // usage: TRAINER DESCRIPTION.json...   The trainer is linked with this rt_main
 // in place of the runtime's.  Status 77: there is no library; 1: a call has no
 // plan.
-#include "runtime/cuda/libraries/convolution.h"
+#include "runtime/cuda/libraries/libraries.h"
 #include "tests/cudnn/file.h"
 
 #include <inttypes.h>
@@ -44,8 +44,8 @@ static void plans_print(const RtConvolutions *v) {
             printf(": %d calls, engine %" PRId64 ", workspace %" PRId64
                    "%s%s\n",
                    p.calls, p.plan->engine, p.plan->workspace,
-                   p.plan->varies ? ", varies" : "",
-                   p.plan->compiled ? ", compiled" : "");
+                   p.plan->nondeterministic ? ", varies" : "",
+                   p.plan->runtime_compiled ? ", compiled" : "");
     }
 }
 

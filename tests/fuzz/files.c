@@ -4,7 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/checkpoint/checkpoint.h"
-#include "runtime/cuda/tune/tuning.h"
+#include "runtime/cuda/tune/tune.h"
 #include "runtime/data/data.h"
 
 #include <errno.h>

@@ -10,7 +10,7 @@
 // kinds none of them rides.
 #include "tests/random/riding.h"
 
-#include "runtime/cuda/libraries/convolution.h"
+#include "runtime/cuda/libraries/libraries.h"
 #include "tests/codegen/tensors.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 // Joins: launches of a step that become one.
 #include "tests/runtime/suites.h"
 
-#include "runtime/cuda/launch/merged_launch.h"
+#include "runtime/cuda/launch/launch.h"
 
 static const RtKernel kernels[] = {
     {.name = "one", .args = 1},

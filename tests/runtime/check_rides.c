@@ -2,7 +2,7 @@
 
 #include "tests/runtime/suites.h"
 
-#include "runtime/cuda/libraries/convolution.h"
+#include "runtime/cuda/libraries/libraries.h"
 
 #define S RT_FUSED_STATISTICS
 #define P RT_FUSED_PROLOGUE

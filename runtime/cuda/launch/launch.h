@@ -1,19 +1,103 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// What the files of the CUDA device share: the device once it is open.
-#ifndef RUNTIME_CUDA_OPENED_H
-#define RUNTIME_CUDA_OPENED_H
+// Launch: how a step runs on a GPU, and the open device.
+#ifndef RUNTIME_CUDA_LAUNCH_H
+#define RUNTIME_CUDA_LAUNCH_H
 
-#include "runtime/cuda/launch/merged_launch.h"
-#include "runtime/cuda/memory/memory.h"
-#include "runtime/cuda/tune/trial.h"
+#include "runtime/cuda/libraries/libraries.h"
 
-enum { RECENT = 4 }; // launches that an error tells of
+// ---- merged_launch.c ----
+
+// Chooses merged launches of a plan: those without a fused kernel that are not
+// `unmerged` (NULL: none are) and do not overlap.  fused has one for each of
+// the plan's fusions, merged one for each of its merged launches.
+void rt_merges_choose(const RtPlan *plan, const bool *fused,
+                      const bool *unmerged, bool *merged);
+
+// Collects the launches of a step that become one.
+typedef struct {
+    const RtPlan *plan;
+    const bool *merged;
+    int step, launch; // the next one
+    size_t arg[RT_MOST_JOINED_ARGS];
+    int num_args; // collected so far
+} RtMerging;
+
+void rt_merging_begin(RtMerging *m, const RtPlan *plan, const bool *merged,
+                      int step);
+// Counts a library call or a fused kernel.
+void rt_merging_skip(RtMerging *m);
+// Counts a kernel.  True: launch *kernel now, which may have become the merged
+// one; false: it was collected.
+bool rt_merging_add(RtMerging *m, int *kernel, int *grid, const size_t **arg);
+
+// ---- timing_events.c ----
+
+// An event, and the phase and work that begin there; RT_NUM_WORKS: neither.
+typedef struct {
+    CUevent event;
+    RtPhase phase;
+    RtWork work;
+} RtTimingEvent;
+
+// Times the phases and the kinds of work of a step by events between them.  One
+// timed run stands for the many untimed ones after it.  Events are read without
+// waiting, once the GPU has passed the last one.
+typedef struct {
+    const RtDriver *cu;
+    CUevent end;
+    RtTimingEvent *event;
+    int count, most;
+    bool pending;        // a timed run was queued and is not read yet
+    RtTimes spent;       // in all runs that were read
+    int64_t reads, runs; // runs: since the last rt_timing_events_times
+} RtTimingEvents;
+
+bool rt_timing_events_open(RtTimingEvents *m, const RtDriver *cu, int most,
+                           RtError *e);
+void rt_timing_events_close(RtTimingEvents *m);
+
+// Starts a timed run, whose events are then added; replays of a captured run
+// record the same events.
+void rt_timing_events_begin(RtTimingEvents *m);
+bool rt_timing_events_add(RtTimingEvents *m, RtPhase phase, RtWork work,
+                          CUstream stream, bool captured, RtError *e);
+// Ends a timed run with an event of its own: events in a graph keep their old
+// state until the graph reaches them.
+bool rt_timing_events_end(RtTimingEvents *m, CUstream stream, RtError *e);
+// Reads a timed run if it has ended.
+bool rt_timing_events_read(RtTimingEvents *m, RtError *e);
+// Drops all times so far, as later runs are different.
+void rt_timing_events_forget(RtTimingEvents *m);
+// Adds the time of all runs since the last call, scaled from the timed ones.
+void rt_timing_events_times(RtTimingEvents *m, RtTimes *t);
+
+// ---- the open device ----
+
+// Measures single launches for autotuning.
+typedef struct RtLaunchTimer RtLaunchTimer;
+struct RtLaunchTimer {
+    // Called before launch number `launch`; call: -1 for a kernel.
+    bool (*before)(RtLaunchTimer *t, int launch, int call, RtError *e);
+    bool *failed; // for each launch: its library refused to run it
+};
+
+// A step's CUDA graphs.
+typedef struct {
+    CUgraphExec plain, timed;
+    RtTimingEvents events;
+    bool has_times;  // the step is timed
+    int64_t untimed; // runs since a timed one
+    int64_t runs;
+    bool one_by_one; // never captured
+} RtStepGraph;
+
+enum { RECENT = 4 }; // launches that an error names
 
 typedef struct {
     RtDevice device;
     const RtTrainer *trainer;
     const RtPlan *plan;
-    RtPlan unjoined; // it without its joins, for a GPU that cannot take any
+    RtPlan unmerged; // the plan for a GPU without cooperative launches
     RtDriver cu;
     RtGpu gpu;
     RtKernels kernels;
@@ -21,33 +105,37 @@ typedef struct {
     RtStaging staging;
     RtGather gather;
     RtCopyStream copies;
-    RtAsyncReadback notes;
+    RtAsyncReadback readback;
     RtTraceSpans spans;
     CUstream stream;
     CUdeviceptr arena;
-    RtStepGraph *replay;        // one for each step
-    int step;                   // that runs, or ran last; -1: none has
-    bool is_captured;           // it is being recorded
-    bool is_refused;            // and cannot be
-    RtError why;                // as this says
-    RtError error;              // of the last call that failed
-    bool is_marked;             // its phases are
-    RtPhase phase;              // that now is
-    bool names_phase;           // a range of it is open for a profiler
-    RtWork work;                // and what is done; RT_NUM_WORKS: nothing
-    int first;                  // launch of those that are joined
-    bool *joins;                // that are taken
-    RtMerging joining;          // launches of the step on their way
-    CUdeviceptr *at;            // room for the arguments of any kernel
-    void **argument;            // where each of them is
-    bool *wanted;               // kernels that are launched
-    bool is_listing;            // which are, and none is yet
-    bool is_ahead;              // of the libraries, which are not open yet
-    const char *recent[RECENT]; // the last that were made, in a ring
-    int64_t made;
-    RtColdTimer *gauge; // of launches that are measured; NULL: none are
+    RtStepGraph *graph; // of each step
+    int step;           // running, or the last one; -1: none
+    bool is_captured;   // the step is being captured
+    bool is_refused;    // its capture has failed, for this reason
+    RtError why;
+    RtError error; // of the last call that failed
+    bool is_timed; // the run has timing events
+    RtPhase phase;
+    RtWork work;                // RT_NUM_WORKS: none
+    bool names_phase;           // a profiler range of the phase is open
+    bool *merged;               // for each merged launch of the plan
+    RtMerging merging;          // counts the launches of the step
+    int first;                  // launch of those being merged
+    CUdeviceptr *at;            // room for any kernel's arguments
+    void **argument;            // pointers to them
+    bool *needed;               // kernels that steps launch
+    bool is_listing;            // only fills `needed`, launches nothing
+    bool is_guessing;           // fusions, as the libraries are not open yet
+    const char *recent[RECENT]; // names of the last launches, a ring
+    int64_t launches;           // of the run
+    bool is_chosen;
+    RtChosen chosen;      // by autotuning, if is_chosen
+    RtLaunchTimer *timer; // NULL: none
+    char *tuning_path;    // file of `chosen`; NULL: none
+    const RtFiles *tuning_files; // to open it with
+    char *report;         // of autotuning
     char name[16], description[192];
-    char *tuned; // what came of measuring
 } RtCuda;
 
 static inline RtCuda *rt_cuda_of(RtDevice *d) {
@@ -56,20 +144,31 @@ static inline RtCuda *rt_cuda_of(RtDevice *d) {
 
 // ---- launch.c ----
 
-// Ends the program with the device's error unless a call was good.
+// Ends the program with c->error unless `good`.
 void rt_cuda_check(const RtCuda *c, bool good);
+const char *rt_cuda_step_name(const RtCuda *c);
 
-// Whether a call does what a launch of a step would.
+// Whether a library call does the work of a launch.
 bool rt_cuda_is_fused(const RtCuda *c, int step, int launch);
 
-// What makes the launches of the device's step.
-RtMaker rt_cuda_maker(RtCuda *c);
-
-// What a device is given to do in a step, as in runtime/device.h.
-void rt_cuda_run(RtDevice *d, const RtStep *step);
+// The functions of RtDevice that a step calls.
 void rt_cuda_phase(RtDevice *d, RtPhase phase);
 void rt_cuda_launch(RtDevice *d, int kernel, int grid, const size_t *arg);
 void rt_cuda_library_call(RtDevice *d, int call, size_t a, size_t b,
                           size_t out);
+
+// Launches c's step one by one, with timing events if `timed`.  While captured,
+// errors set is_refused and why.
+void rt_cuda_launch_step(RtCuda *c, bool captured, bool timed);
+
+// ---- step.c ----
+
+// Room for `events` timing events, 0 if the step is not timed.
+bool rt_step_graph_open(RtStepGraph *g, const RtDriver *cu, int events,
+                        RtError *e);
+void rt_step_graph_close(RtStepGraph *g);
+
+// RtDevice's run.
+void rt_cuda_run(RtDevice *d, const RtStep *step);
 
 #endif

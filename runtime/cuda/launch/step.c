@@ -1,133 +1,155 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Replay: steps are recorded by capturing a stream.
+// Step: its first run launches one by one, since libraries prepare then.  Its
+// second is captured as a CUDA graph, which later runs launch.
+//
+// The path of a run: rt_cuda_run, at the end of this file; then one launch of
+// the graph, or rt_cuda_launch_step and the step's function in the trainer,
+// which calls rt_cuda_phase, rt_cuda_launch and rt_cuda_library_call in order
+// (launch.c).
+//
+// A step with calls on the host is never captured.  If the driver or a library
+// refuses a capture or its graph, the step goes on one by one.
 
-#include "runtime/cuda/launch/step.h"
+#include "runtime/cuda/launch/launch.h"
 
-// Runs that one with marks stands for.  Each mark is a node of the graph
-// between two launches, so that where a node takes no longer than a launch does
-// on the whole, marks cost less than one part in so many.
-enum { MARK_EVERY = 128 };
+// One timed run stands for this many.  Each event is a node of the graph
+// between two launches, so events cost less than one part in so many if a node
+// takes no longer than a launch.
+enum { TIMED_EVERY = 128 };
 
-bool rt_step_graph_open(RtStepGraph *r, const RtDriver *cu, int marks,
+bool rt_step_graph_open(RtStepGraph *g, const RtDriver *cu, int events,
                         RtError *e) {
-    *r = (RtStepGraph){.is_measured = marks > 0};
-    return rt_timing_events_open(&r->marks, cu, marks, e);
+    *g = (RtStepGraph){.has_times = events > 0};
+    return rt_timing_events_open(&g->events, cu, events, e);
 }
 
-void rt_step_graph_close(RtStepGraph *r) {
-    const RtDriver *cu = r->marks.cu;
-    if (r->plain != NULL)
-        cu->graph_exec_free(r->plain);
-    if (r->marked != NULL)
-        cu->graph_exec_free(r->marked);
-    rt_timing_events_close(&r->marks);
-    *r = (RtStepGraph){0};
+void rt_step_graph_close(RtStepGraph *g) {
+    const RtDriver *cu = g->events.cu;
+    if (g->plain != NULL)
+        cu->graph_exec_free(g->plain);
+    if (g->timed != NULL)
+        cu->graph_exec_free(g->timed);
+    rt_timing_events_close(&g->events);
+    *g = (RtStepGraph){0};
 }
+
+// ---- capture: the second run ----
 
 // Launches of other threads do not disturb the capture, nor does it them.  It
-// has to be ended whatever became of it; the first error is its reason.
-static bool capture(const RtMaker *maker, bool marked, CUgraph *graph,
-                    RtError *e) {
-    const RtDriver *cu = maker->cu;
+// must be ended in any case; the first error is its reason.
+static bool capture(RtCuda *c, bool timed, CUgraph *graph, RtError *e) {
     RtError later;
-    if (!rt_driver_good(cu,
-                        cu->capture_begin(maker->stream,
-                                          CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
-                        e, "begin to capture a step"))
+    if (!rt_driver_good(
+            &c->cu,
+            c->cu.capture_begin(c->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+            e, "begin to capture a step"))
         return false;
-    bool made = maker->make(maker->arg, true, marked, e);
-    return rt_driver_good(cu, cu->capture_end(maker->stream, graph),
-                          made ? e : &later, "capture a step") &&
-           made;
+    rt_cuda_launch_step(c, true, timed);
+    if (c->is_refused)
+        *e = c->why;
+    return rt_driver_good(&c->cu, c->cu.capture_end(c->stream, graph),
+                          c->is_refused ? &later : e, "capture a step") &&
+           !c->is_refused;
 }
 
-static bool upload(const RtMaker *maker, CUgraphExec made, RtError *e) {
-    const RtDriver *cu = maker->cu;
-    if (rt_driver_good(cu, cu->graph_upload(made, maker->stream), e,
+static bool upload(const RtCuda *c, CUgraphExec exec, RtError *e) {
+    if (rt_driver_good(&c->cu, c->cu.graph_upload(exec, c->stream), e,
                        "upload the graph of a step to the GPU"))
         return true;
-    cu->graph_exec_free(made);
+    c->cu.graph_exec_free(exec);
     return false;
 }
 
-static bool record(const RtMaker *maker, bool marked, CUgraphExec *out,
-                   RtError *e) {
-    const RtDriver *cu = maker->cu;
+static bool build_graph(RtCuda *c, bool timed, CUgraphExec *out, RtError *e) {
     CUgraph graph = NULL;
-    CUgraphExec made = NULL;
-    bool good = capture(maker, marked, &graph, e) &&
-                rt_driver_good(cu, cu->graph_instantiate(&made, graph, 0), e,
-                               "instantiate the graph of a step") &&
-                upload(maker, made, e);
+    CUgraphExec exec = NULL;
+    bool good = capture(c, timed, &graph, e) &&
+                rt_driver_good(&c->cu, c->cu.graph_instantiate(&exec, graph, 0),
+                               e, "instantiate the graph of a step") &&
+                upload(c, exec, e);
     if (graph != NULL)
-        cu->graph_free(graph);
-    *out = good ? made : NULL;
+        c->cu.graph_free(graph);
+    *out = good ? exec : NULL;
     return good;
 }
 
-static bool is_graph(const RtStepGraph *r) {
-    return r->runs > 1 && !r->one_by_one;
+// Reports why a step runs in a lesser way.
+static void warn(const RtCuda *c, const char *how, const RtError *why) {
+    rt_warn("%s: step %s %s: %s", c->name, rt_cuda_step_name(c), how,
+            why->text);
 }
 
-// What the runs so far have measured is not what graphs will take.
-static void record_marked(RtStepGraph *r, const RtMaker *maker) {
+// Drops the times of runs so far, as a graph takes less.
+static void capture_timed(RtCuda *c, RtStepGraph *g) {
     RtError why;
-    r->marks.pending = false;
-    rt_timing_events_forget(&r->marks);
-    rt_timing_events_begin(&r->marks);
-    r->is_measured = record(maker, true, &r->marked, &why);
-    if (!r->is_measured)
-        maker->refused(maker->arg, true, &why);
+    g->events.pending = false;
+    rt_timing_events_forget(&g->events);
+    rt_timing_events_begin(&g->events);
+    g->has_times = build_graph(c, true, &g->timed, &why);
+    if (!g->has_times)
+        warn(c, "has no per-phase timing", &why);
 }
 
-static void record_both(RtStepGraph *r, const RtMaker *maker) {
+static void one_by_one(RtCuda *c, RtStepGraph *g, const RtError *why) {
+    g->one_by_one = true;
+    warn(c, "runs without a CUDA graph, which is slower", why);
+}
+
+static void capture_step(RtCuda *c, RtStepGraph *g) {
     RtError why;
-    r->one_by_one = !record(maker, false, &r->plain, &why);
-    if (r->one_by_one)
-        maker->refused(maker->arg, false, &why);
-    else if (r->is_measured)
-        record_marked(r, maker);
+    if (!build_graph(c, false, &g->plain, &why))
+        one_by_one(c, g, &why);
+    else if (g->has_times)
+        capture_timed(c, g);
 }
 
-static bool is_due(const RtStepGraph *r) {
-    return r->is_measured && !r->marks.pending &&
-           (r->marks.reads == 0 || r->unmarked + 1 >= MARK_EVERY);
+// ---- replay: later runs ----
+
+static bool is_graph(const RtStepGraph *g) {
+    return g->runs > 1 && !g->one_by_one;
 }
 
-// A graph that is not taken, by a GPU that has not failed, has done nothing.
-static bool launch(RtStepGraph *r, const RtMaker *maker, bool marked,
-                   RtError *e) {
-    const RtDriver *cu = maker->cu;
+// False: the driver refuses the graph, and has launched nothing of it.
+static bool launch_graph(RtCuda *c, RtStepGraph *g, bool timed) {
     CUresult result =
-        cu->graph_launch(marked ? r->marked : r->plain, maker->stream);
-    if (rt_driver_good(cu, result, e, "launch the graph of a step"))
+        c->cu.graph_launch(timed ? g->timed : g->plain, c->stream);
+    if (rt_driver_good(&c->cu, result, &c->error, "launch the graph of a step"))
         return true;
-    r->one_by_one = cu->stream_sync(maker->stream) == CUDA_SUCCESS;
-    if (r->one_by_one)
-        maker->refused(maker->arg, false, e);
+    rt_cuda_check(c, c->cu.stream_sync(c->stream) == CUDA_SUCCESS);
+    one_by_one(c, g, &c->error);
     return false;
 }
 
-static bool run(RtStepGraph *r, const RtMaker *maker, bool marked, RtError *e) {
-    if (is_graph(r)) {
-        bool good = launch(r, maker, marked, e);
-        if (!r->one_by_one)
-            return good;
-    }
-    if (marked)
-        rt_timing_events_begin(&r->marks);
-    return maker->make(maker->arg, false, marked, e);
+static bool is_due(const RtStepGraph *g) {
+    return g->has_times && !g->events.pending &&
+           (g->events.reads == 0 || g->untimed + 1 >= TIMED_EVERY);
 }
 
-bool rt_step_graph_run(RtStepGraph *r, const RtMaker *maker, RtError *e) {
-    r->runs++;
-    if (!rt_timing_events_read(&r->marks, e))
-        return false;
-    if (is_graph(r) && r->plain == NULL)
-        record_both(r, maker);
-    bool marked = is_due(r);
-    r->marks.runs++;
-    r->unmarked = marked ? 0 : r->unmarked + 1;
-    return run(r, maker, marked, e) &&
-           (!marked || rt_timing_events_end(&r->marks, maker->stream, e));
+static void run_step(RtCuda *c, RtStepGraph *g) {
+    rt_cuda_check(c, rt_timing_events_read(&g->events, &c->error));
+    if (is_graph(g) && g->plain == NULL)
+        capture_step(c, g);
+    bool timed = is_due(g);
+    g->events.runs++;
+    g->untimed = timed ? 0 : g->untimed + 1;
+    if (!is_graph(g) || !launch_graph(c, g, timed)) {
+        if (timed)
+            rt_timing_events_begin(&g->events);
+        rt_cuda_launch_step(c, false, timed);
+    }
+    if (timed)
+        rt_cuda_check(c,
+                      rt_timing_events_end(&g->events, c->stream, &c->error));
+}
+
+// A step that is watched or traced launches one by one.
+void rt_cuda_run(RtDevice *d, const RtStep *step) {
+    RtCuda *c = rt_cuda_of(d);
+    c->step = (int)(step - c->plan->step);
+    RtStepGraph *g = &c->graph[c->step];
+    g->runs++;
+    if (d->watch != NULL || c->spans.trace != NULL)
+        rt_cuda_launch_step(c, false, false);
+    else
+        run_step(c, g);
 }

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Marks: events in a step.
+// Timing events: recorded between the phases and kinds of work of a step.
 
-#include "runtime/cuda/launch/timing_events.h"
+#include "runtime/cuda/launch/launch.h"
 
 #include <stdlib.h>
 
 bool rt_timing_events_open(RtTimingEvents *m, const RtDriver *cu, int most,
                            RtError *e) {
     *m = (RtTimingEvents){.cu = cu};
-    m->mark = calloc((size_t)most + 1, sizeof *m->mark);
-    if (m->mark == NULL)
+    m->event = calloc((size_t)most + 1, sizeof *m->event);
+    if (m->event == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     for (; m->most < most; m->most++)
         if (!rt_driver_good(
-                cu, cu->event_create(&m->mark[m->most].event, CU_EVENT_DEFAULT),
-                e, "create an event"))
+                cu,
+                cu->event_create(&m->event[m->most].event, CU_EVENT_DEFAULT), e,
+                "create an event"))
             return false;
     return rt_driver_good(cu,
                           cu->event_create(&m->end, CU_EVENT_DISABLE_TIMING), e,
@@ -23,10 +24,10 @@ bool rt_timing_events_open(RtTimingEvents *m, const RtDriver *cu, int most,
 
 void rt_timing_events_close(RtTimingEvents *m) {
     for (int i = 0; i < m->most; i++)
-        m->cu->event_free(m->mark[i].event);
+        m->cu->event_free(m->event[i].event);
     if (m->end != NULL)
         m->cu->event_free(m->end);
-    free(m->mark);
+    free(m->event);
     *m = (RtTimingEvents){0};
 }
 
@@ -34,15 +35,15 @@ void rt_timing_events_begin(RtTimingEvents *m) {
     m->count = 0;
 }
 
-// Without room for another, what was before lasts longer.
+// Without room for another event, the last interval lasts longer.
 bool rt_timing_events_add(RtTimingEvents *m, RtPhase phase, RtWork work,
                           CUstream stream, bool captured, RtError *e) {
     if (m->count == m->most)
         return true;
-    RtTimingEvent *mark = &m->mark[m->count++];
-    CUevent event = mark->event;
-    mark->phase = phase;
-    mark->work = work;
+    RtTimingEvent *own = &m->event[m->count++];
+    CUevent event = own->event;
+    own->phase = phase;
+    own->work = work;
     return rt_driver_good(
         m->cu,
         captured
@@ -59,17 +60,17 @@ bool rt_timing_events_end(RtTimingEvents *m, CUstream stream, RtError *e) {
 
 static bool intervals_add(RtTimingEvents *m, RtError *e) {
     for (int i = 0; i + 1 < m->count; i++) {
-        const RtTimingEvent *mark = &m->mark[i];
+        const RtTimingEvent *own = &m->event[i];
         float milliseconds = 0;
-        if (!rt_driver_good(m->cu,
-                            m->cu->event_elapsed(&milliseconds, mark[0].event,
-                                                 mark[1].event),
-                            e, "read the time of a phase"))
+        if (!rt_driver_good(
+                m->cu,
+                m->cu->event_elapsed(&milliseconds, own[0].event, own[1].event),
+                e, "read the time of a phase"))
             return false;
         double seconds = 1e-3 * (double)milliseconds;
-        m->spent.phase[mark->phase] += seconds;
-        if (mark->work < RT_NUM_WORKS)
-            m->spent.work[mark->work] += seconds;
+        m->spent.phase[own->phase] += seconds;
+        if (own->work < RT_NUM_WORKS)
+            m->spent.work[own->work] += seconds;
     }
     m->reads++;
     return true;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Forms: what prologues and backward fusions read of a batch_norm, made of its
-// statistics by a plan of cuDNN.
+// bn_finalize: a plan of cuDNN for each number of channels, run after a
+// batch_norm's statistics.
 
-#include "runtime/cuda/libraries/convolution.h"
+#include "runtime/cuda/libraries/libraries.h"
 
 #include <stdlib.h>
 
-// Plans are shared by norms of as many channels.
+// A plan for all norms with so many channels.
 typedef struct {
     int64_t channels;
     bool good;
@@ -14,18 +14,18 @@ typedef struct {
 } Planned;
 
 typedef struct {
-    int planned; // -1: not asked for yet
+    int planned; // -1: not requested yet
     int64_t count;
     float epsilon, factor;
     void *pack;
-} Form;
+} Norm;
 
 struct RtBnFinalize {
     const RtCudnn *c;
     const RtPlan *plan;
     Planned *planned;
     int num_planned;
-    Form *form; // of each of the plan's norms
+    Norm *norm; // of each of the plan's norms
 };
 
 RtBnFinalize *rt_bn_finalize_new(const RtCudnn *c, const RtPlan *plan,
@@ -35,15 +35,15 @@ RtBnFinalize *rt_bn_finalize_new(const RtCudnn *c, const RtPlan *plan,
     if (f != NULL) {
         *f = (RtBnFinalize){.c = c, .plan = plan};
         f->planned = calloc(norms + 1, sizeof *f->planned);
-        f->form = calloc(norms + 1, sizeof *f->form);
+        f->norm = calloc(norms + 1, sizeof *f->norm);
     }
-    if (f == NULL || f->planned == NULL || f->form == NULL) {
+    if (f == NULL || f->planned == NULL || f->norm == NULL) {
         rt_fail(e, EXIT_MEMORY, "out of memory for convolution plans");
         rt_bn_finalize_free(f);
         return NULL;
     }
     for (int i = 0; i < plan->num_norms; i++)
-        f->form[i] = (Form){.planned = -1,
+        f->norm[i] = (Norm){.planned = -1,
                             .count = plan->norm[i].count,
                             .epsilon = (float)plan->norm[i].epsilon,
                             .factor = 1};
@@ -51,10 +51,10 @@ RtBnFinalize *rt_bn_finalize_new(const RtCudnn *c, const RtPlan *plan,
 }
 
 void rt_bn_finalize_rebind(RtBnFinalize *f) {
-    for (int i = 0; f->form != NULL && i < f->plan->num_norms; i++) {
-        if (f->form[i].pack != NULL)
-            f->c->destroy(f->form[i].pack);
-        f->form[i].pack = NULL;
+    for (int i = 0; f->norm != NULL && i < f->plan->num_norms; i++) {
+        if (f->norm[i].pack != NULL)
+            f->c->destroy(f->norm[i].pack);
+        f->norm[i].pack = NULL;
     }
 }
 
@@ -64,7 +64,7 @@ void rt_bn_finalize_free(RtBnFinalize *f) {
     rt_bn_finalize_rebind(f);
     for (int i = 0; i < f->num_planned; i++)
         rt_cudnn_plan_free(&f->planned[i].plan);
-    free(f->form);
+    free(f->norm);
     free(f->planned);
     free(f);
 }
@@ -81,7 +81,7 @@ bool rt_bn_finalize_can(RtBnFinalize *f, int norm) {
         p->good =
             rt_cudnn_finalize_plan(f->c, (int)channels, &p->plan, &ignored);
     }
-    f->form[norm].planned = i;
+    f->norm[norm].planned = i;
     return f->planned[i].good;
 }
 
@@ -100,8 +100,8 @@ size_t rt_bn_form_at(const RtNorm *n, int form) {
 bool rt_bn_finalize_run(RtBnFinalize *f, int norm, uint64_t arena,
                         uint64_t workspace, RtError *e) {
     const RtNorm *n = &f->plan->norm[norm];
-    Form *form = &f->form[norm];
-    const RtCudnnPlan *plan = &f->planned[form->planned].plan;
+    Norm *own = &f->norm[norm];
+    const RtCudnnPlan *plan = &f->planned[own->planned].plan;
     const uint64_t address[RT_NUM_ROLES] = {
         [RT_ROLE_SUM] = arena + n->sum,
         [RT_ROLE_SQUARES] = arena + n->var,
@@ -111,15 +111,15 @@ bool rt_bn_finalize_run(RtBnFinalize *f, int norm, uint64_t arena,
         [RT_ROLE_INV_STD] = arena + rt_bn_form_at(n, RT_BN_INV_STD),
         [RT_ROLE_EQ_SCALE] = arena + rt_bn_form_at(n, RT_BN_EQ_SCALE),
         [RT_ROLE_EQ_BIAS] = arena + rt_bn_form_at(n, RT_BN_EQ_BIAS),
-        [RT_ROLE_COUNT] = (uintptr_t)&form->count,
-        [RT_ROLE_EPSILON] = (uintptr_t)&form->epsilon,
-        [RT_ROLE_FACTOR] = (uintptr_t)&form->factor,
+        [RT_ROLE_COUNT] = (uintptr_t)&own->count,
+        [RT_ROLE_EPSILON] = (uintptr_t)&own->epsilon,
+        [RT_ROLE_FACTOR] = (uintptr_t)&own->factor,
         [RT_ROLE_UNUSED] = arena + rt_bn_form_at(n, RT_BN_UNUSED),
         [RT_ROLE_UNUSED + 1] = arena + rt_bn_form_at(n, RT_BN_UNUSED + 1),
         [RT_ROLE_UNUSED + 2] = arena + rt_bn_form_at(n, RT_BN_UNUSED + 2),
         [RT_ROLE_UNUSED + 3] = arena + rt_bn_form_at(n, RT_BN_UNUSED + 3),
     };
-    if (form->pack == NULL)
-        form->pack = rt_cudnn_variant_pack(plan, address, workspace, e);
-    return form->pack != NULL && rt_cudnn_execute(plan, form->pack, e);
+    if (own->pack == NULL)
+        own->pack = rt_cudnn_variant_pack(plan, address, workspace, e);
+    return own->pack != NULL && rt_cudnn_execute(plan, own->pack, e);
 }

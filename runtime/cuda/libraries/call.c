@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Calls: what is the same for all libraries that may do one.
+// Calls: functions of one call that all libraries share.
 
-#include "runtime/cuda/libraries/convolution.h"
+#include "runtime/cuda/libraries/libraries.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Convolutions: a plan of cuDNN for each call and what rides on it, and the
+// Convolutions: a plan of cuDNN for each call with its fusions, and the
 // addresses that it runs at.
 
-#include "runtime/cuda/libraries/convolution.h"
-
-#include "runtime/cuda/libraries/matmul.h"
-#include "runtime/cuda/libraries/plan_cache.h"
+#include "runtime/cuda/libraries/libraries.h"
 
 #include <stdlib.h>
 
-// A plan at addresses.
+// A variant pack and the offsets that it is for.
 typedef struct Pack {
     struct Pack *next;
     size_t a, b, out;
@@ -19,11 +16,11 @@ typedef struct Pack {
 enum { NUM_KINDS = RT_FUSED_BACKWARD + 1 };
 
 typedef struct {
-    bool mine;
+    bool is_ours; // not cuBLASLt's
     RtCall as;
-    const RtFusion *ride[NUM_KINDS];
+    const RtFusion *fusion[NUM_KINDS];
     int planned;
-    int forms; // the norm whose forms follow it; -1: none
+    int finalize; // the norm whose bn_finalize follows; -1: none
     Pack *pack;
 } Call;
 
@@ -31,51 +28,51 @@ struct RtConvolutions {
     const RtCudnn *c;
     const RtPlan *plan;
     RtPlanCache plans;
-    Call *call;          // of each of the plan's calls
-    bool *taken;         // for each of its fusions
-    RtBnFinalize *forms; // of its norms
+    Call *call;             // of each of the plan's calls
+    bool *taken;            // for each of its fusions
+    RtBnFinalize *finalize; // of its norms
     uint64_t arena, workspace;
-    int64_t room_bytes; // of the workspace
+    int64_t workspace_bytes; // of the workspace
 };
 
-static bool can_ride(void *arg, int call, unsigned with) {
+static bool can_fuse(void *arg, int call, unsigned with) {
     RtConvolutions *v = arg;
     RtError ignored;
-    return v->call[call].mine &&
+    return v->call[call].is_ours &&
            rt_plan_cache_find(&v->plans, &v->call[call].as, with, &ignored) >=
                0;
 }
 
-static bool can_form(void *arg, int norm) {
+static bool can_finalize(void *arg, int norm) {
     RtConvolutions *v = arg;
-    return rt_bn_finalize_can(v->forms, norm);
+    return rt_bn_finalize_can(v->finalize, norm);
 }
 
-// ---- what each call does ----
+// ---- planning ----
 
-static bool complain(const RtCall *call, RtError *e) {
+static bool fail_for_layer(const RtCall *call, RtError *e) {
     char text[256];
     RtError why = *e;
     return rt_fail(e, why.status, "%s: %.250s",
                    rt_call_text(text, sizeof text, call), why.text);
 }
 
-static void take_rides(RtConvolutions *v) {
+static void assign_fusions(RtConvolutions *v) {
     for (int i = 0; i < v->plan->num_calls; i++)
-        v->call[i].forms = -1;
+        v->call[i].finalize = -1;
     for (int i = 0; i < v->plan->num_fusions; i++)
         if (v->taken[i]) {
             const RtFusion *f = &v->plan->fusion[i];
-            v->call[f->call].ride[f->kind] = f;
+            v->call[f->call].fusion[f->kind] = f;
         }
-    // Forms are made after the statistics, if anything reads them.
+    // bn_finalize follows the statistics if anything reads its forms.
     for (int i = 0; i < v->plan->num_fusions; i++)
         for (int j = 0; j < v->plan->num_fusions; j++) {
             const RtFusion *f = &v->plan->fusion[i], *s = &v->plan->fusion[j];
             if (v->taken[i] && v->taken[j] && f->norm == s->norm &&
                 f->kind != RT_FUSED_STATISTICS &&
                 s->kind == RT_FUSED_STATISTICS)
-                v->call[s->call].forms = f->norm;
+                v->call[s->call].finalize = f->norm;
         }
 }
 
@@ -83,14 +80,14 @@ static bool plan_calls(RtConvolutions *v, RtError *e) {
     for (int i = 0; i < v->plan->num_calls; i++) {
         Call *call = &v->call[i];
         unsigned with = 0;
-        if (!call->mine)
+        if (!call->is_ours)
             continue;
         for (int k = 0; k < NUM_KINDS; k++)
-            if (call->ride[k] != NULL)
+            if (call->fusion[k] != NULL)
                 with |= 1u << k;
         call->planned = rt_plan_cache_find(&v->plans, &call->as, with, e);
         if (call->planned < 0)
-            return complain(&v->plan->call[i], e);
+            return fail_for_layer(&v->plan->call[i], e);
     }
     return true;
 }
@@ -100,11 +97,11 @@ static bool memory_take(RtConvolutions *v, RtError *e) {
     v->taken = calloc((size_t)v->plan->num_fusions + 1, sizeof *v->taken);
     if (v->call == NULL || v->taken == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory for convolution plans");
-    v->forms = rt_bn_finalize_new(v->c, v->plan, e);
-    return v->forms != NULL;
+    v->finalize = rt_bn_finalize_new(v->c, v->plan, e);
+    return v->finalize != NULL;
 }
 
-static bool is_mine(const RtPlan *plan, int call, RtCall *as) {
+static bool is_ours(const RtPlan *plan, int call, RtCall *as) {
     return rt_convolution_of(&plan->call[call], as) &&
            (plan->call[call].kind != RT_MATMUL || !rt_matmuls_needed(plan));
 }
@@ -112,23 +109,23 @@ static bool is_mine(const RtPlan *plan, int call, RtCall *as) {
 bool rt_convolutions_needed(const RtPlan *plan) {
     RtCall as;
     for (int i = 0; i < plan->num_calls; i++)
-        if (is_mine(plan, i, &as))
+        if (is_ours(plan, i, &as))
             return true;
     return false;
 }
 
 static bool plan_all(RtConvolutions *v, RtError *e) {
     for (int i = 0; i < v->plan->num_calls; i++)
-        v->call[i].mine = is_mine(v->plan, i, &v->call[i].as);
-    const RtChosen *tuning = v->plans.tuning;
-    rt_fusions_choose(v->plan, tuning != NULL ? tuning->wanted : NULL, can_ride,
-                      can_form, v, v->taken);
-    take_rides(v);
+        v->call[i].is_ours = is_ours(v->plan, i, &v->call[i].as);
+    const RtChosen *chosen = v->plans.chosen;
+    rt_fusions_choose(v->plan, chosen != NULL ? chosen->fused : NULL, can_fuse,
+                      can_finalize, v, v->taken);
+    assign_fusions(v);
     return plan_calls(v, e);
 }
 
-RtConvolutions *rt_convolutions_next(RtConvolutions *before, const RtCudnn *c,
-                                     const RtPlan *plan, const RtChosen *tuning,
+RtConvolutions *rt_convolutions_next(RtConvolutions *previous, const RtCudnn *c,
+                                     const RtPlan *plan, const RtChosen *chosen,
                                      RtError *e) {
     RtConvolutions *v = calloc(1, sizeof *v);
     bool good = v != NULL ||
@@ -139,13 +136,13 @@ RtConvolutions *rt_convolutions_next(RtConvolutions *before, const RtCudnn *c,
             .plan = plan,
             .plans = {.c = c,
                       .plan = plan,
-                      .tuning = tuning,
-                      .before = before != NULL ? &before->plans : NULL}};
+                      .chosen = chosen,
+                      .previous = previous != NULL ? &previous->plans : NULL}};
         good = memory_take(v, e) && plan_all(v, e);
-        v->plans.tuning = NULL;
-        v->plans.before = NULL;
+        v->plans.chosen = NULL;
+        v->plans.previous = NULL;
     }
-    rt_convolutions_free(before);
+    rt_convolutions_free(previous);
     if (good)
         return v;
     rt_convolutions_free(v);
@@ -153,12 +150,12 @@ RtConvolutions *rt_convolutions_next(RtConvolutions *before, const RtCudnn *c,
 }
 
 RtConvolutions *rt_convolutions_new(const RtCudnn *c, const RtPlan *plan,
-                                    const RtChosen *tuning, RtError *e) {
-    return rt_convolutions_next(NULL, c, plan, tuning, e);
+                                    const RtChosen *chosen, RtError *e) {
+    return rt_convolutions_next(NULL, c, plan, chosen, e);
 }
 
 bool rt_convolutions_as_chosen(const RtConvolutions *v) {
-    return !v->plans.strayed;
+    return !v->plans.missed;
 }
 
 static void packs_free(const RtCudnn *c, Pack *p) {
@@ -177,46 +174,46 @@ void rt_convolutions_free(RtConvolutions *v) {
     for (int i = 0; v->call != NULL && i < v->plan->num_calls; i++)
         packs_free(v->c, v->call[i].pack);
     rt_plan_cache_free(&v->plans);
-    rt_bn_finalize_free(v->forms);
+    rt_bn_finalize_free(v->finalize);
     free(v->call);
     free(v->taken);
     free(v);
 }
 
-// ---- what the device asks ----
+// ---- queries ----
 
 static RtCudnnPlan *plan_of(const RtConvolutions *v, const Call *call) {
     return &v->plans.made[call->planned].plan;
 }
 
 bool rt_convolutions_do(const RtConvolutions *v, int call) {
-    return v->call[call].mine;
+    return v->call[call].is_ours;
 }
 
 size_t rt_convolutions_workspace(const RtConvolutions *v) {
-    int64_t most = rt_bn_finalize_workspace(v->forms);
+    int64_t most = rt_bn_finalize_workspace(v->finalize);
     for (int i = 0; i < v->plan->num_calls; i++)
-        if (v->call[i].mine && plan_of(v, &v->call[i])->workspace > most)
+        if (v->call[i].is_ours && plan_of(v, &v->call[i])->workspace > most)
             most = plan_of(v, &v->call[i])->workspace;
     return (size_t)most;
 }
 
-// What was made for other addresses is of no more use.
-static void move(RtConvolutions *v) {
+// Forgets the packs of other addresses.
+static void forget_packs(RtConvolutions *v) {
     for (int i = 0; i < v->plan->num_calls; i++) {
         packs_free(v->c, v->call[i].pack);
         v->call[i].pack = NULL;
     }
-    rt_bn_finalize_rebind(v->forms);
+    rt_bn_finalize_rebind(v->finalize);
 }
 
 void rt_convolutions_bind(RtConvolutions *v, uint64_t arena,
                           uint64_t workspace) {
     if (v->arena != arena || v->workspace != workspace)
-        move(v);
+        forget_packs(v);
     v->arena = arena;
     v->workspace = workspace;
-    v->room_bytes = (int64_t)rt_convolutions_workspace(v);
+    v->workspace_bytes = (int64_t)rt_convolutions_workspace(v);
 }
 
 const bool *rt_convolutions_taken(const RtConvolutions *v) {
@@ -246,7 +243,7 @@ void rt_convolutions_squares(const RtConvolutions *v, uint8_t *squares,
 
 // ---- running ----
 
-// Where the tensors of a call are that are in one place for all kinds of it.
+// The addresses of the operands and the result.
 static void address_operands(const RtConvolutions *v, const Call *call,
                              size_t a, size_t b, size_t out,
                              uint64_t address[RT_NUM_ROLES]) {
@@ -270,7 +267,7 @@ static void address_statistics(const RtConvolutions *v, const RtFusion *f,
     address[RT_ROLE_SQUARES] = v->arena + norm_of(v, f)->var;
 }
 
-// What batch_norm reads stands in for what it computes.
+// Reads the input of batch_norm in place of its result.
 static void address_prologue(const RtConvolutions *v, const RtFusion *f,
                              uint64_t address[RT_NUM_ROLES]) {
     const RtNorm *n = norm_of(v, f);
@@ -296,7 +293,7 @@ static void address_backward(const RtConvolutions *v, const RtFusion *f,
 
 static void *pack_make(const RtConvolutions *v, const Call *call, size_t a,
                        size_t b, size_t out, RtError *e) {
-    static void (*const rides[NUM_KINDS])(
+    static void (*const add[NUM_KINDS])(
         const RtConvolutions *v, const RtFusion *f, uint64_t *address) = {
         [RT_FUSED_STATISTICS] = address_statistics,
         [RT_FUSED_PROLOGUE] = address_prologue,
@@ -306,8 +303,8 @@ static void *pack_make(const RtConvolutions *v, const Call *call, size_t a,
     uint64_t address[RT_NUM_ROLES] = {0};
     address_operands(v, call, a, b, out, address);
     for (int k = 0; k < NUM_KINDS; k++)
-        if (call->ride[k] != NULL)
-            rides[k](v, call->ride[k], address);
+        if (call->fusion[k] != NULL)
+            add[k](v, call->fusion[k], address);
     return rt_cudnn_variant_pack(plan_of(v, call), address, v->workspace, e);
 }
 
@@ -336,28 +333,28 @@ bool rt_convolutions_run(RtConvolutions *v, int number, size_t a, size_t b,
     Call *call = &v->call[number];
     Pack *pack = pack_at(v, call, a, b, out, e);
     if (pack != NULL && rt_cudnn_execute(plan_of(v, call), pack->pack, e) &&
-        (call->forms < 0 ||
-         rt_bn_finalize_run(v->forms, call->forms, v->arena, v->workspace, e)))
+        (call->finalize < 0 || rt_bn_finalize_run(v->finalize, call->finalize,
+                                                  v->arena, v->workspace, e)))
         return true;
-    return complain(&v->plan->call[number], e);
+    return fail_for_layer(&v->plan->call[number], e);
 }
 
-// Packs are of a graph's tensors, whatever plan runs it.
+// Packs belong to a graph's tensors, so they serve any plan of it.
 bool rt_convolutions_fall_back(RtConvolutions *v, int call) {
     const int before = v->call[call].planned;
-    int other = rt_plan_cache_next(&v->plans, before, v->room_bytes);
+    int other = rt_plan_cache_next(&v->plans, before, v->workspace_bytes);
     for (int i = 0; other >= 0 && i < v->plan->num_calls; i++)
-        if (v->call[i].mine && v->call[i].planned == before)
+        if (v->call[i].is_ours && v->call[i].planned == before)
             v->call[i].planned = other;
     return other >= 0;
 }
 
 int rt_convolutions_plan_of(const RtConvolutions *v, int call) {
-    return v->call[call].mine ? v->call[call].planned : -1;
+    return v->call[call].is_ours ? v->call[call].planned : -1;
 }
 
 bool rt_convolutions_finalize(const RtConvolutions *v, int call) {
-    return v->call[call].forms >= 0;
+    return v->call[call].finalize >= 0;
 }
 
 bool rt_convolutions_plan_at(const RtConvolutions *v, int i, RtPlanned *out) {

@@ -2,8 +2,8 @@
 // cuDNN: the library's functions and its descriptors.
 
 #include "runtime/cuda/libraries/cudnn.h"
-
 #include "runtime/cuda/driver/driver.h"
+
 #include "runtime/library.h"
 
 #include <stddef.h>
@@ -28,8 +28,8 @@ bool rt_cudnn_open(RtCudnn *c, RtError *e) {
     return c->library != NULL;
 }
 
-// Its builds for either CUDA have one name: which was found is for it to tell.
-// A later one than is known here is for later drivers, and knows what they do.
+// The builds for CUDA 12 and 13 have the same name, so the library itself tells
+// its CUDA version.  A version later than 13 needs a driver as late.
 bool rt_cudnn_compatible(const RtCudnn *c, int gpu, int driver, RtError *e) {
     int newest = rt_capability_cuda(gpu, driver), is = (int)c->cuda() / 1000;
     return is <= newest || (newest == 13 && is <= driver / 1000) ||
@@ -50,7 +50,7 @@ void rt_cudnn_close(RtCudnn *c) {
     *c = (RtCudnn){0};
 }
 
-// The first failure counts: what follows it comes from it.
+// Keeps the first failure: later ones follow from it.
 static bool good(RtDescriptors *d, int status, const char *what) {
     char why[512] = "";
     if (status == 0)
@@ -129,8 +129,8 @@ void rt_descriptors_free(RtDescriptors *d) {
         d->c->destroy(d->made[--d->count]);
 }
 
-// It does so where the first descriptor of any kind is finalized, and where the
-// first question for plans is made.
+// The library loads its parts when the first descriptor is finalized and when
+// the first heuristics descriptor is created.
 void rt_cudnn_preload(const RtCudnn *c) {
     RtError ignored;
     RtDescriptors d = {.c = c, .error = &ignored};

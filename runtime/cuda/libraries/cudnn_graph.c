@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// cuDNN graphs: a call, and what rides on it, as the library's operations.
+// cuDNN graphs: a call and its fusions as the library's operations.
 //
-// A tensor's identifier is its role.  What lies between two operations and is
-// never stored has none.
+// A tensor's unique id is its role.  A virtual tensor, which lies between two
+// operations and is never stored, has an id above all roles.
 
 #include "runtime/cuda/libraries/cudnn.h"
 
@@ -105,7 +105,7 @@ static void *convolution(Builder *b) {
     return conv;
 }
 
-// The attributes of the operation that a kind of call is.
+// The attributes of the operation for each kind of call.
 // clang-format off
 static const struct {
     int kind, conv, x, weight, y, alpha, beta;
@@ -203,7 +203,7 @@ static void add_statistics(Builder *b, void *y) {
     op_add(b, op, "statistics");
 }
 
-// relu(scale x + bias), never stored.
+// relu(scale x + bias), not stored.
 static void *add_prologue(Builder *b, void *x) {
     int half = data_type(b->call->type);
     int64_t c = b->call->c;
@@ -217,7 +217,7 @@ static void *add_prologue(Builder *b, void *x) {
                          images(b, RT_ROLE_NONE, half));
 }
 
-// batch_norm of x again, in f32.
+// Recomputes batch_norm of x in f32.
 static void *add_norm(Builder *b, void *x, void *mean, void *deviation,
                       void *scale) {
     void *bias = row(b, RT_ROLE_BIAS, DNN_DATA_FLOAT, b->call->c);
@@ -236,8 +236,8 @@ static void *add_norm(Builder *b, void *x, void *mean, void *deviation,
     return x;
 }
 
-// From a gradient that is not stored: that of relu, which is, and the sums for
-// batch_norm's parameters.
+// From the virtual gradient: the gradient of relu, which is stored, and the
+// sums for batch_norm's parameters.
 static void add_backward(Builder *b, void *gradient) {
     RtDescriptors *d = b->d;
     const int f32 = DNN_DATA_FLOAT;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Rides: which fusions of a plan a device takes.
+// Fusions: chooses the library fusions that a device takes.
 
-#include "runtime/cuda/libraries/convolution.h"
+#include "runtime/cuda/libraries/libraries.h"
 
 static bool is_kind(const RtPlan *p, int fusion, RtFusionKind kind) {
     return p->fusion[fusion].kind == kind;
@@ -11,14 +11,14 @@ static bool is_wanted(const bool *wanted, int fusion) {
     return wanted == NULL || wanted[fusion];
 }
 
-// The kernels of all steps share one flag for a variance of some number, so its
-// statistics ride in all steps that have it or in none.  A norm of no channels
-// is a variance whose statistics no call can take.
-static void take_statistics(const RtPlan *p, const bool *wanted, RtCanFuse *can,
-                            void *arg, bool *taken) {
+// Kernels of all steps share one flag for a variance, so its statistics are
+// fused in all steps that have it or in none.  A norm of no channels is a
+// variance whose statistics no call can compute.
+static void take_statistics(const RtPlan *p, const bool *wanted,
+                            RtCanFuse *can_fuse, void *arg, bool *taken) {
     for (int i = 0; i < p->num_fusions; i++)
         taken[i] = is_kind(p, i, RT_FUSED_STATISTICS) && is_wanted(wanted, i) &&
-                   can(arg, p->fusion[i].call, 1u << RT_FUSED_STATISTICS);
+                   can_fuse(arg, p->fusion[i].call, 1u << RT_FUSED_STATISTICS);
     for (int i = 0; i < p->num_fusions; i++)
         for (int n = 0; taken[i] && n < p->num_norms; n++)
             if (p->norm[n].number == p->norm[p->fusion[i].norm].number &&
@@ -47,21 +47,23 @@ static bool takes_statistics_on(const RtPlan *p, const bool *taken, int call) {
     return false;
 }
 
-void rt_fusions_choose(const RtPlan *p, const bool *wanted, RtCanFuse *can,
-                       RtCanFinalize *form, void *arg, bool *taken) {
-    take_statistics(p, wanted, can, arg, taken);
+void rt_fusions_choose(const RtPlan *p, const bool *wanted, RtCanFuse *can_fuse,
+                       RtCanFinalize *can_finalize, void *arg, bool *taken) {
+    take_statistics(p, wanted, can_fuse, arg, taken);
     for (int i = 0; i < p->num_fusions; i++) {
         const RtFusion *f = &p->fusion[i];
         unsigned with = 1u << f->kind;
         if (f->kind == RT_FUSED_STATISTICS ||
             f->kind == RT_FUSED_PROLOGUE_WEIGHT || !is_wanted(wanted, i) ||
-            !takes_statistics_of(p, taken, f->norm) || !form(arg, f->norm))
+            !takes_statistics_of(p, taken, f->norm) ||
+            !can_finalize(arg, f->norm))
             continue;
         if (takes_statistics_on(p, taken, f->call))
             with |= 1u << RT_FUSED_STATISTICS;
-        taken[i] = can(arg, f->call, with) &&
-                   (f->together < 0 || can(arg, p->fusion[f->together].call,
-                                           1u << RT_FUSED_PROLOGUE_WEIGHT));
+        taken[i] =
+            can_fuse(arg, f->call, with) &&
+            (f->together < 0 || can_fuse(arg, p->fusion[f->together].call,
+                                         1u << RT_FUSED_PROLOGUE_WEIGHT));
         if (f->together >= 0)
             taken[f->together] = taken[i];
     }

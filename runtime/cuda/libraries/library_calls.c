@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Calls: who does which.
+// Library calls: each goes to cuDNN, to cuBLASLt, to the host, or, if it sums
+// over nothing, is a fill with zeros.
 
-#include "runtime/cuda/libraries/library_calls.h"
+#include "runtime/cuda/libraries/libraries.h"
 
-#include "runtime/cuda/kernels/kernels.h"
 #include "runtime/host/host.h"
 
 #include <stdlib.h>
+
+static bool open_cudnn(RtLibraryCalls *c, RtError *e) {
+    return !rt_convolutions_needed(c->plan) ||
+           (rt_cudnn_open(&c->cudnn, e) &&
+            rt_cudnn_compatible(&c->cudnn, rt_gpu_capability(c->gpu),
+                                c->gpu->driver, e) &&
+            rt_cudnn_attach(&c->cudnn, c->stream, e));
+}
 
 static bool open_matmuls(RtLibraryCalls *c, RtError *e) {
     if (!rt_matmuls_needed(c->plan))
@@ -15,85 +23,24 @@ static bool open_matmuls(RtLibraryCalls *c, RtError *e) {
     return c->matmuls != NULL;
 }
 
-static bool open_convolutions(RtLibraryCalls *c, RtError *e) {
-    return !rt_convolutions_needed(c->plan) ||
-           (rt_cudnn_open(&c->cudnn, e) &&
-            rt_cudnn_compatible(&c->cudnn, rt_gpu_capability(c->gpu),
-                                c->gpu->driver, e) &&
-            rt_cudnn_attach(&c->cudnn, c->stream, e));
-}
-
-// ---- what was measured ----
-
-static void find_key(RtLibraryCalls *c) {
-    c->key = (RtTuningKey){
-        .plan = c->plan,
-        .gpu = c->gpu->name,
-        .capability = rt_gpu_capability(c->gpu),
-        .processors = c->gpu->processors,
-        .driver = c->gpu->driver,
-        .cudnn = c->cudnn.library != NULL ? c->cudnn.version() : 0,
-        .cublaslt = c->matmuls != NULL ? rt_matmuls_version(c->matmuls) : 0};
-}
-
-// Where it is kept of this plan on such a GPU.
-static void find_path(RtLibraryCalls *c, const char *given) {
-    RtCache cache;
-    c->files = given != NULL ? &rt_system_files : &rt_private_files;
-    if (given != NULL) {
-        c->path = rt_path("%s", given);
-        return;
-    }
-    rt_cache_open(&cache, c->files);
-    if (cache.folder != NULL)
-        c->path = rt_tuning_path(cache.folder, &c->key);
-    rt_cache_close(&cache);
-}
-
-static bool find_tuning(RtLibraryCalls *c, const RtOptions *o, RtError *e) {
-    const char *given = o != NULL ? o->tuning : NULL;
-    RtError own;
-    find_key(c);
-    find_path(c, given);
-    if (c->path == NULL)
-        return given == NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
-    if (o != NULL && o->tune)
-        return true;
-    c->is_tuned = rt_tuning_read(&c->tuning, c->path, &c->key, c->files, &own);
-    if (!c->is_tuned && given != NULL)
-        *e = own;
-    return c->is_tuned || given == NULL;
-}
-
-static bool plan_calls(RtLibraryCalls *c, bool must, RtError *e) {
-    const RtChosen *t = c->is_tuned ? &c->tuning : NULL;
-    bool follows =
-        t == NULL || c->matmuls == NULL || rt_matmuls_as_chosen(c->matmuls, t);
-    if (c->cudnn.library != NULL) {
-        c->convolutions = rt_convolutions_new(&c->cudnn, c->plan, t, e);
-        if (c->convolutions == NULL)
-            return false;
-        follows &= rt_convolutions_as_chosen(c->convolutions);
-    }
-    return follows || !must ||
-           rt_fail(e, EXIT_DATA,
-                   "%s has plans that the libraries do not offer: measure "
-                   "again with --tune",
-                   c->path);
-}
-
 bool rt_library_calls_open(RtLibraryCalls *c, const RtGpu *gpu,
                            const RtPlan *plan, CUstream stream,
-                           RtStaging *staging, const RtOptions *o, RtLaps *laps,
-                           RtError *e) {
+                           RtStaging *staging, RtError *e) {
     *c = (RtLibraryCalls){
         .gpu = gpu, .plan = plan, .stream = stream, .staging = staging};
-    bool opened = open_convolutions(c, e) && open_matmuls(c, e);
-    rt_lap(laps, RT_START_LIBRARIES);
-    bool planned = opened && find_tuning(c, o, e) &&
-                   plan_calls(c, o != NULL && o->tuning != NULL, e);
-    rt_lap(laps, RT_START_PLANS);
-    return planned;
+    return open_cudnn(c, e) && open_matmuls(c, e);
+}
+
+bool rt_library_calls_plan(RtLibraryCalls *c, const RtChosen *chosen,
+                           bool *as_chosen, RtError *e) {
+    *as_chosen = chosen == NULL || c->matmuls == NULL ||
+                 rt_matmuls_as_chosen(c->matmuls, chosen);
+    if (c->cudnn.library == NULL)
+        return true;
+    c->convolutions = rt_convolutions_new(&c->cudnn, c->plan, chosen, e);
+    *as_chosen &=
+        c->convolutions != NULL && rt_convolutions_as_chosen(c->convolutions);
+    return c->convolutions != NULL;
 }
 
 void rt_library_calls_close(RtLibraryCalls *c) {
@@ -102,8 +49,6 @@ void rt_library_calls_close(RtLibraryCalls *c) {
     if (c->cudnn.library != NULL)
         rt_cudnn_close(&c->cudnn);
     rt_matmuls_free(c->matmuls);
-    rt_chosen_free(&c->tuning);
-    free(c->path);
     *c = (RtLibraryCalls){0};
 }
 
@@ -116,7 +61,7 @@ size_t rt_library_calls_workspace(const RtLibraryCalls *c) {
     return most;
 }
 
-static void place_in(const RtLibraryCalls *c, CUdeviceptr workspace) {
+static void bind_in(const RtLibraryCalls *c, CUdeviceptr workspace) {
     if (c->convolutions != NULL)
         rt_convolutions_bind(c->convolutions, c->arena, workspace);
     if (c->matmuls != NULL)
@@ -127,18 +72,18 @@ void rt_library_calls_bind(RtLibraryCalls *c, CUdeviceptr arena,
                            CUdeviceptr workspace) {
     c->arena = arena;
     c->workspace = workspace;
-    place_in(c, workspace);
+    bind_in(c, workspace);
 }
 
 RtConvolutions *rt_library_calls_use(RtLibraryCalls *c, RtConvolutions *v,
                                      CUdeviceptr workspace) {
     RtConvolutions *before = c->convolutions;
     c->convolutions = v;
-    place_in(c, workspace != 0 ? workspace : c->workspace);
+    bind_in(c, workspace != 0 ? workspace : c->workspace);
     return before;
 }
 
-// How many statistics have a number that a call may take.
+// One more than the highest number of statistics that a call may compute.
 static size_t count_squares(const RtPlan *plan) {
     int most = -1;
     for (int i = 0; i < plan->num_fusions; i++) {
@@ -186,7 +131,7 @@ static bool factor(RtLibraryCalls *c, const RtCall *call, size_t from,
     return rt_staging_write(c->staging, c->arena + to, out, out_bytes, e);
 }
 
-// Such a step runs once, so room for it is taken when it does.
+// Such a step runs once, so its memory is allocated when it runs.
 static bool factor_run(RtLibraryCalls *c, const RtCall *call, size_t from,
                        size_t to, RtError *e) {
     size_t values = ((size_t)call->n + 1) * (size_t)call->k;

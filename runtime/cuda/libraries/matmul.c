@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Matmuls: algorithms of cuBLASLt for each, the best that can be had first.
+// Matmuls: cuBLASLt's algorithms for each product, best first.
 //
-// The library's matrices lie by columns.  A matrix that lies by rows is its
-// transpose by columns, and the transpose of a product is the product of the
-// transposes, the other way round.
+// The library's matrices are column-major.  A row-major matrix is its transpose
+// in column-major order, and the transpose of a product is the product of the
+// transposes in reverse order.
 
-#include "runtime/cuda/libraries/matmul.h"
+#include "runtime/cuda/libraries/libraries.h"
 
-#include "runtime/cuda/driver/driver.h"
-#include "runtime/cuda/libraries/convolution.h"
 #include "runtime/library.h"
 
 #include <stddef.h>
@@ -41,16 +39,16 @@ typedef struct {
 } Functions;
 
 typedef enum { LEFT, RIGHT, RESULT, NUM_MATRICES } Matrix;
-enum { MOST_OFFERED = 8 };
+enum { MAX_CANDIDATES = 8 };
 
 _Static_assert(sizeof(RtLtCandidate) == 96, "the library's default");
 
 // A product and its algorithms.
 typedef struct {
     void *product, *matrix[NUM_MATRICES];
-    RtLtCandidate offer[MOST_OFFERED];
-    int offers, chosen;
-    float accumulate; // 1: to what the result holds
+    RtLtCandidate candidate[MAX_CANDIDATES];
+    int candidates, chosen;
+    float accumulate; // 1: adds to the result
 } Product;
 
 struct RtMatmuls {
@@ -111,7 +109,7 @@ static int lt_type(RtType type) {
                              : LT_CUDA_R_32F;
 }
 
-// A matrix of rows x columns in memory by rows, and those that follow it.
+// A batch of row-major matrices of rows x columns.
 static bool matrix_new(const Functions *lt, const RtCall *c, int rows,
                        int columns, void **matrix) {
     int32_t batch = (int32_t)c->batch;
@@ -144,34 +142,35 @@ static bool describe(const Functions *lt, const RtCall *c, Product *p) {
            matrix_new(lt, c, c->n, c->k, &p->matrix[RESULT]);
 }
 
-// Parts of a sum that are computed side by side are added in f32 and in one
-// order.
-static bool wish_new(const Functions *lt, void **wish) {
+// Split sums are added in f32 and in a fixed order.
+static bool preference_new(const Functions *lt, void **preference) {
     const uint64_t workspace = 32 << 20;
     const uint32_t reduction = LT_CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
-    return lt->wish_new(wish) == 0 &&
-           lt->wish_set(*wish, LT_CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
-                        &workspace, sizeof workspace) == 0 &&
-           lt->wish_set(*wish, LT_CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-                        &reduction, sizeof reduction) == 0;
+    return lt->preference_new(preference) == 0 &&
+           lt->preference_set(*preference,
+                              LT_CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES,
+                              &workspace, sizeof workspace) == 0 &&
+           lt->preference_set(*preference,
+                              LT_CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
+                              &reduction, sizeof reduction) == 0;
 }
 
-// Those that the library offers and that can be had.
-static bool find_offers(const RtMatmuls *p, Product *product) {
-    RtLtCandidate offer[MOST_OFFERED] = {0};
+// Keeps the candidates that the library can run.
+static bool find_candidates(const RtMatmuls *p, Product *product) {
+    RtLtCandidate found[MAX_CANDIDATES] = {0};
     int count = 0;
-    void *wish = NULL;
+    void *preference = NULL;
     void **m = product->matrix;
-    bool good =
-        wish_new(&p->lt, &wish) &&
-        p->lt.offer(p->handle, product->product, m[LEFT], m[RIGHT], m[RESULT],
-                    m[RESULT], wish, MOST_OFFERED, offer, &count) == 0;
-    if (wish != NULL)
-        p->lt.wish_free(wish);
+    bool good = preference_new(&p->lt, &preference) &&
+                p->lt.heuristic(p->handle, product->product, m[LEFT], m[RIGHT],
+                                m[RESULT], m[RESULT], preference,
+                                MAX_CANDIDATES, found, &count) == 0;
+    if (preference != NULL)
+        p->lt.preference_free(preference);
     for (int i = 0; good && i < count; i++)
-        if (offer[i].state == 0)
-            product->offer[product->offers++] = offer[i];
-    return product->offers > 0;
+        if (found[i].state == 0)
+            product->candidate[product->candidates++] = found[i];
+    return product->candidates > 0;
 }
 
 // ---- all of a plan ----
@@ -196,7 +195,7 @@ static bool plan_products(RtMatmuls *p, RtError *e) {
         char text[256];
         product->accumulate = c->accumulate ? 1 : 0;
         if (is_product(c) &&
-            (!describe(&p->lt, c, product) || !find_offers(p, product)))
+            (!describe(&p->lt, c, product) || !find_candidates(p, product)))
             return rt_fail(e, EXIT_DEVICE,
                            "%s: cuBLASLt has no algorithm for it",
                            rt_call_text(text, sizeof text, c));
@@ -241,27 +240,27 @@ size_t rt_matmuls_version(const RtMatmuls *p) {
     return p->lt.version();
 }
 
-// ---- which algorithm ----
+// ---- algorithms ----
 
 int rt_matmuls_candidates(const RtMatmuls *p, int call) {
-    return p->product[call].offers;
+    return p->product[call].candidates;
 }
 
-void rt_matmuls_choose(RtMatmuls *p, int call, int offer) {
+void rt_matmuls_choose(RtMatmuls *p, int call, int candidate) {
     const RtCall *calls = p->plan->call;
     for (int i = 0; i < p->plan->num_calls; i++)
-        if (p->product[i].offers > offer &&
+        if (p->product[i].candidates > candidate &&
             rt_call_same(&calls[i], &calls[call]))
-            p->product[i].chosen = offer;
+            p->product[i].chosen = candidate;
 }
 
-uint64_t rt_matmuls_digest(const RtMatmuls *p, int call, int offer) {
-    const RtLtAlgorithm *a = &p->product[call].offer[offer].algorithm;
+uint64_t rt_matmuls_digest(const RtMatmuls *p, int call, int candidate) {
+    const RtLtAlgorithm *a = &p->product[call].candidate[candidate].algorithm;
     return XXH3_64bits(a->data, sizeof a->data) >> 2;
 }
 
-static bool follow(RtMatmuls *p, const RtChosenAlgorithm *t) {
-    if (t->candidate >= p->product[t->call].offers ||
+static bool match(RtMatmuls *p, const RtChosenAlgorithm *t) {
+    if (t->candidate >= p->product[t->call].candidates ||
         rt_matmuls_digest(p, t->call, t->candidate) != t->digest)
         return false;
     rt_matmuls_choose(p, t->call, t->candidate);
@@ -270,13 +269,13 @@ static bool follow(RtMatmuls *p, const RtChosenAlgorithm *t) {
 
 bool rt_matmuls_as_chosen(RtMatmuls *p, const RtChosen *t) {
     bool all = true;
-    for (int i = 0; i < t->num_products; i++)
-        all &= follow(p, &t->product[i]);
+    for (int i = 0; i < t->num_algorithms; i++)
+        all &= match(p, &t->algorithm[i]);
     return all;
 }
 
 static const RtLtCandidate *chosen_of(const Product *q) {
-    return &q->offer[q->chosen];
+    return &q->candidate[q->chosen];
 }
 
 // ---- running ----
@@ -297,15 +296,15 @@ void rt_matmuls_bind(RtMatmuls *p, uint64_t arena, uint64_t workspace) {
 
 bool rt_matmuls_fall_back(RtMatmuls *p, int call) {
     const Product *q = &p->product[call];
-    for (int i = q->chosen + 1; i < q->offers; i++)
-        if (q->offer[i].workspace <= p->room) {
+    for (int i = q->chosen + 1; i < q->candidates; i++)
+        if (q->candidate[i].workspace <= p->room) {
             rt_matmuls_choose(p, call, i);
             return true;
         }
     return false;
 }
 
-// Where on the device something is, as the library takes it.
+// A device address as the library takes it.
 static void *pointer(uint64_t from, size_t at) {
     return (void *)(uintptr_t)(from + at);
 }

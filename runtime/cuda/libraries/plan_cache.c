@@ -1,33 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Plans: what a tuning names, what was planned before, or what the library
-// offers first that can be had at once.
+// Plan cache: the chosen plan, a plan of the previous cache, or the first that
+// the library proposes and that is ready.
 
-#include "runtime/cuda/libraries/plan_cache.h"
-
-#include "runtime/cuda/libraries/convolution.h"
+#include "runtime/cuda/libraries/libraries.h"
 
 #include <stdlib.h>
 
-enum { LITTLE_ROOM = 512 << 20 };
+enum { MAX_WORKSPACE = 512 << 20 };
 
-static const RtChosenPlan *tuned_for(const RtPlanCache *p, const RtCall *call,
-                                     unsigned with) {
-    const RtChosen *t = p->tuning;
-    for (int i = 0; t != NULL && i < t->num_tuned; i++) {
+static const RtChosenPlan *chosen_for(const RtPlanCache *p, const RtCall *call,
+                                      unsigned with) {
+    const RtChosen *t = p->chosen;
+    for (int i = 0; t != NULL && i < t->num_plans; i++) {
         RtCall as;
-        if (t->tuned[i].with == with &&
-            rt_convolution_of(&p->plan->call[t->tuned[i].call], &as) &&
+        if (t->plan[i].with == with &&
+            rt_convolution_of(&p->plan->call[t->plan[i].call], &as) &&
             rt_call_same(&as, call))
-            return &t->tuned[i];
+            return &t->plan[i];
     }
     return NULL;
 }
 
-// The plan that was measured, if it is what it was.
-static bool plan_tuned(const RtCudnn *c, RtCachedPlan *p, const RtChosenPlan *t,
-                       RtError *e) {
-    const RtCudnnCriteria wish = {.within = LITTLE_ROOM, .first = t->candidate};
-    if (!rt_cudnn_plan(c, &p->call, p->with, wish, &p->plan, e))
+// The chosen plan, if the library still has the same engine there.
+static bool plan_chosen(const RtCudnn *c, RtCachedPlan *p,
+                        const RtChosenPlan *t, RtError *e) {
+    const RtCudnnCriteria criteria = {.max_workspace = MAX_WORKSPACE,
+                                      .first = t->candidate};
+    if (!rt_cudnn_plan(c, &p->call, p->with, criteria, &p->plan, e))
         return false;
     if (t->engine < 0 ||
         (p->plan.candidate == t->candidate && p->plan.engine == t->engine))
@@ -36,35 +35,35 @@ static bool plan_tuned(const RtCudnn *c, RtCachedPlan *p, const RtChosenPlan *t,
     return false;
 }
 
-// A plan that is ready and works in little room is wanted before one that must
-// be compiled: a trainer should start at once, and which is faster is for
-// measuring to say.  What can be done without a fusion does not wait for it.
-static bool plan_call(const RtCudnn *c, RtCachedPlan *p, bool compiles,
+// Prefers a precompiled plan with a small workspace: a trainer should start at
+// once, and autotuning finds the fastest.  A fusion that needs compilation is
+// left out, since its kernel can be launched instead.
+static bool plan_call(const RtCudnn *c, RtCachedPlan *p, bool may_compile,
                       RtError *e) {
-    const RtCudnnCriteria wish[] = {
-        {.precompiled_only = true, .within = LITTLE_ROOM},
-        {.within = LITTLE_ROOM},
+    const RtCudnnCriteria criteria[] = {
+        {.precompiled_only = true, .max_workspace = MAX_WORKSPACE},
+        {.max_workspace = MAX_WORKSPACE},
         {0},
     };
-    const size_t wishes = p->with == 0 ? 3 : compiles ? 2 : 1;
-    for (size_t i = 0; i < wishes; i++)
-        if (rt_cudnn_plan(c, &p->call, p->with, wish[i], &p->plan, e))
+    const size_t count = p->with == 0 ? 3 : may_compile ? 2 : 1;
+    for (size_t i = 0; i < count; i++)
+        if (rt_cudnn_plan(c, &p->call, p->with, criteria[i], &p->plan, e))
             return true;
     return false;
 }
 
-static bool asked_same(const RtCachedPlan *p, const RtCachedPlan *q) {
-    return p->asked.call == q->asked.call &&
-           p->asked.candidate == q->asked.candidate &&
-           p->asked.engine == q->asked.engine &&
-           (p->with == 0 || p->compiles == q->compiles);
+static bool requested_same(const RtCachedPlan *p, const RtCachedPlan *q) {
+    return p->requested.call == q->requested.call &&
+           p->requested.candidate == q->requested.candidate &&
+           p->requested.engine == q->requested.engine &&
+           (p->with == 0 || p->may_compile == q->may_compile);
 }
 
 static void plan_new(const RtCudnn *c, RtCachedPlan *p, RtError *e) {
-    const bool named = p->asked.call >= 0;
-    p->good = named && plan_tuned(c, p, &p->asked, e);
-    p->strayed = named && !p->good;
-    p->good = p->good || plan_call(c, p, p->compiles, e);
+    const bool named = p->requested.call >= 0;
+    p->good = named && plan_chosen(c, p, &p->requested, e);
+    p->missed = named && !p->good;
+    p->good = p->good || plan_call(c, p, p->may_compile, e);
 }
 
 static int find(const RtPlanCache *p, const RtCall *call, unsigned with) {
@@ -74,14 +73,14 @@ static int find(const RtPlanCache *p, const RtCall *call, unsigned with) {
     return -1;
 }
 
-// Takes over what was planned before, also that there is no plan.
-static bool plan_before(RtPlanCache *before, RtCachedPlan *p) {
-    int known = before == NULL ? -1 : find(before, &p->call, p->with);
-    if (known < 0 || !asked_same(&before->made[known], p))
+// Takes over the result of the previous cache, also that there is no plan.
+static bool plan_previous(RtPlanCache *previous, RtCachedPlan *p) {
+    int known = previous == NULL ? -1 : find(previous, &p->call, p->with);
+    if (known < 0 || !requested_same(&previous->made[known], p))
         return false;
-    RtCachedPlan *old = &before->made[known];
+    RtCachedPlan *old = &previous->made[known];
     p->good = old->good;
-    p->strayed = old->strayed;
+    p->missed = old->missed;
     p->plan = old->plan;
     old->plan = (RtCudnnPlan){0};
     return true;
@@ -104,16 +103,16 @@ static int make(RtPlanCache *p, const RtCall *call, unsigned with, RtError *e) {
         rt_fail(e, EXIT_MEMORY, "out of memory for convolution plans");
         return -1;
     }
-    const RtChosenPlan *t = tuned_for(p, call, with);
+    const RtChosenPlan *t = chosen_for(p, call, with);
     RtCachedPlan *made = &p->made[p->count];
-    *made =
-        (RtCachedPlan){.call = *call,
-                       .with = with,
-                       .asked = t != NULL ? *t : (RtChosenPlan){.call = -1},
-                       .compiles = p->tuning != NULL && p->tuning->compiles};
-    if (!plan_before(p->before, made))
+    *made = (RtCachedPlan){
+        .call = *call,
+        .with = with,
+        .requested = t != NULL ? *t : (RtChosenPlan){.call = -1},
+        .may_compile = p->chosen != NULL && p->chosen->may_compile};
+    if (!plan_previous(p->previous, made))
         plan_new(p->c, made, e);
-    p->strayed |= made->strayed;
+    p->missed |= made->missed;
     return p->count++;
 }
 
@@ -125,15 +124,16 @@ int rt_plan_cache_find(RtPlanCache *p, const RtCall *call, unsigned with,
     return i >= 0 && p->made[i].good ? i : -1;
 }
 
-int rt_plan_cache_next(RtPlanCache *p, int before, int64_t within) {
+int rt_plan_cache_next(RtPlanCache *p, int before, int64_t max_workspace) {
     RtError ignored;
     if (!grow(p))
         return -1;
     RtCachedPlan *made = &p->made[p->count];
     *made = p->made[before];
-    const RtCudnnCriteria wish = {.within = within > 0 ? within : 1,
-                                  .first = made->plan.candidate + 1};
-    return rt_cudnn_plan(p->c, &made->call, made->with, wish, &made->plan,
+    const RtCudnnCriteria criteria = {.max_workspace =
+                                          max_workspace > 0 ? max_workspace : 1,
+                                      .first = made->plan.candidate + 1};
+    return rt_cudnn_plan(p->c, &made->call, made->with, criteria, &made->plan,
                          &ignored)
                ? p->count++
                : -1;

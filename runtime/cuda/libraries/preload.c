@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Ahead: what was opened stays in memory once it is closed (runtime/library.c).
+// Preload: a library stays in memory once it is closed (runtime/library.c).
 
-#include "runtime/cuda/libraries/preload.h"
+#include "runtime/cuda/libraries/libraries.h"
 
-#include "runtime/cuda/libraries/convolution.h"
-#include "runtime/cuda/libraries/matmul.h"
 #include "runtime/library.h"
 
 static void cudnn_open(void) {
@@ -31,11 +29,11 @@ static void *libraries_open(void *arg) {
 
 void rt_preload_start(RtPreload *a, const RtGpu *gpu, const RtPlan *plan) {
     *a = (RtPreload){.gpu = gpu, .plan = plan};
-    a->is_begun = pthread_create(&a->thread, NULL, libraries_open, a) == 0;
+    a->is_running = pthread_create(&a->thread, NULL, libraries_open, a) == 0;
 }
 
 void rt_preload_wait(RtPreload *a) {
-    if (a->is_begun)
+    if (a->is_running)
         pthread_join(a->thread, NULL);
-    a->is_begun = false;
+    a->is_running = false;
 }

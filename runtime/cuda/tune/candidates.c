@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tune: products first, then three times over, with nothing riding, with
-// statistics alone and with all that there are plans for, the step is run with
-// one candidate after another of every convolution at once; joins last, beside
-// what rides.
-//
-// What a fusion saves follows from the parts: the kernel and the calls without
-// it against the calls with it.
+// Candidates: products first; then convolutions in three stages, without
+// fusions, with statistics alone and with all fusions; then merged launches. In
+// each run of the step every convolution uses its next candidate.
 
-#include "runtime/cuda/tune/fusion_gain.h"
+#include "runtime/cuda/tune/tune.h"
 
 #include <stdlib.h>
 
@@ -16,14 +12,13 @@ enum { ROUNDS = 8 }; // candidates of a call
 typedef struct {
     RtFusionGains known;
     double *seconds;      // of each launch, as measured last
-    bool full;            // everything rides
-    RtConvolutions *last; // what was measured last: its plans are used again
+    bool full;            // all fusions are taken
+    RtConvolutions *last; // measured last; the next takes its plans
 } Tune;
 
-// ---- forms ----
+// ---- bn_finalize ----
 
-// The plan that a launch runs; false: it is none of the library's, or it does
-// not run.
+// The plan of a launch; false: it has none of cuDNN.
 static bool plan_of(const Tune *u, const RtConvolutions *v, int launch,
                     RtPlanned *p) {
     int call = u->known.t->call[launch];
@@ -31,34 +26,33 @@ static bool plan_of(const Tune *u, const RtConvolutions *v, int launch,
     return planned >= 0 && rt_convolutions_plan_at(v, planned, p);
 }
 
-// Where all rides, a call after which forms are made takes as much longer than
-// it was known to take with statistics alone.
-static void learn_forms(Tune *u, const RtConvolutions *v) {
+// With all fusions, a call that bn_finalize follows takes as much longer than
+// it did with statistics alone.
+static void learn_finalize(Tune *u, const RtConvolutions *v) {
     RtPlanned p;
     for (int i = 0; i < u->known.t->launches; i++) {
         if (!plan_of(u, v, i, &p) || p.with != 1u << RT_FUSED_STATISTICS ||
             !rt_convolutions_finalize(v, u->known.t->call[i]))
             continue;
         int row = rt_fusion_gains_row(&u->known, p.first, p.with);
-        double more = row < 0 ? 0 : u->seconds[i] - u->known.cost[row].best;
-        if (more > 0 && (u->known.forms < 0 || more < u->known.forms))
-            u->known.forms = more;
+        double more = row < 0 ? 0 : u->seconds[i] - u->known.times[row].best;
+        if (more > 0 && (u->known.finalize < 0 || more < u->known.finalize))
+            u->known.finalize = more;
     }
 }
 
-// Of a launch without the forms that are made after it.
+// The seconds of a launch without the bn_finalize after it.
 static double seconds_of(const Tune *u, const RtConvolutions *v, int launch) {
     double seconds = u->seconds[launch];
-    if (u->known.forms < 0 ||
+    if (u->known.finalize < 0 ||
         !rt_convolutions_finalize(v, u->known.t->call[launch]))
         return seconds;
-    return seconds > u->known.forms ? seconds - u->known.forms : 0;
+    return seconds > u->known.finalize ? seconds - u->known.finalize : 0;
 }
 
 // ---- candidates ----
 
-// The mean of the launches of this step that run plan `planned`; negative:
-// there are none.
+// The mean of the step's launches that run plan `planned`; negative: none do.
 static double mean_of(const Tune *u, const RtConvolutions *v, int planned) {
     double sum = 0;
     int count = 0;
@@ -74,7 +68,7 @@ static double mean_of(const Tune *u, const RtConvolutions *v, int planned) {
 static bool add_row(const Tune *u, const RtPlanned *p, int group,
                     double seconds, RtError *e) {
     const RtCall *c = &u->known.t->plan->call[p->first];
-    RtTuningResult *row = rt_tuning_results_add(u->known.t->tried, group, e);
+    RtTuningResult *row = rt_tuning_results_add(u->known.t->results, group, e);
     if (row == NULL)
         return false;
     rt_tuning_result_name(c, p->with, row->launch, sizeof row->launch);
@@ -87,11 +81,11 @@ static bool add_row(const Tune *u, const RtPlanned *p, int group,
 }
 
 static int row_new(Tune *u, const RtPlanned *p) {
-    int row = u->known.tuning->num_tuned++;
-    u->known.tuning->tuned[row] =
+    int row = u->known.chosen->num_plans++;
+    u->known.chosen->plan[row] =
         (RtChosenPlan){.call = p->first, .with = p->with, .engine = -1};
-    u->known.cost[row] =
-        (RtCallTimes){.best = -1, .group = u->known.t->tried->count};
+    u->known.times[row] =
+        (RtCallTimes){.best = -1, .group = u->known.t->results->count};
     return row;
 }
 
@@ -99,21 +93,21 @@ static bool learn(Tune *u, const RtPlanned *p, double seconds, RtError *e) {
     int row = rt_fusion_gains_row(&u->known, p->first, p->with);
     if (row < 0)
         row = row_new(u, p);
-    RtCallTimes *c = &u->known.cost[row];
-    // Past the last candidate the library's own choice comes again.
+    RtCallTimes *c = &u->known.times[row];
+    // Past the last candidate the library's first choice comes again.
     c->done |= p->plan->candidate < c->next;
     if (!c->done && !add_row(u, p, c->group, seconds, e))
         return false;
     c->next = c->done ? c->next : p->plan->candidate + 1;
     if (c->best < 0 || rt_clearly_less(seconds, c->best)) {
         c->best = seconds;
-        u->known.tuning->tuned[row].candidate = p->plan->candidate;
-        u->known.tuning->tuned[row].engine = p->plan->engine;
+        u->known.chosen->plan[row].candidate = p->plan->candidate;
+        u->known.chosen->plan[row].engine = p->plan->engine;
     }
     return true;
 }
 
-// What takes statistics alone is known from the stage before all rides.
+// Calls with statistics alone are known from the stage before.
 static bool is_known(const Tune *u, const RtPlanned *p) {
     return u->full && p->with == 1u << RT_FUSED_STATISTICS &&
            rt_fusion_gains_row(&u->known, p->first, p->with) >= 0;
@@ -122,7 +116,7 @@ static bool is_known(const Tune *u, const RtPlanned *p) {
 static bool learn_all(Tune *u, const RtConvolutions *v, RtError *e) {
     RtPlanned p;
     if (u->full)
-        learn_forms(u, v);
+        learn_finalize(u, v);
     for (int i = 0; rt_convolutions_plan_at(v, i, &p); i++) {
         double seconds = mean_of(u, v, i);
         if (p.plan != NULL && seconds >= 0 && !is_known(u, &p) &&
@@ -132,41 +126,41 @@ static bool learn_all(Tune *u, const RtConvolutions *v, RtError *e) {
     return true;
 }
 
-// Plans convolutions so; where there are none, there is nothing to do.
-static bool plan_as(Tune *u, const RtChosen *with, RtError *e) {
+// Plans convolutions so, if there are any.
+static bool plan_as(Tune *u, const RtChosen *chosen, RtError *e) {
     const RtTuner *t = u->known.t;
     if (t->cudnn == NULL)
         return true;
-    u->last = rt_convolutions_next(u->last, t->cudnn, t->plan, with, e);
+    u->last = rt_convolutions_next(u->last, t->cudnn, t->plan, chosen, e);
     return u->last != NULL;
 }
 
-static bool measure(Tune *u, const RtChosen *with, RtError *e) {
+static bool measure(Tune *u, const RtChosen *chosen, RtError *e) {
     const RtTuner *t = u->known.t;
-    return plan_as(u, with, e) &&
+    return plan_as(u, chosen, e) &&
            t->measure(t->arg, &(RtCandidate){.convolutions = u->last},
                       u->seconds, e);
 }
 
-// The rows of the tuning, each with its next candidate.
+// The choices so far, each with its next candidate.
 static bool next_candidates(const Tune *u, RtChosen *next, RtError *e) {
     if (!rt_chosen_new(next, u->known.t->plan, e))
         return false;
-    next->compiles = true;
-    next->num_tuned = u->known.tuning->num_tuned;
-    for (int i = 0; i < next->num_tuned; i++) {
-        next->tuned[i] = u->known.tuning->tuned[i];
-        if (!u->known.cost[i].done) {
-            next->tuned[i].candidate = u->known.cost[i].next;
-            next->tuned[i].engine = -1;
+    next->may_compile = true;
+    next->num_plans = u->known.chosen->num_plans;
+    for (int i = 0; i < next->num_plans; i++) {
+        next->plan[i] = u->known.chosen->plan[i];
+        if (!u->known.times[i].done) {
+            next->plan[i].candidate = u->known.times[i].next;
+            next->plan[i].engine = -1;
         }
     }
     for (int i = 0; i < u->known.t->plan->num_fusions; i++)
-        next->wanted[i] = u->known.tuning->wanted[i];
+        next->fused[i] = u->known.chosen->fused[i];
     return true;
 }
 
-static bool take_round(Tune *u, RtError *e) {
+static bool measure_round(Tune *u, RtError *e) {
     RtChosen next;
     if (!next_candidates(u, &next, e))
         return false;
@@ -182,20 +176,20 @@ static void learn_kernels(Tune *u) {
 }
 
 static bool any_left(const Tune *u) {
-    for (int i = 0; i < u->known.tuning->num_tuned; i++)
-        if (!u->known.cost[i].done)
+    for (int i = 0; i < u->known.chosen->num_plans; i++)
+        if (!u->known.times[i].done)
             return true;
     return false;
 }
 
-// Which fusions ride while candidates are tried: of kinds up to `most`.
-static bool take_stage(Tune *u, int most, RtError *e) {
+// Measures candidates with the fusions of kinds up to `most`.
+static bool measure_stage(Tune *u, int most, RtError *e) {
     for (int i = 0; i < u->known.t->plan->num_fusions; i++)
-        u->known.tuning->wanted[i] =
+        u->known.chosen->fused[i] =
             (int)u->known.t->plan->fusion[i].kind <= most;
     u->full = most == RT_FUSED_BACKWARD;
     for (int i = 0; i < ROUNDS; i++) {
-        if (!take_round(u, e))
+        if (!measure_round(u, e))
             return false;
         if (most < 0)
             learn_kernels(u);
@@ -210,33 +204,33 @@ static void mark_chosen(const Tune *u, const RtConvolutions *v) {
     for (int i = 0; rt_convolutions_plan_at(v, i, &p); i++) {
         int row =
             p.calls > 0 ? rt_fusion_gains_row(&u->known, p.first, p.with) : -1;
-        for (int k = 0; row >= 0 && k < u->known.t->tried->count; k++) {
-            RtTuningResult *is = &u->known.t->tried->row[k];
-            is->chosen |= is->group == u->known.cost[row].group &&
+        for (int k = 0; row >= 0 && k < u->known.t->results->count; k++) {
+            RtTuningResult *is = &u->known.t->results->row[k];
+            is->chosen |= is->group == u->known.times[row].group &&
                           is->number == p.plan->candidate;
         }
     }
 }
 
-// ---- all of it ----
+// ---- the whole step ----
 
-static bool take_total(const Tune *u, RtConvolutions *v, const bool *apart,
-                       double *total, RtError *e) {
+static bool measure_total(const Tune *u, RtConvolutions *v,
+                          const bool *unmerged, double *total, RtError *e) {
     const RtPlan *p = u->known.t->plan;
-    bool *joined = calloc((size_t)p->num_joins + 1, sizeof *joined);
-    bool good = joined != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
-    const RtCandidate trial = {.convolutions = v, .joined = joined};
-    good = good && rt_tune_merged(p, v, apart, joined, e) &&
-           u->known.t->measure(u->known.t->arg, &trial, u->seconds, e);
+    bool *merged = calloc((size_t)p->num_joins + 1, sizeof *merged);
+    bool good = merged != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
+    const RtCandidate candidate = {.convolutions = v, .merged = merged};
+    good = good && rt_tune_merged(p, v, unmerged, merged, e) &&
+           u->known.t->measure(u->known.t->arg, &candidate, u->seconds, e);
     *total = 0;
     for (int i = 0; good && i < u->known.t->launches; i++)
         *total += u->seconds[i];
-    free(joined);
+    free(merged);
     return good;
 }
 
-static bool take_before(Tune *u, double *before, RtError *e) {
-    return plan_as(u, NULL, e) && take_total(u, u->last, NULL, before, e);
+static bool measure_before(Tune *u, double *before, RtError *e) {
+    return plan_as(u, NULL, e) && measure_total(u, u->last, NULL, before, e);
 }
 
 static bool tune_convolutions(Tune *u, RtError *e) {
@@ -244,18 +238,18 @@ static bool tune_convolutions(Tune *u, RtError *e) {
         u->known.kernel[i] = -1;
     if (u->known.t->cudnn == NULL)
         return true;
-    if (!take_stage(u, -1, e) || !take_stage(u, RT_FUSED_STATISTICS, e) ||
-        !take_stage(u, RT_FUSED_BACKWARD, e))
+    if (!measure_stage(u, -1, e) || !measure_stage(u, RT_FUSED_STATISTICS, e) ||
+        !measure_stage(u, RT_FUSED_BACKWARD, e))
         return false;
     rt_fusion_gains_choose(&u->known);
     return true;
 }
 
-// What is measured last runs as later runs will.
-static bool take_after(Tune *u, double *after, RtError *e) {
-    if (!plan_as(u, u->known.tuning, e) ||
-        !rt_tune_merges(u->known.t, u->last, u->known.tuning, e) ||
-        !take_total(u, u->last, u->known.tuning->apart, after, e))
+// Measures the step as later runs will run it.
+static bool measure_after(Tune *u, double *after, RtError *e) {
+    if (!plan_as(u, u->known.chosen, e) ||
+        !rt_tune_merges(u->known.t, u->last, u->known.chosen, e) ||
+        !measure_total(u, u->last, u->known.chosen->unmerged, after, e))
         return false;
     if (u->last == NULL)
         return true;
@@ -265,30 +259,30 @@ static bool take_after(Tune *u, double *after, RtError *e) {
 }
 
 static bool tune(Tune *u, double *before, double *after, RtError *e) {
-    return take_before(u, before, e) &&
+    return measure_before(u, before, e) &&
            (u->known.t->matmuls == NULL ||
-            rt_tune_matmuls(u->known.t, u->known.tuning, e)) &&
-           tune_convolutions(u, e) && take_after(u, after, e);
+            rt_tune_matmuls(u->known.t, u->known.chosen, e)) &&
+           tune_convolutions(u, e) && measure_after(u, after, e);
 }
 
-bool rt_tune(const RtTuner *t, RtChosen *out, double *before, double *after,
-             RtError *e) {
+bool rt_tuner_run(const RtTuner *t, RtChosen *out, double *before,
+                  double *after, RtError *e) {
     if (!rt_chosen_new(out, t->plan, e))
         return false;
     size_t launches = (size_t)t->launches + 1;
     size_t rows = rt_chosen_room(t->plan);
     Tune u = {.known = {.t = t,
-                        .tuning = out,
-                        .cost = calloc(rows, sizeof *u.known.cost),
+                        .chosen = out,
+                        .times = calloc(rows, sizeof *u.known.times),
                         .kernel = calloc(launches, sizeof *u.known.kernel),
-                        .forms = -1},
+                        .finalize = -1},
               .seconds = calloc(launches, sizeof *u.seconds)};
     bool good =
-        u.known.cost != NULL && u.seconds != NULL && u.known.kernel != NULL
+        u.known.times != NULL && u.seconds != NULL && u.known.kernel != NULL
             ? tune(&u, before, after, e)
             : rt_fail(e, EXIT_MEMORY, "out of memory for tuning");
     rt_convolutions_free(u.last);
-    free(u.known.cost);
+    free(u.known.times);
     free(u.seconds);
     free(u.known.kernel);
     if (!good)

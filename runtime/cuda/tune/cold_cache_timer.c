@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Gauge: events.
+// Cold-cache timer: events, and a fill of twice the L2 cache before calls.
 
-#include "runtime/cuda/tune/cold_cache_timer.h"
+#include "runtime/cuda/tune/tune.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,8 +15,8 @@ static bool events_new(const RtColdTimer *g, CUevent *event, size_t count,
     return true;
 }
 
-bool rt_cold_timer_memory(const RtDriver *cu, CUdeviceptr *at, size_t bytes,
-                          RtError *e) {
+bool rt_tune_alloc(const RtDriver *cu, CUdeviceptr *at, size_t bytes,
+                   RtError *e) {
     CUresult result = cu->memory_alloc(at, bytes);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
         return rt_fail(e, EXIT_MEMORY,
@@ -27,24 +27,53 @@ bool rt_cold_timer_memory(const RtDriver *cu, CUdeviceptr *at, size_t bytes,
                           bytes);
 }
 
-static bool cold_take(RtColdTimer *g, const RtGpu *gpu, RtError *e) {
+static bool cold_alloc(RtColdTimer *g, const RtGpu *gpu, RtError *e) {
     g->cold_bytes = 2 * gpu->cache;
     return g->cold_bytes == 0 ||
-           rt_cold_timer_memory(g->cu, &g->cold, g->cold_bytes, e);
+           rt_tune_alloc(g->cu, &g->cold, g->cold_bytes, e);
+}
+
+static bool record(const RtColdTimer *g, CUevent event, RtError *e) {
+    return rt_driver_good(g->cu, g->cu->event_record(event, g->stream), e,
+                          "record an event");
+}
+
+static bool flush(const RtColdTimer *g, RtError *e) {
+    return g->cold == 0 ||
+           rt_driver_good(g->cu,
+                          g->cu->fill(g->cold, 0, g->cold_bytes, g->stream), e,
+                          "flush the L2 cache");
+}
+
+static bool is_within(const RtColdTimer *g, int launch) {
+    return g->within != NULL && launch < g->launches && g->within[launch];
+}
+
+static bool before_launch(RtLaunchTimer *timer, int launch, int call,
+                          RtError *e) {
+    RtColdTimer *g = (RtColdTimer *)(void *)timer; // timer is its first field
+    g->call[launch] = call;
+    if (is_within(g, launch))
+        return true;
+    return (call < 0 || (record(g, g->end[launch], e) && flush(g, e))) &&
+           record(g, g->begin[launch], e);
 }
 
 bool rt_cold_timer_open(RtColdTimer *g, const RtGpu *gpu, CUstream stream,
                         int launches, RtError *e) {
     size_t room = (size_t)launches + 1;
-    *g = (RtColdTimer){.cu = gpu->cu, .stream = stream, .launches = launches};
+    *g = (RtColdTimer){.timer = {.before = before_launch},
+                       .cu = gpu->cu,
+                       .stream = stream,
+                       .launches = launches};
     g->call = calloc(room, sizeof *g->call);
     g->begin = calloc(room, sizeof *g->begin);
     g->end = calloc(room, sizeof *g->end);
-    g->failed = calloc(room, sizeof *g->failed);
+    g->timer.failed = calloc(room, sizeof *g->timer.failed);
     bool good = (g->call != NULL && g->begin != NULL && g->end != NULL &&
-                 g->failed != NULL) ||
+                 g->timer.failed != NULL) ||
                 rt_fail(e, EXIT_MEMORY, "out of memory");
-    good = good && cold_take(g, gpu, e) && events_new(g, g->begin, room, e) &&
+    good = good && cold_alloc(g, gpu, e) && events_new(g, g->begin, room, e) &&
            events_new(g, g->end, room, e);
     if (!good)
         rt_cold_timer_close(g);
@@ -63,33 +92,9 @@ void rt_cold_timer_close(RtColdTimer *g) {
     events_free(g, g->end);
     if (g->cold != 0)
         g->cu->memory_free(g->cold);
-    free(g->failed);
+    free(g->timer.failed);
     free(g->call);
     *g = (RtColdTimer){0};
-}
-
-static bool record(const RtColdTimer *g, CUevent event, RtError *e) {
-    return rt_driver_good(g->cu, g->cu->event_record(event, g->stream), e,
-                          "record an event");
-}
-
-static bool cool(const RtColdTimer *g, RtError *e) {
-    return g->cold == 0 ||
-           rt_driver_good(g->cu,
-                          g->cu->fill(g->cold, 0, g->cold_bytes, g->stream), e,
-                          "flush the L2 cache");
-}
-
-static bool is_within(const RtColdTimer *g, int launch) {
-    return g->within != NULL && launch < g->launches && g->within[launch];
-}
-
-bool rt_cold_timer_record(RtColdTimer *g, int launch, int call, RtError *e) {
-    g->call[launch] = call;
-    if (is_within(g, launch))
-        return true;
-    return (call < 0 || (record(g, g->end[launch], e) && cool(g, e))) &&
-           record(g, g->begin[launch], e);
 }
 
 static bool read_launch(const RtColdTimer *g, int launch, double *seconds,
@@ -104,7 +109,7 @@ static bool read_launch(const RtColdTimer *g, int launch, double *seconds,
             g->cu, g->cu->event_elapsed(&milliseconds, g->begin[launch], end),
             e, "read the time of a launch"))
         return false;
-    *seconds = g->failed[launch] ? HUGE_VAL : (double)milliseconds / 1000;
+    *seconds = g->timer.failed[launch] ? HUGE_VAL : (double)milliseconds / 1000;
     return true;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Costs: what a fusion saves is the kernel and the calls without it less the
-// calls with it.
+// Fusion gain: the time of the kernel and the calls without a fusion, less that
+// of the calls with it.
 
-#include "runtime/cuda/tune/fusion_gain.h"
+#include "runtime/cuda/tune/tune.h"
 
 static bool is_kind(const RtFusionGains *c, int fusion, RtFusionKind kind) {
     return c->t->plan->fusion[fusion].kind == kind;
@@ -10,18 +10,18 @@ static bool is_kind(const RtFusionGains *c, int fusion, RtFusionKind kind) {
 
 int rt_fusion_gains_row(const RtFusionGains *c, int call, unsigned with) {
     const RtCall *calls = c->t->plan->call;
-    for (int i = 0; i < c->tuning->num_tuned; i++)
-        if (c->tuning->tuned[i].with == with &&
-            rt_call_same(&calls[c->tuning->tuned[i].call], &calls[call]))
+    for (int i = 0; i < c->chosen->num_plans; i++)
+        if (c->chosen->plan[i].with == with &&
+            rt_call_same(&calls[c->chosen->plan[i].call], &calls[call]))
             return i;
     return -1;
 }
 
-// ---- what to take ----
+// ---- choice ----
 
 static double cost_of(const RtFusionGains *c, int call, unsigned with) {
     int row = rt_fusion_gains_row(c, call, with);
-    return row < 0 ? -1 : c->cost[row].best;
+    return row < 0 ? -1 : c->times[row].best;
 }
 
 static double kernel_of(const RtFusionGains *c, const RtFusion *f) {
@@ -29,7 +29,7 @@ static double kernel_of(const RtFusionGains *c, const RtFusion *f) {
                                                         : 0;
 }
 
-static bool rides_statistics(const RtFusionGains *c, int call) {
+static bool fuses_statistics(const RtFusionGains *c, int call) {
     const RtPlan *p = c->t->plan;
     for (int i = 0; i < p->num_fusions; i++)
         if (is_kind(c, i, RT_FUSED_STATISTICS) && p->fusion[i].call == call)
@@ -37,9 +37,9 @@ static bool rides_statistics(const RtFusionGains *c, int call) {
     return false;
 }
 
-// Seconds of what a fusion concerns; negative: it was not run so.
+// Seconds of a fusion's kernel and calls; negative: not measured.
 typedef struct {
-    double apart, riding;
+    double apart, fused;
 } Ways;
 
 static Ways ways_on_call(const RtFusionGains *c, const RtFusion *f,
@@ -54,30 +54,30 @@ static double sum_of(double a, double b) {
     return a < 0 || b < 0 ? -1 : a + b;
 }
 
-// With what is taken together with it.
+// Includes the fusion that is taken together with it.
 static Ways ways_of(const RtFusionGains *c, const RtFusion *f) {
     if (f->kind != RT_FUSED_PROLOGUE)
         return ways_on_call(c, f, 0);
     unsigned before =
-        rides_statistics(c, f->call) ? 1u << RT_FUSED_STATISTICS : 0;
+        fuses_statistics(c, f->call) ? 1u << RT_FUSED_STATISTICS : 0;
     Ways w = ways_on_call(c, f, before);
     if (f->together < 0)
         return w;
     const RtFusion *weight = &c->t->plan->fusion[f->together];
     return (Ways){
         sum_of(w.apart, cost_of(c, weight->call, 0)),
-        sum_of(w.riding, cost_of(c, weight->call, 1u << weight->kind))};
+        sum_of(w.fused, cost_of(c, weight->call, 1u << weight->kind))};
 }
 
-// What it saves; negative where it costs some or was not run.
+// The seconds that it saves; negative if it costs some or was not measured.
 static double gain_of(const RtFusionGains *c, const RtFusion *f) {
     Ways w = ways_of(c, f);
-    return w.apart < 0 || w.riding < 0 ? -1 : w.apart - w.riding;
+    return w.apart < 0 || w.fused < 0 ? -1 : w.apart - w.fused;
 }
 
-// What is read of a batch_norm's forms must save more than making them takes,
-// and with the statistics more than those cost.
-static void want_norm(const RtFusionGains *c, int statistics) {
+// The fusions that read a batch_norm's forms must save more than bn_finalize
+// takes, and together with the statistics' fusion more than that costs.
+static void choose_norm(const RtFusionGains *c, int statistics) {
     const RtPlan *p = c->t->plan;
     const RtFusion *s = &p->fusion[statistics];
     double readers = 0;
@@ -86,31 +86,31 @@ static void want_norm(const RtFusionGains *c, int statistics) {
         if (f->norm != s->norm || f == s || f->kind == RT_FUSED_PROLOGUE_WEIGHT)
             continue;
         double gain = gain_of(c, f);
-        c->tuning->wanted[i] = gain > 0;
+        c->chosen->fused[i] = gain > 0;
         if (f->together >= 0)
-            c->tuning->wanted[f->together] = gain > 0;
+            c->chosen->fused[f->together] = gain > 0;
         readers += gain > 0 ? gain : 0;
     }
-    readers -= c->forms > 0 ? c->forms : 0;
+    readers -= c->finalize > 0 ? c->finalize : 0;
     bool reads = readers > 0;
     bool takes = gain_of(c, s) + (reads ? readers : 0) > 0;
     for (int i = 0; i < p->num_fusions; i++)
         if (p->fusion[i].norm == s->norm)
-            c->tuning->wanted[i] &= &p->fusion[i] == s ? takes : takes && reads;
-    c->tuning->wanted[statistics] = takes;
+            c->chosen->fused[i] &= &p->fusion[i] == s ? takes : takes && reads;
+    c->chosen->fused[statistics] = takes;
 }
 
-// Another step's fusions are as those of the measured step that are alike.
-static void want_alike(const RtFusionGains *c, int fusion) {
+// Another step's fusions follow equal ones of the measured step.
+static void choose_alike(const RtFusionGains *c, int fusion) {
     const RtPlan *p = c->t->plan;
     const RtFusion *f = &p->fusion[fusion];
-    c->tuning->wanted[fusion] = true;
+    c->chosen->fused[fusion] = true;
     for (int i = 0; i < p->num_fusions; i++) {
         const RtFusion *like = &p->fusion[i];
         if (like->step == c->t->step && like->kind == f->kind &&
             p->norm[like->norm].number == p->norm[f->norm].number &&
             rt_call_same(&p->call[like->call], &p->call[f->call]))
-            c->tuning->wanted[fusion] = c->tuning->wanted[i];
+            c->chosen->fused[fusion] = c->chosen->fused[i];
     }
 }
 
@@ -119,10 +119,10 @@ void rt_fusion_gains_choose(const RtFusionGains *c) {
     for (int i = 0; i < p->num_fusions; i++)
         if (p->fusion[i].step == c->t->step &&
             is_kind(c, i, RT_FUSED_STATISTICS))
-            want_norm(c, i);
+            choose_norm(c, i);
     for (int i = 0; i < p->num_fusions; i++)
         if (p->fusion[i].step != c->t->step)
-            want_alike(c, i);
+            choose_alike(c, i);
 }
 
 // ---- the table ----
@@ -135,7 +135,7 @@ static bool add_way(const RtFusionGains *c, const RtFusion *f, int group,
         [RT_FUSED_BACKWARD] = "backward",
     };
     const RtCall *call = &c->t->plan->call[f->call];
-    RtTuningResult *row = rt_tuning_results_add(c->t->tried, group, e);
+    RtTuningResult *row = rt_tuning_results_add(c->t->results, group, e);
     if (row == NULL)
         return false;
     snprintf(row->launch, sizeof row->launch, "%s of %s", name[f->kind],
@@ -155,11 +155,11 @@ bool rt_fusion_gains_report(const RtFusionGains *c, const RtConvolutions *v,
     for (int i = 0; good && i < p->num_fusions; i++) {
         const RtFusion *f = &p->fusion[i];
         Ways w = ways_of(c, f);
-        int group = c->t->tried->count;
+        int group = c->t->results->count;
         if (f->step == c->t->step && f->kind != RT_FUSED_PROLOGUE_WEIGHT &&
-            w.apart >= 0 && w.riding >= 0)
+            w.apart >= 0 && w.fused >= 0)
             good = add_way(c, f, group, "apart", w.apart, !taken[i], e) &&
-                   add_way(c, f, group, "rides", w.riding, taken[i], e);
+                   add_way(c, f, group, "rides", w.fused, taken[i], e);
     }
     return good;
 }

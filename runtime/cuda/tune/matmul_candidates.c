@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tune: in each round all products run with their next algorithm.
+// Matmul candidates: in each run all products use their next algorithm.
 
 #include "runtime/cuda/tune/tune.h"
 
 #include <stdlib.h>
 
-// A product of the step, of which others may be alike.
+// A product of the step; equal ones share it.
 typedef struct {
     int call, candidate, group;
     double best;
-} Tried;
+} Product;
 
 typedef struct {
     const RtTuner *t;
-    Tried *product;
+    Product *product;
     int count;
     double *seconds; // of each launch, as measured last
 } Tune;
 
-static Tried *product_of(const Tune *u, int call) {
+static Product *product_of(const Tune *u, int call) {
     const RtCall *calls = u->t->plan->call;
     for (int i = 0; i < u->count; i++)
         if (rt_call_same(&calls[u->product[i].call], &calls[call]))
@@ -31,11 +31,11 @@ static void find_products(Tune *u) {
         int call = u->t->call[i];
         if (call >= 0 && rt_matmuls_candidates(u->t->matmuls, call) > 0 &&
             product_of(u, call) == NULL)
-            u->product[u->count++] = (Tried){.call = call, .group = -1};
+            u->product[u->count++] = (Product){.call = call, .group = -1};
     }
 }
 
-static double mean_of(const Tune *u, const Tried *product) {
+static double mean_of(const Tune *u, const Product *product) {
     double sum = 0;
     int count = 0;
     for (int i = 0; i < u->t->launches; i++)
@@ -46,13 +46,13 @@ static double mean_of(const Tune *u, const Tried *product) {
     return sum / count;
 }
 
-static bool learn(const Tune *u, Tried *product, int candidate, RtError *e) {
+static bool learn(const Tune *u, Product *product, int candidate, RtError *e) {
     const RtCall *c = &u->t->plan->call[product->call];
-    RtTuningResults *tried = u->t->tried;
+    RtTuningResults *results = u->t->results;
     double seconds = mean_of(u, product);
     if (product->group < 0)
-        product->group = tried->count;
-    RtTuningResult *row = rt_tuning_results_add(tried, product->group, e);
+        product->group = results->count;
+    RtTuningResult *row = rt_tuning_results_add(results, product->group, e);
     if (row == NULL)
         return false;
     rt_tuning_result_name(c, 0, row->launch, sizeof row->launch);
@@ -67,7 +67,7 @@ static bool learn(const Tune *u, Tried *product, int candidate, RtError *e) {
     return true;
 }
 
-static bool take_round(const Tune *u, int candidate, bool *any, RtError *e) {
+static bool measure_round(const Tune *u, int candidate, bool *any, RtError *e) {
     *any = false;
     for (int i = 0; i < u->count; i++)
         if (candidate <
@@ -87,15 +87,15 @@ static bool take_round(const Tune *u, int candidate, bool *any, RtError *e) {
     return true;
 }
 
-static void keep(const Tune *u, RtChosen *out) {
+static void choose(const Tune *u, RtChosen *out) {
     for (int i = 0; i < u->count; i++) {
-        const Tried *p = &u->product[i];
+        const Product *p = &u->product[i];
         rt_matmuls_choose(u->t->matmuls, p->call, p->candidate);
-        out->product[out->num_products++] = (RtChosenAlgorithm){
+        out->algorithm[out->num_algorithms++] = (RtChosenAlgorithm){
             p->call, p->candidate,
             rt_matmuls_digest(u->t->matmuls, p->call, p->candidate)};
-        for (int k = 0; k < u->t->tried->count; k++) {
-            RtTuningResult *row = &u->t->tried->row[k];
+        for (int k = 0; k < u->t->results->count; k++) {
+            RtTuningResult *row = &u->t->results->row[k];
             row->chosen |=
                 row->group == p->group && row->number == p->candidate;
         }
@@ -113,9 +113,9 @@ bool rt_tune_matmuls(const RtTuner *t, RtChosen *out, RtError *e) {
     if (good)
         find_products(&u);
     for (int i = 0; good && any; i++)
-        good = take_round(&u, i, &any, e);
+        good = measure_round(&u, i, &any, e);
     if (good)
-        keep(&u, out);
+        choose(&u, out);
     free(u.product);
     free(u.seconds);
     return good;

@@ -1,45 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tune: joins are run as they would be taken, then the same launches one by one
-// with nothing timed between them.  Where that is faster a join is left, and
-// parts of it may be joined: so again until none is taken that was not tried.
+// Merge candidates: a step runs with merged launches, then with the same
+// launches one by one and nothing timed between them.  If that is faster, a
+// merged launch is dropped and parts of it may be merged, so this repeats until
+// every merged launch has been measured.
 
 #include "runtime/cuda/tune/tune.h"
-
-#include "runtime/cuda/launch/merged_launch.h"
-#include "runtime/device.h"
 
 #include <stdlib.h>
 
 typedef struct {
     const RtTuner *t;
     RtConvolutions *v;
-    bool *known, *joined;             // for each of the plan's joins
+    bool *known, *merged;             // for each merged launch of the plan
     bool *within;                     // for each launch
-    double *joined_took, *apart_took; // seconds of launches
+    double *merged_took, *apart_took; // seconds of launches
 } Tune;
 
 bool rt_tune_merged(const RtPlan *plan, const RtConvolutions *v,
-                    const bool *apart, bool *joined, RtError *e) {
+                    const bool *unmerged, bool *merged, RtError *e) {
     bool *fused = calloc((size_t)plan->num_fusions + 1, sizeof *fused);
     if (fused == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     for (int i = 0; v != NULL && i < plan->num_fusions; i++)
         fused[i] = rt_convolutions_fused(v, plan->fusion[i].step,
                                          plan->fusion[i].launch);
-    rt_merges_choose(plan, fused, apart, joined);
+    rt_merges_choose(plan, fused, unmerged, merged);
     free(fused);
     return true;
 }
 
 static bool is_here(const Tune *u, int join) {
-    return u->t->plan->join[join].step == u->t->step && u->joined[join];
+    return u->t->plan->join[join].step == u->t->step && u->merged[join];
 }
 
-// Whether joins would be taken that have not been tried.
-static bool take_joins(Tune *u, const RtChosen *out, bool *any, RtError *e) {
+// *any: there are merged launches to measure.
+static bool choose_merges(Tune *u, const RtChosen *out, bool *any, RtError *e) {
     const RtPlan *p = u->t->plan;
     *any = false;
-    if (!rt_tune_merged(p, u->v, out->apart, u->joined, e))
+    if (!rt_tune_merged(p, u->v, out->unmerged, u->merged, e))
         return false;
     for (int i = 0; i < u->t->launches; i++)
         u->within[i] = false;
@@ -57,7 +55,7 @@ static bool add_row(const Tune *u, const RtJoin *join, int group,
                     const char *way, double seconds, bool chosen, RtError *e) {
     const RtPlan *p = u->t->plan;
     const RtLaunch *first = rt_launch_of(&p->step[join->step], join->launch);
-    RtTuningResult *row = rt_tuning_results_add(u->t->tried, group, e);
+    RtTuningResult *row = rt_tuning_results_add(u->t->results, group, e);
     if (row == NULL)
         return false;
     snprintf(row->launch, sizeof row->launch, "%s",
@@ -71,29 +69,29 @@ static bool add_row(const Tune *u, const RtJoin *join, int group,
     return true;
 }
 
-// Joins of other steps with the same kernel are as this one.
+// Merged launches of other steps with the same kernel follow this one.
 static bool learn(const Tune *u, int which, RtChosen *out, RtError *e) {
     const RtPlan *p = u->t->plan;
     const RtJoin *join = &p->join[which];
-    double joined = u->joined_took[join->launch];
+    double merged = u->merged_took[join->launch];
     double apart = u->apart_took[join->launch];
-    bool leave = rt_clearly_less(apart, joined);
-    int group = u->t->tried->count;
+    bool leave = rt_clearly_less(apart, merged);
+    int group = u->t->results->count;
     for (int i = 0; i < p->num_joins; i++)
         if (i == which || (p->join[i].step != join->step &&
                            p->join[i].kernel == join->kernel))
-            out->apart[i] = leave;
+            out->unmerged[i] = leave;
     u->known[which] = true;
     char way[48];
     snprintf(way, sizeof way, "%d launches", join->count);
-    return add_row(u, join, group, "one launch", joined, !leave, e) &&
+    return add_row(u, join, group, "one launch", merged, !leave, e) &&
            add_row(u, join, group, way, apart, leave, e);
 }
 
-static bool take_round(Tune *u, RtChosen *out, RtError *e) {
-    const RtCandidate joined = {u->v, u->joined, u->within};
+static bool measure_round(Tune *u, RtChosen *out, RtError *e) {
+    const RtCandidate merged = {u->v, u->merged, u->within};
     const RtCandidate apart = {u->v, NULL, u->within};
-    if (!u->t->measure(u->t->arg, &joined, u->joined_took, e) ||
+    if (!u->t->measure(u->t->arg, &merged, u->merged_took, e) ||
         !u->t->measure(u->t->arg, &apart, u->apart_took, e))
         return false;
     for (int i = 0; i < u->t->plan->num_joins; i++)
@@ -104,9 +102,9 @@ static bool take_round(Tune *u, RtChosen *out, RtError *e) {
 
 static bool tune(Tune *u, RtChosen *out, RtError *e) {
     bool any = false;
-    bool good = take_joins(u, out, &any, e);
+    bool good = choose_merges(u, out, &any, e);
     while (good && any)
-        good = take_round(u, out, e) && take_joins(u, out, &any, e);
+        good = measure_round(u, out, e) && choose_merges(u, out, &any, e);
     return good;
 }
 
@@ -117,18 +115,18 @@ bool rt_tune_merges(const RtTuner *t, RtConvolutions *v, RtChosen *out,
     Tune u = {.t = t,
               .v = v,
               .known = calloc(joins, sizeof *u.known),
-              .joined = calloc(joins, sizeof *u.joined),
+              .merged = calloc(joins, sizeof *u.merged),
               .within = calloc(launches, sizeof *u.within),
-              .joined_took = calloc(launches, sizeof *u.joined_took),
+              .merged_took = calloc(launches, sizeof *u.merged_took),
               .apart_took = calloc(launches, sizeof *u.apart_took)};
-    bool good = u.known != NULL && u.joined != NULL && u.within != NULL &&
-                        u.joined_took != NULL && u.apart_took != NULL
+    bool good = u.known != NULL && u.merged != NULL && u.within != NULL &&
+                        u.merged_took != NULL && u.apart_took != NULL
                     ? tune(&u, out, e)
                     : rt_fail(e, EXIT_MEMORY, "out of memory for tuning");
     free(u.known);
-    free(u.joined);
+    free(u.merged);
     free(u.within);
-    free(u.joined_took);
+    free(u.merged_took);
     free(u.apart_took);
     return good;
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tried: rows, and columns as wide as what is in them.
+// Results: a table with columns as wide as their contents.
 
-#include "runtime/cuda/tune/results.h"
-
-#include "runtime/device.h"
+#include "runtime/cuda/tune/tune.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +29,7 @@ void rt_tuning_results_free(RtTuningResults *t) {
 
 void rt_tuning_result_name(const RtCall *c, unsigned with, char *to,
                            size_t room) {
-    static const char *const ride[] = {
+    static const char *const fusion[] = {
         [RT_FUSED_STATISTICS] = " + statistics",
         [RT_FUSED_PROLOGUE] = " + prologue",
         [RT_FUSED_PROLOGUE_WEIGHT] = " + prologue",
@@ -47,7 +45,7 @@ void rt_tuning_result_name(const RtCall *c, unsigned with, char *to,
     for (int k = 0; k <= RT_FUSED_BACKWARD; k++)
         if (with >> k & 1) {
             size_t at = strlen(to);
-            snprintf(to + at, room - at, "%s", ride[k]);
+            snprintf(to + at, room - at, "%s", fusion[k]);
         }
 }
 

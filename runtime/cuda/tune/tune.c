@@ -1,84 +1,124 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Trials: the least of some runs, in a workspace of their own.
+// Tune: runs the device's step with each candidate, in a workspace of its own,
+// and takes the least time of some runs.
 #define _POSIX_C_SOURCE 200809L
 
-#include "runtime/cuda/tune/trial.h"
+#include "runtime/cuda/tune/tune.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+// ---- the file ----
+
+static RtTuningKey key_of(const RtCuda *c) {
+    const RtLibraryCalls *calls = &c->calls;
+    return (RtTuningKey){
+        .plan = c->plan,
+        .gpu = c->gpu.name,
+        .capability = rt_gpu_capability(&c->gpu),
+        .processors = c->gpu.processors,
+        .driver = c->gpu.driver,
+        .cudnn = calls->cudnn.library != NULL ? calls->cudnn.version() : 0,
+        .cublaslt =
+            calls->matmuls != NULL ? rt_matmuls_version(calls->matmuls) : 0};
+}
+
+static char *path_in_cache(const RtTuningKey *key) {
+    RtCache cache;
+    char *path = NULL;
+    rt_cache_open(&cache, &rt_private_files);
+    if (cache.folder != NULL)
+        path = rt_tuning_path(cache.folder, key);
+    rt_cache_close(&cache);
+    return path;
+}
+
+bool rt_tuning_load(RtCuda *c, const RtOptions *o, RtError *e) {
+    const char *given = o != NULL ? o->tuning : NULL;
+    const RtTuningKey key = key_of(c);
+    RtError own;
+    c->tuning_files = given != NULL ? &rt_system_files : &rt_private_files;
+    c->tuning_path = given != NULL ? rt_path("%s", given) : path_in_cache(&key);
+    if (c->tuning_path == NULL)
+        return given == NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
+    if (o != NULL && o->tune)
+        return true;
+    c->is_chosen =
+        rt_tuning_read(&c->chosen, c->tuning_path, &key, c->tuning_files, &own);
+    if (!c->is_chosen && given != NULL)
+        *e = own;
+    return c->is_chosen || given == NULL;
+}
+
+// ---- one candidate ----
+
 typedef struct {
-    const RtTuneTarget *b;
-    RtColdTimer gauge;
-    bool *none; // for each join: it is not taken
-} Trials;
+    RtCuda *c;
+    RtColdTimer timer;
+    bool *merged; // for each merged launch of the plan
+} Bench;
 
-// ---- one trial ----
-
-// The first run loads what the library brings.
-static bool measure_runs(Trials *t, double *seconds, RtError *e) {
+// The first run loads the libraries' kernels and does not count.
+static bool measure_runs(Bench *b, double *seconds, RtError *e) {
     enum { RUNS = 6 };
-    const RtMaker *maker = &t->b->maker;
     bool good = true;
     for (int run = 0; good && run < RUNS; run++) {
-        for (int i = 0; run < 2 && i < t->gauge.launches; i++)
+        for (int i = 0; run < 2 && i < b->timer.launches; i++)
             seconds[i] = -1;
-        good = maker->make(maker->arg, false, false, e) &&
-               rt_cold_timer_read(&t->gauge, seconds, e);
+        rt_cuda_launch_step(b->c, false, false);
+        good = rt_cold_timer_read(&b->timer, seconds, e);
     }
     return good;
 }
 
-static bool measure_as(Trials *t, const RtCandidate *trial, double *seconds,
+static bool measure_as(Bench *b, const RtCandidate *candidate, double *seconds,
                        RtError *e) {
-    const RtTuneTarget *b = t->b;
-    bool *joins = *b->joins;
-    memset(t->gauge.failed, 0, (size_t)t->gauge.launches * sizeof(bool));
-    t->gauge.within = trial->within;
-    if (trial->joined != NULL)
-        memcpy(t->none, trial->joined, (size_t)b->plan->num_joins);
-    *b->gauge = &t->gauge;
-    *b->joins = t->none;
-    bool good = rt_library_calls_set_flags(b->calls, b->kernels, e) &&
-                measure_runs(t, seconds, e);
-    *b->gauge = NULL;
-    *b->joins = joins;
-    memset(t->none, 0, (size_t)b->plan->num_joins);
+    RtCuda *c = b->c;
+    bool *own = c->merged;
+    memset(b->timer.timer.failed, 0, (size_t)b->timer.launches * sizeof(bool));
+    memset(b->merged, 0, (size_t)c->plan->num_joins);
+    if (candidate->merged != NULL)
+        memcpy(b->merged, candidate->merged, (size_t)c->plan->num_joins);
+    b->timer.within = candidate->within;
+    c->timer = &b->timer.timer;
+    c->merged = b->merged;
+    bool good = rt_library_calls_set_flags(&c->calls, &c->kernels, e) &&
+                measure_runs(b, seconds, e);
+    c->timer = NULL;
+    c->merged = own;
     return good;
 }
 
-static bool measure(void *arg, const RtCandidate *trial, double *seconds,
+static bool measure(void *arg, const RtCandidate *candidate, double *seconds,
                     RtError *e) {
-    Trials *t = arg;
-    RtLibraryCalls *calls = t->b->calls;
-    const RtDriver *cu = t->b->gpu->cu;
+    Bench *b = arg;
+    RtLibraryCalls *calls = &b->c->calls;
     RtConvolutions *own = calls->convolutions;
-    CUdeviceptr room = 0;
-    if (trial->convolutions != NULL)
-        calls->convolutions = trial->convolutions;
-    size_t bytes =
-        rt_library_calls_workspace(calls) + 1; // of which there are any
-    bool good = rt_cold_timer_memory(cu, &room, bytes, e);
+    CUdeviceptr workspace = 0;
+    if (candidate->convolutions != NULL)
+        calls->convolutions = candidate->convolutions;
+    size_t bytes = rt_library_calls_workspace(calls) + 1; // not 0
+    bool good = rt_tune_alloc(&b->c->cu, &workspace, bytes, e);
     if (good) {
-        rt_library_calls_use(calls, calls->convolutions, room);
-        good = measure_as(t, trial, seconds, e);
+        rt_library_calls_use(calls, calls->convolutions, workspace);
+        good = measure_as(b, candidate, seconds, e);
     }
     rt_library_calls_use(calls, own, 0);
-    if (room != 0)
-        cu->memory_free(room);
+    if (workspace != 0)
+        b->c->cu.memory_free(workspace);
     return good;
 }
 
-// ---- all of them ----
+// ---- all candidates ----
 
-static char *table_of(const RtTuningResults *tried, double before, double after,
-                      const char *path) {
+static char *report_of(const RtTuningResults *results, double before,
+                       double after, const char *path) {
     char *text = NULL;
     size_t length;
     FILE *f = open_memstream(&text, &length);
     if (f == NULL)
         return NULL;
-    rt_tuning_results_print(f, tried);
+    rt_tuning_results_print(f, results);
     fprintf(f,
             "\nthe launches of a step take %.3f ms one after the other, "
             "library calls with a cold cache; tuned %.3f ms; written to %s\n",
@@ -89,52 +129,75 @@ static char *table_of(const RtTuningResults *tried, double before, double after,
     return NULL;
 }
 
-static bool tune_within(Trials *t, RtTuningResults *tried, char **said,
-                        RtError *e) {
-    const RtTuneTarget *b = t->b;
-    RtChosen tuning;
+static bool tune_step(Bench *b, RtTuningResults *results, RtError *e) {
+    RtCuda *c = b->c;
+    RtChosen chosen;
     double before, after;
+    const RtTuningKey key = key_of(c);
     const RtTuner tuner = {
-        .cudnn = b->calls->convolutions != NULL ? &b->calls->cudnn : NULL,
-        .matmuls = b->calls->matmuls,
-        .plan = b->plan,
-        .step = b->step,
-        .launches = t->gauge.launches,
-        .call = t->gauge.call,
+        .cudnn = c->calls.convolutions != NULL ? &c->calls.cudnn : NULL,
+        .matmuls = c->calls.matmuls,
+        .plan = c->plan,
+        .step = c->step,
+        .launches = b->timer.launches,
+        .call = b->timer.call,
         .measure = measure,
-        .arg = t,
-        .tried = tried};
-    if (!rt_tune(&tuner, &tuning, &before, &after, e))
+        .arg = b,
+        .results = results};
+    if (!rt_tuner_run(&tuner, &chosen, &before, &after, e))
         return false;
-    bool good = rt_tuning_write(&tuning, b->calls->path, &b->calls->key,
-                                b->calls->files, e);
-    rt_chosen_free(&tuning);
-    if (good)
-        *said = table_of(tried, before, after, b->calls->path);
-    return good && (*said != NULL || rt_fail(e, EXIT_MEMORY, "out of memory"));
+    bool good =
+        rt_tuning_write(&chosen, c->tuning_path, &key, c->tuning_files, e);
+    rt_chosen_free(&chosen);
+    if (!good)
+        return false;
+    c->report = report_of(results, before, after, c->tuning_path);
+    return c->report != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
 }
 
-static bool is_possible(const RtTuneTarget *b, RtError *e) {
-    if (b->calls->convolutions == NULL && b->calls->matmuls == NULL &&
-        b->plan->num_joins == 0)
+static bool is_possible(const RtCuda *c, RtError *e) {
+    if (c->calls.convolutions == NULL && c->calls.matmuls == NULL &&
+        c->plan->num_joins == 0)
         return rt_fail(e, EXIT_USAGE, "this trainer has nothing to tune");
-    return b->calls->path != NULL ||
+    return c->tuning_path != NULL ||
            rt_fail(e, EXIT_IO,
                    "no place for the tuning result: neither XDG_CACHE_HOME nor "
                    "HOME is a writable folder; name a file with --tuning=FILE");
 }
 
-bool rt_tune_step(const RtTuneTarget *b, char **said, RtError *e) {
-    Trials t = {.b = b,
-                .none = calloc((size_t)b->plan->num_joins + 1, sizeof(bool))};
-    RtTuningResults tried = {0};
+// Candidates launch kernels that the plan so far does not.  Without cooperative
+// launches, kernels with phases are those of merged launches only: the device
+// would not have opened with others.
+static bool load_all_kernels(RtCuda *c, RtError *e) {
+    for (int i = 0; i < c->plan->num_kernels; i++)
+        c->needed[i] = c->gpu.cooperates || c->plan->kernel[i].phases <= 1;
+    rt_kernels_close(&c->kernels);
+    return rt_kernels_start(&c->kernels, &c->gpu, c->trainer, c->plan,
+                            c->needed, &rt_private_files, e) &&
+           rt_kernels_load(&c->kernels, c->needed, NULL, e);
+}
+
+static bool tune(RtCuda *c, int launches, RtError *e) {
+    Bench b = {.c = c,
+               .merged = calloc((size_t)c->plan->num_joins + 1, sizeof(bool))};
+    RtTuningResults results = {0};
     bool good =
-        (t.none != NULL || rt_fail(e, EXIT_MEMORY, "out of memory")) &&
-        is_possible(b, e) &&
-        rt_cold_timer_open(&t.gauge, b->gpu, b->maker.stream, b->launches, e) &&
-        tune_within(&t, &tried, said, e);
-    rt_cold_timer_close(&t.gauge);
-    rt_tuning_results_free(&tried);
-    free(t.none);
+        (b.merged != NULL || rt_fail(e, EXIT_MEMORY, "out of memory")) &&
+        is_possible(c, e) &&
+        rt_cold_timer_open(&b.timer, &c->gpu, c->stream, launches, e) &&
+        tune_step(&b, &results, e);
+    rt_cold_timer_close(&b.timer);
+    rt_tuning_results_free(&results);
+    free(b.merged);
+    return good;
+}
+
+// Runs the step first to count its launches.
+bool rt_tune(RtDevice *d, const RtStep *step, const char **report, RtError *e) {
+    RtCuda *c = rt_cuda_of(d);
+    rt_cuda_run(d, step);
+    d->sync(d);
+    bool good = load_all_kernels(c, e) && tune(c, c->merging.launch, e);
+    *report = c->report;
     return good;
 }

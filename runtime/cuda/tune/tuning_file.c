@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tuning: a file of it is a JSON object,
+// Tuning file: a JSON object,
 //
 //   {"tuning": 2, "gpu": "NVIDIA H200", "capability": 90, "processors": 132,
 //    "driver": 13000, "cudnn": 91900, "cublaslt": 0, "plan": "0123...",
@@ -7,11 +7,11 @@
 //    "products": [[call, candidate, digest], ...],
 //    "fusions": [1, 0, ...], "apart": [0, 1, ...]}
 //
-// It appears under its name whole, by a rename.
+// A rename makes it appear whole under its name.
 #define _POSIX_C_SOURCE 200809L
 
 #include "base/json.h"
-#include "runtime/cuda/tune/tuning.h"
+#include "runtime/cuda/tune/tune.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,78 @@
 #include <string.h>
 #include <unistd.h>
 
-// A file that is read.
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+// ---- names ----
+
+static void add_text(XXH3_state_t *state, const char *text) {
+    XXH3_128bits_update(state, text, strlen(text) + 1);
+}
+
+// Numbers as text: structs may have padding.
+static void add_call(XXH3_state_t *state, const RtCall *c) {
+    char text[400];
+    snprintf(text, sizeof text,
+             "%d %d %d %d %d %d %d %d %d %d %d %d %d,%d %d,%d %d,%d,%d,%d %d "
+             "%d %d %" PRId64,
+             (int)c->kind, (int)c->type, c->accumulate, c->n, c->h, c->w, c->c,
+             c->k, c->r, c->s, c->oh, c->ow, c->stride[0], c->stride[1],
+             c->dilation[0], c->dilation[1], c->pad[0], c->pad[1], c->pad[2],
+             c->pad[3], c->groups, c->ta, c->tb, c->batch);
+    add_text(state, text);
+}
+
+static void add_fusion(XXH3_state_t *state, const RtFusion *f) {
+    char text[120];
+    snprintf(text, sizeof text, "%d %d %d %d %d %d", (int)f->kind, f->step,
+             f->call, f->launch, f->norm, f->together);
+    add_text(state, text);
+}
+
+static void add_join(XXH3_state_t *state, const RtJoin *join) {
+    char text[80];
+    snprintf(text, sizeof text, "%d %d %d %d", join->step, join->launch,
+             join->count, join->blocks);
+    add_text(state, text);
+}
+
+static void write_digest(const XXH3_state_t *state, char *to) {
+    XXH128_hash_t hash = XXH3_128bits_digest(state);
+    snprintf(to, RT_TUNING_DIGITS + 1, "%016" PRIx64 "%016" PRIx64, hash.high64,
+             hash.low64);
+}
+
+void rt_tuning_digest(const RtPlan *plan, char to[RT_TUNING_DIGITS + 1]) {
+    XXH3_state_t state;
+    XXH3_128bits_reset(&state);
+    for (int i = 0; i < plan->num_calls; i++)
+        add_call(&state, &plan->call[i]);
+    for (int i = 0; i < plan->num_fusions; i++)
+        add_fusion(&state, &plan->fusion[i]);
+    for (int i = 0; i < plan->num_joins; i++)
+        add_join(&state, &plan->join[i]);
+    write_digest(&state, to);
+}
+
+char *rt_tuning_path(const char *folder, const RtTuningKey *key) {
+    XXH3_state_t state;
+    char text[120], digest[RT_TUNING_DIGITS + 1];
+    snprintf(text, sizeof text, "%d %d %d %d %zu %zu", RT_TUNING_FORMAT,
+             key->capability, key->processors, key->driver, key->cudnn,
+             key->cublaslt);
+    rt_tuning_digest(key->plan, digest);
+    XXH3_128bits_reset(&state);
+    add_text(&state, text);
+    add_text(&state, key->gpu);
+    add_text(&state, digest);
+    write_digest(&state, digest);
+    return rt_path("%s/%s.tuning", folder, digest);
+}
+
+// ---- validity ----
+
+// A file that is being read.
 typedef struct {
     RtJson json;
     const char *path;
@@ -30,13 +101,11 @@ typedef struct {
     RtError *error;
 } Reader;
 
-// What a file says that it is good for.
+// The key in a file.
 typedef struct {
     char gpu[96], plan[RT_TUNING_DIGITS + 1];
     uint64_t capability, processors, driver, cudnn, cublaslt;
 } Found;
-
-// ---- what it is good for ----
 
 static bool key_take(RtJson *j, const char *key) {
     char found[16];
@@ -107,7 +176,7 @@ static bool same_place(const Found *a, const Found *b) {
            a->cudnn == b->cudnn && a->cublaslt == b->cublaslt;
 }
 
-static bool is_good_for(const Reader *r, const Found *found) {
+static bool is_valid_for(const Reader *r, const Found *found) {
     char there[200], here[200];
     const Found own = found_of(r->key);
     if (!same_place(found, &own))
@@ -129,32 +198,32 @@ static bool below(RtJson *j, uint64_t limit, uint64_t *value) {
     return rt_json_count(j, value) && *value < limit;
 }
 
-static bool tuned_take(Reader *r) {
+static bool plan_take(Reader *r) {
     RtJson *j = &r->json;
     const RtPlan *plan = r->key->plan;
     uint64_t call, with, candidate, engine;
-    if ((size_t)r->t->num_tuned == rt_chosen_room(plan) ||
+    if ((size_t)r->t->num_plans == rt_chosen_room(plan) ||
         !rt_json_take(j, '[') || !below(j, (uint64_t)plan->num_calls, &call) ||
         !rt_json_take(j, ',') || !below(j, RT_FUSION_SETS, &with) ||
         !rt_json_take(j, ',') || !below(j, INT32_MAX, &candidate) ||
         !rt_json_take(j, ',') || !below(j, INT64_MAX, &engine) ||
         !rt_json_take(j, ']'))
         return false;
-    r->t->tuned[r->t->num_tuned++] = (RtChosenPlan){
+    r->t->plan[r->t->num_plans++] = (RtChosenPlan){
         (int)call, (unsigned)with, (int)candidate, (int64_t)engine};
     return true;
 }
 
-static bool product_take(Reader *r) {
+static bool algorithm_take(Reader *r) {
     RtJson *j = &r->json;
     const RtPlan *plan = r->key->plan;
     uint64_t call, candidate, digest;
-    if (r->t->num_products == plan->num_calls || !rt_json_take(j, '[') ||
+    if (r->t->num_algorithms == plan->num_calls || !rt_json_take(j, '[') ||
         !below(j, (uint64_t)plan->num_calls, &call) || !rt_json_take(j, ',') ||
         !below(j, INT32_MAX, &candidate) || !rt_json_take(j, ',') ||
         !below(j, INT64_MAX, &digest) || !rt_json_take(j, ']'))
         return false;
-    r->t->product[r->t->num_products++] =
+    r->t->algorithm[r->t->num_algorithms++] =
         (RtChosenAlgorithm){(int)call, (int)candidate, digest};
     return true;
 }
@@ -182,11 +251,11 @@ static bool bits_take(RtJson *j, const char *key, bool *bit, int count) {
 static bool choices_take(Reader *r) {
     RtJson *j = &r->json;
     const RtPlan *plan = r->key->plan;
-    return list_take(r, "plans", tuned_take) && rt_json_take(j, ',') &&
-           list_take(r, "products", product_take) && rt_json_take(j, ',') &&
-           bits_take(j, "fusions", r->t->wanted, plan->num_fusions) &&
+    return list_take(r, "plans", plan_take) && rt_json_take(j, ',') &&
+           list_take(r, "products", algorithm_take) && rt_json_take(j, ',') &&
+           bits_take(j, "fusions", r->t->fused, plan->num_fusions) &&
            rt_json_take(j, ',') &&
-           bits_take(j, "apart", r->t->apart, plan->num_joins) &&
+           bits_take(j, "apart", r->t->unmerged, plan->num_joins) &&
            rt_json_take(j, '}') && rt_json_end(j);
 }
 
@@ -195,7 +264,8 @@ static bool tuning_take(Reader *r) {
     if (!found_take(&r->json, &found))
         return rt_fail(r->error, EXIT_DATA, "%s is not a tuning result",
                        r->path);
-    if (!is_good_for(r, &found) || !rt_chosen_new(r->t, r->key->plan, r->error))
+    if (!is_valid_for(r, &found) ||
+        !rt_chosen_new(r->t, r->key->plan, r->error))
         return false;
     if (choices_take(r))
         return true;
@@ -244,19 +314,19 @@ static void bits_put(FILE *f, const char *key, const bool *bit, int count) {
 
 static void choices_put(FILE *f, const RtChosen *t, const RtPlan *plan) {
     fputs(" \"plans\": [", f);
-    for (int i = 0; i < t->num_tuned; i++)
+    for (int i = 0; i < t->num_plans; i++)
         fprintf(f, "%s[%d, %u, %d, %" PRId64 "]", i > 0 ? ", " : "",
-                t->tuned[i].call, t->tuned[i].with, t->tuned[i].candidate,
-                t->tuned[i].engine);
+                t->plan[i].call, t->plan[i].with, t->plan[i].candidate,
+                t->plan[i].engine);
     fputs("],\n \"products\": [", f);
-    for (int i = 0; i < t->num_products; i++)
+    for (int i = 0; i < t->num_algorithms; i++)
         fprintf(f, "%s[%d, %d, %" PRIu64 "]", i > 0 ? ", " : "",
-                t->product[i].call, t->product[i].candidate,
-                t->product[i].digest);
+                t->algorithm[i].call, t->algorithm[i].candidate,
+                t->algorithm[i].digest);
     fputs("],\n", f);
-    bits_put(f, "fusions", t->wanted, plan->num_fusions);
+    bits_put(f, "fusions", t->fused, plan->num_fusions);
     fputs(",\n", f);
-    bits_put(f, "apart", t->apart, plan->num_joins);
+    bits_put(f, "apart", t->unmerged, plan->num_joins);
     fputs("}\n", f);
 }
 
