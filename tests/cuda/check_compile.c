@@ -1,5 +1,5 @@
-// Compiling: what is likely is made ahead, each kernel once, and what goes
-// wrong ahead is no matter.
+// Compile: likely kernels start early, each compiles once, and errors of an
+// early one do not matter.
 #define _GNU_SOURCE
 
 #include "runtime/cuda/kernels/kernels.h"
@@ -18,7 +18,7 @@ enum { KERNELS = 2, PATIENCE = 60 }; // of counter; seconds
 static const RtGpu gpu = {.major = 9, .driver = 13000};
 static char calls[4200];
 
-// The double writes beside the cache what it is asked.
+// The double logs its calls beside the cache.
 static RtCompiler *compiler_for(const RtTrainer *t) {
     RtError e;
     snprintf(calls, sizeof calls, "%s/calls-%d", getenv("XDG_CACHE_HOME"),
@@ -34,7 +34,7 @@ static RtCompiler *compiler_new(void) {
     return compiler_for(&counter);
 }
 
-// How often it compiled, by how many threads.
+// The number of compilations, and of threads that made them.
 static int count_calls(int *threads) {
     char line[200];
     long last = 0;

@@ -1,6 +1,6 @@
-// Tuning: what is taken follows from what was measured, and a file of it is
-// read as it was written or not at all.  Plans are the double's, for a device
-// that is described; times are made up.
+// Tuning: choices follow from measured times, and a file is read as it was
+// written or not at all.  Plans are the double's, for a described device; times
+// are invented.
 #define _XOPEN_SOURCE 700
 
 #include "tests/cuda/suites.h"
@@ -52,8 +52,8 @@ static const RtFusion fusions[] = {
     {.kind = RT_FUSED_PROLOGUE_WEIGHT, .call = 2, .launch = -1, .together = 1},
     {.kind = RT_FUSED_BACKWARD, .call = 3, .launch = 6, .together = -1},
 };
-// The two kernels after call 0 may be one launch, with the next call's way or
-// without; so may a kernel of another step.
+// The two kernels after call 0 may be one launch, or the second one alone; so
+// may kernels of another step.
 static const RtKernel kernels[] = {{.name = "both"}, {.name = "one"}};
 static const RtStep steps[] = {{.name = "train"}, {.name = "train_2"}};
 static const RtJoin joins[] = {
@@ -97,7 +97,7 @@ static double call_seconds(const Times *t, const RtConvolutions *v, int call) {
     return seconds + (call == 0 && (taken[1] || taken[3]) ? t->finalize : 0);
 }
 
-// What counts to the launch before adds to it.
+// A launch within the one before adds to its time.
 static bool measure(void *arg, const RtCandidate *candidate, double *seconds,
                     RtError *e) {
     const Times *t = arg;
@@ -141,7 +141,7 @@ static void close_library(void) {
     rt_cudnn_close(&cudnn);
 }
 
-// Of what excludes each other; what a step does not need is not chosen at all.
+// At most one row of a group, none if the step does not need it.
 static void only_one_is_chosen(const RtTuningResults *results, int group) {
     int chosen = 0;
     for (int i = 0; i < results->count; i++)
@@ -182,7 +182,7 @@ START_TEST(fusions_that_save_are_taken) {
 }
 END_TEST
 
-START_TEST(what_costs_does_not) {
+START_TEST(fusions_that_cost_are_not) {
     const Times times = {.kernel = 5, .call = 10, .fast = -1};
     Times t = times;
     t.more[RT_FUSED_PROLOGUE] = 6;
@@ -197,8 +197,8 @@ START_TEST(what_costs_does_not) {
 }
 END_TEST
 
-// Statistics that cost a little are worth what they make possible.
-START_TEST(statistics_pay_by_what_reads_them) {
+// Statistics that cost a little pay off by the fusions that need them.
+START_TEST(statistics_pay_by_their_readers) {
     Times t = {.kernel = 5, .call = 10, .fast = -1};
     t.more[RT_FUSED_STATISTICS] = 8;
     ck_assert_str_eq(fusions_of(t), "1111");
@@ -244,7 +244,7 @@ END_TEST
 
 // No fusion is taken, as all cost time.  A merged launch that costs time is
 // left out, and then a part of it may be merged.
-START_TEST(joins_must_pay) {
+START_TEST(merged_launches_must_pay) {
     Times times = {.kernel = 5, .call = 10, .fast = -1, .merged = {9, 4, 9}};
     for (int k = 0; k < 4; k++)
         times.more[k] = 100;
@@ -336,8 +336,7 @@ START_TEST(a_file_is_read_as_it_was_written) {
 }
 END_TEST
 
-// What names an engine that the library no longer has in that place is not
-// taken.
+// A choice whose engine the library no longer has in that place is not used.
 START_TEST(another_engine_is_not_taken) {
     RtChosen t;
     RtError e;
@@ -355,7 +354,7 @@ START_TEST(another_engine_is_not_taken) {
 }
 END_TEST
 
-// Each is not as `here` in one thing.
+// Each differs from `here` in one thing.
 static const RtPlan fewer = {.call = calls, .num_calls = 4};
 static const struct {
     RtTuningKey key;
@@ -405,11 +404,11 @@ Suite *tune_suite(void) {
     TCase *t = tcase_create("tune");
     tcase_add_checked_fixture(t, open_library, close_library);
     tcase_add_test(t, fusions_that_save_are_taken);
-    tcase_add_test(t, what_costs_does_not);
-    tcase_add_test(t, statistics_pay_by_what_reads_them);
+    tcase_add_test(t, fusions_that_cost_are_not);
+    tcase_add_test(t, statistics_pay_by_their_readers);
     tcase_add_test(t, finalize_must_pay);
     tcase_add_test(t, the_fastest_candidate_is_found);
-    tcase_add_loop_test(t, joins_must_pay, 0, 3);
+    tcase_add_loop_test(t, merged_launches_must_pay, 0, 3);
     tcase_add_test(t, a_file_is_read_as_it_was_written);
     tcase_add_test(t, another_engine_is_not_taken);
     tcase_add_loop_test(t, a_file_is_for_one_plan_on_one_kind_of_gpu, 0,

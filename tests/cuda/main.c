@@ -6,8 +6,8 @@
 #include <stdlib.h>
 
 int main(void) {
-    SRunner *runner = srunner_create(feed_suite());
-    srunner_add_suite(runner, ahead_suite());
+    SRunner *runner = srunner_create(batches_suite());
+    srunner_add_suite(runner, preload_suite());
     srunner_add_suite(runner, cache_suite());
     srunner_add_suite(runner, compile_suite());
     srunner_add_suite(runner, device_suite());

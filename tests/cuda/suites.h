@@ -6,8 +6,8 @@
 
 #include <check.h>
 
-Suite *ahead_suite(void);
-Suite *feed_suite(void);
+Suite *preload_suite(void);
+Suite *batches_suite(void);
 Suite *cache_suite(void);
 Suite *compile_suite(void);
 Suite *device_suite(void);

@@ -18,9 +18,9 @@ int main(void) {
     srunner_add_suite(runner, call_suite());
     srunner_add_suite(runner, library_suite());
     srunner_add_suite(runner, host_suite());
-    srunner_add_suite(runner, join_suite());
+    srunner_add_suite(runner, merged_launch_suite());
     srunner_add_suite(runner, factor_suite());
-    srunner_add_suite(runner, rides_suite());
+    srunner_add_suite(runner, fusions_suite());
     srunner_add_suite(runner, onednn_suite());
     srunner_add_suite(runner, checkpoint_suite());
     srunner_add_suite(runner, weights_suite());

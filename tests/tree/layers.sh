@@ -1,5 +1,6 @@
 #!/bin/sh
-# A folder that includes what it may not depend on does not compile.
+# A folder that includes what it may not depend on does not compile, and the
+# folders of runtime/cuda include headers of earlier ones only.
 set -u
 
 failed=0
@@ -48,4 +49,15 @@ runtime=runtime/rt.h
     sees runtime $runtime base/exits.h base/glob.h base/half.h \
         runtime/replay/replay.h -- $base $ir $plan $frontend $passes $codegen
 }
+
+later='tune launch libraries memory kernels'
+for folder in driver kernels memory libraries launch; do
+    for above in $later; do
+        [ "$above" = $folder ] && break
+        grep -l "cuda/$above/" "$SINTER_SOURCE/runtime/cuda/$folder"/*.[ch] && {
+            echo "runtime/cuda/$folder includes headers of $above"
+            failed=1
+        }
+    done
+done
 exit $failed

@@ -13,8 +13,8 @@
 #include "runtime/cuda/launch/launch.h"
 
 // One timed run stands for this many.  Each event is a node of the graph
-// between two launches, so events cost less than one part in so many if a node
-// takes no longer than a launch.
+// between two launches, so events cost less than one part in TIMED_EVERY if a
+// node takes no longer than a launch.
 enum { TIMED_EVERY = 128 };
 
 bool rt_step_graph_open(RtStepGraph *g, const RtDriver *cu, int events,

@@ -15,7 +15,7 @@ bool rt_cudnn_open(RtCudnn *c, RtError *e) {
 #define CUDNN(type, member, name, arguments) {name, offsetof(RtCudnn, member)},
 #include "runtime/cuda/libraries/cudnn.def"
     };
-    const RtLibrary wanted = {
+    const RtLibrary library = {
         .needed = "convolutions on a GPU need",
         .files = files,
         .remedy = "install cuDNN 9 or the Python package nvidia-cudnn-cu13, "
@@ -24,7 +24,7 @@ bool rt_cudnn_open(RtCudnn *c, RtError *e) {
         .symbol = symbols,
         .num_symbols = sizeof symbols / sizeof *symbols};
     *c = (RtCudnn){0};
-    c->library = rt_library_open(&wanted, c, e);
+    c->library = rt_library_open(&library, c, e);
     return c->library != NULL;
 }
 

@@ -7,17 +7,17 @@ static bool is_kind(const RtPlan *p, int fusion, RtFusionKind kind) {
     return p->fusion[fusion].kind == kind;
 }
 
-static bool is_wanted(const bool *wanted, int fusion) {
-    return wanted == NULL || wanted[fusion];
+static bool is_allowed(const bool *allowed, int fusion) {
+    return allowed == NULL || allowed[fusion];
 }
 
 // Kernels of all steps share one flag for a variance, so its statistics are
 // fused in all steps that have it or in none.  A norm of no channels is a
 // variance whose statistics no call can compute.
-static void take_statistics(const RtPlan *p, const bool *wanted,
+static void take_statistics(const RtPlan *p, const bool *allowed,
                             RtCanFuse *can_fuse, void *arg, bool *taken) {
     for (int i = 0; i < p->num_fusions; i++)
-        taken[i] = is_kind(p, i, RT_FUSED_STATISTICS) && is_wanted(wanted, i) &&
+        taken[i] = is_kind(p, i, RT_FUSED_STATISTICS) && is_allowed(allowed, i) &&
                    can_fuse(arg, p->fusion[i].call, 1u << RT_FUSED_STATISTICS);
     for (int i = 0; i < p->num_fusions; i++)
         for (int n = 0; taken[i] && n < p->num_norms; n++)
@@ -47,14 +47,14 @@ static bool takes_statistics_on(const RtPlan *p, const bool *taken, int call) {
     return false;
 }
 
-void rt_fusions_choose(const RtPlan *p, const bool *wanted, RtCanFuse *can_fuse,
+void rt_fusions_choose(const RtPlan *p, const bool *allowed, RtCanFuse *can_fuse,
                        RtCanFinalize *can_finalize, void *arg, bool *taken) {
-    take_statistics(p, wanted, can_fuse, arg, taken);
+    take_statistics(p, allowed, can_fuse, arg, taken);
     for (int i = 0; i < p->num_fusions; i++) {
         const RtFusion *f = &p->fusion[i];
         unsigned with = 1u << f->kind;
         if (f->kind == RT_FUSED_STATISTICS ||
-            f->kind == RT_FUSED_PROLOGUE_WEIGHT || !is_wanted(wanted, i) ||
+            f->kind == RT_FUSED_PROLOGUE_WEIGHT || !is_allowed(allowed, i) ||
             !takes_statistics_of(p, taken, f->norm) ||
             !can_finalize(arg, f->norm))
             continue;

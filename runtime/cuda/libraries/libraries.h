@@ -98,9 +98,9 @@ typedef bool RtCanFuse(void *arg, int call, unsigned with);
 // Whether a norm has a plan of bn_finalize.
 typedef bool RtCanFinalize(void *arg, int norm);
 
-// Chooses fusions that work together: all in `wanted` (NULL: all) with a plan
+// Chooses fusions that work together: all in `allowed` (NULL: all) with a plan
 // and with the fusions that they depend on.  taken has one for each.
-void rt_fusions_choose(const RtPlan *plan, const bool *wanted,
+void rt_fusions_choose(const RtPlan *plan, const bool *allowed,
                        RtCanFuse *can_fuse, RtCanFinalize *can_finalize,
                        void *arg, bool *taken);
 

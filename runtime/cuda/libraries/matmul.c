@@ -78,8 +78,8 @@ static RtLibrary library_for(int gpu, int driver, const RtSymbol *symbol,
 void *rt_matmuls_library(int gpu, int driver, size_t (**version)(void),
                          RtError *e) {
     static const RtSymbol symbols[] = {{"cublasLtGetVersion", 0}};
-    const RtLibrary wanted = library_for(gpu, driver, symbols, 1);
-    return rt_library_open(&wanted, version, e);
+    const RtLibrary library = library_for(gpu, driver, symbols, 1);
+    return rt_library_open(&library, version, e);
 }
 
 static bool library_open(RtMatmuls *p, const RtGpu *gpu, RtError *e) {
@@ -89,10 +89,10 @@ static bool library_open(RtMatmuls *p, const RtGpu *gpu, RtError *e) {
 #include "runtime/cuda/libraries/cublaslt.def"
         {"cublasLtGetVersion", offsetof(Functions, version)},
     };
-    const RtLibrary wanted =
+    const RtLibrary library =
         library_for(rt_gpu_capability(gpu), gpu->driver, symbols,
                     sizeof symbols / sizeof *symbols);
-    p->library = rt_library_open(&wanted, &p->lt, e);
+    p->library = rt_library_open(&library, &p->lt, e);
     if (p->library == NULL)
         return false;
     int status = p->lt.open(&p->handle);
@@ -124,9 +124,9 @@ static bool matrix_new(const Functions *lt, const RtCall *c, int rows,
 }
 
 static bool transpose(const Functions *lt, void *product, int attribute,
-                      bool wanted) {
+                      bool transposed) {
     int32_t value = LT_CUBLAS_OP_T;
-    return !wanted ||
+    return !transposed ||
            lt->product_set(product, attribute, &value, sizeof value) == 0;
 }
 

@@ -26,8 +26,8 @@ static bool plan_of(const Tune *u, const RtConvolutions *v, int launch,
     return planned >= 0 && rt_convolutions_plan_at(v, planned, p);
 }
 
-// With all fusions, a call that bn_finalize follows takes as much longer than
-// it did with statistics alone.
+// bn_finalize takes the time by which a call before it, with all fusions, takes
+// longer than it did with statistics alone.
 static void learn_finalize(Tune *u, const RtConvolutions *v) {
     RtPlanned p;
     for (int i = 0; i < u->known.t->launches; i++) {

@@ -39,14 +39,14 @@ static bool fuses_statistics(const RtFusionGains *c, int call) {
 
 // Seconds of a fusion's kernel and calls; negative: not measured.
 typedef struct {
-    double apart, fused;
+    double separate, fused;
 } Ways;
 
 static Ways ways_on_call(const RtFusionGains *c, const RtFusion *f,
                          unsigned before) {
     Ways w = {cost_of(c, f->call, before),
               cost_of(c, f->call, before | 1u << f->kind)};
-    w.apart += w.apart < 0 ? 0 : kernel_of(c, f);
+    w.separate += w.separate < 0 ? 0 : kernel_of(c, f);
     return w;
 }
 
@@ -65,14 +65,14 @@ static Ways ways_of(const RtFusionGains *c, const RtFusion *f) {
         return w;
     const RtFusion *weight = &c->t->plan->fusion[f->together];
     return (Ways){
-        sum_of(w.apart, cost_of(c, weight->call, 0)),
+        sum_of(w.separate, cost_of(c, weight->call, 0)),
         sum_of(w.fused, cost_of(c, weight->call, 1u << weight->kind))};
 }
 
 // The seconds that it saves; negative if it costs some or was not measured.
 static double gain_of(const RtFusionGains *c, const RtFusion *f) {
     Ways w = ways_of(c, f);
-    return w.apart < 0 || w.fused < 0 ? -1 : w.apart - w.fused;
+    return w.separate < 0 || w.fused < 0 ? -1 : w.separate - w.fused;
 }
 
 // The fusions that read a batch_norm's forms must save more than bn_finalize
@@ -157,8 +157,8 @@ bool rt_fusion_gains_report(const RtFusionGains *c, const RtConvolutions *v,
         Ways w = ways_of(c, f);
         int group = c->t->results->count;
         if (f->step == c->t->step && f->kind != RT_FUSED_PROLOGUE_WEIGHT &&
-            w.apart >= 0 && w.fused >= 0)
-            good = add_way(c, f, group, "apart", w.apart, !taken[i], e) &&
+            w.separate >= 0 && w.fused >= 0)
+            good = add_way(c, f, group, "apart", w.separate, !taken[i], e) &&
                    add_way(c, f, group, "rides", w.fused, taken[i], e);
     }
     return good;

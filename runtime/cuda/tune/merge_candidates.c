@@ -13,7 +13,7 @@ typedef struct {
     RtConvolutions *v;
     bool *known, *merged;             // for each merged launch of the plan
     bool *within;                     // for each launch
-    double *merged_took, *apart_took; // seconds of launches
+    double *merged_took, *separate_took; // seconds of launches
 } Tune;
 
 bool rt_tune_merged(const RtPlan *plan, const RtConvolutions *v,
@@ -74,8 +74,8 @@ static bool learn(const Tune *u, int which, RtChosen *out, RtError *e) {
     const RtPlan *p = u->t->plan;
     const RtJoin *join = &p->join[which];
     double merged = u->merged_took[join->launch];
-    double apart = u->apart_took[join->launch];
-    bool leave = rt_clearly_less(apart, merged);
+    double separate = u->separate_took[join->launch];
+    bool leave = rt_clearly_less(separate, merged);
     int group = u->t->results->count;
     for (int i = 0; i < p->num_joins; i++)
         if (i == which || (p->join[i].step != join->step &&
@@ -85,14 +85,14 @@ static bool learn(const Tune *u, int which, RtChosen *out, RtError *e) {
     char way[48];
     snprintf(way, sizeof way, "%d launches", join->count);
     return add_row(u, join, group, "one launch", merged, !leave, e) &&
-           add_row(u, join, group, way, apart, leave, e);
+           add_row(u, join, group, way, separate, leave, e);
 }
 
 static bool measure_round(Tune *u, RtChosen *out, RtError *e) {
     const RtCandidate merged = {u->v, u->merged, u->within};
-    const RtCandidate apart = {u->v, NULL, u->within};
+    const RtCandidate separate = {u->v, NULL, u->within};
     if (!u->t->measure(u->t->arg, &merged, u->merged_took, e) ||
-        !u->t->measure(u->t->arg, &apart, u->apart_took, e))
+        !u->t->measure(u->t->arg, &separate, u->separate_took, e))
         return false;
     for (int i = 0; i < u->t->plan->num_joins; i++)
         if (is_here(u, i) && !u->known[i] && !learn(u, i, out, e))
@@ -118,15 +118,15 @@ bool rt_tune_merges(const RtTuner *t, RtConvolutions *v, RtChosen *out,
               .merged = calloc(joins, sizeof *u.merged),
               .within = calloc(launches, sizeof *u.within),
               .merged_took = calloc(launches, sizeof *u.merged_took),
-              .apart_took = calloc(launches, sizeof *u.apart_took)};
+              .separate_took = calloc(launches, sizeof *u.separate_took)};
     bool good = u.known != NULL && u.merged != NULL && u.within != NULL &&
-                        u.merged_took != NULL && u.apart_took != NULL
+                        u.merged_took != NULL && u.separate_took != NULL
                     ? tune(&u, out, e)
                     : rt_fail(e, EXIT_MEMORY, "out of memory for tuning");
     free(u.known);
     free(u.merged);
     free(u.within);
     free(u.merged_took);
-    free(u.apart_took);
+    free(u.separate_took);
     return good;
 }

@@ -1,4 +1,4 @@
-// Joins: launches of a step that become one.
+// Merged launches: kernels of a step that become one launch.
 #include "tests/runtime/suites.h"
 
 #include "runtime/cuda/launch/launch.h"
@@ -8,7 +8,7 @@ static const RtKernel kernels[] = {
     {.name = "two", .args = 2},
     {.name = "joined", .args = 4, .phases = 2},
 };
-// Two overlap; of another step is one.
+// Two overlap; one is of another step.
 static const RtJoin joins[] = {
     {.step = 1,
      .launch = 1,
@@ -19,12 +19,12 @@ static const RtJoin joins[] = {
     {.step = 1, .launch = 2, .count = 2, .kernel = 2},
     {.step = 0, .launch = 1, .count = 2, .kernel = 2},
 };
-static const RtFusion rides[] = {{.step = 1, .launch = 1}};
+static const RtFusion fusions[] = {{.step = 1, .launch = 1}};
 static const RtPlan plan = {.kernel = kernels,
                             .num_kernels = 3,
                             .join = joins,
                             .num_joins = 3,
-                            .fusion = rides,
+                            .fusion = fusions,
                             .num_fusions = 1};
 
 START_TEST(none_is_taken_twice) {
@@ -34,24 +34,24 @@ START_TEST(none_is_taken_twice) {
 }
 END_TEST
 
-START_TEST(none_is_taken_that_rides) {
+START_TEST(none_with_a_fused_kernel_is_taken) {
     bool fused = true, taken[3];
     rt_merges_choose(&plan, &fused, NULL, taken);
     ck_assert(!taken[0] && taken[1] && taken[2]);
 }
 END_TEST
 
-START_TEST(arguments_are_gathered) {
+START_TEST(arguments_are_collected) {
     const bool taken[] = {true, false, false};
     const size_t first[] = {11}, second[] = {21, 22}, *arg = first;
     int kernel = 0, grid = 3;
-    RtMerging j;
-    rt_merging_begin(&j, &plan, taken, 1);
-    rt_merging_skip(&j); // a call
-    ck_assert(!rt_merging_add(&j, &kernel, &grid, &arg));
+    RtMerging m;
+    rt_merging_begin(&m, &plan, taken, 1);
+    rt_merging_skip(&m); // a call
+    ck_assert(!rt_merging_add(&m, &kernel, &grid, &arg));
     kernel = 1;
     arg = second;
-    ck_assert(rt_merging_add(&j, &kernel, &grid, &arg));
+    ck_assert(rt_merging_add(&m, &kernel, &grid, &arg));
     ck_assert_int_eq(kernel, 2);
     ck_assert_int_eq(grid, 7);
     const size_t expected[] = {11, 21, 22, 9};
@@ -64,19 +64,19 @@ START_TEST(other_launches_pass) {
     const bool taken[] = {true, false, true};
     const size_t own[] = {11}, *arg = own;
     int kernel = 0, grid = 3;
-    RtMerging j;
-    rt_merging_begin(&j, &plan, taken, 1);
-    ck_assert(rt_merging_add(&j, &kernel, &grid, &arg));
+    RtMerging m;
+    rt_merging_begin(&m, &plan, taken, 1);
+    ck_assert(rt_merging_add(&m, &kernel, &grid, &arg));
     ck_assert(kernel == 0 && grid == 3 && arg == own);
 }
 END_TEST
 
-Suite *join_suite(void) {
-    Suite *s = suite_create("join");
-    TCase *t = tcase_create("join");
+Suite *merged_launch_suite(void) {
+    Suite *s = suite_create("merged_launch");
+    TCase *t = tcase_create("merged_launch");
     tcase_add_test(t, none_is_taken_twice);
-    tcase_add_test(t, none_is_taken_that_rides);
-    tcase_add_test(t, arguments_are_gathered);
+    tcase_add_test(t, none_with_a_fused_kernel_is_taken);
+    tcase_add_test(t, arguments_are_collected);
     tcase_add_test(t, other_launches_pass);
     suite_add_tcase(s, t);
     return s;

@@ -1,6 +1,6 @@
-// Batches into a step on the double of the driver: they arrive whole and in
-// turn however late its streams run, and lent memory is written again as soon
-// as it may be.
+// Batches on the double of the driver: they arrive whole and in order however
+// late its streams run, and a staging buffer is written again as soon as it may
+// be.
 #define _XOPEN_SOURCE 700
 
 #include "runtime/cuda/device.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RUNS = 40, MOST_ROOMS = 2 };
+enum { RUNS = 40, MAX_BUFFERS = 2 };
 
 static RtDevice *open_device(int seed) {
     char text[8];
@@ -23,10 +23,11 @@ static RtDevice *open_device(int seed) {
     return d;
 }
 
-static void feed_all(RtDevice *d, float *room[], int rooms) {
+static void submit_all(RtDevice *d, float *buffer[], int buffers) {
     for (int i = 0; i < RUNS; i++) {
-        float *input = room[i % rooms];
-        ck_assert_int_ge(d->completed_batches(d, i + 1 - rooms), i + 1 - rooms);
+        float *input = buffer[i % buffers];
+        ck_assert_int_ge(d->completed_batches(d, i + 1 - buffers),
+                         i + 1 - buffers);
         *input = (float)(i + 1);
         RtPiece piece = {INPUT_AT, input, sizeof *input, 0};
         ck_assert_int_eq(d->submit_batch(d, &piece, 1), i + 1);
@@ -35,18 +36,19 @@ static void feed_all(RtDevice *d, float *room[], int rooms) {
 }
 
 START_TEST(each_step_has_its_own_batch) {
-    int rooms = 1 + _i % MOST_ROOMS;
-    float *room[MOST_ROOMS], value[COUNTERS];
-    RtDevice *d = open_device(_i / MOST_ROOMS);
-    for (int i = 0; i < rooms; i++)
-        ck_assert_ptr_nonnull(room[i] = d->acquire_staging(d, sizeof **room));
-    feed_all(d, room, rooms);
+    int buffers = 1 + _i % MAX_BUFFERS;
+    float *buffer[MAX_BUFFERS], value[COUNTERS];
+    RtDevice *d = open_device(_i / MAX_BUFFERS);
+    for (int i = 0; i < buffers; i++)
+        ck_assert_ptr_nonnull(buffer[i] =
+                                  d->acquire_staging(d, sizeof **buffer));
+    submit_all(d, buffer, buffers);
     d->read(d, value, 0, sizeof value);
     for (int i = 0; i < COUNTERS; i++)
         ck_assert_float_eq(value[i], RUNS * (RUNS + 1) / 2);
     ck_assert_int_eq(d->completed_batches(d, 0), RUNS);
-    for (int i = 0; i < rooms; i++)
-        d->release_staging(d, room[i]);
+    for (int i = 0; i < buffers; i++)
+        d->release_staging(d, buffer[i]);
     d->close(d);
 }
 END_TEST
@@ -61,16 +63,16 @@ START_TEST(pinned_memory_may_run_out) {
 END_TEST
 
 START_TEST(a_copy_that_fails_ends_it) {
-    float *room;
+    float *buffer;
     setenv("SINTER_DOUBLE_FAIL", "cuMemcpyHtoDAsync_v2:20:700", 1);
     RtDevice *d = open_device(2);
-    ck_assert_ptr_nonnull(room = d->acquire_staging(d, sizeof *room));
-    feed_all(d, &room, 1);
+    ck_assert_ptr_nonnull(buffer = d->acquire_staging(d, sizeof *buffer));
+    submit_all(d, &buffer, 1);
 }
 END_TEST
 
 // Rows of words of each width, by their numbers.
-START_TEST(kept_rows_are_gathered) {
+START_TEST(resident_rows_are_gathered) {
     enum { ROWS = 9, TAKEN = 4, MOST = 24 };
     static const size_t lengths[] = {24, 12, 7};
     const int numbers[TAKEN] = {8, 0, 3, 3};
@@ -82,16 +84,16 @@ START_TEST(kept_rows_are_gathered) {
         row[i] = (unsigned char)(i * 7 + 1);
     const RtRows rows = {row, bytes, ROWS};
     ck_assert_msg(d->make_resident(d, &rows, TAKEN, &e), "%s", e.text);
-    int *lent = d->acquire_staging(d, sizeof numbers);
-    ck_assert_ptr_nonnull(lent);
-    memcpy(lent, numbers, sizeof numbers);
-    const RtPiece piece = {INPUT_AT, lent, sizeof numbers, 1};
+    int *staging = d->acquire_staging(d, sizeof numbers);
+    ck_assert_ptr_nonnull(staging);
+    memcpy(staging, numbers, sizeof numbers);
+    const RtPiece piece = {INPUT_AT, staging, sizeof numbers, 1};
     ck_assert_int_eq(d->submit_batch(d, &piece, 1), 1);
     d->read(d, got, INPUT_AT, TAKEN * bytes);
     for (size_t i = 0; i < TAKEN * bytes; i++)
         ck_assert_uint_eq(got[i],
                           row[(size_t)numbers[i / bytes] * bytes + i % bytes]);
-    d->release_staging(d, lent);
+    d->release_staging(d, staging);
     d->close(d);
 }
 END_TEST
@@ -113,13 +115,13 @@ START_TEST(a_batch_of_too_many_words_is_not_gathered) {
 }
 END_TEST
 
-Suite *feed_suite(void) {
-    Suite *s = suite_create("feed");
-    TCase *c = tcase_create("feed");
+Suite *batches_suite(void) {
+    Suite *s = suite_create("batches");
+    TCase *c = tcase_create("batches");
     tcase_add_unchecked_fixture(c, cache_begin, cache_end);
     tcase_set_timeout(c, 60);
-    tcase_add_loop_test(c, each_step_has_its_own_batch, 0, 6 * MOST_ROOMS);
-    tcase_add_loop_test(c, kept_rows_are_gathered, 0, 3);
+    tcase_add_loop_test(c, each_step_has_its_own_batch, 0, 6 * MAX_BUFFERS);
+    tcase_add_loop_test(c, resident_rows_are_gathered, 0, 3);
     tcase_add_test(c, a_batch_of_too_many_words_is_not_gathered);
     tcase_add_test(c, pinned_memory_may_run_out);
     tcase_add_exit_test(c, a_copy_that_fails_ends_it, EXIT_DEVICE);

@@ -1,5 +1,5 @@
-// Ahead: libraries are in memory once they were opened ahead, those that the
-// calls of a plan need and no others, for this GPU.
+// Preload: it opens the libraries that the calls of a plan need on this GPU,
+// and no others.
 #include "runtime/cuda/libraries/libraries.h"
 #include "tests/cuda/suites.h"
 
@@ -38,9 +38,9 @@ static bool is_open(const char *library) {
 static void open_for(const RtCall *call, int driver) {
     const RtGpu gpu = {.major = 9, .driver = driver};
     const RtPlan plan = {.call = call, .num_calls = call != NULL};
-    RtPreload ahead;
-    rt_preload_start(&ahead, &gpu, &plan);
-    rt_preload_wait(&ahead);
+    RtPreload preload;
+    rt_preload_start(&preload, &gpu, &plan);
+    rt_preload_wait(&preload);
 }
 
 START_TEST(nothing_is_open_before) {
@@ -66,16 +66,16 @@ START_TEST(products_of_many_are_cublaslts) {
 }
 END_TEST
 
-// Where a driver knows CUDA 12 only, what is of 13 stays closed.
+// With a driver for CUDA 12, libraries of CUDA 13 stay closed.
 START_TEST(a_driver_has_libraries_of_its_own) {
     open_for(&products, 12080);
     ck_assert(!is_open("libcublasLt.so.13"));
 }
 END_TEST
 
-Suite *ahead_suite(void) {
-    Suite *s = suite_create("ahead");
-    TCase *c = tcase_create("ahead");
+Suite *preload_suite(void) {
+    Suite *s = suite_create("preload");
+    TCase *c = tcase_create("preload");
     tcase_add_test(c, nothing_is_open_before);
     tcase_add_test(c, convolutions_are_cudnns);
     tcase_add_test(c, products_of_many_are_cublaslts);

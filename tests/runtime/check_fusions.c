@@ -1,4 +1,5 @@
-// Which fusions of a plan a device takes: rides.c against what a library can.
+// Library fusions: a device takes those that work together with the plans that
+// the library has.
 
 #include "tests/runtime/suites.h"
 
@@ -15,7 +16,7 @@ static const RtNorm norms[] = {
     {.channels = 64, .number = 0},
     {.channels = 64, .number = 1},
     {.channels = 64, .number = 1}, // of another step
-    {.number = 1},                 // of another, where a kernel takes it
+    {.number = 1}, // of another, whose statistics a kernel computes
 };
 static const RtFusion fusions[] = {
     {.kind = S, .call = 0, .norm = 0, .together = -1},
@@ -27,23 +28,23 @@ static const RtFusion fusions[] = {
 };
 enum { FUSIONS = 5, WITH_STEP = 6 };
 
-// What the library refuses.
+// The plans that the library lacks.
 typedef struct {
     int call; // -1: any
     unsigned with;
-    bool forms;
-    const bool *wanted;
+    bool no_finalize;
+    const bool *allowed;
 } Refused;
 
-static bool can(void *arg, int call, unsigned with) {
+static bool can_fuse(void *arg, int call, unsigned with) {
     const Refused *r = arg;
     return (r->call >= 0 && r->call != call) || r->with != with;
 }
 
-static bool can_form(void *arg, int norm) {
+static bool can_finalize(void *arg, int norm) {
     const Refused *r = arg;
     (void)norm;
-    return !r->forms;
+    return !r->no_finalize;
 }
 
 static const char *choose(int num_fusions, int num_norms, Refused r) {
@@ -53,7 +54,7 @@ static const char *choose(int num_fusions, int num_norms, Refused r) {
                          .norm = norms,
                          .num_norms = num_norms};
     bool taken[WITH_STEP];
-    rt_fusions_choose(&plan, r.wanted, can, can_form, &r, taken);
+    rt_fusions_choose(&plan, r.allowed, can_fuse, can_finalize, &r, taken);
     for (int i = 0; i < num_fusions; i++)
         text[i] = taken[i] ? '1' : '0';
     text[num_fusions] = '\0';
@@ -68,70 +69,72 @@ END_TEST
 START_TEST(takes_nothing_without_its_statistics) {
     ck_assert_str_eq(
         choose(FUSIONS, 2,
-               (Refused){.call = 0, .with = 1u << S, .forms = false}),
+               (Refused){.call = 0, .with = 1u << S, .no_finalize = false}),
         "01000");
 }
 END_TEST
 
-START_TEST(takes_statistics_alone_where_there_are_no_forms) {
+START_TEST(takes_statistics_alone_without_bn_finalize) {
     ck_assert_str_eq(
-        choose(FUSIONS, 2, (Refused){.call = -1, .with = 0, .forms = true}),
+        choose(FUSIONS, 2,
+               (Refused){.call = -1, .with = 0, .no_finalize = true}),
         "11000");
 }
 END_TEST
 
-// The prologue must go with the statistics that ride on the same call, and with
-// the gradient that reads the same batch_norm.
+// A prologue must have a plan together with the statistics of its call, and
+// with the weight gradient that reads the same batch_norm.
 START_TEST(takes_prologues_together) {
     const char *without = "11001";
+    ck_assert_str_eq(choose(FUSIONS, 2,
+                            (Refused){.call = 1,
+                                      .with = 1u << P | 1u << S,
+                                      .no_finalize = false}),
+                     without);
     ck_assert_str_eq(
         choose(FUSIONS, 2,
-               (Refused){.call = 1, .with = 1u << P | 1u << S, .forms = false}),
+               (Refused){.call = 2, .with = 1u << W, .no_finalize = false}),
         without);
     ck_assert_str_eq(
         choose(FUSIONS, 2,
-               (Refused){.call = 2, .with = 1u << W, .forms = false}),
-        without);
-    ck_assert_str_eq(
-        choose(FUSIONS, 2,
-               (Refused){.call = 1, .with = 1u << P, .forms = false}),
+               (Refused){.call = 1, .with = 1u << P, .no_finalize = false}),
         "11111");
 }
 END_TEST
 
-START_TEST(takes_a_prologue_alone_where_no_statistics_ride) {
+START_TEST(takes_a_prologue_alone_without_statistics) {
     ck_assert_str_eq(
         choose(FUSIONS, 2,
-               (Refused){.call = 1, .with = 1u << S, .forms = false}),
+               (Refused){.call = 1, .with = 1u << S, .no_finalize = false}),
         "10111");
 }
 END_TEST
 
-START_TEST(takes_what_is_wanted) {
+START_TEST(takes_what_is_allowed) {
     const bool no_prologue[] = {true, true, false, false, true};
     const bool no_first[] = {false, true, true, true, true};
     ck_assert_str_eq(
-        choose(FUSIONS, 2, (Refused){.call = 9, .wanted = no_prologue}),
+        choose(FUSIONS, 2, (Refused){.call = 9, .allowed = no_prologue}),
         "11001");
     ck_assert_str_eq(
-        choose(FUSIONS, 2, (Refused){.call = 9, .wanted = no_first}), "01000");
+        choose(FUSIONS, 2, (Refused){.call = 9, .allowed = no_first}), "01000");
 }
 END_TEST
 
 START_TEST(takes_backward_by_itself) {
     ck_assert_str_eq(
         choose(FUSIONS, 2,
-               (Refused){.call = 3, .with = 1u << B, .forms = false}),
+               (Refused){.call = 3, .with = 1u << B, .no_finalize = false}),
         "11110");
 }
 END_TEST
 
-// Kernels of all steps ask for a variance by its number.
+// Kernels of all steps share a flag for each number of a variance.
 START_TEST(takes_a_number_in_all_steps_or_in_none) {
     ck_assert_str_eq(choose(WITH_STEP, 3, (Refused){.call = 9}), "111111");
     ck_assert_str_eq(
         choose(WITH_STEP, 3,
-               (Refused){.call = 4, .with = 1u << S, .forms = false}),
+               (Refused){.call = 4, .with = 1u << S, .no_finalize = false}),
         "101110");
     ck_assert_str_eq(choose(WITH_STEP, 4, (Refused){.call = 9}), "101110");
 }
@@ -151,7 +154,7 @@ static RtCall product(int m, int n, int k, bool ta, bool tb) {
                     .tb = tb};
 }
 
-// [m,k] by [n,k], transposed: images and weight as they lie in memory.
+// [m,k] by [n,k], transposed, has images and weight in the same places.
 START_TEST(a_product_is_a_convolution) {
     RtCall as, call = product(512, 10, 64, false, true);
     ck_assert(rt_convolution_of(&call, &as));
@@ -188,15 +191,15 @@ START_TEST(calls_of_other_layers_are_the_same) {
 }
 END_TEST
 
-Suite *rides_suite(void) {
-    Suite *s = suite_create("rides");
-    TCase *t = tcase_create("rides");
+Suite *fusions_suite(void) {
+    Suite *s = suite_create("fusions");
+    TCase *t = tcase_create("fusions");
     tcase_add_test(t, takes_all_that_there_is);
     tcase_add_test(t, takes_nothing_without_its_statistics);
-    tcase_add_test(t, takes_statistics_alone_where_there_are_no_forms);
+    tcase_add_test(t, takes_statistics_alone_without_bn_finalize);
     tcase_add_test(t, takes_prologues_together);
-    tcase_add_test(t, takes_a_prologue_alone_where_no_statistics_ride);
-    tcase_add_test(t, takes_what_is_wanted);
+    tcase_add_test(t, takes_a_prologue_alone_without_statistics);
+    tcase_add_test(t, takes_what_is_allowed);
     tcase_add_test(t, takes_backward_by_itself);
     tcase_add_test(t, takes_a_number_in_all_steps_or_in_none);
     tcase_add_test(t, a_product_is_a_convolution);
