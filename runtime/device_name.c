@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Device names: parses --device, and checks that the device exists.
 
-#include "runtime/cuda/driver/driver.h"
+#include "runtime/runtime.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,11 +25,7 @@ bool rt_device_named(const char *name, RtError *e) {
 }
 
 bool rt_device_found(const char *name, RtError *e) {
-    RtDriver cu;
-    RtGpu gpu;
-    if (!rt_device_named(name, e))
-        return false;
     int ordinal = rt_cuda_ordinal(name);
-    return ordinal < 0 ||
-           (rt_driver_open(&cu, e) && rt_gpu_find(&gpu, &cu, ordinal, e));
+    return rt_device_named(name, e) &&
+           (ordinal < 0 || rt_gpu_found(ordinal, e));
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Open: the device of a command line, and its plan.
 
-#include "runtime/cuda/device.h"
-#include "runtime/cuda/driver/driver.h"
+#include "runtime/runtime.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -242,6 +242,17 @@ RtDevice *rt_device_open(const RtTrainer *t, const RtOptions *o,
 const RtPlan *rt_device_plan(const RtTrainer *t, const RtOptions *o,
                              RtError *e);
 
+// ---- cuda/driver, cuda/device.c ----
+
+// Whether the machine has a driver and a GPU, even unusable ones.
+bool rt_driver_has_gpu(void);
+// Whether the GPU of that number can be used.
+bool rt_gpu_found(int ordinal, RtError *e);
+// Opens the GPU of that number; NULL: *e has the reason.  The options (NULL:
+// none) select a tuning file.
+RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
+                       const RtOptions *o, RtLaps *laps, RtError *e);
+
 // ---- time.c ----
 
 // The position of a run, and the facts that decide its bits.

@@ -3,7 +3,6 @@
 // for the arena, the slots of batches and the libraries' workspace.  Work is
 // queued and not waited for.
 
-#include "runtime/cuda/device.h"
 #include "runtime/cuda/tune/tune.h"
 
 #include <stdio.h>

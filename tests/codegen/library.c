@@ -5,7 +5,7 @@
 #include "tests/codegen/library.h"
 
 #include "codegen/codegen.h"
-#include "runtime/cuda/device.h"
+#include "runtime/runtime.h"
 
 #include <dlfcn.h>
 #include <stdio.h>

@@ -3,7 +3,6 @@
 // be.
 #define _XOPEN_SOURCE 700
 
-#include "runtime/cuda/device.h"
 #include "tests/cuda/suites.h"
 
 #include <stdio.h>

@@ -2,7 +2,6 @@
 // recorded and replayed, and all the ways in which it cannot be used.
 #define _XOPEN_SOURCE 700
 
-#include "runtime/cuda/device.h"
 #include "runtime/cuda/libraries/libraries.h"
 #include "tests/cuda/suites.h"
 

@@ -50,6 +50,13 @@ runtime=runtime/rt.h
         runtime/replay/replay.h -- $base $ir $plan $frontend $passes $codegen
 }
 
+# Only main.c stands above the devices.
+users=$(cd "$SINTER_SOURCE/runtime" &&
+    find . -name '*.[ch]' ! -path './cuda/*' -exec grep -l 'runtime/cuda/' {} +)
+[ "$users" = ./session/main.c ] || {
+    echo "runtime/cuda is included by: $users"
+    failed=1
+}
 later='tune launch libraries memory kernels'
 for folder in driver kernels memory libraries launch; do
     for above in $later; do

@@ -39,8 +39,6 @@ typedef struct {
 
 // Opens and initializes the library, which is never closed.
 bool rt_driver_open(RtDriver *cu, RtError *e);
-// Whether the machine has a driver and a GPU, even unusable ones.
-bool rt_driver_has_gpu(void);
 
 // Whether a call succeeded.  Otherwise *e has "cannot ", printf's text and the
 // driver's reason.

@@ -87,6 +87,12 @@ bool rt_gpu_find(RtGpu *g, const RtDriver *cu, int ordinal, RtError *e) {
            may_be_used(g, e);
 }
 
+bool rt_gpu_found(int ordinal, RtError *e) {
+    RtDriver cu;
+    RtGpu gpu;
+    return rt_driver_open(&cu, e) && rt_gpu_find(&gpu, &cu, ordinal, e);
+}
+
 bool rt_gpu_open(RtGpu *g, RtError *e) {
     const RtDriver *cu = g->cu;
     if (!rt_driver_good(cu, cu->context_retain(&g->context, g->device), e,
