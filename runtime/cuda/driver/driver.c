@@ -106,6 +106,17 @@ bool rt_driver_good(const RtDriver *cu, CUresult result, RtError *e,
                    remedy != NULL ? remedy : "");
 }
 
+bool rt_event_create(const RtDriver *cu, CUevent *event, unsigned flags,
+                     RtError *e) {
+    return rt_driver_good(cu, cu->event_create(event, flags), e,
+                          "create an event");
+}
+
+void rt_event_destroy(const RtDriver *cu, CUevent event) {
+    if (event != NULL)
+        cu->event_free(event);
+}
+
 bool rt_driver_open(RtDriver *cu, RtError *e) {
     *cu = (RtDriver){0};
     cu->library = rt_library_open(&library, cu, e);

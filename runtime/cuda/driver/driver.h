@@ -46,6 +46,11 @@ bool rt_driver_good(const RtDriver *cu, CUresult result, RtError *e,
                     const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
+// flags: CU_EVENT_...
+bool rt_event_create(const RtDriver *cu, CUevent *event, unsigned flags,
+                     RtError *e);
+void rt_event_destroy(const RtDriver *cu, CUevent event); // may be NULL
+
 // ---- gpu.c ----
 
 // A GPU; its context is current in the thread that opened it.

@@ -10,8 +10,7 @@
 bool rt_trace_spans_open(RtTraceSpans *w, const RtDriver *cu, CUstream stream,
                          RtTrace *trace, RtError *e) {
     *w = (RtTraceSpans){.cu = cu, .trace = trace};
-    bool good = rt_driver_good(cu, cu->event_create(&w->zero, CU_EVENT_DEFAULT),
-                               e, "create an event") &&
+    bool good = rt_event_create(cu, &w->zero, CU_EVENT_DEFAULT, e) &&
                 rt_driver_good(cu, cu->event_record(w->zero, stream), e,
                                "record the start of a trace") &&
                 rt_driver_good(cu, cu->event_sync(w->zero), e,
@@ -22,13 +21,10 @@ bool rt_trace_spans_open(RtTraceSpans *w, const RtDriver *cu, CUstream stream,
 
 void rt_trace_spans_close(RtTraceSpans *w) {
     for (int i = 0; i < w->count; i++) {
-        if (w->timed[i].begin != NULL)
-            w->cu->event_free(w->timed[i].begin);
-        if (w->timed[i].end != NULL)
-            w->cu->event_free(w->timed[i].end);
+        rt_event_destroy(w->cu, w->timed[i].begin);
+        rt_event_destroy(w->cu, w->timed[i].end);
     }
-    if (w->zero != NULL)
-        w->cu->event_free(w->zero);
+    rt_event_destroy(w->cu, w->zero);
     free(w->timed);
     *w = (RtTraceSpans){0};
 }
@@ -45,8 +41,7 @@ static bool grow(RtTraceSpans *w, RtError *e) {
 
 static bool record(const RtTraceSpans *w, CUevent *event, CUstream stream,
                    RtError *e) {
-    return rt_driver_good(w->cu, w->cu->event_create(event, CU_EVENT_DEFAULT),
-                          e, "create an event") &&
+    return rt_event_create(w->cu, event, CU_EVENT_DEFAULT, e) &&
            rt_driver_good(w->cu, w->cu->event_record(*event, stream), e,
                           "record the event of a launch");
 }

@@ -130,11 +130,11 @@ typedef struct {
     const char *recent[RECENT]; // names of the last launches, a ring
     int64_t launches;           // of the run
     bool is_chosen;
-    RtChosen chosen;      // by autotuning, if is_chosen
-    RtLaunchTimer *timer; // NULL: none
-    char *tuning_path;    // file of `chosen`; NULL: none
+    RtChosen chosen;             // by autotuning, if is_chosen
+    RtLaunchTimer *timer;        // NULL: none
+    char *tuning_path;           // file of `chosen`; NULL: none
     const RtFiles *tuning_files; // to open it with
-    char *report;         // of autotuning
+    char *report;                // of autotuning
     char name[16], description[192];
 } RtCuda;
 

@@ -12,21 +12,15 @@ bool rt_timing_events_open(RtTimingEvents *m, const RtDriver *cu, int most,
     if (m->event == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     for (; m->most < most; m->most++)
-        if (!rt_driver_good(
-                cu,
-                cu->event_create(&m->event[m->most].event, CU_EVENT_DEFAULT), e,
-                "create an event"))
+        if (!rt_event_create(cu, &m->event[m->most].event, CU_EVENT_DEFAULT, e))
             return false;
-    return rt_driver_good(cu,
-                          cu->event_create(&m->end, CU_EVENT_DISABLE_TIMING), e,
-                          "create an event");
+    return rt_event_create(cu, &m->end, CU_EVENT_DISABLE_TIMING, e);
 }
 
 void rt_timing_events_close(RtTimingEvents *m) {
     for (int i = 0; i < m->most; i++)
         m->cu->event_free(m->event[i].event);
-    if (m->end != NULL)
-        m->cu->event_free(m->end);
+    rt_event_destroy(m->cu, m->end);
     free(m->event);
     *m = (RtTimingEvents){0};
 }

@@ -17,7 +17,8 @@ static bool is_allowed(const bool *allowed, int fusion) {
 static void take_statistics(const RtPlan *p, const bool *allowed,
                             RtCanFuse *can_fuse, void *arg, bool *taken) {
     for (int i = 0; i < p->num_fusions; i++)
-        taken[i] = is_kind(p, i, RT_FUSED_STATISTICS) && is_allowed(allowed, i) &&
+        taken[i] = is_kind(p, i, RT_FUSED_STATISTICS) &&
+                   is_allowed(allowed, i) &&
                    can_fuse(arg, p->fusion[i].call, 1u << RT_FUSED_STATISTICS);
     for (int i = 0; i < p->num_fusions; i++)
         for (int n = 0; taken[i] && n < p->num_norms; n++)
@@ -47,8 +48,9 @@ static bool takes_statistics_on(const RtPlan *p, const bool *taken, int call) {
     return false;
 }
 
-void rt_fusions_choose(const RtPlan *p, const bool *allowed, RtCanFuse *can_fuse,
-                       RtCanFinalize *can_finalize, void *arg, bool *taken) {
+void rt_fusions_choose(const RtPlan *p, const bool *allowed,
+                       RtCanFuse *can_fuse, RtCanFinalize *can_finalize,
+                       void *arg, bool *taken) {
     take_statistics(p, allowed, can_fuse, arg, taken);
     for (int i = 0; i < p->num_fusions; i++) {
         const RtFusion *f = &p->fusion[i];

@@ -14,9 +14,7 @@ bool rt_async_readback_open(RtAsyncReadback *r, const RtDriver *cu,
         "allocate pinned memory for metrics");
     r->value = taken;
     for (int i = 0; good && i < RT_MAX_READBACKS; i++)
-        good = rt_driver_good(
-            cu, cu->event_create(&r->arrived[i], CU_EVENT_DISABLE_TIMING), e,
-            "create an event");
+        good = rt_event_create(cu, &r->arrived[i], CU_EVENT_DISABLE_TIMING, e);
     if (!good)
         rt_async_readback_close(r);
     return good;
@@ -26,8 +24,7 @@ void rt_async_readback_close(RtAsyncReadback *r) {
     if (r->cu == NULL)
         return;
     for (int i = 0; i < RT_MAX_READBACKS; i++)
-        if (r->arrived[i] != NULL)
-            r->cu->event_free(r->arrived[i]);
+        rt_event_destroy(r->cu, r->arrived[i]);
     if (r->value != NULL)
         r->cu->pinned_free(r->value);
     *r = (RtAsyncReadback){0};

@@ -34,13 +34,8 @@ bool rt_copy_stream_open(RtCopyStream *f, const RtDriver *cu, CUstream steps,
         "create a stream");
     for (int i = 0; good && i < RT_COPY_SLOTS; i++)
         good =
-            rt_driver_good(
-                cu, cu->event_create(&f->slot[i].full, CU_EVENT_DISABLE_TIMING),
-                e, "create an event") &&
-            rt_driver_good(
-                cu,
-                cu->event_create(&f->slot[i].empty, CU_EVENT_DISABLE_TIMING), e,
-                "create an event");
+            rt_event_create(cu, &f->slot[i].full, CU_EVENT_DISABLE_TIMING, e) &&
+            rt_event_create(cu, &f->slot[i].empty, CU_EVENT_DISABLE_TIMING, e);
     if (!good)
         rt_copy_stream_close(f);
     return good;
@@ -50,10 +45,8 @@ void rt_copy_stream_close(RtCopyStream *f) {
     if (f->cu == NULL)
         return;
     for (int i = 0; i < RT_COPY_SLOTS; i++) {
-        if (f->slot[i].full != NULL)
-            f->cu->event_free(f->slot[i].full);
-        if (f->slot[i].empty != NULL)
-            f->cu->event_free(f->slot[i].empty);
+        rt_event_destroy(f->cu, f->slot[i].full);
+        rt_event_destroy(f->cu, f->slot[i].empty);
     }
     for (int i = 0; i < f->num_resident; i++)
         rt_resident_close(&f->resident[i]);

@@ -44,8 +44,8 @@ bool rt_staging_read(RtStaging *s, void *to, CUdeviceptr from, size_t bytes,
 // kernel gathers the rows into the step's input.
 //
 // The step's kernels could read through the numbers instead.  That would save
-// this launch and a batch's bytes written and read, some microseconds.  But each
-// kernel that reads images would need an index that neither the host nor a
+// this launch and a batch's bytes written and read, some microseconds.  But
+// each kernel that reads images would need an index that neither the host nor a
 // streamed batch uses, and snapshots would not find the batch in the arena.
 enum { RT_MAX_RESIDENT = 2 };
 

@@ -22,10 +22,8 @@ bool rt_staging_open(RtStaging *s, const RtDriver *cu, CUstream stream,
     bool good = pinned_alloc(s, &s->back, e);
     for (int i = 0; good && i < RT_STAGING_SLOTS; i++)
         good = pinned_alloc(s, &s->slot[i].at, e) &&
-               rt_driver_good(cu,
-                              cu->event_create(&s->slot[i].arrived,
-                                               CU_EVENT_DISABLE_TIMING),
-                              e, "create an event");
+               rt_event_create(cu, &s->slot[i].arrived, CU_EVENT_DISABLE_TIMING,
+                               e);
     if (!good)
         rt_staging_close(s);
     return good;
@@ -37,8 +35,7 @@ void rt_staging_close(RtStaging *s) {
     if (s->back != NULL)
         s->cu->pinned_free(s->back);
     for (int i = 0; i < RT_STAGING_SLOTS; i++) {
-        if (s->slot[i].arrived != NULL)
-            s->cu->event_free(s->slot[i].arrived);
+        rt_event_destroy(s->cu, s->slot[i].arrived);
         if (s->slot[i].at != NULL)
             s->cu->pinned_free(s->slot[i].at);
     }

@@ -9,8 +9,7 @@
 static bool events_new(const RtColdTimer *g, CUevent *event, size_t count,
                        RtError *e) {
     for (size_t i = 0; i < count; i++)
-        if (!rt_driver_good(g->cu, g->cu->event_create(&event[i], 0), e,
-                            "create an event"))
+        if (!rt_event_create(g->cu, &event[i], 0, e))
             return false;
     return true;
 }
@@ -82,8 +81,7 @@ bool rt_cold_timer_open(RtColdTimer *g, const RtGpu *gpu, CUstream stream,
 
 static void events_free(const RtColdTimer *g, CUevent *event) {
     for (int i = 0; event != NULL && i <= g->launches; i++)
-        if (event[i] != NULL)
-            g->cu->event_free(event[i]);
+        rt_event_destroy(g->cu, event[i]);
     free(event);
 }
 

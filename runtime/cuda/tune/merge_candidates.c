@@ -11,8 +11,8 @@
 typedef struct {
     const RtTuner *t;
     RtConvolutions *v;
-    bool *known, *merged;             // for each merged launch of the plan
-    bool *within;                     // for each launch
+    bool *known, *merged;                // for each merged launch of the plan
+    bool *within;                        // for each launch
     double *merged_took, *separate_took; // seconds of launches
 } Tune;
 
