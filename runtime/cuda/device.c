@@ -84,21 +84,21 @@ static void read_bytes(RtDevice *d, void *to, size_t from, size_t bytes) {
 
 static void *acquire_staging(RtDevice *d, size_t bytes) {
     RtCuda *c = rt_cuda_of(d);
-    void *lent = NULL;
-    CUresult result = c->cu.pinned_alloc(&lent, bytes, 0);
+    void *buffer = NULL;
+    CUresult result = c->cu.pinned_alloc(&buffer, bytes, 0);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
         return NULL;
     rt_cuda_check(c,
                   rt_driver_good(&c->cu, result, &c->error,
                                  "allocate %zu bytes of pinned memory", bytes));
-    return lent;
+    return buffer;
 }
 
-static void release_staging(RtDevice *d, void *lent) {
+static void release_staging(RtDevice *d, void *buffer) {
     RtCuda *c = rt_cuda_of(d);
     rt_cuda_check(c, rt_copy_stream_sync(&c->copies, &c->error));
-    rt_cuda_check(c, rt_driver_good(&c->cu, c->cu.pinned_free(lent), &c->error,
-                                    "free pinned memory"));
+    rt_cuda_check(c, rt_driver_good(&c->cu, c->cu.pinned_free(buffer),
+                                    &c->error, "free pinned memory"));
 }
 
 static bool make_resident(RtDevice *d, const RtRows *rows, int64_t taken,
@@ -131,10 +131,10 @@ static void request_readback(RtDevice *d, const size_t *from, int count) {
 
 static bool poll_readback(RtDevice *d, float *to, bool wait) {
     RtCuda *c = rt_cuda_of(d);
-    bool there;
+    bool arrived;
     rt_cuda_check(
-        c, rt_async_readback_poll(&c->readback, to, wait, &there, &c->error));
-    return there;
+        c, rt_async_readback_poll(&c->readback, to, wait, &arrived, &c->error));
+    return arrived;
 }
 
 static double peak(RtDevice *d, RtType type) {

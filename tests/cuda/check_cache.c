@@ -1,4 +1,4 @@
-// The cache of compiled kernels: what is read is what was written, or nothing.
+// The cache of compiled kernels: a read returns the written code or nothing.
 #define _XOPEN_SOURCE 700
 
 #include "runtime/cuda/kernels/kernels.h"
@@ -41,7 +41,7 @@ static bool holds(const RtCache *c, RtCacheKey k) {
     return true;
 }
 
-START_TEST(what_is_written_is_read) {
+START_TEST(an_entry_is_read_as_written) {
     RtCache c;
     rt_cache_open(&c, &rt_private_files);
     ck_assert_ptr_nonnull(c.folder);
@@ -95,11 +95,11 @@ START_TEST(without_a_folder_nothing_is_kept) {
 }
 END_TEST
 
-// ---- what others may have written ----
+// ---- files of other users ----
 
 typedef enum { GROUP_WRITES, OTHERS_WRITE, LINK, FOREIGN } Hazard;
 
-// Makes a file or folder what it is not to be; false where this user cannot.
+// Makes a file or folder unsafe; false if this user cannot.
 static bool expose(const char *path, Hazard hazard) {
     char *moved = rt_path("%s.moved", path);
     mode_t mode = hazard == GROUP_WRITES ? 0720 : 0702;
@@ -154,7 +154,7 @@ START_TEST(a_folder_that_others_may_write_to_is_no_cache) {
 }
 END_TEST
 
-// As root's of a user who has become root.
+// As the file of a user who has become root.
 START_TEST(the_home_of_another_user_is_left_alone) {
     RtCache c;
     char *place = strdup(getenv("XDG_CACHE_HOME")), home[300];
@@ -226,7 +226,7 @@ START_TEST(a_disk_that_fails_costs_no_more_than_time) {
 }
 END_TEST
 
-START_TEST(everything_that_is_compiled_counts) {
+START_TEST(every_input_changes_the_key) {
     static const char *const texts[] = {"a", "b"};
     RtNvrtc nvrtc = {.major = 13, .minor = 0};
     RtSource s = {.text = "kernel",
@@ -256,7 +256,7 @@ Suite *cache_suite(void) {
     Suite *s = suite_create("cache");
     TCase *c = tcase_create("cache");
     tcase_add_checked_fixture(c, cache_begin, cache_end);
-    tcase_add_test(c, what_is_written_is_read);
+    tcase_add_test(c, an_entry_is_read_as_written);
     tcase_add_loop_test(c, a_broken_entry_is_none, 0, 2);
     tcase_add_test(c, a_cache_is_for_one_user);
     tcase_add_loop_test(c, an_entry_that_others_may_have_written_is_none,
@@ -265,7 +265,7 @@ Suite *cache_suite(void) {
                         GROUP_WRITES, FOREIGN + 1);
     tcase_add_test(c, the_home_of_another_user_is_left_alone);
     tcase_add_test(c, a_disk_that_fails_costs_no_more_than_time);
-    tcase_add_loop_test(c, everything_that_is_compiled_counts, 0, 5);
+    tcase_add_loop_test(c, every_input_changes_the_key, 0, 5);
     suite_add_tcase(s, c);
     c = tcase_create("none");
     tcase_add_loop_test(c, without_a_folder_nothing_is_kept, 0, 2);

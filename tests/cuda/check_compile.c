@@ -62,8 +62,8 @@ static void pause_for(int milliseconds) {
     nanosleep(&(struct timespec){.tv_nsec = 1000000L * milliseconds}, NULL);
 }
 
-// Files that have their names already.
-static int count_kept(void) {
+// Counts files that are complete.
+static int count_cached(void) {
     static const char end[] = ".cubin";
     char path[4200];
     int count = 0;
@@ -78,7 +78,7 @@ static int count_kept(void) {
     return count;
 }
 
-static void must_make(RtCompiler *c, const bool *wanted) {
+static void must_compile(RtCompiler *c, const bool *wanted) {
     RtError e;
     ck_assert_msg(rt_compiler_finish(c, wanted, &e), "%s", e.text);
     for (int i = 0; i < KERNELS; i++)
@@ -88,19 +88,19 @@ static void must_make(RtCompiler *c, const bool *wanted) {
 static const bool none[KERNELS], first[KERNELS] = {true},
                                  all[KERNELS] = {true, true};
 
-START_TEST(what_is_likely_is_made_ahead) {
+START_TEST(likely_kernels_compile_early) {
     RtCompiler *c = compiler_new();
     rt_compiler_start(c, first);
-    for (int i = 0; count_kept() == 0 && i < 100 * PATIENCE; i++)
+    for (int i = 0; count_cached() == 0 && i < 100 * PATIENCE; i++)
         pause_for(10);
-    ck_assert_int_eq(count_kept(), 1);
-    must_make(c, all);
+    ck_assert_int_eq(count_cached(), 1);
+    must_compile(c, all);
     ck_assert_int_eq(count_compiled(), 2);
     rt_compiler_free(c);
 }
 END_TEST
 
-// The number of the kernel that it was first asked to compile.
+// The number of the kernel that it compiled first.
 static int first_compiled(void) {
     char line[200];
     int kernel = -1;
@@ -115,54 +115,54 @@ static int first_compiled(void) {
     return kernel;
 }
 
-// On one processor one thread makes what is likely, in order.
-START_TEST(a_kernel_that_takes_long_is_made_first) {
+// On one processor one thread compiles the likely kernels in order.
+START_TEST(long_kernels_compile_first) {
     cpu_set_t one;
     CPU_ZERO(&one);
     CPU_SET(sched_getcpu(), &one);
     ck_assert_int_eq(sched_setaffinity(0, sizeof one, &one), 0);
     RtCompiler *c = compiler_new();
     rt_compiler_start(c, all);
-    while (count_kept() < KERNELS)
+    while (count_cached() < KERNELS)
         pause_for(10);
     ck_assert_int_eq(first_compiled(), 1); // in phases
     rt_compiler_free(c);
 }
 END_TEST
 
-START_TEST(what_is_not_wanted_is_not_made) {
+START_TEST(kernels_that_are_not_needed_are_not_compiled) {
     RtCompiler *c = compiler_new();
     rt_compiler_start(c, none);
-    must_make(c, first);
+    must_compile(c, first);
     ck_assert_int_eq(count_compiled(), 1);
     ck_assert_ptr_null(rt_compiler_code(c, 1)->bytes);
     rt_compiler_free(c);
 }
 END_TEST
 
-// As where the driver refuses the code that a trainer carries.
-START_TEST(what_was_not_begun_is_made_side_by_side) {
+// As if the driver had refused embedded code.
+START_TEST(unforeseen_kernels_compile_in_parallel) {
     RtCompiler *c = compiler_new();
     int threads;
-    must_make(c, all);
+    must_compile(c, all);
     ck_assert_int_eq(count_calls(&threads), 2);
     ck_assert_int_eq(threads, 2);
     rt_compiler_free(c);
 }
 END_TEST
 
-START_TEST(what_fails_ahead_is_made_again) {
+START_TEST(an_early_failure_is_tried_again) {
     setenv("SINTER_DOUBLE_FAIL", "nvrtcCompileProgram:1:6", 1);
     RtCompiler *c = compiler_new();
     rt_compiler_start(c, all);
-    must_make(c, all);
+    must_compile(c, all);
     ck_assert_int_eq(count_compiled(), 3);
     rt_compiler_free(c);
 }
 END_TEST
 
 // The counter with another number in its second kernel.
-START_TEST(what_has_not_changed_is_not_made_again) {
+START_TEST(unchanged_kernels_are_not_compiled_again) {
     RtTrainer other = counter;
     char *text = strdup(counter.kernels);
     ck_assert_ptr_nonnull(text);
@@ -170,11 +170,11 @@ START_TEST(what_has_not_changed_is_not_made_again) {
     other.kernels = text;
     other.kernel_lines = _i == 1;
     RtCompiler *c = compiler_new();
-    must_make(c, all);
+    must_compile(c, all);
     ck_assert_int_eq(count_compiled(), 2);
     rt_compiler_free(c);
     c = compiler_for(&other);
-    must_make(c, all);
+    must_compile(c, all);
     ck_assert_int_eq(count_compiled(), _i == 1 ? 4 : 3);
     rt_compiler_free(c);
     free(text);
@@ -220,7 +220,7 @@ START_TEST(a_kernel_has_the_parts_that_name_it) {
 END_TEST
 
 // At once, and when it may have begun.
-START_TEST(what_was_begun_can_be_left) {
+START_TEST(early_compilation_can_be_abandoned) {
     RtCompiler *c = compiler_new();
     rt_compiler_start(c, all);
     pause_for(20 * _i);
@@ -233,14 +233,14 @@ Suite *compile_suite(void) {
     TCase *c = tcase_create("compile");
     tcase_set_timeout(c, 2 * PATIENCE);
     tcase_add_checked_fixture(c, cache_begin, cache_end);
-    tcase_add_test(c, what_is_likely_is_made_ahead);
-    tcase_add_test(c, a_kernel_that_takes_long_is_made_first);
-    tcase_add_test(c, what_is_not_wanted_is_not_made);
-    tcase_add_test(c, what_was_not_begun_is_made_side_by_side);
-    tcase_add_test(c, what_fails_ahead_is_made_again);
-    tcase_add_loop_test(c, what_has_not_changed_is_not_made_again, 0, 2);
+    tcase_add_test(c, likely_kernels_compile_early);
+    tcase_add_test(c, long_kernels_compile_first);
+    tcase_add_test(c, kernels_that_are_not_needed_are_not_compiled);
+    tcase_add_test(c, unforeseen_kernels_compile_in_parallel);
+    tcase_add_test(c, an_early_failure_is_tried_again);
+    tcase_add_loop_test(c, unchanged_kernels_are_not_compiled_again, 0, 2);
     tcase_add_loop_test(c, a_kernel_has_the_parts_that_name_it, 0, NUM_WANTED);
-    tcase_add_loop_test(c, what_was_begun_can_be_left, 0, 5);
+    tcase_add_loop_test(c, early_compilation_can_be_abandoned, 0, 5);
     suite_add_tcase(s, c);
     return s;
 }

@@ -1,5 +1,5 @@
-// The CUDA device on the double of the driver: steps that run one by one, are
-// recorded and replayed, and all the ways in which it cannot be used.
+// The CUDA device on the double of the driver: steps run one by one, are
+// captured and replayed, and every failure to open the device has its message.
 #define _XOPEN_SOURCE 700
 
 #include "runtime/cuda/libraries/libraries.h"
@@ -18,7 +18,7 @@ static RtDevice *open_device(int ordinal) {
     return d;
 }
 
-// Three runs are one by one, recorded, and again.
+// Three runs: one by one, captured, replayed.
 static void count_up(RtDevice *d, int runs) {
     float sum = 0, value[COUNTERS], total[SUMS];
     for (int i = 0; i < runs; i++) {
@@ -46,8 +46,8 @@ START_TEST(steps_do_the_same_however_they_are_launched) {
 }
 END_TEST
 
-// Room for half of the blocks, as where a tool has instrumented a kernel.
-START_TEST(fewer_blocks_than_the_driver_says_do) {
+// Room for half of the blocks, as with a tool that instruments the kernel.
+START_TEST(fewer_blocks_than_the_driver_reports_suffice) {
     setenv("SINTER_DOUBLE_FAIL", "cuLaunchCooperativeKernel:1:720", 1);
     RtDevice *d = open_device(0);
     d->reserve(d);
@@ -56,9 +56,9 @@ START_TEST(fewer_blocks_than_the_driver_says_do) {
 }
 END_TEST
 
-// The first run launches each kernel once, the second records it twice, and
-// begins to launch what was recorded.
-START_TEST(what_cannot_be_recorded_is_launched) {
+// The first run launches each kernel once; the second captures it twice and
+// launches a graph.
+START_TEST(a_step_that_cannot_be_captured_is_launched) {
     static const char *const fault[] = {
         "cuStreamBeginCapture_v2:1:900",
         "cuEventRecordWithFlags:1:801",
@@ -82,15 +82,14 @@ START_TEST(what_cannot_be_recorded_is_launched) {
 }
 END_TEST
 
-// Blocks that the double has room for, four on each of 132, and more.
+// The blocks that the double holds, four on each of 132, and more.
 enum { ROOM = 4 * 132, MANY = ROOM + 72 };
 
 static void run_many(RtDevice *d) {
     LAUNCH(d, 0, MANY, INPUT_AT, 0);
 }
 
-// The double writes what it is asked to beside the cache, which goes after the
-// tests.
+// The double logs its calls beside the cache, which is removed after the tests.
 static void log_begin(void) {
     char path[4200];
     snprintf(path, sizeof path, "%s/calls-%d", getenv("XDG_CACHE_HOME"),
@@ -115,8 +114,8 @@ static unsigned blocks_launched(void) {
     return blocks;
 }
 
-// A kernel that may have fewer blocks has those that are resident, and does the
-// same.
+// A kernel that works with fewer blocks gets the resident ones, with the same
+// result.
 START_TEST(no_block_waits_for_others_to_end) {
     const RtStep steps[] = {{.kind = RT_TRAIN, .run = run_many}};
     float one = 1, value[COUNTERS];
@@ -212,7 +211,7 @@ START_TEST(bytes_of_any_length_arrive) {
 END_TEST
 
 // More than the pinned slots hold, so that each is used again while copies are
-// on their way.
+// in flight.
 START_TEST(slots_are_not_filled_before_they_are_empty) {
     enum { BYTES = 44 << 20 };
     RtPlan large = *counter.plan;
@@ -263,7 +262,7 @@ END_TEST
 
 // ---- a device that cannot be used ----
 
-// What the environment makes of the double, and a word of what is then said.
+// A setting of the double, and a word of the message that follows.
 static const struct {
     const char *name, *value;
     int ordinal, status;
@@ -295,7 +294,7 @@ static const struct {
 };
 enum { NUM_REFUSALS = sizeof refusals / sizeof refusals[0] };
 
-START_TEST(what_keeps_it_from_being_used_is_told) {
+START_TEST(failures_to_open_have_messages) {
     RtError e = {0};
     setenv(refusals[_i].name, refusals[_i].value, 1);
     RtDevice *d = rt_cuda_open(&counter, counter.plan, refusals[_i].ordinal,
@@ -318,7 +317,7 @@ static void describe_without_cooperation(void) {
     setenv("SINTER_DOUBLE_DEVICE", path, 1);
 }
 
-START_TEST(blocks_that_cannot_wait_are_told_of) {
+START_TEST(a_gpu_without_cooperative_launches_is_refused) {
     RtError e = {0};
     describe_without_cooperation();
     ck_assert_ptr_null(rt_cuda_open(&counter, counter.plan, 0, NULL, NULL, &e));
@@ -329,8 +328,8 @@ START_TEST(blocks_that_cannot_wait_are_told_of) {
 }
 END_TEST
 
-// What fails ahead is made again, so that it must fail more than once.
-START_TEST(a_compiler_that_fails_is_told_of) {
+// An early failure is tried again, so the call must fail more than once.
+START_TEST(a_failing_compiler_has_a_message) {
     static const char *const faults[] = {
         "nvrtcCompileProgram:2:7,nvrtcCompileProgram:3:7,"
         "nvrtcCompileProgram:4:7",
@@ -347,9 +346,8 @@ START_TEST(a_compiler_that_fails_is_told_of) {
 }
 END_TEST
 
-// Of 300 runs, how often the graph was launched that the fewest were; runs that
-// are no graph come first.
-static int marked_runs(void) {
+// The launches of the rarer graph in 300 runs; runs one by one come first.
+static int timed_runs(void) {
     char line[200], first[40] = "", graph[40];
     int count[2] = {0, 0};
     FILE *f = log_open();
@@ -364,7 +362,7 @@ static int marked_runs(void) {
     return count[0] < count[1] ? count[0] : count[1];
 }
 
-START_TEST(few_runs_are_marked) {
+START_TEST(few_runs_are_timed) {
     log_begin();
     RtDevice *d = open_device(0);
     d->reserve(d);
@@ -372,8 +370,8 @@ START_TEST(few_runs_are_marked) {
         d->run(d, counter.plan->step);
     d->sync(d);
     d->close(d);
-    ck_assert_int_ge(marked_runs(), 2);
-    ck_assert_int_le(marked_runs(), 300 / 100);
+    ck_assert_int_ge(timed_runs(), 2);
+    ck_assert_int_le(timed_runs(), 300 / 100);
 }
 END_TEST
 
@@ -381,7 +379,7 @@ static void run_add(RtDevice *d) {
     LAUNCH(d, 0, 5, INPUT_AT, 0);
 }
 
-START_TEST(what_is_not_launched_is_not_compiled) {
+START_TEST(kernels_that_are_not_launched_are_not_compiled) {
     const RtStep steps[] = {{.kind = RT_TRAIN, .run = run_add}};
     RtPlan plan = *counter.plan;
     RtError e;
@@ -404,7 +402,7 @@ START_TEST(too_little_memory_is_known_before_it_is_taken) {
 }
 END_TEST
 
-// These end the program; the exit status is what is checked.
+// These end the program; the tests check the exit status.
 START_TEST(memory_that_is_gone_ends_it) {
     setenv("SINTER_DOUBLE_FAIL", "cuMemAlloc_v2:1:2", 1);
     RtDevice *d = open_device(0);
@@ -420,7 +418,7 @@ START_TEST(an_illegal_address_ends_it) {
 }
 END_TEST
 
-// What it has told the driver to call at the end is still there.
+// A function that it gave to the driver for the end is still loaded.
 START_TEST(a_library_that_was_used_stays) {
     static const char file[] = "libcudnn.so.9";
     RtCudnn c;
@@ -438,7 +436,7 @@ static size_t cudnn_tells(void) {
     return cudnn_of;
 }
 
-START_TEST(cudnn_is_of_a_cuda_that_suits) {
+START_TEST(cudnn_of_another_cuda_is_refused) {
     static const struct {
         size_t of;
         int gpu, driver;
@@ -468,24 +466,23 @@ Suite *device_suite(void) {
     tcase_add_unchecked_fixture(c, cache_begin, cache_end);
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, steps_do_the_same_however_they_are_launched, 0, 5);
-    tcase_add_test(c, fewer_blocks_than_the_driver_says_do);
-    tcase_add_loop_test(c, what_cannot_be_recorded_is_launched, 0, 13);
+    tcase_add_test(c, fewer_blocks_than_the_driver_reports_suffice);
+    tcase_add_loop_test(c, a_step_that_cannot_be_captured_is_launched, 0, 13);
     tcase_add_loop_test(c, no_block_waits_for_others_to_end, 0, 2);
     tcase_add_test(c, a_kernel_has_as_many_arguments_as_it_needs);
     tcase_add_test(c, bytes_of_any_length_arrive);
     tcase_add_test(c, slots_are_not_filled_before_they_are_empty);
     tcase_add_test(c, memory_is_clear_at_first);
     tcase_add_test(c, phases_are_timed);
-    tcase_add_test(c, few_runs_are_marked);
+    tcase_add_test(c, few_runs_are_timed);
     tcase_add_test(c, a_library_that_was_used_stays);
-    tcase_add_test(c, cudnn_is_of_a_cuda_that_suits);
+    tcase_add_test(c, cudnn_of_another_cuda_is_refused);
     suite_add_tcase(s, c);
     c = tcase_create("refusals");
     tcase_add_unchecked_fixture(c, cache_begin, cache_end);
     tcase_set_timeout(c, 60);
-    tcase_add_loop_test(c, what_keeps_it_from_being_used_is_told, 0,
-                        NUM_REFUSALS);
-    tcase_add_test(c, blocks_that_cannot_wait_are_told_of);
+    tcase_add_loop_test(c, failures_to_open_have_messages, 0, NUM_REFUSALS);
+    tcase_add_test(c, a_gpu_without_cooperative_launches_is_refused);
     tcase_add_test(c, too_little_memory_is_known_before_it_is_taken);
     tcase_add_exit_test(c, memory_that_is_gone_ends_it, EXIT_MEMORY);
     tcase_add_exit_test(c, an_illegal_address_ends_it, EXIT_DEVICE);
@@ -493,8 +490,8 @@ Suite *device_suite(void) {
     c = tcase_create("cold");
     tcase_add_checked_fixture(c, cache_begin, cache_end);
     tcase_set_timeout(c, 60);
-    tcase_add_loop_test(c, a_compiler_that_fails_is_told_of, 0, 2);
-    tcase_add_test(c, what_is_not_launched_is_not_compiled);
+    tcase_add_loop_test(c, a_failing_compiler_has_a_message, 0, 2);
+    tcase_add_test(c, kernels_that_are_not_launched_are_not_compiled);
     suite_add_tcase(s, c);
     return s;
 }

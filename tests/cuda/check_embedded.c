@@ -1,4 +1,4 @@
-// Which code runs on which GPU, and the order in which a trainer's is tried.
+// Embedded code: the GPUs that it runs on, and the order in which it is tried.
 
 #include "runtime/cuda/driver/driver.h"
 #include "runtime/cuda/kernels/kernels.h"
@@ -18,7 +18,7 @@ static const struct {
 };
 enum { NUM_PAIRS = sizeof pairs / sizeof pairs[0] };
 
-START_TEST(machine_code_of_boards_runs_there_alone) {
+START_TEST(cubins_of_integrated_gpus_run_there_alone) {
     ck_assert(rt_capability_runs(pairs[_i].code, pairs[_i].gpu) ==
               pairs[_i].runs);
 }
@@ -36,16 +36,16 @@ START_TEST(the_newest_cuda_is_one_that_knows_the_gpu) {
 }
 END_TEST
 
-// ---- a trainer with code ----
+// ---- a trainer with embedded code ----
 
-// Each has its number for code.
+// The code of each is its number.
 static const RtEmbeddedCode carried[] = {
     {80, RT_PTX, 4},   {80, RT_CUBIN, 4}, {87, RT_CUBIN, 4},
     {86, RT_CUBIN, 4}, {87, RT_PTX, 4},   {90, RT_PTX, 4},
 };
 enum { NUM_CARRIED = sizeof carried / sizeof carried[0] };
 
-// The numbers that are tried on a GPU, as digits.
+// The numbers tried on a GPU, as digits.
 static const char *tried_on(int gpu) {
     static char digits[NUM_CARRIED + 1], bytes[NUM_CARRIED][32];
     for (int i = 0; i < NUM_CARRIED; i++) {
@@ -77,7 +77,7 @@ END_TEST
 Suite *embedded_suite(void) {
     Suite *s = suite_create("embedded");
     TCase *c = tcase_create("embedded");
-    tcase_add_loop_test(c, machine_code_of_boards_runs_there_alone, 0,
+    tcase_add_loop_test(c, cubins_of_integrated_gpus_run_there_alone, 0,
                         NUM_PAIRS);
     tcase_add_test(c, the_newest_cuda_is_one_that_knows_the_gpu);
     tcase_add_test(c, the_nearest_code_is_tried_first_and_all_once);

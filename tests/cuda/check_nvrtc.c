@@ -1,6 +1,6 @@
-// NVRTC: what is asked of it for a GPU, and what it makes of kernels and the
-// prelude that a trainer carries.  With the real library on LD_LIBRARY_PATH the
-// same tests judge that.
+// NVRTC: its target for a GPU, and its code for a trainer's kernels and
+// prelude. With the real library on LD_LIBRARY_PATH the same tests judge that
+// one.
 
 #include "runtime/cuda/kernels/kernels.h"
 #include "tests/cuda/suites.h"
@@ -34,7 +34,7 @@ static const struct {
 };
 enum { NUM_TARGETS = sizeof targets / sizeof targets[0] };
 
-START_TEST(a_gpu_is_given_what_runs_on_it) {
+START_TEST(the_target_runs_on_the_gpu) {
     char option[RT_NVRTC_OPTION_BYTES];
     RtError e;
     RtNvrtc n = open_nvrtc();
@@ -65,7 +65,7 @@ static bool compile(const char *text, const char *target, RtCode *code,
     return good;
 }
 
-START_TEST(kernels_compile_with_what_a_trainer_carries) {
+START_TEST(kernels_compile_with_the_embedded_prelude) {
     RtCode code;
     RtError e;
     bool good = compile(counter.kernels, "--gpu-architecture=sm_90", &code, &e);
@@ -75,8 +75,8 @@ START_TEST(kernels_compile_with_what_a_trainer_carries) {
 }
 END_TEST
 
-// The text has a product and a sum, and so has the code: what the double makes
-// of it is no assembly that has names.
+// The text has a product and a sum, and so has the code.  The double's code has
+// no names of instructions.
 START_TEST(products_and_sums_are_not_merged) {
     RtCode code;
     RtError e;
@@ -94,7 +94,7 @@ START_TEST(products_and_sums_are_not_merged) {
 }
 END_TEST
 
-START_TEST(a_text_that_is_wrong_is_told_of) {
+START_TEST(an_error_in_the_text_is_reported) {
     RtCode code;
     RtError e;
     ck_assert(!compile("#include \"runtime/prelude/prelude.h\"\n"
@@ -109,10 +109,10 @@ Suite *nvrtc_suite(void) {
     Suite *s = suite_create("nvrtc");
     TCase *c = tcase_create("nvrtc");
     tcase_set_timeout(c, 60);
-    tcase_add_loop_test(c, a_gpu_is_given_what_runs_on_it, 0, NUM_TARGETS);
-    tcase_add_test(c, kernels_compile_with_what_a_trainer_carries);
+    tcase_add_loop_test(c, the_target_runs_on_the_gpu, 0, NUM_TARGETS);
+    tcase_add_test(c, kernels_compile_with_the_embedded_prelude);
     tcase_add_test(c, products_and_sums_are_not_merged);
-    tcase_add_test(c, a_text_that_is_wrong_is_told_of);
+    tcase_add_test(c, an_error_in_the_text_is_reported);
     suite_add_tcase(s, c);
     return s;
 }

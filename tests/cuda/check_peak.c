@@ -1,4 +1,4 @@
-// What GPUs could do at most, against the peaks that tools/devices describes.
+// Peaks of GPUs against those in tools/devices.
 
 #include "runtime/cuda/driver/driver.h"
 #include "tests/cuda/suites.h"
@@ -43,7 +43,7 @@ static RtGpu described(void) {
     return g;
 }
 
-// Half of the last digit that NVIDIA gives, in operations a second.
+// Half of the last digit in NVIDIA's figures, in operations a second.
 static const struct {
     const char *name;
     double f32, f16; // 0: it is not to be known
@@ -69,9 +69,9 @@ START_TEST(peaks_are_those_of_descriptions) {
 }
 END_TEST
 
-// At which clock B200's tensor cores have their peak is not told: that it is no
-// higher one than others' leaves one power of two for what they do in a clock.
-START_TEST(b200_does_no_less_than_it_is_said_to) {
+// The clock of B200's peak is not published.  It is no higher than the GPU's,
+// which leaves one power of two for the operations in a clock.
+START_TEST(b200_reaches_its_published_peak) {
     read_description("b200");
     RtGpu g = described();
     double f16 = rt_gpu_peak(&g, RT_F16), said = number("peakF16Flops");
@@ -83,7 +83,7 @@ START_TEST(b200_does_no_less_than_it_is_said_to) {
 }
 END_TEST
 
-START_TEST(of_what_is_not_in_the_table_nothing_is_known) {
+START_TEST(gpus_outside_the_table_have_no_peak) {
     RtGpu g = {.major = 8, .minor = 7, .processors = 16, .clock = 1300000};
     ck_assert(rt_gpu_peak(&g, RT_F32) == 0 && rt_gpu_peak(&g, RT_F16) == 0);
     g.minor = 6;
@@ -101,8 +101,8 @@ Suite *peak_suite(void) {
     Suite *s = suite_create("peak");
     TCase *t = tcase_create("peak");
     tcase_add_loop_test(t, peaks_are_those_of_descriptions, 0, NUM_FILES);
-    tcase_add_test(t, b200_does_no_less_than_it_is_said_to);
-    tcase_add_test(t, of_what_is_not_in_the_table_nothing_is_known);
+    tcase_add_test(t, b200_reaches_its_published_peak);
+    tcase_add_test(t, gpus_outside_the_table_have_no_peak);
     suite_add_tcase(s, t);
     return s;
 }

@@ -180,7 +180,7 @@ const RtCode *rt_compiler_code(const RtCompiler *c, int kernel) {
 
 // ---- opening ----
 
-static bool room_take(RtCompiler *c) {
+static bool allocate(RtCompiler *c) {
     size_t most = (size_t)c->plan->num_kernels + 1;
     c->code = calloc(most, sizeof *c->code);
     c->order = calloc(most, sizeof *c->order);
@@ -197,7 +197,7 @@ RtCompiler *rt_compiler_new(const RtGpu *gpu, const RtTrainer *t,
             .gpu = gpu, .trainer = t, .files = files, .plan = plan};
         pthread_mutex_init(&c->lock, NULL);
     }
-    if (c != NULL && room_take(c)) {
+    if (c != NULL && allocate(c)) {
         order_find(c);
         return c;
     }

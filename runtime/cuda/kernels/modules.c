@@ -65,7 +65,7 @@ static void unload(RtKernels *k) {
     k->entry = NULL;
 }
 
-static bool memory_take(RtKernels *k, int modules, RtError *e) {
+static bool allocate(RtKernels *k, int modules, RtError *e) {
     k->module = calloc((size_t)modules + 1, sizeof(CUmodule));
     k->entry = calloc((size_t)k->plan->num_kernels + 1, sizeof *k->entry);
     if (k->module == NULL || k->entry == NULL)
@@ -77,7 +77,7 @@ static bool memory_take(RtKernels *k, int modules, RtError *e) {
 static Loading code_load(RtKernels *k, const char *code, const bool *needed,
                          RtError *e) {
     const RtDriver *cu = k->gpu->cu;
-    if (!memory_take(k, 1, e))
+    if (!allocate(k, 1, e))
         return FAILED;
     CUresult result = cu->module_load(&k->module[0], code, 0, NULL, NULL);
     if (!rt_driver_good(cu, result, e, "load the kernels on GPU %d",
@@ -142,7 +142,7 @@ static bool compile(const RtKernels *k, const bool *needed, RtError *e) {
 
 static bool modules_load(RtKernels *k, const bool *needed, RtError *e) {
     const RtDriver *cu = k->gpu->cu;
-    if (!memory_take(k, k->plan->num_kernels, e))
+    if (!allocate(k, k->plan->num_kernels, e))
         return false;
     for (int i = 0; i < k->num_modules; i++)
         if (needed[i] &&

@@ -160,17 +160,17 @@ static bool is_ptx(const RtSource *s) {
 }
 
 // An output of a compiled program.
-typedef nvrtcResult SizeOf(nvrtcProgram program, size_t *size);
-typedef nvrtcResult Give(nvrtcProgram program, char *to);
+typedef nvrtcResult GetSize(nvrtcProgram program, size_t *size);
+typedef nvrtcResult GetText(nvrtcProgram program, char *to);
 
-static bool text_take(SizeOf *size, Give *give, nvrtcProgram program,
+static bool copy_text(GetSize *size, GetText *get, nvrtcProgram program,
                       RtCode *out, RtError *e) {
     if (!good(size(program, &out->length), "report the size of its output", e))
         return false;
     out->bytes = malloc(out->length + 1);
     if (out->bytes == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
-    if (good(give(program, out->bytes), "return its output", e))
+    if (good(get(program, out->bytes), "return its output", e))
         return true;
     free(out->bytes);
     out->bytes = NULL;
@@ -178,19 +178,19 @@ static bool text_take(SizeOf *size, Give *give, nvrtcProgram program,
 }
 
 // Copies the requested output of a compiled program.
-typedef bool Take(const RtNvrtc *n, const RtSource *s, nvrtcProgram program,
+typedef bool Copy(const RtNvrtc *n, const RtSource *s, nvrtcProgram program,
                   RtCode *out, RtError *e);
 
-static bool code_take(const RtNvrtc *n, const RtSource *s, nvrtcProgram program,
+static bool copy_code(const RtNvrtc *n, const RtSource *s, nvrtcProgram program,
                       RtCode *out, RtError *e) {
-    return is_ptx(s) ? text_take(n->ptx_size, n->ptx, program, out, e)
-                     : text_take(n->cubin_size, n->cubin, program, out, e);
+    return is_ptx(s) ? copy_text(n->ptx_size, n->ptx, program, out, e)
+                     : copy_text(n->cubin_size, n->cubin, program, out, e);
 }
 
-static bool log_take(const RtNvrtc *n, const RtSource *s, nvrtcProgram program,
+static bool copy_log(const RtNvrtc *n, const RtSource *s, nvrtcProgram program,
                      RtCode *out, RtError *e) {
     (void)s;
-    return text_take(n->log_size, n->log, program, out, e);
+    return copy_text(n->log_size, n->log, program, out, e);
 }
 
 static nvrtcResult run(const RtNvrtc *n, const RtSource *s,
@@ -204,7 +204,7 @@ static nvrtcResult run(const RtNvrtc *n, const RtSource *s,
     return n->compile(program, count, option);
 }
 
-static bool compile(const RtNvrtc *n, const RtSource *s, Take *take,
+static bool compile(const RtNvrtc *n, const RtSource *s, Copy *copy,
                     RtCode *out, RtError *e) {
     nvrtcProgram program;
     if (!good(n->create(&program, s->text, "kernels.cu", s->num_headers,
@@ -217,7 +217,7 @@ static bool compile(const RtNvrtc *n, const RtSource *s, Take *take,
     if (refused)
         fail_with_log(n, program, e);
     bool done = result == NVRTC_SUCCESS
-                    ? take(n, s, program, out, e)
+                    ? copy(n, s, program, out, e)
                     : !refused && good(result, "compile the kernels", e);
     n->destroy(&program);
     return done;
@@ -225,10 +225,10 @@ static bool compile(const RtNvrtc *n, const RtSource *s, Take *take,
 
 bool rt_nvrtc_compile(const RtNvrtc *n, const RtSource *s, RtCode *out,
                       RtError *e) {
-    return compile(n, s, code_take, out, e);
+    return compile(n, s, copy_code, out, e);
 }
 
 bool rt_nvrtc_log(const RtNvrtc *n, const RtSource *s, RtCode *out,
                   RtError *e) {
-    return compile(n, s, log_take, out, e);
+    return compile(n, s, copy_log, out, e);
 }

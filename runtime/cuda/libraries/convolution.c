@@ -92,7 +92,7 @@ static bool plan_calls(RtConvolutions *v, RtError *e) {
     return true;
 }
 
-static bool memory_take(RtConvolutions *v, RtError *e) {
+static bool allocate(RtConvolutions *v, RtError *e) {
     v->call = calloc((size_t)v->plan->num_calls + 1, sizeof *v->call);
     v->taken = calloc((size_t)v->plan->num_fusions + 1, sizeof *v->taken);
     if (v->call == NULL || v->taken == NULL)
@@ -138,7 +138,7 @@ RtConvolutions *rt_convolutions_next(RtConvolutions *previous, const RtCudnn *c,
                       .plan = plan,
                       .chosen = chosen,
                       .previous = previous != NULL ? &previous->plans : NULL}};
-        good = memory_take(v, e) && plan_all(v, e);
+        good = allocate(v, e) && plan_all(v, e);
         v->plans.chosen = NULL;
         v->plans.previous = NULL;
     }

@@ -25,7 +25,7 @@ static bool engine_notes(const RtCudnn *c, const void *engine, int attribute,
 }
 
 // Tensor cores round f32 operands to TF32.
-static unsigned inexact_notes(RtType type) {
+static unsigned reduced_precision_notes(RtType type) {
     unsigned notes = 1u << DNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION;
     if (type == RT_F32)
         notes |= 1u << DNN_NUMERICAL_NOTE_TENSOR_CORE |
@@ -53,7 +53,7 @@ static void describe(const RtCudnn *c, const void *config, RtType type,
                      DNN_TYPE_BEHAVIOR_NOTE, &behaviour)) {
         p->nondeterministic =
             numbers >> DNN_NUMERICAL_NOTE_NONDETERMINISTIC & 1;
-        p->reduced_precision = (numbers & inexact_notes(type)) != 0;
+        p->reduced_precision = (numbers & reduced_precision_notes(type)) != 0;
         p->runtime_compiled =
             behaviour >> DNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION & 1;
     }

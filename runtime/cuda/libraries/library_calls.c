@@ -132,8 +132,8 @@ static bool factor(RtLibraryCalls *c, const RtCall *call, size_t from,
 }
 
 // Such a step runs once, so its memory is allocated when it runs.
-static bool factor_run(RtLibraryCalls *c, const RtCall *call, size_t from,
-                       size_t to, RtError *e) {
+static bool run_factorization(RtLibraryCalls *c, const RtCall *call,
+                              size_t from, size_t to, RtError *e) {
     size_t values = ((size_t)call->n + 1) * (size_t)call->k;
     float *a = calloc(values, sizeof *a), *out = calloc(values, sizeof *out);
     void *work = malloc(rt_factor_bytes(call) + 1);
@@ -146,8 +146,8 @@ static bool factor_run(RtLibraryCalls *c, const RtCall *call, size_t from,
     return good;
 }
 
-static bool zero_run(RtLibraryCalls *c, const RtCall *call, size_t out,
-                     RtError *e) {
+static bool fill_zeros(RtLibraryCalls *c, const RtCall *call, size_t out,
+                       RtError *e) {
     const RtDriver *cu = c->gpu->cu;
     size_t count[3];
     rt_call_count(call, count);
@@ -163,9 +163,9 @@ static bool zero_run(RtLibraryCalls *c, const RtCall *call, size_t out,
 bool rt_library_calls_run(RtLibraryCalls *c, int call, size_t a, size_t b,
                           size_t out, RtError *e) {
     if (rt_library_calls_on_host(c, call))
-        return factor_run(c, &c->plan->call[call], a, out, e);
+        return run_factorization(c, &c->plan->call[call], a, out, e);
     if (rt_call_of_nothing(&c->plan->call[call]))
-        return zero_run(c, &c->plan->call[call], out, e);
+        return fill_zeros(c, &c->plan->call[call], out, e);
     if (c->convolutions != NULL && rt_convolutions_do(c->convolutions, call))
         return rt_convolutions_run(c->convolutions, call, a, b, out, e);
     return rt_matmuls_run(c->matmuls, call, a, b, out, e);

@@ -29,7 +29,7 @@ bool rt_tune_merged(const RtPlan *plan, const RtConvolutions *v,
     return true;
 }
 
-static bool is_here(const Tune *u, int join) {
+static bool is_of_step(const Tune *u, int join) {
     return u->t->plan->join[join].step == u->t->step && u->merged[join];
 }
 
@@ -42,7 +42,7 @@ static bool choose_merges(Tune *u, const RtChosen *out, bool *any, RtError *e) {
     for (int i = 0; i < u->t->launches; i++)
         u->within[i] = false;
     for (int i = 0; i < p->num_joins; i++) {
-        if (!is_here(u, i))
+        if (!is_of_step(u, i))
             continue;
         *any |= !u->known[i];
         for (int k = 1; k < p->join[i].count; k++)
@@ -95,7 +95,7 @@ static bool measure_round(Tune *u, RtChosen *out, RtError *e) {
         !u->t->measure(u->t->arg, &separate, u->separate_took, e))
         return false;
     for (int i = 0; i < u->t->plan->num_joins; i++)
-        if (is_here(u, i) && !u->known[i] && !learn(u, i, out, e))
+        if (is_of_step(u, i) && !u->known[i] && !learn(u, i, out, e))
             return false;
     return true;
 }

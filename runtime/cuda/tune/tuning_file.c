@@ -105,42 +105,43 @@ typedef struct {
 typedef struct {
     char gpu[96], plan[RT_TUNING_DIGITS + 1];
     uint64_t capability, processors, driver, cudnn, cublaslt;
-} Found;
+} FileKey;
 
-static bool key_take(RtJson *j, const char *key) {
+static bool parse_name(RtJson *j, const char *key) {
     char found[16];
     return rt_json_string(j, found, sizeof found) && strcmp(found, key) == 0 &&
            rt_json_take(j, ':');
 }
 
-static bool number_take(RtJson *j, const char *key, uint64_t *value) {
-    return key_take(j, key) && rt_json_count(j, value) && rt_json_take(j, ',');
-}
-
-static bool text_take(RtJson *j, const char *key, char *to, size_t room) {
-    return key_take(j, key) && rt_json_string(j, to, room) &&
+static bool parse_number(RtJson *j, const char *key, uint64_t *value) {
+    return parse_name(j, key) && rt_json_count(j, value) &&
            rt_json_take(j, ',');
 }
 
-static bool found_take(RtJson *j, Found *f) {
-    uint64_t format;
-    return rt_json_take(j, '{') && number_take(j, "tuning", &format) &&
-           format == RT_TUNING_FORMAT &&
-           text_take(j, "gpu", f->gpu, sizeof f->gpu) &&
-           number_take(j, "capability", &f->capability) &&
-           number_take(j, "processors", &f->processors) &&
-           number_take(j, "driver", &f->driver) &&
-           number_take(j, "cudnn", &f->cudnn) &&
-           number_take(j, "cublaslt", &f->cublaslt) &&
-           text_take(j, "plan", f->plan, sizeof f->plan);
+static bool parse_text(RtJson *j, const char *key, char *to, size_t room) {
+    return parse_name(j, key) && rt_json_string(j, to, room) &&
+           rt_json_take(j, ',');
 }
 
-static Found found_of(const RtTuningKey *key) {
-    Found f = {.capability = (uint64_t)key->capability,
-               .processors = (uint64_t)key->processors,
-               .driver = (uint64_t)key->driver,
-               .cudnn = key->cudnn,
-               .cublaslt = key->cublaslt};
+static bool parse_key(RtJson *j, FileKey *f) {
+    uint64_t format;
+    return rt_json_take(j, '{') && parse_number(j, "tuning", &format) &&
+           format == RT_TUNING_FORMAT &&
+           parse_text(j, "gpu", f->gpu, sizeof f->gpu) &&
+           parse_number(j, "capability", &f->capability) &&
+           parse_number(j, "processors", &f->processors) &&
+           parse_number(j, "driver", &f->driver) &&
+           parse_number(j, "cudnn", &f->cudnn) &&
+           parse_number(j, "cublaslt", &f->cublaslt) &&
+           parse_text(j, "plan", f->plan, sizeof f->plan);
+}
+
+static FileKey file_key_of(const RtTuningKey *key) {
+    FileKey f = {.capability = (uint64_t)key->capability,
+                 .processors = (uint64_t)key->processors,
+                 .driver = (uint64_t)key->driver,
+                 .cudnn = key->cudnn,
+                 .cublaslt = key->cublaslt};
     snprintf(f.gpu, sizeof f.gpu, "%s", key->gpu);
     rt_tuning_digest(key->plan, f.plan);
     return f;
@@ -156,7 +157,7 @@ static size_t add_version(char *to, size_t room, const char *name,
 }
 
 // "NVIDIA H200 (9.0, 132 multiprocessors), driver for CUDA 13.0, cuDNN 9.19.0"
-static const char *place_text(char *to, size_t room, const Found *f) {
+static const char *machine_text(char *to, size_t room, const FileKey *f) {
     size_t at = (size_t)snprintf(
         to, room,
         "%s (%" PRIu64 ".%" PRIu64 ", %" PRIu64
@@ -170,21 +171,21 @@ static const char *place_text(char *to, size_t room, const Found *f) {
     return to;
 }
 
-static bool same_place(const Found *a, const Found *b) {
+static bool same_machine(const FileKey *a, const FileKey *b) {
     return strcmp(a->gpu, b->gpu) == 0 && a->capability == b->capability &&
            a->processors == b->processors && a->driver == b->driver &&
            a->cudnn == b->cudnn && a->cublaslt == b->cublaslt;
 }
 
-static bool is_valid_for(const Reader *r, const Found *found) {
+static bool is_valid_for(const Reader *r, const FileKey *found) {
     char there[200], here[200];
-    const Found own = found_of(r->key);
-    if (!same_place(found, &own))
+    const FileKey own = file_key_of(r->key);
+    if (!same_machine(found, &own))
         return rt_fail(
             r->error, EXIT_DEVICE,
             "%s was measured on %s, but this is %s: measure again with --tune",
-            r->path, place_text(there, sizeof there, found),
-            place_text(here, sizeof here, &own));
+            r->path, machine_text(there, sizeof there, found),
+            machine_text(here, sizeof here, &own));
     return strcmp(found->plan, own.plan) == 0 ||
            rt_fail(r->error, EXIT_DATA,
                    "%s was measured for another model, batch, version of "
@@ -194,19 +195,20 @@ static bool is_valid_for(const Reader *r, const Found *found) {
 
 // ---- reading ----
 
-static bool below(RtJson *j, uint64_t limit, uint64_t *value) {
+static bool parse_below(RtJson *j, uint64_t limit, uint64_t *value) {
     return rt_json_count(j, value) && *value < limit;
 }
 
-static bool plan_take(Reader *r) {
+static bool parse_plan(Reader *r) {
     RtJson *j = &r->json;
     const RtPlan *plan = r->key->plan;
     uint64_t call, with, candidate, engine;
     if ((size_t)r->t->num_plans == rt_chosen_room(plan) ||
-        !rt_json_take(j, '[') || !below(j, (uint64_t)plan->num_calls, &call) ||
-        !rt_json_take(j, ',') || !below(j, RT_FUSION_SETS, &with) ||
-        !rt_json_take(j, ',') || !below(j, INT32_MAX, &candidate) ||
-        !rt_json_take(j, ',') || !below(j, INT64_MAX, &engine) ||
+        !rt_json_take(j, '[') ||
+        !parse_below(j, (uint64_t)plan->num_calls, &call) ||
+        !rt_json_take(j, ',') || !parse_below(j, RT_FUSION_SETS, &with) ||
+        !rt_json_take(j, ',') || !parse_below(j, INT32_MAX, &candidate) ||
+        !rt_json_take(j, ',') || !parse_below(j, INT64_MAX, &engine) ||
         !rt_json_take(j, ']'))
         return false;
     r->t->plan[r->t->num_plans++] = (RtChosenPlan){
@@ -214,23 +216,24 @@ static bool plan_take(Reader *r) {
     return true;
 }
 
-static bool algorithm_take(Reader *r) {
+static bool parse_algorithm(Reader *r) {
     RtJson *j = &r->json;
     const RtPlan *plan = r->key->plan;
     uint64_t call, candidate, digest;
     if (r->t->num_algorithms == plan->num_calls || !rt_json_take(j, '[') ||
-        !below(j, (uint64_t)plan->num_calls, &call) || !rt_json_take(j, ',') ||
-        !below(j, INT32_MAX, &candidate) || !rt_json_take(j, ',') ||
-        !below(j, INT64_MAX, &digest) || !rt_json_take(j, ']'))
+        !parse_below(j, (uint64_t)plan->num_calls, &call) ||
+        !rt_json_take(j, ',') || !parse_below(j, INT32_MAX, &candidate) ||
+        !rt_json_take(j, ',') || !parse_below(j, INT64_MAX, &digest) ||
+        !rt_json_take(j, ']'))
         return false;
     r->t->algorithm[r->t->num_algorithms++] =
         (RtChosenAlgorithm){(int)call, (int)candidate, digest};
     return true;
 }
 
-static bool list_take(Reader *r, const char *key, bool (*take)(Reader *r)) {
+static bool parse_list(Reader *r, const char *key, bool (*take)(Reader *r)) {
     RtJson *j = &r->json;
-    if (!key_take(j, key) || !rt_json_take(j, '['))
+    if (!parse_name(j, key) || !rt_json_take(j, '['))
         return false;
     for (bool first = true; !rt_json_accept(j, ']'); first = false)
         if ((!first && !rt_json_take(j, ',')) || !take(r))
@@ -238,36 +241,36 @@ static bool list_take(Reader *r, const char *key, bool (*take)(Reader *r)) {
     return true;
 }
 
-static bool bits_take(RtJson *j, const char *key, bool *bit, int count) {
+static bool parse_flags(RtJson *j, const char *key, bool *bit, int count) {
     uint64_t value;
-    bool good = key_take(j, key) && rt_json_take(j, '[');
+    bool good = parse_name(j, key) && rt_json_take(j, '[');
     for (int i = 0; good && i < count; i++) {
-        good = (i == 0 || rt_json_take(j, ',')) && below(j, 2, &value);
+        good = (i == 0 || rt_json_take(j, ',')) && parse_below(j, 2, &value);
         bit[i] = good && value == 1;
     }
     return good && rt_json_take(j, ']');
 }
 
-static bool choices_take(Reader *r) {
+static bool parse_choices(Reader *r) {
     RtJson *j = &r->json;
     const RtPlan *plan = r->key->plan;
-    return list_take(r, "plans", plan_take) && rt_json_take(j, ',') &&
-           list_take(r, "products", algorithm_take) && rt_json_take(j, ',') &&
-           bits_take(j, "fusions", r->t->fused, plan->num_fusions) &&
+    return parse_list(r, "plans", parse_plan) && rt_json_take(j, ',') &&
+           parse_list(r, "products", parse_algorithm) && rt_json_take(j, ',') &&
+           parse_flags(j, "fusions", r->t->fused, plan->num_fusions) &&
            rt_json_take(j, ',') &&
-           bits_take(j, "apart", r->t->unmerged, plan->num_joins) &&
+           parse_flags(j, "apart", r->t->unmerged, plan->num_joins) &&
            rt_json_take(j, '}') && rt_json_end(j);
 }
 
-static bool tuning_take(Reader *r) {
-    Found found;
-    if (!found_take(&r->json, &found))
+static bool parse_tuning(Reader *r) {
+    FileKey found;
+    if (!parse_key(&r->json, &found))
         return rt_fail(r->error, EXIT_DATA, "%s is not a tuning result",
                        r->path);
     if (!is_valid_for(r, &found) ||
         !rt_chosen_new(r->t, r->key->plan, r->error))
         return false;
-    if (choices_take(r))
+    if (parse_choices(r))
         return true;
     rt_chosen_free(r->t);
     return rt_fail(r->error, EXIT_DATA,
@@ -286,16 +289,17 @@ bool rt_tuning_read(RtChosen *t, const char *path, const RtTuningKey *key,
     files->close(fd);
     Reader r = {.path = path, .key = key, .t = t, .error = e};
     r.json = (RtJson){.at = text, .end = text != NULL ? text + bytes : NULL};
-    good = good ? tuning_take(&r) : rt_fail(e, EXIT_IO, "cannot read %s", path);
+    good =
+        good ? parse_tuning(&r) : rt_fail(e, EXIT_IO, "cannot read %s", path);
     free(text);
     return good;
 }
 
 // ---- writing ----
 
-static void key_put(FILE *f, const RtTuningKey *key) {
+static void print_key(FILE *f, const RtTuningKey *key) {
     char gpu[200];
-    const Found found = found_of(key);
+    const FileKey found = file_key_of(key);
     json_escape(gpu, sizeof gpu, key->gpu, strlen(key->gpu));
     fprintf(f,
             "{\"tuning\": %d, \"gpu\": \"%s\", \"capability\": %d, "
@@ -305,14 +309,14 @@ static void key_put(FILE *f, const RtTuningKey *key) {
             key->driver, key->cudnn, key->cublaslt, found.plan);
 }
 
-static void bits_put(FILE *f, const char *key, const bool *bit, int count) {
+static void print_flags(FILE *f, const char *key, const bool *bit, int count) {
     fprintf(f, " \"%s\": [", key);
     for (int i = 0; i < count; i++)
         fprintf(f, "%s%d", i > 0 ? ", " : "", bit[i]);
     fputc(']', f);
 }
 
-static void choices_put(FILE *f, const RtChosen *t, const RtPlan *plan) {
+static void print_choices(FILE *f, const RtChosen *t, const RtPlan *plan) {
     fputs(" \"plans\": [", f);
     for (int i = 0; i < t->num_plans; i++)
         fprintf(f, "%s[%d, %u, %d, %" PRId64 "]", i > 0 ? ", " : "",
@@ -324,9 +328,9 @@ static void choices_put(FILE *f, const RtChosen *t, const RtPlan *plan) {
                 t->algorithm[i].call, t->algorithm[i].candidate,
                 t->algorithm[i].digest);
     fputs("],\n", f);
-    bits_put(f, "fusions", t->fused, plan->num_fusions);
+    print_flags(f, "fusions", t->fused, plan->num_fusions);
     fputs(",\n", f);
-    bits_put(f, "apart", t->unmerged, plan->num_joins);
+    print_flags(f, "apart", t->unmerged, plan->num_joins);
     fputs("}\n", f);
 }
 
@@ -336,8 +340,8 @@ static char *tuning_text(const RtChosen *t, const RtTuningKey *key,
     FILE *f = open_memstream(&text, length);
     if (f == NULL)
         return NULL;
-    key_put(f, key);
-    choices_put(f, t, key->plan);
+    print_key(f, key);
+    print_choices(f, t, key->plan);
     if (fclose(f) == 0)
         return text;
     free(text);
