@@ -1,7 +1,7 @@
 # shellcheck shell=sh
-# Sourced by the tests here: a folder to work in and what insists, as end_to_end
-# has them, and in front of whatever is installed the double of NVIDIA's driver
-# and libraries, with a cache that holds nothing yet.
+# Sourced by the tests here: a working folder and the checks of end_to_end, the
+# double of NVIDIA's driver and libraries before installed ones, and an empty
+# cache.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
 [ -d "$SINTER_DOUBLE" ] || exit 77

@@ -11,7 +11,7 @@ DEVICE=4
 MEMORY=5
 FAULT=70
 
-# errors FUNCTION: what it may return, without those that only look different.
+# errors FUNCTION: its possible results, without equivalent ones.
 errors() {
     case $1 in
     cuMemAlloc_v2 | cuMemHostAlloc | cuGraphInstantiate*) echo 2 999 700 ;;
@@ -137,7 +137,7 @@ done
 train SINTER_DOUBLE_MEMORY=$((needed + 4096))
 judge memory:enough
 [ "$status" = 0 ] || broken "$needed bytes are not enough: $(cat err)"
-# What libraries load when a step first runs is not in the plan.
+# The code that libraries load when a step first runs is not in the plan.
 train SINTER_DOUBLE_MEMORY=$((needed + 65536)) SINTER_DOUBLE_CODE=16384
 judge memory:code
 [ "$status" = "$MEMORY" ] || broken "no memory for code: status $status"

@@ -1,7 +1,6 @@
 #!/bin/sh
-# What a profiler is told of a run, by a stand-in for NVTX: steps, phases and
-# launches with lines of the model, one within the other; nothing where nobody
-# asks.  It changes no result.
+# NVTX ranges, by a stand-in: steps, phases and launches with lines of the model,
+# nested; none without a profiler.  They change no result.
 set -u
 . "$SINTER_SOURCE/tests/cuda/double.sh"
 export SINTER_DOUBLE_THREADS=1
@@ -51,14 +50,14 @@ has '^  update'
 has '^checkpoint'
 expect_equal alone.loss asked.loss
 
-# A graph is one launch; what it was made of was told when it was recorded.
+# A graph is one launch; its launches have ranges when it is captured.
 train graph -- --nvtx
 grep -q '^step 3' graph.ranges || fail "no third step"
 awk '/^[^ ]/ { third = /^step 3/ } third && /^  / { bad = 1 }
      END { exit bad }' graph.ranges || fail "what is in a step of one launch"
 expect_equal alone.loss graph.loss
 
-# A library that is missing is missed where it was asked for.
+# A missing library is reported if a profiler named it.
 mkdir some
 for library in "$SINTER_DOUBLE"/*; do
     case $library in

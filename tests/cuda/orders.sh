@@ -1,12 +1,12 @@
 #!/bin/sh
-# What a trainer asks of a GPU, and in which order: the results do not depend on
-# how its streams run, and once steps are recorded nothing is made, loaded or
-# waited for.
+# The calls of a trainer to a GPU and their order: results do not depend on how
+# streams run, and once steps are captured nothing is created, loaded or waited
+# for.
 . "$SINTER_SOURCE/tests/cuda/double.sh"
 export SINTER_DOUBLE_THREADS=1
 
 # train SEED: eight steps in each of three epochs, and a row each three steps;
-# its rows without what depends on time.
+# its rows without times.
 train() {
     expect 0 env SINTER_DOUBLE_SEED="$1" SINTER_DOUBLE_LOG="$work/log.$1" \
         ./tiny --resident=no --data synthetic:512 --epochs 3 --out "run.$1" --device=cuda:0 \
@@ -21,7 +21,7 @@ for seed in 0 1 2 3 4 5; do
     expect_equal rows.0 rows.$seed
 done
 
-# A step that is taken twice leaves the same bits, before it is recorded and after,
+# A repeated step leaves the same bits, before its capture and after,
 # from several batches and as one.
 expect 0 "$SINTER" build "$here/tiny.net" --set accumulate=2 -o two
 for trainer in tiny two; do
@@ -39,8 +39,8 @@ grep -q nvrtcCompileProgram log.1 && fail "kernels were compiled again"
 awk '/nvrtcVersion/ { open = 1 } /cudnnCreate/ { exit !open }' log.0 ||
     fail "cuDNN was opened before NVRTC"
 
-# What is compiled ahead is what is launched, also where calls do the work of
-# kernels: no more is compiled, the second time nothing.
+# The kernels compiled early are those launched, also with library fusions: no
+# others are compiled, and nothing the second time.
 expect 0 "$SINTER" build "$SINTER_SOURCE/tests/cuda/much.net" -o much
 for run in first again; do
     expect 0 env SINTER_DOUBLE_LOG="$work/$run" ./much --resident=no \
@@ -51,20 +51,20 @@ loaded=$(grep -c cuModuleLoadDataEx again)
     fail "not $loaded kernels were compiled"
 grep -q nvrtcCompileProgram again && fail "what is not launched was compiled"
 
-# A thread of its own has had cuDNN open its parts before it is given the GPU.
+# The preload thread has cuDNN open its parts before it gets the GPU.
 awk '$2 == "cudnnBackendFinalize" { by = by ? by : $1 }
      $2 == "cudnnCreate" { exit !(by && by != $1) }' again ||
     fail "cuDNN is not opened ahead"
 
-# Of a graph cuDNN is asked for one configuration (kind 3) by the first question
-# (kind 4): for more it would look at each.
+# The first query (kind 4) of a graph requests one configuration (kind 3): cuDNN
+# would examine each of several.
 awk '/ kind=15$/ { fresh = 1 }
      / kind=4$/ { first = fresh; fresh = asked = 0 }
      / kind=3$/ && first { if (++asked > 1) many = 1; any = 1 }
      END { exit many || !any }' first ||
     fail "cuDNN is asked for many plans at once"
 
-# Of what follows the last capture, up to the last step.
+# The calls after the last capture, up to the last step.
 awk '{ line[NR] = $2 }
      /cuStreamEndCapture/ { from = NR + 1 }
      /cuGraphInstantiate|cuGraphUpload|cuGraphDestroy/ && NR > from { from = NR + 1 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Images that a GPU keeps are those that are streamed: the results are the same
-# to the bit, however the double's streams run, and batches are numbers.
+# Resident images and streamed ones give the same results to the bit, however the
+# double's streams run; batches of resident images are numbers.
 . "$SINTER_SOURCE/tests/cuda/double.sh"
 export SINTER_DOUBLE_THREADS=1
 
@@ -25,8 +25,8 @@ compiled() {
     grep -c nvrtcCompileProgram "$1"
 }
 
-# What gathers is one kernel more, for both sets of images, and is compiled with
-# the others, not when their code is there.
+# One gather kernel serves both sets of images, and compiles with the others, not
+# after them.
 expect 0 env XDG_CACHE_HOME=/dev/null SINTER_DOUBLE_LOG="$work/none.log" \
     ./tiny --device=cuda:0 --data=synthetic:150 --steps=1 --resident=no \
     --out=cold
@@ -52,7 +52,7 @@ done
 
 grep -q 'cuMemcpyHtoD.* bytes=9216 ' log && fail "images are copied"
 
-# Once steps are recorded a step is a graph, and one launch that gathers.
+# Once captured, a step is a graph and a gather launch.
 awk '/cuGraphInstantiate/ { graphs = gathers = 0 }
      /cuGraphLaunch/ { graphs++ }
      /cuLaunchKernel/ { gathers++ }
@@ -71,7 +71,7 @@ expect 0 on_gpu --resident=yes --out=parts --steps=3
 expect 0 on_gpu --resident=no --out=parts --resume
 expect_equal "$(newest streamed)" "$(newest parts)"
 
-# What is held out lies among the images that are trained on.
+# The holdout lies among the training images.
 expect 0 on_gpu --resident=no --out=held --validation=50 --metrics=held.rows
 expect 0 on_gpu --resident=yes --out=apart --validation=50 --metrics=apart.rows
 expect_equal "$(newest held)" "$(newest apart)"
@@ -80,7 +80,7 @@ for rows in held apart; do
 done
 expect_equal held.loss apart.loss
 
-# Where they do not fit they are streamed, or that is said.
+# Images that do not fit are streamed, or refused with --resident=yes.
 expect 0 env SINTER_DOUBLE_MEMORY=5500000 \
     ./tiny --device=cuda:0 --data=synthetic:40000 --steps=1 --out=large
 expect_says "images are streamed: they need"
@@ -88,7 +88,7 @@ expect 5 env SINTER_DOUBLE_MEMORY=5500000 \
     ./tiny --device=cuda:0 --data=synthetic:40000 --steps=1 --resident=yes \
     --out=none
 expect_says "resident=yes: they need .* MiB are free"
-# Data are read while the GPU is opened; what the GPU lacks is said first.
+# Data are read while the GPU opens; an error of the GPU is reported first.
 expect 3 ./tiny --device=cuda:0 --data=nowhere
 expect_says "no data in nowhere"
 expect 4 env SINTER_DOUBLE_FAIL=cuDevicePrimaryCtxRetain:1:46 \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A trainer that was built for a GPU carries its machine code, and needs no
-# compiler there; what it does elsewhere.
+# A trainer built for a GPU embeds cubins and needs no compiler there; on other
+# GPUs it uses PTX, NVRTC, or ends with a message.
 . "$SINTER_SOURCE/tests/cuda/double.sh"
 export SINTER_DOUBLE_THREADS=1
 
@@ -48,12 +48,12 @@ expect_says "built for compute capability 10.0, but the GPU has 9.0"
 expect 0 run "$SINTER_DOUBLE" ./other --out=other.run
 expect_equal plain.losses losses
 
-# Assembly for an older one is compiled by the driver.
+# The driver compiles PTX for an older GPU.
 expect 0 "$SINTER" build "$here/tiny.net" -o older --target=cuda:sm_80
 expect 0 run "$work/without" ./older --resident=no --out=older.run
 expect_equal plain.losses losses
-# Where it refuses that, as code of a newer CUDA or as it cannot compile now,
-# NVRTC does it.  Without NVRTC it is the driver's reason that is told.
+# If it refuses PTX, as code of a newer CUDA or as it cannot compile now, NVRTC
+# compiles.  Without NVRTC the message has the driver's reason.
 for error in 200 209 218 221 222 223; do
     rm -rf older.run2
     expect 0 env SINTER_DOUBLE_FAIL=cuModuleLoadDataEx:1:$error ./older \
@@ -75,8 +75,8 @@ loads() {
         fail "not $2 on $1: $(grep cuModuleLoadDataEx log)"
 }
 
-# Machine code of 8.7, of boards, is not for a card of 8.9, which takes that of
-# 8.6; what the driver refuses is followed by what is next.
+# A cubin of 8.7, of integrated GPUs, is not for a card of 8.9, which takes that of
+# 8.6; after code that the driver refuses the next is tried.
 card=$SINTER_SOURCE/tools/devices/rtx4090.json
 expect 0 "$SINTER" build "$here/tiny.net" -o boards --target=cuda:sm_86,sm_87
 loads "$card" 1

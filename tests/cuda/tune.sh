@@ -1,9 +1,8 @@
 #!/bin/sh
 # sinter tune and a trainer's --tune measure on the double of NVIDIA's libraries,
-# whose clock says how long each engine takes; later runs do as was found: with
-# kernels that ride on calls and without, joined and not, the losses are the same
-# but for rounding.  A tuning that is broken or for something else is not
-# followed.
+# whose clock has a time for each engine.  Later runs follow the result.  With
+# library fusions and without, with merged launches and without, the losses are
+# equal but for rounding.  A damaged file or one for another plan is not followed.
 set -u
 . "$SINTER_SOURCE/tests/cuda/double.sh"
 export SINTER_DOUBLE_THREADS=1 CFLAGS="${CFLAGS-} -O0"
@@ -70,8 +69,8 @@ grep -q cuGraphLaunch first.log || fail "no graph is launched"
 grep -q cuGraphLaunch each.log && fail "a graph is launched"
 [ "$(grep -c cuLaunchKernel each.log)" -gt "$(grep -c cuLaunchKernel first.log)" ] ||
     fail "no more launches one by one than recorded"
-# What refuses to be recorded is launched one by one, whoever notices it; where
-# it is only the events of the time budget, there are none.
+# A step whose capture fails is launched one by one, whichever call fails; if only
+# its timing events fail, it has none.
 graphs() {
     grep -c cuGraphLaunch "$1.log"
 }
@@ -96,8 +95,7 @@ expect 0 env SINTER_DOUBLE_FAIL=cudnnBackendExecute:$((before + 1)):5001 ./case 
     --device=cuda:0 --data=synthetic:64 --out=run
 expect_says "step train runs without a CUDA graph.*: cuDNN cannot run a plan"
 rm -rf run
-# What a library will not run after all is done in the next way that it has,
-# until there is none.
+# A call that a library fails to run moves to its next plan, until none is left.
 unable() {
     rm -f other.log
     why=$2
@@ -131,7 +129,7 @@ alike first unaided
 expect 2 ./case --device=host --without=graph
 expect_says "the host device has no graph"
 
-# What a call returns while it measures, and how that ends.
+# Failing calls while candidates are measured, and the exit status.
 expect 5 env SINTER_DOUBLE_FAIL=cuMemAlloc_v2:4:2 ./case --tune \
     --device=cuda:0 --data=synthetic:64 --out=run --tuning=none
 expect_says "cannot allocate 0.1 MiB in one piece for tuning"
@@ -140,7 +138,7 @@ expect 4 env SINTER_DOUBLE_FAIL=cuEventElapsedTime:300:999 ./case \
 expect_says "read the time of a launch"
 [ -e none ] && fail "a tuning of a run that failed"
 
-# The table: what the double's clock says is fastest is chosen.
+# The table: the fastest by the double's clock is chosen.
 expect 0 env SINTER_DOUBLE_LOG=tune.log "$SINTER" tune ./case -o found
 expect_says "^conv 8x4x4x8 by 8x3x3  *conv_1, case.net:1  *engine 45, number 5 .*  chosen"
 expect_says "^matmul .* attention_1, case.net:6  *algorithm 1  *4.00  chosen"
@@ -152,7 +150,7 @@ mv out table
 [ -d "$XDG_CACHE_HOME/sinter" ] && ls "$XDG_CACHE_HOME"/sinter/*.tuning 2>err &&
     fail "a tuning is in the cache too"
 
-# What a call takes that makes the forms of a batch_norm does not count them.
+# The time of a call excludes the bn_finalize after it.
 awk '{ us = $NF == "chosen" ? $(NF - 1) : $NF }
      / \+ statistics  / { plain = us }
      / \+ statistics \+ prologue/ { with = us }
@@ -166,13 +164,13 @@ awk '/cuMemsetD8Async .* bytes=131072 / { cold = 1; fills++ }
      END { exit !(calls > 0 && warm == 0) }' tune.log ||
     fail "calls are timed with a warm cache"
 
-# What a round asks for as the one before it did is not planned again: there are
-# 76 graphs for 34 candidates, where each round planned all there were 136.
+# A round takes equal plans from the one before: 76 graphs for 34 candidates, in
+# place of 136 if each round planned all.
 graphs=$(grep -c 'cudnnBackendCreateDescriptor kind=15' tune.log)
 [ "$graphs" -le 90 ] || fail "$graphs graphs are planned"
 
-# A trainer that is given the file does the same at once, each time to the bit;
-# so does one that finds what was kept in the cache.
+# A trainer with the file does the same at once, each time to the bit; so does one
+# that finds the file in the cache.
 train tuned --tuning=found
 alike first tuned
 train again --tuning=found
@@ -188,14 +186,14 @@ expect_equal found "$kept"
 train cached
 expect_equal tuned.loss cached.loss
 
-# One that others may have written is not followed.
+# A file that others may have written is not followed.
 chmod g+w "$kept"
 train exposed
 expect_says '.tuning is not used: others can write to it'
 expect_equal first.loss exposed.loss
 chmod g-w "$kept"
 
-# Nothing rides, so that no forms of a batch_norm are made; nothing is joined.
+# No fusion is taken, so no bn_finalize runs; no launch is merged.
 sed '/"fusions"/s/1/0/g' "$kept" >none && mv none "$kept"
 train apart
 alike first apart

@@ -31,7 +31,7 @@ train Many {
 NET
 expect 0 "$SINTER" build many.net -o many
 
-# takes CUDA FOLDER VARIABLE=VALUE...: what a run and doctor open.
+# takes CUDA FOLDER VARIABLE=VALUE...: a run and doctor open its libraries.
 takes() {
     cuda=$1 folder=$2
     shift 2

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Embedded code: a walk over the headers.
+// Embedded code: iterates over the headers.
 
 #include "runtime/cuda/kernels/kernels.h"
 
