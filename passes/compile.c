@@ -18,169 +18,185 @@ static void check_memory(const Graph *g) {
     arena_free(a);
 }
 
-// The steps of a program share a limit of nodes, so that a program with many
-// steps compiles no longer than one with a large step.
-static void check_nodes(Graph *const *graph, int count) {
-    NodeId nodes = 0;
-    for (int i = 0; i < count; i++)
-        nodes += graph[i]->count;
-    if (nodes > MAX_STEP_NODES)
-        graph_refuse(graph[count - 1]);
-}
+// ---- all steps together ----
 
 // Averages are part of the steps that update.
-static void average_steps(const Step *step, Graph **graph, int count) {
+void steps_average(Steps *s) {
     const Graph *average = NULL;
-    for (int i = 0; i < count; i++)
-        if (step[i].kind == STEP_AVERAGE)
-            average = graph[i];
-    for (int i = 0; i < count; i++) {
-        if (step[i].kind != STEP_TRAIN)
+    if (!program_averages_each_step(s->program))
+        return;
+    for (int i = 0; i < s->count; i++)
+        if (s->step[i].kind == STEP_AVERAGE)
+            average = s->step[i].graph;
+    for (int i = 0; i < s->count; i++) {
+        Graph *without = s->step[i].graph;
+        if (s->step[i].kind != STEP_TRAIN)
             continue;
-        Graph *without = graph[i];
-        graph[i] = step_with_average(without, average);
+        s->step[i].graph = step_with_average(without, average);
         graph_free(without);
     }
 }
 
-// The steps of a plan after hoist, the step that computes the derived states of
-// hoist, and the one before an evaluation.
-static Step *hoisted_steps(const Program *p, const PassOptions *o, Arena *a,
-                           int *num_steps) {
-    int count, at = 0;
-    const Step *given = program_steps(p, a, &count);
-    Step *step = ARENA_ARRAY(a, (size_t)count + 2, Step);
-    Graph **graph = ARENA_ARRAY(a, (size_t)count, Graph *);
-    for (int i = 0; i < count; i++)
-        (graph[i] = given[i].graph)->most = MAX_STEP_NODES;
-    check_nodes(graph, count);
-    for (int i = 0; i < count; i++) {
-        graph[i] = passes_run(graph[i], o, "precision", NULL, NULL);
-        check_nodes(graph, count);
-    }
-    if (program_averages_each_step(p))
-        average_steps(given, graph, count);
-    for (int i = 0; i < count; i++) {
-        graph[i] = passes_after(graph[i], o, "precision", "hoist");
-        check_nodes(graph, count);
-    }
-    Graph *derive = derive_graph(graph, count);
-    for (int i = 0; i < count; i++) {
-        if (derive != NULL && given[i].kind > STEP_DERIVE) {
-            step[at++] =
-                (Step){.kind = STEP_DERIVE, .name = "derive", .graph = derive};
+static Graph **graphs_of(const Steps *s) {
+    Graph **graph = ARENA_ARRAY(s->arena, (size_t)s->count + 1, Graph *);
+    for (int i = 0; i < s->count; i++)
+        graph[i] = s->step[i].graph;
+    return graph;
+}
+
+static void step_insert(Steps *s, int at, StepKind kind, const char *name,
+                        Graph *graph) {
+    memmove(&s->step[at + 1], &s->step[at],
+            (size_t)(s->count++ - at) * sizeof *s->step);
+    s->step[at] = (Step){.kind = kind, .name = name, .graph = graph};
+}
+
+// Adds the step that computes the derived states of hoist, and the one before an
+// evaluation.
+void steps_derive(Steps *s) {
+    Graph *derive = derive_graph(graphs_of(s), s->count);
+    for (int i = 0; i < s->count; i++) {
+        StepKind kind = s->step[i].kind;
+        if (derive != NULL && kind > STEP_DERIVE) {
+            step_insert(s, i++, STEP_DERIVE, "derive", derive);
             derive = NULL;
         }
         Graph *prepare =
-            given[i].kind == STEP_EVAL ? prepare_graph(graph[i]) : NULL;
+            kind == STEP_EVAL ? prepare_graph(s->step[i].graph) : NULL;
         if (prepare != NULL)
-            step[at++] = (Step){
-                .kind = STEP_PREPARE, .name = "prepare", .graph = prepare};
-        step[at] = given[i];
-        step[at++].graph = graph[i];
+            step_insert(s, i++, STEP_PREPARE, "prepare", prepare);
     }
-    *num_steps = at;
-    return step;
 }
 
-// The steps of a plan that have launches in their order.
-static Step *scheduled_steps(const Program *p, const PassOptions *o, Arena *a,
-                             int *count) {
-    Step *step = hoisted_steps(p, o, a, count);
-    Graph **graph = ARENA_ARRAY(a, (size_t)*count, Graph *);
-    for (int i = 0; i < *count; i++)
-        graph[i] = step[i].graph;
-    for (int i = 0; i < *count; i++) {
-        graph[i] = passes_after(graph[i], o, "hoist", "schedule");
-        check_nodes(graph, i + 1); // simplify has not seen the others
-    }
-    for (int i = 0; i < *count; i++)
-        step[i].graph = graph[i];
-    return step;
-}
-
-// Bytes of the states of all steps where ACT is stored so.
-static int64_t states_bytes(const Step *step, int count, DType act, Arena *a) {
-    Graph **graph = ARENA_ARRAY(a, (size_t)count, Graph *);
-    for (int i = 0; i < count; i++)
-        (graph[i] = step[i].graph)->act = act;
-    int64_t bytes = memory_states(graph, count);
-    for (int i = 0; i < count; i++)
-        for (NodeId n = 0; n < graph[i]->count; n++)
-            graph[i]->node[n].offset = -1;
-    return bytes;
+// Gives states their offsets for a storage of ACT.
+static void place_states(Steps *s, DType act) {
+    Graph **graph = graphs_of(s);
+    for (int i = 0; i < s->count; i++)
+        graph[i]->act = act;
+    s->state_bytes = memory_states(graph, s->count);
+    for (int i = 0; i < s->count; i++)
+        graph[i]->arena_bytes = s->state_bytes;
 }
 
 // Rematerializes for the storage of ACT where memory is limited, so that plans
 // for other devices are the same graphs.
-static Graph *rematerialize_step(Graph *g, int64_t states,
-                                 const PassOptions *o) {
-    g->act = o->measured;
-    g->arena_bytes = states;
-    return pass_follow(g, o, pass_find("rematerialize"), NULL);
+void steps_measure(Steps *s) {
+    place_states(s, s->options->measured);
+    for (int i = 0; i < s->count; i++)
+        for (NodeId n = 0; n < s->step[i].graph->count; n++)
+            s->step[i].graph->node[n].offset = -1;
 }
 
-// The plan of steps that have launches in their order.
-static Plan *place_steps(Step *step, int count, const PassOptions *o,
-                         Arena *a) {
-    Plan *plan = ARENA_NEW(a, Plan);
-    *plan = (Plan){.device = o->device,
-                   .act = o->storage,
-                   .step = step,
-                   .num_steps = count};
-    Graph **graph = ARENA_ARRAY(a, (size_t)count, Graph *);
+void steps_place(Steps *s) {
+    place_states(s, s->options->storage);
+}
+
+// ---- through the passes ----
+
+// The steps of a program share a limit of nodes, so that a program with many
+// steps compiles no longer than one with a large step.
+static void check_nodes(const Steps *s, int count) {
+    NodeId nodes = 0;
     for (int i = 0; i < count; i++)
-        (graph[i] = step[i].graph)->act = o->storage;
-    plan->state_bytes = memory_states(graph, count);
-    for (int i = 0; i < count; i++) {
-        graph[i]->arena_bytes = plan->state_bytes;
-        step[i].graph = pass_run(graph[i], o, pass_find("memory"));
-        check_memory(step[i].graph);
-        step[i].plan = graph_plan(step[i].graph, step_merges(step[i].kind), a);
-        if (step[i].graph->arena_bytes > plan->arena_bytes)
-            plan->arena_bytes = step[i].graph->arena_bytes;
+        nodes += s->step[i].graph->count;
+    if (nodes > MAX_STEP_NODES)
+        graph_refuse(s->step[count - 1].graph);
+}
+
+// Takes a step from a pass to another.  Once simplified, it is not counted with
+// steps that are not.
+static void step_run(Steps *s, int i, const Pass *from, const Pass *to) {
+    Graph *g = s->step[i].graph;
+    bool counts = (g->facts & GROUPED) == 0;
+    if (from == standard_passes)
+        g = passes_run(g, s->options, to->name, NULL, NULL);
+    else
+        g = passes_after(g, s->options, from[-1].name, to->name);
+    s->step[i].graph = g;
+    if (counts)
+        check_nodes(s, g->facts & GROUPED ? i + 1 : s->count);
+}
+
+// Takes all steps through the passes from one to that before `end`.  They meet
+// behind each pass with a function for all.
+static void steps_run(Steps *s, const Pass *from, const Pass *end) {
+    for (const Pass *p = from; p != end; from = ++p) {
+        while (p->then == NULL && p + 1 != end)
+            p++;
+        for (int i = 0; i < s->count; i++)
+            step_run(s, i, from, p);
+        if (p->then != NULL)
+            p->then(s);
+    }
+}
+
+// The pass that gives every buffer its offset.
+static const Pass *planning_pass(void) {
+    const Pass *p = standard_passes;
+    while ((p->gives & PLANNED) == 0)
+        p++;
+    return p;
+}
+
+static Steps steps_of(const Program *p, const PassOptions *o) {
+    Steps s = {.program = p, .options = o, .arena = p->eval->arena};
+    const Step *given = program_steps(p, s.arena, &s.count);
+    s.step = ARENA_ARRAY(s.arena, (size_t)s.count + 2, Step);
+    memcpy(s.step, given, (size_t)s.count * sizeof *given);
+    for (int i = 0; i < s.count; i++)
+        s.step[i].graph->most = MAX_STEP_NODES;
+    check_nodes(&s, s.count);
+    return s;
+}
+
+// The plan of steps whose states have offsets.
+static Plan *steps_plan(Steps *s) {
+    Plan *plan = ARENA_NEW(s->arena, Plan);
+    *plan = (Plan){.device = s->options->device,
+                   .act = s->options->storage,
+                   .state_bytes = s->state_bytes,
+                   .step = s->step,
+                   .num_steps = s->count};
+    steps_run(s, planning_pass(), planning_pass() + 1);
+    for (int i = 0; i < s->count; i++) {
+        Step *step = &s->step[i];
+        check_memory(step->graph);
+        step->plan = graph_plan(step->graph, step_merges(step->kind), s->arena);
+        if (step->graph->arena_bytes > plan->arena_bytes)
+            plan->arena_bytes = step->graph->arena_bytes;
     }
     return plan;
 }
 
 Plan *program_plan(const Program *p, const PassOptions *o) {
-    Arena *a = p->eval->arena;
-    int count;
-    Step *step = scheduled_steps(p, o, a, &count);
-    int64_t states = states_bytes(step, count, o->measured, a);
-    for (int i = 0; i < count && o->rematerialize; i++)
-        step[i].graph = rematerialize_step(step[i].graph, states, o);
-    return place_steps(step, count, o, a);
+    Steps s = steps_of(p, o);
+    steps_run(&s, standard_passes, planning_pass());
+    return steps_plan(&s);
 }
 
 bool program_fits(const Program *p, const PassOptions *o) {
-    Arena *a = p->eval->arena;
-    int count;
-    Step *step = scheduled_steps(p, o, a, &count);
-    int64_t measured = states_bytes(step, count, o->measured, a);
-    int64_t stored = states_bytes(step, count, o->storage, a);
+    Steps s = steps_of(p, o);
     bool fits = true;
-    for (int i = 0; i < count && fits; i++) {
-        Graph *g = step[i].graph;
-        if (o->rematerialize)
-            g = rematerialize_step(g, measured, o);
-        g->act = o->storage;
-        g->arena_bytes = stored;
-        fits = memory_fits(g, o->memory);
-    }
+    steps_run(&s, standard_passes, planning_pass());
+    for (int i = 0; i < s.count && fits; i++)
+        fits = memory_fits(s.step[i].graph, o->memory);
     return fits;
 }
 
 Plan *plan_elsewhere(const Plan *plan, const PassOptions *o) {
     Arena *a = plan->step[0].graph->arena;
-    Step *step = ARENA_ARRAY(a, (size_t)plan->num_steps, Step);
-    for (int i = 0; i < plan->num_steps; i++) {
+    Steps s = {.options = o,
+               .arena = a,
+               .step = ARENA_ARRAY(a, (size_t)plan->num_steps, Step),
+               .count = plan->num_steps};
+    for (int i = 0; i < s.count; i++) {
         Graph *g = graph_clone(plan->step[i].graph);
         g->facts &= ~(unsigned)PLANNED;
         for (NodeId n = 0; n < g->count; n++)
             g->node[n].offset = -1;
-        step[i] = plan->step[i];
-        step[i].graph = g;
+        s.step[i] = plan->step[i];
+        s.step[i].graph = g;
     }
-    return place_steps(step, plan->num_steps, o, a);
+    steps_place(&s);
+    return steps_plan(&s);
 }

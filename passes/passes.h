@@ -32,12 +32,25 @@ PassOptions pass_options(const Recipe *recipe, const char *device);
 // arena.  scratch is released when it returns.
 typedef Graph *PassFunction(Graph *g, Arena *scratch, const PassOptions *o);
 
+// The steps of a program between two passes.
+typedef struct {
+    const Program *program;
+    const PassOptions *options;
+    Arena *arena;
+    Step *step; // has room for two more
+    int count;
+    int64_t state_bytes; // of all states, by what ACT is
+} Steps;
+
+typedef void StepsFunction(Steps *s);
+
 typedef struct {
     const char *name;
     PassFunction *run;
     unsigned needs, gives; // facts of the graph (ir.h)
     bool training;         // only for graphs with a loss to train on
     const char *what;      // one line for people
+    StepsFunction *then;   // for all steps of a program together, after it
 } Pass;
 
 // The order; ends with a NULL name.
@@ -157,6 +170,8 @@ bool memory_fits(Graph *g, int64_t bytes);
 const char *memory_verify(const Graph *g, Arena *a);
 
 // ---- compile.c: all graphs of a program for one device ----
+StepsFunction steps_average, steps_derive, steps_measure, steps_place;
+
 Plan *program_plan(const Program *p, const PassOptions *o);
 
 // Whether that plan takes no more than the options' memory; no plan is made.

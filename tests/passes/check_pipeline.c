@@ -92,7 +92,7 @@ static Graph *break_type(Graph *g, Arena *scratch, const PassOptions *o) {
 }
 
 START_TEST(faulty_pass_ends_the_program) {
-    Pass broken = {"broken", break_type, 0, 0, false, ""};
+    Pass broken = {"broken", break_type, 0, 0, false, "", NULL};
     Arena *a = arena_new();
     pass_run(graph_from(a, residual_network), &options, &broken);
 }
