@@ -2,7 +2,7 @@
 #ifndef FRONTEND_FOREIGN_H
 #define FRONTEND_FOREIGN_H
 
-#include "frontend/text/lex.h"
+#include "base/diag.h"
 
 // ---- foreign.c ----
 
@@ -31,10 +31,5 @@ bool foreign_note(Foreign where, const char *word, Diagnostic *d);
 // several meanings has a row for each.
 bool foreign_argument_note(const char *word, const char *const *name, int count,
                            Diagnostic *d);
-
-// ---- syntax_notes.c ----
-
-// Adds notes to a syntax error at t[at].
-void syntax_note(const Token *t, int at, const char *expected, Diagnostic *d);
 
 #endif

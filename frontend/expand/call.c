@@ -5,28 +5,11 @@
 
 enum { MAX_CALLS = 100 };
 
-// A frame of the call stack.
-struct CallFrame {
-    const Function *function;
-    const struct CallFrame *outer;
-    int depth;
-    Span at; // the call
-};
-
 bool call_is_active(const Expansion *e, Atom name) {
     for (const struct CallFrame *a = e->call_stack; a != NULL; a = a->outer)
         if (a->function->name == name)
             return true;
     return false;
-}
-
-// The train block calls the model, so calls in its body are one level down.
-Span call_site(const Expansion *e) {
-    const struct CallFrame *a = e->call_stack;
-    int depth = e->phase == PHASE_MODEL ? 2 : 1;
-    while (a != NULL && a->depth > depth)
-        a = a->outer;
-    return a != NULL && a->depth == depth ? a->at : (Span){0};
 }
 
 // ---- functions of the file ----

@@ -2,86 +2,7 @@
 #ifndef FRONTEND_EXPAND_H
 #define FRONTEND_EXPAND_H
 
-#include "frontend/frontend.h"
-#include "frontend/report.h"
-#include "frontend/text/ast.h"
-#include "ir/program.h"
-
-// ---- value.c: values and bindings ----
-
-typedef struct Expansion Expansion;
-typedef struct Value Value;
-typedef struct Binding Binding;
-typedef struct Builtin Builtin;
-typedef struct Call Call;
-typedef struct Lazy Lazy;
-
-typedef enum {
-    VALUE_POISON, // after a reported error; silences its uses
-    VALUE_NONE,   // no value: a default argument, a block without a result
-    VALUE_NUMBER,
-    VALUE_BOOL,
-    VALUE_STRING,
-    VALUE_WORD,
-    VALUE_LIST,
-    VALUE_KNOT, // a list of two: time and value
-    VALUE_FUNCTION,
-    VALUE_BUILTIN,
-    VALUE_TENSOR, // a node of the current graph
-    VALUE_LAZY,   // a key of the train block, computed at its first use
-    VALUE_CALL,   // data and optimizers: the call itself
-} ValueKind;
-
-struct Value {
-    ValueKind kind;
-    Unit unit;          // NUMBER
-    bool follows_batch; // NUMBER: a size that follows the batch size
-    Span at;            // its expression
-    const Expr *by;     // TENSOR: the call that made it, or NULL
-    union {
-        double number;
-        bool boolean;
-        const char *text; // STRING, WORD
-        struct {
-            const Value *item;
-            int count;
-        } list; // also KNOT
-        struct {
-            const Function *function;
-            Binding *scope; // the scope of its body
-        } closure;
-        const Builtin *builtin;
-        NodeId node;
-        Lazy *lazy;
-        const Call *call;
-    };
-};
-
-// A name and its value; a scope is a list of them, innermost first.
-struct Binding {
-    Atom name;
-    Value value;
-    Binding *next;
-};
-
-Value value_poison(void);
-Value value_number(double number, Span at);
-
-// Whether a number is finite in f32, the type of a graph's scalars.
-bool number_fits(double number);
-Value value_tensor(NodeId node, Span at);
-
-// "a number", "a tensor"
-const char *value_kind_name(ValueKind k);
-// As value_kind_name, or "an initialiser", "a data set".
-const char *value_described(Value v);
-
-// Notes how to use an initialiser that stands for a tensor.
-void note_initialiser(Value v, Diagnostic *d);
-
-// Whether v at a span is of a kind; reports `subject` if not.
-bool expect_kind(Expansion *e, Value v, ValueKind kind, Span at,
-                 const char *subject);
+#include "frontend/functions/functions.h"
 
 // ---- scope.c: name lookup ----
 
@@ -105,37 +26,7 @@ bool type_expand(Expansion *e, const Function *f, const TypeExpr *t, Type found,
 // a default.
 Value expand_function(Expansion *e, Value function, const Value *arg, Span at);
 
-// The outermost active call in the model's body or the train block; no source
-// if there is none.
-Span call_site(const Expansion *e);
-
-// ---- call_site.c: call sites of layers ----
-
-// Records the call site of the layer at this path, if a function of the file
-// adds it.
-void call_site_add(Expansion *e, const char *path);
-
-// The recorded call sites, sorted by path.
-const CallSite *call_sites_list(const Expansion *e, int *count);
-
 // ---- expand.c: expressions and statements ----
-
-typedef enum {
-    PHASE_CONSTANTS,
-    PHASE_INPUT,
-    PHASE_MODEL,
-    PHASE_LOSS,
-    PHASE_KEYS
-} Phase;
-
-enum { MAX_WORK = 20000000 };
-
-// False, with a report, if the expansion is too large or too deep, or after too
-// many errors.
-bool within_limits(Expansion *e, Span at);
-
-// False, with a report, unless the graph has room for `nodes` more.
-bool has_room(Expansion *e, Span at, int64_t nodes);
 
 Value expand(Expansion *e, const Expr *x);
 
@@ -169,16 +60,11 @@ bool match_arguments(Expansion *e, const Signature *s, const ActualArg *given,
 // Checks and converts the arguments of a builtin.  False after a report.
 bool bind_builtin(Expansion *e, Call *c, const ActualArg *given, int num_args);
 
-// ---- path.c: paths of layers ----
+// ---- kind.c ----
 
-typedef struct Path Path;
-// Starts with a prefix; returns the old e->path.
-Path *path_begin(Expansion *e, const char *prefix);
-// alone: only one of the layers that follow has parameters, and it gets the
-// name.
-void path_enter(Expansion *e, Atom name, bool alone);
-void path_leave(Expansion *e);
-const char *path_layer(Expansion *e, const char *kind, bool trains);
+// Whether v at a span is of a kind; reports `subject` if not.
+bool expect_kind(Expansion *e, Value v, ValueKind kind, Span at,
+                 const char *subject);
 
 // ---- names.c: checks of names before expansion ----
 
@@ -204,126 +90,23 @@ const ImportedFile *files_imported(Expansion *e, int *count);
 // Checks the names of the main file and of all imports.
 void files_check(Expansion *e, NameCheck check);
 
-// ---- time.c: times ----
+// ---- lazy.c: names of the train block ----
 
-// Whether a value is a time of a run, at least 0.
-bool time_of_value(Value v, Time *out);
+typedef enum { UNTOUCHED, IN_PROGRESS, DONE } Progress;
 
-// Warns of a time after the end of the run, if both are known.
-void time_warn_late(Expansion *e, Time time, Span at);
-
-// ---- the train block: lazy values ----
+// A name of the train block: one of its keys, or a variable of the run.
+struct Lazy {
+    const Entry *entry;   // NULL: a variable
+    const char *variable; // step, epoch, progress, output, label, input
+    bool shadowed;        // the file has another value of the variable's name
+    Phase phase;
+    Binding *scope;
+    Progress progress;
+    bool used;
+    Value value;
+};
 
 // The value of a name of the train block, computed at its first use.
 Value lazy_force(Expansion *e, Lazy *lazy, Span at);
-
-// ---- the state of an expansion ----
-
-// Facts about the data before its files are read: 0 if unknown.
-typedef struct {
-    Span at;
-    const char *format, *path;
-    const DataSetting *setting;
-    int num_settings;
-    Type batch; // rank 0: as the model takes it
-    bool typed; // whether its element type is known
-    Type label; // of a batch; rank 0: as the output has it
-    int64_t classes, samples, tests;
-} DataSet;
-
-// A view of an image in an evaluation (test-time augmentation).
-typedef struct {
-    double weight;
-    const Expr *chain;
-} View;
-
-// One step of a view: mirrors the image, or shifts it down and to the right.
-typedef struct ViewStep ViewStep;
-struct ViewStep {
-    bool mirrors;
-    int64_t by[2];
-    const ViewStep *before;
-};
-
-// Inputs and states of the run.
-typedef enum {
-    INPUT_IMAGE,
-    INPUT_LABEL,
-    INPUT_INDEX,
-    INPUT_VALID,
-    NUM_INPUTS
-} InputId;
-typedef enum {
-    RUN_STEP,
-    RUN_STEPS,
-    RUN_EPOCH_STEPS,
-    RUN_SEED,
-    RUN_ACCUMULATED, // micro-batches of this update before this one
-    RUN_UPDATES,     // steps that were not skipped; advanced at its use
-    NUM_RUN
-} RunState;
-
-typedef struct Transform Transform; // see transform.c
-typedef struct Parameter Parameter; // see parameter.c
-
-struct Expansion {
-    Arena *arena;
-    Atoms *atoms;
-    Diagnostics *diags;
-
-    // The current graph, and facts about the run.
-    Graph *graph;
-    bool training;
-    bool collecting;     // the collect graph
-    bool full_precision; // add nodes in f32
-    Phase phase;
-    Recipe recipe;
-    DataSet data;
-    bool raw_weights;   // evaluation uses the weights, not their averages
-    bool averaged;      // the graph reads averages instead of weights
-    bool eval_averages; // an evaluation does
-    const View *view;   // of the test images; none: as they are
-    int num_views;
-    const ViewStep *view_step; // of the current view, last first
-    Type image;
-    const Transform *transform; // of the input, last first
-    NodeId model_input;         // the image
-    Span model_input_at;
-    int label_extent;       // LabelExtent
-    bool mixes_labels;      // in training, and so in evaluation
-    NodeId label;           // that the loss takes
-    NodeId unblended_label; // the same before samples are blended
-    NodeId valid;           // pixels of labels, bool[N,H,W,1]
-    NodeId input[NUM_INPUTS], run[NUM_RUN];
-    Samples *samples; // of the first num_samples nodes
-    NodeId num_samples, samples_room;
-    const char *batch_size_use; // the first node with the size as a number
-    AtomMap site;               // a CallSite for some paths
-    Parameter *parameter, *statistic;
-    int num_parameters, num_statistics;
-    struct {
-        NodeId samples, total; // per-sample loss, and its reduction
-        bool is_mean;          // the reduction
-        bool is_binary;        // it applies bce_with_logits to the output
-    } loss;
-    Value output;          // of the model; NONE before it is known
-    struct Biased *biased; // batch_norms after a bias, see norm.c
-    struct Biased *last_biased;
-    struct Padded *padded; // convolutions with padded channels, see conv.c
-    struct Padded *last_padded;
-
-    // The state of the interpreter.
-    const File *file;
-    size_t main_folder;     // length of the folder in the main file's path
-    Binding *scope, *frame; // frame: the end of the current function's names
-    Path *path;
-    const struct CallFrame *call_stack; // innermost first
-    int depth;
-    int64_t work;
-    bool stopped; // the work limit is reached; nothing more is expanded
-    struct Module *modules;
-    struct Module *importing; // its file is being expanded
-    int import_depth;
-};
 
 #endif

@@ -6,8 +6,8 @@
 
 #define _XOPEN_SOURCE 700 // realpath
 
+#include "frontend/expand/expand.h"
 #include "frontend/frontend.h"
-#include "frontend/functions/functions.h"
 
 #include <stdlib.h>
 #include <string.h>

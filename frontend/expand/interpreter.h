@@ -2,13 +2,7 @@
 #ifndef FRONTEND_INTERPRETER_H
 #define FRONTEND_INTERPRETER_H
 
-#include "frontend/functions/functions.h"
-
-// ---- value.c ----
-
-// As expect_kind, with a note, or NULL.
-bool advise_kind(Expansion *e, Value v, ValueKind kind, Span at,
-                 const char *subject, const char *advice);
+#include "frontend/expand/expand.h"
 
 // ---- scope.c ----
 
@@ -43,6 +37,10 @@ bool type_check(Expansion *e, const Function *f, const TypeExpr *t, Value v,
 
 // ---- kind.c ----
 
+// As expect_kind, with a note, or NULL.
+bool advise_kind(Expansion *e, Value v, ValueKind kind, Span at,
+                 const char *subject, const char *advice);
+
 // The next of several words, separated by spaces; NULL after the last.
 const char *next_word(Expansion *e, const char **words);
 // "zero, edge, reflect"
@@ -70,8 +68,5 @@ Value expand_call(Expansion *e, const Expr *x, const Value *piped);
 
 // The value of a block is its last statement's.
 Value expand_block(Expansion *e, const Block *b);
-
-// Stops the expansion, with a report.
-void expand_stop(Expansion *e, DiagId id, Span at, const char *why);
 
 #endif

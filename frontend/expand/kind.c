@@ -207,3 +207,26 @@ bool kind_accepts(Expansion *e, const ParamInfo *p, Value v) {
     }
     return false;
 }
+
+// ---- kinds of values ----
+
+bool advise_kind(Expansion *e, Value v, ValueKind kind, Span at,
+                 const char *subject, const char *advice) {
+    if (v.kind == kind)
+        return true;
+    if (v.kind == VALUE_POISON)
+        return false;
+    Diagnostic *d =
+        report(e->diags, D_wrong_kind, at, "%s must be %s, but this is %s",
+               subject, value_kind_name(kind), value_described(v));
+    if (advice != NULL)
+        diag_note(d, "%s", advice);
+    if (kind == VALUE_TENSOR)
+        note_initialiser(v, d);
+    return false;
+}
+
+bool expect_kind(Expansion *e, Value v, ValueKind kind, Span at,
+                 const char *subject) {
+    return advise_kind(e, v, kind, at, subject, NULL);
+}

@@ -122,3 +122,36 @@ void call_pair(const Call *c, ParamId p, int64_t pair[2]) {
     for (int i = 0; i < 2; i++)
         pair[i] = (int64_t)(list ? v->list.item[i].number : v->number);
 }
+
+// ---- values that are calls ----
+
+// Data, optimizers and averages are their calls until a graph exists.
+Value lower_call(Expansion *e, const Call *c) {
+    (void)e;
+    return (Value){.kind = VALUE_CALL, .call = c};
+}
+
+// The initialiser that a value is, called or by its name alone; NULL: none.
+static const Builtin *initialiser(Value v) {
+    const Builtin *b = v.kind == VALUE_CALL      ? v.call->builtin
+                       : v.kind == VALUE_BUILTIN ? v.builtin
+                                                 : NULL;
+    return b != NULL && b->class == INITIAL ? b : NULL;
+}
+
+const char *value_described(Value v) {
+    if (initialiser(v) != NULL)
+        return class_name(INITIAL);
+    return v.kind == VALUE_CALL ? class_name(v.call->builtin->class)
+                                : value_kind_name(v.kind);
+}
+
+void note_initialiser(Value v, Diagnostic *d) {
+    const Builtin *b = initialiser(v);
+    if (b != NULL && !foreign_note(FOREIGN_SURPLUS, b->name, d))
+        diag_note(d,
+                  "an initializer sets a parameter's start value, as in: "
+                  "parameter([1, 8], init=%s); noise(x) draws new numbers in "
+                  "each step",
+                  b->name);
+}

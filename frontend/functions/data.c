@@ -4,12 +4,6 @@
 
 #include <math.h>
 
-// A data set is its call.
-Value lower_data(Expansion *e, const Call *c) {
-    (void)e;
-    return (Value){.kind = VALUE_CALL, .call = c};
-}
-
 static Type samples(DType d, int rank, int64_t a, int64_t b, int64_t c) {
     return (Type){.dtype = d, .rank = rank, .dim = {0, a, b, c}};
 }

@@ -2,7 +2,7 @@
 #ifndef FRONTEND_FUNCTIONS_H
 #define FRONTEND_FUNCTIONS_H
 
-#include "frontend/expand/expand.h"
+#include "frontend/value/value.h"
 
 // ---- builtin.c: the table ----
 
@@ -106,6 +106,12 @@ bool builtin_trains(const Builtin *b);
 // "an optimizer", "the train block": a class and its context.
 const char *class_name(Class c);
 const char *class_context(Class c);
+
+// As value_kind_name, or "an initialiser", "a data set".
+const char *value_described(Value v);
+
+// Notes how to use an initialiser that stands for a tensor.
+void note_initialiser(Value v, Diagnostic *d);
 
 // The value of an argument, and conversions of it.
 const Value *call_arg(const Call *c, ParamId p);
@@ -273,6 +279,11 @@ NodeId parameter_new(Expansion *e, const Call *c, const char *name, Type type,
                      Init init);
 NodeId statistic_new(Expansion *e, const Call *c, const char *name, Type type,
                      double init);
+
+// The average of a parameter or statistic, which starts at `init`, and its
+// name.
+const char *average_name(Expansion *e, const char *name);
+NodeId average_node(Expansion *e, const char *name, Type type, double init);
 
 // The graph that initialises parameters.
 Graph *init_graph(Expansion *e);
@@ -515,6 +526,16 @@ void metrics_add(Expansion *e, NodeId output);
 // Adds the update of a parameter.
 void optimizer_apply(Expansion *e, const Call *c, const Parameter *p);
 Value optimizer_rate(const Call *c);
+
+// ---- view.c: views of images ----
+
+// Mirrors images, or shifts them down and to the right.
+NodeId view_mirrored(Expansion *e, NodeId x);
+NodeId view_moved(Expansion *e, NodeId x, const int64_t by[2],
+                  const char *mode);
+
+// flip_lr as a view: it mirrors every image.
+Value view_flip(Expansion *e, const Call *c);
 
 // ---- clip.c ----
 

@@ -6,12 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// An optimizer is its call until the parameters are known.
-Value lower_optimizer(Expansion *e, const Call *c) {
-    (void)e;
-    return (Value){.kind = VALUE_CALL, .call = c};
-}
-
 Value optimizer_rate(const Call *c) {
     return c->arg[0];
 }

@@ -1,6 +1,6 @@
 // Parameters, and the graph that initialises them.
 
-#include "frontend/train/train.h"
+#include "frontend/functions/functions.h"
 
 #include <string.h>
 
@@ -20,6 +20,15 @@ static bool expect_size(Expansion *e, const Call *c, const char *name,
                            "the %s of %s is too large", name, c->path);
     diag_label(d, "this is %s", type_text(e, type));
     return false;
+}
+
+const char *average_name(Expansion *e, const char *name) {
+    return arena_format(e->arena, "%s.average", name);
+}
+
+NodeId average_node(Expansion *e, const char *name, Type type, double init) {
+    return graph_state(e->graph, average_name(e, name), STATE_AVERAGE, type,
+                       init);
 }
 
 // The leaf of that name from another view of the same image.

@@ -112,4 +112,9 @@ Train train_parse(Parser *p);
 // A setting: NAME = expression, or NAME.NAME = expression.
 Entry setting_parse(Parser *p);
 
+// ---- syntax_notes.c ----
+
+// Adds notes to a syntax error at t[at].
+void syntax_note(const Token *t, int at, const char *expected, Diagnostic *d);
+
 #endif

@@ -2,6 +2,7 @@
 // around the error.
 
 #include "frontend/foreign.h"
+#include "frontend/text/parse.h"
 
 #include <string.h>
 

@@ -20,12 +20,6 @@ typedef struct {
     Value decay;      // weight of the old average, in the current graph
 } Average;
 
-// An average is its call until its graph exists.
-Value lower_average(Expansion *e, const Call *c) {
-    (void)e;
-    return (Value){.kind = VALUE_CALL, .call = c};
-}
-
 // ema and lookahead have the same parameters.
 static const Value *argument(const Call *c, ParamId ema) {
     return &c->arg[(int)ema - (int)FIRST_ema];
@@ -79,15 +73,6 @@ static bool average_read(Expansion *e, TrainBlock *t, Average *out) {
 }
 
 // ---- the graph ----
-
-const char *average_name(Expansion *e, const char *name) {
-    return arena_format(e->arena, "%s.average", name);
-}
-
-NodeId average_node(Expansion *e, const char *name, Type type, double init) {
-    return graph_state(e->graph, average_name(e, name), STATE_AVERAGE, type,
-                       init);
-}
 
 static NodeId binary(Expansion *e, Op op, NodeId a, NodeId b) {
     return graph_op2(e->graph, op, a, b);

@@ -2,21 +2,7 @@
 #ifndef FRONTEND_TRAIN_H
 #define FRONTEND_TRAIN_H
 
-#include "frontend/functions/functions.h"
-
-typedef enum { UNTOUCHED, IN_PROGRESS, DONE } Progress;
-
-// A name of the train block: one of its keys, or a variable of the run.
-struct Lazy {
-    const Entry *entry;   // NULL: a variable
-    const char *variable; // step, epoch, progress, output, label, input
-    bool shadowed;        // the file has another value of the variable's name
-    Phase phase;
-    Binding *scope;
-    Progress progress;
-    bool used;
-    Value value;
-};
+#include "frontend/expand/expand.h"
 
 typedef struct TrainBlock TrainBlock;
 struct TrainBlock {
@@ -200,11 +186,6 @@ void settings_apply(Expansion *e, TrainBlock *t, const Setting *setting,
 bool update_add(Expansion *e, TrainBlock *t, int stage);
 
 // ---- average.c ----
-
-// The average of a parameter or statistic, which starts at `init`, and its
-// name.
-const char *average_name(Expansion *e, const char *name);
-NodeId average_node(Expansion *e, const char *name, Type type, double init);
 
 // Builds p->average if there are averages, and sets e->eval_averages if an
 // evaluation uses them.  False after a report.

@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_VIEWS = 64, MAX_SHIFT = 1 << 16 };
+enum { MAX_VIEWS = 64 };
 
 // ---- the list ----
 
@@ -81,90 +81,6 @@ bool views_read(Expansion *e, TrainBlock *t, const Expr *list) {
     return check_sum(e, list, view);
 }
 
-// ---- the functions ----
-
-Value lower_identity(Expansion *e, const Call *c) {
-    (void)e;
-    return *call_arg(c, P_identity_x);
-}
-
-static void view_step_add(Expansion *e, ViewStep step) {
-    ViewStep *added = ARENA_NEW(e->arena, ViewStep);
-    *added = step;
-    added->before = e->view_step;
-    e->view_step = added;
-}
-
-static NodeId mirrored(Expansion *e, NodeId x) {
-    Type each = type_of(BOOL, 1, &e->recipe.batch);
-    NodeId always = graph_constant(e->graph, each, 1);
-    return graph_op2(e->graph, OP_flip, x, always);
-}
-
-static Value mirror(Expansion *e, const Call *c) {
-    const Value *x = call_arg(c, P_flip_lr_x);
-    if (!expect_rank(e, c, x, 4))
-        return value_poison();
-    view_step_add(e, (ViewStep){.mirrors = true});
-    return value_tensor(mirrored(e, x->node), c->at);
-}
-
-// Shifts x down and to the right.
-static NodeId moved(Expansion *e, NodeId x, const int64_t by[2],
-                    const char *mode) {
-    Type each = type_of(I32, 1, &e->recipe.batch);
-    NodeId arg[] = {x, graph_constant(e->graph, each, (double)-by[0]),
-                    graph_constant(e->graph, each, (double)-by[1])};
-    Attr attr = attr_text(ATTR_mode, mode);
-    return graph_add(e->graph, (Node){.op = OP_shift,
-                                      .num_args = 3,
-                                      .arg = arg,
-                                      .num_attrs = 1,
-                                      .attr = &attr,
-                                      .group = -1});
-}
-
-// The distance of a shift along an axis, up to a limit: for reflected edges,
-// less than the image's size.
-static bool read_distance(Expansion *e, const Call *c, ParamId p, int64_t size,
-                          int64_t *out) {
-    const Value *v = call_arg(c, p);
-    bool reflect = strcmp(call_arg(c, P_shift_mode)->text, "reflect") == 0;
-    int64_t most = reflect ? size - 1 : MAX_SHIFT;
-    if (v->kind == VALUE_NONE)
-        return true;
-    if (v->number == floor(v->number) && fabs(v->number) <= (double)most) {
-        *out = (int64_t)v->number;
-        return true;
-    }
-    Diagnostic *d =
-        report(e->diags, D_out_of_range, v->at,
-               "shift moves by whole pixels, %lld at most", (long long)most);
-    diag_label(d, "this is %g", v->number);
-    if (reflect)
-        diag_note(d, "mode=reflect needs fewer than the %lld of the image",
-                  (long long)size);
-    return false;
-}
-
-Value lower_shift(Expansion *e, const Call *c) {
-    const Value *x = call_arg(c, P_shift_x);
-    ViewStep step = {0};
-    if (!expect_rank(e, c, x, 4))
-        return value_poison();
-    Type t = *node_type(e, x->node);
-    if (!read_distance(e, c, P_shift_dy, t.dim[1], &step.by[0]))
-        return value_poison();
-    step.by[1] = step.by[0];
-    if (!read_distance(e, c, P_shift_dx, t.dim[2], &step.by[1]))
-        return value_poison();
-    if (step.by[0] == 0 && step.by[1] == 0)
-        return *x;
-    view_step_add(e, step);
-    return value_tensor(
-        moved(e, x->node, step.by, call_arg(c, P_shift_mode)->text), c->at);
-}
-
 // ---- chains ----
 
 static const Builtin *view_function(Expansion *e, const Expr *x) {
@@ -204,7 +120,7 @@ static Value apply(Expansion *e, const Expr *x, Value image) {
     if (!bind_builtin(e, c, given, 1 + count))
         return value_poison();
     origin_set(e, x->at, NULL);
-    return builtin_id(b) == B_flip_lr ? mirror(e, c) : b->lower(e, c);
+    return builtin_id(b) == B_flip_lr ? view_flip(e, c) : b->lower(e, c);
 }
 
 Value view_apply(Expansion *e, const View *view, Value image) {
@@ -261,16 +177,16 @@ static bool invert_view(Expansion *e, const View *view, ViewResult *s) {
     for (const ViewStep *v = e->view_step; has && v != NULL; v = v->before) {
         int64_t back[] = {-v->by[0] * up, -v->by[1] * up};
         if (v->mirrors) {
-            s->output = mirrored(e, s->output);
+            s->output = view_mirrored(e, s->output);
             if (s->valid != NO_NODE)
-                s->valid = mirrored(e, s->valid);
+                s->valid = view_mirrored(e, s->valid);
             continue;
         }
         t.dim[3] = 1;
         if (s->valid == NO_NODE)
             s->valid = graph_constant(e->graph, t, 1);
-        s->output = moved(e, s->output, back, "zero");
-        s->valid = moved(e, s->valid, back, "zero");
+        s->output = view_moved(e, s->output, back, "zero");
+        s->valid = view_moved(e, s->valid, back, "zero");
     }
     return true;
 }

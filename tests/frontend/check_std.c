@@ -1,6 +1,6 @@
 // The modules of std/: they parse, are formatted, and agree with the table of
 // builtins.
-#include "frontend/functions/functions.h"
+#include "frontend/expand/expand.h"
 #include "tests/frontend/suites.h"
 
 #include <stdlib.h>

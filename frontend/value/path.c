@@ -5,7 +5,7 @@
 // single layer with parameters, it is the path: "stem".  A repeated name gets a
 // number too, so every path is unique.
 
-#include "frontend/expand/expand.h"
+#include "frontend/value/value.h"
 
 struct Path {
     const char *prefix; // "" or "layer1."

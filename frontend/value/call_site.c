@@ -1,10 +1,19 @@
 // Call sites of layers: costs are charged to the line that calls a function,
 // not to the function's own line, which all its calls share.
 
-#include "frontend/expand/interpreter.h"
+#include "frontend/value/value.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+// The train block calls the model, so calls in its body are one level down.
+static Span call_site(const Expansion *e) {
+    const struct CallFrame *a = e->call_stack;
+    int depth = e->phase == PHASE_MODEL ? 2 : 1;
+    while (a != NULL && a->depth > depth)
+        a = a->outer;
+    return a != NULL && a->depth == depth ? a->at : (Span){0};
+}
 
 void call_site_add(Expansion *e, const char *path) {
     Span at = call_site(e);

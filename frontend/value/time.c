@@ -1,7 +1,7 @@
 // Times: durations and points of a run, in epochs, in steps, or as a fraction
 // of the run.
 
-#include "frontend/expand/expand.h"
+#include "frontend/value/value.h"
 
 #include <math.h>
 
