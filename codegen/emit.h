@@ -3,6 +3,7 @@
 #define CODEGEN_EMIT_H
 
 #include "codegen/codegen.h"
+#include "codegen/kernel/keys.h"
 #include "codegen/kernel/tree.h"
 #include "passes/plan/group.h"
 
@@ -317,19 +318,6 @@ const char *group_lines(const Graph *g, Arena *a, const Group *group,
 // Tables of what a step's launches are for, and of the bytes of each.
 void launches_write(Text *t, const char *name, const GraphPlan *host,
                     const Launches *l);
-
-// ---- share.c ----
-
-// What has been seen before, by key.
-typedef struct {
-    struct Keyed *slot;
-    size_t size; // a power of two, at least twice the number of keys
-} Keys;
-
-Keys keys_new(Arena *a, int most);
-
-// What is kept under a key: NULL before there is something.
-void **keys_at(Keys *k, const char *key);
 
 // ---- family.c ----
 

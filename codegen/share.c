@@ -8,35 +8,6 @@
 
 #include "codegen/key.h"
 
-#include <string.h>
-
-// ---- keys ----
-
-struct Keyed {
-    const char *key;
-    void *value;
-};
-
-Keys keys_new(Arena *a, int most) {
-    size_t size = 16;
-    while (size < 2 * (size_t)most)
-        size *= 2;
-    return (Keys){ARENA_ARRAY(a, size, struct Keyed), size};
-}
-
-void **keys_at(Keys *k, const char *key) {
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (const char *s = key; *s != '\0'; s++)
-        hash = (hash ^ (unsigned char)*s) * 0x100000001b3u;
-    size_t i = (size_t)(hash ^ hash >> 32) & (k->size - 1);
-    while (k->slot[i].key != NULL && strcmp(k->slot[i].key, key) != 0)
-        i = (i + 1) & (k->size - 1);
-    k->slot[i].key = key;
-    return &k->slot[i].value;
-}
-
-// ---- kernels by what they do ----
-
 // Names a kernel after the first that does the same, which may be it.
 static void share_kernel(Arena *a, Arena *scratch, Keys *seen, Kernel *k) {
     Text key = text_new(scratch);

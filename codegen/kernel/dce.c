@@ -3,9 +3,8 @@
 // A place is worked out before the value at it is, and some values are the same
 // at every place.
 
+#include "codegen/kernel/keys.h"
 #include "codegen/kernel/tree.h"
-
-#include "codegen/emit.h"
 
 #include <string.h>
 

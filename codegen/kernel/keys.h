@@ -1,0 +1,18 @@
+// Keys: a hash table by text.
+#ifndef CODEGEN_KERNEL_KEYS_H
+#define CODEGEN_KERNEL_KEYS_H
+
+#include "base/arena.h"
+
+typedef struct {
+    struct Keyed *slot;
+    size_t size; // a power of two, at least twice the number of keys
+} Keys;
+
+// Has room for so many.
+Keys keys_new(Arena *a, int most);
+
+// The value of a key, NULL at first.
+void **keys_at(Keys *k, const char *key);
+
+#endif
