@@ -1,6 +1,7 @@
 #!/bin/sh
-# A folder that includes what it may not depend on does not compile, and the
-# folders of runtime/cuda include headers of earlier ones only.
+# A folder that includes what it may not depend on does not compile, the folders
+# of runtime/cuda include headers of earlier ones only, and subfolders form no
+# cycle.
 set -u
 
 failed=0
@@ -67,4 +68,5 @@ for folder in driver kernels memory libraries launch; do
         }
     done
 done
+python3 "$SINTER_SOURCE/tests/tree/cycles.py" "${SINTER_VIEW%/view}" || failed=1
 exit $failed
