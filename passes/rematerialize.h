@@ -51,8 +51,8 @@ bool *group_own(const Graph *g, const Group *group, NodeId n, Arena *a);
 Liveness liveness_of(const Graph *g, Arena *a);
 
 // The step with the dropped values freed after their last use in the forward
-// pass, and made again where the backward pass first needs them.  What that
-// reads in turn lives until then, or is made again before if it is dropped.
+// pass, and recomputed where the backward pass first needs them.  The inputs of
+// that live until then, or are recomputed before it if they are dropped.
 Replay liveness_replay(const Liveness *l, const bool *dropped, Arena *a);
 
 // ---- rematerialize_choose.c ----
