@@ -26,7 +26,7 @@ typedef struct {
     int64_t value;
 } DataSetting;
 
-// Whether values may be made again instead of kept: where a limit of memory
+// Whether values may be recomputed instead of kept: where a limit of memory
 // asks for it, never, or wherever it saves memory and costs little.
 typedef enum { RECOMPUTE_FOR_LIMIT, RECOMPUTE_NONE, RECOMPUTE_AUTO } Recompute;
 

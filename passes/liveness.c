@@ -40,12 +40,12 @@ static void find_needs(Liveness *l, Value *v, const Group *group, int *seen,
     const bool *own = group_own(g, group, v->node, a);
     int *need = ARENA_ARRAY(a, (size_t)group->num_inputs + 1, int);
     int64_t flops = 0;
-    v->again = true;
+    v->recomputable = true;
     v->cost = v->bytes;
     for (NodeId n = group->first; n <= v->node; n++) {
         if (!own[n - group->first])
             continue;
-        v->again &= is_repeatable(g, n);
+        v->recomputable &= is_repeatable(g, n);
         v->calls |= (op_info[g->node[n].op].facts & CALLS) != 0;
         flops += node_flops(g, n);
         for (int i = 0; i < g->node[n].num_args; i++) {
@@ -89,7 +89,7 @@ static void find_values(Liveness *l, Arena *a) {
 }
 
 // A launch of the forward pass that only the backward pass reads is there for
-// that alone: made again, it would have been made in vain.
+// that alone: if it were recomputed, it would have been computed in vain.
 static void keep_late(Liveness *l, const Group *group) {
     bool early = false;
     for (int i = 0; i < group->num_outputs; i++) {
@@ -97,7 +97,7 @@ static void keep_late(Liveness *l, const Group *group) {
         early |= v->forward >= 0 || v->result;
     }
     for (int i = 0; i < group->num_outputs; i++)
-        l->value[l->place[group->output[i]]].again &= early;
+        l->value[l->place[group->output[i]]].recomputable &= early;
 }
 
 Liveness liveness_of(const Graph *g, Arena *a) {
@@ -114,7 +114,7 @@ Liveness liveness_of(const Graph *g, Arena *a) {
                      : -1;
         if (at >= 0) {
             l.value[at].kept = l.value[at].result = true;
-            l.value[at].again = false;
+            l.value[at].recomputable = false;
         }
     }
     for (int k = 0; k < l.split; k++)
@@ -132,7 +132,8 @@ typedef struct {
 typedef struct {
     const Liveness *liveness;
     const bool *dropped;
-    LiveRange *first, *second; // of each value: as it was made, and made again
+    LiveRange *first,
+        *second; // of each value: as computed first, and recomputed
     int *stack;
     Replay *replay;
 } Run;
@@ -157,7 +158,7 @@ static int find_missing(const Run *r, int v) {
     return -1;
 }
 
-static void make_again(Run *r, int wanted) {
+static void recompute(Run *r, int wanted) {
     int height = 0;
     r->stack[height++] = wanted;
     while (height > 0) {
@@ -176,7 +177,7 @@ static void make_again(Run *r, int wanted) {
     }
 }
 
-// Up to the split nothing is made again, so that all replays are the same.
+// Up to the split nothing is recomputed, so that all replays are the same.
 static void launch_forward(Run *r) {
     const Liveness *l = r->liveness;
     for (int k = 0; k < l->split; k++)
@@ -196,7 +197,7 @@ static void launch(Run *r, int k) {
     for (int i = 0; i < group->num_inputs; i++) {
         int v = l->place[group->input[i]];
         if (v >= 0 && r->dropped[v] && r->second[v].from < 0)
-            make_again(r, v);
+            recompute(r, v);
     }
     for (int i = 0; i < group->num_inputs; i++)
         if (l->place[group->input[i]] >= 0)

@@ -8,16 +8,16 @@
 // A buffer that a launch writes.
 typedef struct {
     NodeId node;
-    int made;    // the launch that writes it
-    int forward; // the last launch before the split that reads it, or -1
-    bool kept;   // something after the split reads it, or it is an output
-    bool result; // it is an output
-    bool again;  // it can be made a second time
-    bool calls;  // ... which takes a library call
-    int64_t bytes, cost; // cost of making it again: bytes moved, and flops in
+    int made;          // the launch that writes it
+    int forward;       // the last launch before the split that reads it, or -1
+    bool kept;         // something after the split reads it, or it is an output
+    bool result;       // it is an output
+    bool recomputable; // it can be computed a second time
+    bool calls;        // ... which takes a library call
+    int64_t bytes, cost; // cost of recomputing it: bytes moved, and flops in
                          // the time of bytes
     int num_needs;
-    const int *need; // values that are read when it is made again
+    const int *need; // values that recomputing it reads
 } Value;
 
 typedef struct {
@@ -31,7 +31,7 @@ typedef struct {
     int num_values;
 } Liveness;
 
-// A launch of the step, or a value that is made again.
+// A launch of the step, or a recomputed value.
 typedef struct {
     int group, value; // one of them is -1
 } Turn;
@@ -66,7 +66,7 @@ bool *rematerialize_choose(const Liveness *l, int64_t room, bool *fits,
 
 // ---- rematerialize_place.c ----
 
-// The graph with copies of the launches that make dropped values again.
+// The graph with copies of the launches that compute dropped values.
 Graph *rematerialize_place(const Liveness *l, const bool *dropped, Arena *a);
 
 #endif

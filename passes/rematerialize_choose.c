@@ -41,7 +41,8 @@ static void drop_cheap(const Liveness *l, int end, bool *dropped, Arena *a) {
     for (int v = 0; v < l->num_values; v++) {
         const Value *value = &l->value[v];
         int64_t more = 0;
-        if (value->made >= end || !value->again || value->calls || !value->kept)
+        if (value->made >= end || !value->recomputable || value->calls ||
+            !value->kept)
             continue;
         for (int i = 0; i < value->num_needs; i++)
             if (!kept[value->need[i]])
@@ -97,7 +98,7 @@ static void drop_segments(const Search *s, int end, int64_t size, bool *dropped,
     int64_t *made = ARENA_ARRAY(a, (size_t)l->count + 1, int64_t), sum = 0;
     for (int v = 0; v < l->num_values; v++) {
         const Value *value = &l->value[v];
-        if (value->made >= end || !value->again)
+        if (value->made >= end || !value->recomputable)
             continue;
         dropped[v] = true;
         if (value->kept)
@@ -116,7 +117,7 @@ static void drop_segments(const Search *s, int end, int64_t size, bool *dropped,
 static int64_t kept_bytes(const Liveness *l) {
     int64_t bytes = 0;
     for (int v = 0; v < l->num_values; v++)
-        if (l->value[v].again && l->value[v].kept)
+        if (l->value[v].recomputable && l->value[v].kept)
             bytes += l->value[v].bytes;
     return bytes;
 }

@@ -7,10 +7,10 @@ typedef struct {
     const Liveness *liveness;
     Arena *arena;
     Graph *g;
-    NodeId *now;   // of each old node
-    NodeId *again; // ... made again, or NO_NODE
-    NodeId *seen;  // ... for the launch that is being placed
-    NodeId next;   // the first old node that is not placed
+    NodeId *now;        // of each old node
+    NodeId *recomputed; // ... recomputed, or NO_NODE
+    NodeId *seen;       // ... for the launch that is being placed
+    NodeId next;        // the first old node that is not placed
     int group;
 } Rebuild;
 
@@ -28,13 +28,13 @@ static NodeId copy(Rebuild *r, NodeId n, const NodeId *arg, int group,
 // Views of recomputed values are recomputed too.
 static NodeId seen_late(Rebuild *r, NodeId n) {
     const Graph *old = r->liveness->g;
-    if (r->again[node_base(old, n)] == NO_NODE)
+    if (r->recomputed[node_base(old, n)] == NO_NODE)
         return r->now[n];
-    if (r->again[n] == NO_NODE) {
+    if (r->recomputed[n] == NO_NODE) {
         NodeId arg = seen_late(r, old->node[n].arg[0]);
-        r->again[n] = copy(r, n, &arg, -1, true);
+        r->recomputed[n] = copy(r, n, &arg, -1, true);
     }
-    return r->again[n];
+    return r->recomputed[n];
 }
 
 // Places the wanted nodes of a group; NULL: all of them.  own[] receives the
@@ -62,13 +62,13 @@ static void place_nodes(Rebuild *r, const Group *group, const bool *wanted,
     r->group++;
 }
 
-static void place_again(Rebuild *r, int v) {
+static void place_recomputed(Rebuild *r, int v) {
     NodeId node = r->liveness->value[v].node;
     const Group *group = &r->liveness->group[r->liveness->value[v].made];
     const bool *wanted = group_own(r->liveness->g, group, node, r->arena);
     NodeId *own = ARENA_ARRAY(r->arena, node - group->first + 1, NodeId);
     place_nodes(r, group, wanted, true, node, own);
-    r->again[node] = own[node - group->first];
+    r->recomputed[node] = own[node - group->first];
 }
 
 // Leaves, views and outputs up to old node `end`.
@@ -94,7 +94,7 @@ Graph *rematerialize_place(const Liveness *l, const bool *dropped, Arena *a) {
                  .arena = a,
                  .g = graph_like(l->g),
                  .now = ARENA_ARRAY(a, l->g->count, NodeId),
-                 .again = graph_none(l->g, a),
+                 .recomputed = graph_none(l->g, a),
                  .seen = ARENA_ARRAY(a, l->g->count, NodeId)};
     Replay replay = liveness_replay(l, dropped, a);
     int k = 0; // the launch of the step that comes next
@@ -102,7 +102,7 @@ Graph *rematerialize_place(const Liveness *l, const bool *dropped, Arena *a) {
         if (k < l->count)
             place_others(&r, l->group[k].first);
         if (replay.turn[i].group < 0) {
-            place_again(&r, replay.turn[i].value);
+            place_recomputed(&r, replay.turn[i].value);
             continue;
         }
         place_group(&r, k++);

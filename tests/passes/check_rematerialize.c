@@ -88,7 +88,7 @@ START_TEST(replays_foresee_the_graph) {
         bool *dropped = nothing(&t, a);
         for (int v = 0; v < t.num_values && i > 0; v++) {
             chance = chance * 1664525u + 1013904223u;
-            dropped[v] = t.value[v].again && t.value[v].made < t.split &&
+            dropped[v] = t.value[v].recomputable && t.value[v].made < t.split &&
                          chance >> 29 < (uint32_t)i;
         }
         Replay r = liveness_replay(&t, dropped, a);
@@ -112,7 +112,8 @@ static int64_t least_cost(const Liveness *t, int64_t room, Arena *a) {
     int at[16], count = 0;
     int64_t least = -1;
     for (int v = 0; v < t->num_values; v++)
-        if (t->value[v].again && t->value[v].made < t->split && count < 16)
+        if (t->value[v].recomputable && t->value[v].made < t->split &&
+            count < 16)
             at[count++] = v;
     for (int set = 0; set < 1 << count; set++) {
         bool *dropped = nothing(t, a);
