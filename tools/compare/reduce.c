@@ -6,7 +6,7 @@
 // command ends with the status that it ends with for the whole file.
 #include "base/exits.h"
 #include "base/source.h"
-#include "tools/compare/cuts.h"
+#include "tools/compare/ddmin.h"
 #include "tools/process.h"
 #include "tools/scratch.h"
 
@@ -85,9 +85,9 @@ static void say_cut(const char *text, const Cut *cut) {
 // The text after the first cut with which it still fails, or NULL.
 static const char *cut_one(Arena *a, Reduction *r, const char *text) {
     int count;
-    const Cut *cut = cuts_of(a, text, &count);
+    const Cut *cut = ddmin_cuts(a, text, &count);
     for (int i = 0; i < count; i++) {
-        const char *less = cut_make(a, text, &cut[i]);
+        const char *less = ddmin_cut(a, text, &cut[i]);
         if (!still_fails(r, less))
             continue;
         say_cut(text, &cut[i]);

@@ -6,7 +6,7 @@
 #include "tools/compare/repro.h"
 #include "base/exits.h"
 #include "codegen/codegen.h"
-#include "tools/compare/alone.h"
+#include "tools/compare/isolated.h"
 
 #include <inttypes.h>
 #include <stdio.h>

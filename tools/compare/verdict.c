@@ -6,9 +6,9 @@
 
 #include "ir/error.h"
 #include "tools/compare/alike.h"
-#include "tools/compare/alone.h"
 #include "tools/compare/gradient.h"
-#include "tools/compare/right.h"
+#include "tools/compare/isolated.h"
+#include "tools/compare/reference.h"
 #include "tools/compare/skip.h"
 
 #include <math.h>
@@ -25,7 +25,7 @@ typedef struct {
     const Side *left, *right;
     const Graph *g, *other;
     const NodeId *alike; // of each node of g the node of other, or NO_NODE
-    Alones *alones;
+    IsolatedReplay *isolated;
     Rows rows;
     Pair *pair; // of each row
 } Compare;
@@ -153,7 +153,7 @@ static bool find_unmeant(const Compare *c, bool *unmeant) {
 // how often a tie stays unnoticed.
 static void evaluate(Compare *c, int first) {
     enum { SAMPLES = 16 };
-    rows_right(c->left, &c->rows, first, row_see, c);
+    rows_reference(c->left, &c->rows, first, row_see, c);
     if (first > 0)
         return;
     bool *unmeant = ARENA_ARRAY(c->a, (size_t)c->rows.count + 1, bool);
@@ -184,8 +184,8 @@ static Verdict row_verdict(const Compare *c, const Row *r) {
         return VERDICT_WRONG;
     if (near && r->error_a <= error_alone(c->g->act) * r->size)
         return r->absolute == 0 ? VERDICT_SAME : VERDICT_GOOD;
-    Alone alone = node_alone(c->alones, r->node);
-    if (alone == ALONE_WRONG || (alone == ALONE_UNKNOWN && !near))
+    Isolated alone = isolated_replay(c->isolated, r->node);
+    if (alone == ISOLATED_WRONG || (alone == ISOLATED_UNKNOWN && !near))
         return VERDICT_WRONG;
     if (near)
         return VERDICT_GOOD;
@@ -303,7 +303,7 @@ static void find_source(Compare *c) {
     int first = c->rows.count;
     for (NodeId n = 0; n < c->g->count; n++) {
         bool alone = s->found[n] != NULL && c->alike[n] == NO_NODE;
-        if (!alone || node_alone(c->alones, n) != ALONE_WRONG)
+        if (!alone || isolated_replay(c->isolated, n) != ISOLATED_WRONG)
             continue;
         const char *name = name_of(c->a, &c->g->node[n]);
         row_add(c,
@@ -385,7 +385,7 @@ Rows rows_compare(Arena *a, const Side *left, const Side *right, bool judged) {
                  .right = right,
                  .g = left->snapshot.step->graph,
                  .other = right->snapshot.step->graph,
-                 .alones = alones_new(a, &left->snapshot),
+                 .isolated = isolated_replay_new(a, &left->snapshot),
                  .rows = {.judged = judged}};
     c.rows.skips_a = step_skipped(&left->snapshot, &left->snapshot);
     c.rows.skips_b = step_skipped(&left->snapshot, &right->snapshot);

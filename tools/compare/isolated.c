@@ -1,4 +1,4 @@
-// Alone: a kernel judged by what it really read.
+// Isolated: a kernel judged by what it really read.
 //
 // The part of the graph that it computes is evaluated in double from the
 // tensors that were in memory.  So a difference that came in with its operands,
@@ -9,7 +9,7 @@
 // parameters has the norm of all gradients before each of them.  What is off by
 // more than rounding each operation to nearest costs is measured by roundings
 // of random size, since a few numbers may all be right by luck.
-#include "tools/compare/alone.h"
+#include "tools/compare/isolated.h"
 
 #include "ir/error.h"
 #include "ir/noise.h"
@@ -19,9 +19,9 @@
 #include <stdio.h>
 #include <string.h>
 
-struct Alones {
+struct IsolatedReplay {
     const Snapshot *s;
-    Alone *of;    // of each node
+    Isolated *of; // of each node
     bool *judged; // of each group: its launch has been evaluated
 };
 
@@ -121,7 +121,7 @@ const double *node_meant(Arena *a, const Snapshot *s, NodeId n) {
 
 typedef struct {
     Cut cut;
-    Alones *all;
+    IsolatedReplay *all;
     double **right; // of cut
     double *terms;
 } Launch;
@@ -221,12 +221,12 @@ static void node_judge(void *whose, NodeId at, double *const *rough) {
     if (c->infinite)
         infinite_settle(found, l->right[at], type_count(c->cut->node[at].type));
     bool near = is_near(l, at, rough[at], found);
-    l->all->of[n] = near ? ALONE_RIGHT : ALONE_WRONG;
+    l->all->of[n] = near ? ISOLATED_RIGHT : ISOLATED_WRONG;
     arena_free(a);
 }
 
 // Twice: in double, and for what rounding each operation costs.
-static void launch_judge(Alones *all, int group) {
+static void launch_judge(IsolatedReplay *all, int group) {
     Arena *a = arena_new();
     Launch l = {.cut = cut_new(a, all->s, group), .all = all};
     Cut *c = &l.cut;
@@ -244,7 +244,7 @@ static void launch_judge(Alones *all, int group) {
     arena_free(a);
 }
 
-Alone node_alone(Alones *all, NodeId n) {
+Isolated isolated_replay(IsolatedReplay *all, NodeId n) {
     int group = all->s->step->graph->node[n].group;
     if (!all->judged[group])
         launch_judge(all, group);
@@ -252,11 +252,11 @@ Alone node_alone(Alones *all, NodeId n) {
     return all->of[n];
 }
 
-Alones *alones_new(Arena *a, const Snapshot *s) {
+IsolatedReplay *isolated_replay_new(Arena *a, const Snapshot *s) {
     size_t count = (size_t)s->step->graph->count + 1;
-    Alones *all = ARENA_NEW(a, Alones);
-    *all = (Alones){.s = s,
-                    .of = ARENA_ARRAY(a, count, Alone),
-                    .judged = ARENA_ARRAY(a, count, bool)};
+    IsolatedReplay *all = ARENA_NEW(a, IsolatedReplay);
+    *all = (IsolatedReplay){.s = s,
+                            .of = ARENA_ARRAY(a, count, Isolated),
+                            .judged = ARENA_ARRAY(a, count, bool)};
     return all;
 }

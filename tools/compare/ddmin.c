@@ -1,9 +1,9 @@
-// Cuts: what can be taken out of a model file, or made smaller in it.
+// Ddmin: finds the parts of a model file that can be left out, or be smaller.
 //
 // Brackets, commas, lines and the sign of a chain are enough to find layers,
-// arguments, statements and blocks; whether what is left is a model is for the
-// front end to say.
-#include "tools/compare/cuts.h"
+// arguments, statements and blocks.  The front end decides whether the rest is
+// still a model.
+#include "tools/compare/ddmin.h"
 
 #include <ctype.h>
 #include <stdbool.h>
@@ -127,7 +127,7 @@ static int longest_first(const void *x, const void *y) {
     return (int)strlen(a->with) - (int)strlen(b->with);
 }
 
-Cut *cuts_of(Arena *a, const char *text, int *count) {
+Cut *ddmin_cuts(Arena *a, const char *text, int *count) {
     Cuts c = {.a = a, .text = text};
     for (size_t at = 0; text[at];) {
         size_t after = skip_quiet(text, at);
@@ -141,7 +141,7 @@ Cut *cuts_of(Arena *a, const char *text, int *count) {
     return c.cut;
 }
 
-const char *cut_make(Arena *a, const char *text, const Cut *cut) {
+const char *ddmin_cut(Arena *a, const char *text, const Cut *cut) {
     return arena_format(a, "%.*s%s%s", (int)cut->start, text, cut->with,
                         text + cut->end);
 }

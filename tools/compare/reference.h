@@ -1,26 +1,26 @@
-// What a step should leave in rows, in double.
+// The reference of a comparison: the values of rows after a step, in double.
 //
-// Right is what the plan of a side comes to.  What is left in states is right
-// if it is what the model means, before any pass has rewritten it.
-#ifndef TOOLS_RIGHT_H
-#define TOOLS_RIGHT_H
+// The reference of a tensor is the plan of a side, evaluated in double; that of
+// a state is the model, before any pass has rewritten it.
+#ifndef TOOLS_REFERENCE_H
+#define TOOLS_REFERENCE_H
 
 #include "tools/compare/verdict.h"
 
 // The assignment to the state of that name, or NO_NODE.
 NodeId assignment_of(const Graph *g, const char *name);
 
-// Is shown what row i comes to, and what that is held against.
+// Receives the reference of row i, and the value to hold it against.
 typedef void RowSeen(void *whose, int i, const double *value,
                      const double *beside);
 
-// Rows from `first` on, each as soon as its value is there, as all values of a
-// step take gigabytes; with the first, beside what the model means by states,
-// and NULL for all others.
-void rows_right(const Side *side, const Rows *rows, int first, RowSeen *seen,
-                void *whose);
+// Rows from `first` on, each as soon as its value is known, since all values of
+// a step take gigabytes; beside them the model's value of states, and NULL for
+// all others.
+void rows_reference(const Side *side, const Rows *rows, int first,
+                    RowSeen *seen, void *whose);
 
-// Those rows with each operation rounded, beside what is right.
+// The rows with each operation rounded, beside their reference.
 void rows_rounded(const Side *side, const Rows *rows, const bool *row,
                   RowSeen *seen, void *whose);
 

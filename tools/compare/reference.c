@@ -1,5 +1,5 @@
 // Right: see right.h.
-#include "tools/compare/right.h"
+#include "tools/compare/reference.h"
 
 #include "ir/noise.h"
 #include "tools/compare/skip.h"
@@ -158,8 +158,8 @@ static const Graph *plan_of(const Side *side) {
     return g;
 }
 
-void rows_right(const Side *side, const Rows *rows, int first, RowSeen *seen,
-                void *whose) {
+void rows_reference(const Side *side, const Rows *rows, int first,
+                    RowSeen *seen, void *whose) {
     Arena *a = arena_new();
     const Graph *g = plan_of(side);
     Shown s = shown_new(a, g, rows, seen, whose);
