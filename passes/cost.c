@@ -1,6 +1,5 @@
 // Cost: launches, flops and bytes of a plan.
 
-#include "passes/live_range.h"
 #include "passes/passes.h"
 
 int64_t node_flops(const Graph *g, NodeId n) {
@@ -42,17 +41,6 @@ bool *graph_batched(const Graph *g, Arena *a) {
         is[n] &= !summed && d->type->rank > 0;
     }
     return is;
-}
-
-int64_t graph_bound(const Graph *g) {
-    Arena *a = arena_new();
-    int count;
-    LibraryFusions fusions = graph_library_fusions(g, a);
-    Buffer *buffer = graph_buffers(g, &fusions, a, &count);
-    int64_t bytes = leaves_bytes(g, true) + leaves_bytes(g, false) +
-                    buffers_bound(buffer, count) + fusions.bytes;
-    arena_free(a);
-    return bytes;
 }
 
 int64_t plan_bound(const Plan *plan) {

@@ -197,10 +197,6 @@ Cost graph_cost(const GraphPlan *p);
 // only gather gradients.  False: the numbers overflow.
 bool update_cost(const Program *p, const Plan *plan, Cost *cost);
 
-// The largest sum of bytes that are live at once: inputs, states and the values
-// of the step.
-int64_t graph_bound(const Graph *g);
-
 // The least arena that a plan of these launches in this order can have: all
 // states of the program, and the most that is live at once in any of its steps.
 int64_t plan_bound(const Plan *plan);

@@ -1,6 +1,7 @@
 // Graphs from text, and their values by name.
 #include "tests/passes/values.h"
 
+#include "passes/live_range.h"
 #include "passes/plan/group.h"
 
 #include <check.h>
@@ -145,4 +146,15 @@ void check_same_values(const Graph *before, const Graph *after,
                 check_effect(before, x, after, y, n, tolerance);
         arena_free(a);
     }
+}
+
+int64_t graph_bound(const Graph *g) {
+    Arena *a = arena_new();
+    int count;
+    LibraryFusions fusions = graph_library_fusions(g, a);
+    Buffer *buffer = graph_buffers(g, &fusions, a, &count);
+    int64_t bytes = leaves_bytes(g, true) + leaves_bytes(g, false) +
+                    buffers_bound(buffer, count) + fusions.bytes;
+    arena_free(a);
+    return bytes;
 }

@@ -32,4 +32,8 @@ const double *value_named(const Graph *g, double *const *value,
 void check_same_values(const Graph *before, const Graph *after,
                        double tolerance);
 
+// The largest sum of bytes that are live at once: inputs, states and the values
+// of the step.
+int64_t graph_bound(const Graph *g);
+
 #endif
