@@ -1,4 +1,4 @@
-// JSON: what is written is a string of JSON, whole or in pieces.
+// JSON: any bytes become a valid string of JSON, whole or in pieces.
 #define _POSIX_C_SOURCE 200809L // open_memstream
 
 #include "base/json.h"
