@@ -73,7 +73,7 @@ START_TEST(skipped_steps_are_reported_by_epoch) {
     RtTrainer t = trainer_that_skips(&plan, states, steps, 4);
     least_scale = 1;
     ck_assert_int_eq(RUN(&t, SHORT, "--out=r", "--metrics=m"), 0);
-    // Of ten steps in an epoch 0, 4 and 8; 12 and 16; 20, 24 and 28.
+    // Ten steps an epoch: 0, 4 and 8; 12 and 16; 20, 24 and 28.
     ck_assert_int_eq(run_times("m", "\"loss_scale\":8192,\"skipped\":3,"), 1);
     ck_assert_int_eq(run_times("m", "\"loss_scale\":2048,\"skipped\":2,"), 1);
     ck_assert_int_eq(run_times("m", "\"loss_scale\":256,\"skipped\":3,"), 1);

@@ -17,7 +17,7 @@ static RtCheckpoint *checkpoint;
 static RtError error;
 static char said[RT_LOADED_BYTES];
 
-// ---- what is written ----
+// ---- files ----
 
 typedef struct {
     const char *name, *type, *shape;
@@ -62,7 +62,7 @@ static bool start(const char *path, const char *except) {
     return rt_checkpoint_load_weights(checkpoint, path, except, said, &error);
 }
 
-// ---- what is there ----
+// ---- states ----
 
 static void begin_with(const RtTrainer *t) {
     place_enter();
@@ -155,7 +155,7 @@ START_TEST(a_checkpoint_of_another_recipe) {
 }
 END_TEST
 
-// The average of a weight differs from it, and is what its run evaluated.
+// The average of a weight differs from it; its run evaluated the average.
 START_TEST(averages_are_the_weights) {
     const Part part[] = {CONV,
                          LINEAR,

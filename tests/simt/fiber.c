@@ -61,8 +61,8 @@ void fiber_leave(Fiber *f) {
 
 #else
 
-// Saves what a callee must preserve on this stack, stores the stack pointer in
-// *save and goes on where `load` was saved.
+// Saves the callee-saved registers on this stack, stores the stack pointer in
+// *save and continues where `load` was saved.
 void simt_switch(void **save, void *load);
 
 // clang-format off

@@ -9,8 +9,8 @@ typedef struct Fiber Fiber;
 // A fiber without anything to run.  It lives until the program ends.
 Fiber *fiber_new(void);
 
-// Forgets what the fiber was doing: entering it next calls body, which must
-// not return.
+// Discards the fiber's state: entering it next calls body, which must not
+// return.
 void fiber_reset(Fiber *f, void (*body)(void));
 
 // Runs the fiber until it calls fiber_leave.

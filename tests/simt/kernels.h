@@ -7,7 +7,7 @@
 enum { BLOCK = 96, GRID = 3 }; // three warps
 enum { COUNT = BLOCK * GRID };
 
-// arg[0] float in[COUNT], arg[1] float out[COUNT], arg[2] int ticket
+// arg[0] float in[COUNT], arg[1] float out[COUNT], arg[2] int counter
 typedef void TestKernel(char *arena, const size_t *arg);
 
 TestKernel block_sum, block_sum_no_barrier, rotate_twice,

@@ -7,7 +7,7 @@
 // byte in one epoch are not ordered, and threads of two blocks never are,
 // unless a block has seen another's atomic_add after its accesses.
 //
-// Of several earlier readers of a byte only the last is remembered by name.
+// Only the last of several earlier readers of a byte is recorded.
 #define _GNU_SOURCE
 #include "tests/simt/races.h"
 #include "tests/simt/simt.h"

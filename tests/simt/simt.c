@@ -24,7 +24,7 @@ typedef struct {
     ThreadState state;
     const char *file; // where it waits
     int line;
-    unsigned value; // offered to the shuffle, then what came back
+    unsigned value; // offered to the shuffle, then its result
     int lane;
 } Thread;
 

@@ -51,8 +51,8 @@ void simt_barrier(const char *file, int line);
 // of the warp takes part.
 unsigned simt_shuffle(unsigned value, int lane, const char *file, int line);
 
-// Adds and returns what was there.  Blocks see what earlier blocks wrote
-// before their atomic_add once they have done one themselves.
+// Adds and returns the old value.  A block that has done one sees the writes of
+// earlier blocks before theirs.
 int simt_atomic_add(int *p, int v);
 
 // ---- simt.c: for tests ----
@@ -70,7 +70,7 @@ int simt_faults(void);
 const char *simt_fault(int i);
 void simt_faults_clear(void);
 
-// what: the place and the fault; the rest: the threads.
+// Adds a fault and its place; the format lists the threads.
 void simt_fault_add(const char *what, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
