@@ -3,6 +3,7 @@
 # batches, a layer that freezes and averages: a run that was stopped goes on to
 # the same bits as one that was not, and each step can be repeated.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+export LINKER="${CC:-cc}" CC="$SINTER_SOURCE/tests/random/tcc/cc"
 
 cat >net.net <<'END'
 model Net(image: u8[N, 8, 8, 1]) -> f32[N, 10] {
@@ -33,9 +34,9 @@ goes_on() {
     shift
     expect 0 "$SINTER" build net.net --set "optimizer=$name(lr=0.01)" "$@" -o run
     rm -rf whole parts
-    expect 0 ./run --out whole --quiet --verify-every=3
-    expect 0 ./run --out parts --quiet --steps 7
-    expect 0 ./run --out parts --quiet --resume
+    expect 0 ./run --threads=1 --out whole --quiet --verify-every=3
+    expect 0 ./run --threads=1 --out parts --quiet --steps 7
+    expect 0 ./run --threads=1 --out parts --quiet --resume
     expect_equal "$(newest whole)" "$(newest parts)"
 }
 

@@ -18,7 +18,9 @@ import threading
 
 SINTER = os.environ["SINTER"]
 SOURCE = os.environ["SINTER_SOURCE"]
-os.environ["CFLAGS"] = os.environ.get("CFLAGS", "") + " -O0"  # they run briefly
+# They run briefly.
+os.environ["LINKER"] = os.environ.get("CC", "cc")
+os.environ["CC"] = f"{SOURCE}/tests/random/tcc/cc"
 work = tempfile.mkdtemp(prefix="sinter-pairs-")
 trial = threading.local()  # the features that its runs had
 
