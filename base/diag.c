@@ -99,6 +99,11 @@ void diag_note(Diagnostic *d, const char *format, ...) {
     va_end(list);
 }
 
+void nearest_note(const Nearest *n, Diagnostic *d) {
+    if (n->best != NULL)
+        diag_note(d, "did you mean `%s`?", n->best);
+}
+
 typedef struct {
     const Diagnostic *list[2 * MAX_SHOWN];
     int count;

@@ -7,6 +7,7 @@
 #ifndef BASE_DIAG_H
 #define BASE_DIAG_H
 
+#include "base/nearest.h"
 #include "base/source.h"
 #include "base/text.h"
 
@@ -63,6 +64,9 @@ void diag_place(Diagnostic *d, Span at, const char *format, ...)
 // Adds a sentence below the labels.
 void diag_note(Diagnostic *d, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+// Adds "did you mean" if a candidate is near.
+void nearest_note(const Nearest *n, Diagnostic *d);
 
 // Prints for people: each with an empty line after it, and a last line with
 // counts.

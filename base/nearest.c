@@ -3,6 +3,7 @@
 
 #include "base/nearest.h"
 
+#include <stdbool.h>
 #include <string.h>
 
 enum {
@@ -77,9 +78,4 @@ void nearest_offer(Nearest *n, const char *candidate) {
         return;
     n->best = candidate;
     n->distance = distance;
-}
-
-void nearest_note(const Nearest *n, Diagnostic *d) {
-    if (n->best != NULL)
-        diag_note(d, "did you mean `%s`?", n->best);
 }

@@ -3,8 +3,6 @@
 #ifndef BASE_NEAREST_H
 #define BASE_NEAREST_H
 
-#include "base/diag.h"
-
 // The best candidate so far.
 typedef struct {
     const char *name; // misspelt
@@ -15,8 +13,5 @@ typedef struct {
 
 Nearest nearest_to(const char *name);
 void nearest_offer(Nearest *n, const char *candidate);
-
-// Adds "did you mean" if a candidate is near.
-void nearest_note(const Nearest *n, Diagnostic *d);
 
 #endif

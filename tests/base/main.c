@@ -10,6 +10,7 @@ int main(void) {
     srunner_add_suite(runner, diag_suite());
     srunner_add_suite(runner, json_suite());
     srunner_add_suite(runner, terminal_suite());
+    srunner_add_suite(runner, options_suite());
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);
     srunner_free(runner);

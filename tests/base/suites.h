@@ -10,5 +10,6 @@ Suite *source_suite(void);
 Suite *diag_suite(void);
 Suite *json_suite(void);
 Suite *terminal_suite(void);
+Suite *options_suite(void);
 
 #endif
