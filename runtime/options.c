@@ -1,286 +1,148 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Options: one table for the parser and for --help.
-#define _POSIX_C_SOURCE 200809L
-
+// Options of a trainer: its table, and the combinations that it refuses.
 #include "base/terminal.h"
 #include "runtime/runtime.h"
 
-#include <errno.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef enum {
-    FLAG,
-    TEXT,
-    SEED,
-    STEPS,
-    THREADS,
-    LOADERS,
-    ABOVE_0,
-    RESUME,
-    BAD_SAMPLES,
-    PIXELS,
-    VALIDATION,
-    WITHOUT
-} Kind;
+// ---- kinds of values ----
 
-typedef struct {
-    const char *name, *value;
-    Kind kind;
-    size_t field; // in RtOptions
-    const char *help;
-} Option;
-
-// clang-format off
-#define FIELD(name) offsetof(RtOptions, name)
-static const Option options[] = {
-    {"data",      "DIR",    TEXT,    FIELD(data),      "the data set; synthetic generates one, synthetic:N one of N samples"},
-    {"validation", "N",     VALIDATION, FIELD(validation), "hold out N training samples, or a share as 10%, and evaluate on them instead of the test set"},
-    {"out",       "DIR",    TEXT,    FIELD(out),       "folder of this run (default: the next of runs/MODEL/001, 002, ...)"},
-    {"device",    "NAME",   TEXT,    FIELD(device),    "auto, host, or cuda:N (default auto)"},
-    {"epochs",    "X",      ABOVE_0, FIELD(epochs),    "length of the run in epochs, whole or not"},
-    {"steps",     "N",      STEPS,   FIELD(steps),     "stop after N more steps and save; --resume continues the same run"},
-    {"seed",      "N",      SEED,    FIELD(seed),      "seed of all random numbers"},
-    {"resume",    "[=PATH]",RESUME,  FIELD(resume),    "continue the newest run, the one in --out, or the one in folder PATH; of a file PATH, start a new run from its step"},
-    {"init",      "PATH",   TEXT,    FIELD(init),      "start with the weights, or their averages, of a checkpoint, a run's folder or another program's safetensors file"},
-    {"init-except", "GLOBS", TEXT,   FIELD(init_except), "with --init, names to leave out, separated by commas: these are initialized as in any run"},
-    {"metrics",   "FILE",   TEXT,    FIELD(metrics),   "write the rows of metrics.jsonl also to FILE, - for standard output"},
-    {"log-every", "N",      STEPS,   FIELD(log_every), "write a row of metrics for every N steps, too"},
-    {"init-only", NULL,     FLAG,    FIELD(init_only), "save the initial state of the run, and end"},
-    {"times",     "FILE",   TEXT,    FIELD(times),     "write the milliseconds of each step to FILE, - for standard output; waits for each step"},
-    {"snapshot",  "FILE",   TEXT,    FIELD(snapshot),  "write all tensors that the first update reads and writes to FILE"},
-    {"tune",      NULL,     FLAG,    FIELD(tune),      "measure which library plans, fusions and merged launches are fastest, store the result, and end"},
-    {"tuning",    "FILE",   TEXT,    FIELD(tuning),    "use the tuning result in FILE; with --tune, write it there"},
-    {"repeat-batch", NULL,  FLAG,    FIELD(repeat_batch), "use the first batch for every step, which shows the cost of loading"},
-    {"without",   "LIST",   WITHOUT, FIELD(without),   "on a GPU, switch off some of graph,joins,marks,rides, to measure their effect"},
-    {"eval-only", NULL,     FLAG,    FIELD(eval_only), "evaluate the newest checkpoint, the one of --resume, or the weights of --init, and end"},
-    {"load-only", NULL,     FLAG,    FIELD(load_only), "load one epoch, or --epochs X, without a device, print the speed, and end"},
-    {"list-kernels", NULL,  FLAG,    FIELD(list_kernels), "list the launches of each step, with the model's lines, and end"},
-    {"print-plan", NULL,    FLAG,    FIELD(print_plan), "print the offset of each tensor and the arguments of each launch, and end"},
-    {"resident",  "WORD",   TEXT,    FIELD(resident),  "auto, yes or no: keep all images in GPU memory (default auto: if they fit)"},
-    {"profile",   "FILE",   TEXT,    FIELD(profile),   "write a trace of some steps to FILE, - for standard output, for Perfetto or chrome://tracing, and print the longest launches"},
-    {"profile-steps", "N",  STEPS,   FIELD(profile_steps), "steps of that trace, after the first three (default 8)"},
-    {"nvtx",      NULL,     FLAG,    FIELD(nvtx),      "emit NVTX ranges; automatic under a profiler"},
-    {"dump-cuda", "DIR",    TEXT,    FIELD(dump_cuda), "write the CUDA text of the kernels to DIR, and end"},
-    {"load-cuda", "DIR",    TEXT,    FIELD(load_cuda), "on a GPU, compile the CUDA text in DIR instead of the trainer's own"},
-    {"quiet",     NULL,     FLAG,    FIELD(quiet),     "print only errors, warnings, the result and the weights' file"},
-    {"time",      NULL,     FLAG,    FIELD(time),      "at the end, print a table of where the time went"},
-    {"threads",   "N",      THREADS, FIELD(threads),   "threads of the host device (default: one for each core)"},
-    {"loaders",   "N",      LOADERS, FIELD(loaders),   "threads that load data (default: few; one for each core to decode images for a GPU)"},
-    {"bad-samples", "WORD", BAD_SAMPLES, FIELD(bad_samples), "stop, or skip:N to skip up to N image files that cannot be decoded (default stop)"},
-    {"max-image-pixels", "N", PIXELS, FIELD(max_image_pixels), "treat an image file of more pixels as one that cannot be decoded (default 89478485)"},
-    {"verify-every", "N",   STEPS,   FIELD(verify_every), "run every Nth step twice, and end with status 4 if the results differ"},
-    {"stall-timeout", "SECONDS", ABOVE_0, FIELD(stall_timeout), "save and end with status 74 if no batch arrives for so long (default: wait)"},
-    {"help",      NULL,     FLAG,    FIELD(help),      "show this and end"},
-    {"version",   NULL,     FLAG,    FIELD(version),   "show the version and end"},
-};
-// clang-format on
-enum { NUM_OPTIONS = sizeof options / sizeof options[0] };
-
-static int least(int a, int b) {
-    return a < b ? a : b;
+static bool whole_read(const Option *o, const char *text, void *to) {
+    return option_whole(o, text, OPTION_FIELD(o, to));
 }
 
-// Edits (insert, delete, replace) between two words of at most 31 letters.
-static int distance(const char *a, const char *b) {
-    enum { ROOM = 32 };
-    int row[ROOM], m = (int)strlen(b);
-    for (int k = 0; k <= m; k++)
-        row[k] = k;
-    for (int i = 1; a[i - 1] != '\0'; i++) {
-        int corner = row[0];
-        row[0] = i;
-        for (int k = 1; k <= m; k++) {
-            int change = corner + (a[i - 1] != b[k - 1]);
-            corner = row[k];
-            row[k] = least(change, 1 + least(row[k], row[k - 1]));
-        }
-    }
-    return row[m];
-}
-
-static bool unknown(const char *name, RtError *e) {
-    const char *nearest = NULL;
-    int fewest = least(4, (int)strlen(name) / 2 + 1);
-    for (int i = 0; i < NUM_OPTIONS; i++) {
-        int edits = distance(name, options[i].name);
-        if (edits < fewest) {
-            fewest = edits;
-            nearest = options[i].name;
-        }
-    }
-    if (nearest == NULL)
-        return rt_fail(e, EXIT_USAGE,
-                       "unknown option --%.100s; see --help. The compiler sets "
-                       "keys of the recipe: sinter build FILE.net --set "
-                       "KEY=VALUE",
-                       name);
-    return rt_fail(e, EXIT_USAGE, "unknown option --%.100s; did you mean --%s?",
-                   name, nearest);
-}
-
-static bool whole(const char *text, int64_t most, int64_t *value) {
-    char *end;
-    errno = 0;
-    *value = strtoll(text, &end, 10);
-    return errno == 0 && end != text && *end == '\0' && *text != ' ' &&
-           *value >= 0 && *value <= most;
-}
-
-// A number in decimal digits; strtod also accepts other digits and words.
+// A number in decimal digits; strtod takes other digits and words, too.
 static bool number(const char *text, char **end, double *value) {
     size_t most = strspn(text, "0123456789+-.eE");
     *value = strtod(text, end);
     return *end != text && (size_t)(*end - text) <= most;
 }
 
-// A number of samples, or a percentage.
-static bool set_validation(RtValidation *v, const char *text, RtError *e) {
+// Epochs of a run, or seconds.
+static bool above_0_read(const Option *o, const char *text, void *to) {
+    double *value = OPTION_FIELD(o, to);
+    char *end;
+    return number(text, &end, value) && *end == '\0' && *value > 0 &&
+           *value <= 1e9;
+}
+
+// Samples, or with a sign a share of them.
+static bool validation_read(const Option *o, const char *text, void *to) {
     char *end;
     double value;
     bool good = number(text, &end, &value);
     bool share = good && *end == '%';
-    *v = (RtValidation){share ? 0 : value, share ? value : 0};
-    if (good && end[share] == '\0' &&
-        (share ? value > 0 && value < 100
-               : value >= 1 && value <= INT32_MAX && value == floor(value)))
-        return true;
-    return rt_fail(e, EXIT_USAGE,
-                   "--validation %.100s: expected a number of samples from 1, "
-                   "or a share of them, as 10%%",
-                   text);
+    *(RtValidation *)OPTION_FIELD(o, to) =
+        (RtValidation){share ? 0 : value, share ? value : 0};
+    return good && end[share] == '\0' &&
+           (share ? value > 0 && value < 100
+                  : value >= 1 && value <= INT32_MAX && value == floor(value));
 }
 
-// `stop` for none, or `skip:N`.
-static bool set_bad_samples(int64_t *most, const char *text, RtError *e) {
+static bool bad_samples_read(const Option *o, const char *text, void *to) {
     static const char skip[] = "skip:";
+    int64_t *most = OPTION_FIELD(o, to);
     *most = 0;
-    if (strcmp(text, "stop") == 0 ||
-        (strncmp(text, skip, sizeof skip - 1) == 0 &&
-         whole(text + sizeof skip - 1, INT32_MAX, most) && *most > 0))
-        return true;
-    return rt_fail(e, EXIT_USAGE,
-                   "--bad-samples %.100s: expected stop, or skip:N with a "
-                   "number from 1",
-                   text);
+    return strcmp(text, "stop") == 0 ||
+           (strncmp(text, skip, sizeof skip - 1) == 0 &&
+            option_whole(o, text + sizeof skip - 1, most));
 }
 
-// Epochs, or seconds.
-enum { MAX_NUMBER = 1000000000 };
-
-static bool set_number(const Option *o, void *field, const char *text,
-                       RtError *e) {
-    int64_t value;
-    char *end;
-    int most;
-    switch (o->kind) {
-    case SEED:
-        if (!whole(text, INT32_MAX, &value))
-            return rt_fail(e, EXIT_USAGE,
-                           "--seed %.100s: expected a whole number from 0 to "
-                           "%d",
-                           text, INT32_MAX);
-        *(int64_t *)field = value;
-        return true;
-    case STEPS:
-        if (!whole(text, INT32_MAX, &value) || value == 0)
-            return rt_fail(e, EXIT_USAGE,
-                           "--%s %.100s: expected a number of steps from 1 "
-                           "to %d",
-                           o->name, text, INT32_MAX);
-        *(int64_t *)field = value;
-        return true;
-    case PIXELS:
-        if (!whole(text, INT32_MAX, &value) || value == 0)
-            return rt_fail(e, EXIT_USAGE,
-                           "--%s %.100s: expected a number of pixels from 1 "
-                           "to %d",
-                           o->name, text, INT32_MAX);
-        *(int64_t *)field = value;
-        return true;
-    case THREADS:
-    case LOADERS:
-        most = o->kind == LOADERS ? RT_MAX_LOADERS : 1024;
-        if (!whole(text, most, &value) || value == 0)
-            return rt_fail(e, EXIT_USAGE,
-                           "--%s %.100s: expected a number from 1 to %d",
-                           o->name, text, most);
-        *(int *)field = (int)value;
-        return true;
-    default:
-        if (!number(text, &end, field) || *end != '\0' ||
-            !(*(double *)field > 0) || *(double *)field > MAX_NUMBER)
-            return rt_fail(e, EXIT_USAGE,
-                           "--%s %.100s: expected a number above 0, at most %d",
-                           o->name, text, MAX_NUMBER);
-        return true;
-    }
+static bool resident_read(const Option *o, const char *text, void *to) {
+    *(const char **)OPTION_FIELD(o, to) = text;
+    return strcmp(text, "auto") == 0 || strcmp(text, "yes") == 0 ||
+           strcmp(text, "no") == 0;
 }
 
-// `value` follows '=', or is NULL. *used: the following argument is the value.
-static bool set(RtOptions *to, const Option *o, const char *value,
-                const char *following, bool *used, RtError *e) {
-    void *field = (char *)to + o->field;
-    if (o->kind == FLAG || o->kind == RESUME) {
-        if (o->kind == FLAG && value != NULL)
-            return rt_fail(e, EXIT_USAGE, "--%s takes no value", o->name);
-        if (value != NULL && *value == '\0')
-            return rt_fail(e, EXIT_USAGE, "--%s= needs a path", o->name);
-        if (o->kind == RESUME)
-            to->resume_path = value;
-        *(bool *)field = true;
-        return true;
-    }
-    *used = value == NULL;
-    if (*used)
-        value = following;
-    if (value == NULL || *value == '\0')
-        return rt_fail(e, EXIT_USAGE, "--%s needs a value: %s", o->name,
-                       o->value);
-    if (o->kind == WITHOUT)
-        return rt_without_parse(field, value, e);
-    if (o->kind == VALIDATION)
-        return set_validation(field, value, e);
-    if (o->kind == BAD_SAMPLES)
-        return set_bad_samples(field, value, e);
-    if (o->kind != TEXT)
-        return set_number(o, field, value, e);
-    *(const char **)field = value;
+static bool resume_read(const Option *o, const char *text, void *to) {
+    ((RtOptions *)to)->resume_path = text;
+    return option_flag.read(o, text, to);
+}
+
+static bool without_read(const Option *o, const char *text, void *to) {
+    return rt_without_parse(OPTION_FIELD(o, to), text);
+}
+
+static const OptionKind
+    option_above_0 = {"a number above 0, at most 1000000000", above_0_read},
+    option_bad_samples = {"stop, or skip:N with a number", bad_samples_read},
+    option_count = {"a number", whole_read},
+    option_pixels = {"a number of pixels", whole_read},
+    option_resident = {"auto, yes or no", resident_read},
+    option_resume = {"a path", resume_read},
+    option_seed = {"a whole number", whole_read},
+    option_steps = {"a number of steps", whole_read},
+    option_validation = {"a number of samples from 1, or a share of them, as "
+                         "10%",
+                         validation_read},
+    option_without = {"a comma-separated list of graph, joins, marks, rides",
+                      without_read};
+
+// ---- the table ----
+
+const Option rt_options[] = {
+#define OPTION(field, name, value, kind, least, most, help)                    \
+    {name, value, &option_##kind, offsetof(RtOptions, field), least, most, 0,  \
+     NULL, help},
+#include "runtime/options.def"
+#undef OPTION
+    {.name = NULL}};
+
+enum {
+#define OPTION(field, ...) NUMBER_##field,
+#include "runtime/options.def"
+#undef OPTION
+};
+#define GIVEN(field) ((uint64_t)1 << NUMBER_##field)
+
+// ---- combinations ----
+
+static const char *first_of(uint64_t given) {
+    return rt_options[__builtin_ctzll(given)].name;
+}
+
+static bool apart(uint64_t given, RtError *e) {
+    static const struct {
+        uint64_t one, others;
+        const char *why;
+    } rule[] = {
+        {GIVEN(load_only),
+         GIVEN(init_only) | GIVEN(eval_only) | GIVEN(resume) | GIVEN(init) |
+             GIVEN(tune) | GIVEN(steps) | GIVEN(log_every) | GIVEN(times) |
+             GIVEN(snapshot) | GIVEN(profile) | GIVEN(repeat_batch) |
+             GIVEN(verify_every) | GIVEN(load_cuda) | GIVEN(without) |
+             GIVEN(nvtx),
+         ""},
+        {GIVEN(init_only), GIVEN(eval_only) | GIVEN(resume), ""},
+        {GIVEN(init), GIVEN(resume),
+         ": a run that goes on has its weights in its checkpoint"},
+    };
+    for (size_t i = 0; i < sizeof rule / sizeof *rule; i++)
+        if ((given & rule[i].one) && (given & rule[i].others))
+            return rt_fail(e, EXIT_USAGE, "--%s and --%s exclude each other%s",
+                           first_of(rule[i].one),
+                           first_of(given & rule[i].others), rule[i].why);
     return true;
 }
 
-// The value of --resume is optional, so a path after a space is none.
-static bool unexpected(const char *argument, const char *before, RtError *e) {
-    if (strcmp(before, "--resume") == 0)
+static bool together(uint64_t given, RtError *e) {
+    if ((given & GIVEN(profile)) &&
+        (given & (GIVEN(init_only) | GIVEN(eval_only) | GIVEN(tune))))
         return rt_fail(e, EXIT_USAGE,
-                       "unexpected argument %.100s; a checkpoint is named by "
-                       "--resume=%.100s",
-                       argument, argument);
-    return rt_fail(e, EXIT_USAGE,
-                   "unexpected argument %.100s; options begin with --",
-                   argument);
-}
-
-static bool parse_one(RtOptions *to, const char *before, const char *argument,
-                      const char *following, bool *used, RtError *e) {
-    if (strncmp(argument, "--", 2) != 0 || argument[2] == '\0')
-        return unexpected(argument, before, e);
-    const char *name = argument + 2;
-    size_t length = strcspn(name, "=");
-    const char *value = name[length] == '=' ? name + length + 1 : NULL;
-    char word[32];
-    snprintf(word, sizeof word, "%.*s", (int)least((int)length, 31), name);
-    for (int i = 0; i < NUM_OPTIONS; i++)
-        if (strcmp(word, options[i].name) == 0)
-            return set(to, &options[i], value, following, used, e);
-    return unknown(word, e);
+                       "--profile traces steps of training; --init-only, "
+                       "--eval-only and --tune take none");
+    if ((given & GIVEN(profile_steps)) && !(given & GIVEN(profile)))
+        return rt_fail(e, EXIT_USAGE, "--profile-steps needs --profile FILE");
+    if ((given & GIVEN(init_except)) && !(given & GIVEN(init)))
+        return rt_fail(e, EXIT_USAGE, "--init-except needs --init=FILE");
+    return true;
 }
 
 // Only one of these can be standard output.
-static bool check_stdout(const RtOptions *o, RtError *e) {
+static bool print_apart(const RtOptions *o, RtError *e) {
     const struct {
         const char *path, *name;
     } to[] = {
@@ -298,97 +160,148 @@ static bool check_stdout(const RtOptions *o, RtError *e) {
     return true;
 }
 
-// Options of training or of a device exclude --load-only.
-static bool check_load_only(const RtOptions *o, RtError *e) {
-    const struct {
-        bool given;
-        const char *name;
-    } other[] = {
-        {o->init_only, "init-only"},
-        {o->eval_only, "eval-only"},
-        {o->resume, "resume"},
-        {o->init != NULL, "init"},
-        {o->tune, "tune"},
-        {o->steps > 0, "steps"},
-        {o->log_every > 0, "log-every"},
-        {o->times != NULL, "times"},
-        {o->snapshot != NULL, "snapshot"},
-        {o->profile != NULL, "profile"},
-        {o->repeat_batch, "repeat-batch"},
-        {o->verify_every > 0, "verify-every"},
-        {o->load_cuda != NULL, "load-cuda"},
-        {o->without != 0, "without"},
-        {o->nvtx, "nvtx"},
-    };
-    for (size_t i = 0; o->load_only && i < sizeof other / sizeof *other; i++)
-        if (other[i].given)
-            return rt_fail(e, EXIT_USAGE,
-                           "--load-only and --%s exclude each other",
-                           other[i].name);
-    return true;
+// ---- words ----
+
+static bool assigns(const char *at, const char *name) {
+    size_t length = strlen(name);
+    return strncmp(at, name, length) == 0 &&
+           at[length + strspn(at + length, " ")] == '=';
 }
 
-bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e) {
-    *o = (RtOptions){.device = "auto", .resident = "auto", .seed = -1};
-    for (int i = 1; i < argc; i++) {
-        bool used = false;
-        const char *following = i + 1 < argc ? argv[i + 1] : NULL;
-        if (!parse_one(o, argv[i - 1], argv[i], following, &used, e))
-            return false;
-        i += used;
+// Whether the call that a key has as its value has this argument.
+static bool has_argument(const char *line, const char *name) {
+    int depth = 0;
+    for (const char *at = line; *at != '\0' && *at != '\n'; at++) {
+        depth += (*at == '(') - (*at == ')');
+        if (depth == 1 && (*at == '(' || *at == ' ') && assigns(at + 1, name))
+            return true;
     }
-    if (o->init_only && o->eval_only)
-        return rt_fail(e, EXIT_USAGE,
-                       "--init-only and --eval-only exclude each other");
-    if (strcmp(o->resident, "auto") != 0 && strcmp(o->resident, "yes") != 0 &&
-        strcmp(o->resident, "no") != 0)
-        return rt_fail(e, EXIT_USAGE,
-                       "--resident %.100s: expected auto, yes or no",
-                       o->resident);
-    if (o->profile != NULL && (o->init_only || o->eval_only || o->tune))
-        return rt_fail(e, EXIT_USAGE,
-                       "--profile traces steps of training; --init-only, "
-                       "--eval-only and --tune take none");
-    if (o->profile_steps > 0 && o->profile == NULL)
-        return rt_fail(e, EXIT_USAGE, "--profile-steps needs --profile FILE");
-    if (o->init_only && o->resume)
-        return rt_fail(e, EXIT_USAGE,
-                       "--init-only and --resume exclude each other");
-    if (o->init != NULL && o->resume)
-        return rt_fail(e, EXIT_USAGE,
-                       "--init and --resume exclude each other: a run that "
-                       "goes on has its weights in its checkpoint");
-    if (o->init_except != NULL && o->init == NULL)
-        return rt_fail(e, EXIT_USAGE, "--init-except needs --init=FILE");
-    return check_stdout(o, e) && check_load_only(o, e);
+    return false;
 }
 
-bool rt_option_text(int i, RtOptionText *out) {
-    if (i < 0 || i >= NUM_OPTIONS)
+// Finds the setting of the model file's train block that a name stands for:
+// a key, or an argument of its value, as optimizer.lr.  *key and *length are
+// then the part before the point.
+static bool setting_find(const RtTrainer *t, const char *name, const char **key,
+                         int *length) {
+    if (t == NULL || t->num_sources == 0)
         return false;
-    *out = (RtOptionText){options[i].name, options[i].value, options[i].help};
-    return true;
+    const char *at = strstr(t->source[0].text, "\ntrain ");
+    for (; at != NULL && at[1] != '}'; at = strchr(at + 1, '\n')) {
+        *key = at + 1 + strspn(at + 1, " ");
+        *length = 0;
+        if (assigns(*key, name))
+            return true;
+        *length = (int)strcspn(*key, " =({\n");
+        if (assigns(*key + *length, "") && has_argument(*key, name))
+            return true;
+    }
+    return false;
 }
 
-enum { MAX_SHOWN = 1000 };
+static bool unknown(const OptionReader *r, const RtTrainer *t, RtError *e) {
+    char name[OPTION_ROOM];
+    const char *key;
+    int length;
+    option_name(r->word[0], name);
+    const char *value = "VALUE", *sign = strchr(r->word[0], '=');
+    if (sign != NULL)
+        value = sign + 1;
+    else if (r->count > 1 && r->word[1][0] != '-')
+        value = r->word[1];
+    if (setting_find(t, name, &key, &length))
+        return rt_fail(e, EXIT_USAGE,
+                       "unknown option --%.100s; it is set when the trainer is "
+                       "built: sinter build %.100s --set %.*s%s%.100s=%.100s",
+                       name, t->file, length, key, length ? "." : "", name,
+                       value);
+    Nearest near = nearest_to(name);
+    options_offer(rt_options, NULL, &near);
+    if (near.best != NULL)
+        return rt_fail(e, EXIT_USAGE,
+                       "unknown option --%.100s; did you mean --%s?", name,
+                       near.best);
+    return rt_fail(e, EXIT_USAGE,
+                   "unknown option --%.100s; see --help. The compiler sets "
+                   "keys of the recipe: sinter build FILE.net --set KEY=VALUE",
+                   name);
+}
 
-static const char *shown(char to[MAX_SHOWN], const char *s) {
-    terminal_text(to, MAX_SHOWN, s);
+// A path after --resume is no value of it, as it may go without.
+static bool unexpected(const char *argument, const char *before, RtError *e) {
+    if (strcmp(before, "--resume") == 0)
+        return rt_fail(e, EXIT_USAGE,
+                       "unexpected argument %.100s; a checkpoint is named by "
+                       "--resume=%.100s",
+                       argument, argument);
+    return rt_fail(e, EXIT_USAGE,
+                   "unexpected argument %.100s; options begin with --",
+                   argument);
+}
+
+static bool value_take(RtOptions *to, const OptionReader *r, RtError *e) {
+    const Option *o = r->option;
+    if (r->value != NULL && *r->value == '\0')
+        return o->value[0] == '['
+                   ? rt_fail(e, EXIT_USAGE, "--%s= needs a path", o->name)
+                   : rt_fail(e, EXIT_USAGE, "--%s needs a value: %s", o->name,
+                             o->value);
+    if (o->kind->read(o, r->value, to))
+        return true;
+    char expected[OPTION_ROOM];
+    option_expected(o, expected);
+    return rt_fail(e, EXIT_USAGE, "--%s %.100s: expected %s", o->name, r->value,
+                   expected);
+}
+
+static bool word_take(RtOptions *to, const OptionReader *r, OptionStep step,
+                      const RtTrainer *t, RtError *e) {
+    switch (step) {
+    case OPTION_TAKEN:
+        return value_take(to, r, e);
+    case OPTION_UNKNOWN:
+        return unknown(r, t, e);
+    case OPTION_OPERAND:
+        return unexpected(r->value, r->word[-2], e);
+    case OPTION_TAKES_NONE:
+        return rt_fail(e, EXIT_USAGE, "--%s takes no value", r->option->name);
+    default:
+        return rt_fail(e, EXIT_USAGE, "--%s needs a value: %s", r->option->name,
+                       r->option->value);
+    }
+}
+
+bool rt_options_parse(RtOptions *o, int argc, char **argv, const RtTrainer *t,
+                      RtError *e) {
+    OptionReader r = {.table = rt_options, .word = argv + 1, .count = argc - 1};
+    uint64_t given = 0;
+    *o = (RtOptions){.device = "auto", .resident = "auto", .seed = -1};
+    for (OptionStep step; (step = option_step(&r)) != OPTION_END;) {
+        if (!word_take(o, &r, step, t, e))
+            return false;
+        given |= (uint64_t)1 << (r.option - rt_options);
+    }
+    return apart(given, e) && together(given, e) && print_apart(o, e);
+}
+
+// ---- help ----
+
+enum { MOST_SHOWN = 1000 };
+
+static const char *shown(char to[MOST_SHOWN], const char *s) {
+    terminal_text(to, MOST_SHOWN, s);
     return to;
 }
 
 void rt_options_help(const RtTrainer *t, const char *program) {
-    char name[MAX_SHOWN], file[MAX_SHOWN], data[MAX_SHOWN];
+    char name[MOST_SHOWN], file[MOST_SHOWN], data[MOST_SHOWN];
+    char form[OPTION_ROOM];
     printf("%s trains %s (%s, compiled by sinter %s)\n\n", shown(name, program),
            t->model, shown(file, t->file), t->version);
     printf("usage: %s [options]\n\n", name);
-    for (int i = 0; i < NUM_OPTIONS; i++) {
-        const Option *o = &options[i];
-        char left[40];
-        snprintf(left, sizeof left, "--%s%s%s", o->name,
-                 o->value && o->value[0] != '[' ? " " : "",
-                 o->value ? o->value : "");
-        printf("  %-18s %s\n", left, o->help);
+    for (const Option *o = rt_options; o->name; o++) {
+        option_form(o, ' ', form);
+        printf("  %-18s %s\n", form, o->help);
     }
     printf("\nWithout options: data %s:%s, %g %s%s, batch %d, seed %lld, "
            "out runs/%s/001, 002, ...\n",

@@ -5,6 +5,7 @@
 #define RUNTIME_RUNTIME_H
 
 #include "base/exits.h"
+#include "base/options.h"
 #include "runtime/device.h"
 
 #include <stdarg.h>
@@ -163,14 +164,14 @@ typedef struct {
 
 typedef struct RtOptions {
     const char *data, *out, *device, *metrics, *snapshot, *times;
-    double epochs;        // 0: not given
-    double stall_timeout; // seconds; 0: not given
-    int64_t seed;         // -1: not given
-    int threads, loaders; // 0: not given
-    int64_t log_every;    // steps; 0: not given
-    int64_t steps;        // 0: not given
-    int64_t verify_every; // steps; 0: not given
-    int64_t bad_samples;  // image files to skip in train, and in test
+    double epochs;            // 0: not given
+    double stall_timeout;     // seconds; 0: not given
+    int64_t seed;             // -1: not given
+    int64_t threads, loaders; // 0: not given
+    int64_t log_every;        // steps; 0: not given
+    int64_t steps;            // 0: not given
+    int64_t verify_every;     // steps; 0: not given
+    int64_t bad_samples;      // image files to skip in train, and in test
     RtValidation validation;
     int64_t max_image_pixels; // 0: not given
     const char *resident;     // auto, yes, no
@@ -187,13 +188,10 @@ typedef struct RtOptions {
     unsigned without;        // a bit for each; see without.c
 } RtOptions;
 
-bool rt_options_parse(RtOptions *o, int argc, char **argv, RtError *e);
-// Option i of every trainer.  `value` is shown by --help: NULL without a value,
-// in brackets if the value is optional.  False: no such option.
-typedef struct {
-    const char *name, *value, *help;
-} RtOptionText;
-bool rt_option_text(int i, RtOptionText *out);
+// The trainer is for messages, and may be NULL.
+bool rt_options_parse(RtOptions *o, int argc, char **argv, const RtTrainer *t,
+                      RtError *e);
+extern const Option rt_options[];
 void rt_options_help(const RtTrainer *t, const char *program);
 
 // ---- without.c ----
@@ -201,7 +199,7 @@ void rt_options_help(const RtTrainer *t, const char *program);
 enum { RT_WITHOUT_GRAPH, RT_WITHOUT_JOINS, RT_WITHOUT_MARKS, RT_WITHOUT_RIDES };
 
 // Reads a comma-separated list of names.
-bool rt_without_parse(unsigned *without, const char *list, RtError *e);
+bool rt_without_parse(unsigned *without, const char *list);
 void rt_without_apply(unsigned without, RtPlan *plan);
 // Checks that the device has these features.
 bool rt_without_check(unsigned without, const RtDevice *d, RtError *e);

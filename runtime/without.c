@@ -21,16 +21,13 @@ static int named(const char *word, size_t length) {
     return -1;
 }
 
-bool rt_without_parse(unsigned *without, const char *list, RtError *e) {
+bool rt_without_parse(unsigned *without, const char *list) {
     *without = 0;
     for (const char *word = list;; word++) {
         size_t length = strcspn(word, ",");
         int i = named(word, length);
         if (i < 0)
-            return rt_fail(e, EXIT_USAGE,
-                           "--without %.100s: expected a comma-separated list "
-                           "of graph, joins, marks, rides",
-                           list);
+            return false;
         *without |= 1u << i;
         word += length;
         if (*word == '\0')

@@ -76,7 +76,7 @@ int inputs_named_check(Arena *a, const Arguments *arguments, const Program *p,
         word[count++] = arena_format(a, "--data=%s", data);
     if (validation != NULL)
         word[count++] = arena_format(a, "--validation=%s", validation);
-    if (rt_options_parse(&o, count, word, &e))
+    if (rt_options_parse(&o, count, word, NULL, &e))
         return inputs_check(arguments, p, &o);
     complain(arguments, "%s", e.text);
     return e.status;

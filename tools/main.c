@@ -11,51 +11,59 @@
 
 // clang-format off
 const Command commands[] = {
-    {"new",    "DIR", "Create a folder with a model file to start from, "
-     "for images, a table or a text.", 1, new_command},
-    {"train",  "FILE.net", "Build the trainer of a model, if it has "
-     "changed, and run it.", 1, train_command},
-    {"check",  "FILE.net", "Print the layers of a model and the cost of a step.",
-     1, check_command},
-    {"build",  "FILE.net", "Compile a model file to a trainer.",
-     1, build_command},
-    {"show",   "STAGE FILE.net", "Print the graph of a model at any stage, its "
-     "kernels, launches, memory or recipe; or a module such as std/vision.net.",
-     AT_LEAST_ONE, show_command},
-    {"compare", "FILE.net", "Build a model in two variants, run both, and "
-     "compare every tensor that both store.", 1, compare_command},
-    {"bisect", "FILE.net", "Find the first rewrite that breaks a result, and "
-     "write its kernel to a folder.", 1, bisect_command},
-    {"reduce", "FILE.net", "Shrink a model file while a command still fails "
-     "for it.", 1, reduce_command},
-    {"bench", "FILE.net", "Measure the step of a model in several runs.",
-     1, bench_command},
-    {"lrfind", "FILE.net", "Raise the learning rate from step to step, and "
-     "print the rates at which the loss falls.", 1, lrfind_command},
-    {"tune",   "FILE", "Measure on a GPU which library plans and fusions are "
-     "fastest, for a model or a trainer.", 1, tune_command},
-    {"repeat", "FILE", "Train from several seeds, a model or a trainer, and "
-     "print the spread of the results.", 1, repeat_command},
-    {"runs",   "[DIR | RUN RUN]", "List the runs in a folder, runs by default, "
-     "or compare two.", AT_MOST_TWO, runs_command},
-    {"benchcmp", "A.json B.json", "Compare two results of bench --json.",
-     2, benchcmp_command},
-    {"report", "FILE.net", "Write a page of HTML: a model, its kernels, "
-     "memory, roofline and schedules.", 1, report_command},
-    {"plot",   "RUN... [METRIC...]", "Draw the curves of runs as one SVG file. "
-     "A run is a folder with metrics.jsonl, or a file of --metrics.",
-     AT_LEAST_ONE, plot_command},
-    {"fmt",    "FILE.net...", "Format model files; - is standard input.",
-     AT_LEAST_ONE, fmt_command},
-    {"explain", "CODE", "Explain a diagnostic such as E0312, with an example.",
-     1, explain_command},
-    {"opt",    "FILE.ir", "Read a graph, run passes, print the graph.",
-     1, opt_command},
-    {"doctor", "", "List the libraries, GPUs and compilers on this machine, "
-     "and missing packages.", 0, doctor_command},
-    {"passes", "", "List the passes in their order.",
-     0, passes_command},
-    {NULL, NULL, NULL, 0, NULL},
+    {"Start", "new", "DIR", 1, 1, new_command,
+     "Create a folder with a model file to start from, for images, a table or "
+     "a text."},
+    {NULL, "train", "FILE.net", 1, 1, train_command,
+     "Build the trainer of a model, if it has changed, and run it."},
+    {NULL, "check", "FILE.net", 1, 1, check_command,
+     "Print the layers of a model and the cost of a step."},
+    {NULL, "build", "FILE.net", 1, 1, build_command,
+     "Compile a model file to a trainer."},
+    {NULL, "runs", "[DIR | RUN RUN]", 0, 2, runs_command,
+     "List the runs in a folder, runs by default, or compare two."},
+    {"Look", "show", "STAGE FILE.net", 1, INT_MAX, show_command,
+     "Print the graph of a model at any stage, its kernels, launches, memory "
+     "or recipe; or a module such as std/vision.net."},
+    {NULL, "report", "FILE.net", 1, 1, report_command,
+     "Write a page of HTML: a model, its kernels, memory, roofline and "
+     "schedules."},
+    {NULL, "plot", "RUN... [METRIC...]", 1, INT_MAX, plot_command,
+     "Draw the curves of runs as one SVG file. A run is a folder with "
+     "metrics.jsonl, or a file of --metrics."},
+    {NULL, "fmt", "FILE.net...", 1, INT_MAX, fmt_command,
+     "Format model files; - is standard input."},
+    {NULL, "explain", "CODE", 1, 1, explain_command,
+     "Explain a diagnostic such as E0312, with an example."},
+    {"Compare, and find a fault", "compare", "FILE.net", 1, 1, compare_command,
+     "Build a model in two variants, run both, and compare every tensor that "
+     "both store."},
+    {NULL, "bisect", "FILE.net", 1, 1, bisect_command,
+     "Find the first rewrite that breaks a result, and write its kernel to a "
+     "folder."},
+    {NULL, "reduce", "FILE.net", 1, 1, reduce_command,
+     "Shrink a model file while a command still fails for it."},
+    {"Measure", "bench", "FILE.net", 1, 1, bench_command,
+     "Measure the step of a model in several runs."},
+    {NULL, "lrfind", "FILE.net", 1, 1, lrfind_command,
+     "Raise the learning rate from step to step, and print the rates at which "
+     "the loss falls."},
+    {NULL, "tune", "FILE", 1, 1, tune_command,
+     "Measure on a GPU which library plans and fusions are fastest, for a "
+     "model or a trainer."},
+    {NULL, "repeat", "FILE", 1, 1, repeat_command,
+     "Train from several seeds, a model or a trainer, and print the spread of "
+     "the results."},
+    {NULL, "benchcmp", "A.json B.json", 2, 2, benchcmp_command,
+     "Compare two results of bench --json."},
+    {"Tools", "opt", "FILE.ir", 1, 1, opt_command,
+     "Read a graph, run passes, print the graph."},
+    {NULL, "doctor", "", 0, 0, doctor_command,
+     "List the libraries, GPUs and compilers on this machine, and missing "
+     "packages."},
+    {NULL, "passes", "", 0, 0, passes_command,
+     "List the passes in their order."},
+    {.name = NULL},
 };
 // clang-format on
 
@@ -77,28 +85,6 @@ static void command_unknown(const Arguments *arguments, const char *name) {
         complain(arguments, "no command '%s'; see sinter help", name);
 }
 
-// The commands by their purpose, in the order in which one meets them.
-static const struct {
-    const char *title, *commands;
-} groups[] = {
-    {"Start", " new train build check runs "},
-    {"Look", " show report plot explain fmt "},
-    {"Compare, and find a fault", " compare bisect reduce "},
-    {"Measure", " bench benchcmp lrfind repeat tune "},
-    {"Tools", " doctor passes opt "},
-};
-enum { NUM_GROUPS = sizeof groups / sizeof groups[0] };
-
-// The group of a command; one that no group names is a tool.
-static int group_of(const Command *c) {
-    char word[32];
-    snprintf(word, sizeof word, " %s ", c->name);
-    for (int i = 0; i < NUM_GROUPS; i++)
-        if (strstr(groups[i].commands, word))
-            return i;
-    return NUM_GROUPS - 1;
-}
-
 // A command and a sentence, in lines of 80 columns.
 static void help_line(FILE *to, const char *name, const char *what) {
     enum { INDENT = 12, WIDTH = 80 };
@@ -118,11 +104,10 @@ static void help_print(FILE *to) {
     fputs("usage: sinter COMMAND ...\n\n"
           "A compiler for training: a model file becomes a trainer.\n",
           to);
-    for (int i = 0; i < NUM_GROUPS; i++) {
-        fprintf(to, "\n%s\n", groups[i].title);
-        for (const Command *c = commands; c->name; c++)
-            if (group_of(c) == i)
-                help_line(to, c->name, c->what);
+    for (const Command *c = commands; c->name; c++) {
+        if (c->title)
+            fprintf(to, "\n%s\n", c->title);
+        help_line(to, c->name, c->what);
     }
     help_line(to, "version", "Print the version.");
     fputs("\nsinter COMMAND --help lists a command's options.\n", to);
@@ -133,8 +118,6 @@ static int command_help(Arena *a, const Command *command) {
     arguments_help(&t, command);
     if (command->run == show_command)
         show_stages(&t);
-    if (command->run == train_command)
-        trainer_options_help(&t);
     fputs(text_string(&t), stdout);
     return EXIT_GOOD;
 }

@@ -5,7 +5,7 @@
 
 #include "base/arena.h"
 #include "base/json.h"
-#include "base/nearest.h"
+#include "base/options.h"
 #include "base/text.h"
 #include "frontend/frontend.h"
 #include "passes/passes.h"
@@ -17,9 +17,7 @@ enum {
     MAX_SETTINGS = 64,
     MAX_KEY = 64,
     MAX_COUNTS = 32,
-    MAX_RUNS = 12,
-    AT_LEAST_ONE = -1,
-    AT_MOST_TWO = -2
+    MAX_RUNS = 12
 };
 
 // A number on the command line.
@@ -68,10 +66,12 @@ typedef struct {
 } Arguments;
 
 typedef struct {
-    const char *name, *operands, *what;
-    int num_operands; // or AT_LEAST_ONE, AT_MOST_TWO
+    const char *title; // of the group that begins with this command
+    const char *name, *operands;
+    int least, most; // operands
     // Returns an exit status; the arena is its own.
     int (*run)(Arena *a, const Arguments *arguments);
+    const char *what;
 } Command;
 
 extern const Command commands[]; // ends with a NULL name
@@ -85,11 +85,6 @@ extern const Command commands[]; // ends with a NULL name
 bool arguments_parse(Arguments *out, const Command *command, int count,
                      char **word);
 
-// Whether the number of an option, where it is given, is one of these; if not,
-// that has been said.
-bool count_within(const Arguments *arguments, const char *name,
-                  const Count *count, int least, int most);
-
 // What is asked for of how mistakes are printed, wherever it stands: also
 // before a mistake, and if the other words are wrong.
 const char *diagnostics_wanted(int count, char **word);
@@ -97,16 +92,11 @@ const char *diagnostics_wanted(int count, char **word);
 // Sets one more key; false when there are too many, which has been said.
 bool setting_add(Arguments *out, Setting set);
 
-// What a command accepts.
+extern const Option tool_options[];
+extern const OptionKind option_choice; // one of the words in its placeholder
+
+// Adds the help of a command.
 void arguments_help(Text *t, const Command *command);
-
-// ---- trainer_options.c: options of the trainers that train runs ----
-
-// Whether the word is an option of trainers; *words: 2 where its value is the
-// next word, which there is if `more`.
-bool trainer_option_is(const char *word, bool more, int *words);
-void trainer_options_offer(Nearest *near);
-void trainer_options_help(Text *t);
 
 // ---- bytes.c ----
 

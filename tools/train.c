@@ -98,7 +98,7 @@ static bool options_good(Arena *a, const Arguments *arguments, RtOptions *o,
                          int *status) {
     RtError e;
     if (rt_options_parse(o, arguments->num_passed + 1,
-                         trainer_words(a, arguments, "trainer"), &e))
+                         trainer_words(a, arguments, "trainer"), NULL, &e))
         return true;
     complain(arguments, "%s", e.text);
     *status = e.status;

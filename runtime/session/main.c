@@ -211,7 +211,7 @@ int rt_main(int argc, char **argv, const RtTrainer *trainer) {
     RtOptions o;
     RtError e = {0};
     int caught = 0;
-    if (!rt_options_parse(&o, argc, argv, &e))
+    if (!rt_options_parse(&o, argc, argv, trainer, &e))
         return rt_print_error(&e);
     if (o.help || o.version)
         return show(trainer, &o, argc > 0 ? argv[0] : "trainer");

@@ -69,7 +69,7 @@ START_TEST(a_share_is_rounded_down_once) {
             char text[32];
             snprintf(text, sizeof text, "--validation=%d.%d%%", tenths / 10,
                      tenths % 10);
-            ck_assert(rt_options_parse(&o, 2, (char *[]){NULL, text}, &e));
+            ck_assert(rt_options_parse(&o, 2, (char *[]){NULL, text}, NULL, &e));
             ck_assert(rt_data_hold_out(&d, &o.validation, &e));
             ck_assert_int_eq(d.test.count, tenths * all / 1000);
             ck_assert_int_eq(d.train.count, all - d.test.count);

@@ -13,7 +13,7 @@ static bool parse(RtOptions *o, RtError *e, char *const *arguments) {
         argv[argc] = arguments[argc - 1];
         argc++;
     }
-    return rt_options_parse(o, argc, argv, e);
+    return rt_options_parse(o, argc, argv, NULL, e);
 }
 
 #define PARSE(o, e, ...) parse((o), (e), (char *[]){__VA_ARGS__, NULL})
@@ -48,7 +48,7 @@ END_TEST
 START_TEST(options_have_defaults) {
     RtOptions o;
     RtError e;
-    ck_assert(rt_options_parse(&o, 1, (char *[]){"trainer", NULL}, &e));
+    ck_assert(rt_options_parse(&o, 1, (char *[]){"trainer", NULL}, NULL, &e));
     ck_assert(o.epochs == 0);
     ck_assert_int_eq(o.seed, -1);
     ck_assert_int_eq(o.threads, 0);
@@ -187,6 +187,37 @@ START_TEST(mistakes_are_named) {
 }
 END_TEST
 
+// Settings of the model file that a trainer was compiled from.
+static const struct {
+    const char *word, *next, *says;
+} setting[] = {
+    {"--batch=64", NULL, "sinter build x.net --set batch=64"},
+    {"--batch", "64", "sinter build x.net --set batch=64"},
+    {"--batch", "--quiet", "sinter build x.net --set batch=VALUE"},
+    {"--rate=0.1", NULL, "sinter build x.net --set rate=0.1"},
+    {"--lr=0.1", NULL, "sinter build x.net --set optimizer.lr=0.1"},
+    {"--smoothing=0.1", NULL, "keys of the recipe: sinter build FILE.net"},
+    {"--bach=64", NULL, "keys of the recipe: sinter build FILE.net"},
+};
+
+START_TEST(settings_are_named) {
+    static const RtNamed source = {"x.net",
+                                   "model M(x: f32[N, 1]) {\n  x\n}\n\n"
+                                   "train M {\n  batch = 2\n  rate=1\n"
+                                   "  loss = mean(cross(x, smoothing=0))\n"
+                                   "  optimizer = sgd(rate, lr=rate)\n}\n"};
+    const RtTrainer t = {.file = "x.net", .source = &source, .num_sources = 1};
+    char *word[] = {"trainer", (char *)setting[_i].word,
+                    (char *)setting[_i].next};
+    int count = setting[_i].next ? 3 : 2;
+    RtOptions o;
+    RtError e = {0};
+    ck_assert(!rt_options_parse(&o, count, word, &t, &e));
+    ck_assert_int_eq(e.status, EXIT_USAGE);
+    ck_assert_msg(strstr(e.text, setting[_i].says) != NULL, "%s", e.text);
+}
+END_TEST
+
 Suite *options_suite(void) {
     Suite *s = suite_create("options");
     TCase *t = tcase_create("options");
@@ -199,6 +230,8 @@ Suite *options_suite(void) {
     tcase_add_test(t, loading_alone_takes_no_step);
     tcase_add_loop_test(t, mistakes_are_named, 0,
                         sizeof wrong / sizeof wrong[0]);
+    tcase_add_loop_test(t, settings_are_named, 0,
+                        sizeof setting / sizeof setting[0]);
     suite_add_tcase(s, t);
     return s;
 }

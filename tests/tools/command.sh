@@ -10,8 +10,9 @@ expect 2 "did you mean --target?" check --targte=host x.net
 expect 2 "see sinter check --help" check --zzzzzzz x.net
 expect 2 "and --set KEY=VALUE for a key of the recipe" build --batch=3 x.net
 expect 2 "did you mean fused?" show fusd x.net
-expect 2 "-a or -b has no option '-O7'; see sinter compare --help" \
-    compare -a -O7 "$SINTER_SOURCE/models/lenet.net"
+expect 2 "-a or -b has no option '-Z7'; see sinter compare --help" \
+    compare -a -Z7 "$SINTER_SOURCE/models/lenet.net"
+expect 2 "--level is one of 0|1, not '7'" compare -a -O7 "$SINTER_SOURCE/models/lenet.net"
 expect 2 "no diagnostic has the code 'foo'" explain foo
 expect 0 "E0312: incompatible shapes" explain e0312
 expect 2 "no diagnostic has the code 'E9'" explain E9

@@ -163,7 +163,7 @@ CC="$work/killed" find 139 "$micro" --steps=20
 expect_says "^sinter: $work/killed was killed by signal 11, Segmentation fault while compiling$"
 
 find 2 "$micro" --steps=9
-expect_says "^sinter: --steps needs a number from 10 to 1000000$"
+expect_says "^sinter: --steps needs a number from 10 to 1000000, not '9'"
 find 2 "$micro" --from=1 --to=1
 expect_says "^sinter: --from=1 must be below --to=1$"
 find 2 "$micro" --to=0

@@ -251,7 +251,7 @@ static void benches_set(Arena *a, Benches *all, const Runs *runs,
     }
 }
 
-static int model_bench(Arena *a, const Arguments *arguments) {
+int bench_command(Arena *a, const Arguments *arguments) {
     Size size;
     Runs runs;
     int status = model_size(arguments, &size);
@@ -278,11 +278,4 @@ static int model_bench(Arena *a, const Arguments *arguments) {
     if (status == EXIT_GOOD)
         load_report(&load, differ(a, &all));
     return status;
-}
-
-int bench_command(Arena *a, const Arguments *arguments) {
-    if (!count_within(arguments, "steps", &arguments->steps, 1, MOST_STEPS) ||
-        !count_within(arguments, "runs", &arguments->runs, 1, MOST_RUNS))
-        return EXIT_USAGE;
-    return model_bench(a, arguments);
 }

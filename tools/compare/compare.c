@@ -129,8 +129,6 @@ static int compare(Arena *a, const Arguments *arguments) {
 }
 
 int compare_command(Arena *a, const Arguments *arguments) {
-    if (!count_within(arguments, "steps", &arguments->steps, 1, MOST_STEPS))
-        return EXIT_USAGE;
     if (arguments->ablate && arguments->b) {
         complain(arguments,
                  "--ablate makes its own variants of a: it takes no -b");

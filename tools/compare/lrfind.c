@@ -9,7 +9,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { STEPS = 100, FEWEST_STEPS = 10, LINES = 20 };
+enum { STEPS = 100, LINES = 20 };
 static const double LOWEST = 1e-6, HIGHEST = 10;
 
 // How often the least loss is one that is lost.
@@ -318,9 +318,7 @@ int lrfind_command(Arena *a, const Arguments *arguments) {
                 .a = a,
                 .side = {.name = "trainer", .options = "-O1"},
                 .low = INFINITY};
-    if (!count_within(arguments, "steps", &arguments->steps, FEWEST_STEPS,
-                      MOST_STEPS) ||
-        !range_set(&s))
+    if (!range_set(&s))
         return EXIT_USAGE;
     int status = search(a, &s);
     Text t = text_new(a);

@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RUNS = 5, MOST_TRAININGS = 1000, PATH_BYTES = 4096 };
+enum { RUNS = 5, PATH_BYTES = 4096 };
 
 // What is told of a run, from the rows that it wrote.
 enum { ACCURACY, LOSS, TRAINING, WHOLE, NUM_RESULTS };
@@ -299,10 +299,6 @@ static int trainer_make(Arena *a, const Arguments *arguments, Repeat *r) {
 }
 
 int repeat_command(Arena *a, const Arguments *arguments) {
-    if (!count_within(arguments, "runs", &arguments->runs, 1, MOST_TRAININGS) ||
-        !count_within(arguments, "seed", &arguments->seed, 0,
-                      INT32_MAX - MOST_TRAININGS))
-        return EXIT_USAGE;
     Repeat r = {
         .device = arguments->device ? arguments->device : "auto",
         .data = arguments->data ? runs_data(a, arguments, 0, 0) : NULL,

@@ -29,7 +29,7 @@ static bool settings_add(Arena *a, Side *s, const Arguments *both,
 }
 
 static bool options_take(Arena *a, Side *s, const Arguments *both) {
-    static const Command variant = {"variant", "", "", 0, NULL};
+    static const Command variant = {.name = "variant"};
     Words w = {.a = a};
     words_split(&w, s->options);
     const char **word = ARENA_ARRAY(a, (size_t)w.count + 1, const char *);

@@ -55,8 +55,6 @@ const char *side_rows(Arena *a, const Side *s, const Runs *runs);
 
 // ---- runs.c ----
 
-enum { MOST_STEPS = 1000000 };
-
 // What to train on: where the command line names nothing, so many batches that
 // are drawn; with a batch of 0, as many as a trainer draws by itself.
 enum { DRAWN_BATCHES = 32 };

@@ -100,7 +100,7 @@ expect_says "^WRONG .*batch_norm_1.running_var"
 for steps in 0 1000001; do
     for command in compare bench; do
         expect 2 "$SINTER" $command "$tiny" --steps=$steps
-        expect_says "^sinter: --steps needs a number from 1 to 1000000$"
+        expect_says "^sinter: --steps needs a number from 1 to 1000000, not '$steps'"
     done
 done
 
