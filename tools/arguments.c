@@ -172,10 +172,10 @@ static bool command_trains(const Command *command) {
     return command->run == train_command;
 }
 
-static bool command_sets(const Command *command) {
+static bool command_has(const Command *command, const char *name) {
     for (const Option *o = tool_options; o->name; o++)
-        if (o->kind == &option_setting)
-            return option_suits(o, command->name);
+        if (strcmp(o->name, name) == 0 && option_suits(o, command->name))
+            return true;
     return false;
 }
 
@@ -208,7 +208,7 @@ static bool option_unknown(const Arguments *out, const Command *command,
         complain(out, "%s has no option '%s'; see sinter %s --help%s",
                  called(command), word,
                  command->run ? command->name : "compare",
-                 command_sets(command)
+                 command_has(command, "set")
                      ? ", and --set KEY=VALUE for a key of the recipe"
                      : "");
     return false;
@@ -216,7 +216,8 @@ static bool option_unknown(const Arguments *out, const Command *command,
 
 static bool operand_take(Arguments *out, const Command *command,
                          OptionReader *r) {
-    if (command_trains(command) && strcmp(r->value, "--") == 0) {
+    bool passes = command_trains(command) || command->run == complete_command;
+    if (passes && strcmp(r->value, "--") == 0) {
         for (; r->count > 0; r->count--)
             out->passed[out->num_passed++] = *r->word++;
         return true;
@@ -299,6 +300,16 @@ bool arguments_parse(Arguments *out, const Command *command, int count,
 }
 
 // ---- help ----
+
+void options_each(const Command *command,
+                  void (*call)(void *to, const Option *o), void *to) {
+    for (const Option *o = tool_options; o->name; o++)
+        if (option_suits(o, command->name))
+            call(to, o);
+    for (const Option *o = rt_options; command_trains(command) && o->name; o++)
+        if (!command_has(command, o->name))
+            call(to, o);
+}
 
 static void options_list(Text *t, const Option *table, const char *command) {
     enum { COLUMN = 28 };

@@ -63,6 +63,10 @@ const Command commands[] = {
      "packages."},
     {NULL, "passes", "", 0, 0, passes_command,
      "List the passes in their order."},
+    {NULL, "complete", "-- WORD...", 0, 0, complete_command,
+     "Print what the last word can become, for the completions of shells."},
+    {NULL, "manual", "DIR", 1, 1, manual_command,
+     "Write a manual page of each command into a folder."},
     {.name = NULL},
 };
 // clang-format on

@@ -95,6 +95,11 @@ bool setting_add(Arguments *out, Setting set);
 extern const Option tool_options[];
 extern const OptionKind option_choice; // one of the words in its placeholder
 
+// Calls a function with each option of a command, and of the trainer that
+// train runs.
+void options_each(const Command *command,
+                  void (*call)(void *to, const Option *o), void *to);
+
 // Adds the help of a command.
 void arguments_help(Text *t, const Command *command);
 
@@ -230,7 +235,9 @@ int build_command(Arena *a, const Arguments *arguments);
 int train_command(Arena *a, const Arguments *arguments);
 int new_command(Arena *a, const Arguments *arguments);
 int show_command(Arena *a, const Arguments *arguments);
-void show_stages(Text *t); // what each is
+void show_stages(Text *t); // with a sentence each
+// Stage i, NULL after the last; *what is NULL for a second form of a stage.
+const char *show_stage(int i, const char **what);
 int report_command(Arena *a, const Arguments *arguments);
 int plot_command(Arena *a, const Arguments *arguments);
 int opt_command(Arena *a, const Arguments *arguments);
@@ -244,6 +251,8 @@ int repeat_command(Arena *a, const Arguments *arguments);
 int benchcmp_command(Arena *a, const Arguments *arguments);
 int runs_command(Arena *a, const Arguments *arguments);
 int passes_command(Arena *a, const Arguments *arguments);
+int complete_command(Arena *a, const Arguments *arguments);
+int manual_command(Arena *a, const Arguments *arguments);
 int doctor_command(Arena *a, const Arguments *arguments);
 int fmt_command(Arena *a, const Arguments *arguments);
 int explain_command(Arena *a, const Arguments *arguments);

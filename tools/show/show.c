@@ -64,6 +64,11 @@ void show_stages(Text *t) {
             text_add(t, "  %-12s%s\n", stages[i].name, stages[i].what);
 }
 
+const char *show_stage(int i, const char **what) {
+    *what = i < NUM_STAGES ? stages[i].what : NULL;
+    return i < NUM_STAGES ? stages[i].name : NULL;
+}
+
 static bool is_graph(const View *stage) {
     return strcmp(stage->suffix, "ir") == 0;
 }
