@@ -10,17 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool option_suits(const Option *o, const char *command) {
-    if (command == NULL || o->commands == NULL)
-        return true;
-    size_t length = strlen(command);
-    for (const char *at = o->commands; *at; at += strspn(at, " ")) {
-        size_t here = strcspn(at, " ");
-        if (here == length && strncmp(at, command, length) == 0)
+bool option_among(const char *list, char apart, const char *word) {
+    size_t length = strlen(word);
+    for (const char *at = list; at != NULL; at = strchr(at, apart)) {
+        at += *at == apart;
+        if (strncmp(at, word, length) == 0 &&
+            (at[length] == apart || at[length] == '\0'))
             return true;
-        at += here;
     }
     return false;
+}
+
+bool option_suits(const Option *o, const char *command) {
+    return command == NULL || o->commands == NULL ||
+           option_among(o->commands, ' ', command);
 }
 
 // ---- values ----

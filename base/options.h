@@ -33,6 +33,9 @@ struct Option {
 
 #define OPTION_FIELD(o, to) ((void *)((char *)(to) + (o)->at))
 
+// Whether a word is one of a list, such as auto|yes|no.
+bool option_among(const char *list, char apart, const char *word);
+
 bool option_suits(const Option *o, const char *command);
 
 // The kinds of every program: a bool that becomes true, a const char *.

@@ -53,8 +53,7 @@ static bool bad_samples_read(const Option *o, const char *text, void *to) {
 
 static bool resident_read(const Option *o, const char *text, void *to) {
     *(const char **)OPTION_FIELD(o, to) = text;
-    return strcmp(text, "auto") == 0 || strcmp(text, "yes") == 0 ||
-           strcmp(text, "no") == 0;
+    return option_among("auto|yes|no", '|', text);
 }
 
 static bool resume_read(const Option *o, const char *text, void *to) {

@@ -123,13 +123,8 @@ static bool run_read(const Option *o, const char *text, void *to) {
 }
 
 static bool choice_read(const Option *o, const char *text, void *to) {
-    size_t length = strlen(text);
-    for (const char *at = o->value; *at; at += strspn(at, "|")) {
-        size_t here = strcspn(at, "|");
-        if (here == length && strncmp(at, text, length) == 0)
-            return option_text.read(o, text, to);
-        at += here;
-    }
+    if (option_among(o->value, '|', text))
+        return option_text.read(o, text, to);
     if (strchr(o->value, '|'))
         complain(to, "--%s is one of %s, not '%s'", o->name, o->value, text);
     else
