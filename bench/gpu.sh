@@ -30,7 +30,7 @@
 #   tune       gain of tuning
 #   graph      a step as one CUDA graph, and as single launches
 #   fusion     fused and unfused kernels, and library calls without fusion
-#   joins      merged and separate launches
+#   merging    merged and separate launches
 #
 # The goals in bench/gpu/goals.tsv come first, then explanations.  Parts share
 # the remaining time: a part that ends early leaves more to the next, and none
@@ -43,7 +43,7 @@ set -u
 
 ROOT=$(CDPATH='' cd "$(dirname "$0")/.." && pwd)
 all="first tests models random sanitizer steps accuracy start"
-all="$all memory costs tune graph fusion joins"
+all="$all memory costs tune graph fusion merging"
 out='' packages=$ROOT/build/carry data='' unpack='' seconds=590
 DEVICE=cuda:0 SMALL='' BUILD=''
 parts=''

@@ -77,7 +77,8 @@ static const OptionKind
     option_validation = {"a number of samples from 1, or a share of them, as "
                          "10%",
                          validation_read},
-    option_without = {"a comma-separated list of graph, joins, marks, rides",
+    option_without = {"a comma-separated list of graph, library-fusions, "
+                      "merged-launches, timing-events",
                       without_read};
 
 // ---- the table ----

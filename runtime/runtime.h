@@ -196,7 +196,12 @@ void rt_options_help(const RtTrainer *t, const char *program);
 
 // ---- without.c ----
 
-enum { RT_WITHOUT_GRAPH, RT_WITHOUT_JOINS, RT_WITHOUT_MARKS, RT_WITHOUT_RIDES };
+enum {
+    RT_WITHOUT_GRAPH,
+    RT_WITHOUT_LIBRARY_FUSIONS,
+    RT_WITHOUT_MERGED_LAUNCHES,
+    RT_WITHOUT_TIMING_EVENTS
+};
 
 // Reads a comma-separated list of names.
 bool rt_without_parse(unsigned *without, const char *list);

@@ -12,7 +12,7 @@ cost() {
 
 for model in $MODELS; do
     build "$model" "$model" && tuned "$model" "$model" &&
-        cost "$model" "time budget" "" "--without=marks" &&
+        cost "$model" "time budget" "" "--without=timing-events" &&
         cost "$model" loading "" "--repeat-batch" &&
         cost "$model" streaming "--resident=no" "--resident=no --repeat-batch" ||
         exit

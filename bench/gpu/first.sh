@@ -6,7 +6,7 @@
 set -u
 . "$ROOT/bench/gpu/rows.sh"
 . "$ROOT/bench/gpu/trainer.sh"
-ways='graph marks joins resident rides all'
+ways='graph timing-events merged-launches resident library-fusions all'
 # A run that hangs leaves time for the others; the first reads libraries from
 # disk.
 each=$((LIMIT / 3))
@@ -16,7 +16,7 @@ options_of() {
     case $1 in
     nothing) ;;
     resident) echo --resident=no ;;
-    all) echo --resident=no --without=graph,marks,joins,rides ;;
+    all) echo --resident=no --without=graph,timing-events,merged-launches,library-fusions ;;
     *) echo "--without=$1" ;;
     esac
 }
@@ -48,7 +48,7 @@ report_of() {
     if [ ! -s "$name" ]; then
         result=fails note=$(grep -m 1 -e '^error: ' "$name.log" ||
             tail -n 1 "$name.log")
-    elif [ "$1" != rides ] && [ "$1" != all ] && [ -s "nothing.$2" ] &&
+    elif [ "$1" != library-fusions ] && [ "$1" != all ] && [ -s "nothing.$2" ] &&
         ! cmp -s "nothing.$2" "$name"; then
         result="has other losses"
     fi

@@ -7,6 +7,6 @@ set -u
 for model in $MODELS; do
     build fused "$model" && build unfused "$model" -O0 &&
         against "$model" fused fused unfused unfused &&
-        against "$model" "with rides" fused "without" "fused --without=rides" ||
-        exit
+        against "$model" "library fusions" fused without \
+            "fused --without=library-fusions" || exit
 done

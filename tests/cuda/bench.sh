@@ -53,20 +53,20 @@ finds() {
 }
 
 number='^[0-9]+[.]?[0-9]*$'
-bench 0 first tests models sanitizer steps accuracy start memory costs tune graph joins
+bench 0 first tests models sanitizer steps accuracy start memory costs tune graph merging
 finds machine name '^Stand-in GPU$'
 finds machine cores "$number"
 finds machine "libraries read" "$number"
 finds data from '^drawn$'
 finds first "lenet as it is" '^runs$'
-finds first "lenet without joins" '^runs$'
+finds first "lenet without merged-launches" '^runs$'
 finds tests "cases that agree" '^[1-9]'
 finds models "models that agree" '^1$'
 finds sanitizer "lenet under memcheck" '^no errors$'
 finds steps "lenet: sinter, tuned" "$number"
 finds tune "lenet: tuned" "$number"
 finds graph "lenet: graph / launches" "$number"
-finds joins "lenet: apart" "$number"
+finds merging "lenet: separate" "$number"
 finds start "lenet: cold start" "$number"
 finds start "lenet: warm start" "$number"
 for part in device context libraries plans compiling loading data memory images \
@@ -135,7 +135,7 @@ rm carried/sources
 export SINTER_DOUBLE_FAIL=cuGraphLaunch:1:700
 bench 1 first graph tests
 finds first "lenet as it is" '^fails$'
-finds first "lenet without marks" '^fails$'
+finds first "lenet without timing-events" '^fails$'
 finds first "lenet without graph" '^runs$'
 finds graph status '^failed$'
 finds tests status '^passed$'

@@ -62,7 +62,7 @@ export SINTER_DOUBLE_DEVICE="$work/single.json"
 train single
 expect_equal own.losses single.losses
 # Nor are any tried.
-expect 0 ./tiny --tune --without=rides --device=cuda:0 --data=synthetic:128 \
+expect 0 ./tiny --tune --without=library-fusions --device=cuda:0 --data=synthetic:128 \
     --out=tuned --tuning=single.tuning
 unset SINTER_DOUBLE_DEVICE
 

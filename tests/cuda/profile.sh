@@ -87,9 +87,9 @@ done
 # Without events all of a step is something else, and what is learnt the same.
 rm -rf run
 expect 0 ./tiny --device=cuda:0 $data --threads=1 --out=run --metrics=rows \
-    --without=marks
+    --without=timing-events
 grep -q '"augmentation":0.000000,"kernels":0.000000,"calls":0.000000' rows ||
-    fail "--without=marks leaves some"
+    fail "--without=timing-events leaves some"
 sed -n 's/.*"split":"test".*"loss":\([^,]*\).*/\1/p' rows >unmarked
 expect_equal plain unmarked
 

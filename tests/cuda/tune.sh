@@ -63,7 +63,7 @@ expect 2 ./case --device=host --tune
 expect_says "the host device has nothing to tune"
 
 train first
-train each --without=graph,joins
+train each --without=graph,merged-launches
 expect_equal first.loss each.loss
 grep -q cuGraphLaunch first.log || fail "no graph is launched"
 grep -q cuGraphLaunch each.log && fail "a graph is launched"
@@ -110,7 +110,7 @@ unable cudnnBackendExecute:1:5001 "cuDNN cannot run a plan"
 [ "$(calls other)" -eq $(($(calls first) + 1)) ] ||
     fail "$(calls first) calls, $(calls other) with one that failed"
 unable cudnnBackendExecute:1:3000,cudnnBackendExecute:2:3000 "cuDNN cannot" \
-    --without=rides
+    --without=library-fusions
 [ "$(grep -c 'trying other plans' err)" -eq 1 ] || fail "warned of more than once"
 unable cublasLtMatmul:1:15 "cuBLASLt cannot run it (status 15)"
 # Evaluation has a product like it, behind the two graphs of training.
@@ -122,12 +122,12 @@ expect 4 env SINTER_DOUBLE_FAIL="$(seq -s , -f 'cudnnBackendExecute:%g:3000' 1 6
     ./case --device=cuda:0 --data=synthetic:64 --out=run
 expect_says "^error: cuda:0: .*cuDNN cannot run a plan"
 rm -rf run
-train unaided --without=rides
+train unaided --without=library-fusions
 alike first unaided
 [ "$(calls unaided)" -lt "$(calls first)" ] ||
     fail "$(calls first) calls with what rides, $(calls unaided) without"
 expect 2 ./case --device=host --without=graph
-expect_says "the host device has no graph"
+expect_says "the host has no graph"
 
 # Failing calls while candidates are measured, and the exit status.
 expect 5 env SINTER_DOUBLE_FAIL=cuMemAlloc_v2:4:2 ./case --tune \
@@ -226,7 +226,7 @@ sed 's/\[\[0, 0, 5, 45\]/[[0, 0, 5, 46]/' found >edited
 refused 3 edited "edited has plans that the libraries do not offer"
 head -c 600 found >edited
 refused 3 edited "edited is damaged"
-expect 3 ./case --device=cuda:0 --without=rides --tuning=found --out=run
+expect 3 ./case --device=cuda:0 --without=library-fusions --tuning=found --out=run
 expect_says "found was measured for another model, batch, version"
 SINTER_DOUBLE_DEVICE=$work/other.json
 refused 4 found "found was measured on NVIDIA H200 (9.0, 132 .*, but this is NVIDIA H100 "

@@ -87,27 +87,37 @@ START_TEST(without_takes_a_list) {
     RtOptions o;
     RtError e;
     RtPlan plan = {.num_joins = 2, .num_fusions = 3};
-    ck_assert(PARSE(&o, &e, "--without", "rides,graph"));
+    ck_assert(PARSE(&o, &e, "--without", "library-fusions,graph"));
     rt_without_apply(o.without, &plan);
     ck_assert(plan.one_by_one && plan.num_joins == 2 && plan.num_fusions == 0);
     ck_assert(!plan.unmarked);
     plan = (RtPlan){.num_joins = 2, .num_fusions = 3};
-    ck_assert(PARSE(&o, &e, "--without=joins"));
+    ck_assert(PARSE(&o, &e, "--without=merged-launches"));
     rt_without_apply(o.without, &plan);
     ck_assert(!plan.one_by_one && plan.num_joins == 0 && plan.num_fusions == 3);
     plan = (RtPlan){.num_joins = 2, .num_fusions = 3};
-    ck_assert(PARSE(&o, &e, "--without=marks"));
+    ck_assert(PARSE(&o, &e, "--without=timing-events"));
     rt_without_apply(o.without, &plan);
     ck_assert(plan.unmarked && plan.num_joins == 2 && plan.num_fusions == 3);
 }
 END_TEST
 
 START_TEST(loading_alone_takes_no_step) {
-    static const char *const other[] = {
-        "--init-only",     "--eval-only",    "--resume",        "--tune",
-        "--steps=3",       "--log-every=2",  "--times=f",       "--snapshot=f",
-        "--profile=f",     "--repeat-batch", "--nvtx",          "--load-cuda=d",
-        "--without=rides", "--init=f",       "--verify-every=2"};
+    static const char *const other[] = {"--init-only",
+                                        "--eval-only",
+                                        "--resume",
+                                        "--tune",
+                                        "--steps=3",
+                                        "--log-every=2",
+                                        "--times=f",
+                                        "--snapshot=f",
+                                        "--profile=f",
+                                        "--repeat-batch",
+                                        "--nvtx",
+                                        "--load-cuda=d",
+                                        "--without=library-fusions",
+                                        "--init=f",
+                                        "--verify-every=2"};
     RtOptions o;
     RtError e = {0};
     ck_assert(PARSE(&o, &e, "--load-only", "--device=cuda:0", "--epochs=2",
@@ -163,9 +173,9 @@ static const struct {
     {"--seed=99999999999999999999", "expected a whole number"},
     {"--without=", "--without needs a value: LIST"},
     {"--without=graph,",
-     "--without graph,: expected a comma-separated list of graph, joins"},
+     "--without graph,: expected a comma-separated list of graph, library"},
     {"--without=grap",
-     "--without grap: expected a comma-separated list of graph, joins"},
+     "--without grap: expected a comma-separated list of graph, library"},
     {"--bad-samples=skip", "expected stop, or skip:N with a number from 1"},
     {"--bad-samples=skip:0", "--bad-samples skip:0: expected stop, or"},
     {"--bad-samples=12", "--bad-samples 12: expected stop, or skip:N"},

@@ -198,7 +198,7 @@ expect_says "unknown option --nothing"
 train 2 micro.net $(printf -- '--seed=1 %.0s' $(seq 200)) --seed=x
 expect_says "seed x: expected"
 train 2 micro.net -- --without=nothing
-expect_says "expected a comma-separated list of graph, joins"
+expect_says "expected a comma-separated list of graph, library-fusions"
 train 2 micro.net --without=nothing
 expect_says "no pass 'nothing'"
 compiles no

@@ -5,5 +5,6 @@ set -u
 . "$ROOT/bench/gpu/trainer.sh"
 for model in $MODELS; do
     build "$model" "$model" &&
-        against "$model" joined "$model" apart "$model --without=joins" || exit
+        against "$model" merged "$model" separate \
+            "$model --without=merged-launches" || exit
 done
