@@ -1,10 +1,9 @@
-// Line information: #line directives that give a kernel's statements the lines
-// of the model file, so that what profilers, debuggers and sanitizers show is
-// the model.
+// Line information: adds #line directives to kernels, so that profilers,
+// debuggers and sanitizers show lines of the model.
 //
-// A statement is about the first of its values that its kernel computes, or
-// goes on with the line of the statement before: v12 is %12 of the graph.  No
-// directive stands within parentheses, as a macro's arguments may hold none.
+// A statement has the line of the first of its values that its kernel computes,
+// or that of the statement before: v12 is %12 of the graph.  No directive is
+// within parentheses, as a macro's arguments may contain none.
 #include "tools/lineinfo.h"
 
 #include <ctype.h>
@@ -19,7 +18,7 @@ typedef struct {
     const Plan *plan;
     const Graph *g;     // of the section
     NodeId first, last; // of the kernel's operations
-    const char *file;   // of the statement before; NULL: not in a kernel
+    const char *file;   // of the previous statement; NULL: not in a kernel
     int line;
     int depth; // of parentheses
 } Mapper;
@@ -50,8 +49,8 @@ static bool section_read(Mapper *m, const char *line, size_t length) {
     return true;
 }
 
-// Where the first file's name ends in "lenet.net:8, 9 head.net:4"; NULL: there
-// is none.
+// The end of the first file's name in "lenet.net:8, 9 head.net:4"; NULL if
+// there is none.
 static const char *name_end(const char *places) {
     for (const char *s = strchr(places, ':'); s; s = strchr(s + 1, ':')) {
         size_t digits = strspn(s + 1, "0123456789");
@@ -87,7 +86,7 @@ static bool is_word(char c) {
     return isalnum((unsigned char)c) || c == '_';
 }
 
-// The operation of the kernel that a word such as v12 or out12_1 is about.
+// The operation of the kernel that a word such as v12 or out12_1 names.
 static NodeId word_node(const Mapper *m, const char *word, size_t length) {
     static const char *const letters[] = {"v",     "out", "s", "q", "near",
                                           "pivot", "d",   "p", "x", "at"};
@@ -104,7 +103,7 @@ static NodeId word_node(const Mapper *m, const char *word, size_t length) {
     return NO_NODE;
 }
 
-// Takes the line of the first value in a statement.
+// Sets the line to that of the first value in a statement.
 static void statement_read(Mapper *m, const char *line, size_t length) {
     for (size_t i = 0, wide; i < length; i += wide) {
         wide = 0;
@@ -139,7 +138,7 @@ Text lineinfo_add(Arena *a, const Plan *plan, const char *name,
         bool inside = m.file != NULL;
         if (strncmp(s, "// ", 3) == 0)
             comment_read(&m, s, length);
-        // What lies between kernels is the text's own again.
+        // Text between kernels has its own lines again.
         if (inside && length == 0 && m.depth == 0) {
             m.file = NULL;
             directive_add(&m, name, m.written + 2);

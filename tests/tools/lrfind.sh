@@ -18,7 +18,7 @@ follows() {
     python3 - out <<'END' || fail "$* $(cat out)"
 import json, math, sys
 found = json.load(open(sys.argv[1]))
-points, keep, steps = found["points"], found["keep"], found["steps"]
+points, keep, steps = found["points"], found["smoothing"], found["steps"]
 assert keep == min(0.98, 1 - 5 / steps) or abs(keep - 1 + 5 / steps) < 1e-8
 mean = 0
 for i, p in enumerate(points):

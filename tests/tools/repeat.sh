@@ -49,13 +49,13 @@ again() {
     taken=$1
     shift
     expect 0 "$SINTER" repeat micro --data=synthetic:64 -o kept --json "$@"
-    expect_says "\"taken\": $taken, "
+    expect_says "\"reused\": $taken, "
 }
 again 3 --runs=4 --seed=4
 mv out before
 cp kept/5.rows rows
 again 4 --runs=4 --seed=4
-sed 's/"taken": 3/"taken": 4/' before >right
+sed 's/"reused": 3/"reused": 4/' before >right
 expect_equal right out
 expect_equal rows kept/5.rows
 rm kept/5.ended
@@ -78,7 +78,7 @@ if [ "$(nproc)" -gt 1 ] && command -v taskset >/dev/null; then
     first=$(taskset -cp $$ | sed 's/.*: \([0-9]*\).*/\1/')
     taskset -c "$first" "$SINTER" repeat micro --data=synthetic:64 -o kept \
         --json --runs=1 --seed=4 >out 2>err
-    expect_says "\"taken\": 0, "
+    expect_says "\"reused\": 0, "
 fi
 expect 0 "$SINTER" repeat micro --data=synthetic:64 -o kept --seed=6 --runs=2
 expect_says "^results reused from an earlier call: 2$"
@@ -93,13 +93,13 @@ expect 0 ./micro --data=synthetic:64 --validation=16 --seed=6 --quiet --out=held
 expect_equal "$(newest held)" "$(newest kept/6)"
 expect 0 "$SINTER" repeat micro --data=synthetic:64 --validation=16 -o kept \
     --seed=6 --runs=2 --json
-expect_says '"data": "synthetic:64", "validation": "16", "runs": 2, .*"taken": 2'
+expect_says '"data": "synthetic:64", "validation": "16", "runs": 2, .*"reused": 2'
 
 # A trainer that is there already, as one object; nothing of it is left.
 mkdir clean
 expect 0 env TMPDIR="$work/clean" "$SINTER" repeat micro --data=random --runs=2 \
     --json
-expect_says '^{"schema": 1, "model": "micro", "device": "auto", "data": "synthetic", "runs": 2, "diverged": 0, "taken": 0, "seeds": \[0, 1\], "accuracy": \['
+expect_says '^{"schema": 2, "model": "micro", "device": "auto", "data": "synthetic", "runs": 2, "diverged": 0, "reused": 0, "seeds": \[0, 1\], "accuracy": \['
 # Seconds with all their digits: in the table such a run takes none.
 python3 - out <<'END' || fail "seconds: $(cat out)"
 import json, sys

@@ -1,7 +1,7 @@
 // sinter lrfind: the range test of learning rates (Smith, "Cyclical Learning
-// Rates for Training Neural Networks", 2017).  A run begins as any other, but
-// its rate rises from step to step by one factor, until the loss does too:
-// where the loss falls fastest, and where it is least, say which rates to try.
+// Rates for Training Neural Networks", 2017). A run begins like any other, but
+// its rate rises by one factor from step to step, until the loss rises, too.
+// The rates of the steepest and of the least loss are those to try.
 #include "base/exits.h"
 #include "tools/compare/side.h"
 
@@ -12,7 +12,7 @@
 enum { STEPS = 100, LINES = 20 };
 static const double LOWEST = 1e-6, HIGHEST = 10;
 
-// How often the least loss is one that is lost.
+// A loss above this multiple of the least one has diverged.
 static const double DIVERGED = 4;
 
 typedef struct {
@@ -25,31 +25,31 @@ typedef struct {
     Arena *a;
     Side side;
     Runs runs;
-    const char *key;  // what is set
-    const char *data; // what is trained on
+    const char *key;  // the setting of the rate
+    const char *data; // training data
     double lowest, highest;
-    double keep;        // of the mean, when a loss joins it
-    double mean;        // of the losses so far, and of what it began with
-    double low;         // the least without
+    double keep;        // smoothing factor of the mean
+    double mean;        // of the losses so far, with the initial 0
+    double low;         // the least without the initial 0
     FILE *rows;         // that the trainer writes; NULL: none yet
-    Point *point;       // of each step that was made, until the loss is lost
-    int count, skipped; // skipped: steps that were not, up to there
-    int64_t lost;       // the step in which the loss was lost; 0: none
-    bool by_scale;      // as its scale had come to its end
+    Point *point;       // of each step, until the loss diverges
+    int count, skipped; // skipped: steps that were skipped until then
+    int64_t lost;       // the step in which the loss diverged; 0: none
+    bool by_scale;      // skipped at a loss scale of 1
     int fastest, least; // -1: the loss never fell
 } Search;
 
-// ---- what the losses say ----
+// ---- analysis ----
 
-// An exponential mean of the losses, without what it began with.
+// The exponential mean of the losses, corrected for its initial 0.
 static double smooth_next(Search *s, double loss) {
     s->mean = s->keep * s->mean + (1 - s->keep) * loss;
     return s->mean / (1 - pow(s->keep, s->count + 1));
 }
 
-// A step that is skipped for the scale of the loss changes nothing, and what it
-// makes of the batch need not be finite.  One that is skipped at a scale of 1
-// leaves less, and ends the run.
+// A step that is skipped for a large loss scale changes nothing, and its loss
+// need not be finite.  A step that is skipped at a scale of 1 has diverged, and
+// ends the run.
 static void row_take(Search *s, const JsonRow *row) {
     double loss = row_number(row, "loss");
     int64_t step = s->count + s->skipped + 1;
@@ -74,7 +74,7 @@ static bool is_over(const Search *s) {
     return s->lost > 0 || s->count + s->skipped >= s->runs.steps;
 }
 
-// Whether there is more to learn from the run, once its rows so far are taken.
+// Reads new rows; whether the run should go on.
 static bool goes_on(void *whose) {
     Search *s = whose;
     char line[LINE_BYTES];
@@ -87,20 +87,20 @@ static bool goes_on(void *whose) {
     return !is_over(s);
 }
 
-// How many losses the mean is of, about.
+// The number of losses that contribute to the mean, about.
 static int memory(const Search *s) {
     return (int)lround(1 / (1 - s->keep));
 }
 
-// How the mean changes around a point, for a factor e of the rate.
+// The change of the mean around a point, for a factor e of the rate.
 static double slope_at(const Point *p, int reach) {
     return (p[reach].smooth - p[-reach].smooth) /
            log(p[reach].rate / p[-reach].rate);
 }
 
-// How far a mean may be from the truth: five deviations, as the least of many
-// is looked for.  How one loss differs from the next tells what they vary by,
-// also where they fall (von Neumann, 1941).
+// The error of a mean: five deviations, as this is the least of many.  The
+// variance follows from the differences of neighbours, also where the losses
+// fall (von Neumann, 1941).
 static double noise_of(const Search *s, int count) {
     double sum = 0;
     for (int i = 1; i < count; i++)
@@ -109,8 +109,7 @@ static double noise_of(const Search *s, int count) {
     return 5 * sqrt(variance * (1 - s->keep) / (1 + s->keep));
 }
 
-// A mean of few losses jumps: what it does before it is of all that it can be
-// is left out.
+// A mean of few losses jumps, so the first points are left out.
 static void extremes_find(Search *s) {
     int first = memory(s), least = first;
     double steepest = 0;
@@ -145,7 +144,7 @@ static bool range_set(Search *s) {
     return false;
 }
 
-// As many batches as keep the run from ending early.
+// Enough batches for the run not to end early.
 static int64_t batches_of(const Recipe *r, int64_t steps) {
     double least = r->length.unit == IN_EPOCHS
                        ? ceil((double)steps * r->accumulate / r->length.count)
@@ -153,7 +152,7 @@ static int64_t batches_of(const Recipe *r, int64_t steps) {
     return least > DRAWN_BATCHES ? (int64_t)least : DRAWN_BATCHES;
 }
 
-// Data that are drawn are none to learn rates from, so they are for who asks.
+// Generated data say nothing about rates, so only --data selects them.
 static void data_set(Arena *a, Search *s, const Recipe *r) {
     s->data = *r->data_path ? r->data_path : r->data_format;
     s->runs.data = NULL;
@@ -169,18 +168,18 @@ static bool run_open(Arena *a, Search *s, const Recipe *r) {
     if (!s->arguments->steps.given)
         s->runs.steps = STEPS;
     if (s->arguments->device == NULL)
-        s->runs.device = "auto"; // as trainers have it
+        s->runs.device = "auto"; // the default of trainers
     if (r->length.unit == IN_STEPS && r->length.count < (double)s->runs.steps)
         s->runs.steps = (int64_t)r->length.count;
     data_set(a, s, r);
     s->point = ARENA_ARRAY(a, (size_t)s->runs.steps, Point);
-    // A mean of about a fifth of the losses, or of 50.
+    // A mean of about a fifth of the losses, at most of 50.
     s->keep = fmin(0.98, 1 - 5.0 / (double)s->runs.steps);
     s->key = r->rate;
     return true;
 }
 
-// The schedule comes last, so that it holds.
+// The schedule is the last setting, so that it takes effect.
 static int run_build(Arena *a, Search *s) {
     Arguments own = *s->arguments;
     double factor =
@@ -206,7 +205,7 @@ static int search(Arena *a, Search *s) {
         status = run_build(a, s);
     if (status == EXIT_GOOD)
         status = side_watch(a, &s->side, &s->runs, goes_on, s);
-    if (goes_on(s) && status == EXIT_DIVERGED) // in what no row tells
+    if (goes_on(s) && status == EXIT_DIVERGED) // in no row
         s->lost = s->count + s->skipped > 0 ? s->count + s->skipped : 1;
     if (s->rows != NULL)
         fclose(s->rows);
@@ -230,7 +229,7 @@ static void table_print(Text *t, const Search *s) {
     }
 }
 
-// Why the table ends, and what is not in it.
+// Prints why the table ends, and the steps that are missing in it.
 static void end_print(Text *t, const Search *s) {
     int64_t seen = s->count + s->skipped;
     if (s->lost > 0)
@@ -286,7 +285,7 @@ static void rate_json(Text *t, const char *name, const Search *s, int i,
 }
 
 static void search_json(Text *t, const Search *s) {
-    text_add(t, "{\"schema\": 1");
+    text_add(t, "{\"schema\": 2");
     json_text(t, "model", s->side.program->name);
     json_count(t, "batch", s->runs.batch);
     json_text(t, "data", s->data);
@@ -295,7 +294,7 @@ static void search_json(Text *t, const Search *s) {
     json_number(t, "from", s->lowest);
     json_number(t, "to", s->highest);
     json_count(t, "steps", s->runs.steps);
-    json_number(t, "keep", s->keep);
+    json_number(t, "smoothing", s->keep);
     text_add(t, ", \"diverged\": %s", s->lost > 0 ? "true" : "false");
     json_count(t, "skipped", s->skipped);
     rate_json(t, "fastest", s, s->fastest, 1);

@@ -1,9 +1,8 @@
-// sinter repeat: a whole training from one seed after the other, and how the
-// results spread: a single accuracy may be luck.
+// sinter repeat: trains from several seeds, and prints the spread of the
+// results: a single accuracy may be luck.
 //
 // A run is a function of the trainer, its seed, data, device and number of
-// threads.  So one that has ended is not made again where its folder says that
-// it was of the same.
+// threads.  So a finished run is reused if its folder records the same ones.
 #define _POSIX_C_SOURCE 200809L // getcwd
 
 #include "base/exits.h"
@@ -20,7 +19,7 @@
 
 enum { RUNS = 5, PATH_BYTES = 4096 };
 
-// What is told of a run, from the rows that it wrote.
+// Results of a run, from its rows.
 enum { ACCURACY, LOSS, TRAINING, WHOLE, NUM_RESULTS };
 
 static const struct {
@@ -34,19 +33,19 @@ static const struct {
 typedef struct {
     Scratch scratch;
     const char *trainer, *name, *folder;
-    const char *device, *data; // data NULL: what the model file says
-    const char *validation;    // what is held out; NULL: nothing
-    const char *record;        // of what all runs are
-    int64_t seed;              // the first
+    const char *device, *data; // data NULL: of the model file
+    const char *validation;    // held-out samples; NULL: none
+    const char *record;        // trainer, data and device of all runs
+    int64_t seed;              // first seed
     int wanted, diverged, ended;
-    int taken; // of those that ended: they had before
+    int reused; // finished runs that were reused
     int64_t *ended_seed;
-    Series result[NUM_RESULTS]; // of runs that ended; NAN: not measured
+    Series result[NUM_RESULTS]; // of finished runs; NAN: not measured
 } Repeat;
 
 // ---- a run ----
 
-// The number behind `key` in the last row of a kind; NAN: there is none.
+// The number of a key in the last row of a split; NAN if there is none.
 static double last_of(Arena *a, const char *rows, const char *kind,
                       const char *key) {
     Series s = rows_series(a, rows, kind, key);
@@ -67,8 +66,8 @@ static void results_take(Arena *a, Repeat *r, const char *rows) {
         r->result[k].value[r->result[k].count++] = result[k];
 }
 
-// Data and trainers are named from the folder that we are in, and a trainer has
-// a thread for each processor.
+// The record has the current folder, for relative paths, and the number of
+// processors, which is a trainer's number of threads.
 static int record_make(Arena *a, const Arguments *arguments, Repeat *r) {
     char folder[PATH_BYTES] = "";
     uint64_t hash = trainer_hash(r->trainer);
@@ -91,19 +90,19 @@ static bool is_recorded(Arena *a, const Repeat *r, const char *path) {
     return s != NULL && strcmp(s->text, r->record) == 0;
 }
 
-// The folder of a seed's run.  An earlier run in its place is kept under
-// another name: SEED-1, SEED-2 and so on.
+// The folder of a seed's run.  An earlier run there is renamed: SEED-1, SEED-2
+// and so on.
 static const char *folder_free(Arena *a, const Repeat *r, int64_t seed) {
     const char *path = arena_format(a, "%s/%" PRId64, r->folder, seed);
     const char *other = path;
     for (int i = 1; access(other, F_OK) == 0; i++)
         other = arena_format(a, "%s-%d", path, i);
     if (other != path)
-        rename(path, other); // if not, the trainer refuses the folder
+        rename(path, other); // else the trainer refuses the folder
     return path;
 }
 
-// Trains once.  What goes wrong the trainer says.
+// Trains once.  The trainer prints its errors.
 static int train(Arena *a, const Repeat *r, int64_t seed, const char *rows) {
     Words w = {.a = a};
     words_add(&w, r->trainer);
@@ -120,7 +119,7 @@ static int train(Arena *a, const Repeat *r, int64_t seed, const char *rows) {
     return program_run(&w, ".", said, NULL);
 }
 
-// Whether the program tells of its run, as trainers do.
+// Whether the program has written metrics, as trainers do.
 static bool is_told(Arena *a, const Arguments *arguments, const Repeat *r,
                     const char *rows) {
     if (!isnan(last_of(a, rows, "time", "total")))
@@ -131,30 +130,30 @@ static bool is_told(Arena *a, const Arguments *arguments, const Repeat *r,
     return false;
 }
 
-// The record is written last, and whole or of no use.
+// The record is written last: an incomplete one never matches.
 static int run(Arena *a, const Arguments *arguments, Repeat *r, int64_t seed) {
     const char *name = arena_format(a, "%s/%" PRId64, r->folder, seed);
     const char *rows = arena_format(a, "%s.rows", name);
     const char *record = arena_format(a, "%s.ended", name);
-    bool taken = is_recorded(a, r, record) && access(rows, R_OK) == 0;
-    if (!taken) {
+    bool reused = is_recorded(a, r, record) && access(rows, R_OK) == 0;
+    if (!reused) {
         unlink(record);
         unlink(rows);
     }
-    int status = taken ? EXIT_GOOD : train(a, r, seed, rows);
+    int status = reused ? EXIT_GOOD : train(a, r, seed, rows);
     if (status != EXIT_GOOD)
         return trainer_ended(arguments, r->trainer, status);
     if (!is_told(a, arguments, r, rows))
         return EXIT_USAGE;
-    if (!taken)
+    if (!reused)
         file_write(record, r->record, strlen(r->record));
-    r->taken += taken;
+    r->reused += reused;
     r->ended_seed[r->ended++] = seed;
     results_take(a, r, rows);
     return status;
 }
 
-// ---- what came of all ----
+// ---- results of all runs ----
 
 static double mean_of(const Series *s) {
     double sum = 0;
@@ -163,7 +162,7 @@ static double mean_of(const Series *s) {
     return sum / s->count;
 }
 
-// The standard deviation of what the runs are a sample of.
+// The sample's standard deviation.
 static double deviation_of(const Series *s) {
     double mean = mean_of(s), sum = 0;
     for (int i = 0; i < s->count; i++)
@@ -213,8 +212,8 @@ static void summary_print(Arena *a, const Repeat *r) {
     static const char *const name[ROWS] = {"mean", "deviation", "median",
                                            "least", "most"};
     double row[ROWS][NUM_RESULTS];
-    if (r->taken > 0)
-        printf("results reused from an earlier call: %d\n", r->taken);
+    if (r->reused > 0)
+        printf("results reused from an earlier call: %d\n", r->reused);
     for (int k = 0; k < NUM_RESULTS; k++) {
         const Series *s = &r->result[k];
         Spread p = spread_of(a, s->value, s->count);
@@ -228,7 +227,7 @@ static void summary_print(Arena *a, const Repeat *r) {
 }
 
 static void repeat_json(Text *t, const Repeat *r) {
-    text_add(t, "{\"schema\": 1");
+    text_add(t, "{\"schema\": 2");
     json_text(t, "model", r->name);
     json_text(t, "device", r->device);
     json_text(t, "data", r->data);
@@ -236,7 +235,7 @@ static void repeat_json(Text *t, const Repeat *r) {
         json_text(t, "validation", r->validation);
     json_count(t, "runs", r->wanted);
     json_count(t, "diverged", r->diverged);
-    json_count(t, "taken", r->taken);
+    json_count(t, "reused", r->reused);
     text_add(t, ", \"seeds\": [");
     for (int i = 0; i < r->ended; i++)
         text_add(t, "%s%" PRId64, i > 0 ? ", " : "", r->ended_seed[i]);
@@ -271,14 +270,14 @@ static int runs_make(Arena *a, const Arguments *arguments, Repeat *r) {
     } else {
         summary_print(a, r);
     }
-    // Of runs that had ended before, the machine's load is not known.
+    // The machine's load during reused runs is not known.
     const Series *whole = &r->result[WHOLE];
-    if (r->taken < r->ended)
+    if (r->reused < r->ended)
         load_report(&load, spread_range(a, whole->value, whole->count));
     return r->diverged > 0 ? EXIT_DIVERGED : EXIT_GOOD;
 }
 
-// A trainer that is built already, or the model's.
+// Uses the given trainer, or builds the model's.
 static int trainer_make(Arena *a, const Arguments *arguments, Repeat *r) {
     int status;
     TrainerText t;

@@ -65,9 +65,9 @@ const sum = (list, of) => list.reduce((all, x) => all + of(x), 0);
 const idOf = l => `${l.step}-${l.index}`;
 const launchAt = new Map(launches.map(l => [idOf(l), l]));
 const textAt = new Map(launches.filter(l => l.text).map(l => [l.name, l]));
-const joins = data.kernels.joined;
-const joinTextAt = new Map(joins.filter(j => j.text).map(j => [j.name, j.text]));
-const joinOf = l => joins.find(j => j.step === l.step && j.name === l.joined_as &&
+const merges = data.kernels.merged_launches;
+const mergedTextAt = new Map(merges.filter(j => j.text).map(j => [j.name, j.text]));
+const mergedOf = l => merges.find(j => j.step === l.step && j.name === l.merged_launch &&
   j.index <= l.index && l.index < j.index + j.count);
 const steps = [...new Set(launches.map(l => l.step))];
 let step = steps.includes("train") ? "train" : steps[0];
@@ -320,15 +320,15 @@ function factsDraw(l) {
   if (l.fused_into)
     fact(list, "fused into", launchLink(launches.find(x =>
       x.step === l.step && x.name === l.fused_into)), " where the library supports it");
-  const join = joinOf(l);
-  if (join)
-    fact(list, "merged into", `${join.name}, one launch of `, ...listed(partsOf(join).map(launchLink)));
+  const merged = mergedOf(l);
+  if (merged)
+    fact(list, "merged into", `${merged.name}, one launch of `, ...listed(partsOf(merged).map(launchLink)));
   return list;
 }
 
 // The kernels of a merged launch.
-const partsOf = join => Array.from({ length: join.count },
-  (_, i) => launchAt.get(`${join.step}-${join.index + i}`));
+const partsOf = merged => Array.from({ length: merged.count },
+  (_, i) => launchAt.get(`${merged.step}-${merged.index + i}`));
 
 // A table of the first rows, and of the others when they are asked for.
 function tableDraw(list, row) {
@@ -350,7 +350,7 @@ function tensorsDraw(l, name, list) {
     const all = endsOf(t.node)[other].filter(x => x !== l);
     return element("div", { class: "ends" }, ...listed(all.slice(0, NAMED).map(launchLink)),
       all.length > NAMED ? ` and ${all.length - NAMED} more` : "",
-      ...(t.because ? [`, because ${t.because}`] : []));
+      ...(t.reason ? [`, because ${t.reason}`] : []));
   };
   const row = t => element("tr", {}, element("td", { class: "mono" }, `%${t.node}`),
     element("td", { class: "mono" }, t.type), element("td", {}, t.name, ends(t)),
@@ -424,19 +424,19 @@ function ownTextDraw(l) {
 }
 
 // The text of the merged launch, which calls the functions of its kernels.
-function joinTextDraw(l) {
-  const join = joinOf(l), facts = element("dl", { class: "facts" });
-  if (!join)
+function mergedTextDraw(l) {
+  const merged = mergedOf(l), facts = element("dl", { class: "facts" });
+  if (!merged)
     return [];
-  fact(facts, "launch", blocksText(join));
-  resourcesDraw(facts, join);
+  fact(facts, "launch", blocksText(merged));
+  resourcesDraw(facts, merged);
   const nothing = { operations: [], reads: [], writes: [], text_nodes: [] };
-  return [element("h3", {}, `CUDA text of ${join.name}`), facts,
-    textDraw(joinTextAt.get(join.name), nothing)];
+  return [element("h3", {}, `CUDA text of ${merged.name}`), facts,
+    textDraw(mergedTextAt.get(merged.name), nothing)];
 }
 
 function detailDraw(l) {
-  const text = [...ownTextDraw(l), ...joinTextDraw(l)];
+  const text = [...ownTextDraw(l), ...mergedTextDraw(l)];
   byId("detail").replaceChildren(element("h3", {}, l.name), factsDraw(l),
     ...operationsDraw(l), ...tensorsDraw(l, "reads", l.reads),
     ...tensorsDraw(l, "writes", l.writes), ...text);

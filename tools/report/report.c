@@ -1,6 +1,5 @@
-// sinter report: one page of HTML with a model's source, kernels and costs. The
-// page is tools/report/page.*, with its data as JSON inside it.  It loads
-// nothing from elsewhere.
+// sinter report: writes a page of HTML with a model's source, kernels and
+// costs.
 #include "base/exits.h"
 #include "base/source.h"
 #include "tools/compare/result.h"
@@ -14,7 +13,7 @@
 extern const unsigned char report_page_html[], report_page_css[],
     report_page_js[];
 
-// No text of the model ends the script that the JSON stands in.
+// Escapes JSON so that no text of the model ends its script element.
 static void json_guarded(Text *t, const Text *json) {
     for (const char *s = text_string(json); *s;) {
         size_t length = strcspn(s, "<");
@@ -40,8 +39,8 @@ static bool source_json(Show *s, Text *t, const char *path, const char *name) {
     return true;
 }
 
-// The file that was given is the first; those that it imports follow in the
-// order in which they were read, of which the last is named first.
+// Adds the model file, then its imports in the order in which they were read;
+// the list has them in reverse order.
 static bool sources_json(Show *s, Text *t) {
     const ImportedFile *imported = s->p->imported;
     text_add(t, "[");
@@ -54,7 +53,7 @@ static bool sources_json(Show *s, Text *t) {
     return good;
 }
 
-// What --compare names, null without it.  Returns an exit status.
+// The result in the file of --compare, or null.  Returns an exit status.
 static int comparison_find(const Show *s, const char **json) {
     const char *path = s->arguments->compared;
     Result r;
@@ -73,7 +72,7 @@ static int comparison_find(const Show *s, const char **json) {
     return status;
 }
 
-// Launches of each step as sinter check counts them.
+// Adds the launches of each step, counted as in sinter check.
 static void steps_json(Show *s, Text *t, const Inspection *in) {
     const Plan *plan = in->plan;
     text_add(t, ", \"steps\": [");
@@ -110,7 +109,7 @@ static bool data_json(Show *s, const Inspection *in, const char *comparison,
     return true;
 }
 
-// Fills the places of the page, which are words between two @.
+// Replaces the placeholders of the page, words between two @.
 static Text page_filled(Arena *a, const Text *data, const Text *curves) {
     Text t = text_new(a);
     for (const char *s = (const char *)report_page_html; *s;) {
@@ -133,7 +132,7 @@ static Text page_filled(Arena *a, const Text *data, const Text *curves) {
 static int page_write(const Show *s, const char *path, const Text *page) {
     if (strcmp(path, "-") == 0) {
         fwrite(text_string(page), 1, page->length, stdout);
-        return EXIT_GOOD; // main says it where that failed
+        return EXIT_GOOD; // main prints an error
     }
     int status = text_write(s->arguments, path, page);
     if (status == EXIT_GOOD)

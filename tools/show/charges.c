@@ -1,7 +1,7 @@
-// Charges: which layer, and which line of the model, a launch's bytes and flops
-// belong to.  A tensor that is written belongs to the operation that makes it,
-// one that is read to the first operation of the launch that reads it.  The
-// bytes of all charges add up to those of the launch.
+// Charges: attributes the bytes and flops of a launch to layers and lines of
+// the model.  A written tensor belongs to the operation that makes it, a read
+// one to the first operation of the launch that reads it.  The bytes of all
+// charges add up to those of the launch.
 #include "passes/plan/access_region.h"
 #include "tools/show/inspect.h"
 
@@ -70,7 +70,7 @@ static int by_origin(const void *a, const void *b) {
     return order ? order : text_order(x->path, y->path);
 }
 
-// One charge for each line and layer.
+// Merges charges of the same line and layer.
 static void charges_merge(Inspected *l, const Program *p) {
     int count = 0;
     qsort(l->charge, (size_t)l->num_charges, sizeof *l->charge, by_origin);

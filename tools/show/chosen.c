@@ -1,5 +1,5 @@
-// Chosen: the launches that --kernel, --line and --op ask for, and where none
-// is like that, which of the three is why, and what there is near it.
+// Filter: selects launches by --kernel, --line and --op.  If none matches, the
+// message names the option that excludes all, and near names.
 #include "base/nearest.h"
 #include "base/source.h"
 #include "tools/show/inspect.h"
@@ -12,7 +12,7 @@ static bool has_name(const Inspected *l, const char *glob) {
     return fnmatch(glob, launch_name(l), 0) == 0;
 }
 
-// Whether a line is of the file that is asked for, which is FILE in FILE:N.
+// Whether a line is in the FILE of --line=FILE:N.
 static bool is_of_file(const ModelLine *line, const Program *p,
                        const LineOf *asked) {
     if (asked->file == NULL)
@@ -54,7 +54,7 @@ bool launch_is_chosen(const Inspected *l, const Program *p,
 
 // ---- no line ----
 
-// The nearest lines of the file that launches come from: 0 for none.
+// The nearest lines of the file with launches; 0: there is none.
 static void lines_around(const Inspection *in, const LineOf *asked, int *before,
                          int *after) {
     int64_t line = asked->number.value;
@@ -71,7 +71,7 @@ static void lines_around(const Inspection *in, const LineOf *asked, int *before,
         }
 }
 
-// Lines of the file; a line end that ends it begins none.
+// The number of lines of the file, without an empty last one.
 static int lines_of(Arena *a, const char *path) {
     const char *error;
     const Source *s = source_read(a, path, MODEL_BYTES, &error);
@@ -110,7 +110,7 @@ static void complain_of_line(const Show *s, const Inspection *in) {
 
 // ---- no name, no path ----
 
-// Offers a name; whether it begins as what was asked for.
+// Offers a name; whether it begins with the requested one.
 static bool name_offer(Nearest *near, const char *name) {
     nearest_offer(near, name);
     return strncmp(name, near->name, strlen(near->name)) == 0;
@@ -135,7 +135,7 @@ static void complain_of_name(const Show *s, const Inspection *in) {
                  near.name);
 }
 
-// A path, and what it is within: of a.b.c also a.b and a.
+// Offers a path and its prefixes: for a.b.c also a.b and a.
 static void path_offer(Arena *a, Nearest *near, const char *path) {
     nearest_offer(near, path);
     for (const char *dot = path; (dot = strchr(dot, '.')) != NULL; dot++)

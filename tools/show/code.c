@@ -1,4 +1,4 @@
-// Code: what NVIDIA's compiler makes of chosen kernels, as text.
+// Code: PTX and machine code of selected kernels.
 #include "base/exits.h"
 #include "tools/lineinfo.h"
 #include "tools/show/inspect.h"
@@ -7,11 +7,11 @@
 #include <assert.h>
 #include <string.h>
 
-// Where machine code is said to be from: nowhere, lines of the kernels' text,
-// or lines of the model file.
+// Lines for machine code: none, those of the kernels' text, or those of the
+// model.
 typedef enum { PLACES_NONE, PLACES_TEXT, PLACES_MODEL } Places;
 
-// Whether what is chosen has that text.
+// Whether a selected launch has that text.
 static bool is_chosen(const Inspected *list, int count, const char *text) {
     for (int i = 0; i < count; i++)
         if (list[i].chosen && launch_text(&list[i]) == text)
@@ -19,7 +19,7 @@ static bool is_chosen(const Inspected *list, int count, const char *text) {
     return false;
 }
 
-// Whether merged launches that are chosen call the functions of a kernel.
+// Whether a selected merged launch calls the functions of a kernel.
 static bool is_called(const Inspection *in, const Kernel *k) {
     for (int i = 0; i < in->num_merged; i++)
         for (int j = 0; in->merged[i].chosen && j < in->merged[i].count; j++)
@@ -37,8 +37,8 @@ static void kernel_choose(Arena *a, const Inspection *in, const Kernel *k,
             (CodeText){NULL, arena_string(a, k->text, k->entry), step};
 }
 
-// What is chosen, each text once.  One that steps share may be that of a step
-// that is not shown.
+// Collects the texts of selected launches, each once.  A text that steps share
+// may belong to a step that is not shown.
 static void texts_choose(Show *s, const Inspection *in, Code *out) {
     int most = 0;
     for (int i = 0; i < in->plan->num_steps; i++)
@@ -61,8 +61,8 @@ static const char *cu_name(Show *s) {
     return arena_format(s->a, "%s.cu", show_trainer(s)->name);
 }
 
-// Past lines of the file that a text does not have, which say for which kernels
-// its parts are; how many they are.  All of the text is in the file.
+// Skips lines of the file of all kernels that a text does not have: comments
+// that name the kernel of each part.  Returns their number.
 static int lines_skip(const char **at, const char *own, size_t length) {
     int count = 0;
     for (; strncmp(*at, own, length) != 0; count++) {
@@ -72,7 +72,7 @@ static int lines_skip(const char **at, const char *own, size_t length) {
     return count;
 }
 
-// A text with the numbers of its lines in the file of all.
+// Adds a text with its line numbers in the file of all kernels.
 static void numbered_add(Show *s, Text *t, const char *text) {
     const char *cu = text_string(&show_trainer(s)->cu_file);
     const char *begin =
@@ -118,7 +118,8 @@ static bool say(const Show *s, const char *why) {
     return false;
 }
 
-// Compiles what is chosen.  False, and an exit status, after a message.
+// Compiles the selected kernels.  False and an exit status, after a message, if
+// that fails.
 static bool code_make(Show *s, MachineForm form, Places places, Code *out,
                       int *status) {
     Device device;
@@ -151,7 +152,7 @@ typedef struct {
     int count;
 } SourceList;
 
-// A file that cannot be read any more is left out.
+// Adds a source; one that was removed meanwhile is left out.
 static void source_append(Arena *a, SourceList *list, const char *path,
                           const char *name) {
     const char *error;
@@ -162,8 +163,8 @@ static void source_append(Arena *a, SourceList *list, const char *path,
     ARENA_APPEND(a, list->source, list->count, s);
 }
 
-// What machine code may be from: the kernels' text, the model file and what it
-// imports; ends with NULL.
+// Sources of machine code: the kernels' text, the model file and its imports;
+// ends with NULL.
 static const Source *const *sources_of(Show *s) {
     const Text *cu = &show_trainer(s)->cu_file;
     SourceList list = {.count = 0};

@@ -1,5 +1,5 @@
-// Disassembler: nvdisasm of the CUDA toolkit, where it is installed.  NVIDIA
-// offers no library that does so.
+// Disassembler: runs nvdisasm of the CUDA toolkit, if it is installed.  NVIDIA
+// has no library for it.
 #define _POSIX_C_SOURCE 200809L // strerror
 #include "base/exits.h"
 #include "base/source.h"
@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The code of all kernels of a model, four megabytes, takes it a second or two.
+// All kernels of a model, four megabytes, take it a second or two.
 enum { MOST_BYTES = 1 << 30, LEAST_SECONDS = 15, BYTES_IN_A_SECOND = 1 << 16 };
 
 static bool is_program(const char *path) {
@@ -36,7 +36,7 @@ const char *disassembler_find(Arena *a, const Arguments *arguments) {
     return NULL;
 }
 
-// What a program said, as one line; NULL: nothing.
+// The first line of a program's log; NULL if it is empty.
 static const char *words_of(Arena *a, const char *log) {
     const char *why;
     const Source *said = source_read(a, log, MOST_BYTES, &why);
@@ -49,7 +49,7 @@ static bool is_in_time(void *left) {
     return --*(int *)left > 0;
 }
 
-// Whether it has read the code; if not, says why.
+// Runs it on the code; false, after a message, if it fails.
 static bool code_give(Arena *a, const Arguments *arguments, const char *program,
                       const Code *code, const char *from, const char *to,
                       const char *log) {

@@ -1,4 +1,5 @@
-// Fusion: which operations share a kernel, and why others do not.
+// Fusion: prints the operations that share a kernel, and the reasons why others
+// do not.
 #include "tools/show/inspect.h"
 
 #include <string.h>
@@ -42,7 +43,7 @@ static void edge_print(Text *t, const Edge *e, const char *does,
     text_add(t, "    because %s\n", reason_info[e->why].text);
 }
 
-// What those read that are not shown, who would say so.
+// Prints the hidden readers of a kernel's results.
 static void readers_print(Text *t, const Inspection *in, int k) {
     for (int i = k + 1; i < in->count; i++)
         for (int e = 0; !in->launch[i].chosen && e < in->launch[i].num_edges;

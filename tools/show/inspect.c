@@ -1,10 +1,10 @@
-// Inspect: what is known of each launch.
+// Inspect: collects the costs of each launch.
 //
-// Bytes are those of the plan.  Floating point operations of a library call are
-// its multiply-adds, twice; of a kernel, one for each element of each of its
-// operations, however costly.  The roofline (Williams, Waterman and Patterson,
-// 2009) is the longer of what memory and what arithmetic need: no launch takes
-// less, and most take more.
+// Bytes are those of the plan.  A library call has two floating point
+// operations for a multiply-add, a kernel one for each element of each
+// operation.  The roofline (Williams, Waterman and Patterson, 2009) is the
+// longer of the times for memory and for arithmetic: no launch takes less, and
+// most take more.
 #include "tools/show/inspect.h"
 #include "base/exits.h"
 
@@ -90,7 +90,7 @@ int64_t operation_flops(const Graph *g, NodeId n) {
     return (facts & POINTWISE) && d->num_args > 0 ? type_count(d->type) : 0;
 }
 
-// Products of what is stored in 16 bits are those of tensor cores.
+// Tensor cores compute products of 16-bit operands.
 static double peak_of(const Graph *g, const Group *group, const Device *d) {
     const Node *node = &g->node[group->first];
     DType type = node->num_args ? g->node[node->arg[0]].type->dtype : F32;
@@ -111,7 +111,7 @@ static void roofline(Inspected *l, const Device *d) {
     l->seconds = l->by_memory ? memory : arithmetic;
 }
 
-// Kernels of merged launches wait for each other: their times add up.
+// Kernels of a merged launch run one after another: their times add up.
 static void roofline_merged(Inspected *l, const Inspected *kernel) {
     double memory = 0;
     for (int i = 0; i < l->count; i++) {
@@ -123,7 +123,7 @@ static void roofline_merged(Inspected *l, const Inspected *kernel) {
     l->by_memory = memory >= l->seconds - memory;
 }
 
-// ---- what a device takes together ----
+// ---- library fusions and merged launches ----
 
 static void fusions_find(Inspected *first, const Launches *launches,
                          const Judged *j) {
@@ -136,7 +136,7 @@ static void fusions_find(Inspected *first, const Launches *launches,
     }
 }
 
-// Edges are in the order of the launches that read.
+// Edges are sorted by the launch that reads.
 static void edges_find(Inspected *first, const GraphPlan *p) {
     for (int i = p->num_edges - 1; i >= 0; i--) {
         first[p->edge[i].to].edge = &p->edge[i];
@@ -144,7 +144,7 @@ static void edges_find(Inspected *first, const GraphPlan *p) {
     }
 }
 
-// The merged launches of a step, whose launches are from first on.
+// Adds the merged launches of a step, whose launches begin at first.
 static void merged_inspect(Show *s, Inspection *in, Inspected *first,
                            const Launches *launches, const Judged *judged) {
     for (int i = 0; i < launches->plan->merged.count; i++) {
@@ -189,13 +189,13 @@ static void step_inspect(Show *s, Inspection *in, const Step *step,
     in->count += launches->count;
 }
 
-// What stands before the first step's kernels.
+// The text before the first step's kernels.
 static const char *header_of(Arena *a, const Text *cu) {
     const char *text = text_string(cu), *end = strstr(text, "\n// ---- ");
     return arena_string(a, text, end ? (size_t)(end - text) : cu->length);
 }
 
-// A step may launch nothing, and have nothing to choose from.
+// A step may have no launches to select from.
 static bool anything_chosen(const Show *s, const Inspection *in) {
     for (int i = 0; i < in->count; i++)
         if (in->launch[i].chosen)
@@ -209,7 +209,7 @@ static bool anything_chosen(const Show *s, const Inspection *in) {
     return false;
 }
 
-// The launches of the step of that name, or of all steps of out's plan.
+// Collects the launches of the named step, or of all steps of the plan.
 static bool steps_inspect(Show *s, const Device *device, const Plan *host,
                           const char *graph, Inspection *out) {
     const Plan *plan = out->plan;
@@ -242,7 +242,7 @@ bool inspect(Show *s, const Device *device, Inspection *out, int *status) {
            archs_parse(s->arguments, device, out);
 }
 
-// Where merged launches have no line of their own, their name chooses theirs.
+// A merged launch selected by name selects its kernels.
 static void parts_choose(Inspection *in) {
     for (int i = 0; i < in->num_merged; i++)
         for (int k = 0; in->merged[i].chosen && k < in->merged[i].count; k++)

@@ -1,4 +1,4 @@
-// Kernels for people: CUDA text, with what is known of each launch above it.
+// Kernels as text: CUDA text, with the costs of each launch above it.
 #include "tools/show/inspect.h"
 
 #include <inttypes.h>
@@ -12,8 +12,7 @@ static void lines_add(Text *t, const Inspected *l) {
             text_add(t, " %s:%d", l->line[i].file, l->line[i].line);
 }
 
-// Words set apart by spaces, with a new line of the comment where the page
-// ends.
+// Adds a word, on a new line of the comment if the line is full.
 static void word_add(Text *t, size_t *start, const char *word) {
     enum { PAGE = 79 };
     if (t->length - *start + strlen(word) + 1 > PAGE) {
@@ -63,7 +62,7 @@ static void resources_add(Text *t, const Inspection *in, const Inspected *l) {
     }
 }
 
-// The kernels of merged launches, each in a line.
+// Adds the kernels of a merged launch, each in a line.
 static void parts_add(Text *t, const Inspected *l) {
     for (int i = 0; l->merged && i < l->count; i++)
         text_add(t, "%s%s\n", i ? "//            then " : "// merges     ",
@@ -80,7 +79,7 @@ static void fusion_add(Text *t, const Inspected *l, const Device *d) {
         text_add(t, "// not used on %s\n", d->name);
 }
 
-// The launch whose numbers a text has: which it is, and of which layer.
+// Adds the launch whose node numbers a shared text has, and its layer.
 static void whose_add(Text *t, const Inspection *in, const Kernel *first) {
     for (int s = 0; s < in->plan->num_steps; s++) {
         const Launches *launches = &in->launches[s];
@@ -97,8 +96,8 @@ static void whose_add(Text *t, const Inspection *in, const Kernel *first) {
     }
 }
 
-// Names of a text that launches share have the numbers of the first of them:
-// for another one, what it has in the place of each.
+// A shared text has the node numbers of its first launch.  Adds the other
+// launch's number for each.
 static void numbers_add(Text *t, const Inspection *in, const Inspected *l) {
     for (int i = 0; launch_text(l) && i < l->count; i++) {
         const Kernel *k = &l->kernel[i], *first = k->first;
@@ -120,7 +119,7 @@ static void numbers_add(Text *t, const Inspection *in, const Inspected *l) {
     }
 }
 
-// The text without the comment that it begins with.
+// The text without its first comment.
 static const char *text_behind_comment(const char *text) {
     while (strncmp(text, "//", 2) == 0)
         text += strcspn(text, "\n") + 1;
@@ -150,7 +149,7 @@ static void kernel_print(Text *t, const Inspection *in, const Inspected *l) {
         text_add(t, "%s", text_behind_comment(text));
 }
 
-// What is chosen of a launch and of those that are merged and end with it.
+// Prints a selected launch, and selected merged launches that end with it.
 static void launch_print(Text *t, const Inspection *in, const Inspected *l) {
     if (l->chosen)
         kernel_print(t, in, l);

@@ -1,4 +1,4 @@
-// Kernels for programs: docs/kernels.schema.json says what each value is.
+// Kernels as JSON: docs/kernels.schema.json describes each value.
 #include "tools/show/inspect.h"
 
 #include <string.h>
@@ -52,8 +52,8 @@ static void operations_json(Arena *a, Text *t, const Inspected *l) {
     text_add(t, "]");
 }
 
-// Why a value that a launch reads is not computed in it; NULL where it is of
-// no launch.
+// The reason why a launch reads a value instead of computing it; NULL if no
+// launch makes it.
 static const char *reason_of(const Inspected *l, NodeId n) {
     for (int i = 0; i < l->num_edges; i++)
         if (l->edge[i].node == n)
@@ -74,7 +74,7 @@ static void tensors_json(Arena *a, Text *t, const char *name,
         json_count(t, "offset", d->offset);
         json_count(t, "bytes", graph_bytes(g, d->type));
         if (reads)
-            json_text(t, "because", reason_of(l, list[i]));
+            json_text(t, "reason", reason_of(l, list[i]));
         text_add(t, "}");
     }
     text_add(t, "]");
@@ -94,7 +94,7 @@ static void resources_json(Text *t, const Inspection *in, const Inspected *l) {
     text_add(t, "]");
 }
 
-// Which nodes of the launch those are that the text of another names.
+// Maps the nodes in a shared text to those of this launch.
 static void nodes_json(Text *t, const Kernel *k) {
     const long *own = k->numbers.number;
     const char *comma = "";
@@ -109,7 +109,7 @@ static void nodes_json(Text *t, const Kernel *k) {
     text_add(t, "]");
 }
 
-// What a launch has in common with those that are merged.
+// Members of launches and of merged launches.
 static void costs_json(Text *t, const Inspection *in, const Inspected *l) {
     json_count(t, "bytes", l->bytes);
     json_count(t, "flops", l->flops);
@@ -126,7 +126,7 @@ static void merged_json(Text *t, const Inspection *in, const Inspected *l) {
     json_text(t, "step", l->step->name);
     json_count(t, "index", l->index);
     json_count(t, "count", l->count);
-    text_add(t, ", \"taken\": %s", l->taken ? "true" : "false");
+    text_add(t, ", \"selected\": %s", l->taken ? "true" : "false");
     lines_json(t, l);
     costs_json(t, in, l);
     text_add(t, "}");
@@ -144,9 +144,9 @@ static void launch_json(Arena *a, Text *t, const Inspection *in,
     operations_json(a, t, l);
     tensors_json(a, t, "reads", l, k->group->input, k->group->num_inputs);
     tensors_json(a, t, "writes", l, k->group->output, k->group->num_outputs);
-    json_text(t, "rides_on", l->fused_into);
-    json_text(t, "joined_to", l->merged_to);
-    json_text(t, "joined_as", l->merged_as);
+    json_text(t, "fused_into", l->fused_into);
+    json_text(t, "merged_with", l->merged_to);
+    json_text(t, "merged_launch", l->merged_as);
     json_text(t, "text_of", k->text ? k->first->name : NULL);
     nodes_json(t, k);
     costs_json(t, in, l);
@@ -164,7 +164,7 @@ static void device_json(Text *t, const Device *d) {
 
 void kernels_json(Arena *a, Text *t, const Inspection *in) {
     const char *comma = "\n";
-    text_add(t, "{\"schema\": 1");
+    text_add(t, "{\"schema\": 2");
     json_text(t, "model", in->p->name);
     json_text(t, "file", in->p->file);
     device_json(t, in->device);
@@ -178,7 +178,7 @@ void kernels_json(Arena *a, Text *t, const Inspection *in) {
             launch_json(a, t, in, &in->launch[i]);
             comma = ",\n";
         }
-    text_add(t, "\n], \"joined\": [");
+    text_add(t, "\n], \"merged_launches\": [");
     comma = "\n";
     for (int i = 0; i < in->num_merged; i++)
         if (in->merged[i].chosen) {

@@ -1,4 +1,4 @@
-// Launches: what a step runs, a line for each kernel and library call.
+// Launches: prints a line for each kernel and library call of a step.
 #include "tools/show/inspect.h"
 
 #include <inttypes.h>

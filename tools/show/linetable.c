@@ -1,8 +1,8 @@
-// Line tables: which lines the instructions of a GPU's assembly are from.
+// Line tables: counts the instructions of each line in PTX.
 //
-// In PTX, .file names the files and .loc says, until the next, where
-// instructions are from.  What was inlined says where to; the model's line is
-// that of the innermost place that is not in a header.
+// In PTX, .file names the files, and .loc the line of all instructions up to
+// the next one.  Inlined code also has the line of its call; the model's line
+// is the innermost one that is not in a header.
 #include "tools/show/linetable.h"
 
 #include <ctype.h>
@@ -18,9 +18,9 @@ typedef struct {
 
 typedef struct {
     const char *file[MAX_FILES];
-    Row *row; // of the kernel that is read
+    Row *row; // of the current kernel
     int count;
-    Row *now; // of the instructions that follow
+    Row *now; // of the next instructions
 } Table;
 
 static const char *skip_blanks(const char *s) {
@@ -34,7 +34,7 @@ static bool is_called(const char *path, const char *name) {
            (tail == length || path[length - tail - 1] == '/');
 }
 
-// Of the names that a path ends with the longest tells the most.
+// Selects the longest name with which the path ends.
 const char *place_file(const Source *const *source, const char *path) {
     const char *slash = strrchr(path, '/'), *best = slash ? slash + 1 : path;
     for (; *source != NULL; source++)
@@ -44,7 +44,7 @@ const char *place_file(const Source *const *source, const char *path) {
     return best;
 }
 
-// `.file 2 "/home/me/lenet.net"` stands after all kernels.
+// `.file 2 "/home/me/lenet.net"` follows all kernels.
 static void files_read(Arena *a, Table *t, const char *ptx,
                        const Source *const *source) {
     for (const char *s = ptx; (s = strstr(s, "\n\t.file\t")) != NULL; s++) {

@@ -1,4 +1,4 @@
-// Line table: from machine code back to the model file.
+// Line table: maps machine code to lines of the model file.
 #ifndef TOOLS_LINETABLE_H
 #define TOOLS_LINETABLE_H
 
@@ -7,15 +7,15 @@
 
 #include <stdbool.h>
 
-// Whether a place in that file is the prelude's, and says nothing of a kernel.
+// Whether a file is a header, such as the prelude, and not a kernel's.
 bool file_is_header(const char *path);
 
-// What a file is called that machine code names by a path: as it is among the
-// sources, which end with NULL, or without its folders.
+// The name of a file that machine code names by a path: that in the sources,
+// which end with NULL, or the path without folders.
 const char *place_file(const Source *const *source, const char *path);
 
-// Writes for each kernel of an assembly text how many instructions each line
-// of these files made, by the table of lines that NVRTC wrote.
+// Writes the number of instructions of each line for each kernel of a PTX text,
+// from NVRTC's table of lines.
 void linetable_print(Arena *a, Text *t, const char *ptx,
                      const Source *const *source);
 

@@ -1,13 +1,13 @@
-// Listing: what a disassembler prints, kernel by kernel in the order of the
-// launches, with the lines that the instructions are from.
+// Listing: prints a disassembler's output, kernel by kernel in the order of the
+// launches, with the lines of its instructions.
 //
-// nvdisasm prints the sections of a file as they are there.  In that of a
-// kernel are directives of an assembler, labels, and instructions behind their
-// addresses, as /*01a0*/.  Before an instruction of another place stands
+// nvdisasm prints the sections of a file in their order.  The section of a
+// kernel has assembler directives, labels, and instructions behind their
+// addresses, as /*01a0*/.  Before an instruction of another place is
 //
 //   //## File "/cuda.h", line 40 inlined at "/home/me/lenet.cu", line 9
 //
-// and then the same of that place, up to one that is not inlined.
+// and then the same for that place, up to one that is not inlined.
 #include "tools/show/inspect.h"
 #include "tools/show/linetable.h"
 
@@ -21,19 +21,19 @@ enum { MAX_PATH = 4095, CODE_LINE = 128 };
 typedef struct {
     Arena *arena;
     const Source *const *source; // ends with NULL
-    const char *file; // of the instructions that follow; NULL: not known
+    const char *file;            // of the next instructions; NULL: not known
     int line;
-    bool chosen; // it is that of the lines about places just above
+    bool chosen; // from the lines just above
     bool moved;  // since the last instruction
     size_t last; // the address of the last instruction
     Text code;   // of the kernel
-    size_t kept; // of it, without what fills its last line
+    size_t kept; // of it, without padding of its last line
 } Lister;
 
 // ---- places ----
 
-// The innermost place that is not in a header is where instructions are from.
-// What is inlined into a header alone goes on with the place before.
+// Instructions belong to the innermost place that is not in a header.  Code
+// that is inlined into a header alone belongs to the place before.
 static void place_read(Lister *l, const char *text) {
     static const char form[] = " //## File \"%4095[^\"]\", line %d";
     char path[MAX_PATH + 1];
@@ -98,7 +98,7 @@ static const char *kernel_find(Arena *a, const char *said, const char *name) {
     return start ? start + strlen(label) : NULL;
 }
 
-// Bytes of the kernel's section in the file that is disassembled.
+// Bytes of the kernel's section in the disassembled file.
 static size_t section_bytes(const Code *code, const char *kernel) {
     const char text[] = ".text.";
     Elf64_Ehdr file;
@@ -116,7 +116,7 @@ static size_t section_bytes(const Code *code, const char *kernel) {
     return 0;
 }
 
-// The comment that a text begins with.
+// Adds the comment at the start of a text.
 static void comment_add(Text *out, const char *text) {
     const char *end = text;
     while (strncmp(end, "//", 2) == 0)
@@ -124,7 +124,7 @@ static void comment_add(Text *out, const char *text) {
     text_bytes(out, text, (size_t)(end - text));
 }
 
-// Whether all is there but at most what fills the last line of the code.
+// Adds a kernel; false if more than padding of its last line is missing.
 static bool kernel_add(Lister *l, Text *out, const char *said, const Code *code,
                        const CodeText *kernel) {
     const char *s = kernel_find(l->arena, said, kernel->name);

@@ -14,11 +14,11 @@ typedef struct {
     const Program *program;
     const Graph *graph;
     const Launches *launches;
-    Buffer *buffer; // in the order in which they are written
+    Buffer *buffer; // in the order of their writes
     int count;
-    int64_t states, inputs, beside; // beside: for fusions of the library
-    int64_t *live;                  // of each launch: bytes of buffers
-    int peak;                       // the launch where most is live
+    int64_t states, inputs, workspace; // of library fusions
+    int64_t *live;                     // bytes of live buffers at each launch
+    int peak;                          // the launch with most live bytes
 } MemoryUse;
 
 static MemoryUse memory_use(Arena *a, const Program *p, const Plan *plan,
@@ -27,7 +27,7 @@ static MemoryUse memory_use(Arena *a, const Program *p, const Plan *plan,
     MemoryUse m = {.program = p, .graph = g};
     m.launches = &codegen_launches(plan, plan, a)[step - plan->step];
     m.buffer = graph_buffers(g, &step->plan->fusions, a, &m.count);
-    m.beside = step->plan->fusions.bytes;
+    m.workspace = step->plan->fusions.bytes;
     m.states = plan->state_bytes;
     m.inputs = leaves_bytes(g, false);
     m.live = ARENA_ARRAY(a, (size_t)m.launches->count + 1, int64_t);
@@ -138,9 +138,9 @@ void memory_json(Arena *a, Text *t, const Program *p, const Plan *plan,
     text_add(t,
              "{\"step\": \"%s\", \"launches\": %d, \"arena_bytes\": %" PRId64
              ", \"states\": %" PRId64 ", \"inputs\": %" PRId64
-             ", \"beside\": %" PRId64 ", \"peak\": %d, \"live\": [",
+             ", \"workspace\": %" PRId64 ", \"peak\": %d, \"live\": [",
              step->name, m.launches->count, step->graph->arena_bytes, m.states,
-             m.inputs, m.beside, m.peak);
+             m.inputs, m.workspace, m.peak);
     for (int k = 0; k < m.launches->count; k++)
         text_add(t, "%s%" PRId64, k ? ", " : "", m.live[k]);
     text_add(t, "], \"buffers\": [");
@@ -161,12 +161,12 @@ int memory_write(Show *s, const View *stage, Text *out) {
     text_add(out, "memory of %s, plan for %s\n", step->name,
              show_plan(s)->device);
     size_print(out, "arena", step->graph->arena_bytes);
-    // What check says of the plan, and a trainer takes.
+    // The plan's arena, as in sinter check, is that of its largest step.
     if (show_plan(s)->arena_bytes > step->graph->arena_bytes)
         size_print(out, "arena of all steps", show_plan(s)->arena_bytes);
     size_print(out, "states", m.states);
     size_print(out, "inputs", m.inputs);
-    size_print(out, "library workspace", m.beside);
+    size_print(out, "library workspace", m.workspace);
     if (m.count == 0)
         return EXIT_GOOD;
     size_print(out, "live at the peak", m.live[m.peak]);

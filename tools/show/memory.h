@@ -1,4 +1,4 @@
-// Memory of a step: what is in it from when to when, and what it holds most of.
+// Memory: live ranges of a step's buffers, and the peak.
 #ifndef TOOLS_MEMORY_H
 #define TOOLS_MEMORY_H
 

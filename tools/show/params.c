@@ -1,4 +1,4 @@
-// Parameters: what a model learns, where it is kept and what beside it.
+// Parameters: a model's parameters and their optimizer states.
 #include "base/exits.h"
 #include "tools/show/inspect.h"
 #include "tools/show/recipe.h"
@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-// The optimizer that updates a parameter in the first stage of the run; NULL
-// for one that stays as it is.
+// The optimizer of a parameter in the first stage of the run; NULL if it is
+// frozen.
 static const char *optimizer_of(const Program *p, const char *name) {
     const Graph *g = p->stage[0].train;
     NodeId param = graph_find(g, name);
@@ -17,9 +17,9 @@ static const char *optimizer_of(const Program *p, const char *name) {
     return NULL;
 }
 
-// ---- what is listed ----
+// ---- the list ----
 
-// A parameter or a state, and the graph that it is of.
+// A parameter or a state, and its graph.
 typedef struct {
     const Graph *g;
     const Node *node;
@@ -37,7 +37,7 @@ static bool is_known(const Graph *const *graph, int count, const char *name) {
     return false;
 }
 
-// Adds those of a graph that none of so many before it has.
+// Adds the leaves of a graph that the graphs before it do not have.
 static void leaves_add(Arena *a, Leaves *l, const Graph *const *graph,
                        int before) {
     const Graph *g = graph[before];
@@ -49,9 +49,8 @@ static void leaves_add(Arena *a, Leaves *l, const Graph *const *graph,
     }
 }
 
-// Those of the step that is shown, or of all of a plan, beginning with the one
-// that trains: what is frozen may be in no other than the one that derives a
-// copy of it.
+// The leaves of the shown step, or of all steps, the training step first.  A
+// frozen parameter may be only in the step that derives a copy of it.
 static Leaves leaves_of(Arena *a, const Plan *plan, const Step *first,
                         bool all) {
     Leaves l = {0};
@@ -67,7 +66,7 @@ static Leaves leaves_of(Arena *a, const Plan *plan, const Step *first,
     return l;
 }
 
-// Bytes of the states that are named for a parameter.
+// Bytes of a parameter's states.
 static int64_t states_of(const Leaves *l, const char *name) {
     size_t length = strlen(name);
     int64_t bytes = 0;
@@ -82,7 +81,7 @@ static int64_t states_of(const Leaves *l, const char *name) {
     return bytes;
 }
 
-// ---- for people and for programs ----
+// ---- printing ----
 
 static void param_print(Arena *a, Text *t, const Program *p, const Leaves *l,
                         const Node *d) {

@@ -1,8 +1,8 @@
-// Recipe: the numbers that an optimizer has at an update.
+// Recipe: evaluates the numbers of an optimizer at an update.
 //
-// Everything that follows from the number of the update is in the graph, so its
-// meaning in double says what it comes to; only what it follows from is copied,
-// as a step of the whole model would take long.
+// The schedules are part of the graph.  A copy with only the nodes that the
+// numbers depend on is evaluated in double, as a step of the whole model would
+// take long.
 #include "tools/show/recipe.h"
 #include "base/exits.h"
 #include "tools/device.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum { ASSUMED_UPDATES = 100 };
-static const double MOST_UPDATES = 0x1p53; // that numbers tell apart
+static const double MOST_UPDATES = 0x1p53; // distinct rows
 
 // ---- the run ----
 
@@ -45,7 +45,7 @@ static RecipeRow *row_add(Arena *a, Recipes *r, const char *name,
     return &r->row[r->count - 1];
 }
 
-// Whether an optimizer has the same numbers as one before it: where from.
+// The first node of an earlier optimizer with the same numbers, or NULL.
 static const Node *same_before(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
     for (NodeId i = 0; i < n; i++) {
@@ -64,7 +64,8 @@ static void optimizer_rows(Arena *a, Recipes *r, const Graph *g, NodeId n) {
     for (int i = 1; i <= scalars; i++) {
         const char *name = arena_format(a, "%s %s", op_info[d->op].name,
                                         optimizer_scalar(d->op, i));
-        // A constant may stand elsewhere too; the rate is where it is said.
+        // A constant may have several uses; the rate's line is that of its
+        // argument.
         RecipeRow *row = row_add(a, r, name, &g->node[d->arg[1]], d->arg[i]);
         row->first = d;
         row->of = node_text(&g->node[d->arg[0]], ATTR_name);
@@ -89,7 +90,7 @@ static void rows_find(Arena *a, Recipes *r, const Graph *g) {
     }
 }
 
-// Copies what the rows follow from into a graph of its own.
+// Copies the nodes on which the rows depend into a graph of its own.
 static void graph_find_rows(Arena *a, Recipes *r, const Graph *g) {
     bool *needed = ARENA_ARRAY(a, g->count, bool);
     NodeId *now = ARENA_ARRAY(a, g->count, NodeId);
@@ -159,8 +160,8 @@ static int updates_even(const Recipes *r, int64_t *at) {
     return count;
 }
 
-// One of a list; false after a message.  At the end of a run schedules still
-// say something, past it they do not.
+// Reads an update of the list; false after a message.  The last valid one is
+// the end of the run.
 static bool update_parse(const Show *s, const Recipes *r, const char **list,
                          int64_t *at) {
     char *end;

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Chosen kernels are compiled for the described device; all of a program only
-// when a list of devices is given, as it takes a tenth of a second for each.
+// Selected kernels are compiled for the described device.  All kernels of a
+// program are compiled only for --arch, as each takes a tenth of a second.
 bool archs_parse(const Arguments *arguments, const Device *device,
                  Inspection *out) {
     bool chosen =
@@ -29,7 +29,7 @@ bool archs_parse(const Arguments *arguments, const Device *device,
     return true;
 }
 
-// Adds what merged launches call, of each text once.
+// Adds the functions that a merged launch calls, each text once.
 static void functions_add(Text *t, const Inspected *l) {
     for (int i = 0; i < l->count; i++) {
         const Kernel *k = l->kernel[i].first;
@@ -41,7 +41,7 @@ static void functions_add(Text *t, const Inspected *l) {
     }
 }
 
-// Each text is compiled once, whoever shares it.
+// Compiles a text once for all launches that share it.
 static bool launch_compile(Arena *a, Machine *m, Inspection *in, Inspected *l) {
     const char *name = launch_name(l);
     Text t = text_new(a);

@@ -1,4 +1,4 @@
-// sinter show: a model as text at any stage on its way to a trainer.
+// sinter show: prints a model at any stage of its compilation.
 #include "base/exits.h"
 #include "base/nearest.h"
 #include "base/source.h"
@@ -9,11 +9,10 @@
 static ViewWriter tree_write, graph_write, plan_write, kernels_write,
     trainer_write, launches_write, fusion_write;
 
-// In the order in which a model becomes them; then what is said about a plan.
+// Stages in the order of the compilation, then views of a plan.
 // clang-format off
 static const View stages[] = {
-    // name        suffix  last pass     whether it is dumped, what prints it,
-    // and below that what it is
+    // name        suffix  last pass     --dump-to writes it, writer, help
     {"ast",        "txt",  NULL,         true,  tree_write,
      "the syntax tree"},
     {"graph",      "ir",   NULL,         true,  graph_write,
@@ -73,7 +72,7 @@ static bool is_graph(const View *stage) {
     return strcmp(stage->suffix, "ir") == 0;
 }
 
-// The stage of that name; NULL, and a message, where there is none.
+// The stage of that name; NULL, after a message, if there is none.
 static const View *stage_find(const Arguments *arguments, const char *name) {
     Nearest near = nearest_to(name);
     for (int i = 0; i < NUM_STAGES; i++) {
@@ -106,8 +105,8 @@ static const char *model_said_in_vain(const Arguments *arguments) {
     return NULL;
 }
 
-// An option that a stage would ignore, as what it is for; NULL where there is
-// none.  What a device is said to be may go unused.
+// An option that a stage would ignore, with its use; NULL if there is none.  A
+// description of a device may be ignored.
 static const char *said_in_vain(Arena *a, const Arguments *arguments,
                                 const View *stage) {
     bool of_model = arguments->from == NULL;
@@ -144,9 +143,9 @@ static const char *said_in_vain(Arena *a, const Arguments *arguments,
     return model_said_in_vain(arguments);
 }
 
-// ---- what is made of a model, once ----
+// ---- plan and trainer, made once ----
 
-// The graph that --graph names, train by default.
+// The value of --graph, train by default.
 static const char *graph_wanted(const Arguments *arguments) {
     return arguments->graph ? arguments->graph : "train";
 }
@@ -212,7 +211,7 @@ static int graph_write(Show *s, const View *stage, Text *out) {
     return EXIT_GOOD;
 }
 
-// Addresses are what all graphs of the program agree on.
+// All graphs of a program share one assignment of offsets.
 static int plan_write(Show *s, const View *stage, Text *out) {
     (void)stage;
     int status;
@@ -246,7 +245,7 @@ static int trainer_write(Show *s, const View *stage, Text *out) {
     return EXIT_GOOD;
 }
 
-// The launches of the step that is asked for.
+// Collects the launches of the requested step.
 static bool step_inspect(Show *s, Device *device, Inspection *in, int *status) {
     return device_find(s->a, s->arguments, device, status) &&
            inspect_step(s, device, in, status);
@@ -276,7 +275,7 @@ static int fusion_write(Show *s, const View *stage, Text *out) {
 
 // ---- a graph from a file ----
 
-// A graph is carried on from the pass that its stage ends with.
+// Continues a graph behind the last pass of its stage.
 static int graph_continue(Show *s, const View *from, const View *to) {
     int status;
     Graph *g = graph_load(s->a, s->arguments, &status);
@@ -324,14 +323,14 @@ static int stages_dump(Show *s) {
         Text t = text_new(s->a);
         if (!stage->dumped)
             continue;
-        // One stage may be written in two ways.
+        // A stage may have two forms.
         number += number == 0 || strcmp(stage->name, stage[-1].name) != 0;
         status = stage->write(s, stage, &t);
         const char *path = arena_format(s->a, "%s/%02d-%s.%s", folder, number,
                                         stage->name, stage->suffix);
         if (status == EXIT_GOOD)
             status = text_write(s->arguments, path, &t);
-        else if (status == EXIT_DEVICE) // which has been said
+        else if (status == EXIT_DEVICE) // after a message
             status = EXIT_GOOD;
     }
     return status;
@@ -347,7 +346,7 @@ static int stage_print(Show *s, const View *stage) {
     return status;
 }
 
-// The name of the stage asked for; NULL, and a message, where there is none or
+// The name of the requested stage; NULL, after a message, if there is none or
 // more than one.
 static const char *stage_wanted(const Arguments *arguments) {
     const char *to = arguments->to ? arguments->to : arguments->from;
@@ -375,7 +374,7 @@ static int model_show(Show *s, const View *stage) {
     return stage ? stage_print(s, stage) : stages_dump(s);
 }
 
-// All stages go into a folder, so none is chosen, nor what some of them take.
+// --dump-to writes all stages, so it excludes a stage and options of some.
 static int all_show(Show *s) {
     const Arguments *own = s->arguments;
     if (own->num_operands == 1 && !own->from && !own->to && !own->json &&

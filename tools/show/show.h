@@ -1,4 +1,4 @@
-// What is shown of a model: stages, and what they are made from.
+// Show: stages of a model.
 #ifndef TOOLS_SHOW_H
 #define TOOLS_SHOW_H
 
@@ -7,8 +7,7 @@
 
 enum { MODEL_BYTES = 1 << 20 };
 
-// A model, and what has been made of it so far: plan and trainer are made when
-// they are asked for.
+// A model, with the plan and the trainer once they are made.
 typedef struct {
     Arena *a;
     const Arguments *arguments;
@@ -20,14 +19,14 @@ typedef struct {
 
 typedef struct View View;
 
-// Writes a stage; returns an exit status, and has said what is wrong.
+// Writes a stage.  Returns an exit status, after a message if it failed.
 typedef int ViewWriter(Show *s, const View *stage, Text *out);
 
 struct View {
     const char *name, *suffix, *last;
     bool dumped;
     ViewWriter *write;
-    const char *what; // NULL: another way in which the stage before is written
+    const char *what; // NULL: another form of the stage before
 };
 
 // ---- show.c ----
@@ -35,8 +34,8 @@ struct View {
 const Plan *show_plan(Show *s);
 const TrainerText *show_trainer(Show *s);
 
-// The step that is asked for, planned; NULL and an exit status, after a
-// message, where the program has none of that name.
+// The requested step, planned.  NULL and an exit status, after a message, if
+// the program has none of that name.
 const Step *show_step(Show *s, int *status);
 
 #endif

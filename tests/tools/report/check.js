@@ -52,12 +52,12 @@ async function launchCheck(l) {
   expect(!text || text === l ||
     byId("detail").querySelector(`h3 a[href="#${idOf(text)}"]`), `${l.name} hides whose text it has`);
   expect([...byId("detail").querySelectorAll("td")].filter(e => e.textContent.includes("because "))
-    .length === Math.min(ROWS, l.reads.filter(t => t.because).length), `${l.name} reads for no reason`);
-  const joined = joins.filter(j => j.step === l.step && j.name === l.joined_as);
-  expect(!joined.length === !l.joined_as, `${l.name} is joined as nothing`);
-  expect(texts.length === (text ? 1 : 0) + (joined.length ? 1 : 0), `${l.name} has no joined text`);
-  expect(!joined.length || texts[1].textContent.includes(`JOINED(256) ${l.joined_as}(`),
-    `${l.name} has another joined text`);
+    .length === Math.min(ROWS, l.reads.filter(t => t.reason).length), `${l.name} reads for no reason`);
+  const merged = merges.filter(j => j.step === l.step && j.name === l.merged_launch);
+  expect(!merged.length === !l.merged_launch, `${l.name} is merged into nothing`);
+  expect(texts.length === (text ? 1 : 0) + (merged.length ? 1 : 0), `${l.name} has no merged text`);
+  expect(!merged.length || texts[1].textContent.includes(`JOINED(256) ${l.merged_launch}(`),
+    `${l.name} has another merged text`);
   linksCheck(byId("detail"));
 }
 
@@ -313,7 +313,7 @@ async function pageCheck() {
   await follow(placeOf(idOf(mine.find(l => l.text && l.text_of === l.name))));
   operationCheck();
   await sharedCheck();
-  for (const j of joins.slice(0, 5))
+  for (const j of merges.slice(0, 5))
     await launchCheck(launchAt.get(`${j.step}-${j.index}`));
   stepChoose(mine[0].step);
   addressCheck();

@@ -175,23 +175,23 @@ done
 cat >texts.py <<'END'
 import json, sys
 kernels = json.load(sys.stdin)
-launches, joined = kernels["launches"], kernels["joined"]
+launches, merged = kernels["launches"], kernels["merged_launches"]
 texts = {l["text_of"] for l in launches} - {None}
 assert texts, "no kernels"
 assert sorted(texts) == sorted(l["name"] for l in launches if l["text"])
-names = {j["name"] for j in joined}
-assert sorted(names) == sorted(j["name"] for j in joined if j["text"])
+names = {j["name"] for j in merged}
+assert sorted(names) == sorted(j["name"] for j in merged if j["text"])
 place = {(l["step"], l["index"]): l for l in launches}
 # What is read of a launch before is so for a reason.
 made = set()
 for l in launches:
     for t in l["reads"]:
-        assert (t["because"] is None) == (t["node"] not in made), t
+        assert (t["reason"] is None) == (t["node"] not in made), t
     made |= {t["node"] for t in l["writes"]}
 assert made
-for j in joined:
+for j in merged:
     parts = [place[j["step"], j["index"] + i] for i in range(j["count"])]
-    assert all(p["joined_as"] == j["name"] for p in parts), j["name"]
+    assert all(p["merged_launch"] == j["name"] for p in parts), j["name"]
     assert j["bytes"] == sum(p["bytes"] for p in parts), j["name"]
 END
 for shown in airbench94/train airbench94/train_2 vit_tiny/train; do
