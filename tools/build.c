@@ -1,5 +1,5 @@
-// sinter build: a model file becomes a program that trains it, or with
-// --emit=c the text of that program.
+// sinter build: compiles a model file to its trainer, or with --emit=c to the
+// trainer's source.
 #define _GNU_SOURCE
 #include "base/exits.h"
 #include "tools/compiler.h"
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The files of a trainer; one that is empty is not written.
+// The files of a trainer.  Empty ones are not written.
 enum { TRAINER_FILES = 4 };
 
 typedef struct {
@@ -64,13 +64,12 @@ static int trainer_emit(Arena *a, const Arguments *arguments, const Program *p,
     return status;
 }
 
-// Whether an error is that something has no place for more.
+// Whether an error means that a disk or a quota is full.
 static bool is_full(int error) {
     return error == ENOSPC || error == EDQUOT || error == EFBIG;
 }
 
-// Whether a file of so many bytes would fit on the disk where path is; if not,
-// errno says why.
+// Whether a file of so many bytes fits on the disk of path; sets errno if not.
 static bool disk_takes(Arena *a, const char *path, int64_t bytes) {
     const char *trial = arena_format(a, "%s.trial", path);
     int to = open(trial, O_WRONLY | O_CREAT | O_EXCL, 0600);
@@ -83,16 +82,16 @@ static bool disk_takes(Arena *a, const char *path, int64_t bytes) {
     return !is_full(error);
 }
 
-// Whether a program that is started may take so many bytes, by the limit that
-// it has from this one.
+// Whether a child process may take so many bytes, by the limit that it
+// inherits.
 static bool memory_takes(size_t bytes) {
     void *p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return p != MAP_FAILED && munmap(p, bytes) == 0;
 }
 
-// A compiler that fails for want of room says so in words, and has given back
-// what it took.  So what it may have taken is asked for: memory, assembly and
-// objects of the text, and a program no larger than they and the library.
+// A compiler that fails for lack of memory or disk has freed it again.  So this
+// tests for the room that it may have needed: memory, assembly and objects of
+// the text, and a program no larger than they and the library.
 static int compiler_failed(Arena *a, const Arguments *arguments,
                            const TrainerText *t, const Installation *where,
                            const char *folder, const char *part) {
@@ -116,7 +115,7 @@ static int compiler_failed(Arena *a, const Arguments *arguments,
     return EXIT_FAULT;
 }
 
-// A compiler may end well without having linked, as one that only checks does.
+// A compiler may succeed without linking, with -fsyntax-only for example.
 static int program_made(const Arguments *arguments, const char *path) {
     struct stat s;
     if (stat(path, &s) != 0)
@@ -129,15 +128,15 @@ static int program_made(const Arguments *arguments, const char *path) {
     return EXIT_DEVICE;
 }
 
-// Permissions as any new file has them: a linker adds to those that it finds.
+// Gives a file the permissions of a new one: a linker adds to existing ones.
 static void permit_as_new(const char *path) {
     mode_t none = umask(0);
     umask(none);
     chmod(path, 0666 & ~none);
 }
 
-// Compiles beside the place where the program goes, so that a trainer is there
-// whole or not at all, and not before something can be written there.
+// Compiles beside the program's path and renames, so that a trainer is there
+// whole or not at all.  Tests first that the path can be written.
 static int trainer_link(Arena *a, const Arguments *arguments,
                         const TrainerText *t, const char *folder,
                         const char *out) {
@@ -168,7 +167,7 @@ int trainer_build(Arena *a, const Arguments *arguments, const TrainerText *t,
     if (!scratch_open(a, arguments, &scratch))
         return EXIT_IO;
     int status = trainer_link(a, arguments, t, scratch.path, out);
-    // What our own text did wrong stays there to be looked at.
+    // The text that failed to compile stays there.
     (status == EXIT_FAULT ? scratch_keep : scratch_close)(&scratch);
     return status;
 }

@@ -1,4 +1,4 @@
-// sinter check: what a model is, layer by layer, and what a step of it costs.
+// sinter check: prints a model layer by layer, and the cost of a step.
 #include "base/exits.h"
 #include "passes/plan/library_fusion.h"
 #include "tools/device.h"
@@ -8,16 +8,16 @@
 #include <math.h>
 #include <string.h>
 
-// How likely a node is what its layer gives: the least for what the loss does
-// not follow from, as statistics that are kept; a number that stands for itself
-// may be another layer's too.
+// Rank of a node as the result of its layer.  The lowest is for nodes that the
+// loss does not depend on, such as running statistics.  A WRITTEN node, a value
+// of its own, may be another layer's result too.
 typedef enum { ASIDE, WRITTEN, RESULT } Role;
 
 // A layer as the model's author sees it: the forward nodes of one path.
 typedef struct {
     const char *path;
     Type type;    // of the last node of the best role
-    bool samples; // whether the first dimension is the batch
+    bool samples; // the first dimension is the batch
     Role role;
     int64_t parameters, flops;
 } Layer;
@@ -30,7 +30,7 @@ typedef struct {
     int64_t parameters, flops; // of all nodes, with a path or not
 } Layers;
 
-// The path of a node's layer; a parameter that says none has it in its name.
+// The path of a node's layer; for a parameter without one, from its name.
 static const char *layer_path(Arena *a, const Node *n) {
     if (n->from.path || n->op != OP_param)
         return n->from.path;
@@ -61,7 +61,7 @@ static Layer *layer_at(Layers *l, const char *path) {
     return &l->layer[l->count++];
 }
 
-// What is computed of constants alone is one.
+// A node computed from constants alone is a constant.
 static Role *roles_of(Arena *a, const Graph *g) {
     Role *role = ARENA_ARRAY(a, g->count, Role);
     for (NodeId n = g->count; n-- > 0;) {
@@ -114,7 +114,7 @@ static Layers layers_of(Arena *a, const Program *p) {
     return l;
 }
 
-// [N, 32, 32, 64]; [128, 48] of what is the same for all samples.
+// [N, 32, 32, 64]; [128, 48] for a value that all samples share.
 static const char *shape_text(Arena *a, const Layer *layer) {
     Text t = text_new(a);
     text_add(&t, "[");
@@ -149,8 +149,7 @@ static void bytes_print(Text *t, const char *what, int64_t bytes) {
     text_add(t, "%-18s%.1f %s\n", what, s.count, s.unit);
 }
 
-// What a step of the run costs, and how much less where launches are merged and
-// with what a library can fuse.
+// Cost of a step, and the savings by merged launches and library fusions.
 typedef struct {
     int64_t samples;
     Cost cost;
@@ -158,7 +157,7 @@ typedef struct {
     int64_t fusions, fused_launches, fused_bytes;
 } StepCost;
 
-// What is saved is a part of what has been counted.
+// Savings are part of the counted costs.
 static void savings_take(StepCost *c, const Plan *plan, const Graph *g,
                          const Device *device, int64_t batches) {
     Arena *a = arena_new();
@@ -204,9 +203,9 @@ static void library_print(Text *t, const StepCost *c, const Device *device) {
                  kibibytes(c->fused_bytes, c), device->name);
 }
 
-// The largest batch that fits; room is 0 when nobody asked.
+// The largest batch that fits; room is 0 without --max-batch.
 typedef struct {
-    int64_t room, largest, kept; // kept: with nothing made again
+    int64_t room, largest, kept; // kept: without rematerialization
 } Batches;
 
 static Batches batches_of(const Arguments *arguments, const Program *p,
@@ -296,7 +295,7 @@ static void duration_print(Text *t, const Duration *d, const Plan *plan,
     }
 }
 
-// Nothing is known where it is null.
+// A time that is not known is null.
 static void known_json(Text *t, const char *name, double seconds) {
     json_number(t, name, seconds > 0 ? seconds : (double)NAN);
 }
@@ -441,8 +440,9 @@ static void checked_print(Arena *a, const Arguments *arguments,
     lines_print(&t);
 }
 
-// The device that is named, or else the one that the plan would run on here: a
-// GPU, if there is one.  false, and an exit status, when that has been refused.
+// Finds the device of the options, else the device that a trainer would choose
+// here: a GPU, if there is one.  False and an exit status if the options are
+// refused.
 static bool device_choose(Arena *a, Arguments *arguments, Device *out,
                           int *status) {
     bool named = arguments->device || arguments->device_file;

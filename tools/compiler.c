@@ -1,4 +1,4 @@
-// Compiler: turns an emitted C file into a program, without a shell.
+// Compiler: compiles an emitted C file to a program, without a shell.
 #define _GNU_SOURCE
 #include "tools/compiler.h"
 #include "base/exits.h"
@@ -13,12 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// MAX_UNITS is how many pieces the emitted text has, codegen/entries.c.
+// MAX_UNITS is the number of translation units in codegen/entries.c.
 enum { MAX_UNITS = 8, PATH_BYTES = 4096 };
 
-// Sums are in the order in which they are written and products are not merged
-// with them, so that every compiler gives the same bits; errno and the flags of
-// floating point are nobody's business.
+// Sums keep their written order, and products are not contracted with them, so
+// that every compiler gives the same bits.  Nothing reads errno or the flags of
+// floating point.
 // clang-format off
 static const char *const compile_flags[] = {
     "-std=c11", "-O3", "-march=native", "-fopenmp-simd", "-ffp-contract=off",
@@ -65,13 +65,13 @@ bool installation_find(Arena *a, const Arguments *arguments,
 
 // ---- running the compiler ----
 
-// A compiler at work on a trainer.
+// A trainer's compilation.
 typedef struct {
     Arena *a;
     const char *compiler;
     const Installation *where;
     const char *folder, *source;
-    int units; // pieces that the text is compiled in
+    int units; // translation units
 } Job;
 
 static const char *object_name(const Job *j, int unit) {
@@ -87,8 +87,8 @@ const char *path_absolute(Arena *a, const char *path) {
     return absolute;
 }
 
-// The words of CC.  A program that is named by a relative path is below the
-// folder of sinter, and not below the one that the compiler runs in.
+// The words of CC. A relative path is relative to sinter's folder, not to that
+// in which the compiler runs.
 static Words compiler_words(Arena *a, const char *compiler) {
     Words w = {.a = a};
     words_split(&w, compiler);
@@ -109,7 +109,7 @@ static const char *log_path(const Job *j, int unit) {
     return arena_format(j->a, "%s/unit%d.log", j->folder, unit);
 }
 
-// The words of a compiler are shown when it has ended, below our own.
+// Prints a compiler's messages after it has ended, below sinter's own.
 static void log_show(const Job *j, int unit) {
     enum { MOST_BYTES = 1 << 20 };
     const char *why;
@@ -171,16 +171,16 @@ static int job_run(const Job *j, const char *out) {
     return status;
 }
 
-// The number of pieces depends on the text alone: the linker puts the kernels
-// where their pieces are, and the same model must become the same program on
-// any number of processors.
+// The number of translation units depends on the text alone: the linker lays
+// kernels out by unit, and the same model must become the same program on any
+// number of processors.
 static int units_for(size_t bytes) {
     enum { UNIT_BYTES = 64 << 10 };
     size_t units = bytes / UNIT_BYTES + 1;
     return units < MAX_UNITS ? (int)units : MAX_UNITS;
 }
 
-// NULL: it is not set, or empty.
+// The value of CC; NULL if it is not set, or empty.
 static const char *compiler_named(void) {
     const char *named = getenv("CC");
     return named && *named ? named : NULL;
@@ -207,7 +207,7 @@ const char *compiler_version(Arena *a, const char *folder,
     return length > 0 ? arena_string(a, said->text, length) : NULL;
 }
 
-// The file that runs under this name; NULL: there is none.
+// The executable of this name in PATH; NULL if there is none.
 static const char *program_path(Arena *a, const char *name) {
     const char *path = getenv("PATH");
     if (strchr(name, '/'))
@@ -222,7 +222,7 @@ static const char *program_path(Arena *a, const char *name) {
     return NULL;
 }
 
-// A compiler that was replaced is another file, or has another time.
+// A replaced compiler is another file or has another time.
 static void file_describe(Arena *a, const char *program, Text *t) {
     struct stat s;
     Words w = compiler_words(a, program);

@@ -10,16 +10,16 @@ typedef struct {
     const char *library, *include;
 } Installation;
 
-// false when they are not there, which has been said on stderr.
+// Finds them; false, after a message, if they are not there.
 bool installation_find(Arena *a, const Arguments *arguments, Installation *out);
 
-// The programs that are tried, in their order: what CC names, or where it names
-// none the usual ones; NULL where there is none.
+// The programs to try, in order: the one in CC, else the usual ones.  NULL
+// after the last.
 enum { COMPILER_CANDIDATES = 3 };
 const char *compiler_candidate(size_t i);
 
-// The first line that a program prints when it is asked for its version; NULL:
-// it does not start.  A file in `folder` is written for that.
+// The first line of a program's --version, written to a file in `folder`; NULL
+// if it does not start.
 const char *compiler_version(Arena *a, const char *folder, const char *program);
 
 // Adds everything but the source that decides which program compiler_run makes:
@@ -29,9 +29,8 @@ void compiler_describe(Arena *a, const char *folder, Text *t);
 // The path seen from any folder.
 const char *path_absolute(Arena *a, const char *path);
 
-// Compiles source, a file in folder with so many bytes of kernels, to the
-// program out, which is an absolute path.  Returns an exit status; what went
-// wrong has been said.
+// Compiles source, a file in folder with `bytes` of kernels, to the program
+// out, an absolute path.  Returns an exit status, after a message if it failed.
 int compiler_run(Arena *a, const Arguments *arguments,
                  const Installation *where, const char *folder,
                  const char *source, size_t bytes, const char *out);

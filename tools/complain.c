@@ -1,5 +1,5 @@
-// What is said on stderr: diagnostics, and mistakes that are in no file, as
-// text or as JSON.
+// Prints diagnostics, and errors that are not in a file, on stderr as text or
+// JSON.
 #define _POSIX_C_SOURCE 200809L // isatty
 
 #include "base/exits.h"
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// Colours are for terminals, and for those who have not said NO_COLOR.
+// Colours are for terminals, unless NO_COLOR is set.
 bool wants_color(int file) {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
     return isatty(file) && !(no && *no) && term && strcmp(term, "dumb") != 0;
@@ -73,7 +73,7 @@ void file_report(Arena *a, const Arguments *arguments, const char *path,
     diagnostics_print(a, arguments, &diags);
 }
 
-// A graph knows the name of its file and not where that is.
+// A graph has the name of its file, not its path.
 static void report_full(const Graph *g) {
     const Arguments arguments = {.diagnostics = "json"};
     Arena *a = arena_new();

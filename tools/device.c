@@ -1,4 +1,4 @@
-// Devices: descriptions that come with sinter, or from a file.
+// Devices: built-in descriptions, and those in files.
 #include "tools/device.h"
 
 #include "base/exits.h"
@@ -26,7 +26,7 @@ static const struct {
     {"t4",      device_t4_text},
 };
 
-// Keys of numbers from 1 to MOST, and what stands under each.
+// Keys whose values are numbers from 1 to MOST.
 static const struct {
     const char *key, *what;
     size_t at;
@@ -51,10 +51,10 @@ enum {
     NUM_NUMBERS = sizeof numbers / sizeof numbers[0],
     MAX_BYTES = 1 << 20,
 };
-static const double MOST = 1e18; // bytes, that integers of 64 bits can count
+static const double MOST = 1e18; // bytes; fits into 64 bits
 
-// Whether text is one object that holds no other objects, and nothing else: so
-// a description that was cut off is not taken for a whole one.
+// Whether text is exactly one flat object: this refuses a truncated
+// description.
 static bool object_stands(const char *text) {
     bool quoted = false;
     const char *s = text + strspn(text, " \t\r\n");
@@ -68,8 +68,7 @@ static bool object_stands(const char *text) {
     return *s == '}' && s[1 + strspn(s + 1, " \t\r\n")] == 0;
 }
 
-// Where the value of a key begins in an object that holds no other objects;
-// NULL where there is none.
+// The start of a key's value in a flat object; NULL if it has no such key.
 static const char *value_of(const char *text, const char *key) {
     size_t length = strlen(key);
     for (const char *s = text; (s = strchr(s, '"')) != NULL;) {
@@ -94,7 +93,7 @@ static bool number_read(const char *text, const char *key, double *out) {
     return strspn(end, ", \t\r\n}") > 0;
 }
 
-// Whether JSON and a terminal can be given these bytes as they are.
+// Whether these bytes need no escapes, in JSON or on a terminal.
 static bool is_printable(const char *s, size_t length) {
     for (size_t i = 0, step; i < length; i += step) {
         unsigned char c = (unsigned char)s[i];
@@ -113,7 +112,7 @@ static const char *string_read(Arena *a, const char *text, const char *key) {
                : NULL;
 }
 
-// Says on stderr what a description lacks.
+// Prints the key that a description lacks.
 static bool lacks(const Arguments *arguments, const char *from, const char *key,
                   const char *what) {
     complain(arguments, "%s: no \"%s\", %s", from, key, what);
@@ -159,7 +158,7 @@ static bool description_read(Arena *a, const Arguments *arguments,
     return numbers_read(a, arguments, from, out);
 }
 
-// The text of a file; NULL, which has been said, when it cannot be read.
+// The text of a file; NULL, after a message, if it cannot be read.
 static const char *file_read(Arena *a, const Arguments *arguments) {
     const char *path = arguments->device_file;
     const char *error = NULL;

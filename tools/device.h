@@ -1,4 +1,5 @@
-// A device that is not here, described: what a plan is judged for.
+// Device: a description of a device that need not be here.  Plans are estimated
+// for it.
 #ifndef TOOLS_DEVICE_H
 #define TOOLS_DEVICE_H
 
@@ -16,8 +17,8 @@ typedef struct Device {
     int lanes;        // floats of a vector of a processor; 0: it is a GPU
 } Device;
 
-// The device that --device or --device-file names, by default an H200.  false
-// and an exit status when there is none, which has been said on stderr.
+// Finds the device of --device or --device-file, by default an H200. False,
+// after a message and with an exit status, if there is none.
 bool device_find(Arena *a, const Arguments *arguments, Device *out,
                  int *status);
 
@@ -54,15 +55,15 @@ int64_t epoch_samples(const Recipe *r);
 
 // ---- support.c ----
 
-// Whether the device's libraries have what a plan calls; if not, says which
-// layer's call they lack.
+// Whether the device's libraries support all calls of a plan; if not, a message
+// names the layer of the first unsupported call.
 bool plan_supported(Arena *a, const Arguments *arguments, const Plan *plan,
                     const Device *device);
 
 // ---- judge.c ----
 
-// What a device saves in a step of a plan if it takes all that it can: fusions
-// of the library, and merged launches without them and beside them.
+// Library fusions and merged launches that a device selects in a step of a
+// plan, and the launches that merging saves without and with fusions.
 typedef struct {
     const Device *device;
     const GraphPlan *plan;

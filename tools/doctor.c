@@ -1,5 +1,5 @@
-// sinter doctor: what there is on this machine of what trainers are built and
-// run with, opened as a trainer opens it, and what to install.
+// sinter doctor: lists the libraries, GPUs and compilers of this machine,
+// opened as a trainer opens them, and the packages to install.
 #define _GNU_SOURCE
 #include "base/exits.h"
 #include "runtime/cuda/driver/driver.h"
@@ -20,9 +20,9 @@ enum { MOST_DEVICES = 64, MOST_FINDINGS = MOST_DEVICES + 10 };
 
 typedef struct {
     const char *name;
-    const char *version; // or what a device is; NULL: it cannot be used
-    const char *path;    // NULL: it has none
-    const char *missing; // why, and what to do
+    const char *version; // or a device's properties; NULL: it cannot be used
+    const char *path;    // may be NULL
+    const char *missing; // the reason and the remedy
     bool needed;         // to build any trainer
 } Finding;
 
@@ -30,8 +30,8 @@ typedef struct {
     Arena *a;
     Finding finding[MOST_FINDINGS];
     int count, devices;
-    int generation[MOST_DEVICES]; // of each that there is
-    int driver; // version of CUDA that it knows, times 1000; 0: there is none
+    int generation[MOST_DEVICES]; // of each GPU
+    int driver; // largest CUDA version of the driver, times 1000; 0: no driver
 } Doctor;
 
 static Finding *finding_add(Doctor *d, const char *name) {
@@ -120,13 +120,13 @@ static void driver_find(Doctor *d) {
 
 // ---- libraries ----
 
-// Which version of CUDA will do depends on the driver, without which any may.
+// The driver limits the version of CUDA; without one any version will do.
 static int driver_of(const Doctor *d) {
     return d->driver ? d->driver : 13000;
 }
 
-// Finds what a version of CUDA brings, of each that GPUs here take, by the
-// first GPU that does; 0 stands for any where there is none.
+// Finds libraries that depend on CUDA's version, for the first GPU of each
+// version; gpu 0 stands for any if there is none.
 static void each_cuda_find(Doctor *d, void (*find)(Doctor *d, int gpu)) {
     bool found[2] = {false}; // 12, 13
     for (int i = 0; i == 0 || i < d->devices; i++) {
@@ -138,7 +138,7 @@ static void each_cuda_find(Doctor *d, void (*find)(Doctor *d, int gpu)) {
     }
 }
 
-// It opens a library of its own when it compiles for the first time.
+// NVRTC opens a further library at the first compilation.
 static bool nvrtc_compiles(const RtNvrtc *n, RtError *e) {
     RtSource nothing = {.text = ""};
     RtCode remarks = {0};
@@ -198,7 +198,7 @@ static void cublaslt_find(Doctor *d, int gpu) {
     rt_library_close(library);
 }
 
-// Nothing needs it.
+// NVTX is optional.
 static void nvtx_find(Doctor *d) {
     RtNvtx n;
     RtError ignored;
@@ -211,7 +211,7 @@ static void nvtx_find(Doctor *d) {
     rt_nvtx_close(&n);
 }
 
-// What its header calls dnnl_version_t begins so.
+// The first members of oneDNN's dnnl_version_t.
 typedef struct {
     int major, minor, patch;
 } OneDnnVersion;
@@ -264,7 +264,7 @@ static void compiler_find(Doctor *d, const Arguments *arguments) {
     scratch_close(&scratch);
 }
 
-// ---- what is told ----
+// ---- report ----
 
 static bool all_there(const Doctor *d, bool needed) {
     for (int i = 0; i < d->count; i++)

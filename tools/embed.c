@@ -1,4 +1,5 @@
-// Embed: for each architecture machine code, and assembly for later ones.
+// Embed: machine code for each architecture of --target, and PTX for later
+// ones.
 #include "tools/embed.h"
 #include "base/exits.h"
 #include "runtime/cuda/kernels/kernels.h"
@@ -9,8 +10,7 @@
 
 static const char opening[] = "cuda:";
 
-// The number in "sm_90" at s, which ends at a comma or the text's end; 0 for
-// other words.
+// The number in "sm_90" at s, up to a comma or the end; 0 for another word.
 static int generation_at(const char *s) {
     size_t length = strcspn(s, ",");
     char *end;
@@ -61,7 +61,7 @@ static bool generation_add(Machine *m, const Arguments *arguments,
             complain(arguments, "--target=%s: %s", arguments->embed, why);
             return false;
         }
-        // Assembly is a string: what ends it is kept with it.
+        // PTX is a string: its zero byte is embedded, too.
         code_add(out, generation, forms[i] == PTX ? RT_PTX : RT_CUBIN, code,
                  length + (forms[i] == PTX));
     }

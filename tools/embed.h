@@ -4,11 +4,11 @@
 
 #include "tools/tools.h"
 
-// Whether --target names what NVRTC can compile for; a sentence where not.
+// Whether NVRTC can compile for each GPU of --target; a message if not.
 bool embed_wanted(const Arguments *arguments, int *status);
 
-// The code for each of --target's architectures, as the runtime reads it.
-// False, with a sentence and *status, where it cannot be made.
+// Makes the code for each architecture of --target, in the runtime's format.
+// False, after a message and with *status, if it cannot be made.
 bool embed_make(Arena *a, const Arguments *arguments, const Text *kernels,
                 Text *out, int *status);
 

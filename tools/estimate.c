@@ -1,11 +1,9 @@
-// Estimate: how long a step takes, by the roofline of each launch (Williams,
-// Waterman and Patterson, 2009).
-//
-// A GPU's peaks are those of its description, and no launch reaches them: the
-// sum is the least time.  A processor's are measured, and each kind of work is
-// given the share that it reaches.  The shares were fitted on one
-// machine, two cores of an EPYC with AVX-512, to the launches of lenet, mlp,
-// resnet9 and gpt_nano.
+// Estimate: time of a step by the roofline of each launch (Williams, Waterman
+// and Patterson, 2009).  A GPU's peaks are those of its description, and no
+// launch reaches them: the sum is the least time.  A processor's peaks are
+// measured, and each kind of work gets a share of them.  The shares were fitted
+// on one machine, two cores of an EPYC with AVX-512, to the launches of lenet,
+// mlp, resnet9 and gpt_nano.
 #include "tools/device.h"
 
 #include <math.h>
@@ -18,7 +16,7 @@ static const double HOST_LAUNCH = 5e-6; // seconds, to start all threads
 
 // ---- arithmetic ----
 
-// Operations of one element, counted as simple ones are.
+// The cost of one element in simple operations.
 static double element_flops(const Node *n) {
     enum { DRAW = 150, FUNCTION = 6 };
     unsigned facts = op_info[n->op].facts;
@@ -27,8 +25,7 @@ static double element_flops(const Node *n) {
     return facts & MATH ? FUNCTION : 1;
 }
 
-// A library call computes in vectors of the result's channels, and fills up the
-// last one.
+// A library call computes whole vectors of the result's channels.
 static double call_flops(const Graph *g, NodeId n, const Device *d) {
     const Type *t = g->node[n].type;
     double flops = (double)node_flops(g, n);

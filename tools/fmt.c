@@ -1,8 +1,6 @@
-// sinter fmt: model files in the one layout that there is.
-//
-// A file that cannot be parsed is left as it is.  One that changes is written
-// anew beside itself and takes its own place, so that no moment leaves half a
-// file.
+// sinter fmt: formats model files.  A file that cannot be parsed stays as it
+// is.  A changed file is written beside itself and renamed, so that it is
+// always complete.
 #define _XOPEN_SOURCE 700 // mkstemp, realpath
 
 #include "base/exits.h"
@@ -62,7 +60,7 @@ static bool file_replace(Arena *a, const char *path, const Text *t) {
     return good;
 }
 
-// What becomes of a file whose layout is in t.
+// Writes, prints or lists a file with the formatted text t.
 static int file_settle(Arena *a, const Arguments *arguments, const Source *s,
                        const char *path, const Text *t) {
     bool same = t->length == s->length &&
@@ -97,7 +95,7 @@ static int file_format(const Arguments *arguments, const char *path) {
     return status;
 }
 
-// Files are many, and each has an arena of its own.
+// Each file has an arena of its own, as there may be many.
 int fmt_command(Arena *a, const Arguments *arguments) {
     (void)a;
     int status = EXIT_GOOD;

@@ -1,8 +1,5 @@
-// Graphs from files: reading one that a command is given, and what passes are
-// told about it.
-//
-// A line --- ends the graph: what follows it in a golden test is the expected
-// result.
+// Graphs from files: reads an operand, and makes the options for passes on it.
+// A line --- ends the graph; in a golden test the expected result follows it.
 #include "base/exits.h"
 #include "base/source.h"
 #include "codegen/codegen.h"
@@ -19,7 +16,8 @@ static size_t graph_length(const Source *s) {
     return rule ? (size_t)(rule + 1 - s->text) : s->length;
 }
 
-// The line that a message of the reader begins with, as "12: expected ...".
+// The place of a reader's message, which begins with the line, as "12: expected
+// ...".
 static Span line_span(const Source *s, long line) {
     if (line < 1 || line > s->num_lines)
         line = s->num_lines;

@@ -1,4 +1,4 @@
-// Here: the device of this machine, described as those are that are elsewhere.
+// Detect: describes the devices of this machine.
 #include "runtime/cuda/driver/driver.h"
 #include "tools/device.h"
 

@@ -1,8 +1,7 @@
-// Host speed: what the processors here do at most, measured in about 0.1 s:
-// multiply-adds in registers, and a triad of arrays (McCalpin's STREAM).
-//
-// As many threads as a trainer has measure at once, several times; the best
-// time counts, as other programs may use the machine meanwhile.
+// Host speed: peak rates of this machine's processors, measured in about 0.1 s:
+// multiply-adds in registers, and a triad of arrays (McCalpin's STREAM).  As
+// many threads as a trainer has measure at once, several times.  The best time
+// counts, as other programs may use the machine meanwhile.
 #define _GNU_SOURCE
 #include "runtime/runtime.h"
 #include "tools/device.h"
@@ -13,10 +12,10 @@
 #include <string.h>
 
 enum {
-    CHAINS = 8, // of multiply-adds, which hide each other's latency
+    CHAINS = 8, // independent multiply-adds, which hide their latency
     LENGTH = 1 << 15,
     ARRAYS = 3,
-    PIECE = 1 << 17, // floats of each array in a piece, or fewer
+    PIECE = 1 << 17, // floats of an array in a block, at most
     MOST_PIECES = 128,
     MOST_THREADS = 256,
 };
@@ -71,7 +70,7 @@ typedef struct {
     int pieces;
     size_t piece; // floats
     float *array[ARRAYS];
-    float sum; // so that nothing is left out
+    float sum; // keeps the compiler from removing it
     double chain[MOST_PIECES], triad[MOST_PIECES]; // seconds of each piece
 } Worker;
 
@@ -129,7 +128,7 @@ static Share share_of(int threads) {
     return (Share){pieces < MOST_PIECES ? (int)pieces : MOST_PIECES, PIECE};
 }
 
-// Measures with one thread more, where there is room for it.
+// Measures with one more thread, if there is memory for it.
 static bool worker_begin(Worker *w, float *block, const Share *s) {
     w->arithmetic = arithmetic_here();
     w->pieces = s->pieces;

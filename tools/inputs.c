@@ -1,6 +1,5 @@
-// Inputs: the device and the data of a trainer, looked for before it is
-// compiled.  The runtime's own functions read them, so the messages are the
-// same.
+// Inputs: checks the device and the data of a trainer before it is compiled,
+// with the runtime's own functions, so the messages are the same.
 #include "base/exits.h"
 #include "runtime/data/data.h"
 #include "tools/trainer.h"
@@ -62,7 +61,7 @@ int inputs_check(const Arguments *arguments, const Program *p,
     return e.status;
 }
 
-// As the trainer itself reads the words.
+// Parses the options as the trainer does.
 int inputs_named_check(Arena *a, const Arguments *arguments, const Program *p,
                        const char *device, const char *data,
                        const char *validation) {

@@ -1,10 +1,10 @@
-// JSON: whether a text is.
+// JSON: checks that a text is JSON.
 #include "tools/tools.h"
 
 #include <ctype.h>
 #include <string.h>
 
-// Each of these returns where what it is named for ends, or NULL.
+// Each function NAME_end returns the end of a NAME, or NULL.
 enum { DEEPEST = 64 };
 
 static const char *space_end(const char *s) {

@@ -1,4 +1,4 @@
-// Judge: what a described device need not launch.
+// Selects the library fusions and merged launches of a described device.
 #include "tools/device.h"
 
 #include <string.h>

@@ -1,12 +1,11 @@
-// A limit of memory: what is said when no plan fits, and the largest batch for
-// which one does.
+// Memory limit: the error if no plan fits, and the largest batch that does.
 #include "tools/tools.h"
 
 #include <inttypes.h>
 
 enum { MOST_BATCH = 1 << 30 };
 
-// Whether there is the model with another batch, and it fits.
+// Whether the model compiles with another batch, and fits.
 static bool batch_fits(const Arguments *arguments, int64_t batch, bool keep) {
     Arena *a = arena_new();
     Diagnostics diags = diag_new(a);

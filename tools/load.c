@@ -23,7 +23,7 @@ static double used_by(int who) {
 }
 
 // /proc/stat, proc(5): user, nice, system, idle, iowait, irq, softirq, steal in
-// ticks.  0: the system does not tell.
+// ticks.  0: it cannot be read.
 static double used_by_all(void) {
     uint64_t t[8];
     FILE *f = fopen("/proc/stat", "r");

@@ -1,4 +1,4 @@
-// Load: whether other programs computed while this one measured times.
+// Load: detects other programs that ran while this one measured times.
 #ifndef TOOLS_LOAD_H
 #define TOOLS_LOAD_H
 
@@ -10,9 +10,9 @@ typedef struct {
 
 Load load_begin(void);
 
-// Says on stderr why times measured since then are noise: other programs used
-// more than a tenth of the cores, or the times differ by more than a tenth.
-// `differ` is the width of their range as a share of the median.
+// Prints why times measured since then are noise: other programs used more than
+// a tenth of the cores, or the times differ by more than a tenth.  `differ` is
+// the width of their range as a share of the median.
 void load_report(const Load *begin, double differ);
 
 #endif

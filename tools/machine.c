@@ -12,11 +12,11 @@ enum { NEWEST_DRIVER = 13000 };
 struct Machine {
     Arena *arena;
     RtNvrtc nvrtc;
-    int cuda; // the newest that it may be of
+    int cuda; // the newest supported version
     RtCache cache;
 };
 
-// Opens the compiler for a generation, in place of one that does not know it.
+// Opens an NVRTC that supports a generation, in the place of one that does not.
 static bool compiler_open(Machine *m, int sm, const char **why) {
     RtError e;
     int cuda = rt_capability_cuda(sm, NEWEST_DRIVER);
@@ -54,7 +54,7 @@ const char *machine_version(const Machine *m) {
 typedef bool Compile(const RtNvrtc *n, const RtSource *s, RtCode *out,
                      RtError *e);
 
-// The last option says what is wanted beside the code.
+// The last option requests a listing beside the code.
 static const char *compile(Machine *m, Compile *run, const char *text, int sm,
                            MachineForm form, const char *option, size_t *length,
                            const char **why) {
@@ -91,9 +91,9 @@ const char *machine_code(Machine *m, const char *text, int sm, bool lines,
                    lines ? "-lineinfo" : NULL, length, why);
 }
 
-// ---- what the assembler says ----
+// ---- the assembler's log ----
 
-// The number before the words, or after them, in one line; 0 without them.
+// The number before or after some words of a line; 0 if it does not have them.
 static int number_before(const char *line, const char *end, const char *words) {
     const char *s = strstr(line, words);
     if (!s || s >= end)
@@ -119,7 +119,7 @@ static void line_take(Resources *r, const char *line, const char *end) {
     r->shared += number_before(line, end, "bytes smem");
 }
 
-// Which of the kernels a line of the log begins; `now` for other lines.
+// The kernel that a line of the log begins; `now` for other lines.
 static int kernel_begun(const char *line, const char *end, int count,
                         const char *const *name, int now) {
     static const char words[] = "Compiling entry function '";

@@ -1,4 +1,4 @@
-// sinter: finds the command that the first word names and runs it.
+// sinter: runs the command that the first word names.
 #include "base/exits.h"
 #include "base/standard.h"
 #include "tools/tools.h"
@@ -126,7 +126,7 @@ static int command_help(Arena *a, const Command *command) {
     return EXIT_GOOD;
 }
 
-// What was printed is there, or status 74 says that it is not.
+// Flushes standard output; status 74 if that fails.
 static int output_end(const Arguments *arguments, int status) {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return status;
@@ -150,8 +150,8 @@ static bool is_word(const char *word, const char *name) {
            (strncmp(word, "--", 2) == 0 && strcmp(word + 2, name) == 0);
 }
 
-// Graphs come and go by the dozen: memory that one gave back is kept for the
-// next and not asked of the system page by page.
+// Keeps freed memory for the next of many graphs instead of returning it to the
+// system.
 static void keep_memory(void) {
 #ifdef M_TRIM_THRESHOLD
     mallopt(M_MMAP_THRESHOLD, 32 << 20);
@@ -163,8 +163,8 @@ int main(int argc, char **argv) {
     const Arguments none = {0};
     standard_open();
     keep_memory();
-    signal(SIGXFSZ, SIG_IGN); // the write that is too long fails, and says so
-    signal(SIGCHLD, SIG_DFL); // or nobody is told how a program has ended
+    signal(SIGXFSZ, SIG_IGN); // a write beyond the limit fails with a message
+    signal(SIGCHLD, SIG_DFL); // or waitpid reports no status
     if (argc < 2) {
         help_print(stderr);
         return EXIT_USAGE;

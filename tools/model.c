@@ -1,4 +1,4 @@
-// Loading a model file for a command, with its diagnostics on stderr.
+// Model: loads a model file for a command, and prints its diagnostics.
 #include "base/exits.h"
 #include "tools/tools.h"
 
@@ -34,7 +34,8 @@ char *stem_of(Arena *a, const char *path) {
     return arena_string(a, base, length);
 }
 
-// Whether the file is there: a name that is mistyped is no mistake in a model.
+// Whether the file can be opened: a mistyped name is an error of the command
+// line, not of a model.
 static bool file_opens(Arena *a, const Arguments *arguments, const char *path) {
     if (access(path, R_OK) == 0)
         return true;

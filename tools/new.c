@@ -1,5 +1,5 @@
-// sinter new: a folder to start from: a model file and a page that says where
-// the data go, for images, a table or a text.
+// sinter new: makes a folder to start from, with a model file and a README, for
+// images, a table or a text.
 #define _POSIX_C_SOURCE 200809L // strerror
 #include "base/exits.h"
 #include "tools/tools.h"
@@ -30,7 +30,7 @@ static const Start table = {"a table",
 static const Start text = {
     "a text", {{"model.net", new_text_net}, {"README.md", new_text_md}}};
 
-// NULL: several are asked for, which has been said.
+// The chosen start; NULL, after a message, if there are several.
 static const Start *start_of(const Arguments *arguments) {
     if (arguments->images + arguments->table + arguments->text > 1) {
         complain(arguments,
@@ -40,7 +40,7 @@ static const Start *start_of(const Arguments *arguments) {
     return arguments->table ? &table : arguments->text ? &text : &images;
 }
 
-// Whether nothing is there, or an empty folder; if not, that has been said.
+// Whether the path is free or an empty folder; a message if not.
 static bool folder_free(const Arguments *arguments, const char *path,
                         int *status) {
     DIR *d = opendir(path);
@@ -76,7 +76,7 @@ static int files_write(Arena *a, const Arguments *arguments, const Start *s,
     return status;
 }
 
-// The word as a shell reads it.
+// Quotes a word for a shell.
 static const char *shell_word(Arena *a, const char *s) {
     static const char plain[] =
         "abcdefghijklmnopqrstuvwxyz"
@@ -86,7 +86,7 @@ static const char *shell_word(Arena *a, const char *s) {
         return s;
     text_add(&t, "'");
     for (; *s; s++) {
-        if (*s == '\'') // ends the quotes, and stands outside of them
+        if (*s == '\'') // outside of the quotes
             text_add(&t, "'\\'");
         text_bytes(&t, s, 1);
     }

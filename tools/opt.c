@@ -1,10 +1,11 @@
-// sinter opt: graph text in, passes, graph text out.
+// sinter opt: reads a graph, runs passes, prints the graph or its kernels.
 #include "base/exits.h"
 #include "tools/tools.h"
 
 #include <string.h>
 
-// The passes named in list, set apart by commas; false when one is unknown.
+// Runs the passes of a comma-separated list; false, after a message, if one is
+// unknown.
 static bool passes_apply(Arena *a, Graph **g, const PassOptions *o,
                          const Arguments *arguments) {
     const char *list = arguments->run;

@@ -1,5 +1,5 @@
-// Out: what a command writes.  It must not take the place of what it has read,
-// by whatever name, nor of what is no file.
+// Output: files that a command writes.  They must not replace a file that it
+// has read, by any name, nor anything that is not a regular file.
 #define _POSIX_C_SOURCE 200809L
 
 #include "base/exits.h"
@@ -54,7 +54,7 @@ int io_failed(const Arguments *arguments, const char *path) {
 }
 
 const char *text_shown(Arena *a, const char *s) {
-    enum { MOST = TERMINAL_ROOM - 1 }; // of what one byte becomes
+    enum { MOST = TERMINAL_ROOM - 1 }; // bytes of one escaped byte
     size_t room = strlen(s) * MOST + 1;
     char *shown = arena_alloc(a, room);
     terminal_text(shown, room, s);

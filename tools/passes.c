@@ -1,4 +1,4 @@
-// sinter passes: the table of passes, for people.
+// sinter passes: prints the table of passes.
 #include "base/exits.h"
 #include "tools/tools.h"
 

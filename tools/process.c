@@ -1,8 +1,8 @@
-// Process: programs that are run, without a shell.
+// Process: runs programs without a shell.
 //
-// What interrupts us is blocked from before they start until they have ended,
-// and taken by the loop that waits for them: so there is no moment in which it
-// ends us and leaves them running, and nothing for a handler to be told.
+// Interrupting signals are blocked while they run, and the loop that waits for
+// them receives the signals.  So no signal ends this program and leaves them
+// running, and no handler is needed.
 #define _GNU_SOURCE
 #include "tools/process.h"
 #include "base/exits.h"
@@ -98,15 +98,15 @@ static bool process_runs(Process *p) {
     return false;
 }
 
-// Processes of which at most `most` run at a time.
+// Processes, of which at most `most` run at a time.
 typedef struct {
     Process *process;
     int count, started, most;
-    sigset_t mask; // that they run with
-    int error;     // why the last that did not start did not
+    sigset_t mask; // the signal mask of the processes
+    int error;     // errno of the last one that did not start
 } Batch;
 
-// Starts the next ones in the place of those that have ended.
+// Starts processes while fewer than `most` run.
 static bool some_run(Batch *b) {
     int running = 0;
     for (int i = 0; i < b->started; i++)
@@ -125,7 +125,7 @@ static void all_signal(const Batch *b, int number) {
             kill(b->process[i].id, number);
 }
 
-// What is ignored, as in a job in the background, stays so.
+// Ignored signals, as in a job in the background, stay ignored.
 static sigset_t interruptions(void) {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction now;
@@ -139,9 +139,9 @@ static sigset_t interruptions(void) {
     return set;
 }
 
-// Returns what has interrupted us meanwhile, or 0.  A terminal, for which the
-// kernel signals, has told the programs itself, and a trainer takes a second
-// signal to mean that it is to end at once.
+// Returns the signal that has interrupted this program, or 0. A terminal sends
+// its signals to the processes itself, and a second signal would end a trainer
+// at once.
 static int wait_for(Batch *b, const sigset_t *taken, Wanted *wanted,
                     void *whose) {
     const struct timespec pause = {.tv_nsec = 1000000000 / ASKED};

@@ -1,7 +1,7 @@
-// Programs that are run, without a shell.
+// Process: runs programs without a shell.
 //
-// What interrupts us while they run interrupts them, and ends us once all of
-// them have ended.
+// A signal that interrupts this program while they run interrupts them, and
+// ends this program once all have ended.
 #ifndef TOOLS_PROCESS_H
 #define TOOLS_PROCESS_H
 
@@ -30,27 +30,26 @@ typedef struct {
     int status;            // that it exited with, or one of those below
 } Process;
 
-// What a signal ends has the status that a shell tells: 128 and its number.
+// The status of a program that a signal ended, as in a shell: 128 and the
+// number.
 enum { BY_SIGNAL = 128 };
 // "ended with status 3", "was ended by signal 9, Killed".
 const char *ended_how(Arena *a, int status);
 
-// How many processors this process may use.
+// The number of processors that this process may use.
 int processors(void);
 
-// It has not started, errno says why; nobody wanted more of it.
+// It has not started, with errno set; `wanted` has ended it.
 enum { NOT_STARTED = -1, ENDED = -2 };
 
-// Runs them until all have ended, as many at a time as there are processors
-// that this process may use.
+// Runs all until they have ended, at most processors() at a time.
 void processes_run(Process *p, int count);
 
 // Runs one; returns its status.
 int program_run(const Words *words, const char *folder, const char *out,
                 const char *log);
 
-// The same as long as more of it is wanted, which is asked so often in a
-// second.
+// Runs one while `wanted`, called ASKED times a second, is true.
 enum { ASKED = 10 };
 typedef bool Wanted(void *whose);
 int program_run_while(const Words *words, const char *folder, const char *out,

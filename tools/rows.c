@@ -10,8 +10,7 @@ static const char *past_space(const char *s) {
     return s + strspn(s, " \t\r");
 }
 
-// Behind an array or an object, whose text nobody needs; NULL where it does not
-// end in its line.
+// Skips an array or an object; NULL if it does not end in its line.
 static const char *past_nest(const char *s) {
     int depth = 0;
     for (; s != NULL && *s != 0 && *s != '\n';) {
@@ -28,7 +27,7 @@ static const char *past_nest(const char *s) {
     return NULL;
 }
 
-// Behind null, true, NaN and numbers.
+// Skips null, true, NaN or a number.
 static const char *past_word(const char *s, double *number) {
     size_t length = strspn(s, "+-.0123456789abcdefghijklmnopqrstuvwxyzIN");
     char *end;
@@ -59,7 +58,7 @@ static const char *field_parse(const char *s, Field *f) {
     return end;
 }
 
-// False where the line is no JSON object, or has more keys than a row has.
+// False if the line is not a JSON object or has more than MOST_KEYS keys.
 bool row_read(const char *s, JsonRow *row) {
     row->count = 0;
     s = past_space(s);

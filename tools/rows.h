@@ -31,7 +31,7 @@ bool field_is(const Field *f, const char *text);             // f may be NULL
 // NaN: there is no number under that key.
 double row_number(const JsonRow *row, const char *key);
 
-// Whether the row is one of training, evaluation ..., its "split".
+// Whether the row's "split" is this one: train, test ...
 bool row_is(const JsonRow *row, const char *split);
 
 // Parses a line; the row points into it.

@@ -1,4 +1,4 @@
-// Scratch: a folder or a file that is gone when a command ends, and when it is
+// Scratch: a folder or a file that is removed when a command ends or is
 // interrupted.
 #define _GNU_SOURCE // mkdtemp, mkstemps, nftw
 
@@ -23,7 +23,7 @@ void folder_remove(const char *path) {
     nftw(path, remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
 }
 
-// A folder that somebody has put in a file's place is not ours.
+// Never removes a folder in the place of a file: it is not this command's.
 static void scratch_remove(const Scratch *s) {
     if (s->is_folder)
         folder_remove(s->path);
@@ -31,10 +31,9 @@ static void scratch_remove(const Scratch *s) {
         unlink(s->path);
 }
 
-// What is in it may be gigabytes, which must not stay where a command is
-// interrupted.  So a process waits until nobody has the other end of its pipe
-// any more: neither this program nor those that it runs, which are given it and
-// may still write.
+// An interrupted command must not leave gigabytes.  So a guard process waits
+// until the other end of its pipe is closed in this program and in all its
+// children, which inherit it and may still write.
 static void scratch_guard(Scratch *s) {
     int ends[2];
     char none;
@@ -72,8 +71,8 @@ bool scratch_open(Arena *a, const Arguments *arguments, Scratch *out) {
     return true;
 }
 
-// Its name is no other's, as a guard may outlive its command, and must not take
-// away what the next one writes.
+// The name is unique: a guard may outlive its command, and must not remove the
+// next one's file.
 bool scratch_file(Arena *a, const Arguments *arguments, const char *beside,
                   const char *end, Scratch *out) {
     const char *slash = strrchr(beside, '/');
@@ -97,7 +96,8 @@ void scratch_close(const Scratch *s) {
     scratch_keep(s);
 }
 
-// The guard would wait for a server that a compiler has started, as caches do.
+// Ends the guard, which would else wait for servers that a compiler has
+// started, as caches do.
 void scratch_keep(const Scratch *s) {
     if (s->guard < 0)
         return;

@@ -1,4 +1,4 @@
-// A folder of TMPDIR, or a file, that nobody wants when a command has ended.
+// Scratch: a folder in TMPDIR, or a file, that is removed when a command ends.
 #ifndef TOOLS_SCRATCH_H
 #define TOOLS_SCRATCH_H
 
@@ -9,18 +9,19 @@
 typedef struct {
     const char *path;
     bool is_folder;
-    pid_t guard; // removes it if nobody else does; -1: none
+    pid_t guard; // a process that removes it after a crash; -1: none
     int end;     // of the guard's pipe
 } Scratch;
 
-// A new folder; false when there can be none, which has been said on stderr.
+// Makes a new folder; false, after a message, if it cannot.
 bool scratch_open(Arena *a, const Arguments *arguments, Scratch *out);
 
-// A new file beside another one, whose name ends with `end`; false as above.
+// Makes a new file beside another one, whose name ends with `end`; false as
+// above.
 bool scratch_file(Arena *a, const Arguments *arguments, const char *beside,
                   const char *end, Scratch *out);
 
-// Removes a folder in one, and all that it holds; there may be none.
+// Removes a folder inside one, with its contents, if there is one.
 void folder_remove(const char *path);
 
 void scratch_close(const Scratch *s); // removes it

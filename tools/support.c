@@ -1,7 +1,7 @@
-// What a device's libraries lack that a plan needs.
+// Support: finds calls of a plan that a device's libraries lack.
 #include "tools/device.h"
 
-// Convolutions and products of bf16 begin with this compute capability.
+// The first compute capability with convolutions and products in bf16.
 enum { FIRST_BF16 = 80 };
 
 // The first library call on activations, or NO_NODE.

@@ -1,5 +1,4 @@
-// Taken: a trainer that is built already, where a command would take a model
-// file too.
+// Trainer file: a compiled trainer, where a command also takes a model file.
 #define _POSIX_C_SOURCE 200809L // strerror
 
 #include "base/exits.h"
@@ -19,7 +18,7 @@ bool trainer_is(const char *path) {
     return good && memcmp(magic, "\177ELF", sizeof magic) == 0;
 }
 
-// A name without a folder would be looked for elsewhere.
+// execv would look for a name without a folder in PATH.
 const char *trainer_path(Arena *a, const char *path) {
     return strchr(path, '/') != NULL ? path : arena_format(a, "./%s", path);
 }

@@ -1,5 +1,5 @@
-// The command line: one table of commands, one of options, and what the
-// commands share.
+// The command line: the table of commands, the table of options, and functions
+// that commands share.
 #ifndef TOOLS_TOOLS_H
 #define TOOLS_TOOLS_H
 
@@ -13,12 +13,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum {
-    MAX_SETTINGS = 64,
-    MAX_KEY = 64,
-    MAX_COUNTS = 32,
-    MAX_RUNS = 12
-};
+enum { MAX_SETTINGS = 64, MAX_KEY = 64, MAX_COUNTS = 32, MAX_RUNS = 12 };
 
 // A number on the command line.
 typedef struct {
@@ -38,14 +33,14 @@ typedef struct {
     int64_t value[MAX_COUNTS];
 } Counts;
 
-// A command line taken apart.  An option that is not given is NULL or false.
+// A parsed command line.  An option that is not given is NULL or false.
 typedef struct {
     char **operand;
     int num_operands;
     Setting set[MAX_SETTINGS];
-    char key[MAX_SETTINGS][MAX_KEY]; // what the settings' keys point to
+    char key[MAX_SETTINGS][MAX_KEY]; // storage of the settings' keys
     int num_settings;
-    char **passed; // of train: the words that are the trainer's
+    char **passed; // words for the trainer, or of complete
     int num_passed;
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
         *device, *device_file, *from, *to, *dump, *a, *b, *data, *failing,
@@ -78,18 +73,17 @@ extern const Command commands[]; // ends with a NULL name
 
 // ---- arguments.c ----
 
-// Takes the words after the command's name apart; the operands come to their
-// front.  For train, out->passed has room for all words.  false when they are
-// wrong, which has been said on stderr as the words themselves ask for, or else
-// as *out did before.
+// Parses the words after the command's name, and moves the operands to their
+// front.  out->passed has room for all words.  False, after a message in the
+// format of --diagnostics, or else of *out, if they are wrong.
 bool arguments_parse(Arguments *out, const Command *command, int count,
                      char **word);
 
-// What is asked for of how mistakes are printed, wherever it stands: also
-// before a mistake, and if the other words are wrong.
+// The value of --diagnostics anywhere in the words, so that even mistakes
+// before it are printed in its format; NULL for text.
 const char *diagnostics_wanted(int count, char **word);
 
-// Sets one more key; false when there are too many, which has been said.
+// Adds a setting; false, after a message, if there are too many.
 bool setting_add(Arguments *out, Setting set);
 
 extern const Option tool_options[];
@@ -108,8 +102,7 @@ void arguments_help(Text *t, const Command *command);
 // Reads a size as 8GiB, 1.5 GB or 4096: a whole number of bytes above 0.
 bool bytes_parse(const char *text, int64_t *bytes);
 
-// A quantity in the largest unit of which there is one, so that little is not
-// printed as nothing.
+// A quantity in the largest unit in which it is at least 1.
 typedef struct {
     double count;
     const char *unit;
@@ -122,99 +115,95 @@ Scaled flops_scaled(int64_t flops); // k, M or G
 
 bool wants_json(const Arguments *arguments);
 
-// Whether what is printed there is for a terminal, and may have colours.
+// Whether a file is a terminal that may show colours.
 bool wants_color(int file);
 
-// A line of progress, which an error ends.
+// Begins a line of progress, which an error ends.
 void line_begin(const char *text);
 void line_end(void); // where one has begun
 
-// Prints what was reported.
+// Prints the collected diagnostics.
 void diagnostics_print(Arena *a, const Arguments *arguments,
                        Diagnostics *diags);
 
-// Says what is wrong where that is in no file.
+// Prints an error that is not in a file.
 void complain(const Arguments *arguments, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-// Says that a file cannot be read.
+// Prints that a file cannot be read.
 void file_report(Arena *a, const Arguments *arguments, const char *path,
                  const char *why);
 
-// Has it said when passes make too much of the graph.
+// Makes passes print a diagnostic if a graph grows too large.
 void complain_when_full(const Arguments *arguments, Graph *g);
 
-// Says that what a step costs cannot be counted.
+// Prints that the costs of a step overflow a counter.
 void complain_uncounted(const Arguments *arguments, const Program *p);
 
 // ---- limit.c ----
 
-// Whether the plan fits into the memory asked for; if not, says on stderr what
-// is needed, what there is and which batch would fit.
+// Whether the plan fits into --memory; if not, prints the memory that it needs,
+// the limit, and the batch that would fit.
 bool plan_fits(Arena *a, const Arguments *arguments, const Program *p,
                const Plan *plan);
 
-// The largest batch with which the model as it is set otherwise is planned
-// within so many bytes, 0 if there is none; as its recipe says or with all
-// values kept.
+// The largest batch of the model, otherwise as set, whose plan fits into so
+// many bytes, or 0. `keep` turns rematerialization off.
 int64_t batch_largest(const Arguments *arguments, const Program *p,
                       int64_t memory, bool keep);
 
 // ---- out.c ----
 
-// Whether `out` is a file that was read, by whatever name, which is said: one
-// of the command line, or one that a model imports; p is NULL where there is
-// no model.
+// Whether `out` is, by any name, a file that was read: an operand, or one that
+// a model imports.  Prints an error if so.  p is NULL if there is no model.
 bool out_is_read(const Arguments *arguments, const Program *p, const char *out);
 
-// Whether a new file can take the place of `out`; if not, that has been said,
-// with an exit status in *status.
+// Whether `out` can be written; if not, prints an error and sets *status.
 bool out_takes(const Arguments *arguments, const Program *p, const char *out,
                int *status);
 
-// A line of text, or lines, in which nothing steers a terminal.
+// Returns or prints text without control characters.
 const char *text_shown(Arena *a, const char *s);
 void lines_print(const Text *t); // to stdout
 
-// Writes a whole file; false, and errno, when that fails.
+// Writes a whole file; false, with errno set, if that fails.
 bool file_write(const char *path, const void *bytes, size_t length);
 
-// These return an exit status; what went wrong has been said.  The last says
-// what errno is of a file, and returns EXIT_IO.
+// Each returns an exit status, after a message if it failed.  The last prints
+// errno for a file, and returns EXIT_IO.
 int text_write(const Arguments *arguments, const char *path, const Text *text);
-int folder_make(const Arguments *arguments, const char *path); // or it is there
+int folder_make(const Arguments *arguments, const char *path); // may exist
 int io_failed(const Arguments *arguments, const char *path);
 
-// Says on stderr, in one line, that a file was written, how large it is, and
-// what to do with it.  Nothing where only diagnostics in JSON are wanted there.
+// Prints a line on stderr: a file was written, its size, its use.  Prints
+// nothing with --diagnostics=json.
 void wrote_print(const Arguments *arguments, const char *path,
                  const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 // ---- model.c ----
 
-// Loads the model file and prints its diagnostics on stderr, as JSON if asked
-// to; NULL and an exit status in *status when that fails.  Warnings are left
-// in diags for a caller that wants them.
+// Loads the model file and prints its diagnostics; NULL and an exit status in
+// *status if that fails.  Warnings stay in diags.
 Program *model_load(Arena *a, const Arguments *arguments, Diagnostics *diags,
                     int *status);
 
-// The target asked for; cuda is what a trainer is planned for by default.
+// The value of --target; cuda by default, as for a trainer.
 const char *target_of(const Arguments *arguments);
 
-// What the program is compiled for, as the options of the command say.
+// Compile options of the program, from the options of the command.
 PassOptions plan_options(const Program *p, const Arguments *arguments,
                          const char *device);
 
-// Names a file beside another: its base name without the extension.
+// The base name of a file without its extension.
 char *stem_of(Arena *a, const char *path);
 
 // ---- graph.c ----
 
-// Reads the graph in the file that is the last operand, and verifies it; NULL
-// and an exit status, after a report, when it is not one.
+// Reads and verifies the graph in the last operand.  NULL and an exit status,
+// after a message, if it is not one.
 Graph *graph_load(Arena *a, const Arguments *arguments, int *status);
 
-// What passes are told about such a graph.
+// Options for passes on such a graph.
 PassOptions graph_options(const Arguments *arguments);
 
 // Writes the kernels of a planned graph.
@@ -222,10 +211,10 @@ void kernels_add(Arena *a, Text *t, const Graph *g);
 
 // ---- json.c ----
 
-// Behind the string that begins at s; NULL: none does.
+// The end of the string that begins at s; NULL: none begins there.
 const char *json_string_end(const char *s);
 
-// Whether the text is one JSON object, and nothing else.
+// Whether the text is exactly one JSON object.
 bool json_is_object(const char *text);
 
 // ---- one file each ----

@@ -1,5 +1,5 @@
-// sinter train: builds the trainer of a model, where that has not been done
-// before, and becomes it: signals, output and exit status are the trainer's.
+// sinter train: builds the trainer of a model, unless the cache has it, and
+// becomes it: signals, output and exit status are the trainer's.
 #define _POSIX_C_SOURCE 200809L // execv
 
 #include "base/exits.h"
@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// The command line of the trainer, which execv may not change but asks for so.
+// The trainer's command line.  execv takes char *, though it changes none.
 static char **trainer_words(Arena *a, const Arguments *arguments,
                             const char *trainer) {
     size_t count = (size_t)arguments->num_passed;
@@ -33,14 +33,14 @@ static int trainer_become(Arena *a, const Arguments *arguments,
     return trainer_ended(arguments, trainer, -1);
 }
 
-// Whether the trainer only tells of itself, and reads nothing.
+// Whether the trainer only prints about itself, and reads no data.
 static bool only_tells(const RtOptions *o) {
     return o->help || o->version || o->list_kernels || o->print_plan ||
            o->dump_cuda != NULL;
 }
 
-// One line, which begins before the C compiler and ends after it.  Only the
-// user may write to a program in the cache, whatever the umask.
+// Prints one line, which begins before the C compiler and ends after it.  Only
+// the user may write to a cached program, whatever the umask.
 static int build_told(Arena *a, const Arguments *arguments,
                       const TrainerText *t, const RtOptions *o,
                       const char *path) {
@@ -56,8 +56,7 @@ static int build_told(Arena *a, const Arguments *arguments,
     return status;
 }
 
-// Without a cache the trainer is gone when it has ended: its folder has a
-// guard.
+// Without a cache, the trainer is in a scratch folder, which its guard removes.
 static const char *path_aside(Arena *a, const Arguments *arguments,
                               const TrainerText *t) {
     Scratch scratch;
@@ -73,8 +72,8 @@ static int trainer_make(Arena *a, const Arguments *arguments, const Program *p,
     return status == EXIT_GOOD ? build_told(a, arguments, t, o, path) : status;
 }
 
-// Builds it if it is not in the cache; NULL, and an exit status, when that
-// fails.
+// Returns the path of the trainer, built if the cache does not have it; NULL
+// and an exit status if that fails.
 static const char *trainer_get(Arena *a, const Arguments *arguments,
                                const Program *p, const TrainerText *t,
                                const RtOptions *o, int *status) {
@@ -93,7 +92,7 @@ static const char *trainer_get(Arena *a, const Arguments *arguments,
     return *status == EXIT_GOOD ? out : NULL;
 }
 
-// Whether the trainer will take its options.
+// Whether the trainer accepts its options.
 static bool options_good(Arena *a, const Arguments *arguments, RtOptions *o,
                          int *status) {
     RtError e;

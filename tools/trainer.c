@@ -1,4 +1,4 @@
-// Trainer: plans a program for the host and for CUDA and has both printed.
+// Trainer: plans a program for the host and for CUDA, and emits both.
 #include "tools/trainer.h"
 #include "base/exits.h"
 #include "base/source.h"
@@ -16,8 +16,8 @@ uint64_t hash_bytes(uint64_t hash, const char *s, size_t length) {
     return hash;
 }
 
-// The nodes without their origins: a comment in the model file changes lines,
-// but not what a checkpoint fits.
+// Hashes nodes without origins: a comment in the model file changes lines, but
+// not the checkpoints that fit.
 static uint64_t hash_graph(Arena *a, uint64_t hash, const Graph *g) {
     Text t = text_new(a);
     for (NodeId n = 0; n < g->count; n++) {
@@ -34,8 +34,7 @@ static uint64_t fingerprint(const Program *p) {
     Arena *scratch = arena_new();
     uint64_t hash = HASH_OF_NOTHING;
     hash = hash_bytes(hash, p->recipe.drop_last ? "d" : "a", 1);
-    // What activations are kept in, and what decides which steps are taken
-    // when, is in no graph.
+    // The type of activations and the order of steps are not in the graphs.
     if (p->recipe.precision != F32) {
         const char *precision = dtype_name(p->recipe.precision);
         hash = hash_bytes(hash, precision, strlen(precision));
@@ -59,8 +58,8 @@ static uint64_t fingerprint(const Program *p) {
 
 // ---- names ----
 
-// The file's name as part of a C program: what is not a letter, a digit or one
-// of _ and - becomes _, and so does a first -, which would make it an option.
+// The file's name for a C program: characters other than letters, digits, _ and
+// - become _, and so does a first -, which would make it an option.
 static const char *name_of(Arena *a, const Program *p) {
     char *name = stem_of(a, p->file);
     for (char *c = name; *c; c++)
@@ -73,17 +72,17 @@ static const char *name_of(Arena *a, const Program *p) {
     return name;
 }
 
-// ---- what it is compiled from ----
+// ---- sources and settings ----
 
 static void source_add(Arena *a, CodegenOptions *o, NamedText *to,
                        const char *path, const char *name) {
     const char *why;
     const Source *s = source_read(a, path, UINT32_MAX - 1, &why);
-    if (s != NULL) // a file that is gone by now was read before
+    if (s != NULL) // the file was removed meanwhile
         to[o->num_sources++] = (NamedText){name, s->text};
 }
 
-// The first file that was imported is the last of the list.
+// The list has the files in reverse order of their imports.
 static void origin_set(Arena *a, CodegenOptions *o, const Program *p,
                        const Arguments *arguments) {
     NamedText *source = ARENA_ARRAY(a, (size_t)p->num_imported + 1, NamedText);
@@ -109,7 +108,7 @@ TrainerText trainer_text(Arena *a, const Program *p,
                      .fingerprint = fingerprint(p)};
     PassOptions host = plan_options(p, arguments, "host");
     PassOptions cuda = plan_options(p, arguments, "cuda");
-    if (arguments->act) // there is one choice
+    if (arguments->act) // its one choice is recipe
         host.storage = cuda.storage;
     CodegenOptions o = {.version = SINTER_VERSION,
                         .base = t.name,

@@ -1,4 +1,4 @@
-// The text of a trainer, from a program.
+// Trainer: its text, its compilation, and the cache of compiled ones.
 #ifndef TOOLS_TRAINER_H
 #define TOOLS_TRAINER_H
 
@@ -7,14 +7,14 @@
 typedef struct {
     const char *name; // of the files, without extension
     Text c_file, cu_file;
-    Text code;        // for --target's GPUs; empty: none is asked for
+    Text code;        // machine code for --target; empty without it
     Text graphs;      // of the steps that train
     const Plan *plan; // for CUDA, which memory is limited for
     const Plan *host;
     uint64_t fingerprint; // of model and recipe
 } TrainerText;
 
-// FNV-1a, 64 bits: the hash of what has been hashed and these bytes.
+// FNV-1a, 64 bits: continues a hash with these bytes.
 #define HASH_OF_NOTHING 0xcbf29ce484222325u
 uint64_t hash_bytes(uint64_t hash, const char *s, size_t length);
 
@@ -22,31 +22,30 @@ uint64_t hash_bytes(uint64_t hash, const char *s, size_t length);
 TrainerText trainer_text(Arena *a, const Program *p,
                          const Arguments *arguments);
 
-// The same of a model file.  NULL, and an exit status in *status, after a
-// message: also where it does not fit into the memory asked for.
+// The same from a model file.  NULL and an exit status in *status, after a
+// message, if that fails or it exceeds --memory.
 const Program *trainer_load(Arena *a, const Arguments *arguments,
                             TrainerText *out, int *status);
 
 // ---- taken.c ----
 
-// Whether a file is a program, and no text; how it is run from here; and
-// whether nothing was asked of it that only compiling could give, which else
-// has been said.
+// Whether a file is an executable; its path with a folder; and whether the
+// command line has no option that needs a model file, or a message.
 bool trainer_is(const char *path);
 const char *trainer_path(Arena *a, const char *path);
 bool trainer_takes(const Arguments *arguments);
 
-// The hash of the whole program; 0: it cannot be read.
+// The hash of the file; 0 if it cannot be read.
 uint64_t trainer_hash(const char *path);
 
-// Says how one ended that could not say so itself: it has not started, for
-// which errno has the reason, or a signal ended it.  Returns the exit status.
+// Prints how a trainer ended that could not print it: it did not start, with
+// the reason in errno, or a signal ended it.  Returns the exit status.
 int trainer_ended(const Arguments *arguments, const char *trainer, int status);
 
 // ---- build.c ----
 
-// Compiles it to the program `out`.  Returns an exit status; what went wrong
-// has been said.
+// Compiles it to the program `out`. Returns an exit status, after a message if
+// it failed.
 int trainer_build(Arena *a, const Arguments *arguments, const TrainerText *t,
                   const char *out);
 
@@ -54,28 +53,28 @@ int trainer_build(Arena *a, const Arguments *arguments, const TrainerText *t,
 
 struct RtOptions;
 
-// Whether the device and the data that a trainer of the program would be given
-// are there, as the trainer itself finds them; if not, says so in the trainer's
-// words, and returns its exit status.  Data that are generated are not.
+// Whether the device and the data of a trainer of the program exist, by the
+// trainer's own checks.  If not, prints the trainer's message and returns its
+// exit status.  Generated data are not checked.
 int inputs_check(const Arguments *arguments, const Program *p,
                  const struct RtOptions *o);
 
-// The same of a trainer with these options; data and validation may be NULL.
+// The same for a trainer with these options; data and validation may be NULL.
 int inputs_named_check(Arena *a, const Arguments *arguments, const Program *p,
                        const char *device, const char *data,
                        const char *validation);
 
 // ---- trainer_cache.c: trainers that were built, in the user's cache ----
 
-// The path of the trainer of this text, by its content and all that compiles
-// it, whether it is there or not.  NULL: the user has no folder for it that
-// nobody else can write to.
+// The path of this trainer in the user's cache, a hash of its text and of
+// everything that compiles it; the file may be missing.  NULL: there is no
+// folder that only the user can write to.
 const char *trainer_cache_path(Arena *a, const Arguments *arguments,
                                const TrainerText *t);
-// Whether it is there, and nobody else may have written it; it counts as used
+// Whether it is there and only the user can have written it.  Marks it as used
 // now.
 bool trainer_cache_has(const char *path);
-// Removes those beside it that were not used for long, or are too many.
+// Removes cached trainers that were not used for long, or are too many.
 void trainer_cache_trim(Arena *a, const char *path);
 
 #endif

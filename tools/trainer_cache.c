@@ -1,7 +1,6 @@
-// Trainer cache: trainers that sinter train has built, each a file that is
-// named after its content: a hash of the emitted text, of the library that it
-// is linked with, of the C compiler with its flags and, as these have
-// -march=native, of the processor.
+// Trainer cache: trainers that sinter train has built.  A name is a hash of the
+// emitted text, the runtime library, the C compiler with its flags and, as
+// these have -march=native, the processor.
 #define _GNU_SOURCE // O_DIRECTORY, scandir, utimensat
 
 #include "base/source.h"
@@ -25,7 +24,7 @@ enum { MOST_KEPT = 32, MOST_DAYS = 30, MOST_LIBRARY = 1 << 28 };
 
 // ---- the name ----
 
-// With its length, so that where one text ends and the next begins counts.
+// Adds the length, too, so that boundaries of texts count.
 static void hash_add(XXH3_state_t *state, const void *bytes, size_t length) {
     XXH3_128bits_update(state, &length, sizeof length);
     if (length > 0)
@@ -49,7 +48,7 @@ static int is_header(const struct dirent *e) {
     return dot != NULL && strcmp(dot, ".h") == 0;
 }
 
-// The headers that the text includes, which say what the words of kernels are.
+// Hashes the headers that the text includes.
 static void hash_headers(XXH3_state_t *state, Arena *a, const char *include) {
     const char *folder = arena_format(a, "%s/runtime/prelude", include);
     struct dirent **entry;
@@ -63,8 +62,8 @@ static void hash_headers(XXH3_state_t *state, Arena *a, const char *include) {
         free(entry);
 }
 
-// What -march=native follows from: of the first processor, the lines that are
-// the same at any time.
+// Hashes the input of -march=native: constant lines of the first processor in
+// /proc/cpuinfo.
 static void hash_processor(XXH3_state_t *state) {
     static const char *const keys[] = {"vendor_id", "cpu family", "model",
                                        "stepping",  "flags",      "Features",
@@ -81,7 +80,7 @@ static void hash_processor(XXH3_state_t *state) {
         fclose(f);
 }
 
-// false: no folder can be made in which the compiler could be asked.
+// Hashes the compiler's version; false if no scratch folder can be made.
 static bool hash_compiler(XXH3_state_t *state, Arena *a,
                           const Arguments *arguments) {
     Scratch scratch;
@@ -94,8 +93,7 @@ static bool hash_compiler(XXH3_state_t *state, Arena *a,
     return true;
 }
 
-// The folder, which is made; NULL where others may write to it, which has been
-// said.
+// Makes the folder; NULL, after a message, if others may write to it.
 static const char *folder_open(Arena *a) {
     RtCache cache;
     RtError ignored;
@@ -161,7 +159,7 @@ static int by_use(const void *a, const void *b) {
     return (x->used < y->used) - (x->used > y->used);
 }
 
-// A part of a trainer that is being built has a name that begins with a dot.
+// Trainers that are being built have names that begin with a dot.
 static int is_trainer(const struct dirent *e) {
     return e->d_name[0] != '.';
 }

@@ -1,5 +1,5 @@
-// sinter tune: a model is built, or a trainer is there, and the trainer
-// measures on a GPU how its step is done fastest.
+// sinter tune: builds a model, or takes a trainer, and lets the trainer measure
+// the fastest candidates of a step on a GPU.
 #include "base/exits.h"
 #include "base/source.h"
 #include "tools/compare/side.h"
@@ -9,7 +9,7 @@
 
 enum { TABLE_BYTES = 64 << 20 };
 
-// Passes on what the trainer printed, which ends with where the tuning is kept.
+// Passes on the trainer's output, whose last line is the path of the tuning.
 static int table_pass(Arena *a, const Arguments *arguments, const char *trainer,
                       const char *path) {
     const char *why;
@@ -44,7 +44,7 @@ static int trainer_run(Arena *a, const Arguments *arguments, const Runs *runs,
                                : trainer_ended(arguments, trainer, status);
 }
 
-// Builds the model, where p is not NULL, and runs the trainer.
+// Builds the model, unless p is NULL, and runs the trainer.
 static int trainer_tune(Arena *a, const Arguments *arguments, const Program *p,
                         const TrainerText *t) {
     Runs runs;

@@ -16,11 +16,11 @@ enum {
     ABOVE = 30,
     BELOW = 30, // of all charts: the axis
     KEY = 18,   // a line of the legend
-    LETTER = 7, // no letter of the legend is wider
+    LETTER = 7, // the widest letter of the legend
     TICKS = 5
 };
 
-// Middle tones, which can be told from white and from black.
+// Middle tones, visible on white and on black.
 static const char *const colour[] = {
     "#3b82c4", "#d9822b", "#3a9d6b", "#a565c0", "#cf4f56", "#2a9aa8",
     "#b59a1d", "#c8609b", "#7c8ae0", "#8a6f52", "#5aa02c", "#7b8794"};
@@ -50,7 +50,7 @@ static bool is_no_character(const char *s, size_t length) {
            (unsigned char)s[1] == 0xbf && (unsigned char)s[2] >= 0xbe;
 }
 
-// XML has no control characters but these, no broken UTF-8, and not every
+// XML has no control characters except these, no invalid UTF-8, and not every
 // character.
 void xml_add(Text *t, const char *s) {
     for (size_t left = strlen(s), length; left > 0;
@@ -99,7 +99,7 @@ static void range_widen(double *low, double *high, double v) {
     *high = fmax(*high, v);
 }
 
-// A single value is given room on both sides; an empty range is 0 to 1.
+// Widens the range of a single value; an empty range becomes 0 to 1.
 static void range_settle(double *low, double *high) {
     if (*low > *high)
         *low = 0, *high = 1;
@@ -124,9 +124,9 @@ static double at_y(const Frame *f, double y) {
     return f->top + f->height * (1 - (y - f->y0) / (f->y1 - f->y0));
 }
 
-// ---- which series are drawn ----
+// ---- choice of series ----
 
-// The rate is the same in the rows of every split, so one is enough.
+// The learning rate is the same in every split, so one series is enough.
 static bool one_is_enough(const char *metric) {
     return strcmp(metric, "lr") == 0 || strcmp(metric, "loss_scale") == 0;
 }
@@ -190,8 +190,7 @@ static void column_draw(Pen *p, const Frame *f, const PlotSeries *s, int first,
         pen_to(p, at_x(f, s->point[late].x), at_y(f, s->point[late].y));
 }
 
-// Behind the points from `first` on that share its column of the chart; the
-// next point where all are drawn.
+// The end of the points from `first` on that share its column of the chart.
 static int column_end(const Frame *f, const PlotSeries *s, int first,
                       bool dense) {
     int end = first + 1;
@@ -313,7 +312,7 @@ static bool style_drawn(const Curves *c, int style) {
     return false;
 }
 
-// A line for each run, and one of the splits; returns where it ends.
+// Adds a line for each run, and one for the splits; returns the lower edge.
 static double legend_add(Text *t, const Curves *c) {
     double y = KEY, x = LEFT;
     for (int r = 0; r < c->num_runs; r++, y += KEY)
@@ -327,7 +326,7 @@ static double legend_add(Text *t, const Curves *c) {
     return y;
 }
 
-// Names are never cut, so a long one makes the drawing wide.
+// The drawing is wide enough for the longest name.
 static double width_of(const Curves *c) {
     double width = WIDTH;
     for (int r = 0; r < c->num_runs; r++)

@@ -1,4 +1,4 @@
-// sinter plot: the curves of runs as one SVG file.
+// sinter plot: draws the curves of runs as one SVG file.
 #include "tools/plot/plot.h"
 #include "base/exits.h"
 
@@ -87,7 +87,7 @@ int plot_add(Arena *a, const Arguments *arguments, Text *t) {
     return status;
 }
 
-// An operand that is no file, and could not be meant as one, names a metric.
+// An operand that is not a file, and does not look like one, is a metric.
 static bool is_metric(const char *word) {
     struct stat s;
     return stat(word, &s) != 0 && errno == ENOENT &&

@@ -1,4 +1,4 @@
-// Curves of runs: rows of metrics become drawings in SVG.
+// Plot: draws rows of metrics as curves in SVG.
 #ifndef TOOLS_PLOT_H
 #define TOOLS_PLOT_H
 
@@ -25,13 +25,13 @@ typedef struct {
     int count;
 } PlotRun;
 
-// Reads the rows that a trainer's --metrics wrote; a folder stands for its
-// metrics.jsonl.  x is epoch, step or time.  Returns an exit status, after a
-// message for a mistake; warns of lines that are no rows.
+// Reads rows of --metrics; a folder stands for its metrics.jsonl.  x is epoch,
+// step or time.  Returns an exit status, after a message for a mistake.  Prints
+// a warning for lines that are not rows.
 int curves_read(Arena *a, const Arguments *arguments, const char *path,
                 const char *x, PlotRun *out);
 
-// The file that holds the rows of a run.
+// The file with the rows of a run.
 const char *run_file(Arena *a, const char *path);
 
 // Whether `out` is a file of one of these runs, after a message if it is.
@@ -57,7 +57,7 @@ typedef struct {
 // Adds an <svg> element.  Its colours suit light and dark pages.
 void curves_add(Text *t, const Curves *c);
 
-// Adds text escaped for XML; what XML does not allow becomes '?'.
+// Adds text escaped for XML; characters that XML does not allow become '?'.
 void xml_add(Text *t, const char *s);
 
 // ---- plot.c ----

@@ -1,6 +1,6 @@
-// Rows of a trainer's --metrics, one JSON object on each line.  Rows of splits
-// without curves (load, time) are skipped silently.  Lines that are no rows are
-// skipped with a warning: the file of a killed run may end in one.
+// Rows: reads rows of a trainer's --metrics, one JSON object on each line.
+// Rows of splits without curves (load, time) are skipped silently, and lines
+// that are not rows with a warning: the file of a killed run may end in one.
 #include "tools/rows.h"
 #include "base/exits.h"
 #include "tools/plot/plot.h"
@@ -25,7 +25,7 @@ static const char *row_split(const JsonRow *row) {
     return row_is(row, "train") ? "train" : row_is(row, "step") ? "step" : NULL;
 }
 
-// NULL where there are too many: such keys are nobody's metrics.
+// The series of a key; NULL if there are too many: such keys are not metrics.
 static PlotSeries *series_at(Arena *a, PlotRun *r, const Field *f,
                              const char *split) {
     for (int i = 0; i < r->count; i++) {
@@ -42,7 +42,7 @@ static PlotSeries *series_at(Arena *a, PlotRun *r, const Field *f,
     return &r->series[r->count - 1];
 }
 
-// Whether arithmetic on it, as the width of a range, stays finite.
+// Whether arithmetic on it, such as the width of a range, stays finite.
 static bool is_drawable(double value) {
     return fabs(value) < 1e300;
 }
@@ -62,7 +62,7 @@ static bool is_x(const Field *f) {
     return false;
 }
 
-// Returns whether the row has a place on the axis.
+// Adds a row; false if it has no place on the axis.
 static bool row_add(Arena *a, PlotRun *r, const JsonRow *row, const char *split,
                     const char *axis) {
     const Field *x = row_field(row, axis);
@@ -116,12 +116,13 @@ bool run_is_out(Arena *a, const Arguments *arguments, const char *const *path,
     return false;
 }
 
-// Which lines are no rows.
+// Lines that are not rows.
 typedef struct {
     int count, first;
 } Bad;
 
-// Returns how many rows have a place on the axis, or -1 where rows have none.
+// Returns the number of rows with a place on the axis, or -1 if there are rows
+// and none has one.
 static int rows_take(Arena *a, const Source *s, const char *axis, PlotRun *out,
                      Bad *bad) {
     int taken = 0, without = 0;

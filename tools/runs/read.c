@@ -1,5 +1,4 @@
-// Reads what a trainer leaves in the folder of a run: settings.json, and the
-// rows of metrics.jsonl.
+// Reads the folder of a run: settings.json, and the rows of metrics.jsonl.
 #define _POSIX_C_SOURCE 200809L
 
 #include "tools/runs/runs.h"
@@ -30,7 +29,7 @@ const char *record_value(Arena *a, const char *text, const char *key) {
     return arena_string(a, at, length - (length > 0 && at[length - 1] == ','));
 }
 
-// A string as it is written in JSON, without its quotes.
+// A string in its JSON form, without quotes.
 static const char *text_of(Arena *a, const char *text, const char *key) {
     const char *value = record_value(a, text, key);
     size_t length = value != NULL ? strlen(value) : 0;
@@ -42,8 +41,8 @@ static double number_of(Arena *a, const char *text, const char *key) {
     return value != NULL ? strtod(value, NULL) : (double)NAN;
 }
 
-// Adds each string of an object or array, behind a space or, of the second of a
-// pair, a =.
+// Adds each string of an object or array after a space; the second of a pair
+// after =.
 static void strings_add(Text *t, const char *value, bool pairs) {
     int count = 0;
     for (const char *s = value, *end; s != NULL && (s = strchr(s, '"'));
@@ -58,8 +57,7 @@ static void strings_add(Text *t, const char *value, bool pairs) {
     }
 }
 
-// What distinguishes it from another run of the model: --set, and the options
-// of the trainer.
+// The settings of a run: --set, and the options of the trainer.
 static const char *settings_of(Arena *a, const char *text) {
     Text t = text_new(a);
     strings_add(&t, record_value(a, text, "set"), true);
@@ -67,7 +65,8 @@ static const char *settings_of(Arena *a, const char *text) {
     return text_string(&t);
 }
 
-// A trainer locks its folder.  One that was killed has left "running" behind.
+// A running trainer locks its folder; a killed one has left the state
+// "running".
 static bool is_locked(const char *folder) {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     bool locked =
@@ -86,7 +85,7 @@ static const char *state_of(Arena *a, const RunRecord *r) {
 
 // ---- files ----
 
-// Of the files in it, and not of folders.
+// Bytes of the files in a folder, without its folders.
 static int64_t bytes_in(Arena *a, const char *folder) {
     struct stat s;
     int64_t bytes = 0;
@@ -106,8 +105,8 @@ const Source *run_rows(Arena *a, const RunRecord *r) {
                        MOST_METRICS, &why);
 }
 
-// A run that goes on, was killed or has evaluated nothing since it resumed has
-// its numbers in its rows only.
+// A run that is running, was killed, or has not evaluated since it resumed has
+// its numbers only in its rows.
 static void rows_take(Arena *a, RunRecord *r) {
     const Source *s = run_rows(a, r);
     JsonRow row;

@@ -1,4 +1,4 @@
-// Runs: what trainers leave in their folders, as sinter runs shows it.
+// Runs: folders of runs, as sinter runs lists them.
 #ifndef TOOLS_RUNS_H
 #define TOOLS_RUNS_H
 
@@ -7,9 +7,9 @@
 
 typedef struct {
     const char *path;
-    const char *name;     // below the folder that is listed, as it is shown
+    const char *name;     // below the listed folder, as shown
     const char *text;     // settings.json
-    const char *settings; // what the user chose: --set and options
+    const char *settings; // --set and options
     const char *started, *state;
     double epochs, epochs_done, loss, accuracy, elapsed;
     int64_t bytes;
@@ -22,23 +22,23 @@ typedef struct {
 
 // ---- read.c ----
 
-// Whether the folder holds a run, which is then in *r.
+// Reads the run in a folder; false if it has none.
 bool run_read(Arena *a, const char *path, const char *name, RunRecord *r);
 
-// Adds the runs in a folder, which is called name, and in its folders.
+// Adds the runs in a folder, shown as name, and in its folders.
 void runs_find(Arena *a, const char *path, const char *name, int depth,
                RunList *to);
 
-// The value of a key in settings.json as it is written there; NULL: no such.
+// The value of a key in settings.json, as text; NULL if there is none.
 const char *record_value(Arena *a, const char *text, const char *key);
 
-// Its metrics.jsonl; NULL: it has none that can be read.
+// Its metrics.jsonl; NULL if it cannot be read.
 const Source *run_rows(Arena *a, const RunRecord *r);
 
 // ---- runs.c ----
 
-// Numbers for people; NAN is -.  format: digits behind the point, and what
-// follows the number, "2 %".
+// Formats a number; NAN is -. format: digits behind the point, then a suffix,
+// as "2 %".
 const char *number_shown(Arena *a, const char *format, double value);
 const char *time_shown(Arena *a, double seconds);
 const char *epochs_shown(Arena *a, const RunRecord *r);

@@ -1,5 +1,5 @@
-// sinter runs A B: compares two runs: settings that differ, the evaluations of
-// both side by side, and how each ended.
+// sinter runs A B: compares two runs: differing settings, evaluations side by
+// side, and the final states.
 #define _POSIX_C_SOURCE 200809L
 
 #include "tools/runs/runs.h"
@@ -13,7 +13,7 @@
 
 enum { MOST_BYTES = 1 << 20 };
 
-// Keys that differ between any two runs, or that the end of the table shows.
+// Keys that differ between any two runs, or are in the last rows of the table.
 static bool is_own(const char *key) {
     static const char *const own[] = {
         "started", "written",  "elapsed",       "checkpoint",
@@ -25,7 +25,7 @@ static bool is_own(const char *key) {
     return false;
 }
 
-// The key of a line of settings.json; NULL: it has none.
+// The key in a line of settings.json; NULL if it has none.
 static const char *key_at(Arena *a, const char *line) {
     const char *quote = strchr(line, '"');
     if (strncmp(line, "  \"", 3) != 0)
@@ -58,7 +58,7 @@ static void differences_print(Arena *a, Text *t, const RunRecord *x,
         text_add(t, "the settings are equal\n");
 }
 
-// The model files, which a run's folder has.
+// Compares the model files in both folders.
 static void models_print(Arena *a, Text *t, const RunRecord *x,
                          const RunRecord *y) {
     const char *why;
@@ -73,7 +73,7 @@ static void models_print(Arena *a, Text *t, const RunRecord *x,
                  text_shown(a, x->path), text_shown(a, y->path));
 }
 
-// An epoch, or a part of one, of which there are rows: NAN is what has none.
+// An epoch, or a part of one, with rows; a missing number is NAN.
 typedef struct {
     double epoch, training_loss, loss, accuracy;
 } EpochRow;
@@ -83,7 +83,7 @@ typedef struct {
     int count;
 } EpochRows;
 
-// The point of an epoch, to which training and evaluation each add a row.
+// The row of an epoch, which training and evaluation fill.
 static EpochRow *point_at(Arena *a, EpochRows *p, double epoch) {
     const EpochRow none = {epoch, (double)NAN, (double)NAN, (double)NAN};
     if (p->count == 0 || p->point[p->count - 1].epoch != epoch)
@@ -149,7 +149,7 @@ static void end_print(Arena *a, Text *t, char letter, const RunRecord *r) {
              number_shown(a, "4", r->loss), time_shown(a, r->elapsed));
 }
 
-// A run may be named from here, or from runs/.
+// A run's path is relative to the current folder, or to runs/.
 static bool run_named(Arena *a, const Arguments *arguments, const char *name,
                       RunRecord *r) {
     if (run_read(a, name, name, r) ||
