@@ -257,7 +257,7 @@ static bool word_take(Arguments *out, const Command *command, OptionReader *r,
     }
 }
 
-const char *diagnostics_wanted(int count, char **word) {
+const char *diagnostics_format(int count, char **word) {
     static const char option[] = "--diagnostics";
     const size_t length = sizeof option - 1;
     for (int i = 0; i < count; i++) {
@@ -274,7 +274,7 @@ const char *diagnostics_wanted(int count, char **word) {
 
 bool arguments_parse(Arguments *out, const Command *command, int count,
                      char **word) {
-    const char *wanted = diagnostics_wanted(count, word);
+    const char *wanted = diagnostics_format(count, word);
     *out = (Arguments){.operand = word,
                        .passed = out->passed,
                        .diagnostics = wanted ? wanted : out->diagnostics};

@@ -53,7 +53,7 @@ static int trainer_emit(Arena *a, const Arguments *arguments, const Program *p,
                         const TrainerText *t, const char *folder) {
     const TrainerFile *file = trainer_files(a, t, folder);
     for (int i = 0; i < TRAINER_FILES; i++)
-        if (out_is_read(arguments, p, file[i].path))
+        if (output_is_input(arguments, p, file[i].path))
             return EXIT_USAGE;
     int status = folder_make(arguments, folder);
     if (status == EXIT_GOOD)
@@ -190,11 +190,11 @@ int build_command(Arena *a, const Arguments *given) {
         return trainer_emit(a, arguments, p, &t,
                             arguments->out ? arguments->out : ".");
     const char *out = arguments->out ? arguments->out : t.name;
-    if (!out_takes(arguments, p, out, &status))
+    if (!output_check(arguments, p, out, &status))
         return status;
     status = trainer_build(a, arguments, &t, out);
     if (status == EXIT_GOOD)
         wrote_print(arguments, out, "train with %s, whose options --help lists",
-                    trainer_path(a, out));
+                    trainer_file_path(a, out));
     return status;
 }

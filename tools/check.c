@@ -450,7 +450,7 @@ static bool device_choose(Arena *a, Arguments *arguments, Device *out,
     if (named || (arguments->target && !host)) {
         if (!device_find(a, arguments, out, status))
             return false;
-    } else if (!host && gpu_here(a, out)) {
+    } else if (!host && gpu_detect(a, out)) {
         arguments->target = "cuda";
     } else {
         host = true;
@@ -480,7 +480,7 @@ static int check(Arena *a, const Arguments *arguments, Device *device) {
         return EXIT_MODEL;
     }
     if (host)
-        *device = host_here(a);
+        *device = host_detect(a);
     checked_print(a, arguments, p, plan, &c, device, &diags);
     return EXIT_GOOD;
 }

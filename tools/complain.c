@@ -56,7 +56,7 @@ void complain(const Arguments *arguments, const char *format, ...) {
         diagnostics_print(a, arguments, &diags);
     else {
         line_end();
-        fprintf(stderr, "sinter: %s\n", text_shown(a, d->message));
+        fprintf(stderr, "sinter: %s\n", text_escaped(a, d->message));
     }
     arena_free(a);
 }

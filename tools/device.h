@@ -36,14 +36,14 @@ typedef struct {
 
 HostSpeed host_speed(void);
 
-// ---- here.c ----
+// ---- detect.c ----
 
 // The first GPU of this machine, as its driver describes it; false: there is
 // none.  A peak that is not known is 0.
-bool gpu_here(Arena *a, Device *out);
+bool gpu_detect(Arena *a, Device *out);
 
 // The processors that this process may use, measured.
-Device host_here(Arena *a);
+Device host_detect(Arena *a);
 
 // ---- estimate.c ----
 

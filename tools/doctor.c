@@ -288,13 +288,13 @@ static void text_print(const Doctor *d) {
         const Finding *f = &d->finding[i];
         printf("%-11s %s", f->name, f->version ? f->version : "-");
         printf(f->path ? "  %s\n" : "\n",
-               f->path ? text_shown(d->a, f->path) : NULL);
+               f->path ? text_escaped(d->a, f->path) : NULL);
     }
     printf("\n%s%s\n", verdict(d), all_there(d, false) ? "" : ":");
     for (int i = 0; i < d->count; i++)
         if (d->finding[i].missing)
             printf("  %s: %s\n", d->finding[i].name,
-                   text_shown(d->a, d->finding[i].missing));
+                   text_escaped(d->a, d->finding[i].missing));
 }
 
 static void member_add(Text *t, const char *key, const char *value) {

@@ -67,7 +67,7 @@ static int file_settle(Arena *a, const Arguments *arguments, const Source *s,
                 memcmp(text_string(t), s->text, s->length) == 0;
     if (arguments->check) {
         if (!same)
-            puts(text_shown(a, path));
+            puts(text_escaped(a, path));
         return same ? EXIT_GOOD : EXIT_MODEL;
     }
     if (is_input(path)) {

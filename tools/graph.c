@@ -29,8 +29,8 @@ static Span line_span(const Source *s, long line) {
 static void graph_report(Arena *a, const Arguments *arguments, const Source *s,
                          const char *read, const char *broken) {
     if (!wants_json(arguments)) {
-        fprintf(stderr, "%s: error: %s%s\n", text_shown(a, s->path),
-                read ? "line " : "", text_shown(a, read ? read : broken));
+        fprintf(stderr, "%s: error: %s%s\n", text_escaped(a, s->path),
+                read ? "line " : "", text_escaped(a, read ? read : broken));
         return;
     }
     Diagnostics diags = diag_new(a);

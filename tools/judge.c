@@ -1,4 +1,4 @@
-// Selects the library fusions and merged launches of a described device.
+// Judge: selects the library fusions and merged launches of a described device.
 #include "tools/device.h"
 
 #include <string.h>

@@ -181,7 +181,7 @@ int main(int argc, char **argv) {
     if (command)
         return command_run(command, argc - 2, argv + 2);
     const Arguments words = {.diagnostics =
-                                 diagnostics_wanted(argc - 1, argv + 1)};
+                                 diagnostics_format(argc - 1, argv + 1)};
     command_unknown(&words, argv[1]);
     return EXIT_USAGE;
 }

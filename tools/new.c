@@ -103,11 +103,11 @@ int new_command(Arena *a, const Arguments *arguments) {
     status = files_write(a, arguments, s, folder);
     if (status != EXIT_GOOD)
         return status;
-    const char *shown = text_shown(a, folder);
+    const char *shown = text_escaped(a, folder);
     printf("%s/model.net trains on %s; %s/README.md says where your files go. "
            "Start with:\n\n"
            "    cd %s\n"
            "    sinter train model.net --data synthetic:640 --epochs=1\n",
-           shown, s->trains_on, shown, text_shown(a, shell_word(a, folder)));
+           shown, s->trains_on, shown, text_escaped(a, shell_word(a, folder)));
     return EXIT_GOOD;
 }

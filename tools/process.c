@@ -144,7 +144,7 @@ static sigset_t interruptions(void) {
 // at once.
 static int wait_for(Batch *b, const sigset_t *taken, Wanted *wanted,
                     void *whose) {
-    const struct timespec pause = {.tv_nsec = 1000000000 / ASKED};
+    const struct timespec pause = {.tv_nsec = 1000000000 / POLLS_A_SECOND};
     int interrupted = 0;
     siginfo_t about;
     while (some_run(b)) {

@@ -49,8 +49,8 @@ void processes_run(Process *p, int count);
 int program_run(const Words *words, const char *folder, const char *out,
                 const char *log);
 
-// Runs one while `wanted`, called ASKED times a second, is true.
-enum { ASKED = 10 };
+// Runs one while `wanted`, called POLLS_A_SECOND times a second, is true.
+enum { POLLS_A_SECOND = 10 };
 typedef bool Wanted(void *whose);
 int program_run_while(const Words *words, const char *folder, const char *out,
                       const char *log, Wanted *wanted, void *whose);

@@ -81,7 +81,7 @@ bool arguments_parse(Arguments *out, const Command *command, int count,
 
 // The value of --diagnostics anywhere in the words, so that even mistakes
 // before it are printed in its format; NULL for text.
-const char *diagnostics_wanted(int count, char **word);
+const char *diagnostics_format(int count, char **word);
 
 // Adds a setting; false, after a message, if there are too many.
 bool setting_add(Arguments *out, Setting set);
@@ -152,18 +152,19 @@ bool plan_fits(Arena *a, const Arguments *arguments, const Program *p,
 int64_t batch_largest(const Arguments *arguments, const Program *p,
                       int64_t memory, bool keep);
 
-// ---- out.c ----
+// ---- output.c ----
 
 // Whether `out` is, by any name, a file that was read: an operand, or one that
 // a model imports.  Prints an error if so.  p is NULL if there is no model.
-bool out_is_read(const Arguments *arguments, const Program *p, const char *out);
+bool output_is_input(const Arguments *arguments, const Program *p,
+                     const char *out);
 
 // Whether `out` can be written; if not, prints an error and sets *status.
-bool out_takes(const Arguments *arguments, const Program *p, const char *out,
-               int *status);
+bool output_check(const Arguments *arguments, const Program *p, const char *out,
+                  int *status);
 
 // Returns or prints text without control characters.
-const char *text_shown(Arena *a, const char *s);
+const char *text_escaped(Arena *a, const char *s);
 void lines_print(const Text *t); // to stdout
 
 // Writes a whole file; false, with errno set, if that fails.

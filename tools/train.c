@@ -30,20 +30,20 @@ static int trainer_become(Arena *a, const Arguments *arguments,
     fflush(NULL);
     signal(SIGXFSZ, SIG_DFL);
     execv(trainer, trainer_words(a, arguments, trainer));
-    return trainer_ended(arguments, trainer, -1);
+    return trainer_end_report(arguments, trainer, -1);
 }
 
 // Whether the trainer only prints about itself, and reads no data.
-static bool only_tells(const RtOptions *o) {
+static bool only_prints(const RtOptions *o) {
     return o->help || o->version || o->list_kernels || o->print_plan ||
            o->dump_cuda != NULL;
 }
 
 // Prints one line, which begins before the C compiler and ends after it.  Only
 // the user may write to a cached program, whatever the umask.
-static int build_told(Arena *a, const Arguments *arguments,
-                      const TrainerText *t, const RtOptions *o,
-                      const char *path) {
+static int build_report(Arena *a, const Arguments *arguments,
+                        const TrainerText *t, const RtOptions *o,
+                        const char *path) {
     double began = rt_seconds();
     if (!o->quiet)
         line_begin(arena_format(a, "sinter: building %s ... ", t->name));
@@ -68,8 +68,9 @@ static const char *path_aside(Arena *a, const Arguments *arguments,
 static int trainer_make(Arena *a, const Arguments *arguments, const Program *p,
                         const TrainerText *t, const RtOptions *o,
                         const char *path) {
-    int status = only_tells(o) ? EXIT_GOOD : inputs_check(arguments, p, o);
-    return status == EXIT_GOOD ? build_told(a, arguments, t, o, path) : status;
+    int status = only_prints(o) ? EXIT_GOOD : inputs_check(arguments, p, o);
+    return status == EXIT_GOOD ? build_report(a, arguments, t, o, path)
+                               : status;
 }
 
 // Returns the path of the trainer, built if the cache does not have it; NULL

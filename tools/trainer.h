@@ -27,20 +27,21 @@ TrainerText trainer_text(Arena *a, const Program *p,
 const Program *trainer_load(Arena *a, const Arguments *arguments,
                             TrainerText *out, int *status);
 
-// ---- taken.c ----
+// ---- trainer_file.c ----
 
 // Whether a file is an executable; its path with a folder; and whether the
 // command line has no option that needs a model file, or a message.
-bool trainer_is(const char *path);
-const char *trainer_path(Arena *a, const char *path);
-bool trainer_takes(const Arguments *arguments);
+bool trainer_file_is(const char *path);
+const char *trainer_file_path(Arena *a, const char *path);
+bool trainer_file_suits(const Arguments *arguments);
 
 // The hash of the file; 0 if it cannot be read.
-uint64_t trainer_hash(const char *path);
+uint64_t trainer_file_hash(const char *path);
 
 // Prints how a trainer ended that could not print it: it did not start, with
 // the reason in errno, or a signal ended it.  Returns the exit status.
-int trainer_ended(const Arguments *arguments, const char *trainer, int status);
+int trainer_end_report(const Arguments *arguments, const char *trainer,
+                       int status);
 
 // ---- build.c ----
 

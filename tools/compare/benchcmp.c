@@ -60,7 +60,7 @@ static int bench_read(Arena *a, const Arguments *arguments, const char *path,
     out->spread = spread_of(a, out->runs.value, out->runs.count);
     const char *what = arena_format(a, "%s, batch %" PRId64 ", on %s", r.model,
                                     r.batch, r.device);
-    out->what = text_shown(a, what);
+    out->what = text_escaped(a, what);
     return EXIT_GOOD;
 }
 

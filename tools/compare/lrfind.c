@@ -28,54 +28,54 @@ typedef struct {
     const char *key;  // the setting of the rate
     const char *data; // training data
     double lowest, highest;
-    double keep;        // smoothing factor of the mean
-    double mean;        // of the losses so far, with the initial 0
-    double low;         // the least without the initial 0
-    FILE *rows;         // that the trainer writes; NULL: none yet
-    Point *point;       // of each step, until the loss diverges
-    int count, skipped; // skipped: steps that were skipped until then
-    int64_t lost;       // the step in which the loss diverged; 0: none
-    bool by_scale;      // skipped at a loss scale of 1
-    int fastest, least; // -1: the loss never fell
+    double smoothing;    // smoothing factor of the mean
+    double mean;         // of the losses so far, with the initial 0
+    double low;          // the least without the initial 0
+    FILE *rows;          // that the trainer writes; NULL: none yet
+    Point *point;        // of each step, until the loss diverges
+    int count, skipped;  // skipped: steps that were skipped until then
+    int64_t diverged_at; // the step in which the loss diverged; 0: none
+    bool by_scale;       // skipped at a loss scale of 1
+    int fastest, least;  // -1: the loss never fell
 } Search;
 
 // ---- analysis ----
 
 // The exponential mean of the losses, corrected for its initial 0.
 static double smooth_next(Search *s, double loss) {
-    s->mean = s->keep * s->mean + (1 - s->keep) * loss;
-    return s->mean / (1 - pow(s->keep, s->count + 1));
+    s->mean = s->smoothing * s->mean + (1 - s->smoothing) * loss;
+    return s->mean / (1 - pow(s->smoothing, s->count + 1));
 }
 
 // A step that is skipped for a large loss scale changes nothing, and its loss
 // need not be finite.  A step that is skipped at a scale of 1 has diverged, and
 // ends the run.
-static void row_take(Search *s, const JsonRow *row) {
+static void step_add(Search *s, const JsonRow *row) {
     double loss = row_number(row, "loss");
     int64_t step = s->count + s->skipped + 1;
     if (row_number(row, "skipped") > 0) {
         s->skipped++;
         s->by_scale = row_number(row, "loss_scale") < 1;
         if (s->by_scale)
-            s->lost = step;
+            s->diverged_at = step;
     } else if (!isfinite(loss)) {
-        s->lost = step;
+        s->diverged_at = step;
     } else {
         double smooth = smooth_next(s, loss);
         s->point[s->count++] =
             (Point){step, row_number(row, "lr"), loss, smooth};
         s->low = fmin(s->low, smooth);
         if (s->low > 0 && smooth > DIVERGED * s->low)
-            s->lost = step;
+            s->diverged_at = step;
     }
 }
 
 static bool is_over(const Search *s) {
-    return s->lost > 0 || s->count + s->skipped >= s->runs.steps;
+    return s->diverged_at > 0 || s->count + s->skipped >= s->runs.steps;
 }
 
 // Reads new rows; whether the run should go on.
-static bool goes_on(void *whose) {
+static bool run_continues(void *whose) {
     Search *s = whose;
     char line[LINE_BYTES];
     JsonRow row;
@@ -83,13 +83,13 @@ static bool goes_on(void *whose) {
         s->rows = fopen(side_rows(s->a, &s->side, &s->runs), "r");
     while (s->rows != NULL && !is_over(s) && line_next(s->rows, line))
         if (row_read(line, &row) && row_is(&row, "step"))
-            row_take(s, &row);
+            step_add(s, &row);
     return !is_over(s);
 }
 
 // The number of losses that contribute to the mean, about.
 static int memory(const Search *s) {
-    return (int)lround(1 / (1 - s->keep));
+    return (int)lround(1 / (1 - s->smoothing));
 }
 
 // The change of the mean around a point, for a factor e of the rate.
@@ -106,7 +106,7 @@ static double noise_of(const Search *s, int count) {
     for (int i = 1; i < count; i++)
         sum += pow(s->point[i].loss - s->point[i - 1].loss, 2);
     double variance = sum / (2 * fmax(1, count - 1));
-    return 5 * sqrt(variance * (1 - s->keep) / (1 + s->keep));
+    return 5 * sqrt(variance * (1 - s->smoothing) / (1 + s->smoothing));
 }
 
 // A mean of few losses jumps, so the first points are left out.
@@ -174,7 +174,7 @@ static bool run_open(Arena *a, Search *s, const Recipe *r) {
     data_set(a, s, r);
     s->point = ARENA_ARRAY(a, (size_t)s->runs.steps, Point);
     // A mean of about a fifth of the losses, at most of 50.
-    s->keep = fmin(0.98, 1 - 5.0 / (double)s->runs.steps);
+    s->smoothing = fmin(0.98, 1 - 5.0 / (double)s->runs.steps);
     s->key = r->rate;
     return true;
 }
@@ -204,9 +204,9 @@ static int search(Arena *a, Search *s) {
     if (status == EXIT_GOOD)
         status = run_build(a, s);
     if (status == EXIT_GOOD)
-        status = side_watch(a, &s->side, &s->runs, goes_on, s);
-    if (goes_on(s) && status == EXIT_DIVERGED) // in no row
-        s->lost = s->count + s->skipped > 0 ? s->count + s->skipped : 1;
+        status = side_watch(a, &s->side, &s->runs, run_continues, s);
+    if (run_continues(s) && status == EXIT_DIVERGED) // in no row
+        s->diverged_at = s->count + s->skipped > 0 ? s->count + s->skipped : 1;
     if (s->rows != NULL)
         fclose(s->rows);
     runs_close(&s->runs);
@@ -232,10 +232,10 @@ static void table_print(Text *t, const Search *s) {
 // Prints why the table ends, and the steps that are missing in it.
 static void end_print(Text *t, const Search *s) {
     int64_t seen = s->count + s->skipped;
-    if (s->lost > 0)
+    if (s->diverged_at > 0)
         text_add(t, "the loss %s in step %" PRId64 ", which ends the test\n",
                  s->by_scale ? "scale reached its minimum" : "diverged",
-                 s->lost);
+                 s->diverged_at);
     else if (seen < s->runs.steps)
         text_add(t,
                  "the recipe ends the run after %" PRId64
@@ -272,7 +272,7 @@ static void search_print(Text *t, const Search *s) {
              "factor %.3g\n\n",
              s->side.program->name, device ? " on " : "", device ? device : "",
              s->data, s->runs.batch, s->key, s->lowest, s->highest,
-             s->runs.steps, s->keep);
+             s->runs.steps, s->smoothing);
     table_print(t, s);
     text_add(t, "\n");
     end_print(t, s);
@@ -294,8 +294,8 @@ static void search_json(Text *t, const Search *s) {
     json_number(t, "from", s->lowest);
     json_number(t, "to", s->highest);
     json_count(t, "steps", s->runs.steps);
-    json_number(t, "smoothing", s->keep);
-    text_add(t, ", \"diverged\": %s", s->lost > 0 ? "true" : "false");
+    json_number(t, "smoothing", s->smoothing);
+    text_add(t, ", \"diverged\": %s", s->diverged_at > 0 ? "true" : "false");
     json_count(t, "skipped", s->skipped);
     rate_json(t, "fastest", s, s->fastest, 1);
     rate_json(t, "least", s, s->least, 1);

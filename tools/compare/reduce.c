@@ -133,7 +133,7 @@ static int reduce(Arena *a, Reduction *r, const char *text, const char *out) {
         return io_failed(arguments, out);
     printf("%s: %zu of %zu bytes, status %d as before; %d of %d attempted "
            "deletions kept\n",
-           text_shown(a, out), strlen(text), whole, r->status, r->made,
+           text_escaped(a, out), strlen(text), whole, r->status, r->made,
            r->tried);
     return EXIT_GOOD;
 }
@@ -156,7 +156,7 @@ int reduce_command(Arena *a, const Arguments *arguments) {
     Scratch scratch;
     int status;
     const Program *p = model_of(a, arguments, path);
-    if (!out_takes(arguments, p, out, &status))
+    if (!output_check(arguments, p, out, &status))
         return status;
     // Beside the model file, for what it imports.
     if (!scratch_file(a, arguments, path, ".net", &scratch))

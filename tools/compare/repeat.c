@@ -70,7 +70,7 @@ static void results_take(Arena *a, Repeat *r, const char *rows) {
 // processors, which is a trainer's number of threads.
 static int record_make(Arena *a, const Arguments *arguments, Repeat *r) {
     char folder[PATH_BYTES] = "";
-    uint64_t hash = trainer_hash(r->trainer);
+    uint64_t hash = trainer_file_hash(r->trainer);
     if (hash == 0)
         return io_failed(arguments, r->trainer);
     if (getcwd(folder, sizeof folder) == NULL)
@@ -120,8 +120,8 @@ static int train(Arena *a, const Repeat *r, int64_t seed, const char *rows) {
 }
 
 // Whether the program has written metrics, as trainers do.
-static bool is_told(Arena *a, const Arguments *arguments, const Repeat *r,
-                    const char *rows) {
+static bool has_metrics(Arena *a, const Arguments *arguments, const Repeat *r,
+                        const char *rows) {
     if (!isnan(last_of(a, rows, "time", "total")))
         return true;
     complain(arguments,
@@ -142,8 +142,8 @@ static int run(Arena *a, const Arguments *arguments, Repeat *r, int64_t seed) {
     }
     int status = reused ? EXIT_GOOD : train(a, r, seed, rows);
     if (status != EXIT_GOOD)
-        return trainer_ended(arguments, r->trainer, status);
-    if (!is_told(a, arguments, r, rows))
+        return trainer_end_report(arguments, r->trainer, status);
+    if (!has_metrics(a, arguments, r, rows))
         return EXIT_USAGE;
     if (!reused)
         file_write(record, r->record, strlen(r->record));
@@ -185,9 +185,10 @@ static void row_print(const char *name, const double *value) {
 }
 
 static void head_print(Arena *a, const Repeat *r) {
-    printf("%s, %d run%s from seed %" PRId64 "%s\n%-9s", text_shown(a, r->name),
-           r->wanted, r->wanted == 1 ? "" : "s", r->seed,
-           r->validation ? ", evaluated on held-out samples" : "", "seed");
+    printf("%s, %d run%s from seed %" PRId64 "%s\n%-9s",
+           text_escaped(a, r->name), r->wanted, r->wanted == 1 ? "" : "s",
+           r->seed, r->validation ? ", evaluated on held-out samples" : "",
+           "seed");
     for (int k = 0; k < NUM_RESULTS; k++)
         printf(" %*s", column[k].width, column[k].title);
     putchar('\n');
@@ -281,10 +282,10 @@ static int runs_make(Arena *a, const Arguments *arguments, Repeat *r) {
 static int trainer_make(Arena *a, const Arguments *arguments, Repeat *r) {
     int status;
     TrainerText t;
-    if (trainer_is(arguments->operand[0])) {
-        r->trainer = trainer_path(a, arguments->operand[0]);
+    if (trainer_file_is(arguments->operand[0])) {
+        r->trainer = trainer_file_path(a, arguments->operand[0]);
         r->name = arguments->operand[0];
-        return trainer_takes(arguments) ? EXIT_GOOD : EXIT_USAGE;
+        return trainer_file_suits(arguments) ? EXIT_GOOD : EXIT_USAGE;
     }
     const Program *p = trainer_load(a, arguments, &t, &status);
     if (p == NULL)

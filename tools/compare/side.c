@@ -104,7 +104,7 @@ static int run(Arena *a, const Side *s, const Runs *runs, const Words *w,
         (wanted && (status == EXIT_DIVERGED || status == ENDED)))
         return status;
     if (status == NOT_STARTED)
-        return trainer_ended(&s->arguments, s->trainer, status);
+        return trainer_end_report(&s->arguments, s->trainer, status);
     const Source *said = source_read(a, log, MOST_LOG, &why);
     complain(&s->arguments, "%s, built with %s, %s: %s", s->name, s->options,
              ended_how(a, status),

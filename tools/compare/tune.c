@@ -41,7 +41,7 @@ static int trainer_run(Arena *a, const Arguments *arguments, const Runs *runs,
     const char *said = arena_format(a, "%s/said", runs->folder);
     int status = program_run(&w, ".", said, NULL);
     return status == EXIT_GOOD ? table_pass(a, arguments, trainer, said)
-                               : trainer_ended(arguments, trainer, status);
+                               : trainer_end_report(arguments, trainer, status);
 }
 
 // Builds the model, unless p is NULL, and runs the trainer.
@@ -49,12 +49,12 @@ static int trainer_tune(Arena *a, const Arguments *arguments, const Program *p,
                         const TrainerText *t) {
     Runs runs;
     int status;
-    if (arguments->out && !out_takes(arguments, p, arguments->out, &status))
+    if (arguments->out && !output_check(arguments, p, arguments->out, &status))
         return status;
     if (!runs_open(a, arguments, p ? p->recipe.batch : 0, &runs))
         return EXIT_IO;
     const char *trainer = p ? arena_format(a, "%s/trainer", runs.folder)
-                            : trainer_path(a, arguments->operand[0]);
+                            : trainer_file_path(a, arguments->operand[0]);
     status =
         p ? inputs_named_check(a, arguments, p, runs.device, runs.data, NULL)
           : EXIT_GOOD;
@@ -69,9 +69,10 @@ static int trainer_tune(Arena *a, const Arguments *arguments, const Program *p,
 static int tune(Arena *a, const Arguments *arguments) {
     int status;
     TrainerText t;
-    if (trainer_is(arguments->operand[0]))
-        return trainer_takes(arguments) ? trainer_tune(a, arguments, NULL, NULL)
-                                        : EXIT_USAGE;
+    if (trainer_file_is(arguments->operand[0]))
+        return trainer_file_suits(arguments)
+                   ? trainer_tune(a, arguments, NULL, NULL)
+                   : EXIT_USAGE;
     const Program *p = trainer_load(a, arguments, &t, &status);
     return p ? trainer_tune(a, arguments, p, &t) : status;
 }

@@ -117,7 +117,7 @@ static int drawing_write(Arena *a, const Arguments *arguments,
     }
     int status = EXIT_USAGE;
     if (run_is_out(a, arguments, run, count, out) ||
-        !out_takes(arguments, NULL, out, &status))
+        !output_check(arguments, NULL, out, &status))
         return status;
     status = text_write(arguments, out, t);
     if (status == EXIT_GOOD)

@@ -123,7 +123,7 @@ typedef struct {
 
 // Returns the number of rows with a place on the axis, or -1 if there are rows
 // and none has one.
-static int rows_take(Arena *a, const Source *s, const char *axis, PlotRun *out,
+static int rows_read(Arena *a, const Source *s, const char *axis, PlotRun *out,
                      Bad *bad) {
     int taken = 0, without = 0;
     JsonRow row;
@@ -160,7 +160,7 @@ static int rows_judge(Arena *a, const Arguments *arguments, const char *file,
         fprintf(stderr,
                 "sinter: warning: lines of %s that are not drawn: %d; the "
                 "first is line %d, which is no row\n",
-                text_shown(a, file), bad->count, bad->first);
+                text_escaped(a, file), bad->count, bad->first);
     return EXIT_GOOD;
 }
 
@@ -175,7 +175,7 @@ int curves_read(Arena *a, const Arguments *arguments, const char *path,
         file_report(a, arguments, file, why);
         return EXIT_IO;
     }
-    int taken = rows_take(a, s, axis, out, &bad);
+    int taken = rows_read(a, s, axis, out, &bad);
     return rows_judge(a, arguments, file, axis, taken, &bad);
 }
 

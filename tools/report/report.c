@@ -173,7 +173,7 @@ int report_command(Arena *a, const Arguments *given) {
     status = EXIT_USAGE;
     if (run_is_out(a, arguments, arguments->metrics, arguments->num_metrics,
                    out) ||
-        (strcmp(out, "-") != 0 && !out_takes(arguments, s.p, out, &status)))
+        (strcmp(out, "-") != 0 && !output_check(arguments, s.p, out, &status)))
         return status;
     if (in.why)
         fprintf(stderr, "sinter: no register counts: %s\n", in.why);

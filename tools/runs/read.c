@@ -107,7 +107,7 @@ const Source *run_rows(Arena *a, const RunRecord *r) {
 
 // A run that is running, was killed, or has not evaluated since it resumed has
 // its numbers only in its rows.
-static void rows_take(Arena *a, RunRecord *r) {
+static void rows_read(Arena *a, RunRecord *r) {
     const Source *s = run_rows(a, r);
     JsonRow row;
     for (int i = 1; s != NULL && i <= s->num_lines; i++) {
@@ -130,7 +130,7 @@ bool run_read(Arena *a, const char *path, const char *name, RunRecord *r) {
     if (s == NULL || !json_is_object(s->text))
         return false;
     *r = (RunRecord){.path = path,
-                     .name = text_shown(a, name),
+                     .name = text_escaped(a, name),
                      .text = s->text,
                      .settings = settings_of(a, s->text),
                      .started = text_of(a, s->text, "started"),
@@ -142,7 +142,7 @@ bool run_read(Arena *a, const char *path, const char *name, RunRecord *r) {
                      .bytes = bytes_in(a, path)};
     r->state = state_of(a, r);
     if (strcmp(text_of(a, s->text, "state"), "running") == 0 || isnan(r->loss))
-        rows_take(a, r);
+        rows_read(a, r);
     return true;
 }
 

@@ -45,7 +45,7 @@ const char *epochs_shown(Arena *a, const RunRecord *r);
 
 void runs_json(Text *t, const RunList *runs);
 
-// ---- versus.c ----
+// ---- diff.c ----
 
 // Compares the runs of both operands.  Returns an exit status.
 int runs_compare(Arena *a, const Arguments *arguments);

@@ -50,16 +50,17 @@ static bool is_in_time(void *left) {
 }
 
 // Runs it on the code; false, after a message, if it fails.
-static bool code_give(Arena *a, const Arguments *arguments, const char *program,
-                      const Code *code, const char *from, const char *to,
-                      const char *log) {
+static bool disassembler_try(Arena *a, const Arguments *arguments,
+                             const char *program, const Code *code,
+                             const char *from, const char *to,
+                             const char *log) {
     Words w = {.a = a};
     words_add(&w, program);
     words_add(&w, "--print-code");
     words_add(&w, "--print-line-info-inline");
     words_add(&w, from);
     int seconds = LEAST_SECONDS + (int)(code->length / BYTES_IN_A_SECOND);
-    int left = seconds * ASKED;
+    int left = seconds * POLLS_A_SECOND;
     int status = program_run_while(&w, ".", to, log, is_in_time, &left);
     if (status == NOT_STARTED)
         complain(arguments, "%s: %s", program, strerror(errno));
@@ -86,7 +87,7 @@ static const char *folder_disassemble(Arena *a, const Arguments *arguments,
         return NULL;
     }
     *status = EXIT_DEVICE;
-    if (!code_give(a, arguments, program, code, from, to, log))
+    if (!disassembler_try(a, arguments, program, code, from, to, log))
         return NULL;
     const Source *s = source_read(a, to, MOST_BYTES, &why);
     if (!s)

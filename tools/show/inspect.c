@@ -160,7 +160,7 @@ static void merged_inspect(Show *s, Inspection *in, Inspected *first,
                         .taken = i < judged->merges.count && judged->merged[i]};
         lines_find(s->a, l);
         roofline_merged(l, of);
-        l->chosen = launch_is_chosen(l, s->p, s->arguments);
+        l->chosen = launch_matches(l, s->p, s->arguments);
         for (int k = 0; l->taken && k < l->count; k++) {
             of[k].merged_as = j->name;
             of[k].merged_to = k > 0 ? of[k - 1].kernel->name : NULL;
@@ -180,7 +180,7 @@ static void step_inspect(Show *s, Inspection *in, const Step *step,
         lines_find(s->a, l);
         roofline(l, in->device);
         charges_find(s->a, s->p, l);
-        l->chosen = launch_is_chosen(l, s->p, s->arguments);
+        l->chosen = launch_matches(l, s->p, s->arguments);
     }
     Judged j = step_judge(s->a, in->plan, step, in->device);
     fusions_find(first, launches, &j);
@@ -205,7 +205,7 @@ static bool anything_chosen(const Show *s, const Inspection *in) {
             return true;
     if (in->count == 0)
         return true;
-    complain_of_choice(s, in);
+    filter_report(s, in);
     return false;
 }
 

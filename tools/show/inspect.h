@@ -98,15 +98,15 @@ const char *tensor_name(const Node *n);
 // Finds the charges of a launch that is not a merged one.
 void charges_find(Arena *a, const Program *p, Inspected *l);
 
-// ---- chosen.c ----
+// ---- filter.c ----
 
 // Whether --kernel, --line and --op select it.  A merged launch that the
 // described device does not use is selected by name only.
-bool launch_is_chosen(const Inspected *l, const Program *p,
-                      const Arguments *arguments);
+bool launch_matches(const Inspected *l, const Program *p,
+                    const Arguments *arguments);
 
 // Prints why no launch is selected, and near names.
-void complain_of_choice(const Show *s, const Inspection *in);
+void filter_report(const Show *s, const Inspection *in);
 
 // ---- resources.c ----
 

@@ -94,7 +94,7 @@ static const View *stage_find(const Arguments *arguments, const char *name) {
 
 // The same for the stages of a model, or of a graph from a file, whichever it
 // is.
-static const char *model_said_in_vain(const Arguments *arguments) {
+static const char *model_option_ignored(const Arguments *arguments) {
     if (!arguments->from)
         return arguments->act ? "--act applies to a graph --from a file; a "
                                 "model's recipe has `precision`"
@@ -107,8 +107,8 @@ static const char *model_said_in_vain(const Arguments *arguments) {
 
 // An option that a stage would ignore, with its use; NULL if there is none.  A
 // description of a device may be ignored.
-static const char *said_in_vain(Arena *a, const Arguments *arguments,
-                                const View *stage) {
+static const char *option_ignored(Arena *a, const Arguments *arguments,
+                                  const View *stage) {
     bool of_model = arguments->from == NULL;
     bool kernels = of_model && stage->write == kernels_write;
     bool texts = kernels || stage->write == ptx_write ||
@@ -140,7 +140,7 @@ static const char *said_in_vain(Arena *a, const Arguments *arguments,
     if (texts && strcmp(target_of(arguments), "host") == 0)
         return "kernels have one source for both devices, and their costs here "
                "are for a GPU; show launches takes --target=host";
-    return model_said_in_vain(arguments);
+    return model_option_ignored(arguments);
 }
 
 // ---- plan and trainer, made once ----
@@ -401,7 +401,7 @@ int show_command(Arena *a, const Arguments *given) {
     }
     const char *name = stage_wanted(arguments);
     const View *stage = name ? stage_find(arguments, name) : NULL;
-    const char *vain = stage ? said_in_vain(a, arguments, stage) : NULL;
+    const char *vain = stage ? option_ignored(a, arguments, stage) : NULL;
     if (vain)
         complain(arguments, "%s", vain);
     if (stage == NULL || vain)

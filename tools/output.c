@@ -17,8 +17,8 @@ static bool same_file(const char *path, const char *other) {
            there.st_ino == read.st_ino;
 }
 
-bool out_is_read(const Arguments *arguments, const Program *p,
-                 const char *out) {
+bool output_is_input(const Arguments *arguments, const Program *p,
+                     const char *out) {
     bool read = same_file(out, arguments->operand[0]) ||
                 same_file(out, arguments->device_file) ||
                 same_file(out, arguments->compared);
@@ -31,11 +31,11 @@ bool out_is_read(const Arguments *arguments, const Program *p,
     return read;
 }
 
-bool out_takes(const Arguments *arguments, const Program *p, const char *out,
-               int *status) {
+bool output_check(const Arguments *arguments, const Program *p, const char *out,
+                  int *status) {
     struct stat there;
     *status = EXIT_USAGE;
-    if (out_is_read(arguments, p, out))
+    if (output_is_input(arguments, p, out))
         return false;
     if (stat(out, &there) != 0 || S_ISREG(there.st_mode))
         return true;
@@ -53,7 +53,7 @@ int io_failed(const Arguments *arguments, const char *path) {
     return EXIT_IO;
 }
 
-const char *text_shown(Arena *a, const char *s) {
+const char *text_escaped(Arena *a, const char *s) {
     enum { MOST = TERMINAL_ROOM - 1 }; // bytes of one escaped byte
     size_t room = strlen(s) * MOST + 1;
     char *shown = arena_alloc(a, room);
@@ -99,8 +99,9 @@ void wrote_print(const Arguments *arguments, const char *path,
         va_start(list, format);
         text_addv(&t, format, list);
         va_end(list);
-        fprintf(stderr, "sinter: wrote %s, %.1f %s; %s\n", text_shown(a, path),
-                size.count, size.unit, text_shown(a, text_string(&t)));
+        fprintf(stderr, "sinter: wrote %s, %.1f %s; %s\n",
+                text_escaped(a, path), size.count, size.unit,
+                text_escaped(a, text_string(&t)));
     }
     arena_free(a);
 }

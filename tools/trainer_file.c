@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-bool trainer_is(const char *path) {
+bool trainer_file_is(const char *path) {
     char magic[4] = "";
     FILE *f = fopen(path, "rb");
     if (f == NULL)
@@ -19,11 +19,11 @@ bool trainer_is(const char *path) {
 }
 
 // execv would look for a name without a folder in PATH.
-const char *trainer_path(Arena *a, const char *path) {
+const char *trainer_file_path(Arena *a, const char *path) {
     return strchr(path, '/') != NULL ? path : arena_format(a, "./%s", path);
 }
 
-bool trainer_takes(const Arguments *arguments) {
+bool trainer_file_suits(const Arguments *arguments) {
     if (arguments->num_settings == 0 && arguments->level == NULL &&
         !arguments->rewrite_limit.given && arguments->without == 0 &&
         arguments->memory == 0)
@@ -34,7 +34,7 @@ bool trainer_takes(const Arguments *arguments) {
     return false;
 }
 
-uint64_t trainer_hash(const char *path) {
+uint64_t trainer_file_hash(const char *path) {
     char piece[1 << 16];
     uint64_t hash = HASH_OF_NOTHING;
     FILE *f = fopen(path, "rb");
@@ -47,7 +47,8 @@ uint64_t trainer_hash(const char *path) {
     return good ? hash : 0;
 }
 
-int trainer_ended(const Arguments *arguments, const char *trainer, int status) {
+int trainer_end_report(const Arguments *arguments, const char *trainer,
+                       int status) {
     if (status == NOT_STARTED) {
         complain(arguments, "cannot start %s: %s", trainer, strerror(errno));
         return EXIT_IO;

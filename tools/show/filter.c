@@ -42,8 +42,8 @@ static bool has_path(const Inspected *l, const char *glob) {
     return false;
 }
 
-bool launch_is_chosen(const Inspected *l, const Program *p,
-                      const Arguments *arguments) {
+bool launch_matches(const Inspected *l, const Program *p,
+                    const Arguments *arguments) {
     if (l->merged && !l->taken && !arguments->kernel)
         return false;
     return (!arguments->kernel || has_name(l, arguments->kernel)) &&
@@ -167,15 +167,15 @@ static void complain_of_path(const Show *s, const Inspection *in) {
 
 static bool is_met(const Inspection *in, const Arguments *one) {
     for (int i = 0; i < in->count; i++)
-        if (launch_is_chosen(&in->launch[i], in->p, one))
+        if (launch_matches(&in->launch[i], in->p, one))
             return true;
     for (int i = 0; i < in->num_merged; i++)
-        if (launch_is_chosen(&in->merged[i], in->p, one))
+        if (launch_matches(&in->merged[i], in->p, one))
             return true;
     return false;
 }
 
-void complain_of_choice(const Show *s, const Inspection *in) {
+void filter_report(const Show *s, const Inspection *in) {
     const Arguments *all = s->arguments;
     if (!is_met(in, &(Arguments){.line = all->line}))
         complain_of_line(s, in);

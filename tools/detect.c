@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-bool gpu_here(Arena *a, Device *out) {
+bool gpu_detect(Arena *a, Device *out) {
     RtDriver cu;
     RtGpu gpu;
     RtError e;
@@ -32,7 +32,7 @@ bool gpu_here(Arena *a, Device *out) {
     return true;
 }
 
-Device host_here(Arena *a) {
+Device host_detect(Arena *a) {
     HostSpeed s = host_speed();
     char processor[96];
     rt_processor_name(processor, sizeof processor);

@@ -70,7 +70,7 @@ static void models_print(Arena *a, Text *t, const RunRecord *x,
         text_add(t,
                  "model.net             differs: diff %s/model.net "
                  "%s/model.net\n",
-                 text_shown(a, x->path), text_shown(a, y->path));
+                 text_escaped(a, x->path), text_escaped(a, y->path));
 }
 
 // An epoch, or a part of one, with rows; a missing number is NAN.
@@ -91,7 +91,7 @@ static EpochRow *point_at(Arena *a, EpochRows *p, double epoch) {
     return &p->point[p->count - 1];
 }
 
-static void row_take(Arena *a, EpochRows *p, const JsonRow *row) {
+static void epoch_add(Arena *a, EpochRows *p, const JsonRow *row) {
     bool trains = row_is(row, "train"), tests = row_is(row, "test");
     if (!trains && !tests)
         return;
@@ -107,7 +107,7 @@ static EpochRows points_read(Arena *a, const RunRecord *r) {
     const Source *s = run_rows(a, r);
     for (int i = 1; s != NULL && i <= s->num_lines; i++)
         if (row_parse(s, i, &row) == ROW_GOOD)
-            row_take(a, &p, &row);
+            epoch_add(a, &p, &row);
     return p;
 }
 
@@ -144,7 +144,7 @@ static void points_print(Arena *a, Text *t, const RunRecord *x,
 
 static void end_print(Arena *a, Text *t, char letter, const RunRecord *r) {
     text_add(t, "%c  %s: %s, %s epochs, accuracy %s, loss %s, elapsed %s\n",
-             letter, text_shown(a, r->path), r->state, epochs_shown(a, r),
+             letter, text_escaped(a, r->path), r->state, epochs_shown(a, r),
              number_shown(a, "2 %", 100 * r->accuracy),
              number_shown(a, "4", r->loss), time_shown(a, r->elapsed));
 }
