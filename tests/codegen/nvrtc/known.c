@@ -29,7 +29,7 @@ static void hash_file(XXH3_state_t *hash, const char *folder,
 static void hash_compiler(XXH3_state_t *hash, const char *arch) {
     static const char *const option[] = {
 #define OPTION(text) text,
-#include "runtime/cuda/nvrtc.def"
+#include "runtime/cuda/kernels/nvrtc.def"
     };
     int version[2] = {0};
     nvrtcVersion(&version[0], &version[1]);
