@@ -1,9 +1,7 @@
-// sinter compare --ablate: each pass left out by itself, and what that costs;
-// and each part of a step left out, and what that saves.
-//
-// All take the same batches, of the size that the model file asks for.  Those
-// that leave out a pass start from the same state; without a part the model is
-// another and starts from its own.
+// sinter compare --ablate: the cost of leaving out each pass, and the time that
+// each part of a step takes.  All variants take the same batches, of the model
+// file's size.  Variants without a pass start from the same state; a variant
+// without a part is another model with its own initial state.
 #include "base/exits.h"
 #include "tools/compare/compare.h"
 #include "tools/compare/spread.h"
@@ -17,7 +15,7 @@ enum { MOST_VARIANTS = 32 };
 typedef struct {
     const Arguments *arguments;
     Runs runs;
-    const char *start; // the state that all begin with
+    const char *start; // the common initial state
     Side side[MOST_VARIANTS];
     const char *name[MOST_VARIANTS];
     int count;
@@ -30,10 +28,11 @@ static void variant_add(Ablation *b, const char *name, const char *options,
     b->count++;
 }
 
-// Whether training has such a part.
+// Whether the training step has such a part.
 static bool is_part(const Arguments *arguments, Part part) {
     Arena *a = arena_new();
-    Diagnostics diags = diag_new(a); // which building it has printed
+    Diagnostics diags =
+        diag_new(a); // name of the variant in the line of progress
     Program *p = frontend_load(a, arguments->operand[0], arguments->set,
                                arguments->num_settings, &diags);
     bool has = p != NULL && part_remove(p, part);
@@ -56,7 +55,7 @@ static void variants_add(Arena *a, Ablation *b) {
                         part);
 }
 
-// What loads nothing is the same trainer.
+// The variant without loading is the same trainer.
 static int variant_build(Arena *a, Ablation *b, Side *s) {
     if (s->part != PART_LOADING)
         return side_build(a, s, b->arguments, &b->runs);
@@ -83,7 +82,7 @@ static int variant_run(Arena *a, Ablation *b, int i) {
 
 // ---- printing ----
 
-// A figure, and how much larger it is than with everything.
+// Prints a figure, and its ratio to that of the whole step.
 static void figure_print(Text *t, double own, double all) {
     if (own == all)
         text_add(t, "%12.6g%9s", own, "");

@@ -1,6 +1,5 @@
 // Alike: value numbering over two graphs (Click, "Global code motion, global
-// value numbering", 1995), by hashes of 64 bits of what a node is and of what
-// its operands are.
+// value numbering", 1995), with 64-bit hashes of a node and of its operands.
 #include "tools/compare/alike.h"
 #include "tools/compare/gradient.h"
 
@@ -57,7 +56,7 @@ static uint64_t *hash_nodes(Arena *a, const Graph *g) {
     return hash;
 }
 
-// An open table of twice as many places as there are nodes.
+// An open-addressing table with twice as many slots as nodes.
 static Entry *table_new(Arena *a, const Graph *g, const bool *wanted,
                         size_t *places) {
     const uint64_t *hash = hash_nodes(a, g);
@@ -77,8 +76,7 @@ static Entry *table_new(Arena *a, const Graph *g, const bool *wanted,
     return table;
 }
 
-// Gradients of the same parameter, where they are computed in another way; each
-// has one beside it.
+// Pairs gradients of the same parameter that are computed differently.
 static void gradients_pair(Arena *a, const Graph *g, const Graph *other,
                            const bool *wanted, NodeId *alike) {
     int mine, theirs;

@@ -1,8 +1,6 @@
-// sinter bench: how long a step of a model takes, over several runs of its
-// trainer, so that what differs from run to run is seen too.
-//
-// Of several batches each has a trainer, and they are run in turns, so that a
-// machine that is busy for a while favours none.
+// sinter bench: measures the time of a step over several runs of its trainer,
+// which shows the variation between runs.  Each batch size has a trainer.  Runs
+// of several sizes alternate, so that a busy period of the machine affects all.
 #include "base/exits.h"
 #include "tools/compare/compare.h"
 #include "tools/compare/spread.h"
@@ -11,15 +9,15 @@
 #include <inttypes.h>
 #include <string.h>
 
-// RUNS: the fewest of which some interval has the median with 95% confidence;
-// WARM: steps of each run that do not count.
+// RUNS: the fewest runs for which an interval has 95% confidence.  WARM: steps
+// of each run that are not counted.
 enum { RUNS = 6, WARM = 2 };
 
-// One batch.
+// One batch size.
 typedef struct {
     Side side;
     Runs runs;
-    const char *start;     // the state that its runs begin with
+    const char *start;     // initial state of its runs
     Series steps, medians; // of all runs; of each
     int status;
 } Bench;
@@ -33,7 +31,7 @@ typedef struct {
 
 // ---- running ----
 
-// The first steps of a process find caches and pages cold.
+// Drops the first steps of a process, with cold caches and pages.
 static bool steps_take(Arena *a, Bench *b, const Series *times) {
     int count = times->count - WARM;
     if (count <= 0)
@@ -64,19 +62,19 @@ static int bench_run(Arena *a, const Benches *all, Bench *b) {
     return EXIT_USAGE;
 }
 
-// Whether a batch that ends so says nothing of the others.
+// Whether such an end concerns only this batch size.
 static bool is_its_own(const Benches *all, int status) {
     return status == EXIT_GOOD ||
            (all->count > 1 && (status == EXIT_MODEL || status == EXIT_MEMORY));
 }
 
-// What is told of a batch is of all its runs.
+// Collects the numbers of all runs of a batch size.
 static void series_keep(Bench *b) {
     b->side.times = b->steps;
     b->side.run_times = b->medians;
 }
 
-// Returns the status of what ends them all, or of the last where none is good.
+// Returns the status that ends all, or the last one if no batch succeeds.
 static int benches_run(Arena *a, Benches *all) {
     int status = EXIT_MODEL;
     for (int i = 0; i < all->count; i++) {
@@ -102,7 +100,7 @@ static int benches_run(Arena *a, Benches *all) {
 
 // ---- printing ----
 
-// Of each run, which ends with its recipe where more were asked for.
+// Steps of each run, which ends with its recipe at the latest.
 static int steps_of(const Bench *b) {
     return b->steps.count / b->medians.count;
 }
@@ -125,7 +123,7 @@ static void bench_print(Text *t, const Benches *all, const Bench *b) {
              all->num_runs == 1 ? "" : "s", steps, steps == 1 ? "" : "s");
 }
 
-// Why there are no numbers.
+// The reason why there are no numbers.
 static const char *refusal(const Bench *b) {
     return b->status == EXIT_MEMORY ? "does not fit" : "does not compile";
 }
@@ -221,7 +219,7 @@ static void benches_print(Text *t, const Benches *all) {
 
 // ---- the command ----
 
-// The widest of the batches' ranges, as a share of its median.
+// The widest range of all batches, as a share of its median.
 static double differ(Arena *a, const Benches *all) {
     double most = 0;
     for (int i = 0; i < all->count; i++) {
@@ -234,7 +232,7 @@ static double differ(Arena *a, const Benches *all) {
     return most;
 }
 
-// Those of the command line, or else the model file's.
+// Sets the batches of --batch, or else the model file's.
 static void benches_set(Arena *a, Benches *all, const Runs *runs,
                         const Counts *batches) {
     for (int i = 0; i < all->count; i++) {

@@ -1,8 +1,8 @@
-// sinter benchcmp: two results of sinter bench --json beside each other.
+// sinter benchcmp: compares two results of sinter bench --json.
 //
-// Whether a difference is real is told by the medians of runs: how fast a
-// machine is changes from run to run, so that thousands of steps of two runs
-// are two measurements, not thousands.
+// The medians of runs decide whether a difference is real.  The speed of a
+// machine changes from run to run, so thousands of steps in two runs are two
+// measurements, not thousands.
 #include "base/exits.h"
 #include "tools/compare/compare.h"
 #include "tools/compare/ranks.h"
@@ -72,8 +72,8 @@ static void change_print(Text *t, const Spread *a, const Spread *b, bool real) {
              100 * (b->median / a->median - 1), colour ? "\033[0m" : "");
 }
 
-// The side whose runs became faster or slower one after the other, so that a
-// machine that changes explains the difference: 0 for none.
+// The result whose runs became steadily faster or slower, which would explain
+// the difference; 0 for none.
 static char unsteady(Arena *a, const Measured *m) {
     for (int i = 0; i < 2; i++)
         if (ranks_trend_chance(a, m[i].runs.value, m[i].runs.count) <= LEVEL)

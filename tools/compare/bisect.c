@@ -1,8 +1,6 @@
-// sinter bisect: the first rewrite with which a comparison fails.
-//
-// Rewrites of a graph are numbered in the order in which they are made, so that
-// the limit below which nothing is wrong is found by halving.  b is built and
-// run once.
+// sinter bisect: finds the first rewrite that makes a comparison fail, by
+// halving the number of rewrites, which have a fixed order.  b is built and run
+// once.
 #include "base/exits.h"
 #include "tools/compare/compare.h"
 #include "tools/compare/repro.h"
@@ -15,11 +13,11 @@ typedef struct {
     const Arguments *arguments;
     const char *options; // of a
     const char *start;
-    int64_t last; // limit that was compared with
-    Comparison c; // what came of it
+    int64_t last; // limit of the last comparison
+    Comparison c; // its result
 } Bisection;
 
-// How many rewrites the graph with the most of them sees.
+// The largest number of rewrites of any graph.
 static int64_t rewrites_of(const Plan *plan) {
     int64_t most = 0;
     for (int i = 0; i < plan->num_steps; i++)
@@ -28,7 +26,7 @@ static int64_t rewrites_of(const Plan *plan) {
     return most;
 }
 
-// Compares with so many rewrites; *wrong is how many tensors are.
+// Compares with so many rewrites; *wrong is the number of wrong tensors.
 static int probe(Bisection *b, int64_t limit, int *wrong) {
     Comparison *c = &b->c;
     c->a = (Side){.name = "a",
@@ -52,7 +50,7 @@ static int probe(Bisection *b, int64_t limit, int *wrong) {
     return EXIT_GOOD;
 }
 
-// With `good` rewrites nothing is wrong, with *bad something is.
+// `good` rewrites give no wrong tensor, *bad rewrites some.
 static int halve(Bisection *b, int64_t good, int64_t *bad) {
     int status = EXIT_GOOD, wrong = 0;
     while (*bad - good > 1 && status == EXIT_GOOD) {

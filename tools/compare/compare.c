@@ -1,5 +1,5 @@
-// sinter compare: builds a model in two ways, runs both from the same state on
-// the same batches, and compares all that both keep in memory.
+// sinter compare: builds a model in two variants, runs both from the same state
+// on the same batches, and compares every tensor that both store.
 #include "tools/compare/compare.h"
 #include "base/exits.h"
 #include "tools/compare/spread.h"
@@ -7,12 +7,12 @@
 
 #include <math.h>
 
-// Multiply-adds in double, and bytes of doubles, that are not waited for.
+// Limits of the evaluation in double: multiply-adds and bytes.
 static const double MOST_FLOPS = 4e10;
 static const double MOST_BYTES = 4e9;
 enum { LARGEST_BATCH = 32, LEAST_BATCH = 2 };
 
-// ---- what is compared ----
+// ---- sizes ----
 
 static int64_t stored_bytes(const Graph *g) {
     int64_t bytes = 0;
@@ -63,8 +63,7 @@ bool is_judged(const Arguments *arguments, const Snapshot *s) {
 
 // ---- the course of a comparison ----
 
-// Both start from what b starts from; models that differ, as by their widths,
-// cannot.
+// Both start from b's initial state; models of different widths cannot.
 static int sides_run(Arena *a, Comparison *c) {
     const char *start;
     int status = side_start(a, &c->b, &c->runs, &start);

@@ -1,4 +1,4 @@
-// Comparison: what sinter compare prints for people.
+// Comparison: prints the result of sinter compare as text.
 #include "tools/compare/compare.h"
 #include "tools/compare/spread.h"
 
@@ -27,7 +27,7 @@ static double relative(double error, double size) {
     return size > 0 ? error / size : error;
 }
 
-// Where a tensor is from that neither a state nor a layer names.
+// The origin of a tensor without the name of a state or a layer.
 static const char *place_of(Arena *a, const Comparison *c, const Row *r) {
     const Origin *from = &c->a.snapshot.step->graph->node[r->node].from;
     if (r->kind[0] || from->path || !from->file)
@@ -115,7 +115,7 @@ static void figure_print(Text *t, const char *name, double a, double b,
              b > 0 ? a / b : (double)NAN);
 }
 
-// Both in the unit of the larger.
+// Prints both sizes in the unit of the larger one.
 static void bytes_print(Text *t, const char *name, int64_t a, int64_t b) {
     int64_t larger = a > b ? a : b;
     Scaled s = bytes_scaled(larger);

@@ -1,4 +1,4 @@
-// Comparison for programs: docs/compare.schema.json says what each value is.
+// Comparison as JSON: docs/compare.schema.json describes each value.
 #include "tools/compare/compare.h"
 #include "tools/compare/spread.h"
 
@@ -39,8 +39,8 @@ static void row_json(Text *t, const Comparison *c, const Row *r) {
 
 // ---- a side ----
 
-// Steps of one run depend on each other: where there are several runs, these
-// are what the interval is of.
+// Steps of one run depend on each other, so with several runs the interval is
+// that of their medians.
 static void times_json(Text *t, const Side *side) {
     const Series *of = side->run_times.count ? &side->run_times : &side->times;
     Spread s = spread_of(t->arena, of->value, of->count);

@@ -1,8 +1,6 @@
 // Ddmin: finds the parts of a model file that can be left out, or be smaller.
-//
-// Brackets, commas, lines and the sign of a chain are enough to find layers,
-// arguments, statements and blocks.  The front end decides whether the rest is
-// still a model.
+// Brackets, commas, lines and the operator |> delimit layers, arguments,
+// statements and blocks.  The front end decides whether the rest is a model.
 #include "tools/compare/ddmin.h"
 
 #include <ctype.h>
@@ -23,7 +21,7 @@ static void cut_add(Cuts *c, size_t start, size_t end, const char *with) {
     ARENA_APPEND(c->a, c->cut, c->count, (Cut){start, end, with});
 }
 
-// Past a comment or a string that begins at `at`; at itself if none does.
+// The end of a comment or string that begins at `at`, or `at`.
 static size_t skip_quiet(const char *text, size_t at) {
     if (text[at] == '#')
         return at + strcspn(text + at, "\n");
@@ -34,8 +32,8 @@ static size_t skip_quiet(const char *text, size_t at) {
     return at + (text[at] == '"');
 }
 
-// Where the part that begins at `at` ends: before one of `ends` that is in no
-// bracket, or the bracket that closes what it is in.
+// The end of the part that begins at `at`: before one of `ends` outside of
+// brackets, or at the bracket that closes around it.
 static size_t part_end(const char *text, size_t at, const char *ends) {
     int depth = 0;
     while (text[at]) {
@@ -59,7 +57,7 @@ static bool is_blank(char ch) {
     return ch == ' ' || ch == '\t';
 }
 
-// A line with all that is in its brackets.
+// Adds a line with the contents of its brackets.
 static void statement_add(Cuts *c, size_t line) {
     size_t start = line + strspn(c->text + line, " \t");
     if (strchr("})]#|\n", c->text[start]))
@@ -79,7 +77,7 @@ static void link_add(Cuts *c, size_t at) {
     cut_add(c, alone && c->text[end] == '\n' ? line - 1 : at, end, "");
 }
 
-// An argument with the comma before it, or, where it is the first, after it.
+// Adds an argument with the comma before it, or after the first one.
 static void argument_add(Cuts *c, size_t at) {
     size_t end = part_end(c->text, at + 1, ",");
     if (c->text[at] != ',') {
@@ -89,7 +87,7 @@ static void argument_add(Cuts *c, size_t at) {
     cut_add(c, at, end, "");
 }
 
-// A whole number that is no part of a name becomes its half, or 1.
+// Adds halving a whole number that is not part of a name, at least to 1.
 static void number_add(Cuts *c, size_t at, size_t end) {
     long value = strtol(c->text + at, NULL, 10);
     if (value > 3)

@@ -11,7 +11,7 @@ typedef struct {
     const char *with;
 } Cut;
 
-// The cuts that a text offers, the longest first.
+// All cuts of a text, the longest first.
 Cut *ddmin_cuts(Arena *a, const char *text, int *count);
 
 // The text after a cut.

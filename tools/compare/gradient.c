@@ -1,14 +1,13 @@
-// Gradient: follows the assignment to a parameter back, through what is
-// computed element by element, to what the backward pass has left in memory.
-// Its scaling and the padding of its layout are on the way, so that there may
-// be several.
+// Gradient: follows the assignment to a parameter back, through pointwise
+// operations, to tensors that the backward pass stored.  The scaling and the
+// padding of the layout are on the way, so there may be several.
 #include "tools/compare/gradient.h"
 
 typedef struct {
     const Graph *g;
     const char *param;
     NodeId *queue;
-    bool *met, *taken; // in this walk; as somebody's gradient
+    bool *met, *taken; // seen in this walk; known as a gradient
     int queued;
     Gradient *found;
     int count;
@@ -18,7 +17,7 @@ static bool is_gradient(const Node *d) {
     return d->from.backward && d->offset >= 0 && d->op != OP_workspace;
 }
 
-// Behind a product or a sum over more is another tensor.
+// Operands of products and reductions are other tensors.
 static bool goes_on(const Graph *g, const Node *d, NodeId arg) {
     if ((op_info[d->op].facts & CALLS) || d->op == OP_sum)
         return false;

@@ -1,14 +1,12 @@
-// Isolated: a kernel judged by what it really read.
+// Isolated: evaluates a kernel in double on its recorded inputs.
 //
-// The part of the graph that it computes is evaluated in double from the
-// tensors that were in memory.  So a difference that came in with its operands,
-// as where a rounding decides which side of a relu a number falls on, is not
-// taken for a mistake of this kernel.
+// An error of the inputs, such as a rounding that changes the branch of a ReLU,
+// is therefore not an error of this kernel.
 //
-// A launch is evaluated once for all that it leaves: that which updates the
-// parameters has the norm of all gradients before each of them.  What is off by
-// more than rounding each operation to nearest costs is measured by roundings
-// of random size, since a few numbers may all be right by luck.
+// A launch is evaluated once for all its results: the update has the norm of
+// all gradients before each parameter.  An error above that of rounding each
+// operation to nearest is compared with random roundings, since a few numbers
+// may all be right by luck.
 #include "tools/compare/isolated.h"
 
 #include "ir/error.h"
@@ -22,7 +20,7 @@
 struct IsolatedReplay {
     const Snapshot *s;
     Isolated *of; // of each node
-    bool *judged; // of each group: its launch has been evaluated
+    bool *judged; // of each group: its launch was evaluated
 };
 
 typedef struct {
@@ -31,17 +29,17 @@ typedef struct {
     const Graph *g;
     Graph *cut;
     int group;         // of the kernel
-    NodeId *now, *was; // where nodes of g are in cut, and those of cut in g
+    NodeId *now, *was; // node of cut for each node of g, and the reverse
     double **leaf;     // of cut
-    bool *unknown;     // of cut: made of something that was not seen
-    bool infinite;     // something that the kernel read is no finite number
+    bool *unknown;     // of cut: depends on a tensor that is not recorded
+    bool infinite;     // an input of the kernel is not finite
 } Cut;
 
 static bool is_leaf(const Node *d) {
     return op_info[d->op].facts & LEAF;
 }
 
-// What another kernel, or nobody in this step, has left there.
+// The recorded value that another kernel, or an earlier step, has stored.
 static double *seen_of(const Cut *c, NodeId n) {
     bool leaf = is_leaf(&c->g->node[n]);
     return snapshot_numbers(c->a, c->s, n,
@@ -67,7 +65,7 @@ static NodeId input_add(Cut *c, NodeId n) {
     return at;
 }
 
-// A constant and a view are computed again.
+// Adds a node; constants and views are recomputed.
 static NodeId node_add(Cut *c, NodeId n) {
     const Node *d = &c->g->node[n];
     bool unknown = false;
@@ -90,7 +88,7 @@ static NodeId cut_node(Cut *c, NodeId n) {
     return c->now[n];
 }
 
-// The part of the graph that a group makes, empty as yet.
+// An empty cut for the nodes of a group.
 static Cut cut_new(Arena *a, const Snapshot *s, int group) {
     const Graph *g = s->step->graph;
     size_t count = (size_t)g->count + 1;
@@ -154,8 +152,8 @@ static int64_t count_all(const Graph *g) {
     return count;
 }
 
-// How far from right node n is at most when what it is made of is rounded to
-// f32 at random; of many numbers some are unlucky in any case.
+// The largest error of node n with random f32 roundings of its operands; among
+// many numbers, some are unlucky in any case.
 static double roundings_at_random(const Snapshot *s, NodeId n) {
     enum { SAMPLES = 4, MOST_NUMBERS = 1 << 22 };
     Arena *a = arena_new();
@@ -178,8 +176,7 @@ static double roundings_at_random(const Snapshot *s, NodeId n) {
     return most;
 }
 
-// The agreement test of kernels has the same bound, with each operation rounded
-// to nearest.
+// The agreement test of kernels has the same bound, with rounding to nearest.
 static bool is_within(DType stored, int64_t count, const ErrorNorms *norm,
                       double terms) {
     double least = error_underflow(stored) * sqrt((double)count);
@@ -187,8 +184,8 @@ static bool is_within(DType stored, int64_t count, const ErrorNorms *norm,
                               3 * norm->rounding + 1e-6 * terms + least + 1e-30;
 }
 
-// Whoever multiplies the zeros around an image with an infinity makes NaN of
-// it, and so a kernel is judged by the finite numbers that it leaves.
+// A zero of the padding times an infinity is NaN, so only finite results of a
+// kernel are compared.
 static void infinite_settle(double *found, const double *right, int64_t count) {
     for (int64_t i = 0; i < count; i++)
         if (!isfinite(found[i]))
@@ -225,7 +222,7 @@ static void node_judge(void *whose, NodeId at, double *const *rough) {
     arena_free(a);
 }
 
-// Twice: in double, and for what rounding each operation costs.
+// Evaluates the launch twice: in double, and with each operation rounded.
 static void launch_judge(IsolatedReplay *all, int group) {
     Arena *a = arena_new();
     Launch l = {.cut = cut_new(a, all->s, group), .all = all};

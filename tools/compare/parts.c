@@ -1,9 +1,9 @@
-// Parts: layers that become what they are given, so that a step costs what it
-// costs without them.
+// Parts: replaces layers by their operand, so that a step has its time without
+// them.
 //
-// Of a layer that goes, each operation with an operand of its own type becomes
-// that operand.  What only it used is pruned with it.  An operation that has
-// none, as a crop to another size or a cast, stays.
+// Each operation of a removed layer becomes its operand of the same type; nodes
+// without other uses are eliminated.  An operation without such an operand,
+// such as a crop to another size or a cast, stays.
 #include "tools/compare/parts.h"
 
 #include <ctype.h>
@@ -19,7 +19,8 @@ const char *const part_name[NUM_PARTS] = {
 
 // ---- which nodes ----
 
-// The kind of layer that a path ends in: "batch_norm" of "layer1.batch_norm_2".
+// Whether a path ends in a kind of layer: "batch_norm" in
+// "layer1.batch_norm_2".
 static bool path_is(const char *path, const char *kind) {
     const char *dot = strrchr(path, '.');
     const char *last = dot ? dot + 1 : path;
@@ -47,8 +48,8 @@ static bool is_norm(const Node *n) {
     return false;
 }
 
-// The recipe's `input` has a path of its own; what makes pixels numbers of the
-// usual size is no augmentation.
+// The recipe's `input` has a path of its own; normalization of pixels is not
+// augmentation.
 static bool is_augmentation(const Node *n) {
     static const char input[] = "input.";
     return n->from.path && strncmp(n->from.path, input, strlen(input)) == 0 &&
@@ -60,9 +61,9 @@ static bool goes(const Node *n, Part part) {
            (part == PART_NORMS ? is_norm(n) : is_augmentation(n));
 }
 
-// ---- taking them out ----
+// ---- removal ----
 
-// The operand that the node becomes, or NO_NODE.
+// The operand that replaces the node, or NO_NODE.
 static NodeId stand_in(const Graph *g, const Node *n) {
     if (op_info[n->op].facts & EFFECT)
         return NO_NODE;
@@ -78,8 +79,8 @@ static bool keeps_statistics(const Graph *g, const Node *n) {
     return n->op == OP_assign && state_is(&g->node[n->arg[0]], STATE_STATISTIC);
 }
 
-// An optimizer whose rate is as good as nothing costs what it did, and a model
-// that is not the one that was tuned does not diverge.
+// A tiny learning rate leaves the optimizer's time unchanged, and keeps the
+// changed model from diverging.
 static NodeId optimizer_copy(Graph *out, const Graph *g, NodeId n,
                              const NodeId *now, Arena *scratch) {
     Node own = g->node[n];

@@ -1,11 +1,11 @@
-// Parts of a training step that it can do without when only its time counts.
+// Parts: removes parts of a training step, to measure their time.
 #ifndef TOOLS_PARTS_H
 #define TOOLS_PARTS_H
 
 #include "ir/program.h"
 
-// Loading is left to the trainer, updates to the passes; the others are taken
-// out of the graphs.
+// The trainer skips loading and passes skip updates; the others are removed
+// from the graphs.
 typedef enum {
     PART_NONE,
     PART_LOADING,
@@ -17,7 +17,7 @@ typedef enum {
 
 extern const char *const part_name[NUM_PARTS];
 
-// Takes a part out of what trains; false: there is none of it.
+// Removes a part from the training steps; false if there is none.
 bool part_remove(Program *p, Part part);
 
 #endif

@@ -1,12 +1,12 @@
 // Ranks: the exact two-sided tests of Mann and Whitney (1947), and of Mann
-// (1945) against a trend.  The first supposes only that measurements do not
-// depend on each other, as runs of a program on a steady machine do not, but
-// the steps of one run do; the second finds machines that are not steady.
+// (1945) against a trend.  The first requires independent measurements, such as
+// runs of a program on a steady machine, but not the steps of one run.  The
+// second finds machines that are not steady.
 //
-// U counts the pairs of which x is the greater.  Where both are of one
-// distribution, all orders are equally likely, and U is counted by the Gaussian
-// binomial coefficient (nx + ny over nx), whose factors (1 - q^(ny + i)) /
-// (1 - q^i) are multiplied one after the other.
+// U counts the pairs in which x is larger.  If both have one distribution, all
+// orders are equally likely, and U is counted by the Gaussian binomial
+// coefficient (nx + ny over nx), whose factors (1 - q^(ny + i)) / (1 - q^i) are
+// multiplied one after the other.
 #include "tools/compare/ranks.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static void factor_multiply(double *p, int most, int i, int ny) {
         p[k] *= (double)i / (ny + i);
 }
 
-// What has p added up to `most`.
+// The sum of p[0 .. most].
 static double sum_of(const double *p, int most) {
     double sum = 0;
     for (int k = 0; k <= most; k++)
@@ -29,7 +29,7 @@ static double sum_of(const double *p, int most) {
     return sum;
 }
 
-// That U is at most `most`.
+// The probability that U is at most `most`.
 static double chance_of(Arena *a, int most, int nx, int ny) {
     double *p = ARENA_ARRAY(a, (size_t)most + 1, double);
     p[0] = 1;

@@ -1,9 +1,8 @@
-// sinter reduce: the least of a model file for which a command still fails.
-//
+// sinter reduce: reduces a model file while a command still fails for it.
 // Greedy delta debugging (Zeller and Hildebrandt, "Simplifying and isolating
 // failure-inducing input", 2002) over layers, arguments, statements, blocks and
-// numbers, the longest first, until none can go.  It still fails where the
-// command ends with the status that it ends with for the whole file.
+// numbers, the longest first, until none can go.  A failure is the exit status
+// that the command has for the whole file.
 #include "base/exits.h"
 #include "base/source.h"
 #include "tools/compare/ddmin.h"
@@ -16,9 +15,9 @@ enum { MOST_BYTES = 1 << 20 };
 
 typedef struct {
     const Arguments *arguments;
-    const char *trying; // the file that the command is given
-    int status;         // that it ends with for the whole
-    bool loads;         // the whole is a model, and so is what is left
+    const char *trying; // the file for the command
+    int status;         // exit status for the whole file
+    bool loads;         // the whole file is a model, and so is each reduction
     int tried, made;
 } Reduction;
 
@@ -26,7 +25,7 @@ static bool try_write(const Reduction *r, const char *text) {
     return file_write(r->trying, text, strlen(text));
 }
 
-// What a file is as a model; NULL: it is none.
+// Loads a file as a model; NULL if it is not one.
 static const Program *model_of(Arena *a, const Arguments *arguments,
                                const char *path) {
     Diagnostics diags = diag_new(a);
@@ -34,7 +33,7 @@ static const Program *model_of(Arena *a, const Arguments *arguments,
                          &diags);
 }
 
-// Runs the command, whose {} is the file, or to which it is added.
+// Runs the command on the file, which replaces {} or is appended.
 static int command_run(Arena *a, const Reduction *r) {
     Words given = {.a = a}, w = {.a = a};
     bool named = false;
@@ -61,8 +60,8 @@ static bool still_fails(Reduction *r, const char *text) {
     return good;
 }
 
-// Whether the command fails for anything that is no model, as `sinter check`
-// does: then all would be cut away.
+// Whether the command fails for any text that is not a model, as `sinter check`
+// does: then everything would be cut.
 static bool fails_for_nothing(Arena *a, const Reduction *r) {
     return !r->loads && try_write(r, "") && command_run(a, r) == r->status;
 }
@@ -82,7 +81,7 @@ static void say_cut(const char *text, const Cut *cut) {
             shown > SHOWN ? "..." : "");
 }
 
-// The text after the first cut with which it still fails, or NULL.
+// The text after the first cut that still fails, or NULL.
 static const char *cut_one(Arena *a, Reduction *r, const char *text) {
     int count;
     const Cut *cut = ddmin_cuts(a, text, &count);
@@ -158,7 +157,7 @@ int reduce_command(Arena *a, const Arguments *arguments) {
     const Program *p = model_of(a, arguments, path);
     if (!output_check(arguments, p, out, &status))
         return status;
-    // Beside the model file, for what it imports.
+    // Beside the model file, for its imports.
     if (!scratch_file(a, arguments, path, ".net", &scratch))
         return EXIT_IO;
     Reduction r = {

@@ -1,4 +1,4 @@
-// Right: see right.h.
+// Reference: see reference.h.
 #include "tools/compare/reference.h"
 
 #include "ir/noise.h"
@@ -12,15 +12,15 @@ static bool is_leaf(const Node *d) {
     return d->op == OP_input || d->op == OP_param || d->op == OP_state;
 }
 
-// The name of what a leaf is in memory, or NULL.  What the loss is multiplied
-// by is a state where gradients that wait carry it.
+// The recorded name of a leaf, or NULL. The loss scale is a state if
+// accumulated gradients carry it.
 static const char *leaf_name(const Node *d) {
     if (d->op == OP_loss_scale)
         return "run.loss_scale";
     return is_leaf(d) ? node_text(d, ATTR_name) : NULL;
 }
 
-// The leaves of a graph over the inputs and states of a side.
+// The leaves of a graph, from the inputs and states of a variant.
 static double **leaves_of(const Side *side, Arena *a, const Graph *g) {
     double **leaf = ARENA_ARRAY(a, (size_t)g->count + 1, double *);
     for (NodeId n = 0; n < g->count; n++) {
@@ -38,8 +38,8 @@ static bool *assignments_of(Arena *a, const Graph *g) {
     return is;
 }
 
-// Has the leaves of step g be what its derived states are derived from, and not
-// what is in memory, where the snapshot has that.
+// Replaces derived states among the leaves by values derived from their
+// sources, if the snapshot has these.
 static void leaves_derive(const Side *side, Arena *a, const Graph *planned,
                           const Graph *g, double **leaf) {
     Graph *derive = graph_clone(planned);
@@ -64,7 +64,7 @@ static void leaves_derive(const Side *side, Arena *a, const Graph *planned,
     arena_free(scratch);
 }
 
-// Copies of weights in 16 bits are rounded, which the model knows nothing of.
+// The model has no 16-bit copies of weights, which are rounded.
 static double **leaves_meant(const Side *side, Arena *a, const Graph *g) {
     double **leaf = leaves_of(side, a, g);
     for (int i = 0; i < side->plan->num_steps; i++)
@@ -84,8 +84,8 @@ NodeId assignment_of(const Graph *g, const char *name) {
 
 // ---- the model ----
 
-// The step with its gradients and updates, and the averages that are part of
-// it, before passes rewrite it.  What nobody skipped is not meant to be.
+// The step with gradients, updates and averages, before passes rewrite it.  A
+// step that was not skipped has no rule for skipping.
 static const Graph *step_meant(const Side *side, const Rows *rows) {
     const Program *p = side->program;
     int stage = side->snapshot.step->stage;
@@ -101,11 +101,11 @@ static const Graph *step_meant(const Side *side, const Rows *rows) {
     return program_averages_each_step(p) ? step_with_average(g, p->average) : g;
 }
 
-// Rows that are shown as the nodes of a graph that they are.
+// Rows that are nodes of a graph.
 typedef struct {
     const Graph *g;
     bool *wanted;    // nodes
-    int *row;        // of a node that is wanted
+    int *row;        // of a requested node
     double **beside; // of each row, or NULL
     RowSeen *seen;
     void *whose;
@@ -131,7 +131,7 @@ static void want(Shown *s, NodeId n, int row) {
     s->row[n] = row;
 }
 
-// Wants what states become by the model.
+// Requests the states after the model's step.
 static void want_states(Shown *s, const Graph *plan, const Rows *rows,
                         const bool *row) {
     for (int i = 0; i < rows->count; i++) {
@@ -150,7 +150,7 @@ static void keep(Shown *s, Arena *a, double *const *leaf) {
             s->beside[s->row[n]] = value[n];
 }
 
-// ---- all of them, in double ----
+// ---- all rows, in double ----
 
 static const Graph *plan_of(const Side *side) {
     Graph *g = graph_clone(side->snapshot.step->graph);

@@ -7,7 +7,7 @@
 
 #include "tools/compare/verdict.h"
 
-// The assignment to the state of that name, or NO_NODE.
+// The assignment to a state, or NO_NODE.
 NodeId assignment_of(const Graph *g, const char *name);
 
 // Receives the reference of row i, and the value to hold it against.
@@ -24,13 +24,13 @@ void rows_reference(const Side *side, const Rows *rows, int first,
 void rows_rounded(const Side *side, const Rows *rows, const bool *row,
                   RowSeen *seen, void *whose);
 
-// Rows that are states of the model, with roundings of double at random as the
-// model has them and as the plan does, each beside what that is without.
+// States of the model with random roundings in double, by the model and by the
+// plan, each with the value without them.
 void rows_decided(const Side *side, const Rows *rows, const bool *row,
                   uint32_t seed, RowSeen *seen, void *whose);
 
-// States among those rows as the model has them with roundings of so many units
-// at random, drawn by the seed, beside what it means by them.
+// States by the model with random roundings of so many units, drawn by the
+// seed, and the value without them.
 void rows_disturbed(const Side *side, const Rows *rows, const bool *row,
                     double units, uint32_t seed, RowSeen *seen, void *whose);
 

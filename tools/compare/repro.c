@@ -1,8 +1,8 @@
-// Repro: a kernel with what it read, as a program of its own.
+// Repro: writes a program of one kernel and its inputs.
 //
-// The arena of the program holds the inputs where the plan has them, and zeros.
-// What the kernel should leave follows in double.  The same text is a program
-// for the host, and for a GPU where nvcc compiles it.
+// The program's arena has the inputs at the plan's offsets, else zeros.  The
+// expected outputs follow in double.  The text is a program for the host, and
+// for a GPU if nvcc compiles it.
 #include "tools/compare/repro.h"
 #include "base/exits.h"
 #include "codegen/codegen.h"
@@ -17,7 +17,8 @@ typedef struct {
     const Side *side;
     const Snapshot *s;
     const Graph *g;
-    const Kernel *launch, *kernel; // the launch, and that whose text it has
+    const Kernel *launch,
+        *kernel; // the launch, and the one whose text it shares
     NodeId node;
     Text input; // rows of the table of inputs
     FILE *bin;
@@ -27,7 +28,7 @@ static DType stored_type(const Graph *g, Type t) {
     return t.dtype == ACT ? g->act : t.dtype;
 }
 
-// Adds what was in memory at node n to the file, and a row to the table.
+// Adds the recorded bytes of node n to the file, and a row to the table.
 static void input_add(Repro *r, NodeId n) {
     const Node *d = &r->g->node[n];
     const void *held =
@@ -40,7 +41,8 @@ static void input_add(Repro *r, NodeId n) {
     fwrite(held, 1, bytes, r->bin);
 }
 
-// What a launch reads: also what it assigns to, as a part of it may be read.
+// Adds the inputs of a launch, and the states that it assigns, as it may read
+// parts of them.
 static void inputs_add(Repro *r) {
     const Kernel *k = r->launch;
     bool *added = ARENA_ARRAY(r->a, (size_t)r->g->count + 1, bool);
@@ -68,7 +70,7 @@ static const char *c_type(DType d) {
                                    : "float";
 }
 
-// Element i of what the kernel leaves, as a double: finite, or large.
+// C expression for element i of the output as a double: finite, or large.
 static const char *element(DType d) {
     return d == F16 ? "ldexp(found[i] & 0x7c00 ? 1024 + (found[i] & 1023) : "
                       "found[i] & 1023, (found[i] & 0x7c00 ? found[i] >> 10 & "
@@ -80,7 +82,7 @@ static const char *element(DType d) {
                : "(double)found[i]";
 }
 
-// What SINTER_ACT stands for.
+// The bits of SINTER_ACT.
 static int act_bits(DType act) {
     return act == F16 ? 16 : act == BF16 ? 1 : 32;
 }
@@ -194,7 +196,7 @@ static const char main_text[] =
     "    return !(error <= ALLOWED * ALLOWED * size);\n"
     "}\n";
 
-// Addresses that are in the text are those of the plan that was run.
+// The text has the offsets of the plan that was run.
 static void begin_add(Repro *r, Text *t) {
     bool cuda = strcmp(r->side->plan->device, "cuda") == 0;
     text_add(t,

@@ -1,5 +1,5 @@
-// Result: what compare or bench wrote with --json, read back.  Its keys are
-// found as they were written there, each before anything of the same name.
+// Result: reads an output of compare --json or bench --json.  A key is found by
+// its text: sinter writes it before any other text with its name.
 #include "tools/compare/result.h"
 #include "base/exits.h"
 #include "base/source.h"

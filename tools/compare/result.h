@@ -1,4 +1,4 @@
-// What compare or bench wrote with --json, read back.
+// Result: reads an output of compare --json or bench --json.
 #ifndef TOOLS_RESULT_H
 #define TOOLS_RESULT_H
 
@@ -10,12 +10,12 @@ typedef struct {
     int64_t batch;
 } Result;
 
-// Reads the result of `command`, which has a value under `key`.  Returns an
-// exit status; what is wrong has been said.
+// Reads the result of `command`, which must have `key`. Returns an exit status,
+// after a message if it failed.
 int result_read(Arena *a, const Arguments *arguments, const char *command,
                 const char *key, const char *path, Result *out);
 
-// What follows the first "key": in the text, or NULL.
+// The text after the first "key":, or NULL.
 const char *result_behind(Arena *a, const char *text, const char *key);
 
 #endif

@@ -1,4 +1,4 @@
-// Runs: where trainers that are measured or compared leave what they leave.
+// Runs: the folder and the options of runs that are measured or compared.
 #include "tools/compare/side.h"
 
 #include <inttypes.h>

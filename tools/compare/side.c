@@ -1,4 +1,4 @@
-// Side: one of the two ways to build a model that are compared.
+// Side: builds and runs a variant of a model.
 #define _POSIX_C_SOURCE 200809L
 
 #include "tools/compare/side.h"
@@ -17,7 +17,7 @@ enum { MOST_LOG = 1 << 16 };
 
 // ---- building ----
 
-// Those of both, and the batch, which is last so that it holds.
+// Adds the settings of both, then the batch, which so takes effect.
 static bool settings_add(Arena *a, Side *s, const Arguments *both,
                          const Runs *runs) {
     for (int i = 0; i < both->num_settings; i++)
@@ -56,12 +56,12 @@ int side_build(Arena *a, Side *s, const Arguments *both, const Runs *runs) {
     const Arguments *own = &s->arguments;
     s->program =
         frontend_load(a, own->operand[0], own->set, own->num_settings, &diags);
-    if (s->program == NULL) { // else its warnings have been printed
+    if (s->program == NULL) { // its warnings were printed before
         diagnostics_print(a, own, &diags);
         return EXIT_MODEL;
     }
     part_remove(s->program, s->part);
-    // Nobody looks at evaluations, nor at a state in the middle of a run.
+    // Evaluations and checkpoints within the run are not needed.
     s->program->recipe.eval_every = s->program->recipe.checkpoint_every =
         (Time){0};
     s->arguments.no_updates = s->part == PART_UPDATES;
@@ -93,8 +93,7 @@ static Words words_begin(Arena *a, const Side *s, const Runs *runs) {
     return w;
 }
 
-// Runs a trainer as long as it is wanted, and passes on what it says where it
-// fails.
+// Runs a trainer while `wanted` is true, and prints its log if it fails.
 static int run(Arena *a, const Side *s, const Runs *runs, const Words *w,
                Wanted *wanted, void *whose) {
     const char *why;
@@ -113,7 +112,7 @@ static int run(Arena *a, const Side *s, const Runs *runs, const Words *w,
     return status;
 }
 
-// The file of a checkpoint, of which the folder has one.
+// The one checkpoint in a folder.
 static const char *checkpoint_in(Arena *a, const char *folder) {
     DIR *d = opendir(folder);
     const char *found = NULL;
@@ -125,8 +124,8 @@ static const char *checkpoint_in(Arena *a, const char *folder) {
     return found;
 }
 
-// A few steps are taken first: momentum and running statistics that are still
-// zero would hide what is done with them.
+// Runs a few steps first: errors of momentum and running statistics would not
+// show while they are zero.
 int side_start(Arena *a, Side *s, const Runs *runs, const char **path) {
     const char *folder = arena_format(a, "%s/%s.start", runs->folder, s->name);
     Words w = words_begin(a, s, runs);
@@ -141,7 +140,7 @@ int side_start(Arena *a, Side *s, const Runs *runs, const char **path) {
     return EXIT_IO;
 }
 
-// Each run takes the folder of the one before, whose state nothing reads.
+// Each run overwrites the folder of the previous one.
 static Words words_from(Arena *a, const Side *s, const Runs *runs,
                         const char *start, int64_t steps) {
     const char *out = arena_format(a, "%s/%s.run", runs->folder, s->name);
@@ -160,7 +159,7 @@ int side_look(Arena *a, Side *s, const Runs *runs, const char *start,
     Words w = words_from(a, s, runs, start, 1);
     words_add(&w, arena_format(a, "--snapshot=%s", path));
     int status = run(a, s, runs, &w, NULL, NULL);
-    // That a loss is not finite is for the comparison to say.
+    // The comparison reports losses that are not finite.
     if (status != EXIT_GOOD && status != EXIT_DIVERGED)
         return status;
     const char *why = snapshot_read(a, path, s->plan, beside, &s->snapshot);
@@ -170,7 +169,7 @@ int side_look(Arena *a, Side *s, const Runs *runs, const char *start,
     return EXIT_IO;
 }
 
-// ---- numbers of steps ----
+// ---- rows of steps ----
 
 static Series times_read(Arena *a, const char *path) {
     char line[LINE_BYTES];

@@ -1,4 +1,4 @@
-// One of the two ways to build a model that are compared: built, and run.
+// Side: a variant of a model, built and run.
 #ifndef TOOLS_SIDE_H
 #define TOOLS_SIDE_H
 
@@ -10,8 +10,8 @@
 #include "tools/trainer.h"
 
 typedef struct {
-    const char *name, *options; // "a"; as they were given
-    Part part;                  // that it goes without
+    const char *name, *options; // "a"; as given
+    Part part;                  // removed part
     Arguments arguments;
     Program *program;
     TrainerText text;
@@ -20,49 +20,48 @@ typedef struct {
     const char *trainer;
     Snapshot snapshot;
     Series loss, times; // milliseconds
-    Series run_times;   // the median of each run; none where it ran once
+    Series run_times;   // median of each run; none for a single run
 } Side;
 
-// How sides are run.
+// How variants are run.
 typedef struct {
     Scratch scratch;
-    const char *folder;        // its: for what they leave
-    const char *data, *device; // data NULL: the model file's
-    const char *validation;    // what is held out; NULL: nothing
+    const char *folder;        // its path, for their files
+    const char *data, *device; // data NULL: of the model file
+    const char *validation;    // held-out samples; NULL: none
     int64_t steps, batch;
 } Runs;
 
-// Takes the options of a side apart, after those that both have, and loads and
-// builds the model with them.  Returns an exit status; what went wrong has been
-// said.
+// Parses the options of a variant, after those of both; loads and builds its
+// model.  Returns an exit status, after a message if it failed.
 int side_build(Arena *a, Side *s, const Arguments *both, const Runs *runs);
 
-// Writes the state that both sides start from; *path is where.
+// Writes the initial state of both variants to *path.
 int side_start(Arena *a, Side *s, const Runs *runs, const char **path);
 
-// Looks at the first step from that state, of which all is read, or with the
-// snapshot of another side what both leave; then takes all steps.  Without a
-// state, `start` being NULL, a run begins as the recipe says.
+// Records the first step from that state: all of it or, beside another
+// variant's snapshot, what both store.  Then runs all steps.  Without a state,
+// `start` being NULL, the run begins as the recipe says.
 int side_look(Arena *a, Side *s, const Runs *runs, const char *start,
               const Snapshot *beside);
 int side_run(Arena *a, Side *s, const Runs *runs, const char *start);
 
-// Begins a run of which as many rows of steps are wanted as `wanted` says, and
-// the file that they go to.  That it diverges is no failure.
+// Runs while `wanted` is true; side_rows is the file of its rows.  A diverged
+// run is no failure.
 int side_watch(Arena *a, Side *s, const Runs *runs, Wanted *wanted,
                void *whose);
 const char *side_rows(Arena *a, const Side *s, const Runs *runs);
 
 // ---- runs.c ----
 
-// What to train on: where the command line names nothing, so many batches that
-// are drawn; with a batch of 0, as many as a trainer draws by itself.
+// The training data: those of --data, else so many generated batches; with a
+// batch of 0, the default number.
 enum { DRAWN_BATCHES = 32 };
 const char *runs_data(Arena *a, const Arguments *arguments, int64_t batch,
                       int64_t batches);
 
-// Makes the folder; the rest is as the command line says, or as it mostly is.
-// false when there can be none, which has been said on stderr.
+// Makes the folder and sets the rest from the command line.  False, after a
+// message, if there can be no folder.
 bool runs_open(Arena *a, const Arguments *arguments, int64_t batch, Runs *out);
 void runs_close(const Runs *runs); // removes the folder
 

@@ -1,9 +1,9 @@
-// Skip: a step with a gradient that is not finite leaves what it trains as it
-// was (docs/numerics.md, "The loss scale").
+// Skip: a step with a gradient that is not finite leaves the parameters as they
+// were (docs/numerics.md, "The loss scale").
 //
-// Whether a trainer has skipped a step it counts itself.  Whether the model
-// means it to be skipped follows from its gradients in double, which overflow
-// where those that waited for other batches have, and from no pass.
+// The trainer counts the steps that it skips.  The model's own rule is
+// evaluated in double before any pass: gradients overflow where those
+// accumulated from other batches do.
 #include "tools/compare/skip.h"
 
 #include <math.h>
@@ -31,7 +31,7 @@ static bool is_kind(const char *kind, const char *const *of, int count) {
     return false;
 }
 
-// Averages and copies in 16 bits are made of what is kept.
+// Averages and 16-bit copies follow from other states.
 bool skip_decides(const char *name, const char *kind) {
     static const char *const kept[] = {"param",         STATE_OPTIMIZER,
                                        STATE_STATISTIC, STATE_AVERAGE,
@@ -40,7 +40,7 @@ bool skip_decides(const char *name, const char *kind) {
            strcmp(name, counter) == 0;
 }
 
-// ---- what the model means ----
+// ---- the model's rule ----
 
 typedef struct {
     const Graph *g;
@@ -70,7 +70,7 @@ static bool overflows(const Graph *g, double *const *leaf) {
     return all.overflows;
 }
 
-// What the step itself assigns: averages and copies follow from it.
+// Whether the step itself assigns it; averages and copies follow from others.
 static bool is_guarded(const Node *state) {
     return state->op == OP_param || state_is(state, STATE_OPTIMIZER) ||
            state_is(state, STATE_STATISTIC);

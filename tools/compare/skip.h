@@ -1,19 +1,19 @@
-// Steps that are skipped because a gradient in 16 bits overflowed.
+// Skip: steps that a trainer skips because a 16-bit gradient overflowed.
 #ifndef TOOLS_SKIP_H
 #define TOOLS_SKIP_H
 
 #include "tools/compare/snapshot.h"
 
-// Whether the step beside `start`, which has all that both began with, was
-// skipped; it may be `start` itself.
+// Whether the step of s was skipped; `start` has the states before it, and may
+// be s.
 bool step_skipped(const Snapshot *start, const Snapshot *s);
 
-// Whether a skipped step decides about what a state of this name and kind, or a
-// parameter, is left with.
+// Whether skipping keeps the value of a state of this name and kind, or of a
+// parameter.
 bool skip_decides(const char *name, const char *kind);
 
-// The step of the model before any pass that decides: one that leaves what it
-// must where a gradient is no finite number, given the leaves.
+// The model's step before any pass, with the rule for skipped steps, for these
+// leaves.
 const Graph *step_deciding(const Graph *g, double *const *leaf);
 
 #endif

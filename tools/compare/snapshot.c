@@ -1,4 +1,4 @@
-// Snapshot: reads what a trainer wrote about a step.
+// Snapshot: reads a recorded step.
 #include "tools/compare/snapshot.h"
 
 #include "ir/bytes.h"
@@ -29,7 +29,7 @@ typedef struct {
     uint64_t offset, bytes;
 } Record;
 
-// A state that the step has nothing to do with.
+// A state that the step does not use.
 typedef struct Foreign {
     Record at;
     void *bytes;
@@ -41,7 +41,7 @@ static bool is_at(const Graph *g, NodeId n, const Record *r) {
            graph_bytes(g, g->node[n].type) == (int64_t)r->bytes;
 }
 
-// The output of a launch that lies there and has not been read.
+// The output of a launch at this offset that was not read yet.
 static NodeId find_output(const Reader *r, const Record *at) {
     if (at->when >= r->num_groups)
         return NO_NODE;
@@ -52,7 +52,7 @@ static NodeId find_output(const Reader *r, const Record *at) {
     return NO_NODE;
 }
 
-// The leaf that lies there; inputs are there before the step only.
+// The leaf at this offset; inputs exist before the step only.
 static NodeId find_leaf(const Reader *r, const Record *at, void **seen) {
     for (NodeId n = 0; n < r->g->count; n++) {
         Op op = r->g->node[n].op;
@@ -70,8 +70,8 @@ static bool is_wanted(const Reader *r, const Record *at, NodeId n) {
     return at->when >= 0 && r->alike[n] != NO_NODE;
 }
 
-// Keeps a state of other steps, of the first side only: there the graph before
-// any pass is evaluated, which may read it.
+// Keeps a state of other steps, for the first variant only: the evaluation of
+// its graph before any pass may read it.
 static bool foreign_read(const Reader *r, const Record *at) {
     Foreign *f = ARENA_UNINIT(r->a, 1, Foreign);
     *f = (Foreign){*at, arena_uninit(r->a, at->bytes + 1, 1), r->out->foreign};
@@ -79,7 +79,7 @@ static bool foreign_read(const Reader *r, const Record *at) {
     return fread(f->bytes, 1, at->bytes, r->file) == at->bytes;
 }
 
-// What nobody asks for is passed over.
+// Reads or skips a record.
 static bool read_record(const Reader *r, const Record *at) {
     void **to = at->when == BEFORE  ? r->out->before
                 : at->when == AFTER ? r->out->after
@@ -101,7 +101,7 @@ static bool read_record(const Reader *r, const Record *at) {
     return good;
 }
 
-// What the step beside it has left.
+// Equal nodes of the other variant's step.
 static const NodeId *alike_of(const Reader *r) {
     const Graph *other = r->beside->step->graph;
     bool *left = ARENA_ARRAY(r->a, (size_t)other->count + 1, bool);
@@ -168,7 +168,7 @@ bool numbers_finite(const double *x, int64_t count) {
     return true;
 }
 
-// Every step has a state at the same address.
+// A state has the same offset in all steps.
 static const void *foreign_bytes(const Snapshot *s, const Graph *g, NodeId n) {
     for (const Foreign *f = s->foreign; f != NULL; f = f->next)
         if (is_at(g, n, &f->at))

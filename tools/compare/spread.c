@@ -1,8 +1,6 @@
-// Spread: a confidence interval for a median from order statistics, which
-// supposes nothing of how measurements are distributed (David and Nagaraja,
-// "Order Statistics", 2003, section 7.1).  The k-th smallest and the k-th
-// largest of n measurements have the true median between them unless fewer
-// than k of n fall on one side of it, which are tosses of a fair coin.
+// Spread: a confidence interval for a median from order statistics, for any
+// distribution of measurements (David and Nagaraja, "Order Statistics", 2003,
+// section 7.1).
 #include "tools/compare/spread.h"
 
 #include <math.h>
@@ -14,7 +12,7 @@ static int by_size(const void *x, const void *y) {
     return (a > b) - (a < b);
 }
 
-// That fewer than k of n tosses are heads.
+// The probability that fewer than k of n tosses are heads.
 static double fewer_than(int k, int n) {
     double sum = 0;
     for (int i = 0; i < k; i++)

@@ -1,4 +1,4 @@
-// The median of measurements, and where the true one is.
+// Spread: the median of measurements and its confidence interval.
 #ifndef TOOLS_SPREAD_H
 #define TOOLS_SPREAD_H
 
@@ -7,8 +7,8 @@
 typedef struct {
     int count;
     double least, median, most;
-    double low, high;  // low .. high has the true median, with confidence
-    double confidence; // of at least 0.95, or less where few are there
+    double low, high;  // the confidence interval
+    double confidence; // at least 0.95, or less for few measurements
 } Spread;
 
 Spread spread_of(Arena *a, const double *value, int count);

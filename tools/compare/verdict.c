@@ -1,7 +1,7 @@
-// Verdict: compares what two sides keep in memory, tensor by tensor.
+// Verdict: compares the stored tensors of two variants.
 //
-// Right is what right.c says.  What is carried into a state from elsewhere has
-// to be what roundings can do.
+// The reference is that of reference.c.  Errors carried into a state from
+// elsewhere must be explained by roundings.
 #include "tools/compare/verdict.h"
 
 #include "ir/error.h"
@@ -14,17 +14,18 @@
 #include <math.h>
 #include <string.h>
 
-// What the two sides left, of a row, as memory held it.
+// The stored values of both variants.
 typedef struct {
     const void *mine, *theirs;
-    NodeId other; // node of b that theirs is, or is assigned to
+    NodeId other; // node of b with the value, or its assignment
 } Pair;
 
 typedef struct {
     Arena *a;
     const Side *left, *right;
     const Graph *g, *other;
-    const NodeId *alike; // of each node of g the node of other, or NO_NODE
+    const NodeId
+        *alike; // for each node of g an equal node of other, or NO_NODE
     IsolatedReplay *isolated;
     Rows rows;
     Pair *pair; // of each row
@@ -32,7 +33,7 @@ typedef struct {
 
 // ---- a row ----
 
-// Where all three are no numbers alike, there is nothing to compare.
+// Equal numbers, or both NaN or the same infinity.
 static bool is_alike(double x, double y) {
     return (isnan(x) && isnan(y)) || (isinf(x) && x == y);
 }
@@ -69,15 +70,15 @@ static void measure_errors(const Compare *c, Row *r, Arena *scratch,
     r->error_b = error_rms(theirs, clean, count);
     r->overflows =
         !numbers_finite(mine, count) || !numbers_finite(theirs, count);
-    // Where b overflows it tells of no roundings.
+    // An overflow in b gives no bound of rounding.
     r->roundings = isfinite(r->error_b) ? r->error_b : 0;
     r->allowed = error_allowed(r->type, c->g->act, r->error_b, clean);
-    // With nothing but b to go by, both may be off.
+    // Without a reference, both may have an error.
     if (!c->rows.judged && dtype_float(r->type.dtype))
         r->allowed = 2 * error_alone(c->g->act) * r->size;
 }
 
-// right: NULL where b is all there is to go by.
+// right: NULL without a reference; then b takes its place.
 static void row_measure(Compare *c, int i, const double *right) {
     Row *r = &c->rows.row[i];
     const Pair *p = &c->pair[i];
@@ -92,7 +93,7 @@ static void row_measure(Compare *c, int i, const double *right) {
     arena_free(a);
 }
 
-// How far x is from y but where they are no numbers alike.
+// The distance of x from y, without pairs that are not finite alike.
 static double apart(const double *x, const double *y, int64_t count) {
     Arena *a = arena_new();
     double size =
@@ -111,11 +112,10 @@ static void row_see(void *whose, int i, const double *right,
         r->meant = apart(right, meant, type_count(&r->type));
 }
 
-// Digits that a pass may reorder: of the tensor; and where what it is made of
-// cancels, as the mean of a convolution of numbers whose mean is 0 does, of
-// those numbers.  They are as large as the error of f32 tells, which rounds
-// 2^29 times as coarsely as double; a pass may choose another order at some
-// roundings.
+// The bound for reordering by passes: digits of the tensor or, if its operands
+// cancel, as in the mean of a convolution of numbers with mean 0, of these
+// operands.  Their size follows from the error of f32, which rounds 2^29 times
+// as coarsely as double; a pass may choose another order at some roundings.
 bool row_is_meant(const Row *r) {
     static const double left = 1e-9, cancelled = 16 * 0x1p-29;
     return r->meant <=
@@ -138,7 +138,7 @@ static void decided_see(void *whose, int i, const double *shaken,
     r->decided = isfinite(away) ? fmax(r->decided, away) : r->decided;
 }
 
-// The rows that are not meant, as it seems.
+// Finds rows whose plan seems to differ from the model.
 static bool find_unmeant(const Compare *c, bool *unmeant) {
     bool some = false;
     for (int i = 0; i < c->rows.count; i++)
@@ -146,11 +146,10 @@ static bool find_unmeant(const Compare *c, bool *unmeant) {
     return some;
 }
 
-// Where b has skipped the step, what it left tells of no roundings: of what is
-// not meant as it seems, they are found by rounding each operation.  Of two
-// numbers that are all but equal a rounding of double decides which is the
-// largest, and the plan rounds other sums than the model: docs/compare.md says
-// how often a tie stays unnoticed.
+// If b has skipped the step, its values give no bound of rounding, so each
+// operation is rounded to find one.  Among nearly equal numbers, a rounding of
+// double decides which is largest, and the plan rounds other sums than the
+// model: docs/compare.md derives how often a tie stays unnoticed.
 static void evaluate(Compare *c, int first) {
     enum { SAMPLES = 16 };
     rows_reference(c->left, &c->rows, first, row_see, c);
@@ -169,15 +168,15 @@ static void evaluate(Compare *c, int first) {
 
 // ---- verdicts ----
 
-// Whether it differs as the step was skipped: what it would change is as it
-// was, and what overflowed is no number.
+// Whether a skipped step explains the difference: states keep their value, and
+// overflows are not finite.
 static bool is_skipped(const Compare *c, const Row *r) {
     return (c->rows.skips_a && skip_decides(r->name, r->kind)) ||
            ((c->rows.skips_a || c->rows.skips_b) && r->overflows);
 }
 
-// Two sides may be wrong alike, so that being as near as b is not enough where
-// that is further than one kernel may be.
+// Both variants may have the same error, so being as near as b is not enough
+// beyond the bound of one kernel.
 static Verdict row_verdict(const Compare *c, const Row *r) {
     bool near = r->error_a <= r->allowed;
     if (!row_is_meant(r))
@@ -205,7 +204,7 @@ static void rows_judge(Compare *c, int first) {
     }
 }
 
-// ---- which there are ----
+// ---- the rows ----
 
 static void row_add(Compare *c, Row r, Pair p) {
     r.type = *c->g->node[r.node].type;
@@ -225,7 +224,7 @@ static const char *kind_of(const Node *state) {
     return state->op == OP_param ? "param" : kind ? kind : "state";
 }
 
-// Its gradients are called as their parameters.
+// Adds a stored tensor; a gradient has the name of its parameter.
 static void stored_add(Compare *c, NodeId n, const char *param) {
     NodeId other = c->alike[n];
     Row r = {.name = param ? param : name_of(c->a, &c->g->node[n]),
@@ -296,8 +295,8 @@ static bool any_carried(const Rows *rows) {
     return false;
 }
 
-// What came in with what kernels read may have been made where b keeps nothing:
-// then that is what is wrong.
+// An error in the inputs of kernels may come from a tensor that b does not
+// store: then that one is wrong.
 static void find_source(Compare *c) {
     const Snapshot *s = &c->left->snapshot;
     int first = c->rows.count;
@@ -316,16 +315,14 @@ static void find_source(Compare *c) {
         rows_judge(c, first);
 }
 
-// ---- what is carried into states ----
+// ---- errors carried into states ----
 
-// How far off a state may be: as a kernel alone, and as far as roundings are
-// known to make it.
+// The bound for a state: that of one kernel, and the known effect of roundings.
 static double carried_error(const Compare *c, const Row *r) {
     return error_alone(c->g->act) * r->size + 2 * r->explained;
 }
 
-// Whether a state of the model is further off than that, or its error is no
-// number.
+// Whether a state of the model exceeds this bound, or its error is NaN.
 static bool is_open(const Compare *c, const Row *r) {
     return r->verdict != VERDICT_WRONG && dtype_float(r->type.dtype) &&
            r->of_model && !(r->error_a <= carried_error(c, r));
@@ -333,7 +330,7 @@ static bool is_open(const Compare *c, const Row *r) {
 
 typedef struct {
     Compare *c;
-    bool *open; // rows that nothing explains yet
+    bool *open; // rows without an explanation yet
 } Carried;
 
 static bool find_open(Carried *all) {
@@ -354,13 +351,13 @@ static void carried_see(void *whose, int i, const double *disturbed,
 }
 
 // A rounding may decide where the gradient of a maximum goes, and a kernel that
-// reads a maximum beside numbers that were rounded may find it nowhere.  Each
-// is right about what it read, with a as with b; so what a state is left with
-// has to be what roundings can make of the model, in which all that read a
-// value see the same.
+// reads a maximum beside rounded numbers may find it nowhere.  Each kernel is
+// right about its inputs, with a as with b.  So a state must be within the
+// effect of roundings on the model, in which all readers of a value see the
+// same.
 static void carried_judge(Compare *c) {
-    enum { SAMPLES = 16 }; // docs/compare.md derives how many
-    // Errors add up on their way, and libraries make more of those in f32.
+    enum { SAMPLES = 16 }; // docs/compare.md derives the number
+    // Errors accumulate, and libraries add more in f32.
     double units = c->left->plan->act == F32 ? 32 : 4;
     Carried all = {c, ARENA_ARRAY(c->a, (size_t)c->rows.count + 1, bool)};
     bool some = find_open(&all);

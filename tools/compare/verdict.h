@@ -1,18 +1,18 @@
-// What a comparison of two sides finds, tensor by tensor.
+// Verdict: compares two variants, tensor by tensor.
 #ifndef TOOLS_VERDICT_H
 #define TOOLS_VERDICT_H
 
 #include "tools/compare/side.h"
 
 typedef enum {
-    VERDICT_SAME,    // to the bit
-    VERDICT_GOOD,    // as near to what is right as b is
-    VERDICT_CARRIED, // not, but what its kernel read makes it so
-    VERDICT_SKIPPED, // so does what overflowed in a step that was skipped
+    VERDICT_SAME,    // equal bits
+    VERDICT_GOOD,    // as near to the reference as b
+    VERDICT_CARRIED, // not, but its kernel's inputs explain it
+    VERDICT_SKIPPED, // an overflow in a skipped step explains it
     VERDICT_WRONG
 } Verdict;
 
-// A tensor that both sides keep in memory.
+// A tensor that both variants store.
 typedef struct {
     const char *name, *kind; // "conv of layer1", "param"
     NodeId node;             // of a
@@ -21,23 +21,23 @@ typedef struct {
     double size, error_a, error_b; // root mean squares
     double allowed;                // of error_a
     bool of_model;                 // a state that the model has as well
-    double meant;     // how far a's plan is in double from what the model means
-    double roundings; // what f32 costs, as far as is known
-    double decided;   // how far roundings of double take either, where asked
-    double explained; // how far roundings at random take it, where asked
-    bool overflows;   // in a or b, and not in what is right
+    double meant;     // distance of a's plan from the model, in double
+    double roundings; // error of f32, as far as known
+    double decided;   // error of random roundings in double, if computed
+    double explained; // error of random roundings, if computed
+    bool overflows;   // in a or b, but not in the reference
     Verdict verdict;
 } Row;
 
 typedef struct {
     Row *row;
-    int count, only_a, only_b; // tensors that one of them keeps
+    int count, only_a, only_b; // tensors that only one of them stores
     int wrong;
-    bool judged;           // against double; else a is measured by b
-    bool skips_a, skips_b; // the step, as a gradient is not finite
+    bool judged;           // compared with double; else a with b
+    bool skips_a, skips_b; // the step was skipped, as a gradient is not finite
 } Rows;
 
-// Whether a's plan is in double what the model means.
+// Whether a's plan, in double, equals the model.
 bool row_is_meant(const Row *r);
 
 Rows rows_compare(Arena *a, const Side *left, const Side *right, bool judged);
