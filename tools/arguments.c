@@ -211,7 +211,8 @@ static bool option_unknown(const Arguments *out, const Command *command,
 
 static bool operand_take(Arguments *out, const Command *command,
                          OptionReader *r) {
-    bool passes = command_trains(command) || command->run == complete_command;
+    bool passes =
+        command_trains(command) || strcmp(command->name, "complete") == 0;
     if (passes && strcmp(r->value, "--") == 0) {
         for (; r->count > 0; r->count--)
             out->passed[out->num_passed++] = *r->word++;

@@ -69,4 +69,5 @@ for folder in driver kernels memory libraries launch; do
     done
 done
 python3 "$SINTER_SOURCE/tests/tree/cycles.py" "${SINTER_VIEW%/view}" || failed=1
+python3 "$SINTER_SOURCE/tests/tree/cycles.py" "${SINTER_VIEW%/view}" || failed=1
 exit $failed
