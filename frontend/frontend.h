@@ -39,4 +39,7 @@ const char *std_path(int i);
 // The path of the module that defines a function; NULL for none.
 const char *std_module_of(const char *function);
 
+// The name of normalization or activation function i; NULL after the last.
+const char *norm_or_activation(int i);
+
 #endif

@@ -210,7 +210,8 @@ static void note_quoted(const ParamInfo *p, Value v, Diagnostic *d) {
 static void note_likely_meaning(const Call *c, const ParamInfo *p, Value v,
                                 Diagnostic *d) {
     bool function = v.kind == VALUE_FUNCTION || v.kind == VALUE_BUILTIN;
-    if (function && p->kind != INITIALISER && c->builtin->class == LAYER)
+    bool layer = c->builtin->class == LAYER || c->builtin->class == NORM;
+    if (function && p->kind != INITIALISER && layer)
         diag_note(d,
                   "an activation is a function of its own: `|> %s(...) |> "
                   "relu`",

@@ -138,9 +138,11 @@ static bool is_allowed_in(Class c, Phase p) {
     switch (c) {
     case ANYWHERE:
     case FUNCTION:
+    case ACTIVATION:
     case INITIAL:
         return true;
     case LAYER:
+    case NORM:
         return p == PHASE_MODEL;
     case IMAGE:
         return p == PHASE_MODEL || p == PHASE_INPUT;
@@ -227,7 +229,7 @@ static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
     }
     if (!bind_builtin(e, c, given, num_args) || !within_limits(e, at))
         return value_poison();
-    if (b->class == FUNCTION && !accepts_tensor(c))
+    if ((b->class == FUNCTION || b->class == ACTIVATION) && !accepts_tensor(c))
         return compute(e, c);
     if (e->path != NULL && b->class != ANYWHERE && b->class != INITIAL)
         c->path = path_layer(e, b->name, builtin_trains(b));

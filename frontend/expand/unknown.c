@@ -55,7 +55,8 @@ static bool note_word(Expansion *e, const char *word, Diagnostic *d) {
 static void note_class(Expansion *e, Class class, Diagnostic *d) {
     Text t = text_new(e->arena);
     for (int i = 0; i < NUM_BUILTINS; i++)
-        if (builtin_info[i].class == class)
+        if (builtin_info[i].class == class ||
+            (class == LAYER && builtin_info[i].class == NORM))
             text_add(&t, "%s%s", t.length ? ", " : "", builtin_info[i].name);
     diag_note(d, "%s is one of: %s", class_name(class), text_string(&t));
 }

@@ -62,7 +62,9 @@ const char *class_name(Class c) {
     static const char *const name[] = {
         [ANYWHERE] = "a function",
         [LAYER] = "a layer",
+        [NORM] = "a layer",
         [FUNCTION] = "a function",
+        [ACTIVATION] = "a function",
         [IMAGE] = "a layer",
         [INITIAL] = "an initializer",
         [AUGMENT] = "an augmentation",
@@ -81,7 +83,9 @@ const char *class_context(Class c) {
     static const char *const context[] = {
         [ANYWHERE] = "anywhere",
         [LAYER] = "a model",
+        [NORM] = "a model",
         [FUNCTION] = "anywhere",
+        [ACTIVATION] = "anywhere",
         [INITIAL] = "a layer's init",
         [IMAGE] = "a model or the input of a train block",
         [AUGMENT] = "the input of a train block",
@@ -154,4 +158,13 @@ void note_initialiser(Value v, Diagnostic *d) {
                   "parameter([1, 8], init=%s); noise(x) draws new numbers in "
                   "each step",
                   b->name);
+}
+
+const char *norm_or_activation(int i) {
+    for (int b = 0; b < NUM_BUILTINS; b++) {
+        Class class = builtin_info[b].class;
+        if ((class == NORM || class == ACTIVATION) && i-- == 0)
+            return builtin_info[b].name;
+    }
+    return NULL;
 }

@@ -8,13 +8,15 @@
 
 typedef enum {
     ANYWHERE,
-    LAYER,     // in models
-    FUNCTION,  // of tensors or numbers, anywhere
-    IMAGE,     // in models and in the input of the train block
-    INITIAL,   // a value of `init`, anywhere
-    AUGMENT,   // in the input of the train block
-    LOSS,      // in its loss
-    OPTIMIZER, // in its other keys
+    LAYER,      // in models
+    NORM,       // a layer that normalizes
+    FUNCTION,   // of tensors or numbers, anywhere
+    ACTIVATION, // a function of tensors
+    IMAGE,      // in models and in the input of the train block
+    INITIAL,    // a value of `init`, anywhere
+    AUGMENT,    // in the input of the train block
+    LOSS,       // in its loss
+    OPTIMIZER,  // in its other keys
     CLIP,
     AVERAGE,
     EVAL_VIEW, // in the views of an evaluation

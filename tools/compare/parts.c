@@ -5,6 +5,7 @@
 // without other uses are eliminated.  An operation without such an operand,
 // such as a crop to another size or a cast, stays.
 #include "tools/compare/parts.h"
+#include "frontend/frontend.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -35,17 +36,11 @@ static bool path_is(const char *path, const char *kind) {
 }
 
 static bool is_norm(const Node *n) {
-    static const char *const kinds[] = {
-        "batch_norm", "layer_norm", "group_norm", "relu", "relu6",
-        "leaky_relu", "elu",        "celu",       "gelu", "silu",
-        "mish",       "hard_swish", "sigmoid",    "tanh",
-    };
-    if (n->op == OP_batch_norm || n->op == OP_relu)
-        return true;
-    for (size_t i = 0; n->from.path && i < sizeof kinds / sizeof *kinds; i++)
-        if (path_is(n->from.path, kinds[i]))
+    const char *name;
+    for (int i = 0; n->from.path && (name = norm_or_activation(i)); i++)
+        if (path_is(n->from.path, name))
             return true;
-    return false;
+    return n->op == OP_batch_norm || n->op == OP_relu;
 }
 
 // The recipe's `input` has a path of its own; normalization of pixels is not
