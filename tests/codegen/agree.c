@@ -47,7 +47,7 @@ static bool load(Run *r) {
 
 // A trainer on the host is fused and in f32: what it would be is optimised.
 static const char *flags_of(const Case *c) {
-    bool is_trainer = c->level > 0 && c->storage == F32 && !c->reuse;
+    bool is_trainer = c->level > 0 && c->storage == F32;
     switch (c->how) {
     case FAST:
         return is_trainer ? "-O2" : "-O0";
