@@ -60,6 +60,7 @@ typedef struct Kernel {
     size_t comment;        // of the first: bytes of its text that are a comment
     size_t entry; // and those before what is launched, between which is what
                   // others may call and read too
+    size_t body;  // and those before the kernel's own statements
     struct MergedKernel *merged; // of the first: merges that end with it
     bool is_split;               // it has a function for merged launches
 } Kernel;

@@ -9,12 +9,20 @@
 
 // ---- kernel.c ----
 
-// As codegen_kernels, with trees and without texts.
+// As codegen_kernels, with trees and without texts.  visit sees each kernel when
+// it is built.
+typedef void KernelVisit(void *context, Kernel *k);
 Kernel *kernels_build(const GraphPlan *host, const GraphPlan *device, Arena *a,
-                      int *number);
+                      int *number, KernelVisit *visit, void *context);
 
 // Gives k the text of its tree, in the arena.
 void kernel_print(Arena *a, Kernel *k);
+
+// Frees the tree of k.
+void kernel_free(Kernel *k);
+
+// Divides the text of k, which is part of a merged launch.
+void kernel_split(Arena *a, Kernel *k);
 
 // A place in a tensor: an index for each axis.  With lanes, the last index is
 // that of the first of `lanes` neighbours.
@@ -321,9 +329,21 @@ void launches_write(Text *t, const char *name, const GraphPlan *host,
 
 // ---- family.c ----
 
-// Finds which kernels do the same on the host and which differ in sizes alone,
-// and gives those their text.
-void kernels_gather(Kernel *const *kernel, int count, Arena *a);
+// Kernels that do the same on the host or differ in sizes alone.
+typedef struct {
+    Arena *scratch;
+    Keys keys;
+    struct Sized **first; // of each family
+    int count;
+} Families;
+
+Families families_new(Arena *scratch, int most);
+
+// Takes a kernel, and prints it in arena a unless its family begins with it.
+void family_take(Families *f, Kernel *k, Arena *a);
+
+// Prints the first of each family, with the sizes that it is given.
+void families_print(Families *f, Arena *a);
 
 // ---- merged_launches.c ----
 

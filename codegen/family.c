@@ -13,16 +13,8 @@
 typedef struct Sized {
     Kernel *kernel;
     struct Sized *next; // of the same key
-    Text key;           // the kernel's key without its sizes
     Sizes sizes;
 } Sized;
-
-static Sized *sizes_take(Arena *a, Kernel *k) {
-    Sized *z = ARENA_NEW(a, Sized);
-    *z = (Sized){.kernel = k, .key = text_new(a)};
-    kernel_key(a, &z->key, k, &k->numbers, &z->sizes);
-    return z;
-}
 
 static bool size_equal(const Size *x, const Size *y) {
     return x->whole == y->whole && x->real == y->real;
@@ -139,7 +131,9 @@ static const char *sizes_text(Arena *a, const Sized *z, const Given *g) {
     return text_string(&t);
 }
 
-static void family_join(Arena *a, Arena *scratch, const Sized *first) {
+// Gives the first of a family the sizes in which its members differ.
+static void family_give(Arena *a, const Sized *first) {
+    Arena *scratch = arena_new();
     Kernel *head = first->kernel;
     Given given = find_given(scratch, first);
     for (const Sized *z = first; z != NULL; z = z->next) {
@@ -147,7 +141,8 @@ static void family_join(Arena *a, Arena *scratch, const Sized *first) {
         z->kernel->sizes = sizes_text(a, z, &given);
         z->kernel->family = z->next ? z->next->kernel : NULL;
     }
-    give_sizes(a, first, &given);
+    give_sizes(head->tree->arena, first, &given);
+    arena_free(scratch);
 }
 
 // ---- families ----
@@ -162,22 +157,43 @@ static void family_add(Sized *first, Sized *z) {
         last->next = z;
 }
 
-void kernels_gather(Kernel *const *kernel, int count, Arena *a) {
-    Arena *scratch = arena_new();
-    Keys keys = keys_new(scratch, count);
-    Sized **all = ARENA_ARRAY(scratch, (size_t)count + 1, Sized *);
-    int families = 0;
-    for (int k = 0; k < count; k++) {
-        Sized *z = sizes_take(scratch, kernel[k]);
-        void **first = keys_at(&keys, text_string(&z->key));
-        kernel[k]->on_host = kernel[k]->name;
-        if (*first == NULL)
-            *first = all[families++] = z;
-        else
-            family_add(*first, z);
+Families families_new(Arena *scratch, int most) {
+    return (Families){.scratch = scratch, .keys = keys_new(scratch, most)};
+}
+
+static void print_and_free(Arena *a, Kernel *k) {
+    kernel_print(a, k);
+    kernel_free(k);
+}
+
+void family_take(Families *f, Kernel *k, Arena *a) {
+    k->on_host = k->name;
+    // The addresses in its tables are its own, and its tree is large.
+    if (k->group != NULL && group_is_multi_tensor(k->group->kind)) {
+        print_and_free(a, k);
+        return;
     }
-    for (int i = 0; i < families; i++)
-        if (all[i]->next != NULL)
-            family_join(a, scratch, all[i]);
-    arena_free(scratch);
+    Arena *temporary = arena_new();
+    Sized *z = ARENA_NEW(f->scratch, Sized);
+    Text key = text_new(temporary);
+    *z = (Sized){.kernel = k};
+    kernel_key(f->scratch, &key, k, &k->numbers, &z->sizes);
+    void **first = keys_at(&f->keys, text_string(&key));
+    arena_free(temporary);
+    if (*first == NULL) {
+        *first = z;
+        ARENA_APPEND(f->scratch, f->first, f->count, z);
+    } else {
+        family_add(*first, z);
+        print_and_free(a, k);
+    }
+}
+
+void families_print(Families *f, Arena *a) {
+    for (int i = 0; i < f->count; i++) {
+        Sized *first = f->first[i];
+        if (first->next != NULL)
+            family_give(a, first);
+        print_and_free(a, first->kernel);
+    }
 }

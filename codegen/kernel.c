@@ -10,37 +10,38 @@
 #include <limits.h>
 #include <string.h>
 
-static void parameter(Emit *e, Kernel *k, NodeId node, int plus,
+static void parameter(Arena *a, Kernel *k, NodeId node, int plus,
                       const char *type, const Expr *name) {
     k->tree->param[k->num_args] = name;
     k->arg[k->num_args++] =
-        (Parameter){node, plus, type, expr_print(e->a, name, "")};
+        (Parameter){node, plus, type, expr_print(a, name, "")};
 }
 
-static void find_parameters(Emit *e, Kernel *k) {
+// Finds them, in arena a, which outlives the kernel's tree.
+static void find_parameters(Emit *e, Arena *a, Kernel *k) {
     const Group *group = e->group;
     size_t most = (size_t)(group->num_inputs + group->num_outputs) + 3;
-    k->arg = ARENA_ARRAY(e->a, most, Parameter);
+    k->arg = ARENA_ARRAY(a, most, Parameter);
     k->tree->param = ARENA_ARRAY(e->a, most, const Expr *);
     bool whole = group_is_multi_tensor(group->kind);
     if (whole)
-        parameter(e, k, NO_NODE, 0, "char", x_name(e->a, "arena"));
+        parameter(a, k, NO_NODE, 0, "char", x_name(e->a, "arena"));
     for (int i = 0; i < group->num_inputs && !whole; i++) {
         NodeId n = group->input[i];
         DType d = e->g->node[n].type->dtype;
-        parameter(e, k, n, 0, arena_format(e->a, "const %s", memory_type(d)),
+        parameter(a, k, n, 0, arena_format(a, "const %s", memory_type(d)),
                   pointer_name(e, n));
     }
     for (int i = 0; i < group->num_outputs && group->kind != GROUP_UPDATE;
          i++) {
         NodeId n = group->output[i];
-        parameter(e, k, n, 0, memory_type(e->g->node[n].type->dtype),
+        parameter(a, k, n, 0, memory_type(e->g->node[n].type->dtype),
                   pointer_name(e, n));
     }
     if (group->workspace != NO_NODE)
-        parameter(e, k, group->workspace, 0, "float", x_name(e->a, "part"));
+        parameter(a, k, group->workspace, 0, "float", x_name(e->a, "part"));
     if (group->counter >= 0)
-        parameter(e, k, graph_counters(e->g), 4 * group->counter, "int",
+        parameter(a, k, graph_counters(e->g), 4 * group->counter, "int",
                   x_name(e->a, "ticket"));
 }
 
@@ -85,13 +86,17 @@ static void build_body(Emit *e, Block *body, int grid[2]) {
     block_dce(e->a, body);
 }
 
-// Kernel k of launch i.
+// Builds kernel k of launch i.  Its tree has an arena of its own, as most
+// kernels turn out to be equal to an earlier one.
 static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
                          Arena *a, Kernel *k, int *names) {
+    Arena *own = arena_child(a);
     Emit e;
-    emit_init(&e, host->graph, device->graph, a, k->group, host->stored, names);
-    k->tree = ARENA_NEW(a, Tree);
-    find_parameters(&e, k);
+    emit_init(&e, host->graph, device->graph, own, k->group, host->stored,
+              names);
+    k->tree = ARENA_NEW(own, Tree);
+    k->tree->arena = own;
+    find_parameters(&e, a, k);
     build_body(&e, &k->tree->body, k->grid);
     k->tree->tables = e.tables;
     k->tree->phased = k->group->phases > 1;
@@ -100,27 +105,36 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
     names_clear(&e);
 }
 
+void kernel_free(Kernel *k) {
+    if (k->tree != NULL)
+        arena_free(k->tree->arena);
+    k->tree = NULL;
+}
+
 Kernel *kernels_build(const GraphPlan *host, const GraphPlan *device, Arena *a,
-                      int *number) {
+                      int *number, KernelVisit *visit, void *context) {
     const Graph *g = host->graph;
     Kernel *kernel = ARENA_ARRAY(a, (size_t)host->num_groups + 1, Kernel);
     int *names = ARENA_ARRAY(a, g->count, int);
     for (int i = 0; i < host->num_groups; i++) {
         const Group *group = kernel[i].group = &host->group[i];
         kernel[i].name = kernel_name(g, a, group, (*number)++);
-        if (group->kind != GROUP_CALL)
-            build_kernel(host, device, i, a, &kernel[i], names);
+        if (group->kind == GROUP_CALL)
+            continue;
+        build_kernel(host, device, i, a, &kernel[i], names);
+        visit(context, &kernel[i]);
     }
     return kernel;
 }
 
+static void print_and_free(void *a, Kernel *k) {
+    kernel_print(a, k);
+    kernel_free(k);
+}
+
 Kernel *codegen_kernels(const GraphPlan *host, const GraphPlan *device,
                         Arena *a, int *number) {
-    Kernel *kernel = kernels_build(host, device, a, number);
-    for (int i = 0; i < host->num_groups; i++)
-        if (kernel[i].tree != NULL)
-            kernel_print(a, &kernel[i]);
-    return kernel;
+    return kernels_build(host, device, a, number, print_and_free, a);
 }
 
 // ---- its text ----
@@ -131,26 +145,13 @@ static void print_arguments(Text *t, const Kernel *k, const char *restricted) {
                  k->arg[i].node == NO_NODE ? "" : restricted, k->arg[i].name);
 }
 
-// The body as a function of its own.  Its parameters lack RESTRICT: a merged
-// launch writes what later kernels of it read, and a compiler that were told
-// otherwise would let them read it past the cache that is kept up to date.
-static void print_body(Text *t, const Kernel *k) {
-    text_add(t, "BODY %s_body(", k->name);
-    print_arguments(t, k, "");
-    text_add(t, ",\n    const int block, const int blocks)\n{\n");
-    block_print(t, &k->tree->body, k->name);
-    text_add(t, "}\n");
-}
-
 void kernel_print(Arena *a, Kernel *k) {
     const Tree *tree = k->tree;
-    Text t = text_new(a);
+    Text t = text_new(tree->arena);
     text_add(&t, "%s", k->remark);
     k->comment = t.length;
     block_print(&t, &tree->tables, k->name);
     t.indent = 1;
-    if (k->is_split)
-        print_body(&t, k);
     k->entry = t.length;
     text_add(&t, "%s(%d", tree->phased ? "PHASED" : "KERNEL", BLOCK_THREADS);
     if (tree->resident > 1)
@@ -158,14 +159,32 @@ void kernel_print(Arena *a, Kernel *k) {
     text_add(&t, ") %s(", k->name);
     print_arguments(&t, k, "RESTRICT ");
     text_add(&t, ")\n{\n    OWN_BLOCK;\n");
-    if (k->is_split) {
-        text_add(&t, "    %s_body(", k->name);
-        for (int i = 0; i < k->num_args; i++)
-            text_add(&t, "%s, ", k->arg[i].name);
-        text_add(&t, "block, blocks);\n");
-    } else {
-        block_print(&t, &tree->body, k->name);
-    }
+    k->body = t.length;
+    block_print(&t, &tree->body, k->name);
     text_add(&t, "}\n");
+    k->text = arena_string(a, text_string(&t), t.length);
+}
+
+// The text of a kernel as a function, and a kernel that calls it.  Parameters
+// of the function lack RESTRICT: a merged launch writes what later kernels of
+// it read, and a compiler that were told otherwise would let them read it past
+// the cache that is kept up to date.
+void kernel_split(Arena *a, Kernel *k) {
+    Text t = text_new(a);
+    if (k->is_split)
+        return;
+    text_bytes(&t, k->text, k->entry);
+    text_add(&t, "BODY %s_body(", k->name);
+    print_arguments(&t, k, "");
+    text_add(&t, ",\n    const int block, const int blocks)\n{\n%s",
+             k->text + k->body);
+    size_t entry = t.length;
+    text_bytes(&t, k->text + k->entry, k->body - k->entry);
+    text_add(&t, "    %s_body(", k->name);
+    for (int i = 0; i < k->num_args; i++)
+        text_add(&t, "%s, ", k->arg[i].name);
+    text_add(&t, "block, blocks);\n}\n");
     k->text = text_string(&t);
+    k->entry = entry;
+    k->is_split = true;
 }

@@ -14,7 +14,7 @@ Keys keys_new(Arena *a, int most) {
     size_t size = 16;
     while (size < 2 * (size_t)most)
         size *= 2;
-    return (Keys){ARENA_ARRAY(a, size, struct Keyed), size};
+    return (Keys){a, ARENA_ARRAY(a, size, struct Keyed), size};
 }
 
 void **keys_at(Keys *k, const char *key) {
@@ -24,6 +24,7 @@ void **keys_at(Keys *k, const char *key) {
     size_t i = (size_t)(hash ^ hash >> 32) & (k->size - 1);
     while (k->slot[i].key != NULL && strcmp(k->slot[i].key, key) != 0)
         i = (i + 1) & (k->size - 1);
-    k->slot[i].key = key;
+    if (k->slot[i].key == NULL)
+        k->slot[i].key = arena_string(k->a, key, strlen(key));
     return &k->slot[i].value;
 }

@@ -5,6 +5,7 @@
 #include "base/arena.h"
 
 typedef struct {
+    Arena *a; // of the keys
     struct Keyed *slot;
     size_t size; // a power of two, at least twice the number of keys
 } Keys;

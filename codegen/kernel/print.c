@@ -13,6 +13,8 @@ typedef struct {
 // How tightly an expression binds: level of parse.c's operators.
 enum { LOOSEST = 1, UNARY = 11, TIGHTEST = 12 };
 
+enum { WIDTH = 96 }; // of a line
+
 // ---- expressions ----
 
 static void expr_add(const Printer *p, const Expr *x, int least);
@@ -153,9 +155,41 @@ static void begin(const Printer *p) {
     text_add(p->t, "%*s", 4 * p->t->indent, "");
 }
 
-// Ends a line; the node of a statement is told in kernel IR.
+static size_t line_start(const Text *t) {
+    size_t from = t->length;
+    while (from > 0 && t->data[from - 1] != '\n')
+        from--;
+    return from;
+}
+
+// Breaks the last line of t, which begins at `from`, at spaces where it is too
+// long: no token has a space.
+static void wrap(Text *t, size_t from) {
+    Text rest = text_new(t->arena);
+    const char *s = t->data + from;
+    size_t length = t->length - from, margin = strspn(s, " ") + 4;
+    if (length <= WIDTH)
+        return;
+    while (length > WIDTH) {
+        size_t at = WIDTH;
+        while (at > margin && s[at] != ' ')
+            at--;
+        if (at <= margin)
+            break;
+        text_bytes(&rest, s, at);
+        text_add(&rest, "\n%*s", (int)margin, "");
+        s += at + 1;
+        length -= at + 1;
+    }
+    text_bytes(&rest, s, length);
+    t->length = from;
+    text_bytes(t, text_string(&rest), rest.length);
+}
+
+// Ends a line; kernel IR has the node of a statement.
 static void end(const Printer *p, const Stmt *s, const char *line) {
     text_add(p->t, "%s", line);
+    wrap(p->t, line_start(p->t));
     if (p->own == NULL && s != NULL && s->node != NO_NODE)
         text_add(p->t, " // %%%u", s->node);
     else if (p->own != NULL && s != NULL && s->remark != NULL)
@@ -181,15 +215,26 @@ static bool is_bare(const Stmt *in, const Block *b) {
     return is_short(only) || (in->kind == S_FOR && only->kind == S_FOR);
 }
 
-// What a statement like a loop is around, behind its head.
+// Appends the only statement of b to its head's line, if it fits there.
+static bool short_add(const Printer *p, const Block *b) {
+    Text line = text_new(p->t->arena);
+    stmt_add(&(Printer){&line, p->own}, b->first);
+    const char *s = text_string(&line);
+    if (strchr(s, '\n') != s + line.length - 1 ||
+        p->t->length - line_start(p->t) + line.length > WIDTH)
+        return false;
+    text_add(p->t, " %s", s);
+    return true;
+}
+
+// Appends the body of a statement behind its head.
 static void body_add(const Printer *p, const Stmt *in, const Block *b) {
-    if (is_bare(in, b) && is_short(b->first)) {
-        Text line = text_new(p->t->arena);
-        stmt_add(&(Printer){&line, p->own}, b->first);
-        text_add(p->t, " %s", text_string(&line));
-        return;
-    }
     bool bare = is_bare(in, b);
+    if (bare && is_short(b->first)) {
+        if (short_add(p, b))
+            return;
+        bare = false;
+    }
     text_add(p->t, bare ? "\n" : " {\n");
     p->t->indent++;
     block_add_text(p, b);

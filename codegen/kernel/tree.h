@@ -106,6 +106,7 @@ struct Stmt {
 };
 
 typedef struct Tree {
+    Arena *arena; // that it is in
     bool phased;  // it has more than one phase
     int resident; // blocks for which a multiprocessor shall have registers; at
                   // most 1: as the compiler likes

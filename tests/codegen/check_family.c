@@ -12,6 +12,7 @@ static Kernel *kernel(Arena *a, const char *name, long long rows,
     const char *why = "", *sized = columns % 64 == 0 ? "sized " : "";
     Kernel *k = ARENA_NEW(a, Kernel);
     k->tree = ARENA_NEW(a, Tree);
+    k->tree->arena = arena_child(a);
     const char *text = arena_format(
         a,
         "enum { sized ROWS = %lld, %sC = %lld, VW = LANES(C),"
@@ -34,10 +35,10 @@ static Kernel *kernel(Arena *a, const char *name, long long rows,
 }
 
 static void gather(Arena *a, Kernel *x, Kernel *y) {
-    Kernel *both[] = {x, y};
-    kernels_gather(both, 2, a);
-    kernel_print(a, x);
-    kernel_print(a, y);
+    Families f = families_new(a, 2);
+    family_take(&f, x, a);
+    family_take(&f, y, a);
+    families_print(&f, a);
 }
 
 static const char *with_sizes(Arena *a, const char *scale, long long offset) {

@@ -38,7 +38,8 @@ KERNEL(256, 2) k00_avg_pool_grad(
                     const int w3 = w * 2 + q1;
                     float out4[VW];
                     LANES_DO(k, VW) {
-                        const float v3 = r1 < 2 && q1 < 2 ? at0[k] == r1 * 2 + q1 ? dy2[k] : 0 : 0;
+                        const float v3 = r1 < 2 && q1 < 2 ? at0[k] == r1 * 2 + q1 ? dy2[k] : 0 :
+                            0;
                         const float v4 = v3;
                         out4[k] = v4;
                     }

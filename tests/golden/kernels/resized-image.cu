@@ -137,7 +137,8 @@ KERNEL(256, 2) k02_resize_grad(
             LANES_DO(k, VW) v59[k] = 0.0f;
             for (int r1 = clamp(((2 * h - 1) * 8 - 4) / 8, 8); r1 <= clamp(((2 * h + 3) * 8 + 3) / 8, 8); r1++)
                 for (int q1 = clamp(((2 * w - 1) * 12 - 6) / 12, 12); q1 <= clamp(((2 * w + 3) * 12 + 5) / 12, 12); q1++) {
-                    const float share1 = blend_share(r1, h, 0.5f, 4) * blend_share(q1, w, 0.5f, 6);
+                    const float share1 = blend_share(r1, h, 0.5f, 4) * blend_share(q1, w, 0.5f,
+                        6);
                     if (share1 == 0.0f) continue;
                     float v58[VW];
                     load_act(v58, p58 + (((size_t)n * 8 + r1) * 12 + q1) * 16 + c, VW);

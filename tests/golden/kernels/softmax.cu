@@ -69,6 +69,9 @@ KERNEL(256, 2) k00_sum(
         const Level of = level_of(all, block, blocks, team);
         float *const left = part + (size_t)of.first * WIDTH;
         if (!last_block(ticket + of.ticket, of.parts)) break;
-        for (int c = threadIdx.x; c < 1; c += NT) put_f32((all ? p9 : left + 0) + c, grid_sum(left + 0 + c, of.step * WIDTH, of.parts));
+        for (int c = threadIdx.x; c < 1; c += NT) {
+            put_f32((all ? p9 : left + 0) + c, grid_sum(left + 0 + c, of.step * WIDTH,
+                of.parts));
+        }
     }
 }

@@ -52,16 +52,25 @@ KERNEL(256, 2) k00_var(
                 }
             }
         }
-        columns_sum(part + (size_t)block * WIDTH + 0 + g0 * VW, s3, VW, C - g0 * VW, shared, TX, NT);
-        columns_sum(part + (size_t)block * WIDTH + 8 + g0 * VW, s4, VW, C - g0 * VW, shared, TX, NT);
-        columns_sum(part + (size_t)block * WIDTH + 16 + g0 * VW, q4, VW, C - g0 * VW, shared, TX, NT);
+        columns_sum(part + (size_t)block * WIDTH + 0 + g0 * VW, s3, VW, C - g0 * VW, shared, TX,
+            NT);
+        columns_sum(part + (size_t)block * WIDTH + 8 + g0 * VW, s4, VW, C - g0 * VW, shared, TX,
+            NT);
+        columns_sum(part + (size_t)block * WIDTH + 16 + g0 * VW, q4, VW, C - g0 * VW, shared,
+            TX, NT);
     }
     const int team = TEAM_OF(24, blocks);
     LEVELS(all, team) {
         const Level of = level_of(all, block, blocks, team);
         float *const left = part + (size_t)of.first * WIDTH;
         if (!last_block(ticket + of.ticket, of.parts)) break;
-        for (int c = threadIdx.x; c < 8; c += NT) put_f32((all ? p3 : left + 0) + c, grid_sum(left + 0 + c, of.step * WIDTH, of.parts));
-        for (int c = threadIdx.x; c < 8; c += NT) put_f32((all ? p4 : left + 16) + c, level_variance(left + 8 + c, 8, WIDTH, all, of, blocks, (float)(ROWS / blocks), ROWS % blocks, 1.0f));
+        for (int c = threadIdx.x; c < 8; c += NT) {
+            put_f32((all ? p3 : left + 0) + c, grid_sum(left + 0 + c, of.step * WIDTH,
+                of.parts));
+        }
+        for (int c = threadIdx.x; c < 8; c += NT) {
+            put_f32((all ? p4 : left + 16) + c, level_variance(left + 8 + c, 8, WIDTH, all, of,
+                blocks, (float)(ROWS / blocks), ROWS % blocks, 1.0f));
+        }
     }
 }
