@@ -3,6 +3,7 @@
 //
 // A library stays in memory once it was opened: threads, the driver and exit
 // handlers may call functions of a GPU's libraries.
+#define _GNU_SOURCE // dladdr
 
 #include "runtime/library.h"
 
@@ -50,4 +51,11 @@ void *rt_library_open(const RtLibrary *l, void *functions, RtError *e) {
 void rt_library_close(void *library) {
     if (library != NULL)
         dlclose(library);
+}
+
+const char *rt_library_path(const void *function) {
+    const void *address;
+    Dl_info info;
+    memcpy(&address, function, sizeof address);
+    return dladdr(address, &info) != 0 ? info.dli_fname : NULL;
 }

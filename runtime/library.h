@@ -35,4 +35,7 @@ typedef struct {
 void *rt_library_open(const RtLibrary *l, void *functions, RtError *e);
 void rt_library_close(void *library);
 
+// The file that has the function whose pointer is at `function`; NULL: unknown.
+const char *rt_library_path(const void *function);
+
 #endif

@@ -2,7 +2,7 @@
 // ones.
 #include "tools/embed.h"
 #include "base/exits.h"
-#include "runtime/cuda/kernels/kernels.h"
+#include "runtime/machine_code.h"
 #include "tools/machine.h"
 
 #include <stdlib.h>
@@ -50,7 +50,7 @@ static void code_add(Text *out, int generation, RtCodeForm form,
 
 static bool generation_add(Machine *m, const Arguments *arguments,
                            const char *kernels, int generation, Text *out) {
-    const MachineForm forms[] = {CUBIN, PTX};
+    const RtCodeForm forms[] = {RT_CUBIN, RT_PTX};
     for (int i = 0; i < 2; i++) {
         const char *why;
         size_t length;
@@ -62,8 +62,8 @@ static bool generation_add(Machine *m, const Arguments *arguments,
             return false;
         }
         // PTX is a string: its zero byte is embedded, too.
-        code_add(out, generation, forms[i] == PTX ? RT_PTX : RT_CUBIN, code,
-                 length + (forms[i] == PTX));
+        code_add(out, generation, forms[i], code,
+                 length + (forms[i] == RT_PTX));
     }
     return true;
 }

@@ -1,7 +1,7 @@
 // Inputs: checks the device and the data of a trainer before it is compiled,
 // with the runtime's own functions, so the messages are the same.
 #include "base/exits.h"
-#include "runtime/data/data.h"
+#include "runtime/machine.h"
 #include "tools/trainer.h"
 
 #include <string.h>
@@ -44,11 +44,7 @@ static bool data_found(const Program *p, const RtOptions *o, RtError *e) {
     for (int i = 0; i < r->num_data_settings && i < MAX_SETTINGS; i++)
         setting[t.num_data_settings++] =
             (RtSetting){r->data_setting[i].name, r->data_setting[i].value};
-    RtData data;
-    bool good = rt_data_find(&t, o, &data, &rt_system_files, e);
-    if (good)
-        rt_data_close(&data);
-    return good;
+    return rt_data_check(&t, o, e);
 }
 
 int inputs_check(const Arguments *arguments, const Program *p,

@@ -1,94 +1,55 @@
 // Machine code: NVRTC as trainers call it, and its cache.
 #include "tools/machine.h"
-#include "runtime/cuda/driver/driver.h"
-#include "runtime/cuda/kernels/kernels.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { NEWEST_DRIVER = 13000 };
-
 struct Machine {
     Arena *arena;
-    RtNvrtc nvrtc;
-    int cuda; // the newest supported version
-    RtCache cache;
+    RtOffline *compiler;
 };
 
-// Opens an NVRTC that supports a generation, in the place of one that does not.
-static bool compiler_open(Machine *m, int sm, const char **why) {
-    RtError e;
-    int cuda = rt_capability_cuda(sm, NEWEST_DRIVER);
-    if (cuda == m->cuda)
-        return true;
-    rt_nvrtc_close(&m->nvrtc);
-    m->cuda = 0;
-    if (!rt_nvrtc_open(&m->nvrtc, sm, NEWEST_DRIVER, &e)) {
-        *why = arena_string(m->arena, e.text, strlen(e.text));
-        return false;
-    }
-    m->cuda = cuda;
-    return true;
+static const char *reason(Machine *m, const RtError *e) {
+    return arena_string(m->arena, e->text, strlen(e->text));
 }
 
 Machine *machine_open(Arena *a, int sm, const char **why) {
     Machine *m = ARENA_NEW(a, Machine);
-    m->arena = a;
-    if (!compiler_open(m, sm, why))
-        return NULL;
-    rt_cache_open(&m->cache, &rt_private_files);
-    return m;
+    RtError e;
+    *m = (Machine){a, rt_offline_open(sm, &e)};
+    if (m->compiler != NULL)
+        return m;
+    *why = reason(m, &e);
+    return NULL;
 }
 
 void machine_close(Machine *m) {
-    rt_cache_close(&m->cache);
-    rt_nvrtc_close(&m->nvrtc);
+    rt_offline_close(m->compiler);
 }
 
 const char *machine_version(const Machine *m) {
-    return arena_format(m->arena, "NVRTC %d.%d", m->nvrtc.major,
-                        m->nvrtc.minor);
+    int major, minor;
+    rt_offline_version(m->compiler, &major, &minor);
+    return arena_format(m->arena, "NVRTC %d.%d", major, minor);
 }
 
-typedef bool Compile(const RtNvrtc *n, const RtSource *s, RtCode *out,
-                     RtError *e);
-
-// The last option requests a listing beside the code.
-static const char *compile(Machine *m, Compile *run, const char *text, int sm,
-                           MachineForm form, const char *option, size_t *length,
-                           const char **why) {
-    const char *target = arena_format(m->arena, "--gpu-architecture=%s_%d",
-                                      form == PTX ? "compute" : "sm", sm);
-    const char *options[RT_NVRTC_MAX_EXTRA] = {target, option};
-    RtSource s = {.text = text,
-                  .num_headers = RT_PRELUDE_FILES,
-                  .header = rt_prelude_text,
-                  .include = rt_prelude_name,
-                  .num_options = option ? 2 : 1,
-                  .option = options};
-    RtCode code;
-    RtError e;
-    if (!compiler_open(m, sm, why))
-        return NULL;
-    RtCacheKey key = rt_cache_key(&m->nvrtc, &s);
-    if (!rt_cache_read(&m->cache, key, &code)) {
-        if (!run(&m->nvrtc, &s, &code, &e)) {
-            *why = arena_string(m->arena, e.text, strlen(e.text));
-            return NULL;
-        }
-        rt_cache_write(&m->cache, key, &code);
-    }
-    const char *kept = arena_string(m->arena, code.bytes, code.length);
-    *length = code.length;
-    free(code.bytes);
-    return kept;
+static const char *code_take(Machine *m, RtCode *code, size_t *length) {
+    const char *bytes = arena_string(m->arena, code->bytes, code->length);
+    *length = code->length;
+    free(code->bytes);
+    return bytes;
 }
 
 const char *machine_code(Machine *m, const char *text, int sm, bool lines,
-                         MachineForm form, size_t *length, const char **why) {
-    return compile(m, rt_nvrtc_compile, text, sm, form,
-                   lines ? "-lineinfo" : NULL, length, why);
+                         RtCodeForm form, size_t *length, const char **why) {
+    RtCode code;
+    RtError e;
+    if (rt_offline_compile(m->compiler, text, sm, form,
+                           lines ? "-lineinfo" : NULL, &code, &e))
+        return code_take(m, &code, length);
+    *why = reason(m, &e);
+    return NULL;
 }
 
 // ---- the assembler's log ----
@@ -137,12 +98,16 @@ static int kernel_begun(const char *line, const char *end, int count,
 bool machine_resources(Machine *m, const char *text, int sm, int count,
                        const char *const *name, Resources *out,
                        const char **why) {
+    RtCode log;
+    RtError e;
     size_t length;
-    const char *line = compile(m, rt_nvrtc_log, text, sm, CUBIN,
-                               "--ptxas-options=-v", &length, why);
     memset(out, 0, (size_t)count * sizeof *out);
-    if (!line)
+    if (!rt_offline_log(m->compiler, text, sm, "--ptxas-options=-v", &log,
+                        &e)) {
+        *why = reason(m, &e);
         return false;
+    }
+    const char *line = code_take(m, &log, &length);
     for (int now = -1; *line;) {
         const char *end = line + strcspn(line, "\n");
         now = kernel_begun(line, end, count, name, now);

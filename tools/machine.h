@@ -4,8 +4,7 @@
 
 #include "base/arena.h"
 #include "base/text.h"
-
-#include <stdbool.h>
+#include "runtime/machine_code.h"
 
 typedef struct Machine Machine;
 
@@ -19,9 +18,8 @@ const char *machine_version(const Machine *m); // "NVRTC 13.0"
 // Compiles for compute capability sm, to assembly or machine code, with or
 // without a table of the text's lines.  NULL, with a sentence in *why, if that
 // fails.
-typedef enum { PTX, CUBIN } MachineForm;
 const char *machine_code(Machine *m, const char *text, int sm, bool lines,
-                         MachineForm form, size_t *length, const char **why);
+                         RtCodeForm form, size_t *length, const char **why);
 
 // Resources of a kernel on a GPU.
 typedef struct {

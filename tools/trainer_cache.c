@@ -4,7 +4,7 @@
 #define _GNU_SOURCE // O_DIRECTORY, scandir, utimensat
 
 #include "base/source.h"
-#include "runtime/cuda/kernels/kernels.h"
+#include "runtime/machine_code.h"
 #include "tools/compiler.h"
 #include "tools/scratch.h"
 #include "tools/trainer.h"
@@ -95,13 +95,12 @@ static bool hash_compiler(XXH3_state_t *state, Arena *a,
 
 // Makes the folder; NULL, after a message, if others may write to it.
 static const char *folder_open(Arena *a) {
-    RtCache cache;
     RtError ignored;
-    rt_cache_open(&cache, &rt_private_files);
-    if (cache.folder == NULL)
+    char *cache = rt_cache_folder(&rt_private_files);
+    if (cache == NULL)
         return NULL;
-    const char *folder = arena_format(a, "%s/trainers", cache.folder);
-    rt_cache_close(&cache);
+    const char *folder = arena_format(a, "%s/trainers", cache);
+    free(cache);
     if (!rt_make_folder(folder, 0700, &ignored))
         return NULL;
     int fd = rt_private_files.open(folder, O_RDONLY | O_DIRECTORY, 0);

@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/data/data.h"
+#include "runtime/machine.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -74,4 +75,12 @@ bool rt_data_find(const RtTrainer *t, const RtOptions *o, RtData *d,
         return true;
     rt_data_close(d);
     return false;
+}
+
+bool rt_data_check(const RtTrainer *t, const RtOptions *o, RtError *e) {
+    RtData d;
+    if (!rt_data_find(t, o, &d, &rt_system_files, e))
+        return false;
+    rt_data_close(&d);
+    return true;
 }

@@ -120,7 +120,7 @@ static bool say(const Show *s, const char *why) {
 
 // Compiles the selected kernels.  False and an exit status, after a message, if
 // that fails.
-static bool code_make(Show *s, MachineForm form, Places places, Code *out,
+static bool code_make(Show *s, RtCodeForm form, Places places, Code *out,
                       int *status) {
     Device device;
     Inspection in;
@@ -183,7 +183,7 @@ int ptx_write(Show *s, const View *stage, Text *out) {
     Code code;
     int status;
     Places places = s->arguments->lineinfo ? PLACES_MODEL : PLACES_NONE;
-    if (!code_make(s, PTX, places, &code, &status))
+    if (!code_make(s, RT_PTX, places, &code, &status))
         return status;
     text_add(out, "%s", code.bytes);
     return EXIT_GOOD;
@@ -213,7 +213,7 @@ int sass_write(Show *s, const View *stage, Text *out) {
     const char *disassembler = disassembler_find(s->a, s->arguments);
     if (!disassembler)
         return EXIT_DEVICE;
-    if (!code_make(s, CUBIN, places, &code, &status))
+    if (!code_make(s, RT_CUBIN, places, &code, &status))
         return status;
     return code_list(s, &code, disassembler, out);
 }
@@ -222,7 +222,7 @@ int lines_write(Show *s, const View *stage, Text *out) {
     (void)stage;
     Code code;
     int status;
-    if (!code_make(s, PTX, PLACES_MODEL, &code, &status))
+    if (!code_make(s, RT_PTX, PLACES_MODEL, &code, &status))
         return status;
     linetable_print(s->a, out, code.bytes, sources_of(s));
     return EXIT_GOOD;

@@ -34,7 +34,7 @@ static bool is_own_home(const char *home) {
     return false;
 }
 
-char *rt_cache_folder(void) {
+static char *folder_path(void) {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (cache != NULL && cache[0] == '/')
         return rt_path("%s/sinter", cache);
@@ -43,15 +43,21 @@ char *rt_cache_folder(void) {
     return NULL;
 }
 
-void rt_cache_open(RtCache *c, const RtFiles *files) {
+char *rt_cache_folder(const RtFiles *files) {
     RtError ignored;
-    *c = (RtCache){rt_cache_folder(), files};
-    bool made = c->folder != NULL && rt_make_folder(c->folder, 0700, &ignored);
-    int fd = made ? files->open(c->folder, O_RDONLY | O_DIRECTORY, 0) : -1;
-    if (fd >= 0)
+    char *folder = folder_path();
+    bool made = folder != NULL && rt_make_folder(folder, 0700, &ignored);
+    int fd = made ? files->open(folder, O_RDONLY | O_DIRECTORY, 0) : -1;
+    if (fd >= 0) {
         files->close(fd);
-    else
-        rt_cache_close(c);
+        return folder;
+    }
+    free(folder);
+    return NULL;
+}
+
+void rt_cache_open(RtCache *c, const RtFiles *files) {
+    *c = (RtCache){rt_cache_folder(files), files};
 }
 
 void rt_cache_close(RtCache *c) {

@@ -5,6 +5,7 @@
 #define RUNTIME_CUDA_KERNELS_H
 
 #include "runtime/cuda/driver/driver.h"
+#include "runtime/machine_code.h"
 
 // ---- prelude.c, gather.c: texts ----
 
@@ -13,11 +14,8 @@ enum { RT_PRELUDE_FILES = 3 };
 extern const char *const rt_prelude_text[RT_PRELUDE_FILES];
 extern const char *const rt_prelude_name[RT_PRELUDE_FILES];
 
-// The gather kernels, which copy rows of a resident data set by their numbers,
-// for rows of 8-, 4- and 1-byte words.  They depend on no model, so one
-// compilation serves all.  The second text omits the prelude.
+// rt_gather_kernels behind the prelude.
 extern const char rt_gather_text[];
-extern const char rt_gather_kernels[];
 
 // ---- kernel_source.c ----
 
@@ -79,12 +77,6 @@ typedef struct {
     const char *const *option;
 } RtSource;
 
-// A cubin, or PTX if the GPU is newer than the compiler.
-typedef struct {
-    char *bytes;
-    size_t length;
-} RtCode;
-
 // Opens the newest NVRTC that compiles for a GPU of this compute capability (0:
 // any) and for a driver of this CUDA version (times 1000).
 bool rt_nvrtc_open(RtNvrtc *n, int gpu, int driver, RtError *e);
@@ -117,10 +109,6 @@ typedef struct {
     uint64_t low, high;
 } RtCacheKey;
 
-// The folder of the user's cache; the caller frees it.  NULL: the environment
-// names none, or it is another user's, which a warning reports.
-char *rt_cache_folder(void);
-
 // Opens the cache and makes its folder.  files: rt_private_files.
 void rt_cache_open(RtCache *c, const RtFiles *files);
 void rt_cache_close(RtCache *c);
@@ -132,17 +120,6 @@ bool rt_cache_read(const RtCache *c, RtCacheKey key, RtCode *out);
 void rt_cache_write(const RtCache *c, RtCacheKey key, const RtCode *code);
 
 // ---- embedded_code.c ----
-
-typedef enum { RT_CUBIN, RT_PTX } RtCodeForm;
-
-// Code that a trainer was built with: one block after another, each behind this
-// header.  A cubin runs on the GPUs of rt_capability_runs; the driver compiles
-// PTX for every GPU from its compute capability on.
-typedef struct {
-    int32_t capability; // 10 * major + minor
-    int32_t form;       // RtCodeForm
-    uint64_t length;    // of the code, which zeros pad to a multiple of 16
-} RtEmbeddedCode;
 
 // Embedded code that runs on a GPU, best first: the best below *rank, which
 // becomes its rank.  Start with RT_BEFORE_ALL; NULL: there is no more.
