@@ -1,7 +1,7 @@
 // Replay: it names the operation that causes the first non-finite number.
 #include "runtime/replay/range.h"
 #include "runtime/replay/replay.h"
-#include "tests/replay/suites.h"
+#include "tests/runtime/replay/suites.h"
 
 #include <math.h>
 #include <string.h>

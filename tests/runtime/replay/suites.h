@@ -1,6 +1,6 @@
 // The suites of this folder.
-#ifndef TESTS_REPLAY_SUITES_H
-#define TESTS_REPLAY_SUITES_H
+#ifndef TESTS_RUNTIME_REPLAY_SUITES_H
+#define TESTS_RUNTIME_REPLAY_SUITES_H
 
 #include <check.h>
 

@@ -1,5 +1,5 @@
 // Runs the suites of replay.
-#include "tests/replay/suites.h"
+#include "tests/runtime/replay/suites.h"
 
 #include <stdlib.h>
 
