@@ -41,7 +41,8 @@ typedef struct {
     const char *name;
 } Parameter;
 
-// A launch: a kernel, or with text NULL a library call.
+// A launch: a kernel, or with text NULL a library call.  Its group is of the
+// host's plan.
 typedef struct Kernel {
     const Group *group;
     const char *name; // "k03_batch_norm__layer1", "c02_conv__layer1"

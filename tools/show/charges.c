@@ -89,7 +89,7 @@ static void charges_merge(Inspected *l, const Program *p) {
 
 void charges_find(Arena *a, const Program *p, Inspected *l) {
     const Graph *g = l->step->graph;
-    const Group *group = l->kernel->group;
+    const Group *group = l->group;
     size_t most = (size_t)(group->last - group->first) * 2 + 2;
     most += (size_t)group->num_reads + (size_t)group->num_outputs;
     l->charge = ARENA_ARRAY(a, most, Charge);

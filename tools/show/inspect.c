@@ -13,8 +13,8 @@
 
 NodeId launch_operation(const Inspected *l, NodeId from) {
     const Node *node = l->step->graph->node;
-    NodeId last = l->kernel[l->count - 1].group->last;
-    NodeId n = from == NO_NODE ? l->kernel->group->first : from + 1;
+    NodeId last = l->group[l->count - 1].last;
+    NodeId n = from == NO_NODE ? l->group->first : from + 1;
     for (; n <= last; n++)
         if (node[n].op != OP_workspace && node[n].group >= 0)
             return n;
@@ -63,8 +63,8 @@ static int by_place(const void *a, const void *b) {
 }
 
 static void lines_find(Arena *a, Inspected *l) {
-    const Group *last = l->kernel[l->count - 1].group;
-    size_t most = (size_t)(last->last - l->kernel->group->first) + 1;
+    NodeId last = l->group[l->count - 1].last;
+    size_t most = (size_t)(last - l->group->first) + 1;
     l->line = ARENA_ARRAY(a, most, ModelLine);
     int count = 0;
     for (NodeId n = NO_NODE; (n = launch_operation(l, n)) != NO_NODE;) {
@@ -101,12 +101,11 @@ static double peak_of(const Graph *g, const Group *group, const Device *d) {
 
 static void roofline(Inspected *l, const Device *d) {
     const Graph *g = l->step->graph;
-    const Group *group = l->kernel->group;
     for (NodeId n = NO_NODE; (n = launch_operation(l, n)) != NO_NODE;)
         l->flops += operation_flops(g, n);
-    l->bytes = l->step->plan->group[l->index].bytes;
+    l->bytes = l->group->bytes;
     double memory = (double)l->bytes / d->bandwidth;
-    double arithmetic = (double)l->flops / peak_of(g, group, d);
+    double arithmetic = (double)l->flops / peak_of(g, l->group, d);
     l->by_memory = memory >= arithmetic;
     l->seconds = l->by_memory ? memory : arithmetic;
 }
@@ -153,6 +152,7 @@ static void merged_inspect(Show *s, Inspection *in, Inspected *first,
                   *l = &in->merged[in->num_merged++];
         *l =
             (Inspected){.step = of->step,
+                        .group = of->group,
                         .kernel = of->kernel,
                         .merged = j,
                         .index = of->index,
@@ -174,6 +174,7 @@ static void step_inspect(Show *s, Inspection *in, const Step *step,
     for (int i = 0; i < launches->count; i++) {
         Inspected *l = &first[i];
         *l = (Inspected){.step = step,
+                         .group = &step->plan->group[i],
                          .kernel = &launches->kernel[i],
                          .index = i,
                          .count = 1};

@@ -26,6 +26,7 @@ typedef struct {
 // NULL. Or a merged launch, with the index of its first kernel.
 typedef struct {
     const Step *step;
+    const Group *group; // of the step's plan; the kernel's is of the host's
     const Kernel *kernel;
     const MergedKernel *merged; // NULL: not a merged launch
     int index, count;           // count: launches that are merged, else 1

@@ -42,7 +42,7 @@ static void launch_add(Text *t, const Inspected *l) {
     if (!launch_text(l))
         return;
     int blocks = launch_blocks(l);
-    int phases = l->merged ? l->count : l->kernel->group->phases;
+    int phases = l->merged ? l->count : l->group->phases;
     text_add(t, "// launch     %d block%s of %d threads", blocks,
              blocks == 1 ? "" : "s", BLOCK_THREADS);
     if (phases > 1)

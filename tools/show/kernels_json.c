@@ -142,8 +142,8 @@ static void launch_json(Arena *a, Text *t, const Inspection *in,
     lines_json(t, l);
     charges_json(t, l);
     operations_json(a, t, l);
-    tensors_json(a, t, "reads", l, k->group->input, k->group->num_inputs);
-    tensors_json(a, t, "writes", l, k->group->output, k->group->num_outputs);
+    tensors_json(a, t, "reads", l, l->group->input, l->group->num_inputs);
+    tensors_json(a, t, "writes", l, l->group->output, l->group->num_outputs);
     json_text(t, "fused_into", l->fused_into);
     json_text(t, "merged_with", l->merged_to);
     json_text(t, "merged_launch", l->merged_as);

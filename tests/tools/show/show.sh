@@ -131,7 +131,8 @@ done
 sed 's/"bytes"/"byts"/' kernels.json >wrong.json
 $schema wrong.json >/dev/null && fail "schema.py finds no fault"
 
-# Bytes of all launches are what check says of a step.
+# Launches have the bytes that check prints for a step, and charge each byte and
+# flop once.
 cat >sum.py <<'END'
 import json, sys
 kernels, check = (json.load(open(path)) for path in sys.argv[1:])
@@ -141,6 +142,9 @@ for name, step in steps.items():
     assert sum(l["bytes"] for l in mine) == step["bytes_moved"], name
     calls = sum(l["flops"] for l in mine if l["kind"] == "call")
     assert calls == step["flops"], name
+    for l in mine:
+        for cost in "bytes", "flops":
+            assert sum(c[cost] for c in l["charges"]) == l[cost], (l["name"], cost)
 END
 "$SINTER" show kernels --json "$cnn" >kernels.json
 "$SINTER" check --json --target=cuda "$cnn" >check.json
