@@ -1,9 +1,9 @@
 #!/bin/sh
 # bench/gpu.sh in its small form, with the double of NVIDIA's driver and
 # libraries for a GPU and stand-ins for nvidia-smi and compute-sanitizer: every
-# part runs, what it has found is in both reports, each goal is judged by a row
-# that there is, and neither a part that fails or hangs nor the end of the time
-# keeps the others from being told.
+# part runs and has its findings in both reports, each goal is judged by an
+# existing row, and the other parts are reported after one that fails or hangs
+# and after the end of the time.
 set -u
 . "$SINTER_SOURCE/tests/cuda/double.sh"
 
@@ -89,8 +89,8 @@ while IFS="$(printf '\t')" read -r part name _; do
     finds "$part" "lenet: ${name#*: }" "$number"
 done <goals
 
-# judged VALUE: how a goal of at most 0.9 s is said to have come out, where its
-# last row is this.
+# judged VALUE: prints the verdict of both reports on a goal of at most 0.9 s,
+# if its last row has this value.
 judged() {
     printf 'accuracy\tairbench94: training\t%s\ts\t\n' 0.1 "$1" >rows
     for form in json md; do
@@ -111,7 +111,8 @@ for goal in json.load(open("judged.json"))["goals"]:
 grep -q '^cuDNN .*libcudnn.so.9' told/results.md ||
     fail "results.md does not tell which libraries there are"
 
-# Where sources have no history, the commit is what was carried, if it is that.
+# Sources without history take the commit from the carried file, if it holds
+# one.
 mkdir sources carried
 echo text >sources/file
 echo 1234 >carried/commit
@@ -131,7 +132,7 @@ echo 1234-dirty >carried/commit
 rm carried/sources
 [ "$(commit)" = 1234-dirty ] || fail "what no commit has is $(commit)"
 
-# What makes a graph useless has no say where steps are not recorded.
+# A fault of CUDA graphs is harmless if steps are not recorded.
 export SINTER_DOUBLE_FAIL=cuGraphLaunch:1:700
 bench 1 first graph tests
 finds first "lenet as it is" '^fails$'
@@ -140,14 +141,14 @@ finds first "lenet without graph" '^runs$'
 finds graph status '^failed$'
 finds tests status '^passed$'
 expect_says "failed: first graph"
-# What is warned of is told.
+# The report prints warnings.
 export SINTER_DOUBLE_FAIL=cuGraphUpload:1:801
 bench 0 first
 finds first "lenet as it is" '^runs$'
 awk -F '\t' '$2 == "lenet as it is" { print $5 }' told/rows.tsv |
     grep -q '^warning: cuda:0: step train runs without a CUDA graph' ||
     fail "first does not say that steps are launched one by one"
-# Programs are counted whatever was said before of those that failed.
+# Programs are counted after any number of messages about failures.
 export SINTER_DOUBLE_FAIL=cuDevicePrimaryCtxRetain:1:46
 bench 1 random
 finds random status '^failed$'
@@ -168,7 +169,7 @@ expect 1 env CC=hangs "$build/bin/gpu" --jobs=16 --limit=1 pool
 grep -q '^took longer than 1 s$' out || fail "nothing took too long: $(cat out)"
 grep -q '^0 passed, [1-9][0-9]* failed$' out || fail "$(cat out)"
 
-# What hangs is stopped when its time is over.
+# A part that hangs is stopped at its limit of time.
 began=$(date +%s)
 STUCK=600 bench 1 --seconds=10 sanitizer
 finds sanitizer status '^stopped after '

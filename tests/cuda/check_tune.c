@@ -215,8 +215,8 @@ START_TEST(finalize_must_pay) {
 }
 END_TEST
 
-// A plan that is twice as fast without a fusion is better than what fusions
-// save.
+// A plan that is twice as fast without a fusion beats the plan with most
+// fusions.
 START_TEST(the_fastest_candidate_is_found) {
     RtChosen t;
     RtError e;

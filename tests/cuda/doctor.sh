@@ -1,7 +1,6 @@
 #!/bin/sh
-# sinter doctor tells what trainers would find, here the double of NVIDIA's
-# driver and libraries, and what is missing where there is no GPU, no driver or
-# no C compiler.
+# sinter doctor lists the driver and the libraries that trainers would find,
+# here NVIDIA's double, and names a missing GPU, driver or C compiler.
 set -u
 . "$SINTER_SOURCE/tests/cuda/double.sh"
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Weights of a file reach a GPU as they are, also those that are copied in f16,
-# and a run that started with them goes on to the same bits.
+# Weights of a file reach a GPU unchanged, also the copies in f16, and a run
+# that started with them resumes to the same bits.
 . "$SINTER_SOURCE/tests/cuda/double.sh"
 
 expect 0 "$SINTER" build "$here/tiny.net" --set precision=f16 -o tiny

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A trainer says what it launches and for which lines of the model, writes its
-# kernels' text, and runs one that was edited.
+# A trainer lists its launches with their lines of the model, writes the text of
+# its kernels, and runs an edited one.
 . "$SINTER_SOURCE/tests/cuda/double.sh"
 
 expect 0 "$SINTER" build "$here/tiny.net" -o tiny
@@ -13,7 +13,7 @@ for device in host cuda; do
     sed -n '/^step train/,/launches read/p' out | grep -E '^ +[0-9]+  [kcm]' >train
     [ "$(wc -l <train)" -eq 20 ] || fail "not 20 launches"
     grep -v 'tiny.net:[0-9]' train && fail "a launch without a line"
-    # What pools is written in two lines.
+    # The pooling kernel comes from two lines.
     grep -q 'k05_batch_norm_relu_max_pool.*tiny.net:4,9  first' train ||
         fail "lines of a fused kernel"
 done
@@ -24,7 +24,7 @@ expect_says "param linear_1.weight f32\[10,16\] @"
 expect_says "input image u8\[64,12,12,1\] @"
 expect_says "merged cooperative launches that CUDA can choose"
 
-# The bytes are those that the compiler tells.
+# The trainer and sinter print the same bytes.
 "$SINTER" show launches "$here/tiny.net" --graph=train >launches
 bytes=$(sed -n 's/^ *\([0-9]*\)  bytes read and written.*/\1/p' launches)
 ./tiny --list-kernels --device=cuda | grep -q "launches read and write $bytes bytes" ||

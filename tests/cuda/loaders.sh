@@ -1,6 +1,7 @@
 #!/bin/sh
-# Images in files are decoded by as many threads as there are cores, as a GPU
-# leaves them all; what is in memory by few.  How many changes no result.
+# Images in files are decoded by a thread for each core, since a GPU leaves all
+# cores free; images in memory by few threads.  The number of threads changes no
+# result.
 . "$SINTER_SOURCE/tests/cuda/double.sh"
 export SINTER_DOUBLE_THREADS=1
 
@@ -43,9 +44,9 @@ expect_equal one "$(newest out3)"
 loads 1 --device=cuda:0 --threads=6 --data=synthetic:40
 expect 2 ./trainer --loaders=65
 
-# What cannot be decoded is left out where that is asked for, whoever loads it
-# and when: the run is that of a folder that has the next file of its class in
-# its place, and the evaluation of both is.
+# An option skips files that cannot be decoded, in any thread and at any time:
+# training and evaluation equal those of a folder that has the next file of the
+# class in that place.
 for split in train test; do
     cp images/$split/same-png/same.png images/$split/same-png/good.png
     cp images/$split/wide-png/wide.png images/$split/same-png/later.png

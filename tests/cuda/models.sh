@@ -1,20 +1,20 @@
 #!/bin/sh
 # Models train on the CUDA device, on the double of NVIDIA's libraries, as they
 # do on the host: their losses agree step by step.  They are narrow, with small
-# batches and images; groups and texts of kernels stay what they are.
+# batches and images; groups and texts of kernels stay the same.
 #
 #   models.sh DOUBLE     three of them, or with CUDA_ALL=1 all, or with
 #                        CUDA_MODEL=NAME one
 #
-# A mixed recipe's activations are in 16 bits on the host too, so that what
-# overflows on one overflows on the other: resnet18's first step is skipped on
-# both, for 30 elements of three filters' gradients.  Sums in another order still
-# round otherwise, more with each update, so that two of its steps are compared.
-# One channel of the images scaled by 2e-5 more moves the host's own first losses
-# of resnet18 and preact_resnet18 by 4e-4 of them, of vgg16_bn, which normalises
-# over two samples, by 2.5e-3, of mobilenetv2 by 8e-3, and resnet50's from 3.0 to
-# 4.0.  The last three are therefore compared in f32 only, and with CUDA_ALL the
-# others in f32 as well.
+# A mixed recipe's activations are in 16 bits on the host too, so that a value
+# overflows on both or on neither: resnet18's first step is skipped on both, for
+# 30 elements of three filters' gradients.  Sums in another order still round
+# otherwise, more with each update, so that two of its steps are compared.  One
+# channel of the images scaled by 2e-5 more moves the host's own first losses of
+# resnet18 and preact_resnet18 by 4e-4 of them, of vgg16_bn, which normalises
+# over two samples, by 2.5e-3, of mobilenetv2 by 8e-3, and resnet50's from 3.0
+# to 4.0.  The last three are therefore compared in f32 only, and with CUDA_ALL
+# the others in f32 as well.
 #
 # There an update multiplies roundings by hundreds: one channel of resnet50's
 # images scaled by 3e-7 more moves the host's own losses by 7e-4, 2e-4 and 0.5,
@@ -104,7 +104,7 @@ compare() {
     rm -rf on_* host cuda avx2 sse41
 }
 
-# model NAME TOLERANCE SETTING...: compares it if it is asked for, and in f32.
+# model NAME TOLERANCE SETTING...: compares a selected model, also in f32.
 model() {
     [ -n "${CUDA_MODEL:-}" ] && [ "$CUDA_MODEL" != "$1" ] && return
     compare "$@"
@@ -124,7 +124,7 @@ model mlp $f32 batch=3 width=40
 model lenet $f32 batch=2
 model resnet9 $f16 batch=2 width=8
 
-# The device that a trainer takes when it is not told, and one that it cannot.
+# The default device of a trainer, and one that is missing.
 device() {
     expect 0 env "$@" LD_LIBRARY_PATH="$gpu" ./trainer --data=synthetic:64 \
         --steps=1 --out=any
@@ -137,7 +137,7 @@ if [ -z "${CUDA_MODEL:-}" ]; then
     expect_says "warning: training on the host: .*nvidia-smi"
     device SINTER_DOUBLE_DEVICES=0
     expect_says "on host"
-    # What is said when a GPU fails in a step.
+    # A failure of the GPU in a step names the step.
     expect 4 env SINTER_DOUBLE_FAIL=run:100:700 LD_LIBRARY_PATH="$gpu" \
         ./trainer --data=synthetic:64 --device=cuda:0 --out=any
     expect_says "\(ILLEGAL_ADDRESS\|error 700\).*of step train"

@@ -7,8 +7,8 @@ export SINTER_DOUBLE_THREADS=1
 
 expect 0 "$SINTER" build "$here/tiny.net" -o tiny
 
-# train NAME [VARIABLE=VALUE...] -- [OPTION...]: two steps, with what is called
-# in NAME.log and ranges, further in by depth, in NAME.ranges.
+# train NAME [VARIABLE=VALUE...] -- [OPTION...]: runs two steps; calls are in
+# NAME.log, and ranges, indented by depth, in NAME.ranges.
 train() {
     name=$1
     shift

@@ -36,8 +36,8 @@ expect_says "^standard output has a trace of steps 4 to"
 python3 -c 'import json; json.load(open("out"))["traceEvents"]' >&2 ||
     fail "no trace: $(head -c 300 out)"
 
-# started DEVICE: whether the parts of the start are all of it, and those that
-# the device has are there.
+# started DEVICE: whether the parts of the start add up to it, and no part of
+# this device is missing.
 started() {
     awk -v device="$1" '{ is[$1] = $2 }
         $1 ~ /^start_/ { sum += $2; parts++ }
@@ -84,7 +84,7 @@ for device in host cuda:0; do
     expect_equal traced plain
 done
 
-# Without events all of a step is something else, and what is learnt the same.
+# Without events a step has one part, "other", and the same losses.
 rm -rf run
 expect 0 ./tiny --device=cuda:0 $data --threads=1 --out=run --metrics=rows \
     --without=timing-events
@@ -93,8 +93,8 @@ grep -q '"augmentation":0.000000,"kernels":0.000000,"calls":0.000000' rows ||
 sed -n 's/.*"split":"test".*"loss":\([^,]*\).*/\1/p' rows >unmarked
 expect_equal plain unmarked
 
-# The second epoch ends with step 6; what it is evaluated by is no launch of a
-# step, of which there are twenty.
+# The second epoch ends with step 6; launches of its evaluation are not among
+# the twenty of a step.
 rm -rf run
 expect 0 ./tiny --device=host --data=synthetic:192 --threads=1 --out=run \
     --profile=all.json
@@ -108,7 +108,7 @@ expect 0 ./tiny --device=host --data=synthetic:192 --threads=1 --out=run \
     --profile=all.json --quiet
 grep -q "by time" out err && fail "--quiet has a table"
 
-# Where the GPU fails there is what the host did until then.
+# After a failure of the GPU the trace has the work of the host until then.
 expect 4 env SINTER_DOUBLE_FAIL=cuLaunchKernel:30:719 ./tiny --device=cuda:0 \
     $data --out=failed --profile=failed.json
 python3 - failed.json <<'END' || fail "the trace: $(head -n 3 failed.json)"

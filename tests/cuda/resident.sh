@@ -59,7 +59,7 @@ awk '/cuGraphInstantiate/ { graphs = gathers = 0 }
      END { exit !(graphs > 0 && gathers <= graphs) }' log ||
     fail "more is launched than graphs, and what gathers"
 
-# Which it would be, without a GPU.
+# --print-plan has the same without a GPU.
 expect 0 env LD_LIBRARY_PATH= ./tiny --device=cuda --print-plan
 expect_says "^images u8\[64,12,12,1\] stay on the GPU if .* 256 bytes of indices, and 9216 if"
 expect 0 env LD_LIBRARY_PATH= ./tiny --device=cuda --print-plan --resident=no

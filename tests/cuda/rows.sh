@@ -6,7 +6,8 @@ export CFLAGS="${CFLAGS:-} -O0"
 
 expect 0 "$SINTER" build "$here/flat.net" -o flat
 
-# train DEVICE NAME OPTION...: its rows, without what time depends on.
+# train DEVICE NAME OPTION...: writes the rows of a run without the columns of
+# time.
 train() {
     device=$1 name=$2
     shift 2

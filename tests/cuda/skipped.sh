@@ -13,7 +13,8 @@ build() {
         --set "loss=mean(3000 * cross_entropy(output, label))" "$@" -o "$name"
 }
 
-# train TRAINER DEVICE NAME OPTION...: its rows, without what time depends on.
+# train TRAINER DEVICE NAME OPTION...: writes the rows of a run without the
+# columns of time.
 train() {
     trainer=$1 device=$2 name=$3
     shift 3

@@ -135,7 +135,7 @@ for device in host cuda:0; do
     expect 0 ./two --device=$device --out=one.$device
     expect_equal "$(newest one.$device)" "$(newest two.$device)"
 
-    # Where the loss was lost before, that is what ends the run.
+    # A loss that was lost before ends the run.
     expect 6 env LD_PRELOAD=./stall.so COUNT=5 ./lost --device=$device \
         --loaders=1 --stall-timeout=0.3 --out=lost.$device
     expect_says "^warning: its data failed, too: no batch for 0.3 s: "
@@ -153,8 +153,8 @@ for device in host cuda:0; do
     expect_says "^error: the loss is not a number after step 1, "
     grep "data failed" err && fail "data that a signal did not wait for failed"
 
-    # One that cannot be opened is told of as soon as it is known; the trace is
-    # of what came before.
+    # A file that cannot be opened is reported at once; the trace has the steps
+    # before it.
     expect 74 env LD_PRELOAD=./stall.so COUNT=50 FAILS=1 ./trainer \
         --device=$device --loaders=1 --out=fails.$device --profile=trace
     python3 - trace <<'END' || fail "the trace: $(head -n 3 trace)"
@@ -204,8 +204,8 @@ END
     [ -z "$(newest hasty.$device)" ] || fail "part of an update is saved"
 done
 
-# What is left in a file, as the batches of a step are loaded again, is left
-# until the program ends.
+# Batches that --verify-every loads again and that are late stay open until the
+# program ends.
 expect 0 env LD_PRELOAD=./stall.so COUNT=12 SECONDS_LATE=5 ./trainer \
     --device=host --loaders=1 --out=late --verify-every=1
 grep -q "ends under a thread" err && fail "data are given back too early"

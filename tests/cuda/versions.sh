@@ -1,13 +1,13 @@
 #!/bin/sh
 # Where the libraries of CUDA 12 and 13 are both there, a trainer opens the
-# newest that know its GPU and that its driver takes, and sinter doctor tells of
-# the same; where those are missing, both say which CUDA is needed.  cuDNN has
-# one name for both: that which is found is refused where it is of the other.
+# newest that support its GPU and its driver, and sinter doctor names the same
+# ones; if they are missing, both name the CUDA version to install.  cuDNN has
+# one name for both: a copy for the other version is refused.
 . "$SINTER_SOURCE/tests/cuda/double.sh"
 export SINTER_DOUBLE_THREADS=1 CFLAGS="${CFLAGS-} -O0"
 
 
-# Files that are no libraries keep those that are installed from being found.
+# Files that are no libraries hide the installed ones.
 mkdir without
 for file in libnvrtc.so.12 libcublasLt.so.12; do
     echo none >without/$file
