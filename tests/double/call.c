@@ -1,5 +1,4 @@
-// Calls: the lock that they take, the log of them, and those that are told to
-// fail.
+// Calls: their lock, their log and planned faults.
 #define _GNU_SOURCE
 #include "tests/double/double.h"
 

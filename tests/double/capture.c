@@ -1,5 +1,5 @@
-// Capture and graphs: what is put into streams becomes nodes that follow each
-// other, with the errors that CUDA has for what cannot be captured.
+// Capture and graphs: work of streams becomes nodes of a graph in order, and
+// other work returns the errors of CUDA.
 #include "tests/double/double.h"
 
 #include <pthread.h>
@@ -87,8 +87,7 @@ static bool node_ready(const Replay *r, int i) {
     return !r->done[i];
 }
 
-// Nodes are in an order in which each comes after what it needs, so the first
-// that has not run is ready.
+// Nodes are in topological order, so the first that has not run is ready.
 const Node *replay_next(Replay *r) {
     int first = 0, ready = 0, chosen = -1;
     while (r->done[first])
@@ -181,8 +180,8 @@ CUresult capture_wait(Captured *at, CUevent e, bool *done) {
     return CUDA_SUCCESS;
 }
 
-// Whether every stream that joined has been waited for by the one that began:
-// what it has last is before what that one has last.
+// Whether the stream that began has waited for every stream that joined: their
+// last nodes come before its own.
 static bool all_joined(const Capture *c) {
     const Place *last = &c->origin->captured.last;
     bool *before = take((size_t)c->graph->count * sizeof *before), all = true;

@@ -143,7 +143,7 @@ START_TEST(a_graph_is_gone_when_it_is_destroyed) {
 }
 END_TEST
 
-// A graph does not keep what it records.
+// A graph does not keep its events alive.
 START_TEST(events_of_a_graph_stay) {
     CUgraph graph;
     CUgraphExec exec;

@@ -1,5 +1,5 @@
-// The double of cuDNN, through the runtime's own plans: convolutions and what
-// rides on them, against sums in double.
+// The double of cuDNN, through the runtime's own plans: convolutions and
+// library fusions, against sums in double.
 #include "tests/double/check_double.h"
 
 #include "runtime/cuda/libraries/cudnn.h"
@@ -121,7 +121,7 @@ static void side_make(RtRole role, Number type, int64_t count) {
     dnn.address[role] = s->at;
 }
 
-// What the device has must be what is expected, within a few roundings.
+// Compares values on the device with the expected ones, within a few roundings.
 static void side_is(RtRole role, const double *want) {
     Side *s = &dnn.side[role];
     size_t bytes = (size_t)s->count * number_bytes(s->type);
@@ -164,7 +164,7 @@ static int64_t count_y(const RtCall *c) {
     return (int64_t)c->n * c->oh * c->ow * c->k;
 }
 
-// Adds every product of the convolution to what the call computes.
+// Adds every product of the convolution to the result of the call.
 static void sums(const RtCall *c, double *x, double *w, double *y) {
     const int per = c->c / c->groups;
     for (int64_t i = 0; i < count_y(c) * c->r * c->s * per; i++) {
@@ -187,7 +187,7 @@ static void sums(const RtCall *c, double *x, double *w, double *y) {
     }
 }
 
-// What the call computes, which is also in its side.
+// The expected result of the call, which its side holds too.
 static double *expect(const RtCall *c, RtRole *out) {
     static const RtRole role[] = {RT_ROLE_Y, RT_ROLE_X, RT_ROLE_WEIGHT};
     double *v[RT_NUM_ROLES] = {NULL};
@@ -220,7 +220,7 @@ START_TEST(convolutions_are_right) {
 }
 END_TEST
 
-// Rides are on the call of f16 with eight channels.
+// Library fusions are of the call in f16 with eight channels.
 static RtCall fused_call(RtCallKind kind) {
     RtCall c = calls[2];
     c.kind = kind;
@@ -249,7 +249,7 @@ START_TEST(statistics_are_of_what_is_stored) {
 }
 END_TEST
 
-// What a convolution reads is first scaled, moved and cut at 0.
+// The prologue of a convolution scales, shifts and clips its input at 0.
 START_TEST(a_prologue_comes_before) {
     RtCall c = fused_call(_i == 0 ? RT_CONV : RT_CONV_GRAD_WEIGHT);
     RtRole out;
@@ -316,8 +316,8 @@ START_TEST(what_can_ride_depends_on_the_device) {
 }
 END_TEST
 
-// The first of two engines that can be had is asked how many numerical notes it
-// has in call 11, which in call 12, and the same of its other notes.
+// Calls 11 and 12 read the number and the list of numerical notes of the first
+// of two usable engines; the next two calls read its other notes.
 START_TEST(an_engine_that_does_not_say_what_it_is_like_is_not_taken) {
     char fail[64];
     RtCudnnPlan plan;
@@ -331,7 +331,7 @@ START_TEST(an_engine_that_does_not_say_what_it_is_like_is_not_taken) {
 }
 END_TEST
 
-// Of 17 notes the last is that sums come in another order each time.
+// The last of 17 notes states that the order of sums varies.
 START_TEST(an_engine_with_more_notes_than_are_read_is_not_taken) {
     RtCudnnPlan plan;
     dnn_open();
@@ -357,7 +357,7 @@ START_TEST(addresses_are_checked) {
 }
 END_TEST
 
-// What runs in a capture has run before: its code is loaded then.
+// A plan runs once before its capture, which loads its code.
 START_TEST(a_plan_is_captured_once_it_has_run) {
     RtCudnnPlan plan;
     RtCall c = calls[0];

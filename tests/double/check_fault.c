@@ -1,4 +1,4 @@
-// Faults that are asked for, and the log of calls.
+// Planned faults, and the log of calls.
 #include "tests/double/check_double.h"
 
 #include <stdio.h>

@@ -84,7 +84,7 @@ static void ask_for_ptx(void) {
     setenv("SINTER_DOUBLE_NVRTC", getenv("SINTER_NVRTC"), 1);
 }
 
-// As machine code, and as assembly that is loaded for what came later.
+// PTX is executed as machine code and as assembly for a later architecture.
 START_TEST(ptx_is_executed) {
     static const char *const architecture[] = {"sm_90", "compute_80"};
     CUmodule module;
@@ -151,7 +151,7 @@ static const char first_text[] =
     "    place[256 + threadIdx.x] = all;\n"
     "}\n";
 
-// Whatever the smallest place is, it is found to the bit.
+// The smallest place is found to the bit.
 static const int least_place[] = {0,          16777217,        33554435,
                                   1073741823, 1 << 30,         1073741825,
                                   2139095041, 2147483647 - 255};
@@ -252,7 +252,7 @@ START_TEST(ptx_needs_the_real_compiler) {
 }
 END_TEST
 
-// What was compiled before PTX was asked for.
+// The image is older than the setting for PTX.
 START_TEST(machine_code_is_not_taken_for_ptx) {
     CUmodule module;
     double_open("0");
@@ -313,7 +313,7 @@ START_TEST(code_is_not_unloaded_in_a_capture) {
 }
 END_TEST
 
-// Of 16 threads there could be 64 by their registers.
+// Registers would allow 64 blocks of 16 threads.
 START_TEST(a_multiprocessor_has_only_so_many_blocks) {
     CUfunction f;
     int blocks;

@@ -1,5 +1,5 @@
-// The double of NVIDIA's driver and libraries: that it does what they do, and
-// finds what they would let pass.
+// The double of NVIDIA's driver and libraries: it does the same work and finds
+// more mistakes.
 #include "tests/double/check_double.h"
 
 #include <stdio.h>

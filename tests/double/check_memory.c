@@ -1,4 +1,4 @@
-// Memory: what is fresh, whose it is, and what may not be touched.
+// Memory: fresh bytes, owners and guarded pages.
 #include "tests/double/check_double.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
-// Numbers of the libraries' types: each is itself, and what lies between two
-// goes to the nearer, or to the even one.
+// Numbers of the libraries' types: each rounds to itself, and a value between
+// two to the nearer, or to the even one.
 #include "tests/double/check_double.h"
 
 #include "tests/double/double.h"

@@ -1,4 +1,4 @@
-// The double of cuBLASLt: products against sums in double, and what is refused.
+// The double of cuBLASLt: products against sums in double, and invalid calls.
 #include "tests/double/check_double.h"
 
 #include <cublasLt.h>

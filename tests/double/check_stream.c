@@ -1,4 +1,4 @@
-// Streams: what may run in any order does, and what may not does not.
+// Streams: only work without an order runs in any order.
 #include "tests/double/check_double.h"
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 enum { SEEDS = 24 };
 
-// Two streams, one of which fills memory that the other reads; what is read.
+// One stream fills memory that another reads.  Returns the byte that it read.
 static int filled_then_read(int seed, bool with_event) {
     char text[16];
     unsigned char *pinned;
@@ -99,7 +99,7 @@ START_TEST(a_thread_needs_a_context) {
 }
 END_TEST
 
-// The last release of a context takes with it what was made in it.
+// The last release of a context frees all that was made in it.
 START_TEST(a_context_ends_with_its_last_release) {
     CUdeviceptr p;
     double_open("0");

@@ -1,13 +1,13 @@
 // cuBLASLt, of CUDA 13 or, with DOUBLE_CUDA=12, of that: products of matrices
-// in plain loops, by columns as there.  What the heuristics offer first does
-// not work, or sums in another order each time.
+// in plain loops, by columns as there.  The first candidates of the heuristics
+// fail or vary the order of their sums.
 #include "tests/double/double.h"
 
 #include <cublasLt.h>
 #include <stdlib.h>
 #include <string.h>
 
-// What we keep in the library's opaque structures.
+// The content of the library's opaque structures.
 typedef struct {
     cublasComputeType_t compute;
     int32_t transpose[2]; // of A and B

@@ -25,7 +25,7 @@ static const char *description(void) {
     return device.text;
 }
 
-// What follows a key.
+// The text behind a key.
 static const char *value_of(const char *key) {
     char quoted[80];
     snprintf(quoted, sizeof quoted, "\"%s\":", key);

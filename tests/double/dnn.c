@@ -179,8 +179,8 @@ static cudnnStatus_t results_get(const Descriptor *look, int64_t most,
     return CUDNN_STATUS_SUCCESS;
 }
 
-// How many there are is told where none is asked for; else as many as there is
-// room for, and of more there is no word.
+// A request for none returns the count.  Any other request returns as many as
+// have room and does not mention the rest.
 static cudnnStatus_t notes_get(const int *note, int64_t most, int64_t *count,
                                void *value) {
     int *to = value;
@@ -207,14 +207,15 @@ static cudnnStatus_t engine_get(const Descriptor *config, int64_t *count,
     return CUDNN_STATUS_SUCCESS;
 }
 
-// What may be many, of which none may be asked for, to find out how many.
+// Attributes with many values, whose count a request for none returns.
 static bool is_counted(cudnnBackendAttributeName_t name) {
     return name == CUDNN_ATTR_ENGINEHEUR_RESULTS ||
            name == CUDNN_ATTR_ENGINE_NUMERICAL_NOTE ||
            name == CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE;
 }
 
-// What can be read must be asked for as what it is, and have room.
+// Refuses an attribute that is not readable, a request of another type, and one
+// without room.
 static cudnnStatus_t question_check(cudnnBackendAttributeName_t name,
                                     cudnnBackendAttributeType_t type,
                                     int64_t most) {

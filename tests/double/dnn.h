@@ -1,4 +1,4 @@
-// cuDNN: what its parts share.
+// cuDNN: declarations that its parts share.
 #ifndef TESTS_DOUBLE_DNN_H
 #define TESTS_DOUBLE_DNN_H
 
@@ -6,8 +6,8 @@
 
 #include <cudnn.h>
 
-// A descriptor: its attributes as they were set.  Others keep what they refer
-// to.
+// A descriptor: its attributes as they were set.  A reference keeps its target
+// alive.
 typedef struct Attribute {
     struct Attribute *next;
     cudnnBackendAttributeName_t name;
@@ -30,7 +30,7 @@ struct cudnnContext {
 
 // ---- dnn.c ----
 
-// What cudnnGetLastErrorString says, and the status.
+// Sets the text of cudnnGetLastErrorString; returns the status.
 cudnnStatus_t dnn_fail(cudnnStatus_t status, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -46,7 +46,7 @@ cudnnStatus_t dnn_set(Descriptor *d, cudnnBackendAttributeName_t name,
 cudnnStatus_t dnn_complete(const Descriptor *d);
 const Attribute *dnn_attribute(const Descriptor *d,
                                cudnnBackendAttributeName_t name);
-// A number, whatever its type is; or otherwise.
+// A number of any type; or otherwise.
 int64_t dnn_integer(const Descriptor *d, cudnnBackendAttributeName_t name,
                     int64_t otherwise);
 float dnn_float(const Descriptor *d, cudnnBackendAttributeName_t name,
@@ -58,7 +58,7 @@ int64_t dnn_count(const Descriptor *d, cudnnBackendAttributeName_t name);
 
 // ---- dnn_shape.c ----
 
-// A tensor's numbers in the order n, c, h, w, whatever it holds.
+// A tensor's sizes and strides in the order n, c, h, w.
 typedef struct {
     int64_t dim[4], stride[4];
     int64_t elements, id;
@@ -68,7 +68,7 @@ typedef struct {
 
 Tensor dnn_tensor(const Descriptor *d);
 Number dnn_number(cudnnDataType_t type);
-// What finalizing finds wrong with tensors, operations and graphs.
+// Checks tensors, operations and graphs when they are finalized.
 cudnnStatus_t dnn_check(const Descriptor *d);
 
 // The operations of a graph that are convolutions, all alike.
@@ -91,7 +91,7 @@ typedef struct {
     bool inexact; // numbers of f32 are read with the digits of TF32
 } Engine;
 
-// Those that are offered for a graph, best first; how many.
+// Finds the engines for a graph, best first; returns their number.
 int dnn_offer(const Descriptor *graph, cudnnBackendHeurMode_t mode,
               const Engine **engine);
 const Engine *dnn_engine(int64_t index);

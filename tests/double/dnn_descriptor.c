@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// What an attribute must be, and whether it is needed.
+// The type of an attribute, its most values, and whether it is required.
 typedef struct {
     cudnnBackendAttributeName_t name;
     cudnnBackendAttributeType_t type;

@@ -1,7 +1,7 @@
-// cuDNN's engines: what the heuristics offer.  The first that is offered cannot
-// be had, the second sums in another order each time, others are less exact, or
-// must be compiled, or need more memory.  The last has that among more notes
-// than there are kinds of.
+// cuDNN's engines, as the heuristics offer them.  The first is not available,
+// the second varies the order of its sums, others are less exact, or must be
+// compiled, or need more memory.  The last varies too, and has more notes than
+// there are kinds of notes.
 #include "tests/double/dnn.h"
 
 #include <string.h>
@@ -57,8 +57,7 @@ const Engine *dnn_engine(int64_t index) {
 
 // ---- which fusions there are ----
 
-// What a graph is, as passes/plan/library.def calls it; NULL: nothing that is
-// known.
+// The name of a graph in passes/plan/library.def; NULL if it has none.
 static const char *fusion_of(const Descriptor *g) {
     bool stats = false, weights = false, prologue = false, conv = false;
     cudnnBackendDescriptorType_t kind = CUDNN_BACKEND_POINTWISE_DESCRIPTOR;

@@ -1,5 +1,5 @@
-// cuDNN's work: a graph is read from memory, computed in f32 in plain loops,
-// and what is stored is rounded to its type.
+// cuDNN's work: reads the inputs of a graph, computes it in f32 in plain loops,
+// and rounds stored results to their types.
 #include "tests/double/dnn.h"
 
 #include <math.h>
@@ -63,7 +63,7 @@ static float *room(Job *j, const Descriptor *d) {
     return v->number = take((size_t)v->t.elements * sizeof(float));
 }
 
-// Rounds what was computed, and stores it.
+// Rounds a result and stores it.
 static void keep(Job *j, const Descriptor *d) {
     Value *v = value_of(j, d);
     for (int64_t i = 0; i < v->t.elements; i++) {
@@ -95,7 +95,7 @@ static Window window_of(const Convolution *c) {
     return w;
 }
 
-// What is done with a row of channels of x and of w, and one number of y.
+// Updates a row of channels of x or of w, or a number of y, from the other two.
 typedef void Row(float *restrict x, float *restrict w, float *restrict y,
                  int64_t channels);
 
@@ -241,7 +241,7 @@ static void statistics_run(Job *j, const Descriptor *op) {
     keep(j, OF(GENSTATS_SQSUMDESC));
 }
 
-// The average of what was and what is new.
+// Averages the old values and the new ones.
 static void average_run(Job *j, const Descriptor *before,
                         const Descriptor *after, const float *now,
                         float factor) {

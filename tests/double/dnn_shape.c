@@ -1,5 +1,5 @@
-// cuDNN: what fits together.  Tensors are channels-last, shapes follow from
-// each other, and what is not stored is computed before it is read.
+// cuDNN: checks of shapes.  Tensors are channels-last, shapes follow from each
+// other, and an operation computes a virtual tensor before others read it.
 #include "tests/double/dnn.h"
 
 #include <string.h>
@@ -217,7 +217,7 @@ static bool is_output(cudnnBackendAttributeName_t name) {
     }
 }
 
-// What is virtual is computed by an operation before others read it.
+// An operation computes a virtual tensor before others read it.
 static cudnnStatus_t graph_check(const Descriptor *g) {
     Made m = {.count = 0};
     for (int i = 0; i < dnn_count(g, CUDNN_ATTR_OPERATIONGRAPH_OPS); i++) {

@@ -1,11 +1,11 @@
-// A test double of NVIDIA's driver and libraries: what its parts share.
+// A test double of NVIDIA's driver and libraries: declarations of its parts.
 //
-// Libraries with the names that the runtime opens do what NVIDIA's do, on the
-// processor, as far as the runtime uses them.  Device memory is memory of the
-// process that the program may not touch; a stream is a queue that runs as
+// Libraries with the names that the runtime opens do the work of NVIDIA's on
+// the processor, as far as the runtime uses them.  Device memory is memory of
+// the process that the program may not touch; a stream is a queue that runs as
 // late and in as odd an order as its semantics allow; kernels are compiled by
-// the C compiler and every CUDA thread exists.  A program that a GPU would
-// run correctly only by luck is told so, or gets wrong numbers.
+// the C compiler and every CUDA thread exists.  A program that a GPU would run
+// correctly only by luck gets an error or wrong numbers.
 //
 //   SINTER_DOUBLE_SEED=N       the order: 0 at once, 1 as late as can be, else
 //                              drawn from N (2)
@@ -19,14 +19,14 @@
 //                              for the first time (0)
 //   SINTER_DOUBLE_FAIL=F:N:E   call number N of function F returns E; several
 //                              with commas.  F may be * for any call, or `run`
-//                              for what a stream runs
+//                              for the work of a stream
 //   SINTER_DOUBLE_LOG=FILE     every call with its arguments
-//   SINTER_DOUBLE_NVRTC=FOLDER NVIDIA's own compiler is there: what it refuses
-//                              is refused
-//   SINTER_DOUBLE_PTX=1        kernels are what that compiler makes of them:
-//                              its PTX is executed, and no C compiler runs
-//   SINTER_DOUBLE_WARPS=FILE   with PTX: what the warps of each kernel did is
-//                              added to the file
+//   SINTER_DOUBLE_NVRTC=FOLDER of NVIDIA's own compiler, whose errors are
+//                              errors here
+//   SINTER_DOUBLE_PTX=1        that compiler's PTX is executed, and no C
+//                              compiler runs
+//   SINTER_DOUBLE_WARPS=FILE   with PTX: adds the counts of each kernel's warps
+//                              to the file
 //   SINTER_DOUBLE_THREADS=1    a block has one thread: fast, less is seen
 #ifndef TESTS_DOUBLE_H
 #define TESTS_DOUBLE_H
@@ -41,10 +41,10 @@
 
 // ---- call.c ----
 
-// What every entry point begins with.  It waits until no other thread is in
-// one, and is over when the function returns.
+// The start of every entry point.  It waits until no other thread is in one,
+// and is over when the function returns.
 typedef struct {
-    int fault; // what the call is told to return; 0: nothing
+    int fault; // the error that is planned for the call, or 0
 } Call;
 
 Call call_begin(const char *function, const char *format, ...)
@@ -57,7 +57,7 @@ void call_end(const Call *call);
     if (call.fault != 0)                                                       \
     return (type)call.fault
 
-// What an entry point of the driver begins with that needs a context.
+// The start of an entry point of the driver that needs a context.
 #define DRIVER_CALL(...)                                                       \
     CALL(CUresult, __VA_ARGS__);                                               \
     const CUresult refused = driver_refuses();                                 \
@@ -121,14 +121,14 @@ int driver_version(void); // of CUDA that it knows, times 1000
 
 // ---- stream.c ----
 
-// What a stream runs; the first field of a larger structure.  It is freed with
+// Work of a stream; the first field of a larger structure.  It is freed with
 // its last user.
 typedef struct Work {
     int users;
     const char *what;
     void (*run)(struct Work *w);
     double seconds; // by the double's clock
-    // What else goes with its last user; or NULL.
+    // Frees more with its last user; or NULL.
     void (*release)(struct Work *w);
 } Work;
 
@@ -155,9 +155,9 @@ typedef struct {
 
 struct CUevent_st {
     CUevent next;
-    int users; // the program, and what is still to be done with it
+    int users; // the program, and pending operations
     unsigned flags;
-    long recorded, done; // records that were asked for, and those that ran
+    long recorded, done; // records that were queued, and those that ran
     double time;         // of the last that ran
     long capture;        // the capture that it was last recorded in; 0: none
     Place place;         // and where there
@@ -175,17 +175,17 @@ typedef struct Capture Capture;
 typedef struct {
     Work *work;
     CUevent event;
-    Place need; // what comes before it
+    Place need; // the nodes before it
 } Node;
 
 struct CUgraph_st {
     Node *node;
     int count;
     int users;    // the program, and graphs that can be launched
-    CUgraph next; // of those that the program has
+    CUgraph next; // graph of the program
 };
 
-// A stream that is being captured, and its nodes that what comes next follows.
+// A stream that is being captured, and the nodes that its next one follows.
 typedef struct {
     Capture *capture; // NULL: it is not
     Place last;
@@ -205,12 +205,12 @@ CUresult capture_refuse(Captured *at);
 // Something that may not be done by a thread that captures.
 CUresult capture_forbids(void);
 CUresult capture_record(Captured *at, CUevent e, bool external);
-// Makes what follows in the stream come after the event; *done: nothing else is
-// to be done.
+// Makes later work of the stream wait for the event; *done: nothing else is to
+// be done.
 CUresult capture_wait(Captured *at, CUevent e, bool *done);
 void graph_drop(CUgraph g);
 
-// What a launch of a graph has still to do.
+// The rest of a launch of a graph.
 typedef struct {
     CUgraph graph;
     bool *done;
@@ -234,7 +234,7 @@ void exec_drop(CUgraphExec e);
 
 typedef struct Warps Warps;
 
-// A kernel of a module, whatever the code is that the module has.
+// A kernel of a module with code of any kind.
 struct CUfunc_st {
     long number; // no other has had it, as others have the address
     const char *name;
@@ -251,10 +251,10 @@ bool function_known(CUfunction f);
 
 // ---- warps.c ----
 
-// Counts of a kernel; NULL unless they are asked for.
+// Counts of a kernel; NULL without SINTER_DOUBLE_WARPS.
 Warps *warps_new(const PtxKernel *k);
 void warps_run(Warps *w, const PtxKernel *k, void **argument, int grid);
-// Adds what was counted to the file that is asked for.
+// Adds the counts to the file of SINTER_DOUBLE_WARPS.
 void warps_end(Warps *w, const PtxModule *m, const PtxKernel *k);
 
 // ---- number.c ----
@@ -276,11 +276,11 @@ typedef struct {
     int num_headers;
     const char *const *header, *const *name;
     const char *defines; // as options of the C compiler
-    int architecture;    // negative: assembly is wanted
+    int architecture;    // negative: of assembly
     int cuda;            // whose compiler it is for
 } Unit;
 
-// What stands in front of the code in an image.
+// The head of an image, before its code.
 typedef struct {
     char magic[8];
     uint64_t bytes, sum;  // of the code

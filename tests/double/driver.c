@@ -25,9 +25,9 @@ typedef struct {
     void *to;
     const void *from;
     size_t bytes;
-    Memory to_is, from_is;  // when it was asked for
+    Memory to_is, from_is;  // at the call
     unsigned char value;    // of memset
-    unsigned char staged[]; // what pageable memory held when it was asked for
+    unsigned char staged[]; // pageable memory, as it was at the call
 } Transfer;
 
 // A process does not inherit a driver that its parent has started, nor may it
@@ -116,7 +116,7 @@ CUresult cuDeviceTotalMem_v2(size_t *to, CUdevice d) {
     return CUDA_SUCCESS;
 }
 
-// NVIDIA's own compiler looks here for what the driver tells no one else.
+// NVIDIA's own compiler looks here for private functions of the driver.
 CUresult cuGetExportTable(const void **to, const CUuuid *id) {
     (void)id;
     *to = NULL;
@@ -125,7 +125,7 @@ CUresult cuGetExportTable(const void **to, const CUuuid *id) {
 
 // ---- attributes ----
 
-// Those whose value is in the description.
+// Attributes with values in the description.
 static const struct {
     CUdevice_attribute name;
     const char *key;
@@ -228,8 +228,8 @@ static int count_threads(void) {
     return count;
 }
 
-// At the program's end, but for _Exit, the driver gives back what it has lent;
-// other threads must not be using it.
+// At the program's end, but for _Exit, the driver frees its memory; no other
+// thread may be using it.
 __attribute__((destructor)) static void driver_end(void) {
     for (int d = 0; is_ready() && d < MAX_DEVICES; d++)
         if (driver.context[d].retained > 0 && count_threads() > 1)
@@ -275,7 +275,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *to, size_t bytes) {
     return *to != 0 ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
 }
 
-// It may wait for what streams have been told, and it may not.
+// It may wait for the work of streams, or not.
 CUresult cuMemFree_v2(CUdeviceptr p) {
     DRIVER_CALL("%p", (void *)(uintptr_t)p);
     CUresult r = capture_forbids();
@@ -317,7 +317,7 @@ static void fill_run(Work *w) {
     memset(t->to, t->value, t->bytes);
 }
 
-// What lies in memory of both sides when a copy runs must be there still.
+// Memory of both sides must still be allocated when a copy runs.
 static void copy_run(Work *w) {
     Transfer *t = (Transfer *)(void *)w;
     if (memory_of(t->to, t->bytes) != t->to_is ||
@@ -357,8 +357,8 @@ CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes,
     return stream_add(s, &t->work);
 }
 
-// Memory that is not pinned is read when a copy is asked for, so that the
-// program may change it at once.
+// A call reads memory that is not pinned at once, so that the program may
+// change it.
 CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void *from, size_t bytes,
                               CUstream s) {
     void *p = (void *)(uintptr_t)to;

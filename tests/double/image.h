@@ -1,6 +1,5 @@
-// What kernels are compiled with, behind the prelude: words that mean what they
-// do on CUDA, and a table of the kernels that are there.  compile.c writes
-// IMAGE_KERNEL behind each.
+// The text between the prelude and the kernels: words with the meaning of CUDA,
+// and a table of the kernels.  compile.c writes IMAGE_KERNEL behind each.
 
 // Addresses are those of the plan for CUDA.
 #undef AT

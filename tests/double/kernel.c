@@ -1,4 +1,4 @@
-// Kernels: what the driver says of them, and their launches.
+// Kernels: their attributes and their launches.
 #include "tests/double/double.h"
 
 #include <string.h>

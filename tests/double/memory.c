@@ -1,9 +1,9 @@
 // Memory of the device, and pinned memory of the host.
 //
 // Device memory lies in a range of addresses of its own, each allocation with
-// its end at a page that may not be touched.  Nothing is given out twice, so
-// that an address that was freed is known for what it is.  What is fresh is
-// filled with bytes that make every number a NaN.
+// its end at a page that may not be touched.  No address is allocated twice, so
+// that a freed one is recognized.  Fresh memory is filled with bytes that make
+// every number a NaN.
 #define _DEFAULT_SOURCE
 #include "tests/double/double.h"
 
@@ -21,7 +21,7 @@ typedef enum { DEVICE_BLOCK, PINNED_BLOCK, GLOBAL_BLOCK } BlockKind;
 
 typedef struct {
     char *start, *pages;
-    size_t bytes, mapped; // what was asked for, and the pages of it
+    size_t bytes, mapped; // of the request, and of its pages
     BlockKind kind;
     const void *owner; // of a global
 } Block;
@@ -130,7 +130,7 @@ void *pinned_take(size_t bytes) {
     return pages_add(pages, bytes, PINNED_BLOCK);
 }
 
-// Bytes behind what was asked for, up to the page's end, must be as they were.
+// Bytes behind the allocation, up to the page's end, must be fresh.
 static void tail_check(const Block *b) {
     for (const char *p = b->start + b->bytes; p < b->pages + b->mapped; p++)
         if ((unsigned char)*p != FRESH)
@@ -166,7 +166,7 @@ bool pinned_give(const void *start) {
     return block_give(start, PINNED_BLOCK);
 }
 
-// No bytes may be at the end of what holds them.
+// A range of 0 bytes may lie at the end of its allocation.
 Memory memory_of(const void *p, size_t bytes) {
     const char *at = p;
     for (int i = 0; i < memory.count; i++) {

@@ -116,7 +116,7 @@ static CUmodule *module_at(CUmodule m) {
     return at;
 }
 
-// Code that a cache has from a run of the other kind is not what is tested.
+// Refuses code that a cache has from a run of the other kind.
 static CUresult code_load(CUmodule m, const ImageHead *h) {
     const char *code = (const char *)(h + 1);
     if (h->bytes < SELFMAG || memcmp(code, ELFMAG, SELFMAG) != 0)
@@ -147,9 +147,9 @@ static bool is_tegra(int64_t architecture) {
            architecture == 110;
 }
 
-// Machine code runs on its own generation, from its own minor number on, but
-// not from a board on a card or the other way; what is assembled, on all that
-// came later.
+// Machine code runs on GPUs of its own major compute capability, from its minor
+// number on, but never across embedded and discrete GPUs; assembly runs on all
+// later ones.
 static bool runs_on_this(const ImageHead *h) {
     int64_t mine = device_architecture();
     if (h->architecture < 0)

@@ -1,8 +1,7 @@
 // NVRTC, of CUDA 13 or, with DOUBLE_CUDA=12, of that: programs are compiled by
-// the C compiler, or to PTX by NVIDIA's own.
-// Options that NVRTC knows but the double does not are mistakes here, until
-// they are added.  It is one too if products and sums may be merged, as NVRTC
-// does unless it is told otherwise.
+// the C compiler, or to PTX by NVIDIA's own.  Options that NVRTC knows but the
+// double does not are mistakes here, until they are added.  Contraction of
+// products and sums, the default of NVRTC, is a mistake too.
 #include "tests/double/nvrtc_own.h"
 
 #include <stdio.h>

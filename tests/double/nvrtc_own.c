@@ -1,5 +1,5 @@
-// NVIDIA's own compiler beside the stand-in: what it refuses, the stand-in does
-// too, and its PTX can be what is executed.
+// NVIDIA's own compiler beside the stand-in: the stand-in returns its errors,
+// and can execute its PTX.
 #define _POSIX_C_SOURCE 200809L
 #include "tests/double/nvrtc_own.h"
 

@@ -6,10 +6,10 @@
 
 #include <nvrtc.h>
 
-// What it says of a text and options, where SINTER_DOUBLE_NVRTC is the folder
-// that has it; else nothing is wrong.  *log and *ptx are to be freed.  There is
-// PTX where SINTER_DOUBLE_PTX asks for it, and a log with it or where something
-// is wrong; else they are NULL.
+// Compiles a text with options, if SINTER_DOUBLE_NVRTC is the compiler's
+// folder; else succeeds.  *log and *ptx are to be freed.  There is PTX where
+// SINTER_DOUBLE_PTX asks for it, and a log with it or where something is wrong;
+// else they are NULL.
 nvrtcResult nvrtc_own_compile(const Unit *u, int count,
                               const char *const *option, char **log,
                               char **ptx);

@@ -1,5 +1,5 @@
-// Streams and events: queues that run only when something waits for them, in an
-// order that is drawn among those that their semantics allow.
+// Streams and events: queues that run only when something waits for them, in a
+// random order that their semantics allow.
 #include "tests/double/double.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ typedef struct Op {
     long number;   // of the event's record
     CUgraphExec exec;
     Replay *replay;
-    double earliest; // when it was asked for
+    double earliest; // the time of the call
 } Op;
 
 static struct {
@@ -48,7 +48,7 @@ unsigned order_draw(void) {
     return seed() == 0 ? 0 : 1 + random_below(1u << 30);
 }
 
-// ---- what streams hold ----
+// ---- the contents of streams ----
 
 void work_drop(Work *w) {
     if (w == NULL || --w->users > 0)
@@ -236,7 +236,7 @@ void streams_finish(void) {
     run_while(any_busy, NULL, -1);
 }
 
-// After something was asked for, streams may go on a little.
+// After a call streams may go on a little.
 static void streams_advance(void) {
     if (seed() == 0)
         run_while(any_busy, NULL, -1);
@@ -244,7 +244,7 @@ static void streams_advance(void) {
         run_while(any_busy, NULL, 1 + random_below(8));
 }
 
-// ---- what is put into streams ----
+// ---- work for streams ----
 
 CUresult stream_add(CUstream s, Work *w) {
     if (s->captured.capture != NULL)
@@ -391,7 +391,7 @@ CUresult cuEventRecordWithFlags(CUevent e, CUstream s, unsigned flags) {
     return event_record(e, s, flags);
 }
 
-// What both ways of asking for an event refuse.
+// Errors that both queries of an event share.
 static CUresult event_asked(CUevent e) {
     if (!event_known(e))
         return CUDA_ERROR_INVALID_HANDLE;

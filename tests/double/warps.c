@@ -1,10 +1,10 @@
-// Warps: what those of a kernel did in all of its launches, as a line of a file
-// and a line for each access that takes more than its bytes need:
+// Warps: counts of a kernel over all of its launches, as a line of a file and a
+// line for each access that takes more than its bytes need:
 //
 //   NAME launches N instructions N lanes N sectors N N turns N N
 //     INSTRUCTION sectors N N turns N N
 //
-// Of two numbers the second is the least that there could be.
+// The second of two numbers is the least possible.
 #include "tests/double/double.h"
 
 #include <inttypes.h>
