@@ -11,7 +11,7 @@
 static const char opening[] = "cuda:";
 
 // The number in "sm_90" at s, up to a comma or the end; 0 for another word.
-static int generation_at(const char *s) {
+static int arch_at(const char *s) {
     size_t length = strcspn(s, ",");
     char *end;
     if (strncmp(s, "sm_", 3) != 0 || s[3] < '1' || s[3] > '9')
@@ -24,7 +24,7 @@ bool embed_wanted(const Arguments *arguments, int *status) {
     const char *s = arguments->embed;
     bool good = strncmp(s, opening, sizeof opening - 1) == 0;
     for (s += good ? sizeof opening - 1 : 0; good; s++) {
-        good = generation_at(s) > 0;
+        good = arch_at(s) > 0;
         s += strcspn(s, ",");
         if (*s == '\0')
             break;
@@ -39,31 +39,30 @@ bool embed_wanted(const Arguments *arguments, int *status) {
     return good;
 }
 
-static void code_add(Text *out, int generation, RtCodeForm form,
-                     const char *code, size_t length) {
+static void code_add(Text *out, int arch, RtCodeForm form, const char *code,
+                     size_t length) {
     static const char zeros[16];
-    RtEmbeddedCode h = {generation, (int32_t)form, length};
+    RtEmbeddedCode h = {arch, (int32_t)form, length};
     text_bytes(out, (const char *)&h, sizeof h);
     text_bytes(out, code, length);
     text_bytes(out, zeros, (sizeof zeros - length % sizeof zeros) % 16);
 }
 
-static bool generation_add(Machine *m, const Arguments *arguments,
-                           const char *kernels, int generation, Text *out) {
+static bool arch_add(Machine *m, const Arguments *arguments,
+                     const char *kernels, int arch, Text *out) {
     const RtCodeForm forms[] = {RT_CUBIN, RT_PTX};
     for (int i = 0; i < 2; i++) {
         const char *why;
         size_t length;
         const char *code =
-            machine_code(m, kernels, generation, arguments->lineinfo != NULL,
+            machine_code(m, kernels, arch, arguments->lineinfo != NULL,
                          forms[i], &length, &why);
         if (code == NULL) {
             complain(arguments, "--target=%s: %s", arguments->embed, why);
             return false;
         }
         // PTX is a string: its zero byte is embedded, too.
-        code_add(out, generation, forms[i], code,
-                 length + (forms[i] == RT_PTX));
+        code_add(out, arch, forms[i], code, length + (forms[i] == RT_PTX));
     }
     return true;
 }
@@ -71,7 +70,7 @@ static bool generation_add(Machine *m, const Arguments *arguments,
 bool embed_make(Arena *a, const Arguments *arguments, const Text *kernels,
                 Text *out, int *status) {
     const char *why, *s = arguments->embed + sizeof opening - 1;
-    Machine *m = machine_open(a, generation_at(s), &why);
+    Machine *m = machine_open(a, arch_at(s), &why);
     *status = EXIT_DEVICE;
     if (m == NULL) {
         complain(arguments, "--target=%s: %s", arguments->embed, why);
@@ -81,7 +80,7 @@ bool embed_make(Arena *a, const Arguments *arguments, const Text *kernels,
         arena_format(a, "%s\n%s", text_string(kernels), rt_gather_kernels);
     bool good = true;
     while (good && *s != '\0') {
-        good = generation_add(m, arguments, text, generation_at(s), out);
+        good = arch_add(m, arguments, text, arch_at(s), out);
         s += strcspn(s, ",");
         s += *s == ',';
     }

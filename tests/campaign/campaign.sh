@@ -9,7 +9,7 @@
 # BUILD is a build folder such as build/tests; fuzz targets are beside it, in
 # build/fuzz.
 #
-#   nvrtc     all models for four GPU generations, joined kernels of all
+#   nvrtc     all models for four GPU architectures, joined kernels of all
 #   ptx       warp instructions of a step of every model
 #   races     every model under the race checker
 #   cuda      every model on the double, and each call of a library fails once

@@ -1,9 +1,9 @@
-// Plans of cuDNN for every convolution of a trainer, and for what rides on
-// them, on devices that are described.
+// Plans of cuDNN for every convolution of a trainer and its library fusions, on
+// described devices.
 //
 // usage: TRAINER DESCRIPTION.json...   The trainer is linked with this rt_main
-// in place of the runtime's.  What passes/plan/library.def says of a generation
-// of devices must be what the library answers.  Status 77: there is no library.
+// in place of the runtime's.  The support in passes/plan/library.def must be
+// that of the library.  Status 77: there is no library.
 #include "runtime/cuda/libraries/libraries.h"
 #include "tests/cudnn/file.h"
 

@@ -296,7 +296,7 @@ START_TEST(a_gradient_goes_back_through_batch_norm) {
 }
 END_TEST
 
-// Only generations that have a fusion offer it.
+// Only architectures that have a fusion offer it.
 START_TEST(what_can_ride_depends_on_the_device) {
     static const struct {
         const char *device;

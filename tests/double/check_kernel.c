@@ -372,7 +372,7 @@ static const struct {
              {"rtx4090", "compute_87", CUDA_SUCCESS}};
 enum { NUM_LOADS = sizeof loads / sizeof loads[0] };
 
-START_TEST(code_runs_on_its_own_generation) {
+START_TEST(code_runs_on_its_own_major_capability) {
     CUmodule module;
     describe_device(loads[_i].device);
     double_open("0");
@@ -443,7 +443,7 @@ Suite *kernel_suite(void) {
     tcase_add_test(c, nothing_can_be_at_the_end_of_memory);
     tcase_add_test_raise_signal(c, an_argument_is_not_behind_memory, SIGABRT);
     tcase_add_test(c, a_damaged_image_is_refused);
-    tcase_add_loop_test(c, code_runs_on_its_own_generation, 0, NUM_LOADS);
+    tcase_add_loop_test(c, code_runs_on_its_own_major_capability, 0, NUM_LOADS);
     tcase_add_loop_test(c, code_of_a_later_cuda_is_refused, 0, 2);
     tcase_add_test(c, some_devices_launch_no_grid_that_waits);
     tcase_add_loop_test(c, options_are_checked, 0, 2);

@@ -86,7 +86,7 @@ static const char *fusion_of(const Descriptor *g) {
 static int fusion_support(const char *name) {
     static const struct {
         const char *name;
-        int by_generation[4];
+        int by_architecture[4];
     } fusion[] = {
 #define FUSION(name, sm_80, sm_90, sm_100, sm_120, result)                     \
     {#name, {sm_80, sm_90, sm_100, sm_120}},
@@ -96,7 +96,7 @@ static int fusion_support(const char *name) {
     int column = sm >= 120 ? 3 : sm >= 100 ? 2 : sm >= 90 ? 1 : 0;
     for (size_t i = 0; i < sizeof fusion / sizeof fusion[0]; i++)
         if (sm >= 80 && name != NULL && strcmp(fusion[i].name, name) == 0)
-            return fusion[i].by_generation[column];
+            return fusion[i].by_architecture[column];
     return NO;
 }
 

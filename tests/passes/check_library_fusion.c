@@ -29,7 +29,7 @@ static const LibraryFusion *fusion_of(const LibraryFusions *r, FusionKind f) {
     return NULL;
 }
 
-START_TEST(support_follows_the_generation) {
+START_TEST(support_follows_the_architecture) {
     ck_assert_int_eq(fusion_support(FUSION_statistics, 75), NO);
     ck_assert_int_eq(fusion_support(FUSION_statistics, 80), READY);
     ck_assert_int_eq(fusion_support(FUSION_prologue, 89), READY);
@@ -132,7 +132,7 @@ END_TEST
 Suite *library_fusion_suite(void) {
     Suite *s = suite_create("library_fusion");
     TCase *t = tcase_create("library_fusion");
-    tcase_add_test(t, support_follows_the_generation);
+    tcase_add_test(t, support_follows_the_architecture);
     tcase_add_test(t, batch_norm_is_recognised);
     tcase_add_test(t, sums_of_the_gradient_are_told_apart);
     tcase_add_test(t, host_has_none);

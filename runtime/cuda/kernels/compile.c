@@ -227,12 +227,12 @@ void rt_compiler_free(RtCompiler *c) {
 }
 
 bool rt_compiler_open(RtCompiler *c, RtError *e) {
-    int generation = rt_gpu_capability(c->gpu);
+    int sm = rt_gpu_capability(c->gpu);
     if (c->is_open)
         return true;
-    if (!rt_nvrtc_open(&c->nvrtc, generation, c->gpu->driver, e))
+    if (!rt_nvrtc_open(&c->nvrtc, sm, c->gpu->driver, e))
         return false;
-    c->is_open = rt_nvrtc_target(&c->nvrtc, generation, c->target, e);
+    c->is_open = rt_nvrtc_target(&c->nvrtc, sm, c->target, e);
     if (c->is_open)
         rt_cache_open(&c->cache, c->files);
     else

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Kernels of all models compile with NVRTC for sm_90 and do not spill, and so do
-# those of five models for three other GPU generations, and joined ones of two;
-# with NVRTC_ALL=1 all of them for all generations.  tests/golden/nvrtc.txt has
-# the totals.  FOLDER keeps the facts of kernels, which are compiled once, and a
-# list of them for each generation.
+# those of five models for three other GPU architectures, and joined ones of
+# two; with NVRTC_ALL=1 all of them for all architectures.
+# tests/golden/nvrtc.txt has the totals.  FOLDER keeps the facts of kernels,
+# which are compiled once, and a list of them for each architecture.
 # usage: models.sh NVRTC FOLDER
 set -eu
 nvrtc=$1 folder=$2

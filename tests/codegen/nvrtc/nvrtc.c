@@ -1,4 +1,4 @@
-// Compiles emitted kernels to machine code for a GPU generation with NVRTC,
+// Compiles emitted kernels to machine code for a GPU architecture with NVRTC,
 // each text once and some at a time.  It needs no GPU.  An error, a warning or
 // a register that spills is a failure.
 //
