@@ -71,6 +71,10 @@ typedef struct Kernel {
 Kernel *codegen_kernels(const GraphPlan *host, const GraphPlan *device,
                         Arena *a, int *number);
 
+// Appends kernel IR of a launch that is a kernel: see kernel/tree.h.
+void codegen_kernel_ir(Text *t, const GraphPlan *host, const GraphPlan *device,
+                       int launch, const char *name);
+
 // ---- share.c, merged_launches.c ----
 
 // Launches that may be one.

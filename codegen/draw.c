@@ -4,9 +4,9 @@
 
 #include "codegen/emit.h"
 
-static const Expr *operand(Emit *e, Scope *s, NodeId n, int i, Place p) {
+static const Expr *operand(Emit *e, Scope *s, NodeId n, int i, Index p) {
     NodeId arg = e->g->node[n].arg[i];
-    return value_at(e, s, arg, place_broadcast(p, *e->g->node[arg].type));
+    return value_at(e, s, arg, index_broadcast(p, *e->g->node[arg].type));
 }
 
 static const Expr *stream_number(Emit *e, NodeId n) {
@@ -21,13 +21,13 @@ static bool share_blocks(const Node *d) {
 
 // Whether the indices of lanes at p count on from a place of a vector: they are
 // the numbers of the elements.
-static bool are_neighbours(const Emit *e, NodeId n, Place p) {
+static bool are_neighbours(const Emit *e, NodeId n, Index p) {
     const Node *index = &e->g->node[e->g->node[n].arg[2]];
     return p.lanes != NULL && index->op == OP_iota && index->type->rank == 1 &&
            node_int(index, ATTR_from, 0) == 0;
 }
 
-const Expr *draw_value(Emit *e, Scope *s, NodeId n, Place p) {
+const Expr *draw_value(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     const Expr *seed = operand(e, s, n, 0, p), *epoch = operand(e, s, n, 1, p);
     const Expr *stream = stream_number(e, n);

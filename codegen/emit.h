@@ -33,7 +33,7 @@ typedef struct {
     const Expr *lanes; // VW, a number, or NULL for a single element
     bool whole;        // the element of the space itself: row i, this column
     bool flat;         // one index over all elements, whatever the shape
-} Place;
+} Index;
 
 // Statements that are executed together: first `before` in order, then `lanes`
 // in a loop over k, then `after`.
@@ -50,7 +50,7 @@ typedef enum { HELD_ONCE, HELD_ARRAY, HELD_LANE } HeldAs;
 
 typedef struct {
     NodeId node;
-    Place place;
+    Index place;
     Scope *scope;
     HeldAs form;
     const Expr *name; // the variable or array
@@ -60,7 +60,7 @@ typedef struct {
 typedef struct {
     const Expr *name;
     const Scope *scope;
-} Index;
+} IndexVar;
 
 // One kernel being written.
 typedef struct {
@@ -81,7 +81,7 @@ typedef struct {
     NodeId member;      // the one that is being written, or NO_NODE
     bool *awkward;      // of the group's nodes: computed one element at a time
     int num_indices;    // index variables so far
-    Index *index;       // those that move_* and windows declare
+    IndexVar *index;       // those that move_* and windows declare
     int num_declared;
     int64_t step;       // that lanes divide: C, or less where some access
                         // is not in step with the columns
@@ -125,17 +125,17 @@ const char *access_suffix(DType d);
 // A number of the type.
 const Expr *literal(Arena *a, DType d, double value);
 
-// ---- place.c ----
+// ---- index.c ----
 
 // The place of the element of an operand of this type that an element at p
 // needs, by broadcasting.
-Place place_broadcast(Place p, Type operand);
+Index index_broadcast(Index p, Type operand);
 
 // Whether some index before the last is not 0.
-bool has_rows(Place p);
+bool has_rows(Index p);
 
 // Elements from the tensor's start to the place.
-const Expr *place_offset(Emit *e, Place p);
+const Expr *index_offset(Emit *e, Index p);
 
 // Declares an int in s, named by a stem and a number, and returns its name.
 const Expr *index_new(Emit *e, Scope *s, const char *stem, const Expr *value);
@@ -143,12 +143,12 @@ const Expr *index_new(Emit *e, Scope *s, const char *stem, const Expr *value);
 // The next name of a stem and a number, which the caller declares.
 const Expr *index_name(Emit *e, const char *stem);
 
-bool place_equal(const Place *p, const Place *q);
+bool index_equal(const Index *p, const Index *q);
 
 // Where node n's operand is read for element p of n; *inside is a condition
 // for it to be there at all (NULL: always).  For what indexes, and for views.
 // Statements that compute indices go to s.
-Place place_moved(Emit *e, Scope *s, NodeId n, Place p, const Expr **inside);
+Index index_moved(Emit *e, Scope *s, NodeId n, Index p, const Expr **inside);
 
 // ---- value.c ----
 
@@ -162,24 +162,24 @@ const Block *scope_close(Emit *e, Scope *s);
 
 // An expression for the value of node n at p, to be used in the lane loop of s
 // or, for a value without lanes, in its statements.
-const Expr *value_at(Emit *e, Scope *s, NodeId n, Place p);
+const Expr *value_at(Emit *e, Scope *s, NodeId n, Index p);
 
 // Makes x the value of n at p and returns how it is referred to: a variable of
 // the lane loop, an array if inner scopes will use it, or a plain variable.
-const Expr *value_set(Emit *e, Scope *s, NodeId n, Place p, const Expr *x);
+const Expr *value_set(Emit *e, Scope *s, NodeId n, Index p, const Expr *x);
 
 // Whether statements of s are part of outer's, or its own.
 bool scope_within(const Scope *s, const Scope *outer);
 
 // Makes `name` the value of node n at p from now on.
-void value_define(Emit *e, Scope *s, NodeId n, Place p, HeldAs form,
+void value_define(Emit *e, Scope *s, NodeId n, Index p, HeldAs form,
                   const Expr *name);
 
 // "v12", or "v12_1" when that is taken.
 const Expr *value_name(Emit *e, const char *prefix, NodeId n);
 
 // Declares the array in s that lanes of node n at p are kept in.
-const Expr *array_new(Emit *e, Scope *s, NodeId n, Place p);
+const Expr *array_new(Emit *e, Scope *s, NodeId n, Index p);
 
 // Lane k of an array.
 const Expr *lane_of(Emit *e, const Expr *array);
@@ -203,23 +203,23 @@ const Expr *number_of(Emit *e, const Expr *x);
 Scope *block_open(Emit *e, Scope *s, const Expr *lanes);
 
 // Whether the type has at p but one element in the direction of the lanes.
-bool is_uniform(Type t, Place p);
+bool is_uniform(Type t, Index p);
 
 // ---- draw.c ----
 
 // As value_at for a random number.
-const Expr *draw_value(Emit *e, Scope *s, NodeId n, Place p);
+const Expr *draw_value(Emit *e, Scope *s, NodeId n, Index p);
 
 // ---- window.c ----
 
 // As value_at for a node that needs a window of its operand.
-const Expr *window_value(Emit *e, Scope *s, NodeId n, Place p);
+const Expr *window_value(Emit *e, Scope *s, NodeId n, Index p);
 
 // Whether the loops of n leave out places of a window.
 bool window_skips(const Graph *g, NodeId n);
 
 // Stores the elements of output n, a pool's gradient, in the window at p.
-void emit_unfolded(Emit *e, Scope *s, NodeId n, Place p);
+void emit_unfolded(Emit *e, Scope *s, NodeId n, Index p);
 
 // ---- sums over blocks: finish.c ----
 
@@ -229,7 +229,7 @@ long long sums_place(const Emit *e, NodeId n);
 // Declares the accumulators of the group's sums over blocks, for lanes or one
 // element, and says how a value enters them.
 void sums_declare(Emit *e, Block *b, bool over_all, const Expr *lanes);
-void sums_add(Emit *e, Scope *s, NodeId n, Place p, const Expr *value);
+void sums_add(Emit *e, Scope *s, NodeId n, Index p, const Expr *value);
 
 // How many sums n is over the threads of a block.
 int sums_of(const Emit *e, NodeId n);
@@ -244,10 +244,10 @@ void sums_finish(Emit *e, Block *b);
 
 // The value of a reduction in a kernel over parts, from what a phase before has
 // left in the workspace.
-const Expr *parts_value(Emit *e, Scope *s, NodeId n, Place p);
+const Expr *parts_value(Emit *e, Scope *s, NodeId n, Index p);
 
 // The value of a slice of a tensor in memory, in such a kernel.
-const Expr *piece_value(Emit *e, Scope *s, NodeId n, Place p);
+const Expr *piece_value(Emit *e, Scope *s, NodeId n, Index p);
 
 // ---- rows.c, keep.c ----
 
@@ -259,7 +259,7 @@ void keep_find(Emit *e, int passes);
 
 // Writes how this pass keeps it, behind all that it computes, for those after
 // it to find.
-void keep_write(Emit *e, Scope *row, Scope *pass, Place p, int number);
+void keep_write(Emit *e, Scope *row, Scope *pass, Index p, int number);
 
 // ---- the skeletons: each writes the body of one kind of kernel ----
 void emit_grid(Emit *e, Block *b);
@@ -276,11 +276,11 @@ int64_t lanes_step(const Emit *e, Type space);
 const Expr *lanes_of(const Emit *e, Type space);
 
 // Stores output n, whose value at p is in `value`, from scope s.
-void emit_store(Emit *e, Scope *s, NodeId n, Place p, const Expr *value);
+void emit_store(Emit *e, Scope *s, NodeId n, Index p, const Expr *value);
 
 // The same where lanes may branch, as for one of several places in a window:
 // a store of a vector that stays one.
-void emit_place(Emit *e, Scope *s, NodeId n, Place p, const Expr *value);
+void emit_place(Emit *e, Scope *s, NodeId n, Index p, const Expr *value);
 
 // What rows of the space are counted in: an int, unless there are too many.
 const char *row_type(Type space);
@@ -301,7 +301,7 @@ void emit_tiles(Emit *e, Block *b, Type space);
 void emit_row_indices(Emit *e, Block *b, Type space, const Block *body);
 
 // The place of the element of the space that row and column indices name.
-Place space_place(Emit *e, Type space, const Expr *column, const Expr *lanes);
+Index space_index(Emit *e, Type space, const Expr *column, const Expr *lanes);
 
 // ---- name.c ----
 const char *kernel_name(const Graph *g, Arena *a, const Group *group,

@@ -44,7 +44,7 @@ void sums_declare(Emit *e, Block *b, bool all, const Expr *lanes) {
     }
 }
 
-void sums_add(Emit *e, Scope *s, NodeId n, Place p, const Expr *value) {
+void sums_add(Emit *e, Scope *s, NodeId n, Index p, const Expr *value) {
     bool lanes = p.lanes != NULL;
     Block *b = lanes ? &s->lanes : &s->before;
     switch (e->g->node[n].op) {

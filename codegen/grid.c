@@ -9,8 +9,8 @@
 static const char *const axis_name[] = {"n",     "h",     "w",    "axis3",
                                         "axis4", "axis5", "axis6"};
 
-Place space_place(Emit *e, Type space, const Expr *column, const Expr *lanes) {
-    Place p = {.rank = space.rank, .lanes = lanes, .whole = true};
+Index space_index(Emit *e, Type space, const Expr *column, const Expr *lanes) {
+    Index p = {.rank = space.rank, .lanes = lanes, .whole = true};
     for (int i = 0; i < space.rank; i++) {
         p.dim[i] = space.dim[i];
         bool last = i == space.rank - 1;
@@ -86,10 +86,10 @@ void emit_row_indices(Emit *e, Block *b, Type space, const Block *body) {
     emit_indices_of(e, b, space, space.rank - 2, "i", body);
 }
 
-static void store_by(Emit *e, Scope *s, NodeId n, Place p, const Expr *value,
+static void store_by(Emit *e, Scope *s, NodeId n, Index p, const Expr *value,
                      const char *word) {
     DType d = e->g->node[n].type->dtype;
-    const Expr *to = x_address(e->a, pointer_name(e, n), place_offset(e, p));
+    const Expr *to = x_address(e->a, pointer_name(e, n), index_offset(e, p));
     if (p.lanes == NULL) {
         CODE(e, &s->before, n,
              arena_format(e->a, "put_%s($, $);", access_suffix(d)), to, value);
@@ -103,23 +103,23 @@ static void store_by(Emit *e, Scope *s, NodeId n, Place p, const Expr *value,
          p.lanes);
 }
 
-void emit_store(Emit *e, Scope *s, NodeId n, Place p, const Expr *value) {
+void emit_store(Emit *e, Scope *s, NodeId n, Index p, const Expr *value) {
     store_by(e, s, n, p, value, "store");
 }
 
-void emit_place(Emit *e, Scope *s, NodeId n, Place p, const Expr *value) {
+void emit_place(Emit *e, Scope *s, NodeId n, Index p, const Expr *value) {
     DType d = e->g->node[n].type->dtype;
     store_by(e, s, n, p, value, d == ACT || d == F32 ? "place" : "store");
 }
 
 // Stores n, which packs the values computed at p.
-static void store_packed(Emit *e, Scope *s, NodeId n, Place p) {
+static void store_packed(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     const Expr *value = value_at(e, s, d->arg[0], p);
     CODE(e, &s->before, n, "int out@[$];", p.lanes);
     CODE(e, &s->lanes, n, "out@[k] = $;", value);
     CODE(e, &s->after, n, "store_bits($, $, out@, $, $);", pointer_name(e, n),
-         place_offset(e, p), p.lanes,
+         index_offset(e, p), p.lanes,
          x_number(e->a, node_int(d, ATTR_bits, 0)));
 }
 
@@ -210,8 +210,8 @@ static void emit_sums(Emit *e, Block *b) {
 
 // The element of the space in row r, of column m where it is one alone, which s
 // declares.
-static Place row_place(Emit *e, Scope *s, Type space, bool all) {
-    Place p = space_place(e, space, x_name(e->a, all ? "m" : "c"),
+static Index row_index(Emit *e, Scope *s, Type space, bool all) {
+    Index p = space_index(e, space, x_name(e->a, all ? "m" : "c"),
                           all ? NULL : e->vw);
     int64_t stride = 1;
     p.whole = false;
@@ -242,7 +242,7 @@ static void emit_samples(Emit *e, Scope *s, Type space, NodeId n, bool all) {
     if (all)
         CODE(e, &row->before, NO_NODE,
              "const int m = j == 0 ? 0 : j == 1 ? C / 2 : C - 1;");
-    Place p = row_place(e, row, space, all);
+    Index p = row_index(e, row, space, all);
     const Expr *x = value_at(e, row, e->g->node[n].arg[0], p);
     if (all)
         CODE(e, &row->before, n, "near@[j] = $;", x);
@@ -291,11 +291,11 @@ static bool is_unfolded(const Emit *e, NodeId n) {
 }
 
 // Everything that is done for one row and one vector of columns.
-static void emit_row(Emit *e, Scope *row, Place p) {
+static void emit_row(Emit *e, Scope *row, Index p) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
         if (sums_blocks(e->g, n)) {
-            Place q = place_broadcast(p, *e->g->node[d->arg[0]].type);
+            Index q = index_broadcast(p, *e->g->node[d->arg[0]].type);
             q.lanes = p.lanes;
             sums_add(e, row, n, q, value_at(e, row, d->arg[0], q));
         } else if (is_unfolded(e, n)) {
@@ -529,7 +529,7 @@ void emit_grid(Emit *e, Block *b) {
     Scope *row = scope_new(e, column, IN_ROW, e->vw);
     sums_declare(e, &kernel->before, true, e->vw);
     emit_pivots(e, column, space);
-    emit_row(e, row, space_place(e, space, x_name(e->a, "c"), e->vw));
+    emit_row(e, row, space_index(e, space, x_name(e->a, "c"), e->vw));
 
     Walk w = {.columns = scope_close(e, column),
               .rows = scope_close(e, row),

@@ -103,7 +103,7 @@ void keep_find(Emit *e, int passes) {
     e->kept_in = k.pass;
 }
 
-void keep_write(Emit *e, Scope *row, Scope *pass, Place p, int number) {
+void keep_write(Emit *e, Scope *row, Scope *pass, Index p, int number) {
     const Group *group = e->group;
     for (NodeId n = group->first; n <= group->last && e->num_kept > 0; n++) {
         int at = (int)(n - group->first);

@@ -8,11 +8,15 @@
 #include "codegen/emit.h"
 
 #include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static void parameter(Arena *a, Kernel *k, NodeId node, int plus,
                       const char *type, const Expr *name) {
     k->tree->param[k->num_args] = name;
+    k->tree->type[k->num_args] = type;
+    k->tree->num_params++;
     k->arg[k->num_args++] =
         (Parameter){node, plus, type, expr_print(a, name, "")};
 }
@@ -23,6 +27,7 @@ static void find_parameters(Emit *e, Arena *a, Kernel *k) {
     size_t most = (size_t)(group->num_inputs + group->num_outputs) + 3;
     k->arg = ARENA_ARRAY(a, most, Parameter);
     k->tree->param = ARENA_ARRAY(e->a, most, const Expr *);
+    k->tree->type = ARENA_ARRAY(e->a, most, const char *);
     bool whole = group_is_multi_tensor(group->kind);
     if (whole)
         parameter(a, k, NO_NODE, 0, "char", x_name(e->a, "arena"));
@@ -103,6 +108,11 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
     k->tree->resident = e.resident;
     k->remark = comment_of(&e, &device->group[i], k->name);
     names_clear(&e);
+    const char *why = tree_verify(own, k->tree);
+    if (why != NULL) {
+        fprintf(stderr, "sinter: kernel %s: %s\n", k->name, why);
+        abort();
+    }
 }
 
 void kernel_free(Kernel *k) {
@@ -135,6 +145,16 @@ static void print_and_free(void *a, Kernel *k) {
 Kernel *codegen_kernels(const GraphPlan *host, const GraphPlan *device,
                         Arena *a, int *number) {
     return kernels_build(host, device, a, number, print_and_free, a);
+}
+
+void codegen_kernel_ir(Text *t, const GraphPlan *host, const GraphPlan *device,
+                       int launch, const char *name) {
+    Arena *a = arena_new();
+    Kernel k = {.group = &host->group[launch], .name = name};
+    build_kernel(host, device, launch, a, &k,
+                 ARENA_ARRAY(a, host->graph->count, int));
+    tree_print(t, k.tree, name);
+    arena_free(a);
 }
 
 // ---- its text ----

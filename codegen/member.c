@@ -178,7 +178,7 @@ static NodeId scattered(const Emit *e, NodeId value) {
                : NO_NODE;
 }
 
-static void assign(Emit *e, Scope *s, NodeId n, Place p) {
+static void assign(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     DType type = d->type->dtype;
     NodeId pad = scattered(e, d->arg[1]);
@@ -227,7 +227,7 @@ static int64_t operand_place(Emit *e, NodeId n, int i) {
 
 // Adds operand i of reduction n to what this part leaves in the workspace.
 // Lanes behind the end of the tensor are no part of it.
-static void reduce(Emit *e, Scope *member, Scope *s, NodeId n, int i, Place p) {
+static void reduce(Emit *e, Scope *member, Scope *s, NodeId n, int i, Index p) {
     const Expr *sum = index_name(e, "s");
     const Expr *x = value_at(e, s, e->g->node[n].arg[i], p);
     bool finite = e->g->node[n].op == OP_all_finite;
@@ -260,7 +260,7 @@ static bool fills_place(const Emit *e, NodeId n, int i) {
 
 // Element i of the place of operand `operand`, which is 0 outside of it.  What
 // else the member stacks may have other rows and columns.
-static void put_in_place(Emit *e, Scope *s, NodeId n, int operand, Place p) {
+static void put_in_place(Emit *e, Scope *s, NodeId n, int operand, Index p) {
     const Node *d = &e->g->node[n];
     Type t = *e->g->node[d->arg[operand]].type;
     int64_t columns = type_count(&t) / t.dim[0];
@@ -284,7 +284,7 @@ static void put_in_place(Emit *e, Scope *s, NodeId n, int operand, Place p) {
          whole(e, operand * d->type->dim[1] * d->type->dim[2]), inside, x);
 }
 
-static void stack(Emit *e, Scope *s, NodeId n, int operand, Place p) {
+static void stack(Emit *e, Scope *s, NodeId n, int operand, Index p) {
     const Node *d = &e->g->node[n];
     if (!fills_place(e, n, operand)) {
         put_in_place(e, s, n, operand, p);
@@ -401,7 +401,7 @@ static int64_t task_elements(const Emit *e, Task t) {
                              : type_count(e->g->node[t.value].type);
 }
 
-static void perform(Emit *e, Scope *member, Scope *s, Task t, Place p) {
+static void perform(Emit *e, Scope *member, Scope *s, Task t, Index p) {
     if (e->g->node[t.node].op == OP_assign)
         assign(e, s, t.node, p);
     else if (stacks(e, t.node))
@@ -420,7 +420,7 @@ static void write_member(Emit *e, Scope *kernel, const Task *task, int count,
         m->elements = task_elements(e, task[i]);
         single |= is_single(e, task[i]);
     }
-    Place p = {.rank = 1,
+    Index p = {.rank = 1,
                .flat = true,
                .index = {x_name(e->a, "i")},
                .dim = {m->elements},

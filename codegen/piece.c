@@ -46,7 +46,7 @@ static const Expr *index_of(Emit *e, Type inner, int i, int64_t stride,
 
 const Expr *piece_offset(Emit *e, Scope *s, Type inner, Type outer,
                          const Node *low, const Expr *number) {
-    Place p = {.rank = inner.rank};
+    Index p = {.rank = inner.rank};
     int64_t stride = 1;
     for (int i = inner.rank - 1; i >= 0; i--) {
         const Expr *index = index_of(e, inner, i, stride,
@@ -56,10 +56,10 @@ const Expr *piece_offset(Emit *e, Scope *s, Type inner, Type outer,
         p.index[i] = simple ? index : index_new(e, s, "x", index);
         stride *= inner.dim[i];
     }
-    return place_offset(e, p);
+    return index_offset(e, p);
 }
 
-const Expr *piece_value(Emit *e, Scope *s, NodeId n, Place p) {
+const Expr *piece_value(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     const Expr *pointer = pointer_name(e, d->arg[0]);
     const char *suffix = access_suffix(d->type->dtype);

@@ -87,7 +87,7 @@ static void add_element(Emit *e, Scope *pass, NodeId n, const Expr *x) {
 }
 
 // The gang's result, as the value of n from here on.
-static void join_row(Emit *e, Scope *row, NodeId n, Place p) {
+static void join_row(Emit *e, Scope *row, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     Block *b = &row->before;
     const Expr *name = value_name(e, "v", n);
@@ -117,7 +117,7 @@ static void join_row(Emit *e, Scope *row, NodeId n, Place p) {
              "const float $ = gang_sum(lanes_sum(s@, VW), GANG, shared);",
              name);
     }
-    value_define(e, row, n, place_broadcast(p, *d->type), HELD_ONCE, name);
+    value_define(e, row, n, index_broadcast(p, *d->type), HELD_ONCE, name);
 }
 
 static bool sums_columns(const Emit *e, NodeId n) {
@@ -172,7 +172,7 @@ static int64_t bytes_read(const Emit *e, const Scope *pass) {
 
 // Returns the bytes of the vectors that a thread has at once: what it reads,
 // and sums.
-static int64_t emit_level(Emit *e, Scope *row, Place p, int which) {
+static int64_t emit_level(Emit *e, Scope *row, Index p, int which) {
     Scope *pass = pass_open(e, row);
     int64_t bytes = 0;
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
@@ -180,7 +180,7 @@ static int64_t emit_level(Emit *e, Scope *row, Place p, int which) {
             continue;
         NodeId arg = e->g->node[n].arg[0];
         if (e->g->node[n].op == OP_var) {
-            Place first = p;
+            Index first = p;
             first.whole = false;
             first.lanes = NULL;
             first.index[p.rank - 1] = e->zero;
@@ -207,7 +207,7 @@ static bool has_lanes(const Emit *e, NodeId n) {
 
 // Stores x, the value of n at p or of the node that n pads, in the statements
 // of s, and zeros in the columns that are added.
-static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Place p,
+static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Index p,
                         const Expr *x) {
     Type type = *e->g->node[n].type;
     if (!pads_columns(e->g, n)) {
@@ -234,13 +234,13 @@ static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Place p,
 
 // The element of an output, or of what is summed up: that may be the rows of
 // the space as a matrix.
-static Place output_place(Emit *e, Place p, Type type) {
+static Index output_index(Emit *e, Index p, Type type) {
     Type space = *e->group->space;
     if (type.rank != 2 || p.rank == 2 || type.dim[0] != space_rows(&space) ||
         type.dim[1] != space_columns(&space) ||
         type.dim[0] == space.dim[space.rank - 2])
-        return place_broadcast(p, type);
-    return (Place){
+        return index_broadcast(p, type);
+    return (Index){
         .rank = 2,
         .lanes = type.dim[1] == 1 ? NULL : p.lanes,
         .dim = {type.dim[0], type.dim[1]},
@@ -249,7 +249,7 @@ static Place output_place(Emit *e, Place p, Type type) {
 }
 
 // A value for each row is added as the first lane of a vector.
-static Place in_lanes(const Emit *e, Place p) {
+static Index in_lanes(const Emit *e, Index p) {
     if (p.lanes == NULL)
         p.lanes = e->one;
     return p;
@@ -264,7 +264,7 @@ static const char *has_row(const Emit *e) {
 // What is stored for each row, by the first of the gang, and for each element.
 // Returns the bytes of the vectors that a thread has at once: what it reads and
 // stores.
-static int64_t emit_outputs(Emit *e, Scope *row, Place p) {
+static int64_t emit_outputs(Emit *e, Scope *row, Index p) {
     Scope *pass = pass_open(e, row);
     int64_t bytes = 0;
     Scope *first = scope_new(e, row, IN_WINDOW, e->one);
@@ -274,7 +274,7 @@ static int64_t emit_outputs(Emit *e, Scope *row, Place p) {
         if (!sum && (!e->stored[n] || d->op == OP_workspace))
             continue;
         NodeId of = sum || pads_columns(e->g, n) ? d->arg[0] : n;
-        Place q = output_place(e, p, *e->g->node[of].type);
+        Index q = output_index(e, p, *e->g->node[of].type);
         Scope *s = has_lanes(e, of) ? pass : first;
         bytes += s == pass && !sum ? vector_bytes(e, n) : 0;
         const Expr *x = value_at(e, s == pass ? pass : row, of, q);
@@ -342,7 +342,7 @@ static void emit_head(Emit *e, Block *b, Type space, int passes) {
 
 // The passes over a row.  Returns the bytes of the vectors that a thread has at
 // once.
-static int64_t emit_passes(Emit *e, Scope *row, Place p, int passes) {
+static int64_t emit_passes(Emit *e, Scope *row, Index p, int passes) {
     int64_t bytes = 0;
     for (int i = 1; i <= passes; i++) {
         int64_t level = emit_level(e, row, p, i);
@@ -366,7 +366,7 @@ void emit_rows(Emit *e, Block *b) {
     // No array is empty, and rows may have no columns.
     sums_declare(e, &kernel->before, false,
                  space_columns(&space) > 0 ? EXPR(e, "PER * VW") : e->one);
-    Place p = space_place(e, space, x_name(e->a, "c"), e->vw);
+    Index p = space_index(e, space, x_name(e->a, "c"), e->vw);
     e->resident = emit_passes(e, row, p, passes) <= MOST_BYTES ? 2 : 1;
     const Block *rows = scope_close(e, row);
     block_append(b, scope_close(e, kernel));

@@ -29,7 +29,7 @@ static void emit_zeros(Emit *e, Block *b, const Expr *table) {
 static void emit_notes(Emit *e, Scope *piece, NodeId n) {
     const Node *d = &e->g->node[n];
     int64_t count = type_count(e->g->node[d->arg[1]].type);
-    Place p = {.rank = 1, .dim = {count}, .index = {x_name(e->a, "j")}};
+    Index p = {.rank = 1, .dim = {count}, .index = {x_name(e->a, "j")}};
     const Expr *size = x_size(e->a, count);
     CODE(e, &piece->before, NO_NODE, "int named[PER];");
     Scope *own = block_open(e, piece, NULL);
@@ -50,7 +50,7 @@ static void emit_notes(Emit *e, Scope *piece, NodeId n) {
 // Reads the rows that are to be added to those that are noted.
 static void emit_ahead(Emit *e, Scope *some, NodeId n) {
     const Node *d = &e->g->node[n];
-    Place p = {.rank = 2,
+    Index p = {.rank = 2,
                .dim = {type_count(e->g->node[d->arg[1]].type), d->type->dim[1]},
                .index = {x_name(e->a, "j"), x_name(e->a, "c")},
                .lanes = e->vw};

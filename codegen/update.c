@@ -44,7 +44,7 @@ static void emit_pointers(const Emit *e, Block *b) {
 }
 
 // A number that no part has a share in is the sum of those of scalars.
-const Expr *parts_value(Emit *e, Scope *s, NodeId n, Place p) {
+const Expr *parts_value(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     bool finite = d->op == OP_all_finite;
     const Expr *x = literal(e->a, F32, 0);
@@ -65,7 +65,7 @@ const Expr *parts_value(Emit *e, Scope *s, NodeId n, Place p) {
 // ---- scalars ----
 
 static const Expr *scalar(Emit *e, Scope *s, NodeId n) {
-    return value_at(e, s, n, (Place){.flat = true});
+    return value_at(e, s, n, (Index){.flat = true});
 }
 
 static void put_scalar(Emit *e, Scope *kernel, Block *b, NodeId to, NodeId x) {

@@ -91,17 +91,17 @@ bool scope_within(const Scope *s, const Scope *outer) {
 }
 
 static const Value *value_find(const Emit *e, const Scope *s, NodeId n,
-                               const Place *place) {
+                               const Index *place) {
     for (int i = e->num_values; i-- > 0;) {
         const Value *v = &e->value[i];
-        if (v->node == n && place_equal(&v->place, place) &&
+        if (v->node == n && index_equal(&v->place, place) &&
             (v->form == HELD_LANE ? v->scope == s : scope_within(s, v->scope)))
             return v;
     }
     return NULL;
 }
 
-void value_define(Emit *e, Scope *s, NodeId n, Place p, HeldAs form,
+void value_define(Emit *e, Scope *s, NodeId n, Index p, HeldAs form,
                   const Expr *name) {
     ARENA_APPEND(e->a, e->value, e->num_values, (Value){n, p, s, form, name});
 }
@@ -112,7 +112,7 @@ const Expr *lane_of(Emit *e, const Expr *array) {
 
 // ---- where to compute ----
 
-bool is_uniform(Type t, Place p) {
+bool is_uniform(Type t, Index p) {
     if (p.flat)
         return p.rank == 0 || p.lanes == NULL;
     return p.lanes == NULL || t.rank == 0 || t.dim[t.rank - 1] == 1;
@@ -133,7 +133,7 @@ static bool follows_row(const Emit *e, NodeId n) {
 
 // Whether an element at p is the same for the whole row: its indices are
 // declared outside of the pass over the row.
-static bool same_for_row(const Emit *e, const Scope *pass, Place p) {
+static bool same_for_row(const Emit *e, const Scope *pass, Index p) {
     for (int i = 0; i < p.rank; i++) {
         if (is_named(p.index[i], "c"))
             return false;
@@ -146,7 +146,7 @@ static bool same_for_row(const Emit *e, const Scope *pass, Place p) {
 }
 
 // The outermost scope in which node n at p stays the same.
-static Scope *home(const Emit *e, Scope *s, NodeId n, Place p) {
+static Scope *home(const Emit *e, Scope *s, NodeId n, Index p) {
     Type t = *e->g->node[n].type;
     Scope *kernel = enclosing(s, IN_KERNEL), *column = enclosing(s, IN_COLUMN);
     if (type_count(&t) == 1 && is_owned(e, n))
@@ -165,7 +165,7 @@ static Scope *home(const Emit *e, Scope *s, NodeId n, Place p) {
 
 // ---- one node ----
 
-const Expr *array_new(Emit *e, Scope *s, NodeId n, Place p) {
+const Expr *array_new(Emit *e, Scope *s, NodeId n, Index p) {
     const Expr *name = value_name(e, "v", n);
     CODE(e, &s->before, n,
          arena_format(e->a, "%s $[$];", held_type(e->g->node[n].type->dtype)),
@@ -174,7 +174,7 @@ const Expr *array_new(Emit *e, Scope *s, NodeId n, Place p) {
 }
 
 // Declares a variable of s with the value x of n at p.
-static const Expr *once(Emit *e, Scope *s, NodeId n, Place p, const Expr *x) {
+static const Expr *once(Emit *e, Scope *s, NodeId n, Index p, const Expr *x) {
     const Expr *name = value_name(e, "v", n);
     CODE(e, &s->before, n,
          arena_format(e->a, "const %s $ = $;",
@@ -192,9 +192,9 @@ static void load_lanes(Emit *e, Scope *s, NodeId n, DType d, const Expr *array,
          lanes);
 }
 
-static const Expr *load(Emit *e, Scope *s, NodeId n, Place p) {
+static const Expr *load(Emit *e, Scope *s, NodeId n, Index p) {
     DType d = e->g->node[n].type->dtype;
-    const Expr *from = x_address(e->a, pointer_name(e, n), place_offset(e, p));
+    const Expr *from = x_address(e->a, pointer_name(e, n), index_offset(e, p));
     if (is_uniform(*e->g->node[n].type, p))
         return once(e, s, n, p,
                     EXPR(e, arena_format(e->a, "get_%s($)", access_suffix(d)),
@@ -260,11 +260,11 @@ static const Expr *table_of(Emit *e, NodeId n) {
     return table;
 }
 
-static const Expr *constant(Emit *e, Scope *s, NodeId n, Place p) {
+static const Expr *constant(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     if (node_attr(d, ATTR_values)->count == 1)
         return constant_number(e, n);
-    const Expr *table = table_of(e, n), *offset = place_offset(e, p);
+    const Expr *table = table_of(e, n), *offset = index_offset(e, p);
     if (is_uniform(*d->type, p))
         return x_element(e->a, table, offset);
     const Expr *name = array_new(e, s, n, p);
@@ -274,7 +274,7 @@ static const Expr *constant(Emit *e, Scope *s, NodeId n, Place p) {
     return lane_of(e, name);
 }
 
-static const Expr *iota(Emit *e, NodeId n, Place p) {
+static const Expr *iota(Emit *e, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     int axis = (int)node_int(d, ATTR_axis, 0);
     int64_t from = node_int(d, ATTR_from, 0);
@@ -303,7 +303,7 @@ int64_t vector_bytes(const Emit *e, NodeId n) {
     return 8 * graph_bytes(e->device, &one);
 }
 
-const Expr *value_set(Emit *e, Scope *s, NodeId n, Place p, const Expr *x) {
+const Expr *value_set(Emit *e, Scope *s, NodeId n, Index p, const Expr *x) {
     if (is_uniform(*e->g->node[n].type, p))
         return once(e, s, n, p, x);
     if (s->kind == IN_COLUMN) {
@@ -321,12 +321,12 @@ const Expr *value_set(Emit *e, Scope *s, NodeId n, Place p, const Expr *x) {
     return name;
 }
 
-static const Expr *pointwise(Emit *e, Scope *s, NodeId n, Place p) {
+static const Expr *pointwise(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     const Expr *operand[4] = {NULL};
     for (int i = 0; i < d->num_args; i++) {
         Type t = *e->g->node[d->arg[i]].type;
-        operand[i] = value_at(e, s, d->arg[i], place_broadcast(p, t));
+        operand[i] = value_at(e, s, d->arg[i], index_broadcast(p, t));
     }
     return value_set(e, s, n, p, pointwise_expr(e, n, operand));
 }
@@ -337,18 +337,18 @@ Scope *block_open(Emit *e, Scope *s, const Expr *lanes) {
 
 // A pad of the lanes' own axis: fewer lanes are computed in a block of their
 // own and the rest are zero.
-static const Expr *widen(Emit *e, Scope *s, NodeId n, Place p) {
+static const Expr *widen(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     Type from = *e->g->node[d->arg[0]].type;
     const Expr *name = array_new(e, s, n, p), *inside;
     CODE(e, &s->before, n, "LANES_DO(k, $) $[k] = 0;", p.lanes, name);
     Scope *inner =
         block_open(e, s, x_number(e->a, from.dim[from.rank - 1]));
-    Place q = p;
+    Index q = p;
     q.lanes = inner->width;
     q.dim[p.rank - 1] = from.dim[from.rank - 1];
     q.index[p.rank - 1] = e->zero;
-    q = place_moved(e, inner, n, q, &inside);
+    q = index_moved(e, inner, n, q, &inside);
     const Expr *value = value_at(e, inner, d->arg[0], q);
     if (inside != NULL)
         value = EXPR(e, "$ ? $ : 0", inside, value);
@@ -359,10 +359,10 @@ static const Expr *widen(Emit *e, Scope *s, NodeId n, Place p) {
 }
 
 // Several elements lie in a byte, so that the place is counted in elements.
-static const Expr *unpacked(Emit *e, Scope *s, NodeId n, Place p) {
+static const Expr *unpacked(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     const Expr *pointer = pointer_name(e, d->arg[0]);
-    const Expr *offset = place_offset(e, p);
+    const Expr *offset = index_offset(e, p);
     const Expr *bits = x_number(e->a, node_int(d, ATTR_bits, 0));
     if (p.lanes == NULL)
         return value_set(e, s, n, p,
@@ -374,24 +374,24 @@ static const Expr *unpacked(Emit *e, Scope *s, NodeId n, Place p) {
     return lane_of(e, name);
 }
 
-static bool pads_lanes(const Emit *e, NodeId n, Place p) {
+static bool pads_lanes(const Emit *e, NodeId n, Index p) {
     return p.lanes != NULL && e->step == space_columns(e->group->space) &&
            pad_widens(e, &e->g->node[n]);
 }
 
-static const Expr *moved(Emit *e, Scope *s, NodeId n, Place p) {
+static const Expr *moved(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     if (pads_lanes(e, n, p))
         return widen(e, s, n, p);
     const Expr *inside;
-    Place q = place_moved(e, s, n, p, &inside);
+    Index q = index_moved(e, s, n, p, &inside);
     const Expr *value = value_at(e, s, d->arg[0], q);
     if (inside == NULL)
         return value;
     return value_set(e, s, n, p, EXPR(e, "$ ? $ : 0", inside, value));
 }
 
-static const Expr *compute(Emit *e, Scope *at, NodeId n, Place p) {
+static const Expr *compute(Emit *e, Scope *at, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     unsigned facts = op_info[d->op].facts;
     if (d->op == OP_constant)
@@ -414,8 +414,8 @@ static const Expr *compute(Emit *e, Scope *at, NodeId n, Place p) {
 }
 
 // The place of the only element of a tensor.
-static Place only_place(const Emit *e, Type t, bool flat) {
-    Place p = {.rank = flat ? 0 : t.rank, .flat = flat};
+static Index only_index(const Emit *e, Type t, bool flat) {
+    Index p = {.rank = flat ? 0 : t.rank, .flat = flat};
     for (int i = 0; i < p.rank; i++) {
         p.dim[i] = 1;
         p.index[i] = e->zero;
@@ -423,12 +423,12 @@ static Place only_place(const Emit *e, Type t, bool flat) {
     return p;
 }
 
-const Expr *value_at(Emit *e, Scope *s, NodeId n, Place p) {
+const Expr *value_at(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     if (d->op == OP_constant && type_count(d->type) == 1)
         return number_of(e, constant_number(e, n));
     if (type_count(d->type) == 1) {
-        p = only_place(e, *d->type, p.flat);
+        p = only_index(e, *d->type, p.flat);
     } else if (!p.flat && d->type->dim[d->type->rank - 1] == 1) {
         p.lanes = NULL;
         p.index[p.rank - 1] = e->zero;

@@ -97,9 +97,9 @@ static void loops_close(Emit *e, Block *b, Window w, Pool pool) {
 }
 
 // The place in `image` of an element of a window, for the window at p.
-static Place window_place(Emit *e, const Window *v, Pool w, Place p,
+static Index window_index(Emit *e, const Window *v, Pool w, Index p,
                           Type image) {
-    Place at = p;
+    Index at = p;
     at.whole = false;
     at.index[1] =
         axis_in_window(e, v->inner, "h", p.index[1], w.stride[0], v->r,
@@ -118,16 +118,16 @@ static Place window_place(Emit *e, const Window *v, Pool w, Place p,
 }
 
 // Statements over lanes, or over the only element.
-static Block *lane_block(Scope *s, Place p) {
+static Block *lane_block(Scope *s, Index p) {
     return p.lanes != NULL ? &s->lanes : &s->before;
 }
 
-static const Expr *element(Emit *e, const Expr *name, Place p) {
+static const Expr *element(Emit *e, const Expr *name, Index p) {
     return p.lanes != NULL ? lane_of(e, name) : name;
 }
 
 // Declares a variable or an array of so many lanes with a starting value.
-static void start(Emit *e, Scope *s, NodeId n, Place p, const char *type,
+static void start(Emit *e, Scope *s, NodeId n, Index p, const char *type,
                   const Expr *name, const Expr *first) {
     if (p.lanes == NULL)
         CODE(e, &s->before, n, arena_format(e->a, "%s $ = $;", type), name,
@@ -139,7 +139,7 @@ static void start(Emit *e, Scope *s, NodeId n, Place p, const char *type,
 }
 
 // The value of n, which a window's loops accumulate.
-static const Expr *running(Emit *e, Scope *s, NodeId n, Place p,
+static const Expr *running(Emit *e, Scope *s, NodeId n, Index p,
                            const Expr *first) {
     const Expr *name = value_name(e, "v", n);
     start(e, s, n, p, held_type(e->g->node[n].type->dtype), name, first);
@@ -156,14 +156,14 @@ static const Expr *first_inside(Emit *e, const Expr *index, int64_t stride,
 }
 
 // What a place is before any is compared: where all are -INF none is larger.
-static const Expr *first_place(Emit *e, Pool w, Place p) {
+static const Expr *first_place(Emit *e, Pool w, Index p) {
     const Expr *r = first_inside(e, p.index[1], w.stride[0], w.pad[0]);
     const Expr *q = first_inside(e, p.index[2], w.stride[1], w.pad[1]);
     return w.pad[0] == 0 ? q
                          : EXPR(e, "$ * $ + $", r, x_size(e->a, w.columns), q);
 }
 
-static void max_pool(Emit *e, Scope *s, NodeId n, Place p) {
+static void max_pool(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     Type image = *e->g->node[d->arg[0]].type;
     Pool w = pool_of(d, image, *d->type);
@@ -183,7 +183,7 @@ static void max_pool(Emit *e, Scope *s, NodeId n, Place p) {
     if (index != NO_NODE)
         where = running(e, s, index, p, first_place(e, w, p));
     Window v = window_new(e, s, p.lanes);
-    Place at = window_place(e, &v, w, p, image);
+    Index at = window_index(e, &v, w, p, image);
     const Expr *x = value_at(e, v.inner, d->arg[0], at);
     Block *b = lane_block(v.inner, p);
     // A value that is not a number wins, so that divergence shows.  Each
@@ -200,13 +200,13 @@ static void max_pool(Emit *e, Scope *s, NodeId n, Place p) {
     loops_close(e, &s->before, v, w);
 }
 
-static void avg_pool(Emit *e, Scope *s, NodeId n, Place p) {
+static void avg_pool(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     Type image = *e->g->node[d->arg[0]].type;
     Pool w = pool_of(d, image, *d->type);
     const Expr *sum = running(e, s, n, p, literal(e->a, F32, 0));
     Window v = window_new(e, s, p.lanes);
-    Place at = window_place(e, &v, w, p, image);
+    Index at = window_index(e, &v, w, p, image);
     const Expr *x = value_at(e, v.inner, d->arg[0], at);
     CODE(e, lane_block(v.inner, p), n, "$ += $ * $;", sum, x, share_of(e, w));
     loops_close(e, &s->before, v, w);
@@ -215,7 +215,7 @@ static void avg_pool(Emit *e, Scope *s, NodeId n, Place p) {
 // The gradient of a pool, gathered: an element of the image collects from each
 // window that contains it.
 static const Expr *pool_grad_term(Emit *e, Scope *s, const Node *d, Pool w,
-                                  Place at, const Expr *place) {
+                                  Index at, const Expr *place) {
     NodeId dy = d->arg[d->num_args - 1];
     const Expr *gradient = value_at(e, s, dy, at);
     if (d->op == OP_avg_pool_grad)
@@ -236,13 +236,13 @@ typedef struct {
     const Node *node;
     Type pooled;
     Pool window;
-    Place p, at;
+    Index p, at;
 } Unpooled;
 
-static Unpooled unpooled(Emit *e, NodeId n, Place p) {
+static Unpooled unpooled(Emit *e, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     Type pooled = *e->g->node[d->arg[0]].type;
-    Place at = p;
+    Index at = p;
     at.whole = false;
     at.dim[1] = pooled.dim[1];
     at.dim[2] = pooled.dim[2];
@@ -252,7 +252,7 @@ static Unpooled unpooled(Emit *e, NodeId n, Place p) {
 // One window holds a pixel, or none.
 static const Expr *disjoint_grad(Emit *e, Scope *s, Unpooled u) {
     Pool w = u.window;
-    Place p = u.p;
+    Index p = u.p;
     int i = ++e->num_indices;
     const Expr *h = numbered(e, "h", i), *c = numbered(e, "w", i);
     const Expr *place = numbered(e, "place", i);
@@ -317,14 +317,14 @@ static const Expr *overlapping_grad(Emit *e, Scope *s, Unpooled u) {
     return sum;
 }
 
-static const Expr *pool_grad(Emit *e, Scope *s, NodeId n, Place p) {
+static const Expr *pool_grad(Emit *e, Scope *s, NodeId n, Index p) {
     Unpooled u = unpooled(e, n, p);
     return u.window.disjoint ? disjoint_grad(e, s, u)
                              : overlapping_grad(e, s, u);
 }
 
 // The value of n at p, kept for scopes behind the lane loop of s.
-static const Expr *keep(Emit *e, Scope *s, NodeId n, Place p,
+static const Expr *keep(Emit *e, Scope *s, NodeId n, Index p,
                         const char *stem) {
     if (is_uniform(*e->g->node[n].type, p))
         return value_at(e, s, n, p);
@@ -347,7 +347,7 @@ static const Expr *window_size(Emit *e, const Expr *index, int64_t window,
                     : x_size(e->a, window);
 }
 
-void emit_unfolded(Emit *e, Scope *s, NodeId n, Place p) {
+void emit_unfolded(Emit *e, Scope *s, NodeId n, Index p) {
     NodeId pool = pool_unfolded(e->g, n);
     const Node *d = &e->g->node[pool];
     NodeId dy = d->arg[d->num_args - 1];
@@ -362,7 +362,7 @@ void emit_unfolded(Emit *e, Scope *s, NodeId n, Place p) {
     if (!w.covers)
         term = EXPR(e, "$ < $ && $ < $ ? $ : 0", v.r, x_size(e->a, w.rows), v.q,
                     x_size(e->a, w.columns), term);
-    Place at = p;
+    Index at = p;
     at.whole = false;
     at.dim[1] = d->type->dim[1];
     at.dim[2] = d->type->dim[2];
@@ -416,7 +416,7 @@ static bool is_nearest(const Node *d) {
     return strcmp(node_text(d, ATTR_mode), "nearest") == 0;
 }
 
-static void resize_grad(Emit *e, Scope *s, NodeId n, Place p) {
+static void resize_grad(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     Type image = *d->type, dy = *e->g->node[d->arg[0]].type;
     bool nearest = is_nearest(d);
@@ -428,7 +428,7 @@ static void resize_grad(Emit *e, Scope *s, NodeId n, Place p) {
              "const float $ = $ * $; if ($ == 0.0f) continue;", share,
              blend_share(e, v.r, p.index[1], image.dim[1], dy.dim[1]),
              blend_share(e, v.q, p.index[2], image.dim[2], dy.dim[2]), share);
-    Place at = p;
+    Index at = p;
     at.whole = false;
     at.dim[1] = dy.dim[1];
     at.dim[2] = dy.dim[2];
@@ -464,7 +464,7 @@ bool window_skips(const Graph *g, NodeId n) {
     }
 }
 
-const Expr *window_value(Emit *e, Scope *s, NodeId n, Place p) {
+const Expr *window_value(Emit *e, Scope *s, NodeId n, Index p) {
     switch (e->g->node[n].op) {
     case OP_max_pool:
     case OP_max_pool_index:

@@ -82,11 +82,14 @@ PassOptions graph_options(const Arguments *arguments) {
     return o;
 }
 
-void kernels_add(Arena *a, Text *t, const Graph *g) {
+void kernels_add(Arena *a, Text *t, const Graph *g, bool ir) {
     int number = 0;
     const GraphPlan *plan = graph_plan(g, false, a);
     Kernel *kernel = codegen_kernels(plan, plan, a, &number);
-    for (int i = 0; i < plan->num_groups; i++)
-        if (kernel[i].text)
+    for (int i = 0; i < plan->num_groups; i++) {
+        if (kernel[i].text && ir)
+            codegen_kernel_ir(t, plan, plan, i, kernel[i].name);
+        else if (kernel[i].text)
             text_add(t, "%s", kernel[i].text);
+    }
 }

@@ -36,11 +36,12 @@ static bool passes_apply(Arena *a, Graph **g, const PassOptions *o,
 
 static int kernels_print(Arena *a, const Arguments *arguments, const Graph *g) {
     if (!(g->facts & PLANNED)) {
-        complain(arguments, "--emit=cu needs a graph after pass memory");
+        complain(arguments, "--emit=%s needs a graph after pass memory",
+                 arguments->emit);
         return EXIT_USAGE;
     }
     Text t = text_new(a);
-    kernels_add(a, &t, g);
+    kernels_add(a, &t, g, strcmp(arguments->emit, "kernel-ir") == 0);
     lines_print(&t);
     return EXIT_GOOD;
 }

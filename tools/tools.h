@@ -208,7 +208,7 @@ Graph *graph_load(Arena *a, const Arguments *arguments, int *status);
 PassOptions graph_options(const Arguments *arguments);
 
 // Writes the kernels of a planned graph.
-void kernels_add(Arena *a, Text *t, const Graph *g);
+void kernels_add(Arena *a, Text *t, const Graph *g, bool ir);
 
 // ---- json.c ----
 

@@ -33,8 +33,7 @@ static void count_all(void *context, const Expr *x) {
 }
 
 static bool is_pure(const Expr *x) {
-    if (x->kind == X_CALL && strcmp(x->name, "clamp") != 0 &&
-        strcmp(x->name, "reflect") != 0)
+    if (x->kind == X_CALL && intrinsic_find(x->name)->kind != PURE)
         return false;
     for (int i = 0; i < x->count; i++)
         if (!is_pure(x->arg[i]))

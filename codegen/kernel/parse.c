@@ -19,6 +19,7 @@ typedef struct {
     NodeId node;       // of names that end in @, and of statements
     va_list *hole;
     const Expr *const *operand;
+    Stmt *last; // statement that was read
     const char *why;
     jmp_buf *failed;
 } Parser;
@@ -38,9 +39,17 @@ static bool is_digit(char c) {
     return isdigit((unsigned char)c);
 }
 
+// A comment "// %12" has the node of the statement before it.
 static void skip_space(Parser *p) {
-    while (isspace((unsigned char)*p->s))
-        p->s++;
+    while (true) {
+        while (isspace((unsigned char)*p->s))
+            p->s++;
+        if (strncmp(p->s, "//", 2) != 0)
+            return;
+        if (strncmp(p->s, "// %", 4) == 0 && p->last != NULL)
+            p->last->node = (NodeId)strtoul(p->s + 4, NULL, 10);
+        p->s += strcspn(p->s, "\n");
+    }
 }
 
 // Takes a token of punctuation or a whole word.
@@ -53,6 +62,20 @@ static bool take(Parser *p, const char *token) {
         (is_letter(p->s[length]) || is_digit(p->s[length])))
         return false;
     p->s += length;
+    return true;
+}
+
+// Takes words that stand apart, as "unsigned char".
+static bool take_words(Parser *p, const char *words) {
+    const char *before = p->s;
+    while (*words != '\0') {
+        size_t length = strcspn(words, " ");
+        if (!take(p, arena_string(p->a, words, length))) {
+            p->s = before;
+            return false;
+        }
+        words += length + (words[length] == ' ');
+    }
     return true;
 }
 
@@ -81,7 +104,7 @@ static const char *const scalar_types[] = {
 static const char *scalar_type(Parser *p) {
     enum { COUNT = sizeof scalar_types / sizeof *scalar_types };
     for (int i = 0; i + 1 < COUNT; i++)
-        if (take(p, scalar_types[i]))
+        if (take_words(p, scalar_types[i]))
             return scalar_types[i];
     skip_space(p);
     const char *own = scalar_types[COUNT - 1];
@@ -338,6 +361,7 @@ static Stmt *stmt_new(Parser *p, Block *b, StmtKind kind) {
     Stmt *s = ARENA_NEW(p->a, Stmt);
     *s = (Stmt){.kind = kind, .node = p->node};
     block_add(b, s);
+    p->last = s;
     return s;
 }
 
@@ -394,6 +418,46 @@ static void dimensions(Parser *p, Stmt *s) {
         s->dim[i] = expression(p);
         need(p, "]");
     }
+}
+
+// typedef struct { int kind, elements; size_t at[4]; } OWN_member;
+static void structure(Parser *p, Block *b) {
+    Stmt *s = stmt_new(p, b, S_STRUCT);
+    static const char *const head[] = {"struct", "{",        "int", "kind",
+                                       ",",      "elements", ";"};
+    for (size_t i = 0; i < sizeof head / sizeof *head; i++)
+        need(p, head[i]);
+    while (!take(p, "}")) {
+        const char *type = type_read(p);
+        if (type == NULL || s->num_constants == MOST_CONSTANTS)
+            fail(p, "no field of a table");
+        Constant *c = &s->constant[s->num_constants++];
+        c->name = arena_format(p->a, "%s %s", type, word(p));
+        need(p, "[");
+        c->value = number(p);
+        need(p, "]");
+        need(p, ";");
+    }
+    s->name = x_name(p->a, word(p));
+    need(p, ";");
+}
+
+// LARGE_TABLE int OWN_first[2] = {0, 1};
+static void table(Parser *p, Block *b, const char *before) {
+    Stmt *s = stmt_new(p, b, S_TABLE);
+    s->word = before;
+    s->type = type_read(p);
+    s->name = primary(p);
+    need(p, "[");
+    number(p);
+    need(p, "]");
+    s->aligned = take(p, "__attribute__((aligned(16)))");
+    need(p, "=");
+    need(p, "{");
+    const Expr *rows = list(p, node_of(p, X_LIST, NULL, 0), "}");
+    for (int i = 0; i < rows->count; i++)
+        ARENA_APPEND(p->a, s->row, s->num_rows, ((TableRow){rows->arg[i], ""}));
+    need(p, ";");
 }
 
 static void declaration(Parser *p, Block *b, const char *before,
@@ -491,6 +555,8 @@ static void statement(Parser *p, Block *b) {
     } else if (take(p, "TWO_AT_ONCE")) {
         need(p, "for");
         loop(p, b, "TWO_AT_ONCE");
+    } else if (take(p, "typedef")) {
+        structure(p, b);
     } else if (take(p, "switch")) {
         cases(p, b);
     } else if (take(p, "case")) {
@@ -503,8 +569,11 @@ static void statement(Parser *p, Block *b) {
         const char *storage = NULL;
         for (int i = 0; i < 3 && storage == NULL; i++)
             storage = take(p, before[i]) ? before[i] : NULL;
-        const char *type = type_read(p);
-        if (type != NULL)
+        bool is_table = storage != NULL && strcmp(storage, "SHARED") != 0;
+        const char *type = is_table ? NULL : type_read(p);
+        if (is_table)
+            table(p, b, storage);
+        else if (type != NULL)
             declaration(p, b, storage, type);
         else
             other_statement(p, b);
@@ -568,4 +637,50 @@ bool block_read(Arena *a, Block *b, const char *text, const char **why) {
     bool good = block_parse(&p, b);
     *why = p.why;
     return good;
+}
+
+static void parameters(Parser *p, Tree *tree) {
+    int types = 0;
+    need(p, "(");
+    while (!take(p, ")")) {
+        if (tree->num_params > 0)
+            need(p, ",");
+        bool constant = take(p, "const");
+        const char *type = scalar_type(p);
+        if (type == NULL)
+            fail(p, "no type");
+        if (constant)
+            type = arena_format(p->a, "const %s", type);
+        need(p, "*");
+        ARENA_APPEND(p->a, tree->type, types, type);
+        ARENA_APPEND(p->a, tree->param, tree->num_params, primary(p));
+    }
+}
+
+bool tree_read(Arena *a, Tree *tree, const char **name, const char *text,
+               const char **why) {
+    Parser p = {.a = a, .s = text, .node = NO_NODE};
+    jmp_buf failed;
+    *tree = (Tree){.arena = a, .resident = 1};
+    p.failed = &failed;
+    if (setjmp(failed) != 0) {
+        *why = p.why;
+        return false;
+    }
+    need(&p, "kernel");
+    *name = word(&p);
+    parameters(&p, tree);
+    tree->phased = take(&p, "phased");
+    if (take(&p, "resident")) {
+        skip_space(&p);
+        tree->resident = (int)number(&p)->whole;
+    }
+    need(&p, "{");
+    while (!take(&p, "}")) {
+        Block one = {NULL, NULL};
+        statement(&p, &one);
+        bool table = one.first->kind == S_TABLE || one.first->kind == S_STRUCT;
+        block_append(table ? &tree->tables : &tree->body, &one);
+    }
+    return true;
 }

@@ -162,8 +162,18 @@ static size_t line_start(const Text *t) {
     return from;
 }
 
-// Breaks the last line of t, which begins at `from`, at spaces where it is too
-// long: no token has a space.
+// The last space before WIDTH at which a line is broken, behind a comma if one
+// is not far; 0: there is none behind the margin.  No token has a space.
+static size_t break_at(const char *s, size_t margin) {
+    size_t at = WIDTH, comma = WIDTH;
+    while (at > margin && s[at] != ' ')
+        at--;
+    while (comma > WIDTH / 2 && !(s[comma] == ' ' && s[comma - 1] == ','))
+        comma--;
+    return comma > WIDTH / 2 ? comma : at > margin ? at : 0;
+}
+
+// Breaks the last line of t, which begins at `from`, where it is too long.
 static void wrap(Text *t, size_t from) {
     Text rest = text_new(t->arena);
     const char *s = t->data + from;
@@ -171,10 +181,8 @@ static void wrap(Text *t, size_t from) {
     if (length <= WIDTH)
         return;
     while (length > WIDTH) {
-        size_t at = WIDTH;
-        while (at > margin && s[at] != ' ')
-            at--;
-        if (at <= margin)
+        size_t at = break_at(s, margin);
+        if (at == 0)
             break;
         text_bytes(&rest, s, at);
         text_add(&rest, "\n%*s", (int)margin, "");
@@ -439,8 +447,23 @@ void block_print(Text *t, const Block *b, const char *own) {
     block_add_text(&(Printer){t, own}, b);
 }
 
-void block_print_ir(Text *t, const Block *b) {
-    block_add_text(&(Printer){t, NULL}, b);
+void tree_print(Text *t, const Tree *tree, const char *name) {
+    Printer p = {t, NULL};
+    text_add(t, "kernel %s(", name);
+    for (int i = 0; i < tree->num_params; i++) {
+        text_add(t, "%s%s *", i > 0 ? ", " : "", tree->type[i]);
+        expr_add(&p, tree->param[i], LOOSEST);
+    }
+    text_add(t, ")%s", tree->phased ? " phased" : "");
+    if (tree->resident > 1)
+        text_add(t, " resident %d", tree->resident);
+    wrap(t, line_start(t));
+    text_add(t, " {\n");
+    block_add_text(&p, &tree->tables);
+    t->indent++;
+    block_add_text(&p, &tree->body);
+    t->indent--;
+    text_add(t, "}\n");
 }
 
 const char *expr_print(Arena *a, const Expr *x, const char *own) {

@@ -203,3 +203,17 @@ Block block_rewrite(Arena *a, const Block *b, ExprMap *map, void *context) {
         block_add(&own, stmt_rewrite(&r, s));
     return own;
 }
+
+// ---- intrinsics ----
+
+static const Intrinsic intrinsics[] = {
+#define INTRINSIC(name, arguments, kind) {#name, arguments, kind},
+#include "codegen/kernel/intrinsics.def"
+};
+
+const Intrinsic *intrinsic_find(const char *name) {
+    for (size_t i = 0; i < sizeof intrinsics / sizeof *intrinsics; i++)
+        if (strcmp(intrinsics[i].name, name) == 0)
+            return &intrinsics[i];
+    return NULL;
+}

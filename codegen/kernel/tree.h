@@ -110,7 +110,9 @@ typedef struct Tree {
     bool phased;  // it has more than one phase
     int resident; // blocks for which a multiprocessor shall have registers; at
                   // most 1: as the compiler likes
-    const Expr **param; // names of its parameters
+    const char **type;  // of its parameters: "const act *"
+    const Expr **param; // their names
+    int num_params;
     Block tables, body;
 } Tree;
 
@@ -144,9 +146,12 @@ const Expr *expr_of(Arena *a, const char *format, const Expr *const *operand);
 // in @ is that of n, and ~ stands for the next argument, a Block *.
 void code(Arena *a, Block *b, NodeId n, const char *format, ...);
 
-// Reads statements as block_print_ir writes them; false with the reason in *why
-// if they are none.
+// Reads statements as kernel IR; false with the reason in *why if they are none.
 bool block_read(Arena *a, Block *b, const char *text, const char **why);
+
+// Reads a kernel as tree_print writes it, and its name.
+bool tree_read(Arena *a, Tree *tree, const char **name, const char *text,
+               const char **why);
 
 // ---- inspect ----
 
@@ -165,7 +170,23 @@ bool block_equal(const Block *b, const Block *c);
 typedef const Expr *ExprMap(void *context, const Expr *x);
 Block block_rewrite(Arena *a, const Block *b, ExprMap *map, void *context);
 
+// ---- intrinsics.def ----
+
+typedef enum { PURE, LOAD, STORE, GROUP, LOOP, SPLIT } IntrinsicKind;
+
+typedef struct {
+    const char *name;
+    int arguments;
+    IntrinsicKind kind;
+} Intrinsic;
+
+// NULL: there is none of that name.
+const Intrinsic *intrinsic_find(const char *name);
+
 // ---- passes ----
+
+// NULL, or why the tree is not sound: see verify.c.
+const char *tree_verify(Arena *a, const Tree *tree);
 
 // Leaves out indices that nothing uses.
 void block_dce(Arena *a, Block *b);
@@ -174,9 +195,9 @@ void block_dce(Arena *a, Block *b);
 
 // Appends b as C: own is the kernel's name.
 void block_print(Text *t, const Block *b, const char *own);
-// Appends b as kernel IR, which tells apart the kinds of numbers and names the
-// node of each statement.
-void block_print_ir(Text *t, const Block *b);
+// Appends a kernel as kernel IR, which tells apart the kinds of numbers and has
+// the node of each statement.
+void tree_print(Text *t, const Tree *tree, const char *name);
 const char *expr_print(Arena *a, const Expr *x, const char *own);
 
 // How tightly an operator binds.

@@ -10,5 +10,6 @@ Suite *family_suite(void);
 Suite *given_suite(void);
 Suite *program_suite(void);
 Suite *sums_suite(void);
+Suite *tree_suite(void);
 
 #endif

@@ -59,6 +59,7 @@ static const Kind kinds[] = {
     {"golden/verify/*.ir",     {"opt"},              NULL,  1, ERR, PREFIX},
     {"golden/passes/*/*.ir",   {"opt", "--run=%s"},  NULL,  0, OUT, AFTER},
     {"golden/kernels/*.ir",    {"opt", "--emit=cu"}, "cu",  0, OUT, WHOLE},
+    {"golden/kernel-ir/*.ir",  {"opt", "--emit=kernel-ir"}, "kir", 0, OUT, WHOLE},
     {"golden/launches/*.net",  {"show", "launches"}, "launches", 0, OUT, WHOLE},
     {"golden/models/*.report", {"check", "--device=h200"}, NULL,  0, OUT, WHOLE},
     {"golden/models/*.launches", {"show", "launches"}, NULL, 0, OUT, WHOLE},

@@ -43,13 +43,13 @@ bug 'max: its gradient goes to all but the largest' passes/gradients.c \
 bug 'the loss scale stays in the gradients' passes/optimizer.c \
     's/loss_scale != NO_NODE && !waits/loss_scale == NO_NODE \&\& !waits/'
 bug 'norms: one lane too many at the end' codegen/member.c \
-    's/+ k < hi ? %s : 0.0f/+ k <= hi ? %s : 0.0f/'
-bug 'broadcasts align the first axes' codegen/place.c \
+    's/+ k < hi ? \$ : 0.0f/+ k <= hi ? $ : 0.0f/'
+bug 'broadcasts align the first axes' codegen/index.c \
     's/int from = i + p.rank - operand.rank;/int from = i;/'
 bug 'sums over rows in act' codegen/finish.c \
-    's/"s#%s += %s;", k, value/"{ act h; put_act(\&h, s#%s + %s); s#%s = get_act(\&h); }", k, value, k/'
+    's/lanes ? "s@\[k\] += \$;" : "s@ += \$;"/lanes ? "{ act h; put_act(\&h, s@[k] + $); s@[k] = get_act(\&h); }" : "{ act h; put_act(\&h, s@ + $); s@ = get_act(\&h); }"/'
 bug 'statistics of blocks as if all were as long' codegen/finish.c \
-    's/blocks), " ROWS " %% blocks/blocks), 0 * " ROWS " %% blocks/'
+    's/blocks), ROWS % blocks/blocks), 0 * ROWS % blocks/'
 bug 'statistics stored as activations' passes/fuse_cost.c \
     's/f->in_rows\[n\] ||/false ||/'
 bug 'states are assigned before all have read them' passes/schedule.c \

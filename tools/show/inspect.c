@@ -222,6 +222,7 @@ static bool steps_inspect(Show *s, const Device *device, const Plan *host,
         merges += (size_t)launches[i].plan->merged.count;
     }
     out->p = s->p;
+    out->host = host;
     out->device = device;
     out->launch = ARENA_ARRAY(s->a, most + 1, Inspected);
     out->merged = ARENA_ARRAY(s->a, merges + 1, Inspected);

@@ -52,6 +52,7 @@ typedef struct {
     const Program *p;
     const Device *device;
     const Plan *plan;
+    const Plan *host;         // NULL of inspect_step
     const Step *step;         // the shown one, of inspect_step
     const char *header;       // text before every kernel
     const Launches *launches; // of all steps of the plan

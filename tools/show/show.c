@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static ViewWriter tree_write, graph_write, plan_write, kernels_write,
+static ViewWriter tree_write, graph_write, plan_write, ir_write, kernels_write,
     trainer_write, launches_write, fusion_write;
 
 // Stages in the order of the compilation, then views of a plan.
@@ -29,6 +29,8 @@ static const View stages[] = {
      "each operation with its kernel"},
     {"plan",       "ir",   "memory",     true,  plan_write,
      "with the offset of each buffer in memory, and the plan of each launch"},
+    {"kernel-ir",  "kir",  NULL,         true,  ir_write,
+     "each kernel as a tree: loops, loads, arithmetic and stores"},
     {"kernels",    "cu",   NULL,         true,  kernels_write,
      "the CUDA source, with the costs of each launch"},
     {"kernels",    "json", NULL,         true,  kernels_write,
@@ -114,13 +116,14 @@ static const char *option_ignored(Arena *a, const Arguments *arguments,
     bool texts = kernels || stage->write == ptx_write ||
                  stage->write == sass_write || stage->write == lines_write;
     bool chooses =
-        texts || stage->write == launches_write || stage->write == fusion_write;
+        texts || stage->write == ir_write || stage->write == launches_write ||
+        stage->write == fusion_write;
     if (arguments->json && !kernels)
         return "--json is for show kernels of a model";
     if ((arguments->kernel || arguments->line.number.given || arguments->op) &&
         !chooses)
-        return "--kernel, --line and --op are for show kernels, launches, "
-               "fusion, ptx, sass and lines of a model";
+        return "--kernel, --line and --op are for show kernels, kernel-ir, "
+               "launches, fusion, ptx, sass and lines of a model";
     if (texts && !kernels && arguments->arch && strchr(arguments->arch, ','))
         return arena_format(a, "show %s takes one GPU: give one --arch",
                             stage->name);
@@ -239,6 +242,28 @@ static int kernels_write(Show *s, const View *stage, Text *out) {
     return EXIT_GOOD;
 }
 
+// Prints each selected kernel once.
+static int ir_write(Show *s, const View *stage, Text *out) {
+    (void)stage;
+    Device device;
+    Inspection in;
+    int status;
+    if (!device_find(s->a, s->arguments, &device, &status) ||
+        !inspect(s, &device, &in, &status))
+        return status;
+    for (int i = 0; i < in.count; i++) {
+        const Inspected *l = &in.launch[i];
+        if (!l->chosen || l->kernel->text == NULL ||
+            l->kernel->first != l->kernel)
+            continue;
+        int step = (int)(l->step - in.plan->step);
+        text_add(out, out->length > 0 ? "\n" : "");
+        codegen_kernel_ir(out, in.host->step[step].plan,
+                          in.plan->step[step].plan, l->index, l->kernel->name);
+    }
+    return EXIT_GOOD;
+}
+
 static int trainer_write(Show *s, const View *stage, Text *out) {
     (void)stage;
     text_add(out, "%s", text_string(&show_trainer(s)->c_file));
@@ -293,7 +318,7 @@ static int graph_continue(Show *s, const View *from, const View *to) {
     if (is_graph(to))
         graph_print(&t, g);
     else
-        kernels_add(s->a, &t, g);
+        kernels_add(s->a, &t, g, to->write == ir_write);
     lines_print(&t);
     return EXIT_GOOD;
 }
@@ -303,7 +328,8 @@ static int file_continue(Show *s, const View *to) {
     if (from == NULL)
         return EXIT_USAGE;
     if (!is_graph(from) || to < from ||
-        !(is_graph(to) || to->write == kernels_write)) {
+        !(is_graph(to) || to->write == kernels_write ||
+          to->write == ir_write)) {
         complain(s->arguments,
                  "--from and --to need a graph stage and a later one, or "
                  "kernels: not %s and %s",

@@ -143,8 +143,8 @@ PHASED(256) k00_update(
     GRID_BARRIER(ticket + 1);
     PHASE(2) {
         const float v4 = get_f32(p4);
-        const float v13 = parts_sum(part + 3, 3, shared, NT) + !is_finite(v4) == 0.0f ? 1.0f :
-            0.0f;
+        const float v13 = parts_sum(part + 3, 3, shared,
+            NT) + !is_finite(v4) == 0.0f ? 1.0f : 0.0f;
         const int v14 = 0.5f < v13;
         const float v10 = v4 * v4;
         const float v12 = parts_sum(part + 0, 3, shared, NT) + v10;

@@ -141,7 +141,8 @@ compare 0 "$tiny" -b "--without=simplify --rewrite-limit=3" --set batch=8 --data
 # nor while one runs.
 mkdir interrupted
 for sign in tiny.cu b.start; do
-    TMPDIR=$PWD/interrupted "$SINTER" compare "$tiny" >out 2>&1 &
+    # ccache would leave the compiler behind.
+    CC=cc TMPDIR=$PWD/interrupted "$SINTER" compare "$tiny" >out 2>&1 &
     until ls interrupted/*/$sign >/dev/null 2>&1; do
         kill -0 $! || fail "there is no comparison to interrupt"
         sleep 0.1

@@ -64,11 +64,13 @@ for model in resnet9 gpt_nano; do
             fail "$model/$stage does not become what is fused"
     done
     "$SINTER" build --emit=c -o emitted "$models/$model.net"
-    cmp emitted/$model.c $model/10-trainer.c || failed=1
+    cmp emitted/$model.c $model/11-trainer.c || failed=1
     "$SINTER" show kernels --json --kernel='k02*' "$models/$model.net" |
-        cmp - $model/09-kernels.json || failed=1
+        cmp - $model/10-kernels.json || failed=1
 done
 expect 0 "KERNEL(256" show --from=fused --to=kernels resnet9/07-fused.ir
+expect 0 "^kernel k02_" show kernel-ir --kernel='k02*' "$models/resnet9.net"
+expect 0 "LANES_DO(k, VW)" show --from=fused --to=kernel-ir resnet9/07-fused.ir
 expect 0 "|> call " show ast "$models/lenet.net"
 printf 'model A(image: u8[N, 28, 28, 1]) -> {\n' >broken.net
 expect 1 "broken.net:1:37" show ast broken.net
@@ -89,8 +91,8 @@ while read -r stage; do
 done <listed
 expect 2 "--dump-to=DIR writes all stages" show plan fused "$models/lenet.net"
 expect 2 "--json is for show kernels" show memory --json "$models/lenet.net"
-expect 2 "are for show kernels, launches," show plan --line=14 "$models/lenet.net"
-expect 2 "are for show kernels, launches," \
+expect 2 "are for show kernels, kernel-ir," show plan --line=14 "$models/lenet.net"
+expect 2 "are for show kernels, kernel-ir," \
     show --from=fused --to=kernels --kernel='k*' resnet9/07-fused.ir
 expect 2 "show sass takes one GPU: give one --arch" \
     show sass --arch=sm_80,sm_90 "$models/lenet.net"
@@ -499,7 +501,7 @@ sass_fails() {
 case $? in
 0)
     grep -q '\.entry k12_batch_norm_relu__layer1' out || fail "no entry in ptx"
-    [ "$(grep -c '^k02' resnet9/12-sass.sass)" = 1 ] || fail "no machine code"
+    [ "$(grep -c '^k02' resnet9/13-sass.sass)" = 1 ] || fail "no machine code"
     expect 0 "// sm_80      " show kernels --kernel='k12*' --arch=sm_80 "$cnn"
     # The oldest described GPU has no instruction for two halves at once.
     expect 0 "// sm_75      " show kernels --kernel='k09*' --device=t4 "$cnn"

@@ -1,4 +1,4 @@
-// Places: which element of an operand an element needs.
+// Index expressions: which element of an operand an element needs.
 
 #include "codegen/emit.h"
 
@@ -8,16 +8,16 @@ static bool is_zero(const Expr *index) {
     return is_number(index, 0);
 }
 
-// No index 0 is in the arena of a kernel: places may be asked for without one.
+// Index 0 needs no arena.
 static const Expr zero = {.kind = X_NUMBER, .node = NO_NODE};
 
-Place place_broadcast(Place p, Type operand) {
+Index index_broadcast(Index p, Type operand) {
     if (p.flat) {
         if (type_count(&operand) == 1)
-            return (Place){.flat = true, .rank = 0};
+            return (Index){.flat = true, .rank = 0};
         return p;
     }
-    Place q = {.rank = operand.rank, .lanes = p.lanes};
+    Index q = {.rank = operand.rank, .lanes = p.lanes};
     for (int i = 0; i < operand.rank; i++) {
         int from = i + p.rank - operand.rank;
         q.dim[i] = operand.dim[i];
@@ -31,14 +31,14 @@ Place place_broadcast(Place p, Type operand) {
     return q;
 }
 
-bool has_rows(Place p) {
+bool has_rows(Index p) {
     for (int i = 0; i + 1 < p.rank; i++)
         if (!is_zero(p.index[i]))
             return true;
     return false;
 }
 
-const Expr *place_offset(Emit *e, Place p) {
+const Expr *index_offset(Emit *e, Index p) {
     const Expr *x = NULL;
     int64_t stride = 1; // that it still has to be multiplied by
     if (p.flat)
@@ -60,11 +60,11 @@ const Expr *place_offset(Emit *e, Place p) {
     return stride == 1 ? x : EXPR(e, "$ * $", x, x_size(e->a, stride));
 }
 
-static const Expr *index_at(const Place *p, int from_end) {
+static const Expr *index_at(const Index *p, int from_end) {
     return from_end < p->rank ? p->index[p->rank - 1 - from_end] : &zero;
 }
 
-bool place_equal(const Place *p, const Place *q) {
+bool index_equal(const Index *p, const Index *q) {
     int most = p->rank > q->rank ? p->rank : q->rank;
     for (int i = 0; i < most; i++)
         if (!expr_equal(index_at(p, i), index_at(q, i)))
@@ -81,7 +81,7 @@ static const Expr *declared(Emit *e, Scope *s, const char *type,
     const Expr *name = index_name(e, stem);
     CODE(e, &s->before, NO_NODE, arena_format(e->a, "const %s $ = $;", type),
          name, value);
-    ARENA_APPEND(e->a, e->index, e->num_declared, (Index){name, s});
+    ARENA_APPEND(e->a, e->index, e->num_declared, (IndexVar){name, s});
     return name;
 }
 
@@ -107,10 +107,10 @@ static const Expr *index_bounded(Emit *e, Scope *s, const Expr *index,
     return index_new(e, s, "i", EXPR(e, "clamp($, $)", index, starts));
 }
 
-static Place move_pad(Emit *e, Scope *s, NodeId n, Place p, Type from,
+static Index move_pad(Emit *e, Scope *s, NodeId n, Index p, Type from,
                       const Expr **inside, int sign) {
     const Node *d = &e->g->node[n];
-    Place q = p;
+    Index q = p;
     q.whole = false;
     for (int i = 0; i < from.rank; i++) {
         int64_t low = node_ints(d, ATTR_low, i, 0) * sign;
@@ -128,12 +128,12 @@ static Place move_pad(Emit *e, Scope *s, NodeId n, Place p, Type from,
 }
 
 // Images [N,H,W,C] moved by an offset for each sample.
-static Place move_shift(Emit *e, Scope *s, NodeId n, Place p,
+static Index move_shift(Emit *e, Scope *s, NodeId n, Index p,
                         const Expr **inside) {
     const Node *d = &e->g->node[n];
     const char *mode = node_text(d, ATTR_mode);
-    Place sample = {.rank = 1, .dim = {p.dim[0]}, .index = {p.index[0]}};
-    Place q = p;
+    Index sample = {.rank = 1, .dim = {p.dim[0]}, .index = {p.index[0]}};
+    Index q = p;
     q.whole = false;
     for (int i = 1; i <= 2; i++) {
         const Expr *by = value_at(e, s, d->arg[i], sample);
@@ -152,10 +152,10 @@ static Place move_shift(Emit *e, Scope *s, NodeId n, Place p,
     return q;
 }
 
-static Place move_flip(Emit *e, Scope *s, NodeId n, Place p) {
-    Place sample = {.rank = 1, .dim = {p.dim[0]}, .index = {p.index[0]}};
+static Index move_flip(Emit *e, Scope *s, NodeId n, Index p) {
+    Index sample = {.rank = 1, .dim = {p.dim[0]}, .index = {p.index[0]}};
     const Expr *mirrored = value_at(e, s, e->g->node[n].arg[1], sample);
-    Place q = p;
+    Index q = p;
     q.whole = false;
     q.index[2] =
         index_new(e, s, "w",
@@ -164,9 +164,9 @@ static Place move_flip(Emit *e, Scope *s, NodeId n, Place p) {
     return q;
 }
 
-static Place move_transpose(Emit *e, NodeId n, Place p, Type from) {
+static Index move_transpose(Emit *e, NodeId n, Index p, Type from) {
     const Attr *order = node_attr(&e->g->node[n], ATTR_order);
-    Place q = {.rank = p.rank, .lanes = p.lanes};
+    Index q = {.rank = p.rank, .lanes = p.lanes};
     for (int i = 0; i < p.rank; i++) {
         q.dim[order->ints[i]] = from.dim[order->ints[i]];
         q.index[order->ints[i]] = p.index[i];
@@ -175,7 +175,7 @@ static Place move_transpose(Emit *e, NodeId n, Place p, Type from) {
 }
 
 // Operand i of node n at p, as an index in 0 .. count-1.
-static const Expr *index_from(Emit *e, Scope *s, NodeId n, int i, Place p,
+static const Expr *index_from(Emit *e, Scope *s, NodeId n, int i, Index p,
                               int64_t count) {
     const Expr *index = value_at(e, s, e->g->node[n].arg[i], p);
     return index_new(e, s, "i",
@@ -183,9 +183,9 @@ static const Expr *index_from(Emit *e, Scope *s, NodeId n, int i, Place p,
 }
 
 // The first axes of p name an element of the index, the others one of a row.
-static Place move_gather(Emit *e, Scope *s, NodeId n, Place p, Type table) {
+static Index move_gather(Emit *e, Scope *s, NodeId n, Index p, Type table) {
     Type index = *e->g->node[e->g->node[n].arg[1]].type;
-    Place at = {.rank = index.rank}, q = {.rank = table.rank};
+    Index at = {.rank = index.rank}, q = {.rank = table.rank};
     for (int i = 0; i < index.rank; i++) {
         at.dim[i] = index.dim[i];
         at.index[i] = p.index[i];
@@ -200,11 +200,11 @@ static Place move_gather(Emit *e, Scope *s, NodeId n, Place p, Type table) {
 }
 
 // Images [N,H,W,C] at rows and columns that each image has its own of.
-static Place move_take(Emit *e, Scope *s, NodeId n, Place p, Type from) {
-    Place q = p;
+static Index move_take(Emit *e, Scope *s, NodeId n, Index p, Type from) {
+    Index q = p;
     q.whole = false;
     for (int i = 1; i <= 2; i++) {
-        Place at = {.rank = 2,
+        Index at = {.rank = 2,
                     .dim = {p.dim[0], p.dim[i]},
                     .index = {p.index[0], p.index[i]}};
         q.dim[i] = from.dim[i];
@@ -216,8 +216,8 @@ static Place move_take(Emit *e, Scope *s, NodeId n, Place p, Type from) {
 // The same element under another shape.  Axes of size 1 come and go freely, and
 // the last axes stay as they are where both shapes end in them; anything else
 // goes through the number of the element.
-static Place move_view(Emit *e, Scope *s, Place p, Type from) {
-    Place q = {.rank = from.rank}, rest = p;
+static Index move_view(Emit *e, Scope *s, Index p, Type from) {
+    Index q = {.rank = from.rank}, rest = p;
     int i = from.rank;
     int64_t stride = 1, left = 1;
     if (from.rank > 0 && from.dim[from.rank - 1] != 1)
@@ -240,7 +240,7 @@ static Place move_view(Emit *e, Scope *s, Place p, Type from) {
         return q;
     rest.whole = false;
     const char *number = type_count(&from) > INT32_MAX ? "size_t" : "int";
-    const Expr *element = place_offset(e, rest);
+    const Expr *element = index_offset(e, rest);
     if (element->kind != X_NAME && element->kind != X_NUMBER)
         element = declared(e, s, number, "i", element);
     for (int k = 0; k < i; k++)
@@ -260,7 +260,7 @@ static Place move_view(Emit *e, Scope *s, Place p, Type from) {
     return q;
 }
 
-Place place_moved(Emit *e, Scope *s, NodeId n, Place p, const Expr **inside) {
+Index index_moved(Emit *e, Scope *s, NodeId n, Index p, const Expr **inside) {
     const Node *d = &e->g->node[n];
     Type from = *e->g->node[d->arg[0]].type;
     *inside = NULL;

@@ -1,0 +1,191 @@
+// Kernel IR: its text reads back, its verifier finds mistakes, and unused indices
+// are left out.
+#include "tests/codegen/suites.h"
+
+#include "codegen/emit.h"
+#include "passes/passes.h"
+#include "tests/codegen/load.h"
+
+#include <string.h>
+
+// ---- expressions ----
+
+// Texts that are printed as they are read.
+static const char *const exact[] = {
+    "a + b * c",
+    "(a + b) * c",
+    "a - (b - c)",
+    "a - b - c",
+    "a / b % c",
+    "a / (b % c)",
+    "-(a + b)",
+    "!(a && b)",
+    "a ? b : c ? d : e",
+    "(a ? b : c) ? d : e",
+    "(a ? b : c) + d",
+    "x == 0 ? -0.5f : INF",
+    "(float)(a + b)",
+    "(size_t)i * size(64) + c",
+    "v@12_1[k] * scale(0.25f)",
+    "kept@3[j][k]",
+    "own.at[2]",
+    "clamp(i + 1, 7)",
+    "&s@4[j * VW]",
+    "a < b && c >= d || e != f",
+    "uniform(v@0, stream(-7), 0, i + k)",
+};
+
+START_TEST(expressions_read_back) {
+    Arena *a = arena_new();
+    Block b = {NULL, NULL};
+    const char *why = "";
+    ck_assert_msg(
+        block_read(a, &b, arena_format(a, "f(%s);", exact[_i]), &why), "%s",
+        why);
+    Text t = text_new(a);
+    Tree tree = {.body = b};
+    tree_print(&t, &tree, "k");
+    ck_assert_str_eq(text_string(&t), arena_format(a, "kernel k() {\n"
+                                                      "    f(%s);\n"
+                                                      "}\n",
+                                                   exact[_i]));
+    arena_free(a);
+}
+END_TEST
+
+// ---- kernels of models ----
+
+static const struct {
+    const char *model;
+    int level;
+} models[] = {
+    {"models/resnet9.net", 1},
+    {"models/airbench94_muon.net", 1},
+    {"models/gpt_nano.net", 1},
+    {"models/gpt_nano.net", 0},
+    {"models/unet_small.net", 1},
+    {"tests/codegen/nets/functions.net", 1},
+    {"tests/codegen/nets/tables.net", 0},
+    {"tests/codegen/nets/pooled-statistics.net", 1},
+};
+
+static void check_kernel(void *context, Kernel *k) {
+    Arena *a = k->tree->arena;
+    Text once = text_new(a), twice = text_new(a), c = text_new(a),
+         again = text_new(a);
+    const char *name, *why = "";
+    Tree read;
+    tree_print(&once, k->tree, k->name);
+    ck_assert_msg(tree_read(a, &read, &name, text_string(&once), &why),
+                  "%s: %s", k->name, why);
+    tree_print(&twice, &read, name);
+    ck_assert_str_eq(text_string(&once), text_string(&twice));
+    ck_assert_ptr_null(tree_verify(a, &read));
+    block_print(&c, &k->tree->body, k->name);
+    block_print(&again, &read.body, k->name);
+    // A comment beside a pointer is not part of kernel IR.
+    if (strstr(text_string(&c), " // ") == NULL)
+        ck_assert_str_eq(text_string(&c), text_string(&again));
+    kernel_free(k);
+    ++*(int *)context;
+}
+
+START_TEST(kernels_of_models_read_back) {
+    Arena *a = arena_new();
+    Text report = text_new(a);
+    Program *p = load_program(a, models[_i].model, NULL, 0, F16, &report);
+    ck_assert_msg(p != NULL, "%s", text_string(&report));
+    PassOptions o = pass_options(&p->recipe, "cuda");
+    o.level = models[_i].level;
+    const Plan *plan = program_plan(p, &o);
+    int number = 0, kernels = 0;
+    for (int i = 0; i < plan->num_steps; i++)
+        kernels_build(plan->step[i].plan, plan->step[i].plan, a, &number,
+                      check_kernel, &kernels);
+    ck_assert_int_gt(kernels, 5);
+    arena_free(a);
+}
+END_TEST
+
+// ---- the verifier ----
+
+static const struct {
+    const char *body, *why; // NULL: it is sound
+} trees[] = {
+    {"int x = 1; put_f32(p@1 + x, 0.0f);", NULL},
+    {"put_f32(p@1 + x, 0.0f);", "x is not declared"},
+    {"{ int x = 1; } put_f32(p@1 + x, 0.0f);", "x is not declared"},
+    {"int x = 1; int x = 2;", "x is declared twice"},
+    {"int x = 1; { int x = 2; }", NULL},
+    {"x = 1;", "x is not declared"},
+    {"sort(p@1);", "sort is no intrinsic"},
+    {"put_f32(p@1);", "put_f32 has the wrong number of arguments"},
+    {"CHUNK(lo, hi, 7); put_f32(p@1 + lo, 0.0f);", NULL},
+    {"const int tx = threadIdx.x;"
+     "if (tx < 3) GRID_BARRIER(p@1);",
+     "GRID_BARRIER is not reached by all threads"},
+    {"CHUNK(lo, hi, 7);"
+     "for (int i = lo + threadIdx.x; i < hi; i++) GRID_BARRIER(p@1);",
+     "GRID_BARRIER is not reached by all threads"},
+    {"CHUNK(lo, hi, 7);"
+     "for (int i = lo; i < hi; i++) GRID_BARRIER(p@1);",
+     NULL},
+    {"int x = 0; x = threadIdx.x; if (x == 0) GRID_BARRIER(p@1);",
+     "GRID_BARRIER is not reached by all threads"},
+};
+
+START_TEST(mistakes_are_found) {
+    Arena *a = arena_new();
+    const char *why = "";
+    const Expr *pointer = x_of_node(a, "p", 1);
+    Tree tree = {.param = &pointer, .num_params = 1};
+    ck_assert_msg(block_read(a, &tree.body, trees[_i].body, &why), "%s", why);
+    why = tree_verify(a, &tree);
+    if (trees[_i].why == NULL)
+        ck_assert_msg(why == NULL, "%s", why);
+    else
+        ck_assert_msg(why != NULL && strcmp(why, trees[_i].why) == 0, "%s",
+                      why ? why : "sound");
+    arena_free(a);
+}
+END_TEST
+
+// ---- dead code elimination ----
+
+START_TEST(unused_indices_are_left_out) {
+    Arena *a = arena_new();
+    const char *why;
+    Block b = {NULL, NULL};
+    ck_assert(block_read(a, &b,
+                         "const int i1 = 7;"
+                         "const int i2 = i1 / 2;"
+                         "const int i3 = clamp(i2, 4);"
+                         "const float s = gang_sum(x, 4, shared);"
+                         "const int i4 = i1 + 1;"
+                         "put_f32(p + i4, 0.0f);",
+                         &why));
+    block_dce(a, &b);
+    Text t = text_new(a);
+    block_print(&t, &b, "k");
+    ck_assert_str_eq(text_string(&t), "const int i1 = 7;\n"
+                                      "const float s = gang_sum(x, 4, shared);\n"
+                                      "const int i4 = i1 + 1;\n"
+                                      "put_f32(p + i4, 0.0f);\n");
+    arena_free(a);
+}
+END_TEST
+
+Suite *tree_suite(void) {
+    Suite *s = suite_create("tree");
+    TCase *t = tcase_create("tree");
+    tcase_set_timeout(t, 60);
+    tcase_add_loop_test(t, expressions_read_back, 0,
+                        (int)(sizeof exact / sizeof *exact));
+    tcase_add_loop_test(t, kernels_of_models_read_back, 0,
+                        (int)(sizeof models / sizeof *models));
+    tcase_add_loop_test(t, mistakes_are_found, 0,
+                        (int)(sizeof trees / sizeof *trees));
+    tcase_add_test(t, unused_indices_are_left_out);
+    suite_add_tcase(s, t);
+    return s;
+}
