@@ -1,7 +1,7 @@
-// Dead code elimination: indices that nothing uses.
+// Dead code elimination: unused indices.
 //
-// A place is worked out before the value at it is, and some values are the same
-// at every place.
+// Emission computes an index expression before the value at it, and some values
+// do not depend on their index.
 
 #include "codegen/kernel/keys.h"
 #include "codegen/kernel/tree.h"
@@ -11,7 +11,7 @@
 typedef struct {
     Arena *a;
     Keys count; // mentions of a name, without its declaration
-    int by;     // that a visit adds
+    int by;     // added by a visit
 } Uses;
 
 static int *count_of(Uses *u, const Expr *x) {

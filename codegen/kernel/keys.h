@@ -5,15 +5,15 @@
 #include "base/arena.h"
 
 typedef struct {
-    Arena *a; // of the keys
+    Arena *a; // owns the keys
     struct Keyed *slot;
     size_t size; // a power of two, at least twice the number of keys
 } Keys;
 
-// Has room for so many.
+// Reserves room for so many keys.
 Keys keys_new(Arena *a, int most);
 
-// The value of a key, NULL at first.
+// The value of a key; initially NULL.
 void **keys_at(Keys *k, const char *key);
 
 #endif

@@ -1,7 +1,7 @@
 // Parse: the kernel IR's text to a tree.  Schedules write their statements in
-// it, with holes for what they have computed.
+// it, with holes for computed expressions.
 //
-// The text is a subset of C.  Beyond it there are numbers that say their kind,
+// The text is a subset of C, with two additions: numbers with a kind,
 // size(512), and names of nodes, v@12.
 
 #include "codegen/kernel/tree.h"
@@ -14,12 +14,12 @@
 
 typedef struct {
     Arena *a;
-    const char *s;     // what is left of the text
-    const char *start; // of the token
+    const char *s;     // rest of the text
+    const char *start; // start of the token
     NodeId node;       // of names that end in @, and of statements
     va_list *hole;
     const Expr *const *operand;
-    Stmt *last; // statement that was read
+    Stmt *last; // statement read last
     const char *why;
     jmp_buf *failed;
 } Parser;
@@ -39,7 +39,7 @@ static bool is_digit(char c) {
     return isdigit((unsigned char)c);
 }
 
-// A comment "// %12" has the node of the statement before it.
+// A comment "// %12" gives the node of the preceding statement.
 static void skip_space(Parser *p) {
     while (true) {
         while (isspace((unsigned char)*p->s))
@@ -52,7 +52,7 @@ static void skip_space(Parser *p) {
     }
 }
 
-// Takes a token of punctuation or a whole word.
+// Accepts a token of punctuation or a whole word.
 static bool take(Parser *p, const char *token) {
     size_t length = strlen(token);
     skip_space(p);
@@ -65,7 +65,7 @@ static bool take(Parser *p, const char *token) {
     return true;
 }
 
-// Takes words that stand apart, as "unsigned char".
+// Accepts words with spaces between, such as "unsigned char".
 static bool take_words(Parser *p, const char *words) {
     const char *before = p->s;
     while (*words != '\0') {
@@ -100,7 +100,7 @@ static const char *const scalar_types[] = {
     "int",  "float",     "size_t", "act",       "unsigned char",
     "char", "long long", "Level",  "OWN_member"};
 
-// A type without its pointers and qualifiers; NULL: none begins here.
+// A type without its pointers and qualifiers, or NULL.
 static const char *scalar_type(Parser *p) {
     enum { COUNT = sizeof scalar_types / sizeof *scalar_types };
     for (int i = 0; i + 1 < COUNT; i++)
@@ -115,7 +115,7 @@ static const char *scalar_type(Parser *p) {
     return word(p);
 }
 
-// "const act *RESTRICT" and the like.
+// A qualified type, such as "const act *RESTRICT".
 static const char *type_read(Parser *p) {
     const char *before = p->s;
     bool constant = take(p, "const");
@@ -166,7 +166,7 @@ static const Expr *number(Parser *p) {
     return x;
 }
 
-// The node's part of a name: v@, v@12, v@12_1.
+// The node suffix of a name: v@, v@12, v@12_1.
 static void name_node(Parser *p, Expr *x) {
     char *end;
     if (*p->s != '@')
@@ -183,7 +183,7 @@ static void name_node(Parser *p, Expr *x) {
     }
 }
 
-// size(512) and other numbers that say their kind.
+// A number with a kind, such as size(512).
 static const Expr *marked(Parser *p, const char *name) {
     static const struct {
         const char *name;
@@ -261,7 +261,7 @@ static const Expr *postfix(Parser *p) {
     }
 }
 
-// A type in brackets, or NULL.
+// A type in parentheses, or NULL.
 static const char *cast_type(Parser *p) {
     const char *before = p->s, *type = NULL;
     if (take(p, "("))
@@ -365,7 +365,7 @@ static Stmt *stmt_new(Parser *p, Block *b, StmtKind kind) {
     return s;
 }
 
-// A statement that others stand in: with braces or alone.
+// The body of another statement, with or without braces.
 static void inner(Parser *p, Block *b) {
     if (!take(p, "{")) {
         statement(p, b);

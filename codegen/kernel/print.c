@@ -7,10 +7,10 @@
 
 typedef struct {
     Text *t;
-    const char *own; // the kernel's name; NULL: kernel IR is written
+    const char *own; // the kernel's name; NULL: print kernel IR
 } Printer;
 
-// How tightly an expression binds: level of parse.c's operators.
+// The precedence of an expression: a level of parse.c's operators.
 enum { LOOSEST = 1, UNARY = 11, TIGHTEST = 12 };
 
 enum { WIDTH = 96 }; // of a line
@@ -106,7 +106,7 @@ static void operation_add(const Printer *p, const Expr *x) {
     expr_add(p, x->arg[2], LOOSEST);
 }
 
-// Appends x, in parentheses where it binds less tightly than it must.
+// Appends x, in parentheses if it binds less tightly than `least`.
 static void expr_add(const Printer *p, const Expr *x, int least) {
     bool loose = level_of(x) < least;
     text_add(p->t, loose ? "(" : "");
@@ -162,8 +162,8 @@ static size_t line_start(const Text *t) {
     return from;
 }
 
-// The last space before WIDTH at which a line is broken, behind a comma if one
-// is not far; 0: there is none behind the margin.  No token has a space.
+// The last space before WIDTH for a line break, preferably after a comma; 0 if
+// no space lies behind the margin.  No token has a space.
 static size_t break_at(const char *s, size_t margin) {
     size_t at = WIDTH, comma = WIDTH;
     while (at > margin && s[at] != ' ')
@@ -173,7 +173,7 @@ static size_t break_at(const char *s, size_t margin) {
     return comma > WIDTH / 2 ? comma : at > margin ? at : 0;
 }
 
-// Breaks the last line of t, which begins at `from`, where it is too long.
+// Breaks the last line of t, which begins at `from`, if it is too long.
 static void wrap(Text *t, size_t from) {
     Text rest = text_new(t->arena);
     const char *s = t->data + from;
@@ -194,7 +194,7 @@ static void wrap(Text *t, size_t from) {
     text_bytes(t, text_string(&rest), rest.length);
 }
 
-// Ends a line; kernel IR has the node of a statement.
+// Ends a line.  In kernel IR it ends in the statement's node.
 static void end(const Printer *p, const Stmt *s, const char *line) {
     text_add(p->t, "%s", line);
     wrap(p->t, line_start(p->t));
@@ -214,8 +214,8 @@ static bool is_short(const Stmt *s) {
     return s->kind == S_SET || s->kind == S_CALL || s->kind == S_JUMP;
 }
 
-// Whether a block is written without braces: a lone statement of one line, or a
-// loop in a loop.
+// Whether a block needs no braces: one statement of one line, or a loop in a
+// loop.
 static bool is_bare(const Stmt *in, const Block *b) {
     const Stmt *only = b->first;
     if (only == NULL || only->next != NULL)
@@ -235,7 +235,7 @@ static bool short_add(const Printer *p, const Block *b) {
     return true;
 }
 
-// Appends the body of a statement behind its head.
+// Appends a statement's body after its head.
 static void body_add(const Printer *p, const Stmt *in, const Block *b) {
     bool bare = is_bare(in, b);
     if (bare && is_short(b->first)) {
@@ -323,7 +323,7 @@ static void case_add(const Printer *p, const Stmt *s) {
     body_add(p, s, &s->body);
 }
 
-// A row of a multi-tensor table: four addresses fill a line.
+// A row of a multi-tensor table, four addresses a line.
 static void row_add(const Printer *p, const Expr *row) {
     enum { FEW = 3 };
     bool listed = false;

@@ -1,4 +1,4 @@
-// Tree: building and inspecting a kernel's tree.
+// Tree: construction and inspection of a kernel's tree.
 
 #include "codegen/kernel/tree.h"
 

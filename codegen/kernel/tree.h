@@ -1,13 +1,12 @@
 // Kernel IR: a kernel as a tree of statements over typed names.
 //
-// A schedule builds the tree of a group's kernel, passes transform it, and
-// print.c writes it as text: the C and CUDA C that devices compile, or a text
-// of its own that parse.c reads back.  A statement keeps the graph node that it
-// computes.
+// A schedule builds the tree of a group's kernel, and passes transform it.
+// print.c writes it as C and CUDA C for the devices, or as a text that parse.c
+// reads back.  A statement keeps the graph node that it computes.
 //
-// Vectors are arrays whose elements are lanes: a statement of a lane loop runs
-// for each lane `k`.  Functions and macros of the prelude are intrinsics;
-// intrinsics.def has their meaning.
+// Vectors are arrays of lanes: a statement of a lane loop runs for each lane
+// `k`.  Functions and macros of the prelude are intrinsics; intrinsics.def
+// defines their meaning.
 #ifndef CODEGEN_KERNEL_TREE_H
 #define CODEGEN_KERNEL_TREE_H
 
@@ -21,13 +20,13 @@
 typedef enum {
     X_NUMBER, // an integer
     X_REAL,   // a float
-    X_SIZE,   // an integer in which kernels of one family may differ: an
-              // offset, a stride, a bound
+    X_SIZE,   // an integer that differs within a family: an offset, a stride, a
+              // bound
     X_STREAM, // the same for the stream of a draw
-    X_SCALE,  // a float in which they may differ
+    X_SCALE,  // the same for a float
     X_GPU,    // an integer that the host ignores
     X_ENTRY,  // a number that differs between entries of a multi-tensor kernel:
-              // its place among those of the entry
+              // its index among the entry's numbers
     X_NAME,   // a variable, a constant of the kernel or of the prelude
     X_OP,     // an operator of C: name is its spelling, "?" the conditional
     X_CALL,   // an intrinsic
@@ -39,7 +38,7 @@ typedef enum {
 
 typedef struct Expr {
     ExprKind kind;
-    const char *name; // "OWN" at its start stands for the kernel's name
+    const char *name; // a leading "OWN" stands for the kernel's name
     NodeId node;      // X_NAME: part of the name, "v" of node 12 is v12
     int again;        // X_NAME: v12_1 where v12 is taken; 0: v12
     int64_t whole;
@@ -62,7 +61,7 @@ typedef enum {
     S_BLOCK,   // { body }
     S_SWITCH,  // switch (value) body
     S_CASE,    // case value: body, break
-    S_STRUCT,  // the type of a table's rows: its arrays are constants
+    S_STRUCT,  // the type of a table's rows, with constant arrays
     S_TABLE,   // constants in memory: word type name[] = row
 } StmtKind;
 
@@ -72,7 +71,7 @@ typedef struct {
     Stmt *first, *last;
 } Block;
 
-// An enumerator.  Sized: kernels of a family may differ in it.
+// An enumerator.  Sized: it may differ within a family.
 typedef struct {
     const char *name;
     const Expr *value;
@@ -81,7 +80,7 @@ typedef struct {
 
 enum { MOST_DIMS = 2, MOST_CONSTANTS = 6 };
 
-// A number or a list of a table, and a comment.
+// A number or a list in a table, and a comment.
 typedef struct {
     const Expr *value;
     const char *remark;
@@ -89,10 +88,10 @@ typedef struct {
 
 struct Stmt {
     StmtKind kind;
-    NodeId node;       // that it computes, or NO_NODE
-    const char *word;  // before it: "const", "SHARED", "TWO_AT_ONCE", "+="
+    NodeId node;       // computed by it, or NO_NODE
+    const char *word;  // prefix: "const", "SHARED", "TWO_AT_ONCE", "+="
     const char *type;  // "float", "const act *"
-    const Expr *name;  // declared, or the target of S_SET
+    const Expr *name;  // name declared, or the target of S_SET
     const Expr *dim[MOST_DIMS];
     const Expr *value, *test, *step;
     Constant constant[MOST_CONSTANTS];
@@ -100,16 +99,16 @@ struct Stmt {
     Block body, other;
     TableRow *row; // of a table
     int num_rows;
-    bool aligned; // a table is read in vectors
-    const char *remark; // a comment beside it, which compilers ignore
+    bool aligned; // a table that is read in vectors
+    const char *remark; // a comment beside it
     Stmt *next;
 };
 
 typedef struct Tree {
-    Arena *arena; // that it is in
-    bool phased;  // it has more than one phase
-    int resident; // blocks for which a multiprocessor shall have registers; at
-                  // most 1: as the compiler likes
+    Arena *arena; // owner of the tree
+    bool phased;  // the kernel has more than one phase
+    int resident; // least resident blocks of a multiprocessor; at most 1: the
+                  // compiler decides
     const char **type;  // of its parameters: "const act *"
     const Expr **param; // their names
     int num_params;
@@ -131,42 +130,42 @@ const Expr *x_address(Arena *a, const Expr *pointer, const Expr *offset);
 
 bool expr_equal(const Expr *x, const Expr *y);
 bool is_number(const Expr *x, int64_t value);
-// Whether x names the variable or constant that is called so.
+// Whether x is the variable or constant of that name.
 bool is_named(const Expr *x, const char *name);
 
 void block_add(Block *b, Stmt *s);
 void block_append(Block *b, const Block *more);
 
-// Reads an expression.  Each $ stands for the next argument, an Expr *, and $0
-// to $9 for operands.  An error is a mistake of this program: it ends.
+// Parses an expression.  Each $ stands for the next argument, an Expr *, and $0
+// to $9 for operands.  A syntax error ends the program.
 const Expr *expr(Arena *a, const char *format, ...);
 const Expr *expr_of(Arena *a, const char *format, const Expr *const *operand);
 
-// Appends statements to b, which compute node n.  Besides $, a name that ends
-// in @ is that of n, and ~ stands for the next argument, a Block *.
+// Appends statements for node n to b.  $ is as in expr; a name that ends in
+// @ is n's, and ~ stands for the next argument, a Block *.
 void code(Arena *a, Block *b, NodeId n, const char *format, ...);
 
-// Reads statements as kernel IR; false with the reason in *why if they are none.
+// Parses statements of kernel IR.  On an error returns false, with the reason
+// in *why.
 bool block_read(Arena *a, Block *b, const char *text, const char **why);
 
-// Reads a kernel as tree_print writes it, and its name.
+// Parses the output of tree_print to a kernel and its name.
 bool tree_read(Arena *a, Tree *tree, const char **name, const char *text,
                const char **why);
 
 // ---- inspect ----
 
-// Calls visit with each expression of b, a name that is declared or set among
-// them, in the order of the text.
+// Calls visit with each expression of b in the order of the text, including
+// declared and assigned names.
 typedef void ExprVisit(void *context, const Expr *x);
 void block_visit(const Block *b, ExprVisit *visit, void *context);
 
-// Whether b mentions a name: NULL of type node as NO_NODE.
+// Whether b mentions a name; type is NULL if node is NO_NODE.
 bool block_mentions(const Block *b, const Expr *name);
 
 bool block_equal(const Block *b, const Block *c);
 
-// A copy of b in which map's result stands for each expression that has no
-// operands.
+// A copy of b.  map replaces each expression without operands.
 typedef const Expr *ExprMap(void *context, const Expr *x);
 Block block_rewrite(Arena *a, const Block *b, ExprMap *map, void *context);
 
@@ -180,27 +179,27 @@ typedef struct {
     IntrinsicKind kind;
 } Intrinsic;
 
-// NULL: there is none of that name.
+// NULL if no intrinsic has that name.
 const Intrinsic *intrinsic_find(const char *name);
 
 // ---- passes ----
 
-// NULL, or why the tree is not sound: see verify.c.
+// NULL, or why the tree is invalid: see verify.c.
 const char *tree_verify(Arena *a, const Tree *tree);
 
-// Leaves out indices that nothing uses.
+// Removes unused indices.
 void block_dce(Arena *a, Block *b);
 
 // ---- print ----
 
 // Appends b as C: own is the kernel's name.
 void block_print(Text *t, const Block *b, const char *own);
-// Appends a kernel as kernel IR, which tells apart the kinds of numbers and has
-// the node of each statement.
+// Appends a kernel as kernel IR, with the kinds of numbers and the node of each
+// statement.
 void tree_print(Text *t, const Tree *tree, const char *name);
 const char *expr_print(Arena *a, const Expr *x, const char *own);
 
-// How tightly an operator binds.
+// The precedence of an operator.
 int operator_level(const char *op);
 
 #endif

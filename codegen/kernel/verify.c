@@ -1,9 +1,9 @@
-// Verify: whether a kernel's tree is sound.
+// Verify: invariants of a kernel's tree.
 //
 //   - every name is declared in a block around its use, and once in a block;
-//   - every call is of an intrinsic, with as many arguments as it takes;
-//   - threads wait for each other only where all of them arrive: in no branch
-//     and no loop whose test differs between the threads of a block.
+//   - every call names an intrinsic, with its number of arguments;
+//   - barriers are uniform: no branch and no loop around one has a test that
+//     differs between the threads of a block.
 
 #include "codegen/kernel/tree.h"
 
@@ -18,8 +18,8 @@ typedef struct {
 typedef struct {
     Arena *a;
     Declared *declared;
-    int count, block; // all, and those before the innermost block
-    bool varies;      // the statement is not reached by all threads
+    int count, block; // all names, and the number outside the innermost block
+    bool varies;      // some threads may skip the statement
     const char *why;
     jmp_buf failed;
 } Verifier;
@@ -66,7 +66,7 @@ static bool name_varies(Verifier *v, const Expr *x) {
 // ---- expressions ----
 
 // Whether the value of x differs between the threads of a block.  A reduction
-// gives all of them one, or all threads of a gang.
+// is uniform across its block or gang.
 static bool expr_varies(Verifier *v, const Expr *x) {
     bool varies = x->kind == X_NAME && name_varies(v, x);
     for (int i = 0; i < x->count; i++)
@@ -87,7 +87,7 @@ static bool expr_varies(Verifier *v, const Expr *x) {
 
 static void block_verify(Verifier *v, const Block *b, bool varies);
 
-// A name that is set to a value that varies does so from here on.
+// A name varies from an assignment of a varying value on.
 static void set_verify(Verifier *v, const Stmt *s) {
     bool varies = expr_varies(v, s->value) || v->varies;
     const Expr *name = s->name;
