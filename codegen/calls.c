@@ -1,5 +1,5 @@
-// Calls: the tables of library calls, of their library fusions and of
-// the launches that may be merged between.
+// Calls: the tables of library calls, of their library fusions and of candidate
+// merged launches.
 
 #include "codegen/program.h"
 
@@ -82,7 +82,7 @@ bool any_calls(const Writer *w) {
     return false;
 }
 
-// The layer that a call is of, as people know it.
+// The layer of a call, for messages.
 static const char *call_layer(const Writer *w, const Node *d,
                               const Kernel *kernel) {
     const Origin *from = &d->from;

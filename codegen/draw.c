@@ -1,6 +1,5 @@
-// Draws: random numbers.  Where four neighbours share a block of Philox and
-// lanes are neighbours, a vector of them is drawn at once, as one is read: at a
-// multiple of its length.
+// Draws: random numbers.  Philox makes blocks of four.  Lanes that are
+// neighbours are drawn as a vector, at a multiple of its length.
 
 #include "codegen/emit.h"
 
@@ -19,8 +18,7 @@ static bool share_blocks(const Node *d) {
     return node_int(d, ATTR_words, 1) == 4;
 }
 
-// Whether the indices of lanes at p count on from a place of a vector: they are
-// the numbers of the elements.
+// Whether the lanes at p are consecutive elements from an aligned start.
 static bool are_neighbours(const Emit *e, NodeId n, Index p) {
     const Node *index = &e->g->node[e->g->node[n].arg[2]];
     return p.lanes != NULL && index->op == OP_iota && index->type->rank == 1 &&

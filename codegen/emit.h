@@ -1,4 +1,4 @@
-// Emit: what the files of codegen/ that write one kernel share.
+// Emit: declarations that the schedules and their helpers share.
 #ifndef CODEGEN_EMIT_H
 #define CODEGEN_EMIT_H
 
@@ -9,43 +9,43 @@
 
 // ---- kernel.c ----
 
-// As codegen_kernels, with trees and without texts.  visit sees each kernel when
-// it is built.
+// Like codegen_kernels, but builds trees only.  visit gets each kernel once it
+// is built.
 typedef void KernelVisit(void *context, Kernel *k);
 Kernel *kernels_build(const GraphPlan *host, const GraphPlan *device, Arena *a,
                       int *number, KernelVisit *visit, void *context);
 
-// Gives k the text of its tree, in the arena.
+// Prints k's tree to its text, in the arena.
 void kernel_print(Arena *a, Kernel *k);
 
 // Frees the tree of k.
 void kernel_free(Kernel *k);
 
-// Divides the text of k, which is part of a merged launch.
+// Splits k's text into a function and a kernel, for a merged launch.
 void kernel_split(Arena *a, Kernel *k);
 
-// A place in a tensor: an index for each axis.  With lanes, the last index is
+// An index expression: one index for each axis.  With lanes, the last index is
 // that of the first of `lanes` neighbours.
 typedef struct {
     int rank;
     int64_t dim[MAX_RANK];
     const Expr *index[MAX_RANK];
     const Expr *lanes; // VW, a number, or NULL for a single element
-    bool whole;        // the element of the space itself: row i, this column
-    bool flat;         // one index over all elements, whatever the shape
+    bool whole;        // the iteration's own element: row i, this column
+    bool flat;         // one index over all elements, of any shape
 } Index;
 
-// Statements that are executed together: first `before` in order, then `lanes`
-// in a loop over k, then `after`.
+// Statements of one scope: `before` in order, then `lanes` in a loop over k,
+// then `after`.
 typedef struct Scope {
     struct Scope *outer;
     enum { IN_KERNEL, IN_MEMBER, IN_COLUMN, IN_ROW, IN_PASS, IN_WINDOW } kind;
-    const Expr *width; // lanes of its loop, NULL: there is none
+    const Expr *width; // lanes of its loop; NULL: no loop
     Block before, lanes, after;
 } Scope;
 
-// How a value is held: a variable, an array with an element for each lane, or
-// a variable of the lane loop of one scope.
+// How a value is held: in a variable, in an array with an element for each
+// lane, or in a variable of one scope's lane loop.
 typedef enum { HELD_ONCE, HELD_ARRAY, HELD_LANE } HeldAs;
 
 typedef struct {
@@ -56,52 +56,53 @@ typedef struct {
     const Expr *name; // the variable or array
 } Value;
 
-// An index variable, and the scope whose statements declare it.
+// An index variable, and the scope that declares it.
 typedef struct {
     const Expr *name;
     const Scope *scope;
 } IndexVar;
 
-// One kernel being written.
+// The state of one kernel's emission.
 typedef struct {
     const Graph *g;      // as planned for the host
-    const Graph *device; // as planned for the other device, or g again
+    const Graph *device; // as planned for the GPU, or g again
     Arena *a;
     const Group *group;
     const bool *stored;
     Value *value;
     int num_values;
-    int *names;    // how many names a node has been given
-    NodeId *named; // those that have been
+    int *names;    // how many names each node has
+    NodeId *named; // nodes with a name
     int num_named;
     int *local; // numbering that replaces node numbers, or NULL
     int num_local;
-    NodeId *local_node; // in the order of their numbers
-    NodeId *owner;      // of the group's scalars: the member, or NO_NODE
-    NodeId member;      // the one that is being written, or NO_NODE
+    NodeId *local_node; // indexed by local number
+    NodeId *owner;      // of the group's scalars: the entry, or NO_NODE
+    NodeId member;      // the entry being written, or NO_NODE
     bool *awkward;      // of the group's nodes: computed one element at a time
-    int num_indices;    // index variables so far
-    IndexVar *index;       // those that move_* and windows declare
+    int num_indices;    // number of index variables
+    IndexVar *index;       // declared by move_* and windows
     int num_declared;
-    int64_t step;       // that lanes divide: C, or less where some access
-                        // is not in step with the columns
-    int64_t columns;    // ROWS: that the kernel walks over, C or more
-    const int *level;   // ROWS: of the group's nodes, row reductions that
-                        // come one after the other before each value
-    const bool *kept;   // ROWS: of the group's nodes, those whose elements a
-    const int *kept_in; // pass leaves for later ones, and which does
+    int64_t step;       // divisible by lanes: C, or less if an access is not
+                        // aligned to the columns
+    int64_t columns;    // ROWS: columns of the loop, at least C
+    const int *level;   // ROWS: for each node of the group, the row reductions
+                        // that precede its value, one after another
+    const bool *kept;   // ROWS: nodes of the group that a pass caches for
+    const int *kept_in; // later ones, and the number of that pass
     int num_kept;
-    const int64_t *place;         // in the workspace, of the group's nodes
-    const int64_t **parts_before; // of its reductions over parts, once asked
-    int resident;   // blocks that a multiprocessor is to have room for: more
-                    // than one where their registers hold what a thread has
+    const int64_t *place;         // workspace offsets of the group's nodes
+    const int64_t **parts_before; // workspace offsets of multi-tensor
+                                  // reductions, filled on demand
+    int resident;   // least resident blocks of a multiprocessor: above 1 if the
+                    // registers of so many blocks hold a thread's vectors
     Block tables;   // constants the kernel reads
-    NodeId *tabled; // those of the graph that are there
+    NodeId *tabled; // nodes of the graph with a table
     int num_tabled;
-    int tabled_numbers;    // of those in constant memory
-    const Expr **constant; // with local: numbers that may differ
+    int tabled_numbers;    // tables in constant memory
+    const Expr **constant; // with local: numbers that differ between entries
     int num_constants;
-    const Expr *k, *vw, *zero, *one; // names and numbers of every kernel
+    const Expr *k, *vw, *zero, *one; // names and numbers that every kernel uses
 } Emit;
 
 // Appends statements that compute node n: see code() of tree.h.
@@ -110,44 +111,44 @@ typedef struct {
 
 // ---- expr.c ----
 
-// Pointwise node n of its operands.
+// Pointwise node n as a function of its operands.
 const Expr *pointwise_expr(Emit *e, NodeId n, const Expr *const *operand);
 
-// "float" or "int": how values of the type are held in a kernel.
+// "float" or "int": the type of a variable.
 const char *held_type(DType d);
 
-// "act", "float", "int", "unsigned char": how they are held in memory.
+// "act", "float", "int", "unsigned char": the type in memory.
 const char *memory_type(DType d);
 
-// The suffix of load and store functions: "act", "f32", "i32", "u8".
+// Suffix of load and store functions: "act", "f32", "i32", "u8".
 const char *access_suffix(DType d);
 
-// A number of the type.
+// A literal of the type.
 const Expr *literal(Arena *a, DType d, double value);
 
 // ---- index.c ----
 
-// The place of the element of an operand of this type that an element at p
-// needs, by broadcasting.
+// The index expression of an operand under broadcasting: the element of type t
+// that an element at p needs.
 Index index_broadcast(Index p, Type operand);
 
 // Whether some index before the last is not 0.
 bool has_rows(Index p);
 
-// Elements from the tensor's start to the place.
+// The offset of an element, in elements.
 const Expr *index_offset(Emit *e, Index p);
 
-// Declares an int in s, named by a stem and a number, and returns its name.
+// Declares an int in s, named by a stem and a number.  Returns its name.
 const Expr *index_new(Emit *e, Scope *s, const char *stem, const Expr *value);
 
-// The next name of a stem and a number, which the caller declares.
+// The next name of a stem and a number; the caller declares it.
 const Expr *index_name(Emit *e, const char *stem);
 
 bool index_equal(const Index *p, const Index *q);
 
-// Where node n's operand is read for element p of n; *inside is a condition
-// for it to be there at all (NULL: always).  For what indexes, and for views.
-// Statements that compute indices go to s.
+// The index expression of node n's operand for element p of n.  *inside is the
+// condition that the operand has the element (NULL: always).  For indexing
+// nodes and views.  Statements that compute indices go to s.
 Index index_moved(Emit *e, Scope *s, NodeId n, Index p, const Expr **inside);
 
 // ---- value.c ----
@@ -160,211 +161,213 @@ Scope *scope_new(Emit *e, Scope *outer, int kind, const Expr *width);
 // The statements of s in order: before, the lane loop, after.
 const Block *scope_close(Emit *e, Scope *s);
 
-// An expression for the value of node n at p, to be used in the lane loop of s
-// or, for a value without lanes, in its statements.
+// An expression for the value of node n at p.  It is valid in the lane loop of
+// s or, for a value without lanes, in its statements.
 const Expr *value_at(Emit *e, Scope *s, NodeId n, Index p);
 
-// Makes x the value of n at p and returns how it is referred to: a variable of
-// the lane loop, an array if inner scopes will use it, or a plain variable.
+// Declares n's value at p as x and returns a reference to it: a variable of the
+// lane loop, an array if inner scopes use it, or a plain variable.
 const Expr *value_set(Emit *e, Scope *s, NodeId n, Index p, const Expr *x);
 
-// Whether statements of s are part of outer's, or its own.
+// Whether the statements of s belong to outer or to one of its scopes.
 bool scope_within(const Scope *s, const Scope *outer);
 
-// Makes `name` the value of node n at p from now on.
+// Binds node n at p to `name` from now on.
 void value_define(Emit *e, Scope *s, NodeId n, Index p, HeldAs form,
                   const Expr *name);
 
-// "v12", or "v12_1" when that is taken.
+// "v12", or "v12_1" if v12 is taken.
 const Expr *value_name(Emit *e, const char *prefix, NodeId n);
 
-// Declares the array in s that lanes of node n at p are kept in.
+// Declares an array in s for the lanes of node n at p.
 const Expr *array_new(Emit *e, Scope *s, NodeId n, Index p);
 
 // Lane k of an array.
 const Expr *lane_of(Emit *e, const Expr *array);
 
-// Bytes that 8 lanes of n take on the device, and 8 lanes of a sum.
+// Bytes of 8 lanes of n on the device, and of 8 lanes of a sum.
 int64_t vector_bytes(const Emit *e, NodeId n);
 enum { SUM_BYTES = 32 };
 
-// Forgets which names are taken.
+// Forgets all names.
 void names_clear(Emit *e);
 
-// The pointer parameter for a stored node.
+// The pointer parameter of a stored node.
 const Expr *pointer_name(Emit *e, NodeId n);
 
-// A number that may differ between members of one text: as it is, or its place
-// among those of the member.
+// A number that may differ between entries with one text: the number itself, or
+// its index among the entry's numbers.
 const Expr *number_of(Emit *e, const Expr *x);
 
-// Statements of a block in s of their own, so that what it asks of s comes
-// before all of it.
+// Moves the statements of s into a block of their own.  The statements that
+// they require of s come first.
 Scope *block_open(Emit *e, Scope *s, const Expr *lanes);
 
-// Whether the type has at p but one element in the direction of the lanes.
+// Whether the type has one element along the lanes at p.
 bool is_uniform(Type t, Index p);
 
 // ---- draw.c ----
 
-// As value_at for a random number.
+// Like value_at, for a random number.
 const Expr *draw_value(Emit *e, Scope *s, NodeId n, Index p);
 
 // ---- window.c ----
 
-// As value_at for a node that needs a window of its operand.
+// Like value_at, for a node that reads a window of its operand.
 const Expr *window_value(Emit *e, Scope *s, NodeId n, Index p);
 
-// Whether the loops of n leave out places of a window.
+// Whether n's loops skip some indices of a window.
 bool window_skips(const Graph *g, NodeId n);
 
-// Stores the elements of output n, a pool's gradient, in the window at p.
+// Stores output n, the gradient of a pool, for all elements of the window at p.
 void emit_unfolded(Emit *e, Scope *s, NodeId n, Index p);
 
 // ---- sums over blocks: finish.c ----
 
-// Where what reduction n leaves begins in the workspace: see workspace.c.
+// The workspace offset of reduction n's partial sums: see workspace.c.
 long long sums_place(const Emit *e, NodeId n);
 
-// Declares the accumulators of the group's sums over blocks, for lanes or one
-// element, and says how a value enters them.
+// Declares the accumulators of the group's sums over blocks, for lanes or for
+// one element, and the statements that add a value.
 void sums_declare(Emit *e, Block *b, bool over_all, const Expr *lanes);
 void sums_add(Emit *e, Scope *s, NodeId n, Index p, const Expr *value);
 
-// How many sums n is over the threads of a block.
+// Number of sums that n takes over a block's threads.
 int sums_of(const Emit *e, NodeId n);
 
-// Adds up n, which is over everything, for the block's part of the workspace.
+// Adds n's accumulators into the block's part of the workspace.  n reduces over
+// all axes.
 void sums_total(const Emit *e, Block *b, NodeId n);
 
-// Writes the end of a kernel: the last block adds up what all have left.
+// Writes the end of a kernel: the last block adds all partial sums.
 void sums_finish(Emit *e, Block *b);
 
 // ---- update.c, piece.c ----
 
-// The value of a reduction in a kernel over parts, from what a phase before has
-// left in the workspace.
+// The value of a reduction in a multi-tensor kernel.  An earlier phase left its
+// partial sums in the workspace.
 const Expr *parts_value(Emit *e, Scope *s, NodeId n, Index p);
 
-// The value of a slice of a tensor in memory, in such a kernel.
+// The value of a slice of a tensor in memory, in a multi-tensor kernel.
 const Expr *piece_value(Emit *e, Scope *s, NodeId n, Index p);
 
 // ---- rows.c, keep.c ----
 
-// Whether n is over the columns of a row, and not over blocks.
+// Whether n reduces over a row's columns, not over blocks.
 bool reduces_row(const Emit *e, NodeId n);
 
-// Finds what passes keep in a kernel of so many that reduce.
+// Chooses the nodes that passes cache in registers, in a kernel with so many
+// reducing passes.
 void keep_find(Emit *e, int passes);
 
-// Writes how this pass keeps it, behind all that it computes, for those after
-// it to find.
+// Caches this pass's values for later passes, after all that it computes.
 void keep_write(Emit *e, Scope *row, Scope *pass, Index p, int number);
 
-// ---- the skeletons: each writes the body of one kind of kernel ----
+// ---- the schedules: each writes the body of one kind of kernel ----
 void emit_grid(Emit *e, Block *b);
 void emit_rows(Emit *e, Block *b);
 void emit_scatter(Emit *e, Block *b);
 void emit_update(Emit *e, Block *b, int *grid);
 
-// Whether d pads few channels to 8, which is done by lanes of their own.
+// Whether d pads few channels to 8.  Lanes of their own do such a pad.
 bool pad_widens(const Emit *e, const Node *d);
 
 // The largest number of neighbouring columns that all nodes of the group read
-// as neighbours at a multiple of it, and the width of a vector that follows.
+// as aligned neighbours, and the vector width for it.
 int64_t lanes_step(const Emit *e, Type space);
 const Expr *lanes_of(const Emit *e, Type space);
 
-// Stores output n, whose value at p is in `value`, from scope s.
+// Stores output n from scope s; `value` is its value at p.
 void emit_store(Emit *e, Scope *s, NodeId n, Index p, const Expr *value);
 
-// The same where lanes may branch, as for one of several places in a window:
-// a store of a vector that stays one.
+// The same where lanes may branch, such as for an index in a window: a vector
+// store stays one.
 void emit_place(Emit *e, Scope *s, NodeId n, Index p, const Expr *value);
 
-// What rows of the space are counted in: an int, unless there are too many.
+// The type of row counters: int, unless there are too many rows.
 const char *row_type(Type space);
-// And columns, by a block or more at a time.
+// The type of column counters, which advance by a block or more.
 const char *column_type(Type space);
 
 // Declares ROWS, C and the constants of `more`, in braces.  Sized: on the host
-// nothing follows from C but how many vectors there are.
+// only the number of vectors follows from C.
 void emit_space(Emit *e, Block *b, Type space, bool sized, const char *more);
 
-// Declares the rows lo .. hi-1 of the block.
+// Declares the block's rows, lo .. hi-1.
 void emit_chunk(Emit *e, Block *b, Type space);
 
-// The space with groups of columns, and the threads that stand side by side.
+// The iteration space in groups of columns, and the threads side by side.
 void emit_tiles(Emit *e, Block *b, Type space);
 
-// Declares the row indices that body mentions; i is the number of the row.
+// Declares the row indices that body mentions; i is the row number.
 void emit_row_indices(Emit *e, Block *b, Type space, const Block *body);
 
-// The place of the element of the space that row and column indices name.
+// The index expression of the row and column indices themselves.
 Index space_index(Emit *e, Type space, const Expr *column, const Expr *lanes);
 
 // ---- name.c ----
 const char *kernel_name(const Graph *g, Arena *a, const Group *group,
                         int number);
 
-// The name of a file or of a tensor for a comment: letters, digits, dots,
-// dashes and slashes of it, and _ for anything else.
+// A file's or tensor's name for a comment: letters, digits, dots, dashes and
+// slashes stay, and _ replaces other characters.
 const char *file_text(Arena *a, const char *file);
 
-// Any text as a string of C.
+// Any text as a C string.
 void quoted_add(Text *t, const char *s);
 
 // ---- lines.c ----
 
-// The model's lines that a group comes from, at most so many of each file:
-// "resnet9.net:12,14" where "," is between them.
+// The group's lines in the model, up to a limit for each file:
+// "resnet9.net:12,14" where "," is the separator.
 const char *group_lines(const Graph *g, Arena *a, const Group *group,
                         const char *between, int most);
 
 // ---- launch.c ----
 
-// Tables of what a step's launches are for, and of the bytes of each.
+// Tables with the purpose of each launch of a step, and its bytes.
 void launches_write(Text *t, const char *name, const GraphPlan *host,
                     const Launches *l);
 
 // ---- family.c ----
 
-// Kernels that do the same on the host or differ in sizes alone.
+// Kernels that are equal on the host or differ only in sizes.
 typedef struct {
     Arena *scratch;
     Keys keys;
-    struct Sized **first; // of each family
+    struct Sized **first; // the first of each family
     int count;
 } Families;
 
 Families families_new(Arena *scratch, int most);
 
-// Takes a kernel, and prints it in arena a unless its family begins with it.
+// Takes a kernel, and prints it in arena a if it is the first of its family.
 void family_take(Families *f, Kernel *k, Arena *a);
 
-// Prints the first of each family, with the sizes that it is given.
+// Prints the first of each family, with its sizes as parameters.
 void families_print(Families *f, Arena *a);
 
 // ---- merged_launches.c ----
 
-// Writes the kernels of the merged launches of a step.
+// Writes the kernels of a step's merged launches.
 void launches_merge(Launches *l, Arena *a);
 
-// Rows of the table RtJoin for a step that is planned for the device.
+// Rows of the table RtJoin for a step as planned for the GPU.
 void merged_emit(Text *t, const Launches *l, int step);
 
 // ---- program.c ----
 
-// The name of an element type of the runtime; act has what it stands for.
+// The runtime's name of an element type; act has the type that it stands for.
 const char *rt_type_text(DType d, DType act);
 
 // ---- stored.c ----
 
-// Rows of the table RtStored for a step as one device has it.
+// Rows of the table RtStored for a step on one device.
 void stored_emit(Text *t, Arena *a, const Graph *g, const Launches *l,
                  int step);
 
-// ---- library_fusions.c ----
+// Rows of the tables RtNorm and RtFusion: library fusions of one step in the
+// plan for CUDA.
 
 // Rows of the tables RtNorm and RtFusion, for the library fusions of one step
 // of the plan for CUDA.

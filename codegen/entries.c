@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// Below what stands behind the opening bracket of a macro of that name.
+// Starts a line below the first argument of a macro of that name.
 static void write_arguments(const Writer *w, Text *t, const char *macro,
                             const Kernel *k) {
     int margin = (int)strlen(macro) + 1;
@@ -18,7 +18,7 @@ static void write_arguments(const Writer *w, Text *t, const char *macro,
     text_add(t, ")\n");
 }
 
-// Those of a family call one function with their sizes.
+// Kernels of a family call one function with their sizes.
 static void write_entry(const Writer *w, Text *t, const Kernel *head) {
     const char *kind = head->head ? "HOST_SIZED" : "HOST_KERNEL";
     text_add(t, "%s(%s,\n", kind, head->name);
@@ -36,7 +36,7 @@ static void write_declarations(Text *t, const Kernel *head) {
         text_add(t, "HOST_ENTRY(%s);\n", k->name);
 }
 
-// Merged launches that are written, in order; texts of equal ones are one.
+// Merged launches in order; equal texts are written once.
 static const MergedKernel **written_merged(const Writer *w, int *count) {
     size_t most = 0;
     for (int i = 0; i < w->num_steps; i++)
@@ -76,7 +76,7 @@ static void write_grids(const Writer *w, Text *t) {
     text_add(t, "};\n");
 }
 
-// The kernels that are written, in order.
+// Kernels with a text of their own, in order.
 static const Kernel **written_kernels(const Writer *w, int *count) {
     size_t most = 0;
     for (int i = 0; i < w->num_steps; i++)
@@ -90,7 +90,7 @@ static const Kernel **written_kernels(const Writer *w, int *count) {
     return list;
 }
 
-// The kernels that differ on the host in more than sizes.
+// The functions on the host: one for each family.
 static const Kernel **host_kernels(const Writer *w, const Kernel **all,
                                    int num_all, int *count) {
     const Kernel **list =
@@ -105,9 +105,9 @@ static const Kernel **host_kernels(const Writer *w, const Kernel **all,
 
 enum { PIECES = 8 };
 
-// The first kernel of each piece, so that compilers take as long for each: a
-// launch of the steps, which the first piece has too, as for 128 bytes of a
-// kernel, by measurement.
+// The first kernel of each piece.  Pieces take equal time to compile.  A launch
+// of a step takes as long as 128 bytes of kernel text, by measurement; the
+// first piece has all steps.
 static void pieces_begin(const Writer *w, const Kernel **kernel, int count,
                          int first[PIECES + 1]) {
     enum { LAUNCH_BYTES = 128 };
@@ -128,7 +128,7 @@ static void pieces_begin(const Writer *w, const Kernel **kernel, int count,
         first[piece++] = count;
 }
 
-// The entries in pieces that can be compiled side by side.
+// The entry points in pieces, for compilation in parallel.
 static void write_pieces(const Writer *w, Text *t, const Kernel **all,
                          int num_all) {
     int count, begin[PIECES + 1];

@@ -1,7 +1,7 @@
 // Expressions: one scalar statement for each node.
 //
-// Operands are names, never expressions, so the templates in ops.def need no
-// parentheses and nothing is evaluated twice.
+// Operands are names, never expressions.  So the templates in ops.def need no
+// parentheses, and nothing is evaluated twice.
 
 #include "codegen/emit.h"
 
@@ -51,7 +51,7 @@ const Expr *literal(Arena *a, DType d, double value) {
     return x;
 }
 
-// A byte is held as an int, so that it is cut to its range here.
+// A byte is held as an int, so the value is clamped to its range.
 static const Expr *cast_expr(Emit *e, DType to, DType from, const Expr *value) {
     if (to == BOOL && from != BOOL)
         return EXPR(e, dtype_float(from) ? "$ != 0.0f" : "$ != 0", value);
@@ -63,8 +63,8 @@ static const Expr *cast_expr(Emit *e, DType to, DType from, const Expr *value) {
     return to == U8 && wider ? EXPR(e, "clamp($, 256)", value) : value;
 }
 
-// Whether integers can be divided by the operand as C does it: by 0 and by -1,
-// whose quotient may be too large, processors do not.
+// Whether C's division is safe for this operand.  Processors trap on division
+// by 0, and by -1 if the quotient overflows.
 static bool divides(const Node *d, double *value) {
     return node_number(d, value) && *value >= 1;
 }
@@ -87,7 +87,7 @@ const Expr *pointwise_expr(Emit *e, NodeId n, const Expr *const *operand) {
         return EXPR(e,
                     d->op == OP_div ? "quotient($, $)" : "remainder_of($, $)",
                     operand[0], operand[1]);
-    // A divisor is no size: a division by a constant is none.
+    // A divisor stays a literal, as compilers optimize division by a constant.
     const Expr *own[] = {operand[0], operand[1], operand[2]};
     if (whole && e->local == NULL)
         own[1] = literal(e->a, I32, by);

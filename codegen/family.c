@@ -1,18 +1,19 @@
-// Family: kernels that differ in sizes alone are one function on the host.
+// Family: kernels that differ only in sizes share one function on the host.
 //
 // Layers of one kind repeat with other rows and columns.  On a GPU each kernel
-// has its own text, as sizes that are constants are worth having there.  On the
-// host, where vectors are as wide for any 64 columns, the first such kernel is
-// compiled for all of them and is given the sizes that differ.
+// has its own text, because constant sizes make it faster.  On the host,
+// vectors are equally wide for any multiple of 64 columns.  So the first kernel
+// is compiled for its whole family, and takes the differing sizes as
+// parameters.
 
 #include "codegen/key.h"
 
 #include <string.h>
 
-// A kernel, and the sizes that it reads in their order.
+// A kernel and its sizes in order.
 typedef struct Sized {
     Kernel *kernel;
-    struct Sized *next; // of the same key
+    struct Sized *next; // next with the same key
     Sizes sizes;
 } Sized;
 
@@ -29,7 +30,7 @@ static bool same_sizes(const Sized *x, const Sized *y) {
 
 // ---- which sizes differ ----
 
-// Whether sizes i and j of each member have the same value.
+// Whether sizes i and j are equal in each kernel of the family.
 static bool sizes_agree(const Sized *first, int i, int j) {
     for (const Sized *z = first; z != NULL; z = z->next)
         if (!size_equal(&z->sizes.size[i], &z->sizes.size[j]))
@@ -44,11 +45,10 @@ static bool size_differs(const Sized *first, int i) {
     return false;
 }
 
-// The sizes that a family is given, as places among those that its members
-// read.
+// Chooses the sizes that become parameters, as indices among the sizes.
 typedef struct {
     int *place, count;
-    int *number; // for each place, which of them, or -1
+    int *number; // for each size, its parameter, or -1
 } Given;
 
 static Given find_given(Arena *a, const Sized *first) {
@@ -84,10 +84,10 @@ typedef struct {
     Arena *a;
     const Sizes *sizes;
     const Given *given;
-    int next; // place of the size that comes next
+    int next; // index of the next size
 } Giving;
 
-// The name of a size that is given in place of the size.
+// The parameter that replaces a size.
 static const Expr *give(void *context, const Expr *x) {
     Giving *g = context;
     if (!is_size(g->sizes, x))
@@ -102,7 +102,7 @@ static const Expr *give(void *context, const Expr *x) {
                                                 : name;
 }
 
-// The kernel's body with sizes that it is given, which it declares.
+// The kernel's body, with declarations of its parameters.
 static void give_sizes(Arena *a, const Sized *z, const Given *given) {
     Tree *tree = z->kernel->tree;
     Block body = {NULL, NULL};
@@ -131,7 +131,7 @@ static const char *sizes_text(Arena *a, const Sized *z, const Given *g) {
     return text_string(&t);
 }
 
-// Gives the first of a family the sizes in which its members differ.
+// Turns the differing sizes of a family into parameters of its head.
 static void family_give(Arena *a, const Sized *first) {
     Arena *scratch = arena_new();
     Kernel *head = first->kernel;
@@ -147,7 +147,7 @@ static void family_give(Arena *a, const Sized *first) {
 
 // ---- families ----
 
-// Adds z to those of its key, unless one of them does the same.
+// Adds z to the family of its key, unless an equal kernel is there.
 static void family_add(Sized *first, Sized *z) {
     Sized *y = first, *last = NULL;
     for (; y != NULL && !same_sizes(y, z); y = y->next)
@@ -168,7 +168,8 @@ static void print_and_free(Arena *a, Kernel *k) {
 
 void family_take(Families *f, Kernel *k, Arena *a) {
     k->on_host = k->name;
-    // The addresses in its tables are its own, and its tree is large.
+    // A multi-tensor kernel equals no other, as its tables hold its own
+    // addresses.  Its large tree is freed here.
     if (k->group != NULL && group_is_multi_tensor(k->group->kind)) {
         print_and_free(a, k);
         return;

@@ -1,14 +1,14 @@
-// Sums over blocks: every block leaves its sums in the workspace, and the last
-// one to finish adds them up in the order of the blocks.  So a sum is made in
-// one launch, and is the same to the bit however the blocks ran.
+// Sums over blocks: every block writes partial sums to the workspace, and the
+// last block adds them in the order of the blocks.  A sum needs one launch, and
+// its bits do not depend on the order in which blocks ran.
 //
-// While it does the GPU waits, and what one multiprocessor reads comes slowly.
-// So many blocks are teams: the last of a team adds up what the team left, side
-// by side with those of others, and the last of all what was left of the teams.
+// The GPU idles meanwhile, and one multiprocessor reads slowly.  So many blocks
+// form teams.  The last block of each team adds the team's sums, in parallel
+// with other teams; the last block of all adds the sums of the teams.
 //
-// A variance is carried as the sum and the sum of squares of x - pivot, where
-// the pivot is a value of the block's own.  So little cancels, however far the
-// mean is from 0, and an outlier disturbs one block alone.
+// A variance is carried as the sum and the sum of squares of x - pivot.  The
+// pivot is a value of the block's own samples.  This avoids cancellation for
+// any mean, and an outlier disturbs one block only.
 
 #include "codegen/emit.h"
 
@@ -22,7 +22,7 @@ static bool over_all(const Emit *e, NodeId n) {
 
 static const char *const names[] = {"s@", "q@"};
 
-// Declares one sum, or an array of them, with its first value.
+// Declares one sum, or an array of sums, with an initial value.
 static void declare(Emit *e, Block *b, NodeId n, const char *name,
                     const Expr *lanes, const char *first) {
     if (lanes == NULL)
@@ -67,7 +67,7 @@ void sums_add(Emit *e, Scope *s, NodeId n, Index p, const Expr *value) {
     }
 }
 
-// A variance is two sums, beside the pivot.
+// A variance has two sums and the pivot.
 int sums_of(const Emit *e, NodeId n) {
     return e->g->node[n].op == OP_var ? 2 : 1;
 }
@@ -83,7 +83,7 @@ void sums_total(const Emit *e, Block *b, NodeId n) {
              x_size(e->a, sums_place(e, n) + i));
 }
 
-// The result of n over the parts that a level's blocks left in column c.
+// The result of n from the partial sums of a level's blocks in column c.
 static const Expr *level_value(Emit *e, NodeId n, int64_t count) {
     const Expr *part = EXPR(e, "left + $ + c", x_size(e->a, sums_place(e, n)));
     Op op = e->g->node[n].op;
@@ -99,8 +99,8 @@ static const Expr *level_value(Emit *e, NodeId n, int64_t count) {
                 part);
 }
 
-// A loop over the columns of n, whose result is stored in one place where it is
-// such a number as the parts: of two NVRTC would make two loops.
+// A loop over the columns of n.  Partial and final results share one store if
+// they have one type: NVRTC would duplicate the loop for two.
 static void finish_one(Emit *e, Block *b, NodeId n) {
     Type type = *e->g->node[n].type;
     int64_t count = type_count(&type);

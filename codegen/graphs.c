@@ -1,10 +1,10 @@
-// Graphs: what the training steps compute, as text that a trainer carries, so
-// that it can say which operation of a kernel went wrong.
+// Graphs: the training steps as text.  A trainer carries it to find the
+// operation of a kernel that failed.
 #include "codegen/codegen.h"
 
 #include <string.h>
 
-// Without what the devices' plans differ in, and what nobody asks there.
+// Leaves out facts that differ between the devices' plans.
 static Graph graph_bare(Arena *a, const Graph *g) {
     Graph bare = *g;
     bare.facts &= ~(unsigned)PLANNED;

@@ -1,4 +1,4 @@
-// Grid kernels: rows by columns.  A block takes a contiguous run of rows; its
+// Grid schedule: rows by columns.  A block takes a contiguous run of rows.  Its
 // threads stand side by side along the columns, each with a vector of lanes,
 // and one above the other along the rows.
 
@@ -22,8 +22,7 @@ Index space_index(Emit *e, Type space, const Expr *column, const Expr *lanes) {
     return p;
 }
 
-// Whether there are more than an int counts, which goes on by up to a block
-// behind the last.
+// Whether a counter overflows an int; it runs up to a block past the end.
 static bool has_many_rows(Type space) {
     return space_rows(&space) > INT32_MAX - BLOCK_THREADS;
 }
@@ -33,12 +32,12 @@ const char *row_type(Type space) {
 }
 
 const char *column_type(Type space) {
-    enum { MOST_STEP = 16 * BLOCK_THREADS }; // vectors, for a gang of a block
+    enum { MOST_STEP = 16 * BLOCK_THREADS }; // a vector a thread
     return space_columns(&space) > INT32_MAX - MOST_STEP ? "long long" : "int";
 }
 
 void emit_space(Emit *e, Block *b, Type space, bool sized, const char *more) {
-    enum { WHOLE = 64 }; // columns that are whole vectors, however wide
+    enum { WHOLE = 64 }; // columns that are whole vectors, at any width
     int64_t columns = space_columns(&space);
     const char *own = sized && columns % WHOLE == 0 ? "sized " : "";
     const Expr *rows = x_number(e->a, space_rows(&space));
@@ -63,7 +62,7 @@ void emit_chunk(Emit *e, Block *b, Type space) {
         CODE(e, b, NO_NODE, "CHUNK(lo, hi, ROWS);");
 }
 
-// The indices of axes up to `last` of a row that is number `row` of them.
+// The indices of axes up to `last` for row number `row`.
 static void emit_indices_of(Emit *e, Block *b, Type space, int last,
                             const char *row, const Block *body) {
     int64_t stride = 1;
@@ -112,7 +111,7 @@ void emit_place(Emit *e, Scope *s, NodeId n, Index p, const Expr *value) {
     store_by(e, s, n, p, value, d == ACT || d == F32 ? "place" : "store");
 }
 
-// Stores n, which packs the values computed at p.
+// Stores n, which bit-packs the values computed at p.
 static void store_packed(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     const Expr *value = value_at(e, s, d->arg[0], p);
@@ -140,8 +139,8 @@ bool pad_widens(const Emit *e, const Node *d) {
            node_ints(d, ATTR_low, last, 0) == 0;
 }
 
-// What divides every distance between neighbouring vectors of d and those of
-// its operand; 0 where they are the same columns.
+// A divisor of all distances between neighbouring vectors of d and of its
+// operand; 0 if both have the same columns.
 static int64_t step_of(const Emit *e, const Node *d) {
     unsigned facts = op_info[d->op].facts;
     int last = d->type->rank - 1;
@@ -158,7 +157,7 @@ static int64_t step_of(const Emit *e, const Node *d) {
     return greatest_divisor(inner, node_ints(d, ATTR_low, last, 0));
 }
 
-// What has one column is the same for all lanes.
+// An operand with one column is the same for all lanes.
 int64_t lanes_step(const Emit *e, Type space) {
     int64_t columns = space_columns(&space), step = columns, widened = 0;
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
@@ -197,7 +196,7 @@ void emit_tiles(Emit *e, Block *b, Type space) {
          "enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };");
 }
 
-// A block's part of the workspace, and memory to add up in.
+// The block's part of the workspace, and shared memory for reductions.
 static void emit_sums(Emit *e, Block *b) {
     if (!has_sums(e))
         return;
@@ -208,8 +207,8 @@ static void emit_sums(Emit *e, Block *b) {
                            : "SHARED float shared[NT];");
 }
 
-// The element of the space in row r, of column m where it is one alone, which s
-// declares.
+// The index expression of row r and, if it stands alone, column m.  Declared in
+// s.
 static Index row_index(Emit *e, Scope *s, Type space, bool all) {
     Index p = space_index(e, space, x_name(e->a, all ? "m" : "c"),
                           all ? NULL : e->vw);
@@ -228,9 +227,9 @@ static Index row_index(Emit *e, Scope *s, Type space, bool all) {
     return p;
 }
 
-// The value of the variance's operand in each of three rows of the block, the
-// first, the middle and the last.  One value of each is also of the first
-// column, the middle and the last, as there may be no other row.
+// The variance's operand in three rows of the block: the first, middle and
+// last.  Their columns are the first, middle and last too, as there may be one
+// row only.
 static void emit_samples(Emit *e, Scope *s, Type space, NodeId n, bool all) {
     CODE(e, &s->before, n, all ? "float near@[3];" : "float near@[3][VW];");
     Scope *row = block_open(e, s, e->vw);
@@ -252,8 +251,8 @@ static void emit_samples(Emit *e, Scope *s, Type space, NodeId n, bool all) {
          scope_close(e, row));
 }
 
-// The value that the variance n is taken around: the median of the samples,
-// which no outlier is.
+// The pivot of variance n: the median of the samples, which is robust to
+// outliers.
 static void emit_pivot(Emit *e, Scope *s, Type space, NodeId n) {
     bool all = reduce_extent(e->g, n) == OVER_ALL;
     const Expr *to = EXPR(e, "part + (size_t)block * WIDTH + $",
@@ -284,13 +283,13 @@ static void emit_pivots(Emit *e, Scope *s, Type space) {
             emit_pivot(e, s, space, n);
 }
 
-// Whether n is stored window by window, in a kernel that walks over windows.
+// Whether a kernel over windows stores n window by window.
 static bool is_unfolded(const Emit *e, NodeId n) {
     return e->stored[n] && pool_unfolded(e->g, n) != NO_NODE &&
            !type_has_shape(e->g->node[n].type, e->group->space);
 }
 
-// Everything that is done for one row and one vector of columns.
+// The work for one row and one vector of columns.
 static void emit_row(Emit *e, Scope *row, Index p) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
@@ -308,7 +307,7 @@ static void emit_row(Emit *e, Scope *row, Index p) {
     }
 }
 
-// The sums of a block: over its threads, then into its part of the workspace.
+// Sums over a block's threads, then into its part of the workspace.
 static void emit_columns_out(Emit *e, Block *b) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         if (!sums_blocks(e->g, n) || reduce_extent(e->g, n) == OVER_ALL)
@@ -331,8 +330,8 @@ static void emit_totals_out(Emit *e, Block *b) {
             sums_total(e, b, n);
 }
 
-// Whether rows are pairs, of which one or the other value is stored: a thread
-// that has both computes once what they follow from.
+// Whether rows are pairs, one value of which is stored.  A thread with both
+// rows of a pair computes their common operands once.
 static bool has_pairs(const Emit *e) {
     Type space = *e->group->space;
     int last = space.rank - 2;
@@ -349,20 +348,20 @@ static bool has_pairs(const Emit *e) {
     return false;
 }
 
-// What is done for each group of columns, and in each of its rows.
+// The work for each group of columns, and in each of its rows.
 typedef struct {
     const Block *columns, *rows;
     const Scope *row;
     bool pairs;
 } Walk;
 
-// A launch has four blocks for each multiprocessor, so that all are resident at
-// once, or half of them and then the other half: of three, the fourth would run
-// alone.  A thread of four has 256 bytes of registers and one of two 512, of
-// which vectors may take so many without others being spilled.
+// A launch has four blocks for each multiprocessor.  All are resident at once,
+// or two and then two; with room for three, the fourth would run alone.  A
+// thread has 256 bytes of registers with four resident blocks, and 512 with
+// two.  Vectors may take these bytes before registers spill.
 enum { FOUR_BYTES = 192, TWO_BYTES = 432, CALL_BYTES = 64 };
 
-// Bytes of the vectors that a thread keeps for all of its rows.
+// Bytes of the vectors that a thread holds for all of its rows.
 static int64_t bytes_kept(const Emit *e, const Block *rows) {
     int64_t bytes = 0;
     for (int i = 0; i < e->num_values; i++) {
@@ -377,7 +376,7 @@ static int64_t bytes_kept(const Emit *e, const Block *rows) {
     return bytes;
 }
 
-// Bytes of those that it reads or makes for one row.
+// Bytes of the vectors that a thread reads or computes for one row.
 static int64_t bytes_of_row(const Emit *e) {
     int64_t bytes = 0;
     for (int i = 0; i < e->num_values; i++)
@@ -387,13 +386,13 @@ static int64_t bytes_of_row(const Emit *e) {
     return bytes;
 }
 
-// Whether elements of n are read from memory, and not computed.
+// Whether n is read from memory, not computed.
 static bool is_read(const Emit *e, NodeId n) {
     Op op = e->g->node[n].op;
     return group_has(e->group, n) ? op == OP_unpack : op != OP_constant;
 }
 
-// What is to be known of the operation that computes a value.
+// The operation facts of n, or of its source.
 static unsigned value_facts(const Emit *e, const Value *v) {
     return is_read(e, v->node) ? 0 : op_info[e->g->node[v->node].op].facts;
 }
@@ -405,15 +404,15 @@ static bool has_pivots(const Emit *e) {
     return false;
 }
 
-static bool skips_places(const Emit *e) {
+static bool skips_window(const Emit *e) {
     for (NodeId n = e->group->first; n <= e->group->last; n++)
         if (window_skips(e->g, n))
             return true;
     return false;
 }
 
-// Whether rows are vectors of activations and no functions of them, which need
-// half of the registers, as places do that may be outside.
+// Whether rows are vectors of activations without function calls or bounds
+// tests.  Either would need half of the registers.
 static bool is_plain(const Emit *e, const Scope *row) {
     bool reads = false;
     for (int i = 0; i < e->num_values; i++) {
@@ -425,10 +424,10 @@ static bool is_plain(const Emit *e, const Scope *row) {
             return false;
         reads |= read && e->g->node[v->node].type->dtype == ACT;
     }
-    return reads && !skips_places(e);
+    return reads && !skips_window(e);
 }
 
-// A quotient may call a function, over which not all registers are kept.
+// A division may call a function, which clobbers some registers.
 static bool columns_call(const Emit *e) {
     for (int i = 0; i < e->num_values; i++)
         if (e->value[i].scope->kind == IN_COLUMN &&
@@ -437,11 +436,13 @@ static bool columns_call(const Emit *e) {
     return false;
 }
 
-// Finds for how many blocks there are registers; whether a thread is to read
-// two rows at a time.  Blocks that keep much are too few to wait for one each.
-// So are four of which each thread reads one vector, as beside a variance, and
-// with three of four on a multiprocessor the last would wait alone: there two
-// rows fit as well, since what is read for samples is not kept.
+// Chooses the resident blocks, and whether a thread reads two rows at a time.
+//
+// Threads that hold many vectors allow too few blocks to hide latency one row
+// at a time.  The same holds for four resident blocks whose threads read one
+// vector each, such as for a variance.  With room for three of four blocks, the
+// last would run alone: two rows fit as well, since the samples' reads are not
+// held.
 static bool find_resident(Emit *e, const Walk *w) {
     int64_t kept = bytes_kept(e, w->rows), row = bytes_of_row(e);
     bool calls = columns_call(e);
@@ -482,8 +483,8 @@ static void emit_loop(Emit *e, Block *b, Type space, const Walk *w) {
          &rows);
 }
 
-// The loop over groups of columns.  All threads of a block go round it equally
-// often where they have sums to add up at its end.
+// The loop over groups of columns.  All threads of a block take equally many
+// iterations if sums follow.
 static void emit_walk(Emit *e, Block *b, Type space, const Walk *w) {
     const char *type = column_type(space);
     const Expr *c = x_name(e->a, "c");

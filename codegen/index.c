@@ -8,7 +8,7 @@ static bool is_zero(const Expr *index) {
     return is_number(index, 0);
 }
 
-// Index 0 needs no arena.
+// Index 0 needs no allocation.
 static const Expr zero = {.kind = X_NUMBER, .node = NO_NODE};
 
 Index index_broadcast(Index p, Type operand) {
@@ -40,7 +40,7 @@ bool has_rows(Index p) {
 
 const Expr *index_offset(Emit *e, Index p) {
     const Expr *x = NULL;
-    int64_t stride = 1; // that it still has to be multiplied by
+    int64_t stride = 1; // factor of its next index
     if (p.flat)
         return p.rank == 0 ? &zero : p.index[0];
     if (p.whole && p.rank > 2 && has_rows(p))
@@ -94,8 +94,8 @@ static void require(Emit *e, const Expr **inside, const Expr *condition) {
                               : EXPR(e, "$ && $", *inside, condition);
 }
 
-// Narrows an index to 0 .. count-1, where it is outside to the nearest end; a
-// vector of lanes is inside as a whole or not at all.
+// Clamps an index to 0 .. count-1.  A vector of lanes is inside as a whole or
+// outside as a whole.
 static const Expr *index_bounded(Emit *e, Scope *s, const Expr *index,
                                  int64_t count, const Expr *lanes,
                                  const Expr **inside) {
@@ -127,7 +127,7 @@ static Index move_pad(Emit *e, Scope *s, NodeId n, Index p, Type from,
     return q;
 }
 
-// Images [N,H,W,C] moved by an offset for each sample.
+// Images [N,H,W,C] shifted by an offset for each sample.
 static Index move_shift(Emit *e, Scope *s, NodeId n, Index p,
                         const Expr **inside) {
     const Node *d = &e->g->node[n];
@@ -199,7 +199,7 @@ static Index move_gather(Emit *e, Scope *s, NodeId n, Index p, Type table) {
     return q;
 }
 
-// Images [N,H,W,C] at rows and columns that each image has its own of.
+// Images [N,H,W,C] at rows and columns given for each image.
 static Index move_take(Emit *e, Scope *s, NodeId n, Index p, Type from) {
     Index q = p;
     q.whole = false;
@@ -213,9 +213,9 @@ static Index move_take(Emit *e, Scope *s, NodeId n, Index p, Type from) {
     return q;
 }
 
-// The same element under another shape.  Axes of size 1 come and go freely, and
-// the last axes stay as they are where both shapes end in them; anything else
-// goes through the number of the element.
+// The same element under another shape.  Axes of size 1 come and go freely.
+// Trailing axes stay if both shapes end in them; otherwise the linear index is
+// split anew.
 static Index move_view(Emit *e, Scope *s, Index p, Type from) {
     Index q = {.rank = from.rank}, rest = p;
     int i = from.rank;
@@ -264,7 +264,7 @@ Index index_moved(Emit *e, Scope *s, NodeId n, Index p, const Expr **inside) {
     const Node *d = &e->g->node[n];
     Type from = *e->g->node[d->arg[0]].type;
     *inside = NULL;
-    if (p.flat) // views only: the number of an element stays the same
+    if (p.flat) // views only: the linear index stays the same
         return p;
     switch (d->op) {
     case OP_pad:

@@ -1,23 +1,22 @@
-// Keep: elements of a row that a pass over it computes at some cost, as with an
-// exponential or a draw's rounds of Philox, and that a later pass asks for too,
-// stay in registers.  Only where a thread has no more of a row than a vector:
-// for others a pass would be written out once for each, and registers would not
-// do.
+// Keep: register caching across passes over a row.  Cached are elements that
+// cost much, such as an exponential or Philox rounds, and that a later pass
+// needs again.  A thread must have at most one vector of a row: otherwise the
+// passes would be unrolled, and registers would not suffice.
 
 #include "codegen/emit.h"
 
-// Whether a gang of a warp has a row at once.
+// Whether a gang of a warp covers a row at once.
 static bool has_few(const Emit *e) {
     enum { GANG = 32, LANES = 8 };
     return space_columns(e->group->space) > 0 &&
            e->columns <= GANG * (e->step % LANES == 0 ? LANES : 1);
 }
 
-// The nodes that passes ask for at their own elements: of those that follow
-// from something costly that is not kept, the operands of what is wanted.
+// The nodes that a pass needs at its own elements.  It adds the operands of
+// needed nodes that depend on a costly value without being cached.
 typedef struct {
     const Emit *e;
-    int *pass; // that computes a node first, 0: none yet
+    int *pass; // pass that computes a node first; 0: none
     bool *costs, *wanted, *kept;
 } Keep;
 
@@ -39,7 +38,7 @@ static void want(const Keep *k, NodeId n) {
         k->wanted[n - group->first] = true;
 }
 
-// Operands come before users, so that one way back finds all.
+// Operands precede users, so one backward scan finds all.
 static void pass_follow(const Keep *k, int pass) {
     const Group *group = k->e->group;
     for (NodeId n = group->last + 1; n-- > group->first;) {
@@ -59,7 +58,7 @@ static void pass_follow(const Keep *k, int pass) {
     }
 }
 
-// What the pass after the last reduction stores and adds up.
+// The stores and sums of the pass after the last reduction.
 static bool is_output(const Emit *e, NodeId n) {
     return sums_blocks(e->g, n) ||
            (e->stored[n] && e->g->node[n].op != OP_workspace);
@@ -70,8 +69,8 @@ static NodeId wanted_of(const Emit *e, NodeId n) {
     return operand ? e->g->node[n].arg[0] : n;
 }
 
-// Of n, what the pass computes: the operand of a reduction, or what is stored
-// after all of them.
+// The part of n that the pass computes: the operand of a reduction, or an
+// output after all of them.
 static void pass_want(const Keep *k, NodeId n, int pass, int passes) {
     const Emit *e = k->e;
     if (pass > passes

@@ -1,9 +1,9 @@
 // Kernels: a group becomes the text of one kernel, in the common subset of C
-// and CUDA C that the preludes in runtime/prelude give meaning to.
+// and CUDA C that the preludes in runtime/prelude define.
 //
-// v12 in a kernel is %12 in the dump of the graph, and p12 the address it is
-// stored at.  Names come from the model only through kernel_name, which leaves
-// letters, digits and underscores.
+// v12 in a kernel is %12 in the dump of the graph, and p12 is its address.
+// Names come from the model only through kernel_name, which leaves letters,
+// digits and underscores.
 
 #include "codegen/emit.h"
 
@@ -21,7 +21,7 @@ static void parameter(Arena *a, Kernel *k, NodeId node, int plus,
         (Parameter){node, plus, type, expr_print(a, name, "")};
 }
 
-// Finds them, in arena a, which outlives the kernel's tree.
+// Finds the nodes in names, in arena a, which outlives the kernel's tree.
 static void find_parameters(Emit *e, Arena *a, Kernel *k) {
     const Group *group = e->group;
     size_t most = (size_t)(group->num_inputs + group->num_outputs) + 3;
@@ -91,8 +91,8 @@ static void build_body(Emit *e, Block *body, int grid[2]) {
     block_dce(e->a, body);
 }
 
-// Builds kernel k of launch i.  Its tree has an arena of its own, as most
-// kernels turn out to be equal to an earlier one.
+// Builds kernel k of launch i.  The tree has its own arena, as most kernels are
+// equal to an earlier one and freed.
 static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
                          Arena *a, Kernel *k, int *names) {
     Arena *own = arena_child(a);
@@ -185,10 +185,9 @@ void kernel_print(Arena *a, Kernel *k) {
     k->text = arena_string(a, text_string(&t), t.length);
 }
 
-// The text of a kernel as a function, and a kernel that calls it.  Parameters
-// of the function lack RESTRICT: a merged launch writes what later kernels of
-// it read, and a compiler that were told otherwise would let them read it past
-// the cache that is kept up to date.
+// The kernel's text as a function, and a kernel that calls it.  The function's
+// parameters lack RESTRICT.  A merged launch writes tensors that its later
+// kernels read; with RESTRICT the compiler could use the non-coherent cache.
 void kernel_split(Arena *a, Kernel *k) {
     Text t = text_new(a);
     if (k->is_split)

@@ -1,8 +1,8 @@
-// Kernels: NAME.cu, the text of all.
+// Kernels: NAME.cu, the text of all kernels.
 
 #include "codegen/program.h"
 
-// How many statistics a library may take over, in all steps.
+// Upper bound of the statistics that a library may compute, over all steps.
 static int count_statistics(const Writer *w) {
     int count = 0;
     for (int i = 0; i < w->num_steps; i++)
@@ -14,7 +14,7 @@ static int count_statistics(const Writer *w) {
     return count;
 }
 
-// ---- what a kernel is compiled with ----
+// ---- conditional compilation ----
 
 static bool calls(const Kernel *launch, const MergedKernel *j,
                   const Kernel *k) {
@@ -25,8 +25,8 @@ static bool calls(const Kernel *launch, const MergedKernel *j,
     return false;
 }
 
-// For whom a text is, by their numbers: its kernel, and the merged launches
-// that call the kernel's function.
+// Numbers of the users of a text: its kernel, and the merged launches that call
+// the kernel's function.
 typedef struct {
     int own, *caller, callers;
 } Wanted;
@@ -59,9 +59,9 @@ static void write_shared(Text *t, const char *text, size_t length,
     text_add(t, "#endif\n");
 }
 
-// A device may compile each kernel for itself, side by side, and leave out
-// those that it does not launch.  Its compiler goes through the whole text each
-// time, so that what other kernels call and read is left out too.
+// A device may compile kernels separately and in parallel, and skip unused
+// ones.  Its compiler reads the whole text each time, so shared helpers are
+// conditional too.
 static void write_kernel(Text *t, const Kernel *k, const Wanted *r) {
     text_add(t, "\n");
     text_bytes(t, k->text, k->comment);

@@ -1,10 +1,10 @@
-// Key: a text that kernels share only if they do the same.
+// Key: a text that is equal for two kernels only if they compute the same.
 
 #include "codegen/key.h"
 
 #include <string.h>
 
-enum { LEAST_SIZE = 64 }; // smaller ones may be lengths of loops to unroll
+enum { LEAST_SIZE = 64 }; // smaller ones may bound unrolled loops
 
 typedef struct {
     Arena *a;
@@ -30,13 +30,13 @@ bool is_size(const Sizes *z, const Expr *x) {
            size_named(z, x) != NULL;
 }
 
-// Whether the size may differ: an int that is no short loop.
+// Whether the size may differ within a family: an int above unrolled loops.
 static bool may_differ(const Size *s) {
     return s->kind == X_SCALE || s->of != NULL ||
            (s->whole >= LEAST_SIZE && s->whole <= INT32_MAX);
 }
 
-// The number of a constant: its value, or that of the constant it begins with.
+// The number of a constant, or of the constant that it begins with.
 static int64_t constant_number(const Sizes *z, const Constant *c) {
     const Expr *value = c->value;
     if (value->kind == X_OP)
@@ -57,8 +57,7 @@ static void size_take(const Key *k, const Expr *x) {
     ARENA_APPEND(k->a, k->sizes->size, k->sizes->count, s);
 }
 
-// A constant is a size if its number, or the constant that it follows from, is
-// one.
+// A constant is a size if its number or its base constant is one.
 static bool constant_is_size(const Sizes *z, const Constant *c) {
     if (!c->sized)
         return false;

@@ -1,4 +1,4 @@
-// Key: a text that kernels share only if they do the same.
+// Key: a text that is equal for two kernels only if they compute the same.
 #ifndef CODEGEN_KEY_H
 #define CODEGEN_KEY_H
 
@@ -6,16 +6,15 @@
 
 enum { MOST_NAMES = 4 }; // ROWS, C, CG and WIDTH
 
-// A number of a kernel in which others of its family may differ.
+// A number that may differ within a family.
 typedef struct {
     ExprKind kind; // X_SIZE, X_STREAM or X_SCALE
     int64_t whole;
     double real;
-    const Expr *of; // the constant's value, in which it is named; NULL: it is
-                    // the number itself
+    const Expr *of; // constant that holds it; NULL: a literal
 } Size;
 
-// The sizes of a kernel in their order.
+// The sizes of a kernel in order.
 typedef struct {
     Size *size;
     int count;
@@ -23,11 +22,11 @@ typedef struct {
     int names;
 } Sizes;
 
-// Appends the key of k's tree, in which nodes count anew.  With z, sizes are no
-// part of it, and z has them.
+// Appends the key of k's tree, with nodes renumbered.  If z is not NULL, sizes
+// go to z instead of the key.
 void kernel_key(Arena *a, Text *t, const Kernel *k, Numbers *n, Sizes *z);
 
-// Whether x is one of the sizes of a kernel with these named ones.
+// Whether x is a size of a kernel with these named constants.
 bool is_size(const Sizes *z, const Expr *x);
 
 #endif

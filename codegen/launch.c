@@ -1,12 +1,12 @@
-// Launch: what a launch is for, in the words of the model file.  A trainer
-// carries a row for each, so that it can say which lines a kernel comes from.
+// Launch: the purpose of a launch, in the words of the model file.  A trainer
+// carries a row for each launch, which names a kernel's lines.
 
 #include "codegen/emit.h"
 
 enum { MOST_LINES = 12 };
 
-// The layer of what it stores, else of anything in it.  What updates many
-// tensors is of no layer.
+// The layer of its outputs, or else of any of its nodes.  A multi-tensor launch
+// has no layer.
 static const char *group_path(const Graph *g, const Group *group) {
     const char *path = NULL;
     if (group_is_multi_tensor(group->kind))
@@ -18,8 +18,8 @@ static const char *group_path(const Graph *g, const Group *group) {
     return path != NULL ? path : "";
 }
 
-// Launches that make of what was loaded what the model sees: up to the first
-// that reads images, if that is a kernel.
+// Counts the launches that prepare the input: up to the first kernel that reads
+// images.
 static int count_augmenting(const Graph *g, const Kernel *kernel, int count) {
     NodeId image = graph_find(g, "image");
     for (int k = 0; k < count && image != NO_NODE; k++)

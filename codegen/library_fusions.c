@@ -1,5 +1,4 @@
-// Library fusions: the tables that tell a device which kernels a library call
-// can save.
+// Library fusions: tables of the kernels that a library call can replace.
 
 #include "codegen/emit.h"
 #include "passes/plan/library_fusion.h"
@@ -56,8 +55,8 @@ static bool has_number(const LibraryFusions *r, int64_t number) {
     return false;
 }
 
-// Rows for the variances that no call computes: in another step the same number
-// may, and the kernels ask for it by number.
+// Rows for variances that no call of this step computes.  A call of another
+// step may have the same number, and kernels look it up by number.
 static int fixed_rows(FusionTables *t, const Graph *g,
                       const LibraryFusions *r) {
     int rows = 0;

@@ -1,4 +1,4 @@
-// Lines: where in the model's files a group comes from.
+// Lines: the lines of the model's files that a group comes from.
 
 #include "codegen/emit.h"
 
@@ -11,7 +11,7 @@ static int by_place(const void *a, const void *b) {
     return files != 0 ? files : (x->line > y->line) - (x->line < y->line);
 }
 
-// The places of a group's nodes in ascending order, each once.
+// The origins of a group's nodes in ascending order, each once.
 static int find_places(const Graph *g, const Group *group, Origin *place) {
     int count = 0, distinct = 0;
     for (NodeId n = group->first; n <= group->last; n++)

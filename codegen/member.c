@@ -1,9 +1,10 @@
-// The members of a kernel over parts, and the text of each.
+// Entries of a multi-tensor kernel (Member), and the text of each.
 //
-// Tensors that assignments or numbers need together (a weight, its gradient and
-// its momentum) are a member.  v_1 in its text is numbered within it, so that
-// equal members have equal text; v1 is a scalar that all share.  A scalar that
-// is computed from a member's own tensors, as their norm, is part of it.
+// An entry is the set of tensors that an assignment or a reduction uses
+// together, such as a weight, its gradient and its momentum.  v_1 in its text
+// is numbered within the entry, so equal entries have equal text; v1 is a
+// scalar that all entries share.  A scalar computed from an entry's own
+// tensors, such as their norm, belongs to the entry.
 
 #include "codegen/member.h"
 
@@ -21,7 +22,7 @@ static bool stacks(const Emit *e, NodeId n) {
     return op_info[e->g->node[n].op].facts & STACKS;
 }
 
-// ---- which tensors are together ----
+// ---- tensors to entries ----
 
 static NodeId find(NodeId *parent, NodeId n) {
     while (parent[n] != n)
@@ -38,8 +39,9 @@ static void join(NodeId *parent, NodeId a, NodeId b) {
         parent[a] = b;
 }
 
-// What each member can read and compute for itself: tensors of other kernels
-// that this one does not assign, and what follows from them and scalars alone.
+// Finds the nodes that any entry can read or compute by itself: tensors of
+// other kernels that this one does not assign, and functions of them and of
+// scalars.
 static bool *find_free(const Emit *e) {
     bool *is_free = ARENA_ARRAY(e->a, e->g->count, bool);
     for (NodeId n = 0; n < e->g->count; n++)
@@ -55,7 +57,7 @@ static bool *find_free(const Emit *e) {
     return is_free;
 }
 
-// A member that asks for something free.
+// An entry that reads such a node.
 typedef struct {
     NodeId free, member;
 } Asking;
@@ -67,8 +69,8 @@ static int by_free(const void *a, const void *b) {
     return (x->member > y->member) - (x->member < y->member);
 }
 
-// A few members that read the same, as two biases one gradient, are one.  Many
-// would be a long text, and read it each for itself.
+// Merges a few entries that read the same node, such as two biases with one
+// gradient.  Many entries would make a long text, so they read it separately.
 static void join_few(NodeId *parent, Asking *asking, int count) {
     enum { FEW = 8 };
     for (int i = 0; i < count; i++)
@@ -111,7 +113,7 @@ static NodeId *find_members(const Emit *e) {
     return parent;
 }
 
-// What is computed from a slice that has to be read element by element.
+// Marks nodes computed from a slice that is read element by element.
 static bool *find_awkward(const Emit *e) {
     size_t count = (size_t)(e->group->last - e->group->first) + 1;
     bool *awkward = ARENA_ARRAY(e->a, count, bool);
@@ -126,8 +128,8 @@ static bool *find_awkward(const Emit *e) {
     return awkward;
 }
 
-// The member that the tensor of a reduction, or all scalars below a scalar,
-// belong to, or NO_NODE.  A number about any tensors is nobody's own.
+// The entry of a reduction's tensor, or of all scalars below a scalar; else
+// NO_NODE.  A reduction over several entries belongs to none.
 static NodeId find_owner(const Emit *e, const NodeId *root, NodeId n) {
     const Node *d = &e->g->node[n];
     NodeId owner = NO_NODE;
@@ -171,7 +173,7 @@ bool is_pointer(const Emit *e, NodeId n) {
 
 // ---- assignments ----
 
-// A pad below an assignment is a store to other addresses.
+// A pad below an assignment becomes a store to other addresses.
 static NodeId scattered(const Emit *e, NodeId value) {
     return group_has(e->group, value) && e->g->node[value].op == OP_pad
                ? value
@@ -205,7 +207,7 @@ static void assign(Emit *e, Scope *s, NodeId n, Index p) {
          out);
 }
 
-// The elements that an assignment computes: those of what is padded.
+// The elements that an assignment computes: the pad's operand, if it pads.
 static NodeId assigned(const Emit *e, NodeId n) {
     NodeId value = e->g->node[n].arg[1], pad = scattered(e, value);
     return pad == NO_NODE ? value : e->g->node[pad].arg[0];
@@ -217,16 +219,16 @@ static const Expr *whole(Emit *e, int64_t number) {
     return number_of(e, x_number(e->a, number));
 }
 
-// The place of operand i of reduction n.  Its operands come one after another.
-static int64_t operand_place(Emit *e, NodeId n, int i) {
+// The workspace offset of the partial sums of operand i of reduction n.
+static int64_t operand_start(Emit *e, NodeId n, int i) {
     const int64_t **before = &e->parts_before[n - e->group->first];
     if (*before == NULL)
         *before = chunks_before(e->g, n, e->a);
     return sums_place(e, n) + (*before)[i];
 }
 
-// Adds operand i of reduction n to what this part leaves in the workspace.
-// Lanes behind the end of the tensor are no part of it.
+// Adds operand i of reduction n to the partial sum of this chunk.  Lanes past
+// the end of the tensor are masked.
 static void reduce(Emit *e, Scope *member, Scope *s, NodeId n, int i, Index p) {
     const Expr *sum = index_name(e, "s");
     const Expr *x = value_at(e, s, e->g->node[n].arg[i], p);
@@ -245,22 +247,22 @@ static void reduce(Emit *e, Scope *member, Scope *s, NodeId n, int i, Index p) {
              sum, x);
     CODE(e, &member->after, n,
          "total_sum(part + $ + (at - first), $, $, shared, NT);",
-         whole(e, operand_place(e, n, i)), sum, lanes);
+         whole(e, operand_start(e, n, i)), sum, lanes);
 }
 
 // ---- stacks ----
 
-// Whether operand i of a stack has the size of its place there.
-static bool fills_place(const Emit *e, NodeId n, int i) {
+// Whether operand i of a stack fills its block.
+static bool fills_block(const Emit *e, NodeId n, int i) {
     Type t = *e->g->node[e->g->node[n].arg[i]].type, all = *e->g->node[n].type;
     return t.dim[0] == all.dim[1] &&
            type_count(&t) == all.dim[1] * all.dim[2] &&
            type_count(&t) % 64 == 0;
 }
 
-// Element i of the place of operand `operand`, which is 0 outside of it.  What
-// else the member stacks may have other rows and columns.
-static void put_in_place(Emit *e, Scope *s, NodeId n, int operand, Index p) {
+// Element i of the block of operand `operand`, with zeros outside of the
+// operand.  Other operands of the stack may have more rows and columns.
+static void put_in_block(Emit *e, Scope *s, NodeId n, int operand, Index p) {
     const Node *d = &e->g->node[n];
     Type t = *e->g->node[d->arg[operand]].type;
     int64_t columns = type_count(&t) / t.dim[0];
@@ -286,8 +288,8 @@ static void put_in_place(Emit *e, Scope *s, NodeId n, int operand, Index p) {
 
 static void stack(Emit *e, Scope *s, NodeId n, int operand, Index p) {
     const Node *d = &e->g->node[n];
-    if (!fills_place(e, n, operand)) {
-        put_in_place(e, s, n, operand, p);
+    if (!fills_block(e, n, operand)) {
+        put_in_block(e, s, n, operand, p);
         return;
     }
     const Expr *x = value_at(e, s, d->arg[operand], p);
@@ -307,17 +309,17 @@ static void stack(Emit *e, Scope *s, NodeId n, int operand, Index p) {
          out);
 }
 
-// ---- the statements of a member ----
+// ---- the statements of an entry ----
 
-// What a phase does to tensors of a member: an assignment, or operand `operand`
-// of a reduction or a stack.
+// A task: one phase's work on the tensors of an entry.  It is an assignment, or
+// operand `operand` of a reduction or a stack.
 typedef struct {
     NodeId node;
     int operand;
-    NodeId value; // what is computed for each element
+    NodeId value; // computed for each element
 } Task;
 
-// Appends what node n does to tensors in this phase.
+// Appends the tasks of node n in this phase.
 static int add_tasks(const Emit *e, NodeId n, int phase, Task *task,
                      int count) {
     const Node *d = &e->g->node[n];
@@ -346,13 +348,13 @@ static Task *find_tasks(const Emit *e, int phase, int *count) {
     return task;
 }
 
-// The member that a task belongs to.
+// The entry of a task.
 static NodeId task_root(const Emit *e, const NodeId *root, Task task) {
     bool assigns = e->g->node[task.node].op == OP_assign;
     return root[node_base(e->g, assigns ? task.node : task.value)];
 }
 
-// Values of a member are of no use to the next; those of the kernel are.
+// Forgets the entry's values; the kernel's values stay.
 static void forget(Emit *e, const Scope *kernel, int mark) {
     int kept = mark;
     for (int i = mark; i < e->num_values; i++)
@@ -361,7 +363,7 @@ static void forget(Emit *e, const Scope *kernel, int mark) {
     e->num_values = kept;
 }
 
-// Ends the numbering of a member.
+// Ends the local numbering of an entry.
 static void take_tensors(Emit *e, Member *m) {
     m->tensor = ARENA_ARRAY(e->a, (size_t)e->num_local + 1, NodeId);
     m->num_tensors = e->num_local;
@@ -371,7 +373,7 @@ static void take_tensors(Emit *e, Member *m) {
     }
 }
 
-// The loop over the elements of a part, with the statements before and after.
+// The loop over the elements of a chunk, with the statements before and after.
 static Block loop_of(Emit *e, Scope *member, Scope *s, bool single) {
     Block b = member->before;
     CODE(e, &b, NO_NODE,
@@ -388,13 +390,13 @@ static bool is_single(const Emit *e, Task t) {
     const Node *d = &e->g->node[t.node];
     if (d->op == OP_assign && scattered(e, d->arg[1]) != NO_NODE)
         return true;
-    if (stacks(e, t.node) && !fills_place(e, t.node, t.operand))
+    if (stacks(e, t.node) && !fills_block(e, t.node, t.operand))
         return true;
     return group_has(e->group, t.value) &&
            e->awkward[t.value - e->group->first];
 }
 
-// How many elements a task walks over: all of the place in a stack.
+// Number of elements of a task: in a stack, all of its block.
 static int64_t task_elements(const Emit *e, Task t) {
     Type all = *e->g->node[t.node].type;
     return stacks(e, t.node) ? all.dim[1] * all.dim[2]
@@ -438,11 +440,11 @@ static void write_member(Emit *e, Scope *kernel, const Task *task, int count,
     forget(e, kernel, mark);
 }
 
-// Sorts tasks by member, those of one in their order, and members by the first
-// task of each.
+// Sorts tasks by entry, in order of each entry's first task.  The sort is
+// stable.
 static Task *by_member(const Emit *e, const NodeId *root, const Task *task,
                        int count) {
-    int *first = ARENA_ARRAY(e->a, e->g->count, int); // place + 1
+    int *first = ARENA_ARRAY(e->a, e->g->count, int); // index + 1
     int *last = ARENA_ARRAY(e->a, e->g->count, int);
     int *next = ARENA_ARRAY(e->a, (size_t)count + 1, int);
     Task *sorted = ARENA_ARRAY(e->a, (size_t)count + 1, Task);

@@ -1,13 +1,13 @@
-// Merged launches: their texts.  The body of each kernel is a function, which
-// the kernel calls, and which the merged launch calls for each of its blocks,
-// in a phase for each kernel.
+// Merged launches: their texts.  The body of each kernel is a function.  Both
+// the kernel and the merged launch call it; the merged launch has one phase for
+// each kernel.
 
 #include "codegen/emit.h"
 
 #include <string.h>
 
 // "j05_06_batch_norm_relu__prep": the numbers of all kernels, and the rest of
-// the name of the last.
+// the last one's name.
 static const char *merged_name(Arena *a, const Kernel *kernel, int count) {
     Text t = text_new(a);
     text_add(&t, "j");
@@ -55,7 +55,7 @@ static void merged_text(Arena *a, MergedKernel *j, const Kernel *kernel) {
     j->text = text_string(&t);
 }
 
-// Equal merged launches have equal names: those of their kernels.
+// Equal merged launches have equal names, built from their kernels' names.
 static bool is_written(const Kernel *last, const char *name) {
     for (const MergedKernel *j = last->merged; j != NULL; j = j->next)
         if (strcmp(j->name, name) == 0)

@@ -1,4 +1,4 @@
-// Names: what a kernel does, and for which layer.
+// Names: the operations and the layer of a kernel.
 
 #include "codegen/emit.h"
 
@@ -24,7 +24,7 @@ static const char *place_of_path(Arena *a, const char *path) {
     return dot ? arena_string(a, path, (size_t)(dot - path)) : "";
 }
 
-// Letters, digits and _ are all that reaches a kernel's text.
+// Only letters, digits and _ reach a kernel's text.
 static void add_plain(Text *t, const char *word) {
     for (; *word != '\0'; word++) {
         char c = (char)tolower((unsigned char)*word);

@@ -1,11 +1,11 @@
-// Pieces: tensors that are parts of larger ones, as a slice of what a library
-// left, in kernels that walk over the elements of the piece.
+// Pieces: slices of larger tensors, such as a library call's result, in
+// multi-tensor kernels over the elements of the slice.
 
 #include "codegen/member.h"
 
 enum { MOST_LANES = 64 }; // on any device
 
-// Elements before the first of a slice.
+// Number of elements before the slice's first.
 static int64_t start_of(const Emit *e, NodeId n) {
     const Node *d = &e->g->node[n];
     Type outer = *e->g->node[d->arg[0]].type;
@@ -17,8 +17,8 @@ static int64_t start_of(const Emit *e, NodeId n) {
     return start;
 }
 
-// A slice lies together where all axes before the last that is cut have one
-// element; vectors must begin where they may.
+// A slice is contiguous if axes before the last cut one have one element.
+// Vectors must be aligned.
 bool piece_is_awkward(const Emit *e, NodeId n) {
     const Node *d = &e->g->node[n];
     Type inner = *d->type, outer = *e->g->node[d->arg[0]].type;
@@ -31,8 +31,8 @@ bool piece_is_awkward(const Emit *e, NodeId n) {
     return before != 1 || start_of(e, n) % MOST_LANES != 0;
 }
 
-// The index on axis i, from `low` on, of the element of that number; behind one
-// of the axis are `stride` elements.
+// The index on axis i, from `low` on, of the element of that number; the axis
+// has stride `stride`.
 static const Expr *index_of(Emit *e, Type inner, int i, int64_t stride,
                             int64_t low, const Expr *number) {
     if (inner.dim[i] == 1)

@@ -109,8 +109,8 @@ static bool has_inputs(const Graph *g) {
     return false;
 }
 
-// Derived state is made again after a step that changes what it comes from
-// without knowing of it.
+// Derived state is recomputed after a step that changes its source without
+// updating the copy.
 static bool leaves_derived(const Twin *s) {
     if (s->step->kind != STEP_INIT && s->step->kind != STEP_AVERAGE)
         return false;

@@ -1,9 +1,9 @@
 // Program: the two files of a trainer.
 //
-// NAME.cu holds the kernels.  NAME.c includes it as C, so that they run on the
-// host, and carries its text for a device that compiles it when the trainer
-// starts.  It holds the steps as lists of launches, the tables of states,
-// inputs and library calls, and for each device where every tensor lives.
+// NAME.cu holds the kernels.  NAME.c includes it as C, for the host, and
+// carries its text for a device that compiles it when the trainer starts.
+// NAME.c also holds the steps as lists of launches, tables of states, inputs
+// and library calls, and the address of every tensor on each device.
 
 #include "codegen/program.h"
 

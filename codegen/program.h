@@ -1,15 +1,15 @@
-// What the parts of a trainer's two files have in common: each is written by a
-// file of its own, from both plans, and program.c says in which order.
+// Shared declarations of the writers of a trainer's two files.  Each file here
+// writes one part from both plans; program.c orders the parts.
 #ifndef CODEGEN_PROGRAM_H
 #define CODEGEN_PROGRAM_H
 
 #include "codegen/emit.h"
 
-// The line of both files by which their licence is found.
+// The licence line of both files.
 #define EMITTED_LICENCE                                                        \
     "// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n"
 
-// A step of both plans, which differ in addresses alone.
+// A step of both plans, which differ in addresses only.
 typedef struct {
     const Step *step;
     const char *name;
@@ -27,20 +27,19 @@ typedef struct {
     Twin *step;
     int num_steps;
     FusionTables fusions;
-    int num_written;     // kernels; merged ones come behind them
-    bool merges, stored; // there are some
+    int num_written;     // kernels; merged launches are numbered after them
+    bool merges, stored; // whether there are any
 } Writer;
 
-// Whether a launch's kernel is a text of its own step.
+// Whether a launch's kernel has a text of its own in its step.
 bool kernel_is_written(const Kernel *k);
 
-// How the prelude is told what activations are.
+// Defines the activation type for the prelude.
 int act_bits(DType act);
 
 // ---- wrap.c ----
 
-// Words set apart by commas, with a new line where one would be longer than a
-// page is wide.
+// Words separated by commas, wrapped at the page's width.
 typedef struct {
     Text *t;
     int column, indent, written;
@@ -59,7 +58,7 @@ void entries_write(const Writer *w, Text *t);
 
 // ---- calls.c ----
 
-// The second operand of a library call, or the only one again.
+// The second operand of a library call, or its only one again.
 NodeId called_second(const Node *d);
 const Node *called_node(const Graph *g, const Kernel *k);
 bool any_calls(const Writer *w);

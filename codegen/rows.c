@@ -1,14 +1,13 @@
-// Row kernels: reductions over each row, as in softmax.  A gang of threads
-// shares a row, each with a vector of lanes at a time; it passes over the row
-// once for each reduction that needs the one before, and a last time for what
-// is stored.  Gangs exchange what they have through their warp, so those of one
-// take their turns together: where there is no row left, a gang takes the last
-// row again and stores nothing.
+// Row schedule: reductions over each row, such as softmax.  A gang of threads
+// shares a row, each with a vector of lanes at a time.  It makes a pass over
+// the row for each dependent reduction, and a last one for the stores.  Gangs
+// of a warp reduce through it, so they iterate together: a gang without a row
+// repeats the last row and stores nothing.
 
 #include "codegen/emit.h"
 
-// Of the 512 bytes of registers that a thread has where two blocks are on a
-// multiprocessor, those that vectors may take without others being spilled.
+// Bytes for vectors before registers spill.  A thread has 512 bytes with two
+// resident blocks on a multiprocessor.
 enum { MOST_BYTES = 448 };
 
 bool reduces_row(const Emit *e, NodeId n) {
@@ -48,12 +47,12 @@ static bool has_margin(const Emit *e) {
     return e->columns > space_columns(e->group->space);
 }
 
-// x, or behind a row the value that stands for nothing.
+// x, or past the row's end the identity of the reduction.
 static const Expr *in_row(const Emit *e, const Expr *x, const Expr *nothing) {
     return has_margin(e) ? EXPR(e, "c + k < C ? $ : $", x, nothing) : x;
 }
 
-// Adds x, a lane of the row, to the thread's part of the result.
+// Adds x, a lane of the row, to the thread's partial result.
 static void add_element(Emit *e, Scope *pass, NodeId n, const Expr *x) {
     Block *b = &pass->lanes;
     Op op = e->g->node[n].op;
@@ -86,7 +85,7 @@ static void add_element(Emit *e, Scope *pass, NodeId n, const Expr *x) {
     }
 }
 
-// The gang's result, as the value of n from here on.
+// Reduces across the gang and binds n to the result.
 static void join_row(Emit *e, Scope *row, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     Block *b = &row->before;
@@ -136,8 +135,8 @@ static Scope *pass_open(Emit *e, Scope *row) {
 }
 
 // A pass over the columns up to `end`, which is 0 for a gang without a row.
-// Numbered: with a number for each of the thread's columns, in a loop of known
-// length, which keeps arrays that it indexes in registers.
+// Numbered: with an index of the thread's columns, in a loop of constant
+// length.  It keeps arrays with this index in registers.
 static void pass_close(Emit *e, Scope *row, Scope *pass, const char *end,
                        bool numbered) {
     const Block *body = scope_close(e, pass);
@@ -160,7 +159,7 @@ static void pass_close(Emit *e, Scope *row, Scope *pass, const char *end,
              body);
 }
 
-// Bytes of the vectors that a thread reads in a pass, as they are in memory.
+// Bytes of the vectors that a thread reads in a pass, as stored in memory.
 static int64_t bytes_read(const Emit *e, const Scope *pass) {
     int64_t bytes = 0;
     for (int i = 0; i < e->num_values; i++)
@@ -170,8 +169,7 @@ static int64_t bytes_read(const Emit *e, const Scope *pass) {
     return bytes;
 }
 
-// Returns the bytes of the vectors that a thread has at once: what it reads,
-// and sums.
+// Bytes of a thread's live vectors: reads and sums.
 static int64_t emit_level(Emit *e, Scope *row, Index p, int which) {
     Scope *pass = pass_open(e, row);
     int64_t bytes = 0;
@@ -205,8 +203,8 @@ static bool has_lanes(const Emit *e, NodeId n) {
     return t.rank > 0 && t.dim[t.rank - 1] != 1;
 }
 
-// Stores x, the value of n at p or of the node that n pads, in the statements
-// of s, and zeros in the columns that are added.
+// Stores x, the value of n at p or of n's operand if n pads, from s.  Columns
+// of padding get zeros.
 static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Index p,
                         const Expr *x) {
     Type type = *e->g->node[n].type;
@@ -222,7 +220,7 @@ static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Index p,
     }
     emit_store(e, s, n, p, x);
     p.lanes = NULL;
-    p.index[p.rank - 1] = x_name(e->a, "c"); // 0 where rows have one column
+    p.index[p.rank - 1] = x_name(e->a, "c"); // 0 if rows have one column
     Scope *added = pass_open(e, row);
     emit_store(e, added, n, p, literal(e->a, type.dtype, 0));
     CODE(e, &row->before, NO_NODE,
@@ -232,8 +230,8 @@ static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Index p,
          scope_close(e, added));
 }
 
-// The element of an output, or of what is summed up: that may be the rows of
-// the space as a matrix.
+// The index expression of an output or a summed operand.  It may have the
+// iteration space's rows as a matrix.
 static Index output_index(Emit *e, Index p, Type type) {
     Type space = *e->group->space;
     if (type.rank != 2 || p.rank == 2 || type.dim[0] != space_rows(&space) ||
@@ -255,15 +253,14 @@ static Index in_lanes(const Emit *e, Index p) {
     return p;
 }
 
-// Whether a gang has a row of its own, which `end` does not tell where rows
-// have no columns.
+// Whether a gang has a row of its own.  `end` does not say so if rows have no
+// columns.
 static const char *has_row(const Emit *e) {
     return space_columns(e->group->space) > 0 ? "end == C" : "own < hi";
 }
 
-// What is stored for each row, by the first of the gang, and for each element.
-// Returns the bytes of the vectors that a thread has at once: what it reads and
-// stores.
+// Stores each row's values, by the gang's first thread, and each element.
+// Returns the bytes of a thread's live vectors: reads and stores.
 static int64_t emit_outputs(Emit *e, Scope *row, Index p) {
     Scope *pass = pass_open(e, row);
     int64_t bytes = 0;
@@ -295,7 +292,7 @@ static int64_t emit_outputs(Emit *e, Scope *row, Index p) {
     return bytes;
 }
 
-// Bytes of sums over columns, which a thread has for all of its rows.
+// Bytes of column sums, which a thread holds for all of its rows.
 static int64_t column_bytes(const Emit *e) {
     int64_t columns = space_columns(e->group->space);
     int64_t gang = columns > 1024 ? BLOCK_THREADS : 32;
@@ -318,7 +315,7 @@ static void emit_totals_out(Emit *e, Block *b) {
     }
 }
 
-// The constants of the kernel, and where its block and its lanes begin.
+// The constants of the kernel, and the first row and lanes of its threads.
 static void emit_head(Emit *e, Block *b, Type space, int passes) {
     emit_space(e, b, space, false,
                arena_format(e->a, ", VW = %s",
@@ -340,8 +337,7 @@ static void emit_head(Emit *e, Block *b, Type space, int passes) {
     emit_chunk(e, b, space);
 }
 
-// The passes over a row.  Returns the bytes of the vectors that a thread has at
-// once.
+// The passes over a row.  Returns the bytes of a thread's live vectors.
 static int64_t emit_passes(Emit *e, Scope *row, Index p, int passes) {
     int64_t bytes = 0;
     for (int i = 1; i <= passes; i++) {
@@ -363,7 +359,7 @@ void emit_rows(Emit *e, Block *b) {
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL);
     Scope *row = scope_new(e, kernel, IN_ROW, NULL);
     sums_declare(e, &kernel->before, true, e->vw);
-    // No array is empty, and rows may have no columns.
+    // Rows may have no columns, but C has no empty arrays.
     sums_declare(e, &kernel->before, false,
                  space_columns(&space) > 0 ? EXPR(e, "PER * VW") : e->one);
     Index p = space_index(e, space, x_name(e->a, "c"), e->vw);

@@ -1,11 +1,11 @@
-// Scatter kernels: rows of a matrix are added, by an index, to rows of a table.
+// Scatter schedule: adds rows of a matrix, by an index, to rows of a table.
 //
-// A block owns a run of the table's rows, and each of its threads some of those
-// and a vector of columns.  A block looks at the whole index, a piece at a time
-// and all threads side by side, and notes in its order what names its rows.  Of
-// that every thread has some rows on their way before it adds the first, those
-// that are meant for its own.  So a sum is in the order of the index whatever
-// the grid, and nothing is added by two.
+// A block owns a run of the table's rows.  Each thread owns some of these rows
+// and a vector of columns.  The block scans the whole index in pieces, with all
+// threads in parallel, and lists the positions that name its rows, in order.
+// Each thread then loads several matrix rows before it adds the first one, and
+// adds those for its own table rows.  So a sum follows the order of the index
+// for any grid, without atomics.
 
 #include "codegen/emit.h"
 
@@ -25,7 +25,7 @@ static void emit_zeros(Emit *e, Block *b, const Expr *table) {
          table_row(e, table, "i"));
 }
 
-// Notes which rows of the block a piece of the index names.
+// Lists the positions in a piece of the index that name the block's rows.
 static void emit_notes(Emit *e, Scope *piece, NodeId n) {
     const Node *d = &e->g->node[n];
     int64_t count = type_count(e->g->node[d->arg[1]].type);
@@ -47,7 +47,7 @@ static void emit_notes(Emit *e, Scope *piece, NodeId n) {
          scope_close(e, own));
 }
 
-// Reads the rows that are to be added to those that are noted.
+// Loads the matrix rows of listed positions.
 static void emit_ahead(Emit *e, Scope *some, NodeId n) {
     const Node *d = &e->g->node[n];
     Index p = {.rank = 2,
@@ -65,8 +65,8 @@ static void emit_ahead(Emit *e, Scope *some, NodeId n) {
          scope_close(e, row));
 }
 
-// Adds them, each thread to its own rows.  The sum of the row that came last is
-// kept: as long as the next is for the same one, nothing is waited for.
+// Adds them, each thread to its own rows.  The running sum stays in a register
+// while consecutive positions name one row.
 static void emit_sums(Emit *e, Block *b, NodeId n, const Expr *table) {
     CODE(e, b, n,
          "UNROLLED(m, AHEAD) {"
@@ -83,7 +83,7 @@ static void emit_sums(Emit *e, Block *b, NodeId n, const Expr *table) {
          table_row(e, table, "held"), table_row(e, table, "i"));
 }
 
-// The rows that a piece of the index names, for each group of columns.
+// Adds the rows of an index piece, for each group of columns.
 static void emit_columns(Emit *e, Scope *column, NodeId n, const Expr *table) {
     Scope *some = block_open(e, column, NULL);
     emit_ahead(e, some, n);

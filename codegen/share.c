@@ -1,10 +1,9 @@
-// Share: a kernel that does what an earlier one does is not written again.
+// Share: equal kernels are written once.
 //
 // Blocks of a network repeat, and stages of a run differ in a few gradients and
-// updates, so most kernels are the same but for the numbers of nodes in their
-// names.  Compiling them is most of what building a trainer takes, for the C
-// compiler as for NVRTC.  A shared kernel is named after the first layer that
-// has it.
+// updates.  So most kernels differ only in the node numbers of their names.
+// Compiling them dominates the build of a trainer, for the C compiler as for
+// NVRTC.  A shared kernel has the name of its first launch.
 
 #include "codegen/key.h"
 
@@ -14,7 +13,7 @@ typedef struct {
     Families families;
 } Sharing;
 
-// Names a kernel after the first that does the same, which may be it.
+// Names a kernel after the first equal one, which may be itself.
 static void share_kernel(void *context, Kernel *k) {
     Sharing *s = context;
     Arena *scratch = arena_new();
@@ -35,7 +34,7 @@ static void share_kernel(void *context, Kernel *k) {
 
 // ---- merged launches ----
 
-// Merges launches of the steps that run often: the plan says which.
+// Merges launches of frequent steps: the plan selects them.
 static void share_merged(Launches *step, int count, Arena *a) {
     for (int i = 0; i < count; i++)
         launches_merge(&step[i], a);

@@ -1,5 +1,5 @@
-// Steps: the functions of a trainer that make the launches of each step, in
-// order, over the tensors of the step.
+// Steps: the functions of a trainer that launch each step's kernels and calls,
+// in order.
 
 #include "codegen/program.h"
 
@@ -69,7 +69,7 @@ static void write_layer(Text *t, const Twin *s, const Kernel *k,
              from.file ? file_text(t->arena, from.file) : "", from.line);
 }
 
-// The tensors of a step, and where each lives on the two devices.
+// The tensors of a step, and their addresses on the two devices.
 static void write_tensors(const Writer *w, Text *t, const Twin *s,
                           const bool *stored) {
     text_add(t, "\n// ---- %s ----\n\n", s->name);
@@ -83,7 +83,7 @@ static void write_tensors(const Writer *w, Text *t, const Twin *s,
             separator = arena_format(w->a, ", // %s %s\n",
                                      type_text(w->a, *d->type), layer_of(d));
         }
-    bool none = *separator == '\0'; // but C wants a member
+    bool none = *separator == '\0'; // C needs a member
     text_add(t, "%s;\n} %s_tensors;\n\n", none ? "        none" : "", s->name);
     text_add(t, "static const %s_tensors %s_on[2] = {\n", s->name, s->name);
     for (int i = 0; i < 2; i++) {

@@ -1,4 +1,5 @@
-// Stored: the table of what launches leave in memory, for who looks at a step.
+// Stored: the table of the tensors that launches write, for inspection of a
+// step.
 
 #include "codegen/emit.h"
 

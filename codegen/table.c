@@ -1,18 +1,18 @@
-// Tables of members, and the loop over parts that reads them.
+// Tables of multi-tensor entries, and the loop over chunks that reads them.
 //
-// Members whose text is equal but for names and numbers share one case of a
-// switch.  A row of the table has the case, the elements, the addresses and the
-// numbers of a member; another table has the first part of each, in which a
-// block looks up the member of a part.
+// Entries whose text differs only in names and numbers share one case of a
+// switch.  A row of the table has an entry's case, size, addresses and numbers.
+// Another table has the first chunk of each entry, in which a block looks up a
+// chunk's entry.
 
 #include "codegen/member.h"
 
 #include <string.h>
 
-// What the members of one kind have in common.
+// Properties that the entries of a kind share.
 typedef struct {
-    const Member *like; // the first of them
-    bool *agrees;       // for each number, whether all have the same
+    const Member *like; // its first entry
+    bool *agrees;       // for each number, whether all entries agree
 } Kind;
 
 static bool same_body(const Emit *e, const Member *a, const Member *b) {
@@ -61,7 +61,7 @@ static Expr *list_new(Arena *a, int most) {
     return x;
 }
 
-// Numbers of one sort that the row of a member holds.
+// Numbers of one type in an entry's row.
 static Expr *numbers_of(Arena *a, const Member *m, const Kind *kind,
                         bool real) {
     Expr *x = list_new(a, m->num_numbers);
@@ -71,7 +71,7 @@ static Expr *numbers_of(Arena *a, const Member *m, const Kind *kind,
     return x;
 }
 
-// An initializer has at least one number.
+// A C initializer needs at least one number.
 static const Expr *filled(Arena *a, Expr *list) {
     if (list->count == 0)
         list->arg[list->count++] = x_number(a, 0);
@@ -90,7 +90,7 @@ const char *tensor_label(const Emit *e, NodeId n) {
     return name != NULL ? file_text(e->a, name) : "";
 }
 
-// The name of a member's param, or else of its first tensor that has one.
+// The name of an entry's parameter, or of its first tensor with a name.
 static const char *member_label(const Emit *e, const Member *m) {
     const char *label = "";
     for (int j = 0; j < m->num_tensors; j++) {
@@ -116,7 +116,7 @@ static Expr *addresses_of(const Emit *e, const Member *m) {
     return x;
 }
 
-// How much room the rows need.
+// Capacities of a row.
 typedef struct {
     int pointers, reals, wholes;
 } Widths;
@@ -194,7 +194,7 @@ static void emit_firsts(Emit *e, const Members *m) {
 
 // ---- the loop ----
 
-// The numbers of a kind: in the statements where all agree, else in the table.
+// Numbers of a kind: literals if all entries agree, else reads from the table.
 typedef struct {
     Arena *a;
     const Kind *kind;

@@ -1,4 +1,4 @@
-// Trainer: the one object that a trainer is, and its main.
+// Trainer: its one object, and its main.
 
 #include "codegen/program.h"
 
@@ -8,7 +8,7 @@ static const Graph *graph_with(const Program *p, const char *input) {
     return graph_find(p->eval, input) != NO_NODE ? p->eval : p->stage[0].train;
 }
 
-// What one sample has in an input: rank -1 where no graph uses it.
+// One sample's shape in an input; rank -1 if no graph uses it.
 static void write_shape(const Program *p, Text *t, const char *input) {
     const Graph *g = graph_with(p, input);
     NodeId n = graph_find(g, input);
@@ -71,7 +71,7 @@ static void write_stop(const Recipe *r, Text *t) {
     text_add(t, "},\n");
 }
 
-// What the model file says of the run.
+// The run's settings from the model file.
 static void write_recipe(const Program *p, Text *t) {
     const Recipe *r = &p->recipe;
     text_add(t, "    .data_format = \"%s\",\n", r->data_format);
@@ -109,7 +109,7 @@ static void write_recipe(const Program *p, Text *t) {
     write_stop(r, t);
 }
 
-// A string for each line, so that the text reads as it is.
+// One string for each line, for readability.
 static void write_lines(Text *t, const char *text) {
     do {
         size_t length = strcspn(text, "\n");
@@ -120,7 +120,7 @@ static void write_lines(Text *t, const char *text) {
     } while (*text != '\0');
 }
 
-// The files that the trainer was compiled from.
+// The source files of the trainer.
 static void write_named(Text *t, const char *table, const NamedText *n,
                         int count) {
     if (count == 0)

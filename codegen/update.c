@@ -1,10 +1,10 @@
-// Kernels over parts: all assignments of a step in one launch, and numbers
-// about many tensors.
+// Multi-tensor kernels: all assignments of a step in one launch, and reductions
+// over many tensors.
 //
-// A number that assignments need, as the norm of all gradients, is computed in
-// a phase before theirs; passes/plan/multi_tensor.c says what that is.
-// Assignments of scalars are stored by the last block, when all others have
-// read what they replace, as are numbers that other kernels need.
+// A reduction that assignments need, such as the norm of all gradients, has an
+// earlier phase; passes/plan/multi_tensor.c defines the phases.  The last block
+// stores assignments of scalars, after all others have read the old values, and
+// scalars that other kernels need.
 
 #include "codegen/member.h"
 
@@ -43,7 +43,7 @@ static void emit_pointers(const Emit *e, Block *b) {
             emit_pointer(e, b, e->group->output[i]);
 }
 
-// A number that no part has a share in is the sum of those of scalars.
+// A reduction without chunks is the sum of its scalar operands.
 const Expr *parts_value(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     bool finite = d->op == OP_all_finite;
@@ -75,7 +75,7 @@ static void put_scalar(Emit *e, Scope *kernel, Block *b, NodeId to, NodeId x) {
          scalar(e, kernel, x));
 }
 
-// The assignments to scalars, and scalars that are results.
+// The assignments to scalars, and scalar results.
 static void emit_assigned(Emit *e, Scope *kernel, Block *b) {
     Block put = {NULL, NULL};
     for (NodeId n = e->group->first; n <= e->group->last; n++) {

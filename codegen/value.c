@@ -1,8 +1,8 @@
-// Values: the expression of a node at a place, asked for from its users.
+// Values: the expression of a node at an index, requested by its users.
 //
-// A value is computed in the outermost scope in which it stays the same: once
-// in the kernel for a scalar, once for each group of columns where it has
-// columns only, else for each row.  Within a scope it is computed once.
+// A value is computed in the outermost scope in which it is invariant: the
+// kernel for a scalar, a group of columns for a vector of columns, else the
+// row.  Within a scope it is computed once.
 
 #include "codegen/emit.h"
 
@@ -47,7 +47,7 @@ static int local_number(Emit *e, NodeId n) {
     return e->local[n] = e->num_local;
 }
 
-// Whether n is a scalar that is computed from the tensors of this member.
+// Whether n is a scalar computed from this entry's tensors.
 static bool is_owned(const Emit *e, NodeId n) {
     return e->member != NO_NODE && group_has(e->group, n) &&
            e->owner[n - e->group->first] == e->member;
@@ -81,7 +81,7 @@ const Expr *pointer_name(Emit *e, NodeId n) {
     return x_name(e->a, arena_format(e->a, "p_%d", local_number(e, base)));
 }
 
-// ---- what was computed ----
+// ---- computed values ----
 
 bool scope_within(const Scope *s, const Scope *outer) {
     for (; s != NULL; s = s->outer)
@@ -124,15 +124,15 @@ static Scope *enclosing(Scope *s, int kind) {
     return s;
 }
 
-// Whether n is computed from a reduction over a row, and so for each row even
+// Whether n depends on a row reduction.  It then belongs to a row's scope, even
 // if there is one row.
 static bool follows_row(const Emit *e, NodeId n) {
     return e->level != NULL && group_has(e->group, n) &&
            e->level[n - e->group->first] > 0;
 }
 
-// Whether an element at p is the same for the whole row: its indices are
-// declared outside of the pass over the row.
+// Whether an element at p is invariant in a row: its indices are declared
+// outside of the pass over the row.
 static bool same_for_row(const Emit *e, const Scope *pass, Index p) {
     for (int i = 0; i < p.rank; i++) {
         if (is_named(p.index[i], "c"))
@@ -145,7 +145,7 @@ static bool same_for_row(const Emit *e, const Scope *pass, Index p) {
     return true;
 }
 
-// The outermost scope in which node n at p stays the same.
+// The outermost scope in which node n at p is invariant.
 static Scope *home(const Emit *e, Scope *s, NodeId n, Index p) {
     Type t = *e->g->node[n].type;
     Scope *kernel = enclosing(s, IN_KERNEL), *column = enclosing(s, IN_COLUMN);
@@ -205,8 +205,8 @@ static const Expr *load(Emit *e, Scope *s, NodeId n, Index p) {
     return lane_of(e, name);
 }
 
-// An entry's number is replaced when its case is written: entries that differ
-// only in such numbers share their statements.
+// An entry's number is a placeholder until its case is written, so entries that
+// differ only in such numbers share statements.
 const Expr *number_of(Emit *e, const Expr *x) {
     if (e->local == NULL)
         return x;
@@ -214,7 +214,7 @@ const Expr *number_of(Emit *e, const Expr *x) {
     return x_kind(e->a, X_ENTRY, e->num_constants - 1);
 }
 
-// A constant that is the same everywhere.
+// A constant with one value for all elements.
 static const Expr *constant_number(Emit *e, NodeId n) {
     DType d = e->g->node[n].type->dtype;
     double value = node_attr(&e->g->node[n], ATTR_values)->floats[0];
@@ -231,9 +231,9 @@ static bool has_table(const Emit *e, NodeId n) {
     return false;
 }
 
-// The table of a constant that is not the same everywhere.  A module has 64 KiB
-// of constant memory, and it may be that of all kernels, so that each has
-// little there; vectors are read from where their own size divides the address.
+// The table of a constant whose elements differ.  All kernels may share a
+// module's 64 KiB of constant memory, so each gets little there.  Vectors are
+// read if their size divides the address.
 static const Expr *table_of(Emit *e, NodeId n) {
     enum { MOST_CONSTANT = 64, VECTOR = 4 };
     const Node *d = &e->g->node[n];
@@ -279,7 +279,7 @@ static const Expr *iota(Emit *e, NodeId n, Index p) {
     int axis = (int)node_int(d, ATTR_axis, 0);
     int64_t from = node_int(d, ATTR_from, 0);
     const Expr *index;
-    if (p.flat && p.rank == 0) { // of one element
+    if (p.flat && p.rank == 0) { // one element
         index = e->zero;
     } else if (p.flat) {
         int64_t stride = 1;
@@ -335,8 +335,8 @@ Scope *block_open(Emit *e, Scope *s, const Expr *lanes) {
     return scope_new(e, s, IN_WINDOW, lanes);
 }
 
-// A pad of the lanes' own axis: fewer lanes are computed in a block of their
-// own and the rest are zero.
+// A pad of the lanes' axis: a block of its own computes fewer lanes, and the
+// rest are zero.
 static const Expr *widen(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     Type from = *e->g->node[d->arg[0]].type;
@@ -358,7 +358,7 @@ static const Expr *widen(Emit *e, Scope *s, NodeId n, Index p) {
     return lane_of(e, name);
 }
 
-// Several elements lie in a byte, so that the place is counted in elements.
+// Several elements share a byte, so the offset counts elements.
 static const Expr *unpacked(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     const Expr *pointer = pointer_name(e, d->arg[0]);
@@ -413,7 +413,7 @@ static const Expr *compute(Emit *e, Scope *at, NodeId n, Index p) {
     return moved(e, at, n, p);
 }
 
-// The place of the only element of a tensor.
+// The index expression of a tensor's only element.
 static Index only_index(const Emit *e, Type t, bool flat) {
     Index p = {.rank = flat ? 0 : t.rank, .flat = flat};
     for (int i = 0; i < p.rank; i++) {
@@ -440,7 +440,7 @@ const Expr *value_at(Emit *e, Scope *s, NodeId n, Index p) {
         return known->form == HELD_ARRAY ? lane_of(e, known->name)
                                          : known->name;
     Scope *at = home(e, s, n, p);
-    // What is computed once for the kernel is not part of a member.
+    // A value computed once for the kernel does not depend on an entry.
     int *local = e->local;
     NodeId member = e->member;
     if (at->kind == IN_KERNEL) {

@@ -1,6 +1,5 @@
-// Windows: what an element computes from several of its operand, in loops of
-// its own: pools, and gradients that a pixel collects from all that it is part
-// of.
+// Windows: values with loops over a window of the operand: pools, and gradients
+// that a pixel gathers from the windows that contain it.
 
 #include "codegen/emit.h"
 
@@ -11,8 +10,8 @@
 typedef struct {
     int64_t rows, columns, stride[2], pad[2];
     bool disjoint; // windows neither overlap nor leave gaps
-    bool covers;   // no row or column is left over behind the last of them
-    bool leaves;   // some windows have places outside of the image
+    bool covers;   // the windows cover all rows and columns
+    bool leaves;   // some windows extend past the image
 } Pool;
 
 // `image` is the larger tensor, `pooled` has an element for each window.
@@ -34,7 +33,7 @@ static Pool pool_of(const Node *d, Type image, Type pooled) {
     return w;
 }
 
-// What an average takes an element of a window times.
+// The weight of a window's element in an average.
 static const Expr *share_of(Emit *e, Pool w) {
     return x_scale(e->a, 1.0 / (double)(w.rows * w.columns));
 }
@@ -49,7 +48,7 @@ static const Expr *axis_in_window(Emit *e, Scope *s, const char *stem,
     return index_new(e, s, stem, value);
 }
 
-// The other pool over the same windows, computed in the same loop, or NO_NODE.
+// Another pool over the same windows, fused into the same loop, or NO_NODE.
 static NodeId pool_twin(const Emit *e, NodeId n) {
     const Node *d = &e->g->node[n];
     Op want = d->op == OP_max_pool ? OP_max_pool_index : OP_max_pool;
@@ -75,7 +74,7 @@ static NodeId pool_twin(const Emit *e, NodeId n) {
 typedef struct {
     Scope *inner;
     const Expr *r, *q; // row and column in the window
-    int number;        // that names of the window end in
+    int number;        // suffix of the window's names
 } Window;
 
 static const Expr *numbered(Emit *e, const char *stem, int number) {
@@ -96,7 +95,7 @@ static void loops_close(Emit *e, Block *b, Window w, Pool pool) {
          x_size(e->a, pool.columns), w.q, scope_close(e, w.inner));
 }
 
-// The place in `image` of an element of a window, for the window at p.
+// The index expression in `image` of an element of p's window.
 static Index window_index(Emit *e, const Window *v, Pool w, Index p,
                           Type image) {
     Index at = p;
@@ -126,7 +125,7 @@ static const Expr *element(Emit *e, const Expr *name, Index p) {
     return p.lanes != NULL ? lane_of(e, name) : name;
 }
 
-// Declares a variable or an array of so many lanes with a starting value.
+// Declares a variable or an array of lanes, with an initial value.
 static void start(Emit *e, Scope *s, NodeId n, Index p, const char *type,
                   const Expr *name, const Expr *first) {
     if (p.lanes == NULL)
@@ -155,8 +154,8 @@ static const Expr *first_inside(Emit *e, const Expr *index, int64_t stride,
                            x_number(e->a, stride), x_number(e->a, pad + 1));
 }
 
-// What a place is before any is compared: where all are -INF none is larger.
-static const Expr *first_place(Emit *e, Pool w, Index p) {
+// Initial index of a maximum: it stays if all elements are -INF.
+static const Expr *first_index(Emit *e, Pool w, Index p) {
     const Expr *r = first_inside(e, p.index[1], w.stride[0], w.pad[0]);
     const Expr *q = first_inside(e, p.index[2], w.stride[1], w.pad[1]);
     return w.pad[0] == 0 ? q
@@ -175,19 +174,19 @@ static void max_pool(Emit *e, Scope *s, NodeId n, Index p) {
     const Expr *most, *where = NULL;
     if (value != NO_NODE) {
         most = running(e, s, value, p, least);
-    } else { // the index alone: the largest value is kept all the same
+    } else { // the index only: the loop still needs the maximum
         const Expr *name = index_name(e, "m");
         start(e, s, n, p, held_type(image.dtype), name, least);
         most = element(e, name, p);
     }
     if (index != NO_NODE)
-        where = running(e, s, index, p, first_place(e, w, p));
+        where = running(e, s, index, p, first_index(e, w, p));
     Window v = window_new(e, s, p.lanes);
     Index at = window_index(e, &v, w, p, image);
     const Expr *x = value_at(e, v.inner, d->arg[0], at);
     Block *b = lane_block(v.inner, p);
-    // A value that is not a number wins, so that divergence shows.  Each
-    // choice has one comparison, or gcc would not vectorise it.
+    // A NaN wins, so divergence shows.  Each select has one comparison, as gcc
+    // would not vectorize two.
     const Expr *here =
         EXPR(e, "$ * $ + $", v.r, x_size(e->a, w.columns), v.q);
     for (int i = 0; i < 2; i++) {
@@ -212,8 +211,8 @@ static void avg_pool(Emit *e, Scope *s, NodeId n, Index p) {
     loops_close(e, &s->before, v, w);
 }
 
-// The gradient of a pool, gathered: an element of the image collects from each
-// window that contains it.
+// The gradient of a pool as a gather: an element of the image sums over the
+// windows that contain it.
 static const Expr *pool_grad_term(Emit *e, Scope *s, const Node *d, Pool w,
                                   Index at, const Expr *place) {
     NodeId dy = d->arg[d->num_args - 1];
@@ -224,13 +223,13 @@ static const Expr *pool_grad_term(Emit *e, Scope *s, const Node *d, Pool w,
     return EXPR(e, "$ == $ ? $ : 0", index, place, gradient);
 }
 
-// Row h1 or column w1 of the windows, or the last one for what is left over.
+// Row h1 or column w1 of the windows, clamped to the last window.
 static const Expr *bounded(Emit *e, Pool w, const Expr *name, int64_t count) {
     return w.covers ? name
                     : EXPR(e, "clamp($, $)", name, x_number(e->a, count));
 }
 
-// The gradient of a pool: n at p, and the pooled gradient whose windows hold p.
+// The gradient of a pool: n at p, and the pooled gradient of p's windows.
 typedef struct {
     NodeId n;
     const Node *node;
@@ -249,7 +248,7 @@ static Unpooled unpooled(Emit *e, NodeId n, Index p) {
     return (Unpooled){n, d, pooled, pool_of(d, *d->type, pooled), p, at};
 }
 
-// One window holds a pixel, or none.
+// At most one window contains a pixel.
 static const Expr *disjoint_grad(Emit *e, Scope *s, Unpooled u) {
     Pool w = u.window;
     Index p = u.p;
@@ -273,15 +272,15 @@ static const Expr *disjoint_grad(Emit *e, Scope *s, Unpooled u) {
     return value_set(e, s, u.n, p, term);
 }
 
-// How many windows hold a pixel at most, along each axis.
+// The most windows that contain a pixel, along each axis.
 static Pool windows_near(Pool w) {
     w.rows = (w.rows + w.stride[0] - 1) / w.stride[0];
     w.columns = (w.columns + w.stride[1] - 1) / w.stride[1];
     return w;
 }
 
-// Which window it is along an axis, from the last that may hold the pixel
-// backwards, and the pixel's place in it.
+// Along an axis, the number of a window that may contain the pixel, counted
+// back from the last, and the pixel's index in it.
 static void window_holds(Emit *e, Scope *s, const Unpooled *u, int axis,
                          const Expr *window, const Expr *place,
                          const Expr *loop) {
@@ -303,7 +302,7 @@ static const Expr *overlapping_grad(Emit *e, Scope *s, Unpooled u) {
     const Expr *a = numbered(e, "a", v.number), *b = numbered(e, "b", v.number);
     window_holds(e, v.inner, &u, 0, h, a, v.r);
     window_holds(e, v.inner, &u, 1, c, b, v.q);
-    // There may be no such window.
+    // This window may not exist.
     CODE(e, &v.inner->before, NO_NODE,
          "if ($ < 0 || $ >= $ || $ >= $ || $ < 0 || $ >= $ || $ >= $) continue;",
          h, h, x_number(e->a, u.pooled.dim[1]), a, x_number(e->a, w->rows), c,
@@ -323,7 +322,7 @@ static const Expr *pool_grad(Emit *e, Scope *s, NodeId n, Index p) {
                              : overlapping_grad(e, s, u);
 }
 
-// The value of n at p, kept for scopes behind the lane loop of s.
+// The value of n at p, stored for scopes behind the lane loop of s.
 static const Expr *keep(Emit *e, Scope *s, NodeId n, Index p,
                         const char *stem) {
     if (is_uniform(*e->g->node[n].type, p))
@@ -336,8 +335,7 @@ static const Expr *keep(Emit *e, Scope *s, NodeId n, Index p,
     return lane_of(e, name);
 }
 
-// How many rows or columns the window with this index has: the last window has
-// those that are left over.
+// Number of rows or columns of a window; the last one has the remainder, too.
 static const Expr *window_size(Emit *e, const Expr *index, int64_t window,
                                int64_t count, int64_t size) {
     int64_t rest = size - count * window;
@@ -381,10 +379,10 @@ void emit_unfolded(Emit *e, Scope *s, NodeId n, Index p) {
          scope_close(e, v.inner));
 }
 
-// ---- what was resized ----
+// ---- resize ----
 
-// The rows or columns of the result, of which there are `to`, that pixel
-// `index` of `from` may be part of: the first, and a test for the others.
+// The result has `to` rows or columns; pixel `index` of `from` may contribute
+// to some: the first, and a test for the others.
 static const Expr *blend_first(Emit *e, bool nearest, const Expr *index,
                                int64_t from, int64_t to) {
     const Expr *f = x_number(e->a, from), *t = x_size(e->a, to);
@@ -404,7 +402,7 @@ static const Expr *blend_test(Emit *e, bool nearest, const Expr *name,
                 up, x_number(e->a, 2 * from), x_number(e->a, to));
 }
 
-// How much of row or column `name` of the result is pixel `index`.
+// The weight of pixel `index` in row or column `name` of the result.
 static const Expr *blend_share(Emit *e, const Expr *name, const Expr *index,
                                int64_t from, int64_t to) {
     return EXPR(e, "blend_share($, $, $, $)", name, index,
@@ -479,5 +477,5 @@ const Expr *window_value(Emit *e, Scope *s, NodeId n, Index p) {
     default:
         return pool_grad(e, s, n, p);
     }
-    return value_at(e, s, n, p); // defined now
+    return value_at(e, s, n, p);
 }

@@ -1,4 +1,4 @@
-// Wrap: words set apart by commas, on lines as wide as a page.
+// Wrap: words separated by commas, wrapped at the page's width.
 
 #include "codegen/program.h"
 
