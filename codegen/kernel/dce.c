@@ -33,7 +33,8 @@ static void count_all(void *context, const Expr *x) {
 }
 
 static bool is_pure(const Expr *x) {
-    if (x->kind == X_CALL && intrinsic_find(x->name)->kind != PURE)
+    const Intrinsic *f = x->kind == X_CALL ? intrinsic_find(x->name) : NULL;
+    if (x->kind == X_CALL && (f == NULL || f->kind != PURE))
         return false;
     for (int i = 0; i < x->count; i++)
         if (!is_pure(x->arg[i]))

@@ -37,7 +37,7 @@ static const struct {
     bool varies;
 } known[] = {{"threadIdx", true}, {"INF", false},        {"INT_LEAST", false},
              {"block", false},    {"blocks", false},     {"PART_LANES", false},
-             {"AT_ONCE", false},  {"long_long", false}};
+             {"AT_ONCE", false}};
 
 static const Declared *find(const Verifier *v, const Expr *name) {
     for (int i = v->count; i-- > 0;)
