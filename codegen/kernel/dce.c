@@ -54,7 +54,8 @@ static bool remove_dead(Uses *u, Block *b) {
     for (Stmt *s = b->first, *next; s != NULL; s = next) {
         next = s->next;
         s->next = NULL;
-        removed |= remove_dead(u, &s->body) | remove_dead(u, &s->other);
+        removed |= remove_dead(u, &s->body);
+        removed |= remove_dead(u, &s->other);
         if (is_dead(u, s)) {
             removed = true;
             Block dead = {s, s};

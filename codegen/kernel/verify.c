@@ -126,7 +126,8 @@ static void for_verify(Verifier *v, const Stmt *s) {
     v->block = v->count;
     bool varies = expr_varies(v, s->value);
     declare(v, s->name, varies);
-    varies |= expr_varies(v, s->test) | expr_varies(v, s->step);
+    varies |= expr_varies(v, s->test);
+    varies |= expr_varies(v, s->step);
     block_verify(v, &s->body, v->varies || varies);
     v->count = before;
     v->block = block;
@@ -170,13 +171,13 @@ static void stmt_verify(Verifier *v, const Stmt *s) {
         repeat_verify(v, s);
         break;
     case S_IF: {
-        bool varies = v->varies | expr_varies(v, s->value);
+        bool varies = expr_varies(v, s->value) || v->varies;
         block_verify(v, &s->body, varies);
         block_verify(v, &s->other, varies);
         break;
     }
     case S_SWITCH:
-        block_verify(v, &s->body, v->varies | expr_varies(v, s->value));
+        block_verify(v, &s->body, expr_varies(v, s->value) || v->varies);
         break;
     case S_BLOCK:
     case S_CASE:
