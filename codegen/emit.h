@@ -15,7 +15,7 @@ typedef void KernelVisit(void *context, Kernel *k);
 Kernel *kernels_build(const GraphPlan *host, const GraphPlan *device, Arena *a,
                       int *number, KernelVisit *visit, void *context);
 
-// Prints k's tree to its text, in the arena.
+// Prints k's tree to its text, in the arena, and frees the tree.
 void kernel_print(Arena *a, Kernel *k);
 
 // Frees the tree of k.

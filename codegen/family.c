@@ -161,17 +161,12 @@ Families families_new(Arena *scratch, int most) {
     return (Families){.scratch = scratch, .keys = keys_new(scratch, most)};
 }
 
-static void print_and_free(Arena *a, Kernel *k) {
-    kernel_print(a, k);
-    kernel_free(k);
-}
-
 void family_take(Families *f, Kernel *k, Arena *a) {
     k->on_host = k->name;
     // A multi-tensor kernel equals no other, as its tables hold its own
     // addresses.  Its large tree is freed here.
     if (k->group != NULL && group_is_multi_tensor(k->group->kind)) {
-        print_and_free(a, k);
+        kernel_print(a, k);
         return;
     }
     Arena *temporary = arena_new();
@@ -186,7 +181,7 @@ void family_take(Families *f, Kernel *k, Arena *a) {
         ARENA_APPEND(f->scratch, f->first, f->count, z);
     } else {
         family_add(*first, z);
-        print_and_free(a, k);
+        kernel_print(a, k);
     }
 }
 
@@ -195,6 +190,6 @@ void families_print(Families *f, Arena *a) {
         Sized *first = f->first[i];
         if (first->next != NULL)
             family_give(a, first);
-        print_and_free(a, first->kernel);
+        kernel_print(a, first->kernel);
     }
 }

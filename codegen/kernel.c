@@ -21,7 +21,7 @@ static void parameter(Arena *a, Kernel *k, NodeId node, int plus,
         (Parameter){node, plus, type, expr_print(a, name, "")};
 }
 
-// Finds the nodes in names, in arena a, which outlives the kernel's tree.
+// Finds the parameters, in arena a, which outlives the kernel's tree.
 static void find_parameters(Emit *e, Arena *a, Kernel *k) {
     const Group *group = e->group;
     size_t most = (size_t)(group->num_inputs + group->num_outputs) + 3;
@@ -137,14 +137,13 @@ Kernel *kernels_build(const GraphPlan *host, const GraphPlan *device, Arena *a,
     return kernel;
 }
 
-static void print_and_free(void *a, Kernel *k) {
+static void print(void *a, Kernel *k) {
     kernel_print(a, k);
-    kernel_free(k);
 }
 
 Kernel *codegen_kernels(const GraphPlan *host, const GraphPlan *device,
                         Arena *a, int *number) {
-    return kernels_build(host, device, a, number, print_and_free, a);
+    return kernels_build(host, device, a, number, print, a);
 }
 
 void codegen_kernel_ir(Text *t, const GraphPlan *host, const GraphPlan *device,
@@ -183,6 +182,7 @@ void kernel_print(Arena *a, Kernel *k) {
     block_print(&t, &tree->body, k->name);
     text_add(&t, "}\n");
     k->text = arena_string(a, text_string(&t), t.length);
+    kernel_free(k);
 }
 
 // The kernel's text as a function, and a kernel that calls it.  The function's

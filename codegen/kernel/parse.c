@@ -14,9 +14,8 @@
 
 typedef struct {
     Arena *a;
-    const char *s;     // rest of the text
-    const char *start; // start of the token
-    NodeId node;       // of names that end in @, and of statements
+    const char *s; // rest of the text
+    NodeId node;   // of names that end in @, and of statements
     va_list *hole;
     const Expr *const *operand;
     Stmt *last; // statement read last

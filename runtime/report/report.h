@@ -40,7 +40,7 @@ typedef struct {
     double loading;  // of all loading threads together
     int loaders;
     double trained; // samples
-    // Of library calls in training, by type; the device's peak, 0: unknown.
+    // By type: flops of library calls in training; the peak, 0: unknown.
     double flops[RT_NUM_FLOATS], peak[RT_NUM_FLOATS];
     int64_t step;
 } RtBudget;

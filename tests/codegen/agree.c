@@ -45,7 +45,7 @@ static bool load(Run *r) {
     return true;
 }
 
-// A trainer on the host is fused and in f32: what it would be is optimised.
+// Only the build of a host trainer, fused and in f32, is optimised.
 static const char *flags_of(const Case *c) {
     bool is_trainer = c->level > 0 && c->storage == F32;
     switch (c->how) {

@@ -67,8 +67,8 @@ static bool *nothing(const Liveness *t, Arena *a) {
     return ARENA_ARRAY(a, (size_t)t->num_values + 1, bool);
 }
 
-// What the launches of a graph need without their workspace, as another part of
-// the passes counts it.
+// Bytes that the launches of a graph need without their workspace, as another
+// part of the passes counts them.
 static int64_t bound_of(const Graph *g, Arena *a) {
     int count, left = 0;
     LibraryFusions fusions = graph_library_fusions(g, a);
