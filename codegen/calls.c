@@ -148,6 +148,6 @@ void merged_tables_write(Writer *w, Text *t) {
     if (w->merges)
         text_add(t,
                  "\n// Merged cooperative launches on CUDA.\n"
-                 "static const RtJoin joins[] = {\n%s};\n",
+                 "static const RtMergedLaunch merged_launches[] = {\n%s};\n",
                  text_string(&rows));
 }

@@ -39,7 +39,7 @@ typedef struct {
 // then `after`.
 typedef struct Scope {
     struct Scope *outer;
-    enum { IN_KERNEL, IN_MEMBER, IN_COLUMN, IN_ROW, IN_PASS, IN_WINDOW } kind;
+    enum { IN_KERNEL, IN_ENTRY, IN_COLUMN, IN_ROW, IN_PASS, IN_WINDOW } kind;
     const Expr *width; // lanes of its loop; NULL: no loop
     Block before, lanes, after;
 } Scope;
@@ -50,7 +50,7 @@ typedef enum { HELD_ONCE, HELD_ARRAY, HELD_LANE } HeldAs;
 
 typedef struct {
     NodeId node;
-    Index place;
+    Index at;
     Scope *scope;
     HeldAs form;
     const Expr *name; // the variable or array
@@ -78,7 +78,7 @@ typedef struct {
     int num_local;
     NodeId *local_node; // indexed by local number
     NodeId *owner;      // of the group's scalars: the entry, or NO_NODE
-    NodeId member;      // the entry being written, or NO_NODE
+    NodeId entry;      // the entry being written, or NO_NODE
     bool *awkward;      // of the group's nodes: computed one element at a time
     int num_indices;    // number of index variables
     IndexVar *index;       // declared by move_* and windows
@@ -88,11 +88,11 @@ typedef struct {
     int64_t columns;    // ROWS: columns of the loop, at least C
     const int *level;   // ROWS: for each node of the group, the row reductions
                         // that precede its value, one after another
-    const bool *kept;   // ROWS: nodes of the group that a pass caches for
-    const int *kept_in; // later ones, and the number of that pass
-    int num_kept;
-    const int64_t *place;         // workspace offsets of the group's nodes
-    const int64_t **parts_before; // workspace offsets of multi-tensor
+    const bool *cached;   // ROWS: nodes of the group that a pass caches for
+    const int *cached_in; // later ones, and the number of that pass
+    int num_cached;
+    const int64_t *workspace;     // workspace offsets of the group's nodes
+    const int64_t **chunk_offsets; // workspace offsets of multi-tensor
                                   // reductions, filled on demand
     int resident;   // least resident blocks of a multiprocessor: above 1 if the
                     // registers of so many blocks hold a thread's vectors
@@ -225,7 +225,7 @@ void emit_unfolded(Emit *e, Scope *s, NodeId n, Index p);
 // ---- sums over blocks: finish.c ----
 
 // The workspace offset of reduction n's partial sums: see workspace.c.
-long long sums_place(const Emit *e, NodeId n);
+long long workspace_offset(const Emit *e, NodeId n);
 
 // Declares the accumulators of the group's sums over blocks, for lanes or for
 // one element, and the statements that add a value.
@@ -352,7 +352,7 @@ void families_print(Families *f, Arena *a);
 // Writes the kernels of a step's merged launches.
 void launches_merge(Launches *l, Arena *a);
 
-// Rows of the table RtJoin for a step as planned for the GPU.
+// Rows of the table RtMergedLaunch for a step as planned for the GPU.
 void merged_emit(Text *t, const Launches *l, int step);
 
 // ---- program.c ----

@@ -53,7 +53,7 @@ static const MergedKernel **written_merged(const Writer *w, int *count) {
 
 static void write_merged_entry(const Writer *w, Text *t,
                                const MergedKernel *j) {
-    text_add(t, "JOINED_KERNEL(%s,\n              ", j->name);
+    text_add(t, "MERGED_KERNEL(%s,\n              ", j->name);
     Wrap wrap = {t, 14, 14, 0};
     for (int i = 0; i < j->num_args; i++)
         wrap_add(&wrap, arena_format(w->a, "ARG(%s *, %d)", j->type[i], i));
@@ -179,7 +179,7 @@ void entries_write(const Writer *w, Text *t) {
                  kernel[k]->on_host, kernel[k]->group->phases, BLOCK_THREADS,
                  kernel[k]->num_args, kernel[k]->group->counter < 0);
     for (int k = 0; k < merges; k++)
-        text_add(t, "    {\"%s\", JOINED_HOST(%s), %d, %d, %d, 1},\n",
+        text_add(t, "    {\"%s\", MERGED_HOST(%s), %d, %d, %d, 1},\n",
                  merged[k]->name, merged[k]->name, merged[k]->launch.count,
                  BLOCK_THREADS, merged[k]->num_args);
     text_add(t, "};\n\n");

@@ -12,8 +12,8 @@
 
 #include "codegen/emit.h"
 
-long long sums_place(const Emit *e, NodeId n) {
-    return (long long)e->place[n - e->group->first];
+long long workspace_offset(const Emit *e, NodeId n) {
+    return (long long)e->workspace[n - e->group->first];
 }
 
 static bool over_all(const Emit *e, NodeId n) {
@@ -80,12 +80,13 @@ void sums_total(const Emit *e, Block *b, NodeId n) {
                           "total_%s(part + (size_t)block * WIDTH + $, %s, VW, "
                           "shared, NT);",
                           verb, names[i]),
-             x_size(e->a, sums_place(e, n) + i));
+             x_size(e->a, workspace_offset(e, n) + i));
 }
 
 // The result of n from the partial sums of a level's blocks in column c.
 static const Expr *level_value(Emit *e, NodeId n, int64_t count) {
-    const Expr *part = EXPR(e, "left + $ + c", x_size(e->a, sums_place(e, n)));
+    const Expr *part =
+        EXPR(e, "left + $ + c", x_size(e->a, workspace_offset(e, n)));
     Op op = e->g->node[n].op;
     if (op == OP_var)
         return EXPR(e,
@@ -106,7 +107,7 @@ static void finish_one(Emit *e, Block *b, NodeId n) {
     int64_t count = type_count(&type);
     const Expr *to = pointer_name(e, n), *value = level_value(e, n, count);
     const Expr *at =
-        x_size(e->a, sums_place(e, n) + (sums_of(e, n) - 1) * count);
+        x_size(e->a, workspace_offset(e, n) + (sums_of(e, n) - 1) * count);
     Block inner = {NULL, NULL};
     if (type.dtype == F32)
         CODE(e, &inner, n, "put_f32((all ? $ : left + $) + c, $);", to, at,
@@ -139,7 +140,7 @@ void sums_finish(Emit *e, Block *b) {
              "LEVELS(all, team) {"
              "    const Level of = level_of(all, block, blocks, team);"
              "    float *const left = part + (size_t)of.first * WIDTH;"
-             "    if (!last_block(ticket + of.ticket, of.parts)) break;"
+             "    if (!last_block(counter + of.counter, of.parts)) break;"
              "    ~"
              "}",
              x_number(e->a, TEAM_BLOCKS), &level);

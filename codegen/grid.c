@@ -135,7 +135,8 @@ bool pad_widens(const Emit *e, const Node *d) {
     int last = d->type->rank - 1;
     Type from = *e->g->node[d->arg[0]].type;
     return d->op == OP_pad && last >= 0 && d->type->dim[last] == 8 &&
-           space_columns(e->group->space) == 8 && from.dim[last] < 8 &&
+           space_columns(e->group->iteration_space) == 8 &&
+           from.dim[last] < 8 &&
            node_ints(d, ATTR_low, last, 0) == 0;
 }
 
@@ -256,7 +257,7 @@ static void emit_samples(Emit *e, Scope *s, Type space, NodeId n, bool all) {
 static void emit_pivot(Emit *e, Scope *s, Type space, NodeId n) {
     bool all = reduce_extent(e->g, n) == OVER_ALL;
     const Expr *to = EXPR(e, "part + (size_t)block * WIDTH + $",
-                          x_size(e->a, sums_place(e, n) +
+                          x_size(e->a, workspace_offset(e, n) +
                                            2 * type_count(e->g->node[n].type)));
     emit_samples(e, s, space, n, all);
     if (all)
@@ -286,7 +287,7 @@ static void emit_pivots(Emit *e, Scope *s, Type space) {
 // Whether a kernel over windows stores n window by window.
 static bool is_unfolded(const Emit *e, NodeId n) {
     return e->stored[n] && pool_unfolded(e->g, n) != NO_NODE &&
-           !type_has_shape(e->g->node[n].type, e->group->space);
+           !type_has_shape(e->g->node[n].type, e->group->iteration_space);
 }
 
 // The work for one row and one vector of columns.
@@ -320,7 +321,7 @@ static void emit_columns_out(Emit *e, Block *b) {
                               "columns_%s(part + (size_t)block * WIDTH + $ + "
                               "g0 * VW, %s, VW, C - g0 * VW, shared, TX, NT);",
                               over, i ? "q@" : "s@"),
-                 x_size(e->a, sums_place(e, n) + i * count));
+                 x_size(e->a, workspace_offset(e, n) + i * count));
     }
 }
 
@@ -333,7 +334,7 @@ static void emit_totals_out(Emit *e, Block *b) {
 // Whether rows are pairs, one value of which is stored.  A thread with both
 // rows of a pair computes their common operands once.
 static bool has_pairs(const Emit *e) {
-    Type space = *e->group->space;
+    Type space = *e->group->iteration_space;
     int last = space.rank - 2;
     if (last < 1 || space.dim[last] != 2 || has_many_rows(space) || has_sums(e))
         return false;
@@ -511,11 +512,11 @@ static void emit_walk(Emit *e, Block *b, Type space, const Walk *w) {
 }
 
 void emit_grid(Emit *e, Block *b) {
-    Type space = *e->group->space;
+    Type space = *e->group->iteration_space;
     e->step = lanes_step(e, space);
     if (space.rank == 0)
         space = type_of(space.dtype, 1, (int64_t[]){1});
-    emit_tiles(e, b, *e->group->space);
+    emit_tiles(e, b, *e->group->iteration_space);
     emit_sums(e, b);
     CODE(e, b, NO_NODE,
          "const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;");

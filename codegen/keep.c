@@ -8,7 +8,7 @@
 // Whether a gang of a warp covers a row at once.
 static bool has_few(const Emit *e) {
     enum { GANG = 32, LANES = 8 };
-    return space_columns(e->group->space) > 0 &&
+    return space_columns(e->group->iteration_space) > 0 &&
            e->columns <= GANG * (e->step % LANES == 0 ? LANES : 1);
 }
 
@@ -17,13 +17,13 @@ static bool has_few(const Emit *e) {
 typedef struct {
     const Emit *e;
     int *pass; // pass that computes a node first; 0: none
-    bool *costs, *wanted, *kept;
+    bool *costs, *needed, *cached;
 } Keep;
 
 static bool follows_cost(const Keep *k, NodeId n) {
     const Group *group = k->e->group;
     const Node *d = &k->e->g->node[n];
-    if (k->kept[n - group->first] || (op_info[d->op].facts & REDUCES))
+    if (k->cached[n - group->first] || (op_info[d->op].facts & REDUCES))
         return false;
     for (int i = 0; i < d->num_args; i++)
         if (group_has(group, d->arg[i]) && k->costs[d->arg[i] - group->first])
@@ -31,11 +31,11 @@ static bool follows_cost(const Keep *k, NodeId n) {
     return (op_info[d->op].facts & COSTLY) != 0;
 }
 
-static void want(const Keep *k, NodeId n) {
+static void need(const Keep *k, NodeId n) {
     const Group *group = k->e->group;
     if (group_has(group, n) && k->costs[n - group->first] &&
-        type_has_shape(k->e->g->node[n].type, group->space))
-        k->wanted[n - group->first] = true;
+        type_has_shape(k->e->g->node[n].type, group->iteration_space))
+        k->needed[n - group->first] = true;
 }
 
 // Operands precede users, so one backward scan finds all.
@@ -44,17 +44,17 @@ static void pass_follow(const Keep *k, int pass) {
     for (NodeId n = group->last + 1; n-- > group->first;) {
         int at = (int)(n - group->first);
         const Node *d = &k->e->g->node[n];
-        if (!k->wanted[at])
+        if (!k->needed[at])
             continue;
-        k->wanted[at] = false;
+        k->needed[at] = false;
         if (k->pass[at] > 0) {
-            k->kept[at] = true;
+            k->cached[at] = true;
             continue;
         }
         k->pass[at] = pass;
         for (int i = 0; i < d->num_args && (op_info[d->op].facts & POINTWISE);
              i++)
-            want(k, d->arg[i]);
+            need(k, d->arg[i]);
     }
 }
 
@@ -64,19 +64,19 @@ static bool is_output(const Emit *e, NodeId n) {
            (e->stored[n] && e->g->node[n].op != OP_workspace);
 }
 
-static NodeId wanted_of(const Emit *e, NodeId n) {
+static NodeId needed_of(const Emit *e, NodeId n) {
     bool operand = sums_blocks(e->g, n) || pads_columns(e->g, n);
     return operand ? e->g->node[n].arg[0] : n;
 }
 
 // The part of n that the pass computes: the operand of a reduction, or an
 // output after all of them.
-static void pass_want(const Keep *k, NodeId n, int pass, int passes) {
+static void pass_need(const Keep *k, NodeId n, int pass, int passes) {
     const Emit *e = k->e;
     if (pass > passes
             ? is_output(e, n)
             : reduces_row(e, n) && e->level[n - e->group->first] == pass)
-        want(k, pass > passes ? wanted_of(e, n) : e->g->node[n].arg[0]);
+        need(k, pass > passes ? needed_of(e, n) : e->g->node[n].arg[0]);
 }
 
 void keep_find(Emit *e, int passes) {
@@ -87,34 +87,34 @@ void keep_find(Emit *e, int passes) {
     Keep k = {.e = e,
               .pass = ARENA_ARRAY(e->a, count, int),
               .costs = ARENA_ARRAY(e->a, count, bool),
-              .wanted = ARENA_ARRAY(e->a, count, bool),
-              .kept = ARENA_ARRAY(e->a, count, bool)};
+              .needed = ARENA_ARRAY(e->a, count, bool),
+              .cached = ARENA_ARRAY(e->a, count, bool)};
     for (int pass = 1; pass <= passes + 1; pass++) {
         for (NodeId n = group->first; n <= group->last; n++)
             k.costs[n - group->first] = follows_cost(&k, n);
         for (NodeId n = group->first; n <= group->last; n++)
-            pass_want(&k, n, pass, passes);
+            pass_need(&k, n, pass, passes);
         pass_follow(&k, pass);
     }
     for (NodeId n = group->first; n <= group->last; n++)
-        e->num_kept += k.kept[n - group->first];
-    e->kept = k.kept;
-    e->kept_in = k.pass;
+        e->num_cached += k.cached[n - group->first];
+    e->cached = k.cached;
+    e->cached_in = k.pass;
 }
 
 void keep_write(Emit *e, Scope *row, Scope *pass, Index p, int number) {
     const Group *group = e->group;
-    for (NodeId n = group->first; n <= group->last && e->num_kept > 0; n++) {
+    for (NodeId n = group->first; n <= group->last && e->num_cached > 0; n++) {
         int at = (int)(n - group->first);
-        if (!e->kept[at] || e->kept_in[at] != number)
+        if (!e->cached[at] || e->cached_in[at] != number)
             continue;
         CODE(e, &row->before, n,
-             arena_format(e->a, "%s kept@[PER][VW];",
+             arena_format(e->a, "%s cached@[PER][VW];",
                           held_type(e->g->node[n].type->dtype)));
         const Expr *value = value_at(e, pass, n, p);
-        CODE(e, &pass->lanes, n, "kept@[j][k] = $;", value);
+        CODE(e, &pass->lanes, n, "cached@[j][k] = $;", value);
         value_define(e, row, n, p, HELD_ARRAY,
-                     x_element(e->a, x_of_node(e->a, "kept", n),
+                     x_element(e->a, x_of_node(e->a, "cached", n),
                                x_name(e->a, "j")));
     }
 }

@@ -47,7 +47,7 @@ static void find_parameters(Emit *e, Arena *a, Kernel *k) {
         parameter(a, k, group->workspace, 0, "float", x_name(e->a, "part"));
     if (group->counter >= 0)
         parameter(a, k, graph_counters(e->g), 4 * group->counter, "int",
-                  x_name(e->a, "ticket"));
+                  x_name(e->a, "counter"));
 }
 
 // ---- the comment above a kernel ----

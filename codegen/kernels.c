@@ -29,9 +29,9 @@ static bool calls(const Kernel *launch, const MergedKernel *j,
 // the kernel's function.
 typedef struct {
     int own, *caller, callers;
-} Wanted;
+} Needed;
 
-static void find_callers(const Writer *w, const Kernel *k, Wanted *r) {
+static void find_callers(const Writer *w, const Kernel *k, Needed *r) {
     int merged = w->num_written;
     r->callers = 0;
     for (int i = 0; i < w->num_steps; i++) {
@@ -47,11 +47,11 @@ static void find_callers(const Writer *w, const Kernel *k, Wanted *r) {
 }
 
 static void write_shared(Text *t, const char *text, size_t length,
-                         const Wanted *r) {
+                         const Needed *r) {
     enum { OF_LINE = 3 };
-    text_add(t, "#if IS_WANTED(%d)", r->own);
+    text_add(t, "#if IS_NEEDED(%d)", r->own);
     for (int i = 0; i < r->callers; i++)
-        text_add(t, "%sIS_WANTED(%d)",
+        text_add(t, "%sIS_NEEDED(%d)",
                  i % OF_LINE == OF_LINE - 1 ? " || \\\n    " : " || ",
                  r->caller[i]);
     text_add(t, "\n");
@@ -62,15 +62,15 @@ static void write_shared(Text *t, const char *text, size_t length,
 // A device may compile kernels separately and in parallel, and skip unused
 // ones.  Its compiler reads the whole text each time, so shared helpers are
 // conditional too.
-static void write_kernel(Text *t, const Kernel *k, const Wanted *r) {
+static void write_kernel(Text *t, const Kernel *k, const Needed *r) {
     text_add(t, "\n");
     text_bytes(t, k->text, k->comment);
     if (k->comment < k->entry)
         write_shared(t, k->text + k->comment, k->entry - k->comment, r);
-    text_add(t, "#if IS_WANTED(%d)\n%s#endif\n", r->own, k->text + k->entry);
+    text_add(t, "#if IS_NEEDED(%d)\n%s#endif\n", r->own, k->text + k->entry);
 }
 
-static void write_kernels(const Writer *w, Text *t, const Twin *s, Wanted *r) {
+static void write_kernels(const Writer *w, Text *t, const Twin *s, Needed *r) {
     for (int k = 0; k < s->count; k++)
         if (kernel_is_written(&s->kernel[k])) {
             find_callers(w, &s->kernel[k], r);
@@ -86,7 +86,7 @@ static void write_merged(Text *t, const Twin *s, int *merged) {
             continue;
         text_add(t, "\n");
         text_bytes(t, j[k].text, j[k].entry);
-        text_add(t, "#if IS_WANTED(%d)\n%s#endif\n", (*merged)++,
+        text_add(t, "#if IS_NEEDED(%d)\n%s#endif\n", (*merged)++,
                  j[k].text + j[k].entry);
     }
 }
@@ -117,7 +117,7 @@ void kernels_write(const Writer *w, Text *t) {
                  "may take\n",
                  count_statistics(w));
     text_add(t, "#include \"runtime/prelude/prelude.h\"\n");
-    Wanted r = {.caller = ARENA_ARRAY(w->a, (size_t)count_merged(w) + 1, int)};
+    Needed r = {.caller = ARENA_ARRAY(w->a, (size_t)count_merged(w) + 1, int)};
     int merged = w->num_written;
     for (int i = 0; i < w->num_steps; i++) {
         text_add(t, "\n// ---- %s ----\n", w->step[i].name);

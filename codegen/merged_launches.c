@@ -45,7 +45,7 @@ static void merged_text(Arena *a, MergedKernel *j, const Kernel *kernel) {
         text_add(&t, "%s %s", i ? ",\n// then" : "", kernel[i].name);
     text_add(&t, "\n");
     j->entry = t.length;
-    text_add(&t, "#ifdef SINTER_JOINED\nJOINED(256) %s(", j->name);
+    text_add(&t, "#ifdef SINTER_MERGED\nMERGED(256) %s(", j->name);
     for (int i = 0; i < count; i++)
         add_parameters(&t, &kernel[i], i);
     text_add(&t, "\n    int *barrier)\n{\n");

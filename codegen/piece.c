@@ -1,7 +1,7 @@
 // Pieces: slices of larger tensors, such as a library call's result, in
 // multi-tensor kernels over the elements of the slice.
 
-#include "codegen/member.h"
+#include "codegen/multi_tensor.h"
 
 enum { MOST_LANES = 64 }; // on any device
 

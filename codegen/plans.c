@@ -188,8 +188,8 @@ void plan_write(const Writer *w, Text *t, int which) {
                     "        .num_fusions = COUNT(fusions),\n"
                     "        .num_norms = COUNT(norms),\n");
     if (which && w->merges)
-        text_add(t, "        .join = joins,\n"
-                    "        .num_joins = COUNT(joins),\n");
+        text_add(t, "        .merged = merged_launches,\n"
+                    "        .num_merged = COUNT(merged_launches),\n");
     if (w->stored)
         text_add(t,
                  "        .stored = stored_%s,\n"

@@ -44,7 +44,7 @@ static void declare_row(Emit *e, Block *b, NodeId n) {
 }
 
 static bool has_margin(const Emit *e) {
-    return e->columns > space_columns(e->group->space);
+    return e->columns > space_columns(e->group->iteration_space);
 }
 
 // x, or past the row's end the identity of the reduction.
@@ -155,7 +155,7 @@ static void pass_close(Emit *e, Scope *row, Scope *pass, const char *end,
              arena_format(
                  e->a,
                  "for (%s c = lane * VW; c < %s; c += GANG * VW) { ~ }",
-                 column_type(*e->group->space), end),
+                 column_type(*e->group->iteration_space), end),
              body);
 }
 
@@ -191,7 +191,7 @@ static int64_t emit_level(Emit *e, Scope *row, Index p, int which) {
     }
     keep_write(e, row, pass, p, which);
     bytes += bytes_read(e, pass);
-    pass_close(e, row, pass, "C", e->num_kept > 0);
+    pass_close(e, row, pass, "C", e->num_cached > 0);
     for (NodeId n = e->group->first; n <= e->group->last; n++)
         if (reduces_row(e, n) && e->level[n - e->group->first] == which)
             join_row(e, row, n, p);
@@ -226,14 +226,14 @@ static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Index p,
     CODE(e, &row->before, NO_NODE,
          "for (int c = C + lane; c < end + $; c += GANG) { ~ }",
          x_size(e->a,
-                p.dim[p.rank - 1] - space_columns(e->group->space)),
+                p.dim[p.rank - 1] - space_columns(e->group->iteration_space)),
          scope_close(e, added));
 }
 
 // The index expression of an output or a summed operand.  It may have the
 // iteration space's rows as a matrix.
 static Index output_index(Emit *e, Index p, Type type) {
-    Type space = *e->group->space;
+    Type space = *e->group->iteration_space;
     if (type.rank != 2 || p.rank == 2 || type.dim[0] != space_rows(&space) ||
         type.dim[1] != space_columns(&space) ||
         type.dim[0] == space.dim[space.rank - 2])
@@ -256,7 +256,8 @@ static Index in_lanes(const Emit *e, Index p) {
 // Whether a gang has a row of its own.  `end` does not say so if rows have no
 // columns.
 static const char *has_row(const Emit *e) {
-    return space_columns(e->group->space) > 0 ? "end == C" : "own < hi";
+    return space_columns(e->group->iteration_space) > 0 ? "end == C"
+                                                        : "own < hi";
 }
 
 // Stores each row's values, by the gang's first thread, and each element.
@@ -284,7 +285,7 @@ static int64_t emit_outputs(Emit *e, Scope *row, Index p) {
             emit_output(e, s, row, n, q, x);
     }
     bytes += bytes_read(e, pass);
-    pass_close(e, row, pass, "end", any_columns(e) || e->num_kept > 0);
+    pass_close(e, row, pass, "end", any_columns(e) || e->num_cached > 0);
     const Block *body = scope_close(e, first);
     if (body->first != NULL)
         CODE(e, &row->before, NO_NODE, "if (lane == 0 && $) { ~ }",
@@ -294,7 +295,7 @@ static int64_t emit_outputs(Emit *e, Scope *row, Index p) {
 
 // Bytes of column sums, which a thread holds for all of its rows.
 static int64_t column_bytes(const Emit *e) {
-    int64_t columns = space_columns(e->group->space);
+    int64_t columns = space_columns(e->group->iteration_space);
     int64_t gang = columns > 1024 ? BLOCK_THREADS : 32;
     int sums = 0;
     for (NodeId n = e->group->first; n <= e->group->last; n++)
@@ -309,7 +310,7 @@ static void emit_totals_out(Emit *e, Block *b) {
                  "UNROLLED(j, PER) columns_sum("
                  "    part + (size_t)block * WIDTH + $ + j * GANG * VW,"
                  "    &s@[j * VW], VW, C - j * GANG * VW, shared, GANG, NT);",
-                 x_size(e->a, sums_place(e, n)));
+                 x_size(e->a, workspace_offset(e, n)));
         else if (sums_blocks(e->g, n))
             sums_total(e, b, n);
     }
@@ -327,7 +328,7 @@ static void emit_head(Emit *e, Block *b, Type space, int passes) {
         CODE(e, b, NO_NODE, "enum { sized WIDTH = $ };",
              x_number(e->a, e->g->node[e->group->workspace].type->dim[1]));
     keep_find(e, passes);
-    if (any_columns(e) || e->num_kept > 0)
+    if (any_columns(e) || e->num_cached > 0)
         CODE(e, b, NO_NODE,
              "enum { PER = ((C + VW - 1) / VW + GANG - 1) / GANG };");
     CODE(e, b, NO_NODE,
@@ -346,11 +347,11 @@ static int64_t emit_passes(Emit *e, Scope *row, Index p, int passes) {
     }
     int64_t stored = emit_outputs(e, row, p);
     return (stored > bytes ? stored : bytes) + column_bytes(e) +
-           e->num_kept * SUM_BYTES;
+           e->num_cached * SUM_BYTES;
 }
 
 void emit_rows(Emit *e, Block *b) {
-    Type space = *e->group->space;
+    Type space = *e->group->iteration_space;
     int passes;
     e->level = find_levels(e, &passes);
     e->columns = e->group->columns;

@@ -98,7 +98,7 @@ static void emit_columns(Emit *e, Scope *column, NodeId n, const Expr *table) {
 
 void emit_scatter(Emit *e, Block *b) {
     NodeId n = group_first(e->g, e->group, SCATTERS);
-    Type space = *e->group->space;
+    Type space = *e->group->iteration_space;
     const Expr *table = pointer_name(e, n);
     e->step = lanes_step(e, space);
     emit_tiles(e, b, space);

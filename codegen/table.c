@@ -5,17 +5,17 @@
 // Another table has the first chunk of each entry, in which a block looks up a
 // chunk's entry.
 
-#include "codegen/member.h"
+#include "codegen/multi_tensor.h"
 
 #include <string.h>
 
 // Properties that the entries of a kind share.
 typedef struct {
-    const Member *like; // its first entry
+    const Entry *like; // its first entry
     bool *agrees;       // for each number, whether all entries agree
 } Kind;
 
-static bool same_body(const Emit *e, const Member *a, const Member *b) {
+static bool same_body(const Emit *e, const Entry *a, const Entry *b) {
     if (!block_equal(&a->body, &b->body) || a->num_tensors != b->num_tensors)
         return false;
     for (int i = 0; i < a->num_tensors; i++)
@@ -26,11 +26,11 @@ static bool same_body(const Emit *e, const Member *a, const Member *b) {
     return true;
 }
 
-static Kind *find_kinds(const Emit *e, const Members *m, int *count) {
+static Kind *find_kinds(const Emit *e, const Entries *m, int *count) {
     Kind *kind = ARENA_ARRAY(e->a, (size_t)m->count + 1, Kind);
     *count = 0;
     for (int i = 0; i < m->count; i++) {
-        Member *own = &m->member[i];
+        Entry *own = &m->entry[i];
         int k = 0;
         while (k < *count && !same_body(e, kind[k].like, own))
             k++;
@@ -62,7 +62,7 @@ static Expr *list_new(Arena *a, int most) {
 }
 
 // Numbers of one type in an entry's row.
-static Expr *numbers_of(Arena *a, const Member *m, const Kind *kind,
+static Expr *numbers_of(Arena *a, const Entry *m, const Kind *kind,
                         bool real) {
     Expr *x = list_new(a, m->num_numbers);
     for (int j = 0; j < m->num_numbers; j++)
@@ -78,7 +78,7 @@ static const Expr *filled(Arena *a, Expr *list) {
     return list;
 }
 
-static int pointers(const Emit *e, const Member *m) {
+static int pointers(const Emit *e, const Entry *m) {
     int count = 0;
     for (int i = 0; i < m->num_tensors; i++)
         count += is_pointer(e, m->tensor[i]);
@@ -91,7 +91,7 @@ const char *tensor_label(const Emit *e, NodeId n) {
 }
 
 // The name of an entry's parameter, or of its first tensor with a name.
-static const char *member_label(const Emit *e, const Member *m) {
+static const char *entry_label(const Emit *e, const Entry *m) {
     const char *label = "";
     for (int j = 0; j < m->num_tensors; j++) {
         NodeId n = m->tensor[j];
@@ -104,7 +104,7 @@ static const char *member_label(const Emit *e, const Member *m) {
     return label;
 }
 
-static Expr *addresses_of(const Emit *e, const Member *m) {
+static Expr *addresses_of(const Emit *e, const Entry *m) {
     Expr *x = list_new(e->a, m->num_tensors);
     for (int j = 0; j < m->num_tensors; j++) {
         NodeId n = m->tensor[j];
@@ -125,10 +125,10 @@ static void widen(int *most, int count) {
     *most = count > *most ? count : *most;
 }
 
-static Widths find_widths(const Emit *e, const Members *m, const Kind *kind) {
+static Widths find_widths(const Emit *e, const Entries *m, const Kind *kind) {
     Widths w = {1, 0, 0};
     for (int i = 0; i < m->count; i++) {
-        const Member *own = &m->member[i];
+        const Entry *own = &m->entry[i];
         widen(&w.pointers, pointers(e, own));
         widen(&w.reals, numbers_of(e->a, own, kind, true)->count);
         widen(&w.wholes, numbers_of(e->a, own, kind, false)->count);
@@ -158,14 +158,14 @@ static void emit_type(Emit *e, const char *type, Widths w) {
             s->constant[s->num_constants++] = field[i];
 }
 
-static void emit_rows_of(Emit *e, const Members *m, const Kind *kind) {
+static void emit_rows_of(Emit *e, const Entries *m, const Kind *kind) {
     Widths w = find_widths(e, m, kind);
-    const char *type = arena_format(e->a, "OWN_member%s", m->suffix);
+    const char *type = arena_format(e->a, "OWN_entry%s", m->suffix);
     emit_type(e, type, w);
     Stmt *s = table_new(e, S_TABLE, type,
-                        arena_format(e->a, "OWN_members%s", m->suffix));
+                        arena_format(e->a, "OWN_entries%s", m->suffix));
     for (int i = 0; i < m->count; i++) {
-        const Member *own = &m->member[i];
+        const Entry *own = &m->entry[i];
         Expr *row = list_new(e->a, 5);
         row->arg[row->count++] = x_number(e->a, own->kind);
         row->arg[row->count++] = x_number(e->a, own->elements);
@@ -177,18 +177,18 @@ static void emit_rows_of(Emit *e, const Members *m, const Kind *kind) {
             row->arg[row->count++] =
                 filled(e->a, numbers_of(e->a, own, kind, false));
         ARENA_APPEND(e->a, s->row, s->num_rows,
-                     ((TableRow){row, member_label(e, own)}));
+                     ((TableRow){row, entry_label(e, own)}));
     }
 }
 
-static void emit_firsts(Emit *e, const Members *m) {
+static void emit_firsts(Emit *e, const Entries *m) {
     Stmt *s = table_new(e, S_TABLE, "int",
                         arena_format(e->a, "OWN_first%s", m->suffix));
     int64_t first = 0;
     for (int i = 0; i < m->count; i++) {
         ARENA_APPEND(e->a, s->row, s->num_rows,
                      ((TableRow){x_number(e->a, first), NULL}));
-        first += chunk_count(m->member[i].elements);
+        first += chunk_count(m->entry[i].elements);
     }
 }
 
@@ -204,7 +204,7 @@ static const Expr *entry_number(void *context, const Expr *x) {
     const Numbering *n = context;
     if (x->kind != X_ENTRY)
         return x;
-    const Member *m = n->kind->like;
+    const Entry *m = n->kind->like;
     int place = (int)x->whole, before = 0;
     if (n->kind->agrees[place])
         return m->number[place];
@@ -216,14 +216,15 @@ static const Expr *entry_number(void *context, const Expr *x) {
 }
 
 static void emit_case(const Emit *e, Block *b, const Kind *kind) {
-    const Member *m = kind->like;
+    const Entry *m = kind->like;
     Block body = {NULL, NULL};
     for (int i = 0, at = 0; i < m->num_tensors; i++)
         if (is_pointer(e, m->tensor[i])) {
             const char *type =
                 memory_type(e->g->node[m->tensor[i]].type->dtype);
             CODE(e, &body, NO_NODE,
-                 arena_format(e->a, "%s *const p_%d = (%s *)(arena + own.at[$]);",
+                 arena_format(e->a,
+                              "%s *const p_%d = (%s *)(arena + own.at[$]);",
                               type, i + 1, type),
                  x_number(e->a, at++));
         }
@@ -233,7 +234,7 @@ static void emit_case(const Emit *e, Block *b, const Kind *kind) {
     CODE(e, b, NO_NODE, "case $: { ~ break; }", x_number(e->a, m->kind), &body);
 }
 
-void members_loop(Emit *e, Block *b, const Members *m) {
+void multi_tensor_loop(Emit *e, Block *b, const Entries *m) {
     int count;
     Kind *kind = find_kinds(e, m, &count);
     Block cases = {NULL, NULL};
@@ -247,15 +248,15 @@ void members_loop(Emit *e, Block *b, const Members *m) {
     CODE(e, b, NO_NODE,
          arena_format(e->a,
                       "for (int at = block; at < $; at += blocks) {"
-                      "    const int j = part_owner($, $, at);"
+                      "    const int j = chunk_owner($, $, at);"
                       "    const int first = $[j];"
-                      "    const OWN_member%s own = OWN_members%s[j];"
+                      "    const OWN_entry%s own = OWN_entries%s[j];"
                       "    const int lo = (at - first) * $;"
                       "    const int hi = lo + $ < own.elements ? lo + $"
                       "                                         : own.elements;"
                       "    switch (own.kind) { ~ }"
                       "}",
                       m->suffix, m->suffix),
-         x_number(e->a, m->parts), first, x_number(e->a, m->count), first,
+         x_number(e->a, m->chunks), first, x_number(e->a, m->count), first,
          elements, elements, elements, &cases);
 }

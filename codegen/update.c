@@ -6,7 +6,7 @@
 // stores assignments of scalars, after all others have read the old values, and
 // scalars that other kernels need.
 
-#include "codegen/member.h"
+#include "codegen/multi_tensor.h"
 
 #include <string.h>
 
@@ -49,8 +49,10 @@ const Expr *parts_value(Emit *e, Scope *s, NodeId n, Index p) {
     bool finite = d->op == OP_all_finite;
     const Expr *x = literal(e->a, F32, 0);
     if (reduction_chunks(e->g, n) > 0) {
-        const Expr *place = number_of(e, x_number(e->a, sums_place(e, n)));
-        const Expr *count = number_of(e, x_number(e->a, reduction_chunks(e->g, n)));
+        const Expr *place =
+            number_of(e, x_number(e->a, workspace_offset(e, n)));
+        const Expr *count =
+            number_of(e, x_number(e->a, reduction_chunks(e->g, n)));
         x = EXPR(e, "parts_sum(part + $, $, shared, NT)", place, count);
     }
     for (int i = 0; i < d->num_args; i++)
@@ -87,7 +89,8 @@ static void emit_assigned(Emit *e, Scope *kernel, Block *b) {
         put_scalar(e, kernel, &put, e->group->output[i], e->group->output[i]);
     if (put.first != NULL)
         CODE(e, b, NO_NODE,
-             "if (last_block(ticket, blocks) && threadIdx.x == 0) { ~ }", &put);
+             "if (last_block(counter, blocks) && threadIdx.x == 0) { ~ }",
+             &put);
 }
 
 // The results of a CHECK.
@@ -99,7 +102,7 @@ static void emit_results(Emit *e, Scope *kernel, Block *b) {
         put_scalar(e, done, &put, n, n);
         CODE(e, &done->after, n, "if (threadIdx.x == 0) ~", &put);
     }
-    CODE(e, b, NO_NODE, "if (last_block(ticket, blocks)) { ~ }",
+    CODE(e, b, NO_NODE, "if (last_block(counter, blocks)) { ~ }",
          scope_close(e, done));
 }
 
@@ -110,9 +113,9 @@ static int64_t emit_phase(Emit *e, Block *b, NodeId *root, int phase) {
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL);
     e->num_values = 0;
     names_clear(e);
-    Members m = members_write(e, kernel, root, phase);
+    Entries m = multi_tensor_write(e, kernel, root, phase);
     if (m.count > 0)
-        members_loop(e, &loop, &m);
+        multi_tensor_loop(e, &loop, &m);
     if (e->group->kind == GROUP_CHECK)
         emit_results(e, kernel, &scalars);
     else if (e->group->kind == GROUP_UPDATE && phase == e->group->phases - 1)
@@ -120,11 +123,11 @@ static int64_t emit_phase(Emit *e, Block *b, NodeId *root, int phase) {
     block_append(b, scope_close(e, kernel));
     block_append(b, &loop);
     block_append(b, &scalars);
-    return m.parts;
+    return m.chunks;
 }
 
 void emit_update(Emit *e, Block *b, int *grid) {
-    NodeId *root = member_roots(e);
+    NodeId *root = entry_roots(e);
     int phases = e->group->phases;
     int64_t most = 0;
     CODE(e, b, NO_NODE, "enum { NT = THREADS(256), VW = PART_LANES };");
@@ -136,7 +139,7 @@ void emit_update(Emit *e, Block *b, int *grid) {
         int64_t parts = emit_phase(e, &own, root, phase);
         most = parts > most ? parts : most;
         if (phase > 0)
-            CODE(e, b, NO_NODE, "GRID_BARRIER(ticket + 1);");
+            CODE(e, b, NO_NODE, "GRID_BARRIER(counter + 1);");
         if (phases > 1)
             CODE(e, b, NO_NODE, "PHASE($) { ~ }", x_number(e->a, phase), &own);
         else

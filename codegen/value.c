@@ -15,12 +15,12 @@ void emit_init(Emit *e, const Graph *g, const Graph *device, Arena *a,
                 .group = group,
                 .stored = stored,
                 .names = names,
-                .member = NO_NODE,
+                .entry = NO_NODE,
                 .k = x_name(a, "k"),
                 .vw = x_name(a, "VW"),
                 .zero = x_number(a, 0),
                 .one = x_number(a, 1),
-                .place = workspace_offsets(g, group, a)};
+                .workspace = workspace_offsets(g, group, a)};
 }
 
 Scope *scope_new(Emit *e, Scope *outer, int kind, const Expr *width) {
@@ -49,8 +49,8 @@ static int local_number(Emit *e, NodeId n) {
 
 // Whether n is a scalar computed from this entry's tensors.
 static bool is_owned(const Emit *e, NodeId n) {
-    return e->member != NO_NODE && group_has(e->group, n) &&
-           e->owner[n - e->group->first] == e->member;
+    return e->entry != NO_NODE && group_has(e->group, n) &&
+           e->owner[n - e->group->first] == e->entry;
 }
 
 void names_clear(Emit *e) {
@@ -91,10 +91,10 @@ bool scope_within(const Scope *s, const Scope *outer) {
 }
 
 static const Value *value_find(const Emit *e, const Scope *s, NodeId n,
-                               const Index *place) {
+                               const Index *at) {
     for (int i = e->num_values; i-- > 0;) {
         const Value *v = &e->value[i];
-        if (v->node == n && index_equal(&v->place, place) &&
+        if (v->node == n && index_equal(&v->at, at) &&
             (v->form == HELD_LANE ? v->scope == s : scope_within(s, v->scope)))
             return v;
     }
@@ -150,7 +150,7 @@ static Scope *home(const Emit *e, Scope *s, NodeId n, Index p) {
     Type t = *e->g->node[n].type;
     Scope *kernel = enclosing(s, IN_KERNEL), *column = enclosing(s, IN_COLUMN);
     if (type_count(&t) == 1 && is_owned(e, n))
-        return enclosing(s, IN_MEMBER);
+        return enclosing(s, IN_ENTRY);
     if (type_count(&t) == 1 && !has_rows(p) && !follows_row(e, n))
         return kernel;
     if (p.flat)
@@ -375,7 +375,8 @@ static const Expr *unpacked(Emit *e, Scope *s, NodeId n, Index p) {
 }
 
 static bool pads_lanes(const Emit *e, NodeId n, Index p) {
-    return p.lanes != NULL && e->step == space_columns(e->group->space) &&
+    return p.lanes != NULL &&
+           e->step == space_columns(e->group->iteration_space) &&
            pad_widens(e, &e->g->node[n]);
 }
 
@@ -442,13 +443,13 @@ const Expr *value_at(Emit *e, Scope *s, NodeId n, Index p) {
     Scope *at = home(e, s, n, p);
     // A value computed once for the kernel does not depend on an entry.
     int *local = e->local;
-    NodeId member = e->member;
+    NodeId entry = e->entry;
     if (at->kind == IN_KERNEL) {
         e->local = NULL;
-        e->member = NO_NODE;
+        e->entry = NO_NODE;
     }
     const Expr *x = compute(e, at, n, p);
     e->local = local;
-    e->member = member;
+    e->entry = entry;
     return x;
 }

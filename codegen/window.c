@@ -304,7 +304,8 @@ static const Expr *overlapping_grad(Emit *e, Scope *s, Unpooled u) {
     window_holds(e, v.inner, &u, 1, c, b, v.q);
     // This window may not exist.
     CODE(e, &v.inner->before, NO_NODE,
-         "if ($ < 0 || $ >= $ || $ >= $ || $ < 0 || $ >= $ || $ >= $) continue;",
+         "if ($ < 0 || $ >= $ || $ >= $ || $ < 0 || $ >= $ || $ >= $)"
+         "    continue;",
          h, h, x_number(e->a, u.pooled.dim[1]), a, x_number(e->a, w->rows), c,
          c, x_number(e->a, u.pooled.dim[2]), b, x_number(e->a, w->columns));
     u.at.index[1] = h;

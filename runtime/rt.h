@@ -178,7 +178,7 @@ typedef struct {
     size_t d_scale, d_bias;
 } RtFusion;
 
-enum { RT_MOST_JOINED_ARGS = 64 };
+enum { RT_MOST_MERGED_ARGS = 64 };
 
 // Consecutive kernels of a step that can be one cooperative launch, with any
 // number of resident blocks.  Its arguments are theirs in turn, and `barrier`.
@@ -191,7 +191,7 @@ typedef struct {
     int kernel;
     int blocks; // the most that have work
     size_t barrier;
-} RtJoin;
+} RtMergedLaunch;
 
 // A tensor that a launch stores in memory, for an observer of the step.
 typedef struct {
@@ -259,8 +259,8 @@ typedef struct {
     const RtNorm *norm;
     const RtFusion *fusion;
     int num_fusions, num_norms;
-    const RtJoin *join;
-    int num_joins;
+    const RtMergedLaunch *merged;
+    int num_merged;
     const RtStored *stored; // in the order of steps and launches
     int num_stored;
     bool one_by_one; // steps are not recorded as CUDA graphs

@@ -39,7 +39,7 @@ void rt_without_apply(unsigned without, RtPlan *plan) {
     plan->one_by_one = without >> RT_WITHOUT_GRAPH & 1;
     plan->unmarked = without >> RT_WITHOUT_TIMING_EVENTS & 1;
     if (without >> RT_WITHOUT_MERGED_LAUNCHES & 1)
-        plan->num_joins = 0;
+        plan->num_merged = 0;
     if (without >> RT_WITHOUT_LIBRARY_FUSIONS & 1)
         plan->num_fusions = 0;
 }

@@ -97,7 +97,7 @@ static const char *word(Parser *p) {
 
 static const char *const scalar_types[] = {
     "int",  "float",     "size_t", "act",       "unsigned char",
-    "char", "long long", "Level",  "OWN_member"};
+    "char", "long long", "Level",  "OWN_entry"};
 
 // A type without its pointers and qualifiers, or NULL.
 static const char *scalar_type(Parser *p) {
@@ -419,7 +419,7 @@ static void dimensions(Parser *p, Stmt *s) {
     }
 }
 
-// typedef struct { int kind, elements; size_t at[4]; } OWN_member;
+// typedef struct { int kind, elements; size_t at[4]; } OWN_entry;
 static void structure(Parser *p, Block *b) {
     Stmt *s = stmt_new(p, b, S_STRUCT);
     static const char *const head[] = {"struct", "{",        "int", "kind",

@@ -252,7 +252,7 @@ static bool allocate_arguments(RtCuda *c, RtError *e) {
 }
 
 static bool allocate_lists(RtCuda *c, RtError *e) {
-    c->merged = calloc((size_t)c->plan->num_joins + 1, sizeof *c->merged);
+    c->merged = calloc((size_t)c->plan->num_merged + 1, sizeof *c->merged);
     c->needed = calloc((size_t)c->plan->num_kernels + 1, sizeof *c->needed);
     return (c->merged != NULL && c->needed != NULL) ||
            rt_fail(e, EXIT_MEMORY, "out of memory");
@@ -264,7 +264,7 @@ static void drop_merges(RtCuda *c) {
     if (c->gpu.cooperates)
         return;
     c->unmerged = *c->plan;
-    c->unmerged.num_joins = 0;
+    c->unmerged.num_merged = 0;
     c->plan = &c->unmerged;
 }
 

@@ -190,15 +190,15 @@ DEVICE int note_rows(int *noted, const int *named, int per, int from, int lo,
 }
 
 // Whether this is the last block of the launch to arrive; the others' writes
-// are then visible to it.  Resets the block counter `ticket` to 0.
-DEVICE int last_block(int *ticket, int blocks) {
+// are then visible to it.  Resets the block counter `counter` to 0.
+DEVICE int last_block(int *counter, int blocks) {
     SHARED int last;
     BARRIER();
     if (threadIdx.x == 0) {
         __threadfence();
-        last = atomicAdd(ticket, 1) == blocks - 1;
+        last = atomicAdd(counter, 1) == blocks - 1;
         if (last)
-            *ticket = 0;
+            *counter = 0;
         __threadfence();
     }
     BARRIER();

@@ -23,8 +23,8 @@
 #define PHASED(threads)                                                        \
     extern "C" __global__ void __launch_bounds__(threads, 2)
 // Merged launches, too; they use the blocks that are resident.
-#define SINTER_JOINED
-#define JOINED KERNEL
+#define SINTER_MERGED
+#define MERGED KERNEL
 #define RESTRICT __restrict__
 #define SHARED __shared__
 #define TABLE static __constant__ const
@@ -396,8 +396,8 @@ DEVICE float larger(float a, float b) {
 // Waits for all blocks of a cooperative launch; their writes are then visible.
 // Block 0 adds so much that the upper bit of the count flips when all have
 // arrived and the other bits are 0 again: the next barrier begins with that.
-DEVICE void grid_barrier(int *ticket) {
-    unsigned *const count = (unsigned *)ticket;
+DEVICE void grid_barrier(int *counter) {
+    unsigned *const count = (unsigned *)counter;
     __syncthreads();
     if (threadIdx.x == 0) {
         const unsigned half = 0x80000000u;
@@ -412,6 +412,6 @@ DEVICE void grid_barrier(int *ticket) {
 }
 
 #define PHASE(number)
-#define GRID_BARRIER(ticket) grid_barrier(ticket)
+#define GRID_BARRIER(counter) grid_barrier(counter)
 
 #endif

@@ -49,14 +49,14 @@ typedef struct {
 // The runtime runs one phase of all blocks, then the next.
 static _Thread_local int sinter_phase __attribute__((unused));
 #define PHASE(number) if (sinter_phase == (number))
-#define GRID_BARRIER(ticket) ((void)(ticket))
+#define GRID_BARRIER(counter) ((void)(counter))
 
 #ifdef SINTER_SIMT
 #include "runtime/prelude/simt.h"
 #else
 // The host launches kernels one by one.
-#define JOINED_KERNEL(name, ...)
-#define JOINED_HOST(name) NULL
+#define MERGED_KERNEL(name, ...)
+#define MERGED_HOST(name) NULL
 #define KERNEL(...) REALIGNED __attribute__((unused)) static void
 #define PHASED KERNEL
 #define SHARED
@@ -374,12 +374,12 @@ DEVICE int note_rows(int *noted, const int *named, int per, int from, int lo,
 }
 
 // Whether this block is the last of the launch to arrive; resets the block
-// counter `ticket` to 0.
-DEVICE int last_block(int *ticket, int blocks) {
+// counter `counter` to 0.
+DEVICE int last_block(int *counter, int blocks) {
     const int last =
-        __atomic_fetch_add(ticket, 1, __ATOMIC_ACQ_REL) == blocks - 1;
+        __atomic_fetch_add(counter, 1, __ATOMIC_ACQ_REL) == blocks - 1;
     if (last)
-        *ticket = 0;
+        *counter = 0;
     return last;
 }
 

@@ -16,9 +16,9 @@
 
 // SINTER_KERNEL is the number of one kernel to compile.
 #ifdef SINTER_KERNEL
-#define IS_WANTED(number) ((number) == SINTER_KERNEL)
+#define IS_NEEDED(number) ((number) == SINTER_KERNEL)
 #else
-#define IS_WANTED(number) 1
+#define IS_NEEDED(number) 1
 #endif
 
 // Lanes that a block adds at once; it has memory for so many.
@@ -248,7 +248,7 @@ DEVICE void draw_lanes(float *v, int n, int seed, int stream, int epoch,
 }
 
 // The member that chunk `at` belongs to, of members that begin at these chunks.
-DEVICE int part_owner(const int *first, int count, int at) {
+DEVICE int chunk_owner(const int *first, int count, int at) {
     int low = 0;
     for (; count > 1; count -= count / 2)
         low += first[low + count / 2] <= at ? count / 2 : 0;
@@ -297,7 +297,7 @@ DEVICE float elements_of(int b, int team, int blocks, float each, int rest,
 // A team combines those of its blocks, and after that one block those of all
 // teams.  The blocks that share a counter are counted there.
 typedef struct {
-    int first, last, step, parts, ticket;
+    int first, last, step, parts, counter;
 } Level;
 
 DEVICE Level level_of(int all, int block, int blocks, int team) {
@@ -308,7 +308,7 @@ DEVICE Level level_of(int all, int block, int blocks, int team) {
     of.last = last;
     of.step = all ? team : 1;
     of.parts = all ? (blocks + team - 1) / team : last - first;
-    of.ticket = all ? 0 : 1 + block / team;
+    of.counter = all ? 0 : 1 + block / team;
     return of;
 }
 

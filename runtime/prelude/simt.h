@@ -24,10 +24,10 @@ unsigned simt_shuffle(unsigned value, int lane, const char *file, int line);
 int simt_atomic_add(int *p, int v);
 
 // Merged launches, too.
-#define SINTER_JOINED
-#define JOINED KERNEL
-#define JOINED_KERNEL HOST_KERNEL
-#define JOINED_HOST(name) name##_host
+#define SINTER_MERGED
+#define MERGED KERNEL
+#define MERGED_KERNEL HOST_KERNEL
+#define MERGED_HOST(name) name##_host
 
 #define KERNEL(...) static __attribute__((noinline, unused)) void
 #define PHASED KERNEL

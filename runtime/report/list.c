@@ -114,12 +114,12 @@ static void print_step(Lister *l, const RtStep *s) {
 static void print_joins(const RtPlan *p) {
     printf("\nmerged cooperative launches that CUDA can choose, longest runs "
            "and parts of them: %d\n",
-           p->num_joins);
-    for (int i = 0; i < p->num_joins; i++)
+           p->num_merged);
+    for (int i = 0; i < p->num_merged; i++)
         printf("  step %s, launches %d to %d: %s\n",
-               p->step[p->join[i].step].name, p->join[i].launch,
-               p->join[i].launch + p->join[i].count - 1,
-               p->kernel[p->join[i].kernel].name);
+               p->step[p->merged[i].step].name, p->merged[i].launch,
+               p->merged[i].launch + p->merged[i].count - 1,
+               p->kernel[p->merged[i].kernel].name);
 }
 
 static void print_fusions(const RtPlan *p) {
@@ -197,7 +197,7 @@ static bool list(const RtPlan *plan, const char *resident, bool whole) {
            "");
     for (int i = 0; i < plan->num_steps; i++)
         print_step(&l, &plan->step[i]);
-    if (whole && plan->num_joins > 0)
+    if (whole && plan->num_merged > 0)
         print_joins(plan);
     if (whole && plan->num_fusions > 0)
         print_fusions(plan);

@@ -112,9 +112,9 @@ static bool is_own(const char *line) {
         "#include \"runtime/prelude/prelude.h\"\n",
         "#ifndef SINTER_ACT\n",
         "#define SINTER_ACT 32 // ",
-        "#ifdef SINTER_JOINED\n",
+        "#ifdef SINTER_MERGED\n",
         "#endif\n",
-        "#if IS_WANTED("};
+        "#if IS_NEEDED("};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strncmp(line, own[i], strlen(own[i])) == 0)
             return true;
@@ -219,7 +219,7 @@ START_TEST(joined_launches_wait_between_kernels) {
     Arena *a = arena_new();
     Output x = emit(a, model(a, "resnet9.net"), "m");
     int joins = 0;
-    for (const char *s = x.cu; (s = strstr(s, "\nJOINED(256) ")) != NULL;) {
+    for (const char *s = x.cu; (s = strstr(s, "\nMERGED(256) ")) != NULL;) {
         const char *end = strstr(++s, "\n}\n");
         const char *text = arena_string(a, s, (size_t)(end - s));
         int kernels = count_of(text, "_body(");
@@ -247,13 +247,13 @@ END_TEST
 
 // The part of a text that is kernel `number` itself.
 static const char *own_part(Arena *a, const char *cu, int number) {
-    const char *only = arena_format(a, "\n#if IS_WANTED(%d)\n", number);
+    const char *only = arena_format(a, "\n#if IS_NEEDED(%d)\n", number);
     const char *begin = strstr(cu, only);
     if (begin == NULL)
         return NULL;
     if (strstr(begin + 1, only) != NULL)
         begin = strstr(begin + 1, only);
-    const char *end = strstr(begin + 1, "\n#if IS_WANTED(");
+    const char *end = strstr(begin + 1, "\n#if IS_NEEDED(");
     return end ? arena_string(a, begin, (size_t)(end - begin)) : begin;
 }
 
@@ -261,8 +261,8 @@ static const char *own_part(Arena *a, const char *cu, int number) {
 static bool is_there(Arena *a, const char *directive, const char *body,
                      int number) {
     return memmem(directive, (size_t)(body - directive),
-                  arena_format(a, "IS_WANTED(%d)", number),
-                  strlen(arena_format(a, "IS_WANTED(%d)", number))) != NULL;
+                  arena_format(a, "IS_NEEDED(%d)", number),
+                  strlen(arena_format(a, "IS_NEEDED(%d)", number))) != NULL;
 }
 
 // A kernel that is compiled for itself has what it calls, and nothing else.

@@ -43,7 +43,7 @@ JoinedDevice joined_device(RtDevice *host, const RtPlan *plan) {
                                  .phase = begin_phase},
                       .host = host};
     bool *fused = calloc((size_t)other->num_fusions + 1, sizeof *fused);
-    d.taken = calloc((size_t)other->num_joins + 1, sizeof *d.taken);
+    d.taken = calloc((size_t)other->num_merged + 1, sizeof *d.taken);
     if (fused == NULL || d.taken == NULL)
         abort();
     rt_merges_choose(other, fused, NULL, d.taken);

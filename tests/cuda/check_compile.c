@@ -184,20 +184,20 @@ END_TEST
 static const char conditions[] = "#define A 1\n"
                                  "\n"
                                  "// first\n"
-                                 "#if IS_WANTED(1) || IS_WANTED(30) || \\\n"
-                                 "    IS_WANTED(2)\n"
+                                 "#if IS_NEEDED(1) || IS_NEEDED(30) || \\\n"
+                                 "    IS_NEEDED(2)\n"
                                  "one\n"
                                  "#ifdef A\n"
                                  "inner // 1\n"
                                  "#endif\n"
                                  "#endif\n"
-                                 "#if IS_WANTED(3)\n"
+                                 "#if IS_NEEDED(3)\n"
                                  "three\n"
                                  "#endif\n"
-                                 "#if IS_WANTED(30)\n"
+                                 "#if IS_NEEDED(30)\n"
                                  "thirty";
 #define SHARED                                                                 \
-    "#if IS_WANTED(1) || IS_WANTED(30) || \\\n    IS_WANTED(2)\n"              \
+    "#if IS_NEEDED(1) || IS_NEEDED(30) || \\\n    IS_NEEDED(2)\n"              \
     "one\n#ifdef A\ninner // 1\n#endif\n#endif\n"
 
 static const struct {
@@ -207,8 +207,8 @@ static const struct {
     {0, "#define A 1\n"},
     {1, "#define A 1\n" SHARED},
     {2, "#define A 1\n" SHARED},
-    {3, "#define A 1\n#if IS_WANTED(3)\nthree\n#endif\n"},
-    {30, "#define A 1\n" SHARED "#if IS_WANTED(30)\nthirty"},
+    {3, "#define A 1\n#if IS_NEEDED(3)\nthree\n#endif\n"},
+    {30, "#define A 1\n" SHARED "#if IS_NEEDED(30)\nthirty"},
 };
 enum { NUM_WANTED = sizeof wanted / sizeof wanted[0] };
 

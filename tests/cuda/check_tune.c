@@ -56,7 +56,7 @@ static const RtFusion fusions[] = {
 // may kernels of another step.
 static const RtKernel kernels[] = {{.name = "both"}, {.name = "one"}};
 static const RtStep steps[] = {{.name = "train"}, {.name = "train_2"}};
-static const RtJoin joins[] = {
+static const RtMergedLaunch joins[] = {
     {.step = 0, .launch = 1, .count = 2, .kernel = 0},
     {.step = 0, .launch = 2, .count = 1, .kernel = 1},
     {.step = 1, .launch = 7, .count = 2, .kernel = 0},
@@ -72,8 +72,8 @@ static const RtPlan plan = {.call = calls,
                             .num_steps = 2,
                             .kernel = kernels,
                             .num_kernels = 2,
-                            .join = joins,
-                            .num_joins = JOINS};
+                            .merged = joins,
+                            .num_merged = JOINS};
 
 // Seconds of a kernel, of a call, of each fusion added to its call, of
 // bn_finalize and of merged launches.  One candidate of calls without fusions

@@ -144,7 +144,7 @@ expect_says "^conv 8x4x4x8 by 8x3x3  *conv_1, case.net:1  *engine 45, number 5 .
 expect_says "^matmul .* attention_1, case.net:6  *algorithm 1  *4.00  chosen"
 expect_says "^ .* algorithm 0  *5.00$"
 expect_says "^j[0-9_]*batch_norm.* one launch .* chosen"
-expect_says "^statistics of conv  *conv_1, case.net:1  *rides .* chosen"
+expect_says "^statistics of conv  *conv_1, case.net:1  *fused .* chosen"
 expect_says "written to found"
 mv out table
 [ -d "$XDG_CACHE_HOME/sinter" ] && ls "$XDG_CACHE_HOME"/sinter/*.tuning 2>err &&
@@ -199,7 +199,7 @@ train apart
 alike first apart
 [ "$(calls apart)" -lt "$(calls first)" ] ||
     fail "$(calls first) calls with what rides, $(calls apart) without"
-sed '/"apart"/s/0/1/g' "$kept" >none && mv none "$kept"
+sed '/"unmerged"/s/0/1/g' "$kept" >none && mv none "$kept"
 train single
 expect_equal apart.loss single.loss
 joined() {
@@ -208,7 +208,7 @@ joined() {
 [ "$(joined single)" -lt "$(joined apart)" ] ||
     fail "$(joined apart) launches in phases, $(joined single) apart"
 
-echo '{"tuning": 2, "plans": [[99, 0, 0, 0]], "fusions": []}' >"$kept"
+echo '{"tuning": 3, "plans": [[99, 0, 0, 0]], "fusions": []}' >"$kept"
 train broken
 cmp first.loss broken.loss || fail "a broken tuning was followed"
 

@@ -20,8 +20,8 @@ tables() {
         echo '#define HOST_KERNEL(...)'
         echo '#define HOST_SIZED(...)'
         echo '#define HOST_LIKE(...)'
-        echo '#define JOINED_KERNEL(...)'
-        echo '#define JOINED_HOST(name) NULL'
+        echo '#define MERGED_KERNEL(...)'
+        echo '#define MERGED_HOST(name) NULL'
         sed -e "/^#include \"$name.cu\"/d" \
             -e 's/, k[0-9a-z_]*_host,/, NULL,/' "$work/$name.c"
     } >"$work/tables.c"

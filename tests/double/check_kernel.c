@@ -40,13 +40,13 @@ END_TEST
 
 // Every block adds to its number, then the sum of all in the second phase.
 static const char phases_text[] =
-    "PHASED(256) sums(int *part, int *ticket)\n"
+    "PHASED(256) sums(int *part, int *counter)\n"
     "{\n"
     "    PHASE(0) {\n"
     "        if (threadIdx.x == 0)\n"
     "            part[blockIdx.x] = blockIdx.x + 1;\n"
     "    }\n"
-    "    GRID_BARRIER(ticket);\n"
+    "    GRID_BARRIER(counter);\n"
     "    PHASE(1) {\n"
     "        int sum = 0;\n"
     "        for (int i = 0; i < (int)gridDim.x; i++)\n"
@@ -191,11 +191,11 @@ START_TEST(a_grid_can_wait_for_itself) {
         ask_for_ptx();
     double_open("2");
     CUstream s = double_stream();
-    CUdeviceptr p = double_memory(sizeof value), ticket = double_memory(4);
+    CUdeviceptr p = double_memory(sizeof value), counter = double_memory(4);
     CUfunction f = double_kernel(phases_text, "sums");
-    void *argument[] = {&p, &ticket};
+    void *argument[] = {&p, &counter};
     int resident;
-    GOOD(cuMemsetD8Async(ticket, 0, 4, s));
+    GOOD(cuMemsetD8Async(counter, 0, 4, s));
     GOOD(cuOccupancyMaxActiveBlocksPerMultiprocessor(&resident, f, 256, 0));
     GOOD(cuLaunchCooperativeKernel(f, BLOCKS, 1, 1, 256, 1, 1, 0, s, argument));
     ck_assert_int_eq(cuLaunchCooperativeKernel(f, 132 * (unsigned)resident + 1,
@@ -222,9 +222,9 @@ START_TEST(some_devices_launch_no_grid_that_waits) {
     ck_assert_int_eq(system(command), 0);
     setenv("SINTER_DOUBLE_DEVICE", path, 1);
     double_open("2");
-    CUdeviceptr p = double_memory(64), ticket = double_memory(4);
+    CUdeviceptr p = double_memory(64), counter = double_memory(4);
     CUfunction f = double_kernel(phases_text, "sums");
-    void *argument[] = {&p, &ticket};
+    void *argument[] = {&p, &counter};
     int launches;
     GOOD(cuDeviceGetAttribute(&launches, CU_DEVICE_ATTRIBUTE_COOPERATIVE_LAUNCH,
                               0));
@@ -239,9 +239,9 @@ END_TEST
 START_TEST(a_grid_of_ptx_is_launched_as_one) {
     ask_for_ptx();
     double_open("0");
-    CUdeviceptr p = double_memory(64), ticket = double_memory(4);
+    CUdeviceptr p = double_memory(64), counter = double_memory(4);
     CUfunction f = double_kernel(phases_text, "sums");
-    double_launch(f, 2, double_stream(), (void *[]){&p, &ticket});
+    double_launch(f, 2, double_stream(), (void *[]){&p, &counter});
 }
 END_TEST
 

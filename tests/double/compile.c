@@ -74,7 +74,7 @@ typedef struct {
 
 // The next kernel, or false.
 static bool head_next(const char *text, Head *h) {
-    static const char *const word[] = {"\nKERNEL(", "\nPHASED(", "\nJOINED("};
+    static const char *const word[] = {"\nKERNEL(", "\nPHASED(", "\nMERGED("};
     const char *at = NULL;
     for (int i = 0; i < 3; i++) {
         const char *found = strstr(text, word[i]);

@@ -5,9 +5,9 @@
 #undef AT
 #define AT(host, device) (device)
 
-#ifndef SINTER_JOINED
-#define SINTER_JOINED
-#define JOINED KERNEL
+#ifndef SINTER_MERGED
+#define SINTER_MERGED
+#define MERGED KERNEL
 #define BARRIER() ((void)0)
 #endif
 

@@ -32,11 +32,11 @@ trains() {
 
 expect 0 "$SINTER" build norm.net -o norm
 expect 0 ./norm --device=cuda:0 --dump-cuda=own
-grep -q '^JOINED(' own/kernels.cu || fail "no launch is joined"
+grep -q '^MERGED(' own/kernels.cu || fail "no launch is joined"
 trains 0 own
 
 cp -r own told
-awk '/^JOINED\(/ { head = 1 }
+awk '/^MERGED\(/ { head = 1 }
     /^{/ { head = 0 }
     head { gsub(/ \*/, " *RESTRICT ") }
     { print }' own/kernels.cu >told/kernels.cu

@@ -42,7 +42,7 @@ bug 'max: its gradient goes to all but the largest' passes/gradients.c \
     '/^static void grad_max(/,/^}/ s/OP_eq, x(b, 0)/OP_lt, x(b, 0)/'
 bug 'the loss scale stays in the gradients' passes/optimizer.c \
     's/loss_scale != NO_NODE && !waits/loss_scale == NO_NODE \&\& !waits/'
-bug 'norms: one lane too many at the end' codegen/member.c \
+bug 'norms: one lane too many at the end' codegen/multi_tensor.c \
     's/+ k < hi ? \$ : 0.0f/+ k <= hi ? $ : 0.0f/'
 bug 'broadcasts align the first axes' codegen/index.c \
     's/int from = i + p.rank - operand.rank;/int from = i;/'
@@ -77,5 +77,5 @@ bug 'batch_norm of an evaluation is folded with its shift turned' \
     's/graph_op2(g, OP_sub, now\[s->shift\], moved)/graph_op2(g, OP_add, now[s->shift], moved)/'
 bug 'what an evaluation prepares is what a step derives' passes/evaluation.c \
     's/d->op != OP_input \&\& !assigned\[n\]/d->op != OP_input/'
-bug 'the last block leaves its ticket' runtime/prelude/host.h \
-    '/^DEVICE int last_block/,/^}/ s/\*ticket = 0/(void)0/'
+bug 'the last block leaves its counter' runtime/prelude/host.h \
+    '/^DEVICE int last_block/,/^}/ s/\*counter = 0/(void)0/'

@@ -9,7 +9,7 @@ static const RtKernel kernels[] = {
     {.name = "joined", .args = 4, .phases = 2},
 };
 // Two overlap; one is of another step.
-static const RtJoin joins[] = {
+static const RtMergedLaunch joins[] = {
     {.step = 1,
      .launch = 1,
      .count = 2,
@@ -22,8 +22,8 @@ static const RtJoin joins[] = {
 static const RtFusion fusions[] = {{.step = 1, .launch = 1}};
 static const RtPlan plan = {.kernel = kernels,
                             .num_kernels = 3,
-                            .join = joins,
-                            .num_joins = 3,
+                            .merged = joins,
+                            .num_merged = 3,
                             .fusion = fusions,
                             .num_fusions = 1};
 

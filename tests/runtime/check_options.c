@@ -86,19 +86,20 @@ END_TEST
 START_TEST(without_takes_a_list) {
     RtOptions o;
     RtError e;
-    RtPlan plan = {.num_joins = 2, .num_fusions = 3};
+    RtPlan plan = {.num_merged = 2, .num_fusions = 3};
     ck_assert(PARSE(&o, &e, "--without", "library-fusions,graph"));
     rt_without_apply(o.without, &plan);
-    ck_assert(plan.one_by_one && plan.num_joins == 2 && plan.num_fusions == 0);
+    ck_assert(plan.one_by_one && plan.num_merged == 2 && plan.num_fusions == 0);
     ck_assert(!plan.unmarked);
-    plan = (RtPlan){.num_joins = 2, .num_fusions = 3};
+    plan = (RtPlan){.num_merged = 2, .num_fusions = 3};
     ck_assert(PARSE(&o, &e, "--without=merged-launches"));
     rt_without_apply(o.without, &plan);
-    ck_assert(!plan.one_by_one && plan.num_joins == 0 && plan.num_fusions == 3);
-    plan = (RtPlan){.num_joins = 2, .num_fusions = 3};
+    ck_assert(!plan.one_by_one && plan.num_merged == 0);
+    ck_assert_int_eq(plan.num_fusions, 3);
+    plan = (RtPlan){.num_merged = 2, .num_fusions = 3};
     ck_assert(PARSE(&o, &e, "--without=timing-events"));
     rt_without_apply(o.without, &plan);
-    ck_assert(plan.unmarked && plan.num_joins == 2 && plan.num_fusions == 3);
+    ck_assert(plan.unmarked && plan.num_merged == 2 && plan.num_fusions == 3);
 }
 END_TEST
 

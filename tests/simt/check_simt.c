@@ -11,13 +11,13 @@
 // Buffers with gaps, so that an access past the end is in no region.
 typedef struct {
     float in[COUNT], gap1[16], out[COUNT], gap2[16];
-    int ticket;
+    int counter;
 } Buffers;
 
 static const size_t arg[] = {
     offsetof(Buffers, in),
     offsetof(Buffers, out),
-    offsetof(Buffers, ticket),
+    offsetof(Buffers, counter),
 };
 
 static Buffers *arena;
@@ -28,12 +28,12 @@ static void kernel_run(TestKernel *kernel) {
     simt_regions_clear();
     simt_region(arena->in, sizeof arena->in, "in", true);
     simt_region(arena->out, sizeof arena->out, "out", false);
-    simt_region(&arena->ticket, sizeof arena->ticket, "ticket", true);
+    simt_region(&arena->counter, sizeof arena->counter, "counter", true);
     for (int i = 0; i < COUNT; i++) {
         arena->in[i] = (float)(i % 7);
         arena->out[i] = -1;
     }
-    arena->ticket = 0;
+    arena->counter = 0;
     simt_run(kernel, (char *)arena, arg, 0, GRID, GRID, BLOCK);
 }
 

@@ -129,9 +129,9 @@ void neighbour_in_warp(char *arena, const size_t *arg) {
 }
 
 // Block sums, added by the block that comes last.
-static void sum_partials(float *out, int *ticket) {
+static void sum_partials(float *out, int *counter) {
     if (self() == 0)
-        is_last = simt_atomic_add(ticket, 1) == GRID - 1;
+        is_last = simt_atomic_add(counter, 1) == GRID - 1;
     BARRIER();
     if (is_last && self() == 0)
         for (int i = 1; i < GRID; i++)

@@ -4,7 +4,7 @@
 #include "runtime/cuda/kernels/kernels.h"
 
 #define GATHER(number, name, word)                                             \
-    "#if IS_WANTED(" number ")\n"                                              \
+    "#if IS_NEEDED(" number ")\n"                                              \
     "KERNEL(256) " name "(\n"                                                  \
     "    const int *RESTRICT index,\n"                                         \
     "    const " word " *RESTRICT from,\n"                                     \

@@ -25,7 +25,7 @@ static size_t condition_length(const char *s) {
 }
 
 static bool names(const char *s, size_t length, int kernel) {
-    static const char word[] = "IS_WANTED(";
+    static const char word[] = "IS_NEEDED(";
     const char *end = s + length;
     while ((s = strstr(s, word)) != NULL && s < end) {
         s += sizeof word - 1;
@@ -45,7 +45,7 @@ static const char *after(const char *s) {
 char *rt_kernel_source(const char *text, int kernel) {
     char *own = malloc(strlen(text) + 1), *end = own;
     while (own != NULL && *text != '\0') {
-        bool condition = begins(text, "#if IS_WANTED(");
+        bool condition = begins(text, "#if IS_NEEDED(");
         size_t length = condition ? condition_length(text) : line_length(text);
         if (condition && !names(text, length, kernel)) {
             text = after(text + length);

@@ -20,7 +20,7 @@ extern const char rt_gather_text[];
 // ---- kernel_source.c ----
 
 // The text of one kernel: all kernels' text without comment lines and without
-// blocks for other kernels (`#if IS_WANTED(1) || IS_WANTED(12)`), so that the
+// blocks for other kernels (`#if IS_NEEDED(1) || IS_NEEDED(12)`), so that the
 // cache still has a kernel after others change.  The caller frees it.  NULL:
 // out of memory.
 char *rt_kernel_source(const char *text, int kernel);

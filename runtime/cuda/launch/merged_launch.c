@@ -5,31 +5,31 @@
 
 #include <string.h>
 
-static bool covers(const RtJoin *join, int step, int launch) {
+static bool covers(const RtMergedLaunch *join, int step, int launch) {
     return join->step == step && launch >= join->launch &&
            launch < join->launch + join->count;
 }
 
-static bool overlaps(const RtJoin *a, const RtJoin *b) {
+static bool overlaps(const RtMergedLaunch *a, const RtMergedLaunch *b) {
     return covers(a, b->step, b->launch) || covers(b, a->step, a->launch);
 }
 
 static bool can_merge(const RtPlan *plan, int which, const bool *fused,
                       const bool *merged) {
-    const RtJoin *join = &plan->join[which];
+    const RtMergedLaunch *join = &plan->merged[which];
     for (int i = 0; i < plan->num_fusions; i++)
         if (fused[i] &&
             covers(join, plan->fusion[i].step, plan->fusion[i].launch))
             return false;
     for (int i = 0; i < which; i++)
-        if (merged[i] && overlaps(join, &plan->join[i]))
+        if (merged[i] && overlaps(join, &plan->merged[i]))
             return false;
     return true;
 }
 
 void rt_merges_choose(const RtPlan *plan, const bool *fused,
                       const bool *unmerged, bool *merged) {
-    for (int i = 0; i < plan->num_joins; i++)
+    for (int i = 0; i < plan->num_merged; i++)
         merged[i] = (unmerged == NULL || !unmerged[i]) &&
                     can_merge(plan, i, fused, merged);
 }
@@ -39,10 +39,10 @@ void rt_merging_begin(RtMerging *m, const RtPlan *plan, const bool *merged,
     *m = (RtMerging){.plan = plan, .merged = merged, .step = step};
 }
 
-static const RtJoin *merged_here(const RtMerging *m) {
-    for (int i = 0; i < m->plan->num_joins; i++)
-        if (m->merged[i] && covers(&m->plan->join[i], m->step, m->launch))
-            return &m->plan->join[i];
+static const RtMergedLaunch *merged_here(const RtMerging *m) {
+    for (int i = 0; i < m->plan->num_merged; i++)
+        if (m->merged[i] && covers(&m->plan->merged[i], m->step, m->launch))
+            return &m->plan->merged[i];
     return NULL;
 }
 
@@ -51,7 +51,7 @@ void rt_merging_skip(RtMerging *m) {
 }
 
 bool rt_merging_add(RtMerging *m, int *kernel, int *grid, const size_t **arg) {
-    const RtJoin *join = merged_here(m);
+    const RtMergedLaunch *join = merged_here(m);
     m->launch++;
     if (join == NULL)
         return true;

@@ -14,7 +14,7 @@ bool rt_chosen_new(RtChosen *t, const RtPlan *plan, RtError *e) {
     t->plan = calloc(rt_chosen_room(plan), sizeof *t->plan);
     t->algorithm = calloc((size_t)plan->num_calls + 1, sizeof *t->algorithm);
     t->fused = calloc((size_t)plan->num_fusions + 1, sizeof *t->fused);
-    t->unmerged = calloc((size_t)plan->num_joins + 1, sizeof *t->unmerged);
+    t->unmerged = calloc((size_t)plan->num_merged + 1, sizeof *t->unmerged);
     if (t->plan != NULL && t->algorithm != NULL && t->fused != NULL &&
         t->unmerged != NULL)
         return true;

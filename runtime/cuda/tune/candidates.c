@@ -217,7 +217,7 @@ static void mark_chosen(const Tune *u, const RtConvolutions *v) {
 static bool measure_total(const Tune *u, RtConvolutions *v,
                           const bool *unmerged, double *total, RtError *e) {
     const RtPlan *p = u->known.t->plan;
-    bool *merged = calloc((size_t)p->num_joins + 1, sizeof *merged);
+    bool *merged = calloc((size_t)p->num_merged + 1, sizeof *merged);
     bool good = merged != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
     const RtCandidate candidate = {.convolutions = v, .merged = merged};
     good = good && rt_tune_merged(p, v, unmerged, merged, e) &&

@@ -158,8 +158,8 @@ bool rt_fusion_gains_report(const RtFusionGains *c, const RtConvolutions *v,
         int group = c->t->results->count;
         if (f->step == c->t->step && f->kind != RT_FUSED_PROLOGUE_WEIGHT &&
             w.separate >= 0 && w.fused >= 0)
-            good = add_way(c, f, group, "apart", w.separate, !taken[i], e) &&
-                   add_way(c, f, group, "rides", w.fused, taken[i], e);
+            good = add_way(c, f, group, "separate", w.separate, !taken[i], e) &&
+                   add_way(c, f, group, "fused", w.fused, taken[i], e);
     }
     return good;
 }

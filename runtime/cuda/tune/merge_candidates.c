@@ -30,7 +30,7 @@ bool rt_tune_merged(const RtPlan *plan, const RtConvolutions *v,
 }
 
 static bool is_of_step(const Tune *u, int join) {
-    return u->t->plan->join[join].step == u->t->step && u->merged[join];
+    return u->t->plan->merged[join].step == u->t->step && u->merged[join];
 }
 
 // *any: there are merged launches to measure.
@@ -41,17 +41,17 @@ static bool choose_merges(Tune *u, const RtChosen *out, bool *any, RtError *e) {
         return false;
     for (int i = 0; i < u->t->launches; i++)
         u->within[i] = false;
-    for (int i = 0; i < p->num_joins; i++) {
+    for (int i = 0; i < p->num_merged; i++) {
         if (!is_of_step(u, i))
             continue;
         *any |= !u->known[i];
-        for (int k = 1; k < p->join[i].count; k++)
-            u->within[p->join[i].launch + k] = true;
+        for (int k = 1; k < p->merged[i].count; k++)
+            u->within[p->merged[i].launch + k] = true;
     }
     return true;
 }
 
-static bool add_row(const Tune *u, const RtJoin *join, int group,
+static bool add_row(const Tune *u, const RtMergedLaunch *join, int group,
                     const char *way, double seconds, bool chosen, RtError *e) {
     const RtPlan *p = u->t->plan;
     const RtLaunch *first = rt_launch_of(&p->step[join->step], join->launch);
@@ -72,14 +72,14 @@ static bool add_row(const Tune *u, const RtJoin *join, int group,
 // Merged launches of other steps with the same kernel follow this one.
 static bool learn(const Tune *u, int which, RtChosen *out, RtError *e) {
     const RtPlan *p = u->t->plan;
-    const RtJoin *join = &p->join[which];
+    const RtMergedLaunch *join = &p->merged[which];
     double merged = u->merged_took[join->launch];
     double separate = u->separate_took[join->launch];
     bool leave = rt_clearly_less(separate, merged);
     int group = u->t->results->count;
-    for (int i = 0; i < p->num_joins; i++)
-        if (i == which || (p->join[i].step != join->step &&
-                           p->join[i].kernel == join->kernel))
+    for (int i = 0; i < p->num_merged; i++)
+        if (i == which || (p->merged[i].step != join->step &&
+                           p->merged[i].kernel == join->kernel))
             out->unmerged[i] = leave;
     u->known[which] = true;
     char way[48];
@@ -94,7 +94,7 @@ static bool measure_round(Tune *u, RtChosen *out, RtError *e) {
     if (!u->t->measure(u->t->arg, &merged, u->merged_took, e) ||
         !u->t->measure(u->t->arg, &separate, u->separate_took, e))
         return false;
-    for (int i = 0; i < u->t->plan->num_joins; i++)
+    for (int i = 0; i < u->t->plan->num_merged; i++)
         if (is_of_step(u, i) && !u->known[i] && !learn(u, i, out, e))
             return false;
     return true;
@@ -110,7 +110,7 @@ static bool tune(Tune *u, RtChosen *out, RtError *e) {
 
 bool rt_tune_merges(const RtTuner *t, RtConvolutions *v, RtChosen *out,
                     RtError *e) {
-    size_t joins = (size_t)t->plan->num_joins + 1;
+    size_t joins = (size_t)t->plan->num_merged + 1;
     size_t launches = (size_t)t->launches + 1;
     Tune u = {.t = t,
               .v = v,

@@ -76,9 +76,9 @@ static bool measure_as(Bench *b, const RtCandidate *candidate, double *seconds,
     RtCuda *c = b->c;
     bool *own = c->merged;
     memset(b->timer.timer.failed, 0, (size_t)b->timer.launches * sizeof(bool));
-    memset(b->merged, 0, (size_t)c->plan->num_joins);
+    memset(b->merged, 0, (size_t)c->plan->num_merged);
     if (candidate->merged != NULL)
-        memcpy(b->merged, candidate->merged, (size_t)c->plan->num_joins);
+        memcpy(b->merged, candidate->merged, (size_t)c->plan->num_merged);
     b->timer.within = candidate->within;
     c->timer = &b->timer.timer;
     c->merged = b->merged;
@@ -157,7 +157,7 @@ static bool tune_step(Bench *b, RtTuningResults *results, RtError *e) {
 
 static bool is_possible(const RtCuda *c, RtError *e) {
     if (c->calls.convolutions == NULL && c->calls.matmuls == NULL &&
-        c->plan->num_joins == 0)
+        c->plan->num_merged == 0)
         return rt_fail(e, EXIT_USAGE, "this trainer has nothing to tune");
     return c->tuning_path != NULL ||
            rt_fail(e, EXIT_IO,
@@ -179,7 +179,7 @@ static bool load_all_kernels(RtCuda *c, RtError *e) {
 
 static bool tune(RtCuda *c, int launches, RtError *e) {
     Bench b = {.c = c,
-               .merged = calloc((size_t)c->plan->num_joins + 1, sizeof(bool))};
+               .merged = calloc((size_t)c->plan->num_merged + 1, sizeof(bool))};
     RtTuningResults results = {0};
     bool good =
         (b.merged != NULL || rt_fail(e, EXIT_MEMORY, "out of memory")) &&

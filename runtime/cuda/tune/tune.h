@@ -158,7 +158,7 @@ bool rt_fusion_gains_report(const RtFusionGains *c, const RtConvolutions *v,
 
 // ---- tuning_file.c ----
 
-enum { RT_TUNING_FORMAT = 2 };
+enum { RT_TUNING_FORMAT = 3 };
 
 // A file is valid for the same calls, fusions and merged launches on the same
 // kind of GPU with the same versions; 0 for libraries that are not used.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tuning file: a JSON object,
 //
-//   {"tuning": 2, "gpu": "NVIDIA H200", "capability": 90, "processors": 132,
+//   {"tuning": 3, "gpu": "NVIDIA H200", "capability": 90, "processors": 132,
 //    "driver": 13000, "cudnn": 91900, "cublaslt": 0, "plan": "0123...",
 //    "plans": [[call, with, candidate, engine], ...],
 //    "products": [[call, candidate, digest], ...],
-//    "fusions": [1, 0, ...], "apart": [0, 1, ...]}
+//    "fusions": [1, 0, ...], "unmerged": [0, 1, ...]}
 //
 // A rename makes it appear whole under its name.
 #define _POSIX_C_SOURCE 200809L
@@ -50,7 +50,7 @@ static void add_fusion(XXH3_state_t *state, const RtFusion *f) {
     add_text(state, text);
 }
 
-static void add_join(XXH3_state_t *state, const RtJoin *join) {
+static void add_merged_launch(XXH3_state_t *state, const RtMergedLaunch *join) {
     char text[80];
     snprintf(text, sizeof text, "%d %d %d %d", join->step, join->launch,
              join->count, join->blocks);
@@ -70,8 +70,8 @@ void rt_tuning_digest(const RtPlan *plan, char to[RT_TUNING_DIGITS + 1]) {
         add_call(&state, &plan->call[i]);
     for (int i = 0; i < plan->num_fusions; i++)
         add_fusion(&state, &plan->fusion[i]);
-    for (int i = 0; i < plan->num_joins; i++)
-        add_join(&state, &plan->join[i]);
+    for (int i = 0; i < plan->num_merged; i++)
+        add_merged_launch(&state, &plan->merged[i]);
     write_digest(&state, to);
 }
 
@@ -258,7 +258,7 @@ static bool parse_choices(Reader *r) {
            parse_list(r, "products", parse_algorithm) && rt_json_take(j, ',') &&
            parse_flags(j, "fusions", r->t->fused, plan->num_fusions) &&
            rt_json_take(j, ',') &&
-           parse_flags(j, "apart", r->t->unmerged, plan->num_joins) &&
+           parse_flags(j, "unmerged", r->t->unmerged, plan->num_merged) &&
            rt_json_take(j, '}') && rt_json_end(j);
 }
 
@@ -330,7 +330,7 @@ static void print_choices(FILE *f, const RtChosen *t, const RtPlan *plan) {
     fputs("],\n", f);
     print_flags(f, "fusions", t->fused, plan->num_fusions);
     fputs(",\n", f);
-    print_flags(f, "apart", t->unmerged, plan->num_joins);
+    print_flags(f, "unmerged", t->unmerged, plan->num_merged);
     fputs("}\n", f);
 }
 

@@ -26,7 +26,7 @@ typedef struct {
 
 // Runs each step of a program once on GPU 0, and after each launch the same
 // kernels in faithful mode, on the memory that was there before it: all bytes
-// are to be the same then, but of what is no number, and of tickets.  Kernels
+// are to be the same then, but of what is no number, and of counters.  Kernels
 // that call one of the functions, a list that ends with NULL, are not compared.
 // NULL, or what differs.
 const char *bits_differ(Arena *a, const Subject *s, const char *const *function,

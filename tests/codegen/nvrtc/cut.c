@@ -109,7 +109,7 @@ static size_t directive_length(const char *s) {
 }
 
 size_t kernel_body(const Kernel *k) {
-    static const char entry[] = "\n#if IS_WANTED(";
+    static const char entry[] = "\n#if IS_NEEDED(";
     const char *s = k->text, *last = NULL;
     while ((s = strstr(s, entry)) != NULL)
         last = ++s;

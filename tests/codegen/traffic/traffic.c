@@ -53,7 +53,7 @@ static Meter *meter_of(RtDevice *d) {
 
 // ---- what belongs to whom ----
 
-// Scratch and tickets are how blocks talk to each other, and not counted.
+// Blocks communicate through workspace and block counters: they do not count.
 static bool is_counted(const Node *d) {
     const char *name = node_text(d, ATTR_name);
     return d->op != OP_workspace &&

@@ -4,8 +4,8 @@
 typedef struct {
     int kind, elements;
     size_t at[1];
-} k00_all_finite_member;
-LARGE_TABLE k00_all_finite_member k00_all_finite_members[2] = {
+} k00_all_finite_entry;
+LARGE_TABLE k00_all_finite_entry k00_all_finite_entries[2] = {
     // a
     {0, 40, {AT(256, 256)}},
     // b
@@ -16,15 +16,15 @@ KERNEL(256) k00_all_finite(
     char *arena,
     float *RESTRICT p4,
     float *RESTRICT part,
-    int *RESTRICT ticket)
+    int *RESTRICT counter)
 {
     OWN_BLOCK;
     enum { NT = THREADS(256), VW = PART_LANES };
     SHARED float shared[NT];
     for (int at = block; at < 6; at += blocks) {
-        const int j = part_owner(k00_all_finite_first, 2, at);
+        const int j = chunk_owner(k00_all_finite_first, 2, at);
         const int first = k00_all_finite_first[j];
-        const k00_all_finite_member own = k00_all_finite_members[j];
+        const k00_all_finite_entry own = k00_all_finite_entries[j];
         const int lo = (at - first) * 4096;
         const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
         switch (own.kind) {
@@ -54,7 +54,7 @@ KERNEL(256) k00_all_finite(
         }
         }
     }
-    if (last_block(ticket, blocks)) {
+    if (last_block(counter, blocks)) {
         const float v4 = parts_sum(part + 0, 6, shared, NT) == 0.0f ? 1.0f : 0.0f;
         if (threadIdx.x == 0) put_f32(p4, v4);
     }

@@ -4,8 +4,8 @@
 typedef struct {
     int kind, elements;
     size_t at[2];
-} k00_update_member;
-LARGE_TABLE k00_update_member k00_update_members[9] = {
+} k00_update_entry;
+LARGE_TABLE k00_update_entry k00_update_entries[9] = {
     // p0
     {0, 64, {AT(0, 0), AT(2304, 2304)}},
     // p1
@@ -32,9 +32,9 @@ KERNEL(256) k00_update(
     OWN_BLOCK;
     enum { NT = THREADS(256), VW = PART_LANES };
     for (int at = block; at < 9; at += blocks) {
-        const int j = part_owner(k00_update_first, 9, at);
+        const int j = chunk_owner(k00_update_first, 9, at);
         const int first = k00_update_first[j];
-        const k00_update_member own = k00_update_members[j];
+        const k00_update_entry own = k00_update_entries[j];
         const int lo = (at - first) * 4096;
         const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
         switch (own.kind) {

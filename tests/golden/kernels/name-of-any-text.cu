@@ -4,8 +4,8 @@
 typedef struct {
     int kind, elements;
     size_t at[2];
-} k00_update_member;
-LARGE_TABLE k00_update_member k00_update_members[1] = {
+} k00_update_entry;
+LARGE_TABLE k00_update_entry k00_update_entries[1] = {
     // a_int_x__/___b_
     {0, 40, {AT(0, 0), AT(256, 256)}}
 };
@@ -16,9 +16,9 @@ KERNEL(256) k00_update(
     OWN_BLOCK;
     enum { NT = THREADS(256), VW = PART_LANES };
     for (int at = block; at < 1; at += blocks) {
-        const int j = part_owner(k00_update_first, 1, at);
+        const int j = chunk_owner(k00_update_first, 1, at);
         const int first = k00_update_first[j];
-        const k00_update_member own = k00_update_members[j];
+        const k00_update_entry own = k00_update_entries[j];
         const int lo = (at - first) * 4096;
         const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
         switch (own.kind) {

@@ -5,7 +5,7 @@ KERNEL(256, 4) k00_var(
     const act *RESTRICT p0,
     float *RESTRICT p3,
     float *RESTRICT part,
-    int *RESTRICT ticket)
+    int *RESTRICT counter)
 {
     OWN_BLOCK;
     const long long ROWS = 4294967296;
@@ -57,7 +57,7 @@ KERNEL(256, 4) k00_var(
     LEVELS(all, team) {
         const Level of = level_of(all, block, blocks, team);
         float *const left = part + (size_t)of.first * WIDTH;
-        if (!last_block(ticket + of.ticket, of.parts)) break;
+        if (!last_block(counter + of.counter, of.parts)) break;
         for (int c = threadIdx.x; c < 8; c += NT) {
             put_f32((all ? p3 : left + 8) + c, level_variance(left + 0 + c, 8, WIDTH, all, of,
                 blocks, (float)(ROWS / blocks), ROWS % blocks, 1.0f));

@@ -22,7 +22,7 @@ KERNEL(256, 2) k00_sub(
         const int end = own < hi ? C : 0;
         float s10[VW];
         LANES_DO(k, VW) s10[k] = 0.0f;
-        float kept9[PER][VW];
+        float cached9[PER][VW];
         UNROLLED(j, PER) {
             const int c = (lane + j * GANG) * VW;
             if (c >= C) break;
@@ -34,7 +34,7 @@ KERNEL(256, 2) k00_sub(
                 const int v8 = v6 < 0.1f;
                 const float v9 = v8 ? 0.0f : v0[k];
                 s10[k] += v9;
-                kept9[j][k] = v9;
+                cached9[j][k] = v9;
             }
         }
         const float v10 = gang_sum(lanes_sum(s10, VW), GANG, shared);
@@ -43,7 +43,7 @@ KERNEL(256, 2) k00_sub(
             if (c >= end) break;
             float out11[VW];
             LANES_DO(k, VW) {
-                const float v11 = kept9[j][k] - v10;
+                const float v11 = cached9[j][k] - v10;
                 out11[k] = v11;
             }
             store_f32(p11 + (size_t)i * 8 + c, out11, VW);

@@ -7,7 +7,7 @@ KERNEL(256, 2) k00_sum(
     act *RESTRICT p11,
     float *RESTRICT p12,
     float *RESTRICT part,
-    int *RESTRICT ticket)
+    int *RESTRICT counter)
 {
     OWN_BLOCK;
     enum { ROWS = 16, C = 10, VW = LANES(16) };
@@ -47,7 +47,7 @@ KERNEL(256, 2) k00_sum(
         const int v8 = gang_argmax(lanes_max(s8, VW), lanes_argmax(s8, at8, VW), GANG, shared);
         float s7[VW];
         LANES_DO(k, VW) s7[k] = 0.0f;
-        float kept6[PER][VW];
+        float cached6[PER][VW];
         UNROLLED(j, PER) {
             const int c = (lane + j * GANG) * VW;
             if (c >= C) break;
@@ -58,7 +58,7 @@ KERNEL(256, 2) k00_sum(
                 const float v6 = expf(v5);
                 const float x7 = c + k < C ? v6 : 0.0f;
                 s7[k] += x7;
-                kept6[j][k] = v6;
+                cached6[j][k] = v6;
             }
         }
         const float v7 = gang_sum(lanes_sum(s7, VW), GANG, shared);
@@ -69,7 +69,7 @@ KERNEL(256, 2) k00_sum(
             float v0_2[VW];
             load_act(v0_2, p0 + (size_t)i * 16 + c, VW);
             LANES_DO(k, VW) {
-                const float v9 = kept6[j][k] / v7;
+                const float v9 = cached6[j][k] / v7;
                 const float v10 = v9;
                 out11[k] = c + k < C ? v10 : 0;
                 const float v5_1 = v0_2[k] - v4;
@@ -84,7 +84,7 @@ KERNEL(256, 2) k00_sum(
     LEVELS(all, team) {
         const Level of = level_of(all, block, blocks, team);
         float *const left = part + (size_t)of.first * WIDTH;
-        if (!last_block(ticket + of.ticket, of.parts)) break;
+        if (!last_block(counter + of.counter, of.parts)) break;
         for (int c = threadIdx.x; c < 1; c += NT) {
             put_f32((all ? p12 : left + 0) + c, grid_sum(left + 0 + c, of.step * WIDTH,
                 of.parts));

@@ -6,7 +6,7 @@ KERNEL(256, 2) k00_sum(
     float *RESTRICT p7,
     float *RESTRICT p9,
     float *RESTRICT part,
-    int *RESTRICT ticket)
+    int *RESTRICT counter)
 {
     OWN_BLOCK;
     enum { ROWS = 16, C = 10, VW = LANES(C) };
@@ -34,7 +34,7 @@ KERNEL(256, 2) k00_sum(
         const float v3 = gang_max(lanes_max(s3, VW), GANG, shared);
         float s6[VW];
         LANES_DO(k, VW) s6[k] = 0.0f;
-        float kept5[PER][VW];
+        float cached5[PER][VW];
         UNROLLED(j, PER) {
             const int c = (lane + j * GANG) * VW;
             if (c >= C) break;
@@ -44,7 +44,7 @@ KERNEL(256, 2) k00_sum(
                 const float v4 = v0_1[k] - v3;
                 const float v5 = expf(v4);
                 s6[k] += v5;
-                kept5[j][k] = v5;
+                cached5[j][k] = v5;
             }
         }
         const float v6 = gang_sum(lanes_sum(s6, VW), GANG, shared);
@@ -54,7 +54,7 @@ KERNEL(256, 2) k00_sum(
             if (c >= end) break;
             float out7[VW];
             LANES_DO(k, VW) {
-                const float v7 = kept5[j][k] / v6;
+                const float v7 = cached5[j][k] / v6;
                 out7[k] = v7;
             }
             store_f32(p7 + (size_t)i * 10 + c, out7, VW);
@@ -68,7 +68,7 @@ KERNEL(256, 2) k00_sum(
     LEVELS(all, team) {
         const Level of = level_of(all, block, blocks, team);
         float *const left = part + (size_t)of.first * WIDTH;
-        if (!last_block(ticket + of.ticket, of.parts)) break;
+        if (!last_block(counter + of.counter, of.parts)) break;
         for (int c = threadIdx.x; c < 1; c += NT) {
             put_f32((all ? p9 : left + 0) + c, grid_sum(left + 0 + c, of.step * WIDTH,
                 of.parts));

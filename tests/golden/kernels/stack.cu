@@ -4,8 +4,8 @@
 typedef struct {
     int kind, elements;
     size_t at[1];
-} k00_stack_member_0;
-LARGE_TABLE k00_stack_member_0 k00_stack_members_0[2] = {
+} k00_stack_entry_0;
+LARGE_TABLE k00_stack_entry_0 k00_stack_entries_0[2] = {
     // da
     {0, 128, {AT(1024, 1024)}},
     // db
@@ -15,8 +15,8 @@ LARGE_TABLE int k00_stack_first_0[2] = {0, 1};
 typedef struct {
     int kind, elements;
     size_t at[1];
-} k00_stack_member_1;
-LARGE_TABLE k00_stack_member_1 k00_stack_members_1[2] = {
+} k00_stack_entry_1;
+LARGE_TABLE k00_stack_entry_1 k00_stack_entries_1[2] = {
     // da
     {0, 128, {AT(1024, 1024)}},
     // db
@@ -27,16 +27,16 @@ PHASED(256) k00_stack(
     char *arena,
     act *RESTRICT p17,
     float *RESTRICT part,
-    int *RESTRICT ticket)
+    int *RESTRICT counter)
 {
     OWN_BLOCK;
     enum { NT = THREADS(256), VW = PART_LANES };
     SHARED float shared[NT];
     PHASE(0) {
         for (int at = block; at < 2; at += blocks) {
-            const int j = part_owner(k00_stack_first_0, 2, at);
+            const int j = chunk_owner(k00_stack_first_0, 2, at);
             const int first = k00_stack_first_0[j];
-            const k00_stack_member_0 own = k00_stack_members_0[j];
+            const k00_stack_entry_0 own = k00_stack_entries_0[j];
             const int lo = (at - first) * 4096;
             const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
             switch (own.kind) {
@@ -74,12 +74,12 @@ PHASED(256) k00_stack(
             }
         }
     }
-    GRID_BARRIER(ticket + 1);
+    GRID_BARRIER(counter + 1);
     PHASE(1) {
         for (int at = block; at < 2; at += blocks) {
-            const int j = part_owner(k00_stack_first_1, 2, at);
+            const int j = chunk_owner(k00_stack_first_1, 2, at);
             const int first = k00_stack_first_1[j];
-            const k00_stack_member_1 own = k00_stack_members_1[j];
+            const k00_stack_entry_1 own = k00_stack_entries_1[j];
             const int lo = (at - first) * 4096;
             const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
             switch (own.kind) {
@@ -127,8 +127,8 @@ PHASED(256) k00_stack(
 typedef struct {
     int kind, elements;
     size_t at[2];
-} k03_update_member;
-LARGE_TABLE k03_update_member k03_update_members[2] = {
+} k03_update_entry;
+LARGE_TABLE k03_update_entry k03_update_entries[2] = {
     // a
     {0, 128, {AT(0, 0), AT(2048, 2048)}},
     // b
@@ -141,9 +141,9 @@ KERNEL(256) k03_update(
     OWN_BLOCK;
     enum { NT = THREADS(256), VW = PART_LANES };
     for (int at = block; at < 2; at += blocks) {
-        const int j = part_owner(k03_update_first, 2, at);
+        const int j = chunk_owner(k03_update_first, 2, at);
         const int first = k03_update_first[j];
-        const k03_update_member own = k03_update_members[j];
+        const k03_update_entry own = k03_update_entries[j];
         const int lo = (at - first) * 4096;
         const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
         switch (own.kind) {

@@ -6,7 +6,7 @@ KERNEL(256, 2) k00_var(
     float *RESTRICT p3,
     float *RESTRICT p4,
     float *RESTRICT part,
-    int *RESTRICT ticket)
+    int *RESTRICT counter)
 {
     OWN_BLOCK;
     enum { ROWS = 144, C = 8, VW = LANES(C), CG = C / VW };
@@ -63,7 +63,7 @@ KERNEL(256, 2) k00_var(
     LEVELS(all, team) {
         const Level of = level_of(all, block, blocks, team);
         float *const left = part + (size_t)of.first * WIDTH;
-        if (!last_block(ticket + of.ticket, of.parts)) break;
+        if (!last_block(counter + of.counter, of.parts)) break;
         for (int c = threadIdx.x; c < 8; c += NT) {
             put_f32((all ? p3 : left + 0) + c, grid_sum(left + 0 + c, of.step * WIDTH,
                 of.parts));

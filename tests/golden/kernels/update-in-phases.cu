@@ -4,8 +4,8 @@
 typedef struct {
     int kind, elements;
     size_t at[1];
-} k00_update_member_0;
-LARGE_TABLE k00_update_member_0 k00_update_members_0[2] = {
+} k00_update_entry_0;
+LARGE_TABLE k00_update_entry_0 k00_update_entries_0[2] = {
     // da
     {0, 7000, {AT(28928, 28928)}},
     // dc
@@ -15,8 +15,8 @@ LARGE_TABLE int k00_update_first_0[2] = {0, 2};
 typedef struct {
     int kind, elements;
     size_t at[1];
-} k00_update_member_1;
-LARGE_TABLE k00_update_member_1 k00_update_members_1[2] = {
+} k00_update_entry_1;
+LARGE_TABLE k00_update_entry_1 k00_update_entries_1[2] = {
     // da
     {0, 7000, {AT(28928, 28928)}},
     // dc
@@ -26,8 +26,8 @@ LARGE_TABLE int k00_update_first_1[2] = {0, 2};
 typedef struct {
     int kind, elements;
     size_t at[2];
-} k00_update_member_2;
-LARGE_TABLE k00_update_member_2 k00_update_members_2[2] = {
+} k00_update_entry_2;
+LARGE_TABLE k00_update_entry_2 k00_update_entries_2[2] = {
     // a
     {0, 7000, {AT(0, 0), AT(28928, 28928)}},
     // c
@@ -37,7 +37,7 @@ LARGE_TABLE int k00_update_first_2[2] = {0, 2};
 PHASED(256) k00_update(
     char *arena,
     float *RESTRICT part,
-    int *RESTRICT ticket)
+    int *RESTRICT counter)
 {
     OWN_BLOCK;
     enum { NT = THREADS(256), VW = PART_LANES };
@@ -46,9 +46,9 @@ PHASED(256) k00_update(
     float *const p1 = (float *)(arena + AT(28160, 28160)); // b
     PHASE(0) {
         for (int at = block; at < 3; at += blocks) {
-            const int j = part_owner(k00_update_first_0, 2, at);
+            const int j = chunk_owner(k00_update_first_0, 2, at);
             const int first = k00_update_first_0[j];
-            const k00_update_member_0 own = k00_update_members_0[j];
+            const k00_update_entry_0 own = k00_update_entries_0[j];
             const int lo = (at - first) * 4096;
             const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
             switch (own.kind) {
@@ -93,15 +93,15 @@ PHASED(256) k00_update(
             }
         }
     }
-    GRID_BARRIER(ticket + 1);
+    GRID_BARRIER(counter + 1);
     PHASE(1) {
         const float v4 = get_f32(p4);
         const float v10 = v4 * v4;
         const float v12 = parts_sum(part + 0, 3, shared, NT) + v10;
         for (int at = block; at < 3; at += blocks) {
-            const int j = part_owner(k00_update_first_1, 2, at);
+            const int j = chunk_owner(k00_update_first_1, 2, at);
             const int first = k00_update_first_1[j];
-            const k00_update_member_1 own = k00_update_members_1[j];
+            const k00_update_entry_1 own = k00_update_entries_1[j];
             const int lo = (at - first) * 4096;
             const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
             switch (own.kind) {
@@ -140,7 +140,7 @@ PHASED(256) k00_update(
             }
         }
     }
-    GRID_BARRIER(ticket + 1);
+    GRID_BARRIER(counter + 1);
     PHASE(2) {
         const float v4 = get_f32(p4);
         const float v13 = parts_sum(part + 3, 3, shared,
@@ -152,9 +152,9 @@ PHASED(256) k00_update(
         const float v22 = v4 / v12;
         const float v23 = v1 - v22;
         for (int at = block; at < 3; at += blocks) {
-            const int j = part_owner(k00_update_first_2, 2, at);
+            const int j = chunk_owner(k00_update_first_2, 2, at);
             const int first = k00_update_first_2[j];
-            const k00_update_member_2 own = k00_update_members_2[j];
+            const k00_update_entry_2 own = k00_update_entries_2[j];
             const int lo = (at - first) * 4096;
             const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
             switch (own.kind) {
@@ -201,6 +201,6 @@ PHASED(256) k00_update(
             }
             }
         }
-        if (last_block(ticket, blocks) && threadIdx.x == 0) put_f32(p1, v23);
+        if (last_block(counter, blocks) && threadIdx.x == 0) put_f32(p1, v23);
     }
 }

@@ -5,8 +5,8 @@ typedef struct {
     int kind, elements;
     size_t at[2];
     float f[1];
-} k00_update_member;
-LARGE_TABLE k00_update_member k00_update_members[2] = {
+} k00_update_entry;
+LARGE_TABLE k00_update_entry k00_update_entries[2] = {
     // a
     {0, 40, {AT(0, 0), AT(1024, 1024)}, {0.1f}},
     // b
@@ -15,7 +15,7 @@ LARGE_TABLE k00_update_member k00_update_members[2] = {
 LARGE_TABLE int k00_update_first[2] = {0, 1};
 KERNEL(256) k00_update(
     char *arena,
-    int *RESTRICT ticket)
+    int *RESTRICT counter)
 {
     OWN_BLOCK;
     enum { NT = THREADS(256), VW = PART_LANES };
@@ -23,9 +23,9 @@ KERNEL(256) k00_update(
     const int v2 = get_i32(p2);
     const int v15 = v2 + 1;
     for (int at = block; at < 2; at += blocks) {
-        const int j = part_owner(k00_update_first, 2, at);
+        const int j = chunk_owner(k00_update_first, 2, at);
         const int first = k00_update_first[j];
-        const k00_update_member own = k00_update_members[j];
+        const k00_update_entry own = k00_update_entries[j];
         const int lo = (at - first) * 4096;
         const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
         switch (own.kind) {
@@ -49,5 +49,5 @@ KERNEL(256) k00_update(
         }
         }
     }
-    if (last_block(ticket, blocks) && threadIdx.x == 0) put_i32(p2, v15);
+    if (last_block(counter, blocks) && threadIdx.x == 0) put_i32(p2, v15);
 }

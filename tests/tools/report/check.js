@@ -56,7 +56,7 @@ async function launchCheck(l) {
   const merged = merges.filter(j => j.step === l.step && j.name === l.merged_launch);
   expect(!merged.length === !l.merged_launch, `${l.name} is merged into nothing`);
   expect(texts.length === (text ? 1 : 0) + (merged.length ? 1 : 0), `${l.name} has no merged text`);
-  expect(!merged.length || texts[1].textContent.includes(`JOINED(256) ${l.merged_launch}(`),
+  expect(!merged.length || texts[1].textContent.includes(`MERGED(256) ${l.merged_launch}(`),
     `${l.name} has another merged text`);
   linksCheck(byId("detail"));
 }

@@ -510,7 +510,7 @@ case $? in
     grep '\.entry' out | grep -q ' j40_41_' && [ "$(grep -c '\.entry' out)" -eq 1 ] ||
         fail "joined: $(grep '\.entry' out)"
     expect 0 "// sm_90      " show kernels --kernel='j40*' "$cnn"
-    line=$(grep -n '^JOINED(.*) j40' emitted/resnet9.cu | cut -d: -f1)
+    line=$(grep -n '^MERGED(.*) j40' emitted/resnet9.cu | cut -d: -f1)
     "$SINTER" show lines --kernel='j40*' "$cnn" >out
     grep -q " resnet9.cu:$line\$" out && grep -q ' resnet9.net:29$' out ||
         fail "lines of j40: $(cat out)"

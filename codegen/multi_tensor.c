@@ -1,4 +1,4 @@
-// Entries of a multi-tensor kernel (Member), and the text of each.
+// Entries of a multi-tensor kernel (Entry), and the text of each.
 //
 // An entry is the set of tensors that an assignment or a reduction uses
 // together, such as a weight, its gradient and its momentum.  v_1 in its text
@@ -6,7 +6,7 @@
 // scalar that all entries share.  A scalar computed from an entry's own
 // tensors, such as their norm, belongs to the entry.
 
-#include "codegen/member.h"
+#include "codegen/multi_tensor.h"
 
 #include <stdlib.h>
 
@@ -59,14 +59,14 @@ static bool *find_free(const Emit *e) {
 
 // An entry that reads such a node.
 typedef struct {
-    NodeId free, member;
+    NodeId free, entry;
 } Asking;
 
 static int by_free(const void *a, const void *b) {
     const Asking *x = a, *y = b;
     if (x->free != y->free)
         return x->free < y->free ? -1 : 1;
-    return (x->member > y->member) - (x->member < y->member);
+    return (x->entry > y->entry) - (x->entry < y->entry);
 }
 
 // Merges a few entries that read the same node, such as two biases with one
@@ -75,21 +75,21 @@ static void join_few(NodeId *parent, Asking *asking, int count) {
     enum { FEW = 8 };
     for (int i = 0; i < count; i++)
         asking[i] = (Asking){find(parent, asking[i].free),
-                             find(parent, asking[i].member)};
+                             find(parent, asking[i].entry)};
     if (count > 0)
         qsort(asking, (size_t)count, sizeof *asking, by_free);
     for (int i = 0, own; i < count; i += own) {
-        int members = 0;
+        int entries = 0;
         for (own = 0; i + own < count && asking[i + own].free == asking[i].free;
              own++)
-            members += own == 0 ||
-                       asking[i + own].member != asking[i + own - 1].member;
-        for (int k = 0; k < own && members <= FEW; k++)
-            join(parent, asking[i + k].member, asking[i].free);
+            entries += own == 0 ||
+                       asking[i + own].entry != asking[i + own - 1].entry;
+        for (int k = 0; k < own && entries <= FEW; k++)
+            join(parent, asking[i + k].entry, asking[i].free);
     }
 }
 
-static NodeId *find_members(const Emit *e) {
+static NodeId *find_entries(const Emit *e) {
     NodeId *parent = ARENA_ARRAY(e->a, e->g->count, NodeId);
     bool *is_free = find_free(e);
     Asking *asking = NULL;
@@ -98,8 +98,8 @@ static NodeId *find_members(const Emit *e) {
         parent[n] = n;
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
-        bool apart = is_scalar(e, n) || d->op == OP_slice || stacks(e, n);
-        for (int i = 0; i < d->num_args && !apart; i++) {
+        bool separate = is_scalar(e, n) || d->op == OP_slice || stacks(e, n);
+        for (int i = 0; i < d->num_args && !separate; i++) {
             NodeId base = node_base(e->g, d->arg[i]);
             if (is_scalar(e, base) || node_immediate(&e->g->node[base]))
                 continue;
@@ -153,13 +153,13 @@ static NodeId find_owner(const Emit *e, const NodeId *root, NodeId n) {
     return owner;
 }
 
-NodeId *member_roots(Emit *e) {
-    NodeId *root = find_members(e);
+NodeId *entry_roots(Emit *e) {
+    NodeId *root = find_entries(e);
     for (NodeId n = 0; n < e->g->count; n++)
         root[n] = find(root, n);
     size_t count = (size_t)(e->group->last - e->group->first) + 1;
     e->owner = ARENA_ARRAY(e->a, count, NodeId);
-    e->parts_before = ARENA_ARRAY(e->a, count, const int64_t *);
+    e->chunk_offsets = ARENA_ARRAY(e->a, count, const int64_t *);
     for (NodeId n = e->group->first; n <= e->group->last; n++)
         e->owner[n - e->group->first] =
             is_scalar(e, n) ? find_owner(e, root, n) : NO_NODE;
@@ -221,20 +221,20 @@ static const Expr *whole(Emit *e, int64_t number) {
 
 // The workspace offset of the partial sums of operand i of reduction n.
 static int64_t operand_start(Emit *e, NodeId n, int i) {
-    const int64_t **before = &e->parts_before[n - e->group->first];
+    const int64_t **before = &e->chunk_offsets[n - e->group->first];
     if (*before == NULL)
         *before = chunks_before(e->g, n, e->a);
-    return sums_place(e, n) + (*before)[i];
+    return workspace_offset(e, n) + (*before)[i];
 }
 
 // Adds operand i of reduction n to the partial sum of this chunk.  Lanes past
 // the end of the tensor are masked.
-static void reduce(Emit *e, Scope *member, Scope *s, NodeId n, int i, Index p) {
+static void reduce(Emit *e, Scope *entry, Scope *s, NodeId n, int i, Index p) {
     const Expr *sum = index_name(e, "s");
     const Expr *x = value_at(e, s, e->g->node[n].arg[i], p);
     bool finite = e->g->node[n].op == OP_all_finite;
     const Expr *lanes = p.lanes != NULL ? p.lanes : e->one;
-    CODE(e, &member->before, n,
+    CODE(e, &entry->before, n,
          "float $[$]; LANES_DO(k, $) $[k] = 0.0f;", sum, lanes, lanes, sum);
     if (p.lanes == NULL)
         CODE(e, &s->after, n,
@@ -245,7 +245,7 @@ static void reduce(Emit *e, Scope *member, Scope *s, NodeId n, int i, Index p) {
              finite ? "$[k] += i + k < hi && !is_finite($) ? 1.0f : 0.0f;"
                     : "$[k] += i + k < hi ? $ : 0.0f;",
              sum, x);
-    CODE(e, &member->after, n,
+    CODE(e, &entry->after, n,
          "total_sum(part + $ + (at - first), $, $, shared, NT);",
          whole(e, operand_start(e, n, i)), sum, lanes);
 }
@@ -364,7 +364,7 @@ static void forget(Emit *e, const Scope *kernel, int mark) {
 }
 
 // Ends the local numbering of an entry.
-static void take_tensors(Emit *e, Member *m) {
+static void take_tensors(Emit *e, Entry *m) {
     m->tensor = ARENA_ARRAY(e->a, (size_t)e->num_local + 1, NodeId);
     m->num_tensors = e->num_local;
     for (int i = 0; i < e->num_local; i++) {
@@ -374,14 +374,14 @@ static void take_tensors(Emit *e, Member *m) {
 }
 
 // The loop over the elements of a chunk, with the statements before and after.
-static Block loop_of(Emit *e, Scope *member, Scope *s, bool single) {
-    Block b = member->before;
+static Block loop_of(Emit *e, Scope *entry, Scope *s, bool single) {
+    Block b = entry->before;
     CODE(e, &b, NO_NODE,
          single ? "for (int i = lo + threadIdx.x; i < hi; i += NT) { ~ }"
                 : "for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) "
                   "{ ~ }",
          scope_close(e, s));
-    block_append(&b, &member->after);
+    block_append(&b, &entry->after);
     return b;
 }
 
@@ -403,21 +403,21 @@ static int64_t task_elements(const Emit *e, Task t) {
                              : type_count(e->g->node[t.value].type);
 }
 
-static void perform(Emit *e, Scope *member, Scope *s, Task t, Index p) {
+static void perform(Emit *e, Scope *entry, Scope *s, Task t, Index p) {
     if (e->g->node[t.node].op == OP_assign)
         assign(e, s, t.node, p);
     else if (stacks(e, t.node))
         stack(e, s, t.node, t.operand, p);
     else
-        reduce(e, member, s, t.node, t.operand, p);
+        reduce(e, entry, s, t.node, t.operand, p);
 }
 
-static void write_member(Emit *e, Scope *kernel, const Task *task, int count,
-                         Member *m) {
+static void write_entry(Emit *e, Scope *kernel, const Task *task, int count,
+                         Entry *m) {
     int mark = e->num_values;
     bool single = false;
     e->num_local = e->num_constants = e->num_indices = 0;
-    e->member = m->root;
+    e->entry = m->root;
     for (int i = 0; i < count; i++) {
         m->elements = task_elements(e, task[i]);
         single |= is_single(e, task[i]);
@@ -427,34 +427,34 @@ static void write_member(Emit *e, Scope *kernel, const Task *task, int count,
                .index = {x_name(e->a, "i")},
                .dim = {m->elements},
                .lanes = single ? NULL : e->vw};
-    Scope *member = scope_new(e, kernel, IN_MEMBER, NULL);
-    Scope *s = scope_new(e, member, IN_ROW, e->vw);
+    Scope *entry = scope_new(e, kernel, IN_ENTRY, NULL);
+    Scope *s = scope_new(e, entry, IN_ROW, e->vw);
     for (int i = 0; i < count; i++)
-        perform(e, member, s, task[i], p);
-    m->body = loop_of(e, member, s, single);
+        perform(e, entry, s, task[i], p);
+    m->body = loop_of(e, entry, s, single);
     m->number = e->constant;
     m->num_numbers = e->num_constants;
     take_tensors(e, m);
     e->constant = NULL;
-    e->member = NO_NODE;
+    e->entry = NO_NODE;
     forget(e, kernel, mark);
 }
 
 // Sorts tasks by entry, in order of each entry's first task.  The sort is
 // stable.
-static Task *by_member(const Emit *e, const NodeId *root, const Task *task,
+static Task *by_entry(const Emit *e, const NodeId *root, const Task *task,
                        int count) {
     int *first = ARENA_ARRAY(e->a, e->g->count, int); // index + 1
     int *last = ARENA_ARRAY(e->a, e->g->count, int);
     int *next = ARENA_ARRAY(e->a, (size_t)count + 1, int);
     Task *sorted = ARENA_ARRAY(e->a, (size_t)count + 1, Task);
     for (int i = 0; i < count; i++) {
-        NodeId member = task_root(e, root, task[i]);
-        if (first[member] == 0)
-            first[member] = i + 1;
+        NodeId entry = task_root(e, root, task[i]);
+        if (first[entry] == 0)
+            first[entry] = i + 1;
         else
-            next[last[member]] = i + 1;
-        last[member] = i;
+            next[last[entry]] = i + 1;
+        last[entry] = i;
     }
     int done = 0;
     for (int i = 0; i < count; i++)
@@ -464,22 +464,22 @@ static Task *by_member(const Emit *e, const NodeId *root, const Task *task,
     return sorted;
 }
 
-Members members_write(Emit *e, Scope *kernel, NodeId *root, int phase) {
+Entries multi_tensor_write(Emit *e, Scope *kernel, NodeId *root, int phase) {
     int count;
     Task *task = find_tasks(e, phase, &count);
-    task = by_member(e, root, task, count);
-    Members all = {
-        .member = ARENA_ARRAY(e->a, (size_t)count + 1, Member),
+    task = by_entry(e, root, task, count);
+    Entries all = {
+        .entry = ARENA_ARRAY(e->a, (size_t)count + 1, Entry),
         .suffix = e->group->phases > 1 ? arena_format(e->a, "_%d", phase) : ""};
     e->local = ARENA_ARRAY(e->a, e->g->count, int);
     for (int i = 0, own; i < count; i += own) {
-        Member *m = &all.member[all.count++];
+        Entry *m = &all.entry[all.count++];
         m->root = task_root(e, root, task[i]);
         own = 1;
         while (i + own < count && task_root(e, root, task[i + own]) == m->root)
             own++;
-        write_member(e, kernel, &task[i], own, m);
-        all.parts += chunk_count(m->elements);
+        write_entry(e, kernel, &task[i], own, m);
+        all.chunks += chunk_count(m->elements);
     }
     e->local = NULL;
     return all;

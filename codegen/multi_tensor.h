@@ -1,6 +1,6 @@
-// Entries of multi-tensor kernels (Member): shared declarations.
-#ifndef CODEGEN_MEMBER_H
-#define CODEGEN_MEMBER_H
+// Entries of multi-tensor kernels (Entry): shared declarations.
+#ifndef CODEGEN_MULTI_TENSOR_H
+#define CODEGEN_MULTI_TENSOR_H
 
 #include "codegen/emit.h"
 
@@ -13,24 +13,24 @@ typedef struct {
     int num_tensors;
     const Expr **number;
     int num_numbers;
-} Member;
+} Entry;
 
 // The entries of one phase.
 typedef struct {
-    Member *member;
+    Entry *entry;
     int count;
-    int64_t parts;
+    int64_t chunks;
     const char *suffix; // of the names of its tables
-} Members;
+} Entries;
 
-// ---- member.c ----
+// ---- multi_tensor.c ----
 
 // The entry of each tensor that the group mentions.  Sets e->owner for the
 // scalars that depend on one entry's tensors only.
-NodeId *member_roots(Emit *e);
+NodeId *entry_roots(Emit *e);
 
 // The entries of a phase, with their statements.
-Members members_write(Emit *e, Scope *kernel, NodeId *root, int phase);
+Entries multi_tensor_write(Emit *e, Scope *kernel, NodeId *root, int phase);
 
 // Whether n is a tensor in memory; a view has the address of its base.
 bool is_pointer(const Emit *e, NodeId n);
@@ -48,7 +48,7 @@ const Expr *piece_offset(Emit *e, Scope *s, Type inner, Type outer,
 // ---- table.c ----
 
 // Writes the loop over chunks with its switch, and the tables for it.
-void members_loop(Emit *e, Block *b, const Members *m);
+void multi_tensor_loop(Emit *e, Block *b, const Entries *m);
 
 // A tensor's name for a comment, or "".
 const char *tensor_label(const Emit *e, NodeId n);
