@@ -56,8 +56,8 @@ static const Node *at(const Bits *b, NodeId n) {
 // Whether lanes of the group's kernel are neighbours in all that it reads, and
 // multiples of 8: those that gather elements of a vector are not.
 static bool walks_rows(const Graph *g, const Group *group) {
-    if (group->kind != GROUP_GRID || group->space->rank < 2 ||
-        space_columns(group->space) % 8 != 0)
+    if (group->kind != GROUP_GRID || group->iteration_space->rank < 2 ||
+        space_columns(group->iteration_space) % 8 != 0)
         return false;
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *d = &g->node[n];
@@ -100,7 +100,7 @@ static bool may_change(const Bits *b, NodeId n) {
     int k = b->owner[n];
     return k != NONE && b->plain[k] && b->stored[n] &&
            at(b, n)->op != OP_pack &&
-           type_has_shape(at(b, n)->type, b->group[k].space);
+           type_has_shape(at(b, n)->type, b->group[k].iteration_space);
 }
 
 // The tensor of another group that operand n in group k is, also behind casts.

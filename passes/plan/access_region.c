@@ -274,7 +274,8 @@ static void need_operands(Search *s, NodeId n) {
     const Box *box = &s->box[n - s->group->first];
     for (int i = d->op == OP_assign; i < d->num_args && box->any; i++) {
         Box need = operand_box(s->g, d, i, box);
-        if (d->op == OP_slice && s->columns > space_columns(s->group->space))
+        if (d->op == OP_slice &&
+            s->columns > space_columns(s->group->iteration_space))
             need.high[d->type->rank - 1] = s->columns;
         need_node(s, d->arg[i], need);
     }

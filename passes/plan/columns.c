@@ -41,7 +41,7 @@ static bool allows_margin(const Graph *g, const Group *group, NodeId n,
 }
 
 int64_t group_columns(const Graph *g, const Group *group) {
-    int64_t own = space_columns(group->space);
+    int64_t own = space_columns(group->iteration_space);
     int64_t columns = (own + VECTOR - 1) / VECTOR * VECTOR;
     bool cuts = false;
     if (group->kind != GROUP_ROWS || own <= 1 || own == columns)

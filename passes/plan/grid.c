@@ -37,8 +37,9 @@ void group_grid(const Graph *g, Group *group) {
                                     : device_grid(g);
         return;
     }
-    *host = space_grid(g, group->space, true);
+    *host = space_grid(g, group->iteration_space, true);
     *device = group->kind == GROUP_SCATTER
-                  ? grid_within(space_rows(group->space), device_grid(g))
-                  : space_grid(g, group->space, false);
+                  ? grid_within(space_rows(group->iteration_space),
+                                device_grid(g))
+                  : space_grid(g, group->iteration_space, false);
 }

@@ -147,8 +147,8 @@ void group_describe(const Graph *g, Group *group) {
             bool row = reduce_extent(g, n) == OVER_ROW;
             if (row && group->kind == GROUP_GRID)
                 group->kind = GROUP_ROWS;
-            if (row || group->space == NULL)
-                group->space = g->node[d->arg[0]].type;
+            if (row || group->iteration_space == NULL)
+                group->iteration_space = g->node[d->arg[0]].type;
         }
     }
 }
@@ -156,11 +156,12 @@ void group_describe(const Graph *g, Group *group) {
 // The space of a group that reduces nothing.
 static void find_space(const Graph *g, const Brief *brief, Group *group) {
     static const Type nothing = {.dtype = F32};
-    for (NodeId n = group->first; n <= group->last && !group->space; n++)
+    for (NodeId n = group->first;
+         n <= group->last && group->iteration_space == NULL; n++)
         if (brief[n].stored && g->node[n].op != OP_workspace)
-            group->space = output_space(g, n);
-    if (group->space == NULL)
-        group->space = &nothing;
+            group->iteration_space = output_space(g, n);
+    if (group->iteration_space == NULL)
+        group->iteration_space = &nothing;
 }
 
 // seen[n] holds the last group that listed n as an input.
@@ -195,7 +196,7 @@ static void collect(const Graph *g, const Brief *brief, Arena *a, int *seen,
 
 static int count_counters(const Graph *g, const Brief *brief,
                           const Group *group) {
-    Workspace s = workspace_new(g, group->kind, group->space);
+    Workspace s = workspace_new(g, group->kind, group->iteration_space);
     for (NodeId n = group->first; n <= group->last; n++)
         workspace_add(&s, g, n, brief[n].stored || g->node[n].op == OP_assign);
     return workspace_counters(&s);

@@ -23,7 +23,7 @@ typedef struct {
     int group;
     GroupKind kind;
     NodeId first, last; // the run of its nodes, inclusive
-    const Type *space;  // GRID, ROWS, SCATTER: its iteration space
+    const Type *iteration_space; // GRID, ROWS, SCATTER
     NodeId workspace;   // its workspace leaf, or NO_NODE
     int counter;        // the place of its first counter, or -1
     int num_counters;

@@ -23,7 +23,7 @@ static void print_kernel(Text *t, const Group *group) {
     bool most = group_is_multi_tensor(group->kind);
     if (!most) {
         text_add(t, " over ");
-        type_print(t, group->space);
+        type_print(t, group->iteration_space);
     }
     text_add(t, ", %sblocks %d and %d", most ? "at most " : "", group->grid[0],
              group->grid[1]);

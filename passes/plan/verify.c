@@ -42,7 +42,7 @@ static bool check_group(Verifier *v, NodeId first, NodeId last) {
     const Node *node = v->g->node;
     Group group = {.first = first, .last = last, .workspace = NO_NODE};
     group_describe(v->g, &group);
-    Workspace need = workspace_new(v->g, group.kind, group.space);
+    Workspace need = workspace_new(v->g, group.kind, group.iteration_space);
     for (NodeId n = first; n <= last; n++) {
         workspace_add(&need, v->g, n, node[n].op == OP_assign);
         if (node[n].op == OP_workspace && n != group.workspace)

@@ -105,7 +105,7 @@ START_TEST(groups_have_one_space) {
                 !is_root(g, stored, n))
                 continue;
             int64_t size = type_count(g->node[n].type);
-            Type space = *group[k].space;
+            Type space = *group[k].iteration_space;
             bool fits = size == type_count(&space) || size == 1 ||
                         size == space_columns(&space) ||
                         size == space_rows(&space) ||

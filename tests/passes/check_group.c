@@ -158,10 +158,11 @@ START_TEST(spaces_workspaces_and_counters) {
     Group *group = graph_groups(graph_from(a, step), a, &count);
     Type sums = type_of(F32, 2, (int64_t[]){64, 8});
     Type rows = type_of(F32, 2, (int64_t[]){32, 16});
-    ck_assert(type_is(group[0].space, &sums));
-    ck_assert(type_is(group[2].space, &rows));
+    ck_assert(type_is(group[0].iteration_space, &sums));
+    ck_assert(type_is(group[2].iteration_space, &rows));
     ck_assert(
-        type_is(group[5].space, (Type[]){type_of(F32, 1, (int64_t[]){8})}));
+        type_is(group[5].iteration_space,
+                (Type[]){type_of(F32, 1, (int64_t[]){8})}));
     static const NodeId workspace[] = {5,  NO_NODE, NO_NODE,
                                        14, NO_NODE, NO_NODE};
     static const int counter[] = {0, -1, -1, 4, 5, -1};
