@@ -8,7 +8,7 @@ names() {
     if [ -n "$SMALL" ]; then
         echo lenet
     else
-        sed -n 's/^model \([a-z0-9_]*\) .*/\1/p' "$ROOT/tests/cuda/models.sh"
+        sed -n 's/^model \([a-z0-9_]*\) .*/\1/p' "$ROOT/tests/runtime/cuda/models.sh"
     fi
 }
 
@@ -27,7 +27,7 @@ report() {
 names |
     xargs -P "$JOBS" -I NAME sh -c '
         CUDA_MODEL=NAME sh "$0/bench/gpu/piece.sh" $((LIMIT * 3 / 4)) \
-            "$0/tests/cuda/models.sh" "" >NAME.log 2>&1
+            "$0/tests/runtime/cuda/models.sh" "" >NAME.log 2>&1
         status=$?
         result=differs
         [ $status -ne 0 ] || ! grep -q ": " NAME.log || result=agrees

@@ -24,7 +24,7 @@ packages="$(installed_by quickstart) $(installed_by run-tests)"
 # shellcheck disable=SC2086
 has $packages
 
-sought=$(cat CMakeLists.txt tests/CMakeLists.txt tests/*/CMakeLists.txt |
+sought=$(find CMakeLists.txt tests -name CMakeLists.txt -exec cat {} + |
     grep -oE '(find_(package|path|library|program)|pkg_check_modules)\([A-Za-z_]+' |
     sed 's/.*(//; s/^DNNL_.*/dnnl/' | sort -u)
 [ "$(echo "$sought" | wc -l)" -gt 10 ] || fail "sought: $sought"

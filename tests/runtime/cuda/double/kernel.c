@@ -1,0 +1,156 @@
+// Kernels: their attributes and their launches.
+#include "tests/runtime/cuda/double/double.h"
+
+#include <string.h>
+
+typedef struct {
+    Work work;
+    CUfunction function;
+    long number; // that it had when it was launched
+    int grid;
+    void *argument[]; // and then their bytes
+} Launch;
+
+enum { REGISTERS = 64, LONGEST_ARGUMENT = 8 };
+
+// ---- functions ----
+
+CUresult cuFuncGetAttribute(int *to, CUfunction_attribute name, CUfunction f) {
+    DRIVER_CALL("%d %p", (int)name, (void *)f);
+    if (!function_known(f))
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (name == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)
+        *to = f->threads;
+    else if (name == CU_FUNC_ATTRIBUTE_NUM_REGS)
+        *to = REGISTERS;
+    else if (name == CU_FUNC_ATTRIBUTE_BINARY_VERSION ||
+             name == CU_FUNC_ATTRIBUTE_PTX_VERSION)
+        *to = device_architecture();
+    else if (name < CU_FUNC_ATTRIBUTE_MAX)
+        *to = 0;
+    else
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute name,
+                            int value) {
+    DRIVER_CALL("%p %d value=%d", (void *)f, (int)name, value);
+    if (!function_known(f))
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (name != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES &&
+        name != CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (value > device_number("maxSharedMemoryPerBlockOptin"))
+        return CUDA_ERROR_INVALID_VALUE;
+    return CUDA_SUCCESS;
+}
+
+static int blocks_resident(int threads) {
+    int by_threads = (int)device_number("maxThreadsPerSM") / threads;
+    int by_registers =
+        (int)device_number("maxRegistersPerSM") / (threads * REGISTERS);
+    int blocks = by_threads < by_registers ? by_threads : by_registers;
+    int most = (int)device_number("maxCtasPerSM");
+    return blocks < most ? blocks : most;
+}
+
+CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *to, CUfunction f,
+                                                     int threads,
+                                                     size_t shared) {
+    DRIVER_CALL("%p threads=%d shared=%zu", (void *)f, threads, shared);
+    if (!function_known(f))
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (threads <= 0)
+        return CUDA_ERROR_INVALID_VALUE;
+    *to = blocks_resident(threads);
+    return CUDA_SUCCESS;
+}
+
+// ---- launches ----
+
+// Pointers must be the device's, or NULL where a kernel does not use one; a
+// tensor of no numbers may be at the end of the arena.  They are all that has
+// so many bytes: our kernels take no other number of 64 bits, and PTX does not
+// tell one from the other.
+static void pointers_check(const Launch *l) {
+    CUfunction f = l->function;
+    for (int i = 0; i < f->num_parameters; i++) {
+        void *p;
+        if (f->bytes[i] != sizeof p)
+            continue;
+        memcpy(&p, l->argument[i], sizeof p);
+        if (p != NULL && memory_of(p, 0) != MEMORY_PINNED)
+            device_must_hold(f->name, p, 0);
+    }
+}
+
+static void launch_run(Work *w) {
+    Launch *l = (Launch *)(void *)w;
+    if (!function_known(l->function) || l->function->number != l->number)
+        complain("a kernel runs whose module was unloaded");
+    pointers_check(l);
+    l->function->run(l->function, l->argument, l->grid);
+}
+
+static Launch *launch_new(CUfunction f, int grid, void **parameter) {
+    size_t count = (size_t)f->num_parameters;
+    Launch *l = take(sizeof *l + count * (sizeof(void *) + LONGEST_ARGUMENT));
+    char *bytes = (char *)(l->argument + count);
+    *l = (Launch){
+        {1, f->name, launch_run, 2e-6 + 1e-7 * grid, NULL}, f, f->number, grid};
+    for (size_t i = 0; i < count; i++) {
+        if (f->bytes[i] > LONGEST_ARGUMENT || parameter[i] == NULL)
+            complain("%s: argument %zu is of another kind", f->name, i);
+        l->argument[i] = bytes + i * LONGEST_ARGUMENT;
+        memcpy(l->argument[i], parameter[i], (size_t)f->bytes[i]);
+    }
+    pointers_check(l);
+    return l;
+}
+
+static CUresult launch(CUfunction f, const unsigned grid[3],
+                       const unsigned block[3], unsigned shared, CUstream s,
+                       void **parameter, bool cooperative) {
+    if (!function_known(f) || !stream_known(s))
+        return CUDA_ERROR_INVALID_HANDLE;
+    if (grid[0] == 0 || grid[0] > 0x7fffffff || grid[1] != 1 || grid[2] != 1 ||
+        block[1] != 1 || block[2] != 1 || parameter == NULL ||
+        shared > device_number("maxSharedMemoryPerBlock"))
+        return CUDA_ERROR_INVALID_VALUE;
+    if ((int)block[0] > f->threads)
+        return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    if ((int)block[0] != f->threads)
+        complain("%s: %u threads, but it is written for %d", f->name, block[0],
+                 f->threads);
+    if (f->waits && !cooperative)
+        complain("%s waits for its grid, but is not launched so", f->name);
+    if (cooperative && device_number("supportCoopLaunch") == 0)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    if (cooperative &&
+        (long long)grid[0] >
+            blocks_resident(f->threads) * device_number("multiProcessorCount"))
+        return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
+    return stream_add(s, &launch_new(f, (int)grid[0], parameter)->work);
+}
+
+CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
+                        unsigned bx, unsigned by, unsigned bz, unsigned shared,
+                        CUstream s, void **parameter, void **extra) {
+    DRIVER_CALL("%s grid=%u block=%u shared=%u stream=%p",
+                function_known(f) ? f->name : "?", gx, bx, shared, (void *)s);
+    if (extra != NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    return launch(f, (unsigned[]){gx, gy, gz}, (unsigned[]){bx, by, bz}, shared,
+                  s, parameter, false);
+}
+
+CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy,
+                                   unsigned gz, unsigned bx, unsigned by,
+                                   unsigned bz, unsigned shared, CUstream s,
+                                   void **parameter) {
+    DRIVER_CALL("%s grid=%u block=%u shared=%u stream=%p",
+                function_known(f) ? f->name : "?", gx, bx, shared, (void *)s);
+    return launch(f, (unsigned[]){gx, gy, gz}, (unsigned[]){bx, by, bz}, shared,
+                  s, parameter, true);
+}
