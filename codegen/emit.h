@@ -37,9 +37,11 @@ typedef struct {
 
 // Statements of one scope: `before` in order, then `lanes` in a loop over k,
 // then `after`.
+typedef enum { IN_KERNEL, IN_ENTRY, IN_LOOP } ScopeKind;
+
 typedef struct Scope {
     struct Scope *outer;
-    enum { IN_KERNEL, IN_ENTRY, IN_COLUMN, IN_ROW, IN_PASS, IN_WINDOW } kind;
+    ScopeKind kind;
     const Expr *width; // lanes of its loop; NULL: no loop
     Block before, lanes, after;
 } Scope;
@@ -55,12 +57,6 @@ typedef struct {
     HeldAs form;
     const Expr *name; // the variable or array
 } Value;
-
-// An index variable, and the scope that declares it.
-typedef struct {
-    const Expr *name;
-    const Scope *scope;
-} IndexVar;
 
 // The state of one kernel's emission.
 typedef struct {
@@ -81,8 +77,6 @@ typedef struct {
     NodeId entry;      // the entry being written, or NO_NODE
     bool *awkward;      // of the group's nodes: computed one element at a time
     int num_indices;    // number of index variables
-    IndexVar *index;       // declared by move_* and windows
-    int num_declared;
     int64_t step;       // divisible by lanes: C, or less if an access is not
                         // aligned to the columns
     int64_t columns;    // ROWS: columns of the loop, at least C
@@ -156,7 +150,7 @@ Index index_moved(Emit *e, Scope *s, NodeId n, Index p, const Expr **inside);
 // names holds a zero for each node of the graph, before and after.
 void emit_init(Emit *e, const Graph *g, const Graph *device, Arena *a,
                const Group *group, const bool *stored, int *names);
-Scope *scope_new(Emit *e, Scope *outer, int kind, const Expr *width);
+Scope *scope_new(Emit *e, Scope *outer, ScopeKind kind, const Expr *width);
 
 // The statements of s in order: before, the lane loop, after.
 const Block *scope_close(Emit *e, Scope *s);

@@ -367,7 +367,7 @@ static int64_t bytes_kept(const Emit *e, const Block *rows) {
     int64_t bytes = 0;
     for (int i = 0; i < e->num_values; i++) {
         const Value *v = &e->value[i];
-        if (v->scope->kind == IN_COLUMN && v->form == HELD_ARRAY &&
+        if (v->place.lanes != NULL && !has_rows(v->place) &&
             block_mentions(rows, v->name))
             bytes += SUM_BYTES;
     }
@@ -381,7 +381,7 @@ static int64_t bytes_kept(const Emit *e, const Block *rows) {
 static int64_t bytes_of_row(const Emit *e) {
     int64_t bytes = 0;
     for (int i = 0; i < e->num_values; i++)
-        if (e->value[i].scope->kind > IN_COLUMN &&
+        if (has_rows(e->value[i].place) &&
             e->value[i].form == HELD_ARRAY)
             bytes += vector_bytes(e, e->value[i].node);
     return bytes;
@@ -431,7 +431,7 @@ static bool is_plain(const Emit *e, const Scope *row) {
 // A division may call a function, which clobbers some registers.
 static bool columns_call(const Emit *e) {
     for (int i = 0; i < e->num_values; i++)
-        if (e->value[i].scope->kind == IN_COLUMN &&
+        if (!has_rows(e->value[i].place) &&
             (value_facts(e, &e->value[i]) & DIVIDES))
             return true;
     return false;
@@ -527,8 +527,8 @@ void emit_grid(Emit *e, Block *b) {
         emit_chunk(e, b, space);
 
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL);
-    Scope *column = scope_new(e, kernel, IN_COLUMN, e->vw);
-    Scope *row = scope_new(e, column, IN_ROW, e->vw);
+    Scope *column = scope_new(e, kernel, IN_LOOP, e->vw);
+    Scope *row = scope_new(e, column, IN_LOOP, e->vw);
     sums_declare(e, &kernel->before, true, e->vw);
     emit_pivots(e, column, space);
     emit_row(e, row, space_index(e, space, x_name(e->a, "c"), e->vw));

@@ -81,7 +81,6 @@ static const Expr *declared(Emit *e, Scope *s, const char *type,
     const Expr *name = index_name(e, stem);
     CODE(e, &s->before, NO_NODE, arena_format(e->a, "const %s $ = $;", type),
          name, value);
-    ARENA_APPEND(e->a, e->index, e->num_declared, (IndexVar){name, s});
     return name;
 }
 

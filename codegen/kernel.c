@@ -88,6 +88,7 @@ static void build_body(Emit *e, Block *body, int grid[2]) {
         emit_scatter(e, body);
     else
         emit_update(e, body, grid);
+    block_hoist(e->a, body);
     block_dce(e->a, body);
 }
 

@@ -428,7 +428,7 @@ static void write_entry(Emit *e, Scope *kernel, const Task *task, int count,
                .dim = {m->elements},
                .lanes = single ? NULL : e->vw};
     Scope *entry = scope_new(e, kernel, IN_ENTRY, NULL);
-    Scope *s = scope_new(e, entry, IN_ROW, e->vw);
+    Scope *s = scope_new(e, entry, IN_LOOP, e->vw);
     for (int i = 0; i < count; i++)
         perform(e, entry, s, task[i], p);
     m->body = loop_of(e, entry, s, single);

@@ -131,7 +131,7 @@ static bool any_columns(const Emit *e) {
 }
 
 static Scope *pass_open(Emit *e, Scope *row) {
-    return scope_new(e, row, IN_PASS, e->vw);
+    return scope_new(e, row, IN_LOOP, e->vw);
 }
 
 // A pass over the columns up to `end`, which is 0 for a gang without a row.
@@ -265,7 +265,7 @@ static const char *has_row(const Emit *e) {
 static int64_t emit_outputs(Emit *e, Scope *row, Index p) {
     Scope *pass = pass_open(e, row);
     int64_t bytes = 0;
-    Scope *first = scope_new(e, row, IN_WINDOW, e->one);
+    Scope *first = scope_new(e, row, IN_LOOP, e->one);
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
         bool sum = sums_blocks(e->g, n);
@@ -358,7 +358,7 @@ void emit_rows(Emit *e, Block *b) {
     e->step = has_margin(e) ? e->columns : lanes_step(e, space);
     emit_head(e, b, space, passes);
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL);
-    Scope *row = scope_new(e, kernel, IN_ROW, NULL);
+    Scope *row = scope_new(e, kernel, IN_LOOP, NULL);
     sums_declare(e, &kernel->before, true, e->vw);
     // Rows may have no columns, but C has no empty arrays.
     sums_declare(e, &kernel->before, false,

@@ -109,8 +109,8 @@ void emit_scatter(Emit *e, Block *b) {
          "CHUNK(lo, hi, ROWS);");
     emit_zeros(e, b, table);
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL);
-    Scope *piece = scope_new(e, kernel, IN_ROW, NULL);
-    Scope *column = scope_new(e, piece, IN_COLUMN, e->vw);
+    Scope *piece = scope_new(e, kernel, IN_LOOP, NULL);
+    Scope *column = scope_new(e, piece, IN_LOOP, e->vw);
     emit_notes(e, piece, n);
     emit_columns(e, column, n, table);
     block_append(b, scope_close(e, kernel));

@@ -1,8 +1,7 @@
 // Values: the expression of a node at an index, requested by its users.
 //
-// A value is computed in the outermost scope in which it is invariant: the
-// kernel for a scalar, a group of columns for a vector of columns, else the
-// row.  Within a scope it is computed once.
+// A value is computed in the scope that requests it, once in a scope.  The
+// kernel's passes move it out of loops.
 
 #include "codegen/emit.h"
 
@@ -23,7 +22,7 @@ void emit_init(Emit *e, const Graph *g, const Graph *device, Arena *a,
                 .workspace = workspace_offsets(g, group, a)};
 }
 
-Scope *scope_new(Emit *e, Scope *outer, int kind, const Expr *width) {
+Scope *scope_new(Emit *e, Scope *outer, ScopeKind kind, const Expr *width) {
     Scope *s = ARENA_NEW(e->a, Scope);
     *s = (Scope){.outer = outer, .kind = kind, .width = width};
     return s;
@@ -118,48 +117,12 @@ bool is_uniform(Type t, Index p) {
     return p.lanes == NULL || t.rank == 0 || t.dim[t.rank - 1] == 1;
 }
 
-static Scope *enclosing(Scope *s, int kind) {
-    while (s != NULL && (int)s->kind != kind)
+// A multi-tensor kernel computes a scalar before its entries, or before the
+// elements of the entry that it belongs to.
+static Scope *scalar_scope(const Emit *e, Scope *s, NodeId n) {
+    ScopeKind kind = is_owned(e, n) ? IN_ENTRY : IN_KERNEL;
+    while (s->kind != kind)
         s = s->outer;
-    return s;
-}
-
-// Whether n depends on a row reduction.  It then belongs to a row's scope, even
-// if there is one row.
-static bool follows_row(const Emit *e, NodeId n) {
-    return e->level != NULL && group_has(e->group, n) &&
-           e->level[n - e->group->first] > 0;
-}
-
-// Whether an element at p is invariant in a row: its indices are declared
-// outside of the pass over the row.
-static bool same_for_row(const Emit *e, const Scope *pass, Index p) {
-    for (int i = 0; i < p.rank; i++) {
-        if (is_named(p.index[i], "c"))
-            return false;
-        for (int j = 0; j < e->num_declared; j++)
-            if (expr_equal(p.index[i], e->index[j].name) &&
-                !scope_within(pass->outer, e->index[j].scope))
-                return false;
-    }
-    return true;
-}
-
-// The outermost scope in which node n at p is invariant.
-static Scope *home(const Emit *e, Scope *s, NodeId n, Index p) {
-    Type t = *e->g->node[n].type;
-    Scope *kernel = enclosing(s, IN_KERNEL), *column = enclosing(s, IN_COLUMN);
-    if (type_count(&t) == 1 && is_owned(e, n))
-        return enclosing(s, IN_ENTRY);
-    if (type_count(&t) == 1 && !has_rows(p) && !follows_row(e, n))
-        return kernel;
-    if (p.flat)
-        return s;
-    if (column != NULL && !has_rows(p) && is_named(p.lanes, "VW") &&
-        is_named(p.index[p.rank - 1], "c"))
-        return column;
-    if (s->kind == IN_PASS && is_uniform(t, p) && same_for_row(e, s, p))
-        return s->outer;
     return s;
 }
 
@@ -306,12 +269,6 @@ int64_t vector_bytes(const Emit *e, NodeId n) {
 const Expr *value_set(Emit *e, Scope *s, NodeId n, Index p, const Expr *x) {
     if (is_uniform(*e->g->node[n].type, p))
         return once(e, s, n, p, x);
-    if (s->kind == IN_COLUMN) {
-        const Expr *name = array_new(e, s, n, p);
-        CODE(e, &s->before, n, "LANES_DO(k, $) $[k] = $;", p.lanes, name, x);
-        value_define(e, s, n, p, HELD_ARRAY, name);
-        return lane_of(e, name);
-    }
     const Expr *name = value_name(e, "v", n);
     CODE(e, &s->lanes, n,
          arena_format(e->a, "const %s $ = $;",
@@ -332,7 +289,7 @@ static const Expr *pointwise(Emit *e, Scope *s, NodeId n, Index p) {
 }
 
 Scope *block_open(Emit *e, Scope *s, const Expr *lanes) {
-    return scope_new(e, s, IN_WINDOW, lanes);
+    return scope_new(e, s, IN_LOOP, lanes);
 }
 
 // A pad of the lanes' axis: a block of its own computes fewer lanes, and the
@@ -440,7 +397,8 @@ const Expr *value_at(Emit *e, Scope *s, NodeId n, Index p) {
     if (known != NULL)
         return known->form == HELD_ARRAY ? lane_of(e, known->name)
                                          : known->name;
-    Scope *at = home(e, s, n, p);
+    bool shared = e->owner != NULL && type_count(d->type) == 1;
+    Scope *at = shared ? scalar_scope(e, s, n) : s;
     // A value computed once for the kernel does not depend on an entry.
     int *local = e->local;
     NodeId entry = e->entry;

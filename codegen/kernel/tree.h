@@ -187,6 +187,9 @@ const Intrinsic *intrinsic_find(const char *name);
 // NULL, or why the tree is invalid: see verify.c.
 const char *tree_verify(Arena *a, const Tree *tree);
 
+// Moves computations out of loops, and merges equal ones.
+void block_hoist(Arena *a, Block *b);
+
 // Removes unused indices.
 void block_dce(Arena *a, Block *b);
 

@@ -15,6 +15,8 @@ KERNEL(256, 2) k00_pad(
     const int tx = threadIdx.x % TX;
     const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
+    float v4[3];
+    load_f32(v4, k00_pad_table4, 3);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
         for (int i = lo + ty; i < hi; i += TY) {
@@ -34,8 +36,6 @@ KERNEL(256, 2) k00_pad(
                 const int w5 = reflect(w4, 6);
                 int v0[3];
                 load_u8(v0, p0 + (((size_t)n * 6 + h3) * 6 + w5) * 3, 3);
-                float v4[3];
-                load_f32(v4, k00_pad_table4, 3);
                 LANES_DO(k, 3) {
                     const float v7 = (float)v0[k];
                     const float v8 = v7 - v4[k];

@@ -16,16 +16,18 @@ KERNEL(256, 2) k00_select(
         for (int pair = lo + ty; pair < hi; pair += TY) {
             const int h = pair % 5;
             const int n = pair / 5;
+            float v0[VW];
+            load_f32(v0, p0 + ((size_t)n * 5 + h) * 24 + c, VW);
+            float v3[VW];
+            LANES_DO(k, VW) v3[k] = normal_cdf(v0[k]);
+            float v4[VW];
+            LANES_DO(k, VW) v4[k] = v0[k] * v3[k];
             UNROLLED(w, 2) {
                 const int i = 2 * pair + w;
                 const int v5 = w == 0;
-                float v0[VW];
-                load_f32(v0, p0 + ((size_t)n * 5 + h) * 24 + c, VW);
                 float out8[VW];
                 LANES_DO(k, VW) {
-                    const float v3 = normal_cdf(v0[k]);
-                    const float v4 = v0[k] * v3;
-                    const float v8 = v5 ? v3 : v4;
+                    const float v8 = v5 ? v3[k] : v4[k];
                     out8[k] = v8;
                 }
                 store_f32(p8 + (size_t)i * C + c, out8, VW);

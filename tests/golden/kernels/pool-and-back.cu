@@ -22,9 +22,9 @@ KERNEL(256, 2) k00_max_pool_index(
             LANES_DO(k, VW) v3[k] = -INF;
             int v4[VW];
             LANES_DO(k, VW) v4[k] = clamp(1 - h * 2, 2) * 3 + clamp(1 - w * 2, 2);
-            for (int r1 = 0; r1 < 3; r1++)
+            for (int r1 = 0; r1 < 3; r1++) {
+                const int h2 = h * 2 + r1 - 1;
                 for (int q1 = 0; q1 < 3; q1++) {
-                    const int h2 = h * 2 + r1 - 1;
                     const int w3 = w * 2 + q1 - 1;
                     if (h2 < 0 || h2 >= 5 || w3 < 0 || w3 >= 5) continue;
                     float v0[VW];
@@ -36,6 +36,7 @@ KERNEL(256, 2) k00_max_pool_index(
                         v3[k] = v0[k] != v0[k] ? v0[k] : v3[k];
                     }
                 }
+            }
             float out3[VW];
             int out4[VW];
             LANES_DO(k, VW) {
@@ -69,10 +70,10 @@ KERNEL(256, 2) k01_max_pool_grad(
             const int n = i / 25;
             float v5[VW];
             LANES_DO(k, VW) v5[k] = 0.0f;
-            for (int r1 = 0; r1 < 2; r1++)
+            for (int r1 = 0; r1 < 2; r1++) {
+                const int h1 = (h + 1) / 2 - r1;
+                const int a1 = h + 1 - h1 * 2;
                 for (int q1 = 0; q1 < 2; q1++) {
-                    const int h1 = (h + 1) / 2 - r1;
-                    const int a1 = h + 1 - h1 * 2;
                     const int w1 = (w + 1) / 2 - q1;
                     const int b1 = w + 1 - w1 * 2;
                     if (h1 < 0 || h1 >= 3 || a1 >= 3 || w1 < 0 || w1 >= 3 || b1 >= 3) continue;
@@ -82,6 +83,7 @@ KERNEL(256, 2) k01_max_pool_grad(
                     load_u8(v4, p4 + (((size_t)n * 3 + h1) * 3 + w1) * 3 + c, VW);
                     LANES_DO(k, VW) v5[k] += v4[k] == a1 * 3 + b1 ? v1[k] : 0;
                 }
+            }
             float out5[VW];
             LANES_DO(k, VW) out5[k] = v5[k];
             store_f32(p5 + (size_t)i * C + c, out5, VW);

@@ -32,9 +32,9 @@ KERNEL(256, 2) k00_avg_pool_grad(
                 at0[k] = v0_1[k];
                 dy2_2[k] = v2_1;
             }
-            for (int r1 = 0; r1 < (h < 2 ? 2 : 3); r1++)
+            for (int r1 = 0; r1 < (h < 2 ? 2 : 3); r1++) {
+                const int h2 = h * 2 + r1;
                 for (int q1 = 0; q1 < 2; q1++) {
-                    const int h2 = h * 2 + r1;
                     const int w3 = w * 2 + q1;
                     float out4[VW];
                     LANES_DO(k, VW) {
@@ -45,17 +45,18 @@ KERNEL(256, 2) k00_avg_pool_grad(
                     }
                     place_act(p4 + (((size_t)n * 7 + h2) * 6 + w3) * 8 + c, out4, VW);
                 }
-            for (int r4 = 0; r4 < 2; r4++)
+            }
+            float v5[VW];
+            LANES_DO(k, VW) v5[k] = dy2_2[k] * 0.25f;
+            for (int r4 = 0; r4 < 2; r4++) {
+                const int h5 = h * 2 + r4;
                 for (int q4 = 0; q4 < 2; q4++) {
-                    const int h5 = h * 2 + r4;
                     const int w6 = w * 2 + q4;
                     float out5[VW];
-                    LANES_DO(k, VW) {
-                        const float v5 = dy2_2[k] * 0.25f;
-                        out5[k] = v5;
-                    }
+                    LANES_DO(k, VW) out5[k] = v5[k];
                     place_f32(p5 + (((size_t)n * 6 + h5) * 6 + w6) * 8 + c, out5, VW);
                 }
+            }
         }
     }
 }

@@ -19,12 +19,12 @@ KERNEL(256, 2) k00_resize_grad(
             const int n = i / 24;
             float v20[VW];
             LANES_DO(k, VW) v20[k] = 0.0f;
-            for (int r1 = (h * 3 + 3) / 4; r1 < ((h + 1) * 3 + 3) / 4; r1++)
+            for (int r1 = (h * 3 + 3) / 4; r1 < ((h + 1) * 3 + 3) / 4; r1++) {
+                const int v13 = r1 * 4;
+                const int v14 = v13 / 3;
+                const int v15 = v14;
+                const int i2 = clamp(v15, 4);
                 for (int q1 = (w * 3 + 5) / 6; q1 < ((w + 1) * 3 + 5) / 6; q1++) {
-                    const int v13 = r1 * 4;
-                    const int v14 = v13 / 3;
-                    const int v15 = v14;
-                    const int i2 = clamp(v15, 4);
                     const int v16 = q1 * 6;
                     const int v17 = v16 / 3;
                     const int v18 = v17;
@@ -33,6 +33,7 @@ KERNEL(256, 2) k00_resize_grad(
                     load_act(v0, p0 + (((size_t)n * 4 + i2) * 6 + i3) * 16 + c, VW);
                     LANES_DO(k, VW) v20[k] += v0[k];
                 }
+            }
             float out20[VW];
             LANES_DO(k, VW) out20[k] = v20[k];
             store_act(p20 + (size_t)i * C + c, out20, VW);

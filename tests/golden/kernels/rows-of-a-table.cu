@@ -50,10 +50,10 @@ KERNEL(256) k01_gather_grad(
     const int tx = threadIdx.x % TX;
     const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
+    float zero[VW];
+    LANES_DO(k, VW) zero[k] = 0.0f;
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
-        float zero[VW];
-        LANES_DO(k, VW) zero[k] = 0.0f;
         for (int i = lo + ty; i < hi; i += TY) store_f32(p10 + (size_t)i * C + c, zero, VW);
     }
     for (int from = 0; from < 32; from += PER * NT) {
@@ -67,10 +67,10 @@ KERNEL(256) k01_gather_grad(
         const int count = note_rows(noted, named, PER, from, lo, hi, NT);
         for (int g = tx; g < CG; g += TX) {
             const int c = g * VW;
-            float v2[VW];
-            load_f32(v2, p2 + c, VW);
             float sum[VW];
             int held = -1;
+            float v2[VW];
+            load_f32(v2, p2 + c, VW);
             for (int at = 0; at < count; at += AHEAD) {
                 float ahead[AHEAD][VW];
                 UNROLLED(m, AHEAD) {

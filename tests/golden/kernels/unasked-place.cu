@@ -41,12 +41,12 @@ KERNEL(256, 2) k01_mul(
     const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
     const float v0 = get_f32(p0);
+    float v5[VW];
+    LANES_DO(k, VW) v5[k] = v0;
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
         float v4[VW];
         load_f32(v4, p3 + c, VW);
-        float v5[VW];
-        LANES_DO(k, VW) v5[k] = v0;
         float v7[VW];
         LANES_DO(k, VW) v7[k] = v4[k] * v5[k];
         for (int i = lo + ty; i < hi; i += TY) {
