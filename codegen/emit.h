@@ -78,8 +78,7 @@ typedef struct {
     bool *awkward;      // of the group's nodes: computed one element at a time
     int num_indices;    // number of index variables
     int64_t step;       // divisible by lanes: C, or less if an access is not
-                        // aligned to the columns
-    int64_t columns;    // ROWS: columns of the loop, at least C
+                        // aligned to the columns; see width.c
     const int *level;   // ROWS: for each node of the group, the row reductions
                         // that precede its value, one after another
     const bool *cached;   // ROWS: nodes of the group that a pass caches for
@@ -266,9 +265,7 @@ void emit_update(Emit *e, Block *b, int *grid);
 // Whether d pads few channels to 8.  Lanes of their own do such a pad.
 bool pad_widens(const Emit *e, const Node *d);
 
-// The largest number of neighbouring columns that all nodes of the group read
-// as aligned neighbours, and the vector width for it.
-int64_t lanes_step(const Emit *e, Type space);
+// The vector width.
 const Expr *lanes_of(const Emit *e, Type space);
 
 // Stores output n from scope s; `value` is its value at p.

@@ -122,15 +122,6 @@ static void store_packed(Emit *e, Scope *s, NodeId n, Index p) {
          x_number(e->a, node_int(d, ATTR_bits, 0)));
 }
 
-static int64_t greatest_divisor(int64_t a, int64_t b) {
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 bool pad_widens(const Emit *e, const Node *d) {
     int last = d->type->rank - 1;
     Type from = *e->g->node[d->arg[0]].type;
@@ -138,38 +129,6 @@ bool pad_widens(const Emit *e, const Node *d) {
            space_columns(e->group->iteration_space) == 8 &&
            from.dim[last] < 8 &&
            node_ints(d, ATTR_low, last, 0) == 0;
-}
-
-// A divisor of all distances between neighbouring vectors of d and of its
-// operand; 0 if both have the same columns.
-static int64_t step_of(const Emit *e, const Node *d) {
-    unsigned facts = op_info[d->op].facts;
-    int last = d->type->rank - 1;
-    if (!(facts & (INDEXES | VIEW)) || last < 0 || d->type->dim[last] == 1)
-        return 0;
-    Type from = *e->g->node[d->arg[0]].type;
-    int64_t inner = from.rank ? from.dim[from.rank - 1] : 1;
-    if (d->op == OP_transpose)
-        return node_ints(d, ATTR_order, last, 0) != last;
-    if (d->op == OP_gather)
-        return from.rank == 1;
-    if (inner == d->type->dim[last])
-        return 0;
-    return greatest_divisor(inner, node_ints(d, ATTR_low, last, 0));
-}
-
-// An operand with one column is the same for all lanes.
-int64_t lanes_step(const Emit *e, Type space) {
-    int64_t columns = space_columns(&space), step = columns, widened = 0;
-    for (NodeId n = e->group->first; n <= e->group->last; n++) {
-        const Node *d = &e->g->node[n];
-        int64_t by = step_of(e, d);
-        if (by != 0 && pad_widens(e, d))
-            widened = greatest_divisor(by, widened);
-        else
-            step = greatest_divisor(step, by);
-    }
-    return step == columns ? step : greatest_divisor(step, widened);
 }
 
 const Expr *lanes_of(const Emit *e, Type space) {
@@ -513,7 +472,6 @@ static void emit_walk(Emit *e, Block *b, Type space, const Walk *w) {
 
 void emit_grid(Emit *e, Block *b) {
     Type space = *e->group->iteration_space;
-    e->step = lanes_step(e, space);
     if (space.rank == 0)
         space = type_of(space.dtype, 1, (int64_t[]){1});
     emit_tiles(e, b, *e->group->iteration_space);

@@ -259,7 +259,7 @@ static Index move_view(Emit *e, Scope *s, Index p, Type from) {
     return q;
 }
 
-Index index_moved(Emit *e, Scope *s, NodeId n, Index p, const Expr **inside) {
+static Index move(Emit *e, Scope *s, NodeId n, Index p, const Expr **inside) {
     const Node *d = &e->g->node[n];
     Type from = *e->g->node[d->arg[0]].type;
     *inside = NULL;
@@ -283,4 +283,18 @@ Index index_moved(Emit *e, Scope *s, NodeId n, Index p, const Expr **inside) {
     default:
         return move_view(e, s, p, from);
     }
+}
+
+Index index_moved(Emit *e, Scope *s, NodeId n, Index p, const Expr **inside) {
+    const Node *d = &e->g->node[n];
+    Type from = *e->g->node[d->arg[0]].type;
+    Index q = move(e, s, n, p, inside);
+    int last = from.rank - 1;
+    bool turned = d->op == OP_transpose && last >= 0 &&
+                  node_ints(d, ATTR_order, last, 0) != last;
+    // Neighbours of n are elsewhere in the operand.
+    if (p.lanes != NULL &&
+        (q.lanes == NULL || (last >= 0 && from.dim[last] == 1) || turned))
+        e->step = 1;
+    return q;
 }

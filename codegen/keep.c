@@ -9,7 +9,7 @@
 static bool has_few(const Emit *e) {
     enum { GANG = 32, LANES = 8 };
     return space_columns(e->group->iteration_space) > 0 &&
-           e->columns <= GANG * (e->step % LANES == 0 ? LANES : 1);
+           e->group->columns <= GANG * (e->step % LANES == 0 ? LANES : 1);
 }
 
 // The nodes that a pass needs at its own elements.  It adds the operands of

@@ -79,6 +79,7 @@ static const char *comment_of(Emit *e, const Group *device, const char *name) {
 
 static void build_body(Emit *e, Block *body, int grid[2]) {
     const Group *group = e->group;
+    *body = e->tables = (Block){NULL, NULL};
     memcpy(grid, group->grid, sizeof group->grid);
     if (group->kind == GROUP_GRID)
         emit_grid(e, body);
@@ -88,8 +89,24 @@ static void build_body(Emit *e, Block *body, int grid[2]) {
         emit_scatter(e, body);
     else
         emit_update(e, body, grid);
-    block_hoist(e->a, body);
-    block_dce(e->a, body);
+}
+
+// Builds a kernel for the widest vectors, and once more if its accesses do not
+// allow them.
+static void build_widest(const GraphPlan *host, const GraphPlan *device,
+                         Emit *e, Kernel *k, int *names) {
+    const Group *group = k->group;
+    Arena *own = k->tree->arena;
+    int64_t step, next = group->columns;
+    do {
+        step = next;
+        emit_init(e, host->graph, device->graph, own, group, host->stored,
+                  names);
+        e->step = step;
+        build_body(e, &k->tree->body, k->grid);
+        names_clear(e);
+        next = block_width(own, &k->tree->body, e->step);
+    } while (!group_is_multi_tensor(group->kind) && next < step);
 }
 
 // Builds kernel k of launch i.  The tree has its own arena, as most kernels are
@@ -98,17 +115,16 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
                          Arena *a, Kernel *k, int *names) {
     Arena *own = arena_child(a);
     Emit e;
-    emit_init(&e, host->graph, device->graph, own, k->group, host->stored,
-              names);
     k->tree = ARENA_NEW(own, Tree);
     k->tree->arena = own;
+    build_widest(host, device, &e, k, names);
     find_parameters(&e, a, k);
-    build_body(&e, &k->tree->body, k->grid);
+    block_hoist(own, &k->tree->body);
+    block_dce(own, &k->tree->body);
     k->tree->tables = e.tables;
     k->tree->phased = k->group->phases > 1;
     k->tree->resident = e.resident;
     k->remark = comment_of(&e, &device->group[i], k->name);
-    names_clear(&e);
     const char *why = tree_verify(own, k->tree);
     if (why != NULL) {
         fprintf(stderr, "sinter: kernel %s: %s\n", k->name, why);

@@ -44,7 +44,7 @@ static void declare_row(Emit *e, Block *b, NodeId n) {
 }
 
 static bool has_margin(const Emit *e) {
-    return e->columns > space_columns(e->group->iteration_space);
+    return e->group->columns > space_columns(e->group->iteration_space);
 }
 
 // x, or past the row's end the identity of the reduction.
@@ -323,7 +323,7 @@ static void emit_head(Emit *e, Block *b, Type space, int passes) {
                             expr_print(e->a, lanes_of(e, space), NULL)));
     CODE(e, b, NO_NODE,
          "enum { NT = THREADS(256), GANG = GANG_OF($, VW, NT) };",
-         has_margin(e) ? x_number(e->a, e->columns) : x_name(e->a, "C"));
+         has_margin(e) ? x_number(e->a, e->group->columns) : x_name(e->a, "C"));
     if (e->group->workspace != NO_NODE)
         CODE(e, b, NO_NODE, "enum { sized WIDTH = $ };",
              x_number(e->a, e->g->node[e->group->workspace].type->dim[1]));
@@ -354,8 +354,6 @@ void emit_rows(Emit *e, Block *b) {
     Type space = *e->group->iteration_space;
     int passes;
     e->level = find_levels(e, &passes);
-    e->columns = e->group->columns;
-    e->step = has_margin(e) ? e->columns : lanes_step(e, space);
     emit_head(e, b, space, passes);
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL);
     Scope *row = scope_new(e, kernel, IN_LOOP, NULL);

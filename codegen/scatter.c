@@ -100,7 +100,6 @@ void emit_scatter(Emit *e, Block *b) {
     NodeId n = group_first(e->g, e->group, SCATTERS);
     Type space = *e->group->iteration_space;
     const Expr *table = pointer_name(e, n);
-    e->step = lanes_step(e, space);
     emit_tiles(e, b, space);
     CODE(e, b, NO_NODE,
          "enum { PER = AT(1, 4), AHEAD = AT(1, 8) };"

@@ -27,11 +27,6 @@ static void count_name(void *context, const Expr *x) {
         *count_of(u, x) += u->by;
 }
 
-static void count_all(void *context, const Expr *x) {
-    int *names = context;
-    *names += x->kind == X_NAME;
-}
-
 static bool is_pure(const Expr *x) {
     const Intrinsic *f = x->kind == X_CALL ? intrinsic_find(x->name) : NULL;
     if (x->kind == X_CALL && (f == NULL || f->kind != PURE))
@@ -70,9 +65,7 @@ static bool remove_dead(Uses *u, Block *b) {
 }
 
 void block_dce(Arena *a, Block *b) {
-    int names = 0;
-    block_visit(b, count_all, &names);
-    Uses u = {a, keys_new(a, names), 1};
+    Uses u = {a, keys_new(a, block_names(b)), 1};
     block_visit(b, count_name, &u);
     while (remove_dead(&u, b))
         ;

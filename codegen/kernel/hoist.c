@@ -344,15 +344,8 @@ static void visit(Hoist *h, Block *b) {
     *b = all;
 }
 
-static void count_names(void *context, const Expr *x) {
-    int *names = context;
-    *names += x->kind == X_NAME;
-}
-
 void block_hoist(Arena *a, Block *b) {
-    int names = 0;
-    block_visit(b, count_names, &names);
-    Hoist h = {.a = a, .names = keys_new(a, names)};
+    Hoist h = {.a = a, .names = keys_new(a, block_names(b))};
     block_effects(&h, b, count);
     visit(&h, b);
     if (h.merges)

@@ -121,6 +121,17 @@ void block_visit(const Block *b, ExprVisit *visit, void *context) {
         stmt_visit(s, visit, context);
 }
 
+static void count_name(void *context, const Expr *x) {
+    int *names = context;
+    *names += x->kind == X_NAME;
+}
+
+int block_names(const Block *b) {
+    int names = 0;
+    block_visit(b, count_name, &names);
+    return names;
+}
+
 typedef struct {
     const Expr *name;
     bool found;

@@ -160,6 +160,9 @@ bool tree_read(Arena *a, Tree *tree, const char **name, const char *text,
 typedef void ExprVisit(void *context, const Expr *x);
 void block_visit(const Block *b, ExprVisit *visit, void *context);
 
+// Number of names that b mentions, each counted as often as it occurs.
+int block_names(const Block *b);
+
 // Whether b mentions a name; type is NULL if node is NO_NODE.
 bool block_mentions(const Block *b, const Expr *name);
 
@@ -192,6 +195,10 @@ void block_hoist(Arena *a, Block *b);
 
 // Removes unused indices.
 void block_dce(Arena *a, Block *b);
+
+// The widest vectors, of at most `columns` elements, that are aligned in all
+// accesses to VW lanes: VW must divide the result.
+int64_t block_width(Arena *a, const Block *b, int64_t columns);
 
 // ---- print ----
 

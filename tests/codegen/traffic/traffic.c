@@ -294,7 +294,7 @@ static void run_steps(Meter *m, const Program *p, const Plan *plan) {
 static const char *run_program(Meter *m, const Program *p, const Plan *plan,
                                const char *folder) {
     static const char flags[] = "-O1 -w -fsanitize=thread -fno-openmp-simd "
-                                "-fno-tree-vectorize";
+                                "-fno-tree-vectorize -fno-tree-sink";
     const char *name[] = {"model"};
     library_write(m->a, folder, name[0], p, plan);
     const char *why = library_compile(m->a, folder, 1, name, flags);

@@ -6,7 +6,7 @@ KERNEL(256, 2) k00_pad(
     act *RESTRICT p5)
 {
     OWN_BLOCK;
-    enum { ROWS = 16, C = 10, VW = LANES(C) };
+    enum { ROWS = 16, C = 10, VW = LANES(2) };
     enum { NT = THREADS(256), GANG = GANG_OF(C, VW, NT) };
     SHARED float shared[NT];
     const int lane = threadIdx.x % GANG;
