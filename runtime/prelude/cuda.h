@@ -357,9 +357,11 @@ DEVICE int whole(float x) {
     return __float2int_rz(x);
 }
 
-// A product and a sum with one rounding, only if the host's bits need not
-// match, and 1 / x to one ulp.
-#define PRODUCT_SUM(a, b, c) __fmaf_rn(a, b, c)
+DEVICE float fma_of(float a, float b, float c) {
+    return __fmaf_rn(a, b, c);
+}
+
+// 1 / x to one ulp.
 DEVICE float inverse(float x) {
     float y;
     asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));

@@ -128,7 +128,8 @@ __attribute__((simd("notinbranch"))) float logf(float);
 __attribute__((simd("notinbranch"))) float tanhf(float);
 #endif
 
-#define PRODUCT_SUM(a, b, c) ((a) * (b) + (c))
+// A macro for the same reason as larger.
+#define fma_of(a, b, c) fmaf(a, b, c)
 #define inverse(x) (1.0f / (x))
 
 DEVICE float normal_pdf(float x) {

@@ -150,14 +150,14 @@ DEVICE int is_finite(float x) {
 // |x|: a polynomial in t.  The tail is at most 3e-8 wrong; relative to its
 // value 7e-8 up to an |x| of 1, 3.3e-7 to 3, 1.4e-6 to 5, 4e-5 to 13.
 DEVICE float normal_cdf(float x) {
-    const float t = inverse(PRODUCT_SUM(0.34f, fabsf(x), 1.0f));
+    const float t = inverse(fma_of(0.34f, fabsf(x), 1.0f));
     float tail = 0.11329754f;
-    tail = PRODUCT_SUM(tail, t, -0.50659825f);
-    tail = PRODUCT_SUM(tail, t, 0.66878087f);
-    tail = PRODUCT_SUM(tail, t, -0.083193998f);
-    tail = PRODUCT_SUM(tail, t, 0.39554495f);
-    tail = PRODUCT_SUM(tail, t, 0.32444287f);
-    tail = PRODUCT_SUM(tail, t, 0.34104015f);
+    tail = fma_of(tail, t, -0.50659825f);
+    tail = fma_of(tail, t, 0.66878087f);
+    tail = fma_of(tail, t, -0.083193998f);
+    tail = fma_of(tail, t, 0.39554495f);
+    tail = fma_of(tail, t, 0.32444287f);
+    tail = fma_of(tail, t, 0.34104015f);
     tail = tail * (t * normal_pdf(x));
     return x < 0.0f ? tail : 1.0f - tail;
 }
@@ -327,7 +327,7 @@ DEVICE float grid_squares(const float *left, int next, int width, Level of,
         const float *p = left + (size_t)at * width;
         const float n =
             elements_of(of.first + at, of.step, blocks, each, rest, columns);
-        const float by = n * (p[2 * next] - near) + p[0];
+        const float by = fma_of(n, p[2 * next] - near, p[0]);
         sum += is ? by : 0.0f;
     }
     const float mean = sum / elements_of(of.first, of.last - of.first, blocks,
@@ -339,7 +339,7 @@ DEVICE float grid_squares(const float *left, int next, int width, Level of,
         const float n =
             elements_of(of.first + at, of.step, blocks, each, rest, columns);
         const float d = p[2 * next] - near - mean;
-        const float by = p[next] + d * (2.0f * p[0] + n * d);
+        const float by = fma_of(d, fma_of(n, d, 2.0f * p[0]), p[next]);
         square += is ? by : 0.0f;
     }
     *mean_out = mean;
