@@ -112,13 +112,14 @@ static void build_widest(const GraphPlan *host, const GraphPlan *device,
 // Builds kernel k of launch i.  The tree has its own arena, as most kernels are
 // equal to an earlier one and freed.
 static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
-                         Arena *a, Kernel *k, int *names) {
+                         Arena *a, Kernel *k, const bool *exact, int *names) {
     Arena *own = arena_child(a);
     Emit e;
     k->tree = ARENA_NEW(own, Tree);
     k->tree->arena = own;
     build_widest(host, device, &e, k, names);
     find_parameters(&e, a, k);
+    block_fma(own, &k->tree->body, exact);
     block_hoist(own, &k->tree->body);
     block_dce(own, &k->tree->body);
     k->tree->tables = e.tables;
@@ -142,13 +143,14 @@ Kernel *kernels_build(const GraphPlan *host, const GraphPlan *device, Arena *a,
                       int *number, KernelVisit *visit, void *context) {
     const Graph *g = host->graph;
     Kernel *kernel = ARENA_ARRAY(a, (size_t)host->num_groups + 1, Kernel);
+    const bool *exact = fma_exact(a, g);
     int *names = ARENA_ARRAY(a, g->count, int);
     for (int i = 0; i < host->num_groups; i++) {
         const Group *group = kernel[i].group = &host->group[i];
         kernel[i].name = kernel_name(g, a, group, (*number)++);
         if (group->kind == GROUP_CALL)
             continue;
-        build_kernel(host, device, i, a, &kernel[i], names);
+        build_kernel(host, device, i, a, &kernel[i], exact, names);
         visit(context, &kernel[i]);
     }
     return kernel;
@@ -167,7 +169,7 @@ void codegen_kernel_ir(Text *t, const GraphPlan *host, const GraphPlan *device,
                        int launch, const char *name) {
     Arena *a = arena_new();
     Kernel k = {.group = &host->group[launch], .name = name};
-    build_kernel(host, device, launch, a, &k,
+    build_kernel(host, device, launch, a, &k, fma_exact(a, host->graph),
                  ARENA_ARRAY(a, host->graph->count, int));
     tree_print(t, k.tree, name);
     arena_free(a);

@@ -1,7 +1,8 @@
-// Dead code elimination: unused indices.
+// Dead code elimination: unused indices and products.
 //
 // Emission computes an index expression before the value at it, and some values
-// do not depend on their index.
+// do not depend on their index.  Fused multiply-adds leave products without
+// uses.
 
 #include "codegen/kernel/keys.h"
 #include "codegen/kernel/tree.h"
@@ -64,9 +65,19 @@ static bool remove_dead(Uses *u, Block *b) {
     return removed;
 }
 
+// The cases of a multi-tensor kernel use the same names, each its own.
+static void cases_dce(Arena *a, Block *b) {
+    for (Stmt *s = b->first; s != NULL; s = s->next) {
+        if (s->kind == S_CASE)
+            block_dce(a, &s->body);
+        cases_dce(a, &s->body);
+    }
+}
+
 void block_dce(Arena *a, Block *b) {
     Uses u = {a, keys_new(a, block_names(b)), 1};
     block_visit(b, count_name, &u);
     while (remove_dead(&u, b))
         ;
+    cases_dce(a, b);
 }

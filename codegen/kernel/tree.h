@@ -193,7 +193,14 @@ const char *tree_verify(Arena *a, const Tree *tree);
 // Moves computations out of loops, and merges equal ones.
 void block_hoist(Arena *a, Block *b);
 
-// Removes unused indices.
+// Fuses products and sums of floats in b to fma, except in statements of exact
+// nodes; exact may be NULL.
+void block_fma(Arena *a, Block *b, const bool *exact);
+
+// The nodes of a graph whose sums are not fused.
+bool *fma_exact(Arena *a, const Graph *g);
+
+// Removes unused indices and products.
 void block_dce(Arena *a, Block *b);
 
 // The widest vectors, of at most `columns` elements, that are aligned in all

@@ -7,6 +7,7 @@ int main(void) {
     srunner_add_suite(runner, average_suite());
     srunner_add_suite(runner, expr_suite());
     srunner_add_suite(runner, family_suite());
+    srunner_add_suite(runner, fma_suite());
     srunner_add_suite(runner, tree_suite());
     srunner_add_suite(runner, given_suite());
     srunner_add_suite(runner, program_suite());

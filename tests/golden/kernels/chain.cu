@@ -27,8 +27,7 @@ KERNEL(256, 2) k00_cast(
             float out9[VW];
             LANES_DO(k, VW) {
                 const float v5 = v0[k];
-                const float v6 = v4[k] * v5;
-                const float v7 = v2[k] + v6;
+                const float v7 = fma_of(v4[k], v5, v2[k]);
                 const float v8 = v7 < 0 ? 0 : v7;
                 const float v9 = v8;
                 out9[k] = v9;

@@ -48,8 +48,7 @@ KERNEL(256) k00_update(
                 load_f32(v_2, p_2 + i, VW);
                 float out_1_1[VW];
                 LANES_DO(k, VW) {
-                    const float v_3 = v_2[k] * 0.1f;
-                    const float v_4 = v_1[k] - v_3;
+                    const float v_4 = fma_of(v_2[k], -0.1f, v_1[k]);
                     out_1_1[k] = v_4;
                 }
                 store_f32(p_1 + i, out_1_1, VW);

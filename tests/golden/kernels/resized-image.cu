@@ -99,15 +99,12 @@ KERNEL(256, 2) k01_cast(
             const float v54 = 1.0f - v28;
             float out58[VW];
             LANES_DO(k, VW) {
-                const float v51 = v39 * v0[k];
                 const float v52 = v45 * v0_1[k];
-                const float v53 = v51 + v52;
-                const float v55 = v28 * v53;
-                const float v46 = v39 * v0_2[k];
+                const float v53 = fma_of(v39, v0[k], v52);
                 const float v47 = v0_3[k] * v45;
-                const float v48 = v46 + v47;
+                const float v48 = fma_of(v39, v0_2[k], v47);
                 const float v56 = v48 * v54;
-                const float v57 = v55 + v56;
+                const float v57 = fma_of(v28, v53, v56);
                 const float v58 = v57;
                 out58[k] = v58;
             }
@@ -143,7 +140,7 @@ KERNEL(256, 2) k02_resize_grad(
                     if (share1 == 0.0f) continue;
                     float v58[VW];
                     load_act(v58, p58 + (((size_t)n * 8 + r1) * 12 + q1) * 16 + c, VW);
-                    LANES_DO(k, VW) v59[k] += v58[k] * share1;
+                    LANES_DO(k, VW) v59[k] = fma_of(v58[k], share1, v59[k]);
                 }
             float out59[VW];
             LANES_DO(k, VW) out59[k] = v59[k];

@@ -44,7 +44,7 @@ KERNEL(256, 4) k00_var(
                 LANES_DO(k, VW) {
                     const float d3 = v0_1[k] - pivot3[k];
                     s3[k] += d3;
-                    q3[k] += d3 * d3;
+                    q3[k] = fma_of(d3, d3, q3[k]);
                 }
             }
         }

@@ -48,7 +48,7 @@ KERNEL(256, 2) k00_var(
                     s3[k] += v0_1[k];
                     const float d4 = v0_1[k] - pivot4[k];
                     s4[k] += d4;
-                    q4[k] += d4 * d4;
+                    q4[k] = fma_of(d4, d4, q4[k]);
                 }
             }
         }

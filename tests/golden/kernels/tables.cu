@@ -34,8 +34,7 @@ KERNEL(256, 2) k00_add(
             load_f32(v0, p0 + (size_t)i * 33 + c, VW);
             float out4[VW];
             LANES_DO(k, VW) {
-                const float v3 = v0[k] * v1[k];
-                const float v4 = v2[k] + v3;
+                const float v4 = fma_of(v0[k], v1[k], v2[k]);
                 out4[k] = v4;
             }
             store_f32(p4 + (size_t)i * 33 + c, out4, VW);

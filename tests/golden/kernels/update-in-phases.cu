@@ -97,7 +97,7 @@ PHASED(256) k00_update(
     PHASE(1) {
         const float v4 = get_f32(p4);
         const float v10 = v4 * v4;
-        const float v12 = parts_sum(part + 0, 3, shared, NT) + v10;
+        const float v12 = fma_of(v4, v4, parts_sum(part + 0, 3, shared, NT));
         for (int at = block; at < 3; at += blocks) {
             const int j = chunk_owner(k00_update_first_1, 2, at);
             const int first = k00_update_first_1[j];
@@ -147,7 +147,7 @@ PHASED(256) k00_update(
             NT) + !is_finite(v4) == 0.0f ? 1.0f : 0.0f;
         const int v14 = 0.5f < v13;
         const float v10 = v4 * v4;
-        const float v12 = parts_sum(part + 0, 3, shared, NT) + v10;
+        const float v12 = fma_of(v4, v4, parts_sum(part + 0, 3, shared, NT));
         const float v1 = get_f32(p1);
         const float v22 = v4 / v12;
         const float v23 = v1 - v22;
@@ -170,8 +170,7 @@ PHASED(256) k00_update(
                     float out_1_1[VW];
                     LANES_DO(k, VW) {
                         const float v_3 = v_2[k] / v12;
-                        const float v_5 = v_3 * v_4;
-                        const float v_6 = v_1[k] - v_5;
+                        const float v_6 = fma_of(v_3, -v_4, v_1[k]);
                         const float v_7 = v14 ? v_6 : v_1[k];
                         out_1_1[k] = v_7;
                     }
@@ -191,8 +190,7 @@ PHASED(256) k00_update(
                     float out_1_1[VW];
                     LANES_DO(k, VW) {
                         const float v_3 = v_2[k] / v12;
-                        const float v_5 = v_3 * v_4;
-                        const float v_6 = v_1[k] - v_5;
+                        const float v_6 = fma_of(v_3, -v_4, v_1[k]);
                         out_1_1[k] = v_6;
                     }
                     store_f32(p_1 + i, out_1_1, VW);

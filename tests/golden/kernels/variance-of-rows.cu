@@ -27,7 +27,7 @@ KERNEL(256, 2) k00_sqrt(
             LANES_DO(k, VW) {
                 const float d1 = v0_1[k] - pivot1;
                 s1[k] += d1;
-                q1[k] += d1 * d1;
+                q1[k] = fma_of(d1, d1, q1[k]);
             }
         }
         const float sum1 = gang_sum(lanes_sum(s1, VW), GANG, shared);
