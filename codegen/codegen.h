@@ -2,6 +2,7 @@
 #ifndef CODEGEN_CODEGEN_H
 #define CODEGEN_CODEGEN_H
 
+#include "codegen/cost.h"
 #include "passes/plan/plan.h"
 
 // A source file or a setting.
@@ -51,6 +52,7 @@ typedef struct Kernel {
     Parameter *arg;
     const char *remark;    // comment above the kernel
     struct Tree *tree;     // see kernel/tree.h; NULL for a call
+    KernelCost cost;       // on a GPU
     Numbers numbers;       // empty until share.c compares the kernel
     const char *on_host;   // the kernel whose function the host calls
     struct Kernel *head;   // head of its family, which owns on_host's function

@@ -125,6 +125,7 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
     k->tree->tables = e.tables;
     k->tree->phased = k->group->phases > 1;
     k->tree->resident = e.resident;
+    k->cost = tree_cost(k->tree, k->grid[1], device->graph->act);
     k->remark = comment_of(&e, &device->group[i], k->name);
     const char *why = tree_verify(own, k->tree);
     if (why != NULL) {

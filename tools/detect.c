@@ -19,6 +19,7 @@ bool gpu_detect(Arena *a, Device *out) {
         .f16_flops = gpu.f16_flops,
         .f32_flops = gpu.f32_flops,
     };
+    device_options(out);
     return true;
 }
 

@@ -44,9 +44,23 @@ static const struct {
     {"peakF32Flops",            "f32 operations per second",
      offsetof(Device, f32_flops)},
 };
+// Keys of cuDNN's descriptions that may be missing, in what unit, and the
+// values of an H100 in their place.
+static const struct {
+    const char *key;
+    size_t at;
+    double unit, value;
+} options[] = {
+    {"smClockRateKHz",               offsetof(Device, clock),     1000, 1980000},
+    {"maxRegistersPerSM",            offsetof(Device, registers), 1,    65536},
+    {"maxSharedMemoryPerBlockOptin", offsetof(Device, shared),    1,    232448},
+    {"maxThreadsPerSM",              offsetof(Device, threads),   1,    2048},
+    {"maxCtasPerSM",                 offsetof(Device, blocks),    1,    32},
+};
 // clang-format on
 
 enum {
+    NUM_OPTIONS = sizeof options / sizeof options[0],
     NUM_KNOWN = sizeof known / sizeof known[0],
     NUM_NUMBERS = sizeof numbers / sizeof numbers[0],
     MAX_BYTES = 1 << 20,
@@ -133,6 +147,15 @@ static bool numbers_read(Arena *a, const Arguments *arguments, const char *from,
     return true;
 }
 
+void device_options(Device *d) {
+    for (int i = 0; i < NUM_OPTIONS; i++) {
+        double value = options[i].value;
+        if (d->text != NULL)
+            number_read(d->text, options[i].key, &value);
+        *(double *)((char *)d + options[i].at) = value * options[i].unit;
+    }
+}
+
 static bool description_read(Arena *a, const Arguments *arguments,
                              const char *from, const char *text, Device *out) {
     double version = 0;
@@ -155,6 +178,7 @@ static bool description_read(Arena *a, const Arguments *arguments,
     out->sm = (int)version / 10;
     const char *cooperative = value_of(text, "supportCoopLaunch");
     out->cooperative = cooperative == NULL || *cooperative != '0';
+    device_options(out);
     return numbers_read(a, arguments, from, out);
 }
 

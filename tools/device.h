@@ -3,6 +3,7 @@
 #ifndef TOOLS_DEVICE_H
 #define TOOLS_DEVICE_H
 
+#include "codegen/cost.h"
 #include "passes/plan/plan.h"
 #include "tools/tools.h"
 
@@ -13,6 +14,8 @@ typedef struct Device {
     int sm;           // deviceVer / 10: the compute capability, as 90
     bool cooperative; // unless supportCoopLaunch is 0: launches with a barrier
     double multiprocessors, memory, cache, bandwidth, f16_flops, f32_flops;
+    double clock; // multiprocessor cycles per second
+    double registers, shared, threads, blocks; // of a multiprocessor
     const char *text; // the whole description; NULL: a device that is here
     int lanes;        // floats of a vector of a processor; 0: it is a GPU
 } Device;
@@ -21,6 +24,9 @@ typedef struct Device {
 // after a message and with an exit status, if there is none.
 bool device_find(Arena *a, const Arguments *arguments, Device *out,
                  int *status);
+
+// Fills the numbers that a description may lack.
+void device_options(Device *d);
 
 // Makes plans for the device that --device or --device-file names, if one does.
 bool device_plan(Arena *a, Arguments *arguments, int *status);
@@ -44,6 +50,14 @@ bool gpu_detect(Arena *a, Device *out);
 
 // The processors that this process may use, measured.
 Device host_detect(Arena *a);
+
+// ---- occupancy.c ----
+
+// Resident blocks of a multiprocessor.
+int resident_blocks(const KernelCost *k, const Device *d);
+
+// Bytes that the resident blocks of a multiprocessor load at once.
+int64_t bytes_in_flight(const KernelCost *k, const Device *d);
 
 // ---- estimate.c ----
 

@@ -218,7 +218,19 @@ Block block_rewrite(Arena *a, const Block *b, ExprMap *map, void *context) {
 // ---- intrinsics ----
 
 static const Intrinsic intrinsics[] = {
-#define INTRINSIC(name, arguments, kind) {#name, arguments, kind},
+#define FLOATS(n) .issue[ISSUE_FLOAT] = n,
+#define SPECIALS(n) .issue[ISSUE_SPECIAL] = n,
+#define INTEGERS(n) .issue[ISSUE_INTEGER] = n,
+#define CONVERTS(n) .issue[ISSUE_CONVERT] = n,
+#define GLOBALS(n) .issue[ISSUE_GLOBAL] = n,
+#define SHAREDS(n) .issue[ISSUE_SHARED] = n,
+#define CONTROLS(n) .issue[ISSUE_CONTROL] = n,
+#define LANES_OF(argument) .lanes = argument,
+#define RARE(n) .rare = n,
+#define TEMPORARIES(n) .temporaries = n,
+#define NOTHING
+#define INTRINSIC(label, number, class, cost)                                   \
+    {.name = #label, .arguments = number, .kind = class, cost},
 #include "codegen/kernel/intrinsics.def"
 };
 

@@ -11,6 +11,7 @@
 #define CODEGEN_KERNEL_TREE_H
 
 #include "base/text.h"
+#include "codegen/cost.h"
 #include "ir/ir.h"
 
 #include <stdarg.h>
@@ -88,10 +89,10 @@ typedef struct {
 
 struct Stmt {
     StmtKind kind;
-    NodeId node;       // computed by it, or NO_NODE
-    const char *word;  // prefix: "const", "SHARED", "TWO_AT_ONCE", "+="
-    const char *type;  // "float", "const act *"
-    const Expr *name;  // name declared, or the target of S_SET
+    NodeId node;      // computed by it, or NO_NODE
+    const char *word; // prefix: "const", "SHARED", "TWO_AT_ONCE", "+="
+    const char *type; // "float", "const act *"
+    const Expr *name; // name declared, or the target of S_SET
     const Expr *dim[MOST_DIMS];
     const Expr *value, *test, *step;
     Constant constant[MOST_CONSTANTS];
@@ -99,7 +100,7 @@ struct Stmt {
     Block body, other;
     TableRow *row; // of a table
     int num_rows;
-    bool aligned; // a table that is read in vectors
+    bool aligned;       // a table that is read in vectors
     const char *remark; // a comment beside it
     Stmt *next;
 };
@@ -180,6 +181,10 @@ typedef struct {
     const char *name;
     int arguments;
     IntrinsicKind kind;
+    double issue[NUM_ISSUES]; // instructions, of each lane
+    int lanes;                // the argument that counts lanes; 0: one lane
+    int rare;                 // instructions off the common path
+    int temporaries;          // registers
 } Intrinsic;
 
 // NULL if no intrinsic has that name.
@@ -206,6 +211,12 @@ void block_dce(Arena *a, Block *b);
 // The widest vectors, of at most `columns` elements, that are aligned in all
 // accesses to VW lanes: VW must divide the result.
 int64_t block_width(Arena *a, const Block *b, int64_t columns);
+
+// ---- cost.c ----
+
+// The cost of a launch of so many blocks.  act is the type in memory of
+// activations.
+KernelCost tree_cost(const Tree *tree, int blocks, DType act);
 
 // ---- print ----
 

@@ -31,6 +31,11 @@ int launch_blocks(const Inspected *l) {
                              : 0;
 }
 
+double launch_instructions(const Inspected *l, Issue kind) {
+    enum { WARPS = BLOCK_THREADS / 32 };
+    return l->cost.issue[kind] * launch_blocks(l) * WARPS;
+}
+
 const char *launch_text(const Inspected *l) {
     if (!l->merged)
         return l->kernel->text ? l->kernel->first->text : NULL;
@@ -80,6 +85,10 @@ static void lines_find(Arena *a, Inspected *l) {
 
 // ---- the roofline ----
 
+static int max_int(int a, int b) {
+    return a > b ? a : b;
+}
+
 int64_t operation_flops(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
     unsigned facts = op_info[d->op].facts;
@@ -104,10 +113,27 @@ static void roofline(Inspected *l, const Device *d) {
     for (NodeId n = NO_NODE; (n = launch_operation(l, n)) != NO_NODE;)
         l->flops += operation_flops(g, n);
     l->bytes = l->group->bytes;
+    l->cost = l->kernel->cost;
+    if (l->group->space != NULL && !group_is_multi_tensor(l->group->kind))
+        l->elements = type_count(l->group->space);
     double memory = (double)l->bytes / d->bandwidth;
     double arithmetic = (double)l->flops / peak_of(g, l->group, d);
     l->by_memory = memory >= arithmetic;
     l->seconds = l->by_memory ? memory : arithmetic;
+}
+
+// The cost of a merged launch, whose blocks compute each of its kernels.
+static void cost_merged(Inspected *l, const Inspected *kernel) {
+    for (int i = 0; i < l->count; i++) {
+        const KernelCost *k = &kernel[i].cost;
+        for (int n = 0; n < NUM_ISSUES; n++)
+            l->cost.issue[n] +=
+                k->issue[n] * launch_blocks(&kernel[i]) / launch_blocks(l);
+        l->cost.code += k->code;
+        l->cost.registers = max_int(l->cost.registers, k->registers);
+        l->cost.shared = max_int(l->cost.shared, k->shared);
+        l->cost.in_flight = max_int(l->cost.in_flight, k->in_flight);
+    }
 }
 
 // Kernels of a merged launch run one after another: their times add up.
@@ -120,6 +146,7 @@ static void roofline_merged(Inspected *l, const Inspected *kernel) {
         memory += kernel[i].by_memory ? kernel[i].seconds : 0;
     }
     l->by_memory = memory >= l->seconds - memory;
+    cost_merged(l, kernel);
 }
 
 // ---- library fusions and merged launches ----

@@ -44,6 +44,8 @@ typedef struct {
     int num_edges;
     const char *merged_as; // the merged launch that contains it
     const char *merged_to; // the launch before it there
+    KernelCost cost;       // of a kernel, estimated
+    int64_t elements;      // of its iteration space; 0: it has several
     Resources *resources;  // for each of the archs; NULL: not requested
 } Inspected;
 
@@ -85,6 +87,9 @@ const char *launch_name(const Inspected *l);
 
 // Blocks on a GPU; 0 for a call.
 int launch_blocks(const Inspected *l);
+
+// Warp instructions of the launch.
+double launch_instructions(const Inspected *l, Issue kind);
 
 // Its text, which equal launches share; NULL for a call.
 const char *launch_text(const Inspected *l);

@@ -62,6 +62,23 @@ static void resources_add(Text *t, const Inspection *in, const Inspected *l) {
     }
 }
 
+// Adds the cost model's estimate of a kernel: instructions, and what is resident.
+static void estimate_add(Text *t, const Inspected *l, const Device *d) {
+    if (!launch_text(l))
+        return;
+    double all = 0;
+    for (int i = 0; i < NUM_ISSUES; i++)
+        all += launch_instructions(l, (Issue)i);
+    text_add(t, "// issue      %.3g warp instructions", all);
+    if (l->elements > 0)
+        text_add(t, ", %.3g for an element", 32 * all / (double)l->elements);
+    text_add(t,
+             "\n// estimate   %d registers, %d resident blocks, %" PRId64
+             " bytes in flight\n",
+             l->cost.registers, resident_blocks(&l->cost, d),
+             bytes_in_flight(&l->cost, d));
+}
+
 // Adds the kernels of a merged launch, each in a line.
 static void parts_add(Text *t, const Inspected *l) {
     for (int i = 0; l->merged && i < l->count; i++)
@@ -138,6 +155,7 @@ static void kernel_print(Text *t, const Inspection *in, const Inspected *l) {
     text_add(t, "// flops      %" PRId64 "\n", l->flops);
     launch_add(t, l);
     resources_add(t, in, l);
+    estimate_add(t, l, in->device);
     time_add(t, l, in->device);
     fusion_add(t, l, in->device);
     numbers_add(t, in, l);

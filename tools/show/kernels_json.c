@@ -94,6 +94,28 @@ static void resources_json(Text *t, const Inspection *in, const Inspected *l) {
     text_add(t, "]");
 }
 
+static void estimate_json(Text *t, const Inspection *in, const Inspected *l) {
+    static const char *const kind[] = {"float",   "special", "integer",
+                                       "convert", "global",  "shared",
+                                       "control"};
+    if (!launch_text(l)) {
+        text_add(t, ", \"estimate\": null");
+        return;
+    }
+    text_add(t, ", \"estimate\": {\"instructions\": {");
+    for (int i = 0; i < NUM_ISSUES; i++)
+        text_add(t, "%s\"%s\": %.6g", i > 0 ? ", " : "", kind[i],
+                 launch_instructions(l, (Issue)i));
+    text_add(t, "}");
+    json_count(t, "elements", l->elements);
+    json_count(t, "code", (int64_t)l->cost.code);
+    json_count(t, "registers", l->cost.registers);
+    json_count(t, "shared_bytes", l->cost.shared);
+    json_count(t, "resident_blocks", resident_blocks(&l->cost, in->device));
+    json_count(t, "bytes_in_flight", bytes_in_flight(&l->cost, in->device));
+    text_add(t, "}");
+}
+
 // Maps the nodes in a shared text to those of this launch.
 static void nodes_json(Text *t, const Kernel *k) {
     const long *own = k->numbers.number;
@@ -117,6 +139,7 @@ static void costs_json(Text *t, const Inspection *in, const Inspected *l) {
     json_count(t, "threads", launch_text(l) ? BLOCK_THREADS : 0);
     text_add(t, ", \"roofline_seconds\": %.9g", l->seconds);
     json_text(t, "bound_by", l->by_memory ? "memory" : "arithmetic");
+    estimate_json(t, in, l);
     resources_json(t, in, l);
     json_text(t, "text", launch_new_text(in, l));
 }
@@ -164,7 +187,7 @@ static void device_json(Text *t, const Device *d) {
 
 void kernels_json(Arena *a, Text *t, const Inspection *in) {
     const char *comma = "\n";
-    text_add(t, "{\"schema\": 2");
+    text_add(t, "{\"schema\": 3");
     json_text(t, "model", in->p->name);
     json_text(t, "file", in->p->file);
     device_json(t, in->device);

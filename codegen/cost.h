@@ -1,0 +1,25 @@
+// Cost: the work of a kernel on a GPU, estimated from its tree.
+#ifndef CODEGEN_COST_H
+#define CODEGEN_COST_H
+
+// Kinds of instructions of a GPU.
+typedef enum {
+    ISSUE_FLOAT,   // add, multiply, compare, select
+    ISSUE_SPECIAL, // the special function unit
+    ISSUE_INTEGER, // and moves
+    ISSUE_CONVERT,
+    ISSUE_GLOBAL, // loads and stores, also of constant memory
+    ISSUE_SHARED, // shared memory and shuffles
+    ISSUE_CONTROL,
+    NUM_ISSUES
+} Issue;
+
+typedef struct {
+    double issue[NUM_ISSUES]; // executed instructions of an average warp
+    double code;              // instructions of the machine code
+    int registers;            // of a thread
+    int shared;               // bytes of shared memory of a block
+    int in_flight;            // bytes that a thread loads before it needs them
+} KernelCost;
+
+#endif

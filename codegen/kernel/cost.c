@@ -1,0 +1,314 @@
+// Cost: instructions, live registers and loads in flight of a kernel.
+//
+// The walk visits each statement once, in order.  It evaluates constants, and
+// estimates other integers for thread 0 of an average block, which gives the
+// trip counts of loops.  An instruction belongs to the innermost loop in which
+// its operands change, as the compiler hoists it there, and equal integer
+// expressions count once.  Live ranges are intervals of the walk's statements.
+
+#include "codegen/kernel/cost.h"
+
+#include <math.h>
+#include <string.h>
+
+static const double LIVE_SHARE = 0.95;
+enum { BASE_CODE = 30, BASE_REGISTERS = 17 };
+
+static void block_walk(Walk *w, const Block *b);
+
+// ---- statements ----
+
+// Enters a loop of so many turns of a warp.
+static void loop_enter(Walk *w, double turns) {
+    Loop *outer = &w->loop[w->depth++];
+    w->loop[w->depth] = (Loop){.turns = outer->turns * turns, .from = w->now};
+}
+
+// Leaves it.  The compiler writes out `copies` of its code.
+static void loop_leave(Walk *w, double copies) {
+    Loop *own = &w->loop[w->depth--], *outer = &w->loop[w->depth];
+    outer->code += own->code * copies;
+    for (int i = 0; i < w->num_ranges; i++)
+        if (w->range[i].level <= w->depth && w->range[i].to >= own->from)
+            w->range[i].to = w->now;
+    int in_flight = own->in_flight * (copies > 2 ? 2 : 1);
+    if (in_flight > w->cost.in_flight)
+        w->cost.in_flight = in_flight;
+}
+
+static void body_walk(Walk *w, const Block *b) {
+    int variables = w->num_variables, known = w->num_known;
+    block_walk(w, b);
+    w->num_variables = variables;
+    w->num_known = known;
+}
+
+// Turns of `for (i = from; i < end; i += step)` of an average warp.  Its
+// threads have `near` neighbouring values.
+static double turns_of(Fact from, Fact end, Fact step) {
+    double count = end.value - from.value;
+    if (from.run >= THREADS)
+        return ceil(count / step.value);
+    double places = fmax(from.period / from.run, 1);
+    double near = fmax(1, fmin(places, WARP / from.run));
+    double unit = step.value / places * near;
+    return ceil(count / unit) * unit / step.value;
+}
+
+// Copies of a loop's body that the compiler writes: it unrolls small bodies.
+static double copies_of(const Walk *w, const Stmt *s, bool whole,
+                        double turns) {
+    enum { WHOLE = 400, PARTS = 150 };
+    double code = w->loop[w->depth].code;
+    if (whole)
+        return code * turns <= WHOLE ? turns : 1;
+    if (s->word != NULL)
+        return 3;
+    return code * 4 <= PARTS ? 5 : code * 2 <= PARTS ? 3 : 1;
+}
+
+static void for_walk(Walk *w, const Stmt *s) {
+    int variables = w->num_variables;
+    Fact from = fact_of(w, s->value), step = fact_of(w, s->step);
+    const Expr *limit = s->test->arg[1];
+    Fact end = fact_of(w, limit);
+    bool whole = from.constant && end.constant && step.constant;
+    double turns = fmax(turns_of(from, end, step), 1.0 / WARPS);
+    loop_enter(w, turns);
+    Fact own = from;
+    own.level = w->depth;
+    own.constant = whole;
+    variable_declare(w, s->name, own, whole ? 0 : 1);
+    if (!whole) {
+        spend(w, ISSUE_INTEGER, 2, w->depth);
+        spend(w, ISSUE_CONTROL, 1, w->depth);
+    }
+    body_walk(w, &s->body);
+    loop_leave(w, copies_of(w, s, whole, turns));
+    w->num_variables = variables;
+}
+
+static void repeat_walk(Walk *w, const Stmt *s) {
+    int variables = w->num_variables;
+    const Expr *x = s->value;
+    if (strcmp(x->name, "PHASE") == 0) {
+        body_walk(w, &s->body);
+        return;
+    }
+    bool levels = strcmp(x->name, "LEVELS") == 0;
+    double turns = levels ? 1 : fact_of(w, x->arg[1]).value;
+    loop_enter(w, turns);
+    Fact own = fact_constant(0);
+    own.level = w->depth;
+    own.constant = !levels;
+    variable_declare(w, x->arg[0], own, 0);
+    body_walk(w, &s->body);
+    loop_leave(w, levels ? 1 : turns);
+    w->num_variables = variables;
+}
+
+static bool jumps(const Stmt *s) {
+    return s->body.first != NULL && s->body.first->kind == S_JUMP;
+}
+
+static void if_walk(Walk *w, const Stmt *s) {
+    Fact test = fact_of(w, s->value);
+    double share = test.share;
+    double *turns = &w->loop[w->depth].turns, all = *turns;
+    if (test.constant && test.value == 0) {
+        body_walk(w, &s->other);
+        return;
+    }
+    spend(w, ISSUE_CONTROL, 1, w->depth);
+    if (jumps(s)) {
+        *turns = all * (share < 0 ? 1 : 1 - share);
+        return;
+    }
+    *turns = all * (share < 0 ? 1 : share);
+    body_walk(w, &s->body);
+    *turns = all;
+    body_walk(w, &s->other);
+}
+
+// The chunks of entries of a kind, and the elements of such a chunk.
+static void case_weigh(const Walk *w, double kind, double *chunks,
+                       double *elements) {
+    enum { CHUNK = 4096 };
+    for (const Stmt *t = w->tree->tables.first; t != NULL; t = t->next)
+        for (int i = 0; t->kind == S_TABLE && i < t->num_rows; i++) {
+            const Expr *row = t->row[i].value;
+            if (row->kind != X_LIST || row->count < 2 ||
+                (kind >= 0 && (double)row->arg[0]->whole != kind))
+                continue;
+            *chunks += ceil((double)row->arg[1]->whole / CHUNK);
+            *elements += (double)row->arg[1]->whole;
+        }
+}
+
+static void case_walk(Walk *w, const Stmt *s) {
+    double all = 0, every = 0, own = 0, elements = 0;
+    double *turns = &w->loop[w->depth].turns, before = *turns;
+    case_weigh(w, -1, &all, &every);
+    case_weigh(w, (double)s->value->whole, &own, &elements);
+    *turns *= all > 0 ? own / all : 1;
+    Variable *end = variable_find(w, x_name(w->a, "hi"));
+    if (end != NULL && own > 0)
+        end->fact.value = elements / own;
+    spend(w, ISSUE_CONTROL, 2, w->depth);
+    body_walk(w, &s->body);
+    *turns = before;
+}
+
+// Registers of a declared variable.  Loaded activations stay in halves.
+static double registers_of(Walk *w, const Stmt *s, Fact fact) {
+    double count = 1;
+    if (fact.constant || (s->word != NULL && strcmp(s->word, "SHARED") == 0))
+        return 0;
+    for (int i = 0; i < MOST_DIMS && s->dim[i] != NULL; i++)
+        count *= fact_of(w, s->dim[i]).value;
+    if (fact.level == 0 && fact.run >= THREADS && s->dim[0] == NULL)
+        return 0; // uniform: not in a thread's registers
+    return strchr(s->type, '*') || fact.wide ? 2 * count : count;
+}
+
+static void declare_walk(Walk *w, const Stmt *s) {
+    Fact fact = fact_constant(0);
+    bool array = s->dim[0] != NULL;
+    if (s->word != NULL && strcmp(s->word, "SHARED") == 0) {
+        w->cost.shared += 4 * (int)fact_of(w, s->dim[0]).value;
+    } else if (s->value != NULL) {
+        fact = fact_of(w, s->value);
+        fact.real = strstr(s->type, "float") != NULL;
+    }
+    if (array || s->value == NULL) {
+        fact.constant = false;
+        fact.real = strstr(s->type, "float") != NULL;
+        fact.run = 1;
+        fact.share = -1;
+    }
+    if (array)
+        fact.level = w->depth;
+    variable_declare(w, s->name, fact, registers_of(w, s, fact));
+}
+
+static void set_walk(Walk *w, const Stmt *s) {
+    Fact fact = fact_of(w, s->value);
+    const Expr *name = s->name;
+    if (strcmp(s->word, "=") != 0)
+        spend(w, fact.real ? ISSUE_FLOAT : ISSUE_INTEGER, 1, w->depth);
+    else if (fact.constant)
+        spend(w, ISSUE_INTEGER, 0.5, w->depth);
+    while (name->kind == X_INDEX)
+        name = name->arg[0];
+    Variable *v = variable_find(w, name);
+    if (v == NULL)
+        return;
+    if (v->fact.level < w->depth)
+        v->fact.level = w->depth;
+    if (v->range >= 0)
+        w->range[v->range].to = w->now;
+}
+
+static void call_walk(Walk *w, const Stmt *s) {
+    const Expr *x = s->value;
+    if (intrinsic_find(x->name)->kind != SPLIT) {
+        fact_of(w, x);
+        return;
+    }
+    Fact rows = fact_of(w, x->arg[x->count - 1]), lo = fact_constant(0),
+         hi = lo;
+    lo.constant = hi.constant = false;
+    hi.value = rows.value / w->blocks;
+    spend(w, ISSUE_INTEGER, x->count == 3 ? 28 : 80, 0);
+    variable_declare(w, x->arg[x->count - 3], lo, 0);
+    variable_declare(w, x->arg[x->count - 2], hi, 0);
+}
+
+static void enum_walk(Walk *w, const Stmt *s) {
+    for (int i = 0; i < s->num_constants; i++)
+        variable_declare(w, x_name(w->a, s->constant[i].name),
+                         fact_of(w, s->constant[i].value), 0);
+}
+
+static void stmt_walk(Walk *w, const Stmt *s) {
+    w->now++;
+    w->temporaries = 0;
+    switch (s->kind) {
+    case S_DECLARE:
+        declare_walk(w, s);
+        break;
+    case S_SET:
+        set_walk(w, s);
+        break;
+    case S_CALL:
+        call_walk(w, s);
+        break;
+    case S_FOR:
+        for_walk(w, s);
+        break;
+    case S_REPEAT:
+        repeat_walk(w, s);
+        break;
+    case S_IF:
+        if_walk(w, s);
+        break;
+    case S_ENUM:
+        enum_walk(w, s);
+        break;
+    case S_CASE:
+        case_walk(w, s);
+        break;
+    case S_SWITCH:
+        fact_of(w, s->value);
+        body_walk(w, &s->body);
+        break;
+    case S_BLOCK:
+        body_walk(w, &s->body);
+        break;
+    case S_STRUCT:
+    case S_TABLE:
+    case S_JUMP:
+        break;
+    }
+    if (w->temporaries > 0)
+        ARENA_APPEND(w->a, w->range, w->num_ranges,
+                     ((Range){w->temporaries, w->now, w->now, MOST_LOOPS}));
+    w->temporaries = 0;
+}
+
+static void block_walk(Walk *w, const Block *b) {
+    for (const Stmt *s = b->first; s != NULL; s = s->next)
+        stmt_walk(w, s);
+}
+
+// The most registers that are live in a statement.
+static double widest(Walk *w) {
+    double *change = ARENA_ARRAY(w->a, (size_t)w->now + 2, double);
+    double live = 0, most = 0;
+    for (int i = 0; i < w->num_ranges; i++) {
+        change[w->range[i].from] += w->range[i].registers;
+        change[w->range[i].to + 1] -= w->range[i].registers;
+    }
+    for (int i = 0; i <= w->now; i++) {
+        live += change[i];
+        most = fmax(most, live);
+    }
+    return most;
+}
+
+KernelCost tree_cost(const Tree *tree, int blocks, DType act) {
+    Walk w = {.a = arena_new(),
+              .tree = tree,
+              .blocks = blocks,
+              .act_bytes = act == F32 ? 4 : 2,
+              .converts = act != F32};
+    w.loop[0].turns = 1;
+    block_walk(&w, &tree->tables);
+    block_walk(&w, &tree->body);
+    w.cost.code = w.loop[0].code + BASE_CODE;
+    w.cost.registers =
+        (int)fmin(BASE_REGISTERS + LIVE_SHARE * widest(&w),
+                  REGISTERS / THREADS / fmax(tree->resident, tree->phased + 1));
+    arena_free(w.a);
+    return w.cost;
+}

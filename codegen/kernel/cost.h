@@ -1,0 +1,91 @@
+// The state of the cost model: see cost.c.
+#ifndef CODEGEN_KERNEL_COST_H
+#define CODEGEN_KERNEL_COST_H
+
+#include "codegen/kernel/tree.h"
+
+enum {
+    THREADS = 256,
+    WARP = 32,
+    WARPS = THREADS / WARP,
+    REGISTERS = 65536,
+    MOST_LOOPS = 32,
+    TEAM = 24
+}; // blocks of which the last adds
+
+// The value of an expression.  It is equal for `run` threads in a row, and
+// repeats every `period` threads.
+typedef struct {
+    double value;       // of thread 0; exact if constant
+    double run, period; // in threads
+    double share;       // of warps in which a condition holds; < 0: unknown
+    int level;          // the innermost loop in which it changes
+    bool constant;      // the compiler knows it
+    bool real;          // a float
+    bool wide;          // 64 bits
+} Fact;
+
+// The live range of a variable, from its declaration to its last use.
+typedef struct {
+    double registers;
+    int from, to; // statements
+    int level;    // of the loop that declares it
+} Range;
+
+typedef struct {
+    const Expr *name;
+    Fact fact;
+    int range; // its live range; -1: none
+} Variable;
+
+// A loop around the statement; 0 is the kernel.
+typedef struct {
+    double turns; // of a warp, in the whole kernel
+    double code;
+    int from;      // its first statement
+    int in_flight; // bytes that a thread loads in a turn
+} Loop;
+
+// An integer expression that is computed already.
+typedef struct {
+    const Expr *x;
+    Fact fact;
+} Known;
+
+typedef struct {
+    Arena *a;
+    const Tree *tree;
+    double blocks;
+    int act_bytes;
+    bool converts; // activations have fewer bits than a float
+    Loop loop[MOST_LOOPS];
+    int depth;
+    Variable *variable;
+    int num_variables;
+    Range *range;
+    int num_ranges;
+    Known *known;
+    int num_known;
+    int now;            // number of the statement
+    double temporaries; // of the statement
+    KernelCost cost;
+} Walk;
+
+// ---- cost_expr.c ----
+
+// Counts the instructions of an expression, and returns its value.
+Fact fact_of(Walk *w, const Expr *x);
+
+// The value of a constant expression.
+Fact fact_constant(double value);
+
+// Adds instructions in the loop of that level.
+void spend(Walk *w, Issue kind, double count, int level);
+
+// The variable of that name, or NULL.
+Variable *variable_find(const Walk *w, const Expr *name);
+
+// Declares a variable.  It takes so many registers.
+void variable_declare(Walk *w, const Expr *name, Fact fact, double registers);
+
+#endif
