@@ -243,6 +243,7 @@ static void batches_json(Text *t, const Batches *b) {
 // The time of a step, and of an epoch.
 typedef struct {
     double step, epoch;       // seconds; 0: not known
+    double estimate;          // of a step, by the cost model
     int64_t samples, updates; // of an epoch; 0: not known
 } Duration;
 
@@ -307,6 +308,7 @@ static void duration_json(Text *t, const Duration *d, const Plan *plan,
                                : "roofline of described peaks");
     known_json(t, "seconds_per_step", d->step);
     known_json(t, "seconds_per_epoch", d->epoch);
+    known_json(t, "step_us_estimate", 1e6 * d->estimate);
     json_count(t, "samples_per_epoch", d->samples);
     known_json(t, "peak_flops", peak_of(plan, device));
     known_json(t, "peak_bandwidth", device->bandwidth);
@@ -428,6 +430,7 @@ static void checked_print(Arena *a, const Arguments *arguments,
     Duration d = duration_of(arguments, p, plan, device);
     Text t = text_new(a);
     if (arguments->json) {
+        d.estimate = step_estimate(a, plan, p, device, c->merged);
         check_json(&t, p, &l, plan, c, device, &d, &b, diags);
     } else {
         layers_print(a, &t, &l);

@@ -56,6 +56,11 @@ Device host_detect(Arena *a);
 // Resident blocks of a multiprocessor.
 int resident_blocks(const KernelCost *k, const Device *d);
 
+// The least time in which all multiprocessors issue the instructions of a
+// launch: each of 4 schedulers issues one in a cycle, and a special function
+// every 8 cycles.
+double issue_seconds(const KernelCost *k, int blocks, const Device *d);
+
 // Bytes that the resident blocks of a multiprocessor load at once.
 int64_t bytes_in_flight(const KernelCost *k, const Device *d);
 
@@ -63,6 +68,11 @@ int64_t bytes_in_flight(const KernelCost *k, const Device *d);
 
 // Seconds that a step of the plan takes on the device; 0: not known.
 double step_seconds(const Plan *plan, const Program *p, const Device *device);
+
+// The same for a GPU, with the instructions of kernels and the gaps between
+// launches; so many are launched.
+double step_estimate(Arena *a, const Plan *plan, const Program *p,
+                     const Device *device, int64_t launches);
 
 // Samples of an epoch where the data set's format has a certain number; else 0.
 int64_t epoch_samples(const Recipe *r);

@@ -4,6 +4,7 @@
 // measured, and each kind of work gets a share of them.  The shares were fitted
 // on one machine, two cores of an EPYC with AVX-512, to the launches of lenet,
 // mlp, resnet9 and gpt_nano.
+#include "codegen/codegen.h"
 #include "tools/device.h"
 
 #include <math.h>
@@ -87,6 +88,44 @@ double step_seconds(const Plan *plan, const Program *p, const Device *d) {
     if (stage->gather != NULL)
         seconds += (p->recipe.accumulate - 1) *
                    graph_seconds(plan_step(plan, stage->gather->name)->plan, d);
+    return seconds;
+}
+
+// ---- a step on a GPU, by the cost model ----
+
+// The gap between two dependent kernels of a CUDA graph, in seconds.
+static const double GPU_LAUNCH = 1.5e-6;
+
+static double launches_seconds(const Launches *l, const Device *d) {
+    double seconds = 0;
+    for (int i = 0; i < l->count; i++) {
+        const Group *group = &l->plan->group[i];
+        double memory = (double)group->bytes / d->bandwidth;
+        const Kernel *k = &l->kernel[i];
+        double work = group->kind == GROUP_CALL
+                          ? arithmetic_seconds(l->plan->graph, group, d)
+                          : issue_seconds(&k->cost, k->grid[1], d);
+        seconds += fmax(memory, work);
+    }
+    return seconds;
+}
+
+double step_estimate(Arena *a, const Plan *plan, const Program *p,
+                     const Device *d, int64_t launches) {
+    const Stage *stage = &p->stage[0];
+    double seconds = (double)launches * GPU_LAUNCH;
+    if (d->lanes > 0 || step_seconds(plan, p, d) == 0)
+        return 0;
+    const Launches *l = codegen_launches(plan, plan, a);
+    for (int i = 0; i < plan->num_steps; i++) {
+        bool gathers = stage->gather != NULL &&
+                       strcmp(plan->step[i].name, stage->gather->name) == 0;
+        bool trains = strcmp(plan->step[i].name, stage->train->name) == 0;
+        seconds +=
+            launches_seconds(&l[i], d) * (trains    ? 1
+                                          : gathers ? p->recipe.accumulate - 1
+                                                    : 0);
+    }
     return seconds;
 }
 

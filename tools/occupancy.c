@@ -1,5 +1,6 @@
 // Occupancy: the blocks that are resident on a multiprocessor, as the CUDA
-// occupancy calculator counts them, and the bytes that they load at once.
+// occupancy calculator counts them, the bytes that they load at once, and the
+// time to issue a launch's instructions.
 #include "passes/plan/group.h"
 #include "tools/device.h"
 
@@ -20,6 +21,16 @@ int resident_blocks(const KernelCost *k, const Device *d) {
     if (registers > 0)
         blocks = fmin(blocks, floor(d->registers / registers));
     return (int)fmin(blocks, floor((d->shared + RESERVED) / shared));
+}
+
+double issue_seconds(const KernelCost *k, int blocks, const Device *d) {
+    enum { SCHEDULERS = 4, SPECIAL = 8 }; // of a multiprocessor; its cycles
+    double slots = 0;
+    for (int i = 0; i < NUM_ISSUES; i++)
+        slots += k->issue[i];
+    slots = fmax(slots, SPECIAL * k->issue[ISSUE_SPECIAL]);
+    return slots * blocks * (BLOCK_THREADS / WARP) /
+           (SCHEDULERS * d->multiprocessors * d->clock);
 }
 
 int64_t bytes_in_flight(const KernelCost *k, const Device *d) {

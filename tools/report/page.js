@@ -823,7 +823,8 @@ function costsDraw() {
     element("h3", {}, "By layer"), layersDraw(list),
     element("h3", {}, "By launch"), launchTableDraw(list),
     element("p", { class: "note" }, ...key("memory", "bound by memory"),
-      ...key("arithmetic", "bound by arithmetic"), ...key("forward", "roofline time of a layer")));
+      ...key("arithmetic", "bound by arithmetic"), ...key("issue", "bound by instructions"),
+      ...key("forward", "roofline time of a layer")));
 }
 
 // ---- schedules ----

@@ -3,8 +3,8 @@
 // Bytes are those of the plan.  A library call has two floating point
 // operations for a multiply-add, a kernel one for each element of each
 // operation.  The roofline (Williams, Waterman and Patterson, 2009) is the
-// longer of the times for memory and for arithmetic: no launch takes less, and
-// most take more.
+// longest of the times for memory, for arithmetic and for the issue of a
+// kernel's instructions: most launches take more.
 #include "tools/show/inspect.h"
 #include "base/exits.h"
 
@@ -108,6 +108,16 @@ static double peak_of(const Graph *g, const Group *group, const Device *d) {
     return group->kind == GROUP_CALL && half ? d->f16_flops : d->f32_flops;
 }
 
+const char *const bound_name[NUM_BOUNDS] = {"memory", "arithmetic", "issue"};
+
+static Bound longest_of(const double *time) {
+    Bound most = BY_MEMORY;
+    for (int i = 1; i < NUM_BOUNDS; i++)
+        if (time[i] > time[most])
+            most = (Bound)i;
+    return most;
+}
+
 static void roofline(Inspected *l, const Device *d) {
     const Graph *g = l->step->graph;
     for (NodeId n = NO_NODE; (n = launch_operation(l, n)) != NO_NODE;)
@@ -118,8 +128,10 @@ static void roofline(Inspected *l, const Device *d) {
         l->elements = type_count(l->group->space);
     double memory = (double)l->bytes / d->bandwidth;
     double arithmetic = (double)l->flops / peak_of(g, l->group, d);
-    l->by_memory = memory >= arithmetic;
-    l->seconds = l->by_memory ? memory : arithmetic;
+    double time[NUM_BOUNDS] = {memory, arithmetic,
+                               issue_seconds(&l->cost, launch_blocks(l), d)};
+    l->bound = longest_of(time);
+    l->seconds = time[l->bound];
 }
 
 // The cost of a merged launch, whose blocks compute each of its kernels.
@@ -138,14 +150,14 @@ static void cost_merged(Inspected *l, const Inspected *kernel) {
 
 // Kernels of a merged launch run one after another: their times add up.
 static void roofline_merged(Inspected *l, const Inspected *kernel) {
-    double memory = 0;
+    double time[NUM_BOUNDS] = {0};
     for (int i = 0; i < l->count; i++) {
         l->bytes += kernel[i].bytes;
         l->flops += kernel[i].flops;
         l->seconds += kernel[i].seconds;
-        memory += kernel[i].by_memory ? kernel[i].seconds : 0;
+        time[kernel[i].bound] += kernel[i].seconds;
     }
-    l->by_memory = memory >= l->seconds - memory;
+    l->bound = longest_of(time);
     cost_merged(l, kernel);
 }
 

@@ -9,6 +9,16 @@
 
 enum { MAX_ARCHS = 16 };
 
+// The limit of a launch's time.
+typedef enum {
+    BY_MEMORY,
+    BY_ARITHMETIC,
+    BY_ISSUE, // of instructions
+    NUM_BOUNDS
+} Bound;
+
+extern const char *const bound_name[NUM_BOUNDS];
+
 // A line of the model from which an operation of a launch comes.
 typedef struct {
     const char *file;
@@ -36,7 +46,7 @@ typedef struct {
     int num_charges;
     int64_t bytes, flops;
     double seconds;                  // on the described device, by its roofline
-    bool by_memory;                  // memory takes longer than arithmetic
+    Bound bound;                     // takes longest of them
     bool chosen;                     // selected by --kernel, --line and --op
     bool taken;                      // the device uses this merged launch
     const char *fused_into, *fusion; // library call that does its work

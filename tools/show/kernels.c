@@ -34,8 +34,7 @@ static void time_add(Text *t, const Inspected *l, const Device *d) {
     double us = 1e6 * l->seconds;
     text_add(t, us < 0.1 ? "// roofline   %.3g us" : "// roofline   %.2f us",
              us);
-    text_add(t, " on %s, by %s\n", d->name,
-             l->by_memory ? "memory" : "arithmetic");
+    text_add(t, " on %s, by %s\n", d->name, bound_name[l->bound]);
 }
 
 static void launch_add(Text *t, const Inspected *l) {
@@ -62,7 +61,8 @@ static void resources_add(Text *t, const Inspection *in, const Inspected *l) {
     }
 }
 
-// Adds the cost model's estimate of a kernel: instructions, and what is resident.
+// Adds the cost model's estimate of a kernel: instructions, and what is
+// resident.
 static void estimate_add(Text *t, const Inspected *l, const Device *d) {
     if (!launch_text(l))
         return;

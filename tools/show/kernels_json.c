@@ -107,6 +107,8 @@ static void estimate_json(Text *t, const Inspection *in, const Inspected *l) {
         text_add(t, "%s\"%s\": %.6g", i > 0 ? ", " : "", kind[i],
                  launch_instructions(l, (Issue)i));
     text_add(t, "}");
+    text_add(t, ", \"issue_seconds\": %.6g",
+             issue_seconds(&l->cost, launch_blocks(l), in->device));
     json_count(t, "elements", l->elements);
     json_count(t, "code", (int64_t)l->cost.code);
     json_count(t, "registers", l->cost.registers);
@@ -138,7 +140,7 @@ static void costs_json(Text *t, const Inspection *in, const Inspected *l) {
     json_count(t, "blocks", launch_blocks(l));
     json_count(t, "threads", launch_text(l) ? BLOCK_THREADS : 0);
     text_add(t, ", \"roofline_seconds\": %.9g", l->seconds);
-    json_text(t, "bound_by", l->by_memory ? "memory" : "arithmetic");
+    json_text(t, "bound_by", bound_name[l->bound]);
     estimate_json(t, in, l);
     resources_json(t, in, l);
     json_text(t, "text", launch_new_text(in, l));
