@@ -326,7 +326,7 @@ static int64_t bytes_kept(const Emit *e, const Block *rows) {
     int64_t bytes = 0;
     for (int i = 0; i < e->num_values; i++) {
         const Value *v = &e->value[i];
-        if (v->place.lanes != NULL && !has_rows(v->place) &&
+        if (v->at.lanes != NULL && !has_rows(v->at) &&
             block_mentions(rows, v->name))
             bytes += SUM_BYTES;
     }
@@ -340,7 +340,7 @@ static int64_t bytes_kept(const Emit *e, const Block *rows) {
 static int64_t bytes_of_row(const Emit *e) {
     int64_t bytes = 0;
     for (int i = 0; i < e->num_values; i++)
-        if (has_rows(e->value[i].place) &&
+        if (has_rows(e->value[i].at) &&
             e->value[i].form == HELD_ARRAY)
             bytes += vector_bytes(e, e->value[i].node);
     return bytes;
@@ -390,7 +390,7 @@ static bool is_plain(const Emit *e, const Scope *row) {
 // A division may call a function, which clobbers some registers.
 static bool columns_call(const Emit *e) {
     for (int i = 0; i < e->num_values; i++)
-        if (!has_rows(e->value[i].place) &&
+        if (!has_rows(e->value[i].at) &&
             (value_facts(e, &e->value[i]) & DIVIDES))
             return true;
     return false;
