@@ -124,8 +124,8 @@ static void roofline(Inspected *l, const Device *d) {
         l->flops += operation_flops(g, n);
     l->bytes = l->group->bytes;
     l->cost = l->kernel->cost;
-    if (l->group->space != NULL && !group_is_multi_tensor(l->group->kind))
-        l->elements = type_count(l->group->space);
+    if (l->group->iteration_space != NULL && !group_is_multi_tensor(l->group->kind))
+        l->elements = type_count(l->group->iteration_space);
     double memory = (double)l->bytes / d->bandwidth;
     double arithmetic = (double)l->flops / peak_of(g, l->group, d);
     double time[NUM_BOUNDS] = {memory, arithmetic,
