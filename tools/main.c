@@ -54,8 +54,6 @@ const Command commands[] = {
     {NULL, "repeat", "FILE", 1, 1, repeat_command,
      "Train from several seeds, a model or a trainer, and print the spread of "
      "the results."},
-    {NULL, "benchcmp", "A.json B.json", 2, 2, benchcmp_command,
-     "Compare two results of bench --json."},
     {"Tools", "opt", "FILE.ir", 1, 1, opt_command,
      "Read a graph, run passes, print the graph."},
     {NULL, "doctor", "", 0, 0, doctor_command,

@@ -238,7 +238,6 @@ int bench_command(Arena *a, const Arguments *arguments);
 int lrfind_command(Arena *a, const Arguments *arguments);
 int tune_command(Arena *a, const Arguments *arguments);
 int repeat_command(Arena *a, const Arguments *arguments);
-int benchcmp_command(Arena *a, const Arguments *arguments);
 int runs_command(Arena *a, const Arguments *arguments);
 int passes_command(Arena *a, const Arguments *arguments);
 int complete_command(Arena *a, const Arguments *arguments);

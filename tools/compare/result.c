@@ -9,21 +9,21 @@
 
 enum { MOST_BYTES = 1 << 28 };
 
-const char *result_behind(Arena *a, const char *text, const char *key) {
+static const char *text_behind(Arena *a, const char *text, const char *key) {
     const char *word = arena_format(a, "\"%s\": ", key);
     const char *at = strstr(text, word);
     return at ? at + strlen(word) : NULL;
 }
 
 static const char *string_behind(Arena *a, const char *text, const char *key) {
-    const char *at = result_behind(a, text, key);
+    const char *at = text_behind(a, text, key);
     if (at == NULL || *at != '"')
         return "";
     return arena_string(a, at + 1, strcspn(at + 1, "\""));
 }
 
 static long number_behind(Arena *a, const char *text, const char *key) {
-    const char *at = result_behind(a, text, key);
+    const char *at = text_behind(a, text, key);
     return at ? strtol(at, NULL, 10) : 0;
 }
 
@@ -36,7 +36,7 @@ int result_read(Arena *a, const Arguments *arguments, const char *command,
         return EXIT_IO;
     }
     if (!json_is_object(s->text) || number_behind(a, s->text, "schema") != 1 ||
-        result_behind(a, s->text, key) == NULL) {
+        text_behind(a, s->text, key) == NULL) {
         complain(arguments,
                  "%s is not a result of sinter %s --json with \"schema\": 1",
                  path, command);

@@ -15,7 +15,4 @@ typedef struct {
 int result_read(Arena *a, const Arguments *arguments, const char *command,
                 const char *key, const char *path, Result *out);
 
-// The text after the first "key":, or NULL.
-const char *result_behind(Arena *a, const char *text, const char *key);
-
 #endif

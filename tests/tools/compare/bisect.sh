@@ -91,7 +91,6 @@ expect 2 "$SINTER" bench "$micro" --runs=1 --set steps=4
 expect_says "the run ends before a step can be measured"
 expect 2 "$SINTER" bench "$micro" --runs=0
 expect 0 "$SINTER" bench "$micro" --steps=6 --runs=2 --json
-mv out a.json
 # Of several batches each has a row, and so have those that are too large.
 expect 0 "$SINTER" bench "$micro" --batch=8,16,4096,3000000000 --steps=4 --runs=3 \
     --memory=64KiB
@@ -116,57 +115,7 @@ for b in small:
     assert b["failed"] is None and len(b["run_ms"]) == 2, b
     assert len(b["step_ms"]) == 8 and b["arena_bytes"] > 0, b
 END
-mv out batches.json
-expect 3 "$SINTER" benchcmp a.json batches.json
-expect_says "batches.json has results for several batch sizes: run sinter bench with one --batch"
 expect 5 "$SINTER" bench "$micro" --batch=16,32 --memory=1KiB
-# runs NAME MILLISECONDS: a result of runs with these medians.
-runs() {
-    sed "s/\"run_ms\": \[[^]]*\]/\"run_ms\": [$2]/" a.json >"$1.json"
-}
-runs one "1, 1, 1.1, 1.1"
-runs two "2, 2, 2.2, 2.2"
-expect 0 "$SINTER" benchcmp one.json two.json
-expect_says "B relative to A: +100.0%, significant: p = 0.029 (rank test)$"
-expect 0 "$SINTER" benchcmp one.json one.json
-expect_says "+0.0%, within the noise: p = 1 "
-# Each run is steady, and runs differ: all steps of B but one run's are slower,
-# which a thousand steps make no surer.
-runs drift "0.9, 2, 2.2, 2.3"
-expect 0 "$SINTER" benchcmp one.json drift.json
-expect_says "+100.0%, within the noise: p = 0.34 "
-# With five of each two pairs may be the other way, and three may not.
-runs five "3, 1, 5, 2, 4"
-runs later "7, 3.5, 9, 6, 8"
-expect 0 "$SINTER" benchcmp five.json later.json
-expect_says ", significant: p = 0.032 "
-runs early "7, 2.5, 9, 6, 8"
-expect 0 "$SINTER" benchcmp five.json early.json
-expect_says ", within the noise: p = 0.056 "
-# A machine that becomes slower makes B seem so.
-runs rising "1, 2, 3, 4, 5"
-expect 0 "$SINTER" benchcmp rising.json later.json
-expect_says ", inconclusive: the times of A drift from run to run"
-expect 0 "$SINTER" benchcmp a.json a.json
-expect_says ", too few runs for a verdict: take at least 4 of each$"
-runs none "0"
-expect 3 "$SINTER" benchcmp none.json a.json
-expect_says "has no times of 1 to 1000 runs"
-# Only what is real has a colour.
-if command -v python3 >/dev/null; then
-    coloured() {
-        NO_COLOR='' TERM=xterm python3 -c 'import pty, sys; pty.spawn(sys.argv[1:])' \
-            "$SINTER" benchcmp "$1.json" "$2.json" | grep -q "$(printf '\033')"
-    }
-    coloured one two || fail "what is real has no colour"
-    coloured one drift && fail "what is not real has a colour"
-    coloured rising later && fail "what is unsure has a colour"
-fi
-expect 3 "$SINTER" benchcmp a.json "$micro"
-echo '{"schema": 1, "a": {"step_ms": [1.0]}, "tensors": []}' >compared.json
-expect 3 "$SINTER" benchcmp a.json compared.json
-expect_says "is not a result of sinter bench"
-
 # The least of a model that has a pool; 9 stands for a failure.
 cat >pools <<'END'
 #!/bin/sh
