@@ -41,8 +41,6 @@ const Command commands[] = {
     {NULL, "bisect", "FILE.net", 1, 1, bisect_command,
      "Find the first rewrite that breaks a result, and write its kernel to a "
      "folder."},
-    {NULL, "reduce", "FILE.net", 1, 1, reduce_command,
-     "Shrink a model file while a command still fails for it."},
     {"Measure", "bench", "FILE.net", 1, 1, bench_command,
      "Measure the step of a model in several runs."},
     {NULL, "lrfind", "FILE.net", 1, 1, lrfind_command,

@@ -43,7 +43,7 @@ typedef struct {
     char **passed; // words for the trainer, or of complete
     int num_passed;
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
-        *device, *device_file, *from, *to, *dump, *a, *b, *data, *failing,
+        *device, *device_file, *from, *to, *dump, *a, *b, *data,
         *kernel, *op, *arch, *at, *lineinfo, *embed, *compared, *validation,
         *axis;
     const char *metrics[MAX_RUNS]; // files or folders of runs
@@ -232,7 +232,6 @@ int report_command(Arena *a, const Arguments *arguments);
 int plot_command(Arena *a, const Arguments *arguments);
 int opt_command(Arena *a, const Arguments *arguments);
 int compare_command(Arena *a, const Arguments *arguments);
-int reduce_command(Arena *a, const Arguments *arguments);
 int bisect_command(Arena *a, const Arguments *arguments);
 int bench_command(Arena *a, const Arguments *arguments);
 int lrfind_command(Arena *a, const Arguments *arguments);

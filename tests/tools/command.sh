@@ -65,7 +65,6 @@ cp "$lenet" own.net
 ln own.net other
 for out in ./own.net "$PWD/own.net" other; do
     expect 2 "would be overwritten" build -o "$out" own.net
-    expect 2 "would be overwritten" reduce --check=false -o "$out" own.net
     expect 2 "would be overwritten" report -o "$out" own.net
 done
 cmp -s own.net "$lenet" || fail "own.net was overwritten"
@@ -80,7 +79,6 @@ printf 'fn head(x) = x |> flatten |> linear(10)\n' >part/head.net
 ln part/head.net same
 for out in part/head.net part/../part/head.net same; do
     expect 2 "would be overwritten" build -o "$out" imports.net
-    expect 2 "would be overwritten" reduce --check=false -o "$out" imports.net
     expect 2 "would be overwritten" report -o "$out" imports.net
     expect 2 "would be overwritten" tune -o "$out" imports.net
 done

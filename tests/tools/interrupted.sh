@@ -99,8 +99,6 @@ for command in tune repeat; do
 done
 begin 1 "$SINTER" repeat slow
 ends TERM 143 -q 1 # in a queue
-begin 1 "$SINTER" reduce "$micro" --check="$SLOW"
-ends TERM 143
 
 # Each piece of a trainer has a compiler, where there are processors.
 pieces=$(env -u OMP_NUM_THREADS -u OMP_THREAD_LIMIT nproc)

@@ -1,8 +1,7 @@
 #!/bin/sh
 # shellcheck disable=SC2154 # here is of expect.sh
 # sinter bisect: finds the rewrite that brings a mistake in, and leaves the kernel
-# that has it; sinter bench and compare --ablate measure; sinter reduce leaves the
-# least of a model.
+# that has it; sinter bench and compare --ablate measure.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 . "$SINTER_SOURCE/tests/tools/compare/faulty.sh"
 export CFLAGS="${CFLAGS:-} -O0"
@@ -116,86 +115,3 @@ for b in small:
     assert len(b["step_ms"]) == 8 and b["arena_bytes"] > 0, b
 END
 expect 5 "$SINTER" bench "$micro" --batch=16,32 --memory=1KiB
-# The least of a model that has a pool; 9 stands for a failure.
-cat >pools <<'END'
-#!/bin/sh
-grep -q global_max_pool "$1" && exit 9
-exit 1
-END
-chmod +x pools
-expect 0 "$SINTER" reduce "$here/tiny.net" --check="./pools {}" --out=least.net
-expect_says "status 9 as before"
-expect_says "without |> batch_norm"
-expect_says "1 instead of 64"
-grep -q global_max_pool least.net || fail "the pool is gone"
-[ "$(wc -c <least.net)" -lt 500 ] || fail "more than half of the file is left"
-expect 0 "$SINTER" check least.net
-# What is interrupted leaves nothing behind once its command ends, and until then
-# another has a file of its own.
-mkdir interrupted
-cp "$here/tiny.net" interrupted
-cat >slow <<'END'
-#!/bin/sh
-trap '' TERM
-: >"$1.begun"
-for _ in $(seq 300); do
-    [ -e "$1.end" ] && exit 9
-    sleep 0.1
-done
-END
-chmod +x slow
-# interrupt NAME: a command that has begun; its check goes on.
-interrupt() {
-    "$SINTER" reduce interrupted/tiny.net --check="./slow $1" >"$1.out" 2>&1 &
-    until [ -e "$1.begun" ]; do
-        kill -0 $! || fail "there is nothing to interrupt"
-        sleep 0.1
-    done
-    kill $!
-}
-# leaves COUNT: files beside the model, once the last check has ended.
-leaves() {
-    for _ in $(seq 50); do
-        [ "$(find interrupted -type f | wc -l)" -eq $(($1 + 1)) ] && return
-        sleep 0.1
-    done
-    fail "not $1 left: $(ls -A interrupted)"
-}
-interrupt one
-interrupt other
-leaves 2
-: >one.end
-leaves 1
-sleep 0.2
-leaves 1
-: >other.end
-leaves 0
-# What it has not written itself is never removed.
-cat >taken <<'END'
-#!/bin/sh
-rm "$1" && mkdir "$1" && : >"$1/kept"
-exit 9
-END
-chmod +x taken
-mkdir theirs
-cp "$here/tiny.net" theirs
-expect 0 "$SINTER" reduce theirs/tiny.net --check=./taken --out=whole.net
-find theirs -name kept | grep -q . || fail "a folder is removed"
-expect 2 "$SINTER" reduce "$micro" --check=true
-expect_says "does not fail"
-# What fails for an empty file would leave nothing of one with a mistake; what
-# looks for the mistake leaves it.
-sed 's/|> linear(/|> linaer(/' "$micro" >broken.net
-expect 2 "$SINTER" reduce broken.net --check="$SINTER check"
-expect_says "exits with status 1 for an empty file, too"
-[ ! -e broken.reduced.net ] || fail "it was reduced all the same"
-cat >misspelt <<'END'
-#!/bin/sh
-"$SINTER" check "$1" 2>&1 | grep -q linaer && exit 9
-exit 1
-END
-chmod +x misspelt
-expect 0 "$SINTER" reduce broken.net --check=./misspelt
-grep -q linaer broken.reduced.net || fail "the mistake is gone"
-expect 2 "$SINTER" reduce "$micro"
-expect_says "needs --check=CMD"
