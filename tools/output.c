@@ -20,8 +20,7 @@ static bool same_file(const char *path, const char *other) {
 bool output_is_input(const Arguments *arguments, const Program *p,
                      const char *out) {
     bool read = same_file(out, arguments->operand[0]) ||
-                same_file(out, arguments->device_file) ||
-                same_file(out, arguments->compared);
+                same_file(out, arguments->device_file);
     for (int i = 0; p != NULL && i < p->num_imported; i++)
         read |= same_file(out, p->imported[i].path);
     if (read)

@@ -43,9 +43,8 @@ typedef struct {
     char **passed; // words for the trainer, or of complete
     int num_passed;
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
-        *device, *device_file, *from, *to, *dump, *a, *b, *data,
-        *kernel, *op, *arch, *at, *lineinfo, *embed, *compared, *validation,
-        *axis;
+        *device, *device_file, *from, *to, *dump, *a, *b, *data, *kernel, *op,
+        *arch, *at, *lineinfo, *embed, *validation, *axis;
     const char *metrics[MAX_RUNS]; // files or folders of runs
     int num_metrics;
     Count rewrite_limit, steps, batch, runs, samples, seed;

@@ -1,8 +1,7 @@
 // The report's page.  Everything is drawn from the JSON in it: the output of
-// `sinter show kernels --json`, source, memory, schedules, parameters and the
-// result of `sinter compare`, if that is given.  The address holds the choice
-// (#line-9, #line-9-of-1 in the first imported file, #train-3), so every link is
-// an ordinary one and the browser's history works.  The chosen elements have ids
+// `sinter show kernels --json`, source, memory, schedules and parameters.  The
+// address holds the choice (#line-9, #line-9-of-1 in the first imported file,
+// #train-3), so every link is an ordinary one and the browser's history works.  The chosen elements have ids
 // that begin with at-, or the browser would move the page to them.  The panes are
 // drawn at once; the sections below follow when the browser is idle, or before
 // printing.
@@ -877,120 +876,11 @@ function parametersDraw() {
       element("td", {}, lineLink(p))))))));
 }
 
-// ---- the comparison ----
-
-const verdicts = ["wrong", "skipped", "carried", "good", "same"];
-
-// The launch that leaves what was compared: by operation and layer, since the
-// plans may be of different batches, and by the node only among several.
-function launchOf(row) {
-  const made = o => o.op === row.op && o.path === row.path && o.backward === row.backward;
-  const list = launches.filter(l => l.step === data.comparison.step);
-  const makers = list.filter(l => l.operations.some(o => made(o) &&
-    (o.op === "assign" || l.writes.some(t => t.node === o.node))));
-  return makers.find(l => l.operations.some(o => o.node === row.node)) || makers[0];
-}
-
-const relativeTo = (error, size) => size > 0 ? error / size : error;
-const errorText = v => v === undefined ? "" : v === null ? "NaN" : v === 0 ? "0" : v.toExponential(2);
-const orNone = v => v === undefined || v === null ? Infinity : v;
-
-const comparedColumns = [
-  ["verdict", r => verdicts.length - verdicts.indexOf(r.verdict), ""],
-  ["tensor", r => r.tensor, ""],
-  ["kind", r => r.kind, ""],
-  ["type", r => r.type, ""],
-  ["absolute", r => orNone(r.absolute), "count"],
-  ["relative", r => orNone(r.relative), "count"],
-  ["error a", r => relativeTo(orNone(r.error_a), r.size), "count"],
-  ["error b", r => relativeTo(orNone(r.error_b), r.size), "count"],
-  ["from", r => r.line, ""],
-];
-let comparedBy = 0;
-
-function comparedRow(r) {
-  const l = launchOf(r);
-  const error = e => errorText(typeof e === "number" ? relativeTo(e, r.size) : e);
-  return element("tr", {},
-    element("td", { class: `verdict ${r.verdict}` }, r.verdict),
-    element("td", { class: "mono" }, l ? element("a", { href: `#${idOf(l)}`, title: l.name },
-      r.tensor) : r.tensor),
-    element("td", {}, r.kind), element("td", { class: "mono" }, r.type),
-    ...[errorText(r.absolute), errorText(r.relative), error(r.error_a), error(r.error_b)]
-      .map(text => element("td", { class: "count" }, text)),
-    element("td", {}, r.line ? lineLink(r) : ""));
-}
-
-function comparedDraw() {
-  const list = inOrder(data.comparison.tensors, comparedColumns[comparedBy][1]);
-  const heads = headsDraw(comparedColumns, comparedBy, i => {
-    comparedBy = i;
-    byId("compared").replaceWith(comparedDraw());
-  });
-  return element("div", { class: "scroll", id: "compared" }, element("table", {},
-    element("thead", {}, element("tr", {}, ...heads)),
-    element("tbody", {}, ...list.map(comparedRow))));
-}
-
-function sidesDraw(c) {
-  const milliseconds = v => v === null ? "none" : timeText(v / 1e3);
-  const ranges = s => s.low_ms === null ? "" : `${milliseconds(s.low_ms)} .. ${milliseconds(s.high_ms)}`;
-  const figures = [
-    ["launches", s => s.launches, countText],
-    ["bytes read and written", s => s.bytes_moved, bytesText],
-    ["arena", s => s.arena_bytes, bytesText],
-    ["median of a step", s => s.median_ms, milliseconds],
-  ];
-  const row = cells => element("tr", {}, ...cells.map((text, i) =>
-    element("td", { class: i ? "count" : "" }, text)));
-  return element("table", {},
-    element("thead", {}, element("tr", {}, ...["", "a", "b", "a / b"].map((name, i) =>
-      element("th", { class: i ? "count" : "" }, name)))),
-    element("tbody", {}, row(["built with", c.a.options, c.b.options, ""]),
-      ...figures.map(([name, of, text]) => row([name, text(of(c.a)), text(of(c.b)),
-        of(c.b) > 0 ? (of(c.a) / of(c.b)).toFixed(3) : ""])),
-      row([`${(100 * (c.a.confidence || 0)).toFixed(1)}% confidence interval`, ranges(c.a),
-        ranges(c.b), ""])));
-}
-
-// The losses of both; b is drawn over a, and what is not finite ends a line.
-function lossesDraw(c) {
-  const left = 62, top = 10, width = 560, height = 170;
-  const until = s => s.loss.includes(null) ? s.loss.slice(0, s.loss.indexOf(null)) : s.loss;
-  const a = until(c.a), b = until(c.b);
-  const most = Math.max(...a, ...b, 0) || 1, last = Math.max(a.length, b.length, 2) - 1;
-  const picture = drawn("svg", { viewBox: `0 0 ${left + width + 12} ${top + height + 26}`,
-    class: "chart", role: "img", "aria-label": "losses of both" });
-  axis(picture, left, top, height, width, most, shortText);
-  for (const [name, list] of [["a", a], ["b", b]])
-    picture.append(titled(drawn("path", { class: `line ${name}`, d: path(list.map((v, i) =>
-      [left + width * i / last, top + height * (1 - v / most)])) }), `loss of ${name}`));
-  picture.append(drawn("text", { x: left, y: top + height + 18 }, "step 1"),
-    drawn("text", { x: left + width, y: top + height + 18, "text-anchor": "end" }, String(last + 1)));
-  return element("div", {}, picture, element("p", { class: "note" },
-    element("span", { class: "key", style: "background:var(--forward)" }), "loss of a",
-    element("span", { class: "key", style: "background:var(--arithmetic)" }), "loss of b"));
-}
-
-function comparisonDraw() {
-  const c = data.comparison;
-  const count = verdict => c.tensors.filter(r => r.verdict === verdict).length;
-  byId("comparison").replaceChildren(element("h2", {}, "Comparison"),
-    element("p", { class: "hint" }, `${c.tensors.length} tensors: ${count("same")} equal to ` +
-      `the bit, ${count("good")} as accurate as b, ${count("carried")} with errors of their ` +
-      `kernel's inputs, ${count("skipped")} with those of a skipped step, ${count("wrong")} wrong; ` +
-      `${c.only_a} only in a, ${c.only_b} only in b. ` +
-      `Device ${c.device}, data ${c.data}, batch ${c.batch}. ` + (c.double
-      ? "Errors are against double, relative to the tensor's root mean square."
-      : "No evaluation in double: errors of a are differences from b.")),
-    element("div", { class: "sides" }, sidesDraw(c), lossesDraw(c)), comparedDraw());
-}
-
 // ---- all of it ----
 
 // The sections below the panes that are not drawn yet.
 const waiting = new Map([["memory", memoryDraw], ["costs", costsDraw],
-  ["recipe", recipeDraw], ["parameters", parametersDraw], ["comparison", comparisonDraw]]);
+  ["recipe", recipeDraw], ["parameters", parametersDraw]]);
 
 function waitingDraw(enough) {
   for (const [id, draw] of waiting) {
@@ -1027,11 +917,6 @@ panesDraw();
 if (!byId("curves").querySelector("svg")) {
   byId("curves").remove();
   document.querySelector('nav a[href="#curves"]').remove();
-}
-if (!data.comparison) {
-  waiting.delete("comparison");
-  byId("comparison").remove();
-  document.querySelector('nav a[href="#comparison"]').remove();
 }
 for (const pane of [byId("source"), byId("launches")])
   pane.addEventListener("keydown", keyFollow);

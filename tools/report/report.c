@@ -2,7 +2,6 @@
 // costs.
 #include "base/exits.h"
 #include "base/source.h"
-#include "tools/compare/result.h"
 #include "tools/plot/plot.h"
 #include "tools/show/inspect.h"
 #include "tools/show/memory.h"
@@ -53,25 +52,6 @@ static bool sources_json(Show *s, Text *t) {
     return good;
 }
 
-// The result in the file of --compare, or null.  Returns an exit status.
-static int comparison_find(const Show *s, const char **json) {
-    const char *path = s->arguments->compared;
-    Result r;
-    *json = "null";
-    if (path == NULL)
-        return EXIT_GOOD;
-    int status =
-        result_read(s->a, s->arguments, "compare", "tensors", path, &r);
-    if (status == EXIT_GOOD && strcmp(r.model, s->p->name) != 0) {
-        complain(s->arguments, "%s compares %s, but this model is %s", path,
-                 r.model, s->p->name);
-        status = EXIT_DATA;
-    }
-    if (status == EXIT_GOOD)
-        *json = r.text;
-    return status;
-}
-
 // Adds the launches of each step, counted as in sinter check.
 static void steps_json(Show *s, Text *t, const Inspection *in) {
     const Plan *plan = in->plan;
@@ -87,8 +67,7 @@ static void steps_json(Show *s, Text *t, const Inspection *in) {
     text_add(t, "]");
 }
 
-static bool data_json(Show *s, const Inspection *in, const char *comparison,
-                      Text *t) {
+static bool data_json(Show *s, const Inspection *in, Text *t) {
     const Plan *plan = show_trainer(s)->plan;
     const Step *step = plan_step(plan, s->p->stage[0].train->name);
     Recipes recipe = recipe_find(s->a, s->p, plan, s->arguments);
@@ -105,7 +84,7 @@ static bool data_json(Show *s, const Inspection *in, const char *comparison,
     recipe_json(s->a, t, &recipe);
     text_add(t, ", \"parameters\": ");
     params_json(s->a, t, s->p, plan, step);
-    text_add(t, ", \"comparison\": %s}", comparison);
+    text_add(t, "}");
     return true;
 }
 
@@ -147,7 +126,6 @@ int report_command(Arena *a, const Arguments *given) {
     Diagnostics diags = diag_new(a);
     Device device;
     Inspection in;
-    const char *comparison;
     int status;
     if (!device_find(a, arguments, &device, &status) ||
         !device_plan(a, &own, &status))
@@ -155,16 +133,13 @@ int report_command(Arena *a, const Arguments *given) {
     s.p = model_load(a, arguments, &diags, &status);
     if (!s.p || !inspect(&s, &device, &in, &status))
         return status;
-    status = comparison_find(&s, &comparison);
-    if (status != EXIT_GOOD)
-        return status;
     Text curves = text_new(a);
     status = plot_add(a, arguments, &curves);
     if (status != EXIT_GOOD)
         return status;
     resources_find(a, &in);
     Text data = text_new(a);
-    if (!data_json(&s, &in, comparison, &data))
+    if (!data_json(&s, &in, &data))
         return EXIT_IO;
     Text page = page_filled(a, &data, &curves);
     const char *out = arguments->out

@@ -224,37 +224,6 @@ function costsCheck() {
     "the table is not in order of bytes");
 }
 
-// Each tensor that was compared leads to the launch that leaves it, and to its
-// line; losses and figures of both are there.
-function comparisonCheck() {
-  const c = data.comparison;
-  expect(!!c === !!document.querySelector("#comparison"), "a comparison without one");
-  if (!c)
-    return;
-  const rows = () => [...document.querySelectorAll("#compared tbody tr")];
-  expect(rows().length === c.tensors.length, "compared tensors are missing");
-  const first = rows()[0].querySelector(".verdict").textContent;
-  expect((first === "wrong") === (c.wrong > 0), "what is wrong is not first");
-  for (const row of rows()) {
-    const link = row.querySelector("td:nth-child(2) a");
-    const l = link && launchAt.get(link.hash.slice(1));
-    expect(l && c.tensors.some(r => r.tensor === link.textContent && l.operations.some(o =>
-      o.op === r.op && o.path === r.path && o.backward === r.backward)),
-    `${row.textContent} has another launch`);
-  }
-  const line = c.tensors.filter(r => r.file === data.kernels.file).length;
-  expect(line > 0 && document.querySelectorAll('#compared a[href^="#line-"]').length === line,
-    "lines of compared tensors are missing");
-  [...document.querySelectorAll("#compared th button")][4].click();
-  const apart = rows().map(r => Number(r.children[4].textContent));
-  expect(apart.every((v, i) => i === 0 || v <= apart[i - 1]), "not in order of differences");
-  expect(document.querySelectorAll("#comparison .line").length === 2, "losses are missing");
-  expect(document.querySelector(".sides table").textContent.includes(countsOf(c)),
-    "figures of the comparison are missing");
-}
-
-const countsOf = c => `launches${countText(c.a.launches)}${countText(c.b.launches)}`;
-
 // A link far below brings what it shows into view.
 async function viewCheck() {
   const link = document.querySelector("#costs tbody a");
@@ -299,7 +268,6 @@ async function pageCheck() {
   rooflineCheck();
   chargesCheck();
   wholeCheck();
-  comparisonCheck();
   expect(document.documentElement.scrollWidth <= window.innerWidth, "the page is too wide");
   const lines = data.sources.map(s => s.text.replace(/\n$/, "").split("\n").length);
   expect(document.querySelectorAll("#source a").length === sum(lines, n => n),

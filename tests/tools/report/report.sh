@@ -30,24 +30,7 @@ done
 "$SINTER" report -o none/x.html "$models/lenet.net" 2>out
 [ $? -eq 74 ] || fail "a page that cannot be written: $(cat out)"
 
-# What sinter compare found is one more part of the page: here a momentum that the
-# fused trainer alone has wrong.
-. "$SINTER_SOURCE/tests/tools/compare/faulty.sh"
 tiny=$SINTER_SOURCE/tests/end_to_end/tiny.net
-FAULT='s/0\.9f/0.8f/' CFLAGS="${CFLAGS:-} -O0" \
-    "$SINTER" compare --json --steps=3 "$tiny" >found.json
-[ $? -eq 7 ] || fail "compare finds nothing"
-"$SINTER" report --compare=found.json -o tiny.html "$tiny" || fail "report tiny"
-# shellcheck disable=SC2016 # $d is for sed
-for broken in 's/"tensors"/"rows"/' '$d' 's/"schema": 1/"schema": 2/' \
-    's/"launches": /&x/' 's/"model": "Tiny"/"model": "Other"/'; do
-    sed "$broken" found.json >broken.json
-    "$SINTER" report --compare=broken.json -o broken.html "$tiny" 2>out
-    [ $? -eq 3 ] || fail "$broken: $(cat out)"
-done
-"$SINTER" report --compare=none.json "$tiny" 2>out
-[ $? -eq 74 ] || fail "a comparison that cannot be read: $(cat out)"
-
 # A model that is imported is on the page with its lines, and what it imports, each
 # with its own where their names are alike.
 mkdir -p lib/own
@@ -104,7 +87,6 @@ check() {
 }
 
 check gpt_nano
-check tiny
 check two
 for file in net lib/net lib/own/net; do
     grep -q "\"file\": \"$file.net\", \"text\": " two.html ||
