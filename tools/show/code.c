@@ -2,7 +2,6 @@
 #include "base/exits.h"
 #include "tools/lineinfo.h"
 #include "tools/show/inspect.h"
-#include "tools/show/linetable.h"
 
 #include <assert.h>
 #include <string.h>
@@ -216,14 +215,4 @@ int sass_write(Show *s, const View *stage, Text *out) {
     if (!code_make(s, RT_CUBIN, places, &code, &status))
         return status;
     return code_list(s, &code, disassembler, out);
-}
-
-int lines_write(Show *s, const View *stage, Text *out) {
-    (void)stage;
-    Code code;
-    int status;
-    if (!code_make(s, RT_PTX, PLACES_MODEL, &code, &status))
-        return status;
-    linetable_print(s->a, out, code.bytes, sources_of(s));
-    return EXIT_GOOD;
 }

@@ -152,7 +152,7 @@ typedef struct {
     const char *origin; // "sm_90 by NVRTC 13.0"
 } Code;
 
-ViewWriter ptx_write, sass_write, lines_write;
+ViewWriter ptx_write, sass_write;
 
 // ---- disassembler.c ----
 

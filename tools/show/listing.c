@@ -9,7 +9,6 @@
 //
 // and then the same for that place, up to one that is not inlined.
 #include "tools/show/inspect.h"
-#include "tools/show/linetable.h"
 
 #include <elf.h>
 #include <stdio.h>
@@ -31,6 +30,29 @@ typedef struct {
 } Lister;
 
 // ---- places ----
+
+// Whether a path ends with a name, which may have folders of its own.
+static bool is_called(const char *path, const char *name) {
+    size_t length = strlen(path), tail = strlen(name);
+    return tail <= length && strcmp(path + length - tail, name) == 0 &&
+           (tail == length || path[length - tail - 1] == '/');
+}
+
+// Selects the longest name with which the path ends.
+static const char *place_file(const Source *const *source, const char *path) {
+    const char *slash = strrchr(path, '/'), *best = slash ? slash + 1 : path;
+    for (; *source != NULL; source++)
+        if (is_called(path, (*source)->name) &&
+            strlen((*source)->name) > strlen(best))
+            best = (*source)->name;
+    return best;
+}
+
+// Whether a file is a header, such as the prelude, and not a kernel's.
+static bool file_is_header(const char *path) {
+    size_t length = strlen(path);
+    return length > 1 && strcmp(path + length - 2, ".h") == 0;
+}
 
 // Instructions belong to the innermost place that is not in a header.  Code
 // that is inlined into a header alone belongs to the place before.

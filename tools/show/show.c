@@ -41,8 +41,6 @@ static const View stages[] = {
      "the PTX that NVRTC compiles kernels to"},
     {"sass",       "sass", NULL,         true,  sass_write,
      "the machine code of kernels, disassembled; needs nvdisasm"},
-    {"lines",      "txt",  NULL,         false, lines_write,
-     "the number of machine instructions for each line of the model"},
     {"launches",   "txt",  NULL,         false, launches_write,
      "a line for each kernel and library call of a step"},
     {"fusion",     "txt",  NULL,         false, fusion_write,
@@ -114,7 +112,7 @@ static const char *option_ignored(Arena *a, const Arguments *arguments,
     bool of_model = arguments->from == NULL;
     bool kernels = of_model && stage->write == kernels_write;
     bool texts = kernels || stage->write == ptx_write ||
-                 stage->write == sass_write || stage->write == lines_write;
+                 stage->write == sass_write;
     bool chooses =
         texts || stage->write == ir_write || stage->write == launches_write ||
         stage->write == fusion_write;
@@ -123,7 +121,7 @@ static const char *option_ignored(Arena *a, const Arguments *arguments,
     if ((arguments->kernel || arguments->line.number.given || arguments->op) &&
         !chooses)
         return "--kernel, --line and --op are for show kernels, kernel-ir, "
-               "launches, fusion, ptx, sass and lines of a model";
+               "launches, fusion, ptx and sass of a model";
     if (texts && !kernels && arguments->arch && strchr(arguments->arch, ','))
         return arena_format(a, "show %s takes one GPU: give one --arch",
                             stage->name);
@@ -131,10 +129,10 @@ static const char *option_ignored(Arena *a, const Arguments *arguments,
         stage->write != recipe_write)
         return "--at and --samples are for show recipe";
     if (arguments->arch && !texts)
-        return "--arch is for show kernels, ptx, sass and lines of a model";
+        return "--arch is for show kernels, ptx and sass of a model";
     if (arguments->lineinfo && !texts && stage->write != trainer_write)
-        return "--lineinfo is for show kernels, trainer, ptx, sass and lines "
-               "of a model";
+        return "--lineinfo is for show kernels, trainer, ptx and sass of a "
+               "model";
     if (arguments->graph &&
         (stage->write == tree_write || stage->write == trainer_write ||
          stage->write == recipe_write))
