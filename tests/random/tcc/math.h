@@ -6,5 +6,6 @@ float cosf(float), expf(float), fabsf(float), floorf(float),
     logf(float), sinf(float), sqrtf(float), tanhf(float);
 float fmaxf(float, float), fminf(float, float), fmodf(float, float),
     powf(float, float);
+float fmaf(float, float, float);
 
 #endif
