@@ -235,6 +235,12 @@ void sums_total(const Emit *e, Block *b, NodeId n);
 // Writes the end of a kernel: the last block adds all partial sums.
 void sums_finish(Emit *e, Block *b);
 
+// ---- resident.c ----
+
+// Chooses the resident blocks of a grid kernel, and lets its row loop read two
+// rows at a time where registers allow.
+void find_resident(Emit *e, Block *b);
+
 // ---- update.c, piece.c ----
 
 // The value of a reduction in a multi-tensor kernel.  An earlier phase left its

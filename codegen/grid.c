@@ -311,114 +311,8 @@ static bool has_pairs(const Emit *e) {
 // The work for each group of columns, and in each of its rows.
 typedef struct {
     const Block *columns, *rows;
-    const Scope *row;
     bool pairs;
 } Walk;
-
-// A launch has four blocks for each multiprocessor.  All are resident at once,
-// or two and then two; with room for three, the fourth would run alone.  A
-// thread has 256 bytes of registers with four resident blocks, and 512 with
-// two.  Vectors may take these bytes before registers spill.
-enum { FOUR_BYTES = 192, TWO_BYTES = 432, CALL_BYTES = 64 };
-
-// Bytes of the vectors that a thread holds for all of its rows.
-static int64_t bytes_kept(const Emit *e, const Block *rows) {
-    int64_t bytes = 0;
-    for (int i = 0; i < e->num_values; i++) {
-        const Value *v = &e->value[i];
-        if (v->at.lanes != NULL && !has_rows(v->at) &&
-            block_mentions(rows, v->name))
-            bytes += SUM_BYTES;
-    }
-    for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (sums_blocks(e->g, n))
-            bytes += SUM_BYTES * reduce_slots(e->g, n);
-    return bytes;
-}
-
-// Bytes of the vectors that a thread reads or computes for one row.
-static int64_t bytes_of_row(const Emit *e) {
-    int64_t bytes = 0;
-    for (int i = 0; i < e->num_values; i++)
-        if (has_rows(e->value[i].at) &&
-            e->value[i].form == HELD_ARRAY)
-            bytes += vector_bytes(e, e->value[i].node);
-    return bytes;
-}
-
-// Whether n is read from memory, not computed.
-static bool is_read(const Emit *e, NodeId n) {
-    Op op = e->g->node[n].op;
-    return group_has(e->group, n) ? op == OP_unpack : op != OP_constant;
-}
-
-// The operation facts of n, or of its source.
-static unsigned value_facts(const Emit *e, const Value *v) {
-    return is_read(e, v->node) ? 0 : op_info[e->g->node[v->node].op].facts;
-}
-
-static bool has_pivots(const Emit *e) {
-    for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (has_pivot(e, n))
-            return true;
-    return false;
-}
-
-static bool skips_window(const Emit *e) {
-    for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (window_skips(e->g, n))
-            return true;
-    return false;
-}
-
-// Whether rows are vectors of activations without function calls or bounds
-// tests.  Either would need half of the registers.
-static bool is_plain(const Emit *e, const Scope *row) {
-    bool reads = false;
-    for (int i = 0; i < e->num_values; i++) {
-        const Value *v = &e->value[i];
-        if (!scope_within(v->scope, row))
-            continue;
-        bool read = is_read(e, v->node);
-        if ((read && v->form != HELD_ARRAY) || (value_facts(e, v) & MATH))
-            return false;
-        reads |= read && e->g->node[v->node].type->dtype == ACT;
-    }
-    return reads && !skips_window(e);
-}
-
-// A division may call a function, which clobbers some registers.
-static bool columns_call(const Emit *e) {
-    for (int i = 0; i < e->num_values; i++)
-        if (!has_rows(e->value[i].at) &&
-            (value_facts(e, &e->value[i]) & DIVIDES))
-            return true;
-    return false;
-}
-
-// Chooses the resident blocks, and whether a thread reads two rows at a time.
-//
-// Threads that hold many vectors allow too few blocks to hide latency one row
-// at a time.  The same holds for four resident blocks whose threads read one
-// vector each, such as for a variance.  With room for three of four blocks, the
-// last would run alone: two rows fit as well, since the samples' reads are not
-// held.
-static bool find_resident(Emit *e, const Walk *w) {
-    int64_t kept = bytes_kept(e, w->rows), row = bytes_of_row(e);
-    bool calls = columns_call(e);
-    int64_t most = TWO_BYTES - (calls ? CALL_BYTES : 0);
-    if (!is_plain(e, w->row)) {
-        e->resident = kept + row <= TWO_BYTES / 2 ? 2 : 0;
-        return false;
-    }
-    if (kept + row <= FOUR_BYTES && !calls &&
-        e->group->grid[1] == device_grid(e->g))
-        e->resident = 4;
-    else if (kept + row <= most)
-        e->resident = 2;
-    return e->resident == 4 ? has_pivots(e)
-                            : e->resident == 2 && kept + 2 * row <= most;
-}
 
 // The loop over the rows of the block, or over its pairs of rows.
 static void emit_loop(Emit *e, Block *b, Type space, const Walk *w) {
@@ -437,8 +331,7 @@ static void emit_loop(Emit *e, Block *b, Type space, const Walk *w) {
     else
         block_append(&rows, w->rows);
     CODE(e, b, NO_NODE,
-         arena_format(e->a, "%s for (%s %s = lo + ty; %s < hi; %s += TY) { ~ }",
-                      find_resident(e, w) ? "TWO_AT_ONCE" : "",
+         arena_format(e->a, "for (%s %s = lo + ty; %s < hi; %s += TY) { ~ }",
                       row_type(space), i, i, i),
          &rows);
 }
@@ -493,7 +386,6 @@ void emit_grid(Emit *e, Block *b) {
 
     Walk w = {.columns = scope_close(e, column),
               .rows = scope_close(e, row),
-              .row = row,
               .pairs = pairs};
     block_append(b, scope_close(e, kernel));
     emit_walk(e, b, space, &w);

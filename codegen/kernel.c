@@ -124,6 +124,8 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
     block_dce(own, &k->tree->body);
     k->tree->tables = e.tables;
     k->tree->phased = k->group->phases > 1;
+    if (k->group->kind == GROUP_GRID)
+        find_resident(&e, &k->tree->body);
     k->tree->resident = e.resident;
     k->cost = tree_cost(k->tree, k->grid[1], device->graph->act);
     k->remark = comment_of(&e, &device->group[i], k->name);

@@ -44,17 +44,34 @@ static bool is_dead(Uses *u, const Stmt *s) {
            *count_of(u, s->name) == 1;
 }
 
+// Whether s declares an array that only the next statement mentions, and fills
+// without another effect.
+static bool is_unread(Uses *u, const Stmt *s) {
+    if (s->kind != S_DECLARE || s->value != NULL || s->dim[0] == NULL ||
+        s->word != NULL || s->next == NULL || *count_of(u, s->name) != 2)
+        return false;
+    const Stmt *fill = s->next, *set = fill->body.first;
+    if (fill->kind == S_CALL)
+        return expr_equal(fill->value->arg[0], s->name);
+    return fill->kind == S_REPEAT && set != NULL && set->next == NULL &&
+           set->kind == S_SET && is_pure(set->value) &&
+           set->name->kind == X_INDEX &&
+           expr_equal(set->name->arg[0], s->name);
+}
+
 static bool remove_dead(Uses *u, Block *b) {
     bool removed = false;
     Block kept = {NULL, NULL};
     for (Stmt *s = b->first, *next; s != NULL; s = next) {
-        next = s->next;
-        s->next = NULL;
+        bool unread = is_unread(u, s);
+        Stmt *last = unread ? s->next : s;
+        next = last->next;
+        last->next = NULL;
         removed |= remove_dead(u, &s->body);
         removed |= remove_dead(u, &s->other);
-        if (is_dead(u, s)) {
+        if (unread || is_dead(u, s)) {
             removed = true;
-            Block dead = {s, s};
+            Block dead = {s, last};
             u->by = -1;
             block_visit(&dead, count_name, u);
         } else {

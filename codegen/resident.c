@@ -1,0 +1,152 @@
+// Resident blocks: how many blocks of a grid kernel share a multiprocessor, and
+// how many rows a thread reads at a time.
+//
+// A launch has four blocks for each multiprocessor.  All are resident at once,
+// or two and then two; with room for three, the fourth would run alone.  A
+// thread has 256 bytes of registers with four resident blocks, and 512 with
+// two.  Vectors may take these bytes before registers spill.
+
+#include "codegen/emit.h"
+
+#include <string.h>
+
+enum { FOUR_BYTES = 192, TWO_BYTES = 432, CALL_BYTES = 64 };
+
+// Properties of a kernel's tree.
+typedef struct {
+    const Emit *e;
+    Stmt *loop;      // over rows
+    int64_t kept;    // bytes of vectors that a thread holds for all rows
+    int64_t row;     // bytes of vectors that it reads or computes for one row
+    bool calls;      // a division before the loop, which clobbers registers
+    bool reads;      // some rows are vectors of activations
+    bool is_plain;   // rows are vectors, and are computed without calls
+} Residence;
+
+static bool is_loop(const Stmt *s) {
+    return s->kind == S_FOR && is_named(s->step, "TY");
+}
+
+static bool has_loop(const Block *b) {
+    for (const Stmt *s = b->first; s != NULL; s = s->next)
+        if (is_loop(s) || has_loop(&s->body))
+            return true;
+    return false;
+}
+
+// An array of lanes that is not an operand of a store.
+static bool is_vector(const Stmt *s) {
+    return s->kind == S_DECLARE && s->dim[0] != NULL && s->word == NULL &&
+           strcmp(s->name->name, "out") != 0;
+}
+
+static unsigned facts_of(const Emit *e, const Stmt *s) {
+    return s->node != NO_NODE && group_has(e->group, s->node)
+               ? op_info[e->g->node[s->node].op].facts
+               : 0;
+}
+
+static bool is_load(const Expr *x) {
+    return x != NULL && x->kind == X_CALL &&
+           intrinsic_find(x->name)->kind == LOAD;
+}
+
+static void find_element(void *context, const Expr *x) {
+    bool *found = context;
+    *found |= x->kind == X_INDEX;
+}
+
+// Whether s declares a vector that is computed from others, as the compiler may
+// do again where it is used.
+static bool is_derived(const Stmt *s) {
+    const Stmt *fill = s->next;
+    bool found = false;
+    if (fill != NULL && fill->kind == S_REPEAT && fill->body.first != NULL) {
+        const Stmt set = {.kind = S_CALL, .value = fill->body.first->value};
+        Block one = {(Stmt *)&set, (Stmt *)&set};
+        block_visit(&one, find_element, &found);
+    }
+    return found;
+}
+
+// Bytes of the vectors that b declares.
+static int64_t bytes_of(const Residence *r, const Block *b) {
+    int64_t bytes = 0;
+    for (const Stmt *s = b->first; s != NULL; s = s->next) {
+        if (is_vector(s) && s->node != NO_NODE && !is_derived(s))
+            bytes += vector_bytes(r->e, s->node);
+        bytes += bytes_of(r, &s->body) + bytes_of(r, &s->other);
+    }
+    return bytes;
+}
+
+static void row_look(Residence *r, const Block *b) {
+    for (const Stmt *s = b->first; s != NULL; s = s->next) {
+        if ((s->kind == S_DECLARE && is_load(s->value)) ||
+            (facts_of(r->e, s) & MATH))
+            r->is_plain = false;
+        if (s->kind == S_CALL && is_load(s->value) && s->node != NO_NODE)
+            r->reads |= r->e->g->node[s->node].type->dtype == ACT;
+        row_look(r, &s->body);
+        row_look(r, &s->other);
+    }
+}
+
+// Statements of the blocks around the loop, from the outermost in.
+static void outer_look(Residence *r, const Block *b) {
+    for (Stmt *s = b->first; s != NULL; s = s->next) {
+        if (is_loop(s)) {
+            r->loop = s;
+            r->row += bytes_of(r, &s->body);
+            row_look(r, &s->body);
+        } else if (has_loop(&s->body)) {
+            outer_look(r, &s->body);
+        } else { // such as the samples of a variance
+            r->row += bytes_of(r, &s->body);
+        }
+    }
+    for (const Stmt *s = b->first; s != NULL && r->loop != NULL; s = s->next) {
+        if (is_vector(s) && block_mentions(&r->loop->body, s->name))
+            r->kept += SUM_BYTES;
+        r->calls |= (facts_of(r->e, s) & DIVIDES) && has_loop(b) &&
+                    type_count(r->e->g->node[s->node].type) > 1;
+    }
+}
+
+static bool has_pivots(const Emit *e) {
+    for (NodeId n = e->group->first; n <= e->group->last; n++)
+        if (sums_blocks(e->g, n) && e->g->node[n].op == OP_var)
+            return true;
+    return false;
+}
+
+static bool skips_window(const Emit *e) {
+    for (NodeId n = e->group->first; n <= e->group->last; n++)
+        if (window_skips(e->g, n))
+            return true;
+    return false;
+}
+
+// Threads that hold many vectors allow too few blocks to hide latency one row
+// at a time.  The same holds for four resident blocks whose threads read one
+// vector each, such as for a variance.  With room for three of four blocks, the
+// last would run alone: two rows fit as well, since the samples' reads are not
+// held.  A function call or a bounds test needs half of the registers.
+void find_resident(Emit *e, Block *b) {
+    Residence r = {.e = e, .is_plain = true};
+    outer_look(&r, b);
+    int64_t most = TWO_BYTES - (r.calls ? CALL_BYTES : 0);
+    int64_t bytes = r.kept + r.row;
+    if (!r.is_plain || !r.reads || skips_window(e)) {
+        e->resident = bytes <= TWO_BYTES / 2 ? 2 : 0;
+        return;
+    }
+    if (bytes <= FOUR_BYTES && !r.calls &&
+        e->group->grid[1] == device_grid(e->g))
+        e->resident = 4;
+    else if (bytes <= most)
+        e->resident = 2;
+    if (e->resident == 4 ? has_pivots(e)
+                         : e->resident == 2 && bytes + r.row <= most)
+        r.loop->word = "TWO_AT_ONCE";
+}
