@@ -285,16 +285,35 @@ static Index move(Emit *e, Scope *s, NodeId n, Index p, const Expr **inside) {
     }
 }
 
+static int64_t greatest_divisor(int64_t a, int64_t b) {
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+// A divisor of the number of neighbours along the lanes that d and its operand
+// have in common; 0 if both have the same columns.
+static int64_t step_of(const Emit *e, const Node *d) {
+    int last = d->type->rank - 1;
+    if (last < 0 || d->type->dim[last] == 1)
+        return 0;
+    Type from = *e->g->node[d->arg[0]].type;
+    int64_t inner = from.rank ? from.dim[from.rank - 1] : 1;
+    if (d->op == OP_transpose)
+        return node_ints(d, ATTR_order, last, 0) != last;
+    if (d->op == OP_gather)
+        return from.rank == 1;
+    if (inner == d->type->dim[last])
+        return 0;
+    return greatest_divisor(inner, node_ints(d, ATTR_low, last, 0));
+}
+
 Index index_moved(Emit *e, Scope *s, NodeId n, Index p, const Expr **inside) {
     const Node *d = &e->g->node[n];
-    Type from = *e->g->node[d->arg[0]].type;
-    Index q = move(e, s, n, p, inside);
-    int last = from.rank - 1;
-    bool turned = d->op == OP_transpose && last >= 0 &&
-                  node_ints(d, ATTR_order, last, 0) != last;
-    // Neighbours of n are elsewhere in the operand.
-    if (p.lanes != NULL &&
-        (q.lanes == NULL || (last >= 0 && from.dim[last] == 1) || turned))
-        e->step = 1;
-    return q;
+    if (p.lanes != NULL && !(pad_widens(e, d) && !is_named(p.lanes, "VW")))
+        e->step = greatest_divisor(e->step, step_of(e, d));
+    return move(e, s, n, p, inside);
 }

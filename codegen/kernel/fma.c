@@ -201,6 +201,16 @@ static bool decides(const Graph *g, NodeId n) {
            (op == OP_cast && whole);
 }
 
+// Whether n is what a sum has lost, y - ((x + y) - x): the sum and n round the
+// same y.
+static bool compensates(const Graph *g, NodeId n) {
+    const Node *d = &g->node[n];
+    const Node *rest = d->op == OP_sub ? &g->node[d->arg[1]] : d;
+    const Node *sum = rest->op == OP_sub ? &g->node[rest->arg[0]] : d;
+    return rest != d && sum->op == OP_add && sum->arg[1] == d->arg[0] &&
+           sum->arg[0] == rest->arg[1];
+}
+
 // The float operands of nodes that decide, and the values from which they
 // follow element by element.  Forward and backward pass must agree on a
 // decision, but one kernel may load a product that another computes: the
@@ -213,6 +223,8 @@ bool *fma_exact(Arena *a, const Graph *g) {
         const Node *d = &g->node[n];
         bool follows = op_info[d->op].facts & FOLLOWED;
         exact[n] |= d->op == OP_var;
+        if (compensates(g, n))
+            exact[n] = exact[g->node[d->arg[1]].arg[0]] = true;
         if (!decides(g, n) && !(exact[n] && follows))
             continue;
         for (int i = 0; i < d->num_args; i++)
