@@ -35,7 +35,7 @@ KERNEL(256, 2) k01_mul(
     float *RESTRICT p7)
 {
     OWN_BLOCK;
-    enum { ROWS = 1, C = 30, VW = LANES(C), CG = C / VW };
+    enum { ROWS = 1, C = 30, VW = LANES(5), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     const int tx = threadIdx.x % TX;
     const int ty = threadIdx.x / TX;
