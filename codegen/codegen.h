@@ -76,6 +76,17 @@ Kernel *codegen_kernels(const GraphPlan *host, const GraphPlan *device,
 void codegen_kernel_ir(Text *t, const GraphPlan *host, const GraphPlan *device,
                        int launch, const char *name);
 
+// ---- kernel/passes.c ----
+
+// Name and purpose of the pass on kernel IR of that number; NULL behind the
+// last.
+const char *codegen_pass(int i, const char **what);
+
+// Reads kernels as kernel IR, runs a comma-separated list of passes on each and
+// appends them to t.  Returns NULL, or why a kernel or the list is invalid.
+const char *codegen_optimize(Arena *a, Text *t, const char *kernels,
+                             const char *list);
+
 // ---- share.c, merged_launches.c ----
 
 // A candidate merged launch.

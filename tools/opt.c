@@ -1,5 +1,8 @@
-// sinter opt: reads a graph, runs passes, prints the graph or its kernels.
+// sinter opt: reads a graph, runs passes, prints the graph or its kernels; or
+// reads kernels, runs passes on them, and prints them.
 #include "base/exits.h"
+#include "base/source.h"
+#include "codegen/codegen.h"
 #include "tools/tools.h"
 
 #include <string.h>
@@ -46,8 +49,35 @@ static int kernels_print(Arena *a, const Arguments *arguments, const Graph *g) {
     return EXIT_GOOD;
 }
 
+static bool is_kernel_ir(const char *path) {
+    size_t length = strlen(path);
+    return length > 4 && strcmp(path + length - 4, ".kir") == 0;
+}
+
+static int kernels_optimize(Arena *a, const Arguments *arguments) {
+    enum { MAX_TEXT = 64 << 20 };
+    const char *error = NULL;
+    const Source *s =
+        source_read(a, arguments->operand[0], MAX_TEXT, &error);
+    if (!s) {
+        file_report(a, arguments, arguments->operand[0], error);
+        return EXIT_IO;
+    }
+    Text t = text_new(a);
+    error = codegen_optimize(a, &t, s->text,
+                             arguments->run ? arguments->run : "");
+    if (error) {
+        complain(arguments, "%s: %s", arguments->operand[0], error);
+        return EXIT_MODEL;
+    }
+    lines_print(&t);
+    return EXIT_GOOD;
+}
+
 int opt_command(Arena *a, const Arguments *arguments) {
     int status;
+    if (is_kernel_ir(arguments->operand[0]))
+        return kernels_optimize(a, arguments);
     Graph *g = graph_load(a, arguments, &status);
     if (!g)
         return status;

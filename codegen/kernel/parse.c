@@ -656,9 +656,9 @@ static void parameters(Parser *p, Tree *tree) {
     }
 }
 
-bool tree_read(Arena *a, Tree *tree, const char **name, const char *text,
+bool tree_read(Arena *a, Tree *tree, const char **name, const char **text,
                const char **why) {
-    Parser p = {.a = a, .s = text, .node = NO_NODE};
+    Parser p = {.a = a, .s = *text, .node = NO_NODE};
     jmp_buf failed;
     *tree = (Tree){.arena = a, .resident = 1};
     p.failed = &failed;
@@ -681,5 +681,7 @@ bool tree_read(Arena *a, Tree *tree, const char **name, const char *text,
         bool table = one.first->kind == S_TABLE || one.first->kind == S_STRUCT;
         block_append(table ? &tree->tables : &tree->body, &one);
     }
+    skip_space(&p);
+    *text = p.s;
     return true;
 }

@@ -150,8 +150,9 @@ void code(Arena *a, Block *b, NodeId n, const char *format, ...);
 // in *why.
 bool block_read(Arena *a, Block *b, const char *text, const char **why);
 
-// Parses the output of tree_print to a kernel and its name.
-bool tree_read(Arena *a, Tree *tree, const char **name, const char *text,
+// Parses the output of tree_print to a kernel and its name, and moves *text
+// behind it.
+bool tree_read(Arena *a, Tree *tree, const char **name, const char **text,
                const char **why);
 
 // ---- inspect ----

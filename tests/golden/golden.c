@@ -11,6 +11,7 @@
 //                             stdout is what stands after it, or the same
 //                             graph again where that is the word unchanged
 //   golden/kernels/X.ir       opt --emit=cu: stdout is X.cu
+//   golden/kernel-passes/P/X.kir  opt --run=P: stdout is X.out
 //   golden/launches/X.net     show launches: stdout is X.launches
 //   golden/models/X.report    check --device=h200 models/X.net: stdout is it
 //   golden/models/X.launches  show launches models/X.net: stdout is the file
@@ -60,6 +61,7 @@ static const Kind kinds[] = {
     {"golden/passes/*/*.ir",   {"opt", "--run=%s"},  NULL,  0, OUT, AFTER},
     {"golden/kernels/*.ir",    {"opt", "--emit=cu"}, "cu",  0, OUT, WHOLE},
     {"golden/kernel-ir/*.ir",  {"opt", "--emit=kernel-ir"}, "kir", 0, OUT, WHOLE},
+    {"golden/kernel-passes/*/*.kir", {"opt", "--run=%s"}, "out", 0, OUT, WHOLE},
     {"golden/launches/*.net",  {"show", "launches"}, "launches", 0, OUT, WHOLE},
     {"golden/models/*.report", {"check", "--device=h200"}, NULL,  0, OUT, WHOLE},
     {"golden/models/*.launches", {"show", "launches"}, NULL, 0, OUT, WHOLE},
