@@ -273,7 +273,8 @@ def nodes_of(sinter, model, stage):
 
 
 def passes_of(sinter):
-    return [line.split()[0] for line in said(sinter, "passes").splitlines() if line.strip()]
+    names = [line.split()[0] for line in said(sinter, "passes").splitlines() if line.strip()]
+    return [name for name in names if not name.startswith("kernel-")]
 
 
 def box(p, x, y, width, height, title, lines, colour):

@@ -151,7 +151,7 @@ def neutral():
         # Labels that may be mixed are shares of classes, and channels of 16
         # bits are padded: sums are added up otherwise.  A factor of a gradient
         # is another product, with which the update is fused.
-        reordered = "mix" in name or "f16" in name or name == "clip"
+        reordered = "mix" in name or "f16" in name or name in ("clip", "value")
         near(name, *(weights(r.tensors()) for r in runs),
              REORDERED if reordered else 0)
         close(name, runs[0].last()["loss"], runs[1].last()["loss"], REORDERED)
