@@ -302,8 +302,8 @@ RECIPES = {
     "vgg16_bn": Recipe(
         forward=nets.vgg16_bn,
         loss=mean_loss,
-        update=sgd(cosine(3e-4)),
-        settings={"width": "8", "lr": "cosine(3e-4)"},
+        update=sgd(cosine(1e-4)),
+        settings={"width": "8", "lr": "cosine(1e-4)"},
     ),
     "preact_resnet18": Recipe(
         forward=nets.preact_resnet18,
