@@ -161,7 +161,10 @@ static Plan *steps_plan(Steps *s) {
     for (int i = 0; i < s->count; i++) {
         Step *step = &s->step[i];
         check_memory(step->graph);
-        step->plan = graph_plan(step->graph, step_merges(step->kind), s->arena);
+        GraphPlan *launches =
+            graph_plan(step->graph, step_merges(step->kind), s->arena);
+        plan_merges_by_price(launches, &s->options->pricing, s->arena);
+        step->plan = launches;
         if (step->graph->arena_bytes > plan->arena_bytes)
             plan->arena_bytes = step->graph->arena_bytes;
     }

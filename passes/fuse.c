@@ -58,15 +58,24 @@ static void store_by_cost(const Facts *f, Stored *s, Clusters *c) {
     settle(f, s, c);
 }
 
+Graph *fuse(const Facts *f, Graph *g, Clusters *c) {
+    Arena *a = arena_new();
+    Stored s = store_first(f, g, a);
+    settle(f, &s, c);
+    store_by_cost(f, &s, c);
+    const Members *members = find_members(f, &s, c, a);
+    Graph *fused = place_groups(f, &s, c, members, a);
+    arena_free(a);
+    return fused;
+}
+
 Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
     g = graph_fit(g, scratch);
     Facts f = find_facts(g, scratch, o);
-    Stored s = store_first(&f, g, scratch);
+    if (o->pricing.prices != NULL)
+        return fuse_by_price(&f, g);
     Clusters c = {0};
-    settle(&f, &s, &c);
-    store_by_cost(&f, &s, &c);
-    const Members *members = find_members(&f, &s, &c, scratch);
-    g = place_groups(&f, &s, &c, members, scratch);
+    g = fuse(&f, g, &c);
     arena_free(c.own);
     return g;
 }

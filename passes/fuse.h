@@ -7,6 +7,8 @@
 //   Members   fuse_members.c              the nodes that each kernel computes
 //   Graph     fuse_place.c                kernel by kernel
 //
+// For a described device, fuse_price.c runs them again with other choices.
+//
 // Storing and clustering take turns until both are final (fuse.c); the other
 // stages run once.
 #ifndef PASSES_FUSE_H
@@ -32,6 +34,14 @@ typedef struct {
     uint8_t extent; // of a reduction
 } Brief;
 
+// The kernels that a root may share; the estimate for a device can refuse some.
+typedef enum {
+    SHARE_ANY,
+    SHARE_READERS, // a sum not with the kernel that computes its operand
+    SHARE_OTHERS,  // such an operand not with its sums
+    SHARE_NONE
+} Share;
+
 // Facts of the old graph.
 typedef struct {
     const Graph *old;
@@ -42,6 +52,7 @@ typedef struct {
     const bool *in_rows;   // is reduced along rows, or is an addend of it
     const bool *fits;      // is computed by element, as assigned values are
     const bool *scattered; // pads that are assigned and nothing else
+    Share *share;          // of each root
 } Facts;
 
 // The values in memory.  store_first finds called and apart; stored and narrow
@@ -74,6 +85,7 @@ typedef struct {
     Cluster *cluster;
     int count;
     int *of;    // of a root: the index of its cluster; else NONE
+    int *group; // of a cluster: the index of its group, once it is placed
     Arena *own; // of all that
 } Clusters;
 
@@ -209,8 +221,19 @@ const Members *find_members(const Facts *f, const Stored *s, const Clusters *c,
 
 // ---- fuse_place.c ----
 
-// The graph in groups, one for each cluster.
+// The graph in groups, one for each cluster: c->group.
 Graph *place_groups(const Facts *f, const Stored *s, const Clusters *c,
                     const Members *members, Arena *a);
+
+// ---- fuse.c ----
+
+// Finds the groups of the old graph g and returns it in these.
+Graph *fuse(const Facts *f, Graph *g, Clusters *c);
+
+// ---- fuse_price.c ----
+
+// The same for a described device, but with fewer values to a kernel where it
+// would have too few resident blocks and more kernels take less time.
+Graph *fuse_by_price(const Facts *f, Graph *g);
 
 #endif

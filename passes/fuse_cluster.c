@@ -79,8 +79,8 @@ static NodeId find_source(const Roots *r, NodeId n) {
 // elements, and nothing else that n needs is made at the same time.
 static NodeId find_host(const Roots *r, NodeId n) {
     const Facts *f = r->f;
-    if (r->s->apart[n] || !(facts(f, n) & REDUCES) ||
-        root_kind(f, r->s, n) != GROUP_GRID)
+    if (r->s->apart[n] || f->share[n] != SHARE_ANY ||
+        !(facts(f, n) & REDUCES) || root_kind(f, r->s, n) != GROUP_GRID)
         return NO_NODE;
     NodeId arg = brief(f, n)->arg[0], source = r->source[arg];
     if (source == NO_NODE || (facts(f, source) & REDUCES) ||
@@ -200,7 +200,7 @@ static void find_cluster(Roots *r, NodeId n) {
                     .older = r->newest[r->depth[n]]};
     uint64_t set = worth_sharing(f, r->below[n], want.space);
     int k = r->host[n] == NO_NODE ? NONE : r->c->of[r->host[n]];
-    if (k == NONE && !r->s->apart[n] &&
+    if (k == NONE && !r->s->apart[n] && f->share[n] != SHARE_NONE &&
         (want.kind == GROUP_GRID || want.kind == GROUP_ROWS))
         k = cluster_like(r, want, set, same_shape);
     if (k == NONE)
@@ -259,4 +259,5 @@ void find_clusters(const Facts *f, const Stored *s, Clusters *c) {
         r.newest[n] = NONE;
     find_depths(&r);
     join_roots(&r);
+    c->group = ARENA_ARRAY(own, (size_t)c->count + 1, int);
 }

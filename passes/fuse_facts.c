@@ -127,7 +127,8 @@ Facts find_facts(const Graph *g, Arena *a, const PassOptions *o) {
                .options = o,
                .brief = find_brief(g, a),
                .users = graph_users(g, a),
-               .batched = graph_batched(g, a)};
+               .batched = graph_batched(g, a),
+               .share = ARENA_ARRAY(a, g->count, Share)};
     f.in_rows = find_in_rows(&f, a);
     f.fits = find_fits(&f, a);
     f.scattered = find_scattered(&f, a);

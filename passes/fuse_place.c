@@ -100,7 +100,7 @@ static void place_cluster(Rebuild *r, int k) {
     for (int i = 0; i < c->num_roots; i++)
         place_views(r, c->root[i]);
     r->placed[k] = true;
-    r->group++;
+    r->c->group[k] = r->group++;
 }
 
 // A cluster that k reads from and that is not placed yet, or NONE.

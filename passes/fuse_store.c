@@ -237,6 +237,10 @@ static void store_by_kind(const Facts *f, Stored *s) {
         }
         if (!(facts(f, n) & EFFECT) && !is_inline(f, n) && !s->joined[n])
             store(f, s, n, REASON_none);
+        if (f->share[n] == SHARE_OTHERS) {
+            s->stored[n] = true;
+            s->why[n] = REASON_occupancy;
+        }
     }
 }
 

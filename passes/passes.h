@@ -8,6 +8,7 @@
 typedef struct {
     const char *device;  // "host" or "cuda"
     int multiprocessors; // of the described device; 0: the generic one
+    Pricing pricing;     // on that device
     DType act;           // of activations, from the recipe
     DType storage;       // of ACT in this device's memory
     int level;           // 0: a kernel for each operation; 1: fused

@@ -230,12 +230,13 @@ bool device_find(Arena *a, const Arguments *arguments, Device *out,
 }
 
 bool device_plan(Arena *a, Arguments *arguments, int *status) {
-    Device device;
+    Device *device = ARENA_NEW(a, Device);
     if (!arguments->device && !arguments->device_file)
         return true;
-    if (!device_find(a, arguments, &device, status))
+    if (!device_find(a, arguments, device, status))
         return false;
     arguments->multiprocessors =
-        (int)fmin(device.multiprocessors, MOST_MULTIPROCESSORS);
+        (int)fmin(device->multiprocessors, MOST_MULTIPROCESSORS);
+    arguments->pricing = device_pricing(device);
     return true;
 }

@@ -64,6 +64,15 @@ double issue_seconds(const KernelCost *k, int blocks, const Device *d);
 // Bytes that the resident blocks of a multiprocessor load at once.
 int64_t bytes_in_flight(const KernelCost *k, const Device *d);
 
+// ---- price.c ----
+
+// The gap between two dependent kernels of a CUDA graph, in seconds: assumed.
+extern const double GPU_LAUNCH;
+
+// The estimates of kernels by which passes fuse and merge for a GPU that lasts
+// as long as they run.
+Pricing device_pricing(const Device *d);
+
 // ---- estimate.c ----
 
 // Seconds that a step of the plan takes on the device; 0: not known.

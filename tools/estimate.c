@@ -93,9 +93,6 @@ double step_seconds(const Plan *plan, const Program *p, const Device *d) {
 
 // ---- a step on a GPU, by the cost model ----
 
-// The gap between two dependent kernels of a CUDA graph, in seconds.
-static const double GPU_LAUNCH = 1.5e-6;
-
 static double launches_seconds(const Launches *l, const Device *d) {
     double seconds = 0;
     for (int i = 0; i < l->count; i++) {

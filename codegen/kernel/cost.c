@@ -24,15 +24,18 @@ static void loop_enter(Walk *w, double turns) {
     w->loop[w->depth] = (Loop){.turns = outer->turns * turns, .from = w->now};
 }
 
-// Leaves it.  The compiler writes out `copies` of its code.
-static void loop_leave(Walk *w, double copies) {
+// Leaves it.  The compiler writes out `copies` of its code; if these are all
+// turns, their loads are those of the loop around it.
+static void loop_leave(Walk *w, double copies, bool unrolled) {
     Loop *own = &w->loop[w->depth--], *outer = &w->loop[w->depth];
     outer->code += own->code * copies;
     for (int i = 0; i < w->num_ranges; i++)
         if (w->range[i].level <= w->depth && w->range[i].to >= own->from)
             w->range[i].to = w->now;
     int in_flight = own->in_flight * (copies > 2 ? 2 : 1);
-    if (in_flight > w->cost.in_flight)
+    if (unrolled)
+        outer->in_flight += own->in_flight * (int)copies;
+    else if (in_flight > w->cost.in_flight)
         w->cost.in_flight = in_flight;
 }
 
@@ -84,7 +87,8 @@ static void for_walk(Walk *w, const Stmt *s) {
         spend(w, ISSUE_CONTROL, 1, w->depth);
     }
     body_walk(w, &s->body);
-    loop_leave(w, copies_of(w, s, whole, turns));
+    double copies = copies_of(w, s, whole, turns);
+    loop_leave(w, copies, whole && copies == turns);
     w->num_variables = variables;
 }
 
@@ -103,7 +107,7 @@ static void repeat_walk(Walk *w, const Stmt *s) {
     own.constant = !levels;
     variable_declare(w, x->arg[0], own, 0);
     body_walk(w, &s->body);
-    loop_leave(w, levels ? 1 : turns);
+    loop_leave(w, levels ? 1 : turns, !levels);
     w->num_variables = variables;
 }
 

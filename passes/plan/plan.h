@@ -18,8 +18,40 @@ typedef struct GraphPlan {
     MergedLaunches merged;
 } GraphPlan;
 
+// The estimated time of a kernel on a described device, in seconds.
+typedef struct {
+    double least;   // that its memory accesses and instructions take
+    double latency; // that its loads take with one resident block
+    int resident;   // blocks that fit on a multiprocessor
+    int blocks;     // of the launch for each multiprocessor
+} Price;
+
+// With room for so many blocks on a multiprocessor.
+double price_seconds(const Price *p, int resident);
+
+// Estimates of registers are wrong by a third for one kernel in ten: what an
+// estimate finds slower by less than a quarter is not taken as slower.
+bool price_exceeds(double seconds, double other);
+
+// Estimates kernels on a described device.  The estimate reads their text,
+// which passes do not know, so the caller of the passes gives the function.
+typedef struct Pricing {
+    // A price for each group; that of a library call is zero.  NULL: no device
+    // is described.
+    const Price *(*prices)(const struct Pricing *pricing, const GraphPlan *p,
+                           Arena *a);
+    const void *device;
+    DType act;      // of activations on it
+    double launch;  // seconds between two launches
+    double barrier; // seconds between two kernels of a merged launch
+} Pricing;
+
 // merges: launches may be merged, see step_merges.
-const GraphPlan *graph_plan(const Graph *g, bool merges, Arena *a);
+GraphPlan *graph_plan(const Graph *g, bool merges, Arena *a);
+
+// Leaves out merged launches that the described device, if there is one, would
+// take longer for than for their kernels.
+void plan_merges_by_price(GraphPlan *p, const Pricing *pricing, Arena *a);
 
 // Appends the plan in lines that begin with #.
 void plan_print(Text *t, const GraphPlan *p);

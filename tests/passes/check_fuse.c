@@ -4,7 +4,7 @@
 #include "tests/passes/suites.h"
 #include "tests/passes/values.h"
 
-#include "passes/plan/group.h"
+#include "passes/plan/plan.h"
 
 static Graph *fused(Graph *g, int level) {
     PassOptions o = {.device = "cuda",
@@ -227,6 +227,16 @@ START_TEST(network_has_few_kernels) {
 }
 END_TEST
 
+static void output(Graph *g, const char *name, NodeId value) {
+    Attr attr = attr_text(ATTR_name, name);
+    graph_add(g, (Node){.op = OP_output,
+                        .num_args = 1,
+                        .arg = &value,
+                        .num_attrs = 1,
+                        .attr = &attr,
+                        .group = -1});
+}
+
 // 1,200 operations, of which a kernel takes 500.
 START_TEST(long_expressions_are_cut) {
     Arena *a = arena_new();
@@ -234,13 +244,7 @@ START_TEST(long_expressions_are_cut) {
     NodeId n = graph_leaf(g, OP_input, "x", type_of(F32, 1, (int64_t[]){64}));
     for (int i = 0; i < 1200; i++)
         n = graph_op1(g, OP_sin, n);
-    Attr name = attr_text(ATTR_name, "y");
-    graph_add(g, (Node){.op = OP_output,
-                        .num_args = 1,
-                        .arg = &n,
-                        .num_attrs = 1,
-                        .attr = &name,
-                        .group = -1});
+    output(g, "y", n);
     g->facts = PRIMITIVE | TYPED;
     g = fused(g, 1);
     int groups, deep = 0;
@@ -267,13 +271,7 @@ START_TEST(wide_expressions_are_cut) {
         NodeId both = graph_op2(g, OP_add, square, graph_op1(g, OP_sin, x));
         sum = i == 0 ? both : graph_op2(g, OP_add, sum, both);
     }
-    Attr name = attr_text(ATTR_name, "y");
-    graph_add(g, (Node){.op = OP_output,
-                        .num_args = 1,
-                        .arg = &sum,
-                        .num_attrs = 1,
-                        .attr = &name,
-                        .group = -1});
+    output(g, "y", sum);
     g->facts = PRIMITIVE | TYPED;
     g = fused(g, 1);
     int groups, wide = 0;
@@ -285,6 +283,57 @@ START_TEST(wide_expressions_are_cut) {
     for (int k = 0; k < groups; k++)
         ck_assert_int_le(group[k].num_inputs, 128);
     arena_free(a);
+}
+END_TEST
+
+// A device on which a kernel that stores a tensor and sums it has one resident
+// block, and any other kernel has four.
+static const Price *few_registers(const Pricing *pricing, const GraphPlan *p,
+                                  Arena *a) {
+    Price *price = ARENA_ARRAY(a, (size_t)p->num_groups, Price);
+    for (int i = 0; i < p->num_groups; i++)
+        price[i] = (Price){.least = 1,
+                           .latency = *(const double *)pricing->device,
+                           .resident = p->group[i].num_outputs > 1 ? 1 : 4,
+                           .blocks = 4};
+    return price;
+}
+
+// abs(x), which is in memory, and its sum over rows.
+static Graph *stored_and_summed(Arena *a) {
+    Graph *g = graph_new(a, "f");
+    int64_t dim[] = {64, 32};
+    NodeId x = graph_leaf(g, OP_input, "x", type_of(F32, 2, dim));
+    NodeId y = graph_op1(g, OP_abs, x);
+    NodeId sum = graph_reduce(g, OP_sum, y, 1, (int64_t[]){0});
+    output(g, "sum", sum);
+    output(g, "y", y);
+    g->facts = PRIMITIVE | TYPED;
+    return g;
+}
+
+// The one kernel takes 8 and a launch, the two take 2 each and two launches.
+START_TEST(a_kernel_with_few_resident_blocks_is_divided) {
+    const double latency = 8, launch[] = {3, 5};
+    const int kernels[] = {2, 1};
+    for (int i = 0; i < 2; i++) {
+        Arena *a = arena_new();
+        PassOptions o = {.device = "cuda",
+                         .act = F32,
+                         .storage = F32,
+                         .level = 1,
+                         .deep_verify = true,
+                         .pricing = {.prices = few_registers,
+                                     .device = &latency,
+                                     .launch = launch[i]}};
+        Graph *g = pass_run(stored_and_summed(a), &o, pass_find("fuse"));
+        GraphPlan *p = graph_plan(g, false, a);
+        ck_assert_int_eq(p->num_groups, kernels[i]);
+        ck_assert_int_eq(p->num_edges, kernels[i] - 1);
+        for (int e = 0; e < p->num_edges; e++)
+            ck_assert_int_eq(p->edge[e].why, REASON_occupancy);
+        arena_free(a);
+    }
 }
 END_TEST
 
@@ -304,6 +353,7 @@ Suite *fuse_suite(void) {
     tcase_add_loop_test(t, limits_keep_their_values, 0, 20);
     tcase_add_test(t, limits_go_from_unfused_to_fused);
     tcase_add_test(t, network_has_few_kernels);
+    tcase_add_test(t, a_kernel_with_few_resident_blocks_is_divided);
     tcase_add_test(t, long_expressions_are_cut);
     tcase_add_test(t, wide_expressions_are_cut);
     suite_add_tcase(s, t);

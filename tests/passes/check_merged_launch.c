@@ -2,7 +2,7 @@
 // them.
 #include "tests/passes/suites.h"
 
-#include "passes/plan/merged_launch.h"
+#include "passes/plan/plan.h"
 
 // A run of three kernels of which the first is fused into a call, and one of
 // two.
@@ -79,6 +79,36 @@ START_TEST(a_long_run_is_cut) {
 }
 END_TEST
 
+// A device whose kernels wait for loads where there are few resident blocks.
+static const Price *small_device(const Pricing *pricing, const GraphPlan *p,
+                                 Arena *a) {
+    Price *price = ARENA_ARRAY(a, (size_t)p->num_groups, Price);
+    for (int i = 0; i < p->num_groups; i++)
+        price[i] = (Price){.least = 1,
+                           .latency = *(const double *)pricing->device,
+                           .resident = i == 1 ? 2 : 4,
+                           .blocks = 4};
+    return price;
+}
+
+// With the two resident blocks of one kernel the other takes twice as long as
+// with its own four, and one launch fewer saves 0.5.
+START_TEST(a_merged_launch_that_takes_longer_is_left_out) {
+    const double latency[] = {2, 4, 40};
+    const int kept[] = {1, 1, 0};
+    Arena *a = arena_new();
+    Graph *g = kernels(a, 2, 1);
+    Pricing pricing = {.prices = small_device, .launch = 1, .barrier = 0.5};
+    for (int i = 0; i < 3; i++) {
+        GraphPlan *p = graph_plan(g, true, a);
+        pricing.device = &latency[i];
+        plan_merges_by_price(p, &pricing, a);
+        ck_assert_int_eq(p->merged.count, kept[i]);
+    }
+    arena_free(a);
+}
+END_TEST
+
 START_TEST(steps_that_run_once_are_not_joined) {
     ck_assert(step_merges(STEP_TRAIN) && step_merges(STEP_GATHER));
     ck_assert(step_merges(STEP_EVAL));
@@ -93,6 +123,7 @@ Suite *merged_launch_suite(void) {
     tcase_add_test(t, its_rest_is_taken_where_a_kernel_is_fused);
     tcase_add_test(t, a_merged_launch_has_a_counter_of_its_own);
     tcase_add_test(t, a_long_run_is_cut);
+    tcase_add_test(t, a_merged_launch_that_takes_longer_is_left_out);
     tcase_add_test(t, steps_that_run_once_are_not_joined);
     suite_add_tcase(s, t);
     return s;

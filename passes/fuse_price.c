@@ -1,0 +1,94 @@
+// Fuses for a described device: a kernel that computes several values needs the
+// registers of all, and with few resident blocks its loads wait.  Then other
+// choices are priced, each by the time of all kernels of the graph.
+
+#include "passes/fuse.h"
+
+enum { MOST_CHOICES = 16 };
+
+typedef struct {
+    const Facts *f;
+    Graph *old, *best;
+    int64_t rewrites; // that the old graph has before fuse
+    double seconds;   // of the best
+    Arena *a;
+} Choice;
+
+// Time of the graph's kernels; *price gets that of each group, in arena a.
+static double graph_seconds(const Facts *f, const Graph *g, Arena *a,
+                            const Price **price) {
+    const Pricing *pricing = &f->options->pricing;
+    const GraphPlan *p = graph_plan(g, false, a);
+    double seconds = p->num_groups * pricing->launch;
+    *price = pricing->prices(pricing, p, a);
+    for (int i = 0; i < p->num_groups; i++)
+        seconds += price_seconds(&(*price)[i], (*price)[i].resident);
+    return seconds;
+}
+
+static bool has_sum(const Facts *f, const Cluster *c) {
+    for (int i = 1; i < c->num_roots; i++)
+        if (facts(f, c->root[i]) & REDUCES)
+            return true;
+    return false;
+}
+
+// Takes the sums out of the kernel that computes their operand, or else the
+// last root out of those that read the same.
+static void share_refuse(const Facts *f, const Cluster *c) {
+    NodeId last = c->root[c->num_roots - 1];
+    if (!has_sum(f, c) || (facts(f, c->root[0]) & REDUCES))
+        f->share[last] = SHARE_NONE;
+    else
+        for (int i = 0; i < c->num_roots; i++)
+            f->share[c->root[i]] =
+                facts(f, c->root[i]) & REDUCES ? SHARE_READERS : SHARE_OTHERS;
+}
+
+static void share_allow(const Facts *f, const Cluster *c) {
+    for (int i = 0; i < c->num_roots; i++)
+        f->share[c->root[i]] = SHARE_ANY;
+}
+
+// Whether a kernel of several values would be faster with more resident blocks.
+static bool is_limited(const Cluster *c, const Price *p) {
+    return c->num_roots > 1 &&
+           (c->kind == GROUP_GRID || c->kind == GROUP_ROWS) &&
+           p->resident < p->blocks &&
+           price_exceeds(price_seconds(p, p->resident), p->least);
+}
+
+// Fuses once more without one sharing, and keeps the faster graph.
+static void choose(Choice *c, const Cluster *shared) {
+    Clusters clusters = {0};
+    const Price *price;
+    share_refuse(c->f, shared);
+    c->old->rewrites = c->rewrites;
+    Graph *other = fuse(c->f, c->old, &clusters);
+    double seconds = graph_seconds(c->f, other, c->a, &price);
+    arena_free(clusters.own);
+    if (seconds < c->seconds) {
+        graph_free(c->best);
+        c->best = other;
+        c->seconds = seconds;
+    } else {
+        share_allow(c->f, shared);
+        graph_free(other);
+    }
+}
+
+Graph *fuse_by_price(const Facts *f, Graph *g) {
+    Clusters first = {0};
+    const Price *price;
+    Choice c = {.f = f, .old = g, .rewrites = g->rewrites, .a = arena_new()};
+    c.best = fuse(f, g, &first);
+    c.seconds = graph_seconds(f, c.best, c.a, &price);
+    for (int k = 0, left = MOST_CHOICES; k < first.count && left > 0; k++)
+        if (is_limited(&first.cluster[k], &price[first.group[k]])) {
+            choose(&c, &first.cluster[k]);
+            left--;
+        }
+    arena_free(first.own);
+    arena_free(c.a);
+    return c.best;
+}

@@ -1,0 +1,57 @@
+// Price: the time of each kernel of a plan on a described GPU.
+#include "codegen/codegen.h"
+#include "tools/device.h"
+
+#include <math.h>
+
+const double GPU_LAUNCH = 1.5e-6;
+
+// Assumed too: the time of a barrier of the whole grid, and of a load from
+// memory that is in use.
+static const double GPU_BARRIER = 0.7e-6, LOAD_LATENCY = 0.7e-6;
+
+static double bytes_read(const Graph *g, const Group *group) {
+    double written = 0;
+    for (int i = 0; i < group->num_outputs; i++)
+        written += (double)graph_bytes(g, g->node[group->output[i]].type);
+    return fmax(0, (double)group_bytes(g, group, NULL) - written);
+}
+
+// Loads take turns: each takes the latency, in which a block loads the bytes in
+// flight of its threads (Little, 1961).
+static Price kernel_price(const Graph *g, const Kernel *k, const Device *d) {
+    int blocks = k->grid[1];
+    double all = (double)group_bytes(g, k->group, NULL);
+    double loaded = d->multiprocessors * BLOCK_THREADS * k->cost.in_flight;
+    Price p = {.least =
+                   fmax(all / d->bandwidth, issue_seconds(&k->cost, blocks, d)),
+               .resident = resident_blocks(&k->cost, d),
+               .blocks = (int)ceil(blocks / d->multiprocessors)};
+    if (loaded > 0)
+        p.latency = bytes_read(g, k->group) / loaded * LOAD_LATENCY;
+    return p;
+}
+
+static const Price *prices(const Pricing *pricing, const GraphPlan *p,
+                           Arena *a) {
+    Arena *own = arena_new();
+    Graph g = *p->graph;
+    GraphPlan on_device = *p;
+    int number = 0;
+    g.act = pricing->act;
+    on_device.graph = &g;
+    Kernel *k = codegen_kernels(&on_device, &on_device, own, &number);
+    Price *price = ARENA_ARRAY(a, (size_t)p->num_groups + 1, Price);
+    for (int i = 0; i < p->num_groups; i++)
+        if (p->group[i].kind != GROUP_CALL)
+            price[i] = kernel_price(&g, &k[i], pricing->device);
+    arena_free(own);
+    return price;
+}
+
+Pricing device_pricing(const Device *d) {
+    return (Pricing){.prices = prices,
+                     .device = d,
+                     .launch = GPU_LAUNCH,
+                     .barrier = GPU_BARRIER};
+}
