@@ -12,14 +12,16 @@
 #   nvrtc     all models for four GPU architectures, joined kernels of all
 #   ptx       warp instructions of a step of every model
 #   races     every model under the race checker
+#   codegen   every fused case in f32 optimised
 #   cuda      every model on the double, and each call of a library fails once
 #   faults    each planted fault is found
 #   random    random programs, from a seed that the day gives
+#   machine   random programs on the double with NVIDIA's compiler
 #   fuzz      the three fuzz targets
 set -u
 build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
 shift 2
-[ $# -gt 0 ] || set -- nvrtc ptx races cuda faults random fuzz
+[ $# -gt 0 ] || set -- nvrtc ptx races codegen cuda faults random machine fuzz
 source=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 export SINTER="$build/bin/sinter" SINTER_SOURCE="$source"
 export SINTER_LIB="$build/lib/sinter" SINTER_INCLUDE="$build/include/sinter"
@@ -32,13 +34,22 @@ long() {
         --timeout "$1" --output-on-failure
 }
 
-# random SECONDS: 20 programs at a time.
+# random SECONDS WORD...: 20 programs at a time, after these words.
 random() {
     first=$(($(date +%Y%j) * 1000)) until=$(($(date +%s) + $1))
+    shift
     while [ "$(date +%s)" -lt $until ]; do
-        CC=tcc nice -n 10 "$build/bin/random" $first 20 || return 1
+        nice -n 10 "$@" $first 20 || return 1
         first=$((first + 20))
     done
+}
+
+# machine SECONDS: NVIDIA's libraries are where the build found them.
+machine() {
+    nvrtc=$(sed -n 's/^NVRTC_LIBRARY:[A-Z]*=//p' "$build/CMakeCache.txt")
+    random "$1" env LD_LIBRARY_PATH="$build/double" XDG_CACHE_HOME=/dev/null \
+        SINTER_DOUBLE_PTX=1 SINTER_DOUBLE_NVRTC="${nvrtc%/*}" \
+        "$build/bin/random" --gpu
 }
 
 # fuzz SECONDS: each target for a third.
@@ -54,10 +65,12 @@ part() {
     nvrtc) long "$1" nvrtc NVRTC_ALL=1 ;;
     ptx) long "$1" ptx_warps PTX_ALL=1 ;;
     races) long "$1" races RACES_MODEL=all ;;
+    codegen) long "$1" codegen AGREE_OPTIMISED=1 ;;
     cuda) long $(($1 / 2)) cuda_models CUDA_ALL=1 &&
         long $(($1 / 2)) cuda_faults FAULTS_EVERY=1 ;;
     faults) long "$1" faults FAULTS=all ;;
-    random | fuzz) "$2" "$1" ;;
+    random) random "$1" env CC=tcc "$build/bin/random" ;;
+    machine | fuzz) "$2" "$1" ;;
     *) echo "no part $2" >&2 && return 2 ;;
     esac
 }

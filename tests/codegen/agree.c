@@ -45,9 +45,11 @@ static bool load(Run *r) {
     return true;
 }
 
-// Only the build of a host trainer, fused and in f32, is optimised.
+// Only the build of a host trainer is optimised: fused, in f32, with the real
+// plan, or with AGREE_OPTIMISED=1 with separate buffers as well.
 static const char *flags_of(const Case *c) {
-    bool is_trainer = c->level > 0 && c->storage == F32;
+    bool is_planned = c->reuse || getenv("AGREE_OPTIMISED") != NULL;
+    bool is_trainer = c->level > 0 && c->storage == F32 && is_planned;
     switch (c->how) {
     case FAST:
         return is_trainer ? "-O2" : "-O0";

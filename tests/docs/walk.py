@@ -83,6 +83,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="sinter-walk-") as work:
         folder = os.path.join(work, "sinter")
         os.environ["XDG_CACHE_HOME"] = os.path.join(work, "cache")
+        os.environ["CCACHE_BASEDIR"] = folder
         try:
             clone(source, folder)
         except subprocess.CalledProcessError as failed:

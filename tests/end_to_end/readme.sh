@@ -27,6 +27,7 @@ cat >prepare <<'END'
 #!/usr/bin/env python3
 import os
 import random
+import subprocess
 from PIL import Image
 
 chance = random.Random(0)
@@ -41,7 +42,21 @@ for split, count in ("train", 40), ("test", 8):
         os.makedirs(folder)
         for i in range(count):
             Image.new("RGB", (48, 40), (80 * k, i, 90)).save(f"{folder}/{i}.png")
+
+# A minute of training would show no more than a few steps of it.
+with open("quickstart") as f:
+    text = f.read()
+short = text.replace('--data "$data"', '--data "$data" --steps=10')
+assert short != text
+with open("quickstart", "w") as f:
+    f.write(short)
+subprocess.run(["git", "add", "quickstart"], check=True)
 END
 chmod +x prepare
 sed "s|YOUR_IMAGES|build/pictures|" "$page" | sed '/^```text$/,/^```$/d' >page.md
+# The objects of sinter are those of the build that is tested.
+if command -v ccache >/dev/null; then
+    export CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_NOHASHDIR=1
+    CCACHE_DIR=$(ccache --get-config=cache_dir) && export CCACHE_DIR
+fi
 PATH=/usr/bin:$PATH python3 "$SINTER_SOURCE/tests/docs/walk.py" page.md "$work/prepare"
