@@ -363,9 +363,6 @@ const char *rt_type_text(DType d, DType act);
 void stored_emit(Text *t, Arena *a, const Graph *g, const Launches *l,
                  int step);
 
-// Rows of the tables RtNorm and RtFusion: library fusions of one step in the
-// plan for CUDA.
-
 // Rows of the tables RtNorm and RtFusion, for the library fusions of one step
 // of the plan for CUDA.
 typedef struct {

@@ -285,15 +285,6 @@ static Index move(Emit *e, Scope *s, NodeId n, Index p, const Expr **inside) {
     }
 }
 
-static int64_t greatest_divisor(int64_t a, int64_t b) {
-    while (b != 0) {
-        int64_t rest = a % b;
-        a = b;
-        b = rest;
-    }
-    return a;
-}
-
 // A divisor of the number of neighbours along the lanes that d and its operand
 // have in common; 0 if both have the same columns.
 static int64_t step_of(const Emit *e, const Node *d) {

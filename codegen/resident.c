@@ -15,12 +15,12 @@ enum { FOUR_BYTES = 192, TWO_BYTES = 432, CALL_BYTES = 64 };
 // Properties of a kernel's tree.
 typedef struct {
     const Emit *e;
-    Stmt *loop;      // over rows
-    int64_t kept;    // bytes of vectors that a thread holds for all rows
-    int64_t row;     // bytes of vectors that it reads or computes for one row
-    bool calls;      // a division before the loop, which clobbers registers
-    bool reads;      // some rows are vectors of activations
-    bool is_plain;   // rows are vectors, and are computed without calls
+    Stmt *loop;    // over rows
+    int64_t kept;  // bytes of vectors that a thread holds for all rows
+    int64_t row;   // bytes of vectors that it reads or computes for one row
+    bool calls;    // a division before the loop, which clobbers registers
+    bool reads;    // some rows are vectors of activations
+    bool is_plain; // rows are vectors, and are computed without calls
 } Residence;
 
 static bool is_loop(const Stmt *s) {
@@ -44,11 +44,6 @@ static unsigned facts_of(const Emit *e, const Stmt *s) {
     return s->node != NO_NODE && group_has(e->group, s->node)
                ? op_info[e->g->node[s->node].op].facts
                : 0;
-}
-
-static bool is_load(const Expr *x) {
-    return x != NULL && x->kind == X_CALL &&
-           intrinsic_find(x->name)->kind == LOAD;
 }
 
 static void find_element(void *context, const Expr *x) {
@@ -82,10 +77,10 @@ static int64_t bytes_of(const Residence *r, const Block *b) {
 
 static void row_look(Residence *r, const Block *b) {
     for (const Stmt *s = b->first; s != NULL; s = s->next) {
-        if ((s->kind == S_DECLARE && is_load(s->value)) ||
+        if ((s->kind == S_DECLARE && is_call(s->value, LOAD)) ||
             (facts_of(r->e, s) & MATH))
             r->is_plain = false;
-        if (s->kind == S_CALL && is_load(s->value) && s->node != NO_NODE)
+        if (s->kind == S_CALL && is_call(s->value, LOAD) && s->node != NO_NODE)
             r->reads |= r->e->g->node[s->node].type->dtype == ACT;
         row_look(r, &s->body);
         row_look(r, &s->other);

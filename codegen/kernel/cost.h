@@ -10,8 +10,8 @@ enum {
     WARPS = THREADS / WARP,
     REGISTERS = 65536,
     MOST_LOOPS = 32,
-    TEAM = 24
-}; // blocks of which the last adds
+    TEAM = 24 // blocks of which the last adds
+};
 
 // The value of an expression.  It is equal for `run` threads in a row, and
 // repeats every `period` threads.

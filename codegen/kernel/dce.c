@@ -1,8 +1,8 @@
-// Dead code elimination: unused indices and products.
+// Dead code elimination: unused indices, products and arrays.
 //
 // Emission computes an index expression before the value at it, and some values
 // do not depend on their index.  Fused multiply-adds leave products without
-// uses.
+// uses, and hoisting leaves arrays.
 
 #include "codegen/kernel/keys.h"
 #include "codegen/kernel/tree.h"

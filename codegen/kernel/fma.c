@@ -43,11 +43,6 @@ static Name *name_of(Fma *f, const Expr *x) {
     return *name;
 }
 
-static void count_names(void *context, const Expr *x) {
-    int *names = context;
-    *names += x->kind == X_NAME;
-}
-
 static void write_name(void *context, const Expr *x) {
     Fma *f = context;
     if (x->kind == X_NAME)
@@ -74,10 +69,6 @@ static void record(Fma *f, const Block *b, Stmt *s) {
 }
 
 // ---- products ----
-
-static bool is_operator(const Expr *x, const char *op) {
-    return x->kind == X_OP && x->count == 2 && strcmp(x->name, op) == 0;
-}
 
 // Whether x is known to be a float: a constant, or a variable or an element of
 // an array.
@@ -184,9 +175,7 @@ static void statements_fma(Fma *f, Block *b) {
 }
 
 void block_fma(Arena *a, Block *b, const bool *exact) {
-    int names = 0;
-    block_visit(b, count_names, &names);
-    Fma f = {a, exact, keys_new(a, names), 0};
+    Fma f = {a, exact, keys_new(a, block_names(b)), 0};
     statements_fma(&f, b);
 }
 

@@ -72,11 +72,6 @@ static bool is_lane_loop(const Stmt *s) {
     return s->kind == S_REPEAT && strcmp(s->value->name, "LANES_DO") == 0;
 }
 
-static bool is_call(const Expr *x, IntrinsicKind kind) {
-    return x != NULL && x->kind == X_CALL &&
-           intrinsic_find(x->name)->kind == kind;
-}
-
 static void block_effects(Hoist *h, const Block *b, Effect *effect) {
     for (const Stmt *s = b->first; s != NULL; s = s->next) {
         if (s->kind == S_DECLARE || s->kind == S_FOR)

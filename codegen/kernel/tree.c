@@ -126,6 +126,10 @@ static void count_name(void *context, const Expr *x) {
     *names += x->kind == X_NAME;
 }
 
+bool is_operator(const Expr *x, const char *op) {
+    return x->kind == X_OP && x->count == 2 && strcmp(x->name, op) == 0;
+}
+
 int block_names(const Block *b) {
     int names = 0;
     block_visit(b, count_name, &names);
@@ -239,4 +243,9 @@ const Intrinsic *intrinsic_find(const char *name) {
         if (strcmp(intrinsics[i].name, name) == 0)
             return &intrinsics[i];
     return NULL;
+}
+
+bool is_call(const Expr *x, IntrinsicKind kind) {
+    return x != NULL && x->kind == X_CALL &&
+           intrinsic_find(x->name)->kind == kind;
 }

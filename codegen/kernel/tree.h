@@ -130,6 +130,9 @@ const Expr *x_element(Arena *a, const Expr *array, const Expr *index);
 const Expr *x_address(Arena *a, const Expr *pointer, const Expr *offset);
 
 bool expr_equal(const Expr *x, const Expr *y);
+
+// Whether x is that operator with two operands.
+bool is_operator(const Expr *x, const char *op);
 bool is_number(const Expr *x, int64_t value);
 // Whether x is the variable or constant of that name.
 bool is_named(const Expr *x, const char *name);
@@ -191,6 +194,9 @@ typedef struct {
 // NULL if no intrinsic has that name.
 const Intrinsic *intrinsic_find(const char *name);
 
+// Whether x, which may be NULL, is a call of an intrinsic of that kind.
+bool is_call(const Expr *x, IntrinsicKind kind);
+
 // ---- passes ----
 
 // NULL, or why the tree is invalid: see verify.c.
@@ -206,8 +212,11 @@ void block_fma(Arena *a, Block *b, const bool *exact);
 // The nodes of a graph whose sums are not fused.
 bool *fma_exact(Arena *a, const Graph *g);
 
-// Removes unused indices and products.
+// Removes unused indices, products and arrays.
 void block_dce(Arena *a, Block *b);
+
+// The greatest common divisor; of 0 and b, b's magnitude.
+int64_t greatest_divisor(int64_t a, int64_t b);
 
 // The widest vectors, of at most `columns` elements, that are aligned in all
 // accesses to VW lanes: VW must divide the result.

@@ -17,7 +17,7 @@ typedef struct {
     int64_t width;
 } Widths;
 
-static int64_t common(int64_t a, int64_t b) {
+int64_t greatest_divisor(int64_t a, int64_t b) {
     while (b != 0) {
         int64_t rest = a % b;
         a = b;
@@ -40,19 +40,15 @@ static int64_t divisor_of_name(Widths *w, const Expr *x) {
     return known != NULL ? *known : 1;
 }
 
-static bool is_op(const Expr *x, const char *op) {
-    return x->kind == X_OP && x->count == 2 && strcmp(x->name, op) == 0;
-}
-
 static int64_t divisor_of(Widths *w, const Expr *x);
 
 // clamp(x, n) is x, 0 or n - 1.
 static int64_t divisor_of_clamp(Widths *w, const Expr *x) {
     const Expr *n = x->arg[1];
     int64_t last = n->kind == X_NUMBER || n->kind == X_SIZE ? n->whole - 1 : 1;
-    if (is_op(n, "+") && is_number(n->arg[1], 1))
+    if (is_operator(n, "+") && is_number(n->arg[1], 1))
         last = divisor_of(w, n->arg[0]);
-    return common(divisor_of(w, x->arg[0]), last);
+    return greatest_divisor(divisor_of(w, x->arg[0]), last);
 }
 
 static int64_t divisor_of_op(Widths *w, const Expr *x) {
@@ -60,13 +56,13 @@ static int64_t divisor_of_op(Widths *w, const Expr *x) {
     if (x->count == 1)
         return strcmp(x->name, "-") == 0 ? a : 1;
     int64_t b = divisor_of(w, x->arg[1]);
-    if (is_op(x, "*"))
+    if (is_operator(x, "*"))
         return a * b;
-    if (is_op(x, "+") || is_op(x, "-") || is_op(x, "%"))
-        return common(a, b);
-    if (is_op(x, "/"))
+    if (is_operator(x, "+") || is_operator(x, "-") || is_operator(x, "%"))
+        return greatest_divisor(a, b);
+    if (is_operator(x, "/"))
         return b != 0 && a % b == 0 && a != 0 ? a / b : 1;
-    return x->count == 3 ? common(b, divisor_of(w, x->arg[2])) : 1;
+    return x->count == 3 ? greatest_divisor(b, divisor_of(w, x->arg[2])) : 1;
 }
 
 static int64_t divisor_of(Widths *w, const Expr *x) {
@@ -89,7 +85,7 @@ static int64_t divisor_of(Widths *w, const Expr *x) {
 
 // The offset of an address; its leftmost term is the pointer.
 static int64_t divisor_of_address(Widths *w, const Expr *x) {
-    return is_op(x, "+") ? common(divisor_of_address(w, x->arg[0]),
+    return is_operator(x, "+") ? greatest_divisor(divisor_of_address(w, x->arg[0]),
                                   divisor_of(w, x->arg[1]))
                          : 0;
 }
@@ -108,7 +104,7 @@ static void access_bound(Widths *w, const Expr *x) {
             continue;
         const Expr *index = x->arg[access[i].index];
         if (is_named(x->arg[access[i].lanes], "VW"))
-            w->width = common(w->width, access[i].address
+            w->width = greatest_divisor(w->width, access[i].address
                                             ? divisor_of_address(w, index)
                                             : divisor_of(w, index));
         return;
@@ -121,7 +117,7 @@ static void block_bound(Widths *w, const Block *b) {
             declare(w, s->name, divisor_of(w, s->value));
         else if (s->kind == S_FOR)
             declare(w, s->name,
-                    common(divisor_of(w, s->value), divisor_of(w, s->step)));
+                    greatest_divisor(divisor_of(w, s->value), divisor_of(w, s->step)));
         else if (s->kind == S_CALL)
             access_bound(w, s->value);
         for (int i = 0; i < s->num_constants; i++)
