@@ -56,11 +56,8 @@ static void find_element(void *context, const Expr *x) {
 static bool is_derived(const Stmt *s) {
     const Stmt *fill = s->next;
     bool found = false;
-    if (fill != NULL && fill->kind == S_REPEAT && fill->body.first != NULL) {
-        const Stmt set = {.kind = S_CALL, .value = fill->body.first->value};
-        Block one = {(Stmt *)&set, (Stmt *)&set};
-        block_visit(&one, find_element, &found);
-    }
+    if (fill != NULL && fill->kind == S_REPEAT && fill->body.first != NULL)
+        expr_visit(fill->body.first->value, find_element, &found);
     return found;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The type of any node: its operands are counted and its rule is asked.
+// The type of any node: the number of its operands, and its operation's rule.
 
 #include "ir/ir.h"
 

@@ -4,12 +4,12 @@
 // A convolution is y[n,oh,ow,k] = sum of x[n,h,v,c] * w[k,r,s,c] over r, s and
 // c, where place r, s of the window at oh, ow is pixel h, v of x; padding adds
 // nothing.  Its two gradients add up the same products with
-// other roles.  So for one place of the window each of the three is a product
+// other roles.  So for each index in a window each of the three is a product
 // of two matrices, whose rows are pixels that belong together.
 //
 // These take most of the time of evaluating a model, so four rows by four
 // columns are summed at a time.  The terms of a sum come in the order of the
-// formula, but for the gradient to x, where those of one place of the window
+// formula, but for the gradient to x, where those of one index in a window
 // follow each other.
 #include "ir/products.h"
 
@@ -131,7 +131,7 @@ typedef struct {
     Type x, w, y;   // of the convolution, also where this is a gradient
     int64_t groups; // of channels
     int64_t *x_at,
-        *y_at; // pixels that belong together at a place of the window
+        *y_at; // pixels that belong together at an index in a window
     int64_t pixels;
     Arena *arena;
 } Conv;

@@ -1,4 +1,4 @@
-// Bit packing: masks and small indices take few bits in memory.
+// Masks and small indices become bit-packed in memory.
 //
 //   needs   groups
 //   keeps   every value
@@ -38,7 +38,7 @@ typedef struct {
     Group *group;
     int count;
     const int *owner; // of each node: index of its group, or NONE
-    bool *plain;      // of each group: its kernel walks over whole rows
+    bool *plain;      // of each group: its kernel iterates over whole rows
     NodeId *tensor;   // of a cast: the tensor of another group that it is
     Question **asked; // of each group: about each of its inputs
     int *readers;     // of each tensor: groups and others that take all of it

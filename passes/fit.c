@@ -1,7 +1,7 @@
 // Fit: rewrites operations that neither a kernel nor a library can do.
 //
-// A kernel walks over rows by columns, so it reduces along rows, along columns
-// or over everything.  Any other reduction becomes one for each run of
+// A kernel iterates over rows by columns, so it reduces along rows, columns or
+// everything.  Any other reduction becomes one for each run of
 // neighbouring axes, the last run first.  A run between kept axes is a window
 // that covers all of it: the sum over the pixels of each image is avg_pool
 // times their number.

@@ -19,7 +19,7 @@
 
 enum { NONE = -1 };
 
-// The facts of a node that fuse needs often, close together: a walk over whole
+// The facts of a node that fuse needs often, close together: a loop over whole
 // nodes would mostly wait for memory.
 typedef struct {
     const NodeId *arg;
@@ -75,7 +75,7 @@ typedef struct {
     GroupKind kind;
     int depth;
     int older;       // the cluster of this depth that was made before, or NONE
-    NodeId space;    // whose shape its kernel walks over; not of parts
+    NodeId space;    // over whose shape its kernel iterates; not of parts
     NodeId priority; // the last of its roots, in the order of the old graph
     NodeId *root;
     int num_roots;

@@ -75,7 +75,7 @@ static NodeId find_source(const Roots *r, NodeId n) {
     return source;
 }
 
-// The root whose kernel can also compute the sum n: it walks over the same
+// The root whose kernel can also compute the sum n: it iterates over the same
 // elements, and nothing else that n needs is made at the same time.
 static NodeId find_host(const Roots *r, NodeId n) {
     const Facts *f = r->f;
@@ -154,7 +154,7 @@ static bool same_rows(const Facts *f, NodeId a, NodeId b) {
            space_columns(x) == space_columns(y);
 }
 
-// The cluster of the kind and depth that is wanted which reads something of a
+// The cluster of the kind and depth of `want` that reads something of a
 // set, or NONE.  No more than a few of a depth are looked at.
 static int cluster_like(const Roots *r, Cluster want, uint64_t set,
                         bool alike(const Facts *f, NodeId a, NodeId b)) {
@@ -171,7 +171,7 @@ static int cluster_like(const Roots *r, Cluster want, uint64_t set,
 }
 
 // Whether n is a sum over columns of a matrix in memory, which any kernel that
-// walks over the same rows can make, whatever their shape.
+// iterates over the same rows can make, whatever their shape.
 static bool is_loose(const Roots *r, NodeId n) {
     const Facts *f = r->f;
     if (!(facts(f, n) & REDUCES) || r->s->apart[n] || r->host[n] != NO_NODE ||

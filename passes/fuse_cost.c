@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 enum {
-    MANY = 4, // clusters that are told apart as makers of a node
+    MANY = 4, // clusters that are counted as makers of a node
     NEAR = 64 // nodes and inputs that are looked at below one
 };
 

@@ -15,7 +15,7 @@ bool fits_sum(const Facts *f, NodeId n, NodeId space) {
            space_columns(at(f, space)->type) <= MOST_COLUMNS;
 }
 
-// Whether node n can be computed by a kernel that walks over the rows of row
+// Whether node n can be computed by a kernel that iterates over the rows of row
 // reduction `row`, which is below its operand arg.
 static bool fits_rows(const Facts *f, const Stored *s, NodeId n, NodeId arg,
                       NodeId row) {

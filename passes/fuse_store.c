@@ -19,8 +19,8 @@ void store(const Facts *f, Stored *s, NodeId n, Reason why) {
 // The work of computing one element.
 enum { LONG = 1, MUCH = 2 };
 
-// Whether a kernel that walks over the columns of n can keep operand arg from
-// row to row instead of computing it for each.
+// Whether a kernel that iterates over the columns of n can keep operand arg
+// from row to row instead of computing it for each.
 static bool is_kept(const Facts *f, NodeId n, NodeId arg) {
     Type t = *at(f, n)->type, a = *at(f, arg)->type;
     return (facts(f, n) & POINTWISE) && a.rank > 0 && is_small(f, arg) &&

@@ -1,8 +1,8 @@
 // Offset assignment in the order of time, for more buffers than can be compared
 // with one another.
 //
-// A walk over the launches frees the buffers that end and then places those
-// that begin, the largest first: in the smallest gap that fits, else at the
+// Launch by launch, it frees the buffers that end and then places those that
+// begin, the largest first: in the smallest gap that fits, else at the
 // end. Buffers that end in the reverse order of their beginning, as activations
 // do, leave few gaps.
 

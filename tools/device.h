@@ -8,7 +8,7 @@
 #include "tools/tools.h"
 
 // A description is a JSON object.  These numbers are read from it; it may hold
-// all others that cuDNN wants to know of a device under cuDNN's names.
+// all others that cuDNN needs of a device under cuDNN's names.
 typedef struct Device {
     const char *name; // deviceName
     int sm;           // deviceVer / 10: the compute capability, as 90

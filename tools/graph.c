@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_TEXT = 64 << 20 };
-
 static size_t graph_length(const Source *s) {
     const char *rule = strstr(s->text, "\n---\n");
     return rule ? (size_t)(rule + 1 - s->text) : s->length;

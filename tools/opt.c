@@ -55,10 +55,8 @@ static bool is_kernel_ir(const char *path) {
 }
 
 static int kernels_optimize(Arena *a, const Arguments *arguments) {
-    enum { MAX_TEXT = 64 << 20 };
     const char *error = NULL;
-    const Source *s =
-        source_read(a, arguments->operand[0], MAX_TEXT, &error);
+    const Source *s = source_read(a, arguments->operand[0], MAX_TEXT, &error);
     if (!s) {
         file_report(a, arguments, arguments->operand[0], error);
         return EXIT_IO;

@@ -200,6 +200,8 @@ char *stem_of(Arena *a, const char *path);
 
 // ---- graph.c ----
 
+enum { MAX_TEXT = 64 << 20 }; // bytes of a graph or of kernels in a file
+
 // Reads and verifies the graph in the last operand.  NULL and an exit status,
 // after a message, if it is not one.
 Graph *graph_load(Arena *a, const Arguments *arguments, int *status);

@@ -97,7 +97,7 @@ void block_append(Block *b, const Block *more) {
 
 // ---- visits ----
 
-static void expr_visit(const Expr *x, ExprVisit *visit, void *context) {
+void expr_visit(const Expr *x, ExprVisit *visit, void *context) {
     if (x == NULL)
         return;
     visit(context, x);

@@ -165,6 +165,9 @@ bool tree_read(Arena *a, Tree *tree, const char **name, const char **text,
 typedef void ExprVisit(void *context, const Expr *x);
 void block_visit(const Block *b, ExprVisit *visit, void *context);
 
+// The same for x, which may be NULL, and its operands.
+void expr_visit(const Expr *x, ExprVisit *visit, void *context);
+
 // Number of names that b mentions, each counted as often as it occurs.
 int block_names(const Block *b);
 

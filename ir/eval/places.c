@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Places: the axes that a walk over a broadcast tensor needs.
+// Places: the axes over which a broadcast tensor is iterated.
 #include "ir/eval/places.h"
 
 static void axis_add(Places *p, int64_t size, int64_t step) {

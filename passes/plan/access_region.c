@@ -117,7 +117,7 @@ static void need_transposed(const Node *d, const Box *box, Box *need) {
         need_axis(need, (int)node_ints(d, ATTR_order, i, 0), box, i);
 }
 
-// Several elements in a byte: parts of a row are not told apart.
+// Several elements in a byte: all parts of a row count as one.
 static void need_packed(Type from, Type to, const Box *box, Box *need) {
     for (int i = 0; i + 1 < to.rank; i++)
         need_axis(need, i, box, i);
@@ -246,7 +246,7 @@ const AccessRegion *region_find(const AccessRegion *region, int count,
 typedef struct {
     const Graph *g;
     const Group *group;
-    int64_t columns; // that its kernel walks over
+    int64_t columns; // over which its kernel iterates
     AccessRegion *region;
     Box *box;   // of the group's nodes
     Box *input; // of the inputs, in the order of region

@@ -1,9 +1,9 @@
-// Columns: how far a kernel over rows walks along them.
+// Columns: how far a kernel over rows iterates along them.
 //
 // Tensors of 197 columns, as the scores of attention, are padded to 200 for
 // tensor cores.  A kernel that reads and writes only such tensors, in vectors
-// of 8, walks over the padding too and leaves it out of reductions: else rows
-// would not begin at multiples of a vector.
+// of 8, iterates over the padding too and leaves it out of reductions: else
+// rows would not begin at multiples of a vector.
 
 #include "passes/plan/group.h"
 

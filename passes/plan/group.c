@@ -55,7 +55,7 @@ bool pads_columns(const Graph *g, NodeId n) {
 typedef struct {
     NodeId base;
     int group;
-    bool immediate, stored; // the last is asked of a base
+    bool immediate, stored; // the last one holds for a base
 } Brief;
 
 // The result of a library call is in memory even if nothing reads it.

@@ -37,7 +37,7 @@ typedef struct {
                         // those that are assigned only
     // ---- of a final graph, from graph_plan ----
     bool backward;   // all that it stores belongs to the backward pass
-    int64_t columns; // that it walks over
+    int64_t columns; // over which it iterates
     int64_t bytes;   // of memory that it reads and writes
     const struct AccessRegion *region; // of each input, in order of node
     int grid[2]; // blocks, on the host and on the device; of a multi-tensor
@@ -174,8 +174,8 @@ bool group_backward(const Graph *g, const Group *group);
 int64_t space_rows(const Type *space);
 int64_t space_columns(const Type *space);
 
-// Columns that the group's kernel walks over: of a kernel over rows more than
-// the space has where its tensors have them in memory, see columns.c.
+// Columns over which the group's kernel iterates: of a kernel over rows more
+// than the space has where its tensors have them in memory, see columns.c.
 int64_t group_columns(const Graph *g, const Group *group);
 
 // ---- grid.c: blocks ----

@@ -1,4 +1,4 @@
-// Multi-tensor groups: UPDATE, CHECK and STACK walk over chunks of many
+// Multi-tensor groups: UPDATE, CHECK and STACK iterate over chunks of many
 // tensors.
 //
 // A number about tensors, as the norm of all gradients, is ready only after all
