@@ -10,6 +10,8 @@
 # build/fuzz.
 #
 #   nvrtc     all models for four GPU architectures, joined kernels of all
+#   cost      the cost model against machine code of all models
+#   bench     bench/gpu.sh in its small form, on the double
 #   ptx       warp instructions of a step of every model
 #   races     every model under the race checker
 #   codegen   every fused case in f32 optimised
@@ -21,7 +23,7 @@
 set -u
 build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
 shift 2
-[ $# -gt 0 ] || set -- nvrtc ptx races codegen cuda faults random machine fuzz
+[ $# -gt 0 ] || set -- nvrtc cost bench ptx races codegen cuda faults random machine fuzz
 source=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 export SINTER="$build/bin/sinter" SINTER_SOURCE="$source"
 export SINTER_LIB="$build/lib/sinter" SINTER_INCLUDE="$build/include/sinter"
@@ -63,6 +65,8 @@ fuzz() {
 part() {
     case $2 in
     nvrtc) long "$1" nvrtc NVRTC_ALL=1 ;;
+    cost) long "$1" cost COST_ALL=1 ;;
+    bench) long "$1" cuda_bench SINTER_SOURCE="$source" ;;
     ptx) long "$1" ptx_warps PTX_ALL=1 ;;
     races) long "$1" races RACES_MODEL=all ;;
     codegen) long "$1" codegen AGREE_OPTIMISED=1 ;;

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Estimates of the cost model against machine code of NVRTC: instructions and
-# registers of all kernels of five models, or with COST_ALL=1 of all models.
+# Estimates of the cost model against machine code of NVRTC for sm_90:
+# instructions and registers of all kernels of five models, or with COST_ALL=1 of
+# all models, also for sm_80.  FOLDER has the facts of kernels that are compiled.
 # usage: cost.sh NVRTC FOLDER
 set -eu
 nvrtc=$1 folder=$2
@@ -19,9 +20,9 @@ for model in $models; do
     }
     "$SINTER" show kernels --json "$file" >"$work/$model.json"
 done
-for arch in sm_80 sm_90; do
+for arch in sm_90 ${COST_ALL:+sm_80}; do
     "$nvrtc" "$SINTER_INCLUDE" $arch --known="$folder/known" "$work"/*.cu \
-        >"$folder/$arch"
+        >"$work/$arch"
     python3 "$SINTER_SOURCE/tests/codegen/cost/compare.py" \
-        "$folder/$arch" "$work"/*.json
+        "$work/$arch" "$work"/*.json
 done
