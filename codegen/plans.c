@@ -80,6 +80,25 @@ void states_write(const Writer *w, Text *t, int which) {
     text_add(t, "};\n");
 }
 
+static void input_add(const Writer *w, Text *t, const Graph *g, NodeId n,
+                      size_t offset) {
+    const Node *d = &g->node[n];
+    text_add(t, "{\"%s\", %s, %s, %zu}", node_text(d, ATTR_name),
+             rt_type_text(d->type->dtype, g->act), dims_text(w->a, *d->type),
+             offset);
+}
+
+// The output of a prediction.
+static void output_add(const Writer *w, Text *t, const Graph *g) {
+    for (NodeId n = 0; n < g->count; n++) {
+        if (g->node[n].op != OP_output)
+            continue;
+        NodeId base = node_base(g, g->node[n].arg[0]);
+        text_add(t, ",\n     .output = ");
+        input_add(w, t, g, n, (size_t)g->node[base].offset);
+    }
+}
+
 void inputs_write(const Writer *w, Text *t, int which) {
     for (int i = 0; i < w->num_steps; i++) {
         const Graph *g = twin_graph(&w->step[i], which);
@@ -92,10 +111,9 @@ void inputs_write(const Writer *w, Text *t, int which) {
                 text_add(t, "\nstatic const RtInput %s_inputs_%s[] = {\n",
                          w->step[i].name, on_device[which]);
             any = true;
-            text_add(t, "    {\"%s\", %s, %s, %lld},\n",
-                     node_text(d, ATTR_name),
-                     rt_type_text(d->type->dtype, g->act),
-                     dims_text(w->a, *d->type), (long long)d->offset);
+            text_add(t, "    ");
+            input_add(w, t, g, n, (size_t)d->offset);
+            text_add(t, ",\n");
         }
         if (any)
             text_add(t, "};\n");
@@ -141,7 +159,8 @@ void step_table_write(const Writer *w, Text *t, int which) {
         [STEP_COLLECT] = "RT_COLLECT", [STEP_INIT] = "RT_INIT",
         [STEP_DERIVE] = "RT_DERIVE",   [STEP_TRAIN] = "RT_TRAIN",
         [STEP_GATHER] = "RT_GATHER",   [STEP_AVERAGE] = "RT_AVERAGE",
-        [STEP_PREPARE] = "RT_PREPARE", [STEP_EVAL] = "RT_EVAL"};
+        [STEP_PREPARE] = "RT_PREPARE", [STEP_EVAL] = "RT_EVAL",
+        [STEP_PREDICT] = "RT_PREDICT"};
     const char *on = on_device[which];
     text_add(t, "\nstatic const RtStep steps_%s[] = {\n", on);
     for (int i = 0; i < w->num_steps; i++) {
@@ -162,6 +181,8 @@ void step_table_write(const Writer *w, Text *t, int which) {
                      ",\n     .input = %s_inputs_%s, .num_inputs = "
                      "COUNT(%s_inputs_%s)",
                      s->name, on, s->name, on);
+        if (s->step->kind == STEP_PREDICT)
+            output_add(w, t, twin_graph(s, which));
         text_add(t, "},\n");
     }
     text_add(t, "};\n");

@@ -73,6 +73,9 @@ static void write_stop(const Recipe *r, Text *t) {
 
 // The run's settings from the model file.
 static void write_recipe(const Program *p, Text *t) {
+    static const char *const output[] = {[OUTPUT_VALUES] = "RT_VALUES",
+                                         [OUTPUT_CLASSES] = "RT_CLASSES",
+                                         [OUTPUT_LABELS] = "RT_LABELS"};
     const Recipe *r = &p->recipe;
     text_add(t, "    .data_format = \"%s\",\n", r->data_format);
     text_add(t, "    .data_path = ");
@@ -82,6 +85,7 @@ static void write_recipe(const Program *p, Text *t) {
     write_shape(p, t, "image");
     write_shape(p, t, "label");
     text_add(t, "    .classes = %d,\n", r->classes);
+    text_add(t, "    .output = %s,\n", output[r->output]);
     text_add(t, "    .batch = %lld,\n", (long long)r->batch);
     text_add(t, "    .precision = \"%s\",\n", dtype_name(r->precision));
     text_add(t, "    .drop_last = %s,\n", r->drop_last ? "true" : "false");

@@ -13,7 +13,7 @@ static void add(Step *step, int *count, StepKind kind, int stage,
 }
 
 Step *program_steps(const Program *p, Arena *a, int *count) {
-    Step *step = ARENA_ARRAY(a, 2 * (size_t)p->num_stages + 4, Step);
+    Step *step = ARENA_ARRAY(a, 2 * (size_t)p->num_stages + 5, Step);
     *count = 0;
     add(step, count, STEP_COLLECT, 0, p->collect);
     add(step, count, STEP_INIT, 0, p->init);
@@ -23,6 +23,7 @@ Step *program_steps(const Program *p, Arena *a, int *count) {
         add(step, count, STEP_GATHER, i, p->stage[i].gather);
     add(step, count, STEP_AVERAGE, 0, p->average);
     add(step, count, STEP_EVAL, 0, p->eval);
+    add(step, count, STEP_PREDICT, 0, p->predict);
     return step;
 }
 

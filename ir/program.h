@@ -30,6 +30,10 @@ typedef struct {
 // asks for it, never, or wherever it saves memory and costs little.
 typedef enum { RECOMPUTE_FOR_LIMIT, RECOMPUTE_NONE, RECOMPUTE_AUTO } Recompute;
 
+// The meaning of the model's output: values, a score of each class in the last
+// axis, or a logit of each label.
+typedef enum { OUTPUT_VALUES, OUTPUT_CLASSES, OUTPUT_LABELS } OutputKind;
+
 // The recipe, except for the parts that are in the graphs.
 typedef struct {
     const char *data_format; // a data set of the language, as cifar10
@@ -37,6 +41,7 @@ typedef struct {
     const DataSetting *data_setting;
     int num_data_settings;
     int classes; // that whole labels are below
+    OutputKind output;
     int64_t batch;
     bool drop_last; // leave out a last batch that is short
     Time length;
@@ -110,6 +115,8 @@ typedef struct {
     Time average_every, average_from; // also once after the last step; with an
                                       // `every` of 1 step it is part of train
     Graph *eval;                      // one batch of evaluation
+    Graph *predict; // NULL, or the part of it up to the model's output, which
+                    // it returns as prediction
 } Program;
 
 // The graphs of a program as steps that a trainer runs.
@@ -121,7 +128,8 @@ typedef enum {
     STEP_GATHER,
     STEP_AVERAGE,
     STEP_PREPARE, // before an evaluation, values that its batches share
-    STEP_EVAL
+    STEP_EVAL,
+    STEP_PREDICT
 } StepKind;
 
 typedef struct {

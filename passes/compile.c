@@ -55,6 +55,7 @@ static void step_insert(Steps *s, int at, StepKind kind, const char *name,
 // evaluation.
 void steps_derive(Steps *s) {
     Graph *derive = derive_graph(graphs_of(s), s->count);
+    const Graph *eval = NULL;
     for (int i = 0; i < s->count; i++) {
         StepKind kind = s->step[i].kind;
         if (derive != NULL && kind > STEP_DERIVE) {
@@ -65,6 +66,11 @@ void steps_derive(Steps *s) {
             kind == STEP_EVAL ? prepare_graph(s->step[i].graph) : NULL;
         if (prepare != NULL)
             step_insert(s, i++, STEP_PREPARE, "prepare", prepare);
+        if (kind == STEP_EVAL)
+            eval = s->step[i].graph;
+        // A prediction shares the states of an evaluation, or prepares none.
+        if (kind == STEP_PREDICT && !prepares_first(eval, s->step[i].graph))
+            s->step[i].graph->name = "predict_alone";
     }
 }
 

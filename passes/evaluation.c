@@ -16,8 +16,9 @@
 
 #include <string.h>
 
+// Whether g is the step of a batch whose values between steps are fixed.
 static bool evaluates(const Graph *g) {
-    return strcmp(g->name, "eval") == 0;
+    return strcmp(g->name, "eval") == 0 || strcmp(g->name, "predict") == 0;
 }
 
 // Whether each node is the same for all batches.
@@ -174,6 +175,40 @@ Graph *pass_prepare(Graph *g, Arena *scratch, const PassOptions *o) {
                              : graph_copy(out, g, n, now);
     }
     return out;
+}
+
+// g's node for a value of another graph.
+static NodeId value_in(Graph *g, const Graph *other, NodeId n, NodeId *now) {
+    const Node *d = &other->node[n];
+    if (now[n] != NO_NODE)
+        return now[n];
+    for (int i = 0; i < d->num_args; i++)
+        value_in(g, other, d->arg[i], now);
+    const char *name = node_text(d, ATTR_name);
+    now[n] = name != NULL ? graph_find(g, name) : NO_NODE;
+    if (now[n] == NO_NODE)
+        now[n] = graph_copy(g, other, n, now);
+    return now[n];
+}
+
+bool prepares_first(const Graph *g, const Graph *part) {
+    Arena *scratch = arena_new();
+    Graph *all = graph_clone(g);
+    const bool *prepared = find_prepared(g, scratch);
+    const bool *wanted = find_prepared(part, scratch);
+    NodeId *now = graph_none(part, scratch), next = 0;
+    bool same = true;
+    for (NodeId n = 0; same && n < part->count; n++) {
+        if (!wanted[n])
+            continue;
+        while (next < g->count && !prepared[next])
+            next++;
+        same = next < g->count && value_in(all, part, n, now) == next;
+        next++;
+    }
+    graph_free(all);
+    arena_free(scratch);
+    return same;
 }
 
 Graph *prepare_graph(Graph *g) {

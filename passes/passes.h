@@ -95,6 +95,9 @@ PassFunction pass_fold, pass_prepare;
 // first batch: NULL when there are none.  g is the graph before pass_prepare.
 Graph *prepare_graph(Graph *g);
 
+// Whether the first of those states are the ones of `part`, in the same order.
+bool prepares_first(const Graph *g, const Graph *part);
+
 // ---- autodiff.c: append the backward graph ----
 // Walks back from output "loss", whose gradient is loss_scale, and appends
 // gradient(param, value) for every param that an optimizer node updates.

@@ -83,19 +83,27 @@ static const OptionKind
 
 // ---- the table ----
 
-const Option rt_options[] = {
-#define OPTION(field, name, value, kind, least, most, help)                    \
-    {name, value, &option_##kind, offsetof(RtOptions, field), least, most, 0,  \
-     NULL, help},
-#include "runtime/options.def"
-#undef OPTION
-    {.name = NULL}};
-
 enum {
 #define OPTION(field, ...) NUMBER_##field,
 #include "runtime/options.def"
 #undef OPTION
 };
+
+const Option rt_options[] = {
+#define OPTION(field, name, value, kind, least, most, help)                    \
+    {name,                                                                     \
+     value,                                                                    \
+     &option_##kind,                                                           \
+     offsetof(RtOptions, field),                                               \
+     least,                                                                    \
+     most,                                                                     \
+     NUMBER_##field == NUMBER_out ? 'o' : '\0',                                \
+     NULL,                                                                     \
+     help},
+#include "runtime/options.def"
+#undef OPTION
+    {.name = NULL}};
+
 #define GIVEN(field) ((uint64_t)1 << NUMBER_##field)
 
 // ---- combinations ----
@@ -117,6 +125,14 @@ static bool apart(uint64_t given, RtError *e) {
              GIVEN(nvtx),
          ""},
         {GIVEN(init_only), GIVEN(eval_only) | GIVEN(resume), ""},
+        {GIVEN(predict),
+         GIVEN(init_only) | GIVEN(eval_only) | GIVEN(load_only) |
+             GIVEN(resume) | GIVEN(init) | GIVEN(tune) | GIVEN(steps) |
+             GIVEN(epochs) | GIVEN(log_every) | GIVEN(times) | GIVEN(snapshot) |
+             GIVEN(profile) | GIVEN(repeat_batch) | GIVEN(verify_every) |
+             GIVEN(validation) | GIVEN(data) | GIVEN(metrics) |
+             GIVEN(bad_samples),
+         ""},
         {GIVEN(init), GIVEN(resume),
          ": a run that goes on has its weights in its checkpoint"},
     };
@@ -136,6 +152,10 @@ static bool together(uint64_t given, RtError *e) {
                        "--eval-only and --tune take none");
     if ((given & GIVEN(profile_steps)) && !(given & GIVEN(profile)))
         return rt_fail(e, EXIT_USAGE, "--profile-steps needs --profile FILE");
+    uint64_t predicts = GIVEN(weights) | GIVEN(top) | GIVEN(logits);
+    if ((given & predicts) && !(given & GIVEN(predict)))
+        return rt_fail(e, EXIT_USAGE, "--%s needs --predict PATH",
+                       first_of(given & predicts));
     if ((given & GIVEN(init_except)) && !(given & GIVEN(init)))
         return rt_fail(e, EXIT_USAGE, "--init-except needs --init=FILE");
     return true;
@@ -262,7 +282,9 @@ static bool word_take(RtOptions *to, const OptionReader *r, OptionStep step,
     case OPTION_UNKNOWN:
         return unknown(r, t, e);
     case OPTION_OPERAND:
-        return unexpected(r->value, r->word[-2], e);
+        if (to->predict == NULL || r->value[0] == '-')
+            return unexpected(r->value, r->word[-2], e);
+        return true; // rt_options_path finds it
     case OPTION_TAKES_NONE:
         return rt_fail(e, EXIT_USAGE, "--%s takes no value", r->option->name);
     default:
@@ -279,9 +301,18 @@ bool rt_options_parse(RtOptions *o, int argc, char **argv, const RtTrainer *t,
     for (OptionStep step; (step = option_step(&r)) != OPTION_END;) {
         if (!word_take(o, &r, step, t, e))
             return false;
-        given |= (uint64_t)1 << (r.option - rt_options);
+        if (step == OPTION_TAKEN)
+            given |= (uint64_t)1 << (r.option - rt_options);
     }
+    o->eval_only |= o->predict != NULL;
     return apart(given, e) && together(given, e) && print_apart(o, e);
+}
+
+const char *rt_options_path(OptionReader *r) {
+    for (OptionStep step; (step = option_step(r)) != OPTION_END;)
+        if (step == OPTION_OPERAND || r->option == &rt_options[NUMBER_predict])
+            return r->value;
+    return NULL;
 }
 
 // ---- help ----

@@ -48,7 +48,8 @@ typedef struct {
 } RtState;
 
 // An input that the loader fills before a step: image, label, index or valid,
-// as in ir/program.h.  A program lists only the inputs that it uses.
+// as in ir/program.h.  A program lists only the inputs that it uses.  Or the
+// output of a step.
 typedef struct {
     const char *name;
     RtType type;
@@ -203,6 +204,10 @@ typedef struct {
     const char *what; // "conv of layer1.conv_1, resnet9.net:13"
 } RtStored;
 
+// The meaning of the model's output: values, a score of each class in the last
+// axis, or a logit of each label.
+typedef enum { RT_VALUES, RT_CLASSES, RT_LABELS } RtOutputKind;
+
 // The condition that ends a run early; metric NULL: none.
 typedef struct {
     const char *metric; // accuracy, top5, loss, perplexity
@@ -219,7 +224,8 @@ typedef enum {
     RT_GATHER,
     RT_AVERAGE,
     RT_PREPARE,
-    RT_EVAL
+    RT_EVAL,
+    RT_PREDICT
 } RtStepKind;
 
 // A launch of a step, in terms of the model.
@@ -242,6 +248,7 @@ typedef struct {
     bool then_derive; // RT_DERIVE must follow
     const RtInput *input;
     int num_inputs; // at most RT_MOST_INPUTS
+    RtInput output; // of PREDICT: the model's, for a batch
 } RtStep;
 
 // A plan for one device: addresses, kernels, and steps as launch lists.
@@ -294,6 +301,7 @@ typedef struct {
     int num_data_settings;
     RtShape image, label; // of one sample; label.rank -1: labels are not used
     int classes;          // whole labels are below
+    RtOutputKind output;
     int batch;
     const char *precision; // of the recipe; NULL: f32
     bool drop_last;

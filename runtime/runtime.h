@@ -186,12 +186,18 @@ typedef struct RtOptions {
     const char *init;        // a file of weights; NULL: they are drawn
     const char *init_except; // names that are left out; NULL: none
     unsigned without;        // a bit for each; see without.c
+    const char *predict;     // its first path; NULL: it trains or evaluates
+    const char *weights; // of a prediction; NULL: those of the newest run
+    int64_t top;         // classes to print; 0: not given
+    bool logits;
 } RtOptions;
 
 // The trainer is for messages, and may be NULL.
 bool rt_options_parse(RtOptions *o, int argc, char **argv, const RtTrainer *t,
                       RtError *e);
 extern const Option rt_options[];
+// The next path of --predict among the words of a command line; NULL: none.
+const char *rt_options_path(OptionReader *r);
 void rt_options_help(const RtTrainer *t, const char *program);
 
 // ---- without.c ----

@@ -50,7 +50,7 @@ static uint64_t fingerprint(const Program *p) {
     int count;
     const Step *step = program_steps(p, scratch, &count);
     for (int i = 0; i < count; i++)
-        if (step[i].kind > STEP_DERIVE)
+        if (step[i].kind > STEP_DERIVE && step[i].kind != STEP_PREDICT)
             hash = hash_graph(scratch, hash, step[i].graph);
     arena_free(scratch);
     return hash;

@@ -111,9 +111,13 @@ static void count_accuracy(Expansion *e, NodeId output) {
     Type t = *node_type(e, output);
     Type label = *node_type(e, e->unblended_label);
     bool classes = has_classes(label, t);
+    bool logits = e->loss.is_binary && labels_each(label, t);
+    e->recipe.output = classes  ? OUTPUT_CLASSES
+                       : logits ? OUTPUT_LABELS
+                                : OUTPUT_VALUES;
     if (classes)
         accumulate(e, "metric.correct", count_correct(e, output), false);
-    else if (e->loss.is_binary && labels_each(label, t))
+    else if (logits)
         accumulate(e, "metric.correct", count_binary(e, output), false);
     if (classes && e->recipe.top5 && !e->training)
         accumulate(e, "metric.top5", count_top5(e, output), false);

@@ -201,6 +201,26 @@ static Graph *eval_graph(Expansion *e, TrainBlock *t, const Value *given,
     return e->graph;
 }
 
+// The part of the evaluation that computes the model's output.
+static Graph *predict_graph(Expansion *e) {
+    const Graph *g = e->graph;
+    NodeId output = e->output.node;
+    bool *needed = ARENA_ARRAY(e->arena, g->count, bool);
+    NodeId *now = ARENA_ARRAY(e->arena, g->count, NodeId);
+    Graph *out = graph_like(g);
+    needed[output] = true;
+    for (NodeId n = output + 1; n-- > 0;)
+        for (int i = 0; needed[n] && i < g->node[n].num_args; i++)
+            needed[g->node[n].arg[i]] = true;
+    for (NodeId n = 0; n <= output; n++)
+        now[n] = needed[n] ? graph_copy(out, g, n, now) : NO_NODE;
+    out->name = "predict";
+    out->at = g->node[output].from;
+    e->graph = out;
+    add_output(e, "prediction", now[output]);
+    return out;
+}
+
 // The statistics from which parameters start, of samples without augmentation;
 // NULL if no parameter needs them.
 static Graph *collect_graph(Expansion *e, TrainBlock *t, const Value *given,
@@ -269,9 +289,12 @@ Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     p->init = init_graph(e);
     p->collect = collect_graph(e, t, given, input);
     p->eval = eval_graph(e, t, given, input);
+    if (e->diags->errors == 0)
+        p->predict = predict_graph(e);
     p->site = call_sites_list(e, &p->num_sites);
     p->recipe.collect_samples = e->recipe.collect_samples;
     p->recipe.classes = e->recipe.classes;
+    p->recipe.output = e->recipe.output;
     p->recipe.rate = e->recipe.rate;
     p->recipe.whole_train = e->recipe.whole_train;
     p->recipe.whole_eval = e->recipe.whole_eval;

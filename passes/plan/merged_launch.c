@@ -15,7 +15,8 @@ typedef struct {
 } Search;
 
 bool step_merges(StepKind kind) {
-    return kind == STEP_TRAIN || kind == STEP_GATHER || kind == STEP_EVAL;
+    return kind == STEP_TRAIN || kind == STEP_GATHER || kind == STEP_EVAL ||
+           kind == STEP_PREDICT;
 }
 
 int merged_barrier_counter(const Graph *g) {

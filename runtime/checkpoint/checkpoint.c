@@ -34,10 +34,25 @@ static void add(Header *h, const char *format, ...) {
     h->length += n > 0 ? (size_t)n : 0;
 }
 
+// At most 256 bytes of the value.
 static void add_string(Header *h, const char *key, const char *value) {
     char text[6 * 256 + 8];
-    json_escape(text, sizeof text, value, strlen(value));
+    json_escape(text, sizeof text, value, strnlen(value, 256));
     add(h, "\"%s\":\"%s\",", key, text);
+}
+
+static void add_classes(Header *h, const char *names) {
+    char name[256], key[32];
+    for (int i = 0; names != NULL && *names != '\0'; i++) {
+        size_t length = strcspn(names, "\r\n");
+        snprintf(name, sizeof name, "%.*s", (int)length, names);
+        snprintf(key, sizeof key, "class.%d", i);
+        if (length > 0)
+            add_string(h, key, name);
+        names += length;
+        names += *names == '\r';
+        names += *names == '\n';
+    }
 }
 
 void rt_recipe_settings(RtRecipeSetting to[NUM_RECIPE_SETTINGS],
@@ -60,6 +75,7 @@ static void add_metadata(RtCheckpoint *c, const RtProgress *p) {
     rt_recipe_settings(setting, c->trainer);
     for (int i = 0; i < NUM_RECIPE_SETTINGS; i++)
         add_string(h, setting[i].key, setting[i].value);
+    add_classes(h, c->classes);
     add(h, "\"fingerprint\":\"%016" PRIx64 "\",", c->trainer->fingerprint);
     add(h, "\"step\":\"%" PRId64 "\",\"steps\":\"%" PRId64 "\",", p->step,
         p->steps);
@@ -202,22 +218,40 @@ void rt_checkpoint_free(RtCheckpoint *c) {
     free(c->header.data);
     free(c->piece);
     free(c->hash);
+    for (int64_t i = 0; i < c->num_read; i++)
+        free(c->read_class[i]);
+    free(c->read_class);
     free(c);
 }
 
 // The header's length varies, so it is measured with the longest numbers.
-static bool reserve(RtCheckpoint *c) {
+static bool reserve_header(RtCheckpoint *c) {
     enum { SLACK = 128 };
     RtProgress longest = {INT64_MIN, INT64_MIN, INT64_MIN, INT64_MIN, 0};
-    size_t states = (size_t)c->plan->num_states;
-    c->hash = calloc(states > 0 ? states : 1, sizeof *c->hash);
-    c->piece = malloc(PIECE);
-    if (c->hash == NULL || c->piece == NULL)
-        return false;
+    free(c->header.data);
+    c->header = (Header){0};
     build_header(c, &longest);
     c->header.room = c->header.length + SLACK;
     c->header.data = malloc(c->header.room);
     return c->header.data != NULL;
+}
+
+static bool reserve(RtCheckpoint *c) {
+    size_t states = (size_t)c->plan->num_states;
+    c->hash = calloc(states > 0 ? states : 1, sizeof *c->hash);
+    c->piece = malloc(PIECE);
+    return c->hash != NULL && c->piece != NULL && reserve_header(c);
+}
+
+bool rt_checkpoint_keep_classes(RtCheckpoint *c, const char *names,
+                                RtError *e) {
+    c->classes = names;
+    return names == NULL || reserve_header(c) ||
+           rt_fail(e, EXIT_MEMORY, "out of memory");
+}
+
+const char *rt_checkpoint_class(const RtCheckpoint *c, int64_t number) {
+    return number < c->num_read ? c->read_class[number] : NULL;
 }
 
 RtCheckpoint *rt_checkpoint_new(const RtTrainer *t, const RtPlan *plan,

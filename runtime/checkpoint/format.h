@@ -29,6 +29,9 @@ struct RtCheckpoint {
     Header header; // begins with its length as eight bytes
     char *piece;
     uint64_t *hash; // of each state
+    const char *classes; // written; NULL: unknown
+    char **read_class;   // in the file that was loaded
+    int64_t num_read;
 };
 
 // A setting of the recipe that a message can name.

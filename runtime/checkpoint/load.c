@@ -261,6 +261,24 @@ static bool file_open(const RtCheckpoint *c, File *f, const char *path,
     return prefix_path(path, e);
 }
 
+// Copies the names of classes.
+static bool read_classes(RtCheckpoint *c, const RtHeader *h, RtError *e) {
+    char key[32];
+    int64_t most = c->trainer->classes;
+    if (c->read_class == NULL && most > 0)
+        c->read_class = calloc((size_t)most, sizeof *c->read_class);
+    bool good = c->read_class != NULL || most == 0;
+    for (int64_t i = 0; good && i < most; i++) {
+        snprintf(key, sizeof key, "class.%" PRId64, i);
+        const RtMetadata *name = rt_header_metadata(h, key);
+        free(c->read_class[i]);
+        c->read_class[i] = name != NULL ? strdup(name->value) : NULL;
+        good = name == NULL || c->read_class[i] != NULL;
+        c->num_read = i + 1;
+    }
+    return good || rt_fail(e, EXIT_MEMORY, "out of memory");
+}
+
 static RtLoad read_run(RtCheckpoint *c, const File *f, RtProgress *p,
                        RtError *e) {
     const RtHeader *h = &f->header;
@@ -277,7 +295,7 @@ static RtLoad read_run(RtCheckpoint *c, const File *f, RtProgress *p,
         if (!read_tensor(c, f, &h->tensor[i],
                          rt_state_find(c->plan, h->tensor[i].name), e))
             return RT_BROKEN;
-    return RT_GOOD;
+    return read_classes(c, h, e) ? RT_GOOD : RT_BROKEN;
 }
 
 RtLoad rt_checkpoint_read(RtCheckpoint *c, const char *path, RtProgress *p,
@@ -316,6 +334,7 @@ bool rt_checkpoint_load_weights(RtCheckpoint *c, const char *path,
         memcpy(message, w.message, sizeof w.message);
         rt_weights_free(&w);
     }
+    good = good && read_classes(c, &f.header, e);
     file_close(c, &f);
     return good || prefix_path(path, e);
 }

@@ -193,7 +193,34 @@ void rt_data_close(RtData *d) {
     rt_split_close(&d->train);
     rt_split_close(&d->test);
     rt_decode_memory_free(d->decode_memory);
+    free(d->classes);
     *d = (RtData){0};
+}
+
+// Reads the names of the classes from a file of the data set's folder, if it
+// has one: a name in each line.
+static void classes_read(RtData *d, const char *folder, const RtDataSpec *spec,
+                         const RtFiles *files) {
+    enum { MOST = 1 << 20 };
+    const char *const name[] = {"classes.txt", "batches.meta.txt",
+                                rt_setting(spec, "coarse", 0)
+                                    ? "coarse_label_names.txt"
+                                    : "fine_label_names.txt"};
+    for (size_t i = 0; d->classes == NULL && i < 3; i++) {
+        RtError e;
+        size_t bytes;
+        char *path = rt_path("%s/%s", folder, name[i]);
+        int fd = path != NULL ? rt_open_sized(files, path, &bytes, &e) : -1;
+        free(path);
+        if (fd < 0)
+            continue;
+        d->classes = bytes < MOST ? calloc(bytes + 1, 1) : NULL;
+        if (d->classes != NULL && !rt_read(files, fd, d->classes, bytes)) {
+            free(d->classes);
+            d->classes = NULL;
+        }
+        files->close(fd);
+    }
 }
 
 bool rt_data_open(RtData *d, const char *format, const char *path,
@@ -205,6 +232,8 @@ bool rt_data_open(RtData *d, const char *format, const char *path,
         bool good = formats[i].read(d, path, spec, files, e);
         if (!good)
             rt_data_close(d);
+        else if (d->classes == NULL)
+            classes_read(d, path, spec, files);
         return good;
     }
     return rt_fail(e, EXIT_DATA, "this trainer cannot read %s data", format);

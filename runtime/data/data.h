@@ -78,6 +78,7 @@ typedef struct {
     RtSplit train, test;
     uint64_t hash; // of the data; a resumed run must find the same
     struct RtDecodeMemory *decode_memory; // NULL: none needed
+    char *classes; // their names, one in a line; NULL: unknown
     char ignored[RT_IGNORED_BYTES]; // a line about ignored files; "": none
 } RtData;
 
@@ -140,10 +141,42 @@ void rt_ignored_add(RtIgnored *p, const char *name);
 void rt_ignored_text(char to[RT_IGNORED_BYTES], const RtIgnored *p,
                      const char *folder, const char *expected);
 
+// ---- names.c ----
+
+typedef struct {
+    char **name;
+    int64_t count, room;
+} RtNames;
+
+// Takes ownership of the name; NULL: no memory.
+bool rt_names_add(RtNames *n, char *name, RtError *e);
+void rt_names_free(RtNames *n);
+// Adds the sorted entries of a folder: subfolders, or images if `ignored`
+// counts the other files.
+bool rt_names_list(const char *folder, RtIgnored *ignored, RtNames *n,
+                   RtError *e);
+// The position of a name in a sorted list; -1: not there.
+int64_t rt_names_find(const RtNames *n, const char *name);
+
+// ---- inputs.c ----
+
+// Opens the samples of a prediction as d->test: image files, those in folders,
+// an .npy file, or a data set, whose test set it is.  paths: any number of
+// image files and folders, or one path.
+bool rt_inputs_open(RtData *d, const RtTrainer *t, const RtOptions *o,
+                    const RtNames *paths, const RtFiles *files, RtError *e);
+// The file of a sample; NULL: samples have numbers only.
+const char *rt_inputs_path(const RtData *d, int64_t sample);
+// Why a sample's file could not be decoded; NULL: it could.
+const char *rt_inputs_error(const RtData *d, int64_t sample);
+
 // ---- cifar.c, idx.c, npy.c, tokens.c, image_folder.c, synthetic.c ----
 
 typedef bool RtFormat(RtData *d, const char *path, const RtDataSpec *spec,
                       const RtFiles *files, RtError *e);
+// Reads the samples of an .npy file, or its only one, and hashes them.
+bool rt_npy_column(const RtFiles *files, const char *path, const RtShape *shape,
+                   RtColumn *c, int64_t *count, uint64_t *hash, RtError *e);
 RtFormat rt_cifar10_read, rt_cifar100_read, rt_idx_read, rt_npy_read,
     rt_tokens_read, rt_synthetic_draw, rt_image_folder_read;
 

@@ -24,11 +24,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-typedef struct {
-    char **name;
-    int64_t count, room;
-} Names;
-
 // The skipped files; each is named once.
 typedef struct {
     int64_t max, count;
@@ -37,94 +32,11 @@ typedef struct {
 } Skipped;
 
 typedef struct {
-    Names image; // paths
+    RtNames image; // paths
     RtImageDecoder decoder;
     Skipped skipped;
     RtIgnored *ignored; // while opening: counts other files
 } Source;
-
-// ---- names ----
-
-static void names_free(Names *n) {
-    for (int64_t i = 0; i < n->count; i++)
-        free(n->name[i]);
-    free(n->name);
-    *n = (Names){0};
-}
-
-// Takes ownership of the name.
-static bool names_add(Names *n, char *name, RtError *e) {
-    if (name != NULL && n->count == n->room) {
-        int64_t room = n->room > 0 ? 2 * n->room : 64;
-        char **more = realloc(n->name, (size_t)room * sizeof *more);
-        if (more != NULL) {
-            n->name = more;
-            n->room = room;
-        }
-    }
-    if (name == NULL || n->count == n->room) {
-        free(name);
-        return rt_fail(e, EXIT_MEMORY, "out of memory");
-    }
-    n->name[n->count++] = name;
-    return true;
-}
-
-static int by_bytes(const void *a, const void *b) {
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-static bool is_image(const char *name) {
-    static const char *const suffix[] = {".jpg", ".jpeg", ".png"};
-    const char *dot = strrchr(name, '.');
-    for (size_t i = 0; dot != NULL && i < 3; i++)
-        if (strcasecmp(dot, suffix[i]) == 0)
-            return true;
-    return false;
-}
-
-static bool is_folder(const char *path) {
-    struct stat s;
-    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
-}
-
-// A dangling link may have been meant as a class, so it is an error.
-static bool stat_entry(const char *folder, const char *name, bool *is_folder,
-                       RtError *e) {
-    struct stat s;
-    char *path = rt_path("%s/%s", folder, name);
-    bool good = path == NULL ? rt_fail(e, EXIT_MEMORY, "out of memory")
-                             : stat(path, &s) == 0 || rt_fail_open(e, path);
-    *is_folder = good && S_ISDIR(s.st_mode);
-    free(path);
-    return good;
-}
-
-// The sorted entries of a folder: subfolders, or images if `ignored` counts the
-// other files.
-static bool list(const char *folder, RtIgnored *ignored, Names *n, RtError *e) {
-    DIR *d = opendir(folder);
-    if (d == NULL)
-        return rt_fail_open(e, folder);
-    bool good = true;
-    const struct dirent *entry;
-    while (good && (errno = 0, entry = readdir(d)) != NULL) {
-        if (entry->d_name[0] == '.')
-            continue;
-        bool listed = ignored != NULL && is_image(entry->d_name);
-        if (ignored == NULL)
-            good = stat_entry(folder, entry->d_name, &listed, e);
-        if (good && listed)
-            good = names_add(n, rt_path("%s", entry->d_name), e);
-        else if (good && ignored != NULL)
-            rt_ignored_add(ignored, entry->d_name);
-    }
-    good = good && (errno == 0 || rt_fail_read(e, folder));
-    closedir(d);
-    if (good && n->count > 0)
-        qsort(n->name, (size_t)n->count, sizeof *n->name, by_bytes);
-    return good;
-}
 
 // ---- samples ----
 
@@ -214,11 +126,16 @@ static bool fetch(const RtSplit *split, int64_t sample, uint8_t *to,
     return true;
 }
 
+static bool is_folder(const char *path) {
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
 // ---- splits ----
 
 static void release(void *source) {
     Source *s = source;
-    names_free(&s->image);
+    rt_names_free(&s->image);
     rt_jpeg_close(s->decoder.jpeg);
     rt_png_close(s->decoder.png);
     pthread_mutex_destroy(&s->skipped.lock);
@@ -229,25 +146,19 @@ static void release(void *source) {
 // Adds the images of one class; *found: their number.
 static bool add_class(Source *s, const char *folder, const char *class,
                       int64_t *found, RtError *e) {
-    Names file = {0};
+    RtNames file = {0};
     char *path = rt_path("%s/%s", folder, class);
     bool good = path != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
-    good = good && list(path, s->ignored, &file, e);
+    good = good && rt_names_list(path, s->ignored, &file, e);
     if (good && file.count == 0)
         good =
             rt_fail(e, EXIT_DATA, "%s has no .jpg, .jpeg or .png file", path);
     for (int64_t i = 0; good && i < file.count; i++)
-        good = names_add(&s->image, rt_path("%s/%s", path, file.name[i]), e);
+        good = rt_names_add(&s->image, rt_path("%s/%s", path, file.name[i]), e);
     *found = file.count;
-    names_free(&file);
+    rt_names_free(&file);
     free(path);
     return good;
-}
-
-static int64_t class_number(const Names *class, const char *name) {
-    char **found = bsearch(&name, class->name, (size_t) class->count,
-                           sizeof *class->name, by_bytes);
-    return found == NULL ? -1 : found - class->name;
 }
 
 static bool set_labels(RtSplit *s, int64_t count, int32_t label, RtError *e) {
@@ -262,18 +173,18 @@ static bool set_labels(RtSplit *s, int64_t count, int32_t label, RtError *e) {
 }
 
 static bool add_classes(RtSplit *split, Source *s, const char *folder,
-                        const Names *class, RtError *e) {
-    Names here = {0};
-    bool good = list(folder, NULL, &here, e);
+                        const RtNames *class, RtError *e) {
+    RtNames here = {0};
+    bool good = rt_names_list(folder, NULL, &here, e);
     for (int64_t i = 0; good && i < here.count; i++) {
-        int64_t number = class_number(class, here.name[i]), found;
+        int64_t number = rt_names_find(class, here.name[i]), found;
         good = number >= 0 ? add_class(s, folder, here.name[i], &found, e) &&
                                  set_labels(split, found, (int32_t)number, e)
                            : rt_fail(e, EXIT_DATA,
                                      "%s/%s is a class that is not in train",
                                      folder, here.name[i]);
     }
-    names_free(&here);
+    rt_names_free(&here);
     return good && (split->count > 0 ||
                     rt_fail(e, EXIT_DATA, "%s has no class folders", folder));
 }
@@ -298,7 +209,7 @@ static int64_t max_pixels(const RtDataSpec *spec) {
 }
 
 static bool read_split(RtData *d, RtSplit *split, const char *root,
-                       const char *folder, const Names *class,
+                       const char *folder, const RtNames *class,
                        const RtDataSpec *spec, const RtFiles *files,
                        RtIgnored *ignored, RtError *e) {
     size_t size = (size_t)rt_setting(spec, "size", 1);
@@ -359,13 +270,24 @@ static char *find_train(const char *path, RtError *e) {
     return NULL;
 }
 
+// Their names, one in a line.
+static char *names_text(const RtNames *n) {
+    size_t bytes = 1, at = 0;
+    for (int64_t i = 0; i < n->count; i++)
+        bytes += strlen(n->name[i]) + 1;
+    char *text = calloc(bytes, 1);
+    for (int64_t i = 0; text != NULL && i < n->count; i++)
+        at += (size_t)snprintf(text + at, bytes - at, "%s\n", n->name[i]);
+    return text;
+}
+
 // test: NULL without a test set.
 static bool read_both(RtData *d, const char *root, const char *train,
                       const char *test, const RtDataSpec *spec,
                       const RtFiles *files, RtError *e) {
-    Names class = {0};
+    RtNames class = {0};
     RtIgnored ignored = {.suffixes = 0};
-    bool good = list(train, NULL, &class, e);
+    bool good = rt_names_list(train, NULL, &class, e);
     if (good && class.count > spec->classes)
         good =
             rt_fail(e, EXIT_DATA,
@@ -379,8 +301,9 @@ static bool read_both(RtData *d, const char *root, const char *train,
                       e) &&
            (test == NULL || read_split(d, &d->test, root, test, &class, spec,
                                        files, &ignored, e));
+    d->classes = names_text(&class);
     rt_ignored_text(d->ignored, &ignored, root, ".jpg, .jpeg or .png");
-    names_free(&class);
+    rt_names_free(&class);
     return good;
 }
 

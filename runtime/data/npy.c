@@ -232,13 +232,24 @@ static bool check_fits(const Header *h, const RtShape *shape, const char *path,
                    kinds[h->kind].descr, type_word(shape->type));
 }
 
+// The shape of one sample gets a first dimension.
+static void single_widen(Header *h, const RtShape *shape) {
+    if (!rt_shape_same(shape, h->rank, h->dim) || h->rank != shape->rank)
+        return;
+    memmove(h->dim + 1, h->dim, (size_t)h->rank * sizeof *h->dim);
+    h->dim[0] = 1;
+    h->rank++;
+}
+
 static bool read_open(const RtFiles *files, int fd, const char *path,
                       size_t bytes, const RtShape *shape, RtColumn *c,
                       int64_t *count, uint64_t *hash, RtError *e) {
     Header h;
     size_t values;
-    if (!read_header(files, fd, path, &bytes, &h, e) ||
-        !check_fits(&h, shape, path, e) ||
+    if (!read_header(files, fd, path, &bytes, &h, e))
+        return false;
+    single_widen(&h, shape);
+    if (!check_fits(&h, shape, path, e) ||
         !count_values(&h, bytes, &values, path, e) ||
         !rt_column_reserve(c, kinds[h.kind].type, values, h.dim[0], e))
         return false;
@@ -251,9 +262,8 @@ static bool read_open(const RtFiles *files, int fd, const char *path,
     return good;
 }
 
-static bool read_column(const RtFiles *files, const char *path,
-                        const RtShape *shape, RtColumn *c, int64_t *count,
-                        uint64_t *hash, RtError *e) {
+bool rt_npy_column(const RtFiles *files, const char *path, const RtShape *shape,
+                   RtColumn *c, int64_t *count, uint64_t *hash, RtError *e) {
     size_t bytes;
     int fd = rt_open_sized(files, path, &bytes, e);
     if (fd < 0)
@@ -266,7 +276,7 @@ static bool read_column(const RtFiles *files, const char *path,
 static bool read_labels(RtSplit *s, const char *path, const RtDataSpec *spec,
                         const RtFiles *files, uint64_t *hash, RtError *e) {
     int64_t count;
-    if (!read_column(files, path, &spec->label, &s->label, &count, hash, e))
+    if (!rt_npy_column(files, path, &spec->label, &s->label, &count, hash, e))
         return false;
     if (count != s->count)
         return rt_fail(e, EXIT_DATA, "%s has %lld labels for %lld samples",
@@ -284,7 +294,7 @@ static bool read_split(RtSplit *s, const char *folder, const char *name,
         (x != NULL && y != NULL) || rt_fail(e, EXIT_MEMORY, "out of memory");
     s->fetch = rt_split_fetch;
     good = good &&
-           read_column(files, x, &spec->image, &s->image, &s->count, hash, e);
+           rt_npy_column(files, x, &spec->image, &s->image, &s->count, hash, e);
     if (good && spec->label.rank < 0)
         good = rt_column_reserve(&s->label, RT_FILE_U8, 0, s->count, e);
     else

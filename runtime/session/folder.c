@@ -189,7 +189,9 @@ bool rt_folder_find(RtFolder *f, const RtTrainer *t, RtOptions *o, RtError *e) {
     take_folder(o);
     if (!take_weights(f, o, e))
         return false;
-    if (o->out != NULL) {
+    if (o->predict != NULL && o->weights != NULL)
+        return true;
+    if (o->out != NULL && o->predict == NULL) {
         f->path = rt_path("%s", o->out);
         return f->path != NULL
                    ? !writes(o) || rt_folder_check_unused(f->path, t, o, e)
@@ -199,9 +201,9 @@ bool rt_folder_find(RtFolder *f, const RtTrainer *t, RtOptions *o, RtError *e) {
                  (o->eval_only && o->init == NULL && o->resume_path == NULL);
     if (reads && (f->path = newest_run(t->model)) == NULL)
         return rt_fail(e, EXIT_DATA,
-                       "no run in runs/%s has a checkpoint; --resume=PATH "
+                       "no run in runs/%s has a checkpoint; --%s=PATH "
                        "names a checkpoint or the folder of a run",
-                       t->model);
+                       t->model, o->predict != NULL ? "weights" : "resume");
     return true;
 }
 

@@ -185,6 +185,24 @@ static bool on_device(RtRun *run, RtFolder *folder, int *caught, RtError *e) {
     return good;
 }
 
+// --predict opens its inputs later.
+static bool predict_on_device(RtRun *run, int *caught, RtError *e) {
+    const RtOptions *o = run->options;
+    RtDevice *d = rt_device_open(run->trainer, o, &run->plan, run->laps, e);
+    if (d == NULL)
+        return false;
+    run->device = d;
+    d->nvtx = run->nvtx;
+    bool good = rt_without_check(o->without, d, e) &&
+                fits(run->trainer, run->plan, d, e);
+    if (good) {
+        d->reserve(d);
+        good = rt_predict(run, caught, e);
+    }
+    d->close(d);
+    return good;
+}
+
 static bool open_and_run(RtRun *run, RtFolder *folder, int *caught,
                          RtError *e) {
     const char *profile = run->options->profile;
@@ -198,7 +216,9 @@ static bool open_and_run(RtRun *run, RtFolder *folder, int *caught,
         run->trace = rt_trace_new(profile);
     bool good = profile == NULL || run->trace != NULL ||
                 rt_fail(e, EXIT_MEMORY, "out of memory");
-    good = good && on_device(run, folder, caught, e);
+    good = good &&
+           (run->options->predict != NULL ? predict_on_device(run, caught, e)
+                                          : on_device(run, folder, caught, e));
     rt_trace_close(run->trace);
     rt_nvtx_close(&nvtx);
     return good;
@@ -236,8 +256,9 @@ int rt_main(int argc, char **argv, const RtTrainer *trainer) {
                  .num_words = argc > 1 ? argc - 1 : 0,
                  .laps = &laps};
     RtFolder folder;
-    bool good = rt_folder_find(&folder, trainer, &o, &e) &&
-                open_and_run(&run, &folder, &caught, &e);
+    bool good = rt_folder_find(&folder, trainer, &o, &e);
+    run.folder = folder.path;
+    good = good && open_and_run(&run, &folder, &caught, &e);
     int status = good ? EXIT_GOOD : rt_print_error(&e);
     rt_folder_close(&folder);
     if (status == EXIT_GOOD && caught != 0)

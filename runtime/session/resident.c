@@ -9,8 +9,9 @@
 
 RtEvalSet rt_eval_set(const RtRun *run) {
     return run->data->test.holdout.part == RT_PART_VALIDATION ? RT_ON_VALIDATION
-           : run->trainer->eval_train                         ? RT_ON_TRAIN
-                                                              : RT_ON_TEST;
+           : run->trainer->eval_train && run->options->predict == NULL
+               ? RT_ON_TRAIN
+               : RT_ON_TEST;
 }
 
 const RtSplit *rt_eval_split(const RtRun *run) {

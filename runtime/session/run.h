@@ -59,6 +59,11 @@ typedef struct {
 // the run, or 0.
 bool rt_run(const RtRun *run, int *caught, RtError *e);
 
+// ---- predict.c ----
+
+// Predicts for the paths of --predict, and writes the results.  As rt_run.
+bool rt_predict(const RtRun *run, int *caught, RtError *e);
+
 // ---- input_pipeline.c ----
 
 // Host memory for loading.

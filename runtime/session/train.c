@@ -340,7 +340,8 @@ static bool prepare(RtSession *s, RtError *e) {
         rt_epoch_batches(run->trainer, &s->at, run->data->train.count);
     s->checkpoint =
         rt_checkpoint_new(run->trainer, s->plan, s->device, run->files, e);
-    if (s->checkpoint == NULL)
+    if (s->checkpoint == NULL ||
+        !rt_checkpoint_keep_classes(s->checkpoint, run->data->classes, e))
         return false;
     s->batches = calloc((size_t)s->plan->num_steps, sizeof *s->batches);
     if (s->batches == NULL)

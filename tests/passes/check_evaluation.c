@@ -90,6 +90,33 @@ START_TEST(prepared_weights_are_what_they_replace) {
 }
 END_TEST
 
+// The first layer alone, with `op` where it has rsqrt.
+static Graph *first_layer(Arena *a, const char *op) {
+    const char *from = strchr(layers, '\n'), *to = strstr(layers, "%16");
+    const char *root = strstr(layers, "rsqrt");
+    Graph *g = graph_from(
+        a, arena_format(a,
+                        "graph predict {%.*s%s%.*s%%16 = output %%15 {name = "
+                        "\"y\"} : f32[4,6,6,8]\n}\n",
+                        (int)(root - from), from, op,
+                        (int)(to - root - strlen("rsqrt")),
+                        root + strlen("rsqrt")));
+    PassOptions o = {.device = "cuda", .act = F16, .level = 1};
+    return passes_run(run_pass(run_pass(g, "fold", F16), "dce", F16), &o,
+                      "hoist", NULL, NULL);
+}
+
+START_TEST(a_part_prepares_the_same) {
+    Arena *a = arena_new();
+    Graph *g = typed(a, F16), *part = first_layer(a, "rsqrt");
+    ck_assert_int_eq(count_ops(prepare_graph(part), OP_assign), 1);
+    ck_assert(prepares_first(g, part));
+    ck_assert(!prepares_first(part, g));
+    ck_assert(!prepares_first(g, first_layer(a, "sqrt")));
+    arena_free(a);
+}
+END_TEST
+
 START_TEST(nothing_is_prepared_for_training) {
     Arena *a = arena_new();
     Graph *g = typed(a, F32);
@@ -104,6 +131,7 @@ Suite *evaluation_suite(void) {
     TCase *t = tcase_create("evaluation");
     tcase_add_test(t, values_are_kept);
     tcase_add_loop_test(t, prepared_weights_are_what_they_replace, 0, 2);
+    tcase_add_test(t, a_part_prepares_the_same);
     tcase_add_test(t, nothing_is_prepared_for_training);
     suite_add_tcase(s, t);
     return s;

@@ -11,13 +11,7 @@
 // ---- errors ----
 
 const char *rt_cuda_step_name(const RtCuda *c) {
-    static const char *const name[] = {
-        [RT_COLLECT] = "collect", [RT_INIT] = "init",
-        [RT_DERIVE] = "derive",   [RT_TRAIN] = "train",
-        [RT_GATHER] = "gather",   [RT_AVERAGE] = "average",
-        [RT_PREPARE] = "prepare", [RT_EVAL] = "eval",
-    };
-    return name[c->plan->step[c->step].kind];
+    return c->plan->step[c->step].name;
 }
 
 // An error of a launch appears at a later call, so the message names the last

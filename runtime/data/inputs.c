@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Inputs: the samples of a prediction.  Images are decoded as those of an image
+// folder are.  A file that cannot be decoded becomes a black image with an
+// error, so that the others get their predictions.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/data/data.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+typedef struct {
+    RtNames image;
+    char **error; // of each image, NULL: none
+    RtImageDecoder decoder;
+} Source;
+
+static void release(void *source) {
+    Source *s = source;
+    for (int64_t i = 0; s->error != NULL && i < s->image.count; i++)
+        free(s->error[i]);
+    free(s->error);
+    rt_names_free(&s->image);
+    rt_jpeg_close(s->decoder.jpeg);
+    rt_png_close(s->decoder.png);
+    free(s);
+}
+
+static bool fetch(const RtSplit *split, int64_t sample, uint8_t *to,
+                  RtError *e) {
+    Source *s = split->source;
+    bool broken;
+    if (rt_image_read(&s->decoder, s->image.name[sample], to, &broken, e))
+        return true;
+    if (!broken && e->status != EXIT_DATA && e->status != EXIT_IO)
+        return false;
+    memset(to, 0, split->image.values);
+    if (s->error[sample] == NULL) // a padded batch reads a sample again
+        s->error[sample] = strdup(e->text);
+    return s->error[sample] != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
+}
+
+// Adds the images of a folder, then those of its folders.
+static bool folder_add(RtNames *to, const char *folder, RtError *e) {
+    RtNames here = {0};
+    RtIgnored ignored = {.suffixes = 0};
+    bool good = rt_names_list(folder, &ignored, &here, e);
+    for (int64_t i = 0; good && i < here.count; i++)
+        good = rt_names_add(to, rt_path("%s/%s", folder, here.name[i]), e);
+    rt_names_free(&here);
+    good = good && rt_names_list(folder, NULL, &here, e);
+    for (int64_t i = 0; good && i < here.count; i++) {
+        char *path = rt_path("%s/%s", folder, here.name[i]);
+        good = path != NULL ? folder_add(to, path, e)
+                            : rt_fail(e, EXIT_MEMORY, "out of memory");
+        free(path);
+    }
+    rt_names_free(&here);
+    return good;
+}
+
+static bool is_folder(const char *path) {
+    struct stat s;
+    return stat(path, &s) == 0 && S_ISDIR(s.st_mode);
+}
+
+// The images of files and folders.
+static bool paths_expand(RtNames *to, const RtNames *paths, RtError *e) {
+    bool good = true;
+    for (int64_t i = 0; good && i < paths->count; i++)
+        good = is_folder(paths->name[i])
+                   ? folder_add(to, paths->name[i], e)
+                   : rt_names_add(to, rt_path("%s", paths->name[i]), e);
+    return good;
+}
+
+static bool takes_images(const RtTrainer *t, RtError *e) {
+    char shape[100];
+    const RtShape *s = &t->image;
+    if (s->rank == 3 && s->type == RT_U8 && s->dim[0] == s->dim[1] &&
+        s->dim[2] == 3)
+        return true;
+    return rt_fail(e, EXIT_DATA,
+                   "image files become bytes of a square image with three "
+                   "channels, but %s takes %s: predict for an .npy file",
+                   t->model,
+                   rt_shape_text(shape, sizeof shape, s->rank, s->dim));
+}
+
+static bool images_open(RtData *d, RtNames *image, const RtTrainer *t,
+                        const RtOptions *o, const RtFiles *files, RtError *e) {
+    RtError ignored;
+    Source *s = calloc(1, sizeof *s);
+    if (s == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    int64_t most =
+        o->max_image_pixels > 0 ? o->max_image_pixels : RT_MAX_PIXELS;
+    d->test = (RtSplit){.count = image->count,
+                        .fetch = fetch,
+                        .source = s,
+                        .release = release,
+                        .image = {.values = rt_shape_values(&t->image)},
+                        .label = {RT_FILE_U8, 0, 0, NULL, false}};
+    s->image = *image;
+    *image = (RtNames){0};
+    d->decode_memory = rt_decode_memory_new(most);
+    s->error = calloc((size_t)s->image.count, sizeof *s->error);
+    // A file of a missing library has an error, as a broken one has.
+    s->decoder = (RtImageDecoder){.files = files,
+                                  .size = (int)t->image.dim[0],
+                                  .max_pixels = most,
+                                  .jpeg = rt_jpeg_open(&ignored),
+                                  .png = rt_png_open(&ignored),
+                                  .memory = d->decode_memory};
+    return (d->decode_memory != NULL && s->error != NULL) ||
+           rt_fail(e, EXIT_MEMORY, "out of memory");
+}
+
+static bool is_npy(const char *path) {
+    size_t length = strlen(path);
+    return length > 4 && strcmp(path + length - 4, ".npy") == 0;
+}
+
+static bool npy_open(RtData *d, const char *path, const RtTrainer *t,
+                     const RtFiles *files, RtError *e) {
+    RtSplit *s = &d->test;
+    s->fetch = rt_split_fetch;
+    return rt_npy_column(files, path, &t->image, &s->image, &s->count, &d->hash,
+                         e) &&
+           rt_column_reserve(&s->label, RT_FILE_U8, 0, s->count, e);
+}
+
+// The test set of a data set.
+static bool set_open(RtData *d, const char *path, const RtTrainer *t,
+                     const RtOptions *o, const RtFiles *files, RtError *e) {
+    RtOptions given = *o;
+    given.data = path;
+    return rt_data_find(t, &given, d, files, e) &&
+           (d->test.count > 0 ||
+            rt_fail(e, EXIT_DATA, "%s has no test set", path));
+}
+
+bool rt_inputs_open(RtData *d, const RtTrainer *t, const RtOptions *o,
+                    const RtNames *paths, const RtFiles *files, RtError *e) {
+    RtNames image = {0};
+    const char *first = paths->name[0];
+    bool several = paths->count > 1, good;
+    *d = (RtData){0};
+    if (!several && is_npy(first)) {
+        good = npy_open(d, first, t, files, e);
+    } else if (!several && strncmp(first, "synthetic", 9) == 0) {
+        good = set_open(d, first, t, o, files, e);
+    } else {
+        good = paths_expand(&image, paths, e);
+        if (good && image.count == 0)
+            good = !several ? set_open(d, first, t, o, files, e)
+                            : rt_fail(e, EXIT_DATA,
+                                      "%s and the other folders "
+                                      "have no images",
+                                      first);
+        else
+            good = good && takes_images(t, e) &&
+                   images_open(d, &image, t, o, files, e);
+    }
+    rt_names_free(&image);
+    if (!good)
+        rt_data_close(d);
+    return good;
+}
+
+const char *rt_inputs_path(const RtData *d, int64_t sample) {
+    const Source *s = d->test.source;
+    return d->test.fetch == fetch ? s->image.name[sample] : NULL;
+}
+
+const char *rt_inputs_error(const RtData *d, int64_t sample) {
+    const Source *s = d->test.source;
+    return d->test.fetch == fetch ? s->error[sample] : NULL;
+}
