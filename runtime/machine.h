@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Machine: GPUs, libraries and data of this machine, for the compiler's tools.
+// Machine: GPUs, libraries, data and checkpoints of this machine, for the
+// compiler's tools.
 #ifndef RUNTIME_MACHINE_H
 #define RUNTIME_MACHINE_H
 
@@ -39,6 +40,21 @@ typedef struct {
 } RtGpuModel;
 
 bool rt_gpu_model(RtGpuModel *out);
+
+// ---- checkpoint/tensors.c ----
+
+// The f32, f16 and bf16 tensors of a safetensors file, widened to f32.
+typedef struct RtTensors RtTensors;
+
+// Reads the file, or the newest checkpoint in the folder of a run, and checks
+// the hashes of a checkpoint.  NULL with the reason in *e.
+RtTensors *rt_tensors_read(const char *path, RtError *e);
+void rt_tensors_free(RtTensors *t);
+// The numbers of a tensor of that shape; NULL: it has none.
+const float *rt_tensors_find(const RtTensors *t, const char *name, int rank,
+                             const int64_t *dim);
+// An entry of its metadata, or NULL.
+const char *rt_tensors_metadata(const RtTensors *t, const char *key);
 
 // ---- data/find.c ----
 

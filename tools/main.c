@@ -20,6 +20,8 @@ const Command commands[] = {
      "Print the layers of a model and the cost of a step."},
     {NULL, "build", "FILE.net", 1, 1, build_command,
      "Compile a model file to a trainer."},
+    {NULL, "export", "FILE.net", 1, 1, export_command,
+     "Write a trained model as a file of ONNX."},
     {NULL, "runs", "[DIR | RUN RUN]", 0, 2, runs_command,
      "List the runs in a folder, runs by default, or compare two."},
     {"Look", "show", "STAGE FILE.net", 1, INT_MAX, show_command,

@@ -57,7 +57,8 @@ typedef struct {
     uint32_t without;         // as PassOptions has left_out
     bool no_updates;          // as PassOptions has it; no option sets it
     bool images, table, text; // of new
-    bool json, check, max_batch, no_eval, ablate, help;
+    const char *weights; // of export
+    bool json, check, max_batch, no_eval, ablate, onnx, help;
 } Arguments;
 
 typedef struct {
@@ -233,6 +234,7 @@ const char *show_stage(int i, const char **what);
 int report_command(Arena *a, const Arguments *arguments);
 int plot_command(Arena *a, const Arguments *arguments);
 int opt_command(Arena *a, const Arguments *arguments);
+int export_command(Arena *a, const Arguments *arguments);
 int compare_command(Arena *a, const Arguments *arguments);
 int bisect_command(Arena *a, const Arguments *arguments);
 int bench_command(Arena *a, const Arguments *arguments);

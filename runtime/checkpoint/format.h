@@ -48,6 +48,24 @@ void rt_recipe_settings(RtRecipeSetting to[NUM_RECIPE_SETTINGS],
 // Whether checkpoints include the state.
 bool rt_state_saved(const RtState *s);
 
+// An open safetensors file and its header.
+typedef struct {
+    int fd;
+    RtHeader header;
+    char *text; // of the header
+    size_t length;
+    bool by_sinter; // written by a trainer: hashes must match
+    bool fresh;     // initial weights: all numbers must be finite
+} RtWeightsFile;
+
+// Opens a file of any program, or a trainer's with a valid header; the tensors'
+// bytes are read next.
+bool rt_weights_open(const RtFiles *files, RtWeightsFile *f, const char *path,
+                     RtError *e);
+void rt_weights_close(const RtFiles *files, RtWeightsFile *f);
+// The hash in an entry of the metadata; false: there is none.
+bool rt_metadata_hash(const RtHeader *h, const char *key, uint64_t *value);
+
 // A length as eight bytes, little-endian.
 void rt_length_put(char to[8], uint64_t length);
 

@@ -16,15 +16,7 @@
 
 enum { MAX_HEADER = 100000000 }; // the limit of other safetensors readers
 
-// An open file and its header.
-typedef struct {
-    int fd;
-    RtHeader header;
-    char *text; // of the header
-    size_t length;
-    bool by_sinter; // written by a trainer: hashes must match
-    bool fresh;     // initial weights: all numbers must be finite
-} File;
+typedef RtWeightsFile File;
 
 static bool header_is_whole(char *text, size_t length, const RtHeader *h) {
     const RtMetadata *n = rt_header_metadata(h, "header");
@@ -55,7 +47,7 @@ static bool metadata_number(const RtHeader *h, const char *key,
     return errno == 0 && end != n->value && *end == '\0';
 }
 
-static bool metadata_hash(const RtHeader *h, const char *key, uint64_t *value) {
+bool rt_metadata_hash(const RtHeader *h, const char *key, uint64_t *value) {
     const RtMetadata *n = rt_header_metadata(h, key);
     char *end;
     if (n == NULL || strlen(n->value) != DIGITS)
@@ -76,7 +68,7 @@ static bool read_progress(const RtHeader *h, RtProgress *p, RtError *e) {
         metadata_number(h, "steps", &p->steps) &&
         metadata_number(h, "epoch_steps", &p->epoch_steps) &&
         metadata_number(h, "seed", &p->seed) &&
-        metadata_hash(h, "data", &p->data_hash) && is_position(p))
+        rt_metadata_hash(h, "data", &p->data_hash) && is_position(p))
         return true;
     return rt_fail(e, EXIT_DATA, "it has no position of its run");
 }
@@ -135,7 +127,7 @@ static bool same_trainer(const RtCheckpoint *c, const RtHeader *h, RtError *e) {
         return rt_fail(e, EXIT_DATA,
                        "it is for model %s, but this trainer is for %s",
                        model ? model->value : "(none)", t->model);
-    if (metadata_hash(h, "fingerprint", &fingerprint) &&
+    if (rt_metadata_hash(h, "fingerprint", &fingerprint) &&
         fingerprint == t->fingerprint)
         return true;
     describe_difference(c, h, differs, sizeof differs);
@@ -192,7 +184,7 @@ static bool read_tensor(RtCheckpoint *c, const File *f, const RtTensor *t,
             return false;
     }
     snprintf(key, sizeof key, "xxh3.%s", t->name);
-    if (!f->by_sinter || (metadata_hash(&f->header, key, &expected) &&
+    if (!f->by_sinter || (rt_metadata_hash(&f->header, key, &expected) &&
                           expected == XXH3_64bits_digest(&hash)))
         return true;
     return rt_fail(e, EXIT_DATA, "%s is damaged", t->name);
@@ -233,10 +225,10 @@ static bool is_sinter_file(const RtHeader *h) {
            (producer != NULL && strcmp(producer->value, "sinter") == 0);
 }
 
-static void file_close(const RtCheckpoint *c, File *f) {
+void rt_weights_close(const RtFiles *files, File *f) {
     rt_header_free(&f->header);
     free(f->text);
-    c->files->close(f->fd);
+    files->close(f->fd);
 }
 
 static bool prefix_path(const char *path, RtError *e) {
@@ -244,20 +236,19 @@ static bool prefix_path(const char *path, RtError *e) {
     return rt_fail(e, inner.status, "%s: %s", path, inner.text);
 }
 
-// Opens a file of any program, or a trainer's with a valid header.
-static bool file_open(const RtCheckpoint *c, File *f, const char *path,
-                      RtError *e) {
+bool rt_weights_open(const RtFiles *files, File *f, const char *path,
+                     RtError *e) {
     size_t bytes;
-    *f = (File){.fd = rt_open_sized(c->files, path, &bytes, e)};
+    *f = (File){.fd = rt_open_sized(files, path, &bytes, e)};
     if (f->fd < 0)
         return false;
-    bool good = read_header(c->files, f, bytes, e);
+    bool good = read_header(files, f, bytes, e);
     f->by_sinter = good && is_sinter_file(&f->header);
     if (f->by_sinter && !header_is_whole(f->text, f->length, &f->header))
         good = rt_fail(e, EXIT_DATA, "its header is damaged");
     if (good)
         return true;
-    file_close(c, f);
+    rt_weights_close(files, f);
     return prefix_path(path, e);
 }
 
@@ -301,10 +292,10 @@ static RtLoad read_run(RtCheckpoint *c, const File *f, RtProgress *p,
 RtLoad rt_checkpoint_read(RtCheckpoint *c, const char *path, RtProgress *p,
                           RtError *e) {
     File f;
-    if (!file_open(c, &f, path, e))
+    if (!rt_weights_open(c->files, &f, path, e))
         return RT_BROKEN;
     RtLoad load = read_run(c, &f, p, e);
-    file_close(c, &f);
+    rt_weights_close(c->files, &f);
     if (load != RT_GOOD)
         prefix_path(path, e);
     return load;
@@ -324,7 +315,7 @@ bool rt_checkpoint_load_weights(RtCheckpoint *c, const char *path,
                                 char message[RT_LOADED_BYTES], RtError *e) {
     File f;
     RtWeights w;
-    if (!file_open(c, &f, path, e))
+    if (!rt_weights_open(c->files, &f, path, e))
         return false;
     f.fresh = true;
     bool good = rt_weights_fit(&w, c->trainer, c->plan, &f.header, f.by_sinter,
@@ -335,6 +326,6 @@ bool rt_checkpoint_load_weights(RtCheckpoint *c, const char *path,
         rt_weights_free(&w);
     }
     good = good && read_classes(c, &f.header, e);
-    file_close(c, &f);
+    rt_weights_close(c->files, &f);
     return good || prefix_path(path, e);
 }

@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+"""Inputs for an ONNX file, and its results beside those of the trainer.
+
+usage: agree.py inputs FILE.onnx INPUTS.npy
+       agree.py agree FILE.onnx INPUTS.npy PREDICTIONS.npy
+"""
+
+import sys
+
+import numpy as np
+import onnx
+import onnxruntime
+
+COUNT = 100
+TYPES = {"tensor(uint8)": np.uint8, "tensor(int32)": np.int32,
+         "tensor(float)": np.float32}
+
+
+def open_session(path, level="ORT_ENABLE_ALL"):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 3
+    options.graph_optimization_level = getattr(
+        onnxruntime.GraphOptimizationLevel, level)
+    return onnxruntime.InferenceSession(path, options,
+                                        providers=["CPUExecutionProvider"])
+
+
+def run(session, images):
+    return np.concatenate([session.run(["prediction"], {"image": part})[0]
+                           for part in np.array_split(images, 3)])
+
+
+def inputs(path, to):
+    [image] = open_session(path).get_inputs()
+    assert image.name == "image" and image.shape[0] == "batch", image.shape
+    shape = [COUNT] + image.shape[1:]
+    most = 60 if image.type == "tensor(int32)" else 256
+    random = np.random.default_rng(0)
+    np.save(to, random.integers(0, most, shape).astype(TYPES[image.type]))
+
+
+def agree(path, images, predictions):
+    onnx.checker.check_model(onnx.load(path), full_check=True)
+    images, expected = np.load(images), np.load(predictions)
+    got = run(open_session(path), images)
+    assert got.shape == expected.shape, (got.shape, expected.shape)
+    scale = np.abs(expected).max()
+    spread = expected.reshape(COUNT, -1).std(axis=0).max()
+    error = np.abs(got - expected).max()
+    # Statistics of few steps amplify rounding, as onnxruntime shows by itself.
+    plain = run(open_session(path, "ORT_DISABLE_ALL"), images)
+    most = 1e-5 * scale + 4 * np.abs(got - plain).max()
+    print(f"{path}: error {error / scale:.2g} of the largest output, at most "
+          f"{most / scale:.2g}; it differs by {spread / scale:.2g} between "
+          "inputs")
+    assert spread > 1e-3 * scale, "the outputs do not depend on the input"
+    assert error < most
+    same = got.argmax(-1) == expected.argmax(-1)
+    ordered = np.sort(expected, axis=-1)
+    assert (same | (ordered[..., -1] - ordered[..., -2] < 2 * most)).all()
+
+
+{"inputs": inputs, "agree": agree}[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,69 @@
+#!/bin/sh
+# sinter export --onnx: onnx.checker accepts the file, and onnxruntime has the
+# predictions of the trainer for 100 inputs.  EXPORT_ALL=1: of all models.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+
+for candidate in "${SINTER_PYTHON:-}" python3; do
+    $candidate -c 'import onnx, onnxruntime' 2>/dev/null &&
+        python=$candidate && break
+done
+[ -n "${python:-}" ] || exit 77
+own=$SINTER_SOURCE/tests/tools/export
+
+# agrees NAME SETTING...: after some steps of training.
+agrees() {
+    name=$1
+    shift
+    for setting; do
+        shift
+        set -- "$@" --set "$setting"
+    done
+    expect 0 "$SINTER" build "$models/$name.net" "$@" -o trainer
+    rm -rf run
+    expect 0 ./trainer --data=synthetic:64 --steps=4 --out=run --quiet
+    expect 0 "$SINTER" export "$models/$name.net" "$@" --weights=run --onnx \
+        -o "$name.onnx"
+    expect 0 "$python" "$own/agree.py" inputs "$name.onnx" inputs.npy
+    expect 0 ./trainer --predict inputs.npy --weights=run -o trainer.npy
+    expect 0 "$python" "$own/agree.py" agree "$name.onnx" inputs.npy trainer.npy
+    cat out
+}
+
+image='data=synthetic(shape=[32, 32, 3])'
+# Views of an evaluation; attention; upsampling and skips; groups; averages.
+agrees airbench94 batch=16
+agrees gpt_nano batch=4 'layers=[1]' 'data=synthetic(vocabulary=65, shape=[32])'
+agrees unet_small batch=4 width=4 classes=10 input=data.train \
+    'data=synthetic(shape=[32, 32, 3])'
+agrees mobilenetv2 batch=4 classes=10 input=data.train "$image"
+agrees vit_tiny batch=4 'depth=[1]' width=24 input=data.train "$image"
+agrees mlp batch=16
+if [ -n "${EXPORT_ALL:-}" ]; then
+    agrees airbench94_muon batch=16
+    agrees airbench96 batch=16 width=16
+    agrees hlb batch=16
+    agrees lenet batch=16
+    agrees preact_resnet18 batch=16
+    agrees resnet18 batch=16
+    agrees resnet50 batch=4
+    agrees resnet9 batch=16
+    agrees resnet9_tricks batch=16
+    agrees vgg16_bn batch=16
+    agrees vit_tiny batch=4
+fi
+
+# Weights of another program, without averages; errors.
+cp "$models/mlp.net" .
+expect 0 "$SINTER" export mlp.net --set batch=16 --onnx \
+    --weights="$(newest run)"
+[ -s mlp.onnx ] || fail "no file is written by default"
+expect 2 "$SINTER" export mlp.net --onnx
+expect_says "needs --weights=PATH"
+expect 2 "$SINTER" export mlp.net --weights=run
+expect_says "needs a format"
+expect 3 "$SINTER" export mlp.net --onnx --weights=nothing
+expect_says "cannot open nothing"
+expect 1 "$SINTER" export mlp.net --set width=50 --onnx --weights=run
+expect_says "the weights have no tensor linear_1.weight of this shape"
+expect 2 "$SINTER" export mlp.net --onnx --weights=run -o mlp.net
+expect 74 "$SINTER" export mlp.net --onnx --weights=run -o nowhere/m.onnx

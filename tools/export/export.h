@@ -1,0 +1,21 @@
+// Export: the evaluation graph of a model, with weights, in formats of other
+// programs.
+#ifndef TOOLS_EXPORT_EXPORT_H
+#define TOOLS_EXPORT_EXPORT_H
+
+#include "runtime/machine.h"
+#include "tools/tools.h"
+
+typedef struct {
+    const Program *program;
+    const Graph *graph; // predict
+    const Graph
+        *doubled; // the same of twice the batch; NULL: the batch is fixed
+    const RtTensors *weights;
+    const char *version;
+} Export;
+
+// Appends the model as an ONNX file.  NULL, or why it cannot be one.
+const char *onnx_write(Arena *a, Text *t, const Export *x);
+
+#endif
