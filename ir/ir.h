@@ -146,7 +146,7 @@ enum {
     NO_NODE = UINT32_MAX,
     MAX_NODES = 1000000,
     NODES_OVER = 1000,
-    MAX_STEP_NODES = 180000
+    MAX_STEP_NODES = 200000
 };
 
 // Where a node came from: a line of a model file, and the layer's path such as

@@ -131,6 +131,7 @@ static bool apart(uint64_t given, RtError *e) {
              GIVEN(epochs) | GIVEN(log_every) | GIVEN(times) | GIVEN(snapshot) |
              GIVEN(profile) | GIVEN(repeat_batch) | GIVEN(verify_every) |
              GIVEN(validation) | GIVEN(data) | GIVEN(metrics) |
+             GIVEN(tensorboard) |
              GIVEN(bad_samples),
          ""},
         {GIVEN(init), GIVEN(resume),

@@ -163,7 +163,7 @@ typedef struct {
 } RtValidation;
 
 typedef struct RtOptions {
-    const char *data, *out, *device, *metrics, *snapshot, *times;
+    const char *data, *out, *device, *metrics, *snapshot, *times, *tensorboard;
     double epochs;            // 0: not given
     double stall_timeout;     // seconds; 0: not given
     int64_t seed;             // -1: not given

@@ -11,7 +11,7 @@ void expand_stop(Expansion *e, DiagId id, Span at, const char *why) {
 }
 
 static const char too_many_nodes[] =
-    "the model expands to more than 180,000 operations";
+    "the model expands to more than 200,000 operations";
 
 bool within_limits(Expansion *e, Span at) {
     if (e->stopped || e->diags->truncated)

@@ -10,6 +10,7 @@
 #include "base/duration.h"
 #include "base/json.h"
 #include "base/terminal.h"
+#include "runtime/report/events.h"
 
 #include <errno.h>
 #include <math.h>
@@ -38,6 +39,7 @@ struct RtReport {
     FILE *result;     // stdout, or stderr if rows go to stdout
     const char *unit; // name of a sample
     Rows rows[NUM_ROWS];
+    RtEvents *events; // NULL: none
 };
 
 // ---- the metrics file ----
@@ -299,6 +301,9 @@ void rt_report_row(RtReport *r, const RtRow *row) {
         write_row(r->rows[i].file, row);
         end_row(r, &r->rows[i]);
     }
+    if (!rt_events_row(r->events, row, rate(row)))
+        rt_report_warn(r, "cannot write event files: %s; training continues",
+                       strerror(errno));
     if (r->quiet || row->interval || lines_begin(&l) == NULL)
         return;
     erase_bar(r);
@@ -444,6 +449,10 @@ bool rt_report_close(RtReport *r) {
                 rt_output_reason(r->rows[OF_USER].reason));
         good = false;
     }
+    if (!rt_events_close(r->events)) {
+        fprintf(stderr, "error: event files were lost: %s\n", strerror(errno));
+        good = false;
+    }
     free(r->rows[OF_RUN].path);
     free(r->rows[OF_USER].path);
     free(r);
@@ -494,7 +503,25 @@ RtReport *rt_report_open(const RtOptions *o, const char *folder,
         }
         rows->end = ftell(rows->file);
     }
+    if (o->tensorboard != NULL) {
+        r->events = rt_events_open(o->tensorboard, from, e);
+        if (r->events == NULL) {
+            rows_close(rows);
+            free(rows->path);
+            free(r);
+            return NULL;
+        }
+    }
     if (folder != NULL)
         open_own(r, folder, from);
     return r;
+}
+
+bool rt_report_histograms(const RtReport *r) {
+    return r->events != NULL;
+}
+
+void rt_report_histogram(RtReport *r, const char *name, int64_t step,
+                         const float *value, int64_t count) {
+    rt_events_histogram(r->events, name, step, value, count);
 }

@@ -94,6 +94,10 @@ void rt_report_print(RtReport *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void rt_report_warn(RtReport *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+// Whether histograms are written, and the histogram of a tensor.
+bool rt_report_histograms(const RtReport *r);
+void rt_report_histogram(RtReport *r, const char *name, int64_t step,
+                         const float *value, int64_t count);
 void rt_report_progress(RtReport *r, const RtRow *row);
 void rt_report_row(RtReport *r, const RtRow *row);
 void rt_report_result(RtReport *r, const RtRow *test);

@@ -4,6 +4,7 @@
 #include "runtime/session/session.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static const double SHOW_EVERY = 0.5; // seconds between progress lines
 
@@ -191,11 +192,31 @@ static void warn_skipped(const RtSession *s, const RtRow *row) {
                        row->scale);
 }
 
+// Adds the histogram of each parameter.  One that does not fit into memory is
+// left out.
+static void report_histograms(const RtSession *s) {
+    for (int i = 0; i < s->plan->num_states; i++) {
+        const RtState *state = &s->plan->state[i];
+        size_t bytes = rt_state_bytes(state);
+        float *value = NULL;
+        if (state->kind == RT_PARAM && state->type == RT_F32)
+            value = malloc(bytes);
+        if (value == NULL)
+            continue;
+        s->device->read(s->device, value, state->offset, bytes);
+        rt_report_histogram(s->report, state->name, s->at.step, value,
+                            (int64_t)(bytes / sizeof *value));
+        free(value);
+    }
+}
+
 bool rt_session_end_epoch(RtSession *s, RtError *e) {
     RtRow row;
     bool good = rt_session_measure(s, &row, e);
     RtMetrics m = rt_metrics_read(s->plan, s->device);
     rt_report_row(s->report, &row);
+    if (rt_report_histograms(s->report))
+        report_histograms(s);
     warn_skipped(s, &row);
     rt_metrics_write(s->plan, s->device, &(RtMetrics){.lr = m.lr});
     s->logged = (RtMetrics){0};

@@ -6,8 +6,8 @@
 // make the first; pointwise operations keep the layout of their operands; all
 // others read and make the second.  So a network of images has one transpose
 // before its first convolution and one behind its last.
+#include "base/protobuf.h"
 #include "tools/export/export.h"
-#include "tools/export/protobuf.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,9 @@
-#include "tools/export/protobuf.h"
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "base/protobuf.h"
 
 #include <string.h>
 
-enum { VARINT = 0, LENGTH = 2, FIXED32 = 5 };
+enum { VARINT = 0, FIXED64 = 1, LENGTH = 2, FIXED32 = 5 };
 
 static void varint(Text *t, uint64_t value) {
     char byte[10];
@@ -26,6 +27,11 @@ void proto_int(Text *t, int field, int64_t value) {
 
 void proto_float(Text *t, int field, float value) {
     tag(t, field, FIXED32);
+    text_bytes(t, (const char *)&value, sizeof value);
+}
+
+void proto_double(Text *t, int field, double value) {
+    tag(t, field, FIXED64);
     text_bytes(t, (const char *)&value, sizeof value);
 }
 

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Compares event files with the rows of a run and its last checkpoint.
+
+usage: events.py FOLDER METRICS.jsonl CHECKPOINT
+"""
+
+import json
+import math
+import sys
+
+import numpy as np
+from tensorboard.backend.event_processing.event_accumulator import (
+    EventAccumulator)
+
+
+def scalars(board, tag):
+    return {event.step: event.value for event in board.Scalars(tag)}
+
+
+def check_rows(boards, rows):
+    compared = 0
+    for row in rows:
+        if row["split"] not in ("train", "test", "step"):
+            continue
+        board = boards["test" if row["split"] == "test" else "train"]
+        before = "step/" if row["split"] == "step" else ""
+        for key in "loss", "accuracy":
+            value = scalars(board, before + key)[row["step"]]
+            assert math.isclose(value, row[key], rel_tol=1e-6), (row, value)
+            compared += 1
+        if row["split"] == "train":
+            value = scalars(board, "learning_rate")[row["step"]]
+            assert math.isclose(value, row["lr"], rel_tol=1e-6)
+    assert compared > 20, compared
+
+
+def tensors_read(path):
+    data = open(path, "rb").read()
+    length = int.from_bytes(data[:8], "little")
+    for name, entry in json.loads(data[8:8 + length]).items():
+        if name != "__metadata__" and entry["dtype"] == "F32":
+            begin, end = entry["data_offsets"]
+            yield name, np.frombuffer(
+                data[8 + length + begin:8 + length + end], np.float32)
+
+
+def check_histograms(board, checkpoint, steps):
+    tags = board.Tags()["histograms"]
+    weights = dict(tensors_read(checkpoint))
+    assert "first.conv_1.weight" in tags
+    for tag in tags:
+        assert [h.step for h in board.Histograms(tag)] == steps, tag
+        found = board.Histograms(tag)[-1].histogram_value
+        value = weights[tag].astype(float)
+        assert found.num == sum(found.bucket) == value.size
+        assert math.isclose(found.min, value.min())
+        assert math.isclose(found.max, value.max())
+        assert math.isclose(found.sum, value.sum(), abs_tol=1e-9)
+        assert math.isclose(found.sum_squares, (value ** 2).sum())
+
+
+def main(folder, metrics, checkpoint):
+    rows = [json.loads(line) for line in open(metrics)]
+    boards = {}
+    for name in "train", "test":
+        boards[name] = EventAccumulator(f"{folder}/{name}",
+                                        {"scalars": 0, "histograms": 0})
+        boards[name].Reload()
+        steps = [event.step for event in boards[name].Scalars("loss")]
+        assert len(set(steps)) == len(steps), "a step has two values"
+    check_rows(boards, rows)
+    epochs = [row["step"] for row in rows if row["split"] == "train"]
+    check_histograms(boards["train"], checkpoint, epochs)
+
+
+main(*sys.argv[1:])
