@@ -47,8 +47,8 @@ runtime=runtime/rt.h
     sees passes $base $ir $plan $passes -- $frontend $codegen $runtime ir/shape/shape.h
     sees codegen $base $ir $plan $codegen -- $frontend $passes $runtime $private
     sees replay $base $ir runtime/replay/replay.h -- $plan $frontend $passes $runtime $private
-    sees runtime $runtime base/exits.h base/glob.h base/half.h \
-        runtime/replay/replay.h -- $base $ir $plan $frontend $passes $codegen
+    sees runtime $runtime $base base/exits.h base/glob.h base/half.h \
+        base/protobuf.h runtime/replay/replay.h -- $ir $plan $frontend $passes $codegen
     sees tools $base $ir $plan $frontend $passes $codegen $runtime \
         runtime/machine.h runtime/machine_code.h -- ir/shape/shape.h \
         passes/gradients.h frontend/text/lex.h runtime/data/data.h \
