@@ -159,6 +159,9 @@ static bool together(uint64_t given, RtError *e) {
                        first_of(given & predicts));
     if ((given & GIVEN(init_except)) && !(given & GIVEN(init)))
         return rt_fail(e, EXIT_USAGE, "--init-except needs --init=FILE");
+    if ((given & GIVEN(map)) && !(given & (GIVEN(init) | GIVEN(weights))))
+        return rt_fail(e, EXIT_USAGE, "--map needs --init=FILE or "
+                                      "--weights=FILE");
     return true;
 }
 

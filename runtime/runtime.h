@@ -185,6 +185,7 @@ typedef struct RtOptions {
     const char *resume_path; // NULL: the newest in the out folder
     const char *init;        // a file of weights; NULL: they are drawn
     const char *init_except; // names that are left out; NULL: none
+    const char *map;         // a file of names; NULL: none
     unsigned without;        // a bit for each; see without.c
     const char *predict;     // its first path; NULL: it trains or evaluates
     const char *weights; // of a prediction; NULL: those of the newest run

@@ -13,6 +13,7 @@ enum { RT_MAX_KEY = 1024, RT_MAX_TENSORS = 1000000 };
 typedef struct {
     char *name;
     RtType type;
+    const char *other; // a type that no state has, as I64; NULL: none
     int rank;
     int64_t dim[RT_MAX_RANK];
     uint64_t begin, end; // offsets in the data
@@ -44,19 +45,27 @@ const char *rt_type_name(RtType t); // the safetensors name
 enum { RT_LOADED_BYTES = 3900 };
 
 // For each tensor of a file the state that it initializes, or NULL; the number
-// of these; a message in lines.
+// of these; whether its filters are [K,C,R,S], as PyTorch has them; a message
+// in lines.
 typedef struct {
     const RtState **state;
     size_t count;
+    bool channels_first;
     char message[RT_LOADED_BYTES];
 } RtWeights;
 
+// The options about a file of weights; NULL: not given.
+typedef struct {
+    const char *except; // comma-separated globs of names to leave out
+    const char *map;    // a file that maps the model's names to the file's
+} RtWeightsOptions;
+
 // Matches a file's tensors with the model's parameters and statistics.  False
-// if they differ in more than `except`: comma-separated globs, or NULL. ours: a
-// trainer wrote the file.
+// if they differ in more than the options say.  by_sinter: a trainer wrote the
+// file.
 bool rt_weights_fit(RtWeights *w, const RtTrainer *t, const RtPlan *plan,
-                    const RtHeader *h, bool by_sinter, const char *except,
-                    RtError *e);
+                    const RtHeader *h, bool by_sinter,
+                    const RtWeightsOptions *o, RtError *e);
 void rt_weights_free(RtWeights *w);
 
 // ---- checkpoint.c ----
@@ -85,7 +94,7 @@ RtLoad rt_checkpoint_read(RtCheckpoint *c, const char *path, RtProgress *p,
 // Loads initial weights from a safetensors file.  False: some states may have
 // been overwritten.
 bool rt_checkpoint_load_weights(RtCheckpoint *c, const char *path,
-                                const char *except,
+                                const RtWeightsOptions *o,
                                 char message[RT_LOADED_BYTES], RtError *e);
 
 // ---- retention.c ----

@@ -74,7 +74,7 @@ static bool read_progress(const RtHeader *h, RtProgress *p, RtError *e) {
 }
 
 static bool same_shape(const RtState *s, const RtTensor *t) {
-    if (s->type != t->type || s->rank != t->rank)
+    if (t->other != NULL || s->type != t->type || s->rank != t->rank)
         return false;
     return memcmp(s->dim, t->dim, (size_t)s->rank * sizeof s->dim[0]) == 0;
 }
@@ -163,6 +163,32 @@ static bool put_piece(RtCheckpoint *c, const File *f, const RtTensor *t,
                        t->name);
     c->device->write(c->device, s->offset + at, c->piece, bytes);
     return true;
+}
+
+// Reads filters [K,C,R,S], in any float type, to a state [K,R,S,C].
+static bool read_filters(RtCheckpoint *c, const RtWeightsFile *f,
+                         const RtTensor *t, const RtState *s, RtError *e) {
+    size_t k = (size_t)s->dim[0], spots = (size_t)(s->dim[1] * s->dim[2]);
+    size_t channels = (size_t)s->dim[3], bytes = (size_t)(t->end - t->begin);
+    char *from = malloc(bytes + 1);
+    float *to = malloc(rt_state_bytes(s) + 1);
+    bool good = (from != NULL && to != NULL) ||
+                rt_fail(e, EXIT_MEMORY, "out of memory");
+    if (good && !rt_read(c->files, f->fd, from, bytes))
+        good = rt_fail_read(e, t->name);
+    for (size_t i = 0; good && i < k * spots * channels; i++) {
+        size_t filter = i / (spots * channels), spot = i / channels % spots;
+        size_t at = (filter * channels + i % channels) * spots + spot;
+        to[i] = (float)rt_number(from, t->type, (int64_t)at);
+    }
+    if (good && !rt_bits_finite((const char *)to, rt_state_bytes(s)))
+        good = rt_fail(e, EXIT_DATA, "%s has numbers that are not finite",
+                       t->name);
+    if (good)
+        c->device->write(c->device, s->offset, to, rt_state_bytes(s));
+    free(from);
+    free(to);
+    return good;
 }
 
 // Reads a tensor to its state; with NULL only checks its hash.
@@ -304,22 +330,26 @@ RtLoad rt_checkpoint_read(RtCheckpoint *c, const char *path, RtProgress *p,
 // Checks all tensors of a checkpoint, also those that are not loaded.
 static bool read_weights(RtCheckpoint *c, const File *f, const RtWeights *w,
                          RtError *e) {
-    for (size_t i = 0; i < f->header.num_tensors; i++)
-        if (!read_tensor(c, f, &f->header.tensor[i], w->state[i], e))
+    for (size_t i = 0; i < f->header.num_tensors; i++) {
+        const RtTensor *t = &f->header.tensor[i];
+        const RtState *s = w->state[i];
+        bool turns = s != NULL && s->rank == 4 && w->channels_first;
+        if (!(turns ? read_filters(c, f, t, s, e) : read_tensor(c, f, t, s, e)))
             return false;
+    }
     return true;
 }
 
 bool rt_checkpoint_load_weights(RtCheckpoint *c, const char *path,
-                                const char *except,
+                                const RtWeightsOptions *o,
                                 char message[RT_LOADED_BYTES], RtError *e) {
     File f;
     RtWeights w;
     if (!rt_weights_open(c->files, &f, path, e))
         return false;
     f.fresh = true;
-    bool good = rt_weights_fit(&w, c->trainer, c->plan, &f.header, f.by_sinter,
-                               except, e);
+    bool good =
+        rt_weights_fit(&w, c->trainer, c->plan, &f.header, f.by_sinter, o, e);
     if (good) {
         good = read_weights(c, &f, &w, e);
         memcpy(message, w.message, sizeof w.message);

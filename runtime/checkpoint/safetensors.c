@@ -23,6 +23,21 @@ static const char *const type_names[] = {
     [RT_I32] = "I32", [RT_U8] = "U8",   [RT_BOOL] = "BOOL",
 };
 
+// Types that other programs write and no state has, such as counters.
+static const struct {
+    const char *name;
+    uint64_t bytes;
+} other_types[] = {{"I64", 8}, {"F64", 8}, {"U64", 8}, {"U32", 4},
+                   {"I16", 2}, {"U16", 2}, {"I8", 1}};
+enum { NUM_OTHER_TYPES = sizeof other_types / sizeof *other_types };
+
+static uint64_t element_bytes(const RtTensor *t) {
+    for (int i = 0; i < NUM_OTHER_TYPES; i++)
+        if (t->other == other_types[i].name)
+            return other_types[i].bytes;
+    return rt_type_bytes(t->type);
+}
+
 const char *rt_type_name(RtType t) {
     return type_names[t];
 }
@@ -101,10 +116,14 @@ static bool parse_type(Reader *r, RtTensor *t) {
         if (strcmp(r->string, type_names[i]) == 0)
             return true;
     }
+    for (int i = 0; i < NUM_OTHER_TYPES; i++) {
+        t->other = other_types[i].name;
+        if (strcmp(r->string, t->other) == 0)
+            return true;
+    }
     r->json.failed = true;
     return rt_fail(r->error, EXIT_DATA,
-                   "%s has the unsupported type %s; write weights as F32, "
-                   "without counters",
+                   "%s has the unsupported type %s; write weights as F32",
                    t->name, r->string);
 }
 
@@ -235,7 +254,7 @@ static bool order_tensors(RtHeader *h, RtError *e) {
 }
 
 static bool has_its_size(const RtTensor *t, RtError *e) {
-    uint64_t bytes = rt_type_bytes(t->type);
+    uint64_t bytes = element_bytes(t);
     for (int i = 0; i < t->rank; i++)
         if (__builtin_mul_overflow(bytes, (uint64_t)t->dim[i], &bytes))
             return rt_fail(e, EXIT_DATA, "the shape of %s overflows", t->name);

@@ -25,8 +25,9 @@ static size_t tensor_count(const RtTensor *t) {
     return count;
 }
 
-static bool is_float(RtType t) {
-    return t == RT_F32 || t == RT_F16 || t == RT_BF16;
+static bool is_float(const RtTensor *t) {
+    return t->other == NULL &&
+           (t->type == RT_F32 || t->type == RT_F16 || t->type == RT_BF16);
 }
 
 static float *widened(const char *bytes, const RtTensor *t) {
@@ -50,7 +51,7 @@ static bool tensor_read(RtTensors *t, size_t number, RtError *e) {
         !(rt_metadata_hash(&t->file.header, key, &expected) &&
           expected == XXH3_64bits(own, bytes)))
         good = rt_fail(e, EXIT_DATA, "%s is damaged", tensor->name);
-    if (good && is_float(tensor->type)) {
+    if (good && is_float(tensor)) {
         t->numbers[number] = widened(own, tensor);
         good = t->numbers[number] != NULL ||
                rt_fail(e, EXIT_MEMORY, "out of memory");
@@ -62,8 +63,7 @@ static bool tensor_read(RtTensors *t, size_t number, RtError *e) {
 static bool all_read(RtTensors *t, RtError *e) {
     size_t count = t->file.header.num_tensors;
     t->numbers = calloc(count + 1, sizeof *t->numbers);
-    bool good =
-        t->numbers != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
+    bool good = t->numbers != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
     for (size_t i = 0; good && i < count; i++)
         good = tensor_read(t, i, e);
     return good;

@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Weights: matches tensors of a file with the model's weights.
 //
+// Names and layouts of another program's file may be PyTorch's: filters with
+// channels before rows and columns, in all of the file if in one tensor;
+// `weight` of a normalization for `scale`; counters, which are passed over.  A
+// map gives the names of layers.
+//
 // Every parameter and running statistic of the model must be in the file with
 // its shape, and every tensor of the file must be one of these, except names
 // that the user excludes: a load that silently skips tensors looks like one
@@ -12,6 +17,7 @@
 #include "base/json.h"
 #include "runtime/checkpoint/checkpoint.h"
 
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +31,20 @@ typedef struct {
     size_t length, count;
 } NameList;
 
+// A line of a map: a layer or a weight of the model, and its name in the file.
+typedef struct {
+    char *own, *other;
+    bool used;
+} MapLine;
+
+typedef struct {
+    MapLine *line;
+    size_t count;
+} NameMap;
+
 typedef struct {
     const char *model;
+    NameMap map;
     const RtPlan *plan;
     const RtHeader *header;
     bool by_sinter; // a trainer wrote the file
@@ -151,21 +169,118 @@ static const char *dims_text(char *to, size_t room, int rank,
 
 // Halves are widened; other types must be equal.
 static bool can_convert(const RtState *s, const RtTensor *t) {
-    return s->type == t->type ||
-           (s->type == RT_F32 && (t->type == RT_F16 || t->type == RT_BF16));
+    return t->other == NULL &&
+           (s->type == t->type ||
+            (s->type == RT_F32 && (t->type == RT_F16 || t->type == RT_BF16)));
 }
 
 static void list_add_misfit(Fit *f, const RtState *s, const RtTensor *t) {
     char here[96], there[96];
     if (!can_convert(s, t)) {
         list_add(&f->misfits, "%.80s has type %s", t->name,
-                 rt_type_name(t->type));
+                 t->other != NULL ? t->other : rt_type_name(t->type));
         return;
     }
     list_add(&f->misfits, "%.80s is %s not %s%s", t->name,
              dims_text(there, sizeof there, t->rank, t->dim),
              dims_text(here, sizeof here, s->rank, s->dim),
-             is_channels_first(s, t) ? " with channels last" : "");
+             same_dims(s, t) ? ", as other filters have channels first" : "");
+}
+
+// ---- a map of names ----
+
+static void map_free(NameMap *m) {
+    for (size_t i = 0; i < m->count; i++)
+        free(m->line[i].own);
+    free(m->line);
+}
+
+// "layer1.conv_1 = layer1.0.conv1", or a comment after #.
+static bool map_line_read(NameMap *m, char *text, RtError *e) {
+    char *sign, *end;
+    text[strcspn(text, "#\n")] = '\0';
+    text += strspn(text, " \t");
+    if (*text == '\0')
+        return true;
+    sign = strchr(text, '=');
+    MapLine *more = realloc(m->line, (m->count + 1) * sizeof *more);
+    if (more == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    m->line = more;
+    if (sign == NULL)
+        return rt_fail(e, EXIT_DATA, "a line has no =: %.100s", text);
+    *sign++ = '\0';
+    size_t length = strlen(sign) + (size_t)(sign - text) + 1;
+    char *own = malloc(length);
+    if (own == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    memcpy(own, text, length);
+    MapLine *l = &m->line[m->count++];
+    *l = (MapLine){own, own + (sign - text), false};
+    l->other += strspn(l->other, " \t");
+    for (end = own + strlen(own); end > own && strchr(" \t", end[-1]); end--)
+        end[-1] = '\0';
+    for (end = l->other + strlen(l->other);
+         end > l->other && strchr(" \t\r", end[-1]); end--)
+        end[-1] = '\0';
+    return true;
+}
+
+static bool map_read(NameMap *m, const char *path, RtError *e) {
+    char line[2 * RT_MAX_KEY];
+    FILE *f = fopen(path, "r");
+    RtError why;
+    bool good = true;
+    if (f == NULL)
+        return rt_fail(e, EXIT_DATA, "cannot open %s: %s", path,
+                       strerror(errno));
+    while (good && fgets(line, sizeof line, f) != NULL)
+        good = map_line_read(m, line, &why);
+    fclose(f);
+    return good || rt_fail(e, why.status, "%s: %s", path, why.text);
+}
+
+// A line that names no weight is a mistake.
+static bool map_check(const NameMap *m, const char *path, RtError *e) {
+    for (size_t i = 0; i < m->count; i++)
+        if (!m->line[i].used)
+            return rt_fail(e, EXIT_DATA,
+                           "%s maps %.100s, but no weight of the model has "
+                           "that name",
+                           path, m->line[i].own);
+    return true;
+}
+
+// The file's name for a weight: by the longest line that is its name or the
+// layers around it.
+static void file_name(Fit *f, const char *own, char to[RT_MAX_KEY]) {
+    MapLine *best = NULL;
+    size_t most = 0;
+    for (size_t i = 0; i < f->map.count; i++) {
+        size_t length = strlen(f->map.line[i].own);
+        if (strncmp(own, f->map.line[i].own, length) == 0 &&
+            (own[length] == '.' || own[length] == '\0') && length >= most) {
+            best = &f->map.line[i];
+            most = length;
+        }
+    }
+    if (best != NULL)
+        best->used = true;
+    snprintf(to, RT_MAX_KEY, "%s%s", best != NULL ? best->other : "",
+             own + most);
+}
+
+// The tensor of that name, or PyTorch's for the scale of a normalization.
+static const RtTensor *named_tensor(Fit *f, const char *own) {
+    char name[RT_MAX_KEY];
+    file_name(f, own, name);
+    const RtTensor *t = rt_header_tensor(f->header, name);
+    char *last = strrchr(name, '.');
+    if (t != NULL || f->by_sinter || last == NULL ||
+        strcmp(last, ".scale") != 0)
+        return t;
+    memcpy(last, ".weight", sizeof ".weight");
+    return rt_header_tensor(f->header, name);
 }
 
 // ---- the fit ----
@@ -181,7 +296,29 @@ static const RtTensor *tensor_of(Fit *f, const RtState *s) {
     }
     if (average != NULL)
         list_add_name(&f->excluded, name);
-    return rt_header_tensor(f->header, s->name);
+    return named_tensor(f, s->name);
+}
+
+// The layout of a file's filters is that of a tensor that fits in one layout
+// alone.  If all fit in both, a file with a counter is PyTorch's.
+static void find_layout(Fit *f) {
+    bool first = false, last = false, counts = false;
+    for (int i = 0; i < f->plan->num_states; i++) {
+        const RtState *s = &f->plan->state[i];
+        const RtTensor *t = is_weight(s) ? named_tensor(f, s->name) : NULL;
+        if (t == NULL || s->rank != 4)
+            continue;
+        first |= is_channels_first(s, t) && !same_dims(s, t);
+        last |= same_dims(s, t) && !is_channels_first(s, t);
+    }
+    for (size_t i = 0; i < f->header->num_tensors; i++)
+        counts |= f->header->tensor[i].other != NULL;
+    f->out->channels_first = !f->by_sinter && (first || (counts && !last));
+}
+
+static bool has_shape(const Fit *f, const RtState *s, const RtTensor *t) {
+    return s->rank == 4 && f->out->channels_first ? is_channels_first(s, t)
+                                                  : same_dims(s, t);
 }
 
 static void fit_state(Fit *f, const RtState *s) {
@@ -193,7 +330,7 @@ static void fit_state(Fit *f, const RtState *s) {
     const RtTensor *t = tensor_of(f, s);
     if (t == NULL) {
         list_add_name(&f->missing, s->name);
-    } else if (!can_convert(s, t) || !same_dims(s, t)) {
+    } else if (!can_convert(s, t) || !has_shape(f, s, t)) {
         list_add_misfit(f, s, t);
     } else {
         f->out->state[t - f->header->tensor] = s;
@@ -220,7 +357,7 @@ static void check_tensor(Fit *f, const RtTensor *t) {
     bool loaded = f->out->state[t - f->header->tensor] != NULL;
     if (loaded || (s != NULL && is_weight(s)))
         return;
-    bool optimizer = is_optimizer_state(f, t),
+    bool optimizer = t->other != NULL || is_optimizer_state(f, t),
          excluded = is_excluded(f, t->name);
     if (optimizer && (f->by_sinter || excluded))
         return;
@@ -269,19 +406,27 @@ static void write_message(const Fit *f) {
                  f->averages,
                  f->averages == 1 ? "is a weight average"
                                   : "are weight averages");
+    length = strlen(w->message);
+    if (w->channels_first)
+        snprintf(w->message + length, sizeof w->message - length,
+                 "\nits filters have channels first, and are turned");
     message_add(w, "initialized, not loaded: ", &f->initialized);
     message_add(w, "in the file, not loaded: ", &f->excluded);
     message_add(w, "ignored optimizer states and counters: ", &f->optimizer);
 }
 
-static bool fit(Fit *f, const char *except, RtError *e) {
-    if (except != NULL && !read_globs(f, except, e))
+static bool fit(Fit *f, const RtWeightsOptions *o, RtError *e) {
+    if ((o->except != NULL && !read_globs(f, o->except, e)) ||
+        (o->map != NULL && !map_read(&f->map, o->map, e)))
         return false;
+    find_layout(f);
     for (int i = 0; i < f->plan->num_states; i++)
         if (is_weight(&f->plan->state[i]))
             fit_state(f, &f->plan->state[i]);
     for (size_t i = 0; i < f->header->num_tensors; i++)
         check_tensor(f, &f->header->tensor[i]);
+    if (o->map != NULL && !map_check(&f->map, o->map, e))
+        return false;
     if (f->misfits.count + f->missing.count + f->unknown.count > 0)
         return refuse(f, e);
     if (f->out->count == 0)
@@ -291,17 +436,18 @@ static bool fit(Fit *f, const char *except, RtError *e) {
 }
 
 bool rt_weights_fit(RtWeights *w, const RtTrainer *t, const RtPlan *plan,
-                    const RtHeader *h, bool by_sinter, const char *except,
-                    RtError *e) {
+                    const RtHeader *h, bool by_sinter,
+                    const RtWeightsOptions *o, RtError *e) {
     Fit f = {.model = t->model,
              .plan = plan,
              .header = h,
              .by_sinter = by_sinter,
              .out = w};
     *w = (RtWeights){.state = calloc(h->num_tensors + 1, sizeof *w->state)};
-    bool good = w->state != NULL ? fit(&f, except, e)
+    bool good = w->state != NULL ? fit(&f, o, e)
                                  : rt_fail(e, EXIT_MEMORY, "out of memory");
     free(f.globs);
+    map_free(&f.map);
     if (!good)
         rt_weights_free(w);
     return good;

@@ -31,7 +31,8 @@ static bool file_load(RtSession *s, const char *path, RtError *e) {
     if (rt_checkpoint_read(s->checkpoint, path, &found, e) == RT_GOOD)
         return true;
     rt_states_start(s->plan, s->device, &s->at);
-    if (!rt_checkpoint_load_weights(s->checkpoint, path, NULL, s->loaded, e))
+    RtWeightsOptions how = {NULL, s->run->options->map};
+    if (!rt_checkpoint_load_weights(s->checkpoint, path, &how, s->loaded, e))
         return false;
     rt_step_run(s->plan, s->device, RT_AVERAGE, 0);
     return true;

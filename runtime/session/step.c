@@ -23,8 +23,8 @@ static bool load_weights(RtSession *s, RtError *e) {
     const RtOptions *o = s->run->options;
     if (o->init == NULL)
         return true;
-    if (!rt_checkpoint_load_weights(s->checkpoint, o->init, o->init_except,
-                                    s->loaded, e))
+    RtWeightsOptions how = {o->init_except, o->map};
+    if (!rt_checkpoint_load_weights(s->checkpoint, o->init, &how, s->loaded, e))
         return false;
     rt_step_run(s->plan, s->device, RT_DERIVE, 0);
     return true;

@@ -89,24 +89,24 @@ static void read_folder(const char *format, const RtDataSpec *sample) {
 
 static void read_cifar10(const uint8_t *data, size_t size) {
     const RtDataSpec sample = {.image = {RT_U8, 3, {32, 32, 3}},
-                             .label = {RT_I32, 0, {0}},
-                             .classes = 10};
+                               .label = {RT_I32, 0, {0}},
+                               .classes = 10};
     write_files(data, size);
     read_folder("cifar10", &sample);
 }
 
 static void read_idx(const uint8_t *data, size_t size) {
     const RtDataSpec sample = {.image = {RT_U8, 3, {SIDE, SIDE, 1}},
-                             .label = {RT_I32, 0, {0}},
-                             .classes = 10};
+                               .label = {RT_I32, 0, {0}},
+                               .classes = 10};
     write_files(data, size);
     read_folder("idx", &sample);
 }
 
 static void read_npy(const uint8_t *data, size_t size) {
     const RtDataSpec sample = {.image = {RT_F32, 2, {SIDE, 3}},
-                             .label = {RT_F32, 2, {SIDE, 3}},
-                             .classes = 10};
+                               .label = {RT_F32, 2, {SIDE, 3}},
+                               .classes = 10};
     write_files(data, size);
     read_folder("npy", &sample);
 }
@@ -115,10 +115,10 @@ static void read_tokens(const uint8_t *data, size_t size) {
     static const RtSetting setting[] = {{"length", SIDE},
                                         {"vocabulary", 30000}};
     const RtDataSpec sample = {.image = {RT_I32, 1, {SIDE}},
-                             .label = {RT_I32, 1, {SIDE}},
-                             .classes = 30000,
-                             .setting = setting,
-                             .num_settings = 2};
+                               .label = {RT_I32, 1, {SIDE}},
+                               .classes = 30000,
+                               .setting = setting,
+                               .num_settings = 2};
     write_files(data, size);
     read_folder("tokens", &sample);
 }
@@ -206,9 +206,11 @@ static void read_weights(const uint8_t *data, size_t size) {
     if (c == NULL)
         abort();
     write_file("weights", data, size);
-    if (!rt_checkpoint_load_weights(c, "weights", NULL, said, &e))
+    if (!rt_checkpoint_load_weights(c, "weights", &(RtWeightsOptions){0}, said,
+                                    &e))
         check_refusal(&e);
-    if (!rt_checkpoint_load_weights(c, "weights", "b*,*.mean", said, &e))
+    if (!rt_checkpoint_load_weights(
+            c, "weights", &(RtWeightsOptions){"b*,*.mean", NULL}, said, &e))
         check_refusal(&e);
     if (rt_checkpoint_read(c, "weights", &p, &e) != RT_GOOD)
         check_refusal(&e);

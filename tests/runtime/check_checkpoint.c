@@ -64,7 +64,8 @@ static RtLoad load(const char *name, RtProgress *p) {
 // Whether a run could start with the weights of a file.
 static bool starts(const char *name) {
     char said[RT_LOADED_BYTES];
-    return rt_checkpoint_load_weights(checkpoint, name, NULL, said, &error);
+    return rt_checkpoint_load_weights(checkpoint, name, &(RtWeightsOptions){0},
+                                      said, &error);
 }
 
 static void write_good(void) {

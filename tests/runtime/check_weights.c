@@ -16,6 +16,7 @@ static RtDevice *device;
 static RtCheckpoint *checkpoint;
 static RtError error;
 static char said[RT_LOADED_BYTES];
+static const char *map; // a file of names; NULL: none
 
 // ---- files ----
 
@@ -59,7 +60,8 @@ static void write_file(const char *path, const char *notes, const Part *part) {
 static bool start(const char *path, const char *except) {
     memset(&error, 0, sizeof error);
     memset(said, 0, sizeof said);
-    return rt_checkpoint_load_weights(checkpoint, path, except, said, &error);
+    RtWeightsOptions how = {except, map};
+    return rt_checkpoint_load_weights(checkpoint, path, &how, said, &error);
 }
 
 // ---- states ----
@@ -276,8 +278,11 @@ static const struct {
     {NULL,
      {{"conv.weight", "F64", "8,3,3,3", 1728}, LINEAR},
      EXIT_DATA,
-     "f: conv.weight has the unsupported type F64; write weights as F32, "
-     "without counters"},
+     "conv.weight has type F64"},
+    {NULL,
+     {{"conv.weight", "F8_E4M3", "8,3,3,3", 216}, LINEAR},
+     EXIT_DATA,
+     "f: conv.weight has the unsupported type F8_E4M3; write weights as F32"},
     {NULL,
      {{"conv.\\u001b[1m", "\\u007f\\u000aF32", "1", 4}, LINEAR},
      EXIT_DATA,
@@ -375,22 +380,112 @@ START_TEST(mismatched_tensors) {
 }
 END_TEST
 
-// Filters of 3 rows and columns over 2 channels, in PyTorch's layout.
-START_TEST(channels_that_are_not_last) {
-    RtTrainer t = tiny;
-    RtPlan plan = *tiny.plan;
-    RtState state = plan.state[0];
-    t.plan = &plan;
-    plan.state = &state;
-    plan.num_states = 1;
-    state.dim[3] = 2;
-    write_file("f", "", (Part[]){{"conv.weight", "F32", "8,2,3,3", 576}, {0}});
+// ---- PyTorch's files ----
+
+// A plan of one state, the first of tiny's, by another name and shape.
+static RtTrainer single;
+static RtPlan single_plan;
+static RtState single_state;
+
+static void begin_single(const char *name, int rank, const int64_t *dim) {
+    single = tiny;
+    single_plan = *tiny.plan;
+    single_state = tiny.plan->state[0];
+    single.plan = &single_plan;
+    single_plan.state = &single_state;
+    single_plan.num_states = 1;
+    single_state.name = name;
+    single_state.rank = rank;
+    memcpy(single_state.dim, dim, (size_t)rank * sizeof *dim);
     rt_checkpoint_free(checkpoint);
-    checkpoint = rt_checkpoint_new(&t, &plan, device, &rt_system_files, &error);
+    checkpoint = rt_checkpoint_new(&single, &single_plan, device,
+                                   &rt_system_files, &error);
+}
+
+// Whether the state has filters that were [8,channels,3,3] in the file.
+static bool is_turned(int channels) {
+    bool same = true;
+    for (int i = 0; i < 8 * 9 * channels; i++) {
+        int filter = i / (9 * channels), spot = i / channels % 9;
+        int at = (filter * channels + i % channels) * 9 + spot;
+        float f;
+        device->read(device, &f, single_state.offset + (size_t)i * sizeof f,
+                     sizeof f);
+        same = same && f == (float)at / 64;
+    }
+    return same;
+}
+
+#define COUNTER                                                                \
+    { "bn.num_batches_tracked", "I64", "", 8 }
+
+START_TEST(channels_first_are_turned) {
+    begin_single("conv.weight", 4, (int64_t[]){8, 3, 3, 2});
+    write_file("f", "", (Part[]){{"conv.weight", "F32", "8,2,3,3", 576}, {0}});
+    ck_assert_msg(start("f", NULL), "%s", error.text);
+    ck_assert(is_turned(2));
+    ck_assert_str_eq(said, "1 of 1 tensors of Tiny\nits filters have channels "
+                           "first, and are turned");
+    write_file("f", "", (Part[]){{"conv.weight", "F32", "8,3,3,2", 576}, {0}});
+    ck_assert(start("f", NULL));
+    ck_assert(!is_turned(2));
+}
+END_TEST
+
+// Filters whose shape does not tell are PyTorch's if the file has a counter.
+START_TEST(a_counter_is_passed_over) {
+    begin_single("conv.weight", 4, (int64_t[]){8, 3, 3, 3});
+    write_file("f", "", (Part[]){CONV, COUNTER, {0}});
+    ck_assert_msg(start("f", NULL), "%s", error.text);
+    ck_assert(is_turned(3));
+    ck_assert_ptr_nonnull(strstr(said, "\nignored optimizer states and "
+                                       "counters: bn.num_batches_tracked"));
+    write_file("f", "", (Part[]){CONV, {0}});
+    ck_assert(start("f", NULL));
+    ck_assert(!is_turned(3));
+    write_file("f", "", (Part[]){{"conv.weight", "I64", "8,3,3,3", 1728}, {0}});
     ck_assert(!start("f", NULL));
-    ck_assert_ptr_nonnull(strstr(
-        error.text, "conv.weight is [8,2,3,3] not [8,3,3,2] with channels "
-                    "last"));
+    ck_assert_ptr_nonnull(strstr(error.text, "conv.weight has type I64"));
+}
+END_TEST
+
+START_TEST(the_weight_of_a_normalization_is_its_scale) {
+    begin_single("bn.scale", 1, (int64_t[]){4});
+    write_file("f", "", (Part[]){{"bn.weight", "F32", "4", 16}, {0}});
+    ck_assert_msg(start("f", NULL), "%s", error.text);
+    ck_assert_str_eq(said, "1 of 1 tensors of Tiny");
+}
+END_TEST
+
+static void map_write(const char *text) {
+    FILE *f = fopen("map", "w");
+    fputs(text, f);
+    fclose(f);
+    map = "map";
+}
+
+// The longest line counts; a line that names nothing is a mistake.
+START_TEST(a_map_names_layers) {
+    write_file("f", "",
+               (Part[]){{"head.0.weight", "F32", "512,4", 8192},
+                        {"stem.kernel", "F32", "8,3,3,3", 864},
+                        {0}});
+    ck_assert(!start("f", NULL));
+    map_write("# of Tiny\n\n linear = head.0 # the last layer\n"
+              "conv = unused\nconv.weight = stem.kernel\r\n");
+    ck_assert(!start("f", NULL));
+    ck_assert_ptr_nonnull(strstr(error.text, "map maps conv, but no weight"));
+    map_write("linear = head.0\nconv.weight = stem.kernel\n");
+    ck_assert_msg(start("f", NULL), "%s", error.text);
+    ck_assert(holds("linear.weight", 0));
+    ck_assert(holds("conv.weight", 2048));
+    map_write("linear head.0\n");
+    ck_assert(!start("f", NULL));
+    ck_assert_str_eq(error.text, "f: map: a line has no =: linear head.0");
+    map = "nowhere";
+    ck_assert(!start("f", NULL));
+    ck_assert_ptr_nonnull(strstr(error.text, "cannot open nowhere"));
+    map = NULL;
 }
 END_TEST
 
@@ -519,7 +614,10 @@ Suite *weights_suite(void) {
     tcase_add_test(t, averages_are_the_weights);
     tcase_add_loop_test(t, mismatched_tensors, 0,
                         sizeof files / sizeof files[0]);
-    tcase_add_test(t, channels_that_are_not_last);
+    tcase_add_test(t, channels_first_are_turned);
+    tcase_add_test(t, a_counter_is_passed_over);
+    tcase_add_test(t, the_weight_of_a_normalization_is_its_scale);
+    tcase_add_test(t, a_map_names_layers);
     tcase_add_test(t, numbers_that_are_not_finite);
     tcase_add_test(t, every_length_but_its_own);
     tcase_add_test(t, no_safetensors_file);
