@@ -144,9 +144,16 @@ static bool read_globs(Fit *f, const char *list, RtError *e) {
 
 // ---- shapes ----
 
+// Other programs' files may have more leading ones or fewer.
 static bool same_dims(const RtState *s, const RtTensor *t) {
-    return s->rank == t->rank &&
-           memcmp(s->dim, t->dim, (size_t)s->rank * sizeof s->dim[0]) == 0;
+    int i = 0, j = 0;
+    while (s->rank - i > t->rank && s->dim[i] == 1)
+        i++;
+    while (t->rank - j > s->rank && t->dim[j] == 1)
+        j++;
+    return s->rank - i == t->rank - j &&
+           memcmp(&s->dim[i], &t->dim[j],
+                  (size_t)(s->rank - i) * sizeof s->dim[0]) == 0;
 }
 
 // Whether these are filters with channels before rows and columns.

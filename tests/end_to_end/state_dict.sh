@@ -42,3 +42,28 @@ expect 3 ./trainer --predict inputs.npy --weights=weights.safetensors \
 expect_says "names.map maps third"
 expect 2 ./trainer --predict inputs.npy --map=names.map
 expect_says "map needs --init=FILE or --weights=FILE"
+
+# logits NAME MODEL.net MAP SIZE SETTING...: a network of torchvision.
+logits() {
+    name=$1 model=$SINTER_SOURCE/$2 map=$SINTER_SOURCE/$3 size=$4
+    shift 4
+    for setting; do
+        shift
+        set -- "$@" --set "$setting"
+    done
+    "$python" "$here/state_dict.py" torchvision "$name" "$model" "$size" ||
+        fail "$name"
+    expect 0 "$SINTER" build "$model" --set batch=4 "$@" -o trainer
+    expect 0 ./trainer --predict inputs.npy --weights=weights.safetensors \
+        --map="$map" -o trainer.npy
+    expect 0 "$python" "$here/state_dict.py" compare trainer.npy torch.npy
+    echo "$name: $(cat out)"
+}
+
+# TORCHVISION=1: three minutes.
+[ -n "${TORCHVISION:-}" ] || exit 0
+logits resnet18 docs/examples/photos.net docs/examples/photos.map 64 \
+    classes=1000 data.size=64
+logits resnet50 models/resnet50.net models/resnet50.map 224
+logits mobilenet_v2 models/mobilenetv2.net models/mobilenetv2.map 224
+logits vit_b_16 models/vit_tiny.net models/vit_b_16.map 224 width=768 heads=12
