@@ -49,9 +49,10 @@ static int64_t count_parameters(const Graph *g) {
     return count;
 }
 
-static const Twin *train_step(const Writer *w) {
+// The step of training, or of prediction in a program that only predicts.
+static const Twin *main_step(const Writer *w) {
     const Twin *s = w->step;
-    while (s->step->kind != STEP_TRAIN)
+    while (s->step->kind != STEP_TRAIN && s->step->kind != STEP_PREDICT)
         s++;
     return s;
 }
@@ -74,10 +75,10 @@ static void write_header(const Writer *w, Text *t) {
     text_add(t, "//   arena: %lld bytes on the host, %lld on CUDA\n",
              (long long)w->host->arena_bytes,
              (long long)w->device->arena_bytes);
-    text_add(t, "//   a step: %d launches, ", train_step(w)->count);
+    text_add(t, "//   a step: %d launches, ", main_step(w)->count);
     text_add(t, "%d fewer with merged launches on CUDA\n//\n",
-             merged_saving(&train_step(w)->launches->plan->merged,
-                           &train_step(w)->launches->plan->fusions, 0));
+             merged_saving(&main_step(w)->launches->plan->merged,
+                           &main_step(w)->launches->plan->fusions, 0));
     text_add(t, "// Tensor v12 of a step is %%12 of the graph that "
                 "`sinter show plan` prints.\n\n");
     text_add(t, "#include \"runtime/rt.h\"\n\n");

@@ -186,7 +186,12 @@ void trainer_write(const Writer *w, Text *t) {
         text_add(t, "    .graphs = graphs_text,\n"
                     "    .graphs_end = graphs_text_end,\n");
     text_add(t, "};\n\n");
-    text_add(t, "int main(int argc, char **argv)\n{\n"
-                "    return rt_main(argc, argv, &sinter_trainer);\n}\n\n"
+    text_add(t, "#ifdef SINTER_LIBRARY\n"
+                "#include \"runtime/instance/instance.h\"\n"
+                "RT_LIBRARY(SINTER_LIBRARY)\n"
+                "#else\n"
+                "int main(int argc, char **argv)\n{\n"
+                "    return rt_main(argc, argv, &sinter_trainer);\n}\n"
+                "#endif\n\n"
                 "#endif\n");
 }

@@ -15,6 +15,11 @@ static void add(Step *step, int *count, StepKind kind, int stage,
 Step *program_steps(const Program *p, Arena *a, int *count) {
     Step *step = ARENA_ARRAY(a, 2 * (size_t)p->num_stages + 5, Step);
     *count = 0;
+    if (p->predicts_only) {
+        add(step, count, STEP_AVERAGE, 0, p->average);
+        add(step, count, STEP_PREDICT, 0, p->predict);
+        return step;
+    }
     add(step, count, STEP_COLLECT, 0, p->collect);
     add(step, count, STEP_INIT, 0, p->init);
     for (int i = 0; i < p->num_stages; i++)

@@ -117,6 +117,7 @@ typedef struct {
     Graph *eval;                      // one batch of evaluation
     Graph *predict; // NULL, or the part of it up to the model's output, which
                     // it returns as prediction
+    bool predicts_only; // its steps are average and predict
 } Program;
 
 // The graphs of a program as steps that a trainer runs.
@@ -154,7 +155,7 @@ bool time_is_each_step(Time t);
 // its own line.  .file is NULL where it has neither.
 CallSite program_site(const Program *p, const Origin *from);
 
-// The graphs that there are, in the order of StepKind; no derive.
+// The graphs that there are and that run, in the order of StepKind; no derive.
 Step *program_steps(const Program *p, Arena *a, int *count);
 
 // The graph of the step of that name, or NULL.

@@ -62,14 +62,16 @@ void steps_derive(Steps *s) {
             step_insert(s, i++, STEP_DERIVE, "derive", derive);
             derive = NULL;
         }
-        Graph *prepare =
-            kind == STEP_EVAL ? prepare_graph(s->step[i].graph) : NULL;
+        bool is_first =
+            eval == NULL && (kind == STEP_EVAL || kind == STEP_PREDICT);
+        Graph *prepare = is_first ? prepare_graph(s->step[i].graph) : NULL;
         if (prepare != NULL)
             step_insert(s, i++, STEP_PREPARE, "prepare", prepare);
-        if (kind == STEP_EVAL)
+        if (is_first)
             eval = s->step[i].graph;
         // A prediction shares the states of an evaluation, or prepares none.
-        if (kind == STEP_PREDICT && !prepares_first(eval, s->step[i].graph))
+        else if (kind == STEP_PREDICT &&
+                 !prepares_first(eval, s->step[i].graph))
             s->step[i].graph->name = "predict_alone";
     }
 }

@@ -33,6 +33,25 @@ int rt_print_error(const RtError *e) {
     return e->status;
 }
 
+_Thread_local RtGuard *rt_guard;
+
+void rt_guard_end(const RtError *e) {
+    if (rt_guard == NULL)
+        return;
+    rt_guard->error = *e;
+    longjmp(rt_guard->at, 1);
+}
+
+_Noreturn void rt_end(int status, const char *format, ...) {
+    RtError e = {.status = status};
+    va_list list;
+    va_start(list, format);
+    vsnprintf(e.text, sizeof e.text, format, list);
+    va_end(list);
+    rt_guard_end(&e);
+    exit(rt_print_error(&e));
+}
+
 void rt_print_linev(const char *before, const char *format, va_list list) {
     char text[2 * RT_MESSAGE_BYTES], shown[2 * sizeof text];
     char line[sizeof shown + 64];

@@ -8,6 +8,7 @@
 #include "base/options.h"
 #include "runtime/device.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <sys/types.h>
@@ -27,6 +28,20 @@ bool rt_fail(RtError *e, int status, const char *format, ...)
 
 // Prints the error to stderr; returns its status.
 int rt_print_error(const RtError *e);
+
+// The call of a library that this thread is in: an error of the device ends it
+// with the error, and a trainer, where this is NULL, with a message.
+typedef struct {
+    jmp_buf at;
+    RtError error;
+} RtGuard;
+
+extern _Thread_local RtGuard *rt_guard;
+
+_Noreturn void rt_end(int status, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+// Ends the call of a library, if this is one.
+void rt_guard_end(const RtError *e);
 
 // Prints a warning to stderr, from any thread.
 void rt_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));

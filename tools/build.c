@@ -3,9 +3,10 @@
 #define _GNU_SOURCE
 #include "base/exits.h"
 #include "tools/compiler.h"
-#include "tools/embed.h"
-#include "tools/scratch.h"
 #include "tools/device.h"
+#include "tools/embed.h"
+#include "tools/library/library.h"
+#include "tools/scratch.h"
 #include "tools/trainer.h"
 
 #include <errno.h>
@@ -135,40 +136,86 @@ static void permit_as_new(const char *path) {
     chmod(path, 0666 & ~none);
 }
 
-// Compiles beside the program's path and renames, so that a trainer is there
-// whole or not at all.  Tests first that the path can be written.
+// Compiles beside the paths and renames, so that a file is there whole or not
+// at all.  Tests first that they can be written.  archive: NULL for a program.
 static int trainer_link(Arena *a, const Arguments *arguments,
                         const TrainerText *t, const char *folder,
-                        const char *out) {
+                        const CompilerOutput *to) {
     Installation where;
-    Scratch part;
+    Scratch part, archive;
+    CompilerOutput parts = *to;
     if (!installation_find(a, arguments, &where) ||
-        !scratch_file(a, arguments, path_absolute(a, out), ".part", &part))
+        !scratch_file(a, arguments, to->file, ".part", &part))
         return EXIT_IO;
+    if (to->name && !scratch_file(a, arguments, to->archive, ".part", &archive))
+        return scratch_close(&part), EXIT_IO;
     permit_as_new(part.path);
+    parts.file = part.path;
+    parts.archive = to->name ? archive.path : NULL;
     int status = trainer_write(a, arguments, t, folder);
     if (status == EXIT_GOOD)
         status = compiler_run(a, arguments, &where, folder,
                               arena_format(a, "%s.c", t->name),
-                              t->cu_file.length, part.path);
+                              t->cu_file.length, &parts);
     if (status == EXIT_FAULT)
         status = compiler_failed(a, arguments, t, &where, folder, part.path);
     if (status == EXIT_GOOD)
         status = program_made(arguments, part.path);
-    if (status == EXIT_GOOD && rename(part.path, out) != 0)
-        status = io_failed(arguments, out);
+    if (status == EXIT_GOOD && rename(part.path, to->file) != 0)
+        status = io_failed(arguments, to->file);
+    if (status == EXIT_GOOD && to->name &&
+        rename(archive.path, to->archive) != 0)
+        status = io_failed(arguments, to->archive);
     scratch_close(&part);
+    if (to->name)
+        scratch_close(&archive);
+    return status;
+}
+
+static int output_build(Arena *a, const Arguments *arguments,
+                        const TrainerText *t, const CompilerOutput *to) {
+    Scratch scratch;
+    if (!scratch_open(a, arguments, &scratch))
+        return EXIT_IO;
+    int status = trainer_link(a, arguments, t, scratch.path, to);
+    // The text that failed to compile stays there.
+    (status == EXIT_FAULT ? scratch_keep : scratch_close)(&scratch);
     return status;
 }
 
 int trainer_build(Arena *a, const Arguments *arguments, const TrainerText *t,
                   const char *out) {
-    Scratch scratch;
-    if (!scratch_open(a, arguments, &scratch))
-        return EXIT_IO;
-    int status = trainer_link(a, arguments, t, scratch.path, out);
-    // The text that failed to compile stays there.
-    (status == EXIT_FAULT ? scratch_keep : scratch_close)(&scratch);
+    CompilerOutput to = {.file = path_absolute(a, out)};
+    return output_build(a, arguments, t, &to);
+}
+
+// Writes PATH.h, then builds PATH.so and PATH.a.
+static int library_build(Arena *a, const Arguments *arguments, const Program *p,
+                         const TrainerText *t) {
+    const char *out =
+        arguments->out ? arguments->out : arena_format(a, "lib%s", t->name);
+    const char *header = arena_format(a, "%s.h", out);
+    const char *shared = arena_format(a, "%s.so", out);
+    const char *slash = strrchr(shared, '/');
+    CompilerOutput to = {.name = library_name(a, out),
+                         .file = path_absolute(a, shared),
+                         .archive =
+                             path_absolute(a, arena_format(a, "%s.a", out)),
+                         .soname = slash ? slash + 1 : shared};
+    int status;
+    Text text = library_header(a, p, to.name);
+    if (p->predict == NULL) {
+        complain(arguments, "%s has no prediction for a library", p->name);
+        return EXIT_DATA;
+    }
+    if (!output_check(arguments, p, header, &status) ||
+        !output_check(arguments, p, shared, &status))
+        return status;
+    status = output_build(a, arguments, t, &to);
+    if (status == EXIT_GOOD)
+        status = text_write(arguments, header, &text);
+    if (status == EXIT_GOOD)
+        wrote_print(arguments, shared, "its functions are in %s", header);
     return status;
 }
 
@@ -177,6 +224,10 @@ int build_command(Arena *a, const Arguments *given) {
     TrainerText t;
     Arguments own = *given;
     const Arguments *arguments = &own;
+    if (given->inference && !given->library) {
+        complain(given, "--inference needs --library");
+        return EXIT_USAGE;
+    }
     if (!device_plan(a, &own, &status))
         return status;
     const Program *p = trainer_load(a, arguments, &t, &status);
@@ -189,6 +240,8 @@ int build_command(Arena *a, const Arguments *given) {
     if (arguments->emit)
         return trainer_emit(a, arguments, p, &t,
                             arguments->out ? arguments->out : ".");
+    if (arguments->library)
+        return library_build(a, arguments, p, &t);
     const char *out = arguments->out ? arguments->out : t.name;
     if (!output_check(arguments, p, out, &status))
         return status;

@@ -72,6 +72,7 @@ typedef struct {
     const Installation *where;
     const char *folder, *source;
     int units; // translation units
+    const CompilerOutput *out;
 } Job;
 
 static const char *object_name(const Job *j, int unit) {
@@ -123,6 +124,11 @@ static void log_show(const Job *j, int unit) {
 
 static Words unit_words(const Job *j, int unit) {
     Words w = words_begin(j);
+    if (j->out->name) {
+        words_add(&w, "-fPIC");
+        words_add(&w, "-fvisibility=hidden");
+        words_add(&w, arena_format(j->a, "-DSINTER_LIBRARY=%s", j->out->name));
+    }
     if (j->units > 1) {
         words_add(&w, arena_format(j->a, "-DSINTER_UNITS=%d", j->units));
         words_add(&w, arena_format(j->a, "-DSINTER_UNIT=%d", unit));
@@ -149,23 +155,65 @@ static int units_compile(const Job *j) {
     return status;
 }
 
-static int units_link(const Job *j, const char *out) {
-    Words w = words_begin(j);
-    words_add(&w, "-o");
-    words_add(&w, out);
-    for (int i = 0; i < j->units; i++)
-        words_add(&w, object_name(j, i));
-    words_add(&w, j->where->library);
-    words_add_all(&w, link_flags);
-    int status = program_run(&w, j->folder, NULL, log_path(j, 0));
+static int logged_run(const Job *j, const Words *w) {
+    int status = program_run(w, j->folder, NULL, log_path(j, 0));
     log_show(j, 0);
     return status;
 }
 
-static int job_run(const Job *j, const char *out) {
+static void objects_add(const Job *j, Words *w) {
+    for (int i = 0; i < j->units; i++)
+        words_add(w, object_name(j, i));
+    words_add(w, j->where->library);
+}
+
+static int units_link(const Job *j) {
+    Words w = words_begin(j);
+    if (j->out->name) {
+        words_add(&w, "-shared");
+        words_add(&w, "-Wl,--exclude-libs,ALL");
+        words_add(&w, "-Wl,--strip-debug");
+        words_add(&w, arena_format(j->a, "-Wl,-soname,%s", j->out->soname));
+    }
+    words_add(&w, "-o");
+    words_add(&w, j->out->file);
+    objects_add(j, &w);
+    words_add_all(&w, link_flags);
+    return logged_run(j, &w);
+}
+
+// One object of the units and what they need of the runtime, with the library's
+// functions as its only names, so that a program can have several.
+static int units_archive(const Job *j) {
+    static const char *const whole = "whole.o";
+    Words link = compiler_words(j->a, j->compiler), hide = {.a = j->a},
+          archive = {.a = j->a};
+    words_add_all(&link,
+                  (const char *const[]){"-r", "-nostdlib", "-o", whole, NULL});
+    objects_add(j, &link);
+    words_add_all(&hide, (const char *const[]){"objcopy", "--strip-debug",
+                                               "--wildcard", NULL});
+    words_add(&hide,
+              arena_format(j->a, "--keep-global-symbol=%s_*", j->out->name));
+    words_add(&hide, whole);
+    words_add_all(&archive, (const char *const[]){"ar", "rcsD", j->out->archive,
+                                                  whole, NULL});
+    unlink(j->out->archive); // ar would add to it
+    int status = logged_run(j, &link);
+    if (status == 0)
+        status = logged_run(j, &hide);
+    if (status == 0)
+        status = logged_run(j, &archive);
+    unlink(arena_format(j->a, "%s/%s", j->folder, whole));
+    return status;
+}
+
+static int job_run(const Job *j) {
     int status = units_compile(j);
     if (status == 0)
-        status = units_link(j, out);
+        status = units_link(j);
+    if (status == 0 && j->out->name)
+        status = units_archive(j);
     for (int i = 0; i < j->units; i++)
         unlink(arena_format(j->a, "%s/%s", j->folder, object_name(j, i)));
     return status;
@@ -262,13 +310,13 @@ void compiler_describe(Arena *a, const char *folder, Text *t) {
 
 int compiler_run(Arena *a, const Arguments *arguments,
                  const Installation *where, const char *folder,
-                 const char *source, size_t bytes, const char *out) {
+                 const char *source, size_t bytes, const CompilerOutput *out) {
     for (size_t i = 0; i < COMPILER_CANDIDATES; i++) {
         const char *candidate = compiler_candidate(i);
         if (!candidate)
             continue;
-        Job j = {a, candidate, where, folder, source, units_for(bytes)};
-        int status = job_run(&j, out);
+        Job j = {a, candidate, where, folder, source, units_for(bytes), out};
+        int status = job_run(&j);
         if (status == 0)
             return EXIT_GOOD;
         if (status > BY_SIGNAL) {

@@ -26,13 +26,22 @@ const char *compiler_version(Arena *a, const char *folder, const char *program);
 // the compiler's file and version, all its flags, and the variables it reads.
 void compiler_describe(Arena *a, const char *folder, Text *t);
 
+// The result of compiler_run: a program, or if `name` is not NULL a shared and
+// a static library whose functions begin with that name.
+typedef struct {
+    const char *name;
+    const char *file;    // the program or the shared library, absolute
+    const char *archive; // the static library, absolute
+    const char *soname;
+} CompilerOutput;
+
 // The path seen from any folder.
 const char *path_absolute(Arena *a, const char *path);
 
-// Compiles source, a file in folder with `bytes` of kernels, to the program
-// out, an absolute path.  Returns an exit status, after a message if it failed.
+// Compiles source, a file in folder with `bytes` of kernels.  Returns an exit
+// status, after a message if it failed.
 int compiler_run(Arena *a, const Arguments *arguments,
                  const Installation *where, const char *folder,
-                 const char *source, size_t bytes, const char *out);
+                 const char *source, size_t bytes, const CompilerOutput *out);
 
 #endif

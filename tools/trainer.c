@@ -117,10 +117,14 @@ TrainerText trainer_text(Arena *a, const Program *p,
                         .embeds = arguments->embed != NULL,
                         .graphs = true};
     origin_set(a, &o, p, arguments);
-    t.plan = program_plan(p, &cuda);
+    Program steps = *p;
+    steps.predicts_only = arguments->inference;
+    o.graphs = !arguments->inference;
+    t.plan = program_plan(&steps, &cuda);
     t.host = plan_elsewhere(t.plan, &host);
-    codegen_program(p, t.host, t.plan, &o, &t.c_file, &t.cu_file);
-    codegen_graphs(t.host, &t.graphs);
+    codegen_program(&steps, t.host, t.plan, &o, &t.c_file, &t.cu_file);
+    if (o.graphs)
+        codegen_graphs(t.host, &t.graphs);
     if (arguments->lineinfo)
         t.cu_file = lineinfo_add(a, t.plan, arena_format(a, "%s.cu", t.name),
                                  &t.cu_file);

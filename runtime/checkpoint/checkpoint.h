@@ -97,6 +97,13 @@ bool rt_checkpoint_load_weights(RtCheckpoint *c, const char *path,
                                 const RtWeightsOptions *o,
                                 char message[RT_LOADED_BYTES], RtError *e);
 
+// Loads what an evaluation reads: all of this trainer's checkpoint, or the
+// weights alone of any other file or by a plan that only predicts.  *p: the
+// progress of the file, if it has one; *whole: it was loaded as a checkpoint.
+bool rt_checkpoint_load_any(RtCheckpoint *c, const char *path, const char *map,
+                            RtProgress *p, bool *whole,
+                            char message[RT_LOADED_BYTES], RtError *e);
+
 // ---- retention.c ----
 
 // The checkpoints in one folder.

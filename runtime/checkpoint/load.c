@@ -359,3 +359,21 @@ bool rt_checkpoint_load_weights(RtCheckpoint *c, const char *path,
     rt_weights_close(c->files, &f);
     return good || prefix_path(path, e);
 }
+
+bool rt_checkpoint_load_any(RtCheckpoint *c, const char *path, const char *map,
+                            RtProgress *p, bool *whole,
+                            char message[RT_LOADED_BYTES], RtError *e) {
+    RtProgress found;
+    RtWeightsOptions how = {NULL, map};
+    *whole = rt_step_find(c->plan, RT_TRAIN, 0) != NULL &&
+             rt_checkpoint_read(c, path, &found, e) == RT_GOOD;
+    if (*whole) {
+        *p = found;
+        return true;
+    }
+    rt_states_start(c->plan, c->device, p);
+    if (!rt_checkpoint_load_weights(c, path, &how, message, e))
+        return false;
+    rt_step_run(c->plan, c->device, RT_AVERAGE, 0);
+    return true;
+}

@@ -67,9 +67,9 @@ static void reserve(RtDevice *d) {
     h->mapping = mmap(NULL, h->mapped, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (h->mapping == MAP_FAILED) {
-        fprintf(stderr, "error: cannot allocate %zu bytes of memory: %s\n",
-                h->mapped, strerror(errno));
-        exit(EXIT_MEMORY);
+        h->mapping = NULL;
+        rt_end(EXIT_MEMORY, "cannot allocate %zu bytes of memory: %s",
+               h->mapped, strerror(errno));
     }
     uintptr_t start = (uintptr_t)h->mapping;
     h->arena = (char *)h->mapping + (HUGE_PAGE - start % HUGE_PAGE) % HUGE_PAGE;
@@ -235,10 +235,8 @@ static void write_description(Host *h) {
 
 static void *zeroed(size_t count, size_t bytes) {
     void *p = calloc(count + 1, bytes);
-    if (p == NULL) {
-        fputs("error: out of memory\n", stderr);
-        exit(EXIT_MEMORY);
-    }
+    if (p == NULL)
+        rt_end(EXIT_MEMORY, "out of memory");
     return p;
 }
 

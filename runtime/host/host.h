@@ -20,6 +20,7 @@ int rt_team_largest(void); // one member for each core available
 int rt_team_start(int requested);
 // The members for which oneDNN's next primitive is planned, or runs.
 void rt_team_use(int threads);
+int rt_team_used(void); // by this thread
 // Sets how long members spin before they sleep, unless libgomp's variables are
 // set, and restarts the program: libgomp reads them before main.
 void rt_team_spin_briefly(char **argv);

@@ -202,13 +202,11 @@ static void check_code_memory(RtContractions *o, const char *what) {
     enum { MAX_CODE = 8 << 20 }; // sgemm has six million bytes
     if (o->code_memory < MAX_CODE)
         o->code_memory = rt_memory_available();
-    if (o->code_memory < MAX_CODE) {
-        fprintf(stderr,
-                "error: oneDNN needs up to %d MiB of memory to %s, but only "
-                "%zu MiB are free\n",
-                MAX_CODE >> 20, what, o->code_memory >> 20);
-        exit(EXIT_MEMORY);
-    }
+    if (o->code_memory < MAX_CODE)
+        rt_end(EXIT_MEMORY,
+               "oneDNN needs up to %d MiB of memory to %s, but only %zu MiB "
+               "are free",
+               MAX_CODE >> 20, what, o->code_memory >> 20);
     o->code_memory -= MAX_CODE;
 }
 

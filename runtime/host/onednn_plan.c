@@ -23,8 +23,8 @@ enum { MAX_LANES = 16 }; // of f32 in a vector
 void rt_dnnl_check(dnnl_status_t status, const char *what) {
     if (status == dnnl_success)
         return;
-    fprintf(stderr, "error: oneDNN: cannot %s (status %d)\n", what, status);
-    exit(status == dnnl_out_of_memory ? EXIT_MEMORY : EXIT_DEVICE);
+    rt_end(status == dnnl_out_of_memory ? EXIT_MEMORY : EXIT_DEVICE,
+           "oneDNN: cannot %s (status %d)", what, status);
 }
 
 typedef struct {

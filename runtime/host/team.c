@@ -20,6 +20,7 @@
 void GOMP_parallel(void (*work)(void *), void *arg, unsigned threads,
                    unsigned flags);
 int omp_get_max_active_levels(void);
+int omp_get_max_threads(void);
 int omp_get_num_procs(void);
 int omp_get_num_threads(void);
 int omp_get_thread_limit(void);
@@ -78,7 +79,12 @@ int rt_team_largest(void) {
 }
 
 void rt_team_use(int threads) {
+    omp_set_dynamic(0);
     omp_set_num_threads(threads);
+}
+
+int rt_team_used(void) {
+    return omp_get_max_threads();
 }
 
 // ---- the start ----
@@ -158,12 +164,10 @@ int rt_team_start(int requested) {
         threads_allowed(requested > 0 ? requested : rt_team_largest());
     int created = 1 + (threads > 1 ? threads_created(threads - 1) : 0);
     int members = 0;
-    if (created < threads) {
-        fprintf(stderr,
-                "error: the system allows %d of %d threads; lower --threads\n",
-                created, threads);
-        exit(EXIT_MEMORY);
-    }
+    if (created < threads)
+        rt_end(EXIT_MEMORY,
+               "the system allows %d of %d threads; lower --threads", created,
+               threads);
     omp_set_dynamic(0);
     rt_team_run(threads, count_members, &members);
     rt_team_use(members);

@@ -24,20 +24,6 @@ typedef struct {
 
 // ---- weights ----
 
-// A checkpoint of this trainer has all that an evaluation reads.  From any
-// other file it takes the weights, as --init does.
-static bool file_load(RtSession *s, const char *path, RtError *e) {
-    RtProgress found;
-    if (rt_checkpoint_read(s->checkpoint, path, &found, e) == RT_GOOD)
-        return true;
-    rt_states_start(s->plan, s->device, &s->at);
-    RtWeightsOptions how = {NULL, s->run->options->map};
-    if (!rt_checkpoint_load_weights(s->checkpoint, path, &how, s->loaded, e))
-        return false;
-    rt_step_run(s->plan, s->device, RT_AVERAGE, 0);
-    return true;
-}
-
 // Loads the file that --weights names, or the newest checkpoint of a run.
 static bool weights_load(RtSession *s, RtError *e) {
     const RtRun *run = s->run;
@@ -50,7 +36,9 @@ static bool weights_load(RtSession *s, RtError *e) {
         if (newest == NULL)
             return rt_fail(e, EXIT_DATA, "%s has no checkpoint", folder);
     }
-    bool good = file_load(s, path, e);
+    bool whole,
+        good = rt_checkpoint_load_any(s->checkpoint, path, run->options->map,
+                                      &s->at, &whole, s->loaded, e);
     free(newest);
     if (!good)
         return false;

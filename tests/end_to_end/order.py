@@ -121,15 +121,16 @@ def write_data():
         write_npy(f"data/{part}_y.npy", [math.ldexp(1, i) for i in range(SAMPLES)])
 
 
-check_page(open(sys.argv[1]).read())
-write_data()
-for seed in 0, 7, 2**31 - 1:
-    check("one", 1, 1, False, seed, 0)
-    check("one", 1, 1, False, seed, 4)  # 16 samples: a power of two
-    check("one", 1, 1, False, seed, 19)
-    check("tail", 6, 1, False, seed, 0)
-    check("tail", 6, 1, False, seed, 3)
-    check("dropped", 6, 1, True, seed, 3)
-    check("gathered", 3, 2, False, seed, 0)
-    check("gathered", 3, 2, False, seed, 7)
-    check("gathered_dropped", 3, 2, True, seed, 3)
+if __name__ == "__main__":
+    check_page(open(sys.argv[1]).read())
+    write_data()
+    for seed in 0, 7, 2**31 - 1:
+        check("one", 1, 1, False, seed, 0)
+        check("one", 1, 1, False, seed, 4)  # 16 samples: a power of two
+        check("one", 1, 1, False, seed, 19)
+        check("tail", 6, 1, False, seed, 0)
+        check("tail", 6, 1, False, seed, 3)
+        check("dropped", 6, 1, True, seed, 3)
+        check("gathered", 3, 2, False, seed, 0)
+        check("gathered", 3, 2, False, seed, 7)
+        check("gathered_dropped", 3, 2, True, seed, 3)

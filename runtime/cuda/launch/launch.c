@@ -31,6 +31,7 @@ void rt_cuda_check(const RtCuda *c, bool good) {
     const RtError *e = &c->error;
     if (good)
         return;
+    rt_guard_end(e);
     fprintf(stderr, "%serror: %s: %s", rt_wiped(), c->name, e->text);
     if (c->step >= 0)
         print_recent(c);

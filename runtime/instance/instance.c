@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Instance: its calls.  Each runs between enter and leave, to which an error of
+// the device jumps; the instance can then only be freed.
+
+#include "runtime/instance/instance.h"
+#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/host/host.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct RtInstance {
+    const RtTrainer *trainer;
+    const RtPlan *plan;
+    RtDevice *device;
+    RtCheckpoint *checkpoint;
+    RtProgress at;
+    char *batch;   // room for one that is short, and for the output
+    float *output; // of a batch
+    bool prepared; // for predictions
+    bool begun;    // a run of training
+    bool broken;   // the device has failed
+};
+
+// ---- calls ----
+
+static _Thread_local RtError last; // error of this thread
+
+typedef struct {
+    RtInstance *m;
+    RtGuard guard, *outer;
+    int threads; // of this thread's OpenMP team before the call
+} Call;
+
+const char *rt_instance_error(void) {
+    return last.text;
+}
+
+// The thread's own settings of OpenMP are the caller's.
+static void enter(Call *c, RtInstance *m) {
+    *c = (Call){.m = m, .outer = rt_guard, .threads = rt_team_used()};
+    rt_guard = &c->guard;
+    if (m != NULL && m->device != NULL && m->device->threads > 0)
+        rt_team_use(m->device->threads);
+}
+
+static int leave(Call *c, bool good) {
+    rt_guard = c->outer;
+    rt_team_use(c->threads);
+    return good ? EXIT_GOOD : last.status;
+}
+
+// The call ended within the device.
+static int leave_broken(Call *c) {
+    last = c->guard.error;
+    c->m->broken = true;
+    return leave(c, false);
+}
+
+// Runs `work`, an expression that is false after an error in `last`, and
+// returns from the function.
+#define CALL(m, work)                                                          \
+    do {                                                                       \
+        Call call;                                                             \
+        if ((m)->broken)                                                       \
+            return rt_fail(&last, EXIT_DEVICE,                                 \
+                           "its device has failed: free the instance"),        \
+                   EXIT_DEVICE;                                                \
+        enter(&call, (m));                                                     \
+        if (setjmp(call.guard.at) != 0)                                        \
+            return leave_broken(&call);                                        \
+        return leave(&call, (work));                                           \
+    } while (0)
+
+// ---- create and free ----
+
+static bool open(RtInstance *m, const char *device, int threads) {
+    RtOptions o = {.device = device != NULL ? device : "auto",
+                   .threads = threads,
+                   .seed = -1};
+    RtLaps laps = {.last = rt_seconds()};
+    m->device = rt_device_open(m->trainer, &o, &m->plan, &laps, &last);
+    if (m->device == NULL)
+        return false;
+    size_t need = m->device->needed(m->device),
+           have = m->device->available(m->device);
+    if (need > have)
+        return rt_fail(&last, EXIT_MEMORY,
+                       "it needs %zu bytes of memory on %s, but only %zu are "
+                       "free",
+                       need, m->device->name, have);
+    m->device->reserve(m->device);
+    m->checkpoint = rt_checkpoint_new(m->trainer, m->plan, m->device,
+                                      &rt_system_files, &last);
+    return m->checkpoint != NULL;
+}
+
+static bool rooms_new(RtInstance *m) {
+    size_t most = 1;
+    for (int i = 0; i < m->plan->num_steps; i++)
+        for (int k = 0; k < m->plan->step[i].num_inputs; k++) {
+            size_t bytes = rt_input_bytes(&m->plan->step[i].input[k]);
+            most = bytes > most ? bytes : most;
+        }
+    const RtStep *predict = rt_step_find(m->plan, RT_PREDICT, 0);
+    if (predict != NULL) {
+        size_t bytes = rt_input_bytes(&predict->output);
+        most = bytes > most ? bytes : most;
+        m->output = malloc(bytes / rt_type_bytes(predict->output.type) *
+                           sizeof *m->output);
+    }
+    m->batch = malloc(most);
+    return (m->batch != NULL && (predict == NULL || m->output != NULL)) ||
+           rt_fail(&last, EXIT_MEMORY, "out of memory");
+}
+
+// The progress of a run over that many samples, and the initial states.
+static bool begin(RtInstance *m, int64_t samples, int64_t seed) {
+    const RtTrainer *t = m->trainer;
+    RtProgress p = {.seed = seed >= 0 ? seed : t->seed};
+    int64_t update = (int64_t)t->batch * t->accumulate;
+    p.epoch_steps = samples / update + (!t->drop_last && samples % update != 0);
+    if (samples < 1 || p.epoch_steps < 1)
+        return rt_fail(&last, EXIT_DATA,
+                       "%" PRId64 " samples do not make one update", samples);
+    double steps = ceil(rt_time_steps(t->length, &p) - 1e-9);
+    if (!(steps <= INT32_MAX))
+        return rt_fail(&last, EXIT_USAGE, "it has more than %d steps",
+                       INT32_MAX);
+    p.steps = steps < 1 ? 1 : (int64_t)steps;
+    m->at = p;
+    m->prepared = false;
+    rt_states_clear(m->plan, m->device);
+    rt_states_start(m->plan, m->device, &m->at);
+    rt_step_run(m->plan, m->device, RT_INIT, 0);
+    rt_step_run(m->plan, m->device, RT_DERIVE, 0);
+    if (rt_time_averages(t, &m->at))
+        rt_step_run(m->plan, m->device, RT_AVERAGE, 0);
+    m->begun = rt_step_find(m->plan, RT_COLLECT, 0) == NULL;
+    return true;
+}
+
+static bool create(RtInstance *m, const char *device, int threads) {
+    return open(m, device, threads) && rooms_new(m) &&
+           begin(m, (int64_t)m->trainer->batch * m->trainer->accumulate, -1);
+}
+
+static int try_create(RtInstance *m, const char *device, int threads) {
+    CALL(m, create(m, device, threads));
+}
+
+RtInstance *rt_instance_create(const RtTrainer *t, const char *device,
+                               int threads) {
+    RtInstance *m = calloc(1, sizeof *m);
+    if (m == NULL) {
+        rt_fail(&last, EXIT_MEMORY, "out of memory");
+        return NULL;
+    }
+    m->trainer = t;
+    if (try_create(m, device, threads) == EXIT_GOOD)
+        return m;
+    RtError why = last;
+    rt_instance_free(m);
+    last = why;
+    return NULL;
+}
+
+static int try_close(RtInstance *m) {
+    CALL(m, (m->device->close(m->device), true));
+}
+
+// Memory of a device that failed is not freed.
+void rt_instance_free(RtInstance *m) {
+    if (m == NULL)
+        return;
+    rt_checkpoint_free(m->checkpoint);
+    if (m->device != NULL && !m->broken)
+        try_close(m);
+    free(m->batch);
+    free(m->output);
+    free(m);
+}
+
+// ---- files ----
+
+static bool load(RtInstance *m, const char *path) {
+    char message[RT_LOADED_BYTES];
+    bool whole;
+    if (!rt_checkpoint_load_any(m->checkpoint, path, NULL, &m->at, &whole,
+                                message, &last))
+        return false;
+    m->prepared = false;
+    m->begun = true;
+    rt_step_run(m->plan, m->device, RT_DERIVE, 0);
+    return true;
+}
+
+int rt_instance_load(RtInstance *m, const char *path) {
+    CALL(m, load(m, path));
+}
+
+static bool trains(const RtInstance *m) {
+    return rt_step_find(m->plan, RT_TRAIN, 0) != NULL ||
+           rt_fail(&last, EXIT_USAGE,
+                   "it was built with --inference and cannot train");
+}
+
+int rt_instance_save(RtInstance *m, const char *path) {
+    CALL(m,
+         trains(m) && rt_checkpoint_write(m->checkpoint, path, &m->at, &last));
+}
+
+// ---- batches ----
+
+// The caller's samples and labels from some sample on.
+typedef struct {
+    const char *samples, *labels;
+    int64_t first;
+    int valid;
+} Batch;
+
+// Copies the valid rows of an input, and the first again for the others.
+static void input_write(RtInstance *m, const RtInput *in, const char *from,
+                        const Batch *b) {
+    size_t bytes = rt_input_bytes(in), row = bytes / (size_t)in->dim[0];
+    from += (size_t)b->first * row;
+    if (b->valid < in->dim[0]) {
+        memcpy(m->batch, from, (size_t)b->valid * row);
+        for (int64_t i = b->valid; i < in->dim[0]; i++)
+            memcpy(m->batch + (size_t)i * row, from, row);
+        from = m->batch;
+    }
+    m->device->write(m->device, in->offset, from, bytes);
+}
+
+// Random numbers depend on a sample's number: here its place in the epoch.
+static void index_write(RtInstance *m, const RtInput *in, const Batch *b) {
+    int32_t *index = (int32_t *)(void *)m->batch;
+    int64_t before = m->at.step % m->at.epoch_steps * m->trainer->accumulate *
+                     m->trainer->batch;
+    for (int64_t i = 0; i < in->dim[0]; i++)
+        index[i] = (int32_t)(before + b->first + (i < b->valid ? i : 0));
+    m->device->write(m->device, in->offset, index, rt_input_bytes(in));
+}
+
+static bool batch_write(RtInstance *m, const RtStep *step, const Batch *b) {
+    for (int i = 0; i < step->num_inputs; i++) {
+        const RtInput *in = &step->input[i];
+        bool labels = strcmp(in->name, "label") == 0;
+        if (strcmp(in->name, "valid") == 0)
+            m->device->write(m->device, in->offset,
+                             &(int32_t){(int32_t)b->valid}, sizeof(int32_t));
+        else if (strcmp(in->name, "index") == 0)
+            index_write(m, in, b);
+        else if (labels && b->labels == NULL)
+            return rt_fail(&last, EXIT_USAGE, "it needs labels");
+        else
+            input_write(m, in, labels ? b->labels : b->samples, b);
+    }
+    return true;
+}
+
+static int valid_of(const RtInstance *m, int64_t left) {
+    return left < m->trainer->batch ? (int)left : m->trainer->batch;
+}
+
+static bool whole_check(const RtInstance *m, int64_t count, const char *why) {
+    return count >= 0 &&
+           (why == NULL || count % m->trainer->batch == 0 ||
+            rt_fail(&last, EXIT_DATA,
+                    "%" PRId64 " samples are not whole batches of %d, but %s, "
+                    "needs them",
+                    count, m->trainer->batch, why));
+}
+
+// ---- predict ----
+
+static void prepare(RtInstance *m) {
+    if (m->prepared)
+        return;
+    if (m->at.step < rt_time_first(m->trainer->average_from, &m->at))
+        rt_step_run(m->plan, m->device, RT_AVERAGE, 0);
+    rt_step_run(m->plan, m->device, RT_PREPARE, 0);
+    m->prepared = true;
+}
+
+// The output's numbers for the first samples of the batch.
+static void output_read(RtInstance *m, const RtInput *out, int valid,
+                        float *to) {
+    size_t row = rt_type_bytes(out->type), numbers = (size_t)valid;
+    for (int i = 1; i < out->rank; i++)
+        numbers *= (size_t)out->dim[i];
+    void *from = out->type == RT_F32 ? (void *)to : (void *)m->batch;
+    m->device->read(m->device, from, out->offset, numbers * row);
+    for (size_t i = 0; out->type != RT_F32 && i < numbers; i++)
+        to[i] = (float)rt_number(from, out->type, (int64_t)i);
+}
+
+static bool predict(RtInstance *m, const void *samples, int64_t count,
+                    float *output) {
+    const RtStep *step = rt_step_find(m->plan, RT_PREDICT, 0);
+    if (step == NULL)
+        return rt_fail(&last, EXIT_USAGE, "this model has no prediction");
+    if (!whole_check(m, count, m->trainer->whole_eval))
+        return false;
+    const RtInput *out = &step->output;
+    size_t numbers = 1;
+    for (int i = 1; i < out->rank; i++)
+        numbers *= (size_t)out->dim[i];
+    prepare(m);
+    for (int64_t first = 0; first < count; first += m->trainer->batch) {
+        Batch b = {samples, NULL, first, valid_of(m, count - first)};
+        if (!batch_write(m, step, &b))
+            return false;
+        rt_step_run(m->plan, m->device, RT_PREDICT, 0);
+        output_read(m, out, b.valid, output + (size_t)first * numbers);
+    }
+    return true;
+}
+
+int rt_instance_predict(RtInstance *m, const void *samples, int64_t count,
+                        float *output) {
+    CALL(m, predict(m, samples, count, output));
+}
+
+// ---- train ----
+
+int rt_instance_begin(RtInstance *m, int64_t samples, int64_t seed) {
+    CALL(m, trains(m) && begin(m, samples, seed));
+}
+
+static bool train_check(const RtInstance *m, int64_t count) {
+    const RtTrainer *t = m->trainer;
+    int64_t most = (int64_t)t->batch * t->accumulate;
+    if (!trains(m) || !whole_check(m, count, t->whole_train))
+        return false;
+    if (!m->begun)
+        return rt_fail(&last, EXIT_USAGE,
+                       "%s starts from statistics of its data: load a "
+                       "checkpoint that a trainer wrote with --init-only",
+                       t->model);
+    if (m->at.step >= m->at.steps)
+        return rt_fail(&last, EXIT_USAGE,
+                       "its run of %" PRId64 " steps is over", m->at.steps);
+    return (count >= 1 && count <= most) ||
+           rt_fail(&last, EXIT_DATA,
+                   "an update takes 1 to %" PRId64 " samples, not %" PRId64,
+                   most, count);
+}
+
+static bool train(RtInstance *m, const void *samples, const void *labels,
+                  int64_t count, float *loss) {
+    int stage = rt_time_stage(m->trainer, &m->at);
+    if (!train_check(m, count))
+        return false;
+    if (loss != NULL)
+        rt_metrics_write(m->plan, m->device, &(RtMetrics){0});
+    for (int64_t first = 0; first < count; first += m->trainer->batch) {
+        bool ends = first + m->trainer->batch >= count;
+        RtStepKind kind = ends ? RT_TRAIN : RT_GATHER;
+        Batch b = {samples, labels, first, valid_of(m, count - first)};
+        if (!batch_write(m, rt_step_find(m->plan, kind, stage), &b))
+            return false;
+        rt_step_run(m->plan, m->device, kind, stage);
+    }
+    m->at.step++;
+    m->prepared = false;
+    if (rt_time_averages(m->trainer, &m->at))
+        rt_step_run(m->plan, m->device, RT_AVERAGE, 0);
+    if (loss != NULL) {
+        RtMetrics r = rt_metrics_read(m->plan, m->device);
+        double all = (double)r.loss.high + (double)r.loss.low;
+        *loss = (float)(all / ((double)r.count.high + (double)r.count.low));
+    }
+    return true;
+}
+
+int rt_instance_train(RtInstance *m, const void *samples, const void *labels,
+                      int64_t count, float *loss) {
+    CALL(m, train(m, samples, labels, count, loss));
+}
+
+int64_t rt_instance_step(const RtInstance *m) {
+    return m->at.step;
+}
+
+int64_t rt_instance_steps(const RtInstance *m) {
+    return m->at.steps;
+}
+
+// ---- weights ----
+
+static bool is_weight(const RtState *s) {
+    return s->type == RT_F32 &&
+           (s->kind == RT_PARAM || s->kind == RT_STATISTIC ||
+            s->kind == RT_AVERAGED);
+}
+
+const char *rt_instance_weight(const RtInstance *m, int number, int *rank,
+                               const int64_t **dim) {
+    for (int i = 0; i < m->plan->num_states; i++) {
+        const RtState *s = &m->plan->state[i];
+        if (is_weight(s) && number-- == 0) {
+            *rank = s->rank;
+            *dim = s->dim;
+            return s->name;
+        }
+    }
+    return NULL;
+}
+
+static const RtState *weight_find(const RtInstance *m, const char *name,
+                                  size_t count) {
+    const RtState *s = rt_state_find(m->plan, name);
+    if (s == NULL || !is_weight(s)) {
+        rt_fail(&last, EXIT_USAGE, "%s has no weight %s", m->trainer->model,
+                name);
+        return NULL;
+    }
+    size_t has = rt_state_bytes(s) / sizeof(float);
+    if (has == count)
+        return s;
+    rt_fail(&last, EXIT_USAGE, "%s has %zu numbers, not %zu", name, has, count);
+    return NULL;
+}
+
+static bool weight_read(RtInstance *m, const char *name, float *to,
+                        size_t count) {
+    const RtState *s = weight_find(m, name, count);
+    if (s == NULL)
+        return false;
+    m->device->sync(m->device);
+    m->device->read(m->device, to, s->offset, count * sizeof *to);
+    return true;
+}
+
+int rt_instance_read(RtInstance *m, const char *name, float *to, size_t count) {
+    CALL(m, weight_read(m, name, to, count));
+}
+
+// An average of the weight is replaced, too.
+static bool weight_write(RtInstance *m, const char *name, const float *from,
+                         size_t count) {
+    char averaged[RT_MAX_KEY];
+    const RtState *s = weight_find(m, name, count), *average;
+    if (s == NULL)
+        return false;
+    m->device->write(m->device, s->offset, from, count * sizeof *from);
+    snprintf(averaged, sizeof averaged, "%s.average", name);
+    average = rt_state_find(m->plan, averaged);
+    if (average != NULL)
+        m->device->write(m->device, average->offset, from,
+                         count * sizeof *from);
+    m->prepared = false;
+    rt_step_run(m->plan, m->device, RT_DERIVE, 0);
+    return true;
+}
+
+int rt_instance_write(RtInstance *m, const char *name, const float *from,
+                      size_t count) {
+    CALL(m, weight_write(m, name, from, count));
+}

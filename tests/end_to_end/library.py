@@ -1,0 +1,248 @@
+#!/usr/bin/env python3
+"""What must be true of the libraries that library.sh builds.
+
+usage: library.py COMMAND FILE...
+"""
+
+import ctypes
+import json
+import os
+import struct
+import sys
+import threading
+
+import numpy as np
+
+sys.path.insert(0, os.path.dirname(__file__))
+
+
+class Model:
+    """An instance, with the functions of the header."""
+
+    def __init__(self, name, device="host", threads=0):
+        self.name = name
+        self.library = ctypes.CDLL(f"./lib{name}.so")
+        create = self.function("create")
+        create.restype = ctypes.c_void_p
+        self.function("error").restype = ctypes.c_char_p
+        self.at = create(device.encode(), threads)
+        if not self.at:
+            raise RuntimeError(self.error())
+        self.at = ctypes.c_void_p(self.at)
+
+    def function(self, name):
+        return getattr(self.library, f"{self.name}_{name}")
+
+    def error(self):
+        return self.function("error")().decode()
+
+    def call(self, name, *arguments):
+        if self.function(name)(self.at, *arguments) != 0:
+            raise RuntimeError(self.error())
+
+    def free(self):
+        self.function("free")(self.at)
+
+    def load(self, path):
+        self.call("load", path.encode())
+
+    def save(self, path):
+        self.call("save", path.encode())
+
+    def begin(self, samples, seed):
+        self.call("begin", ctypes.c_int64(samples), ctypes.c_int64(seed))
+
+    def predict(self, x, numbers):
+        output = np.full((len(x), numbers), np.nan, np.float32)
+        self.call("predict", x.ctypes, ctypes.c_int64(len(x)), output.ctypes)
+        return output
+
+    def train(self, x, y):
+        loss = ctypes.c_float()
+        self.call("train", x.ctypes, y.ctypes, ctypes.c_int64(len(x)),
+                  ctypes.byref(loss))
+        return loss.value
+
+    def weights(self):
+        """Shapes by name."""
+        rank, dim = ctypes.c_int(), ctypes.POINTER(ctypes.c_int64)()
+        weight = self.function("weight")
+        weight.restype = ctypes.c_char_p
+        shapes = {}
+        while name := weight(self.at, len(shapes), ctypes.byref(rank),
+                             ctypes.byref(dim)):
+            shapes[name.decode()] = tuple(dim[:rank.value])
+        return shapes
+
+    def read(self, name):
+        value = np.empty(self.weights()[name], np.float32)
+        self.call("read", name.encode(), value.ctypes,
+                  ctypes.c_size_t(value.size))
+        return value
+
+    def write(self, name, value):
+        self.call("write", name.encode(), value.ctypes,
+                  ctypes.c_size_t(value.size))
+
+
+def data(split):
+    return np.load(f"data/{split}_x.npy"), np.load(f"data/{split}_y.npy")
+
+
+def tensors(path):
+    """The bytes of a checkpoint's tensors, by name."""
+    with open(path, "rb") as file:
+        length, = struct.unpack("<Q", file.read(8))
+        header = json.loads(file.read(length))
+        body = file.read()
+    return {name: body[slice(*entry["data_offsets"])]
+            for name, entry in header.items() if name != "__metadata__"}
+
+
+def refused(says, call):
+    try:
+        call()
+    except RuntimeError as error:
+        assert says in str(error), error
+        return
+    raise AssertionError(f"nothing about {says}")
+
+
+def predicts(weights, array):
+    """The trainer's predictions, from both libraries, in parts as well."""
+    expected, x = np.load(array), data("test")[0]
+    for name in "small", "predicts":
+        model = Model(name)
+        model.load(weights)
+        assert (model.predict(x, 3) == expected).all(), name
+        for some in 1, 31, 33:
+            assert (model.predict(x[:some], 3) == expected[:some]).all()
+        assert len(model.predict(x[:0], 3)) == 0
+        model.free()
+
+
+def samples_train(model, epochs):
+    """The updates of the trainer's run: its order of samples, by numerics.md."""
+    from order import order
+    x, y = data("train")
+    model.begin(len(x), 0)
+    losses = []
+    for epoch in range(epochs):
+        for first in range(0, len(x), 32):
+            rows = [order(0, epoch, first + i, len(x)) for i in range(32)]
+            losses.append(model.train(np.ascontiguousarray(x[rows]),
+                                      np.ascontiguousarray(y[rows])))
+    return losses
+
+
+def trains(checkpoint):
+    """A run of the library leaves the trainer's checkpoint."""
+    model = Model("small")
+    losses = samples_train(model, 4)
+    assert losses[-1] < losses[0], losses
+    step, steps = model.function("step"), model.function("steps")
+    assert step(model.at) == steps(model.at) == 16
+    refused("over", lambda: model.train(*(a[:32] for a in data("train"))))
+    model.save("own.safetensors")
+    own, other = tensors("own.safetensors"), tensors(checkpoint)
+    assert own.keys() == other.keys()
+    for name, value in own.items():
+        assert value == other[name] or name.startswith("metric."), name
+    before = model.predict(data("test")[0], 3)
+    again = Model("small")
+    again.load("own.safetensors")
+    assert (again.predict(data("test")[0], 3) == before).all()
+    assert step(again.at) == 16
+    for m in model, again:
+        m.free()
+
+
+def threads():
+    """Instances in threads of their own compute what one alone computes."""
+    alone = Model("small", threads=1)
+    expected = samples_train(alone, 4)
+    found = [None] * 4
+
+    def work(i):
+        model = Model("small", threads=1)
+        found[i] = samples_train(model, 4)
+        model.free()
+
+    workers = [threading.Thread(target=work, args=[i]) for i in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert all(losses == expected for losses in found)
+    alone.free()
+
+
+def weights():
+    """A weight that is written is read, and changes predictions."""
+    model, x = Model("small"), data("test")[0]
+    assert model.weights()["conv_1.weight"] == (8, 3, 3, 3)
+    before = model.predict(x, 3)
+    bias = model.read("linear_1.bias")
+    model.write("linear_1.bias", bias + np.float32(1))
+    assert (model.read("linear_1.bias") == bias + np.float32(1)).all()
+    moved = model.predict(x, 3) - before
+    assert (abs(moved - 0.125) < 1e-5).all(), moved
+    model.free()
+
+
+def errors():
+    x, y = data("train")
+    model = Model("small")
+    refused("CUDA", lambda: Model("small", "cuda:99"))
+    refused("nowhere", lambda: Model("small", "nowhere"))
+    refused("missing", lambda: model.load("missing"))
+    with open("broken", "wb") as file:
+        file.write(b"garbage")
+    refused("broken", lambda: model.load("broken"))
+    refused("missing", lambda: model.save("missing/file"))
+    refused("33", lambda: model.train(x[:33], y[:33]))
+    refused("not 0", lambda: model.train(x[:0], y[:0]))
+    refused("no weight", lambda: model.write("none", x[0]))
+    refused("8 numbers, not 3", lambda: model.call(
+        "read", b"batch_norm_1.scale", y.ctypes, ctypes.c_size_t(3)))
+    refused("0 samples", lambda: model.begin(0, 1))
+    assert model.train(x[:32], y[:32]) > 0
+    model.function("free")(None)
+    model.free()
+    model = Model("predicts")
+    for call in (lambda: model.train(x[:32], y[:32]),
+                 lambda: model.begin(128, 1), lambda: model.save("own")):
+        refused("--inference", call)
+    model.free()
+
+
+def memory():
+    """With too little memory, create fails and the program goes on."""
+    kept = []
+    try:
+        while len(kept) < 10000:
+            kept.append(Model("small", threads=1))
+    except RuntimeError as error:
+        assert "memory" in str(error) or "allocate" in str(error), error
+        assert len(kept) > 0
+        for model in kept:
+            model.free()
+        Model("small", threads=1).free()
+        return
+    raise AssertionError("there was no limit")
+
+
+def starts(checkpoint):
+    model = Model("air")
+    random = np.random.default_rng(1)
+    x = random.integers(0, 256, (16, 32, 32, 3), np.uint8)
+    y = random.integers(0, 10, 16, np.int32)
+    refused("--init-only", lambda: model.train(x, y))
+    model.load(checkpoint)
+    first = model.train(x, y)
+    assert 0 < first < 10, first
+    model.free()
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,73 @@
+#!/bin/sh
+# sinter build --library: docs/library.md works as written; predictions and
+# updates have the trainer's bits; instances share nothing; errors end calls and
+# not the program; and the libraries have the model's names alone.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+
+for candidate in "${SINTER_PYTHON:-}" python3 /usr/bin/python3; do
+    $candidate -c 'import numpy, cffi' 2>/dev/null && cffi=$candidate && break
+done
+for candidate in python3 /usr/bin/python3; do
+    $candidate -c 'import numpy, PIL' 2>/dev/null && python=$candidate && break
+done
+[ -n "${python:-}" ] || exit 77
+
+"$python" "$here/predict.py" data
+cp "$here/predict.net" .
+for average in 'average=ema(0.9)' 'average=lookahead(0.9, every=2 step)' ''; do
+    set -- predict.net ${average:+--set "$average"}
+    expect 0 "$SINTER" build "$@" -o trainer
+    expect 0 "$SINTER" build "$@" --library -o libsmall
+    expect 0 "$SINTER" build "$@" --library --inference -o libpredicts
+    for epochs in 1 4; do
+        rm -rf run
+        expect 0 ./trainer --device=host --out=run --epochs=$epochs --quiet
+        expect 0 ./trainer --device=host --predict data --weights=run -o all.npy
+        mv "$(newest run)" run.safetensors
+        expect 0 "$python" "$here/library.py" predicts run.safetensors all.npy
+    done
+    expect 0 "$python" "$here/library.py" trains run.safetensors
+done
+expect 0 "$python" "$here/library.py" threads
+expect 0 "$python" "$here/library.py" weights
+expect 0 "$python" "$here/library.py" errors
+(
+    ulimit -v $((600 << 10))
+    expect 0 "$python" "$here/library.py" memory
+) || exit 1
+
+# A model that starts from its data loads what --init-only wrote.
+expect 0 "$SINTER" build "$models/airbench94.net" --set batch=16 --library \
+    -o libair
+expect 0 "$SINTER" build "$models/airbench94.net" --set batch=16 -o air
+expect 0 ./air --device=host --data=synthetic:64 --init-only --out=air_run
+expect 0 "$python" "$here/library.py" starts "$(newest air_run)"
+
+for file in libsmall.so libpredicts.so; do
+    nm -D --defined-only $file | awk '{print $3}' >names
+    [ "$(wc -l <names)" -eq 13 ] || fail "$file has $(cat names)"
+done
+for file in libsmall.a libpredicts.a; do
+    nm -g --defined-only $file | awk 'NF == 3 {print $3}' >names
+    [ "$(wc -l <names)" -eq 13 ] || fail "$file has $(cat names)"
+done
+parts='train_step|k[0-9]+_update.*|rt_loader_.*|rt_report_.*'
+nm libsmall.so | grep -q -E " ($parts)$" || fail "no part of training is found"
+nm libpredicts.so | grep -E " ($parts)$" &&
+    fail "a library that predicts has parts of a trainer"
+expect 2 "$SINTER" build predict.net --inference
+expect_says "needs --library"
+
+if [ -n "${cffi:-}" ]; then
+    expect 0 "$SINTER" build "$models/mlp.net" --library -o libmlp
+    expect 0 "$SINTER" build "$models/mlp.net" -o mlp
+    expect 0 ./mlp --data=synthetic:256 --steps=1 --out=mlp_run --quiet
+    examples=$SINTER_SOURCE/examples/embed
+    expect 0 "$cffi" "$examples/with_cffi.py" ./libmlp.so "$(newest mlp_run)"
+    mv out by_cffi
+    expect 0 "$python" "$examples/with_ctypes.py" ./libmlp.so "$(newest mlp_run)"
+    expect_equal out by_cffi
+fi
+python3 -c 'import numpy' 2>/dev/null || exit 0
+[ -z "${CFLAGS:-}" ] || exit 0
+python3 "$SINTER_SOURCE/tests/docs/walk.py" "$SINTER_SOURCE/docs/library.md"

@@ -1,0 +1,97 @@
+// Library: fills in tools/library/model.h.in for a model.
+#include "tools/library/library.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+extern const char library_model_h[];
+
+const char *library_name(Arena *a, const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *base = slash ? slash + 1 : path;
+    if (strncmp(base, "lib", 3) == 0 && base[3] != '\0')
+        base += 3;
+    char *name =
+        arena_format(a, "%s%s", isdigit((unsigned char)*base) ? "_" : "", base);
+    for (char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c))
+            *c = '_';
+    return name;
+}
+
+// A word of the template that is replaced.
+typedef struct {
+    const char *word, *by;
+} Replacement;
+
+static const Node *input_of(const Program *p, const char *name) {
+    const Graph *g = p->stage[0].train;
+    NodeId n = graph_find(g, name);
+    if (n == NO_NODE)
+        n = graph_find(g = p->eval, name);
+    return n == NO_NODE ? NULL : &g->node[n];
+}
+
+static const char *c_type(const Node *n) {
+    return n == NULL         ? "void"
+           : n->type->dtype == U8  ? "uint8_t"
+           : n->type->dtype == I32 ? "int32_t"
+                             : "float";
+}
+
+static const char *shape_text(Arena *a, const Node *n) {
+    Text t = text_new(a);
+    if (n == NULL)
+        return "none: pass NULL";
+    text_add(&t, "%s[N", c_type(n));
+    for (int i = 1; i < n->type->rank; i++)
+        text_add(&t, ",%" PRId64, n->type->dim[i]);
+    text_add(&t, "]");
+    return text_string(&t);
+}
+
+static const char *const output_kinds[] = {
+    [OUTPUT_VALUES] = "values",
+    [OUTPUT_CLASSES] = "logits of the classes in the last axis",
+    [OUTPUT_LABELS] = "a logit of each label"};
+
+Text library_header(Arena *a, const Program *p, const char *name) {
+    const Graph *g = p->predict;
+    const Node *out = g != NULL ? &g->node[graph_find(g, "prediction")] : NULL;
+    const Node *sample = input_of(p, "image"), *label = input_of(p, "label");
+    int64_t numbers = 1;
+    for (int i = 1; out != NULL && i < out->type->rank; i++)
+        numbers *= out->type->dim[i];
+    const Replacement list[] = {
+        {"SAMPLE_TYPE", c_type(sample)},
+        {"LABEL_TYPE", c_type(label)},
+        {"SAMPLE", shape_text(a, sample)},
+        {"LABEL", shape_text(a, label)},
+        {"OUTPUT", arena_format(a, "%s, %s", shape_text(a, out),
+                                output_kinds[p->recipe.output])},
+        {"NUMBERS", arena_format(a, "%" PRId64, numbers)},
+        {"UPDATE",
+         arena_format(a, "%" PRId64, p->recipe.batch * p->recipe.accumulate)},
+        {"BATCH", arena_format(a, "%" PRId64, p->recipe.batch)},
+        {"VERSION", SINTER_VERSION},
+        {"MODEL", p->name},
+        {"FILE", p->file},
+        {"NAME", name},
+    };
+    enum { COUNT = sizeof list / sizeof *list };
+    Text t = text_new(a);
+    for (const char *at = library_model_h; *at;) {
+        size_t i = 0;
+        while (i < COUNT &&
+               strncmp(at, list[i].word, strlen(list[i].word)) != 0)
+            i++;
+        if (i < COUNT) {
+            text_add(&t, "%s", list[i].by);
+            at += strlen(list[i].word);
+        } else {
+            text_add(&t, "%c", *at++);
+        }
+    }
+    return t;
+}
