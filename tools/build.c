@@ -201,7 +201,9 @@ static int library_build(Arena *a, const Arguments *arguments, const Program *p,
                          .file = path_absolute(a, shared),
                          .archive =
                              path_absolute(a, arena_format(a, "%s.a", out)),
-                         .soname = slash ? slash + 1 : shared};
+                         .soname = slash ? slash + 1 : shared,
+                         .plain = arguments->inference && !arguments->act &&
+                                  library_is_small(t->host)};
     int status;
     Text text = library_header(a, p, to.name);
     if (p->predict == NULL) {

@@ -58,6 +58,7 @@ bool installation_find(Arena *a, const Arguments *arguments,
         if (strrchr(path, '/'))
             *strrchr(path, '/') = 0;
     out->library = arena_format(a, "%s/lib/sinter/libsinter_rt.a", path);
+    out->plain = arena_format(a, "%s/lib/sinter/libsinter_plain.a", path);
     out->include = arena_format(a, "%s/include/sinter", path);
     return is_there(arguments, out->library) &&
            is_there(arguments, out->include);
@@ -164,6 +165,11 @@ static int logged_run(const Job *j, const Words *w) {
 static void objects_add(const Job *j, Words *w) {
     for (int i = 0; i < j->units; i++)
         words_add(w, object_name(j, i));
+    if (j->out->plain) { // instead of the runtime's
+        words_add(w, "-Wl,--whole-archive");
+        words_add(w, j->where->plain);
+        words_add(w, "-Wl,--no-whole-archive");
+    }
     words_add(w, j->where->library);
 }
 

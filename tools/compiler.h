@@ -4,10 +4,10 @@
 
 #include "tools/tools.h"
 
-// Where the runtime library and its headers are: beside the program, in a
+// Where the runtime library, its plain contractions and its headers are: beside the program, in a
 // build tree as in an installation.
 typedef struct {
-    const char *library, *include;
+    const char *library, *plain, *include;
 } Installation;
 
 // Finds them; false, after a message, if they are not there.
@@ -33,6 +33,7 @@ typedef struct {
     const char *file;    // the program or the shared library, absolute
     const char *archive; // the static library, absolute
     const char *soname;
+    bool plain; // without oneDNN
 } CompilerOutput;
 
 // The path seen from any folder.

@@ -29,6 +29,22 @@ for average in 'average=ema(0.9)' 'average=lookahead(0.9, every=2 step)' ''; do
     expect 0 "$python" "$here/library.py" trains run.safetensors
 done
 expect 0 "$python" "$here/library.py" threads
+
+# Small models have contractions of their own instead of oneDNN's.
+cp "$here/plain.net" .
+expect 0 "$SINTER" build plain.net --library -o libplain
+expect 0 "$SINTER" build plain.net --library --inference -o libown
+expect 0 "$python" "$here/library.py" own
+for file in libown libpredicts; do
+    ldd $file.so | grep dnnl && fail "$file needs oneDNN"
+done
+ldd libplain.so | grep -q dnnl || fail "nothing needs oneDNN"
+set -- "$models/resnet9.net" --set width=16 --set batch=64
+expect 0 "$SINTER" build "$@" --library -o liblarge
+expect 0 "$SINTER" build "$@" --library --inference -o liblarger
+expect 0 "$python" "$here/library.py" large
+ldd liblarger.so | grep -q dnnl || fail "a large model lacks oneDNN"
+
 expect 0 "$python" "$here/library.py" weights
 expect 0 "$python" "$here/library.py" errors
 (

@@ -20,6 +20,24 @@ const char *library_name(Arena *a, const char *path) {
     return name;
 }
 
+bool library_is_small(const Plan *plan) {
+    const int64_t most = 100000000; // flops: some milliseconds
+    int64_t flops = 0;
+    for (int i = 0; i < plan->num_steps; i++) {
+        const Graph *g = plan->step[i].graph;
+        for (NodeId n = 0; n < g->count; n++) {
+            Op op = g->node[n].op;
+            if ((op_info[op].facts & CALLS) == 0)
+                continue;
+            if (op != OP_conv && op != OP_matmul)
+                return false;
+            if (plan->step[i].kind == STEP_PREDICT)
+                flops += node_flops(g, n);
+        }
+    }
+    return flops <= most;
+}
+
 // A word of the template that is replaced.
 typedef struct {
     const char *word, *by;
@@ -34,10 +52,10 @@ static const Node *input_of(const Program *p, const char *name) {
 }
 
 static const char *c_type(const Node *n) {
-    return n == NULL         ? "void"
+    return n == NULL               ? "void"
            : n->type->dtype == U8  ? "uint8_t"
            : n->type->dtype == I32 ? "int32_t"
-                             : "float";
+                                   : "float";
 }
 
 static const char *shape_text(Arena *a, const Node *n) {
