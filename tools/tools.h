@@ -57,9 +57,9 @@ typedef struct {
     uint32_t without;         // as PassOptions has left_out
     bool no_updates;          // as PassOptions has it; no option sets it
     bool images, table, text; // of new
-    const char *weights;      // of export
-    bool json, check, max_batch, no_eval, ablate, onnx, library, inference,
-        help;
+    const char *weights, *safetensors; // of export
+    bool json, check, max_batch, no_eval, ablate, onnx, pytorch, library,
+        inference, help;
 } Arguments;
 
 typedef struct {

@@ -1,6 +1,6 @@
 // sinter export: writes a trained model for other programs.
-#include "tools/export/export.h"
 #include "base/exits.h"
+#include "tools/export/operators.h"
 
 #include <string.h>
 
@@ -21,19 +21,24 @@ static const Graph *double_load(Arena *a, const Arguments *arguments,
     return g != NULL && g->count == p->predict->count ? g : NULL;
 }
 
-static int onnx_export(Arena *a, const Arguments *arguments, const Export *x) {
-    const Program *p = x->program;
-    const char *out = arguments->out != NULL
-                          ? arguments->out
-                          : arena_format(a, "%s.onnx", stem_of(a, p->file));
-    if (output_is_input(arguments, p, out))
+// The path of --out, or the model file's name with an extension.
+static const char *out_path(Arena *a, const Arguments *arguments,
+                            const Export *x, const char *extension) {
+    return arguments->out != NULL
+               ? arguments->out
+               : arena_format(a, "%s.%s", stem_of(a, x->program->file),
+                              extension);
+}
+
+static int onnx_export(Arena *a, const Arguments *arguments, const Export *x,
+                       const Operators *all) {
+    const char *out = out_path(a, arguments, x, "onnx");
+    if (output_is_input(arguments, x->program, out))
         return EXIT_USAGE;
     Text t = text_new(a);
-    const char *why = onnx_write(a, &t, x);
-    if (why == NULL && t.length > INT32_MAX)
-        why = "an ONNX file holds at most 2 GiB";
-    if (why != NULL) {
-        complain(arguments, "%s", why);
+    onnx_write(a, &t, x, all);
+    if (t.length > INT32_MAX) {
+        complain(arguments, "an ONNX file holds at most 2 GiB");
         return EXIT_MODEL;
     }
     int status = text_write(arguments, out, &t);
@@ -43,15 +48,48 @@ static int onnx_export(Arena *a, const Arguments *arguments, const Export *x) {
     return status;
 }
 
+// --pytorch writes PATH and the weights beside it, --safetensors the weights.
+static int pytorch_export(Arena *a, const Arguments *arguments, const Export *x,
+                          const Operators *all) {
+    const char *out =
+        out_path(a, arguments, x, arguments->pytorch ? "py" : "safetensors");
+    const char *dot = strrchr(out, '.'), *slash = strrchr(out, '/');
+    int stem = dot != NULL && (slash == NULL || dot > slash) ? (int)(dot - out)
+                                                             : (int)strlen(out);
+    const char *beside = arguments->pytorch
+                             ? arena_format(a, "%.*s.safetensors", stem, out)
+                             : out;
+    if (output_is_input(arguments, x->program, out) ||
+        output_is_input(arguments, x->program, beside))
+        return EXIT_USAGE;
+    Text module = text_new(a), weights = text_new(a);
+    const char *why = pytorch_write(a, &module, &weights, x, all);
+    if (why != NULL) {
+        complain(arguments, "%s", why);
+        return EXIT_MODEL;
+    }
+    int status = text_write(arguments, beside, &weights);
+    if (status == EXIT_GOOD && arguments->pytorch)
+        status = text_write(arguments, out, &module);
+    if (status == EXIT_GOOD)
+        wrote_print(arguments, out,
+                    arguments->pytorch
+                        ? "an nn.Module; its load() reads the weights beside it"
+                        : "a state_dict of PyTorch");
+    return status;
+}
+
 int export_command(Arena *a, const Arguments *arguments) {
     Diagnostics diags = diag_new(a);
     int status;
     RtError e;
-    if (!arguments->onnx || arguments->weights == NULL) {
+    int formats =
+        arguments->onnx + arguments->pytorch + (arguments->safetensors != NULL);
+    if (formats != 1 || arguments->weights == NULL) {
         complain(arguments, "export needs %s",
-                 arguments->onnx
+                 formats == 1
                      ? "--weights=PATH, a checkpoint or the folder of a run"
-                     : "a format: --onnx");
+                     : "a format: --onnx, --pytorch or --safetensors=pytorch");
         return EXIT_USAGE;
     }
     Program *p = model_load(a, arguments, &diags, &status);
@@ -67,7 +105,13 @@ int export_command(Arena *a, const Arguments *arguments) {
                 .doubled = double_load(a, arguments, p),
                 .weights = weights,
                 .version = SINTER_VERSION};
-    status = onnx_export(a, arguments, &x);
+    Operators all;
+    const char *why = operators_of(a, &all, &x);
+    if (why != NULL)
+        complain(arguments, "%s", why);
+    status = why != NULL       ? EXIT_MODEL
+             : arguments->onnx ? onnx_export(a, arguments, &x, &all)
+                               : pytorch_export(a, arguments, &x, &all);
     rt_tensors_free(weights);
     return status;
 }

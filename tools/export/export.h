@@ -15,7 +15,14 @@ typedef struct {
     const char *version;
 } Export;
 
-// Appends the model as an ONNX file.  NULL, or why it cannot be one.
-const char *onnx_write(Arena *a, Text *t, const Export *x);
+typedef struct Operators Operators;
+
+// Appends the operators as an ONNX file.
+void onnx_write(Arena *a, Text *t, const Export *x, const Operators *from);
+
+// Appends the operators as a Python file with an nn.Module, and its state_dict
+// as a safetensors file.  NULL, or why it cannot be one.
+const char *pytorch_write(Arena *a, Text *module, Text *weights,
+                          const Export *x, const Operators *from);
 
 #endif

@@ -1,6 +1,7 @@
 #!/bin/sh
-# sinter export --onnx: onnx.checker accepts the file, and onnxruntime has the
-# predictions of the trainer for 100 inputs.  EXPORT_ALL=1: of all models.
+# sinter export: onnx.checker accepts the ONNX file, and onnxruntime has the
+# predictions of the trainer for 100 inputs; so has the module for PyTorch, and
+# its state_dict comes back by --init.  EXPORT_ALL=1: of all models.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
 for candidate in "${SINTER_PYTHON:-}" python3; do
@@ -9,6 +10,9 @@ for candidate in "${SINTER_PYTHON:-}" python3; do
 done
 [ -n "${python:-}" ] || exit 77
 own=$SINTER_SOURCE/tests/tools/export
+for candidate in python3 /usr/bin/python3; do
+    $candidate -c 'import torch' 2>/dev/null && torch=$candidate && break
+done
 
 # agrees NAME SETTING...: after some steps of training.
 agrees() {
@@ -26,6 +30,11 @@ agrees() {
     expect 0 "$python" "$own/agree.py" inputs "$name.onnx" inputs.npy
     expect 0 ./trainer --predict inputs.npy --weights=run -o trainer.npy
     expect 0 "$python" "$own/agree.py" agree "$name.onnx" inputs.npy trainer.npy
+    cat out
+    expect 0 "$SINTER" export "$models/$name.net" "$@" --weights=run \
+        --pytorch -o "$name.py"
+    [ -n "${torch:-}" ] || return 0
+    expect 0 "$torch" "$own/agree_torch.py" "$name.py" inputs.npy trainer.npy
     cat out
 }
 
@@ -57,10 +66,23 @@ cp "$models/mlp.net" .
 expect 0 "$SINTER" export mlp.net --set batch=16 --onnx \
     --weights="$(newest run)"
 [ -s mlp.onnx ] || fail "no file is written by default"
+expect 0 "$SINTER" export mlp.net --set batch=16 --safetensors=pytorch \
+    --weights=run -o state_dict.safetensors
+expect_equal state_dict.safetensors mlp.safetensors
+expect 0 ./trainer --data=synthetic:64 --init=state_dict.safetensors \
+    --init-only --out=again
+sed 's/linear(10)/linear(10) as forward/' mlp.net >named.net
+expect 0 "$SINTER" build named.net --set batch=16 -o named
+expect 0 ./named --data=synthetic:64 --steps=1 --quiet --out=named_run
+expect 1 "$SINTER" export named.net --set batch=16 --pytorch --weights=named_run
+expect_says "PyTorch has another meaning for the name forward"
 expect 2 "$SINTER" export mlp.net --onnx
 expect_says "needs --weights=PATH"
 expect 2 "$SINTER" export mlp.net --weights=run
 expect_says "needs a format"
+expect 2 "$SINTER" export mlp.net --weights=run --onnx --pytorch
+expect_says "needs a format"
+expect 2 "$SINTER" export mlp.net --weights=run --safetensors=jax
 expect 3 "$SINTER" export mlp.net --onnx --weights=nothing
 expect_says "cannot open nothing"
 expect 1 "$SINTER" export mlp.net --set width=50 --onnx --weights=run
