@@ -26,6 +26,7 @@
 typedef struct {
     char *path; // for messages
     FILE *file; // NULL: none
+    bool csv;   // not JSON
     long end;   // offset of the end of the last complete row; -1: a pipe
     bool lost;
     int reason;
@@ -47,11 +48,15 @@ struct RtReport {
 // Whether a run that resumes from step `from` will write this row again.  It
 // repeats the evaluation of that step.
 static bool is_rewritten(const char *row, int64_t from) {
-    const char *field = strstr(row, "\"step\":");
+    static const char key[] = "\"step\":";
+    bool json = *row == '{';
+    const char *field = json ? strstr(row, key) : rt_csv_step(row);
     if (field == NULL || strchr(row, '\n') == NULL)
         return true;
-    int64_t step = strtoll(field + strlen("\"step\":"), NULL, 10);
-    return step > from || (step == from && strstr(row, "\"test\"") != NULL);
+    int64_t step = strtoll(field + (json ? strlen(key) : 0), NULL, 10);
+    bool test =
+        json ? strstr(row, "\"test\"") != NULL : strncmp(row, "test,", 5) == 0;
+    return step > from || (step == from && test);
 }
 
 // The end of the rows to keep; rows are ordered by step.
@@ -298,7 +303,10 @@ void rt_report_row(RtReport *r, const RtRow *row) {
         if (r->rows[i].file == NULL)
             continue;
         errno = 0;
-        write_row(r->rows[i].file, row);
+        if (r->rows[i].csv)
+            rt_csv_row(r->rows[i].file, row, rate(row));
+        else
+            write_row(r->rows[i].file, row);
         end_row(r, &r->rows[i]);
     }
     if (!rt_events_row(r->events, row, rate(row)))
@@ -363,7 +371,7 @@ void rt_report_launch_times(RtReport *r, const RtLaunchTime *launched,
 void rt_report_budget(RtReport *r, const RtBudget *b) {
     Lines l;
     for (int i = 0; i < NUM_ROWS; i++) {
-        if (r->rows[i].file == NULL)
+        if (r->rows[i].file == NULL || r->rows[i].csv)
             continue;
         errno = 0;
         rt_budget_write(r->rows[i].file, b);
@@ -404,7 +412,7 @@ static void print_load_stats(FILE *f, const RtLoadStats *l) {
 void rt_report_load_stats(RtReport *r, const RtLoadStats *l) {
     double speed = per_second(l->samples, l->seconds);
     Rows *rows = &r->rows[OF_USER];
-    if (rows->file != NULL) {
+    if (rows->file != NULL && !rows->csv) {
         errno = 0;
         write_load_stats(rows->file, l);
         end_row(r, rows);
@@ -502,6 +510,9 @@ RtReport *rt_report_open(const RtOptions *o, const char *folder,
             return NULL;
         }
         rows->end = ftell(rows->file);
+        rows->csv = rt_csv_named(o->metrics);
+        if (rows->csv && rows->end <= 0)
+            rt_csv_begin(rows->file);
     }
     if (o->tensorboard != NULL) {
         r->events = rt_events_open(o->tensorboard, from, e);

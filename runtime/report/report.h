@@ -74,6 +74,13 @@ typedef struct {
     double within;        // progress within the epoch, or a shorter run; 0 to 1
 } RtRow;
 
+// ---- csv.c: rows as text with commas, under a line of names ----
+
+bool rt_csv_named(const char *path); // whether its name ends with .csv
+void rt_csv_begin(FILE *f);
+void rt_csv_row(FILE *f, const RtRow *row, double rate); // samples a second
+const char *rt_csv_step(const char *row); // its step; NULL: it has none
+
 // Statistics of --load-only.
 typedef struct {
     int64_t step, batches, samples, bytes; // bytes: of samples, as delivered
