@@ -21,7 +21,7 @@ class Model:
 
     def __init__(self, name, device="host", threads=0):
         self.name = name
-        self.library = ctypes.CDLL(f"./lib{name}.so")
+        self.loaded = ctypes.CDLL(f"./lib{name}.so")
         create = self.function("create")
         create.restype = ctypes.c_void_p
         self.function("error").restype = ctypes.c_char_p
@@ -31,7 +31,7 @@ class Model:
         self.at = ctypes.c_void_p(self.at)
 
     def function(self, name):
-        return getattr(self.library, f"{self.name}_{name}")
+        return getattr(self.loaded, f"{self.name}_{name}")
 
     def error(self):
         return self.function("error")().decode()
