@@ -155,8 +155,7 @@ static const char reserved[] =
     "register_module register_parameter requires_grad_ state_dict to to_empty "
     "train training type xpu zero_grad ";
 
-static void check_name(Writer *w, const char *name, size_t length) {
-    const char *word = arena_string(w->a, name, length);
+static void check_name(Writer *w, const char *word) {
     if (w->why == NULL && strstr(reserved, arena_format(w->a, " %s ", word)))
         w->why = arena_format(
             w->a, "PyTorch has another meaning for the name %s", word);
@@ -166,8 +165,7 @@ static void declare(Writer *w, const char *name, const char *text) {
     if (is_declared(w, name))
         return;
     const char *last = strrchr(name, '.');
-    last = last != NULL ? last + 1 : name;
-    check_name(w, last, strlen(last));
+    check_name(w, last != NULL ? last + 1 : name);
     for (const char *dot = strchr(name, '.'); dot; dot = strchr(dot + 1, '.'))
         declare(w, arena_string(w->a, name, (size_t)(dot - name)),
                 "nn.Module()");
@@ -263,12 +261,19 @@ static int only_axis(const ExportTensor *t, int64_t *apart) {
 // A constant as Python; NULL: it has too many numbers.
 static const char *constant_text(Writer *w, const ExportTensor *t) {
     enum { MOST_NUMBERS = 64 };
-    int64_t apart, dim[RT_MAX_RANK], counts = 1;
+    int64_t apart, dim[RT_MAX_RANK], counts = 1, equal = 1;
     int axis = only_axis(t, &apart);
     if (t->rank == 0 || axis < 0 || t->dim[axis] < 1)
         return NULL;
-    for (int64_t i = 1; i < t->dim[axis]; i++)
-        counts &= number_at(t, i * apart) - number_at(t, (i - 1) * apart) == 1;
+    for (int64_t i = 1; i < t->dim[axis]; i++) {
+        double by = number_at(t, i * apart) - number_at(t, (i - 1) * apart);
+        counts &= by == 1;
+        equal &= by == 0;
+    }
+    if (equal)
+        return arena_format(w->a, "torch.full((%s,), %s, dtype=%s)",
+                            ints_text(w->a, t->dim, t->rank),
+                            number_text(w->a, t, 0), torch_type(t->type));
     Text to = text_new(w->a);
     if (counts && t->type == ELEMENT_I32) {
         int64_t from = (int64_t)number_at(t, 0);
@@ -297,9 +302,15 @@ static const char *tensor_text(Writer *w, const ExportTensor *t) {
     const char *name = weight_name(w, t), *dot = strrchr(name, '.');
     const char *shape = ints_text(w->a, t->dim, t->rank);
     if (dot != NULL && strchr(name, '/') == NULL) {
+        bool trained = !ends_with(name, ".running_mean") &&
+                       !ends_with(name, ".running_var");
+        if (ends_with(name, ".scale"))
+            name = arena_format(w->a, "%s.weight",
+                                without_end(w->a, name, ".scale"));
         entry_add(w, name, t);
         declare(w, name,
-                arena_format(w->a, "nn.Parameter(torch.empty(%s))", shape));
+                arena_format(w->a, "nn.Parameter(torch.empty(%s)%s)", shape,
+                             trained ? "" : ", requires_grad=False"));
         return arena_format(w->a, "self.%s", name);
     }
     if (t->rank == 0)
@@ -449,7 +460,8 @@ static const char *conv_text(Writer *w, const Operator *o) {
 }
 
 static const char *norm_text(Writer *w, const Operator *o) {
-    static const char *const own[] = {".scale", ".bias", ".mean", ".var"},
+    static const char *const own[] = {".scale", ".bias", ".running_mean",
+                                      ".running_var"},
                              *const torch[] = {"weight", "bias", "running_mean",
                                                "running_var"};
     const char *layer = layer_of(w, o->input[1], own[0]);
@@ -891,7 +903,7 @@ const char *pytorch_write(Arena *a, Text *module, Text *weights,
                 .init = text_new(a),
                 .forward = text_new(a)};
     w.variable[w.num_variables++] = "image";
-    check_name(&w, x->program->name, strlen(x->program->name));
+    check_name(&w, x->program->name);
     values_find(&w);
     for (int i = 0; i < from->num_operators && w.why == NULL; i++)
         operator_add(&w, &from->made[i]);

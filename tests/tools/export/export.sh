@@ -36,6 +36,9 @@ agrees() {
     [ -n "${torch:-}" ] || return 0
     expect 0 "$torch" "$own/agree_torch.py" "$name.py" inputs.npy trainer.npy
     cat out
+    expect 0 ./trainer --predict inputs.npy --weights="$name.safetensors" \
+        -o back.npy
+    expect_equal trainer.npy back.npy
 }
 
 image='data=synthetic(shape=[32, 32, 3])'
@@ -46,6 +49,9 @@ agrees unet_small batch=4 width=4 classes=10 input=data.train \
     'data=synthetic(shape=[32, 32, 3])'
 agrees mobilenetv2 batch=4 classes=10 input=data.train "$image"
 agrees vit_tiny batch=4 'depth=[1]' width=24 input=data.train "$image"
+for layer in Conv2d BatchNorm2d Linear; do
+    grep -q "nn.$layer(" mobilenetv2.py || fail "no layer is an nn.$layer"
+done
 agrees mlp batch=16
 if [ -n "${EXPORT_ALL:-}" ]; then
     agrees airbench94_muon batch=16
