@@ -230,6 +230,10 @@ int build_command(Arena *a, const Arguments *given) {
         complain(given, "--inference needs --library");
         return EXIT_USAGE;
     }
+    if (given->emit && given->library) {
+        complain(given, "--library and --emit exclude each other");
+        return EXIT_USAGE;
+    }
     if (!device_plan(a, &own, &status))
         return status;
     const Program *p = trainer_load(a, arguments, &t, &status);

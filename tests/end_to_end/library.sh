@@ -73,6 +73,8 @@ nm libpredicts.so | grep -E " ($parts)$" &&
     fail "a library that predicts has parts of a trainer"
 expect 2 "$SINTER" build predict.net --inference
 expect_says "needs --library"
+expect 2 "$SINTER" build predict.net --library --emit=c
+expect_says "exclude each other"
 
 if [ -n "${cffi:-}" ]; then
     expect 0 "$SINTER" build "$models/mlp.net" --library -o libmlp

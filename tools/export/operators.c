@@ -77,30 +77,24 @@ static const char *name_new(Builder *o, NodeId n, const char *part) {
                         path != NULL ? "/" : "", part, o->made++);
 }
 
-static void int_add(Builder *o, Attributes *t, const char *name,
-                    int64_t value) {
-    (void)o;
+static void int_add(Attributes *t, const char *name, int64_t value) {
     t->list[t->count++] = (Attribute){
         .name = name, .kind = ATTRIBUTE_INT, .count = 1, .ints = {value}};
 }
 
-static void float_add(Builder *o, Attributes *t, const char *name,
-                      double value) {
-    (void)o;
+static void float_add(Attributes *t, const char *name, double value) {
     t->list[t->count++] =
         (Attribute){.name = name, .kind = ATTRIBUTE_FLOAT, .real = value};
 }
 
-static void text_attribute_add(Builder *o, Attributes *t, const char *name,
+static void text_attribute_add(Attributes *t, const char *name,
                                const char *value) {
-    (void)o;
     t->list[t->count++] =
         (Attribute){.name = name, .kind = ATTRIBUTE_TEXT, .text = value};
 }
 
-static void ints_add(Builder *o, Attributes *t, const char *name,
-                     const int64_t *value, int count) {
-    (void)o;
+static void ints_add(Attributes *t, const char *name, const int64_t *value,
+                     int count) {
     Attribute *to = &t->list[t->count++];
     *to = (Attribute){.name = name, .kind = ATTRIBUTE_INTS, .count = count};
     memcpy(to->ints, value, (size_t)count * sizeof *value);
@@ -176,7 +170,7 @@ static const char *number_of(Builder *o, NodeId n, float value) {
 static const char *transposed(Builder *o, NodeId n, const char *x, int rank,
                               const int64_t *order) {
     Attributes t = {0};
-    ints_add(o, &t, "perm", order, rank);
+    ints_add(&t, "perm", order, rank);
     return node_add(o, n, "Transpose", NULL, &t, 1, (const char *[]){x});
 }
 
@@ -264,7 +258,7 @@ static const char *cast_to(Builder *o, NodeId n, const char *x, DType from,
     if (element_type(from) == element_type(to))
         return x;
     Attributes t = {0};
-    int_add(o, &t, "to", element_type(to));
+    int_add(&t, "to", element_type(to));
     return node_add(o, n, "Cast", NULL, &t, 1, (const char *[]){x});
 }
 
@@ -373,7 +367,7 @@ static const char *cdf_add(Builder *o, NodeId n, const char *x) {
 
 static const char *modulo_add(Builder *o, NodeId n, const char *const *x) {
     Attributes t = {0};
-    int_add(o, &t, "fmod", 1); // the sign is the dividend's
+    int_add(&t, "fmod", 1); // the sign is the dividend's
     return node_add(o, n, "Mod", NULL, &t, 2, x);
 }
 
@@ -443,7 +437,7 @@ static const char *pad_add(Builder *o, NodeId n, const char *x,
     Attributes t = {0};
     memcpy(pad, low, (size_t)rank * sizeof *pad);
     memcpy(pad + rank, high, (size_t)rank * sizeof *pad);
-    text_attribute_add(o, &t, "mode", mode);
+    text_attribute_add(&t, "mode", mode);
     return node_add(o, n, "Pad", NULL, &t, 2,
                     (const char *[]){x, ints_of(o, n, pad, 2 * rank)});
 }
@@ -510,7 +504,7 @@ static const char *transpose_add(Builder *o, NodeId n) {
 
 static const char *gather_add(Builder *o, NodeId n) {
     Attributes t = {0};
-    int_add(o, &t, "axis", 0);
+    int_add(&t, "axis", 0);
     return node_add(o, n, "Gather", NULL, &t, 2,
                     (const char *[]){operand(o, n, 0), operand(o, n, 1)});
 }
@@ -554,45 +548,45 @@ static const char *reduce_add(Builder *o, NodeId n) {
 
 static const char *argmax_add(Builder *o, NodeId n) {
     Attributes t = {0}, to = {0};
-    int_add(o, &t, "axis", -1);
+    int_add(&t, "axis", -1);
     const char *index = node_add(o, n, "ArgMax", NULL, &t, 1,
                                  (const char *[]){operand(o, n, 0)});
-    int_add(o, &to, "to", element_type(I32));
+    int_add(&to, "to", element_type(I32));
     return node_add(o, n, "Cast", NULL, &to, 1, (const char *[]){index});
 }
 
 static const char *softmax_add(Builder *o, NodeId n) {
     Attributes t = {0};
-    int_add(o, &t, "axis", -1);
+    int_add(&t, "axis", -1);
     return node_add(o, n, at(o, n)->op == OP_softmax ? "Softmax" : "LogSoftmax",
                     NULL, &t, 1, (const char *[]){operand(o, n, 0)});
 }
 
 // ---- windows, convolutions, products ----
 
-static void pair_add(Builder *o, Attributes *t, const char *name, const Node *d,
+static void pair_add(Attributes *t, const char *name, const Node *d,
                      AttrKey key) {
     int64_t pair[] = {node_ints(d, key, 0, 1), node_ints(d, key, 1, 1)};
-    ints_add(o, t, name, pair, 2);
+    ints_add(t, name, pair, 2);
 }
 
 // Ours are top, bottom, left, right.
-static void pads_add(Builder *o, Attributes *t, const Node *d) {
+static void pads_add(Attributes *t, const Node *d) {
     int64_t pad[4];
     for (int i = 0; i < 4; i++)
         pad[i] = node_ints(d, ATTR_pad, i, 0);
-    ints_add(o, t, "pads", (int64_t[]){pad[0], pad[2], pad[1], pad[3]}, 4);
+    ints_add(t, "pads", (int64_t[]){pad[0], pad[2], pad[1], pad[3]}, 4);
 }
 
 static const char *pool_add(Builder *o, NodeId n) {
     const Node *d = at(o, n);
     bool average = d->op == OP_avg_pool;
     Attributes t = {0};
-    pair_add(o, &t, "kernel_shape", d, ATTR_window);
-    pair_add(o, &t, "strides", d, ATTR_stride);
-    pads_add(o, &t, d);
+    pair_add(&t, "kernel_shape", d, ATTR_window);
+    pair_add(&t, "strides", d, ATTR_stride);
+    pads_add(&t, d);
     if (average)
-        int_add(o, &t, "count_include_pad", 1);
+        int_add(&t, "count_include_pad", 1);
     return node_add(o, n, average ? "AveragePool" : "MaxPool", NULL, &t, 1,
                     (const char *[]){value(o, d->arg[0], CHANNELS_FIRST)});
 }
@@ -623,11 +617,11 @@ static const char *conv_add(Builder *o, NodeId n) {
     const Node *d = at(o, n);
     const Type *w = at(o, d->arg[1])->type;
     Attributes t = {0};
-    ints_add(o, &t, "kernel_shape", &w->dim[1], 2);
-    pair_add(o, &t, "strides", d, ATTR_stride);
-    pair_add(o, &t, "dilations", d, ATTR_dilation);
-    pads_add(o, &t, d);
-    int_add(o, &t, "group", node_int(d, ATTR_groups, 1));
+    ints_add(&t, "kernel_shape", &w->dim[1], 2);
+    pair_add(&t, "strides", d, ATTR_stride);
+    pair_add(&t, "dilations", d, ATTR_dilation);
+    pads_add(&t, d);
+    int_add(&t, "group", node_int(d, ATTR_groups, 1));
     return node_add(o, n, "Conv", NULL, &t, 2,
                     (const char *[]){value(o, d->arg[0], CHANNELS_FIRST),
                                      filters(o, d->arg[1])});
@@ -641,11 +635,11 @@ static const char *resize_add(Builder *o, NodeId n) {
                      (float)to->dim[2] / (float)from->dim[2]};
     int64_t four = 4;
     Attributes t = {0};
-    text_attribute_add(o, &t, "mode", nearest ? "nearest" : "linear");
-    text_attribute_add(o, &t, "coordinate_transformation_mode",
+    text_attribute_add(&t, "mode", nearest ? "nearest" : "linear");
+    text_attribute_add(&t, "coordinate_transformation_mode",
                        nearest ? "asymmetric" : "half_pixel");
     if (nearest)
-        text_attribute_add(o, &t, "nearest_mode", "floor");
+        text_attribute_add(&t, "nearest_mode", "floor");
     const char *scales =
         initializer_add(o, name_new(o, n, "scales"), element_type(F32), 1,
                         &four, scale, sizeof scale);
@@ -676,8 +670,8 @@ static const char *matmul_add(Builder *o, NodeId n) {
                                            : operand(o, n, i);
     Attributes t = {0};
     if (flat) {
-        int_add(o, &t, "transA", ta);
-        int_add(o, &t, "transB", tb);
+        int_add(&t, "transA", ta);
+        int_add(&t, "transB", tb);
     }
     return node_add(o, n, flat ? "Gemm" : "MatMul", NULL, &t, 2, x);
 }
@@ -743,7 +737,7 @@ static bool find_norm(const Builder *o, NodeId n, BatchNorm *m) {
 
 static const char *norm_add(Builder *o, NodeId n, const BatchNorm *m) {
     Attributes t = {0};
-    float_add(o, &t, "epsilon", m->eps);
+    float_add(&t, "epsilon", m->eps);
     return node_add(o, n, "BatchNormalization", NULL, &t, 5,
                     (const char *[]){value(o, m->x, CHANNELS_FIRST),
                                      value(o, m->scale, CHANNELS_LAST),
