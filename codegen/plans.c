@@ -62,7 +62,8 @@ void states_write(const Writer *w, Text *t, int which) {
         for (NodeId n = 0; n < g->count; n++) {
             const Node *d = &g->node[n];
             bool seen = false;
-            if (d->op != OP_param && d->op != OP_state)
+            if ((d->op != OP_param && d->op != OP_state) ||
+                state_is(d, STATE_CACHE))
                 continue;
             const char *name = node_text(d, ATTR_name);
             for (int j = 0; j < i && !seen; j++)
@@ -97,6 +98,23 @@ static void output_add(const Writer *w, Text *t, const Graph *g) {
         text_add(t, ",\n     .output = ");
         input_add(w, t, g, n, (size_t)g->node[base].offset);
     }
+}
+
+// The bytes of a decode step's caches, which lie side by side.
+static void caches_add(Text *t, const Graph *g) {
+    int64_t begin = 0, end = 0;
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        if (!state_is(d, STATE_CACHE))
+            continue;
+        if (end == 0 || d->offset < begin)
+            begin = d->offset;
+        if (d->offset + graph_bytes(g, d->type) > end)
+            end = d->offset + graph_bytes(g, d->type);
+    }
+    if (end > 0)
+        text_add(t, ",\n     .cache = %lld, .cache_bytes = %lld",
+                 (long long)begin, (long long)(end - begin));
 }
 
 void inputs_write(const Writer *w, Text *t, int which) {
@@ -160,7 +178,7 @@ void step_table_write(const Writer *w, Text *t, int which) {
         [STEP_DERIVE] = "RT_DERIVE",   [STEP_TRAIN] = "RT_TRAIN",
         [STEP_GATHER] = "RT_GATHER",   [STEP_AVERAGE] = "RT_AVERAGE",
         [STEP_PREPARE] = "RT_PREPARE", [STEP_EVAL] = "RT_EVAL",
-        [STEP_PREDICT] = "RT_PREDICT"};
+        [STEP_PREDICT] = "RT_PREDICT", [STEP_DECODE] = "RT_DECODE"};
     const char *on = on_device[which];
     text_add(t, "\nstatic const RtStep steps_%s[] = {\n", on);
     for (int i = 0; i < w->num_steps; i++) {
@@ -181,8 +199,9 @@ void step_table_write(const Writer *w, Text *t, int which) {
                      ",\n     .input = %s_inputs_%s, .num_inputs = "
                      "COUNT(%s_inputs_%s)",
                      s->name, on, s->name, on);
-        if (s->step->kind == STEP_PREDICT)
+        if (s->step->kind >= STEP_PREDICT)
             output_add(w, t, twin_graph(s, which));
+        caches_add(t, twin_graph(s, which));
         text_add(t, "},\n");
     }
     text_add(t, "};\n");

@@ -173,6 +173,7 @@ void trainer_write(const Writer *w, Text *t) {
              (unsigned long long)w->options->fingerprint);
     write_origin(w->options, t);
     write_recipe(p, t);
+    write_text(t, "not_decoded", w->host->not_decoded);
     text_add(t, "    .plan = plans,\n");
     text_add(t, "    .num_plans = COUNT(plans),\n");
     text_add(t, "    .kernels = kernels_text,\n");

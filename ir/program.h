@@ -130,7 +130,8 @@ typedef enum {
     STEP_AVERAGE,
     STEP_PREPARE, // before an evaluation, values that its batches share
     STEP_EVAL,
-    STEP_PREDICT
+    STEP_PREDICT,
+    STEP_DECODE // PREDICT for the next position of one text
 } StepKind;
 
 typedef struct {

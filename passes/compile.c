@@ -51,8 +51,8 @@ static void step_insert(Steps *s, int at, StepKind kind, const char *name,
     s->step[at] = (Step){.kind = kind, .name = name, .graph = graph};
 }
 
-// Adds the step that computes the derived states of hoist, and the one before an
-// evaluation.
+// Adds the step that computes the derived states of hoist, and the one before
+// an evaluation.
 void steps_derive(Steps *s) {
     Graph *derive = derive_graph(graphs_of(s), s->count);
     const Graph *eval = NULL;
@@ -70,9 +70,10 @@ void steps_derive(Steps *s) {
         if (is_first)
             eval = s->step[i].graph;
         // A prediction shares the states of an evaluation, or prepares none.
-        else if (kind == STEP_PREDICT &&
+        else if (kind >= STEP_PREDICT &&
                  !prepares_first(eval, s->step[i].graph))
-            s->step[i].graph->name = "predict_alone";
+            s->step[i].graph->name =
+                kind == STEP_PREDICT ? "predict_alone" : "decode_alone";
     }
 }
 
@@ -146,11 +147,22 @@ static const Pass *planning_pass(void) {
     return p;
 }
 
+Step *steps_given(const Program *p, Arena *a, int *count, const char **why) {
+    const Step *own = program_steps(p, a, count);
+    Step *step = ARENA_ARRAY(a, (size_t)*count + 3, Step);
+    Graph *decode = p->predict == NULL || p->predicts_only
+                        ? NULL
+                        : decode_graph(p->predict, why);
+    memcpy(step, own, (size_t)*count * sizeof *own);
+    if (decode != NULL)
+        step[(*count)++] =
+            (Step){.kind = STEP_DECODE, .name = decode->name, .graph = decode};
+    return step;
+}
+
 static Steps steps_of(const Program *p, const PassOptions *o) {
     Steps s = {.program = p, .options = o, .arena = p->eval->arena};
-    const Step *given = program_steps(p, s.arena, &s.count);
-    s.step = ARENA_ARRAY(s.arena, (size_t)s.count + 2, Step);
-    memcpy(s.step, given, (size_t)s.count * sizeof *given);
+    s.step = steps_given(p, s.arena, &s.count, &s.not_decoded);
     for (int i = 0; i < s.count; i++)
         s.step[i].graph->most = MAX_STEP_NODES;
     check_nodes(&s, s.count);
@@ -163,6 +175,7 @@ static Plan *steps_plan(Steps *s) {
     *plan = (Plan){.device = s->options->device,
                    .act = s->options->storage,
                    .state_bytes = s->state_bytes,
+                   .not_decoded = s->not_decoded,
                    .step = s->step,
                    .num_steps = s->count};
     steps_run(s, planning_pass(), planning_pass() + 1);
@@ -198,6 +211,7 @@ Plan *plan_elsewhere(const Plan *plan, const PassOptions *o) {
     Arena *a = plan->step[0].graph->arena;
     Steps s = {.options = o,
                .arena = a,
+               .not_decoded = plan->not_decoded,
                .step = ARENA_ARRAY(a, (size_t)plan->num_steps, Step),
                .count = plan->num_steps};
     for (int i = 0; i < s.count; i++) {

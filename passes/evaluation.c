@@ -18,7 +18,8 @@
 
 // Whether g is the step of a batch whose values between steps are fixed.
 static bool evaluates(const Graph *g) {
-    return strcmp(g->name, "eval") == 0 || strcmp(g->name, "predict") == 0;
+    return strcmp(g->name, "eval") == 0 || strcmp(g->name, "predict") == 0 ||
+           strcmp(g->name, "decode") == 0;
 }
 
 // Whether each node is the same for all batches.

@@ -12,8 +12,10 @@ int64_t slot_bytes(const Graph *g, NodeId n) {
 int64_t leaves_bytes(const Graph *g, bool states) {
     int64_t bytes = 0;
     for (NodeId n = 0; n < g->count; n++) {
-        Op op = g->node[n].op;
-        if (states ? op == OP_param || op == OP_state : op == OP_input)
+        const Node *d = &g->node[n];
+        bool cache = state_is(d, STATE_CACHE);
+        if (states ? d->op == OP_param || (d->op == OP_state && !cache)
+                   : d->op == OP_input || cache)
             bytes += slot_bytes(g, n);
     }
     return bytes;

@@ -16,7 +16,7 @@ typedef struct {
 // vectors up to the end of its tensor.
 int64_t slot_bytes(const Graph *g, NodeId n);
 
-// Slots of the states, or else of the inputs.
+// Slots of the states, or else of the inputs and caches.
 int64_t leaves_bytes(const Graph *g, bool states);
 
 // Every stored node of a group, from the launch that writes it to the last that

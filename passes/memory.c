@@ -5,14 +5,14 @@
 //   leaves  an offset for every stored node; views have that of their base
 //
 // States come first and keep their place in every graph of a program, then
-// inputs, then buffers that live only within a step, which offset_assignment.c
+// inputs and caches, then buffers that live only within a step, which offset_assignment.c
 // places, then the forms of batch_norms that library fusions read.
 
 #include "passes/live_range.h"
 #include "passes/passes.h"
 
 static bool is_state(const Node *n) {
-    return n->op == OP_param || n->op == OP_state;
+    return n->op == OP_param || (n->op == OP_state && !state_is(n, STATE_CACHE));
 }
 
 int64_t memory_states(Graph *const *graph, int count) {
@@ -44,11 +44,13 @@ static int64_t place_leaves(Graph *g) {
     for (NodeId n = 0; n < g->count; n++)
         if (is_state(&g->node[n]) && g->node[n].offset + slot_bytes(g, n) > end)
             end = g->node[n].offset + slot_bytes(g, n);
-    for (NodeId n = 0; n < g->count; n++)
-        if (g->node[n].op == OP_input) {
-            g->node[n].offset = end;
-            end += slot_bytes(g, n);
-        }
+    for (int caches = 0; caches < 2; caches++)
+        for (NodeId n = 0; n < g->count; n++)
+            if (caches ? state_is(&g->node[n], STATE_CACHE)
+                       : g->node[n].op == OP_input) {
+                g->node[n].offset = end;
+                end += slot_bytes(g, n);
+            }
     return end;
 }
 

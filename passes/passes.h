@@ -40,10 +40,15 @@ typedef struct {
     Arena *arena;
     Step *step; // has room for two more
     int count;
-    int64_t state_bytes; // of all states, by what ACT is
+    int64_t state_bytes;     // of all states, by what ACT is
+    const char *not_decoded; // the reason; NULL: decoded, or has no texts
 } Steps;
 
 typedef void StepsFunction(Steps *s);
+
+// The steps that passes begin with, with room for two more: those of the
+// program, and decode.  *why: see decode_graph.
+Step *steps_given(const Program *p, Arena *a, int *count, const char **why);
 
 typedef struct {
     const char *name;
@@ -97,6 +102,11 @@ Graph *prepare_graph(Graph *g);
 
 // Whether the first of those states are the ones of `part`, in the same order.
 bool prepares_first(const Graph *g, const Graph *part);
+
+// ---- decode.c: a prediction for the next position of one text ----
+// From a prediction for texts i32[N,T] of scores f32[N,T,V].  NULL if it is
+// another one, or with a phrase in *why if a position may read later ones.
+Graph *decode_graph(const Graph *predict, const char **why);
 
 // ---- autodiff.c: append the backward graph ----
 // Walks back from output "loss", whose gradient is loss_scale, and appends

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// JSON: reads the subset that safetensors headers need.
+// JSON: reads the headers of safetensors files and tokenizers.
 
 #include "runtime/runtime.h"
 
@@ -59,7 +59,19 @@ static bool parse_hex(RtJson *j, unsigned *code) {
     return true;
 }
 
-// One escape as UTF-8.  Surrogates and zero bytes are refused.
+// The second half of a character above 0xffff.
+static bool parse_low_half(RtJson *j, unsigned *code) {
+    unsigned low;
+    if (j->end - j->at < 2 || j->at[0] != '\\' || j->at[1] != 'u')
+        return false;
+    j->at += 2;
+    if (!parse_hex(j, &low) || low < 0xdc00 || low > 0xdfff)
+        return false;
+    *code = 0x10000 + ((*code - 0xd800) << 10) + (low - 0xdc00);
+    return true;
+}
+
+// One escape as UTF-8.  Halves of characters and zero bytes are refused.
 static size_t parse_escape(RtJson *j, char to[4]) {
     static const char names[] = "\"\\/bfnrt", bytes[] = "\"\\/\b\f\n\r\t";
     char c = j->at < j->end ? *j->at++ : 0;
@@ -70,21 +82,11 @@ static size_t parse_escape(RtJson *j, char to[4]) {
         return 1;
     }
     if (c != 'u' || !parse_hex(j, &code) || code == 0 ||
-        (code >= 0xd800 && code < 0xe000))
+        (code >= 0xdc00 && code < 0xe000))
         return 0;
-    if (code < 0x80) {
-        to[0] = (char)code;
-        return 1;
-    }
-    if (code < 0x800) {
-        to[0] = (char)(0xc0 | code >> 6);
-        to[1] = (char)(0x80 | (code & 63));
-        return 2;
-    }
-    to[0] = (char)(0xe0 | code >> 12);
-    to[1] = (char)(0x80 | (code >> 6 & 63));
-    to[2] = (char)(0x80 | (code & 63));
-    return 3;
+    if (code >= 0xd800 && code < 0xdc00 && !parse_low_half(j, &code))
+        return 0;
+    return rt_utf8_put(to, code);
 }
 
 bool rt_json_string(RtJson *j, char *to, size_t room) {
@@ -92,7 +94,7 @@ bool rt_json_string(RtJson *j, char *to, size_t room) {
         return false;
     size_t length = 0;
     while (j->at < j->end && *j->at != '"') {
-        char bytes[4] = {*j->at++}; // escapes give at most three
+        char bytes[4] = {*j->at++};
         size_t some = 1;
         if ((unsigned char)bytes[0] < 0x20)
             return fail(j);
@@ -105,4 +107,47 @@ bool rt_json_string(RtJson *j, char *to, size_t room) {
     }
     to[length] = '\0';
     return rt_json_take(j, '"');
+}
+
+bool rt_json_word(RtJson *j, const char *word) {
+    size_t length = strlen(word);
+    skip_space(j);
+    if (j->failed || (size_t)(j->end - j->at) < length ||
+        memcmp(j->at, word, length) != 0)
+        return false;
+    j->at += length;
+    return true;
+}
+
+// Skips a string, whatever its escapes stand for.
+static bool skip_string(RtJson *j) {
+    for (j->at++; j->at < j->end && *j->at != '"'; j->at++)
+        j->at += *j->at == '\\' && j->end - j->at > 1;
+    return rt_json_take(j, '"');
+}
+
+bool rt_json_skip(RtJson *j) {
+    int depth = 0;
+    do {
+        skip_space(j);
+        char c = j->at < j->end ? *j->at : '\0';
+        if (j->failed || c == '\0')
+            return fail(j);
+        depth += (c == '{' || c == '[') - (c == '}' || c == ']');
+        if (depth < 0)
+            return fail(j);
+        if (c == '"') {
+            if (!skip_string(j))
+                return false;
+        } else if (strchr("{}[],:", c) != NULL) {
+            j->at++;
+        } else {
+            size_t left = (size_t)(j->end - j->at), length = 0;
+            while (length < left && j->at[length] != '\0' &&
+                   strchr(",:]}[{\" \t\r\n", j->at[length]) == NULL)
+                length++;
+            j->at += length;
+        }
+    } while (depth > 0);
+    return true;
 }

@@ -29,6 +29,18 @@ static bool above_0_read(const Option *o, const char *text, void *to) {
            *value <= 1e9;
 }
 
+static bool from_0_read(const Option *o, const char *text, void *to) {
+    double *value = OPTION_FIELD(o, to);
+    char *end;
+    return number(text, &end, value) && *end == '\0' && *value >= 0 &&
+           *value <= 1e9;
+}
+
+static bool share_read(const Option *o, const char *text, void *to) {
+    double *value = OPTION_FIELD(o, to);
+    return above_0_read(o, text, to) && *value <= 1;
+}
+
 // Samples, or with a sign a share of them.
 static bool validation_read(const Option *o, const char *text, void *to) {
     char *end;
@@ -69,6 +81,8 @@ static const OptionKind
     option_above_0 = {"a number above 0, at most 1000000000", above_0_read},
     option_bad_samples = {"stop, or skip:N with a number", bad_samples_read},
     option_count = {"a number", whole_read},
+    option_from_0 = {"a number from 0 to 1000000000", from_0_read},
+    option_share = {"a number above 0, at most 1", share_read},
     option_pixels = {"a number of pixels", whole_read},
     option_resident = {"auto, yes or no", resident_read},
     option_resume = {"a path", resume_read},
@@ -131,8 +145,16 @@ static bool apart(uint64_t given, RtError *e) {
              GIVEN(epochs) | GIVEN(log_every) | GIVEN(times) | GIVEN(snapshot) |
              GIVEN(profile) | GIVEN(repeat_batch) | GIVEN(verify_every) |
              GIVEN(validation) | GIVEN(data) | GIVEN(metrics) |
-             GIVEN(tensorboard) |
-             GIVEN(bad_samples),
+             GIVEN(tensorboard) | GIVEN(bad_samples),
+         ""},
+        {GIVEN(generate),
+         GIVEN(init_only) | GIVEN(eval_only) | GIVEN(load_only) |
+             GIVEN(resume) | GIVEN(init) | GIVEN(tune) | GIVEN(steps) |
+             GIVEN(epochs) | GIVEN(log_every) | GIVEN(times) | GIVEN(snapshot) |
+             GIVEN(profile) | GIVEN(repeat_batch) | GIVEN(verify_every) |
+             GIVEN(validation) | GIVEN(data) | GIVEN(metrics) |
+             GIVEN(tensorboard) | GIVEN(bad_samples) | GIVEN(predict) |
+             GIVEN(out),
          ""},
         {GIVEN(init), GIVEN(resume),
          ": a run that goes on has its weights in its checkpoint"},
@@ -153,15 +175,25 @@ static bool together(uint64_t given, RtError *e) {
                        "--eval-only and --tune take none");
     if ((given & GIVEN(profile_steps)) && !(given & GIVEN(profile)))
         return rt_fail(e, EXIT_USAGE, "--profile-steps needs --profile FILE");
-    uint64_t predicts = GIVEN(weights) | GIVEN(top) | GIVEN(logits);
+    uint64_t predicts = GIVEN(top) | GIVEN(logits);
+    uint64_t generates = GIVEN(tokens) | GIVEN(temperature) | GIVEN(top_k) |
+                         GIVEN(top_p) | GIVEN(tokenizer);
     if ((given & predicts) && !(given & GIVEN(predict)))
         return rt_fail(e, EXIT_USAGE, "--%s needs --predict PATH",
                        first_of(given & predicts));
+    if ((given & generates) && !(given & GIVEN(generate)))
+        return rt_fail(e, EXIT_USAGE, "--%s needs --generate TEXT",
+                       first_of(given & generates));
+    if ((given & GIVEN(weights)) &&
+        !(given & (GIVEN(predict) | GIVEN(generate))))
+        return rt_fail(e, EXIT_USAGE,
+                       "--weights needs --predict PATH or --generate TEXT");
     if ((given & GIVEN(init_except)) && !(given & GIVEN(init)))
         return rt_fail(e, EXIT_USAGE, "--init-except needs --init=FILE");
     if ((given & GIVEN(map)) && !(given & (GIVEN(init) | GIVEN(weights))))
-        return rt_fail(e, EXIT_USAGE, "--map needs --init=FILE or "
-                                      "--weights=FILE");
+        return rt_fail(e, EXIT_USAGE,
+                       "--map needs --init=FILE or "
+                       "--weights=FILE");
     return true;
 }
 
@@ -301,14 +333,15 @@ bool rt_options_parse(RtOptions *o, int argc, char **argv, const RtTrainer *t,
                       RtError *e) {
     OptionReader r = {.table = rt_options, .word = argv + 1, .count = argc - 1};
     uint64_t given = 0;
-    *o = (RtOptions){.device = "auto", .resident = "auto", .seed = -1};
+    *o = (RtOptions){
+        .device = "auto", .resident = "auto", .seed = -1, .temperature = 1};
     for (OptionStep step; (step = option_step(&r)) != OPTION_END;) {
         if (!word_take(o, &r, step, t, e))
             return false;
         if (step == OPTION_TAKEN)
             given |= (uint64_t)1 << (r.option - rt_options);
     }
-    o->eval_only |= o->predict != NULL;
+    o->eval_only |= o->predict != NULL || o->generate != NULL;
     return apart(given, e) && together(given, e) && print_apart(o, e);
 }
 

@@ -225,7 +225,8 @@ typedef enum {
     RT_AVERAGE,
     RT_PREPARE,
     RT_EVAL,
-    RT_PREDICT
+    RT_PREDICT,
+    RT_DECODE
 } RtStepKind;
 
 // A launch of a step, in terms of the model.
@@ -248,7 +249,8 @@ typedef struct {
     bool then_derive; // RT_DERIVE must follow
     const RtInput *input;
     int num_inputs; // at most RT_MOST_INPUTS
-    RtInput output; // of PREDICT: the model's, for a batch
+    RtInput output; // of PREDICT and DECODE: the model's
+    size_t cache, cache_bytes; // of DECODE: zeros before a text begins
 } RtStep;
 
 // A plan for one device: addresses, kernels, and steps as launch lists.
@@ -309,6 +311,8 @@ typedef struct {
     // collection, and the batch_norm whose statistics include the padding of a
     // short batch, in terms of the model; NULL: none.
     const char *whole_train, *whole_eval, *whole_collect, *statistics;
+    // Why a model of texts has no DECODE step, in terms of the model, or NULL.
+    const char *not_decoded;
     RtTime length;
     int64_t seed;
     int accumulate; // batches of an update

@@ -206,6 +206,11 @@ typedef struct RtOptions {
     const char *weights; // of a prediction; NULL: those of the newest run
     int64_t top;         // classes to print; 0: not given
     bool logits;
+    const char *generate; // a text to continue; NULL: none
+    const char *tokenizer;
+    double temperature;
+    double top_p;          // 0: not given
+    int64_t top_k, tokens; // 0: not given
 } RtOptions;
 
 // The trainer is for messages, and may be NULL.
@@ -374,7 +379,17 @@ bool rt_json_accept(RtJson *j, char c); // the same, if it comes next
 // A string with its escapes resolved.  A string that is too long is an error.
 bool rt_json_string(RtJson *j, char *to, size_t room);
 bool rt_json_count(RtJson *j, uint64_t *value); // a whole number below 2^63
+bool rt_json_word(RtJson *j, const char *word); // null, true or false, if next
+bool rt_json_skip(RtJson *j);                   // any value
 bool rt_json_end(RtJson *j);                    // only space is left
+
+// ---- utf8.c ----
+
+// Bytes of the UTF-8 character at `from`, and its code; 0: it is none.
+size_t rt_utf8(const char *from, size_t length, unsigned *code);
+
+// Writes the character of a code; returns the number of its bytes.
+size_t rt_utf8_put(char to[4], unsigned code);
 
 // ---- memory.c ----
 

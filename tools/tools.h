@@ -58,6 +58,7 @@ typedef struct {
     bool no_updates;          // as PassOptions has it; no option sets it
     bool images, table, text; // of new
     const char *weights, *safetensors; // of export
+    const char *tokenizer;             // of data
     bool json, check, max_batch, no_eval, ablate, onnx, pytorch, library,
         inference, help;
 } Arguments;
@@ -235,6 +236,7 @@ const char *show_stage(int i, const char **what);
 int report_command(Arena *a, const Arguments *arguments);
 int plot_command(Arena *a, const Arguments *arguments);
 int opt_command(Arena *a, const Arguments *arguments);
+int data_command(Arena *a, const Arguments *arguments);
 int export_command(Arena *a, const Arguments *arguments);
 int compare_command(Arena *a, const Arguments *arguments);
 int bisect_command(Arena *a, const Arguments *arguments);

@@ -16,7 +16,7 @@ typedef struct {
 
 bool step_merges(StepKind kind) {
     return kind == STEP_TRAIN || kind == STEP_GATHER || kind == STEP_EVAL ||
-           kind == STEP_PREDICT;
+           kind == STEP_PREDICT || kind == STEP_DECODE;
 }
 
 int merged_barrier_counter(const Graph *g) {

@@ -65,6 +65,7 @@ typedef struct Plan {
                 // is derived
     int num_steps;
     int64_t state_bytes, arena_bytes;
+    const char *not_decoded; // why a model of texts has no decode step, or NULL
 } Plan;
 
 // The step of that name, or NULL; its graph, or NULL.

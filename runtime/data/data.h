@@ -78,7 +78,8 @@ typedef struct {
     RtSplit train, test;
     uint64_t hash; // of the data; a resumed run must find the same
     struct RtDecodeMemory *decode_memory; // NULL: none needed
-    char *classes; // their names, one in a line; NULL: unknown
+    char *classes;   // their names, one in a line; NULL: unknown
+    char *tokenizer; // text of the tokenizer.json beside tokens; NULL: none
     char ignored[RT_IGNORED_BYTES]; // a line about ignored files; "": none
 } RtData;
 

@@ -119,6 +119,29 @@ static bool read_part(RtSplit *s, const TokenFormat *f, const char *folder,
     return good;
 }
 
+// Reads the tokenizer.json in the folder of the tokens, if there is one.
+static void read_tokenizer(RtData *d, const char *path, bool is_file,
+                           const RtFiles *files) {
+    enum { MOST = 256 << 20 };
+    RtError e;
+    size_t bytes;
+    const char *slash = strrchr(path, '/');
+    char *file = !is_file ? rt_path("%s/tokenizer.json", path)
+                 : slash != NULL
+                     ? rt_path("%.*s/tokenizer.json", (int)(slash - path), path)
+                     : rt_path("tokenizer.json");
+    int fd = file != NULL ? rt_open_sized(files, file, &bytes, &e) : -1;
+    free(file);
+    if (fd < 0)
+        return;
+    d->tokenizer = bytes < MOST ? calloc(bytes + 1, 1) : NULL;
+    if (d->tokenizer != NULL && !rt_read(files, fd, d->tokenizer, bytes)) {
+        free(d->tokenizer);
+        d->tokenizer = NULL;
+    }
+    files->close(fd);
+}
+
 bool rt_tokens_read(RtData *d, const char *path, const RtDataSpec *spec,
                     const RtFiles *files, RtError *e) {
     int64_t vocabulary = rt_setting(spec, "vocabulary", BYTE_WORDS);
@@ -136,7 +159,9 @@ bool rt_tokens_read(RtData *d, const char *path, const RtDataSpec *spec,
         .length = (size_t)length,
         .vocabulary = (int)(vocabulary < MAX_WORDS ? vocabulary : MAX_WORDS),
         .type = vocabulary > BYTE_WORDS ? RT_FILE_U16 : RT_FILE_U8};
-    if (stat(path, &s) == 0 && !S_ISDIR(s.st_mode))
+    bool is_file = stat(path, &s) == 0 && !S_ISDIR(s.st_mode);
+    read_tokenizer(d, path, is_file, files);
+    if (is_file)
         return read_file(d, &form, path, files, e);
     return read_part(&d->train, &form, path, "train", files, &d->hash, e) &&
            (rt_lacks_test(spec, path, test) ||

@@ -189,7 +189,8 @@ bool rt_folder_find(RtFolder *f, const RtTrainer *t, RtOptions *o, RtError *e) {
     take_folder(o);
     if (!take_weights(f, o, e))
         return false;
-    if (o->predict != NULL && o->weights != NULL)
+    bool predicts = o->predict != NULL || o->generate != NULL;
+    if (predicts && o->weights != NULL)
         return true;
     if (o->out != NULL && o->predict == NULL) {
         f->path = rt_path("%s", o->out);
@@ -203,7 +204,7 @@ bool rt_folder_find(RtFolder *f, const RtTrainer *t, RtOptions *o, RtError *e) {
         return rt_fail(e, EXIT_DATA,
                        "no run in runs/%s has a checkpoint; --%s=PATH "
                        "names a checkpoint or the folder of a run",
-                       t->model, o->predict != NULL ? "weights" : "resume");
+                       t->model, predicts ? "weights" : "resume");
     return true;
 }
 

@@ -185,7 +185,11 @@ static bool on_device(RtRun *run, RtFolder *folder, int *caught, RtError *e) {
     return good;
 }
 
-// --predict opens its inputs later.
+static bool uses_weights(const RtOptions *o) {
+    return o->predict != NULL || o->generate != NULL;
+}
+
+// --predict opens its inputs later; --generate has none.
 static bool predict_on_device(RtRun *run, int *caught, RtError *e) {
     const RtOptions *o = run->options;
     RtDevice *d = rt_device_open(run->trainer, o, &run->plan, run->laps, e);
@@ -197,7 +201,8 @@ static bool predict_on_device(RtRun *run, int *caught, RtError *e) {
                 fits(run->trainer, run->plan, d, e);
     if (good) {
         d->reserve(d);
-        good = rt_predict(run, caught, e);
+        good = o->generate != NULL ? rt_generate(run, caught, e)
+                                   : rt_predict(run, caught, e);
     }
     d->close(d);
     return good;
@@ -217,8 +222,8 @@ static bool open_and_run(RtRun *run, RtFolder *folder, int *caught,
     bool good = profile == NULL || run->trace != NULL ||
                 rt_fail(e, EXIT_MEMORY, "out of memory");
     good = good &&
-           (run->options->predict != NULL ? predict_on_device(run, caught, e)
-                                          : on_device(run, folder, caught, e));
+           (uses_weights(run->options) ? predict_on_device(run, caught, e)
+                                       : on_device(run, folder, caught, e));
     rt_trace_close(run->trace);
     rt_nvtx_close(&nvtx);
     return good;

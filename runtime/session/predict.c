@@ -24,23 +24,18 @@ typedef struct {
 
 // ---- weights ----
 
-// Loads the file that --weights names, or the newest checkpoint of a run.
-static bool weights_load(RtSession *s, RtError *e) {
+bool rt_weights_load(RtSession *s, char **path, RtError *e) {
     const RtRun *run = s->run;
-    const char *path = run->options->weights;
-    const char *folder = path == NULL ? run->folder : path;
+    const char *given = run->options->weights;
+    const char *folder = given == NULL ? run->folder : given;
     struct stat is;
-    char *newest = NULL;
-    if (stat(folder, &is) == 0 && S_ISDIR(is.st_mode)) {
-        path = newest = rt_retention_newest(folder);
-        if (newest == NULL)
-            return rt_fail(e, EXIT_DATA, "%s has no checkpoint", folder);
-    }
-    bool whole,
-        good = rt_checkpoint_load_any(s->checkpoint, path, run->options->map,
-                                      &s->at, &whole, s->loaded, e);
-    free(newest);
-    if (!good)
+    bool whole, is_folder = stat(folder, &is) == 0 && S_ISDIR(is.st_mode);
+    *path = is_folder ? rt_retention_newest(folder) : rt_path("%s", folder);
+    if (*path == NULL)
+        return is_folder ? rt_fail(e, EXIT_DATA, "%s has no checkpoint", folder)
+                         : rt_fail(e, EXIT_MEMORY, "out of memory");
+    if (!rt_checkpoint_load_any(s->checkpoint, *path, run->options->map, &s->at,
+                                &whole, s->loaded, e))
         return false;
     rt_step_run(s->plan, s->device, RT_DERIVE, 0);
     rt_step_run(s->plan, s->device, RT_PREPARE, 0);
@@ -183,7 +178,9 @@ bool rt_predict(const RtRun *run, int *caught, RtError *e) {
         rt_checkpoint_new(run->trainer, s.plan, s.device, run->files, e);
     bool good = s.checkpoint != NULL &&
                 (p.output != NULL || rt_fail(e, EXIT_MEMORY, "out of memory"));
-    good = good && weights_load(&s, e);
+    char *weights = NULL;
+    good = good && rt_weights_load(&s, &weights, e);
+    free(weights);
     p.to = good ? rt_predictions_open(o->out, out, run->trainer, s.checkpoint,
                                       o, e)
                 : NULL;

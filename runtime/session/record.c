@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Record: the files that describe a run, beside its checkpoints: model.net, the
-// model file, and settings.json, written at the start and at the end.
+// model file, tokenizer.json, if its data have one, and settings.json, written at the start and at the end.
 //
 // A resumed run keeps the model file, options and date of its start.  A failure
 // to write them is a warning.
@@ -93,6 +93,8 @@ static void write_sources(const RtSession *s) {
     const RtTrainer *t = s->run->trainer;
     if (t->num_sources > 0)
         write_source(s, RT_MODEL_FILE, t->source[0].text);
+    if (s->run->data->tokenizer != NULL)
+        write_source(s, "tokenizer.json", s->run->data->tokenizer);
     for (int i = 0; t->num_sources > 1 && i < t->num_sources; i++) {
         char *name = rt_path(RT_SOURCE_FOLDER "/%s", t->source[i].name);
         if (name != NULL && is_inside(t->source[i].name))

@@ -64,6 +64,11 @@ bool rt_run(const RtRun *run, int *caught, RtError *e);
 // Predicts for the paths of --predict, and writes the results.  As rt_run.
 bool rt_predict(const RtRun *run, int *caught, RtError *e);
 
+// ---- generate.c ----
+
+// Continues the text of --generate on standard output.  As rt_run.
+bool rt_generate(const RtRun *run, int *caught, RtError *e);
+
 // ---- input_pipeline.c ----
 
 // Host memory for loading.

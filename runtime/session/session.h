@@ -55,6 +55,13 @@ typedef struct RtSession {
 
 // Functions that return bool: false with the reason in *e.
 
+// ---- predict.c ----
+
+// Loads the file that --weights names, or the newest checkpoint of its folder
+// or the run's, and computes what predictions share.  The caller frees *path,
+// the file's.
+bool rt_weights_load(RtSession *s, char **path, RtError *e);
+
 // ---- input_pipeline.c ----
 
 // Opens the loader of the evaluation data.

@@ -26,7 +26,7 @@ has $packages
 
 sought=$(find CMakeLists.txt tests -name CMakeLists.txt -exec cat {} + |
     grep -oE '(find_(package|path|library|program)|pkg_check_modules)\([A-Za-z_]+' |
-    sed 's/.*(//; s/^DNNL_.*/dnnl/' | sort -u)
+    sed 's/.*(//; s/^DNNL_.*/dnnl/; s/^PCRE.*/libpcre2-dev/' | sort -u)
 [ "$(echo "$sought" | wc -l)" -gt 10 ] || fail "sought: $sought"
 # shellcheck disable=SC2086
 has $sought

@@ -202,7 +202,8 @@ static int tree_write(Show *s, const View *stage, Text *out) {
 static int graph_write(Show *s, const View *stage, Text *out) {
     PassOptions o = plan_options(s->p, s->arguments, target_of(s->arguments));
     int count;
-    const Step *step = program_steps(s->p, s->a, &count);
+    const char *why;
+    const Step *step = steps_given(s->p, s->a, &count, &why);
     Graph *g = step_graph(step, count, graph_wanted(s->arguments));
     if (g == NULL)
         return no_graph(s, step, count);

@@ -1,0 +1,73 @@
+#!/bin/sh
+# --generate continues a text with the tokens that the model scores highest
+# after it, by the caches of the decode step; draws from all, the top-k or the
+# top-p; and needs a model that reads earlier tokens alone.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+
+for candidate in python3 /usr/bin/python3; do
+    $candidate -c 'import numpy' 2>/dev/null && python=$candidate && break
+done
+[ -n "${python:-}" ] || exit 77
+
+expect 0 "$SINTER" data tokenize "$SINTER_SOURCE/docs/tips.md" \
+    --tokenizer=characters -o text
+kinds=$(sed -n 's/.*vocabulary=\([0-9]*\).*/\1/p' out)
+cp "$models/gpt_nano.net" .
+for layers in '[1, 2]' '[1]'; do
+    expect 0 "$SINTER" build gpt_nano.net -o trainer --set vocabulary="$kinds" \
+        --set "data=tokens(\"text\", length=24, vocabulary=$kinds)" \
+        --set batch=4 --set "layers=$layers" --set width=24 --set optimizer.lr=5e-3
+    expect 0 ./trainer --steps=60 --out="run$layers" --quiet
+    cmp text/tokenizer.json "run$layers/tokenizer.json" ||
+        fail "the run lacks the tokenizer"
+    expect 0 ./trainer --generate='| tool' --weights="run$layers" \
+        --temperature=0 --tokens=60
+    expect_says "60 generated"
+    cp out greedy
+    "$python" "$here/generate.py" greedy text/tokenizer.json 6 24 \
+        ./trainer "run$layers" || fail "other tokens than --predict's"
+done
+
+# says WORD...: the text that these options give.
+says() {
+    expect 0 ./trainer --generate='| tool' --weights='run[1]' --tokens=60 "$@"
+    cat out
+}
+[ "$(says --top-k=1)" = "$(cat greedy)" ] || fail "--top-k=1 is not greedy"
+[ "$(says --top-p=1e-9)" = "$(cat greedy)" ] || fail "--top-p=1e-9 is not"
+[ "$(says --seed=3)" = "$(says --seed=3)" ] || fail "a seed gives two texts"
+[ "$(says --seed=3)" != "$(says --seed=4)" ] || fail "seeds do not matter"
+[ "$(says --temperature=1e-3)" = "$(cat greedy)" ] || fail "a cold draw"
+[ "$(says --top-k=2 --seed=3)" != "$(cat greedy)" ] || fail "two are one"
+printf '| tool' >prompt
+expect 0 ./trainer --generate=- --weights='run[1]' --tokens=60 --temperature=0 \
+    <prompt
+expect_equal out greedy
+
+# The scores have their probabilities: 200 first tokens.
+"$python" "$here/generate.py" draws ./trainer 'run[1]' text/tokenizer.json 24 ||
+    fail "draws do not follow the scores"
+
+# Bytes need no tokenizer, and a model may lack it.
+expect 3 ./trainer --generate=~ --weights='run[1]'
+expect_says "no token for '~'"
+expect 2 ./trainer --generate=- --weights='run[1]' </dev/null
+expect_says 'needs a text to begin with'
+expect 2 ./trainer --generate=a --temperature=-1
+expect_says 'a number from 0'
+expect 2 ./trainer --tokens=3
+expect_says 'needs --generate TEXT'
+expect 2 ./trainer --generate=a --steps=3
+expect_says 'exclude each other'
+rm 'run[1]/tokenizer.json' text/tokenizer.json
+expect 3 ./trainer --generate=a --weights='run[1]'
+expect_says 'name one with --tokenizer'
+sed 's/attention(heads, causal/attention(heads/' gpt_nano.net >seeing.net
+expect 0 "$SINTER" build seeing.net --set batch=4 -o seeing
+expect 0 ./seeing --data=synthetic:8 --steps=1 --out=seen --quiet
+expect 2 ./seeing --generate=a --weights=seen
+expect_says 'cannot generate: softmax of attention_1, seeing.net:13 reads later'
+expect 0 "$SINTER" build "$models/mlp.net" -o mlp
+expect 0 ./mlp --data=synthetic:256 --steps=1 --out=images --quiet
+expect 2 ./mlp --generate=a --weights=images
+expect_says 'does not score the next token'

@@ -1,0 +1,13 @@
+// The parts of sinter data.
+#ifndef TOOLS_DATA_DATA_H
+#define TOOLS_DATA_DATA_H
+
+#include "tools/tools.h"
+
+// A share as 10%, from 0 to below 100.
+bool share_parse(const char *text, double *percent);
+
+// Writes the tokens of texts into a folder.  Returns an exit status.
+int tokenize(Arena *a, const Arguments *arguments);
+
+#endif
