@@ -1,11 +1,12 @@
 // Any bytes as a file that a trainer reads: data, an image, weights, a header
-// of them or a tuning; it is used or refused with a message, never a crash. The
-// first byte says what the others are taken for.
+// of them, a tuning or a tokenizer; it is used or refused with a message, never
+// a crash. The first byte says what the others are taken for.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/checkpoint/checkpoint.h"
 #include "runtime/cuda/tune/tune.h"
 #include "runtime/data/data.h"
+#include "runtime/tokenizer.h"
 
 #include <errno.h>
 #include <stdint.h>
@@ -217,9 +218,32 @@ static void read_weights(const uint8_t *data, size_t size) {
     rt_checkpoint_free(c);
 }
 
+// ---- tokenizers ----
+
+static void read_tokenizer(const uint8_t *data, size_t size) {
+    static const char text[] = "It's a caf\xc3\xa9, <end> 12\n  and\ta tail ";
+    RtError e = {0};
+    RtTokens all = {0};
+    write_file("tokenizer.json", data, size);
+    RtTokenizer *t = rt_tokenizer_open("tokenizer.json", &e);
+    if (t == NULL) {
+        check_refusal(&e);
+        return;
+    }
+    if (!rt_tokenizer_encode(t, text, sizeof text - 1, &all, &e))
+        check_refusal(&e);
+    for (size_t i = 0; i < all.count; i++) {
+        size_t length;
+        if (rt_tokenizer_bytes(t, all.token[i], &length) == NULL)
+            abort();
+    }
+    free(all.token);
+    rt_tokenizer_free(t);
+}
+
 static void (*const readers[])(const uint8_t *, size_t) = {
     read_cifar10, read_idx,    read_npy,    read_tokens,  read_image,
-    read_image,   read_header, read_tuning, read_weights,
+    read_image,   read_header, read_tuning, read_weights, read_tokenizer,
 };
 enum { NUM_READERS = sizeof readers / sizeof readers[0] };
 
