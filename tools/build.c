@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -234,6 +235,10 @@ int build_command(Arena *a, const Arguments *given) {
         complain(given, "--library and --emit exclude each other");
         return EXIT_USAGE;
     }
+    if (!own.march)
+        own.march = getenv("SINTER_MARCH");
+    if (!own.march || !*own.march)
+        own.march = MARCH_PORTABLE;
     if (!device_plan(a, &own, &status))
         return status;
     const Program *p = trainer_load(a, arguments, &t, &status);

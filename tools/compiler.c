@@ -21,7 +21,7 @@ enum { MAX_UNITS = 8, PATH_BYTES = 4096 };
 // floating point.
 // clang-format off
 static const char *const compile_flags[] = {
-    "-std=c11", "-O3", "-march=native", "-fopenmp-simd", "-ffp-contract=off",
+    "-std=c11", "-O3", "-fopenmp-simd", "-ffp-contract=off",
     "-fno-math-errno", "-fno-trapping-math",
 #ifdef __x86_64__
     "-mprefer-vector-width=512",
@@ -74,6 +74,7 @@ typedef struct {
     const char *folder, *source;
     int units; // translation units
     const CompilerOutput *out;
+    const char *march; // NULL: native
 } Job;
 
 static const char *object_name(const Job *j, int unit) {
@@ -99,9 +100,21 @@ static Words compiler_words(Arena *a, const char *compiler) {
     return w;
 }
 
+// Kernels of a portable program have a version for each kind of vectors, unless
+// CFLAGS name a processor.
+static void march_add(const Job *j, Words *w) {
+    const char *march = j->march ? j->march : "native";
+    const char *flags = getenv("CFLAGS");
+    if (strcmp(march, MARCH_PORTABLE) != 0)
+        words_add(w, arena_format(j->a, "-march=%s", march));
+    else if (!flags || !strstr(flags, "-march="))
+        words_add(w, "-DSINTER_PORTABLE");
+}
+
 static Words words_begin(const Job *j) {
     Words w = compiler_words(j->a, j->compiler);
     words_add_all(&w, compile_flags);
+    march_add(j, &w);
     words_split(&w, getenv("CFLAGS"));
     words_add(&w, arena_format(j->a, "-I%s", j->where->include));
     return w;
@@ -321,7 +334,14 @@ int compiler_run(Arena *a, const Arguments *arguments,
         const char *candidate = compiler_candidate(i);
         if (!candidate)
             continue;
-        Job j = {a, candidate, where, folder, source, units_for(bytes), out};
+        Job j = {.a = a,
+                 .compiler = candidate,
+                 .where = where,
+                 .folder = folder,
+                 .source = source,
+                 .units = units_for(bytes),
+                 .out = out,
+                 .march = arguments->march};
         int status = job_run(&j);
         if (status == 0)
             return EXIT_GOOD;

@@ -4,8 +4,8 @@
 
 #include "tools/tools.h"
 
-// Where the runtime library, its plain contractions and its headers are: beside the program, in a
-// build tree as in an installation.
+// Where the runtime library, its plain contractions and its headers are: beside
+// the program, in a build tree as in an installation.
 typedef struct {
     const char *library, *plain, *include;
 } Installation;
@@ -35,6 +35,9 @@ typedef struct {
     const char *soname;
     bool plain; // without oneDNN
 } CompilerOutput;
+
+// The value of --march for all processors of this architecture.
+#define MARCH_PORTABLE "portable"
 
 // The path seen from any folder.
 const char *path_absolute(Arena *a, const char *path);

@@ -59,6 +59,7 @@ typedef struct {
     bool images, table, text; // of new
     const char *weights, *safetensors; // of export
     const char *tokenizer;             // of data
+    const char *march; // processor that trainers are for; NULL: this one
     bool json, check, max_batch, no_eval, ablate, onnx, pytorch, library,
         inference, help;
 } Arguments;

@@ -46,6 +46,18 @@ typedef struct {
 #define REALIGNED
 #endif
 
+// Versions of a kernel for each kind of vectors; the program chooses when it
+// starts.  Sanitizers are not ready by then.
+#if defined SINTER_PORTABLE && defined __x86_64__ && defined __GNUC__ &&       \
+    !defined __clang__ && !defined __SANITIZE_ADDRESS__ &&                     \
+    !defined __SANITIZE_THREAD__
+#define VERSIONS                                                               \
+    __attribute__((                                                            \
+        target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#else
+#define VERSIONS
+#endif
+
 // The runtime runs one phase of all blocks, then the next.
 static _Thread_local int sinter_phase __attribute__((unused));
 #define PHASE(number) if (sinter_phase == (number))
@@ -57,7 +69,7 @@ static _Thread_local int sinter_phase __attribute__((unused));
 // The host launches kernels one by one.
 #define MERGED_KERNEL(name, ...)
 #define MERGED_HOST(name) NULL
-#define KERNEL(...) REALIGNED __attribute__((unused)) static void
+#define KERNEL(...) VERSIONS REALIGNED __attribute__((unused)) static void
 #define PHASED KERNEL
 #define SHARED
 #define THREADS(n) 1
@@ -140,7 +152,7 @@ DEVICE float normal_pdf(float x) {
 
 // The widest vector of the processor, at any address.  A plain loop of copies
 // becomes a memcpy, whose pieces stall the following loads.
-#ifdef __AVX512F__
+#if defined __AVX512F__ || defined SINTER_PORTABLE
 typedef float SinterVector
     __attribute__((vector_size(64), aligned(4), may_alias));
 #else

@@ -8,7 +8,7 @@ set -u
 expect 2 "did you mean check?" chek
 expect 2 "did you mean --target?" check --targte=host x.net
 expect 2 "see sinter check --help" check --zzzzzzz x.net
-expect 2 "and --set KEY=VALUE for a key of the recipe" build --batch=3 x.net
+expect 2 "and --set KEY=VALUE for a key of the recipe" build --lr=3 x.net
 expect 2 "did you mean fused?" show fusd x.net
 expect 2 "-a or -b has no option '-Z7'; see sinter compare --help" \
     compare -a -Z7 "$SINTER_SOURCE/models/lenet.net"
