@@ -8,6 +8,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -74,6 +75,51 @@ static int leave_broken(Call *c) {
             return leave_broken(&call);                                        \
         return leave(&call, (work));                                           \
     } while (0)
+
+// ---- about ----
+
+enum { ABOUT_BYTES = 2048 };
+
+__attribute__((format(printf, 2, 3))) static void
+about_add(char to[ABOUT_BYTES], const char *format, ...) {
+    size_t used = strlen(to);
+    va_list list;
+    va_start(list, format);
+    vsnprintf(to + used, ABOUT_BYTES - used, format, list);
+    va_end(list);
+}
+
+static void about_shape(char to[ABOUT_BYTES], const char *name, RtType type,
+                        int rank, const int64_t *dim) {
+    about_add(to, ", \"%s\": {\"type\": \"%s\", \"shape\": [", name,
+              rt_type_name(type));
+    for (int i = 0; i < rank; i++)
+        about_add(to, "%s%" PRId64, i > 0 ? ", " : "", dim[i]);
+    about_add(to, "]}");
+}
+
+const char *rt_instance_about(const RtTrainer *t) {
+    static _Thread_local char to[ABOUT_BYTES];
+    static const char *const kinds[] = {[RT_VALUES] = "values",
+                                        [RT_CLASSES] = "classes",
+                                        [RT_LABELS] = "labels"};
+    const RtStep *predict = rt_step_find(&t->plan[0], RT_PREDICT, 0);
+    bool trains = rt_step_find(&t->plan[0], RT_TRAIN, 0) != NULL;
+    snprintf(to, sizeof to, "{\"model\": \"%s\"", t->model);
+    about_shape(to, "sample", t->image.type, t->image.rank, t->image.dim);
+    if (t->label.rank >= 0)
+        about_shape(to, "label", t->label.type, t->label.rank, t->label.dim);
+    if (predict != NULL)
+        about_shape(to, "output", RT_F32, predict->output.rank - 1,
+                    predict->output.dim + 1);
+    about_add(to,
+              ", \"kind\": \"%s\", \"batch\": %d, \"update\": %d, "
+              "\"whole\": %s, \"trains\": %s}",
+              kinds[t->output], t->batch, t->batch * t->accumulate,
+              t->drop_last || t->whole_train != NULL ? "true" : "false",
+              trains ? "true" : "false");
+    return to;
+}
 
 // ---- create and free ----
 

@@ -13,6 +13,10 @@ typedef struct RtInstance RtInstance;
 // error.  The error of this thread's last call that failed.
 const char *rt_instance_error(void);
 
+// Shapes of a trainer's samples, labels and output, as JSON.  The text is this
+// thread's until its next call.
+const char *rt_instance_about(const RtTrainer *t);
+
 RtInstance *rt_instance_create(const RtTrainer *t, const char *device,
                                int threads);
 void rt_instance_free(RtInstance *m);
@@ -37,6 +41,9 @@ int rt_instance_write(RtInstance *m, const char *name, const float *from,
 #define RT_LIBRARY_OF(name)                                                    \
     RT_PUBLIC RtInstance *name##_create(const char *device, int threads) {     \
         return rt_instance_create(&sinter_trainer, device, threads);           \
+    }                                                                          \
+    RT_PUBLIC const char *name##_about(void) {                                 \
+        return rt_instance_about(&sinter_trainer);                             \
     }                                                                          \
     RT_PUBLIC void name##_free(RtInstance *m) {                                \
         rt_instance_free(m);                                                   \

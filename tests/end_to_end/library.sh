@@ -61,11 +61,11 @@ expect 0 "$python" "$here/library.py" starts "$(newest air_run)"
 
 for file in libsmall.so libpredicts.so; do
     nm -D --defined-only $file | awk '{print $3}' >names
-    [ "$(wc -l <names)" -eq 13 ] || fail "$file has $(cat names)"
+    [ "$(wc -l <names)" -eq 14 ] || fail "$file has $(cat names)"
 done
 for file in libsmall.a libpredicts.a; do
     nm -g --defined-only $file | awk 'NF == 3 {print $3}' >names
-    [ "$(wc -l <names)" -eq 13 ] || fail "$file has $(cat names)"
+    [ "$(wc -l <names)" -eq 14 ] || fail "$file has $(cat names)"
 done
 parts='train_step|k[0-9]+_update.*|rt_loader_.*|rt_report_.*'
 nm libsmall.so | grep -q -E " ($parts)$" || fail "no part of training is found"

@@ -1,0 +1,305 @@
+"""Models that sinter compiles, on numpy arrays.
+
+    import sinter
+    model = sinter.build("mlp.net")
+    model.fit(images, labels, epochs=3)
+    output = model.predict(images)
+
+A thin layer over the library of `sinter build --library`: arrays of the model's
+types go to it as they are, without a copy.  docs/python.md describes it.
+"""
+import atexit
+import ctypes
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import MutableMapping
+from pathlib import Path
+
+import numpy as np
+
+__all__ = ["Error", "Model", "Weights", "build", "executable", "load"]
+
+_types = {"U8": np.uint8, "I32": np.int32, "F32": np.float32}
+_pointer, _count = ctypes.c_void_p, ctypes.c_int64
+_functions = {
+    "about": (ctypes.c_char_p, []),
+    "error": (ctypes.c_char_p, []),
+    "create": (_pointer, [ctypes.c_char_p, ctypes.c_int]),
+    "free": (None, [_pointer]),
+    "load": (ctypes.c_int, [_pointer, ctypes.c_char_p]),
+    "save": (ctypes.c_int, [_pointer, ctypes.c_char_p]),
+    "predict": (ctypes.c_int, [_pointer, _pointer, _count, _pointer]),
+    "begin": (ctypes.c_int, [_pointer, _count, _count]),
+    "train": (ctypes.c_int, [_pointer, _pointer, _pointer, _count, _pointer]),
+    "step": (_count, [_pointer]),
+    "steps": (_count, [_pointer]),
+    "weight": (ctypes.c_char_p, [_pointer, ctypes.c_int,
+                                 ctypes.POINTER(ctypes.c_int),
+                                 ctypes.POINTER(ctypes.POINTER(_count))]),
+    "read": (ctypes.c_int, [_pointer, ctypes.c_char_p, _pointer,
+                            ctypes.c_size_t]),
+    "write": (ctypes.c_int, [_pointer, ctypes.c_char_p, _pointer,
+                             ctypes.c_size_t]),
+}
+
+
+class Error(RuntimeError):
+    """An error of the compiler or of a model; status: its exit status."""
+
+    def __init__(self, message, status):
+        super().__init__(message)
+        self.status = status
+
+
+def executable():
+    """The path of sinter: $SINTER, the one of this package, or of PATH."""
+    own = Path(__file__).parent / "root" / "bin" / "sinter"
+    found = os.environ.get("SINTER") or (own if own.exists() else
+                                         shutil.which("sinter"))
+    if not found:
+        raise Error("sinter is not in PATH; SINTER=PATH names it", 2)
+    return str(found)
+
+
+def build(path, *, set={}, out=None, inference=False, march="native",
+          device="auto", threads=0):
+    """Compiles a model file and returns a Model with initial weights.
+
+    set: keys of the recipe and parameters of the model, as {"batch": 64}.
+    out: the library's path without .so; None: it is removed at exit.
+    """
+    if out is None:
+        folder = tempfile.mkdtemp(prefix="sinter-")
+        atexit.register(shutil.rmtree, folder, ignore_errors=True)
+        stem = re.sub(r"\W", "_", Path(path).stem)
+        out = os.path.join(folder, "lib" + stem)
+    words = [executable(), "build", str(path), "--library", "-o", str(out),
+             f"--march={march}"]
+    words += ["--inference"] if inference else []
+    for key, value in set.items():
+        words += ["--set", f"{key}={value}"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise Error(done.stderr.strip() or "sinter build failed",
+                    done.returncode)
+    return load(f"{out}.so", device=device, threads=threads)
+
+
+def load(path, *, device="auto", threads=0):
+    """A Model of a library that was built before."""
+    return Model(path, device=device, threads=threads)
+
+
+class Model:
+    """An instance of a compiled model, with its memory on one device.
+
+    Calls on one instance must not overlap; instances may run in different
+    threads.
+    """
+
+    def __init__(self, path, *, device="auto", threads=0):
+        self._self = None
+        self._library = ctypes.CDLL(os.path.abspath(path))
+        stem = re.sub(r"^lib", "", Path(path).stem)
+        self._name = re.sub(r"\W", "_", stem, flags=re.ASCII)
+        for name, (result, arguments) in _functions.items():
+            function = getattr(self._library, f"{self._name}_{name}")
+            function.restype, function.argtypes = result, arguments
+            setattr(self, "_" + name, function)
+        about = json.loads(self._about())
+        self.name, self.kind = about["model"], about["kind"]
+        self.batch, self.update = about["batch"], about["update"]
+        self._whole = about["whole"]
+        self.sample, self.label, self.output = (
+            self._array(about.get(part))
+            for part in ("sample", "label", "output"))
+        self._self = self._create(device.encode(), threads)
+        if not self._self:
+            raise Error(self._error().decode(), 1)
+
+    @staticmethod
+    def _array(of):
+        """The dtype and shape of one sample's numbers."""
+        return of and (np.dtype(_types[of["type"]]), tuple(of["shape"]))
+
+    def _check(self, status):
+        if status != 0:
+            raise Error(self._error().decode(), status)
+
+    def _instance(self):
+        if not self._self:
+            raise ValueError("the model is closed")
+        return self._self
+
+    def _given(self, array, of, what):
+        """The array itself if it is C-contiguous, else a copy."""
+        dtype, shape = of
+        array = np.asarray(array)
+        if array.dtype != dtype and (dtype != np.int32 or
+                                     array.dtype.kind not in "iu"):
+            raise TypeError(f"{what} are {dtype}, not {array.dtype}")
+        if array.shape[1:] != shape or array.ndim == 0:
+            raise ValueError(f"{what} have shape {('N',) + shape}, not "
+                             f"{array.shape}")
+        return np.ascontiguousarray(array, dtype)
+
+    # ---- predict and train ----
+
+    def predict(self, samples, out=None):
+        """The output for samples, f32 of (N,) + output shape."""
+        samples = self._given(samples, self.sample, "samples")
+        shape = (len(samples),) + self.output[1]
+        if out is None:
+            out = np.empty(shape, np.float32)
+        elif (out.dtype != np.float32 or out.shape != shape or
+              not out.flags.c_contiguous):
+            raise ValueError(f"out must be a C array of f32 of {shape}")
+        self._check(self._predict(self._instance(), samples.ctypes.data,
+                                  len(samples), out.ctypes.data))
+        return out
+
+    def begin(self, samples, seed=-1):
+        """Begins a run over a data set of that many samples; the recipe gives
+        its number of steps."""
+        self._check(self._begin(self._instance(), samples, seed))
+
+    def train_step(self, samples, labels=None):
+        """One update on at most `update` samples; returns their mean loss."""
+        samples = self._given(samples, self.sample, "samples")
+        if self.label is not None:
+            labels = self._given(labels, self.label, "labels")
+            if len(labels) != len(samples):
+                raise ValueError(f"{len(samples)} samples have {len(labels)} "
+                                 "labels")
+        loss = ctypes.c_float()
+        self._check(self._train(
+            self._instance(), samples.ctypes.data,
+            None if self.label is None else labels.ctypes.data, len(samples),
+            ctypes.addressof(loss)))
+        return loss.value
+
+    def fit(self, samples, labels, *, epochs=None, validation=None, seed=-1,
+            report=None):
+        """Trains for all of the recipe's steps, or `epochs`, on arrays that it
+        shuffles; returns a list with a dict for each epoch.
+
+        validation: a pair of arrays, on which accuracy is measured after each
+        epoch; report: a function that is given each dict.
+        """
+        self.begin(len(samples), seed)
+        history, order = [], np.random.default_rng(max(seed, 0))
+        last = len(samples) - len(samples) % self.update
+        while self.step < self.steps and len(history) != epochs:
+            mixed, losses = order.permutation(len(samples)), []
+            mixed = mixed[:last] if self._whole else mixed
+            for at in range(0, len(mixed), self.update):
+                if self.step == self.steps:
+                    break
+                chosen = mixed[at:at + self.update]
+                losses.append(self.train_step(samples[chosen], labels[chosen]))
+            row = {"epoch": len(history) + 1, "loss": float(np.mean(losses))}
+            if validation is not None:
+                row["accuracy"] = self.accuracy(*validation)
+            history.append(row)
+            if report is not None:
+                report(row)
+        return history
+
+    def accuracy(self, samples, labels):
+        """The share of samples whose highest score is the label's."""
+        if self.kind != "classes":
+            raise ValueError("accuracy needs a model with scores of classes")
+        return float((self.predict(samples).argmax(-1) ==
+                      np.asarray(labels)).mean())
+
+    @property
+    def step(self):
+        """Updates done."""
+        return self._step(self._instance())
+
+    @property
+    def steps(self):
+        """Updates of the run."""
+        return self._steps(self._instance())
+
+    # ---- weights ----
+
+    @property
+    def weights(self):
+        """A dict of the weights: reading copies one, assigning replaces it."""
+        return Weights(self)
+
+    def state_dict(self):
+        """All weights as arrays."""
+        return dict(self.weights)
+
+    def load_state_dict(self, weights):
+        """Replaces the weights that a dict names."""
+        for name, array in weights.items():
+            self.weights[name] = array
+
+    def save(self, path):
+        """Writes a checkpoint, which a trainer reads too."""
+        self._check(self._save(self._instance(), os.fsencode(path)))
+
+    def load(self, path):
+        """Reads a checkpoint, or the weights of a safetensors file."""
+        self._check(self._load(self._instance(), os.fsencode(path)))
+
+    # ---- lifetime ----
+
+    def close(self):
+        """Releases the model's memory."""
+        if self._self:
+            self._free(self._self)
+        self._self = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *ignored):
+        self.close()
+
+    def __del__(self):
+        self.close()
+
+
+class Weights(MutableMapping):
+    """The weights of a model by their names."""
+
+    def __init__(self, model):
+        self._model = model
+        self._shape = {}
+        rank, dim = ctypes.c_int(), ctypes.POINTER(_count)()
+        while name := model._weight(model._instance(), len(self._shape), rank,
+                                    dim):
+            self._shape[name.decode()] = tuple(dim[:rank.value])
+
+    def __getitem__(self, name):
+        array = np.empty(self._shape[name], np.float32)
+        self._model._check(self._model._read(
+            self._model._instance(), name.encode(), array.ctypes.data,
+            array.size))
+        return array
+
+    def __setitem__(self, name, array):
+        array = np.ascontiguousarray(array, np.float32)
+        if array.shape != self._shape[name]:
+            raise ValueError(f"{name} has shape {self._shape[name]}, not "
+                             f"{array.shape}")
+        self._model._check(self._model._write(
+            self._model._instance(), name.encode(), array.ctypes.data,
+            array.size))
+
+    def __delitem__(self, name):
+        raise TypeError("a model keeps its weights")
+
+    def __iter__(self):
+        return iter(self._shape)
+
+    def __len__(self):
+        return len(self._shape)

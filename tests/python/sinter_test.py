@@ -1,0 +1,120 @@
+"""The Python module beside a trainer: sinter_test.py MODELS.
+
+It runs in a folder with a trainer, mlp, of models/mlp.net with batch=100.
+"""
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+
+import sinter
+
+models = Path(sys.argv[1])
+draw = np.random.default_rng(0)
+images = draw.integers(0, 256, (250, 28, 28, 1), np.uint8)
+labels = draw.integers(0, 10, 250)
+
+
+def raises(kind, text, call, *words, **named):
+    try:
+        call(*words, **named)
+    except kind as error:
+        assert text in str(error), error
+        return error
+    raise AssertionError(f"no {kind.__name__}: {text}")
+
+
+# A prediction has the trainer's bits, before and after training.
+model = sinter.build(models / "mlp.net", set={"batch": 100}, out="libkept",
+                     threads=1)
+assert (model.name, model.kind) == ("Mlp", "classes"), model.name
+assert model.sample == (np.dtype(np.uint8), (28, 28, 1)), model.sample
+assert model.label == (np.dtype(np.int32), ()), model.label
+assert model.output == (np.dtype(np.float32), (10,)), model.output
+first = model.predict(images)
+model.begin(len(images))
+losses = [model.train_step(images[i:i + 100], labels[i:i + 100])
+          for i in (0, 100, 0, 100)]
+assert all(np.isfinite(losses)) and model.step == 4, losses
+later = model.predict(images)
+assert not np.array_equal(first, later)
+model.save("trained.safetensors")
+np.save("images.npy", images)
+subprocess.run(["./mlp", "--predict", "images.npy", "--threads=1", "--quiet",
+                "--weights=trained.safetensors", "-o", "trainer.npy"],
+               check=True)
+assert np.array_equal(np.load("trainer.npy"), later), "other than the trainer's"
+
+# Nothing is copied that need not be.
+assert model._given(images, model.sample, "samples") is images
+room = np.empty((250, 10), np.float32)
+assert model.predict(images, out=room) is room and np.array_equal(room, later)
+turned = np.ascontiguousarray(images.transpose(0, 2, 1, 3)).transpose(0, 2, 1, 3)
+assert np.array_equal(model.predict(turned), later), "of another order"
+assert model.predict(images[:0]).shape == (0, 10)
+
+# Weights: a dict of arrays, which another instance takes.
+other = sinter.load("libkept.so", threads=1)
+assert np.array_equal(other.predict(images), first)
+other.load_state_dict(model.state_dict())
+assert np.array_equal(other.predict(images), later)
+name = next(iter(model.weights))
+other.weights[name] = 0 * other.weights[name]
+assert not other.weights[name].any() and model.weights[name].any()
+other.load("trained.safetensors")
+assert other.step == 4 and np.array_equal(other.weights[name],
+                                          model.weights[name])
+
+# Instances in threads.
+found = {}
+threads = [threading.Thread(target=lambda m=m, i=i: found.update(
+    {i: m.predict(images)})) for i, m in enumerate((model, other))]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+assert all(np.array_equal(found[i], later) for i in (0, 1))
+
+# fit is the steps that it says.
+rows = []
+history = model.fit(images, labels, epochs=2, seed=3, report=rows.append,
+                    validation=(images, labels))
+assert rows == history and [row["epoch"] for row in rows] == [1, 2]
+other.begin(len(images), 3)
+order = np.random.default_rng(3)
+for _ in range(2):
+    mixed = order.permutation(250)
+    for at in (0, 100) if model._whole else (0, 100, 200):
+        chosen = mixed[at:at + 100]
+        other.train_step(images[chosen], labels[chosen])
+assert np.array_equal(model.predict(images), other.predict(images))
+assert history[-1]["accuracy"] == model.accuracy(images, labels)
+
+# Mistakes are exceptions, and the model can go on.
+raises(TypeError, "samples are uint8, not float64", model.predict, images / 255)
+raises(ValueError, "samples have shape ('N', 28, 28, 1), not (250, 28, 28)",
+       model.predict, images[..., 0])
+raises(ValueError, "100 samples have 3 labels", model.train_step, images[:100],
+       labels[:3])
+raises(ValueError, "out must be", model.predict, images, out=room[:3])
+raises(ValueError, "has shape", model.weights.__setitem__, name, np.zeros(3))
+raises(KeyError, "nothing", model.weights.__getitem__, "nothing")
+assert raises(sinter.Error, "an update takes", model.train_step,
+              images, labels).status == 3
+raises(sinter.Error, "nowhere", model.load, "nowhere.safetensors")
+assert raises(sinter.Error, "E0", sinter.build, __file__).status == 1
+raises(sinter.Error, "device", sinter.load, "libkept.so", device="nonsense")
+raises(OSError, "libnone.so", sinter.load, "libnone.so")
+assert np.isfinite(model.predict(images)).all()
+with model:
+    pass
+raises(ValueError, "closed", model.predict, images)
+
+# To predict only.
+small = sinter.build(models / "mlp.net", set={"batch": 1}, inference=True)
+small.load("trained.safetensors")
+assert np.allclose(small.predict(images), later, atol=1e-4)
+raises(sinter.Error, "cannot train", small.train_step, images[:1], labels[:1])
+print("good")
