@@ -329,4 +329,22 @@ bool rt_feeder_submit(RtFeeder *f, RtStepKind kind, int stage,
                       RtSubmitted *done, RtError *e);
 bool rt_feeder_close(RtFeeder *f); // false: its threads hang
 
+// ---- png_write.c ----
+
+// An image of [height, width, channels] bytes, 1 or 3 channels; is_map: numbers
+// of classes, which get colours.
+typedef struct {
+    int height, width, channels;
+    bool is_map;
+    const uint8_t *pixel;
+} RtPicture;
+
+typedef struct RtPngWriter RtPngWriter;
+
+RtPngWriter *rt_png_writer_open(RtError *e);
+void rt_png_writer_close(RtPngWriter *w); // may be NULL
+// The file of an image, which the caller frees.
+bool rt_png_encode(const RtPngWriter *w, const RtPicture *from, uint8_t **bytes,
+                   size_t *length, RtError *e);
+
 #endif

@@ -27,11 +27,33 @@ static void release(void *source) {
     free(s);
 }
 
+// Reads an image, and makes one channel of three where the model has one: ITU-R
+// BT.601's weights, as Pillow's mode L.
+static bool image_read(Source *s, const RtSplit *split, const char *path,
+                       uint8_t *to, bool *broken, RtError *e) {
+    size_t pixels = (size_t)s->decoder.size * (size_t)s->decoder.size;
+    if (split->image.values == 3 * pixels)
+        return rt_image_read(&s->decoder, path, to, broken, e);
+    uint8_t *colour = malloc(3 * pixels);
+    *broken = false;
+    if (colour == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    bool good = rt_image_read(&s->decoder, path, colour, broken, e);
+    for (size_t i = 0; good && i < pixels; i++) {
+        const uint8_t *c = colour + 3 * i;
+        to[i] = (uint8_t)((c[0] * 19595u + c[1] * 38470u + c[2] * 7471u +
+                           0x8000u) >>
+                          16);
+    }
+    free(colour);
+    return good;
+}
+
 static bool fetch(const RtSplit *split, int64_t sample, uint8_t *to,
                   RtError *e) {
     Source *s = split->source;
     bool broken;
-    if (rt_image_read(&s->decoder, s->image.name[sample], to, &broken, e))
+    if (image_read(s, split, s->image.name[sample], to, &broken, e))
         return true;
     if (!broken && e->status != EXIT_DATA && e->status != EXIT_IO)
         return false;
@@ -79,11 +101,11 @@ static bool takes_images(const RtTrainer *t, RtError *e) {
     char shape[100];
     const RtShape *s = &t->image;
     if (s->rank == 3 && s->type == RT_U8 && s->dim[0] == s->dim[1] &&
-        s->dim[2] == 3)
+        (s->dim[2] == 3 || s->dim[2] == 1))
         return true;
     return rt_fail(e, EXIT_DATA,
-                   "image files become bytes of a square image with three "
-                   "channels, but %s takes %s: predict for an .npy file",
+                   "image files become bytes of a square image with one or "
+                   "three channels, but %s takes %s: predict for an .npy file",
                    t->model,
                    rt_shape_text(shape, sizeof shape, s->rank, s->dim));
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Predictions: writes the results of --predict.  Probabilities are computed in
+// Predictions: writes the results of --predict, as JSON, an array or images.
+// Probabilities are computed in
 // double, the same on each device.
 #define _POSIX_C_SOURCE 200809L
 
@@ -17,6 +18,9 @@ struct RtPredictions {
     const RtInput *out;
     const RtTrainer *trainer;
     const RtCheckpoint *names;
+    RtPngWriter *png;  // of images in folder `path`; NULL: not written
+    RtPicture picture; // of a sample
+    uint8_t *pixel;
     bool is_array, logits, begun;
     int top;
     int64_t values, classes; // of a sample; of a row of it
@@ -34,6 +38,8 @@ static bool fail_write(const RtPredictions *p, RtError *e) {
 static void predictions_free(RtPredictions *p) {
     free(p->probability);
     free(p->order);
+    free(p->pixel);
+    rt_png_writer_close(p->png);
     free(p);
 }
 
@@ -42,16 +48,45 @@ static bool ends_in(const char *path, const char *suffix) {
     return length > own && strcmp(path + length - own, suffix) == 0;
 }
 
+// ---- images ----
+
+// Makes the folder, for an output [N, H, W, C] of classes, labels or values
+// with one channel or three.
+static bool images_open(RtPredictions *p, RtError *e) {
+    const RtInput *out = p->out;
+    bool is_map = p->trainer->output == RT_CLASSES;
+    int64_t channels = out->dim[out->rank - 1];
+    if (out->rank != 4 ||
+        (is_map ? channels > 256 : channels != 1 && channels != 3))
+        return rt_fail(e, EXIT_USAGE,
+                       "--out %s: images are written of an output [N, H, W, "
+                       "C] with scores of at most 256 classes, or with one or "
+                       "three channels",
+                       p->path);
+    p->picture = (RtPicture){.height = (int)out->dim[1],
+                             .width = (int)out->dim[2],
+                             .channels = is_map ? 1 : (int)channels,
+                             .is_map = is_map};
+    p->pixel = malloc((size_t)p->values);
+    p->picture.pixel = p->pixel;
+    if (p->pixel == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    p->png = rt_png_writer_open(e);
+    return p->png != NULL && rt_make_folder(p->path, 0777, e);
+}
+
 RtPredictions *rt_predictions_open(const char *path, const RtInput *out,
                                    const RtTrainer *t,
                                    const RtCheckpoint *names,
                                    const RtOptions *o, RtError *e) {
     bool is_array = path != NULL && ends_in(path, ".npy");
-    if (path != NULL && !is_array && !ends_in(path, ".jsonl") &&
+    bool is_folder = path != NULL && ends_in(path, "/");
+    if (path != NULL && !is_array && !is_folder && !ends_in(path, ".jsonl") &&
         !rt_is_stdout(path)) {
         rt_fail(e, EXIT_USAGE,
-                "--out %s: predictions are written to a .jsonl or an .npy file",
-                path);
+                "--out %s: predictions are written to a .jsonl or an .npy "
+                "file, or images to a folder, as %s/",
+                path, path);
         return NULL;
     }
     RtPredictions *p = calloc(1, sizeof *p);
@@ -72,7 +107,10 @@ RtPredictions *rt_predictions_open(const char *path, const RtInput *out,
         p->values *= out->dim[i];
     p->probability = calloc((size_t)p->classes, sizeof *p->probability);
     p->order = calloc((size_t)p->classes, sizeof *p->order);
-    if (p->probability != NULL && p->order != NULL) {
+    if (is_folder) {
+        if (images_open(p, e))
+            return p;
+    } else if (p->probability != NULL && p->order != NULL) {
         p->file = rt_rows_open(path != NULL ? path : "-");
         if (p->file != NULL)
             return p;
@@ -264,26 +302,93 @@ static bool line_add(RtPredictions *p, const RtData *d, const float *output,
     return !ferror(f) || fail_write(p, e);
 }
 
+// 0 .. 1 as 0 .. 255; NaN is 0.
+static uint8_t byte_of(double share) {
+    return share > 0 ? (uint8_t)(share < 1 ? share * 255 + 0.5 : 255) : 0;
+}
+
+// A class for each pixel, or the probability of each label, or the values as
+// they are from 0 to 1.
+static void pixels_fill(RtPredictions *p, const float *output) {
+    if (p->picture.is_map) {
+        for (int64_t i = 0; i < p->values; i += p->classes) {
+            int64_t best = greatest(output + i, p->classes);
+            p->pixel[i / p->classes] = (uint8_t)(best < 0 ? 0 : best);
+        }
+        return;
+    }
+    bool is_logit = p->trainer->output == RT_LABELS;
+    for (int64_t i = 0; i < p->values; i++)
+        p->pixel[i] =
+            byte_of(is_logit ? 1 / (1 + exp(-(double)output[i])) : output[i]);
+}
+
+// photos/a/1.jpg becomes photos_a_1.png; a sample without a file, its number.
+static char *image_path(const RtPredictions *p, const RtData *d,
+                        int64_t sample) {
+    const char *from = rt_inputs_path(d, sample);
+    if (from == NULL)
+        return rt_path("%s%06lld.png", p->path, (long long)sample);
+    from += strspn(from, "./");
+    const char *dot = strrchr(from, '.'), *slash = strrchr(from, '/');
+    int stem = dot != NULL && (slash == NULL || dot > slash)
+                   ? (int)(dot - from)
+                   : (int)strlen(from);
+    char *path = rt_path("%s%.*s.png", p->path, stem, from);
+    for (char *c = path != NULL ? path + strlen(p->path) : NULL;
+         c != NULL && *c != '\0'; c++)
+        *c = *c == '/' ? '_' : *c;
+    return path;
+}
+
+// A file that could not be read has no image.
+static bool image_add(RtPredictions *p, const RtData *d, const float *output,
+                      int64_t sample, RtError *e) {
+    uint8_t *bytes;
+    size_t length;
+    const char *error = rt_inputs_error(d, sample);
+    if (error != NULL) {
+        fprintf(stderr, "warning: %s\n", error);
+        return true;
+    }
+    pixels_fill(p, output);
+    char *path = image_path(p, d, sample);
+    if (path == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    bool good = rt_png_encode(p->png, &p->picture, &bytes, &length, e);
+    if (good) {
+        FILE *f = fopen(path, "wb");
+        good = f != NULL && fwrite(bytes, 1, length, f) == length;
+        if ((f != NULL && fclose(f) != 0) || !good)
+            good = rt_fail(e, EXIT_IO, "%s: %s", path, strerror(errno));
+        free(bytes);
+    }
+    free(path);
+    return good;
+}
+
 bool rt_predictions_add(RtPredictions *p, const RtData *d, const float *output,
                         int64_t first, int64_t count, RtError *e) {
     for (int64_t i = 0; i < count; i++, output += p->values) {
         bool good = rt_inputs_error(d, first + i) == NULL;
         p->total++;
         p->failed += !good;
-        if (p->is_array ? !array_add(p, output, good, e)
-                        : !line_add(p, d, output, first + i, e))
+        if (p->png != NULL ? !image_add(p, d, output, first + i, e)
+            : p->is_array  ? !array_add(p, output, good, e)
+                           : !line_add(p, d, output, first + i, e))
             return false;
     }
     return true;
 }
 
 bool rt_predictions_flush(RtPredictions *p, RtError *e) {
-    return fflush(p->file) == 0 || fail_write(p, e);
+    return p->file == NULL || fflush(p->file) == 0 || fail_write(p, e);
 }
 
 bool rt_predictions_close(RtPredictions *p, bool complete, RtError *e) {
     RtError ignored;
-    bool good = fclose(p->file) == 0 || fail_write(p, complete ? e : &ignored);
+    bool good = p->file == NULL || fclose(p->file) == 0 ||
+                fail_write(p, complete ? e : &ignored);
     if (good && complete && p->failed > 0)
         good = rt_fail(e, EXIT_DATA, "%lld of %lld inputs could not be read",
                        (long long)p->failed, (long long)p->total);

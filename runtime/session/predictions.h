@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Predictions: the results of --predict, a line of JSON for each sample or an
-// array of NumPy.
+// Predictions: the results of --predict, a line of JSON or an image for each
+// sample or an array of NumPy.
 #ifndef RUNTIME_PREDICTIONS_H
 #define RUNTIME_PREDICTIONS_H
 
@@ -9,7 +9,8 @@
 
 typedef struct RtPredictions RtPredictions;
 
-// Opens the file, .jsonl or .npy; NULL: standard output, in JSON.  names has
+// Opens the file, .jsonl or .npy, or the folder of images, which ends with /;
+// NULL: standard output, in JSON.  names has
 // the classes' names.  out: the model's output for a batch.
 RtPredictions *rt_predictions_open(const char *path, const RtInput *out,
                                    const RtTrainer *t,
