@@ -42,4 +42,26 @@ const char *std_module_of(const char *function);
 // The name of normalization or activation function i; NULL after the last.
 const char *norm_or_activation(int i);
 
+// ---- editor.c: what an editor offers ----
+
+// A name that a file defines or imports.
+typedef struct {
+    enum { NAME_FUNCTION, NAME_MODEL, NAME_TRAIN, NAME_LET, NAME_IMPORT } kind;
+    const char *name;
+    Span at;          // the name
+    Span item;        // to the end of its definition
+    const char *form; // "block(x, heads, drop)"; NULL: none
+    const char *path; // of an import: the imported file
+} DefinedName;
+
+// The names of a text without syntax errors, in its order; NULL: it has some.
+const DefinedName *frontend_names(Arena *a, const Source *s, int *count);
+
+// Built-in function i and its form, "conv(x, channels, size, stride=1)"; NULL
+// after the last.
+const char *frontend_builtin(Arena *a, int i, const char **form);
+
+// Key i of a train block; NULL after the last.
+const char *frontend_key(int i);
+
 #endif

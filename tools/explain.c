@@ -34,15 +34,25 @@ static const char *page_find(Arena *a, const char *code, Nearest *near) {
     return NULL;
 }
 
+// A page to the end.
+static const char *page_text(Arena *a, const char *page) {
+    const char *next = strstr(page, heading);
+    return arena_string(a, page, next ? (size_t)(next - page) : strlen(page));
+}
+
+const char *diagnostic_page(Arena *a, const char *code) {
+    Nearest near = nearest_to(code);
+    const char *page = page_find(a, code, &near);
+    return page ? page_text(a, page) : NULL;
+}
+
 int explain_command(Arena *a, const Arguments *arguments) {
     const char *code = code_of(a, arguments->operand[0]);
     Nearest near = nearest_to(code);
     const char *page = page_find(a, code, &near);
     if (page) {
-        const char *next = strstr(page, heading);
-        size_t length = next ? (size_t)(next - page) : strlen(page);
         Text t = text_new(a);
-        text_bytes(&t, page, length);
+        text_add(&t, "%s", page_text(a, page));
         lines_print(&t);
     } else {
         complain(arguments, "no diagnostic has the code '%s'%s%s%s",

@@ -37,6 +37,9 @@ const Command commands[] = {
      "metrics.jsonl, or a file of --metrics."},
     {NULL, "fmt", "FILE.net...", 1, INT_MAX, fmt_command,
      "Format model files; - is standard input."},
+    {NULL, "lsp", "", 0, 0, lsp_command,
+     "Serve an editor with errors, shapes and names of model files, as a "
+     "language server."},
     {NULL, "explain", "CODE", 1, 1, explain_command,
      "Explain a diagnostic such as E0312, with an example."},
     {"Compare, and find a fault", "compare", "FILE.net", 1, 1, compare_command,

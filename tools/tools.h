@@ -13,6 +13,9 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+// A longer model file is refused.
+enum { MODEL_BYTES = 1 << 20 };
+
 enum { MAX_SETTINGS = 64, MAX_KEY = 64, MAX_COUNTS = 32, MAX_RUNS = 12 };
 
 // A number on the command line.
@@ -114,6 +117,11 @@ typedef struct {
 
 Scaled bytes_scaled(int64_t bytes); // KiB or MiB
 Scaled flops_scaled(int64_t flops); // k, M or G
+
+// ---- explain.c ----
+
+// The page of a code in docs/diagnostics.md; NULL: none has it.
+const char *diagnostic_page(Arena *a, const char *code);
 
 // ---- complain.c: stderr, as text or, with --diagnostics=json, as JSON ----
 
@@ -237,6 +245,7 @@ const char *show_stage(int i, const char **what);
 int report_command(Arena *a, const Arguments *arguments);
 int plot_command(Arena *a, const Arguments *arguments);
 int opt_command(Arena *a, const Arguments *arguments);
+int lsp_command(Arena *a, const Arguments *arguments);
 int data_command(Arena *a, const Arguments *arguments);
 int export_command(Arena *a, const Arguments *arguments);
 int compare_command(Arena *a, const Arguments *arguments);

@@ -5,8 +5,6 @@
 #include "tools/device.h"
 #include "tools/trainer.h"
 
-enum { MODEL_BYTES = 1 << 20 };
-
 // A model, with the plan and the trainer once they are made.
 typedef struct {
     Arena *a;
