@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Replay: see replay.h.
 #include "runtime/replay/replay.h"
+#include "runtime/replay/find.h"
 #include "runtime/replay/range.h"
 
 #include "ir/ir.h"
@@ -17,9 +18,9 @@ struct Replay {
 
 // ---- the graph ----
 
-// The text of the graph of that name; each ends with a line "}".
-static const char *text_find(const char *text, size_t *length,
-                             const char *name) {
+// Each ends with a line "}".
+const char *graph_text_find(const char *text, size_t *length,
+                            const char *name) {
     static const char begins[] = "graph ", ends[] = "\n}\n";
     const char *end = text + *length;
     while (text < end) {
@@ -37,7 +38,7 @@ static const char *text_find(const char *text, size_t *length,
 }
 
 Replay *replay_open(const char *text, size_t length, const char *name) {
-    const char *own = text_find(text, &length, name), *error;
+    const char *own = graph_text_find(text, &length, name), *error;
     if (own == NULL)
         return NULL;
     Arena *a = arena_new();

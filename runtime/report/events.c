@@ -7,6 +7,7 @@
 
 #include "runtime/report/events.h"
 #include "base/protobuf.h"
+#include "runtime/replay/graph_def.h"
 
 #include <errno.h>
 #include <math.h>
@@ -27,13 +28,19 @@ enum {
     EVENT_TIME = 1,
     EVENT_STEP = 2,
     EVENT_VERSION = 3,
+    EVENT_GRAPH = 4,
     EVENT_SUMMARY = 5,
     EVENT_SESSION = 7,
     SESSION_STATUS = 1,
     SUMMARY_VALUE = 1,
     VALUE_TAG = 1,
     VALUE_SCALAR = 2,
+    VALUE_IMAGE = 4,
     VALUE_HISTOGRAM = 5,
+    IMAGE_HEIGHT = 1,
+    IMAGE_WIDTH = 2,
+    IMAGE_COLORS = 3,
+    IMAGE_BYTES = 4,
     HISTOGRAM_MIN = 1,
     HISTOGRAM_MAX = 2,
     HISTOGRAM_COUNT = 3,
@@ -230,5 +237,37 @@ void rt_events_histogram(RtEvents *e, const char *name, int64_t step,
     proto_message(&summary, SUMMARY_VALUE, &tagged);
     proto_message(&event, EVENT_SUMMARY, &summary);
     record_write(e, TRAIN, &event);
+    arena_free(a);
+}
+
+void rt_events_image(RtEvents *e, const char *name, int height, int width,
+                     int colors, const uint8_t *png, size_t bytes) {
+    if (e == NULL)
+        return;
+    Arena *a = arena_new();
+    Text event = event_begin(a, 0), summary = text_new(a);
+    Text tagged = text_new(a), image = text_new(a);
+    proto_int(&image, IMAGE_HEIGHT, height);
+    proto_int(&image, IMAGE_WIDTH, width);
+    proto_int(&image, IMAGE_COLORS, colors);
+    proto_bytes(&image, IMAGE_BYTES, png, bytes);
+    proto_string(&tagged, VALUE_TAG, name);
+    proto_message(&tagged, VALUE_IMAGE, &image);
+    proto_message(&summary, SUMMARY_VALUE, &tagged);
+    proto_message(&event, EVENT_SUMMARY, &summary);
+    record_write(e, TRAIN, &event);
+    arena_free(a);
+}
+
+void rt_events_graph(RtEvents *e, const char *graphs, size_t length,
+                     const char *name) {
+    if (e == NULL || graphs == NULL)
+        return;
+    Arena *a = arena_new();
+    Text event = event_begin(a, 0), graph = text_new(a);
+    if (graph_def_add(&graph, graphs, length, name)) {
+        proto_message(&event, EVENT_GRAPH, &graph);
+        record_write(e, TRAIN, &event);
+    }
     arena_free(a);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Events: metrics and histograms in TensorBoard's event files.
+// Events: metrics, histograms, images and a graph in TensorBoard's event files.
 #ifndef RUNTIME_EVENTS_H
 #define RUNTIME_EVENTS_H
 
@@ -16,6 +16,11 @@ bool rt_events_row(RtEvents *e, const RtRow *row, double rate);
 // Adds the histogram of a tensor.
 void rt_events_histogram(RtEvents *e, const char *name, int64_t step,
                          const float *value, int64_t count);
+// Adds an image in a PNG file; and one of several graphs, in their text.
+void rt_events_image(RtEvents *e, const char *name, int height, int width,
+                     int colors, const uint8_t *png, size_t bytes);
+void rt_events_graph(RtEvents *e, const char *graphs, size_t length,
+                     const char *name);
 bool rt_events_close(RtEvents *e); // false, with errno set: some were lost
 
 #endif

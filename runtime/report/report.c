@@ -528,6 +528,10 @@ RtReport *rt_report_open(const RtOptions *o, const char *folder,
     return r;
 }
 
+RtEvents *rt_report_events(const RtReport *r) {
+    return r->events;
+}
+
 bool rt_report_histograms(const RtReport *r) {
     return r->events != NULL;
 }

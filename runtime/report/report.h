@@ -101,6 +101,8 @@ void rt_report_print(RtReport *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void rt_report_warn(RtReport *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+// The files of --tensorboard; NULL: none.
+struct RtEvents *rt_report_events(const RtReport *r);
 // Whether histograms are written, and the histogram of a tensor.
 bool rt_report_histograms(const RtReport *r);
 void rt_report_histogram(RtReport *r, const char *name, int64_t step,

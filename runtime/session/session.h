@@ -79,6 +79,11 @@ void rt_session_close_train(RtSession *s);
 // has one, on the first samples in file order.
 bool rt_session_collect(RtSession *s, RtError *e);
 
+// ---- board.c ----
+
+// Adds the graph and the first images to the files of --tensorboard.
+void rt_session_board(const RtSession *s);
+
 // ---- step.c ----
 
 // Copies the weights to their averages before averaging begins.

@@ -371,6 +371,7 @@ static bool work(RtSession *s, RtError *e) {
     if (s->report_folder != NULL) {
         rt_retention_remove_partial(&s->retention);
         rt_record_begin(s);
+        rt_session_board(s);
     }
     // A trace to a pipe waits for its reader; a signal still ends that.
     if (!o->tune && !o->init_only && !o->eval_only &&

@@ -59,18 +59,44 @@ def check_histograms(board, checkpoint, steps):
         assert math.isclose(found.sum_squares, (value ** 2).sum())
 
 
+def check_graph(graph):
+    names = {node.name for node in graph.node}
+    assert len(names) == len(graph.node) > 100
+    assert all(name in names for node in graph.node for name in node.input)
+    ops = {node.name: node for node in graph.node}
+    weight = ops["first/conv_1/weight"]
+    assert weight.op == "param"
+    shape = weight.attr["_output_shapes"].list.shape[0]
+    assert [dim.size for dim in shape.dim] == [8, 3, 3, 1], shape
+    assert any(name.startswith("first/conv_1/conv_") for name in names)
+    assert any(name.startswith("backward/second/") for name in names)
+
+
+def write_images(board):
+    tags = board.Tags()["images"]
+    assert tags == [f"train/image/{i}" for i in range(8)], tags
+    for i, tag in enumerate(tags):
+        image = board.Images(tag)[0]
+        assert (image.width, image.height) == (12, 12)
+        with open(f"image_{i}.png", "wb") as file:
+            file.write(image.encoded_image_string)
+
+
 def main(folder, metrics, checkpoint):
     rows = [json.loads(line) for line in open(metrics)]
     boards = {}
     for name in "train", "test":
         boards[name] = EventAccumulator(f"{folder}/{name}",
-                                        {"scalars": 0, "histograms": 0})
+                                        {"scalars": 0, "histograms": 0,
+                                         "images": 0})
         boards[name].Reload()
         steps = [event.step for event in boards[name].Scalars("loss")]
         assert len(set(steps)) == len(steps), "a step has two values"
     check_rows(boards, rows)
     epochs = [row["step"] for row in rows if row["split"] == "train"]
     check_histograms(boards["train"], checkpoint, epochs)
+    check_graph(boards["train"].Graph())
+    write_images(boards["train"])
 
 
 main(*sys.argv[1:])

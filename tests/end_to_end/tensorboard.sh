@@ -1,6 +1,7 @@
 #!/bin/sh
-# --tensorboard: the tensorboard package reads the rows of metrics.jsonl and the
-# histograms of the parameters, of a run that was interrupted, too.
+# --tensorboard: the tensorboard package reads the rows of metrics.jsonl, the
+# histograms of the parameters, the graph and images of the training set, of a
+# run that was interrupted, too.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
 for candidate in "${SINTER_PYTHON:-}" python3; do
@@ -16,6 +17,23 @@ expect 0 ./tiny --out=run --tensorboard=board --log-every=1 --steps=4 --quiet
 expect 0 ./tiny --resume --out=run --tensorboard=board --log-every=1 --quiet
 "$python" "$here/events.py" board run/metrics.jsonl "$(newest run)" ||
     fail "the event files differ"
+
+# The images are those of the data set.
+for candidate in python3 /usr/bin/python3; do
+    $candidate -c 'import numpy, PIL' 2>/dev/null || continue
+    $candidate -c '
+import numpy as np
+from PIL import Image
+with open("data/train-images-idx3-ubyte", "rb") as file:
+    wanted = np.frombuffer(file.read()[16:], np.uint8).reshape(-1, 12, 12)
+for i in range(8):
+    assert np.array_equal(np.asarray(Image.open(f"image_{i}.png")), wanted[i])
+' || fail "other images"
+    break
+done
+# Training is the same without.
+expect 0 ./tiny --out=plain --quiet
+expect_equal "$(newest run)" "$(newest plain)"
 expect 0 ./tiny --eval-only --out=run --tensorboard=other --quiet
 [ -s "$(find other/test -type f)" ] || fail "an evaluation writes no events"
 echo >file

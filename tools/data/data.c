@@ -16,6 +16,9 @@ int data_command(Arena *a, const Arguments *arguments) {
     const char *word = arguments->operand[0];
     if (strcmp(word, "tokenize") == 0)
         return tokenize(a, arguments);
-    complain(arguments, "data has no '%s'; it has tokenize", word);
+    if (strcmp(word, "stats") == 0 || strcmp(word, "verify") == 0)
+        return data_stats(a, arguments, *word == 'v');
+    complain(arguments, "data has no '%s'; it has stats, verify and tokenize",
+             word);
     return EXIT_USAGE;
 }

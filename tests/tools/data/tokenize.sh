@@ -58,4 +58,4 @@ refused 3 'normalizer NFC is not supported' \
 refused 3 'is not a tokenizer.json' tokenize scripts --tokenizer=short.json -o x
 refused 2 'needs texts, and a folder' tokenize scripts
 refused 2 'needs a share' tokenize scripts --validation=7 -o x
-refused 2 "data has no 'words'" words scripts
+refused 2 "data has no 'words'; it has stats" words scripts

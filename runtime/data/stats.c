@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Statistics: see stats.h.
+#include "runtime/stats.h"
+#include "runtime/data/data.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_CHANNELS = 16 };
+
+typedef struct {
+    int64_t samples, broken;
+    int channels;
+    double sum[MOST_CHANNELS], squares[MOST_CHANNELS], least, most;
+    int64_t values;  // of a channel
+    int64_t *counts; // of each class or token
+    int classes;
+} Stats;
+
+static double number(const uint8_t *at, size_t i, RtFileType type) {
+    switch (type) {
+    case RT_FILE_U16:
+        return at[2 * i] | at[2 * i + 1] << 8;
+    case RT_FILE_I32:
+        return ((const int32_t *)(const void *)at)[i];
+    case RT_FILE_F32:
+        return (double)((const float *)(const void *)at)[i];
+    default:
+        return at[i];
+    }
+}
+
+static void image_add(Stats *s, const RtSplit *split, const uint8_t *image) {
+    for (size_t i = 0; i < split->image.values; i++) {
+        double x = number(image, i, split->image.type);
+        int channel = (int)(i % (size_t)s->channels);
+        s->sum[channel] += x;
+        s->squares[channel] += x * x;
+        s->least = x < s->least ? x : s->least;
+        s->most = x > s->most ? x : s->most;
+    }
+    s->values += (int64_t)split->image.values / s->channels;
+}
+
+// Labels that are numbers of classes; in a text they are the tokens.
+static void labels_add(Stats *s, const RtSplit *split, int64_t sample) {
+    const uint8_t *label = rt_column_at(&split->label, sample);
+    for (size_t i = 0; i < split->label.values; i++) {
+        double class = number(label, i, split->label.type);
+        if (class >= 0 && class < s->classes)
+            s->counts[(int)class]++;
+    }
+}
+
+static bool split_read(Stats *s, const RtSplit *split, const RtTrainer *t,
+                       bool verify, RtError *e) {
+    int last = t->image.rank > 0 ? (int)t->image.dim[t->image.rank - 1] : 1;
+    uint8_t *image = malloc(split->image.values * sizeof(float) + 1);
+    *s = (Stats){.channels = last > 0 && last <= MOST_CHANNELS ? last : 1,
+                 .least = INFINITY,
+                 .most = -INFINITY};
+    s->classes = split->label.type != RT_FILE_F32 ? t->classes : 0;
+    s->counts = calloc((size_t)s->classes + 1, sizeof *s->counts);
+    bool good = (image != NULL && s->counts != NULL) ||
+                rt_fail(e, EXIT_MEMORY, "out of memory");
+    for (int64_t i = 0; good && i < split->count; i++) {
+        int64_t sample = rt_split_sample(split, i);
+        s->samples++;
+        if (!split->fetch(split, sample, image, e)) {
+            s->broken++;
+            good = e->status == EXIT_DATA || e->status == EXIT_IO;
+            if (good)
+                fprintf(stderr, "%s\n", e->text);
+            continue;
+        }
+        if (!verify && !split->is_text)
+            image_add(s, split, image);
+        if (!verify && s->classes > 0 && split->label.bytes != NULL)
+            labels_add(s, split, sample);
+    }
+    free(image);
+    return good;
+}
+
+// ---- print ----
+
+static void numbers_print(const char *name, const Stats *s, bool deviation) {
+    printf("%s=%s", name, s->channels > 1 ? "[" : "");
+    for (int i = 0; i < s->channels; i++) {
+        double mean = s->sum[i] / (double)s->values;
+        double square = s->squares[i] / (double)s->values - mean * mean;
+        printf("%s%.5g", i > 0 ? ", " : "",
+               deviation ? sqrt(fmax(square, 0)) : mean);
+    }
+    printf("%s", s->channels > 1 ? "]" : "");
+}
+
+static void name_print(const char *names, int class) {
+    for (int i = 0; names != NULL && i < class; i++) {
+        names = strchr(names, '\n');
+        names = names != NULL ? names + 1 : NULL;
+    }
+    if (names != NULL && *names != '\0')
+        printf("%.*s ", (int)strcspn(names, "\r\n"), names);
+    else
+        printf("%d: ", class);
+}
+
+// The classes, or of many the number that there are, and the bits of a draw.
+static void classes_print(const Stats *s, const char *names) {
+    enum { MOST_LISTED = 100 };
+    int64_t all = 0;
+    int used = 0;
+    double bits = 0;
+    for (int i = 0; i < s->classes; i++) {
+        all += s->counts[i];
+        used += s->counts[i] > 0;
+    }
+    for (int i = 0; i < s->classes && all > 0; i++) {
+        double share = (double)s->counts[i] / (double)all;
+        bits -= share > 0 ? share * log2(share) : 0;
+    }
+    if (all == 0)
+        return;
+    printf("  %d of %d classes, %.3f bits a label\n", used, s->classes, bits);
+    for (int i = 0; i < s->classes && s->classes <= MOST_LISTED; i++) {
+        printf("    ");
+        name_print(names, i);
+        printf("%" PRId64 "\n", s->counts[i]);
+    }
+}
+
+static void split_print(const Stats *s, const char *name, const RtData *d,
+                        const RtSplit *split, bool verify) {
+    printf("%s: %" PRId64 " samples", name, s->samples);
+    if (s->broken > 0)
+        printf(", of which %" PRId64 " cannot be read", s->broken);
+    printf("\n");
+    if (verify)
+        return;
+    if (s->values > 0) {
+        printf("  values from %.6g to %.6g\n  normalize(", s->least, s->most);
+        numbers_print("mean", s, false);
+        numbers_print(", std", s, true);
+        printf(")\n");
+    }
+    if (split->is_text)
+        printf("  %" PRId64 " tokens\n",
+               s->samples * (int64_t)split->image.values);
+    classes_print(s, d->classes);
+}
+
+int rt_data_stats(const RtTrainer *t, const char *path, bool verify) {
+    RtOptions o = {.data = path, .seed = -1};
+    RtData d;
+    RtError e;
+    Stats s = {0};
+    int64_t broken = 0;
+    if (!rt_data_find(t, &o, &d, &rt_system_files, &e))
+        return rt_print_error(&e);
+    bool good = true;
+    for (int i = 0; i < 2 && good; i++) {
+        const RtSplit *split = i == 0 ? &d.train : &d.test;
+        if (split->count == 0)
+            continue;
+        good = split_read(&s, split, t, verify, &e);
+        if (good)
+            split_print(&s, i == 0 ? "train" : "test", &d, split, verify);
+        broken += s.broken;
+        free(s.counts);
+    }
+    if (good && d.ignored[0] != '\0')
+        printf("%s\n", d.ignored);
+    if (good && verify)
+        printf("hash: %016" PRIx64 "\n", d.hash);
+    rt_data_close(&d);
+    return !good ? rt_print_error(&e) : broken > 0 ? EXIT_DATA : EXIT_GOOD;
+}
