@@ -190,6 +190,9 @@ void rt_jpeg_close(RtJpeg *j);
 typedef struct RtPng RtPng;
 RtPng *rt_png_open(RtError *e);
 void rt_png_close(RtPng *p);
+typedef struct RtWebp RtWebp;
+RtWebp *rt_webp_open(RtError *e);
+void rt_webp_close(RtWebp *w);
 
 typedef struct RtResize RtResize;
 
@@ -208,6 +211,7 @@ typedef struct {
     int64_t max_pixels; // of a file
     RtJpeg *jpeg;       // NULL: not installed
     RtPng *png;
+    RtWebp *webp;
     RtDecodeMemory *memory;
 } RtImageDecoder;
 
@@ -346,5 +350,10 @@ void rt_png_writer_close(RtPngWriter *w); // may be NULL
 // The file of an image, which the caller frees.
 bool rt_png_encode(const RtPngWriter *w, const RtPicture *from, uint8_t **bytes,
                    size_t *length, RtError *e);
+
+// ---- gzip.c ----
+
+// Opens what a compressed file has, in memory, and its size; -1 with *e filled.
+int rt_gzip_open(const char *path, size_t *bytes, RtError *e);
 
 #endif

@@ -120,20 +120,64 @@ static bool is_jpeg(const RtDecoding *d) {
     return d->ready >= 2 && d->next[0] == 0xff && d->next[1] == 0xd8;
 }
 
+static bool is_webp(const RtDecoding *d) {
+    return d->ready >= 12 && memcmp(d->next, "RIFF", 4) == 0 &&
+           memcmp(d->next + 8, "WEBP", 4) == 0;
+}
+
+static bool no_library(RtDecoding *d, const char *format, RtError *e) {
+    d->unknown = true;
+    return rt_fail(e, EXIT_DATA,
+                   "it is a %s file by content, but the library for that "
+                   "format is not installed",
+                   format);
+}
+
 // The first bytes decide on the format, not the name.
 static bool decode(RtDecoding *d, RtError *e) {
-    bool png = is_png(d);
-    if (!png && !is_jpeg(d))
-        return rt_fail(e, EXIT_DATA, "it is neither a JPEG nor a PNG file");
-    if (png ? d->decoder->png == NULL : d->decoder->jpeg == NULL) {
-        d->unknown = true;
-        return rt_fail(e, EXIT_DATA,
-                       "it is a %s file by content, but the library for that "
-                       "format is not installed",
-                       png ? "PNG" : "JPEG");
+    const RtImageDecoder *by = d->decoder;
+    if (is_png(d))
+        return by->png != NULL ? rt_png_decode(by->png, d, e)
+                               : no_library(d, "PNG", e);
+    if (is_jpeg(d))
+        return by->jpeg != NULL ? rt_jpeg_decode(by->jpeg, d, e)
+                                : no_library(d, "JPEG", e);
+    if (is_webp(d))
+        return by->webp != NULL ? rt_webp_decode(by->webp, d, e)
+                                : no_library(d, "WebP", e);
+    return rt_fail(e, EXIT_DATA, "it is neither a JPEG nor a PNG or WebP file");
+}
+
+// ---- orientation ----
+
+static void swap_pixels(uint8_t *a, uint8_t *b) {
+    for (int c = 0; c < 3; c++) {
+        uint8_t value = a[c];
+        a[c] = b[c];
+        b[c] = value;
     }
-    return png ? rt_png_decode(d->decoder->png, d, e)
-               : rt_jpeg_decode(d->decoder->jpeg, d, e);
+}
+
+// Turns a square upright (Exif 2.3, section 4.6.4).  Orientations from 5 on are
+// mirrored at the diagonal; then 2, 3, 6 and 7 have their columns in reverse,
+// and 3, 4, 7 and 8 their rows.
+static void turn(uint8_t *to, int size, int orientation) {
+    const size_t row = (size_t)size * 3;
+    bool columns = orientation == 2 || orientation == 3 || orientation == 6 ||
+                   orientation == 7;
+    bool rows = orientation == 3 || orientation == 4 || orientation == 7 ||
+                orientation == 8;
+    for (int y = 0; y < size && orientation >= 5; y++)
+        for (int x = 0; x < y; x++)
+            swap_pixels(to + y * row + 3 * x, to + x * row + 3 * y);
+    for (int y = 0; y < size && columns; y++)
+        for (int x = 0; x < size / 2; x++)
+            swap_pixels(to + y * row + 3 * x,
+                        to + y * row + 3 * (size - 1 - x));
+    for (int y = 0; y < size / 2 && rows; y++)
+        for (int x = 0; x < size; x++)
+            swap_pixels(to + y * row + 3 * x,
+                        to + (size - 1 - y) * row + 3 * x);
 }
 
 // A file has at most eight bytes for each pixel, plus metadata.  A larger one
@@ -155,6 +199,8 @@ static bool read_open(RtDecoding *d, const char *path, bool *broken,
     bool good = is_small(d, &why) && (rt_image_fill(d) || !d->failed) &&
                 decode(d, &why);
     rt_resize_free(d->resize);
+    if (good)
+        turn(d->to, d->decoder->size, d->orientation);
     if (d->reserved > 0)
         memory_release(d->decoder->memory, d->reserved);
     if (d->failed) {

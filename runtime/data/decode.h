@@ -18,6 +18,7 @@ typedef struct {
     bool failed;         // reading the file failed
     int reason;          // errno of that; 0: truncated
     bool unknown;        // its library is missing
+    int orientation;     // of Exif, 1 to 8; 0: unknown
     uint8_t *to;
     RtResize *resize; // receives rows
     size_t reserved;  // bytes acquired from the shared memory
@@ -44,9 +45,10 @@ void rt_resize_row(RtResize *r, const uint8_t *pixel);
 // The bytes that it allocates.
 size_t rt_resize_bytes(int h, int w, int size);
 
-// ---- jpeg.c, png.c ----
+// ---- jpeg.c, png.c, webp.c ----
 
 bool rt_jpeg_decode(const RtJpeg *j, RtDecoding *d, RtError *e);
 bool rt_png_decode(const RtPng *p, RtDecoding *d, RtError *e);
+bool rt_webp_decode(const RtWebp *w, RtDecoding *d, RtError *e);
 
 #endif

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The idx format of MNIST and similar data sets: big-endian headers, images and
 // labels in separate files.  Names are the authors' (train-images-idx3-ubyte),
-// or with a dot before idx, as in some archives.
+// or with a dot before idx, as in some archives, or with .gz at the end.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/data/data.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -33,15 +32,21 @@ static char *find(const char *folder, const char *split, const char *what,
     }
     char *packed =
         rt_path("%s/%s-%s-idx%d-ubyte.gz", folder, split, what, dims);
-    bool is_packed = packed != NULL && access(packed, F_OK) == 0;
-    if (is_packed)
-        rt_fail(e, EXIT_DATA, "%s is compressed: unpack it with gunzip",
-                packed);
-    else
-        rt_fail(e, EXIT_DATA, "no file %s-%s-idx%d-ubyte in %s", split, what,
-                dims, folder);
+    if (packed == NULL || access(packed, F_OK) == 0)
+        return packed;
+    rt_fail(e, EXIT_DATA, "no file %s-%s-idx%d-ubyte in %s", split, what, dims,
+            folder);
     free(packed);
     return NULL;
+}
+
+// Opens a file, whose name ends with .gz if it is compressed.
+static int open_idx(const RtFiles *files, const char *path, size_t *bytes,
+                    RtError *e) {
+    size_t length = strlen(path);
+    return strcmp(path + length - 3, ".gz") == 0
+               ? rt_gzip_open(path, bytes, e)
+               : rt_open_sized(files, path, bytes, e);
 }
 
 // Checks the magic number, reads the dimensions and compares them with the size
@@ -99,7 +104,7 @@ static bool read_images(RtSplit *s, const char *path, const RtShape *shape,
                         const RtFiles *files, uint64_t *hash, RtError *e) {
     size_t bytes;
     uint32_t dim[MAX_DIMS] = {0};
-    int fd = rt_open_sized(files, path, &bytes, e);
+    int fd = open_idx(files, path, &bytes, e);
     if (fd < 0)
         return false;
     bool good = read_dims(files, fd, path, bytes, IMAGES, 3, dim, e);
@@ -116,7 +121,7 @@ static bool read_labels(RtSplit *s, const char *path, int classes,
                         const RtFiles *files, uint64_t *hash, RtError *e) {
     size_t bytes;
     uint32_t dim[MAX_DIMS] = {0};
-    int fd = rt_open_sized(files, path, &bytes, e);
+    int fd = open_idx(files, path, &bytes, e);
     if (fd < 0)
         return false;
     bool good = read_dims(files, fd, path, bytes, LABELS, 1, dim, e);

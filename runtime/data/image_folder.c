@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Image folder: train/CLASS/*.jpg and *.png, and test/CLASS/... or
+// Image folder: train/CLASS/*.jpg, *.png and *.webp, and test/CLASS/... or
 // val/CLASS/... The index of a class is its position among the folders of train
 // in byte order.  Images stay in their files: loading threads decode and resize
 // them each time a sample is needed.
@@ -136,6 +136,7 @@ static bool is_folder(const char *path) {
 static void release(void *source) {
     Source *s = source;
     rt_names_free(&s->image);
+    rt_webp_close(s->decoder.webp);
     rt_jpeg_close(s->decoder.jpeg);
     rt_png_close(s->decoder.png);
     pthread_mutex_destroy(&s->skipped.lock);
@@ -151,8 +152,8 @@ static bool add_class(Source *s, const char *folder, const char *class,
     bool good = path != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
     good = good && rt_names_list(path, s->ignored, &file, e);
     if (good && file.count == 0)
-        good =
-            rt_fail(e, EXIT_DATA, "%s has no .jpg, .jpeg or .png file", path);
+        good = rt_fail(e, EXIT_DATA,
+                       "%s has no .jpg, .jpeg, .png or .webp file", path);
     for (int64_t i = 0; good && i < file.count; i++)
         good = rt_names_add(&s->image, rt_path("%s/%s", path, file.name[i]), e);
     *found = file.count;
@@ -189,19 +190,24 @@ static bool add_classes(RtSplit *split, Source *s, const char *folder,
                     rt_fail(e, EXIT_DATA, "%s has no class folders", folder));
 }
 
-// A library is required if a file name needs it; the other one is optional.
+// A library is required if a file name needs it; the others are optional.
 static bool open_libraries(Source *s, RtError *e) {
-    bool jpeg = false, png = false;
+    bool jpeg = false, png = false, webp = false;
     RtError ignored;
     for (int64_t i = 0; i < s->image.count; i++) {
         const char *dot = strrchr(s->image.name[i], '.');
-        png = png || strcasecmp(dot, ".png") == 0;
-        jpeg = jpeg || strcasecmp(dot, ".png") != 0;
+        bool is_png = strcasecmp(dot, ".png") == 0;
+        bool is_webp = strcasecmp(dot, ".webp") == 0;
+        png |= is_png;
+        webp |= is_webp;
+        jpeg |= !is_png && !is_webp;
     }
     s->decoder.jpeg = rt_jpeg_open(jpeg ? e : &ignored);
     s->decoder.png = rt_png_open(png ? e : &ignored);
+    s->decoder.webp = rt_webp_open(webp ? e : &ignored);
     return (s->decoder.jpeg != NULL || !jpeg) &&
-           (s->decoder.png != NULL || !png);
+           (s->decoder.png != NULL || !png) &&
+           (s->decoder.webp != NULL || !webp);
 }
 
 static int64_t max_pixels(const RtDataSpec *spec) {
@@ -302,7 +308,7 @@ static bool read_both(RtData *d, const char *root, const char *train,
            (test == NULL || read_split(d, &d->test, root, test, &class, spec,
                                        files, &ignored, e));
     d->classes = names_text(&class);
-    rt_ignored_text(d->ignored, &ignored, root, ".jpg, .jpeg or .png");
+    rt_ignored_text(d->ignored, &ignored, root, ".jpg, .jpeg, .png or .webp");
     rt_names_free(&class);
     return good;
 }

@@ -22,6 +22,7 @@ static void release(void *source) {
         free(s->error[i]);
     free(s->error);
     rt_names_free(&s->image);
+    rt_webp_close(s->decoder.webp);
     rt_jpeg_close(s->decoder.jpeg);
     rt_png_close(s->decoder.png);
     free(s);
@@ -134,6 +135,7 @@ static bool images_open(RtData *d, RtNames *image, const RtTrainer *t,
                                   .max_pixels = most,
                                   .jpeg = rt_jpeg_open(&ignored),
                                   .png = rt_png_open(&ignored),
+                                  .webp = rt_webp_open(&ignored),
                                   .memory = d->decode_memory};
     return (d->decode_memory != NULL && s->error != NULL) ||
            rt_fail(e, EXIT_MEMORY, "out of memory");

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <jpeglib.h>
 
@@ -28,6 +29,7 @@
     F(struct jpeg_error_mgr *, std_error, "jpeg_std_error", (struct jpeg_error_mgr *)) \
     F(void, create, "jpeg_CreateDecompress", (j_decompress_ptr, int, size_t)) \
     F(boolean, resync, "jpeg_resync_to_restart", (j_decompress_ptr, int)) \
+    F(void, on_marker, "jpeg_set_marker_processor", (j_decompress_ptr, int, jpeg_marker_parser_method)) \
     F(int, read_header, "jpeg_read_header", (j_decompress_ptr, boolean)) \
     F(boolean, has_scans, "jpeg_has_multiple_scans", (j_decompress_ptr)) \
     F(void, calculate, "jpeg_calc_output_dimensions", (j_decompress_ptr)) \
@@ -155,6 +157,59 @@ static void skip(j_decompress_ptr j, long bytes) {
     }
 }
 
+// ---- orientation ----
+
+// A number of two or four bytes in the order of a TIFF file.
+static uint32_t number(const uint8_t *p, int bytes, bool big) {
+    uint32_t value = 0;
+    for (int i = 0; i < bytes; i++)
+        value = value << 8 | p[big ? i : bytes - 1 - i];
+    return value;
+}
+
+// The orientation in the first entries of an Exif block; 0: it has none.
+static int orientation_of(const uint8_t *exif, size_t length) {
+    enum { TIFF = 6, ENTRY = 12, ORIENTATION = 0x112, SHORT = 3 };
+    if (length < TIFF + 8 || memcmp(exif, "Exif\0", 6) != 0)
+        return 0;
+    bool big = exif[TIFF] == 'M';
+    size_t at = number(exif + TIFF + 4, 4, big);
+    if (at > length || TIFF + at + 2 > length)
+        return 0;
+    at += TIFF;
+    uint32_t count = number(exif + at, 2, big);
+    for (at += 2; count > 0 && at + ENTRY <= length; at += ENTRY, count--)
+        if (number(exif + at, 2, big) == ORIENTATION &&
+            number(exif + at + 2, 2, big) == SHORT) {
+            uint32_t value = number(exif + at + 8, 2, big);
+            return value <= 8 ? (int)value : 0;
+        }
+    return 0;
+}
+
+static uint8_t next_byte(j_decompress_ptr j) {
+    struct jpeg_source_mgr *m = j->src;
+    if (m->bytes_in_buffer == 0)
+        fill(j);
+    m->bytes_in_buffer--;
+    return *m->next_input_byte++;
+}
+
+// Reads the front of a marker APP1, and skips the rest.
+static boolean read_exif(j_decompress_ptr j) {
+    enum { MOST = 1024 };
+    Reading *r = (Reading *)j;
+    uint8_t front[MOST];
+    int high = next_byte(j), length = (high << 8 | next_byte(j)) - 2, some = 0;
+    for (; some < length && some < MOST; some++)
+        front[some] = next_byte(j);
+    if (r->d->orientation == 0 && some > 0)
+        r->d->orientation = orientation_of(front, (size_t)some);
+    if (length > some)
+        skip(j, length - some);
+    return TRUE;
+}
+
 // ---- limits ----
 
 // Encoders write at most eighteen scans.  Each costs a pass over the image, but
@@ -261,6 +316,7 @@ static bool decode(const RtJpeg *library, Reading *r, RtError *e) {
     r->progress.progress_monitor = count_scans;
     j->progress = &r->progress;
     open_bytes(r, library);
+    library->on_marker(j, JPEG_APP0 + 1, read_exif);
     library->read_header(j, TRUE);
     if (!prepare(library, r, e))
         return false;

@@ -40,9 +40,9 @@ static int by_bytes(const void *a, const void *b) {
 }
 
 static bool is_image(const char *name) {
-    static const char *const suffix[] = {".jpg", ".jpeg", ".png"};
+    static const char *const suffix[] = {".jpg", ".jpeg", ".png", ".webp"};
     const char *dot = strrchr(name, '.');
-    for (size_t i = 0; dot != NULL && i < 3; i++)
+    for (size_t i = 0; dot != NULL && i < 4; i++)
         if (strcasecmp(dot, suffix[i]) == 0)
             return true;
     return false;

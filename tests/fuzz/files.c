@@ -136,8 +136,10 @@ static void read_image(const uint8_t *data, size_t size) {
         by.memory = rt_decode_memory_new(by.max_pixels);
         by.jpeg = rt_jpeg_open(&e);
         by.png = rt_png_open(&e);
+        by.webp = rt_webp_open(&e);
     }
-    if (by.memory == NULL || by.jpeg == NULL || by.png == NULL)
+    if (by.memory == NULL || by.jpeg == NULL || by.png == NULL ||
+        by.webp == NULL)
         abort();
     write_file("image", data, size);
     if (!rt_image_read(&by, "image", square, &broken, &e))

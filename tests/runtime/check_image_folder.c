@@ -203,7 +203,7 @@ START_TEST(ignored_files_are_counted) {
     write_good();
     ck_assert(open_folder(3, SIZE));
     ck_assert_str_eq(data.ignored,
-                     "ignored in d, not .jpg, .jpeg or .png: 1 .txt");
+                     "ignored in d, not .jpg, .jpeg, .png or .webp: 1 .txt");
     rt_data_close(&data);
     place_write("d/train/cat/a.bmp", "BM", 2);
     place_write("d/train/dog/b.BMP", "BM", 2);
@@ -212,7 +212,7 @@ START_TEST(ignored_files_are_counted) {
     place_write("d/val/cat/odd.\033[1m", "", 0);
     ck_assert(open_folder(3, SIZE));
     ck_assert_str_eq(data.ignored,
-                     "ignored in d, not .jpg, .jpeg or .png: 3 .bmp, "
+                     "ignored in d, not .jpg, .jpeg, .png or .webp: 3 .bmp, "
                      "1 .txt, 2 others");
     rt_data_close(&data);
     char name[] = "d/val/cat/a.ea";
@@ -303,7 +303,7 @@ START_TEST(a_bad_folder) {
         break;
     case 1:
         unlink("d/train/ant/a.png");
-        refused(3, "d/train/ant has no .jpg, .jpeg or .png file");
+        refused(3, "d/train/ant has no .jpg, .jpeg, .png or .webp file");
         break;
     case 2:
         place_folder("d/val/cow");
@@ -359,11 +359,13 @@ START_TEST(a_bad_file) {
         break;
     case 2:
         place_write("d/train/dog/a.JPG", "GIF89a", 6);
-        check_broken("d/train/dog/a.JPG", 3, "neither a JPEG nor a PNG");
+        check_broken("d/train/dog/a.JPG", 3,
+                     "neither a JPEG nor a PNG or WebP");
         break;
     case 3:
         place_write("d/train/dog/a.JPG", "", 0);
-        check_broken("d/train/dog/a.JPG", 3, "neither a JPEG nor a PNG");
+        check_broken("d/train/dog/a.JPG", 3,
+                     "neither a JPEG nor a PNG or WebP");
         break;
     case 4:
         place_write("d/train/dog/a.JPG", "\xff\xd8\xff\xe0 and nothing", 16);

@@ -70,6 +70,18 @@ expect_says '    cat 3'
 expect_says '  normalize(mean=\[1[0-9.]*, 1[0-9.]*, 1[0-9.]*\], std='
 expect 0 "$SINTER" data verify photos.net
 expect_says 'test: 6 samples'
+# Compressed files have the data of the others.
+mkdir idx
+sed 's/x: f32\[N, 5, 3\]/x: u8[N, 12, 12, 1]/; s/npy("arrays")/idx("idx")/
+    s/flatten |>/normalize(mean=0, std=1) |> flatten |>/; s/f32\[N, 4\]/f32[N, 10]/
+    s/linear(4)/linear(10)/' arrays.net >idx.net
+idx_data idx 128
+expect 0 "$SINTER" data verify idx.net
+cp out plain
+gzip idx/train-*
+expect 0 "$SINTER" data verify idx.net
+expect_equal out plain
+
 head -c 300 photos/train/dog/1.png >broken.png
 mv broken.png photos/train/dog/1.png
 expect 3 "$SINTER" data verify photos.net
