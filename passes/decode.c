@@ -446,7 +446,8 @@ static NodeId reduce(Decode *d, NodeId n, Value *v, bool softmax) {
     unsigned reduced = list == NULL ? 1u << (rank - 1) : 0;
     for (int i = 0; list != NULL && i < list->count; i++)
         reduced |= 1u << list->ints[i];
-    v->later = from->later;
+    if (node->op == OP_sum || node->op == OP_max)
+        v->later = from->later;
     for (int i = 0; i < rank; i++) {
         int to = i - rank + node->type->rank;
         if (to >= 0)
@@ -539,8 +540,9 @@ static NodeId matmul(Decode *d, NodeId n, Value *v) {
     bool later = axis_is(&of[0][ka], CACHED) || axis_is(&of[1][kb], CACHED);
     if (later && a->later != ZERO)
         return refuse(d, n, "reads later positions");
-    if (!axis_equal(&of[0][ka], &of[1][kb]))
-        return refuse(d, n, "adds up positions");
+    bool adds = axis_is(&of[0][ka], SAME) || axis_is(&of[0][ka], CACHED);
+    if (!adds || !axis_equal(&of[0][ka], &of[1][kb]))
+        return refuse(d, n, "adds up samples or positions");
     for (int i = 0; i < rows; i++) {
         v->axis[i] = of[0][i];
         if (!axis_equal(&of[0][i], &of[1][i]))
@@ -553,9 +555,21 @@ static NodeId matmul(Decode *d, NodeId n, Value *v) {
 
 static NodeId input(Decode *d, Value *v, NodeId n) {
     const Type *t = at(d, n)->type;
+    if (strcmp(node_text(at(d, n), ATTR_name), "image") != 0)
+        return refuse(d, n, "says which samples of a batch count");
     v->axis[0] = (Axis){1, {{SAMPLES, t->dim[0]}}};
     v->axis[1] = (Axis){1, {{POSITIONS, t->dim[1]}}};
     return add_like(d, n, NULL, v->axis);
+}
+
+// Scores [N,T,V] of each position.
+static NodeId output(Decode *d, NodeId n, Value *v) {
+    NodeId arg = at(d, n)->arg[0];
+    memcpy(v->axis, axes(d, arg), sizeof v->axis);
+    return axis_is(&v->axis[0], SAMPLES) && axis_is(&v->axis[1], POSITIONS) &&
+                   axis_is(&v->axis[2], SAME)
+               ? add_like(d, n, &d->value[arg].now, v->axis)
+               : refuse(d, n, "is not of each position");
 }
 
 static NodeId follow(Decode *d, NodeId n, Value *v) {
@@ -583,8 +597,7 @@ static NodeId follow(Decode *d, NodeId n, Value *v) {
     case OP_matmul:
         return matmul(d, n, v);
     case OP_output:
-        memcpy(v->axis, axes(d, node->arg[0]), sizeof v->axis);
-        return add_like(d, n, &d->value[node->arg[0]].now, v->axis);
+        return output(d, n, v);
     default:
         return op_info[node->op].facts & POINTWISE ||
                        node->op == OP_stop_gradient

@@ -201,6 +201,9 @@ class Model:
                     break
                 chosen = mixed[at:at + self.update]
                 losses.append(self.train_step(samples[chosen], labels[chosen]))
+            if not losses:
+                raise ValueError(f"{len(samples)} samples do not make one "
+                                 f"update of {self.update}")
             row = {"epoch": len(history) + 1, "loss": float(np.mean(losses))}
             if validation is not None:
                 row["accuracy"] = self.accuracy(*validation)

@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 typedef struct {
@@ -34,7 +35,10 @@ typedef struct {
 
 // ---- tokenizer ----
 
-static char *tokenizer_beside(const char *path, bool is_folder) {
+// The tokenizer.json in a folder, or beside a file; NULL: there is none.
+static char *tokenizer_near(const char *path) {
+    struct stat is;
+    bool is_folder = stat(path, &is) == 0 && S_ISDIR(is.st_mode);
     const char *slash = is_folder ? path + strlen(path) : strrchr(path, '/');
     char *file = slash == NULL ? rt_path("tokenizer.json")
                                : rt_path("%.*s/tokenizer.json",
@@ -51,9 +55,9 @@ static bool tokenizer_open(Generation *g, const char *weights, RtError *e) {
     const char *path = g->options->tokenizer;
     char *found = NULL;
     if (path == NULL && weights != NULL)
-        path = found = tokenizer_beside(weights, false);
-    if (path == NULL && t->data_path != NULL)
-        path = found = tokenizer_beside(t->data_path, true);
+        path = found = tokenizer_near(weights);
+    if (path == NULL && t->data_path != NULL && *t->data_path != '\0')
+        path = found = tokenizer_near(t->data_path);
     if (path == NULL && g->classes != 256)
         return rt_fail(e, EXIT_DATA,
                        "there is no tokenizer.json beside the weights or in "

@@ -140,7 +140,10 @@ static const struct {
     {"h |> reshape([N, 8, T]) |> reshape([N, T, 8])", "mixes positions"},
     {"h |> transpose([1, 0, 2]) |> reshape([N, T, 8])", "mixes positions"},
     {"(h |> transpose([0, 2, 1]) |> linear(T) |> transpose([0, 2, 1]))",
-     "adds up positions"},
+     "adds up samples or positions"},
+    {"(h + reshape(sum(transpose(reshape(h, [N, 48]), [1, 0]) @"
+     " reshape(h, [N, 48]), channels), [1, T, 8]))",
+     "valid says which samples of a batch count"},
     {"(softmax(where(tensor(range(T)) < reshape(tensor(range(T)), [T, 1]) + 2,"
      " (h @ transpose(h, [0, 2, 1])), -1e30)) @ h)",
      "reads later positions"},
