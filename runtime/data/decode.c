@@ -145,7 +145,7 @@ static bool decode(RtDecoding *d, RtError *e) {
     if (is_webp(d))
         return by->webp != NULL ? rt_webp_decode(by->webp, d, e)
                                 : no_library(d, "WebP", e);
-    return rt_fail(e, EXIT_DATA, "it is neither a JPEG nor a PNG or WebP file");
+    return rt_fail(e, EXIT_DATA, "it is no JPEG, PNG or WebP file");
 }
 
 // ---- orientation ----

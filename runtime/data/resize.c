@@ -5,13 +5,14 @@
 // Horizontal first, then vertical, in f32.
 //
 // Rows of the image come one by one.  Each is scaled horizontally and stored in
-// a ring of as many rows as one row of the result needs.
+// a ring of as many rows as one row of the result needs.  Vectors hold the
+// colours of a pixel, and neighbouring numbers of a row; each number is summed
+// in the order of its taps.
 
 #include "runtime/data/data.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 // The filter taps of one pixel of the result along one side: `count` pixels of
 // the image from `first` on.
@@ -29,8 +30,9 @@ typedef struct {
 struct RtResize {
     Side down, across;
     int rows_in, rows_out; // rows of the image, of the result
+    size_t values_in;      // numbers of a row of the image
+    float *row;            // of the image, and one number more
     float *ring;           // of down.most rows
-    float *sum;            // of a row of the result
     uint8_t *to;
 };
 
@@ -78,15 +80,16 @@ static void side_free(Side *s) {
     free(s->weight);
 }
 
-// Scales one row horizontally.
-static void scale_row(const uint8_t *from, const Side *across, float *to) {
+typedef float Pixel __attribute__((vector_size(16), aligned(4), may_alias));
+
+// Scales one row horizontally.  Behind its last number there is another one.
+static void scale_row(const float *from, const Side *across, float *to) {
     for (int x = 0; x < across->size; x++, to += 3) {
         const Tap *t = &across->tap[x];
-        const uint8_t *p = from + 3 * (size_t)t->first;
-        float sum[3] = {0};
+        const float *p = from + 3 * (size_t)t->first;
+        Pixel sum = {0};
         for (int k = 0; k < t->count; k++, p += 3)
-            for (int c = 0; c < 3; c++)
-                sum[c] += t->weight[k] * p[c];
+            sum += t->weight[k] * *(const Pixel *)(const void *)p;
         for (int c = 0; c < 3; c++)
             to[c] = sum[c];
     }
@@ -100,19 +103,33 @@ static float *ring_at(const RtResize *f, int row) {
     return f->ring + (size_t)(row % f->down.most) * row_values(f);
 }
 
+enum { WIDE = 16 };
+typedef float Wide
+    __attribute__((vector_size(4 * WIDE), aligned(4), may_alias));
+typedef int32_t WideInts __attribute__((vector_size(4 * WIDE)));
+typedef uint8_t WideBytes
+    __attribute__((vector_size(WIDE), aligned(1), may_alias));
+
 // Computes the next row of the result; its last input row is in the ring.
 static void make_row(RtResize *f) {
     const Tap *t = &f->down.tap[f->rows_out];
-    size_t values = row_values(f);
+    size_t values = row_values(f), i = 0;
     uint8_t *to = f->to + (size_t)f->rows_out++ * values;
-    memset(f->sum, 0, values * sizeof *f->sum);
-    for (int k = 0; k < t->count; k++) {
-        const float *row = ring_at(f, t->first + k);
-        for (size_t i = 0; i < values; i++)
-            f->sum[i] += t->weight[k] * row[i];
+    for (; i + WIDE <= values; i += WIDE) {
+        Wide sum = {0};
+        for (int k = 0; k < t->count; k++)
+            sum += t->weight[k] *
+                   *(const Wide *)(const void *)(ring_at(f, t->first + k) + i);
+        WideInts whole = __builtin_convertvector(sum + 0.5f, WideInts);
+        *(WideBytes *)(void *)(to + i) =
+            __builtin_convertvector(whole, WideBytes);
     }
-    for (size_t i = 0; i < values; i++)
-        to[i] = (uint8_t)(f->sum[i] + 0.5f);
+    for (; i < values; i++) {
+        float sum = 0;
+        for (int k = 0; k < t->count; k++)
+            sum += t->weight[k] * ring_at(f, t->first + k)[i];
+        to[i] = (uint8_t)(sum + 0.5f);
+    }
 }
 
 static int last_row(const RtResize *f, int row) {
@@ -124,7 +141,9 @@ void rt_resize_row(RtResize *f, const uint8_t *pixel) {
     int row = f->rows_in++;
     if (f->rows_out == f->down.size || row < f->down.tap[f->rows_out].first)
         return;
-    scale_row(pixel, &f->across, ring_at(f, row));
+    for (size_t i = 0; i < f->values_in; i++)
+        f->row[i] = pixel[i];
+    scale_row(f->row, &f->across, ring_at(f, row));
     while (f->rows_out < f->down.size && row >= last_row(f, f->rows_out))
         make_row(f);
 }
@@ -135,7 +154,7 @@ void rt_resize_free(RtResize *f) {
     side_free(&f->down);
     side_free(&f->across);
     free(f->ring);
-    free(f->sum);
+    free(f->row);
     free(f);
 }
 
@@ -150,8 +169,9 @@ RtResize *rt_resize_new(int h, int w, int size, uint8_t *to) {
     f->ring =
         good ? calloc((size_t)f->down.most * row_values(f), sizeof *f->ring)
              : NULL;
-    f->sum = good ? calloc(row_values(f), sizeof *f->sum) : NULL;
-    if (f->ring != NULL && f->sum != NULL)
+    f->values_in = 3 * (size_t)w;
+    f->row = calloc(f->values_in + 1, sizeof *f->row);
+    if (f->ring != NULL && f->row != NULL)
         return f;
     rt_resize_free(f);
     return NULL;
@@ -163,5 +183,5 @@ size_t rt_resize_bytes(int h, int w, int size) {
            most = (size_t)most_of((double)shorter / size);
     size_t side = values * (sizeof(Tap) + most * sizeof(float));
     return sizeof(RtResize) + 2 * side +
-           (most + 1) * 3 * values * sizeof(float);
+           (most * 3 * values + 3 * (size_t)w + 1) * sizeof(float);
 }

@@ -359,13 +359,11 @@ START_TEST(a_bad_file) {
         break;
     case 2:
         place_write("d/train/dog/a.JPG", "GIF89a", 6);
-        check_broken("d/train/dog/a.JPG", 3,
-                     "neither a JPEG nor a PNG or WebP");
+        check_broken("d/train/dog/a.JPG", 3, "no JPEG, PNG or WebP file");
         break;
     case 3:
         place_write("d/train/dog/a.JPG", "", 0);
-        check_broken("d/train/dog/a.JPG", 3,
-                     "neither a JPEG nor a PNG or WebP");
+        check_broken("d/train/dog/a.JPG", 3, "no JPEG, PNG or WebP file");
         break;
     case 4:
         place_write("d/train/dog/a.JPG", "\xff\xd8\xff\xe0 and nothing", 16);
@@ -575,11 +573,11 @@ START_TEST(a_bad_file_may_be_skipped) {
     ck_assert(open_folder(3, SIZE));
     fetch_loudly(&data.train, good, said);
     ck_assert_str_eq(said,
-                     "warning: cannot decode d/train/cat/c.png: it is neither "
-                     "a JPEG nor a PNG file: skipped and replaced by "
+                     "warning: cannot decode d/train/cat/c.png: it is no JPEG, "
+                     "PNG or WebP file: skipped and replaced by "
                      "d/train/cat/d.jpg (1 of at most 2)\n"
-                     "warning: cannot decode d/train/cat/d.jpg: it is neither "
-                     "a JPEG nor a PNG file: skipped and replaced by "
+                     "warning: cannot decode d/train/cat/d.jpg: it is no JPEG, "
+                     "PNG or WebP file: skipped and replaced by "
                      "d/train/cat/a.png (2 of at most 2)\n");
     rt_data_close(&data);
     max_bad_files = 0;
@@ -607,8 +605,8 @@ START_TEST(too_many_bad_files) {
     ck_assert(!data.train.fetch(&data.train, 2, pixel, &error));
     ck_assert_int_eq(error.status, EXIT_DATA);
     ck_assert_str_eq(error.text,
-                     "cannot decode d/train/cat/b.jpg: it is neither a JPEG "
-                     "nor a PNG file, after 1 that was skipped");
+                     "cannot decode d/train/cat/b.jpg: it is no JPEG, "
+                     "PNG or WebP file, after 1 that was skipped");
     // A file that cannot be read may be readable later.
     ck_assert_int_eq(unlink("d/train/dog/b.png"), 0);
     ck_assert(!data.train.fetch(&data.train, 4, pixel, &error));
