@@ -22,10 +22,10 @@ const Command commands[] = {
      "Compile a model file to a trainer."},
     {NULL, "export", "FILE.net", 1, 1, export_command,
      "Write a trained model as a file of ONNX."},
-    {NULL, "data", "stats|verify FILE.net | tokenize TEXT...", 2, INT_MAX,
+    {NULL, "data", "stats|verify|bench FILE.net | tokenize TEXT...", 2, INT_MAX,
      data_command,
-     "Print the statistics of a data set, check that all of it can be read, or "
-     "write texts as tokens."},
+     "Print the statistics of a data set, check that all of it can be read, "
+     "measure its loading, or write texts as tokens."},
     {NULL, "runs", "[DIR | RUN RUN]", 0, 2, runs_command,
      "List the runs in a folder, runs by default, or compare two."},
     {"Look", "show", "STAGE FILE.net", 1, INT_MAX, show_command,

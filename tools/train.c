@@ -33,10 +33,11 @@ static int trainer_become(Arena *a, const Arguments *arguments,
     return trainer_end_report(arguments, trainer, -1);
 }
 
-// Whether the trainer only prints about itself, and reads no data.
-static bool only_prints(const RtOptions *o) {
+// Whether the trainer reads no data set: it prints about itself, or has its
+// inputs on the command line.
+static bool needs_no_data(const RtOptions *o) {
     return o->help || o->version || o->list_kernels || o->print_plan ||
-           o->dump_cuda != NULL;
+           o->dump_cuda != NULL || o->predict != NULL || o->generate != NULL;
 }
 
 // Prints one line, which begins before the C compiler and ends after it.  Only
@@ -68,7 +69,7 @@ static const char *path_aside(Arena *a, const Arguments *arguments,
 static int trainer_make(Arena *a, const Arguments *arguments, const Program *p,
                         const TrainerText *t, const RtOptions *o,
                         const char *path) {
-    int status = only_prints(o) ? EXIT_GOOD : inputs_check(arguments, p, o);
+    int status = needs_no_data(o) ? EXIT_GOOD : inputs_check(arguments, p, o);
     return status == EXIT_GOOD ? build_report(a, arguments, t, o, path)
                                : status;
 }

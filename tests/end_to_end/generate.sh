@@ -44,6 +44,14 @@ expect 0 ./trainer --generate=- --weights='run[1]' --tokens=60 --temperature=0 \
     <prompt
 expect_equal out greedy
 
+# sinter train does it without the data.
+expect 0 env XDG_CACHE_HOME="$work/cache" "$SINTER" train gpt_nano.net \
+    --set vocabulary="$kinds" --set batch=4 --set 'layers=[1]' --set width=24 \
+    --set optimizer.lr=5e-3 \
+    --set "data=tokens(\"nowhere\", length=24, vocabulary=$kinds)" \
+    --generate='| tool' --weights='run[1]' --temperature=0 --tokens=60
+expect_equal out greedy
+
 # The scores have their probabilities: 200 first tokens.
 "$python" "$here/generate.py" draws ./trainer 'run[1]' text/tokenizer.json 24 ||
     fail "draws do not follow the scores"

@@ -12,13 +12,34 @@ bool share_parse(const char *text, double *percent) {
            *percent < 100;
 }
 
+// The trainer of a model, which loads its data and does nothing else.
+static int data_bench(Arena *a, const Arguments *arguments) {
+    Arguments own = *arguments;
+    if (arguments->num_operands != 2) {
+        complain(arguments, "data bench needs one model file");
+        return EXIT_USAGE;
+    }
+    own.operand = arguments->operand + 1;
+    own.num_operands = 1;
+    own.passed = ARENA_ARRAY(a, 2, char *);
+    own.num_passed = 0;
+    own.passed[own.num_passed++] = arena_format(a, "--load-only");
+    if (arguments->data)
+        own.passed[own.num_passed++] =
+            arena_format(a, "--data=%s", arguments->data);
+    return train_command(a, &own);
+}
+
 int data_command(Arena *a, const Arguments *arguments) {
     const char *word = arguments->operand[0];
     if (strcmp(word, "tokenize") == 0)
         return tokenize(a, arguments);
     if (strcmp(word, "stats") == 0 || strcmp(word, "verify") == 0)
         return data_stats(a, arguments, *word == 'v');
-    complain(arguments, "data has no '%s'; it has stats, verify and tokenize",
+    if (strcmp(word, "bench") == 0)
+        return data_bench(a, arguments);
+    complain(arguments,
+             "data has no '%s'; it has stats, verify, bench and tokenize",
              word);
     return EXIT_USAGE;
 }

@@ -70,6 +70,9 @@ expect_says '    cat 3'
 expect_says '  normalize(mean=\[1[0-9.]*, 1[0-9.]*, 1[0-9.]*\], std='
 expect 0 "$SINTER" data verify photos.net
 expect_says 'test: 6 samples'
+expect 0 "$SINTER" data bench photos.net
+expect_says 'loaded 6 samples in 3 batches of 2'
+
 # Compressed files have the data of the others.
 mkdir idx
 sed 's/x: f32\[N, 5, 3\]/x: u8[N, 12, 12, 1]/; s/npy("arrays")/idx("idx")/
