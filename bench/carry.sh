@@ -27,7 +27,8 @@ fi
 cd "$to"
 # shellcheck disable=SC2046 # names
 apt-get download libdnnl-dev libxxhash-dev libjpeg62-turbo-dev \
-    libjpeg62-turbo libpng-dev libpng16-16 zlib1g-dev zlib1g \
+    libjpeg62-turbo libpng-dev libpng16-16 libpcre2-dev libpcre2-8-0 \
+    zlib1g-dev zlib1g \
     ocl-icd-libopencl1 $(apt-cache depends libdnnl-dev |
         sed -n 's/.*Depends: \(libdnnl[0-9.]*\)$/\1/p')
 du -sh .

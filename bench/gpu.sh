@@ -105,8 +105,10 @@ ROWS=$OUT/rows.tsv LOG=$OUT/log
 XDG_CACHE_HOME=$WORK/cache
 TMPDIR=$WORK
 JOBS=$(nproc)
+SINTER_MARCH=native # compiles three times as fast as portable
 TORCHINDUCTOR_CACHE_DIR=${TORCHINDUCTOR_CACHE_DIR:-$ROOT/build/inductor}
 export ROOT BUILD OUT WORK ROWS DEVICE SMALL JOBS XDG_CACHE_HOME TMPDIR \
+    SINTER_MARCH \
     TORCHINDUCTOR_CACHE_DIR
 
 . "$ROOT/bench/gpu/rows.sh"
