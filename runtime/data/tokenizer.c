@@ -291,8 +291,11 @@ static bool model_member(Reader *r, void *context) {
     }
     if (key_is(r, "ignore_merges"))
         return flag(r, &r->t->whole_first);
-    if (key_is(r, "byte_fallback"))
+    if (key_is(r, "byte_fallback") || key_is(r, "fuse_unk"))
         return flag(r, &is) && (!is || refuse(r, "model with", r->key));
+    if (key_is(r, "dropout"))
+        return rt_json_word(&r->json, "null") ||
+               refuse(r, "model with", r->key);
     bool is_text = key_is(r, "type") || key_is(r, "unk_token") ||
                    key_is(r, "continuing_subword_prefix") ||
                    key_is(r, "end_of_word_suffix");

@@ -53,6 +53,9 @@ refused 3 'broken is not UTF-8' tokenize broken --tokenizer=characters -o x
 refused 3 "has no token for 'Z'" tokenize scripts --tokenizer=ascii.json -o x
 refused 3 'model WordPiece is not supported' \
     tokenize scripts --tokenizer=word.json -o x
+sed 's/"BPE"/"BPE", "fuse_unk": true/' ascii.json >fused.json
+refused 3 'model with fuse_unk is not supported' \
+    tokenize scripts --tokenizer=fused.json -o x
 refused 3 'normalizer NFC is not supported' \
     tokenize scripts --tokenizer=nfc.json -o x
 refused 3 'is not a tokenizer.json' tokenize scripts --tokenizer=short.json -o x
