@@ -42,7 +42,7 @@ const char *std_module_of(const char *function);
 // The name of normalization or activation function i; NULL after the last.
 const char *norm_or_activation(int i);
 
-// ---- editor.c: what an editor offers ----
+// ---- editor.c, uses.c: what an editor offers ----
 
 // A name that a file defines or imports.
 typedef struct {
@@ -56,6 +56,19 @@ typedef struct {
 
 // The names of a text without syntax errors, in its order; NULL: it has some.
 const DefinedName *frontend_names(Arena *a, const Source *s, int *count);
+
+// The places where a file's name means the same, in order.
+typedef struct {
+    Span *at;
+    int count;           // 0: no name of the file, or it has syntax errors
+    uint32_t definition; // the offset of the definition, which is one of them
+    bool imported;       // it is defined in another file
+} NameUses;
+
+// The uses of the name at an offset.
+NameUses frontend_uses(Arena *a, const Source *s, uint32_t offset);
+// Whether `name` is a name, of nothing in the language and in the file.
+bool frontend_name_is_free(Arena *a, const Source *s, const char *name);
 
 // Built-in function i and its form, "conv(x, channels, size, stride=1)"; NULL
 // after the last.

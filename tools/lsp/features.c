@@ -292,7 +292,7 @@ void completion_add(Arena *a, Text *t, const Document *d, uint32_t offset) {
 
 // ---- changes ----
 
-static void edit_add(Text *t, Span at, const char *text) {
+void edit_add(Text *t, Span at, const char *text) {
     text_add(t, "{\"range\": ");
     range_add(t, at);
     text_add(t, ", \"newText\": ");

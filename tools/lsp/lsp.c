@@ -92,6 +92,9 @@ static void capabilities_add(Text *t) {
                 "\"hoverProvider\": true, \"definitionProvider\": true, "
                 "\"documentSymbolProvider\": true, "
                 "\"documentFormattingProvider\": true, "
+                "\"referencesProvider\": true, "
+                "\"documentHighlightProvider\": true, "
+                "\"renameProvider\": {\"prepareProvider\": true}, "
                 "\"codeActionProvider\": true, \"inlayHintProvider\": true, "
                 "\"completionProvider\": {}}, "
                 "\"serverInfo\": {\"name\": \"sinter\", "
@@ -104,9 +107,37 @@ static uint32_t offset_of(const Document *d, RtJson params, const char *line,
                            member_count(params, column));
 }
 
-// Adds the result of a request about a document; false: no such method.
+// Why a request has no result.
+typedef struct {
+    enum { METHOD_NOT_FOUND = -32601, REQUEST_FAILED = -32803 } code;
+    const char *text;
+} Refusal;
+
+// Adds the result of a request about a name; false: *why says what is wrong, or
+// has no text for an unknown method.
+static bool answer_name(Arena *a, Text *t, const Document *d,
+                        const char *method, RtJson p, uint32_t at,
+                        Refusal *why) {
+    RtJson with;
+    if (strcmp(method, "references") == 0) {
+        bool without = member_at(p, "context.includeDeclaration", &with) &&
+                       rt_json_accept(&with, 'f');
+        references_add(a, t, d, at, !without);
+    } else if (strcmp(method, "documentHighlight") == 0)
+        highlights_add(a, t, d, at);
+    else if (strcmp(method, "prepareRename") == 0)
+        rename_range_add(a, t, d, at);
+    else if (strcmp(method, "rename") == 0)
+        *why = (Refusal){REQUEST_FAILED,
+                         rename_add(a, t, d, at, member_text(a, p, "newName"))};
+    else
+        return false;
+    return why->text == NULL;
+}
+
+// Adds the result of a request about a document; false as answer_name's.
 static bool answer(Arena *a, Text *t, const Document *d, const char *method,
-                   RtJson p) {
+                   RtJson p, Refusal *why) {
     uint32_t at = offset_of(d, p, "position.line", "position.character");
     if (strcmp(method, "hover") == 0)
         hover_add(a, t, d, at);
@@ -127,12 +158,12 @@ static bool answer(Arena *a, Text *t, const Document *d, const char *method,
             offset_of(d, p, "range.start.line", "range.start.character"),
             offset_of(d, p, "range.end.line", "range.end.character"));
     else
-        return false;
+        return answer_name(a, t, d, method, p, at, why);
     return true;
 }
 
 static bool result_add(Server *s, Arena *a, Text *t, const char *method,
-                       RtJson params) {
+                       RtJson params, Refusal *why) {
     static const char prefix[] = "textDocument/";
     if (strcmp(method, "initialize") == 0) {
         capabilities_add(t);
@@ -148,7 +179,7 @@ static bool result_add(Server *s, Arena *a, Text *t, const char *method,
     const Document *d =
         document_find(s, member_text(a, params, "textDocument.uri"));
     if (d != NULL)
-        return answer(a, t, d, method + sizeof prefix - 1, params);
+        return answer(a, t, d, method + sizeof prefix - 1, params, why);
     text_add(t, "null");
     return true;
 }
@@ -156,20 +187,22 @@ static bool result_add(Server *s, Arena *a, Text *t, const char *method,
 // A request has a number or a string as its id, which the answer repeats.
 static void request(Server *s, Arena *a, const char *method, RtJson id,
                     RtJson params) {
-    enum { METHOD_NOT_FOUND = -32601 };
     RtJson end = id;
+    Refusal why = {0};
     Text t = text_new(a), result = text_new(a);
     if (!rt_json_skip(&end))
         return;
     text_add(&t, "{\"jsonrpc\": \"2.0\", \"id\": ");
     text_bytes(&t, id.at, (size_t)(end.at - id.at));
-    if (result_add(s, a, &result, method, params)) {
+    if (result_add(s, a, &result, method, params, &why)) {
         text_add(&t, ", \"result\": ");
         text_bytes(&t, text_string(&result), result.length);
     } else {
-        text_add(&t,
-                 ", \"error\": {\"code\": %d, \"message\": ", METHOD_NOT_FOUND);
-        json_string(&t, arena_format(a, "no method %s", method));
+        if (why.text == NULL)
+            why = (Refusal){METHOD_NOT_FOUND,
+                            arena_format(a, "no method %s", method)};
+        text_add(&t, ", \"error\": {\"code\": %d, \"message\": ", why.code);
+        json_string(&t, why.text);
         text_add(&t, "}");
     }
     text_add(&t, "}");

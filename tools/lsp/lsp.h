@@ -58,5 +58,16 @@ void hints_add(Arena *a, Text *t, const Document *d, int first, int last);
 void actions_add(Arena *a, Text *t, const Document *d, uint32_t from,
                  uint32_t to);
 void formatting_add(Arena *a, Text *t, const Document *d);
+void edit_add(Text *t, Span at, const char *text); // a TextEdit
+
+// ---- uses.c: the uses of the name at an offset ----
+
+void references_add(Arena *a, Text *t, const Document *d, uint32_t offset,
+                    bool with_definition);
+void highlights_add(Arena *a, Text *t, const Document *d, uint32_t offset);
+void rename_range_add(Arena *a, Text *t, const Document *d, uint32_t offset);
+// Why the name cannot be changed to `name`; NULL: it was added.
+const char *rename_add(Arena *a, Text *t, const Document *d, uint32_t offset,
+                       const char *name);
 
 #endif

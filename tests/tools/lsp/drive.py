@@ -164,6 +164,85 @@ assert edit["newText"] == good
 s.change(uri, "model (")
 assert s.of("formatting", uri, options={}) == []
 
+# Uses of a name: where it has the same meaning, and nowhere else.
+names = """let size = 8
+
+fn block(x, size=3, act=relu) {
+  y = x |> conv(size, 3)
+  fn twice(z) = y + z
+  y = y |> batch_norm
+  y |> twice |> act
+}
+
+model Net(image: u8[N, 32, 32, 3], width=size) -> f32[N, 10] {
+  y = image |> block(size=width) |> block(size, act=gelu)
+  for size in [1, 2] { y = y |> linear(size) }
+  y |> linear(10)
+}
+
+train Net {
+  data      = synthetic()
+  batch     = 4 * size
+  epochs    = 1
+  loss      = mean(cross_entropy(output, label))
+  optimizer = sgd(lr=0.1)
+}
+"""
+net = "file://" + folder.replace(" ", "%20") + "/names.net"
+
+
+def renamed(line, character, name):
+    result = s.of("rename", net, newName=name,
+                  position={"line": line, "character": character})
+    if "changes" not in result:
+        return result["code"]
+    lines = names.split("\n")
+    for edit in reversed(result["changes"][net]):
+        line, start, _, end = span(edit["range"])
+        lines[line] = lines[line][:start] + edit["newText"] + lines[line][end:]
+    return "\n".join(lines)
+
+
+s.change(uri, good)
+s.open(net, names)
+param = names
+for old, new in (("(x, size", "(x, part"), ("conv(size", "conv(part"),
+                 ("(size=", "(part=")):
+    param = param.replace(old, new)
+assert renamed(2, 12, "part") == renamed(3, 18, "part") == param
+assert renamed(10, 23, "part") == param
+assert renamed(0, 8, "part") == names.replace("let size", "let part").replace(
+    "width=size", "width=part").replace("k(size,", "k(part,").replace(
+        "4 * size", "4 * part")
+assert renamed(11, 7, "part") == names.replace(
+    "for size", "for part").replace("linear(size", "linear(part")
+assert renamed(4, 16, "h") == names.replace("  y = x", "  h = x").replace(
+    "= y +", "= h +").replace("  y = y |> batch", "  h = h |> batch").replace(
+        "  y |> twice", "  h |> twice")
+assert renamed(15, 7, "Other") == names.replace(" Net", " Other")
+assert renamed(10, 16, "part") == names.replace("block", "part")
+assert renamed(4, 6, "part") == names.replace("twice", "part")
+assert renamed(2, 20, "f") == names.replace("act", "f")
+for name in ("relu", "model", "1x", "x y", "width", "synthetic", "", "x\n", "\u00e9"):
+    assert renamed(2, 12, name) == -32803, name
+assert s.of("rename", net, position={"line": 2, "character": 12})["code"] == -32803
+for line, character in ((3, 13), (1, 0), (9, 21), (16, 3)):
+    assert renamed(line, character, "part") == -32803
+    assert s.at("prepareRename", net, line, character) is None
+assert span(s.at("prepareRename", net, 3, 17)) == (3, 16, 3, 20)
+lines = [span(x["range"])[0] for x in s.at("documentHighlight", net, 0, 5)]
+assert lines == [0, 9, 10, 17], lines
+lines = [span(x["range"])[0] for x in s.of(
+    "references", net, position={"line": 0, "character": 5},
+    context={"includeDeclaration": False})]
+assert lines == [9, 10, 17], lines
+found = s.of("references", uri, position={"line": 5, "character": 8},
+             context={"includeDeclaration": True})
+assert [span(x["range"]) for x in found] == [(0, 22, 0, 26), (5, 7, 5, 11)]
+assert s.of("rename", uri, position={"line": 5, "character": 8},
+            newName="part")["code"] == -32803
+assert s.change(net, "model (") and s.at("documentHighlight", net, 0, 0) == []
+
 # A client that makes mistakes.
 assert s.ask("textDocument/nothing", textDocument={"uri": uri})["code"] == -32601
 assert s.ask("workspace/symbol")["code"] == -32601
