@@ -36,12 +36,13 @@ static void add_time(Text *t, Time time) {
                                        [IN_SHARES] = "RT_SHARES"};
     text_add(t, "{");
     text_double(t, time.count);
-    text_add(t, ", %s},\n", unit[time.unit]);
+    text_add(t, ", %s}", unit[time.unit]);
 }
 
 static void write_time(Text *t, const char *name, Time time) {
     text_add(t, "    .%s = ", name);
     add_time(t, time);
+    text_add(t, ",\n");
 }
 
 static void write_stages(const Program *p, Text *t) {
@@ -50,6 +51,7 @@ static void write_stages(const Program *p, Text *t) {
     for (int i = 0; i < p->num_stages; i++) {
         text_add(t, "    ");
         add_time(t, p->stage[i].from);
+        text_add(t, ",\n");
     }
     text_add(t, "};\n");
 }
@@ -68,7 +70,32 @@ static void write_stop(const Recipe *r, Text *t) {
     text_add(t, "    .stop = {\"%s\", %s, ", r->stop.metric,
              r->stop.above ? "true" : "false");
     text_double(t, r->stop.value);
+    text_add(t, ", ");
+    add_time(t, r->stop.patience);
     text_add(t, "},\n");
+}
+
+static void write_best(const Recipe *r, Text *t) {
+    if (r->best == NULL)
+        return;
+    write_text(t, "best", r->best);
+    text_add(t, "    .best_keep = %d,\n", r->best_keep);
+}
+
+// The table of plateaus, before the trainer that names it.
+static void write_plateaus(const Recipe *r, Text *t) {
+    if (r->num_plateaus == 0)
+        return;
+    text_add(t, "\nstatic const RtPlateau plateaus[] = {\n");
+    for (int i = 0; i < r->num_plateaus; i++) {
+        const Plateau *p = &r->plateau[i];
+        text_add(t, "    {\"%s\", \"%s\", ", p->state, p->metric);
+        text_double(t, p->factor);
+        text_add(t, ", ");
+        add_time(t, p->patience);
+        text_add(t, "},\n");
+    }
+    text_add(t, "};\n");
 }
 
 // The run's settings from the model file.
@@ -111,6 +138,10 @@ static void write_recipe(const Program *p, Text *t) {
     text_add(t, "    .perplexity = %s,\n", r->perplexity ? "true" : "false");
     text_add(t, "    .checkpoint_keep = %d,\n", r->checkpoint_keep);
     write_stop(r, t);
+    write_best(r, t);
+    if (r->num_plateaus > 0)
+        text_add(t, "    .plateau = plateaus,\n"
+                    "    .num_plateaus = COUNT(plateaus),\n");
 }
 
 // One string for each line, for readability.
@@ -152,6 +183,7 @@ static void write_origin(const CodegenOptions *o, Text *t) {
 void trainer_write(const Writer *w, Text *t) {
     const Program *p = w->program;
     write_stages(p, t);
+    write_plateaus(&p->recipe, t);
     text_add(t, "\nstatic const RtPlan plans[] = {\n");
     plan_write(w, t, 0);
     plan_write(w, t, 1);

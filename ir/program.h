@@ -13,12 +13,22 @@ typedef struct {
 } Time;
 
 // Training ends early once an evaluation's metric is at least the value, or at
-// most where `above` is false.
+// most where `above` is false; with a patience, once evaluations have not
+// improved the metric for so long.
 typedef struct {
     const char *metric; // accuracy, top5, loss, perplexity; NULL: never
     bool above;
     double value;
+    Time patience; // count 0: the value decides
 } Stop;
+
+// A factor of a learning rate, a state.  It is multiplied by `factor` each time
+// that evaluations have not improved the metric for the patience.
+typedef struct {
+    const char *state, *metric;
+    double factor;
+    Time patience;
+} Plateau;
 
 // A number that the model file gives to its data set, as the length of tokens.
 typedef struct {
@@ -52,6 +62,11 @@ typedef struct {
     bool top5, perplexity; // are measured beside loss and accuracy
     Time checkpoint_every; // count 0: at the end only
     int checkpoint_keep;
+    const char *best; // metric of the checkpoint that is kept beside them, or
+                      // NULL
+    int best_keep;
+    const Plateau *plateau;
+    int num_plateaus;
     Recompute recompute;
     int accumulate; // batches whose gradients make one update; 1: each
     Stop stop;
@@ -93,7 +108,9 @@ typedef struct {
 //
 // States of the run (kind run): run.step i32[] (updates done), run.steps i32[]
 // (updates in the whole run), run.epoch_steps i32[] (in one epoch), run.seed
-// i32[].  States that the runtime reads and clears (kind metric): metric.loss,
+// i32[].  The runtime alone writes monitor.METRIC f32[] (its best value in an
+// evaluation), monitor.METRIC.step i32[] (the step of that, -1 for none), and
+// of each Plateau STATE f32[] and STATE.step i32[] (of its last reduction).  States that the runtime reads and clears (kind metric): metric.loss,
 // metric.correct, metric.top5, metric.count f32[] (sums over samples, each
 // compensated by a NAME.low f32[]), metric.lr f32[] (the learning rate of the
 // last update), metric.skipped f32[] (updates that were not made, where the

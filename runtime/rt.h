@@ -208,13 +208,6 @@ typedef struct {
 // axis, or a logit of each label.
 typedef enum { RT_VALUES, RT_CLASSES, RT_LABELS } RtOutputKind;
 
-// The condition that ends a run early; metric NULL: none.
-typedef struct {
-    const char *metric; // accuracy, top5, loss, perplexity
-    bool above;
-    double value;
-} RtStop;
-
 // The kinds of steps; ir/program.h says when each runs.
 typedef enum {
     RT_COLLECT,
@@ -283,6 +276,22 @@ typedef struct {
     RtTimeUnit unit;
 } RtTime;
 
+// The condition that ends a run early; metric NULL: none.
+typedef struct {
+    const char *metric; // accuracy, top5, loss, perplexity
+    bool above;
+    double value;
+    RtTime patience; // without an improvement of the metric; none: by value
+} RtStop;
+
+// A factor of the learning rate, a state.  It is multiplied by `factor` each
+// time that evaluations have not improved the metric for the patience.
+typedef struct {
+    const char *state, *metric;
+    double factor;
+    RtTime patience;
+} RtPlateau;
+
 // A source file of the model with its path from the model file's folder, or a
 // --set.
 typedef struct {
@@ -326,6 +335,10 @@ typedef struct {
     bool top5, perplexity;               // to print
     RtStop stop;
     int checkpoint_keep;
+    const char *best; // metric of the checkpoints kept beside them; NULL: none
+    int best_keep;
+    const RtPlateau *plateau;
+    int num_plateaus;
     const RtPlan *plan;
     int num_plans;
     // The kernels' CUDA text; SINTER_KERNEL selects one for compilation.

@@ -520,8 +520,23 @@ bool labels_each(Type label, Type output);
 
 // ---- metric.c ----
 
+// The metric that an expression names; NULL: it names none.
+const char *metric_named(const Expr *x);
+// The names of all metrics, in turn; NULL after the last.
+const char *metric_name(int i);
+// Whether the metric is a share, 0 to 1.
+bool metric_is_share(const char *metric);
+// False, with a report, if evaluations do not measure the metric.
+bool metric_expect(Expansion *e, const char *metric, Span at);
+
 // Adds the sums that the runtime reads, after the loss is reduced.
 void metrics_add(Expansion *e, NodeId output);
+
+// ---- plateau.c ----
+
+// Adds the states to init that the runtime alone writes, so that checkpoints
+// keep them: of each metric whose best value counts, and of each plateau.
+void monitor_states(Expansion *e, Graph *init);
 
 // ---- optimizer.c ----
 

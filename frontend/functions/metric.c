@@ -8,6 +8,49 @@
 
 #include "frontend/functions/functions.h"
 
+#include <string.h>
+
+static const struct {
+    const char *name;
+    bool is_share;
+} info[] = {
+    {"accuracy", true},
+    {"top5", true},
+    {"loss", false},
+    {"perplexity", false},
+};
+enum { NUM_METRICS = sizeof info / sizeof info[0] };
+
+const char *metric_name(int i) {
+    return i < NUM_METRICS ? info[i].name : NULL;
+}
+
+const char *metric_named(const Expr *x) {
+    for (int i = 0; x->kind == EXPR_NAME && i < NUM_METRICS; i++)
+        if (strcmp(x->text, info[i].name) == 0)
+            return info[i].name;
+    return NULL;
+}
+
+bool metric_is_share(const char *metric) {
+    for (int i = 0; i < NUM_METRICS; i++)
+        if (strcmp(info[i].name, metric) == 0)
+            return info[i].is_share;
+    return false;
+}
+
+bool metric_expect(Expansion *e, const char *metric, Span at) {
+    const Recipe *r = &e->recipe;
+    if ((strcmp(metric, "top5") != 0 || r->top5) &&
+        (strcmp(metric, "perplexity") != 0 || r->perplexity))
+        return true;
+    Diagnostic *d = report(e->diags, D_metric_not_measured, at,
+                           "`%s` is not among the metrics of eval", metric);
+    diag_note(d, "as in: eval every 1 epoch { metrics = [accuracy, %s] }",
+              metric);
+    return false;
+}
+
 static NodeId metric(Expansion *e, const char *name) {
     return graph_state(e->graph, name, STATE_METRIC, type_scalar(F32), 0);
 }

@@ -140,6 +140,8 @@ struct Entry {
     int num_flags;
     Expr *every, *on, *keep; // of a clause, NULL if absent
     Expr *after, *when;      // freeze, stop
+    Expr *best;              // checkpoint: a metric
+    Expr *patience;          // stop: `when` is a metric that does not improve
     Atom glob;               // params, freeze: pattern of parameters
     Span glob_at;
     Entry *key; // the block of a clause

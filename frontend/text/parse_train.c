@@ -57,13 +57,16 @@ static Entry eval_clause(Parser *p) {
     return e;
 }
 
-// checkpoint = "checkpoint" "every" expression [ "keep" expression ]
+// checkpoint = "checkpoint" ( "every" expression | "best" expression )
+//              [ "keep" expression ]
 static Entry checkpoint_clause(Parser *p) {
     Entry e = entry_named(p);
     if (word_accept(p, "every"))
         e.every = expression_parse(p);
+    else if (word_accept(p, "best"))
+        e.best = expression_parse(p);
     else
-        token_expected(p, "`every`");
+        token_expected(p, "`every` or `best`");
     if (word_accept(p, "keep"))
         e.keep = expression_parse(p);
     return e;
@@ -94,13 +97,29 @@ static Entry freeze_clause(Parser *p) {
     return e;
 }
 
-// stop = "stop" "when" expression
+// stalled = "no" "improvement" "of" expression "for" expression
+static void stalled(Parser *p, Entry *e) {
+    token_consume(p);
+    if (!word_accept(p, "improvement") || !word_accept(p, "of")) {
+        token_expected(p, "`improvement of` and a metric");
+        return;
+    }
+    e->when = expression_parse(p);
+    if (token_accept(p, TOKEN_FOR))
+        e->patience = expression_parse(p);
+    else
+        token_expected(p, "`for` and a time, as in `for 5 epoch`");
+}
+
+// stop = "stop" "when" ( expression | stalled )
 static Entry stop_clause(Parser *p) {
     Entry e = entry_named(p);
-    if (word_accept(p, "when"))
-        e.when = expression_parse(p);
-    else
+    if (!word_accept(p, "when"))
         token_expected(p, "`when`, as in `stop when accuracy >= 94%`");
+    else if (word_is(p, "no"))
+        stalled(p, &e);
+    else
+        e.when = expression_parse(p);
     return e;
 }
 

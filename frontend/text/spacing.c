@@ -38,7 +38,9 @@ static bool in_brackets(Bracket b) {
 
 // A contextual keyword before an expression in brackets: `every (2 * n) epoch`.
 static bool is_clause_word(const Token *t, int i) {
-    static const char *const word[] = {"every", "on", "keep", "after", "when"};
+    static const char *const word[] = {"every", "on",   "keep",
+                                       "after", "when", "best",
+                                       "of"};
     if (t[i].kind != TOKEN_NAME || i == 0 || t[i].first ||
         !ends_operand(t, i - 1))
         return false;

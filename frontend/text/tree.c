@@ -212,7 +212,9 @@ static void entry_print(Printer *p, const Entry *e) {
                 {"on ", e->on},
                 {"keep ", e->keep},
                 {"after ", e->after},
-                {"when ", e->when}};
+                {"when ", e->when},
+                {"best ", e->best},
+                {"patience ", e->patience}};
     for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
         if (part[i].value)
             expr_print(p, part[i].role, part[i].value);

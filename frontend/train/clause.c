@@ -33,25 +33,14 @@ bool time_read(Expansion *e, TrainBlock *t, const Expr *x, const char *subject,
 
 // ---- eval ----
 
-static const char *const metric_name[] = {"accuracy", "top5", "loss",
-                                          "perplexity"};
-enum { NUM_METRICS = sizeof metric_name / sizeof metric_name[0] };
-
-static bool is_metric(const Expr *x) {
-    for (int i = 0; x->kind == EXPR_NAME && i < NUM_METRICS; i++)
-        if (strcmp(x->text, metric_name[i]) == 0)
-            return true;
-    return false;
-}
-
 static void report_metric(Expansion *e, const Expr *x) {
     Diagnostic *d = report(e->diags, D_key_value, x->at,
                            "a metric is accuracy, top5, loss or perplexity");
     if (x->kind == EXPR_NAME && foreign_note(FOREIGN_WORD, x->text, d))
         return;
     Nearest near = nearest_to(x->kind == EXPR_NAME ? x->text : "");
-    for (int i = 0; i < NUM_METRICS; i++)
-        nearest_offer(&near, metric_name[i]);
+    for (int i = 0; metric_name(i) != NULL; i++)
+        nearest_offer(&near, metric_name(i));
     nearest_note(&near, d);
 }
 
@@ -61,7 +50,7 @@ static bool read_metrics(Expansion *e, const Entry *k) {
         key_report(e, k->value->at, "`metrics`", "a list, as [accuracy, loss]");
     for (int i = 0; list && i < k->value->count; i++) {
         const Expr *x = k->value->item[i];
-        if (!is_metric(x)) {
+        if (metric_named(x) == NULL) {
             report_metric(e, x);
             good = false;
             continue;
@@ -142,50 +131,51 @@ static bool read_eval(Expansion *e, TrainBlock *t) {
 
 // ---- checkpoint ----
 
-static bool read_checkpoint(Expansion *e, TrainBlock *t) {
-    int i = entry_find(t, "checkpoint");
-    int64_t keep = 1;
-    e->recipe.checkpoint_keep = 1;
-    if (i < 0)
-        return true;
-    const Entry *c = &t->entry[i];
-    if (!time_read(e, t, c->every, "checkpoint", &e->recipe.checkpoint_every))
+static bool read_keep(Expansion *e, TrainBlock *t, const Expr *x, int *keep) {
+    int64_t count = 1;
+    e->scope = t->lazy[0].scope;
+    e->phase = PHASE_KEYS;
+    if (x != NULL &&
+        !key_integer(e, expand(e, x), x->at, "keep", 1, &count))
         return false;
-    if (c->keep != NULL &&
-        !key_integer(e, expand(e, c->keep), c->keep->at, "keep", 1, &keep))
-        return false;
-    e->recipe.checkpoint_keep = (int)keep;
+    *keep = (int)count;
     return true;
 }
 
-// ---- stop ----
-
-static bool is_measured(const Expansion *e, const char *metric) {
-    if (strcmp(metric, "top5") == 0)
-        return e->recipe.top5;
-    return strcmp(metric, "perplexity") != 0 || e->recipe.perplexity;
-}
-
 static bool check_metric(Expansion *e, const Expr *x) {
-    if (!is_metric(x)) {
-        report_metric(e, x);
-        return false;
-    }
-    if (is_measured(e, x->text))
-        return true;
-    Diagnostic *d = report(e->diags, D_metric_not_measured, x->at,
-                           "`%s` is not among the metrics of eval", x->text);
-    diag_note(d, "as in: eval every 1 epoch { metrics = [accuracy, %s] }",
-              x->text);
+    if (metric_named(x) != NULL)
+        return metric_expect(e, metric_named(x), x->at);
+    report_metric(e, x);
     return false;
 }
+
+// One clause has a time, another a metric.
+static bool read_checkpoints(Expansion *e, TrainBlock *t) {
+    Recipe *r = &e->recipe;
+    bool good = true;
+    r->checkpoint_keep = r->best_keep = 1;
+    for (int i = 0; i < t->num_entries; i++) {
+        const Entry *c = &t->entry[i];
+        if (c->every != NULL && strcmp(c->name, "checkpoint") == 0)
+            good &= time_read(e, t, c->every, "checkpoint",
+                              &r->checkpoint_every) &&
+                    read_keep(e, t, c->keep, &r->checkpoint_keep);
+        if (c->best == NULL)
+            continue;
+        good &= check_metric(e, c->best) &&
+                read_keep(e, t, c->keep, &r->best_keep);
+        r->best = metric_named(c->best);
+    }
+    return good;
+}
+
+// ---- stop ----
 
 // Accuracies are fractions.
 static bool check_level(Expansion *e, const Expr *x, const char *metric,
                         Value v) {
     bool number = v.kind == VALUE_NUMBER && v.unit == UNIT_NONE;
-    bool is_fraction =
-        strcmp(metric, "accuracy") == 0 || strcmp(metric, "top5") == 0;
+    bool is_fraction = metric_is_share(metric);
     if (v.kind == VALUE_POISON)
         return false;
     if (number && (!is_fraction || (v.number >= 0 && v.number <= 1)))
@@ -198,17 +188,31 @@ static bool check_level(Expansion *e, const Expr *x, const char *metric,
     return false;
 }
 
+// stop when no improvement of METRIC for TIME
+static bool read_patience(Expansion *e, TrainBlock *t, const Entry *stop) {
+    Time patience;
+    if (!check_metric(e, stop->when) ||
+        !time_read(e, t, stop->patience, "the patience of stop", &patience))
+        return false;
+    e->recipe.stop =
+        (Stop){.metric = metric_named(stop->when), .patience = patience};
+    return true;
+}
+
 static bool read_stop(Expansion *e, TrainBlock *t) {
     int i = entry_find(t, "stop");
     if (i < 0)
         return true;
+    if (t->entry[i].patience != NULL)
+        return read_patience(e, t, &t->entry[i]);
     const Expr *x = t->entry[i].when;
     if (x->kind != EXPR_BINARY ||
         (x->op != TOKEN_AT_LEAST && x->op != TOKEN_AT_MOST)) {
         Diagnostic *d = report(e->diags, D_key_value, x->at,
                                "stop needs a metric, `>=` or `<=`, and a "
                                "number");
-        diag_note(d, "as in: stop when accuracy >= 94%%");
+        diag_note(d, "as in: stop when accuracy >= 94%%, or stop when no "
+                     "improvement of loss for 5 epoch");
         return false;
     }
     if (!check_metric(e, x->left))
@@ -224,6 +228,6 @@ static bool read_stop(Expansion *e, TrainBlock *t) {
 
 bool clauses_read(Expansion *e, TrainBlock *t) {
     bool good = read_eval(e, t);
-    good &= read_checkpoint(e, t);
+    good &= read_checkpoints(e, t);
     return good && read_stop(e, t);
 }

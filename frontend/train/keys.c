@@ -167,7 +167,8 @@ bool keys_check(Expansion *e, Span at, const Entry *entry, int count) {
     for (int i = 0; i < count; i++) {
         good &= key_is_free(e, &entry[i]);
         for (int k = 0; k < i; k++) {
-            if (entry[i].name != entry[k].name || entry[i].glob != NULL)
+            if (entry[i].name != entry[k].name || entry[i].glob != NULL ||
+                (entry[i].best == NULL) != (entry[k].best == NULL))
                 continue;
             Diagnostic *d = report(e->diags, D_duplicate_key, entry[i].at,
                                    "`%s` is given twice", entry[i].name);

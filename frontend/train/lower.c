@@ -173,21 +173,28 @@ static bool train_graphs(Expansion *e, TrainBlock *t, const Value *given,
     return e->diags->errors == 0;
 }
 
-// Some metrics need an output of classes, or of logits.
-static void check_metrics(Expansion *e) {
-    const Recipe *r = &e->recipe;
-    const char *name = r->top5 ? "top5" : r->stop.metric;
+// Some metrics need an output of classes, or of logits.  False after a report.
+static bool check_metric(Expansion *e, const char *name) {
     bool accuracy = name != NULL && strcmp(name, "accuracy") == 0;
     if (name == NULL || (!accuracy && strcmp(name, "top5") != 0) ||
         graph_find(e->graph, accuracy ? "metric.correct" : "metric.top5") !=
             NO_NODE)
-        return;
+        return true;
     Diagnostic *d = report(e->diags, D_metric_not_measured, e->output.at,
                            "`%s` needs an output of classes and labels", name);
     diag_label(d, "this is %s", tensor_text(e, e->output.node));
     if (accuracy)
         diag_note(d, "or logits, as in: loss = mean(bce_with_logits(output, "
                      "label))");
+    return false;
+}
+
+static void check_metrics(Expansion *e) {
+    const Recipe *r = &e->recipe;
+    bool good = check_metric(e, r->top5 ? "top5" : NULL) &&
+                check_metric(e, r->stop.metric) && check_metric(e, r->best);
+    for (int i = 0; good && i < r->num_plateaus; i++)
+        good = check_metric(e, r->plateau[i].metric);
 }
 
 static Graph *eval_graph(Expansion *e, TrainBlock *t, const Value *given,
@@ -287,6 +294,7 @@ Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     if (!train_graphs(e, t, given, input, p))
         return NULL;
     p->init = init_graph(e);
+    monitor_states(e, p->init);
     p->collect = collect_graph(e, t, given, input);
     p->eval = eval_graph(e, t, given, input);
     if (e->diags->errors == 0)
@@ -296,6 +304,8 @@ Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     p->recipe.classes = e->recipe.classes;
     p->recipe.output = e->recipe.output;
     p->recipe.rate = e->recipe.rate;
+    p->recipe.plateau = e->recipe.plateau;
+    p->recipe.num_plateaus = e->recipe.num_plateaus;
     p->recipe.whole_train = e->recipe.whole_train;
     p->recipe.whole_eval = e->recipe.whole_eval;
     p->recipe.whole_collect = e->recipe.whole_collect;

@@ -112,6 +112,7 @@ typedef struct {
     const RtFiles *files;
     int keep;
     int64_t from;   // first step of this run; -1: a new run
+    bool by_metric; // those that `checkpoint best` keeps, with other names
     bool set_aside; // checkpoints of another run have been renamed
     int lock;       // descriptor of the locked folder
 } RtRetention;

@@ -5,7 +5,9 @@
 // made durable and renamed; only then are older ones removed.  A new run in the
 // folder of an old one does not mix with it: when its first checkpoint is
 // ready, those of the old run beyond its first step are renamed to
-// previous-..., which are loaded only if nothing else is left.
+// previous-..., which are loaded only if nothing else is left.  The checkpoints
+// of `checkpoint best` are named best-... and previous-best-..., and only
+// options that name a file load them.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/checkpoint/checkpoint.h"
@@ -24,6 +26,8 @@
 
 #define CURRENT "step-"
 #define PREVIOUS "previous-"
+#define BEST "best-"
+#define PREVIOUS_BEST "previous-best-"
 #define PARTIAL_START ".step-"
 #define END ".safetensors"
 #define PARTIAL_END ".partial"
@@ -54,6 +58,14 @@ static char *name_of(const RtRetention *r, const char *start, int64_t step) {
 static char *partial_name(const RtRetention *r, int64_t step) {
     return rt_path("%s/" PARTIAL_START "%08" PRId64 PARTIAL_END, r->folder,
                    step);
+}
+
+static const char *current_of(const RtRetention *r) {
+    return r->by_metric ? BEST : CURRENT;
+}
+
+static const char *previous_of(const RtRetention *r) {
+    return r->by_metric ? PREVIOUS_BEST : PREVIOUS;
 }
 
 static int newest_first(const void *a, const void *b) {
@@ -146,7 +158,7 @@ static bool lock_again(RtRetention *r, RtError *e) {
 }
 
 int64_t rt_retention_superseded(const RtRetention *r, bool *removes) {
-    Steps current = list(r, CURRENT), previous = list(r, PREVIOUS);
+    Steps current = list(r, current_of(r)), previous = list(r, previous_of(r));
     int64_t newest = current.count > 0 ? current.step[0] : -1;
     *removes = previous.count > 0;
     free(current.step);
@@ -155,7 +167,7 @@ int64_t rt_retention_superseded(const RtRetention *r, bool *removes) {
 }
 
 char *rt_retention_path(const RtRetention *r, int64_t step) {
-    return name_of(r, CURRENT, step);
+    return name_of(r, current_of(r), step);
 }
 
 static char *newest_of(const RtRetention *r, const char *start) {
@@ -172,7 +184,7 @@ char *rt_retention_newest(const char *folder) {
 }
 
 bool rt_retention_has(const RtRetention *r, int64_t step) {
-    char *path = name_of(r, CURRENT, step);
+    char *path = name_of(r, current_of(r), step);
     bool has = path != NULL && access(path, R_OK) == 0;
     free(path);
     return has;
@@ -213,15 +225,15 @@ static void remove_step(const RtRetention *r, const char *start, int64_t step) {
 // Renames the checkpoints of another run, the newest last so that it is found
 // until the end, and removes those of an earlier run.
 static bool set_aside(RtRetention *r) {
-    Steps current = list(r, CURRENT), previous = {0};
+    Steps current = list(r, current_of(r)), previous = {0};
     bool good = true, any = current.count > 0 && current.step[0] > r->from;
     if (any)
-        previous = list(r, PREVIOUS);
+        previous = list(r, previous_of(r));
     for (size_t i = current.count; i-- > 0 && good;) {
         if (current.step[i] <= r->from)
             continue;
-        char *from = name_of(r, CURRENT, current.step[i]);
-        char *to = name_of(r, PREVIOUS, current.step[i]);
+        char *from = name_of(r, current_of(r), current.step[i]);
+        char *to = name_of(r, previous_of(r), current.step[i]);
         good = from != NULL && to != NULL && r->files->rename(from, to) == 0;
         free(from);
         free(to);
@@ -231,7 +243,7 @@ static bool set_aside(RtRetention *r) {
         for (size_t k = 0; k < current.count; k++)
             replaced = replaced || current.step[k] == previous.step[i];
         if (!replaced)
-            remove_step(r, PREVIOUS, previous.step[i]);
+            remove_step(r, previous_of(r), previous.step[i]);
     }
     free(current.step);
     free(previous.step);
@@ -240,9 +252,9 @@ static bool set_aside(RtRetention *r) {
 }
 
 static void remove_old(const RtRetention *r) {
-    Steps current = list(r, CURRENT);
+    Steps current = list(r, current_of(r));
     for (size_t i = (size_t)r->keep; i < current.count; i++)
-        remove_step(r, CURRENT, current.step[i]);
+        remove_step(r, current_of(r), current.step[i]);
     free(current.step);
 }
 
@@ -262,7 +274,7 @@ static bool put_in_place(RtRetention *r, const char *partial, const char *path,
 
 bool rt_retention_save(RtRetention *r, RtCheckpoint *c, const RtProgress *p,
                        RtError *e) {
-    char *path = name_of(r, CURRENT, p->step);
+    char *path = name_of(r, current_of(r), p->step);
     char *partial = partial_name(r, p->step);
     bool good = path != NULL && partial != NULL;
     if (!good)

@@ -42,6 +42,8 @@ static bool is_enough(const RtSession *s, const RtRow *row) {
     RtStop stop = s->run->trainer->stop;
     if (stop.metric == NULL || s->run->options->eval_only)
         return false;
+    if (stop.patience.count > 0)
+        return rt_session_stalled(s, stop.metric, stop.patience);
     double value = rt_session_metric(row, stop.metric);
     return stop.above ? value >= stop.value : value <= stop.value;
 }
@@ -71,11 +73,15 @@ bool rt_session_evaluate(RtSession *s, RtError *e) {
         return good;
     s->test = rt_session_row(s, false, &m);
     s->test.on = rt_eval_set(s->run);
+    if (!s->run->options->eval_only)
+        rt_session_update_best(s);
     s->test.stops = is_enough(s, &s->test);
     s->test.samples = rt_eval_split(s->run)->count;
     s->test.seconds = seconds;
     s->test.waited = waited;
     rt_report_row(s->report, &s->test);
+    if (!s->run->options->eval_only)
+        rt_session_monitor(s);
     // After other evaluations training continues and detects it.
     bool last = s->at.step == s->at.steps || s->run->options->eval_only;
     return !last || !rt_session_diverged(&s->test, e);

@@ -189,7 +189,7 @@ bool rt_session_load(RtSession *s, RtError *e) {
         print_position(s, &found, path);
     if (good) {
         s->at = found;
-        s->retention.from = s->saved = found.step;
+        s->retention.from = s->best.from = s->saved = found.step;
     }
     free(newest);
     return good;

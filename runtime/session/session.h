@@ -17,7 +17,7 @@ typedef struct RtSession {
     RtReport *report;
     const char *report_folder; // of the run's files; NULL: it writes none
     RtCheckpoint *checkpoint;
-    RtRetention retention;
+    RtRetention retention, best; // checkpoints by time; by metric
     RtFeeder train, eval; // their batches
     int64_t epoch_batches;
     RtProgress at;
@@ -148,6 +148,20 @@ double rt_session_metric(const RtRow *row, const char *name);
 // Evaluates, reports the row and stores it in s->test.  Training's metrics are
 // restored.
 bool rt_session_evaluate(RtSession *s, RtError *e);
+
+// ---- monitor.c ----
+
+// After an evaluation: updates the best values of metrics; then the plateaus,
+// and saves a checkpoint if it is the best.  Repeated, they change nothing.
+void rt_session_update_best(const RtSession *s);
+void rt_session_monitor(RtSession *s);
+
+// The step of the best evaluation by a metric, and its value; -1: none.
+int64_t rt_session_best(const RtSession *s, const char *metric, double *value);
+
+// Whether evaluations have not improved a metric for so long.
+bool rt_session_stalled(const RtSession *s, const char *metric,
+                        RtTime patience);
 
 // ---- resume.c ----
 

@@ -259,8 +259,23 @@ static void print_header(const RtSession *s) {
     print_superseded(s);
 }
 
+static void print_stalled(const RtSession *s) {
+    const char *metric = s->run->trainer->stop.metric;
+    double value = 0;
+    int64_t step = rt_session_best(s, metric, &value);
+    rt_report_print(s->report,
+                    "stopped at step %lld of %lld: %s has not improved since "
+                    "step %lld, %.6g",
+                    (long long)s->at.step, (long long)s->at.steps, metric,
+                    (long long)(step < 0 ? 0 : step), value);
+}
+
 static void print_stop(const RtSession *s) {
     RtStop stop = s->run->trainer->stop;
+    if (stop.patience.count > 0) {
+        print_stalled(s);
+        return;
+    }
     rt_report_print(s->report,
                     "stopped at step %lld of %lld: %s is %.6g, at %s "
                     "%.6g",
@@ -310,10 +325,25 @@ static void print_summary(RtSession *s) {
         report_budget(s);
 }
 
+// Prints the best checkpoint of this run.
+static void print_best(const RtSession *s) {
+    const char *metric = s->run->trainer->best;
+    double value;
+    if (metric == NULL || s->run->options->quiet)
+        return;
+    int64_t step = rt_session_best(s, metric, &value);
+    char *path = rt_retention_path(&s->best, step);
+    if (path != NULL && rt_retention_has(&s->best, step))
+        rt_report_print(s->report, "best %s, %.6g after step %lld: %s", metric,
+                        value, (long long)step, path);
+    free(path);
+}
+
 // Prints the last line: the newest checkpoint of this run.
 static void print_weights(RtSession *s, bool good) {
     if (s->report_folder == NULL || s->saved < 0)
         return;
+    print_best(s);
     const char *resumed = s->run->options->resume_path;
     char *path = rt_retention_path(&s->retention, s->saved);
     if (path != NULL && rt_retention_has(&s->retention, s->saved))
@@ -452,6 +482,12 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
                       .keep = t->checkpoint_keep > 1 ? t->checkpoint_keep : 1,
                       .from = -1,
                       .lock = -1},
+        .best = {.folder = run->folder,
+                 .files = run->files,
+                 .keep = t->best_keep,
+                 .from = -1,
+                 .by_metric = true,
+                 .lock = -1},
         .saved = -1,
     };
     bool good = lock_folder(&s, e) && open_times(&s, e) && prepare(&s, e) &&

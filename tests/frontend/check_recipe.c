@@ -167,20 +167,29 @@ static const struct {
     int keep, accumulate;
     const char *measured; // beside loss and accuracy, and their data
     Stop stop;
+    const char *best;
+    int best_keep;
 } recipes[] = {
     {"",
-     {1, IN_EPOCHS}, {0, IN_EPOCHS}, 1, 1, "", {NULL, false, 0}},
+     {1, IN_EPOCHS}, {0, IN_EPOCHS}, 1, 1, "",
+     {NULL, false, 0, {0, IN_EPOCHS}}, NULL, 1},
     {"eval at end; checkpoint every 50 step keep 3",
-     {0, IN_EPOCHS}, {50, IN_STEPS}, 3, 1, "", {NULL, false, 0}},
+     {0, IN_EPOCHS}, {50, IN_STEPS}, 3, 1, "",
+     {NULL, false, 0, {0, IN_EPOCHS}}, NULL, 1},
     {"eval every 10% on data.train { metrics = [top5, loss, perplexity] }",
      {0.1, IN_SHARES}, {0, IN_EPOCHS}, 1, 1, "top5 perplexity train",
-     {NULL, false, 0}},
+     {NULL, false, 0, {0, IN_EPOCHS}}, NULL, 1},
     {"stop when accuracy >= 94%; accumulate = 2 * 2; recompute = none",
-     {1, IN_EPOCHS}, {0, IN_EPOCHS}, 1, 4, "", {"accuracy", true, 0.94}},
+     {1, IN_EPOCHS}, {0, IN_EPOCHS}, 1, 4, "",
+     {"accuracy", true, 0.94, {0, IN_EPOCHS}}, NULL, 1},
     {"eval every 7 step { metrics = [perplexity] }\nlimit = 3\n"
      "stop when perplexity <= limit",
      {7, IN_STEPS}, {0, IN_EPOCHS}, 1, 1, "perplexity",
-     {"perplexity", false, 3}},
+     {"perplexity", false, 3, {0, IN_EPOCHS}}, NULL, 1},
+    {"checkpoint every 2 epoch\ncheckpoint best accuracy keep 2 + 1\n"
+     "stop when no improvement of loss for 20 step",
+     {1, IN_EPOCHS}, {2, IN_EPOCHS}, 1, 1, "",
+     {"loss", false, 0, {20, IN_STEPS}}, "accuracy", 3},
 };
 // clang-format on
 
@@ -205,6 +214,11 @@ START_TEST(recipes_are_read) {
     ck_assert_pstr_eq(r->stop.metric, recipes[_i].stop.metric);
     ck_assert(r->stop.above == recipes[_i].stop.above);
     ck_assert_double_eq(r->stop.value, recipes[_i].stop.value);
+    ck_assert_double_eq(r->stop.patience.count,
+                        recipes[_i].stop.patience.count);
+    ck_assert_int_eq(r->stop.patience.unit, recipes[_i].stop.patience.unit);
+    ck_assert_pstr_eq(r->best, recipes[_i].best);
+    ck_assert_int_eq(r->best_keep, recipes[_i].best_keep);
     arena_free(l.arena);
 }
 END_TEST

@@ -155,6 +155,8 @@ static const struct {
     {"warmup(cosine(0.4), 10 step) / 2", 5, 0.1 * 0.9938441702975689},
     {"cosine(0.4) |> warmup(1 epoch)", 25, 0.2 * 0.8535533905932737},
     {"cyclic(0, cosine(1), period=1 epoch)", 75, 0.14644660940672627},
+    // No evaluation has reduced it.
+    {"plateau(cosine(0.4))", 25, 0.4 * 0.8535533905932737},
     {"piecewise(0: 1, 50%: exponential(1, 0.5), 1: 0)", 50, 0.5},
     {"step(0.1 * (1 - progress), every=50%) + step / 100", 50, 0.505},
     {"exponential(1, 0.25, every=50%)", 25, 0.5},
@@ -189,6 +191,7 @@ static const struct {
     {"step(0.1, every=4 epoch)", "", false, 0},
     {"exponential(0.1, 0.9, every=4 epoch)", "", false, 0},
     {"cyclic(0.1, 0.2, period=4 epoch)", "", false, 0},
+    {"plateau(0.1, patience=4 epoch)", "", false, 0},
     {"warmup(0.1, 101 step)", "", true, 1},
     {"warmup(0.1, 100 step)", "", true, 0},
     // Here only the trainer knows the steps of an epoch.

@@ -413,9 +413,9 @@ START_TEST(a_run_ends_when_it_is_good_enough) {
         RtStop stop;
         const char *says;
     } cases[] = {
-        {{"loss", false, 1.2}, "loss is 1."},
-        {{"accuracy", true, 0.3}, "accuracy is 0."},
-        {{"perplexity", false, 3.5}, "perplexity is 3."},
+        {{"loss", false, 1.2, {0, RT_STEPS}}, "loss is 1."},
+        {{"accuracy", true, 0.3, {0, RT_STEPS}}, "accuracy is 0."},
+        {{"perplexity", false, 3.5, {0, RT_STEPS}}, "perplexity is 3."},
     };
     RtTrainer t = tiny;
     t.eval_every = (RtTime){10, RT_STEPS};
@@ -440,7 +440,7 @@ START_TEST(a_goal_out_of_reach_ends_nothing) {
     RtTrainer t = tiny;
     t.length = (RtTime){30, RT_STEPS};
     t.eval_every = (RtTime){10, RT_STEPS};
-    t.stop = (RtStop){"loss", false, 1e-9};
+    t.stop = (RtStop){.metric = "loss", .value = 1e-9};
     ck_assert_int_eq(RUN(&t, "--out=r", "--metrics=m"), 0);
     ck_assert_int_eq(run_times("m", "\"test\""), 3);
     ck_assert_int_eq(run_times("m", "stops"), 0);
