@@ -134,8 +134,7 @@ static void write_recipe(const Program *p, Text *t) {
     write_time(t, "eval_every", r->eval_every);
     write_time(t, "checkpoint_every", r->checkpoint_every);
     text_add(t, "    .eval_train = %s,\n", r->eval_train ? "true" : "false");
-    text_add(t, "    .top5 = %s,\n", r->top5 ? "true" : "false");
-    text_add(t, "    .perplexity = %s,\n", r->perplexity ? "true" : "false");
+    text_add(t, "    .metrics = 0x%x,\n", r->metrics);
     text_add(t, "    .checkpoint_keep = %d,\n", r->checkpoint_keep);
     write_stop(r, t);
     write_best(r, t);

@@ -16,7 +16,7 @@ typedef struct {
 // most where `above` is false; with a patience, once evaluations have not
 // improved the metric for so long.
 typedef struct {
-    const char *metric; // accuracy, top5, loss, perplexity; NULL: never
+    const char *metric; // of base/metrics.def; NULL: never
     bool above;
     double value;
     Time patience; // count 0: the value decides
@@ -59,7 +59,7 @@ typedef struct {
     DType precision;       // of activations on a GPU: F32, F16, BF16
     Time eval_every;       // count 0: at the end only
     bool eval_train;       // evaluation is on the training set
-    bool top5, perplexity; // are measured beside loss and accuracy
+    unsigned metrics;      // of evaluations: 1 << MetricId of base/metrics.h
     Time checkpoint_every; // count 0: at the end only
     int checkpoint_keep;
     const char *best; // metric of the checkpoint that is kept beside them, or
@@ -112,7 +112,8 @@ typedef struct {
 // evaluation), monitor.METRIC.step i32[] (the step of that, -1 for none), and
 // of each Plateau STATE f32[] and STATE.step i32[] (of its last reduction).  States that the runtime reads and clears (kind metric): metric.loss,
 // metric.correct, metric.top5, metric.count f32[] (sums over samples, each
-// compensated by a NAME.low f32[]), metric.lr f32[] (the learning rate of the
+// compensated by a NAME.low; of evaluations also metric.counts, metric.errors
+// and metric.moments, see frontend/functions/metric.c), metric.lr f32[] (the learning rate of the
 // last update), metric.skipped f32[] (updates that were not made, where the
 // loss is scaled).
 typedef struct {

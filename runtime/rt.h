@@ -278,7 +278,7 @@ typedef struct {
 
 // The condition that ends a run early; metric NULL: none.
 typedef struct {
-    const char *metric; // accuracy, top5, loss, perplexity
+    const char *metric; // of base/metrics.def
     bool above;
     double value;
     RtTime patience; // without an improvement of the metric; none: by value
@@ -332,7 +332,7 @@ typedef struct {
     int64_t collect_samples;
     RtTime eval_every, checkpoint_every; // none: at the end only
     bool eval_train;                     // evaluation is on the training data
-    bool top5, perplexity;               // to print
+    unsigned metrics; // of evaluations: bits of base/metrics.h
     RtStop stop;
     int checkpoint_keep;
     const char *best; // metric of the checkpoints kept beside them; NULL: none

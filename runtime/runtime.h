@@ -343,6 +343,8 @@ typedef struct {
 } RtMetrics;
 
 RtMetrics rt_metrics_read(const RtPlan *plan, RtDevice *d);
+// Clears the sums of evaluations that are not in RtMetrics.
+void rt_metrics_clear_sums(const RtPlan *plan, RtDevice *d);
 void rt_metrics_write(const RtPlan *plan, RtDevice *d, const RtMetrics *m);
 // The same, asynchronously: poll returns the values of the oldest request.
 void rt_metrics_request(const RtPlan *plan, RtDevice *d);

@@ -126,6 +126,19 @@ bool rt_metrics_poll(const RtPlan *plan, RtDevice *d, bool wait, RtMetrics *m) {
     return true;
 }
 
+static bool is_in_metrics(const RtState *s) {
+    for (int i = 0; i < NUM_METRICS; i++)
+        if (strcmp(metrics[i].name, s->name) == 0)
+            return true;
+    return false;
+}
+
+void rt_metrics_clear_sums(const RtPlan *plan, RtDevice *d) {
+    for (int i = 0; i < plan->num_states; i++)
+        if (plan->state[i].kind == RT_METRIC && !is_in_metrics(&plan->state[i]))
+            fill(&plan->state[i], d, 0);
+}
+
 void rt_metrics_write(const RtPlan *plan, RtDevice *d, const RtMetrics *m) {
     for (int i = 0; i < NUM_METRICS; i++) {
         const RtState *s = rt_state_find(plan, metrics[i].name);

@@ -520,14 +520,12 @@ bool labels_each(Type label, Type output);
 
 // ---- metric.c ----
 
-// The metric that an expression names; NULL: it names none.
-const char *metric_named(const Expr *x);
-// The names of all metrics, in turn; NULL after the last.
-const char *metric_name(int i);
-// Whether the metric is a share, 0 to 1.
-bool metric_is_share(const char *metric);
-// False, with a report, if evaluations do not measure the metric.
+// False, with a report, if evaluations do not measure the metric, or if it is
+// not one number.
 bool metric_expect(Expansion *e, const char *metric, Span at);
+// False, with a report, if the model's output has no metric that the recipe
+// asks for.
+bool metrics_check(Expansion *e);
 
 // Adds the sums that the runtime reads, after the loss is reduced.
 void metrics_add(Expansion *e, NodeId output);

@@ -6,43 +6,17 @@
 // folds x - x; nor does a compiler, with the flags in tools/compiler.c and
 // runtime/cuda/kernels/nvrtc.def.  docs/numerics.md derives the error.
 
+#include "base/metrics.h"
 #include "frontend/functions/functions.h"
 
-#include <string.h>
-
-static const struct {
-    const char *name;
-    bool is_share;
-} info[] = {
-    {"accuracy", true},
-    {"top5", true},
-    {"loss", false},
-    {"perplexity", false},
-};
-enum { NUM_METRICS = sizeof info / sizeof info[0] };
-
-const char *metric_name(int i) {
-    return i < NUM_METRICS ? info[i].name : NULL;
-}
-
-const char *metric_named(const Expr *x) {
-    for (int i = 0; x->kind == EXPR_NAME && i < NUM_METRICS; i++)
-        if (strcmp(x->text, info[i].name) == 0)
-            return info[i].name;
-    return NULL;
-}
-
-bool metric_is_share(const char *metric) {
-    for (int i = 0; i < NUM_METRICS; i++)
-        if (strcmp(info[i].name, metric) == 0)
-            return info[i].is_share;
-    return false;
-}
-
+// loss and accuracy are measured where the model has them.
 bool metric_expect(Expansion *e, const char *metric, Span at) {
-    const Recipe *r = &e->recipe;
-    if ((strcmp(metric, "top5") != 0 || r->top5) &&
-        (strcmp(metric, "perplexity") != 0 || r->perplexity))
+    int id = metric_find(metric);
+    if (metric_info[id].unit == METRIC_TABLE) {
+        report(e->diags, D_key_value, at, "%s is not one number", metric);
+        return false;
+    }
+    if (id == METRIC_loss || id == METRIC_accuracy || e->recipe.metrics >> id & 1)
         return true;
     Diagnostic *d = report(e->diags, D_metric_not_measured, at,
                            "`%s` is not among the metrics of eval", metric);
@@ -51,15 +25,16 @@ bool metric_expect(Expansion *e, const char *metric, Span at) {
     return false;
 }
 
-static NodeId metric(Expansion *e, const char *name) {
-    return graph_state(e->graph, name, STATE_METRIC, type_scalar(F32), 0);
+static NodeId metric(Expansion *e, const char *name, Type type) {
+    return graph_state(e->graph, name, STATE_METRIC, type, 0);
 }
 
 static void accumulate(Expansion *e, const char *name, NodeId value,
                        bool overflows) {
     Graph *g = e->graph;
-    NodeId high = metric(e, name);
-    NodeId low = metric(e, arena_format(e->arena, "%s.low", name));
+    Type type = *node_type(e, value);
+    NodeId high = metric(e, name, type);
+    NodeId low = metric(e, arena_format(e->arena, "%s.low", name), type);
     NodeId more = graph_op2(g, OP_add, value, low);
     NodeId sum = graph_op2(g, OP_add, high, more);
     NodeId added = graph_op2(g, OP_sub, sum, high);
@@ -86,9 +61,8 @@ static NodeId label_column(Expansion *e, Type output) {
     return graph_reshape(e->graph, e->unblended_label, output.rank, output.dim);
 }
 
-// The number of samples whose largest output is at their label; of a sample
-// with several rows, their fraction.
-static NodeId count_correct(Expansion *e, NodeId output) {
+// The index of the largest output, with a last axis of size 1.
+static NodeId best_class(Expansion *e, NodeId output) {
     Graph *g = e->graph;
     Type t = *node_type(e, output);
     int64_t classes = t.dim[t.rank - 1];
@@ -105,8 +79,14 @@ static NodeId count_correct(Expansion *e, NodeId output) {
                                       .attr = &last,
                                       .group = -1});
     t.dim[t.rank - 1] = 1;
-    best = graph_reshape(g, best, t.rank, t.dim);
-    NodeId hit = graph_op2(g, OP_eq, best, label_column(e, t));
+    return graph_reshape(g, best, t.rank, t.dim);
+}
+
+// The number of samples whose largest output is at their label; of a sample
+// with several rows, their fraction.
+static NodeId count_correct(Expansion *e, NodeId output, NodeId best) {
+    NodeId hit = graph_op2(e->graph, OP_eq, best,
+                           label_column(e, *node_type(e, output)));
     return sum_samples(e, sample_means(e, as_float(e, hit)));
 }
 
@@ -149,26 +129,172 @@ static NodeId count_top5(Expansion *e, NodeId output) {
     return sum_samples(e, sample_means(e, as_float(e, hit)));
 }
 
-// The loss decides about the accuracy: by class, else by sign.
-static void count_accuracy(Expansion *e, NodeId output) {
+// ---- counts ----
+
+// x as a matrix: a row for each sample or pixel, zeros in invalid samples.
+static NodeId valid_rows(Expansion *e, NodeId x, int64_t columns) {
+    x = samples_mask(e, x, x, 1u, 0);
+    int64_t rows = type_count(node_type(e, x)) / columns;
+    return graph_reshape(e->graph, x, 2, (int64_t[]){rows, columns});
+}
+
+// 1 at the class of each row, f32[..., K].  A label of -1 has none.
+static NodeId class_columns(Expansion *e, NodeId column, int64_t classes) {
+    NodeId each = graph_iota(e->graph, type_of(I32, 1, &classes), 0);
+    return as_float(e, graph_op2(e->graph, OP_eq, column, each));
+}
+
+// The confusion matrix, f32[K, K]: rows are labels, columns the predicted
+// classes.
+static NodeId count_classes(Expansion *e, NodeId output, NodeId best) {
     Type t = *node_type(e, output);
+    int64_t classes = t.dim[t.rank - 1];
+    NodeId arg[] = {
+        valid_rows(e, class_columns(e, label_column(e, t), classes), classes),
+        valid_rows(e, class_columns(e, best, classes), classes)};
+    Attr transpose = attr_int(ATTR_ta, 1);
+    return graph_add(e->graph, (Node){.op = OP_matmul,
+                                      .num_args = 2,
+                                      .arg = arg,
+                                      .num_attrs = 1,
+                                      .attr = &transpose,
+                                      .group = -1});
+}
+
+// Adds the sums over rows of each column, f32[K].
+static void accumulate_columns(Expansion *e, const char *name, NodeId x) {
+    Type t = *node_type(e, x);
+    int64_t first = 0;
+    NodeId rows = valid_rows(e, x, t.dim[t.rank - 1]);
+    accumulate(e, name, graph_reduce(e->graph, OP_sum, rows, 1, &first), false);
+}
+
+// Of each label the true positives, the positive labels and the positive
+// outputs.
+static void count_labels(Expansion *e, NodeId output) {
+    Graph *g = e->graph;
+    Type t = *node_type(e, output);
+    NodeId label =
+        graph_reshape(g, as_float(e, e->unblended_label), t.rank, t.dim);
+    NodeId is = graph_op2(g, OP_lt, number_node(e, 0.5), label);
+    NodeId found = graph_op2(g, OP_lt, number_node(e, 0), output);
+    NodeId both = graph_op2(g, OP_and, is, found);
+    accumulate_columns(e, "metric.counts", as_float(e, both));
+    accumulate_columns(e, "metric.counts.label", as_float(e, is));
+    accumulate_columns(e, "metric.counts.output", as_float(e, found));
+}
+
+// ---- values ----
+
+static NodeId square(Expansion *e, NodeId x) {
+    return graph_op2(e->graph, OP_mul, x, x);
+}
+
+// The sums over samples of the mean absolute and the mean squared error.
+static void add_errors(Expansion *e, NodeId error) {
+    NodeId absolute =
+        sample_means(e, graph_op1(e->graph, OP_abs, error));
+    accumulate(e, "metric.errors", sum_samples(e, absolute), false);
+    accumulate(e, "metric.errors.square",
+               sum_samples(e, sample_means(e, square(e, error))), false);
+}
+
+static void measure_values(Expansion *e, NodeId output) {
+    Type t = *node_type(e, output);
+    unsigned metrics = e->recipe.metrics;
+    NodeId label = graph_reshape(e->graph, as_float(e, e->unblended_label),
+                                 t.rank, t.dim);
+    NodeId error = graph_op2(e->graph, OP_sub, output, label);
+    if (metrics_need(metrics, SUMS_ERRORS))
+        add_errors(e, error);
+    if (!metrics_need(metrics, SUMS_MOMENTS))
+        return;
+    accumulate_columns(e, "metric.moments", label);
+    accumulate_columns(e, "metric.moments.square", square(e, label));
+    accumulate_columns(e, "metric.moments.error", square(e, error));
+}
+
+// ---- all ----
+
+// The loss decides: classes, else logits of labels, else values.
+static OutputKind output_kind(const Expansion *e, Type output) {
     Type label = *node_type(e, e->unblended_label);
-    bool classes = has_classes(label, t);
-    bool logits = e->loss.is_binary && labels_each(label, t);
-    e->recipe.output = classes  ? OUTPUT_CLASSES
-                       : logits ? OUTPUT_LABELS
-                                : OUTPUT_VALUES;
-    if (classes)
-        accumulate(e, "metric.correct", count_correct(e, output), false);
-    else if (logits)
-        accumulate(e, "metric.correct", count_binary(e, output), false);
-    if (classes && e->recipe.top5 && !e->training)
+    return has_classes(label, output) ? OUTPUT_CLASSES
+           : e->loss.is_binary && labels_each(label, output) ? OUTPUT_LABELS
+                                                             : OUTPUT_VALUES;
+}
+
+// Counts need f32, whatever the precision of the model.
+static void measure_evaluation(Expansion *e, NodeId output, NodeId best) {
+    unsigned metrics = e->recipe.metrics;
+    OutputKind kind = e->recipe.output;
+    bool counts = metrics_need(metrics, SUMS_COUNTS), full = e->full_precision;
+    e->full_precision = e->graph->at.full = true;
+    if (best != NO_NODE && metrics_need(metrics, SUMS_TOP5))
         accumulate(e, "metric.top5", count_top5(e, output), false);
+    if (best != NO_NODE && counts)
+        accumulate(e, "metric.counts", count_classes(e, output, best), false);
+    else if (kind == OUTPUT_LABELS && counts)
+        count_labels(e, output);
+    if (kind == OUTPUT_VALUES &&
+        labels_each(*node_type(e, e->unblended_label), *node_type(e, output)))
+        measure_values(e, output);
+    e->full_precision = e->graph->at.full = full;
+}
+
+static void measure(Expansion *e, NodeId output) {
+    NodeId best = NO_NODE;
+    e->recipe.output = output_kind(e, *node_type(e, output));
+    if (e->recipe.output == OUTPUT_CLASSES) {
+        best = best_class(e, output);
+        accumulate(e, "metric.correct", count_correct(e, output, best), false);
+    } else if (e->recipe.output == OUTPUT_LABELS) {
+        accumulate(e, "metric.correct", count_binary(e, output), false);
+    }
+    if (!e->training)
+        measure_evaluation(e, output, best);
+}
+
+// Whether the evaluation has the sums of a metric.
+static bool is_measured(const Expansion *e, int id) {
+    static const char *const state[] = {
+        [SUMS_LOSS] = "metric.loss",     [SUMS_CORRECT] = "metric.correct",
+        [SUMS_TOP5] = "metric.top5",     [SUMS_COUNTS] = "metric.counts",
+        [SUMS_ERRORS] = "metric.errors", [SUMS_MOMENTS] = "metric.moments"};
+    return graph_find(e->graph, state[metric_info[id].sums]) != NO_NODE;
+}
+
+static bool check_metric(Expansion *e, const char *name) {
+    int id = name != NULL ? metric_find(name) : -1;
+    if (id < 0 || is_measured(e, id))
+        return true;
+    bool values = metric_info[id].sums == SUMS_ERRORS ||
+                  metric_info[id].sums == SUMS_MOMENTS;
+    Diagnostic *d = report(e->diags, D_metric_not_measured, e->output.at,
+                           "`%s` needs an output of %s and labels", name,
+                           values ? "values" : "classes");
+    diag_label(d, "this is %s", tensor_text(e, e->output.node));
+    if (!values && id != METRIC_top5)
+        diag_note(d, "or logits, as in: loss = mean(bce_with_logits(output, "
+                     "label))");
+    return false;
+}
+
+// Without it, a model without accuracy is none that asks for it.
+bool metrics_check(Expansion *e) {
+    const Recipe *r = &e->recipe;
+    bool good = check_metric(e, r->stop.metric) && check_metric(e, r->best);
+    for (int i = 0; good && i < r->num_plateaus; i++)
+        good = check_metric(e, r->plateau[i].metric);
+    for (int i = 0; good && i < NUM_METRICS; i++)
+        good = i == METRIC_accuracy || !(r->metrics >> i & 1) ||
+               check_metric(e, metric_info[i].name);
+    return good;
 }
 
 void metrics_add(Expansion *e, NodeId output) {
     accumulate(e, "metric.loss", sum_samples(e, e->loss.samples), true);
     if (e->label != NO_NODE)
-        count_accuracy(e, output);
+        measure(e, output);
     accumulate(e, "metric.count", sample_count(e), false);
 }

@@ -1,5 +1,6 @@
 // Clauses of the train block: eval, checkpoint and stop.
 
+#include "base/metrics.h"
 #include "frontend/foreign.h"
 #include "frontend/train/train.h"
 
@@ -33,14 +34,23 @@ bool time_read(Expansion *e, TrainBlock *t, const Expr *x, const char *subject,
 
 // ---- eval ----
 
+// The metric that an expression names; -1: none.
+static int metric_of(const Expr *x) {
+    return x->kind == EXPR_NAME ? metric_find(x->text) : -1;
+}
+
 static void report_metric(Expansion *e, const Expr *x) {
-    Diagnostic *d = report(e->diags, D_key_value, x->at,
-                           "a metric is accuracy, top5, loss or perplexity");
+    Text all = text_new(e->arena);
+    for (int i = 0; i < NUM_METRICS; i++)
+        text_add(&all, "%s%s", i == 0 ? "" : i + 1 < NUM_METRICS ? ", " : " or ",
+                 metric_info[i].name);
+    Diagnostic *d = report(e->diags, D_key_value, x->at, "a metric is %s",
+                           text_string(&all));
     if (x->kind == EXPR_NAME && foreign_note(FOREIGN_WORD, x->text, d))
         return;
     Nearest near = nearest_to(x->kind == EXPR_NAME ? x->text : "");
-    for (int i = 0; metric_name(i) != NULL; i++)
-        nearest_offer(&near, metric_name(i));
+    for (int i = 0; i < NUM_METRICS; i++)
+        nearest_offer(&near, metric_info[i].name);
     nearest_note(&near, d);
 }
 
@@ -50,13 +60,13 @@ static bool read_metrics(Expansion *e, const Entry *k) {
         key_report(e, k->value->at, "`metrics`", "a list, as [accuracy, loss]");
     for (int i = 0; list && i < k->value->count; i++) {
         const Expr *x = k->value->item[i];
-        if (metric_named(x) == NULL) {
+        int id = metric_of(x);
+        if (id < 0) {
             report_metric(e, x);
             good = false;
             continue;
         }
-        e->recipe.top5 |= strcmp(x->text, "top5") == 0;
-        e->recipe.perplexity |= strcmp(x->text, "perplexity") == 0;
+        e->recipe.metrics |= 1u << id;
     }
     return good;
 }
@@ -143,8 +153,8 @@ static bool read_keep(Expansion *e, TrainBlock *t, const Expr *x, int *keep) {
 }
 
 static bool check_metric(Expansion *e, const Expr *x) {
-    if (metric_named(x) != NULL)
-        return metric_expect(e, metric_named(x), x->at);
+    if (metric_of(x) >= 0)
+        return metric_expect(e, x->text, x->at);
     report_metric(e, x);
     return false;
 }
@@ -164,7 +174,7 @@ static bool read_checkpoints(Expansion *e, TrainBlock *t) {
             continue;
         good &= check_metric(e, c->best) &&
                 read_keep(e, t, c->keep, &r->best_keep);
-        r->best = metric_named(c->best);
+        r->best = c->best->text;
     }
     return good;
 }
@@ -175,7 +185,8 @@ static bool read_checkpoints(Expansion *e, TrainBlock *t) {
 static bool check_level(Expansion *e, const Expr *x, const char *metric,
                         Value v) {
     bool number = v.kind == VALUE_NUMBER && v.unit == UNIT_NONE;
-    bool is_fraction = metric_is_share(metric);
+    bool is_fraction =
+        metric_info[metric_find(metric)].unit == METRIC_SHARE;
     if (v.kind == VALUE_POISON)
         return false;
     if (number && (!is_fraction || (v.number >= 0 && v.number <= 1)))
@@ -195,7 +206,7 @@ static bool read_patience(Expansion *e, TrainBlock *t, const Entry *stop) {
         !time_read(e, t, stop->patience, "the patience of stop", &patience))
         return false;
     e->recipe.stop =
-        (Stop){.metric = metric_named(stop->when), .patience = patience};
+        (Stop){.metric = stop->when->text, .patience = patience};
     return true;
 }
 

@@ -173,37 +173,13 @@ static bool train_graphs(Expansion *e, TrainBlock *t, const Value *given,
     return e->diags->errors == 0;
 }
 
-// Some metrics need an output of classes, or of logits.  False after a report.
-static bool check_metric(Expansion *e, const char *name) {
-    bool accuracy = name != NULL && strcmp(name, "accuracy") == 0;
-    if (name == NULL || (!accuracy && strcmp(name, "top5") != 0) ||
-        graph_find(e->graph, accuracy ? "metric.correct" : "metric.top5") !=
-            NO_NODE)
-        return true;
-    Diagnostic *d = report(e->diags, D_metric_not_measured, e->output.at,
-                           "`%s` needs an output of classes and labels", name);
-    diag_label(d, "this is %s", tensor_text(e, e->output.node));
-    if (accuracy)
-        diag_note(d, "or logits, as in: loss = mean(bce_with_logits(output, "
-                     "label))");
-    return false;
-}
-
-static void check_metrics(Expansion *e) {
-    const Recipe *r = &e->recipe;
-    bool good = check_metric(e, r->top5 ? "top5" : NULL) &&
-                check_metric(e, r->stop.metric) && check_metric(e, r->best);
-    for (int i = 0; good && i < r->num_plateaus; i++)
-        good = check_metric(e, r->plateau[i].metric);
-}
-
 static Graph *eval_graph(Expansion *e, TrainBlock *t, const Value *given,
                          const Param *input) {
     graph_begin(e, t, "eval", false);
     e->averaged = e->eval_averages;
     if (forward(e, t, given, input).kind == VALUE_POISON)
         return e->graph;
-    check_metrics(e);
+    metrics_check(e);
     e->recipe.whole_eval = samples_mixed(e, effects_needed(e, e->graph));
     return e->graph;
 }

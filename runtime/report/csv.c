@@ -7,17 +7,25 @@
 #include <math.h>
 #include <string.h>
 
-static const char header[] =
-    "split,epoch,step,loss,accuracy,top5,perplexity,lr,loss_scale,skipped,"
-    "samples_per_second,wait_ms,elapsed,on,stops\n";
-
 bool rt_csv_named(const char *path) {
     size_t length = strlen(path);
     return length > 4 && strcmp(path + length - 4, ".csv") == 0;
 }
 
-void rt_csv_begin(FILE *f) {
-    fputs(header, f);
+// The first four metrics always have one.
+static bool has_column(int metric, unsigned metrics) {
+    return metric <= METRIC_perplexity ||
+           (metrics >> metric & 1 && metric_info[metric].unit != METRIC_TABLE);
+}
+
+void rt_csv_begin(FILE *f, unsigned metrics) {
+    fputs("split,epoch,step", f);
+    for (int i = 0; i < NUM_METRICS; i++)
+        if (has_column(i, metrics))
+            fprintf(f, ",%s", metric_info[i].name);
+    fputs(",lr,loss_scale,skipped,samples_per_second,wait_ms,elapsed,on,stops"
+          "\n",
+          f);
 }
 
 // An empty field: it is not finite, or the row has none.
@@ -28,7 +36,7 @@ static void number_put(FILE *f, bool has, double value) {
         fputc(',', f);
 }
 
-void rt_csv_row(FILE *f, const RtRow *row, double rate) {
+void rt_csv_row(FILE *f, unsigned metrics, const RtRow *row, double rate) {
     static const char *const on[] = {[RT_ON_TEST] = "",
                                      [RT_ON_TRAIN] = "train",
                                      [RT_ON_VALIDATION] = "validation"};
@@ -36,10 +44,11 @@ void rt_csv_row(FILE *f, const RtRow *row, double rate) {
     fputs(row->interval ? "step" : row->train ? "train" : "test", f);
     number_put(f, true, row->epoch);
     fprintf(f, ",%" PRId64, row->step);
-    number_put(f, true, row->loss);
-    number_put(f, true, row->accuracy);
-    number_put(f, true, row->top5);
-    number_put(f, true, row->perplexity);
+    number_put(f, true, row->metric[METRIC_loss]);
+    number_put(f, true, row->metric[METRIC_accuracy]);
+    for (int i = METRIC_top5; i < NUM_METRICS; i++)
+        if (has_column(i, metrics))
+            number_put(f, true, row->metric[i]);
     number_put(f, true, row->lr);
     number_put(f, scales, row->scale);
     number_put(f, scales, row->skipped);

@@ -39,6 +39,7 @@ struct RtReport {
     bool drawn;       // a progress bar is on the screen
     FILE *result;     // stdout, or stderr if rows go to stdout
     const char *unit; // name of a sample
+    unsigned metrics; // that evaluations measure
     Rows rows[NUM_ROWS];
     RtEvents *events; // NULL: none
 };
@@ -114,6 +115,24 @@ static void end_row(RtReport *r, Rows *rows) {
     truncate_row(rows);
 }
 
+// The matrix by rows, and the IoU of each class, null without any sample.
+static void write_confusion(FILE *f, const RtRow *row) {
+    int64_t n = row->classes;
+    fputs(",\"confusion\":[", f);
+    for (int64_t i = 0; i < n * n; i++)
+        fprintf(f, "%s%.17g%s", i % n > 0 ? "," : i > 0 ? ",[" : "[",
+                row->confusion[i], i % n == n - 1 ? "]" : "");
+    fputs("],\"iou_by_class\":[", f);
+    for (int64_t k = 0; k < n; k++) {
+        double any = -row->confusion[k * n + k];
+        for (int64_t i = 0; i < n; i++)
+            any += row->confusion[k * n + i] + row->confusion[i * n + k];
+        fprintf(f, any > 0 ? "%s%.9g" : "%snull", k > 0 ? "," : "",
+                row->confusion[k * n + k] / any);
+    }
+    fputc(']', f);
+}
+
 static void write_row(FILE *f, const RtRow *row) {
     fprintf(f, "{\"split\":\"%s\"",
             row->interval ? "step"
@@ -121,12 +140,9 @@ static void write_row(FILE *f, const RtRow *row) {
                           : "test");
     json_put_number(f, "epoch", row->epoch);
     fprintf(f, ",\"step\":%lld", (long long)row->step);
-    json_put_number(f, "loss", row->loss);
-    json_put_number(f, "accuracy", row->accuracy);
-    if (!isnan(row->top5))
-        json_put_number(f, "top5", row->top5);
-    if (!isnan(row->perplexity))
-        json_put_number(f, "perplexity", row->perplexity);
+    for (int i = 0; i < NUM_METRICS; i++)
+        if (i <= METRIC_accuracy || !isnan(row->metric[i]))
+            json_put_number(f, metric_info[i].name, row->metric[i]);
     json_put_number(f, "lr", row->lr);
     if (!isnan(row->scale)) {
         json_put_number(f, "loss_scale", row->scale);
@@ -140,6 +156,8 @@ static void write_row(FILE *f, const RtRow *row) {
     if (row->on != RT_ON_TEST)
         fprintf(f, ",\"on\":\"%s\"",
                 row->on == RT_ON_TRAIN ? "train" : "validation");
+    if (row->confusion != NULL)
+        write_confusion(f, row);
     fputs(row->stops ? ",\"stops\":true}\n" : "}\n", f);
 }
 
@@ -190,10 +208,13 @@ void rt_report_warn(RtReport *r, const char *format, ...) {
 
 // Metrics beside loss and accuracy.
 static void print_more(FILE *f, const RtRow *row) {
-    if (!isnan(row->top5))
-        fprintf(f, ", top-5 %.2f %%", 100 * row->top5);
-    if (!isnan(row->perplexity))
-        fprintf(f, ", perplexity %.4g", row->perplexity);
+    for (int i = METRIC_accuracy + 1; i < NUM_METRICS; i++) {
+        const MetricInfo *m = &metric_info[i];
+        if (!isnan(row->metric[i]) && m->unit == METRIC_SHARE)
+            fprintf(f, ", %s %.2f %%", m->label, 100 * row->metric[i]);
+        else if (!isnan(row->metric[i]))
+            fprintf(f, ", %s %.4g", m->label, row->metric[i]);
+    }
 }
 
 static double hundredths(double x) {
@@ -217,9 +238,9 @@ static void print_position(FILE *f, const RtRow *row) {
 }
 
 static void print_numbers(FILE *f, const RtRow *row) {
-    fprintf(f, "loss %-8.4f", row->loss);
-    if (!isnan(row->accuracy))
-        fprintf(f, " accuracy %6.2f %%", 100 * row->accuracy);
+    fprintf(f, "loss %-8.4f", row->metric[METRIC_loss]);
+    if (!isnan(row->metric[METRIC_accuracy]))
+        fprintf(f, " accuracy %6.2f %%", 100 * row->metric[METRIC_accuracy]);
 }
 
 static void print_test(FILE *f, const RtRow *row) {
@@ -280,9 +301,9 @@ static void draw(RtReport *r, const RtRow *row) {
         return;
     print_bar(f, row);
     print_left(f, row);
-    fprintf(f, "  loss %.4f", row->loss);
-    if (!isnan(row->accuracy))
-        fprintf(f, "  accuracy %.2f %%", 100 * row->accuracy);
+    fprintf(f, "  loss %.4f", row->metric[METRIC_loss]);
+    if (!isnan(row->metric[METRIC_accuracy]))
+        fprintf(f, "  accuracy %.2f %%", 100 * row->metric[METRIC_accuracy]);
     fprintf(f, "  %.*f %s/s", rt_rate_digits(rate(row)), rate(row), r->unit);
     fclose(f);
     text[columns() - 1] = '\0';
@@ -304,7 +325,7 @@ void rt_report_row(RtReport *r, const RtRow *row) {
             continue;
         errno = 0;
         if (r->rows[i].csv)
-            rt_csv_row(r->rows[i].file, row, rate(row));
+            rt_csv_row(r->rows[i].file, r->metrics, row, rate(row));
         else
             write_row(r->rows[i].file, row);
         end_row(r, &r->rows[i]);
@@ -328,11 +349,11 @@ static void print_result(FILE *f, FILE *to, const RtRow *test) {
     const char *plain = rt_colour(to, "\033[0m");
     static const char *const named[] = {"test", "training", "validation"};
     const char *on = named[test->on];
-    if (isnan(test->accuracy))
-        fprintf(f, "%s%s loss %.4f%s", bold, on, test->loss, plain);
+    if (isnan(test->metric[METRIC_accuracy]))
+        fprintf(f, "%s%s loss %.4f%s", bold, on, test->metric[METRIC_loss], plain);
     else
         fprintf(f, "%s%s accuracy %.2f %%%s, loss %.4f", bold, on,
-                100 * test->accuracy, plain, test->loss);
+                100 * test->metric[METRIC_accuracy], plain, test->metric[METRIC_loss]);
     print_more(f, test);
     fprintf(f, ", %lld sample%s\n", (long long)test->samples,
             test->samples == 1 ? "" : "s");
@@ -485,7 +506,8 @@ static void open_own(RtReport *r, const char *folder, int64_t from) {
 }
 
 RtReport *rt_report_open(const RtOptions *o, const char *folder,
-                         const char *unit, int64_t from, RtError *e) {
+                         const char *unit, unsigned metrics, int64_t from,
+                         RtError *e) {
     RtReport *r = calloc(1, sizeof *r);
     Rows *rows = r != NULL ? &r->rows[OF_USER] : NULL;
     if (r == NULL) {
@@ -496,6 +518,7 @@ RtReport *rt_report_open(const RtOptions *o, const char *folder,
     r->table = o->time;
     r->terminal = *rt_wiped() != '\0';
     r->unit = unit;
+    r->metrics = metrics;
     bool stdout_used = rt_is_stdout(o->metrics) || rt_is_stdout(o->times) ||
                        rt_is_stdout(o->profile);
     r->result = stdout_used ? stderr : stdout;
@@ -512,7 +535,7 @@ RtReport *rt_report_open(const RtOptions *o, const char *folder,
         rows->end = ftell(rows->file);
         rows->csv = rt_csv_named(o->metrics);
         if (rows->csv && rows->end <= 0)
-            rt_csv_begin(rows->file);
+            rt_csv_begin(rows->file, metrics);
     }
     if (o->tensorboard != NULL) {
         r->events = rt_events_open(o->tensorboard, from, e);

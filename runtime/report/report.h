@@ -3,6 +3,7 @@
 #ifndef RUNTIME_REPORT_H
 #define RUNTIME_REPORT_H
 
+#include "base/metrics.h"
 #include "runtime/report/trace.h"
 #include "runtime/runtime.h"
 
@@ -64,8 +65,10 @@ typedef struct {
     bool interval; // of some steps, not of the whole epoch
     double epoch, epochs;
     int64_t step, steps, samples;
-    double loss;
-    double accuracy, top5, perplexity; // NAN: not measured
+    double metric[NUM_METRICS]; // NAN: not measured
+    // The confusion matrix, [classes, classes]: rows are labels.  NULL: none.
+    const double *confusion;
+    int64_t classes;
     double lr, scale;                  // of the loss; NAN: none
     double skipped;                    // steps; NAN without a loss scale
     double seconds, waited;
@@ -77,8 +80,10 @@ typedef struct {
 // ---- csv.c: rows as text with commas, under a line of names ----
 
 bool rt_csv_named(const char *path); // whether its name ends with .csv
-void rt_csv_begin(FILE *f);
-void rt_csv_row(FILE *f, const RtRow *row, double rate); // samples a second
+// metrics: that evaluations measure, as in RtTrainer.
+void rt_csv_begin(FILE *f, unsigned metrics);
+void rt_csv_row(FILE *f, unsigned metrics, const RtRow *row,
+                double rate); // samples a second
 const char *rt_csv_step(const char *row); // its step; NULL: it has none
 
 // Statistics of --load-only.
@@ -94,9 +99,11 @@ typedef struct {
 typedef struct RtReport RtReport;
 
 // folder: of the run, for metrics.jsonl and log.txt; NULL: neither. from: the
-// step at which a run resumes; later rows are replaced; -1: none.
+// step at which a run resumes; later rows are replaced; -1: none. metrics: as in
+// RtTrainer.
 RtReport *rt_report_open(const RtOptions *o, const char *folder,
-                         const char *unit, int64_t from, RtError *e);
+                         const char *unit, unsigned metrics, int64_t from,
+                         RtError *e);
 void rt_report_print(RtReport *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void rt_report_warn(RtReport *r, const char *format, ...)

@@ -107,7 +107,7 @@ void rt_session_find_anomaly(RtSession *s) {
         return;
     // Rows may be reported some steps late.
     free(rt_states_copy(s->plan, s->device, &finite));
-    if (finite && !isfinite(s->test.loss)) // not an evaluation
+    if (finite && !isfinite(s->test.metric[METRIC_loss])) // not an evaluation
         return;
     rt_report_print(s->report,
                     "the loss diverged: replaying from step %lld to find the "

@@ -31,10 +31,7 @@ static bool run_batches(RtSession *s, double *waited, RtError *e) {
 }
 
 double rt_session_metric(const RtRow *row, const char *name) {
-    return strcmp(name, "accuracy") == 0 ? row->accuracy
-           : strcmp(name, "top5") == 0   ? row->top5
-           : strcmp(name, "loss") == 0   ? row->loss
-                                         : row->perplexity;
+    return row->metric[metric_find(name)];
 }
 
 // Whether an evaluation ends the run.
@@ -57,6 +54,7 @@ bool rt_session_evaluate(RtSession *s, RtError *e) {
     double since = rt_seconds();
     RtMetrics training = rt_metrics_read(s->plan, s->device);
     rt_metrics_write(s->plan, s->device, &(RtMetrics){.lr = training.lr});
+    rt_metrics_clear_sums(s->plan, s->device);
     rt_session_average_early(s);
     rt_nvtx_push(s->run->nvtx, "evaluation");
     rt_step_run(s->plan, s->device, RT_PREPARE, 0);
@@ -72,6 +70,8 @@ bool rt_session_evaluate(RtSession *s, RtError *e) {
     if (!good || rt_signals_caught() != 0)
         return good;
     s->test = rt_session_row(s, false, &m);
+    rt_session_measure_sums(s, &s->test,
+                            (double)m.count.high + (double)m.count.low);
     s->test.on = rt_eval_set(s->run);
     if (!s->run->options->eval_only)
         rt_session_update_best(s);

@@ -10,7 +10,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 // ---- states ----
 
@@ -48,8 +47,8 @@ int64_t rt_session_best(const RtSession *s, const char *metric, double *value) {
 }
 
 static bool is_better(const char *metric, float value, float best) {
-    bool rises = strcmp(metric, "accuracy") == 0 || strcmp(metric, "top5") == 0;
-    return rises ? value > best : value < best;
+    return metric_info[metric_find(metric)].higher_is_better ? value > best
+                                                             : value < best;
 }
 
 // Compares the evaluation with the best one before it.

@@ -262,10 +262,8 @@ static void put_test(FILE *f, const RtRow *test) {
     if (test->samples == 0)
         return;
     put_text(f, "on", on[test->on]);
-    put_number(f, "loss", test->loss);
-    put_number(f, "accuracy", test->accuracy);
-    put_number(f, "top5", test->top5);
-    put_number(f, "perplexity", test->perplexity);
+    for (int i = 0; i < NUM_METRICS; i++)
+        put_number(f, metric_info[i].name, test->metric[i]);
 }
 
 static void put_end(const RtSession *s, FILE *f) {

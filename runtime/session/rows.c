@@ -61,12 +61,15 @@ static RtRow row_begin(const RtSession *s, bool train) {
 
 static void row_fill(const RtSession *s, RtRow *row, const RtMetrics *m) {
     const RtTrainer *t = s->run->trainer;
-    row->loss = mean_of(m->loss, m->count);
-    row->accuracy = rt_state_find(s->plan, "metric.correct") == NULL
-                        ? NAN
-                        : mean_of(m->correct, m->count);
-    row->top5 = !row->train && t->top5 ? mean_of(m->top5, m->count) : NAN;
-    row->perplexity = t->perplexity ? exp(mean_of(m->loss, m->count)) : NAN;
+    for (int i = 0; i < NUM_METRICS; i++)
+        row->metric[i] = NAN;
+    row->metric[METRIC_loss] = mean_of(m->loss, m->count);
+    if (rt_state_find(s->plan, "metric.correct") != NULL)
+        row->metric[METRIC_accuracy] = mean_of(m->correct, m->count);
+    if (!row->train && t->metrics >> METRIC_top5 & 1)
+        row->metric[METRIC_top5] = mean_of(m->top5, m->count);
+    if (t->metrics >> METRIC_perplexity & 1)
+        row->metric[METRIC_perplexity] = exp(mean_of(m->loss, m->count));
     row->lr = m->lr;
     bool scaled = row->train && m->scale > 0;
     row->scale = scaled ? m->scale : NAN;
@@ -87,9 +90,9 @@ void rt_session_begin_row(RtSession *s) {
 
 bool rt_session_diverged(const RtRow *row, RtError *e) {
     long long step = row->step;
-    if (!isfinite(row->loss))
+    if (!isfinite(row->metric[METRIC_loss]))
         rt_fail(e, EXIT_DIVERGED, "the loss is %s after step %lld, epoch %.2f",
-                isnan(row->loss) ? "not a number" : "infinite", step,
+                isnan(row->metric[METRIC_loss]) ? "not a number" : "infinite", step,
                 row->epoch);
     else if (row->scale < 1)
         rt_fail(e, EXIT_DIVERGED,

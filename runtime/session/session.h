@@ -24,6 +24,7 @@ typedef struct RtSession {
     RtBudget budget;
     int64_t *batches;             // of training, per step of the plan
     RtRow test;                   // the last evaluation
+    double *confusion;            // its matrix; NULL: none
     int64_t saved;                // step of the last checkpoint; -1: none
     int failures;                 // of checkpoints, in a row
     double failing_since, try_at; // the first failure; the next try
@@ -148,6 +149,12 @@ double rt_session_metric(const RtRow *row, const char *name);
 // Evaluates, reports the row and stores it in s->test.  Training's metrics are
 // restored.
 bool rt_session_evaluate(RtSession *s, RtError *e);
+
+// ---- metrics.c ----
+
+// Computes the metrics of an evaluation of so many samples from sums that are
+// not in RtMetrics.  s owns the row's confusion matrix until the next call.
+void rt_session_measure_sums(RtSession *s, RtRow *row, double samples);
 
 // ---- monitor.c ----
 

@@ -390,7 +390,8 @@ static bool prepare(RtSession *s, RtError *e) {
     if (writes_checkpoints(o))
         s->report_folder = run->folder;
     s->report =
-        rt_report_open(o, s->report_folder, unit_of(run->trainer), from, e);
+        rt_report_open(o, s->report_folder, unit_of(run->trainer),
+                       run->trainer->metrics, from, e);
     return s->report != NULL;
 }
 
@@ -502,6 +503,7 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
     rt_feeder_close(&s.eval);
     rt_checkpoint_free(s.checkpoint);
     free(s.batches);
+    free(s.confusion);
     rt_retention_unlock(&s.retention);
     return good;
 }

@@ -1,4 +1,5 @@
 // The train block: updates of parameters, and views of an evaluation.
+#include "base/metrics.h"
 #include "tests/frontend/suites.h"
 
 #include <math.h>
@@ -209,8 +210,9 @@ START_TEST(recipes_are_read) {
     ck_assert_int_eq(r->accumulate, recipes[_i].accumulate);
     const char *measured = recipes[_i].measured;
     ck_assert(r->eval_train == (strstr(measured, "train") != NULL));
-    ck_assert(r->top5 == (strstr(measured, "top5") != NULL));
-    ck_assert(r->perplexity == (strstr(measured, "perplexity") != NULL));
+    for (int i = METRIC_top5; i < NUM_METRICS; i++)
+        ck_assert((r->metrics >> i & 1) ==
+                  (strstr(measured, metric_info[i].name) != NULL));
     ck_assert_pstr_eq(r->stop.metric, recipes[_i].stop.metric);
     ck_assert(r->stop.above == recipes[_i].stop.above);
     ck_assert_double_eq(r->stop.value, recipes[_i].stop.value);

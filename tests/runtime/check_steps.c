@@ -4,6 +4,7 @@
 // The steps are those of tiny.c, each of which also leaves a letter in a file.
 #define _POSIX_C_SOURCE 200809L
 
+#include "base/metrics.h"
 #include "runtime/runtime.h"
 #include "tests/runtime/place.h"
 #include "tests/runtime/runs.h"
@@ -421,7 +422,7 @@ START_TEST(a_run_ends_when_it_is_good_enough) {
     t.eval_every = (RtTime){10, RT_STEPS};
     t.checkpoint_every.count = 0;
     t.stop = cases[_i].stop;
-    t.perplexity = true;
+    t.metrics = 1u << METRIC_perplexity;
     ck_assert_int_eq(RUN(&t, "--out=r", "--metrics=m"), 0);
     ck_assert(run_says("err", "stopped at step "));
     ck_assert(run_says("err", cases[_i].says));

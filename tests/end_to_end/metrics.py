@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""The metrics of an evaluation against numpy, in double.
+
+metrics.py make                writes a data set for each kind of output
+metrics.py check RUN KIND LOGITS   compares the last row of RUN/metrics.jsonl
+"""
+
+import json
+import os
+import sys
+
+import numpy as np
+
+KINDS = {  # inputs and labels of a sample; whether labels are classes
+    "classes": ((8,), (), 5),
+    "pixels": ((6, 6, 2), (6, 6), 3),
+    "labels": ((8,), (4,), 0),
+    "values": ((8,), (3,), 0),
+}
+
+
+def make():
+    draw = np.random.default_rng(1)
+    for kind, (x, y, classes) in KINDS.items():
+        os.makedirs(kind)
+        for split, count in ("train", 200), ("test", 53):
+            image = draw.normal(size=(count, *x)).astype(np.float32)
+            if classes:  # the last class never occurs
+                label = draw.integers(0, classes - 1, size=(count, *y))
+            else:
+                label = image[:, : y[0]] + draw.normal(size=(count, *y)) + 0.3
+                label = label > 0 if kind == "labels" else 10 + 3 * label
+                label = label.astype(np.float32)
+            np.save(f"{kind}/{split}_x.npy", image)
+            np.save(f"{kind}/{split}_y.npy", label)
+
+
+def counted(both, given, found):
+    """The metrics of counts, as scikit-learn's with zero_division=0."""
+    divided = lambda a, b: np.divide(a, b, out=np.zeros(len(a)), where=b > 0)
+    occurs = given + found > 0
+    all_both, all_given, all_found = both.sum(), given.sum(), found.sum()
+    return {
+        "precision": divided(both, found)[occurs].mean(),
+        "recall": divided(both, given)[occurs].mean(),
+        "f1": divided(2 * both, given + found)[occurs].mean(),
+        "iou": divided(both, given + found - both)[occurs].mean(),
+        "precision_micro": all_both / all_found,
+        "recall_micro": all_both / all_given,
+        "f1_micro": 2 * all_both / (all_given + all_found),
+    }
+
+
+def of_classes(output, label, classes):
+    matrix = np.zeros((classes, classes))
+    np.add.at(matrix, (label.ravel(), output.argmax(-1).ravel()), 1)
+    both, given, found = matrix.diagonal(), matrix.sum(1), matrix.sum(0)
+    any_of = given + found - both
+    iou = [b / a if a else None for b, a in zip(both, any_of)]
+    return dict(counted(both, given, found), confusion=matrix.tolist(),
+                iou_by_class=iou)
+
+
+def of_labels(output, label):
+    is_label, found = label > 0.5, output > 0
+    return counted(*(x.sum(0).astype(float)
+                     for x in (is_label & found, is_label, found)))
+
+
+def of_values(output, label):
+    error = output - label
+    deviation = ((label - label.mean(0)) ** 2).sum(0)
+    return {
+        "mae": np.abs(error).mean(),
+        "rmse": np.sqrt((error ** 2).mean()),
+        "r2": (1 - (error ** 2).sum(0) / deviation).mean(),
+    }
+
+
+def check(run, kind, logits):
+    rows = [json.loads(line) for line in open(f"{run}/metrics.jsonl")]
+    row = [row for row in rows if row["split"] == "test"][-1]
+    output = np.load(logits).astype(np.float64)
+    label = np.load(f"{kind}/test_y.npy")
+    classes = KINDS[kind][2]
+    wanted = (of_classes(output, label, classes) if classes
+              else of_labels(output, label) if kind == "labels"
+              else of_values(output, label.astype(np.float64)))
+    for name, value in wanted.items():
+        if isinstance(value, list):
+            assert json.dumps(row[name]) == json.dumps(value) or np.allclose(
+                np.array(row[name], float), np.array(value, float), 1e-6,
+                equal_nan=True), (name, row[name], value)
+        else:
+            assert abs(row[name] - value) <= 2e-6 * abs(value), (
+                name, row[name], value)
+    assert 0 < row.get("f1", 0.5) < 1, row
+    assert all("f1" not in r and "mae" not in r for r in rows
+               if r["split"] == "train")
+    print(kind, {k: v for k, v in wanted.items() if not isinstance(v, list)})
+
+
+if sys.argv[1] == "make":
+    make()
+else:
+    check(*sys.argv[2:])

@@ -1,0 +1,48 @@
+#!/bin/sh
+# Metrics of classes, pixels, labels and values are those of numpy, with a short
+# last batch; counts are f32 in a model of f16.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+
+python=
+for candidate in python3 /usr/bin/python3; do
+    "$candidate" -c 'import numpy' 2>err && python=$candidate && break
+done
+[ -n "$python" ] || exit 77
+
+COUNTS="precision, recall, f1, precision_micro, recall_micro, f1_micro, iou"
+
+# model KIND INPUT OUTPUT BODY DATA LOSS METRICS
+model() {
+    cat >"$1.net" <<END
+model Net(image: f32[N, $2]) -> f32[N, $3] {
+  image |> $4
+}
+
+train Net {
+  data      = npy("$1"$5)
+  batch     = 16
+  epochs    = 2
+  loss      = mean($6(output, label))
+  optimizer = adamw(lr=0.02)
+  eval every 1 epoch { metrics = [$7] }
+  checkpoint best $8
+}
+END
+    expect 0 "$SINTER" build "$1.net" -o "$1.trainer"
+    expect 0 "./$1.trainer" --out="run-$1" --metrics="$1.csv"
+    expect 0 "./$1.trainer" --predict="$1/test_x.npy" --weights="run-$1" \
+        --logits -o "$1.npy"
+    expect 0 "$python" "$here/metrics.py" check "run-$1" "$1" "$1.npy"
+    head -n 1 "$1.csv" >names
+    grep -q ",$8," names || fail "no column $8: $(cat names)"
+}
+
+expect 0 "$python" "$here/metrics.py" make
+model classes 8 5 "linear(5)" "" cross_entropy "$COUNTS, confusion" f1
+model pixels "6, 6, 2" "6, 6, 3" "conv(3, 3)" "" cross_entropy \
+    "$COUNTS, confusion" iou
+model labels 8 4 "linear(4)" ", targets" bce_with_logits "$COUNTS" f1_micro
+model values 8 3 "linear(3)" ", targets" mse "mae, rmse, r2" r2
+
+expect 0 "$SINTER" show plan --graph=eval classes.net --set precision=f16
+expect_says "matmul .* : f32\[5,5\]"
