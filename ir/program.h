@@ -110,12 +110,14 @@ typedef struct {
 // (updates in the whole run), run.epoch_steps i32[] (in one epoch), run.seed
 // i32[].  The runtime alone writes monitor.METRIC f32[] (its best value in an
 // evaluation), monitor.METRIC.step i32[] (the step of that, -1 for none), and
-// of each Plateau STATE f32[] and STATE.step i32[] (of its last reduction).  States that the runtime reads and clears (kind metric): metric.loss,
+// of each Plateau STATE f32[] and STATE.step i32[] (of its last reduction).
+//
+// States that the runtime reads and clears (kind metric): metric.loss,
 // metric.correct, metric.top5, metric.count f32[] (sums over samples, each
-// compensated by a NAME.low; of evaluations also metric.counts, metric.errors
-// and metric.moments, see frontend/functions/metric.c), metric.lr f32[] (the learning rate of the
-// last update), metric.skipped f32[] (updates that were not made, where the
-// loss is scaled).
+// compensated by a NAME.low; evaluations also have metric.counts,
+// metric.errors and metric.moments, see frontend/functions/metric.c),
+// metric.lr f32[] (the learning rate of the last update), metric.skipped f32[]
+// (updates that were not made, where the loss is scaled).
 typedef struct {
     const char *name; // of the model
     const char *file; // the model file's base name, without directories

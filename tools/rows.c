@@ -112,8 +112,13 @@ bool row_is(const JsonRow *row, const char *split) {
 
 bool line_next(FILE *f, char line[LINE_BYTES]) {
     long at = ftell(f);
-    if (fgets(line, LINE_BYTES, f) != NULL && strchr(line, '\n') != NULL)
-        return true;
+    bool begins = true; // a line, not the rest of a longer one
+    while (fgets(line, LINE_BYTES, f) != NULL) {
+        bool ends = strchr(line, '\n') != NULL;
+        if (begins && ends)
+            return true;
+        begins = ends;
+    }
     fseek(f, at, SEEK_SET);
     return false;
 }

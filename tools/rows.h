@@ -38,6 +38,7 @@ bool row_is(const JsonRow *row, const char *split);
 bool row_read(const char *line, JsonRow *row);
 
 // The next complete line of a file that grows; false if there is none yet.
+// Longer lines, such as those of confusion matrices, are passed over.
 bool line_next(FILE *f, char line[LINE_BYTES]);
 
 typedef struct {

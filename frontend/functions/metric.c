@@ -16,7 +16,8 @@ bool metric_expect(Expansion *e, const char *metric, Span at) {
         report(e->diags, D_key_value, at, "%s is not one number", metric);
         return false;
     }
-    if (id == METRIC_loss || id == METRIC_accuracy || e->recipe.metrics >> id & 1)
+    if (id == METRIC_loss || id == METRIC_accuracy ||
+        e->recipe.metrics >> id & 1)
         return true;
     Diagnostic *d = report(e->diags, D_metric_not_measured, at,
                            "`%s` is not among the metrics of eval", metric);
@@ -169,8 +170,8 @@ static void accumulate_columns(Expansion *e, const char *name, NodeId x) {
     accumulate(e, name, graph_reduce(e->graph, OP_sum, rows, 1, &first), false);
 }
 
-// Of each label the true positives, the positive labels and the positive
-// outputs.
+// Adds the true positives, the positive labels and the positive outputs of each
+// label.
 static void count_labels(Expansion *e, NodeId output) {
     Graph *g = e->graph;
     Type t = *node_type(e, output);

@@ -42,7 +42,10 @@ static int metric_of(const Expr *x) {
 static void report_metric(Expansion *e, const Expr *x) {
     Text all = text_new(e->arena);
     for (int i = 0; i < NUM_METRICS; i++)
-        text_add(&all, "%s%s", i == 0 ? "" : i + 1 < NUM_METRICS ? ", " : " or ",
+        text_add(&all, "%s%s",
+                 i == 0                ? ""
+                 : i + 1 < NUM_METRICS ? ", "
+                                       : " or ",
                  metric_info[i].name);
     Diagnostic *d = report(e->diags, D_key_value, x->at, "a metric is %s",
                            text_string(&all));

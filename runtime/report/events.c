@@ -169,8 +169,10 @@ bool rt_events_row(RtEvents *e, const RtRow *row, double rate) {
     Arena *a = arena_new();
     Text event = event_begin(a, row->step), summary = text_new(a);
     bool steps = row->interval;
-    scalar_add(&summary, steps ? "step/loss" : "loss", row->metric[METRIC_loss]);
-    scalar_add(&summary, steps ? "step/accuracy" : "accuracy", row->metric[METRIC_accuracy]);
+    scalar_add(&summary, steps ? "step/loss" : "loss",
+               row->metric[METRIC_loss]);
+    scalar_add(&summary, steps ? "step/accuracy" : "accuracy",
+               row->metric[METRIC_accuracy]);
     for (int i = METRIC_top5; i < NUM_METRICS; i++)
         scalar_add(&summary, metric_info[i].name, row->metric[i]);
     if (row->train) {

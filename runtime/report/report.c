@@ -62,10 +62,12 @@ static bool is_rewritten(const char *row, int64_t from) {
 
 // The end of the rows to keep; rows are ordered by step.
 static long end_of_rows(FILE *f, int64_t from) {
-    char row[2048]; // the longest row has half of it
+    char *row = NULL;
+    size_t room = 0;
     long end = 0;
-    while (fgets(row, sizeof row, f) != NULL && !is_rewritten(row, from))
+    while (getline(&row, &room, f) > 0 && !is_rewritten(row, from))
         end = ftell(f);
+    free(row);
     return end;
 }
 
@@ -115,24 +117,6 @@ static void end_row(RtReport *r, Rows *rows) {
     truncate_row(rows);
 }
 
-// The matrix by rows, and the IoU of each class, null without any sample.
-static void write_confusion(FILE *f, const RtRow *row) {
-    int64_t n = row->classes;
-    fputs(",\"confusion\":[", f);
-    for (int64_t i = 0; i < n * n; i++)
-        fprintf(f, "%s%.17g%s", i % n > 0 ? "," : i > 0 ? ",[" : "[",
-                row->confusion[i], i % n == n - 1 ? "]" : "");
-    fputs("],\"iou_by_class\":[", f);
-    for (int64_t k = 0; k < n; k++) {
-        double any = -row->confusion[k * n + k];
-        for (int64_t i = 0; i < n; i++)
-            any += row->confusion[k * n + i] + row->confusion[i * n + k];
-        fprintf(f, any > 0 ? "%s%.9g" : "%snull", k > 0 ? "," : "",
-                row->confusion[k * n + k] / any);
-    }
-    fputc(']', f);
-}
-
 static void write_row(FILE *f, const RtRow *row) {
     fprintf(f, "{\"split\":\"%s\"",
             row->interval ? "step"
@@ -156,9 +140,28 @@ static void write_row(FILE *f, const RtRow *row) {
     if (row->on != RT_ON_TEST)
         fprintf(f, ",\"on\":\"%s\"",
                 row->on == RT_ON_TRAIN ? "train" : "validation");
-    if (row->confusion != NULL)
-        write_confusion(f, row);
     fputs(row->stops ? ",\"stops\":true}\n" : "}\n", f);
+}
+
+// The confusion matrix in a row of its own, with the IoU of each class, null
+// for one that does not occur.
+static void write_confusion(FILE *f, const RtRow *row) {
+    int64_t n = row->classes;
+    fputs("{\"split\":\"confusion\"", f);
+    json_put_number(f, "epoch", row->epoch);
+    fprintf(f, ",\"step\":%lld,\"counts\":[", (long long)row->step);
+    for (int64_t i = 0; i < n * n; i++)
+        fprintf(f, "%s%.17g%s", i % n > 0 ? "," : i > 0 ? ",[" : "[",
+                row->confusion[i], i % n == n - 1 ? "]" : "");
+    fputs("],\"iou_by_class\":[", f);
+    for (int64_t k = 0; k < n; k++) {
+        double any = -row->confusion[k * n + k];
+        for (int64_t i = 0; i < n; i++)
+            any += row->confusion[k * n + i] + row->confusion[i * n + k];
+        fprintf(f, any > 0 ? "%s%.9g" : "%snull", k > 0 ? "," : "",
+                row->confusion[k * n + k] / any);
+    }
+    fputs("]}\n", f);
 }
 
 // ---- the screen ----
@@ -328,6 +331,8 @@ void rt_report_row(RtReport *r, const RtRow *row) {
             rt_csv_row(r->rows[i].file, r->metrics, row, rate(row));
         else
             write_row(r->rows[i].file, row);
+        if (row->confusion != NULL && !r->rows[i].csv)
+            write_confusion(r->rows[i].file, row);
         end_row(r, &r->rows[i]);
     }
     if (!rt_events_row(r->events, row, rate(row)))
@@ -350,10 +355,12 @@ static void print_result(FILE *f, FILE *to, const RtRow *test) {
     static const char *const named[] = {"test", "training", "validation"};
     const char *on = named[test->on];
     if (isnan(test->metric[METRIC_accuracy]))
-        fprintf(f, "%s%s loss %.4f%s", bold, on, test->metric[METRIC_loss], plain);
+        fprintf(f, "%s%s loss %.4f%s", bold, on, test->metric[METRIC_loss],
+                plain);
     else
         fprintf(f, "%s%s accuracy %.2f %%%s, loss %.4f", bold, on,
-                100 * test->metric[METRIC_accuracy], plain, test->metric[METRIC_loss]);
+                100 * test->metric[METRIC_accuracy], plain,
+                test->metric[METRIC_loss]);
     print_more(f, test);
     fprintf(f, ", %lld sample%s\n", (long long)test->samples,
             test->samples == 1 ? "" : "s");

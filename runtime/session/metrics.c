@@ -48,8 +48,8 @@ static double sum_read(const RtSession *s, const char *name) {
 
 // ---- classes and labels ----
 
-// Of a class or a label: the samples that have it and are found to have it,
-// that have it, and that are found to.
+// The samples of a class or a label: true positives, those that have it, and
+// those that are predicted to.
 typedef struct {
     double both, given, found;
 } Counts;

@@ -92,8 +92,8 @@ bool rt_session_diverged(const RtRow *row, RtError *e) {
     long long step = row->step;
     if (!isfinite(row->metric[METRIC_loss]))
         rt_fail(e, EXIT_DIVERGED, "the loss is %s after step %lld, epoch %.2f",
-                isnan(row->metric[METRIC_loss]) ? "not a number" : "infinite", step,
-                row->epoch);
+                isnan(row->metric[METRIC_loss]) ? "not a number" : "infinite",
+                step, row->epoch);
     else if (row->scale < 1)
         rt_fail(e, EXIT_DIVERGED,
                 "gradients are not finite at the smallest loss scale, 1, after "

@@ -57,7 +57,7 @@ def of_classes(output, label, classes):
     both, given, found = matrix.diagonal(), matrix.sum(1), matrix.sum(0)
     any_of = given + found - both
     iou = [b / a if a else None for b, a in zip(both, any_of)]
-    return dict(counted(both, given, found), confusion=matrix.tolist(),
+    return dict(counted(both, given, found), counts=matrix.tolist(),
                 iou_by_class=iou)
 
 
@@ -79,10 +79,12 @@ def of_values(output, label):
 
 def check(run, kind, logits):
     rows = [json.loads(line) for line in open(f"{run}/metrics.jsonl")]
+    rows = [row for row in rows if row["split"] != "time"]
     row = [row for row in rows if row["split"] == "test"][-1]
     output = np.load(logits).astype(np.float64)
     label = np.load(f"{kind}/test_y.npy")
     classes = KINDS[kind][2]
+    row.update({k: v for k, v in rows[-1].items() if k not in row})
     wanted = (of_classes(output, label, classes) if classes
               else of_labels(output, label) if kind == "labels"
               else of_values(output, label.astype(np.float64)))

@@ -46,3 +46,14 @@ model values 8 3 "linear(3)" ", targets" mse "mae, rmse, r2" r2
 
 expect 0 "$SINTER" show plan --graph=eval classes.net --set precision=f16
 expect_says "matmul .* : f32\[5,5\]"
+
+# The report draws the matrix; a resumed run writes the same rows.
+expect 0 "$SINTER" report classes.net --metrics=run-classes -o page.html
+grep -A7 '<table class="confusion">' page.html | grep -c '<tr>' >lines
+[ "$(cat lines)" -eq 6 ] || fail "$(cat lines) rows are drawn"
+expect 0 ./classes.trainer --out=parts --steps=20
+expect 0 ./classes.trainer --out=parts --resume
+for run in run-classes parts; do
+    grep confusion "$run/metrics.jsonl" >"$run.rows"
+done
+expect_equal run-classes.rows parts.rows

@@ -82,8 +82,11 @@ int plot_add(Arena *a, const Arguments *arguments, Text *t) {
         runs_read(a, arguments, arguments->metrics, arguments->num_metrics, &c);
     if (status == EXIT_GOOD)
         status = metrics_choose(a, arguments, NULL, 0, &c);
-    if (status == EXIT_GOOD)
-        curves_add(t, &c);
+    if (status != EXIT_GOOD)
+        return status;
+    curves_add(t, &c);
+    for (int i = 0; i < arguments->num_metrics; i++)
+        confusion_add(a, t, arguments->metrics[i]);
     return status;
 }
 

@@ -60,10 +60,16 @@ void curves_add(Text *t, const Curves *c);
 // Adds text escaped for XML; characters that XML does not allow become '?'.
 void xml_add(Text *t, const char *s);
 
+// ---- confusion.c ----
+
+// Adds the last confusion matrix of a run as a table, if its rows have one of a
+// drawable size.
+void confusion_add(Arena *a, Text *t, const char *path);
+
 // ---- plot.c ----
 
 // Adds the curves of the runs that --metrics names, of loss, accuracy and
-// learning rate; nothing where there is no --metrics.  Returns an exit status.
+// learning rate, and confusion matrices; nothing where there is no --metrics.  Returns an exit status.
 int plot_add(Arena *a, const Arguments *arguments, Text *t);
 
 #endif
