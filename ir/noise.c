@@ -11,7 +11,7 @@
 // moving has no error.  A kernel may also recompute pointwise values from
 // stored ones: each user has its own such values too, as far as there is room.
 #include "ir/noise.h"
-#include "ir/error.h"
+#include "ir/tolerance.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -22,7 +22,7 @@
 // stores although they could be recomputed from activations.
 
 #include "passes/fuse.h"
-#include "passes/fit.h"
+#include "passes/legalize.h"
 
 #include <limits.h>
 
@@ -70,7 +70,7 @@ Graph *fuse(const Facts *f, Graph *g, Clusters *c) {
 }
 
 Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
-    g = graph_fit(g, scratch);
+    g = graph_legalize(g, scratch);
     Facts f = find_facts(g, scratch, o);
     if (o->pricing.prices != NULL)
         return fuse_by_price(&f, g);

@@ -5,7 +5,7 @@
 //             fuse_update.c, fuse_cost.c
 //   Clusters  fuse_cluster.c              the stored values that share a kernel
 //   Members   fuse_members.c              the nodes that each kernel computes
-//   Graph     fuse_place.c                kernel by kernel
+//   Graph     fuse_build.c                the new graph, kernel by kernel
 //
 // For a described device, fuse_price.c runs them again with other choices.
 //
@@ -219,7 +219,7 @@ void store_dear(const Facts *f, Stored *s, const Clusters *c, int every);
 const Members *find_members(const Facts *f, const Stored *s, const Clusters *c,
                             Arena *a);
 
-// ---- fuse_place.c ----
+// ---- fuse_build.c ----
 
 // The graph in groups, one for each cluster: c->group.
 Graph *place_groups(const Facts *f, const Stored *s, const Clusters *c,

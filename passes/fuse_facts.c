@@ -39,7 +39,7 @@ static Extent extent_of(const Graph *g, NodeId n) {
     if (!(facts & REDUCES) || (facts & OVERALL))
         return OVER_OTHER;
     Extent extent = reduce_extent(g, n);
-    assert(extent != OVER_OTHER); // graph_fit leaves none
+    assert(extent != OVER_OTHER); // graph_legalize leaves none
     return extent;
 }
 

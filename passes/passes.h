@@ -93,8 +93,11 @@ Graph *pass_follow(Graph *g, const PassOptions *o, const Pass *pass,
 // ---- canonicalize.c: exact rewrites of layers ----
 PassFunction pass_canonicalize;
 
-// ---- evaluation.c: values that all batches of an evaluation share ----
-PassFunction pass_fold, pass_prepare;
+// ---- fold_batch_norm.c: batch_norm of an evaluation ----
+PassFunction pass_fold;
+
+// ---- prepare.c: values that all batches of an evaluation share ----
+PassFunction pass_prepare;
 
 // The graph that computes the states which pass_prepare leaves, before the
 // first batch: NULL when there are none.  g is the graph before pass_prepare.

@@ -201,7 +201,7 @@ typedef struct RtOptions {
     const char *init;        // a file of weights; NULL: they are drawn
     const char *init_except; // names that are left out; NULL: none
     const char *map;         // a file of names; NULL: none
-    unsigned without;        // a bit for each; see without.c
+    unsigned without;        // a bit for each; see disabled_features.c
     const char *predict;     // its first path; NULL: it trains or evaluates
     const char *weights; // of a prediction; NULL: those of the newest run
     int64_t top;         // classes to print; 0: not given
@@ -221,7 +221,7 @@ extern const Option rt_options[];
 const char *rt_options_path(OptionReader *r);
 void rt_options_help(const RtTrainer *t, const char *program);
 
-// ---- without.c ----
+// ---- disabled_features.c ----
 
 enum {
     RT_WITHOUT_GRAPH,
@@ -350,7 +350,7 @@ void rt_metrics_write(const RtPlan *plan, RtDevice *d, const RtMetrics *m);
 void rt_metrics_request(const RtPlan *plan, RtDevice *d);
 bool rt_metrics_poll(const RtPlan *plan, RtDevice *d, bool wait, RtMetrics *m);
 
-// ---- call.c ----
+// ---- library_call_cost.c ----
 
 // Numbers of elements of a call's a, b and result; a factor has no b.
 void rt_call_count(const RtCall *c, size_t count[3]);
@@ -360,7 +360,7 @@ bool rt_call_of_nothing(const RtCall *c);
 // FLOPs of a convolution or product, counted as in passes/cost.c.
 double rt_call_flops(const RtCall *c);
 
-// ---- number.c ----
+// ---- element.c ----
 
 // Element i of a tensor; the largest finite number of a type, and its bytes.
 double rt_number(const void *from, RtType type, int64_t i);

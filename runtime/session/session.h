@@ -80,7 +80,7 @@ void rt_session_close_train(RtSession *s);
 // has one, on the first samples in file order.
 bool rt_session_collect(RtSession *s, RtError *e);
 
-// ---- board.c ----
+// ---- tensorboard.c ----
 
 // Adds the graph and the first images to the files of --tensorboard.
 void rt_session_board(const RtSession *s);

@@ -5,7 +5,7 @@
 // from the very graph that was printed.  Leaves get the same numbers in both.
 #include "tests/codegen/agree.h"
 
-#include "ir/error.h"
+#include "ir/tolerance.h"
 #include "passes/plan/group.h"
 #include "tests/codegen/joined.h"
 #include "tests/codegen/library.h"

@@ -1,18 +1,18 @@
 // Layers: the patterns of nodes that layers and losses are made of, and the
 // composite operations that stand for them.
-#include "tests/graphs/garden.h"
+#include "tests/graphs/random_graph.h"
 
 // x less its mean, by its deviation: over rows as batch_norm has it, or over
 // the last axis as layer_norm has it.
-NodeId family_normalized(Garden *b) {
-    NodeId x = garden_any(b, F32, -1);
-    if (x == NO_NODE || garden_type(b, x)->rank == 0)
+NodeId family_normalized(Random *b) {
+    NodeId x = random_any(b, F32, -1);
+    if (x == NO_NODE || random_type(b, x)->rank == 0)
         return NO_NODE;
-    Type t = *garden_type(b, x);
+    Type t = *random_type(b, x);
     int64_t axes[MAX_RANK] = {t.rank - 1};
     int count = 1;
     double elements = (double)t.dim[t.rank - 1];
-    if (t.rank > 1 && garden_draw(b, 2)) {
+    if (t.rank > 1 && random_draw(b, 2)) {
         elements = 1;
         for (count = 0; count < t.rank - 1; count++) {
             axes[count] = count;
@@ -20,161 +20,161 @@ NodeId family_normalized(Garden *b) {
         }
     }
     NodeId sum = graph_reduce(b->g, OP_sum, x, count, axes);
-    NodeId mean = garden_op2(b, OP_div, sum, garden_number(b, elements));
+    NodeId mean = random_op2(b, OP_div, sum, random_number(b, elements));
     NodeId var = graph_reduce(b->g, OP_var, x, count, axes);
-    NodeId safe = garden_op2(b, OP_add, var, garden_number(b, 0.01));
-    NodeId away = garden_op2(b, OP_sub, x, mean);
-    return garden_op2(b, OP_mul, away, garden_op1(b, OP_rsqrt, safe));
+    NodeId safe = random_op2(b, OP_add, var, random_number(b, 0.01));
+    NodeId away = random_op2(b, OP_sub, x, mean);
+    return random_op2(b, OP_mul, away, random_op1(b, OP_rsqrt, safe));
 }
 
 // Shares of a row that add up to 1.
-static NodeId exponents(Garden *b, NodeId x) {
-    int64_t axis = garden_type(b, x)->rank - 1;
+static NodeId exponents(Random *b, NodeId x) {
+    int64_t axis = random_type(b, x)->rank - 1;
     NodeId most = graph_reduce(b->g, OP_max, x, 1, &axis);
-    NodeId power = garden_op1(b, OP_exp, garden_op2(b, OP_sub, x, most));
+    NodeId power = random_op1(b, OP_exp, random_op2(b, OP_sub, x, most));
     if (power == NO_NODE)
         return NO_NODE;
-    return garden_op2(b, OP_div, power,
+    return random_op2(b, OP_div, power,
                       graph_reduce(b->g, OP_sum, power, 1, &axis));
 }
 
-NodeId family_exponents(Garden *b) {
-    NodeId x = garden_any(b, F32, -1);
-    if (x == NO_NODE || garden_type(b, x)->rank == 0 ||
-        type_count(garden_type(b, x)) == 0)
+NodeId family_exponents(Random *b) {
+    NodeId x = random_any(b, F32, -1);
+    if (x == NO_NODE || random_type(b, x)->rank == 0 ||
+        type_count(random_type(b, x)) == 0)
         return NO_NODE;
     return exponents(b, x);
 }
 
-NodeId garden_shares(Garden *b, NodeId x) {
-    return b->source ? garden_op1(b, OP_softmax, x) : exponents(b, x);
+NodeId random_softmax(Random *b, NodeId x) {
+    return b->source ? random_op1(b, OP_softmax, x) : exponents(b, x);
 }
 
-static NodeId batch_norm(Garden *b, NodeId x) {
-    int64_t channels = garden_type(b, x)->dim[garden_type(b, x)->rank - 1];
+static NodeId batch_norm(Random *b, NodeId x) {
+    int64_t channels = random_type(b, x)->dim[random_type(b, x)->rank - 1];
     Attr attr = attr_float(ATTR_eps, 0.01);
-    NodeId scale = garden_leaf(b, OP_param, F32, 1, &channels);
-    NodeId bias = garden_leaf(b, OP_param, F32, 1, &channels);
-    return garden_plant(b, (Node){.op = OP_batch_norm,
-                                  .num_args = 3,
-                                  .arg = (NodeId[]){x, scale, bias},
-                                  .num_attrs = 1,
-                                  .attr = &attr});
+    NodeId scale = random_leaf(b, OP_param, F32, 1, &channels);
+    NodeId bias = random_leaf(b, OP_param, F32, 1, &channels);
+    return random_add(b, (Node){.op = OP_batch_norm,
+                                .num_args = 3,
+                                .arg = (NodeId[]){x, scale, bias},
+                                .num_attrs = 1,
+                                .attr = &attr});
 }
 
-static NodeId resize(Garden *b, NodeId x) {
-    int64_t size[] = {1 + garden_draw(b, 7), 1 + garden_draw(b, 7)};
+static NodeId resize(Random *b, NodeId x) {
+    int64_t size[] = {1 + random_draw(b, 7), 1 + random_draw(b, 7)};
     Attr attr[] = {
-        attr_text(ATTR_mode, garden_draw(b, 2) ? "nearest" : "bilinear"),
+        attr_text(ATTR_mode, random_draw(b, 2) ? "nearest" : "bilinear"),
         attr_ints(ATTR_size, 2, size)};
-    return garden_with(b, OP_resize, x, 2, attr);
+    return random_with(b, OP_resize, x, 2, attr);
 }
 
 // Composite operations are only in what the front end makes.
-NodeId family_composite(Garden *b) {
-    NodeId x = garden_any(b, F32, -1);
-    if (x == NO_NODE || !b->source || garden_type(b, x)->rank < 2)
+NodeId family_composite(Random *b) {
+    NodeId x = random_any(b, F32, -1);
+    if (x == NO_NODE || !b->source || random_type(b, x)->rank < 2)
         return NO_NODE;
-    switch (garden_draw(b, 5)) {
+    switch (random_draw(b, 5)) {
     case 0:
-        return garden_op1(b, OP_softmax, x);
+        return random_op1(b, OP_softmax, x);
     case 1:
-        return garden_op1(b, OP_tanh, garden_op1(b, OP_log_softmax, x));
+        return random_op1(b, OP_tanh, random_op1(b, OP_log_softmax, x));
     case 2:
-        return garden_type(b, x)->rank == 4 ? resize(b, x) : NO_NODE;
+        return random_type(b, x)->rank == 4 ? resize(b, x) : NO_NODE;
     default:
         return batch_norm(b, x);
     }
 }
 
 // The largest of windows side by side, whose places take few bits.
-static NodeId max_pool(Garden *b, NodeId x) {
-    int64_t window[] = {1 + garden_draw(b, 3), 1 + garden_draw(b, 3)};
+static NodeId max_pool(Random *b, NodeId x) {
+    int64_t window[] = {1 + random_draw(b, 3), 1 + random_draw(b, 3)};
     Attr attr[] = {attr_ints(ATTR_stride, 2, window),
                    attr_ints(ATTR_window, 2, window)};
-    return garden_with(b, OP_max_pool, x, 2, attr);
+    return random_with(b, OP_max_pool, x, 2, attr);
 }
 
 // A convolution of images x whose statistics a library could take, of a
 // multiple of 8 channels, with batch_norm behind it: half of the time what went
 // in is added, where it has as many.
-static NodeId layer(Garden *b, NodeId x) {
-    int64_t channels = garden_type(b, x)->dim[3], one[] = {1, 1};
-    bool residual = channels % 8 == 0 && garden_draw(b, 2);
-    int64_t size = 1 + garden_draw(b, 3);
+static NodeId layer(Random *b, NodeId x) {
+    int64_t channels = random_type(b, x)->dim[3], one[] = {1, 1};
+    bool residual = channels % 8 == 0 && random_draw(b, 2);
+    int64_t size = 1 + random_draw(b, 3);
     size |= residual; // so that its pixels stay as many
-    int64_t shape[] = {residual ? channels : 8 + 8 * garden_draw(b, 2), size,
+    int64_t shape[] = {residual ? channels : 8 + 8 * random_draw(b, 2), size,
                        size, channels};
     int64_t edge = size / 2, pad[] = {edge, edge, edge, edge};
     Attr attr[] = {attr_ints(ATTR_dilation, 2, one), attr_int(ATTR_groups, 1),
                    attr_ints(ATTR_pad, 4, pad), attr_ints(ATTR_stride, 2, one)};
-    NodeId w = garden_leaf(b, OP_param, F32, 4, shape);
-    NodeId arg[] = {garden_draw(b, 2) ? garden_op1(b, OP_relu, x) : x, w};
-    NodeId y = garden_plant(b, (Node){.op = OP_conv,
-                                      .num_args = 2,
-                                      .arg = arg,
-                                      .num_attrs = 4,
-                                      .attr = attr});
+    NodeId w = random_leaf(b, OP_param, F32, 4, shape);
+    NodeId arg[] = {random_draw(b, 2) ? random_op1(b, OP_relu, x) : x, w};
+    NodeId y = random_add(b, (Node){.op = OP_conv,
+                                    .num_args = 2,
+                                    .arg = arg,
+                                    .num_attrs = 4,
+                                    .attr = attr});
     y = y == NO_NODE ? y : batch_norm(b, y);
-    return y != NO_NODE && residual ? garden_op2(b, OP_add, x, y) : y;
+    return y != NO_NODE && residual ? random_op2(b, OP_add, x, y) : y;
 }
 
 // One or two such layers and what comes behind them: three in four times relu,
 // a third of the time a pool.
-NodeId family_layer(Garden *b) {
-    NodeId y = garden_any(b, F32, 4);
-    if (y == NO_NODE || !b->source || garden_type(b, y)->dim[3] == 0)
+NodeId family_layer(Random *b) {
+    NodeId y = random_any(b, F32, 4);
+    if (y == NO_NODE || !b->source || random_type(b, y)->dim[3] == 0)
         return NO_NODE;
     y = layer(b, y);
-    if (y != NO_NODE && garden_draw(b, 3) == 0)
+    if (y != NO_NODE && random_draw(b, 3) == 0)
         y = layer(b, y);
-    if (y != NO_NODE && garden_draw(b, 4))
-        y = garden_op1(b, OP_relu, y);
-    return y == NO_NODE || garden_draw(b, 3) ? y : max_pool(b, y);
+    if (y != NO_NODE && random_draw(b, 4))
+        y = random_op1(b, OP_relu, y);
+    return y == NO_NODE || random_draw(b, 3) ? y : max_pool(b, y);
 }
 
 // A convolution of each channel by itself, one or two filters for each, with
 // strides and holes, and one over its channels behind it.
-NodeId family_separable(Garden *b) {
-    NodeId x = garden_any(b, F32, 4);
-    if (x == NO_NODE || garden_type(b, x)->dim[3] == 0)
+NodeId family_separable(Random *b) {
+    NodeId x = random_any(b, F32, 4);
+    if (x == NO_NODE || random_type(b, x)->dim[3] == 0)
         return NO_NODE;
-    int64_t channels = garden_type(b, x)->dim[3];
-    int64_t size[] = {1 + garden_draw(b, 5), 1 + garden_draw(b, 5)};
-    int64_t stride[] = {1 + garden_draw(b, 3), 1 + garden_draw(b, 3)};
-    int64_t holes[] = {1 + garden_draw(b, 2), 1 + garden_draw(b, 2)};
-    int64_t each = channels * (1 + garden_draw(b, 2)), one[] = {1, 1};
+    int64_t channels = random_type(b, x)->dim[3];
+    int64_t size[] = {1 + random_draw(b, 5), 1 + random_draw(b, 5)};
+    int64_t stride[] = {1 + random_draw(b, 3), 1 + random_draw(b, 3)};
+    int64_t holes[] = {1 + random_draw(b, 2), 1 + random_draw(b, 2)};
+    int64_t each = channels * (1 + random_draw(b, 2)), one[] = {1, 1};
     int64_t pad[4];
     for (int i = 0; i < 4; i++) // so that some place of the window is inside
         pad[i] =
-            garden_draw(b, (uint32_t)((size[i / 2] - 1) * holes[i / 2]) + 1);
+            random_draw(b, (uint32_t)((size[i / 2] - 1) * holes[i / 2]) + 1);
     Attr deep[] = {attr_ints(ATTR_dilation, 2, holes),
                    attr_int(ATTR_groups, channels), attr_ints(ATTR_pad, 4, pad),
                    attr_ints(ATTR_stride, 2, stride)};
     Attr wide[] = {attr_ints(ATTR_dilation, 2, one), attr_int(ATTR_groups, 1),
                    attr_ints(ATTR_pad, 4, (int64_t[4]){0}),
                    attr_ints(ATTR_stride, 2, one)};
-    NodeId w = garden_leaf(b, OP_param, F32, 4,
+    NodeId w = random_leaf(b, OP_param, F32, 4,
                            (int64_t[]){each, size[0], size[1], 1});
-    NodeId y = garden_contract(b, OP_conv, x, w, 4, deep);
-    if (y != NO_NODE && b->source && garden_draw(b, 2))
+    NodeId y = random_contract(b, OP_conv, x, w, 4, deep);
+    if (y != NO_NODE && b->source && random_draw(b, 2))
         y = batch_norm(b, y);
-    if (y == NO_NODE || garden_draw(b, 3) == 0)
-        return y == NO_NODE ? y : garden_op1(b, OP_tanh, y);
-    int64_t shape[] = {1 + garden_draw(b, 17), 1, 1, each};
+    if (y == NO_NODE || random_draw(b, 3) == 0)
+        return y == NO_NODE ? y : random_op1(b, OP_tanh, y);
+    int64_t shape[] = {1 + random_draw(b, 17), 1, 1, each};
     NodeId z =
-        garden_contract(b, OP_conv, garden_op1(b, OP_relu, y),
-                        garden_leaf(b, OP_param, F32, 4, shape), 4, wide);
-    return garden_op1(b, OP_tanh, z);
+        random_contract(b, OP_conv, random_op1(b, OP_relu, y),
+                        random_leaf(b, OP_param, F32, 4, shape), 4, wide);
+    return random_op1(b, OP_tanh, z);
 }
 
 // The last batch of an evaluation: rows from a number on count for nothing, and
 // the mean is that of the others.
-NodeId family_tail(Garden *b) {
-    NodeId x = garden_any(b, F32, -1);
-    if (x == NO_NODE || garden_type(b, x)->rank == 0)
+NodeId family_tail(Random *b) {
+    NodeId x = random_any(b, F32, -1);
+    if (x == NO_NODE || random_type(b, x)->rank == 0)
         return NO_NODE;
-    Type t = *garden_type(b, x), rows = {.dtype = I32, .rank = t.rank};
+    Type t = *random_type(b, x), rows = {.dtype = I32, .rank = t.rank};
     int64_t axes[MAX_RANK];
     for (int i = 0; i < t.rank; i++) {
         rows.dim[i] = i == 0 ? t.dim[0] : 1;
@@ -182,32 +182,32 @@ NodeId family_tail(Garden *b) {
     }
     int64_t size = t.dim[0] > 0 ? t.dim[0] : 1;
     NodeId row = graph_iota(b->g, rows, 0);
-    int64_t some = 1 + garden_draw(b, (uint32_t)size);
+    int64_t some = 1 + random_draw(b, (uint32_t)size);
     NodeId count = graph_constant(b->g, type_scalar(I32), (double)some);
-    NodeId real = garden_op2(b, OP_lt, row, count);
-    NodeId kept = garden_op3(b, OP_select, real, x, garden_number(b, 0));
-    if (kept == NO_NODE || garden_draw(b, 2))
+    NodeId real = random_op2(b, OP_lt, row, count);
+    NodeId kept = random_op3(b, OP_select, real, x, random_number(b, 0));
+    if (kept == NO_NODE || random_draw(b, 2))
         return kept;
     NodeId sum = graph_reduce(b->g, OP_sum, kept, t.rank, axes);
     double of = (double)some * (double)type_count(&t) / (double)size;
-    return garden_op2(b, OP_div, sum, garden_number(b, of > 0 ? of : 1));
+    return random_op2(b, OP_div, sum, random_number(b, of > 0 ? of : 1));
 }
 
 // What rows cost, against labels or against shares.
-NodeId family_costs(Garden *b) {
-    NodeId x = garden_any(b, F32, 2);
+NodeId family_costs(Random *b) {
+    NodeId x = random_any(b, F32, 2);
     if (x == NO_NODE || !b->source)
         return NO_NODE;
-    Type t = *garden_type(b, x);
-    bool shares = garden_draw(b, 3) == 0;
+    Type t = *random_type(b, x);
+    bool shares = random_draw(b, 3) == 0;
     // Labels are below the number of classes, which their name has.
     const char *stem = arena_format(b->g->arena, "label%d.", (int)t.dim[1]);
     Type type = type_of(shares ? F32 : I32, shares ? 2 : 1, t.dim);
-    NodeId label = graph_leaf(b->g, OP_input, garden_name(b, stem), type);
-    Attr attr = attr_float(ATTR_smoothing, garden_draw(b, 2) ? 0 : 0.2);
-    return garden_plant(b, (Node){.op = OP_cross_entropy,
-                                  .num_args = 2,
-                                  .arg = (NodeId[]){x, label},
-                                  .num_attrs = 1,
-                                  .attr = &attr});
+    NodeId label = graph_leaf(b->g, OP_input, random_name(b, stem), type);
+    Attr attr = attr_float(ATTR_smoothing, random_draw(b, 2) ? 0 : 0.2);
+    return random_add(b, (Node){.op = OP_cross_entropy,
+                                .num_args = 2,
+                                .arg = (NodeId[]){x, label},
+                                .num_attrs = 1,
+                                .attr = &attr});
 }

@@ -1,94 +1,94 @@
 // Sequences: rows of tables, places in a row, attention, and what of them is
 // left out at random.
-#include "tests/graphs/garden.h"
+#include "tests/graphs/random_graph.h"
 
 #include <math.h>
 
 // ---- tables and places ----
 
 // Which rows of a table are wanted: data, or every place counted round.
-static NodeId rows_wanted(Garden *b, Type t, int64_t rows) {
-    if (garden_draw(b, 3))
-        return garden_leaf(b, OP_input, I32, t.rank, t.dim);
+static NodeId rows_wanted(Random *b, Type t, int64_t rows) {
+    if (random_draw(b, 3))
+        return random_leaf(b, OP_input, I32, t.rank, t.dim);
     t.dtype = I32;
     NodeId place = graph_iota(b->g, t, t.rank - 1);
     NodeId count = graph_constant(b->g, type_scalar(I32), (double)rows);
-    return garden_op2(b, OP_mod, place, count);
+    return random_op2(b, OP_mod, place, count);
 }
 
 // A table that trains, of which two or three indices each want rows, so that
 // its gradient is the sum of what they scatter.
-NodeId family_embedded(Garden *b) {
-    int64_t shape[] = {1 + garden_draw(b, 9), 1 + garden_draw(b, 17)};
-    NodeId table = garden_leaf(b, OP_param, F32, 2, shape);
-    int64_t dim[] = {1 + garden_draw(b, 3), 1 + garden_draw(b, 6)};
-    Type t = type_of(I32, 1 + (int)garden_draw(b, 2), dim);
-    NodeId sum = garden_op2(b, OP_gather, table, rows_wanted(b, t, shape[0]));
-    for (uint32_t more = 1 + garden_draw(b, 2); more > 0; more--) {
+NodeId family_embedded(Random *b) {
+    int64_t shape[] = {1 + random_draw(b, 9), 1 + random_draw(b, 17)};
+    NodeId table = random_leaf(b, OP_param, F32, 2, shape);
+    int64_t dim[] = {1 + random_draw(b, 3), 1 + random_draw(b, 6)};
+    Type t = type_of(I32, 1 + (int)random_draw(b, 2), dim);
+    NodeId sum = random_op2(b, OP_gather, table, rows_wanted(b, t, shape[0]));
+    for (uint32_t more = 1 + random_draw(b, 2); more > 0; more--) {
         NodeId row =
-            garden_op2(b, OP_gather, table, rows_wanted(b, t, shape[0]));
-        sum = garden_op2(b, garden_draw(b, 3) ? OP_add : OP_mul, sum, row);
+            random_op2(b, OP_gather, table, rows_wanted(b, t, shape[0]));
+        sum = random_op2(b, random_draw(b, 3) ? OP_add : OP_mul, sum, row);
     }
     return sum;
 }
 
 // Numbers that the model has.
-static NodeId list(Garden *b, int64_t count) {
+static NodeId list(Random *b, int64_t count) {
     double number[64];
     for (int64_t i = 0; i < count; i++)
-        number[i] = (double)garden_draw(b, 33) / 16 - 1;
+        number[i] = (double)random_draw(b, 33) / 16 - 1;
     return graph_vector(b->g, number, (int)count);
 }
 
 // Sine or cosine of the place along an axis, at a frequency for each channel,
 // added to a value.
-NodeId family_placed(Garden *b) {
+NodeId family_placed(Random *b) {
     enum { MOST_NUMBERS = 64 };
-    NodeId x = garden_any(b, F32, -1);
-    if (x == NO_NODE || garden_type(b, x)->rank < 2)
+    NodeId x = random_any(b, F32, -1);
+    if (x == NO_NODE || random_type(b, x)->rank < 2)
         return NO_NODE;
-    Type t = *garden_type(b, x), places = type_of(I32, t.rank, t.dim);
+    Type t = *random_type(b, x), places = type_of(I32, t.rank, t.dim);
     int64_t channels = t.dim[t.rank - 1];
     if (channels == 0 || channels > MOST_NUMBERS)
         return NO_NODE;
-    int axis = (int)garden_draw(b, (uint32_t)t.rank - 1);
+    int axis = (int)random_draw(b, (uint32_t)t.rank - 1);
     for (int i = 0; i < t.rank; i++)
         places.dim[i] = i == axis ? t.dim[i] : 1;
     NodeId place = graph_cast(b->g, graph_iota(b->g, places, axis), F32);
-    NodeId angle = garden_op2(b, OP_mul, place, list(b, channels));
-    return garden_op2(
+    NodeId angle = random_op2(b, OP_mul, place, list(b, channels));
+    return random_op2(
         b, OP_add, x,
-        garden_op1(b, garden_draw(b, 2) ? OP_sin : OP_cos, angle));
+        random_op1(b, random_draw(b, 2) ? OP_sin : OP_cos, angle));
 }
 
 // ---- what is left out ----
 
 // Dropout, as the front end has it.
-static NodeId dropped(Garden *b, NodeId x) {
+static NodeId dropped(Random *b, NodeId x) {
     static const double share[] = {0.1, 0.5, 0.875};
-    Type t = *garden_type(b, x);
-    double p = share[garden_draw(b, 3)];
+    Type t = *random_type(b, x);
+    double p = share[random_draw(b, 3)];
     int64_t count = type_count(&t);
     NodeId place = graph_iota(b->g, type_of(I32, 1, &count), 0);
-    NodeId seed = garden_run(b, "run.seed");
-    NodeId step = garden_run(b, "run.step");
-    Attr attr[] = {attr_int(ATTR_stream, garden_draw(b, 1000)),
+    NodeId seed = random_run(b, "run.seed");
+    NodeId step = random_run(b, "run.step");
+    Attr attr[] = {attr_int(ATTR_stream, random_draw(b, 1000)),
                    attr_int(ATTR_words, 4)};
-    NodeId drawn = garden_plant(b, (Node){.op = OP_uniform,
-                                          .num_args = 3,
-                                          .arg = (NodeId[]){seed, step, place},
-                                          .num_attrs = 2,
-                                          .attr = attr});
+    NodeId drawn = random_add(b, (Node){.op = OP_uniform,
+                                        .num_args = 3,
+                                        .arg = (NodeId[]){seed, step, place},
+                                        .num_attrs = 2,
+                                        .attr = attr});
     if (drawn == NO_NODE)
         return NO_NODE;
-    NodeId out = garden_op2(b, OP_lt, graph_reshape(b->g, drawn, t.rank, t.dim),
-                            garden_number(b, p));
-    NodeId more = garden_op2(b, OP_mul, x, garden_number(b, 1 / (1 - p)));
-    return garden_op3(b, OP_select, out, garden_number(b, 0), more);
+    NodeId out = random_op2(b, OP_lt, graph_reshape(b->g, drawn, t.rank, t.dim),
+                            random_number(b, p));
+    NodeId more = random_op2(b, OP_mul, x, random_number(b, 1 / (1 - p)));
+    return random_op3(b, OP_select, out, random_number(b, 0), more);
 }
 
-NodeId family_dropped(Garden *b) {
-    NodeId x = garden_any(b, F32, -1);
+NodeId family_dropped(Random *b) {
+    NodeId x = random_any(b, F32, -1);
     return x == NO_NODE ? x : dropped(b, x);
 }
 
@@ -98,24 +98,24 @@ typedef struct {
     int64_t samples, positions, channels, heads;
 } Heads;
 
-static NodeId product(Garden *b, NodeId x, NodeId y, int tb) {
+static NodeId product(Random *b, NodeId x, NodeId y, int tb) {
     Attr attr[] = {attr_int(ATTR_ta, 0), attr_int(ATTR_tb, tb)};
-    return garden_contract(b, OP_matmul, x, y, 2, attr);
+    return random_contract(b, OP_matmul, x, y, 2, attr);
 }
 
 // Rows [N*P,C] by a matrix that trains.
-static NodeId projected(Garden *b, NodeId rows, int64_t channels) {
+static NodeId projected(Random *b, NodeId rows, int64_t channels) {
     int64_t shape[] = {channels, channels};
-    return product(b, rows, garden_leaf(b, OP_param, F32, 2, shape), 1);
+    return product(b, rows, random_leaf(b, OP_param, F32, 2, shape), 1);
 }
 
-static NodeId reordered(Garden *b, NodeId x) {
+static NodeId reordered(Random *b, NodeId x) {
     Attr order = attr_ints(ATTR_order, 4, (int64_t[]){0, 2, 1, 3});
-    return garden_with(b, OP_transpose, x, 1, &order);
+    return random_with(b, OP_transpose, x, 1, &order);
 }
 
 // [N*P,C] as [N,heads,P,C/heads].
-static NodeId split(Garden *b, NodeId rows, const Heads *h) {
+static NodeId split(Random *b, NodeId rows, const Heads *h) {
     int64_t dim[] = {h->samples, h->positions, h->heads,
                      h->channels / h->heads};
     if (rows == NO_NODE)
@@ -124,26 +124,26 @@ static NodeId split(Garden *b, NodeId rows, const Heads *h) {
 }
 
 // What comes later is not looked at.
-static NodeId masked(Garden *b, NodeId scores, int64_t positions) {
+static NodeId masked(Random *b, NodeId scores, int64_t positions) {
     Type t = type_of(I32, 2, (int64_t[]){positions, positions});
     NodeId seen =
-        garden_op2(b, OP_le, graph_iota(b->g, t, 1), graph_iota(b->g, t, 0));
-    return garden_op3(b, OP_select, seen, scores, garden_number(b, -1e30));
+        random_op2(b, OP_le, graph_iota(b->g, t, 1), graph_iota(b->g, t, 0));
+    return random_op3(b, OP_select, seen, scores, random_number(b, -1e30));
 }
 
-static NodeId attended(Garden *b, NodeId rows, const Heads *h) {
+static NodeId attended(Random *b, NodeId rows, const Heads *h) {
     NodeId query = split(b, projected(b, rows, h->channels), h);
     NodeId key = split(b, projected(b, rows, h->channels), h);
     NodeId value = split(b, projected(b, rows, h->channels), h);
-    NodeId size = garden_number(b, sqrt((double)(h->channels / h->heads)));
+    NodeId size = random_number(b, sqrt((double)(h->channels / h->heads)));
     NodeId scores = product(b, query, key, 1);
-    scores = scores == NO_NODE ? scores : garden_op2(b, OP_div, scores, size);
-    if (garden_draw(b, 2))
+    scores = scores == NO_NODE ? scores : random_op2(b, OP_div, scores, size);
+    if (random_draw(b, 2))
         scores = masked(b, scores, h->positions);
     if (scores == NO_NODE)
         return NO_NODE;
-    NodeId shares = garden_shares(b, scores);
-    if (shares != NO_NODE && garden_draw(b, 3) == 0)
+    NodeId shares = random_softmax(b, scores);
+    if (shares != NO_NODE && random_draw(b, 3) == 0)
         shares = dropped(b, shares);
     NodeId all = reordered(b, product(b, shares, value, 0));
     return all == NO_NODE ? all
@@ -153,22 +153,22 @@ static NodeId attended(Garden *b, NodeId rows, const Heads *h) {
 }
 
 // Self-attention over all axes but the first and the last, with a residual.
-NodeId family_attention(Garden *b) {
-    NodeId x = garden_any(b, F32, -1);
-    if (x == NO_NODE || garden_type(b, x)->rank < 3)
+NodeId family_attention(Random *b) {
+    NodeId x = random_any(b, F32, -1);
+    if (x == NO_NODE || random_type(b, x)->rank < 3)
         return NO_NODE;
-    Type t = *garden_type(b, x);
+    Type t = *random_type(b, x);
     Heads h = {t.dim[0], 1, t.dim[t.rank - 1], 1};
     for (int i = 1; i < t.rank - 1; i++)
         h.positions *= t.dim[i];
     int64_t scores = h.samples * h.positions * h.positions;
     if (type_count(&t) == 0 || h.channels > 24 || 2 * scores > b->most)
         return NO_NODE;
-    h.heads = h.channels % 2 == 0 ? 1 + garden_draw(b, 2) : 1;
+    h.heads = h.channels % 2 == 0 ? 1 + random_draw(b, 2) : 1;
     int64_t rows[] = {h.samples * h.positions, h.channels};
     NodeId y = attended(
-        b, graph_reshape(b->g, garden_op1(b, OP_tanh, x), 2, rows), &h);
+        b, graph_reshape(b->g, random_op1(b, OP_tanh, x), 2, rows), &h);
     if (y == NO_NODE || (y = projected(b, y, h.channels)) == NO_NODE)
         return NO_NODE;
-    return garden_op2(b, OP_add, x, graph_reshape(b->g, y, t.rank, t.dim));
+    return random_op2(b, OP_add, x, graph_reshape(b->g, y, t.rank, t.dim));
 }

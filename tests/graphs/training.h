@@ -2,10 +2,10 @@
 #ifndef TESTS_GRAPHS_TRAINING_H
 #define TESTS_GRAPHS_TRAINING_H
 
-#include "tests/graphs/garden.h"
+#include "tests/graphs/random_graph.h"
 
 // Adds an output "loss" of some of the values, and an optimizer for most
 // params.
-void training_plant(Garden *b);
+void training_add(Random *b);
 
 #endif

@@ -1,4 +1,4 @@
-// Bits: packing keeps every value, and happens.
+// Bit packing: packing keeps every value, and happens.
 #include "tests/graphs/graphs.h"
 #include "tests/passes/suites.h"
 #include "tests/passes/values.h"

@@ -9,7 +9,7 @@ Suite *average_suite(void);
 Suite *bit_packing_suite(void);
 Suite *direct_conv_suite(void);
 Suite *canonicalize_suite(void);
-Suite *evaluation_suite(void);
+Suite *batch_invariant_suite(void);
 Suite *compile_suite(void);
 Suite *conventions_suite(void);
 Suite *cost_suite(void);

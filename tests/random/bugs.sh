@@ -73,9 +73,9 @@ bug 'windows reach beyond the first row' codegen/window.c \
 bug 'made again at another place' passes/fuse_members.c \
     '/^static bool stays_in_place/,/^}/ s/return false/return true/'
 bug 'batch_norm of an evaluation is folded with its shift turned' \
-    passes/evaluation.c \
+    passes/fold_batch_norm.c \
     's/graph_op2(g, OP_sub, now\[s->shift\], moved)/graph_op2(g, OP_add, now[s->shift], moved)/'
-bug 'what an evaluation prepares is what a step derives' passes/evaluation.c \
+bug 'an evaluation prepares values that a batch assigns' passes/batch_invariant.c \
     's/d->op != OP_input \&\& !assigned\[n\]/d->op != OP_input/'
 bug 'the last block leaves its counter' runtime/prelude/host.h \
     '/^DEVICE int last_block/,/^}/ s/\*counter = 0/(void)0/'

@@ -1,8 +1,8 @@
 // Trial: see trial.h.
 #include "tests/random/trial.h"
 
-#include "ir/error.h"
 #include "ir/noise.h"
+#include "ir/tolerance.h"
 #include "runtime/device.h"
 #include "tests/codegen/joined.h"
 #include "tests/codegen/library.h"

@@ -15,7 +15,7 @@ int main(void) {
     srunner_add_suite(runner, tokens_suite());
     srunner_add_suite(runner, image_folder_suite());
     srunner_add_suite(runner, loader_suite());
-    srunner_add_suite(runner, call_suite());
+    srunner_add_suite(runner, library_call_cost_suite());
     srunner_add_suite(runner, library_suite());
     srunner_add_suite(runner, host_suite());
     srunner_add_suite(runner, merged_launch_suite());

@@ -13,7 +13,7 @@ Suite *npy_suite(void);
 Suite *tokens_suite(void);
 Suite *image_folder_suite(void);
 Suite *loader_suite(void);
-Suite *call_suite(void);
+Suite *library_call_cost_suite(void);
 Suite *library_suite(void);
 Suite *host_suite(void);
 Suite *merged_launch_suite(void);

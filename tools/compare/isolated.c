@@ -9,8 +9,8 @@
 // may all be right by luck.
 #include "tools/compare/isolated.h"
 
-#include "ir/error.h"
 #include "ir/noise.h"
+#include "ir/tolerance.h"
 #include "passes/plan/group.h"
 
 #include <math.h>

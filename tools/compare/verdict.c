@@ -4,7 +4,7 @@
 // elsewhere must be explained by roundings.
 #include "tools/compare/verdict.h"
 
-#include "ir/error.h"
+#include "ir/tolerance.h"
 #include "tools/compare/alike.h"
 #include "tools/compare/gradient.h"
 #include "tools/compare/isolated.h"

@@ -69,8 +69,8 @@ START_TEST(a_call_of_powers_of_two_is_of_something) {
 }
 END_TEST
 
-Suite *call_suite(void) {
-    Suite *suite = suite_create("call");
+Suite *library_call_cost_suite(void) {
+    Suite *suite = suite_create("library_call_cost");
     TCase *cases = tcase_create("call");
     tcase_add_test(cases, a_convolution_has_an_image_filters_and_a_result);
     tcase_add_test(cases, a_multiply_add_is_two_operations);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Without: switches off named features of a GPU's step that do not change its
-// results, to measure their effect.
+// Disabled features: --without switches off features of a GPU's step that do
+// not change its results, to measure their effect.
 
 #include "runtime/runtime.h"
 

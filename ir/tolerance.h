@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Error: how far numbers are from right, and how far they may be.
-#ifndef IR_ERROR_H
-#define IR_ERROR_H
+// Tolerance: measures the error of numbers and bounds the allowed error.
+#ifndef IR_TOLERANCE_H
+#define IR_TOLERANCE_H
 
 #include "ir/ir.h"
 
-// The root mean square of differences, and of numbers.
+// The root mean square of x - y, and of x.
 double error_rms(const double *x, const double *y, int64_t count);
 double error_size(const double *x, int64_t count);
 
-// How far a tensor is from right, how large it is, and how far roundings of
-// each operation are: the norms of all its numbers but those that overflow
-// alike.
+// L2 norms over the elements of a tensor, without those that overflow in both:
+// found - right, right, and rough - right, where `rough` rounds the result of
+// each operation.
 typedef struct {
     double error, size, rounding;
 } ErrorNorms;
@@ -27,12 +27,12 @@ double error_allowed(Type type, DType storage, double unfused,
 // The error that one kernel may have, relative to the size of the right values.
 double error_alone(DType storage);
 
-// How many of `count` whole numbers may differ: where two values of a window
-// are all but equal, either place may win.  Few numbers are compared exactly.
+// The number of `count` indices that may differ: where two values of a window
+// are nearly equal, either may be the maximum.  Up to 1,000 indices must be
+// equal.
 int64_t error_places(int64_t count, DType storage);
 
-// The error of a number that is so small that its type has few digits left, or
-// none.
+// The rounding error of a subnormal number of the type.
 double error_underflow(DType stored);
 
 // The norm of a sum, also of products, if none of its terms cancelled: the sum

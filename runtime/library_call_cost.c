@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Call: element counts and FLOPs of a library call.
+// Library call cost: element counts and FLOPs of a library call.
 
 #include "runtime/runtime.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Number: one element of a tensor of any type.
+// Element: reads one element of a tensor of any type.
 #include "base/half.h"
 #include "runtime/runtime.h"
 

@@ -1,4 +1,4 @@
-// Evaluation: what moves out of the batches leaves their results as they were.
+// Batch-invariant values: fold and prepare keep the outputs of an evaluation.
 #include "tests/passes/suites.h"
 #include "tests/passes/values.h"
 
@@ -126,9 +126,9 @@ START_TEST(nothing_is_prepared_for_training) {
 }
 END_TEST
 
-Suite *evaluation_suite(void) {
-    Suite *s = suite_create("evaluation");
-    TCase *t = tcase_create("evaluation");
+Suite *batch_invariant_suite(void) {
+    Suite *s = suite_create("batch_invariant");
+    TCase *t = tcase_create("batch_invariant");
     tcase_add_test(t, values_are_kept);
     tcase_add_loop_test(t, prepared_weights_are_what_they_replace, 0, 2);
     tcase_add_test(t, a_part_prepares_the_same);

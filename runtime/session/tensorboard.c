@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Board: what --tensorboard has of a run besides its rows: the graph of a step,
-// and images of the training set.
+// TensorBoard: adds the graph of a step and images of the training set to the
+// files of --tensorboard, beside the rows of the run.
 #include "runtime/data/data.h"
 #include "runtime/report/events.h"
 #include "runtime/session/session.h"

@@ -1,4 +1,4 @@
-// Fit: rewrites operations that neither a kernel nor a library can do.
+// Legalization: rewrites operations that neither a kernel nor a library has.
 //
 // A kernel iterates over rows by columns, so it reduces along rows, columns or
 // everything.  Any other reduction becomes one for each run of
@@ -6,12 +6,13 @@
 // that covers all of it: the sum over the pixels of each image is avg_pool
 // times their number.
 //
-// Rows are added by an index of one axis to a table of two.
+// A scatter kernel adds rows of a matrix by a vector of indices: gather_grad of
+// more axes is reshaped.
 //
-// A library reads its operands from memory, where constants are not: they are
-// copied there.
+// A library reads its operands from memory.  A constant has no memory, so its
+// copy becomes the operand.
 
-#include "passes/fit.h"
+#include "passes/legalize.h"
 #include "passes/plan/group.h"
 
 // ---- reductions ----
@@ -156,12 +157,12 @@ static NodeId call(Graph *g, Node d, const NodeId *now, Arena *scratch) {
 
 // ---- the graph ----
 
-static bool fits(const Graph *g, NodeId n) {
+static bool is_legal(const Graph *g, NodeId n) {
     return !is_other(g, n) && !scatters_otherwise(g, n) && !has_immediate(g, n);
 }
 
-static NodeId fit(Graph *out, const Graph *g, NodeId n, const NodeId *now,
-                  Arena *scratch) {
+static NodeId legalize(Graph *out, const Graph *g, NodeId n, const NodeId *now,
+                       Arena *scratch) {
     const Node *d = &g->node[n];
     if (is_other(g, n))
         return settle(out, d, now[d->arg[0]]);
@@ -172,17 +173,17 @@ static NodeId fit(Graph *out, const Graph *g, NodeId n, const NodeId *now,
     return graph_copy(out, g, n, now);
 }
 
-Graph *graph_fit(Graph *g, Arena *scratch) {
+Graph *graph_legalize(Graph *g, Arena *scratch) {
     bool all = true;
     for (NodeId n = 0; n < g->count; n++)
-        all &= fits(g, n);
+        all &= is_legal(g, n);
     if (all)
         return g;
     Graph *out = graph_like(g);
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++) {
         out->at = g->node[n].from;
-        now[n] = fit(out, g, n, now, scratch);
+        now[n] = legalize(out, g, n, now, scratch);
     }
     return out;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Error: how far numbers are from right, and how far they may be.
-#include "ir/error.h"
+// Tolerance: measures the error of numbers and bounds the allowed error.
+#include "ir/tolerance.h"
 
 #include <math.h>
 
@@ -18,8 +18,8 @@ double error_size(const double *x, int64_t count) {
     return sqrt(sum / (double)(count ? count : 1));
 }
 
-// Whether both are the same infinity or no number once they are stored: a loss
-// scale that is too large makes such gradients, and must find them.
+// Whether both are NaN, or the same infinity, once they are stored: a loss scale
+// that is too large makes such gradients, and must find them.
 static bool overflows_alike(DType stored, double right, double found) {
     double rounded = dtype_round(stored, right);
     return (isinf(rounded) && rounded == found) ||
