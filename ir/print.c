@@ -3,7 +3,7 @@
 //
 //   graph train (backward, updates; act = f16) {
 //     %0 = input {name = "image"} : u8[512,32,32,3]  # resnet9.net:8
-//     %4 = conv %2, %3 {pad = [1,1,1,1]} : act[512,32,32,64] !k3 @65536
+//     %4 = conv %2, %3 {pad = [1,1,1,1]} : act[512,32,32,64] !g3 @65536
 //   }
 //
 // After the type come the group, the offset in the arena, and where the node
@@ -120,7 +120,7 @@ void node_print(Text *t, const Graph *g, NodeId id) {
     text_add(t, n->num_attrs ? "} : " : " : ");
     type_print(t, n->type);
     if (n->group >= 0)
-        text_add(t, " !k%d", n->group);
+        text_add(t, " !g%d", n->group);
     if (n->why != REASON_none)
         text_add(t, " ~%s", reason_info[n->why].name);
     if (n->offset >= 0)

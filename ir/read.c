@@ -396,10 +396,10 @@ static bool read_reason(Reader *r, Reason *why) {
     return unknown(r, "reason", word, length);
 }
 
-// decoration = ("!" "k" integer)? ("~" reason)? ("@" integer)? ("#" origin)?
+// decoration = ("!" "g" integer)? ("~" reason)? ("@" integer)? ("#" origin)?
 static bool read_decoration(Reader *r, Node *n) {
     int64_t group = -1;
-    if (accept(r, '!') && (!expect(r, 'k') || !read_int(r, 0, INT_MAX, &group)))
+    if (accept(r, '!') && (!expect(r, 'g') || !read_int(r, 0, INT_MAX, &group)))
         return false;
     n->group = (int)group;
     n->offset = -1;

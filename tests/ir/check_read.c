@@ -47,8 +47,8 @@ static const char *const exact[] = {
     "graph train (backward, updates; act = f16) {\n"
     "  %0 = input {name = \"image\"} : u8[512,32,32,3]  # resnet9.net:8\n"
     "  %1 = param {name = \"w\"} : f32[64,3,3,3]  # resnet9.net:8 a.conv_1\n"
-    "  %2 = cast %0 : act[512,32,32,3] !k3 @65536\n"
-    "  %3 = cast %1 : act[64,3,3,3] !k0\n"
+    "  %2 = cast %0 : act[512,32,32,3] !g3 @65536\n"
+    "  %3 = cast %1 : act[64,3,3,3] !g0\n"
     "  %4 = conv %2, %3 {pad = [1,1,1,1], stride = [1,1]}"
     " : act[512,32,32,64] @256  # resnet9.net:8 a.conv_1\n"
     "  %5 = sum %4 {axes = [0,1,2]} : f32[64]  # resnet9.net:8 backward\n"
@@ -125,7 +125,7 @@ START_TEST(loose_text_is_read) {
                         "\n"
                         "%0=input{name=\"x\"}:f32 [ 2 , 3 ]\r\n"
                         "%1 =conv %0 , %0{ stride=[ 1 ,1],pad = [0,0,0,0] ,"
-                        " groups=1 } : f32[2,3]!k2@0#m.net : 4 fc\n"
+                        " groups=1 } : f32[2,3]!g2@0#m.net : 4 fc\n"
                         "  # %2 = not a node\n"
                         "} \n# the end";
     ck_assert_str_eq(
@@ -133,7 +133,7 @@ START_TEST(loose_text_is_read) {
         "graph train (backward, updates; act = f16) {\n"
         "  %0 = input {name = \"x\"} : f32[2,3]\n"
         "  %1 = conv %0, %0 {groups = 1, pad = [0,0,0,0], stride = [1,1]}"
-        " : f32[2,3] !k2 @0  # m.net:4 fc\n"
+        " : f32[2,3] !g2 @0  # m.net:4 fc\n"
         "}\n");
 }
 END_TEST
@@ -209,10 +209,10 @@ static const struct {
     {"graph g {\n%0 = neg : f32[2147483648]\n}\n", "2: the integer is not in"},
     {"graph g {\n%0 = neg : f32[1,1,1,1,1,1,1,1,1]\n}\n",
      "2: there are more than 8 dimensions"},
-    {"graph g {\n%0 = neg : f32[] !3\n}\n", "2: expected 'k'"},
-    {"graph g {\n%0 = neg : f32[] !k-1\n}\n", "2: the integer is not in"},
+    {"graph g {\n%0 = neg : f32[] !3\n}\n", "2: expected 'g'"},
+    {"graph g {\n%0 = neg : f32[] !g-1\n}\n", "2: the integer is not in"},
     {"graph g {\n%0 = neg : f32[] @-1\n}\n", "2: the integer is not in"},
-    {"graph g {\n%0 = neg : f32[] @1 !k1\n}\n",
+    {"graph g {\n%0 = neg : f32[] @1 !g1\n}\n",
      "2: expected the end of the line"},
     {"graph g {\n%0 = neg : f32[] # a.net:x\n}\n", "2: expected an integer"},
     {"graph g {\n%0 = neg : f32[] # a.net:1 b c\n}\n",
@@ -238,7 +238,7 @@ static const char *const whole =
     "graph train (backward, updates; act = f16) {\n"
     "  %0 = input {name = \"im\\\"age\\x1b\"} : u8[5,3]  # \"a b\":8 x.y "
     "backward\n"
-    "  %1 = constant {values = [1.5,2e3]} : f32[2] !k3 @65536\n"
+    "  %1 = constant {values = [1.5,2e3]} : f32[2] !g3 @65536\n"
     "  %2 = add %0, %1 {axes = [1,-2], eps = nan} : f32[5,3]\n"
     "}\n";
 

@@ -122,11 +122,11 @@ END_TEST
 START_TEST(a_planned_graph_verifies) {
     static const char text[] = "graph g (grouped, planned; arena = 512) {\n"
                                "  %0 = param {name = \"p\"} : f32[2] @0\n"
-                               "  %1 = neg %0 : f32[2] !k0\n"
-                               "  %2 = exp %1 : f32[2] !k0 @256\n"
+                               "  %1 = neg %0 : f32[2] !g0\n"
+                               "  %2 = exp %1 : f32[2] !g0 @256\n"
                                "  %3 = reshape %2 : f32[1,2] @256\n"
-                               "  %4 = neg %2 : f32[2] !k1 @256\n"
-                               "  %5 = assign %0, %4 : f32[2] !k1\n"
+                               "  %4 = neg %2 : f32[2] !g1 @256\n"
+                               "  %5 = assign %0, %4 : f32[2] !g1\n"
                                "  %6 = output %4 {name = \"p\"} : f32[2]\n"
                                "}\n";
     const char *error;

@@ -54,13 +54,13 @@ static const char step[] =
     "%3 = constant {values = [0.5]} : f32[]\n"
     "%4 = state {init = 0.0, kind = \"derived\", name = "
     "\"run.counters.train\"} : i32[1]\n"
-    "%5 = cast %0 : act[16,100] !k0\n"
-    "%6 = matmul %5, %2 {tb = 1} : act[16,10] !k1\n"
-    "%7 = cast %6 : f32[16,10] !k2\n"
-    "%8 = workspace : f32[16,1] !k2\n"
-    "%9 = sum %7 {axes = [0,1]} : f32[] !k2\n"
-    "%10 = mul %1, %9 : f32[10,100] !k3\n"
-    "%11 = assign %1, %10 : f32[10,100] !k3\n"
+    "%5 = cast %0 : act[16,100] !g0\n"
+    "%6 = matmul %5, %2 {tb = 1} : act[16,10] !g1\n"
+    "%7 = cast %6 : f32[16,10] !g2\n"
+    "%8 = workspace : f32[16,1] !g2\n"
+    "%9 = sum %7 {axes = [0,1]} : f32[] !g2\n"
+    "%10 = mul %1, %9 : f32[10,100] !g3\n"
+    "%11 = assign %1, %10 : f32[10,100] !g3\n"
     "%12 = output %9 {name = \"loss\"} : f32[]\n"
     "}\n";
 
@@ -100,9 +100,9 @@ START_TEST(sums_over_the_batch_are_not_batched) {
                       "%1 = param {name = \"w\"} : f32[8]\n"
                       "%2 = state {init = 0.0, kind = \"derived\", name = "
                       "\"run.counters.train\"} : i32[3]\n"
-                      "%3 = workspace : f32[36,8] !k0\n"
-                      "%4 = sum %0 {axes = [0,1,2]} : f32[8] !k0\n"
-                      "%5 = mul %4, %1 : f32[8] !k1\n"
+                      "%3 = workspace : f32[36,8] !g0\n"
+                      "%4 = sum %0 {axes = [0,1,2]} : f32[8] !g0\n"
+                      "%5 = mul %4, %1 : f32[8] !g1\n"
                       "%6 = output %5 {name = \"y\"} : f32[8]\n"
                       "}\n");
     ck_assert_int_eq(graph_cost(graph_plan(g, false, a)).batch_bytes,
@@ -161,7 +161,7 @@ START_TEST(an_update_is_all_of_its_batches) {
         "graph gather (primitive, typed, grouped; act = f16) {\n"
         "%0 = input {name = \"a\"} : f32[4,5]\n"
         "%1 = input {name = \"b\"} : f32[5,7]\n"
-        "%2 = matmul %0, %1 : f32[4,7] !k0\n}\n";
+        "%2 = matmul %0, %1 : f32[4,7] !g0\n}\n";
     Arena *a = arena_new();
     Graph *train = graph_from(a, step), *gather = graph_from(a, gathering);
     Step steps[] = {{.name = "train", .plan = graph_plan(train, false, a)},
@@ -188,7 +188,7 @@ START_TEST(what_cannot_be_counted_is_said) {
         "graph gather (primitive, typed, grouped; act = f16) {\n"
         "%0 = input {name = \"a\"} : f32[200000,200000]\n"
         "%1 = input {name = \"b\"} : f32[200000,200000]\n"
-        "%2 = matmul %0, %1 : f32[200000,200000] !k0\n}\n";
+        "%2 = matmul %0, %1 : f32[200000,200000] !g0\n}\n";
     Arena *a = arena_new();
     Graph *train = graph_from(a, step), *gather = graph_from(a, huge);
     Step steps[] = {{.name = "train", .plan = graph_plan(train, false, a)},

@@ -92,10 +92,10 @@ END_TEST
 static const char chain[] =
     "graph eval (primitive, typed, grouped; act = f32) {\n"
     "%0 = input {name = \"x\"} : " K "\n"
-    "%1 = neg %0 : " K " !k0\n"
-    "%2 = abs %1 : " K " !k1\n"
-    "%3 = relu %2 : " K " !k2\n"
-    "%4 = neg %3 : " K " !k3\n"
+    "%1 = neg %0 : " K " !g0\n"
+    "%2 = abs %1 : " K " !g1\n"
+    "%3 = relu %2 : " K " !g2\n"
+    "%4 = neg %3 : " K " !g3\n"
     "%5 = output %4 {name = \"y\"} : " K "\n"
     "}\n";
 
@@ -116,8 +116,8 @@ static const char writer[] =
     "%0 = param {name = \"w\"} : f32[100]\n"
     "%1 = state {init = 0.0, kind = \"derived\", name = \"w.act\"} : act[100]\n"
     "%2 = state {init = 0.0, kind = \"optimizer\", name = \"m\"} : f32[100]\n"
-    "%3 = neg %0 : f32[100] !k0\n"
-    "%4 = assign %0, %3 : f32[100] !k0\n"
+    "%3 = neg %0 : f32[100] !g0\n"
+    "%4 = assign %0, %3 : f32[100] !g0\n"
     "}\n";
 
 static const char reader[] =
@@ -149,11 +149,11 @@ static const char overlap[] =
     "graph train (primitive, typed, grouped; act = f32) {\n"
     "%0 = input {name = \"x\"} : " K "\n"
     "%1 = param {name = \"w\"} : " K "\n"
-    "%2 = neg %0 : " K " !k0\n"
-    "%3 = abs %2 : " K " !k1\n"
-    "%4 = relu %0 : " K " !k1\n"
-    "%5 = mul %2, %3 : " K " !k2\n"
-    "%6 = add %5, %4 : " K " !k2\n"
+    "%2 = neg %0 : " K " !g0\n"
+    "%3 = abs %2 : " K " !g1\n"
+    "%4 = relu %0 : " K " !g1\n"
+    "%5 = mul %2, %3 : " K " !g2\n"
+    "%6 = add %5, %4 : " K " !g2\n"
     "%7 = output %6 {name = \"y\"} : " K "\n"
     "%8 = output %3 {name = \"z\"} : " K "\n"
     "}\n";
@@ -194,10 +194,10 @@ END_TEST
 static const char late[] =
     "graph eval (primitive, typed, grouped; act = f32) {\n"
     "%0 = input {name = \"x\"} : " K "\n"
-    "%1 = neg %0 : " K " !k0\n"
-    "%2 = abs %1 : " K " !k1\n"
-    "%3 = relu %2 : " K " !k2\n"
-    "%4 = mul %1, %3 : " K " !k3\n"
+    "%1 = neg %0 : " K " !g0\n"
+    "%2 = abs %1 : " K " !g1\n"
+    "%3 = relu %2 : " K " !g2\n"
+    "%4 = mul %1, %3 : " K " !g3\n"
     "%5 = output %4 {name = \"y\"} : " K "\n"
     "}\n";
 

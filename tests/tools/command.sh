@@ -133,8 +133,8 @@ CC=$named
 cat >grouped.ir <<'END'
 graph train (primitive, typed, grouped; act = f32) {
   %0 = param {name = "w"} : f32[8]
-  %1 = neg %0 : f32[8] !k0
-  %2 = assign %0, %1 : f32[8] !k0
+  %1 = neg %0 : f32[8] !g0
+  %2 = assign %0, %1 : f32[8] !g0
 }
 END
 expect 2 "has already run on this graph" opt --run=fuse grouped.ir
