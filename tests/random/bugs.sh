@@ -54,10 +54,10 @@ bug 'statistics stored as activations' passes/fuse_cost.c \
     's/f->in_rows\[n\] ||/false ||/'
 bug 'states are assigned before all have read them' passes/schedule.c \
     's/updates(&s->group\[ready\[i\]\]) && num_ready > 1/updates(\&s->group[ready[i]]) \&\& num_ready < 1/'
-bug 'places of a window in a bit too few' passes/bit_packing.c \
-    's/places <= 2 ? 1 : places <= 4/places <= 3 ? 1 : places <= 6/'
-bug 'bits answer the opposite comparison' passes/bit_packing.c \
-    's/{d->op, d->arg\[i\], i}/{d->op, d->arg[i], 1 - i}/'
+bug 'window indices in a bit too few' passes/bit_packing.c \
+    's/indices <= 2 ? 1 : indices <= 4/indices <= 3 ? 1 : indices <= 6/'
+bug 'bits of the opposite comparison' passes/bit_packing.c \
+    's/{USE_COMPARE, d->op, d->arg\[i\], i}/{USE_COMPARE, d->op, d->arg[i], 1 - i}/'
 bug 'a call does not add to what is there' codegen/calls.c \
     's/node_int(d, ATTR_accumulate, 0) ? "true"/node_int(d, ATTR_accumulate, 0) > 1 ? "true"/'
 bug 'a sum in place of what is still needed' passes/inplace.c \
