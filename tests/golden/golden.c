@@ -5,20 +5,20 @@
 //
 //   golden/reject/X.net       check: status 1, stderr is X.err
 //   golden/accept/X.net       show graph: stdout is X.ir
-//   golden/verify/X.ir        opt: status 1, what follows "error: " on stderr
-//                             starts as the first line does after "# error: "
-//   golden/passes/P/X.ir      opt --run=P on what stands before the line ---:
-//                             stdout is what stands after it, or the same
-//                             graph again where that is the word unchanged
+//   golden/verify/X.ir        opt: status 1; the message begins with the text
+//                             after "# error: " in the first line
+//   golden/passes/P/X.ir      opt --run=P on the part before the line ---:
+//                             stdout is the part after it, or the same graph if
+//                             that is the word unchanged
 //   golden/kernels/X.ir       opt --emit=cu: stdout is X.cu
 //   golden/kernel-passes/P/X.kir  opt --run=P: stdout is X.out
 //   golden/launches/X.net     show launches: stdout is X.launches
 //   golden/models/X.report    check --device=h200 models/X.net: stdout is it
 //   golden/models/X.launches  show launches models/X.net: stdout is the file
 //
-// A file may ask for more options in a line "# options: ...".  Its last line
-// "# train" stands for a train block that does not matter.  With BLESS=1 in the
-// environment expectations are rewritten instead of compared.
+// A line "# options: ..." adds options.  A last line "# train" stands for a train
+// block whose content does not matter.  With BLESS=1 in the environment,
+// expectations are rewritten instead of compared.
 #define _GNU_SOURCE
 #include <check.h>
 #include <fcntl.h>
@@ -38,11 +38,11 @@ typedef enum { OUT, ERR } Stream;
 
 typedef enum {
     WHOLE,  // the expectation is a file of its own
-    AFTER,  // ... what follows the line --- in the case's own file
+    AFTER,  // ... the part after the line --- in the case's own file
     PREFIX, // ... the first line, and only the start is compared
 } Where;
 
-// A kind of case: which files, what is run, and what comes out.  %s in an
+// A kind of case: its files, the command and the expected result.  %s in an
 // argument stands for the name of the file's directory.
 typedef struct {
     const char *files;      // below tests/
