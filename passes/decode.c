@@ -1,18 +1,20 @@
-// Decode: the step for one position of a text, from the prediction for whole
-// texts.
+// Decode: derives the step for one position of a text from the prediction for
+// whole texts.
 //
-//   needs   the graph of a prediction for texts i32[N,T]
-//   leaves  a graph for one text: input image i32[1,1], the token; input
-//           position i32[], its place from 0; output prediction, of that
-//           position
+//   requires   The graph predicts texts i32[N,T].
+//   preserves  The step at a position has the scores of the prediction at that
+//              position.
+//   result     The graph is for one text.  Its inputs are image i32[1,1], the
+//              token, and position i32[], counted from 0; its output is the
+//              prediction at that position.
 //
-// Each value over positions is computed for one.  A matrix product that reads
-// other positions, as attention does with keys and values, reads a state of
-// kind "cache" with all T, in which the step replaces those of its position.
+// A value over positions is computed for one position.  A matrix product that
+// reads other positions, such as attention's keys and values, reads a state of
+// kind "cache" with all T positions, into which the step writes its own.
 //
-// The cache of later positions has numbers of an earlier text, so a model can
-// be decoded only if these have no effect: softmax must have made exact zeros
-// of scores that a mask lowered, before anything is added up over positions.
+// At later positions the cache has numbers of an earlier text.  A model can be
+// decoded only if they have no effect: before a sum over positions, softmax
+// must turn the masked scores into exact zeros.
 
 #include "passes/passes.h"
 
@@ -553,10 +555,17 @@ static NodeId matmul(Decode *d, NodeId n, Value *v) {
     return add_like(d, n, arg, v->axis);
 }
 
+static NodeId depends_on_valid(Decode *d) {
+    if (d->why == NULL)
+        d->why = "the model depends on the number of valid samples, which a "
+                 "single position does not have";
+    return NO_NODE;
+}
+
 static NodeId input(Decode *d, Value *v, NodeId n) {
     const Type *t = at(d, n)->type;
     if (strcmp(node_text(at(d, n), ATTR_name), "image") != 0)
-        return refuse(d, n, "says which samples of a batch count");
+        return depends_on_valid(d);
     v->axis[0] = (Axis){1, {{SAMPLES, t->dim[0]}}};
     v->axis[1] = (Axis){1, {{POSITIONS, t->dim[1]}}};
     return add_like(d, n, NULL, v->axis);

@@ -143,7 +143,7 @@ static const struct {
      "adds up samples or positions"},
     {"(h + reshape(sum(transpose(reshape(h, [N, 48]), [1, 0]) @"
      " reshape(h, [N, 48]), channels), [1, T, 8]))",
-     "valid says which samples of a batch count"},
+     "the model depends on the number of valid samples"},
     {"(softmax(where(tensor(range(T)) < reshape(tensor(range(T)), [T, 1]) + 2,"
      " (h @ transpose(h, [0, 2, 1])), -1e30)) @ h)",
      "reads later positions"},
