@@ -18,8 +18,8 @@ double error_size(const double *x, int64_t count) {
     return sqrt(sum / (double)(count ? count : 1));
 }
 
-// Whether both are NaN, or the same infinity, once they are stored: a loss scale
-// that is too large makes such gradients, and must find them.
+// Whether both are NaN, or the same infinity, once they are stored: a loss
+// scale that is too large makes such gradients, and must find them.
 static bool overflows_alike(DType stored, double right, double found) {
     double rounded = dtype_round(stored, right);
     return (isinf(rounded) && rounded == found) ||

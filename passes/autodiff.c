@@ -1,9 +1,10 @@
 // Autodiff: append the backward graph, in reverse mode.
 //
-//   needs   a scalar output "loss" and optimizer nodes
-//   keeps   every node and its value
-//   leaves  gradient(param, value) for every param that an optimizer updates;
-//           values are gradients of the loss times loss_scale
+//   requires   The graph has a scalar output "loss" and optimizer nodes.
+//   preserves  Every node keeps its value.
+//   result     A node gradient(param, value) exists for every param that an
+//              optimizer updates.  The values are gradients of the loss times
+//              loss_scale.
 //
 // The gradient of a node is complete when the walk backwards reaches it, as
 // all of its users come after it.  Only nodes between a trained param and the

@@ -1,14 +1,16 @@
-// Average: an average of every step is taken in the step itself.
+// Average: merges the average of every step into the step.
 //
-//   needs   the graph of a step and that of the averages, in the same types
-//   keeps   the results of the two, run one after the other
-//   leaves  one graph: the averages read the values that the step assigns, and
-//           where both assign a state, the averages do
+//   requires   The graph of a step and the graph of the averages are given, in
+//              the same types.
+//   preserves  The results are those of the two graphs, run one after the
+//              other.
+//   result     One graph does both.  The averages read the values that the step
+//              assigns; if both assign a state, the averages do.
 //
-// The launch that updates a weight then has it at hand for its average, which
-// costs a read and a write instead of two reads, a write and a launch.  This
-// comes after precision, whose finite check it is not part of: a step that is
-// skipped averages the weights that it has kept.
+// The launch that updates a weight then has it in registers for the average.
+// The average costs a read and a write instead of two reads, a write and a
+// launch.  This comes after precision and is not part of its check for
+// infinities: a skipped step averages the weights that it kept.
 #include "passes/passes.h"
 
 static const char *name_of(const Graph *g, NodeId n) {

@@ -1,8 +1,8 @@
 // Bit packing: stores masks in one bit per element, and indices in small
 // windows in one, two or four.
 //
-//   requires   groups.
-//   preserves  every value.
+//   requires   Nodes have groups.
+//   preserves  Every value stays the same.
 //   result     A kernel stores bools and small window indices packed if all of
 //              their readers can unpack them.  If a kernel only compares a
 //              tensor with a number, it reads the packed comparison, which is

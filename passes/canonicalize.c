@@ -1,9 +1,9 @@
 // Canonicalize: exact rewrites of layers, before they have gradients.
 //
-//   needs   a verified graph; one that has gradients, or in which batch_norm is
-//           no longer one node, stays as it is
-//   keeps   every value, up to the rounding of the nodes left out
-//   leaves  dead nodes for dce
+//   requires   The graph is verified.  A graph with gradients, or without
+//              composite operations, stays as it is.
+//   preserves  Every value stays the same, up to the rounding of removed nodes.
+//   result     The rewrites below are made.  Unused nodes are left for dce.
 //
 // A bias that batch_norm subtracts with the mean moves to the running mean, the
 // only place where it counts, and so has no gradient.

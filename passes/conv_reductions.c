@@ -1,20 +1,25 @@
-// Conv-backward reductions: data gradients of convolutions of which only sums
-// over columns are needed.
+// Conv-backward reductions: computes the bias gradient before a convolution in
+// the convolution's weight-gradient call.
 //
-//   needs   gradients already there, and no precision decided
-//   keeps   every value
-//   leaves  no gradient of an image that nothing but one sum over its rows
-//           depends on, as of the bias before an activation whose filters are
-//           frozen
+//   requires   The graph has gradients and no types yet.
+//   preserves  Every value stays the same, up to the order of summation.
+//   result     If one sum over rows is the only use of a convolution's data
+//              gradient, the weight-gradient call computes the sum, and the
+//              data gradient is not computed.
 //
-// A sum of f * dx, where dx = conv_grad_input(dy, w), is a sum over products of
-// w and conv_grad_weight(dy, f): both add up f * dy * w, in another order.  The
-// filters' own gradient is conv_grad_weight(dy, x), so one call makes both from
-// x and f beside one another, and reads dy once.
+// An example is the bias before an activation and a convolution in a network
+// that trains no filters before them.  Its gradient is the sum of f * dx over
+// the rows [N,H,W], where dx = conv_grad_input(dy, w) and f is the derivative
+// of the activation.
 //
-// f is the factor of dx on its way to the sum: the same operations on 1.  As an
-// image it is stored as an activation, without the scale of the loss, so it
-// must be of such a size.
+// That sum equals the sum over [K,R,S] of w * conv_grad_weight(dy, f): both add
+// f * dy * w, in another order.  The filters' own gradient is
+// conv_grad_weight(dy, x).  So one call computes both, from x and f as channels
+// of one image, and reads dy once.
+//
+// The pass finds f by applying the operations between dx and the sum to 1.  f
+// is stored as an activation, without the loss scale, so it must be in the
+// range of 16-bit floats.
 #include "passes/passes.h"
 #include "passes/plan/group.h"
 
@@ -22,13 +27,13 @@
 
 typedef struct {
     const Graph *old;
-    NodeId *root;    // of each node: the gradient that it is a multiple of
-    bool *spoilt;    // of a gradient: something else depends on it as well
-    NodeId *total;   // of a gradient: the sum over its rows, or NO_NODE
-    NodeId *filters; // of a gradient: the filters' gradient beside it, or
-                     // NO_NODE where this is not to be rewritten
+    NodeId *root;    // of each node: the data gradient that it is a multiple of
+    bool *other_use; // of a data gradient: it has a use beside the sum
+    NodeId *total;   // of a data gradient: the sum over its rows, or NO_NODE
+    NodeId *filters; // of a data gradient: the filters' gradient of the same
+                     // convolution; NO_NODE if it is not rewritten
     NodeId *user;    // of each node: the first that reads it
-    bool *wild;      // of each node: it may be too large for an activation
+    bool *large;     // of each node: it may exceed the range of activations
 } Sums;
 
 static const Node *at(const Sums *s, NodeId n) {
@@ -48,8 +53,8 @@ static bool is_zero(const Node *d) {
 
 // Whether n may exceed the range of activations: quotients, products with a
 // large constant, and nodes in f32.
-static bool is_wild(const Sums *s, NodeId n) {
-    static const double large = 1024;
+static bool is_large(const Sums *s, NodeId n) {
+    static const double limit = 1024;
     const Node *d = at(s, n);
     bool pointwise = op_info[d->op].facts & (POINTWISE | VIEW);
     if (d->from.full || d->op == OP_div || d->op == OP_rsqrt)
@@ -57,11 +62,11 @@ static bool is_wild(const Sums *s, NodeId n) {
     if (d->op == OP_constant) {
         const Attr *values = node_attr(d, ATTR_values);
         for (int i = 0; i < values->count; i++)
-            if (!(fabs(values->floats[i]) <= large))
+            if (!(fabs(values->floats[i]) <= limit))
                 return true;
     }
     for (int i = 0; i < d->num_args && pointwise; i++)
-        if (s->wild[d->arg[i]])
+        if (s->large[d->arg[i]])
             return true;
     return false;
 }
@@ -84,7 +89,7 @@ static bool is_multiple(const Sums *s, NodeId n, NodeId root) {
     case OP_sub:
         return of[0] && of[1];
     case OP_mul:
-        return of[0] != of[1] && !s->wild[d->arg[of[0]]];
+        return of[0] != of[1] && !s->large[d->arg[of[0]]];
     case OP_select:
         return !of[0] && (of[1] || zero[1]) && (of[2] || zero[2]);
     default:
@@ -96,21 +101,21 @@ static bool sums_rows(const Sums *s, NodeId n) {
     return at(s, n)->op == OP_sum && reduce_extent(s->old, n) == OVER_COLUMN;
 }
 
-// Node n depends on a gradient.
+// Node n reads root or a multiple of it.
 static void follow_root(Sums *s, NodeId n, NodeId root) {
     if (s->root[n] != NO_NODE) // on another as well
-        s->spoilt[s->root[n]] = s->spoilt[root] = true;
+        s->other_use[s->root[n]] = s->other_use[root] = true;
     else if (is_multiple(s, n, root))
         s->root[n] = root;
     else if (sums_rows(s, n) && s->total[root] == NO_NODE)
         s->total[root] = n;
     else
-        s->spoilt[root] = true;
+        s->other_use[root] = true;
 }
 
 static void follow(Sums *s, NodeId n) {
     const Node *d = at(s, n);
-    s->wild[n] = is_wild(s, n);
+    s->large[n] = is_large(s, n);
     for (int i = 0; i < d->num_args; i++) {
         NodeId root = s->root[d->arg[i]];
         if (s->user[d->arg[i]] == NO_NODE)
@@ -124,8 +129,8 @@ static void follow(Sums *s, NodeId n) {
 
 // ---- which gradients ----
 
-// The same windows of the same operands, all channels in one group.
-static bool is_beside(const Sums *s, NodeId input, NodeId filters) {
+// Whether both gradients are of the same convolution, with one group.
+static bool is_same_conv(const Sums *s, NodeId input, NodeId filters) {
     const Node *a = at(s, input), *b = at(s, filters);
     bool same = a->arg[0] == b->arg[0] &&
                 type_has_shape(a->type, type_at(s, b->arg[1])) &&
@@ -141,15 +146,16 @@ static bool is_beside(const Sums *s, NodeId input, NodeId filters) {
            node_int(b, ATTR_groups, 1) == 1;
 }
 
-// In place of dx, which is written and read, x and f are written and x is read
-// twice more at most; dy is read once less.
+// The rewrite saves a write and a read of dx and a read of dy.  It costs writes
+// of x and f and at most two reads of x.
 static bool is_worth(const Sums *s, NodeId input) {
     Type dx = *type_at(s, input), dy = *type_at(s, at(s, input)->arg[0]);
     return dx.dim[3] % 8 == 0 && type_count(&dy) > 2 * type_count(&dx);
 }
 
-// Finds the filters' gradients, if there are any.  One call makes them and the
-// sum, so nothing may want them before all that the sum follows from is there.
+// Finds the filters' gradients to rewrite, and returns whether there are any.
+// One call computes such a gradient and the sum, so no node before the sum may
+// use the gradient.
 static bool find_filters(Sums *s, Arena *scratch) {
     NodeId *input = graph_none(s->old, scratch);
     bool any = false;
@@ -160,10 +166,10 @@ static bool find_filters(Sums *s, Arena *scratch) {
         if (at(s, n)->op != OP_conv_grad_weight)
             continue;
         NodeId dx = input[at(s, n)->arg[0]];
-        if (dx == NO_NODE || s->spoilt[dx] || s->total[dx] == NO_NODE ||
+        if (dx == NO_NODE || s->other_use[dx] || s->total[dx] == NO_NODE ||
             s->user[n] < s->total[dx] || n > s->total[dx])
             continue;
-        if (!is_beside(s, dx, n) || !is_worth(s, dx))
+        if (!is_same_conv(s, dx, n) || !is_worth(s, dx))
             continue;
         s->filters[dx] = n;
         any = true;
@@ -173,9 +179,9 @@ static bool find_filters(Sums *s, Arena *scratch) {
 
 // ---- the new nodes ----
 
-// [...,C] as [...,1,C], so that two lie beside one another; a value for each
-// column or for all is one for both.
-static NodeId apart(Graph *g, NodeId a) {
+// [...,C] as [...,1,C], the shape of one half in concat_images.  A value for
+// each column, or for all, is broadcast and stays.
+static NodeId as_half(Graph *g, NodeId a) {
     Type t = *g->node[a].type;
     int64_t dim[MAX_RANK];
     if (t.rank < 2)
@@ -187,48 +193,48 @@ static NodeId apart(Graph *g, NodeId a) {
     return graph_reshape(g, a, t.rank + 1, dim);
 }
 
-// x and f as images of twice as many channels.
-static NodeId place_images(Graph *g, NodeId x, NodeId f) {
+// x and f as one image of twice as many channels.
+static NodeId concat_images(Graph *g, NodeId x, NodeId f) {
     Type t = *g->node[x].type;
     int64_t halves[] = {2, 1};
     NodeId half = graph_iota(g, type_of(I32, 2, halves), 0);
     NodeId first =
         graph_op2(g, OP_eq, half, graph_constant(g, type_scalar(I32), 0));
-    NodeId both = graph_op3(g, OP_select, first, apart(g, x), apart(g, f));
+    NodeId both = graph_op3(g, OP_select, first, as_half(g, x), as_half(g, f));
     t.dim[3] *= 2;
     return graph_reshape(g, both, 4, t.dim);
 }
 
-// The filters' gradient for channels from `low` on.
-static NodeId place_half(Graph *g, NodeId both, int64_t low, int64_t channels) {
+// The filters' gradient of `channels` channels, from `low` on.
+static NodeId slice_half(Graph *g, NodeId both, int64_t low, int64_t channels) {
     int64_t before[] = {0, 0, 0, low}, behind[] = {0, 0, 0, channels - low};
     return graph_slice(g, both, before, behind);
 }
 
-// Both gradients, once f is known: now[] has it for the operand of the sum.
-static void place_both(const Sums *s, Graph *g, NodeId dx, NodeId *now) {
+// Adds both gradients.  now[] has f for the operand of the sum.
+static void add_both(const Sums *s, Graph *g, NodeId dx, NodeId *now) {
     static const int64_t axes[] = {0, 1, 2};
     NodeId total = s->total[dx], filters = s->filters[dx];
     Node d = *at(s, filters);
     int64_t channels = d.type->dim[3];
     g->at = d.from;
     NodeId arg[] = {now[d.arg[0]],
-                    place_images(g, now[d.arg[1]], now[at(s, total)->arg[0]])};
+                    concat_images(g, now[d.arg[1]], now[at(s, total)->arg[0]])};
     d.arg = arg;
     Type wide = *d.type;
     wide.dim[3] = 2 * channels;
     d.type = &wide;
     NodeId both = graph_add(g, d);
-    now[filters] = place_half(g, both, 0, channels);
+    now[filters] = slice_half(g, both, 0, channels);
     g->at = at(s, total)->from;
     NodeId product = graph_op2(g, OP_mul, now[at(s, dx)->arg[1]],
-                               place_half(g, both, channels, channels));
+                               slice_half(g, both, channels, channels));
     NodeId sum = graph_reduce(g, OP_sum, product, 3, axes);
     Type t = *type_at(s, total);
     now[total] = graph_reshape(g, sum, t.rank, t.dim);
 }
 
-// Which gradients of filters wait for a sum.
+// Finds the filters' gradients that move behind a sum.
 static bool *find_late(Sums *s, Graph *out, Arena *scratch,
                        const PassOptions *o) {
     bool *late = ARENA_ARRAY(scratch, s->old->count, bool);
@@ -241,7 +247,7 @@ static bool *find_late(Sums *s, Graph *out, Arena *scratch,
     return late;
 }
 
-static Graph *place(Sums *s, Arena *scratch, const PassOptions *o) {
+static Graph *rebuild(Sums *s, Arena *scratch, const PassOptions *o) {
     const Graph *old = s->old;
     Graph *g = graph_like(old);
     NodeId *now = ARENA_ARRAY(scratch, old->count, NodeId);
@@ -253,7 +259,7 @@ static Graph *place(Sums *s, Arena *scratch, const PassOptions *o) {
     for (NodeId n = 0; n < old->count; n++) {
         g->at = at(s, n)->from;
         if (of[n] != NO_NODE)
-            place_both(s, g, of[n], now);
+            add_both(s, g, of[n], now);
         else if (s->filters[n] != NO_NODE)
             now[n] = graph_number(g, 1);
         else if (!late[n])
@@ -267,12 +273,12 @@ Graph *pass_conv_reductions(Graph *g, Arena *scratch, const PassOptions *o) {
         return g;
     Sums s = {.old = g,
               .root = graph_none(g, scratch),
-              .spoilt = ARENA_ARRAY(scratch, g->count, bool),
+              .other_use = ARENA_ARRAY(scratch, g->count, bool),
               .total = graph_none(g, scratch),
               .filters = graph_none(g, scratch),
               .user = graph_none(g, scratch),
-              .wild = ARENA_ARRAY(scratch, g->count, bool)};
+              .large = ARENA_ARRAY(scratch, g->count, bool)};
     for (NodeId n = 0; n < g->count; n++)
         follow(&s, n);
-    return find_filters(&s, scratch) ? place(&s, scratch, o) : g;
+    return find_filters(&s, scratch) ? rebuild(&s, scratch, o) : g;
 }

@@ -1,8 +1,10 @@
 // DCE: drops nodes that no effect needs.
 //
-//   needs   a verified graph
-//   keeps   effects, and the value of every node that one of them uses
-//   leaves  only such nodes; unused inputs, params and states go too
+//   requires   The graph is verified.
+//   preserves  Effects stay, and so does the value of every node that one of
+//              them uses.
+//   result     All other nodes are removed, unused inputs, params and states
+//              included.
 #include "passes/passes.h"
 
 static bool *find_needed(const Graph *g, Arena *scratch) {

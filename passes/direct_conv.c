@@ -1,15 +1,15 @@
-// Direct convolution: convolutions with few products per output, where nothing
-// before them trains.
+// Direct convolution: expands convolutions with few products per output and no
+// trained parameter before them.
 //
-//   needs   gradients already there, and no precision decided
-//   keeps   every value
-//   leaves  a sum of products in place of such a convolution
+//   requires   The graph has gradients and no types yet.
+//   preserves  Every value stays the same.
+//   result     A sum of products replaces such a convolution.
 //
-// A library call reads an image that is padded for it and leaves its result in
-// memory, which is many times the image where that has few channels.  Written
-// as products it is computed by the kernels that use it, from the image as it
-// is.  A convolution after trained parameters stays with the library, which
-// reads the padded image for the gradient of the filters too.
+// A library call reads a padded image and writes its result to memory.  If the
+// image has few channels, the result is many times its size.  As a sum of
+// products, it is computed by the kernels that use it, from the unpadded image.
+// A convolution of trained filters stays a library call: their gradient's call
+// reads the padded image, too.
 #include "passes/passes.h"
 
 enum { MOST_PRODUCTS = 12 };

@@ -1,11 +1,11 @@
 // Expand: composite operations become primitive ones.
 //
-//   needs   gradients already appended, where there will be any
-//   keeps   the value of every node
-//   leaves  no composite operation
+//   requires   Gradients are appended, if the graph will have any.
+//   preserves  Every value stays the same.
+//   result     No composite operation is left.
 //
-// One function expands each of them, named in ops.def.  Reductions keep
-// their axes as 1, so that results broadcast back.
+// ops.def names the function that expands each of them.  Reductions keep their
+// axes as 1, so that results broadcast back.
 #include "passes/composite.h"
 #include "passes/passes.h"
 

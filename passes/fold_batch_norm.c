@@ -1,8 +1,9 @@
 // Fold: folds batch_norm into the convolution before it, for evaluation.
 //
-//   requires   a graph of evaluation or prediction before expand.  It leaves
-//              other graphs as they are.
-//   preserves  every output, up to the rounding of moved factors.
+//   requires   The graph is for evaluation or prediction and is not expanded.
+//              Other graphs stay as they are.
+//   preserves  Every output stays the same, up to the rounding of moved
+//              factors.
 //   result     A convolution's batch_norm becomes a bias, and its factor is
 //              multiplied into the weights.
 //

@@ -1,10 +1,12 @@
 // Fuse: finds the nodes that share a kernel.
 //
-//   needs   a primitive, typed graph without dead code
-//   keeps   every value that an effect depends on
-//   leaves  each node in a group (a run of nodes that is launched as one), a
-//           leaf or a view; a node that several kernels need is copied into
-//           each, so that no kernel stores what another can recompute cheaply
+//   requires   The graph is primitive and typed, without dead code.
+//   preserves  Every value that an effect depends on stays the same, up to
+//              rounding.
+//   result     Each node is a leaf, a view, or in a group: a run of nodes that
+//              becomes one kernel or one library call.  A node that several
+//              kernels need is copied into each, so that no kernel stores a
+//              value that another can recompute cheaply.
 //
 // First fuse decides which values must be in memory: operands of library calls,
 // results of reductions, and values that cost more to recompute than to store.

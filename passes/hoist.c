@@ -1,15 +1,15 @@
 // Hoist: casts and pads of a parameter become state.
 //
-//   needs   casts and pads of parameters in place
-//   keeps   every value
-//   leaves  states of kind "derived" in place of such casts and pads, assigned
-//           in the same step as their parameter
+//   requires   Casts and pads of parameters are in place.
+//   preserves  Every value stays the same.
+//   result     States of kind "derived" replace such casts and pads.  The step
+//              that assigns a parameter assigns its derived states, too.
 //
-// A chain of casts and of pads at the end of axes is given by the type at its
-// end and by how much it padded.  The state holds both, so a graph can be
-// derived from any later one, also where the parameter itself is no longer
-// used.  Its name is NAME.act, with the dimensions after it where they are not
-// the parameter's, so that graphs over the same parameters agree.
+// The last type and the padded lengths describe a chain of casts and of pads at
+// the ends of axes.  The state has both, so the graph that derives it needs
+// only the state, even if the parameter itself is no longer used.  Its name is
+// NAME.act, followed by the dimensions if they differ from the parameter's, so
+// that graphs over the same parameters agree.
 #include "passes/passes.h"
 
 #include <string.h>

@@ -1,13 +1,15 @@
 // Inplace: a library call adds its result to a tensor in memory.
 //
-//   needs   groups
-//   keeps   every value, up to a rounding: a sum is made in f32 and rounded
-//           once, where the call's own part was rounded before
-//   leaves  gradients of convolutions that add to the other part of a sum, in
-//           whose place they leave it, if nothing needs that part afterwards
+//   requires   Nodes have groups.
+//   preserves  Every value stays the same, up to one rounding: the sum is
+//              computed in f32 and rounded once, where the call's own term was
+//              rounded before.
+//   result     The data gradient of a convolution adds to the other term of a
+//              sum and replaces it in memory, if nothing reads that term
+//              afterwards.
 //
-// So the gradient that a residual carries on is read by the call, and not by
-// each of the kernels that would add to it.
+// So the call reads the gradient of a residual once, instead of each kernel
+// that would add to it.
 
 #include "passes/passes.h"
 #include "passes/plan/group.h"

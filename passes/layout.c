@@ -1,10 +1,10 @@
-// Layout: how the operands of contractions lie in memory.
+// Layout: pads and transposes the operands of contractions for tensor cores.
 //
-//   needs   contractions of ACT
-//   keeps   every value: zeros add nothing to a sum
-//   leaves  no product of transposed matrices, but products that read them so;
-//           the last axis of every operand and result of a contraction a
-//           multiple of 8, which is the 16 bytes that tensor cores load at once
+//   requires   Contractions are of ACT.
+//   preserves  Every value stays the same: zeros add nothing to a sum.
+//   result     Products read transposed matrices directly.  The last axis of
+//              every operand and result of a contraction is a multiple of 8:
+//              tensor cores load 16 bytes at once.
 //
 // Operands are padded with zeros, results are sliced.  An axis of a weight that
 // meets a padded one is padded too.  Groups of channels stay as they are, and

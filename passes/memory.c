@@ -1,18 +1,24 @@
 // Memory: live ranges to offsets in one arena.
 //
-//   needs   groups in launch order
-//   keeps   the graph; offsets of states that memory_states gave
-//   leaves  an offset for every stored node; views have that of their base
+//   requires   Groups are in launch order.
+//   preserves  The graph stays the same, and so do offsets of states that
+//              memory_states assigned.
+//   result     Every stored node has an offset; a view has the offset of its
+//              base.
 //
-// States come first and keep their place in every graph of a program, then
-// inputs and caches, then buffers that live only within a step, which offset_assignment.c
-// places, then the forms of batch_norms that library fusions read.
+// The arena has, in this order:
+//
+// - states, at the same offsets in every graph of a program;
+// - inputs and caches;
+// - buffers that live within a step: offset_assignment.c assigns their offsets;
+// - the forms of batch_norms that library fusions read.
 
 #include "passes/live_range.h"
 #include "passes/passes.h"
 
 static bool is_state(const Node *n) {
-    return n->op == OP_param || (n->op == OP_state && !state_is(n, STATE_CACHE));
+    return n->op == OP_param ||
+           (n->op == OP_state && !state_is(n, STATE_CACHE));
 }
 
 int64_t memory_states(Graph *const *graph, int count) {

@@ -1,11 +1,11 @@
 // Optimizer: optimizer nodes become assignments.
 //
-//   needs   gradient(param, value) nodes whose values carry the loss scale
-//   keeps   every other node and its value
-//   leaves  assign nodes at the end, in the order of the optimizer nodes but
-//           for those updated together, which come last, and states of kind
-//           "optimizer" named for their parameter; no optimizer, accumulated,
-//           clip or gradient
+//   requires   Values of gradient(param, value) nodes carry the loss scale.
+//   preserves  Every other node keeps its value.
+//   result     Assign nodes at the end follow the order of the optimizer nodes;
+//              parameters that are updated together come last.  States of kind
+//              "optimizer" are named after their parameter.  No optimizer,
+//              accumulated, clip or gradient is left.
 //
 // Gradients are added to those that wait, divided by the loss scale, multiplied
 // by their share, then clipped, then used by the rule of ir/optimizers.def.

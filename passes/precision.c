@@ -1,9 +1,10 @@
 // Precision: types activations as ACT, and adds the dynamic loss scale.
 //
-//   needs   a primitive graph in f32
-//   keeps   with act f32, every value; else values up to the rounding of
-//           activations
-//   leaves  no loss_scale; contractions of ACT; f32 parameters
+//   requires   The graph is primitive and in f32.
+//   preserves  Every value stays the same if ACT is f32, and otherwise up to
+//              the rounding of activations.
+//   result     Contractions are of ACT, parameters are f32, and no loss_scale
+//              is left.
 //
 // Operands of contractions become ACT and so do their results.  The type rules
 // do the rest: ACT with f32 gives f32, and so does every reduction, which

@@ -1,9 +1,9 @@
 // Prepare: hoists batch-invariant operands of library calls out of the batches
 // of an evaluation.
 //
-//   requires   a typed graph of evaluation or prediction.  It leaves other
-//              graphs as they are.
-//   preserves  every output.
+//   requires   The graph is for evaluation or prediction, and typed.  Other
+//              graphs stay as they are.
+//   preserves  Every output stays the same.
 //   result     A state of kind "derived" replaces an operand of a library call
 //              that has the same value in all batches.
 //

@@ -1,11 +1,11 @@
 // Rematerialize: recomputes values of the forward pass in the backward pass
 // instead of keeping them.
 //
-//   needs   groups in launch order
-//   keeps   every value: the same kernels run on the same numbers, so results
-//           are the same to the bit
-//   leaves  copies of launches before the launches of the backward pass that
-//           read their results; only where options request it
+//   requires   Groups are in launch order.
+//   preserves  Every value stays the same to the bit: the same kernels run on
+//              the same numbers.
+//   result     If options request it, copies of forward launches come before
+//              the launches of the backward pass that read their results.
 //
 // The planned arena may be a little larger than the live bytes.  If it is too
 // large, the target for live bytes shrinks, at last to the least possible.

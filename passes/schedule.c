@@ -1,8 +1,8 @@
 // Schedule: the order of the launches.
 //
-//   needs   groups
-//   keeps   every group as it is, and all dependences
-//   leaves  the groups in the order in which they are launched
+//   requires   Nodes have groups.
+//   preserves  Every group and all dependences stay the same.
+//   result     Groups are in launch order.
 //
 // The next launch is the ready group that frees most memory, or takes least;
 // the first one among equals.  In the backward pass a weight's gradient, which

@@ -1,8 +1,9 @@
 // Simplify: identities and constants.
 //
-//   needs   a verified graph
-//   keeps   the value of every node that is still used, up to the sign of zero
-//   leaves  dead nodes for dce
+//   requires   The graph is verified.
+//   preserves  Every used node keeps its value, up to the sign of zero.
+//   result     Identities and constants are rewritten.  Unused nodes are left
+//              for dce.
 //
 // A rule answers with an expression of the same type that exists already or is
 // smaller, so applying rules to their results ends.  There is no x * 0 = 0

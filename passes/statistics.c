@@ -1,9 +1,9 @@
 // Statistics: lets a library leave sums of squares in place of a variance.
 //
-//   needs   precision decided, nothing grouped
-//   keeps   every value
-//   leaves  `variance` nodes, through which all readers of the variance of a
-//           convolution's channels read it, with the sum and the count
+//   requires   The graph is typed and has no groups.
+//   preserves  Every value stays the same.
+//   result     All readers of the variance over a convolution's channels read a
+//              node `variance` of it, the sum and the count.
 //
 // A library's convolution can take the statistics of its result, but as a sum
 // of squares (passes/plan/library_fusion.h).  Readers accept either, so

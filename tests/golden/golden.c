@@ -16,8 +16,8 @@
 //   golden/models/X.report    check --device=h200 models/X.net: stdout is it
 //   golden/models/X.launches  show launches models/X.net: stdout is the file
 //
-// A line "# options: ..." adds options.  A last line "# train" stands for a train
-// block whose content does not matter.  With BLESS=1 in the environment,
+// A line "# options: ..." adds options.  A last line "# train" stands for a
+// train block whose content does not matter.  With BLESS=1 in the environment,
 // expectations are rewritten instead of compared.
 #define _GNU_SOURCE
 #include <check.h>
