@@ -402,24 +402,26 @@ const char *type_infer(const Graph *g, const Node *n, Type *out);
 int64_t window_count(int64_t in, int64_t pads, int64_t window, int64_t stride,
                      int64_t dilation);
 
-// ---- samples.c: the batch ----
+// ---- samples.c: batch axes ----
 
-// How a node has the samples.
+// The batch axes of a node's type: those that run over the N samples of a
+// batch.
 typedef struct {
-    int32_t apart[MAX_RANK]; // 0: the axis does not run over samples; else its
-                             // place i is of sample i / apart mod N
-    int64_t parted; // numbers of a sample that lie side by side, where its
-                    // axis became several, as for ghost batches; 0: it did not
-    uint8_t masked; // axes at whose places of samples that do not count the
-                    // numbers are neutral
-    uint8_t constant; // axes whose places differ by constants alone
-    bool fixed;       // follows from constants and the states of the run
-    bool of_valid;    // follows from those and the input `valid`
-    bool mixed;       // a batch of fewer samples would give other numbers
+    int32_t stride[MAX_RANK]; // 0: not a batch axis; else index i belongs to
+                              // sample i / stride mod N
+    int64_t split;    // the stride in elements of a batch axis that a reshape
+                      // split into several, as for ghost batches; 0: none
+    uint8_t masked;   // a bit for each axis along which elements of padding
+                      // samples are neutral
+    uint8_t constant; // a bit for each axis along which elements differ by
+                      // constants only
+    bool fixed;       // depends only on constants and states of the run
+    bool of_valid;    // depends only on these and the input `valid`
+    bool mixed;       // the value depends on the number of samples
 } Samples;
 
-// The samples of the first `count` nodes; of the nodes from `from` on, if `of`
-// has the others.
+// The batch axes of the first `count` nodes.  samples_extend finds those of the
+// nodes from .. count - 1; `of` has the ones before.
 Samples *graph_samples(const Graph *g, NodeId count, Arena *a);
 void samples_extend(const Graph *g, Samples *of, NodeId from, NodeId count);
 

@@ -1,45 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Samples: finds the axes of a tensor that run over the samples of the batch,
-// and the nodes at which a batch with fewer valid samples would give other
-// numbers.
+// Samples: finds the batch axes of every tensor, and the nodes whose value
+// depends on the number of samples.
 //
-// Place i of such an axis belongs to sample i / apart mod N.  So [N, T] as rows
-// [N T] has an axis with T places of a sample side by side, and two batches
-// one after the other have an axis of 2 N places.  A size that merely equals
-// the batch is no axis of samples.
+// Index i of a batch axis belongs to sample i / stride mod N.  So [N, T] has a
+// batch axis of stride 1; reshaped to [N T], its stride is T.  Two batches, one
+// after the other, are an axis of 2 N.  A size that merely equals N is no batch
+// axis.
 //
-// Invariant: where no node mixes, the places that belong to the first `valid`
-// samples hold the numbers of a batch of only those.  Pointwise operations
-// keep it; constants with a place for each sample count by their first places.
-// A reduction over samples keeps it if its operand is masked: if the places of
-// all other samples hold the neutral number.  The front end masks, and this
-// finds whether it has.
+// Invariant: unless a node before it is mixed, a tensor's elements of the first
+// `valid` samples are those of a batch of only these samples.  Pointwise
+// operations preserve it; a constant with an element for each sample counts by
+// its first elements.  A reduction over samples preserves it if its operand is
+// masked: elements of padding samples are neutral.  The front end masks, and
+// this finds whether it did.
 
 #include "ir/ir.h"
 
 #include <string.h>
 
 static bool is_sampled(const Samples *s, int axis) {
-    return s->apart[axis] != 0;
+    return s->stride[axis] != 0;
 }
 
 static bool is_masked(const Samples *s, int axis) {
     return s->masked >> axis & 1;
 }
 
-// Whether an axis runs over samples of which all would count.
-static bool is_open(const Samples *s, int axis) {
+// Whether a reduction over the axis would include padding samples.
+static bool is_unmasked(const Samples *s, int axis) {
     return is_sampled(s, axis) && !is_masked(s, axis);
 }
 
-// Whether the places of an axis differ by constants alone, so that a batch of
+// Whether elements differ by constants only along an axis, so that a batch of
 // fewer samples has the first of them.
 static bool is_constant(const Samples *s, int axis) {
     return s->fixed || s->of_valid || (s->constant >> axis & 1);
 }
 
 static void set_axis(Samples *to, int axis, const Samples *from, int of) {
-    to->apart[axis] = from->apart[of];
+    to->stride[axis] = from->stride[of];
     if (is_constant(from, of))
         to->constant |= 1u << axis;
     if (is_masked(from, of))
@@ -48,25 +47,25 @@ static void set_axis(Samples *to, int axis, const Samples *from, int of) {
 
 // ---- element by element ----
 
-// Whether an operand has all places of an axis, and not one that is repeated.
+// Whether an operand has the whole axis and does not broadcast along it.
 // Shapes are aligned by their last axes.
 static bool is_whole(const Node *n, const Node *arg, int axis) {
     int of = axis - n->type->rank + arg->type->rank;
     return of >= 0 && arg->type->dim[of] == n->type->dim[axis];
 }
 
-static int32_t apart_of(const Node *n, const Node *arg, const Samples *from,
-                        int axis) {
+static int32_t stride_of(const Node *n, const Node *arg, const Samples *from,
+                         int axis) {
     int of = axis - n->type->rank + arg->type->rank;
-    return is_whole(n, arg, axis) ? from->apart[of] : 0;
+    return is_whole(n, arg, axis) ? from->stride[of] : 0;
 }
 
-// Combines one axis of the operands that meet there.
+// Combines the operands along one axis.
 static void join(const Graph *g, const Node *n, Samples *to, const Samples *of,
                  int axis) {
     for (int i = 0; i < n->num_args && !is_sampled(to, axis); i++)
-        to->apart[axis] =
-            apart_of(n, &g->node[n->arg[i]], &of[n->arg[i]], axis);
+        to->stride[axis] =
+            stride_of(n, &g->node[n->arg[i]], &of[n->arg[i]], axis);
     to->constant |= 1u << axis;
     for (int i = 0; i < n->num_args; i++) {
         const Node *arg = &g->node[n->arg[i]];
@@ -75,11 +74,11 @@ static void join(const Graph *g, const Node *n, Samples *to, const Samples *of,
         if (!is_whole(n, arg, axis) || is_constant(from, own))
             continue;
         to->constant &= ~(1u << axis);
-        to->mixed |= from->apart[own] != to->apart[axis];
+        to->mixed |= from->stride[own] != to->stride[axis];
     }
 }
 
-// A mask leaves its neutral number at the places of samples that do not count.
+// A mask makes the elements of padding samples neutral.
 static void mask(const Node *n, Samples *to, const Node *by) {
     int shift = n->type->rank - by->type->rank;
     for (int i = 0; i < by->type->rank; i++)
@@ -92,11 +91,11 @@ static void pointwise(const Graph *g, const Node *n, Samples *to,
     for (int i = 0; i < n->type->rank; i++)
         join(g, n, to, of, i);
     for (int i = 0; i < n->num_args; i++)
-        if (type_has_shape(n->type, g->node[n->arg[i]].type) && to->parted == 0)
-            to->parted = of[n->arg[i]].parted;
+        if (type_has_shape(n->type, g->node[n->arg[i]].type) && to->split == 0)
+            to->split = of[n->arg[i]].split;
     if (n->op == OP_cast)
         to->masked = of[n->arg[0]].masked;
-    // A mask over another: the number is the same.
+    // A mask over another: both have the same neutral number.
     if (n->op == OP_select && of[n->arg[0]].of_valid)
         to->masked = of[n->arg[1]].masked;
     int masks = n->op == OP_mul ? 2 : n->op == OP_select ? 1 : 0;
@@ -124,7 +123,7 @@ static void reduce(const Graph *g, const Node *n, Samples *to,
     unsigned reduced = rank > 0 ? reduced_axes(n, rank) : 0;
     for (int i = 0; i < rank; i++)
         if (reduced >> i & 1)
-            to->mixed |= is_open(from, i);
+            to->mixed |= is_unmasked(from, i);
         else
             set_axis(to, i + shift, from, i);
 }
@@ -134,9 +133,9 @@ static void rows(const Graph *g, const Node *n, Samples *to,
                  const Samples *of) {
     const Samples *from = &of[n->arg[0]];
     int last = g->node[n->arg[0]].type->rank - 1;
-    to->mixed = is_open(from, last);
+    to->mixed = is_unmasked(from, last);
     for (int i = 0; i <= last; i++)
-        to->apart[i] = from->apart[i];
+        to->stride[i] = from->stride[i];
 }
 
 static void cross_entropy(const Graph *g, const Node *n, Samples *to,
@@ -144,35 +143,36 @@ static void cross_entropy(const Graph *g, const Node *n, Samples *to,
     for (int i = 0; i < 2; i++) {
         const Samples *from = &of[n->arg[i]];
         if (g->node[n->arg[i]].type->rank == 2)
-            to->mixed |= is_open(from, 1);
+            to->mixed |= is_unmasked(from, 1);
         if (is_sampled(from, 0))
-            to->apart[0] = from->apart[0];
+            to->stride[0] = from->stride[0];
     }
 }
 
 // Statistics over all axes but the last.
 static void batch_norm(const Node *n, Samples *to, const Samples *of) {
     for (int i = 0; i < n->type->rank; i++) {
-        to->apart[i] = of[n->arg[0]].apart[i];
+        to->stride[i] = of[n->arg[0]].stride[i];
         to->mixed |= i < n->type->rank - 1 && is_sampled(to, i);
     }
 }
 
-// ---- other places ----
+// ---- data movement ----
 
-static int64_t places_after(const Type *t, int axis) {
+// The elements from one index of an axis to the next.
+static int64_t elements_after(const Type *t, int axis) {
     int64_t count = 1;
     for (int i = axis + 1; i < t->rank; i++)
         count *= t->dim[i];
     return count;
 }
 
-// The axis on which numbers of one sample are so many places apart, counted
-// through the whole tensor; -1 where its samples are on several.
-static int axis_apart(const Type *t, int64_t apart, int64_t samples) {
+// The axis along which samples have a stride in elements; -1 if they are on
+// several axes.
+static int axis_of_stride(const Type *t, int64_t stride, int64_t samples) {
     for (int i = 0; i < t->rank; i++) {
-        int64_t after = places_after(t, i);
-        if (apart % after == 0 && t->dim[i] % (apart / after * samples) == 0)
+        int64_t after = elements_after(t, i);
+        if (stride % after == 0 && t->dim[i] % (stride / after * samples) == 0)
             return i;
     }
     return -1;
@@ -185,19 +185,20 @@ static void reshape(const Graph *g, const Node *n, Samples *to,
     for (int i = 0; i < t->rank; i++) {
         if (!is_sampled(from, i))
             continue;
-        int64_t apart = from->apart[i] * places_after(t, i);
-        int axis = axis_apart(n->type, apart, samples);
+        int64_t stride = from->stride[i] * elements_after(t, i);
+        int axis = axis_of_stride(n->type, stride, samples);
         if (axis < 0 || is_sampled(to, axis)) {
             to->mixed = true;
-            to->parted = apart;
+            to->split = stride;
             continue;
         }
         set_axis(to, axis, from, i);
-        to->apart[axis] = (int32_t)(apart / places_after(n->type, axis));
+        to->stride[axis] = (int32_t)(stride / elements_after(n->type, axis));
     }
-    int axis = from->parted ? axis_apart(n->type, from->parted, samples) : -1;
+    int axis = from->split ? axis_of_stride(n->type, from->split, samples) : -1;
     if (axis >= 0)
-        to->apart[axis] = (int32_t)(from->parted / places_after(n->type, axis));
+        to->stride[axis] =
+            (int32_t)(from->split / elements_after(n->type, axis));
 }
 
 static void transpose(const Node *n, Samples *to, const Samples *of) {
@@ -205,48 +206,48 @@ static void transpose(const Node *n, Samples *to, const Samples *of) {
         set_axis(to, i, &of[n->arg[0]], (int)node_ints(n, ATTR_order, i, i));
 }
 
-// Whole batches of an axis may be cut off, or put before and behind it.
+// A slice or pad by whole batches keeps the batch axis.
 static void cut(const Node *n, Samples *to, const Samples *of,
                 int64_t samples) {
     const Samples *from = &of[n->arg[0]];
     for (int i = 0; i < n->type->rank; i++) {
-        int64_t whole = from->apart[i] * samples;
+        int64_t whole = from->stride[i] * samples;
         if (!is_sampled(from, i))
             continue;
         if (node_ints(n, ATTR_low, i, 0) % whole == 0 &&
             n->type->dim[i] % whole == 0)
-            to->apart[i] = from->apart[i];
+            to->stride[i] = from->stride[i];
         else
             to->mixed = true;
     }
 }
 
-// Rows for each place of an index.  One that follows from `valid` alone names
-// samples that count.
+// Rows for each element of an index.  An index that depends on `valid` alone
+// names valid samples.
 static void gather(const Graph *g, const Node *n, Samples *to,
                    const Samples *of) {
     const Samples *table = &of[n->arg[0]], *index = &of[n->arg[1]];
     int rank = g->node[n->arg[1]].type->rank;
     for (int i = 0; i < rank; i++)
-        to->apart[i] = index->apart[i];
+        to->stride[i] = index->stride[i];
     for (int i = rank; i < n->type->rank; i++)
-        to->apart[i] = table->apart[i - rank + 1];
+        to->stride[i] = table->stride[i - rank + 1];
     to->mixed = is_sampled(table, 0) && !index->of_valid;
     if (index->of_valid && rank == 1)
-        to->apart[0] = table->apart[0];
+        to->stride[0] = table->stride[0];
 }
 
 // ---- windows and products ----
 
-// Samples are on the first axis of images and of nothing else.  Where images
-// are constant, they differ by how each sample moves them.
+// Only the first axis of images may be a batch axis.  Constant images become
+// different for each sample if an operand moves them.
 static void images(const Graph *g, const Node *n, Samples *to,
                    const Samples *of) {
     const Samples *x = &of[n->arg[0]];
     bool moved = n->op != OP_conv && !is_sampled(x, 0) && is_constant(x, 0);
-    to->apart[0] = x->apart[0];
+    to->stride[0] = x->stride[0];
     for (int k = 1; k < n->num_args && moved && !is_sampled(to, 0); k++)
-        to->apart[0] = of[n->arg[k]].apart[0];
+        to->stride[0] = of[n->arg[k]].stride[0];
     for (int i = 1; i < g->node[n->arg[0]].type->rank; i++)
         to->mixed |= is_sampled(&of[n->arg[0]], i);
     for (int k = 1; k < n->num_args; k++)
@@ -255,8 +256,8 @@ static void images(const Graph *g, const Node *n, Samples *to,
                 is_sampled(&of[n->arg[k]], i) && (i > 0 || n->op == OP_conv);
 }
 
-// [M,K] by [K,N] keeps the first axis of one and the last of the other.
-// An operand that is not masked along K must be constant there.
+// [M,K] by [K,N] keeps the first axis of one and the last of the other.  If K
+// is a batch axis of one operand only, one of the two must be constant along K.
 static void matmul(const Graph *g, const Node *n, Samples *to,
                    const Samples *of) {
     const AttrKey turned[] = {ATTR_ta, ATTR_tb};
@@ -268,20 +269,20 @@ static void matmul(const Graph *g, const Node *n, Samples *to,
         int own = g->node[n->arg[i]].type->rank - 1;
         bool first = (i == 0) != (node_int(n, turned[i], 0) != 0);
         int stays = first ? own - 1 : own, sum = first ? own : own - 1;
-        summed[i] = from->apart[sum];
+        summed[i] = from->stride[sum];
         constant |= is_constant(from, sum);
-        to->mixed |= is_open(from, sum);
-        to->apart[last - 1 + i] = from->apart[stays];
+        to->mixed |= is_unmasked(from, sum);
+        to->stride[last - 1 + i] = from->stride[stays];
         for (int k = 0; k < own - 1; k++)
             if (is_sampled(from, k))
-                to->apart[k] = from->apart[k];
+                to->stride[k] = from->stride[k];
     }
     to->mixed |= summed[0] != summed[1] && !constant;
 }
 
 // ---- all ----
 
-// The number of samples of a batch; 0 where no input has any.
+// The number of samples of a batch; 0 if no input has any.
 static int64_t batch_of(const Graph *g, NodeId count) {
     for (NodeId n = 0; n < count; n++)
         if (g->node[n].op == OP_input && g->node[n].type->rank > 0)
@@ -293,13 +294,13 @@ static void leaf(const Node *n, Samples *to) {
     const char *name = node_text(n, ATTR_name);
     bool input = n->op == OP_input, state = n->op == OP_state;
     if (input && n->type->rank > 0)
-        to->apart[0] = 1;
+        to->stride[0] = 1;
     to->of_valid = input && name != NULL && strcmp(name, "valid") == 0;
     to->fixed = !input && n->op != OP_param && !(state && n->type->rank > 0);
 }
 
-// Finds nodes that follow from constants and the step of the run, and nodes
-// that follow from these and `valid`.
+// Finds nodes that depend only on constants and states of the run, and nodes
+// that depend only on these and `valid`.
 static void origin(const Node *n, Samples *to, const Samples *of) {
     to->fixed = true;
     bool valid = false, all = true;

@@ -89,7 +89,7 @@ Layers layers_of(Arena *a, const Program *p) {
         layer->site = program_site(p, &node->from);
         layer->type = *node->type;
         layer->samples =
-            samples[n].apart[0] != 0 && node->type->dim[0] == p->recipe.batch;
+            samples[n].stride[0] != 0 && node->type->dim[0] == p->recipe.batch;
         layer->role = role[n];
     }
     return l;

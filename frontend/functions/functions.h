@@ -132,9 +132,9 @@ void call_pair(const Call *c, ParamId p, int64_t pair[2]);
 
 // Whether all samples of a batch are always valid.
 bool all_valid(const Expansion *e);
-// A mask of the valid samples along an axis, `apart` elements of a sample side
-// by side: bool, of size 1 along the other axes of t.
-NodeId valid_mask(Expansion *e, Type t, int axis, int64_t apart);
+// A mask of the valid samples along a batch axis with that stride: bool, of
+// size 1 along the other axes of t.
+NodeId valid_mask(Expansion *e, Type t, int axis, int64_t stride);
 // Whether one of a set of axes runs over samples and some may be invalid.
 bool samples_need_mask(Expansion *e, NodeId x, unsigned axes);
 // x with `otherwise` in invalid samples, along those axes of `like`, a tensor

@@ -25,7 +25,7 @@ static const Samples *samples_of(Expansion *e, NodeId n) {
 }
 
 bool has_samples(Expansion *e, NodeId n) {
-    return samples_of(e, n)->apart[0] != 0;
+    return samples_of(e, n)->stride[0] != 0;
 }
 
 // ---- valid samples ----
@@ -34,9 +34,9 @@ bool all_valid(const Expansion *e) {
     return e->training && e->recipe.drop_last;
 }
 
-NodeId valid_mask(Expansion *e, Type t, int axis, int64_t apart) {
+NodeId valid_mask(Expansion *e, Type t, int axis, int64_t stride) {
     Graph *g = e->graph;
-    int64_t batch = e->recipe.batch * apart;
+    int64_t batch = e->recipe.batch * stride;
     Type along = {.dtype = I32, .rank = t.rank};
     for (int i = 0; i < t.rank; i++)
         along.dim[i] = i == axis ? t.dim[i] : 1;
@@ -44,13 +44,13 @@ NodeId valid_mask(Expansion *e, Type t, int axis, int64_t apart) {
     if (t.dim[axis] > batch)
         index = graph_op2(g, OP_mod, index, int_node(e, batch));
     NodeId end = input_node(e, INPUT_VALID);
-    if (apart > 1)
-        end = graph_op2(g, OP_mul, end, int_node(e, apart));
+    if (stride > 1)
+        end = graph_op2(g, OP_mul, end, int_node(e, stride));
     return graph_op2(g, OP_lt, index, end);
 }
 
 static bool needs_mask(Expansion *e, NodeId x, int axis) {
-    return !all_valid(e) && samples_of(e, x)->apart[axis] != 0;
+    return !all_valid(e) && samples_of(e, x)->stride[axis] != 0;
 }
 
 bool samples_need_mask(Expansion *e, NodeId x, unsigned axes) {
@@ -66,8 +66,9 @@ NodeId samples_mask(Expansion *e, NodeId x, NodeId like, unsigned axes,
     const Samples s = *samples_of(e, like);
     for (int i = 0; i < t.rank; i++)
         if ((axes >> i & 1) && needs_mask(e, like, i))
-            x = graph_op3(e->graph, OP_select, valid_mask(e, t, i, s.apart[i]),
-                          x, number_node(e, otherwise));
+            x = graph_op3(e->graph, OP_select,
+                          valid_mask(e, t, i, s.stride[i]), x,
+                          number_node(e, otherwise));
     return x;
 }
 
@@ -103,7 +104,7 @@ void samples_allow_mixing(Expansion *e, NodeId first, NodeId y, NodeId x) {
     for (NodeId n = first; n < e->graph->count; n++)
         e->samples[n].mixed = false;
     for (int i = 0; y != NO_NODE && i < node_type(e, y)->rank; i++)
-        e->samples[y].apart[i] = e->samples[x].apart[i];
+        e->samples[y].stride[i] = e->samples[x].stride[i];
 }
 
 const char *samples_mixed(Expansion *e, const bool *needed) {

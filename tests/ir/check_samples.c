@@ -1,14 +1,14 @@
-// Samples: where they are after each kind of operation, and what mixes those
-// that count with others.
+// Samples: the batch axes after each kind of operation, and the nodes that mix
+// valid samples with padding.
 #include "tests/ir/suites.h"
 
 #include <string.h>
 
-// A node of [4, ...] samples: how far apart those of its axes are, 0 for axes
-// that do not run over samples; and whether it mixes them.
+// A node of [4, ...] samples: the stride of each axis, 0 if it is no batch
+// axis; and whether the node mixes samples.
 static const struct {
     const char *node;
-    int apart[3];
+    int stride[3];
     bool mixed;
 } cases[] = {
     {"%18 = relu %0 : f32[4,6]", {1, 0}, false},
@@ -17,7 +17,7 @@ static const struct {
     {"%18 = add %0, %3 : f32[4,6]", {1, 0}, false},
     {"%18 = add %5, %6 : f32[4,4]", {1, 1}, false},
     {"%18 = transpose %0 {order = [1,0]} : f32[6,4]", {0, 1}, false},
-    // Places of a sample side by side, and apart again.
+    // Elements of a sample side by side, and back.
     {"%18 = reshape %0 : f32[24]", {6}, false},
     {"%18 = reshape %0 : f32[12,2]", {3, 0}, false},
     {"%18 = reshape %0 : f32[4,3,2]", {1, 0, 0}, false},
@@ -29,7 +29,7 @@ static const struct {
     {"%18 = slice %8 {high = [0,0], low = [4,0]} : f32[4,6]", {1, 0}, false},
     {"%18 = slice %8 {high = [0,0], low = [2,0]} : f32[6,6]", {0, 0}, true},
     {"%18 = slice %0 {high = [0,2], low = [0,1]} : f32[4,3]", {1, 0}, false},
-    // Reductions, and what masks them.
+    // Reductions, with and without masks.
     {"%18 = sum %0 {axes = [1]} : f32[4,1]", {1, 0}, false},
     {"%18 = sum %0 {axes = [0]} : f32[6]", {0}, true},
     {"%18 = sum %12 {axes = [0]} : f32[6]", {0}, false},
@@ -43,7 +43,7 @@ static const struct {
     {"%18 = matmul %12, %12 {ta = 1} : f32[6,6]", {0, 0}, false},
     {"%18 = matmul %12, %1 {ta = 1} : f32[6,6]", {0, 0}, false},
     {"%18 = matmul %12, %2 {ta = 1} : f32[6,6]", {0, 0}, true},
-    // The next sample, and the next that counts.
+    // The next sample, and the next valid one.
     {"%18 = gather %0, %15 : f32[4,6]", {1, 0}, true},
     {"%18 = gather %0, %17 : f32[4,6]", {1, 0}, false},
 };
@@ -74,9 +74,9 @@ START_TEST(samples_are_followed) {
     NodeId n = g->count - 1;
     const Samples *s = &graph_samples(g, g->count, a)[n];
     for (int i = 0; i < g->node[n].type->rank; i++)
-        ck_assert_msg(s->apart[i] == cases[_i].apart[i],
-                      "%s: axis %d is %d apart, not %d", cases[_i].node, i,
-                      s->apart[i], cases[_i].apart[i]);
+        ck_assert_msg(s->stride[i] == cases[_i].stride[i],
+                      "%s: axis %d has stride %d, not %d", cases[_i].node, i,
+                      s->stride[i], cases[_i].stride[i]);
     ck_assert_msg(s->mixed == cases[_i].mixed, "%s: %s", cases[_i].node,
                   s->mixed ? "is mixed" : "is not mixed");
     arena_free(a);
@@ -92,8 +92,8 @@ START_TEST(parted_samples_come_together_again) {
                                                 "%3 = reshape %2 : f32[4,6]\n");
     const Samples *s = graph_samples(g, g->count, a);
     for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(s[2].apart[i], 0);
-    ck_assert_int_eq(s[3].apart[0], 1);
+        ck_assert_int_eq(s[2].stride[i], 0);
+    ck_assert_int_eq(s[3].stride[0], 1);
     arena_free(a);
 }
 END_TEST
