@@ -64,15 +64,15 @@ Source *source_new(Arena *a, const char *path, const char *text,
     return s;
 }
 
-// Reads to the end, or one byte past `most`, into a growing buffer.
-static char *read_bytes(Arena *a, FILE *file, size_t most, size_t *length) {
+// Reads to the end, or one byte past `limit`, into a growing buffer.
+static char *read_bytes(Arena *a, FILE *file, size_t limit, size_t *length) {
     size_t room = 0, got;
     char *text = NULL;
     *length = 0;
     do {
         if (*length == room) {
             size_t more = room ? 2 * room : 1 << 16;
-            room = more < most + 1 ? more : most + 1;
+            room = more < limit + 1 ? more : limit + 1;
             char *grown = arena_uninit(a, room, 1);
             if (*length > 0)
                 memcpy(grown, text, *length);
@@ -80,22 +80,22 @@ static char *read_bytes(Arena *a, FILE *file, size_t most, size_t *length) {
         }
         got = fread(text + *length, 1, room - *length, file);
         *length += got;
-    } while (got > 0 && *length <= most);
+    } while (got > 0 && *length <= limit);
     return text;
 }
 
-static Source *read_all(Arena *a, FILE *file, const char *path, size_t most,
+static Source *read_all(Arena *a, FILE *file, const char *path, size_t limit,
                         const char **error) {
     Arena *scratch = arena_new();
     size_t length;
     Source *s = NULL;
-    const char *text = read_bytes(scratch, file, most, &length);
+    const char *text = read_bytes(scratch, file, limit, &length);
     if (ferror(file))
         *error = arena_format(a, "it cannot be read (%s)", strerror(errno));
-    else if (length > most)
+    else if (length > limit)
         *error = memchr(text, '\0', length) != NULL
                      ? "it is not text"
-                     : arena_format(a, "it is longer than %zu bytes", most);
+                     : arena_format(a, "it is longer than %zu bytes", limit);
     else
         s = source_new(a, path, text, length);
     arena_free(scratch);
@@ -129,12 +129,12 @@ static FILE *open_file(Arena *a, const char *path, const char **error) {
     return stream;
 }
 
-Source *source_read(Arena *a, const char *path, size_t most,
+Source *source_read(Arena *a, const char *path, size_t limit,
                     const char **error) {
     FILE *file = open_file(a, path, error);
     if (file == NULL)
         return NULL;
-    Source *s = read_all(a, file, path, most, error);
+    Source *s = read_all(a, file, path, limit, error);
     fclose(file);
     return s;
 }

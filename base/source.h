@@ -30,9 +30,9 @@ typedef struct {
 // Copies text, which must be shorter than 4 GiB.
 Source *source_new(Arena *a, const char *path, const char *text, size_t length);
 
-// Reads a file of at most `most` bytes.  NULL on failure, with a phrase for the
-// reason in *error.
-Source *source_read(Arena *a, const char *path, size_t most,
+// Reads a file of at most `limit` bytes.  NULL on failure, with a phrase
+// for the reason in *error.
+Source *source_read(Arena *a, const char *path, size_t limit,
                     const char **error);
 
 Place source_place(const Source *s, uint32_t offset);

@@ -27,7 +27,7 @@ Graph *graph_new(Arena *a, const char *name) {
                  .name = name,
                  .act = F32,
                  .multiprocessors = GENERIC_MULTIPROCESSORS,
-                 .most = MAX_NODES};
+                 .max_nodes = MAX_NODES};
     return g;
 }
 
@@ -123,16 +123,16 @@ static bool mergeable(const Node *n) {
     }
 }
 
-// A node of the hash, from 1; 0 is none.  Its hash is here too, so that a
-// search passes over other nodes without reading them.
-struct Slot {
-    NodeId place;
+// A slot of the hash table: a node + 1, or 0 if it is empty.  It has the node's
+// hash, so that a search skips other nodes without reading them.
+struct HashSlot {
+    NodeId entry;
     uint32_t hash;
 };
 
-// Where a node is looked for: first in a line of slots near those of its
-// neighbours, for graphs are built and copied in order and do not fit into the
-// caches; then from a place that its hash gives.
+// A node is searched in a line of slots near those of its neighbours first:
+// graphs are built and copied in order and do not fit into the caches.  Then it
+// is searched from a slot that its hash gives.
 enum { LINE = 8 };
 
 static uint32_t near_slot(const Node *n) {
@@ -150,9 +150,9 @@ static uint32_t slot_at(const Graph *g, uint32_t near, uint32_t hash,
 
 static void hash_insert(Graph *g, NodeId id, uint32_t hash) {
     uint32_t near = near_slot(&g->node[id]), i = 0;
-    while (g->slot[slot_at(g, near, hash, i)].place != 0)
+    while (g->slot[slot_at(g, near, hash, i)].entry != 0)
         i++;
-    g->slot[slot_at(g, near, hash, i)] = (struct Slot){id + 1, hash};
+    g->slot[slot_at(g, near, hash, i)] = (struct HashSlot){id + 1, hash};
 }
 
 // An array of NO_NODE.
@@ -164,7 +164,7 @@ static NodeId *ids_new(Arena *a, uint32_t count) {
 
 static void hash_resize(Graph *g, uint32_t size) {
     g->num_slots = size;
-    g->slot = ARENA_ARRAY(g->own, size, struct Slot);
+    g->slot = ARENA_ARRAY(g->own, size, struct HashSlot);
     for (NodeId id = 0; id < g->count; id++)
         if (mergeable(&g->node[id]))
             hash_insert(g, id, node_hash(&g->node[id]));
@@ -175,11 +175,11 @@ static NodeId hash_find(const Graph *g, const Node *n, uint32_t hash) {
         return NO_NODE;
     uint32_t near = near_slot(n);
     for (uint32_t i = 0;; i++) {
-        const struct Slot *slot = &g->slot[slot_at(g, near, hash, i)];
-        if (slot->place == 0)
+        const struct HashSlot *slot = &g->slot[slot_at(g, near, hash, i)];
+        if (slot->entry == 0)
             return NO_NODE;
-        if (slot->hash == hash && node_equal(&g->node[slot->place - 1], n))
-            return slot->place - 1;
+        if (slot->hash == hash && node_equal(&g->node[slot->entry - 1], n))
+            return slot->entry - 1;
     }
 }
 
@@ -234,19 +234,19 @@ static void nodes_resize(Graph *g, NodeId capacity) {
 }
 
 // Nodes that passes add count as well, and passes have no diagnostics.
-_Noreturn void graph_refuse(const Graph *g) {
+_Noreturn void graph_report_full(const Graph *g) {
     if (g->full)
         g->full(g);
     fprintf(stderr, "error[E0318]: the model has more than %lu operations\n",
-            (unsigned long)g->most);
+            (unsigned long)g->max_nodes);
     if (g->at.file)
         fprintf(stderr, "  --> %s:%d\n", g->at.file, g->at.line);
     exit(EXIT_MODEL);
 }
 
 static void make_room(Graph *g) {
-    if (g->count >= g->most + NODES_OVER)
-        graph_refuse(g);
+    if (g->count >= g->max_nodes + NODES_OVER)
+        graph_report_full(g);
     if (g->count < g->capacity)
         return;
     nodes_resize(g, g->capacity ? 2 * g->capacity : 64);
@@ -295,7 +295,7 @@ Graph *graph_like(const Graph *g) {
     like->act = g->act;
     like->multiprocessors = g->multiprocessors;
     like->rewrites = g->rewrites;
-    like->most = g->most;
+    like->max_nodes = g->max_nodes;
     like->full = g->full;
     reserve(like, g);
     return like;
@@ -434,7 +434,7 @@ NodeId node_base(const Graph *g, NodeId n) {
     return n;
 }
 
-NodeId *graph_none(const Graph *g, Arena *a) {
+NodeId *graph_map_new(const Graph *g, Arena *a) {
     return ids_new(a, g->count);
 }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// The graph: one form from the front end to the emitted program.  Read this
-// first.
+// The graph, on which all passes work.  Read this first.
 //
-// A node is named by its place in the graph.  Operands come before users, so
-// walking the array forwards is a topological order, backwards its reverse.
-// A pass rebuilds the graph: it walks the old nodes, maps operands through
-// now[], adds new nodes and records now[n].  Later stages do not switch
-// representation: they decorate nodes with a group and an offset.
+// A node's index is its identity.  Operands come before users, so the array is
+// a topological order.  A pass rebuilds the graph: it iterates over the old
+// nodes, maps operands through now[], adds new nodes and records now[n].  Late
+// passes add a group and an offset to the nodes.  Then code generation builds a
+// tree for each kernel (codegen/kernel/tree.h).
 #ifndef IR_IR_H
 #define IR_IR_H
 
@@ -78,23 +77,23 @@ enum {
     INDEXES = 32,     // an element is one element of the operand, elsewhere
     WINDOW = 64,      // an element needs a window of the operand
     VIEW = 128,       // the same bytes under another shape
-    CONTRACTS = 256,  // adds up products of its two operands
-    COMPOSITE = 512,  // stands for simpler operations
-    EFFECT = 1024,    // has a purpose although nothing uses its value
+    CONTRACTS = 256,  // adds products of its two operands
+    COMPOSITE = 512,  // expands to simpler operations
+    EFFECT = 1024,    // is kept although no node uses its value
     OPTIMIZES = 2048, // updates a param by its gradient
-    CALLS = 4096,     // done by a library
+    CALLS = 4096,     // a library call
     SCATTERS = 8192,  // an element of the operand is added to one elsewhere
-    OVERALL = 16384,  // one number about any tensors, of whatever shapes
+    OVERALL = 16384,  // reduces any number of tensors to a scalar
     STACKS = 32768,   // tensors of several shapes become one
-    MATH = 65536,     // computed by calling a function
-    DIVIDES = 131072, // computed by a quotient
+    MATH = 65536,     // its kernel text calls a function
+    DIVIDES = 131072, // its kernel text divides
 };
 
 typedef struct Graph Graph;
 typedef struct Node Node;
 
-// Computes the type of a node from its operands and attributes.  NULL when it
-// has one, else why not, as a phrase.  For declared shapes *out holds the
+// Computes the type of a node from its operands and attributes.  NULL, or a
+// phrase with the reason why it has none.  For declared shapes *out holds the
 // declaration on entry and the rule checks it.
 typedef const char *ShapeRule(const Graph *g, const Node *n, Type *out);
 
@@ -120,7 +119,7 @@ typedef enum { INT, FLOAT, TEXT, INTS, FLOATS } AttrKind;
 
 typedef struct {
     AttrKey key;
-    int count; // INTS, FLOATS: how many; TEXT: length
+    int count; // INTS, FLOATS: the number of values; TEXT: length
     union {
         int64_t i;
         double f;
@@ -210,14 +209,14 @@ struct Graph {
     int multiprocessors; // of the device that launches are planned for
     Node *node;
     NodeId count, capacity;
-    NodeId most;         // that it may have
-    int64_t arena_bytes; // with PLANNED: size of the arena
-    int64_t live_bytes;  // with PLANNED: most that is live, but for states
-    int rewrites;        // that passes have counted so far
-    Origin at;           // given to nodes that are added
-    GraphFull *full;     // says so and exits; NULL: a sentence on stderr
-    struct Types *types; // those that nodes have, which graphs share
-    struct Slot *slot;   // hash of the nodes, for graph_add
+    NodeId max_nodes;
+    int64_t arena_bytes;   // with PLANNED: size of the arena
+    int64_t live_bytes;    // with PLANNED: peak of live bytes, without states
+    int rewrites;          // that passes have counted so far
+    Origin at;             // given to nodes that are added
+    GraphFull *full;       // reports it and exits; NULL: a sentence on stderr
+    struct Types *types;   // those that nodes have, which graphs share
+    struct HashSlot *slot; // hash of the nodes, for graph_add
     uint32_t num_slots;
     NodeId *named; // hash of the names, for graph_find
     uint32_t num_named, named_size;
@@ -255,8 +254,8 @@ NodeId node_base(const Graph *g, NodeId n);
 // The graph's copy of a type, for a node that is given another.
 const Type *graph_type(Graph *g, const Type *t);
 
-// A NO_NODE for each node of g, in a.
-NodeId *graph_none(const Graph *g, Arena *a);
+// An empty map from the nodes of g: NO_NODE for each, in a.
+NodeId *graph_map_new(const Graph *g, Arena *a);
 
 // How often each node is an operand; an array of g->count in a.
 uint32_t *graph_uses(const Graph *g, Arena *a);
@@ -271,9 +270,9 @@ typedef struct {
 
 Users graph_users(const Graph *g, Arena *a);
 
-// Ends the program with a diagnostic: the model becomes more than g->most
+// Ends the program with a diagnostic: the model needs more than g->max_nodes
 // nodes.
-_Noreturn void graph_refuse(const Graph *g);
+_Noreturn void graph_report_full(const Graph *g);
 
 // An empty graph with g's name, facts and act, in the same arena, into
 // which a pass rebuilds.
@@ -351,11 +350,13 @@ NodeId graph_reshape(Graph *g, NodeId a, int rank, const int64_t *dim);
 NodeId graph_broadcast(Graph *g, NodeId a, const Type *to);
 NodeId graph_reduce(Graph *g, Op op, NodeId a, int count, const int64_t *axes);
 
-// Axis i of the result is axis order[i] of a; each axis with low[i] zeros
-// before and high[i] behind it; or without so many places there.  Where that is
-// nothing, a itself.
+// Axis i of the result is axis order[i] of a; a itself if the order is the
+// same.
 NodeId graph_transpose(Graph *g, NodeId a, const int64_t *order);
+// Adds low[i] zeros before axis i and high[i] after it; a itself if all are 0.
 NodeId graph_pad(Graph *g, NodeId a, const int64_t *low, const int64_t *high);
+// Drops low[i] elements at the start of axis i and high[i] at its end; a itself
+// if all are 0.
 NodeId graph_slice(Graph *g, NodeId a, const int64_t *low, const int64_t *high);
 
 NodeId graph_assign(Graph *g, NodeId state, NodeId value);
@@ -369,9 +370,9 @@ typedef struct {
     const char *name;
     enum { SLOT_own, SLOT_shared } scope;
     double (*initial)(const Node *n);
-} Slot;
+} OptimizerSlot;
 
-extern const Slot optimizer_slots[];
+extern const OptimizerSlot optimizer_slots[];
 extern const int num_optimizer_slots;
 
 // Whether op is in the table; accumulate is not.
@@ -388,7 +389,7 @@ const char *optimizer_scalar(Op op, int i);
 // A scalar by its name, the count of updates, a slot; each must exist.
 NodeId optimizer_in(const Node *n, const char *scalar);
 NodeId optimizer_count(const Node *n);
-const Slot *optimizer_slot(Op op, const char *name);
+const OptimizerSlot *optimizer_slot(Op op, const char *name);
 
 // ---- infer.c, shape/window.c ----
 

@@ -23,8 +23,8 @@ typedef struct {
     double *const *value; // of the graph that is rebuilt
     bool squares;         // variances of convolutions are computed from them
     uint32_t seed;
-    double **leaf; // of g
-    NodeId most;   // nodes of g that users have values of their own below
+    double **leaf;    // of g
+    NodeId max_nodes; // below this size of g, each user has its own noise
 } Noise;
 
 // Halves are no closer to one another than this.
@@ -162,7 +162,7 @@ static NodeId rebuild(Noise *x, const Graph *old, NodeId n, const NodeId *now);
 static NodeId disturb(Noise *x, const Graph *old, NodeId n, const NodeId *now) {
     const Node *d = &old->node[n];
     double size = unit_of(old, d->type->dtype);
-    bool again = op_info[d->op].facts & POINTWISE && x->g->count < x->most;
+    bool again = op_info[d->op].facts & POINTWISE && x->g->count < x->max_nodes;
     NodeId own = again ? rebuild(x, old, n, now) : now[n];
     if (!rounds(old, d))
         return own;
@@ -218,7 +218,7 @@ double **noise_eval(const Graph *g, Arena *a, double *const *leaf,
                .squares = squares,
                .seed = seed,
                .leaf = ARENA_ARRAY(a, 4 * room, double *),
-               .most = (NodeId)(2 * room)};
+               .max_nodes = (NodeId)(2 * room)};
     NodeId *now = ARENA_ARRAY(a, g->count + 1, NodeId);
     double **disturbed = ARENA_ARRAY(a, g->count + 1, double *);
     x.g->act = g->act;

@@ -29,13 +29,13 @@ static const bool counts[NUM_OPS] = {
     }
 #include "ir/optimizers.def"
 
-const Slot optimizer_slots[] = {
+const OptimizerSlot optimizer_slots[] = {
 #define SLOT(optimizer, name, scope, initial)                                  \
     {OP_##optimizer, #name, SLOT_##scope, initial_##optimizer##_##name},
 #include "ir/optimizers.def"
 };
 
-const int num_optimizer_slots = sizeof optimizer_slots / sizeof(Slot);
+const int num_optimizer_slots = sizeof optimizer_slots / sizeof(OptimizerSlot);
 
 bool is_optimizer(Op op) {
     return optimizer_num_scalars(op) > 0;
@@ -72,7 +72,7 @@ NodeId optimizer_count(const Node *n) {
     return n->arg[n->num_args - 1];
 }
 
-const Slot *optimizer_slot(Op op, const char *name) {
+const OptimizerSlot *optimizer_slot(Op op, const char *name) {
     for (int i = 0; i < num_optimizer_slots; i++)
         if (optimizer_slots[i].op == op &&
             strcmp(optimizer_slots[i].name, name) == 0)

@@ -78,7 +78,7 @@ Graph *pass_autodiff(Graph *g, Arena *scratch, const PassOptions *o) {
     NodeId count = out->count;
     Backward b = {.g = out,
                   .trains = find_training(out, scratch),
-                  .grad = graph_none(out, scratch)};
+                  .grad = graph_map_new(out, scratch)};
     seed(&b);
     walk_back(&b, count);
     append_gradients(&b, count);

@@ -25,7 +25,7 @@ static NodeId same_leaf(const Graph *g, const Graph *other, NodeId n) {
 
 // The value that g assigns to each node, or NO_NODE.
 static NodeId *find_assigned(const Graph *g, Arena *scratch) {
-    NodeId *assigned = graph_none(g, scratch);
+    NodeId *assigned = graph_map_new(g, scratch);
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_assign)
             assigned[g->node[n].arg[0]] = g->node[n].arg[1];

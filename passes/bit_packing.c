@@ -376,7 +376,7 @@ Graph *pass_bit_packing(Graph *g, Arena *scratch, const PassOptions *o) {
               .g = graph_like(g),
               .scratch = scratch,
               .stored = graph_stored(g, scratch),
-              .source = graph_none(g, scratch),
+              .source = graph_map_new(g, scratch),
               .full = ARENA_ARRAY(scratch, g->count, int),
               .packed = ARENA_ARRAY(scratch, g->count, PackedValue *),
               .reads = ARENA_ARRAY(scratch, g->count, PackedValue *),

@@ -109,7 +109,7 @@ static void check_nodes(const Steps *s, int count) {
     for (int i = 0; i < count; i++)
         nodes += s->step[i].graph->count;
     if (nodes > MAX_STEP_NODES)
-        graph_refuse(s->step[count - 1].graph);
+        graph_report_full(s->step[count - 1].graph);
 }
 
 // Takes a step from a pass to another.  Once simplified, it is not counted with
@@ -164,7 +164,7 @@ static Steps steps_of(const Program *p, const PassOptions *o) {
     Steps s = {.program = p, .options = o, .arena = p->eval->arena};
     s.step = steps_given(p, s.arena, &s.count, &s.not_decoded);
     for (int i = 0; i < s.count; i++)
-        s.step[i].graph->most = MAX_STEP_NODES;
+        s.step[i].graph->max_nodes = MAX_STEP_NODES;
     check_nodes(&s, s.count);
     return s;
 }

@@ -157,7 +157,7 @@ static bool is_worth(const Sums *s, NodeId input) {
 // One call computes such a gradient and the sum, so no node before the sum may
 // use the gradient.
 static bool find_filters(Sums *s, Arena *scratch) {
-    NodeId *input = graph_none(s->old, scratch);
+    NodeId *input = graph_map_new(s->old, scratch);
     bool any = false;
     for (NodeId n = 0; n < s->old->count; n++)
         if (at(s, n)->op == OP_conv_grad_input)
@@ -251,7 +251,7 @@ static Graph *rebuild(Sums *s, Arena *scratch, const PassOptions *o) {
     const Graph *old = s->old;
     Graph *g = graph_like(old);
     NodeId *now = ARENA_ARRAY(scratch, old->count, NodeId);
-    NodeId *of = graph_none(old, scratch);
+    NodeId *of = graph_map_new(old, scratch);
     bool *late = find_late(s, g, scratch, o);
     for (NodeId n = 0; n < old->count; n++)
         if (s->filters[n] != NO_NODE)
@@ -272,11 +272,11 @@ Graph *pass_conv_reductions(Graph *g, Arena *scratch, const PassOptions *o) {
     if (!(g->facts & BACKWARD) || (g->facts & TYPED))
         return g;
     Sums s = {.old = g,
-              .root = graph_none(g, scratch),
+              .root = graph_map_new(g, scratch),
               .other_use = ARENA_ARRAY(scratch, g->count, bool),
-              .total = graph_none(g, scratch),
-              .filters = graph_none(g, scratch),
-              .user = graph_none(g, scratch),
+              .total = graph_map_new(g, scratch),
+              .filters = graph_map_new(g, scratch),
+              .user = graph_map_new(g, scratch),
               .large = ARENA_ARRAY(scratch, g->count, bool)};
     for (NodeId n = 0; n < g->count; n++)
         follow(&s, n);

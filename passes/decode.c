@@ -636,7 +636,7 @@ Graph *decode_graph(const Graph *predict, const char **why) {
     Decode d = {.old = predict,
                 .g = graph_like(predict),
                 .value = ARENA_ARRAY(scratch, predict->count, Value),
-                .whole = graph_none(predict, scratch),
+                .whole = graph_map_new(predict, scratch),
                 .scratch = scratch};
     d.g->name = "decode";
     d.position = graph_leaf(d.g, OP_input, "position", type_scalar(I32));

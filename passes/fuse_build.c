@@ -183,7 +183,7 @@ Graph *place_groups(const Facts *f, const Stored *s, const Clusters *c,
                  .members = members,
                  .placed = ARENA_ARRAY(a, (size_t)c->count + 1, bool),
                  .g = graph_like(f->old),
-                 .shared = graph_none(f->old, a),
+                 .shared = graph_map_new(f->old, a),
                  .own = ARENA_ARRAY(a, count, NodeId),
                  .owner = ARENA_ARRAY(a, count, int)};
     if (f->options->multiprocessors > 0)

@@ -20,7 +20,7 @@ static bool is_candidate(const Facts *f, NodeId n) {
 // memory is needed by many.
 static NodeId *find_users(const Facts *f, const Stored *s, Arena *a) {
     NodeId update = f->old->count, many = f->old->count + 1;
-    NodeId *user = graph_none(f->old, a);
+    NodeId *user = graph_map_new(f->old, a);
     for (NodeId n = f->old->count; n-- > 0;) {
         const Brief *d = brief(f, n);
         bool stored = s->stored[n] && !is_leaf(f, n);

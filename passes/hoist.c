@@ -125,8 +125,8 @@ Graph *pass_hoist(Graph *g, Arena *scratch, const PassOptions *o) {
     (void)o;
     Graph *out = graph_like(g);
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
-    Chains c = {graph_none(g, scratch), graph_none(g, scratch),
-                graph_none(g, scratch), graph_none(g, scratch)};
+    Chains c = {graph_map_new(g, scratch), graph_map_new(g, scratch),
+                graph_map_new(g, scratch), graph_map_new(g, scratch)};
     find_roots(g, c.root);
     bool *end = find_ends(g, &c, scratch);
     for (NodeId n = 0; n < g->count; n++) {

@@ -191,8 +191,8 @@ Graph *pass_inplace(Graph *g, Arena *scratch, const PassOptions *o) {
                  .g = graph_like(g),
                  .scratch = scratch,
                  .users = graph_users(g, scratch),
-                 .into = graph_none(g, scratch),
-                 .sum_of = graph_none(g, scratch),
+                 .into = graph_map_new(g, scratch),
+                 .sum_of = graph_map_new(g, scratch),
                  .added_to = ARENA_ARRAY(scratch, g->count, bool),
                  .now = ARENA_ARRAY(scratch, g->count, NodeId)};
     find_groups(&p);

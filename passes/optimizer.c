@@ -31,7 +31,7 @@ static void copy_rest(Graph *out, const Graph *g, NodeId *now) {
 // The gradient of each param of g, in the new graph, or NO_NODE.
 static NodeId *find_gradients(const Graph *g, const NodeId *now,
                               Arena *scratch) {
-    NodeId *gradient = graph_none(g, scratch);
+    NodeId *gradient = graph_map_new(g, scratch);
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_gradient)
             gradient[g->node[n].arg[0]] = now[g->node[n].arg[1]];

@@ -71,7 +71,7 @@ bool prepares_first(const Graph *g, const Graph *part) {
     Graph *all = graph_clone(g);
     const bool *prepared = find_prepared(g, scratch);
     const bool *wanted = find_prepared(part, scratch);
-    NodeId *now = graph_none(part, scratch), next = 0;
+    NodeId *now = graph_map_new(part, scratch), next = 0;
     bool same = true;
     for (NodeId n = 0; same && n < part->count; n++) {
         if (!wanted[n])

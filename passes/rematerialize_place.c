@@ -94,7 +94,7 @@ Graph *rematerialize_place(const Liveness *l, const bool *dropped, Arena *a) {
                  .arena = a,
                  .g = graph_like(l->g),
                  .now = ARENA_ARRAY(a, l->g->count, NodeId),
-                 .recomputed = graph_none(l->g, a),
+                 .recomputed = graph_map_new(l->g, a),
                  .seen = ARENA_ARRAY(a, l->g->count, NodeId)};
     Replay replay = liveness_replay(l, dropped, a);
     int k = 0; // the launch of the step that comes next

@@ -28,7 +28,7 @@ static bool over_channels(const Graph *g, const Node *n, Op op) {
 
 // For each convolution the sum over its channels, or NO_NODE.
 static NodeId *find_sums(const Graph *g, Arena *scratch) {
-    NodeId *sum = graph_none(g, scratch);
+    NodeId *sum = graph_map_new(g, scratch);
     for (NodeId n = 0; n < g->count; n++)
         if (over_channels(g, &g->node[n], OP_sum))
             sum[g->node[n].arg[0]] = n;

@@ -30,7 +30,7 @@ bool update_is_zero(const Update *u, NodeId n) {
 }
 
 NodeId update_slot(Update *u, const char *name) {
-    const Slot *slot = optimizer_slot(u->from.op, name);
+    const OptimizerSlot *slot = optimizer_slot(u->from.op, name);
     assert(slot->scope == SLOT_own);
     const Node *param = &u->g->node[u->param];
     name =
@@ -41,7 +41,7 @@ NodeId update_slot(Update *u, const char *name) {
 
 NodeId update_shared(Update *u, const char *name, const char *settings,
                      bool *first) {
-    const Slot *slot = optimizer_slot(u->from.op, name);
+    const OptimizerSlot *slot = optimizer_slot(u->from.op, name);
     assert(slot->scope == SLOT_shared);
     name = arena_format(u->g->arena, "run.%s_%s", name, settings);
     NodeId state = graph_find(u->g, name);

@@ -80,7 +80,7 @@ static void report_full(const Graph *g) {
     Diagnostics diags = diag_new(a);
     Diagnostic *d = diag_add(&diags, DIAG_ERROR, "E0318", (Span){0},
                              "the model has more than %lu operations",
-                             (unsigned long)g->most);
+                             (unsigned long)g->max_nodes);
     if (g->at.file)
         diag_note(d, "%s:%d adds the last of them", g->at.file, g->at.line);
     diagnostics_print(a, &arguments, &diags);

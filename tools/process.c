@@ -98,20 +98,20 @@ static bool process_runs(Process *p) {
     return false;
 }
 
-// Processes, of which at most `most` run at a time.
+// Processes, of which at most `limit` run at a time.
 typedef struct {
     Process *process;
-    int count, started, most;
+    int count, started, limit;
     sigset_t mask; // the signal mask of the processes
     int error;     // errno of the last one that did not start
 } Batch;
 
-// Starts processes while fewer than `most` run.
+// Starts processes while fewer than `limit` run.
 static bool some_run(Batch *b) {
     int running = 0;
     for (int i = 0; i < b->started; i++)
         running += process_runs(&b->process[i]);
-    while (running < b->most && b->started < b->count)
+    while (running < b->limit && b->started < b->count)
         if (process_start(&b->process[b->started++], &b->mask))
             running++;
         else
@@ -162,8 +162,8 @@ static int wait_for(Batch *b, const sigset_t *taken, Wanted *wanted,
     return interrupted;
 }
 
-static void run(Process *p, int count, int most, Wanted *wanted, void *whose) {
-    Batch b = {.process = p, .count = count, .most = most};
+static void run(Process *p, int count, int limit, Wanted *wanted, void *whose) {
+    Batch b = {.process = p, .count = count, .limit = limit};
     sigset_t taken = interruptions();
     sigaddset(&taken, SIGCHLD);
     sigprocmask(SIG_BLOCK, &taken, &b.mask);

@@ -14,8 +14,8 @@ int device_grid(const Graph *g) {
     return RESIDENT * g->multiprocessors;
 }
 
-int grid_within(int64_t blocks, int most) {
-    return blocks < 1 ? 1 : (int)(blocks < most ? blocks : most);
+int grid_within(int64_t blocks, int limit) {
+    return blocks < 1 ? 1 : (int)(blocks < limit ? blocks : limit);
 }
 
 int space_grid(const Graph *g, const Type *space, bool host) {

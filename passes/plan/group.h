@@ -194,8 +194,8 @@ int device_grid(const Graph *g);
 // Blocks for a space, on the host or the device.
 int space_grid(const Graph *g, const Type *space, bool host);
 
-// From 1 to the most.
-int grid_within(int64_t blocks, int most);
+// blocks, but at least 1 and at most limit.
+int grid_within(int64_t blocks, int limit);
 
 // Finds group->grid.
 void group_grid(const Graph *g, Group *group);

@@ -261,7 +261,7 @@ NodeId family_product(Random *b) {
             outer = 1 + random_draw(b, 12);
     t.dim[t.rank - (tb ? 1 : 2)] = inner;
     t.dim[t.rank - (tb ? 2 : 1)] = outer;
-    if (type_count(&t) > b->most)
+    if (type_count(&t) > b->max_elements)
         return NO_NODE;
     NodeId w = random_leaf(b, OP_param, F32, t.rank, t.dim);
     Attr attr[] = {attr_int(ATTR_ta, ta), attr_int(ATTR_tb, tb)};

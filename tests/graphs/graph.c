@@ -17,7 +17,7 @@ static int64_t draw_size(Random *b, uint32_t most) {
 
 static void add_leaves(Random *b) {
     static const int64_t channels[] = {1, 3, 8, 10, 17, 24, 2, 64};
-    bool large = b->most > 2000 && random_draw(b, 3) == 0;
+    bool large = b->max_elements > 2000 && random_draw(b, 3) == 0;
     int64_t n = draw_size(b, large ? 70 : 3), c = channels[random_draw(b, 8)];
     uint32_t most = random_draw(b, 4) ? 6 : 12;
     int64_t image[] = {n, draw_size(b, most), draw_size(b, most), c};
@@ -129,7 +129,7 @@ Graph *random_graph_of(Arena *a, uint32_t seed, const Habit *habit) {
     Random b = {.g = graph_new(a, "train"),
                 .state = (seed + 1) * UINT64_C(0x9E3779B97F4A7C15),
                 .pick = ARENA_ARRAY(a, room, NodeId),
-                .most = habit->most,
+                .max_elements = habit->max_elements,
                 .source = habit->source,
                 .vanishes = habit->vanishes};
     b.g->facts = habit->source ? 0 : PRIMITIVE | TYPED | BACKWARD | UPDATES;

@@ -13,9 +13,9 @@ Graph *random_graph(Arena *a, uint32_t seed, int steps);
 // What random programs are like.
 typedef struct {
     int steps;
-    int64_t most;  // elements of a node
-    bool source;   // as the front end leaves it, with a loss and optimizers
-    bool vanishes; // a dimension may be 0
+    int64_t max_elements; // of a node
+    bool source;          // as from the front end, with a loss and optimizers
+    bool vanishes;        // a dimension may be 0
 } Habit;
 
 // As random_graph, of any habit.

@@ -28,7 +28,8 @@ NodeId random_add(Random *b, Node n) {
     for (int i = 0; i < n.num_args; i++)
         if (n.arg[i] == NO_NODE)
             return NO_NODE;
-    if (type_infer(b->g, &n, &type) != NULL || type_count(&type) > b->most ||
+    if (type_infer(b->g, &n, &type) != NULL ||
+        type_count(&type) > b->max_elements ||
         (type_count(&type) == 0 && !b->vanishes))
         return NO_NODE;
     return graph_add(b->g, n);

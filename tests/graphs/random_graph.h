@@ -9,9 +9,9 @@ typedef struct {
     uint64_t state;
     NodeId *pick; // operands of later nodes are drawn from these
     int count;
-    int64_t most;  // elements of a node
-    bool source;   // as the front end leaves it: without ACT, to be trained
-    bool vanishes; // a dimension may be 0
+    int64_t max_elements; // of a node
+    bool source;          // as from the front end: without ACT, to be trained
+    bool vanishes;        // a dimension may be 0
 } Random;
 
 // ---- random_graph.c ----

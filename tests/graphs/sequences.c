@@ -162,7 +162,7 @@ NodeId family_attention(Random *b) {
     for (int i = 1; i < t.rank - 1; i++)
         h.positions *= t.dim[i];
     int64_t scores = h.samples * h.positions * h.positions;
-    if (type_count(&t) == 0 || h.channels > 24 || 2 * scores > b->most)
+    if (type_count(&t) == 0 || h.channels > 24 || 2 * scores > b->max_elements)
         return NO_NODE;
     h.heads = h.channels % 2 == 0 ? 1 + random_draw(b, 2) : 1;
     int64_t rows[] = {h.samples * h.positions, h.channels};

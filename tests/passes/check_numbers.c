@@ -110,7 +110,7 @@ static void check_line(const Run *r, const char *model, const char *line,
 }
 
 // Whether a name is PARAM.SLOT or run.SLOT_SETTINGS.
-static bool names_slot(const char *name, const Slot *slot) {
+static bool names_slot(const char *name, const OptimizerSlot *slot) {
     size_t length = strlen(slot->name);
     if (slot->scope == SLOT_shared)
         return strncmp(name, "run.", 4) == 0 &&

@@ -95,7 +95,7 @@ Setup setup_of(uint32_t seed) {
 Graph *setup_graph(Arena *a, const Setup *s) {
     uint32_t size = scatter(s->seed, SIZE), steps = scatter(s->seed, STEPS);
     Habit habit = {.steps = 1 + (int)((steps % 32) * (steps / 32 % 32) / 32),
-                   .most = size % 8 ? 1500 : 12000,
+                   .max_elements = size % 8 ? 1500 : 12000,
                    .source = scatter(s->seed, SOURCE) % 3 != 0,
                    .vanishes = scatter(s->seed, EMPTY) % 10 == 0};
     return random_graph_of(a, s->seed, &habit);

@@ -46,13 +46,13 @@ typedef struct {
     const RtDriver *cu;
     CUevent end;
     RtTimingEvent *event;
-    int count, most;
+    int count, capacity;
     bool pending;        // a timed run was queued and is not read yet
     RtTimes spent;       // in all runs that were read
     int64_t reads, runs; // runs: since the last rt_timing_events_times
 } RtTimingEvents;
 
-bool rt_timing_events_open(RtTimingEvents *m, const RtDriver *cu, int most,
+bool rt_timing_events_open(RtTimingEvents *m, const RtDriver *cu, int capacity,
                            RtError *e);
 void rt_timing_events_close(RtTimingEvents *m);
 

@@ -5,20 +5,21 @@
 
 #include <stdlib.h>
 
-bool rt_timing_events_open(RtTimingEvents *m, const RtDriver *cu, int most,
+bool rt_timing_events_open(RtTimingEvents *m, const RtDriver *cu, int capacity,
                            RtError *e) {
     *m = (RtTimingEvents){.cu = cu};
-    m->event = calloc((size_t)most + 1, sizeof *m->event);
+    m->event = calloc((size_t)capacity + 1, sizeof *m->event);
     if (m->event == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
-    for (; m->most < most; m->most++)
-        if (!rt_event_create(cu, &m->event[m->most].event, CU_EVENT_DEFAULT, e))
+    for (; m->capacity < capacity; m->capacity++)
+        if (!rt_event_create(cu, &m->event[m->capacity].event, CU_EVENT_DEFAULT,
+                             e))
             return false;
     return rt_event_create(cu, &m->end, CU_EVENT_DISABLE_TIMING, e);
 }
 
 void rt_timing_events_close(RtTimingEvents *m) {
-    for (int i = 0; i < m->most; i++)
+    for (int i = 0; i < m->capacity; i++)
         m->cu->event_free(m->event[i].event);
     rt_event_destroy(m->cu, m->end);
     free(m->event);
@@ -32,7 +33,7 @@ void rt_timing_events_begin(RtTimingEvents *m) {
 // Without room for another event, the last interval lasts longer.
 bool rt_timing_events_add(RtTimingEvents *m, RtPhase phase, RtWork work,
                           CUstream stream, bool captured, RtError *e) {
-    if (m->count == m->most)
+    if (m->count == m->capacity)
         return true;
     RtTimingEvent *own = &m->event[m->count++];
     CUevent event = own->event;
