@@ -1,6 +1,7 @@
 // docs/language.md against the parser and the tables: its grammar equals that
 // above the parse functions, and it lists every function, argument, default and
-// key.  Lines and tables of all documents are well-formed.
+// key.  docs/ir.md lists the facts of operations, and its kernel is a golden
+// file.  Lines and tables of all documents are well-formed.
 #include "frontend/functions/functions.h"
 #include "frontend/train/train.h"
 #include "tests/frontend/suites.h"
@@ -279,6 +280,40 @@ static void expect_width(const char *page, const char *s, size_t length) {
         "%s: %zu columns: %.*s", page, width_of(s, length), (int)length, s);
 }
 
+// ---- docs/ir.md ----
+
+// The example is a golden file, so that it is valid kernel IR.
+START_TEST(kernel_ir_example_is_a_kernel) {
+    Arena *a = arena_new();
+    const char *page = read_text(a, "docs/ir.md");
+    const char *kernel = read_text(a, "tests/golden/kernel-ir/chain.kir");
+    Text t = text_new(a);
+    for (const char *s = kernel; *s; s += strcspn(s, "\n") + 1)
+        text_add(&t, "    %.*s\n", (int)strcspn(s, "\n"), s);
+    ck_assert_msg(strstr(page, text_string(&t)) != NULL,
+                  "docs/ir.md has no kernel:\n%s", text_string(&t));
+    arena_free(a);
+}
+END_TEST
+
+// ir/ir.h declares the facts of operations from LEAF to DIVIDES.
+START_TEST(facts_are_documented) {
+    Arena *a = arena_new();
+    const char *page = read_text(a, "docs/ir.md");
+    const char *s = strstr(read_text(a, "ir/ir.h"), "    LEAF = 1,");
+    ck_assert_ptr_nonnull(s);
+    for (; strncmp(s, "};", 2) != 0; s += strcspn(s, "\n") + 1) {
+        int length = (int)strcspn(s + 4, " =");
+        const char *row = arena_format(a, "\n| %.*s | ", length, s + 4);
+        ck_assert_msg(strstr(page, row) != NULL, "docs/ir.md has no row:%s",
+                      row);
+    }
+    arena_free(a);
+}
+END_TEST
+
+// ---- all pages ----
+
 // A row of a table is one line of any length.
 START_TEST(lines_are_a_page_wide) {
     each_line(folders[_i], expect_width);
@@ -303,6 +338,8 @@ Suite *docs_suite(void) {
     tcase_add_test(t, grammar_is_the_parsers);
     tcase_add_loop_test(t, functions_are_documented, 0, NUM_BUILTINS);
     tcase_add_test(t, keys_are_documented);
+    tcase_add_test(t, kernel_ir_example_is_a_kernel);
+    tcase_add_test(t, facts_are_documented);
     tcase_add_loop_test(t, lines_are_a_page_wide, 0, NUM_FOLDERS);
     tcase_add_loop_test(t, rows_of_tables_are_lines, 0, NUM_FOLDERS);
     suite_add_tcase(s, t);
