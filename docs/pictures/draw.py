@@ -273,8 +273,11 @@ def nodes_of(sinter, model, stage):
 
 
 def passes_of(sinter):
+    """The passes on graphs, and those on kernels, in their order."""
     names = [line.split()[0] for line in said(sinter, "passes").splitlines() if line.strip()]
-    return [name for name in names if not name.startswith("kernel-")]
+    kernel = [name.removeprefix("kernel-") for name in names if name.startswith("kernel-")]
+    # A kernel is built with its width, so sinter opt does not run that pass.
+    return [name for name in names if not name.startswith("kernel-")], ["width"] + kernel
 
 
 def box(p, x, y, width, height, title, lines, colour):
@@ -284,42 +287,56 @@ def box(p, x, y, width, height, title, lines, colour):
         p.text(x + width / 2, y + 40 + 15 * i, line, SOFT, 11, "middle")
 
 
+def arrow(p, x0, x1, y, file):
+    p.text((x0 + x1) / 2, y - 10, file, SOFT, 11, "middle")
+    p.path(f"M{x0 + 6} {y}H{x1 - 4}", SOFT, 1.4, arrow=True)
+
+
+def pass_row(p, names, columns, top, colour):
+    """Numbered passes, row by row; returns the end."""
+    for i, name in enumerate(names):
+        x, y = 20 + 172 * (i % columns), top + 26 * (i // columns)
+        p.rect(x, y, 162, 20, colour + "18", radius=4)
+        p.text(x + 8, y + 14, f"{i + 1}", SOFT, 10)
+        p.text(x + 28, y + 14, name, size=12, mono=True)
+    return top + 26 * math.ceil(len(names) / columns)
+
+
 def pipeline_picture(sinter, model, out):
-    names = passes_of(sinter)
+    names, kernel_names = passes_of(sinter)
     check = checked(sinter, model)
     counts = {s: nodes_of(sinter, model, s) for pair in STAGES for s in pair}
-    columns, row, top = 5, 26, 214
-    rows = math.ceil(len(names) / columns)
-    p = Picture("the pipeline", 900, top + row * rows + 70)
+    columns, top = 5, 224
+    rows = math.ceil(len(names) / columns) + math.ceil(len(kernel_names) / columns)
+    p = Picture("the pipeline", 900, top + 26 * rows + 76)
     p.text(20, 28, f"From a model file to a trainer: {check['model']}", weight=600, size=14)
-    boxes = (("frontend", ["parses, checks shapes,", "expands functions", "",
+    boxes = (("frontend", ["parses, checks shapes,", "expands functions", "", "train graph:",
                            f"{counts['graph']} nodes"], FORWARD),
-             (f"passes: {len(names)}", ["backward pass, types,", "fusion, order, memory", "",
-                                        f"{counts['grad']} with gradients",
-                                        f"{counts['plan']} in the plan"], BACKWARD),
-             ("codegen", ["one C text of the step,", "one text of kernels for", "C and CUDA", "",
-                          f"{check['launches']} launches"], CALL),
-             ("cc", ["the host's C compiler,", "with the runtime", "(NVRTC for a GPU,", "at start)"],
-              UPDATE))
-    files = ("model.net", "graph", "plan", ".c, .cu", "trainer")
+             (f"{len(names)} passes", ["backward pass, types,", "fusion, order, memory", "",
+                                       f"train graph: {counts['grad']}", "with gradients,",
+                                       f"{counts['plan']} in the plan"], BACKWARD),
+             ("codegen", ["a tree for each kernel,", f"{len(kernel_names)} passes on it,",
+                          "one text for C and CUDA", "",
+                          f"{check['launches_without_joins']} kernels and calls", "in a step"],
+              CALL))
+    files = ("model.net", "graph", "plan")
     x, y, wide, gap = 84, 48, 138, 60
     for i, (title, lines, colour) in enumerate(boxes):
-        box(p, x, y, wide, 124, title, lines, colour)
-        p.text(x - gap / 2, y + 48, files[i], SOFT, 11, "middle")
-        p.path(f"M{x - gap + 6} {y + 60}H{x - 4}", SOFT, 1.4, arrow=True)
+        box(p, x, y, wide, 136, title, lines, colour)
+        arrow(p, x - gap, x, y + 68, files[i])
         x += wide + gap
-    p.text(x - gap + 34, y + 48, files[-1], SOFT, 11, "middle")
-    p.path(f"M{x - gap + 4} {y + 60}H{x - 6}", SOFT, 1.4, arrow=True)
-    p.text(20, top - 14, "The passes in their order; the graph is verified after each:", SOFT)
-    for i, name in enumerate(names):
-        px, py = 20 + 172 * (i % columns), top + row * (i // columns)
-        p.rect(px, py, 162, 20, BACKWARD + "18", radius=4)
-        p.text(px + 8, py + 14, f"{i + 1}", SOFT, 10)
-        p.text(px + 28, py + 14, name, size=12, mono=True)
-    p.text(20, top + row * rows + 22, f"One step of {check['model']}: {check['launches']} launches, "
-           f"{bytes_text(check['arena_bytes'])} of memory, {len(names)} passes.", SOFT)
-    p.text(20, top + row * rows + 42, "sinter passes lists them; sinter show prints the graph "
-           "between them.", SOFT)
+    for y, title, lines, file, to in (
+            (48, "cc", ["steps, kernels in C", "and the runtime"], ".c", "trainer"),
+            (120, "NVRTC", ["kernels in CUDA C,", "at start on a GPU"], ".cu", "cubin")):
+        box(p, x, y, wide, 64, title, lines, UPDATE)
+        arrow(p, x - gap, x, y + 32, file)
+        arrow(p, x + wide, x + wide + gap, y + 32, to)
+    p.text(20, top - 14, "The passes on graphs in their order; each result is verified:", SOFT)
+    end = pass_row(p, names, columns, top, BACKWARD)
+    p.text(20, end + 22, "The passes on kernels:", SOFT)
+    end = pass_row(p, kernel_names, columns, end + 34, CALL)
+    p.text(20, end + 22, "sinter passes lists all but width, which belongs to the building of a "
+           "kernel; sinter show prints the stages between them.", SOFT)
     p.write(out)
 
 
@@ -332,16 +349,17 @@ def step_picture(sinter, model, out):
     counted = next(s for s in data["steps"] if s["name"] == "train")
     forward = [l for l in launches if pass_of(l) == "forward"]
     rest = [l for l in launches if pass_of(l) != "forward"]
-    row, top, wide = 17, 96, 330
+    row, top, wide = 17, 114, 330
     tall = max(len(forward), len(rest))
     height = top + row * tall + 60
     p = Picture("the data flow of a training step", 900, height)
-    p.text(20, 28, f"One training step of {data['kernels']['model']}: "
-           f"{counted['launches']} launches", weight=600, size=14)
-    p.text(20, 48, f"{counted['launches_without_joins']} kernels and library calls; the curves are "
-           "tensors that go through memory, the wide ones the largest.", SOFT)
-    p.text(20, 82, "forward, downwards", FORWARD, weight=600)
-    p.text(880 - wide, 82, "backward and update, upwards", BACKWARD, weight=600)
+    p.text(20, 28, f"One training step of {data['kernels']['model']}", weight=600, size=14)
+    p.text(20, 48, f"{counted['launches_without_joins']} kernels and library calls. On CUDA, "
+           f"merged cooperative launches make them {counted['launches']} launches.", SOFT)
+    p.text(20, 66, "A curve is a tensor that goes through memory; the widest are the largest. "
+           "A repeated name is a shared kernel.", SOFT)
+    p.text(20, 100, "forward, downwards", FORWARD, weight=600)
+    p.text(880 - wide, 100, "backward and update, upwards", BACKWARD, weight=600)
     at = {}
     for i, l in enumerate(forward):
         at[l["index"]] = (20, top + row * i, "forward")
@@ -361,11 +379,15 @@ def step_picture(sinter, model, out):
                colour if l["kind"] == "call" else "none", 3)
         p.text(x + 6, y + 11, l["name"], INK, 10, mono=True)
     x, y = 20, height - 30
-    for fill, stroke, text in (("#80808055", "#808080", "library call"),
-                               ("#8080801c", "none", "kernel")):
-        p.rect(x, y, 24, 13, fill, stroke, 3)
-        p.text(x + 30, y + 11, text, SOFT)
-        x += 120
+    for text, colours, filled in (("library call", (FORWARD, BACKWARD), True),
+                                  ("kernel", (FORWARD, BACKWARD, UPDATE), False)):
+        for colour in colours:
+            p.rect(x, y, 24, 13, colour + ("55" if filled else "1c"),
+                   colour if filled else "none", 3)
+            x += 30
+        p.text(x, y + 11, text, SOFT)
+        x += 110
+    p.text(x, y + 11, "blue: forward; purple: backward; grey: update", SOFT)
     p.write(out)
 
 
