@@ -20,10 +20,12 @@
 #   random    random programs, from a seed that the day gives
 #   machine   random programs on the double with NVIDIA's compiler
 #   fuzz      the three fuzz targets
+#   outside   editors that are installed
 set -u
 build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
 shift 2
-[ $# -gt 0 ] || set -- nvrtc cost bench ptx races codegen cuda faults random machine fuzz
+[ $# -gt 0 ] || set -- nvrtc cost bench ptx races codegen cuda faults random machine fuzz \
+    outside
 source=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 export SINTER="$build/bin/sinter" SINTER_SOURCE="$source"
 export SINTER_LIB="$build/lib/sinter" SINTER_INCLUDE="$build/include/sinter"
@@ -62,6 +64,18 @@ fuzz() {
     done
 }
 
+# outside SECONDS: sinter in other programs; a script skips those not there.
+outside() {
+    for name in tree_sitter neovim; do
+        timeout "$1" "$source/tests/campaign/$name.sh"
+        case $? in
+        0) echo "$name: good" ;;
+        77) echo "$name: not installed" ;;
+        *) return 1 ;;
+        esac
+    done
+}
+
 part() {
     case $2 in
     nvrtc) long "$1" nvrtc NVRTC_ALL=1 ;;
@@ -74,7 +88,7 @@ part() {
         long $(($1 / 2)) cuda_faults FAULTS_EVERY=1 ;;
     faults) long "$1" faults FAULTS=all ;;
     random) random "$1" env CC=tcc "$build/bin/random" ;;
-    machine | fuzz) "$2" "$1" ;;
+    machine | fuzz | outside) "$2" "$1" ;;
     *) echo "no part $2" >&2 && return 2 ;;
     esac
 }

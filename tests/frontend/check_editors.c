@@ -58,6 +58,11 @@ static const struct {
     {"tools/editors/vim/syntax/sinter.vim", "syn keyword sinterFunction ",
      "\n", " ",
      functions},
+    {"tools/editors/tree-sitter/grammar.js", "const KEYWORDS = [\n  \"",
+     "\",\n];", "\",\n  \"", keywords},
+    {"tools/editors/tree-sitter/queries/highlights.scm",
+     "(unit) @constant.numeric\n\n[\n  \"", "\"\n] @keyword", "\"\n  \"",
+     keywords},
     {"tools/editors/vim/syntax/sinter.vim", "syn match sinterKey \"^\\s*\\%(",
      "\\)\\>\"", "\\|", keys},
 };

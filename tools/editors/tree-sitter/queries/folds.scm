@@ -1,0 +1,1 @@
+[(import) (block) (train) (settings) (arguments) (list)] @fold
