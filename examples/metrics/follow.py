@@ -1,6 +1,7 @@
 """Hands a run's rows to a tracker: ./trainer --metrics=- | python3 follow.py"""
 import importlib
 import json
+import signal
 import sys
 
 
@@ -12,6 +13,7 @@ def tracker():
             pass
 
 
+signal.signal(signal.SIGINT, signal.SIG_IGN)  # the trainer's last rows follow
 log = tracker()
 run = log.init(project="sinter") if log else None
 for line in sys.stdin:

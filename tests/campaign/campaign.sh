@@ -20,7 +20,8 @@
 #   random    random programs, from a seed that the day gives
 #   machine   random programs on the double with NVIDIA's compiler
 #   fuzz      the three fuzz targets
-#   outside   editors that are installed
+#   outside   editors and trackers that are installed; trackers are Python
+#             packages of SINTER_PYTHON, or else of python3
 set -u
 build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
 shift 2
@@ -29,6 +30,7 @@ shift 2
 source=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 export SINTER="$build/bin/sinter" SINTER_SOURCE="$source"
 export SINTER_LIB="$build/lib/sinter" SINTER_INCLUDE="$build/include/sinter"
+export SINTER_PYTHON="${SINTER_PYTHON:-python3}"
 export OMP_WAIT_POLICY=passive CK_TIMEOUT_MULTIPLIER=100
 failed=0
 
@@ -66,7 +68,7 @@ fuzz() {
 
 # outside SECONDS: sinter in other programs; a script skips those not there.
 outside() {
-    for name in tree_sitter neovim; do
+    for name in tree_sitter neovim trackers; do
         timeout "$1" "$source/tests/campaign/$name.sh"
         case $? in
         0) echo "$name: good" ;;

@@ -33,3 +33,22 @@ PYTHONPATH=$work expect 0 python3 "$SINTER_SOURCE/examples/metrics/follow.py" \
     fail "rows are lost"
 expect_says '"train/loss"'
 expect_says finished
+
+# Ctrl-C stops the trainer, whose last rows still follow.
+cat >interrupt.py <<'END'
+import signal, subprocess, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+with open(sys.argv[2]) as f:
+    first, *rest = f.readlines()
+tracker = subprocess.Popen([sys.executable, "-u", sys.argv[1]], text=True,
+                           stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+tracker.stdin.write(first)
+tracker.stdin.flush()
+print(tracker.stdout.readline(), end="")
+tracker.send_signal(signal.SIGINT)
+print(tracker.communicate("".join(rest))[0], end="")
+END
+mv out uninterrupted
+PYTHONPATH=$work expect 0 python3 interrupt.py \
+    "$SINTER_SOURCE/examples/metrics/follow.py" whole/metrics.jsonl
+expect_equal out uninterrupted
