@@ -20,13 +20,12 @@
 #   random    random programs, from a seed that the day gives
 #   machine   random programs on the double with NVIDIA's compiler
 #   fuzz      the three fuzz targets
-#   outside   editors and trackers that are installed; trackers are Python
+#   outside   editors, trackers and Jupyter, if installed; the latter are
 #             packages of SINTER_PYTHON, or else of python3
 set -u
 build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
 shift 2
-[ $# -gt 0 ] || set -- nvrtc cost bench ptx races codegen cuda faults random machine fuzz \
-    outside
+[ $# -gt 0 ] || set -- nvrtc cost bench ptx races codegen cuda faults random machine fuzz outside
 source=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 export SINTER="$build/bin/sinter" SINTER_SOURCE="$source"
 export SINTER_LIB="$build/lib/sinter" SINTER_INCLUDE="$build/include/sinter"
@@ -68,7 +67,7 @@ fuzz() {
 
 # outside SECONDS: sinter in other programs; a script skips those not there.
 outside() {
-    for name in tree_sitter neovim trackers; do
+    for name in tree_sitter neovim trackers notebook; do
         timeout "$1" "$source/tests/campaign/$name.sh"
         case $? in
         0) echo "$name: good" ;;

@@ -2,8 +2,6 @@
 # Neovim, set up as docs/editors.md says, shows what sinter lsp and the
 # tree-sitter grammar give.
 #
-#   SINTER=build/tests/bin/sinter SINTER_SOURCE=. neovim.sh
-#
 # Needs the commands nvim 0.11, tree-sitter, node and cc.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 nvim --version 2>&1 | grep -Eq '^NVIM v(0\.1[1-9]|[1-9])' &&
@@ -19,7 +17,7 @@ block() {
 }
 mkdir -p .config/nvim source/tools bin
 cp -r "$SINTER_SOURCE/tools/editors" source/tools
-ln -s "$(realpath "$SINTER")" bin/sinter
+ln -s "$SINTER" bin/sinter
 PATH=$work/bin:$PATH
 block sh >install.sh
 block lua >.config/nvim/init.lua

@@ -1,9 +1,6 @@
 #!/bin/sh
 # examples/metrics/follow.py hands every row of a run to the real wandb,
 # offline, and to the real trackio.
-#
-#   SINTER=build/tests/bin/sinter SINTER_SOURCE=. SINTER_PYTHON=python3 \
-#       trackers.sh
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 python=$SINTER_PYTHON
 "$python" -c 'import wandb, trackio' 2>/dev/null || exit 77

@@ -2,8 +2,6 @@
 # The tree-sitter grammar: model files parse, files with syntax errors do not,
 # trees have their shapes, and queries compile.
 #
-#   SINTER_SOURCE=. tree_sitter.sh
-#
 # Needs the commands tree-sitter 0.25 or later, node and cc.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 tree-sitter --version >/dev/null 2>&1 || exit 77
