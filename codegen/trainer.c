@@ -220,8 +220,10 @@ void trainer_write(const Writer *w, Text *t) {
     text_add(t, "};\n\n");
     text_add(t, "#ifdef SINTER_LIBRARY\n"
                 "#include \"runtime/instance/instance.h\"\n"
-                "RT_LIBRARY(SINTER_LIBRARY)\n"
-                "#else\n"
+                "RT_LIBRARY(SINTER_LIBRARY)\n");
+    if (plan_step(w->host, "decode") != NULL)
+        text_add(t, "RT_LIBRARY_TEXTS(SINTER_LIBRARY)\n");
+    text_add(t, "#else\n"
                 "int main(int argc, char **argv)\n{\n"
                 "    return rt_main(argc, argv, &sinter_trainer);\n}\n"
                 "#endif\n\n"

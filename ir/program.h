@@ -137,7 +137,7 @@ typedef struct {
     Graph *eval;                      // one batch of evaluation
     Graph *predict; // NULL, or the part of it up to the model's output, which
                     // it returns as prediction
-    bool predicts_only; // its steps are average and predict
+    bool predicts_only; // its steps are average, predict and decode
 } Program;
 
 // The graphs of a program as steps that a trainer runs.

@@ -150,9 +150,7 @@ static const Pass *planning_pass(void) {
 Step *steps_given(const Program *p, Arena *a, int *count, const char **why) {
     const Step *own = program_steps(p, a, count);
     Step *step = ARENA_ARRAY(a, (size_t)*count + 3, Step);
-    Graph *decode = p->predict == NULL || p->predicts_only
-                        ? NULL
-                        : decode_graph(p->predict, why);
+    Graph *decode = p->predict == NULL ? NULL : decode_graph(p->predict, why);
     memcpy(step, own, (size_t)*count * sizeof *own);
     if (decode != NULL)
         step[(*count)++] =

@@ -206,7 +206,7 @@ static int library_build(Arena *a, const Arguments *arguments, const Program *p,
                          .plain = arguments->inference && !arguments->act &&
                                   library_is_small(t->host)};
     int status;
-    Text text = library_header(a, p, to.name);
+    Text text = library_header(a, p, t->host, to.name);
     if (p->predict == NULL) {
         complain(arguments, "%s has no prediction for a library", p->name);
         return EXIT_DATA;

@@ -2,8 +2,7 @@
 // Instance: its calls.  Each runs between enter and leave, to which an error of
 // the device jumps; the instance can then only be freed.
 
-#include "runtime/instance/instance.h"
-#include "runtime/checkpoint/checkpoint.h"
+#include "runtime/instance/call.h"
 #include "runtime/host/host.h"
 
 #include <inttypes.h>
@@ -13,68 +12,38 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct RtInstance {
-    const RtTrainer *trainer;
-    const RtPlan *plan;
-    RtDevice *device;
-    RtCheckpoint *checkpoint;
-    RtProgress at;
-    char *batch;   // room for one that is short, and for the output
-    float *output; // of a batch
-    bool prepared; // for predictions
-    bool begun;    // a run of training
-    bool broken;   // the device has failed
-};
-
 // ---- calls ----
 
-static _Thread_local RtError last; // error of this thread
-
-typedef struct {
-    RtInstance *m;
-    RtGuard guard, *outer;
-    int threads; // of this thread's OpenMP team before the call
-} Call;
+_Thread_local RtError rt_last;
 
 const char *rt_instance_error(void) {
-    return last.text;
+    return rt_last.text;
 }
 
-// The thread's own settings of OpenMP are the caller's.
-static void enter(Call *c, RtInstance *m) {
-    *c = (Call){.m = m, .outer = rt_guard, .threads = rt_team_used()};
+void rt_instance_enter(RtInstanceCall *c, RtInstance *m) {
+    *c = (RtInstanceCall){
+        .m = m, .outer = rt_guard, .threads = rt_team_used()};
     rt_guard = &c->guard;
-    if (m != NULL && m->device != NULL && m->device->threads > 0)
+    if (m->device != NULL && m->device->threads > 0)
         rt_team_use(m->device->threads);
 }
 
-static int leave(Call *c, bool good) {
+int rt_instance_leave(RtInstanceCall *c, bool good) {
     rt_guard = c->outer;
     rt_team_use(c->threads);
-    return good ? EXIT_GOOD : last.status;
+    return good ? EXIT_GOOD : rt_last.status;
 }
 
-// The call ended within the device.
-static int leave_broken(Call *c) {
-    last = c->guard.error;
+int rt_instance_leave_broken(RtInstanceCall *c) {
+    rt_last = c->guard.error;
     c->m->broken = true;
-    return leave(c, false);
+    return rt_instance_leave(c, false);
 }
 
-// Runs `work`, an expression that is false after an error in `last`, and
-// returns from the function.
-#define CALL(m, work)                                                          \
-    do {                                                                       \
-        Call call;                                                             \
-        if ((m)->broken)                                                       \
-            return rt_fail(&last, EXIT_DEVICE,                                 \
-                           "its device has failed: free the instance"),        \
-                   EXIT_DEVICE;                                                \
-        enter(&call, (m));                                                     \
-        if (setjmp(call.guard.at) != 0)                                        \
-            return leave_broken(&call);                                        \
-        return leave(&call, (work));                                           \
-    } while (0)
+static void run(RtInstance *m, RtStepKind kind, int stage) {
+    m->cached = false;
+    rt_step_run(m->plan, m->device, kind, stage);
+}
 
 // ---- about ----
 
@@ -104,7 +73,8 @@ const char *rt_instance_about(const RtTrainer *t) {
                                         [RT_CLASSES] = "classes",
                                         [RT_LABELS] = "labels"};
     const RtStep *predict = rt_step_find(&t->plan[0], RT_PREDICT, 0);
-    bool trains = rt_step_find(&t->plan[0], RT_TRAIN, 0) != NULL;
+    bool trains = rt_step_find(&t->plan[0], RT_TRAIN, 0) != NULL,
+         generates = rt_step_find(&t->plan[0], RT_DECODE, 0) != NULL;
     snprintf(to, sizeof to, "{\"model\": \"%s\"", t->model);
     about_shape(to, "sample", t->image.type, t->image.rank, t->image.dim);
     if (t->label.rank >= 0)
@@ -114,10 +84,10 @@ const char *rt_instance_about(const RtTrainer *t) {
                     predict->output.dim + 1);
     about_add(to,
               ", \"kind\": \"%s\", \"batch\": %d, \"update\": %d, "
-              "\"whole\": %s, \"trains\": %s}",
+              "\"whole\": %s, \"trains\": %s, \"generates\": %s}",
               kinds[t->output], t->batch, t->batch * t->accumulate,
               t->drop_last || t->whole_train != NULL ? "true" : "false",
-              trains ? "true" : "false");
+              trains ? "true" : "false", generates ? "true" : "false");
     return to;
 }
 
@@ -128,19 +98,19 @@ static bool open(RtInstance *m, const char *device, int threads) {
                    .threads = threads,
                    .seed = -1};
     RtLaps laps = {.last = rt_seconds()};
-    m->device = rt_device_open(m->trainer, &o, &m->plan, &laps, &last);
+    m->device = rt_device_open(m->trainer, &o, &m->plan, &laps, &rt_last);
     if (m->device == NULL)
         return false;
     size_t need = m->device->needed(m->device),
            have = m->device->available(m->device);
     if (need > have)
-        return rt_fail(&last, EXIT_MEMORY,
+        return rt_fail(&rt_last, EXIT_MEMORY,
                        "it needs %zu bytes of memory on %s, but only %zu are "
                        "free",
                        need, m->device->name, have);
     m->device->reserve(m->device);
     m->checkpoint = rt_checkpoint_new(m->trainer, m->plan, m->device,
-                                      &rt_system_files, &last);
+                                      &rt_system_files, &rt_last);
     return m->checkpoint != NULL;
 }
 
@@ -160,7 +130,7 @@ static bool rooms_new(RtInstance *m) {
     }
     m->batch = malloc(most);
     return (m->batch != NULL && (predict == NULL || m->output != NULL)) ||
-           rt_fail(&last, EXIT_MEMORY, "out of memory");
+           rt_fail(&rt_last, EXIT_MEMORY, "out of memory");
 }
 
 // The progress of a run over that many samples, and the initial states.
@@ -170,21 +140,21 @@ static bool begin(RtInstance *m, int64_t samples, int64_t seed) {
     int64_t update = (int64_t)t->batch * t->accumulate;
     p.epoch_steps = samples / update + (!t->drop_last && samples % update != 0);
     if (samples < 1 || p.epoch_steps < 1)
-        return rt_fail(&last, EXIT_DATA,
+        return rt_fail(&rt_last, EXIT_DATA,
                        "%" PRId64 " samples do not make one update", samples);
     double steps = ceil(rt_time_steps(t->length, &p) - 1e-9);
     if (!(steps <= INT32_MAX))
-        return rt_fail(&last, EXIT_USAGE, "it has more than %d steps",
+        return rt_fail(&rt_last, EXIT_USAGE, "it has more than %d steps",
                        INT32_MAX);
     p.steps = steps < 1 ? 1 : (int64_t)steps;
     m->at = p;
     m->prepared = false;
     rt_states_clear(m->plan, m->device);
     rt_states_start(m->plan, m->device, &m->at);
-    rt_step_run(m->plan, m->device, RT_INIT, 0);
-    rt_step_run(m->plan, m->device, RT_DERIVE, 0);
+    run(m, RT_INIT, 0);
+    run(m, RT_DERIVE, 0);
     if (rt_time_averages(t, &m->at))
-        rt_step_run(m->plan, m->device, RT_AVERAGE, 0);
+        run(m, RT_AVERAGE, 0);
     m->begun = rt_step_find(m->plan, RT_COLLECT, 0) == NULL;
     return true;
 }
@@ -202,15 +172,15 @@ RtInstance *rt_instance_create(const RtTrainer *t, const char *device,
                                int threads) {
     RtInstance *m = calloc(1, sizeof *m);
     if (m == NULL) {
-        rt_fail(&last, EXIT_MEMORY, "out of memory");
+        rt_fail(&rt_last, EXIT_MEMORY, "out of memory");
         return NULL;
     }
     m->trainer = t;
     if (try_create(m, device, threads) == EXIT_GOOD)
         return m;
-    RtError why = last;
+    RtError why = rt_last;
     rt_instance_free(m);
-    last = why;
+    rt_last = why;
     return NULL;
 }
 
@@ -223,6 +193,8 @@ void rt_instance_free(RtInstance *m) {
     if (m == NULL)
         return;
     rt_checkpoint_free(m->checkpoint);
+    if (m->free_texts != NULL)
+        m->free_texts(m);
     if (m->device != NULL && !m->broken)
         try_close(m);
     free(m->batch);
@@ -236,11 +208,11 @@ static bool load(RtInstance *m, const char *path) {
     char message[RT_LOADED_BYTES];
     bool whole;
     if (!rt_checkpoint_load_any(m->checkpoint, path, NULL, &m->at, &whole,
-                                message, &last))
+                                message, &rt_last))
         return false;
     m->prepared = false;
     m->begun = true;
-    rt_step_run(m->plan, m->device, RT_DERIVE, 0);
+    run(m, RT_DERIVE, 0);
     return true;
 }
 
@@ -250,13 +222,14 @@ int rt_instance_load(RtInstance *m, const char *path) {
 
 static bool trains(const RtInstance *m) {
     return rt_step_find(m->plan, RT_TRAIN, 0) != NULL ||
-           rt_fail(&last, EXIT_USAGE,
+           rt_fail(&rt_last, EXIT_USAGE,
                    "it was built with --inference and cannot train");
 }
 
 int rt_instance_save(RtInstance *m, const char *path) {
     CALL(m,
-         trains(m) && rt_checkpoint_write(m->checkpoint, path, &m->at, &last));
+         trains(m) &&
+             rt_checkpoint_write(m->checkpoint, path, &m->at, &rt_last));
 }
 
 // ---- batches ----
@@ -293,6 +266,7 @@ static void index_write(RtInstance *m, const RtInput *in, const Batch *b) {
 }
 
 static bool batch_write(RtInstance *m, const RtStep *step, const Batch *b) {
+    m->cached = false;
     for (int i = 0; i < step->num_inputs; i++) {
         const RtInput *in = &step->input[i];
         bool labels = strcmp(in->name, "label") == 0;
@@ -302,7 +276,7 @@ static bool batch_write(RtInstance *m, const RtStep *step, const Batch *b) {
         else if (strcmp(in->name, "index") == 0)
             index_write(m, in, b);
         else if (labels && b->labels == NULL)
-            return rt_fail(&last, EXIT_USAGE, "it needs labels");
+            return rt_fail(&rt_last, EXIT_USAGE, "it needs labels");
         else
             input_write(m, in, labels ? b->labels : b->samples, b);
     }
@@ -316,7 +290,7 @@ static int valid_of(const RtInstance *m, int64_t left) {
 static bool whole_check(const RtInstance *m, int64_t count, const char *why) {
     return count >= 0 &&
            (why == NULL || count % m->trainer->batch == 0 ||
-            rt_fail(&last, EXIT_DATA,
+            rt_fail(&rt_last, EXIT_DATA,
                     "%" PRId64 " samples are not whole batches of %d, but %s, "
                     "needs them",
                     count, m->trainer->batch, why));
@@ -324,12 +298,12 @@ static bool whole_check(const RtInstance *m, int64_t count, const char *why) {
 
 // ---- predict ----
 
-static void prepare(RtInstance *m) {
+void rt_instance_prepare(RtInstance *m) {
     if (m->prepared)
         return;
     if (m->at.step < rt_time_first(m->trainer->average_from, &m->at))
-        rt_step_run(m->plan, m->device, RT_AVERAGE, 0);
-    rt_step_run(m->plan, m->device, RT_PREPARE, 0);
+        run(m, RT_AVERAGE, 0);
+    run(m, RT_PREPARE, 0);
     m->prepared = true;
 }
 
@@ -349,19 +323,19 @@ static bool predict(RtInstance *m, const void *samples, int64_t count,
                     float *output) {
     const RtStep *step = rt_step_find(m->plan, RT_PREDICT, 0);
     if (step == NULL)
-        return rt_fail(&last, EXIT_USAGE, "this model has no prediction");
+        return rt_fail(&rt_last, EXIT_USAGE, "this model has no prediction");
     if (!whole_check(m, count, m->trainer->whole_eval))
         return false;
     const RtInput *out = &step->output;
     size_t numbers = 1;
     for (int i = 1; i < out->rank; i++)
         numbers *= (size_t)out->dim[i];
-    prepare(m);
+    rt_instance_prepare(m);
     for (int64_t first = 0; first < count; first += m->trainer->batch) {
         Batch b = {samples, NULL, first, valid_of(m, count - first)};
         if (!batch_write(m, step, &b))
             return false;
-        rt_step_run(m->plan, m->device, RT_PREDICT, 0);
+        run(m, RT_PREDICT, 0);
         output_read(m, out, b.valid, output + (size_t)first * numbers);
     }
     return true;
@@ -384,15 +358,15 @@ static bool train_check(const RtInstance *m, int64_t count) {
     if (!trains(m) || !whole_check(m, count, t->whole_train))
         return false;
     if (!m->begun)
-        return rt_fail(&last, EXIT_USAGE,
+        return rt_fail(&rt_last, EXIT_USAGE,
                        "%s starts from statistics of its data: load a "
                        "checkpoint that a trainer wrote with --init-only",
                        t->model);
     if (m->at.step >= m->at.steps)
-        return rt_fail(&last, EXIT_USAGE,
+        return rt_fail(&rt_last, EXIT_USAGE,
                        "its run of %" PRId64 " steps is over", m->at.steps);
     return (count >= 1 && count <= most) ||
-           rt_fail(&last, EXIT_DATA,
+           rt_fail(&rt_last, EXIT_DATA,
                    "an update takes 1 to %" PRId64 " samples, not %" PRId64,
                    most, count);
 }
@@ -410,12 +384,12 @@ static bool train(RtInstance *m, const void *samples, const void *labels,
         Batch b = {samples, labels, first, valid_of(m, count - first)};
         if (!batch_write(m, rt_step_find(m->plan, kind, stage), &b))
             return false;
-        rt_step_run(m->plan, m->device, kind, stage);
+        run(m, kind, stage);
     }
     m->at.step++;
     m->prepared = false;
     if (rt_time_averages(m->trainer, &m->at))
-        rt_step_run(m->plan, m->device, RT_AVERAGE, 0);
+        run(m, RT_AVERAGE, 0);
     if (loss != NULL) {
         RtMetrics r = rt_metrics_read(m->plan, m->device);
         double all = (double)r.loss.high + (double)r.loss.low;
@@ -462,14 +436,15 @@ static const RtState *weight_find(const RtInstance *m, const char *name,
                                   size_t count) {
     const RtState *s = rt_state_find(m->plan, name);
     if (s == NULL || !is_weight(s)) {
-        rt_fail(&last, EXIT_USAGE, "%s has no weight %s", m->trainer->model,
+        rt_fail(&rt_last, EXIT_USAGE, "%s has no weight %s", m->trainer->model,
                 name);
         return NULL;
     }
     size_t has = rt_state_bytes(s) / sizeof(float);
     if (has == count)
         return s;
-    rt_fail(&last, EXIT_USAGE, "%s has %zu numbers, not %zu", name, has, count);
+    rt_fail(&rt_last, EXIT_USAGE, "%s has %zu numbers, not %zu", name, has,
+            count);
     return NULL;
 }
 
@@ -501,7 +476,7 @@ static bool weight_write(RtInstance *m, const char *name, const float *from,
         m->device->write(m->device, average->offset, from,
                          count * sizeof *from);
     m->prepared = false;
-    rt_step_run(m->plan, m->device, RT_DERIVE, 0);
+    run(m, RT_DERIVE, 0);
     return true;
 }
 

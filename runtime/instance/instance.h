@@ -35,6 +35,20 @@ int rt_instance_read(RtInstance *m, const char *name, float *to, size_t count);
 int rt_instance_write(RtInstance *m, const char *name, const float *from,
                       size_t count);
 
+// ---- texts.c: of a model that generates ----
+
+int rt_instance_tokenizer(RtInstance *m, const char *path);
+int64_t rt_instance_encode(RtInstance *m, const char *text, size_t length,
+                           int32_t *tokens, int64_t room);
+const char *rt_instance_decode(const RtInstance *m, int32_t token,
+                               size_t *length);
+int32_t rt_instance_end(const RtInstance *m);
+int rt_instance_prompt(RtInstance *m, const int32_t *tokens, int64_t count);
+int rt_instance_append(RtInstance *m, int32_t token);
+int rt_instance_logits(RtInstance *m, float *to);
+int rt_instance_next(RtInstance *m, double temperature, int64_t top_k,
+                     double top_p, int64_t seed, int32_t *token);
+
 // Defines the functions of a library for the model of sinter_trainer.
 #define RT_LIBRARY(name) RT_LIBRARY_OF(name)
 #define RT_PUBLIC __attribute__((visibility("default")))
@@ -86,6 +100,40 @@ int rt_instance_write(RtInstance *m, const char *name, const float *from,
     RT_PUBLIC int name##_write(RtInstance *m, const char *weight,              \
                                const float *from, size_t count) {              \
         return rt_instance_write(m, weight, from, count);                      \
+    }
+
+// Defines those of texts.
+#define RT_LIBRARY_TEXTS(name) RT_LIBRARY_TEXTS_OF(name)
+#define RT_LIBRARY_TEXTS_OF(name)                                              \
+    RT_PUBLIC int name##_tokenizer(RtInstance *m, const char *path) {          \
+        return rt_instance_tokenizer(m, path);                                 \
+    }                                                                          \
+    RT_PUBLIC int64_t name##_encode(RtInstance *m, const char *text,           \
+                                    size_t length, int32_t *tokens,            \
+                                    int64_t room) {                            \
+        return rt_instance_encode(m, text, length, tokens, room);              \
+    }                                                                          \
+    RT_PUBLIC const char *name##_decode(const RtInstance *m, int32_t token,    \
+                                        size_t *length) {                      \
+        return rt_instance_decode(m, token, length);                           \
+    }                                                                          \
+    RT_PUBLIC int32_t name##_end(const RtInstance *m) {                        \
+        return rt_instance_end(m);                                             \
+    }                                                                          \
+    RT_PUBLIC int name##_prompt(RtInstance *m, const int32_t *tokens,          \
+                                int64_t count) {                               \
+        return rt_instance_prompt(m, tokens, count);                           \
+    }                                                                          \
+    RT_PUBLIC int name##_append(RtInstance *m, int32_t token) {                \
+        return rt_instance_append(m, token);                                   \
+    }                                                                          \
+    RT_PUBLIC int name##_logits(RtInstance *m, float *logits) {                \
+        return rt_instance_logits(m, logits);                                  \
+    }                                                                          \
+    RT_PUBLIC int name##_next(RtInstance *m, double temperature,               \
+                              int64_t top_k, double top_p, int64_t seed,       \
+                              int32_t *token) {                                \
+        return rt_instance_next(m, temperature, top_k, top_p, seed, token);    \
     }
 
 #endif

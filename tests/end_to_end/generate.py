@@ -5,13 +5,18 @@
         others, in windows of LENGTH positions
     generate.py draws TRAINER RUN TOKENIZER LENGTH
         the first tokens of many seeds have the probabilities of the scores
+    generate.py library TRAINER CHECKPOINT TOKENIZER
+        libgpt.so generates the trainer's texts, and libsmall.so has its logits
 """
+import ctypes
 import json
 import math
 import subprocess
 import sys
 
 import numpy
+
+from library import Model, refused
 
 
 def predict(trainer, run, tokens, length):
@@ -33,7 +38,7 @@ def greedy(text, tokenizer, prompt, length, trainer, run):
     scores = predict(trainer, run, tokens[:length], length)
     for at in range(prompt, len(tokens)):
         if at - first > length:
-            first = at - (length + 1) // 2
+            first += (length + 1) // 2
             scores = predict(trainer, run, tokens[first:first + length], length)
         row = scores[at - 1 - first]
         if row[tokens[at]] < row.max() - 1e-5 * abs(row).max():
@@ -66,8 +71,124 @@ def draws(trainer, run, tokenizer, length):
         sys.exit(f"chi-squared is {far} with {free} degrees of freedom")
 
 
+class Writer(Model):
+    """An instance that continues texts."""
+
+    def __init__(self, name, checkpoint, tokenizer):
+        super().__init__(name)
+        self.load(checkpoint)
+        refused("no tokenizer", lambda: self.encode("a"))
+        self.call("tokenizer", tokenizer.encode())
+        decode = self.function("decode")
+        decode.restype = ctypes.POINTER(ctypes.c_char)
+
+    def encode(self, text):
+        data, room = text.encode(), (ctypes.c_int32 * len(text))()
+        encode = self.function("encode")
+        encode.restype = ctypes.c_int64
+        count = encode(self.at, data, ctypes.c_size_t(len(data)), room,
+                       ctypes.c_int64(len(room)))
+        if count < 0:
+            raise RuntimeError(self.error())
+        assert count == encode(self.at, data, ctypes.c_size_t(len(data)), None,
+                               ctypes.c_int64(0))
+        return list(room)[:count]
+
+    def prompt(self, tokens):
+        self.call("prompt", (ctypes.c_int32 * len(tokens))(*tokens),
+                  ctypes.c_int64(len(tokens)))
+
+    def next(self, temperature=1., top_k=0, top_p=0., seed=-1):
+        token = ctypes.c_int32()
+        self.call("next", ctypes.c_double(temperature), ctypes.c_int64(top_k),
+                  ctypes.c_double(top_p), ctypes.c_int64(seed),
+                  ctypes.byref(token))
+        return token.value
+
+    def decode(self, tokens):
+        length, text = ctypes.c_size_t(), b""
+        for token in tokens:
+            data = self.function("decode")(self.at, token, ctypes.byref(length))
+            text += data[:length.value]
+        return text.decode()
+
+    def logits(self, kinds):
+        scores = numpy.full(kinds + 1, numpy.nan, numpy.float32)
+        self.call("logits", scores.ctypes)
+        assert numpy.isnan(scores[-1]) and numpy.isfinite(scores[:-1]).all()
+        return scores[:-1]
+
+
+def library(trainer, checkpoint, tokenizer):
+    with open(tokenizer, encoding="utf-8") as f:
+        kinds = len(json.load(f)["model"]["vocab"])
+    one, other = (Writer("gpt", checkpoint, tokenizer) for _ in range(2))
+    start, length = one.encode("| tool"), 60
+    window = numpy.zeros((1, 24), numpy.int32)
+    for options in ({"temperature": 0.}, {"seed": 3}, {},
+                    {"temperature": 1.5, "top_k": 5, "top_p": .9, "seed": 4}):
+        words = [f"--{key.replace('_', '-')}={value}"
+                 for key, value in options.items()]
+        said = subprocess.run(
+            [trainer, "--generate=| tool", f"--weights={checkpoint}", "--quiet",
+             f"--tokens={length}", f"--tokenizer={tokenizer}", *words],
+            check=True, capture_output=True).stdout.decode()
+        # Other steps of the instance, or another one's, change nothing.
+        one.prompt(start)
+        other.prompt(start[:1])
+        found = []
+        for i in range(length):
+            found.append(one.next(**options))
+            other.next(seed=7)
+            if i % 20 == 19:
+                one.predict(window, 24 * kinds)
+        assert one.decode(start + found) + "\n" == said, (options, said)
+
+    # Logits are those of a prediction, and of the draw.
+    one.prompt(start)
+    window[0, :len(start)] = start
+    rows = one.predict(window, 24 * kinds).reshape(24, kinds)
+    logits, row = one.logits(kinds), rows[len(start) - 1]
+    assert abs(logits - row).max() < 1e-5 * abs(row).max(), logits - row
+    small = Writer("small", checkpoint, tokenizer)
+    small.prompt(start)
+    far = small.logits(kinds) - logits
+    assert 0 < abs(far).max() < 1e-5 * abs(row).max(), far
+    text = list(start)
+    for _ in range(length):
+        text.append(int(one.logits(kinds).argmax()))
+        one.call("append", text[-1])
+    other.prompt(start)
+    assert text == start + [other.next(temperature=0.) for _ in range(length)]
+
+    # Weights that change count from the next token on.
+    weight = one.read("linear_1.bias")
+    for model in one, other:
+        model.write("linear_1.bias", weight + numpy.float32(1))
+    other.prompt(text)
+    one.prompt(text[:-1])
+    one.write("linear_1.bias", weight)
+    one.logits(kinds)
+    one.write("linear_1.bias", weight + numpy.float32(1))
+    one.call("append", text[-1])
+    assert (one.logits(kinds) == other.logits(kinds)).all()
+
+    refused(f"has tokens 0 to {kinds - 1}", lambda: one.prompt([kinds]))
+    refused("no token yet", lambda: one.logits(kinds))
+    one.prompt(start)
+    refused("the temperature is -1", lambda: one.next(temperature=-1.))
+    refused("top-p is 2", lambda: one.next(top_p=2.))
+    refused("top-k is -3", lambda: one.next(top_k=-3))
+    refused("no token for '~'", lambda: one.encode("~"))
+    refused("nowhere", lambda: one.call("tokenizer", b"nowhere"))
+    for model in one, other, small:
+        model.free()
+
+
 if __name__ == "__main__":
-    if sys.argv[1] == "draws":
+    if sys.argv[1] == "library":
+        library(*sys.argv[2:])
+    elif sys.argv[1] == "draws":
         draws(*sys.argv[2:5], int(sys.argv[5]))
     else:
         greedy(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]),

@@ -1,7 +1,8 @@
 #!/bin/sh
 # --generate continues a text with the tokens that the model scores highest
 # after it, by the caches of the decode step; draws from all, the top-k or the
-# top-p; and needs a model that reads earlier tokens alone.
+# top-p; and needs a model that reads earlier tokens alone.  A library generates
+# the same texts.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
 for candidate in python3 /usr/bin/python3; do
@@ -14,9 +15,10 @@ expect 0 "$SINTER" data tokenize "$SINTER_SOURCE/docs/tips.md" \
 kinds=$(sed -n 's/.*vocabulary=\([0-9]*\).*/\1/p' out)
 cp "$models/gpt_nano.net" .
 for layers in '[1, 2]' '[1]'; do
-    expect 0 "$SINTER" build gpt_nano.net -o trainer --set vocabulary="$kinds" \
+    set -- gpt_nano.net --set vocabulary="$kinds" --set batch=4 \
         --set "data=tokens(\"text\", length=24, vocabulary=$kinds)" \
-        --set batch=4 --set "layers=$layers" --set width=24 --set optimizer.lr=5e-3
+        --set "layers=$layers" --set width=24 --set optimizer.lr=5e-3
+    expect 0 "$SINTER" build "$@" -o trainer
     expect 0 ./trainer --steps=60 --out="run$layers" --quiet
     cmp text/tokenizer.json "run$layers/tokenizer.json" ||
         fail "the run lacks the tokenizer"
@@ -27,6 +29,11 @@ for layers in '[1, 2]' '[1]'; do
     "$python" "$here/generate.py" greedy text/tokenizer.json 6 24 \
         ./trainer "run$layers" || fail "other tokens than --predict's"
 done
+
+expect 0 "$SINTER" build "$@" --library -o libgpt
+expect 0 "$SINTER" build "$@" --library --inference -o libsmall
+"$python" "$here/generate.py" library ./trainer "$(newest 'run[1]')" \
+    text/tokenizer.json || fail "the library generates other texts"
 
 # says WORD...: the text that these options give.
 says() {

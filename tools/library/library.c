@@ -74,7 +74,35 @@ static const char *const output_kinds[] = {
     [OUTPUT_CLASSES] = "logits of the classes in the last axis",
     [OUTPUT_LABELS] = "a logit of each label"};
 
-Text library_header(Arena *a, const Program *p, const char *name) {
+static int64_t output_dim(const Node *out, int axis) {
+    return out != NULL && axis < out->type->rank ? out->type->dim[axis] : 0;
+}
+
+// Appends the template with its words replaced, and its functions of texts,
+// which are between two lines TEXTS, if the model generates.
+static void template_add(Text *t, const Replacement *list, size_t count,
+                         bool generates) {
+    static const char texts[] = "TEXTS\n";
+    for (const char *at = library_model_h; *at;) {
+        size_t i = 0;
+        while (i < count &&
+               strncmp(at, list[i].word, strlen(list[i].word)) != 0)
+            i++;
+        if (i < count) {
+            text_add(t, "%s", list[i].by);
+            at += strlen(list[i].word);
+        } else if (strncmp(at, texts, strlen(texts)) == 0) {
+            at += strlen(texts);
+            if (!generates)
+                at = strstr(at, texts) + strlen(texts);
+        } else {
+            text_add(t, "%c", *at++);
+        }
+    }
+}
+
+Text library_header(Arena *a, const Program *p, const Plan *plan,
+                    const char *name) {
     const Graph *g = p->predict;
     const Node *out = g != NULL ? &g->node[graph_find(g, "prediction")] : NULL;
     const Node *sample = input_of(p, "image"), *label = input_of(p, "label");
@@ -91,6 +119,8 @@ Text library_header(Arena *a, const Program *p, const char *name) {
         {"NUMBERS", arena_format(a, "%" PRId64, numbers)},
         {"UPDATE",
          arena_format(a, "%" PRId64, p->recipe.batch * p->recipe.accumulate)},
+        {"TOKENS", arena_format(a, "%" PRId64, output_dim(out, 2))},
+        {"POSITIONS", arena_format(a, "%" PRId64, output_dim(out, 1))},
         {"BATCH", arena_format(a, "%" PRId64, p->recipe.batch)},
         {"VERSION", SINTER_VERSION},
         {"MODEL", p->name},
@@ -99,17 +129,6 @@ Text library_header(Arena *a, const Program *p, const char *name) {
     };
     enum { COUNT = sizeof list / sizeof *list };
     Text t = text_new(a);
-    for (const char *at = library_model_h; *at;) {
-        size_t i = 0;
-        while (i < COUNT &&
-               strncmp(at, list[i].word, strlen(list[i].word)) != 0)
-            i++;
-        if (i < COUNT) {
-            text_add(&t, "%s", list[i].by);
-            at += strlen(list[i].word);
-        } else {
-            text_add(&t, "%c", *at++);
-        }
-    }
+    template_add(&t, list, COUNT, plan_step(plan, "decode") != NULL);
     return t;
 }

@@ -13,6 +13,7 @@ const char *library_name(Arena *a, const char *path);
 bool library_is_small(const Plan *plan);
 
 // The header of the library of that name.
-Text library_header(Arena *a, const Program *p, const char *name);
+Text library_header(Arena *a, const Program *p, const Plan *plan,
+                    const char *name);
 
 #endif
