@@ -45,6 +45,19 @@ _functions = {
     "write": (ctypes.c_int, [_pointer, ctypes.c_char_p, _pointer,
                              ctypes.c_size_t]),
 }
+_of_texts = {
+    "tokenizer": (ctypes.c_int, [_pointer, ctypes.c_char_p]),
+    "encode": (_count, [_pointer, ctypes.c_char_p, ctypes.c_size_t, _pointer,
+                        _count]),
+    "decode": (ctypes.POINTER(ctypes.c_char),
+               [_pointer, ctypes.c_int32, ctypes.POINTER(ctypes.c_size_t)]),
+    "end": (ctypes.c_int32, [_pointer]),
+    "prompt": (ctypes.c_int, [_pointer, _pointer, _count]),
+    "append": (ctypes.c_int, [_pointer, ctypes.c_int32]),
+    "logits": (ctypes.c_int, [_pointer, _pointer]),
+    "next": (ctypes.c_int, [_pointer, ctypes.c_double, _count, ctypes.c_double,
+                            _count, _pointer]),
+}
 
 
 class Error(RuntimeError):
@@ -106,11 +119,11 @@ class Model:
         self._library = ctypes.CDLL(os.path.abspath(path))
         stem = re.sub(r"^lib", "", Path(path).stem)
         self._name = re.sub(r"\W", "_", stem, flags=re.ASCII)
-        for name, (result, arguments) in _functions.items():
-            function = getattr(self._library, f"{self._name}_{name}")
-            function.restype, function.argtypes = result, arguments
-            setattr(self, "_" + name, function)
+        self._bind(_functions)
         about = json.loads(self._about())
+        self.generates = about["generates"]
+        if self.generates:
+            self._bind(_of_texts)
         self.name, self.kind = about["model"], about["kind"]
         self.batch, self.update = about["batch"], about["update"]
         self._whole = about["whole"]
@@ -120,6 +133,12 @@ class Model:
         self._self = self._create(device.encode(), threads)
         if not self._self:
             raise Error(self._error().decode(), 1)
+
+    def _bind(self, functions):
+        for name, (result, arguments) in functions.items():
+            function = getattr(self._library, f"{self._name}_{name}")
+            function.restype, function.argtypes = result, arguments
+            setattr(self, "_" + name, function)
 
     @staticmethod
     def _array(of):
@@ -228,6 +247,71 @@ class Model:
     def steps(self):
         """Updates of the run."""
         return self._steps(self._instance())
+
+    # ---- texts ----
+
+    def _texts(self):
+        if not self.generates:
+            raise Error(f"{self.name} cannot generate texts", 2)
+        return self._instance()
+
+    def tokenizer(self, path=None):
+        """Reads a tokenizer.json; None: tokens are bytes."""
+        of = self._texts()
+        self._check(self._tokenizer(of, path and os.fsencode(path)))
+
+    def encode(self, text):
+        """The tokens of a text, i32."""
+        of, data = self._texts(), text.encode()
+        count = self._encode(of, data, len(data), None, 0)
+        if count < 0:
+            raise Error(self._error().decode(), 3)
+        tokens = np.empty(count, np.int32)
+        self._encode(of, data, len(data), tokens.ctypes.data, count)
+        return tokens
+
+    def decode(self, tokens):
+        """The text of tokens."""
+        of, data, length = self._texts(), b"", ctypes.c_size_t()
+        for token in tokens:
+            start = self._decode(of, token, length)
+            data += start[:length.value] if start else b""
+        return data.decode(errors="replace")
+
+    def prompt(self, text):
+        """Begins a text: a str, or tokens."""
+        of = self._texts()
+        tokens = self.encode(text) if isinstance(text, str) else text
+        tokens = np.ascontiguousarray(tokens, np.int32)
+        self._check(self._prompt(of, tokens.ctypes.data, tokens.size))
+
+    def logits(self):
+        """The logits of the next token, f32."""
+        of, logits = self._texts(), np.empty(self.output[1][-1], np.float32)
+        self._check(self._logits(of, logits.ctypes.data))
+        return logits
+
+    def append(self, token):
+        """Adds a token to the text."""
+        of = self._texts()
+        self._check(self._append(of, token))
+
+    def next(self, *, temperature=1.0, top_k=0, top_p=0.0, seed=-1):
+        """Draws the next token, adds it to the text and returns it."""
+        of, token = self._texts(), ctypes.c_int32()
+        self._check(self._next(of, temperature, top_k, top_p, seed,
+                               ctypes.addressof(token)))
+        return token.value
+
+    def generate(self, prompt, count=256, **sampling):
+        """Continues a text by `count` tokens, or up to the token that ends
+        texts: a str by a str, tokens by an array.  sampling: as in next."""
+        self.prompt(prompt)
+        tokens, end = [], self._end(self._texts())
+        while len(tokens) < count and (token := self.next(**sampling)) != end:
+            tokens.append(token)
+        return (self.decode(tokens) if isinstance(prompt, str) else
+                np.array(tokens, np.int32))
 
     # ---- weights ----
 

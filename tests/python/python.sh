@@ -1,6 +1,6 @@
 #!/bin/sh
-# The Python module: predictions and updates are the trainer's, nothing is
-# copied, mistakes are exceptions; docs/python.md and the notebook work.
+# The Python module: predictions, updates and texts are the trainer's, nothing
+# is copied, mistakes are exceptions; docs/python.md and the notebook work.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
 [ -z "${CFLAGS:-}" ] || exit 77
@@ -9,6 +9,8 @@ python=$SINTER_PYTHON
 export PYTHONPATH="$SINTER_SOURCE/python" PYTHONDONTWRITEBYTECODE=1
 
 expect 0 "$SINTER" build "$models/mlp.net" --set batch=100 -o mlp
+expect 0 "$SINTER" build "$models/gpt_nano.net" --set vocabulary=256 \
+    --set batch=2 --set 'layers=[1]' --set width=24 -o writer
 expect 0 "$python" "$SINTER_SOURCE/tests/python/sinter_test.py" "$models"
 expect 0 "$python" -m sinter version
 expect_says '^sinter [0-9]'

@@ -1,6 +1,7 @@
 """The Python module beside a trainer: sinter_test.py MODELS.
 
-It runs in a folder with a trainer, mlp, of models/mlp.net with batch=100.
+It runs in a folder with two trainers: mlp, of models/mlp.net with batch=100,
+and writer, of models/gpt_nano.net in a smaller size.
 """
 import subprocess
 import sys
@@ -91,6 +92,28 @@ for _ in range(2):
         other.train_step(images[chosen], labels[chosen])
 assert np.array_equal(model.predict(images), other.predict(images))
 assert history[-1]["accuracy"] == model.accuracy(images, labels)
+
+# Texts, of bytes: those of the trainer, and their tokens.
+writer = sinter.build(models / "gpt_nano.net", out="libwriter", threads=1, set={
+    "vocabulary": 256, "batch": 2, "layers": "[1]", "width": 24})
+raises(sinter.Error, "no tokenizer", writer.generate, "ab")
+writer.tokenizer()
+writer.save("writer.safetensors")
+said = subprocess.run(["./writer", "--generate=A b", "--tokens=200", "--seed=5",
+                       "--weights=writer.safetensors", "--top-k=90",
+                       "--threads=1", "--quiet"], check=True,
+                      capture_output=True).stdout
+found = writer.generate(list(b"A b"), 200, top_k=90, seed=5)
+assert found.dtype == np.int32 and b"A b" + bytes(list(found)) + b"\n" == said
+assert writer.generate("A b", 200, top_k=90, seed=5) == writer.decode(found)
+assert writer.decode(writer.encode("\u00e4 b")) == "\u00e4 b"
+writer.prompt("A b")
+likely = writer.logits().argmax()
+assert writer.next(temperature=0) == likely
+writer.append(likely)
+raises(sinter.Error, "256 is no token", writer.append, 256)
+raises(sinter.Error, "cannot generate texts", model.generate, "ab")
+writer.close()
 
 # Mistakes are exceptions, and the model can go on.
 raises(TypeError, "samples are uint8, not float64", model.predict, images / 255)
