@@ -116,7 +116,7 @@ static _Thread_local const SinterSize *sinter_sizes;
 
 // A macro, since gcc 12 does not vectorize some loops over lanes with a
 // function.
-#define larger(a, b) ((((b) > (a)) | ((b) != (b))) ? (b) : (a))
+#define larger(a, b) (!((b) <= (a)) & ((a) == (a)) ? (b) : (a))
 #endif
 
 // CUDA's function; there it needs no subroutine, unlike a division and a root.
@@ -139,6 +139,22 @@ __attribute__((simd("notinbranch"))) float expf(float);
 __attribute__((simd("notinbranch"))) float logf(float);
 __attribute__((simd("notinbranch"))) float tanhf(float);
 #endif
+
+// The exponential of a masked score is 0, but libmvec calls expf for each lane
+// with a result below the least normal number.  Below -104 the result is 0
+// without it.  A branch would keep loops from being vectorized.
+DEVICE float exp_of(float x) {
+    union {
+        float number;
+        unsigned bits;
+    } v = {x};
+    const unsigned kept = (unsigned)(x < -104.0f) - 1u;
+    v.bits &= kept;
+    v.number = expf(v.number);
+    v.bits &= kept;
+    return v.number;
+}
+#define expf(x) exp_of(x)
 
 // A macro for the same reason as larger.
 #define fma_of(a, b, c) fmaf(a, b, c)
