@@ -23,6 +23,7 @@ typedef struct {
     void *mapping;
     size_t mapped;
     RtContractions *contractions;
+    RtPackedWeights *packed; // NULL: the device does not mainly predict
     int64_t feeds, asked, told;
     float note[RT_MAX_READBACKS][RT_MAX_READBACK_VALUES];
     int noted[RT_MAX_READBACKS]; // numbers in each
@@ -49,11 +50,20 @@ static size_t available(RtDevice *d) {
     return rt_memory_available();
 }
 
+// Both functions that need it run before the first step.
+static void packed_open(Host *h) {
+    if (h->device.predicts && h->packed == NULL)
+        h->packed = rt_packed_weights_new(h->plan, h->contractions);
+}
+
 static size_t needed(RtDevice *d) {
     Host *h = host_of(d);
     size_t bytes;
+    packed_open(h);
     if (__builtin_add_overflow(h->plan->arena_bytes,
                                rt_contractions_bytes(h->contractions),
+                               &bytes) ||
+        __builtin_add_overflow(bytes, rt_packed_weights_bytes(h->packed),
                                &bytes) ||
         __builtin_add_overflow(bytes, HUGE_PAGE, &bytes))
         return SIZE_MAX;
@@ -75,12 +85,16 @@ static void reserve(RtDevice *d) {
     h->arena = (char *)h->mapping + (HUGE_PAGE - start % HUGE_PAGE) % HUGE_PAGE;
     madvise(h->arena, h->plan->arena_bytes, MADV_HUGEPAGE);
     rt_contractions_reserve(h->contractions);
+    packed_open(h);
+    rt_packed_weights_reserve(h->packed);
     h->since = rt_seconds();
 }
 
 static void write_bytes(RtDevice *d, size_t to, const void *from,
                         size_t bytes) {
-    memcpy(host_of(d)->arena + to, from, bytes);
+    Host *h = host_of(d);
+    rt_packed_weights_written(h->packed, to);
+    memcpy(h->arena + to, from, bytes);
 }
 
 static void read_bytes(RtDevice *d, void *to, size_t from, size_t bytes) {
@@ -141,6 +155,7 @@ static void run(RtDevice *d, const RtStep *step) {
     Host *h = host_of(d);
     h->step = step;
     h->launches = 0;
+    rt_packed_weights_begin(h->packed, step, h->arena);
     step->run(d);
     h->step = NULL;
 }
@@ -188,6 +203,7 @@ static void library_call(RtDevice *d, int call, size_t a, size_t b,
     Host *h = host_of(d);
     double begin = rt_seconds();
     rt_contractions_run(h->contractions, call, h->arena + a, h->arena + b,
+                        rt_packed_weights_find(h->packed, call, b),
                         h->arena + out);
     spend(h, rt_call_name(h->plan->call[call].kind), true, begin);
 }
@@ -217,6 +233,7 @@ static void set_trace(RtDevice *d, RtTrace *trace) {
 
 static void close_host(RtDevice *d) {
     Host *h = host_of(d);
+    rt_packed_weights_free(h->packed);
     rt_contractions_free(h->contractions);
     for (int i = 0; i < h->plan->num_steps; i++)
         free(h->size[i]);

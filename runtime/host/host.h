@@ -51,9 +51,35 @@ typedef struct RtContractions RtContractions;
 RtContractions *rt_contractions_new(const RtPlan *plan, int threads);
 size_t rt_contractions_bytes(const RtContractions *c);
 void rt_contractions_reserve(RtContractions *c);
+// A call with the second operand in the layout of the library, which is
+// `packed` if that is not NULL.
 void rt_contractions_run(RtContractions *c, int call, char *a, char *b,
-                         char *out);
+                         char *packed, char *out);
+// The bytes of that, 0: the arena's layout serves; and its conversion.
+size_t rt_contractions_packed_bytes(const RtContractions *c, int call);
+void rt_contractions_pack(RtContractions *c, int call, char *b, char *packed);
 void rt_contractions_free(RtContractions *c);
+
+// ---- packed_weights.c ----
+
+// Weights in the layouts of the calls that predictions make, from the first
+// prediction after weights have changed to the next change.
+typedef struct RtPackedWeights RtPackedWeights;
+
+// The calls of the plan's predictions, found by running their steps on a device
+// that only lists.
+RtPackedWeights *rt_packed_weights_new(const RtPlan *plan,
+                                       RtContractions *contractions);
+size_t rt_packed_weights_bytes(const RtPackedWeights *w);
+void rt_packed_weights_reserve(RtPackedWeights *w);
+void rt_packed_weights_free(RtPackedWeights *w);
+// A step begins: packs the weights if it predicts and they have changed.
+void rt_packed_weights_begin(RtPackedWeights *w, const RtStep *step,
+                             char *arena);
+// The arena is written at that offset.
+void rt_packed_weights_written(RtPackedWeights *w, size_t to);
+// The packed second operand of a call; NULL: it is not packed.
+char *rt_packed_weights_find(const RtPackedWeights *w, int call, size_t b);
 
 // ---- copy.c ----
 

@@ -364,16 +364,31 @@ static void bind_tensor(PlannedCall *s, Role role, void *at) {
                   "bind a tensor");
 }
 
-static void run_conv(RtContractions *o, PlannedCall *s, void *a, void *b,
-                     void *out) {
-    RtCallKind kind = s->conv.kind;
-    bind_tensor(s, operands[kind].a, a);
-    bind_tensor(s, operands[kind].b, s->is_dgrad ? o->flipped : b);
-    bind_tensor(s, operands[kind].out, out);
+static void bind_packed(PlannedCall *s, Role role, void *at) {
+    rt_dnnl_check(dnnl_memory_set_data_handle(s->memory[role], at),
+                  "bind a tensor");
+}
+
+static void bind_weights(RtContractions *o, PlannedCall *s, void *b,
+                         void *packed) {
+    Role role = operands[s->conv.kind].b;
+    if (s->reorder[role].plan != NULL)
+        bind_packed(s, role, packed ? packed : o->reordered[role]);
+    if (packed != NULL)
+        return;
+    bind_tensor(s, role, s->is_dgrad ? o->flipped : b);
     if (s->is_dgrad)
         rt_dgrad_flip_weights(s->call, b, o->flipped, s->threads);
+    run_reorder(o, s, role);
+}
+
+static void run_conv(RtContractions *o, PlannedCall *s, void *a, void *b,
+                     void *packed, void *out) {
+    RtCallKind kind = s->conv.kind;
+    bind_tensor(s, operands[kind].a, a);
+    bind_tensor(s, operands[kind].out, out);
     run_reorder(o, s, operands[kind].a);
-    run_reorder(o, s, operands[kind].b);
+    bind_weights(o, s, b, packed);
     dnnl_exec_arg_t args[NUM_ROLES + 1] = {
         {DNNL_ARG_SCRATCHPAD, s->scratchpad}};
     for (int i = 0; i < NUM_ROLES; i++)
@@ -426,8 +441,25 @@ static void run_matmul(const PlannedCall *s, void *at[3]) {
         rt_team_run(s->threads, multiply_share, &p);
 }
 
+size_t rt_contractions_packed_bytes(const RtContractions *o, int call) {
+    const PlannedCall *s = &o->planned[call];
+    bool packs = is_planned(s) && s->call->kind == RT_CONV &&
+                 s->call->type == RT_F32 && s->reorder[WEIGHTS].plan != NULL;
+    return packs ? dnnl_memory_desc_get_size(dnnl_primitive_desc_query_md(
+                       s->plan, dnnl_query_weights_md, 0))
+                 : 0;
+}
+
+void rt_contractions_pack(RtContractions *o, int call, char *b, char *packed) {
+    PlannedCall *s = &o->planned[call];
+    rt_team_use(s->threads);
+    bind_tensor(s, WEIGHTS, b);
+    bind_packed(s, WEIGHTS, packed);
+    run_reorder(o, s, WEIGHTS);
+}
+
 void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
-                         char *out) {
+                         char *packed, char *out) {
     PlannedCall *s = &o->planned[call];
     const RtCall *c = s->call;
     char *tensor[3] = {a, b, out};
@@ -442,7 +474,7 @@ void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
             rt_copy_in(&copy, s->threads);
     }
     if (is_planned(s))
-        run_conv(o, s, at[0], at[1], at[2]);
+        run_conv(o, s, at[0], at[1], packed, at[2]);
     else if (is_conv(c))
         memset(at[2], 0, s->count[2] * sizeof(float));
     else if (is_factor(c))

@@ -101,6 +101,7 @@ static bool open(RtInstance *m, const char *device, int threads) {
     m->device = rt_device_open(m->trainer, &o, &m->plan, &laps, &rt_last);
     if (m->device == NULL)
         return false;
+    m->device->predicts = true;
     size_t need = m->device->needed(m->device),
            have = m->device->available(m->device);
     if (need > have)

@@ -385,9 +385,20 @@ static void depthwise(Product *p, int threads) {
     rt_team_run(threads, depthwise_share, p);
 }
 
+// Packing takes 2 % of a prediction of gpt_nano, and less of lenet.
+size_t rt_contractions_packed_bytes(const RtContractions *o, int call) {
+    (void)o, (void)call;
+    return 0;
+}
+
+void rt_contractions_pack(RtContractions *o, int call, char *b, char *packed) {
+    (void)o, (void)call, (void)b, (void)packed;
+}
+
 void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
-                         char *out) {
+                         char *packed, char *out) {
     const RtCall *c = &o->plan->call[call];
+    (void)packed;
     int threads = rt_call_threads(c, o->threads);
     Product p = product_of(c);
     p.a = (const float *)(const void *)a;

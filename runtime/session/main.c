@@ -197,6 +197,7 @@ static bool predict_on_device(RtRun *run, int *caught, RtError *e) {
         return false;
     run->device = d;
     d->nvtx = run->nvtx;
+    d->predicts = true;
     bool good = rt_without_check(o->without, d, e) &&
                 fits(run->trainer, run->plan, d, e);
     if (good) {
