@@ -34,6 +34,7 @@ int rt_print_error(const RtError *e);
 typedef struct {
     jmp_buf at;
     RtError error;
+    RtDevice *opening; // to close after an error; NULL: none
 } RtGuard;
 
 extern _Thread_local RtGuard *rt_guard;

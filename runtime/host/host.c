@@ -234,8 +234,9 @@ static void set_trace(RtDevice *d, RtTrace *trace) {
 static void close_host(RtDevice *d) {
     Host *h = host_of(d);
     rt_packed_weights_free(h->packed);
-    rt_contractions_free(h->contractions);
-    for (int i = 0; i < h->plan->num_steps; i++)
+    if (h->contractions != NULL)
+        rt_contractions_free(h->contractions);
+    for (int i = 0; h->size != NULL && i < h->plan->num_steps; i++)
         free(h->size[i]);
     free(h->size);
     if (h->mapping != NULL)
@@ -257,11 +258,12 @@ static void *zeroed(size_t count, size_t bytes) {
     return p;
 }
 
-static RtTeamSize **sizes_new(const RtPlan *plan) {
-    RtTeamSize **size = zeroed((size_t)plan->num_steps, sizeof *size);
+static void sizes_new(Host *h) {
+    const RtPlan *plan = h->plan;
+    h->size = zeroed((size_t)plan->num_steps, sizeof *h->size);
     for (int i = 0; i < plan->num_steps; i++)
-        size[i] = zeroed((size_t)plan->step[i].num_launches, sizeof **size);
-    return size;
+        h->size[i] =
+            zeroed((size_t)plan->step[i].num_launches, sizeof **h->size);
 }
 
 RtDevice *host_open(const RtPlan *plan, int threads) {
@@ -288,13 +290,15 @@ RtDevice *host_open(const RtPlan *plan, int threads) {
         .close = close_host,
     };
     h->plan = plan;
-    h->size = sizes_new(plan);
+    if (rt_guard != NULL)
+        rt_guard->opening = &h->device;
+    sizes_new(h);
     h->phase = RT_OTHER;
     h->since = rt_seconds();
     // oneDNN plans for the current team, so that starts first.
     h->threads = rt_team_start(threads);
     h->device.threads = h->threads;
-    h->contractions = rt_contractions_new(plan, h->threads);
+    rt_contractions_new(plan, h->threads, &h->contractions);
     write_description(h);
     return &h->device;
 }

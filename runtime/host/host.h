@@ -47,8 +47,9 @@ void rt_team_measure(RtTeamSize *t, int threads, double seconds);
 
 typedef struct RtContractions RtContractions;
 
-// Plans the calls; rt_contractions_bytes is the memory for reserve.
-RtContractions *rt_contractions_new(const RtPlan *plan, int threads);
+// Plans the calls; rt_contractions_bytes is the memory for reserve.  *to is set
+// first, so that it can be freed after an error.
+void rt_contractions_new(const RtPlan *plan, int threads, RtContractions **to);
 size_t rt_contractions_bytes(const RtContractions *c);
 void rt_contractions_reserve(RtContractions *c);
 // A call with the second operand in the layout of the library, which is

@@ -225,11 +225,12 @@ static bool is_matmul(const RtCall *c) {
     return !is_conv(c) && !is_factor(c);
 }
 
-RtContractions *rt_contractions_new(const RtPlan *plan, int threads) {
-    RtContractions *o = calloc(1, sizeof *o);
-    PlannedCall *planned = calloc((size_t)plan->num_calls + 1, sizeof *planned);
-    rt_dnnl_check(o && planned ? dnnl_success : dnnl_out_of_memory, "start");
-    o->planned = planned;
+void rt_contractions_new(const RtPlan *plan, int threads, RtContractions **to) {
+    RtContractions *o = *to = calloc(1, sizeof *o);
+    rt_dnnl_check(o ? dnnl_success : dnnl_out_of_memory, "start");
+    PlannedCall *planned = o->planned =
+        calloc((size_t)plan->num_calls + 1, sizeof *planned);
+    rt_dnnl_check(planned ? dnnl_success : dnnl_out_of_memory, "start");
     o->num_calls = plan->num_calls;
     rt_dnnl_check(dnnl_engine_create(&o->engine, dnnl_cpu, 0), "start");
     rt_dnnl_check(
@@ -254,7 +255,6 @@ RtContractions *rt_contractions_new(const RtPlan *plan, int threads) {
     }
     if (multiplies)
         compile_sgemm(o);
-    return o;
 }
 
 size_t rt_contractions_bytes(const RtContractions *o) {
@@ -490,38 +490,45 @@ void rt_contractions_run(RtContractions *o, int call, char *a, char *b,
 
 // ---- the end ----
 
+// Each may be NULL after an error.
+static void handles_free(dnnl_primitive_desc_t plan, dnnl_primitive_t primitive,
+                         dnnl_memory_t scratchpad) {
+    if (plan != NULL)
+        dnnl_primitive_desc_destroy(plan);
+    if (primitive != NULL)
+        dnnl_primitive_destroy(primitive);
+    if (scratchpad != NULL)
+        dnnl_memory_destroy(scratchpad);
+}
+
 static void reorder_free(Reorder *p) {
-    rt_layout_free(p->plain);
-    if (p->plan != NULL)
-        dnnl_primitive_desc_destroy(p->plan);
-    if (p->primitive == NULL)
-        return;
-    dnnl_primitive_destroy(p->primitive);
-    dnnl_memory_destroy(p->memory);
-    dnnl_memory_destroy(p->scratchpad);
+    if (p->plain != NULL)
+        rt_layout_free(p->plain);
+    if (p->memory != NULL)
+        dnnl_memory_destroy(p->memory);
+    handles_free(p->plan, p->primitive, p->scratchpad);
 }
 
 static void planned_free(PlannedCall *s) {
-    if (s->plan == NULL)
-        return;
-    for (int i = 0; i < NUM_ROLES; i++)
+    for (int i = 0; i < NUM_ROLES; i++) {
         reorder_free(&s->reorder[i]);
-    dnnl_primitive_desc_destroy(s->plan);
-    if (s->primitive == NULL)
-        return;
-    dnnl_primitive_destroy(s->primitive);
-    for (int i = 0; i < NUM_ROLES; i++)
-        dnnl_memory_destroy(s->memory[i]);
-    dnnl_memory_destroy(s->scratchpad);
+        if (s->memory[i] != NULL)
+            dnnl_memory_destroy(s->memory[i]);
+    }
+    handles_free(s->plan, s->primitive, s->scratchpad);
 }
 
 void rt_contractions_free(RtContractions *o) {
     for (int i = 0; i < o->num_calls; i++)
         planned_free(&o->planned[i]);
-    dnnl_primitive_attr_destroy(o->attr);
-    dnnl_primitive_attr_destroy(o->adding);
-    dnnl_stream_destroy(o->stream);
-    dnnl_engine_destroy(o->engine);
+    if (o->attr != NULL)
+        dnnl_primitive_attr_destroy(o->attr);
+    if (o->adding != NULL)
+        dnnl_primitive_attr_destroy(o->adding);
+    if (o->stream != NULL)
+        dnnl_stream_destroy(o->stream);
+    if (o->engine != NULL)
+        dnnl_engine_destroy(o->engine);
     free(o->work);
     free(o->flipped);
     for (int i = 0; i < NUM_ROLES; i++)

@@ -37,6 +37,8 @@ int rt_instance_leave(RtInstanceCall *c, bool good) {
 int rt_instance_leave_broken(RtInstanceCall *c) {
     rt_last = c->guard.error;
     c->m->broken = true;
+    if (c->m->device == NULL)
+        c->m->device = c->guard.opening;
     return rt_instance_leave(c, false);
 }
 
@@ -185,18 +187,19 @@ RtInstance *rt_instance_create(const RtTrainer *t, const char *device,
     return NULL;
 }
 
+// A device that has failed is closed, too.
 static int try_close(RtInstance *m) {
+    m->broken = false;
     CALL(m, (m->device->close(m->device), true));
 }
 
-// Memory of a device that failed is not freed.
 void rt_instance_free(RtInstance *m) {
     if (m == NULL)
         return;
     rt_checkpoint_free(m->checkpoint);
     if (m->free_texts != NULL)
         m->free_texts(m);
-    if (m->device != NULL && !m->broken)
+    if (m->device != NULL)
         try_close(m);
     free(m->batch);
     free(m->output);

@@ -77,8 +77,8 @@ static size_t rounded(int64_t floats) {
 
 // ---- plan ----
 
-RtContractions *rt_contractions_new(const RtPlan *plan, int threads) {
-    RtContractions *o = calloc(1, sizeof *o);
+void rt_contractions_new(const RtPlan *plan, int threads, RtContractions **to) {
+    RtContractions *o = *to = calloc(1, sizeof *o);
     if (o == NULL)
         rt_end(EXIT_MEMORY, "out of memory");
     *o = (RtContractions){.plan = plan, .threads = threads};
@@ -89,7 +89,6 @@ RtContractions *rt_contractions_new(const RtPlan *plan, int threads) {
         o->packed_bytes = packed > o->packed_bytes ? packed : o->packed_bytes;
         o->rows_bytes = rows > o->rows_bytes ? rows : o->rows_bytes;
     }
-    return o;
 }
 
 size_t rt_contractions_bytes(const RtContractions *o) {

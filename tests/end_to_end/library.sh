@@ -48,7 +48,7 @@ ldd liblarger.so | grep -q dnnl || fail "a large model lacks oneDNN"
 expect 0 "$python" "$here/library.py" weights
 expect 0 "$python" "$here/library.py" errors
 (
-    ulimit -v $((600 << 10))
+    ulimit -S -v $((600 << 10))
     expect 0 "$python" "$here/library.py" memory
 ) || exit 1
 
