@@ -5,6 +5,8 @@
 
 #include "runtime/runtime.h"
 
+#include <pthread.h>
+
 // ---- data.c ----
 
 // 256 MiB at three bytes a pixel; Pillow warns there.
@@ -152,10 +154,13 @@ typedef struct {
 // Takes ownership of the name; NULL: no memory.
 bool rt_names_add(RtNames *n, char *name, RtError *e);
 void rt_names_free(RtNames *n);
-// Adds the sorted entries of a folder: subfolders, or images if `ignored`
-// counts the other files.
-bool rt_names_list(const char *folder, RtIgnored *ignored, RtNames *n,
-                   RtError *e);
+// Adds the sorted entries of a folder: files with one of the suffixes (to NULL,
+// in any case), of which `ignored` counts the others; or its subfolders, with
+// suffix NULL.
+bool rt_names_list(const char *folder, const char *const *suffix,
+                   RtIgnored *ignored, RtNames *n, RtError *e);
+// The suffix of a name in the list; NULL: none.
+const char *rt_names_suffix(const char *name, const char *const *suffix);
 // The position of a name in a sorted list; -1: not there.
 int64_t rt_names_find(const RtNames *n, const char *name);
 
@@ -204,6 +209,12 @@ size_t rt_decode_memory_bytes(const RtDecodeMemory *s);
 // Bytes that each loading thread may allocate in addition.
 enum { RT_LOADER_PRIVATE_BYTES = 4 << 20 };
 
+// A part of a file of a list.
+typedef struct {
+    int64_t first, bytes;
+    int32_t file;
+} RtFilePart;
+
 // Decodes images to squares of size x size pixels of three bytes.
 typedef struct {
     const RtFiles *files;
@@ -218,6 +229,35 @@ typedef struct {
 // Reads a file into a square. *broken: no decoder can decode the file.
 bool rt_image_read(const RtImageDecoder *decoder, const char *path, uint8_t *to,
                    bool *broken, RtError *e);
+// The same for a part of a file, which messages call `name`.
+bool rt_image_read_part(const RtImageDecoder *decoder, const char *path,
+                        const char *name, const RtFilePart *part, uint8_t *to,
+                        bool *broken, RtError *e);
+
+// ---- images.c ----
+
+extern const char *const rt_image_suffix[]; // to NULL
+
+// The source of a split whose samples are images in files.
+typedef struct {
+    RtNames name;     // of each sample; the path of its file if it has no part
+    RtFilePart *part; // of each sample; NULL: whole files
+    RtNames file;     // that the parts are of
+    RtImageDecoder decoder;
+    int64_t max_skipped, num_skipped;
+    bool *skipped;        // of each sample; each is named once
+    pthread_mutex_t lock; // guards both
+} RtImages;
+
+// Makes a split without samples; NULL with *e filled.
+RtImages *rt_images_open(RtData *d, RtSplit *split, const RtDataSpec *spec,
+                         const RtFiles *files, RtError *e);
+// Takes ownership of the name (NULL: no memory), which ends in a suffix of
+// images.  Parts: all samples or none.
+bool rt_images_add(RtSplit *split, char *name, const RtFilePart *part,
+                   int32_t label, RtError *e);
+// Opens the libraries for all samples.
+bool rt_images_complete(RtSplit *split, const RtDataSpec *spec, RtError *e);
 
 // ---- textures.c ----
 

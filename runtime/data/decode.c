@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct RtDecodeMemory {
     size_t all, left;
@@ -193,8 +194,9 @@ static bool is_small(const RtDecoding *d, RtError *e) {
                d->left, most);
 }
 
-static bool read_open(RtDecoding *d, const char *path, bool *broken,
-                      RtError *e) {
+// Messages about its contents call the image `name`.
+static bool read_open(RtDecoding *d, const char *path, const char *name,
+                      bool *broken, RtError *e) {
     RtError why = {0};
     bool good = is_small(d, &why) && (rt_image_fill(d) || !d->failed) &&
                 decode(d, &why);
@@ -209,17 +211,37 @@ static bool read_open(RtDecoding *d, const char *path, bool *broken,
     }
     *broken = !good && !d->unknown && why.status == EXIT_DATA;
     return good ||
-           rt_fail(e, why.status, "cannot decode %s: %s", path, why.text);
+           rt_fail(e, why.status, "cannot decode %s: %s", name, why.text);
 }
 
-bool rt_image_read(const RtImageDecoder *decoder, const char *path, uint8_t *to,
-                   bool *broken, RtError *e) {
+// Goes to a part of the open file; false if the file no longer has it.
+static bool seek(RtDecoding *d, const RtFilePart *part) {
+    errno = 0;
+    if ((size_t)part->first > d->left ||
+        (size_t)part->bytes > d->left - (size_t)part->first ||
+        lseek(d->file, part->first, SEEK_SET) < 0)
+        return false;
+    d->left = (size_t)part->bytes;
+    return true;
+}
+
+// Each read opens the file, as one part may be of thousands of files, and a
+// process may have few open.
+bool rt_image_read_part(const RtImageDecoder *decoder, const char *path,
+                        const char *name, const RtFilePart *part, uint8_t *to,
+                        bool *broken, RtError *e) {
     RtDecoding d = {.decoder = decoder, .files = decoder->files, .to = to};
     *broken = false;
     d.file = rt_open_sized(decoder->files, path, &d.left, e);
     if (d.file < 0)
         return false;
-    bool good = read_open(&d, path, broken, e);
+    bool good = (part == NULL || seek(&d, part) || rt_fail_read(e, path)) &&
+                read_open(&d, path, name, broken, e);
     decoder->files->close(d.file);
     return good;
+}
+
+bool rt_image_read(const RtImageDecoder *decoder, const char *path, uint8_t *to,
+                   bool *broken, RtError *e) {
+    return rt_image_read_part(decoder, path, path, NULL, to, broken, e);
 }

@@ -68,11 +68,11 @@ static bool fetch(const RtSplit *split, int64_t sample, uint8_t *to,
 static bool folder_add(RtNames *to, const char *folder, RtError *e) {
     RtNames here = {0};
     RtIgnored ignored = {.suffixes = 0};
-    bool good = rt_names_list(folder, &ignored, &here, e);
+    bool good = rt_names_list(folder, rt_image_suffix, &ignored, &here, e);
     for (int64_t i = 0; good && i < here.count; i++)
         good = rt_names_add(to, rt_path("%s/%s", folder, here.name[i]), e);
     rt_names_free(&here);
-    good = good && rt_names_list(folder, NULL, &here, e);
+    good = good && rt_names_list(folder, NULL, NULL, &here, e);
     for (int64_t i = 0; good && i < here.count; i++) {
         char *path = rt_path("%s/%s", folder, here.name[i]);
         good = path != NULL ? folder_add(to, path, e)

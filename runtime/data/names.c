@@ -39,13 +39,11 @@ static int by_bytes(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static bool is_image(const char *name) {
-    static const char *const suffix[] = {".jpg", ".jpeg", ".png", ".webp"};
+const char *rt_names_suffix(const char *name, const char *const *suffix) {
     const char *dot = strrchr(name, '.');
-    for (size_t i = 0; dot != NULL && i < 4; i++)
-        if (strcasecmp(dot, suffix[i]) == 0)
-            return true;
-    return false;
+    while (dot != NULL && *suffix != NULL && strcasecmp(dot, *suffix) != 0)
+        suffix++;
+    return dot != NULL ? *suffix : NULL;
 }
 
 // A dangling link may have been meant as a class, so it is an error.
@@ -60,8 +58,8 @@ static bool stat_entry(const char *folder, const char *name, bool *is_folder,
     return good;
 }
 
-bool rt_names_list(const char *folder, RtIgnored *ignored, RtNames *n,
-                   RtError *e) {
+bool rt_names_list(const char *folder, const char *const *suffix,
+                   RtIgnored *ignored, RtNames *n, RtError *e) {
     DIR *d = opendir(folder);
     if (d == NULL)
         return rt_fail_open(e, folder);
@@ -70,12 +68,12 @@ bool rt_names_list(const char *folder, RtIgnored *ignored, RtNames *n,
     while (good && (errno = 0, entry = readdir(d)) != NULL) {
         if (entry->d_name[0] == '.')
             continue;
-        bool listed = ignored != NULL && is_image(entry->d_name);
-        if (ignored == NULL)
+        bool listed = suffix != NULL && rt_names_suffix(entry->d_name, suffix);
+        if (suffix == NULL)
             good = stat_entry(folder, entry->d_name, &listed, e);
         if (good && listed)
             good = rt_names_add(n, rt_path("%s", entry->d_name), e);
-        else if (good && ignored != NULL)
+        else if (good && suffix != NULL)
             rt_ignored_add(ignored, entry->d_name);
     }
     good = good && (errno == 0 || rt_fail_read(e, folder));

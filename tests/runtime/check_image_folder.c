@@ -595,7 +595,7 @@ START_TEST(too_many_bad_files) {
     ck_assert(open_folder(3, SIZE));
     // The only file of a class cannot be replaced.
     ck_assert(!data.train.fetch(&data.train, 3, pixel, &error));
-    ck_assert_ptr_nonnull(strstr(error.text, "no file in the folder of d/train/"
+    ck_assert_ptr_nonnull(strstr(error.text, "no image of the class of d/train/"
                                              "dog/a.JPG can be decoded"));
     check_sample(&data.train, 2, 1, 10);
     write_plain("d/train/dog/b.png", 8, 8, 70, 200);
