@@ -33,6 +33,21 @@ static Program *load(Arena *a, const char *path) {
     return p;
 }
 
+// A product that a difference takes is not rounded by itself in a kernel
+// (codegen/kernel/fma.c).  Products of f32 are exact in double.
+static void round_once(const Graph *g, double **value, NodeId n) {
+    const Node *node = &g->node[n];
+    if (node->op != OP_sub || g->node[node->arg[0]].op != OP_mul)
+        return;
+    const Node *product = &g->node[node->arg[0]];
+    const double *a = value[product->arg[0]], *b = value[product->arg[1]];
+    bool one[] = {g->node[product->arg[0]].type->rank == 0,
+                  g->node[product->arg[1]].type->rank == 0};
+    for (int64_t i = 0; i < type_count(node->type); i++)
+        value[n][i] = (float)(a[one[0] ? 0 : i] * b[one[1] ? 0 : i] -
+                              value[node->arg[1]][0]);
+}
+
 // What the program assigns to a param or state of that name, or NULL.
 static const double *assigned(const Graph *g, double **value,
                               const char *name) {
@@ -55,6 +70,8 @@ static const double *input_line(const Judged *j, const char *name) {
 static double **leaves(Arena *a, const Program *p, const Graph *g,
                        const Judged *j) {
     double **init = graph_eval(p->init, a, NULL, true);
+    for (NodeId n = 0; n < p->init->count; n++)
+        round_once(p->init, init, n);
     double **leaf = ARENA_ARRAY(a, g->count, double *);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *node = &g->node[n];
