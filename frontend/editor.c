@@ -27,11 +27,6 @@ static const char *function_form(Arena *a, const Function *f) {
 
 static DefinedName item_name(Arena *a, const Item *i) {
     switch (i->kind) {
-    case ITEM_LET:
-        return (DefinedName){.kind = NAME_LET,
-                             .name = i->let.name,
-                             .at = i->let.name_at,
-                             .item = i->let.at};
     case ITEM_TRAIN:
         return (DefinedName){.kind = NAME_TRAIN,
                              .name = i->train.model,
@@ -47,29 +42,39 @@ static DefinedName item_name(Arena *a, const Item *i) {
     }
 }
 
+// The names of an item, in its order.
+static int item_names(Arena *a, const Item *i, DefinedName *list) {
+    int count = 0;
+    for (; count < i->import.num_names; count++)
+        list[count] = (DefinedName){.kind = NAME_IMPORT,
+                                    .name = i->import.name[count].name,
+                                    .at = i->import.name[count].at,
+                                    .item = i->import.name[count].at,
+                                    .path = i->import.path};
+    for (; count < i->let.to.count; count++)
+        list[count] = (DefinedName){.kind = NAME_LET,
+                                    .name = i->let.to.name[count].name,
+                                    .at = i->let.to.name[count].at,
+                                    .item = i->let.at};
+    if (i->kind != ITEM_IMPORT && i->kind != ITEM_LET)
+        list[count++] = item_name(a, i);
+    return count;
+}
+
 const DefinedName *frontend_names(Arena *a, const Source *s, int *count) {
     Diagnostics diags = diag_new(a);
     const File *f = parse(a, atoms_new(a), s, &diags);
-    DefinedName *list = NULL;
+    size_t room = 1;
     *count = 0;
     if (diags.errors > 0)
         return NULL;
-    for (int i = 0; i < f->count; i++) {
-        const Item *item = &f->item[i];
-        for (int k = 0; item->kind == ITEM_IMPORT && k < item->import.num_names;
-             k++) {
-            const ImportedName *name = &item->import.name[k];
-            DefinedName own = {.kind = NAME_IMPORT,
-                               .name = name->name,
-                               .at = name->at,
-                               .item = name->at,
-                               .path = item->import.path};
-            ARENA_APPEND(a, list, *count, own);
-        }
-        if (item->kind != ITEM_IMPORT)
-            ARENA_APPEND(a, list, *count, item_name(a, item));
-    }
-    return list != NULL ? list : ARENA_NEW(a, DefinedName);
+    for (int i = 0; i < f->count; i++)
+        room += 1 + (size_t)f->item[i].import.num_names +
+                (size_t)f->item[i].let.to.count;
+    DefinedName *list = ARENA_ARRAY(a, room, DefinedName);
+    for (int i = 0; i < f->count; i++)
+        *count += item_names(a, &f->item[i], &list[*count]);
+    return list;
 }
 
 const char *frontend_builtin(Arena *a, int i, const char **form) {

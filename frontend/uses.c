@@ -91,9 +91,31 @@ static void walk_argument(Uses *u, const Function *f, const Argument *x) {
                     &(Definition){.start = f->param[i].at.start});
 }
 
+static void walk_expr(Uses *u, const Expr *x);
+
+static void define_targets(Uses *u, const Targets *to) {
+    for (int i = 0; i < to->count; i++)
+        define_here(u, to->name[i].name, to->name[i].at, NULL);
+}
+
+// A comprehension: its names end with it.
+static void walk_each(Uses *u, const Expr *x) {
+    walk_expr(u, x->right);
+    define_targets(u, &x->to);
+    walk_expr(u, x->left);
+    for (int i = 0; i < x->count; i++)
+        walk_expr(u, x->item[i]);
+    for (int i = 0; i < x->to.count; i++, u->latest = u->latest->sibling)
+        *atom_value(u->arena, &u->visible, u->latest->name) = u->latest->outer;
+}
+
 static void walk_expr(Uses *u, const Expr *x) {
     if (x == NULL)
         return;
+    if (x->kind == EXPR_EACH) {
+        walk_each(u, x);
+        return;
+    }
     if (x->kind == EXPR_NAME)
         read_name(u, x->text, x->at);
     if (x->kind == EXPR_CALL && x->left->kind == EXPR_NAME) {
@@ -114,11 +136,14 @@ static void walk_type(Uses *u, const TypeExpr *t) {
 static void walk_function(Uses *u, const Function *f);
 
 static void walk_assign(Uses *u, const Stmt *s) {
-    const Definition *known = visible(u, s->name);
-    if (known != NULL && known->owner == u->owner)
-        read_name(u, s->name, s->name_at);
-    else
-        define_here(u, s->name, s->name_at, NULL);
+    for (int i = 0; i < s->to.count; i++) {
+        const Name *to = &s->to.name[i];
+        const Definition *known = visible(u, to->name);
+        if (known != NULL && known->owner == u->owner)
+            read_name(u, to->name, to->at);
+        else
+            define_here(u, to->name, to->at, NULL);
+    }
 }
 
 static void walk_block(Uses *u, const Block *b) {
@@ -126,14 +151,15 @@ static void walk_block(Uses *u, const Block *b) {
         const Stmt *s = &b->stmt[i];
         if (s->kind == STMT_FUNCTION) {
             walk_function(u, s->function);
-            define_here(u, s->name, s->name_at, s->function);
+            define_here(u, s->function->name, s->function->name_at,
+                        s->function);
             continue;
         }
         walk_expr(u, s->value);
         if (s->kind == STMT_ASSIGN)
             walk_assign(u, s);
         if (s->kind == STMT_FOR)
-            define_here(u, s->name, s->name_at, NULL);
+            define_targets(u, &s->to);
         walk_block(u, &s->body);
         walk_block(u, &s->otherwise);
     }
@@ -173,8 +199,8 @@ static void define_items(Uses *u, const File *f) {
         for (int k = 0; k < item->import.num_names; k++)
             define(u, item->import.name[k].name, item->import.name[k].at, NULL)
                 ->imported = true;
-        if (item->kind == ITEM_LET)
-            define(u, item->let.name, item->let.name_at, NULL);
+        for (int k = 0; k < item->let.to.count; k++)
+            define(u, item->let.to.name[k].name, item->let.to.name[k].at, NULL);
         if (item->function != NULL)
             define(u, item->function->name, item->function->name_at,
                    item->function);
@@ -188,7 +214,9 @@ static void walk_items(Uses *u, const File *f) {
             read_name(u, item->import.name[k].name, item->import.name[k].at);
         if (item->kind == ITEM_LET) {
             walk_expr(u, item->let.value);
-            read_name(u, item->let.name, item->let.name_at);
+            for (int k = 0; k < item->let.to.count; k++)
+                read_name(u, item->let.to.name[k].name,
+                          item->let.to.name[k].at);
         }
         if (item->function != NULL) {
             read_name(u, item->function->name, item->function->name_at);

@@ -16,8 +16,10 @@
 static void poison_block(Expansion *e, const Block *b) {
     for (int i = 0; i < b->count && within_limits(e, b->at); i++) {
         const Stmt *s = &b->stmt[i];
-        if (s->kind == STMT_ASSIGN || s->kind == STMT_FUNCTION)
-            scope_assign(e, s->name, value_poison());
+        if (s->kind == STMT_FUNCTION)
+            scope_assign(e, s->function->name, value_poison());
+        if (s->kind == STMT_ASSIGN)
+            targets_assign(e, &s->to, value_poison(), s->at, scope_assign);
         poison_block(e, &s->body);
         poison_block(e, &s->otherwise);
     }
@@ -31,7 +33,11 @@ static Value expand_for(Expansion *e, const Stmt *s) {
         return value_poison();
     }
     for (int i = 0; i < list.list.count && within_limits(e, s->at); i++) {
-        scope_assign(e, s->name, list.list.item[i]);
+        const Value *item = &list.list.item[i];
+        if (!targets_assign(e, &s->to, *item, item->at, scope_assign)) {
+            poison_block(e, &s->body);
+            return value_poison();
+        }
         expand_block(e, &s->body);
     }
     return (Value){.kind = VALUE_NONE};
@@ -43,18 +49,22 @@ static Value poison_if(Expansion *e, const Stmt *s) {
     return value_poison();
 }
 
+// Evaluates a condition to *is.  False after a report.
+static bool expand_condition(Expansion *e, const Expr *x, bool *is) {
+    Value v = expand(e, x);
+    const char *advice =
+        v.kind == VALUE_TENSOR
+            ? "where(condition, a, b) chooses element by element"
+            : NULL;
+    *is = v.kind == VALUE_BOOL && v.boolean;
+    return advise_kind(e, v, VALUE_BOOL, x->at, "a condition", advice);
+}
+
 static Value expand_if(Expansion *e, const Stmt *s) {
-    Value v = expand(e, s->value);
-    if (v.kind == VALUE_TENSOR) {
-        Diagnostic *d =
-            report(e->diags, D_wrong_kind, s->value->at,
-                   "a condition must be true or false, but this is a tensor");
-        diag_note(d, "where(condition, a, b) chooses element by element");
+    bool is;
+    if (!expand_condition(e, s->value, &is))
         return poison_if(e, s);
-    }
-    if (!expect_kind(e, v, VALUE_BOOL, s->value->at, "a condition"))
-        return poison_if(e, s);
-    return expand_block(e, v.boolean ? &s->body : &s->otherwise);
+    return expand_block(e, is ? &s->body : &s->otherwise);
 }
 
 // precision(f32): keywords, not names.
@@ -88,15 +98,13 @@ static Value expand_with(Expansion *e, const Stmt *s) {
 
 static Value expand_stmt(Expansion *e, const Stmt *s) {
     switch (s->kind) {
-    case STMT_ASSIGN: {
-        Value v = expand(e, s->value);
-        scope_assign(e, s->name, v);
+    case STMT_ASSIGN:
+        targets_bind(e, s, scope_assign);
         return (Value){.kind = VALUE_NONE};
-    }
     case STMT_FUNCTION:
-        scope_bind(e, s->name,
+        scope_bind(e, s->function->name,
                    (Value){.kind = VALUE_FUNCTION,
-                           .at = s->name_at,
+                           .at = s->function->name_at,
                            .closure = {s->function, e->scope}});
         return (Value){.kind = VALUE_NONE};
     case STMT_FOR:
@@ -146,6 +154,8 @@ static int count_layers(Expansion *e, const Expr *x) {
     }
     for (int i = 0; i < expr_num_parts(x); i++)
         count += count_layers(e, expr_part(x, i));
+    if (x->kind == EXPR_EACH)
+        count *= MANY;
     return count < MANY ? count : MANY;
 }
 
@@ -196,6 +206,46 @@ static Value expand_list(Expansion *e, const Expr *x) {
             return value_poison();
     }
     return (Value){.kind = VALUE_LIST, .at = x->at, .list = {item, x->count}};
+}
+
+// Adds the value of a comprehension for one item, if that meets the condition.
+// False after a report.
+static bool add_each(Expansion *e, const Expr *x, Value from, Value *item,
+                     int *count) {
+    bool is = true;
+    if (!targets_assign(e, &x->to, from, from.at, scope_bind))
+        return false;
+    if (x->count > 0 && !expand_condition(e, x->item[0], &is))
+        return false;
+    if (!is)
+        return true;
+    item[*count] = expand(e, x->left);
+    return item[(*count)++].kind != VALUE_POISON;
+}
+
+// A comprehension; its names end with it.
+static Value expand_each(Expansion *e, const Expr *x) {
+    Value list = expand(e, x->right), v = {.kind = VALUE_LIST, .at = x->at};
+    if (!advise_kind(e, list, VALUE_LIST, x->right->at, "the operand of `for`",
+                     "as in: [2 * i for i in range(3)]"))
+        return value_poison();
+    Value *item = ARENA_ARRAY(e->arena, (size_t)list.list.count + 1, Value);
+    Binding *scope = e->scope;
+    bool good = true;
+    for (int i = 0; good && i < list.list.count; i++) {
+        good = within_limits(e, x->at) &&
+               add_each(e, x, list.list.item[i], item, &v.list.count);
+        e->scope = scope;
+    }
+    v.list.item = item;
+    return good ? v : value_poison();
+}
+
+static Value expand_choice(Expansion *e, const Expr *x) {
+    bool is;
+    if (!expand_condition(e, x->item[0], &is))
+        return value_poison();
+    return expand(e, x->item[is ? 1 : 2]);
 }
 
 // An item of a list, counted from 0, or from the last, which is -1.
@@ -303,6 +353,10 @@ static Value expand_any(Expansion *e, const Expr *x) {
         return expand_name(e, x);
     case EXPR_LIST:
         return expand_list(e, x);
+    case EXPR_EACH:
+        return expand_each(e, x);
+    case EXPR_IF:
+        return expand_choice(e, x);
     case EXPR_KNOT:
         return expand_knot(e, x);
     case EXPR_CALL:

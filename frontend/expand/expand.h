@@ -13,6 +13,10 @@ bool name_defined(Expansion *e, Atom name);
 // Defines a name from here on.
 void scope_bind(Expansion *e, Atom name, Value v);
 
+// Evaluates an assignment, and defines its names through `bind`.
+typedef void Bind(Expansion *e, Atom name, Value v);
+void targets_bind(Expansion *e, const Stmt *s, Bind *bind);
+
 // ---- type.c: types of parameters and results ----
 
 // Evaluates the declared type of a tensor of type `found`; new names of

@@ -115,7 +115,7 @@ static bool is_below(Expansion *e, const Source *s, const char *path) {
     return below;
 }
 
-static void report_export(Expansion *e, const Import *i, const ImportedName *n,
+static void report_export(Expansion *e, const Import *i, const Name *n,
                           Nearest near) {
     Diagnostic *d = report(e->diags, D_import, n->at, "`%s` defines no `%s`",
                            i->path, n->name);
@@ -226,7 +226,7 @@ static Module *module_of(Expansion *e, const Import *i) {
 static void import_names(Expansion *e, const Import *i) {
     const Module *m = module_of(e, i);
     for (int k = 0; k < i->num_names; k++) {
-        const ImportedName *n = &i->name[k];
+        const Name *n = &i->name[k];
         Value v = value_poison();
         Nearest near = nearest_to(n->name);
         const Binding *b = m ? m->names : NULL;
@@ -255,7 +255,7 @@ static void expand_item(Expansion *e, const Item *item) {
         import_names(e, &item->import);
         return;
     case ITEM_LET:
-        scope_bind(e, item->let.name, expand(e, item->let.value));
+        targets_bind(e, &item->let, scope_bind);
         return;
     case ITEM_FUNCTION:
     case ITEM_MODEL:

@@ -12,6 +12,11 @@ Binding *scope_find(Expansion *e, Atom name, const Binding *end);
 // Rebinds a name of the current function.
 void scope_assign(Expansion *e, Atom name, Value v);
 
+// Gives a value to one name, or the items of a list to several.  False, with
+// poison and a report at `at`, if there are not as many.
+bool targets_assign(Expansion *e, const Targets *to, Value v, Span at,
+                    Bind *bind);
+
 Value expand_name(Expansion *e, const Expr *x);
 
 // Whether x is a name without a definition, such as another system's module.

@@ -60,9 +60,28 @@ static void leave_function(Names *n) {
 
 // ---- the walk ----
 
+static void walk_expr(Names *n, const Expr *x);
+
+// A comprehension: its names end with it, and need no use.
+static void walk_each(Names *n, const Expr *x) {
+    walk_expr(n, x->right);
+    for (int i = 0; i < x->to.count; i++)
+        declare(n, x->to.name[i].name, x->to.name[i].at, "the variable");
+    walk_expr(n, x->left);
+    for (int i = 0; i < x->count; i++)
+        walk_expr(n, x->item[i]);
+    for (int i = 0; i < x->to.count; i++, n->latest = n->latest->sibling)
+        *atom_value(n->arena, &n->declared, n->latest->name) =
+            n->latest->outer;
+}
+
 static void walk_expr(Names *n, const Expr *x) {
     if (x == NULL)
         return;
+    if (x->kind == EXPR_EACH) {
+        walk_each(n, x);
+        return;
+    }
     if (x->kind == EXPR_NAME)
         read_name(n, x->text);
     for (int i = 0; i < expr_num_parts(x); i++)
@@ -77,11 +96,16 @@ static void walk_type(Names *n, const TypeExpr *t) {
 static void walk_function(Names *n, const Function *f);
 static void walk_block(Names *n, const Block *b, bool has_value);
 
+// `_` takes an item that is not used.
 static void walk_assign(Names *n, const Stmt *s) {
     walk_expr(n, s->value);
-    Declaration *known = declared(n, s->name);
-    if (known == NULL || known->owner != n->owner)
-        declare(n, s->name, s->name_at, "the variable");
+    for (int i = 0; i < s->to.count; i++) {
+        const Name *to = &s->to.name[i];
+        Declaration *known = declared(n, to->name);
+        if (known == NULL || known->owner != n->owner)
+            known = declare(n, to->name, to->at, "the variable");
+        known->used |= strcmp(to->name, "_") == 0;
+    }
 }
 
 static void check_value_used(Names *n, const Stmt *s) {
@@ -98,11 +122,13 @@ static void walk_stmt(Names *n, const Stmt *s, bool last) {
         return;
     case STMT_FUNCTION:
         walk_function(n, s->function);
-        declare(n, s->name, s->name_at, "the function");
+        declare(n, s->function->name, s->function->name_at, "the function");
         return;
     case STMT_FOR:
         walk_expr(n, s->value);
-        declare(n, s->name, s->name_at, "the variable")->used = true;
+        for (int i = 0; i < s->to.count; i++)
+            declare(n, s->to.name[i].name, s->to.name[i].at, "the variable")
+                ->used = true;
         walk_block(n, &s->body, false);
         return;
     case STMT_IF:
@@ -174,7 +200,8 @@ void names_check(Arena *a, const File *f, NameCheck check, Diagnostics *d) {
             define(&n, item->import.name[k].name, item->import.name[k].at);
         if (item->kind == ITEM_LET) {
             walk_expr(&n, item->let.value);
-            define(&n, item->let.name, item->let.name_at);
+            for (int k = 0; k < item->let.to.count; k++)
+                define(&n, item->let.to.name[k].name, item->let.to.name[k].at);
         }
         if (item->function != NULL) {
             if (!function_is_native(item->function))

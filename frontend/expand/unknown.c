@@ -108,8 +108,9 @@ static void note_name(Expansion *e, Atom name, Diagnostic *d) {
 static Span defined_later(const Expansion *e, Atom name) {
     for (int i = 0; e->file != NULL && i < e->file->count; i++) {
         const Item *item = &e->file->item[i];
-        if (item->kind == ITEM_LET && item->let.name == name)
-            return item->let.name_at;
+        for (int k = 0; k < item->let.to.count; k++)
+            if (item->let.to.name[k].name == name)
+                return item->let.to.name[k].at;
         if (item->function != NULL && item->function->name == name)
             return item->function->name_at;
     }

@@ -11,6 +11,8 @@ const Expr *expr_part(const Expr *x, int i) {
         return i == 0 ? x->left : x->right;
     switch (x->kind) {
     case EXPR_LIST:
+    case EXPR_EACH:
+    case EXPR_IF:
         return x->item[i - 2];
     case EXPR_CALL:
         return x->argument[i - 2].value;

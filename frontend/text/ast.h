@@ -20,6 +20,8 @@ typedef enum {
     EXPR_BOOL,
     EXPR_NAME,
     EXPR_LIST,
+    EXPR_EACH, // left for each item of right; item[0], if any, is its condition
+    EXPR_IF,   // item: a condition, the value where it holds, and the other
     EXPR_KNOT, // left : right
     EXPR_CALL,
     EXPR_PIPE,
@@ -39,6 +41,19 @@ typedef enum {
     UNIT_MIB,
     UNIT_GIB
 } Unit;
+
+// A name and its place.
+typedef struct {
+    Atom name;
+    Span at;
+} Name;
+
+// The names that an assignment, a `for` or a comprehension defines: one takes a
+// value, several take the items of a list.
+typedef struct {
+    Name *name;
+    int count;
+} Targets;
 
 // An argument of a call. name is NULL for a positional one.
 typedef struct {
@@ -68,9 +83,10 @@ struct Expr {
     Expr *left;    // CALL: the callee; PIPE: the first operand
     Expr *right;
     int count;          // of item, argument or stage
-    Expr **item;        // LIST
+    Expr **item;        // LIST, EACH, IF
     Argument *argument; // CALL
     Link *stage;        // PIPE
+    Targets to;         // EACH
 };
 
 // The operands of an expression, in no particular order; NULL for an absent
@@ -110,9 +126,9 @@ typedef struct {
 } Function;
 
 typedef enum {
-    STMT_ASSIGN, // name = value
+    STMT_ASSIGN, // to = value
     STMT_FUNCTION,
-    STMT_FOR, // name in value
+    STMT_FOR, // to in value
     STMT_IF,  // value
     STMT_WITH,
     STMT_VALUE,
@@ -121,8 +137,7 @@ typedef enum {
 struct Stmt {
     StmtKind kind;
     Span at;
-    Atom name;
-    Span name_at;
+    Targets to; // ASSIGN, FOR
     Expr *value;
     Function *function;
     Block body, otherwise; // FOR, IF, WITH; otherwise: IF
@@ -159,14 +174,9 @@ typedef struct {
 } Train;
 
 typedef struct {
-    Atom name;
-    Span at;
-} ImportedName;
-
-typedef struct {
     Atom path;
     Span at;
-    ImportedName *name;
+    Name *name;
     int num_names;
 } Import;
 

@@ -18,7 +18,7 @@ static Import import(Parser *p) {
     token_expect(p, TOKEN_STRING);
     token_expect(p, TOKEN_OPEN_BLOCK);
     while (items_next(p, TOKEN_CLOSE_BLOCK, i.num_names)) {
-        ImportedName n;
+        Name n;
         if (name_parse(p, &n.name, &n.at))
             ARENA_APPEND(p->arena, i.name, i.num_names, n);
     }
@@ -73,7 +73,7 @@ Entry parse_setting(Arena *a, Atoms *atoms, const Source *s, Diagnostics *d) {
 // margin if that keyword may begin a statement too.
 static void recover_item(Parser *p) {
     p->panic = false;
-    p->brackets = 0;
+    p->brackets = p->branches = 0;
     for (; !token_is(p, TOKEN_END); token_consume(p)) {
         const Token *t = token_current(p);
         bool margin =

@@ -11,6 +11,7 @@ typedef struct {
     const Token *token;
     int at, count;
     int brackets; // open ( and [ around the current token
+    int branches; // open { of branches of expressions
     int nesting;
     bool panic;
     TokenKind misused; // reported once: a keyword as a name, a comma after a
@@ -88,6 +89,7 @@ bool item_begins(const Parser *p);
 
 Expr *expr_new(Parser *p, ExprKind kind, Span at);
 Expr *expression_parse(Parser *p);
+Targets targets_parse(Parser *p);
 // Whether a token is a binary operator.
 bool operator_is_binary(TokenKind k);
 

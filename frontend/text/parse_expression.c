@@ -37,15 +37,45 @@ static Expr *knot(Parser *p) {
     return e;
 }
 
-// list = "[" [ knot { "," knot } [ "," ] ] "]"
+static void add_item(Parser *p, Expr *e, Expr *item) {
+    ARENA_APPEND(p->arena, e->item, e->count, item);
+    update_depth(p, e, item);
+}
+
+// targets = NAME { "," NAME }
+Targets targets_parse(Parser *p) {
+    Targets to = {0};
+    do {
+        Name n;
+        name_parse(p, &n.name, &n.at);
+        ARENA_APPEND(p->arena, to.name, to.count, n);
+    } while (token_accept(p, TOKEN_COMMA));
+    return to;
+}
+
+// each = "for" targets "in" expression [ "if" expression ]
+static Expr *each(Parser *p, Span open, Expr *value) {
+    Expr *e = expr_new(p, EXPR_EACH, open);
+    token_consume(p);
+    e->to = targets_parse(p);
+    token_expect(p, TOKEN_IN);
+    e->left = value;
+    e->right = expression_parse(p);
+    if (token_accept(p, TOKEN_IF))
+        add_item(p, e, expression_parse(p));
+    update_depth(p, e, e->left);
+    update_depth(p, e, e->right);
+    return e;
+}
+
+// list = "[" [ knot ( each | { "," knot } [ "," ] ) ] "]"
 static Expr *list(Parser *p) {
     Expr *e = expr_new(p, EXPR_LIST, token_consume(p)->at);
     p->brackets++;
-    while (items_next(p, TOKEN_CLOSE_LIST, e->count)) {
-        Expr *item = knot(p);
-        ARENA_APPEND(p->arena, e->item, e->count, item);
-        update_depth(p, e, item);
-    }
+    while (items_next(p, TOKEN_CLOSE_LIST, e->count))
+        add_item(p, e, knot(p));
+    if (e->count == 1 && token_is(p, TOKEN_FOR))
+        e = each(p, e->at, e->item[0]);
     p->brackets--;
     items_end(p, TOKEN_CLOSE_LIST);
     e->at = span_join(e->at, token_previous_at(p));
@@ -61,6 +91,52 @@ static Expr *parenthesised(Parser *p) {
     return e;
 }
 
+// After an error, branches that are open stay counted: see recover.
+// branch = "{" expression "}"
+static Expr *branch(Parser *p) {
+    int brackets = p->brackets;
+    if (!token_expect(p, TOKEN_OPEN_BLOCK))
+        return p->bad;
+    p->brackets = 0;
+    p->branches++;
+    Expr *e = expression_parse(p);
+    p->brackets = brackets;
+    if (token_accept(p, TOKEN_CLOSE_BLOCK)) {
+        p->branches--;
+        return e;
+    }
+    Diagnostic *d = token_expected(p, "`}`");
+    if (d != NULL)
+        diag_note(d, "a branch of a value is one expression; in a function, an "
+                     "`if` with statements is one itself: if c { x = a } else "
+                     "{ x = b }");
+    return e;
+}
+
+static Expr *choice(Parser *p);
+
+static Expr *nested_choice(Parser *p) {
+    Expr *e = nesting_enter(p) ? choice(p) : p->bad;
+    nesting_leave(p);
+    return e;
+}
+
+// choice = "if" expression branch "else" ( choice | branch )
+static Expr *choice(Parser *p) {
+    Expr *e = expr_new(p, EXPR_IF, token_consume(p)->at);
+    add_item(p, e, expression_parse(p));
+    add_item(p, e, branch(p));
+    if (!token_accept(p, TOKEN_ELSE)) {
+        Diagnostic *d = token_expected(p, "`else`");
+        if (d != NULL)
+            diag_note(d, "a value needs both branches: if c { a } else { b }");
+        return e;
+    }
+    add_item(p, e, token_is(p, TOKEN_IF) ? nested_choice(p) : branch(p));
+    e->at = span_join(e->at, token_previous_at(p));
+    return e;
+}
+
 static Expr *leaf(Parser *p, ExprKind kind) {
     const Token *t = token_consume(p);
     Expr *e = expr_new(p, kind, t->at);
@@ -70,7 +146,7 @@ static Expr *leaf(Parser *p, ExprKind kind) {
     return e;
 }
 
-// primary = NUMBER | STRING | NAME | "true" | "false" | list
+// primary = NUMBER | STRING | NAME | "true" | "false" | list | choice
 //         | "(" expression ")"
 static Expr *primary(Parser *p) {
     switch (p->panic ? TOKEN_END : token_current(p)->kind) {
@@ -85,6 +161,8 @@ static Expr *primary(Parser *p) {
         return leaf(p, EXPR_BOOL);
     case TOKEN_OPEN_LIST:
         return list(p);
+    case TOKEN_IF:
+        return choice(p);
     case TOKEN_OPEN:
         return parenthesised(p);
     default:

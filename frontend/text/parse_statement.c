@@ -14,9 +14,9 @@ static bool continues(const Parser *p) {
 // Skips to the next statement: a new line outside brackets, or the end of the
 // block.  An item of the file always ends the search.
 static void recover(Parser *p) {
+    int open = p->branches;
     p->panic = false;
-    p->brackets = 0;
-    int open = 0;
+    p->brackets = p->branches = 0;
     for (bool moved = false; !token_is(p, TOKEN_END); moved = true) {
         TokenKind k = token_current(p)->kind;
         bool line = token_current(p)->first && !continues(p);
@@ -66,22 +66,26 @@ void block_close(Parser *p, Span open) {
 
 static Block block(Parser *p);
 
-// let = "let" NAME "=" expression
-// assignment = NAME "=" expression
+// let = "let" targets "=" expression
+// assignment = targets "=" expression
 Stmt assignment_parse(Parser *p) {
     Stmt s = {.kind = STMT_ASSIGN, .at = token_current(p)->at};
     token_accept(p, TOKEN_LET);
-    bool good =
-        name_parse(p, &s.name, &s.name_at) && token_expect(p, TOKEN_ASSIGN);
-    s.value = good ? expression_parse(p) : p->bad;
+    s.to = targets_parse(p);
+    if (!token_accept(p, TOKEN_ASSIGN)) {
+        Diagnostic *d = token_expected(p, token_name(TOKEN_ASSIGN));
+        if (d != NULL && s.to.count > 1)
+            diag_note(d, "several values are a list, as in: [a, b]");
+    }
+    s.value = p->panic ? p->bad : expression_parse(p);
     s.at = span_join(s.at, token_previous_at(p));
     return s;
 }
 
-// for = "for" NAME "in" expression block
+// for = "for" targets "in" expression block
 static Stmt for_statement(Parser *p) {
     Stmt s = {.kind = STMT_FOR, .at = token_consume(p)->at};
-    name_parse(p, &s.name, &s.name_at);
+    s.to = targets_parse(p);
     token_expect(p, TOKEN_IN);
     s.value = expression_parse(p);
     s.body = block(p);
@@ -116,6 +120,12 @@ static Stmt with_statement(Parser *p) {
     return s;
 }
 
+static bool begins_assignment(const Parser *p) {
+    TokenKind next = token_peek(p)->kind;
+    return token_is(p, TOKEN_NAME) &&
+           (next == TOKEN_ASSIGN || next == TOKEN_COMMA);
+}
+
 // statement = function | for | if | with | let | assignment | expression
 static Stmt statement(Parser *p) {
     Stmt s = {.kind = STMT_VALUE, .at = token_current(p)->at};
@@ -123,8 +133,6 @@ static Stmt statement(Parser *p) {
     case TOKEN_FN:
         s.kind = STMT_FUNCTION;
         s.function = function_parse(p, false);
-        s.name = s.function->name;
-        s.name_at = s.function->name_at;
         return s;
     case TOKEN_FOR:
         return for_statement(p);
@@ -135,7 +143,7 @@ static Stmt statement(Parser *p) {
     case TOKEN_LET:
         return assignment_parse(p);
     default:
-        if (token_is(p, TOKEN_NAME) && token_peek(p)->kind == TOKEN_ASSIGN)
+        if (begins_assignment(p))
             return assignment_parse(p);
         s.value = expression_parse(p);
         s.at = s.value->at;

@@ -124,7 +124,8 @@ static bool needs_space(const Token *t, int i, Bracket b) {
     case TOKEN_OPEN_LIST:
         if (before == TOKEN_NAME)
             return is_clause_word(t, i - 1);
-        if (before == TOKEN_CLOSE || before == TOKEN_CLOSE_LIST)
+        if (before == TOKEN_CLOSE || before == TOKEN_CLOSE_LIST ||
+            before == TOKEN_CLOSE_BLOCK)
             return false;
         break;
     default:

@@ -101,11 +101,8 @@ static bool ends_stage(const ErrorContext *a) {
 
 // A separator other than a comma between two entries, names or values.
 static const char *separator_note(const ErrorContext *a) {
-    bool begins = a->at > 0 && a->t[a->at - 1].first;
     if (a->t[a->at + 1].first)
         return "a line needs no comma at its end";
-    if (begins && a->before == TOKEN_NAME && a->after == TOKEN_NAME)
-        return "a list has one name, as in: part = split(x, 2), then part[0]";
     if (a->before == TOKEN_STRING && a->after == TOKEN_STRING)
         return "each has an entry of its own: freeze \"a.*\"; freeze \"b.*\"";
     return "entries are separated by a `;` or a new line";
@@ -132,6 +129,16 @@ static const char *brace_note(const ErrorContext *a) {
     return pair || a->after == TOKEN_CLOSE_BLOCK
                ? "there are no dictionaries: each value has a name of its own"
                : "a block needs no `=` before it";
+}
+
+// A statement that goes on behind its block.
+static const char *block_note(const ErrorContext *a) {
+    bool goes_on = a->here == TOKEN_PIPE || operator_is_binary(a->here);
+    return goes_on && a->before == TOKEN_CLOSE_BLOCK &&
+                   strcmp(a->expected, "a new line") == 0
+               ? "an `if` that begins a line is a statement; name its value, "
+                 "as in: h = if c { a } else { b }"
+               : NULL;
 }
 
 // A missing separator between two items on one line.
@@ -169,11 +176,6 @@ static const char *token_note(const ErrorContext *a) {
                    : NULL;
     case TOKEN_STRING:
         return string_note(a);
-    case TOKEN_FOR:
-        return strcmp(a->expected, "`,` or `]`") == 0
-                   ? "a list is written with all its items; a `for` repeats "
-                     "statements: for i in range(3) { x = x |> relu }"
-                   : NULL;
     case TOKEN_IF:
         return ends_value(a) ? "where(x > 0, a, b) chooses between elements; a "
                                "choice before the run is if c { a } else { b }"
@@ -203,8 +205,6 @@ static const char *token_note(const ErrorContext *a) {
     case TOKEN_COMMA:
         return strcmp(a->expected, "`)`") == 0
                    ? "a list stands between [ and ], as in [3, 3]"
-               : strcmp(a->expected, "`in`") == 0
-                   ? "a `for` has one name: for i in range(2) { w = widths[i] }"
                : line ? separator_note(a)
                       : NULL;
     case TOKEN_DOT:
@@ -300,6 +300,8 @@ void syntax_note(const Token *t, int at, const char *expected, Diagnostic *d) {
         note = keyword_note(&a);
     if (note == NULL)
         note = token_note(&a);
+    if (note == NULL)
+        note = block_note(&a);
     if (note == NULL)
         note = missing_comma(&a);
     if (note == NULL)

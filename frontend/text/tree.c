@@ -80,12 +80,20 @@ static void stages_print(Printer *p, const Expr *x) {
     }
 }
 
+// "a, b"
+static const char *names_text(Printer *p, const Targets *to) {
+    Text t = text_new(p->out->arena);
+    for (int i = 0; i < to->count; i++)
+        text_add(&t, "%s%s", i ? ", " : "", to->name[i].name);
+    return text_string(&t);
+}
+
 // Prints an expression's kind and value.
 static void head_print(Printer *p, const char *role, const Expr *x) {
     static const char *const plain[] = {
         [EXPR_BAD] = "nothing", [EXPR_LIST] = "list",  [EXPR_KNOT] = "knot",
         [EXPR_CALL] = "call",   [EXPR_PIPE] = "chain", [EXPR_INDEX] = "index",
-        [EXPR_UNIT] = "count",
+        [EXPR_UNIT] = "count", [EXPR_IF] = "if",
     };
     switch (x->kind) {
     case EXPR_NUMBER:
@@ -102,6 +110,9 @@ static void head_print(Printer *p, const char *role, const Expr *x) {
         break;
     case EXPR_MEMBER:
         line_add(p, x->at, "%smember %s", role, x->text);
+        break;
+    case EXPR_EACH:
+        line_add(p, x->at, "%sfor %s", role, names_text(p, &x->to));
         break;
     case EXPR_UNARY:
     case EXPR_BINARY:
@@ -125,7 +136,7 @@ static void expr_print(Printer *p, const char *role, const Expr *x) {
         arguments_print(p, x);
     if (x->kind == EXPR_PIPE)
         stages_print(p, x);
-    for (int i = 0; x->kind == EXPR_LIST && i < x->count; i++)
+    for (int i = 0; x->item != NULL && i < x->count; i++)
         part_print(p, "", x->item[i]);
 }
 
@@ -176,8 +187,8 @@ static void stmt_print(Printer *p, const Stmt *s) {
         return;
     }
     if (s->kind == STMT_ASSIGN || s->kind == STMT_FOR)
-        line_add(p, s->name_at, "%s %s", s->kind == STMT_FOR ? "for" : "let",
-                 s->name);
+        line_add(p, s->to.name[0].at, "%s %s",
+                 s->kind == STMT_FOR ? "for" : "let", names_text(p, &s->to));
     else
         line_add(p, s->at, "%s", words[s->kind]);
     if (s->value)

@@ -13,6 +13,11 @@ static const struct {
     {"94%", 0.94},       {"512 MiB", 536870912},     {"2 KiB / 4", 512},
     {"f(3)", 12},        {"f(3, times=2)", 6},       {"twice(f, 1)", 16},
     {"g([1, 2, 3])", 6}, {"h(true) + h(false)", 11}, {"0.95^5", 0.7737809375},
+    {"if 2 > 1 { 3 } else { 4 }", 3},
+    {"2 * if false { 3 } else if 1 > 2 { 4 } else { 5 } + 1", 11},
+    {"(if true { f } else { twice })(3)", 12},
+    {"g([2 * i + 1 for i in range(4) if i != 2])", 11},
+    {"g([a * b for a, b in [[1, 2], [3, 4]]])", 14},
 };
 
 // The value is the channel count of the first convolution, scaled.
@@ -92,6 +97,9 @@ static const struct {
     {"image |> conv(2, 1, bias=false) |> batch_norm |> flatten\n"
      "|> linear(2, bias=false)",
      "conv_1.weight batch_norm_1.scale batch_norm_1.bias linear_1.weight"},
+    {"h = [image |> conv(2, 1, bias=false) for i in range(2)] |> concat as a\n"
+     "h |> flatten |> linear(2, bias=false)",
+     "a.conv_1.weight a.conv_2.weight linear_1.weight"},
     {"image |> conv(2, 1, bias=false) |> batch_norm(scale=false) |> flatten\n"
      "|> linear(2, bias=false)",
      "conv_1.weight batch_norm_1.bias linear_1.weight"},
@@ -159,6 +167,12 @@ static const struct {
     {"for c in 3 { image |> relu }\nimage", "", "E0301 E0310"},
     {"if 1 { image } else { image }", "", "E0301"},
     {"h = [image, image]\nh", "", "E0301"},
+    {"a, b = [image, image, image]\na |> linear(b)", "", "E0319"},
+    {"for i, j in [[1, 2], 3, 4] { k = i + j }\nimage", "", "E0301 E0310"},
+    {"h = [gone for i in range(3)]\nconcat(h + h)", "", "E0201"},
+    {"h = [image for i in gone if i > 1]\nconcat(h)", "", "E0201"},
+    {"h = [image for i in range(3) if gone]\nconcat(h)", "", "E0201"},
+    {"h = if gone { image } else { image }\nh |> relu", "", "E0201"},
     {"image + \"a\"", "", "E0316"},
     {"image |> flatten |> linear(2) |> relu |> missing |> gone", "",
      "E0201 E0201"},

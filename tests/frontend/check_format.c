@@ -52,6 +52,11 @@ static const struct {
     {"x|>f|>g( 1 )as h", "x |> f |> g(1) as h"},
     {"data . train", "data.train"},
     {"a @ b", "a @ b"},
+    {"[-i/2 for i,j in[[1,2]]if not(i>j)]",
+     "[-i / 2 for i, j in [[1, 2]] if not (i > j)]"},
+    {"if(a){-b}else if c{[1]}else{d} [0]",
+     "if (a) { -b } else if c { [1] } else { d }[0]"},
+    {"f(k=if a{b/c}else{2*d})", "f(k=if a { b / c } else { 2 * d })"},
     {"\"a  #b\"", "\"a  #b\""},
 };
 
@@ -81,6 +86,14 @@ static const struct {
     {"fn f(x){x\n|>g as a#1\n|>gg(\n1,\n2)as b\n|>k   # 2\n|>l(a,\nb) as d\n}",
      "fn f(x) {\n  x\n    |> g    as a  #1\n    |> gg(\n      1,\n"
      "      2)    as b\n    |> k  # 2\n    |> l(a,\n         b) as d\n}\n"},
+    {"fn f(x){a,b=if x{\n1}\nelse{2\n}\n|>g\na}",
+     "fn f(x) {\n  a, b = if x {\n    1\n  } else {\n    2\n  }\n"
+     "    |> g\n  a\n}\n"},
+    {"let a=f(1,if b{\n2}else{\n3},[c\nfor c in d])",
+     "let a = f(1, if b {\n            2\n          } else {\n            3\n"
+     "          }, [c\n                for c in d])\n"},
+    {"train X{a=if b{1}else{\n2}\nbcd=2}",
+     "train X {\n  a   = if b { 1 } else {\n    2\n  }\n  bcd = 2\n}\n"},
     {"import \"a\"{b,c}\nimport \"d\"\n{e,\nf\n}",
      "import \"a\" { b, c }\nimport \"d\" { e,\n             f\n             "
      "}\n"},

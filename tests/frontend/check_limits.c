@@ -60,6 +60,16 @@ START_TEST(blocks) {
 }
 END_TEST
 
+START_TEST(branches) {
+    const char *let = "let a = if true { 1 ", *open = "if true { ";
+    const char *then = "} else if true { 1 ", *close = "} else { 2 }";
+    expect_codes(load_nested("let a = ", open, "1", close, 200), "E0401");
+    expect_codes(load_nested("let a = ", open, "1", close, 201), "E0111");
+    expect_codes(load_nested(let, then, close, "", 199), "E0401");
+    expect_codes(load_nested(let, then, close, "", 200), "E0111");
+}
+END_TEST
+
 START_TEST(operations) {
     expect_codes(load_nested("let a = 1", " + 1", "\n", "", 999), "E0401");
     expect_codes(load_nested("let a = 1", " + 1", "\n", "", 1000), "E0111");
@@ -453,6 +463,7 @@ Suite *limits_suite(void) {
     tcase_set_timeout(t, 20);
     tcase_add_test(t, brackets);
     tcase_add_test(t, blocks);
+    tcase_add_test(t, branches);
     tcase_add_test(t, operations);
     tcase_add_test(t, file_size);
     tcase_add_test(t, doubling_is_stopped);

@@ -37,6 +37,16 @@ static const struct {
     {"data.train", "data.train"},
     {"(2 * n) step", "{(2`*`n) 2}"},
     {"f(1)(2)", "f(1)(2)"},
+    {"[i + 1 for i in x]", "[(i`+`1) for i in x]"},
+    {"[a: b for a, b in f(x) if a > b]",
+     "[(a: b) for a, b in f(x) if (a`>`b)]"},
+    {"[[j for j in i] for i in x]", "[[j for j in i] for i in x]"},
+    {"if a { b } else { c } + 1", "((if a then b else c)`+`1)"},
+    {"-if a { b } else if c { d } else { e }[0]",
+     "(`-`{(if a then b else (if c then d else e)) at 0})"},
+    {"f(if a == b { [\n1,\n2] }\nelse { x |> g }, k=if c { d } else { e })",
+     "f((if (a`==`b) then [1, 2] else <x |> g>), k=(if c then d else e))"},
+    {"x |> if a { f } else { g } as p", "<x |> (if a then f else g) as p>"},
     {"f(1)[0][-1]", "{{f(1) at 0} at (`-`1)}"},
 };
 
@@ -72,6 +82,11 @@ START_TEST(statements_end_with_their_line) {
     ck_assert_int_eq(count_statements("a = f\n(a)"), 2);
     ck_assert_int_eq(count_statements("a = f(1,\n  -2,\n  3)"), 1);
     ck_assert_int_eq(count_statements("if a { b } else { c }\nd"), 2);
+    ck_assert_int_eq(count_statements("a = if b { c } else { d }\ne"), 2);
+    ck_assert_int_eq(count_statements("a = if b {\n c\n}\nelse {\n d\n}\n+ e"),
+                     1);
+    ck_assert_int_eq(count_statements("a, b = x; a"), 2);
+    ck_assert_int_eq(count_statements("a = if b { c\n-d } else { d }"), -1);
     ck_assert_int_eq(count_statements("a = x b = a"), -1);
 }
 END_TEST
@@ -86,11 +101,12 @@ START_TEST(an_item_ends_open_blocks) {
 END_TEST
 
 START_TEST(errors_name_their_own_line) {
-    Parsed p = parsed("fn f(x) {\n a = (1\n b = 2\n c = * 3\n d = ]\n}\n"
+    Parsed p = parsed("fn f(x) {\n a = (1\n b = 2\n c = * 3\n d = ]\n"
+                      " e = if a { if b { * } } else { c = 1 }\n}\n"
                       "let = 4\n");
-    ck_assert_int_eq(p.diags.errors, 4);
-    const int line[] = {3, 4, 5, 7};
-    for (int i = 0; i < 4; i++) {
+    ck_assert_int_eq(p.diags.errors, 5);
+    const int line[] = {3, 4, 5, 6, 8};
+    for (int i = 0; i < 5; i++) {
         Span at = p.diags.list[i]->label[0].at;
         ck_assert_int_eq(source_place(at.source, at.start).line, line[i]);
     }

@@ -34,6 +34,34 @@ static void spell_list(Text *t, const Expr *x) {
     text_add(t, "]");
 }
 
+static void spell_names(Text *t, const Targets *to) {
+    for (int i = 0; i < to->count; i++)
+        text_add(t, "%s%s", i ? ", " : "", to->name[i].name);
+}
+
+static void spell_each(Text *t, const Expr *x) {
+    text_add(t, "[");
+    tree_spell(t, x->left);
+    text_add(t, " for ");
+    spell_names(t, &x->to);
+    text_add(t, " in ");
+    tree_spell(t, x->right);
+    for (int i = 0; i < x->count; i++) {
+        text_add(t, " if ");
+        tree_spell(t, x->item[i]);
+    }
+    text_add(t, "]");
+}
+
+static void spell_choice(Text *t, const Expr *x) {
+    static const char *const before[] = {"(if ", " then ", " else "};
+    for (int i = 0; i < x->count; i++) {
+        text_add(t, "%s", before[i]);
+        tree_spell(t, x->item[i]);
+    }
+    text_add(t, ")");
+}
+
 static void spell_pair(Text *t, const Expr *x, const char *between) {
     text_add(t, "(");
     if (x->left)
@@ -62,6 +90,12 @@ void tree_spell(Text *t, const Expr *x) {
         return;
     case EXPR_LIST:
         spell_list(t, x);
+        return;
+    case EXPR_EACH:
+        spell_each(t, x);
+        return;
+    case EXPR_IF:
+        spell_choice(t, x);
         return;
     case EXPR_KNOT:
         spell_pair(t, x, ": ");
@@ -131,7 +165,7 @@ static void spell_stmt(Text *t, const Stmt *s) {
         spell_function(t, s->function);
         return;
     }
-    text_add(t, "%s", s->name ? s->name : "");
+    spell_names(t, &s->to);
     spell_optional(t, " = ", s->value);
     spell_block(t, &s->body);
     spell_block(t, &s->otherwise);

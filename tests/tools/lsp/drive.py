@@ -177,7 +177,8 @@ fn block(x, size=3, act=relu) {
 model Net(image: u8[N, 32, 32, 3], width=size) -> f32[N, 10] {
   y = image |> block(size=width) |> block(size, act=gelu)
   for size in [1, 2] { y = y |> linear(size) }
-  y |> linear(10)
+  size, _ = [[size, y] for size, y in [[8, 2]] if y > size][0]
+  y |> linear(if size > 4 { size } else { 10 })
 }
 
 train Net {
@@ -214,28 +215,32 @@ assert renamed(10, 23, "part") == param
 assert renamed(0, 8, "part") == names.replace("let size", "let part").replace(
     "width=size", "width=part").replace("k(size,", "k(part,").replace(
         "4 * size", "4 * part")
-assert renamed(11, 7, "part") == names.replace(
-    "for size", "for part").replace("linear(size", "linear(part")
+assert renamed(12, 14, "part") == names.replace(
+    "[[size, y] for size,", "[[part, y] for part,").replace("y > size", "y > part")
+assert renamed(11, 7, "part") == renamed(12, 2, "part") == renamed(
+    13, 20, "part") == names.replace(
+    "for size in [1", "for part in [1").replace("linear(size)", "linear(part)").replace(
+        "  size, _", "  part, _").replace("if size > 4 { size", "if part > 4 { part")
 assert renamed(4, 16, "h") == names.replace("  y = x", "  h = x").replace(
     "= y +", "= h +").replace("  y = y |> batch", "  h = h |> batch").replace(
         "  y |> twice", "  h |> twice")
-assert renamed(15, 7, "Other") == names.replace(" Net", " Other")
+assert renamed(16, 7, "Other") == names.replace(" Net", " Other")
 assert renamed(10, 16, "part") == names.replace("block", "part")
 assert renamed(4, 6, "part") == names.replace("twice", "part")
 assert renamed(2, 20, "f") == names.replace("act", "f")
 for name in ("relu", "model", "1x", "x y", "width", "synthetic", "", "x\n", "\u00e9"):
     assert renamed(2, 12, name) == -32803, name
 assert s.of("rename", net, position={"line": 2, "character": 12})["code"] == -32803
-for line, character in ((3, 13), (1, 0), (9, 21), (16, 3)):
+for line, character in ((3, 13), (1, 0), (9, 21), (17, 3)):
     assert renamed(line, character, "part") == -32803
     assert s.at("prepareRename", net, line, character) is None
 assert span(s.at("prepareRename", net, 3, 17)) == (3, 16, 3, 20)
 lines = [span(x["range"])[0] for x in s.at("documentHighlight", net, 0, 5)]
-assert lines == [0, 9, 10, 17], lines
+assert lines == [0, 9, 10, 18], lines
 lines = [span(x["range"])[0] for x in s.of(
     "references", net, position={"line": 0, "character": 5},
     context={"includeDeclaration": False})]
-assert lines == [9, 10, 17], lines
+assert lines == [9, 10, 18], lines
 found = s.of("references", uri, position={"line": 5, "character": 8},
              context={"includeDeclaration": True})
 assert [span(x["range"]) for x in found] == [(0, 22, 0, 26), (5, 7, 5, 11)]
