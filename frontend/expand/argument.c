@@ -206,6 +206,10 @@ static void note_quoted(const ParamInfo *p, Value v, Diagnostic *d) {
         diag_note(d, "it is written as a call: %s(...)", v.builtin->name);
 }
 
+static bool takes_axes(const ParamInfo *p) {
+    return p->kind == AXES || p->kind == AXES_OR_NUMBER;
+}
+
 // Notes the likely meaning of a value of another kind.
 static void note_likely_meaning(const Call *c, const ParamInfo *p, Value v,
                                 Diagnostic *d) {
@@ -218,7 +222,12 @@ static void note_likely_meaning(const Call *c, const ParamInfo *p, Value v,
                   c->builtin->name);
     if (v.kind == VALUE_TENSOR && p->kind == TENSORS)
         diag_note(d, "as in: %s([a, b])", c->builtin->name);
-    if (v.kind == VALUE_TENSOR && p->kind == AXES)
+    if (v.kind == VALUE_TENSOR && p->kind == LIST)
+        diag_note(d, "a tensor has channels_of(x), and images height_of(x) and "
+                     "width_of(x)");
+    if (v.kind == VALUE_TENSOR && builtin_id(c->builtin) == B_round)
+        diag_note(d, "floor(x + 0.5) rounds a tensor");
+    if (v.kind == VALUE_TENSOR && takes_axes(p))
         diag_note(d, "the larger of two is maximum(a, b), the smaller "
                      "minimum(a, b), their sum a + b");
     if (p->kind == TENSOR || p->kind == OPERAND)
@@ -268,7 +277,7 @@ static void report_kind(Expansion *e, const Call *c, const ParamInfo *p,
 
 // Whether a name is an enumerator, such as `reflect`.
 static bool is_word(Expansion *e, const ParamInfo *p, const Expr *x) {
-    bool axis = p->kind == AXIS || p->kind == AXES;
+    bool axis = p->kind == AXIS || takes_axes(p);
     return p->words != NULL && x != NULL && x->kind == EXPR_NAME &&
            (p->kind == WORD || word_allowed(p->words, x->text) ||
             (axis && !name_exists(e, x->text)));
@@ -357,7 +366,7 @@ static Value argument_value(Expansion *e, const Call *c, const ParamInfo *p,
         return *g->value;
     if (is_word(e, p, g->expr))
         return enumerator(e, c, p, g->expr);
-    if (p->kind == AXES && g->expr->kind == EXPR_LIST)
+    if (takes_axes(p) && g->expr->kind == EXPR_LIST)
         return axis_list(e, c, p, g->expr);
     Value v = expand(e, g->expr);
     return p->kind == INITIALISER ? call_by_name(e, v) : v;

@@ -179,10 +179,7 @@ static bool accepts_tensor(const Call *c) {
 static Value computed(Expansion *e, const Call *c, bool boolean, double x) {
     if (boolean)
         return (Value){.kind = VALUE_BOOL, .boolean = x != 0, .at = c->at};
-    if (number_fits(x))
-        return value_number(x, c->at);
-    report(e->diags, D_out_of_range, c->at, "the result is not finite in f32");
-    return value_poison();
+    return number_checked(e, x, c->at);
 }
 
 // A function of numbers is a number: a graph of its own is evaluated at once.
@@ -229,12 +226,13 @@ static Value call_builtin(Expansion *e, const Builtin *b, const Expr *by,
     }
     if (!bind_builtin(e, c, given, num_args) || !within_limits(e, at))
         return value_poison();
+    Value v;
     if ((b->class == FUNCTION || b->class == ACTIVATION) && !accepts_tensor(c))
-        return compute(e, c);
+        return number_function(e, c, &v) ? v : compute(e, c);
     if (e->path != NULL && b->class != ANYWHERE && b->class != INITIAL)
         c->path = path_layer(e, b->name, builtin_trains(b));
     origin_set(e, at, c->path);
-    Value v = b->lower(e, c);
+    v = b->lower(e, c);
     if (v.kind != VALUE_POISON) {
         v.at = at;
         v.by = by;

@@ -42,10 +42,13 @@ const char *kind_expected(Expansion *e, const ParamInfo *p) {
         return "a tensor or a number";
     case TENSORS:
         return "a list of tensors";
+    case TERMS:
+        return "a tensor, a number or a list of numbers";
     case AXIS:
         return arena_format(e->arena, "one of: %s; or an axis's number",
                             word_list(e, p->words));
     case AXES:
+    case AXES_OR_NUMBER:
         return arena_format(e->arena, "of: %s; or axes' numbers; or a list",
                             word_list(e, p->words));
     case SIZES:
@@ -63,6 +66,8 @@ const char *kind_expected(Expansion *e, const ParamInfo *p) {
         return "a whole number from 1";
     case WHOLE:
         return "a whole number from 0";
+    case INDEX:
+        return "a whole number";
     case PAIR:
         return "a whole number from 1, or [rows, columns]";
     case PADDING:
@@ -72,6 +77,8 @@ const char *kind_expected(Expansion *e, const ParamInfo *p) {
         return "true or false";
     case NUMBERS:
         return "a number or a list of numbers";
+    case LIST:
+        return "a list";
     case LISTS:
         return "a list of numbers, or of such lists";
     case SCALAR:
@@ -161,8 +168,13 @@ bool kind_accepts(Expansion *e, const ParamInfo *p, Value v) {
         return is_tensor(v) || is_plain(v);
     case TENSORS:
         return is_list_of(v, is_tensor);
+    case TERMS:
+        return is_tensor(v) || is_plain(v) || is_list_of(v, is_plain) ||
+               (v.kind == VALUE_LIST && v.list.count == 0);
     case AXIS:
         return is_axis(v);
+    case AXES_OR_NUMBER:
+        return is_plain(v) || is_axis(v) || is_list_of(v, is_axis);
     case AXES:
         return is_axis(v) || is_list_of(v, is_axis);
     case SIZES:
@@ -179,6 +191,8 @@ bool kind_accepts(Expansion *e, const ParamInfo *p, Value v) {
         return is_integer(v, 1);
     case WHOLE:
         return is_integer(v, 0);
+    case INDEX:
+        return is_integer(v, -INT32_MAX);
     case PAIR:
         return is_integer(v, 1) || is_integer_list(v, 1, false);
     case PADDING:
@@ -188,6 +202,7 @@ bool kind_accepts(Expansion *e, const ParamInfo *p, Value v) {
         return v.kind == VALUE_BOOL;
     case NUMBERS:
         return is_plain(v) || is_list_of(v, is_plain);
+    case LIST:
     case LISTS:
         return v.kind == VALUE_LIST; // lists may share items: see literal.c
     case SCALAR:

@@ -127,6 +127,12 @@ Value lower_mish(Expansion *e, const Call *c) {
 
 // ---- arithmetic ----
 
+// -floor(-x)
+Value lower_ceil(Expansion *e, const Call *c) {
+    NodeId y = add_unary(e, OP_floor, add_unary(e, OP_neg, argument(e, c)));
+    return result(c, add_unary(e, OP_neg, y));
+}
+
 Value lower_square(Expansion *e, const Call *c) {
     NodeId x = argument(e, c);
     return result(c, add_binary(e, OP_mul, x, x));

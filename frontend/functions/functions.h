@@ -28,10 +28,12 @@ typedef enum {
     TENSOR,
     OPERAND, // a tensor or a number
     TENSORS, // a list of tensors
+    TERMS,   // a tensor, a number or a list of numbers
     NUMBER,
     POSITIVE, // a number above 0
     FRACTION, // 0 .. 1
     COUNT,    // a whole number from 1
+    INDEX,    // a whole number; below 0 it counts from the end
     WHOLE,    // a whole number from 0
     PAIR,     // a count, or [rows, columns]
     PADDING,  // a word, a whole number, [rows, columns] or
@@ -39,9 +41,11 @@ typedef enum {
     FLAG,
     AXIS,        // the name of an axis, or its number
     AXES,        // an axis, or a list of them
+    AXES_OR_NUMBER,
     SIZES,       // a whole number from 1, or a list of whole numbers
     INITIALISER, // an initialiser, a number, or numbers as LISTS
     NUMBERS,     // a number or a list of numbers
+    LIST,
     LISTS,       // a list of numbers, or of such lists
     SCALAR,      // a number or a schedule
     TIME,        // in epochs, in steps, as a fraction; a default is in steps
@@ -230,6 +234,15 @@ Value expand_binary(Expansion *e, const Expr *x, Value a, Value b);
 
 // a op b for numbers and scalars, with op +, -, * or /.
 Value scalar_operate(Expansion *e, TokenKind op, Value a, Value b, Span at);
+
+// ---- number.c: functions of numbers ----
+
+// A number; poison, with a report, if it is not finite in f32.
+Value number_checked(Expansion *e, double number, Span at);
+
+// The value of a function of numbers that needs no graph.  False for another
+// one.
+bool number_function(Expansion *e, const Call *c, Value *v);
 
 // ---- literal.c: tensor literals ----
 

@@ -15,7 +15,7 @@ Value lower_range(Expansion *e, const Call *c) {
                "a range has at most %d numbers", MAX_LITERAL);
         return value_poison();
     }
-    Value *item = ARENA_ARRAY(e->arena, (size_t)count, Value);
+    Value *item = ARENA_ARRAY(e->arena, (size_t)count + 1, Value);
     e->work += WORK_PER_NUMBER * count;
     for (int i = 0; i < count; i++)
         item[i] = value_number(i, c->at);

@@ -3,6 +3,7 @@
 #include "frontend/functions/functions.h"
 
 #include <math.h>
+#include <string.h>
 
 static const char *op_text(TokenKind op) {
     return token_name(op);
@@ -22,6 +23,8 @@ static Value bad_operands(Expansion *e, const Expr *x, Value a, Value b) {
                      "parameter([1, C]) for a trained row");
     if (x->op == TOKEN_POWER && a.kind == VALUE_NUMBER)
         diag_note(d, "write exp(x * log(%.9g))", a.number);
+    if (a.kind == VALUE_LIST && x->op == TOKEN_PLUS)
+        diag_note(d, "a list is joined with a list, as in: list + [x]");
     if (a.kind == VALUE_LIST || b.kind == VALUE_LIST)
         diag_note(d, "tensor(list) makes a tensor; parameter([C]) is a trained "
                      "value for C channels");
@@ -107,11 +110,8 @@ static Value operate_numbers(Expansion *e, TokenKind op, Value a, Value b,
                op_text(op));
         return value_poison();
     }
-    if (v.kind == VALUE_NUMBER && !number_fits(v.number)) {
-        report(e->diags, D_out_of_range, at, "the result is not finite in f32");
-        return value_poison();
-    }
-    return v;
+    bool fits = v.kind != VALUE_NUMBER || number_fits(v.number);
+    return fits ? v : number_checked(e, v.number, at);
 }
 
 // ---- scalars of a schedule ----
@@ -279,7 +279,32 @@ static bool is_numeric(Value v) {
            v.kind == VALUE_TENSOR;
 }
 
+// The items of one list, then those of another.
+static Value join_lists(Expansion *e, const Expr *x, Value a, Value b) {
+    enum { WORK_PER_ITEM = 16 };
+    int count = a.list.count + b.list.count;
+    e->work += WORK_PER_ITEM * (int64_t)count;
+    if (!within_limits(e, x->at))
+        return value_poison();
+    Value *item = ARENA_ARRAY(e->arena, (size_t)count + 1, Value);
+    for (int i = 0; i < count; i++)
+        item[i] = i < a.list.count ? a.list.item[i]
+                                   : b.list.item[i - a.list.count];
+    return (Value){.kind = VALUE_LIST, .at = x->at, .list = {item, count}};
+}
+
+static Value compare_strings(Expansion *e, const Expr *x, Value a, Value b) {
+    if (x->op != TOKEN_EQUAL && x->op != TOKEN_DIFFERS)
+        return bad_operands(e, x, a, b);
+    bool equal = strcmp(a.text, b.text) == 0;
+    return boolean(equal == (x->op == TOKEN_EQUAL), x->at);
+}
+
 static Value logic(Expansion *e, const Expr *x, Value a, Value b) {
+    if (a.kind == VALUE_STRING && b.kind == VALUE_STRING)
+        return compare_strings(e, x, a, b);
+    if (a.kind == VALUE_LIST && b.kind == VALUE_LIST && x->op == TOKEN_PLUS)
+        return join_lists(e, x, a, b);
     if (a.kind != VALUE_BOOL || b.kind != VALUE_BOOL)
         return bad_operands(e, x, a, b);
     switch (x->op) {

@@ -29,7 +29,7 @@ bool expect_axis(Expansion *e, const Call *c, Value v, NodeId x, int *axis) {
                     : v.number < 0 ? v.number + t.rank
                                    : v.number;
     *axis = (int)number;
-    if (number >= 0 && number < t.rank)
+    if (number >= 0 && number < t.rank && number == *axis)
         return true;
     const char *name = word ? arena_format(e->arena, "`%s`", v.text)
                             : arena_format(e->arena, "%g", v.number);
@@ -39,6 +39,9 @@ bool expect_axis(Expansion *e, const Call *c, Value v, NodeId x, int *axis) {
         diag_place(d, c->arg[0].at, "this is %s", tensor_text(e, x));
     diag_note(d, "images are [batch, height, width, channels], sequences "
                  "[batch, positions, channels]; numbers count from 0");
+    if (builtin_id(c->builtin) == B_max || builtin_id(c->builtin) == B_min)
+        diag_note(d, "the larger of two tensors, or of a tensor and a number, "
+                     "is maximum(a, b), the smaller minimum(a, b)");
     return false;
 }
 
@@ -118,11 +121,30 @@ Value lower_mean(Expansion *e, const Call *c) {
     return value_tensor(add_binary(e, OP_div, sum, count), c->at);
 }
 
+// False, with a report, if an extreme of a tensor has no axes.
+static bool expect_axes(Expansion *e, const Call *c) {
+    if (c->arg[1].kind != VALUE_NONE)
+        return true;
+    Diagnostic *d = report(e->diags, D_missing_argument, c->at,
+                           "%s needs `axes`", c->builtin->name);
+    diag_note(d, "as in: %s(x, [height, width])", c->builtin->name);
+    return false;
+}
+
 Value lower_max(Expansion *e, const Call *c) {
     Reduction r;
-    if (!read_reduction(e, c, &r))
+    if (!expect_axes(e, c) || !read_reduction(e, c, &r))
         return value_poison();
     return value_tensor(reduce(e, &r, r.x, OP_max), c->at);
+}
+
+// -max(-x)
+Value lower_min(Expansion *e, const Call *c) {
+    Reduction r;
+    if (!expect_axes(e, c) || !read_reduction(e, c, &r))
+        return value_poison();
+    NodeId y = reduce(e, &r, add_unary(e, OP_neg, r.x), OP_max);
+    return value_tensor(add_unary(e, OP_neg, y), c->at);
 }
 
 // The sum of squared deviations from the mean, divided by a count.

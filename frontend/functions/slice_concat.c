@@ -6,6 +6,11 @@
 
 // ---- slice ----
 
+// An index below 0 counts from the end of an axis.
+static int64_t index_from(const Value *v, int64_t size) {
+    return (int64_t)v->number + (v->number < 0 ? size : 0);
+}
+
 NodeId axis_slice(Expansion *e, NodeId x, int axis, int64_t from, int64_t to) {
     int64_t low[MAX_RANK] = {0}, high[MAX_RANK] = {0};
     low[axis] = from;
@@ -19,17 +24,19 @@ Value lower_slice(Expansion *e, const Call *c) {
     int axis;
     if (!expect_axis(e, c, *call_arg(c, P_slice_axis), x->node, &axis))
         return value_poison();
-    int64_t from = call_count(c, P_slice_from), to = t.dim[axis];
+    int64_t size = t.dim[axis];
+    int64_t from = index_from(call_arg(c, P_slice_from), size), to = size;
     if (end->kind == VALUE_NUMBER)
-        to = (int64_t)end->number;
-    if (from < to && to <= t.dim[axis])
+        to = index_from(end, size);
+    if (from >= 0 && from < to && to <= size)
         return value_tensor(axis_slice(e, x->node, axis, from, to), c->at);
     Diagnostic *d =
         report(e->diags, D_out_of_range, c->at,
                "the range %lld to %lld is not within 0 to %lld",
-               (long long)from, (long long)to, (long long)t.dim[axis]);
+               (long long)from, (long long)to, (long long)size);
     diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
-    diag_note(d, "`from` is the first index and `to` the one after the last");
+    diag_note(d, "`from` is the first index and `to` the one after the last; "
+                 "below 0 they count from the end");
     return value_poison();
 }
 

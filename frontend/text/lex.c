@@ -328,7 +328,8 @@ static void lex_punct(Lexer *l) {
         Diagnostic *d = report(l->diags, D_character, span_from(l, start),
                                "`//` has no meaning here");
         diag_note(d, l->first ? "a comment begins with #"
-                              : "a comment begins with #; a quotient is a / b");
+                              : "a comment begins with #; a quotient is a / b, "
+                                "rounded down by floor(a / b)");
         skip_line(l);
         return;
     }

@@ -152,12 +152,19 @@ static Value default_value(Expansion *e, Value model, const Param *p,
     return usual;
 }
 
+// A string needs no quotes if it is one word.
+static Value setting_value(Expansion *e, const Expr *x, Value usual) {
+    if (usual.kind == VALUE_STRING && x->kind == EXPR_NAME)
+        return (Value){.kind = VALUE_STRING, .text = x->text, .at = x->at};
+    return expand(e, x);
+}
+
 // A setting has the kind of the parameter's default, if that is known without
 // an image.
 static void set_param(Expansion *e, Value model, const Param *p,
                       const Entry *setting, Value *arg) {
     Value usual = default_value(e, model, p, arg);
-    Value v = expand(e, setting->value);
+    Value v = setting_value(e, setting->value, usual);
     const char *subject = arena_format(e->arena, "`%s`", p->name);
     if (usual.kind == VALUE_POISON ||
         expect_kind(e, v, usual.kind, setting->value->at, subject))

@@ -13,11 +13,36 @@ static const struct {
     {"94%", 0.94},       {"512 MiB", 536870912},     {"2 KiB / 4", 512},
     {"f(3)", 12},        {"f(3, times=2)", 6},       {"twice(f, 1)", 16},
     {"g([1, 2, 3])", 6}, {"h(true) + h(false)", 11}, {"0.95^5", 0.7737809375},
+    {"floor(-1.5)", -2},
+    {"ceil(-1.5)", -1},
+    {"floor(16777217.5)", 16777217},
+    {"round(2.5)", 2},
+    {"round(-3.5)", -4},
+    {"round(0.49999999)", 0},
+    {"max(0.5, -1)", 0.5},
+    {"min(0.5, 3)", 0.5},
+    {"max([1, 7, 3])", 7},
+    {"min([4, 2, 3])", 2},
+    {"maximum(1/3, 0)", 1.0 / 3},
+    {"sum([1, 2, 4])", 7},
+    {"len([1, 2] + [[3], 4])", 4},
+    {"len([])", 0},
+    {"([1, 2] + [3])[-1]", 3},
     {"if 2 > 1 { 3 } else { 4 }", 3},
     {"2 * if false { 3 } else if 1 > 2 { 4 } else { 5 } + 1", 11},
+    {"if \"a\" == \"a\" { 1 } else { 2 }", 1},
+    {"if \"a\" == \"b\" { 1 } else { 2 }", 2},
+    {"if \"a\" != \"b\" { 1 } else { 2 }", 1},
     {"(if true { f } else { twice })(3)", 12},
-    {"g([2 * i + 1 for i in range(4) if i != 2])", 11},
-    {"g([a * b for a, b in [[1, 2], [3, 4]]])", 14},
+    {"sum([2 * i + 1 for i in range(4) if i != 2])", 11},
+    {"sum([a * b for a, b in [[1, 2], [3, 4]]])", 14},
+    {"sum([sum([i * j for j in range(i)]) for i in range(4)])", 11},
+    {"len([i for i in range(9) if i > 9])", 0},
+    {"parts(5)[0]", 2},
+    {"second(5)", 3},
+    {"divisible(33.6)", 32},
+    {"divisible(4)", 8},
+    {"divisible(10.5)", 16},
 };
 
 // The value is the channel count of the first convolution, scaled.
@@ -29,6 +54,10 @@ START_TEST(constant_values) {
         "fn twice(f, x) = f(f(x))\n"
         "fn g(list) {\n  sum = 0\n  for v in list { sum = sum + v }\n  sum\n}\n"
         "fn h(big) {\n  if big { 10 } else { 1 }\n}\n"
+        "fn parts(x) {\n  [floor(x / 2), ceil(x / 2)]\n}\n"
+        "fn second(x) {\n  _, b = parts(x)\n  b\n}\n"
+        "fn divisible(v, d=8) {\n  n = max(d, floor((v + d/2) / d) * d)\n"
+        "  if n < 0.9 * v { n + d } else { n }\n}\n"
         "let value = %s\n"
         "model M(image: u8[N, 4, 4, 1]) -> f32[N, 2] {\n"
         "  image |> scale(value + 0 * (f(1) + twice(f, 1) + g([1]) + h(true)))"

@@ -70,6 +70,14 @@ START_TEST(branches) {
 }
 END_TEST
 
+// A list of 2^40 items.
+START_TEST(doubled_lists_are_stopped) {
+    expect_codes(load_nested("let a0 = [1]\nfn f(x) {\n", "x = x + x\n",
+                             "len(x)\n}\nlet b = f(a0)\n", "", 40),
+                 "E0318");
+}
+END_TEST
+
 START_TEST(operations) {
     expect_codes(load_nested("let a = 1", " + 1", "\n", "", 999), "E0401");
     expect_codes(load_nested("let a = 1", " + 1", "\n", "", 1000), "E0111");
@@ -464,6 +472,7 @@ Suite *limits_suite(void) {
     tcase_add_test(t, brackets);
     tcase_add_test(t, blocks);
     tcase_add_test(t, branches);
+    tcase_add_test(t, doubled_lists_are_stopped);
     tcase_add_test(t, operations);
     tcase_add_test(t, file_size);
     tcase_add_test(t, doubling_is_stopped);

@@ -58,6 +58,8 @@ static const struct {
     {"height_of", "known before anything is computed"},
     {"width_of",  "known before anything is computed"},
     {"range",     "known before anything is computed"},
+    {"round",     "known before anything is computed"},
+    {"len",       "known before anything is computed"},
     {"tensor",    "known before anything is computed"},
     {"full",      "known before anything is computed"},
 };

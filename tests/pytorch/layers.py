@@ -128,6 +128,8 @@ CASES = {
     "clamp": ("clamp(-0.5, 1)", ROWS, lambda x, *_: x.clamp(-0.5, 1)),
     "maximum": ("maximum(0.25)", ROWS, lambda x, *_: x.clamp(min=0.25)),
     "minimum": ("minimum(0.25)", ROWS, lambda x, *_: x.clamp(max=0.25)),
+    "floor": (
+        "steps", ROWS, lambda x, *_: x * x.floor() + x * (2 * x).ceil()),
     "scale": ("scale(1/3)", ROWS, lambda x, *_: x / 3),
     "where": (
         "either", ROWS, lambda x, *_: torch.where(x > 0.5, x * x, 3 * x)),
@@ -143,6 +145,7 @@ CASES = {
     "sum": ("sum(axes=[height, width])", IMAGE, reduced(torch.sum)),
     "mean": ("mean(axes=[height, width])", IMAGE, reduced(torch.mean)),
     "max": ("max(axes=[height, width])", IMAGE, reduced(torch.amax)),
+    "min": ("min(axes=[height, width])", IMAGE, reduced(torch.amin)),
     "var": ("var(axes=[height, width])", IMAGE, reduced(torch.var)),
     "var_biased": (
         "var(axes=[height, width], unbiased=false)", IMAGE,
@@ -156,6 +159,8 @@ CASES = {
         lambda x, *_: x.permute(0, 3, 1, 2)),
     "slice": (
         "slice(axis=height, from=1, to=4)", IMAGE, lambda x, *_: x[:, 1:4]),
+    "slice_end": (
+        "slice(channels, -3, -1)", IMAGE, lambda x, *_: x[..., -3:-1]),
     "split": (
         "halves", IMAGE, lambda x, *_: x[..., :2] * x[..., 2:]),
     "concat": (
@@ -230,6 +235,8 @@ fn weighted(y, shape) = sum(flatten(y * start(shape)), axes=channels, keep)
 fn either(x) = where(x > 0.5, x * x, 3 * x)
 
 fn held(x) = x * stop_gradient(x)
+
+fn steps(x) = x * floor(x) + x * ceil(2 * x)
 
 fn sums(x) = (x - 2) / (3 + x * x) + (-x) ^ 3
 
