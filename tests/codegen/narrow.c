@@ -13,7 +13,7 @@ const Narrow narrow_models[] = {
     {"hlb",             {{"batch", "2"}, {"width", "8"}}},
     {"lenet",           {{"batch", "2"}}},
     {"mlp",             {{"batch", "3"}, {"width", "40"}}},
-    {"mobilenetv2",     {{"batch", "2"}, {"width", "2"}, {"classes", "10"}, {"input", "data.train"}, SMALL_IMAGES(32)}},
+    {"mobilenetv2",     {{"batch", "2"}, {"width", "0.25"}, {"divisor", "2"}, {"classes", "10"}, {"input", "data.train"}, SMALL_IMAGES(32)}},
     {"preact_resnet18", {{"batch", "2"}, {"width", "4"}}},
     {"resnet18",        {{"batch", "2"}, {"width", "4"}}},
     {"resnet50",        {{"batch", "2"}, {"width", "4"}, {"classes", "10"}, {"input", "data.train"}, SMALL_IMAGES(32)}},

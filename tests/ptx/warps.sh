@@ -151,7 +151,7 @@ if [ -n "${PTX_ALL:-}" ]; then
     steps airbench94_muon batch=2 width=8
     steps airbench96 batch=2 width=8
     steps hlb batch=2 width=8
-    steps mobilenetv2 batch=2 width=2 classes=10 input=data.train "$image"
+    steps mobilenetv2 batch=2 width=0.25 divisor=2 classes=10 input=data.train "$image"
     steps preact_resnet18 batch=2 width=4
     steps resnet18 batch=2 width=4
     steps resnet50 batch=2 width=4 classes=10 input=data.train "$image"

@@ -332,7 +332,8 @@ RECIPES = {
         update=sgd(cosine(3e-6), decay=4e-5),
         shape=(64, 64, 3),
         settings={
-            "width": "2",
+            "width": "0.25",
+            "divisor": "2",
             "classes": "10",
             "drop": "0",
             "data": "synthetic(shape=[64, 64, 3])",

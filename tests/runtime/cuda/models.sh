@@ -149,8 +149,8 @@ model airbench94_muon $bf16 batch=2 width=8
 model airbench96 $f16 batch=2 width=8
 model gpt_nano $bf16 batch=2 'layers=[1]' "$tokens"
 model hlb $f16 batch=2 width=8
-model mobilenetv2 $f32 batch=2 width=2 classes=10 input=data.train "$larger" \
-    precision=f32
+model mobilenetv2 $f32 batch=2 width=0.25 divisor=2 classes=10 \
+    input=data.train "$larger" precision=f32
 model preact_resnet18 $f16 batch=2 width=4
 model resnet18 $f16 batch=2 width=4
 model resnet50 $f32 batch=2 width=4 classes=10 input=data.train "$small" \
