@@ -99,8 +99,18 @@ static Value expand_body(Expansion *e, const Function *f, const Value *arg,
     return v;
 }
 
+// Nobody edits a module of std/: its mistakes are those of its caller.
+static void place_caller(Expansion *e, const Function *f, Span at, int first) {
+    if (at.source == NULL || std_text(f->name_at.source->path) == NULL ||
+        std_text(at.source->path) != NULL)
+        return;
+    for (int i = first; i < e->diags->count; i++)
+        diag_place(e->diags->list[i], at, "in this call of `%s`", f->name);
+}
+
 Value expand_function(Expansion *e, Value function, const Value *arg, Span at) {
     const Function *f = function.closure.function;
+    int first = e->diags->count;
     if (!can_call(e, f, at))
         return value_poison();
     Binding *scope = e->scope, *frame = e->frame;
@@ -109,6 +119,7 @@ Value expand_function(Expansion *e, Value function, const Value *arg, Span at) {
     e->call_stack = &call;
     e->scope = e->frame = function.closure.scope;
     Value v = expand_body(e, f, arg, at);
+    place_caller(e, f, at, first);
     e->scope = scope;
     e->frame = frame;
     e->call_stack = call.outer;

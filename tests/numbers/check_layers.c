@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const names[] = {"layers",        "loss-cross-entropy",
-                                    "loss-smoothed", "loss-soft-targets",
-                                    "loss-mse",      "loss-l1",
-                                    "loss-bce"};
+static const char *const names[] = {
+    "layers",       "transformers",      "loss-cross-entropy",
+    "loss-smoothed", "loss-soft-targets", "loss-mse",
+    "loss-l1",      "loss-bce"};
 enum { NUM_NAMES = sizeof names / sizeof names[0], BATCH = 2 };
 
 // f32 keeps 24 bits; a sum in another order loses some of them.

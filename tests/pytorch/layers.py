@@ -1,8 +1,8 @@
 """Every layer, function and loss: values and gradients, in double.
 
-    layers.py SINTER SOURCE
+    layers.py SINTER SOURCE [NET...]
 
-writes tests/golden/numbers/*.net and, for each, a .txt with what PyTorch makes
+writes tests/golden/numbers/*.net, or the named ones of NETS, and, for each, a .txt with what PyTorch makes
 of it: the data it is fed, the loss, the gradient of each parameter, and the
 statistics after a step.  In layers.net the result of each case is weighted by a
 parameter of its own, whose gradient therefore is the value of the case.
@@ -93,14 +93,74 @@ def conv(**options):
     )
 
 
+def rms_norm(x, net, path):
+    scale = net.parameter(path + ".rms_norm.scale.value")
+    return x / (x.square().mean(-1, keepdim=True) + 1e-6).sqrt() * scale
+
+
+def swiglu(x, net, path):
+    gate, up = (net.linear(x, f"{path}.{name}") for name in ("gate", "up"))
+    return net.linear(F.silu(gate) * up, path + ".down")
+
+
+def rotary(x, size, base=10000, interleaved=False):
+    """A pair of channels is a complex number, and turns."""
+    t = x.shape[1]
+    heads = x.view(*x.shape[:2], -1, size)
+    a, b = (
+        (heads[..., ::2], heads[..., 1::2])
+        if interleaved
+        else heads.chunk(2, -1)
+    )
+    rate = base ** (-torch.arange(0, size, 2) / size)
+    angle = torch.outer(torch.arange(t), rate)[:, None]
+    turned = torch.complex(a, b) * torch.polar(torch.ones_like(angle), angle)
+    parts = [turned.real, turned.imag]
+    y = torch.stack(parts, -1) if interleaved else torch.cat(parts, -1)
+    return y.reshape(x.shape)
+
+
+def attend(q, k, v, size, causal=False):
+    """Heads one after the other, each with its k and v."""
+    heads, group = q.shape[-1] // size, q.shape[-1] // k.shape[-1]
+    results = []
+    for h in range(heads):
+        own = slice(h // group * size, (h // group + 1) * size)
+        scores = q[..., h * size : (h + 1) * size] @ k[..., own].transpose(1, 2)
+        if causal:
+            later = torch.ones(scores.shape[1:]).triu(1).bool()
+            scores = scores.masked_fill(later, -math.inf)
+        results.append((scores / math.sqrt(size)).softmax(-1) @ v[..., own])
+    return torch.cat(results, -1)
+
+
+def grouped_attention(causal, base):
+    def forward(x, net, path):
+        q, k, v = (
+            net.linear(x, f"{path}.{name}") for name in ("query", "key", "value")
+        )
+        if base:
+            q, k = rotary(q, 2, base), rotary(k, 2, base)
+        return net.linear(attend(q, k, v, 2, causal), path + ".out")
+
+    return forward
+
+
+def crossed(x, net, path):
+    x, memory = x[:, :2], x[:, 2:, :6]
+    q = net.linear(x, path + ".query")
+    k, v = (net.linear(memory, f"{path}.{name}") for name in ("key", "value"))
+    return net.linear(attend(q, k, v, 4), path + ".out")
+
+
 def reduced(f):
     """f over rows and columns of an image."""
     return lambda x, *_: f(x, (1, 2))
 
 
 # name: the chain in the language, the shape of x, the function in PyTorch.
-ROWS, IMAGE, SEQUENCE = "N, 5", "N, 5, 4, 4", "N, 4, 6"
-CASES = {
+ROWS, IMAGE, SEQUENCE, HEADS = "N, 5", "N, 5, 4, 4", "N, 4, 6", "N, 5, 8"
+LAYERS = {
     # Functions of each element.
     "relu": ("relu", ROWS, lambda x, *_: F.relu(x)),
     "leaky_relu": ("leaky_relu(0.1)", ROWS, lambda x, *_: F.leaky_relu(x, 0.1)),
@@ -227,11 +287,25 @@ CASES = {
         "hot", ROWS, lambda x, *_: x * F.one_hot(x.argmax(1), 5)),
 }  # fmt: skip
 
-FUNCTIONS = """\
-fn start(shape) = parameter(shape, init=uniform(-2, 2))
+# The functions of std/transformers.net.
+TRANSFORMERS = {
+    "rms_norm": ("rms_norm", SEQUENCE, rms_norm),
+    "swiglu": ("swiglu(5)", SEQUENCE, swiglu),
+    "rotary": ("rotary(4)", HEADS, lambda x, *_: rotary(x, 4)),
+    "rotary_interleaved": (
+        "rotary(4, base=100, interleaved=true)", HEADS,
+        lambda x, *_: rotary(x, 4, 100, True)),
+    "attend": (
+        "attended", HEADS,
+        lambda x, *_: attend(x, x[..., :4], x[..., 4:].square(), 2)),
+    "grouped": ("grouped_attention(4, 2)", HEADS, grouped_attention(True, 10000)),
+    "plain": (
+        "grouped_attention(4, causal=false, base=0)", HEADS,
+        grouped_attention(False, 0)),
+    "cross": ("crossed", HEADS, crossed),
+}  # fmt: skip
 
-fn weighted(y, shape) = sum(flatten(y * start(shape)), axes=channels, keep)
-
+LAYERS_FUNCTIONS = """\
 fn either(x) = where(x > 0.5, x * x, 3 * x)
 
 fn held(x) = x * stop_gradient(x)
@@ -253,6 +327,37 @@ fn product(x) = x @ transpose(x, [batch, channels, positions])
 fn tokens(x) = argmax(x) |> reshape([2])
 
 fn hot(x) = x * one_hot(tokens(x), 5)
+"""
+
+TRANSFORMERS_IMPORT = """\
+import "std/transformers.net" {
+  attend, cross_attention, grouped_attention, rms_norm, rotary, swiglu
+}
+
+"""
+
+TRANSFORMERS_FUNCTIONS = """\
+fn attended(x) {
+  half = split(x, 2)
+  attend(x, half[0], square(half[1]), 4)
+}
+
+fn crossed(x) {
+  memory = slice(x, positions, 2) |> slice(channels, to=6)
+  slice(x, positions, to=2) |> cross_attention(memory, 2, bias=false)
+}
+"""
+
+# name: the file in tests/golden/numbers; its import, functions and cases.
+NETS = {
+    "layers": ("", LAYERS_FUNCTIONS, LAYERS),
+    "transformers": (TRANSFORMERS_IMPORT, TRANSFORMERS_FUNCTIONS, TRANSFORMERS),
+}
+
+WEIGHTED = """\
+fn start(shape) = parameter(shape, init=uniform(-2, 2))
+
+fn weighted(y, shape) = sum(flatten(y * start(shape)), axes=channels, keep)
 """
 
 # name: the data set, the loss in the language, and in PyTorch.
@@ -311,20 +416,21 @@ def shape_text(y):
     return "[" + ", ".join(["N", *map(str, y.shape[1:])]) + "]"
 
 
-def layers_model(shapes):
+def layers_model(name, shapes):
     """The network of all cases; shapes of results as far as they are known."""
     text = "# Each line is a case of tests/pytorch/layers.py, which made this.\n"
-    text += FUNCTIONS
+    imported, functions, cases = NETS[name]
+    text += imported + WEIGHTED + "\n" + functions
     if not shapes:
         text += "\nfn flat(y) = sum(flatten(y), axes=channels, keep)\n"
     text += "\nmodel Numbers(image: f32[N, 1]) -> f32[N, 1] {\n"
     text += "  t = 0 * image\n"
-    for name, (chain, shape, _) in CASES.items():
-        weight = f"weighted({shapes[name]})" if shapes else "flat"
-        text += f"  t = t + (start([{shape}]) |> {chain} |> {weight} as {name})\n"
+    for case, (chain, shape, _) in cases.items():
+        weight = f"weighted({shapes[case]})" if shapes else "flat"
+        text += f"  t = t + (start([{shape}]) |> {chain} |> {weight} as {case})\n"
     loss = "sum(output + 0 * label)"
     # What chooses rows of a table does not train.
-    frozen = '\n  freeze "embedding.parameter_1.value"'
+    frozen = '\n  freeze "embedding.parameter_1.value"' * ("embedding" in cases)
     return text + "  t\n}\n" + train_block(loss, "synthetic(targets)", frozen)
 
 
@@ -377,21 +483,21 @@ def write(folder, name, model, net, loss, inputs=(), states={}):
             f.write(f"state {key} {numbers_text(value)}\n")
 
 
-def judge_layers(sinter, folder, scratch):
-    tensors = start(sinter, layers_model(None), scratch)
+def judge_layers(sinter, folder, scratch, name):
+    cases = NETS[name][2]
+    tensors = start(sinter, layers_model(name, None), scratch)
     net = weights.Net(tensors)
-    shapes, results = {}, {}
-    for name, (_, _, forward) in CASES.items():
-        x = net.parameter(f"{name}.parameter_1.value")
-        results[name] = forward(x, net, name)
-        shapes[name] = shape_text(results[name])
-    model = layers_model(shapes)
+    shapes = {}
+    for case, (_, _, forward) in cases.items():
+        x = net.parameter(f"{case}.parameter_1.value")
+        shapes[case] = shape_text(forward(x, net, case))
+    model = layers_model(name, shapes)
     net = weights.Net(start(sinter, model, scratch))
     loss = 0
-    for name, (_, _, forward) in CASES.items():
-        y = forward(net.parameter(f"{name}.parameter_1.value"), net, name)
-        loss = loss + (y * net.parameter(f"{name}.parameter_2.value")).sum()
-    write(folder, "layers", model, net, loss)
+    for case, (_, _, forward) in cases.items():
+        y = forward(net.parameter(f"{case}.parameter_1.value"), net, case)
+        loss = loss + (y * net.parameter(f"{case}.parameter_2.value")).sum()
+    write(folder, name, model, net, loss)
 
 
 def labels(data_set):
@@ -420,12 +526,13 @@ def judge_loss(sinter, folder, scratch, name):
     )
 
 
-def main(sinter, source):
+def main(sinter, source, *names):
     torch.set_default_dtype(torch.float64)
     folder = os.path.join(source, "tests", "golden", "numbers")
     with tempfile.TemporaryDirectory() as scratch:
-        judge_layers(sinter, folder, scratch)
-        for name in LOSSES:
+        for name in names or NETS:
+            judge_layers(sinter, folder, scratch, name)
+        for name in () if names else LOSSES:
             judge_loss(sinter, folder, scratch, name)
 
 
