@@ -12,6 +12,7 @@ const Narrow narrow_models[] = {
     {"gpt_nano",        {{"batch", "2"}, {"layers", "[1]"}, {"data", "synthetic(vocabulary=65, shape=[8])"}}},
     {"hlb",             {{"batch", "2"}, {"width", "8"}}},
     {"lenet",           {{"batch", "2"}}},
+    {"llama_nano",      {{"batch", "2"}, {"layers", "[1]"}, {"data", "synthetic(vocabulary=65, shape=[8])"}}},
     {"mlp",             {{"batch", "3"}, {"width", "40"}}},
     {"mobilenetv2",     {{"batch", "2"}, {"width", "0.25"}, {"divisor", "2"}, {"classes", "10"}, {"input", "data.train"}, SMALL_IMAGES(32)}},
     {"preact_resnet18", {{"batch", "2"}, {"width", "4"}}},

@@ -35,6 +35,17 @@ expect 0 "$SINTER" build "$@" --library --inference -o libsmall
 "$python" "$here/generate.py" library ./trainer "$(newest 'run[1]')" \
     text/tokenizer.json || fail "the library generates other texts"
 
+# Rotary positions, RMSNorm, SwiGLU and grouped queries.
+expect 0 "$SINTER" build "$models/llama_nano.net" -o llama --set vocabulary="$kinds" \
+    --set "data=tokens(\"text\", length=24, vocabulary=$kinds)" \
+    --set batch=4 --set 'layers=[1, 2]' --set width=24 --set optimizer.lr=5e-3
+expect 0 ./llama --steps=60 --out=llama-run --quiet
+expect 0 ./llama --generate='| tool' --weights=llama-run --temperature=0 --tokens=60
+expect_says "60 generated"
+cp out llama-greedy
+"$python" "$here/generate.py" llama-greedy text/tokenizer.json 6 24 \
+    ./llama llama-run || fail "other tokens than --predict's"
+
 # says WORD...: the text that these options give.
 says() {
     expect 0 ./trainer --generate='| tool' --weights='run[1]' --tokens=60 "$@"

@@ -152,7 +152,11 @@ def gpt_update(net):
     """AdamW that leaves biases and norms as large as they are."""
     kept, decayed = [], []
     for name, p in net.trained().items():
-        keep = name.endswith(".bias") or name.startswith("layer_norm_")
+        keep = (
+            name.endswith(".bias")
+            or name.startswith("layer_norm_")
+            or ".rms_norm." in name
+        )
         (kept if keep else decayed).append(p)
     groups = [
         {"params": decayed, "weight_decay": 0.1},
@@ -379,6 +383,18 @@ RECIPES = {
         classes=65,
         settings={
             "drop": "0",
+            "data": "synthetic(vocabulary=65, shape=[32])",
+        },
+    ),
+    "llama_nano": Recipe(
+        forward=transformers.llama_nano,
+        loss=mean_loss_of_places,
+        update=gpt_update,
+        clip=1,
+        data=data.Sequences,
+        shape=(32,),
+        classes=65,
+        settings={
             "data": "synthetic(vocabulary=65, shape=[32])",
         },
     ),

@@ -79,3 +79,43 @@ def gpt_nano(net, tokens):
     for _ in range(3):
         x = gpt_block(layers, x, heads=3)
     return layers.linear(layers.layer_norm(x))
+
+
+def rms_norm(net, x, path):
+    root = (x.square().mean(-1, keepdim=True) + 1e-6).sqrt()
+    return x / root * net.parameter(path + ".rms_norm.scale.value")
+
+
+def rotated(x):
+    """Halves of each head, of [N, heads, T, S], turn by the position."""
+    a, b = x.chunk(2, -1)
+    rate = 10000 ** (-torch.arange(0, x.shape[-1], 2) / x.shape[-1])
+    angle = torch.outer(torch.arange(x.shape[2]), rate)
+    cos, sin = angle.cos(), angle.sin()
+    return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
+
+
+def llama_block(net, x, path, heads, kv_heads):
+    n, t, c = x.shape
+    h = rms_norm(net, x, path + ".attention")
+    q, k, v = (
+        net.linear(h, f"{path}.attention.{name}")
+        .view(n, t, -1, c // heads)
+        .transpose(1, 2)
+        for name in ("query", "key", "value")
+    )
+    k, v = (part.repeat_interleave(heads // kv_heads, 1) for part in (rotated(k), v))
+    scores = rotated(q) @ k.transpose(2, 3) / math.sqrt(c // heads)
+    scores = scores.masked_fill(torch.ones(t, t).triu(1).bool(), -math.inf)
+    y = (scores.softmax(-1) @ v).transpose(1, 2).reshape(n, t, c)
+    x = x + net.linear(y, path + ".attention.out")
+    h = rms_norm(net, x, path + ".mlp")
+    h = F.silu(net.linear(h, path + ".mlp.gate")) * net.linear(h, path + ".mlp.up")
+    return x + net.linear(h, path + ".mlp.down")
+
+
+def llama_nano(net, tokens):
+    x = F.embedding(tokens, net.parameter("tokens.weight"))
+    for path in ("layer", "layer_2", "layer_3"):
+        x = llama_block(net, x, path, heads=6, kv_heads=2)
+    return net.linear(rms_norm(net, x, "head"), "head.linear_1")

@@ -45,6 +45,7 @@ image='data=synthetic(shape=[32, 32, 3])'
 # Views of an evaluation; attention; upsampling and skips; groups; averages.
 agrees airbench94 batch=16
 agrees gpt_nano batch=4 'layers=[1]' 'data=synthetic(vocabulary=65, shape=[32])'
+agrees llama_nano batch=4 'layers=[1]' 'data=synthetic(vocabulary=65, shape=[32])'
 agrees unet_small batch=4 width=4 classes=10 input=data.train \
     'data=synthetic(shape=[32, 32, 3])'
 agrees mobilenetv2 batch=4 classes=10 input=data.train "$image"
