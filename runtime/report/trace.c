@@ -95,11 +95,17 @@ void rt_span_lines(char *to, size_t room, const RtSpan *s) {
 
 // ---- the file ----
 
+// From 1 on: Perfetto gives the spans of thread 0 to the thread that has the
+// number of its process.
+static int thread_of(int track) {
+    return track + 1;
+}
+
 static void put_name(FILE *f, const char *what, int track, const char *name) {
     fprintf(f,
             "{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,\"name\":\"%s\","
             "\"args\":{\"name\":",
-            PROCESS, track, what);
+            PROCESS, thread_of(track), what);
     json_put_string(f, name);
     fputs("}}", f);
 }
@@ -131,7 +137,7 @@ static void put_tracks(const RtTrace *t) {
                 ",\n{\"ph\":\"M\",\"pid\":%d,\"tid\":%d,"
                 "\"name\":\"thread_sort_index\","
                 "\"args\":{\"sort_index\":%d}}",
-                PROCESS, track, track);
+                PROCESS, thread_of(track), track);
     }
 }
 
@@ -153,7 +159,7 @@ static void put_span(const RtTrace *t, const RtSpan *s) {
              known ? (int)strcspn(s->launch[0].lines, ", ") : 0,
              known ? s->launch[0].lines : "");
     fprintf(f, ",\n{\"ph\":\"X\",\"pid\":%d,\"tid\":%d,\"name\":", PROCESS,
-            s->track);
+            thread_of(s->track));
     json_put_string(f, name);
     fprintf(f, ",\"ts\":%.3f,\"dur\":%.3f,\"args\":{",
             1e6 * (s->begin - t->since), 1e6 * (s->end - s->begin));

@@ -20,8 +20,8 @@
 #   random    random programs, from a seed that the day gives
 #   machine   random programs on the double with NVIDIA's compiler
 #   fuzz      the three fuzz targets
-#   outside   editors, trackers and Jupyter, if installed; the latter are
-#             packages of SINTER_PYTHON, or else of python3
+#   outside   editors, trackers, Jupyter and Perfetto, if installed; all but
+#             editors are packages of SINTER_PYTHON, or else of python3
 set -u
 build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
 shift 2
@@ -67,7 +67,7 @@ fuzz() {
 
 # outside SECONDS: sinter in other programs; a script skips those not there.
 outside() {
-    for name in tree_sitter neovim trackers notebook; do
+    for name in tree_sitter neovim trackers notebook perfetto; do
         timeout "$1" "$source/tests/campaign/$name.sh"
         case $? in
         0) echo "$name: good" ;;

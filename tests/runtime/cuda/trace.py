@@ -1,8 +1,8 @@
 """Checks a trace of a run: trace.py FILE STEPS DEVICE SECONDS.
 
-The file is a Chrome trace whose tracks are those of the run; spans of a track
-lie within one another or apart, all within the time that the run took; each
-step has its launches, with lines of the model.
+The file is in the trace event format.  Its tracks are those of the run; spans
+of a track lie within one another or apart, all within the time that the run
+took; each step has its launches, with lines of the model.
 """
 
 import json
@@ -26,10 +26,37 @@ def nested(spans, track):
     return True
 
 
+METADATA = {
+    "process_name": "name",
+    "thread_name": "name",
+    "thread_sort_index": "sort_index",
+}
+
+
+def well_formed(events):
+    """Perfetto merges thread 0 with another one."""
+    names = []
+    for e in events:
+        numbers = e["pid"], e["tid"]
+        if not all(type(number) is int and number > 0 for number in numbers):
+            fail(f"{e} has no process or thread")
+        if e["ph"] == "M":
+            if [*e["args"]] != [METADATA[e["name"]]]:
+                fail(f"{e} has other arguments")
+            names += [e["tid"]] if e["name"] == "thread_name" else []
+        elif e["ph"] != "X" or e["tid"] not in names:
+            fail(f"{e} is no span of a named thread")
+        elif not all(type(e[key]) in (int, float) for key in ("ts", "dur")):
+            fail(f"{e} has no time")
+    if len(names) != len(set(names)):
+        fail(f"a thread has two names: {names}")
+
+
 path, steps, device, seconds = sys.argv[1:]
 with open(path) as file:
     trace = json.load(file)
 events = trace["traceEvents"]
+well_formed(events)
 track = {
     e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"
 }
