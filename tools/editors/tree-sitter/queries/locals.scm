@@ -1,8 +1,8 @@
 [(function) (model)] @local.scope
 
-(let name: (identifier) @local.definition.var)
-(assignment name: (identifier) @local.definition.var)
-(stage name: (identifier) @local.definition.var)
-(for name: (identifier) @local.definition.var)
-(parameter name: (identifier) @local.definition.parameter)
+(let name: (identifier) @local.definition.variable)
+(assignment name: (identifier) @local.definition.variable)
+(stage name: (identifier) @local.definition.variable)
+(for name: (identifier) @local.definition.variable)
+(parameter name: (identifier) @local.definition.variable.parameter)
 (identifier) @local.reference
