@@ -324,7 +324,8 @@ void actions_add(Arena *a, Text *t, const Document *d, uint32_t from,
             continue;
         text_add(t, "%s{\"title\": ", count++ > 0 ? ", " : "");
         json_string(t, arena_format(a, "Change to `%s`", name));
-        text_add(t, ", \"kind\": \"quickfix\", \"edit\": {\"changes\": {");
+        text_add(t, ", \"kind\": \"quickfix\", \"isPreferred\": true, "
+                    "\"edit\": {\"changes\": {");
         json_string(t, d->uri);
         text_add(t, ": [");
         edit_add(t, at, name);

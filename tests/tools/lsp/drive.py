@@ -120,6 +120,7 @@ assert "linear" in found["message"] and found["source"] == "sinter"
                  context={"diagnostics": [found]})
 (edit,) = action["edit"]["changes"][uri]
 assert edit["newText"] == "linear" and edit["range"] == found["range"], edit
+assert action["isPreferred"], action
 assert s.of("codeAction", uri, context={}, range={
     "start": {"line": 0, "character": 0},
     "end": {"line": 0, "character": 2}}) == []
