@@ -55,7 +55,7 @@ typedef struct {
     PassFunction *run;
     unsigned needs, gives; // facts of the graph (ir.h)
     bool training;         // only for graphs with a loss to train on
-    const char *what;      // one line for people
+    const char *summary;   // one line, for sinter passes
     StepsFunction *then;   // for all steps of a program together, after it
 } Pass;
 

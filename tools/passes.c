@@ -6,7 +6,7 @@
 int passes_command(Arena *a, const Arguments *arguments) {
     (void)a, (void)arguments;
     for (const Pass *p = standard_passes; p->name; p++)
-        printf("%-17s%s\n", p->name, p->what);
+        printf("%-17s%s\n", p->name, p->summary);
     const char *what;
     for (int i = 0; codegen_pass(i, &what) != NULL; i++)
         printf("%-17s%s\n", codegen_pass(i, &what), what);
