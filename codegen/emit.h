@@ -36,8 +36,8 @@ typedef struct {
 } Index;
 
 // Statements of one scope: `before` in order, then `lanes` in a loop over k,
-// then `after`.
-typedef enum { IN_KERNEL, IN_ENTRY, IN_LOOP } ScopeKind;
+// then `after`.  IN_END is the branch that ends a multi-tensor kernel.
+typedef enum { IN_KERNEL, IN_ENTRY, IN_LOOP, IN_END } ScopeKind;
 
 typedef struct Scope {
     struct Scope *outer;

@@ -70,27 +70,29 @@ static const Expr *scalar(Emit *e, Scope *s, NodeId n) {
     return value_at(e, s, n, (Index){.flat = true});
 }
 
-static void put_scalar(Emit *e, Scope *kernel, Block *b, NodeId to, NodeId x) {
+static void put_scalar(Emit *e, Scope *s, Block *b, NodeId to, NodeId x) {
     CODE(e, b, to,
          arena_format(e->a, "put_%s(p@, $);",
                       access_suffix(e->g->node[to].type->dtype)),
-         scalar(e, kernel, x));
+         scalar(e, s, x));
 }
 
 // The assignments to scalars, and scalar results.
 static void emit_assigned(Emit *e, Scope *kernel, Block *b) {
-    Block put = {NULL, NULL};
+    Scope *end = scope_new(e, kernel, IN_END, NULL);
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
         if (d->op == OP_assign && is_scalar(e, n))
-            put_scalar(e, kernel, &put, node_base(e->g, d->arg[0]), d->arg[1]);
+            put_scalar(e, end, &end->after, node_base(e->g, d->arg[0]),
+                       d->arg[1]);
     }
     for (int i = 0; i < e->group->num_outputs; i++)
-        put_scalar(e, kernel, &put, e->group->output[i], e->group->output[i]);
-    if (put.first != NULL)
+        put_scalar(e, end, &end->after, e->group->output[i],
+                   e->group->output[i]);
+    if (end->after.first != NULL)
         CODE(e, b, NO_NODE,
              "if (last_block(counter, blocks) && threadIdx.x == 0) { ~ }",
-             &put);
+             scope_close(e, end));
 }
 
 // The results of a CHECK.

@@ -118,9 +118,15 @@ bool is_uniform(Type t, Index p) {
 }
 
 // A multi-tensor kernel computes a scalar before its entries, or before the
-// elements of the entry that it belongs to.
+// elements of the entry that it belongs to.  A function that the branch at its
+// end alone needs is computed there: one warp of the launch executes it.  Its
+// loads stay in front, where their latency is hidden, and reductions too, as
+// they have barriers.
 static Scope *scalar_scope(const Emit *e, Scope *s, NodeId n) {
     ScopeKind kind = is_owned(e, n) ? IN_ENTRY : IN_KERNEL;
+    if (s->kind == IN_END && group_has(e->group, n) &&
+        (op_info[e->g->node[n].op].facts & POINTWISE))
+        return s;
     while (s->kind != kind)
         s = s->outer;
     return s;

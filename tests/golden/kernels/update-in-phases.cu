@@ -149,8 +149,6 @@ PHASED(256) k00_update(
         const float v10 = v4 * v4;
         const float v12 = fma_of(v4, v4, parts_sum(part + 0, 3, shared, NT));
         const float v1 = get_f32(p1);
-        const float v22 = v4 / v12;
-        const float v23 = v1 - v22;
         for (int at = block; at < 3; at += blocks) {
             const int j = chunk_owner(k00_update_first_2, 2, at);
             const int first = k00_update_first_2[j];
@@ -199,6 +197,10 @@ PHASED(256) k00_update(
             }
             }
         }
-        if (last_block(counter, blocks) && threadIdx.x == 0) put_f32(p1, v23);
+        if (last_block(counter, blocks) && threadIdx.x == 0) {
+            const float v22 = v4 / v12;
+            const float v23 = v1 - v22;
+            put_f32(p1, v23);
+        }
     }
 }

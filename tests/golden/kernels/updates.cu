@@ -21,7 +21,6 @@ KERNEL(256) k00_update(
     enum { NT = THREADS(256), VW = PART_LANES };
     int *const p2 = (int *)(arena + AT(512, 512)); // run.step
     const int v2 = get_i32(p2);
-    const int v15 = v2 + 1;
     for (int at = block; at < 2; at += blocks) {
         const int j = chunk_owner(k00_update_first, 2, at);
         const int first = k00_update_first[j];
@@ -48,5 +47,8 @@ KERNEL(256) k00_update(
         }
         }
     }
-    if (last_block(counter, blocks) && threadIdx.x == 0) put_i32(p2, v15);
+    if (last_block(counter, blocks) && threadIdx.x == 0) {
+        const int v15 = v2 + 1;
+        put_i32(p2, v15);
+    }
 }
