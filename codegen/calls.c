@@ -94,20 +94,20 @@ static const char *call_layer(const Writer *w, const Node *d,
 }
 
 static void write_call_table(const Writer *w, Text *t, int which) {
-    DType act = which ? w->device->act : w->host->act;
+    DType act = w->plan[which]->act;
     text_add(t, "\nstatic const RtCall calls_%s[] = {\n", on_device[which]);
     for (int i = 0; i < w->num_steps; i++)
         for (int k = 0; k < w->step[i].count; k++) {
             const Kernel *kernel = &w->step[i].kernel[k];
             if (kernel->text != NULL)
                 continue;
-            const Node *d = called_node(w->step[i].host, kernel);
+            const Node *d = called_node(w->step[i].graph, kernel);
             text_add(t, "    {.layer = \"%s\",\n     ",
                      call_layer(w, d, kernel));
             text_add(t, ".type = %s, .accumulate = %s, .kind = ",
                      rt_type_text(d->type->dtype, act),
                      node_int(d, ATTR_accumulate, 0) ? "true" : "false");
-            write_call(t, w->step[i].host, d);
+            write_call(t, w->step[i].graph, d);
             text_add(t, "}, // %s\n", kernel->name);
         }
     text_add(t, "};\n");
@@ -122,7 +122,7 @@ void calls_write(const Writer *w, Text *t) {
             if (w->step[i].kernel[k].text == NULL)
                 text_add(t, "    %s,\n", w->step[i].kernel[k].name);
     text_add(t, "};\n");
-    for (int which = 0; which < 2; which++)
+    for (int which = 0; which < NUM_PLANS; which++)
         write_call_table(w, t, which);
 }
 

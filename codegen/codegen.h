@@ -47,7 +47,7 @@ typedef struct Kernel {
     const Group *group;
     const char *name; // "k03_batch_norm__layer1", "c02_conv__layer1"
     const char *text; // the kernel and its tables
-    int grid[2];      // blocks, on the host and on the GPU
+    int grid[NUM_PLANS]; // blocks
     int num_args;
     Parameter *arg;
     const char *remark;    // comment above the kernel
@@ -117,9 +117,9 @@ Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a);
 // The graphs of the training steps, as a trainer carries them.
 void codegen_graphs(const Plan *plan, Text *t);
 
-// Writes the C file and the CUDA file of a trainer.  host and device plan the
-// same graphs.
-void codegen_program(const Program *p, const Plan *host, const Plan *device,
+// Writes the C file and the CUDA file of a trainer.  All plans are of the same
+// graphs.
+void codegen_program(const Program *p, const Plan *const plan[NUM_PLANS],
                      const CodegenOptions *o, Text *c, Text *cu);
 
 #endif

@@ -323,8 +323,8 @@ const char *group_lines(const Graph *g, Arena *a, const Group *group,
 // ---- launch.c ----
 
 // Tables with the purpose of each launch of a step, and its bytes.
-void launches_write(Text *t, const char *name, const GraphPlan *host,
-                    const Launches *l);
+void launches_write(Text *t, const char *name,
+                    const GraphPlan *const plan[NUM_PLANS], const Launches *l);
 
 // ---- family.c ----
 

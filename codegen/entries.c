@@ -62,8 +62,8 @@ static void write_merged_entry(const Writer *w, Text *t,
 
 static void write_grids(const Writer *w, Text *t) {
     text_add(t, "// Blocks of each launch, on the host and on CUDA.\n");
-    text_add(t, "static const int blocks[2][NUM_KERNELS] = {\n");
-    for (int d = 0; d < 2; d++) {
+    text_add(t, "static const int blocks[%d][NUM_KERNELS] = {\n", NUM_PLANS);
+    for (int d = 0; d < NUM_PLANS; d++) {
         text_add(t, "    {");
         Wrap wrap = {t, 5, 5, 0};
         for (int i = 0; i < w->num_steps; i++)

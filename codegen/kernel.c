@@ -77,7 +77,7 @@ static const char *comment_of(Emit *e, const Group *device, const char *name) {
 
 // ---- a kernel's tree ----
 
-static void build_body(Emit *e, Block *body, int grid[2]) {
+static void build_body(Emit *e, Block *body, int grid[NUM_PLANS]) {
     const Group *group = e->group;
     *body = e->tables = (Block){NULL, NULL};
     memcpy(grid, group->grid, sizeof group->grid);
@@ -127,7 +127,7 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
     if (k->group->kind == GROUP_GRID)
         find_resident(&e, &k->tree->body);
     k->tree->resident = e.resident;
-    k->cost = tree_cost(k->tree, k->grid[1], device->graph->act);
+    k->cost = tree_cost(k->tree, k->grid[DEVICE_PLAN], device->graph->act);
     k->remark = comment_of(&e, &device->group[i], k->name);
     const char *why = tree_verify(own, k->tree);
     if (why != NULL) {

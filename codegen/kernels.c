@@ -6,8 +6,8 @@
 static int count_statistics(const Writer *w) {
     int count = 0;
     for (int i = 0; i < w->num_steps; i++)
-        for (NodeId n = 0; n < w->step[i].host->count; n++) {
-            const Node *d = &w->step[i].host->node[n];
+        for (NodeId n = 0; n < w->step[i].graph->count; n++) {
+            const Node *d = &w->step[i].graph->node[n];
             int number = (int)node_int(d, ATTR_number, -1);
             count = number >= count ? number + 1 : count;
         }
@@ -110,7 +110,7 @@ void kernels_write(const Writer *w, Text *t) {
              "#ifndef SINTER_ACT\n"
              "#define SINTER_ACT %d // bits of an activation on CUDA\n"
              "#endif\n",
-             act_bits(w->device->act));
+             act_bits(w->plan[DEVICE_PLAN]->act));
     if (count_statistics(w) > 0)
         text_add(t,
                  "#define SINTER_STATISTICS %d // batch_norms whose sums calls "

@@ -148,7 +148,8 @@ void kernel_key(Arena *a, Text *t, const Kernel *k, Numbers *n, Sizes *z) {
     const Tree *tree = k->tree;
     Key key = {a, t, n, z};
     if (z == NULL)
-        text_add(t, "%d %d ", k->grid[0], k->grid[1]);
+        for (int i = 0; i < NUM_PLANS; i++)
+            text_add(t, "%d ", k->grid[i]);
     text_add(t, "%d %d ", tree->phased, tree->resident);
     key_block(&key, &tree->tables);
     for (int i = 0; i < k->num_args; i++) {

@@ -44,10 +44,10 @@ static void launch_write(Text *t, const Graph *g, const Kernel *k,
              augments ? ", .augments = true" : "");
 }
 
-void launches_write(Text *t, const char *name, const GraphPlan *host,
-                    const Launches *l) {
-    const GraphPlan *const plan[2] = {host, l->plan};
-    int augmenting = count_augmenting(host->graph, l->kernel, l->count);
+void launches_write(Text *t, const char *name,
+                    const GraphPlan *const plan[NUM_PLANS], const Launches *l) {
+    const Graph *g = plan[HOST_PLAN]->graph;
+    int augmenting = count_augmenting(g, l->kernel, l->count);
     if (l->count == 0)
         return;
     text_add(t,
@@ -56,10 +56,10 @@ void launches_write(Text *t, const char *name, const GraphPlan *host,
              "static const RtLaunch %s_launches[] = {\n",
              name);
     for (int i = 0; i < l->count; i++)
-        launch_write(t, host->graph, &l->kernel[i], i < augmenting);
-    text_add(t, "};\n\nstatic const int64_t %s_bytes[2][%d] = {\n", name,
-             l->count);
-    for (int d = 0; d < 2; d++) {
+        launch_write(t, g, &l->kernel[i], i < augmenting);
+    text_add(t, "};\n\nstatic const int64_t %s_bytes[%d][%d] = {\n", name,
+             NUM_PLANS, l->count);
+    for (int d = 0; d < NUM_PLANS; d++) {
         text_add(t, "    {");
         for (int i = 0; i < l->count; i++)
             text_add(t, "%s%lld",

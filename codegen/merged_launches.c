@@ -27,7 +27,8 @@ static void add_parameters(Text *t, const Kernel *k, int phase) {
 
 static void add_phase(Text *t, const Kernel *k, int phase) {
     const char *blocks =
-        arena_format(t->arena, "AT(%d, %d)", k->grid[0], k->grid[1]);
+        arena_format(t->arena, "AT(%d, %d)", k->grid[HOST_PLAN],
+                     k->grid[DEVICE_PLAN]);
     if (phase > 0)
         text_add(t, "    GRID_BARRIER(barrier);\n");
     text_add(t, "    PHASE(%d) FOR_BLOCKS(%s)\n        %s_body(", phase, blocks,
@@ -88,8 +89,8 @@ void launches_merge(Launches *l, Arena *a) {
         const Kernel *kernel = &l->kernel[j->launch.first];
         merged_write(a, j, kernel);
         for (int k = 0; k < j->launch.count; k++)
-            if (kernel[k].grid[1] > j->blocks)
-                j->blocks = kernel[k].grid[1];
+            if (kernel[k].grid[DEVICE_PLAN] > j->blocks)
+                j->blocks = kernel[k].grid[DEVICE_PLAN];
     }
 }
 

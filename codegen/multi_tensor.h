@@ -50,6 +50,9 @@ const Expr *piece_offset(Emit *e, Scope *s, Type inner, Type outer,
 // Writes the loop over chunks with its switch, and the tables for it.
 void multi_tensor_loop(Emit *e, Block *b, const Entries *m);
 
+// The offset of a tensor in the arena of the running device.
+const Expr *planned_offset(const Emit *e, NodeId n);
+
 // A tensor's name for a comment, or "".
 const char *tensor_label(const Emit *e, NodeId n);
 

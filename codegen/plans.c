@@ -4,11 +4,7 @@
 
 #include <string.h>
 
-const char *const on_device[2] = {"host", "cuda"};
-
-const Graph *twin_graph(const Twin *s, int which) {
-    return which ? s->device : s->host;
-}
+const char *const on_device[NUM_PLANS] = {"host", "cuda"};
 
 const char *rt_type_text(DType d, DType act) {
     switch (d == ACT ? act : d) {
@@ -58,7 +54,7 @@ static const char *dims_text(Arena *a, Type type) {
 void states_write(const Writer *w, Text *t, int which) {
     text_add(t, "\nstatic const RtState states_%s[] = {\n", on_device[which]);
     for (int i = 0; i < w->num_steps; i++) {
-        const Graph *g = twin_graph(&w->step[i], which);
+        const Graph *g = w->step[i].plan[which]->graph;
         for (NodeId n = 0; n < g->count; n++) {
             const Node *d = &g->node[n];
             bool seen = false;
@@ -67,8 +63,8 @@ void states_write(const Writer *w, Text *t, int which) {
                 continue;
             const char *name = node_text(d, ATTR_name);
             for (int j = 0; j < i && !seen; j++)
-                seen =
-                    graph_find(twin_graph(&w->step[j], which), name) != NO_NODE;
+                seen = graph_find(w->step[j].plan[which]->graph, name) !=
+                       NO_NODE;
             if (seen)
                 continue;
             text_add(t, "    {\"%s\", %s, %s, %s, %lld, ", name, rt_kind(d),
@@ -119,7 +115,7 @@ static void caches_add(Text *t, const Graph *g) {
 
 void inputs_write(const Writer *w, Text *t, int which) {
     for (int i = 0; i < w->num_steps; i++) {
-        const Graph *g = twin_graph(&w->step[i], which);
+        const Graph *g = w->step[i].plan[which]->graph;
         bool any = false;
         for (NodeId n = 0; n < g->count; n++) {
             const Node *d = &g->node[n];
@@ -150,9 +146,9 @@ static bool has_inputs(const Graph *g) {
 static bool leaves_derived(const Twin *s) {
     if (s->step->kind != STEP_INIT && s->step->kind != STEP_AVERAGE)
         return false;
-    for (NodeId n = 0; n < s->host->count; n++) {
-        const Node *d = &s->host->node[n];
-        if (d->op == OP_assign && s->host->node[d->arg[0]].op == OP_param)
+    for (NodeId n = 0; n < s->graph->count; n++) {
+        const Node *d = &s->graph->node[n];
+        if (d->op == OP_assign && s->graph->node[d->arg[0]].op == OP_param)
             return true;
     }
     return false;
@@ -162,7 +158,7 @@ void stored_write(Writer *w, Text *t, int which) {
     Text rows = text_new(w->a);
     for (int i = 0; i < w->num_steps; i++) {
         const Twin *s = &w->step[i];
-        stored_emit(&rows, w->a, twin_graph(s, which), s->launches, i);
+        stored_emit(&rows, w->a, s->plan[which]->graph, s->launches, i);
     }
     w->stored = rows.length > 0;
     if (w->stored)
@@ -194,14 +190,14 @@ void step_table_write(const Writer *w, Text *t, int which) {
                      s->name, s->count, s->name, which);
         if (leaves_derived(s))
             text_add(t, ", .then_derive = true");
-        if (has_inputs(s->host))
+        if (has_inputs(s->graph))
             text_add(t,
                      ",\n     .input = %s_inputs_%s, .num_inputs = "
                      "COUNT(%s_inputs_%s)",
                      s->name, on, s->name, on);
         if (s->step->kind >= STEP_PREDICT)
-            output_add(w, t, twin_graph(s, which));
-        caches_add(t, twin_graph(s, which));
+            output_add(w, t, s->plan[which]->graph);
+        caches_add(t, s->plan[which]->graph);
         text_add(t, "},\n");
     }
     text_add(t, "};\n");
@@ -209,7 +205,7 @@ void step_table_write(const Writer *w, Text *t, int which) {
 
 void plan_write(const Writer *w, Text *t, int which) {
     const char *on = on_device[which];
-    const Plan *plan = which ? w->device : w->host;
+    const Plan *plan = w->plan[which];
     text_add(t, "    {\n");
     text_add(t, "        .device = \"%s\",\n", on);
     text_add(t, "        .arena_bytes = %lld,\n", (long long)plan->arena_bytes);
@@ -223,11 +219,11 @@ void plan_write(const Writer *w, Text *t, int which) {
     }
     text_add(t, "        .step = steps_%s,\n", on);
     text_add(t, "        .num_steps = COUNT(steps_%s),\n", on);
-    if (which && w->fusions.num_fusions > 0)
+    if (which == DEVICE_PLAN && w->fusions.num_fusions > 0)
         text_add(t, "        .norm = norms,\n        .fusion = fusions,\n"
                     "        .num_fusions = COUNT(fusions),\n"
                     "        .num_norms = COUNT(norms),\n");
-    if (which && w->merges)
+    if (which == DEVICE_PLAN && w->merges)
         text_add(t, "        .merged = merged_launches,\n"
                     "        .num_merged = COUNT(merged_launches),\n");
     if (w->stored)

@@ -25,18 +25,20 @@ static void count_written(Writer *w) {
 }
 
 static void find_steps(Writer *w) {
-    Launches *launches = codegen_launches(w->host, w->device, w->a);
-    w->num_steps = w->host->num_steps;
+    const Plan *host = w->plan[HOST_PLAN];
+    Launches *launches = codegen_launches(host, w->plan[DEVICE_PLAN], w->a);
+    w->num_steps = host->num_steps;
     w->step = ARENA_ARRAY(w->a, (size_t)w->num_steps, Twin);
     for (int i = 0; i < w->num_steps; i++) {
-        const Step *h = &w->host->step[i], *d = &w->device->step[i];
-        w->step[i] = (Twin){h,
-                            h->name,
-                            h->graph,
-                            d->graph,
-                            launches[i].kernel,
-                            launches[i].count,
-                            &launches[i]};
+        Twin *s = &w->step[i];
+        *s = (Twin){.step = &host->step[i],
+                    .name = host->step[i].name,
+                    .graph = host->step[i].graph,
+                    .kernel = launches[i].kernel,
+                    .count = launches[i].count,
+                    .launches = &launches[i]};
+        for (int k = 0; k < NUM_PLANS; k++)
+            s->plan[k] = w->plan[k]->step[i].plan;
     }
     count_written(w);
 }
@@ -73,8 +75,8 @@ static void write_header(const Writer *w, Text *t) {
              (long long)p->recipe.batch,
              (long long)count_parameters(p->stage[0].train));
     text_add(t, "//   arena: %lld bytes on the host, %lld on CUDA\n",
-             (long long)w->host->arena_bytes,
-             (long long)w->device->arena_bytes);
+             (long long)w->plan[HOST_PLAN]->arena_bytes,
+             (long long)w->plan[DEVICE_PLAN]->arena_bytes);
     text_add(t, "//   a step: %d launches, ", main_step(w)->count);
     text_add(t, "%d fewer with merged launches on CUDA\n//\n",
              merged_saving(&main_step(w)->launches->plan->merged,
@@ -83,7 +85,7 @@ static void write_header(const Writer *w, Text *t) {
                 "`sinter show plan` prints.\n\n");
     text_add(t, "#include \"runtime/rt.h\"\n\n");
     text_add(t, "#define SINTER_ACT %d // bits of an activation on the host\n",
-             act_bits(w->host->act));
+             act_bits(w->plan[HOST_PLAN]->act));
     if (any_family(w))
         text_add(t,
                  "#define SINTER_SIZES // kernels take sizes as arguments\n");
@@ -92,13 +94,10 @@ static void write_header(const Writer *w, Text *t) {
                 "sizeof *(table)))\n\n");
 }
 
-void codegen_program(const Program *p, const Plan *host, const Plan *device,
+void codegen_program(const Program *p, const Plan *const plan[NUM_PLANS],
                      const CodegenOptions *o, Text *c, Text *cu) {
-    Writer w = {.program = p,
-                .host = host,
-                .device = device,
-                .options = o,
-                .a = arena_new()};
+    Writer w = {
+        .program = p, .plan = plan, .options = o, .a = arena_new()};
     find_steps(&w);
     kernels_write(&w, cu);
     write_header(&w, c);
@@ -110,7 +109,7 @@ void codegen_program(const Program *p, const Plan *host, const Plan *device,
         step_write(&w, c, &w.step[i]);
     wrappers_write(&w, c);
     text_add(c, "\n// ---- states and inputs ----\n");
-    for (int which = 0; which < 2; which++) {
+    for (int which = 0; which < NUM_PLANS; which++) {
         states_write(&w, c, which);
         inputs_write(&w, c, which);
         step_table_write(&w, c, which);

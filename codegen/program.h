@@ -1,5 +1,5 @@
 // Shared declarations of the writers of a trainer's two files.  Each file here
-// writes one part from both plans; program.c orders the parts.
+// writes one part from all plans; program.c orders the parts.
 #ifndef CODEGEN_PROGRAM_H
 #define CODEGEN_PROGRAM_H
 
@@ -9,11 +9,12 @@
 #define EMITTED_LICENCE                                                        \
     "// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n"
 
-// A step of both plans, which differ in addresses only.
+// A step of all plans, which differ in addresses only.
 typedef struct {
     const Step *step;
     const char *name;
-    const Graph *host, *device;
+    const GraphPlan *plan[NUM_PLANS];
+    const Graph *graph; // of the host
     Kernel *kernel;
     int count;
     const Launches *launches;
@@ -21,7 +22,7 @@ typedef struct {
 
 typedef struct {
     const Program *program;
-    const Plan *host, *device;
+    const Plan *const *plan;
     const CodegenOptions *options;
     Arena *a;
     Twin *step;
@@ -72,10 +73,9 @@ void merged_tables_write(Writer *w, Text *t);
 void step_write(const Writer *w, Text *t, const Twin *s);
 void wrappers_write(const Writer *w, Text *t);
 
-// ---- plans.c: which is 0 on the host, 1 on CUDA ----
+// ---- plans.c: which is the index of a plan ----
 
-extern const char *const on_device[2];
-const Graph *twin_graph(const Twin *s, int which);
+extern const char *const on_device[NUM_PLANS];
 
 void states_write(const Writer *w, Text *t, int which);
 void inputs_write(const Writer *w, Text *t, int which);

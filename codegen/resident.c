@@ -134,7 +134,7 @@ void find_resident(Emit *e, Block *b) {
         return;
     }
     if (bytes <= FOUR_BYTES && !r.calls &&
-        e->group->grid[1] == device_grid(e->g))
+        e->group->grid[DEVICE_PLAN] == device_grid(e->g))
         e->resident = 4;
     else if (bytes <= most)
         e->resident = 2;

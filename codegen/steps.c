@@ -27,11 +27,11 @@ static int phase_of(const Group *group) {
 static void write_launch(const Writer *w, Text *t, const Twin *s,
                          const Kernel *k) {
     if (k->text == NULL) {
-        const Node *d = called_node(s->host, k);
+        const Node *d = called_node(s->graph, k);
         text_add(t, "    rt_contract(d, %s, t->v%u, t->v%u, t->v%u);\n",
-                 k->name, node_base(s->host, d->arg[0]),
-                 node_base(s->host, called_second(d)),
-                 (unsigned)(d - s->host->node));
+                 k->name, node_base(s->graph, d->arg[0]),
+                 node_base(s->graph, called_second(d)),
+                 (unsigned)(d - s->graph->node));
         return;
     }
     text_add(t, "    RUN(%s,\n        ", k->name);
@@ -49,7 +49,7 @@ static void write_launch(const Writer *w, Text *t, const Twin *s,
 // A comment where the layer changes, with the model's line.
 static void write_layer(Text *t, const Twin *s, const Kernel *k,
                         const char **layer) {
-    const Graph *g = s->host;
+    const Graph *g = s->graph;
     Origin from = {0};
     for (NodeId n = k->group->first; n <= k->group->last; n++)
         if (g->node[n].from.path != NULL) {
@@ -69,25 +69,26 @@ static void write_layer(Text *t, const Twin *s, const Kernel *k,
              from.file ? file_text(t->arena, from.file) : "", from.line);
 }
 
-// The tensors of a step, and their addresses on the two devices.
+// The tensors of a step, and their addresses on each device.
 static void write_tensors(const Writer *w, Text *t, const Twin *s,
                           const bool *stored) {
     text_add(t, "\n// ---- %s ----\n\n", s->name);
     text_add(t, "// Byte offsets of this step's tensors in the arena.\n");
     text_add(t, "typedef struct {\n    size_t\n");
     const char *separator = "";
-    for (NodeId n = 0; n < s->host->count; n++)
+    for (NodeId n = 0; n < s->graph->count; n++)
         if (stored[n]) {
-            const Node *d = &s->host->node[n];
+            const Node *d = &s->graph->node[n];
             text_add(t, "%s        v%u", separator, n);
             separator = arena_format(w->a, ", // %s %s\n",
                                      type_text(w->a, *d->type), layer_of(d));
         }
     bool none = *separator == '\0'; // C needs a member
     text_add(t, "%s;\n} %s_tensors;\n\n", none ? "        none" : "", s->name);
-    text_add(t, "static const %s_tensors %s_on[2] = {\n", s->name, s->name);
-    for (int i = 0; i < 2; i++) {
-        const Graph *g = twin_graph(s, i);
+    text_add(t, "static const %s_tensors %s_on[%d] = {\n", s->name, s->name,
+             NUM_PLANS);
+    for (int i = 0; i < NUM_PLANS; i++) {
+        const Graph *g = s->plan[i]->graph;
         text_add(t, "    {");
         Wrap wrap = {t, 5, 5, 0};
         if (none)
@@ -104,7 +105,7 @@ static void write_tensors(const Writer *w, Text *t, const Twin *s,
 void step_write(const Writer *w, Text *t, const Twin *s) {
     static const char *const phase_name[] = {"RT_FORWARD", "RT_BACKWARD",
                                              "RT_UPDATE"};
-    write_tensors(w, t, s, s->step->plan->stored);
+    write_tensors(w, t, s, s->plan[HOST_PLAN]->stored);
     text_add(t,
              "\nstatic void %s_step(RtDevice *d, const %s_tensors *t, "
              "const int *grid)\n{\n",
@@ -124,12 +125,12 @@ void step_write(const Writer *w, Text *t, const Twin *s) {
     if (trains)
         text_add(t, "\n    rt_phase(d, RT_OTHER);\n");
     text_add(t, "}\n");
-    launches_write(t, s->name, s->step->plan, s->launches);
+    launches_write(t, s->name, s->plan, s->launches);
 }
 
 void wrappers_write(const Writer *w, Text *t) {
     text_add(t, "\n// ---- the steps on each device ----\n");
-    for (int d = 0; d < 2; d++)
+    for (int d = 0; d < NUM_PLANS; d++)
         for (int i = 0; i < w->num_steps; i++) {
             const char *name = w->step[i].name;
             text_add(t,

@@ -104,14 +104,17 @@ static const char *entry_label(const Emit *e, const Entry *m) {
     return label;
 }
 
+const Expr *planned_offset(const Emit *e, NodeId n) {
+    return EXPR(e, "AT($, $)", x_number(e->a, e->g->node[n].offset),
+                x_number(e->a, e->device->node[n].offset));
+}
+
 static Expr *addresses_of(const Emit *e, const Entry *m) {
     Expr *x = list_new(e->a, m->num_tensors);
     for (int j = 0; j < m->num_tensors; j++) {
         NodeId n = m->tensor[j];
         if (is_pointer(e, n))
-            x->arg[x->count++] =
-                EXPR(e, "AT($, $)", x_number(e->a, e->g->node[n].offset),
-                     x_number(e->a, e->device->node[n].offset));
+            x->arg[x->count++] = planned_offset(e, n);
     }
     return x;
 }

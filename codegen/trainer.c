@@ -184,8 +184,8 @@ void trainer_write(const Writer *w, Text *t) {
     write_stages(p, t);
     write_plateaus(&p->recipe, t);
     text_add(t, "\nstatic const RtPlan plans[] = {\n");
-    plan_write(w, t, 0);
-    plan_write(w, t, 1);
+    for (int i = 0; i < NUM_PLANS; i++)
+        plan_write(w, t, i);
     text_add(t, "};\n\nRT_EMBED(kernels_text, \"%s.cu\");\n\n",
              w->options->base);
     if (w->options->embeds)
@@ -204,7 +204,7 @@ void trainer_write(const Writer *w, Text *t) {
              (unsigned long long)w->options->fingerprint);
     write_origin(w->options, t);
     write_recipe(p, t);
-    write_text(t, "not_decoded", w->host->not_decoded);
+    write_text(t, "not_decoded", w->plan[HOST_PLAN]->not_decoded);
     text_add(t, "    .plan = plans,\n");
     text_add(t, "    .num_plans = COUNT(plans),\n");
     text_add(t, "    .kernels = kernels_text,\n");

@@ -18,10 +18,8 @@ static void emit_pointer(const Emit *e, Block *b, NodeId n) {
     const Node *d = &e->g->node[n];
     const char *type = memory_type(d->type->dtype), *label = tensor_label(e, n);
     CODE(e, b, n,
-         arena_format(e->a, "%s *const p@ = (%s *)(arena + AT($, $));", type,
-                      type),
-         x_number(e->a, d->offset),
-         x_number(e->a, e->device->node[n].offset));
+         arena_format(e->a, "%s *const p@ = (%s *)(arena + $);", type, type),
+         planned_offset(e, n));
     b->last->remark = *label ? label : op_info[d->op].name;
 }
 
@@ -147,6 +145,6 @@ void emit_update(Emit *e, Block *b, int *grid) {
         else
             block_append(b, &own);
     }
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < NUM_PLANS; i++)
         grid[i] = grid_within(most, e->group->grid[i]);
 }

@@ -101,7 +101,7 @@ static double launches_seconds(const Launches *l, const Device *d) {
         const Kernel *k = &l->kernel[i];
         double work = group->kind == GROUP_CALL
                           ? arithmetic_seconds(l->plan->graph, group, d)
-                          : issue_seconds(&k->cost, k->grid[1], d);
+                          : issue_seconds(&k->cost, k->grid[DEVICE_PLAN], d);
         seconds += fmax(memory, work);
     }
     return seconds;

@@ -20,7 +20,7 @@ static double bytes_read(const Graph *g, const Group *group) {
 // Loads take turns: each takes the latency, in which a block loads the bytes in
 // flight of its threads (Little, 1961).
 static Price kernel_price(const Graph *g, const Kernel *k, const Device *d) {
-    int blocks = k->grid[1];
+    int blocks = k->grid[DEVICE_PLAN];
     double all = (double)group_bytes(g, k->group, NULL);
     double loaded = d->multiprocessors * BLOCK_THREADS * k->cost.in_flight;
     Price p = {.least =

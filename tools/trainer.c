@@ -122,7 +122,8 @@ TrainerText trainer_text(Arena *a, const Program *p,
     o.graphs = !arguments->inference;
     t.plan = program_plan(&steps, &cuda);
     t.host = plan_elsewhere(t.plan, &host);
-    codegen_program(&steps, t.host, t.plan, &o, &t.c_file, &t.cu_file);
+    codegen_program(&steps, (const Plan *[]){t.host, t.plan}, &o, &t.c_file,
+                    &t.cu_file);
     if (o.graphs)
         codegen_graphs(t.host, &t.graphs);
     if (arguments->lineinfo)

@@ -28,7 +28,7 @@ int space_grid(const Graph *g, const Type *space, bool host) {
 }
 
 void group_grid(const Graph *g, Group *group) {
-    int *host = &group->grid[0], *device = &group->grid[1];
+    int *host = &group->grid[HOST_PLAN], *device = &group->grid[DEVICE_PLAN];
     if (group->kind == GROUP_CALL)
         return;
     if (group_is_multi_tensor(group->kind)) {

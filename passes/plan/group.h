@@ -5,6 +5,9 @@
 
 #include "ir/ir.h"
 
+// The plans of a trainer.  HOST_PLAN and DEVICE_PLAN index its arrays.
+enum { HOST_PLAN, DEVICE_PLAN, NUM_PLANS };
+
 typedef enum {
     GROUP_CALL,    // one library call
     GROUP_GRID,    // rows by columns, with sums over rows or over everything
@@ -40,8 +43,7 @@ typedef struct {
     int64_t columns; // over which it iterates
     int64_t bytes;   // of memory that it reads and writes
     const struct AccessRegion *region; // of each input, in order of node
-    int grid[2]; // blocks, on the host and on the device; of a multi-tensor
-                 // group the most
+    int grid[NUM_PLANS]; // blocks; of a multi-tensor group the most
 } Group;
 
 // The axes of a reduction node.

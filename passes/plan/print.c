@@ -25,8 +25,8 @@ static void print_kernel(Text *t, const Group *group) {
         text_add(t, " over ");
         type_print(t, group->iteration_space);
     }
-    text_add(t, ", %sblocks %d and %d", most ? "at most " : "", group->grid[0],
-             group->grid[1]);
+    text_add(t, ", %sblocks %d and %d", most ? "at most " : "",
+             group->grid[HOST_PLAN], group->grid[DEVICE_PLAN]);
     if (group->phases > 1)
         text_add(t, ", %d phases", group->phases);
     if (group->workspace != NO_NODE)

@@ -19,8 +19,8 @@ static Output emit(Arena *a, const Program *p, const char *base) {
     PassOptions cuda = pass_options(&p->recipe, "cuda");
     CodegenOptions o = {.version = "1.2.3", .base = base, .fingerprint = 42};
     Text c = text_new(a), cu = text_new(a);
-    codegen_program(p, program_plan(p, &host), program_plan(p, &cuda), &o, &c,
-                    &cu);
+    const Plan *plan[] = {program_plan(p, &host), program_plan(p, &cuda)};
+    codegen_program(p, plan, &o, &c, &cu);
     return (Output){text_string(&c), text_string(&cu)};
 }
 

@@ -63,7 +63,7 @@ void library_write(Arena *a, const char *folder, const char *name,
     Text c = text_new(a), cu = text_new(a), unit = text_new(a);
     CodegenOptions options = {
         .version = "test", .base = name, .fingerprint = 1};
-    codegen_program(p, plan, plan, &options, &c, &cu);
+    codegen_program(p, (const Plan *[]){plan, plan}, &options, &c, &cu);
     text_add(&unit,
              "#define sinter_trainer %s_trainer\n#define main %s_main\n"
              "#ifndef SINTER_SIMT // which watches all memory of kernels\n"

@@ -27,7 +27,7 @@ const char *launch_name(const Inspected *l) {
 
 int launch_blocks(const Inspected *l) {
     return l->merged         ? l->merged->blocks
-           : l->kernel->text ? l->kernel->grid[1]
+           : l->kernel->text ? l->kernel->grid[DEVICE_PLAN]
                              : 0;
 }
 
