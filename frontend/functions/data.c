@@ -8,7 +8,7 @@ static Type samples(DType d, int rank, int64_t a, int64_t b, int64_t c) {
     return (Type){.dtype = d, .rank = rank, .dim = {0, a, b, c}};
 }
 
-static const Type images = {.dtype = U8}, whole = {.dtype = I32},
+static const Type bytes = {.dtype = U8}, whole = {.dtype = I32},
                   whole_each = {.dtype = I32, .rank = 1},
                   targets = {.dtype = F32};
 
@@ -65,6 +65,12 @@ static void cifar100(Expansion *e, DataSet *d, const Call *c) {
     add_setting(e, d, "coarse", coarse);
 }
 
+static void images(Expansion *e, DataSet *d, const Call *c, ParamId p) {
+    int64_t size = call_count(c, p);
+    d->batch = samples(U8, 4, size, size, 3);
+    add_count(e, d, c, p);
+}
+
 static void tokens(Expansion *e, DataSet *d, const Call *c) {
     d->batch = samples(I32, 2, call_count(c, P_tokens_length), 0, 0);
     d->label = d->batch;
@@ -93,11 +99,10 @@ static bool synthetic(Expansion *e, DataSet *d, const Call *c) {
 }
 
 bool data_set(Expansion *e, const Call *c, DataSet *d) {
-    int64_t size;
     *d = (DataSet){.at = c->at,
                    .format = c->builtin->name,
                    .path = "",
-                   .batch = images,
+                   .batch = bytes,
                    .typed = true,
                    .label = whole_each};
     if (builtin_id(c->builtin) != B_synthetic)
@@ -118,9 +123,10 @@ bool data_set(Expansion *e, const Call *c, DataSet *d) {
     case B_idx:
         return read_shape(e, d, c, P_idx_shape);
     case B_image_folder:
-        size = call_count(c, P_image_folder_size);
-        d->batch = samples(U8, 4, size, size, 3);
-        add_count(e, d, c, P_image_folder_size);
+        images(e, d, c, P_image_folder_size);
+        return true;
+    case B_webdataset:
+        images(e, d, c, P_webdataset_size);
         return true;
     case B_npy:
         d->typed = false;

@@ -21,6 +21,7 @@ static const struct {
     {"idx", rt_idx_read},
     {"npy", rt_npy_read},
     {"image_folder", rt_image_folder_read},
+    {"webdataset", rt_webdataset_read},
     {"tokens", rt_tokens_read},
     {"synthetic", rt_synthetic_draw},
 };
@@ -203,7 +204,7 @@ void rt_data_close(RtData *d) {
 static void classes_read(RtData *d, const char *folder, const RtDataSpec *spec,
                          const RtFiles *files) {
     enum { MOST = 1 << 20 };
-    const char *const name[] = {"classes.txt", "batches.meta.txt",
+    const char *const name[] = {RT_CLASSES_FILE, "batches.meta.txt",
                                 rt_setting(spec, "coarse", 0)
                                     ? "coarse_label_names.txt"
                                     : "fine_label_names.txt"};

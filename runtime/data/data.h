@@ -85,6 +85,8 @@ typedef struct {
     char ignored[RT_IGNORED_BYTES]; // a line about ignored files; "": none
 } RtData;
 
+// The file of a data set's folder with the names of the classes, one in a line.
+#define RT_CLASSES_FILE "classes.txt"
 // Reads the data set in folder `path` and checks every size and label.
 bool rt_data_open(RtData *d, const char *format, const char *path,
                   const RtDataSpec *spec, const RtFiles *files, RtError *e);
@@ -176,7 +178,38 @@ const char *rt_inputs_path(const RtData *d, int64_t sample);
 // Why a sample's file could not be decoded; NULL: it could.
 const char *rt_inputs_error(const RtData *d, int64_t sample);
 
-// ---- cifar.c, idx.c, npy.c, tokens.c, image_folder.c, synthetic.c ----
+// ---- tar.c ----
+
+enum { RT_TAR_RECORDS = 16 << 10 };
+
+// An open archive.
+typedef struct {
+    const RtFiles *files;
+    const char *path;
+    int fd;
+    int64_t size, at; // of the file; the next header
+    int64_t buffered; // offset of the buffer
+    size_t ready;
+    uint8_t buffer[4 << 10];
+    char name[4 << 10];
+    bool is_named; // by a header before that of the member
+    int64_t bytes; // by such a header; -1: none
+} RtTar;
+
+typedef struct {
+    const char *name;     // until the next one; NULL: the archive ends
+    int64_t first, bytes; // of its data, which the file has
+} RtTarMember;
+
+bool rt_tar_open(RtTar *t, const RtFiles *files, const char *path, RtError *e);
+// The next regular file.
+bool rt_tar_next(RtTar *t, RtTarMember *m, RtError *e);
+// Copies bytes of the archive.
+bool rt_tar_read(RtTar *t, int64_t from, size_t count, void *to, RtError *e);
+void rt_tar_close(RtTar *t);
+
+// ---- cifar.c, idx.c, npy.c, tokens.c, image_folder.c, webdataset.c,
+// synthetic.c ----
 
 typedef bool RtFormat(RtData *d, const char *path, const RtDataSpec *spec,
                       const RtFiles *files, RtError *e);
@@ -184,7 +217,7 @@ typedef bool RtFormat(RtData *d, const char *path, const RtDataSpec *spec,
 bool rt_npy_column(const RtFiles *files, const char *path, const RtShape *shape,
                    RtColumn *c, int64_t *count, uint64_t *hash, RtError *e);
 RtFormat rt_cifar10_read, rt_cifar100_read, rt_idx_read, rt_npy_read,
-    rt_tokens_read, rt_synthetic_draw, rt_image_folder_read;
+    rt_tokens_read, rt_synthetic_draw, rt_image_folder_read, rt_webdataset_read;
 
 // ---- decode.c, jpeg.c, png.c, resize.c: images in files ----
 

@@ -25,6 +25,11 @@ static int64_t synthetic_samples(const char *path) {
     return *end == '\0' && samples <= INT32_MAX ? samples : -1;
 }
 
+static bool reads_images(const RtTrainer *t) {
+    return strcmp(t->data_format, "image_folder") == 0 ||
+           strcmp(t->data_format, "webdataset") == 0;
+}
+
 static bool read_parts(const RtTrainer *t, const RtOptions *o, RtData *d,
                        const RtFiles *files, RtError *e) {
     RtDataSpec spec = {.image = t->image,
@@ -44,8 +49,7 @@ static bool read_parts(const RtTrainer *t, const RtOptions *o, RtData *d,
                        "--data %s: this trainer generates its data and takes "
                        "only synthetic or synthetic:N",
                        path);
-    if ((o->bad_samples > 0 || o->max_image_pixels > 0) &&
-        strcmp(t->data_format, "image_folder") != 0)
+    if ((o->bad_samples > 0 || o->max_image_pixels > 0) && !reads_images(t))
         return rt_fail(e, EXIT_USAGE,
                        "--%s applies to image files, but this trainer takes %s",
                        o->bad_samples > 0 ? "bad-samples" : "max-image-pixels",

@@ -39,6 +39,8 @@ static void insert(RtIgnored *p, int at, const char *suffix) {
 void rt_ignored_add(RtIgnored *p, const char *name) {
     char suffix[RT_SUFFIX_BYTES];
     int at = 0, order = 1;
+    if (strcmp(name, RT_CLASSES_FILE) == 0)
+        return;
     bool known = suffix_of(suffix, name);
     while (known && at < p->suffixes &&
            (order = strcmp(suffix, p->suffix[at].name)) > 0)

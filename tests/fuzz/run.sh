@@ -35,8 +35,9 @@ else
     set --
     printf '"%s"\n' dtype shape data_offsets __metadata__ F32 BF16 BOOL \
         descr fortran_order False '<f4' '<i8' '|u1' plans products fusions \
-        apart vocab merges added_tokens pre_tokenizer \
-        ByteLevel Split Regex content IHDR PLTE tRNS gAMA IDAT IEND >"$work/words"
+        apart vocab merges added_tokens pre_tokenizer ByteLevel Split Regex \
+        content .cls .json label path= size= ustar \
+        IHDR PLTE tRNS gAMA IDAT IEND >"$work/words"
 fi
 cp "$here/$name"/* "$work/seeds"
 for file in "$@"; do

@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// WebDataset: tar files, the shards, with the members KEY.jpg and KEY.cls of
+// each sample next to each other.  A key ends at the first dot of the member's
+// last name, as in the package of that name.  KEY.cls is the number of the
+// class in digits, or KEY.json has it as `label`.
+//
+// The headers are read once.  An index keeps the place of each image in its
+// shard, so samples are read in any order.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/data/data.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+static const char *const suffixes[] = {".tar", NULL};
+
+// The members of one key so far.
+typedef struct {
+    char *key;       // NULL: none
+    char *image;     // its member's name; NULL: none
+    RtFilePart part; // of the image
+    int64_t label;   // -1: none
+} Sample;
+
+// A shard while it is read.
+typedef struct {
+    RtSplit *split;
+    const RtDataSpec *spec;
+    RtTar tar;
+    int32_t file;
+    Sample sample;
+    uint64_t *hash;
+} Shard;
+
+// ---- labels ----
+
+// A whole number in digits, with space around it; -1: it is none.
+static int64_t label_of(const char *text) {
+    char *end;
+    while (isspace((unsigned char)*text))
+        text++;
+    bool digits = isdigit((unsigned char)*text);
+    long long label = strtoll(text, &end, 10);
+    while (isspace((unsigned char)*end))
+        end++;
+    return digits && *end == '\0' ? label : -1;
+}
+
+static bool read_class(Shard *s, const RtTarMember *m, RtError *e) {
+    enum { MOST = 32 };
+    char text[MOST + 1] = "";
+    int64_t label = -1;
+    if (m->bytes <= MOST) {
+        if (!rt_tar_read(&s->tar, m->first, (size_t)m->bytes, text, e))
+            return false;
+        label = memchr(text, 0, (size_t)m->bytes) ? -1 : label_of(text);
+    }
+    s->sample.label = label;
+    return label >= 0 || rt_fail(e, EXIT_DATA,
+                                 "%s:%s is not the number of a class in digits",
+                                 s->tar.path, m->name);
+}
+
+// The field `label` of an object, if it is a whole number; -1: it is not there.
+static int64_t label_in(const char *text, size_t length) {
+    RtJson j = {.at = text, .end = text + length};
+    char name[64];
+    uint64_t label = UINT64_MAX;
+    if (!rt_json_take(&j, '{') || rt_json_accept(&j, '}'))
+        return -1;
+    do {
+        RtJson long_name = j;
+        if (!rt_json_string(&j, name, sizeof name)) {
+            j = long_name;
+            rt_json_skip(&j);
+            *name = '\0';
+        }
+        rt_json_take(&j, ':');
+        if (strcmp(name, "label") == 0 && rt_json_count(&j, &label))
+            return (int64_t)label;
+        rt_json_skip(&j);
+    } while (rt_json_accept(&j, ','));
+    return -1;
+}
+
+static bool read_json(Shard *s, const RtTarMember *m, RtError *e) {
+    enum { MOST = 1 << 20 };
+    if (s->sample.label >= 0 || m->bytes > MOST)
+        return true;
+    char *text = malloc((size_t)m->bytes + 1);
+    bool good = text != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
+    good = good && rt_tar_read(&s->tar, m->first, (size_t)m->bytes, text, e);
+    if (good)
+        s->sample.label = label_in(text, (size_t)m->bytes);
+    free(text);
+    return good;
+}
+
+// ---- samples ----
+
+static void sample_clear(Sample *s) {
+    free(s->key);
+    free(s->image);
+    *s = (Sample){.label = -1};
+}
+
+static bool check_label(const Shard *s, RtError *e) {
+    const Sample *p = &s->sample;
+    if (s->spec->label.rank < 0 ||
+        (p->label >= 0 && p->label < s->spec->classes))
+        return true;
+    if (p->label < 0)
+        return rt_fail(e, EXIT_DATA,
+                       "%s:%s has no %s.cls, nor %s.json with a label, beside "
+                       "it",
+                       s->tar.path, p->image, p->key, p->key);
+    return rt_fail(e, EXIT_DATA,
+                   "%s:%s has label %" PRId64 ", but the model has %d classes",
+                   s->tar.path, p->image, p->label, s->spec->classes);
+}
+
+// Members without an image and a .cls are of no sample.
+static bool sample_end(Shard *s, RtError *e) {
+    Sample *p = &s->sample;
+    if (p->image != NULL) {
+        int64_t bits[] = {p->part.bytes, p->label};
+        if (!check_label(s, e) ||
+            !rt_images_add(s->split, rt_path("%s:%s", s->tar.path, p->image),
+                           &p->part, (int32_t)(p->label < 0 ? 0 : p->label), e))
+            return false;
+        *s->hash = XXH3_64bits_withSeed(p->image, strlen(p->image), *s->hash);
+        *s->hash = XXH3_64bits_withSeed(bits, sizeof bits, *s->hash);
+    }
+    sample_clear(p);
+    return true;
+}
+
+static bool take_image(Shard *s, const RtTarMember *m, RtError *e) {
+    Sample *p = &s->sample;
+    if (p->image != NULL)
+        return rt_fail(e, EXIT_DATA, "%s: %s and %s are images of one sample",
+                       s->tar.path, p->image, m->name);
+    p->image = strdup(m->name);
+    p->part = (RtFilePart){m->first, m->bytes, s->file};
+    return p->image != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
+}
+
+// The length of the key in a member's name; 0: it has none.
+static size_t key_length(const char *name) {
+    const char *slash = strrchr(name, '/');
+    const char *base = slash != NULL ? slash + 1 : name;
+    const char *dot = strchr(base, '.');
+    return dot == NULL || dot == base ? 0 : (size_t)(dot - name);
+}
+
+static bool take_member(Shard *s, const RtTarMember *m, RtError *e) {
+    Sample *p = &s->sample;
+    size_t length = key_length(m->name);
+    if (length == 0)
+        return true;
+    bool same = p->key != NULL && strlen(p->key) == length &&
+                memcmp(p->key, m->name, length) == 0;
+    if (!same) {
+        if (!sample_end(s, e))
+            return false;
+        p->key = rt_path("%.*s", (int)length, m->name);
+        if (p->key == NULL)
+            return rt_fail(e, EXIT_MEMORY, "out of memory");
+    }
+    const char *suffix = m->name + length;
+    if (strcasecmp(suffix, ".cls") == 0)
+        return read_class(s, m, e);
+    if (strcasecmp(suffix, ".json") == 0)
+        return read_json(s, m, e);
+    for (const char *const *image = rt_image_suffix; *image != NULL; image++)
+        if (strcasecmp(suffix, *image) == 0)
+            return take_image(s, m, e);
+    return true;
+}
+
+static bool read_shard(Shard *s, const RtFiles *files, const char *path,
+                       RtError *e) {
+    RtTarMember m;
+    if (!rt_tar_open(&s->tar, files, path, e))
+        return false;
+    bool good;
+    while ((good = rt_tar_next(&s->tar, &m, e)) && m.name != NULL &&
+           (good = take_member(s, &m, e)))
+        continue;
+    good = good && sample_end(s, e);
+    sample_clear(&s->sample);
+    rt_tar_close(&s->tar);
+    return good;
+}
+
+// Takes ownership of the paths.
+static bool read_split(RtData *d, RtSplit *split, RtNames *shard,
+                       const RtDataSpec *spec, const RtFiles *files,
+                       RtError *e) {
+    RtImages *images = rt_images_open(d, split, spec, files, e);
+    if (images == NULL)
+        return false;
+    images->file = *shard;
+    *shard = (RtNames){0};
+    Shard s = {.split = split, .spec = spec, .hash = &d->hash};
+    s.sample.label = -1;
+    for (int64_t i = 0; i < images->file.count; i++) {
+        s.file = (int32_t)i;
+        if (!read_shard(&s, files, images->file.name[i], e))
+            return false;
+    }
+    if (split->count == 0)
+        return rt_fail(e, EXIT_DATA,
+                       "%s has no sample: expected members KEY.jpg, .jpeg, "
+                       ".png or .webp, each beside its KEY.cls",
+                       images->file.name[0]);
+    return rt_images_complete(split, spec, e);
+}
+
+// ---- shards ----
+
+// The training set, then the names of a test set, the preferred one first.
+static const char *const set_name[] = {"train", "test", "val", "validation",
+                                       NULL};
+
+// The set that a word, a run of letters, of a shard's name tells; without one
+// it is for training.
+static int set_of(const char *name) {
+    while (*name != '\0') {
+        size_t length = 0;
+        while (isalpha((unsigned char)name[length]))
+            length++;
+        for (int i = 0; set_name[i] != NULL; i++)
+            if (strlen(set_name[i]) == length &&
+                strncasecmp(name, set_name[i], length) == 0)
+                return i;
+        name += length > 0 ? length : 1;
+    }
+    return 0;
+}
+
+// The shards of both sets.
+typedef struct {
+    RtNames train, test;
+    RtIgnored ignored;
+} Shards;
+
+// Adds the shards of a folder: all to one set, or each to that of its name.
+static bool add_shards(Shards *to, const char *folder, RtNames *all,
+                       RtError *e) {
+    RtNames here = {0};
+    bool good = rt_names_list(folder, suffixes, &to->ignored, &here, e);
+    int test = 0;
+    for (int64_t i = 0; i < here.count; i++) {
+        int set = set_of(here.name[i]);
+        test = test == 0 || (set > 0 && set < test) ? set : test;
+    }
+    for (int64_t i = 0; good && i < here.count; i++) {
+        int set = all != NULL ? 0 : set_of(here.name[i]);
+        RtNames *names = all != NULL ? all : set == 0 ? &to->train : &to->test;
+        if (set == 0 || set == test)
+            good = rt_names_add(names, rt_path("%s/%s", folder, here.name[i]),
+                                e);
+    }
+    rt_names_free(&here);
+    return good;
+}
+
+// Whether folder/name is a folder: *path is it then.  False: no memory.
+static bool find_folder(const char *folder, const char *name, char **path,
+                        RtError *e) {
+    struct stat s;
+    *path = rt_path("%s/%s", folder, name);
+    if (*path == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    if (stat(*path, &s) != 0 || !S_ISDIR(s.st_mode)) {
+        free(*path);
+        *path = NULL;
+    }
+    return true;
+}
+
+// Folders train, and test, val or validation, if the first exists; else the
+// shards of the folder itself.
+static bool find_shards(Shards *to, const char *folder, RtError *e) {
+    char *train, *test = NULL;
+    if (!find_folder(folder, set_name[0], &train, e))
+        return false;
+    if (train == NULL)
+        return add_shards(to, folder, NULL, e);
+    bool good = add_shards(to, train, &to->train, e);
+    for (int i = 1; good && test == NULL && set_name[i] != NULL; i++)
+        good = find_folder(folder, set_name[i], &test, e);
+    good = good && (test == NULL || add_shards(to, test, &to->test, e));
+    free(train);
+    free(test);
+    return good;
+}
+
+static bool is_compressed(const RtIgnored *p) {
+    for (int i = 0; i < p->suffixes; i++)
+        if (strcmp(p->suffix[i].name, ".gz") == 0 ||
+            strcmp(p->suffix[i].name, ".tgz") == 0)
+            return true;
+    return false;
+}
+
+static bool check_shards(const Shards *s, const char *folder,
+                         const RtDataSpec *spec, RtError *e) {
+    if (s->train.count == 0 && is_compressed(&s->ignored))
+        return rt_fail(e, EXIT_DATA,
+                       "%s has no .tar file for training, but compressed ones, "
+                       "which cannot be read at random: unpack them with "
+                       "gunzip",
+                       folder);
+    if (s->train.count == 0)
+        return rt_fail(e, EXIT_DATA, "%s has no .tar file for training",
+                       folder);
+    return s->test.count > 0 || spec->held_out ||
+           rt_fail(e, EXIT_DATA,
+                   "%s has no .tar file for the test, in a folder test, val or "
+                   "validation or with that word in its name: add one, or hold "
+                   "images out with --validation=10%%",
+                   folder);
+}
+
+bool rt_webdataset_read(RtData *d, const char *path, const RtDataSpec *spec,
+                        const RtFiles *files, RtError *e) {
+    Shards s = {.train = {0}};
+    bool good = find_shards(&s, path, e) && check_shards(&s, path, spec, e) &&
+                read_split(d, &d->train, &s.train, spec, files, e) &&
+                (s.test.count == 0 ||
+                 read_split(d, &d->test, &s.test, spec, files, e));
+    rt_ignored_text(d->ignored, &s.ignored, path, ".tar");
+    rt_names_free(&s.train);
+    rt_names_free(&s.test);
+    return good;
+}
