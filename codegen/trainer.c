@@ -112,6 +112,8 @@ static void write_recipe(const Program *p, Text *t) {
     write_shape(p, t, "image");
     write_shape(p, t, "label");
     text_add(t, "    .classes = %d,\n", r->classes);
+    if (r->ignored != 0)
+        text_add(t, "    .ignored = %d,\n", r->ignored);
     text_add(t, "    .output = %s,\n", output[r->output]);
     text_add(t, "    .batch = %lld,\n", (long long)r->batch);
     text_add(t, "    .precision = \"%s\",\n", dtype_name(r->precision));

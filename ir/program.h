@@ -51,6 +51,7 @@ typedef struct {
     const DataSetting *data_setting;
     int num_data_settings;
     int classes; // that whole labels are below
+    int ignored; // a label that the loss leaves out, of any size
     OutputKind output;
     int64_t batch;
     bool drop_last; // leave out a last batch that is short

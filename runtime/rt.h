@@ -312,6 +312,7 @@ typedef struct {
     int num_data_settings;
     RtShape image, label; // of one sample; label.rank -1: labels are not used
     int classes;          // whole labels are below
+    int ignored;          // a whole label that may be any
     RtOutputKind output;
     int batch;
     const char *precision; // of the recipe; NULL: f32

@@ -40,7 +40,8 @@ static bool data_found(const Program *p, const RtOptions *o, RtError *e) {
                    .data_setting = setting,
                    .image = shape_of(p, "image"),
                    .label = shape_of(p, "label"),
-                   .classes = r->classes};
+                   .classes = r->classes,
+                   .ignored = r->ignored};
     for (int i = 0; i < r->num_data_settings && i < MAX_SETTINGS; i++)
         setting[t.num_data_settings++] =
             (RtSetting){r->data_setting[i].name, r->data_setting[i].value};

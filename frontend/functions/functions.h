@@ -524,6 +524,9 @@ bool expect_valid(Expansion *e, const Call *c, const Value *x, unsigned axes);
 NodeId sample_count(Expansion *e);
 NodeId sum_samples(Expansion *e, NodeId x);
 NodeId sample_means(Expansion *e, NodeId x);
+// The share of each sample in the number of rows that are true, among those
+// that the loss counts; all shares of a batch add up to at most its samples.
+NodeId sample_shares(Expansion *e, NodeId hit);
 
 // ---- loss.c: losses ----
 

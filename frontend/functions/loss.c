@@ -71,8 +71,9 @@ static NodeId valid_class(Expansion *e, NodeId label) {
 }
 
 // Labels as the operation takes them: i32[M], or probabilities of classes
-// f32[M,K].  Unmixed labels keep the data set's form.
-static NodeId class_labels(Expansion *e, Type output, NodeId label) {
+// f32[M,K].  Unmixed labels keep the data set's form; `raw` ones their number
+// where they are invalid, too.
+static NodeId class_labels(Expansion *e, Type output, NodeId label, bool raw) {
     if (label == e->label &&
         !transforms_mix(e, e->label_extent == LABEL_SPATIAL))
         label = e->unblended_label;
@@ -81,7 +82,10 @@ static NodeId class_labels(Expansion *e, Type output, NodeId label) {
     int64_t shape[] = {type_count(&output) / classes, classes};
     bool whole = t.dtype == I32 || t.dtype == U8;
     if (whole && type_has_shape(&t, (Type[]){without_last(output)}))
-        return graph_reshape(e->graph, valid_class(e, label), 1, shape);
+        return graph_reshape(e->graph,
+                             raw ? graph_cast(e->graph, label, I32)
+                                 : valid_class(e, label),
+                             1, shape);
     if (!whole && type_has_shape(&t, &output))
         return graph_reshape(e->graph, as_float(e, label), 2, shape);
     return NO_NODE;
@@ -121,6 +125,112 @@ static void mask_classes(Expansion *e, NodeId *logits, NodeId *label) {
     *logits = samples_mask(e, *logits, *logits, classes, MASKED);
 }
 
+// ---- rows that count more or less ----
+
+// Whether a label's rows are numbers of classes; reports `name` if not.
+static bool expect_numbers(Expansion *e, const Call *c, NodeId label,
+                           const char *name) {
+    if (node_type(e, label)->rank == 1)
+        return true;
+    Diagnostic *d = report(e->diags, D_wrong_kind, c->at,
+                           "`%s` of cross_entropy needs labels that are "
+                           "numbers of classes",
+                           name);
+    diag_place(d, c->arg[1].at, "these are shares of classes");
+    return false;
+}
+
+// 1 where a label is not ignored: bool[M].
+static NodeId counted_rows(Expansion *e, NodeId label, int ignored) {
+    NodeId is = graph_op2(e->graph, OP_eq, label, int_node(e, ignored));
+    return graph_op1(e->graph, OP_not, is);
+}
+
+static bool expect_weights(Expansion *e, const Call *c, int64_t classes,
+                           Literal *weights) {
+    const Value *list = call_arg(c, P_cross_entropy_weights);
+    if (!expect_literal(e, list->at, list, weights))
+        return false;
+    if (type_is(&weights->type, (Type[]){type_of(F32, 1, &classes)}))
+        return true;
+    Diagnostic *d = report(e->diags, D_wrong_length, list->at,
+                           "`weights` of cross_entropy are %lld numbers, one "
+                           "for each class",
+                           (long long)classes);
+    diag_label(d, "these are %s", type_text(e, weights->type));
+    return false;
+}
+
+// The weight of the class of each row: f32[M].
+static NodeId class_weights(Expansion *e, const Literal *weights,
+                            NodeId label) {
+    Graph *g = e->graph;
+    Type rows = *node_type(e, label);
+    int64_t last = 1;
+    Type along = {.dtype = I32, .rank = 2, .dim = {1, weights->type.dim[0]}};
+    label = graph_reshape(g, label, 2, (int64_t[]){rows.dim[0], 1});
+    NodeId own = graph_op2(g, OP_eq, label, graph_iota(g, along, 1));
+    NodeId table = graph_values(g, weights->type, weights->number);
+    NodeId of = graph_op3(g, OP_select, own, table, number_node(e, 0));
+    return graph_reshape(g, graph_reduce(g, OP_sum, of, 1, &last), 1, rows.dim);
+}
+
+// PyTorch weighs each class of the smoothed part, too.
+static bool expect_unsmoothed(Expansion *e, const Call *c) {
+    if (call_arg(c, P_cross_entropy_weights)->kind == VALUE_NONE ||
+        call_number(c, P_cross_entropy_smoothing) == 0)
+        return true;
+    report(e->diags, D_not_implemented, c->at,
+           "cross_entropy with both `weights` and `smoothing` is not "
+           "implemented yet");
+    return false;
+}
+
+// The weight of each row, and *label without ignored numbers.  Without both
+// arguments *weights is NO_NODE.  False after a report.
+static bool row_weights(Expansion *e, const Call *c, int64_t classes,
+                        NodeId *label, NodeId *weights) {
+    const Value *ignore = call_arg(c, P_cross_entropy_ignore);
+    bool weighs = call_arg(c, P_cross_entropy_weights)->kind == VALUE_LIST;
+    NodeId counted = NO_NODE;
+    Literal of_class;
+    *weights = NO_NODE;
+    if (ignore->kind == VALUE_NUMBER) {
+        if (!expect_numbers(e, c, *label, "ignore"))
+            return false;
+        e->recipe.ignored = (int)ignore->number;
+        counted = counted_rows(e, *label, e->recipe.ignored);
+        *label = graph_op3(e->graph, OP_select, counted, valid_class(e, *label),
+                           int_node(e, 0));
+        *weights = as_float(e, counted);
+        if (is_label(e, &c->arg[1]))
+            e->loss.counted = counted;
+    }
+    if (!weighs)
+        return true;
+    if (!expect_numbers(e, c, *label, "weights") ||
+        !expect_weights(e, c, classes, &of_class))
+        return false;
+    NodeId of = class_weights(e, &of_class, *label);
+    *weights =
+        counted == NO_NODE
+            ? of
+            : graph_op3(e->graph, OP_select, counted, of, number_node(e, 0));
+    return true;
+}
+
+// Multiplies a loss by the weights of its rows, which a mean divides by.
+static NodeId weigh_rows(Expansion *e, NodeId loss, NodeId weights) {
+    if (weights == NO_NODE)
+        return loss;
+    Type t = *node_type(e, loss);
+    weights = graph_reshape(e->graph, weights, t.rank, t.dim);
+    e->loss.weights_differ |=
+        e->loss.weights != NO_NODE && e->loss.weights != weights;
+    e->loss.weights = weights;
+    return graph_op2(e->graph, OP_mul, loss, weights);
+}
+
 // One number for each row of the output; [N, 1] if there is one for each
 // sample.
 Value lower_cross_entropy(Expansion *e, const Call *c) {
@@ -130,12 +240,18 @@ Value lower_cross_entropy(Expansion *e, const Call *c) {
         !expect_classes(e, c, output) || !expect_rows(e, c, output->node))
         return value_poison();
     warn_softmax(e, c, output);
-    NodeId label = class_labels(e, t, call_node(c, P_cross_entropy_label));
+    bool ignores = call_arg(c, P_cross_entropy_ignore)->kind == VALUE_NUMBER;
+    NodeId label =
+        class_labels(e, t, call_node(c, P_cross_entropy_label), ignores);
     if (label == NO_NODE)
         return report_pair(e, c, "the labels do not fit the output",
                            "labels are whole numbers, one for each row of the "
                            "output, or shares of its classes");
+    NodeId weights;
     double smoothing = call_number(c, P_cross_entropy_smoothing);
+    if (!row_weights(e, c, t.dim[t.rank - 1], &label, &weights) ||
+        !expect_unsmoothed(e, c))
+        return value_poison();
     Attr attr = attr_float(ATTR_smoothing, smoothing);
     int64_t rows[] = {type_count(&t) / t.dim[t.rank - 1], t.dim[t.rank - 1]};
     NodeId logits = graph_reshape(e->graph, as_float(e, output->node), 2, rows);
@@ -149,7 +265,7 @@ Value lower_cross_entropy(Expansion *e, const Call *c) {
                                              .group = -1});
     if (t.rank > 2)
         loss = graph_reshape(e->graph, loss, t.rank - 1, t.dim);
-    return value_tensor(loss, c->at);
+    return value_tensor(weigh_rows(e, loss, weights), c->at);
 }
 
 // ---- elementwise losses ----

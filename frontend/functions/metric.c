@@ -88,7 +88,7 @@ static NodeId best_class(Expansion *e, NodeId output) {
 static NodeId count_correct(Expansion *e, NodeId output, NodeId best) {
     NodeId hit = graph_op2(e->graph, OP_eq, best,
                            label_column(e, *node_type(e, output)));
-    return sum_samples(e, sample_means(e, as_float(e, hit)));
+    return sum_samples(e, sample_shares(e, hit));
 }
 
 // The number of samples whose output is above 0 exactly if their label is above
@@ -127,7 +127,7 @@ static NodeId count_top5(Expansion *e, NodeId output) {
     NodeId above = graph_op1(g, OP_not, graph_op2(g, OP_le, output, score));
     NodeId rank = sum_classes(e, as_float(e, above));
     NodeId hit = graph_op2(g, OP_lt, rank, number_node(e, PLACES));
-    return sum_samples(e, sample_means(e, as_float(e, hit)));
+    return sum_samples(e, sample_shares(e, hit));
 }
 
 // ---- counts ----
@@ -145,13 +145,25 @@ static NodeId class_columns(Expansion *e, NodeId column, int64_t classes) {
     return as_float(e, graph_op2(e->graph, OP_eq, column, each));
 }
 
+// The same of the labels, without those that the loss ignores.
+static NodeId label_columns(Expansion *e, Type output, int64_t classes) {
+    NodeId label = label_column(e, output), counted = e->loss.counted;
+    NodeId columns = class_columns(e, label, classes);
+    Type rows = *node_type(e, label);
+    if (counted == NO_NODE ||
+        type_count(node_type(e, counted)) != type_count(&rows))
+        return columns;
+    counted = graph_reshape(e->graph, counted, rows.rank, rows.dim);
+    return graph_op2(e->graph, OP_mul, columns, as_float(e, counted));
+}
+
 // The confusion matrix, f32[K, K]: rows are labels, columns the predicted
 // classes.
 static NodeId count_classes(Expansion *e, NodeId output, NodeId best) {
     Type t = *node_type(e, output);
     int64_t classes = t.dim[t.rank - 1];
     NodeId arg[] = {
-        valid_rows(e, class_columns(e, label_column(e, t), classes), classes),
+        valid_rows(e, label_columns(e, t, classes), classes),
         valid_rows(e, class_columns(e, best, classes), classes)};
     Attr transpose = attr_int(ATTR_ta, 1);
     return graph_add(e->graph, (Node){.op = OP_matmul,

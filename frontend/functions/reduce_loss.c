@@ -122,6 +122,25 @@ static NodeId contributions_to_mean(Expansion *e, NodeId x) {
     return graph_op2(g, OP_mul, sum_per_sample(e, mask_pixels(e, x)), scale);
 }
 
+// The same over rows of different weights, which x has as factors.  Where all
+// are 0 the mean is 0.
+static NodeId contributions_to_weighted_mean(Expansion *e, NodeId x,
+                                             NodeId weights) {
+    Graph *g = e->graph;
+    Type t = *node_type(e, x);
+    weights = graph_reshape(g, weights, t.rank, t.dim);
+    if (has_valid_pixels(e, t)) {
+        x = mask_pixels(e, x);
+        weights = mask_pixels(e, weights);
+    }
+    NodeId all = sum_samples(e, sum_per_sample(e, weights));
+    NodeId some = graph_op2(g, OP_lt, number_node(e, 0), all);
+    NodeId scale = graph_op2(
+        g, OP_div, sample_count(e),
+        graph_op3(g, OP_select, some, all, number_node(e, 1)));
+    return graph_op2(g, OP_mul, sum_per_sample(e, x), scale);
+}
+
 // Whether an operation moves pixels along rows or columns.
 static bool moves_axis(const Graph *g, const Node *n) {
     switch (n->op) {
@@ -183,6 +202,20 @@ bool expect_valid(Expansion *e, const Call *c, const Value *x, unsigned axes) {
 
 // ---- reductions ----
 
+NodeId sample_shares(Expansion *e, NodeId hit) {
+    Type t = *node_type(e, hit), rows;
+    NodeId counted = e->loss.counted;
+    if (counted == NO_NODE)
+        return sample_means(e, as_float(e, hit));
+    rows = *node_type(e, counted);
+    if (type_count(&t) != type_count(&rows))
+        return sample_means(e, as_float(e, hit));
+    counted = graph_reshape(e->graph, counted, t.rank, t.dim);
+    hit = graph_op2(e->graph, OP_and, hit, counted);
+    return contributions_to_weighted_mean(e, as_float(e, hit),
+                                          as_float(e, counted));
+}
+
 NodeId sample_means(Expansion *e, NodeId x) {
     Type t = *node_type(e, x);
     if (has_valid_pixels(e, t))
@@ -196,6 +229,8 @@ NodeId sample_means(Expansion *e, NodeId x) {
 // The loss of each sample.  A loss whose first axis is not the batch gives each
 // its mean.
 static NodeId per_sample_loss(Expansion *e, NodeId x, bool mean) {
+    if (mean && e->loss.weights != NO_NODE)
+        return contributions_to_weighted_mean(e, x, e->loss.weights);
     if (mean && e->valid != NO_NODE)
         return contributions_to_mean(e, x);
     NodeId means = sample_means(e, x);
@@ -259,8 +294,34 @@ static bool expect_reduced(Expansion *e, const Call *c, const Value *x) {
     return counts || report_invalid_pixels(e, c, x);
 }
 
+// False, with a report, if a mean has other numbers than the rows by whose
+// weights it divides.
+static bool expect_rows_of_weights(Expansion *e, const Call *c,
+                                   const Value *x) {
+    Type t = *node_type(e, x->node), rows;
+    if (e->loss.weights == NO_NODE)
+        return true;
+    if (e->loss.weights_differ) {
+        Diagnostic *d = report(e->diags, D_not_reduced, c->at,
+                               "a mean cannot divide by the `weights` or "
+                               "`ignore` of two cross_entropy");
+        diag_note(d, "`sum` divides by nothing");
+        return false;
+    }
+    rows = *node_type(e, e->loss.weights);
+    if (type_count(&t) == type_count(&rows))
+        return true;
+    Diagnostic *d = report(e->diags, D_incompatible_shapes, c->at,
+                           "a mean that `weights` or `ignore` of cross_entropy "
+                           "divide has a number for each label");
+    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+    diag_note(d, "the labels are %s", tensor_text(e, e->loss.weights));
+    return false;
+}
+
 Value reduce_loss(Expansion *e, const Call *c, bool mean) {
-    if (!expect_reduced(e, c, &c->arg[0]))
+    if (!expect_reduced(e, c, &c->arg[0]) ||
+        (mean && !expect_rows_of_weights(e, c, &c->arg[0])))
         return value_poison();
     NodeId x = as_float(e, c->arg[0].node);
     e->loss.is_mean = mean;

@@ -278,6 +278,7 @@ Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     p->site = call_sites_list(e, &p->num_sites);
     p->recipe.collect_samples = e->recipe.collect_samples;
     p->recipe.classes = e->recipe.classes;
+    p->recipe.ignored = e->recipe.ignored;
     p->recipe.output = e->recipe.output;
     p->recipe.rate = e->recipe.rate;
     p->recipe.plateau = e->recipe.plateau;

@@ -218,6 +218,9 @@ struct Expansion {
     int num_parameters, num_statistics;
     struct {
         NodeId samples, total; // per-sample loss, and its reduction
+        NodeId weights;        // of its rows in a mean; NO_NODE: all alike
+        bool weights_differ;   // two cross_entropy have others
+        NodeId counted;        // rows in the accuracy, bool; NO_NODE: all
         bool is_mean;          // the reduction
         bool is_binary;        // it applies bce_with_logits to the output
     } loss;

@@ -166,17 +166,18 @@ bool rt_split_reserve(RtSplit *s, int64_t count, RtFileType image,
            rt_column_reserve(&s->label, label, label_values, count, e);
 }
 
-bool rt_labels_check(const RtSplit *s, int classes, const char *path,
+bool rt_labels_check(const RtSplit *s, const RtDataSpec *spec, const char *path,
                      RtError *e) {
     const RtColumn *c = &s->label;
     for (int64_t i = 0; i < s->count; i++)
         for (size_t k = 0; k < c->values; k++) {
             double label = value_at(rt_column_at(c, i), k, c->type);
-            if (label < 0 || label >= classes)
+            bool known = label >= 0 && label < spec->classes;
+            if (!known && label != spec->ignored)
                 return rt_fail(e, EXIT_DATA,
                                "%s: sample %lld has label %.0f, but the model "
                                "has %d classes",
-                               path, (long long)i, label, classes);
+                               path, (long long)i, label, spec->classes);
         }
     return true;
 }

@@ -16,6 +16,7 @@ enum { RT_MAX_PIXELS = 89478485 };
 typedef struct {
     RtShape image, label; // label.rank -1: labels are unused
     int classes;          // integer labels are below
+    int ignored;          // an integer label that may be any
     const RtSetting *setting;
     int num_settings;
     int64_t synthetic; // samples of synthetic data; 0: by the settings
@@ -107,8 +108,8 @@ bool rt_split_reserve(RtSplit *s, int64_t count, RtFileType image,
                       size_t label_values, RtError *e);
 bool rt_split_fetch(const RtSplit *s, int64_t sample, uint8_t *to, RtError *e);
 void rt_split_close(RtSplit *s);
-// False with *e filled if a label is not below `classes`.
-bool rt_labels_check(const RtSplit *s, int classes, const char *path,
+// False with *e filled if a label is not below spec's classes, nor ignored.
+bool rt_labels_check(const RtSplit *s, const RtDataSpec *spec, const char *path,
                      RtError *e);
 
 // ---- find.c ----

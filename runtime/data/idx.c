@@ -117,7 +117,7 @@ static bool read_images(RtSplit *s, const char *path, const RtShape *shape,
     return good;
 }
 
-static bool read_labels(RtSplit *s, const char *path, int classes,
+static bool read_labels(RtSplit *s, const char *path, const RtDataSpec *spec,
                         const RtFiles *files, uint64_t *hash, RtError *e) {
     size_t bytes;
     uint32_t dim[MAX_DIMS] = {0};
@@ -130,7 +130,7 @@ static bool read_labels(RtSplit *s, const char *path, int classes,
                        dim[0], (long long)s->count);
     good = good &&
            read_bytes(files, fd, path, s->label.bytes, dim[0], hash, e) &&
-           rt_labels_check(s, classes, path, e);
+           rt_labels_check(s, spec, path, e);
     files->close(fd);
     return good;
 }
@@ -143,7 +143,7 @@ static bool read_split(RtSplit *s, const char *folder, const char *name,
     char *labels = images == NULL ? NULL : find(folder, name, "labels", 1, e);
     bool good = labels != NULL &&
                 read_images(s, images, &spec->image, files, hash, e) &&
-                read_labels(s, labels, spec->classes, files, hash, e);
+                read_labels(s, labels, spec, files, hash, e);
     free(images);
     free(labels);
     return good;

@@ -282,7 +282,7 @@ static bool read_labels(RtSplit *s, const char *path, const RtDataSpec *spec,
         return rt_fail(e, EXIT_DATA, "%s has %lld labels for %lld samples",
                        path, (long long)count, (long long)s->count);
     return spec->label.type == RT_F32 ||
-           rt_labels_check(s, spec->classes, path, e);
+           rt_labels_check(s, spec, path, e);
 }
 
 static bool read_split(RtSplit *s, const char *folder, const char *name,

@@ -232,19 +232,63 @@ START_TEST(losses_may_follow_the_run) {
 }
 END_TEST
 
+static bool is_correct(int row) {
+    int best = 0;
+    for (int k = 1; k < 3; k++)
+        if (output(3 * row + k) > output(3 * row + best))
+            best = k;
+    return best == class_of(row);
+}
+
+// A mean divides by the weights of the valid rows, or by those that count.
+static const struct {
+    const char *arguments;
+    double weight[3];
+    int ignored;
+} weighted[] = {
+    {"weights=[1, 2, 0.5]", {1, 2, 0.5}, -1},
+    {"ignore=-100", {1, 1, 1}, -1},
+    {"ignore=1", {1, 0, 1}, 1},
+    {"weights=[1, 2, 0.5], ignore=2", {1, 2, 0}, 2},
+    {"weights=[0, 0, 0]", {0, 0, 0}, -1},
+};
+
+START_TEST(rows_have_weights) {
+    Arena *a = arena_new();
+    const char *loss = arena_format(a, "cross_entropy(output, label, %s)",
+                                    weighted[_i].arguments);
+    double sum = 0, weights = 0, rows = 0, correct = 0;
+    for (int i = 0; i < VALID * 4; i++) {
+        double weight = weighted[_i].weight[class_of(i)];
+        sum += weight * plain(i);
+        weights += weight;
+        rows += class_of(i) != weighted[_i].ignored;
+        correct += class_of(i) != weighted[_i].ignored && is_correct(i);
+    }
+    double mean = sum / (weights > 0 ? weights : 1);
+    Sums s = sums_of("4, 3", "", arena_format(a, "mean(%s)", loss), "", false);
+    ck_assert_double_eq_tol(sum_named(&s, "metric.loss"), VALID * mean, 1e-9);
+    ck_assert_double_eq_tol(sum_named(&s, "metric.correct"),
+                            VALID * correct / rows, 1e-9);
+    arena_free(s.l.arena);
+    s = sums_of("4, 3", "", arena_format(a, "mean(%s)", loss), "", true);
+    ck_assert_double_eq_tol(loss_of(&s), mean, 1e-9);
+    arena_free(s.l.arena);
+    s = sums_of("4, 3", "", arena_format(a, "sum(%s)", loss), "", true);
+    ck_assert_double_eq_tol(loss_of(&s), sum, 1e-9);
+    arena_free(s.l.arena);
+    arena_free(a);
+}
+END_TEST
+
 // ---- metrics ----
 
 START_TEST(correct_rows_are_averaged_per_sample) {
     Sums s =
         sums_of("4, 3", "", "mean(cross_entropy(output, label))", "", false);
     double correct = 0;
-    for (int i = 0; i < VALID * 4; i++) {
-        int best = 0;
-        for (int k = 1; k < 3; k++)
-            if (output(3 * i + k) > output(3 * i + best))
-                best = k;
-        correct += best == class_of(i) ? 0.25 : 0;
-    }
+    for (int i = 0; i < VALID * 4; i++)
+        correct += is_correct(i) ? 0.25 : 0;
     ck_assert_double_gt(correct, 0);
     ck_assert_double_eq_tol(sum_named(&s, "metric.correct"), correct, 1e-9);
     arena_free(s.l.arena);
@@ -359,6 +403,8 @@ Suite *loss_suite(void) {
     tcase_add_test(t, losses_may_be_reduced_by_axes);
     tcase_add_test(t, losses_may_follow_the_run);
     tcase_add_test(t, losses_without_labels_need_none);
+    tcase_add_loop_test(t, rows_have_weights, 0,
+                        sizeof weighted / sizeof weighted[0]);
     tcase_add_test(t, correct_rows_are_averaged_per_sample);
     tcase_add_loop_test(t, binary_labels_are_averaged_per_sample, 0,
                         sizeof sides / sizeof sides[0]);

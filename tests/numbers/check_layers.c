@@ -16,9 +16,10 @@
 #include <string.h>
 
 static const char *const names[] = {
-    "layers",       "transformers",      "loss-cross-entropy",
-    "loss-smoothed", "loss-soft-targets", "loss-mse",
-    "loss-l1",      "loss-bce"};
+    "layers",        "transformers",      "loss-cross-entropy",
+    "loss-smoothed", "loss-soft-targets", "loss-weighted",
+    "loss-ignored",  "loss-mse",          "loss-l1",
+    "loss-bce"};
 enum { NUM_NAMES = sizeof names / sizeof names[0], BATCH = 2 };
 
 // f32 keeps 24 bits; a sum in another order loses some of them.

@@ -377,6 +377,21 @@ LOSSES = {
         "mean(cross_entropy(output, label, smoothing=0.1))",
         lambda y, t: F.cross_entropy(y, t, label_smoothing=0.1),
     ),
+    "weighted": (
+        "synthetic()",
+        "mean(cross_entropy(output, label, weights=[1, 2, 0.5, 4, 1]))",
+        lambda y, t: F.cross_entropy(
+            y, t, weight=torch.tensor([1, 2, 0.5, 4, 1])
+        ),
+    ),
+    # The two labels are 3 and 1.
+    "ignored": (
+        "synthetic()",
+        "mean(cross_entropy(output, label, smoothing=0.1, ignore=3))",
+        lambda y, t: F.cross_entropy(
+            y, t, ignore_index=3, label_smoothing=0.1
+        ),
+    ),
     "mse": (
         "synthetic(targets)",
         "mean(mse(output, label))",

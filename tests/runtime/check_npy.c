@@ -187,6 +187,19 @@ START_TEST(wrong_shapes_and_values_are_refused) {
 }
 END_TEST
 
+START_TEST(an_ignored_label_may_be_any) {
+    RtDataSpec sample = sample_of(RT_U8);
+    write_good("|u1", u1, sizeof u1);
+    write_npy(Y, 1, header_of("<i8", "2,"), negative, 16);
+    sample.ignored = -1;
+    ck_assert_msg(open_npy(&sample), "%s", error.text);
+    ck_assert(number(rt_column_at(&data.train.label, 1), RT_I32, 0) == -1);
+    rt_data_close(&data);
+    sample.ignored = 10;
+    refused(&sample, "sample 1 has label -1");
+}
+END_TEST
+
 START_TEST(other_files_are_no_npy_files) {
     RtDataSpec sample = sample_of(RT_U8);
     write_good("|u1", u1, sizeof u1);
@@ -277,6 +290,7 @@ Suite *npy_suite(void) {
     tcase_add_test(t, a_holdout_needs_no_test_set);
     tcase_add_loop_test(t, wrong_shapes_and_values_are_refused, 0,
                         sizeof wrong / sizeof *wrong);
+    tcase_add_test(t, an_ignored_label_may_be_any);
     tcase_add_test(t, other_files_are_no_npy_files);
     tcase_add_test(t, the_order_of_fortran_is_refused);
     tcase_add_test(t, any_byte_may_be_wrong);
