@@ -244,7 +244,8 @@ static void gather(const Graph *g, const Node *n, Samples *to,
 static void images(const Graph *g, const Node *n, Samples *to,
                    const Samples *of) {
     const Samples *x = &of[n->arg[0]];
-    bool moved = n->op != OP_conv && !is_sampled(x, 0) && is_constant(x, 0);
+    bool conv = n->op == OP_conv || n->op == OP_conv_grad_input;
+    bool moved = !conv && !is_sampled(x, 0) && is_constant(x, 0);
     to->stride[0] = x->stride[0];
     for (int k = 1; k < n->num_args && moved && !is_sampled(to, 0); k++)
         to->stride[0] = of[n->arg[k]].stride[0];
@@ -253,7 +254,7 @@ static void images(const Graph *g, const Node *n, Samples *to,
     for (int k = 1; k < n->num_args; k++)
         for (int i = 0; i < g->node[n->arg[k]].type->rank; i++)
             to->mixed |=
-                is_sampled(&of[n->arg[k]], i) && (i > 0 || n->op == OP_conv);
+                is_sampled(&of[n->arg[k]], i) && (i > 0 || conv);
 }
 
 // [M,K] by [K,N] keeps the first axis of one and the last of the other.  If K
@@ -354,6 +355,7 @@ static void other(const Graph *g, const Node *n, Samples *to, const Samples *of,
         *to = of[n->arg[0]];
         return;
     case OP_conv:
+    case OP_conv_grad_input:
     case OP_resize:
     case OP_shift:
     case OP_flip:

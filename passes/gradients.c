@@ -349,6 +349,20 @@ static void grad_conv(Backward *b) {
     }
 }
 
+// A transposed convolution y of x is the gradient of a convolution of y.
+static void grad_conv_grad_input(Backward *b) {
+    if (wants(b, 0)) {
+        NodeId arg[] = {b->dy, x(b, 1)};
+        give(b, 0, with_attributes(b, OP_conv, (Type){0}, 2, arg));
+    }
+    if (wants(b, 1)) {
+        NodeId arg[] = {x(b, 0), b->dy};
+        give(b, 1,
+             with_attributes(b, OP_conv_grad_weight, *type_at(b, x(b, 1)), 2,
+                             arg));
+    }
+}
+
 static NodeId product(Backward *b, NodeId a, bool ta, NodeId c, bool tb) {
     NodeId arg[] = {a, c};
     Attr attr[2];

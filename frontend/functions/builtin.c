@@ -45,6 +45,7 @@ int builtin_num_params(const Builtin *b) {
 bool builtin_trains(const Builtin *b) {
     switch (builtin_id(b)) {
     case B_conv:
+    case B_conv_transpose:
     case B_linear:
     case B_batch_norm:
     case B_layer_norm:

@@ -87,8 +87,7 @@ static bool expect_groups(Expansion *e, const Call *c, int64_t in, int64_t out,
         report(e->diags, D_indivisible_groups, c->at,
                "%lld channels in and %lld out do not divide into %lld groups",
                (long long)in, (long long)out, (long long)groups);
-    diag_place(d, call_arg(c, P_conv_x)->at, "this is %s",
-               tensor_text(e, call_node(c, P_conv_x)));
+    diag_place(d, c->arg[0].at, "this is %s", tensor_text(e, c->arg[0].node));
     return false;
 }
 
@@ -197,8 +196,10 @@ static void warn_patches(Expansion *e, const Call *c, const Window *w, Type t) {
                  "padding is meant: pad=same");
 }
 
-static NodeId conv_node(Expansion *e, const Call *c, NodeId x, NodeId weight,
-                        const Window *w, int64_t groups) {
+// y: the type of a convolution to the input; NULL: it follows.
+static NodeId conv_node(Expansion *e, const Call *c, Op op, const Type *y,
+                        NodeId x, NodeId weight, const Window *w,
+                        int64_t groups) {
     if (weight == NO_NODE)
         return NO_NODE;
     Attr attr[] = {
@@ -208,7 +209,8 @@ static NodeId conv_node(Expansion *e, const Call *c, NodeId x, NodeId weight,
         attr_ints(ATTR_stride, 2, w->stride),
     };
     return add_checked(e, c,
-                       (Node){.op = OP_conv,
+                       (Node){.op = op,
+                              .type = y,
                               .num_args = 2,
                               .arg = (NodeId[]){x, weight},
                               .num_attrs = 4,
@@ -242,11 +244,74 @@ Value lower_conv(Expansion *e, const Call *c) {
     if (e->collecting && init.kind == INIT_WHITENING &&
         !whitening_collect(e, c, image, type, &init))
         return value_poison();
-    NodeId y = conv_node(e, c, image, weight, &w, groups);
+    NodeId y = conv_node(e, c, OP_conv, NULL, image, weight, &w, groups);
     if (y != NO_NODE)
         note_padded(e, c, y, out);
     return add_bias(e, c, y, type, call_flag(c, P_conv_bias),
                     call_arg(c, P_conv_bias_init));
+}
+
+// ---- conv_transpose ----
+
+// The rows or columns of the result; a report and 0 if there are none.
+static int64_t transposed_size(Expansion *e, const Call *c, const Value *x,
+                               const Window *w, int i) {
+    const Value *more = call_arg(c, P_conv_transpose_output_pad);
+    int64_t pads = w->pad[2 * i] + w->pad[2 * i + 1];
+    int64_t size = (node_type(e, x->node)->dim[1 + i] - 1) * w->stride[i] +
+                   w->dilation[i] * (w->size[i] - 1) + 1 +
+                   (int64_t)more->number - pads;
+    if (more->number >= (double)w->stride[i]) {
+        report(e->diags, D_out_of_range, more->at.source ? more->at : c->at,
+               "`output_pad` of conv_transpose must be below the stride, %lld",
+               (long long)w->stride[i]);
+        return 0;
+    }
+    if (size > 0)
+        return size;
+    Diagnostic *d =
+        report(e->diags, D_out_of_range, c->at,
+               "padding of %lld removes all %s of the result",
+               (long long)pads, i == 0 ? "rows" : "columns");
+    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+    return 0;
+}
+
+Value lower_conv_transpose(Expansion *e, const Call *c) {
+    const Value *x = call_arg(c, P_conv_transpose_x);
+    int64_t out = call_count(c, P_conv_transpose_channels);
+    int64_t groups = call_count(c, P_conv_transpose_groups);
+    Window w;
+    call_pair(c, P_conv_transpose_size, w.size);
+    call_pair(c, P_conv_transpose_stride, w.stride);
+    call_pair(c, P_conv_transpose_dilation, w.dilation);
+    read_padding(call_arg(c, P_conv_transpose_pad), &w);
+    if (!expect_rank(e, c, x, 4))
+        return value_poison();
+    Type y = *node_type(e, x->node);
+    int64_t in = y.dim[3];
+    if (!expect_groups(e, c, in, out, groups))
+        return value_poison();
+    for (int i = 0; i < 2; i++) {
+        y.dim[1 + i] = transposed_size(e, c, x, &w, i);
+        if (y.dim[1 + i] == 0)
+            return value_poison();
+    }
+    y.dtype = F32;
+    y.dim[3] = out;
+    Type type = type_of(
+        F32, 4, (int64_t[]){in, w.size[0], w.size[1], out / groups});
+    Init init = initial_default(type);
+    if (!initial_argument(e, call_arg(c, P_conv_transpose_init), type, &init))
+        return value_poison();
+    NodeId weight = parameter_new(e, c, "weight", type, init);
+    NodeId made = conv_node(e, c, OP_conv_grad_input, &y, as_float(e, x->node),
+                            weight, &w, groups);
+    if (made != NO_NODE)
+        note_padded(e, c, made, out);
+    type.dim[0] = out; // its other dimensions are the fan of the bias, too
+    return add_bias(e, c, made, type, call_flag(c, P_conv_transpose_bias),
+                    call_arg(c, P_conv_transpose_bias_init));
 }
 
 // ---- pools ----

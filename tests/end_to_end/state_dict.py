@@ -40,7 +40,9 @@ def network():
         ("body", nn.Sequential(collections.OrderedDict([
             ("conv", nn.Conv2d(8, 12, 3, padding=1, groups=2, bias=False)),
             ("norm", nn.BatchNorm2d(12)), ("relu", nn.ReLU())]))),
-        ("mix", nn.Conv2d(12, 6, 1)),
+        ("up", nn.Sequential(
+            nn.ConvTranspose2d(12, 8, 3, 2, 1, 1, groups=2), nn.ReLU())),
+        ("mix", nn.Conv2d(8, 6, 1)),
         ("mean", nn.AdaptiveAvgPool2d(1)),
         ("flat", nn.Flatten()),
         ("classifier", nn.Linear(6, 5))]))

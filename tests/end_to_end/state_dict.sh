@@ -17,6 +17,7 @@ first.conv_1       = stem.0
 first.batch_norm_1 = stem.1
 second.conv_1      = body.conv
 second.batch_norm_1 = body.norm
+up.conv_transpose_1 = up.0
 mix                = mix
 head               = classifier
 END

@@ -153,6 +153,16 @@ def crossed(x, net, path):
     return net.linear(attend(q, k, v, 4), path + ".out")
 
 
+def conv_transpose(**options):
+    def forward(x, net, path):
+        path += ".conv_transpose_1"
+        w = net.parameter(path + ".weight", images=True)
+        bias = net.optional(path + ".bias")
+        return F.conv_transpose2d(x, w, bias, **options)
+
+    return images(forward)
+
+
 def reduced(f):
     """f over rows and columns of an image."""
     return lambda x, *_: f(x, (1, 2))
@@ -261,6 +271,15 @@ LAYERS = {
         conv(same=False, padding=2, dilation=2)),
     "conv_grouped": ("conv(6, 3, groups=2)", IMAGE, conv(groups=2)),
     "conv_depthwise": ("conv(4, 3, groups=4)", IMAGE, conv(groups=4)),
+    "conv_transpose": ("conv_transpose(3, 3)", IMAGE, conv_transpose()),
+    "conv_transpose_strided": (
+        "conv_transpose(2, [2, 3], stride=[2, 3], pad=[0, 1], bias=false)", IMAGE,
+        conv_transpose(stride=(2, 3), padding=(0, 1))),
+    "conv_transpose_grouped": (
+        "conv_transpose(6, 3, stride=2, pad=1, output_pad=1, groups=2)", IMAGE,
+        conv_transpose(stride=2, padding=1, output_padding=1, groups=2)),
+    "conv_transpose_dilated": (
+        "conv_transpose(2, 3, dilation=2)", IMAGE, conv_transpose(dilation=2)),
     "linear": (
         "linear(4)", ROWS, lambda x, net, path: net.linear(x, path + ".linear_1")),
     "linear_sequence": (

@@ -613,16 +613,33 @@ static const char *filters(Builder *o, NodeId n) {
     return o->name[n][CHANNELS_FIRST];
 }
 
+// The rows and columns that a transposed convolution has at the end beyond
+// those of its windows.
+static void output_padding_add(Attributes *t, const Builder *o, const Node *d) {
+    const Type *x = at(o, d->arg[0])->type, *w = at(o, d->arg[1])->type;
+    int64_t pair[2];
+    for (int i = 0; i < 2; i++)
+        pair[i] = d->type->dim[1 + i] -
+                  (x->dim[1 + i] - 1) * node_ints(d, ATTR_stride, i, 1) -
+                  node_ints(d, ATTR_dilation, i, 1) * (w->dim[1 + i] - 1) - 1 +
+                  node_ints(d, ATTR_pad, 2 * i, 0) +
+                  node_ints(d, ATTR_pad, 2 * i + 1, 0);
+    ints_add(t, "output_padding", pair, 2);
+}
+
 static const char *conv_add(Builder *o, NodeId n) {
     const Node *d = at(o, n);
     const Type *w = at(o, d->arg[1])->type;
+    bool transposed = d->op == OP_conv_grad_input;
     Attributes t = {0};
     ints_add(&t, "kernel_shape", &w->dim[1], 2);
     pair_add(&t, "strides", d, ATTR_stride);
     pair_add(&t, "dilations", d, ATTR_dilation);
     pads_add(&t, d);
     int_add(&t, "group", node_int(d, ATTR_groups, 1));
-    return node_add(o, n, "Conv", NULL, &t, 2,
+    if (transposed)
+        output_padding_add(&t, o, d);
+    return node_add(o, n, transposed ? "ConvTranspose" : "Conv", NULL, &t, 2,
                     (const char *[]){value(o, d->arg[0], CHANNELS_FIRST),
                                      filters(o, d->arg[1])});
 }
@@ -797,6 +814,7 @@ static void operation_add(Builder *o, NodeId n) {
     }
     switch (at(o, n)->op) {
     case OP_conv:
+    case OP_conv_grad_input:
         o->name[n][CHANNELS_FIRST] = conv_add(o, n);
         return;
     case OP_max_pool:
@@ -839,9 +857,12 @@ static bool *find_filters(const Builder *o, const bool *needed) {
     bool *only = ARENA_ARRAY(o->a, o->g->count, bool);
     for (NodeId n = 0; n < o->g->count; n++)
         only[n] = at(o, n)->op == OP_param && at(o, n)->type->rank == 4;
-    for (NodeId n = 0; n < o->g->count; n++)
+    for (NodeId n = 0; n < o->g->count; n++) {
+        Op op = at(o, n)->op;
+        bool conv = op == OP_conv || op == OP_conv_grad_input;
         for (int i = 0; needed[n] && i < at(o, n)->num_args; i++)
-            only[at(o, n)->arg[i]] &= at(o, n)->op == OP_conv && i == 1;
+            only[at(o, n)->arg[i]] &= conv && i == 1;
+    }
     return only;
 }
 

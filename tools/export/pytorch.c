@@ -427,36 +427,70 @@ static const char *layer_call(Writer *w, const Operator *o, const char *layer,
     return arena_format(w->a, "self.%s(%s)", layer, x);
 }
 
-static const char *conv_text(Writer *w, const Operator *o) {
-    const char *layer = layer_of(w, o->input[1], ".weight");
-    const char *x = text_of(w, o->input[0]);
+static const char *conv_options(Writer *w, const Operator *o) {
     int64_t groups = int_of(o, "group", 0);
     Text t = text_new(w->a);
     bool pads = pads_equal(o);
-    if (!pads)
-        x = padded_text(w, o, x, "");
     if (int_of(o, "strides", 0) != 1 || int_of(o, "strides", 1) != 1)
         text_add(&t, ", stride=%s", pair_text(w, o, "strides"));
     if (pads && (int_of(o, "pads", 0) != 0 || int_of(o, "pads", 1) != 0))
         text_add(&t, ", padding=%s", pair_text(w, o, "pads"));
+    if (pads && (int_of(o, "output_padding", 0) != 0 ||
+                 int_of(o, "output_padding", 1) != 0))
+        text_add(&t, ", output_padding=%s", pair_text(w, o, "output_padding"));
     if (int_of(o, "dilations", 0) != 1 || int_of(o, "dilations", 1) != 1)
         text_add(&t, ", dilation=%s", pair_text(w, o, "dilations"));
     if (groups != 1)
         text_add(&t, ", groups=%lld", (long long)groups);
-    const char *options = text_string(&t);
+    return text_string(&t);
+}
+
+// Calls nn.Conv2d or nn.ConvTranspose2d.  NULL: the weight is no layer's, or
+// its bias is used otherwise.
+static const char *conv_layer(Writer *w, const Operator *o, const char *x) {
+    const char *layer = layer_of(w, o->input[1], ".weight");
     const ExportTensor *f = tensor_of(w, o->input[1]);
-    const char *call =
-        layer == NULL
-            ? NULL
-            : layer_call(w, o, layer,
-                         arena_format(w->a, "nn.Conv2d(%lld, %lld, %s%s)",
-                                      (long long)(f->dim[1] * groups),
-                                      (long long)f->dim[0],
-                                      pair_text(w, o, "kernel_shape"), options),
-                         o->input[1], x);
+    bool transposed = is_op(o, "ConvTranspose");
+    if (layer == NULL)
+        return NULL;
+    int64_t inner = f->dim[1] * int_of(o, "group", 0);
+    return layer_call(w, o, layer,
+                      arena_format(w->a, "nn.Conv%s2d(%lld, %lld, %s%s)",
+                                   transposed ? "Transpose" : "",
+                                   (long long)(transposed ? f->dim[0] : inner),
+                                   (long long)(transposed ? inner : f->dim[0]),
+                                   pair_text(w, o, "kernel_shape"),
+                                   conv_options(w, o)),
+                      o->input[1], x);
+}
+
+static const char *conv_text(Writer *w, const Operator *o) {
+    const char *x = text_of(w, o->input[0]);
+    if (!pads_equal(o))
+        x = padded_text(w, o, x, "");
+    const char *call = conv_layer(w, o, x);
     return call != NULL ? call
                         : arena_format(w->a, "F.conv2d(%s, %s%s)", x,
-                                       text_of(w, o->input[1]), options);
+                                       text_of(w, o->input[1]),
+                                       conv_options(w, o));
+}
+
+// PyTorch cuts the same from both ends; other ends are cut behind it.
+static const char *conv_transpose_text(Writer *w, const Operator *o) {
+    const char *x = text_of(w, o->input[0]);
+    const char *call = pads_equal(o) ? conv_layer(w, o, x) : NULL;
+    if (call != NULL)
+        return call;
+    call = arena_format(w->a, "F.conv_transpose2d(%s, %s%s)", x,
+                        text_of(w, o->input[1]), conv_options(w, o));
+    if (pads_equal(o))
+        return call;
+    int64_t end[2];
+    for (int i = 0; i < 2; i++)
+        end[i] = int_of(o, "output_padding", i) - int_of(o, "pads", 2 + i);
+    return arena_format(w->a, "F.pad(%s, (%lld, %lld, %lld, %lld))", call,
+                        (long long)-int_of(o, "pads", 1), (long long)end[1],
+                        (long long)-int_of(o, "pads", 0), (long long)end[0]);
 }
 
 static const char *norm_text(Writer *w, const Operator *o) {
@@ -713,6 +747,7 @@ static const struct {
     const char *op;
     const char *(*text)(Writer *w, const Operator *o);
 } others[] = {
+    {"ConvTranspose", conv_transpose_text},
     {"Conv", conv_text},         {"BatchNormalization", norm_text},
     {"Gemm", product_text},      {"MatMul", product_text},
     {"Gather", gather_text},     {"Cast", cast_text},

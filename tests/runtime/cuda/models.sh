@@ -149,6 +149,7 @@ model airbench94_muon $bf16 batch=2 width=8
 model airbench96 $f16 batch=2 width=8
 model gpt_nano $bf16 batch=2 'layers=[1]' "$tokens"
 model hlb $f16 batch=2 width=8
+model llama_nano $bf16 batch=2 'layers=[1]' "$tokens"
 model mobilenetv2 $f32 batch=2 width=0.25 divisor=2 classes=10 \
     input=data.train "$larger" precision=f32
 model preact_resnet18 $f16 batch=2 width=4

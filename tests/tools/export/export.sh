@@ -96,3 +96,8 @@ expect 1 "$SINTER" export mlp.net --set width=50 --onnx --weights=run
 expect_says "the weights have no tensor linear_1.weight of this shape"
 expect 2 "$SINTER" export mlp.net --onnx --weights=run -o mlp.net
 expect 74 "$SINTER" export mlp.net --onnx --weights=run -o nowhere/m.onnx
+
+models=$own
+agrees transposed batch=16
+grep -q 'nn.ConvTranspose2d(8, 6, 3, stride=2' transposed.py ||
+    fail "no layer is an nn.ConvTranspose2d"
