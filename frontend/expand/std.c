@@ -4,14 +4,15 @@
 
 #include <string.h>
 
-extern const unsigned char std_nets_text[], std_transformers_text[],
-    std_vision_text[];
+extern const unsigned char std_nets_text[], std_sequences_text[],
+    std_transformers_text[], std_vision_text[];
 
 static const struct {
     const char *path;
     const unsigned char *text;
 } module[] = {
     {"std/nets.net", std_nets_text},
+    {"std/sequences.net", std_sequences_text},
     {"std/transformers.net", std_transformers_text},
     {"std/vision.net", std_vision_text},
 };

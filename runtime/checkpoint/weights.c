@@ -156,11 +156,13 @@ static bool same_dims(const RtState *s, const RtTensor *t) {
                   (size_t)(s->rank - i) * sizeof s->dim[0]) == 0;
 }
 
-// Whether these are filters with channels before rows and columns.
+// Whether these are filters with channels before rows and columns.  Filters of
+// sequences have no rows there.
 static bool is_channels_first(const RtState *s, const RtTensor *t) {
-    return s->rank == 4 && t->rank == 4 && s->dim[0] == t->dim[0] &&
-           s->dim[1] == t->dim[2] && s->dim[2] == t->dim[3] &&
-           s->dim[3] == t->dim[1];
+    int64_t rows = t->rank == 4 ? t->dim[2] : 1;
+    return s->rank == 4 && (t->rank == 4 || t->rank == 3) &&
+           s->dim[0] == t->dim[0] && s->dim[1] == rows &&
+           s->dim[2] == t->dim[t->rank - 1] && s->dim[3] == t->dim[1];
 }
 
 static const char *dims_text(char *to, size_t room, int rank,

@@ -43,9 +43,11 @@ def network():
         ("up", nn.Sequential(
             nn.ConvTranspose2d(12, 8, 3, 2, 1, 1, groups=2), nn.ReLU())),
         ("mix", nn.Conv2d(8, 6, 1)),
-        ("mean", nn.AdaptiveAvgPool2d(1)),
+        ("rows", nn.Flatten(2)),
+        ("line", nn.Conv1d(6, 7, 3, padding=1)),
+        ("mean", nn.AdaptiveAvgPool1d(1)),
         ("flat", nn.Flatten()),
-        ("classifier", nn.Linear(6, 5))]))
+        ("classifier", nn.Linear(7, 5))]))
 
 
 def write(weights, inputs, logits):

@@ -19,6 +19,7 @@ second.conv_1      = body.conv
 second.batch_norm_1 = body.norm
 up.conv_transpose_1 = up.0
 mix                = mix
+line.conv1d        = line
 head               = classifier
 END
 expect 0 "$SINTER" build state_dict.net -o trainer

@@ -16,9 +16,9 @@
 #include <string.h>
 
 static const char *const names[] = {
-    "layers",        "transformers",      "loss-cross-entropy",
-    "loss-smoothed", "loss-soft-targets", "loss-weighted",
-    "loss-ignored",  "loss-mse",          "loss-l1",
+    "layers",        "sequences",         "transformers", "loss-cross-entropy",
+    "loss-smoothed", "loss-soft-targets", "loss-weighted", "loss-ignored",
+    "loss-mse",      "loss-l1",
     "loss-bce"};
 enum { NUM_NAMES = sizeof names / sizeof names[0], BATCH = 2 };
 

@@ -163,6 +163,21 @@ def conv_transpose(**options):
     return images(forward)
 
 
+def rows(f):
+    """f, which knows [N, C, T], for [N, T, C]."""
+    return lambda x, *rest: f(x.transpose(1, 2), *rest).transpose(1, 2)
+
+
+def conv1d(before=0, after=0, **options):
+    def forward(x, net, path):
+        path += ".conv1d"
+        w = net.parameter(path + ".weight", images=True).squeeze(2)
+        bias = net.optional(path + ".bias")
+        return F.conv1d(F.pad(x, (before, after)), w, bias, **options)
+
+    return rows(forward)
+
+
 def reduced(f):
     """f over rows and columns of an image."""
     return lambda x, *_: f(x, (1, 2))
@@ -324,6 +339,27 @@ TRANSFORMERS = {
     "cross": ("crossed", HEADS, crossed),
 }  # fmt: skip
 
+# The functions of std/sequences.net.
+LONG = "N, 9, 4"
+SEQUENCES = {
+    "conv1d": ("conv1d(3, 3)", LONG, conv1d(1, 1)),
+    "conv1d_strided": (
+        "conv1d(6, 4, stride=2, pad=1, groups=2, bias=false)", LONG,
+        conv1d(1, 1, stride=2, groups=2)),
+    "conv1d_causal": (
+        "conv1d(3, 2, dilation=3, causal=true)", LONG, conv1d(3, 0, dilation=3)),
+    "max_pool1d": (
+        "max_pool1d(3, stride=2, pad=1)", LONG,
+        rows(lambda x, *_: F.max_pool1d(x, 3, 2, 1))),
+    "avg_pool1d": (
+        "avg_pool1d(2)", LONG, rows(lambda x, *_: F.avg_pool1d(x, 2))),
+}  # fmt: skip
+
+SEQUENCES_IMPORT = """\
+import "std/sequences.net" { avg_pool1d, conv1d, max_pool1d }
+
+"""
+
 LAYERS_FUNCTIONS = """\
 fn either(x) = where(x > 0.5, x * x, 3 * x)
 
@@ -370,6 +406,7 @@ fn crossed(x) {
 # name: the file in tests/golden/numbers; its import, functions and cases.
 NETS = {
     "layers": ("", LAYERS_FUNCTIONS, LAYERS),
+    "sequences": (SEQUENCES_IMPORT, "", SEQUENCES),
     "transformers": (TRANSFORMERS_IMPORT, TRANSFORMERS_FUNCTIONS, TRANSFORMERS),
 }
 
