@@ -223,7 +223,7 @@ void trainer_write(const Writer *w, Text *t) {
     text_add(t, "#ifdef SINTER_LIBRARY\n"
                 "#include \"runtime/instance/instance.h\"\n"
                 "RT_LIBRARY(SINTER_LIBRARY)\n");
-    if (plan_step(w->host, "decode") != NULL)
+    if (plan_step(w->plan[HOST_PLAN], "decode") != NULL)
         text_add(t, "RT_LIBRARY_TEXTS(SINTER_LIBRARY)\n");
     text_add(t, "#else\n"
                 "int main(int argc, char **argv)\n{\n"
