@@ -62,6 +62,7 @@ static const struct {
     {"len",       "known before anything is computed"},
     {"tensor",    "known before anything is computed"},
     {"full",      "known before anything is computed"},
+    {"plateau",   "follows evaluations: tests/end_to_end/monitor.py"},
 };
 // clang-format on
 
