@@ -119,6 +119,11 @@ static bool same_run(const RtSession *s, const RtProgress *planned,
         return false;
     if (o->eval_only)
         return true;
+    if (found->data_hash == 0 && planned->data_hash != 0)
+        return rt_fail(e, EXIT_DATA,
+                       "%s is of a library, whose data are not known; --init "
+                       "starts a new run with its weights",
+                       path);
     if (found->epoch_steps != planned->epoch_steps)
         return rt_fail(e, EXIT_DATA,
                        "%s is of a run on other data (%lld steps in an epoch, "

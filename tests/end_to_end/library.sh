@@ -28,6 +28,9 @@ for average in 'average=ema(0.9)' 'average=lookahead(0.9, every=2 step)' ''; do
     done
     expect 0 "$python" "$here/library.py" trains run.safetensors
 done
+expect 3 ./trainer --device=host --resume=own.safetensors --out=resumed
+expect_says "of a library, whose data are not known"
+expect 0 ./trainer --device=host --init=own.safetensors --out=new --steps=1
 expect 0 "$python" "$here/library.py" threads
 
 # Small models have contractions of their own instead of oneDNN's.
