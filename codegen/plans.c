@@ -77,12 +77,17 @@ void states_write(const Writer *w, Text *t, int which) {
     text_add(t, "};\n");
 }
 
-static void input_add(const Writer *w, Text *t, const Graph *g, NodeId n,
-                      size_t offset) {
+static void tensor_add(const Writer *w, Text *t, const Graph *g, NodeId n,
+                       const char *name, size_t offset) {
     const Node *d = &g->node[n];
-    text_add(t, "{\"%s\", %s, %s, %zu}", node_text(d, ATTR_name),
+    text_add(t, "{\"%s\", %s, %s, %zu}", name,
              rt_type_text(d->type->dtype, g->act), dims_text(w->a, *d->type),
              offset);
+}
+
+static void input_add(const Writer *w, Text *t, const Graph *g, NodeId n,
+                      size_t offset) {
+    tensor_add(w, t, g, n, node_text(&g->node[n], ATTR_name), offset);
 }
 
 // The output of a prediction.
@@ -111,6 +116,30 @@ static void caches_add(Text *t, const Graph *g) {
     if (end > 0)
         text_add(t, ",\n     .cache = %lld, .cache_bytes = %lld",
                  (long long)begin, (long long)(end - begin));
+}
+
+// The outputs "gradient of NAME" of a step.
+void gradients_write(const Writer *w, Text *t, int which) {
+    static const char before[] = "gradient of ";
+    for (int i = 0; i < w->num_steps; i++) {
+        const Graph *g = twin_graph(&w->step[i], which);
+        if (w->step[i].step->kind != STEP_GRADIENTS)
+            continue;
+        text_add(t, "\nstatic const RtInput %s_of_%s[] = {\n",
+                 w->step[i].name, on_device[which]);
+        for (NodeId n = 0; n < g->count; n++) {
+            const Node *d = &g->node[n];
+            if (d->op != OP_output ||
+                strncmp(node_text(d, ATTR_name), before, strlen(before)) != 0)
+                continue;
+            NodeId base = node_base(g, d->arg[0]);
+            text_add(t, "    ");
+            tensor_add(w, t, g, n, node_text(d, ATTR_name) + strlen(before),
+                       (size_t)g->node[base].offset);
+            text_add(t, ",\n");
+        }
+        text_add(t, "};\n");
+    }
 }
 
 void inputs_write(const Writer *w, Text *t, int which) {
@@ -172,7 +201,8 @@ void step_table_write(const Writer *w, Text *t, int which) {
     static const char *const kind[] = {
         [STEP_COLLECT] = "RT_COLLECT", [STEP_INIT] = "RT_INIT",
         [STEP_DERIVE] = "RT_DERIVE",   [STEP_TRAIN] = "RT_TRAIN",
-        [STEP_GATHER] = "RT_GATHER",   [STEP_AVERAGE] = "RT_AVERAGE",
+        [STEP_GATHER] = "RT_GATHER",   [STEP_GRADIENTS] = "RT_GRADIENTS",
+        [STEP_AVERAGE] = "RT_AVERAGE",
         [STEP_PREPARE] = "RT_PREPARE", [STEP_EVAL] = "RT_EVAL",
         [STEP_PREDICT] = "RT_PREDICT", [STEP_DECODE] = "RT_DECODE"};
     const char *on = on_device[which];
@@ -194,6 +224,11 @@ void step_table_write(const Writer *w, Text *t, int which) {
             text_add(t,
                      ",\n     .input = %s_inputs_%s, .num_inputs = "
                      "COUNT(%s_inputs_%s)",
+                     s->name, on, s->name, on);
+        if (s->step->kind == STEP_GRADIENTS)
+            text_add(t,
+                     ",\n     .gradient = %s_of_%s, .num_gradients = "
+                     "COUNT(%s_of_%s)",
                      s->name, on, s->name, on);
         if (s->step->kind >= STEP_PREDICT)
             output_add(w, t, s->plan[which]->graph);

@@ -98,6 +98,14 @@ static void write_plateaus(const Recipe *r, Text *t) {
     text_add(t, "};\n");
 }
 
+// Whether the gradients of an update's batches are added, as those of sums are.
+static bool adds_batches(const Graph *train) {
+    for (NodeId n = 0; n < train->count; n++)
+        if (train->node[n].op == OP_accumulated)
+            return train->node[train->node[n].arg[0]].op == OP_constant;
+    return false;
+}
+
 // The run's settings from the model file.
 static void write_recipe(const Program *p, Text *t) {
     static const char *const output[] = {[OUTPUT_VALUES] = "RT_VALUES",
@@ -125,6 +133,8 @@ static void write_recipe(const Program *p, Text *t) {
     write_time(t, "length", r->length);
     text_add(t, "    .seed = %lld,\n", (long long)r->seed);
     text_add(t, "    .accumulate = %d,\n", r->accumulate);
+    if (adds_batches(p->stage[0].train))
+        text_add(t, "    .adds_batches = true,\n");
     text_add(t, "    .stage_from = stages,\n");
     text_add(t, "    .num_stages = COUNT(stages),\n");
     write_time(t, "average_every", p->average_every);

@@ -139,6 +139,7 @@ typedef struct {
     Graph *predict; // NULL, or the part of it up to the model's output, which
                     // it returns as prediction
     bool predicts_only; // its steps are average, predict and decode
+    bool has_gradients; // for each stage it has a step that only computes them
 } Program;
 
 // The graphs of a program as steps that a trainer runs.
@@ -148,6 +149,7 @@ typedef enum {
     STEP_DERIVE, // derived state from the rest
     STEP_TRAIN,
     STEP_GATHER,
+    STEP_GRADIENTS, // of a batch, as outputs; changes no state
     STEP_AVERAGE,
     STEP_PREPARE, // before an evaluation, values that its batches share
     STEP_EVAL,
@@ -157,7 +159,7 @@ typedef enum {
 
 typedef struct {
     StepKind kind;
-    int stage;        // of TRAIN and GATHER, from 0
+    int stage;        // of TRAIN, GATHER and GRADIENTS, from 0
     const char *name; // collect, init, derive, train, train_2, gather, ...;
                       // the graph's own, each another
     Graph *graph;

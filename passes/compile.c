@@ -116,11 +116,13 @@ static void check_nodes(const Steps *s, int count) {
 // steps that are not.
 static void step_run(Steps *s, int i, const Pass *from, const Pass *to) {
     Graph *g = s->step[i].graph;
+    PassOptions own = *s->options;
     bool counts = (g->facts & GROUPED) == 0;
+    own.no_updates |= s->step[i].kind == STEP_GRADIENTS;
     if (from == standard_passes)
-        g = passes_run(g, s->options, to->name, NULL, NULL);
+        g = passes_run(g, &own, to->name, NULL, NULL);
     else
-        g = passes_after(g, s->options, from[-1].name, to->name);
+        g = passes_after(g, &own, from[-1].name, to->name);
     s->step[i].graph = g;
     if (counts)
         check_nodes(s, g->facts & GROUPED ? i + 1 : s->count);
@@ -147,11 +149,33 @@ static const Pass *planning_pass(void) {
     return p;
 }
 
+// Adds the steps of gradients behind those of STEP_GATHER.
+static int gradients_add(const Program *p, Arena *a, Step *step, int count) {
+    int at = count;
+    while (at > 0 && step[at - 1].kind > STEP_GRADIENTS)
+        at--;
+    memmove(&step[at + p->num_stages], &step[at],
+            (size_t)(count - at) * sizeof *step);
+    for (int i = 0; i < p->num_stages; i++) {
+        const char *name =
+            i == 0 ? "gradients" : arena_format(a, "gradients_%d", i + 1);
+        step[at + i] = (Step){.kind = STEP_GRADIENTS,
+                              .stage = i,
+                              .name = name,
+                              .graph = gradients_graph(p->stage[i].train,
+                                                       name)};
+    }
+    return count + p->num_stages;
+}
+
 Step *steps_given(const Program *p, Arena *a, int *count, const char **why) {
     const Step *own = program_steps(p, a, count);
-    Step *step = ARENA_ARRAY(a, (size_t)*count + 3, Step);
+    Step *step =
+        ARENA_ARRAY(a, (size_t)(*count + p->num_stages) + 3, Step);
     Graph *decode = p->predict == NULL ? NULL : decode_graph(p->predict, why);
     memcpy(step, own, (size_t)*count * sizeof *own);
+    if (p->has_gradients)
+        *count = gradients_add(p, a, step, *count);
     if (decode != NULL)
         step[(*count)++] =
             (Step){.kind = STEP_DECODE, .name = decode->name, .graph = decode};

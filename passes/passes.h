@@ -47,7 +47,7 @@ typedef struct {
 typedef void StepsFunction(Steps *s);
 
 // The steps that passes begin with, with room for two more: those of the
-// program, and decode.  *why: see decode_graph.
+// program, gradients if it has them, and decode.  *why: see decode_graph.
 Step *steps_given(const Program *p, Arena *a, int *count, const char **why);
 
 typedef struct {
@@ -110,6 +110,11 @@ bool prepares_first(const Graph *g, const Graph *part);
 // From a prediction for texts i32[N,T] of scores f32[N,T,V].  NULL if it is
 // another one, or with a phrase in *why if a position may read later ones.
 Graph *decode_graph(const Graph *predict, const char **why);
+
+// ---- gradients_only.c: a step that computes gradients and changes nothing ----
+// From the graph of a training step; optimizer nodes stay, so that autodiff
+// knows the parameters.
+Graph *gradients_graph(const Graph *train, const char *name);
 
 // ---- autodiff.c: append the backward graph ----
 // Walks back from output "loss", whose gradient is loss_scale, and appends

@@ -40,8 +40,8 @@ struct RtWatch {
 struct RtDevice {
     const char *name; // "host", "cuda:0"
     int threads;      // of the host that compute; 0 on a GPU
-    // Set before needed and reserve: it mainly predicts, and may keep weights in
-    // a library's layout from one prediction to the next.
+    // Set before needed and reserve: it mainly predicts, and may keep weights
+    // in a library's layout from one prediction to the next.
     bool predicts;
     // For people: the processor and its threads, or the GPU and its memory.
     const char *(*describe)(RtDevice *d);

@@ -215,6 +215,7 @@ typedef enum {
     RT_DERIVE,
     RT_TRAIN,
     RT_GATHER,
+    RT_GRADIENTS,
     RT_AVERAGE,
     RT_PREPARE,
     RT_EVAL,
@@ -233,7 +234,7 @@ typedef struct {
 typedef struct {
     const char *name; // "train", "train_2"
     RtStepKind kind;
-    int stage; // of TRAIN and GATHER, from 0
+    int stage; // of TRAIN, GATHER and GRADIENTS, from 0
     void (*run)(RtDevice *d);
     // Its launches in order; fused and merged kernels count.  NULL: unknown.
     const RtLaunch *launch;
@@ -243,6 +244,8 @@ typedef struct {
     const RtInput *input;
     int num_inputs; // at most RT_MOST_INPUTS
     RtInput output; // of PREDICT and DECODE: the model's
+    const RtInput *gradient; // of GRADIENTS: each with its parameter's name
+    int num_gradients;
     size_t cache, cache_bytes; // of DECODE: zeros before a text begins
 } RtStep;
 
@@ -326,6 +329,7 @@ typedef struct {
     RtTime length;
     int64_t seed;
     int accumulate; // batches of an update
+    bool adds_batches; // its gradient is their sum, not their mean
     const RtTime *stage_from;
     int num_stages;
     RtTime average_every, average_from;

@@ -64,7 +64,7 @@ typedef struct {
     const char *tokenizer;             // of data
     const char *march; // processor that trainers are for; NULL: this one
     bool json, check, max_batch, no_eval, ablate, onnx, pytorch, library,
-        inference, help;
+        inference, gradients, help;
 } Arguments;
 
 typedef struct {

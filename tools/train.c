@@ -106,12 +106,15 @@ static bool options_good(Arena *a, const Arguments *arguments, RtOptions *o,
     return false;
 }
 
-int train_command(Arena *a, const Arguments *arguments) {
+int train_command(Arena *a, const Arguments *given) {
     int status;
     RtOptions o;
     TrainerText t;
+    Arguments own = *given;
+    const Arguments *arguments = &own;
     if (!options_good(a, arguments, &o, &status))
         return status;
+    own.gradients = o.tensorboard != NULL;
     const Program *p = trainer_load(a, arguments, &t, &status);
     if (p == NULL || (arguments->embed && (!embed_wanted(arguments, &status) ||
                                            !embed_make(a, arguments, &t.cu_file,

@@ -119,6 +119,7 @@ TrainerText trainer_text(Arena *a, const Program *p,
     origin_set(a, &o, p, arguments);
     Program steps = *p;
     steps.predicts_only = arguments->inference;
+    steps.has_gradients = arguments->gradients;
     o.graphs = !arguments->inference;
     t.plan = program_plan(&steps, &cuda);
     t.host = plan_elsewhere(t.plan, &host);

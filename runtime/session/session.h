@@ -32,6 +32,7 @@ typedef struct RtSession {
     bool data_failed;             // loading failed
     bool loader_stuck; // a closed loader has threads that hang in files
     bool snapshot_taken;
+    struct RtGradients *gradients; // of this update; NULL: not shown
     FILE *times;                   // of steps; NULL: not written
     int times_lost;                // errno of a failed write; 0: none
     RtAnomaly *anomaly;            // NULL: steps are not observed
@@ -99,6 +100,15 @@ bool rt_session_step(RtSession *s, RtError *e);
 
 // Repeats the last step from the states before it.
 bool rt_session_step_again(RtSession *s, const char *before, RtError *e);
+
+// ---- gradients.c ----
+
+// The gradients of an update whose histograms are due: begin; add, before each
+// batch runs; end, with the loss scale and the stage of the update.
+void rt_session_gradients_begin(RtSession *s);
+void rt_session_gradients_add(RtSession *s, const RtStep *trains, int valid);
+void rt_session_gradients_end(RtSession *s, double loss_scale, int stage);
+void rt_session_gradients_free(RtSession *s);
 
 // ---- verify.c ----
 

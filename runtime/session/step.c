@@ -71,7 +71,9 @@ static bool take_batch(RtSession *s, RtStepKind kind, int stage, RtError *e) {
     s->budget.device_wait += done.device_wait;
     s->samples += done.valid;
     s->budget.trained += done.valid;
-    s->batches[rt_step_find(s->plan, kind, stage) - s->plan->step]++;
+    const RtStep *step = rt_step_find(s->plan, kind, stage);
+    s->batches[step - s->plan->step]++;
+    rt_session_gradients_add(s, step, done.valid);
     if (!run_step(s, kind, stage, e))
         return false;
     s->device->phase(s->device, RT_OTHER);
@@ -88,12 +90,19 @@ bool rt_session_step(RtSession *s, RtError *e) {
     int stage = rt_time_stage(t, &s->at);
     int64_t at = rt_first_batch(t, &s->at, s->epoch_batches, s->at.step);
     int64_t end = rt_first_batch(t, &s->at, s->epoch_batches, s->at.step + 1);
-    for (; at + 1 < end; at++)
-        if (!take_batch(s, RT_GATHER, stage, e))
-            return false;
-    if (!take_batch(s, RT_TRAIN, stage, e))
+    rt_session_gradients_begin(s);
+    double scale = s->gradients != NULL
+                       ? rt_metrics_read(s->plan, s->device).scale
+                       : 0;
+    bool good = true;
+    for (; good && at + 1 < end; at++)
+        good = take_batch(s, RT_GATHER, stage, e);
+    if (!good || !take_batch(s, RT_TRAIN, stage, e)) {
+        rt_session_gradients_free(s);
         return false;
+    }
     s->at.step++;
+    rt_session_gradients_end(s, scale, stage);
     average(s);
     rt_session_trace_since(s, "step", began, s->at.step);
     return true;

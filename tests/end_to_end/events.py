@@ -2,6 +2,7 @@
 """Compares event files with the rows of a run and its last checkpoint.
 
 usage: events.py FOLDER METRICS.jsonl CHECKPOINT
+       events.py FOLDER BEFORE AFTER RATE: checkpoints around a step of SGD
 """
 
 import json
@@ -45,7 +46,8 @@ def tensors_read(path):
 
 
 def check_histograms(board, checkpoint, steps):
-    tags = board.Tags()["histograms"]
+    tags = [tag for tag in board.Tags()["histograms"]
+            if not tag.startswith("gradients/")]
     weights = dict(tensors_read(checkpoint))
     assert "first.conv_1.weight" in tags
     for tag in tags:
@@ -82,6 +84,29 @@ def write_images(board):
             file.write(image.encoded_image_string)
 
 
+def check_gradients(folder, before, after, rate):
+    """Of the last step, without momentum: the change of the weights."""
+    board = EventAccumulator(f"{folder}/train", {"histograms": 0})
+    board.Reload()
+    old, new = dict(tensors_read(before)), dict(tensors_read(after))
+    names = [tag for tag in board.Tags()["histograms"]
+             if not tag.startswith("gradients/")]
+    assert "first.conv_1.weight" in names and "linear_1.bias" in names
+    for name in names:
+        found = board.Histograms(f"gradients/{name}")[-1].histogram_value
+        moved = (old[name].astype(float) - new[name]) / rate
+        # A weight is rounded to 2^-24 of itself.
+        off = (abs(new[name]).max() * 2.0 ** -23 / rate +
+               abs(moved).max() * 1e-5)
+        assert found.num == moved.size
+        assert abs(moved).max() > 100 * off, name
+        assert abs(found.min - moved.min()) < off, (name, found.min)
+        assert abs(found.max - moved.max()) < off, (name, found.max)
+        assert abs(found.sum - moved.sum()) < off * moved.size, name
+        root = math.sqrt(found.sum_squares / moved.size)
+        assert abs(root - math.sqrt((moved ** 2).mean())) < off, name
+
+
 def main(folder, metrics, checkpoint):
     rows = [json.loads(line) for line in open(metrics)]
     boards = {}
@@ -99,4 +124,7 @@ def main(folder, metrics, checkpoint):
     write_images(boards["train"])
 
 
-main(*sys.argv[1:])
+if len(sys.argv) == 5:
+    check_gradients(*sys.argv[1:4], float(sys.argv[4]))
+else:
+    main(*sys.argv[1:])

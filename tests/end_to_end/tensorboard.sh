@@ -1,7 +1,8 @@
 #!/bin/sh
 # --tensorboard: the tensorboard package reads the rows of metrics.jsonl, the
 # histograms of the parameters, the graph and images of the training set, of a
-# run that was interrupted, too.
+# run that was interrupted, too.  Histograms of gradients are those of the
+# change of the weights by a step of plain SGD, and training is the same.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
 for candidate in "${SINTER_PYTHON:-}" python3; do
@@ -31,6 +32,31 @@ for i in range(8):
 ' || fail "other images"
     break
 done
+# gradients RATE SETTING...
+gradients() {
+    rate=$1
+    shift
+    set -- "$@" "optimizer=sgd(lr=$rate)"
+    for setting; do
+        set -- "$@" --set "$setting"
+        shift
+    done
+    expect 0 "$SINTER" build tiny.net --gradients -o gradients "$@"
+    for steps in 1 2; do
+        rm -rf "step$steps" board$steps
+        expect 0 ./gradients --steps=$steps --out=step$steps --quiet \
+            --tensorboard=board$steps
+    done
+    "$python" "$here/events.py" board2 "$(newest step1)" "$(newest step2)" \
+        "$rate" || fail "other gradients: $*"
+    rm -rf unseen
+    expect 0 ./gradients --steps=2 --out=unseen --quiet
+    expect_equal "$(newest step2)" "$(newest unseen)"
+}
+gradients 1 batch=32 accumulate=2
+gradients 0.0078125 batch=32 accumulate=2 'precision=mixed(f16)' \
+    'loss=sum(cross_entropy(output, label))'
+
 # Training is the same without.
 expect 0 ./tiny --out=plain --quiet
 expect_equal "$(newest run)" "$(newest plain)"
