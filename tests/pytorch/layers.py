@@ -317,6 +317,9 @@ LAYERS = {
         "tokens |> embedding(5, 3)", ROWS,
         lambda x, net, path: F.embedding(
             x.argmax(1), net.parameter(path + ".embedding_1.weight"))),
+    "embedding_tied": (
+        "tied", ROWS,
+        lambda x, *_: F.embedding(x.argmax(1), x.t()) @ x),
     "one_hot": (
         "hot", ROWS, lambda x, *_: x * F.one_hot(x.argmax(1), 5)),
 }  # fmt: skip
@@ -380,6 +383,8 @@ fn doubled(x) = concat([x, x * x], axis=width)
 fn product(x) = x @ transpose(x, [batch, channels, positions])
 
 fn tokens(x) = argmax(x) |> reshape([2])
+
+fn tied(x) = embedding(tokens(x), table=transpose(x, [1, 0])) @ x
 
 fn hot(x) = x * one_hot(tokens(x), 5)
 """
