@@ -9,6 +9,7 @@ const Narrow narrow_models[] = {
     {"airbench94",      {{"batch", "2"}}},
     {"airbench94_muon", {{"batch", "2"}, {"width", "8"}}},
     {"airbench96",      {{"batch", "2"}, {"width", "8"}}},
+    {"denoise",         {{"batch", "2"}, {"width", "8"}}},
     {"gpt_nano",        {{"batch", "2"}, {"layers", "[1]"}, {"data", "synthetic(vocabulary=65, shape=[8])"}}},
     {"hlb",             {{"batch", "2"}, {"width", "8"}}},
     {"lenet",           {{"batch", "2"}}},

@@ -157,6 +157,14 @@ class Synthetic(Samples):
         return v.astype(np.uint8), label
 
 
+class Clean(Synthetic):
+    """Each image is its own target, from 0 to 1."""
+
+    def sample(self, number):
+        image, _ = super().sample(number)
+        return image, image.astype(np.float32) / np.float32(255)
+
+
 class Places(Synthetic):
     """Images with the class at each pixel, and 0 where a rectangle hides it."""
 

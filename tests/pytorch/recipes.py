@@ -344,6 +344,15 @@ RECIPES = {
             "lr": "cosine(3e-6)",
         },
     ),
+    "denoise": Recipe(
+        forward=unet.denoise,
+        loss=loss_of_targets,
+        update=with_rate(
+            lambda p: torch.optim.AdamW(p, weight_decay=1e-4), cosine(2e-3)
+        ),
+        data=data.Clean,
+        settings={"width": "8", "level": "0"},
+    ),
     "unet_small": Recipe(
         forward=unet.unet_small,
         loss=mean_loss,

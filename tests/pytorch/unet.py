@@ -1,5 +1,6 @@
 """Networks whose output has the places of the image: the U-Net of
-models/unet_small.net, and those of tests/end_to_end/segment.net and restore.net."""
+models/unet_small.net and denoise.net, and those of tests/end_to_end/segment.net
+and restore.net."""
 
 import torch
 import torch.nn.functional as F
@@ -27,6 +28,28 @@ def unet_small(net, x):
     for path in ("up3", "up2", "up1"):
         x = up(PreactStage(net, path), x, across.pop())
     return net.conv(x, "head")
+
+
+def conv_bn(net, x, path, **options):
+    x = net.conv(x, path + ".conv_1", same=False, padding=1, **options)
+    return F.relu(net.batch_norm(x, path + ".batch_norm_1"))
+
+
+def doubled(net, x, across, path):
+    w = net.parameter(path + ".conv_transpose_1.weight", images=True)
+    bias = net.parameter(path + ".conv_transpose_1.bias")
+    x = F.conv_transpose2d(x, w, bias, stride=2, padding=1)
+    return conv_bn(net, torch.cat([x, across], 1), path)
+
+
+def denoise(net, x):
+    """Without noise: what is drawn is not PyTorch's."""
+    x = x / 255
+    a = conv_bn(net, 2 * x, "full")
+    b = conv_bn(net, a, "half", stride=2)
+    c = conv_bn(net, b, "quarter", stride=2)
+    h = doubled(net, conv_bn(net, c, "bottom"), b, "up2")
+    return x - net.conv(doubled(net, h, a, "up1"), "head")
 
 
 SCENES = [90] * 3, [60] * 3

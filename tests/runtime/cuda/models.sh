@@ -147,6 +147,7 @@ fi
 model airbench94 $f16 batch=2
 model airbench94_muon $bf16 batch=2 width=8
 model airbench96 $f16 batch=2 width=8
+model denoise $f16 batch=2 width=8
 model gpt_nano $bf16 batch=2 'layers=[1]' "$tokens"
 model hlb $f16 batch=2 width=8
 model llama_nano $bf16 batch=2 'layers=[1]' "$tokens"
