@@ -87,6 +87,7 @@ typedef struct {
     const int64_t *workspace;     // workspace offsets of the group's nodes
     const int64_t **chunk_offsets; // workspace offsets of multi-tensor
                                   // reductions, filled on demand
+    int grid[NUM_PLANS]; // blocks: a schedule may take fewer than the group's
     int resident;   // least resident blocks of a multiprocessor: above 1 if the
                     // registers of so many blocks hold a thread's vectors
     Block tables;   // constants the kernel reads
@@ -263,10 +264,10 @@ void keep_find(Emit *e, int passes);
 void keep_write(Emit *e, Scope *row, Scope *pass, Index p, int number);
 
 // ---- the schedules: each writes the body of one kind of kernel ----
-void emit_grid(Emit *e, Block *b);
-void emit_rows(Emit *e, Block *b);
-void emit_scatter(Emit *e, Block *b);
-void emit_update(Emit *e, Block *b, int *grid);
+#define SCHEDULE(KIND, kind, operations, blocks, result, operand, emit)        \
+    void emit_##emit(Emit *e, Block *b);
+#include "passes/plan/schedules.def"
+#undef SCHEDULE
 
 // Whether d pads few channels to 8.  Lanes of their own do such a pad.
 bool pad_widens(const Emit *e, const Node *d);

@@ -77,18 +77,15 @@ static const char *comment_of(Emit *e, const Group *device, const char *name) {
 
 // ---- a kernel's tree ----
 
-static void build_body(Emit *e, Block *body, int grid[NUM_PLANS]) {
-    const Group *group = e->group;
+static void build_body(Emit *e, Block *body) {
+    static void (*const emit[])(Emit *e, Block *b) = {
+#define SCHEDULE(KIND, kind, operations, blocks, result, operand, emit)        \
+    emit_##emit,
+#include "passes/plan/schedules.def"
+#undef SCHEDULE
+    };
     *body = e->tables = (Block){NULL, NULL};
-    memcpy(grid, group->grid, sizeof group->grid);
-    if (group->kind == GROUP_GRID)
-        emit_grid(e, body);
-    else if (group->kind == GROUP_ROWS)
-        emit_rows(e, body);
-    else if (group->kind == GROUP_SCATTER)
-        emit_scatter(e, body);
-    else
-        emit_update(e, body, grid);
+    emit[e->group->kind](e, body);
 }
 
 // Builds a kernel for the widest vectors, and once more if its accesses do not
@@ -103,7 +100,7 @@ static void build_widest(const GraphPlan *host, const GraphPlan *device,
         emit_init(e, host->graph, device->graph, own, group, host->stored,
                   names);
         e->step = step;
-        build_body(e, &k->tree->body, k->grid);
+        build_body(e, &k->tree->body);
         names_clear(e);
         next = block_width(own, &k->tree->body, e->step);
     } while (!group_is_multi_tensor(group->kind) && next < step);
@@ -123,6 +120,7 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
     block_hoist(own, &k->tree->body);
     block_dce(own, &k->tree->body);
     k->tree->tables = e.tables;
+    memcpy(k->grid, e.grid, sizeof e.grid);
     k->tree->phased = k->group->phases > 1;
     if (k->group->kind == GROUP_GRID)
         find_resident(&e, &k->tree->body);

@@ -126,7 +126,7 @@ static int64_t emit_phase(Emit *e, Block *b, NodeId *root, int phase) {
     return m.chunks;
 }
 
-void emit_update(Emit *e, Block *b, int *grid) {
+void emit_update(Emit *e, Block *b) {
     NodeId *root = entry_roots(e);
     int phases = e->group->phases;
     int64_t most = 0;
@@ -146,5 +146,5 @@ void emit_update(Emit *e, Block *b, int *grid) {
             block_append(b, &own);
     }
     for (int i = 0; i < NUM_PLANS; i++)
-        grid[i] = grid_within(most, e->group->grid[i]);
+        e->grid[i] = grid_within(most, e->group->grid[i]);
 }

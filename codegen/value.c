@@ -5,6 +5,7 @@
 
 #include "codegen/emit.h"
 
+#include <string.h>
 
 void emit_init(Emit *e, const Graph *g, const Graph *device, Arena *a,
                const Group *group, const bool *stored, int *names) {
@@ -20,6 +21,7 @@ void emit_init(Emit *e, const Graph *g, const Graph *device, Arena *a,
                 .zero = x_number(a, 0),
                 .one = x_number(a, 1),
                 .workspace = workspace_offsets(g, group, a)};
+    memcpy(e->grid, group->grid, sizeof e->grid);
 }
 
 Scope *scope_new(Emit *e, Scope *outer, ScopeKind kind, const Expr *width) {

@@ -30,15 +30,8 @@ static bool is_root(const Facts *f, const Stored *s, NodeId n) {
 }
 
 static GroupKind root_kind(const Facts *f, const Stored *s, NodeId n) {
-    if (facts(f, n) & CALLS)
-        return GROUP_CALL;
-    if (facts(f, n) & SCATTERS)
-        return GROUP_SCATTER;
-    if (facts(f, n) & OVERALL)
-        return GROUP_CHECK;
-    if (facts(f, n) & STACKS)
-        return GROUP_STACK;
-    return s->row[n] != NO_NODE ? GROUP_ROWS : GROUP_GRID;
+    GroupKind kind = group_kind(facts(f, n));
+    return kind == GROUP_GRID && s->row[n] != NO_NODE ? GROUP_ROWS : kind;
 }
 
 static NodeId root_space(const Facts *f, const Stored *s, NodeId n) {

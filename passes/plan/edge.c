@@ -7,18 +7,15 @@
 static Reason own_reason(const Graph *g, const Group *from, NodeId n,
                          const Group *to) {
     const Node *d = &g->node[n];
-    if (from->kind == GROUP_CALL)
-        return REASON_library_result;
-    if (to->kind == GROUP_CALL)
-        return REASON_library_operand;
-    if (from->kind == GROUP_SCATTER)
-        return REASON_scattered;
+    if (to->kind == GROUP_CALL && from->kind != GROUP_CALL)
+        return group_info[GROUP_CALL].operand;
+    if (group_info[from->kind].result != REASON_none)
+        return group_info[from->kind].result;
     if ((op_info[d->op].facts & REDUCES) &&
         (from->kind == GROUP_CHECK || reduce_extent(g, n) != OVER_ROW))
         return REASON_sum;
-    if (to->kind == GROUP_CHECK)
-        return REASON_checked;
-    return d->why;
+    Reason why = group_info[to->kind].operand;
+    return why != REASON_none ? why : d->why;
 }
 
 static int count_inputs(const Group *group, int count) {

@@ -38,7 +38,7 @@ void group_grid(const Graph *g, Group *group) {
         return;
     }
     *host = space_grid(g, group->iteration_space, true);
-    *device = group->kind == GROUP_SCATTER
+    *device = group_info[group->kind].blocks == BY_ROW
                   ? grid_within(space_rows(group->iteration_space),
                                 device_grid(g))
                   : space_grid(g, group->iteration_space, false);

@@ -4,6 +4,20 @@
 
 #include <string.h>
 
+const GroupInfo group_info[] = {
+#define SCHEDULE(KIND, kind, operations, blocks, result, operand, emit)        \
+    {#kind, operations, blocks, REASON_##result, REASON_##operand},
+#include "passes/plan/schedules.def"
+#undef SCHEDULE
+    {"call", CALLS, BY_VECTOR, REASON_library_result, REASON_library_operand}};
+
+GroupKind group_kind(unsigned facts) {
+    GroupKind kind = GROUP_CALL;
+    while (kind > GROUP_GRID && !(group_info[kind].operations & facts))
+        kind--;
+    return kind;
+}
+
 // An axis of size 1 is reduced or not as it suits: [1,6,6,8] over its middle
 // axes is over columns.
 Extent reduce_extent(const Graph *g, NodeId n) {
@@ -124,6 +138,11 @@ static const Type *output_space(const Graph *g, NodeId n) {
     return g->node[n].type;
 }
 
+static void kind_raise(Group *group, GroupKind kind) {
+    if (kind > group->kind)
+        group->kind = kind;
+}
+
 // A row reduction fixes the space of a ROWS group, any other reduction or the
 // first output that of GRID.
 void group_describe(const Graph *g, Group *group) {
@@ -131,22 +150,13 @@ void group_describe(const Graph *g, Group *group) {
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *d = &g->node[n];
         unsigned facts = op_info[d->op].facts;
-        if (facts & CALLS)
-            group->kind = GROUP_CALL;
-        if (facts & SCATTERS)
-            group->kind = GROUP_SCATTER;
-        if (d->op == OP_assign)
-            group->kind = GROUP_UPDATE;
-        if (facts & STACKS)
-            group->kind = GROUP_STACK;
-        if ((facts & OVERALL) && group->kind == GROUP_GRID)
-            group->kind = GROUP_CHECK;
+        kind_raise(group, group_kind(facts));
         if (d->op == OP_workspace)
             group->workspace = n;
         if ((facts & REDUCES) && !(facts & OVERALL)) {
             bool row = reduce_extent(g, n) == OVER_ROW;
-            if (row && group->kind == GROUP_GRID)
-                group->kind = GROUP_ROWS;
+            if (row)
+                kind_raise(group, GROUP_ROWS);
             if (row || group->iteration_space == NULL)
                 group->iteration_space = g->node[d->arg[0]].type;
         }

@@ -9,14 +9,24 @@
 enum { HOST_PLAN, DEVICE_PLAN, NUM_PLANS };
 
 typedef enum {
-    GROUP_CALL,    // one library call
-    GROUP_GRID,    // rows by columns, with sums over rows or over everything
-    GROUP_ROWS,    // as GRID, and with reductions over each row
-    GROUP_SCATTER, // rows by columns, to which rows are added by an index
-    GROUP_UPDATE,  // assignments of many shapes in one launch
-    GROUP_CHECK,   // all_finite or total over many tensors
-    GROUP_STACK,   // tensors of many shapes become one
+#define SCHEDULE(KIND, ...) GROUP_##KIND,
+#include "passes/plan/schedules.def"
+#undef SCHEDULE
+    GROUP_CALL, // one library call
 } GroupKind;
+
+// A row of schedules.def; GROUP_CALL has one too.
+typedef struct {
+    const char *name;
+    unsigned operations;
+    enum { BY_VECTOR, BY_ROW, BY_CHUNK } blocks;
+    Reason result, operand;
+} GroupInfo;
+
+extern const GroupInfo group_info[];
+
+// The kind that an operation with these facts selects, GROUP_GRID by default.
+GroupKind group_kind(unsigned facts);
 
 // Axes of a reduction: each row of the last axis, all rows for each column, or
 // all elements.

@@ -10,7 +10,7 @@
 #include "passes/plan/group.h"
 
 bool group_is_multi_tensor(GroupKind kind) {
-    return kind == GROUP_UPDATE || kind == GROUP_CHECK || kind == GROUP_STACK;
+    return group_info[kind].blocks == BY_CHUNK;
 }
 
 int64_t chunk_count(int64_t elements) {

@@ -2,12 +2,6 @@
 
 #include "passes/plan/plan.h"
 
-static const char *const kind_name[] = {
-    [GROUP_CALL] = "call",     [GROUP_GRID] = "grid",
-    [GROUP_ROWS] = "rows",     [GROUP_SCATTER] = "scatter",
-    [GROUP_UPDATE] = "update", [GROUP_CHECK] = "check",
-    [GROUP_STACK] = "stack"};
-
 static void print_nodes(Text *t, const char *word, const NodeId *node,
                         int count) {
     text_add(t, "%s", count ? word : "");
@@ -34,7 +28,7 @@ static void print_kernel(Text *t, const Group *group) {
 }
 
 static void print_group(Text *t, const Group *group) {
-    text_add(t, "#   k%d %s", group->group, kind_name[group->kind]);
+    text_add(t, "#   k%d %s", group->group, group_info[group->kind].name);
     print_kernel(t, group);
     text_add(t, ", %lld bytes", (long long)group->bytes);
     print_nodes(t, ", reads", group->input, group->num_inputs);
