@@ -14,8 +14,9 @@ compare() {
     expect "$want" "$SINTER" compare --steps=2 "$@"
 }
 
+# A sum's low word, the rounding of the rest, depends on oneDNN's version.
 compare 0 "$tiny"
-expect_says "as close to the reference as b, 0 wrong;"
+expect_says "as close to the reference as b, .*0 wrong;"
 expect_says "^step 2 "
 expect_says "  sum, tiny.net:[0-9]*  f32\[\]$"
 expect_says "second.conv_1.weight  f32\[16,3,3,8\]  gradient"
