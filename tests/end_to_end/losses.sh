@@ -7,6 +7,7 @@
 # the same batch, so that the loss must fall; or that and a dash and more, for
 # the model in another setting.  Models of this folder are trained on files that
 # tests/pytorch/scenes.py writes.  Prints the largest relative difference.
+# EMULATOR is a program that runs a trainer for another processor.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
 model=${1%%-*}
@@ -39,7 +40,7 @@ IFS='
 expect 0 "$SINTER" build "$models/$model.net" -o trainer \
     $(echo "$build" | sed 's/ --/\n--/g')
 # shellcheck disable=SC2046
-expect 0 ./trainer --device=host --quiet --log-every=1 --metrics=rows \
+expect 0 "${EMULATOR:-env}" ./trainer --device=host --quiet --log-every=1 --metrics=rows \
     $(echo "$run" | sed 's/ --/\n--/g')
 
 grep '"split":"step"' rows | sed 's/.*"loss":\([^,]*\),.*/\1/' >found
