@@ -12,12 +12,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 static int system_open(const char *path, int flags, mode_t mode) {
     return open(path, flags | O_CLOEXEC, mode);
+}
+
+// Shared, so that no memory is reserved for it.
+static void *system_map(int fd, size_t bytes) {
+    void *at = mmap(NULL, bytes, PROT_READ, MAP_SHARED, fd, 0);
+    return at == MAP_FAILED ? NULL : at;
 }
 
 const RtFiles rt_system_files = {
@@ -28,6 +35,7 @@ const RtFiles rt_system_files = {
     .close = close,
     .rename = rename,
     .unlink = unlink,
+    .map = system_map,
 };
 
 // ---- files of the user's own ----
@@ -75,6 +83,7 @@ const RtFiles rt_private_files = {
     .close = close,
     .rename = rename,
     .unlink = unlink,
+    .map = system_map,
 };
 
 bool rt_read(const RtFiles *f, int fd, void *to, size_t bytes) {

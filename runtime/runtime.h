@@ -102,6 +102,9 @@ typedef struct {
     int (*close)(int fd);
     int (*rename)(const char *from, const char *to);
     int (*unlink)(const char *path);
+    // Maps the first bytes of a file for reading, until munmap; NULL with errno
+    // set.  A page that cannot be read later raises SIGBUS (signals.c).
+    void *(*map)(int fd, size_t bytes);
 } RtFiles;
 
 extern const RtFiles rt_system_files;

@@ -4,14 +4,17 @@
 // timeout(1) and schedulers signal a program and then its process group.  A
 // signal that was ignored at the start (nohup, a background job) stays ignored.
 // A closed pipe or a file size limit is an error of its write, not the end of a
-// long run.
+// long run.  A page of a mapped file that has become shorter, or whose disk
+// fails, ends the program as a failed read does.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/runtime.h"
 
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { GROUP_NANOSECONDS = 500000000 }; // nanoseconds
 
@@ -35,9 +38,19 @@ static void catch (int number) {
     }
 }
 
+static void end_unread(int number) {
+    static const char text[] = "error: a data file cannot be read: it has "
+                               "become shorter, or its disk fails\n";
+    ssize_t written = write(STDERR_FILENO, text, sizeof text - 1);
+    (void)number;
+    (void)written;
+    _Exit(EXIT_IO);
+}
+
 void rt_signals_catch(void) {
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
+    signal(SIGBUS, end_unread);
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction now = {.sa_handler = catch, .sa_flags = SA_RESTART};
     sigemptyset(&now.sa_mask);

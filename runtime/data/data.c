@@ -182,6 +182,10 @@ bool rt_labels_check(const RtSplit *s, const RtDataSpec *spec, const char *path,
     return true;
 }
 
+bool rt_split_decodes(const RtSplit *s) {
+    return s->image.bytes == NULL;
+}
+
 void rt_split_close(RtSplit *s) {
     if (!s->image.borrowed)
         free(s->image.bytes);

@@ -108,6 +108,8 @@ bool rt_split_reserve(RtSplit *s, int64_t count, RtFileType image,
                       size_t label_values, RtError *e);
 bool rt_split_fetch(const RtSplit *s, int64_t sample, uint8_t *to, RtError *e);
 void rt_split_close(RtSplit *s);
+// Whether images are decoded when they are fetched.
+bool rt_split_decodes(const RtSplit *s);
 // False with *e filled if a label is not below spec's classes, nor ignored.
 bool rt_labels_check(const RtSplit *s, const RtDataSpec *spec, const char *path,
                      RtError *e);

@@ -13,7 +13,7 @@ static int loader_threads(const RtRun *run, const RtSplit *split) {
     if (o->loaders > 0)
         return o->loaders;
     int cores = o->threads > 0 ? o->threads : rt_team_largest();
-    if (split->source != NULL && strcmp(run->plan->device, "host") != 0)
+    if (rt_split_decodes(split) && strcmp(run->plan->device, "host") != 0)
         return cores;
     return cores < 8 ? 1 : cores > 32 ? 8 : cores / 4;
 }

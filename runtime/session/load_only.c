@@ -61,7 +61,7 @@ bool rt_load_only(const RtRun *run, RtError *e) {
     RtLoadStats loaded = {
         .batch = run->trainer->batch,
         .opening = run->laps->part[RT_START_DATA],
-        .from_files = run->data->train.source != NULL,
+        .from_files = rt_split_decodes(&run->data->train),
     };
     RtReport *r = rt_report_open(
         run->options, NULL,

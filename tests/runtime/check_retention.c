@@ -113,7 +113,7 @@ static int disk_unlink(const char *path) {
 }
 
 static const RtFiles faulty = {disk_open,  disk_read,   disk_write, disk_sync,
-                               disk_close, disk_rename, disk_unlink};
+                               disk_close, disk_rename, disk_unlink, NULL};
 
 static void restart(Loss loss) {
     size_t length;

@@ -5,13 +5,19 @@
 #include "tests/runtime/place.h"
 #include "tests/runtime/suites.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
 
 static RtData data;
 static RtError error;
 
-static bool open_tokens(const char *path, int length, int vocabulary) {
+static bool open_with(const char *path, int length, int vocabulary,
+                      const RtFiles *files) {
     const RtSetting setting[] = {{"length", length},
                                  {"vocabulary", vocabulary}};
     const RtDataSpec sample = {.image = {RT_I32, 1, {length}},
@@ -20,8 +26,11 @@ static bool open_tokens(const char *path, int length, int vocabulary) {
                                .setting = setting,
                                .num_settings = 2};
     memset(&error, 0, sizeof error);
-    return rt_data_open(&data, "tokens", path, &sample, &rt_system_files,
-                        &error);
+    return rt_data_open(&data, "tokens", path, &sample, files, &error);
+}
+
+static bool open_tokens(const char *path, int length, int vocabulary) {
+    return open_with(path, length, vocabulary, &rt_system_files);
 }
 
 static void refused(const char *path, int length, int vocabulary,
@@ -122,6 +131,76 @@ START_TEST(tokens_are_refused) {
 }
 END_TEST
 
+// The n-th read or the mapping fails.
+static int calls;
+
+static ssize_t failing_read(int fd, void *to, size_t bytes) {
+    if (calls-- > 0)
+        return read(fd, to, bytes);
+    errno = EIO;
+    return -1;
+}
+
+static void *failing_map(int fd, size_t bytes) {
+    (void)fd;
+    (void)bytes;
+    errno = ENODEV;
+    return NULL;
+}
+
+START_TEST(a_failing_disk_is_reported) {
+    RtFiles files = rt_system_files;
+    write_bytes("text", 0, 100);
+    ck_assert(open_with("text", 4, 100, &files));
+    uint64_t hash = data.hash;
+    rt_data_close(&data);
+    calls = 1;
+    files.read = failing_read;
+    ck_assert_msg(open_with("text", 4, 100, &files), "%s", error.text);
+    ck_assert_uint_eq(data.hash, hash); // one read of the file
+    rt_data_close(&data);
+    ck_assert(!open_with("text", 4, 100, &files));
+    ck_assert_int_eq(error.status, EXIT_IO);
+    ck_assert_str_eq(error.text, "cannot read text: Input/output error");
+    files = rt_system_files;
+    files.map = failing_map;
+    ck_assert(!open_with("text", 4, 100, &files));
+    ck_assert_int_eq(error.status, EXIT_MEMORY);
+    ck_assert_str_eq(error.text,
+                     "cannot map text into memory: No such device");
+}
+END_TEST
+
+// Tokens of many parts have the hash of the whole file, and the number of a
+// wrong one counts from its start.
+START_TEST(a_large_file_is_read_in_parts) {
+    enum { BYTES = 1000002 };
+    uint8_t *bytes = calloc(BYTES, 1);
+    for (int i = 0; i < BYTES; i++)
+        bytes[i] = (uint8_t)(i % 2 ? 0 : i / 2);
+    place_write("text", bytes, BYTES);
+    ck_assert_msg(open_tokens("text", 4, 300), "%s", error.text);
+    ck_assert_uint_eq(data.hash, XXH3_64bits(bytes, BYTES));
+    rt_data_close(&data);
+    bytes[800001] = 2;
+    place_write("text", bytes, BYTES);
+    free(bytes);
+    refused("text", 4, 300, "text: token 400000 is 640, but the vocabulary");
+}
+END_TEST
+
+// A page of a file that has become shorter ends the program with the status of
+// a failed read.
+START_TEST(a_shorter_file_ends_the_program) {
+    uint8_t token[4];
+    write_bytes("text", 0, 100);
+    ck_assert(open_tokens("text", 4, 100));
+    rt_signals_catch();
+    ck_assert_int_eq(truncate("text", 0), 0);
+    data.train.fetch(&data.train, 0, token, &error);
+}
+END_TEST
+
 Suite *tokens_suite(void) {
     Suite *s = suite_create("tokens");
     TCase *t = tcase_create("tokens");
@@ -130,6 +209,9 @@ Suite *tokens_suite(void) {
     tcase_add_test(t, the_last_tenth_of_a_file_is_for_evaluation);
     tcase_add_test(t, large_vocabularies_have_two_bytes);
     tcase_add_loop_test(t, tokens_are_refused, 0, 6);
+    tcase_add_test(t, a_failing_disk_is_reported);
+    tcase_add_test(t, a_large_file_is_read_in_parts);
+    tcase_add_exit_test(t, a_shorter_file_ends_the_program, EXIT_IO);
     suite_add_tcase(s, t);
     return s;
 }
