@@ -65,10 +65,10 @@ static void cifar100(Expansion *e, DataSet *d, const Call *c) {
     add_setting(e, d, "coarse", coarse);
 }
 
-static void images(Expansion *e, DataSet *d, const Call *c, ParamId p) {
-    int64_t size = call_count(c, p);
-    d->batch = samples(U8, 4, size, size, 3);
-    add_count(e, d, c, p);
+static void images(DataSet *d, const Call *c, ParamId p) {
+    int64_t size[2];
+    call_pair(c, p, size);
+    d->batch = samples(U8, 4, size[0], size[1], 3);
 }
 
 static void tokens(Expansion *e, DataSet *d, const Call *c) {
@@ -123,10 +123,10 @@ bool data_set(Expansion *e, const Call *c, DataSet *d) {
     case B_idx:
         return read_shape(e, d, c, P_idx_shape);
     case B_image_folder:
-        images(e, d, c, P_image_folder_size);
+        images(d, c, P_image_folder_size);
         return true;
     case B_webdataset:
-        images(e, d, c, P_webdataset_size);
+        images(d, c, P_webdataset_size);
         return true;
     case B_npy:
         d->typed = false;

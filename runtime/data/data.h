@@ -251,10 +251,10 @@ typedef struct {
     int32_t file;
 } RtFilePart;
 
-// Decodes images to squares of size x size pixels of three bytes.
+// Decodes images to h x w pixels of three bytes.
 typedef struct {
     const RtFiles *files;
-    int size;
+    int h, w;
     int64_t max_pixels; // of a file
     RtJpeg *jpeg;       // NULL: not installed
     RtPng *png;
@@ -262,7 +262,7 @@ typedef struct {
     RtDecodeMemory *memory;
 } RtImageDecoder;
 
-// Reads a file into a square. *broken: no decoder can decode the file.
+// Reads a file into h x w pixels. *broken: no decoder can decode the file.
 bool rt_image_read(const RtImageDecoder *decoder, const char *path, uint8_t *to,
                    bool *broken, RtError *e);
 // The same for a part of a file, which messages call `name`.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Decode: an image file becomes a square of pixels, in bounded memory.
+// Decode: an image file becomes pixels of one size, in bounded memory.
 //
 // A file is read through a small buffer while it is decoded, and rows are
 // resized as they come.  So an image needs memory for some rows only, except a
@@ -96,10 +96,19 @@ bool rt_image_begin(RtDecoding *d, uint32_t h, uint32_t w, RtError *e) {
                    w, h, d->decoder->max_pixels);
 }
 
+// Orientations from 5 on are mirrored at the diagonal.
+void rt_image_stored(const RtDecoding *d, int *h, int *w) {
+    *h = d->orientation < 5 ? d->decoder->h : d->decoder->w;
+    *w = d->orientation < 5 ? d->decoder->w : d->decoder->h;
+}
+
 bool rt_image_reserve(RtDecoding *d, int h, int w, size_t bytes, RtError *e) {
     const RtImageDecoder *decoder = d->decoder;
     const double mib = 1 << 20;
-    bytes += rt_resize_bytes(h, w, decoder->size);
+    int rows, columns;
+    rt_image_stored(d, &rows, &columns);
+    size_t result = d->orientation > 1 ? 3 * (size_t)rows * (size_t)columns : 0;
+    bytes += rt_resize_bytes(h, w, rows, columns) + result;
     if (bytes > decoder->memory->all)
         return rt_fail(e, EXIT_DATA,
                        "decoding takes %.0f MiB, but the limit is %.0f MiB; "
@@ -109,7 +118,9 @@ bool rt_image_reserve(RtDecoding *d, int h, int w, size_t bytes, RtError *e) {
         memory_acquire(decoder->memory, bytes);
         d->reserved = bytes;
     }
-    d->resize = rt_resize_new(h, w, decoder->size, d->to);
+    d->stored = result > 0 ? malloc(result) : d->to;
+    if (d->stored != NULL)
+        d->resize = rt_resize_new(h, w, rows, columns, d->stored);
     return d->resize != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
 }
 
@@ -151,34 +162,21 @@ static bool decode(RtDecoding *d, RtError *e) {
 
 // ---- orientation ----
 
-static void swap_pixels(uint8_t *a, uint8_t *b) {
-    for (int c = 0; c < 3; c++) {
-        uint8_t value = a[c];
-        a[c] = b[c];
-        b[c] = value;
-    }
-}
-
-// Turns a square upright (Exif 2.3, section 4.6.4).  Orientations from 5 on are
+// Turns a result upright (Exif 2.3, section 4.6.4).  Orientations from 5 on are
 // mirrored at the diagonal; then 2, 3, 6 and 7 have their columns in reverse,
 // and 3, 4, 7 and 8 their rows.
-static void turn(uint8_t *to, int size, int orientation) {
-    const size_t row = (size_t)size * 3;
+static void turn(uint8_t *to, const uint8_t *stored, int h, int w,
+                 int orientation) {
     bool columns = orientation == 2 || orientation == 3 || orientation == 6 ||
                    orientation == 7;
     bool rows = orientation == 3 || orientation == 4 || orientation == 7 ||
                 orientation == 8;
-    for (int y = 0; y < size && orientation >= 5; y++)
-        for (int x = 0; x < y; x++)
-            swap_pixels(to + y * row + 3 * x, to + x * row + 3 * y);
-    for (int y = 0; y < size && columns; y++)
-        for (int x = 0; x < size / 2; x++)
-            swap_pixels(to + y * row + 3 * x,
-                        to + y * row + 3 * (size - 1 - x));
-    for (int y = 0; y < size / 2 && rows; y++)
-        for (int x = 0; x < size; x++)
-            swap_pixels(to + y * row + 3 * x,
-                        to + (size - 1 - y) * row + 3 * x);
+    for (int y = 0; y < h; y++)
+        for (int x = 0; x < w; x++, to += 3) {
+            int row = rows ? h - 1 - y : y, column = columns ? w - 1 - x : x;
+            int at = orientation < 5 ? row * w + column : column * h + row;
+            memcpy(to, stored + 3 * (size_t)at, 3);
+        }
 }
 
 // A file has at most eight bytes for each pixel, plus metadata.  A larger one
@@ -201,8 +199,12 @@ static bool read_open(RtDecoding *d, const char *path, const char *name,
     bool good = is_small(d, &why) && (rt_image_fill(d) || !d->failed) &&
                 decode(d, &why);
     rt_resize_free(d->resize);
-    if (good)
-        turn(d->to, d->decoder->size, d->orientation);
+    if (d->stored != d->to) {
+        if (good)
+            turn(d->to, d->stored, d->decoder->h, d->decoder->w,
+                 d->orientation);
+        free(d->stored);
+    }
     if (d->reserved > 0)
         memory_release(d->decoder->memory, d->reserved);
     if (d->failed) {

@@ -7,7 +7,7 @@
 
 // ---- decode.c ----
 
-// An image on its way from a file to a square.
+// An image on its way from a file to the pixels of a sample.
 typedef struct {
     const RtImageDecoder *decoder;
     const RtFiles *files;
@@ -20,6 +20,7 @@ typedef struct {
     bool unknown;        // its library is missing
     int orientation;     // of Exif, 1 to 8; 0: unknown
     uint8_t *to;
+    uint8_t *stored;  // pixels before they are turned; `to` if they are upright
     RtResize *resize; // receives rows
     size_t reserved;  // bytes acquired from the shared memory
     uint8_t buffer[32 << 10];
@@ -31,19 +32,21 @@ bool rt_image_fill(RtDecoding *d);
 
 // Refuses a file with too many pixels.
 bool rt_image_begin(RtDecoding *d, uint32_t h, uint32_t w, RtError *e);
+// The rows and columns of the result before it is turned upright.
+void rt_image_stored(const RtDecoding *d, int *h, int *w);
 // Creates d->resize for h x w pixels; waits for shared memory for it and
 // `bytes` more.
 bool rt_image_reserve(RtDecoding *d, int h, int w, size_t bytes, RtError *e);
 
 // ---- resize.c ----
 
-// Resizes an image of h x w pixels to size x size.  NULL: no memory.
-RtResize *rt_resize_new(int h, int w, int size, uint8_t *to);
+// Resizes an image of h x w pixels to `rows` x `columns`.  NULL: no memory.
+RtResize *rt_resize_new(int h, int w, int rows, int columns, uint8_t *to);
 void rt_resize_free(RtResize *r);
-// Consumes the next row from the top; the last one completes the square.
+// Consumes the next row from the top; the last one completes the result.
 void rt_resize_row(RtResize *r, const uint8_t *pixel);
 // The bytes that it allocates.
-size_t rt_resize_bytes(int h, int w, int size);
+size_t rt_resize_bytes(int h, int w, int rows, int columns);
 
 // ---- jpeg.c, png.c, webp.c ----
 

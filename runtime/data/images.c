@@ -128,7 +128,6 @@ static void release(void *source) {
 
 RtImages *rt_images_open(RtData *d, RtSplit *split, const RtDataSpec *spec,
                          const RtFiles *files, RtError *e) {
-    int64_t size = rt_setting(spec, "size", 1);
     int64_t most = spec->max_pixels > 0 ? spec->max_pixels : RT_MAX_PIXELS;
     if (d->decode_memory == NULL)
         d->decode_memory = rt_decode_memory_new(most);
@@ -138,14 +137,15 @@ RtImages *rt_images_open(RtData *d, RtSplit *split, const RtDataSpec *spec,
         return NULL;
     }
     s->decoder = (RtImageDecoder){.files = files,
-                                  .size = (int)size,
+                                  .h = (int)spec->image.dim[0],
+                                  .w = (int)spec->image.dim[1],
                                   .max_pixels = most,
                                   .memory = d->decode_memory};
     pthread_mutex_init(&s->lock, NULL);
     *split = (RtSplit){.fetch = fetch,
                        .source = s,
                        .release = release,
-                       .image = {.values = (size_t)(size * size * 3)},
+                       .image = {.values = rt_shape_values(&spec->image)},
                        .label = {RT_FILE_I32, 1, 1, NULL, false}};
     return s;
 }

@@ -32,7 +32,7 @@ static void release(void *source) {
 // BT.601's weights, as Pillow's mode L.
 static bool image_read(Source *s, const RtSplit *split, const char *path,
                        uint8_t *to, bool *broken, RtError *e) {
-    size_t pixels = (size_t)s->decoder.size * (size_t)s->decoder.size;
+    size_t pixels = (size_t)s->decoder.h * (size_t)s->decoder.w;
     if (split->image.values == 3 * pixels)
         return rt_image_read(&s->decoder, path, to, broken, e);
     uint8_t *colour = malloc(3 * pixels);
@@ -101,12 +101,11 @@ static bool paths_expand(RtNames *to, const RtNames *paths, RtError *e) {
 static bool takes_images(const RtTrainer *t, RtError *e) {
     char shape[100];
     const RtShape *s = &t->image;
-    if (s->rank == 3 && s->type == RT_U8 && s->dim[0] == s->dim[1] &&
-        (s->dim[2] == 3 || s->dim[2] == 1))
+    if (s->rank == 3 && s->type == RT_U8 && (s->dim[2] == 3 || s->dim[2] == 1))
         return true;
     return rt_fail(e, EXIT_DATA,
-                   "image files become bytes of a square image with one or "
-                   "three channels, but %s takes %s: predict for an .npy file",
+                   "image files become bytes of an image with one or three "
+                   "channels, but %s takes %s: predict for an .npy file",
                    t->model,
                    rt_shape_text(shape, sizeof shape, s->rank, s->dim));
 }
@@ -131,7 +130,8 @@ static bool images_open(RtData *d, RtNames *image, const RtTrainer *t,
     s->error = calloc((size_t)s->image.count, sizeof *s->error);
     // A file of a missing library has an error, as a broken one has.
     s->decoder = (RtImageDecoder){.files = files,
-                                  .size = (int)t->image.dim[0],
+                                  .h = (int)t->image.dim[0],
+                                  .w = (int)t->image.dim[1],
                                   .max_pixels = most,
                                   .jpeg = rt_jpeg_open(&ignored),
                                   .png = rt_png_open(&ignored),

@@ -225,10 +225,13 @@ static void count_scans(j_common_ptr common) {
     longjmp(t->back, 1);
 }
 
-// The largest reduction while decoding that leaves twice the wanted side.
-static unsigned reduction(unsigned shorter, int size) {
+// The largest reduction while decoding that leaves twice the wanted sides.
+static unsigned reduction(const RtDecoding *d, unsigned h, unsigned w) {
     unsigned by = 8;
-    while (by > 1 && shorter / by < 2 * (unsigned)size)
+    int rows, columns;
+    rt_image_stored(d, &rows, &columns);
+    while (by > 1 && (h / by < 2 * (unsigned)rows ||
+                      w / by < 2 * (unsigned)columns))
         by /= 2;
     return by;
 }
@@ -284,7 +287,7 @@ static bool prepare(const RtJpeg *library, Reading *r, RtError *e) {
     if (!rt_image_begin(r->d, h, w, e))
         return false;
     j->scale_num = 1;
-    j->scale_denom = reduction(w < h ? w : h, r->d->decoder->size);
+    j->scale_denom = reduction(r->d, h, w);
     bool cmyk =
         j->jpeg_color_space == JCS_CMYK || j->jpeg_color_space == JCS_YCCK;
     j->out_color_space = cmyk ? JCS_CMYK : JCS_RGB;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Resize: scales the shorter side of an image to the square's side and crops
-// the longer one to its centre.  Filter: a triangle as wide as two pixels of
+// Resize: scales an image until it just covers the result, and crops the side
+// that is too long to its centre.  Filter: a triangle as wide as two pixels of
 // the result, or of the image if that is larger, so shrinking skips no pixel.
 // Horizontal first, then vertical, in f32.
 //
@@ -60,10 +60,15 @@ static int most_of(double scale) {
     return (int)(2 * support(scale)) + 3;
 }
 
-// A side of `length` pixels, of which `shorter` become `size`.  False: no
-// memory.
-static bool side_new(Side *s, int length, int shorter, int size) {
-    double scale = (double)shorter / size, half = support(scale);
+// Pixels of the image for one of the result.
+static double scale_of(int h, int w, int rows, int columns) {
+    double down = (double)h / rows, across = (double)w / columns;
+    return down < across ? down : across;
+}
+
+// A side of `length` pixels, of which `size` are left.  False: no memory.
+static bool side_new(Side *s, int length, double scale, int size) {
+    double half = support(scale);
     double outside = floor((round(length / scale) - size) / 2);
     s->size = size;
     s->most = most_of(scale);
@@ -136,7 +141,7 @@ static int last_row(const RtResize *f, int row) {
     return f->down.tap[row].first + f->down.tap[row].count - 1;
 }
 
-// Skips rows above and below the square.
+// Skips rows above and below the result.
 void rt_resize_row(RtResize *f, const uint8_t *pixel) {
     int row = f->rows_in++;
     if (f->rows_out == f->down.size || row < f->down.tap[f->rows_out].first)
@@ -158,14 +163,14 @@ void rt_resize_free(RtResize *f) {
     free(f);
 }
 
-RtResize *rt_resize_new(int h, int w, int size, uint8_t *to) {
-    int shorter = h < w ? h : w;
+RtResize *rt_resize_new(int h, int w, int rows, int columns, uint8_t *to) {
+    double scale = scale_of(h, w, rows, columns);
     RtResize *f = calloc(1, sizeof *f);
     if (f == NULL)
         return NULL;
     f->to = to;
-    bool good = side_new(&f->down, h, shorter, size) &&
-                side_new(&f->across, w, shorter, size);
+    bool good = side_new(&f->down, h, scale, rows) &&
+                side_new(&f->across, w, scale, columns);
     f->ring =
         good ? calloc((size_t)f->down.most * row_values(f), sizeof *f->ring)
              : NULL;
@@ -177,11 +182,9 @@ RtResize *rt_resize_new(int h, int w, int size, uint8_t *to) {
     return NULL;
 }
 
-size_t rt_resize_bytes(int h, int w, int size) {
-    int shorter = h < w ? h : w;
-    size_t values = (size_t)size,
-           most = (size_t)most_of((double)shorter / size);
-    size_t side = values * (sizeof(Tap) + most * sizeof(float));
-    return sizeof(RtResize) + 2 * side +
-           (most * 3 * values + 3 * (size_t)w + 1) * sizeof(float);
+size_t rt_resize_bytes(int h, int w, int rows, int columns) {
+    size_t most = (size_t)most_of(scale_of(h, w, rows, columns));
+    size_t taps = (size_t)rows + (size_t)columns;
+    return sizeof(RtResize) + taps * (sizeof(Tap) + most * sizeof(float)) +
+           (most * 3 * (size_t)columns + 3 * (size_t)w + 1) * sizeof(float);
 }

@@ -29,6 +29,13 @@ expect 0 ./same --out=run --quiet
 expect 0 ./same --predict files --weights=run -o pixels.npy
 "$python" "$here/formats.py" same || fail "other pixels"
 
+# A model of other than squares reads files as well.
+sed 's/16, 16/12, 20/g; s/Same/Wide/; s/npy("data"/npy("none"/' same.net >wide.net
+expect 0 "$SINTER" build wide.net -o wide_net
+expect 0 ./wide_net --out=wide_run --quiet --data=synthetic:4
+expect 0 ./wide_net --predict wide --weights=wide_run -o wide.npy
+"$python" "$here/formats.py" wide || fail "other pixels"
+
 # Damaged files: a block of Exif data that is cut, and half of a WebP file.
 head -c 40 files/turn6.jpg >broken.jpg
 head -c 60 files/plain.webp >broken.webp

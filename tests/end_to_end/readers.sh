@@ -37,8 +37,17 @@ train Tokens {
   optimizer = sgd(lr=0.1, momentum=0.9)
 }
 NET
-for model in images tokens; do
+read_batch() {
+    model=$1
+    shift
     expect 0 "$SINTER" build $model.net -o trainer
     expect 0 ./trainer --device=host --quiet --out $model.run
-    expect 0 "$python" "$readers" $model "$(newest $model.run)"
+    expect 0 "$python" "$readers" ${model%.*} "$(newest $model.run)" "$@"
+}
+read_batch tokens
+read_batch images 16 16
+for size in '10 24' '24 10'; do
+    set -- $size
+    sed "s/16, 16/$1, $2/; s/size=16/size=[$1, $2]/" images.net >images.$1.net
+    read_batch images.$1 "$1" "$2"
 done

@@ -139,12 +139,9 @@ static void sum_headers(uint8_t *data, size_t size) {
 }
 
 static void read_webdataset(const uint8_t *data, size_t size) {
-    static const RtSetting setting = {"size", SIDE};
     const RtDataSpec sample = {.image = {RT_U8, 3, {SIDE, SIDE, 3}},
                                .label = {RT_I32, 0, {0}},
                                .classes = 3,
-                               .setting = &setting,
-                               .num_settings = 1,
                                .max_pixels = 1 << 22,
                                .held_out = true};
     RtData d;
@@ -171,7 +168,7 @@ static void read_webdataset(const uint8_t *data, size_t size) {
 
 static void read_image(const uint8_t *data, size_t size) {
     static RtImageDecoder by = {
-        .files = &rt_system_files, .size = SIDE, .max_pixels = 1 << 22};
+        .files = &rt_system_files, .h = SIDE, .w = SIDE, .max_pixels = 1 << 22};
     uint8_t square[PIXELS * 3];
     bool broken;
     RtError e = {0};

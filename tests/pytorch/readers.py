@@ -1,8 +1,8 @@
 """What the readers of images and tokens feed to a step, against PIL and NumPy.
 
-    readers.py make           draws images/ and text in the current folder
-    readers.py images FILE    FILE is the checkpoint after one step; the
-    readers.py tokens FILE    gradient is the batch, as the models are made
+    readers.py make              draws images/ and text in the current folder
+    readers.py images FILE H W   FILE is the checkpoint after one step; the
+    readers.py tokens FILE       gradient is the batch, as the models are made
 
 Row k of the image model's gradient is the one image of class k; the token
 model's is how often one token follows another.
@@ -16,16 +16,17 @@ from PIL import Image
 
 import checkpoint
 
-SIZE, WORDS, LENGTH = 16, 12, 7
-# name: width, height and mode of the file, and how far a pixel may be apart.
-# PIL rounds to whole numbers after each of its two passes, by half each, and
-# the reader once: less than 2.  Decoders of JPEG may be of other versions,
-# which differ by 1 in the transform and by 1 in colours.
+WORDS, LENGTH = 12, 7
+# name: width, height and mode of the file, and how far a pixel may be apart
+# before it is resized: decoders of JPEG may be of other versions, which differ
+# by 1 in the transform and by 1 in colours.  In resizing PIL rounds to whole
+# numbers after each of its two passes, by half each, and the reader once: less
+# than 2, so 1.
 FILES = {
     "same.png": (16, 16, "RGB", 0),
-    "wide.png": (48, 32, "RGB", 1),
-    "tall.png": (32, 64, "L", 1),
-    "grown.png": (8, 8, "RGB", 1),
+    "wide.png": (48, 32, "RGB", 0),
+    "tall.png": (32, 64, "L", 0),
+    "grown.png": (8, 8, "RGB", 0),
     "same.jpg": (16, 16, "RGB", 2),
 }
 
@@ -57,21 +58,24 @@ def make():
     words().tofile("text")
 
 
-def fitted(name):
+def fitted(name, height, width):
     image = Image.open(path("train", name)).convert("RGB")
-    by = SIZE / min(image.size)
+    by = max(width / image.size[0], height / image.size[1])
     w, h = (round(side * by) for side in image.size)
     image = image.resize((w, h), Image.Resampling.BILINEAR)
-    left, top = (w - SIZE) // 2, (h - SIZE) // 2
-    return np.asarray(image.crop((left, top, left + SIZE, top + SIZE)), float)
+    left, top = (w - width) // 2, (h - height) // 2
+    return np.asarray(image.crop((left, top, left + width, top + height)), float)
 
 
-def images(file):
+def images(file, height, width):
+    shape = int(height), int(width)
     gradient = checkpoint.load(file)["linear_1.weight.momentum"]
     for row, name in zip(gradient, sorted(FILES, key=folder_of)):
-        apart = abs(row.reshape(SIZE, SIZE, 3) - fitted(name)).max()
+        apart = abs(row.reshape(*shape, 3) - fitted(name, *shape)).max()
         print(f"{name}: {apart:g} apart")
-        if not apart <= FILES[name][3]:
+        *size, _, most = FILES[name]
+        resized = max(shape[1] / size[0], shape[0] / size[1]) != 1
+        if not apart <= most + resized:
             sys.exit(f"{name} is not what PIL reads")
 
 

@@ -149,18 +149,19 @@ static void write_good(void) {
     write_plain("d/val/cat/a.png", 100, 9, 50, 200);
 }
 
-static bool open_folder(int classes, int size) {
-    const RtSetting setting = {"size", size};
-    const RtDataSpec sample = {.image = {RT_U8, 3, {size, size, 3}},
+static bool open_sized(int classes, int h, int w) {
+    const RtDataSpec sample = {.image = {RT_U8, 3, {h, w, 3}},
                                .label = {RT_I32, 0, {0}},
                                .classes = classes,
-                               .setting = &setting,
-                               .num_settings = 1,
                                .max_bad_files = max_bad_files,
                                .max_pixels = max_pixels};
     memset(&error, 0, sizeof error);
     return rt_data_open(&data, "image_folder", "d", &sample, &rt_system_files,
                         &error);
+}
+
+static bool open_folder(int classes, int size) {
+    return open_sized(classes, size, size);
 }
 
 static void refused(int classes, const char *says) {
@@ -270,6 +271,26 @@ START_TEST(the_centre_is_cropped) {
     for (int y = 0; y < 8; y++)
         ck_assert_int_eq(memcmp(found + y * 24, pixel + (y * 12 + 2) * 3, 24),
                          0);
+    rt_data_close(&data);
+}
+END_TEST
+
+// The result may be of any shape: rows or columns are cropped, where a square
+// keeps them all.
+START_TEST(a_rectangle_is_cropped) {
+    uint8_t pixel[8 * 12 * 3], found[8 * 12 * 3];
+    int h = _i == 0 ? 8 : 4, w = _i == 0 ? 6 : 12;
+    for (int i = 0; i < 8 * 12 * 3; i++)
+        pixel[i] = (uint8_t)(i * 7);
+    write_good();
+    write_png("d/train/ant/a.png", 8, 12, pixel);
+    ck_assert_msg(open_sized(3, h, w), "%s", error.text);
+    ck_assert_uint_eq(data.train.image.values, (size_t)(h * w * 3));
+    ck_assert(data.train.fetch(&data.train, 0, found, &error));
+    for (int y = 0; y < h; y++)
+        ck_assert_mem_eq(found + y * w * 3,
+                         pixel + ((y + (8 - h) / 2) * 12 + (12 - w) / 2) * 3,
+                         (size_t)w * 3);
     rt_data_close(&data);
 }
 END_TEST
@@ -692,6 +713,7 @@ Suite *image_folder_suite(void) {
     tcase_add_test(t, ignored_files_are_counted);
     tcase_add_test(t, which_are_named_is_no_matter_of_their_order);
     tcase_add_test(t, the_centre_is_cropped);
+    tcase_add_loop_test(t, a_rectangle_is_cropped, 0, 2);
     tcase_add_test(t, a_slope_stays_a_slope);
     tcase_add_loop_test(t, a_bad_folder, 0, 7);
     tcase_add_loop_test(t, a_bad_file, 0, 8);

@@ -99,12 +99,9 @@ static void write_good(void) {
 }
 
 static bool open_set(void) {
-    const RtSetting setting = {"size", SIZE};
     const RtDataSpec sample = {.image = {RT_U8, 3, {SIZE, SIZE, 3}},
                                .label = {RT_I32, unlabelled ? -1 : 0, {0}},
                                .classes = 3,
-                               .setting = &setting,
-                               .num_settings = 1,
                                .max_bad_files = max_bad_files};
     memset(&error, 0, sizeof error);
     return rt_data_open(&data, "webdataset", "d", &sample, &rt_system_files,
