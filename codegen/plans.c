@@ -122,7 +122,7 @@ static void caches_add(Text *t, const Graph *g) {
 void gradients_write(const Writer *w, Text *t, int which) {
     static const char before[] = "gradient of ";
     for (int i = 0; i < w->num_steps; i++) {
-        const Graph *g = twin_graph(&w->step[i], which);
+        const Graph *g = w->step[i].plan[which]->graph;
         if (w->step[i].step->kind != STEP_GRADIENTS)
             continue;
         text_add(t, "\nstatic const RtInput %s_of_%s[] = {\n",

@@ -1,9 +1,10 @@
 // Gradients only: the step that computes the gradients of a batch, for a
 // trainer that shows them.
 //
-//   needs   the graph of a training step
-//   leaves  a graph without assignments; the optimizer pass with no_updates
-//           makes an output of each gradient
+// requires   The graph is that of a training step.
+// preserves  The values of the loss and of every gradient.
+// result     The graph has no assignment; the optimizer pass with no_updates
+//            makes an output of each gradient.
 
 #include "passes/passes.h"
 
@@ -20,7 +21,7 @@ static bool is_kept(const Graph *g, NodeId n) {
 Graph *gradients_graph(const Graph *train, const char *name) {
     Graph *out = graph_like(train);
     Arena *scratch = arena_new();
-    NodeId *now = graph_none(train, scratch);
+    NodeId *now = graph_map_new(train, scratch);
     out->name = name;
     for (NodeId n = 0; n < train->count; n++)
         if (is_kept(train, n))
