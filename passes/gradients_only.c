@@ -1,10 +1,10 @@
 // Gradients only: the step that computes the gradients of a batch, for a
 // trainer that shows them.
 //
-// requires   The graph is that of a training step.
-// preserves  The values of the loss and of every gradient.
-// result     The graph has no assignment; the optimizer pass with no_updates
-//            makes an output of each gradient.
+//   requires   The graph is that of a training step.
+//   preserves  The loss and every gradient stay the same.
+//   result     The graph has no assignment; the optimizer pass with no_updates
+//              makes an output of each gradient.
 
 #include "passes/passes.h"
 
