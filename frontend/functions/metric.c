@@ -212,6 +212,37 @@ static void add_errors(Expansion *e, NodeId error) {
                sum_samples(e, sample_means(e, square(e, error))), false);
 }
 
+// Adds the squared deviations of each column from its mean over all samples so
+// far (Chan, Golub and LeVeque, 1979): a sum of squares would lose them where
+// the mean is large.  The states are the number of rows, the mean and the sum.
+static void add_deviations(Expansion *e, NodeId x) {
+    Graph *g = e->graph;
+    Type t = *node_type(e, x);
+    int64_t columns = t.dim[t.rank - 1], first = 0;
+    double rows_each = (double)(type_count(&t) / (t.dim[0] * columns));
+    NodeId rows =
+        graph_op2(g, OP_mul, sample_count(e), number_node(e, rows_each));
+    NodeId sum =
+        graph_reduce(g, OP_sum, valid_rows(e, x, columns), 1, &first);
+    NodeId mean = graph_op2(g, OP_div, sum, rows);
+    NodeId own = valid_rows(e, square(e, graph_op2(g, OP_sub, x, mean)),
+                            columns);
+    NodeId before = metric(e, "metric.moments.rows", type_scalar(F32));
+    NodeId all = graph_op2(g, OP_add, before, rows);
+    NodeId mean_before = metric(e, "metric.moments.mean", *node_type(e, mean));
+    NodeId moved = graph_op2(g, OP_sub, mean, mean_before);
+    NodeId share = graph_op2(g, OP_div, rows, all);
+    NodeId between = graph_op2(g, OP_mul, square(e, moved),
+                               graph_op2(g, OP_mul, before, share));
+    NodeId within = graph_reduce(g, OP_sum, own, 1, &first);
+    accumulate(e, "metric.moments", graph_op2(g, OP_add, within, between),
+               false);
+    graph_assign(g, before, all);
+    graph_assign(g, mean_before,
+                 graph_op2(g, OP_add, mean_before,
+                           graph_op2(g, OP_mul, moved, share)));
+}
+
 static void measure_values(Expansion *e, NodeId output) {
     Type t = *node_type(e, output);
     unsigned metrics = e->recipe.metrics;
@@ -222,8 +253,7 @@ static void measure_values(Expansion *e, NodeId output) {
         add_errors(e, error);
     if (!metrics_need(metrics, SUMS_MOMENTS))
         return;
-    accumulate_columns(e, "metric.moments", label);
-    accumulate_columns(e, "metric.moments.square", square(e, label));
+    add_deviations(e, label);
     accumulate_columns(e, "metric.moments.error", square(e, error));
 }
 
@@ -279,7 +309,9 @@ static bool is_measured(const Expansion *e, int id) {
 
 static bool check_metric(Expansion *e, const char *name) {
     int id = name != NULL ? metric_find(name) : -1;
-    if (id < 0 || is_measured(e, id))
+    bool is_table = id >= 0 && metric_info[id].unit == METRIC_TABLE;
+    if (id < 0 || (is_measured(e, id) &&
+                   (!is_table || e->recipe.output == OUTPUT_CLASSES)))
         return true;
     bool values = metric_info[id].sums == SUMS_ERRORS ||
                   metric_info[id].sums == SUMS_MOMENTS;
@@ -287,13 +319,13 @@ static bool check_metric(Expansion *e, const char *name) {
                            "`%s` needs an output of %s and labels", name,
                            values ? "values" : "classes");
     diag_label(d, "this is %s", tensor_text(e, e->output.node));
-    if (!values && id != METRIC_top5)
+    if (!values && !is_table && id != METRIC_top5)
         diag_note(d, "or logits, as in: loss = mean(bce_with_logits(output, "
                      "label))");
     return false;
 }
 
-// Without it, a model without accuracy is none that asks for it.
+// The default metrics contain accuracy, so a model without it is no mistake.
 bool metrics_check(Expansion *e) {
     const Recipe *r = &e->recipe;
     bool good = check_metric(e, r->stop.metric) && check_metric(e, r->best);

@@ -3,7 +3,6 @@
 // labels, and from moments of values.  frontend/functions/metric.c adds the
 // sums.
 
-#include "runtime/data/data.h"
 #include "runtime/session/session.h"
 
 #include <math.h>
@@ -55,19 +54,21 @@ typedef struct {
 } Counts;
 
 static void add_counts(double value[NUM_METRICS], Counts c, double share) {
+    double either = c.given + c.found;
     value[METRIC_precision] += c.found > 0 ? share * c.both / c.found : 0;
     value[METRIC_recall] += c.given > 0 ? share * c.both / c.given : 0;
-    value[METRIC_f1] += share * 2 * c.both / (c.given + c.found);
-    value[METRIC_iou] += share * c.both / (c.given + c.found - c.both);
+    value[METRIC_f1] += either > 0 ? share * 2 * c.both / either : 0;
+    value[METRIC_iou] += either > 0 ? share * c.both / (either - c.both) : 0;
 }
 
-// Means over the classes that occur, as scikit-learn's with zero_division=0.
-static void measure_counts(const Counts *c, int64_t count,
+// Means over all labels, or over the classes that occur, as scikit-learn's with
+// zero_division=0.
+static void measure_counts(const Counts *c, int64_t count, bool labels,
                            double value[NUM_METRICS]) {
     Counts all = {0, 0, 0};
     double micro[NUM_METRICS] = {0}, occur = 0;
     for (int64_t k = 0; k < count; k++) {
-        occur += c[k].given + c[k].found > 0;
+        occur += labels || c[k].given + c[k].found > 0;
         all.both += c[k].both;
         all.given += c[k].given;
         all.found += c[k].found;
@@ -75,8 +76,7 @@ static void measure_counts(const Counts *c, int64_t count,
     value[METRIC_precision] = value[METRIC_recall] = value[METRIC_f1] =
         value[METRIC_iou] = occur > 0 ? 0 : (double)NAN;
     for (int64_t k = 0; k < count; k++)
-        if (c[k].given + c[k].found > 0)
-            add_counts(value, c[k], 1 / occur);
+        add_counts(value, c[k], 1 / occur);
     add_counts(micro, all, 1);
     value[METRIC_precision_micro] = micro[METRIC_precision];
     value[METRIC_recall_micro] = micro[METRIC_recall];
@@ -118,7 +118,7 @@ static void measure_classes(RtSession *s, RtRow *row) {
     else if (sum != NULL && c != NULL)
         count_labels(s, c, sum, classes);
     if (sum != NULL && c != NULL)
-        measure_counts(c, classes, row->metric);
+        measure_counts(c, classes, !is_matrix, row->metric);
     if (is_matrix && t->metrics >> METRIC_confusion & 1) {
         row->confusion = s->confusion = sum;
         row->classes = classes;
@@ -132,26 +132,16 @@ static void measure_classes(RtSession *s, RtRow *row) {
 
 // 1 - squared errors / squared deviations from the mean, for each column; their
 // mean, as scikit-learn's r2_score.
-static void measure_moments(const RtSession *s, RtRow *row, double samples) {
+static void measure_moments(const RtSession *s, RtRow *row) {
     int64_t columns = 0;
-    double *sum = sums_read(s, "metric.moments", &columns);
-    double *square = sums_read(s, "metric.moments.square", &columns);
+    double *deviation = sums_read(s, "metric.moments", &columns);
     double *error = sums_read(s, "metric.moments.error", &columns);
-    if (sum != NULL && square != NULL && error != NULL) {
-        size_t values = rt_shape_values(&s->run->trainer->label);
-        double rows = samples * (double)values / (double)columns;
-        double *r2 = &row->metric[METRIC_r2];
-        *r2 = 0;
-        for (int64_t k = 0; k < columns; k++) {
-            double deviation = square[k] - sum[k] * sum[k] / rows;
-            *r2 += (deviation > 0    ? 1 - error[k] / deviation
-                    : error[k] == 0 ? 1
-                                    : 0) /
-                   (double)columns;
-        }
-    }
-    free(sum);
-    free(square);
+    double *r2 = &row->metric[METRIC_r2], sum = 0;
+    for (int64_t k = 0; k < columns && deviation != NULL && error != NULL; k++)
+        sum += deviation[k] > 0 ? 1 - error[k] / deviation[k]
+                                : (double)(error[k] == 0);
+    *r2 = sum / (double)columns;
+    free(deviation);
     free(error);
 }
 
@@ -160,7 +150,7 @@ void rt_session_measure_sums(RtSession *s, RtRow *row, double samples) {
     row->metric[METRIC_mae] = sum_read(s, "metric.errors") / samples;
     row->metric[METRIC_rmse] =
         sqrt(sum_read(s, "metric.errors.square") / samples);
-    measure_moments(s, row, samples);
+    measure_moments(s, row);
     for (int i = METRIC_precision; i < NUM_METRICS; i++)
         if (!(s->run->trainer->metrics >> i & 1))
             row->metric[i] = NAN;

@@ -29,7 +29,7 @@ def make():
                 label = draw.integers(0, classes - 1, size=(count, *y))
             else:
                 label = image[:, : y[0]] + draw.normal(size=(count, *y)) + 0.3
-                label = label > 0 if kind == "labels" else 10 + 3 * label
+                label = label > 0 if kind == "labels" else 2000 + 3 * label
                 label = label.astype(np.float32)
             np.save(f"{kind}/{split}_x.npy", image)
             np.save(f"{kind}/{split}_y.npy", label)
@@ -94,7 +94,9 @@ def check(run, kind, logits):
                 np.array(row[name], float), np.array(value, float), 1e-6,
                 equal_nan=True), (name, row[name], value)
         else:
-            assert abs(row[name] - value) <= 2e-6 * abs(value), (
+            # The sums of a batch are f32; R2 divides two of them.
+            room = 5e-6 if name == "r2" else 2e-6
+            assert abs(row[name] - value) <= room * abs(value), (
                 name, row[name], value)
     assert 0 < row.get("f1", 0.5) < 1, row
     assert all("f1" not in r and "mae" not in r for r in rows
