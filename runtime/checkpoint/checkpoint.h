@@ -117,6 +117,9 @@ typedef struct {
     int lock;       // descriptor of the locked folder
 } RtRetention;
 
+// Whether the folder is the one that was locked.
+bool rt_retention_holds(const RtRetention *r);
+
 // Locks the folder against other trainers, if its file system can, until the
 // unlock or the end of the process.  If another folder takes its place, saving
 // locks that one.

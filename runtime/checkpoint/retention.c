@@ -121,6 +121,13 @@ bool rt_retention_lock(RtRetention *r, RtError *e) {
                    r->folder);
 }
 
+bool rt_retention_holds(const RtRetention *r) {
+    struct stat locked, there;
+    return r->lock < 0 || fstat(r->lock, &locked) != 0 ||
+           (stat(r->folder, &there) == 0 && there.st_dev == locked.st_dev &&
+            there.st_ino == locked.st_ino);
+}
+
 void rt_retention_unlock(RtRetention *r) {
     if (r->lock >= 0)
         r->files->close(r->lock);

@@ -9,7 +9,7 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 // ---- states ----
 
@@ -90,10 +90,10 @@ static void update_plateau(const RtSession *s, const RtPlateau *p) {
     state_write(s, reduced, &now);
     if (!s->run->options->quiet)
         rt_report_print(s->report,
-                        "%s has not improved for %.6g steps: plateau is now "
-                        "%.6g times its start",
+                        "%s has not improved for %.6g steps: %s is now %.6g "
+                        "times its start",
                         p->metric, rt_time_steps(p->patience, &s->at),
-                        (double)factor);
+                        p->state + strlen("run."), (double)factor);
 }
 
 // A failure loses nothing that training needs.
@@ -102,7 +102,12 @@ static void save_best(RtSession *s) {
     double value, since = rt_seconds();
     if (rt_session_best(s, s->run->trainer->best, &value) != s->at.step)
         return;
-    if (!rt_retention_save(&s->best, s->checkpoint, &s->at, &e))
+    if (!rt_retention_holds(&s->retention))
+        rt_report_warn(s->report,
+                       "the best checkpoint is not saved: %s is another folder "
+                       "than the run began with",
+                       s->best.folder);
+    else if (!rt_retention_save(&s->best, s->checkpoint, &s->at, &e))
         rt_report_warn(s->report, "the best checkpoint is not saved: %s",
                        e.text);
     s->budget.checkpoints += rt_seconds() - since;

@@ -261,13 +261,19 @@ static void print_header(const RtSession *s) {
 
 static void print_stalled(const RtSession *s) {
     const char *metric = s->run->trainer->stop.metric;
-    double value = 0;
+    double value;
     int64_t step = rt_session_best(s, metric, &value);
+    if (step < 0) {
+        rt_report_print(s->report, "stopped at step %lld of %lld: %s was never "
+                                   "a number",
+                        (long long)s->at.step, (long long)s->at.steps, metric);
+        return;
+    }
     rt_report_print(s->report,
                     "stopped at step %lld of %lld: %s has not improved since "
                     "step %lld, %.6g",
                     (long long)s->at.step, (long long)s->at.steps, metric,
-                    (long long)(step < 0 ? 0 : step), value);
+                    (long long)step, value);
 }
 
 static void print_stop(const RtSession *s) {
@@ -333,9 +339,10 @@ static void print_best(const RtSession *s) {
         return;
     int64_t step = rt_session_best(s, metric, &value);
     char *path = rt_retention_path(&s->best, step);
-    if (path != NULL && rt_retention_has(&s->best, step))
+    bool has = path != NULL && rt_retention_has(&s->best, step);
+    if (step >= 0)
         rt_report_print(s->report, "best %s, %.6g after step %lld: %s", metric,
-                        value, (long long)step, path);
+                        value, (long long)step, has ? path : "not saved");
     free(path);
 }
 
