@@ -189,6 +189,14 @@ static bool read_header(RtTar *t, uint8_t *block, int64_t *bytes, bool *end,
     return true;
 }
 
+// GNU tar writes a file that it has written before as a hard link.
+static bool refuse_link(RtTar *t, RtError *e) {
+    return rt_fail(e, EXIT_DATA,
+                   "%s: %s is a hard link, which has no bytes; tar with "
+                   "--hard-dereference writes them",
+                   t->path, t->name);
+}
+
 static bool is_file(char type) {
     return type == '0' || type == '\0' || type == '7';
 }
@@ -209,8 +217,10 @@ bool rt_tar_next(RtTar *t, RtTarMember *m, RtError *e) {
             good = read_long_name(t, first, bytes, e);
         else if (type == 'x')
             good = read_records(t, first, bytes, e);
-        else if (is_file(type) && !t->is_named)
+        else if ((is_file(type) || type == '1') && !t->is_named)
             own_name(t, block);
+        if (type == '1')
+            good = refuse_link(t, e);
         if (!good)
             return false;
         t->at = first + (bytes + BLOCK - 1) / BLOCK * BLOCK;

@@ -65,7 +65,8 @@ static bool read_class(Shard *s, const RtTarMember *m, RtError *e) {
         label = memchr(text, 0, (size_t)m->bytes) ? -1 : label_of(text);
     }
     s->sample.label = label;
-    return label >= 0 || rt_fail(e, EXIT_DATA,
+    bool unused = s->spec->label.rank < 0;
+    return unused || label >= 0 || rt_fail(e, EXIT_DATA,
                                  "%s:%s is not the number of a class in digits",
                                  s->tar.path, m->name);
 }
@@ -116,7 +117,8 @@ static void sample_clear(Sample *s) {
 static bool check_label(const Shard *s, RtError *e) {
     const Sample *p = &s->sample;
     if (s->spec->label.rank < 0 ||
-        (p->label >= 0 && p->label < s->spec->classes))
+        (p->label >= 0 &&
+         (p->label < s->spec->classes || p->label == s->spec->ignored)))
         return true;
     if (p->label < 0)
         return rt_fail(e, EXIT_DATA,
@@ -232,8 +234,8 @@ static bool read_split(RtData *d, RtSplit *split, RtNames *shard,
 static const char *const set_name[] = {"train", "test", "val", "validation",
                                        NULL};
 
-// The set that a word, a run of letters, of a shard's name tells; without one
-// it is for training.
+// The set that a word of a shard's name, a run of letters, stands for; the
+// training set if none does.
 static int set_of(const char *name) {
     while (*name != '\0') {
         size_t length = 0;
