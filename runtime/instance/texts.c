@@ -69,22 +69,31 @@ int32_t rt_instance_end(const RtInstance *m) {
 
 // ---- text ----
 
-static bool token_add(RtInstance *m, int32_t token) {
+static bool token_check(const RtInstance *m, int32_t token) {
     int64_t classes = rt_generation_classes(m->generation);
-    if (token < 0 || token >= classes)
-        return rt_fail(&rt_last, EXIT_DATA,
-                       "%" PRId32 " is no token: %s has tokens 0 to %" PRId64,
-                       token, m->trainer->model, classes - 1);
-    return rt_tokens_add(rt_generation_text(m->generation), token, &rt_last);
+    return (token >= 0 && token < classes) ||
+           rt_fail(&rt_last, EXIT_DATA,
+                   "%" PRId32 " is no token: %s has tokens 0 to %" PRId64,
+                   token, m->trainer->model, classes - 1);
 }
 
+static bool token_add(RtInstance *m, int32_t token) {
+    return token_check(m, token) &&
+           rt_tokens_add(rt_generation_text(m->generation), token, &rt_last);
+}
+
+// A refused prompt leaves the text as it is.
 static bool prompt(RtInstance *m, const int32_t *tokens, int64_t count) {
-    if (!generation_open(m) || !rt_generation_begin(m->generation, &rt_last))
-        return false;
-    for (int64_t i = 0; i < count; i++)
-        if (!token_add(m, tokens[i]))
-            return false;
-    return true;
+    if (count < 0)
+        return rt_fail(&rt_last, EXIT_USAGE, "a text of %" PRId64 " tokens",
+                       count);
+    bool good = generation_open(m);
+    for (int64_t i = 0; i < count && good; i++)
+        good = token_check(m, tokens[i]);
+    good = good && rt_generation_begin(m->generation, &rt_last);
+    for (int64_t i = 0; i < count && good; i++)
+        good = token_add(m, tokens[i]);
+    return good;
 }
 
 int rt_instance_prompt(RtInstance *m, const int32_t *tokens, int64_t count) {
