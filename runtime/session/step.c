@@ -83,14 +83,16 @@ static bool take_batch(RtSession *s, RtStepKind kind, int stage, RtError *e) {
     return true;
 }
 
-// The batches of an update: all but the last only accumulate gradients.
-bool rt_session_step(RtSession *s, RtError *e) {
+// The batches of an update: all but the last only accumulate gradients.  shows:
+// histograms of its gradients may be written.
+static bool step_run(RtSession *s, bool shows, RtError *e) {
     const RtTrainer *t = s->run->trainer;
     double began = rt_seconds();
     int stage = rt_time_stage(t, &s->at);
     int64_t at = rt_first_batch(t, &s->at, s->epoch_batches, s->at.step);
     int64_t end = rt_first_batch(t, &s->at, s->epoch_batches, s->at.step + 1);
-    rt_session_gradients_begin(s);
+    if (shows)
+        rt_session_gradients_begin(s);
     double scale = s->gradients != NULL
                        ? rt_metrics_read(s->plan, s->device).scale
                        : 0;
@@ -108,6 +110,10 @@ bool rt_session_step(RtSession *s, RtError *e) {
     return true;
 }
 
+bool rt_session_step(RtSession *s, RtError *e) {
+    return step_run(s, true, e);
+}
+
 // A repeated batch is not loaded again.
 bool rt_session_step_again(RtSession *s, const char *before, RtError *e) {
     s->at.step--;
@@ -118,5 +124,5 @@ bool rt_session_step_again(RtSession *s, const char *before, RtError *e) {
         if (!rt_session_open_train(s, e))
             return false;
     }
-    return rt_session_step(s, e);
+    return step_run(s, false, e);
 }
