@@ -315,7 +315,8 @@ typedef struct {
     int num_data_settings;
     RtShape image, label; // of one sample; label.rank -1: labels are not used
     int classes;          // whole labels are below
-    int ignored;          // a whole label that may be any
+    int ignored;          // a label outside of the classes that files may have;
+                          // 0: none
     RtOutputKind output;
     int batch;
     const char *precision; // of the recipe; NULL: f32

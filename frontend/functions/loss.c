@@ -146,13 +146,29 @@ static NodeId counted_rows(Expansion *e, NodeId label, int ignored) {
     return graph_op1(e->graph, OP_not, is);
 }
 
+// No weight is below 0, and one is above it.
+static bool expect_counting(Expansion *e, Span at, const Literal *weights,
+                            int64_t classes) {
+    double sum = 0;
+    bool good = true;
+    for (int64_t k = 0; k < classes; k++) {
+        good &= weights->number[k] >= 0;
+        sum += weights->number[k];
+    }
+    if (good && sum > 0)
+        return true;
+    report(e->diags, D_out_of_range, at,
+           "`weights` of cross_entropy must be from 0, and not all 0");
+    return false;
+}
+
 static bool expect_weights(Expansion *e, const Call *c, int64_t classes,
                            Literal *weights) {
     const Value *list = call_arg(c, P_cross_entropy_weights);
     if (!expect_literal(e, list->at, list, weights))
         return false;
     if (type_is(&weights->type, (Type[]){type_of(F32, 1, &classes)}))
-        return true;
+        return expect_counting(e, list->at, weights, classes);
     Diagnostic *d = report(e->diags, D_wrong_length, list->at,
                            "`weights` of cross_entropy are %lld numbers, one "
                            "for each class",

@@ -98,9 +98,9 @@ typedef struct {
 
 typedef struct RtReport RtReport;
 
-// folder: of the run, for metrics.jsonl and log.txt; NULL: neither. from: the
-// step at which a run resumes; later rows are replaced; -1: none. metrics: as in
-// RtTrainer.
+// folder: of the run, for metrics.jsonl and log.txt; NULL: neither. metrics: as
+// in RtTrainer. from: the step at which a run resumes; later rows are replaced;
+// -1: none.
 RtReport *rt_report_open(const RtOptions *o, const char *folder,
                          const char *unit, unsigned metrics, int64_t from,
                          RtError *e);

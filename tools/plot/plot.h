@@ -69,7 +69,8 @@ void confusion_add(Arena *a, Text *t, const char *path);
 // ---- plot.c ----
 
 // Adds the curves of the runs that --metrics names, of loss, accuracy and
-// learning rate, and confusion matrices; nothing where there is no --metrics.  Returns an exit status.
+// learning rate, and confusion matrices; nothing where there is no --metrics.
+// Returns an exit status.
 int plot_add(Arena *a, const Arguments *arguments, Text *t);
 
 #endif
