@@ -347,15 +347,20 @@ static void fit_state(Fit *f, const RtState *s) {
     }
 }
 
-// Whether a tensor is no weight: a scalar of a run, or the optimizer state or
-// average of another tensor.
+static bool begins_with(const char *name, const char *start) {
+    return strncmp(name, start, strlen(start)) == 0;
+}
+
+// Whether a tensor is no weight: a state of a run and its evaluations, or the
+// optimizer state or average of another tensor.
 static bool is_optimizer_state(const Fit *f, const RtTensor *t) {
     char name[RT_MAX_KEY];
     const char *dot = strrchr(t->name, '.');
     if (dot == NULL)
         return false;
-    if (t->rank == 0 && (strncmp(t->name, "run.", 4) == 0 ||
-                         strncmp(t->name, "metric.", 7) == 0))
+    if (begins_with(t->name, "metric.") ||
+        (t->rank == 0 && (begins_with(t->name, "run.") ||
+                          begins_with(t->name, "monitor."))))
         return true;
     snprintf(name, sizeof name, "%.*s", (int)(dot - t->name), t->name);
     return rt_header_tensor(f->header, name) != NULL;
