@@ -83,6 +83,7 @@ bool rt_session_evaluate(RtSession *s, RtError *e) {
     if (!s->run->options->eval_only)
         rt_session_monitor(s);
     // After other evaluations training continues and detects it.
-    bool last = s->at.step == s->at.steps || s->run->options->eval_only;
+    bool last = s->at.step == s->at.steps || s->test.stops ||
+                s->run->options->eval_only;
     return !last || !rt_session_diverged(&s->test, e);
 }
