@@ -342,4 +342,8 @@ void metrics_add(Expansion *e, NodeId output) {
     if (e->label != NO_NODE)
         measure(e, output);
     accumulate(e, "metric.count", sample_count(e), false);
+    if (e->loss.weight_sum != NO_NODE)
+        accumulate(e, "metric.weights", e->loss.weight_sum, false);
+    if (e->loss.counted_sum != NO_NODE)
+        accumulate(e, "metric.counted", e->loss.counted_sum, false);
 }

@@ -123,9 +123,10 @@ static NodeId contributions_to_mean(Expansion *e, NodeId x) {
 }
 
 // The same over rows of different weights, which x has as factors.  Where all
-// are 0 the mean is 0.
+// are 0 the mean is 0.  An evaluation divides by the weights of all its batches
+// in the end, so it takes the sums of x and of the weights.
 static NodeId contributions_to_weighted_mean(Expansion *e, NodeId x,
-                                             NodeId weights) {
+                                             NodeId weights, NodeId *sum) {
     Graph *g = e->graph;
     Type t = *node_type(e, x);
     weights = graph_reshape(g, weights, t.rank, t.dim);
@@ -134,6 +135,10 @@ static NodeId contributions_to_weighted_mean(Expansion *e, NodeId x,
         weights = mask_pixels(e, weights);
     }
     NodeId all = sum_samples(e, sum_per_sample(e, weights));
+    if (!e->training) {
+        *sum = all;
+        return sum_per_sample(e, x);
+    }
     NodeId some = graph_op2(g, OP_lt, number_node(e, 0), all);
     NodeId scale = graph_op2(
         g, OP_div, sample_count(e),
@@ -213,7 +218,8 @@ NodeId sample_shares(Expansion *e, NodeId hit) {
     counted = graph_reshape(e->graph, counted, t.rank, t.dim);
     hit = graph_op2(e->graph, OP_and, hit, counted);
     return contributions_to_weighted_mean(e, as_float(e, hit),
-                                          as_float(e, counted));
+                                          as_float(e, counted),
+                                          &e->loss.counted_sum);
 }
 
 NodeId sample_means(Expansion *e, NodeId x) {
@@ -230,7 +236,8 @@ NodeId sample_means(Expansion *e, NodeId x) {
 // its mean.
 static NodeId per_sample_loss(Expansion *e, NodeId x, bool mean) {
     if (mean && e->loss.weights != NO_NODE)
-        return contributions_to_weighted_mean(e, x, e->loss.weights);
+        return contributions_to_weighted_mean(e, x, e->loss.weights,
+                                              &e->loss.weight_sum);
     if (mean && e->valid != NO_NODE)
         return contributions_to_mean(e, x);
     NodeId means = sample_means(e, x);

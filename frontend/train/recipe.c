@@ -268,6 +268,7 @@ static Value report_not_reduced(Expansion *e, TrainBlock *t) {
 Value train_loss(Expansion *e, TrainBlock *t, Value output) {
     e->output = output;
     e->loss.total = e->loss.weights = e->loss.counted = NO_NODE;
+    e->loss.weight_sum = e->loss.counted_sum = NO_NODE;
     e->loss.is_binary = e->loss.weights_differ = false;
     Value v =
         key_required(e, t, "loss", "loss = mean(cross_entropy(output, label))");

@@ -221,6 +221,7 @@ struct Expansion {
         NodeId weights;        // of its rows in a mean; NO_NODE: all alike
         bool weights_differ;   // two cross_entropy have others
         NodeId counted;        // rows in the accuracy, bool; NO_NODE: all
+        NodeId weight_sum, counted_sum; // of an evaluation's batch
         bool is_mean;          // the reduction
         bool is_binary;        // it applies bce_with_logits to the output
     } loss;

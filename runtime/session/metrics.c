@@ -145,7 +145,25 @@ static void measure_moments(const RtSession *s, RtRow *row) {
     free(error);
 }
 
+// Divides sums by the weights of rows, or by the rows that count, instead of
+// the samples.
+static void weigh(const RtSession *s, RtRow *row, double samples) {
+    double weights = sum_read(s, "metric.weights");
+    double counted = sum_read(s, "metric.counted");
+    double *value = row->metric;
+    if (weights > 0) {
+        value[METRIC_loss] *= samples / weights;
+        if (s->run->trainer->metrics >> METRIC_perplexity & 1)
+            value[METRIC_perplexity] = exp(value[METRIC_loss]);
+    }
+    if (counted > 0) {
+        value[METRIC_accuracy] *= samples / counted;
+        value[METRIC_top5] *= samples / counted;
+    }
+}
+
 void rt_session_measure_sums(RtSession *s, RtRow *row, double samples) {
+    weigh(s, row, samples);
     measure_classes(s, row);
     row->metric[METRIC_mae] = sum_read(s, "metric.errors") / samples;
     row->metric[METRIC_rmse] =

@@ -13,6 +13,7 @@ import numpy as np
 
 KINDS = {  # inputs and labels of a sample; whether labels are classes
     "classes": ((8,), (), 5),
+    "ignored": ((8,), (), 5),
     "pixels": ((6, 6, 2), (6, 6), 3),
     "labels": ((8,), (4,), 0),
     "values": ((8,), (3,), 0),
@@ -27,6 +28,8 @@ def make():
             image = draw.normal(size=(count, *x)).astype(np.float32)
             if classes:  # the last class never occurs
                 label = draw.integers(0, classes - 1, size=(count, *y))
+                if kind == "ignored":  # whole batches, too
+                    label[: count // 2] = 3
             else:
                 label = image[:, : y[0]] + draw.normal(size=(count, *y)) + 0.3
                 label = label > 0 if kind == "labels" else 2000 + 3 * label
@@ -61,6 +64,16 @@ def of_classes(output, label, classes):
                 iou_by_class=iou)
 
 
+def of_weighted(output, label):
+    """Labels of 3 do not count, and class k has the weight k + 1."""
+    output, label = output[label != 3], label[label != 3]
+    own = output[np.arange(len(label)), label]
+    loss = np.log(np.exp(output).sum(-1)) - own
+    return dict(of_classes(output, label, 5),
+                loss=(loss * (label + 1)).sum() / (label + 1).sum(),
+                accuracy=(output.argmax(-1) == label).mean())
+
+
 def of_labels(output, label):
     is_label, found = label > 0.5, output > 0
     return counted(*(x.sum(0).astype(float)
@@ -85,7 +98,8 @@ def check(run, kind, logits):
     label = np.load(f"{kind}/test_y.npy")
     classes = KINDS[kind][2]
     row.update({k: v for k, v in rows[-1].items() if k not in row})
-    wanted = (of_classes(output, label, classes) if classes
+    wanted = (of_weighted(output, label) if kind == "ignored"
+              else of_classes(output, label, classes) if classes
               else of_labels(output, label) if kind == "labels"
               else of_values(output, label.astype(np.float64)))
     for name, value in wanted.items():

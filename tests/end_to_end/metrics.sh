@@ -11,7 +11,7 @@ done
 
 COUNTS="precision, recall, f1, precision_micro, recall_micro, f1_micro, iou"
 
-# model KIND INPUT OUTPUT BODY DATA LOSS METRICS
+# model KIND INPUT OUTPUT BODY DATA LOSS METRICS BEST ARGUMENTS
 model() {
     cat >"$1.net" <<END
 model Net(image: f32[N, $2]) -> f32[N, $3] {
@@ -22,7 +22,7 @@ train Net {
   data      = npy("$1"$5)
   batch     = 16
   epochs    = 2
-  loss      = mean($6(output, label))
+  loss      = mean($6(output, label$9))
   optimizer = adamw(lr=0.02)
   eval every 1 epoch { metrics = [$7] }
   checkpoint best $8
@@ -38,11 +38,20 @@ END
 }
 
 expect 0 "$python" "$here/metrics.py" make
-model classes 8 5 "linear(5)" "" cross_entropy "$COUNTS, confusion" f1
+model classes 8 5 "linear(5)" "" cross_entropy "$COUNTS, confusion" f1 ""
+model ignored 8 5 "linear(5)" "" cross_entropy "$COUNTS, confusion" accuracy \
+    ", weights=[1, 2, 3, 4, 5], ignore=3"
 model pixels "6, 6, 2" "6, 6, 3" "conv(3, 3)" "" cross_entropy \
-    "$COUNTS, confusion" iou
-model labels 8 4 "linear(4)" ", targets" bce_with_logits "$COUNTS" f1_micro
-model values 8 3 "linear(3)" ", targets" mse "mae, rmse, r2" r2
+    "$COUNTS, confusion" iou ""
+model labels 8 4 "linear(4)" ", targets" bce_with_logits "$COUNTS" f1_micro ""
+model values 8 3 "linear(3)" ", targets" mse "mae, rmse, r2" r2 ""
+
+# Other trainers take its checkpoints.
+sed '/checkpoint best/d; s/f1, //' classes.net >other.net
+expect 0 "$SINTER" build other.net --set batch=1 -o other
+expect 0 ./other --predict=classes/test_x.npy --weights=run-classes -o other.npy
+expect 0 ./other --init=run-classes --steps=1 --out=run-other
+expect 0 ./classes.trainer --init=run-other --steps=1 --out=run-again
 
 expect 0 "$SINTER" show plan --graph=eval classes.net --set precision=f16
 expect_says "matmul .* : f32\[5,5\]"

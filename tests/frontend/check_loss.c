@@ -240,7 +240,8 @@ static bool is_correct(int row) {
     return best == class_of(row);
 }
 
-// A mean divides by the weights of the valid rows, or by those that count.
+// A mean divides by the weights of the valid rows, or by those that count; an
+// evaluation sums up both.
 static const struct {
     const char *arguments;
     double weight[3];
@@ -250,7 +251,7 @@ static const struct {
     {"ignore=-100", {1, 1, 1}, -1},
     {"ignore=1", {1, 0, 1}, 1},
     {"weights=[1, 2, 0.5], ignore=2", {1, 2, 0}, 2},
-    {"weights=[0, 0, 0]", {0, 0, 0}, -1},
+    {"weights=[0, 0, 1], ignore=2", {0, 0, 0}, 2},
 };
 
 START_TEST(rows_have_weights) {
@@ -267,9 +268,13 @@ START_TEST(rows_have_weights) {
     }
     double mean = sum / (weights > 0 ? weights : 1);
     Sums s = sums_of("4, 3", "", arena_format(a, "mean(%s)", loss), "", false);
-    ck_assert_double_eq_tol(sum_named(&s, "metric.loss"), VALID * mean, 1e-9);
+    ck_assert_double_eq_tol(sum_named(&s, "metric.loss"), sum, 1e-9);
+    ck_assert_double_eq_tol(sum_named(&s, "metric.weights"), weights, 1e-9);
+    bool ignores = strstr(weighted[_i].arguments, "ignore") != NULL;
     ck_assert_double_eq_tol(sum_named(&s, "metric.correct"),
-                            VALID * correct / rows, 1e-9);
+                            ignores ? correct : correct / 4, 1e-9);
+    if (ignores)
+        ck_assert_double_eq_tol(sum_named(&s, "metric.counted"), rows, 1e-9);
     arena_free(s.l.arena);
     s = sums_of("4, 3", "", arena_format(a, "mean(%s)", loss), "", true);
     ck_assert_double_eq_tol(loss_of(&s), mean, 1e-9);
