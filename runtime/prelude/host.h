@@ -116,7 +116,7 @@ static _Thread_local const SinterSize *sinter_sizes;
 
 // A macro, since gcc 12 does not vectorize some loops over lanes with a
 // function.
-#define larger(a, b) (!((b) <= (a)) & ((a) == (a)) ? (b) : (a))
+#define larger(a, b) ((!((b) <= (a)) & ((a) == (a))) ? (b) : (a))
 #endif
 
 // CUDA's function; there it needs no subroutine, unlike a division and a root.
