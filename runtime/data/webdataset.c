@@ -71,11 +71,12 @@ static bool read_class(Shard *s, const RtTarMember *m, RtError *e) {
                                  s->tar.path, m->name);
 }
 
-// The field `label` of an object, if it is a whole number; -1: it is not there.
+// The last field `label` of an object, if it is a whole number; -1: it is not
+// there, or the text is not an object.
 static int64_t label_in(const char *text, size_t length) {
     RtJson j = {.at = text, .end = text + length};
     char name[64];
-    uint64_t label = UINT64_MAX;
+    uint64_t label = (uint64_t)-1;
     if (!rt_json_take(&j, '{') || rt_json_accept(&j, '}'))
         return -1;
     do {
@@ -86,11 +87,13 @@ static int64_t label_in(const char *text, size_t length) {
             *name = '\0';
         }
         rt_json_take(&j, ':');
-        if (strcmp(name, "label") == 0 && rt_json_count(&j, &label))
-            return (int64_t)label;
-        rt_json_skip(&j);
+        if (strcmp(name, "label") == 0)
+            rt_json_count(&j, &label);
+        else
+            rt_json_skip(&j);
     } while (rt_json_accept(&j, ','));
-    return -1;
+    bool good = rt_json_take(&j, '}') && rt_json_end(&j);
+    return good ? (int64_t)label : -1;
 }
 
 static bool read_json(Shard *s, const RtTarMember *m, RtError *e) {
