@@ -26,12 +26,16 @@ within() {
         exec chroot "$1" sh -euc "$3"' sh "$1" "$source" "$2"
 }
 
+# The mirror from which this machine takes its own packages.
+mirror=$(apt-get indextargets --format '$(REPO_URI)' | grep '/debian/$' |
+    head -n 1)
+
 # system RELEASE ROOT [PACKAGE...]: a minimal system.
 system() {
     release=$1 root=$2
     shift 2
     [ -d "$root" ] || mmdebstrap --variant=apt --components=main \
-        "$release" "$root" http://deb.debian.org/debian
+        "$release" "$root" "$mirror"
     within "$root" "apt-get update -q
         apt-get install -y -q --no-install-recommends $*"
 }
