@@ -173,7 +173,10 @@ def library(trainer, checkpoint, tokenizer):
     one.call("append", text[-1])
     assert (one.logits(kinds) == other.logits(kinds)).all()
 
-    refused(f"has tokens 0 to {kinds - 1}", lambda: one.prompt([kinds]))
+    # A refused prompt leaves the text as it is.
+    refused(f"has tokens 0 to {kinds - 1}", lambda: one.prompt([0, kinds]))
+    assert (one.logits(kinds) == other.logits(kinds)).all()
+    one.prompt([])
     refused("no token yet", lambda: one.logits(kinds))
     one.prompt(start)
     refused("the temperature is -1", lambda: one.next(temperature=-1.))
