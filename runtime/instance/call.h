@@ -17,7 +17,7 @@ struct RtInstance {
     bool prepared; // for predictions
     bool begun;    // a run of training
     bool broken;   // the device has failed
-    // Of texts.c, which only libraries of models that generate have.
+    // texts.c, which only libraries of models that generate have, sets these.
     struct RtGeneration *generation; // NULL before the first text
     struct RtTokenizer *tokenizer;   // NULL: not given
     void (*free_texts)(RtInstance *m);

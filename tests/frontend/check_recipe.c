@@ -225,6 +225,25 @@ START_TEST(recipes_are_read) {
 }
 END_TEST
 
+// The words of plateau repeat the table of metrics.
+START_TEST(plateaus_follow_every_number) {
+    for (int i = 0; i < NUM_METRICS; i++) {
+        Arena *a = arena_new();
+        const char *keys = arena_format(
+            a,
+            "eval every 1 epoch { metrics = [%s] }\n"
+            "params \"*\" { lr = plateau(0.1, metric=%s) }",
+            metric_info[i].name, metric_info[i].name);
+        Loaded l = load_model(body, keys);
+        bool unknown = strstr(codes_of(&l), "E0301") != NULL;
+        ck_assert_msg(unknown == (metric_info[i].unit == METRIC_TABLE),
+                      "%s: %s", metric_info[i].name, codes_of(&l));
+        arena_free(l.arena);
+        arena_free(a);
+    }
+}
+END_TEST
+
 START_TEST(a_setting_overrides_the_other_length) {
     Setting steps = {"steps", "9"};
     Loaded l = load_with(body, "", &steps, 1);
@@ -342,6 +361,7 @@ Suite *recipe_suite(void) {
                         sizeof moments / sizeof moments[0]);
     suite_add_tcase(s, c);
     c = tcase_create("run");
+    tcase_add_test(c, plateaus_follow_every_number);
     tcase_add_loop_test(c, recipes_are_read, 0,
                         sizeof recipes / sizeof recipes[0]);
     tcase_add_test(c, a_setting_overrides_the_other_length);
