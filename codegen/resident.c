@@ -19,7 +19,7 @@ typedef struct {
     int64_t kept;  // bytes of vectors that a thread holds for all rows
     int64_t row;   // bytes of vectors that it reads or computes for one row
     bool calls;    // a division before the loop, which clobbers registers
-    bool reads;    // some rows are vectors of activations
+    int reads;     // loads of vectors of activations for one row
     bool is_plain; // rows are vectors, and are computed without calls
 } Residence;
 
@@ -78,7 +78,7 @@ static void row_look(Residence *r, const Block *b) {
             (facts_of(r->e, s) & MATH))
             r->is_plain = false;
         if (s->kind == S_CALL && is_call(s->value, LOAD) && s->node != NO_NODE)
-            r->reads |= r->e->g->node[s->node].type->dtype == ACT;
+            r->reads += r->e->g->node[s->node].type->dtype == ACT;
         row_look(r, &s->body);
         row_look(r, &s->other);
     }
@@ -129,7 +129,7 @@ void find_resident(Emit *e, Block *b) {
     outer_look(&r, b);
     int64_t most = TWO_BYTES - (r.calls ? CALL_BYTES : 0);
     int64_t bytes = r.kept + r.row;
-    if (!r.is_plain || !r.reads || skips_window(e)) {
+    if (!r.is_plain || r.reads == 0 || skips_window(e)) {
         e->resident = bytes <= TWO_BYTES / 2 ? 2 : 0;
         return;
     }
@@ -138,7 +138,7 @@ void find_resident(Emit *e, Block *b) {
         e->resident = 4;
     else if (bytes <= most)
         e->resident = 2;
-    if (e->resident == 4 ? has_pivots(e)
+    if (e->resident == 4 ? r.reads == 1 && has_pivots(e)
                          : e->resident == 2 && bytes + r.row <= most)
         r.loop->word = "TWO_AT_ONCE";
 }
