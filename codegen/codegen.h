@@ -53,7 +53,7 @@ typedef struct Kernel {
     const char *remark;    // comment above the kernel
     struct Tree *tree;     // see kernel/tree.h; NULL for a call
     KernelCost cost;       // on a GPU
-    Numbers numbers;       // empty until share.c compares the kernel
+    Numbers numbers;       // empty until deduplicate.c compares the kernel
     const char *on_host;   // the kernel whose function the host calls
     struct Kernel *head;   // head of its family, which owns on_host's function
     struct Kernel *family; // the next of the family
@@ -87,7 +87,7 @@ const char *codegen_pass(int i, const char **what);
 const char *codegen_optimize(Arena *a, Text *t, const char *kernels,
                              const char *list);
 
-// ---- share.c, merged_launches.c ----
+// ---- deduplicate.c, merged_launches.c ----
 
 // A candidate merged launch.
 typedef struct MergedKernel {
@@ -112,7 +112,7 @@ typedef struct {
 // The launches of each step of a plan.  host and device plan the same graphs.
 Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a);
 
-// ---- graphs.c, program.c ----
+// ---- embedded_graphs.c, program.c ----
 
 // The graphs of the training steps, as a trainer carries them.
 void codegen_graphs(const Plan *plan, Text *t);

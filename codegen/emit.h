@@ -3,7 +3,7 @@
 #define CODEGEN_EMIT_H
 
 #include "codegen/codegen.h"
-#include "codegen/kernel/keys.h"
+#include "codegen/kernel/string_map.h"
 #include "codegen/kernel/tree.h"
 #include "passes/plan/group.h"
 
@@ -74,11 +74,11 @@ typedef struct {
     int num_local;
     NodeId *local_node; // indexed by local number
     NodeId *owner;      // of the group's scalars: the entry, or NO_NODE
-    NodeId entry;      // the entry being written, or NO_NODE
-    bool *awkward;      // of the group's nodes: computed one element at a time
+    NodeId entry;       // the entry being written, or NO_NODE
+    bool *scalarized;   // of the group's nodes: computed one element at a time
     int num_indices;    // number of index variables
     int64_t step;       // divisible by lanes: C, or less if an access is not
-                        // aligned to the columns; see width.c
+                        // aligned to the columns: see vector_width.c
     const int *level;   // ROWS: for each node of the group, the row reductions
                         // that precede its value, one after another
     const bool *cached;   // ROWS: nodes of the group that a pass caches for
@@ -88,8 +88,8 @@ typedef struct {
     const int64_t **chunk_offsets; // workspace offsets of multi-tensor
                                   // reductions, filled on demand
     int grid[NUM_PLANS]; // blocks: a schedule may take fewer than the group's
-    int resident;   // least resident blocks of a multiprocessor: above 1 if the
-                    // registers of so many blocks hold a thread's vectors
+    int min_blocks; // see Tree; above 1 if the registers of so many blocks hold
+                    // a thread's vectors
     Block tables;   // constants the kernel reads
     NodeId *tabled; // nodes of the graph with a table
     int num_tabled;
@@ -103,7 +103,7 @@ typedef struct {
 #define CODE(e, block, n, ...) code((e)->a, block, n, __VA_ARGS__)
 #define EXPR(e, ...) expr((e)->a, __VA_ARGS__)
 
-// ---- expr.c ----
+// ---- pointwise.c ----
 
 // Pointwise node n as a function of its operands.
 const Expr *pointwise_expr(Emit *e, NodeId n, const Expr *const *operand);
@@ -200,7 +200,7 @@ Scope *block_open(Emit *e, Scope *s, const Expr *lanes);
 // Whether the type has one element along the lanes at p.
 bool is_uniform(Type t, Index p);
 
-// ---- draw.c ----
+// ---- random.c ----
 
 // Like value_at, for a random number.
 const Expr *draw_value(Emit *e, Scope *s, NodeId n, Index p);
@@ -216,7 +216,7 @@ bool window_skips(const Graph *g, NodeId n);
 // Stores output n, the gradient of a pool, for all elements of the window at p.
 void emit_unfolded(Emit *e, Scope *s, NodeId n, Index p);
 
-// ---- sums over blocks: finish.c ----
+// ---- sums over blocks: grid_reduction.c ----
 
 // The workspace offset of reduction n's partial sums: see workspace.c.
 long long workspace_offset(const Emit *e, NodeId n);
@@ -236,32 +236,32 @@ void sums_total(const Emit *e, Block *b, NodeId n);
 // Writes the end of a kernel: the last block adds all partial sums.
 void sums_finish(Emit *e, Block *b);
 
-// ---- resident.c ----
+// ---- occupancy.c ----
 
 // Chooses the resident blocks of a grid kernel, and lets its row loop read two
 // rows at a time where registers allow.
-void find_resident(Emit *e, Block *b);
+void choose_occupancy(Emit *e, Block *b);
 
-// ---- update.c, piece.c ----
+// ---- update.c, multi_tensor_slice.c ----
 
 // The value of a reduction in a multi-tensor kernel.  An earlier phase left its
 // partial sums in the workspace.
 const Expr *parts_value(Emit *e, Scope *s, NodeId n, Index p);
 
 // The value of a slice of a tensor in memory, in a multi-tensor kernel.
-const Expr *piece_value(Emit *e, Scope *s, NodeId n, Index p);
+const Expr *slice_value(Emit *e, Scope *s, NodeId n, Index p);
 
-// ---- rows.c, keep.c ----
+// ---- rows.c, register_cache.c ----
 
 // Whether n reduces over a row's columns, not over blocks.
 bool reduces_row(const Emit *e, NodeId n);
 
 // Chooses the nodes that passes cache in registers, in a kernel with so many
 // reducing passes.
-void keep_find(Emit *e, int passes);
+void cache_find(Emit *e, int passes);
 
 // Caches this pass's values for later passes, after all that it computes.
-void keep_write(Emit *e, Scope *row, Scope *pass, Index p, int number);
+void cache_write(Emit *e, Scope *row, Scope *pass, Index p, int number);
 
 // ---- the schedules: each writes the body of one kind of kernel ----
 #define SCHEDULE(KIND, kind, operations, blocks, result, operand, emit)        \
@@ -303,7 +303,7 @@ void emit_row_indices(Emit *e, Block *b, Type space, const Block *body);
 // The index expression of the row and column indices themselves.
 Index space_index(Emit *e, Type space, const Expr *column, const Expr *lanes);
 
-// ---- name.c ----
+// ---- kernel_name.c ----
 const char *kernel_name(const Graph *g, Arena *a, const Group *group,
                         int number);
 
@@ -314,14 +314,14 @@ const char *file_text(Arena *a, const char *file);
 // Any text as a C string.
 void quoted_add(Text *t, const char *s);
 
-// ---- lines.c ----
+// ---- source_lines.c ----
 
 // The group's lines in the model, up to a limit for each file:
 // "resnet9.net:12,14" where "," is the separator.
 const char *group_lines(const Graph *g, Arena *a, const Group *group,
                         const char *between, int most);
 
-// ---- launch.c ----
+// ---- launch_tables.c ----
 
 // Tables with the purpose of each launch of a step, and its bytes.
 void launches_write(Text *t, const char *name,
@@ -332,7 +332,7 @@ void launches_write(Text *t, const char *name,
 // Kernels that are equal on the host or differ only in sizes.
 typedef struct {
     Arena *scratch;
-    Keys keys;
+    StringMap keys;
     struct Sized **first; // the first of each family
     int count;
 } Families;
@@ -358,11 +358,7 @@ void merged_emit(Text *t, const Launches *l, int step);
 // The runtime's name of an element type; act has the type that it stands for.
 const char *rt_type_text(DType d, DType act);
 
-// ---- stored.c ----
-
-// Rows of the table RtStored for a step on one device.
-void stored_emit(Text *t, Arena *a, const Graph *g, const Launches *l,
-                 int step);
+// ---- library_fusions.c ----
 
 // Rows of the tables RtNorm and RtFusion, for the library fusions of one step
 // of the plan for CUDA.

@@ -6,7 +6,7 @@
 // is compiled for its whole family, and takes the differing sizes as
 // parameters.
 
-#include "codegen/key.h"
+#include "codegen/structural_key.h"
 
 #include <string.h>
 
@@ -158,7 +158,7 @@ static void family_add(Sized *first, Sized *z) {
 }
 
 Families families_new(Arena *scratch, int most) {
-    return (Families){.scratch = scratch, .keys = keys_new(scratch, most)};
+    return (Families){.scratch = scratch, .keys = map_new(scratch, most)};
 }
 
 void family_take(Families *f, Kernel *k, Arena *a) {
@@ -174,7 +174,7 @@ void family_take(Families *f, Kernel *k, Arena *a) {
     Text key = text_new(temporary);
     *z = (Sized){.kernel = k};
     kernel_key(f->scratch, &key, k, &k->numbers, &z->sizes);
-    void **first = keys_at(&f->keys, text_string(&key));
+    void **first = map_at(&f->keys, text_string(&key));
     arena_free(temporary);
     if (*first == NULL) {
         *first = z;

@@ -123,8 +123,8 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
     memcpy(k->grid, e.grid, sizeof e.grid);
     k->tree->phased = k->group->phases > 1;
     if (k->group->kind == GROUP_GRID)
-        find_resident(&e, &k->tree->body);
-    k->tree->resident = e.resident;
+        choose_occupancy(&e, &k->tree->body);
+    k->tree->min_blocks = e.min_blocks;
     k->cost = tree_cost(k->tree, k->grid[DEVICE_PLAN], device->graph->act);
     k->remark = comment_of(&e, &device->group[i], k->name);
     const char *why = tree_verify(own, k->tree);
@@ -193,8 +193,8 @@ void kernel_print(Arena *a, Kernel *k) {
     t.indent = 1;
     k->entry = t.length;
     text_add(&t, "%s(%d", tree->phased ? "PHASED" : "KERNEL", BLOCK_THREADS);
-    if (tree->resident > 1)
-        text_add(&t, ", %d", tree->resident);
+    if (tree->min_blocks > 1)
+        text_add(&t, ", %d", tree->min_blocks);
     text_add(&t, ") %s(", k->name);
     print_arguments(&t, k, "RESTRICT ");
     text_add(&t, ")\n{\n    OWN_BLOCK;\n");

@@ -114,18 +114,18 @@ static NodeId *find_entries(const Emit *e) {
 }
 
 // Marks nodes computed from a slice that is read element by element.
-static bool *find_awkward(const Emit *e) {
+static bool *find_scalarized(const Emit *e) {
     size_t count = (size_t)(e->group->last - e->group->first) + 1;
-    bool *awkward = ARENA_ARRAY(e->a, count, bool);
+    bool *scalarized = ARENA_ARRAY(e->a, count, bool);
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
-        bool *own = &awkward[n - e->group->first];
-        *own = d->op == OP_slice && piece_is_awkward(e, n);
+        bool *own = &scalarized[n - e->group->first];
+        *own = d->op == OP_slice && slice_is_scalarized(e, n);
         for (int i = 0; i < d->num_args && !is_scalar(e, n); i++)
             *own |= group_has(e->group, d->arg[i]) &&
-                    awkward[d->arg[i] - e->group->first];
+                    scalarized[d->arg[i] - e->group->first];
     }
-    return awkward;
+    return scalarized;
 }
 
 // The entry of a reduction's tensor, or of all scalars below a scalar; else
@@ -163,7 +163,7 @@ NodeId *entry_roots(Emit *e) {
     for (NodeId n = e->group->first; n <= e->group->last; n++)
         e->owner[n - e->group->first] =
             is_scalar(e, n) ? find_owner(e, root, n) : NO_NODE;
-    e->awkward = find_awkward(e);
+    e->scalarized = find_scalarized(e);
     return root;
 }
 
@@ -191,7 +191,7 @@ static void assign(Emit *e, Scope *s, NodeId n, Index p) {
         const Expr *at =
             pad == NO_NODE
                 ? i
-                : piece_offset(e, s, *e->g->node[from].type,
+                : slice_offset(e, s, *e->g->node[from].type,
                                *e->g->node[pad].type, &e->g->node[pad], i);
         CODE(e, &s->after, n,
              arena_format(e->a, "put_%s($, $);", access_suffix(type)),
@@ -393,7 +393,7 @@ static bool is_single(const Emit *e, Task t) {
     if (stacks(e, t.node) && !fills_block(e, t.node, t.operand))
         return true;
     return group_has(e->group, t.value) &&
-           e->awkward[t.value - e->group->first];
+           e->scalarized[t.value - e->group->first];
 }
 
 // Number of elements of a task: in a stack, all of its block.

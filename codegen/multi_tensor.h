@@ -35,17 +35,17 @@ Entries multi_tensor_write(Emit *e, Scope *kernel, NodeId *root, int phase);
 // Whether n is a tensor in memory; a view has the address of its base.
 bool is_pointer(const Emit *e, NodeId n);
 
-// ---- piece.c ----
+// ---- multi_tensor_slice.c ----
 
 // Whether a slice must be read one element at a time.
-bool piece_is_awkward(const Emit *e, NodeId n);
+bool slice_is_scalarized(const Emit *e, NodeId n);
 
 // The index expression, in a tensor of type `outer`, of element `number` of its
 // slice of type `inner`; `low` is the slice's start on each axis.
-const Expr *piece_offset(Emit *e, Scope *s, Type inner, Type outer,
+const Expr *slice_offset(Emit *e, Scope *s, Type inner, Type outer,
                          const Node *low, const Expr *number);
 
-// ---- table.c ----
+// ---- multi_tensor_table.c ----
 
 // Writes the loop over chunks with its switch, and the tables for it.
 void multi_tensor_loop(Emit *e, Block *b, const Entries *m);

@@ -17,7 +17,7 @@ int act_bits(DType act) {
 
 static void count_written(Writer *w) {
     for (int i = 0; i < w->num_steps; i++) {
-        const Twin *s = &w->step[i];
+        const PlannedStep *s = &w->step[i];
         for (int k = 0; k < s->count; k++)
             if (kernel_is_written(&s->kernel[k]))
                 w->num_written++;
@@ -28,10 +28,10 @@ static void find_steps(Writer *w) {
     const Plan *host = w->plan[HOST_PLAN];
     Launches *launches = codegen_launches(host, w->plan[DEVICE_PLAN], w->a);
     w->num_steps = host->num_steps;
-    w->step = ARENA_ARRAY(w->a, (size_t)w->num_steps, Twin);
+    w->step = ARENA_ARRAY(w->a, (size_t)w->num_steps, PlannedStep);
     for (int i = 0; i < w->num_steps; i++) {
-        Twin *s = &w->step[i];
-        *s = (Twin){.step = &host->step[i],
+        PlannedStep *s = &w->step[i];
+        *s = (PlannedStep){.step = &host->step[i],
                     .name = host->step[i].name,
                     .graph = host->step[i].graph,
                     .kernel = launches[i].kernel,
@@ -52,8 +52,8 @@ static int64_t count_parameters(const Graph *g) {
 }
 
 // The step of training, or of prediction in a program that only predicts.
-static const Twin *main_step(const Writer *w) {
-    const Twin *s = w->step;
+static const PlannedStep *main_step(const Writer *w) {
+    const PlannedStep *s = w->step;
     while (s->step->kind != STEP_TRAIN && s->step->kind != STEP_PREDICT)
         s++;
     return s;

@@ -18,14 +18,14 @@ typedef struct {
     Kernel *kernel;
     int count;
     const Launches *launches;
-} Twin;
+} PlannedStep;
 
 typedef struct {
     const Program *program;
     const Plan *const *plan;
     const CodegenOptions *options;
     Arena *a;
-    Twin *step;
+    PlannedStep *step;
     int num_steps;
     FusionTables fusions;
     int num_written;     // kernels; merged launches are numbered after them
@@ -48,16 +48,16 @@ typedef struct {
 
 void wrap_add(Wrap *w, const char *word);
 
-// ---- kernels.c ----
+// ---- kernel_file.c ----
 
 // NAME.cu.
 void kernels_write(const Writer *w, Text *t);
 
-// ---- entries.c ----
+// ---- entry_points.c ----
 
 void entries_write(const Writer *w, Text *t);
 
-// ---- calls.c ----
+// ---- library_calls.c ----
 
 // The second operand of a library call, or its only one again.
 NodeId called_second(const Node *d);
@@ -70,10 +70,10 @@ void merged_tables_write(Writer *w, Text *t);
 
 // ---- steps.c ----
 
-void step_write(const Writer *w, Text *t, const Twin *s);
+void step_write(const Writer *w, Text *t, const PlannedStep *s);
 void wrappers_write(const Writer *w, Text *t);
 
-// ---- plans.c: which is the index of a plan ----
+// ---- plan_tables.c: which is the index of a plan ----
 
 extern const char *const on_device[NUM_PLANS];
 

@@ -189,7 +189,7 @@ static int64_t emit_level(Emit *e, Scope *row, Index p, int which) {
         add_element(e, pass, n, value_at(e, pass, arg, p));
         bytes += e->g->node[n].op == OP_var ? 2 * SUM_BYTES : SUM_BYTES;
     }
-    keep_write(e, row, pass, p, which);
+    cache_write(e, row, pass, p, which);
     bytes += bytes_read(e, pass);
     pass_close(e, row, pass, "C", e->num_cached > 0);
     for (NodeId n = e->group->first; n <= e->group->last; n++)
@@ -327,7 +327,7 @@ static void emit_head(Emit *e, Block *b, Type space, int passes) {
     if (e->group->workspace != NO_NODE)
         CODE(e, b, NO_NODE, "enum { sized WIDTH = $ };",
              x_number(e->a, e->g->node[e->group->workspace].type->dim[1]));
-    keep_find(e, passes);
+    cache_find(e, passes);
     if (any_columns(e) || e->num_cached > 0)
         CODE(e, b, NO_NODE,
              "enum { PER = ((C + VW - 1) / VW + GANG - 1) / GANG };");
@@ -362,7 +362,7 @@ void emit_rows(Emit *e, Block *b) {
     sums_declare(e, &kernel->before, false,
                  space_columns(&space) > 0 ? EXPR(e, "PER * VW") : e->one);
     Index p = space_index(e, space, x_name(e->a, "c"), e->vw);
-    e->resident = emit_passes(e, row, p, passes) <= MOST_BYTES ? 2 : 1;
+    e->min_blocks = emit_passes(e, row, p, passes) <= MOST_BYTES ? 2 : 1;
     const Block *rows = scope_close(e, row);
     block_append(b, scope_close(e, kernel));
     Block indices = {NULL, NULL};

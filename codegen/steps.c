@@ -24,7 +24,7 @@ static int phase_of(const Group *group) {
     return group->backward;
 }
 
-static void write_launch(const Writer *w, Text *t, const Twin *s,
+static void write_launch(const Writer *w, Text *t, const PlannedStep *s,
                          const Kernel *k) {
     if (k->text == NULL) {
         const Node *d = called_node(s->graph, k);
@@ -47,7 +47,7 @@ static void write_launch(const Writer *w, Text *t, const Twin *s,
 }
 
 // A comment where the layer changes, with the model's line.
-static void write_layer(Text *t, const Twin *s, const Kernel *k,
+static void write_layer(Text *t, const PlannedStep *s, const Kernel *k,
                         const char **layer) {
     const Graph *g = s->graph;
     Origin from = {0};
@@ -70,7 +70,7 @@ static void write_layer(Text *t, const Twin *s, const Kernel *k,
 }
 
 // The tensors of a step, and their addresses on each device.
-static void write_tensors(const Writer *w, Text *t, const Twin *s,
+static void write_tensors(const Writer *w, Text *t, const PlannedStep *s,
                           const bool *stored) {
     text_add(t, "\n// ---- %s ----\n\n", s->name);
     text_add(t, "// Byte offsets of this step's tensors in the arena.\n");
@@ -102,7 +102,7 @@ static void write_tensors(const Writer *w, Text *t, const Twin *s,
     text_add(t, "};\n");
 }
 
-void step_write(const Writer *w, Text *t, const Twin *s) {
+void step_write(const Writer *w, Text *t, const PlannedStep *s) {
     static const char *const phase_name[] = {"RT_FORWARD", "RT_BACKWARD",
                                              "RT_UPDATE"};
     write_tensors(w, t, s, s->plan[HOST_PLAN]->stored);

@@ -371,7 +371,7 @@ static const Expr *compute(Emit *e, Scope *at, NodeId n, Index p) {
     if ((facts & REDUCES) && e->owner != NULL)
         return parts_value(e, at, n, p);
     if (d->op == OP_slice && e->owner != NULL)
-        return piece_value(e, at, n, p);
+        return slice_value(e, at, n, p);
     if (facts & WINDOW)
         return window_value(e, at, n, p);
     if (d->op == OP_unpack)

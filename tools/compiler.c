@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// MAX_UNITS is the number of translation units in codegen/entries.c.
+// MAX_UNITS is the number of translation units in codegen/entry_points.c.
 enum { MAX_UNITS = 8, PATH_BYTES = 4096 };
 
 // Sums keep their written order, and products are not contracted with them, so

@@ -312,7 +312,7 @@ KernelCost tree_cost(const Tree *tree, int blocks, DType act) {
     w.cost.code = w.loop[0].code + BASE_CODE;
     w.cost.registers =
         (int)fmin(BASE_REGISTERS + LIVE_SHARE * widest(&w),
-                  REGISTERS / THREADS / fmax(tree->resident, tree->phased + 1));
+                  REGISTERS / THREADS / fmax(tree->min_blocks, tree->phased + 1));
     arena_free(w.a);
     return w.cost;
 }

@@ -15,7 +15,7 @@
 //
 // Sums of exact nodes stay as they are: see fma_exact.
 
-#include "codegen/kernel/keys.h"
+#include "codegen/kernel/string_map.h"
 #include "codegen/kernel/tree.h"
 
 #include <string.h>
@@ -30,14 +30,14 @@ typedef struct {
 typedef struct {
     Arena *a;
     const bool *exact; // indexed by node, or NULL
-    Keys names;
+    StringMap names;
     int now; // the number of this statement
 } Fma;
 
 // ---- names ----
 
 static Name *name_of(Fma *f, const Expr *x) {
-    void **name = keys_at(&f->names, expr_print(f->a, x, ""));
+    void **name = map_at(&f->names, expr_print(f->a, x, ""));
     if (*name == NULL)
         *name = ARENA_NEW(f->a, Name);
     return *name;
@@ -175,7 +175,7 @@ static void statements_fma(Fma *f, Block *b) {
 }
 
 void block_fma(Arena *a, Block *b, const bool *exact) {
-    Fma f = {a, exact, keys_new(a, block_names(b)), 0};
+    Fma f = {a, exact, map_new(a, block_names(b)), 0};
     statements_fma(&f, b);
 }
 

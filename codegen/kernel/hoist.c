@@ -11,7 +11,7 @@
 // it reads are in range there.  It leaves a branch only if its address is a
 // pointer.
 
-#include "codegen/kernel/keys.h"
+#include "codegen/kernel/string_map.h"
 #include "codegen/kernel/tree.h"
 
 #include <string.h>
@@ -25,13 +25,13 @@ typedef struct {
 
 typedef struct {
     Arena *a;
-    Keys names;
+    StringMap names;
     int loop;    // number of the visited loop
     bool merges; // some names are merged
 } Hoist;
 
 static Name *name_of(Hoist *h, const Expr *x) {
-    void **name = keys_at(&h->names, expr_print(h->a, x, ""));
+    void **name = map_at(&h->names, expr_print(h->a, x, ""));
     if (*name == NULL)
         *name = ARENA_NEW(h->a, Name);
     return *name;
@@ -340,7 +340,7 @@ static void visit(Hoist *h, Block *b) {
 }
 
 void block_hoist(Arena *a, Block *b) {
-    Hoist h = {.a = a, .names = keys_new(a, block_names(b))};
+    Hoist h = {.a = a, .names = map_new(a, block_names(b))};
     block_effects(&h, b, count);
     visit(&h, b);
     if (h.merges)

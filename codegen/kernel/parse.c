@@ -660,7 +660,7 @@ bool tree_read(Arena *a, Tree *tree, const char **name, const char **text,
                const char **why) {
     Parser p = {.a = a, .s = *text, .node = NO_NODE};
     jmp_buf failed;
-    *tree = (Tree){.arena = a, .resident = 1};
+    *tree = (Tree){.arena = a, .min_blocks = 1};
     p.failed = &failed;
     if (setjmp(failed) != 0) {
         *why = p.why;
@@ -670,9 +670,9 @@ bool tree_read(Arena *a, Tree *tree, const char **name, const char **text,
     *name = word(&p);
     parameters(&p, tree);
     tree->phased = take(&p, "phased");
-    if (take(&p, "resident")) {
+    if (take(&p, "min_blocks")) {
         skip_space(&p);
-        tree->resident = (int)number(&p)->whole;
+        tree->min_blocks = (int)number(&p)->whole;
     }
     need(&p, "{");
     while (!take(&p, "}")) {

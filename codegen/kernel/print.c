@@ -455,8 +455,8 @@ void tree_print(Text *t, const Tree *tree, const char *name) {
         expr_add(&p, tree->param[i], LOOSEST);
     }
     text_add(t, ")%s", tree->phased ? " phased" : "");
-    if (tree->resident > 1)
-        text_add(t, " resident %d", tree->resident);
+    if (tree->min_blocks > 1)
+        text_add(t, " min_blocks %d", tree->min_blocks);
     wrap(t, line_start(t));
     text_add(t, " {\n");
     block_add_text(&p, &tree->tables);

@@ -108,8 +108,9 @@ struct Stmt {
 typedef struct Tree {
     Arena *arena; // owner of the tree
     bool phased;  // the kernel has more than one phase
-    int resident; // least resident blocks of a multiprocessor; at most 1: the
-                  // compiler decides
+    int min_blocks; // least resident blocks of a multiprocessor, the second
+                    // argument of __launch_bounds__; at most 1: the compiler
+                    // decides
     const char **type;  // of its parameters: "const act *"
     const Expr **param; // their names
     int num_params;

@@ -187,7 +187,8 @@ int64_t space_rows(const Type *space);
 int64_t space_columns(const Type *space);
 
 // Columns over which the group's kernel iterates: of a kernel over rows more
-// than the space has where its tensors have them in memory, see columns.c.
+// than the space has where its tensors have them in memory, see
+// padded_columns.c.
 int64_t group_columns(const Graph *g, const Group *group);
 
 // ---- grid.c: blocks ----

@@ -5,7 +5,7 @@
 int main(void) {
     SRunner *runner = srunner_create(agree_suite());
     srunner_add_suite(runner, average_suite());
-    srunner_add_suite(runner, expr_suite());
+    srunner_add_suite(runner, pointwise_suite());
     srunner_add_suite(runner, family_suite());
     srunner_add_suite(runner, fma_suite());
     srunner_add_suite(runner, tree_suite());

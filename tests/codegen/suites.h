@@ -5,7 +5,7 @@
 
 Suite *agree_suite(void);
 Suite *average_suite(void);
-Suite *expr_suite(void);
+Suite *pointwise_suite(void);
 Suite *family_suite(void);
 Suite *fma_suite(void);
 Suite *given_suite(void);

@@ -46,9 +46,9 @@ bug 'norms: one lane too many at the end' codegen/multi_tensor.c \
     's/+ k < hi ? \$ : 0.0f/+ k <= hi ? $ : 0.0f/'
 bug 'broadcasts align the first axes' codegen/index.c \
     's/int from = i + p.rank - operand.rank;/int from = i;/'
-bug 'sums over rows in act' codegen/finish.c \
+bug 'sums over rows in act' codegen/grid_reduction.c \
     's/lanes ? "s@\[k\] += \$;" : "s@ += \$;"/lanes ? "{ act h; put_act(\&h, s@[k] + $); s@[k] = get_act(\&h); }" : "{ act h; put_act(\&h, s@ + $); s@ = get_act(\&h); }"/'
-bug 'statistics of blocks as if all were as long' codegen/finish.c \
+bug 'statistics of blocks as if all were as long' codegen/grid_reduction.c \
     's/blocks), ROWS % blocks/blocks), 0 * ROWS % blocks/'
 bug 'statistics stored as activations' passes/fuse_cost.c \
     's/f->in_rows\[n\] ||/false ||/'
@@ -58,7 +58,7 @@ bug 'window indices in a bit too few' passes/bit_packing.c \
     's/indices <= 2 ? 1 : indices <= 4/indices <= 3 ? 1 : indices <= 6/'
 bug 'bits of the opposite comparison' passes/bit_packing.c \
     's/{USE_COMPARE, d->op, d->arg\[i\], i}/{USE_COMPARE, d->op, d->arg[i], 1 - i}/'
-bug 'a call does not add to what is there' codegen/calls.c \
+bug 'a call does not add to what is there' codegen/library_calls.c \
     's/node_int(d, ATTR_accumulate, 0) ? "true"/node_int(d, ATTR_accumulate, 0) > 1 ? "true"/'
 bug 'a sum in place of what is still needed' passes/inplace.c \
     '/^static bool dies_there/,/^}/ s/return false/return true/'

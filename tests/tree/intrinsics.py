@@ -12,7 +12,7 @@ PRELUDES = {"cuda": ["cuda", "block", "prelude"], "host": ["host", "prelude"],
             "simt": ["host", "simt", "block", "prelude"]}
 # Of <math.h>, which CUDA has without a header.
 MATH = {"cosf", "expf", "floorf", "logf", "rsqrtf", "sinf", "sqrtf", "tanhf"}
-# The frame of a kernel, which print.c and entries.c write around its tree.
+# The frame of a kernel, which print.c and entry_points.c write around its tree.
 FRAME = {"ARG", "FOR_BLOCKS", "HOLDS", "HOST_ENTRY", "HOST_KERNEL", "HOST_LIKE",
          "HOST_SIZED", "IS_NEEDED", "KERNEL", "MERGED", "MERGED_HOST",
          "MERGED_KERNEL", "PHASED", "SIZES"}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Kernel source: reads the text line by line, as codegen/kernels.c writes it.
+// Kernel source: reads the text line by line, as codegen/kernel_file.c writes it.
 
 #include "runtime/cuda/kernels/kernels.h"
 

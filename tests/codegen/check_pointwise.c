@@ -1,4 +1,4 @@
-// Expressions: numbers and operations as C.
+// Pointwise operations: numbers and operations as C.
 #include "tests/codegen/suites.h"
 
 #include "codegen/emit.h"
@@ -56,8 +56,8 @@ START_TEST(facts_say_what_expressions_do) {
 }
 END_TEST
 
-Suite *expr_suite(void) {
-    Suite *s = suite_create("expr");
+Suite *pointwise_suite(void) {
+    Suite *s = suite_create("pointwise");
     TCase *t = tcase_create("expr");
     tcase_add_loop_test(t, numbers_are_literals, 0,
                         (int)(sizeof numbers / sizeof *numbers));

@@ -1,4 +1,7 @@
-// Names: the operations and the layer of a kernel.
+// Kernel names: k03_batch_norm_relu_grad__layer1 is launch 3 of the program.  It
+// computes the backward pass of functions batch_norm and relu in layer1, the
+// layer of the model file whose values it stores.  A library call begins with c,
+// a merged launch with m.
 
 #include "codegen/emit.h"
 

@@ -1,4 +1,4 @@
-// Draws: random numbers.  Philox makes blocks of four.  Lanes that are
+// Random numbers: Philox makes blocks of four.  Lanes that are
 // neighbours are drawn as a vector, at a multiple of its length.
 
 #include "codegen/emit.h"

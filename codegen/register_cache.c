@@ -1,4 +1,4 @@
-// Keep: register caching across passes over a row.  Cached are elements that
+// Register cache: register caching across passes over a row.  Cached are elements that
 // cost much, such as an exponential or Philox rounds, and that a later pass
 // needs again.  A thread must have at most one vector of a row: otherwise the
 // passes would be unrolled, and registers would not suffice.
@@ -79,7 +79,7 @@ static void pass_need(const Keep *k, NodeId n, int pass, int passes) {
         need(k, pass > passes ? needed_of(e, n) : e->g->node[n].arg[0]);
 }
 
-void keep_find(Emit *e, int passes) {
+void cache_find(Emit *e, int passes) {
     const Group *group = e->group;
     size_t count = group->last - group->first + 1;
     if (!has_few(e))
@@ -102,7 +102,7 @@ void keep_find(Emit *e, int passes) {
     e->cached_in = k.pass;
 }
 
-void keep_write(Emit *e, Scope *row, Scope *pass, Index p, int number) {
+void cache_write(Emit *e, Scope *row, Scope *pass, Index p, int number) {
     const Group *group = e->group;
     for (NodeId n = group->first; n <= group->last && e->num_cached > 0; n++) {
         int at = (int)(n - group->first);

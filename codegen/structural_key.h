@@ -1,6 +1,7 @@
-// Key: a text that is equal for two kernels only if they compute the same.
-#ifndef CODEGEN_KEY_H
-#define CODEGEN_KEY_H
+// Structural key: a text that is equal for two kernels only if they compute the
+// same.
+#ifndef CODEGEN_STRUCTURAL_KEY_H
+#define CODEGEN_STRUCTURAL_KEY_H
 
 #include "codegen/emit.h"
 

@@ -1,11 +1,11 @@
-// Width: the vector width that all vector accesses of a kernel allow.
+// Vector width: the width that all vector accesses of a kernel allow.
 //
 // A vector of VW lanes is read and written at a multiple of VW elements.  An
 // address is a sum and product of indices, most of which may have any value; a
 // column index is a multiple of VW.  The greatest common divisor of the terms
 // bounds VW.
 
-#include "codegen/kernel/keys.h"
+#include "codegen/kernel/string_map.h"
 #include "codegen/kernel/tree.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@
 // A divisor of all values of an expression; 0 divides every vector.
 typedef struct {
     Arena *a;
-    Keys names; // to the divisors of declared names
+    StringMap names; // to the divisors of declared names
     int64_t width;
 } Widths;
 
@@ -27,7 +27,7 @@ int64_t greatest_divisor(int64_t a, int64_t b) {
 }
 
 static void declare(Widths *w, const Expr *name, int64_t divisor) {
-    void **known = keys_at(&w->names, expr_print(w->a, name, ""));
+    void **known = map_at(&w->names, expr_print(w->a, name, ""));
     if (*known == NULL)
         *known = ARENA_NEW(w->a, int64_t);
     *(int64_t *)*known = divisor;
@@ -36,7 +36,7 @@ static void declare(Widths *w, const Expr *name, int64_t divisor) {
 static int64_t divisor_of_name(Widths *w, const Expr *x) {
     if (is_named(x, "VW"))
         return 0;
-    int64_t *known = *keys_at(&w->names, expr_print(w->a, x, ""));
+    int64_t *known = *map_at(&w->names, expr_print(w->a, x, ""));
     return known != NULL ? *known : 1;
 }
 
@@ -129,7 +129,7 @@ static void block_bound(Widths *w, const Block *b) {
 }
 
 int64_t block_width(Arena *a, const Block *b, int64_t columns) {
-    Widths w = {a, keys_new(a, block_names(b)), columns};
+    Widths w = {a, map_new(a, block_names(b)), columns};
     block_bound(&w, b);
     return w.width;
 }

@@ -1,23 +1,23 @@
-// Keys: FNV-1a with linear probing.
+// String map: FNV-1a with linear probing.
 
-#include "codegen/kernel/keys.h"
+#include "codegen/kernel/string_map.h"
 
 #include <stdint.h>
 #include <string.h>
 
-struct Keyed {
+struct MapSlot {
     const char *key;
     void *value;
 };
 
-Keys keys_new(Arena *a, int most) {
+StringMap map_new(Arena *a, int most) {
     size_t size = 16;
     while (size < 2 * (size_t)most)
         size *= 2;
-    return (Keys){a, ARENA_ARRAY(a, size, struct Keyed), size};
+    return (StringMap){a, ARENA_ARRAY(a, size, struct MapSlot), size};
 }
 
-void **keys_at(Keys *k, const char *key) {
+void **map_at(StringMap *k, const char *key) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (const char *s = key; *s != '\0'; s++)
         hash = (hash ^ (unsigned char)*s) * 0x100000001b3u;

@@ -1,4 +1,5 @@
-// Entries: the kernels as the host calls them, their table and their grids.
+// Entry points: the kernels as the host calls them, their table and their
+// grids.
 
 #include "codegen/program.h"
 

@@ -1,4 +1,4 @@
-// Expressions: one scalar statement for each node.
+// Pointwise operations: one scalar statement for each node.
 //
 // Operands are names, never expressions.  So the templates in ops.def need no
 // parentheses, and nothing is evaluated twice.

@@ -1,4 +1,4 @@
-// Kernels: NAME.cu, the text of all kernels.
+// Kernel file: NAME.cu, the text of all kernels.
 
 #include "codegen/program.h"
 
@@ -70,7 +70,7 @@ static void write_kernel(Text *t, const Kernel *k, const Needed *r) {
     text_add(t, "#if IS_NEEDED(%d)\n%s#endif\n", r->own, k->text + k->entry);
 }
 
-static void write_kernels(const Writer *w, Text *t, const Twin *s, Needed *r) {
+static void write_kernels(const Writer *w, Text *t, const PlannedStep *s, Needed *r) {
     for (int k = 0; k < s->count; k++)
         if (kernel_is_written(&s->kernel[k])) {
             find_callers(w, &s->kernel[k], r);
@@ -79,7 +79,7 @@ static void write_kernels(const Writer *w, Text *t, const Twin *s, Needed *r) {
         }
 }
 
-static void write_merged(Text *t, const Twin *s, int *merged) {
+static void write_merged(Text *t, const PlannedStep *s, int *merged) {
     const MergedKernel *j = s->launches->merged;
     for (int k = 0; k < s->launches->plan->merged.count; k++) {
         if (j[k].text == NULL)

@@ -1,5 +1,5 @@
-// Pieces: slices of larger tensors, such as a library call's result, in
-// multi-tensor kernels over the elements of the slice.
+// Slices in multi-tensor kernels: the kernel iterates over the elements of a
+// slice of a larger tensor, such as a library call's result.
 
 #include "codegen/multi_tensor.h"
 
@@ -19,7 +19,7 @@ static int64_t start_of(const Emit *e, NodeId n) {
 
 // A slice is contiguous if axes before the last cut one have one element.
 // Vectors must be aligned.
-bool piece_is_awkward(const Emit *e, NodeId n) {
+bool slice_is_scalarized(const Emit *e, NodeId n) {
     const Node *d = &e->g->node[n];
     Type inner = *d->type, outer = *e->g->node[d->arg[0]].type;
     int64_t before = 1;
@@ -44,7 +44,7 @@ static const Expr *index_of(Emit *e, Type inner, int i, int64_t stride,
     return low == 0 ? number : EXPR(e, "$ + $", number, x_number(e->a, low));
 }
 
-const Expr *piece_offset(Emit *e, Scope *s, Type inner, Type outer,
+const Expr *slice_offset(Emit *e, Scope *s, Type inner, Type outer,
                          const Node *low, const Expr *number) {
     Index p = {.rank = inner.rank};
     int64_t stride = 1;
@@ -59,12 +59,12 @@ const Expr *piece_offset(Emit *e, Scope *s, Type inner, Type outer,
     return index_offset(e, p);
 }
 
-const Expr *piece_value(Emit *e, Scope *s, NodeId n, Index p) {
+const Expr *slice_value(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     const Expr *pointer = pointer_name(e, d->arg[0]);
     const char *suffix = access_suffix(d->type->dtype);
     if (p.lanes == NULL) {
-        const Expr *offset = piece_offset(
+        const Expr *offset = slice_offset(
             e, s, *d->type, *e->g->node[d->arg[0]].type, d, p.index[0]);
         return value_set(e, s, n, p,
                          EXPR(e, arena_format(e->a, "get_%s($)", suffix),

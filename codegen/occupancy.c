@@ -1,5 +1,5 @@
-// Resident blocks: how many blocks of a grid kernel share a multiprocessor, and
-// how many rows a thread reads at a time.
+// Occupancy: how many blocks of a grid kernel share a multiprocessor, and how
+// many rows a thread reads at a time.
 //
 // A launch has four blocks for each multiprocessor.  All are resident at once,
 // or two and then two; with room for three, the fourth would run alone.  A
@@ -21,7 +21,7 @@ typedef struct {
     bool calls;    // a division before the loop, which clobbers registers
     int reads;     // loads of vectors of activations for one row
     bool is_plain; // rows are vectors, and are computed without calls
-} Residence;
+} Occupancy;
 
 static bool is_loop(const Stmt *s) {
     return s->kind == S_FOR && is_named(s->step, "TY");
@@ -62,7 +62,7 @@ static bool is_derived(const Stmt *s) {
 }
 
 // Bytes of the vectors that b declares.
-static int64_t bytes_of(const Residence *r, const Block *b) {
+static int64_t bytes_of(const Occupancy *r, const Block *b) {
     int64_t bytes = 0;
     for (const Stmt *s = b->first; s != NULL; s = s->next) {
         if (is_vector(s) && s->node != NO_NODE && !is_derived(s))
@@ -72,7 +72,7 @@ static int64_t bytes_of(const Residence *r, const Block *b) {
     return bytes;
 }
 
-static void row_look(Residence *r, const Block *b) {
+static void row_look(Occupancy *r, const Block *b) {
     for (const Stmt *s = b->first; s != NULL; s = s->next) {
         if ((s->kind == S_DECLARE && is_call(s->value, LOAD)) ||
             (facts_of(r->e, s) & MATH))
@@ -85,7 +85,7 @@ static void row_look(Residence *r, const Block *b) {
 }
 
 // Statements of the blocks around the loop, from the outermost in.
-static void outer_look(Residence *r, const Block *b) {
+static void outer_look(Occupancy *r, const Block *b) {
     for (Stmt *s = b->first; s != NULL; s = s->next) {
         if (is_loop(s)) {
             r->loop = s;
@@ -124,21 +124,21 @@ static bool skips_window(const Emit *e) {
 // vector each, such as for a variance.  With room for three of four blocks, the
 // last would run alone: two rows fit as well, since the samples' reads are not
 // held.  A function call or a bounds test needs half of the registers.
-void find_resident(Emit *e, Block *b) {
-    Residence r = {.e = e, .is_plain = true};
+void choose_occupancy(Emit *e, Block *b) {
+    Occupancy r = {.e = e, .is_plain = true};
     outer_look(&r, b);
     int64_t most = TWO_BYTES - (r.calls ? CALL_BYTES : 0);
     int64_t bytes = r.kept + r.row;
     if (!r.is_plain || r.reads == 0 || skips_window(e)) {
-        e->resident = bytes <= TWO_BYTES / 2 ? 2 : 0;
+        e->min_blocks = bytes <= TWO_BYTES / 2 ? 2 : 0;
         return;
     }
     if (bytes <= FOUR_BYTES && !r.calls &&
         e->group->grid[DEVICE_PLAN] == device_grid(e->g))
-        e->resident = 4;
+        e->min_blocks = 4;
     else if (bytes <= most)
-        e->resident = 2;
-    if (e->resident == 4 ? r.reads == 1 && has_pivots(e)
-                         : e->resident == 2 && bytes + r.row <= most)
+        e->min_blocks = 2;
+    if (e->min_blocks == 4 ? r.reads == 1 && has_pivots(e)
+                           : e->min_blocks == 2 && bytes + r.row <= most)
         r.loop->word = "TWO_AT_ONCE";
 }

@@ -1,4 +1,4 @@
-// Lines: the lines of the model's files that a group comes from.
+// Source lines: the lines of the model's files that a group comes from.
 
 #include "codegen/emit.h"
 

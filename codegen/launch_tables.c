@@ -1,5 +1,5 @@
-// Launch: the purpose of a launch, in the words of the model file.  A trainer
-// carries a row for each launch, which names a kernel's lines.
+// Launch tables: a trainer has a row for each launch, with the layer and the
+// lines of the model file that it computes, and the bytes that it accesses.
 
 #include "codegen/emit.h"
 

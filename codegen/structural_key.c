@@ -1,6 +1,7 @@
-// Key: a text that is equal for two kernels only if they compute the same.
+// Structural key: a text that is equal for two kernels only if they compute the
+// same.
 
-#include "codegen/key.h"
+#include "codegen/structural_key.h"
 
 #include <string.h>
 
@@ -150,7 +151,7 @@ void kernel_key(Arena *a, Text *t, const Kernel *k, Numbers *n, Sizes *z) {
     if (z == NULL)
         for (int i = 0; i < NUM_PLANS; i++)
             text_add(t, "%d ", k->grid[i]);
-    text_add(t, "%d %d ", tree->phased, tree->resident);
+    text_add(t, "%d %d ", tree->phased, tree->min_blocks);
     key_block(&key, &tree->tables);
     for (int i = 0; i < k->num_args; i++) {
         text_add(t, "%s ", k->arg[i].type);

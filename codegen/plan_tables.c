@@ -1,4 +1,5 @@
-// Plans: the tables of states, inputs and steps on each device.
+// Plan tables: the states, inputs and steps of a plan, and the tensors that its
+// launches store.
 
 #include "codegen/program.h"
 
@@ -172,7 +173,7 @@ static bool has_inputs(const Graph *g) {
 
 // Derived state is recomputed after a step that changes its source without
 // updating the copy.
-static bool leaves_derived(const Twin *s) {
+static bool leaves_derived(const PlannedStep *s) {
     if (s->step->kind != STEP_INIT && s->step->kind != STEP_AVERAGE)
         return false;
     for (NodeId n = 0; n < s->graph->count; n++) {
@@ -183,11 +184,30 @@ static bool leaves_derived(const Twin *s) {
     return false;
 }
 
+static void stored_row_add(const Writer *w, Text *t, const Graph *g, NodeId n,
+                           int step, int launch) {
+    const Node *d = &g->node[n];
+    Text what = text_new(w->a);
+    node_tell(&what, d);
+    text_add(t, "    {%d, %d, %u, %s, %lld, %lld, ", step, launch, n,
+             rt_type_text(d->type->dtype, g->act),
+             (long long)type_count(d->type), (long long)d->offset);
+    quoted_add(t, text_string(&what));
+    text_add(t, "},\n");
+}
+
+// The tensors that launches write, for inspection of a step.
 void stored_write(Writer *w, Text *t, int which) {
     Text rows = text_new(w->a);
     for (int i = 0; i < w->num_steps; i++) {
-        const Twin *s = &w->step[i];
-        stored_emit(&rows, w->a, s->plan[which]->graph, s->launches, i);
+        const PlannedStep *s = &w->step[i];
+        const Graph *g = s->plan[which]->graph;
+        for (int k = 0; k < s->count; k++) {
+            const Group *group = s->kernel[k].group;
+            for (int j = 0; j < group->num_outputs; j++)
+                if (!(op_info[g->node[group->output[j]].op].facts & LEAF))
+                    stored_row_add(w, &rows, g, group->output[j], i, k);
+        }
     }
     w->stored = rows.length > 0;
     if (w->stored)
@@ -208,7 +228,7 @@ void step_table_write(const Writer *w, Text *t, int which) {
     const char *on = on_device[which];
     text_add(t, "\nstatic const RtStep steps_%s[] = {\n", on);
     for (int i = 0; i < w->num_steps; i++) {
-        const Twin *s = &w->step[i];
+        const PlannedStep *s = &w->step[i];
         text_add(t,
                  "    {.name = \"%s\", .kind = %s, .stage = %d,\n"
                  "     .run = %s_on_%s",

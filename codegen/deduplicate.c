@@ -1,15 +1,15 @@
-// Share: equal kernels are written once.
+// Deduplication: equal kernels are written once.
 //
 // Blocks of a network repeat, and stages of a run differ in a few gradients and
 // updates.  So most kernels differ only in the node numbers of their names.
 // Compiling them dominates the build of a trainer, for the C compiler as for
 // NVRTC.  A shared kernel has the name of its first launch.
 
-#include "codegen/key.h"
+#include "codegen/structural_key.h"
 
 typedef struct {
     Arena *a;
-    Keys seen;
+    StringMap seen;
     Families families;
 } Sharing;
 
@@ -19,7 +19,7 @@ static void share_kernel(void *context, Kernel *k) {
     Arena *scratch = arena_new();
     Text key = text_new(scratch);
     kernel_key(s->a, &key, k, &k->numbers, NULL);
-    void **first = keys_at(&s->seen, text_string(&key));
+    void **first = map_at(&s->seen, text_string(&key));
     arena_free(scratch);
     bool seen = *first != NULL;
     if (!seen)
@@ -57,7 +57,7 @@ Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a) {
     Launches *step = ARENA_ARRAY(a, (size_t)host->num_steps, Launches);
     Arena *scratch = arena_new();
     int number = 0, most = count_launches(host);
-    Sharing s = {a, keys_new(scratch, most), families_new(scratch, most)};
+    Sharing s = {a, map_new(scratch, most), families_new(scratch, most)};
     for (int i = 0; i < host->num_steps; i++) {
         const GraphPlan *on_host = host->step[i].plan;
         step[i].plan = device->step[i].plan;

@@ -1,5 +1,5 @@
-// Graphs: the training steps as text.  A trainer carries it to find the
-// operation of a kernel that failed.
+// Embedded graphs: the training steps as text.  A trainer carries it to find
+// the operation of a kernel that failed.
 #include "codegen/codegen.h"
 
 #include <string.h>
