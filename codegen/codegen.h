@@ -54,11 +54,8 @@ typedef struct Kernel {
     struct Tree *tree;     // see kernel/tree.h; NULL for a call
     KernelCost cost;       // on a GPU
     Numbers numbers;       // empty until deduplicate.c compares the kernel
-    const char *on_host;   // the kernel whose function the host calls
-    struct Kernel *head;   // head of its family, which owns on_host's function
-    struct Kernel *family; // the next of the family
-    const char *sizes;     // the sizes in which it differs from the head
     struct Kernel *first;  // the first launch with its text; NULL before
+    struct SizedKernel *sized; // of the first: see kernel/sizes.h
     size_t comment;        // of the first: bytes of its leading comment
     size_t entry; // offset of the launchable entry; the text between holds
                   // shared helpers
@@ -80,9 +77,9 @@ void codegen_kernel_ir(Text *t, const GraphPlan *host, const GraphPlan *device,
 
 // Name and purpose of the pass on kernel IR of that number; NULL behind the
 // last.
-const char *codegen_pass(int i, const char **what);
+const char *codegen_pass(int i, const char **purpose);
 
-// Reads kernels as kernel IR, runs a comma-separated list of passes on each and
+// Reads kernels as kernel IR, runs a comma-separated list of passes on them and
 // appends them to t.  Returns NULL, or why a kernel or the list is invalid.
 const char *codegen_optimize(Arena *a, Text *t, const char *kernels,
                              const char *list);
@@ -111,6 +108,9 @@ typedef struct {
 
 // The launches of each step of a plan.  host and device plan the same graphs.
 Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a);
+
+// Whether others call the same function on the host, with other sizes.
+bool kernel_in_family(const Kernel *k);
 
 // ---- embedded_graphs.c, program.c ----
 

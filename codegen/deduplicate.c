@@ -5,20 +5,49 @@
 // Compiling them dominates the build of a trainer, for the C compiler as for
 // NVRTC.  A shared kernel has the name of its first launch.
 
-#include "codegen/structural_key.h"
+#include "codegen/emit.h"
+#include "codegen/kernel/sizes.h"
 
 typedef struct {
     Arena *a;
     StringMap seen;
     Families families;
+    Kernel **first; // of each family
+    int num_first;
 } Sharing;
+
+bool kernel_in_family(const Kernel *k) {
+    return k->sized != NULL && k->sized->first->next != NULL;
+}
+
+// Adds a kernel to its family, and prints it if it is not the first.  A
+// multi-tensor kernel equals no other, as its tables hold its own addresses.
+static void family_take(Sharing *s, Kernel *k) {
+    if (!group_is_multi_tensor(k->group->kind))
+        k->sized = families_add(&s->families, k->tree);
+    if (s->families.count == s->num_first)
+        kernel_print(s->a, k);
+    else
+        ARENA_APPEND(s->a, s->first, s->num_first, k);
+}
+
+// Prints the first of each family, with its sizes as parameters.
+static void families_print(Sharing *s) {
+    for (int i = 0; i < s->num_first; i++) {
+        if (kernel_in_family(s->first[i]))
+            family_parametrize(s->a, s->first[i]->sized);
+        kernel_print(s->a, s->first[i]);
+    }
+}
 
 // Names a kernel after the first equal one, which may be itself.
 static void share_kernel(void *context, Kernel *k) {
     Sharing *s = context;
     Arena *scratch = arena_new();
     Text key = text_new(scratch);
-    kernel_key(s->a, &key, k, &k->numbers, NULL);
+    for (int i = 0; i < NUM_PLANS; i++)
+        text_add(&key, "%d ", k->grid[i]);
+    tree_key(s->a, &key, k->tree, &k->numbers, NULL);
     void **first = map_at(&s->seen, text_string(&key));
     arena_free(scratch);
     bool seen = *first != NULL;
@@ -29,7 +58,7 @@ static void share_kernel(void *context, Kernel *k) {
     if (seen)
         kernel_free(k);
     else
-        family_take(&s->families, k, s->a);
+        family_take(s, k);
 }
 
 // ---- merged launches ----
@@ -57,7 +86,9 @@ Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a) {
     Launches *step = ARENA_ARRAY(a, (size_t)host->num_steps, Launches);
     Arena *scratch = arena_new();
     int number = 0, most = count_launches(host);
-    Sharing s = {a, map_new(scratch, most), families_new(scratch, most)};
+    Sharing s = {.a = a,
+                 .seen = map_new(scratch, most),
+                 .families = families_new(a, scratch, most)};
     for (int i = 0; i < host->num_steps; i++) {
         const GraphPlan *on_host = host->step[i].plan;
         step[i].plan = device->step[i].plan;
@@ -65,7 +96,7 @@ Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a) {
         step[i].kernel = kernels_build(on_host, step[i].plan, a, &number,
                                        share_kernel, &s);
     }
-    families_print(&s.families, a);
+    families_print(&s);
     arena_free(scratch);
     share_merged(step, host->num_steps, a);
     for (int i = 0; i < host->num_steps; i++)

@@ -3,7 +3,6 @@
 #define CODEGEN_EMIT_H
 
 #include "codegen/codegen.h"
-#include "codegen/kernel/string_map.h"
 #include "codegen/kernel/tree.h"
 #include "passes/plan/group.h"
 
@@ -326,24 +325,6 @@ const char *group_lines(const Graph *g, Arena *a, const Group *group,
 // Tables with the purpose of each launch of a step, and its bytes.
 void launches_write(Text *t, const char *name,
                     const GraphPlan *const plan[NUM_PLANS], const Launches *l);
-
-// ---- family.c ----
-
-// Kernels that are equal on the host or differ only in sizes.
-typedef struct {
-    Arena *scratch;
-    StringMap keys;
-    struct Sized **first; // the first of each family
-    int count;
-} Families;
-
-Families families_new(Arena *scratch, int most);
-
-// Takes a kernel, and prints it in arena a if it is the first of its family.
-void family_take(Families *f, Kernel *k, Arena *a);
-
-// Prints the first of each family, with its sizes as parameters.
-void families_print(Families *f, Arena *a);
 
 // ---- merged_launches.c ----
 

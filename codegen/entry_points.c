@@ -1,6 +1,7 @@
 // Entry points: the kernels as the host calls them, their table and their
 // grids.
 
+#include "codegen/kernel/sizes.h"
 #include "codegen/program.h"
 
 #include <string.h>
@@ -19,22 +20,33 @@ static void write_arguments(const Writer *w, Text *t, const char *macro,
     text_add(t, ")\n");
 }
 
-// Kernels of a family call one function with their sizes.
-static void write_entry(const Writer *w, Text *t, const Kernel *head) {
-    const char *kind = head->head ? "HOST_SIZED" : "HOST_KERNEL";
-    text_add(t, "%s(%s,\n", kind, head->name);
-    write_arguments(w, t, kind, head);
-    for (const Kernel *k = head; k != NULL && k->head; k = k->family) {
-        text_add(t, "HOST_LIKE(%s, %s,\n          SIZES(%s),\n", k->name,
-                 head->name, k->sizes);
+// {.size = 64}, {.scale = 0.5f}
+static const char *sizes_text(Arena *a, const Expr *values) {
+    Text t = text_new(a);
+    for (int i = 0; i < values->count; i++)
+        text_add(&t, "%s{.%s = %s}", i > 0 ? ", " : "",
+                 values->arg[i]->kind == X_SCALE ? "scale" : "size",
+                 expr_print(a, values->arg[i], ""));
+    return text_string(&t);
+}
+
+// Kernels of a family call one function with their sizes.  They have the same
+// arguments.
+static void write_entry(const Writer *w, Text *t, const Kernel *k) {
+    const char *kind = kernel_in_family(k) ? "HOST_SIZED" : "HOST_KERNEL";
+    text_add(t, "%s(%s,\n", kind, k->name);
+    write_arguments(w, t, kind, k);
+    for (const SizedKernel *s = k->sized; s && s->values; s = s->next) {
+        text_add(t, "HOST_LIKE(%s, %s,\n          SIZES(%s),\n", s->name,
+                 k->name, sizes_text(w->a, s->values));
         write_arguments(w, t, "HOST_LIKE", k);
     }
 }
 
-static void write_declarations(Text *t, const Kernel *head) {
-    text_add(t, "HOST_ENTRY(%s);\n", head->name);
-    for (const Kernel *k = head->family; k != NULL; k = k->family)
-        text_add(t, "HOST_ENTRY(%s);\n", k->name);
+static void write_declarations(Text *t, const Kernel *k) {
+    text_add(t, "HOST_ENTRY(%s);\n", k->name);
+    for (const SizedKernel *s = k->sized ? k->sized->next : NULL; s; s = s->next)
+        text_add(t, "HOST_ENTRY(%s);\n", s->name);
 }
 
 // Merged launches in order; equal texts are written once.
@@ -98,8 +110,7 @@ static const Kernel **host_kernels(const Writer *w, const Kernel **all,
         ARENA_ARRAY(w->a, (size_t)num_all + 1, const Kernel *);
     *count = 0;
     for (int k = 0; k < num_all; k++)
-        if (strcmp(all[k]->name, all[k]->on_host) == 0 &&
-            (all[k]->head == NULL || all[k]->head == all[k]))
+        if (all[k]->sized == NULL || all[k]->sized->first == all[k]->sized)
             list[(*count)++] = all[k];
     return list;
 }
@@ -177,7 +188,9 @@ void entries_write(const Writer *w, Text *t) {
                 "\nstatic const RtKernel kernels[] = {\n");
     for (int k = 0; k < count; k++)
         text_add(t, "    {\"%s\", %s_host, %d, %d, %d, %d},\n", kernel[k]->name,
-                 kernel[k]->on_host, kernel[k]->group->phases, BLOCK_THREADS,
+                 kernel[k]->sized ? kernel[k]->sized->equal->name
+                                  : kernel[k]->name,
+                 kernel[k]->group->phases, BLOCK_THREADS,
                  kernel[k]->num_args, kernel[k]->group->counter < 0);
     for (int k = 0; k < merges; k++)
         text_add(t, "    {\"%s\", MERGED_HOST(%s), %d, %d, %d, 1},\n",

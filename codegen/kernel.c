@@ -113,7 +113,7 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
     Arena *own = arena_child(a);
     Emit e;
     k->tree = ARENA_NEW(own, Tree);
-    k->tree->arena = own;
+    *k->tree = (Tree){.arena = own, .name = k->name};
     build_widest(host, device, &e, k, names);
     find_parameters(&e, a, k);
     block_fma(own, &k->tree->body, exact);
@@ -172,7 +172,7 @@ void codegen_kernel_ir(Text *t, const GraphPlan *host, const GraphPlan *device,
     Kernel k = {.group = &host->group[launch], .name = name};
     build_kernel(host, device, launch, a, &k, fma_exact(a, host->graph),
                  ARENA_ARRAY(a, host->graph->count, int));
-    tree_print(t, k.tree, name);
+    tree_print(t, k.tree);
     arena_free(a);
 }
 

@@ -53,18 +53,10 @@ static bool is_real(const Expr *number) {
 
 // ---- the table ----
 
-static Expr *list_new(Arena *a, int most) {
-    Expr *x = ARENA_NEW(a, Expr);
-    *x = (Expr){.kind = X_LIST,
-                .node = NO_NODE,
-                .arg = ARENA_ARRAY(a, (size_t)most + 1, const Expr *)};
-    return x;
-}
-
 // Numbers of one type in an entry's row.
 static Expr *numbers_of(Arena *a, const Entry *m, const Kind *kind,
                         bool real) {
-    Expr *x = list_new(a, m->num_numbers);
+    Expr *x = x_list(a, m->num_numbers);
     for (int j = 0; j < m->num_numbers; j++)
         if (is_real(m->number[j]) == real && !kind[m->kind].agrees[j])
             x->arg[x->count++] = m->number[j];
@@ -110,7 +102,7 @@ const Expr *planned_offset(const Emit *e, NodeId n) {
 }
 
 static Expr *addresses_of(const Emit *e, const Entry *m) {
-    Expr *x = list_new(e->a, m->num_tensors);
+    Expr *x = x_list(e->a, m->num_tensors);
     for (int j = 0; j < m->num_tensors; j++) {
         NodeId n = m->tensor[j];
         if (is_pointer(e, n))
@@ -169,7 +161,7 @@ static void emit_rows_of(Emit *e, const Entries *m, const Kind *kind) {
                         arena_format(e->a, "OWN_entries%s", m->suffix));
     for (int i = 0; i < m->count; i++) {
         const Entry *own = &m->entry[i];
-        Expr *row = list_new(e->a, 5);
+        Expr *row = x_list(e->a, 5);
         row->arg[row->count++] = x_number(e->a, own->kind);
         row->arg[row->count++] = x_number(e->a, own->elements);
         row->arg[row->count++] = filled(e->a, addresses_of(e, own));

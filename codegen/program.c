@@ -62,7 +62,7 @@ static const PlannedStep *main_step(const Writer *w) {
 static bool any_family(const Writer *w) {
     for (int i = 0; i < w->num_steps; i++)
         for (int k = 0; k < w->step[i].count; k++)
-            if (w->step[i].kernel[k].head != NULL)
+            if (kernel_in_family(&w->step[i].kernel[k]))
                 return true;
     return false;
 }

@@ -656,8 +656,7 @@ static void parameters(Parser *p, Tree *tree) {
     }
 }
 
-bool tree_read(Arena *a, Tree *tree, const char **name, const char **text,
-               const char **why) {
+bool tree_read(Arena *a, Tree *tree, const char **text, const char **why) {
     Parser p = {.a = a, .s = *text, .node = NO_NODE};
     jmp_buf failed;
     *tree = (Tree){.arena = a, .min_blocks = 1};
@@ -667,12 +666,17 @@ bool tree_read(Arena *a, Tree *tree, const char **name, const char **text,
         return false;
     }
     need(&p, "kernel");
-    *name = word(&p);
+    tree->name = word(&p);
     parameters(&p, tree);
     tree->phased = take(&p, "phased");
     if (take(&p, "min_blocks")) {
         skip_space(&p);
         tree->min_blocks = (int)number(&p)->whole;
+    }
+    if (take(&p, "host")) {
+        tree->function = word(&p);
+        if (take(&p, "{"))
+            tree->values = list(&p, x_list(a, 0), "}");
     }
     need(&p, "{");
     while (!take(&p, "}")) {

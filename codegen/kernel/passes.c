@@ -1,7 +1,6 @@
 // Passes on kernels that were read as kernel IR: any of them, in any order.
 
-#include "codegen/codegen.h"
-#include "codegen/kernel/tree.h"
+#include "codegen/kernel/sizes.h"
 
 #include <string.h>
 
@@ -9,26 +8,31 @@ static void fuse_products(Arena *a, Block *b) {
     block_fma(a, b, NULL);
 }
 
+// A pass on each kernel's body, or on all kernels together.
 static const struct {
-    const char *name, *what;
-    void (*run)(Arena *a, Block *b);
+    const char *name, *purpose;
+    void (*each)(Arena *a, Block *b);
+    void (*all)(Arena *a, Tree *tree, int count);
 } passes[] = {
-    {"kernel-fma", "in kernel IR: fuse products and sums", fuse_products},
-    {"kernel-hoist", "in kernel IR: move invariants out of loops", block_hoist},
-    {"kernel-dce", "in kernel IR: remove unused computations", block_dce},
+    {"kernel-fma", "in kernel IR: fuse products and sums", fuse_products, NULL},
+    {"kernel-hoist", "in kernel IR: move invariants out of loops", block_hoist,
+     NULL},
+    {"kernel-dce", "in kernel IR: remove unused computations", block_dce, NULL},
+    {"kernel-sizes", "in kernel IR: make parameters of sizes that differ", NULL,
+     kernels_parametrize},
 };
 
 enum { NUM_PASSES = sizeof passes / sizeof *passes };
 
-const char *codegen_pass(int i, const char **what) {
+const char *codegen_pass(int i, const char **purpose) {
     if (i >= NUM_PASSES)
         return NULL;
-    *what = passes[i].what;
+    *purpose = passes[i].purpose;
     return passes[i].name;
 }
 
 // Runs a comma-separated list of passes; NULL, or the name of an unknown one.
-static const char *run_list(Arena *a, Block *b, const char *list) {
+static const char *run_list(Arena *a, Tree *tree, int count, const char *list) {
     while (*list != '\0') {
         size_t length = strcspn(list, ",");
         const char *name = arena_string(a, list, length);
@@ -37,29 +41,42 @@ static const char *run_list(Arena *a, Block *b, const char *list) {
             i++;
         if (i == NUM_PASSES)
             return name;
-        passes[i].run(a, b);
+        if (passes[i].all != NULL)
+            passes[i].all(a, tree, count);
+        for (int k = 0; k < count && passes[i].each != NULL; k++)
+            passes[i].each(a, &tree[k].body);
         list += length + (list[length] == ',');
     }
     return NULL;
 }
 
+// NULL, or why one of the kernels is invalid.
+static const char *verify_all(Arena *a, const Tree *tree, int count) {
+    const char *why = NULL;
+    for (int k = 0; k < count && why == NULL; k++)
+        why = tree_verify(a, &tree[k]);
+    return why;
+}
+
 const char *codegen_optimize(Arena *a, Text *t, const char *kernels,
                              const char *list) {
+    Tree *tree = NULL;
+    int count = 0;
     while (*kernels != '\0') {
-        const char *name, *why = NULL;
-        Tree tree;
-        if (!tree_read(a, &tree, &name, &kernels, &why))
+        const char *why = NULL;
+        Tree own;
+        if (!tree_read(a, &own, &kernels, &why))
             return why;
-        why = tree_verify(a, &tree);
-        if (why != NULL)
-            return why;
-        const char *unknown = run_list(a, &tree.body, list);
-        if (unknown != NULL)
-            return arena_format(a, "no pass '%s'; see sinter passes", unknown);
-        why = tree_verify(a, &tree);
-        if (why != NULL)
-            return why;
-        tree_print(t, &tree, name);
+        ARENA_APPEND(a, tree, count, own);
     }
-    return NULL;
+    const char *why = verify_all(a, tree, count);
+    if (why != NULL)
+        return why;
+    const char *unknown = run_list(a, tree, count, list);
+    if (unknown != NULL)
+        return arena_format(a, "no pass '%s'; see sinter passes", unknown);
+    why = verify_all(a, tree, count);
+    for (int k = 0; k < count && why == NULL; k++)
+        tree_print(t, &tree[k]);
+    return why;
 }

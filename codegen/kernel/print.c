@@ -447,9 +447,9 @@ void block_print(Text *t, const Block *b, const char *own) {
     block_add_text(&(Printer){t, own}, b);
 }
 
-void tree_print(Text *t, const Tree *tree, const char *name) {
+void tree_print(Text *t, const Tree *tree) {
     Printer p = {t, NULL};
-    text_add(t, "kernel %s(", name);
+    text_add(t, "kernel %s(", tree->name);
     for (int i = 0; i < tree->num_params; i++) {
         text_add(t, "%s%s *", i > 0 ? ", " : "", tree->type[i]);
         expr_add(&p, tree->param[i], LOOSEST);
@@ -457,6 +457,10 @@ void tree_print(Text *t, const Tree *tree, const char *name) {
     text_add(t, ")%s", tree->phased ? " phased" : "");
     if (tree->min_blocks > 1)
         text_add(t, " min_blocks %d", tree->min_blocks);
+    if (tree->function != NULL)
+        text_add(t, " host %s", tree->function);
+    if (tree->values != NULL)
+        expr_add(&p, tree->values, LOOSEST);
     wrap(t, line_start(t));
     text_add(t, " {\n");
     block_add_text(&p, &tree->tables);

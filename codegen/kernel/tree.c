@@ -45,6 +45,14 @@ const Expr *x_element(Arena *a, const Expr *array, const Expr *index) {
     return x;
 }
 
+Expr *x_list(Arena *a, int most) {
+    Expr *x = ARENA_NEW(a, Expr);
+    *x = (Expr){.kind = X_LIST,
+                .node = NO_NODE,
+                .arg = ARENA_ARRAY(a, (size_t)most + 1, const Expr *)};
+    return x;
+}
+
 const Expr *x_address(Arena *a, const Expr *pointer, const Expr *offset) {
     if (is_number(offset, 0))
         return pointer;

@@ -107,6 +107,7 @@ struct Stmt {
 
 typedef struct Tree {
     Arena *arena; // owner of the tree
+    const char *name;
     bool phased;  // the kernel has more than one phase
     int min_blocks; // least resident blocks of a multiprocessor, the second
                     // argument of __launch_bounds__; at most 1: the compiler
@@ -114,6 +115,8 @@ typedef struct Tree {
     const char **type;  // of its parameters: "const act *"
     const Expr **param; // their names
     int num_params;
+    const char *function; // of the kernel whose function the host calls, and a
+    const Expr *values;   // list of sizes with which; NULL: see sizes.c
     Block tables, body;
 } Tree;
 
@@ -126,6 +129,8 @@ const Expr *x_name(Arena *a, const char *name);
 const Expr *x_of_node(Arena *a, const char *stem, NodeId n);
 const Expr *x_kind(Arena *a, ExprKind kind, int64_t value);
 const Expr *x_element(Arena *a, const Expr *array, const Expr *index);
+// An empty list with room for so many operands.
+Expr *x_list(Arena *a, int most);
 
 // The address of an element: pointer + offset, without parentheses.
 const Expr *x_address(Arena *a, const Expr *pointer, const Expr *offset);
@@ -154,10 +159,8 @@ void code(Arena *a, Block *b, NodeId n, const char *format, ...);
 // in *why.
 bool block_read(Arena *a, Block *b, const char *text, const char **why);
 
-// Parses the output of tree_print to a kernel and its name, and moves *text
-// behind it.
-bool tree_read(Arena *a, Tree *tree, const char **name, const char **text,
-               const char **why);
+// Parses the output of tree_print, and moves *text behind it.
+bool tree_read(Arena *a, Tree *tree, const char **text, const char **why);
 
 // ---- inspect ----
 
@@ -238,7 +241,7 @@ KernelCost tree_cost(const Tree *tree, int blocks, DType act);
 void block_print(Text *t, const Block *b, const char *own);
 // Appends a kernel as kernel IR, with the kinds of numbers and the node of each
 // statement.
-void tree_print(Text *t, const Tree *tree, const char *name);
+void tree_print(Text *t, const Tree *tree);
 const char *expr_print(Arena *a, const Expr *x, const char *own);
 
 // The precedence of an operator.

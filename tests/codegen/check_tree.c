@@ -43,8 +43,8 @@ START_TEST(expressions_read_back) {
         block_read(a, &b, arena_format(a, "f(%s);", exact[_i]), &why), "%s",
         why);
     Text t = text_new(a);
-    Tree tree = {.body = b};
-    tree_print(&t, &tree, "k");
+    Tree tree = {.name = "k", .body = b};
+    tree_print(&t, &tree);
     ck_assert_str_eq(text_string(&t), arena_format(a, "kernel k() {\n"
                                                       "    f(%s);\n"
                                                       "}\n",
@@ -73,14 +73,14 @@ static void check_kernel(void *context, Kernel *k) {
     Arena *a = k->tree->arena;
     Text once = text_new(a), twice = text_new(a), c = text_new(a),
          again = text_new(a);
-    const char *name, *why = "";
+    const char *why = "";
     Tree read;
-    tree_print(&once, k->tree, k->name);
+    tree_print(&once, k->tree);
     const char *text = text_string(&once);
-    ck_assert_msg(tree_read(a, &read, &name, &text, &why), "%s: %s", k->name,
+    ck_assert_msg(tree_read(a, &read, &text, &why), "%s: %s", k->name,
                   why);
     ck_assert_str_eq(text, "");
-    tree_print(&twice, &read, name);
+    tree_print(&twice, &read);
     ck_assert_str_eq(text_string(&once), text_string(&twice));
     ck_assert_ptr_null(tree_verify(a, &read));
     block_print(&c, &k->tree->body, k->name);

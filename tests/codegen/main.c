@@ -6,10 +6,9 @@ int main(void) {
     SRunner *runner = srunner_create(agree_suite());
     srunner_add_suite(runner, average_suite());
     srunner_add_suite(runner, pointwise_suite());
-    srunner_add_suite(runner, family_suite());
     srunner_add_suite(runner, fma_suite());
     srunner_add_suite(runner, tree_suite());
-    srunner_add_suite(runner, given_suite());
+    srunner_add_suite(runner, sizes_suite());
     srunner_add_suite(runner, program_suite());
     srunner_add_suite(runner, sums_suite());
     srunner_run_all(runner, CK_ENV);

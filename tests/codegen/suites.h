@@ -5,11 +5,10 @@
 
 Suite *agree_suite(void);
 Suite *average_suite(void);
-Suite *pointwise_suite(void);
-Suite *family_suite(void);
 Suite *fma_suite(void);
-Suite *given_suite(void);
+Suite *pointwise_suite(void);
 Suite *program_suite(void);
+Suite *sizes_suite(void);
 Suite *sums_suite(void);
 Suite *tree_suite(void);
 

@@ -444,7 +444,7 @@ static bool has_family(const Drawn *d) {
     bool found = false;
     for (int i = 0; i < d->plan->num_steps; i++)
         for (int k = 0; k < launches[i].count; k++)
-            found |= launches[i].kernel[k].head != NULL;
+            found |= kernel_in_family(&launches[i].kernel[k]);
     arena_free(a);
     return found;
 }
