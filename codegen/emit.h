@@ -78,10 +78,10 @@ typedef struct {
     int num_indices;    // number of index variables
     int64_t step;       // divisible by lanes: C, or less if an access is not
                         // aligned to the columns: see vector_width.c
-    const int *level;   // ROWS: for each node of the group, the row reductions
-                        // that precede its value, one after another
-    const bool *cached;   // ROWS: nodes of the group that a pass caches for
-    const int *cached_in; // later ones, and the number of that pass
+    const int *sweep;   // ROWS: for each node of the group, the sweeps over a
+                        // row that precede its value
+    const bool *cached;   // ROWS: nodes of the group that a sweep caches for
+    const int *cached_in; // later ones, and the number of that sweep
     int num_cached;
     const int64_t *workspace;     // workspace offsets of the group's nodes
     const int64_t **chunk_offsets; // workspace offsets of multi-tensor
@@ -255,12 +255,12 @@ const Expr *slice_value(Emit *e, Scope *s, NodeId n, Index p);
 // Whether n reduces over a row's columns, not over blocks.
 bool reduces_row(const Emit *e, NodeId n);
 
-// Chooses the nodes that passes cache in registers, in a kernel with so many
-// reducing passes.
-void cache_find(Emit *e, int passes);
+// Chooses the nodes that sweeps cache in registers, in a kernel with so many
+// reducing sweeps.
+void cache_find(Emit *e, int sweeps);
 
-// Caches this pass's values for later passes, after all that it computes.
-void cache_write(Emit *e, Scope *row, Scope *pass, Index p, int number);
+// Caches this sweep's values for later sweeps, after all that it computes.
+void cache_write(Emit *e, Scope *row, Scope *sweep, Index p, int number);
 
 // ---- the schedules: each writes the body of one kind of kernel ----
 #define SCHEDULE(KIND, kind, operations, blocks, result, operand, emit)        \

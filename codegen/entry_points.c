@@ -45,8 +45,8 @@ static void write_entry(const Writer *w, Text *t, const Kernel *k) {
 
 static void write_declarations(Text *t, const Kernel *k) {
     text_add(t, "HOST_ENTRY(%s);\n", k->name);
-    for (const SizedKernel *s = k->sized ? k->sized->next : NULL; s; s = s->next)
-        text_add(t, "HOST_ENTRY(%s);\n", s->name);
+    for (const SizedKernel *s = k->sized; s && s->next; s = s->next)
+        text_add(t, "HOST_ENTRY(%s);\n", s->next->name);
 }
 
 // Merged launches in order; equal texts are written once.

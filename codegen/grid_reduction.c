@@ -90,13 +90,13 @@ static const Expr *level_value(Emit *e, NodeId n, int64_t count) {
     Op op = e->g->node[n].op;
     if (op == OP_var)
         return EXPR(e,
-                    "level_variance($, $, WIDTH, all, of, blocks, "
+                    "level_variance($, $, WIDTH, all, level, blocks, "
                     "(float)(ROWS / blocks), ROWS % blocks, $)",
                     part, x_size(e->a, count),
                     over_all(e, n) ? x_name(e->a, "C") : literal(e->a, F32, 1));
     return EXPR(e,
-                op == OP_max ? "grid_max($, of.step * WIDTH, of.parts)"
-                             : "grid_sum($, of.step * WIDTH, of.parts)",
+                op == OP_max ? "grid_max($, level.step * WIDTH, level.parts)"
+                             : "grid_sum($, level.step * WIDTH, level.parts)",
                 part);
 }
 
@@ -137,10 +137,11 @@ void sums_finish(Emit *e, Block *b) {
     if (any)
         CODE(e, b, NO_NODE,
              "const int team = TEAM_OF($, blocks);"
-             "LEVELS(all, team) {"
-             "    const Level of = level_of(all, block, blocks, team);"
-             "    float *const left = part + (size_t)of.first * WIDTH;"
-             "    if (!last_block(counter + of.counter, of.parts)) break;"
+             "REDUCTION_LEVELS(all, team) {"
+             "    const ReductionLevel level ="
+             "        reduction_level(all, block, blocks, team);"
+             "    float *const left = part + (size_t)level.first * WIDTH;"
+             "    if (!last_block(counter + level.counter, level.parts)) break;"
              "    ~"
              "}",
              x_number(e->a, TEAM_BLOCKS), &level);

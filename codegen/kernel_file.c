@@ -70,7 +70,8 @@ static void write_kernel(Text *t, const Kernel *k, const Needed *r) {
     text_add(t, "#if IS_NEEDED(%d)\n%s#endif\n", r->own, k->text + k->entry);
 }
 
-static void write_kernels(const Writer *w, Text *t, const PlannedStep *s, Needed *r) {
+static void write_kernels(const Writer *w, Text *t, const PlannedStep *s,
+                          Needed *r) {
     for (int k = 0; k < s->count; k++)
         if (kernel_is_written(&s->kernel[k])) {
             find_callers(w, &s->kernel[k], r);

@@ -1,7 +1,7 @@
-// Kernel names: k03_batch_norm_relu_grad__layer1 is launch 3 of the program.  It
-// computes the backward pass of functions batch_norm and relu in layer1, the
-// layer of the model file whose values it stores.  A library call begins with c,
-// a merged launch with m.
+// Kernel names: k03_batch_norm_relu_grad__layer1 is launch 3 of the program and
+// computes the backward pass of batch_norm and relu in layer1.  The first words
+// are functions of the model file, the last its layer whose values are stored.
+// The name of a library call begins with c, that of a merged launch with m.
 
 #include "codegen/emit.h"
 

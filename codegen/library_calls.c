@@ -1,4 +1,4 @@
-// Library calls: the tables of library calls, of their library fusions and of candidate
+// Library calls: their tables, and those of library fusions and of candidate
 // merged launches.
 
 #include "codegen/program.h"

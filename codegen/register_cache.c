@@ -1,22 +1,23 @@
-// Register cache: register caching across passes over a row.  Cached are elements that
-// cost much, such as an exponential or Philox rounds, and that a later pass
-// needs again.  A thread must have at most one vector of a row: otherwise the
-// passes would be unrolled, and registers would not suffice.
+// Register cache: values of one sweep over a row stay in registers for later
+// sweeps.  Cached are elements that cost much, such as an exponential or Philox
+// rounds, and that a later sweep needs again.  A thread must have at most one
+// vector of a row: otherwise sweeps would be unrolled, and registers would not
+// suffice.
 
 #include "codegen/emit.h"
 
-// Whether a gang of a warp covers a row at once.
+// Whether a warp covers a row at once.
 static bool has_few(const Emit *e) {
-    enum { GANG = 32, LANES = 8 };
+    enum { WARP = 32, LANES = 8 };
     return space_columns(e->group->iteration_space) > 0 &&
-           e->group->columns <= GANG * (e->step % LANES == 0 ? LANES : 1);
+           e->group->columns <= WARP * (e->step % LANES == 0 ? LANES : 1);
 }
 
-// The nodes that a pass needs at its own elements.  It adds the operands of
+// The nodes that a sweep needs at its own elements.  It adds the operands of
 // needed nodes that depend on a costly value without being cached.
 typedef struct {
     const Emit *e;
-    int *pass; // pass that computes a node first; 0: none
+    int *sweep; // sweep that computes a node first; 0: none
     bool *costs, *needed, *cached;
 } Keep;
 
@@ -39,7 +40,7 @@ static void need(const Keep *k, NodeId n) {
 }
 
 // Operands precede users, so one backward scan finds all.
-static void pass_follow(const Keep *k, int pass) {
+static void sweep_follow(const Keep *k, int sweep) {
     const Group *group = k->e->group;
     for (NodeId n = group->last + 1; n-- > group->first;) {
         int at = (int)(n - group->first);
@@ -47,18 +48,18 @@ static void pass_follow(const Keep *k, int pass) {
         if (!k->needed[at])
             continue;
         k->needed[at] = false;
-        if (k->pass[at] > 0) {
+        if (k->sweep[at] > 0) {
             k->cached[at] = true;
             continue;
         }
-        k->pass[at] = pass;
+        k->sweep[at] = sweep;
         for (int i = 0; i < d->num_args && (op_info[d->op].facts & POINTWISE);
              i++)
             need(k, d->arg[i]);
     }
 }
 
-// The stores and sums of the pass after the last reduction.
+// The stores and sums of the sweep after the last reduction.
 static bool is_output(const Emit *e, NodeId n) {
     return sums_blocks(e->g, n) ||
            (e->stored[n] && e->g->node[n].op != OP_workspace);
@@ -69,40 +70,40 @@ static NodeId needed_of(const Emit *e, NodeId n) {
     return operand ? e->g->node[n].arg[0] : n;
 }
 
-// The part of n that the pass computes: the operand of a reduction, or an
+// The part of n that the sweep computes: the operand of a reduction, or an
 // output after all of them.
-static void pass_need(const Keep *k, NodeId n, int pass, int passes) {
+static void sweep_need(const Keep *k, NodeId n, int sweep, int sweeps) {
     const Emit *e = k->e;
-    if (pass > passes
+    if (sweep > sweeps
             ? is_output(e, n)
-            : reduces_row(e, n) && e->level[n - e->group->first] == pass)
-        need(k, pass > passes ? needed_of(e, n) : e->g->node[n].arg[0]);
+            : reduces_row(e, n) && e->sweep[n - e->group->first] == sweep)
+        need(k, sweep > sweeps ? needed_of(e, n) : e->g->node[n].arg[0]);
 }
 
-void cache_find(Emit *e, int passes) {
+void cache_find(Emit *e, int sweeps) {
     const Group *group = e->group;
     size_t count = group->last - group->first + 1;
     if (!has_few(e))
         return;
     Keep k = {.e = e,
-              .pass = ARENA_ARRAY(e->a, count, int),
+              .sweep = ARENA_ARRAY(e->a, count, int),
               .costs = ARENA_ARRAY(e->a, count, bool),
               .needed = ARENA_ARRAY(e->a, count, bool),
               .cached = ARENA_ARRAY(e->a, count, bool)};
-    for (int pass = 1; pass <= passes + 1; pass++) {
+    for (int sweep = 1; sweep <= sweeps + 1; sweep++) {
         for (NodeId n = group->first; n <= group->last; n++)
             k.costs[n - group->first] = follows_cost(&k, n);
         for (NodeId n = group->first; n <= group->last; n++)
-            pass_need(&k, n, pass, passes);
-        pass_follow(&k, pass);
+            sweep_need(&k, n, sweep, sweeps);
+        sweep_follow(&k, sweep);
     }
     for (NodeId n = group->first; n <= group->last; n++)
         e->num_cached += k.cached[n - group->first];
     e->cached = k.cached;
-    e->cached_in = k.pass;
+    e->cached_in = k.sweep;
 }
 
-void cache_write(Emit *e, Scope *row, Scope *pass, Index p, int number) {
+void cache_write(Emit *e, Scope *row, Scope *sweep, Index p, int number) {
     const Group *group = e->group;
     for (NodeId n = group->first; n <= group->last && e->num_cached > 0; n++) {
         int at = (int)(n - group->first);
@@ -111,8 +112,8 @@ void cache_write(Emit *e, Scope *row, Scope *pass, Index p, int number) {
         CODE(e, &row->before, n,
              arena_format(e->a, "%s cached@[PER][VW];",
                           held_type(e->g->node[n].type->dtype)));
-        const Expr *value = value_at(e, pass, n, p);
-        CODE(e, &pass->lanes, n, "cached@[j][k] = $;", value);
+        const Expr *value = value_at(e, sweep, n, p);
+        CODE(e, &sweep->lanes, n, "cached@[j][k] = $;", value);
         value_define(e, row, n, p, HELD_ARRAY,
                      x_element(e->a, x_of_node(e->a, "cached", n),
                                x_name(e->a, "j")));

@@ -1,8 +1,8 @@
-// Row schedule: reductions over each row, such as softmax.  A gang of threads
-// shares a row, each with a vector of lanes at a time.  It makes a pass over
-// the row for each dependent reduction, and a last one for the stores.  Gangs
-// of a warp reduce through it, so they iterate together: a gang without a row
-// repeats the last row and stores nothing.
+// Row emitter: reductions over each row, such as softmax.  ROW_THREADS threads
+// share a row, each with a vector of lanes at a time.  They sweep over the row
+// once for each dependent reduction, and a last time for the stores.  The rows
+// of a warp are reduced through shuffles, so their threads iterate together:
+// threads without a row repeat the last row and store nothing.
 
 #include "codegen/emit.h"
 
@@ -14,21 +14,21 @@ bool reduces_row(const Emit *e, NodeId n) {
     return (op_info[e->g->node[n].op].facts & REDUCES) && !sums_blocks(e->g, n);
 }
 
-static int *find_levels(const Emit *e, int *most) {
+static int *find_sweeps(const Emit *e, int *most) {
     const Group *group = e->group;
-    int *level = ARENA_ARRAY(e->a, group->last - group->first + 1, int);
+    int *sweep = ARENA_ARRAY(e->a, group->last - group->first + 1, int);
     *most = 0;
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *d = &e->g->node[n];
-        int *own = &level[n - group->first];
+        int *own = &sweep[n - group->first];
         for (int i = 0; i < d->num_args; i++)
             if (group_has(group, d->arg[i]) &&
-                level[d->arg[i] - group->first] > *own)
-                *own = level[d->arg[i] - group->first];
+                sweep[d->arg[i] - group->first] > *own)
+                *own = sweep[d->arg[i] - group->first];
         *own += reduces_row(e, n);
         *most = *own > *most ? *own : *most;
     }
-    return level;
+    return sweep;
 }
 
 static void declare_row(Emit *e, Block *b, NodeId n) {
@@ -38,7 +38,7 @@ static void declare_row(Emit *e, Block *b, NodeId n) {
          largest ? "float s@[VW]; LANES_DO(k, VW) s@[k] = -INF;"
                  : "float s@[VW]; LANES_DO(k, VW) s@[k] = 0.0f;");
     if (op == OP_argmax)
-        CODE(e, b, n, "int at@[VW]; LANES_DO(k, VW) at@[k] = lane * VW + k;");
+        CODE(e, b, n, "int at@[VW]; LANES_DO(k, VW) at@[k] = rank * VW + k;");
     if (op == OP_var)
         CODE(e, b, n, "float q@[VW]; LANES_DO(k, VW) q@[k] = 0.0f;");
 }
@@ -53,8 +53,8 @@ static const Expr *in_row(const Emit *e, const Expr *x, const Expr *nothing) {
 }
 
 // Adds x, a lane of the row, to the thread's partial result.
-static void add_element(Emit *e, Scope *pass, NodeId n, const Expr *x) {
-    Block *b = &pass->lanes;
+static void add_element(Emit *e, Scope *sweep, NodeId n, const Expr *x) {
+    Block *b = &sweep->lanes;
     Op op = e->g->node[n].op;
     if (has_margin(e)) {
         bool largest = op == OP_max || op == OP_argmax;
@@ -85,7 +85,7 @@ static void add_element(Emit *e, Scope *pass, NodeId n, const Expr *x) {
     }
 }
 
-// Reduces across the gang and binds n to the result.
+// Reduces across the threads of the row and binds n to the result.
 static void join_row(Emit *e, Scope *row, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     Block *b = &row->before;
@@ -93,27 +93,30 @@ static void join_row(Emit *e, Scope *row, NodeId n, Index p) {
     switch (d->op) {
     case OP_max:
         CODE(e, b, n,
-             "const float $ = gang_max(lanes_max(s@, VW), GANG, shared);",
+             "const float $ ="
+             "    row_max(lanes_max(s@, VW), ROW_THREADS, shared);",
              name);
         break;
     case OP_argmax:
         CODE(e, b, n,
-             "const int $ = gang_argmax(lanes_max(s@, VW), "
-             "lanes_argmax(s@, at@, VW), GANG, shared);",
+             "const int $ = row_argmax(lanes_max(s@, VW), "
+             "lanes_argmax(s@, at@, VW), ROW_THREADS, shared);",
              name);
         break;
     case OP_var:
         CODE(e, b, n,
-             "const float sum@ = gang_sum(lanes_sum(s@, VW), GANG, shared);"
+             "const float sum@ ="
+             "    row_sum(lanes_sum(s@, VW), ROW_THREADS, shared);"
              "const float squares@ = "
-             "    gang_sum(lanes_sum(q@, VW), GANG, shared);"
+             "    row_sum(lanes_sum(q@, VW), ROW_THREADS, shared);"
              "const float b@ = (squares@ - sum@ * sum@ / C) / C;"
              "const float $ = b@ < 0.0f ? 0.0f : b@;",
              name);
         break;
     default:
         CODE(e, b, n,
-             "const float $ = gang_sum(lanes_sum(s@, VW), GANG, shared);",
+             "const float $ ="
+             "    row_sum(lanes_sum(s@, VW), ROW_THREADS, shared);",
              name);
     }
     value_define(e, row, n, index_broadcast(p, *d->type), HELD_ONCE, name);
@@ -130,22 +133,22 @@ static bool any_columns(const Emit *e) {
     return false;
 }
 
-static Scope *pass_open(Emit *e, Scope *row) {
+static Scope *sweep_open(Emit *e, Scope *row) {
     return scope_new(e, row, IN_LOOP, e->vw);
 }
 
-// A pass over the columns up to `end`, which is 0 for a gang without a row.
+// A sweep over the columns up to `end`, which is 0 for threads without a row.
 // Numbered: with an index of the thread's columns, in a loop of constant
 // length.  It keeps arrays with this index in registers.
-static void pass_close(Emit *e, Scope *row, Scope *pass, const char *end,
+static void sweep_close(Emit *e, Scope *row, Scope *sweep, const char *end,
                        bool numbered) {
-    const Block *body = scope_close(e, pass);
+    const Block *body = scope_close(e, sweep);
     if (body->first == NULL)
         return;
     if (numbered)
         CODE(e, &row->before, NO_NODE,
              "UNROLLED(j, PER) {"
-             "    const int c = (lane + j * GANG) * VW;"
+             "    const int c = (rank + j * ROW_THREADS) * VW;"
              "    if (c >= $) break;"
              "    ~"
              "}",
@@ -154,27 +157,28 @@ static void pass_close(Emit *e, Scope *row, Scope *pass, const char *end,
         CODE(e, &row->before, NO_NODE,
              arena_format(
                  e->a,
-                 "for (%s c = lane * VW; c < %s; c += GANG * VW) { ~ }",
+                 "for (%s c = rank * VW; c < %s; c += ROW_THREADS * VW) "
+                 "{ ~ }",
                  column_type(*e->group->iteration_space), end),
              body);
 }
 
-// Bytes of the vectors that a thread reads in a pass, as stored in memory.
-static int64_t bytes_read(const Emit *e, const Scope *pass) {
+// Bytes of the vectors that a thread reads in a sweep, as stored in memory.
+static int64_t bytes_read(const Emit *e, const Scope *sweep) {
     int64_t bytes = 0;
     for (int i = 0; i < e->num_values; i++)
-        if (e->value[i].scope == pass && e->value[i].form == HELD_ARRAY &&
+        if (e->value[i].scope == sweep && e->value[i].form == HELD_ARRAY &&
             e->g->node[e->value[i].node].op != OP_uniform)
             bytes += vector_bytes(e, e->value[i].node);
     return bytes;
 }
 
 // Bytes of a thread's live vectors: reads and sums.
-static int64_t emit_level(Emit *e, Scope *row, Index p, int which) {
-    Scope *pass = pass_open(e, row);
+static int64_t emit_sweep(Emit *e, Scope *row, Index p, int which) {
+    Scope *sweep = sweep_open(e, row);
     int64_t bytes = 0;
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
-        if (!reduces_row(e, n) || e->level[n - e->group->first] != which)
+        if (!reduces_row(e, n) || e->sweep[n - e->group->first] != which)
             continue;
         NodeId arg = e->g->node[n].arg[0];
         if (e->g->node[n].op == OP_var) {
@@ -186,14 +190,14 @@ static int64_t emit_level(Emit *e, Scope *row, Index p, int which) {
             CODE(e, &row->before, n, "const float pivot@ = $;", x);
         }
         declare_row(e, &row->before, n);
-        add_element(e, pass, n, value_at(e, pass, arg, p));
+        add_element(e, sweep, n, value_at(e, sweep, arg, p));
         bytes += e->g->node[n].op == OP_var ? 2 * SUM_BYTES : SUM_BYTES;
     }
-    cache_write(e, row, pass, p, which);
-    bytes += bytes_read(e, pass);
-    pass_close(e, row, pass, "C", e->num_cached > 0);
+    cache_write(e, row, sweep, p, which);
+    bytes += bytes_read(e, sweep);
+    sweep_close(e, row, sweep, "C", e->num_cached > 0);
     for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (reduces_row(e, n) && e->level[n - e->group->first] == which)
+        if (reduces_row(e, n) && e->sweep[n - e->group->first] == which)
             join_row(e, row, n, p);
     return bytes;
 }
@@ -221,10 +225,10 @@ static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Index p,
     emit_store(e, s, n, p, x);
     p.lanes = NULL;
     p.index[p.rank - 1] = x_name(e->a, "c"); // 0 if rows have one column
-    Scope *added = pass_open(e, row);
+    Scope *added = sweep_open(e, row);
     emit_store(e, added, n, p, literal(e->a, type.dtype, 0));
     CODE(e, &row->before, NO_NODE,
-         "for (int c = C + lane; c < end + $; c += GANG) { ~ }",
+         "for (int c = C + rank; c < end + $; c += ROW_THREADS) { ~ }",
          x_size(e->a,
                 p.dim[p.rank - 1] - space_columns(e->group->iteration_space)),
          scope_close(e, added));
@@ -253,17 +257,17 @@ static Index in_lanes(const Emit *e, Index p) {
     return p;
 }
 
-// Whether a gang has a row of its own.  `end` does not say so if rows have no
-// columns.
+// Whether the threads have a row of their own.  `end` does not say so if rows
+// have no columns.
 static const char *has_row(const Emit *e) {
     return space_columns(e->group->iteration_space) > 0 ? "end == C"
                                                         : "own < hi";
 }
 
-// Stores each row's values, by the gang's first thread, and each element.
+// Stores each row's values, by its first thread, and each element.
 // Returns the bytes of a thread's live vectors: reads and stores.
 static int64_t emit_outputs(Emit *e, Scope *row, Index p) {
-    Scope *pass = pass_open(e, row);
+    Scope *sweep = sweep_open(e, row);
     int64_t bytes = 0;
     Scope *first = scope_new(e, row, IN_LOOP, e->one);
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
@@ -273,22 +277,22 @@ static int64_t emit_outputs(Emit *e, Scope *row, Index p) {
             continue;
         NodeId of = sum || pads_columns(e->g, n) ? d->arg[0] : n;
         Index q = output_index(e, p, *e->g->node[of].type);
-        Scope *s = has_lanes(e, of) ? pass : first;
-        bytes += s == pass && !sum ? vector_bytes(e, n) : 0;
-        const Expr *x = value_at(e, s == pass ? pass : row, of, q);
+        Scope *s = has_lanes(e, of) ? sweep : first;
+        bytes += s == sweep && !sum ? vector_bytes(e, n) : 0;
+        const Expr *x = value_at(e, s == sweep ? sweep : row, of, q);
         if (sums_columns(e, n))
-            CODE(e, &pass->lanes, n, "s@[j * VW + k] += $;", x);
+            CODE(e, &sweep->lanes, n, "s@[j * VW + k] += $;", x);
         else if (sum)
             sums_add(e, s, n, in_lanes(e, q),
-                     s == pass ? in_row(e, x, literal(e->a, F32, 0)) : x);
+                     s == sweep ? in_row(e, x, literal(e->a, F32, 0)) : x);
         else
             emit_output(e, s, row, n, q, x);
     }
-    bytes += bytes_read(e, pass);
-    pass_close(e, row, pass, "end", any_columns(e) || e->num_cached > 0);
+    bytes += bytes_read(e, sweep);
+    sweep_close(e, row, sweep, "end", any_columns(e) || e->num_cached > 0);
     const Block *body = scope_close(e, first);
     if (body->first != NULL)
-        CODE(e, &row->before, NO_NODE, "if (lane == 0 && $) { ~ }",
+        CODE(e, &row->before, NO_NODE, "if (rank == 0 && $) { ~ }",
              EXPR(e, has_row(e)), body);
     return bytes;
 }
@@ -296,11 +300,11 @@ static int64_t emit_outputs(Emit *e, Scope *row, Index p) {
 // Bytes of column sums, which a thread holds for all of its rows.
 static int64_t column_bytes(const Emit *e) {
     int64_t columns = space_columns(e->group->iteration_space);
-    int64_t gang = columns > 1024 ? BLOCK_THREADS : 32;
+    int64_t threads = columns > 1024 ? BLOCK_THREADS : 32;
     int sums = 0;
     for (NodeId n = e->group->first; n <= e->group->last; n++)
         sums += sums_columns(e, n);
-    return sums * SUM_BYTES * ((columns + 8 * gang - 1) / (8 * gang));
+    return sums * SUM_BYTES * ((columns + 8 * threads - 1) / (8 * threads));
 }
 
 static void emit_totals_out(Emit *e, Block *b) {
@@ -308,8 +312,9 @@ static void emit_totals_out(Emit *e, Block *b) {
         if (sums_columns(e, n))
             CODE(e, b, n,
                  "UNROLLED(j, PER) columns_sum("
-                 "    part + (size_t)block * WIDTH + $ + j * GANG * VW,"
-                 "    &s@[j * VW], VW, C - j * GANG * VW, shared, GANG, NT);",
+                 "    part + (size_t)block * WIDTH + $ + j * ROW_THREADS * VW,"
+                 "    &s@[j * VW], VW, C - j * ROW_THREADS * VW, shared,"
+                 "    ROW_THREADS, NT);",
                  x_size(e->a, workspace_offset(e, n)));
         else if (sums_blocks(e->g, n))
             sums_total(e, b, n);
@@ -317,33 +322,37 @@ static void emit_totals_out(Emit *e, Block *b) {
 }
 
 // The constants of the kernel, and the first row and lanes of its threads.
-static void emit_head(Emit *e, Block *b, Type space, int passes) {
+static void emit_head(Emit *e, Block *b, Type space, int sweeps) {
     emit_space(e, b, space, false,
                arena_format(e->a, ", VW = %s",
                             expr_print(e->a, lanes_of(e, space), NULL)));
     CODE(e, b, NO_NODE,
-         "enum { NT = THREADS(256), GANG = GANG_OF($, VW, NT) };",
+         "enum {"
+         "    NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF($, VW, NT)"
+         "};",
          has_margin(e) ? x_number(e->a, e->group->columns) : x_name(e->a, "C"));
     if (e->group->workspace != NO_NODE)
         CODE(e, b, NO_NODE, "enum { sized WIDTH = $ };",
              x_number(e->a, e->g->node[e->group->workspace].type->dim[1]));
-    cache_find(e, passes);
+    cache_find(e, sweeps);
     if (any_columns(e) || e->num_cached > 0)
         CODE(e, b, NO_NODE,
-             "enum { PER = ((C + VW - 1) / VW + GANG - 1) / GANG };");
+             "enum {"
+             "    PER = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS"
+             "};");
     CODE(e, b, NO_NODE,
          any_columns(e) ? "SHARED float shared[AT_ONCE * NT];"
                         : "SHARED float shared[NT];");
-    CODE(e, b, NO_NODE, "const int lane = threadIdx.x % GANG;");
+    CODE(e, b, NO_NODE, "const int rank = threadIdx.x % ROW_THREADS;");
     emit_chunk(e, b, space);
 }
 
-// The passes over a row.  Returns the bytes of a thread's live vectors.
-static int64_t emit_passes(Emit *e, Scope *row, Index p, int passes) {
+// The sweeps over a row.  Returns the bytes of a thread's live vectors.
+static int64_t emit_sweeps(Emit *e, Scope *row, Index p, int sweeps) {
     int64_t bytes = 0;
-    for (int i = 1; i <= passes; i++) {
-        int64_t level = emit_level(e, row, p, i);
-        bytes = level > bytes ? level : bytes;
+    for (int i = 1; i <= sweeps; i++) {
+        int64_t own = emit_sweep(e, row, p, i);
+        bytes = own > bytes ? own : bytes;
     }
     int64_t stored = emit_outputs(e, row, p);
     return (stored > bytes ? stored : bytes) + column_bytes(e) +
@@ -352,9 +361,9 @@ static int64_t emit_passes(Emit *e, Scope *row, Index p, int passes) {
 
 void emit_rows(Emit *e, Block *b) {
     Type space = *e->group->iteration_space;
-    int passes;
-    e->level = find_levels(e, &passes);
-    emit_head(e, b, space, passes);
+    int sweeps;
+    e->sweep = find_sweeps(e, &sweeps);
+    emit_head(e, b, space, sweeps);
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL);
     Scope *row = scope_new(e, kernel, IN_LOOP, NULL);
     sums_declare(e, &kernel->before, true, e->vw);
@@ -362,7 +371,7 @@ void emit_rows(Emit *e, Block *b) {
     sums_declare(e, &kernel->before, false,
                  space_columns(&space) > 0 ? EXPR(e, "PER * VW") : e->one);
     Index p = space_index(e, space, x_name(e->a, "c"), e->vw);
-    e->min_blocks = emit_passes(e, row, p, passes) <= MOST_BYTES ? 2 : 1;
+    e->min_blocks = emit_sweeps(e, row, p, sweeps) <= MOST_BYTES ? 2 : 1;
     const Block *rows = scope_close(e, row);
     block_append(b, scope_close(e, kernel));
     Block indices = {NULL, NULL};
@@ -370,8 +379,9 @@ void emit_rows(Emit *e, Block *b) {
     const char *type = row_type(space);
     CODE(e, b, NO_NODE,
          arena_format(e->a,
-                      "for (%s first = lo; first < hi; first += NT / GANG) {"
-                      "    const %s own = first + threadIdx.x / GANG;"
+                      "for (%s first = lo; first < hi;"
+                      "     first += NT / ROW_THREADS) {"
+                      "    const %s own = first + threadIdx.x / ROW_THREADS;"
                       "    const %s i = own < hi ? own : hi - 1;"
                       "    const int end = own < hi ? C : 0;"
                       "    ~ ~"

@@ -99,7 +99,7 @@ static void repeat_walk(Walk *w, const Stmt *s) {
         body_walk(w, &s->body);
         return;
     }
-    bool levels = strcmp(x->name, "LEVELS") == 0;
+    bool levels = strcmp(x->name, "REDUCTION_LEVELS") == 0;
     double turns = levels ? 1 : fact_of(w, x->arg[1]).value;
     loop_enter(w, turns);
     Fact own = fact_constant(0);
@@ -312,7 +312,8 @@ KernelCost tree_cost(const Tree *tree, int blocks, DType act) {
     w.cost.code = w.loop[0].code + BASE_CODE;
     w.cost.registers =
         (int)fmin(BASE_REGISTERS + LIVE_SHARE * widest(&w),
-                  REGISTERS / THREADS / fmax(tree->min_blocks, tree->phased + 1));
+                  REGISTERS / THREADS /
+                      fmax(tree->min_blocks, tree->phased + 1));
     arena_free(w.a);
     return w.cost;
 }

@@ -297,7 +297,7 @@ static bool macro_fact(Walk *w, const Expr *x, Fact *out) {
         *out = lanes(v[0]);
     else if (strcmp(x->name, "TILE") == 0)
         *out = tile(v[0], v[1]);
-    else if (strcmp(x->name, "GANG_OF") == 0)
+    else if (strcmp(x->name, "ROW_THREADS_OF") == 0)
         *out = v[0] > 1024 ? fact_constant(v[2])
                            : tile(trunc(v[0] / v[1]), fmin(v[2], WARP));
     else if (strcmp(x->name, "TEAM_OF") == 0)
@@ -309,7 +309,7 @@ static bool macro_fact(Walk *w, const Expr *x, Fact *out) {
 
 // A reduction over so many threads: two instructions for each halving, and
 // through shared memory for a whole block.
-static void gang_walk(Walk *w, double threads, double times, int level) {
+static void row_walk(Walk *w, double threads, double times, int level) {
     bool all = threads > WARP;
     double steps = times * (all ? 10 : log2(fmax(threads, 1)));
     spend(w, ISSUE_SHARED, steps + (all ? 2 * times : 0), level);
@@ -340,8 +340,9 @@ static void fill_array(Walk *w, const Expr *x) {
         return;
     if (x->arg[1]->kind == X_NAME && strncmp(x->arg[1]->name, "OWN_", 4) == 0)
         w->range[v->range].registers = 0;
-    else if (strcmp(x->name, "draw_lanes") == 0 || strcmp(x->name, "load_u8") == 0 ||
-        strcmp(x->name, "load_bits") == 0)
+    else if (strcmp(x->name, "draw_lanes") == 0 ||
+             strcmp(x->name, "load_u8") == 0 ||
+             strcmp(x->name, "load_bits") == 0)
         w->range[v->range].registers /= 4;
     else if (strcmp(x->name, "load_act") == 0 && w->converts)
         w->range[v->range].registers /= 2;
@@ -373,11 +374,11 @@ static void intrinsic_walk(Walk *w, const Expr *x, const Intrinsic *f,
         access_walk(w, x, f, n, level);
     else if (strncmp(x->name, "columns_", 8) == 0)
         columns_walk(w, x);
-    else if (strncmp(x->name, "gang_", 5) == 0)
-        gang_walk(w, fact_of(w, x->arg[x->count - 2]).value,
-                  strcmp(x->name, "gang_argmax") == 0 ? 2 : 1, level);
+    else if (strncmp(x->name, "row_", 4) == 0)
+        row_walk(w, fact_of(w, x->arg[x->count - 2]).value,
+                  strcmp(x->name, "row_argmax") == 0 ? 2 : 1, level);
     else if (strncmp(x->name, "total_", 6) == 0)
-        gang_walk(w, THREADS, 1, level);
+        row_walk(w, THREADS, 1, level);
 }
 
 static Fact call_fact(Walk *w, const Expr *x) {

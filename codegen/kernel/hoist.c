@@ -7,9 +7,9 @@
 // computation leaves one after another.  A variable of a lane loop becomes an
 // array.
 //
-// A load may move in front of a loop that makes no iteration, as the indices that
-// it reads are in range there.  It leaves a branch only if its address is a
-// pointer.
+// A load may move in front of a loop that makes no iteration, as the indices
+// that it reads are in range there.  It leaves a branch only if its address is
+// a pointer.
 
 #include "codegen/kernel/string_map.h"
 #include "codegen/kernel/tree.h"
@@ -225,7 +225,8 @@ static void take(Hoist *h, Block *to, Block *b, Reached reached) {
     for (Stmt *s = b->first, *next; s != NULL; s = next) {
         bool filled = is_filled(h, s, reached);
         next = filled ? s->next->next : s->next;
-        if (filled || (is_constant(h, s) && is_invariant(h, s->value, reached))) {
+        if (filled ||
+            (is_constant(h, s) && is_invariant(h, s->value, reached))) {
             Stmt *filler = s->next;
             move(h, to, s);
             if (filled)

@@ -97,7 +97,7 @@ static const char *word(Parser *p) {
 
 static const char *const scalar_types[] = {
     "int",  "float",     "size_t", "act",       "unsigned char",
-    "char", "long long", "Level",  "OWN_entry"};
+    "char", "long long", "ReductionLevel",  "OWN_entry"};
 
 // A type without its pointers and qualifiers, or NULL.
 static const char *scalar_type(Parser *p) {
@@ -503,19 +503,10 @@ static void choice(Parser *p, Block *b) {
         inner(p, &s->other);
 }
 
-static bool is_loop_macro(const Expr *x) {
-    static const char *const name[] = {"UNROLLED", "LANES_DO", "LEVELS",
-                                       "PHASE"};
-    for (int i = 0; i < 4; i++)
-        if (x->kind == X_CALL && strcmp(x->name, name[i]) == 0)
-            return true;
-    return false;
-}
-
 static void other_statement(Parser *p, Block *b) {
     Stmt *s = stmt_new(p, b, S_CALL);
     const Expr *x = binary(p, 2);
-    if (is_loop_macro(x)) {
+    if (is_call(x, LOOP)) {
         s->kind = S_REPEAT;
         s->value = x;
         inner(p, &s->body);

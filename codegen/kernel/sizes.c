@@ -1,9 +1,9 @@
 // Sizes: the pass kernel-sizes makes parameters of the sizes in which kernels
 // differ, so that the host compiles one function for all of them.
 //
-// Layers of one kind repeat with other rows and columns.  Kernels that differ in
-// sizes only are a family.  Its first kernel declares the differing sizes, as
-// `const int size0 = SIZE(0, 64)`.  On the host, SIZE is a parameter; vectors
+// Layers of one kind repeat with other rows and columns.  Kernels that differ
+// in sizes only are a family.  Its first kernel declares the differing sizes,
+// as `const int size0 = SIZE(0, 64)`.  On the host, SIZE is a parameter; vectors
 // are equally wide for any multiple of 64 columns.  On a GPU it is the number:
 // each kernel has its own text there, because constant sizes make it faster.
 

@@ -254,6 +254,7 @@ const Intrinsic *intrinsic_find(const char *name) {
 }
 
 bool is_call(const Expr *x, IntrinsicKind kind) {
-    return x != NULL && x->kind == X_CALL &&
-           intrinsic_find(x->name)->kind == kind;
+    const Intrinsic *f =
+        x != NULL && x->kind == X_CALL ? intrinsic_find(x->name) : NULL;
+    return f != NULL && f->kind == kind;
 }

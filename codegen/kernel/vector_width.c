@@ -85,9 +85,10 @@ static int64_t divisor_of(Widths *w, const Expr *x) {
 
 // The offset of an address; its leftmost term is the pointer.
 static int64_t divisor_of_address(Widths *w, const Expr *x) {
-    return is_operator(x, "+") ? greatest_divisor(divisor_of_address(w, x->arg[0]),
+    return is_operator(x, "+")
+               ? greatest_divisor(divisor_of_address(w, x->arg[0]),
                                   divisor_of(w, x->arg[1]))
-                         : 0;
+               : 0;
 }
 
 // Bounds the width by an access to VW lanes.
@@ -117,7 +118,8 @@ static void block_bound(Widths *w, const Block *b) {
             declare(w, s->name, divisor_of(w, s->value));
         else if (s->kind == S_FOR)
             declare(w, s->name,
-                    greatest_divisor(divisor_of(w, s->value), divisor_of(w, s->step)));
+                    greatest_divisor(divisor_of(w, s->value),
+                                     divisor_of(w, s->step)));
         else if (s->kind == S_CALL)
             access_bound(w, s->value);
         for (int i = 0; i < s->num_constants; i++)

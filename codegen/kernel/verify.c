@@ -66,7 +66,7 @@ static bool name_varies(Verifier *v, const Expr *x) {
 // ---- expressions ----
 
 // Whether the value of x differs between the threads of a block.  A reduction
-// is uniform across its block or gang.
+// is uniform across its block or row.
 static bool expr_varies(Verifier *v, const Expr *x) {
     bool varies = x->kind == X_NAME && name_varies(v, x);
     for (int i = 0; i < x->count; i++)
@@ -80,7 +80,7 @@ static bool expr_varies(Verifier *v, const Expr *x) {
         fail(v, "%s has the wrong number of arguments", x->name);
     if (f->kind == GROUP && v->varies)
         fail(v, "%s is not reached by all threads", x->name);
-    return varies && !(f->kind == GROUP && strncmp(x->name, "gang", 4) != 0);
+    return varies && !(f->kind == GROUP && strncmp(x->name, "row_", 4) != 0);
 }
 
 // ---- statements ----

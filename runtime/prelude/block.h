@@ -41,13 +41,13 @@ DEVICE float block_max(float v, float *shared, int threads) {
     return warp_max(v, 32);
 }
 
-// Over the gang of a row: one thread, some of a warp, or the block.
-DEVICE float gang_sum(float v, int gang, float *shared) {
-    return gang <= 32 ? warp_sum(v, gang) : block_sum(v, shared, gang);
+// Over the threads of a row: one thread, some of a warp, or the block.
+DEVICE float row_sum(float v, int threads, float *shared) {
+    return threads <= 32 ? warp_sum(v, threads) : block_sum(v, shared, threads);
 }
 
-DEVICE float gang_max(float v, int gang, float *shared) {
-    return gang <= 32 ? warp_max(v, gang) : block_max(v, shared, gang);
+DEVICE float row_max(float v, int threads, float *shared) {
+    return threads <= 32 ? warp_max(v, threads) : block_max(v, shared, threads);
 }
 
 // Converts between floats and integers of at most 2^30 in magnitude, in the
@@ -61,12 +61,13 @@ DEVICE int rank_of(float v) {
     return v < 0.0f ? -__float_as_int(-v) : __float_as_int(v);
 }
 
-// The smallest index of the gang's largest value.
-DEVICE int gang_argmax(float v, int index, int gang, float *shared) {
+// The smallest index of the row's largest value.
+DEVICE int row_argmax(float v, int index, int threads, float *shared) {
     const int middle = 1 << 30;
-    const float most = gang_max(v, gang, shared);
+    const float most = row_max(v, threads, shared);
     const float at = v == most || v != v ? ranked(middle - index) : -INF;
-    return gang == 1 ? index : middle - rank_of(gang_max(at, gang, shared));
+    return threads == 1 ? index
+                        : middle - rank_of(row_max(at, threads, shared));
 }
 
 DEVICE float either(float a, float b, int largest) {
@@ -164,15 +165,15 @@ DEVICE float parts_sum(const float *part, int n, float *shared, int threads) {
 DEVICE int note_rows(int *noted, const int *named, int per, int from, int lo,
                      int hi, int threads) {
     SHARED float notes[32];
-    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int warp_lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int own = 0;
     UNROLLED(m, per) own += named[m] >= lo && named[m] < hi;
     float upto = (float)own;
     for (int step = 1; step < 32; step *= 2) {
-        const float left = SHUFFLE(upto, (lane - step) & 31);
-        upto += lane >= step ? left : 0.0f;
+        const float left = SHUFFLE(upto, (warp_lane - step) & 31);
+        upto += warp_lane >= step ? left : 0.0f;
     }
-    if (lane == 31)
+    if (warp_lane == 31)
         notes[warp] = upto;
     BARRIER();
     int at = (int)upto - own, count = 0;

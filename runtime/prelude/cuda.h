@@ -72,7 +72,7 @@
 // The blocks of a team, if there are more blocks than n.
 #define TEAM_OF(n, blocks) ((blocks) > (n) ? (n) : 1)
 // The levels: teams, then all of them; one level if a team is one block.
-#define LEVELS(all, team)                                                      \
+#define REDUCTION_LEVELS(all, team)                                            \
     _Pragma("unroll 1") for (int all = (team) == 1; all < 2; all++)
 #define INF __int_as_float(0x7f800000)
 #define INT_LEAST (-2147483647 - 1)
@@ -389,7 +389,7 @@ DEVICE float larger(float a, float b) {
 #endif
 }
 
-#define SHUFFLE(v, lane) __shfl_sync(0xffffffffu, v, lane)
+#define SHUFFLE(v, source) __shfl_sync(0xffffffffu, v, source)
 #define BARRIER() __syncthreads()
 #include "runtime/prelude/block.h"
 

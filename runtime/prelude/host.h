@@ -96,7 +96,8 @@ static _Thread_local int sinter_phase __attribute__((unused));
 #define EIGHTS(from, n) for (int from = 0; from < (n); from += 8)
 #define VARYING(i)
 #define TEAM_OF(n, blocks) 1
-#define LEVELS(all, team) for (int all = (team) == 1; all < 2; all++)
+#define REDUCTION_LEVELS(all, team)                                            \
+    for (int all = (team) == 1; all < 2; all++)
 
 typedef struct {
     int x;
@@ -353,9 +354,9 @@ DEVICE void store_act(act *p, const float *v, int n) {
 #ifdef SINTER_SIMT
 #include "runtime/prelude/block.h"
 #else
-#define gang_sum(v, gang, shared) ((void)(shared), (v))
-#define gang_max(v, gang, shared) ((void)(shared), (v))
-#define gang_argmax(v, index, gang, shared) ((void)(shared), (index))
+#define row_sum(v, threads, shared) ((void)(shared), (v))
+#define row_max(v, threads, shared) ((void)(shared), (v))
+#define row_argmax(v, index, threads, shared) ((void)(shared), (index))
 
 DEVICE void columns_sum(float *out, const float *v, int n, int columns,
                         float *shared, int tx, int threads) {

@@ -6,6 +6,9 @@
 //   SINTER_SIMT   C, every CUDA thread exists: for tests
 //   otherwise     C, one thread for each block, lanes become vectors
 //
+// A lane is an element of the vector that a thread computes at once.  CUDA's
+// lane, the place of a thread in its warp, is called warp_lane.
+//
 // SINTER_ACT is the type of activations: 32 for f32, 16 for f16, 1 for bf16.
 #ifndef SINTER_PRELUDE_H
 #define SINTER_PRELUDE_H
@@ -81,7 +84,7 @@ enum { AT_ONCE = 4 };
      : 1)
 
 // Threads that share a row of c elements, vw at a time each.
-#define GANG_OF(c, vw, nt)                                                     \
+#define ROW_THREADS_OF(c, vw, nt)                                              \
     ((c) > 1024 ? (nt) : TILE((c) / (vw), (nt) < 32 ? (nt) : 32))
 
 // Over the lanes of one thread, from the first on.
@@ -298,46 +301,50 @@ DEVICE float elements_of(int b, int team, int blocks, float each, int rest,
 // teams.  The blocks that share a counter are counted there.
 typedef struct {
     int first, last, step, parts, counter;
-} Level;
+} ReductionLevel;
 
-DEVICE Level level_of(int all, int block, int blocks, int team) {
+DEVICE ReductionLevel reduction_level(int all, int block, int blocks,
+                                      int team) {
     const int first = all ? 0 : block / team * team;
     const int last = all || blocks - first < team ? blocks : first + team;
-    Level of;
-    of.first = first;
-    of.last = last;
-    of.step = all ? team : 1;
-    of.parts = all ? (blocks + team - 1) / team : last - first;
-    of.counter = all ? 0 : 1 + block / team;
-    return of;
+    ReductionLevel level;
+    level.first = first;
+    level.last = last;
+    level.step = all ? team : 1;
+    level.parts = all ? (blocks + team - 1) / team : last - first;
+    level.counter = all ? 0 : 1 + block / team;
+    return level;
 }
 
 // The mean and the squared deviations of a level's blocks.  A block has the
 // sums of d and of d^2, d being the distance from its own pivot, and the pivot,
 // at left[0], left[next] and left[2 * next] for the first one.  The mean is
 // relative to the first pivot.
-DEVICE float grid_squares(const float *left, int next, int width, Level of,
-                          int blocks, float each, int rest, float columns,
-                          float *mean_out) {
+DEVICE float grid_squares(const float *left, int next, int width,
+                          ReductionLevel level, int blocks, float each,
+                          int rest, float columns, float *mean_out) {
     const float near = left[2 * next];
     float sum = 0.0f, square = 0.0f;
-    EIGHTS(from, of.parts)
+    EIGHTS(from, level.parts)
     UNROLLED(k, 8) {
-        const int is = from + k < of.parts, at = is ? (from + k) * of.step : 0;
+        const int is = from + k < level.parts;
+        const int at = is ? (from + k) * level.step : 0;
         const float *p = left + (size_t)at * width;
-        const float n =
-            elements_of(of.first + at, of.step, blocks, each, rest, columns);
+        const float n = elements_of(level.first + at, level.step, blocks, each,
+                                    rest, columns);
         const float by = fma_of(n, p[2 * next] - near, p[0]);
         sum += is ? by : 0.0f;
     }
-    const float mean = sum / elements_of(of.first, of.last - of.first, blocks,
-                                         each, rest, columns);
-    EIGHTS(from, of.parts)
+    const float mean =
+        sum / elements_of(level.first, level.last - level.first, blocks, each,
+                          rest, columns);
+    EIGHTS(from, level.parts)
     UNROLLED(k, 8) {
-        const int is = from + k < of.parts, at = is ? (from + k) * of.step : 0;
+        const int is = from + k < level.parts;
+        const int at = is ? (from + k) * level.step : 0;
         const float *p = left + (size_t)at * width;
-        const float n =
-            elements_of(of.first + at, of.step, blocks, each, rest, columns);
+        const float n = elements_of(level.first + at, level.step, blocks, each,
+                                    rest, columns);
         const float d = p[2 * next] - near - mean;
         const float by = fma_of(d, fma_of(n, d, 2.0f * p[0]), p[next]);
         square += is ? by : 0.0f;
@@ -348,11 +355,12 @@ DEVICE float grid_squares(const float *left, int next, int width, Level of,
 
 // The variance, or the squared deviations that a team stores in its first
 // block's place: its pivot is then the mean, from which the distances sum to 0.
-DEVICE float level_variance(float *left, int next, int width, int all, Level of,
-                            int blocks, float each, int rest, float columns) {
+DEVICE float level_variance(float *left, int next, int width, int all,
+                            ReductionLevel level, int blocks, float each,
+                            int rest, float columns) {
     float mean;
-    const float square =
-        grid_squares(left, next, width, of, blocks, each, rest, columns, &mean);
+    const float square = grid_squares(left, next, width, level, blocks, each,
+                                      rest, columns, &mean);
     VARYING(all);
     if (all)
         return square < 0.0f ? 0.0f

@@ -43,7 +43,8 @@ int simt_atomic_add(int *p, int v);
 #define EIGHTS(from, n) for (int from = 0; from < (n); from += 8)
 #define VARYING(i)
 #define TEAM_OF(n, blocks) ((blocks) > (n) ? (n) : 1)
-#define LEVELS(all, team) for (int all = (team) == 1; all < 2; all++)
+#define REDUCTION_LEVELS(all, team)                                            \
+    for (int all = (team) == 1; all < 2; all++)
 
 typedef struct {
     int x;
@@ -75,7 +76,7 @@ SINTER_INLINE float simt_exchange(float v, int lane, int line) {
     memcpy(&v, &u, sizeof v);
     return v;
 }
-#define SHUFFLE(v, lane) simt_exchange(v, lane, __LINE__)
+#define SHUFFLE(v, source) simt_exchange(v, source, __LINE__)
 
 // As on a GPU of sm_80 or later, zeros too.
 SINTER_INLINE float larger(float a, float b) {

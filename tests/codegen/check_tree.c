@@ -162,7 +162,7 @@ START_TEST(unused_indices_are_left_out) {
                          "const int i1 = 7;"
                          "const int i2 = i1 / 2;"
                          "const int i3 = clamp(i2, 4);"
-                         "const float s = gang_sum(x, 4, shared);"
+                         "const float s = row_sum(x, 4, shared);"
                          "const int i4 = i1 + 1;"
                          "put_f32(p + i4, 0.0f);",
                          &why));
@@ -170,7 +170,7 @@ START_TEST(unused_indices_are_left_out) {
     Text t = text_new(a);
     block_print(&t, &b, "k");
     ck_assert_str_eq(text_string(&t), "const int i1 = 7;\n"
-                                      "const float s = gang_sum(x, 4, shared);\n"
+                                      "const float s = row_sum(x, 4, shared);\n"
                                       "const int i4 = i1 + 1;\n"
                                       "put_f32(p + i4, 0.0f);\n");
     arena_free(a);

@@ -7,19 +7,19 @@ KERNEL(256, 2) k00_argmax(
 {
     OWN_BLOCK;
     enum { ROWS = 2, C = 2147483647, VW = LANES(C) };
-    enum { NT = THREADS(256), GANG = GANG_OF(C, VW, NT) };
+    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT) };
     SHARED float shared[NT];
-    const int lane = threadIdx.x % GANG;
+    const int rank = threadIdx.x % ROW_THREADS;
     CHUNK(lo, hi, ROWS);
-    for (int first = lo; first < hi; first += NT / GANG) {
-        const int own = first + threadIdx.x / GANG;
+    for (int first = lo; first < hi; first += NT / ROW_THREADS) {
+        const int own = first + threadIdx.x / ROW_THREADS;
         const int i = own < hi ? own : hi - 1;
         const int end = own < hi ? C : 0;
         float s3[VW];
         LANES_DO(k, VW) s3[k] = -INF;
         int at3[VW];
-        LANES_DO(k, VW) at3[k] = lane * VW + k;
-        for (long long c = lane * VW; c < C; c += GANG * VW) {
+        LANES_DO(k, VW) at3[k] = rank * VW + k;
+        for (long long c = rank * VW; c < C; c += ROW_THREADS * VW) {
             float v0[VW];
             load_f32(v0, p0 + (size_t)i * 2147483647 + c, VW);
             LANES_DO(k, VW) {
@@ -28,8 +28,9 @@ KERNEL(256, 2) k00_argmax(
                 s3[k] = more3 ? v0[k] : s3[k];
             }
         }
-        const int v3 = gang_argmax(lanes_max(s3, VW), lanes_argmax(s3, at3, VW), GANG, shared);
-        if (lane == 0 && end == C) put_i32(p3 + (size_t)i, v3);
+        const int v3 = row_argmax(lanes_max(s3, VW), lanes_argmax(s3, at3, VW), ROW_THREADS,
+            shared);
+        if (rank == 0 && end == C) put_i32(p3 + (size_t)i, v3);
     }
 }
 // k01_abs:

@@ -7,24 +7,26 @@ KERNEL(256, 2) k00_pad(
 {
     OWN_BLOCK;
     enum { ROWS = 16, C = 10, VW = LANES(2) };
-    enum { NT = THREADS(256), GANG = GANG_OF(C, VW, NT) };
+    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT) };
     SHARED float shared[NT];
-    const int lane = threadIdx.x % GANG;
+    const int rank = threadIdx.x % ROW_THREADS;
     CHUNK(lo, hi, ROWS);
-    for (int first = lo; first < hi; first += NT / GANG) {
-        const int own = first + threadIdx.x / GANG;
+    for (int first = lo; first < hi; first += NT / ROW_THREADS) {
+        const int own = first + threadIdx.x / ROW_THREADS;
         const int i = own < hi ? own : hi - 1;
         const int end = own < hi ? C : 0;
         float s1[VW];
         LANES_DO(k, VW) s1[k] = -INF;
-        for (int c = lane * VW; c < C; c += GANG * VW) {
+        for (int c = rank * VW; c < C; c += ROW_THREADS * VW) {
             float v0[VW];
             load_act(v0, p0 + (size_t)i * 10 + c, VW);
             LANES_DO(k, VW) s1[k] = larger(s1[k], v0[k]);
         }
-        const float v1 = gang_max(lanes_max(s1, VW), GANG, shared);
-        for (int c = C + lane; c < end + 6; c += GANG) put_act(p5 + (size_t)i * 16 + c, 0.0f);
-        for (int c = lane * VW; c < end; c += GANG * VW) {
+        const float v1 = row_max(lanes_max(s1, VW), ROW_THREADS, shared);
+        for (int c = C + rank; c < end + 6; c += ROW_THREADS) {
+            put_act(p5 + (size_t)i * 16 + c, 0.0f);
+        }
+        for (int c = rank * VW; c < end; c += ROW_THREADS * VW) {
             float v0_1[VW];
             load_act(v0_1, p0 + (size_t)i * 10 + c, VW);
             float out5[VW];

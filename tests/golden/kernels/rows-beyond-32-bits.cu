@@ -54,13 +54,13 @@ KERNEL(256, 4) k00_var(
             NT);
     }
     const int team = TEAM_OF(24, blocks);
-    LEVELS(all, team) {
-        const Level of = level_of(all, block, blocks, team);
-        float *const left = part + (size_t)of.first * WIDTH;
-        if (!last_block(counter + of.counter, of.parts)) break;
+    REDUCTION_LEVELS(all, team) {
+        const ReductionLevel level = reduction_level(all, block, blocks, team);
+        float *const left = part + (size_t)level.first * WIDTH;
+        if (!last_block(counter + level.counter, level.parts)) break;
         for (int c = threadIdx.x; c < 8; c += NT) {
-            put_f32((all ? p3 : left + 8) + c, level_variance(left + 0 + c, 8, WIDTH, all, of,
-                blocks, (float)(ROWS / blocks), ROWS % blocks, 1.0f));
+            put_f32((all ? p3 : left + 8) + c, level_variance(left + 0 + c, 8, WIDTH, all,
+                level, blocks, (float)(ROWS / blocks), ROWS % blocks, 1.0f));
         }
     }
 }
@@ -74,23 +74,23 @@ KERNEL(256, 2) k01_cast(
     OWN_BLOCK;
     const long long ROWS = 4294967296;
     enum { C = 8, VW = LANES(C) };
-    enum { NT = THREADS(256), GANG = GANG_OF(C, VW, NT) };
+    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT) };
     SHARED float shared[NT];
-    const int lane = threadIdx.x % GANG;
+    const int rank = threadIdx.x % ROW_THREADS;
     CHUNK_OF(long long, lo, hi, ROWS);
-    for (long long first = lo; first < hi; first += NT / GANG) {
-        const long long own = first + threadIdx.x / GANG;
+    for (long long first = lo; first < hi; first += NT / ROW_THREADS) {
+        const long long own = first + threadIdx.x / ROW_THREADS;
         const long long i = own < hi ? own : hi - 1;
         const int end = own < hi ? C : 0;
         float s4[VW];
         LANES_DO(k, VW) s4[k] = -INF;
-        for (int c = lane * VW; c < C; c += GANG * VW) {
+        for (int c = rank * VW; c < C; c += ROW_THREADS * VW) {
             float v0[VW];
             load_act(v0, p0 + (size_t)i * C + c, VW);
             LANES_DO(k, VW) s4[k] = larger(s4[k], v0[k]);
         }
-        const float v4 = gang_max(lanes_max(s4, VW), GANG, shared);
-        for (int c = lane * VW; c < end; c += GANG * VW) {
+        const float v4 = row_max(lanes_max(s4, VW), ROW_THREADS, shared);
+        for (int c = rank * VW; c < end; c += ROW_THREADS * VW) {
             float v0_1[VW];
             load_act(v0_1, p0 + (size_t)i * C + c, VW);
             float out6[VW];

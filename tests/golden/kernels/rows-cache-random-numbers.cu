@@ -9,22 +9,22 @@ KERNEL(256, 2) k00_sub(
 {
     OWN_BLOCK;
     enum { ROWS = 16, C = 8, VW = LANES(C) };
-    enum { NT = THREADS(256), GANG = GANG_OF(C, VW, NT) };
-    enum { PER = ((C + VW - 1) / VW + GANG - 1) / GANG };
+    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT) };
+    enum { PER = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS };
     SHARED float shared[NT];
-    const int lane = threadIdx.x % GANG;
+    const int rank = threadIdx.x % ROW_THREADS;
     CHUNK(lo, hi, ROWS);
     const int v1 = get_i32(p1);
     const int v2 = get_i32(p2);
-    for (int first = lo; first < hi; first += NT / GANG) {
-        const int own = first + threadIdx.x / GANG;
+    for (int first = lo; first < hi; first += NT / ROW_THREADS) {
+        const int own = first + threadIdx.x / ROW_THREADS;
         const int i = own < hi ? own : hi - 1;
         const int end = own < hi ? C : 0;
         float s10[VW];
         LANES_DO(k, VW) s10[k] = 0.0f;
         float cached9[PER][VW];
         UNROLLED(j, PER) {
-            const int c = (lane + j * GANG) * VW;
+            const int c = (rank + j * ROW_THREADS) * VW;
             if (c >= C) break;
             const int i1 = (size_t)i * 8 + c;
             float v0[VW];
@@ -37,9 +37,9 @@ KERNEL(256, 2) k00_sub(
                 cached9[j][k] = v9;
             }
         }
-        const float v10 = gang_sum(lanes_sum(s10, VW), GANG, shared);
+        const float v10 = row_sum(lanes_sum(s10, VW), ROW_THREADS, shared);
         UNROLLED(j, PER) {
-            const int c = (lane + j * GANG) * VW;
+            const int c = (rank + j * ROW_THREADS) * VW;
             if (c >= end) break;
             float out11[VW];
             LANES_DO(k, VW) {

@@ -11,16 +11,16 @@ KERNEL(256, 2) k00_sum(
 {
     OWN_BLOCK;
     enum { ROWS = 16, C = 10, VW = LANES(16) };
-    enum { NT = THREADS(256), GANG = GANG_OF(16, VW, NT) };
+    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(16, VW, NT) };
     enum { WIDTH = 1 };
-    enum { PER = ((C + VW - 1) / VW + GANG - 1) / GANG };
+    enum { PER = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS };
     SHARED float shared[NT];
-    const int lane = threadIdx.x % GANG;
+    const int rank = threadIdx.x % ROW_THREADS;
     CHUNK(lo, hi, ROWS);
     float s12[VW];
     LANES_DO(k, VW) s12[k] = 0.0f;
-    for (int first = lo; first < hi; first += NT / GANG) {
-        const int own = first + threadIdx.x / GANG;
+    for (int first = lo; first < hi; first += NT / ROW_THREADS) {
+        const int own = first + threadIdx.x / ROW_THREADS;
         const int i = own < hi ? own : hi - 1;
         const int end = own < hi ? C : 0;
         float s4[VW];
@@ -28,9 +28,9 @@ KERNEL(256, 2) k00_sum(
         float s8[VW];
         LANES_DO(k, VW) s8[k] = -INF;
         int at8[VW];
-        LANES_DO(k, VW) at8[k] = lane * VW + k;
+        LANES_DO(k, VW) at8[k] = rank * VW + k;
         UNROLLED(j, PER) {
-            const int c = (lane + j * GANG) * VW;
+            const int c = (rank + j * ROW_THREADS) * VW;
             if (c >= C) break;
             float v0[VW];
             load_act(v0, p0 + (size_t)i * 16 + c, VW);
@@ -43,13 +43,14 @@ KERNEL(256, 2) k00_sum(
                 s8[k] = more8 ? x8 : s8[k];
             }
         }
-        const float v4 = gang_max(lanes_max(s4, VW), GANG, shared);
-        const int v8 = gang_argmax(lanes_max(s8, VW), lanes_argmax(s8, at8, VW), GANG, shared);
+        const float v4 = row_max(lanes_max(s4, VW), ROW_THREADS, shared);
+        const int v8 = row_argmax(lanes_max(s8, VW), lanes_argmax(s8, at8, VW), ROW_THREADS,
+            shared);
         float s7[VW];
         LANES_DO(k, VW) s7[k] = 0.0f;
         float cached6[PER][VW];
         UNROLLED(j, PER) {
-            const int c = (lane + j * GANG) * VW;
+            const int c = (rank + j * ROW_THREADS) * VW;
             if (c >= C) break;
             float v0_1[VW];
             load_act(v0_1, p0 + (size_t)i * 16 + c, VW);
@@ -61,9 +62,9 @@ KERNEL(256, 2) k00_sum(
                 cached6[j][k] = v6;
             }
         }
-        const float v7 = gang_sum(lanes_sum(s7, VW), GANG, shared);
+        const float v7 = row_sum(lanes_sum(s7, VW), ROW_THREADS, shared);
         UNROLLED(j, PER) {
-            const int c = (lane + j * GANG) * VW;
+            const int c = (rank + j * ROW_THREADS) * VW;
             if (c >= end) break;
             float out11[VW];
             float v0_2[VW];
@@ -77,17 +78,17 @@ KERNEL(256, 2) k00_sum(
             }
             place_act(p11 + (size_t)i * 16 + c, out11, VW);
         }
-        if (lane == 0 && end == C) put_i32(p8 + (size_t)i, v8);
+        if (rank == 0 && end == C) put_i32(p8 + (size_t)i, v8);
     }
     total_sum(part + (size_t)block * WIDTH + 0, s12, VW, shared, NT);
     const int team = TEAM_OF(24, blocks);
-    LEVELS(all, team) {
-        const Level of = level_of(all, block, blocks, team);
-        float *const left = part + (size_t)of.first * WIDTH;
-        if (!last_block(counter + of.counter, of.parts)) break;
+    REDUCTION_LEVELS(all, team) {
+        const ReductionLevel level = reduction_level(all, block, blocks, team);
+        float *const left = part + (size_t)level.first * WIDTH;
+        if (!last_block(counter + level.counter, level.parts)) break;
         for (int c = threadIdx.x; c < 1; c += NT) {
-            put_f32((all ? p12 : left + 0) + c, grid_sum(left + 0 + c, of.step * WIDTH,
-                of.parts));
+            put_f32((all ? p12 : left + 0) + c, grid_sum(left + 0 + c, level.step * WIDTH,
+                level.parts));
         }
     }
 }

@@ -7,22 +7,22 @@ KERNEL(256, 2) k00_exp(
 {
     OWN_BLOCK;
     enum { ROWS = 1, C = 10, VW = LANES(C) };
-    enum { NT = THREADS(256), GANG = GANG_OF(C, VW, NT) };
+    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT) };
     SHARED float shared[NT];
-    const int lane = threadIdx.x % GANG;
+    const int rank = threadIdx.x % ROW_THREADS;
     CHUNK(lo, hi, ROWS);
-    for (int first = lo; first < hi; first += NT / GANG) {
-        const int own = first + threadIdx.x / GANG;
+    for (int first = lo; first < hi; first += NT / ROW_THREADS) {
+        const int own = first + threadIdx.x / ROW_THREADS;
         const int end = own < hi ? C : 0;
         float s1[VW];
         LANES_DO(k, VW) s1[k] = -INF;
-        for (int c = lane * VW; c < C; c += GANG * VW) {
+        for (int c = rank * VW; c < C; c += ROW_THREADS * VW) {
             float v0[VW];
             load_f32(v0, p0 + c, VW);
             LANES_DO(k, VW) s1[k] = larger(s1[k], v0[k]);
         }
-        const float v1 = gang_max(lanes_max(s1, VW), GANG, shared);
+        const float v1 = row_max(lanes_max(s1, VW), ROW_THREADS, shared);
         const float v2 = expf(v1);
-        if (lane == 0 && end == C) put_f32(p2, v2);
+        if (rank == 0 && end == C) put_f32(p2, v2);
     }
 }

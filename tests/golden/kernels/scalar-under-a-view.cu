@@ -7,23 +7,23 @@ KERNEL(256, 2) k00_sum(
 {
     OWN_BLOCK;
     enum { ROWS = 30, C = 4, VW = LANES(C) };
-    enum { NT = THREADS(256), GANG = GANG_OF(C, VW, NT) };
+    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT) };
     SHARED float shared[NT];
-    const int lane = threadIdx.x % GANG;
+    const int rank = threadIdx.x % ROW_THREADS;
     CHUNK(lo, hi, ROWS);
-    for (int first = lo; first < hi; first += NT / GANG) {
-        const int own = first + threadIdx.x / GANG;
+    for (int first = lo; first < hi; first += NT / ROW_THREADS) {
+        const int own = first + threadIdx.x / ROW_THREADS;
         const int i = own < hi ? own : hi - 1;
         const int end = own < hi ? C : 0;
         float s3[VW];
         LANES_DO(k, VW) s3[k] = 0.0f;
-        for (int c = lane * VW; c < C; c += GANG * VW) {
+        for (int c = rank * VW; c < C; c += ROW_THREADS * VW) {
             float v1[VW];
             load_f32(v1, p1 + (size_t)i * 4 + c, VW);
             LANES_DO(k, VW) s3[k] += v1[k];
         }
-        const float v3 = gang_sum(lanes_sum(s3, VW), GANG, shared);
-        if (lane == 0 && end == C) put_f32(p3 + (size_t)i, v3);
+        const float v3 = row_sum(lanes_sum(s3, VW), ROW_THREADS, shared);
+        if (rank == 0 && end == C) put_f32(p3 + (size_t)i, v3);
     }
 }
 // k01_mul:

@@ -10,33 +10,33 @@ KERNEL(256, 2) k00_sum(
 {
     OWN_BLOCK;
     enum { ROWS = 16, C = 10, VW = LANES(C) };
-    enum { NT = THREADS(256), GANG = GANG_OF(C, VW, NT) };
+    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT) };
     enum { WIDTH = 1 };
-    enum { PER = ((C + VW - 1) / VW + GANG - 1) / GANG };
+    enum { PER = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS };
     SHARED float shared[NT];
-    const int lane = threadIdx.x % GANG;
+    const int rank = threadIdx.x % ROW_THREADS;
     CHUNK(lo, hi, ROWS);
     float s9[VW];
     LANES_DO(k, VW) s9[k] = 0.0f;
-    for (int first = lo; first < hi; first += NT / GANG) {
-        const int own = first + threadIdx.x / GANG;
+    for (int first = lo; first < hi; first += NT / ROW_THREADS) {
+        const int own = first + threadIdx.x / ROW_THREADS;
         const int i = own < hi ? own : hi - 1;
         const int end = own < hi ? C : 0;
         float s3[VW];
         LANES_DO(k, VW) s3[k] = -INF;
         UNROLLED(j, PER) {
-            const int c = (lane + j * GANG) * VW;
+            const int c = (rank + j * ROW_THREADS) * VW;
             if (c >= C) break;
             float v0[VW];
             load_f32(v0, p0 + (size_t)i * 10 + c, VW);
             LANES_DO(k, VW) s3[k] = larger(s3[k], v0[k]);
         }
-        const float v3 = gang_max(lanes_max(s3, VW), GANG, shared);
+        const float v3 = row_max(lanes_max(s3, VW), ROW_THREADS, shared);
         float s6[VW];
         LANES_DO(k, VW) s6[k] = 0.0f;
         float cached5[PER][VW];
         UNROLLED(j, PER) {
-            const int c = (lane + j * GANG) * VW;
+            const int c = (rank + j * ROW_THREADS) * VW;
             if (c >= C) break;
             float v0_1[VW];
             load_f32(v0_1, p0 + (size_t)i * 10 + c, VW);
@@ -47,10 +47,10 @@ KERNEL(256, 2) k00_sum(
                 cached5[j][k] = v5;
             }
         }
-        const float v6 = gang_sum(lanes_sum(s6, VW), GANG, shared);
+        const float v6 = row_sum(lanes_sum(s6, VW), ROW_THREADS, shared);
         const float v8 = logf(v6);
         UNROLLED(j, PER) {
-            const int c = (lane + j * GANG) * VW;
+            const int c = (rank + j * ROW_THREADS) * VW;
             if (c >= end) break;
             float out7[VW];
             LANES_DO(k, VW) {
@@ -59,19 +59,19 @@ KERNEL(256, 2) k00_sum(
             }
             store_f32(p7 + (size_t)i * 10 + c, out7, VW);
         }
-        if (lane == 0 && end == C) {
+        if (rank == 0 && end == C) {
             LANES_DO(k, 1) s9[k] += v8;
         }
     }
     total_sum(part + (size_t)block * WIDTH + 0, s9, VW, shared, NT);
     const int team = TEAM_OF(24, blocks);
-    LEVELS(all, team) {
-        const Level of = level_of(all, block, blocks, team);
-        float *const left = part + (size_t)of.first * WIDTH;
-        if (!last_block(counter + of.counter, of.parts)) break;
+    REDUCTION_LEVELS(all, team) {
+        const ReductionLevel level = reduction_level(all, block, blocks, team);
+        float *const left = part + (size_t)level.first * WIDTH;
+        if (!last_block(counter + level.counter, level.parts)) break;
         for (int c = threadIdx.x; c < 1; c += NT) {
-            put_f32((all ? p9 : left + 0) + c, grid_sum(left + 0 + c, of.step * WIDTH,
-                of.parts));
+            put_f32((all ? p9 : left + 0) + c, grid_sum(left + 0 + c, level.step * WIDTH,
+                level.parts));
         }
     }
 }

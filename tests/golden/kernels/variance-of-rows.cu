@@ -7,12 +7,12 @@ KERNEL(256, 2) k00_sqrt(
 {
     OWN_BLOCK;
     enum { ROWS = 64, C = 4096, VW = LANES(C) };
-    enum { NT = THREADS(256), GANG = GANG_OF(C, VW, NT) };
+    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT) };
     SHARED float shared[NT];
-    const int lane = threadIdx.x % GANG;
+    const int rank = threadIdx.x % ROW_THREADS;
     CHUNK(lo, hi, ROWS);
-    for (int first = lo; first < hi; first += NT / GANG) {
-        const int own = first + threadIdx.x / GANG;
+    for (int first = lo; first < hi; first += NT / ROW_THREADS) {
+        const int own = first + threadIdx.x / ROW_THREADS;
         const int i = own < hi ? own : hi - 1;
         const int end = own < hi ? C : 0;
         const float v0 = get_f32(p0 + (size_t)i * 4096);
@@ -21,7 +21,7 @@ KERNEL(256, 2) k00_sqrt(
         LANES_DO(k, VW) s1[k] = 0.0f;
         float q1[VW];
         LANES_DO(k, VW) q1[k] = 0.0f;
-        for (int c = lane * VW; c < C; c += GANG * VW) {
+        for (int c = rank * VW; c < C; c += ROW_THREADS * VW) {
             float v0_1[VW];
             load_f32(v0_1, p0 + (size_t)i * 4096 + c, VW);
             LANES_DO(k, VW) {
@@ -30,11 +30,11 @@ KERNEL(256, 2) k00_sqrt(
                 q1[k] = fma_of(d1, d1, q1[k]);
             }
         }
-        const float sum1 = gang_sum(lanes_sum(s1, VW), GANG, shared);
-        const float squares1 = gang_sum(lanes_sum(q1, VW), GANG, shared);
+        const float sum1 = row_sum(lanes_sum(s1, VW), ROW_THREADS, shared);
+        const float squares1 = row_sum(lanes_sum(q1, VW), ROW_THREADS, shared);
         const float b1 = (squares1 - sum1 * sum1 / C) / C;
         const float v1 = b1 < 0.0f ? 0.0f : b1;
         const float v2 = sqrtf(v1);
-        if (lane == 0 && end == C) put_f32(p2 + (size_t)i, v2);
+        if (rank == 0 && end == C) put_f32(p2 + (size_t)i, v2);
     }
 }

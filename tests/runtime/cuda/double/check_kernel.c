@@ -146,8 +146,8 @@ static const char first_text[] =
     "{\n"
     "    SHARED float shared[256];\n"
     "    const int i = at[threadIdx.x];\n"
-    "    place[threadIdx.x] = gang_argmax(1.0f, i, 32, shared);\n"
-    "    const int all = gang_argmax(1.0f, i, 256, shared);\n"
+    "    place[threadIdx.x] = row_argmax(1.0f, i, 32, shared);\n"
+    "    const int all = row_argmax(1.0f, i, 256, shared);\n"
     "    place[256 + threadIdx.x] = all;\n"
     "}\n";
 
