@@ -17,7 +17,8 @@ typedef enum {
     SUMS_TOP5,
     SUMS_COUNTS,
     SUMS_ERRORS,
-    SUMS_MOMENTS
+    SUMS_MOMENTS,
+    SUMS_SCORES
 } MetricSums;
 
 typedef enum { METRIC_NUMBER, METRIC_SHARE, METRIC_TABLE } MetricUnit;

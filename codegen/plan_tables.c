@@ -34,6 +34,7 @@ static const char *rt_kind(const Node *d) {
         {STATE_METRIC, "RT_METRIC"},
         {STATE_DERIVED, "RT_DERIVED"},
         {STATE_START, "RT_DERIVED"},
+        {STATE_SCORES, "RT_DERIVED"},
     };
     const char *kind = node_text(d, ATTR_kind);
     int count = sizeof kinds / sizeof kinds[0];

@@ -116,7 +116,8 @@ typedef struct {
 // States that the runtime reads and clears (kind metric): metric.loss,
 // metric.correct, metric.top5, metric.count f32[] (sums over samples, each
 // compensated by a NAME.low; evaluations also have metric.counts,
-// metric.errors and metric.moments, see frontend/functions/metric.c),
+// metric.errors, metric.moments and metric.scores, see
+// frontend/functions/metric.c),
 // metric.lr f32[] (the learning rate of the last update), metric.skipped f32[]
 // (updates that were not made, where the loss is scaled).
 typedef struct {

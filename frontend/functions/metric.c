@@ -182,19 +182,65 @@ static void accumulate_columns(Expansion *e, const char *name, NodeId x) {
     accumulate(e, name, graph_reduce(e->graph, OP_sum, rows, 1, &first), false);
 }
 
+// Whether each label is positive: bool[..., K].
+static NodeId positive_labels(Expansion *e, Type output) {
+    NodeId label = graph_reshape(e->graph, as_float(e, e->unblended_label),
+                                 output.rank, output.dim);
+    return graph_op2(e->graph, OP_lt, number_node(e, 0.5), label);
+}
+
 // Adds the true positives, the positive labels and the positive outputs of each
 // label.
 static void count_labels(Expansion *e, NodeId output) {
     Graph *g = e->graph;
-    Type t = *node_type(e, output);
-    NodeId label =
-        graph_reshape(g, as_float(e, e->unblended_label), t.rank, t.dim);
-    NodeId is = graph_op2(g, OP_lt, number_node(e, 0.5), label);
+    NodeId is = positive_labels(e, *node_type(e, output));
     NodeId found = graph_op2(g, OP_lt, number_node(e, 0), output);
     NodeId both = graph_op2(g, OP_and, is, found);
     accumulate_columns(e, "metric.counts", as_float(e, both));
     accumulate_columns(e, "metric.counts.label", as_float(e, is));
     accumulate_columns(e, "metric.counts.output", as_float(e, found));
+}
+
+// ---- ranks ----
+
+// The label of each row as a class, f32[..., 1]; -1: it does not count.
+static NodeId class_or_none(Expansion *e, Type output) {
+    NodeId label = label_column(e, output), counted = e->loss.counted;
+    Type rows = *node_type(e, label);
+    label = as_float(e, label);
+    if (counted == NO_NODE ||
+        type_count(node_type(e, counted)) != type_count(&rows))
+        return label;
+    counted = graph_reshape(e->graph, counted, rows.rank, rows.dim);
+    return graph_op3(e->graph, OP_select, counted, label, number_node(e, -1));
+}
+
+static void store_rows(Expansion *e, const char *name, NodeId x) {
+    Type t = *node_type(e, x);
+    int64_t columns = t.dim[t.rank - 1];
+    NodeId rows = graph_reshape(
+        e->graph, x, 2, (int64_t[]){type_count(&t) / columns, columns});
+    NodeId to = graph_state(e->graph, name, STATE_SCORES,
+                            *node_type(e, rows), 0);
+    // Rows that do not count are marked.
+    samples_allow_mixing(e, graph_assign(e->graph, to, rows), NO_NODE,
+                         NO_NODE);
+}
+
+// Stores the outputs of a batch, f32[M, K], and the labels of its rows, f32[M,
+// 1] for classes or f32[M, K]; -1 for a row that does not count.  The runtime
+// ranks those of all batches (runtime/session/scores.c).
+static void store_scores(Expansion *e, NodeId output, OutputKind kind) {
+    Type t = *node_type(e, output);
+    NodeId label = kind == OUTPUT_CLASSES
+                       ? class_or_none(e, t)
+                       : as_float(e, positive_labels(e, t));
+    label = samples_mask(e, label, label, 1u, -1);
+    // Classes may be samples.
+    if (kind == OUTPUT_CLASSES)
+        output = samples_mask(e, output, output, 1u << (t.rank - 1), LOWEST);
+    store_rows(e, "metric.scores", output);
+    store_rows(e, "metric.scores.label", label);
 }
 
 // ---- values ----
@@ -279,6 +325,8 @@ static void measure_evaluation(Expansion *e, NodeId output, NodeId best) {
         accumulate(e, "metric.counts", count_classes(e, output, best), false);
     else if (kind == OUTPUT_LABELS && counts)
         count_labels(e, output);
+    if (kind != OUTPUT_VALUES && metrics_need(metrics, SUMS_SCORES))
+        store_scores(e, output, kind);
     if (kind == OUTPUT_VALUES &&
         labels_each(*node_type(e, e->unblended_label), *node_type(e, output)))
         measure_values(e, output);
@@ -303,7 +351,8 @@ static bool is_measured(const Expansion *e, int id) {
     static const char *const state[] = {
         [SUMS_LOSS] = "metric.loss",     [SUMS_CORRECT] = "metric.correct",
         [SUMS_TOP5] = "metric.top5",     [SUMS_COUNTS] = "metric.counts",
-        [SUMS_ERRORS] = "metric.errors", [SUMS_MOMENTS] = "metric.moments"};
+        [SUMS_ERRORS] = "metric.errors", [SUMS_MOMENTS] = "metric.moments",
+        [SUMS_SCORES] = "metric.scores"};
     return graph_find(e->graph, state[metric_info[id].sums]) != NO_NODE;
 }
 

@@ -26,6 +26,7 @@ static bool run_batches(RtSession *s, double *waited, RtError *e) {
         }
         *waited += done.waited;
         rt_step_run(s->plan, s->device, RT_EVAL, 0);
+        rt_session_add_scores(s, at / batch);
     }
     return true;
 }

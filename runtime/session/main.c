@@ -40,19 +40,23 @@ static bool fits(const RtTrainer *t, const RtPlan *plan, RtDevice *d,
                    advice);
 }
 
-// The host's memory for loading, beside the plan's.
+// The host's memory for loading and for ranked rows, beside the plan's.
 static bool loading_fits(const RtRun *run, RtError *e) {
     const double mib = 1 << 20;
     const RtDevice *d = run->device;
     bool shares = d != NULL && strcmp(d->name, "host") == 0;
     size_t plan = shares ? d->needed(run->device) : 0;
     size_t need = rt_loading_bytes(run), have = rt_memory_available();
+    size_t scores = rt_scores_bytes(run);
     have = have > plan ? have - plan : 0;
+    if (__builtin_add_overflow(need, scores, &need))
+        need = SIZE_MAX;
     if (need <= have)
         return true;
     return rt_fail(
         e, EXIT_MEMORY,
-        "loading needs %.0f MiB of memory, but only %.0f MiB are free%s%s",
+        "%s %.0f MiB of memory, but only %.0f MiB are free%s%s",
+        scores > 0 ? "loading and the metric auc need" : "loading needs",
         (double)need / mib, (double)have / mib,
         shares ? " beside the plan" : "",
         run->data->decode_memory != NULL

@@ -169,6 +169,7 @@ void rt_session_measure_sums(RtSession *s, RtRow *row, double samples) {
     row->metric[METRIC_rmse] =
         sqrt(sum_read(s, "metric.errors.square") / samples);
     measure_moments(s, row);
+    row->metric[METRIC_auc] = rt_session_auc(s);
     for (int i = METRIC_precision; i < NUM_METRICS; i++)
         if (!(s->run->trainer->metrics >> i & 1))
             row->metric[i] = NAN;

@@ -74,6 +74,11 @@ bool rt_generate(const RtRun *run, int *caught, RtError *e);
 // Host memory for loading.
 size_t rt_loading_bytes(const RtRun *run);
 
+// ---- scores.c ----
+
+// Host memory for the rows that an evaluation ranks; SIZE_MAX: too much.
+size_t rt_scores_bytes(const RtRun *run);
+
 // ---- load_only.c ----
 
 // Loads the training data without a device, and prints the speed.

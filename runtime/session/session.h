@@ -10,6 +10,8 @@
 
 #include <stdio.h>
 
+typedef struct RtScores RtScores;
+
 typedef struct RtSession {
     const RtRun *run;
     const RtPlan *plan;
@@ -25,6 +27,7 @@ typedef struct RtSession {
     int64_t *batches;             // of training, per step of the plan
     RtRow test;                   // the last evaluation
     double *confusion;            // its matrix; NULL: none
+    RtScores *scores;             // its rows; NULL: not ranked
     int64_t saved;                // step of the last checkpoint; -1: none
     int failures;                 // of checkpoints, in a row
     double failing_since, try_at; // the first failure; the next try
@@ -165,6 +168,21 @@ bool rt_session_evaluate(RtSession *s, RtError *e);
 // Computes the metrics of an evaluation of so many samples from sums that are
 // not in RtMetrics.  s owns the row's confusion matrix until the next call.
 void rt_session_measure_sums(RtSession *s, RtRow *row, double samples);
+
+// ---- scores.c ----
+
+// Allocates memory for the outputs and labels of an evaluation, if its metrics
+// rank them; rt_scores_free frees it.
+bool rt_session_open_scores(RtSession *s, RtError *e);
+void rt_scores_free(RtScores *of);
+
+// Copies those of a batch, the last that ran, from the device.
+void rt_session_add_scores(RtSession *s, int64_t batch);
+
+// The area under the ROC curve of an evaluation: of each class against all
+// others, or of each label, then the mean over those that have positive and
+// negative rows.  NAN: none has, or a score is NaN.
+double rt_session_auc(const RtSession *s);
 
 // ---- monitor.c ----
 

@@ -391,7 +391,7 @@ static bool prepare(RtSession *s, RtError *e) {
     s->device->sync(s->device);
     rt_lap(run->laps, RT_START_STATES);
     if ((!o->eval_only && !rt_session_open_train(s, e)) ||
-        !rt_session_open_eval(s, e))
+        !rt_session_open_eval(s, e) || !rt_session_open_scores(s, e))
         return false;
     int64_t from = o->eval_only ? INT64_MAX : loads ? s->at.step : -1;
     if (writes_checkpoints(o))
@@ -511,6 +511,7 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
     rt_checkpoint_free(s.checkpoint);
     free(s.batches);
     free(s.confusion);
+    rt_scores_free(s.scores);
     rt_retention_unlock(&s.retention);
     return good;
 }

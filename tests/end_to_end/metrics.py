@@ -26,6 +26,8 @@ def make():
         os.makedirs(kind)
         for split, count in ("train", 200), ("test", 53):
             image = draw.normal(size=(count, *x)).astype(np.float32)
+            if kind == "labels":  # equal rows have equal outputs
+                image[count // 2 :] = image[: count - count // 2]
             if classes:  # the last class never occurs
                 label = draw.integers(0, classes - 1, size=(count, *y))
                 if kind == "ignored":  # whole batches, too
@@ -54,13 +56,32 @@ def counted(both, given, found):
     }
 
 
+def area(score, positive):
+    """Under the ROC curve, from the mean ranks of equal scores."""
+    values, which, count = np.unique(score, return_inverse=True,
+                                     return_counts=True)
+    rank = (np.cumsum(count) - (count - 1) / 2)[which]
+    p, n = positive.sum(), (~positive).sum()
+    return (rank[positive].sum() - p * (p + 1) / 2) / (p * n) if p * n else None
+
+
+def mean_area(score, positive):
+    """Over the columns that have both kinds of rows."""
+    areas = [area(score[:, k], positive[:, k]) for k in range(score.shape[1])]
+    return np.mean([a for a in areas if a is not None])
+
+
 def of_classes(output, label, classes):
+    rows = output.reshape(-1, classes)
+    share = np.exp(rows - rows.max(-1, keepdims=True))
+    share /= share.sum(-1, keepdims=True)
+    auc = mean_area(share, label.reshape(-1, 1) == np.arange(classes))
     matrix = np.zeros((classes, classes))
     np.add.at(matrix, (label.ravel(), output.argmax(-1).ravel()), 1)
     both, given, found = matrix.diagonal(), matrix.sum(1), matrix.sum(0)
     any_of = given + found - both
     iou = [b / a if a else None for b, a in zip(both, any_of)]
-    return dict(counted(both, given, found), counts=matrix.tolist(),
+    return dict(counted(both, given, found), auc=auc, counts=matrix.tolist(),
                 iou_by_class=iou)
 
 
@@ -76,8 +97,9 @@ def of_weighted(output, label):
 
 def of_labels(output, label):
     is_label, found = label > 0.5, output > 0
-    return counted(*(x.sum(0).astype(float)
-                     for x in (is_label & found, is_label, found)))
+    return dict(counted(*(x.sum(0).astype(float)
+                          for x in (is_label & found, is_label, found))),
+                auc=mean_area(output, is_label))
 
 
 def of_values(output, label):

@@ -9,7 +9,7 @@ for candidate in python3 /usr/bin/python3; do
 done
 [ -n "$python" ] || exit 77
 
-COUNTS="precision, recall, f1, precision_micro, recall_micro, f1_micro, iou"
+COUNTS="auc, precision, recall, f1, precision_micro, recall_micro, f1_micro, iou"
 
 # model KIND INPUT OUTPUT BODY DATA LOSS METRICS BEST ARGUMENTS
 model() {
@@ -43,7 +43,7 @@ model ignored 8 5 "linear(5)" "" cross_entropy "$COUNTS, confusion" accuracy \
     ", weights=[1, 2, 3, 4, 5], ignore=3"
 model pixels "6, 6, 2" "6, 6, 3" "conv(3, 3)" "" cross_entropy \
     "$COUNTS, confusion" iou ""
-model labels 8 4 "linear(4)" ", targets" bce_with_logits "$COUNTS" f1_micro ""
+model labels 8 4 "linear(4)" ", targets" bce_with_logits "$COUNTS" auc ""
 model values 8 3 "linear(3)" ", targets" mse "mae, rmse, r2" r2 ""
 
 # Other trainers take its checkpoints.
