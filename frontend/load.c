@@ -31,6 +31,10 @@ static Program *load(Arena *a, const Source *s, const Setting *setting,
     if (t == NULL)
         return NULL;
     Value *arg = default_arguments(&e, t);
+    if (t->absent) {
+        lower_invalid(&e, t, arg);
+        return NULL;
+    }
     int before = diags->errors;
     settings_apply(&e, t, setting, num_settings, arg);
     if (diags->errors > before)

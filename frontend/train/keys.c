@@ -83,18 +83,23 @@ static Value model_named(Expansion *e, const Train *t) {
     return value_poison();
 }
 
-static void report_no_train(Expansion *e, const File *f) {
-    Span at = {0};
-    const char *model = NULL;
+// An empty block for the last model, whose mistakes are shown, too; NULL: there
+// is no model.
+static const Train *report_no_train(Expansion *e, const File *f) {
+    const Function *model = NULL;
     for (int i = 0; i < f->count; i++)
-        if (f->item[i].kind == ITEM_MODEL) {
-            at = f->item[i].function->name_at;
-            model = f->item[i].function->name;
-        }
+        if (f->item[i].kind == ITEM_MODEL)
+            model = f->item[i].function;
     Diagnostic *d =
-        report(e->diags, D_no_train, at, "this file has no train block");
+        report(e->diags, D_no_train, model ? model->name_at : (Span){0},
+               "this file has no train block");
     diag_note(d, "add a block: train %s { data = ... }",
-              model ? model : "NAME");
+              model ? model->name : "NAME");
+    if (model == NULL)
+        return NULL;
+    Train *empty = ARENA_NEW(e->arena, Train);
+    *empty = (Train){.model = model->name, .model_at = model->name_at};
+    return empty;
 }
 
 static const Train *train_find(Expansion *e, const File *f) {
@@ -111,9 +116,7 @@ static const Train *train_find(Expansion *e, const File *f) {
         }
         found = t;
     }
-    if (found == NULL)
-        report_no_train(e, f);
-    return found;
+    return found != NULL ? found : report_no_train(e, f);
 }
 
 static bool is_variable(const char *name) {
@@ -223,6 +226,7 @@ TrainBlock *train_new(Expansion *e, const File *f) {
     *block = (TrainBlock){.file = f,
                           .at = t->model_at,
                           .model = model_named(e, t),
+                          .absent = t->at.source == NULL,
                           .num_entries = t->num_entries,
                           .scope = e->scope};
     // Room for a setting of every key that the block omits.

@@ -251,6 +251,8 @@ void lower_invalid(Expansion *e, TrainBlock *t, const Value *given) {
         if (known)
             expand_model(e, &(Model){t, given, input},
                          expand_input(e, t, given, input));
+        if (t->absent)
+            return;
         e->phase = PHASE_LOSS;
         train_loss(e, t, value_poison());
     }

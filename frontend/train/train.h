@@ -10,6 +10,7 @@ struct TrainBlock {
     Span at;
     Value model;
     bool invalid; // keys that others use are wrong
+    bool absent;  // the file has no block
     Entry *entry;
     int num_entries;
     Lazy *lazy; // by entry, for the current graph
