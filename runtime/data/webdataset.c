@@ -27,6 +27,7 @@ static const char *const suffixes[] = {".tar", NULL};
 typedef struct {
     char *key;       // NULL: none
     char *image;     // its member's name; NULL: none
+    char *other;     // that of a member of an unknown kind; NULL: none
     RtFilePart part; // of the image
     int64_t label;   // -1: none
 } Sample;
@@ -39,6 +40,7 @@ typedef struct {
     int32_t file;
     Sample sample;
     uint64_t *hash;
+    RtIgnored *ignored; // members of samples without an image
 } Shard;
 
 // ---- labels ----
@@ -114,6 +116,7 @@ static bool read_json(Shard *s, const RtTarMember *m, RtError *e) {
 static void sample_clear(Sample *s) {
     free(s->key);
     free(s->image);
+    free(s->other);
     *s = (Sample){.label = -1};
 }
 
@@ -133,7 +136,8 @@ static bool check_label(const Shard *s, RtError *e) {
                    s->tar.path, p->image, p->label, s->spec->classes);
 }
 
-// Members without an image and a .cls are of no sample.
+// Members without an image are no sample; one of an unknown kind may be an
+// image, so it is reported.
 static bool sample_end(Shard *s, RtError *e) {
     Sample *p = &s->sample;
     if (p->image != NULL) {
@@ -145,6 +149,8 @@ static bool sample_end(Shard *s, RtError *e) {
         *s->hash = XXH3_64bits_withSeed(p->image, strlen(p->image), *s->hash);
         *s->hash = XXH3_64bits_withSeed(bits, sizeof bits, *s->hash);
     }
+    if (p->image == NULL && p->other != NULL)
+        rt_ignored_add(s->ignored, p->other);
     sample_clear(p);
     return true;
 }
@@ -189,7 +195,9 @@ static bool take_member(Shard *s, const RtTarMember *m, RtError *e) {
     for (const char *const *image = rt_image_suffix; *image != NULL; image++)
         if (strcasecmp(suffix, *image) == 0)
             return take_image(s, m, e);
-    return true;
+    if (p->other == NULL)
+        p->other = strdup(m->name);
+    return p->other != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
 }
 
 static bool read_shard(Shard *s, const RtFiles *files, const char *path,
@@ -210,13 +218,16 @@ static bool read_shard(Shard *s, const RtFiles *files, const char *path,
 // Takes ownership of the paths.
 static bool read_split(RtData *d, RtSplit *split, RtNames *shard,
                        const RtDataSpec *spec, const RtFiles *files,
-                       RtError *e) {
+                       RtIgnored *ignored, RtError *e) {
     RtImages *images = rt_images_open(d, split, spec, files, e);
     if (images == NULL)
         return false;
     images->file = *shard;
     *shard = (RtNames){0};
-    Shard s = {.split = split, .spec = spec, .hash = &d->hash};
+    Shard s = {.split = split,
+               .spec = spec,
+               .hash = &d->hash,
+               .ignored = ignored};
     s.sample.label = -1;
     for (int64_t i = 0; i < images->file.count; i++) {
         s.file = (int32_t)i;
@@ -341,11 +352,15 @@ static bool check_shards(const Shards *s, const char *folder,
 bool rt_webdataset_read(RtData *d, const char *path, const RtDataSpec *spec,
                         const RtFiles *files, RtError *e) {
     Shards s = {.train = {0}};
+    RtIgnored members = {.suffixes = 0};
     bool good = find_shards(&s, path, e) && check_shards(&s, path, spec, e) &&
-                read_split(d, &d->train, &s.train, spec, files, e) &&
+                read_split(d, &d->train, &s.train, spec, files, &members, e) &&
                 (s.test.count == 0 ||
-                 read_split(d, &d->test, &s.test, spec, files, e));
-    rt_ignored_text(d->ignored, &s.ignored, path, ".tar");
+                 read_split(d, &d->test, &s.test, spec, files, &members, e));
+    rt_ignored_text(d->ignored, &members, path,
+                    "members .jpg, .jpeg, .png or .webp");
+    if (*d->ignored == '\0')
+        rt_ignored_text(d->ignored, &s.ignored, path, ".tar");
     rt_names_free(&s.train);
     rt_names_free(&s.test);
     return good;

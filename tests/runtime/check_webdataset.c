@@ -149,6 +149,20 @@ START_TEST(shards_are_in_the_order_of_their_names) {
     ck_assert_str_eq(data.classes, "cat\nant\ndog\n");
     ck_assert_str_eq(data.ignored, "ignored in d, not .tar: 1 .md");
     rt_data_close(&data);
+    // An image of an unknown kind is not lost without a word; a caption beside
+    // an image is none.
+    add_image("6.gif", 60);
+    add_text("6.cls", "1");
+    add_image("7.png", 70);
+    add_text("7.cls", "1");
+    add_text("7.txt", "a caption");
+    write_tar("d/train-000002.tar");
+    ck_assert(open_set());
+    ck_assert_int_eq(data.train.count, 5);
+    ck_assert_str_eq(data.ignored, "ignored in d, not members .jpg, .jpeg, "
+                                   ".png or .webp: 1 .gif");
+    rt_data_close(&data);
+    ck_assert_int_eq(unlink("d/train-000002.tar"), 0);
     // Labels are part of the data, the names of shards are not.
     rename("d/train-000001.tar", "d/train-7.tar");
     ck_assert_uint_eq(check_good(), hash);
