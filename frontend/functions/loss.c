@@ -337,6 +337,8 @@ static bool expect_binary_labels(Expansion *e, const Call *c) {
     Type label = *node_type(e, e->input[INPUT_LABEL]);
     bool classes = is_label(e, &c->arg[1]) && label.dtype == I32 &&
                    labels_each(label, *node_type(e, c->arg[0].node));
+    if (classes && e->data.classes == 0)
+        e->recipe.classes = 2; // the trainer checks its files
     if (!classes || e->data.classes <= 2)
         return true;
     Diagnostic *d = report(

@@ -46,6 +46,14 @@ model pixels "6, 6, 2" "6, 6, 3" "conv(3, 3)" "" cross_entropy \
 model labels 8 4 "linear(4)" ", targets" bce_with_logits "$COUNTS" auc ""
 model values 8 3 "linear(3)" ", targets" mse "mae, rmse, r2" r2 ""
 
+# Labels of a single logit are 0 and 1; the files decide.
+sed 's/f32\[N, 5\]/f32[N, 1]/; s/linear(5)/linear(1)/
+    s/cross_entropy/bce_with_logits/; s/metrics = .*\]/metrics = [loss]/
+    s/best f1/best loss/' classes.net >single.net
+expect 0 "$SINTER" build single.net -o single
+expect 3 ./single --out=run-single
+expect_says "has label [23], but the model has 2 classes"
+
 # Other trainers take its checkpoints.
 sed '/checkpoint best/d; s/f1, //' classes.net >other.net
 expect 0 "$SINTER" build other.net --set batch=1 -o other
