@@ -258,9 +258,24 @@ static void add_errors(Expansion *e, NodeId error) {
                sum_samples(e, sample_means(e, square(e, error))), false);
 }
 
+// The first row of x, which always counts, with axes of size 1 before the last.
+static NodeId first_row(Expansion *e, NodeId x) {
+    Graph *g = e->graph;
+    Type t = *node_type(e, x);
+    int64_t columns = t.dim[t.rank - 1], rows = type_count(&t) / columns;
+    NodeId all = graph_reshape(g, x, 2, (int64_t[]){rows, columns});
+    NodeId first = graph_slice(g, all, (int64_t[]){0, 0},
+                               (int64_t[]){rows - 1, 0});
+    samples_allow_mixing(e, all, NO_NODE, NO_NODE);
+    for (int i = 0; i < t.rank - 1; i++)
+        t.dim[i] = 1;
+    return graph_reshape(g, first, t.rank, t.dim);
+}
+
 // Adds the squared deviations of each column from its mean over all samples so
 // far (Chan, Golub and LeVeque, 1979): a sum of squares would lose them where
-// the mean is large.  The states are the number of rows, the mean and the sum.
+// the mean is large.  The mean of a batch is that of differences to its first
+// row, so equal numbers have it exactly, and no deviation.  The states are the number of rows, the mean and the sum.
 static void add_deviations(Expansion *e, NodeId x) {
     Graph *g = e->graph;
     Type t = *node_type(e, x);
@@ -268,11 +283,15 @@ static void add_deviations(Expansion *e, NodeId x) {
     double rows_each = (double)(type_count(&t) / (t.dim[0] * columns));
     NodeId rows =
         graph_op2(g, OP_mul, sample_count(e), number_node(e, rows_each));
+    NodeId shift = first_row(e, x);
+    x = graph_op2(g, OP_sub, x, shift);
     NodeId sum =
         graph_reduce(g, OP_sum, valid_rows(e, x, columns), 1, &first);
     NodeId mean = graph_op2(g, OP_div, sum, rows);
     NodeId own = valid_rows(e, square(e, graph_op2(g, OP_sub, x, mean)),
                             columns);
+    shift = graph_reshape(g, shift, 1, &columns);
+    mean = graph_op2(g, OP_add, shift, mean);
     NodeId before = metric(e, "metric.moments.rows", type_scalar(F32));
     NodeId all = graph_op2(g, OP_add, before, rows);
     NodeId mean_before = metric(e, "metric.moments.mean", *node_type(e, mean));
