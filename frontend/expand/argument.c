@@ -202,7 +202,7 @@ static void note_quoted(const ParamInfo *p, Value v, Diagnostic *d) {
                                                 : NULL;
     if (b != NULL && p->kind == INITIALISER)
         diag_note(d, "a function stands without quotes: %s", b->name);
-    if (v.kind == VALUE_BUILTIN && p->kind == SCALAR)
+    if (v.kind == VALUE_BUILTIN && (p->kind == SCALAR || p->kind == RATE))
         diag_note(d, "it is written as a call: %s(...)", v.builtin->name);
 }
 

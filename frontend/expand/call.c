@@ -105,7 +105,9 @@ static void place_caller(Expansion *e, const Function *f, Span at, int first) {
         std_text(at.source->path) != NULL)
         return;
     for (int i = first; i < e->diags->count; i++)
-        diag_place(e->diags->list[i], at, "in this call of `%s`", f->name);
+        if (e->diags->list[i]->label[0].at.start != at.start ||
+            e->diags->list[i]->label[0].at.source != at.source)
+            diag_place(e->diags->list[i], at, "in this call of `%s`", f->name);
 }
 
 Value expand_function(Expansion *e, Value function, const Value *arg, Span at) {

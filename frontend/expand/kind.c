@@ -83,6 +83,8 @@ const char *kind_expected(Expansion *e, const ParamInfo *p) {
         return "a list of numbers, or of such lists";
     case SCALAR:
         return "a number or a schedule";
+    case RATE:
+        return "a number from 0, or a schedule";
     case TIME:
         return "a time, as `2 epoch`, `5 step` or 10%";
     case TIME_POINT:
@@ -207,6 +209,8 @@ bool kind_accepts(Expansion *e, const ParamInfo *p, Value v) {
         return v.kind == VALUE_LIST; // lists may share items: see literal.c
     case SCALAR:
         return is_scalar(e, v);
+    case RATE:
+        return is_scalar(e, v) && (!is_plain(v) || v.number >= 0);
     case TIME:
         return time_of_value(v, &(Time){0});
     case TIME_POINT:

@@ -48,6 +48,7 @@ typedef enum {
     LIST,
     LISTS,       // a list of numbers, or of such lists
     SCALAR,      // a number or a schedule
+    RATE,        // a number from 0, or a schedule
     TIME,        // in epochs, in steps, as a fraction; a default is in steps
     TIME_POINT,  // of a schedule: a fraction of the run, epochs or steps
     TIME_POINTS, // one or a list of them
