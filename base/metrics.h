@@ -18,7 +18,8 @@ typedef enum {
     SUMS_COUNTS,
     SUMS_ERRORS,
     SUMS_MOMENTS,
-    SUMS_SCORES
+    SUMS_SCORES,
+    NUM_SUMS
 } MetricSums;
 
 typedef enum { METRIC_NUMBER, METRIC_SHARE, METRIC_TABLE } MetricUnit;

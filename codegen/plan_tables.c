@@ -92,15 +92,21 @@ static void input_add(const Writer *w, Text *t, const Graph *g, NodeId n,
     tensor_add(w, t, g, n, node_text(&g->node[n], ATTR_name), offset);
 }
 
-// The output of a prediction.
-static void output_add(const Writer *w, Text *t, const Graph *g) {
+// The outputs of a prediction: the first, then the others.
+static void outputs_add(const Writer *w, Text *t, const Graph *g) {
+    int count = 0;
     for (NodeId n = 0; n < g->count; n++) {
         if (g->node[n].op != OP_output)
             continue;
         NodeId base = node_base(g, g->node[n].arg[0]);
-        text_add(t, ",\n     .output = ");
+        text_add(t, count == 0   ? ",\n     .output = "
+                    : count == 1 ? ",\n     .more_output = (const RtInput[]){"
+                                 : ", ");
         input_add(w, t, g, n, (size_t)g->node[base].offset);
+        count++;
     }
+    if (count > 1)
+        text_add(t, "},\n     .num_more_outputs = %d", count - 1);
 }
 
 // The bytes of a decode step's caches, which lie side by side.
@@ -252,7 +258,7 @@ void step_table_write(const Writer *w, Text *t, int which) {
                      "COUNT(%s_of_%s)",
                      s->name, on, s->name, on);
         if (s->step->kind >= STEP_PREDICT)
-            output_add(w, t, s->plan[which]->graph);
+            outputs_add(w, t, s->plan[which]->graph);
         caches_add(t, s->plan[which]->graph);
         text_add(t, "},\n");
     }

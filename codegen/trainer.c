@@ -9,15 +9,48 @@ static const Graph *graph_with(const Program *p, const char *input) {
 }
 
 // One sample's shape in an input; rank -1 if no graph uses it.
-static void write_shape(const Program *p, Text *t, const char *input) {
+static void add_shape(const Program *p, Text *t, const char *input) {
     const Graph *g = graph_with(p, input);
     NodeId n = graph_find(g, input);
     Type type = n == NO_NODE ? type_scalar(I32) : *g->node[n].type;
-    text_add(t, "    .%s = {%s, %d, {", input, rt_type_text(type.dtype, F32),
-             type.rank - 1);
+    text_add(t, "{%s, %d, {", rt_type_text(type.dtype, F32), type.rank - 1);
     for (int i = 1; i < type.rank; i++)
         text_add(t, "%s%lld", i > 1 ? ", " : "", (long long)type.dim[i]);
-    text_add(t, "}},\n");
+    text_add(t, "}}");
+}
+
+static void write_shape(const Program *p, Text *t, const char *input) {
+    text_add(t, "    .%s = ", input);
+    add_shape(p, t, input);
+    text_add(t, ",\n");
+}
+
+static void write_arrays(const Program *p, Text *t) {
+    const Recipe *r = &p->recipe;
+    if (r->num_arrays == 0)
+        return;
+    text_add(t, "    .array = (const RtArray[]){\n");
+    for (int i = 0; i < r->num_arrays; i++) {
+        const DataArray *a = &r->array[i];
+        text_add(t, "        {\"%s\", \"%s\", ", a->name, a->input);
+        add_shape(p, t, a->input);
+        text_add(t, ", %d},\n", a->classes);
+    }
+    text_add(t, "    },\n    .num_arrays = %d,\n", r->num_arrays);
+}
+
+static const char *const output_kind[] = {[OUTPUT_VALUES] = "RT_VALUES",
+                                          [OUTPUT_CLASSES] = "RT_CLASSES",
+                                          [OUTPUT_LABELS] = "RT_LABELS"};
+
+static void write_output_names(const Recipe *r, Text *t) {
+    if (r->num_output_names == 0)
+        return;
+    text_add(t, "    .output_name = (const RtOutputName[]){\n");
+    for (int i = 0; i < r->num_output_names; i++)
+        text_add(t, "        {\"%s\", %s},\n", r->output_name[i].name,
+                 output_kind[r->output_name[i].kind]);
+    text_add(t, "    },\n    .num_output_names = %d,\n", r->num_output_names);
 }
 
 static void write_settings(const Recipe *r, Text *t) {
@@ -108,9 +141,6 @@ static bool adds_batches(const Graph *train) {
 
 // The run's settings from the model file.
 static void write_recipe(const Program *p, Text *t) {
-    static const char *const output[] = {[OUTPUT_VALUES] = "RT_VALUES",
-                                         [OUTPUT_CLASSES] = "RT_CLASSES",
-                                         [OUTPUT_LABELS] = "RT_LABELS"};
     const Recipe *r = &p->recipe;
     text_add(t, "    .data_format = \"%s\",\n", r->data_format);
     text_add(t, "    .data_path = ");
@@ -119,10 +149,13 @@ static void write_recipe(const Program *p, Text *t) {
     write_settings(r, t);
     write_shape(p, t, "image");
     write_shape(p, t, "label");
+    write_text(t, "image_name", r->image_name);
+    write_arrays(p, t);
+    write_output_names(r, t);
     text_add(t, "    .classes = %d,\n", r->classes);
     if (r->ignored != 0)
         text_add(t, "    .ignored = %d,\n", r->ignored);
-    text_add(t, "    .output = %s,\n", output[r->output]);
+    text_add(t, "    .output = %s,\n", output_kind[r->output]);
     text_add(t, "    .batch = %lld,\n", (long long)r->batch);
     text_add(t, "    .precision = \"%s\",\n", dtype_name(r->precision));
     text_add(t, "    .drop_last = %s,\n", r->drop_last ? "true" : "false");

@@ -176,6 +176,8 @@ static void walk_function(Uses *u, const Function *f) {
         define_here(u, f->param[i].name, f->param[i].at, NULL);
     }
     walk_type(u, f->result);
+    for (int i = 0; i < f->num_outputs; i++)
+        walk_type(u, f->output[i].type);
     walk_block(u, &f->body);
     for (const Definition *d = u->latest; d != NULL; d = d->sibling)
         *atom_value(u->arena, &u->visible, d->name) = d->outer;

@@ -44,6 +44,23 @@ typedef enum { RECOMPUTE_FOR_LIMIT, RECOMPUTE_NONE, RECOMPUTE_AUTO } Recompute;
 // axis, or a logit of each label.
 typedef enum { OUTPUT_VALUES, OUTPUT_CLASSES, OUTPUT_LABELS } OutputKind;
 
+// An array of the data set beside images and labels: a further input of the
+// model, the label of a named output, or a number for each sample.
+typedef struct {
+    const char *name;  // of its files: meta
+    const char *input; // of the graphs: input.meta, label.meta
+    int classes;       // that whole numbers are below; 0: any
+} DataArray;
+
+// Arrays of a data set beside images and labels, at most; and outputs.
+enum { MAX_ARRAYS = 16 };
+
+// An output of a model that gives its outputs names.
+typedef struct {
+    const char *name;
+    OutputKind kind;
+} OutputName;
+
 // The recipe, except for the parts that are in the graphs.
 typedef struct {
     const char *data_format; // a data set of the language, as cifar10
@@ -52,7 +69,12 @@ typedef struct {
     int num_data_settings;
     int classes; // that whole labels are below
     int ignored; // a label that the loss leaves out, of any size
-    OutputKind output;
+    OutputKind output; // of named outputs: of that whose classes are counted
+    const char *image_name; // of its files; NULL: the only input
+    const DataArray *array;
+    int num_arrays;
+    const OutputName *output_name; // none: the output has no name
+    int num_output_names;
     int64_t batch;
     bool drop_last; // leave out a last batch that is short
     Time length;
@@ -105,7 +127,8 @@ typedef struct {
 //
 // Inputs (filled by the runtime): image u8, i32 or f32 [N,...], label i32 or
 // f32 [N,...], index i32[N] (the sample's number in its data set), valid i32[]
-// (how many of the N samples count; the rest are of earlier batches).
+// (how many of the N samples count; the rest are of earlier batches), and
+// input.NAME and label.NAME, the arrays of the recipe.
 //
 // States of the run (kind run): run.step i32[] (updates done), run.steps i32[]
 // (updates in the whole run), run.epoch_steps i32[] (in one epoch), run.seed

@@ -617,10 +617,18 @@ static NodeId follow(Decode *d, NodeId n, Value *v) {
 
 // ---- the graph ----
 
+static bool has_more_inputs(const Graph *g) {
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_input &&
+            strncmp(node_text(&g->node[n], ATTR_name), "input.", 6) == 0)
+            return true;
+    return false;
+}
+
 // The input, if the graph predicts scores of tokens for each token of texts.
 static NodeId texts_of(const Graph *g) {
     NodeId image = graph_find(g, "image"), out = graph_find(g, "prediction");
-    if (image == NO_NODE || out == NO_NODE)
+    if (image == NO_NODE || out == NO_NODE || has_more_inputs(g))
         return NO_NODE;
     const Type *from = g->node[image].type, *to = g->node[out].type;
     bool texts = from->dtype == I32 && from->rank == 2 && to->rank == 3 &&

@@ -47,8 +47,8 @@ typedef struct {
     double initial;
 } RtState;
 
-// An input that the loader fills before a step: image, label, index or valid,
-// as in ir/program.h.  A program lists only the inputs that it uses.  Or the
+// An input that the loader fills before a step: image, label, index, valid or an
+// array of the trainer, as in ir/program.h.  A program lists only the inputs that it uses.  Or the
 // output of a step.
 typedef struct {
     const char *name;
@@ -58,7 +58,7 @@ typedef struct {
     size_t offset;
 } RtInput;
 
-enum { RT_MOST_INPUTS = 4 };
+enum { RT_MOST_ARRAYS = 16, RT_MOST_INPUTS = 4 + RT_MOST_ARRAYS };
 
 // Bytes to copy to an input, which is at `to` in the arena.  If `kept` is not
 // 0, they are indices into that set of resident rows.
@@ -82,6 +82,14 @@ typedef struct {
     int rank;
     int64_t dim[RT_MAX_RANK];
 } RtShape;
+
+// An array of the data set beside images and labels.
+typedef struct {
+    const char *name;  // of its files: "meta"
+    const char *input; // of steps: "input.meta" or "label.meta"
+    RtShape shape;
+    int classes; // that whole numbers are below; 0: any
+} RtArray;
 
 // A number of the model file's data set, such as the length of tokens.
 typedef struct {
@@ -208,6 +216,12 @@ typedef struct {
 // axis, or a logit of each label.
 typedef enum { RT_VALUES, RT_CLASSES, RT_LABELS } RtOutputKind;
 
+// An output of a model that names its outputs.
+typedef struct {
+    const char *name;
+    RtOutputKind kind;
+} RtOutputName;
+
 // The kinds of steps; ir/program.h says when each runs.
 typedef enum {
     RT_COLLECT,
@@ -243,7 +257,9 @@ typedef struct {
     bool then_derive; // RT_DERIVE must follow
     const RtInput *input;
     int num_inputs; // at most RT_MOST_INPUTS
-    RtInput output; // of PREDICT and DECODE: the model's
+    RtInput output; // of PREDICT and DECODE: the model's first
+    const RtInput *more_output; // of PREDICT: the others
+    int num_more_outputs;
     const RtInput *gradient; // of GRADIENTS: each with its parameter's name
     int num_gradients;
     size_t cache, cache_bytes; // of DECODE: zeros before a text begins
@@ -314,10 +330,15 @@ typedef struct {
     const RtSetting *data_setting;
     int num_data_settings;
     RtShape image, label; // of one sample; label.rank -1: labels are not used
+    const char *image_name; // of its files; NULL: the only input
+    const RtArray *array;
+    int num_arrays; // at most RT_MOST_ARRAYS
+    const RtOutputName *output_name; // none: the output has no name
+    int num_output_names;
     int classes;          // whole labels are below
     int ignored;          // a label outside of the classes that files may have;
                           // 0: none
-    RtOutputKind output;
+    RtOutputKind output; // of named outputs: of that whose classes are counted
     int batch;
     const char *precision; // of the recipe; NULL: f32
     bool drop_last;

@@ -32,20 +32,32 @@ static bool is_generated(const Recipe *r, const RtOptions *o) {
            0;
 }
 
-static bool data_found(const Program *p, const RtOptions *o, RtError *e) {
+void data_describe(const Program *p, DataDescription *d) {
     const Recipe *r = &p->recipe;
-    RtSetting setting[MAX_SETTINGS];
-    RtTrainer t = {.data_format = r->data_format,
-                   .data_path = r->data_path ? r->data_path : "",
-                   .data_setting = setting,
-                   .image = shape_of(p, "image"),
-                   .label = shape_of(p, "label"),
-                   .classes = r->classes,
-                   .ignored = r->ignored};
+    d->trainer = (RtTrainer){.model = p->name,
+                             .data_format = r->data_format,
+                             .data_path = r->data_path ? r->data_path : "",
+                             .data_setting = d->setting,
+                             .image = shape_of(p, "image"),
+                             .label = shape_of(p, "label"),
+                             .image_name = r->image_name,
+                             .array = d->array,
+                             .num_arrays = r->num_arrays,
+                             .classes = r->classes,
+                             .ignored = r->ignored};
     for (int i = 0; i < r->num_data_settings && i < MAX_SETTINGS; i++)
-        setting[t.num_data_settings++] =
+        d->setting[d->trainer.num_data_settings++] =
             (RtSetting){r->data_setting[i].name, r->data_setting[i].value};
-    return rt_data_check(&t, o, e);
+    for (int i = 0; i < r->num_arrays; i++)
+        d->array[i] =
+            (RtArray){r->array[i].name, r->array[i].input,
+                      shape_of(p, r->array[i].input), r->array[i].classes};
+}
+
+static bool data_found(const Program *p, const RtOptions *o, RtError *e) {
+    DataDescription d;
+    data_describe(p, &d);
+    return rt_data_check(&d.trainer, o, e);
 }
 
 int inputs_check(const Arguments *arguments, const Program *p,

@@ -2,6 +2,7 @@
 #ifndef TOOLS_TRAINER_H
 #define TOOLS_TRAINER_H
 
+#include "runtime/rt.h"
 #include "tools/tools.h"
 
 typedef struct {
@@ -26,6 +27,16 @@ TrainerText trainer_text(Arena *a, const Program *p,
 // message, if that fails or it exceeds --memory.
 const Program *trainer_load(Arena *a, const Arguments *arguments,
                             TrainerText *out, int *status);
+
+// ---- inputs.c ----
+
+// The fields of a program's trainer that describe its data.
+typedef struct {
+    RtTrainer trainer;
+    RtSetting setting[MAX_SETTINGS];
+    RtArray array[RT_MOST_ARRAYS];
+} DataDescription;
+void data_describe(const Program *p, DataDescription *d);
 
 // ---- trainer_file.c ----
 

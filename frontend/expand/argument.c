@@ -308,13 +308,17 @@ static Value default_list(Expansion *e, const char *text) {
     return (Value){.kind = VALUE_LIST, .list = {item, count}};
 }
 
+static bool is_flag(const ParamInfo *p) {
+    return p->kind == FLAG || p->kind == NAMES;
+}
+
 static Value default_value(Expansion *e, const ParamInfo *p) {
     const char *text = p->otherwise;
     if (*text == '\0')
         return (Value){.kind = VALUE_NONE};
     if (*text == '[')
         return default_list(e, text);
-    if (p->kind == FLAG)
+    if (is_flag(p))
         return (Value){.kind = VALUE_BOOL, .boolean = *text == 't'};
     if (p->words != NULL && word_allowed(p->words, text))
         return (Value){.kind = VALUE_WORD, .text = text};
@@ -445,10 +449,10 @@ static ActualArg as_flag(Expansion *e, const Call *c, const Signature *s,
     Nearest near = nearest_to(g.expr->text);
     for (int i = 0; i < builtin_num_params(c->builtin); i++) {
         const ParamInfo *p = &param_info[(int)c->builtin->first + i];
-        if (p->kind == FLAG && strcmp(p->name, g.expr->text) == 0)
+        if (is_flag(p) && strcmp(p->name, g.expr->text) == 0)
             return (ActualArg){
                 .name = p->name, .at = g.at, .value = flag_value(e, g.expr)};
-        if (p->kind == FLAG)
+        if (is_flag(p))
             nearest_offer(&near, p->name);
         else if (p->words != NULL && word_allowed(p->words, g.expr->text))
             return g;

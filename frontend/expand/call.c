@@ -76,6 +76,32 @@ static bool bind_params(Expansion *e, const Function *f, const Value *arg) {
     return true;
 }
 
+// Whether the value of a model fits its result or its named outputs.
+static bool check_result(Expansion *e, const Function *f, Value v, Span at) {
+    const char *subject = arena_format(e->arena, "the result of `%s`", f->name);
+    if (f->num_outputs == 0)
+        return type_check(e, f, f->result, v, at, subject);
+    if (!advise_kind(e, v, VALUE_LIST, at, subject,
+                     "a model with named outputs ends with a list of them"))
+        return false;
+    if (v.list.count != f->num_outputs) {
+        Diagnostic *d = report(e->diags, D_wrong_length, at,
+                               "%s must be a list of its %d outputs, and has "
+                               "%d",
+                               subject, f->num_outputs, v.list.count);
+        diag_place(d, f->output[0].at, "they are named here");
+        return false;
+    }
+    bool good = true;
+    for (int i = 0; good && i < f->num_outputs; i++) {
+        const Param *p = &f->output[i];
+        Value own = v.list.item[i];
+        good = type_check(e, f, p->type, own, own.at.source ? own.at : at,
+                          arena_format(e->arena, "the output `%s`", p->name));
+    }
+    return good;
+}
+
 static Value expand_body(Expansion *e, const Function *f, const Value *arg,
                          Span at) {
     if (!bind_params(e, f, arg))
@@ -93,10 +119,7 @@ static Value expand_body(Expansion *e, const Function *f, const Value *arg,
         diag_note(d, "its last line must be a value");
         return value_poison();
     }
-    const char *subject = arena_format(e->arena, "the result of `%s`", f->name);
-    if (!type_check(e, f, f->result, v, v.at.source ? v.at : at, subject))
-        return value_poison();
-    return v;
+    return check_result(e, f, v, v.at.source ? v.at : at) ? v : value_poison();
 }
 
 // Nobody edits a module of std/: its mistakes are those of its caller.

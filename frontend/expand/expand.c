@@ -308,9 +308,15 @@ static Value expand_unit(Expansion *e, const Expr *x) {
     return v;
 }
 
-// data.train, the only member.
+// data.train, or a member of input, output or label.
 static Value expand_member(Expansion *e, const Expr *x) {
     Value v = {.kind = VALUE_NONE};
+    const Binding *b = x->left->kind == EXPR_NAME
+                           ? scope_find(e, x->left->text, NULL)
+                           : NULL;
+    if (b != NULL && b->value.kind == VALUE_LAZY &&
+        lazy_has_members(b->value.lazy))
+        return lazy_member(e, b->value.lazy, x->text, x->at);
     if (!name_unknown(e, path_root(x)))
         v = expand(e, x->left);
     if (v.kind == VALUE_POISON)

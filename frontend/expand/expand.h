@@ -113,4 +113,9 @@ struct Lazy {
 // The value of a name of the train block, computed at its first use.
 Value lazy_force(Expansion *e, Lazy *lazy, Span at);
 
+// Whether it is input, output or label, which have members in the loss; and a
+// member.
+bool lazy_has_members(const Lazy *lazy);
+Value lazy_member(Expansion *e, Lazy *lazy, Atom name, Span at);
+
 #endif

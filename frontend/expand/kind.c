@@ -75,6 +75,8 @@ const char *kind_expected(Expansion *e, const ParamInfo *p) {
                "[top, bottom, left, right]";
     case FLAG:
         return "true or false";
+    case NAMES:
+        return "true, false, or names as in [\"box\"]";
     case NUMBERS:
         return "a number or a list of numbers";
     case LIST:
@@ -130,6 +132,10 @@ static bool is_axis(Value v) {
 
 static bool is_tensor(Value v) {
     return v.kind == VALUE_TENSOR;
+}
+
+static bool is_name(Value v) {
+    return v.kind == VALUE_STRING;
 }
 
 static bool is_size(Value v) {
@@ -202,6 +208,8 @@ bool kind_accepts(Expansion *e, const ParamInfo *p, Value v) {
                is_integer_list(v, 0, true);
     case FLAG:
         return v.kind == VALUE_BOOL;
+    case NAMES:
+        return v.kind == VALUE_BOOL || is_name(v) || is_list_of(v, is_name);
     case NUMBERS:
         return is_plain(v) || is_list_of(v, is_plain);
     case LIST:

@@ -22,6 +22,10 @@ static bool is_of_samples(const char *variable) {
 
 static Value sample_variable(Expansion *e, const char *variable, Span at) {
     origin_set(e, at, NULL);
+    if (e->num_named > 0 && strcmp(variable, "input") != 0) {
+        report_unnamed(e, variable, at);
+        return value_poison();
+    }
     if (strcmp(variable, "output") == 0 || e->output.kind == VALUE_POISON)
         return e->output;
     bool label = strcmp(variable, "label") == 0;
@@ -32,6 +36,20 @@ static Value sample_variable(Expansion *e, const char *variable, Span at) {
 static Diagnostic *report_samples(Expansion *e, const char *name, Span at) {
     return report(e->diags, D_wrong_context, at, "`%s` exists only in the loss",
                   name);
+}
+
+bool lazy_has_members(const Lazy *lazy) {
+    return is_of_samples(lazy->entry != NULL ? lazy->entry->name
+                                             : lazy->variable);
+}
+
+Value lazy_member(Expansion *e, Lazy *lazy, Atom name, Span at) {
+    const char *variable =
+        lazy->entry != NULL ? lazy->entry->name : lazy->variable;
+    if (e->phase == PHASE_LOSS)
+        return named_value(e, variable, name, at);
+    report_samples(e, variable, at);
+    return value_poison();
 }
 
 static Value variable(Expansion *e, const Lazy *lazy, Span at) {

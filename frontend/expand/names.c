@@ -167,6 +167,20 @@ static void check_params(Names *n, const Function *f) {
     }
 }
 
+// Outputs are names of their own, in the loss.
+static void check_outputs(Names *n, const Function *f) {
+    for (int i = 0; i < f->num_outputs; i++) {
+        const Param *p = &f->output[i];
+        walk_type(n, p->type);
+        for (int k = 0; k < i && n->check == NAMES_ONCE; k++)
+            if (f->output[k].name == p->name) {
+                Diagnostic *d = report(n->diags, D_redefinition, p->at,
+                                       "two outputs are called `%s`", p->name);
+                diag_place(d, f->output[k].at, "this is the first");
+            }
+    }
+}
+
 static void walk_function(Names *n, const Function *f) {
     Declaration *latest = n->latest;
     const Function *owner = n->owner;
@@ -174,6 +188,7 @@ static void walk_function(Names *n, const Function *f) {
     n->owner = f;
     check_params(n, f);
     walk_type(n, f->result);
+    check_outputs(n, f);
     walk_block(n, &f->body, true);
     leave_function(n);
     n->latest = latest;

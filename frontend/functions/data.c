@@ -53,8 +53,16 @@ static bool read_shape(Expansion *e, DataSet *d, const Call *c, ParamId p) {
     return good;
 }
 
+// A flag for the only label, or the names of labels.
 static void set_labels(DataSet *d, const Call *c, ParamId p) {
-    d->label = call_flag(c, p) ? targets : whole;
+    const Value *v = call_arg(c, p);
+    bool list = v->kind == VALUE_LIST;
+    d->label = v->kind == VALUE_BOOL && v->boolean ? targets : whole;
+    d->named = true;
+    if (v->kind == VALUE_BOOL)
+        return;
+    d->target = list ? v->list.item : v;
+    d->num_targets = list ? v->list.count : 1;
 }
 
 // ---- the data sets ----

@@ -39,6 +39,7 @@ typedef enum {
     PADDING,  // a word, a whole number, [rows, columns] or
               // [top, bottom, left, right]
     FLAG,
+    NAMES,       // a flag, a string or a list of strings
     AXIS,        // the name of an axis, or its number
     AXES,        // an axis, or a list of them
     AXES_OR_NUMBER,
@@ -504,6 +505,10 @@ Type label_type_in_files(const Expansion *e);
 // of their own shape, if the output has one for each.
 NodeId label_probabilities(Expansion *e, NodeId label);
 
+// The number that whole labels of an output are below: the data set's classes
+// if known, else the columns; for a single column any byte is a label.
+int64_t label_classes(const Expansion *e, Type output);
+
 // A label blended with another sample's.
 NodeId label_blend(Expansion *e, const Transform *t, NodeId label);
 
@@ -511,10 +516,38 @@ NodeId label_blend(Expansion *e, const Transform *t, NodeId label);
 // samples.  NO_NODE after a report.
 NodeId label_node(Expansion *e);
 
+// ---- named.c: inputs, outputs and labels by name ----
+
+// The node of an array of the data set, once in each graph; input: its name in
+// the graph, input.NAME or label.NAME.
+NodeId array_node(Expansion *e, const char *input, Type type);
+
+// Makes the model's output known: a tensor, or a list of named ones, of which
+// the first is selected.  POISON silences its uses.
+void outputs_set(Expansion *e, Value output);
+// Selects a named output, or that of a loss's label.
+void output_select(Expansion *e, int i);
+void output_select_of(Expansion *e, const Call *c);
+// False, with a report, if the data set's `targets` names no output.
+bool targets_check(Expansion *e);
+// Whether the label of the selected output has numbers, not classes.
+bool label_has_numbers(const Expansion *e);
+
+// input.NAME, output.NAME or label.NAME in the loss.
+Value named_value(Expansion *e, const char *variable, Atom name, Span at);
+// Reports `output` or `label` of a model with named outputs.
+void report_unnamed(Expansion *e, const char *variable, Span at);
+
+// Adds the arrays and the outputs by name to e->recipe, from finished graphs.
+void names_record(Expansion *e, const Graph *train, const Graph *eval);
+
 // ---- reduce_loss.c: reductions of a loss and its metrics ----
 
 // sum(x) or mean(x) without axes: the loss, over valid samples and pixels.
 Value reduce_loss(Expansion *e, const Call *c, bool mean);
+// The loss of each sample, f32[N, 1], if a total is a weighted sum of
+// reductions; NO_NODE if not.
+NodeId loss_samples(Expansion *e, NodeId total);
 
 // False, with a report, if a reduction of x over a set of axes in a loss would
 // include pixels from outside the image.
@@ -545,7 +578,7 @@ bool metric_expect(Expansion *e, const char *metric, Span at);
 bool metrics_check(Expansion *e);
 
 // Adds the sums that the runtime reads, after the loss is reduced.
-void metrics_add(Expansion *e, NodeId output);
+void metrics_add(Expansion *e);
 
 // ---- plateau.c ----
 

@@ -8,13 +8,21 @@
 
 #include "frontend/functions/functions.h"
 
+int64_t label_classes(const Expansion *e, Type output) {
+    enum { BYTES = 256 };
+    int64_t columns = output.rank ? output.dim[output.rank - 1] : 1;
+    if (e->data.classes > 0)
+        return e->data.classes;
+    return columns > 1 ? columns : BYTES;
+}
+
 // From the data set if known, else from the output.
 Type label_type(const Expansion *e) {
     Type t = e->data.label;
     bool output = e->output.kind == VALUE_TENSOR;
     if (t.rank == 0 && output) {
         t = *node_type(e, e->output.node);
-        t.dtype = e->data.label.dtype;
+        t.dtype = label_has_numbers(e) ? F32 : I32;
         t.rank -= t.dtype == I32 && t.rank > 1;
     }
     t.rank = t.rank > 0 ? t.rank : 1;

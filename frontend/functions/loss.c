@@ -12,6 +12,7 @@ static bool is_label(const Expansion *e, const Value *v) {
 
 // The first two arguments of every loss are an output and its label.
 static bool expect_order(Expansion *e, const Call *c) {
+    output_select_of(e, c);
     if (!is_label(e, &c->arg[0]))
         return true;
     const Value *label = &c->arg[1];
@@ -211,6 +212,13 @@ static bool row_weights(Expansion *e, const Call *c, int64_t classes,
     NodeId counted = NO_NODE;
     Literal of_class;
     *weights = NO_NODE;
+    if (e->num_named > 0 && (weighs || ignore->kind == VALUE_NUMBER)) {
+        report(e->diags, D_not_implemented, c->at,
+               "`%s` of cross_entropy is not implemented for a model with "
+               "named outputs",
+               weighs ? "weights" : "ignore");
+        return false;
+    }
     if (ignore->kind == VALUE_NUMBER) {
         if (!expect_numbers(e, c, *label, "ignore"))
             return false;
@@ -288,6 +296,11 @@ Value lower_cross_entropy(Expansion *e, const Call *c) {
 
 // A note for data sets that allow classes and targets.
 static const char *target_note(Expansion *e) {
+    if (e->num_named > 0)
+        return arena_format(e->arena,
+                            "labels are classes unless the data set names them "
+                            "in `targets`: %s(..., targets=[\"%s\"])",
+                            e->data.format, e->named[e->selected].name);
     return arena_format(e->arena,
                         "labels are classes unless the data set says "
                         "`targets`: %s(..., targets)",

@@ -243,6 +243,32 @@ static void store_scores(Expansion *e, NodeId output, OutputKind kind) {
     store_rows(e, "metric.scores.label", label);
 }
 
+// ---- which output ----
+
+static const char *const sums_state[] = {
+    [SUMS_LOSS] = "metric.loss",     [SUMS_CORRECT] = "metric.correct",
+    [SUMS_TOP5] = "metric.top5",     [SUMS_COUNTS] = "metric.counts",
+    [SUMS_ERRORS] = "metric.errors", [SUMS_MOMENTS] = "metric.moments",
+    [SUMS_SCORES] = "metric.scores"};
+
+static bool has_sums(const Expansion *e, MetricSums sums) {
+    return graph_find(e->graph, sums_state[sums]) != NO_NODE;
+}
+
+// Whether those sums are of the selected output: the one that a metric names,
+// or the first that has them.
+static bool measures(const Expansion *e, MetricSums sums) {
+    Atom name = e->metric_output[sums];
+    return e->num_named == 0 || (name != NULL
+                                     ? e->named[e->selected].name == name
+                                     : !has_sums(e, sums));
+}
+
+// The same, in an evaluation whose metrics need them.
+static bool evaluates(const Expansion *e, MetricSums sums) {
+    return metrics_need(e->recipe.metrics, sums) && measures(e, sums);
+}
+
 // ---- values ----
 
 static NodeId square(Expansion *e, NodeId x) {
@@ -275,7 +301,8 @@ static NodeId first_row(Expansion *e, NodeId x) {
 // Adds the squared deviations of each column from its mean over all samples so
 // far (Chan, Golub and LeVeque, 1979): a sum of squares would lose them where
 // the mean is large.  The mean of a batch is that of differences to its first
-// row, so equal numbers have it exactly, and no deviation.  The states are the number of rows, the mean and the sum.
+// row, so equal numbers have it exactly, and no deviation.  The states are the
+// number of rows, the mean and the sum.
 static void add_deviations(Expansion *e, NodeId x) {
     Graph *g = e->graph;
     Type t = *node_type(e, x);
@@ -310,13 +337,12 @@ static void add_deviations(Expansion *e, NodeId x) {
 
 static void measure_values(Expansion *e, NodeId output) {
     Type t = *node_type(e, output);
-    unsigned metrics = e->recipe.metrics;
     NodeId label = graph_reshape(e->graph, as_float(e, e->unblended_label),
                                  t.rank, t.dim);
     NodeId error = graph_op2(e->graph, OP_sub, output, label);
-    if (metrics_need(metrics, SUMS_ERRORS))
+    if (evaluates(e, SUMS_ERRORS))
         add_errors(e, error);
-    if (!metrics_need(metrics, SUMS_MOMENTS))
+    if (!evaluates(e, SUMS_MOMENTS))
         return;
     add_deviations(e, label);
     accumulate_columns(e, "metric.moments.error", square(e, error));
@@ -334,17 +360,16 @@ static OutputKind output_kind(const Expansion *e, Type output) {
 
 // Counts need f32, whatever the precision of the model.
 static void measure_evaluation(Expansion *e, NodeId output, NodeId best) {
-    unsigned metrics = e->recipe.metrics;
     OutputKind kind = e->recipe.output;
-    bool counts = metrics_need(metrics, SUMS_COUNTS), full = e->full_precision;
+    bool counts = evaluates(e, SUMS_COUNTS), full = e->full_precision;
     e->full_precision = e->graph->at.full = true;
-    if (best != NO_NODE && metrics_need(metrics, SUMS_TOP5))
+    if (best != NO_NODE && evaluates(e, SUMS_TOP5))
         accumulate(e, "metric.top5", count_top5(e, output), false);
     if (best != NO_NODE && counts)
         accumulate(e, "metric.counts", count_classes(e, output, best), false);
     else if (kind == OUTPUT_LABELS && counts)
         count_labels(e, output);
-    if (kind != OUTPUT_VALUES && metrics_need(metrics, SUMS_SCORES))
+    if (kind != OUTPUT_VALUES && evaluates(e, SUMS_SCORES))
         store_scores(e, output, kind);
     if (kind == OUTPUT_VALUES &&
         labels_each(*node_type(e, e->unblended_label), *node_type(e, output)))
@@ -354,31 +379,24 @@ static void measure_evaluation(Expansion *e, NodeId output, NodeId best) {
 
 static void measure(Expansion *e, NodeId output) {
     NodeId best = NO_NODE;
+    bool correct = measures(e, SUMS_CORRECT);
     e->recipe.output = output_kind(e, *node_type(e, output));
     if (e->recipe.output == OUTPUT_CLASSES) {
         best = best_class(e, output);
-        accumulate(e, "metric.correct", count_correct(e, output, best), false);
-    } else if (e->recipe.output == OUTPUT_LABELS) {
+        if (correct)
+            accumulate(e, "metric.correct", count_correct(e, output, best),
+                       false);
+    } else if (e->recipe.output == OUTPUT_LABELS && correct) {
         accumulate(e, "metric.correct", count_binary(e, output), false);
     }
     if (!e->training)
         measure_evaluation(e, output, best);
 }
 
-// Whether the evaluation has the sums of a metric.
-static bool is_measured(const Expansion *e, int id) {
-    static const char *const state[] = {
-        [SUMS_LOSS] = "metric.loss",     [SUMS_CORRECT] = "metric.correct",
-        [SUMS_TOP5] = "metric.top5",     [SUMS_COUNTS] = "metric.counts",
-        [SUMS_ERRORS] = "metric.errors", [SUMS_MOMENTS] = "metric.moments",
-        [SUMS_SCORES] = "metric.scores"};
-    return graph_find(e->graph, state[metric_info[id].sums]) != NO_NODE;
-}
-
 static bool check_metric(Expansion *e, const char *name) {
     int id = name != NULL ? metric_find(name) : -1;
     bool is_table = id >= 0 && metric_info[id].unit == METRIC_TABLE;
-    if (id < 0 || (is_measured(e, id) &&
+    if (id < 0 || (has_sums(e, metric_info[id].sums) &&
                    (!is_table || e->recipe.output == OUTPUT_CLASSES)))
         return true;
     bool values = metric_info[id].sums == SUMS_ERRORS ||
@@ -405,10 +423,26 @@ bool metrics_check(Expansion *e) {
     return good;
 }
 
-void metrics_add(Expansion *e, NodeId output) {
+// Measures each named output, and selects the one whose classes are counted.
+static void measure_named(Expansion *e) {
+    int counted = 0;
+    for (int i = 0; i < e->num_named; i++) {
+        bool before = has_sums(e, SUMS_COUNTS);
+        output_select(e, i);
+        if (e->label != NO_NODE)
+            measure(e, e->output.node);
+        if (has_sums(e, SUMS_COUNTS) && !before)
+            counted = i;
+    }
+    output_select(e, counted);
+}
+
+void metrics_add(Expansion *e) {
     accumulate(e, "metric.loss", sum_samples(e, e->loss.samples), true);
-    if (e->label != NO_NODE)
-        measure(e, output);
+    if (e->num_named > 0)
+        measure_named(e);
+    else if (e->label != NO_NODE)
+        measure(e, e->output.node);
     accumulate(e, "metric.count", sample_count(e), false);
     if (e->loss.weight_sum != NO_NODE)
         accumulate(e, "metric.weights", e->loss.weight_sum, false);

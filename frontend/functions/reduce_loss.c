@@ -326,14 +326,73 @@ static bool expect_rows_of_weights(Expansion *e, const Call *c,
     return false;
 }
 
+// ---- several reductions ----
+
+static void term_add(Expansion *e) {
+    LossTerm *term =
+        ARENA_ARRAY(e->arena, (size_t)e->loss.num_terms + 1, LossTerm);
+    for (int i = 0; i < e->loss.num_terms; i++)
+        term[i] = e->loss.term[i];
+    term[e->loss.num_terms++] = (LossTerm){e->loss.total, e->loss.samples};
+    e->loss.term = term;
+}
+
+// Whether a node depends on a reduction, and its part for each sample; NO_NODE
+// if it is no weighted sum of reductions.
+typedef struct {
+    bool depends;
+    NodeId samples;
+} Reduced;
+
+static NodeId term_samples(const Expansion *e, NodeId total) {
+    for (int i = 0; i < e->loss.num_terms; i++)
+        if (e->loss.term[i].total == total)
+            return e->loss.term[i].samples;
+    return NO_NODE;
+}
+
+// A factor or a divisor, as a number or a schedule, depends on no reduction.
+static NodeId samples_of(Expansion *e, const Node *n, const Reduced *of) {
+    Reduced a = n->num_args > 0 ? of[n->arg[0]] : (Reduced){false, NO_NODE};
+    Reduced b = n->num_args > 1 ? of[n->arg[1]] : (Reduced){false, NO_NODE};
+    bool left = a.samples != NO_NODE, right = b.samples != NO_NODE;
+    if ((n->op == OP_add || n->op == OP_sub) && left && right)
+        return graph_op2(e->graph, n->op, a.samples, b.samples);
+    if (n->op == OP_neg && left)
+        return graph_op1(e->graph, OP_neg, a.samples);
+    if ((n->op == OP_mul || n->op == OP_div) && left && !b.depends)
+        return graph_op2(e->graph, n->op, a.samples, n->arg[1]);
+    if (n->op == OP_mul && right && !a.depends)
+        return graph_op2(e->graph, OP_mul, n->arg[0], b.samples);
+    return NO_NODE;
+}
+
+NodeId loss_samples(Expansion *e, NodeId total) {
+    Reduced *of = ARENA_ARRAY(e->arena, (size_t)total + 1, Reduced);
+    for (NodeId i = 0; i <= total; i++) {
+        const Node n = e->graph->node[i];
+        NodeId samples = term_samples(e, i);
+        bool depends = samples != NO_NODE;
+        for (int k = 0; k < n.num_args; k++)
+            depends |= of[n.arg[k]].depends;
+        if (depends && samples == NO_NODE)
+            samples = samples_of(e, &n, of);
+        of[i] = (Reduced){depends, samples};
+    }
+    return of[total].samples;
+}
+
 Value reduce_loss(Expansion *e, const Call *c, bool mean) {
     if (!expect_reduced(e, c, &c->arg[0]) ||
         (mean && !expect_rows_of_weights(e, c, &c->arg[0])))
         return value_poison();
     NodeId x = as_float(e, c->arg[0].node);
+    e->loss.mixes_reductions |=
+        e->loss.num_terms > 0 && e->loss.is_mean != mean;
     e->loss.is_mean = mean;
     e->loss.samples = per_sample_loss(e, x, mean);
     e->loss.total =
         mean ? loss_mean(e, e->loss.samples) : loss_sum(e, x, e->loss.samples);
+    term_add(e);
     return value_tensor(e->loss.total, c->at);
 }

@@ -122,9 +122,12 @@ NodeId input_node(Expansion *e, InputId id) {
     Type type = type_of(I32, id == INPUT_VALID ? 0 : 1, &e->recipe.batch);
     if (id == INPUT_IMAGE)
         type = e->image;
-    if (id == INPUT_LABEL)
-        type = label_type_in_files(e);
-    return e->input[id] = graph_leaf(e->graph, OP_input, name[id], type);
+    if (id != INPUT_LABEL)
+        return e->input[id] = graph_leaf(e->graph, OP_input, name[id], type);
+    const char *label = name[id];
+    if (e->num_named > 0)
+        label = arena_format(e->arena, "label.%s", e->named[e->selected].name);
+    return e->input[id] = array_node(e, label, label_type_in_files(e));
 }
 
 NodeId run_node(Expansion *e, RunState s) {

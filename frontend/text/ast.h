@@ -121,6 +121,8 @@ typedef struct {
     Param *param;
     int num_params;
     TypeExpr *result; // NULL: any
+    Param *output;    // of a model that names its outputs
+    int num_outputs;
     Block body;
     bool is_model;
 } Function;

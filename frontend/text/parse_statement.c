@@ -239,17 +239,35 @@ static Block body(Parser *p) {
     return b;
 }
 
+// outputs = "(" NAME ":" type { "," NAME ":" type } [ "," ] ")"
+static void outputs(Parser *p, Function *f) {
+    token_consume(p);
+    p->brackets++;
+    while (items_next(p, TOKEN_CLOSE, f->num_outputs)) {
+        Param output = {0};
+        name_parse(p, &output.name, &output.at);
+        token_expect(p, TOKEN_COLON);
+        output.type = type(p);
+        ARENA_APPEND(p->arena, f->output, f->num_outputs, output);
+    }
+    p->brackets--;
+    items_end(p, TOKEN_CLOSE);
+}
+
 // function = "fn" NAME parameters [ "->" type ] body
-// model = "model" NAME parameters [ "->" type ] block
+// model = "model" NAME parameters [ "->" ( type | outputs ) ] block
 Function *function_parse(Parser *p, bool is_model) {
     Function *f = ARENA_NEW(p->arena, Function);
     token_consume(p);
     if (!name_parse(p, &f->name, &f->name_at))
         return f;
     parameters(p, f);
-    if (token_accept(p, TOKEN_ARROW))
-        f->result = type(p);
     f->is_model = is_model;
+    bool arrow = token_accept(p, TOKEN_ARROW);
+    if (arrow && is_model && token_is(p, TOKEN_OPEN))
+        outputs(p, f);
+    else if (arrow)
+        f->result = type(p);
     f->body = is_model ? block(p) : body(p);
     return f;
 }

@@ -165,6 +165,12 @@ static void function_print(Printer *p, const char *keyword, const Function *f) {
     }
     if (f->result)
         type_print_tree(p, "-> ", f->result);
+    for (int i = 0; i < f->num_outputs; i++) {
+        line_add(p, f->output[i].at, "output %s", f->output[i].name);
+        p->depth++;
+        type_print_tree(p, ": ", f->output[i].type);
+        p->depth--;
+    }
     block_print(p, &f->body);
     p->depth--;
 }

@@ -57,19 +57,56 @@ static void report_metric(Expansion *e, const Expr *x) {
     nearest_note(&near, d);
 }
 
+// METRIC(OUTPUT): metrics of the same sums are of one output.
+static bool read_output(Expansion *e, const Expr *call, int id) {
+    const Expr *x = call->count == 1 ? call->argument[0].value : call;
+    Atom *output = &e->metric_output[metric_info[id].sums];
+    int k = 0;
+    while (k < e->model->num_outputs && e->model->output[k].name != x->text)
+        k++;
+    if (x->kind != EXPR_NAME || k == e->model->num_outputs ||
+        metric_info[id].sums == SUMS_LOSS) {
+        Diagnostic *d =
+            metric_info[id].sums == SUMS_LOSS
+                ? report(e->diags, D_key_value, x->at,
+                         "%s is of all outputs together", metric_info[id].name)
+                : key_report(e, x->at, "the output of a metric",
+                             "one that the model names");
+        Nearest near = nearest_to(x->kind == EXPR_NAME ? x->text : "");
+        for (k = 0; k < e->model->num_outputs; k++)
+            nearest_offer(&near, e->model->output[k].name);
+        nearest_note(&near, d);
+        return false;
+    }
+    if (*output == NULL || *output == x->text) {
+        *output = x->text;
+        return true;
+    }
+    report(e->diags, D_not_implemented, x->at,
+           "%s is already measured of `%s`: metrics of the same sums are of "
+           "one output",
+           metric_info[id].name, *output);
+    return false;
+}
+
+// A metric, or one of a named output.
+static int read_metric(Expansion *e, const Expr *x) {
+    bool call = x->kind == EXPR_CALL;
+    int id = metric_of(call ? x->left : x);
+    if (id < 0)
+        report_metric(e, x);
+    return call && id >= 0 && !read_output(e, x, id) ? -1 : id;
+}
+
 static bool read_metrics(Expansion *e, const Entry *k) {
     bool list = k->value->kind == EXPR_LIST, good = list;
     if (!list)
         key_report(e, k->value->at, "`metrics`", "a list, as [accuracy, loss]");
     for (int i = 0; list && i < k->value->count; i++) {
-        const Expr *x = k->value->item[i];
-        int id = metric_of(x);
-        if (id < 0) {
-            report_metric(e, x);
-            good = false;
-            continue;
-        }
-        e->recipe.metrics |= 1u << id;
+        int id = read_metric(e, k->value->item[i]);
+        good &= id >= 0;
+        if (id >= 0)
+            e->recipe.metrics |= 1u << id;
     }
     return good;
 }

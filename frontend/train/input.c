@@ -4,17 +4,9 @@
 
 const Param *input_param(Expansion *e, const Function *model) {
     const Param *found = NULL;
-    for (int i = 0; i < model->num_params; i++) {
-        const Param *p = &model->param[i];
-        if (p->type == NULL)
-            continue;
-        if (found != NULL) {
-            report(e->diags, D_not_implemented, p->at,
-                   "a model with several inputs is not supported yet");
-            return NULL;
-        }
-        found = p;
-    }
+    for (int i = 0; i < model->num_params && found == NULL; i++)
+        if (model->param[i].type != NULL)
+            found = &model->param[i];
     if (found == NULL) {
         Diagnostic *d = report(e->diags, D_data, model->name_at,
                                "the model `%s` has no input", model->name);
@@ -37,8 +29,31 @@ static void bind_param(Expansion *e, const Param *p, Value given) {
         scope_bind(e, p->name, given);
 }
 
-// The declared type.  New names of dimensions take their sizes from `found`;
-// others are names of the model's file and earlier parameters.
+// The type of an input after the first; NULL before it is known.
+static const Type *more_type(const Expansion *e, const Param *p) {
+    for (int i = 0; i < e->num_more_inputs; i++)
+        if (e->more_input[i].param == p)
+            return &e->more_input[i].type;
+    return NULL;
+}
+
+// Binds new names of dimensions of the inputs before p.
+static bool bind_inputs(Expansion *e, const Function *f, const Param *p) {
+    const Param *first = input_param(e, f);
+    Type ignored;
+    bool good = true;
+    for (int i = 0; good && &f->param[i] != p; i++) {
+        const Param *before = &f->param[i];
+        const Type *known = before == first ? &e->image : more_type(e, before);
+        if (before->type != NULL && known != NULL)
+            good = type_expand(e, f, before->type, *known, &ignored);
+    }
+    return good;
+}
+
+// The declared type.  New names of dimensions take their sizes from earlier
+// inputs, then from `found`; others are names of the model's file and earlier
+// parameters.
 static bool written_type(Expansion *e, const TrainBlock *t, const Value *given,
                          const Param *p, Type found, Type *out) {
     Value model = train_model(t);
@@ -47,7 +62,7 @@ static bool written_type(Expansion *e, const TrainBlock *t, const Value *given,
     e->scope = model.closure.scope;
     for (int i = 0; &f->param[i] != p; i++)
         bind_param(e, &f->param[i], given[i]);
-    bool good = type_expand(e, f, p->type, found, out);
+    bool good = bind_inputs(e, f, p) && type_expand(e, f, p->type, found, out);
     e->scope = scope;
     return good;
 }
@@ -70,6 +85,14 @@ static bool dtype_accepts(DType written, DType known) {
     return written == known || (written == F32 && known == U8);
 }
 
+static bool expect_dtype(Expansion *e, const Param *p, DType d) {
+    if (d == U8 || d == I32 || d == F32)
+        return true;
+    report(e->diags, D_data, p->type->at,
+           "a model's input is u8, i32 or f32, not %s", dtype_name(d));
+    return false;
+}
+
 static bool check_dtype(Expansion *e, const TrainBlock *block,
                         const Value *given, const Param *p, Type *t) {
     Type written;
@@ -80,11 +103,7 @@ static bool check_dtype(Expansion *e, const TrainBlock *block,
                 report_data(e, p, *t, written));
     }
     t->dtype = p->type->dtype;
-    if (t->dtype == U8 || t->dtype == I32 || t->dtype == F32)
-        return true;
-    report(e->diags, D_data, p->type->at,
-           "a model's input is u8, i32 or f32, not %s", dtype_name(t->dtype));
-    return false;
+    return expect_dtype(e, p, t->dtype);
 }
 
 // A first size other than the batch's is a number, or a name with another
@@ -133,6 +152,48 @@ static void warn_order(Expansion *e, const Param *p, Type t) {
     diag_note(d, "the order is [N, height, width, channels]");
 }
 
+// Adds an input after the first, whose sizes the model declares.
+static bool more_add(Expansion *e, const TrainBlock *block, const Value *given,
+                     const Param *p) {
+    Type t = {.rank = p->type->rank, .dim = {e->recipe.batch}};
+    MoreInput *more =
+        ARENA_ARRAY(e->arena, (size_t)e->num_more_inputs + 1, MoreInput);
+    if (!e->data.named) {
+        Diagnostic *d = report(e->diags, D_data, p->at,
+                               "%s has no array for a second input",
+                               e->data.format);
+        diag_note(d, "npy and synthetic have arrays by name");
+        return false;
+    }
+    if (!written_type(e, block, given, p, t, &t) ||
+        !expect_dtype(e, p, t.dtype) || !check_size(e, p, t))
+        return false;
+    for (int i = 0; i < e->num_more_inputs; i++)
+        more[i] = e->more_input[i];
+    more[e->num_more_inputs++] = (MoreInput){p, t};
+    e->more_input = more;
+    return true;
+}
+
+// Adds the inputs after the first.
+static bool more_inputs(Expansion *e, const TrainBlock *block,
+                        const Value *given, const Param *first) {
+    const Function *f = train_model(block).closure.function;
+    bool good = true;
+    e->num_more_inputs = 0;
+    for (int i = 0; good && i < f->num_params; i++)
+        if (f->param[i].type != NULL && &f->param[i] != first)
+            good = more_add(e, block, given, &f->param[i]);
+    e->recipe.image_name = e->num_more_inputs > 0 ? first->name : NULL;
+    if (!good || e->num_more_inputs + f->num_outputs <= MAX_ARRAYS)
+        return good;
+    report(e->diags, D_out_of_range, f->name_at,
+           "`%s` has %d inputs and %d named outputs; both together are at most "
+           "%d",
+           f->name, e->num_more_inputs + 1, f->num_outputs, MAX_ARRAYS + 1);
+    return false;
+}
+
 bool input_type(Expansion *e, const TrainBlock *block, const Value *given,
                 const Param *p) {
     Type t = e->data.batch;
@@ -147,7 +208,7 @@ bool input_type(Expansion *e, const TrainBlock *block, const Value *given,
         !check_size(e, p, e->image))
         return false;
     warn_order(e, p, e->image);
-    return true;
+    return more_inputs(e, block, given, p);
 }
 
 // A chain may change the size of images, so that the model takes another size

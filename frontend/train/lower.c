@@ -31,6 +31,16 @@ typedef struct {
     const Param *input;
 } Model;
 
+static Value outputs_as_float(Expansion *e, Value v) {
+    Value *item = ARENA_ARRAY(e->arena, (size_t)v.list.count, Value);
+    for (int i = 0; i < v.list.count; i++) {
+        item[i] = v.list.item[i];
+        item[i].node = as_float(e, item[i].node);
+    }
+    v.list.item = item;
+    return v;
+}
+
 static Value expand_model(Expansion *e, void *context, Value image) {
     const Model *m = context;
     Value model = train_model(m->block);
@@ -38,26 +48,25 @@ static Value expand_model(Expansion *e, void *context, Value image) {
     Value *arg = ARENA_ARRAY(e->arena, (size_t)f->num_params + 1, Value);
     for (int i = 0; i < f->num_params; i++)
         arg[i] = &f->param[i] == m->input ? image : m->given[i];
+    for (int i = 0; i < e->num_more_inputs; i++) {
+        const MoreInput *in = &e->more_input[i];
+        arg[in->param - f->param] = value_tensor(
+            array_node(e, arena_format(e->arena, "input.%s", in->param->name),
+                       in->type),
+            in->param->at);
+    }
     e->phase = PHASE_MODEL;
     Path *outer = path_begin(e, "");
     Value v = expand_function(e, model, arg, f->name_at);
     e->path = outer;
     if (v.kind == VALUE_POISON)
         return v;
+    if (f->num_outputs > 0)
+        return outputs_as_float(e, v);
     if (!expect_kind(e, v, VALUE_TENSOR, f->name_at, "the output of a model"))
         return value_poison();
     v.node = as_float(e, v.node);
     return v;
-}
-
-// The number of label values: the data set's if known, else the columns of the
-// output; for a single column, any byte is a label.
-static int64_t label_classes(const Expansion *e, Type output) {
-    enum { BYTES = 256 };
-    int64_t columns = output.rank ? output.dim[output.rank - 1] : 1;
-    if (e->data.classes > 0)
-        return e->data.classes;
-    return columns > 1 ? columns : BYTES;
 }
 
 // The model's output: in an evaluation with views the weighted mean over them.
@@ -65,6 +74,12 @@ static Value expand_output(Expansion *e, Model *m, Value image) {
     NodeId mean;
     if (e->training || e->num_views == 0)
         return expand_model(e, m, image);
+    if (e->model->num_outputs > 0) {
+        report(e->diags, D_not_implemented, e->view[0].chain->at,
+               "views of an evaluation are not implemented for a model with "
+               "named outputs");
+        return value_poison();
+    }
     return views_mean(e, expand_model, m, image, &mean)
                ? value_tensor(mean, m->input->at)
                : value_poison();
@@ -100,10 +115,11 @@ static Value forward(Expansion *e, TrainBlock *t, const Value *given,
         train_loss(e, t, output);
         return output;
     }
-    e->recipe.classes = (int)label_classes(e, *node_type(e, output.node));
+    if (output.kind == VALUE_TENSOR)
+        e->recipe.classes = (int)label_classes(e, *node_type(e, output.node));
     Value loss = train_loss(e, t, output);
     if (loss.kind != VALUE_POISON)
-        metrics_add(e, output.node);
+        metrics_add(e);
     return loss;
 }
 
@@ -184,23 +200,41 @@ static Graph *eval_graph(Expansion *e, TrainBlock *t, const Value *given,
     return e->graph;
 }
 
-// The part of the evaluation that computes the model's output.
+// Adds the outputs: prediction, or prediction.NAME of each named one.
+static void add_predictions(Expansion *e, const Graph *g, const NodeId *now) {
+    for (int i = 0; i < e->num_named; i++) {
+        const NamedOutput *own = &e->named[i];
+        e->graph->at = g->node[own->output.node].from;
+        add_output(e, arena_format(e->arena, "prediction.%s", own->name),
+                   now[own->output.node]);
+    }
+    if (e->num_named > 0)
+        return;
+    e->graph->at = g->node[e->output.node].from;
+    add_output(e, "prediction", now[e->output.node]);
+}
+
+// The part of the evaluation that computes the model's outputs.
 static Graph *predict_graph(Expansion *e) {
     const Graph *g = e->graph;
-    NodeId output = e->output.node;
     bool *needed = ARENA_ARRAY(e->arena, g->count, bool);
     NodeId *now = ARENA_ARRAY(e->arena, g->count, NodeId);
     Graph *out = graph_like(g);
-    needed[output] = true;
-    for (NodeId n = output + 1; n-- > 0;)
+    NodeId last = e->output.node;
+    needed[last] = true;
+    for (int i = 0; i < e->num_named; i++) {
+        NodeId own = e->named[i].output.node;
+        needed[own] = true;
+        last = own > last ? own : last;
+    }
+    for (NodeId n = last + 1; n-- > 0;)
         for (int i = 0; needed[n] && i < g->node[n].num_args; i++)
             needed[g->node[n].arg[i]] = true;
-    for (NodeId n = 0; n <= output; n++)
+    for (NodeId n = 0; n <= last; n++)
         now[n] = needed[n] ? graph_copy(out, g, n, now) : NO_NODE;
     out->name = "predict";
-    out->at = g->node[output].from;
     e->graph = out;
-    add_output(e, "prediction", now[output]);
+    add_predictions(e, g, now);
     return out;
 }
 
@@ -262,7 +296,7 @@ void lower_invalid(Expansion *e, TrainBlock *t, const Value *given) {
 Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     Value model = train_model(t);
     const Param *input = input_param(e, model.closure.function);
-    if (input == NULL || !input_type(e, t, given, input))
+    if (input == NULL || !input_type(e, t, given, input) || !targets_check(e))
         return NULL;
     Program *p = ARENA_NEW(e->arena, Program);
     *p = (Program){.name = model.closure.function->name,
@@ -277,6 +311,12 @@ Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     p->eval = eval_graph(e, t, given, input);
     if (e->diags->errors == 0)
         p->predict = predict_graph(e);
+    names_record(e, p->stage[0].train, p->eval);
+    p->recipe.image_name = e->recipe.image_name;
+    p->recipe.array = e->recipe.array;
+    p->recipe.num_arrays = e->recipe.num_arrays;
+    p->recipe.output_name = e->recipe.output_name;
+    p->recipe.num_output_names = e->recipe.num_output_names;
     p->site = call_sites_list(e, &p->num_sites);
     p->recipe.collect_samples = e->recipe.collect_samples;
     p->recipe.classes = e->recipe.classes;

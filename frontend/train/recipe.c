@@ -179,6 +179,7 @@ static bool read_data(Expansion *e, TrainBlock *t) {
 bool train_constants(Expansion *e, TrainBlock *t) {
     train_begin(e, t);
     e->phase = PHASE_KEYS;
+    e->model = train_model(t).closure.function;
     // Reads all even after an error, to report all errors.
     bool good = read_data(e, t);
     good &= read_batch(e, t);
@@ -256,20 +257,42 @@ Value train_input(Expansion *e, TrainBlock *t) {
 static Value report_not_reduced(Expansion *e, TrainBlock *t) {
     bool reduced = e->loss.total != NO_NODE;
     Diagnostic *d = report(e->diags, D_not_reduced, key_at(t, "loss"),
-                           reduced ? "a loss must end with its only reduction"
+                           reduced ? "a loss must be a weighted sum of its "
+                                     "reductions"
                                    : "a loss needs a reduction, mean or sum");
-    diag_note(d, reduced ? "write mean(a + 0.1 * b) for mean(a) + 0.1 * "
-                           "mean(b), and sum(0.5 * a) for 0.5 * sum(a)"
+    diag_note(d, reduced ? "as in: mean(a) + 0.1 * mean(b)"
                          : "as in: loss = mean(cross_entropy(output, label)), "
                            "or sum(...)");
     return value_poison();
 }
 
+static Value report_terms(Expansion *e, TrainBlock *t, const char *what) {
+    report(e->diags, D_not_reduced, key_at(t, "loss"),
+           "a loss of several reductions cannot have %s", what);
+    return value_poison();
+}
+
+// Reduces several reductions to one: e->loss becomes that of their sum.
+static Value reduce_terms(Expansion *e, TrainBlock *t, Value v) {
+    if (e->loss.weights != NO_NODE)
+        return report_terms(e, t, "`weights` or `ignore` of cross_entropy");
+    if (e->loss.mixes_reductions)
+        return report_terms(e, t, "both `mean` and `sum`");
+    NodeId samples = loss_samples(e, v.node);
+    if (samples == NO_NODE)
+        return report_not_reduced(e, t);
+    e->loss.samples = samples;
+    e->loss.total = v.node;
+    return v;
+}
+
 Value train_loss(Expansion *e, TrainBlock *t, Value output) {
-    e->output = output;
+    outputs_set(e, output);
     e->loss.total = e->loss.weights = e->loss.counted = NO_NODE;
     e->loss.weight_sum = e->loss.counted_sum = NO_NODE;
     e->loss.is_binary = e->loss.weights_differ = false;
+    e->loss.mixes_reductions = false;
+    e->loss.num_terms = 0;
     Value v =
         key_required(e, t, "loss", "loss = mean(cross_entropy(output, label))");
     if (v.kind == VALUE_POISON)
@@ -281,7 +304,11 @@ Value train_loss(Expansion *e, TrainBlock *t, Value output) {
         diag_note(d, "as in: loss = mean(cross_entropy(output, label))");
         return value_poison();
     }
-    return v.node == e->loss.total ? v : report_not_reduced(e, t);
+    if (e->loss.num_terms == 0)
+        return report_not_reduced(e, t);
+    return e->loss.num_terms == 1 && v.node == e->loss.total
+               ? v
+               : reduce_terms(e, t, v);
 }
 
 Value train_optimizer(Expansion *e, TrainBlock *t) {

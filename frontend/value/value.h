@@ -2,6 +2,7 @@
 #ifndef FRONTEND_VALUE_H
 #define FRONTEND_VALUE_H
 
+#include "base/metrics.h"
 #include "frontend/frontend.h"
 #include "frontend/report.h"
 #include "frontend/text/ast.h"
@@ -127,8 +128,34 @@ typedef struct {
     Type batch; // rank 0: as the model takes it
     bool typed; // whether its element type is known
     Type label; // of a batch; rank 0: as the output has it
+    bool named; // it may have further arrays by name
+    const Value *target; // names of labels that are numbers, strings
+    int num_targets;
     int64_t classes, samples, tests;
 } DataSet;
+
+// A reduction of a loss to a number, and its part for each sample.
+typedef struct {
+    NodeId total, samples;
+} LossTerm;
+
+// An input of the model after the first.
+typedef struct {
+    const Param *param;
+    Type type;
+} MoreInput;
+
+// A named output with its label.  The fields of the same names in Expansion
+// have those of the selected one.
+typedef struct {
+    Atom name;
+    Value output;
+    NodeId label_input, label, unblended_label;
+    int label_extent;
+    int classes;
+    OutputKind kind;
+    bool is_binary;
+} NamedOutput;
 
 // A view of an image in an evaluation (test-time augmentation).
 typedef struct {
@@ -223,9 +250,19 @@ struct Expansion {
         NodeId counted;        // rows in the accuracy, bool; NO_NODE: all
         NodeId weight_sum, counted_sum; // of an evaluation's batch
         bool is_mean;          // the reduction
+        const LossTerm *term;  // each reduction
+        int num_terms;
+        bool mixes_reductions; // some are means and some sums
         bool is_binary;        // it applies bce_with_logits to the output
     } loss;
     Value output;          // of the model; NONE before it is known
+    const MoreInput *more_input;
+    int num_more_inputs;
+    const Function *model;
+    NamedOutput *named; // the outputs, if they have names
+    int num_named, selected;
+    Atom metric_output[NUM_SUMS]; // whose sums are measured; NULL: the first
+                                  // that has them
     struct Biased *biased; // batch_norms after a bias, see norm.c
     struct Biased *last_biased;
     struct Padded *padded; // convolutions with padded channels, see conv.c

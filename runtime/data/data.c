@@ -166,20 +166,30 @@ bool rt_split_reserve(RtSplit *s, int64_t count, RtFileType image,
            rt_column_reserve(&s->label, label, label_values, count, e);
 }
 
-bool rt_labels_check(const RtSplit *s, const RtDataSpec *spec, const char *path,
-                     RtError *e) {
-    const RtColumn *c = &s->label;
-    for (int64_t i = 0; i < s->count; i++)
+static bool check_classes(const RtColumn *c, int64_t count, int classes,
+                          int ignored, const char *path, RtError *e) {
+    for (int64_t i = 0; i < count; i++)
         for (size_t k = 0; k < c->values; k++) {
             double label = value_at(rt_column_at(c, i), k, c->type);
-            bool known = label >= 0 && label < spec->classes;
-            if (!known && label != spec->ignored)
+            bool known = label >= 0 && label < classes;
+            if (!known && label != ignored)
                 return rt_fail(e, EXIT_DATA,
                                "%s: sample %lld has label %.0f, but the model "
                                "has %d classes",
-                               path, (long long)i, label, spec->classes);
+                               path, (long long)i, label, classes);
         }
     return true;
+}
+
+bool rt_labels_check(const RtSplit *s, const RtDataSpec *spec, const char *path,
+                     RtError *e) {
+    return check_classes(&s->label, s->count, spec->classes, spec->ignored,
+                         path, e);
+}
+
+bool rt_classes_check(const RtColumn *c, int64_t count, int classes,
+                      const char *path, RtError *e) {
+    return check_classes(c, count, classes, 0, path, e);
 }
 
 bool rt_split_decodes(const RtSplit *s) {
@@ -191,6 +201,9 @@ void rt_split_close(RtSplit *s) {
         free(s->image.bytes);
     if (!s->label.borrowed)
         free(s->label.bytes);
+    for (int i = 0; i < s->num_arrays; i++)
+        if (!s->array[i].borrowed)
+            free(s->array[i].bytes);
     if (s->release != NULL)
         s->release(s->source);
 }

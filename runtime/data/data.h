@@ -15,6 +15,9 @@ enum { RT_MAX_PIXELS = 89478485 };
 // The data that a trainer expects.
 typedef struct {
     RtShape image, label; // label.rank -1: labels are unused
+    const char *image_name; // of its files; NULL: the only input
+    const RtArray *array;
+    int num_arrays;
     int classes;          // integer labels are below
     int ignored;          // an integer label that may be any
     const RtSetting *setting;
@@ -69,6 +72,8 @@ typedef struct RtSplit {
     RtHoldout holdout;
     bool is_text; // samples follow one another
     RtColumn image, label;
+    RtColumn array[RT_MOST_ARRAYS]; // in the order of the trainer's
+    int num_arrays;
     bool (*fetch)(const struct RtSplit *s, int64_t sample, uint8_t *to,
                   RtError *e);
     void *source; // of a format that reads images on demand
@@ -113,6 +118,9 @@ bool rt_split_decodes(const RtSplit *s);
 // False with *e filled if a label is not below spec's classes, nor ignored.
 bool rt_labels_check(const RtSplit *s, const RtDataSpec *spec, const char *path,
                      RtError *e);
+// The same for the whole numbers of a column, without an ignored one.
+bool rt_classes_check(const RtColumn *c, int64_t count, int classes,
+                      const char *path, RtError *e);
 
 // ---- find.c ----
 
@@ -338,6 +346,8 @@ typedef struct {
     bool shuffle;          // else file order in every epoch
     uint64_t seed;
     RtType image, label; // types of delivery
+    const RtArray *array; // the trainer's
+    int num_arrays;
     int threads;
     RtDevice *device;      // that has staging buffers; NULL: none
     struct RtTrace *trace; // for the threads' spans; NULL: none
@@ -350,6 +360,9 @@ typedef struct {
 // `valid` on are padding: the first of the epoch.
 typedef struct {
     void *image, *label;
+    void *array[RT_MOST_ARRAYS]; // in the order of the trainer's
+    const RtArray *named;
+    int num_arrays;
     int32_t *index;
     int32_t valid;
 } RtBatch;

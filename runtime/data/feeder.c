@@ -27,6 +27,9 @@ static const void *batch_part(const RtBatch *b, const char *name) {
         return b->image;
     if (strcmp(name, "label") == 0)
         return b->label;
+    for (int i = 0; i < b->num_arrays; i++)
+        if (strcmp(name, b->named[i].input) == 0)
+            return b->array[i];
     return strcmp(name, "index") == 0 ? b->index : &b->valid;
 }
 

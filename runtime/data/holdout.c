@@ -68,6 +68,8 @@ bool rt_data_hold_out(RtData *d, const RtValidation *v, RtError *e) {
     d->test.count = held;
     d->test.image = borrow(train->image);
     d->test.label = borrow(train->label);
+    for (int i = 0; i < train->num_arrays; i++)
+        d->test.array[i] = borrow(train->array[i]);
     d->test.release = NULL;
     d->hash ^= (uint64_t)held;
     return true;

@@ -44,6 +44,7 @@ struct RtLoader {
     RtSplit split;                   // a copy; the plan points to it
     int parts;                       // of a batch
     size_t image_bytes, label_bytes; // of a sample, as delivered
+    size_t array_bytes[RT_MOST_ARRAYS];
     Slot slot[SLOTS];
 
     pthread_mutex_t lock; // guards the following, and each slot's `done`
@@ -67,6 +68,12 @@ static int32_t valid_of(const RtLoaderConfig *p, int64_t batch) {
     return (int32_t)(left < p->batch ? left : p->batch);
 }
 
+static void fill_row(uint8_t *to, const RtColumn *c, int64_t sample,
+                     RtType type) {
+    memcpy(to, rt_column_at(c, sample), c->values * rt_file_type_bytes(c->type));
+    rt_file_type_widen(to, c->values, c->type, type);
+}
+
 static bool fill_sample(const RtLoader *l, RtBatch *b, int64_t batch, int64_t i,
                         RtError *e) {
     const RtLoaderConfig *p = &l->plan;
@@ -86,9 +93,10 @@ static bool fill_sample(const RtLoader *l, RtBatch *b, int64_t batch, int64_t i,
         rt_file_type_widen(image, split->image.values, split->image.type,
                            p->image);
     }
-    memcpy(label, rt_column_at(&split->label, sample),
-           split->label.values * rt_file_type_bytes(split->label.type));
-    rt_file_type_widen(label, split->label.values, split->label.type, p->label);
+    fill_row(label, &split->label, sample, p->label);
+    for (int k = 0; k < p->num_arrays; k++)
+        fill_row((uint8_t *)b->array[k] + (size_t)i * l->array_bytes[k],
+                 &split->array[k], sample, p->array[k].shape.type);
     return true;
 }
 
@@ -335,13 +343,22 @@ bool rt_loader_close(RtLoader *l) {
     return true;
 }
 
+// The bytes of a sample in an array, as delivered.
+static size_t array_bytes(const RtLoaderConfig *p, int i) {
+    return p->split->array[i].values * rt_type_bytes(p->array[i].shape.type);
+}
+
 size_t rt_loader_bytes(const RtLoaderConfig *p) {
     size_t bytes = p->split->label.values * rt_type_bytes(p->label) +
                    sizeof *((RtBatch *)NULL)->index;
     if (!p->no_images)
         bytes += p->split->image.values * rt_type_bytes(p->image);
+    for (int i = 0; i < p->num_arrays; i++)
+        bytes += array_bytes(p, i);
     if (__builtin_mul_overflow(bytes, (size_t)p->batch, &bytes) ||
-        __builtin_add_overflow(bytes, sizeof(RtBatch) + 4 * ALIGN, &bytes) ||
+        __builtin_add_overflow(
+            bytes, sizeof(RtBatch) + (size_t)(4 + p->num_arrays) * ALIGN,
+            &bytes) ||
         __builtin_mul_overflow(bytes, SLOTS, &bytes))
         return SIZE_MAX;
     return bytes;
@@ -359,6 +376,7 @@ static bool room_add(size_t *bytes, size_t batch, size_t sample_bytes) {
 // Allocates a batch and all that it points to as one block.
 static bool reserve_slot(const RtLoader *l, Slot *s) {
     size_t batch = (size_t)l->plan.batch, image = 0, label, index, end;
+    size_t array[RT_MOST_ARRAYS];
     if (!room_add(&image, 1, sizeof *s->batch))
         return false;
     label = image;
@@ -370,13 +388,22 @@ static bool reserve_slot(const RtLoader *l, Slot *s) {
     end = index;
     if (!room_add(&end, batch, sizeof *s->batch->index))
         return false;
+    for (int i = 0; i < l->plan.num_arrays; i++) {
+        array[i] = end;
+        if (!room_add(&end, batch, l->array_bytes[i]))
+            return false;
+    }
     char *block = slot_alloc(l->plan.device, end);
     if (block == NULL)
         return false;
     s->batch = (RtBatch *)(void *)block;
     *s->batch = (RtBatch){.image = block + image,
                           .label = block + label,
+                          .named = l->plan.array,
+                          .num_arrays = l->plan.num_arrays,
                           .index = (int32_t *)(void *)(block + index)};
+    for (int i = 0; i < l->plan.num_arrays; i++)
+        s->batch->array[i] = block + array[i];
     return true;
 }
 
@@ -408,6 +435,8 @@ RtLoader *rt_loader_open(const RtLoaderConfig *plan, RtError *e) {
                                      : plan->split->image.values *
                                            rt_type_bytes(plan->image);
     l->label_bytes = plan->split->label.values * rt_type_bytes(plan->label);
+    for (int i = 0; i < plan->num_arrays; i++)
+        l->array_bytes[i] = array_bytes(plan, i);
     l->batch = l->next = l->released = plan->first;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->room, NULL);

@@ -2,7 +2,8 @@
 // NumPy's files: a magic word, a version, the length of a header, the header (a
 // Python dictionary in a fixed form), and the numbers.  A folder has
 // train_x.npy and test_x.npy, whose first dimension counts the samples, and, if
-// labels are used, train_y.npy and test_y.npy.
+// labels are used, train_y.npy and test_y.npy.  Several inputs or labels have
+// their names in the place of x and y.
 //
 // Numbers keep their type if a step can read it; i64 becomes i32 if it fits,
 // and f64 becomes f32.
@@ -285,10 +286,40 @@ static bool read_labels(RtSplit *s, const char *path, const RtDataSpec *spec,
            rt_labels_check(s, spec, path, e);
 }
 
+static bool read_array(RtSplit *s, const char *path, const RtArray *a,
+                       const RtFiles *files, uint64_t *hash, RtError *e) {
+    RtColumn *c = &s->array[s->num_arrays++];
+    int64_t count;
+    if (!rt_npy_column(files, path, &a->shape, c, &count, hash, e))
+        return false;
+    if (count != s->count)
+        return rt_fail(e, EXIT_DATA, "%s has %lld samples, and not %lld", path,
+                       (long long)count, (long long)s->count);
+    return a->classes == 0 || rt_classes_check(c, count, a->classes, path, e);
+}
+
+static bool read_arrays(RtSplit *s, const char *folder, const char *name,
+                        const RtDataSpec *spec, const RtFiles *files,
+                        uint64_t *hash, RtError *e) {
+    bool good = true;
+    for (int i = 0; good && i < spec->num_arrays; i++) {
+        const RtArray *a = &spec->array[i];
+        char *path = rt_path("%s/%s_%s.npy", folder, name, a->name);
+        good = path != NULL ? read_array(s, path, a, files, hash, e)
+                            : rt_fail(e, EXIT_MEMORY, "out of memory");
+        free(path);
+    }
+    return good;
+}
+
+static const char *image_name(const RtDataSpec *spec) {
+    return spec->image_name != NULL ? spec->image_name : "x";
+}
+
 static bool read_split(RtSplit *s, const char *folder, const char *name,
                        const RtDataSpec *spec, const RtFiles *files,
                        uint64_t *hash, RtError *e) {
-    char *x = rt_path("%s/%s_x.npy", folder, name),
+    char *x = rt_path("%s/%s_%s.npy", folder, name, image_name(spec)),
          *y = rt_path("%s/%s_y.npy", folder, name);
     bool good =
         (x != NULL && y != NULL) || rt_fail(e, EXIT_MEMORY, "out of memory");
@@ -299,6 +330,7 @@ static bool read_split(RtSplit *s, const char *folder, const char *name,
         good = rt_column_reserve(&s->label, RT_FILE_U8, 0, s->count, e);
     else
         good = good && read_labels(s, y, spec, files, hash, e);
+    good = good && read_arrays(s, folder, name, spec, files, hash, e);
     free(x);
     free(y);
     return good;
@@ -306,8 +338,14 @@ static bool read_split(RtSplit *s, const char *folder, const char *name,
 
 bool rt_npy_read(RtData *d, const char *path, const RtDataSpec *spec,
                  const RtFiles *files, RtError *e) {
-    static const char *const test[] = {"test_x.npy", "test_y.npy", NULL};
-    return read_split(&d->train, path, "train", spec, files, &d->hash, e) &&
-           (rt_lacks_test(spec, path, test) ||
-            read_split(&d->test, path, "test", spec, files, &d->hash, e));
+    char *x = rt_path("test_%s.npy", image_name(spec));
+    const char *const test[] = {x, "test_y.npy", NULL};
+    bool good =
+        x != NULL
+            ? read_split(&d->train, path, "train", spec, files, &d->hash, e) &&
+                  (rt_lacks_test(spec, path, test) ||
+                   read_split(&d->test, path, "test", spec, files, &d->hash, e))
+            : rt_fail(e, EXIT_MEMORY, "out of memory");
+    free(x);
+    return good;
 }

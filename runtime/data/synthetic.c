@@ -5,8 +5,9 @@
 // integers are Markov chains: most tokens follow from the one before by a rule
 // of the class, or by one rule if labels are the next tokens.  Other labels are
 // the class, of the sample or at each position, with 0 where a rectangle hides
-// it, or targets from 0 to 1 of the class.  Every sample is a function of its
-// index.
+// it, or targets from 0 to 1 of the class.  Further inputs are targets and
+// noise, or whole numbers of the class and others.  Every sample is a function
+// of its index.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/data/data.h"
@@ -94,29 +95,63 @@ static RtBox draw_image(const Generator *m, RtSplit *s, int64_t sample,
     return box;
 }
 
-static void write_targets(const RtSplit *s, int64_t sample, int class) {
-    uint8_t *to = rt_column_at(&s->label, sample);
-    for (size_t i = 0; i < s->label.values; i++) {
-        double turns = (double)(class + 1) * (double)(i % 7 + 1) / 11;
-        float value = (float)(0.5 + 0.5 * cos(2 * 3.14159265358979 * turns));
+// Number i of the targets of a class, from 0 to 1.
+static double target_of(int class, size_t i) {
+    double turns = (double)(class + 1) * (double)(i % 7 + 1) / 11;
+    return 0.5 + 0.5 * cos(2 * 3.14159265358979 * turns);
+}
+
+static void write_targets(const RtColumn *c, int64_t sample, int class) {
+    uint8_t *to = rt_column_at(c, sample);
+    for (size_t i = 0; i < c->values; i++) {
+        float value = (float)target_of(class, i);
         memcpy(to + i * sizeof value, &value, sizeof value);
     }
 }
 
 // The class at each position of the label, which covers the image.
-static void write_classes(const Generator *m, const RtSplit *s, int64_t sample,
-                          int class, RtBox box) {
-    const RtShape *l = &m->spec->label;
+static void write_classes(const Generator *m, const RtColumn *c,
+                          const RtShape *l, int64_t sample, int class,
+                          RtBox box) {
     int64_t rows = l->rank > 0 ? l->dim[0] : 1;
     int64_t columns = l->rank > 1 ? l->dim[1] : 1;
-    int64_t rest = (int64_t)s->label.values / (rows * columns);
-    for (int64_t i = 0; i < (int64_t)s->label.values; i++) {
+    int64_t rest = (int64_t)c->values / (rows * columns);
+    for (int64_t i = 0; i < (int64_t)c->values; i++) {
         int64_t y = i / rest / columns * m->size.h / rows,
                 x = i / rest % columns * m->size.w / columns;
         bool hidden = l->rank > 0 && y >= box.top && y < box.bottom &&
                       x >= box.left && x < box.right;
-        write_value(&s->label, sample, (size_t)i, hidden ? 0 : class);
+        write_value(c, sample, (size_t)i, hidden ? 0 : class);
     }
+}
+
+// A further input: with noise as large as the differences between classes.
+static void write_input(const Generator *m, const RtColumn *c, int64_t sample,
+                        int class, uint64_t key) {
+    uint8_t *to = rt_column_at(c, sample);
+    for (size_t i = 0; i < c->values; i++) {
+        double noise = rt_uniform(key, 16 + (uint64_t)i);
+        float real = (float)(target_of(class, i) + noise - 0.5);
+        int whole = c->type == RT_FILE_U8 ? (int)(64 * (real + 1))
+                    : noise < 0.2         ? rt_below(key, 15, m->vocabulary)
+                                          : class % m->vocabulary;
+        if (c->type == RT_FILE_F32)
+            memcpy(to + i * sizeof real, &real, sizeof real);
+        else
+            write_value(c, sample, i, whole);
+    }
+}
+
+static void draw_array(const Generator *m, RtSplit *s, int k, int64_t sample,
+                       int class, RtBox box, uint64_t key) {
+    const RtArray *a = &m->spec->array[k];
+    const RtColumn *c = &s->array[k];
+    if (strncmp(a->input, "input.", strlen("input.")) == 0)
+        write_input(m, c, sample, class, rt_random(key, 1 + (uint64_t)k));
+    else if (c->type == RT_FILE_F32)
+        write_targets(c, sample, class);
+    else
+        write_classes(m, c, &a->shape, sample, class % a->classes, box);
 }
 
 static void draw_sample(const Generator *m, RtSplit *s, int64_t i,
@@ -128,9 +163,11 @@ static void draw_sample(const Generator *m, RtSplit *s, int64_t i,
     else
         draw_sequence(m, s, i, class, key);
     if (s->label.type == RT_FILE_F32)
-        write_targets(s, i, class);
+        write_targets(&s->label, i, class);
     else if (!m->next)
-        write_classes(m, s, i, class, box);
+        write_classes(m, &s->label, &m->spec->label, i, class, box);
+    for (int k = 0; k < s->num_arrays; k++)
+        draw_array(m, s, k, i, class, box, key);
 }
 
 // ---- all samples ----
@@ -182,6 +219,20 @@ static RtFileType label_file_type(const Generator *m) {
                                          : RT_FILE_I32;
 }
 
+static RtFileType array_file_type(const RtArray *a) {
+    return a->shape.type == RT_F32  ? RT_FILE_F32
+           : a->shape.type == RT_U8 ? RT_FILE_U8
+                                    : RT_FILE_I32;
+}
+
+static double arrays_bytes(const RtDataSpec *spec) {
+    double bytes = 0;
+    for (int i = 0; i < spec->num_arrays; i++)
+        bytes += (double)rt_shape_values(&spec->array[i].shape) *
+                 (double)rt_file_type_bytes(array_file_type(&spec->array[i]));
+    return bytes;
+}
+
 static size_t label_values(const Generator *m) {
     const RtShape *l = &m->spec->label;
     return l->rank < 0 ? 0 : rt_shape_values(l);
@@ -192,7 +243,8 @@ static int64_t room_for(const Generator *m, int64_t most) {
     double image = (double)rt_shape_values(&m->spec->image),
            label = (double)label_values(m),
            bytes = image * (double)rt_file_type_bytes(image_file_type(m)) +
-                   label * (double)rt_file_type_bytes(label_file_type(m));
+                   label * (double)rt_file_type_bytes(label_file_type(m)) +
+                   arrays_bytes(m->spec);
     double share = MAX_BYTES / (bytes * (TRAIN_SAMPLES + TEST_SAMPLES));
     int64_t count = share < 1 ? (int64_t)(share * (double)most) : most;
     return count < MIN_SAMPLES ? MIN_SAMPLES : count;
@@ -208,6 +260,12 @@ static bool draw_part(const Generator *m, RtSplit *s, const char *setting,
                           rt_shape_values(&spec->image), label_file_type(m),
                           label_values(m), e))
         return false;
+    for (int i = 0; i < spec->num_arrays; i++) {
+        const RtArray *a = &spec->array[i];
+        if (!rt_column_reserve(&s->array[s->num_arrays++], array_file_type(a),
+                               rt_shape_values(&a->shape), count, e))
+            return false;
+    }
     draw_split(m, s, rt_random(KEY, key));
     return true;
 }
@@ -227,13 +285,23 @@ static bool same_shape(const RtShape *a, const RtShape *b) {
     return a->rank == b->rank && rt_shape_same(a, b->rank, b->dim);
 }
 
+// Whether named outputs have targets, and none has classes.
+static bool has_targets_only(const RtDataSpec *spec) {
+    for (int i = 0; i < spec->num_arrays; i++)
+        if (spec->array[i].classes > 0)
+            return false;
+    return spec->num_arrays > 0 && spec->label.rank < 0;
+}
+
 bool rt_synthetic_draw(RtData *d, const char *path, const RtDataSpec *spec,
                        const RtFiles *files, RtError *e) {
     (void)path;
     (void)files;
     const RtShape *image = &spec->image, *label = &spec->label;
     Generator m = {.spec = spec, .size = size_of(image)};
-    m.classes = label->type == RT_F32 ? TARGET_CLASSES : spec->classes;
+    m.classes = label->type == RT_F32 || has_targets_only(spec)
+                    ? TARGET_CLASSES
+                    : spec->classes;
     m.vocabulary = (int)rt_setting(spec, "vocabulary", m.classes);
     m.next = image->type == RT_I32 && label->type == RT_I32 &&
              label->rank > 0 && same_shape(image, label);

@@ -27,6 +27,8 @@ static RtLoaderConfig plan_loading(const RtRun *run, const RtSplit *split) {
         .last = INT64_MAX,
         .image = t->image.type,
         .label = t->label.type,
+        .array = t->array,
+        .num_arrays = t->num_arrays,
         .threads = loader_threads(run, split),
         .device = run->device,
         .no_images = run->resident,

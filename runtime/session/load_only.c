@@ -17,8 +17,12 @@ static bool plan_length(const RtRun *run, RtProgress *p, RtError *e) {
 }
 
 static int64_t sample_bytes(const RtLoaderConfig *l) {
-    return (int64_t)(l->split->image.values * rt_type_bytes(l->image) +
-                     l->split->label.values * rt_type_bytes(l->label));
+    size_t bytes = l->split->image.values * rt_type_bytes(l->image) +
+                   l->split->label.values * rt_type_bytes(l->label);
+    for (int i = 0; i < l->num_arrays; i++)
+        bytes += l->split->array[i].values *
+                 rt_type_bytes(l->array[i].shape.type);
+    return (int64_t)bytes;
 }
 
 static bool take_batches(RtLoader *l, const RtLoaderConfig *plan,

@@ -83,6 +83,10 @@ static void check_sample(const RtLoaderConfig *p, const RtBatch *b,
     ck_assert_int_eq(b->valid, valid);
     ck_assert_int_eq(b->index[i], sample);
     ck_assert(number(b->label, p->label, i) == (double)(sample % 9 * 1000));
+    for (int k = 0; k < p->num_arrays; k++)
+        for (int j = 0; j < 2; j++)
+            ck_assert(number(b->array[k], p->array[k].shape.type, 2 * i + j) ==
+                      (double)(sample + 1000 * k + j));
     for (int k = 0; k < VALUES; k++) {
         uint8_t want = (uint8_t)(sample * 7 + k);
         ck_assert(number(b->image, p->image, i * VALUES + k) == want);
@@ -139,6 +143,30 @@ START_TEST(from_the_middle) {
     p.last = 40;
     p.shuffle = true;
     p.seed = 3;
+    check_run(&p);
+}
+END_TEST
+
+// Arrays of two kinds of numbers, two of each sample.
+START_TEST(arrays_have_the_same_samples) {
+    static const RtArray array[] = {
+        {"meta", "input.meta", {RT_F32, 1, {2}}, 0},
+        {"box", "label.box", {RT_I32, 1, {2}}, 0}};
+    uint16_t label[SAMPLES], meta[2 * SAMPLES], box[2 * SAMPLES];
+    RtSplit split = split_of(label);
+    for (int i = 0; i < 2 * SAMPLES; i++) {
+        meta[i] = (uint16_t)(i / 2 + i % 2);
+        box[i] = (uint16_t)(meta[i] + 1000);
+    }
+    split.num_arrays = 2;
+    split.array[0] = (RtColumn){RT_FILE_U16, 2, 2, (uint8_t *)meta, true};
+    split.array[1] = (RtColumn){RT_FILE_U16, 2, 2, (uint8_t *)box, true};
+    RtLoaderConfig p = tens_of(&split, 3);
+    p.array = array;
+    p.num_arrays = 2;
+    p.last = 40;
+    p.shuffle = true;
+    p.seed = 5;
     check_run(&p);
 }
 END_TEST
@@ -306,6 +334,7 @@ Suite *loader_suite(void) {
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, every_batch_of_five_epochs, 1, 5);
     tcase_add_test(t, from_the_middle);
+    tcase_add_test(t, arrays_have_the_same_samples);
     tcase_add_test(t, in_file_order);
     tcase_add_loop_test(t, an_error_reaches_the_caller, 1, 5);
     tcase_add_test(t, a_late_batch_gives_a_warning);

@@ -123,6 +123,45 @@ START_TEST(targets_are_numbers) {
 }
 END_TEST
 
+// Two inputs, a label of classes and one of numbers.
+START_TEST(arrays_by_name) {
+    static const RtArray array[] = {
+        {"meta", "input.meta", {RT_F32, 2, {2, 3}}, 0},
+        {"class", "label.class", {RT_I32, 0, {0}}, 10},
+        {"box", "label.box", {RT_F32, 2, {2, 3}}, 0}};
+    RtDataSpec sample = sample_of(RT_U8);
+    sample.label.rank = -1;
+    sample.image_name = "image";
+    sample.array = array;
+    sample.num_arrays = 3;
+    place_folder("d");
+    for (int i = 0; i < 2; i++) {
+        char name[40];
+        snprintf(name, sizeof name, "d/%s_image.npy", i ? "test" : "train");
+        write_npy(name, 1, header_of("|u1", "2, 2, 3"), u1, sizeof u1);
+        snprintf(name, sizeof name, "d/%s_meta.npy", i ? "test" : "train");
+        write_npy(name, 1, header_of("<f8", "2, 2, 3"), f8, sizeof f8);
+        snprintf(name, sizeof name, "d/%s_class.npy", i ? "test" : "train");
+        write_npy(name, 1, header_of("|u1", "2,"), "\4\5", 2);
+        snprintf(name, sizeof name, "d/%s_box.npy", i ? "test" : "train");
+        write_npy(name, 1, header_of("<f4", "2, 2, 3"), f4, sizeof f4);
+    }
+    ck_assert_msg(open_npy(&sample), "%s", error.text);
+    const RtSplit *s = &data.test;
+    ck_assert_int_eq(s->num_arrays, 3);
+    ck_assert(number(rt_column_at(&s->array[0], 1), RT_F32, 2) == 8);
+    ck_assert(*rt_column_at(&s->array[1], 1) == 5);
+    ck_assert(number(rt_column_at(&s->array[2], 1), RT_F32, 0) == 6);
+    rt_data_close(&data);
+    write_npy("d/test_class.npy", 1, header_of("|u1", "2,"), "\4\12", 2);
+    refused(&sample, "d/test_class.npy: sample 1 has label 10");
+    write_npy("d/test_class.npy", 1, header_of("|u1", "1,"), "\4", 1);
+    refused(&sample, "d/test_class.npy has 1 samples, and not 2");
+    unlink("d/train_meta.npy");
+    refused(&sample, "d/train_meta.npy");
+}
+END_TEST
+
 START_TEST(labels_that_are_not_used) {
     RtDataSpec sample = sample_of(RT_F32);
     sample.label.rank = -1;
@@ -286,6 +325,7 @@ Suite *npy_suite(void) {
     tcase_add_checked_fixture(t, place_enter, place_leave);
     tcase_add_loop_test(t, every_kind_of_number, 0, 6);
     tcase_add_test(t, targets_are_numbers);
+    tcase_add_test(t, arrays_by_name);
     tcase_add_test(t, labels_that_are_not_used);
     tcase_add_test(t, a_holdout_needs_no_test_set);
     tcase_add_loop_test(t, wrong_shapes_and_values_are_refused, 0,

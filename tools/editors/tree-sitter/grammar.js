@@ -67,7 +67,12 @@ module.exports = grammar({
     function: $ => seq(
       "fn", $._signature,
       choice(seq("=", field("body", $._expression)), field("body", $.block))),
-    model: $ => seq("model", $._signature, field("body", $.block)),
+    model: $ => seq(
+      "model", field("name", $.identifier), field("parameters", $.parameters),
+      optional(seq("->", field("result", choice($.type, $.outputs)))),
+      field("body", $.block)),
+    outputs: $ => seq("(", items($.output), ")"),
+    output: $ => seq(field("name", $.identifier), ":", field("type", $.type)),
     _signature: $ => seq(
       field("name", $.identifier), field("parameters", $.parameters),
       optional(seq("->", field("result", $.type)))),
