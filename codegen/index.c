@@ -198,7 +198,7 @@ static Index move_gather(Emit *e, Scope *s, NodeId n, Index p, Type table) {
     return q;
 }
 
-// Images [N,H,W,C] at rows and columns given for each image.
+// Images [N,H,W,C] at rows and columns given for each image, or for each pixel.
 static Index move_take(Emit *e, Scope *s, NodeId n, Index p, Type from) {
     Index q = p;
     q.whole = false;
@@ -206,6 +206,10 @@ static Index move_take(Emit *e, Scope *s, NodeId n, Index p, Type from) {
         Index at = {.rank = 2,
                     .dim = {p.dim[0], p.dim[i]},
                     .index = {p.index[0], p.index[i]}};
+        if (e->g->node[e->g->node[n].arg[i]].type->rank == 3)
+            at = (Index){.rank = 3,
+                         .dim = {p.dim[0], p.dim[1], p.dim[2]},
+                         .index = {p.index[0], p.index[1], p.index[2]}};
         q.dim[i] = from.dim[i];
         q.index[i] = index_from(e, s, n, i, at, from.dim[i]);
     }

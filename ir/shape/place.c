@@ -143,15 +143,20 @@ const char *shape_gather_grad(const Graph *g, const Node *n, Type *out) {
 }
 
 const char *shape_take(const Graph *g, const Node *n, Type *out) {
-    Type t = *operand(g, n, 0);
+    Type t = *operand(g, n, 0), rows = *operand(g, n, 1);
     if (t.rank != 4 || t.dim[1] == 0 || t.dim[2] == 0)
         return unfit(g, "it needs images [N,H,W,C]", &t);
     *out = t;
     for (int i = 1; i <= 2; i++) {
         Type index = *operand(g, n, i);
-        if (index.dtype != I32 || index.rank != 2 || index.dim[0] != t.dim[0])
+        if (index.dtype != I32 || index.rank < 2 || index.rank > 3 ||
+            index.dim[0] != t.dim[0])
             return differ(g, "rows and columns must be i32[N,...]", &t, &index);
-        out->dim[i] = index.dim[1];
+        if (index.rank != rows.rank ||
+            (rows.rank == 3 && !type_has_shape(&index, &rows)))
+            return differ(g, "rows and columns of pixels must have one shape",
+                          &rows, &index);
+        out->dim[i] = index.dim[rows.rank == 3 ? i : 1];
     }
     return NULL;
 }

@@ -169,10 +169,10 @@ static void need_somewhere(Type to, int first, int last, const Box *box,
     need->loose = true;
 }
 
-// The places of the needed images.
+// The places of the needed images, or of their needed pixels, [N,H,W].
 static void need_places(Type to, const Box *box, Box *need) {
-    if (to.rank > 0)
-        need_axis(need, 0, box, 0);
+    for (int i = 0; i < (to.rank == 3 ? 3 : to.rank > 0); i++)
+        need_axis(need, i, box, i);
 }
 
 static Box operand_box(const Graph *g, const Node *d, int i, const Box *box) {

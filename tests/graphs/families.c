@@ -195,10 +195,13 @@ NodeId family_taken(Random *b) {
     NodeId x = data(b);
     if (x == NO_NODE)
         return NO_NODE;
-    int64_t rows[] = {random_type(b, x)->dim[0], 1 + random_draw(b, 7)};
-    int64_t columns[] = {random_type(b, x)->dim[0], 1 + random_draw(b, 7)};
-    NodeId y = random_leaf(b, OP_input, I32, 2, rows);
-    NodeId z = random_leaf(b, OP_input, I32, 2, columns);
+    int64_t images = random_type(b, x)->dim[0];
+    int64_t height = 1 + random_draw(b, 7), width = 1 + random_draw(b, 7);
+    int64_t pixels[] = {images, height, width}, columns[] = {images, width};
+    bool each = random_draw(b, 2);
+    NodeId y = random_leaf(b, OP_input, I32, each ? 3 : 2, pixels);
+    NodeId z = random_leaf(b, OP_input, I32, each ? 3 : 2,
+                           each ? pixels : columns);
     return random_add(
         b, (Node){.op = OP_take, .num_args = 3, .arg = (NodeId[]){x, y, z}});
 }

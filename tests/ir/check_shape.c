@@ -83,6 +83,8 @@ static const char *const good[] = {
     "%2 = gather_grad %0, %1 : f32[7,3]\n",
     INPUT(0, "u8[2,4,5,3]") INPUT(1, "i32[2,6]") INPUT(2, "i32[2,1]")
     "%3 = take %0, %1, %2 : u8[2,6,1,3]\n",
+    INPUT(0, "u8[2,4,5,3]") INPUT(1, "i32[2,6,7]") INPUT(2, "i32[2,6,7]")
+    "%3 = take %0, %1, %2 : u8[2,6,7,3]\n",
 
     INPUT(0, "act[2,3,3,8]") INPUT(1, "act[8,1,1,4]") INPUT(2, "act[2,3,3,4]")
     "%3 = conv_grad_input %0, %1, %2 {accumulate = 1} : act[2,3,3,4]\n",
@@ -313,6 +315,12 @@ static const struct {
      "rows and columns must be i32[N,...]"},
     {INPUT(0, "f32[2,4,4]") INPUT(1, "i32[2,4]")
      "%2 = take %0, %1, %1 : f32[2,4,4]\n", "it needs images [N,H,W,C]"},
+    {INPUT(0, "f32[2,4,4,3]") INPUT(1, "i32[2,4,4]") INPUT(2, "i32[2,4]")
+     "%3 = take %0, %1, %2 : f32[2,4,4,3]\n",
+     "rows and columns of pixels must have one shape: i32[2,4,4] and"},
+    {INPUT(0, "f32[2,4,4,3]") INPUT(1, "i32[2,1,3]") INPUT(2, "i32[2,3,1]")
+     "%3 = take %0, %1, %2 : f32[2,1,3,3]\n",
+     "rows and columns of pixels must have one shape: i32[2,1,3] and"},
     {INPUT(0, "f32[2,4,4,3]")
      "%1 = resize %0 {mode = \"nearest\"} : f32[2,4,4,3]\n", "it has no size"},
     {INPUT(0, "f32[2,4,4,3]")
