@@ -32,6 +32,8 @@ bool frontend_tree(Arena *a, const Source *s, Text *out, Diagnostics *diags);
 
 // The text of a module such as "std/vision.net"; NULL for none.
 const char *std_text(const char *path);
+// The names of its functions: "random_crop, flip_lr".
+const char *std_functions(Arena *a, const char *path);
 
 // The path of module i; NULL after the last.
 const char *std_path(int i);

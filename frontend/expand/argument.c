@@ -279,7 +279,8 @@ static void report_kind(Expansion *e, const Call *c, const ParamInfo *p,
 static bool is_word(Expansion *e, const ParamInfo *p, const Expr *x) {
     bool axis = p->kind == AXIS || takes_axes(p);
     return p->words != NULL && x != NULL && x->kind == EXPR_NAME &&
-           (p->kind == WORD || word_allowed(p->words, x->text) ||
+           (word_allowed(p->words, x->text) ||
+            (p->kind == WORD && !name_defined(e, x->text)) ||
             (axis && !name_exists(e, x->text)));
 }
 
@@ -383,6 +384,9 @@ static bool convert(Expansion *e, const Call *c, const ParamInfo *p,
         return false;
     if (out->kind == VALUE_LIST)
         e->work += out->list.count;
+    if (p->kind == WORD && out->kind == VALUE_STRING &&
+        word_allowed(p->words, out->text)) // a function of a module passes it on
+        out->kind = VALUE_WORD;
     if (kind_accepts(e, p, *out))
         return true;
     report_kind(e, c, p, *out, g->expr ? g->expr->at : g->at);

@@ -58,7 +58,9 @@ static void note_class(Expansion *e, Class class, Diagnostic *d) {
         if (builtin_info[i].class == class ||
             (class == LAYER && builtin_info[i].class == NORM))
             text_add(&t, "%s%s", t.length ? ", " : "", builtin_info[i].name);
-    diag_note(d, "%s is one of: %s", class_name(class), text_string(&t));
+    diag_note(d, "%s is one of: %s", class_name(class),
+              class == AUGMENT ? std_functions(e->arena, "std/vision.net")
+                               : text_string(&t));
 }
 
 // A module of another system has functions of one class, or advice.

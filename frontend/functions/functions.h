@@ -413,6 +413,13 @@ NodeId rand_range(Expansion *e, const Call *c, const char *use, double least,
 // stays one.
 NodeId rand_broadcast(Expansion *e, NodeId x, int rank);
 
+// ---- mixing.c: colours ----
+
+// A number, or a list with one for each channel: f32[] or f32[C].  NO_NODE after
+// a report.
+NodeId fill_node(Expansion *e, const Call *c, const Value *fill,
+                 int64_t channels);
+
 // ---- interpolate.c: interpolation ----
 
 // Sampling positions along one axis, for each sample.
@@ -429,6 +436,22 @@ AxisTaps axis_taps(Expansion *e, NodeId first, NodeId length, int64_t size);
 NodeId interpolate_bilinear(Expansion *e, NodeId x, const AxisTaps axis[2]);
 NodeId interpolate_nearest(Expansion *e, NodeId x, const AxisTaps axis[2]);
 
+// A sampling position for each pixel of images of `size`.
+typedef struct {
+    NodeId at[2];    // row and column, f32[N,H,W], from -1 to the size
+    int64_t size[2]; // rows and columns
+} PixelTaps;
+
+// Pixel (x, y) of the result is at (a x + b y + c, d x + e y + f), counted from
+// the centres; matrix is a to f, f32[] or f32[N,1,1].
+PixelTaps affine_taps(Expansion *e, const NodeId matrix[6],
+                      const int64_t size[2]);
+
+// Samples x, [N,H,W,C]: nearest in the type of `fill`, or bilinear as f32.
+// Outside is `fill`; NO_NODE: the edge, in the type of x.
+NodeId warp_nearest(Expansion *e, NodeId x, const PixelTaps *at, NodeId fill);
+NodeId warp_bilinear(Expansion *e, NodeId x, const PixelTaps *at, NodeId fill);
+
 // ---- geometry.c ----
 
 // Rows and columns of x from a fixed first row and column on.
@@ -443,6 +466,7 @@ typedef enum {
     TRANSFORM_CROP,        // a crop at one offset
     TRANSFORM_RESAMPLE,    // a crop of each sample, resized to one size
     TRANSFORM_RESIZE,
+    TRANSFORM_WARP,  // an affine map of each sample
     TRANSFORM_PASTE, // a rectangle of another sample
     TRANSFORM_BLEND, // a weighted mean with another sample
 } TransformKind;
@@ -450,14 +474,16 @@ typedef enum {
 // One step of the chain of `input`.
 struct Transform {
     TransformKind kind;
-    const Call *call;
+    const char *function; // the augmentation, and its place in the user's file
+    Span at;
     NodeId from, to;  // the images before and after it
     NodeId mirrored;  // FLIP: bool[N]
     NodeId offset[2]; // first row and column; RANDOM_CROP: i32[N], may be
                       // outside, where `mode` decides; RESAMPLE: f32[N]
     NodeId length[2]; // RESAMPLE: rows and columns, f32[N]
     int64_t first[2]; // CROP: first row and column
-    const char *mode; // zero, edge, reflect; RESIZE: nearest, bilinear
+    NodeId matrix[6]; // WARP: see affine_taps
+    const char *mode; // zero, edge, reflect; RESIZE, WARP: nearest, bilinear
     NodeId pasted;    // PASTE: bool[N,H,W,1], pixels of the other sample
     NodeId partner;   // PASTE, BLEND: the other sample, i32[N]
     NodeId weight;    // weight of the sample itself, f32[N] or f32[]

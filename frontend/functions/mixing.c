@@ -49,8 +49,8 @@ static bool check_square(Expansion *e, const Call *c, Type t, int64_t size) {
 
 // ---- cutout ----
 
-static NodeId fill_node(Expansion *e, const Call *c, const Value *fill,
-                        int64_t channels) {
+NodeId fill_node(Expansion *e, const Call *c, const Value *fill,
+                 int64_t channels) {
     if (fill->kind == VALUE_NUMBER)
         return number_node(e, fill->number);
     if (fill->list.count != channels) {

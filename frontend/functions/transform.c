@@ -12,13 +12,24 @@
 
 // ---- the list ----
 
+// The call in the user's file: one of a module of std/ is that of its caller.
+static void place_call(const Expansion *e, const Call *c, Transform *t) {
+    t->function = c->builtin->name;
+    t->at = c->at;
+    for (const struct CallFrame *f = e->call_stack;
+         f != NULL && std_text(t->at.source->path) != NULL; f = f->outer) {
+        t->function = f->function->name;
+        t->at = f->at;
+    }
+}
+
 void transform_add(Expansion *e, const Call *c, NodeId from, NodeId to,
                    Transform t) {
     if (from == to)
         return;
     Transform *added = ARENA_NEW(e->arena, Transform);
     *added = t;
-    added->call = c;
+    place_call(e, c, added);
     added->from = from;
     added->to = to;
     added->before = e->transform;
@@ -54,16 +65,30 @@ static bool is_spatial(Type t) {
     return t.rank == 4 && (t.dim[1] > 1 || t.dim[2] > 1);
 }
 
+static bool touches_axis(const Node *n, int axis) {
+    return node_ints(n, ATTR_low, axis, 0) || node_ints(n, ATTR_high, axis, 0);
+}
+
+// Whether each pixel of a node is computed from the same pixel of its operands.
+static bool keeps_pixels(const Graph *g, const Node *n) {
+    const Type *t = n->type, *x = g->node[n->arg[0]].type;
+    if (n->op == OP_slice || n->op == OP_pad)
+        return !touches_axis(n, 1) && !touches_axis(n, 2);
+    if (op_info[n->op].facts & REDUCES)
+        return t->rank == x->rank && t->dim[1] == x->dim[1] &&
+               t->dim[2] == x->dim[2];
+    return op_info[n->op].facts & POINTWISE;
+}
+
 // The number of transforms applied to the pixels of node n, if it is equal for
 // all operands.
 static int transforms_applied(const Graph *g, const Node *n, const int *at) {
     int found = NO_PIXELS;
-    bool pointwise = op_info[n->op].facts & POINTWISE;
     for (int i = 0; i < n->num_args; i++) {
         int of = at[n->arg[i]];
         if (of == NO_PIXELS || !is_spatial(*g->node[n->arg[i]].type))
             continue;
-        if (!pointwise || of == OTHER_PIXELS ||
+        if (!keeps_pixels(g, n) || of == OTHER_PIXELS ||
             (found != NO_PIXELS && found != of))
             return is_spatial(*n->type) ? OTHER_PIXELS : NO_PIXELS;
         found = of;
@@ -144,9 +169,9 @@ bool transforms_undo(const Expansion *e, Type *label) {
 static Diagnostic *report_left(Expansion *e, const Transform *t,
                                const char *why) {
     Diagnostic *d =
-        report(e->diags, D_label_not_moved, t->call->at,
+        report(e->diags, D_label_not_moved, t->at,
                "the labels cannot follow the change that %s makes to the image",
-               t->call->builtin->name);
+               t->function);
     diag_note(d, "%s", why);
     return d;
 }
@@ -398,6 +423,31 @@ static void replay_resize(Replay *r, const Transform *t,
         r->valid = fully_inside(r->e, resized(r, r->valid, mode, size));
 }
 
+// A label covers the same places with other pixels, so only the distance of the
+// map is another number of them.
+static void replay_warp(Replay *r, const Transform *t, const int64_t size[2]) {
+    Expansion *e = r->e;
+    Graph *g = e->graph;
+    int64_t up, down;
+    if (!read_scale(r, t, &up, &down))
+        return;
+    NodeId scale = number_node(e, (double)up / (double)down), matrix[6];
+    for (int i = 0; i < 6; i++)
+        matrix[i] = i % 3 == 2 && up != down
+                        ? graph_op2(g, OP_mul, t->matrix[i], scale)
+                        : t->matrix[i];
+    PixelTaps at = affine_taps(e, matrix, size);
+    NodeId valid = r->valid == NO_NODE ? all_valid_pixels(r) : r->valid;
+    if (r->classes || *t->mode == 'n') {
+        NodeId outside = graph_constant(g, type_scalar(BOOL), 0);
+        r->label = warp_nearest(e, r->label, &at, NO_NODE);
+        r->valid = warp_nearest(e, valid, &at, outside);
+        return;
+    }
+    r->label = warp_bilinear(e, r->label, &at, NO_NODE);
+    r->valid = fully_inside(e, warp_bilinear(e, valid, &at, number_node(e, 0)));
+}
+
 // Upsamples a mask of pixels to the label, by `up` along each axis.
 static NodeId upsample_mask(Replay *r, NodeId mask, int64_t up) {
     Type t = *node_type(r->e, mask);
@@ -473,6 +523,9 @@ static void replay(Replay *r, const Transform *t) {
         break;
     case TRANSFORM_RESIZE:
         replay_resize(r, t, size);
+        break;
+    case TRANSFORM_WARP:
+        replay_warp(r, t, size);
         break;
     case TRANSFORM_PASTE:
         replay_paste(r, t);

@@ -122,7 +122,7 @@ static Loaded load_kind(Kind kind, const char *chain, const char *eval) {
     snprintf(text, sizeof text,
              "import \"std/vision.net\" { random_crop, random_translate, "
              "random_resized_crop, flip_lr, alternating_flip, cutout, cutmix, "
-             "mixup, brightness }\n"
+             "mixup, brightness, rotate, affine, rand_augment }\n"
              "model M(image: f32[N, H, W, 2]) -> f32%s {\n"
              "image * parameter([1], init=ones) %s\n}\n"
              "train M { data = synthetic(shape=[%d, %d, 2]%s)\n"
@@ -136,6 +136,7 @@ static Loaded load_kind(Kind kind, const char *chain, const char *eval) {
 
 #define CROP "|> random_crop(8, pad=3"
 #define MOVE "|> random_translate(2"
+#define BILINEAR "|> affine(30, shear=9, interpolation=\"bilinear\""
 
 static const struct {
     Kind kind;
@@ -156,7 +157,15 @@ static const struct {
     {CLASSES, "|> resize([31, 17])"},
     {CLASSES, MOVE ") |> flip_lr |> cutmix(5) |> random_crop(6, pad=0)"},
     {CLASSES, MOVE ") |> cutmix(6) |> resize([24, 16]) |> flip_lr"},
+    {CLASSES, "|> rotate(90)"},
+    {CLASSES, "|> rotate(30) |> flip_lr |> affine(0, [0.3, 0.2], [0.5, 2], 9)"},
+    {CLASSES, MOVE ") |> rotate(20) " CROP ") |> cutmix(5) |> rotate(20)"},
+    {CLASSES, "|> rotate(30) |> resize([6, 4])"},
     {TARGETS, "|> flip_lr"},
+    {TARGETS, "|> rotate(90)"},
+    {TARGETS, "|> rotate(90, interpolation=\"bilinear\")"},
+    {TARGETS, BILINEAR ") |> flip_lr |> mixup(1) " BILINEAR ")"},
+    {TARGETS, MOVE ") " BILINEAR ") |> random_resized_crop(7)"},
     {TARGETS, "|> alternating_flip"},
     {TARGETS, CROP ")"},
     {TARGETS, CROP ", mode=edge)"},
@@ -213,6 +222,8 @@ START_TEST(pixels_from_outside_are_invalid) {
         {TARGETS, MOVE ") |> random_resized_crop(7)"},
         {DOUBLED, CROP ", mode=reflect)"},
         {DOUBLED, MOVE ") |> cutmix(alpha=1)"},
+        {CLASSES, "|> rotate(90) |> flip_lr |> resize([6, 4])"},
+        {TARGETS, BILINEAR ") |> mixup(1)"},
     };
     for (size_t i = 0; i < sizeof cut / sizeof cut[0]; i++) {
         Kind kind = cut[i].kind;
@@ -245,6 +256,28 @@ START_TEST(classes_are_the_nearest) {
         ck_assert_double_gt(loss, 0);
     }
     arena_free(l.arena);
+}
+END_TEST
+
+// An enlarged map reads no pixels from outside.  Means of a ramp are exact;
+// pixels that are doubled are a quarter of one off, and half as much in the
+// enlarged image.
+START_TEST(maps_scale_with_the_label) {
+    static const char chain[] = "|> affine(10, [0.1, 0.1], [2, 2], 5, "
+                                "interpolation=\"bilinear\")";
+    static const struct {
+        Kind kind;
+        double most;
+    } by[] = {{HALVED, 1e-6}, {DOUBLED, 0.25 + 0.125}};
+    for (int i = 0; i < 2; i++) {
+        Loaded l = load_kind(by[i].kind, chain, "");
+        ck_assert_str_eq(codes_of(&l), "");
+        const Graph *g = l.program->stage[0].train;
+        for (Picture p = ROW; p <= COLUMN; p++)
+            ck_assert_double_le(loss_of(l.arena, g, p, by[i].kind),
+                                by[i].most * by[i].most);
+        arena_free(l.arena);
+    }
 }
 END_TEST
 
@@ -320,6 +353,7 @@ Suite *transform_suite(void) {
                         sizeof followed / sizeof followed[0]);
     tcase_add_test(t, pixels_from_outside_are_invalid);
     tcase_add_test(t, classes_are_the_nearest);
+    tcase_add_test(t, maps_scale_with_the_label);
     tcase_add_test(t, labels_of_resized_outputs_are_kept);
     tcase_add_test(t, labels_of_samples_stay);
     tcase_add_loop_test(t, views_are_inverted, 0,

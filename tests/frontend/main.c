@@ -52,6 +52,7 @@ int main(void) {
     srunner_add_suite(runner, schedule_suite());
     srunner_add_suite(runner, limits_suite());
     srunner_add_suite(runner, augment_suite());
+    srunner_add_suite(runner, augment_std_suite());
     srunner_add_suite(runner, transform_suite());
     srunner_add_suite(runner, format_suite());
     srunner_add_suite(runner, diagnostics_suite());

@@ -17,6 +17,7 @@ Suite *initial_suite(void);
 Suite *schedule_suite(void);
 Suite *limits_suite(void);
 Suite *augment_suite(void);
+Suite *augment_std_suite(void);
 Suite *transform_suite(void);
 Suite *format_suite(void);
 Suite *docs_suite(void);

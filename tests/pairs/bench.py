@@ -102,6 +102,10 @@ EVERYTHING = {
     "input": "data.train |> random_crop(6, pad=2, mode=reflect) |> flip_lr "
              "|> cutout(2) |> alternating_flip |> random_translate(1) "
              "|> random_resized_crop(6) |> brightness(10) |> contrast(0.2) "
+             "|> rotate(20) |> affine(9, shear=5, interpolation=\"bilinear\") "
+             "|> color_jitter(0.2, 0.2, 0.2, 0.1) |> grayscale |> solarize(99) "
+             "|> posterize(5) |> autocontrast |> random_erasing "
+             "|> rand_augment |> trivial_augment_wide "
              "|> mixup(0.4, p=0.5) |> cutmix(alpha=1, p=0.5)",
     "batch": "8",
     "epochs": "2",

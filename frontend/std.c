@@ -4,13 +4,14 @@
 
 #include <string.h>
 
-extern const unsigned char std_nets_text[], std_sequences_text[],
-    std_transformers_text[], std_vision_text[];
+extern const unsigned char std_augment_text[], std_nets_text[],
+    std_sequences_text[], std_transformers_text[], std_vision_text[];
 
 static const struct {
     const char *path;
     const unsigned char *text;
 } module[] = {
+    {"std/augment.net", std_augment_text},
     {"std/nets.net", std_nets_text},
     {"std/sequences.net", std_sequences_text},
     {"std/transformers.net", std_transformers_text},
@@ -30,14 +31,26 @@ const char *std_text(const char *path) {
     return NULL;
 }
 
+// The name of the next function of a module, or NULL.
+static const char *next_function(const char *text) {
+    static const char before[] = "\nfn ";
+    text = strstr(text, before);
+    return text ? text + strlen(before) : NULL;
+}
+
+const char *std_functions(Arena *a, const char *path) {
+    Text t = text_new(a);
+    for (const char *at = std_text(path); (at = next_function(at)) != NULL;)
+        text_add(&t, "%s%.*s", t.length ? ", " : "", (int)strcspn(at, "("), at);
+    return text_string(&t);
+}
+
 const char *std_module_of(const char *function) {
     size_t length = strlen(function);
     for (int i = 0; i < NUM_MODULES; i++)
         for (const char *at = (const char *)module[i].text;
-             (at = strstr(at, "\nfn ")) != NULL;) {
-            at += strlen("\nfn ");
+             (at = next_function(at)) != NULL;)
             if (strncmp(at, function, length) == 0 && at[length] == '(')
                 return module[i].path;
-        }
     return NULL;
 }
