@@ -385,7 +385,7 @@ static bool convert(Expansion *e, const Call *c, const ParamInfo *p,
     if (out->kind == VALUE_LIST)
         e->work += out->list.count;
     if (p->kind == WORD && out->kind == VALUE_STRING &&
-        word_allowed(p->words, out->text)) // a function of a module passes it on
+        word_allowed(p->words, out->text)) // functions of modules pass it on
         out->kind = VALUE_WORD;
     if (kind_accepts(e, p, *out))
         return true;

@@ -1,6 +1,6 @@
 // Augment: functions of which modules of std/ make augmentations.  They draw a
-// number for each sample, number the elements of an axis, and sample an image at
-// the places of an affine map.
+// number for each sample, number the elements of an axis, and sample an image
+// at the places of an affine map.
 
 #include "frontend/functions/functions.h"
 
@@ -70,8 +70,8 @@ Value lower_iota(Expansion *e, const Call *c) {
 
 Value lower_per_channel(Expansion *e, const Call *c) {
     Type t = *node_type(e, call_node(c, P_per_channel_x));
-    NodeId n = fill_node(e, c, call_arg(c, P_per_channel_numbers),
-                         t.dim[t.rank - 1]);
+    NodeId n =
+        fill_node(e, c, call_arg(c, P_per_channel_numbers), t.dim[t.rank - 1]);
     return n == NO_NODE ? value_poison() : value_tensor(n, c->at);
 }
 
@@ -115,8 +115,7 @@ Value lower_warp_affine(Expansion *e, const Call *c) {
     if (!expect_rank(e, c, x, 4) || !read_matrix(e, c, warp.matrix))
         return value_poison();
     Type t = *node_type(e, x->node);
-    NodeId fill =
-        fill_node(e, c, call_arg(c, P_warp_affine_fill), t.dim[3]);
+    NodeId fill = fill_node(e, c, call_arg(c, P_warp_affine_fill), t.dim[3]);
     if (fill == NO_NODE)
         return value_poison();
     PixelTaps at = affine_taps(e, warp.matrix, &t.dim[1]);

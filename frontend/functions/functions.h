@@ -415,8 +415,8 @@ NodeId rand_broadcast(Expansion *e, NodeId x, int rank);
 
 // ---- mixing.c: colours ----
 
-// A number, or a list with one for each channel: f32[] or f32[C].  NO_NODE after
-// a report.
+// A number, or a list with one for each channel: f32[] or f32[C].  NO_NODE
+// after a report.
 NodeId fill_node(Expansion *e, const Call *c, const Value *fill,
                  int64_t channels);
 

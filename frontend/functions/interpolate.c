@@ -1,6 +1,6 @@
 // Interpolation: samples an image between its pixels, with half-pixel centres:
-// along two independent axes, clamped to the edge, or at the places of an affine
-// map.
+// along two independent axes, clamped to the edge, or at the places of an
+// affine map.
 
 #include "frontend/functions/functions.h"
 
@@ -56,8 +56,8 @@ NodeId interpolate_nearest(Expansion *e, NodeId x, const AxisTaps axis[2]) {
 // ---- affine maps ----
 
 // The distance of each pixel's row or column from the image's centre, [1,H,W]:
-// a product with it has all pixels, so that fuse stores coefficients, which cost
-// sines, and does not compute them for each pixel.
+// a product with it has all pixels, so that fuse stores coefficients, which
+// cost sines, and does not compute them for each pixel.
 static NodeId from_centre(Expansion *e, const int64_t size[2], int axis) {
     Type all = type_of(I32, 3, (int64_t[]){1, size[0], size[1]});
     NodeId i = as_float(e, graph_iota(e->graph, all, 1 + axis));
@@ -81,9 +81,8 @@ PixelTaps affine_taps(Expansion *e, const NodeId matrix[6],
     PixelTaps taps;
     for (int axis = 0; axis < 2; axis++) {
         const NodeId *row = matrix + (axis == 0 ? 3 : 0);
-        NodeId at =
-            graph_op2(g, OP_add, graph_op2(g, OP_mul, row[0], x),
-                      graph_op2(g, OP_mul, row[1], y));
+        NodeId at = graph_op2(g, OP_add, graph_op2(g, OP_mul, row[0], x),
+                              graph_op2(g, OP_mul, row[1], y));
         at = graph_op2(g, OP_add, at, row[2]);
         at = graph_op2(g, OP_add, at,
                        number_node(e, 0.5 * (double)(size[axis] - 1)));
@@ -95,8 +94,8 @@ PixelTaps affine_taps(Expansion *e, const NodeId matrix[6],
 
 // The pixel at a row and a column, i32[N,H,W], as `type`, or outside `fill`;
 // NO_NODE: that of the edge.
-static NodeId pixel_at(Expansion *e, NodeId x, const PixelTaps *at,
-                       NodeId row, NodeId column, NodeId fill, DType type) {
+static NodeId pixel_at(Expansion *e, NodeId x, const PixelTaps *at, NodeId row,
+                       NodeId column, NodeId fill, DType type) {
     Graph *g = e->graph;
     NodeId pixel = graph_op3(g, OP_take, x, row, column), inside = NO_NODE;
     const NodeId place[] = {row, column};
@@ -104,9 +103,9 @@ static NodeId pixel_at(Expansion *e, NodeId x, const PixelTaps *at,
     if (fill == NO_NODE)
         return pixel;
     for (int i = 0; i < 2; i++) {
-        NodeId in = graph_op2(
-            g, OP_and, graph_op2(g, OP_le, int_node(e, 0), place[i]),
-            graph_op2(g, OP_lt, place[i], int_node(e, at->size[i])));
+        NodeId in =
+            graph_op2(g, OP_and, graph_op2(g, OP_le, int_node(e, 0), place[i]),
+                      graph_op2(g, OP_lt, place[i], int_node(e, at->size[i])));
         inside = i == 0 ? in : graph_op2(g, OP_and, inside, in);
     }
     Type t = *node_type(e, inside);
@@ -118,8 +117,8 @@ static NodeId pixel_at(Expansion *e, NodeId x, const PixelTaps *at,
 NodeId warp_nearest(Expansion *e, NodeId x, const PixelTaps *at, NodeId fill) {
     NodeId place[2];
     for (int i = 0; i < 2; i++) {
-        NodeId half = graph_op2(e->graph, OP_add, at->at[i],
-                                number_node(e, 0.5));
+        NodeId half =
+            graph_op2(e->graph, OP_add, at->at[i], number_node(e, 0.5));
         place[i] =
             graph_cast(e->graph, graph_op1(e->graph, OP_floor, half), I32);
     }
@@ -134,16 +133,16 @@ NodeId warp_bilinear(Expansion *e, NodeId x, const PixelTaps *at, NodeId fill) {
         NodeId before = graph_op1(g, OP_floor, at->at[i]);
         Type t = *node_type(e, before);
         int64_t each[] = {t.dim[0], t.dim[1], t.dim[2], 1};
-        weight[i] = graph_reshape(
-            g, graph_op2(g, OP_sub, at->at[i], before), 4, each);
+        weight[i] =
+            graph_reshape(g, graph_op2(g, OP_sub, at->at[i], before), 4, each);
         place[i][0] = graph_cast(g, before, I32);
         place[i][1] = graph_op2(g, OP_add, place[i][0], int_node(e, 1));
     }
     for (int i = 0; i < 2; i++) {
         const NodeId *column = place[1];
-        row[i] = lerp(
-            e, pixel_at(e, x, at, place[0][i], column[0], fill, F32),
-            pixel_at(e, x, at, place[0][i], column[1], fill, F32), weight[1]);
+        row[i] = lerp(e, pixel_at(e, x, at, place[0][i], column[0], fill, F32),
+                      pixel_at(e, x, at, place[0][i], column[1], fill, F32),
+                      weight[1]);
     }
     return lerp(e, row[0], row[1], weight[0]);
 }

@@ -165,10 +165,10 @@ void eval_take(const Eval *e) {
         int64_t n = i / t.dim[3] / t.dim[2] / t.dim[1];
         int64_t at = i / t.dim[3];
         bool pixels = arg_type(e, 1)->rank == 3;
-        int64_t row = nearest_inside(
-            arg(e, 1)[pixels ? at : n * t.dim[1] + h], x.dim[1]);
-        int64_t column = nearest_inside(
-            arg(e, 2)[pixels ? at : n * t.dim[2] + w], x.dim[2]);
+        int64_t row =
+            nearest_inside(arg(e, 1)[pixels ? at : n * t.dim[1] + h], x.dim[1]);
+        int64_t column =
+            nearest_inside(arg(e, 2)[pixels ? at : n * t.dim[2] + w], x.dim[2]);
         e->out[i] = arg(e, 0)[pixel(x, n, row, column, c)];
     }
 }

@@ -45,8 +45,8 @@ static void evaluate(Seen *s, const Graph *g) {
         int64_t count = type_count(g->node[n].type);
         leaf[n] = ARENA_ARRAY(s->arena, (size_t)count, double);
         for (int64_t i = 0; i < count; i++)
-            leaf[n][i] = leaf_value(
-                &s->data, node_text(&g->node[n], ATTR_name), i);
+            leaf[n][i] =
+                leaf_value(&s->data, node_text(&g->node[n], ATTR_name), i);
     }
     s->x = graph_eval(g, s->arena, leaf, false)[rows];
 }
@@ -62,7 +62,8 @@ static Seen see(Data d, const char *chain, int batch, bool training) {
              "random_gain, time_shift }\n"
              "model M(image: %s) -> f32[N, 2] {\n"
              "image |> flatten |> linear(2, bias=false)\n}\n"
-             "train M { data = synthetic(samples=9999)\ninput = data.train |> %s\n"
+             "train M { data = synthetic(samples=9999)\n"
+             "input = data.train |> %s\n"
              "batch = %d, drop_last; epochs = 1\n"
              "loss = mean(cross_entropy(output, label))\n"
              "optimizer = sgd(lr=1) }\n",
@@ -80,9 +81,8 @@ static int64_t values_of(const Data *d) {
 
 static double at(const Seen *s, int sample, int y, int x, int c) {
     const Data *d = &s->data;
-    return s->x[(((int64_t)sample * d->height + y) * d->width + x) *
-                    d->channels +
-                c];
+    int64_t pixel = ((int64_t)sample * d->height + y) * d->width + x;
+    return s->x[pixel * d->channels + c];
 }
 
 static double given(const Data *d, int sample, int64_t i) {
@@ -102,11 +102,9 @@ enum { VALUES = 5 * 6 * 3, MOST_RESULTS = 30 };
 
 static char *numbers_text(Arena *a) {
     const char *source = getenv("SINTER_SOURCE"), *why;
-    const Source *s = source_read(
-        a,
-        arena_format(a, "%s/tests/golden/numbers/augmentations.txt",
-                     source ? source : "."),
-        1 << 20, &why);
+    const char *path = arena_format(
+        a, "%s/tests/golden/numbers/augmentations.txt", source ? source : ".");
+    const Source *s = source_read(a, path, 1 << 20, &why);
     ck_assert_msg(s != NULL, "%s", why);
     return arena_string(a, s->text, s->length);
 }
@@ -159,11 +157,16 @@ START_TEST(augmentations_are_torchvisions) {
 END_TEST
 
 START_TEST(evaluation_changes_nothing) {
-    static const char *const chains[] = {
-        "rotate(40)", "affine(10, [0.2, 0.2])", "color_jitter(1, 1, 1, 0.5)",
-        "grayscale(p=1)", "solarize(9, p=1)", "posterize(1, p=1)",
-        "autocontrast(p=1)", "random_erasing(p=1)", "rand_augment",
-        "trivial_augment_wide"};
+    static const char *const chains[] = {"rotate(40)",
+                                         "affine(10, [0.2, 0.2])",
+                                         "color_jitter(1, 1, 1, 0.5)",
+                                         "grayscale(p=1)",
+                                         "solarize(9, p=1)",
+                                         "posterize(1, p=1)",
+                                         "autocontrast(p=1)",
+                                         "random_erasing(p=1)",
+                                         "rand_augment",
+                                         "trivial_augment_wide"};
     Seen s = see(photo, chains[_i], 2, false);
     for (int i = 0; i < 2 * VALUES; i++)
         ck_assert_double_eq(s.x[i], given(&photo, 0, i % VALUES));
@@ -349,8 +352,8 @@ static Box box_of(const Seen *s, int sample, int c, double value) {
             b.pixels++;
         }
     if (b.pixels > 0)
-        ck_assert_int_eq(b.pixels, (b.end[0] - b.first[0]) *
-                                       (b.end[1] - b.first[1]));
+        ck_assert_int_eq(b.pixels,
+                         (b.end[0] - b.first[0]) * (b.end[1] - b.first[1]));
     return b;
 }
 
@@ -407,10 +410,9 @@ static void check_masks(const char *chain, int axis, int most) {
         }
         for (int t = 0; t < 40; t++)
             for (int c = 0; c < 20; c++)
-                ck_assert_double_eq(at(&s, i, 0, t, c),
-                                    masked[axis == 0 ? t : c]
-                                        ? 0
-                                        : ramp(0, 0, t, c));
+                ck_assert_double_eq(
+                    at(&s, i, 0, t, c),
+                    masked[axis == 0 ? t : c] ? 0 : ramp(0, 0, t, c));
         ck_assert(length == 0 || last - first + 1 == length);
         ck_assert_int_lt(length, most);
         count[length]++;
@@ -435,10 +437,9 @@ START_TEST(shifts_and_gains_of_sequences) {
     for (int i = 0; i < BATCH; i++) {
         int by = (int)at(&moved, i, 0, 20, 0) - 21;
         for (int t = 0; t < 40; t++)
-            ck_assert_double_eq(at(&moved, i, 0, t, 7),
-                                t + by < 0 || t + by >= 40
-                                    ? 0
-                                    : ramp(0, 0, t + by, 7));
+            ck_assert_double_eq(
+                at(&moved, i, 0, t, 7),
+                t + by < 0 || t + by >= 40 ? 0 : ramp(0, 0, t + by, 7));
         double gain = at(&loud, i, 0, 0, 0);
         for (int t = 0; t < 40; t++)
             ck_assert_double_eq_tol(at(&loud, i, 0, t, 9),

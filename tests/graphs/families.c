@@ -200,8 +200,8 @@ NodeId family_taken(Random *b) {
     int64_t pixels[] = {images, height, width}, columns[] = {images, width};
     bool each = random_draw(b, 2);
     NodeId y = random_leaf(b, OP_input, I32, each ? 3 : 2, pixels);
-    NodeId z = random_leaf(b, OP_input, I32, each ? 3 : 2,
-                           each ? pixels : columns);
+    NodeId z =
+        random_leaf(b, OP_input, I32, each ? 3 : 2, each ? pixels : columns);
     return random_add(
         b, (Node){.op = OP_take, .num_args = 3, .arg = (NodeId[]){x, y, z}});
 }

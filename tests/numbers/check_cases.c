@@ -60,6 +60,7 @@ static const struct {
     {"range",     "known before anything is computed"},
     {"round",     "known before anything is computed"},
     {"len",       "known before anything is computed"},
+    {"fail",      "ends a compilation"},
     {"tensor",    "known before anything is computed"},
     {"full",      "known before anything is computed"},
     {"plateau",   "follows evaluations: tests/end_to_end/monitor.py"},
