@@ -4,14 +4,16 @@
 
 #include <string.h>
 
-extern const unsigned char std_augment_text[], std_nets_text[],
-    std_sequences_text[], std_transformers_text[], std_vision_text[];
+extern const unsigned char std_augment_text[], std_losses_text[],
+    std_nets_text[], std_sequences_text[], std_transformers_text[],
+    std_vision_text[];
 
 static const struct {
     const char *path;
     const unsigned char *text;
 } module[] = {
     {"std/augment.net", std_augment_text},
+    {"std/losses.net", std_losses_text},
     {"std/nets.net", std_nets_text},
     {"std/sequences.net", std_sequences_text},
     {"std/transformers.net", std_transformers_text},

@@ -178,40 +178,55 @@ static bool expect_weights(Expansion *e, const Call *c, int64_t classes,
     return false;
 }
 
+// Whether a class is that of a row: bool[M,K].
+static NodeId own_class(Expansion *e, NodeId label, const Literal *weights) {
+    Graph *g = e->graph;
+    Type rows = *node_type(e, label);
+    Type along = {.dtype = I32, .rank = 2, .dim = {1, weights->type.dim[0]}};
+    label = graph_reshape(g, label, 2, (int64_t[]){rows.dim[0], 1});
+    return graph_op2(g, OP_eq, label, graph_iota(g, along, 1));
+}
+
 // The weight of the class of each row: f32[M].
 static NodeId class_weights(Expansion *e, const Literal *weights,
                             NodeId label) {
     Graph *g = e->graph;
     Type rows = *node_type(e, label);
     int64_t last = 1;
-    Type along = {.dtype = I32, .rank = 2, .dim = {1, weights->type.dim[0]}};
-    label = graph_reshape(g, label, 2, (int64_t[]){rows.dim[0], 1});
-    NodeId own = graph_op2(g, OP_eq, label, graph_iota(g, along, 1));
+    NodeId own = own_class(e, label, weights);
     NodeId table = graph_values(g, weights->type, weights->number);
     NodeId of = graph_op3(g, OP_select, own, table, number_node(e, 0));
     return graph_reshape(g, graph_reduce(g, OP_sum, of, 1, &last), 1, rows.dim);
 }
 
-// PyTorch weighs each class of the smoothed part, too.
-static bool expect_unsmoothed(Expansion *e, const Call *c) {
-    if (call_arg(c, P_cross_entropy_weights)->kind == VALUE_NONE ||
-        call_number(c, P_cross_entropy_smoothing) == 0)
-        return true;
-    report(e->diags, D_not_implemented, c->at,
-           "cross_entropy with both `weights` and `smoothing` is not "
-           "implemented yet");
-    return false;
+// Smoothed labels with each class's share times its weight, as PyTorch weighs
+// them: f32[M,K].
+static NodeId weighted_shares(Expansion *e, const Literal *weights,
+                              NodeId label, double smoothing) {
+    Graph *g = e->graph;
+    double rest = smoothing / (double)weights->type.dim[0];
+    NodeId share = graph_op3(g, OP_select, own_class(e, label, weights),
+                             number_node(e, 1 - smoothing + rest),
+                             number_node(e, rest));
+    NodeId table = graph_values(g, weights->type, weights->number);
+    return graph_op2(g, OP_mul, share, table);
 }
 
-// The weight of each row, and *label without ignored numbers.  Without both
-// arguments *weights is NO_NODE.  False after a report.
-static bool row_weights(Expansion *e, const Call *c, int64_t classes,
-                        NodeId *label, NodeId *weights) {
+// The rows of a loss: `weights`, which a mean divides by, and the factor of
+// each; NO_NODE: all are 1.
+typedef struct {
+    NodeId weights, factor;
+} Rows;
+
+// Fills *rows, and takes ignored numbers from *label, or makes weighted shares
+// of it, which leave nothing to smooth.  False after a report.
+static bool weigh_labels(Expansion *e, const Call *c, int64_t classes,
+                         NodeId *label, double *smoothing, Rows *rows) {
     const Value *ignore = call_arg(c, P_cross_entropy_ignore);
     bool weighs = call_arg(c, P_cross_entropy_weights)->kind == VALUE_LIST;
     NodeId counted = NO_NODE;
     Literal of_class;
-    *weights = NO_NODE;
+    *rows = (Rows){NO_NODE, NO_NODE};
     if (e->num_named > 0 && (weighs || ignore->kind == VALUE_NUMBER)) {
         report(e->diags, D_not_implemented, c->at,
                "`%s` of cross_entropy is not implemented for a model with "
@@ -226,7 +241,7 @@ static bool row_weights(Expansion *e, const Call *c, int64_t classes,
         counted = counted_rows(e, *label, e->recipe.ignored);
         *label = graph_op3(e->graph, OP_select, counted, valid_class(e, *label),
                            int_node(e, 0));
-        *weights = as_float(e, counted);
+        rows->weights = rows->factor = as_float(e, counted);
         if (is_label(e, &c->arg[1]))
             e->loss.counted = counted;
     }
@@ -236,23 +251,32 @@ static bool row_weights(Expansion *e, const Call *c, int64_t classes,
         !expect_weights(e, c, classes, &of_class))
         return false;
     NodeId of = class_weights(e, &of_class, *label);
-    *weights =
+    rows->weights =
         counted == NO_NODE
             ? of
             : graph_op3(e->graph, OP_select, counted, of, number_node(e, 0));
+    if (*smoothing == 0) {
+        rows->factor = rows->weights;
+        return true;
+    }
+    *label = weighted_shares(e, &of_class, *label, *smoothing);
+    *smoothing = 0;
     return true;
 }
 
-// Multiplies a loss by the weights of its rows, which a mean divides by.
-static NodeId weigh_rows(Expansion *e, NodeId loss, NodeId weights) {
-    if (weights == NO_NODE)
+// Multiplies a loss by the factors of its rows, and notes the weights.
+static NodeId weigh_rows(Expansion *e, NodeId loss, Rows rows) {
+    if (rows.weights == NO_NODE)
         return loss;
     Type t = *node_type(e, loss);
-    weights = graph_reshape(e->graph, weights, t.rank, t.dim);
+    NodeId weights = graph_reshape(e->graph, rows.weights, t.rank, t.dim);
     e->loss.weights_differ |=
         e->loss.weights != NO_NODE && e->loss.weights != weights;
     e->loss.weights = weights;
-    return graph_op2(e->graph, OP_mul, loss, weights);
+    if (rows.factor == NO_NODE)
+        return loss;
+    NodeId factor = graph_reshape(e->graph, rows.factor, t.rank, t.dim);
+    return graph_op2(e->graph, OP_mul, loss, factor);
 }
 
 // One number for each row of the output; [N, 1] if there is one for each
@@ -271,10 +295,9 @@ Value lower_cross_entropy(Expansion *e, const Call *c) {
         return report_pair(e, c, "the labels do not fit the output",
                            "labels are whole numbers, one for each row of the "
                            "output, or shares of its classes");
-    NodeId weights;
+    Rows weighed;
     double smoothing = call_number(c, P_cross_entropy_smoothing);
-    if (!row_weights(e, c, t.dim[t.rank - 1], &label, &weights) ||
-        !expect_unsmoothed(e, c))
+    if (!weigh_labels(e, c, t.dim[t.rank - 1], &label, &smoothing, &weighed))
         return value_poison();
     Attr attr = attr_float(ATTR_smoothing, smoothing);
     int64_t rows[] = {type_count(&t) / t.dim[t.rank - 1], t.dim[t.rank - 1]};
@@ -289,7 +312,7 @@ Value lower_cross_entropy(Expansion *e, const Call *c) {
                                              .group = -1});
     if (t.rank > 2)
         loss = graph_reshape(e->graph, loss, t.rank - 1, t.dim);
-    return value_tensor(weigh_rows(e, loss, weights), c->at);
+    return value_tensor(weigh_rows(e, loss, weighed), c->at);
 }
 
 // ---- elementwise losses ----
@@ -388,6 +411,8 @@ static NodeId without_shape(const Expansion *e, NodeId n) {
 // max(x, 0) - x y + log(1 + exp(-|x|)), which is -y log p - (1 - y) log(1 - p)
 // for p = sigmoid(x).  At x = 0, the start of a head of zeros, only maximum
 // makes the gradient sigmoid(x) - y: it passes half at a tie, relu nothing.
+// With the weight w of positive labels (1 - y) x + (1 + (w - 1) y) (max(-x, 0)
+// + log(1 + exp(-|x|))), which is -w y log p - (1 - y) log(1 - p).
 Value lower_bce_with_logits(Expansion *e, const Call *c) {
     NodeId y = target_node(e, c);
     if (y == NO_NODE || !expect_binary_labels(e, c))
@@ -403,5 +428,14 @@ Value lower_bce_with_logits(Expansion *e, const Call *c) {
         graph_op1(g, OP_exp, graph_op1(g, OP_neg, graph_op1(g, OP_abs, x)));
     NodeId curve =
         graph_op1(g, OP_log, graph_op2(g, OP_add, small, number_node(e, 1)));
-    return value_tensor(graph_op2(g, OP_add, linear, curve), c->at);
+    double weight = call_number(c, P_bce_with_logits_pos_weight);
+    if (weight == 1)
+        return value_tensor(graph_op2(g, OP_add, linear, curve), c->at);
+    NodeId below = graph_op2(g, OP_sub, above, x);
+    NodeId factor = graph_op2(g, OP_mul, y, number_node(e, weight - 1));
+    factor = graph_op2(g, OP_add, factor, number_node(e, 1));
+    NodeId positive =
+        graph_op2(g, OP_mul, factor, graph_op2(g, OP_add, below, curve));
+    NodeId negative = graph_op2(g, OP_sub, x, graph_op2(g, OP_mul, x, y));
+    return value_tensor(graph_op2(g, OP_add, negative, positive), c->at);
 }

@@ -18,8 +18,8 @@
 static const char *const names[] = {
     "layers",        "sequences",         "transformers", "loss-cross-entropy",
     "loss-smoothed", "loss-soft-targets", "loss-weighted", "loss-ignored",
-    "loss-mse",      "loss-l1",
-    "loss-bce"};
+    "loss-mse",      "loss-l1",           "loss-bce",     "loss-focal",
+    "loss-sigmoid-focal", "loss-ignored-smoothed"};
 enum { NUM_NAMES = sizeof names / sizeof names[0], BATCH = 2 };
 
 // f32 keeps 24 bits; a sum in another order loses some of them.

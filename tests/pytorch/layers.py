@@ -2,7 +2,7 @@
 
     layers.py SINTER SOURCE [NET...]
 
-writes tests/golden/numbers/*.net, or the named ones of NETS, and, for each, a .txt with what PyTorch makes
+writes tests/golden/numbers/*.net, or those of named NETS and LOSSES, and, for each, a .txt with what PyTorch makes
 of it: the data it is fed, the loss, the gradient of each parameter, and the
 statistics after a step.  In layers.net the result of each case is weighted by a
 parameter of its own, whose gradient therefore is the value of the case.
@@ -10,6 +10,7 @@ parameter of its own, whose gradient therefore is the value of the case.
 
 import math
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -421,6 +422,20 @@ fn start(shape) = parameter(shape, init=uniform(-2, 2))
 fn weighted(y, shape) = sum(flatten(y * start(shape)), axes=channels, keep)
 """
 
+def focal(y, t, alpha=(1, 2, 0.5, 4, 1), gamma=2):
+    """Lin et al. (2017), equations 4 and 5, with alpha by class."""
+    p = y.softmax(-1).gather(-1, t[:, None])[:, 0]
+    return (-torch.tensor(alpha)[t] * (1 - p) ** gamma * p.log()).mean()
+
+
+def sigmoid_focal(y, t, alpha, gamma):
+    """The same of logits, as torchvision.ops.sigmoid_focal_loss."""
+    p = y.sigmoid()
+    right, balance = p * t + (1 - p) * (1 - t), alpha * t + (1 - alpha) * (1 - t)
+    e = F.binary_cross_entropy_with_logits(y, t, reduction="none")
+    return (balance * (1 - right) ** gamma * e).mean()
+
+
 # name: the data set, the loss in the language, and in PyTorch.
 LOSSES = {
     "cross-entropy": (
@@ -444,6 +459,24 @@ LOSSES = {
         lambda y, t: F.cross_entropy(
             y, t, weight=torch.tensor([1, 2, 0.5, 4, 1])
         ),
+    ),
+    "ignored-smoothed": (
+        "synthetic()",
+        "mean(cross_entropy(output, label, 0.2, weights=[1, 2, 0.5, 4, 1], ignore=3))",
+        lambda y, t: F.cross_entropy(
+            y, t, weight=torch.tensor([1, 2, 0.5, 4, 1]), ignore_index=3,
+            label_smoothing=0.2,
+        ),
+    ),  # fmt: skip
+    "focal": (
+        "synthetic()",
+        "mean(softmax_focal_loss(output, label, [1, 2, 0.5, 4, 1]))",
+        focal,
+    ),
+    "sigmoid-focal": (
+        "synthetic()",
+        "mean(sigmoid_focal_loss(output, one_hot(label, 5), gamma=1.5))",
+        lambda y, t: sigmoid_focal(y, F.one_hot(t, 5).double(), 0.25, 1.5),
     ),
     # The two labels are 3 and 1.
     "ignored": (
@@ -511,9 +544,11 @@ def layers_model(name, shapes):
 
 
 def loss_model(data_set, loss):
+    name = re.search(r"\w*focal\w*", loss)
+    load = f'import "std/losses.net" {{ {name[0]} }}\n\n' if name else ""
     return f"""\
 # What a loss is of: a matrix that trains.
-model Numbers(image: f32[N, 1]) -> f32[N, 5] {{
+{load}model Numbers(image: f32[N, 1]) -> f32[N, 5] {{
   parameter([N, 5], init=uniform(-2, 2)) + 0 * image
 }}
 {train_block(loss, data_set)}"""
@@ -606,10 +641,11 @@ def main(sinter, source, *names):
     torch.set_default_dtype(torch.float64)
     folder = os.path.join(source, "tests", "golden", "numbers")
     with tempfile.TemporaryDirectory() as scratch:
-        for name in names or NETS:
-            judge_layers(sinter, folder, scratch, name)
-        for name in () if names else LOSSES:
-            judge_loss(sinter, folder, scratch, name)
+        for name in names or [*NETS, *LOSSES]:
+            if name in NETS:
+                judge_layers(sinter, folder, scratch, name)
+            else:
+                judge_loss(sinter, folder, scratch, name)
 
 
 main(*sys.argv[1:])
