@@ -19,19 +19,19 @@ static bool read_draw(Expansion *e, const Call *c, double range[2]) {
     const Value *least = call_arg(c, P_draw_least);
     double around = call_number(c, P_draw_around);
     bool pair = v->kind == VALUE_LIST && v->list.count == 2;
-    for (int i = 0; i < 2; i++) {
-        range[i] = pair                        ? v->list.item[i].number
-                   : v->kind == VALUE_NUMBER ? around + (i ? 1 : -1) * v->number
-                                             : NAN;
-        if (least->kind == VALUE_NUMBER)
-            range[i] = fmax(range[i], least->number);
+    for (int i = 0; i < 2; i++)
+        range[i] = pair     ? v->list.item[i].number
+                   : i == 0 ? around - v->number
+                            : around + v->number;
+    if ((v->kind == VALUE_LIST && !pair) || range[0] > range[1]) {
+        report(e->diags, D_out_of_range, v->at.source ? v->at : c->at,
+               "numbers are drawn from a range [least, most], or up to a "
+               "distance that is not below 0");
+        return false;
     }
-    if (range[0] <= range[1])
-        return true;
-    report(e->diags, D_out_of_range, v->at.source ? v->at : c->at,
-           "numbers are drawn from a range [least, most], or up to a distance "
-           "that is not below 0");
-    return false;
+    for (int i = 0; i < 2 && least->kind == VALUE_NUMBER; i++)
+        range[i] = fmax(range[i], least->number);
+    return true;
 }
 
 Value lower_draw(Expansion *e, const Call *c) {
@@ -81,18 +81,19 @@ Value lower_per_channel(Expansion *e, const Call *c) {
 // for each sample or for all.
 static NodeId coefficient(Expansion *e, Value v) {
     const int64_t each[] = {e->recipe.batch, 1, 1};
-    NodeId none = graph_constant(e->graph, type_of(F32, 3, each), 0);
     if (v.kind == VALUE_NUMBER && v.unit == UNIT_NONE)
         v = value_tensor(number_node(e, v.number), v.at);
     if (v.kind != VALUE_TENSOR)
         return NO_NODE;
     Type t = *node_type(e, v.node);
     int64_t count = type_count(&t);
-    if (count != 1 && (count != each[0] || t.dim[0] != each[0]))
-        return NO_NODE;
-    NodeId n = graph_reshape(e->graph, as_float(e, v.node),
-                             count == 1 ? 0 : 3, each);
-    return count == each[0] ? n : graph_op2(e->graph, OP_add, n, none);
+    NodeId n = as_float(e, v.node);
+    if (count == each[0] && t.rank > 0 && t.dim[0] == each[0])
+        return graph_reshape(e->graph, n, 3, each);
+    NodeId none = graph_constant(e->graph, type_of(F32, 3, each), 0);
+    return count == 1 ? graph_op2(e->graph, OP_add,
+                                  graph_reshape(e->graph, n, 0, NULL), none)
+                      : NO_NODE;
 }
 
 static bool read_matrix(Expansion *e, const Call *c, NodeId matrix[6]) {
