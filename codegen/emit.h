@@ -1,4 +1,4 @@
-// Emit: declarations that the schedules and their helpers share.
+// Emit: declarations that the emitters and their helpers share.
 #ifndef CODEGEN_EMIT_H
 #define CODEGEN_EMIT_H
 
@@ -86,7 +86,7 @@ typedef struct {
     const int64_t *workspace;     // workspace offsets of the group's nodes
     const int64_t **chunk_offsets; // workspace offsets of multi-tensor
                                   // reductions, filled on demand
-    int grid[NUM_PLANS]; // blocks: a schedule may take fewer than the group's
+    int grid[NUM_PLANS]; // blocks: an emitter may take fewer than the group's
     int min_blocks; // see Tree; above 1 if the registers of so many blocks hold
                     // a thread's vectors
     Block tables;   // constants the kernel reads
@@ -262,11 +262,11 @@ void cache_find(Emit *e, int sweeps);
 // Caches this sweep's values for later sweeps, after all that it computes.
 void cache_write(Emit *e, Scope *row, Scope *sweep, Index p, int number);
 
-// ---- the schedules: each writes the body of one kind of kernel ----
-#define SCHEDULE(KIND, kind, operations, blocks, result, operand, emit)        \
+// ---- the emitters: each writes the body of one kind of kernel ----
+#define KERNEL_KIND(KIND, kind, operations, blocks, result, operand, emit)        \
     void emit_##emit(Emit *e, Block *b);
-#include "passes/plan/schedules.def"
-#undef SCHEDULE
+#include "passes/plan/kernel_kinds.def"
+#undef KERNEL_KIND
 
 // Whether d pads few channels to 8.  Lanes of their own do such a pad.
 bool pad_widens(const Emit *e, const Node *d);

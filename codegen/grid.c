@@ -1,4 +1,4 @@
-// Grid schedule: rows by columns.  A block takes a contiguous run of rows.  Its
+// Grid emitter: rows by columns.  A block takes a contiguous run of rows.  Its
 // threads stand side by side along the columns, each with a vector of lanes,
 // and one above the other along the rows.
 

@@ -133,7 +133,7 @@ static bool *find_scalarized(const Emit *e) {
 static NodeId find_owner(const Emit *e, const NodeId *root, NodeId n) {
     const Node *d = &e->g->node[n];
     NodeId owner = NO_NODE;
-    if (op_info[d->op].facts & OVERALL)
+    if (op_info[d->op].facts & REDUCES_ALL)
         return NO_NODE;
     for (int i = 0; i < d->num_args; i++) {
         NodeId base = node_base(e->g, d->arg[i]);

@@ -195,7 +195,7 @@ static void stored_row_add(const Writer *w, Text *t, const Graph *g, NodeId n,
                            int step, int launch) {
     const Node *d = &g->node[n];
     Text what = text_new(w->a);
-    node_tell(&what, d);
+    node_describe(&what, d);
     text_add(t, "    {%d, %d, %u, %s, %lld, %lld, ", step, launch, n,
              rt_type_text(d->type->dtype, g->act),
              (long long)type_count(d->type), (long long)d->offset);

@@ -1,4 +1,4 @@
-// Scatter schedule: adds rows of a matrix, by an index, to rows of a table.
+// Scatter emitter: adds rows of a matrix, by an index, to rows of a table.
 //
 // A block owns a run of the table's rows.  Each thread owns some of these rows
 // and a vector of columns.  The block scans the whole index in pieces, with all

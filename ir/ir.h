@@ -68,6 +68,8 @@ typedef enum {
     NUM_OPS
 } Op;
 
+// Facts of an operation, as ops.def states them.  Passes query facts and list no
+// operations.  MLIR calls them traits.
 enum {
     LEAF = 1,         // no operands; its value comes from outside or is fixed
     POINTWISE = 2,    // an element needs the same element of each operand
@@ -83,7 +85,7 @@ enum {
     OPTIMIZES = 2048, // updates a param by its gradient
     CALLS = 4096,     // a library call
     SCATTERS = 8192,  // an element of the operand is added to one elsewhere
-    OVERALL = 16384,  // reduces any number of tensors to a scalar
+    REDUCES_ALL = 16384, // reduces any number of tensors to a scalar
     STACKS = 32768,   // tensors of several shapes become one
     MATH = 65536,     // its kernel text calls a function
     DIVIDES = 131072, // its kernel text divides
@@ -435,7 +437,7 @@ void node_print(Text *t, const Graph *g, NodeId n);
 
 // Names a node in the words of the model: "conv of layer1.conv_1, backward,
 // resnet9.net:13"; a leaf by its name.
-void node_tell(Text *t, const Node *n);
+void node_describe(Text *t, const Node *n);
 
 // Reads the text of graph_print, and looser text: blanks anywhere, empty lines,
 // lines that start with #.  NULL on a mistake, with "LINE: message" in *error.

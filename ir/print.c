@@ -128,7 +128,7 @@ void node_print(Text *t, const Graph *g, NodeId id) {
     print_origin(t, &n->from);
 }
 
-void node_tell(Text *t, const Node *n) {
+void node_describe(Text *t, const Node *n) {
     const char *name = node_text(n, ATTR_name);
     if (name != NULL && op_info[n->op].facts & LEAF) {
         text_add(t, "%s", name);

@@ -383,7 +383,7 @@ void samples_extend(const Graph *g, Samples *of, NodeId from, NodeId count) {
         origin(d, to, of);
         if (op_info[d->op].facts & POINTWISE)
             pointwise(g, d, to, of);
-        else if ((op_info[d->op].facts & (REDUCES | OVERALL)) == REDUCES)
+        else if ((op_info[d->op].facts & (REDUCES | REDUCES_ALL)) == REDUCES)
             reduce(g, d, to, of);
         else
             other(g, d, to, of, samples);

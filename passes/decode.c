@@ -67,7 +67,7 @@ static const Node *at(const Decode *d, NodeId n) {
 
 static NodeId refuse(Decode *d, NodeId n, const char *why) {
     Text t = text_new(d->g->arena);
-    node_tell(&t, at(d, n));
+    node_describe(&t, at(d, n));
     text_add(&t, " %s", why);
     if (d->why == NULL)
         d->why = text_string(&t);

@@ -36,7 +36,7 @@ static int shape_number(Shapes *s, NodeId n) {
 
 static Extent extent_of(const Graph *g, NodeId n) {
     unsigned facts = op_info[g->node[n].op].facts;
-    if (!(facts & REDUCES) || (facts & OVERALL))
+    if (!(facts & REDUCES) || (facts & REDUCES_ALL))
         return OVER_OTHER;
     Extent extent = reduce_extent(g, n);
     assert(extent != OVER_OTHER); // graph_legalize leaves none

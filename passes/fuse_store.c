@@ -230,7 +230,7 @@ static void store_by_kind(const Facts *f, Stored *s) {
     for (NodeId n = 0; n < f->old->count; n++) {
         const Node *d = at(f, n);
         bool library = (facts(f, n) & CALLS) || d->op == OP_output ||
-                       ((facts(f, n) & OVERALL) && !s->joined[n]);
+                       ((facts(f, n) & REDUCES_ALL) && !s->joined[n]);
         for (int i = 0; i < d->num_args && library; i++) {
             store(f, s, d->arg[i], REASON_none);
             s->called[memory_base(f, s, d->arg[i])] = true;

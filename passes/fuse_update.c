@@ -9,7 +9,7 @@
 
 static bool is_candidate(const Facts *f, NodeId n) {
     const Brief *d = brief(f, n);
-    if (d->facts & OVERALL)
+    if (d->facts & REDUCES_ALL)
         return true;
     return d->op == OP_sum && d->extent == OVER_ALL &&
            at(f, n)->type->dtype == F32 && count_of(f, d->arg[0]) > 1;
@@ -92,7 +92,7 @@ void find_updated(const Facts *f, Stored *s, Arena *a) {
     for (NodeId n = 0; n < f->old->count && f->options->level > 0; n++)
         s->joined[n] =
             is_candidate(f, n) && has_one_user(f, user, n) &&
-            ((facts(f, n) & OVERALL) || covered[brief(f, n)->arg[0]]);
+            ((facts(f, n) & REDUCES_ALL) || covered[brief(f, n)->arg[0]]);
     find_late(f, s, user);
 }
 
@@ -137,7 +137,7 @@ NodeId *leave_update(const Facts *f, Stored *s, Arena *a) {
         s->joined[n] = false;
         store(f, s, n, REASON_none);
         for (int i = 0; i < brief(f, n)->num_args; i++)
-            if (facts(f, n) & OVERALL)
+            if (facts(f, n) & REDUCES_ALL)
                 store(f, s, brief(f, n)->arg[i], REASON_none);
     }
 }

@@ -19,7 +19,7 @@
 
 static bool is_other(const Graph *g, NodeId n) {
     unsigned facts = op_info[g->node[n].op].facts;
-    return (facts & REDUCES) && !(facts & OVERALL) &&
+    return (facts & REDUCES) && !(facts & REDUCES_ALL) &&
            reduce_extent(g, n) == OVER_OTHER;
 }
 
@@ -128,7 +128,7 @@ static NodeId scatter(Graph *g, const Node *d, NodeId dy, NodeId index) {
 // ---- operands of libraries ----
 
 static bool reads_memory(const Node *n) {
-    return op_info[n->op].facts & (CALLS | OVERALL);
+    return op_info[n->op].facts & (CALLS | REDUCES_ALL);
 }
 
 static bool is_immediate(const Graph *g, NodeId n) {

@@ -20,7 +20,7 @@ static bool is_repeatable(const Graph *g, NodeId n) {
     if (facts & (EFFECT | SCATTERS))
         return false;
     return !(facts & REDUCES) ||
-           (!(facts & OVERALL) && reduce_extent(g, n) == OVER_ROW);
+           (!(facts & REDUCES_ALL) && reduce_extent(g, n) == OVER_ROW);
 }
 
 bool *group_own(const Graph *g, const Group *group, NodeId n, Arena *a) {

@@ -48,7 +48,7 @@ static void body_walk(Walk *w, const Block *b) {
 
 // Turns of `for (i = from; i < end; i += step)` of an average warp.  Its
 // threads have `near` neighbouring values.
-static double turns_of(Fact from, Fact end, Fact step) {
+static double turns_of(Estimate from, Estimate end, Estimate step) {
     double count = end.value - from.value;
     if (from.run >= THREADS)
         return ceil(count / step.value);
@@ -72,13 +72,13 @@ static double copies_of(const Walk *w, const Stmt *s, bool whole,
 
 static void for_walk(Walk *w, const Stmt *s) {
     int variables = w->num_variables;
-    Fact from = fact_of(w, s->value), step = fact_of(w, s->step);
+    Estimate from = estimate_of(w, s->value), step = estimate_of(w, s->step);
     const Expr *limit = s->test->arg[1];
-    Fact end = fact_of(w, limit);
+    Estimate end = estimate_of(w, limit);
     bool whole = from.constant && end.constant && step.constant;
     double turns = fmax(turns_of(from, end, step), 1.0 / WARPS);
     loop_enter(w, turns);
-    Fact own = from;
+    Estimate own = from;
     own.level = w->depth;
     own.constant = whole;
     variable_declare(w, s->name, own, whole ? 0 : 1);
@@ -100,9 +100,9 @@ static void repeat_walk(Walk *w, const Stmt *s) {
         return;
     }
     bool levels = strcmp(x->name, "REDUCTION_LEVELS") == 0;
-    double turns = levels ? 1 : fact_of(w, x->arg[1]).value;
+    double turns = levels ? 1 : estimate_of(w, x->arg[1]).value;
     loop_enter(w, turns);
-    Fact own = fact_constant(0);
+    Estimate own = estimate_constant(0);
     own.level = w->depth;
     own.constant = !levels;
     variable_declare(w, x->arg[0], own, 0);
@@ -116,7 +116,7 @@ static bool jumps(const Stmt *s) {
 }
 
 static void if_walk(Walk *w, const Stmt *s) {
-    Fact test = fact_of(w, s->value);
+    Estimate test = estimate_of(w, s->value);
     double share = test.share;
     double *turns = &w->loop[w->depth].turns, all = *turns;
     if (test.constant && test.value == 0) {
@@ -157,58 +157,58 @@ static void case_walk(Walk *w, const Stmt *s) {
     *turns *= all > 0 ? own / all : 1;
     Variable *end = variable_find(w, x_name(w->a, "hi"));
     if (end != NULL && own > 0)
-        end->fact.value = elements / own;
+        end->estimate.value = elements / own;
     spend(w, ISSUE_CONTROL, 2, w->depth);
     body_walk(w, &s->body);
     *turns = before;
 }
 
 // Registers of a declared variable.  Loaded activations stay in halves.
-static double registers_of(Walk *w, const Stmt *s, Fact fact) {
+static double registers_of(Walk *w, const Stmt *s, Estimate e) {
     double count = 1;
-    if (fact.constant || (s->word != NULL && strcmp(s->word, "SHARED") == 0))
+    if (e.constant || (s->word != NULL && strcmp(s->word, "SHARED") == 0))
         return 0;
     for (int i = 0; i < MOST_DIMS && s->dim[i] != NULL; i++)
-        count *= fact_of(w, s->dim[i]).value;
-    if (fact.level == 0 && fact.run >= THREADS && s->dim[0] == NULL)
+        count *= estimate_of(w, s->dim[i]).value;
+    if (e.level == 0 && e.run >= THREADS && s->dim[0] == NULL)
         return 0; // uniform: not in a thread's registers
-    return strchr(s->type, '*') || fact.wide ? 2 * count : count;
+    return strchr(s->type, '*') || e.wide ? 2 * count : count;
 }
 
 static void declare_walk(Walk *w, const Stmt *s) {
-    Fact fact = fact_constant(0);
+    Estimate e = estimate_constant(0);
     bool array = s->dim[0] != NULL;
     if (s->word != NULL && strcmp(s->word, "SHARED") == 0) {
-        w->cost.shared += 4 * (int)fact_of(w, s->dim[0]).value;
+        w->cost.shared += 4 * (int)estimate_of(w, s->dim[0]).value;
     } else if (s->value != NULL) {
-        fact = fact_of(w, s->value);
-        fact.real = strstr(s->type, "float") != NULL;
+        e = estimate_of(w, s->value);
+        e.real = strstr(s->type, "float") != NULL;
     }
     if (array || s->value == NULL) {
-        fact.constant = false;
-        fact.real = strstr(s->type, "float") != NULL;
-        fact.run = 1;
-        fact.share = -1;
+        e.constant = false;
+        e.real = strstr(s->type, "float") != NULL;
+        e.run = 1;
+        e.share = -1;
     }
     if (array)
-        fact.level = w->depth;
-    variable_declare(w, s->name, fact, registers_of(w, s, fact));
+        e.level = w->depth;
+    variable_declare(w, s->name, e, registers_of(w, s, e));
 }
 
 static void set_walk(Walk *w, const Stmt *s) {
-    Fact fact = fact_of(w, s->value);
+    Estimate e = estimate_of(w, s->value);
     const Expr *name = s->name;
     if (strcmp(s->word, "=") != 0)
-        spend(w, fact.real ? ISSUE_FLOAT : ISSUE_INTEGER, 1, w->depth);
-    else if (fact.constant)
+        spend(w, e.real ? ISSUE_FLOAT : ISSUE_INTEGER, 1, w->depth);
+    else if (e.constant)
         spend(w, ISSUE_INTEGER, 0.5, w->depth);
     while (name->kind == X_INDEX)
         name = name->arg[0];
     Variable *v = variable_find(w, name);
     if (v == NULL)
         return;
-    if (v->fact.level < w->depth)
-        v->fact.level = w->depth;
+    if (v->estimate.level < w->depth)
+        v->estimate.level = w->depth;
     if (v->range >= 0)
         w->range[v->range].to = w->now;
 }
@@ -216,11 +216,11 @@ static void set_walk(Walk *w, const Stmt *s) {
 static void call_walk(Walk *w, const Stmt *s) {
     const Expr *x = s->value;
     if (intrinsic_find(x->name)->kind != SPLIT) {
-        fact_of(w, x);
+        estimate_of(w, x);
         return;
     }
-    Fact rows = fact_of(w, x->arg[x->count - 1]), lo = fact_constant(0),
-         hi = lo;
+    Estimate rows = estimate_of(w, x->arg[x->count - 1]);
+    Estimate lo = estimate_constant(0), hi = lo;
     lo.constant = hi.constant = false;
     hi.value = rows.value / w->blocks;
     spend(w, ISSUE_INTEGER, x->count == 3 ? 28 : 80, 0);
@@ -231,7 +231,7 @@ static void call_walk(Walk *w, const Stmt *s) {
 static void enum_walk(Walk *w, const Stmt *s) {
     for (int i = 0; i < s->num_constants; i++)
         variable_declare(w, x_name(w->a, s->constant[i].name),
-                         fact_of(w, s->constant[i].value), 0);
+                         estimate_of(w, s->constant[i].value), 0);
 }
 
 static void stmt_walk(Walk *w, const Stmt *s) {
@@ -263,7 +263,7 @@ static void stmt_walk(Walk *w, const Stmt *s) {
         case_walk(w, s);
         break;
     case S_SWITCH:
-        fact_of(w, s->value);
+        estimate_of(w, s->value);
         body_walk(w, &s->body);
         break;
     case S_BLOCK:

@@ -23,7 +23,7 @@ typedef struct {
     bool constant;      // the compiler knows it
     bool real;          // a float
     bool wide;          // 64 bits
-} Fact;
+} Estimate;
 
 // The live range of a variable, from its declaration to its last use.
 typedef struct {
@@ -34,7 +34,7 @@ typedef struct {
 
 typedef struct {
     const Expr *name;
-    Fact fact;
+    Estimate estimate;
     int range; // its live range; -1: none
 } Variable;
 
@@ -49,7 +49,7 @@ typedef struct {
 // An integer expression that is computed already.
 typedef struct {
     const Expr *x;
-    Fact fact;
+    Estimate estimate;
 } Known;
 
 typedef struct {
@@ -74,10 +74,10 @@ typedef struct {
 // ---- cost_expr.c ----
 
 // Counts the instructions of an expression, and returns its value.
-Fact fact_of(Walk *w, const Expr *x);
+Estimate estimate_of(Walk *w, const Expr *x);
 
 // The value of a constant expression.
-Fact fact_constant(double value);
+Estimate estimate_constant(double value);
 
 // Adds instructions in the loop of that level.
 void spend(Walk *w, Issue kind, double count, int level);
@@ -86,6 +86,6 @@ void spend(Walk *w, Issue kind, double count, int level);
 Variable *variable_find(const Walk *w, const Expr *name);
 
 // Declares a variable.  It takes so many registers.
-void variable_declare(Walk *w, const Expr *name, Fact fact, double registers);
+void variable_declare(Walk *w, const Expr *name, Estimate e, double registers);
 
 #endif

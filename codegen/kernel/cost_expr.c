@@ -12,29 +12,29 @@ void spend(Walk *w, Issue kind, double count, int level) {
     w->loop[level].code += count;
 }
 
-Fact fact_constant(double value) {
-    return (Fact){.value = value,
-                  .run = THREADS,
-                  .period = THREADS,
-                  .share = value != 0,
-                  .constant = true};
+Estimate estimate_constant(double value) {
+    return (Estimate){.value = value,
+                      .run = THREADS,
+                      .period = THREADS,
+                      .share = value != 0,
+                      .constant = true};
 }
 
-static Fact unknown(int level) {
-    return (Fact){.run = 1, .period = THREADS, .share = -1, .level = level};
+static Estimate unknown(int level) {
+    return (Estimate){.run = 1, .period = THREADS, .share = -1, .level = level};
 }
 
 // A value that depends on both.
-static Fact both(Fact a, Fact b) {
-    return (Fact){.run = fmin(a.run, b.run),
-                  .period = a.constant   ? b.period
-                            : b.constant ? a.period
-                                         : fmax(a.period, b.period),
-                  .share = -1,
-                  .level = a.level > b.level ? a.level : b.level,
-                  .constant = a.constant && b.constant,
-                  .real = a.real || b.real,
-                  .wide = a.wide || b.wide};
+static Estimate both(Estimate a, Estimate b) {
+    return (Estimate){.run = fmin(a.run, b.run),
+                      .period = a.constant   ? b.period
+                                : b.constant ? a.period
+                                             : fmax(a.period, b.period),
+                      .share = -1,
+                      .level = a.level > b.level ? a.level : b.level,
+                      .constant = a.constant && b.constant,
+                      .real = a.real || b.real,
+                      .wide = a.wide || b.wide};
 }
 
 static bool is_power(double x) {
@@ -50,7 +50,7 @@ Variable *variable_find(const Walk *w, const Expr *name) {
     return NULL;
 }
 
-void variable_declare(Walk *w, const Expr *name, Fact fact, double registers) {
+void variable_declare(Walk *w, const Expr *name, Estimate e, double registers) {
     int range = -1;
     if (registers > 0) {
         range = w->num_ranges;
@@ -58,10 +58,10 @@ void variable_declare(Walk *w, const Expr *name, Fact fact, double registers) {
                      ((Range){registers, w->now, w->now, w->depth}));
     }
     ARENA_APPEND(w->a, w->variable, w->num_variables,
-                 ((Variable){name, fact, range}));
+                 ((Variable){name, e, range}));
 }
 
-static Fact name_fact(Walk *w, const Expr *x) {
+static Estimate name_estimate(Walk *w, const Expr *x) {
     static const struct {
         const char *name;
         int value;
@@ -71,14 +71,14 @@ static Fact name_fact(Walk *w, const Expr *x) {
     if (v != NULL && v->range >= 0)
         w->range[v->range].to = w->now;
     if (v != NULL)
-        return v->fact;
+        return v->estimate;
     for (size_t i = 0; i < sizeof constants / sizeof *constants; i++)
         if (is_named(x, constants[i].name))
-            return fact_constant(constants[i].value);
-    Fact fact = fact_constant(is_named(x, "blocks") ? w->blocks : 0);
-    fact.constant = false;
-    fact.share = -1;
-    return fact;
+            return estimate_constant(constants[i].value);
+    Estimate e = estimate_constant(is_named(x, "blocks") ? w->blocks : 0);
+    e.constant = false;
+    e.share = -1;
+    return e;
 }
 
 // ---- operators ----
@@ -119,7 +119,7 @@ static bool compares(const char *op) {
 
 // Threads of which a condition on the number of a thread selects one in
 // `period / run`.
-static double share_of(const char *op, Fact a, Fact b) {
+static double share_of(const char *op, Estimate a, Estimate b) {
     if (strcmp(op, "&&") == 0)
         return a.share < 0   ? b.share
                : b.share < 0 ? a.share
@@ -130,7 +130,8 @@ static double share_of(const char *op, Fact a, Fact b) {
 }
 
 // Integer instructions of an operator.
-static double integer_count(const char *op, const Expr *x, Fact a, Fact b) {
+static double integer_count(const char *op, const Expr *x, Estimate a,
+                            Estimate b) {
     double wide = a.wide || b.wide ? 2 : 1;
     const Expr *left = x->arg[0]; // a product is part of the addition
     bool fused = left->kind == X_OP && *left->name == '*' && !a.constant;
@@ -161,7 +162,8 @@ static void spend_division(Walk *w, int level) {
     w->loop[level].code += CALL;
 }
 
-static void operator_walk(Walk *w, const Expr *x, Fact a, Fact b, Fact own) {
+static void operator_walk(Walk *w, const Expr *x, Estimate a, Estimate b,
+                          Estimate own) {
     bool exact = b.constant && is_power(b.value);
     if (own.real && *x->name == '/' && !exact)
         spend_division(w, own.level);
@@ -171,52 +173,52 @@ static void operator_walk(Walk *w, const Expr *x, Fact a, Fact b, Fact own) {
         spend(w, ISSUE_INTEGER, integer_count(x->name, x, a, b), own.level);
 }
 
-static Fact binary_fact(Walk *w, const Expr *x) {
-    Fact a = fact_of(w, x->arg[0]), b = fact_of(w, x->arg[1]);
-    Fact fact = both(a, b);
-    fact.value = compute(x->name, a.value, b.value);
-    if (fact.constant && *x->name == '/' && !fact.real)
-        fact.value = trunc(fact.value);
-    fact.share = fact.constant ? fact.value != 0 : share_of(x->name, a, b);
-    if (!fact.constant)
-        operator_walk(w, x, a, b, fact);
+static Estimate binary_estimate(Walk *w, const Expr *x) {
+    Estimate a = estimate_of(w, x->arg[0]), b = estimate_of(w, x->arg[1]);
+    Estimate e = both(a, b);
+    e.value = compute(x->name, a.value, b.value);
+    if (e.constant && *x->name == '/' && !e.real)
+        e.value = trunc(e.value);
+    e.share = e.constant ? e.value != 0 : share_of(x->name, a, b);
+    if (!e.constant)
+        operator_walk(w, x, a, b, e);
     if (compares(x->name))
-        fact.real = fact.wide = false;
+        e.real = e.wide = false;
     if (*x->name == '/' && b.constant)
-        fact.run *= fmax(b.value, 1);
+        e.run *= fmax(b.value, 1);
     if (*x->name == '%' && b.constant)
-        fact.period = fmin(fact.period, b.value * a.run);
-    return fact;
+        e.period = fmin(e.period, b.value * a.run);
+    return e;
 }
 
-static Fact choice_fact(Walk *w, const Expr *x) {
-    Fact test = fact_of(w, x->arg[0]);
+static Estimate choice_estimate(Walk *w, const Expr *x) {
+    Estimate test = estimate_of(w, x->arg[0]);
     if (test.constant)
-        return fact_of(w, x->arg[test.value != 0 ? 1 : 2]);
-    Fact a = fact_of(w, x->arg[1]), b = fact_of(w, x->arg[2]);
-    Fact fact = both(test, both(a, b));
-    fact.constant = false;
-    fact.real = a.real || b.real;
-    fact.value = test.value != 0 ? a.value : b.value;
-    spend(w, fact.real ? ISSUE_FLOAT : ISSUE_INTEGER, 1, fact.level);
-    return fact;
+        return estimate_of(w, x->arg[test.value != 0 ? 1 : 2]);
+    Estimate a = estimate_of(w, x->arg[1]), b = estimate_of(w, x->arg[2]);
+    Estimate e = both(test, both(a, b));
+    e.constant = false;
+    e.real = a.real || b.real;
+    e.value = test.value != 0 ? a.value : b.value;
+    spend(w, e.real ? ISSUE_FLOAT : ISSUE_INTEGER, 1, e.level);
+    return e;
 }
 
 // An integer expression costs nothing if an earlier one is equal.
-static Fact operator_fact(Walk *w, const Expr *x) {
+static Estimate operator_estimate(Walk *w, const Expr *x) {
     if (x->count == 1) {
-        Fact fact = fact_of(w, x->arg[0]);
-        fact.value = *x->name == '-' ? -fact.value : fact.value == 0;
-        fact.share = fact.share < 0 ? -1 : 1 - fact.share;
-        return fact;
+        Estimate e = estimate_of(w, x->arg[0]);
+        e.value = *x->name == '-' ? -e.value : e.value == 0;
+        e.share = e.share < 0 ? -1 : 1 - e.share;
+        return e;
     }
     for (int i = w->num_known; i-- > 0;)
         if (expr_equal(w->known[i].x, x))
-            return w->known[i].fact;
-    Fact fact = x->count == 3 ? choice_fact(w, x) : binary_fact(w, x);
-    if (!fact.constant && !fact.real)
-        ARENA_APPEND(w->a, w->known, w->num_known, ((Known){x, fact}));
-    return fact;
+            return w->known[i].estimate;
+    Estimate e = x->count == 3 ? choice_estimate(w, x) : binary_estimate(w, x);
+    if (!e.constant && !e.real)
+        ARENA_APPEND(w->a, w->known, w->num_known, ((Known){x, e}));
+    return e;
 }
 
 // ---- memory ----
@@ -225,13 +227,13 @@ static Fact operator_fact(Walk *w, const Expr *x) {
 static int address_walk(Walk *w, const Expr *x, bool last) {
     if (x->kind == X_OP && *x->name == '+' && x->count == 2) {
         int a = address_walk(w, x->arg[0], false);
-        Fact b = fact_of(w, x->arg[1]);
+        Estimate b = estimate_of(w, x->arg[1]);
         int level = a > b.level ? a : b.level;
         if (!b.constant && !(last && is_named(x->arg[1], "k")))
             spend(w, ISSUE_INTEGER, b.wide ? 2 : 1, level);
         return level;
     }
-    return fact_of(w, x).level;
+    return estimate_of(w, x).level;
 }
 
 static int element_bytes(const Walk *w, const char *name) {
@@ -269,16 +271,16 @@ static bool is_access(const char *name) {
 
 // ---- calls ----
 
-static Fact tile(double cg, double nt) {
+static Estimate tile(double cg, double nt) {
     double n = nt;
     while (n > 1 && cg <= n / 2)
         n /= 2;
-    return fact_constant(n);
+    return estimate_constant(n);
 }
 
-static Fact lanes(double c) {
+static Estimate lanes(double c) {
     int64_t n = (int64_t)c;
-    return fact_constant(n % 8 == 0   ? 8
+    return estimate_constant(n % 8 == 0   ? 8
                          : n % 4 == 0 ? 4
                          : n % 2 == 0 ? 2
                          : n <= 16    ? (double)n
@@ -286,24 +288,24 @@ static Fact lanes(double c) {
 }
 
 // Constants that the prelude's macros compute.  Whether x is one.
-static bool macro_fact(Walk *w, const Expr *x, Fact *out) {
+static bool macro_estimate(Walk *w, const Expr *x, Estimate *out) {
     double v[3] = {0};
     if (x->count > 3 ||
         strspn(x->name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") != strlen(x->name))
         return false;
     for (int i = 0; i < x->count; i++)
-        v[i] = fact_of(w, x->arg[i]).value;
+        v[i] = estimate_of(w, x->arg[i]).value;
     if (strcmp(x->name, "LANES") == 0)
         *out = lanes(v[0]);
     else if (strcmp(x->name, "TILE") == 0)
         *out = tile(v[0], v[1]);
     else if (strcmp(x->name, "ROW_THREADS_OF") == 0)
-        *out = v[0] > 1024 ? fact_constant(v[2])
+        *out = v[0] > 1024 ? estimate_constant(v[2])
                            : tile(trunc(v[0] / v[1]), fmin(v[2], WARP));
     else if (strcmp(x->name, "TEAM_OF") == 0)
-        *out = fact_constant(v[1] > v[0] ? v[0] : 1);
+        *out = estimate_constant(v[1] > v[0] ? v[0] : 1);
     else
-        *out = fact_constant(v[x->count - 1]);
+        *out = estimate_constant(v[x->count - 1]);
     return true;
 }
 
@@ -320,7 +322,8 @@ static void row_walk(Walk *w, double threads, double times, int level) {
 
 // columns_join in runtime/prelude/block.h.
 static void columns_walk(Walk *w, const Expr *x) {
-    double n = fact_of(w, x->arg[2]).value, tx = fact_of(w, x->arg[5]).value;
+    double n = estimate_of(w, x->arg[2]).value;
+    double tx = estimate_of(w, x->arg[5]).value;
     double rounds = ceil(n / 4), rows = THREADS / fmax(tx, WARP);
     double halvings = tx < WARP ? log2(WARP / tx) : 0;
     double turns = ceil(4 * tx / THREADS);
@@ -349,20 +352,20 @@ static void fill_array(Walk *w, const Expr *x) {
 }
 
 // The operands of a call.  An access adds them to an address.
-static Fact arguments_fact(Walk *w, const Expr *x, const Intrinsic *f) {
-    Fact fact = fact_constant(0);
+static Estimate arguments_estimate(Walk *w, const Expr *x, const Intrinsic *f) {
+    Estimate e = estimate_constant(0);
     int address = f->kind == LOAD && x->count > 2;
     bool adds = is_access(x->name) && strstr(x->name, "bits") == NULL;
     for (int i = 0; i < x->count; i++)
-        fact = both(fact, adds && i == address
-                              ? unknown(address_walk(w, x->arg[i], true))
-                              : fact_of(w, x->arg[i]));
-    return fact;
+        e = both(e, adds && i == address
+                        ? unknown(address_walk(w, x->arg[i], true))
+                        : estimate_of(w, x->arg[i]));
+    return e;
 }
 
 static void intrinsic_walk(Walk *w, const Expr *x, const Intrinsic *f,
                            int level) {
-    double n = f->lanes > 0 ? fact_of(w, x->arg[f->lanes]).value : 1;
+    double n = f->lanes > 0 ? estimate_of(w, x->arg[f->lanes]).value : 1;
     bool converts = strstr(x->name, "act") == NULL || w->converts;
     fill_array(w, x);
     for (int i = 0; i < NUM_ISSUES; i++)
@@ -375,87 +378,87 @@ static void intrinsic_walk(Walk *w, const Expr *x, const Intrinsic *f,
     else if (strncmp(x->name, "columns_", 8) == 0)
         columns_walk(w, x);
     else if (strncmp(x->name, "row_", 4) == 0)
-        row_walk(w, fact_of(w, x->arg[x->count - 2]).value,
+        row_walk(w, estimate_of(w, x->arg[x->count - 2]).value,
                   strcmp(x->name, "row_argmax") == 0 ? 2 : 1, level);
     else if (strncmp(x->name, "total_", 6) == 0)
         row_walk(w, THREADS, 1, level);
 }
 
-static Fact call_fact(Walk *w, const Expr *x) {
+static Estimate call_estimate(Walk *w, const Expr *x) {
     const Intrinsic *f = intrinsic_find(x->name);
-    Fact fact;
-    if (macro_fact(w, x, &fact))
-        return fact;
-    fact = arguments_fact(w, x, f);
-    if (f->kind == PURE && fact.constant && f->lanes == 0)
-        return fact_constant(1);
-    int level = f->kind == GROUP || f->kind == STORE ? w->depth : fact.level;
+    Estimate e;
+    if (macro_estimate(w, x, &e))
+        return e;
+    e = arguments_estimate(w, x, f);
+    if (f->kind == PURE && e.constant && f->lanes == 0)
+        return estimate_constant(1);
+    int level = f->kind == GROUP || f->kind == STORE ? w->depth : e.level;
     intrinsic_walk(w, x, f, level);
-    fact = unknown(level);
-    fact.real = strstr(x->name, "i32") == NULL && strstr(x->name, "u8") == NULL;
+    e = unknown(level);
+    e.real = strstr(x->name, "i32") == NULL && strstr(x->name, "u8") == NULL;
     if (strcmp(x->name, "last_block") == 0)
-        fact.share = 1.0 / TEAM;
-    return fact;
+        e.share = 1.0 / TEAM;
+    return e;
 }
 
 // ---- expressions ----
 
-static Fact index_fact(Walk *w, const Expr *x) {
+static Estimate index_estimate(Walk *w, const Expr *x) {
     const Expr *array = x->arg[0];
     while (array->kind == X_INDEX)
         array = array->arg[0];
-    Fact fact = both(fact_of(w, array), fact_of(w, x->arg[1]));
+    Estimate e = both(estimate_of(w, array), estimate_of(w, x->arg[1]));
     if (x->arg[0]->kind == X_INDEX)
-        fact = both(fact, fact_of(w, x->arg[0]->arg[1]));
-    fact.constant = false;
-    return fact;
+        e = both(e, estimate_of(w, x->arg[0]->arg[1]));
+    e.constant = false;
+    return e;
 }
 
-static Fact cast_fact(Walk *w, const Expr *x) {
-    Fact fact = fact_of(w, x->arg[0]);
+static Estimate cast_estimate(Walk *w, const Expr *x) {
+    Estimate e = estimate_of(w, x->arg[0]);
     bool real = strcmp(x->name, "float") == 0;
     if (strcmp(x->name, "size_t") == 0) {
-        fact.wide = true;
-        return fact;
+        e.wide = true;
+        return e;
     }
-    if (real && !fact.real && !fact.constant)
-        spend(w, ISSUE_CONVERT, 1, fact.level);
-    fact.real = real;
-    return fact;
+    if (real && !e.real && !e.constant)
+        spend(w, ISSUE_CONVERT, 1, e.level);
+    e.real = real;
+    return e;
 }
 
 // A field of an entry's row is loaded once.
-static Fact field_fact(Walk *w, const Expr *x) {
+static Estimate field_estimate(Walk *w, const Expr *x) {
     if (is_named(x->arg[0], "threadIdx"))
-        return (Fact){.run = 1, .period = THREADS, .share = -1};
-    Fact fact = fact_of(w, x->arg[0]);
-    fact.constant = false;
-    fact.real = strcmp(x->name, "f") == 0;
-    fact.value = strcmp(x->name, "parts") == 0 ? TEAM : 0;
-    return fact;
+        return (Estimate){.run = 1, .period = THREADS, .share = -1};
+    Estimate e = estimate_of(w, x->arg[0]);
+    e.constant = false;
+    e.real = strcmp(x->name, "f") == 0;
+    e.value = strcmp(x->name, "parts") == 0 ? TEAM : 0;
+    return e;
 }
 
-Fact fact_of(Walk *w, const Expr *x) {
+Estimate estimate_of(Walk *w, const Expr *x) {
     switch (x->kind) {
     case X_NAME:
-        return name_fact(w, x);
+        return name_estimate(w, x);
     case X_OP:
-        return operator_fact(w, x);
+        return operator_estimate(w, x);
     case X_CALL:
-        return call_fact(w, x);
+        return call_estimate(w, x);
     case X_CAST:
-        return cast_fact(w, x);
+        return cast_estimate(w, x);
     case X_INDEX:
-        return index_fact(w, x);
+        return index_estimate(w, x);
     case X_FIELD:
-        return field_fact(w, x);
+        return field_estimate(w, x);
     case X_LIST:
-        return fact_constant(0);
+        return estimate_constant(0);
     default: {
         bool real = x->kind == X_REAL || x->kind == X_SCALE;
-        Fact fact = fact_constant(real ? x->real : (double)x->whole);
-        fact.real = real;
-        return fact;
+        Estimate e = estimate_constant(real ? x->real : (double)x->whole);
+        e.real = real;
+        return e;
     }
     }
 }

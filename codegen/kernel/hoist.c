@@ -1,8 +1,8 @@
 // Hoisting: moves computations out of the loops in which they are invariant,
 // and merges equal ones.
 //
-// Schedules compute a value where it is used.  A pass over rows may use a value
-// of the columns only, such as a scale, and two passes over a row may use the
+// Emitters compute a value where it is used.  A loop over rows may use a value
+// of the columns only, such as a scale, and two sweeps over a row may use the
 // same value of the row.  Loops are visited from the innermost out, so a
 // computation leaves one after another.  A variable of a lane loop becomes an
 // array.

@@ -1,8 +1,9 @@
-// Parse: the kernel IR's text to a tree.  Schedules write their statements in
-// it, with holes for computed expressions.
+// Parse: the text of kernel IR to a tree.
 //
-// The text is a subset of C, with two additions: numbers with a kind,
-// size(512), and names of nodes, v@12.
+// The text is a subset of C with the additions that docs/ir.md lists, such as
+// size(512), a number that differs between kernels, and v@12, a name of node
+// %12.  Emitters write statements as such text, too: $ stands for an expression
+// that they have computed, and ~ for a block.
 
 #include "codegen/kernel/tree.h"
 
@@ -299,7 +300,7 @@ static const Expr *unary(Parser *p) {
     return postfix(p);
 }
 
-int operator_level(const char *op) {
+int operator_precedence(const char *op) {
     static const char *const level[] = {"||", "&&", "|", "^", "&"};
     for (int i = 0; i < 5; i++)
         if (strcmp(op, level[i]) == 0)
@@ -320,7 +321,7 @@ static const char *operator_take(Parser *p, int least) {
     for (size_t i = 0; i < sizeof op / sizeof *op; i++) {
         if (!take(p, op[i]))
             continue;
-        if (operator_level(op[i]) >= least && *p->s != '=')
+        if (operator_precedence(op[i]) >= least && *p->s != '=')
             return op[i];
         p->s = before;
         return NULL;
@@ -334,7 +335,7 @@ static const Expr *binary(Parser *p, int least) {
     while ((op = operator_take(p, least)) != NULL) {
         Expr *both = node_of(p, X_OP, op, 2);
         both->arg[0] = x;
-        both->arg[1] = binary(p, operator_level(op) + 1);
+        both->arg[1] = binary(p, operator_precedence(op) + 1);
         x = both;
     }
     return x;

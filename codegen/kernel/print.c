@@ -73,10 +73,10 @@ static void list_add(const Printer *p, const Expr *x, const char *end) {
     text_add(p->t, "%s", end);
 }
 
-static int level_of(const Expr *x) {
+static int precedence_of(const Expr *x) {
     switch (x->kind) {
     case X_OP:
-        return x->count == 1 ? UNARY : operator_level(x->name);
+        return x->count == 1 ? UNARY : operator_precedence(x->name);
     case X_CAST:
         return UNARY;
     case X_NUMBER:
@@ -91,7 +91,7 @@ static int level_of(const Expr *x) {
 }
 
 static void operation_add(const Printer *p, const Expr *x) {
-    int level = level_of(x);
+    int level = precedence_of(x);
     if (x->count == 1) {
         text_add(p->t, "%s", x->name);
         expr_add(p, x->arg[0], *x->name == '-' ? TIGHTEST : UNARY);
@@ -108,7 +108,7 @@ static void operation_add(const Printer *p, const Expr *x) {
 
 // Appends x, in parentheses if it binds less tightly than `least`.
 static void expr_add(const Printer *p, const Expr *x, int least) {
-    bool loose = level_of(x) < least;
+    bool loose = precedence_of(x) < least;
     text_add(p->t, loose ? "(" : "");
     switch (x->kind) {
     case X_NAME:

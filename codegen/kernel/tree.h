@@ -1,6 +1,6 @@
 // Kernel IR: a kernel as a tree of statements over typed names.
 //
-// A schedule builds the tree of a group's kernel, and passes transform it.
+// An emitter builds the tree of a group's kernel, and passes transform it.
 // print.c writes it as C and CUDA C for the devices, or as a text that parse.c
 // reads back.  A statement keeps the graph node that it computes.
 //
@@ -245,6 +245,6 @@ void tree_print(Text *t, const Tree *tree);
 const char *expr_print(Arena *a, const Expr *x, const char *own);
 
 // The precedence of an operator.
-int operator_level(const char *op);
+int operator_precedence(const char *op);
 
 #endif

@@ -95,7 +95,7 @@ NodeId samples_count(Expansion *e, NodeId x, unsigned axes) {
 
 static const char *node_location(Expansion *e, NodeId n) {
     Text t = text_new(e->arena);
-    node_tell(&t, &e->graph->node[n]);
+    node_describe(&t, &e->graph->node[n]);
     return text_string(&t);
 }
 

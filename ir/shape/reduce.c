@@ -61,7 +61,7 @@ const char *shape_argmax(const Graph *g, const Node *n, Type *out) {
     return NULL;
 }
 
-const char *shape_overall(const Graph *g, const Node *n, Type *out) {
+const char *shape_reduce_all(const Graph *g, const Node *n, Type *out) {
     for (int i = 0; i < n->num_args; i++)
         if (!dtype_float(operand(g, n, i)->dtype))
             return unfit(g, "it needs float operands", operand(g, n, i));

@@ -220,7 +220,7 @@ static Box operand_box(const Graph *g, const Node *d, int i, const Box *box) {
         if (op_info[d->op].facts & VIEW)
             need_view(from, to, box, &need);
         else if (op_info[d->op].facts & (POINTWISE | REDUCES) &&
-                 !(op_info[d->op].facts & OVERALL))
+                 !(op_info[d->op].facts & REDUCES_ALL))
             need_aligned(from, to, box, &need);
         else
             need.loose |= !is_whole(box, from);

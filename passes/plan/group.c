@@ -5,10 +5,10 @@
 #include <string.h>
 
 const GroupInfo group_info[] = {
-#define SCHEDULE(KIND, kind, operations, blocks, result, operand, emit)        \
+#define KERNEL_KIND(KIND, kind, operations, blocks, result, operand, emit)        \
     {#kind, operations, blocks, REASON_##result, REASON_##operand},
-#include "passes/plan/schedules.def"
-#undef SCHEDULE
+#include "passes/plan/kernel_kinds.def"
+#undef KERNEL_KIND
     {"call", CALLS, BY_VECTOR, REASON_library_result, REASON_library_operand}};
 
 GroupKind group_kind(unsigned facts) {
@@ -153,7 +153,7 @@ void group_describe(const Graph *g, Group *group) {
         kind_raise(group, group_kind(facts));
         if (d->op == OP_workspace)
             group->workspace = n;
-        if ((facts & REDUCES) && !(facts & OVERALL)) {
+        if ((facts & REDUCES) && !(facts & REDUCES_ALL)) {
             bool row = reduce_extent(g, n) == OVER_ROW;
             if (row)
                 kind_raise(group, GROUP_ROWS);

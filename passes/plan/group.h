@@ -9,13 +9,13 @@
 enum { HOST_PLAN, DEVICE_PLAN, NUM_PLANS };
 
 typedef enum {
-#define SCHEDULE(KIND, ...) GROUP_##KIND,
-#include "passes/plan/schedules.def"
-#undef SCHEDULE
+#define KERNEL_KIND(KIND, ...) GROUP_##KIND,
+#include "passes/plan/kernel_kinds.def"
+#undef KERNEL_KIND
     GROUP_CALL, // one library call
 } GroupKind;
 
-// A row of schedules.def; GROUP_CALL has one too.
+// A row of kernel_kinds.def; GROUP_CALL has one too.
 typedef struct {
     const char *name;
     unsigned operations;

@@ -212,7 +212,7 @@ static void operands_explain(const Walk *w, Text *t, NodeId n) {
         if (listed)
             continue;
         text_add(t, "; ");
-        node_tell(t, &w->g->node[d->arg[i]]);
+        node_describe(t, &w->g->node[d->arg[i]]);
         text_add(t, " is %s", range_text(range, &w->range[d->arg[i]]));
     }
 }
@@ -223,7 +223,7 @@ static bool culprit_explain(const Walk *w, Text *t) {
     const Range *r = &w->range[n];
     double max = w->query->max;
     char range[RANGE_TEXT];
-    node_tell(t, &w->g->node[n]);
+    node_describe(t, &w->g->node[n]);
     if (r->nonfinite > 0 && w->stored[n])
         text_add(t, " is an input that is not finite");
     else if (r->nonfinite > 0)

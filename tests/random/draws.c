@@ -106,7 +106,7 @@ static bool has_number(const Drawn *d) {
     for (NodeId n = 0; n < d->grown->count; n++) {
         const Node *node = &d->grown->node[n];
         unsigned facts = op_info[node->op].facts;
-        if ((facts & REDUCES) && !(facts & OVERALL) &&
+        if ((facts & REDUCES) && !(facts & REDUCES_ALL) &&
             type_count(node->type) == 1 &&
             type_count(d->grown->node[node->arg[0]].type) > 1)
             return true;
