@@ -65,11 +65,11 @@ static const MergedKernel **written_merged(const Writer *w, int *count) {
 }
 
 static void write_merged_entry(const Writer *w, Text *t,
-                               const MergedKernel *j) {
-    text_add(t, "MERGED_KERNEL(%s,\n              ", j->name);
+                               const MergedKernel *m) {
+    text_add(t, "MERGED_KERNEL(%s,\n              ", m->name);
     Wrap wrap = {t, 14, 14, 0};
-    for (int i = 0; i < j->num_args; i++)
-        wrap_add(&wrap, arena_format(w->a, "ARG(%s *, %d)", j->type[i], i));
+    for (int i = 0; i < m->num_args; i++)
+        wrap_add(&wrap, arena_format(w->a, "ARG(%s *, %d)", m->type[i], i));
     text_add(t, ")\n");
 }
 

@@ -16,10 +16,10 @@ static int count_statistics(const Writer *w) {
 
 // ---- conditional compilation ----
 
-static bool calls(const Kernel *launch, const MergedKernel *j,
+static bool calls(const Kernel *launch, const MergedKernel *m,
                   const Kernel *k) {
-    const Kernel *member = &launch[j->launch.first];
-    for (int i = 0; i < j->launch.count; i++)
+    const Kernel *member = &launch[m->launch.first];
+    for (int i = 0; i < m->launch.count; i++)
         if (member[i].first == k)
             return true;
     return false;
@@ -81,14 +81,14 @@ static void write_kernels(const Writer *w, Text *t, const PlannedStep *s,
 }
 
 static void write_merged(Text *t, const PlannedStep *s, int *merged) {
-    const MergedKernel *j = s->launches->merged;
+    const MergedKernel *m = s->launches->merged;
     for (int k = 0; k < s->launches->plan->merged.count; k++) {
-        if (j[k].text == NULL)
+        if (m[k].text == NULL)
             continue;
         text_add(t, "\n");
-        text_bytes(t, j[k].text, j[k].entry);
+        text_bytes(t, m[k].text, m[k].entry);
         text_add(t, "#if IS_NEEDED(%d)\n%s#endif\n", (*merged)++,
-                 j[k].text + j[k].entry);
+                 m[k].text + m[k].entry);
     }
 }
 

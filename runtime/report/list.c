@@ -111,7 +111,7 @@ static void print_step(Lister *l, const RtStep *s) {
            (long long)l->bytes);
 }
 
-static void print_joins(const RtPlan *p) {
+static void print_merged(const RtPlan *p) {
     printf("\nmerged cooperative launches that CUDA can choose, longest runs "
            "and parts of them: %d\n",
            p->num_merged);
@@ -198,7 +198,7 @@ static bool list(const RtPlan *plan, const char *resident, bool whole) {
     for (int i = 0; i < plan->num_steps; i++)
         print_step(&l, &plan->step[i]);
     if (whole && plan->num_merged > 0)
-        print_joins(plan);
+        print_merged(plan);
     if (whole && plan->num_fusions > 0)
         print_fusions(plan);
     return fflush(stdout) == 0 && !ferror(stdout);

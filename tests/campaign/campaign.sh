@@ -9,7 +9,7 @@
 # BUILD is a build folder such as build/tests; fuzz targets are beside it, in
 # build/fuzz.
 #
-#   nvrtc     all models for four GPU architectures, joined kernels of all
+#   nvrtc     all models for four GPU architectures, merged kernels of all
 #   cost      the cost model against machine code of all models
 #   bench     bench/gpu.sh in its small form, on the double
 #   ptx       warp instructions of a step of every model

@@ -7,7 +7,7 @@
 
 #include "ir/tolerance.h"
 #include "passes/plan/group.h"
-#include "tests/codegen/joined.h"
+#include "tests/codegen/merged.h"
 #include "tests/codegen/library.h"
 #include "tests/codegen/load.h"
 #include "tests/codegen/tensors.h"
@@ -225,14 +225,14 @@ static Graph *cut(const Run *r, const Graph *g, double **leaf,
     return c;
 }
 
-// In faithful mode launches that may be joined are.
+// In faithful mode launches that may be merged are.
 static void take_step(Run *r, int which) {
     const RtStep *step = &r->rt->step[which];
     if (r->test->how == FAITHFUL || r->test->how == WATCHED) {
-        JoinedDevice d = joined_device(r->device, r->rt);
-        joined_begin(&d, which);
+        MergingDevice d = merged_device(r->device, r->rt);
+        merged_begin(&d, which);
         step->run(&d.device);
-        joined_close(&d);
+        merged_close(&d);
     } else {
         r->device->run(r->device, step);
     }
@@ -293,35 +293,35 @@ static void run_steps(Run *r) {
     }
 }
 
-// ---- the memory of a run whose launches are joined, and of one without ----
+// ---- the memory of a run whose launches are merged, and of one without ----
 
 // All that the steps leave, run one after the other.
-static char *memory_after(Run *r, bool joins) {
+static char *memory_after(Run *r, bool merges) {
     size_t bytes = r->rt->arena_bytes;
     char *memory = arena_alloc(r->a, bytes);
     r->device = host_open(r->rt, 1);
     r->device->reserve(r->device);
-    JoinedDevice d = joined_device(r->device, r->rt);
+    MergingDevice d = merged_device(r->device, r->rt);
     for (int i = 0; i < r->plan->num_steps; i++)
         fill(r, r->plan->step[i].graph, false);
     for (int i = 0; i < r->plan->num_steps; i++) {
         fill(r, r->plan->step[i].graph, true);
-        joined_begin(&d, i);
-        r->rt->step[i].run(joins ? &d.device : r->device);
+        merged_begin(&d, i);
+        r->rt->step[i].run(merges ? &d.device : r->device);
     }
-    if (joins && d.joined == 0)
-        text_add(&r->report, "nothing was joined\n");
+    if (merges && d.merged == 0)
+        text_add(&r->report, "nothing was merged\n");
     r->device->read(r->device, memory, 0, bytes);
-    joined_close(&d);
+    merged_close(&d);
     r->device->close(r->device);
     return memory;
 }
 
-static void compare_joined(Run *r) {
+static void compare_merged(Run *r) {
     const char *alone = memory_after(r, false);
-    const char *joined = memory_after(r, true);
+    const char *merged = memory_after(r, true);
     for (size_t i = 0; i < r->rt->arena_bytes; i++)
-        if (alone[i] != joined[i]) {
+        if (alone[i] != merged[i]) {
             text_add(&r->report, "byte %zu of the arena differs\n", i);
             return;
         }
@@ -366,6 +366,6 @@ const char *agree(Arena *a, const Case *c) {
     return run(a, c, compare_values);
 }
 
-const char *agree_joined(Arena *a, const Case *c) {
-    return run(a, c, compare_joined);
+const char *agree_merged(Arena *a, const Case *c) {
+    return run(a, c, compare_merged);
 }

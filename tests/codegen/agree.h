@@ -30,8 +30,8 @@ typedef struct {
 // every stored tensor with graph_eval.  NULL, or what differs.
 const char *agree(Arena *a, const Case *c);
 
-// Runs them in faithful mode with each launch alone, and with those joined that
+// Runs them in faithful mode with each launch alone, and with those merged that
 // may be.  NULL, or where memory differs afterwards.
-const char *agree_joined(Arena *a, const Case *c);
+const char *agree_merged(Arena *a, const Case *c);
 
 #endif

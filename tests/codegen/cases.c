@@ -180,15 +180,15 @@ const Named faithful_cases[] = {
 };
 // clang-format on
 
-const Named joined_cases[] = {
-    {"mixed joined", {NET("mixed"), AS_IS, F16, 1, FAITHFUL, true, 0}},
-    {"squeeze joined", {NET("squeeze"), AS_IS, F16, 1, FAITHFUL, true, 0}},
-    {"attention joined", {IR("attention-odd"), F32, 1, FAITHFUL, true, 0}},
+const Named merged_cases[] = {
+    {"mixed merged", {NET("mixed"), AS_IS, F16, 1, FAITHFUL, true, 0}},
+    {"squeeze merged", {NET("squeeze"), AS_IS, F16, 1, FAITHFUL, true, 0}},
+    {"attention merged", {IR("attention-odd"), F32, 1, FAITHFUL, true, 0}},
 };
 
 const int agree_num_cases = sizeof agree_cases / sizeof *agree_cases;
 const int faithful_num_cases = sizeof faithful_cases / sizeof *faithful_cases;
-const int joined_num_cases = sizeof joined_cases / sizeof *joined_cases;
+const int merged_num_cases = sizeof merged_cases / sizeof *merged_cases;
 
 Named random_case(int i, How how) {
     static const DType storage[] = {F32, F16, F32, BF16};

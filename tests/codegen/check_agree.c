@@ -44,14 +44,14 @@ START_TEST(faithful_kernels_agree) {
 }
 END_TEST
 
-// Kernels that are joined leave the same bits as one by one.
-START_TEST(joined_kernels_agree) {
+// Kernels that are merged leave the same bits as one by one.
+START_TEST(merged_kernels_agree) {
     const char *only = getenv("AGREE_ONLY");
-    if (only != NULL && strstr(joined_cases[_i].name, only) == NULL)
+    if (only != NULL && strstr(merged_cases[_i].name, only) == NULL)
         return;
     Arena *a = arena_new();
-    const char *why = agree_joined(a, &joined_cases[_i].test);
-    ck_assert_msg(why == NULL, "%s, joined:\n%s", joined_cases[_i].name, why);
+    const char *why = agree_merged(a, &merged_cases[_i].test);
+    ck_assert_msg(why == NULL, "%s, merged:\n%s", merged_cases[_i].name, why);
     arena_free(a);
 }
 END_TEST
@@ -72,9 +72,9 @@ Suite *agree_suite(void) {
 #ifdef HAVE_SIMT
     tcase_add_loop_test(t, faithful_kernels_agree, 0, faithful_num_cases);
     tcase_add_loop_test(t, faithful_random_kernels_agree, 0, NUM_RANDOM);
-    tcase_add_loop_test(t, joined_kernels_agree, 0, joined_num_cases);
+    tcase_add_loop_test(t, merged_kernels_agree, 0, merged_num_cases);
 #else
-    (void)joined_kernels_agree;
+    (void)merged_kernels_agree;
     (void)faithful_kernels_agree;
     (void)faithful_random_kernels_agree;
 #endif

@@ -213,12 +213,12 @@ START_TEST(stages_share_kernels) {
 }
 END_TEST
 
-// Every joined launch waits for all of its blocks before it goes on, and calls
-// functions that are there, once for all joins.
-START_TEST(joined_launches_wait_between_kernels) {
+// Every merged launch waits for all of its blocks before it goes on, and calls
+// functions that are there, once for all merges.
+START_TEST(merged_launches_wait_between_kernels) {
     Arena *a = arena_new();
     Output x = emit(a, model(a, "resnet9.net"), "m");
-    int joins = 0;
+    int merges = 0;
     for (const char *s = x.cu; (s = strstr(s, "\nMERGED(256) ")) != NULL;) {
         const char *end = strstr(++s, "\n}\n");
         const char *text = arena_string(a, s, (size_t)(end - s));
@@ -238,9 +238,9 @@ START_TEST(joined_launches_wait_between_kernels) {
             ck_assert_msg(!restricts || restricts > strstr(list, "\n{\n"), "%s",
                           body);
         }
-        joins++;
+        merges++;
     }
-    ck_assert_int_gt(joins, 10);
+    ck_assert_int_gt(merges, 10);
     arena_free(a);
 }
 END_TEST
@@ -311,7 +311,7 @@ Suite *program_suite(void) {
     tcase_add_test(t, file_names_stay_in_comments);
     tcase_add_test(t, kernel_names_are_plain);
     tcase_add_test(t, stages_share_kernels);
-    tcase_add_test(t, joined_launches_wait_between_kernels);
+    tcase_add_test(t, merged_launches_wait_between_kernels);
     tcase_add_test(t, functions_are_there_for_who_calls_them);
     tcase_add_test(t, strings_are_quoted);
     suite_add_tcase(s, t);

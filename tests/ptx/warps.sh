@@ -35,7 +35,7 @@ step() {
     [ -z "${WARPS:-}" ] || cp warps "$WARPS"
 }
 
-# table: a line for each kernel, and one for all.  A joined one, as j12_13_NAME,
+# table: a line for each kernel, and one for all.  A merged one, as m12_13_NAME,
 # has the lines of k12 and k13.
 table() {
     awk '
@@ -58,7 +58,7 @@ table() {
     / launches / {
         n = split($1, part, "_")
         where = line[part[1]]
-        if (part[1] ~ /^j/) {
+        if (part[1] ~ /^m/) {
             where = line["k" substr(part[1], 2)]
             for (i = 2; i <= n && part[i] ~ /^[0-9]+$/; i++)
                 where = where "; " line["k" part[i]]

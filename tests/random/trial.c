@@ -4,7 +4,7 @@
 #include "ir/noise.h"
 #include "ir/tolerance.h"
 #include "runtime/device.h"
-#include "tests/codegen/joined.h"
+#include "tests/codegen/merged.h"
 #include "tests/codegen/library.h"
 #include "tests/codegen/tensors.h"
 #include "tests/graphs/graphs.h"
@@ -356,19 +356,19 @@ static void run_once(const Trial *t, RtDevice *d, const RtPlan *rt) {
     d->sync(d);
 }
 
-// Once more, in faithful mode with launches joined that may be.
+// Once more, in faithful mode with launches merged that may be.
 static void run_again(const Trial *t, RtDevice *d, const RtPlan *rt) {
     if (!t->setup.faithful) {
         run_once(t, d, rt);
         return;
     }
-    JoinedDevice joined = joined_device(d, rt);
+    MergingDevice merged = merged_device(d, rt);
     int step = judged_step(t, t->plan);
     run_before_step(t, d, rt);
-    joined_begin(&joined, step);
-    rt->step[step].run(&joined.device);
+    merged_begin(&merged, step);
+    rt->step[step].run(&merged.device);
     d->sync(d);
-    joined_close(&joined);
+    merged_close(&merged);
 }
 
 // ---- comparison ----

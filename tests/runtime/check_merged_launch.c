@@ -6,10 +6,10 @@
 static const RtKernel kernels[] = {
     {.name = "one", .args = 1},
     {.name = "two", .args = 2},
-    {.name = "joined", .args = 4, .phases = 2},
+    {.name = "merged", .args = 4, .phases = 2},
 };
 // Two overlap; one is of another step.
-static const RtMergedLaunch joins[] = {
+static const RtMergedLaunch merges[] = {
     {.step = 1,
      .launch = 1,
      .count = 2,
@@ -22,7 +22,7 @@ static const RtMergedLaunch joins[] = {
 static const RtFusion fusions[] = {{.step = 1, .launch = 1}};
 static const RtPlan plan = {.kernel = kernels,
                             .num_kernels = 3,
-                            .merged = joins,
+                            .merged = merges,
                             .num_merged = 3,
                             .fusion = fusions,
                             .num_fusions = 1};

@@ -43,12 +43,12 @@ static bool is_word(char c) {
 }
 
 // Where the comment of the next kernel starts, or the end: its name begins with
-// k, or with j if it joins others.
+// k, that of a merged kernel with m.
 static const char *kernel_start(const char *text) {
     const char *s = text;
     while ((s = strstr(s, "\n// ")) != NULL) {
         size_t digits = strspn(s + 5, "0123456789");
-        if ((s[4] == 'k' || s[4] == 'j') && digits > 0 && s[5 + digits] == '_')
+        if ((s[4] == 'k' || s[4] == 'm') && digits > 0 && s[5 + digits] == '_')
             return s + 1;
         s++;
     }
@@ -205,13 +205,13 @@ static void parameters_read(Kernel *k) {
     }
 }
 
-// ---- kernels that join others ----
+// ---- merged kernels ----
 
 static void members_find(const Kernels *all, Kernel *k) {
     static const char end[] = "_body(";
     const Model *m = k->model;
     for (const char *s = k->text;
-         k->name[0] == 'j' && (s = strstr(s, end)) != NULL; s += strlen(end)) {
+         k->name[0] == 'm' && (s = strstr(s, end)) != NULL; s += strlen(end)) {
         const char *name = s;
         while (is_word(name[-1]))
             name--;

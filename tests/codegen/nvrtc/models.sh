@@ -1,6 +1,6 @@
 #!/bin/sh
 # Kernels of all models compile with NVRTC for sm_90 and do not spill, and so do
-# those of two models for three other GPU architectures, and joined ones of two;
+# those of two models for three other GPU architectures, and merged ones of two;
 # with BLESS=1 those of five for the others, with NVRTC_ALL=1 all of them.
 # tests/golden/nvrtc.txt has the totals.  FOLDER keeps the facts of kernels,
 # which are compiled once, and a list of them for each architecture.
@@ -19,18 +19,18 @@ for model in "$SINTER_SOURCE"/models/*.net; do
 done
 failed=0
 
-# totals COLUMN ARCHITECTURE [--joined] FILE...: compares a column of the table.
+# totals COLUMN ARCHITECTURE [--merged] FILE...: compares a column of the table.
 totals() {
-    column=$1 arch=$2 joined=
+    column=$1 arch=$2 merged=
     shift 2
-    [ "$1" != --joined ] || { joined=$1 && shift; }
+    [ "$1" != --merged ] || { merged=$1 && shift; }
     # shellcheck disable=SC2086 # an option or nothing
-    "$nvrtc" "$SINTER_INCLUDE" "$arch" $joined --known="$folder/known" \
+    "$nvrtc" "$SINTER_INCLUDE" "$arch" $merged --known="$folder/known" \
         "$@" >"$folder/$column.kernels" || failed=1
     python3 "$here/totals.py" "$column" "$folder/$column.kernels" || failed=1
 }
 totals sm_90 sm_90 "$work"/*.cu
-totals joined sm_90 --joined "$work/resnet9.cu" "$work/gpt_nano.cu"
+totals merged sm_90 --merged "$work/resnet9.cu" "$work/gpt_nano.cu"
 
 # Kernels of the other models differ from these in shapes more than in kind.
 set -- "$work/lenet.cu" "$work/mlp.cu"
@@ -42,7 +42,7 @@ for arch in sm_80 sm_100 sm_120; do
 done
 if [ -n "${NVRTC_ALL:-}" ]; then
     for arch in sm_80 sm_90 sm_100 sm_120; do
-        "$nvrtc" "$SINTER_INCLUDE" "$arch" --joined \
+        "$nvrtc" "$SINTER_INCLUDE" "$arch" --merged \
             --known="$folder/known" "$work"/*.cu >/dev/null || failed=1
     done
 fi

@@ -2,11 +2,11 @@
 // each text once and some at a time.  It needs no GPU.  An error, a warning or
 // a register that spills is a failure.
 //
-//   nvrtc INCLUDE_FOLDER ARCHITECTURE [--joined] [--known=FILE] FILE.cu...
+//   nvrtc INCLUDE_FOLDER ARCHITECTURE [--merged] [--known=FILE] FILE.cu...
 //
 // It prints its version and a line for each kernel: model, name, registers,
 // bytes of shared memory, instructions with the padding to 128 bytes.  With
-// --joined it takes the kernels that join others, else those that do not.  With
+// --merged it takes the merged kernels, else the others.  With
 // --known it does not compile kernels that the file knows, and adds the others.
 #include "tests/codegen/nvrtc/nvrtc.h"
 
@@ -118,7 +118,7 @@ static void cubin_read(const Work *w, const Model *m, nvrtcProgram program) {
     free(cubin);
 }
 
-// Writes the text of a kernel after those that it joins, of which only the
+// Writes the text of a kernel after those that it merges, of which only the
 // functions are needed.
 static void kernel_write(FILE *f, const Kernels *kernels, bool *written,
                          const Kernel *k) {
@@ -228,7 +228,7 @@ static void twins_fill(const Kernels *all) {
     }
 }
 
-// A kernel of a joined launch reads what those before it wrote.
+// A kernel of a merged launch reads what those before it wrote.
 static int stale_count(Kernels *all) {
     int count = 0;
     for (int i = 0; i < all->num_kernels; i++) {
@@ -286,17 +286,17 @@ static void kernels_print(const Kernels *all) {
 int main(int argc, char **argv) {
     const char *known = NULL;
     int first = 3;
-    bool joined = argc > first && strcmp(argv[first], "--joined") == 0;
-    first += joined;
+    bool merged = argc > first && strcmp(argv[first], "--merged") == 0;
+    first += merged;
     first += argc > first && option_read(argv[first], "--known=", &known);
     if (argc <= first) {
-        fputs("usage: nvrtc INCLUDE_FOLDER ARCHITECTURE [--joined] "
+        fputs("usage: nvrtc INCLUDE_FOLDER ARCHITECTURE [--merged] "
               "[--known=FILE] FILE.cu...\n",
               stderr);
         return EXIT_FAILURE;
     }
     Kernels kernels = kernels_cut(argc - first, argv + first);
-    kernels.joined = joined;
+    kernels.merged = merged;
     if (known != NULL)
         known_read(&kernels, argv[1], argv[2], known);
     Work work = {argv[1], argv[2], .kernels = &kernels};

@@ -24,7 +24,7 @@ typedef struct {
     char *text;               // with the tables that belong to it
     char *key;                // the same for kernels that do the same
     int twin;                 // the first kernel with this key
-    int member[MOST_MEMBERS]; // kernels that this one joins
+    int member[MOST_MEMBERS]; // kernels that this one merges
     int num_members;
     int num_parameters;
     char *name_of[MOST_PARAMETERS], *type[MOST_PARAMETERS];
@@ -49,11 +49,11 @@ typedef struct {
     int num_models;
     Kernel *kernel;
     int num_kernels;
-    bool joined; // those that join others are meant, else those that do not
+    bool merged; // merged kernels are meant, else the others
 } Kernels;
 
 static inline bool is_meant(const Kernels *kernels, const Kernel *k) {
-    return (k->num_members > 0) == kernels->joined;
+    return (k->num_members > 0) == kernels->merged;
 }
 
 // Whether a kernel is one to compile: the first of those with its text.
@@ -70,7 +70,7 @@ Kernel *kernel_find(const Kernels *kernels, const Model *model,
                     const char *name);
 
 // The length of a kernel's text without the kernel itself: tables, and a
-// function for kernels that join it.
+// function for kernels that merge it.
 size_t kernel_body(const Kernel *k);
 
 // accesses.c: the widths of what the PTX of a unit loads and stores.

@@ -56,7 +56,7 @@ train lined
 mv plain tiny
 expect_equal own.losses lined.losses
 
-# On a GPU without cooperative launches none are joined.
+# On a GPU without cooperative launches none are merged.
 small_cache h200 | sed 's/"supportCoopLaunch": 1/"supportCoopLaunch": 0/' >single.json
 export SINTER_DOUBLE_DEVICE="$work/single.json"
 train single

@@ -87,7 +87,7 @@ for name in "take batch", "wait for data", "launch":
 if len(spans["copies"]) != int(steps):
     fail("not one copy for each step")
 
-# A step of tiny.net is twelve kernels, eight calls; a GPU joins some kernels.
+# A step of tiny.net is twelve kernels, eight calls; a GPU merges some kernels.
 launched = [e for e in spans["kernels"] if "lines" in e["args"]]
 calls = spans["library calls"]
 if len(calls) != 8 * int(steps):

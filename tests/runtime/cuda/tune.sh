@@ -143,7 +143,7 @@ expect 0 env SINTER_DOUBLE_LOG=tune.log "$SINTER" tune ./case -o found
 expect_says "^conv 8x4x4x8 by 8x3x3  *conv_1, case.net:1  *engine 45, number 5 .*  chosen"
 expect_says "^matmul .* attention_1, case.net:6  *algorithm 1  *4.00  chosen"
 expect_says "^ .* algorithm 0  *5.00$"
-expect_says "^j[0-9_]*batch_norm.* one launch .* chosen"
+expect_says "^m[0-9_]*batch_norm.* one launch .* chosen"
 expect_says "^statistics of conv  *conv_1, case.net:1  *fused .* chosen"
 expect_says "written to found"
 mv out table

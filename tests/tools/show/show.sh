@@ -13,7 +13,7 @@ cat >nvdisasm <<'END'
 for file; do :; done
 [ -z "${KEPT:-}" ] || cp "$file" "$KEPT"
 printf '\t.target\tsm_90\n'
-grep -ao '\.text\.[jk][0-9a-z_]*' "$file" | sort -ru | while read -r section; do
+grep -ao '\.text\.[km][0-9a-z_]*' "$file" | sort -ru | while read -r section; do
     printf '\n\n//--------------------- %s --------\n' "$section"
     printf '\t.section\t%s,"ax",@progbits\n\t.align\t128\n' "$section"
     printf '        .global         %s\n' "${section#.text.}"
@@ -259,29 +259,29 @@ expect 0 "// roofline   78.14 us on NVIDIA H200, by arithmetic" \
 expect 0 "on NVIDIA H200 fused as statistics into c07_conv__layer1" \
     show kernels --line=14 --kernel='k08*' "$cnn"
 expect 0 "// lines      resnet9.net:14, 27" show kernels --line=27 --kernel='k09*' "$cnn"
-expect 0 "  merged as j40_41_batch_norm_" show launches "$cnn"
+expect 0 "  merged as m40_41_batch_norm_" show launches "$cnn"
 
 # shown OPTION...: the names of what is shown, without the rest of them.
 shown() {
     "$SINTER" show kernels --graph=train "$@" "$cnn" |
-        sed -nE 's/^\/\/ ([ckj][0-9]+(_[0-9]+)*)_.*/\1/p' | tr '\n' ' '
+        sed -nE 's/^\/\/ ([ckm][0-9]+(_[0-9]+)*)_.*/\1/p' | tr '\n' ' '
 }
 
-# Joined launches have a name of their own, are of all lines and layers that their
+# Merged launches have a name of their own, are of all lines and layers that their
 # kernels are of, and stand behind them.
-[ "$(shown --kernel='j40*')" = "j40_41 " ] || fail "j40*: $(shown --kernel='j40*')"
+[ "$(shown --kernel='m40*')" = "m40_41 " ] || fail "m40*: $(shown --kernel='m40*')"
 [ "$(shown --kernel='k4[01]*')" = "k40 k41 " ] || fail "k4[01]*: $(shown --kernel='k4[01]*')"
-[ "$(shown --line=27)" = "k09 k56 k57 j56_57 " ] || fail "line 27: $(shown --line=27)"
-[ "$(shown --line=27 --kernel='j5*')" = "j56_57 " ] ||
-    fail "line 27: $(shown --line=27 --kernel='j5*')"
-[ "$(shown --op='input.*')" = "k02 k03 j02_03 " ] || fail "input: $(shown --op='input.*')"
-# Listings say which of all are chosen; a joined name is that of its parts.
+[ "$(shown --line=27)" = "k09 k56 k57 m56_57 " ] || fail "line 27: $(shown --line=27)"
+[ "$(shown --line=27 --kernel='m5*')" = "m56_57 " ] ||
+    fail "line 27: $(shown --line=27 --kernel='m5*')"
+[ "$(shown --op='input.*')" = "k02 k03 m02_03 " ] || fail "input: $(shown --op='input.*')"
+# Listings say which of all are chosen; a merged name is that of its parts.
 expect 0 "   650125312  bytes read and written by 3 launches of 62" \
     show launches --line=27 "$cnn"
-[ "$(grep -c ' [ckj][0-9]' out)" -eq 3 ] || fail "launches of line 27: $(cat out)"
-expect 0 " by 2 launches of 62" show launches --kernel='j40*' "$cnn"
-[ "$("$SINTER" show fusion --kernel='j40*' "$cnn" | grep -c '^k4[01]_')" -eq 2 ] ||
-    fail "fusion of j40*"
+[ "$(grep -c ' [ckm][0-9]' out)" -eq 3 ] || fail "launches of line 27: $(cat out)"
+expect 0 " by 2 launches of 62" show launches --kernel='m40*' "$cnn"
+[ "$("$SINTER" show fusion --kernel='m40*' "$cnn" | grep -c '^k4[01]_')" -eq 2 ] ||
+    fail "fusion of m40*"
 "$SINTER" show fusion --line=27 "$cnn" >out
 [ "$(grep -c '^[ck]' out)" -eq 3 ] || fail "fusion of line 27"
 # What is not shown does not say what it reads, so what is shown does.
@@ -293,11 +293,11 @@ grep -q '^  leaves .* to k57_' out && fail "said twice: $(cat out)"
 expect 2 "; line 14 is the nearest" show fusion --line=1 "$cnn"
 expect 2 "no graph 'tain'" show launches --graph=tain --line=1 "$cnn"
 # Those of devices that take other fusions are there by name.
-expect 0 "// not used on NVIDIA H200" show kernels --kernel='j08_09*' "$cnn"
-"$SINTER" show kernels --kernel='j40*' "$cnn" >out
+expect 0 "// not used on NVIDIA H200" show kernels --kernel='m08_09*' "$cnn"
+"$SINTER" show kernels --kernel='m40*' "$cnn" >out
 grep -q '^// merges     k40_batch_norm_.*__layer3$' out && grep -q '^//            then k41_' out &&
     grep -q '^// lines      resnet9.net:14, 29, 30$' out && grep -q ', 2 phases$' out ||
-    fail "joined: $(cat out)"
+    fail "merged: $(cat out)"
 expect 2 "did you mean j05_06_batch_norm_relu__prep?" \
     show kernels --kernel=j05_60_batch_norm_relu__prep "$cnn"
 expect 2 "did you mean 'k40*'?" show kernels --kernel=k40 "$cnn"
@@ -505,14 +505,14 @@ case $? in
     expect 0 "// sm_80      " show kernels --kernel='k12*' --arch=sm_80 "$cnn"
     # The oldest described GPU has no instruction for two halves at once.
     expect 0 "// sm_75      " show kernels --kernel='k09*' --device=t4 "$cnn"
-    # Of joined launches the code is there that they alone run, all of it.
-    "$SINTER" show ptx --kernel='j40*' "$cnn" >out
-    grep '\.entry' out | grep -q ' j40_41_' && [ "$(grep -c '\.entry' out)" -eq 1 ] ||
-        fail "joined: $(grep '\.entry' out)"
-    expect 0 "// sm_90      " show kernels --kernel='j40*' "$cnn"
-    [ "$(PATH=$work:$PATH "$SINTER" show sass --kernel='[jk]4[01]*' "$cnn" |
-        grep '^[jk]' | cut -c-6 | tr '\n' ' ')" = "k40_ba k41_ba j40_41 " ] ||
-        fail "joined kernels in sass"
+    # Of merged launches the code is there that they alone run, all of it.
+    "$SINTER" show ptx --kernel='m40*' "$cnn" >out
+    grep '\.entry' out | grep -q ' m40_41_' && [ "$(grep -c '\.entry' out)" -eq 1 ] ||
+        fail "merged: $(grep '\.entry' out)"
+    expect 0 "// sm_90      " show kernels --kernel='m40*' "$cnn"
+    [ "$(PATH=$work:$PATH "$SINTER" show sass --kernel='[km]4[01]*' "$cnn" |
+        grep '^[km]' | cut -c-6 | tr '\n' ' ')" = "k40_ba k41_ba m40_41 " ] ||
+        fail "merged kernels in sass"
     "$SINTER" show ptx --graph=train_2 --kernel='*_max_pool_batch_norm' \
         "$models/airbench94.net" >out
     [ "$(grep -c '\.entry' out)" -eq 3 ] || fail "shared: $(grep '\.entry' out)"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Pointers of joined launches lack RESTRICT: with it NVRTC loads what the phase
+# Pointers of merged launches lack RESTRICT: with it NVRTC loads what the phase
 # before has written as a constant, which the reader of PTX refuses.  On a GPU
 # nothing else would: numbers are right wherever a cache does not hold old ones.
 set -u
@@ -32,7 +32,7 @@ trains() {
 
 expect 0 "$SINTER" build norm.net -o norm
 expect 0 ./norm --device=cuda:0 --dump-cuda=own
-grep -q '^MERGED(' own/kernels.cu || fail "no launch is joined"
+grep -q '^MERGED(' own/kernels.cu || fail "no launch is merged"
 trains 0 own
 
 cp -r own told

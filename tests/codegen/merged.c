@@ -1,43 +1,43 @@
-// Joined: see joined.h.
+// Merged: see merged.h.
 //
 // A cooperative launch may have fewer blocks than there is work for, so that
 // each does that of several.
-#include "tests/codegen/joined.h"
+#include "tests/codegen/merged.h"
 
 #include <stdlib.h>
 
 enum { MOST_BLOCKS = 5 };
 
-static JoinedDevice *joined_of(RtDevice *d) {
-    return (JoinedDevice *)(void *)d; // device is its first field
+static MergingDevice *merged_of(RtDevice *d) {
+    return (MergingDevice *)(void *)d; // device is its first field
 }
 
 static void launch(RtDevice *device, int kernel, int grid, const size_t *arg) {
-    JoinedDevice *d = joined_of(device);
+    MergingDevice *d = merged_of(device);
     int was = kernel;
-    if (!rt_merging_add(&d->joining, &kernel, &grid, &arg))
+    if (!rt_merging_add(&d->merging, &kernel, &grid, &arg))
         return;
-    bool joins = kernel != was;
-    d->joined += joins;
+    bool merges = kernel != was;
+    d->merged += merges;
     d->host->launch(d->host, kernel,
-                    joins && grid > MOST_BLOCKS ? MOST_BLOCKS : grid, arg);
+                    merges && grid > MOST_BLOCKS ? MOST_BLOCKS : grid, arg);
 }
 
 static void contract(RtDevice *device, int call, size_t a, size_t b,
                      size_t out) {
-    JoinedDevice *d = joined_of(device);
-    rt_merging_skip(&d->joining);
+    MergingDevice *d = merged_of(device);
+    rt_merging_skip(&d->merging);
     d->host->library_call(d->host, call, a, b, out);
 }
 
 static void begin_phase(RtDevice *device, RtPhase phase) {
-    RtDevice *host = joined_of(device)->host;
+    RtDevice *host = merged_of(device)->host;
     host->phase(host, phase);
 }
 
-JoinedDevice joined_device(RtDevice *host, const RtPlan *plan) {
+MergingDevice merged_device(RtDevice *host, const RtPlan *plan) {
     const RtPlan *other = plan + 1;
-    JoinedDevice d = {.device = {.name = "joined",
+    MergingDevice d = {.device = {.name = "merged",
                                  .launch = launch,
                                  .library_call = contract,
                                  .phase = begin_phase},
@@ -48,14 +48,14 @@ JoinedDevice joined_device(RtDevice *host, const RtPlan *plan) {
         abort();
     rt_merges_choose(other, fused, NULL, d.taken);
     free(fused);
-    d.joining.plan = other;
+    d.merging.plan = other;
     return d;
 }
 
-void joined_begin(JoinedDevice *d, int step) {
-    rt_merging_begin(&d->joining, d->joining.plan, d->taken, step);
+void merged_begin(MergingDevice *d, int step) {
+    rt_merging_begin(&d->merging, d->merging.plan, d->taken, step);
 }
 
-void joined_close(JoinedDevice *d) {
+void merged_close(MergingDevice *d) {
     free(d->taken);
 }
