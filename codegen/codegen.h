@@ -89,6 +89,7 @@ const char *codegen_optimize(Arena *a, Text *t, const char *kernels,
 // A candidate merged launch.
 typedef struct MergedKernel {
     MergedLaunch launch;
+    const Kernel *kernel;    // its first
     const char *name, *text; // text is NULL if an earlier one is equal
     size_t entry;            // offset of the launchable entry
     int num_args;

@@ -49,21 +49,6 @@ static void write_declarations(Text *t, const Kernel *k) {
         text_add(t, "HOST_ENTRY(%s);\n", s->next->name);
 }
 
-// Merged launches in order; equal texts are written once.
-static const MergedKernel **written_merged(const Writer *w, int *count) {
-    size_t most = 0;
-    for (int i = 0; i < w->num_steps; i++)
-        most += (size_t)w->step[i].launches->plan->merged.count;
-    const MergedKernel **list =
-        ARENA_ARRAY(w->a, most + 1, const MergedKernel *);
-    *count = 0;
-    for (int i = 0; i < w->num_steps; i++)
-        for (int k = 0; k < w->step[i].launches->plan->merged.count; k++)
-            if (w->step[i].launches->merged[k].text != NULL)
-                list[(*count)++] = &w->step[i].launches->merged[k];
-    return list;
-}
-
 static void write_merged_entry(const Writer *w, Text *t,
                                const MergedKernel *m) {
     text_add(t, "MERGED_KERNEL(%s,\n              ", m->name);
@@ -79,39 +64,22 @@ static void write_grids(const Writer *w, Text *t) {
     for (int d = 0; d < NUM_PLANS; d++) {
         text_add(t, "    {");
         Wrap wrap = {t, 5, 5, 0};
-        for (int i = 0; i < w->num_steps; i++)
-            for (int k = 0; k < w->step[i].count; k++)
-                if (kernel_is_written(&w->step[i].kernel[k]))
-                    wrap_add(&wrap, arena_format(w->a, "%d",
-                                                 w->step[i].kernel[k].grid[d]));
+        for (int k = 0; k < w->num_kernels; k++)
+            wrap_add(&wrap, arena_format(w->a, "%d", w->kernel[k]->grid[d]));
         text_add(t, "},\n");
     }
     text_add(t, "};\n");
 }
 
-// Kernels with a text of their own, in order.
-static const Kernel **written_kernels(const Writer *w, int *count) {
-    size_t most = 0;
-    for (int i = 0; i < w->num_steps; i++)
-        most += (size_t)w->step[i].count;
-    const Kernel **list = ARENA_ARRAY(w->a, most + 1, const Kernel *);
-    *count = 0;
-    for (int i = 0; i < w->num_steps; i++)
-        for (int k = 0; k < w->step[i].count; k++)
-            if (kernel_is_written(&w->step[i].kernel[k]))
-                list[(*count)++] = &w->step[i].kernel[k];
-    return list;
-}
-
 // The functions on the host: one for each family.
-static const Kernel **host_kernels(const Writer *w, const Kernel **all,
-                                   int num_all, int *count) {
+static const Kernel **host_kernels(const Writer *w, int *count) {
     const Kernel **list =
-        ARENA_ARRAY(w->a, (size_t)num_all + 1, const Kernel *);
+        ARENA_ARRAY(w->a, (size_t)w->num_kernels + 1, const Kernel *);
     *count = 0;
-    for (int k = 0; k < num_all; k++)
-        if (all[k]->sized == NULL || all[k]->sized->first == all[k]->sized)
-            list[(*count)++] = all[k];
+    for (int k = 0; k < w->num_kernels; k++)
+        if (w->kernel[k]->sized == NULL ||
+            w->kernel[k]->sized->first == w->kernel[k]->sized)
+            list[(*count)++] = w->kernel[k];
     return list;
 }
 
@@ -141,10 +109,9 @@ static void pieces_begin(const Writer *w, const Kernel **kernel, int count,
 }
 
 // The entry points in pieces, for compilation in parallel.
-static void write_pieces(const Writer *w, Text *t, const Kernel **all,
-                         int num_all) {
+static void write_pieces(const Writer *w, Text *t) {
     int count, begin[PIECES + 1];
-    const Kernel **kernel = host_kernels(w, all, num_all, &count);
+    const Kernel **kernel = host_kernels(w, &count);
     pieces_begin(w, kernel, count, begin);
     text_add(t,
              "// With SINTER_UNITS, the file is compiled in that many units: "
@@ -171,32 +138,34 @@ static void write_pieces(const Writer *w, Text *t, const Kernel **all,
                 "#if IN_UNIT(0)\n");
 }
 
-void entries_write(const Writer *w, Text *t) {
-    int count, merges;
-    const Kernel **kernel = written_kernels(w, &count);
-    const MergedKernel **merged = written_merged(w, &merges);
-    text_add(t, "// ---- kernels: entry points for the host ----\n\n");
-    write_pieces(w, t, kernel, count);
-    for (int k = 0; k < merges; k++)
-        write_merged_entry(w, t, merged[k]);
-    text_add(t, "\nenum {\n");
-    for (int k = 0; k < count; k++)
-        text_add(t, "    %s_id,\n", kernel[k]->name);
-    for (int k = 0; k < merges; k++)
-        text_add(t, "    %s_id,\n", merged[k]->name);
-    text_add(t, "    NUM_KERNELS\n};\n"
-                "\nstatic const RtKernel kernels[] = {\n");
-    for (int k = 0; k < count; k++)
-        text_add(t, "    {\"%s\", %s_host, %d, %d, %d, %d},\n", kernel[k]->name,
-                 kernel[k]->sized ? kernel[k]->sized->equal->name
-                                  : kernel[k]->name,
-                 kernel[k]->group->phases, BLOCK_THREADS,
-                 kernel[k]->num_args, kernel[k]->group->counter < 0);
-    for (int k = 0; k < merges; k++)
+static void write_table(const Writer *w, Text *t) {
+    text_add(t, "\nstatic const RtKernel kernels[] = {\n");
+    for (int i = 0; i < w->num_kernels; i++) {
+        const Kernel *k = w->kernel[i];
+        text_add(t, "    {\"%s\", %s_host, %d, %d, %d, %d},\n", k->name,
+                 k->sized ? k->sized->equal->name : k->name, k->group->phases,
+                 BLOCK_THREADS, k->num_args, k->group->counter < 0);
+    }
+    for (int i = 0; i < w->num_merged; i++) {
+        const MergedKernel *m = w->merged[i];
         text_add(t, "    {\"%s\", MERGED_HOST(%s), %d, %d, %d, 1},\n",
-                 merged[k]->name, merged[k]->name, merged[k]->launch.count,
-                 BLOCK_THREADS, merged[k]->num_args);
+                 m->name, m->name, m->launch.count, BLOCK_THREADS, m->num_args);
+    }
     text_add(t, "};\n\n");
+}
+
+void entries_write(const Writer *w, Text *t) {
+    text_add(t, "// ---- kernels: entry points for the host ----\n\n");
+    write_pieces(w, t);
+    for (int k = 0; k < w->num_merged; k++)
+        write_merged_entry(w, t, w->merged[k]);
+    text_add(t, "\nenum {\n");
+    for (int k = 0; k < w->num_kernels; k++)
+        text_add(t, "    %s_id,\n", w->kernel[k]->name);
+    for (int k = 0; k < w->num_merged; k++)
+        text_add(t, "    %s_id,\n", w->merged[k]->name);
+    text_add(t, "    NUM_KERNELS\n};\n");
+    write_table(w, t);
     write_grids(w, t);
     text_add(t, "\n#define RUN(kernel, ...) \\\n"
                 "    LAUNCH(d, kernel##_id, grid[kernel##_id], __VA_ARGS__)\n");

@@ -16,11 +16,9 @@ static int count_statistics(const Writer *w) {
 
 // ---- conditional compilation ----
 
-static bool calls(const Kernel *launch, const MergedKernel *m,
-                  const Kernel *k) {
-    const Kernel *member = &launch[m->launch.first];
+static bool calls(const MergedKernel *m, const Kernel *k) {
     for (int i = 0; i < m->launch.count; i++)
-        if (member[i].first == k)
+        if (m->kernel[i].first == k)
             return true;
     return false;
 }
@@ -31,19 +29,11 @@ typedef struct {
     int own, *caller, callers;
 } Needed;
 
-static void find_callers(const Writer *w, const Kernel *k, Needed *r) {
-    int merged = w->num_written;
+static void find_callers(const Writer *w, Needed *r) {
     r->callers = 0;
-    for (int i = 0; i < w->num_steps; i++) {
-        const Launches *l = w->step[i].launches;
-        for (int j = 0; j < l->plan->merged.count; j++) {
-            if (l->merged[j].text == NULL)
-                continue;
-            if (calls(l->kernel, &l->merged[j], k))
-                r->caller[r->callers++] = merged;
-            merged++;
-        }
-    }
+    for (int i = 0; i < w->num_merged; i++)
+        if (calls(w->merged[i], w->kernel[r->own]))
+            r->caller[r->callers++] = w->num_kernels + i;
 }
 
 static void write_shared(Text *t, const char *text, size_t length,
@@ -73,8 +63,8 @@ static void write_kernel(Text *t, const Kernel *k, const Needed *r) {
 static void write_kernels(const Writer *w, Text *t, const PlannedStep *s,
                           Needed *r) {
     for (int k = 0; k < s->count; k++)
-        if (kernel_is_written(&s->kernel[k])) {
-            find_callers(w, &s->kernel[k], r);
+        if (r->own < w->num_kernels && w->kernel[r->own] == &s->kernel[k]) {
+            find_callers(w, r);
             write_kernel(t, &s->kernel[k], r);
             r->own++;
         }
@@ -90,13 +80,6 @@ static void write_merged(Text *t, const PlannedStep *s, int *merged) {
         text_add(t, "#if IS_NEEDED(%d)\n%s#endif\n", (*merged)++,
                  m[k].text + m[k].entry);
     }
-}
-
-static int count_merged(const Writer *w) {
-    int count = 0;
-    for (int i = 0; i < w->num_steps; i++)
-        count += w->step[i].launches->plan->merged.count;
-    return count;
 }
 
 void kernels_write(const Writer *w, Text *t) {
@@ -118,8 +101,8 @@ void kernels_write(const Writer *w, Text *t) {
                  "may take\n",
                  count_statistics(w));
     text_add(t, "#include \"runtime/prelude/prelude.h\"\n");
-    Needed r = {.caller = ARENA_ARRAY(w->a, (size_t)count_merged(w) + 1, int)};
-    int merged = w->num_written;
+    Needed r = {.caller = ARENA_ARRAY(w->a, (size_t)w->num_merged + 1, int)};
+    int merged = w->num_kernels;
     for (int i = 0; i < w->num_steps; i++) {
         text_add(t, "\n// ---- %s ----\n", w->step[i].name);
         write_kernels(w, t, &w->step[i], &r);

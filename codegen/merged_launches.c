@@ -86,7 +86,7 @@ void launches_merge(Launches *l, Arena *a) {
     for (int i = 0; i < merged->count; i++) {
         MergedKernel *m = &l->merged[i];
         m->launch = merged->launch[i];
-        const Kernel *kernel = &l->kernel[m->launch.first];
+        const Kernel *kernel = m->kernel = &l->kernel[m->launch.first];
         merged_write(a, m, kernel);
         for (int k = 0; k < m->launch.count; k++)
             if (kernel[k].grid[DEVICE_PLAN] > m->blocks)

@@ -7,21 +7,18 @@
 
 #include "codegen/program.h"
 
-bool kernel_is_written(const Kernel *k) {
-    return k->text != NULL && k->first == k;
-}
-
 int act_bits(DType act) {
     return act == F16 ? 16 : act == BF16 ? 1 : 32;
 }
 
-static void count_written(Writer *w) {
-    for (int i = 0; i < w->num_steps; i++) {
-        const PlannedStep *s = &w->step[i];
-        for (int k = 0; k < s->count; k++)
-            if (kernel_is_written(&s->kernel[k]))
-                w->num_written++;
-    }
+// Lists the kernels and merged launches of a step that have a text of their own.
+static void list_written(Writer *w, const Launches *l) {
+    for (int k = 0; k < l->count; k++)
+        if (l->kernel[k].text != NULL && l->kernel[k].first == &l->kernel[k])
+            ARENA_APPEND(w->a, w->kernel, w->num_kernels, &l->kernel[k]);
+    for (int k = 0; k < l->plan->merged.count; k++)
+        if (l->merged[k].text != NULL)
+            ARENA_APPEND(w->a, w->merged, w->num_merged, &l->merged[k]);
 }
 
 static void find_steps(Writer *w) {
@@ -39,8 +36,8 @@ static void find_steps(Writer *w) {
                     .launches = &launches[i]};
         for (int k = 0; k < NUM_PLANS; k++)
             s->plan[k] = w->plan[k]->step[i].plan;
+        list_written(w, &launches[i]);
     }
-    count_written(w);
 }
 
 static int64_t count_parameters(const Graph *g) {
@@ -60,10 +57,9 @@ static const PlannedStep *main_step(const Writer *w) {
 }
 
 static bool any_family(const Writer *w) {
-    for (int i = 0; i < w->num_steps; i++)
-        for (int k = 0; k < w->step[i].count; k++)
-            if (kernel_in_family(&w->step[i].kernel[k]))
-                return true;
+    for (int k = 0; k < w->num_kernels; k++)
+        if (kernel_in_family(w->kernel[k]))
+            return true;
     return false;
 }
 

@@ -27,13 +27,13 @@ typedef struct {
     Arena *a;
     PlannedStep *step;
     int num_steps;
+    const Kernel **kernel; // with a text of their own, in order
+    int num_kernels;
+    const MergedKernel **merged; // the same; numbered after the kernels
+    int num_merged;
     FusionTables fusions;
-    int num_written;     // kernels; merged launches are numbered after them
     bool merges, stored; // whether there are any
 } Writer;
-
-// Whether a launch's kernel has a text of its own in its step.
-bool kernel_is_written(const Kernel *k);
 
 // Defines the activation type for the prelude.
 int act_bits(DType act);
