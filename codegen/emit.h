@@ -196,8 +196,19 @@ const Expr *number_of(Emit *e, const Expr *x);
 // they require of s come first.
 Scope *block_open(Emit *e, Scope *s, const Expr *lanes);
 
+// Whether n has one element.
+bool is_scalar(const Emit *e, NodeId n);
+
 // Whether the type has one element along the lanes at p.
 bool is_uniform(Type t, Index p);
+
+// Binds node n at p to an array of s, which the caller fills.  Returns its
+// lane k.
+const Expr *array_define(Emit *e, Scope *s, NodeId n, Index p,
+                         const Expr *name);
+
+// Whether a node of the group has a property.
+bool group_any(const Emit *e, bool has(const Emit *e, NodeId n));
 
 // ---- random.c ----
 
@@ -210,7 +221,7 @@ const Expr *draw_value(Emit *e, Scope *s, NodeId n, Index p);
 const Expr *window_value(Emit *e, Scope *s, NodeId n, Index p);
 
 // Whether n's loops skip some indices of a window.
-bool window_skips(const Graph *g, NodeId n);
+bool window_skips(const Emit *e, NodeId n);
 
 // Stores output n, the gradient of a pool, for all elements of the window at p.
 void emit_unfolded(Emit *e, Scope *s, NodeId n, Index p);
@@ -227,6 +238,10 @@ void sums_add(Emit *e, Scope *s, NodeId n, Index p, const Expr *value);
 
 // Number of sums that n takes over a block's threads.
 int sums_of(const Emit *e, NodeId n);
+
+// Whether n reduces over blocks, to a value for each column, or as a variance.
+bool sums_columns(const Emit *e, NodeId n);
+bool has_pivot(const Emit *e, NodeId n);
 
 // Adds n's accumulators into the block's part of the workspace.  n reduces over
 // all axes.
@@ -263,7 +278,7 @@ void cache_find(Emit *e, int sweeps);
 void cache_write(Emit *e, Scope *row, Scope *sweep, Index p, int number);
 
 // ---- the emitters: each writes the body of one kind of kernel ----
-#define KERNEL_KIND(KIND, kind, operations, blocks, result, operand, emit)        \
+#define KERNEL_KIND(KIND, kind, operations, blocks, result, operand, emit)     \
     void emit_##emit(Emit *e, Block *b);
 #include "passes/plan/kernel_kinds.def"
 #undef KERNEL_KIND

@@ -137,15 +137,12 @@ const Expr *lanes_of(const Emit *e, Type space) {
                           : EXPR(e, "LANES($)", x_number(e->a, e->step));
 }
 
-static bool any_sum(const Emit *e, bool all) {
-    for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (sums_blocks(e->g, n) && (reduce_extent(e->g, n) == OVER_ALL) == all)
-            return true;
-    return false;
+static bool sums(const Emit *e, NodeId n) {
+    return sums_blocks(e->g, n);
 }
 
 static bool has_sums(const Emit *e) {
-    return any_sum(e, true) || any_sum(e, false);
+    return group_any(e, sums);
 }
 
 void emit_tiles(Emit *e, Block *b, Type space) {
@@ -163,7 +160,7 @@ static void emit_sums(Emit *e, Block *b) {
     CODE(e, b, NO_NODE, "enum { sized WIDTH = $ };",
          x_number(e->a, e->g->node[e->group->workspace].type->dim[1]));
     CODE(e, b, NO_NODE,
-         any_sum(e, false) ? "SHARED float shared[AT_ONCE * NT];"
+         group_any(e, sums_columns) ? "SHARED float shared[AT_ONCE * NT];"
                            : "SHARED float shared[NT];");
 }
 
@@ -233,10 +230,6 @@ static void emit_pivot(Emit *e, Scope *s, Type space, NodeId n) {
              to);
 }
 
-static bool has_pivot(const Emit *e, NodeId n) {
-    return sums_blocks(e->g, n) && e->g->node[n].op == OP_var;
-}
-
 static void emit_pivots(Emit *e, Scope *s, Type space) {
     for (NodeId n = e->group->first; n <= e->group->last; n++)
         if (has_pivot(e, n))
@@ -270,7 +263,7 @@ static void emit_row(Emit *e, Scope *row, Index p) {
 // Sums over a block's threads, then into its part of the workspace.
 static void emit_columns_out(Emit *e, Block *b) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
-        if (!sums_blocks(e->g, n) || reduce_extent(e->g, n) == OVER_ALL)
+        if (!sums_columns(e, n))
             continue;
         int64_t count = type_count(e->g->node[n].type);
         const char *over = e->g->node[n].op == OP_max ? "max" : "sum";
@@ -342,10 +335,9 @@ static void emit_walk(Emit *e, Block *b, Type space, const Walk *w) {
     const char *type = column_type(space);
     const Expr *c = x_name(e->a, "c");
     bool used = block_mentions(w->columns, c) || block_mentions(w->rows, c);
-    bool sums = has_sums(e);
     Block columns = *w->columns, arrays = {NULL, NULL}, out = arrays;
     emit_loop(e, &columns, space, w);
-    if (!sums) {
+    if (!has_sums(e)) {
         CODE(e, b, NO_NODE,
              arena_format(e->a, "for (%s g = tx; g < CG; g += TX) { %s ~ }",
                           type, used ? "const int c = g * VW;" : ""),

@@ -20,6 +20,14 @@ static bool over_all(const Emit *e, NodeId n) {
     return reduce_extent(e->g, n) == OVER_ALL;
 }
 
+bool sums_columns(const Emit *e, NodeId n) {
+    return sums_blocks(e->g, n) && !over_all(e, n);
+}
+
+bool has_pivot(const Emit *e, NodeId n) {
+    return sums_blocks(e->g, n) && e->g->node[n].op == OP_var;
+}
+
 static const char *const names[] = {"s@", "q@"};
 
 // Declares one sum, or an array of sums, with an initial value.

@@ -10,10 +10,6 @@
 
 #include <stdlib.h>
 
-static bool is_scalar(const Emit *e, NodeId n) {
-    return type_count(e->g->node[n].type) == 1;
-}
-
 static bool reduces(const Emit *e, NodeId n) {
     return op_info[e->g->node[n].op].facts & REDUCES;
 }

@@ -75,6 +75,5 @@ const Expr *slice_value(Emit *e, Scope *s, NodeId n, Index p) {
     CODE(e, &s->before, n,
          arena_format(e->a, "load_%s($, $ + $ + $, VW);", suffix), name,
          pointer, start, p.index[0]);
-    value_define(e, s, n, p, HELD_ARRAY, name);
-    return lane_of(e, name);
+    return array_define(e, s, n, p, name);
 }

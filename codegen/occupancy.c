@@ -105,20 +105,6 @@ static void outer_look(Occupancy *r, const Block *b) {
     }
 }
 
-static bool has_pivots(const Emit *e) {
-    for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (sums_blocks(e->g, n) && e->g->node[n].op == OP_var)
-            return true;
-    return false;
-}
-
-static bool skips_window(const Emit *e) {
-    for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (window_skips(e->g, n))
-            return true;
-    return false;
-}
-
 // Threads that hold many vectors allow too few blocks to hide latency one row
 // at a time.  The same holds for four resident blocks whose threads read one
 // vector each, such as for a variance.  With room for three of four blocks, the
@@ -129,7 +115,7 @@ void choose_occupancy(Emit *e, Block *b) {
     outer_look(&r, b);
     int64_t most = TWO_BYTES - (r.calls ? CALL_BYTES : 0);
     int64_t bytes = r.kept + r.row;
-    if (!r.is_plain || r.reads == 0 || skips_window(e)) {
+    if (!r.is_plain || r.reads == 0 || group_any(e, window_skips)) {
         e->min_blocks = bytes <= TWO_BYTES / 2 ? 2 : 0;
         return;
     }
@@ -138,7 +124,7 @@ void choose_occupancy(Emit *e, Block *b) {
         e->min_blocks = 4;
     else if (bytes <= most)
         e->min_blocks = 2;
-    if (e->min_blocks == 4 ? r.reads == 1 && has_pivots(e)
+    if (e->min_blocks == 4 ? r.reads == 1 && group_any(e, has_pivot)
                            : e->min_blocks == 2 && bytes + r.row <= most)
         r.loop->word = "TWO_AT_ONCE";
 }

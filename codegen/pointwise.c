@@ -46,9 +46,7 @@ const char *access_suffix(DType d) {
 const Expr *literal(Arena *a, DType d, double value) {
     if (!dtype_float(d))
         return x_number(a, (int64_t)value);
-    Expr *x = ARENA_NEW(a, Expr);
-    *x = (Expr){.kind = X_REAL, .node = NO_NODE, .real = value};
-    return x;
+    return x_new(a, (Expr){.kind = X_REAL, .node = NO_NODE, .real = value});
 }
 
 // A byte is held as an int, so the value is clamped to its range.

@@ -11,7 +11,7 @@ int act_bits(DType act) {
     return act == F16 ? 16 : act == BF16 ? 1 : 32;
 }
 
-// Lists the kernels and merged launches of a step that have a text of their own.
+// Lists a step's kernels and merged launches that have a text of their own.
 static void list_written(Writer *w, const Launches *l) {
     for (int k = 0; k < l->count; k++)
         if (l->kernel[k].text != NULL && l->kernel[k].first == &l->kernel[k])

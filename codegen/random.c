@@ -38,6 +38,5 @@ const Expr *draw_value(Emit *e, Scope *s, NodeId n, Index p) {
     const Expr *name = array_new(e, s, n, p);
     CODE(e, &s->before, n, "draw_lanes($, $, $, $, $, $);", name, p.lanes, seed,
          stream, epoch, p.index[0]);
-    value_define(e, s, n, p, HELD_ARRAY, name);
-    return lane_of(e, name);
+    return array_define(e, s, n, p, name);
 }

@@ -122,15 +122,8 @@ static void join_row(Emit *e, Scope *row, NodeId n, Index p) {
     value_define(e, row, n, index_broadcast(p, *d->type), HELD_ONCE, name);
 }
 
-static bool sums_columns(const Emit *e, NodeId n) {
-    return sums_blocks(e->g, n) && reduce_extent(e->g, n) == OVER_COLUMN;
-}
-
 static bool any_columns(const Emit *e) {
-    for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (sums_columns(e, n))
-            return true;
-    return false;
+    return group_any(e, sums_columns);
 }
 
 static Scope *sweep_open(Emit *e, Scope *row) {

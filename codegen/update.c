@@ -10,10 +10,6 @@
 
 #include <string.h>
 
-static bool is_scalar(const Emit *e, NodeId n) {
-    return type_count(e->g->node[n].type) == 1;
-}
-
 static void emit_pointer(const Emit *e, Block *b, NodeId n) {
     const Node *d = &e->g->node[n];
     const char *type = memory_type(d->type->dtype), *label = tensor_label(e, n);

@@ -62,22 +62,21 @@ void names_clear(Emit *e) {
 
 const Expr *value_name(Emit *e, const char *prefix, NodeId n) {
     bool local = e->local != NULL &&
-                 (type_count(e->g->node[n].type) > 1 || is_owned(e, n));
-    Expr *name = ARENA_NEW(e->a, Expr);
-    *name = (Expr){.kind = X_NAME, .name = prefix, .node = n};
+                 (!is_scalar(e, n) || is_owned(e, n));
+    Expr name = {.kind = X_NAME, .name = prefix, .node = n};
     if (local) {
-        name->name = arena_format(e->a, "%s_%d", prefix, local_number(e, n));
-        name->node = NO_NODE;
+        name.name = arena_format(e->a, "%s_%d", prefix, local_number(e, n));
+        name.node = NO_NODE;
     }
-    name->again = e->names[n]++;
-    if (name->again == 0)
+    name.again = e->names[n]++;
+    if (name.again == 0)
         ARENA_APPEND(e->a, e->named, e->num_named, n);
-    return name;
+    return x_new(e->a, name);
 }
 
 const Expr *pointer_name(Emit *e, NodeId n) {
     NodeId base = node_base(e->g, n);
-    if (e->local == NULL || type_count(e->g->node[base].type) == 1)
+    if (e->local == NULL || is_scalar(e, base))
         return x_of_node(e->a, "p", base);
     return x_name(e->a, arena_format(e->a, "p_%d", local_number(e, base)));
 }
@@ -113,6 +112,17 @@ const Expr *lane_of(Emit *e, const Expr *array) {
 
 // ---- where to compute ----
 
+bool is_scalar(const Emit *e, NodeId n) {
+    return type_count(e->g->node[n].type) == 1;
+}
+
+bool group_any(const Emit *e, bool has(const Emit *e, NodeId n)) {
+    for (NodeId n = e->group->first; n <= e->group->last; n++)
+        if (has(e, n))
+            return true;
+    return false;
+}
+
 bool is_uniform(Type t, Index p) {
     if (p.flat)
         return p.rank == 0 || p.lanes == NULL;
@@ -144,6 +154,12 @@ const Expr *array_new(Emit *e, Scope *s, NodeId n, Index p) {
     return name;
 }
 
+const Expr *array_define(Emit *e, Scope *s, NodeId n, Index p,
+                         const Expr *name) {
+    value_define(e, s, n, p, HELD_ARRAY, name);
+    return lane_of(e, name);
+}
+
 // Declares a variable of s with the value x of n at p.
 static const Expr *once(Emit *e, Scope *s, NodeId n, Index p, const Expr *x) {
     const Expr *name = value_name(e, "v", n);
@@ -172,8 +188,7 @@ static const Expr *load(Emit *e, Scope *s, NodeId n, Index p) {
                          from));
     const Expr *name = array_new(e, s, n, p);
     load_lanes(e, s, n, d, name, from, p.lanes);
-    value_define(e, s, n, p, HELD_ARRAY, name);
-    return lane_of(e, name);
+    return array_define(e, s, n, p, name);
 }
 
 // An entry's number is a placeholder until its case is written, so entries that
@@ -241,8 +256,7 @@ static const Expr *constant(Emit *e, Scope *s, NodeId n, Index p) {
     const Expr *name = array_new(e, s, n, p);
     load_lanes(e, s, n, dtype_float(d->type->dtype) ? F32 : I32, name,
                x_address(e->a, table, offset), p.lanes);
-    value_define(e, s, n, p, HELD_ARRAY, name);
-    return lane_of(e, name);
+    return array_define(e, s, n, p, name);
 }
 
 static const Expr *iota(Emit *e, NodeId n, Index p) {
@@ -319,8 +333,7 @@ static const Expr *widen(Emit *e, Scope *s, NodeId n, Index p) {
         value = EXPR(e, "$ ? $ : 0", inside, value);
     CODE(e, &inner->lanes, n, "$[k] = $;", name, value);
     CODE(e, &s->before, NO_NODE, "{ ~ }", scope_close(e, inner));
-    value_define(e, s, n, p, HELD_ARRAY, name);
-    return lane_of(e, name);
+    return array_define(e, s, n, p, name);
 }
 
 // Several elements share a byte, so the offset counts elements.
@@ -335,8 +348,7 @@ static const Expr *unpacked(Emit *e, Scope *s, NodeId n, Index p) {
     const Expr *name = array_new(e, s, n, p);
     CODE(e, &s->before, n, "load_bits($, $, $, $, $);", name, pointer, offset,
          p.lanes, bits);
-    value_define(e, s, n, p, HELD_ARRAY, name);
-    return lane_of(e, name);
+    return array_define(e, s, n, p, name);
 }
 
 static bool pads_lanes(const Emit *e, NodeId n, Index p) {
@@ -405,7 +417,7 @@ const Expr *value_at(Emit *e, Scope *s, NodeId n, Index p) {
     if (known != NULL)
         return known->form == HELD_ARRAY ? lane_of(e, known->name)
                                          : known->name;
-    bool shared = e->owner != NULL && type_count(d->type) == 1;
+    bool shared = e->owner != NULL && is_scalar(e, n);
     Scope *at = shared ? scalar_scope(e, s, n) : s;
     // A value computed once for the kernel does not depend on an entry.
     int *local = e->local;

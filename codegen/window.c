@@ -446,11 +446,11 @@ static void resize_grad(Emit *e, Scope *s, NodeId n, Index p) {
          scope_close(e, v.inner));
 }
 
-bool window_skips(const Graph *g, NodeId n) {
-    const Node *d = &g->node[n];
+bool window_skips(const Emit *e, NodeId n) {
+    const Node *d = &e->g->node[n];
     if (!(op_info[d->op].facts & WINDOW))
         return false;
-    Type first = *g->node[d->arg[0]].type;
+    Type first = *e->g->node[d->arg[0]].type;
     switch (d->op) {
     case OP_max_pool:
     case OP_max_pool_index:

@@ -4,22 +4,17 @@
 // do not depend on their index.  Fused multiply-adds leave products without
 // uses, and hoisting leaves arrays.
 
-#include "codegen/kernel/string_map.h"
 #include "codegen/kernel/tree.h"
 
 #include <string.h>
 
 typedef struct {
-    Arena *a;
     StringMap count; // mentions of a name, without its declaration
     int by;     // added by a visit
 } Uses;
 
 static int *count_of(Uses *u, const Expr *x) {
-    void **count = map_at(&u->count, expr_print(u->a, x, ""));
-    if (*count == NULL)
-        *count = ARENA_NEW(u->a, int);
-    return *count;
+    return map_name(&u->count, x, sizeof(int));
 }
 
 static void count_name(void *context, const Expr *x) {
@@ -92,7 +87,7 @@ static void cases_dce(Arena *a, Block *b) {
 }
 
 void block_dce(Arena *a, Block *b) {
-    Uses u = {a, map_new(a, block_names(b)), 1};
+    Uses u = {map_new(a, block_names(b)), 1};
     block_visit(b, count_name, &u);
     while (remove_dead(&u, b))
         ;

@@ -15,7 +15,6 @@
 //
 // Sums of exact nodes stay as they are: see fma_exact.
 
-#include "codegen/kernel/string_map.h"
 #include "codegen/kernel/tree.h"
 
 #include <string.h>
@@ -37,10 +36,7 @@ typedef struct {
 // ---- names ----
 
 static Name *name_of(Fma *f, const Expr *x) {
-    void **name = map_at(&f->names, expr_print(f->a, x, ""));
-    if (*name == NULL)
-        *name = ARENA_NEW(f->a, Name);
-    return *name;
+    return map_name(&f->names, x, sizeof(Name));
 }
 
 static void write_name(void *context, const Expr *x) {

@@ -11,7 +11,6 @@
 // that it reads are in range there.  It leaves a branch only if its address is
 // a pointer.
 
-#include "codegen/kernel/string_map.h"
 #include "codegen/kernel/tree.h"
 
 #include <string.h>
@@ -31,10 +30,7 @@ typedef struct {
 } Hoist;
 
 static Name *name_of(Hoist *h, const Expr *x) {
-    void **name = map_at(&h->names, expr_print(h->a, x, ""));
-    if (*name == NULL)
-        *name = ARENA_NEW(h->a, Name);
-    return *name;
+    return map_name(&h->names, x, sizeof(Name));
 }
 
 // ---- names ----

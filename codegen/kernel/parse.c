@@ -136,12 +136,10 @@ static const char *type_read(Parser *p) {
 static const Expr *expression(Parser *p);
 
 static Expr *node_of(Parser *p, ExprKind kind, const char *name, int count) {
-    Expr *x = ARENA_NEW(p->a, Expr);
-    *x = (Expr){.kind = kind,
-                .name = name,
-                .node = NO_NODE,
-                .count = count,
-                .arg = ARENA_ARRAY(p->a, (size_t)count + 1, const Expr *)};
+    Expr *x = x_list(p->a, count);
+    x->kind = kind;
+    x->name = name;
+    x->count = count;
     return x;
 }
 

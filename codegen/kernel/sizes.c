@@ -3,9 +3,10 @@
 //
 // Layers of one kind repeat with other rows and columns.  Kernels that differ
 // in sizes only are a family.  Its first kernel declares the differing sizes,
-// as `const int size0 = SIZE(0, 64)`.  On the host, SIZE is a parameter; vectors
-// are equally wide for any multiple of 64 columns.  On a GPU it is the number:
-// each kernel has its own text there, because constant sizes make it faster.
+// as `const int size0 = SIZE(0, 64)`.  On the host, SIZE is a parameter;
+// vectors are equally wide for any multiple of 64 columns.  On a GPU it is the
+// number: each kernel has its own text there, because constant sizes make it
+// faster.
 
 #include "codegen/kernel/sizes.h"
 
@@ -63,8 +64,7 @@ typedef struct {
 // Takes a size out of a tree: those that may differ look the same.
 static const Expr *size_take(void *context, const Expr *x) {
     const Taking *t = context;
-    Expr *same = ARENA_NEW(t->scratch, Expr);
-    *same = (Expr){.kind = x->kind, .node = NO_NODE};
+    Expr *same = x_new(t->scratch, (Expr){.kind = x->kind, .node = NO_NODE});
     if (x->kind == X_GPU)
         return same;
     if (!is_size(t->sizes, x))

@@ -4,10 +4,14 @@
 
 #include <string.h>
 
+Expr *x_new(Arena *a, Expr x) {
+    Expr *own = ARENA_NEW(a, Expr);
+    *own = x;
+    return own;
+}
+
 const Expr *x_kind(Arena *a, ExprKind kind, int64_t value) {
-    Expr *x = ARENA_NEW(a, Expr);
-    *x = (Expr){.kind = kind, .node = NO_NODE, .whole = value};
-    return x;
+    return x_new(a, (Expr){.kind = kind, .node = NO_NODE, .whole = value});
 }
 
 const Expr *x_number(Arena *a, int64_t value) {
@@ -19,15 +23,11 @@ const Expr *x_size(Arena *a, int64_t value) {
 }
 
 const Expr *x_scale(Arena *a, double value) {
-    Expr *x = ARENA_NEW(a, Expr);
-    *x = (Expr){.kind = X_SCALE, .node = NO_NODE, .real = value};
-    return x;
+    return x_new(a, (Expr){.kind = X_SCALE, .node = NO_NODE, .real = value});
 }
 
 const Expr *x_of_node(Arena *a, const char *stem, NodeId n) {
-    Expr *x = ARENA_NEW(a, Expr);
-    *x = (Expr){.kind = X_NAME, .name = stem, .node = n};
-    return x;
+    return x_new(a, (Expr){.kind = X_NAME, .name = stem, .node = n});
 }
 
 const Expr *x_name(Arena *a, const char *name) {
@@ -35,22 +35,18 @@ const Expr *x_name(Arena *a, const char *name) {
 }
 
 const Expr *x_element(Arena *a, const Expr *array, const Expr *index) {
-    Expr *x = ARENA_NEW(a, Expr);
-    *x = (Expr){.kind = X_INDEX,
-                .node = NO_NODE,
-                .count = 2,
-                .arg = ARENA_ARRAY(a, 2, const Expr *)};
-    x->arg[0] = array;
-    x->arg[1] = index;
+    Expr *x = x_list(a, 2);
+    x->kind = X_INDEX;
+    x->arg[x->count++] = array;
+    x->arg[x->count++] = index;
     return x;
 }
 
 Expr *x_list(Arena *a, int most) {
-    Expr *x = ARENA_NEW(a, Expr);
-    *x = (Expr){.kind = X_LIST,
-                .node = NO_NODE,
-                .arg = ARENA_ARRAY(a, (size_t)most + 1, const Expr *)};
-    return x;
+    return x_new(
+        a, (Expr){.kind = X_LIST,
+                  .node = NO_NODE,
+                  .arg = ARENA_ARRAY(a, (size_t)most + 1, const Expr *)});
 }
 
 const Expr *x_address(Arena *a, const Expr *pointer, const Expr *offset) {
@@ -101,6 +97,13 @@ void block_append(Block *b, const Block *more) {
         return;
     block_add(b, more->first);
     b->last = more->last;
+}
+
+void *map_name(StringMap *m, const Expr *name, size_t bytes) {
+    void **entry = map_at(m, expr_print(m->a, name, ""));
+    if (*entry == NULL)
+        *entry = arena_alloc(m->a, bytes);
+    return *entry;
 }
 
 // ---- visits ----
@@ -196,8 +199,7 @@ static const Expr *expr_rewrite(const Rewrite *r, const Expr *x) {
         return NULL;
     if (x->count == 0)
         return r->map(r->context, x);
-    Expr *own = ARENA_NEW(r->a, Expr);
-    *own = *x;
+    Expr *own = x_new(r->a, *x);
     own->arg = ARENA_ARRAY(r->a, (size_t)x->count, const Expr *);
     for (int i = 0; i < x->count; i++)
         own->arg[i] = expr_rewrite(r, x->arg[i]);
@@ -241,7 +243,7 @@ static const Intrinsic intrinsics[] = {
 #define RARE(n) .rare = n,
 #define TEMPORARIES(n) .temporaries = n,
 #define NOTHING
-#define INTRINSIC(label, number, class, cost)                                   \
+#define INTRINSIC(label, number, class, cost)                                  \
     {.name = #label, .arguments = number, .kind = class, cost},
 #include "codegen/kernel/intrinsics.def"
 };

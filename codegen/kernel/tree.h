@@ -12,6 +12,7 @@
 
 #include "base/text.h"
 #include "codegen/cost.h"
+#include "codegen/kernel/string_map.h"
 #include "ir/ir.h"
 
 #include <stdarg.h>
@@ -122,6 +123,7 @@ typedef struct Tree {
 
 // ---- build ----
 
+Expr *x_new(Arena *a, Expr x);
 const Expr *x_number(Arena *a, int64_t value);
 const Expr *x_size(Arena *a, int64_t value);
 const Expr *x_scale(Arena *a, double value);
@@ -163,6 +165,9 @@ bool block_read(Arena *a, Block *b, const char *text, const char **why);
 bool tree_read(Arena *a, Tree *tree, const char **text, const char **why);
 
 // ---- inspect ----
+
+// The entry of a name in a map: so many bytes, initially 0.
+void *map_name(StringMap *m, const Expr *name, size_t bytes);
 
 // Calls visit with each expression of b in the order of the text, including
 // declared and assigned names.

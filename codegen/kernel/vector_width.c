@@ -5,7 +5,6 @@
 // column index is a multiple of VW.  The greatest common divisor of the terms
 // bounds VW.
 
-#include "codegen/kernel/string_map.h"
 #include "codegen/kernel/tree.h"
 
 #include <string.h>
@@ -27,10 +26,7 @@ int64_t greatest_divisor(int64_t a, int64_t b) {
 }
 
 static void declare(Widths *w, const Expr *name, int64_t divisor) {
-    void **known = map_at(&w->names, expr_print(w->a, name, ""));
-    if (*known == NULL)
-        *known = ARENA_NEW(w->a, int64_t);
-    *(int64_t *)*known = divisor;
+    *(int64_t *)map_name(&w->names, name, sizeof divisor) = divisor;
 }
 
 static int64_t divisor_of_name(Widths *w, const Expr *x) {
