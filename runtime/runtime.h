@@ -314,6 +314,9 @@ enum { RT_NUM_FLOATS = RT_BF16 + 1 }; // element types of contractions
 
 // The plan's step of that kind; NULL: none.
 const RtStep *rt_step_find(const RtPlan *plan, RtStepKind kind, int stage);
+// The outputs of a PREDICT step.
+int rt_step_num_outputs(const RtStep *step);
+const RtInput *rt_step_output(const RtStep *step, int i);
 // Adds the FLOPs of the step's library calls, by operand type.
 void rt_step_flops(const RtPlan *plan, const RtStep *step, int64_t runs,
                    double to[RT_NUM_FLOATS]);

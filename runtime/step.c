@@ -21,6 +21,14 @@ void rt_step_run(const RtPlan *plan, RtDevice *d, RtStepKind kind, int stage) {
         rt_step_run(plan, d, RT_DERIVE, 0);
 }
 
+int rt_step_num_outputs(const RtStep *step) {
+    return 1 + step->num_more_outputs;
+}
+
+const RtInput *rt_step_output(const RtStep *step, int i) {
+    return i == 0 ? &step->output : &step->more_output[i - 1];
+}
+
 void rt_step_flops(const RtPlan *plan, const RtStep *step, int64_t runs,
                    double to[RT_NUM_FLOATS]) {
     for (int i = 0; step->launch != NULL && i < step->num_launches; i++) {

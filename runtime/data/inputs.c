@@ -98,9 +98,26 @@ static bool paths_expand(RtNames *to, const RtNames *paths, RtError *e) {
     return good;
 }
 
+static bool is_input(const RtArray *a) {
+    return strncmp(a->input, "input.", strlen("input.")) == 0;
+}
+
+// The inputs of the model.
+static int count_inputs(const RtTrainer *t) {
+    int count = 1;
+    for (int i = 0; i < t->num_arrays; i++)
+        count += is_input(&t->array[i]);
+    return count;
+}
+
 static bool takes_images(const RtTrainer *t, RtError *e) {
     char shape[100];
     const RtShape *s = &t->image;
+    if (count_inputs(t) > 1)
+        return rt_fail(e, EXIT_DATA,
+                       "%s takes %d inputs: predict for an .npy file of each, "
+                       "in their order, or for the folder of a data set",
+                       t->model, count_inputs(t));
     if (s->rank == 3 && s->type == RT_U8 && (s->dim[2] == 3 || s->dim[2] == 1))
         return true;
     return rt_fail(e, EXIT_DATA,
@@ -123,7 +140,8 @@ static bool images_open(RtData *d, RtNames *image, const RtTrainer *t,
                         .source = s,
                         .release = release,
                         .image = {.values = rt_shape_values(&t->image)},
-                        .label = {RT_FILE_U8, 0, 0, NULL, false}};
+                        .label = {RT_FILE_U8, 0, 0, NULL, false},
+                        .num_arrays = t->num_arrays};
     s->image = *image;
     *image = (RtNames){0};
     d->decode_memory = rt_decode_memory_new(most);
@@ -146,13 +164,35 @@ static bool is_npy(const char *path) {
     return length > 4 && strcmp(path + length - 4, ".npy") == 0;
 }
 
-static bool npy_open(RtData *d, const char *path, const RtTrainer *t,
+static bool are_npy(const RtNames *paths) {
+    bool all = true;
+    for (int64_t i = 0; i < paths->count; i++)
+        all = all && is_npy(paths->name[i]);
+    return all;
+}
+
+// A file for each input; labels have no numbers.
+static bool npy_open(RtData *d, const RtNames *paths, const RtTrainer *t,
                      const RtFiles *files, RtError *e) {
     RtSplit *s = &d->test;
+    int64_t count;
     s->fetch = rt_split_fetch;
-    return rt_npy_column(files, path, &t->image, &s->image, &s->count, &d->hash,
-                         e) &&
-           rt_column_reserve(&s->label, RT_FILE_U8, 0, s->count, e);
+    s->num_arrays = t->num_arrays;
+    bool good = rt_npy_column(files, paths->name[0], &t->image, &s->image,
+                              &s->count, &d->hash, e) &&
+                rt_column_reserve(&s->label, RT_FILE_U8, 0, s->count, e);
+    for (int i = 0, k = 1; good && i < t->num_arrays; i++) {
+        if (!is_input(&t->array[i]))
+            continue;
+        const char *path = paths->name[k++];
+        good = rt_npy_column(files, path, &t->array[i].shape, &s->array[i],
+                             &count, &d->hash, e);
+        if (good && count != s->count)
+            good = rt_fail(e, EXIT_DATA, "%s has %lld samples, and %s %lld",
+                           path, (long long)count, paths->name[0],
+                           (long long)s->count);
+    }
+    return good;
 }
 
 // The test set of a data set.
@@ -171,8 +211,8 @@ bool rt_inputs_open(RtData *d, const RtTrainer *t, const RtOptions *o,
     const char *first = paths->name[0];
     bool several = paths->count > 1, good;
     *d = (RtData){0};
-    if (!several && is_npy(first)) {
-        good = npy_open(d, first, t, files, e);
+    if (paths->count == count_inputs(t) && are_npy(paths)) {
+        good = npy_open(d, paths, t, files, e);
     } else if (!several && strncmp(first, "synthetic", 9) == 0) {
         good = set_open(d, first, t, o, files, e);
     } else {

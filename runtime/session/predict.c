@@ -17,7 +17,7 @@
 typedef struct {
     RtSession *s;
     const RtStep *step;
-    float *output; // of a batch
+    float *output[RT_MOST_ARRAYS]; // of a batch
     int64_t done;  // samples
     RtPredictions *to;
 } Prediction;
@@ -46,7 +46,6 @@ bool rt_weights_load(RtSession *s, char **path, RtError *e) {
 
 static bool batch_predict(Prediction *p, RtError *e) {
     RtSession *s = p->s;
-    const RtInput *out = &p->step->output;
     RtSubmitted done;
     if (!rt_feeder_submit(&s->eval, RT_PREDICT, 0, &done, e)) {
         if (rt_signals_caught() == 0 && rt_loader_stalled(s->eval.loader))
@@ -54,7 +53,11 @@ static bool batch_predict(Prediction *p, RtError *e) {
         return rt_signals_caught() != 0;
     }
     rt_step_run(s->plan, s->device, RT_PREDICT, 0);
-    s->device->read(s->device, p->output, out->offset, rt_input_bytes(out));
+    for (int i = 0; i < rt_step_num_outputs(p->step); i++) {
+        const RtInput *out = rt_step_output(p->step, i);
+        s->device->read(s->device, p->output[i], out->offset,
+                        rt_input_bytes(out));
+    }
     return rt_predictions_add(p->to, s->run->data, p->output, p->done,
                               done.valid, e) &&
            (p->done += done.valid, true);
@@ -166,23 +169,29 @@ static bool predict(Prediction *p, RtError *e) {
     return good;
 }
 
+static bool outputs_reserve(Prediction *p, RtError *e) {
+    bool good = true;
+    for (int i = 0; good && i < rt_step_num_outputs(p->step); i++) {
+        p->output[i] = malloc(rt_input_bytes(rt_step_output(p->step, i)));
+        good = p->output[i] != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
+    }
+    return good;
+}
+
 bool rt_predict(const RtRun *run, int *caught, RtError *e) {
     const RtOptions *o = run->options;
     RtSession s = {.run = run, .plan = run->plan, .device = run->device};
     RtProgress at = {.steps = 1, .epoch_steps = 1};
     Prediction p = {.s = &s, .step = rt_step_find(run->plan, RT_PREDICT, 0)};
-    const RtInput *out = &p.step->output;
     s.at = at;
-    p.output = malloc(rt_input_bytes(out));
     s.checkpoint =
         rt_checkpoint_new(run->trainer, s.plan, s.device, run->files, e);
-    bool good = s.checkpoint != NULL &&
-                (p.output != NULL || rt_fail(e, EXIT_MEMORY, "out of memory"));
+    bool good = s.checkpoint != NULL && outputs_reserve(&p, e);
     char *weights = NULL;
     good = good && rt_weights_load(&s, &weights, e);
     free(weights);
-    p.to = good ? rt_predictions_open(o->out, out, run->trainer, s.checkpoint,
-                                      o, e)
+    p.to = good ? rt_predictions_open(o->out, p.step, run->trainer,
+                                      s.checkpoint, o, e)
                 : NULL;
     if (p.to != NULL) {
         rt_signals_catch();
@@ -192,6 +201,7 @@ bool rt_predict(const RtRun *run, int *caught, RtError *e) {
     good = good && p.to != NULL;
     *caught = rt_signals_caught();
     rt_checkpoint_free(s.checkpoint);
-    free(p.output);
+    for (int i = 0; i < RT_MOST_ARRAYS; i++)
+        free(p.output[i]);
     return good;
 }

@@ -12,21 +12,30 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct RtPredictions {
-    FILE *file;
-    const char *path; // NULL: standard output
+// An output of the model.
+typedef struct {
     const RtInput *out;
-    const RtTrainer *trainer;
-    const RtCheckpoint *names;
+    const char *name; // NULL: the only one
+    RtOutputKind kind;
+    int64_t values, classes; // of a sample; of a row of it
+    double *probability;     // of a row's classes
+    int *order;
+    FILE *array; // NULL: none is written
+    char *path;  // of a named output's array
+    const RtCheckpoint *names; // of its classes; NULL: unknown
+} Part;
+
+struct RtPredictions {
+    FILE *file; // of lines, or NULL
+    const char *path; // NULL: standard output
+    Part part[RT_MOST_ARRAYS];
+    int num_parts;
     RtPngWriter *png;  // of images in folder `path`; NULL: not written
     RtPicture picture; // of a sample
     uint8_t *pixel;
     bool is_array, logits, begun;
     int top;
-    int64_t values, classes; // of a sample; of a row of it
-    int64_t failed, total;   // samples
-    double *probability;     // of a row's classes
-    int *order;
+    int64_t failed, total; // samples
 };
 
 static bool fail_write(const RtPredictions *p, RtError *e) {
@@ -36,8 +45,11 @@ static bool fail_write(const RtPredictions *p, RtError *e) {
 }
 
 static void predictions_free(RtPredictions *p) {
-    free(p->probability);
-    free(p->order);
+    for (int i = 0; i < p->num_parts; i++) {
+        free(p->part[i].probability);
+        free(p->part[i].order);
+        free(p->part[i].path);
+    }
     free(p->pixel);
     rt_png_writer_close(p->png);
     free(p);
@@ -53,9 +65,14 @@ static bool ends_in(const char *path, const char *suffix) {
 // Makes the folder, for an output [N, H, W, C] of classes, labels or values
 // with one channel or three.
 static bool images_open(RtPredictions *p, RtError *e) {
-    const RtInput *out = p->out;
-    bool is_map = p->trainer->output == RT_CLASSES;
+    const RtInput *out = p->part[0].out;
+    bool is_map = p->part[0].kind == RT_CLASSES;
     int64_t channels = out->dim[out->rank - 1];
+    if (p->num_parts > 1)
+        return rt_fail(e, EXIT_USAGE,
+                       "--out %s: images are written of a model with one "
+                       "output, and this one has %d",
+                       p->path, p->num_parts);
     if (out->rank != 4 ||
         (is_map ? channels > 256 : channels != 1 && channels != 3))
         return rt_fail(e, EXIT_USAGE,
@@ -67,7 +84,7 @@ static bool images_open(RtPredictions *p, RtError *e) {
                              .width = (int)out->dim[2],
                              .channels = is_map ? 1 : (int)channels,
                              .is_map = is_map};
-    p->pixel = malloc((size_t)p->values);
+    p->pixel = malloc((size_t)p->part[0].values);
     p->picture.pixel = p->pixel;
     if (p->pixel == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
@@ -75,12 +92,68 @@ static bool images_open(RtPredictions *p, RtError *e) {
     return p->png != NULL && rt_make_folder(p->path, 0777, e);
 }
 
-RtPredictions *rt_predictions_open(const char *path, const RtInput *out,
+// ---- outputs ----
+
+static bool part_open(RtPredictions *p, const RtInput *out, const RtTrainer *t,
+                      const RtCheckpoint *names, RtError *e) {
+    int i = p->num_parts++, with_classes = 0;
+    Part *part = &p->part[i];
+    bool named = t->num_output_names > 0;
+    for (int k = 0; k < t->num_output_names; k++)
+        with_classes += t->output_name[k].kind == RT_CLASSES;
+    *part = (Part){.out = out,
+                   .name = named ? t->output_name[i].name : NULL,
+                   .kind = named ? t->output_name[i].kind : t->output,
+                   .values = 1,
+                   .classes = out->dim[out->rank - 1],
+                   .names = with_classes <= 1 ? names : NULL};
+    for (int k = 1; k < out->rank; k++)
+        part->values *= out->dim[k];
+    part->probability = calloc((size_t)part->classes, sizeof(double));
+    part->order = calloc((size_t)part->classes, sizeof(int));
+    return (part->probability != NULL && part->order != NULL) ||
+           rt_fail(e, EXIT_MEMORY, "out of memory");
+}
+
+// The file of an output: predictions.npy, or predictions_NAME.npy.
+static bool array_open(RtPredictions *p, Part *part, RtError *e) {
+    int stem = (int)(strlen(p->path) - strlen(".npy"));
+    const char *path = p->path;
+    if (part->name != NULL) {
+        part->path = rt_path("%.*s_%s.npy", stem, p->path, part->name);
+        if (part->path == NULL)
+            return rt_fail(e, EXIT_MEMORY, "out of memory");
+        path = part->path;
+    }
+    part->array = rt_rows_open(path);
+    return part->array != NULL || fail_write(p, e);
+}
+
+static bool files_open(RtPredictions *p, RtError *e) {
+    bool good = true;
+    for (int i = 0; p->is_array && good && i < p->num_parts; i++)
+        good = array_open(p, &p->part[i], e);
+    if (p->is_array)
+        return good;
+    p->file = rt_rows_open(p->path != NULL ? p->path : "-");
+    return p->file != NULL || fail_write(p, e);
+}
+
+static bool files_close(RtPredictions *p, RtError *e) {
+    bool good = p->file == NULL || fclose(p->file) == 0;
+    for (int i = 0; i < p->num_parts; i++)
+        if (p->part[i].array != NULL)
+            good = fclose(p->part[i].array) == 0 && good;
+    return good || fail_write(p, e);
+}
+
+RtPredictions *rt_predictions_open(const char *path, const RtStep *step,
                                    const RtTrainer *t,
                                    const RtCheckpoint *names,
                                    const RtOptions *o, RtError *e) {
     bool is_array = path != NULL && ends_in(path, ".npy");
-    bool is_folder = path != NULL && ends_in(path, "/");
+    bool is_folder = path != NULL && ends_in(path, "/"), good = true;
+    RtError ignored;
     if (path != NULL && !is_array && !is_folder && !ends_in(path, ".jsonl") &&
         !rt_is_stdout(path)) {
         rt_fail(e, EXIT_USAGE,
@@ -94,30 +167,15 @@ RtPredictions *rt_predictions_open(const char *path, const RtInput *out,
         rt_fail(e, EXIT_MEMORY, "out of memory");
         return NULL;
     }
-    *p = (RtPredictions){.path = path,
-                         .out = out,
-                         .trainer = t,
-                         .names = names,
-                         .is_array = is_array,
-                         .logits = o->logits,
-                         .top = (int)o->top,
-                         .values = 1,
-                         .classes = out->dim[out->rank - 1]};
-    for (int i = 1; i < out->rank; i++)
-        p->values *= out->dim[i];
-    p->probability = calloc((size_t)p->classes, sizeof *p->probability);
-    p->order = calloc((size_t)p->classes, sizeof *p->order);
-    if (is_folder) {
-        if (images_open(p, e))
-            return p;
-    } else if (p->probability != NULL && p->order != NULL) {
-        p->file = rt_rows_open(path != NULL ? path : "-");
-        if (p->file != NULL)
-            return p;
-        fail_write(p, e);
-    } else {
-        rt_fail(e, EXIT_MEMORY, "out of memory");
-    }
+    p->path = path;
+    p->is_array = is_array;
+    p->logits = o->logits;
+    p->top = (int)o->top;
+    for (int i = 0; good && i < rt_step_num_outputs(step); i++)
+        good = part_open(p, rt_step_output(step, i), t, names, e);
+    if (good && (is_folder ? images_open(p, e) : files_open(p, e)))
+        return p;
+    files_close(p, &ignored);
     predictions_free(p);
     return NULL;
 }
@@ -125,13 +183,14 @@ RtPredictions *rt_predictions_open(const char *path, const RtInput *out,
 // ---- arrays ----
 
 // The header of NumPy's format 1.0, which ends at a multiple of 64 bytes.
-static bool array_begin(RtPredictions *p, int64_t count, RtError *e) {
+static bool array_begin(const RtPredictions *p, const Part *part,
+                        int64_t count, RtError *e) {
     enum { BEFORE = 10, HEADER = 256 - BEFORE };
     char header[HEADER + 1], dims[200] = "";
-    for (int i = 1; i < p->out->rank; i++) {
+    for (int i = 1; i < part->out->rank; i++) {
         size_t used = strlen(dims);
         snprintf(dims + used, sizeof dims - used, " %lld,",
-                 (long long)p->out->dim[i]);
+                 (long long)part->out->dim[i]);
     }
     int used = snprintf(
         header, sizeof header,
@@ -141,28 +200,29 @@ static bool array_begin(RtPredictions *p, int64_t count, RtError *e) {
     header[HEADER - 1] = '\n';
     static const unsigned char start[BEFORE] = {
         0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, HEADER & 255, HEADER >> 8};
-    return (fwrite(start, 1, BEFORE, p->file) == BEFORE &&
-            fwrite(header, 1, HEADER, p->file) == HEADER) ||
+    return (fwrite(start, 1, BEFORE, part->array) == BEFORE &&
+            fwrite(header, 1, HEADER, part->array) == HEADER) ||
            fail_write(p, e);
 }
 
 bool rt_predictions_begin(RtPredictions *p, int64_t count, RtError *e) {
-    bool again = p->begun;
+    bool again = p->begun, good = true;
     p->begun = true;
-    if (!p->is_array)
-        return true;
-    return again ? rt_fail(e, EXIT_USAGE,
-                           "--predict=- does not know the length of an array: "
-                           "write a .jsonl file")
-                 : array_begin(p, count, e);
+    if (p->is_array && again)
+        return rt_fail(e, EXIT_USAGE,
+                       "--predict=- does not know the length of an array: "
+                       "write a .jsonl file");
+    for (int i = 0; p->is_array && good && i < p->num_parts; i++)
+        good = array_begin(p, &p->part[i], count, e);
+    return good;
 }
 
 // A sample that could not be decoded is not a number.
-static bool array_add(RtPredictions *p, const float *output, bool good,
-                      RtError *e) {
+static bool array_add(const RtPredictions *p, const Part *part,
+                      const float *output, bool good, RtError *e) {
     const float none = NAN;
-    for (int64_t i = 0; i < p->values; i++)
-        if (fwrite(good ? &output[i] : &none, sizeof none, 1, p->file) != 1)
+    for (int64_t i = 0; i < part->values; i++)
+        if (fwrite(good ? &output[i] : &none, sizeof none, 1, part->array) != 1)
             return fail_write(p, e);
     return true;
 }
@@ -198,83 +258,121 @@ static int64_t greatest(const float *score, int64_t count) {
     return best;
 }
 
-// softmax, and the classes from the likeliest on; equal ones in their order.
-static void classes_order(RtPredictions *p, const float *score, int64_t best) {
+// softmax, and the `top` likeliest classes; equal ones in their order.
+static void classes_order(const Part *p, const float *score, int64_t best,
+                          int top) {
     double sum = 0;
     for (int64_t i = 0; i < p->classes; i++)
         sum += p->probability[i] = exp((double)score[i] - score[best]);
     for (int64_t i = 0; i < p->classes; i++)
         p->probability[i] /= sum;
     for (int64_t i = 0; i < p->classes; i++) {
-        int64_t at = i < p->top ? i : p->top;
-        bool enters = at < p->top || score[i] > score[p->order[p->top - 1]];
+        int64_t at = i < top ? i : top;
+        bool enters = at < top || score[i] > score[p->order[top - 1]];
         if (!enters)
             continue;
-        at = at < p->top ? at : p->top - 1;
+        at = at < top ? at : top - 1;
         for (; at > 0 && score[i] > score[p->order[at - 1]]; at--)
             p->order[at] = p->order[at - 1];
         p->order[at] = (int)i;
     }
 }
 
-static void class_put(const RtPredictions *p, int64_t class,
-                      double probability) {
-    const char *name = rt_checkpoint_class(p->names, class);
+static void class_put(FILE *f, const Part *p, int64_t class) {
+    const char *name =
+        p->names != NULL ? rt_checkpoint_class(p->names, class) : NULL;
     if (name != NULL) {
-        fputs("\"class\":", p->file);
-        json_put_string(p->file, name);
-        fputc(',', p->file);
+        fputs("\"class\":", f);
+        json_put_string(f, name);
+        fputc(',', f);
     }
-    fprintf(p->file, "\"number\":%lld,\"probability\":", (long long)class);
-    number_put(p->file, probability);
+    fprintf(f, "\"number\":%lld,\"probability\":", (long long)class);
+    number_put(f, p->probability[class]);
 }
 
-static void class_add(RtPredictions *p, const float *score) {
+static void class_add(FILE *f, const Part *p, const float *score, int top) {
     int64_t best = greatest(score, p->classes);
     if (best < 0) {
-        fputs(",\"number\":null,\"probability\":null", p->file);
+        fputs(",\"number\":null,\"probability\":null", f);
         return;
     }
-    int top = p->top;
-    if (p->top == 0 || p->top > p->classes)
-        p->top = p->top == 0 ? 1 : (int)p->classes;
-    classes_order(p, score, best);
-    fputc(',', p->file);
-    class_put(p, best, p->probability[best]);
-    if (top > 0) {
-        fputs(",\"top\":[", p->file);
-        for (int i = 0; i < p->top; i++) {
-            fputs(i > 0 ? ",{" : "{", p->file);
-            class_put(p, p->order[i], p->probability[p->order[i]]);
-            fputc('}', p->file);
-        }
-        fputc(']', p->file);
+    int listed = top == 0 ? 1 : top > p->classes ? (int)p->classes : top;
+    classes_order(p, score, best, listed);
+    fputc(',', f);
+    class_put(f, p, best);
+    if (top == 0)
+        return;
+    fputs(",\"top\":[", f);
+    for (int i = 0; i < listed; i++) {
+        fputs(i > 0 ? ",{" : "{", f);
+        class_put(f, p, p->order[i]);
+        fputc('}', f);
     }
-    p->top = top;
+    fputc(']', f);
 }
 
 // The class of each row of a sample with several.
-static void rows_add(RtPredictions *p, const float *score) {
-    fputs(",\"numbers\":[", p->file);
+static void rows_add(FILE *f, const Part *p, const float *score) {
+    fputs(",\"numbers\":[", f);
     for (int64_t i = 0; i < p->values; i += p->classes) {
         int64_t best = greatest(score + i, p->classes);
-        fprintf(p->file, i > 0 ? "," : "");
-        fprintf(p->file, best < 0 ? "null" : "%lld", (long long)best);
+        fprintf(f, i > 0 ? "," : "");
+        fprintf(f, best < 0 ? "null" : "%lld", (long long)best);
     }
-    fputc(']', p->file);
+    fputc(']', f);
 }
 
-static void labels_add(RtPredictions *p, const float *logit) {
-    fputs(",\"probabilities\":[", p->file);
+static void labels_add(FILE *f, const Part *p, const float *logit) {
+    fputs(",\"probabilities\":[", f);
     for (int64_t i = 0; i < p->values; i++) {
-        fputs(i > 0 ? "," : "", p->file);
-        number_put(p->file, 1 / (1 + exp(-(double)logit[i])));
+        fputs(i > 0 ? "," : "", f);
+        number_put(f, 1 / (1 + exp(-(double)logit[i])));
     }
-    fputc(']', p->file);
+    fputc(']', f);
 }
 
-static bool line_add(RtPredictions *p, const RtData *d, const float *output,
-                     int64_t sample, RtError *e) {
+// The members of an output, each after a comma.
+static void part_add(const RtPredictions *p, const Part *part,
+                     const float *output) {
+    FILE *f = p->file;
+    if (part->kind == RT_LABELS)
+        labels_add(f, part, output);
+    else if (part->kind == RT_VALUES)
+        numbers_put(f, "output", output, part->values);
+    else if (part->values == part->classes)
+        class_add(f, part, output, p->top);
+    else
+        rows_add(f, part, output);
+    if (p->logits && part->kind != RT_VALUES)
+        numbers_put(f, "logits", output, part->values);
+}
+
+// An object for each named output, with its kind first.
+static void parts_add(const RtPredictions *p, float *const *output,
+                      int64_t row) {
+    static const char *const kind[] = {[RT_VALUES] = "values",
+                                       [RT_CLASSES] = "classes",
+                                       [RT_LABELS] = "labels"};
+    const Part *first = &p->part[0];
+    if (first->name == NULL) {
+        part_add(p, first, output[0] + row * first->values);
+        return;
+    }
+    fputs(",\"outputs\":{", p->file);
+    for (int i = 0; i < p->num_parts; i++) {
+        const Part *part = &p->part[i];
+        fputs(i > 0 ? "," : "", p->file);
+        json_put_string(p->file, part->name);
+        fprintf(p->file, ":{\"kind\":\"%s\"", kind[part->kind]);
+        part_add(p, part, output[i] + row * part->values);
+        fputc('}', p->file);
+    }
+    fputc('}', p->file);
+}
+
+static bool line_add(const RtPredictions *p, const RtData *d,
+                     float *const *output, int64_t row, int64_t sample,
+                     RtError *e) {
     const char *path = rt_inputs_path(d, sample);
     const char *error = rt_inputs_error(d, sample);
     FILE *f = p->file;
@@ -287,16 +385,7 @@ static bool line_add(RtPredictions *p, const RtData *d, const float *output,
         fputs(",\"error\":", f);
         json_put_string(f, error);
     } else {
-        if (p->trainer->output == RT_LABELS)
-            labels_add(p, output);
-        else if (p->trainer->output == RT_VALUES)
-            numbers_put(f, "output", output, p->values);
-        else if (p->values == p->classes)
-            class_add(p, output);
-        else
-            rows_add(p, output);
-        if (p->logits && p->trainer->output != RT_VALUES)
-            numbers_put(f, "logits", output, p->values);
+        parts_add(p, output, row);
     }
     fputs("}\n", f);
     return !ferror(f) || fail_write(p, e);
@@ -310,15 +399,16 @@ static uint8_t byte_of(double share) {
 // A class for each pixel, or the probability of each label, or the values as
 // they are from 0 to 1.
 static void pixels_fill(RtPredictions *p, const float *output) {
+    const Part *part = &p->part[0];
     if (p->picture.is_map) {
-        for (int64_t i = 0; i < p->values; i += p->classes) {
-            int64_t best = greatest(output + i, p->classes);
-            p->pixel[i / p->classes] = (uint8_t)(best < 0 ? 0 : best);
+        for (int64_t i = 0; i < part->values; i += part->classes) {
+            int64_t best = greatest(output + i, part->classes);
+            p->pixel[i / part->classes] = (uint8_t)(best < 0 ? 0 : best);
         }
         return;
     }
-    bool is_logit = p->trainer->output == RT_LABELS;
-    for (int64_t i = 0; i < p->values; i++)
+    bool is_logit = part->kind == RT_LABELS;
+    for (int64_t i = 0; i < part->values; i++)
         p->pixel[i] =
             byte_of(is_logit ? 1 / (1 + exp(-(double)output[i])) : output[i]);
 }
@@ -367,15 +457,27 @@ static bool image_add(RtPredictions *p, const RtData *d, const float *output,
     return good;
 }
 
-bool rt_predictions_add(RtPredictions *p, const RtData *d, const float *output,
-                        int64_t first, int64_t count, RtError *e) {
-    for (int64_t i = 0; i < count; i++, output += p->values) {
+static bool arrays_add(const RtPredictions *p, float *const *output,
+                       int64_t row, bool is_read, RtError *e) {
+    bool good = true;
+    for (int i = 0; good && i < p->num_parts; i++) {
+        const Part *part = &p->part[i];
+        good = array_add(p, part, output[i] + row * part->values, is_read, e);
+    }
+    return good;
+}
+
+bool rt_predictions_add(RtPredictions *p, const RtData *d,
+                        float *const *output, int64_t first, int64_t count,
+                        RtError *e) {
+    for (int64_t i = 0; i < count; i++) {
         bool good = rt_inputs_error(d, first + i) == NULL;
+        const float *own = output[0] + i * p->part[0].values;
         p->total++;
         p->failed += !good;
-        if (p->png != NULL ? !image_add(p, d, output, first + i, e)
-            : p->is_array  ? !array_add(p, output, good, e)
-                           : !line_add(p, d, output, first + i, e))
+        if (p->png != NULL ? !image_add(p, d, own, first + i, e)
+            : p->is_array  ? !arrays_add(p, output, i, good, e)
+                           : !line_add(p, d, output, i, first + i, e))
             return false;
     }
     return true;
@@ -387,8 +489,7 @@ bool rt_predictions_flush(RtPredictions *p, RtError *e) {
 
 bool rt_predictions_close(RtPredictions *p, bool complete, RtError *e) {
     RtError ignored;
-    bool good = p->file == NULL || fclose(p->file) == 0 ||
-                fail_write(p, complete ? e : &ignored);
+    bool good = files_close(p, complete ? e : &ignored);
     if (good && complete && p->failed > 0)
         good = rt_fail(e, EXIT_DATA, "%lld of %lld inputs could not be read",
                        (long long)p->failed, (long long)p->total);
