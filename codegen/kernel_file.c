@@ -87,9 +87,13 @@ void kernels_write(const Writer *w, Text *t) {
     text_add(t, "// Kernels of %s, from %s.\n" EMITTED_LICENCE, p->name,
              file_text(w->a, p->file));
     text_add(t, "// One source for CUDA and C: the prelude defines its words "
-                "for both.  v12 is\n"
-                "// %%12 of the graph that `sinter show plan` prints, p12 its "
-                "address.\n\n");
+                "for both.  Below\n"
+                "// \"---- train ----\", v12 is %%12 of the graph that `sinter "
+                "show plan\n"
+                "// --graph=train` prints, and p12 its address; likewise below "
+                "the other steps.\n"
+                "// Kernels over many tensors call those of a row of their "
+                "table v_1, v_2.\n\n");
     text_add(t,
              "#ifndef SINTER_ACT\n"
              "#define SINTER_ACT %d // bits of an activation on CUDA\n"

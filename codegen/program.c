@@ -77,8 +77,8 @@ static void write_header(const Writer *w, Text *t) {
     text_add(t, "%d fewer with merged launches on CUDA\n//\n",
              merged_saving(&main_step(w)->launches->plan->merged,
                            &main_step(w)->launches->plan->fusions, 0));
-    text_add(t, "// Tensor v12 of a step is %%12 of the graph that "
-                "`sinter show plan` prints.\n\n");
+    text_add(t, "// Tensor v12 of a step is %%12 of its graph, which "
+                "`sinter show plan\n// --graph=STEP` prints.\n\n");
     text_add(t, "#include \"runtime/rt.h\"\n\n");
     text_add(t, "#define SINTER_ACT %d // bits of an activation on the host\n",
              act_bits(w->plan[HOST_PLAN]->act));
