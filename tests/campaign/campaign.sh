@@ -11,14 +11,14 @@
 #
 #   nvrtc     all models for four GPU architectures, merged kernels of all
 #   cost      the cost model against machine code of all models
-#   bench     bench/gpu.sh in its small form, on the double
+#   bench     bench/gpu.sh in its small form, on the stand-in
 #   ptx       warp instructions of a step of every model
 #   races     every model under the race checker
 #   codegen   every fused case in f32 optimised
-#   cuda      every model on the double, and each call of a library fails once
+#   cuda      every model on the stand-in, and each call of a library fails once
 #   faults    each planted fault is found
 #   random    random programs, from a seed that the day gives
-#   machine   random programs on the double with NVIDIA's compiler
+#   machine   random programs on the stand-in with NVIDIA's compiler
 #   fuzz      the three fuzz targets
 #   outside   editors, trackers, Jupyter and Perfetto, if installed; all but
 #             editors are packages of SINTER_PYTHON, or else of python3

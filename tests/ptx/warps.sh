@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the warps of a training step do, on the double with what NVRTC makes of
+# What the warps of a training step do, on the stand-in with what NVRTC makes of
 # kernels: sectors of global memory and turns of shared memory that accesses
 # take beside the least that their bytes need, and how many lanes take part.
 #
@@ -8,7 +8,7 @@
 #                               or, with PTX_ALL=1, of all, against the column
 #                               step of tests/golden/nvrtc.txt
 #   warps.sh NAME SETTING...    prints those of a model, kernel by kernel;
-#                               WARPS=FILE keeps what the double says of each
+#                               WARPS=FILE keeps what the stand-in says of each
 #                               access
 set -u
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"

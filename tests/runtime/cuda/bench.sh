@@ -1,5 +1,5 @@
 #!/bin/sh
-# bench/gpu.sh in its small form, with the double of NVIDIA's driver and
+# bench/gpu.sh in its small form, with the stand-in for NVIDIA's driver and
 # libraries for a GPU and stand-ins for nvidia-smi and compute-sanitizer: every
 # part runs and has its findings in both reports, each goal is judged by an
 # existing row, and the other parts are reported after one that fails or hangs

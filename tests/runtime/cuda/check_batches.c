@@ -1,4 +1,4 @@
-// Batches on the double of the driver: they arrive whole and in order however
+// Batches on the stand-in for the driver: they arrive whole and in order however
 // late its streams run, and a staging buffer is written again as soon as it may
 // be.
 #define _XOPEN_SOURCE 700

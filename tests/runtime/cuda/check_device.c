@@ -1,4 +1,4 @@
-// The CUDA device on the double of the driver: steps run one by one, are
+// The CUDA device on the stand-in for the driver: steps run one by one, are
 // captured and replayed, and every failure to open the device has its message.
 #define _XOPEN_SOURCE 700
 
@@ -82,7 +82,7 @@ START_TEST(a_step_that_cannot_be_captured_is_launched) {
 }
 END_TEST
 
-// The blocks that the double holds, four on each of 132, and more.
+// The blocks that the stand-in holds, four on each of 132, and more.
 enum { ROOM = 4 * 132, MANY = ROOM + 72 };
 
 static void run_many(RtDevice *d) {
@@ -262,7 +262,7 @@ END_TEST
 
 // ---- a device that cannot be used ----
 
-// A setting of the double, and a word of the message that follows.
+// A setting of the stand-in, and a word of the message that follows.
 static const struct {
     const char *name, *value;
     int ordinal, status;

@@ -1,5 +1,5 @@
 // Tuning: choices follow from measured times, and a file is read as it was
-// written or not at all.  Plans are the double's, for a described device; times
+// written or not at all.  Plans are the stand-in's, for a described device; times
 // are invented.
 #define _XOPEN_SOURCE 700
 

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A trainer on the double of a GPU whose libraries fail: each function at its
+# A trainer on the stand-in for a GPU whose libraries fail: each function at its
 # first and its last call; with FAULTS_EVERY=N at every N-th, with every error
 # that it may return.  It ends with the promised status and a sentence, or goes on
 # as if nothing had been.  It never hangs.

@@ -1,4 +1,4 @@
-// The CUDA device's tests.  They run on the double of NVIDIA's driver.
+// The CUDA device's tests.  They run on the stand-in for NVIDIA's driver.
 #define _XOPEN_SOURCE 700
 
 #include "tests/runtime/cuda/suites.h"

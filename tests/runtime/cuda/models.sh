@@ -1,5 +1,5 @@
 #!/bin/sh
-# Models train on the CUDA device, on the double of NVIDIA's libraries, as they
+# Models train on the CUDA device, on the stand-in for NVIDIA's libraries, as they
 # do on the host: their losses agree step by step.  They are narrow, with small
 # batches and images; groups and texts of kernels stay the same.
 #

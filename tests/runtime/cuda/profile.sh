@@ -1,5 +1,5 @@
 #!/bin/sh
-# A trace of some steps, on the host and on the double of a GPU, and the time
+# A trace of some steps, on the host and on the stand-in for a GPU, and the time
 # budget: parts that add up to the run.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
 

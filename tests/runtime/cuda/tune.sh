@@ -1,5 +1,5 @@
 #!/bin/sh
-# sinter tune and a trainer's --tune measure on the double of NVIDIA's libraries,
+# sinter tune and a trainer's --tune measure on the stand-in for NVIDIA's libraries,
 # whose clock has a time for each engine.  Later runs follow the result.  With
 # library fusions and without, with merged launches and without, the losses are
 # equal but for rounding.  A damaged file or one for another plan is not followed.
@@ -138,7 +138,7 @@ expect 4 env SINTER_DOUBLE_FAIL=cuEventElapsedTime:300:999 ./case \
 expect_says "read the time of a launch"
 [ -e none ] && fail "a tuning of a run that failed"
 
-# The table: the fastest by the double's clock is chosen.
+# The table: the fastest by the stand-in's clock is chosen.
 expect 0 env SINTER_DOUBLE_LOG=tune.log "$SINTER" tune ./case -o found
 expect_says "^conv 8x4x4x8 by 8x3x3  *conv_1, case.net:1  *engine 45, number 5 .*  chosen"
 expect_says "^matmul .* attention_1, case.net:6  *algorithm 1  *4.00  chosen"

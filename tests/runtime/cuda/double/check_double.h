@@ -1,4 +1,4 @@
-// Declarations that the suites of the double share.
+// Declarations that the suites of the stand-in share.
 #ifndef TESTS_DOUBLE_CHECK_H
 #define TESTS_DOUBLE_CHECK_H
 

@@ -195,7 +195,7 @@ static char *file_read(const char *folder, const char *name, size_t *bytes) {
     return to;
 }
 
-// The folder of the double's libraries, which images are linked with.
+// The folder of the stand-in's libraries, which images are linked with.
 static void own_folder(char *to, size_t room) {
     Dl_info info;
     dladdr(magic, &info);

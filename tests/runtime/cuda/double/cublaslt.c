@@ -58,7 +58,7 @@ size_t cublasLtGetVersion(void) {
 
 const char *cublasLtGetStatusString(cublasStatus_t status) {
     return status == CUBLAS_STATUS_SUCCESS ? "CUBLAS_STATUS_SUCCESS"
-                                           : "a status of the double";
+                                           : "a status of the stand-in";
 }
 
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *to) {
@@ -208,7 +208,7 @@ static bool shapes_fit(const Product *p, const Matrix *const m[4]) {
 }
 
 // Said to be best first: one that cannot be had, one that varies, then others,
-// of which the last is the fastest by the double's clock.
+// of which the last is the fastest by the stand-in's clock.
 static const struct {
     uint32_t scheme;
     uint64_t workspace;

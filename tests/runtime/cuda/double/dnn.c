@@ -34,7 +34,7 @@ void cudnnGetLastErrorString(char *text, size_t room) {
 
 const char *cudnnGetErrorString(cudnnStatus_t status) {
     return status == CUDNN_STATUS_SUCCESS ? "CUDNN_STATUS_SUCCESS"
-                                          : "a status of the double";
+                                          : "a status of the stand-in";
 }
 
 cudnnStatus_t cudnnCreate(cudnnHandle_t *to) {

@@ -419,7 +419,7 @@ static cudnnStatus_t values_add(Job *j, const Descriptor *pack) {
     return CUDNN_STATUS_SUCCESS;
 }
 
-// By how many products the double's clock goes on.
+// By how many products the stand-in's clock goes on.
 static double job_seconds(const Job *j) {
     double products = 0;
     for (int i = 0; i < dnn_count(j->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS);

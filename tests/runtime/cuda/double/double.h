@@ -127,7 +127,7 @@ typedef struct Work {
     int users;
     const char *what;
     void (*run)(struct Work *w);
-    double seconds; // by the double's clock
+    double seconds; // by the stand-in's clock
     // Frees more with its last user; or NULL.
     void (*release)(struct Work *w);
 } Work;
@@ -164,7 +164,7 @@ struct CUevent_st {
 };
 
 void event_drop(CUevent e);
-// Its record that is number `recorded` runs, at a time of the double's clock.
+// Its record that is number `recorded` runs, at a time of the stand-in's clock.
 void event_run(CUevent e, long number, double now);
 
 // ---- capture.c ----
@@ -194,7 +194,7 @@ typedef struct {
 struct CUstream_st {
     CUstream next;
     struct Op *first, **end;
-    double now; // seconds by the double's clock
+    double now; // seconds by the stand-in's clock
     Captured captured;
 };
 CUstream streams_first(void);

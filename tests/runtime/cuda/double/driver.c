@@ -188,7 +188,7 @@ static CUresult attribute(int *to, CUdevice_attribute name) {
         *to = 3;
         return CUDA_SUCCESS;
     default:
-        complain("attribute %d of a device is not known to the double",
+        complain("attribute %d of a device is not known to the stand-in",
                  (int)name);
     }
 }
