@@ -94,7 +94,7 @@ void sums_total(const Emit *e, Block *b, NodeId n) {
 // The result of n from the partial sums of a level's blocks in column c.
 static const Expr *level_value(Emit *e, NodeId n, int64_t count) {
     const Expr *part =
-        EXPR(e, "left + $ + c", x_size(e->a, workspace_offset(e, n)));
+        EXPR(e, "partials + $ + c", x_size(e->a, workspace_offset(e, n)));
     Op op = e->g->node[n].op;
     if (op == OP_var)
         return EXPR(e,
@@ -118,14 +118,14 @@ static void finish_one(Emit *e, Block *b, NodeId n) {
         x_size(e->a, workspace_offset(e, n) + (sums_of(e, n) - 1) * count);
     Block inner = {NULL, NULL};
     if (type.dtype == F32)
-        CODE(e, &inner, n, "put_f32((all ? $ : left + $) + c, $);", to, at,
+        CODE(e, &inner, n, "put_f32((all ? $ : partials + $) + c, $);", to, at,
              value);
     else
         CODE(e, &inner, n,
              arena_format(e->a,
                           "const float x = $;"
                           "if (all) put_%s($ + c, x);"
-                          "else put_f32(left + $ + c, x);",
+                          "else put_f32(partials + $ + c, x);",
                           access_suffix(type.dtype)),
              value, to, at);
     CODE(e, b, NO_NODE, "for (int c = threadIdx.x; c < $; c += NT) { ~ }",
@@ -148,7 +148,7 @@ void sums_finish(Emit *e, Block *b) {
              "REDUCTION_LEVELS(all, team) {"
              "    const ReductionLevel level ="
              "        reduction_level(all, block, blocks, team);"
-             "    float *const left = part + (size_t)level.first * WIDTH;"
+             "    float *const partials = part + (size_t)level.first * WIDTH;"
              "    if (!last_block(counter + level.counter, level.parts)) break;"
              "    ~"
              "}",

@@ -322,9 +322,10 @@ static int add_tasks(const Emit *e, NodeId n, int phase, Task *task,
     bool last = phase == e->group->phases - 1;
     if (d->op == OP_assign && !is_scalar(e, n) && last)
         task[count++] = (Task){n, 0, assigned(e, n)};
-    bool now = stacks(e, n) ? last
-                            : reduces(e, n) &&
-                                  e->group->level[n - e->group->first] == phase;
+    bool now = stacks(e, n)
+                   ? last
+                   : reduces(e, n) &&
+                         e->group->node_phase[n - e->group->first] == phase;
     if (!now)
         return count;
     for (int i = 0; i < d->num_args; i++)

@@ -159,8 +159,8 @@ static void need_gradients(const Node *d, const Box *box, Box *need) {
     }
 }
 
-// Images at places that are numbers: the whole of the axes first .. last, and
-// no saying how much of them.
+// Images whose indices on the axes first .. last are computed: all of these
+// axes may be needed, or less.
 static void need_somewhere(Type to, int first, int last, const Box *box,
                            Box *need) {
     for (int i = 0; i < to.rank; i++)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 const GroupInfo group_info[] = {
-#define KERNEL_KIND(KIND, kind, operations, blocks, result, operand, emit)        \
+#define KERNEL_KIND(KIND, kind, operations, blocks, result, operand, emit)     \
     {#kind, operations, blocks, REASON_##result, REASON_##operand},
 #include "passes/plan/kernel_kinds.def"
 #undef KERNEL_KIND
@@ -65,11 +65,11 @@ bool pads_columns(const Graph *g, NodeId n) {
     return d->op == OP_pad;
 }
 
-// Facts of operands, close together: the nodes are all over the graph.
+// Facts of each node that its users read, close together in memory.
 typedef struct {
     NodeId base;
     int group;
-    bool immediate, stored; // the last one holds for a base
+    bool immediate, stored; // stored holds for a base only
 } Brief;
 
 // The result of a library call is in memory even if nothing reads it.

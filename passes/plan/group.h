@@ -43,8 +43,8 @@ typedef struct {
     int num_inputs, num_outputs;
     const NodeId *input;  // stored nodes of other groups and leaves it reads
     const NodeId *output; // its nodes that are stored
-    int phases;       // 1, or those of a multi-tensor group: see multi_tensor.c
-    const int *level; // of these groups: the phase of each node
+    int phases;            // 1, or those of a multi-tensor group
+    const int *node_phase; // of a multi-tensor group: see multi_tensor.c
     int num_reads;
     const NodeId *read; // inputs, once for each phase that reads them; not
                         // those that are assigned only

@@ -19,7 +19,7 @@ typedef struct {
     int num_groups;
     const int *owner; // of each node: which group, or -1
     Readers readers;
-    bool *leaves; // of each node: whether the graph puts it out
+    bool *is_output; // of each node: whether it is a result of the graph
     int *number;  // of each var that is read by way of variance alone; else -1
     LibraryFusions *r;
 } Search;
@@ -50,11 +50,11 @@ static Search search_new(const Graph *g, const Group *group, int count,
     Search s = {.g = g, .a = a, .group = group, .num_groups = count, .r = r};
     s.owner = group_owners(g, group, count, a);
     s.readers = group_readers(g, group, count, a);
-    s.leaves = ARENA_ARRAY(a, g->count, bool);
+    s.is_output = ARENA_ARRAY(a, g->count, bool);
     s.number = find_numbers(g, a);
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_output)
-            s.leaves[node_base(g, g->node[n].arg[0])] = true;
+            s.is_output[node_base(g, g->node[n].arg[0])] = true;
     return s;
 }
 
@@ -305,7 +305,7 @@ static bool only_readers(const Search *s, NodeId y, NodeId *conv,
         else
             return false;
     }
-    return *conv != NO_NODE && !s->leaves[y];
+    return *conv != NO_NODE && !s->is_output[y];
 }
 
 static int statistics_on(const Search *s, int call) {
@@ -429,7 +429,7 @@ static bool all_may_be_stopped(const Search *s, const Norm *norm, NodeId dy,
         if (s->readers.group[e] != but &&
             !may_be_stopped(s, s->readers.group[e], norm, dy))
             return false;
-    return !s->leaves[dy];
+    return !s->is_output[dy];
 }
 
 static void find_backward(Search *s, int norm) {

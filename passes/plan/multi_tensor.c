@@ -64,7 +64,7 @@ static bool ends_group(const Graph *g, NodeId n) {
 }
 
 // Appends the tensors that a phase reads to group->read.  It begins at the
-// reductions of that level, or in the last phase at assignments and results.
+// reductions of that phase, or in the last phase at assignments and results.
 static void find_reads(const Graph *g, Arena *a, Group *group, int phase,
                        NodeId *list) {
     bool *needed =
@@ -74,7 +74,7 @@ static void find_reads(const Graph *g, Arena *a, Group *group, int phase,
         needed[group->output[i] - group->first] = !reduces(g, group->output[i]);
     for (NodeId n = group->last + 1; n-- > group->first;) {
         bool begins = reduces(g, n)
-                          ? group->level[n - group->first] == phase
+                          ? group->node_phase[n - group->first] == phase
                           : ends_group(g, n) && phase == group->phases - 1;
         if (begins || needed[n - group->first])
             mark_reads(g, group, n, needed, read);
@@ -85,22 +85,23 @@ static void find_reads(const Graph *g, Arena *a, Group *group, int phase,
 }
 
 void group_phases(const Graph *g, Arena *a, Group *group) {
-    int *level = ARENA_ARRAY(a, (size_t)(group->last - group->first) + 1, int);
+    int *node_phase =
+        ARENA_ARRAY(a, (size_t)(group->last - group->first) + 1, int);
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *d = &g->node[n];
-        int *own = &level[n - group->first];
+        int *own = &node_phase[n - group->first];
         for (int i = 0; i < d->num_args; i++) {
             NodeId arg = d->arg[i];
             if (!group_has(group, arg) &&
                 !group_has(group, arg = node_base(g, arg)))
                 continue;
-            int ready = level[arg - group->first] + reduces(g, arg);
+            int ready = node_phase[arg - group->first] + reduces(g, arg);
             *own = ready > *own ? ready : *own;
         }
         if (*own + 1 > group->phases)
             group->phases = *own + 1;
     }
-    group->level = level;
+    group->node_phase = node_phase;
     NodeId *list = ARENA_ARRAY(
         a, (size_t)group->num_inputs * (size_t)group->phases + 1, NodeId);
     group->num_reads = 0;

@@ -1,8 +1,7 @@
 // Probe: the value of an expression of a group at a few points.
 //
-// Two expressions of a few tensors count as the same when they agree at points
-// that nothing singles out.  So a pattern is found however earlier passes have
-// written it.
+// Two expressions of a few tensors count as the same if they agree at generic
+// points.  So a pattern is found in any form that earlier passes give it.
 
 #include "passes/plan/probe.h"
 

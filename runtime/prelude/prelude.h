@@ -171,14 +171,14 @@ DEVICE float normal_cdf(float x) {
 #ifdef SQUARES
 // Set before a step runs: 1 if a library call computes the statistics.
 SQUARES(sinter_squares, SINTER_STATISTICS)
-DEVICE float variance_of(float left, float sum, float share, int number) {
-    const float mean = sum * share, spread = left * share - mean * mean;
-    return !sinter_squares[number] ? left : spread < 0.0f ? 0.0f : spread;
+DEVICE float variance_of(float stored, float sum, float share, int number) {
+    const float mean = sum * share, spread = stored * share - mean * mean;
+    return !sinter_squares[number] ? stored : spread < 0.0f ? 0.0f : spread;
 }
 #else
-DEVICE float variance_of(float left, float sum, float share, int number) {
+DEVICE float variance_of(float stored, float sum, float share, int number) {
     (void)sum, (void)share, (void)number;
-    return left;
+    return stored;
 }
 #endif
 #endif
@@ -318,18 +318,18 @@ DEVICE ReductionLevel reduction_level(int all, int block, int blocks,
 
 // The mean and the squared deviations of a level's blocks.  A block has the
 // sums of d and of d^2, d being the distance from its own pivot, and the pivot,
-// at left[0], left[next] and left[2 * next] for the first one.  The mean is
-// relative to the first pivot.
-DEVICE float grid_squares(const float *left, int next, int width,
+// at partials[0], partials[next] and partials[2 * next] for the first one.  The
+// mean is relative to the first pivot.
+DEVICE float grid_squares(const float *partials, int next, int width,
                           ReductionLevel level, int blocks, float each,
                           int rest, float columns, float *mean_out) {
-    const float near = left[2 * next];
+    const float near = partials[2 * next];
     float sum = 0.0f, square = 0.0f;
     EIGHTS(from, level.parts)
     UNROLLED(k, 8) {
         const int is = from + k < level.parts;
         const int at = is ? (from + k) * level.step : 0;
-        const float *p = left + (size_t)at * width;
+        const float *p = partials + (size_t)at * width;
         const float n = elements_of(level.first + at, level.step, blocks, each,
                                     rest, columns);
         const float by = fma_of(n, p[2 * next] - near, p[0]);
@@ -342,7 +342,7 @@ DEVICE float grid_squares(const float *left, int next, int width,
     UNROLLED(k, 8) {
         const int is = from + k < level.parts;
         const int at = is ? (from + k) * level.step : 0;
-        const float *p = left + (size_t)at * width;
+        const float *p = partials + (size_t)at * width;
         const float n = elements_of(level.first + at, level.step, blocks, each,
                                     rest, columns);
         const float d = p[2 * next] - near - mean;
@@ -355,19 +355,19 @@ DEVICE float grid_squares(const float *left, int next, int width,
 
 // The variance, or the squared deviations that a team stores in its first
 // block's place: its pivot is then the mean, from which the distances sum to 0.
-DEVICE float level_variance(float *left, int next, int width, int all,
+DEVICE float level_variance(float *partials, int next, int width, int all,
                             ReductionLevel level, int blocks, float each,
                             int rest, float columns) {
     float mean;
-    const float square = grid_squares(left, next, width, level, blocks, each,
-                                      rest, columns, &mean);
+    const float square = grid_squares(partials, next, width, level, blocks,
+                                      each, rest, columns, &mean);
     VARYING(all);
     if (all)
         return square < 0.0f ? 0.0f
                              : square / elements_of(0, blocks, blocks, each,
                                                     rest, columns);
-    left[0] = 0.0f;
-    left[2 * next] += mean;
+    partials[0] = 0.0f;
+    partials[2 * next] += mean;
     return square;
 }
 

@@ -67,11 +67,11 @@ KERNEL(256, 2) k00_sum(
     const int team = TEAM_OF(24, blocks);
     REDUCTION_LEVELS(all, team) {
         const ReductionLevel level = reduction_level(all, block, blocks, team);
-        float *const left = part + (size_t)level.first * WIDTH;
+        float *const partials = part + (size_t)level.first * WIDTH;
         if (!last_block(counter + level.counter, level.parts)) break;
         for (int c = threadIdx.x; c < 1; c += NT) {
-            put_f32((all ? p9 : left + 0) + c, grid_sum(left + 0 + c, level.step * WIDTH,
-                level.parts));
+            put_f32((all ? p9 : partials + 0) + c, grid_sum(partials + 0 + c,
+                level.step * WIDTH, level.parts));
         }
     }
 }

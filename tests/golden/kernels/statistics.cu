@@ -62,15 +62,15 @@ KERNEL(256, 2) k00_var(
     const int team = TEAM_OF(24, blocks);
     REDUCTION_LEVELS(all, team) {
         const ReductionLevel level = reduction_level(all, block, blocks, team);
-        float *const left = part + (size_t)level.first * WIDTH;
+        float *const partials = part + (size_t)level.first * WIDTH;
         if (!last_block(counter + level.counter, level.parts)) break;
         for (int c = threadIdx.x; c < 8; c += NT) {
-            put_f32((all ? p3 : left + 0) + c, grid_sum(left + 0 + c, level.step * WIDTH,
-                level.parts));
+            put_f32((all ? p3 : partials + 0) + c, grid_sum(partials + 0 + c,
+                level.step * WIDTH, level.parts));
         }
         for (int c = threadIdx.x; c < 8; c += NT) {
-            put_f32((all ? p4 : left + 16) + c, level_variance(left + 8 + c, 8, WIDTH, all,
-                level, blocks, (float)(ROWS / blocks), ROWS % blocks, 1.0f));
+            put_f32((all ? p4 : partials + 16) + c, level_variance(partials + 8 + c, 8, WIDTH,
+                all, level, blocks, (float)(ROWS / blocks), ROWS % blocks, 1.0f));
         }
     }
 }
