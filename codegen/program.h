@@ -84,6 +84,11 @@ void step_table_write(const Writer *w, Text *t, int which);
 void stored_write(Writer *w, Text *t, int which);
 void plan_write(const Writer *w, Text *t, int which);
 
+// ---- library.c ----
+
+// The functions of a library, for a program that includes instance.h.
+void functions_write(const Program *p, Text *t);
+
 // ---- trainer.c ----
 
 void trainer_write(const Writer *w, Text *t);

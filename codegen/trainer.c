@@ -264,8 +264,8 @@ void trainer_write(const Writer *w, Text *t) {
                     "    .graphs_end = graphs_text_end,\n");
     text_add(t, "};\n\n");
     text_add(t, "#ifdef SINTER_LIBRARY\n"
-                "#include \"runtime/instance/instance.h\"\n"
-                "RT_LIBRARY(SINTER_LIBRARY)\n");
+                "#include \"runtime/instance/instance.h\"\n");
+    functions_write(p, t);
     if (plan_step(w->plan[HOST_PLAN], "decode") != NULL)
         text_add(t, "RT_LIBRARY_TEXTS(SINTER_LIBRARY)\n");
     text_add(t, "#else\n"

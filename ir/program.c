@@ -52,6 +52,10 @@ int64_t recipe_epoch_updates(const Recipe *r, int64_t samples) {
     return samples / of_update + rest;
 }
 
+bool recipe_has_several(const Recipe *r) {
+    return r->num_arrays > 0 || r->num_output_names > 0;
+}
+
 bool time_is_each_step(Time t) {
     return t.unit == IN_STEPS && t.count == 1;
 }

@@ -196,6 +196,9 @@ typedef struct {
 // drop_last, and else are one more.
 int64_t recipe_epoch_updates(const Recipe *r, int64_t samples);
 
+// Whether a model has several inputs, labels by name or named outputs.
+bool recipe_has_several(const Recipe *r);
+
 // Whether that is 1 step.
 bool time_is_each_step(Time t);
 

@@ -130,6 +130,11 @@ class Model:
         self.sample, self.label, self.output = (
             self._array(about.get(part))
             for part in ("sample", "label", "output"))
+        self.inputs, self.labels, self.outputs = (
+            {name: self._array(of) for name, of in about.get(part, {}).items()}
+            for part in ("inputs", "labels", "outputs"))
+        if self.inputs:
+            self._bind_several()
         self._self = self._create(device.encode(), threads)
         if not self._self:
             raise Error(self._error().decode(), 1)
@@ -139,6 +144,14 @@ class Model:
             function = getattr(self._library, f"{self._name}_{name}")
             function.restype, function.argtypes = result, arguments
             setattr(self, "_" + name, function)
+
+    def _bind_several(self):
+        """predict and train have an argument for each array."""
+        given = [_pointer] * (1 + len(self.inputs))
+        self._predict.argtypes = [*given, _count,
+                                  *[_pointer] * len(self.outputs)]
+        self._train.argtypes = [*given, *[_pointer] * len(self.labels), _count,
+                                _pointer]
 
     @staticmethod
     def _array(of):
@@ -166,10 +179,40 @@ class Model:
                              f"{array.shape}")
         return np.ascontiguousarray(array, dtype)
 
+    def _given_all(self, arrays, of, what, count=None):
+        """The arrays of a dict in the order of `of`, and their length."""
+        if not hasattr(arrays, "keys") or set(arrays) != set(of):
+            raise TypeError(f"{what} are a dict with {', '.join(of)}")
+        arrays = [self._given(arrays[name], of[name], name) for name in of]
+        lengths = {len(array) for array in arrays}
+        lengths |= set() if count is None else {count}
+        if len(lengths) > 1:
+            raise ValueError(f"arrays have {sorted(lengths)} samples")
+        return arrays, lengths.pop() if lengths else 0
+
     # ---- predict and train ----
 
+    def _predict_all(self, samples):
+        samples, count = self._given_all(samples, self.inputs, "samples")
+        out = {name: np.empty((count,) + shape, np.float32)
+               for name, (_, shape) in self.outputs.items()}
+        self._check(self._predict(self._instance(),
+                                  *[array.ctypes.data for array in samples],
+                                  count,
+                                  *[array.ctypes.data for array in
+                                    out.values()]))
+        return out
+
     def predict(self, samples, out=None):
-        """The output for samples, f32 of (N,) + output shape."""
+        """The output for samples, f32 of (N,) + output shape.
+
+        Of a model with several inputs or outputs: a dict of outputs for a dict
+        of inputs, without `out`.
+        """
+        if self.inputs:
+            if out is not None:
+                raise ValueError("out is for a model with one output")
+            return self._predict_all(samples)
         samples = self._given(samples, self.sample, "samples")
         shape = (len(samples),) + self.output[1]
         if out is None:
@@ -187,7 +230,20 @@ class Model:
         self._check(self._begin(self._instance(), samples, seed))
 
     def train_step(self, samples, labels=None):
-        """One update on at most `update` samples; returns their mean loss."""
+        """One update on at most `update` samples; returns their mean loss.
+
+        Of a model with several inputs or outputs: samples and labels are dicts.
+        """
+        if self.inputs:
+            samples, count = self._given_all(samples, self.inputs, "samples")
+            labels, _ = self._given_all(labels or {}, self.labels, "labels",
+                                        count)
+            loss = ctypes.c_float()
+            self._check(self._train(
+                self._instance(),
+                *[array.ctypes.data for array in samples + labels], count,
+                ctypes.addressof(loss)))
+            return loss.value
         samples = self._given(samples, self.sample, "samples")
         if self.label is not None:
             labels = self._given(labels, self.label, "labels")
@@ -209,19 +265,21 @@ class Model:
         validation: a pair of arrays, on which accuracy is measured after each
         epoch; report: a function that is given each dict.
         """
-        self.begin(len(samples), seed)
+        count = len(next(iter(samples.values())) if self.inputs else samples)
+        self.begin(count, seed)
         history, order = [], np.random.default_rng(max(seed, 0))
-        last = len(samples) - len(samples) % self.update
+        last = count - count % self.update
         while self.step < self.steps and len(history) != epochs:
-            mixed, losses = order.permutation(len(samples)), []
+            mixed, losses = order.permutation(count), []
             mixed = mixed[:last] if self._whole else mixed
             for at in range(0, len(mixed), self.update):
                 if self.step == self.steps:
                     break
                 chosen = mixed[at:at + self.update]
-                losses.append(self.train_step(samples[chosen], labels[chosen]))
+                losses.append(self.train_step(_taken(samples, chosen),
+                                              _taken(labels, chosen)))
             if not losses:
-                raise ValueError(f"{len(samples)} samples do not make one "
+                raise ValueError(f"{count} samples do not make one "
                                  f"update of {self.update}")
             row = {"epoch": len(history) + 1, "loss": float(np.mean(losses))}
             if validation is not None:
@@ -233,8 +291,9 @@ class Model:
 
     def accuracy(self, samples, labels):
         """The share of samples whose highest score is the label's."""
-        if self.kind != "classes":
-            raise ValueError("accuracy needs a model with scores of classes")
+        if self.kind != "classes" or self.inputs:
+            raise ValueError("accuracy needs a model with one input and "
+                             "scores of classes")
         return float((self.predict(samples).argmax(-1) ==
                       np.asarray(labels)).mean())
 
@@ -353,6 +412,13 @@ class Model:
 
     def __del__(self):
         self.close()
+
+
+def _taken(arrays, chosen):
+    """Samples of an array, or of each array of a dict."""
+    if hasattr(arrays, "items"):
+        return {name: array[chosen] for name, array in arrays.items()}
+    return arrays[chosen]
 
 
 class Weights(MutableMapping):

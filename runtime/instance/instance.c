@@ -49,7 +49,7 @@ static void run(RtInstance *m, RtStepKind kind, int stage) {
 
 // ---- about ----
 
-enum { ABOUT_BYTES = 2048 };
+enum { ABOUT_BYTES = 16384 };
 
 __attribute__((format(printf, 2, 3))) static void
 about_add(char to[ABOUT_BYTES], const char *format, ...) {
@@ -60,6 +60,10 @@ about_add(char to[ABOUT_BYTES], const char *format, ...) {
     va_end(list);
 }
 
+static const char *const kinds[] = {[RT_VALUES] = "values",
+                                    [RT_CLASSES] = "classes",
+                                    [RT_LABELS] = "labels"};
+
 static void about_shape(char to[ABOUT_BYTES], const char *name, RtType type,
                         int rank, const int64_t *dim) {
     about_add(to, ", \"%s\": {\"type\": \"%s\", \"shape\": [", name,
@@ -69,11 +73,67 @@ static void about_shape(char to[ABOUT_BYTES], const char *name, RtType type,
     about_add(to, "]}");
 }
 
+static bool is_input(const RtArray *a) {
+    return strncmp(a->input, "input.", strlen("input.")) == 0;
+}
+
+static void about_member(char to[ABOUT_BYTES], const char *name,
+                         const RtShape *s, bool first) {
+    about_add(to, "%s\"%s\": {\"type\": \"%s\", \"shape\": [",
+              first ? "" : ", ", name, rt_type_name(s->type));
+    for (int i = 0; i < s->rank; i++)
+        about_add(to, "%s%" PRId64, i > 0 ? ", " : "", s->dim[i]);
+    about_add(to, "]}");
+}
+
+// The arrays that are inputs, or labels, after the first of them.
+static void about_arrays(char to[ABOUT_BYTES], const RtTrainer *t, bool inputs,
+                         bool first) {
+    for (int i = 0; i < t->num_arrays; i++) {
+        if (is_input(&t->array[i]) != inputs)
+            continue;
+        about_member(to, t->array[i].name, &t->array[i].shape, first);
+        first = false;
+    }
+    about_add(to, "}");
+}
+
+static void about_outputs(char to[ABOUT_BYTES], const RtTrainer *t,
+                          const RtStep *predict) {
+    about_add(to, ", \"outputs\": {");
+    for (int i = 0; i < rt_step_num_outputs(predict); i++) {
+        const RtInput *out = rt_step_output(predict, i);
+        bool named = t->num_output_names > 0;
+        about_add(to,
+                  "%s\"%s\": {\"type\": \"F32\", \"kind\": \"%s\", "
+                  "\"shape\": [",
+                  i > 0 ? ", " : "", named ? t->output_name[i].name : "output",
+                  kinds[named ? t->output_name[i].kind : t->output]);
+        for (int k = 1; k < out->rank; k++)
+            about_add(to, "%s%" PRId64, k > 1 ? ", " : "", out->dim[k]);
+        about_add(to, "]}");
+    }
+    about_add(to, "}");
+}
+
+// Inputs, labels and outputs of a model with several, in the order of the
+// arguments of predict and train.
+static void about_several(char to[ABOUT_BYTES], const RtTrainer *t,
+                          const RtStep *predict) {
+    about_add(to, ", \"inputs\": {");
+    about_member(to, t->image_name != NULL ? t->image_name : "samples",
+                 &t->image, true);
+    about_arrays(to, t, true, false);
+    about_add(to, ", \"labels\": {");
+    if (t->label.rank >= 0)
+        about_member(to, "label", &t->label, true);
+    about_arrays(to, t, false, t->label.rank < 0);
+    if (predict != NULL)
+        about_outputs(to, t, predict);
+}
+
 const char *rt_instance_about(const RtTrainer *t) {
     static _Thread_local char to[ABOUT_BYTES];
-    static const char *const kinds[] = {[RT_VALUES] = "values",
-                                        [RT_CLASSES] = "classes",
-                                        [RT_LABELS] = "labels"};
     const RtStep *predict = rt_step_find(&t->plan[0], RT_PREDICT, 0);
     bool trains = rt_step_find(&t->plan[0], RT_TRAIN, 0) != NULL,
          generates = rt_step_find(&t->plan[0], RT_DECODE, 0) != NULL;
@@ -81,6 +141,8 @@ const char *rt_instance_about(const RtTrainer *t) {
     about_shape(to, "sample", t->image.type, t->image.rank, t->image.dim);
     if (t->label.rank >= 0)
         about_shape(to, "label", t->label.type, t->label.rank, t->label.dim);
+    if (t->num_arrays > 0 || t->num_output_names > 0)
+        about_several(to, t, predict);
     if (predict != NULL)
         about_shape(to, "output", RT_F32, predict->output.rank - 1,
                     predict->output.dim + 1);
@@ -127,9 +189,12 @@ static bool rooms_new(RtInstance *m) {
     const RtStep *predict = rt_step_find(m->plan, RT_PREDICT, 0);
     if (predict != NULL) {
         size_t bytes = rt_input_bytes(&predict->output);
-        most = bytes > most ? bytes : most;
         m->output = malloc(bytes / rt_type_bytes(predict->output.type) *
                            sizeof *m->output);
+    }
+    for (int i = 0; predict != NULL && i < rt_step_num_outputs(predict); i++) {
+        size_t bytes = rt_input_bytes(rt_step_output(predict, i));
+        most = bytes > most ? bytes : most;
     }
     m->batch = malloc(most);
     return (m->batch != NULL && (predict == NULL || m->output != NULL)) ||
@@ -238,9 +303,9 @@ int rt_instance_save(RtInstance *m, const char *path) {
 
 // ---- batches ----
 
-// The caller's samples and labels from some sample on.
+// The caller's arrays from some sample on: images, labels and the trainer's.
 typedef struct {
-    const char *samples, *labels;
+    const void *const *data;
     int64_t first;
     int valid;
 } Batch;
@@ -269,20 +334,31 @@ static void index_write(RtInstance *m, const RtInput *in, const Batch *b) {
     m->device->write(m->device, in->offset, index, rt_input_bytes(in));
 }
 
+static const void *data_of(const RtInstance *m, const RtInput *in,
+                           const Batch *b) {
+    enum { BEFORE = 2 };
+    for (int i = 0; i < m->trainer->num_arrays; i++)
+        if (strcmp(in->name, m->trainer->array[i].input) == 0)
+            return b->data[BEFORE + i];
+    return b->data[strcmp(in->name, "label") == 0];
+}
+
 static bool batch_write(RtInstance *m, const RtStep *step, const Batch *b) {
     m->cached = false;
     for (int i = 0; i < step->num_inputs; i++) {
         const RtInput *in = &step->input[i];
-        bool labels = strcmp(in->name, "label") == 0;
+        const void *from = data_of(m, in, b);
         if (strcmp(in->name, "valid") == 0)
             m->device->write(m->device, in->offset,
                              &(int32_t){(int32_t)b->valid}, sizeof(int32_t));
         else if (strcmp(in->name, "index") == 0)
             index_write(m, in, b);
-        else if (labels && b->labels == NULL)
-            return rt_fail(&rt_last, EXIT_USAGE, "it needs labels");
+        else if (from == NULL)
+            return rt_fail(&rt_last, EXIT_USAGE, "it needs %s",
+                           strcmp(in->name, "label") == 0 ? "labels"
+                                                          : in->name);
         else
-            input_write(m, in, labels ? b->labels : b->samples, b);
+            input_write(m, in, from, b);
     }
     return true;
 }
@@ -323,31 +399,44 @@ static void output_read(RtInstance *m, const RtInput *out, int valid,
         to[i] = (float)rt_number(from, out->type, (int64_t)i);
 }
 
-static bool predict(RtInstance *m, const void *samples, int64_t count,
-                    float *output) {
+static size_t row_numbers(const RtInput *out) {
+    size_t numbers = 1;
+    for (int i = 1; i < out->rank; i++)
+        numbers *= (size_t)out->dim[i];
+    return numbers;
+}
+
+static bool predict(RtInstance *m, const void *const *data, int64_t count,
+                    float *const *output) {
     const RtStep *step = rt_step_find(m->plan, RT_PREDICT, 0);
     if (step == NULL)
         return rt_fail(&rt_last, EXIT_USAGE, "this model has no prediction");
     if (!whole_check(m, count, m->trainer->whole_eval))
         return false;
-    const RtInput *out = &step->output;
-    size_t numbers = 1;
-    for (int i = 1; i < out->rank; i++)
-        numbers *= (size_t)out->dim[i];
     rt_instance_prepare(m);
     for (int64_t first = 0; first < count; first += m->trainer->batch) {
-        Batch b = {samples, NULL, first, valid_of(m, count - first)};
+        Batch b = {data, first, valid_of(m, count - first)};
         if (!batch_write(m, step, &b))
             return false;
         run(m, RT_PREDICT, 0);
-        output_read(m, out, b.valid, output + (size_t)first * numbers);
+        for (int i = 0; i < rt_step_num_outputs(step); i++) {
+            const RtInput *out = rt_step_output(step, i);
+            output_read(m, out, b.valid,
+                        output[i] + (size_t)first * row_numbers(out));
+        }
     }
     return true;
 }
 
+int rt_instance_predict_all(RtInstance *m, const void *const *data,
+                            int64_t count, float *const *output) {
+    CALL(m, predict(m, data, count, output));
+}
+
 int rt_instance_predict(RtInstance *m, const void *samples, int64_t count,
                         float *output) {
-    CALL(m, predict(m, samples, count, output));
+    return rt_instance_predict_all(m, (const void *[]){samples, NULL}, count,
+                                   &output);
 }
 
 // ---- train ----
@@ -375,8 +464,8 @@ static bool train_check(const RtInstance *m, int64_t count) {
                    most, count);
 }
 
-static bool train(RtInstance *m, const void *samples, const void *labels,
-                  int64_t count, float *loss) {
+static bool train(RtInstance *m, const void *const *data, int64_t count,
+                  float *loss) {
     int stage = rt_time_stage(m->trainer, &m->at);
     if (!train_check(m, count))
         return false;
@@ -385,7 +474,7 @@ static bool train(RtInstance *m, const void *samples, const void *labels,
     for (int64_t first = 0; first < count; first += m->trainer->batch) {
         bool ends = first + m->trainer->batch >= count;
         RtStepKind kind = ends ? RT_TRAIN : RT_GATHER;
-        Batch b = {samples, labels, first, valid_of(m, count - first)};
+        Batch b = {data, first, valid_of(m, count - first)};
         if (!batch_write(m, rt_step_find(m->plan, kind, stage), &b))
             return false;
         run(m, kind, stage);
@@ -402,9 +491,15 @@ static bool train(RtInstance *m, const void *samples, const void *labels,
     return true;
 }
 
+int rt_instance_train_all(RtInstance *m, const void *const *data, int64_t count,
+                          float *loss) {
+    CALL(m, train(m, data, count, loss));
+}
+
 int rt_instance_train(RtInstance *m, const void *samples, const void *labels,
                       int64_t count, float *loss) {
-    CALL(m, train(m, samples, labels, count, loss));
+    return rt_instance_train_all(m, (const void *[]){samples, labels}, count,
+                                 loss);
 }
 
 int64_t rt_instance_step(const RtInstance *m) {

@@ -13,7 +13,7 @@ typedef struct RtInstance RtInstance;
 // error.  The error of this thread's last call that failed.
 const char *rt_instance_error(void);
 
-// Shapes of a trainer's samples, labels and output, as JSON.  The text is this
+// Shapes of a trainer's samples, labels and outputs, as JSON.  The text is this
 // thread's until its next call.
 const char *rt_instance_about(const RtTrainer *t);
 
@@ -24,9 +24,15 @@ int rt_instance_load(RtInstance *m, const char *path);
 int rt_instance_save(RtInstance *m, const char *path);
 int rt_instance_predict(RtInstance *m, const void *samples, int64_t count,
                         float *output);
+// The same of a model with several inputs or outputs.  data: samples of image
+// and label, then of each array of the trainer, NULL where they are not read.
+int rt_instance_predict_all(RtInstance *m, const void *const *data,
+                            int64_t count, float *const *output);
 int rt_instance_begin(RtInstance *m, int64_t samples, int64_t seed);
 int rt_instance_train(RtInstance *m, const void *samples, const void *labels,
                       int64_t count, float *loss);
+int rt_instance_train_all(RtInstance *m, const void *const *data, int64_t count,
+                          float *loss);
 int64_t rt_instance_step(const RtInstance *m);
 int64_t rt_instance_steps(const RtInstance *m);
 const char *rt_instance_weight(const RtInstance *m, int number, int *rank,
@@ -50,7 +56,14 @@ int rt_instance_next(RtInstance *m, double temperature, int64_t top_k,
                      double top_p, int64_t seed, int32_t *token);
 
 // Defines the functions of a library for the model of sinter_trainer.
-#define RT_LIBRARY(name) RT_LIBRARY_OF(name)
+#define RT_LIBRARY(name)                                                       \
+    RT_LIBRARY_OF(name)                                                        \
+    RT_LIBRARY_SINGLE_OF(name)
+// The same without predict and train, which have an argument for each input,
+// label and output of a model with several.
+#define RT_LIBRARY_SEVERAL(name) RT_LIBRARY_OF(name)
+#define RT_FUNCTION(name, function) RT_FUNCTION_OF(name, function)
+#define RT_FUNCTION_OF(name, function) name##_##function
 #define RT_PUBLIC __attribute__((visibility("default")))
 #define RT_LIBRARY_OF(name)                                                    \
     RT_PUBLIC RtInstance *name##_create(const char *device, int threads) {     \
@@ -71,17 +84,8 @@ int rt_instance_next(RtInstance *m, double temperature, int64_t top_k,
     RT_PUBLIC int name##_save(RtInstance *m, const char *path) {               \
         return rt_instance_save(m, path);                                      \
     }                                                                          \
-    RT_PUBLIC int name##_predict(RtInstance *m, const void *samples,           \
-                                 int64_t count, float *output) {               \
-        return rt_instance_predict(m, samples, count, output);                 \
-    }                                                                          \
     RT_PUBLIC int name##_begin(RtInstance *m, int64_t samples, int64_t seed) { \
         return rt_instance_begin(m, samples, seed);                            \
-    }                                                                          \
-    RT_PUBLIC int name##_train(RtInstance *m, const void *samples,             \
-                               const void *labels, int64_t count,              \
-                               float *loss) {                                  \
-        return rt_instance_train(m, samples, labels, count, loss);             \
     }                                                                          \
     RT_PUBLIC int64_t name##_step(const RtInstance *m) {                       \
         return rt_instance_step(m);                                            \
@@ -100,6 +104,17 @@ int rt_instance_next(RtInstance *m, double temperature, int64_t top_k,
     RT_PUBLIC int name##_write(RtInstance *m, const char *weight,              \
                                const float *from, size_t count) {              \
         return rt_instance_write(m, weight, from, count);                      \
+    }
+
+#define RT_LIBRARY_SINGLE_OF(name)                                             \
+    RT_PUBLIC int name##_predict(RtInstance *m, const void *samples,           \
+                                 int64_t count, float *output) {               \
+        return rt_instance_predict(m, samples, count, output);                 \
+    }                                                                          \
+    RT_PUBLIC int name##_train(RtInstance *m, const void *samples,             \
+                               const void *labels, int64_t count,              \
+                               float *loss) {                                  \
+        return rt_instance_train(m, samples, labels, count, loss);             \
     }
 
 // Defines those of texts.

@@ -7,6 +7,10 @@ several.py metrics ROWS            the last row of an evaluation, of predictions
                                    class.npy and box.npy as they are in ROWS/..
 several.py lines FILE OUTPUTS      lines of predictions are arrays of OUTPUTS
 several.py same A B                two files of arrays are equal, bit by bit
+several.py library PATH WEIGHTS OUTPUTS
+                                   a library predicts OUTPUTS, and learns
+several.py onnx FILE OUTPUTS       onnxruntime has OUTPUTS
+several.py torch FILE OUTPUTS      so has PyTorch
 """
 
 import json
@@ -69,6 +73,78 @@ def lines(path, outputs):
 def same(a, b):
     if np.load(a).tobytes() != np.load(b).tobytes():
         sys.exit(f"{a} and {b} differ")
+
+
+def raises(kind, text, call, *words, **named):
+    try:
+        call(*words, **named)
+    except kind as e:
+        assert text in str(e), str(e)
+        return
+    sys.exit(f"no {kind.__name__}: {text}")
+
+
+def library(path, weights, outputs):
+    import sinter
+
+    def arrays(split, names):
+        return {n: np.load(f"data/{split}_{n}.npy") for n in names}
+
+    model = sinter.load(path, threads=1)
+    assert list(model.inputs) == ["image", "meta"]
+    assert list(model.labels) == ["class", "box"]
+    assert list(model.outputs) == ["class", "box"]
+    samples = arrays("test", ["meta", "image"])
+    model.load(weights)
+    for name, array in model.predict(samples).items():
+        if array.tobytes() != np.load(f"{outputs}_{name}.npy").tobytes():
+            sys.exit(f"the library's {name} differs")
+    raises(TypeError, "a dict with image, meta", model.predict, samples["image"])
+    raises(TypeError, "a dict with class, box", model.train_step,
+           {n: a[:16] for n, a in samples.items()})
+    raises(ValueError, "arrays have [2, 3] samples", model.predict,
+           {"image": samples["image"][:2], "meta": samples["meta"][:3]})
+    train, labels = arrays("train", model.inputs), arrays("train", model.labels)
+    history = model.fit(train, labels, epochs=6)
+    assert history[-1]["loss"] < history[0]["loss"] / 2, history
+    found = model.predict(samples)["class"].argmax(1)
+    assert (found == np.load("data/test_class.npy")).mean() > 0.7
+
+
+def close(got, outputs):
+    assert list(got) == ["class", "box"], list(got)
+    for name, array in got.items():
+        want = np.load(f"{outputs}_{name}.npy")
+        error = np.abs(array - want).max() / np.abs(want).max()
+        if not error < 1e-5:
+            sys.exit(f"{name} differs by {error:.2g} of its largest")
+
+
+def onnx(path, outputs):
+    import onnx
+    import onnxruntime
+
+    onnx.checker.check_model(onnx.load(path), full_check=True)
+    session = onnxruntime.InferenceSession(path)
+    names = [tensor.name for tensor in session.get_outputs()]
+    assert [tensor.name for tensor in session.get_inputs()] == ["image", "meta"]
+    arrays = {n: np.load(f"data/test_{n}.npy") for n in ("meta", "image")}
+    close(dict(zip(names, session.run(None, arrays))), outputs)
+
+
+def torch(path, outputs):
+    import importlib.util
+
+    import torch
+
+    spec = importlib.util.spec_from_file_location("exported", path)
+    exported = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(exported)
+    arrays = {n: torch.from_numpy(np.load(f"data/test_{n}.npy"))
+              for n in ("meta", "image")}
+    with torch.no_grad():
+        got = exported.load()(**arrays)
+    close({name: array.numpy() for name, array in got.items()}, outputs)
 
 
 if __name__ == "__main__":

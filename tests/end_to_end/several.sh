@@ -63,6 +63,34 @@ expect 0 ./several --out=held --validation=40 --epochs=1
 expect_says "160 training and 40 validation samples"
 expect 0 ./several --out=drawn --data=synthetic:64 --epochs=1
 
+# A library has an argument for each array, in C and in C++.
+expect 0 "$SINTER" build several.net --library -o libseveral
+expect_here() { grep -q "$1" libseveral.h || fail "no '$1' in the header"; }
+expect_here "int several_predict(several \*m, const uint8_t \*input_image, "
+expect_here "float \*output_class, float \*output_box);"
+expect_here "const int32_t \*label_class, const float \*label_box, "
+for language in c c++; do
+    expect 0 "${CC:-cc}" -x "$language" -Wall -Werror -fsyntax-only libseveral.h
+done
+weights=$(newest run)
+expect 0 ./several --predict data --weights="$weights" --threads=1 -o one.npy
+PYTHONPATH="$SINTER_SOURCE/python" PYTHONDONTWRITEBYTECODE=1 \
+    says library libseveral.so "$weights" one
+
+# Exports have the names of inputs and outputs, where their readers are.
+# exports READER OPTION FILE TEXT
+exports() {
+    for with in "${SINTER_PYTHON:-python3}" python3 /usr/bin/python3; do
+        "$with" -c "import numpy, $1" 2>err || continue
+        expect 0 "$SINTER" export several.net --weights="$weights" "$2" -o "$3"
+        expect_says "$4"
+        expect 0 "$with" "$here/several.py" "$1" "$3" one
+        return
+    done
+}
+exports onnx --onnx exported.onnx "inputs image, meta and outputs class, box"
+exports torch --pytorch exported.py "an nn.Module"
+
 # Each mistake has a sentence.
 expect 3 ./several --predict data/test_image.npy --weights=run
 expect_says "Several takes 2 inputs: predict for an .npy file of each"

@@ -30,6 +30,16 @@ static const char *out_path(Arena *a, const Arguments *arguments,
                               extension);
 }
 
+// "inputs image, meta"
+static const char *names(Arena *a, const char *what, const Interface *list,
+                         int count) {
+    Text t = text_new(a);
+    for (int i = 0; i < count; i++)
+        text_add(&t, "%s%s", i > 0 ? ", " : "", list[i].name);
+    return arena_format(a, "%s%s %s", what, count > 1 ? "s" : "",
+                        text_string(&t));
+}
+
 static int onnx_export(Arena *a, const Arguments *arguments, const Export *x,
                        const Operators *all) {
     const char *out = out_path(a, arguments, x, "onnx");
@@ -44,7 +54,10 @@ static int onnx_export(Arena *a, const Arguments *arguments, const Export *x,
     int status = text_write(arguments, out, &t);
     if (status == EXIT_GOOD)
         wrote_print(arguments, out,
-                    "ONNX opset 18, with input image and output prediction");
+                    arena_format(a, "ONNX opset 18, with %s and %s",
+                                 names(a, "input", all->input, all->num_inputs),
+                                 names(a, "output", all->output,
+                                       all->num_outputs)));
     return status;
 }
 

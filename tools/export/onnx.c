@@ -123,8 +123,10 @@ void onnx_write(Arena *a, Text *t, const Export *x, const Operators *from) {
     proto_string(&graph, GRAPH_NAME, x->program->name);
     for (int i = 0; i < from->num_tensors; i++)
         tensor_add(a, &graph, &from->tensor[i]);
-    interface_add(a, &graph, GRAPH_INPUT, &from->input);
-    interface_add(a, &graph, GRAPH_OUTPUT, &from->output);
+    for (int i = 0; i < from->num_inputs; i++)
+        interface_add(a, &graph, GRAPH_INPUT, &from->input[i]);
+    for (int i = 0; i < from->num_outputs; i++)
+        interface_add(a, &graph, GRAPH_OUTPUT, &from->output[i]);
     for (int i = 0; i < from->num_operators; i++)
         operator_add(a, &graph, &from->made[i]);
     proto_int(&opset, OPSET_VERSION, OPSET);

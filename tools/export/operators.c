@@ -284,14 +284,23 @@ static const char *tensor_add(Builder *o, NodeId n, const char *name) {
                            (size_t)type_count(&t) * sizeof *numbers);
 }
 
+// The name of an input: that of the model's parameter, if there are several.
+static const char *input_name(Builder *o, NodeId n, const char *name) {
+    static const char more[] = "input.";
+    const char *first = o->x->program->recipe.image_name;
+    if (strncmp(name, more, strlen(more)) == 0)
+        return name + strlen(more);
+    if (strcmp(name, "image") == 0)
+        return first != NULL ? first : name;
+    return fail(o, n, "an export has the inputs of the model only");
+}
+
 static const char *leaf_add(Builder *o, NodeId n) {
     const Node *d = at(o, n);
     const char *name = node_text(d, ATTR_name);
     switch (d->op) {
     case OP_input:
-        return strcmp(name, "image") == 0
-                   ? name
-                   : fail(o, n, "an export has no input but the image");
+        return input_name(o, n, name);
     case OP_param:
     case OP_state:
         return d->type->dtype == F32
@@ -866,16 +875,48 @@ static bool *find_filters(const Builder *o, const bool *needed) {
     return only;
 }
 
-// The input or the output, with the batch in each of its dimensions.
-static void interface_add(Builder *o, Interface *to, NodeId n,
-                          const char *name) {
+// An input or an output, with the batch in each of its dimensions.
+static Interface interface_of(Builder *o, NodeId n, const char *name) {
     Type t = type_at(o, n);
-    *to = (Interface){
+    Interface to = {
         .name = name, .type = element_type(t.dtype), .rank = t.rank};
     for (int i = 0; i < t.rank; i++) {
-        to->dim[i] = t.dim[i];
-        to->batches[i] = batches(o, n, i);
+        to.dim[i] = t.dim[i];
+        to.batches[i] = batches(o, n, i);
     }
+    return to;
+}
+
+static bool is_input(const Builder *o, const char *name) {
+    for (int i = 0; i < o->out->num_inputs; i++)
+        if (strcmp(o->out->input[i].name, name) == 0)
+            return true;
+    return false;
+}
+
+// The name of prediction.NAME; an input's name is taken.
+static const char *output_name(const Builder *o, NodeId n) {
+    const char *name = node_text(at(o, n), ATTR_name);
+    const char *dot = strchr(name, '.');
+    if (dot == NULL)
+        return name;
+    return is_input(o, dot + 1) ? arena_format(o->a, "output.%s", dot + 1)
+                                : dot + 1;
+}
+
+static void output_add(Builder *o, NodeId n) {
+    Operators *to = o->out;
+    const char *name = output_name(o, n);
+    node_add(o, n, "Identity", name, NULL, 1,
+             (const char *[]){operand(o, n, 0)});
+    ARENA_APPEND(o->a, to->output, to->num_outputs, interface_of(o, n, name));
+}
+
+static void input_add(Builder *o, NodeId n) {
+    Operators *to = o->out;
+    const char *name = o->name[n][CHANNELS_LAST];
+    if (name != NULL)
+        ARENA_APPEND(o->a, to->input, to->num_inputs, interface_of(o, n, name));
 }
 
 static void graph_convert(Builder *o) {
@@ -889,13 +930,11 @@ static void graph_convert(Builder *o) {
         if (!needed[n] || only[n] || d->op == OP_constant || d->op == OP_iota)
             continue;
         if (d->op == OP_output) {
-            node_add(o, n, "Identity", "prediction", NULL, 1,
-                     (const char *[]){operand(o, n, 0)});
-            interface_add(o, &o->out->output, n, "prediction");
+            output_add(o, n);
         } else if (op_info[d->op].facts & LEAF) {
             o->name[n][CHANNELS_LAST] = leaf_add(o, n);
             if (d->op == OP_input)
-                interface_add(o, &o->out->input, n, o->name[n][CHANNELS_LAST]);
+                input_add(o, n);
         } else {
             operation_add(o, n);
         }

@@ -65,7 +65,8 @@ struct Operators {
     int num_operators;
     ExportTensor *tensor;
     int num_tensors;
-    Interface input, output;
+    Interface *input, *output; // in the order of the model
+    int num_inputs, num_outputs;
 };
 
 // NULL, or why the graph has no such form.

@@ -62,8 +62,11 @@ static Value *value_of(const Writer *w, const char *name) {
 static void values_find(Writer *w) {
     const Operators *o = w->from;
     w->value = ARENA_ARRAY(
-        w->a, (size_t)(o->num_operators + o->num_tensors) + 1, Value);
-    w->value[w->num_values++] = (Value){.name = o->input.name, .text = "image"};
+        w->a, (size_t)(o->num_operators + o->num_tensors + o->num_inputs),
+        Value);
+    for (int i = 0; i < o->num_inputs; i++)
+        w->value[w->num_values++] =
+            (Value){.name = o->input[i].name, .text = o->input[i].name};
     for (int i = 0; i < o->num_tensors; i++)
         w->value[w->num_values++] =
             (Value){.name = o->tensor[i].name, .tensor = &o->tensor[i]};
@@ -868,6 +871,23 @@ static const char loader[] =
     "    model.load_state_dict(state)\n"
     "    return model.eval()\n";
 
+// The output, as its type or its value, or a dict of several by name.
+static void outputs_write(const Writer *w, Text *t, bool types) {
+    const Operators *o = w->from;
+    bool named = w->x->program->recipe.num_output_names > 0;
+    text_add(t, named ? "{" : "");
+    for (int i = 0; i < o->num_outputs; i++) {
+        const Interface *out = &o->output[i];
+        const char *text = types ? interface_text(w->a, out)
+                                 : value_of(w, out->name)->text;
+        if (named)
+            text_add(t, "%s\"%s\": ", i > 0 ? ", " : "",
+                     w->x->program->recipe.output_name[i].name);
+        text_add(t, "%s", text);
+    }
+    text_add(t, named ? "}" : "");
+}
+
 static void module_write(const Writer *w, Text *t) {
     const Program *p = w->x->program;
     text_add(t, "\"\"\"%s of %s, written by sinter %s.\"\"\"\n", p->name,
@@ -878,13 +898,20 @@ static void module_write(const Writer *w, Text *t) {
     text_add(t, "class %s(nn.Module):\n    def __init__(self):\n", p->name);
     text_add(t, "        super().__init__()\n");
     text_bytes(t, text_string(&w->init), w->init.length);
-    text_add(t, "\n    def forward(self, image):\n");
-    text_add(t, "        \"\"\"image: %s.  Returns %s.\"\"\"\n",
-             interface_text(w->a, &w->from->input),
-             interface_text(w->a, &w->from->output));
+    text_add(t, "\n    def forward(self");
+    for (int i = 0; i < w->from->num_inputs; i++)
+        text_add(t, ", %s", w->from->input[i].name);
+    text_add(t, "):\n        \"\"\"");
+    for (int i = 0; i < w->from->num_inputs; i++)
+        text_add(t, "%s%s: %s", i > 0 ? ", " : "", w->from->input[i].name,
+                 interface_text(w->a, &w->from->input[i]));
+    text_add(t, ".  Returns ");
+    outputs_write(w, t, true);
+    text_add(t, ".\"\"\"\n");
     text_bytes(t, text_string(&w->forward), w->forward.length);
-    text_add(t, "        return %s\n\n\n",
-             value_of(w, w->from->output.name)->text);
+    text_add(t, "        return ");
+    outputs_write(w, t, false);
+    text_add(t, "\n\n\n");
     text_add(t, loader, p->name);
 }
 
@@ -928,7 +955,8 @@ static void weights_write(const Writer *w, Text *t) {
 
 const char *pytorch_write(Arena *a, Text *module, Text *weights,
                           const Export *x, const Operators *from) {
-    size_t most = (size_t)(from->num_operators + from->num_tensors) * 8 + 1;
+    size_t most = (size_t)(from->num_operators + from->num_tensors) * 8 +
+                  (size_t)from->num_inputs;
     Writer w = {.a = a,
                 .x = x,
                 .from = from,
@@ -937,7 +965,10 @@ const char *pytorch_write(Arena *a, Text *module, Text *weights,
                 .variable = ARENA_ARRAY(a, most, const char *),
                 .init = text_new(a),
                 .forward = text_new(a)};
-    w.variable[w.num_variables++] = "image";
+    for (int i = 0; i < from->num_inputs; i++) {
+        w.variable[w.num_variables++] = from->input[i].name;
+        check_name(&w, from->input[i].name);
+    }
     check_name(&w, x->program->name);
     values_find(&w);
     for (int i = 0; i < from->num_operators && w.why == NULL; i++)

@@ -78,12 +78,137 @@ static int64_t output_dim(const Node *out, int axis) {
     return out != NULL && axis < out->type->rank ? out->type->dim[axis] : 0;
 }
 
-// Appends the template with its words replaced, and its functions of texts,
-// which are between two lines TEXTS, if the model generates.
+// ---- several inputs and outputs ----
+
+static bool is_input(const DataArray *a) {
+    return strncmp(a->input, "input.", strlen("input.")) == 0;
+}
+
+// A tensor of the header: a line about it, and an argument of the functions.
+typedef struct {
+    const char *role, *name; // "input", "meta"; name NULL: the only one
+    const Node *node;
+    const char *kind; // of an output
+} Tensor;
+
+typedef struct {
+    Tensor *of;
+    int count;
+} Tensors;
+
+static void tensor_add(Arena *a, Tensors *all, const char *role,
+                       const char *name, const Node *node, const char *kind) {
+    Tensor t = {role, name, node, kind};
+    if (node != NULL)
+        ARENA_APPEND(a, all->of, all->count, t);
+}
+
+static Tensors tensors_list(Arena *a, const Program *p) {
+    const Recipe *r = &p->recipe;
+    const Graph *g = p->predict;
+    Tensors all = {0};
+    tensor_add(a, &all, "input", r->image_name, input_of(p, "image"), NULL);
+    for (int i = 0; i < r->num_arrays; i++)
+        if (is_input(&r->array[i]))
+            tensor_add(a, &all, "input", r->array[i].name,
+                       input_of(p, r->array[i].input), NULL);
+    tensor_add(a, &all, "label", NULL, input_of(p, "label"), NULL);
+    for (int i = 0; i < r->num_arrays; i++)
+        if (!is_input(&r->array[i]))
+            tensor_add(a, &all, "label", r->array[i].name,
+                       input_of(p, r->array[i].input), NULL);
+    for (NodeId n = 0; g != NULL && n < g->count; n++)
+        if (g->node[n].op == OP_output) {
+            const char *dot = strchr(node_text(&g->node[n], ATTR_name), '.');
+            int k = all.count;
+            tensor_add(a, &all, "output", dot != NULL ? dot + 1 : NULL,
+                       &g->node[n], output_kinds[r->output]);
+            for (int i = 0; dot != NULL && i < r->num_output_names; i++)
+                if (strcmp(r->output_name[i].name, dot + 1) == 0)
+                    all.of[k].kind = output_kinds[r->output_name[i].kind];
+        }
+    return all;
+}
+
+// As codegen/library.c names it.
+static const char *tensor_name(Arena *a, const Tensor *t) {
+    bool samples = t->name == NULL && strcmp(t->role, "input") == 0;
+    return samples           ? "samples"
+           : t->name == NULL ? t->role
+                             : arena_format(a, "%s_%s", t->role, t->name);
+}
+
+static const char *tensor_lines(Arena *a, const Tensors *all) {
+    Text text = text_new(a);
+    for (int i = 0; i < all->count; i++) {
+        const Tensor *t = &all->of[i];
+        text_add(&text, "%s//   %-8s %s%s%s", i > 0 ? "\n" : "",
+                 tensor_name(a, t), shape_text(a, t->node),
+                 t->kind != NULL ? ", " : "", t->kind != NULL ? t->kind : "");
+    }
+    return text_string(&text);
+}
+
+// The parameters of a role, each on its line after the first.
+static const char *parameters(Arena *a, const Tensors *all, const char *role) {
+    Text text = text_new(a);
+    bool output = strcmp(role, "output") == 0;
+    for (int i = 0; i < all->count; i++) {
+        const Tensor *t = &all->of[i];
+        if (strcmp(t->role, role) != 0)
+            continue;
+        text_add(&text, "%s%s%s *%s", text.length > 0 ? ", " : "",
+                 output ? "" : "const ", output ? "float" : c_type(t->node),
+                 tensor_name(a, t));
+    }
+    return text_string(&text);
+}
+
+static int64_t numbers_of(const Node *out) {
+    int64_t numbers = 1;
+    for (int i = 1; out != NULL && i < out->type->rank; i++)
+        numbers *= out->type->dim[i];
+    return numbers;
+}
+
+// ", NAME_class = 10": the enumerators of the outputs.
+static const char *sizes(Arena *a, const Tensors *all, const char *name) {
+    Text text = text_new(a);
+    for (int i = 0; i < all->count; i++)
+        if (strcmp(all->of[i].role, "output") == 0)
+            text_add(&text, ", %s_%s = %" PRId64, name,
+                     tensor_name(a, &all->of[i]), numbers_of(all->of[i].node));
+    return text_string(&text);
+}
+
+// A part of the template, between two lines of its word.
+typedef struct {
+    const char *word;
+    bool stays;
+} Section;
+
+// Skips a line with the word of a section, or with it a section that is left
+// out.  NULL: there is none.
+static const char *section_skip(const char *at, const Section *list,
+                                size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(list[i].word);
+        if (strncmp(at, list[i].word, length) != 0)
+            continue;
+        at += length;
+        return list[i].stays ? at : strstr(at, list[i].word) + length;
+    }
+    return NULL;
+}
+
+// Appends the template with its words replaced: functions of texts if the model
+// generates, and those of one input and output, or of several.
 static void template_add(Text *t, const Replacement *list, size_t count,
-                         bool generates) {
-    static const char texts[] = "TEXTS\n";
-    for (const char *at = library_model_h; *at;) {
+                         bool generates, bool several) {
+    const Section section[] = {{"TEXTS\n", generates},
+                               {"SINGLE\n", !several},
+                               {"SEVERAL\n", several}};
+    for (const char *at = library_model_h, *next; *at;) {
         size_t i = 0;
         while (i < count &&
                strncmp(at, list[i].word, strlen(list[i].word)) != 0)
@@ -91,10 +216,8 @@ static void template_add(Text *t, const Replacement *list, size_t count,
         if (i < count) {
             text_add(t, "%s", list[i].by);
             at += strlen(list[i].word);
-        } else if (strncmp(at, texts, strlen(texts)) == 0) {
-            at += strlen(texts);
-            if (!generates)
-                at = strstr(at, texts) + strlen(texts);
+        } else if ((next = section_skip(at, section, 3)) != NULL) {
+            at = next;
         } else {
             text_add(t, "%c", *at++);
         }
@@ -104,12 +227,19 @@ static void template_add(Text *t, const Replacement *list, size_t count,
 Text library_header(Arena *a, const Program *p, const Plan *plan,
                     const char *name) {
     const Graph *g = p->predict;
-    const Node *out = g != NULL ? &g->node[graph_find(g, "prediction")] : NULL;
+    NodeId found = g != NULL ? graph_find(g, "prediction") : NO_NODE;
+    const Node *out = found != NO_NODE ? &g->node[found] : NULL;
     const Node *sample = input_of(p, "image"), *label = input_of(p, "label");
-    int64_t numbers = 1;
-    for (int i = 1; out != NULL && i < out->type->rank; i++)
-        numbers *= out->type->dim[i];
+    Tensors all = tensors_list(a, p);
+    const char *labels = parameters(a, &all, "label");
+    int64_t numbers = numbers_of(out);
     const Replacement list[] = {
+        {"ARRAYS", tensor_lines(a, &all)},
+        {"INPUTS", parameters(a, &all, "input")},
+        {"OUTPUTS", parameters(a, &all, "output")},
+        {"LABELS", *labels ? arena_format(a, "%s, ", labels) : ""},
+        {"BATCHSIZES", arena_format(a, "%" PRId64 "%s", p->recipe.batch,
+                                    sizes(a, &all, name))},
         {"SAMPLE_TYPE", c_type(sample)},
         {"LABEL_TYPE", c_type(label)},
         {"SAMPLE", shape_text(a, sample)},
@@ -129,6 +259,7 @@ Text library_header(Arena *a, const Program *p, const Plan *plan,
     };
     enum { COUNT = sizeof list / sizeof *list };
     Text t = text_new(a);
-    template_add(&t, list, COUNT, plan_step(plan, "decode") != NULL);
+    template_add(&t, list, COUNT, plan_step(plan, "decode") != NULL,
+                 recipe_has_several(&p->recipe));
     return t;
 }
