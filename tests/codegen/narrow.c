@@ -16,6 +16,7 @@ const Narrow narrow_models[] = {
     {"llama_nano",      {{"batch", "2"}, {"layers", "[1]"}, {"data", "synthetic(vocabulary=65, shape=[8])"}}},
     {"mlp",             {{"batch", "3"}, {"width", "40"}}},
     {"mobilenetv2",     {{"batch", "2"}, {"width", "0.25"}, {"divisor", "2"}, {"classes", "10"}, {"input", "data.train"}, SMALL_IMAGES(32)}},
+    {"multitask",       {{"batch", "2"}, {"width", "4"}}},
     {"preact_resnet18", {{"batch", "2"}, {"width", "4"}}},
     {"resnet18",        {{"batch", "2"}, {"width", "4"}}},
     {"resnet50",        {{"batch", "2"}, {"width", "4"}, {"classes", "10"}, {"input", "data.train"}, SMALL_IMAGES(32)}},

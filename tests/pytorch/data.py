@@ -175,6 +175,26 @@ class Places(Synthetic):
         return image, labels
 
 
+class Several(Synthetic):
+    """Images with a row of numbers, and classes with a row of targets, each as
+    one row of both: the arrays input.meta, label.class and label.box."""
+
+    META, BOX = 2, 4
+
+    def target(self, label, count):
+        turns = (label + 1) * (np.arange(count) % 7 + 1) / 11
+        return 0.5 + 0.5 * np.cos(2 * 3.14159265358979 * turns)
+
+    def sample(self, number):
+        image, label = super().sample(number)
+        key = random(random(self.key, number), 1)
+        noise = [uniform(key, 16 + i) - 0.5 for i in range(self.META)]
+        meta = (self.target(label, self.META) + noise).astype(np.float32)
+        box = self.target(label, self.BOX).astype(np.float32)
+        return (np.concatenate([image.ravel(), meta]).astype(np.float64),
+                np.concatenate([[label], box]).astype(np.float64))
+
+
 class Sequences(Samples):
     """Numbers that mostly follow from the one before; labels are the next."""
 

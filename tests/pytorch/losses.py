@@ -87,6 +87,8 @@ def evaluate(recipe, net, dtype):
     output, right = evaluation.evaluated(
         lambda x: recipe.forward(net, x), recipe.views, x, labels
     )
+    if recipe.classes_of:
+        right = evaluation.right(*recipe.classes_of(output, labels))
     if not recipe.interacts:
         return one_loss(recipe, output, labels), right
     batches = zip(output.split(recipe.batch), labels.split(recipe.batch))

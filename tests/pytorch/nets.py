@@ -37,6 +37,21 @@ def lenet(net, x):
     return net.linear(x, "linear_3")
 
 
+def multitask(net, x):
+    """Of rows of an image and two numbers; a row of both outputs."""
+    x = x.to(torch.get_default_dtype())
+    image, meta = x[:, :-2].reshape(-1, 32, 32, 3), x[:, -2:]
+    h = normalize(image.permute(0, 3, 1, 2), [111, 99, 82], [62, 50, 37])
+    for n in (1, 2, 3):
+        h = net.conv(h, f"body.conv_{n}")
+        h = F.max_pool2d(F.relu(net.batch_norm(h, f"body.batch_norm_{n}")), 2)
+    h = F.relu(net.linear(rows(h), "body.linear_1"))
+    mean, std = torch.tensor([0.98, 0.95]), torch.tensor([0.1, 0.14])
+    scale = F.relu(net.linear((meta - mean) / std, "scale"))
+    h = F.relu(net.linear(torch.cat([h, scale], 1), "shared"))
+    return torch.cat([net.linear(h, "coin"), net.linear(h, "edges")], 1)
+
+
 def conv_bn_relu(net, x, path, n):
     x = net.conv(x, f"{path}.conv_{n}")
     return F.relu(net.batch_norm(x, f"{path}.batch_norm_{n}"))

@@ -41,11 +41,23 @@ class Recipe:
     views: tuple = PLAIN  # of an image in an evaluation
     whitening: tuple = ()  # of the first layer: normalization, eps
     scenes: str = None  # labels of scenes.py
+    classes_of: callable = None  # the scores and the classes, of rows of several
     interacts: bool = False  # the loss is of a batch, also in evaluation
 
 
 def mean_loss(logits, labels):
     return F.cross_entropy(logits, labels)
+
+
+def coin_of(output, labels):
+    return output[:, :8], labels[:, 0].long()
+
+
+def loss_of_two(output, labels):
+    box = labels[:, 1:].to(output.dtype)
+    return F.cross_entropy(*coin_of(output, labels)) + 5 * F.l1_loss(
+        output[:, 8:], box
+    )
 
 
 def smoothed_loss(logits, labels):
@@ -238,6 +250,15 @@ RECIPES = {
             lambda p: torch.optim.AdamW(p, weight_decay=0.01), lambda p: 1e-3
         ),
         shape=(28, 28, 1),
+    ),
+    "multitask": Recipe(
+        forward=nets.multitask,
+        loss=loss_of_two,
+        update=with_rate(torch.optim.Adam, cosine(2e-3)),
+        data=data.Several,
+        classes=8,
+        classes_of=coin_of,
+        settings={"width": "4"},
     ),
     "mlp": Recipe(
         forward=nets.mlp,

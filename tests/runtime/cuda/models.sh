@@ -153,6 +153,7 @@ model hlb $f16 batch=2 width=8
 model llama_nano $bf16 batch=2 'layers=[1]' "$tokens"
 model mobilenetv2 $f32 batch=2 width=0.25 divisor=2 classes=10 \
     input=data.train "$larger" precision=f32
+model multitask $f32 batch=2 width=4
 model preact_resnet18 $f16 batch=2 width=4
 model resnet18 $f16 batch=2 width=4
 model resnet50 $f32 batch=2 width=4 classes=10 input=data.train "$small" \
