@@ -6,6 +6,7 @@ writes COUNT training and TEST test samples as files of `npy`: images of 32 rows
 and 24 columns if not told otherwise, and as labels, by KIND,
 
     masks    the class of each pixel, 0 to 3
+    borders  the same with 255 at the borders of classes, as in PASCAL VOC
     clean    the image without noise, from 0 to 1
     large    the same of twice the rows and columns
 """
@@ -45,6 +46,18 @@ def scene(random, size):
     return classes, colours
 
 
+def bordered(classes):
+    """255 on both sides of a border."""
+    border = np.zeros(classes.shape, bool)
+    for axis in 0, 1:
+        differs = np.diff(classes, axis=axis) != 0
+        for low, high in ((0, 1), (1, 0)):
+            pads = [(0, 0), (0, 0)]
+            pads[axis] = (low, high)
+            border |= np.pad(differs, pads)
+    return np.where(border, 255, classes).astype(np.int32)
+
+
 def samples(kind, count, test=False, size=SIZE):
     random = np.random.RandomState(1 + test)
     images, labels = [], []
@@ -53,9 +66,11 @@ def samples(kind, count, test=False, size=SIZE):
         clean = colours[::2, ::2]
         noise = random.normal(0, 0.06, clean.shape)
         images.append((255 * np.clip(clean + noise, 0, 1)).astype(np.uint8))
+        masks = classes[::2, ::2]
         labels.append(
-            {"masks": classes[::2, ::2], "clean": clean, "large": colours}[kind]
-        )
+            bordered(masks) if kind == "borders"
+            else {"masks": masks, "clean": clean, "large": colours}[kind]
+        )  # fmt: skip
     return np.stack(images), np.stack(labels)
 
 
