@@ -83,6 +83,8 @@ const char *kind_expected(Expansion *e, const ParamInfo *p) {
         return "a list";
     case LISTS:
         return "a list of numbers, or of such lists";
+    case WEIGHTS:
+        return "a list, or a number for each sample";
     case SCALAR:
         return "a number or a schedule";
     case RATE:
@@ -215,6 +217,8 @@ bool kind_accepts(Expansion *e, const ParamInfo *p, Value v) {
     case LIST:
     case LISTS:
         return v.kind == VALUE_LIST; // lists may share items: see literal.c
+    case WEIGHTS:
+        return v.kind == VALUE_LIST || is_tensor(v);
     case SCALAR:
         return is_scalar(e, v);
     case RATE:

@@ -48,6 +48,7 @@ typedef enum {
     NUMBERS,     // a number or a list of numbers
     LIST,
     LISTS,       // a list of numbers, or of such lists
+    WEIGHTS,     // a list, or a tensor
     SCALAR,      // a number or a schedule
     RATE,        // a number from 0, or a schedule
     TIME,        // in epochs, in steps, as a fraction; a default is in steps

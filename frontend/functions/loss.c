@@ -199,6 +199,26 @@ static NodeId class_weights(Expansion *e, const Literal *weights,
     return graph_reshape(g, graph_reduce(g, OP_sum, of, 1, &last), 1, rows.dim);
 }
 
+// The weight of the sample of each row: f32[M].  NO_NODE after a report.
+static NodeId sample_weights(Expansion *e, const Call *c, NodeId label) {
+    const Value *given = call_arg(c, P_cross_entropy_weights);
+    int64_t batch = e->recipe.batch, rows = node_type(e, label)->dim[0];
+    Type each = type_of(F32, 1, &batch);
+    if (!type_has_shape(node_type(e, given->node), &each) ||
+        rows % batch != 0) {
+        Diagnostic *d = report(e->diags, D_incompatible_shapes, c->at,
+                               "`weights` of cross_entropy are a number for "
+                               "each class or each sample");
+        diag_place(d, given->at, "this is %s", tensor_text(e, given->node));
+        return NO_NODE;
+    }
+    NodeId own = graph_reshape(e->graph, as_float(e, given->node), 2,
+                               (int64_t[]){batch, 1});
+    Type all = type_of(F32, 2, (int64_t[]){batch, rows / batch});
+    return graph_reshape(e->graph, graph_broadcast(e->graph, own, &all), 1,
+                         &rows);
+}
+
 // Smoothed labels with each class's share times its weight, as PyTorch weighs
 // them: f32[M,K].
 static NodeId weighted_shares(Expansion *e, const Literal *weights,
@@ -223,7 +243,9 @@ typedef struct {
 static bool weigh_labels(Expansion *e, const Call *c, int64_t classes,
                          NodeId *label, double *smoothing, Rows *rows) {
     const Value *ignore = call_arg(c, P_cross_entropy_ignore);
-    bool weighs = call_arg(c, P_cross_entropy_weights)->kind == VALUE_LIST;
+    ValueKind given = call_arg(c, P_cross_entropy_weights)->kind;
+    bool of_samples = given == VALUE_TENSOR;
+    bool weighs = given == VALUE_LIST || of_samples;
     NodeId counted = NO_NODE;
     Literal of_class;
     *rows = (Rows){NO_NODE, NO_NODE};
@@ -247,15 +269,18 @@ static bool weigh_labels(Expansion *e, const Call *c, int64_t classes,
     }
     if (!weighs)
         return true;
-    if (!expect_numbers(e, c, *label, "weights") ||
-        !expect_weights(e, c, classes, &of_class))
+    if (!of_samples && (!expect_numbers(e, c, *label, "weights") ||
+                        !expect_weights(e, c, classes, &of_class)))
         return false;
-    NodeId of = class_weights(e, &of_class, *label);
+    NodeId of = of_samples ? sample_weights(e, c, *label)
+                           : class_weights(e, &of_class, *label);
+    if (of == NO_NODE)
+        return false;
     rows->weights =
         counted == NO_NODE
             ? of
             : graph_op3(e->graph, OP_select, counted, of, number_node(e, 0));
-    if (*smoothing == 0) {
+    if (of_samples || *smoothing == 0) {
         rows->factor = rows->weights;
         return true;
     }

@@ -14,6 +14,7 @@ import numpy as np
 KINDS = {  # inputs and labels of a sample; whether labels are classes
     "classes": ((8,), (), 5),
     "ignored": ((8,), (), 5),
+    "sampled": ((8,), (), 5),
     "pixels": ((6, 6, 2), (6, 6), 3),
     "labels": ((8,), (4,), 0),
     "values": ((8,), (3,), 0),
@@ -38,6 +39,9 @@ def make():
                 label = label.astype(np.float32)
                 if kind == "values":  # one number, which f32 cannot sum up
                     label[:, 0] = 12345.67
+            weight = draw.integers(0, 4, size=count) / np.float32(2)
+            if kind == "sampled":
+                np.save(f"{kind}/{split}_weight.npy", weight)
             np.save(f"{kind}/{split}_x.npy", image)
             np.save(f"{kind}/{split}_y.npy", label)
 
@@ -97,6 +101,14 @@ def of_weighted(output, label):
                 accuracy=(output.argmax(-1) == label).mean())
 
 
+def of_sampled(output, label, weight):
+    """Samples have weights, which the loss divides by."""
+    own = output[np.arange(len(label)), label]
+    loss = (np.log(np.exp(output).sum(-1)) - own) * weight
+    return dict(of_classes(output, label, 5), loss=loss.sum() / weight.sum(),
+                accuracy=(output.argmax(-1) == label).mean())
+
+
 def of_labels(output, label):
     is_label, found = label > 0.5, output > 0
     return dict(counted(*(x.sum(0).astype(float)
@@ -125,6 +137,8 @@ def check(run, kind, logits):
     classes = KINDS[kind][2]
     row.update({k: v for k, v in rows[-1].items() if k not in row})
     wanted = (of_weighted(output, label) if kind == "ignored"
+              else of_sampled(output, label, np.load("sampled/test_weight.npy"))
+              if kind == "sampled"
               else of_classes(output, label, classes) if classes
               else of_labels(output, label) if kind == "labels"
               else of_values(output, label.astype(np.float64)))

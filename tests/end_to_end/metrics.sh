@@ -41,6 +41,8 @@ expect 0 "$python" "$here/metrics.py" make
 model classes 8 5 "linear(5)" "" cross_entropy "$COUNTS, confusion" f1 ""
 model ignored 8 5 "linear(5)" "" cross_entropy "$COUNTS, confusion" accuracy \
     ", weights=[1, 2, 3, 4, 5], ignore=3"
+model sampled 8 5 "linear(5)" "" cross_entropy "$COUNTS, confusion" accuracy \
+    ", weights=label.weight"
 model pixels "6, 6, 2" "6, 6, 3" "conv(3, 3)" "" cross_entropy \
     "$COUNTS, confusion" iou ""
 model labels 8 4 "linear(4)" ", targets" bce_with_logits "$COUNTS" auc ""
