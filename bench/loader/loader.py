@@ -2,8 +2,9 @@
 
     loader.py [SINTER]          needs PyTorch, torchvision and Pillow
 
-Records: CIFAR's format, with random crop, flip and cutout; of sinter the step of
-a network of one linear layer is timed, as augmentation is a part of the step.
+Records: CIFAR's format, with random crop, flip and cutout, then with rotation,
+with colour jitter and with RandAugment; of sinter the step of a network of one
+linear layer is timed, as augmentation is a part of the step.
 Files: a folder of JPEG files, with the middle cut out at 224 pixels.
 """
 import os
@@ -40,15 +41,28 @@ def write(folder):
                 f"files/{part}/{i % 2}/{i}.jpg", quality=90)
 
 
-NETS = {"records": ("32, 32, 3", "cifar10(\"records\")", 10,
+CIFAR = ("32, 32, 3", "cifar10(\"records\")", 10)
+NETS = {"records": (*CIFAR,
                     " |> random_crop(32, pad=4) |> flip_lr |> cutout(8)"),
+        "rotation": (*CIFAR, " |> rotate(15, interpolation=\"bilinear\")"),
+        "jitter": (*CIFAR, " |> color_jitter(0.4, 0.4, 0.4, 0.1)"),
+        "policy": (*CIFAR, " |> rand_augment"),
         "files": ("224, 224, 3", "image_folder(\"files\", size=224)", 2, "")}
+BEFORE = {"records": [transforms.RandomCrop(32, 4),
+                      transforms.RandomHorizontalFlip()],
+          "rotation": [transforms.RandomRotation(
+              15, transforms.InterpolationMode.BILINEAR)],
+          "jitter": [transforms.ColorJitter(0.4, 0.4, 0.4, 0.1)],
+          "policy": [transforms.RandAugment()]}
+AFTER = {"records": [transforms.RandomErasing(1.0, (0.06, 0.06), (1, 1))]}
 
 
 def build(name):
     shape, data, classes, augment = NETS[name]
     with open(f"{name}.net", "w") as f:
-        f.write(f"""import "std/vision.net" {{ random_crop, flip_lr, cutout }}
+        f.write(f"""import "std/vision.net" {{
+  random_crop, flip_lr, cutout, rotate, color_jitter, rand_augment
+}}
 
 model Net(image: u8[N, {shape}]) -> f32[N, {classes}] {{
   image |> normalize(mean=128, std=64) |> global_avg_pool
@@ -69,16 +83,15 @@ train Net {{
 
 
 class Records(torch.utils.data.Dataset):
-    def __init__(self):
+    def __init__(self, name):
         rows = np.concatenate([np.fromfile(f"records/data_batch_{i}.bin",
                                            np.uint8) for i in range(1, 6)])
         rows = rows.reshape(-1, 3073)
         self.label = rows[:, 0].astype(np.int64)
         self.image = rows[:, 1:].reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
-        self.change = transforms.Compose([
-            transforms.RandomCrop(32, 4), transforms.RandomHorizontalFlip(),
-            transforms.ToTensor(), transforms.Normalize((0.5,) * 3, (0.25,) * 3),
-            transforms.RandomErasing(1.0, (0.06, 0.06), (1, 1))])
+        self.change = transforms.Compose(BEFORE[name] + [
+            transforms.ToTensor(), transforms.Normalize((0.5,) * 3, (0.25,) * 3)
+        ] + AFTER.get(name, []))
 
     def __len__(self):
         return len(self.label)
@@ -88,7 +101,7 @@ class Records(torch.utils.data.Dataset):
 
 
 def torch_loader(name):
-    data = Records() if name == "records" else torchvision.datasets.ImageFolder(
+    data = Records(name) if name in BEFORE else torchvision.datasets.ImageFolder(
         "files/train", transforms.Compose([
             transforms.Resize(224), transforms.CenterCrop(224),
             transforms.ToTensor()]))
@@ -106,7 +119,8 @@ def torch_speed(loader):
 
 def sinter_speed(name):
     """Of records, the images of a step; of files, those that are loaded."""
-    words = [f"./{name}.bin", f"--data={name}"]
+    data = "records" if name in BEFORE else name
+    words = [f"./{name}.bin", f"--data={data}"]
     if name == "files":
         said = subprocess.run(words + ["--load-only", f"--loaders={cores}"],
                               check=True, capture_output=True, text=True)
