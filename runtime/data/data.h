@@ -174,8 +174,25 @@ bool rt_names_list(const char *folder, const char *const *suffix,
                    RtIgnored *ignored, RtNames *n, RtError *e);
 // The suffix of a name in the list; NULL: none.
 const char *rt_names_suffix(const char *name, const char *const *suffix);
+void rt_names_sort(RtNames *n); // in byte order
 // The position of a name in a sorted list; -1: not there.
 int64_t rt_names_find(const RtNames *n, const char *name);
+// The names, one in a line, which the caller frees; NULL: no memory.
+char *rt_names_text(const RtNames *n);
+
+// ---- shards.c ----
+
+typedef struct {
+    RtNames train, test; // paths, in order
+    RtIgnored ignored;
+} RtShards;
+
+// Finds the files with one of the suffixes (to NULL): in the folders train, and
+// test, val or validation, or without a folder train in the folder itself,
+// where a word of a name selects the set.
+bool rt_shards_find(RtShards *to, const char *folder, const char *const *suffix,
+                    RtError *e);
+void rt_shards_free(RtShards *s);
 
 // ---- inputs.c ----
 

@@ -6,7 +6,6 @@
 
 #include "runtime/data/data.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -99,17 +98,6 @@ static char *find_train(const char *path, RtError *e) {
     return NULL;
 }
 
-// Their names, one in a line.
-static char *names_text(const RtNames *n) {
-    size_t bytes = 1, at = 0;
-    for (int64_t i = 0; i < n->count; i++)
-        bytes += strlen(n->name[i]) + 1;
-    char *text = calloc(bytes, 1);
-    for (int64_t i = 0; text != NULL && i < n->count; i++)
-        at += (size_t)snprintf(text + at, bytes - at, "%s\n", n->name[i]);
-    return text;
-}
-
 // test: NULL without a test set.
 static bool read_both(RtData *d, const char *root, const char *train,
                       const char *test, const RtDataSpec *spec,
@@ -127,7 +115,7 @@ static bool read_both(RtData *d, const char *root, const char *train,
                       e) &&
            (test == NULL || read_split(d, &d->test, root, test, &class, spec,
                                        files, &ignored, e));
-    d->classes = names_text(&class);
+    d->classes = rt_names_text(&class);
     rt_ignored_text(d->ignored, &ignored, root, ".jpg, .jpeg, .png or .webp");
     rt_names_free(&class);
     return good;

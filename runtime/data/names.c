@@ -6,6 +6,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -37,6 +38,11 @@ bool rt_names_add(RtNames *n, char *name, RtError *e) {
 
 static int by_bytes(const void *a, const void *b) {
     return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+void rt_names_sort(RtNames *n) {
+    if (n->count > 0)
+        qsort(n->name, (size_t)n->count, sizeof *n->name, by_bytes);
 }
 
 const char *rt_names_suffix(const char *name, const char *const *suffix) {
@@ -78,8 +84,8 @@ bool rt_names_list(const char *folder, const char *const *suffix,
     }
     good = good && (errno == 0 || rt_fail_read(e, folder));
     closedir(d);
-    if (good && n->count > 0)
-        qsort(n->name, (size_t)n->count, sizeof *n->name, by_bytes);
+    if (good)
+        rt_names_sort(n);
     return good;
 }
 
@@ -87,4 +93,14 @@ int64_t rt_names_find(const RtNames *n, const char *name) {
     char **found =
         bsearch(&name, n->name, (size_t)n->count, sizeof *n->name, by_bytes);
     return found == NULL ? -1 : found - n->name;
+}
+
+char *rt_names_text(const RtNames *n) {
+    size_t bytes = 1, at = 0;
+    for (int64_t i = 0; i < n->count; i++)
+        bytes += strlen(n->name[i]) + 1;
+    char *text = calloc(bytes, 1);
+    for (int64_t i = 0; text != NULL && i < n->count; i++)
+        at += (size_t)snprintf(text + at, bytes - at, "%s\n", n->name[i]);
+    return text;
 }

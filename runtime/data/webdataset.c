@@ -16,7 +16,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -244,84 +243,6 @@ static bool read_split(RtData *d, RtSplit *split, RtNames *shard,
 
 // ---- shards ----
 
-// The training set, then the names of a test set, the preferred one first.
-static const char *const set_name[] = {"train", "test", "val", "validation",
-                                       NULL};
-
-// The set that a word of a shard's name, a run of letters, stands for; the
-// training set if none does.
-static int set_of(const char *name) {
-    while (*name != '\0') {
-        size_t length = 0;
-        while (isalpha((unsigned char)name[length]))
-            length++;
-        for (int i = 0; set_name[i] != NULL; i++)
-            if (strlen(set_name[i]) == length &&
-                strncasecmp(name, set_name[i], length) == 0)
-                return i;
-        name += length > 0 ? length : 1;
-    }
-    return 0;
-}
-
-// The shards of both sets.
-typedef struct {
-    RtNames train, test;
-    RtIgnored ignored;
-} Shards;
-
-// Adds the shards of a folder: all to one set, or each to that of its name.
-static bool add_shards(Shards *to, const char *folder, RtNames *all,
-                       RtError *e) {
-    RtNames here = {0};
-    bool good = rt_names_list(folder, suffixes, &to->ignored, &here, e);
-    int test = 0;
-    for (int64_t i = 0; i < here.count; i++) {
-        int set = set_of(here.name[i]);
-        test = test == 0 || (set > 0 && set < test) ? set : test;
-    }
-    for (int64_t i = 0; good && i < here.count; i++) {
-        int set = all != NULL ? 0 : set_of(here.name[i]);
-        RtNames *names = all != NULL ? all : set == 0 ? &to->train : &to->test;
-        if (set == 0 || set == test)
-            good = rt_names_add(names, rt_path("%s/%s", folder, here.name[i]),
-                                e);
-    }
-    rt_names_free(&here);
-    return good;
-}
-
-// Whether folder/name is a folder: *path is it then.  False: no memory.
-static bool find_folder(const char *folder, const char *name, char **path,
-                        RtError *e) {
-    struct stat s;
-    *path = rt_path("%s/%s", folder, name);
-    if (*path == NULL)
-        return rt_fail(e, EXIT_MEMORY, "out of memory");
-    if (stat(*path, &s) != 0 || !S_ISDIR(s.st_mode)) {
-        free(*path);
-        *path = NULL;
-    }
-    return true;
-}
-
-// Folders train, and test, val or validation, if the first exists; else the
-// shards of the folder itself.
-static bool find_shards(Shards *to, const char *folder, RtError *e) {
-    char *train, *test = NULL;
-    if (!find_folder(folder, set_name[0], &train, e))
-        return false;
-    if (train == NULL)
-        return add_shards(to, folder, NULL, e);
-    bool good = add_shards(to, train, &to->train, e);
-    for (int i = 1; good && test == NULL && set_name[i] != NULL; i++)
-        good = find_folder(folder, set_name[i], &test, e);
-    good = good && (test == NULL || add_shards(to, test, &to->test, e));
-    free(train);
-    free(test);
-    return good;
-}
-
 static bool is_compressed(const RtIgnored *p) {
     for (int i = 0; i < p->suffixes; i++)
         if (strcmp(p->suffix[i].name, ".gz") == 0 ||
@@ -330,7 +251,7 @@ static bool is_compressed(const RtIgnored *p) {
     return false;
 }
 
-static bool check_shards(const Shards *s, const char *folder,
+static bool check_shards(const RtShards *s, const char *folder,
                          const RtDataSpec *spec, RtError *e) {
     if (s->train.count == 0 && is_compressed(&s->ignored))
         return rt_fail(e, EXIT_DATA,
@@ -351,9 +272,10 @@ static bool check_shards(const Shards *s, const char *folder,
 
 bool rt_webdataset_read(RtData *d, const char *path, const RtDataSpec *spec,
                         const RtFiles *files, RtError *e) {
-    Shards s = {.train = {0}};
+    RtShards s = {.train = {0}};
     RtIgnored members = {.suffixes = 0};
-    bool good = find_shards(&s, path, e) && check_shards(&s, path, spec, e) &&
+    bool good = rt_shards_find(&s, path, suffixes, e) &&
+                check_shards(&s, path, spec, e) &&
                 read_split(d, &d->train, &s.train, spec, files, &members, e) &&
                 (s.test.count == 0 ||
                  read_split(d, &d->test, &s.test, spec, files, &members, e));
@@ -361,7 +283,6 @@ bool rt_webdataset_read(RtData *d, const char *path, const RtDataSpec *spec,
                     "members .jpg, .jpeg, .png or .webp");
     if (*d->ignored == '\0')
         rt_ignored_text(d->ignored, &s.ignored, path, ".tar");
-    rt_names_free(&s.train);
-    rt_names_free(&s.test);
+    rt_shards_free(&s);
     return good;
 }
