@@ -53,13 +53,21 @@ static void write_output_names(const Recipe *r, Text *t) {
     text_add(t, "    },\n    .num_output_names = %d,\n", r->num_output_names);
 }
 
+static void add_setting(Text *t, const DataSetting *s) {
+    text_add(t, "        {\"%s\", %lld, ", s->name, (long long)s->value);
+    if (s->text != NULL)
+        quoted_add(t, s->text);
+    else
+        text_add(t, "NULL");
+    text_add(t, "},\n");
+}
+
 static void write_settings(const Recipe *r, Text *t) {
     if (r->num_data_settings == 0)
         return;
     text_add(t, "    .data_setting = (const RtSetting[]){\n");
     for (int i = 0; i < r->num_data_settings; i++)
-        text_add(t, "        {\"%s\", %lld},\n", r->data_setting[i].name,
-                 (long long)r->data_setting[i].value);
+        add_setting(t, &r->data_setting[i]);
     text_add(t, "    },\n    .num_data_settings = %d,\n", r->num_data_settings);
 }
 

@@ -30,10 +30,12 @@ typedef struct {
     Time patience;
 } Plateau;
 
-// A number that the model file gives to its data set, as the length of tokens.
+// A number or names that the model file gives to its data set, as the length of
+// tokens or the columns of a table.
 typedef struct {
     const char *name;
     int64_t value;
+    const char *text; // the names, one in a line; NULL: a number
 } DataSetting;
 
 // Whether values may be recomputed instead of kept: where a limit of memory

@@ -6,7 +6,7 @@
 
 #include "runtime/runtime.h"
 
-// ---- cuda/machine.c, host/machine.c: components of this machine ----
+// ---- cuda/machine.c, host/machine.c, data/duckdb.c: components ----
 
 enum { RT_MAX_GPUS = 64 }; // reported at most
 
@@ -27,6 +27,8 @@ typedef void RtComponentHook(void *context, const RtComponent *component);
 int rt_cuda_components(RtComponentHook *report, void *context, int *driver);
 // Reports oneDNN.
 void rt_host_components(RtComponentHook *report, void *context);
+// Reports DuckDB.
+void rt_duckdb_component(RtComponentHook *report, void *context);
 
 // The properties of the first GPU; a figure is 0 if unknown.
 typedef struct {

@@ -91,10 +91,12 @@ typedef struct {
     int classes; // that whole numbers are below; 0: any
 } RtArray;
 
-// A number of the model file's data set, such as the length of tokens.
+// A number or names of the model file's data set, such as the length of tokens
+// or the columns of a table.
 typedef struct {
     const char *name;
     int64_t value;
+    const char *text; // the names, one in a line; NULL: a number
 } RtSetting;
 
 // Runs one phase of blocks first .. last-1 of a grid of `grid` on the host.

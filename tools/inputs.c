@@ -47,7 +47,8 @@ void data_describe(const Program *p, DataDescription *d) {
                              .ignored = r->ignored};
     for (int i = 0; i < r->num_data_settings && i < MAX_SETTINGS; i++)
         d->setting[d->trainer.num_data_settings++] =
-            (RtSetting){r->data_setting[i].name, r->data_setting[i].value};
+            (RtSetting){r->data_setting[i].name, r->data_setting[i].value,
+                        r->data_setting[i].text};
     for (int i = 0; i < r->num_arrays; i++)
         d->array[i] =
             (RtArray){r->array[i].name, r->array[i].input,

@@ -97,6 +97,8 @@ const char *kind_expected(Expansion *e, const ParamInfo *p) {
         return "times, as in [30 epoch, 60 epoch] or [50%, 75%]";
     case STRING:
         return "a string";
+    case STRINGS:
+        return "a string or a list of strings";
     case WORD:
         return arena_format(e->arena, "one of: %s", word_list(e, p->words));
     case KNOTS:
@@ -136,7 +138,7 @@ static bool is_tensor(Value v) {
     return v.kind == VALUE_TENSOR;
 }
 
-static bool is_name(Value v) {
+static bool is_string(Value v) {
     return v.kind == VALUE_STRING;
 }
 
@@ -211,7 +213,7 @@ bool kind_accepts(Expansion *e, const ParamInfo *p, Value v) {
     case FLAG:
         return v.kind == VALUE_BOOL;
     case NAMES:
-        return v.kind == VALUE_BOOL || is_name(v) || is_list_of(v, is_name);
+        return v.kind == VALUE_BOOL || is_string(v) || is_list_of(v, is_string);
     case NUMBERS:
         return is_plain(v) || is_list_of(v, is_plain);
     case LIST:
@@ -230,7 +232,9 @@ bool kind_accepts(Expansion *e, const ParamInfo *p, Value v) {
     case TIME_POINTS:
         return is_time_point(v) || is_list_of(v, is_time_point);
     case STRING:
-        return v.kind == VALUE_STRING;
+        return is_string(v);
+    case STRINGS:
+        return is_string(v) || is_list_of(v, is_string);
     case WORD:
         return v.kind == VALUE_WORD;
     case KNOTS:

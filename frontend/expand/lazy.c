@@ -20,6 +20,13 @@ static bool is_of_samples(const char *variable) {
            strcmp(variable, "input") == 0;
 }
 
+static Value report_unlabelled(Expansion *e, Span at) {
+    Diagnostic *d = report(e->diags, D_data, at, "the table has no label");
+    diag_place(d, e->data.at, "the data set is from here");
+    diag_note(d, "name its column, as in: table(\"data\", label=\"price\")");
+    return value_poison();
+}
+
 static Value sample_variable(Expansion *e, const char *variable, Span at) {
     origin_set(e, at, NULL);
     if (e->num_named > 0 && strcmp(variable, "input") != 0) {
@@ -29,6 +36,8 @@ static Value sample_variable(Expansion *e, const char *variable, Span at) {
     if (strcmp(variable, "output") == 0 || e->output.kind == VALUE_POISON)
         return e->output;
     bool label = strcmp(variable, "label") == 0;
+    if (label && e->data.unlabelled)
+        return report_unlabelled(e, at);
     NodeId n = label ? label_node(e) : input_node(e, INPUT_IMAGE);
     return n == NO_NODE ? value_poison() : value_tensor(n, at);
 }

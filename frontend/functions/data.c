@@ -3,6 +3,7 @@
 #include "frontend/functions/functions.h"
 
 #include <math.h>
+#include <string.h>
 
 static Type samples(DType d, int rank, int64_t a, int64_t b, int64_t c) {
     return (Type){.dtype = d, .rank = rank, .dim = {0, a, b, c}};
@@ -14,19 +15,38 @@ static const Type bytes = {.dtype = U8}, whole = {.dtype = I32},
 
 // ---- settings for the trainer ----
 
-static void add_setting(Expansion *e, DataSet *d, const char *name,
-                        int64_t value) {
+static void add_setting(Expansion *e, DataSet *d, DataSetting s) {
     DataSetting *more =
         ARENA_ARRAY(e->arena, (size_t)d->num_settings + 1, DataSetting);
     for (int i = 0; i < d->num_settings; i++)
         more[i] = d->setting[i];
-    more[d->num_settings++] = (DataSetting){name, value};
+    more[d->num_settings++] = s;
     d->setting = more;
+}
+
+// A string, or the strings of a list.
+static const Value *call_strings(const Call *c, ParamId p, int *count) {
+    const Value *v = call_arg(c, p);
+    bool list = v->kind == VALUE_LIST;
+    *count = list ? v->list.count : v->kind == VALUE_STRING;
+    return list ? v->list.item : v;
+}
+
+static void add_strings(Expansion *e, DataSet *d, const Call *c, ParamId p) {
+    int count;
+    const Value *item = call_strings(c, p, &count);
+    Text t = text_new(e->arena);
+    for (int i = 0; i < count; i++)
+        text_add(&t, "%s%s", i > 0 ? "\n" : "", item[i].text);
+    if (count > 0)
+        add_setting(e, d,
+                    (DataSetting){param_info[p].name, 0, text_string(&t)});
 }
 
 static void add_count(Expansion *e, DataSet *d, const Call *c, ParamId p) {
     if (call_arg(c, p)->kind == VALUE_NUMBER)
-        add_setting(e, d, param_info[p].name, call_count(c, p));
+        add_setting(e, d,
+                    (DataSetting){param_info[p].name, call_count(c, p), NULL});
 }
 
 // ---- arguments ----
@@ -70,7 +90,7 @@ static void set_labels(DataSet *d, const Call *c, ParamId p) {
 static void cifar100(Expansion *e, DataSet *d, const Call *c) {
     bool coarse = call_flag(c, P_cifar100_coarse);
     d->classes = coarse ? 20 : 100;
-    add_setting(e, d, "coarse", coarse);
+    add_setting(e, d, (DataSetting){"coarse", coarse, NULL});
 }
 
 static void images(DataSet *d, const Call *c, ParamId p) {
@@ -95,6 +115,31 @@ static bool check_vocabulary(Expansion *e, const Call *c) {
            "`vocabulary` of tokens is at most %d, as a token has 16 bits",
            MAX_WORDS);
     return false;
+}
+
+// An input that has the label would give it away.
+static bool check_columns(Expansion *e, const Call *c) {
+    int labels, columns;
+    const Value *label = call_strings(c, P_table_label, &labels);
+    const Value *column = call_strings(c, P_table_columns, &columns);
+    for (int i = 0; i < columns; i++)
+        for (int k = 0; k < labels; k++) {
+            if (strcmp(column[i].text, label[k].text) != 0)
+                continue;
+            report(e->diags, D_out_of_range, column[i].at,
+                   "\"%s\" is the label and one of `columns`", label[k].text);
+            return false;
+        }
+    return true;
+}
+
+static bool table(Expansion *e, DataSet *d, const Call *c) {
+    d->typed = false;
+    d->unlabelled = call_arg(c, P_table_label)->kind == VALUE_NONE;
+    set_labels(d, c, P_table_targets);
+    add_strings(e, d, c, P_table_label);
+    add_strings(e, d, c, P_table_columns);
+    return check_columns(e, c);
 }
 
 static bool synthetic(Expansion *e, DataSet *d, const Call *c) {
@@ -140,6 +185,8 @@ bool data_set(Expansion *e, const Call *c, DataSet *d) {
         d->typed = false;
         set_labels(d, c, P_npy_targets);
         return read_shape(e, d, c, P_npy_shape);
+    case B_table:
+        return table(e, d, c);
     case B_tokens:
         tokens(e, d, c);
         return check_vocabulary(e, c);

@@ -55,6 +55,7 @@ typedef enum {
     TIME_POINT,  // of a schedule: a fraction of the run, epochs or steps
     TIME_POINTS, // one or a list of them
     STRING,
+    STRINGS, // a string or a list of strings
     WORD,
     KNOTS, // all remaining arguments, each `time: value`
 } ParamKind;

@@ -131,6 +131,7 @@ typedef struct {
     bool named; // it may have further arrays by name
     const Value *target; // names of labels that are numbers, strings
     int num_targets;
+    bool unlabelled;
     int64_t classes, samples, tests;
 } DataSet;
 

@@ -20,6 +20,7 @@ static const struct {
     {"cifar100", rt_cifar100_read},
     {"idx", rt_idx_read},
     {"npy", rt_npy_read},
+    {"table", rt_table_read},
     {"image_folder", rt_image_folder_read},
     {"webdataset", rt_webdataset_read},
     {"tokens", rt_tokens_read},
@@ -32,6 +33,13 @@ int64_t rt_setting(const RtDataSpec *spec, const char *name,
         if (strcmp(spec->setting[i].name, name) == 0)
             return spec->setting[i].value;
     return otherwise;
+}
+
+const char *rt_setting_text(const RtDataSpec *spec, const char *name) {
+    for (int i = 0; i < spec->num_settings; i++)
+        if (strcmp(spec->setting[i].name, name) == 0)
+            return spec->setting[i].text;
+    return "";
 }
 
 size_t rt_shape_values(const RtShape *s) {

@@ -31,6 +31,8 @@ typedef struct {
 
 // The value of a setting, or `otherwise` if not given.
 int64_t rt_setting(const RtDataSpec *spec, const char *name, int64_t otherwise);
+// Its names, one in a line; "" if not given.
+const char *rt_setting_text(const RtDataSpec *spec, const char *name);
 size_t rt_shape_values(const RtShape *s); // numbers in one sample
 // Whether two shapes hold the same numbers: dimensions of 1 are ignored.
 bool rt_shape_same(const RtShape *s, int rank, const int64_t *dim);
@@ -197,7 +199,7 @@ void rt_shards_free(RtShards *s);
 // ---- inputs.c ----
 
 // Opens the samples of a prediction as d->test: image files, those in folders,
-// an .npy file, or a data set, whose test set it is.  paths: any number of
+// an .npy, .parquet or .csv file, or a data set, whose test set it is.  paths: any number of
 // image files and folders, or one path.
 bool rt_inputs_open(RtData *d, const RtTrainer *t, const RtOptions *o,
                     const RtNames *paths, const RtFiles *files, RtError *e);
@@ -236,7 +238,7 @@ bool rt_tar_next(RtTar *t, RtTarMember *m, RtError *e);
 bool rt_tar_read(RtTar *t, int64_t from, size_t count, void *to, RtError *e);
 void rt_tar_close(RtTar *t);
 
-// ---- cifar.c, idx.c, npy.c, tokens.c, image_folder.c, webdataset.c,
+// ---- cifar.c, idx.c, npy.c, table.c, tokens.c, image_folder.c, webdataset.c,
 // synthetic.c ----
 
 typedef bool RtFormat(RtData *d, const char *path, const RtDataSpec *spec,
@@ -244,8 +246,14 @@ typedef bool RtFormat(RtData *d, const char *path, const RtDataSpec *spec,
 // Reads the samples of an .npy file, or its only one, and hashes them.
 bool rt_npy_column(const RtFiles *files, const char *path, const RtShape *shape,
                    RtColumn *c, int64_t *count, uint64_t *hash, RtError *e);
+// Whether a name ends as a file of a table does.
+bool rt_is_table(const char *path);
+// Reads the input's columns of one file as d->test, without labels.
+bool rt_table_open(RtData *d, const char *path, const RtDataSpec *spec,
+                   RtError *e);
 RtFormat rt_cifar10_read, rt_cifar100_read, rt_idx_read, rt_npy_read,
-    rt_tokens_read, rt_synthetic_draw, rt_image_folder_read, rt_webdataset_read;
+    rt_tokens_read, rt_synthetic_draw, rt_image_folder_read, rt_webdataset_read,
+    rt_table_read;
 
 // ---- decode.c, jpeg.c, png.c, resize.c: images in files ----
 

@@ -195,6 +195,16 @@ static bool npy_open(RtData *d, const RtNames *paths, const RtTrainer *t,
     return good;
 }
 
+// The columns of the trainer's own table, or all.
+static bool table_open(RtData *d, const char *path, const RtTrainer *t,
+                       RtError *e) {
+    const RtDataSpec spec = {.image = t->image,
+                             .label = {.rank = -1},
+                             .setting = t->data_setting,
+                             .num_settings = t->num_data_settings};
+    return rt_table_open(d, path, &spec, e);
+}
+
 // The test set of a data set.
 static bool set_open(RtData *d, const char *path, const RtTrainer *t,
                      const RtOptions *o, const RtFiles *files, RtError *e) {
@@ -213,6 +223,8 @@ bool rt_inputs_open(RtData *d, const RtTrainer *t, const RtOptions *o,
     *d = (RtData){0};
     if (paths->count == count_inputs(t) && are_npy(paths)) {
         good = npy_open(d, paths, t, files, e);
+    } else if (!several && rt_is_table(first)) {
+        good = table_open(d, first, t, e);
     } else if (!several && strncmp(first, "synthetic", 9) == 0) {
         good = set_open(d, first, t, o, files, e);
     } else {

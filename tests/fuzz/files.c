@@ -113,8 +113,8 @@ static void read_npy(const uint8_t *data, size_t size) {
 }
 
 static void read_tokens(const uint8_t *data, size_t size) {
-    static const RtSetting setting[] = {{"length", SIDE},
-                                        {"vocabulary", 30000}};
+    static const RtSetting setting[] = {{"length", SIDE, NULL},
+                                        {"vocabulary", 30000, NULL}};
     const RtDataSpec sample = {.image = {RT_I32, 1, {SIDE}},
                                .label = {RT_I32, 1, {SIDE}},
                                .classes = 30000,

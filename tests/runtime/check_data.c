@@ -182,7 +182,7 @@ START_TEST(cifar10_is_refused) {
 END_TEST
 
 START_TEST(cifar100_has_two_labels) {
-    static const RtSetting coarse = {"coarse", 1};
+    static const RtSetting coarse = {"coarse", 1, NULL};
     RtDataSpec sample = cifar;
     uint8_t record[3 * 3074], image[3072];
     place_folder("d");
@@ -501,7 +501,8 @@ START_TEST(synthetic_has_any_shape) {
 END_TEST
 
 START_TEST(synthetic_has_as_many_samples_as_wanted) {
-    static const RtSetting setting[] = {{"samples", 70}, {"test", 30}};
+    static const RtSetting setting[] = {{"samples", 70, NULL},
+                                        {"test", 30, NULL}};
     RtDataSpec sample = mnist;
     sample.setting = setting;
     sample.num_settings = 2;

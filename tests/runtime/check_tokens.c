@@ -18,8 +18,8 @@ static RtError error;
 
 static bool open_with(const char *path, int length, int vocabulary,
                       const RtFiles *files) {
-    const RtSetting setting[] = {{"length", length},
-                                 {"vocabulary", vocabulary}};
+    const RtSetting setting[] = {{"length", length, NULL},
+                                 {"vocabulary", vocabulary, NULL}};
     const RtDataSpec sample = {.image = {RT_I32, 1, {length}},
                                .label = {RT_I32, 1, {length}},
                                .classes = vocabulary,

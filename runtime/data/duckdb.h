@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// DuckDB: queries of Parquet and CSV files by its library, opened when a data
+// set needs it.
+#ifndef RUNTIME_DATA_DUCKDB_H
+#define RUNTIME_DATA_DUCKDB_H
+
+#include "runtime/runtime.h"
+
+// A connection to an empty database in memory.
+typedef struct RtDuckdb RtDuckdb;
+RtDuckdb *rt_duckdb_open(RtError *e); // NULL with *e filled
+void rt_duckdb_close(RtDuckdb *d);    // may be NULL
+
+// Some rows of a result, as long as the call that gets them.
+typedef struct {
+    const RtDuckdb *duckdb;
+    void *chunk;
+    int64_t first, rows; // counted in the result
+} RtChunk;
+
+typedef bool RtChunkHook(void *context, const RtChunk *chunk, RtError *e);
+
+// Runs SQL and calls `hook` with all rows of the result, in order.  Messages
+// begin with `path`.
+bool rt_duckdb_query(const RtDuckdb *d, const char *path, const char *sql,
+                     RtChunkHook *hook, void *context, RtError *e);
+
+// A column of a chunk, of type DOUBLE or VARCHAR.
+typedef struct {
+    const RtDuckdb *duckdb;
+    void *data;
+    const uint64_t *valid; // a bit of each row; NULL: every row has a value
+} RtVector;
+
+RtVector rt_chunk_column(const RtChunk *c, int column);
+// Whether row i of the chunk has a value; the value.  A text has no null byte
+// at its end.
+bool rt_vector_has(const RtVector *v, int64_t i);
+double rt_vector_number(const RtVector *v, int64_t i);
+const char *rt_vector_text(const RtVector *v, int64_t i, size_t *length);
+
+#endif
