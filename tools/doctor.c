@@ -127,6 +127,7 @@ int doctor_command(Arena *a, const Arguments *arguments) {
     compiler_find(&d, arguments);
     rt_host_components(component_add, &d);
     d.finding[d.count - 1].needed = true;
+    rt_duckdb_component(component_add, &d);
     if (arguments->json)
         json_print(&d);
     else

@@ -11,6 +11,7 @@ expect_says "^NVRTC .*$SINTER_DOUBLE/libnvrtc.so.13"
 expect_says "^cuDNN  *9[.].*$SINTER_DOUBLE/libcudnn.so.9"
 expect_says "^cuBLASLt .*$SINTER_DOUBLE/libcublasLt.so.13"
 expect_says "^NVTX .*$SINTER_DOUBLE/libnvtx3interop.so.1"
+expect_says "^DuckDB "
 expect_says "^oneDNN  *[0-9]"
 expect_says "complete: trainers run on a GPU and on the host"
 
