@@ -116,8 +116,9 @@ void rt_duckdb_close(RtDuckdb *d) {
 static bool fail(const RtDuckdb *d, Result *r, const char *path, RtError *e) {
     enum { MOST = 400 };
     const char *message = d->message(r);
-    char why[MOST];
-    snprintf(why, sizeof why, "%s", message != NULL ? message : "unknown error");
+    char why[MOST] = "unknown error";
+    if (message != NULL)
+        snprintf(why, sizeof why, "%s", message);
     char *end = strstr(why, "\n\n");
     if (end != NULL)
         *end = '\0';

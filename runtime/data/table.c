@@ -432,8 +432,9 @@ static bool cell_store(const Reading *r, int64_t k, const RtVector *v,
         if (fits && is_class)
             return true;
         if (fits)
-            snprintf(why, sizeof why, "label %.0f, but the model has %d classes",
-                     x, t->spec->classes);
+            snprintf(why, sizeof why,
+                     "label %.0f, but the model has %d classes", x,
+                     t->spec->classes);
         else
             snprintf(why, sizeof why, "%.9g is not %s", x, type_text(to->type));
     }

@@ -1,6 +1,6 @@
 """Files for tables.sh: library makes libduckdb.so of DuckDB's Python package,
-data writes the same samples as arrays, Parquet and CSV files, and defects writes
-a folder for each defect."""
+data writes the same samples as arrays, Parquet and CSV files, and defects
+writes a folder for each defect."""
 import os
 import subprocess
 import sys
@@ -64,7 +64,8 @@ def write(part, count):
 
 
 def data():
-    for folder in "arrays", "targets", "parquet", "named", "csv", "prices":
+    for folder in ("arrays", "targets", "parquet", "named", "csv", "prices",
+                   "wide"):
         os.makedirs(folder)
     write("train", 400)
     write("test", 100)
@@ -73,6 +74,10 @@ def data():
         os.link(f"named/{part}.parquet",
                 f"it's [a] * of year=2020/{part}.parquet")
     copy("SELECT * FROM 'csv/train.csv'", "one.parquet")
+    wide = ", ".join(f"{i} AS column{i}" for i in range(100))
+    for part, count in ("train", 100000), ("test", 10):
+        copy(f"SELECT {wide}, 0 AS y FROM range({count})",
+             f"wide/{part}.parquet")
 
 
 def defect(name, text, test=None):
@@ -99,7 +104,7 @@ def damage(name, change):
 def defects():
     defect("gap", "CASE WHEN i <> 4 THEN i END a, i b, i % 3 kind")
     defect("csv_gap", "a,b,kind\n1,2,0\n1,,1\n")
-    defect("nan", "i a, CASE WHEN i = 9 THEN 'nan'::DOUBLE ELSE i END b, 0 kind")
+    defect("nan", "i a, if(i = 9, 'nan'::DOUBLE, i) b, 0 kind")
     defect("large", "1e300 a, i b, 0 kind")
     defect("text", "i a, 'v' || i b, i % 3 kind")
     defect("late_text", "a,b,kind\n" + "1,2,0\n" * 30000 + "1,NA,0\n")
@@ -131,8 +136,8 @@ def defects():
     damage("magic", lambda b: b"PAR2" + b[4:-4] + b"PAR2")
     # Accepted.
     defect("duplicate", "a,a,kind\n1,2,0\n3,4,1\n")
-    defect("wide", "i::HUGEINT * 10000000000000000000000 a, (i / 3)::DECIMAL(9, 3)"
-           " b, i::UBIGINT % 3 kind")
+    defect("types", "i::HUGEINT * 10000000000000000000000 a, "
+           "(i / 3)::DECIMAL(9, 3) b, i::UBIGINT % 3 kind")
 
 
 if __name__ == "__main__":
