@@ -146,6 +146,9 @@ Index index_moved(Emit *e, Scope *s, NodeId n, Index p, const Expr **inside);
 
 // ---- value.c ----
 
+// Adds a table to the kernel's tables.
+Stmt *table_add(Emit *e, Stmt table);
+
 // names holds a zero for each node of the graph, before and after.
 void emit_init(Emit *e, const Graph *g, const Graph *device, Arena *a,
                const Group *group, const bool *stored, int *names);

@@ -59,14 +59,14 @@ static Expr *numbers_of(Arena *a, const Entry *m, const Kind *kind,
     Expr *x = x_list(a, m->num_numbers);
     for (int j = 0; j < m->num_numbers; j++)
         if (is_real(m->number[j]) == real && !kind[m->kind].agrees[j])
-            x->arg[x->count++] = m->number[j];
+            list_add(x, m->number[j]);
     return x;
 }
 
 // A C initializer needs at least one number.
 static const Expr *filled(Arena *a, Expr *list) {
     if (list->count == 0)
-        list->arg[list->count++] = x_number(a, 0);
+        list_add(list, x_number(a, 0));
     return list;
 }
 
@@ -106,7 +106,7 @@ static Expr *addresses_of(const Emit *e, const Entry *m) {
     for (int j = 0; j < m->num_tensors; j++) {
         NodeId n = m->tensor[j];
         if (is_pointer(e, n))
-            x->arg[x->count++] = planned_offset(e, n);
+            list_add(x, planned_offset(e, n));
     }
     return x;
 }
@@ -133,14 +133,11 @@ static Widths find_widths(const Emit *e, const Entries *m, const Kind *kind) {
 
 static Stmt *table_new(Emit *e, StmtKind kind, const char *type,
                        const char *name) {
-    Stmt *s = ARENA_NEW(e->a, Stmt);
-    *s = (Stmt){.kind = kind,
-                .node = NO_NODE,
-                .word = "LARGE_TABLE",
-                .type = type,
-                .name = x_name(e->a, name)};
-    block_add(&e->tables, s);
-    return s;
+    return table_add(e, (Stmt){.kind = kind,
+                               .node = NO_NODE,
+                               .word = "LARGE_TABLE",
+                               .type = type,
+                               .name = x_name(e->a, name)});
 }
 
 static void emit_type(Emit *e, const char *type, Widths w) {
@@ -162,15 +159,13 @@ static void emit_rows_of(Emit *e, const Entries *m, const Kind *kind) {
     for (int i = 0; i < m->count; i++) {
         const Entry *own = &m->entry[i];
         Expr *row = x_list(e->a, 5);
-        row->arg[row->count++] = x_number(e->a, own->kind);
-        row->arg[row->count++] = x_number(e->a, own->elements);
-        row->arg[row->count++] = filled(e->a, addresses_of(e, own));
+        list_add(row, x_number(e->a, own->kind));
+        list_add(row, x_number(e->a, own->elements));
+        list_add(row, filled(e->a, addresses_of(e, own)));
         if (w.reals > 0)
-            row->arg[row->count++] =
-                filled(e->a, numbers_of(e->a, own, kind, true));
+            list_add(row, filled(e->a, numbers_of(e->a, own, kind, true)));
         if (w.wholes > 0)
-            row->arg[row->count++] =
-                filled(e->a, numbers_of(e->a, own, kind, false));
+            list_add(row, filled(e->a, numbers_of(e->a, own, kind, false)));
         ARENA_APPEND(e->a, s->row, s->num_rows,
                      ((TableRow){row, entry_label(e, own)}));
     }

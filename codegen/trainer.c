@@ -151,9 +151,7 @@ static bool adds_batches(const Graph *train) {
 static void write_recipe(const Program *p, Text *t) {
     const Recipe *r = &p->recipe;
     text_add(t, "    .data_format = \"%s\",\n", r->data_format);
-    text_add(t, "    .data_path = ");
-    quoted_add(t, r->data_path != NULL ? r->data_path : "");
-    text_add(t, ",\n");
+    write_text(t, "data_path", r->data_path != NULL ? r->data_path : "");
     write_settings(r, t);
     write_shape(p, t, "image");
     write_shape(p, t, "label");
@@ -250,9 +248,8 @@ void trainer_write(const Writer *w, Text *t) {
     write_named(t, "settings", w->options->set, w->options->num_sets);
     text_add(t, "const RtTrainer sinter_trainer = {\n");
     text_add(t, "    .model = \"%s\",\n", p->name);
-    text_add(t, "    .file = ");
-    quoted_add(t, p->file);
-    text_add(t, ",\n    .version = \"%s\",\n", w->options->version);
+    write_text(t, "file", p->file);
+    text_add(t, "    .version = \"%s\",\n", w->options->version);
     text_add(t, "    .fingerprint = 0x%016llxu,\n",
              (unsigned long long)w->options->fingerprint);
     write_origin(w->options, t);

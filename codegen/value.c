@@ -210,6 +210,13 @@ static const Expr *constant_number(Emit *e, NodeId n) {
                           : x_size(e->a, (int64_t)value);
 }
 
+Stmt *table_add(Emit *e, Stmt table) {
+    Stmt *own = ARENA_NEW(e->a, Stmt);
+    *own = table;
+    block_add(&e->tables, own);
+    return own;
+}
+
 static bool has_table(const Emit *e, NodeId n) {
     for (int i = 0; i < e->num_tabled; i++)
         if (e->tabled[i] == n)
@@ -230,19 +237,18 @@ static const Expr *table_of(Emit *e, NodeId n) {
     ARENA_APPEND(e->a, e->tabled, e->num_tabled, n);
     bool fits = values->count <= MOST_CONSTANT - e->tabled_numbers;
     e->tabled_numbers += fits ? values->count : 0;
-    Stmt *s = ARENA_NEW(e->a, Stmt);
-    *s = (Stmt){.kind = S_TABLE,
-                .node = n,
-                .word = fits ? "TABLE" : "LARGE_TABLE",
-                .type = held_type(d->type->dtype),
-                .name = table,
-                .aligned = values->count % VECTOR == 0};
+    Stmt *s = table_add(
+        e, (Stmt){.kind = S_TABLE,
+                  .node = n,
+                  .word = fits ? "TABLE" : "LARGE_TABLE",
+                  .type = held_type(d->type->dtype),
+                  .name = table,
+                  .aligned = values->count % VECTOR == 0});
     for (int i = 0; i < values->count; i++)
         ARENA_APPEND(
             e->a, s->row, s->num_rows,
             ((TableRow){literal(e->a, d->type->dtype, values->floats[i]),
                         NULL}));
-    block_add(&e->tables, s);
     return table;
 }
 

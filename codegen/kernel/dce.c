@@ -24,8 +24,7 @@ static void count_name(void *context, const Expr *x) {
 }
 
 static bool is_pure(const Expr *x) {
-    const Intrinsic *f = x->kind == X_CALL ? intrinsic_find(x->name) : NULL;
-    if (x->kind == X_CALL && (f == NULL || f->kind != PURE))
+    if (x->kind == X_CALL && !is_call(x, PURE))
         return false;
     for (int i = 0; i < x->count; i++)
         if (!is_pure(x->arg[i]))

@@ -183,21 +183,14 @@ static void name_node(Parser *p, Expr *x) {
 
 // A number with a kind, such as size(512).
 static const Expr *marked(Parser *p, const char *name) {
-    static const struct {
-        const char *name;
-        ExprKind kind;
-    } mark[] = {{"size", X_SIZE},
-                {"stream", X_STREAM},
-                {"scale", X_SCALE},
-                {"gpu", X_GPU},
-                {"entry", X_ENTRY}};
-    for (size_t i = 0; i < sizeof mark / sizeof *mark; i++) {
-        if (strcmp(name, mark[i].name) != 0 || !take(p, "("))
+    for (int i = 0; i < X_NAME; i++) {
+        if (number_kind[i] == NULL || strcmp(name, number_kind[i]) != 0 ||
+            !take(p, "("))
             continue;
         bool minus = take(p, "-");
         skip_space(p);
         Expr x = *(is_digit(*p->s) ? number(p) : expression(p)), *own;
-        own = node_of(p, mark[i].kind, NULL, 0);
+        own = node_of(p, (ExprKind)i, NULL, 0);
         own->whole = minus ? -x.whole : x.whole;
         own->real = minus ? -x.real : x.real;
         need(p, ")");
@@ -477,12 +470,15 @@ static void declaration(Parser *p, Block *b, const char *before,
     need(p, ";");
 }
 
-static void cases(Parser *p, Block *b) {
-    Stmt *s = stmt_new(p, b, S_SWITCH);
+// if (value) body else other, or switch (value) body
+static void choice(Parser *p, Block *b, StmtKind kind) {
+    Stmt *s = stmt_new(p, b, kind);
     need(p, "(");
     s->value = expression(p);
     need(p, ")");
     inner(p, &s->body);
+    if (kind == S_IF && take(p, "else"))
+        inner(p, &s->other);
 }
 
 static void one_case(Parser *p, Block *b) {
@@ -490,16 +486,6 @@ static void one_case(Parser *p, Block *b) {
     s->value = expression(p);
     need(p, ":");
     inner(p, &s->body);
-}
-
-static void choice(Parser *p, Block *b) {
-    Stmt *s = stmt_new(p, b, S_IF);
-    need(p, "(");
-    s->value = expression(p);
-    need(p, ")");
-    inner(p, &s->body);
-    if (take(p, "else"))
-        inner(p, &s->other);
 }
 
 static void other_statement(Parser *p, Block *b) {
@@ -529,16 +515,16 @@ static void statement(Parser *p, Block *b) {
         block_append(b, va_arg(*p->hole, const Block *));
         return;
     }
-    if (take(p, "break")) {
-        stmt_new(p, b, S_JUMP)->word = "break";
-        need(p, ";");
-    } else if (take(p, "continue")) {
-        stmt_new(p, b, S_JUMP)->word = "continue";
+    const char *jump = take(p, "break")      ? "break"
+                       : take(p, "continue") ? "continue"
+                                             : NULL;
+    if (jump != NULL) {
+        stmt_new(p, b, S_JUMP)->word = jump;
         need(p, ";");
     } else if (take(p, "enum")) {
         enumeration(p, b);
     } else if (take(p, "if")) {
-        choice(p, b);
+        choice(p, b, S_IF);
     } else if (take(p, "for")) {
         loop(p, b, NULL);
     } else if (take(p, "TWO_AT_ONCE")) {
@@ -547,7 +533,7 @@ static void statement(Parser *p, Block *b) {
     } else if (take(p, "typedef")) {
         structure(p, b);
     } else if (take(p, "switch")) {
-        cases(p, b);
+        choice(p, b, S_SWITCH);
     } else if (take(p, "case")) {
         one_case(p, b);
     } else if (take(p, "{")) {

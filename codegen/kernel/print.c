@@ -49,14 +49,9 @@ static void real_add(Text *t, double value) {
 }
 
 static void number_add(const Printer *p, const Expr *x) {
-    static const char *const kind[] = {[X_SIZE] = "size",
-                                       [X_STREAM] = "stream",
-                                       [X_SCALE] = "scale",
-                                       [X_GPU] = "gpu",
-                                       [X_ENTRY] = "entry"};
-    bool says = p->own == NULL && x->kind != X_NUMBER && x->kind != X_REAL;
+    bool says = p->own == NULL && number_kind[x->kind] != NULL;
     if (says)
-        text_add(p->t, "%s(", kind[x->kind]);
+        text_add(p->t, "%s(", number_kind[x->kind]);
     if (x->kind == X_REAL || x->kind == X_SCALE)
         real_add(p->t, x->real);
     else
@@ -65,7 +60,7 @@ static void number_add(const Printer *p, const Expr *x) {
         text_add(p->t, ")");
 }
 
-static void list_add(const Printer *p, const Expr *x, const char *end) {
+static void arguments_add(const Printer *p, const Expr *x, const char *end) {
     for (int i = 0; i < x->count; i++) {
         text_add(p->t, i > 0 ? ", " : "");
         expr_add(p, x->arg[i], LOOSEST);
@@ -119,7 +114,7 @@ static void expr_add(const Printer *p, const Expr *x, int least) {
         break;
     case X_CALL:
         text_add(p->t, "%s(", x->name);
-        list_add(p, x, ")");
+        arguments_add(p, x, ")");
         break;
     case X_CAST:
         text_add(p->t, "(");
@@ -139,7 +134,7 @@ static void expr_add(const Printer *p, const Expr *x, int least) {
         break;
     case X_LIST:
         text_add(p->t, "{");
-        list_add(p, x, "}");
+        arguments_add(p, x, "}");
         break;
     default:
         number_add(p, x);

@@ -224,8 +224,7 @@ void family_parametrize(Arena *a, SizedKernel *first) {
     for (SizedKernel *k = first; k != NULL; k = k->next) {
         Expr *values = x_list(a, p.count);
         for (int i = 0; i < p.count; i++)
-            values->arg[values->count++] =
-                size_value(a, &k->sizes.size[p.size[i]]);
+            list_add(values, size_value(a, &k->sizes.size[p.size[i]]));
         k->values = values;
     }
     tree_parametrize(first, &p);

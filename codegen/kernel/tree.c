@@ -37,8 +37,8 @@ const Expr *x_name(Arena *a, const char *name) {
 const Expr *x_element(Arena *a, const Expr *array, const Expr *index) {
     Expr *x = x_list(a, 2);
     x->kind = X_INDEX;
-    x->arg[x->count++] = array;
-    x->arg[x->count++] = index;
+    list_add(x, array);
+    list_add(x, index);
     return x;
 }
 
@@ -49,6 +49,10 @@ Expr *x_list(Arena *a, int most) {
                   .arg = ARENA_ARRAY(a, (size_t)most + 1, const Expr *)});
 }
 
+void list_add(Expr *list, const Expr *operand) {
+    list->arg[list->count++] = operand;
+}
+
 const Expr *x_address(Arena *a, const Expr *pointer, const Expr *offset) {
     if (is_number(offset, 0))
         return pointer;
@@ -57,6 +61,12 @@ const Expr *x_address(Arena *a, const Expr *pointer, const Expr *offset) {
                     offset->arg[1]);
     return expr(a, "$ + $", pointer, offset);
 }
+
+const char *const number_kind[X_NAME] = {[X_SIZE] = "size",
+                                         [X_STREAM] = "stream",
+                                         [X_SCALE] = "scale",
+                                         [X_GPU] = "gpu",
+                                         [X_ENTRY] = "entry"};
 
 static bool same_name(const char *x, const char *y) {
     return x == y || (x != NULL && y != NULL && strcmp(x, y) == 0);

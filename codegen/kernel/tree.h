@@ -121,6 +121,9 @@ typedef struct Tree {
     Block tables, body;
 } Tree;
 
+// The kinds of numbers in kernel IR, as "size" in size(64); NULL for others.
+extern const char *const number_kind[X_NAME];
+
 // ---- build ----
 
 Expr *x_new(Arena *a, Expr x);
@@ -133,6 +136,7 @@ const Expr *x_kind(Arena *a, ExprKind kind, int64_t value);
 const Expr *x_element(Arena *a, const Expr *array, const Expr *index);
 // An empty list with room for so many operands.
 Expr *x_list(Arena *a, int most);
+void list_add(Expr *list, const Expr *operand);
 
 // The address of an element: pointer + offset, without parentheses.
 const Expr *x_address(Arena *a, const Expr *pointer, const Expr *offset);

@@ -136,14 +136,13 @@ static void for_verify(Verifier *v, const Stmt *s) {
 // CHUNK(lo, hi, rows) declares the rows of a block.
 static void call_verify(Verifier *v, const Stmt *s) {
     const Expr *x = s->value;
-    const Intrinsic *f = x->kind == X_CALL ? intrinsic_find(x->name) : NULL;
     if (x->kind != X_CALL)
         fail(v, "%s is no call", expr_print(v->a, x, ""));
-    if (f == NULL || f->kind != SPLIT) {
+    if (!is_call(x, SPLIT)) {
         expr_varies(v, x);
         return;
     }
-    if (f->arguments != x->count)
+    if (intrinsic_find(x->name)->arguments != x->count)
         fail(v, "%s has the wrong number of arguments", x->name);
     declare(v, x->arg[x->count - 3], false);
     declare(v, x->arg[x->count - 2], false);
