@@ -53,13 +53,13 @@ static bool *find_free(const Emit *e) {
     return is_free;
 }
 
-// An entry that reads such a node.
+// A free node, and an entry that reads it.
 typedef struct {
     NodeId free, entry;
-} Asking;
+} Reader;
 
 static int by_free(const void *a, const void *b) {
-    const Asking *x = a, *y = b;
+    const Reader *x = a, *y = b;
     if (x->free != y->free)
         return x->free < y->free ? -1 : 1;
     return (x->entry > y->entry) - (x->entry < y->entry);
@@ -67,28 +67,28 @@ static int by_free(const void *a, const void *b) {
 
 // Merges a few entries that read the same node, such as two biases with one
 // gradient.  Many entries would make a long text, so they read it separately.
-static void join_few(NodeId *parent, Asking *asking, int count) {
+static void join_few(NodeId *parent, Reader *reader, int count) {
     enum { FEW = 8 };
     for (int i = 0; i < count; i++)
-        asking[i] = (Asking){find(parent, asking[i].free),
-                             find(parent, asking[i].entry)};
+        reader[i] = (Reader){find(parent, reader[i].free),
+                             find(parent, reader[i].entry)};
     if (count > 0)
-        qsort(asking, (size_t)count, sizeof *asking, by_free);
+        qsort(reader, (size_t)count, sizeof *reader, by_free);
     for (int i = 0, own; i < count; i += own) {
         int entries = 0;
-        for (own = 0; i + own < count && asking[i + own].free == asking[i].free;
+        for (own = 0; i + own < count && reader[i + own].free == reader[i].free;
              own++)
             entries += own == 0 ||
-                       asking[i + own].entry != asking[i + own - 1].entry;
+                       reader[i + own].entry != reader[i + own - 1].entry;
         for (int k = 0; k < own && entries <= FEW; k++)
-            join(parent, asking[i + k].entry, asking[i].free);
+            join(parent, reader[i + k].entry, reader[i].free);
     }
 }
 
 static NodeId *find_entries(const Emit *e) {
     NodeId *parent = ARENA_ARRAY(e->a, e->g->count, NodeId);
     bool *is_free = find_free(e);
-    Asking *asking = NULL;
+    Reader *reader = NULL;
     int count = 0;
     for (NodeId n = 0; n < e->g->count; n++)
         parent[n] = n;
@@ -102,10 +102,10 @@ static NodeId *find_entries(const Emit *e) {
             if (is_free[n] == is_free[base])
                 join(parent, n, base);
             else
-                ARENA_APPEND(e->a, asking, count, ((Asking){base, n}));
+                ARENA_APPEND(e->a, reader, count, ((Reader){base, n}));
         }
     }
-    join_few(parent, asking, count);
+    join_few(parent, reader, count);
     return parent;
 }
 

@@ -323,9 +323,9 @@ static const Expr *pool_grad(Emit *e, Scope *s, NodeId n, Index p) {
                              : overlapping_grad(e, s, u);
 }
 
-// The value of n at p, stored for scopes behind the lane loop of s.
-static const Expr *keep(Emit *e, Scope *s, NodeId n, Index p,
-                        const char *stem) {
+// The value of n at p in an array, for scopes behind the lane loop of s.
+static const Expr *lanes_stored(Emit *e, Scope *s, NodeId n, Index p,
+                                const char *stem) {
     if (is_uniform(*e->g->node[n].type, p))
         return value_at(e, s, n, p);
     const Expr *name = value_name(e, stem, n), *value = value_at(e, s, n, p);
@@ -351,11 +351,12 @@ void emit_unfolded(Emit *e, Scope *s, NodeId n, Index p) {
     const Node *d = &e->g->node[pool];
     NodeId dy = d->arg[d->num_args - 1];
     Pool w = pool_of(d, *d->type, *e->g->node[dy].type);
-    const Expr *term = keep(e, s, dy, p, "dy");
+    const Expr *term = lanes_stored(e, s, dy, p, "dy");
     Window v = window_new(e, s, p.lanes);
     if (d->op == OP_max_pool_grad)
-        term = EXPR(e, "$ == $ * $ + $ ? $ : 0", keep(e, s, d->arg[0], p, "at"),
-                    v.r, x_size(e->a, w.columns), v.q, term);
+        term = EXPR(e, "$ == $ * $ + $ ? $ : 0",
+                    lanes_stored(e, s, d->arg[0], p, "at"), v.r,
+                    x_size(e->a, w.columns), v.q, term);
     else
         term = EXPR(e, "$ * $", term, share_of(e, w));
     if (!w.covers)
