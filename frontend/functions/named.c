@@ -243,7 +243,7 @@ static void arrays_add(Expansion *e, Arrays *a, const Graph *g) {
         const Node *d = &g->node[n];
         const char *input = d->op == OP_input ? node_text(d, ATTR_name) : "";
         const char *dot = strchr(input, '.');
-        if (dot == NULL || has_array(a, input))
+        if (dot == NULL || has_array(a, input) || a->count > MAX_ARRAYS)
             continue;
         bool label = strncmp(input, "label", strlen("label")) == 0;
         DataArray own = {dot + 1, input,
@@ -261,6 +261,10 @@ void names_record(Expansion *e, const Graph *train, const Graph *eval) {
         selected_save(e);
     arrays_add(e, &all, train);
     arrays_add(e, &all, eval);
+    if (all.count > MAX_ARRAYS)
+        report(e->diags, D_out_of_range, e->model->name_at,
+               "`%s` has more than %d arrays beside its first input",
+               e->model->name, MAX_ARRAYS);
     for (int i = 0; i < e->num_named; i++)
         name[i] = (OutputName){e->named[i].name, e->named[i].kind};
     r->array = all.array;

@@ -188,8 +188,7 @@ static bool more_inputs(Expansion *e, const TrainBlock *block,
     if (!good || e->num_more_inputs + f->num_outputs <= MAX_ARRAYS)
         return good;
     report(e->diags, D_out_of_range, f->name_at,
-           "`%s` has %d inputs and %d named outputs; both together are at most "
-           "%d",
+           "`%s` has %d inputs and %d named outputs, and may have %d together",
            f->name, e->num_more_inputs + 1, f->num_outputs, MAX_ARRAYS + 1);
     return false;
 }

@@ -53,11 +53,9 @@ static int onnx_export(Arena *a, const Arguments *arguments, const Export *x,
     }
     int status = text_write(arguments, out, &t);
     if (status == EXIT_GOOD)
-        wrote_print(arguments, out,
-                    arena_format(a, "ONNX opset 18, with %s and %s",
-                                 names(a, "input", all->input, all->num_inputs),
-                                 names(a, "output", all->output,
-                                       all->num_outputs)));
+        wrote_print(arguments, out, "ONNX opset 18, with %s and %s",
+                    names(a, "input", all->input, all->num_inputs),
+                    names(a, "output", all->output, all->num_outputs));
     return status;
 }
 
