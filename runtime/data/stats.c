@@ -33,39 +33,46 @@ static double number(const uint8_t *at, size_t i, RtFileType type) {
     }
 }
 
-static void image_add(Stats *s, const RtSplit *split, const uint8_t *image) {
-    for (size_t i = 0; i < split->image.values; i++) {
-        double x = number(image, i, split->image.type);
+static void values_add(Stats *s, const RtColumn *c, const uint8_t *sample) {
+    for (size_t i = 0; i < c->values; i++) {
+        double x = number(sample, i, c->type);
         int channel = (int)(i % (size_t)s->channels);
         s->sum[channel] += x;
         s->squares[channel] += x * x;
         s->least = x < s->least ? x : s->least;
         s->most = x > s->most ? x : s->most;
     }
-    s->values += (int64_t)split->image.values / s->channels;
+    s->values += (int64_t)c->values / s->channels;
 }
 
 // Labels that are numbers of classes; in a text they are the tokens.
-static void labels_add(Stats *s, const RtSplit *split, int64_t sample) {
-    const uint8_t *label = rt_column_at(&split->label, sample);
-    for (size_t i = 0; i < split->label.values; i++) {
-        double class = number(label, i, split->label.type);
+static void labels_add(Stats *s, const RtColumn *c, int64_t sample) {
+    const uint8_t *label = rt_column_at(c, sample);
+    for (size_t i = 0; i < c->values; i++) {
+        double class = number(label, i, c->type);
         if (class >= 0 && class < s->classes)
             s->counts[(int)class]++;
     }
 }
 
-static bool split_read(Stats *s, const RtSplit *split, const RtTrainer *t,
-                       bool verify, RtError *e) {
-    int last = t->image.rank > 0 ? (int)t->image.dim[t->image.rank - 1] : 1;
-    uint8_t *image = malloc(split->image.values * sizeof(float) + 1);
+static bool stats_begin(Stats *s, const RtShape *shape, int classes,
+                        RtError *e) {
+    int last = shape->rank > 0 ? (int)shape->dim[shape->rank - 1] : 1;
     *s = (Stats){.channels = last > 0 && last <= MOST_CHANNELS ? last : 1,
                  .least = INFINITY,
-                 .most = -INFINITY};
-    s->classes = split->label.type != RT_FILE_F32 ? t->classes : 0;
+                 .most = -INFINITY,
+                 .classes = classes};
     s->counts = calloc((size_t)s->classes + 1, sizeof *s->counts);
-    bool good = (image != NULL && s->counts != NULL) ||
-                rt_fail(e, EXIT_MEMORY, "out of memory");
+    return s->counts != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
+}
+
+static bool split_read(Stats *s, const RtSplit *split, const RtTrainer *t,
+                       bool verify, RtError *e) {
+    uint8_t *image = malloc(split->image.values * sizeof(float) + 1);
+    bool good =
+        stats_begin(s, &t->image,
+                    split->label.type != RT_FILE_F32 ? t->classes : 0, e) &&
+        (image != NULL || rt_fail(e, EXIT_MEMORY, "out of memory"));
     for (int64_t i = 0; good && i < split->count; i++) {
         int64_t sample = rt_split_sample(split, i);
         s->samples++;
@@ -77,9 +84,9 @@ static bool split_read(Stats *s, const RtSplit *split, const RtTrainer *t,
             continue;
         }
         if (!verify && !split->is_text)
-            image_add(s, split, image);
+            values_add(s, &split->image, image);
         if (!verify && s->classes > 0 && split->label.bytes != NULL)
-            labels_add(s, split, sample);
+            labels_add(s, &split->label, sample);
     }
     free(image);
     return good;
@@ -96,6 +103,15 @@ static void numbers_print(const char *name, const Stats *s, bool deviation) {
                deviation ? sqrt(fmax(square, 0)) : mean);
     }
     printf("%s", s->channels > 1 ? "]" : "");
+}
+
+static void values_print(const Stats *s) {
+    if (s->values == 0)
+        return;
+    printf("  values from %.6g to %.6g\n  normalize(", s->least, s->most);
+    numbers_print("mean", s, false);
+    numbers_print(", std", s, true);
+    printf(")\n");
 }
 
 static void name_print(const char *names, int class) {
@@ -133,6 +149,26 @@ static void classes_print(const Stats *s, const char *names) {
     }
 }
 
+// An array beside the images and labels: its classes, or its values.
+static bool array_print(const RtSplit *split, const RtArray *a,
+                        const RtColumn *c, RtError *e) {
+    Stats s;
+    if (!stats_begin(&s, &a->shape, a->classes, e))
+        return false;
+    for (int64_t i = 0; i < split->count; i++) {
+        int64_t sample = rt_split_sample(split, i);
+        if (a->classes > 0)
+            labels_add(&s, c, sample);
+        else
+            values_add(&s, c, rt_column_at(c, sample));
+    }
+    printf("  %s:\n", a->input);
+    values_print(&s);
+    classes_print(&s, NULL);
+    free(s.counts);
+    return true;
+}
+
 static void split_print(const Stats *s, const char *name, const RtData *d,
                         const RtSplit *split, bool verify) {
     printf("%s: %" PRId64 " samples", name, s->samples);
@@ -141,12 +177,7 @@ static void split_print(const Stats *s, const char *name, const RtData *d,
     printf("\n");
     if (verify)
         return;
-    if (s->values > 0) {
-        printf("  values from %.6g to %.6g\n  normalize(", s->least, s->most);
-        numbers_print("mean", s, false);
-        numbers_print(", std", s, true);
-        printf(")\n");
-    }
+    values_print(s);
     if (split->is_text)
         printf("  %" PRId64 " tokens\n",
                s->samples * (int64_t)split->image.values);
@@ -169,6 +200,8 @@ int rt_data_stats(const RtTrainer *t, const char *path, bool verify) {
         good = split_read(&s, split, t, verify, &e);
         if (good)
             split_print(&s, i == 0 ? "train" : "test", &d, split, verify);
+        for (int k = 0; good && !verify && k < split->num_arrays; k++)
+            good = array_print(split, &t->array[k], &split->array[k], &e);
         broken += s.broken;
         free(s.counts);
     }

@@ -6,6 +6,7 @@ several.py make FOLDER [turned]    writes its data; turned: each array's samples
 several.py metrics ROWS            the last row of an evaluation, of predictions
                                    class.npy and box.npy as they are in ROWS/..
 several.py lines FILE OUTPUTS      lines of predictions are arrays of OUTPUTS
+several.py stats FILE              what sinter data stats prints of meta and class
 several.py same A B                two files of arrays are equal, bit by bit
 several.py library PATH WEIGHTS OUTPUTS
                                    a library predicts OUTPUTS, and learns
@@ -15,6 +16,7 @@ several.py torch FILE OUTPUTS      so has PyTorch
 
 import json
 import os
+import re
 import sys
 
 import numpy as np
@@ -68,6 +70,18 @@ def lines(path, outputs):
     assert (said == box).all()
     logits = np.array([r["class"]["logits"] for r in rows], np.float32)
     assert (logits == score).all()
+
+
+def stats(path):
+    text = open(path).read()
+    test = text[text.index("test: 53 samples"):]
+    meta = np.load("data/test_meta.npy").astype(float)
+    mean = re.search(r"input\.meta:\n.*\n  normalize\(mean=\[([^]]*)\]", test)
+    said = np.array(mean.group(1).split(","), float)
+    assert np.allclose(said, meta.mean(0), rtol=1e-4), said
+    counts = re.search(r"label\.class:\n  5 of 5.*\n((    .*\n){5})", test)
+    said = [int(line.split(": ")[1]) for line in counts.group(1).splitlines()]
+    assert said == list(np.bincount(np.load("data/test_class.npy"))), said
 
 
 def same(a, b):

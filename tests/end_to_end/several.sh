@@ -35,6 +35,9 @@ train Several {
   stop when accuracy >= 99.9%
 }
 END
+expect 0 "$SINTER" data stats several.net
+cp out stats
+says stats stats
 expect 0 "$SINTER" build several.net -o several
 expect 0 ./several --out=run --metrics=rows.csv
 
