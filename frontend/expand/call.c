@@ -140,7 +140,8 @@ Value expand_function(Expansion *e, Value function, const Value *arg, Span at) {
         return value_poison();
     Binding *scope = e->scope, *frame = e->frame;
     struct CallFrame call = {f, e->call_stack,
-                             e->call_stack ? e->call_stack->depth + 1 : 1, at};
+                             e->call_stack ? e->call_stack->depth + 1 : 1, at,
+                             std_text(f->name_at.source->path) != NULL};
     e->call_stack = &call;
     e->scope = e->frame = function.closure.scope;
     Value v = expand_body(e, f, arg, at);

@@ -1,14 +1,12 @@
 // fail: reports a mistake in the call of the function that it is in.
 
-#include "frontend/frontend.h"
 #include "frontend/functions/functions.h"
 
 // The call of the innermost function, or the one outside the modules of std/
 // that led to it; fail itself if there is none.
 static Span failed_call(const Expansion *e, const Call *c) {
     const struct CallFrame *a = e->call_stack;
-    while (a != NULL && a->at.source != NULL &&
-           std_text(a->at.source->path) != NULL)
+    while (a != NULL && a->outer != NULL && a->outer->is_std)
         a = a->outer;
     return a != NULL && a->at.source != NULL ? a->at : c->at;
 }

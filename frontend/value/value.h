@@ -206,7 +206,8 @@ struct CallFrame {
     const Function *function;
     const struct CallFrame *outer;
     int depth;
-    Span at; // the call
+    Span at;     // the call
+    bool is_std; // the function is one of std/
 };
 
 struct Expansion {

@@ -319,33 +319,33 @@ static bool columns_choose(Table *t, const File *f, RtError *e) {
 
 // ---- names of classes ----
 
-// Names of a file while they are added to the sorted ones of other files.
+// The names of a file while they are added; the first `known` are sorted and of
+// other files.
 typedef struct {
-    const Table *table;
-    RtNames *class;
+    Table *table;
     int64_t known;
     const File *file;
 } Classes;
 
 static bool class_add(Classes *c, char *name, RtError *e) {
-    const RtNames known = {.name = c->class->name, .count = c->known};
-    const Table *t = c->table;
+    Table *t = c->table;
+    const RtNames known = {.name = t->class.name, .count = c->known};
+    const char *path = c->file->path, *column = t->label.name[0];
     if (name != NULL && c->known > 0 && rt_names_find(&known, name) >= 0) {
         free(name);
         return true;
     }
-    if (name != NULL && strchr(name, '\n') != NULL) {
-        free(name);
+    if (!rt_names_add(&t->class, name, e))
+        return false;
+    if (strchr(name, '\n') != NULL)
         return rt_fail(e, EXIT_DATA,
                        "%s: column \"%s\" has a class of more than one line",
-                       c->file->path, t->label.name[0]);
-    }
-    return rt_names_add(c->class, name, e) &&
-           (c->class->count <= t->spec->classes ||
-            rt_fail(e, EXIT_DATA,
-                    "%s: column \"%s\" has more than the %d classes of the "
-                    "trainer",
-                    c->file->path, t->label.name[0], t->spec->classes));
+                       path, column);
+    return t->class.count <= t->spec->classes ||
+           rt_fail(e, EXIT_DATA,
+                   "%s: column \"%s\" has more than the %d classes of the "
+                   "trainer",
+                   path, column, t->spec->classes);
 }
 
 static bool classes_add(void *context, const RtChunk *c, RtError *e) {
@@ -366,7 +366,7 @@ static bool classes_collect(Table *t, const File *file, int64_t count,
                             RtError *e) {
     bool good = true;
     for (int64_t i = 0; good && i < count; i++) {
-        Classes c = {t, &t->class, t->class.count, &file[i]};
+        Classes c = {t, t->class.count, &file[i]};
         good = query(t, &file[i], select_names(t, &file[i], true),
                      classes_add, &c, e);
         rt_names_sort(&t->class);
@@ -441,16 +441,14 @@ static bool cell_store(const Reading *r, int64_t k, const RtVector *v,
     return fail_cell(r->file, r->rows + i, column_name(t, k), why, e);
 }
 
-// Whether a chunk is within the file's rows.
-static bool rows_expect(const Reading *r, int64_t rows, RtError *e) {
-    return rows <= r->file->rows ||
-           rt_fail(e, EXIT_DATA, "%s changes while it is read", r->file->path);
+static bool fail_changed(const Reading *r, RtError *e) {
+    return rt_fail(e, EXIT_DATA, "%s changes while it is read", r->file->path);
 }
 
 static bool numbers_store(void *context, const RtChunk *c, RtError *e) {
     Reading *r = context;
-    if (!rows_expect(r, r->rows + c->rows, e))
-        return false;
+    if (r->rows + c->rows > r->file->rows)
+        return fail_changed(r, e);
     for (int64_t k = 0; k < r->count; k++) {
         RtVector v = rt_chunk_column(c, (int)k);
         for (int64_t i = 0; i < c->rows; i++)
@@ -481,7 +479,7 @@ static bool name_store(const Reading *r, const RtVector *v, int64_t i,
 static bool names_store(void *context, const RtChunk *c, RtError *e) {
     Reading *r = context;
     RtVector v = rt_chunk_column(c, 0);
-    bool good = rows_expect(r, r->rows + c->rows, e);
+    bool good = r->rows + c->rows <= r->file->rows || fail_changed(r, e);
     for (int64_t i = 0; good && i < c->rows; i++)
         good = name_store(r, &v, i, e);
     r->rows += c->rows;
@@ -517,7 +515,7 @@ static char *select_numbers(const Reading *r) {
 static bool part_read(Reading *r, char *sql, RtChunkHook *hook, RtError *e) {
     r->rows = 0;
     return query(r->table, r->file, sql, hook, r, e) &&
-           (r->rows == r->file->rows || rows_expect(r, INT64_MAX, e));
+           (r->rows == r->file->rows || fail_changed(r, e));
 }
 
 // The numbers of a query are a sixteenth of the split's, or 64 MiB.

@@ -24,8 +24,8 @@ def library():
             if name.lstrip("_").startswith("Py"):
                 print(f".globl {name}\n.balign 16\n{name}: .zero 64", file=f)
         print('.section .note.GNU-stack,"",@progbits', file=f)
-    subprocess.run(["gcc", "-shared", "-o", "libduckdb.so", "python.s",
-                    "-Wl,--no-as-needed", module,
+    subprocess.run([os.environ.get("CC", "cc"), "-shared", "-o",
+                    "libduckdb.so", "python.s", "-Wl,--no-as-needed", module,
                     f"-Wl,-rpath,{os.path.dirname(module)}"], check=True)
 
 
@@ -69,10 +69,12 @@ def data():
         os.makedirs(folder)
     write("train", 400)
     write("test", 100)
-    os.makedirs("it's [a] * of year=2020")
-    for part in "train", "test":
-        os.link(f"named/{part}.parquet",
-                f"it's [a] * of year=2020/{part}.parquet")
+    # DuckDB's pattern of the first path is the second one.
+    for folder, files in (("it's [a] * of year=2020", "named/{}.parquet"),
+                          ("it's a table of year=2020", "parquet/{}-0.parquet")):
+        os.makedirs(folder)
+        for part in "train", "test":
+            os.link(files.format(part), f"{folder}/{part}.parquet")
     copy("SELECT * FROM 'csv/train.csv'", "one.parquet")
     wide = ", ".join(f"{i} AS column{i}" for i in range(100))
     for part, count in ("train", 100000), ("test", 10):
