@@ -296,6 +296,71 @@ NodeId family_convolution(Random *b) {
     return contract(b, OP_conv, x, w, 4, attr);
 }
 
+// A transposed convolution: the gradient of one whose result is x, of which the
+// stride leaves some pixels open.
+NodeId family_upsampled(Random *b) {
+    NodeId x = random_any(b, F32, 4);
+    if (x == NO_NODE || random_type(b, x)->dim[3] == 0)
+        return NO_NODE;
+    Type y = *random_type(b, x);
+    int64_t channels = y.dim[3];
+    int64_t groups = random_draw(b, 3)   ? 1
+                     : channels % 2 == 0 ? 2
+                                         : channels;
+    int64_t each = 1 + random_draw(b, 5), one[] = {1, 1};
+    int64_t pad[4] = {0}, stride[2];
+    int64_t shape[] = {channels, 1 + random_draw(b, 4), 1 + random_draw(b, 4),
+                       each};
+    for (int i = 0; i < 2; i++) {
+        stride[i] = 1 + random_draw(b, 3);
+        pad[2 * i] = random_draw(b, (uint32_t)shape[1 + i]);
+        y.dim[1 + i] = stride[i] * (y.dim[1 + i] - 1) + shape[1 + i] -
+                       pad[2 * i] + random_draw(b, (uint32_t)stride[i]);
+    }
+    y.dim[3] = groups * each;
+    if (y.dim[1] < 1 || y.dim[2] < 1 || type_count(&y) > b->max_elements)
+        return NO_NODE;
+    Attr attr[] = {attr_ints(ATTR_dilation, 2, one),
+                   attr_int(ATTR_groups, groups), attr_ints(ATTR_pad, 4, pad),
+                   attr_ints(ATTR_stride, 2, stride)};
+    NodeId arg[] = {x, random_leaf(b, OP_param, F32, 4, shape)};
+    return random_op1(b, OP_tanh,
+                      random_add(b, (Node){.op = OP_conv_grad_input,
+                                           .type = &y,
+                                           .num_args = 2,
+                                           .arg = arg,
+                                           .num_attrs = 4,
+                                           .attr = attr}));
+}
+
+// A convolution of sequences, which are images of one row; a causal one is
+// padded at the beginning alone.
+NodeId family_sequence(Random *b) {
+    NodeId x = random_any(b, F32, -1);
+    if (x == NO_NODE || random_type(b, x)->rank < 3 ||
+        type_count(random_type(b, x)) == 0)
+        return NO_NODE;
+    Type t = *random_type(b, x);
+    int64_t channels = t.dim[t.rank - 1], size = 1 + random_draw(b, 5);
+    int64_t places = type_count(&t) / (t.dim[0] * channels), one[] = {1, 1};
+    int64_t stride[] = {1, 1 + random_draw(b, 3)};
+    int64_t groups = random_draw(b, 3) ? 1 : channels, causal = size - 1;
+    int64_t pad[] = {0, 0, causal, 0}, same[] = {0, 0, size / 2, size / 2};
+    int64_t shape[] = {groups * (1 + random_draw(b, groups > 1 ? 2 : 9)), 1,
+                       size, channels / groups};
+    Attr attr[] = {attr_ints(ATTR_dilation, 2, one),
+                   attr_int(ATTR_groups, groups),
+                   attr_ints(ATTR_pad, 4, random_draw(b, 2) ? pad : same),
+                   attr_ints(ATTR_stride, 2, stride)};
+    x = graph_reshape(b->g, x, 4, (int64_t[]){t.dim[0], 1, places, channels});
+    NodeId w = random_leaf(b, OP_param, F32, 4, shape);
+    NodeId y = contract(b, OP_conv, x, w, 4, attr);
+    if (y == NO_NODE)
+        return NO_NODE;
+    t = *random_type(b, y);
+    return graph_reshape(b->g, y, 3, (int64_t[]){t.dim[0], t.dim[2], t.dim[3]});
+}
+
 NodeId family_uniform(Random *b) {
     NodeId x = random_any(b, F32, -1);
     if (x == NO_NODE || random_type(b, x)->rank == 0)

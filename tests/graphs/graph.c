@@ -57,6 +57,9 @@ static void grow(Random *b, int steps) {
         family_layer,     family_layer,      family_tail,
         family_embedded,  family_placed,     family_dropped,
         family_attention, family_separable,  family_pixels,
+        family_upsampled, family_sequence,   family_rms,
+        family_tied,      family_rotary,     family_grouped,
+        family_attention,
     };
     enum { FAMILIES = sizeof family / sizeof *family };
     for (int i = 0; i < steps; i++) {

@@ -27,6 +27,26 @@ NodeId family_normalized(Random *b) {
     return random_op2(b, OP_mul, away, random_op1(b, OP_rsqrt, safe));
 }
 
+// x by the root mean square of its last axis, times a scale for each channel.
+NodeId family_rms(Random *b) {
+    NodeId x = random_any(b, F32, -1);
+    if (x == NO_NODE || random_type(b, x)->rank == 0 ||
+        type_count(random_type(b, x)) == 0)
+        return NO_NODE;
+    int64_t last = random_type(b, x)->rank - 1;
+    int64_t channels = random_type(b, x)->dim[last];
+    NodeId square = random_op2(b, OP_mul, x, x);
+    if (square == NO_NODE)
+        return NO_NODE;
+    NodeId sum = graph_reduce(b->g, OP_sum, square, 1, &last);
+    NodeId mean =
+        random_op2(b, OP_div, sum, random_number(b, (double)channels));
+    NodeId safe = random_op2(b, OP_add, mean, random_number(b, 0.01));
+    NodeId scale = random_leaf(b, OP_param, F32, 1, &channels);
+    NodeId normal = random_op2(b, OP_mul, x, random_op1(b, OP_rsqrt, safe));
+    return random_op2(b, OP_mul, normal, scale);
+}
+
 // Shares of a row that add up to 1.
 static NodeId exponents(Random *b, NodeId x) {
     int64_t axis = random_type(b, x)->rank - 1;
@@ -193,6 +213,38 @@ NodeId family_tail(Random *b) {
     return random_op2(b, OP_div, sum, random_number(b, of > 0 ? of : 1));
 }
 
+// The mean of what rows [M,1] cost by the weights of their classes, without
+// those of one class.
+static NodeId weighed(Random *b, NodeId cost, NodeId label, int64_t classes) {
+    enum { MOST = 64 };
+    Graph *g = b->g;
+    int64_t rows = random_type(b, label)->dim[0], both[] = {0, 1}, last = 1;
+    double weight[MOST];
+    if (classes < 1 || classes > MOST)
+        return cost;
+    for (int64_t k = 0; k < classes; k++)
+        weight[k] = (double)(1 + random_draw(b, 8)) / 4;
+    label = graph_reshape(g, label, 2, (int64_t[]){rows, 1});
+    Type along = type_of(I32, 2, (int64_t[]){1, classes});
+    NodeId own = random_op2(b, OP_eq, label, graph_iota(g, along, 1));
+    NodeId table = graph_vector(g, weight, (int)classes);
+    NodeId none = random_number(b, 0);
+    NodeId of = random_op3(b, OP_select, own, table, none);
+    NodeId ignored = graph_constant(g, type_scalar(I32), random_draw(b, 3));
+    NodeId is = random_op2(b, OP_eq, label, ignored);
+    if (of == NO_NODE || is == NO_NODE)
+        return cost;
+    of = random_op3(b, OP_select, is, none,
+                    graph_reduce(g, OP_sum, of, 1, &last));
+    NodeId part = random_op2(b, OP_mul, cost, of);
+    if (part == NO_NODE)
+        return cost;
+    NodeId all = graph_reduce(g, OP_sum, of, 2, both);
+    NodeId some = random_op2(b, OP_lt, none, all);
+    NodeId by = random_op3(b, OP_select, some, all, random_number(b, 1));
+    return random_op2(b, OP_div, graph_reduce(g, OP_sum, part, 2, both), by);
+}
+
 // What rows cost, against labels or against shares.
 NodeId family_costs(Random *b) {
     NodeId x = random_any(b, F32, 2);
@@ -205,9 +257,12 @@ NodeId family_costs(Random *b) {
     Type type = type_of(shares ? F32 : I32, shares ? 2 : 1, t.dim);
     NodeId label = graph_leaf(b->g, OP_input, random_name(b, stem), type);
     Attr attr = attr_float(ATTR_smoothing, random_draw(b, 2) ? 0 : 0.2);
-    return random_add(b, (Node){.op = OP_cross_entropy,
-                                .num_args = 2,
-                                .arg = (NodeId[]){x, label},
-                                .num_attrs = 1,
-                                .attr = &attr});
+    NodeId cost = random_add(b, (Node){.op = OP_cross_entropy,
+                                       .num_args = 2,
+                                       .arg = (NodeId[]){x, label},
+                                       .num_attrs = 1,
+                                       .attr = &attr});
+    return cost == NO_NODE || shares || random_draw(b, 2)
+               ? cost
+               : weighed(b, cost, label, t.dim[1]);
 }

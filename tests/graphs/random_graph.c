@@ -23,7 +23,7 @@ NodeId random_keep(Random *b, NodeId n) {
 }
 
 NodeId random_add(Random *b, Node n) {
-    Type type = {.dtype = F32};
+    Type type = n.type != NULL ? *n.type : (Type){.dtype = F32};
     n.group = -1;
     for (int i = 0; i < n.num_args; i++)
         if (n.arg[i] == NO_NODE)

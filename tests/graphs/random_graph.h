@@ -22,8 +22,8 @@ const Type *random_type(const Random *b, NodeId n);
 // Lets later nodes use n as an operand, and returns n.
 NodeId random_keep(Random *b, NodeId n);
 
-// Adds n; NO_NODE if an operand is missing, its type is invalid or it is too
-// large.
+// Adds n, whose type says only what its operands leave open; NO_NODE if an
+// operand is missing, its type is invalid or it is too large.
 NodeId random_add(Random *b, Node n);
 NodeId random_op1(Random *b, Op op, NodeId x);
 NodeId random_op2(Random *b, Op op, NodeId x, NodeId y);
@@ -65,6 +65,8 @@ Family family_unary, family_binary, family_choice, family_reduction,
 Family family_guarded, family_truth, family_whole, family_narrowed;
 Family family_normalized, family_exponents, family_composite, family_costs,
     family_layer, family_tail, family_separable, family_pixels;
-Family family_embedded, family_placed, family_dropped, family_attention;
+Family family_upsampled, family_sequence, family_rms;
+Family family_embedded, family_tied, family_placed, family_rotary,
+    family_dropped, family_attention, family_grouped;
 
 #endif

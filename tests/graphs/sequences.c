@@ -32,6 +32,21 @@ NodeId family_embedded(Random *b) {
     return sum;
 }
 
+// The rows of a table, itself or computed, and the products of those with the
+// table: an embedding that is tied to the head.
+NodeId family_tied(Random *b) {
+    int64_t shape[] = {1 + random_draw(b, 9), 1 + random_draw(b, 12)};
+    NodeId table = random_leaf(b, OP_param, F32, 2, shape);
+    if (random_draw(b, 2))
+        table = random_op1(b, OP_tanh, table);
+    int64_t rows = 1 + random_draw(b, 7);
+    Type t = type_of(I32, 1, &rows);
+    NodeId x = random_op2(b, OP_gather, table, rows_wanted(b, t, shape[0]));
+    x = random_op1(b, OP_tanh, x);
+    Attr attr[] = {attr_int(ATTR_ta, 0), attr_int(ATTR_tb, 1)};
+    return random_contract(b, OP_matmul, x, table, 2, attr);
+}
+
 // Numbers that the model has.
 static NodeId list(Random *b, int64_t count) {
     double number[64];
@@ -59,6 +74,58 @@ NodeId family_placed(Random *b) {
     return random_op2(
         b, OP_add, x,
         random_op1(b, random_draw(b, 2) ? OP_sin : OP_cos, angle));
+}
+
+// Pairs of channels, in halves or side by side, that turn by their place along
+// axis 1.
+NodeId family_rotary(Random *b) {
+    enum { MOST_PAIRS = 64 };
+    Graph *g = b->g;
+    NodeId x = random_any(b, F32, -1);
+    if (x == NO_NODE || random_type(b, x)->rank < 3)
+        return NO_NODE;
+    Type whole = *random_type(b, x), t = whole;
+    int64_t pairs = t.dim[t.rank - 1] / 2;
+    if (pairs < 1 || pairs > MOST_PAIRS || t.dim[t.rank - 1] % 2 != 0)
+        return NO_NODE;
+    int beside = (int)random_draw(b, 2), last = t.rank - 1 + beside;
+    t.dim[t.rank - 1] = pairs;
+    Type places = type_of(I32, t.rank, t.dim);
+    for (int i = 0; i < t.rank; i++)
+        places.dim[i] = i == 1 ? t.dim[i] : 1;
+    NodeId place = graph_cast(g, graph_iota(g, places, 1), F32);
+    NodeId angle = random_op2(b, OP_mul, place, list(b, pairs));
+    if (angle == NO_NODE)
+        return NO_NODE;
+    int64_t half = beside ? 1 : pairs;
+    int64_t low[MAX_RANK] = {0}, high[MAX_RANK] = {0};
+    if (beside) {
+        t.dim[t.rank++] = 2;
+        x = graph_reshape(g, x, t.rank, t.dim);
+        Type turned = *random_type(b, angle);
+        turned.dim[turned.rank++] = 1;
+        angle = graph_reshape(g, angle, turned.rank, turned.dim);
+    }
+    low[last] = half;
+    NodeId first = graph_slice(g, x, high, low);
+    NodeId second = graph_slice(g, x, low, high);
+    NodeId cosine = random_op1(b, OP_cos, angle);
+    NodeId sine = random_op1(b, OP_sin, angle);
+    NodeId a = random_op2(b, OP_sub, random_op2(b, OP_mul, first, cosine),
+                          random_op2(b, OP_mul, second, sine));
+    NodeId z = random_op2(b, OP_add, random_op2(b, OP_mul, second, cosine),
+                          random_op2(b, OP_mul, first, sine));
+    if (a == NO_NODE || z == NO_NODE)
+        return NO_NODE;
+    Type along = {.dtype = I32, .rank = t.rank};
+    for (int i = 0; i < t.rank; i++)
+        along.dim[i] = i == last ? 2 * half : 1;
+    NodeId end = graph_constant(g, type_scalar(I32), (double)half);
+    NodeId before = random_op2(b, OP_lt, graph_iota(g, along, last), end);
+    NodeId all = random_op3(b, OP_select, before, graph_pad(g, a, high, low),
+                            graph_pad(g, z, low, high));
+    return all == NO_NODE ? all
+                          : graph_reshape(g, all, whole.rank, whole.dim);
 }
 
 // ---- what is left out ----
@@ -171,4 +238,56 @@ NodeId family_attention(Random *b) {
     if (y == NO_NODE || (y = projected(b, y, h.channels)) == NO_NODE)
         return NO_NODE;
     return random_op2(b, OP_add, x, graph_reshape(b->g, y, t.rank, t.dim));
+}
+
+// Heads of x that share keys and values in groups, those of x or of another
+// sequence with as many samples.
+NodeId family_grouped(Random *b) {
+    Graph *g = b->g;
+    NodeId x = random_any(b, F32, -1), other = random_any(b, F32, -1);
+    if (x == NO_NODE || random_type(b, x)->rank < 3 ||
+        type_count(random_type(b, x)) == 0)
+        return NO_NODE;
+    Type t = *random_type(b, x), m = *random_type(b, other);
+    bool crosses = m.rank >= 3 && m.dim[0] == t.dim[0] && type_count(&m) > 0;
+    if (!crosses)
+        m = t;
+    int64_t n = t.dim[0], c = t.dim[t.rank - 1], d = m.dim[m.rank - 1];
+    int64_t places = type_count(&t) / (n * c), seen = type_count(&m) / (n * d);
+    int64_t group = 2, kv = 1 + random_draw(b, 2), size = 1 + random_draw(b, 4);
+    int64_t scored = n * kv * group * places * seen;
+    if (2 * scored > b->max_elements || c > 24 || d > 24 ||
+        type_count(&t) > b->max_elements || type_count(&m) > b->max_elements)
+        return NO_NODE;
+    NodeId rows = graph_reshape(g, random_op1(b, OP_tanh, x), 2,
+                                (int64_t[]){n * places, c});
+    NodeId memory = rows;
+    if (crosses)
+        memory = graph_reshape(g, random_op1(b, OP_tanh, other), 2,
+                               (int64_t[]){n * seen, d});
+    int64_t wide[] = {kv * group * size, c}, narrow[] = {kv * size, d};
+    NodeId q = product(b, rows, random_leaf(b, OP_param, F32, 2, wide), 1);
+    NodeId k = product(b, memory, random_leaf(b, OP_param, F32, 2, narrow), 1);
+    NodeId v = product(b, memory, random_leaf(b, OP_param, F32, 2, narrow), 1);
+    if (q == NO_NODE || k == NO_NODE || v == NO_NODE)
+        return NO_NODE;
+    Heads h = {n, seen, kv * size, kv};
+    Attr order = attr_ints(ATTR_order, 5, (int64_t[]){0, 2, 3, 1, 4});
+    int64_t heads[] = {n, places, kv, group, size};
+    q = random_with(b, OP_transpose, graph_reshape(g, q, 5, heads), 1, &order);
+    if (q == NO_NODE)
+        return NO_NODE;
+    q = graph_reshape(g, q, 4, (int64_t[]){n, kv, group * places, size});
+    NodeId scores = product(b, q, split(b, k, &h), 1);
+    NodeId root = random_number(b, sqrt((double)size));
+    scores = random_op2(b, OP_div, scores, root);
+    NodeId shares = scores == NO_NODE ? scores : random_softmax(b, scores);
+    NodeId y = product(b, shares, split(b, v, &h), 0);
+    if (y == NO_NODE)
+        return NO_NODE;
+    order = attr_ints(ATTR_order, 5, (int64_t[]){0, 3, 1, 2, 4});
+    int64_t back[] = {n, kv, group, places, size};
+    y = random_with(b, OP_transpose, graph_reshape(g, y, 5, back), 1, &order);
+    int64_t merged[] = {n, places, wide[0]};
+    return y == NO_NODE ? y : graph_reshape(g, y, 3, merged);
 }

@@ -231,6 +231,91 @@ static bool has_attention(const Drawn *d) {
     return false;
 }
 
+// The node's operand i, without reshapes; NULL: it has none.
+static const Node *operand_of(const Graph *g, const Node *n, int i) {
+    if (n == NULL || i >= n->num_args)
+        return NULL;
+    n = &g->node[n->arg[i]];
+    while (n->op == OP_reshape)
+        n = &g->node[n->arg[0]];
+    return n;
+}
+
+static bool is_op(const Node *n, Op op) {
+    return n != NULL && n->op == op;
+}
+
+// Whether a node is like that.
+static bool has_node(const Drawn *d, bool (*is)(const Graph *, const Node *)) {
+    for (NodeId n = 0; n < d->grown->count; n++)
+        if (is(d->grown, &d->grown->node[n]))
+            return true;
+    return false;
+}
+
+static bool is_rms(const Graph *g, const Node *n) {
+    const Node *mean = operand_of(g, operand_of(g, n, 0), 0);
+    return n->op == OP_rsqrt && is_op(mean, OP_div) &&
+           is_op(operand_of(g, mean, 0), OP_sum);
+}
+
+static bool has_rms(const Drawn *d) {
+    return has_node(d, is_rms);
+}
+
+static bool is_turned(const Graph *g, const Node *n) {
+    return n->op == OP_sub &&
+           is_op(operand_of(g, operand_of(g, n, 0), 1), OP_cos) &&
+           is_op(operand_of(g, operand_of(g, n, 1), 1), OP_sin);
+}
+
+static bool has_rotary(const Drawn *d) {
+    return has_node(d, is_turned);
+}
+
+static bool is_grouped_product(const Graph *g, const Node *n) {
+    const Node *query = operand_of(g, n, 0);
+    return n->op == OP_matmul && n->type->rank == 4 &&
+           is_op(query, OP_transpose) && query->type->rank == 5;
+}
+
+static bool has_grouped_heads(const Drawn *d) {
+    return has_node(d, is_grouped_product);
+}
+
+static bool is_weighed(const Graph *g, const Node *n) {
+    const Node *sum = operand_of(g, n, 0);
+    return n->op == OP_div && is_op(sum, OP_sum) &&
+           is_op(operand_of(g, operand_of(g, sum, 0), 0), OP_cross_entropy);
+}
+
+static bool has_weighed(const Drawn *d) {
+    return has_node(d, is_weighed);
+}
+
+static bool is_tied(const Graph *g, const Node *n) {
+    const Node *row = operand_of(g, operand_of(g, n, 0), 0);
+    return n->op == OP_matmul && is_op(row, OP_gather) &&
+           operand_of(g, row, 0) == operand_of(g, n, 1);
+}
+
+static bool has_tied(const Drawn *d) {
+    return has_node(d, is_tied);
+}
+
+static bool is_row(const Graph *g, const Node *n) {
+    return n->op == OP_conv && n->type->dim[1] == 1 &&
+           g->node[n->arg[0]].op == OP_reshape;
+}
+
+static bool has_sequence(const Drawn *d) {
+    return has_node(d, is_row);
+}
+
+static bool has_upsampled(const Drawn *d) {
+    return has_op(d->grown, OP_conv_grad_input);
+}
+
 static bool has_conv(const Drawn *d, bool (*is)(const Node *conv)) {
     for (NodeId n = 0; n < d->grown->count; n++)
         if (d->grown->node[n].op == OP_conv && is(&d->grown->node[n]))
@@ -477,6 +562,13 @@ static const struct {
     {"sine or cosine of a place", has_places},
     {"a mask of numbers that are drawn", has_mask},
     {"attention", has_attention},
+    {"heads that share keys", has_grouped_heads},
+    {"pairs of channels that turn", has_rotary},
+    {"a root mean square", has_rms},
+    {"a table tied to a head", has_tied},
+    {"a mean of weighted rows", has_weighed},
+    {"a convolution of sequences", has_sequence},
+    {"a transposed convolution", has_upsampled},
     {"convolutions in groups", has_grouped},
     {"convolutions with strides", has_strided},
     {"convolutions with holes", has_dilated},
