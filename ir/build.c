@@ -112,6 +112,17 @@ NodeId graph_transpose(Graph *g, NodeId a, const int64_t *order) {
     return same ? a : add_with(g, OP_transpose, a, 1, &attr);
 }
 
+NodeId graph_stack(Graph *g, const NodeId *a, int count, int64_t rows,
+                   int64_t columns) {
+    int64_t dim[] = {count, rows, columns};
+    Type type = type_of(g->node[a[0]].type->dtype, 3, dim);
+    return graph_add(g, (Node){.op = OP_stack,
+                               .type = &type,
+                               .num_args = count,
+                               .arg = a,
+                               .group = -1});
+}
+
 static NodeId add_ends(Graph *g, Op op, NodeId a, const int64_t *low,
                        const int64_t *high) {
     int rank = g->node[a].type->rank;

@@ -359,6 +359,9 @@ NodeId graph_reduce(Graph *g, Op op, NodeId a, int count, const int64_t *axes);
 NodeId graph_transpose(Graph *g, NodeId a, const int64_t *order);
 // Adds low[i] zeros before axis i and high[i] after it; a itself if all are 0.
 NodeId graph_pad(Graph *g, NodeId a, const int64_t *low, const int64_t *high);
+// The tensors as matrices [count,rows,columns]: see stack in ops.def.
+NodeId graph_stack(Graph *g, const NodeId *a, int count, int64_t rows,
+                   int64_t columns);
 // Drops low[i] elements at the start of axis i and high[i] at its end; a itself
 // if all are 0.
 NodeId graph_slice(Graph *g, NodeId a, const int64_t *low, const int64_t *high);

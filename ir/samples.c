@@ -222,6 +222,21 @@ static void cut(const Node *n, Samples *to, const Samples *of,
     }
 }
 
+// Matrices of which every row is a sample have the batch axis second.
+static void stack(const Graph *g, const Node *n, Samples *to,
+                  const Samples *of) {
+    const Samples *first = &of[n->arg[0]];
+    to->stride[1] = first->stride[0];
+    for (int i = 0; i < n->num_args; i++) {
+        const Type *t = g->node[n->arg[i]].type;
+        const Samples *from = &of[n->arg[i]];
+        to->mixed |= is_sampled(to, 1) && t->dim[0] != n->type->dim[1];
+        to->mixed |= from->stride[0] != to->stride[1];
+        for (int k = 1; k < t->rank; k++)
+            to->mixed |= is_sampled(from, k);
+    }
+}
+
 // Rows for each element of an index.  An index that depends on `valid` alone
 // names valid samples.
 static void gather(const Graph *g, const Node *n, Samples *to,
@@ -337,6 +352,9 @@ static void other(const Graph *g, const Node *n, Samples *to, const Samples *of,
         return;
     case OP_gather:
         gather(g, n, to, of);
+        return;
+    case OP_stack:
+        stack(g, n, to, of);
         return;
     case OP_matmul:
         matmul(g, n, to, of);

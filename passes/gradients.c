@@ -306,6 +306,21 @@ static void grad_transpose(Backward *b) {
     give(b, 0, graph_transpose(b->g, b->dy, back));
 }
 
+// Operand i has the first rows and columns of matrix i.
+static void grad_stack(Backward *b) {
+    Type all = *b->node.type;
+    for (int i = 0; i < b->node.num_args; i++) {
+        Type t = *type_at(b, x(b, i));
+        int64_t low[] = {i, 0, 0};
+        int64_t high[] = {all.dim[0] - 1 - i, all.dim[1] - t.dim[0],
+                          all.dim[2] - type_count(&t) / t.dim[0]};
+        if (wants(b, i))
+            give(b, i,
+                 graph_reshape(b->g, graph_slice(b->g, b->dy, low, high),
+                               t.rank, t.dim));
+    }
+}
+
 static void grad_gather(Backward *b) {
     NodeId arg[] = {b->dy, x(b, 1)};
     give(b, 0,

@@ -190,12 +190,7 @@ static NodeId stack(const Muon *m, const Batch *b) {
         g->at = m->u[i].from.from;
         arg[count++] = normalized(&m->u[i], m->matrix[i]);
     }
-    int64_t dim[] = {count, b->rows, b->columns};
-    return graph_add(g, (Node){.op = OP_stack,
-                               .type = (Type[]){type_of(F32, 3, dim)},
-                               .num_args = count,
-                               .arg = arg,
-                               .group = -1});
+    return graph_stack(g, arg, count, b->rows, b->columns);
 }
 
 // Matrix number `place` of a stack, with the shape of a parameter.
