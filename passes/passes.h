@@ -122,6 +122,9 @@ Graph *gradients_graph(const Graph *train, const char *name);
 // Values that do not depend on a trained param get no gradient.
 PassFunction pass_autodiff;
 
+// ---- stack_sums.c: sums of many equal terms, as of a loop over positions ----
+PassFunction pass_stack_sums;
+
 // ---- optimizer.c: optimizer nodes become assignments ----
 PassFunction pass_optimizer;
 

@@ -23,6 +23,9 @@ const Pass standard_passes[] = {
     // Composite operations have gradients of their own, so that expand follows.
     {"autodiff", pass_autodiff, 0, BACKWARD, true, "append the backward graph",
      NULL},
+    // While the terms are as autodiff leaves them: without casts and checks.
+    {"stack_sums", pass_stack_sums, BACKWARD, 0, true,
+     "one operation on stacked operands for a sum of many equal terms", NULL},
     {"optimizer", pass_optimizer, BACKWARD, UPDATES, true,
      "lower optimizers to assignments", NULL},
     {"expand", pass_expand, 0, PRIMITIVE, false,

@@ -28,7 +28,7 @@ START_TEST(training_runs_every_pass) {
     Arena *a = arena_new();
     ck_assert_str_eq(
         passes_that_run(a, graph_from(a, residual_network), "dce"),
-        "canonicalize fold autodiff optimizer expand direct_conv "
+        "canonicalize fold autodiff stack_sums optimizer expand direct_conv "
         "conv_reductions precision layout hoist prepare simplify dce ");
     arena_free(a);
 }
