@@ -36,10 +36,14 @@ typedef struct {
 // A pointer argument of a kernel.
 typedef struct {
     NodeId node;      // NO_NODE: the arena itself
+    NodeId slice;     // of node, which the kernel reads; NO_NODE: all of it
     int plus;         // offset in bytes
     const char *type; // its element type: "const act"
     const char *name;
 } Parameter;
+
+// The byte offset of an argument in the arena as g plans it.
+int64_t parameter_address(const Graph *g, const Parameter *p);
 
 // A launch: a kernel, or a library call if text is NULL.  Its group belongs to
 // the host's plan.

@@ -213,6 +213,19 @@ const Expr *array_define(Emit *e, Scope *s, NodeId n, Index p,
 // Whether a node of the group has a property.
 bool group_any(const Emit *e, bool has(const Emit *e, NodeId n));
 
+// ---- sliced.c ----
+
+// The slice by which alone a kernel of the group reads tensor `base`, and which
+// it reads by a pointer of its own; or NO_NODE.
+NodeId slice_pointed(const Graph *g, const Group *group, NodeId base);
+
+// The byte offset of such a slice in the arena.
+int64_t slice_address(const Graph *g, NodeId n);
+
+// The index expression of slice n's element p from the slice's first element
+// on, in the strides of its operand.
+Index slice_index(const Emit *e, NodeId n, Index p);
+
 // ---- random.c ----
 
 // Like value_at, for a random number.

@@ -18,7 +18,23 @@ static void parameter(Arena *a, Kernel *k, NodeId node, int plus,
     k->tree->type[k->num_args] = type;
     k->tree->num_params++;
     k->arg[k->num_args++] =
-        (Parameter){node, plus, type, expr_print(a, name, "")};
+        (Parameter){node, NO_NODE, plus, type, expr_print(a, name, "")};
+}
+
+int64_t parameter_address(const Graph *g, const Parameter *p) {
+    return p->node == NO_NODE    ? 0
+           : p->slice != NO_NODE ? slice_address(g, p->slice)
+                                 : g->node[p->node].offset + p->plus;
+}
+
+// The parameter by which a kernel reads tensor n, or the only slice of it.
+static void input_parameter(Emit *e, Arena *a, Kernel *k, NodeId n) {
+    DType d = e->g->node[n].type->dtype;
+    NodeId slice = slice_pointed(e->g, e->group, n);
+    const Expr *name = slice == NO_NODE ? pointer_name(e, n)
+                                        : x_of_node(e->a, "s", slice);
+    parameter(a, k, n, 0, arena_format(a, "const %s", memory_type(d)), name);
+    k->arg[k->num_args - 1].slice = slice;
 }
 
 // Finds the parameters, in arena a, which outlives the kernel's tree.
@@ -31,12 +47,8 @@ static void find_parameters(Emit *e, Arena *a, Kernel *k) {
     bool whole = group_is_multi_tensor(group->kind);
     if (whole)
         parameter(a, k, NO_NODE, 0, "char", x_name(e->a, "arena"));
-    for (int i = 0; i < group->num_inputs && !whole; i++) {
-        NodeId n = group->input[i];
-        DType d = e->g->node[n].type->dtype;
-        parameter(a, k, n, 0, arena_format(a, "const %s", memory_type(d)),
-                  pointer_name(e, n));
-    }
+    for (int i = 0; i < group->num_inputs && !whole; i++)
+        input_parameter(e, a, k, group->input[i]);
     for (int i = 0; i < group->num_outputs && group->kind != GROUP_UPDATE;
          i++) {
         NodeId n = group->output[i];

@@ -82,6 +82,15 @@ static void write_merged(Text *t, const PlannedStep *s, int *merged) {
     }
 }
 
+static bool any_slice(const Writer *w) {
+    for (int i = 0; i < w->num_steps; i++)
+        for (int k = 0; k < w->step[i].count; k++)
+            for (int j = 0; j < w->step[i].kernel[k].num_args; j++)
+                if (w->step[i].kernel[k].arg[j].slice != NO_NODE)
+                    return true;
+    return false;
+}
+
 void kernels_write(const Writer *w, Text *t) {
     const Program *p = w->program;
     text_add(t, "// Kernels of %s, from %s.\n" EMITTED_LICENCE, p->name,
@@ -93,7 +102,10 @@ void kernels_write(const Writer *w, Text *t) {
                 "// --graph=train` prints, and p12 its address; likewise below "
                 "the other steps.\n"
                 "// Kernels over many tensors call those of a row of their "
-                "table v_1, v_2.\n\n");
+                "table v_1, v_2.\n");
+    if (any_slice(w))
+        text_add(t, "// s12 is the address of slice %%12 in its operand.\n");
+    text_add(t, "\n");
     text_add(t,
              "#ifndef SINTER_ACT\n"
              "#define SINTER_ACT %d // bits of an activation on CUDA\n"

@@ -5,18 +5,6 @@
 
 enum { MOST_LANES = 64 }; // on any device
 
-// Number of elements before the slice's first.
-static int64_t start_of(const Emit *e, NodeId n) {
-    const Node *d = &e->g->node[n];
-    Type outer = *e->g->node[d->arg[0]].type;
-    int64_t start = 0, stride = 1;
-    for (int i = outer.rank - 1; i >= 0; i--) {
-        start += stride * node_ints(d, ATTR_low, i, 0);
-        stride *= outer.dim[i];
-    }
-    return start;
-}
-
 // A slice is contiguous if axes before the last cut one have one element.
 // Vectors must be aligned.
 bool slice_is_scalarized(const Emit *e, NodeId n) {
@@ -28,7 +16,7 @@ bool slice_is_scalarized(const Emit *e, NodeId n) {
         cut--;
     for (int i = 0; i < cut; i++)
         before *= inner.dim[i];
-    return before != 1 || start_of(e, n) % MOST_LANES != 0;
+    return before != 1 || slice_start(e->g, n) % MOST_LANES != 0;
 }
 
 // The index on axis i, from `low` on, of the element of that number; the axis
@@ -70,7 +58,7 @@ const Expr *slice_value(Emit *e, Scope *s, NodeId n, Index p) {
                          EXPR(e, arena_format(e->a, "get_%s($)", suffix),
                               x_address(e->a, pointer, offset)));
     }
-    const Expr *start = number_of(e, x_number(e->a, start_of(e, n)));
+    const Expr *start = number_of(e, x_number(e->a, slice_start(e->g, n)));
     const Expr *name = array_new(e, s, n, p);
     CODE(e, &s->before, n,
          arena_format(e->a, "load_%s($, $ + $ + $, VW);", suffix), name,

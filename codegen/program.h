@@ -68,6 +68,43 @@ void calls_write(const Writer *w, Text *t);
 void fusion_tables_write(Writer *w, Text *t);
 void merged_tables_write(Writer *w, Text *t);
 
+// ---- repeats.c ----
+
+// An argument of a launch: the address of a tensor, or of a slice in its
+// operand, and bytes.
+typedef struct {
+    NodeId node; // NO_NODE: the arena itself
+    bool slice;
+    int plus;
+} Argument;
+
+int launch_arguments(const Kernel *k);
+Argument launch_argument(const Graph *g, const Kernel *k, int i);
+
+// An argument of a repeated launch that differs in some repetition.
+typedef struct {
+    int launch, argument;
+} Column;
+
+// Launches from `first` on: `period` of them, `repeats` times.
+typedef struct {
+    int first, period, repeats;
+    int calls; // among the launches of a repetition
+    Column *column;
+    int columns;
+} Repeat;
+
+// All launches of a step, each as part of one Repeat, in order; a launch that
+// does not repeat is one for itself.
+Repeat *find_repeats(const PlannedStep *s, Arena *a, int *count);
+
+// The column of an argument, or -1 if it is the same in all repetitions.
+int repeat_column(const Repeat *r, int launch, int argument);
+
+// The argument in a column of repetition `number`.
+Argument repeat_argument(const PlannedStep *s, const Repeat *r, int number,
+                         int column);
+
 // ---- steps.c ----
 
 void step_write(const Writer *w, Text *t, const PlannedStep *s);

@@ -18,36 +18,73 @@ static const char *layer_of(const Node *d) {
                                   : op_info[d->op].name;
 }
 
-static int phase_of(const Group *group) {
-    if (group_is_multi_tensor(group->kind))
-        return 2;
-    return group->backward;
+enum { NO_PHASE = -1, FORWARD, BACKWARD_PHASE, UPDATE_PHASE };
+
+// The phase of a launch after one of phase `before`; they follow one another.
+// Stacks belong to all: of states, of gradients, of updates.
+static int phase_after(int before, const Group *group) {
+    bool update = group->kind == GROUP_STACK
+                      ? before >= BACKWARD_PHASE && !group->backward
+                      : group_is_multi_tensor(group->kind);
+    int phase = update            ? UPDATE_PHASE
+                : group->backward ? BACKWARD_PHASE
+                                  : FORWARD;
+    return phase > before ? phase : before;
 }
 
-static void write_launch(const Writer *w, Text *t, const PlannedStep *s,
-                         const Kernel *k) {
+// A step, and its launches by repetition.
+typedef struct {
+    const Writer *w;
+    const PlannedStep *s;
+    Repeat *repeat;
+    int num_repeats;
+    bool *listed; // tensors with a member of their own
+    bool *sliced; // slices that have one
+} StepText;
+
+static const char *argument_text(Arena *a, Argument x) {
+    char letter = x.slice ? 's' : 'v';
+    return x.node == NO_NODE ? "0"
+           : x.plus ? arena_format(a, "t->%c%u + %d", letter, x.node, x.plus)
+                    : arena_format(a, "t->%c%u", letter, x.node);
+}
+
+// Argument i of launch j of a repetition.
+static const char *repeated_text(const StepText *x, const Repeat *r, int j,
+                                 int i) {
+    int column = repeat_column(r, j, i);
+    return column >= 0 ? arena_format(x->w->a, "v[%d]", column)
+                       : argument_text(x->w->a,
+                                       launch_argument(x->s->graph,
+                                                       &x->s->kernel[r->first + j], i));
+}
+
+static const char *call_text(const StepText *x, const Repeat *r,
+                             const Kernel *k) {
+    return r->repeats == 1 ? k->name
+                           : arena_format(x->w->a, "%s + %d * i", k->name,
+                                          r->calls);
+}
+
+static void write_launch(const StepText *x, Text *t, const Repeat *r, int j) {
+    const Kernel *k = &x->s->kernel[r->first + j];
+    int margin = r->repeats == 1 ? 4 : 8;
     if (k->text == NULL) {
-        const Node *d = called_node(s->graph, k);
-        text_add(t, "    rt_contract(d, %s, t->v%u, t->v%u, t->v%u);\n",
-                 k->name, node_base(s->graph, d->arg[0]),
-                 node_base(s->graph, called_second(d)),
-                 (unsigned)(d - s->graph->node));
+        text_add(t, "%*srt_contract(d, %s", margin, "", call_text(x, r, k));
+        for (int i = 0; i < launch_arguments(k); i++)
+            text_add(t, ", %s", repeated_text(x, r, j, i));
+        text_add(t, ");\n");
         return;
     }
-    text_add(t, "    RUN(%s,\n        ", k->name);
-    Wrap wrap = {t, 8, 8, 0};
-    for (int j = 0; j < k->num_args; j++) {
-        const Parameter *p = &k->arg[j];
-        wrap_add(&wrap,
-                 p->node == NO_NODE ? "0"
-                 : p->plus ? arena_format(w->a, "t->v%u + %d", p->node, p->plus)
-                           : arena_format(w->a, "t->v%u", p->node));
-    }
+    text_add(t, "%*sRUN(%s,\n%*s", margin, "", k->name, margin + 4, "");
+    Wrap wrap = {t, margin + 4, margin + 4, 0};
+    for (int i = 0; i < launch_arguments(k); i++)
+        wrap_add(&wrap, repeated_text(x, r, j, i));
     text_add(t, ");\n");
 }
 
 // A comment where the layer changes, with the model's line.
-static void write_layer(Text *t, const PlannedStep *s, const Kernel *k,
+static void write_layer(Text *t, const PlannedStep *s, const Kernel *k, int margin,
                         const char **layer) {
     const Graph *g = s->graph;
     Origin from = {0};
@@ -64,63 +101,155 @@ static void write_layer(Text *t, const PlannedStep *s, const Kernel *k,
         strncmp(*layer, from.path, length) == 0)
         return;
     *layer = arena_string(t->arena, from.path, length);
-    text_add(t, "\n    // %s%s, %s:%d\n", *layer,
+    text_add(t, "\n%*s// %s%s, %s:%d\n", margin, "", *layer,
              from.backward ? ", backward" : "",
              from.file ? file_text(t->arena, from.file) : "", from.line);
 }
 
-// The tensors of a step, and their addresses on each device.
-static void write_tensors(const Writer *w, Text *t, const PlannedStep *s,
-                          const bool *stored) {
-    text_add(t, "\n// ---- %s ----\n\n", s->name);
-    text_add(t, "// Byte offsets of this step's tensors in the arena.\n");
-    text_add(t, "typedef struct {\n    size_t\n");
+// Unmarks the tensors of arguments that differ, or marks those of the others.
+static void mark_arguments(StepText *x, const Repeat *r, bool varies) {
+    for (int j = 0; j < r->period * r->repeats; j++) {
+        const Kernel *k = &x->s->kernel[r->first + j];
+        for (int i = 0; i < launch_arguments(k); i++) {
+            Argument own = launch_argument(x->s->graph, k, i);
+            bool *marked = own.slice ? x->sliced : x->listed;
+            bool differs = repeat_column(r, j % r->period, i) >= 0;
+            if (own.node != NO_NODE && differs == varies)
+                marked[own.node] = !varies;
+        }
+    }
+}
+
+// Marks the tensors of a step: stored ones, and slices that kernels read.
+// Tensors that only differing arguments name are in tables.
+static void find_tensors(StepText *x) {
+    const Graph *g = x->s->graph;
+    x->listed = ARENA_ARRAY(x->w->a, g->count, bool);
+    x->sliced = ARENA_ARRAY(x->w->a, g->count, bool);
+    memcpy(x->listed, x->s->plan[HOST_PLAN]->stored, g->count * sizeof(bool));
+    for (int varies = 1; varies >= 0; varies--)
+        for (int k = 0; k < x->num_repeats; k++)
+            mark_arguments(x, &x->repeat[k], varies);
+}
+
+// The byte offset of an argument on one device.
+static long long argument_address(const Graph *g, Argument x) {
+    return (x.slice ? slice_address(g, x.node) : g->node[x.node].offset) +
+           x.plus;
+}
+
+static void write_members(const StepText *x, Text *t) {
     const char *separator = "";
-    for (NodeId n = 0; n < s->graph->count; n++)
-        if (stored[n]) {
-            const Node *d = &s->graph->node[n];
-            text_add(t, "%s        v%u", separator, n);
-            separator = arena_format(w->a, ", // %s %s\n",
-                                     type_text(w->a, *d->type), layer_of(d));
+    text_add(t, "typedef struct {\n    size_t\n");
+    for (NodeId n = 0; n < x->s->graph->count; n++)
+        for (int slice = 0; slice < 2; slice++) {
+            const Node *d = &x->s->graph->node[n];
+            if (!(slice ? x->sliced : x->listed)[n])
+                continue;
+            text_add(t, "%s        %c%u", separator, slice ? 's' : 'v', n);
+            separator = arena_format(x->w->a, ", // %s %s\n",
+                                     type_text(x->w->a, *d->type), layer_of(d));
         }
     bool none = *separator == '\0'; // C needs a member
-    text_add(t, "%s;\n} %s_tensors;\n\n", none ? "        none" : "", s->name);
-    text_add(t, "static const %s_tensors %s_on[%d] = {\n", s->name, s->name,
-             NUM_PLANS);
-    for (int i = 0; i < NUM_PLANS; i++) {
-        const Graph *g = s->plan[i]->graph;
-        text_add(t, "    {");
-        Wrap wrap = {t, 5, 5, 0};
-        if (none)
-            wrap_add(&wrap, ".none = 0");
-        for (NodeId n = 0; n < g->count; n++)
-            if (stored[n])
-                wrap_add(&wrap, arena_format(w->a, ".v%u = %lld", n,
-                                             (long long)g->node[n].offset));
-        text_add(t, "}, // %s\n", on_device[i]);
+    text_add(t, "%s;\n", none ? "        none" : "");
+    for (int k = 0; k < x->num_repeats; k++) {
+        const Repeat *r = &x->repeat[k];
+        if (r->columns > 0)
+            text_add(t, "    size_t from%d[%d][%d]; // of repeated launches\n",
+                     r->first, r->repeats, r->columns);
     }
+    text_add(t, "} %s_tensors;\n\n", x->s->name);
+}
+
+// The arguments of repeated launches that differ.
+static void write_repeated(const StepText *x, Text *t, const Repeat *r,
+                           int which) {
+    const Graph *g = x->s->plan[which]->graph;
+    text_add(t, ",\n     .from%d = {", r->first);
+    for (int k = 0; k < r->repeats; k++) {
+        text_add(t, "\n      {");
+        Wrap wrap = {t, 7, 7, 0};
+        for (int c = 0; c < r->columns; c++)
+            wrap_add(&wrap,
+                     arena_format(x->w->a, "%lld",
+                                  argument_address(
+                                      g, repeat_argument(x->s, r, k, c))));
+        text_add(t, "},");
+    }
+    text_add(t, "}");
+}
+
+static void write_addresses(const StepText *x, Text *t, int which) {
+    const Graph *g = x->s->plan[which]->graph;
+    Wrap wrap = {t, 5, 5, 0};
+    text_add(t, "    {");
+    for (NodeId n = 0; n < g->count; n++)
+        for (int slice = 0; slice < 2; slice++)
+            if ((slice ? x->sliced : x->listed)[n])
+                wrap_add(&wrap,
+                         arena_format(x->w->a, ".%c%u = %lld",
+                                      slice ? 's' : 'v', n,
+                                      argument_address(
+                                          g, (Argument){n, slice, 0})));
+    if (wrap.written == 0)
+        wrap_add(&wrap, ".none = 0");
+    for (int k = 0; k < x->num_repeats; k++)
+        if (x->repeat[k].columns > 0)
+            write_repeated(x, t, &x->repeat[k], which);
+    text_add(t, "}, // %s\n", on_device[which]);
+}
+
+// The tensors of a step, and their addresses on each device.
+static void write_tensors(const StepText *x, Text *t) {
+    const char *name = x->s->name;
+    text_add(t, "\n// ---- %s ----\n\n", name);
+    text_add(t, "// Byte offsets of this step's tensors in the arena.\n");
+    write_members(x, t);
+    text_add(t, "static const %s_tensors %s_on[%d] = {\n", name, name,
+             NUM_PLANS);
+    for (int i = 0; i < NUM_PLANS; i++)
+        write_addresses(x, t, i);
     text_add(t, "};\n");
+}
+
+// Launches that repeat, in a loop.
+static void write_repeat(const StepText *x, Text *t, const Repeat *r,
+                         const char **layer) {
+    bool loops = r->repeats > 1;
+    if (loops)
+        text_add(t, "\n    for (int i = 0; i < %d; i++) {\n", r->repeats);
+    if (r->columns > 0)
+        text_add(t, "        const size_t *v = t->from%d[i];\n", r->first);
+    for (int j = 0; j < r->period; j++) {
+        write_layer(t, x->s, &x->s->kernel[r->first + j], loops ? 8 : 4, layer);
+        write_launch(x, t, r, j);
+    }
+    if (loops)
+        text_add(t, "    }\n");
 }
 
 void step_write(const Writer *w, Text *t, const PlannedStep *s) {
     static const char *const phase_name[] = {"RT_FORWARD", "RT_BACKWARD",
                                              "RT_UPDATE"};
-    write_tensors(w, t, s, s->plan[HOST_PLAN]->stored);
+    StepText x = {.w = w, .s = s};
+    x.repeat = find_repeats(s, w->a, &x.num_repeats);
+    find_tensors(&x);
+    write_tensors(&x, t);
     text_add(t,
              "\nstatic void %s_step(RtDevice *d, const %s_tensors *t, "
              "const int *grid)\n{\n",
              s->name, s->name);
-    int phase = -1;
+    int phase = NO_PHASE;
     const char *layer = NULL;
     bool trains = s->step->kind == STEP_TRAIN || s->step->kind == STEP_GATHER;
-    for (int k = 0; k < s->count; k++) {
-        int now = phase_of(s->kernel[k].group);
+    for (int k = 0; k < x.num_repeats; k++) {
+        const Repeat *r = &x.repeat[k];
+        int now = phase_after(phase, s->kernel[r->first].group);
         if (trains && now != phase)
-            text_add(t, "%s    rt_phase(d, %s);\n", k ? "\n" : "",
+            text_add(t, "%s    rt_phase(d, %s);\n", r->first ? "\n" : "",
                      phase_name[now]);
         phase = now;
-        write_layer(t, s, &s->kernel[k], &layer);
-        write_launch(w, t, s, &s->kernel[k]);
+        write_repeat(&x, t, r, &layer);
     }
     if (trains)
         text_add(t, "\n    rt_phase(d, RT_OTHER);\n");

@@ -179,9 +179,10 @@ static void load_lanes(Emit *e, Scope *s, NodeId n, DType d, const Expr *array,
          lanes);
 }
 
-static const Expr *load(Emit *e, Scope *s, NodeId n, Index p) {
+// Reads n at p from an address.
+static const Expr *load_from(Emit *e, Scope *s, NodeId n, Index p,
+                             const Expr *from) {
     DType d = e->g->node[n].type->dtype;
-    const Expr *from = x_address(e->a, pointer_name(e, n), index_offset(e, p));
     if (is_uniform(*e->g->node[n].type, p))
         return once(e, s, n, p,
                     EXPR(e, arena_format(e->a, "get_%s($)", access_suffix(d)),
@@ -189,6 +190,18 @@ static const Expr *load(Emit *e, Scope *s, NodeId n, Index p) {
     const Expr *name = array_new(e, s, n, p);
     load_lanes(e, s, n, d, name, from, p.lanes);
     return array_define(e, s, n, p, name);
+}
+
+static const Expr *load(Emit *e, Scope *s, NodeId n, Index p) {
+    return load_from(e, s, n, p,
+                     x_address(e->a, pointer_name(e, n), index_offset(e, p)));
+}
+
+static const Expr *load_slice(Emit *e, Scope *s, NodeId n, Index p) {
+    Index q = slice_index(e, n, p);
+    return load_from(
+        e, s, n, p,
+        x_address(e->a, x_of_node(e->a, "s", n), index_offset(e, q)));
 }
 
 // An entry's number is a placeholder until its case is written, so entries that
@@ -390,6 +403,9 @@ static const Expr *compute(Emit *e, Scope *at, NodeId n, Index p) {
         return parts_value(e, at, n, p);
     if (d->op == OP_slice && e->owner != NULL)
         return slice_value(e, at, n, p);
+    if (d->op == OP_slice &&
+        slice_pointed(e->g, e->group, node_base(e->g, d->arg[0])) == n)
+        return load_slice(e, at, n, p);
     if (facts & WINDOW)
         return window_value(e, at, n, p);
     if (d->op == OP_unpack)

@@ -46,6 +46,11 @@ static bool contains(const NodeId *list, int count, NodeId n) {
     return false;
 }
 
+// A slice that kernels read where it is counts as a tensor of its own.
+static bool is_slice_in_memory(const Facts *f, const Stored *s, NodeId n) {
+    return slice_takes_index(f->old, n) && in_memory(f, s, at(f, n)->arg[0]);
+}
+
 // False when the tree is larger than is looked at.
 static bool find_tree(const Facts *f, const Stored *s, NodeId n, Tree *t) {
     t->inner[0] = n;
@@ -57,7 +62,8 @@ static bool find_tree(const Facts *f, const Stored *s, NodeId n, Tree *t) {
             NodeId arg = d->arg[i];
             if (brief(f, arg)->immediate || is_small(f, arg))
                 continue;
-            bool stored = s->stored[arg] || is_leaf(f, arg);
+            bool stored = s->stored[arg] || is_leaf(f, arg) ||
+                          is_slice_in_memory(f, s, arg);
             NodeId *list = stored ? t->input : t->inner;
             int *count = stored ? &t->num_inputs : &t->num_inner;
             if (contains(list, *count, arg))
@@ -171,6 +177,7 @@ static bool *find_dear(const Facts *f, const Stored *s, const Clusters *c,
             *own = (Makers){1, {c->of[n]}};
         if (is_inline(f, n) && !s->stored[n] && own->count > 1 &&
             !(facts(f, n) & VIEW) && !is_small(f, n) &&
+            !is_slice_in_memory(f, s, n) &&
             costs_less_stored(f, s, makers, n)) {
             dear[n] = true;
             *own = (Makers){1, {c->count + (int)n}}; // a cluster to come
@@ -186,11 +193,12 @@ static bool *find_dear(const Facts *f, const Stored *s, const Clusters *c,
     return dear;
 }
 
-// With some of them stored the rest may be cheap.
-void store_dear(const Facts *f, Stored *s, const Clusters *c, int every) {
-    Arena *a = arena_new();
-    const bool *dear = find_dear(f, s, c, a);
+// For each node how many of them lie one below the other under it, and the
+// most.
+static int *count_dear(const Facts *f, const Stored *s, const bool *dear,
+                       Arena *a, int *most) {
     int *below = ARENA_ARRAY(a, f->old->count, int);
+    *most = 0;
     for (NodeId n = 0; n < f->old->count; n++) {
         for (int i = 0; i < brief(f, n)->num_args && is_inline(f, n); i++) {
             NodeId arg = brief(f, n)->arg[i];
@@ -198,6 +206,21 @@ void store_dear(const Facts *f, Stored *s, const Clusters *c, int every) {
             if ((dear[arg] || !s->stored[arg]) && count > below[n])
                 below[n] = count;
         }
+        *most = below[n] > *most ? below[n] : *most;
+    }
+    return below;
+}
+
+// With some of them stored the rest may be cheap.  A long chain is that of a
+// loop over positions, whose kernels are equal if all are stored.
+void store_dear(const Facts *f, Stored *s, const Clusters *c, int every) {
+    enum { LONG_CHAIN = 32 };
+    Arena *a = arena_new();
+    const bool *dear = find_dear(f, s, c, a);
+    int most;
+    const int *below = count_dear(f, s, dear, a, &most);
+    every = most >= LONG_CHAIN ? 1 : every;
+    for (NodeId n = 0; n < f->old->count; n++) {
         if (dear[n] && below[n] % every == 0) {
             store(f, s, n, REASON_traffic);
             s->narrow[n] = can_narrow(f, s, n);

@@ -136,6 +136,20 @@ static void store_turned(const Facts *f, Stored *s) {
     }
 }
 
+// A sequence of which a loop reads one position after another is stored, so that
+// the kernels of all positions read it in place and are equal.
+static void store_sliced(const Facts *f, Stored *s, Arena *a) {
+    enum { MANY = 8 };
+    int *slices = ARENA_ARRAY(a, f->old->count, int);
+    for (NodeId n = 0; n < f->old->count; n++) {
+        if (!slice_takes_index(f->old, n))
+            continue;
+        NodeId sequence = at(f, n)->arg[0];
+        if (++slices[sequence] == MANY && is_inline(f, sequence))
+            store(f, s, sequence, REASON_sliced);
+    }
+}
+
 // Expressions are written, and compiled by others, from their ends on, which
 // takes memory for each operation on the way.
 static void store_deep(const Facts *f, Stored *s, Arena *a) {
@@ -270,6 +284,7 @@ Stored store_first(const Facts *f, Graph *g, Arena *a) {
     keep_apart(f, &s, g);
     store_taken(f, &s, a);
     store_turned(f, &s);
+    store_sliced(f, &s, a);
     store_costly(f, &s, a);
     store_deep(f, &s, a);
     store_wide(f, &s, a);

@@ -259,18 +259,48 @@ static NodeId twice_transpose(Simplify *s, const Node *n) {
                                    attr_ints(ATTR_order, n->type->rank, order));
 }
 
+// Whether axes above size 1 of type t, which n transposes, keep their order.
+static bool keeps_order(const Node *n, Type t) {
+    int64_t last = -1;
+    for (int i = 0; i < t.rank; i++) {
+        int64_t axis = node_ints(n, ATTR_order, i, 0);
+        if (t.dim[i] != 1 && axis < last)
+            return false;
+        last = t.dim[i] != 1 ? axis : last;
+    }
+    return true;
+}
+
 // Where only axes of size 1 change places, the bytes stay where they are.
 static NodeId transpose_none(Simplify *s, const Node *n) {
-    int64_t last = -1;
+    return keeps_order(n, *n->type) ? op1(s, OP_reshape, n->arg[0], n->type)
+                                    : NO_NODE;
+}
+
+// A slice of a transposed tensor, if its elements are in the tensor's order and
+// its rows are rows there.
+static NodeId slice_transposed(Simplify *s, const Node *n) {
+    const Node *turned = at(s, n->arg[0]);
+    NodeId a = inside(s, n->arg[0], OP_transpose);
+    int64_t low[MAX_RANK], high[MAX_RANK];
+    int last = n->type->rank - 1;
+    if (a == NO_NODE || !keeps_order(turned, *n->type) ||
+        node_ints(turned, ATTR_order, last, 0) != last)
+        return NO_NODE;
     for (int i = 0; i < n->type->rank; i++) {
-        int64_t axis = node_ints(n, ATTR_order, i, 0);
-        if (n->type->dim[i] == 1)
-            continue;
-        if (axis < last)
-            return NO_NODE;
-        last = axis;
+        int64_t axis = node_ints(turned, ATTR_order, i, 0);
+        low[axis] = node_ints(n, ATTR_low, i, 0);
+        high[axis] = node_ints(n, ATTR_high, i, 0);
     }
-    return op1(s, OP_reshape, n->arg[0], n->type);
+    Attr attr[] = {attr_ints(ATTR_high, n->type->rank, high),
+                   attr_ints(ATTR_low, n->type->rank, low)};
+    NodeId part = place(s, (Node){.op = OP_slice,
+                                  .num_args = 1,
+                                  .num_attrs = 2,
+                                  .arg = &a,
+                                  .attr = attr,
+                                  .group = -1});
+    return op1(s, OP_reshape, part, n->type);
 }
 
 // The sum, or the largest, of one element is the element.
@@ -433,7 +463,7 @@ static const struct {
     {OP_reshape,   same_type},    {OP_reshape,   twice_shape},
     {OP_reshape,   reshape_known},
     {OP_pad,       same_type},    {OP_slice,     same_type},
-    {OP_slice,     slice_pad},
+    {OP_slice,     slice_pad},    {OP_slice,     slice_transposed},
     {OP_transpose, twice_transpose}, {OP_transpose, transpose_none},
     {OP_sum,       reduce_one},   {OP_max,       reduce_one},
     {OP_sum,       reduce_view},  {OP_max,       reduce_view},

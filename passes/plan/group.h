@@ -71,6 +71,14 @@ bool pads_columns(const Graph *g, NodeId n);
 // immediate, or a node of a group that something outside the group uses.
 bool *graph_stored(const Graph *g, Arena *a);
 
+// ---- slice.c ----
+
+// Number of elements of slice n's operand before its first.
+int64_t slice_start(const Graph *g, NodeId n);
+
+// Whether n is a slice with one index of one axis, and with the whole last one.
+bool slice_takes_index(const Graph *g, NodeId n);
+
 // ---- verify.c ----
 
 // NULL, or the workspace or the counters that are wrong, for a graph that

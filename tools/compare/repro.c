@@ -100,10 +100,8 @@ static void entry_add(Repro *r, Text *t) {
     text_add(t, ")\n#endif\n\n// Where its arguments are.\n"
                 "static const size_t arg[] = {\n");
     for (int j = 0; j < r->launch->num_args; j++) {
-        const Parameter *p = &r->launch->arg[j];
         text_add(t, "    %" PRId64 ",\n",
-                 p->node == NO_NODE ? INT64_C(0)
-                                    : r->g->node[p->node].offset + p->plus);
+                 parameter_address(r->g, &r->launch->arg[j]));
     }
     text_add(t, "};\n");
 }
