@@ -26,7 +26,7 @@ static void emit_zeros(Emit *e, Block *b, const Expr *table) {
 }
 
 // Lists the positions in a piece of the index that name the block's rows.
-static void emit_notes(Emit *e, Scope *piece, NodeId n) {
+static void emit_list(Emit *e, Scope *piece, NodeId n) {
     const Node *d = &e->g->node[n];
     int64_t count = type_count(e->g->node[d->arg[1]].type);
     Index p = {.rank = 1, .dim = {count}, .index = {x_name(e->a, "j")}};
@@ -43,7 +43,7 @@ static void emit_notes(Emit *e, Scope *piece, NodeId n) {
     CODE(e, &piece->before, NO_NODE,
          "UNROLLED(m, PER) { ~ }"
          "const int count ="
-         "    note_rows(noted, named, PER, from, lo, hi, NT);",
+         "    list_rows(listed, named, PER, from, lo, hi, NT);",
          scope_close(e, own));
 }
 
@@ -58,7 +58,7 @@ static void emit_ahead(Emit *e, Scope *some, NodeId n) {
     Scope *row = block_open(e, some, e->vw);
     CODE(e, &row->before, NO_NODE,
          "if (at + m >= count) break;"
-         "const int j = noted[2 * (at + m)];");
+         "const int j = listed[2 * (at + m)];");
     const Expr *x = value_at(e, row, d->arg[0], p);
     CODE(e, &row->lanes, n, "ahead[m][k] = $;", x);
     CODE(e, &some->before, NO_NODE, "UNROLLED(m, AHEAD) { ~ }",
@@ -71,7 +71,7 @@ static void emit_sums(Emit *e, Block *b, NodeId n, const Expr *table) {
     CODE(e, b, n,
          "UNROLLED(m, AHEAD) {"
          "    if (at + m >= count) continue;"
-         "    const int i = noted[2 * (at + m) + 1];"
+         "    const int i = listed[2 * (at + m) + 1];"
          "    if ((i - lo) % TY != ty) continue;"
          "    if (i != held) {"
          "        if (held >= 0) store_f32($, sum, VW);"
@@ -103,14 +103,14 @@ void emit_scatter(Emit *e, Block *b) {
     emit_tiles(e, b, space);
     CODE(e, b, NO_NODE,
          "enum { PER = AT(1, 4), AHEAD = AT(1, 8) };"
-         "SHARED int noted[2 * PER * NT];"
+         "SHARED int listed[2 * PER * NT];"
          "const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;"
          "CHUNK(lo, hi, ROWS);");
     emit_zeros(e, b, table);
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL);
     Scope *piece = scope_new(e, kernel, IN_LOOP, NULL);
     Scope *column = scope_new(e, piece, IN_LOOP, e->vw);
-    emit_notes(e, piece, n);
+    emit_list(e, piece, n);
     emit_columns(e, column, n, table);
     block_append(b, scope_close(e, kernel));
     CODE(e, b, NO_NODE,

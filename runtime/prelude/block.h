@@ -162,9 +162,9 @@ DEVICE float parts_sum(const float *part, int n, float *shared, int threads) {
 // the threads: pairs of a number, which counts up from `from`, and the row.
 // Returns their count.  The earlier list may be read until the first barrier;
 // the second one is between two uses of the list.
-DEVICE int note_rows(int *noted, const int *named, int per, int from, int lo,
+DEVICE int list_rows(int *listed, const int *named, int per, int from, int lo,
                      int hi, int threads) {
-    SHARED float notes[32];
+    SHARED float counts[32];
     const int warp_lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int own = 0;
     UNROLLED(m, per) own += named[m] >= lo && named[m] < hi;
@@ -174,17 +174,17 @@ DEVICE int note_rows(int *noted, const int *named, int per, int from, int lo,
         upto += warp_lane >= step ? left : 0.0f;
     }
     if (warp_lane == 31)
-        notes[warp] = upto;
+        counts[warp] = upto;
     BARRIER();
     int at = (int)upto - own, count = 0;
     for (int w = 0; w < threads / 32; w++) {
-        at += w < warp ? (int)notes[w] : 0;
-        count += (int)notes[w];
+        at += w < warp ? (int)counts[w] : 0;
+        count += (int)counts[w];
     }
     UNROLLED(m, per)
     if (named[m] >= lo && named[m] < hi) {
-        noted[2 * at] = from + threadIdx.x * per + m;
-        noted[2 * at++ + 1] = named[m];
+        listed[2 * at] = from + threadIdx.x * per + m;
+        listed[2 * at++ + 1] = named[m];
     }
     BARRIER();
     return count;

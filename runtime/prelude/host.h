@@ -391,13 +391,13 @@ DEVICE float parts_sum(const float *part, int n, float *shared, int threads) {
     return sum;
 }
 
-DEVICE int note_rows(int *noted, const int *named, int per, int from, int lo,
+DEVICE int list_rows(int *listed, const int *named, int per, int from, int lo,
                      int hi, int threads) {
     (void)threads;
     int count = 0;
     UNROLLED(m, per) {
-        noted[2 * count] = from + m;
-        noted[2 * count + 1] = named[m];
+        listed[2 * count] = from + m;
+        listed[2 * count + 1] = named[m];
         count += named[m] >= lo && named[m] < hi;
     }
     return count;

@@ -46,7 +46,7 @@ KERNEL(256) k01_gather_grad(
     enum { ROWS = 50, C = 16, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     enum { PER = AT(1, 4), AHEAD = AT(1, 8) };
-    SHARED int noted[2 * PER * NT];
+    SHARED int listed[2 * PER * NT];
     const int tx = threadIdx.x % TX;
     const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
@@ -64,7 +64,7 @@ KERNEL(256) k01_gather_grad(
             const int v4 = get_i32(p1 + j);
             named[m] = at < 32 ? clamp(v4, ROWS) : -1;
         }
-        const int count = note_rows(noted, named, PER, from, lo, hi, NT);
+        const int count = list_rows(listed, named, PER, from, lo, hi, NT);
         for (int g = tx; g < CG; g += TX) {
             const int c = g * VW;
             float sum[VW];
@@ -75,7 +75,7 @@ KERNEL(256) k01_gather_grad(
                 float ahead[AHEAD][VW];
                 UNROLLED(m, AHEAD) {
                     if (at + m >= count) break;
-                    const int j = noted[2 * (at + m)];
+                    const int j = listed[2 * (at + m)];
                     const int i1 = j % 8;
                     const int i2 = j / 8;
                     float v3[VW];
@@ -87,7 +87,7 @@ KERNEL(256) k01_gather_grad(
                 }
                 UNROLLED(m, AHEAD) {
                     if (at + m >= count) continue;
-                    const int i = noted[2 * (at + m) + 1];
+                    const int i = listed[2 * (at + m) + 1];
                     if ((i - lo) % TY != ty) continue;
                     if (i != held) {
                         if (held >= 0) store_f32(p10 + (size_t)held * C + c, sum, VW);
