@@ -298,8 +298,8 @@ expect 0 "// not used on NVIDIA H200" show kernels --kernel='m08_09*' "$cnn"
 grep -q '^// merges     k40_batch_norm_.*__layer3$' out && grep -q '^//            then k41_' out &&
     grep -q '^// lines      resnet9.net:14, 29, 30$' out && grep -q ', 2 phases$' out ||
     fail "merged: $(cat out)"
-expect 2 "did you mean j05_06_batch_norm_relu__prep?" \
-    show kernels --kernel=j05_60_batch_norm_relu__prep "$cnn"
+expect 2 "did you mean m05_06_batch_norm_relu__prep?" \
+    show kernels --kernel=m05_60_batch_norm_relu__prep "$cnn"
 expect 2 "did you mean 'k40*'?" show kernels --kernel=k40 "$cnn"
 "$SINTER" show kernels --op='layer1.*' --kernel='[ck]0*' --graph=train --json \
     "$cnn" | tr '{' '\n' >out
