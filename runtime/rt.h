@@ -47,9 +47,9 @@ typedef struct {
     double initial;
 } RtState;
 
-// An input that the loader fills before a step: image, label, index, valid or an
-// array of the trainer, as in ir/program.h.  A program lists only the inputs that it uses.  Or the
-// output of a step.
+// An input that the loader fills before a step: image, label, index, valid or
+// an array of the trainer, as in ir/program.h.  A program lists only the inputs
+// that it uses.  Or the output of a step.
 typedef struct {
     const char *name;
     RtType type;

@@ -22,7 +22,8 @@ import numpy as np
 
 SIZE = 32
 DIAMETER = [16.25, 18.75, 21.25, 19.75, 22.25, 24.25, 23.25, 25.75]  # mm
-COPPER, GOLD, SILVER = [0.72, 0.45, 0.32], [0.80, 0.68, 0.36], [0.75, 0.75, 0.76]
+COPPER, GOLD = [0.72, 0.45, 0.32], [0.80, 0.68, 0.36]
+SILVER = [0.75, 0.75, 0.76]
 RIM = [COPPER] * 3 + [GOLD] * 3 + [GOLD, SILVER]
 CORE = [COPPER] * 3 + [GOLD] * 3 + [SILVER, GOLD]
 

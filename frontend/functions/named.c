@@ -21,7 +21,7 @@ static bool expect_named(Expansion *e, const char *variable, Atom name,
         return true;
     Diagnostic *d = report(e->diags, D_data, at, "%s has no array for `%s.%s`",
                            e->data.format, variable, name);
-    diag_note(d, "npy and synthetic have arrays by name");
+    diag_note(d, "npy, image_table and synthetic have arrays by name");
     return false;
 }
 

@@ -162,7 +162,8 @@ static bool more_add(Expansion *e, const TrainBlock *block, const Value *given,
         Diagnostic *d = report(e->diags, D_data, p->at,
                                "%s has no array for a second input",
                                e->data.format);
-        diag_note(d, "npy and synthetic have arrays by name");
+        diag_note(d, "npy, image_table and synthetic have arrays by "
+                     "name");
         return false;
     }
     if (!written_type(e, block, given, p, t, &t) ||

@@ -238,8 +238,8 @@ bool rt_tar_next(RtTar *t, RtTarMember *m, RtError *e);
 bool rt_tar_read(RtTar *t, int64_t from, size_t count, void *to, RtError *e);
 void rt_tar_close(RtTar *t);
 
-// ---- cifar.c, idx.c, npy.c, table.c, tokens.c, image_folder.c, webdataset.c,
-// synthetic.c ----
+// ---- cifar.c, idx.c, npy.c, table.c, tokens.c, image_folder.c, image_table.c,
+// webdataset.c, synthetic.c ----
 
 typedef bool RtFormat(RtData *d, const char *path, const RtDataSpec *spec,
                       const RtFiles *files, RtError *e);
@@ -253,7 +253,7 @@ bool rt_table_open(RtData *d, const char *path, const RtDataSpec *spec,
                    RtError *e);
 RtFormat rt_cifar10_read, rt_cifar100_read, rt_idx_read, rt_npy_read,
     rt_tokens_read, rt_synthetic_draw, rt_image_folder_read, rt_webdataset_read,
-    rt_table_read;
+    rt_table_read, rt_image_table_read;
 
 // ---- decode.c, jpeg.c, png.c, resize.c: images in files ----
 
@@ -315,6 +315,7 @@ typedef struct {
     RtImageDecoder decoder;
     int64_t max_skipped, num_skipped;
     bool *skipped;        // of each sample; each is named once
+    bool is_table; // a sample has other arrays, so that no other replaces it
     pthread_mutex_t lock; // guards both
 } RtImages;
 

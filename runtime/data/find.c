@@ -53,7 +53,9 @@ static bool read_parts(const RtTrainer *t, const RtOptions *o, RtData *d,
                        "--data %s: this trainer generates its data and takes "
                        "only synthetic or synthetic:N",
                        path);
-    if ((o->bad_samples > 0 || o->max_image_pixels > 0) && !reads_images(t))
+    bool table = strcmp(t->data_format, "image_table") == 0;
+    if ((o->bad_samples > 0 && !reads_images(t)) ||
+        (o->max_image_pixels > 0 && !reads_images(t) && !table))
         return rt_fail(e, EXIT_USAGE,
                        "--%s applies to image files, but this trainer takes %s",
                        o->bad_samples > 0 ? "bad-samples" : "max-image-pixels",

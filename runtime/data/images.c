@@ -95,6 +95,8 @@ static bool fetch(const RtSplit *split, int64_t sample, uint8_t *to,
     int64_t at = sample;
     bool broken;
     while (!read_image(s, at, to, &broken, e)) {
+        if (s->is_table)
+            return false;
         int64_t next = next_of_class(split, at);
         if (broken && s->max_skipped == 0)
             suggest_option(e);

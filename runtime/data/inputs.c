@@ -225,7 +225,8 @@ bool rt_inputs_open(RtData *d, const RtTrainer *t, const RtOptions *o,
         good = npy_open(d, paths, t, files, e);
     } else if (!several && rt_is_table(first)) {
         good = table_open(d, first, t, e);
-    } else if (!several && strncmp(first, "synthetic", 9) == 0) {
+    } else if (!several && (strncmp(first, "synthetic", 9) == 0 ||
+                            (count_inputs(t) > 1 && is_folder(first)))) {
         good = set_open(d, first, t, o, files, e);
     } else {
         good = paths_expand(&image, paths, e);

@@ -72,7 +72,8 @@ static void fill_row(uint8_t *to, const RtColumn *c, int64_t sample,
                      RtType type) {
     if (c->values == 0) // an array that a prediction does not read
         return;
-    memcpy(to, rt_column_at(c, sample), c->values * rt_file_type_bytes(c->type));
+    memcpy(to, rt_column_at(c, sample),
+           c->values * rt_file_type_bytes(c->type));
     rt_file_type_widen(to, c->values, c->type, type);
 }
 

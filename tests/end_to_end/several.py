@@ -6,6 +6,7 @@ several.py make FOLDER [turned]    writes its data; turned: each array's samples
 several.py metrics ROWS            the last row of an evaluation, of predictions
                                    class.npy and box.npy as they are in ROWS/..
 several.py lines FILE OUTPUTS      lines of predictions are arrays of OUTPUTS
+several.py table FOLDER            writes the same data as images and tables
 several.py stats FILE              what sinter data stats prints of meta and class
 several.py same A B                two files of arrays are equal, bit by bit
 several.py library PATH WEIGHTS OUTPUTS
@@ -36,6 +37,26 @@ def make(folder, turned=False):
         for name, array in arrays.items():
             array = np.roll(array, 7, 0) if turned else array
             np.save(f"{folder}/{split}_{name}.npy", array)
+
+
+def table(folder):
+    import csv
+
+    from PIL import Image
+
+    os.makedirs(f"{folder}/photos")
+    for split in "train", "test":
+        data = {n: np.load(f"data/{split}_{n}.npy")
+                for n in ("image", "meta", "class", "box")}
+        with open(f"{folder}/{split}.csv", "w", newline="") as f:
+            rows = csv.writer(f)
+            rows.writerow(["class", *(f"box.{i}" for i in range(2)), "image",
+                           "note", *(f"meta.{i}" for i in range(6))])
+            for i, image in enumerate(data["image"]):
+                name = f"photos/{split}, {i}.png"
+                Image.fromarray(image).save(f"{folder}/{name}")
+                rows.writerow([data["class"][i], *data["box"][i].astype(float),
+                               name, 'a "note"', *data["meta"][i].astype(float)])
 
 
 def metrics(rows, outputs):

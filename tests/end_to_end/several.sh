@@ -66,6 +66,23 @@ expect 0 ./several --out=held --validation=40 --epochs=1
 expect_says "160 training and 40 validation samples"
 expect 0 ./several --out=drawn --data=synthetic:64 --epochs=1
 
+# The same numbers in tables beside image files train the same network.
+if "$python" -c 'import PIL' 2>err; then
+    says table table
+    sed 's/npy("data"/image_table("table", size=4/' several.net >table.net
+    expect 0 "$SINTER" build table.net -o table.trainer
+    expect 0 ./several --out=npy --threads=1 --epochs=2
+    expect 0 ./table.trainer --out=csv --threads=1 --epochs=2
+    expect 0 ./several --predict data --weights=npy --threads=1 -o npy.npy
+    expect 0 ./table.trainer --predict table --weights=csv --threads=1 -o csv.npy
+    for output in class box; do
+        says same "npy_$output.npy" "csv_$output.npy"
+    done
+    printf 'x' >"table/photos/test, 3.png"
+    expect 3 ./table.trainer --out=broken
+    expect_says "test, 3.png"
+fi
+
 # A library has an argument for each array, in C and in C++.
 expect 0 "$SINTER" build several.net --library -o libseveral
 expect_here() { grep -q "$1" libseveral.h || fail "no '$1' in the header"; }

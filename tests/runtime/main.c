@@ -12,6 +12,7 @@ int main(void) {
     srunner_add_suite(runner, data_suite());
     srunner_add_suite(runner, holdout_suite());
     srunner_add_suite(runner, npy_suite());
+    srunner_add_suite(runner, image_table_suite());
     srunner_add_suite(runner, tokens_suite());
     srunner_add_suite(runner, image_folder_suite());
     srunner_add_suite(runner, webdataset_suite());

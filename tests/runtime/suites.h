@@ -10,6 +10,7 @@ Suite *json_suite(void);
 Suite *data_suite(void);
 Suite *holdout_suite(void);
 Suite *npy_suite(void);
+Suite *image_table_suite(void);
 Suite *tokens_suite(void);
 Suite *image_folder_suite(void);
 Suite *webdataset_suite(void);
