@@ -68,6 +68,13 @@ def mean_loss_of_places(logits, labels):
     return F.cross_entropy(logits.flatten(0, 1), labels.flatten())
 
 
+def focal_loss_of_pixels(logits, labels, alpha=(0.5, 1, 2, 1)):
+    """Lin et al. (2017), equation 5, with alpha by class and gamma 2."""
+    p = logits.softmax(1).gather(1, labels.long()[:, None])[:, 0]
+    alpha = torch.tensor(alpha, dtype=p.dtype)[labels.long()]
+    return (-alpha * (1 - p) ** 2 * p.log()).mean()
+
+
 def loss_of_pixels(logits, labels):
     return F.cross_entropy(logits, labels, ignore_index=augment.OUT)
 
@@ -229,7 +236,9 @@ def on_scenes(kind, chain, steps, forward, test_steps=(), **more):
     settings = {"input": f"data.train |> {chain}", **more.pop("settings", {})}
     return Recipe(
         forward=forward,
-        loss=loss_of_pixels if kind == "masks" else loss_of_targets,
+        loss=more.pop(
+            "loss", loss_of_pixels if kind == "masks" else loss_of_targets
+        ),
         update=sgd(lambda p: 0.05, decay=0),
         samples=32,
         data=lambda shape, classes, count, test=False: data.Scenes(
@@ -501,6 +510,16 @@ RECIPES = {
         (augment.flip_lr(0.4), augment.random_crop(20, 5)),
         unet.segment,
         (augment.middle(20, 20),),
+    ),
+    "segment-focal": on_scenes(
+        "masks",
+        "flip_lr(p=0.4)",
+        (augment.flip_lr(0.4),),
+        unet.segment,
+        loss=focal_loss_of_pixels,
+        settings={
+            "loss": "mean(softmax_focal_loss(output, label, [0.5, 1, 2, 1]))"
+        },
     ),
     "segment-reflect": on_scenes(
         "masks",
