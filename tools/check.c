@@ -9,6 +9,50 @@
 #include <math.h>
 #include <string.h>
 
+// ---- layers ----
+
+// Length of a path without the number of its layer.
+static size_t stem_length(const char *path) {
+    size_t length = strlen(path);
+    while (length > 0 && path[length - 1] >= '0' && path[length - 1] <= '9')
+        length--;
+    return length;
+}
+
+// Whether two layers without parameters differ in their number alone.
+static bool layers_alike(const Layer *x, const Layer *y) {
+    size_t length = stem_length(x->path);
+    return x->parameters == 0 && y->parameters == 0 && x->flops == y->flops &&
+           x->samples == y->samples && type_is(&x->type, &y->type) &&
+           stem_length(y->path) == length &&
+           memcmp(x->path, y->path, length) == 0;
+}
+
+// How often `period` layers from i on repeat, at least once.
+static int layers_repeat(const Layers *l, int i, int period) {
+    int same = 0;
+    while (i + same + period < l->count &&
+           layers_alike(&l->layer[i + same], &l->layer[i + same + period]))
+        same++;
+    return same / period + 1;
+}
+
+// The layers of a loop over positions are printed once: *times says how often
+// those from i on repeat, and the result is their number.
+static int layers_period(const Layers *l, int i, int *times) {
+    enum { LEAST_TIMES = 16, MOST_PERIOD = 64 };
+    int best = 1;
+    *times = 1;
+    for (int period = 1; period <= MOST_PERIOD; period++) {
+        int repeats = layers_repeat(l, i, period);
+        if (repeats >= LEAST_TIMES && repeats * period > *times * best) {
+            *times = repeats;
+            best = period;
+        }
+    }
+    return best;
+}
+
 static void layers_print(Arena *a, Text *t, const Layers *l) {
     enum { LEAST = 5, MOST = 60 };
     int wide = LEAST;
@@ -18,13 +62,21 @@ static void layers_print(Arena *a, Text *t, const Layers *l) {
     wide = wide > MOST ? MOST : wide;
     text_add(t, "%-*s  %-20s%12s%14s\n", wide, "layer", "output", "parameters",
              "flops");
-    for (int i = 0; i < l->count; i++) {
-        const Layer *layer = &l->layer[i];
-        text_add(t, "%-*s  %-20s%12" PRId64 "%14" PRId64 "\n", wide,
-                 layer->path, layer_shape(a, layer), layer->parameters,
-                 layer->flops);
+    for (int i = 0, times; i < l->count;) {
+        int period = layers_period(l, i, &times);
+        for (int j = i; j < i + period; j++) {
+            const Layer *layer = &l->layer[j];
+            text_add(t, "%-*s  %-20s%12" PRId64 "%14" PRId64 "\n", wide,
+                     layer->path, layer_shape(a, layer), layer->parameters,
+                     layer->flops);
+        }
+        if (times > 1)
+            text_add(t, "... %d times these %d\n", times, period);
+        i += period * times;
     }
 }
+
+// ---- costs ----
 
 static void bytes_print(Text *t, const char *what, int64_t bytes) {
     Scaled s = bytes_scaled(bytes);
