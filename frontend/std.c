@@ -5,8 +5,8 @@
 #include <string.h>
 
 extern const unsigned char std_augment_text[], std_losses_text[],
-    std_nets_text[], std_sequences_text[], std_transformers_text[],
-    std_vision_text[];
+    std_nets_text[], std_recurrent_text[], std_sequences_text[],
+    std_transformers_text[], std_vision_text[];
 
 static const struct {
     const char *path;
@@ -15,6 +15,7 @@ static const struct {
     {"std/augment.net", std_augment_text},
     {"std/losses.net", std_losses_text},
     {"std/nets.net", std_nets_text},
+    {"std/recurrent.net", std_recurrent_text},
     {"std/sequences.net", std_sequences_text},
     {"std/transformers.net", std_transformers_text},
     {"std/vision.net", std_vision_text},

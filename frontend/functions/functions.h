@@ -340,7 +340,7 @@ Value add_bias(Expansion *e, const Call *c, NodeId y, Type weight,
 // x with an axis and the last one swapped.
 NodeId axis_swapped(Expansion *e, NodeId x, int axis);
 
-// ---- slice_concat.c: slice, split, concat and pad ----
+// ---- slice_concat.c: slice, split, concat, stack and pad ----
 
 // Elements from .. to - 1 along an axis.
 NodeId axis_slice(Expansion *e, NodeId x, int axis, int64_t from, int64_t to);

@@ -1,4 +1,4 @@
-// slice, split, concat and pad.
+// slice, split, concat, stack and pad.
 
 #include "frontend/functions/functions.h"
 
@@ -188,6 +188,63 @@ Value lower_concat(Expansion *e, const Call *c) {
     for (int i = 0; i < count; i++)
         part[i] = as_float(e, list->list.item[i].node);
     return value_tensor(axis_concat(e, part, count, axis), c->at);
+}
+
+// ---- stack ----
+
+// Whether the parts, [N,...], can be stacked below the size limit.
+static bool expect_equal_parts(Expansion *e, const Call *c, const Value *list) {
+    const Value *first = &list->list.item[0];
+    Type t = *node_type(e, first->node), all = t;
+    for (int i = 1; i < list->list.count; i++) {
+        const Value *part = &list->list.item[i];
+        if (type_has_shape(node_type(e, part->node), &t))
+            continue;
+        Diagnostic *d = report(e->diags, D_incompatible_shapes, c->at,
+                               "cannot stack tensors of different shapes");
+        diag_place(d, first->at, "this is %s", tensor_text(e, first->node));
+        diag_place(d, part->at, "and this is %s", tensor_text(e, part->node));
+        return false;
+    }
+    if (t.rank == 0 || t.rank == MAX_RANK) {
+        Diagnostic *d = report(e->diags, D_wrong_rank, c->at,
+                               "`stack` adds an axis after the first of 1 to "
+                               "%d",
+                               MAX_RANK - 1);
+        diag_place(d, first->at, "this is %s", tensor_text(e, first->node));
+        return false;
+    }
+    all.dtype = F32;
+    all.dim[0] *= list->list.count;
+    if (type_valid(&all))
+        return true;
+    report(e->diags, D_tensor_too_large, c->at, "the result is too large");
+    return false;
+}
+
+// T parts [N,...] as [N,T,...].
+static NodeId parts_stack(Expansion *e, const Value *list, Type t) {
+    int count = list->list.count;
+    NodeId *part = ARENA_ARRAY(e->arena, (size_t)count, NodeId);
+    for (int i = 0; i < count; i++)
+        part[i] = as_float(e, list->list.item[i].node);
+    static const int64_t order[] = {1, 0, 2};
+    NodeId y = graph_stack(e->graph, part, count, t.dim[0],
+                           type_count(&t) / t.dim[0]);
+    y = graph_transpose(e->graph, y, order);
+    int64_t dim[MAX_RANK] = {t.dim[0], count};
+    for (int i = 1; i < t.rank; i++)
+        dim[i + 1] = t.dim[i];
+    return graph_reshape(e->graph, y, t.rank + 1, dim);
+}
+
+Value lower_stack(Expansion *e, const Call *c) {
+    const Value *list = call_arg(c, P_stack_parts);
+    if (!expect_equal_parts(e, c, list) ||
+        !has_room(e, c->at, 2 * (int64_t)list->list.count + 3))
+        return value_poison();
+    Type t = *node_type(e, list->list.item[0].node);
+    return value_tensor(parts_stack(e, list, t), c->at);
 }
 
 // ---- pad ----

@@ -292,6 +292,58 @@ START_TEST(functions_are_there_for_who_calls_them) {
 END_TEST
 
 // In C source a quoted string may not be what it looks like.
+// ---- loops over positions ----
+
+static const char *const cells[] = {"gru(16)", "rnn(16)",
+                                    "linear(16) |> decayed"};
+
+static Output recurrent(Arena *a, const char *cell, int positions) {
+    const char *text = arena_format(
+        a,
+        "import \"std/recurrent.net\" { gru, rnn }\n"
+        "fn decayed(x: f32[N, T, C]) {\n"
+        "  a = sigmoid(parameter([C]))\n"
+        "  h = full([1, C], 0)\n"
+        "  all = []\n"
+        "  for t in range(T) {\n"
+        "    now = slice(x, positions, t, t + 1) |> reshape([-1, C])\n"
+        "    h = a * h + now\n"
+        "    all = all + [h]\n"
+        "  }\n"
+        "  stack(all)\n"
+        "}\n"
+        "model Text(text: i32[N, T]) -> f32[N, T, 8] {\n"
+        "  text |> embedding(8, 16) |> %s |> linear(8)\n"
+        "}\n"
+        "train Text {\n"
+        "  data = synthetic(vocabulary=8, shape=[%d])\n"
+        "  batch = 4\n  epochs = 1\n"
+        "  loss = mean(cross_entropy(output, label))\n"
+        "  optimizer = adamw(lr=1e-3)\n"
+        "}\n",
+        cell, positions);
+    return emit(a, parse(a, "text.net", text), "m");
+}
+
+static int count(const char *text, const char *word) {
+    int found = 0;
+    while ((text = strstr(text, word)) != NULL) {
+        text += strlen(word);
+        found++;
+    }
+    return found;
+}
+
+START_TEST(positions_add_no_kernel) {
+    Arena *a = arena_new();
+    Output x = recurrent(a, cells[_i], 40), y = recurrent(a, cells[_i], 64);
+    ck_assert_int_eq(count(x.cu, "\nKERNEL("), count(y.cu, "\nKERNEL("));
+    ck_assert_int_eq(count(x.c, " RUN("), count(y.c, " RUN("));
+    ck_assert_int_eq(count(x.c, " rt_contract("), count(y.c, " rt_contract("));
+    arena_free(a);
+}
+END_TEST
+
 START_TEST(strings_are_quoted) {
     Arena *a = arena_new();
     Output x = emit(a, parse(a, path, hostile), "m");
@@ -313,6 +365,8 @@ Suite *program_suite(void) {
     tcase_add_test(t, stages_share_kernels);
     tcase_add_test(t, merged_launches_wait_between_kernels);
     tcase_add_test(t, functions_are_there_for_who_calls_them);
+    tcase_add_loop_test(t, positions_add_no_kernel, 0,
+                        sizeof cells / sizeof *cells);
     tcase_add_test(t, strings_are_quoted);
     suite_add_tcase(s, t);
     return s;

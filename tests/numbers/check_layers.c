@@ -16,10 +16,22 @@
 #include <string.h>
 
 static const char *const names[] = {
-    "layers",        "sequences",         "transformers", "loss-cross-entropy",
-    "loss-smoothed", "loss-soft-targets", "loss-weighted", "loss-ignored",
-    "loss-mse",      "loss-l1",           "loss-bce",     "loss-focal",
-    "loss-sigmoid-focal", "loss-ignored-smoothed"};
+    "layers",
+    "recurrent",
+    "sequences",
+    "transformers",
+    "loss-cross-entropy",
+    "loss-smoothed",
+    "loss-soft-targets",
+    "loss-weighted",
+    "loss-ignored",
+    "loss-ignored-smoothed",
+    "loss-mse",
+    "loss-l1",
+    "loss-bce",
+    "loss-focal",
+    "loss-sigmoid-focal",
+};
 enum { NUM_NAMES = sizeof names / sizeof names[0], BATCH = 2 };
 
 // f32 keeps 24 bits; a sum in another order loses some of them.

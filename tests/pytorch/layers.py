@@ -104,6 +104,34 @@ def swiglu(x, net, path):
     return net.linear(F.silu(gate) * up, path + ".down")
 
 
+def recurrent(function, name, width):
+    """A recurrent layer, with the names of sinter's parameters."""
+
+    def forward(x, net, path):
+        path = f"{path}.{name}"
+        weights = [
+            net.parameter(f"{path}.{own}")
+            for own in (
+                "input.weight", "state.value", "input_bias.value",
+                "state_bias.value",
+            )
+        ]  # fmt: skip
+        h = x.new_zeros(1, len(x), width)
+        start = (h, h) if function is torch.lstm else h
+        return function(x, start, weights, True, 1, 0, True, False, True)[0]
+
+    return forward
+
+
+def last(forward):
+    return lambda x, net, path: forward(x, net, path)[:, -1]
+
+
+def twice(x, net, path):
+    first = recurrent(torch.gru, "gru", 5)(x, net, path)
+    return recurrent(torch.gru, "gru_2", 3)(first, net, path)
+
+
 def rotary(x, size, base=10000, interleaved=False):
     """A pair of channels is a complex number, and turns."""
     t = x.shape[1]
@@ -251,6 +279,8 @@ LAYERS = {
         "halves", IMAGE, lambda x, *_: x[..., :2] * x[..., 2:]),
     "concat": (
         "doubled", IMAGE, lambda x, *_: torch.cat([x, x * x], 2)),
+    "stack": (
+        "stacked", IMAGE, lambda x, *_: torch.stack([x, x * x], 1).flatten(1)),
     "pad": (
         "pad([1, 0, 2, 1])", IMAGE,
         images(lambda x, *_: F.pad(x, (2, 1, 1, 0)))),
@@ -359,6 +389,21 @@ SEQUENCES = {
         "avg_pool1d(2)", LONG, rows(lambda x, *_: F.avg_pool1d(x, 2))),
 }  # fmt: skip
 
+# The functions of std/recurrent.net.
+RECURRENT = {
+    "rnn": ("rnn(5)", LONG, recurrent(torch.rnn_tanh, "rnn", 5)),
+    "gru": ("gru(5)", LONG, recurrent(torch.gru, "gru", 5)),
+    "gru_last": ("gru(3, last=true)", LONG, last(recurrent(torch.gru, "gru", 3))),
+    "gru_twice": ("gru(5) |> gru(3)", LONG, twice),
+    "lstm": ("lstm(5)", LONG, recurrent(torch.lstm, "lstm", 5)),
+    "lstm_last": ("lstm(3, last=true)", LONG, last(recurrent(torch.lstm, "lstm", 3))),
+}  # fmt: skip
+
+RECURRENT_IMPORT = """\
+import "std/recurrent.net" { gru, lstm, rnn }
+
+"""
+
 SEQUENCES_IMPORT = """\
 import "std/sequences.net" { avg_pool1d, conv1d, max_pool1d }
 
@@ -380,6 +425,8 @@ fn halves(x) {
 }
 
 fn doubled(x) = concat([x, x * x], axis=width)
+
+fn stacked(x) = stack([x, x * x]) |> flatten
 
 fn product(x) = x @ transpose(x, [batch, channels, positions])
 
@@ -412,6 +459,7 @@ fn crossed(x) {
 # name: the file in tests/golden/numbers; its import, functions and cases.
 NETS = {
     "layers": ("", LAYERS_FUNCTIONS, LAYERS),
+    "recurrent": (RECURRENT_IMPORT, "", RECURRENT),
     "sequences": (SEQUENCES_IMPORT, "", SEQUENCES),
     "transformers": (TRANSFORMERS_IMPORT, TRANSFORMERS_FUNCTIONS, TRANSFORMERS),
 }
