@@ -11,6 +11,7 @@ const Narrow narrow_models[] = {
     {"airbench96",      {{"batch", "2"}, {"width", "8"}}},
     {"denoise",         {{"batch", "2"}, {"width", "8"}}},
     {"gpt_nano",        {{"batch", "2"}, {"layers", "[1]"}, {"data", "synthetic(vocabulary=65, shape=[8])"}}},
+    {"gru_text",        {{"batch", "2"}, {"width", "8"}, {"data", "synthetic(vocabulary=256, shape=[20])"}}},
     {"hlb",             {{"batch", "2"}, {"width", "8"}}},
     {"lenet",           {{"batch", "2"}}},
     {"llama_nano",      {{"batch", "2"}, {"layers", "[1]"}, {"data", "synthetic(vocabulary=65, shape=[8])"}}},

@@ -425,6 +425,21 @@ RECIPES = {
             "data": "synthetic(vocabulary=65, shape=[32])",
         },
     ),
+    "gru_text": Recipe(
+        forward=transformers.gru_text,
+        loss=mean_loss_of_places,
+        update=with_rate(
+            lambda parameters: torch.optim.AdamW(parameters, weight_decay=0.01),
+            cosine(5e-3),
+        ),
+        clip=1,
+        data=data.Sequences,
+        shape=(32,),
+        classes=256,
+        settings={
+            "data": "synthetic(vocabulary=256, shape=[32])",
+        },
+    ),
     "llama_nano": Recipe(
         forward=transformers.llama_nano,
         loss=mean_loss_of_places,

@@ -1,4 +1,4 @@
-"""The transformers of models/: what a forward pass computes."""
+"""Transformers and recurrent networks of models/: what a forward pass computes."""
 
 import math
 
@@ -119,3 +119,16 @@ def llama_nano(net, tokens):
     for path in ("layer", "layer_2", "layer_3"):
         x = llama_block(net, x, path, heads=6, kv_heads=2)
     return net.linear(rms_norm(net, x, "head"), "head.linear_1")
+
+
+def gru_text(net, tokens):
+    x = F.embedding(tokens, net.parameter("bytes.weight"))
+    weights = [
+        net.parameter("gru." + name)
+        for name in (
+            "input.weight", "state.value", "input_bias.value", "state_bias.value"
+        )
+    ]  # fmt: skip
+    h = x.new_zeros(1, len(x), weights[1].shape[1])
+    y, _ = torch.gru(x, h, weights, True, 1, 0, True, False, True)
+    return net.linear(y, "head")
