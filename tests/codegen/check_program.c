@@ -336,7 +336,7 @@ static int count(const char *text, const char *word) {
 
 START_TEST(positions_add_no_kernel) {
     Arena *a = arena_new();
-    Output x = recurrent(a, cells[_i], 40), y = recurrent(a, cells[_i], 64);
+    Output x = recurrent(a, cells[_i], 24), y = recurrent(a, cells[_i], 32);
     ck_assert_int_eq(count(x.cu, "\nKERNEL("), count(y.cu, "\nKERNEL("));
     ck_assert_int_eq(count(x.c, " RUN("), count(y.c, " RUN("));
     ck_assert_int_eq(count(x.c, " rt_contract("), count(y.c, " rt_contract("));

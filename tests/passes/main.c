@@ -21,6 +21,7 @@ int main(void) {
     srunner_add_suite(r, simplify_suite());
     srunner_add_suite(r, conv_reductions_suite());
     srunner_add_suite(r, dce_suite());
+    srunner_add_suite(r, stack_sums_suite());
     srunner_add_suite(r, decode_suite());
     srunner_add_suite(r, fuse_suite());
     srunner_add_suite(r, group_suite());

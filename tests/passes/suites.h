@@ -27,6 +27,7 @@ Suite *offset_assignment_suite(void);
 Suite *pipeline_suite(void);
 Suite *precision_suite(void);
 Suite *dce_suite(void);
+Suite *stack_sums_suite(void);
 Suite *decode_suite(void);
 Suite *rematerialize_suite(void);
 Suite *library_fusion_suite(void);

@@ -1,0 +1,63 @@
+// Stack sums: the gradients of a loop keep their values.
+#include "tests/passes/suites.h"
+#include "tests/passes/values.h"
+
+enum { TERMS = 9 };
+
+static void sum_add(Text *t, int first, const char *type) {
+    int node = first + TERMS;
+    for (int i = 1; i < TERMS; i++, node++)
+        text_add(t, "%%%d = add %%%d, %%%d : %s\n", node,
+                 i == 1 ? first : node - 1, first + i, type);
+    text_add(t, "%%%d = output %%%d {name = \"y%d\"} : %s\n", node, node - 1,
+             first, type);
+}
+
+// The sums of a_i' b_i, of the rows of b_i, and of the pads of a_i.
+static const char *sums(Arena *a) {
+    Text t = text_new(a);
+    text_add(&t, "graph train (backward) {\n");
+    for (int i = 0; i < 2 * TERMS; i++)
+        text_add(&t, "%%%d = input {name = \"x%d\"} : f32[%s]\n", i, i,
+                 i < TERMS ? "2,3" : "2,5");
+    int n = 2 * TERMS;
+    for (int i = 0; i < TERMS; i++)
+        text_add(&t, "%%%d = matmul %%%d, %%%d {ta = 1} : f32[3,5]\n", n + i, i,
+                 TERMS + i);
+    sum_add(&t, n, "f32[3,5]");
+    n += 2 * TERMS;
+    for (int i = 0; i < TERMS; i++)
+        text_add(&t, "%%%d = sum %%%d {axes = [0]} : f32[5]\n", n + i,
+                 TERMS + i);
+    sum_add(&t, n, "f32[5]");
+    n += 2 * TERMS;
+    for (int i = 0; i < TERMS; i++)
+        text_add(&t, "%%%d = pad %%%d {high = [%d,0], low = [%d,0]} : "
+                     "f32[18,3]\n",
+                 n + i, i, 2 * (TERMS - 1 - i), 2 * i);
+    sum_add(&t, n, "f32[18,3]");
+    text_add(&t, "}\n");
+    return text_string(&t);
+}
+
+START_TEST(stacked_sums_keep_their_values) {
+    Arena *a = arena_new();
+    Graph *g = graph_from(a, sums(a));
+    Graph *after = run_pass(g, "stack_sums", F32);
+    ck_assert_int_eq(after->rewrites, 3);
+    ck_assert_int_eq(count_ops(after, OP_matmul), 1);
+    ck_assert_int_eq(count_ops(after, OP_sum), 1);
+    ck_assert_int_eq(count_ops(after, OP_pad), 0);
+    ck_assert_int_eq(count_ops(after, OP_add), 0);
+    check_same_values(g, after, 1e-12);
+    arena_free(a);
+}
+END_TEST
+
+Suite *stack_sums_suite(void) {
+    Suite *s = suite_create("stack_sums");
+    TCase *t = tcase_create("stack_sums");
+    tcase_add_test(t, stacked_sums_keep_their_values);
+    suite_add_tcase(s, t);
+    return s;
+}
