@@ -46,20 +46,27 @@ static bool load(Run *r) {
 }
 
 // Only the build of a host trainer is optimised: fused, in f32, with the real
-// plan, or with AGREE_OPTIMISED=1 with separate buffers as well.
+// plan, or with AGREE_OPTIMISED=1 with separate buffers as well.  16 bits are
+// those of a type of the compiler, which the tiny one lacks.
 static const char *flags_of(const Case *c) {
     bool is_planned = c->reuse || getenv("AGREE_OPTIMISED") != NULL;
     bool is_trainer = c->level > 0 && c->storage == F32 && is_planned;
     switch (c->how) {
     case FAST:
-        return is_trainer ? "-O2" : "-O0";
+        return is_trainer ? "-O2" : c->storage == F32 ? LIBRARY_TINY : "-O0";
     case FAITHFUL:
-        return "-O0 -DSINTER_SIMT";
+        return LIBRARY_TINY " -DSINTER_SIMT";
     case WATCHED:
         return LIBRARY_RACES;
     default:
         return "-O0";
     }
+}
+
+static int num_threads(const Case *c) {
+    bool is_single =
+        library_tiny() || strstr(flags_of(c), LIBRARY_TINY) != NULL;
+    return c->how == FAST && !is_single ? 2 : 1;
 }
 
 // The emitted program as a library.
@@ -340,7 +347,7 @@ static void compare_values(Run *r) {
     if (r->test->how == ON_GPU)
         open_gpu(r);
     else
-        r->device = host_open(r->rt, r->test->how == FAST ? 2 : 1);
+        r->device = host_open(r->rt, num_threads(r->test));
     if (r->device == NULL)
         return;
     r->device->reserve(r->device);

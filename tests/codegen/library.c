@@ -82,29 +82,44 @@ static const char *compiler(void) {
     return cc ? cc : "cc";
 }
 
-bool library_tiny(void) {
-    const char *cc = compiler();
-    size_t length = strlen(cc);
-    return length >= 3 && strcmp(cc + length - 3, "tcc") == 0;
+static bool ends_with(const char *text, const char *end) {
+    size_t length = strlen(text), most = strlen(end);
+    return length >= most && strcmp(text + length - most, end) == 0;
 }
 
-// The faithful mode is that of a whole compiler: see library.h.
-static bool is_faithful(const char *flags) {
-    return strstr(flags, "-DSINTER_SIMT") != NULL;
+bool library_tiny(void) {
+    return ends_with(compiler(), "tcc");
+}
+
+// NULL: a whole compiler is needed, as the race checker's flag does.
+static const char *tiny_compiler(const char *flags) {
+    if (strstr(flags, "-fsanitize=") != NULL)
+        return NULL;
+    if (library_tiny())
+        return compiler();
+    return strstr(flags, LIBRARY_TINY) != NULL ? getenv("TCC") : NULL;
+}
+
+static const char *tiny_command(Arena *a, const char *tcc, const char *include,
+                                const char *units, const char *objects,
+                                const char *flags) {
+    const char *own = library_source(a, "tests/random/tcc");
+    return arena_format(
+        a,
+        "%s -w %s -include %s/prepare.h -I%s -I%s -c%s && "
+        "cc -shared -Wl,-z,noexecstack -o model.so %s/shared.s%s -lm",
+        tcc, flags, own, own, include, units, own, objects);
 }
 
 static const char *command_of(Arena *a, const char *units, const char *objects,
                               const char *flags) {
     const char *include = getenv("SINTER_INCLUDE");
-    bool tiny = library_tiny() && !is_faithful(flags);
-    const char *cc = library_tiny() && !tiny ? "cc" : compiler();
+    const char *tcc = tiny_compiler(flags);
     if (include == NULL)
         include = library_source(a, ".");
-    if (tiny)
-        return arena_format(
-            a, "%s -w -shared -include %s/prepare.h -I%s -I%s -o model.so%s",
-            cc, library_source(a, "tests/random/tcc"),
-            library_source(a, "tests/random/tcc"), include, units);
+    if (tcc != NULL)
+        return tiny_command(a, tcc, include, units, objects, flags);
+    const char *cc = library_tiny() ? "cc" : compiler();
     return arena_format(a,
                         "%s -std=gnu11 -fPIC -march=native -fopenmp-simd "
                         "-ffp-contract=off %s -I%s -c%s && "

@@ -10,6 +10,10 @@
 // asks for lines alone: gcc needs long to follow variables too.
 #define LIBRARY_RACES "-O1 -g1 -DSINTER_SIMT -fsanitize=thread"
 
+// Flags of a library in fast mode for one thread, or in faithful mode, which
+// $TCC compiles where it is set: in a hundredth of the time.
+#define LIBRARY_TINY "-O0 -DLIBRARY_TINY"
+
 // A file below the source folder.
 const char *library_source(Arena *a, const char *file);
 
@@ -25,8 +29,8 @@ const char *library_folder(Arena *a);
 void library_write(Arena *a, const char *folder, const char *name,
                    const Program *p, const Plan *plan);
 
-// Whether $CC is the Tiny C Compiler.  What it compiles is fast mode for one
-// thread; it has no faithful mode, and where flags ask for that cc compiles.
+// Whether $CC is the Tiny C Compiler.  It compiles fast mode for one thread, and
+// faithful mode.  Where flags ask for the race checker, cc compiles.
 bool library_tiny(void);
 
 // Compiles those programs with $CC and the flags into one library.  NULL, or

@@ -7,5 +7,7 @@ float cosf(float), expf(float), fabsf(float), floorf(float),
 float fmaxf(float, float), fminf(float, float), fmodf(float, float),
     powf(float, float);
 float fmaf(float, float, float);
+int __signbitf(float);
+#define signbit __signbitf
 
 #endif

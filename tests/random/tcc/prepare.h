@@ -17,4 +17,12 @@
 #undef RT_EMBED
 #define RT_EMBED(name, file) static const char name[1], name##_end[1]
 
+// <stdio.h> takes attributes away from compilers that it does not know, and the
+// faithful mode needs them.
+#ifdef SINTER_SIMT
+#include <stdio.h>
+#include <stdlib.h>
+#undef __attribute__
+#endif
+
 #endif
