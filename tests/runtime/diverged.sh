@@ -3,7 +3,7 @@
 # A run that diverges says which value was the first that was not finite, of
 # which line of the model, and what its kernel had read.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
-export CFLAGS="${CFLAGS:-} -O0"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 micro=$here/micro.net
 
 # The step: weights of 1e29, whose products are beyond f32.

@@ -51,6 +51,8 @@ static struct { char *start, *stop; } shared[MAX_LIBRARIES];
 static int num_shared;
 
 void simt_shared_add(char *start, char *stop) {
+    if (start == stop)
+        return;
     if (num_shared == MAX_LIBRARIES) {
         fputs("simt: too many libraries are loaded\n", stderr);
         abort();

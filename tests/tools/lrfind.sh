@@ -3,7 +3,7 @@
 # sinter lrfind: the rate rises as it says, the losses are those of the steps that
 # were made, and what it suggests follows from them.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
-export CFLAGS="${CFLAGS:-} -O0"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 tiny=$here/tiny.net
 micro=$here/micro.net
 

@@ -3,7 +3,7 @@
 # sinter repeat: what it tells of a seed is what a trainer of that seed leaves,
 # and the rows below are of these numbers.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
-export CFLAGS="${CFLAGS:-} -O0"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 micro=$here/micro.net
 
 expect 0 "$SINTER" build "$micro" -o micro

@@ -5,6 +5,7 @@
 
 #include "runtime/rt.h"
 
+#undef __attribute__ // which <sys/cdefs.h> takes from compilers unknown to it
 #define _Thread_local
 #define _Pragma(text)
 #define __builtin_inff() ((float)1e39)
@@ -13,16 +14,12 @@
 #define __ATOMIC_ACQ_REL 4
 #define __atomic_fetch_add(p, n, order) ((*(p) += (n)) - (n))
 
-// The text of the kernels is for CUDA.
+// Its assembler includes no files: the script cc does it, for trainers.
 #undef RT_EMBED
+#ifndef TCC_EMBEDS
 #define RT_EMBED(name, file) static const char name[1], name##_end[1]
-
-// <stdio.h> takes attributes away from compilers that it does not know, and the
-// faithful mode needs them.
-#ifdef SINTER_SIMT
-#include <stdio.h>
-#include <stdlib.h>
-#undef __attribute__
+#else
+#define RT_EMBED(name, file) extern const char name[], name##_end[]
 #endif
 
 #endif

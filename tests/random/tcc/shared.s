@@ -1,5 +1,6 @@
-# Shared memory of the faithful mode: tcc would make the section for reading
-# alone, and it has no weak symbols for a section that is not there.
+# Sections of emitted kernels that tcc would make for reading alone: the shared
+# memory of the faithful mode, which may be empty, since tcc has no weak symbols
+# to find that it is missing; and a table of tests/runtime/cuda/double.
 .section simt_shared,"aw"
-.byte 0
+.section image_rows,"aw"
 .section .note.GNU-stack

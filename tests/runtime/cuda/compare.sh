@@ -2,7 +2,7 @@
 # shellcheck disable=SC2154 # here and work are of expect.sh
 # sinter compare on a GPU: in 16 bits, and with a mistake.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
-export CFLAGS="${CFLAGS:-} -O0"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 micro=$here/micro.net
 
 compare() {

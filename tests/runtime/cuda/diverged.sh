@@ -3,7 +3,7 @@
 # looked into: the operation that is named is that of the host, and so is one
 # whose numbers f16 does not have.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
-export CFLAGS="${CFLAGS:-} -O0"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 cat >half.net <<'END'
 model Half(image: f32[N, 6]) -> f32[N, 3] {

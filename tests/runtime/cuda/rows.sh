@@ -2,7 +2,7 @@
 # The rows of a GPU have every step's loss to the digits that they show, as the
 # host's have, and after an interruption too.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
-export CFLAGS="${CFLAGS:-} -O0"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 expect 0 "$SINTER" build "$here/flat.net" -o flat
 

@@ -2,7 +2,7 @@
 # Steps that overflow are counted on a GPU as on the host, fused and not, and
 # where a run stops within an epoch and goes on; and end it there as here.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
-export CFLAGS="${CFLAGS:-} -O0"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 # build NAME OPTION...: a trainer whose gradients are large.
 build() {

@@ -4,7 +4,7 @@
 # cannot be opened.  It is the COUNTth of the training files that are, or of
 # those of SPLIT.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
-export CFLAGS="${CFLAGS:-} -O0"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 cat >stall.c <<'C'
 #define _GNU_SOURCE

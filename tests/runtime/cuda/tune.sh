@@ -5,7 +5,8 @@
 # equal but for rounding.  A damaged file or one for another plan is not followed.
 set -u
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
-export SINTER_DOUBLE_THREADS=1 CFLAGS="${CFLAGS-} -O0"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
+export SINTER_DOUBLE_THREADS=1
 
 small_cache h200 >small.json
 small_cache h100 >other.json

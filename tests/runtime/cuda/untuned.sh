@@ -3,7 +3,7 @@
 # header and needs two functions of it.
 set -u
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
-export CFLAGS="${CFLAGS-} -O0"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 cuda=$SINTER_SOURCE/runtime/cuda
 users=$(cd "$cuda" && grep -l 'cuda/tune/' ./*.[ch] [!t]*/*.[ch])

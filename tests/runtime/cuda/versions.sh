@@ -4,7 +4,8 @@
 # ones; if they are missing, both name the CUDA version to install.  cuDNN has
 # one name for both: a copy for the other version is refused.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
-export SINTER_DOUBLE_THREADS=1 CFLAGS="${CFLAGS-} -O0"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
+export SINTER_DOUBLE_THREADS=1
 
 
 # Files that are no libraries hide the installed ones.

@@ -3,8 +3,8 @@
 # sinter bisect: finds the rewrite that brings a mistake in, and leaves the kernel
 # that has it; sinter bench and compare --ablate measure.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 . "$SINTER_SOURCE/tests/tools/compare/faulty.sh"
-export CFLAGS="${CFLAGS:-} -O0"
 micro=$here/micro.net
 
 # A relu that leaves 1 in place of 0, but not where it is a kernel of its own,

@@ -3,7 +3,7 @@
 # sinter compare: finds nothing wrong with what is right, and a mistake that the
 # C compiler is made to make in one of the two trainers where it is.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
-export CFLAGS="${CFLAGS:-} -O0"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 tiny=$here/tiny.net
 
 . "$SINTER_SOURCE/tests/tools/compare/faulty.sh"
@@ -143,7 +143,7 @@ compare 0 "$tiny" -b "--without=simplify --rewrite-limit=3" --set batch=8 --data
 mkdir interrupted
 for sign in tiny.cu b.start; do
     # ccache would leave the compiler behind.
-    CC=cc TMPDIR=$PWD/interrupted "$SINTER" compare "$tiny" >out 2>&1 &
+    CC=cc CFLAGS="-O0 -pipe" TMPDIR=$PWD/interrupted "$SINTER" compare "$tiny" >out 2>&1 &
     until ls interrupted/*/$sign >/dev/null 2>&1; do
         kill -0 $! || fail "there is no comparison to interrupt"
         sleep 0.1
@@ -380,7 +380,7 @@ END
 }
 deep >deep.net
 (
-    export OMP_NUM_THREADS=1 FAULT='s/0\.9f/0.8f/' CFLAGS=-O0
+    export FAULT='s/0\.9f/0.8f/'
     ulimit -t 60
     compare 7 deep.net --steps=1
     expect_says "linear_64.weight.momentum"

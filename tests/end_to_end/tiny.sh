@@ -1,0 +1,6 @@
+# shellcheck shell=sh
+# Sourced after expect.sh by tests that say nothing of the kernels' speed and of
+# threads: their trainers are compiled by tcc, in a hundredth of the time, for
+# one thread.
+export LINKER="${CC:-cc}" CC="$SINTER_SOURCE/tests/random/tcc/cc"
+export OMP_NUM_THREADS=1
