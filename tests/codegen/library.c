@@ -104,6 +104,8 @@ static const char *tiny_command(Arena *a, const char *tcc, const char *include,
                                 const char *units, const char *objects,
                                 const char *flags) {
     const char *own = library_source(a, "tests/random/tcc");
+    if (strstr(flags, LIBRARY_EMBEDS) != NULL)
+        tcc = arena_format(a, "%s/cc", own);
     return arena_format(
         a,
         "%s -w %s -include %s/prepare.h -I%s -I%s -c%s && "

@@ -14,6 +14,9 @@
 // $TCC compiles where it is set: in a hundredth of the time.
 #define LIBRARY_TINY "-O0 -DLIBRARY_TINY"
 
+// Beside them for a program whose text for CUDA is needed; it compiles alone.
+#define LIBRARY_EMBEDS "-DLIBRARY_EMBEDS"
+
 // A file below the source folder.
 const char *library_source(Arena *a, const char *file);
 

@@ -172,7 +172,8 @@ static void run_steps(Run *r) {
 static bool devices_open(Run *r, const char *folder, const char **why) {
     const char *name[] = {"model"};
     library_write(r->a, folder, "model", r->program, r->plan);
-    *why = library_compile(r->a, folder, 1, name, "-O0 -DSINTER_SIMT");
+    *why = library_compile(r->a, folder, 1, name,
+                           LIBRARY_TINY " " LIBRARY_EMBEDS " -DSINTER_SIMT");
     void *library = *why ? NULL : library_open(r->a, folder, why);
     if (library == NULL)
         return false;
