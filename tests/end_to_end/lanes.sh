@@ -2,6 +2,7 @@
 # Rows of a few columns are vectors of their own in kernels, which compilers keep
 # where vectors of the processor may not lie.  Their flags are a trainer's own:
 # without optimising nothing is kept so.
+OPTIMISATION=
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 unset CFLAGS
 

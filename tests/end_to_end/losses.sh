@@ -8,6 +8,10 @@
 # the model in another setting.  Models of this folder are trained on files that
 # tests/pytorch/scenes.py writes.  Prints the largest relative difference.
 # EMULATOR is a program that runs a trainer for another processor.
+case $1 in
+*-*) ;;
+*) OPTIMISATION= ;; # the users' flags for each model
+esac
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
 model=${1%%-*}

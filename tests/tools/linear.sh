@@ -10,8 +10,8 @@ trap 'rm -rf "$work"' EXIT
 
 # instructions WORD...: millions of them in sinter.
 instructions() {
-    valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-        "$SINTER" "$@" 2>&1 >/dev/null |
+    valgrind --tool=cachegrind --cache-sim=no \
+        --cachegrind-out-file=/dev/null "$SINTER" "$@" 2>&1 >/dev/null |
         sed -n 's/,//g; s/.*refs: *\([0-9]*\)[0-9]\{6\}$/\1/p'
 }
 
