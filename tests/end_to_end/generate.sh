@@ -4,6 +4,7 @@
 # top-p; and needs a model that reads earlier tokens alone.  A library generates
 # the same texts.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 for candidate in python3 /usr/bin/python3; do
     $candidate -c 'import numpy' 2>/dev/null && python=$candidate && break

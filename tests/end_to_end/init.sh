@@ -2,6 +2,7 @@
 # A run starts with the weights of a file: a checkpoint of another recipe, or
 # PyTorch's.  Mismatches are reported, and no tensor is skipped unless excluded.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 idx_data data 192
 

@@ -2,6 +2,7 @@
 # Stages, updates of several batches and averages, as the checkpoints of every
 # step show them.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 # file DIR STEP: the checkpoint of a step.
 file() {

@@ -4,6 +4,7 @@
 # run that was interrupted, too.  Histograms of gradients are those of the
 # change of the weights by a step of plain SGD, and training is the same.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 for candidate in "${SINTER_PYTHON:-}" python3; do
     $candidate -c 'import numpy, tensorboard' 2>/dev/null &&

@@ -12,6 +12,7 @@
 #                               access
 set -u
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 [ -d "$SINTER_DOUBLE" ] || exit 77
 

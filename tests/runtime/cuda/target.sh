@@ -2,6 +2,7 @@
 # A trainer built for a GPU embeds cubins and needs no compiler there; on other
 # GPUs it uses PTX, NVRTC, or ends with a message.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 export SINTER_DOUBLE_THREADS=1
 
 # The double with files in place of NVRTC that are no libraries, so that one

@@ -2,6 +2,7 @@
 # sinter data stats prints numpy's statistics, and verify finds what cannot be
 # read.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 for candidate in python3 /usr/bin/python3; do
     $candidate -c 'import numpy, PIL' 2>/dev/null && python=$candidate && break

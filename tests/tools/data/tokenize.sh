@@ -2,6 +2,7 @@
 # sinter data tokenize gives the tokens of Hugging Face's tokenizers package, on
 # a corpus of 1 MB in several scripts, and refuses what it cannot do.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 python=$SINTER_PYTHON
 beside=$SINTER_SOURCE/tests/tools/data/beside_tokenizers.py

@@ -3,6 +3,7 @@
 # sinter new: each start trains at once on generated data, and its README's own
 # commands train on files as the README says that they lie.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 export XDG_CACHE_HOME="$work/cache"
 PATH=$(dirname "$SINTER"):$PATH
 
