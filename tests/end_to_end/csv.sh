@@ -2,6 +2,7 @@
 # --metrics=FILE.csv has the rows of metrics.jsonl, of a resumed run too, and
 # examples/metrics/follow.py hands them to a tracker.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 expect 0 "$SINTER" build "$models/mlp.net" -o mlp
 expect 0 ./mlp --data=synthetic:1024 --epochs=3 --log-every=3 --out=whole \

@@ -2,6 +2,7 @@
 # Data that are not images: tokens from a file, numbers and targets that are
 # drawn; and images that are mixed while they train.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 # falls FILE: the last training row's loss is below the first one's.
 falls() {

@@ -2,6 +2,7 @@
 # Photographs are turned as their Exif data say, and WebP files are read: the
 # pixels are Pillow's.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 for candidate in python3 /usr/bin/python3; do
     $candidate -c 'import numpy, PIL' 2>/dev/null && python=$candidate && break

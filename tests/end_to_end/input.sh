@@ -1,6 +1,7 @@
 #!/bin/sh
 # Each kind of mistake has its exit status and a sentence that names it.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 # The command line.
 expect 2 "$SINTER"

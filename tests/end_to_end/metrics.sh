@@ -2,6 +2,7 @@
 # Metrics of classes, pixels, labels and values are those of numpy, with a short
 # last batch; counts are f32 in a model of f16.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 python=
 for candidate in python3 /usr/bin/python3; do

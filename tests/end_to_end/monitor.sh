@@ -2,6 +2,7 @@
 # Metrics of evaluations lower a learning rate, keep the best checkpoint and end
 # the run; a run that is interrupted does the same.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 expect 0 "$SINTER" build "$here/monitor.net" -o net
 expect 0 ./net --out=whole

@@ -3,6 +3,7 @@
 # and trainers with short last batches, gathered batches and a holdout train on
 # the samples it lists.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 command -v python3 >/dev/null || exit 77
 
 cat >probe.net <<'NET'

@@ -3,6 +3,7 @@
 # files, folders of them and lines; for weights of a checkpoint, with averages,
 # of its run, and of a build with another batch.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 for candidate in python3 /usr/bin/python3; do
     $candidate -c 'import numpy, PIL' 2>/dev/null && python=$candidate && break

@@ -2,6 +2,7 @@
 # A batch of images and of tokens reaches a step as PIL and NumPy read it: the
 # gradients of these models are their batches.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 python=
 for candidate in /usr/bin/python3 python3; do

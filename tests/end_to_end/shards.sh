@@ -2,6 +2,7 @@
 # Shards of a webdataset have the images of an image folder: the same weights to
 # the bit, from archives of each form that Python's tarfile writes.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 python=
 for candidate in python3 /usr/bin/python3; do

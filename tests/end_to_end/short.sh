@@ -2,6 +2,7 @@
 # Short last batches: only real samples interact, and a model that needs whole
 # batches is refused before the first step.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 # losses FILE SPLIT: of the rows of a split, one a line.
 losses() {

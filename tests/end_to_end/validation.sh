@@ -2,6 +2,7 @@
 # --validation: the holdout is evaluated and never trained on, by runs of any
 # seed and by a resumed one; and nothing reads the test set.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 # values FILE SPLIT: losses and accuracies of the rows of a kind.
 values() {

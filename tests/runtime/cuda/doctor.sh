@@ -3,6 +3,7 @@
 # here NVIDIA's double, and names a missing GPU, driver or C compiler.
 set -u
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 expect 0 "$SINTER" doctor
 expect_says "^driver .*for CUDA 13.0  $SINTER_DOUBLE/libcuda.so.1"

@@ -1,6 +1,7 @@
 #!/bin/sh
 # On a GPU whose peak is known, a run says which share of it was used.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 export SINTER_DOUBLE_THREADS=1
 
 # share GPU PEAK OPTION...: of a model that is built so, in operations a second;

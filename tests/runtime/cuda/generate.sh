@@ -1,6 +1,7 @@
 #!/bin/sh
 # A GPU generates the host's text: its caches, in f32 and in 16 bits.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 for precision in f32 'mixed(bf16)'; do
     expect 0 "$SINTER" build "$SINTER_SOURCE/models/gpt_nano.net" -o gpt \

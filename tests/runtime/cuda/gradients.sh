@@ -2,6 +2,7 @@
 # --tensorboard on a GPU: histograms of gradients are those of the change of the
 # weights, and training is the same without.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 for candidate in "${SINTER_PYTHON:-}" python3; do
     LD_LIBRARY_PATH='' $candidate -c 'import numpy, tensorboard' 2>/dev/null &&

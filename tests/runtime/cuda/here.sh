@@ -4,6 +4,7 @@
 # compiled.
 set -u
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 tiny=$here/tiny.net
 expect 0 "$SINTER" check --json "$tiny"

@@ -2,6 +2,7 @@
 # Weights of a file reach a GPU unchanged, also the copies in f16, and a run
 # that started with them resumes to the same bits.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 expect 0 "$SINTER" build "$here/tiny.net" --set precision=f16 -o tiny
 expect 0 ./tiny --device=host --data=synthetic:192 --out=a --epochs=1

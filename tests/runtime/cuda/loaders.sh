@@ -3,6 +3,7 @@
 # cores free; images in memory by few threads.  The number of threads changes no
 # result.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 export SINTER_DOUBLE_THREADS=1
 
 python=

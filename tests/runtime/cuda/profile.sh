@@ -2,6 +2,7 @@
 # A trace of some steps, on the host and on the stand-in for a GPU, and the time
 # budget: parts that add up to the run.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 command -v python3 >/dev/null || exit 77
 export SINTER_DOUBLE_THREADS=1

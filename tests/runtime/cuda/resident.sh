@@ -2,6 +2,7 @@
 # Resident images and streamed ones give the same results to the bit, however the
 # double's streams run; batches of resident images are numbers.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 export SINTER_DOUBLE_THREADS=1
 
 expect 0 "$SINTER" build "$here/tiny.net" -o tiny
