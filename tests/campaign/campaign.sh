@@ -10,7 +10,9 @@
 # build/fuzz.
 #
 #   nvrtc     all models for four GPU architectures, merged kernels of all
+#   cudnn     all models on three described GPUs
 #   cost      the cost model against machine code of all models
+#   bound     text and plans of each of the worst files
 #   bench     bench/gpu.sh in its small form, on the stand-in
 #   ptx       warp instructions of a step of every model
 #   races     every model under the race checker
@@ -25,7 +27,9 @@
 set -u
 build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
 shift 2
-[ $# -gt 0 ] || set -- nvrtc cost bench ptx races codegen cuda faults random machine fuzz outside
+[ $# -gt 0 ] ||
+    set -- nvrtc cudnn cost bound bench ptx races codegen cuda faults random \
+        machine fuzz outside
 source=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 export SINTER="$build/bin/sinter" SINTER_SOURCE="$source"
 export SINTER_LIB="$build/lib/sinter" SINTER_INCLUDE="$build/include/sinter"
@@ -80,7 +84,9 @@ outside() {
 part() {
     case $2 in
     nvrtc) long "$1" nvrtc NVRTC_ALL=1 ;;
+    cudnn) long "$1" cudnn CUDNN_ALL=1 ;;
     cost) long "$1" cost COST_ALL=1 ;;
+    bound) long "$1" bound BOUND_ALL=1 ;;
     bench) long "$1" cuda_bench SINTER_SOURCE="$source" ;;
     ptx) long "$1" ptx_warps PTX_ALL=1 ;;
     races) long "$1" races RACES_MODEL=all ;;

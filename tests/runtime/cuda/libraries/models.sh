@@ -1,7 +1,8 @@
 #!/bin/sh
-# cuDNN has a plan for every convolution of every model on described devices,
-# and the plans are those that tests/golden/cudnn keeps: BLESS=1 writes them
-# anew.  Library fusions are planned where passes/plan/library.def lists them.
+# cuDNN has a plan for every convolution of every model on a described H200, and
+# of one model on two more devices; with CUDNN_ALL=1 or BLESS=1 of every model.
+# The plans are those that tests/golden/cudnn keeps: BLESS=1 writes them anew.
+# Library fusions are planned where passes/plan/library.def lists them.
 # usage: models.sh PLAN.o REPORT.o
 set -eu
 plan=$1
@@ -80,9 +81,12 @@ case ${CUDNN_MODEL:-} in
     fusions models/resnet50.net h200
     fusions tests/golden/launches/stride.net h200 a100
     fusions tests/golden/launches/wide.net h200 a100
+    set -- h200
+    [ -z "${BLESS:-}${CUDNN_ALL:-}" ] || set -- h200 a100 b200
     for file in "$SINTER_SOURCE"/models/*.net; do
-        plans "models/$(basename "$file")" h200 a100 b200
+        plans "models/$(basename "$file")" "$@"
     done
+    plans models/resnet9.net a100 b200
     ;;
 *)
     plans "models/$CUDNN_MODEL.net" h200 a100 b200
