@@ -2,6 +2,7 @@
 # --predict reads image files for a model of grey images, as Pillow's mode L,
 # and writes PNG files: a map of classes, or values and probabilities as bytes.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 for candidate in python3 /usr/bin/python3; do
     $candidate -c 'import numpy, PIL' 2>/dev/null && python=$candidate && break
