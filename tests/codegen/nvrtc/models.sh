@@ -1,7 +1,8 @@
 #!/bin/sh
-# Kernels of all models compile with NVRTC for sm_90 and do not spill, and so do
-# those of two models for three other GPU architectures, and merged ones of two;
-# with BLESS=1 those of five for the others, with NVRTC_ALL=1 all of them.
+# Kernels of models compile with NVRTC for sm_90 and do not spill, and so do
+# those of two models for three other GPU architectures, and merged ones of two.
+# Models whose kernels are like those of another are left out; BLESS=1 compiles
+# them for sm_90 too and five models for the others, NVRTC_ALL=1 all for all.
 # tests/golden/nvrtc.txt has the totals.  FOLDER keeps the facts of kernels,
 # which are compiled once, and a list of them for each architecture.
 # usage: models.sh NVRTC FOLDER
@@ -29,7 +30,17 @@ totals() {
         "$@" >"$folder/$column.kernels" || failed=1
     python3 "$here/totals.py" "$column" "$folder/$column.kernels" || failed=1
 }
-totals sm_90 sm_90 "$work"/*.cu
+alike="airbench94_muon airbench96 hlb mobilenetv2 preact_resnet18 resnet18
+    resnet50 resnet9_tricks vgg16_bn"
+set -- "$work"/*.cu
+for model in $alike; do
+    [ -z "${BLESS:-}${NVRTC_ALL:-}" ] || break
+    for file; do
+        shift
+        [ "$file" = "$work/$model.cu" ] || set -- "$@" "$file"
+    done
+done
+totals sm_90 sm_90 "$@"
 totals merged sm_90 --merged "$work/resnet9.cu" "$work/gpt_nano.cu"
 
 # Kernels of the other models differ from these in shapes more than in kind.
