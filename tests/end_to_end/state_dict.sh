@@ -2,6 +2,7 @@
 # A state_dict of PyTorch as it is, with a map of names: --predict has PyTorch's
 # logits, and --init starts with its weights.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 for candidate in python3 /usr/bin/python3; do
     $candidate -c 'import numpy, torch' 2>/dev/null && python=$candidate &&

@@ -2,6 +2,7 @@
 # A trainer lists its launches with their lines of the model, writes the text of
 # its kernels, and runs an edited one.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 expect 0 "$SINTER" build "$here/tiny.net" -o tiny
 

@@ -3,6 +3,7 @@
 # streams run, and once steps are captured nothing is created, loaded or waited
 # for.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 export SINTER_DOUBLE_THREADS=1
 
 # train SEED: eight steps in each of three epochs, and a row each three steps;
