@@ -26,8 +26,9 @@ static void *const runtime[] __attribute__((used)) = {
     (void *)rt_main, (void *)rt_phase, (void *)rt_launch, (void *)rt_contract};
 
 static bool is_asked_for(const char *model) {
-    static const char alike[] = " airbench94 airbench96 hlb mobilenetv2 "
-                                "preact_resnet18 resnet18 resnet50 vgg16_bn ";
+    static const char alike[] =
+        " airbench94 airbench96 hlb mobilenetv2 preact_resnet18 resnet18 "
+        "resnet50 resnet9_tricks vgg16_bn ";
     const char *only = getenv("RACES_MODEL");
     char word[64];
     snprintf(word, sizeof word, " %s ", model);
