@@ -98,7 +98,7 @@ START_TEST(an_error_in_the_text_is_reported) {
     RtCode code;
     RtError e;
     ck_assert(!compile("#include \"runtime/prelude/prelude.h\"\n"
-                       "DEVICE int f(void) { return nothing; }\n",
+                       "KERNEL(32) f(int *p) { *p = nothing; }\n",
                        "--gpu-architecture=sm_90", &code, &e));
     ck_assert_int_eq(e.status, EXIT_FAULT);
     ck_assert_msg(strstr(e.text, "nothing") != NULL, "%s", e.text);
