@@ -178,7 +178,7 @@ static bool expect_all_pixels(Expansion *e, Span at) {
                            "not implemented for a model with named outputs");
     diag_note(d, "with mode=reflect or mode=edge in the augmentation all "
                  "pixels count");
-    e->valid = NO_NODE; // other labels are none of its consequences
+    e->valid = NO_NODE; // reported once
     return false;
 }
 
