@@ -27,7 +27,7 @@ Argument launch_argument(const Graph *g, const Kernel *k, int i) {
     NodeId n = i == 0   ? node_base(g, d->arg[0])
                : i == 1 ? node_base(g, called_second(d))
                         : (NodeId)(d - g->node);
-    return (Argument){n, false, 0};
+    return (Argument){.node = n};
 }
 
 static bool is_equal(Argument a, Argument b) {
@@ -40,7 +40,8 @@ static bool is_equal(Argument a, Argument b) {
 // their order, so any two do.
 static bool is_alike(const Kernel *a, const Kernel *b) {
     return a->first == b->first && a->text == b->text &&
-           a->num_args == b->num_args && a->group->backward == b->group->backward;
+           a->num_args == b->num_args &&
+           a->group->backward == b->group->backward;
 }
 
 // How often `period` launches from i on repeat, at least once.

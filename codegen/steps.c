@@ -52,11 +52,11 @@ static const char *argument_text(Arena *a, Argument x) {
 // Argument i of launch j of a repetition.
 static const char *repeated_text(const StepText *x, const Repeat *r, int j,
                                  int i) {
+    const Kernel *k = &x->s->kernel[r->first + j];
     int column = repeat_column(r, j, i);
-    return column >= 0 ? arena_format(x->w->a, "v[%d]", column)
-                       : argument_text(x->w->a,
-                                       launch_argument(x->s->graph,
-                                                       &x->s->kernel[r->first + j], i));
+    return column >= 0
+               ? arena_format(x->w->a, "v[%d]", column)
+               : argument_text(x->w->a, launch_argument(x->s->graph, k, i));
 }
 
 static const char *call_text(const StepText *x, const Repeat *r,

@@ -136,8 +136,8 @@ static void store_turned(const Facts *f, Stored *s) {
     }
 }
 
-// A sequence of which a loop reads one position after another is stored, so that
-// the kernels of all positions read it in place and are equal.
+// A sequence of which a loop reads one position after another is stored, so
+// that the kernels of all positions read it in place and are equal.
 static void store_sliced(const Facts *f, Stored *s, Arena *a) {
     enum { MANY = 8 };
     int *slices = ARENA_ARRAY(a, f->old->count, int);
