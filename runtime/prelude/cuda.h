@@ -27,9 +27,9 @@
 #define MERGED KERNEL
 #define RESTRICT __restrict__
 #define SHARED __shared__
-#define TABLE static __constant__ const
-// Constant memory has 64 KB for all kernels.
-#define LARGE_TABLE static __device__ const
+// Vectors of a table are loaded.  Constant memory has 64 KB for all kernels.
+#define TABLE static __constant__ __align__(16) const
+#define LARGE_TABLE static __device__ __align__(16) const
 #define SQUARES(name, count)                                                   \
     extern "C" {                                                               \
     __constant__ unsigned char name[count];                                    \

@@ -18,8 +18,8 @@
 #define SINTER_ENTRY static
 #endif
 #define RESTRICT __restrict__
-#define TABLE static const
-#define LARGE_TABLE static const
+#define TABLE static const __attribute__((aligned(16)))
+#define LARGE_TABLE TABLE
 #define AT(host, device) (host)
 // A fact for the compiler, such as that a divided index is not negative.
 #define HOLDS(fact)                                                            \

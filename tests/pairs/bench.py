@@ -142,6 +142,7 @@ def recipe(**changes):
     clauses += ["%s = %s" % k for k in keys.items()]
     return "\n".join([
         'import "std/vision.net" { %s }' % ", ".join(AUGMENTATIONS),
+        'import "std/losses.net" { sigmoid_focal_loss, softmax_focal_loss }',
         "fn unchanged(x) = x" if "unchanged" in body else "",
         "model M(image: %s) -> %s {%s}" % (image, output, body),
         "", "train M {", *("  " + c for c in clauses), "}", ""])

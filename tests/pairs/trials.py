@@ -29,6 +29,9 @@ LOSSES = {
     "mse": "mse(output, one_hot(label, %d))" % CLASSES,
     "l1": "l1(output, one_hot(label, %d))" % CLASSES,
     "bce_with_logits": "bce_with_logits(output, one_hot(label, %d))" % CLASSES,
+    "sigmoid_focal_loss":
+        "sigmoid_focal_loss(output, one_hot(label, %d))" % CLASSES,
+    "softmax_focal_loss": "softmax_focal_loss(output, label)",
 }
 
 
