@@ -101,8 +101,8 @@ void kernels_write(const Writer *w, Text *t) {
                 "show plan\n"
                 "// --graph=train` prints, and p12 its address; likewise below "
                 "the other steps.\n"
-                "// Kernels over many tensors call those of a row of their "
-                "table v_1, v_2.\n");
+                "// In kernels over many tensors, v_1, v_2 are those of a row "
+                "of the table.\n");
     if (any_slice(w))
         text_add(t, "// s12 is the address of slice %%12 in its operand.\n");
     text_add(t, "\n");
@@ -113,8 +113,8 @@ void kernels_write(const Writer *w, Text *t) {
              act_bits(w->plan[DEVICE_PLAN]->act));
     if (count_statistics(w) > 0)
         text_add(t,
-                 "#define SINTER_STATISTICS %d // batch_norms whose sums calls "
-                 "may take\n",
+                 "#define SINTER_STATISTICS %d // batch_norms whose sums a "
+                 "call may compute\n",
                  count_statistics(w));
     text_add(t, "#include \"runtime/prelude/prelude.h\"\n");
     Needed r = {.caller = ARENA_ARRAY(w->a, (size_t)w->num_merged + 1, int)};

@@ -1,16 +1,17 @@
 // Occupancy: how many blocks of a grid kernel share a multiprocessor, and how
 // many rows a thread reads at a time.
 //
-// A launch has four blocks for each multiprocessor.  All are resident at once,
-// or two and then two; with room for three, the fourth would run alone.  A
-// thread has 256 bytes of registers with four resident blocks, and 512 with
-// two.  Vectors may take these bytes before registers spill.
+// A launch has four blocks for each multiprocessor.  __launch_bounds__ asks for
+// all four at once, or for two.  A thread has 256 bytes of registers with four
+// resident blocks and 512 with two; a part of them is for indices and pointers,
+// and the vectors of a thread may take the others before registers spill.
 
 #include "codegen/emit.h"
 
 #include <string.h>
 
-enum { FOUR_BYTES = 192, TWO_BYTES = 432, CALL_BYTES = 64 };
+// Bytes of vectors with four resident blocks, with two, and for a subroutine.
+enum { VECTORS_OF_FOUR = 192, VECTORS_OF_TWO = 432, CALL_BYTES = 64 };
 
 // Properties of a kernel's tree.
 typedef struct {
@@ -18,7 +19,7 @@ typedef struct {
     Stmt *loop;    // over rows
     int64_t kept;  // bytes of vectors that a thread holds for all rows
     int64_t row;   // bytes of vectors that it reads or computes for one row
-    bool calls;    // a division before the loop, which clobbers registers
+    bool calls;    // a division before the loop, which calls a subroutine
     int reads;     // loads of vectors of activations for one row
     bool is_plain; // rows are vectors, and are computed without calls
 } Occupancy;
@@ -51,8 +52,8 @@ static void find_element(void *context, const Expr *x) {
     *found |= x->kind == X_INDEX;
 }
 
-// Whether s declares a vector that is computed from others, as the compiler may
-// do again where it is used.
+// Whether s declares a vector that is computed from others.  The compiler can
+// compute it again at each use, so it needs no registers of its own.
 static bool is_derived(const Stmt *s) {
     const Stmt *fill = s->next;
     bool found = false;
@@ -93,7 +94,7 @@ static void outer_look(Occupancy *r, const Block *b) {
             row_look(r, &s->body);
         } else if (has_loop(&s->body)) {
             outer_look(r, &s->body);
-        } else { // such as the samples of a variance
+        } else { // such as the rows of a pivot
             r->row += bytes_of(r, &s->body);
         }
     }
@@ -107,19 +108,18 @@ static void outer_look(Occupancy *r, const Block *b) {
 
 // Threads that hold many vectors allow too few blocks to hide latency one row
 // at a time.  The same holds for four resident blocks whose threads read one
-// vector each, such as for a variance.  With room for three of four blocks, the
-// last would run alone: two rows fit as well, since the samples' reads are not
-// held.  A function call or a bounds test needs half of the registers.
+// vector each, such as for a variance, whose pivot's rows are not held in the
+// loop.  A function call or a bounds test needs half of the registers.
 void choose_occupancy(Emit *e, Block *b) {
     Occupancy r = {.e = e, .is_plain = true};
     outer_look(&r, b);
-    int64_t most = TWO_BYTES - (r.calls ? CALL_BYTES : 0);
+    int64_t most = VECTORS_OF_TWO - (r.calls ? CALL_BYTES : 0);
     int64_t bytes = r.kept + r.row;
     if (!r.is_plain || r.reads == 0 || group_any(e, window_skips)) {
-        e->min_blocks = bytes <= TWO_BYTES / 2 ? 2 : 0;
+        e->min_blocks = bytes <= VECTORS_OF_TWO / 2 ? 2 : 0;
         return;
     }
-    if (bytes <= FOUR_BYTES && !r.calls &&
+    if (bytes <= VECTORS_OF_FOUR && !r.calls &&
         e->group->grid[DEVICE_PLAN] == device_grid(e->g))
         e->min_blocks = 4;
     else if (bytes <= most)

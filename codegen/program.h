@@ -9,7 +9,7 @@
 #define EMITTED_LICENCE                                                        \
     "// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception\n"
 
-// A step of all plans, which differ in addresses only.
+// A step of all plans, which differ in addresses and numbers of blocks.
 typedef struct {
     const Step *step;
     const char *name;

@@ -1,8 +1,8 @@
 // Repeats: launches of a step that repeat, as those of a loop over positions.
 //
-// A step is a list of launches.  One loop in the text stands for many
-// repetitions of the same launches, which differ in addresses: else the C
-// compiler takes longer for the list than for the kernels.
+// A step is a list of launches.  Launches that repeat and differ in addresses
+// only are rerolled: the text has one loop and a table of the addresses.
+// Compiling the whole list would take longer than compiling the kernels.
 
 #include "codegen/program.h"
 
@@ -36,8 +36,8 @@ static bool is_equal(Argument a, Argument b) {
 
 // ---- which launches repeat ----
 
-// Whether two launches differ in nothing but addresses.  Calls are numbered in
-// their order, so any two do.
+// Whether two launches differ in nothing but addresses.  Any two library calls
+// do: a call is known by its number, and these are consecutive.
 static bool is_alike(const Kernel *a, const Kernel *b) {
     return a->first == b->first && a->text == b->text &&
            a->num_args == b->num_args &&

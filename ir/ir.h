@@ -17,8 +17,8 @@
 
 // ---- type.c: element types and shapes ----
 
-// ACT is the type of activations.  A fact of the graph is the type that it
-// stands for: f16 or bf16 as the recipe and the device decide, else f32.
+// ACT is the type of activations, which are stored as Graph.act says: f16 or
+// bf16, as the recipe and the device decide, else f32.
 typedef enum { F32, F16, BF16, ACT, I32, U8, BOOL, NUM_DTYPES } DType;
 
 enum { MAX_RANK = 8 };
@@ -486,7 +486,7 @@ void node_eval(const Graph *g, NodeId n, double *const *value, double *out,
 // count for nothing.
 double scalar_eval(const Node *n, double a, double b, double c);
 
-// One number in 0 .. 1, in steps of 2^-24: Philox4x32-10 (Salmon et al.,
+// One number in [0, 1), in steps of 2^-24: Philox4x32-10 (Salmon et al.,
 // "Parallel Random Numbers: As Easy as 1, 2, 3", SC11) with key (seed, stream)
 // and counter (index, epoch, 0, 0); the first word's upper 24 bits.
 double random_uniform(uint32_t seed, uint32_t stream, uint32_t epoch,

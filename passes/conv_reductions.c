@@ -1,16 +1,16 @@
-// Conv-backward reductions: computes the bias gradient before a convolution in
-// the convolution's weight-gradient call.
+// Conv-backward reductions: computes the gradient of a bias before a
+// convolution in the convolution's weight-gradient call.
 //
-//   requires   The graph has gradients and no types yet.
+//   requires   Operations are primitive and have no types yet.
 //   preserves  Every value stays the same, up to the order of summation.
 //   result     If one sum over rows is the only use of a convolution's data
 //              gradient, the weight-gradient call computes the sum, and the
 //              data gradient is not computed.
 //
-// An example is the bias before an activation and a convolution in a network
-// that trains no filters before them.  Its gradient is the sum of f * dx over
-// the rows [N,H,W], where dx = conv_grad_input(dy, w) and f is the derivative
-// of the activation.
+// An example is a bias, an activation and a convolution, where nothing before
+// the bias is trained.  The bias gradient is the sum of f * dx over the rows
+// [N,H,W], where dx = conv_grad_input(dy, w) and f is the derivative of the
+// activation.
 //
 // That sum equals the sum over [K,R,S] of w * conv_grad_weight(dy, f): both add
 // f * dy * w, in another order.  The filters' own gradient is
