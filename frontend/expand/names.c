@@ -108,8 +108,14 @@ static void walk_assign(Names *n, const Stmt *s) {
     }
 }
 
+// A call of fail has no value.
+static bool is_fail(const Expr *x) {
+    return x->kind == EXPR_CALL && x->left->kind == EXPR_NAME &&
+           strcmp(x->left->text, "fail") == 0;
+}
+
 static void check_value_used(Names *n, const Stmt *s) {
-    if (n->check != NAMES_USED)
+    if (n->check != NAMES_USED || is_fail(s->value))
         return;
     Diagnostic *d = report(n->diags, D_unused, s->at, "this value is not used");
     diag_note(d, "give it a name, or continue the chain with |>");
