@@ -17,7 +17,7 @@ typedef struct {
 // For the steps of `plan`, whose merges are those of the plan after it.
 MergingDevice merged_device(RtDevice *host, const RtPlan *plan);
 
-// What comes next is this step of the plan.
+// The launches that follow are of this step of the plan.
 void merged_begin(MergingDevice *d, int step);
 
 void merged_close(MergingDevice *d);

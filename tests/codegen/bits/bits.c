@@ -81,7 +81,7 @@ static bool text_calls(const char *text, const char *head, const char *called) {
     return call && call < end;
 }
 
-// What a launch does that may be merged is a function beside the kernel.
+// A kernel that may be merged has its body in a function of its own.
 static bool kernel_calls(const Run *r, int kernel, const char *called) {
     const char *name = r->rt->kernel[kernel].name;
     const char *head = arena_format(r->a, " %s(", name);
