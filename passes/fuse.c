@@ -63,8 +63,12 @@ static void store_by_cost(const Facts *f, Stored *s, Clusters *c) {
 Graph *fuse(const Facts *f, Graph *g, Clusters *c) {
     Arena *a = arena_new();
     Stored s = store_first(f, g, a);
-    settle(f, &s, c);
-    store_by_cost(f, &s, c);
+    do {
+        settle(f, &s, c);
+        store_by_cost(f, &s, c);
+        s.changed = false;
+        store_large(f, &s, a);
+    } while (s.changed);
     const Members *members = find_members(f, &s, c, a);
     Graph *fused = place_groups(f, &s, c, members, a);
     arena_free(a);

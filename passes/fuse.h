@@ -175,6 +175,10 @@ void store(const Facts *f, Stored *s, NodeId n, Reason why);
 // old graph, which counts rewrites.
 Stored store_first(const Facts *f, Graph *g, Arena *a);
 
+// Stores values inside expressions that are too deep or read too much.  After
+// the choice by cost, which stores the same values of each position of a loop.
+void store_large(const Facts *f, Stored *s, Arena *a);
+
 // ---- fuse_update.c ----
 
 // Which numbers may be made by the kernel of the update or of a stack:

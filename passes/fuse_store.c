@@ -286,7 +286,10 @@ Stored store_first(const Facts *f, Graph *g, Arena *a) {
     store_turned(f, &s);
     store_sliced(f, &s, a);
     store_costly(f, &s, a);
-    store_deep(f, &s, a);
-    store_wide(f, &s, a);
     return s;
+}
+
+void store_large(const Facts *f, Stored *s, Arena *a) {
+    store_deep(f, s, a);
+    store_wide(f, s, a);
 }

@@ -291,16 +291,15 @@ START_TEST(functions_are_there_for_who_calls_them) {
 }
 END_TEST
 
-// In C source a quoted string may not be what it looks like.
 // ---- loops over positions ----
 
-static const char *const cells[] = {"gru(16)", "rnn(16)",
+static const char *const cells[] = {"gru(16)", "lstm(16)", "rnn(16)",
                                     "linear(16) |> decayed"};
 
 static Output recurrent(Arena *a, const char *cell, int positions) {
     const char *text = arena_format(
         a,
-        "import \"std/recurrent.net\" { gru, rnn }\n"
+        "import \"std/recurrent.net\" { gru, lstm, rnn }\n"
         "fn decayed(x: f32[N, T, C]) {\n"
         "  a = sigmoid(parameter([C]))\n"
         "  h = full([1, C], 0)\n"
@@ -336,7 +335,7 @@ static int count(const char *text, const char *word) {
 
 START_TEST(positions_add_no_kernel) {
     Arena *a = arena_new();
-    Output x = recurrent(a, cells[_i], 24), y = recurrent(a, cells[_i], 32);
+    Output x = recurrent(a, cells[_i], 24), y = recurrent(a, cells[_i], 96);
     ck_assert_int_eq(count(x.cu, "\nKERNEL("), count(y.cu, "\nKERNEL("));
     ck_assert_int_eq(count(x.c, " RUN("), count(y.c, " RUN("));
     ck_assert_int_eq(count(x.c, " rt_contract("), count(y.c, " rt_contract("));
@@ -344,6 +343,7 @@ START_TEST(positions_add_no_kernel) {
 }
 END_TEST
 
+// In C source a quoted string may not be what it looks like.
 START_TEST(strings_are_quoted) {
     Arena *a = arena_new();
     Output x = emit(a, parse(a, path, hostile), "m");
