@@ -32,9 +32,8 @@ void text_bytes(Text *t, const char *s, size_t length) {
     t->data[t->length] = '\0';
 }
 
-// Formats before measuring: there is mostly room, and emitters spend their time
-// here.
-void text_addv(Text *t, const char *format, va_list list) {
+// Formats before measuring: there is mostly room.
+static void add_formatted(Text *t, const char *format, va_list list) {
     va_list again;
     va_copy(again, list);
     size_t room = t->capacity - t->length;
@@ -47,6 +46,17 @@ void text_addv(Text *t, const char *format, va_list list) {
     va_end(again);
     if (length > 0)
         t->length += (size_t)length;
+}
+
+// Emitters spend their time here, mostly with formats that are plain strings.
+void text_addv(Text *t, const char *format, va_list list) {
+    const char *plain = strcmp(format, "%s") == 0     ? va_arg(list, char *)
+                        : strchr(format, '%') == NULL ? format
+                                                      : NULL;
+    if (plain != NULL)
+        text_bytes(t, plain, strlen(plain));
+    else
+        add_formatted(t, format, list);
 }
 
 void text_add(Text *t, const char *format, ...) {

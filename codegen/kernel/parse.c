@@ -42,9 +42,9 @@ static bool is_digit(char c) {
 // A comment "// %12" gives the node of the preceding statement.
 static void skip_space(Parser *p) {
     while (true) {
-        while (isspace((unsigned char)*p->s))
+        while (*p->s <= ' ' && isspace((unsigned char)*p->s))
             p->s++;
-        if (strncmp(p->s, "//", 2) != 0)
+        if (p->s[0] != '/' || p->s[1] != '/')
             return;
         if (strncmp(p->s, "// %", 4) == 0 && p->last != NULL)
             p->last->node = (NodeId)strtoul(p->s + 4, NULL, 10);
@@ -54,8 +54,10 @@ static void skip_space(Parser *p) {
 
 // Accepts a token of punctuation or a whole word.
 static bool take(Parser *p, const char *token) {
-    size_t length = strlen(token);
     skip_space(p);
+    if (*p->s != *token)
+        return false;
+    size_t length = strlen(token);
     if (strncmp(p->s, token, length) != 0)
         return false;
     if (is_letter(*token) &&

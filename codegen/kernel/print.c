@@ -19,13 +19,24 @@ enum { WIDTH = 96 }; // of a line
 
 static void expr_add(const Printer *p, const Expr *x, int least);
 
+static void digits_add(Text *t, const char *before, unsigned number) {
+    char digit[10];
+    int i = sizeof digit;
+    do
+        digit[--i] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    text_add(t, "%s", before);
+    text_bytes(t, digit + i, sizeof digit - (size_t)i);
+}
+
 static void name_add(const Printer *p, const Expr *x) {
     bool own = p->own != NULL && strncmp(x->name, "OWN", 3) == 0;
-    text_add(p->t, "%s%s", own ? p->own : "", own ? x->name + 3 : x->name);
+    text_add(p->t, "%s", own ? p->own : "");
+    text_add(p->t, "%s", own ? x->name + 3 : x->name);
     if (x->node != NO_NODE)
-        text_add(p->t, p->own != NULL ? "%u" : "@%u", x->node);
+        digits_add(p->t, p->own != NULL ? "" : "@", x->node);
     if (x->again > 0)
-        text_add(p->t, "_%d", x->again);
+        digits_add(p->t, "_", (unsigned)x->again);
 }
 
 static void type_add(const Printer *p, const char *type) {

@@ -260,7 +260,8 @@ static const Intrinsic intrinsics[] = {
 
 const Intrinsic *intrinsic_find(const char *name) {
     for (size_t i = 0; i < sizeof intrinsics / sizeof *intrinsics; i++)
-        if (strcmp(intrinsics[i].name, name) == 0)
+        if (*intrinsics[i].name == *name &&
+            strcmp(intrinsics[i].name, name) == 0)
             return &intrinsics[i];
     return NULL;
 }
