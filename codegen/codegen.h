@@ -61,6 +61,7 @@ typedef struct Kernel {
     struct Kernel *first;  // the first launch with its text; NULL before
     struct SizedKernel *sized; // of the first: see kernel/sizes.h
     size_t comment;        // of the first: bytes of its leading comment
+    size_t code;           // ... and of its tables: offset of the rest
     size_t entry; // offset of the launchable entry; the text between holds
                   // shared helpers
     size_t body;  // offset of the kernel's own statements

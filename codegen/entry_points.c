@@ -85,24 +85,29 @@ static const Kernel **host_kernels(const Writer *w, int *count) {
 
 enum { PIECES = 8 };
 
+// Bytes of a kernel's statements.  Its tables take no time to compile.
+static size_t code_bytes(const Kernel *k) {
+    return strlen(k->text + k->code);
+}
+
 // The first kernel of each piece.  Pieces take equal time to compile.  A launch
-// of a step takes as long as 128 bytes of kernel text, by measurement; the
-// first piece has all steps.
+// in a step's function takes as long as 128 bytes of kernel text, by
+// measurement; the first piece has all steps.
 static void pieces_begin(const Writer *w, const Kernel **kernel, int count,
                          int first[PIECES + 1]) {
     enum { LAUNCH_BYTES = 128 };
     size_t before = 0, total = 0;
     for (int i = 0; i < w->num_steps; i++)
-        before += (size_t)w->step[i].count * LAUNCH_BYTES;
+        before += (size_t)count_written(&w->step[i], w->a) * LAUNCH_BYTES;
     for (int k = 0; k < count; k++)
-        total += strlen(kernel[k]->text);
+        total += code_bytes(kernel[k]);
     total += before;
     int piece = 0;
     for (int k = 0; k < count; k++) {
         while (piece == 0 ||
                (piece < PIECES && before >= total / PIECES * (size_t)piece))
             first[piece++] = k;
-        before += strlen(kernel[k]->text);
+        before += code_bytes(kernel[k]);
     }
     while (piece <= PIECES)
         first[piece++] = count;

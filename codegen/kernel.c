@@ -203,7 +203,7 @@ void kernel_print(Arena *a, Kernel *k) {
     k->comment = t.length;
     block_print(&t, &tree->tables, k->name);
     t.indent = 1;
-    k->entry = t.length;
+    k->code = k->entry = t.length;
     text_add(&t, "%s(%d", tree->phased ? "PHASED" : "KERNEL", BLOCK_THREADS);
     if (tree->min_blocks > 1)
         text_add(&t, ", %d", tree->min_blocks);

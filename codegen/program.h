@@ -98,6 +98,9 @@ typedef struct {
 // does not repeat is one for itself.
 Repeat *find_repeats(const PlannedStep *s, Arena *a, int *count);
 
+// The launches of a step that its function has, each repeated one once.
+int count_written(const PlannedStep *s, Arena *a);
+
 // The column of an argument, or -1 if it is the same in all repetitions.
 int repeat_column(const Repeat *r, int launch, int argument);
 

@@ -107,6 +107,14 @@ Repeat *find_repeats(const PlannedStep *s, Arena *a, int *count) {
     return list;
 }
 
+int count_written(const PlannedStep *s, Arena *a) {
+    int count, written = 0;
+    const Repeat *list = find_repeats(s, a, &count);
+    for (int i = 0; i < count; i++)
+        written += list[i].period;
+    return written;
+}
+
 int repeat_column(const Repeat *r, int launch, int argument) {
     for (int i = 0; i < r->columns; i++)
         if (r->column[i].launch == launch && r->column[i].argument == argument)

@@ -240,11 +240,14 @@ static int job_run(const Job *j) {
 
 // The number of translation units depends on the text alone: the linker lays
 // kernels out by unit, and the same model must become the same program on any
-// number of processors.
+// number of processors.  A power of two, so that units have equally many of the
+// text's pieces.
 static int units_for(size_t bytes) {
     enum { UNIT_BYTES = 64 << 10 };
-    size_t units = bytes / UNIT_BYTES + 1;
-    return units < MAX_UNITS ? (int)units : MAX_UNITS;
+    int units = 1;
+    while (units < MAX_UNITS && bytes > (size_t)units * UNIT_BYTES)
+        units *= 2;
+    return units;
 }
 
 // The value of CC; NULL if it is not set, or empty.

@@ -343,6 +343,23 @@ START_TEST(positions_add_no_kernel) {
 }
 END_TEST
 
+// Repeated launches and tables of addresses take no time to compile, so each
+// piece has kernels, but for one that begins within a long kernel.
+START_TEST(pieces_share_the_kernels) {
+    enum { PIECES = 8 };
+    Arena *a = arena_new();
+    Output x = recurrent(a, cells[_i], 96);
+    int with = 0;
+    for (int p = 0; p < PIECES; p++) {
+        const char *piece =
+            strstr(x.c, arena_format(a, "\n#if IN_UNIT(%d)\nHOST_", p));
+        with += piece != NULL;
+    }
+    ck_assert_int_ge(with, PIECES - 1);
+    arena_free(a);
+}
+END_TEST
+
 // In C source a quoted string may not be what it looks like.
 START_TEST(strings_are_quoted) {
     Arena *a = arena_new();
@@ -366,6 +383,8 @@ Suite *program_suite(void) {
     tcase_add_test(t, merged_launches_wait_between_kernels);
     tcase_add_test(t, functions_are_there_for_who_calls_them);
     tcase_add_loop_test(t, positions_add_no_kernel, 0,
+                        sizeof cells / sizeof *cells);
+    tcase_add_loop_test(t, pieces_share_the_kernels, 0,
                         sizeof cells / sizeof *cells);
     tcase_add_test(t, strings_are_quoted);
     suite_add_tcase(s, t);
