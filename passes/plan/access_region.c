@@ -10,14 +10,23 @@
 
 typedef struct {
     int64_t low[MAX_RANK], high[MAX_RANK];
-    bool any;   // else nothing is needed
-    bool loose; // not all of the box may be
+    bool any;     // else nothing is needed
+    bool loose;   // not all of the box may be
+    int64_t most; // elements that are, at most; 0: as many as it has
 } Box;
 
 static Box box_of(Type t) {
     Box b = {.any = type_count(&t) > 0};
     memcpy(b.high, t.dim, sizeof b.high);
     return b;
+}
+
+// The most elements of a box that are needed.
+static int64_t box_most(const Box *box, int rank) {
+    int64_t count = 1;
+    for (int i = 0; i < rank; i++)
+        count *= box->high[i] - box->low[i];
+    return box->most != 0 && box->most < count ? box->most : count;
 }
 
 static bool covers(const Box *box, int axis, Type t) {
@@ -49,6 +58,7 @@ static void box_clip(Box *box, Type t) {
 static void box_join(Box *to, const Box *from, int rank) {
     int differ = 0;
     bool apart = false, inside = true, around = true;
+    int64_t most = box_most(to, rank) + box_most(from, rank);
     if (!from->any)
         return;
     if (!to->any) {
@@ -65,6 +75,7 @@ static void box_join(Box *to, const Box *from, int rank) {
         to->high[i] = high > to->high[i] ? high : to->high[i];
     }
     bool same = differ == 0;
+    to->most = same && to->most == from->most ? to->most : most;
     to->loose = same     ? to->loose && from->loose
                 : inside ? to->loose
                 : around ? from->loose
@@ -88,10 +99,27 @@ static void need_aligned(Type from, Type to, const Box *box, Box *need) {
             need_axis(need, i, box, offset + i);
 }
 
+// Whether the elements of the box on axes first .. end-1 are one run, of which
+// *low and *high are the first and the one past the last.
+static bool find_run(Type t, int first, int end, const Box *box, int64_t *low,
+                     int64_t *high) {
+    int64_t length = 1;
+    *low = 0;
+    for (int i = first; i < end; i++) {
+        if (length > 1 && !covers(box, i, t))
+            return false;
+        *low = *low * t.dim[i] + box->low[i];
+        length *= box->high[i] - box->low[i];
+    }
+    *high = *low + length;
+    return true;
+}
+
 // The same bytes in another shape: axes that both have at an end keep their
-// ranges, if all elements of the axes between them are needed.
+// ranges.  Of those between them a run of elements is needed, or all.
 static void need_view(Type from, Type to, const Box *box, Box *need) {
     int first = 0, from_end = from.rank, to_end = to.rank;
+    int64_t low, high, each = 1;
     while (first < from_end && first < to_end &&
            from.dim[first] == to.dim[first]) {
         need_axis(need, first, box, first);
@@ -100,8 +128,18 @@ static void need_view(Type from, Type to, const Box *box, Box *need) {
     while (from_end > first && to_end > first &&
            from.dim[from_end - 1] == to.dim[to_end - 1])
         need_axis(need, --to_end, box, --from_end);
-    for (int i = first; i < from_end; i++)
-        need->loose |= !covers(box, i, from);
+    for (int i = first + 1; i < to_end; i++)
+        each *= to.dim[i];
+    if (first == to_end ||
+        !find_run(from, first, from_end, box, &low, &high)) {
+        for (int i = first; i < from_end; i++)
+            need->loose |= !covers(box, i, from);
+        need->most = box_most(box, from.rank);
+        return;
+    }
+    need->low[first] = low / each;
+    need->high[first] = (high + each - 1) / each;
+    need->loose |= low % each != 0 || high % each != 0;
 }
 
 static void need_moved(const Node *d, int sign, const Box *box, Box *need) {
@@ -283,8 +321,11 @@ static void need_operands(Search *s, NodeId n) {
 
 static int64_t box_bytes(const Graph *g, NodeId n, const Box *box) {
     Type t = *g->node[n].type;
+    int64_t most = box_most(box, t.rank);
     for (int i = 0; i < t.rank; i++)
         t.dim[i] = box->high[i] - box->low[i];
+    if (most < type_count(&t))
+        t = type_of(t.dtype, 1, &most);
     return box->any ? graph_bytes(g, &t) : 0;
 }
 

@@ -42,6 +42,7 @@ static const Subject subject[] = {
     {NET("windows"),      AS_IS,            F32,  0},
     {NET("unfolded"),     AS_IS,            F32,  1},
     {NET("frozen"),       AS_IS,            F32,  1},
+    {NET("recurrence"),   AS_IS,            F32,  1},
     {NET("rows"),         AS_IS,            F32,  1},
     {NET("squeeze"),      AS_IS,            F32,  1},
     {NET("augmented"),    AS_IS,            F32,  1},

@@ -123,7 +123,7 @@ PHASED(256) k00_stack(
 }
 // k03_update:
 // %20..%27: slice reshape sub assign slice reshape sub assign
-// 1896 bytes read and written (host: 1896)
+// 1730 bytes read and written (host: 1730)
 typedef struct {
     int kind, elements;
     size_t at[2];
