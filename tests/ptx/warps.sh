@@ -151,8 +151,13 @@ if [ -n "${PTX_ALL:-}" ]; then
     steps airbench94 batch=2
     steps airbench94_muon batch=2 width=8
     steps airbench96 batch=2 width=8
+    steps denoise batch=2 'data=synthetic(shape=[32, 32, 3])'
+    steps gru_text batch=2 width=16 size=8 \
+        'data=synthetic(vocabulary=256, shape=[16])'
     steps hlb batch=2 width=8
+    steps llama_nano batch=2 'layers=[1]' 'data=synthetic(vocabulary=65, shape=[32])'
     steps mobilenetv2 batch=2 width=0.25 divisor=2 classes=10 input=data.train "$image"
+    steps multitask batch=2 width=4
     steps preact_resnet18 batch=2 width=4
     steps resnet18 batch=2 width=4
     steps resnet50 batch=2 width=4 classes=10 input=data.train "$image"
