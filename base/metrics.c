@@ -12,6 +12,8 @@ const MetricInfo metric_info[NUM_METRICS] = {
 };
 
 int metric_find(const char *name) {
+    const char *dot = strrchr(name, '.');
+    name = dot != NULL ? dot + 1 : name;
     for (int i = 0; i < NUM_METRICS; i++)
         if (strcmp(metric_info[i].name, name) == 0)
             return i;

@@ -43,6 +43,16 @@ static const char *const output_kind[] = {[OUTPUT_VALUES] = "RT_VALUES",
                                           [OUTPUT_CLASSES] = "RT_CLASSES",
                                           [OUTPUT_LABELS] = "RT_LABELS"};
 
+static void write_output_metrics(const Recipe *r, Text *t) {
+    if (r->num_output_metrics == 0)
+        return;
+    text_add(t, "    .output_metric = (const RtOutputMetric[]){\n");
+    for (int i = 0; i < r->num_output_metrics; i++)
+        text_add(t, "        {\"%s\", %d, \"%s\"},\n", r->output_metric[i].name,
+                 r->output_metric[i].metric, r->output_metric[i].output);
+    text_add(t, "    },\n    .num_output_metrics = %d,\n", r->num_output_metrics);
+}
+
 static void write_output_names(const Recipe *r, Text *t) {
     if (r->num_output_names == 0)
         return;
@@ -186,6 +196,7 @@ static void write_recipe(const Program *p, Text *t) {
     write_time(t, "checkpoint_every", r->checkpoint_every);
     text_add(t, "    .eval_train = %s,\n", r->eval_train ? "true" : "false");
     text_add(t, "    .metrics = 0x%x,\n", r->metrics);
+    write_output_metrics(r, t);
     text_add(t, "    .checkpoint_keep = %d,\n", r->checkpoint_keep);
     write_stop(r, t);
     write_best(r, t);

@@ -63,6 +63,13 @@ typedef struct {
     OutputKind kind;
 } OutputName;
 
+// A metric of a named output.
+typedef struct {
+    const char *name;   // METRIC, or OUTPUT.METRIC if another output has it, too
+    int metric;         // MetricId of base/metrics.h
+    const char *output; // whose sums it is computed from
+} OutputMetric;
+
 // The recipe, except for the parts that are in the graphs.
 typedef struct {
     const char *data_format; // a data set of the language, as cifar10
@@ -71,7 +78,7 @@ typedef struct {
     int num_data_settings;
     int classes; // that whole labels are below
     int ignored; // a label that the loss leaves out, of any size
-    OutputKind output; // of named outputs: of that whose classes are counted
+    OutputKind output; // of named outputs: of the first
     const char *image_name; // of its files; NULL: the only input
     const DataArray *array;
     int num_arrays;
@@ -85,6 +92,8 @@ typedef struct {
     Time eval_every;       // count 0: at the end only
     bool eval_train;       // evaluation is on the training set
     unsigned metrics;      // of evaluations: 1 << MetricId of base/metrics.h
+    const OutputMetric *output_metric; // those of named outputs
+    int num_output_metrics;
     Time checkpoint_every; // count 0: at the end only
     int checkpoint_keep;
     const char *best; // metric of the checkpoint that is kept beside them, or
@@ -141,8 +150,8 @@ typedef struct {
 // States that the runtime reads and clears (kind metric): metric.loss,
 // metric.correct, metric.top5, metric.count f32[] (sums over samples, each
 // compensated by a NAME.low; evaluations also have metric.counts,
-// metric.errors, metric.moments and metric.scores, see
-// frontend/functions/metric.c),
+// metric.errors, metric.moments and metric.scores, and such sums of further
+// outputs, metric.OUTPUT.counts, see frontend/functions/metric.c),
 // metric.lr f32[] (the learning rate of the last update), metric.skipped f32[]
 // (updates that were not made, where the loss is scaled).
 typedef struct {

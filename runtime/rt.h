@@ -297,9 +297,16 @@ typedef struct {
     RtTimeUnit unit;
 } RtTime;
 
+// A metric of a named output.
+typedef struct {
+    const char *name;   // METRIC, or OUTPUT.METRIC if another output has it, too
+    int metric;         // MetricId of base/metrics.h
+    const char *output; // whose sums it is computed from
+} RtOutputMetric;
+
 // The condition that ends a run early; metric NULL: none.
 typedef struct {
-    const char *metric; // of base/metrics.def
+    const char *metric; // of base/metrics.def, or the name of an RtOutputMetric
     bool above;
     double value;
     RtTime patience; // without an improvement of the metric; none: by value
@@ -340,7 +347,7 @@ typedef struct {
     int classes;          // whole labels are below
     int ignored;          // a label outside of the classes that files may have;
                           // 0: none
-    RtOutputKind output; // of named outputs: of that whose classes are counted
+    RtOutputKind output; // of named outputs: of the first
     int batch;
     const char *precision; // of the recipe; NULL: f32
     bool drop_last;
@@ -362,6 +369,8 @@ typedef struct {
     RtTime eval_every, checkpoint_every; // none: at the end only
     bool eval_train;                     // evaluation is on the training data
     unsigned metrics; // of evaluations: bits of base/metrics.h
+    const RtOutputMetric *output_metric; // those of named outputs
+    int num_output_metrics;
     RtStop stop;
     int checkpoint_keep;
     const char *best; // metric of the checkpoints kept beside them; NULL: none

@@ -365,12 +365,22 @@ static Value call_by_name(Expansion *e, Value v) {
     return (Value){.kind = VALUE_CALL, .call = c, .at = v.at};
 }
 
+// METRIC(OUTPUT)
+static Value metric_of_output(Expansion *e, const Expr *x) {
+    const char *name = metric_measured(e, x);
+    return name != NULL
+               ? (Value){.kind = VALUE_WORD, .text = name, .at = x->at}
+               : value_poison();
+}
+
 static Value argument_value(Expansion *e, const Call *c, const ParamInfo *p,
                             const ActualArg *g) {
     if (g->value != NULL)
         return *g->value;
     if (is_word(e, p, g->expr))
         return enumerator(e, c, p, g->expr);
+    if (p == &param_info[P_plateau_metric] && g->expr->kind == EXPR_CALL)
+        return metric_of_output(e, g->expr);
     if (takes_axes(p) && g->expr->kind == EXPR_LIST)
         return axis_list(e, c, p, g->expr);
     Value v = expand(e, g->expr);

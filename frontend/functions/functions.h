@@ -596,11 +596,29 @@ NodeId sample_shares(Expansion *e, NodeId hit);
 // 1.
 bool labels_each(Type label, Type output);
 
+// ---- metric_name.c: metrics, and the outputs that they are of ----
+
+// Reads METRIC or METRIC(OUTPUT); *output is NULL without one.  -1 after a
+// report.
+int metric_read(Expansion *e, const Expr *x, Atom *output);
+
+// The output that the list of eval names first for metrics of some sums; NULL:
+// it names none.
+Atom listed_output(const Expansion *e, MetricSums sums);
+
+// The name of a metric in rows and states: METRIC for the output that the list
+// names first for it, or NULL, and OUTPUT.METRIC for others.
+const char *metric_name_of(Expansion *e, MetricId id, Atom output);
+
+// The same, and NULL, with a report, if evaluations do not measure the metric,
+// or if it is not one number.
+const char *metric_name(Expansion *e, MetricId id, Atom output, Span at);
+
+// The same for a metric that a clause or an argument reads.
+const char *metric_measured(Expansion *e, const Expr *x);
+
 // ---- metric.c ----
 
-// False, with a report, if evaluations do not measure the metric, or if it is
-// not one number.
-bool metric_expect(Expansion *e, const char *metric, Span at);
 // False, with a report, if the model's output has no metric that the recipe
 // asks for.
 bool metrics_check(Expansion *e);

@@ -9,22 +9,59 @@
 #include "base/metrics.h"
 #include "frontend/functions/functions.h"
 
-// loss and accuracy are measured where the model has them.
-bool metric_expect(Expansion *e, const char *metric, Span at) {
-    int id = metric_find(metric);
-    if (metric_info[id].unit == METRIC_TABLE) {
-        report(e->diags, D_key_value, at, "%s is not one number", metric);
-        return false;
-    }
-    if (id == METRIC_loss || id == METRIC_accuracy ||
-        e->recipe.metrics >> id & 1)
-        return true;
-    Diagnostic *d = report(e->diags, D_metric_not_measured, at,
-                           "`%s` is not among the metrics of eval", metric);
-    diag_note(d, "as in: eval every 1 epoch { metrics = [accuracy, %s] }",
-              metric);
-    return false;
+#include <string.h>
+
+// ---- names ----
+
+// The state of some sums: metric.SUMS, or metric.OUTPUT.SUMS of a named output.
+// Training measures one accuracy, which has the first name: that of the output
+// that the list names first for it.
+static const char *sums_state(Expansion *e, MetricSums sums, Atom output) {
+    static const char *const name[] = {
+        [SUMS_LOSS] = "loss",     [SUMS_CORRECT] = "correct",
+        [SUMS_TOP5] = "top5",     [SUMS_COUNTS] = "counts",
+        [SUMS_ERRORS] = "errors", [SUMS_MOMENTS] = "moments",
+        [SUMS_SCORES] = "scores"};
+    Atom first = listed_output(e, sums);
+    bool trains = sums == SUMS_CORRECT && (first == NULL || first == output);
+    return output == NULL || trains
+               ? arena_format(e->arena, "metric.%s", name[sums])
+               : arena_format(e->arena, "metric.%s.%s", output, name[sums]);
 }
+
+static bool has_sums(Expansion *e, MetricSums sums, Atom output) {
+    return graph_find(e->graph, sums_state(e, sums, output)) != NO_NODE;
+}
+
+static Atom selected_name(const Expansion *e) {
+    return e->num_named > 0 ? e->named[e->selected].name : NULL;
+}
+
+// A state of the selected output's sums, or of a part of them.
+static const char *part_state(Expansion *e, MetricSums sums, const char *part) {
+    return arena_format(e->arena, "%s%s",
+                        sums_state(e, sums, selected_name(e)), part);
+}
+
+// Whether those sums are of the selected output: one that a metric names, or the
+// first that has them.  Training measures one output.
+static bool measures(Expansion *e, MetricSums sums) {
+    Atom first = listed_output(e, sums), own = selected_name(e);
+    if (first == NULL)
+        return e->sums_output[sums] == NULL;
+    bool listed = first == own;
+    for (int i = 0; i < e->num_listed && !e->training; i++)
+        listed |= metric_info[e->listed[i].id].sums == sums &&
+                  e->listed[i].output == own;
+    return listed;
+}
+
+// The same, in an evaluation whose metrics need them.
+static bool evaluates(Expansion *e, MetricSums sums) {
+    return metrics_need(e->recipe.metrics, sums) && measures(e, sums);
+}
+
+// ---- sums ----
 
 static NodeId metric(Expansion *e, const char *name, Type type) {
     return graph_state(e->graph, name, STATE_METRIC, type, 0);
@@ -196,9 +233,11 @@ static void count_labels(Expansion *e, NodeId output) {
     NodeId is = positive_labels(e, *node_type(e, output));
     NodeId found = graph_op2(g, OP_lt, number_node(e, 0), output);
     NodeId both = graph_op2(g, OP_and, is, found);
-    accumulate_columns(e, "metric.counts", as_float(e, both));
-    accumulate_columns(e, "metric.counts.label", as_float(e, is));
-    accumulate_columns(e, "metric.counts.output", as_float(e, found));
+    accumulate_columns(e, part_state(e, SUMS_COUNTS, ""), as_float(e, both));
+    accumulate_columns(e, part_state(e, SUMS_COUNTS, ".label"),
+                       as_float(e, is));
+    accumulate_columns(e, part_state(e, SUMS_COUNTS, ".output"),
+                       as_float(e, found));
 }
 
 // ---- ranks ----
@@ -239,34 +278,8 @@ static void store_scores(Expansion *e, NodeId output, OutputKind kind) {
     // Classes may be samples.
     if (kind == OUTPUT_CLASSES)
         output = samples_mask(e, output, output, 1u << (t.rank - 1), LOWEST);
-    store_rows(e, "metric.scores", output);
-    store_rows(e, "metric.scores.label", label);
-}
-
-// ---- which output ----
-
-static const char *const sums_state[] = {
-    [SUMS_LOSS] = "metric.loss",     [SUMS_CORRECT] = "metric.correct",
-    [SUMS_TOP5] = "metric.top5",     [SUMS_COUNTS] = "metric.counts",
-    [SUMS_ERRORS] = "metric.errors", [SUMS_MOMENTS] = "metric.moments",
-    [SUMS_SCORES] = "metric.scores"};
-
-static bool has_sums(const Expansion *e, MetricSums sums) {
-    return graph_find(e->graph, sums_state[sums]) != NO_NODE;
-}
-
-// Whether those sums are of the selected output: the one that a metric names,
-// or the first that has them.
-static bool measures(const Expansion *e, MetricSums sums) {
-    Atom name = e->metric_output[sums];
-    return e->num_named == 0 || (name != NULL
-                                     ? e->named[e->selected].name == name
-                                     : !has_sums(e, sums));
-}
-
-// The same, in an evaluation whose metrics need them.
-static bool evaluates(const Expansion *e, MetricSums sums) {
-    return metrics_need(e->recipe.metrics, sums) && measures(e, sums);
+    store_rows(e, part_state(e, SUMS_SCORES, ""), output);
+    store_rows(e, part_state(e, SUMS_SCORES, ".label"), label);
 }
 
 // ---- values ----
@@ -279,8 +292,9 @@ static NodeId square(Expansion *e, NodeId x) {
 static void add_errors(Expansion *e, NodeId error) {
     NodeId absolute =
         sample_means(e, graph_op1(e->graph, OP_abs, error));
-    accumulate(e, "metric.errors", sum_samples(e, absolute), false);
-    accumulate(e, "metric.errors.square",
+    accumulate(e, part_state(e, SUMS_ERRORS, ""), sum_samples(e, absolute),
+               false);
+    accumulate(e, part_state(e, SUMS_ERRORS, ".square"),
                sum_samples(e, sample_means(e, square(e, error))), false);
 }
 
@@ -319,16 +333,16 @@ static void add_deviations(Expansion *e, NodeId x) {
                             columns);
     shift = graph_reshape(g, shift, 1, &columns);
     mean = graph_op2(g, OP_add, shift, mean);
-    NodeId before = metric(e, "metric.moments.rows", type_scalar(F32));
+    NodeId before = metric(e, part_state(e, SUMS_MOMENTS, ".rows"), type_scalar(F32));
     NodeId all = graph_op2(g, OP_add, before, rows);
-    NodeId mean_before = metric(e, "metric.moments.mean", *node_type(e, mean));
+    NodeId mean_before = metric(e, part_state(e, SUMS_MOMENTS, ".mean"), *node_type(e, mean));
     NodeId moved = graph_op2(g, OP_sub, mean, mean_before);
     NodeId share = graph_op2(g, OP_div, rows, all);
     NodeId between = graph_op2(g, OP_mul, square(e, moved),
                                graph_op2(g, OP_mul, before, share));
     NodeId within = graph_reduce(g, OP_sum, own, 1, &first);
-    accumulate(e, "metric.moments", graph_op2(g, OP_add, within, between),
-               false);
+    accumulate(e, part_state(e, SUMS_MOMENTS, ""),
+               graph_op2(g, OP_add, within, between), false);
     graph_assign(g, before, all);
     graph_assign(g, mean_before,
                  graph_op2(g, OP_add, mean_before,
@@ -345,7 +359,8 @@ static void measure_values(Expansion *e, NodeId output) {
     if (!evaluates(e, SUMS_MOMENTS))
         return;
     add_deviations(e, label);
-    accumulate_columns(e, "metric.moments.error", square(e, error));
+    accumulate_columns(e, part_state(e, SUMS_MOMENTS, ".error"),
+                       square(e, error));
 }
 
 // ---- all ----
@@ -364,9 +379,11 @@ static void measure_evaluation(Expansion *e, NodeId output, NodeId best) {
     bool counts = evaluates(e, SUMS_COUNTS), full = e->full_precision;
     e->full_precision = e->graph->at.full = true;
     if (best != NO_NODE && evaluates(e, SUMS_TOP5))
-        accumulate(e, "metric.top5", count_top5(e, output), false);
+        accumulate(e, part_state(e, SUMS_TOP5, ""), count_top5(e, output),
+                   false);
     if (best != NO_NODE && counts)
-        accumulate(e, "metric.counts", count_classes(e, output, best), false);
+        accumulate(e, part_state(e, SUMS_COUNTS, ""),
+                   count_classes(e, output, best), false);
     else if (kind == OUTPUT_LABELS && counts)
         count_labels(e, output);
     if (kind != OUTPUT_VALUES && evaluates(e, SUMS_SCORES))
@@ -384,57 +401,109 @@ static void measure(Expansion *e, NodeId output) {
     if (e->recipe.output == OUTPUT_CLASSES) {
         best = best_class(e, output);
         if (correct)
-            accumulate(e, "metric.correct", count_correct(e, output, best),
-                       false);
+            accumulate(e, part_state(e, SUMS_CORRECT, ""),
+                       count_correct(e, output, best), false);
     } else if (e->recipe.output == OUTPUT_LABELS && correct) {
-        accumulate(e, "metric.correct", count_binary(e, output), false);
+        accumulate(e, part_state(e, SUMS_CORRECT, ""),
+                   count_binary(e, output), false);
     }
     if (!e->training)
         measure_evaluation(e, output, best);
 }
 
-static bool check_metric(Expansion *e, const char *name) {
-    int id = name != NULL ? metric_find(name) : -1;
-    bool is_table = id >= 0 && metric_info[id].unit == METRIC_TABLE;
-    if (id < 0 || (has_sums(e, metric_info[id].sums) &&
-                   (!is_table || e->recipe.output == OUTPUT_CLASSES)))
-        return true;
-    bool values = metric_info[id].sums == SUMS_ERRORS ||
-                  metric_info[id].sums == SUMS_MOMENTS;
-    Diagnostic *d = report(e->diags, D_metric_not_measured, e->output.at,
-                           "`%s` needs an output of %s and labels", name,
+// at: the metric in the list; NULL: it is not there.
+static void report_output(Expansion *e, MetricId id, const Span *at) {
+    const MetricInfo *m = &metric_info[id];
+    bool values = m->sums == SUMS_ERRORS || m->sums == SUMS_MOMENTS;
+    const char *output = tensor_text(e, e->output.node);
+    Diagnostic *d = report(e->diags, D_metric_not_measured,
+                           at != NULL ? *at : e->output.at,
+                           "`%s` needs an output of %s and labels", m->name,
                            values ? "values" : "classes");
-    diag_label(d, "this is %s", tensor_text(e, e->output.node));
-    if (!values && !is_table && id != METRIC_top5)
+    if (at != NULL)
+        diag_place(d, e->output.at, "this is %s", output);
+    else
+        diag_label(d, "this is %s", output);
+    if (!values && m->unit != METRIC_TABLE && id != METRIC_top5)
         diag_note(d, "or logits, as in: loss = mean(bce_with_logits(output, "
                      "label))");
-    return false;
+}
+
+// Whether the evaluation has the sums of a metric of an output, which is then
+// the selected one; NULL: the first that the list names for the sums, or else
+// the first that has them.
+static bool is_measured(Expansion *e, MetricId id, Atom output) {
+    MetricSums sums = metric_info[id].sums;
+    output = output != NULL                  ? output
+             : listed_output(e, sums) != NULL ? listed_output(e, sums)
+                                              : e->sums_output[sums];
+    for (int i = 0; i < e->num_named && output != NULL; i++)
+        if (e->named[i].name == output)
+            output_select(e, i);
+    return has_sums(e, sums, output) &&
+           (metric_info[id].unit != METRIC_TABLE ||
+            e->recipe.output == OUTPUT_CLASSES);
+}
+
+// The metrics of named outputs, once each.
+static void measure_add(Expansion *e, MetricId id, Atom output) {
+    Recipe *r = &e->recipe;
+    OutputMetric *all = ARENA_ARRAY(e->arena, (size_t)r->num_output_metrics + 1, OutputMetric);
+    OutputMetric m = {metric_name_of(e, id, output), (int)id, selected_name(e)};
+    for (int i = 0; i < r->num_output_metrics; i++) {
+        all[i] = r->output_metric[i];
+        if (strcmp(m.name, all[i].name) == 0)
+            return;
+    }
+    all[r->num_output_metrics++] = m;
+    r->output_metric = all;
+}
+
+// Whether a clause reads the accuracy, which the list need not have.
+static bool reads_accuracy(const Recipe *r) {
+    const char *name = metric_info[METRIC_accuracy].name;
+    bool reads = (r->stop.metric != NULL && strcmp(r->stop.metric, name) == 0) ||
+                 (r->best != NULL && strcmp(r->best, name) == 0);
+    for (int i = 0; i < r->num_plateaus; i++)
+        reads |= strcmp(r->plateau[i].metric, name) == 0;
+    return reads;
 }
 
 // The default metrics contain accuracy, so a model without it is no mistake.
 bool metrics_check(Expansion *e) {
-    const Recipe *r = &e->recipe;
-    bool good = check_metric(e, r->stop.metric) && check_metric(e, r->best);
-    for (int i = 0; good && i < r->num_plateaus; i++)
-        good = check_metric(e, r->plateau[i].metric);
-    for (int i = 0; good && i < NUM_METRICS; i++)
-        good = i == METRIC_accuracy || !(r->metrics >> i & 1) ||
-               check_metric(e, metric_info[i].name);
+    int selected = e->selected;
+    bool good = !reads_accuracy(&e->recipe) ||
+                is_measured(e, METRIC_accuracy, NULL);
+    if (!good)
+        report_output(e, METRIC_accuracy, NULL);
+    for (int i = 0; good && i < e->num_listed; i++) {
+        ListedMetric m = e->listed[i];
+        bool has = is_measured(e, m.id, m.output);
+        good = has || (m.id == METRIC_accuracy && m.output == NULL);
+        if (!good)
+            report_output(e, m.id, &m.at);
+        if (has && e->num_named > 0 && m.id != METRIC_loss)
+            measure_add(e, m.id, m.output);
+    }
+    if (e->num_named > 0 && is_measured(e, METRIC_accuracy, NULL))
+        measure_add(e, METRIC_accuracy, NULL);
+    output_select(e, selected);
     return good;
 }
 
-// Measures each named output, and selects the one whose classes are counted.
+// Measures each named output.
 static void measure_named(Expansion *e) {
-    int counted = 0;
+    memset(e->sums_output, 0, sizeof e->sums_output);
     for (int i = 0; i < e->num_named; i++) {
-        bool before = has_sums(e, SUMS_COUNTS);
         output_select(e, i);
         if (e->label != NO_NODE)
             measure(e, e->output.node);
-        if (has_sums(e, SUMS_COUNTS) && !before)
-            counted = i;
+        for (int k = 0; k < NUM_SUMS; k++)
+            if (e->sums_output[k] == NULL &&
+                has_sums(e, (MetricSums)k, e->named[i].name))
+                e->sums_output[k] = e->named[i].name;
     }
-    output_select(e, counted);
+    output_select(e, 0);
 }
 
 void metrics_add(Expansion *e) {

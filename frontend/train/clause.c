@@ -1,7 +1,6 @@
 // Clauses of the train block: eval, checkpoint and stop.
 
 #include "base/metrics.h"
-#include "frontend/foreign.h"
 #include "frontend/train/train.h"
 
 #include <string.h>
@@ -34,79 +33,20 @@ bool time_read(Expansion *e, TrainBlock *t, const Expr *x, const char *subject,
 
 // ---- eval ----
 
-// The metric that an expression names; -1: none.
-static int metric_of(const Expr *x) {
-    return x->kind == EXPR_NAME ? metric_find(x->text) : -1;
-}
-
-static void report_metric(Expansion *e, const Expr *x) {
-    Text all = text_new(e->arena);
-    for (int i = 0; i < NUM_METRICS; i++)
-        text_add(&all, "%s%s",
-                 i == 0                ? ""
-                 : i + 1 < NUM_METRICS ? ", "
-                                       : " or ",
-                 metric_info[i].name);
-    Diagnostic *d = report(e->diags, D_key_value, x->at, "a metric is %s",
-                           text_string(&all));
-    if (x->kind == EXPR_NAME && foreign_note(FOREIGN_WORD, x->text, d))
-        return;
-    Nearest near = nearest_to(x->kind == EXPR_NAME ? x->text : "");
-    for (int i = 0; i < NUM_METRICS; i++)
-        nearest_offer(&near, metric_info[i].name);
-    nearest_note(&near, d);
-}
-
-// METRIC(OUTPUT): metrics of the same sums are of one output.
-static bool read_output(Expansion *e, const Expr *call, int id) {
-    const Expr *x = call->count == 1 ? call->argument[0].value : call;
-    Atom *output = &e->metric_output[metric_info[id].sums];
-    int k = 0;
-    while (k < e->model->num_outputs && e->model->output[k].name != x->text)
-        k++;
-    if (x->kind != EXPR_NAME || k == e->model->num_outputs ||
-        metric_info[id].sums == SUMS_LOSS) {
-        Diagnostic *d =
-            metric_info[id].sums == SUMS_LOSS
-                ? report(e->diags, D_key_value, x->at,
-                         "%s is of all outputs together", metric_info[id].name)
-                : key_report(e, x->at, "the output of a metric",
-                             "one that the model names");
-        Nearest near = nearest_to(x->kind == EXPR_NAME ? x->text : "");
-        for (k = 0; k < e->model->num_outputs; k++)
-            nearest_offer(&near, e->model->output[k].name);
-        nearest_note(&near, d);
-        return false;
-    }
-    if (*output == NULL || *output == x->text) {
-        *output = x->text;
-        return true;
-    }
-    report(e->diags, D_not_implemented, x->at,
-           "%s is already measured of `%s`: metrics of the same sums are of "
-           "one output",
-           metric_info[id].name, *output);
-    return false;
-}
-
-// A metric, or one of a named output.
-static int read_metric(Expansion *e, const Expr *x) {
-    bool call = x->kind == EXPR_CALL;
-    int id = metric_of(call ? x->left : x);
-    if (id < 0)
-        report_metric(e, x);
-    return call && id >= 0 && !read_output(e, x, id) ? -1 : id;
-}
-
 static bool read_metrics(Expansion *e, const Entry *k) {
     bool list = k->value->kind == EXPR_LIST, good = list;
     if (!list)
         key_report(e, k->value->at, "`metrics`", "a list, as [accuracy, loss]");
     for (int i = 0; list && i < k->value->count; i++) {
-        int id = read_metric(e, k->value->item[i]);
+        const Expr *x = k->value->item[i];
+        ListedMetric m = {.at = x->at};
+        int id = metric_read(e, x, &m.output);
         good &= id >= 0;
-        if (id >= 0)
-            e->recipe.metrics |= 1u << id;
+        if (id < 0)
+            continue;
+        m.id = (MetricId)id;
+        ARENA_APPEND(e->arena, e->listed, e->num_listed, m);
+        e->recipe.metrics |= 1u << id;
     }
     return good;
 }
@@ -192,13 +132,6 @@ static bool read_keep(Expansion *e, TrainBlock *t, const Expr *x, int *keep) {
     return true;
 }
 
-static bool check_metric(Expansion *e, const Expr *x) {
-    if (metric_of(x) >= 0)
-        return metric_expect(e, x->text, x->at);
-    report_metric(e, x);
-    return false;
-}
-
 // One clause has a time, another a metric.
 static bool read_checkpoints(Expansion *e, TrainBlock *t) {
     Recipe *r = &e->recipe;
@@ -212,9 +145,8 @@ static bool read_checkpoints(Expansion *e, TrainBlock *t) {
                     read_keep(e, t, c->keep, &r->checkpoint_keep);
         if (c->best == NULL)
             continue;
-        good &= check_metric(e, c->best) &&
-                read_keep(e, t, c->keep, &r->best_keep);
-        r->best = c->best->text;
+        r->best = metric_measured(e, c->best);
+        good &= r->best != NULL && read_keep(e, t, c->keep, &r->best_keep);
     }
     return good;
 }
@@ -242,11 +174,11 @@ static bool check_level(Expansion *e, const Expr *x, const char *metric,
 // stop when no improvement of METRIC for TIME
 static bool read_patience(Expansion *e, TrainBlock *t, const Entry *stop) {
     Time patience;
-    if (!check_metric(e, stop->when) ||
+    const char *metric = metric_measured(e, stop->when);
+    if (metric == NULL ||
         !time_read(e, t, stop->patience, "the patience of stop", &patience))
         return false;
-    e->recipe.stop =
-        (Stop){.metric = stop->when->text, .patience = patience};
+    e->recipe.stop = (Stop){.metric = metric, .patience = patience};
     return true;
 }
 
@@ -266,15 +198,16 @@ static bool read_stop(Expansion *e, TrainBlock *t) {
                      "improvement of loss for 5 epoch");
         return false;
     }
-    if (!check_metric(e, x->left))
+    const char *metric = metric_measured(e, x->left);
+    if (metric == NULL)
         return false;
     e->scope = t->lazy[0].scope;
     e->phase = PHASE_KEYS;
     Value v = expand(e, x->right);
-    e->recipe.stop = (Stop){.metric = x->left->text,
+    e->recipe.stop = (Stop){.metric = metric,
                             .above = x->op == TOKEN_AT_LEAST,
                             .value = v.number};
-    return check_level(e, x->right, x->left->text, v);
+    return check_level(e, x->right, metric, v);
 }
 
 bool clauses_read(Expansion *e, TrainBlock *t) {

@@ -322,6 +322,8 @@ Program *lower(Expansion *e, TrainBlock *t, const Value *given) {
     p->recipe.classes = e->recipe.classes;
     p->recipe.ignored = e->recipe.ignored;
     p->recipe.output = e->recipe.output;
+    p->recipe.output_metric = e->recipe.output_metric;
+    p->recipe.num_output_metrics = e->recipe.num_output_metrics;
     p->recipe.rate = e->recipe.rate;
     p->recipe.plateau = e->recipe.plateau;
     p->recipe.num_plateaus = e->recipe.num_plateaus;

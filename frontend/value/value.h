@@ -158,6 +158,13 @@ typedef struct {
     bool is_binary;
 } NamedOutput;
 
+// A metric in the list of eval.
+typedef struct {
+    MetricId id;
+    Atom output; // NULL: it names none
+    Span at;
+} ListedMetric;
+
 // A view of an image in an evaluation (test-time augmentation).
 typedef struct {
     double weight;
@@ -263,8 +270,9 @@ struct Expansion {
     const Function *model;
     NamedOutput *named; // the outputs, if they have names
     int num_named, selected;
-    Atom metric_output[NUM_SUMS]; // whose sums are measured; NULL: the first
-                                  // that has them
+    ListedMetric *listed;
+    int num_listed;
+    Atom sums_output[NUM_SUMS]; // the first output that has those sums
     struct Biased *biased; // batch_norms after a bias, see norm.c
     struct Biased *last_biased;
     struct Padded *padded; // convolutions with padded channels, see conv.c

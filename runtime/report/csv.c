@@ -18,11 +18,20 @@ static bool has_column(int metric, unsigned metrics) {
            (metrics >> metric & 1 && metric_info[metric].unit != METRIC_TABLE);
 }
 
-void rt_csv_begin(FILE *f, unsigned metrics) {
+// A column of its own, beside those of metric_info.
+static bool metric_has_column(const RtOutputMetric *m) {
+    return rt_metric_has_output(m) &&
+           metric_info[m->metric].unit != METRIC_TABLE;
+}
+
+void rt_csv_begin(FILE *f, const RtTrainer *t) {
     fputs("split,epoch,step", f);
     for (int i = 0; i < NUM_METRICS; i++)
-        if (has_column(i, metrics))
+        if (has_column(i, t->metrics))
             fprintf(f, ",%s", metric_info[i].name);
+    for (int i = 0; i < t->num_output_metrics; i++)
+        if (metric_has_column(&t->output_metric[i]))
+            fprintf(f, ",%s", t->output_metric[i].name);
     fputs(",lr,loss_scale,skipped,samples_per_second,wait_ms,elapsed,on,stops"
           "\n",
           f);
@@ -36,7 +45,7 @@ static void number_put(FILE *f, bool has, double value) {
         fputc(',', f);
 }
 
-void rt_csv_row(FILE *f, unsigned metrics, const RtRow *row, double rate) {
+void rt_csv_row(FILE *f, const RtTrainer *t, const RtRow *row, double rate) {
     static const char *const on[] = {[RT_ON_TEST] = "",
                                      [RT_ON_TRAIN] = "train",
                                      [RT_ON_VALIDATION] = "validation"};
@@ -47,8 +56,12 @@ void rt_csv_row(FILE *f, unsigned metrics, const RtRow *row, double rate) {
     number_put(f, true, row->metric[METRIC_loss]);
     number_put(f, true, row->metric[METRIC_accuracy]);
     for (int i = METRIC_top5; i < NUM_METRICS; i++)
-        if (has_column(i, metrics))
+        if (has_column(i, t->metrics))
             number_put(f, true, row->metric[i]);
+    for (int i = 0; i < t->num_output_metrics; i++)
+        if (metric_has_column(&t->output_metric[i]))
+            number_put(f, row->measured != NULL,
+                       row->measured != NULL ? row->measured[i] : 0);
     number_put(f, true, row->lr);
     number_put(f, scales, row->scale);
     number_put(f, scales, row->skipped);

@@ -163,7 +163,8 @@ static void scalar_add(Text *summary, const char *tag, double value) {
     proto_message(summary, SUMMARY_VALUE, &t);
 }
 
-bool rt_events_row(RtEvents *e, const RtRow *row, double rate) {
+bool rt_events_row(RtEvents *e, const RtTrainer *t, const RtRow *row,
+                   double rate) {
     if (e == NULL || e->lost != 0)
         return true;
     Arena *a = arena_new();
@@ -175,6 +176,9 @@ bool rt_events_row(RtEvents *e, const RtRow *row, double rate) {
                row->metric[METRIC_accuracy]);
     for (int i = METRIC_top5; i < NUM_METRICS; i++)
         scalar_add(&summary, metric_info[i].name, row->metric[i]);
+    for (int i = 0; i < t->num_output_metrics && row->measured != NULL; i++)
+        if (rt_metric_has_output(&t->output_metric[i]))
+            scalar_add(&summary, t->output_metric[i].name, row->measured[i]);
     if (row->train) {
         scalar_add(&summary, steps ? "step/learning_rate" : "learning_rate",
                    row->lr);

@@ -12,7 +12,8 @@ typedef struct RtEvents RtEvents;
 RtEvents *rt_events_open(const char *folder, int64_t from, RtError *e);
 // Adds a row; rate: samples a second.  False, with errno set, the first time
 // that a file cannot be written.  All accept NULL.
-bool rt_events_row(RtEvents *e, const RtRow *row, double rate);
+bool rt_events_row(RtEvents *e, const RtTrainer *t, const RtRow *row,
+                   double rate);
 // Adds the histogram of a tensor.
 void rt_events_histogram(RtEvents *e, const char *name, int64_t step,
                          const float *value, int64_t count);

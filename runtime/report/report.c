@@ -39,7 +39,7 @@ struct RtReport {
     bool drawn;       // a progress bar is on the screen
     FILE *result;     // stdout, or stderr if rows go to stdout
     const char *unit; // name of a sample
-    unsigned metrics; // that evaluations measure
+    const RtTrainer *trainer;
     Rows rows[NUM_ROWS];
     RtEvents *events; // NULL: none
 };
@@ -117,7 +117,7 @@ static void end_row(RtReport *r, Rows *rows) {
     truncate_row(rows);
 }
 
-static void write_row(FILE *f, const RtRow *row) {
+static void write_row(FILE *f, const RtTrainer *t, const RtRow *row) {
     fprintf(f, "{\"split\":\"%s\"",
             row->interval ? "step"
             : row->train  ? "train"
@@ -127,6 +127,9 @@ static void write_row(FILE *f, const RtRow *row) {
     for (int i = 0; i < NUM_METRICS; i++)
         if (i <= METRIC_accuracy || !isnan(row->metric[i]))
             json_put_number(f, metric_info[i].name, row->metric[i]);
+    for (int i = 0; i < t->num_output_metrics && row->measured != NULL; i++)
+        if (rt_metric_has_output(&t->output_metric[i]) && !isnan(row->measured[i]))
+            json_put_number(f, t->output_metric[i].name, row->measured[i]);
     json_put_number(f, "lr", row->lr);
     if (!isnan(row->scale)) {
         json_put_number(f, "loss_scale", row->scale);
@@ -145,21 +148,23 @@ static void write_row(FILE *f, const RtRow *row) {
 
 // The confusion matrix in a row of its own, with the IoU of each class, null
 // for one that does not occur.
-static void write_confusion(FILE *f, const RtRow *row) {
-    int64_t n = row->classes;
+static void write_confusion(FILE *f, const RtRow *row, const RtConfusion *c) {
+    int64_t n = c->classes;
     fputs("{\"split\":\"confusion\"", f);
+    if (*c->output != '\0')
+        fprintf(f, ",\"output\":\"%s\"", c->output);
     json_put_number(f, "epoch", row->epoch);
     fprintf(f, ",\"step\":%lld,\"counts\":[", (long long)row->step);
     for (int64_t i = 0; i < n * n; i++)
         fprintf(f, "%s%.17g%s", i % n > 0 ? "," : i > 0 ? ",[" : "[",
-                row->confusion[i], i % n == n - 1 ? "]" : "");
+                c->count[i], i % n == n - 1 ? "]" : "");
     fputs("],\"iou_by_class\":[", f);
     for (int64_t k = 0; k < n; k++) {
-        double any = -row->confusion[k * n + k];
+        double any = -c->count[k * n + k];
         for (int64_t i = 0; i < n; i++)
-            any += row->confusion[k * n + i] + row->confusion[i * n + k];
+            any += c->count[k * n + i] + c->count[i * n + k];
         fprintf(f, any > 0 ? "%s%.9g" : "%snull", k > 0 ? "," : "",
-                row->confusion[k * n + k] / any);
+                c->count[k * n + k] / any);
     }
     fputs("]}\n", f);
 }
@@ -209,15 +214,30 @@ void rt_report_warn(RtReport *r, const char *format, ...) {
     va_end(list);
 }
 
+bool rt_metric_has_output(const RtOutputMetric *m) {
+    return strchr(m->name, '.') != NULL;
+}
+
+static void print_metric(FILE *f, const char *output, int metric,
+                         double value) {
+    const MetricInfo *m = &metric_info[metric];
+    if (isnan(value))
+        return;
+    fprintf(f, ", %s%s%s ", output, *output != '\0' ? " " : "", m->label);
+    if (m->unit == METRIC_SHARE)
+        fprintf(f, "%.2f %%", 100 * value);
+    else
+        fprintf(f, "%.4g", value);
+}
+
 // Metrics beside loss and accuracy.
-static void print_more(FILE *f, const RtRow *row) {
-    for (int i = METRIC_accuracy + 1; i < NUM_METRICS; i++) {
-        const MetricInfo *m = &metric_info[i];
-        if (!isnan(row->metric[i]) && m->unit == METRIC_SHARE)
-            fprintf(f, ", %s %.2f %%", m->label, 100 * row->metric[i]);
-        else if (!isnan(row->metric[i]))
-            fprintf(f, ", %s %.4g", m->label, row->metric[i]);
-    }
+static void print_more(FILE *f, const RtTrainer *t, const RtRow *row) {
+    for (int i = METRIC_accuracy + 1; i < NUM_METRICS; i++)
+        print_metric(f, "", i, row->metric[i]);
+    for (int i = 0; i < t->num_output_metrics && row->measured != NULL; i++)
+        if (rt_metric_has_output(&t->output_metric[i]))
+            print_metric(f, t->output_metric[i].output, t->output_metric[i].metric,
+                         row->measured[i]);
 }
 
 static double hundredths(double x) {
@@ -246,13 +266,13 @@ static void print_numbers(FILE *f, const RtRow *row) {
         fprintf(f, " accuracy %6.2f %%", 100 * row->metric[METRIC_accuracy]);
 }
 
-static void print_test(FILE *f, const RtRow *row) {
+static void print_test(FILE *f, const RtTrainer *t, const RtRow *row) {
     static const char *const evaluated[] = {"   test", "   on train",
                                             "   validation"};
     fprintf(f, "%-16s %s", evaluated[row->on],
             rt_colour(stderr, "\033[1m")); // bold
     print_numbers(f, row);
-    print_more(f, row);
+    print_more(f, t, row);
     fputs(rt_colour(stderr, "\033[0m"), f);
 }
 
@@ -328,14 +348,14 @@ void rt_report_row(RtReport *r, const RtRow *row) {
             continue;
         errno = 0;
         if (r->rows[i].csv)
-            rt_csv_row(r->rows[i].file, r->metrics, row, rate(row));
+            rt_csv_row(r->rows[i].file, r->trainer, row, rate(row));
         else
-            write_row(r->rows[i].file, row);
-        if (row->confusion != NULL && !r->rows[i].csv)
-            write_confusion(r->rows[i].file, row);
+            write_row(r->rows[i].file, r->trainer, row);
+        for (int k = 0; k < row->num_confusions && !r->rows[i].csv; k++)
+            write_confusion(r->rows[i].file, row, &row->confusion[k]);
         end_row(r, &r->rows[i]);
     }
-    if (!rt_events_row(r->events, row, rate(row)))
+    if (!rt_events_row(r->events, r->trainer, row, rate(row)))
         rt_report_warn(r, "cannot write event files: %s; training continues",
                        strerror(errno));
     if (r->quiet || row->interval || lines_begin(&l) == NULL)
@@ -344,12 +364,13 @@ void rt_report_row(RtReport *r, const RtRow *row) {
     if (row->train)
         print_train(r, l.file, row);
     else
-        print_test(l.file, row);
+        print_test(l.file, r->trainer, row);
     fputc('\n', l.file);
     lines_end(&l, stderr);
 }
 
-static void print_result(FILE *f, FILE *to, const RtRow *test) {
+static void print_result(FILE *f, FILE *to, const RtTrainer *t,
+                         const RtRow *test) {
     const char *bold = rt_colour(to, "\033[1m");
     const char *plain = rt_colour(to, "\033[0m");
     static const char *const named[] = {"test", "training", "validation"};
@@ -361,7 +382,7 @@ static void print_result(FILE *f, FILE *to, const RtRow *test) {
         fprintf(f, "%s%s accuracy %.2f %%%s, loss %.4f", bold, on,
                 100 * test->metric[METRIC_accuracy], plain,
                 test->metric[METRIC_loss]);
-    print_more(f, test);
+    print_more(f, t, test);
     fprintf(f, ", %lld sample%s\n", (long long)test->samples,
             test->samples == 1 ? "" : "s");
 }
@@ -371,7 +392,7 @@ void rt_report_result(RtReport *r, const RtRow *test) {
     erase_bar(r);
     if (lines_begin(&l) == NULL)
         return;
-    print_result(l.file, r->result, test);
+    print_result(l.file, r->result, r->trainer, test);
     lines_end(&l, r->result);
 }
 
@@ -513,8 +534,8 @@ static void open_own(RtReport *r, const char *folder, int64_t from) {
 }
 
 RtReport *rt_report_open(const RtOptions *o, const char *folder,
-                         const char *unit, unsigned metrics, int64_t from,
-                         RtError *e) {
+                         const char *unit, const RtTrainer *trainer,
+                         int64_t from, RtError *e) {
     RtReport *r = calloc(1, sizeof *r);
     Rows *rows = r != NULL ? &r->rows[OF_USER] : NULL;
     if (r == NULL) {
@@ -525,7 +546,7 @@ RtReport *rt_report_open(const RtOptions *o, const char *folder,
     r->table = o->time;
     r->terminal = *rt_wiped() != '\0';
     r->unit = unit;
-    r->metrics = metrics;
+    r->trainer = trainer;
     bool stdout_used = rt_is_stdout(o->metrics) || rt_is_stdout(o->times) ||
                        rt_is_stdout(o->profile);
     r->result = stdout_used ? stderr : stdout;
@@ -542,7 +563,7 @@ RtReport *rt_report_open(const RtOptions *o, const char *folder,
         rows->end = ftell(rows->file);
         rows->csv = rt_csv_named(o->metrics);
         if (rows->csv && rows->end <= 0)
-            rt_csv_begin(rows->file, metrics);
+            rt_csv_begin(rows->file, trainer);
     }
     if (o->tensorboard != NULL) {
         r->events = rt_events_open(o->tensorboard, from, e);

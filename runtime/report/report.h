@@ -58,6 +58,13 @@ int rt_rate_digits(double rate);
 
 typedef enum { RT_ON_TEST, RT_ON_TRAIN, RT_ON_VALIDATION } RtEvalSet;
 
+// A confusion matrix, [classes, classes]: rows are labels.
+typedef struct {
+    const char *output; // its name; "": it has none
+    double *count;
+    int64_t classes;
+} RtConfusion;
+
 typedef struct {
     bool train;    // else an evaluation
     RtEvalSet on;  // data of an evaluation
@@ -66,9 +73,11 @@ typedef struct {
     double epoch, epochs;
     int64_t step, steps, samples;
     double metric[NUM_METRICS]; // NAN: not measured
-    // The confusion matrix, [classes, classes]: rows are labels.  NULL: none.
-    const double *confusion;
-    int64_t classes;
+    // The values of RtTrainer.output_metric, and a matrix for each named output, or
+    // one.  NULL, 0: none.
+    const double *measured;
+    const RtConfusion *confusion;
+    int num_confusions;
     double lr, scale;                  // of the loss; NAN: none
     double skipped;                    // steps; NAN without a loss scale
     double seconds, waited;
@@ -80,9 +89,8 @@ typedef struct {
 // ---- csv.c: rows as text with commas, under a line of names ----
 
 bool rt_csv_named(const char *path); // whether its name ends with .csv
-// metrics: that evaluations measure, as in RtTrainer.
-void rt_csv_begin(FILE *f, unsigned metrics);
-void rt_csv_row(FILE *f, unsigned metrics, const RtRow *row,
+void rt_csv_begin(FILE *f, const RtTrainer *t);
+void rt_csv_row(FILE *f, const RtTrainer *t, const RtRow *row,
                 double rate); // samples a second
 const char *rt_csv_step(const char *row); // its step; NULL: it has none
 
@@ -98,12 +106,13 @@ typedef struct {
 
 typedef struct RtReport RtReport;
 
-// folder: of the run, for metrics.jsonl and log.txt; NULL: neither. metrics: as
-// in RtTrainer. from: the step at which a run resumes; later rows are replaced;
-// -1: none.
+// folder: of the run, for metrics.jsonl and log.txt; NULL: neither. from: the
+// step at which a run resumes; later rows are replaced; -1: none.
 RtReport *rt_report_open(const RtOptions *o, const char *folder,
-                         const char *unit, unsigned metrics, int64_t from,
-                         RtError *e);
+                         const char *unit, const RtTrainer *trainer,
+                         int64_t from, RtError *e);
+// Whether a metric is one of several outputs, OUTPUT.METRIC in rows.
+bool rt_metric_has_output(const RtOutputMetric *m);
 void rt_report_print(RtReport *r, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 void rt_report_warn(RtReport *r, const char *format, ...)

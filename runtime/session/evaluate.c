@@ -31,7 +31,12 @@ static bool run_batches(RtSession *s, double *waited, RtError *e) {
     return true;
 }
 
-double rt_session_metric(const RtRow *row, const char *name) {
+double rt_session_metric(const RtSession *s, const RtRow *row,
+                         const char *name) {
+    const RtTrainer *t = s->run->trainer;
+    for (int i = 0; i < t->num_output_metrics; i++)
+        if (strcmp(t->output_metric[i].name, name) == 0)
+            return row->measured[i];
     return row->metric[metric_find(name)];
 }
 
@@ -42,7 +47,7 @@ static bool is_enough(const RtSession *s, const RtRow *row) {
         return false;
     if (stop.patience.count > 0)
         return rt_session_stalled(s, stop.metric, stop.patience);
-    double value = rt_session_metric(row, stop.metric);
+    double value = rt_session_metric(s, row, stop.metric);
     return stop.above ? value >= stop.value : value <= stop.value;
 }
 
@@ -62,6 +67,9 @@ bool rt_session_evaluate(RtSession *s, RtError *e) {
     bool good = run_batches(s, &waited, e);
     rt_nvtx_pop(s->run->nvtx);
     RtMetrics m = rt_metrics_read(s->plan, s->device);
+    RtRow test = rt_session_row(s, false, &m);
+    rt_session_measure_sums(s, &test,
+                            (double)m.count.high + (double)m.count.low);
     rt_metrics_write(s->plan, s->device, &training);
     s->device->times(s->device, &ignored);
     double seconds = rt_seconds() - since;
@@ -70,9 +78,7 @@ bool rt_session_evaluate(RtSession *s, RtError *e) {
     s->paused += seconds;
     if (!good || rt_signals_caught() != 0)
         return good;
-    s->test = rt_session_row(s, false, &m);
-    rt_session_measure_sums(s, &s->test,
-                            (double)m.count.high + (double)m.count.low);
+    s->test = test;
     s->test.on = rt_eval_set(s->run);
     if (!s->run->options->eval_only)
         rt_session_update_best(s);

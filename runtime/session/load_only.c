@@ -70,7 +70,7 @@ bool rt_load_only(const RtRun *run, RtError *e) {
     RtReport *r = rt_report_open(
         run->options, NULL,
         run->trainer->image.rank == 3 ? "images" : "samples",
-        run->trainer->metrics, -1, e);
+        run->trainer, -1, e);
     if (r == NULL)
         return false;
     bool good = load(run, &loaded, e);

@@ -8,24 +8,51 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 // ---- sums ----
 
+int rt_num_outputs(const RtTrainer *t) {
+    return t->num_output_names > 0 ? t->num_output_names : 1;
+}
+
+const char *rt_output_name(const RtTrainer *t, int i) {
+    return t->num_output_names > 0 ? t->output_name[i].name : "";
+}
+
+const RtState *rt_sums_find(const RtPlan *plan, const char *output,
+                            const char *sums) {
+    char name[RT_NAME_BYTES];
+    snprintf(name, sizeof name, "metric.%s.%s", output, sums);
+    const RtState *own = rt_state_find(plan, name);
+    snprintf(name, sizeof name, "metric.%s", sums);
+    return own != NULL ? own : rt_state_find(plan, name);
+}
+
+// An output whose metrics are computed.
+typedef struct {
+    const RtSession *s;
+    const char *name; // "": it has none
+    RtOutputKind kind;
+} Output;
+
 // Reads a state of sums and adds what their compensation has; the caller frees
 // them.  NULL: the plan has none, or no memory.
-static double *sums_read(const RtSession *s, const char *name, int64_t *count) {
-    char low[64];
-    const RtState *high = rt_state_find(s->plan, name);
-    snprintf(low, sizeof low, "%s.low", name);
+static double *sums_read(const Output *o, const char *sums, int64_t *count) {
+    char low[RT_NAME_BYTES];
+    const RtPlan *plan = o->s->plan;
+    const RtState *high = rt_sums_find(plan, o->name, sums);
     if (high == NULL)
         return NULL;
-    const RtState *part[] = {high, rt_state_find(s->plan, low)};
+    snprintf(low, sizeof low, "%s.low", high->name);
+    const RtState *part[] = {high, rt_state_find(plan, low)};
     size_t bytes = rt_state_bytes(high);
     *count = (int64_t)(bytes / sizeof(float));
     float *read = malloc(bytes);
     double *sum = calloc((size_t)*count, sizeof *sum);
-    for (int i = 0; i < 2 && read != NULL && sum != NULL; i++) {
-        s->device->read(s->device, read, part[i]->offset, bytes);
+    for (int i = 0; i < 2 && part[i] != NULL && read != NULL && sum != NULL;
+         i++) {
+        o->s->device->read(o->s->device, read, part[i]->offset, bytes);
         for (int64_t k = 0; k < *count; k++)
             sum[k] += (double)read[k];
     }
@@ -37,9 +64,9 @@ static double *sums_read(const RtSession *s, const char *name, int64_t *count) {
     return sum;
 }
 
-static double sum_read(const RtSession *s, const char *name) {
+static double sum_read(const Output *o, const char *sums) {
     int64_t count;
-    double *sum = sums_read(s, name, &count);
+    double *sum = sums_read(o, sums, &count);
     double value = sum != NULL ? sum[0] : (double)NAN;
     free(sum);
     return value;
@@ -94,83 +121,134 @@ static void count_classes(Counts *c, const double *matrix, int64_t classes) {
         }
 }
 
-static void count_labels(const RtSession *s, Counts *c, const double *both,
+static void count_labels(const Output *o, Counts *c, const double *both,
                          int64_t labels) {
-    double *given = sums_read(s, "metric.counts.label", &labels);
-    double *found = sums_read(s, "metric.counts.output", &labels);
+    double *given = sums_read(o, "counts.label", &labels);
+    double *found = sums_read(o, "counts.output", &labels);
     for (int64_t k = 0; k < labels && given != NULL && found != NULL; k++)
         c[k] = (Counts){both[k], given[k], found[k]};
     free(given);
     free(found);
 }
 
-static void measure_classes(RtSession *s, RtRow *row) {
-    const RtTrainer *t = s->run->trainer;
+// Moves the sums to *keep.
+static void measure_classes(const Output *o, double value[NUM_METRICS],
+                            RtConfusion *keep) {
     int64_t count = 0;
-    double *sum = sums_read(s, "metric.counts", &count);
-    bool is_matrix = t->output == RT_CLASSES;
+    double *sum = sums_read(o, "counts", &count);
+    bool is_matrix = o->kind == RT_CLASSES;
     int64_t classes = is_matrix ? (int64_t)lround(sqrt((double)count)) : count;
     Counts *c = calloc((size_t)classes + 1, sizeof *c);
-    free(s->confusion);
-    s->confusion = NULL;
     if (sum != NULL && c != NULL && is_matrix)
         count_classes(c, sum, classes);
     else if (sum != NULL && c != NULL)
-        count_labels(s, c, sum, classes);
+        count_labels(o, c, sum, classes);
     if (sum != NULL && c != NULL)
-        measure_counts(c, classes, !is_matrix, row->metric);
-    if (is_matrix && t->metrics >> METRIC_confusion & 1) {
-        row->confusion = s->confusion = sum;
-        row->classes = classes;
-        sum = NULL;
-    }
-    free(sum);
+        measure_counts(c, classes, !is_matrix, value);
     free(c);
+    free(keep->count);
+    *keep = (RtConfusion){o->name, sum, classes};
 }
 
 // ---- values ----
 
 // 1 - squared errors / squared deviations from the mean, for each column; their
 // mean, as scikit-learn's r2_score.
-static void measure_moments(const RtSession *s, RtRow *row) {
+static double measure_moments(const Output *o) {
     int64_t columns = 0;
-    double *deviation = sums_read(s, "metric.moments", &columns);
-    double *error = sums_read(s, "metric.moments.error", &columns);
-    double *r2 = &row->metric[METRIC_r2], sum = 0;
+    double *deviation = sums_read(o, "moments", &columns);
+    double *error = sums_read(o, "moments.error", &columns);
+    double sum = 0;
     for (int64_t k = 0; k < columns && deviation != NULL && error != NULL; k++)
         sum += deviation[k] > 0 ? 1 - error[k] / deviation[k]
                                 : (double)(error[k] == 0);
-    *r2 = sum / (double)columns;
     free(deviation);
     free(error);
+    return sum / (double)columns;
 }
 
-// Divides sums by the weights of rows, or by the rows that count, instead of
-// the samples.
-static void weigh(const RtSession *s, RtRow *row, double samples) {
-    double weights = sum_read(s, "metric.weights");
-    double counted = sum_read(s, "metric.counted");
+// ---- outputs ----
+
+// Divides the loss by the weights of rows instead of the samples.
+static void weigh(const Output *o, RtRow *row, double samples) {
+    double weights = sum_read(o, "weights");
     double *value = row->metric;
-    if (weights > 0) {
-        value[METRIC_loss] *= samples / weights;
-        if (s->run->trainer->metrics >> METRIC_perplexity & 1)
-            value[METRIC_perplexity] = exp(value[METRIC_loss]);
+    if (!(weights > 0))
+        return;
+    value[METRIC_loss] *= samples / weights;
+    if (o->s->run->trainer->metrics >> METRIC_perplexity & 1)
+        value[METRIC_perplexity] = exp(value[METRIC_loss]);
+}
+
+// The metrics of an output, NAN without their sums.  Accuracies are shares of
+// the rows that count.
+static void measure_output(const Output *o, double samples,
+                           double value[NUM_METRICS], RtConfusion *keep) {
+    double counted = sum_read(o, "counted");
+    for (int k = 0; k < NUM_METRICS; k++)
+        value[k] = NAN;
+    counted = counted > 0 ? counted : samples;
+    value[METRIC_accuracy] = sum_read(o, "correct") / counted;
+    value[METRIC_top5] = sum_read(o, "top5") / counted;
+    measure_classes(o, value, keep);
+    value[METRIC_mae] = sum_read(o, "errors") / samples;
+    value[METRIC_rmse] = sqrt(sum_read(o, "errors.square") / samples);
+    value[METRIC_r2] = measure_moments(o);
+    value[METRIC_auc] = rt_session_auc(o->s, o->name);
+}
+
+// Takes the metrics of an output that the evaluation lists; true if the
+// confusion matrix is one.
+static bool take(RtSession *s, RtRow *row, const Output *o,
+                 const double value[NUM_METRICS]) {
+    const RtTrainer *t = s->run->trainer;
+    bool only = t->num_output_names == 0;
+    bool confusion = only && t->metrics >> METRIC_confusion & 1;
+    for (int k = METRIC_accuracy; only && k < NUM_METRICS; k++)
+        if (metric_info[k].sums != SUMS_LOSS &&
+            (k == METRIC_accuracy || t->metrics >> k & 1))
+            row->metric[k] = value[k];
+    for (int k = 0; k < t->num_output_metrics; k++) {
+        const RtOutputMetric *m = &t->output_metric[k];
+        if (strcmp(m->output, o->name) != 0)
+            continue;
+        confusion |= m->metric == METRIC_confusion;
+        s->measured[k] = value[m->metric];
+        if (!rt_metric_has_output(m))
+            row->metric[m->metric] = value[m->metric];
     }
-    if (counted > 0) {
-        value[METRIC_accuracy] *= samples / counted;
-        value[METRIC_top5] *= samples / counted;
-    }
+    return confusion;
+}
+
+bool rt_session_open_metrics(RtSession *s, RtError *e) {
+    const RtTrainer *t = s->run->trainer;
+    s->measured = calloc((size_t)t->num_output_metrics + 1, sizeof *s->measured);
+    s->confusion = calloc((size_t)rt_num_outputs(t), sizeof *s->confusion);
+    return (s->measured != NULL && s->confusion != NULL) ||
+           rt_fail(e, EXIT_MEMORY, "out of memory");
+}
+
+void rt_session_close_metrics(RtSession *s) {
+    for (int i = 0; s->confusion != NULL && i < rt_num_outputs(s->run->trainer);
+         i++)
+        free(s->confusion[i].count);
+    free(s->confusion);
+    free(s->measured);
 }
 
 void rt_session_measure_sums(RtSession *s, RtRow *row, double samples) {
-    weigh(s, row, samples);
-    measure_classes(s, row);
-    row->metric[METRIC_mae] = sum_read(s, "metric.errors") / samples;
-    row->metric[METRIC_rmse] =
-        sqrt(sum_read(s, "metric.errors.square") / samples);
-    measure_moments(s, row);
-    row->metric[METRIC_auc] = rt_session_auc(s);
-    for (int i = METRIC_precision; i < NUM_METRICS; i++)
-        if (!(s->run->trainer->metrics >> i & 1))
-            row->metric[i] = NAN;
+    const RtTrainer *t = s->run->trainer;
+    weigh(&(Output){s, "", t->output}, row, samples);
+    row->measured = s->measured;
+    row->confusion = s->confusion;
+    row->num_confusions = 0;
+    for (int i = 0; i < rt_num_outputs(t); i++) {
+        double value[NUM_METRICS];
+        Output o = {s, rt_output_name(t, i),
+                    t->num_output_names > 0 ? t->output_name[i].kind
+                                            : t->output};
+        measure_output(&o, samples, value,
+                       &s->confusion[row->num_confusions]);
+        row->num_confusions += take(s, row, &o, value);
+    }
 }

@@ -17,7 +17,7 @@ enum { STATE_BYTES = sizeof(int32_t) };
 
 static const RtState *state_of(const RtSession *s, const char *format,
                                const char *name) {
-    char text[80];
+    char text[RT_NAME_BYTES];
     snprintf(text, sizeof text, format, name);
     return rt_state_find(s->plan, text);
 }
@@ -55,7 +55,7 @@ static bool is_better(const char *metric, float value, float best) {
 static void update_best(const RtSession *s, const char *metric) {
     double best;
     int64_t step = rt_session_best(s, metric, &best);
-    float value = (float)rt_session_metric(&s->test, metric);
+    float value = (float)rt_session_metric(s, &s->test, metric);
     if (isnan(value) || (step >= 0 && !is_better(metric, value, (float)best)))
         return;
     int32_t now = (int32_t)s->at.step;

@@ -257,13 +257,16 @@ static void put_start(const RtSession *s, FILE *f) {
     earlier_free(&b);
 }
 
-static void put_test(FILE *f, const RtRow *test) {
+static void put_test(FILE *f, const RtTrainer *t, const RtRow *test) {
     static const char *const on[] = {"test", "train", "validation"};
     if (test->samples == 0)
         return;
     put_text(f, "on", on[test->on]);
     for (int i = 0; i < NUM_METRICS; i++)
         put_number(f, metric_info[i].name, test->metric[i]);
+    for (int i = 0; i < t->num_output_metrics && test->measured != NULL; i++)
+        if (rt_metric_has_output(&t->output_metric[i]))
+            put_number(f, t->output_metric[i].name, test->measured[i]);
 }
 
 static void put_end(const RtSession *s, FILE *f) {
@@ -272,7 +275,7 @@ static void put_end(const RtSession *s, FILE *f) {
     put_number(f, "epochs_done",
                (double)s->at.step / (double)s->at.epoch_steps);
     put_count(f, "steps_done", s->at.step);
-    put_test(f, &s->test);
+    put_test(f, s->run->trainer, &s->test);
     if (path != NULL && access(path, R_OK) == 0)
         put_text(f, "checkpoint", strrchr(path, '/') + 1);
     free(path);

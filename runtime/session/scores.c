@@ -10,6 +10,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 typedef struct {
     double score;
@@ -17,6 +18,8 @@ typedef struct {
 } Ranked;
 
 struct RtScores {
+    const char *name; // of the model's output; "": it has none
+    RtScores *next;
     const RtState *output, *label; // of a batch: f32[rows, columns], and f32[
                                    // rows, 1] or f32[rows, columns]
     int64_t all;      // rows of all batches
@@ -28,70 +31,84 @@ struct RtScores {
 
 // ---- memory ----
 
-static const RtState *output_of(const RtPlan *plan) {
-    return rt_state_find(plan, "metric.scores");
-}
-
-static const RtState *label_of(const RtPlan *plan) {
-    return rt_state_find(plan, "metric.scores.label");
-}
-
 static int64_t eval_batches(const RtRun *run) {
     return (rt_eval_split(run)->count - 1) / run->trainer->batch + 1;
 }
 
+// The states of an output; false: it is not ranked.
+static bool states_find(const RtPlan *plan, const char *name, RtScores *of) {
+    of->name = name;
+    of->output = rt_sums_find(plan, name, "scores");
+    of->label = rt_sums_find(plan, name, "scores.label");
+    return of->output != NULL;
+}
+
 // qsort takes a copy of its array.
+static size_t bytes_of_batch(const RtScores *of) {
+    return rt_state_bytes(of->output) + rt_state_bytes(of->label) +
+           (size_t)of->output->dim[0] * (sizeof(double) + 2 * sizeof(Ranked));
+}
+
 size_t rt_scores_bytes(const RtRun *run) {
-    if (run->plan == NULL || output_of(run->plan) == NULL)
-        return 0;
-    size_t bytes = rt_state_bytes(output_of(run->plan)) +
-                   rt_state_bytes(label_of(run->plan)) +
-                   (size_t)output_of(run->plan)->dim[0] *
-                       (sizeof(double) + 2 * sizeof(Ranked));
+    const RtTrainer *t = run->trainer;
+    size_t bytes = 0;
+    RtScores of;
+    for (int i = 0; run->plan != NULL && i < rt_num_outputs(t); i++)
+        if (states_find(run->plan, rt_output_name(t, i), &of))
+            bytes += bytes_of_batch(&of);
     return __builtin_mul_overflow(bytes, (size_t)eval_batches(run), &bytes)
                ? SIZE_MAX
                : bytes;
 }
 
-bool rt_session_open_scores(RtSession *s, RtError *e) {
-    if (output_of(s->plan) == NULL)
-        return true;
-    RtScores *of = s->scores = calloc(1, sizeof *of);
-    if (of == NULL)
-        return rt_fail(e, EXIT_MEMORY, "out of memory");
-    size_t batches = (size_t)eval_batches(s->run);
-    of->output = output_of(s->plan);
-    of->label = label_of(s->plan);
+static bool scores_allocate(RtScores *of, size_t batches) {
     of->all = of->output->dim[0] * (int64_t)batches;
     of->outputs = calloc(batches, rt_state_bytes(of->output));
     of->labels = calloc(batches, rt_state_bytes(of->label));
     of->log_sums = calloc((size_t)of->all, sizeof *of->log_sums);
     of->ranked = calloc((size_t)of->all, sizeof *of->ranked);
-    return (of->outputs != NULL && of->labels != NULL &&
-            of->log_sums != NULL && of->ranked != NULL) ||
-           rt_fail(e, EXIT_MEMORY, "out of memory for the metric auc");
+    return of->outputs != NULL && of->labels != NULL && of->log_sums != NULL &&
+           of->ranked != NULL;
 }
 
-void rt_scores_free(RtScores *of) {
-    if (of == NULL)
-        return;
-    free(of->outputs);
-    free(of->labels);
-    free(of->log_sums);
-    free(of->ranked);
-    free(of);
+bool rt_session_open_scores(RtSession *s, RtError *e) {
+    const RtTrainer *t = s->run->trainer;
+    for (int i = 0; i < rt_num_outputs(t); i++) {
+        RtScores found = {.next = s->scores};
+        if (!states_find(s->plan, rt_output_name(t, i), &found))
+            continue;
+        RtScores *of = malloc(sizeof *of);
+        if (of == NULL)
+            return rt_fail(e, EXIT_MEMORY, "out of memory");
+        *of = found;
+        s->scores = of;
+        if (!scores_allocate(of, (size_t)eval_batches(s->run)))
+            return rt_fail(e, EXIT_MEMORY, "out of memory for the metric auc");
+    }
+    return true;
+}
+
+void rt_session_close_scores(RtSession *s) {
+    for (RtScores *of = s->scores, *next; of != NULL; of = next) {
+        next = of->next;
+        free(of->outputs);
+        free(of->labels);
+        free(of->log_sums);
+        free(of->ranked);
+        free(of);
+    }
 }
 
 void rt_session_add_scores(RtSession *s, int64_t batch) {
-    const RtScores *of = s->scores;
-    if (of == NULL)
-        return;
-    size_t outputs = rt_state_bytes(of->output),
-           labels = rt_state_bytes(of->label);
-    s->device->read(s->device, (char *)of->outputs + (size_t)batch * outputs,
-                    of->output->offset, outputs);
-    s->device->read(s->device, (char *)of->labels + (size_t)batch * labels,
-                    of->label->offset, labels);
+    for (const RtScores *of = s->scores; of != NULL; of = of->next) {
+        size_t outputs = rt_state_bytes(of->output),
+               labels = rt_state_bytes(of->label);
+        s->device->read(s->device,
+                        (char *)of->outputs + (size_t)batch * outputs,
+                        of->output->offset, outputs);
+        s->device->read(s->device, (char *)of->labels + (size_t)batch * labels,
+                        of->label->offset, labels);
+    }
 }
 
 // ---- the area ----
@@ -152,9 +169,11 @@ static double area_under(const Ranked *row, int64_t count) {
     return pairs / (positives * below);
 }
 
-double rt_session_auc(const RtSession *s) {
+double rt_session_auc(const RtSession *s, const char *output) {
     const RtScores *of = s->scores;
     double sum = 0, measured = 0;
+    while (of != NULL && strcmp(of->name, output) != 0)
+        of = of->next;
     if (of == NULL)
         return (double)NAN;
     normalize(of);

@@ -26,8 +26,9 @@ typedef struct RtSession {
     RtBudget budget;
     int64_t *batches;             // of training, per step of the plan
     RtRow test;                   // the last evaluation
-    double *confusion;            // its matrix; NULL: none
-    RtScores *scores;             // its rows; NULL: not ranked
+    double *measured;             // its metrics of named outputs
+    RtConfusion *confusion;       // its matrices, one for each output
+    RtScores *scores;             // its rows, likewise; NULL: not ranked
     int64_t saved;                // step of the last checkpoint; -1: none
     int failures;                 // of checkpoints, in a row
     double failing_since, try_at; // the first failure; the next try
@@ -157,7 +158,8 @@ bool rt_session_check_short_batch(const RtRun *run, bool collects, RtError *e);
 void rt_session_add_device_time(RtSession *s);
 
 // The metric of a row that `stop` names.
-double rt_session_metric(const RtRow *row, const char *name);
+double rt_session_metric(const RtSession *s, const RtRow *row,
+                         const char *name);
 
 // Evaluates, reports the row and stores it in s->test.  Training's metrics are
 // restored.
@@ -165,16 +167,32 @@ bool rt_session_evaluate(RtSession *s, RtError *e);
 
 // ---- metrics.c ----
 
+enum { RT_NAME_BYTES = 320 }; // of a state, with the name of an output
+
+// The number of outputs, and the name of one in states; "": it has none.
+int rt_num_outputs(const RtTrainer *t);
+const char *rt_output_name(const RtTrainer *t, int i);
+
+// The state metric.OUTPUT.SUMS, or metric.SUMS where there is none; NULL: there
+// is neither.
+const RtState *rt_sums_find(const RtPlan *plan, const char *output,
+                            const char *sums);
+
+// Allocates memory for the metrics of an evaluation; rt_session_close_metrics
+// frees it.
+bool rt_session_open_metrics(RtSession *s, RtError *e);
+void rt_session_close_metrics(RtSession *s);
+
 // Computes the metrics of an evaluation of so many samples from sums that are
-// not in RtMetrics.  s owns the row's confusion matrix until the next call.
+// not in RtMetrics.  s owns the row's confusion matrices until the next call.
 void rt_session_measure_sums(RtSession *s, RtRow *row, double samples);
 
 // ---- scores.c ----
 
 // Allocates memory for the outputs and labels of an evaluation, if its metrics
-// rank them; rt_scores_free frees it.
+// rank them; rt_session_close_scores frees it.
 bool rt_session_open_scores(RtSession *s, RtError *e);
-void rt_scores_free(RtScores *of);
+void rt_session_close_scores(RtSession *s);
 
 // Copies those of a batch, the last that ran, from the device.
 void rt_session_add_scores(RtSession *s, int64_t batch);
@@ -182,7 +200,7 @@ void rt_session_add_scores(RtSession *s, int64_t batch);
 // The area under the ROC curve of an evaluation: of each class against all
 // others, or of each label, then the mean over those that have positive and
 // negative rows.  NAN: none has, or a score is NaN.
-double rt_session_auc(const RtSession *s);
+double rt_session_auc(const RtSession *s, const char *output);
 
 // ---- monitor.c ----
 

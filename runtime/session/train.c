@@ -286,7 +286,7 @@ static void print_stop(const RtSession *s) {
                     "stopped at step %lld of %lld: %s is %.6g, at %s "
                     "%.6g",
                     (long long)s->at.step, (long long)s->at.steps, stop.metric,
-                    rt_session_metric(&s->test, stop.metric),
+                    rt_session_metric(s, &s->test, stop.metric),
                     stop.above ? "least" : "most", stop.value);
 }
 
@@ -391,14 +391,15 @@ static bool prepare(RtSession *s, RtError *e) {
     s->device->sync(s->device);
     rt_lap(run->laps, RT_START_STATES);
     if ((!o->eval_only && !rt_session_open_train(s, e)) ||
-        !rt_session_open_eval(s, e) || !rt_session_open_scores(s, e))
+        !rt_session_open_eval(s, e) || !rt_session_open_metrics(s, e) ||
+        !rt_session_open_scores(s, e))
         return false;
     int64_t from = o->eval_only ? INT64_MAX : loads ? s->at.step : -1;
     if (writes_checkpoints(o))
         s->report_folder = run->folder;
     s->report =
         rt_report_open(o, s->report_folder, unit_of(run->trainer),
-                       run->trainer->metrics, from, e);
+                       run->trainer, from, e);
     return s->report != NULL;
 }
 
@@ -510,8 +511,8 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
     rt_feeder_close(&s.eval);
     rt_checkpoint_free(s.checkpoint);
     free(s.batches);
-    free(s.confusion);
-    rt_scores_free(s.scores);
+    rt_session_close_metrics(&s);
+    rt_session_close_scores(&s);
     rt_retention_unlock(&s.retention);
     return good;
 }

@@ -158,7 +158,5 @@ def check(run, kind, logits):
     print(kind, {k: v for k, v in wanted.items() if not isinstance(v, list)})
 
 
-if sys.argv[1] == "make":
-    make()
-else:
-    check(*sys.argv[2:])
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

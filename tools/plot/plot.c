@@ -1,6 +1,7 @@
 // sinter plot: draws the curves of runs as one SVG file.
 #include "tools/plot/plot.h"
 #include "base/exits.h"
+#include "base/metrics.h"
 
 #include <errno.h>
 #include <string.h>
@@ -90,11 +91,12 @@ int plot_add(Arena *a, const Arguments *arguments, Text *t) {
     return status;
 }
 
-// An operand that is not a file, and does not look like one, is a metric.
+// An operand that is not a file is a metric, or OUTPUT.METRIC, unless it looks
+// like a file.
 static bool is_metric(const char *word) {
     struct stat s;
     return stat(word, &s) != 0 && errno == ENOENT &&
-           strpbrk(word, "/.") == NULL;
+           (strpbrk(word, "/.") == NULL || metric_find(word) >= 0);
 }
 
 // Runs come before metrics in the operands; returns how many there are.

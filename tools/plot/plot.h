@@ -62,8 +62,8 @@ void xml_add(Text *t, const char *s);
 
 // ---- confusion.c ----
 
-// Adds the last confusion matrix of a run as a table, if its rows have one of a
-// drawable size.
+// Adds the last confusion matrix of a run, or of each of its outputs, as a
+// table, if its rows have one of a drawable size.
 void confusion_add(Arena *a, Text *t, const char *path);
 
 // ---- plot.c ----

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+"""The metrics of four named outputs against numpy, in double.
+
+outputs.py make                writes their data set
+outputs.py check RUN LOGITS    compares the last rows of RUN/metrics.jsonl with
+                               LOGITS_class.npy, _kind, _tags and _box
+outputs.py column FILE NAME    the last number of a column of comma-separated
+                               rows is that of RUN
+"""
+
+import csv
+import json
+import os
+import sys
+
+import numpy as np
+
+from metrics import of_classes, of_labels, of_values
+
+CLASSES = {"class": 5, "kind": 3}
+
+
+def make():
+    draw = np.random.default_rng(1)
+    os.makedirs("data")
+    for split, count in ("train", 200), ("test", 53):
+        x = draw.normal(size=(count, 8)).astype(np.float32)
+        noise = draw.normal(size=(count, 4))
+        arrays = {
+            "x": x,
+            "class": x[:, :5].argmax(1),
+            "kind": (x[:, 5:8] + noise[:, :3]).argmax(1),
+            "tags": (x[:, :4] + noise > 0.3).astype(np.float32),
+            "box": (3 * x[:, :2] + noise[:, :2]).astype(np.float32),
+        }
+        for name, array in arrays.items():
+            np.save(f"data/{split}_{name}.npy", array)
+
+
+def wanted(logits):
+    """The metrics of each output."""
+    of = {}
+    for name in "class", "kind", "tags", "box":
+        output = np.load(f"{logits}_{name}.npy").astype(np.float64)
+        label = np.load(f"data/test_{name}.npy")
+        if name in CLASSES:
+            of[name] = of_classes(output, label, CLASSES[name])
+            of[name]["accuracy"] = (output.argmax(-1) == label).mean()
+        elif name == "tags":
+            of[name] = of_labels(output, label)
+            of[name]["accuracy"] = ((output > 0) == (label > 0.5)).mean()
+        else:
+            of[name] = of_values(output, label.astype(np.float64))
+    return of
+
+
+# The name in a row, and its output: the first of the list has the plain name.
+LISTED = {
+    "accuracy": "class", "kind.accuracy": "kind", "tags.accuracy": "tags",
+    "f1": "kind", "tags.f1": "tags", "precision": "class", "auc": "tags",
+    "kind.auc": "kind", "mae": "box", "r2": "box",
+}
+
+
+def check(run, logits):
+    rows = [json.loads(line) for line in open(f"{run}/metrics.jsonl")]
+    row = [row for row in rows if row["split"] == "test"][-1]
+    of = wanted(logits)
+    for name, output in LISTED.items():
+        value = of[output][name.split(".")[-1]]
+        if not abs(row[name] - value) <= 2e-6 * abs(value):
+            sys.exit(f"{name} is {row[name]}, and not {value}")
+    assert [name for name in row if name.endswith(("accuracy", "f1", "auc"))] \
+        == ["accuracy", "f1", "auc", "kind.accuracy", "tags.accuracy",
+            "tags.f1", "kind.auc"], list(row)
+    matrices = {row["output"]: row["counts"] for row in rows
+                if row["split"] == "confusion"}
+    for name in CLASSES:
+        assert matrices[name] == of[name]["counts"], (name, matrices[name])
+
+
+def column(path, name, run):
+    rows = [json.loads(line) for line in open(f"{run}/metrics.jsonl")]
+    last = [row for row in rows if row["split"] == "test"][-1]
+    found = [row for row in csv.DictReader(open(path))
+             if row["split"] == "test"][-1]
+    assert float(found[name]) == last[name], (found[name], last[name])
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,72 @@
+#!/bin/sh
+# The same metric of several outputs: those of numpy, with a short last batch;
+# checkpoints, the end of a run and a plateau read that of one output.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
+
+python=
+for candidate in python3 /usr/bin/python3; do
+    "$candidate" -c 'import numpy' 2>err && python=$candidate && break
+done
+[ -n "$python" ] || exit 77
+
+says() {
+    PYTHONDONTWRITEBYTECODE=1 "$python" "$here/outputs.py" "$@" ||
+        fail "outputs.py $*"
+}
+
+says make
+cat >outputs.net <<'END'
+model Outputs(x: f32[N, 8])
+  -> (class: f32[N, 5], kind: f32[N, 3], tags: f32[N, 4], box: f32[N, 2]) {
+  [x |> linear(5), x |> linear(3), x |> linear(4), x |> linear(2)]
+}
+
+train Outputs {
+  data      = npy("data", targets=["tags", "box"])
+  batch     = 16
+  epochs    = 6
+  loss      = mean(cross_entropy(output.class, label.class))
+    + mean(cross_entropy(output.kind, label.kind))
+    + mean(bce_with_logits(output.tags, label.tags))
+    + mean(mse(output.box, label.box))
+  optimizer = adamw(lr=0.02)
+  eval every 1 epoch {
+    metrics = [accuracy(class), accuracy(kind), accuracy(tags), f1(kind), f1(tags),
+      precision(class), auc(tags), auc(kind), confusion(class), confusion(kind),
+      mae(box), r2(box)]
+  }
+  checkpoint best accuracy(kind)
+}
+END
+expect 0 "$SINTER" build outputs.net -o outputs
+expect 0 ./outputs --out=run --metrics=rows.csv --tensorboard=events
+expect_says "kind accuracy [0-9.]* %"
+expect 0 ./outputs --predict data --weights=run --logits -o logits.npy
+says check run logits
+says column rows.csv kind.accuracy run
+grep -qa 'kind\.accuracy' events/test/* || fail "no kind.accuracy in the events"
+grep -q '"kind.accuracy"' run/settings.json || fail "settings lack kind.accuracy"
+ls run/best-*.safetensors >best || fail "no best checkpoint"
+expect 0 "$SINTER" report outputs.net --metrics=run -o page.html
+grep -c '<table class="confusion">' page.html >tables
+[ "$(cat tables)" -eq 2 ] || fail "$(cat tables) confusion matrices are drawn"
+expect 0 "$SINTER" plot run kind.accuracy -o curve.svg
+grep -q 'kind\.accuracy' curve.svg || fail "no curve of kind.accuracy"
+
+# A resumed run writes the same rows and weights.
+expect 0 ./outputs --out=parts --steps=30
+expect 0 ./outputs --out=parts --resume
+expect_equal "$(newest run)" "$(newest parts)"
+
+# The end of a run and a plateau read one output, and not the first.
+sed 's/checkpoint best.*/stop when accuracy(kind) >= 50%/
+    s/lr=0.02/lr=plateau(0.02, factor=0.5, patience=1 step, metric=mae(box))/' \
+    outputs.net >stop.net
+expect 0 "$SINTER" build stop.net --set epochs=40 -o stop
+expect 0 ./stop --out=stopped
+expect_says "kind.accuracy"
+value=$(sed -n 's/.*"kind.accuracy":\([0-9.]*\).*"stops":true.*/\1/p' \
+    stopped/metrics.jsonl)
+[ "${value#0.}" != "$value" ] && [ "${value#0.4}" = "$value" ] ||
+    fail "it stopped at $value"
