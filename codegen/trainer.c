@@ -34,7 +34,8 @@ static void write_arrays(const Program *p, Text *t) {
         const DataArray *a = &r->array[i];
         text_add(t, "        {\"%s\", \"%s\", ", a->name, a->input);
         add_shape(p, t, a->input);
-        text_add(t, ", %d},\n", a->classes);
+        text_add(t, ", %d, %d, %s},\n", a->classes, a->ignored,
+                 a->weighs ? "true" : "false");
     }
     text_add(t, "    },\n    .num_arrays = %d,\n", r->num_arrays);
 }

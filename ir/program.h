@@ -52,6 +52,8 @@ typedef struct {
     const char *name;  // of its files: meta
     const char *input; // of the graphs: input.meta, label.meta
     int classes;       // that whole numbers are below; 0: any
+    int ignored;       // a label that the loss leaves out, of any size
+    bool weighs;       // weights of samples, from 0
 } DataArray;
 
 // Arrays of a data set beside images and labels, at most; and outputs.

@@ -89,6 +89,8 @@ typedef struct {
     const char *input; // of steps: "input.meta" or "label.meta"
     RtShape shape;
     int classes; // that whole numbers are below; 0: any
+    int ignored; // a label outside of the classes that files may have; 0: none
+    bool weighs; // weights of samples, from 0
 } RtArray;
 
 // A number or names of the model file's data set, such as the length of tokens

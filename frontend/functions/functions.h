@@ -573,9 +573,11 @@ void names_record(Expansion *e, const Graph *train, const Graph *eval);
 
 // sum(x) or mean(x) without axes: the loss, over valid samples and pixels.
 Value reduce_loss(Expansion *e, const Call *c, bool mean);
-// The loss of each sample, f32[N, 1], if a total is a weighted sum of
-// reductions; NO_NODE if not.
-NodeId loss_samples(Expansion *e, NodeId total);
+// Whether a total is a weighted sum of reductions, and the loss of each sample,
+// f32[N, 1], of those that divide by a sum of weights, or with NO_NODE by the
+// samples; NO_NODE: there are none.
+bool loss_samples(Expansion *e, NodeId total, NodeId weight_sum,
+                  NodeId *samples);
 
 // False, with a report, if a reduction of x over a set of axes in a loss would
 // include pixels from outside the image.

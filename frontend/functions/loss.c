@@ -199,19 +199,25 @@ static NodeId class_weights(Expansion *e, const Literal *weights,
     return graph_reshape(g, graph_reduce(g, OP_sum, of, 1, &last), 1, rows.dim);
 }
 
-// The weight of the sample of each row: f32[M].  NO_NODE after a report.
-static NodeId sample_weights(Expansion *e, const Call *c, NodeId label) {
-    const Value *given = call_arg(c, P_cross_entropy_weights);
-    int64_t batch = e->recipe.batch, rows = node_type(e, label)->dim[0];
+// The weight of the sample of each of M rows: f32[M].  NO_NODE after a report.
+static NodeId sample_weights(Expansion *e, const Call *c, const Value *given,
+                             int64_t rows) {
+    int64_t batch = e->recipe.batch;
     Type each = type_of(F32, 1, &batch);
-    if (!type_has_shape(node_type(e, given->node), &each) ||
-        rows % batch != 0) {
+    const Node *input = &e->graph->node[given->node];
+    if (!type_has_shape(input->type, &each) || rows % batch != 0) {
         Diagnostic *d = report(e->diags, D_incompatible_shapes, c->at,
-                               "`weights` of cross_entropy are a number for "
-                               "each class or each sample");
+                               "`weights` of %s are a number for %seach sample",
+                               c->builtin->name,
+                               builtin_id(c->builtin) == B_cross_entropy
+                                   ? "each class or "
+                                   : "");
         diag_place(d, given->at, "this is %s", tensor_text(e, given->node));
         return NO_NODE;
     }
+    if (input->op == OP_input)
+        ARENA_APPEND(e->arena, e->loss.sample_weights,
+                     e->loss.num_sample_weights, node_text(input, ATTR_name));
     NodeId own = graph_reshape(e->graph, as_float(e, given->node), 2,
                                (int64_t[]){batch, 1});
     Type all = type_of(F32, 2, (int64_t[]){batch, rows / batch});
@@ -249,13 +255,6 @@ static bool weigh_labels(Expansion *e, const Call *c, int64_t classes,
     NodeId counted = NO_NODE;
     Literal of_class;
     *rows = (Rows){NO_NODE, NO_NODE};
-    if (e->num_named > 0 && (weighs || ignore->kind == VALUE_NUMBER)) {
-        report(e->diags, D_not_implemented, c->at,
-               "`%s` of cross_entropy is not implemented for a model with "
-               "named outputs",
-               weighs ? "weights" : "ignore");
-        return false;
-    }
     if (ignore->kind == VALUE_NUMBER) {
         if (!expect_numbers(e, c, *label, "ignore"))
             return false;
@@ -272,7 +271,9 @@ static bool weigh_labels(Expansion *e, const Call *c, int64_t classes,
     if (!of_samples && (!expect_numbers(e, c, *label, "weights") ||
                         !expect_weights(e, c, classes, &of_class)))
         return false;
-    NodeId of = of_samples ? sample_weights(e, c, *label)
+    NodeId of = of_samples ? sample_weights(
+                                 e, c, call_arg(c, P_cross_entropy_weights),
+                                 node_type(e, *label)->dim[0])
                            : class_weights(e, &of_class, *label);
     if (of == NO_NODE)
         return false;
@@ -294,14 +295,19 @@ static NodeId weigh_rows(Expansion *e, NodeId loss, Rows rows) {
     if (rows.weights == NO_NODE)
         return loss;
     Type t = *node_type(e, loss);
-    NodeId weights = graph_reshape(e->graph, rows.weights, t.rank, t.dim);
-    e->loss.weights_differ |=
-        e->loss.weights != NO_NODE && e->loss.weights != weights;
-    e->loss.weights = weights;
-    if (rows.factor == NO_NODE)
-        return loss;
-    NodeId factor = graph_reshape(e->graph, rows.factor, t.rank, t.dim);
-    return graph_op2(e->graph, OP_mul, loss, factor);
+    WeightedLoss w = {
+        loss, graph_reshape(e->graph, rows.weights, t.rank, t.dim)};
+    if (rows.factor != NO_NODE)
+        w.loss = graph_op2(
+            e->graph, OP_mul, loss,
+            graph_reshape(e->graph, rows.factor, t.rank, t.dim));
+    WeightedLoss *all = ARENA_ARRAY(
+        e->arena, (size_t)e->loss.num_weighted + 1, WeightedLoss);
+    for (int i = 0; i < e->loss.num_weighted; i++)
+        all[i] = e->loss.weighted[i];
+    all[e->loss.num_weighted++] = w;
+    e->loss.weighted = all;
+    return w.loss;
 }
 
 // One number for each row of the output; [N, 1] if there is one for each
@@ -415,6 +421,18 @@ static bool expect_binary_labels(Expansion *e, const Call *c) {
     return false;
 }
 
+// A loss of numbers with the weights of samples; poison after a report.
+static Value weigh_numbers(Expansion *e, const Call *c, NodeId loss,
+                           ParamId weights) {
+    const Value *given = call_arg(c, weights);
+    if (given->kind != VALUE_TENSOR)
+        return value_tensor(loss, c->at);
+    NodeId of = sample_weights(e, c, given, type_count(node_type(e, loss)));
+    return of != NO_NODE
+               ? value_tensor(weigh_rows(e, loss, (Rows){of, of}), c->at)
+               : value_poison();
+}
+
 // mse and l1: the square or the absolute value of the difference.
 Value lower_distance(Expansion *e, const Call *c) {
     NodeId y = target_node(e, c);
@@ -422,9 +440,9 @@ Value lower_distance(Expansion *e, const Call *c) {
         return value_poison();
     NodeId error = graph_op2(e->graph, OP_sub, as_float(e, c->arg[0].node), y);
     bool square = builtin_id(c->builtin) == B_mse;
-    return value_tensor(square ? graph_op2(e->graph, OP_mul, error, error)
-                               : graph_op1(e->graph, OP_abs, error),
-                        c->at);
+    NodeId loss = square ? graph_op2(e->graph, OP_mul, error, error)
+                         : graph_op1(e->graph, OP_abs, error);
+    return weigh_numbers(e, c, loss, square ? P_mse_weights : P_l1_weights);
 }
 
 static NodeId without_shape(const Expansion *e, NodeId n) {
@@ -455,12 +473,14 @@ Value lower_bce_with_logits(Expansion *e, const Call *c) {
         graph_op1(g, OP_log, graph_op2(g, OP_add, small, number_node(e, 1)));
     double weight = call_number(c, P_bce_with_logits_pos_weight);
     if (weight == 1)
-        return value_tensor(graph_op2(g, OP_add, linear, curve), c->at);
+        return weigh_numbers(e, c, graph_op2(g, OP_add, linear, curve),
+                             P_bce_with_logits_weights);
     NodeId below = graph_op2(g, OP_sub, above, x);
     NodeId factor = graph_op2(g, OP_mul, y, number_node(e, weight - 1));
     factor = graph_op2(g, OP_add, factor, number_node(e, 1));
     NodeId positive =
         graph_op2(g, OP_mul, factor, graph_op2(g, OP_add, below, curve));
     NodeId negative = graph_op2(g, OP_sub, x, graph_op2(g, OP_mul, x, y));
-    return value_tensor(graph_op2(g, OP_add, negative, positive), c->at);
+    return weigh_numbers(e, c, graph_op2(g, OP_add, negative, positive),
+                         P_bce_with_logits_weights);
 }

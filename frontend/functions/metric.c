@@ -482,7 +482,7 @@ bool metrics_check(Expansion *e) {
         good = has || (m.id == METRIC_accuracy && m.output == NULL);
         if (!good)
             report_output(e, m.id, &m.at);
-        if (has && e->num_named > 0 && m.id != METRIC_loss)
+        if (has && e->num_named > 0 && metric_info[m.id].sums != SUMS_LOSS)
             measure_add(e, m.id, m.output);
     }
     if (e->num_named > 0 && is_measured(e, METRIC_accuracy, NULL))
@@ -496,8 +496,14 @@ static void measure_named(Expansion *e) {
     memset(e->sums_output, 0, sizeof e->sums_output);
     for (int i = 0; i < e->num_named; i++) {
         output_select(e, i);
+        e->loss.counted_sum = NO_NODE;
         if (e->label != NO_NODE)
             measure(e, e->output.node);
+        if (e->loss.counted_sum != NO_NODE)
+            accumulate(e,
+                       arena_format(e->arena, "metric.%s.counted",
+                                    e->named[i].name),
+                       e->loss.counted_sum, false);
         for (int k = 0; k < NUM_SUMS; k++)
             if (e->sums_output[k] == NULL &&
                 has_sums(e, (MetricSums)k, e->named[i].name))
@@ -506,15 +512,55 @@ static void measure_named(Expansion *e) {
     output_select(e, 0);
 }
 
+static void accumulate_loss(Expansion *e, const char *suffix, NodeId samples,
+                            NodeId weight_sum) {
+    accumulate(e, arena_format(e->arena, "metric.loss%s", suffix),
+               sum_samples(e, samples), true);
+    if (weight_sum != NO_NODE)
+        accumulate(e, arena_format(e->arena, "metric.weights%s", suffix),
+                   weight_sum, false);
+}
+
+// Whether a term before this one divides by the same sum of weights.
+static bool is_repeated(const Expansion *e, int term) {
+    for (int i = 0; i < term; i++)
+        if (e->loss.term[i].weight_sum == e->loss.term[term].weight_sum)
+            return true;
+    return false;
+}
+
+// The sums of the loss: metric.loss of the terms that divide by the samples, or
+// else by the first sum of weights, metric.weights; of others metric.loss_1,
+// metric.weights_1 and so on.  The evaluation adds up their quotients.
+static void add_loss(Expansion *e) {
+    NodeId samples;
+    int count = 0;
+    loss_samples(e, e->loss.total, NO_NODE, &samples);
+    if (samples != NO_NODE) {
+        accumulate_loss(e, "", samples, NO_NODE);
+        count = 1;
+    }
+    for (int i = 0; i < e->loss.num_terms; i++) {
+        NodeId weight_sum = e->loss.term[i].weight_sum;
+        if (weight_sum == NO_NODE || is_repeated(e, i))
+            continue;
+        loss_samples(e, e->loss.total, weight_sum, &samples);
+        if (samples == NO_NODE)
+            continue;
+        accumulate_loss(e,
+                        count == 0 ? "" : arena_format(e->arena, "_%d", count),
+                        samples, weight_sum);
+        count++;
+    }
+}
+
 void metrics_add(Expansion *e) {
-    accumulate(e, "metric.loss", sum_samples(e, e->loss.samples), true);
+    add_loss(e);
     if (e->num_named > 0)
         measure_named(e);
     else if (e->label != NO_NODE)
         measure(e, e->output.node);
     accumulate(e, "metric.count", sample_count(e), false);
-    if (e->loss.weight_sum != NO_NODE)
-        accumulate(e, "metric.weights", e->loss.weight_sum, false);
-    if (e->loss.counted_sum != NO_NODE)
+    if (e->num_named == 0 && e->loss.counted_sum != NO_NODE)
         accumulate(e, "metric.counted", e->loss.counted_sum, false);
 }

@@ -73,7 +73,9 @@ static void selected_save(Expansion *e) {
                         e->label,
                         e->unblended_label,
                         e->label_extent,
+                        e->loss.counted,
                         e->recipe.classes,
+                        e->recipe.ignored,
                         e->recipe.output,
                         e->loss.is_binary};
 }
@@ -85,7 +87,9 @@ static void selected_load(Expansion *e) {
     e->label = from->label;
     e->unblended_label = from->unblended_label;
     e->label_extent = from->label_extent;
+    e->loss.counted = from->counted;
     e->recipe.classes = from->classes;
+    e->recipe.ignored = from->ignored;
     e->recipe.output = from->kind;
     e->loss.is_binary = from->is_binary;
 }
@@ -125,6 +129,7 @@ void outputs_set(Expansion *e, Value output) {
             .label = NO_NODE,
             .unblended_label = NO_NODE,
             .label_extent = LABEL_PER_SAMPLE,
+            .counted = NO_NODE,
             .classes = (int)label_classes(e, *node_type(e, own.node))};
     }
     selected_load(e);
@@ -182,16 +187,33 @@ static bool expect_all_pixels(Expansion *e, Span at) {
     return false;
 }
 
+// False, with a report, for the name of an output misspelt: one whose label no
+// loss has taken before.
+static bool expect_free_name(Expansion *e, Atom name, Span at) {
+    Nearest near = nearest_to(name);
+    for (int i = 0; i < e->num_named; i++) {
+        NodeId label = i == e->selected ? e->label : e->named[i].label;
+        if (label == NO_NODE)
+            nearest_offer(&near, e->named[i].name);
+    }
+    if (near.best == NULL)
+        return true;
+    report_member(e, "label", name, at, &near);
+    return false;
+}
+
 // The label of an output, or a number for each sample.
 static Value label_member(Expansion *e, Atom name, Span at) {
     int i = output_find(e, name);
     if (!expect_named(e, "label", name, at))
         return value_poison();
     if (i < 0)
-        return value_tensor(
-            array_node(e, arena_format(e->arena, "label.%s", name),
-                       type_of(F32, 1, &e->recipe.batch)),
-            at);
+        return expect_free_name(e, name, at)
+                   ? value_tensor(
+                         array_node(e, arena_format(e->arena, "label.%s", name),
+                                    type_of(F32, 1, &e->recipe.batch)),
+                         at)
+                   : value_poison();
     output_select(e, i);
     NodeId label = e->label != NO_NODE ? e->label : label_node(e);
     return label != NO_NODE && expect_all_pixels(e, at)
@@ -217,14 +239,18 @@ void report_unnamed(Expansion *e, const char *variable, Span at) {
 
 // ---- the recipe ----
 
-// The classes of a label's array; 0: it has numbers.
-static int array_classes(const Expansion *e, const Node *input,
-                         const char *name) {
-    int classes = 0;
+// The array of a label: its classes, or 0 if it has numbers.
+static DataArray label_array(const Expansion *e, const Node *input,
+                             const char *name) {
+    DataArray a = {.name = name, .input = node_text(input, ATTR_name)};
+    for (int i = 0; i < e->loss.num_sample_weights; i++)
+        a.weighs |= strcmp(e->loss.sample_weights[i], a.input) == 0;
     for (int i = 0; i < e->num_named; i++)
-        if (strcmp(e->named[i].name, name) == 0 && input->type->dtype == I32)
-            classes = e->named[i].classes;
-    return classes;
+        if (strcmp(e->named[i].name, name) == 0 && input->type->dtype == I32) {
+            a.classes = e->named[i].classes;
+            a.ignored = e->named[i].ignored;
+        }
+    return a;
 }
 
 typedef struct {
@@ -247,8 +273,8 @@ static void arrays_add(Expansion *e, Arrays *a, const Graph *g) {
         if (dot == NULL || has_array(a, input) || a->count > MAX_ARRAYS)
             continue;
         bool label = strncmp(input, "label", strlen("label")) == 0;
-        DataArray own = {dot + 1, input,
-                         label ? array_classes(e, d, dot + 1) : 0};
+        DataArray own = label ? label_array(e, d, dot + 1)
+                              : (DataArray){.name = dot + 1, .input = input};
         ARENA_APPEND(e->arena, a->array, a->count, own);
     }
 }

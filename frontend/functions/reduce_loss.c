@@ -234,10 +234,10 @@ NodeId sample_means(Expansion *e, NodeId x) {
 
 // The loss of each sample.  A loss whose first axis is not the batch gives each
 // its mean.
-static NodeId per_sample_loss(Expansion *e, NodeId x, bool mean) {
-    if (mean && e->loss.weights != NO_NODE)
-        return contributions_to_weighted_mean(e, x, e->loss.weights,
-                                              &e->loss.weight_sum);
+static NodeId per_sample_loss(Expansion *e, NodeId x, bool mean, NodeId weights,
+                              NodeId *weight_sum) {
+    if (mean && weights != NO_NODE)
+        return contributions_to_weighted_mean(e, x, weights, weight_sum);
     if (mean && e->valid != NO_NODE)
         return contributions_to_mean(e, x);
     NodeId means = sample_means(e, x);
@@ -301,98 +301,145 @@ static bool expect_reduced(Expansion *e, const Call *c, const Value *x) {
     return counts || report_invalid_pixels(e, c, x);
 }
 
+// The weights of the losses that x is computed from; NO_NODE: they have none.
+// Several have others: *differ.
+static NodeId weights_of(Expansion *e, NodeId x, bool *differ) {
+    const Graph *g = e->graph;
+    bool *needed = ARENA_ARRAY(e->arena, (size_t)x + 1, bool);
+    NodeId weights = NO_NODE;
+    needed[x] = true;
+    for (NodeId n = x + 1; e->loss.num_weighted > 0 && n-- > 0;)
+        for (int i = 0; needed[n] && i < g->node[n].num_args; i++)
+            needed[g->node[n].arg[i]] = true;
+    for (int i = 0; i < e->loss.num_weighted; i++) {
+        WeightedLoss w = e->loss.weighted[i];
+        if (w.loss > x || !needed[w.loss])
+            continue;
+        *differ |= weights != NO_NODE && weights != w.weights;
+        weights = w.weights;
+    }
+    return weights;
+}
+
 // False, with a report, if a mean has other numbers than the rows by whose
 // weights it divides.
-static bool expect_rows_of_weights(Expansion *e, const Call *c,
-                                   const Value *x) {
+static bool expect_rows_of_weights(Expansion *e, const Call *c, const Value *x,
+                                   NodeId *weights) {
     Type t = *node_type(e, x->node), rows;
-    if (e->loss.weights == NO_NODE)
+    bool differ = false;
+    *weights = weights_of(e, x->node, &differ);
+    if (*weights == NO_NODE)
         return true;
-    if (e->loss.weights_differ) {
+    if (differ) {
         Diagnostic *d = report(e->diags, D_not_reduced, c->at,
                                "a mean cannot divide by the `weights` or "
-                               "`ignore` of two cross_entropy");
-        diag_note(d, "`sum` divides by nothing");
+                               "`ignore` of two losses");
+        diag_note(d, "a mean of each divides by its own; `sum` divides by "
+                     "nothing");
         return false;
     }
-    rows = *node_type(e, e->loss.weights);
+    rows = *node_type(e, *weights);
     if (type_count(&t) == type_count(&rows))
         return true;
     Diagnostic *d = report(e->diags, D_incompatible_shapes, c->at,
-                           "a mean that `weights` or `ignore` of cross_entropy "
-                           "divide has a number for each label");
+                           "a mean that `weights` or `ignore` of a loss divide "
+                           "has a number for each of its rows");
     diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
-    diag_note(d, "the labels are %s", tensor_text(e, e->loss.weights));
+    diag_note(d, "the rows are %s", tensor_text(e, *weights));
     return false;
 }
 
 // ---- several reductions ----
 
-static void term_add(Expansion *e) {
+static void term_add(Expansion *e, LossTerm own) {
     LossTerm *term =
         ARENA_ARRAY(e->arena, (size_t)e->loss.num_terms + 1, LossTerm);
     for (int i = 0; i < e->loss.num_terms; i++)
         term[i] = e->loss.term[i];
-    term[e->loss.num_terms++] = (LossTerm){e->loss.total, e->loss.samples};
+    term[e->loss.num_terms++] = own;
     e->loss.term = term;
 }
 
-// Whether a node depends on a reduction, and its part for each sample; NO_NODE
-// if it is no weighted sum of reductions.
+// Whether a node depends on a reduction, whether it is a weighted sum of them,
+// and its part for each sample; NO_NODE: zeros.
 typedef struct {
-    bool depends;
+    bool depends, is_sum;
     NodeId samples;
 } Reduced;
 
-static NodeId term_samples(const Expansion *e, NodeId total) {
-    for (int i = 0; i < e->loss.num_terms; i++)
-        if (e->loss.term[i].total == total)
-            return e->loss.term[i].samples;
-    return NO_NODE;
+// The term whose total is a node, of those that divide by a sum of weights.
+static Reduced term_reduced(const Expansion *e, NodeId total,
+                            NodeId weight_sum) {
+    for (int i = 0; i < e->loss.num_terms; i++) {
+        const LossTerm *t = &e->loss.term[i];
+        if (t->total == total)
+            return (Reduced){true, true,
+                             t->weight_sum == weight_sum ? t->samples
+                                                         : NO_NODE};
+    }
+    return (Reduced){false, false, NO_NODE};
+}
+
+static NodeId samples_add(Expansion *e, Op op, NodeId a, NodeId b) {
+    return b == NO_NODE     ? a
+           : a != NO_NODE   ? graph_op2(e->graph, op, a, b)
+           : op == OP_sub   ? graph_op1(e->graph, OP_neg, b)
+                            : b;
 }
 
 // A factor or a divisor, as a number or a schedule, depends on no reduction.
-static NodeId samples_of(Expansion *e, const Node *n, const Reduced *of) {
-    Reduced a = n->num_args > 0 ? of[n->arg[0]] : (Reduced){false, NO_NODE};
-    Reduced b = n->num_args > 1 ? of[n->arg[1]] : (Reduced){false, NO_NODE};
-    bool left = a.samples != NO_NODE, right = b.samples != NO_NODE;
-    if ((n->op == OP_add || n->op == OP_sub) && left && right)
-        return graph_op2(e->graph, n->op, a.samples, b.samples);
-    if (n->op == OP_neg && left)
-        return graph_op1(e->graph, OP_neg, a.samples);
-    if ((n->op == OP_mul || n->op == OP_div) && left && !b.depends)
-        return graph_op2(e->graph, n->op, a.samples, n->arg[1]);
-    if (n->op == OP_mul && right && !a.depends)
-        return graph_op2(e->graph, OP_mul, n->arg[0], b.samples);
-    return NO_NODE;
+static Reduced operation_reduced(Expansion *e, const Node *n,
+                                 const Reduced *of) {
+    const Reduced none = {false, false, NO_NODE};
+    Reduced a = n->num_args > 0 ? of[n->arg[0]] : none;
+    Reduced b = n->num_args > 1 ? of[n->arg[1]] : none;
+    Reduced own = {a.depends || b.depends, true, NO_NODE};
+    for (int k = 2; k < n->num_args; k++)
+        own.depends |= of[n->arg[k]].depends;
+    bool scales = n->op == OP_mul || n->op == OP_div;
+    NodeId zero = NO_NODE;
+    if ((n->op == OP_add || n->op == OP_sub) && a.is_sum && b.is_sum)
+        own.samples = samples_add(e, n->op, a.samples, b.samples);
+    else if (n->op == OP_neg && a.is_sum)
+        own.samples = samples_add(e, OP_sub, zero, a.samples);
+    else if (scales && a.is_sum && !b.depends)
+        own.samples = a.samples == zero ? zero
+                                        : graph_op2(e->graph, n->op, a.samples,
+                                                    n->arg[1]);
+    else if (n->op == OP_mul && b.is_sum && !a.depends)
+        own.samples = b.samples == zero ? zero
+                                        : graph_op2(e->graph, OP_mul, n->arg[0],
+                                                    b.samples);
+    else
+        own.is_sum = false;
+    return own;
 }
 
-NodeId loss_samples(Expansion *e, NodeId total) {
+bool loss_samples(Expansion *e, NodeId total, NodeId weight_sum,
+                  NodeId *samples) {
     Reduced *of = ARENA_ARRAY(e->arena, (size_t)total + 1, Reduced);
     for (NodeId i = 0; i <= total; i++) {
         const Node n = e->graph->node[i];
-        NodeId samples = term_samples(e, i);
-        bool depends = samples != NO_NODE;
-        for (int k = 0; k < n.num_args; k++)
-            depends |= of[n.arg[k]].depends;
-        if (depends && samples == NO_NODE)
-            samples = samples_of(e, &n, of);
-        of[i] = (Reduced){depends, samples};
+        of[i] = term_reduced(e, i, weight_sum);
+        if (!of[i].depends)
+            of[i] = operation_reduced(e, &n, of);
     }
-    return of[total].samples;
+    *samples = of[total].samples;
+    return of[total].is_sum && of[total].depends;
 }
 
 Value reduce_loss(Expansion *e, const Call *c, bool mean) {
+    NodeId weights = NO_NODE;
+    LossTerm own = {.weight_sum = NO_NODE};
     if (!expect_reduced(e, c, &c->arg[0]) ||
-        (mean && !expect_rows_of_weights(e, c, &c->arg[0])))
+        (mean && !expect_rows_of_weights(e, c, &c->arg[0], &weights)))
         return value_poison();
     NodeId x = as_float(e, c->arg[0].node);
     e->loss.mixes_reductions |=
         e->loss.num_terms > 0 && e->loss.is_mean != mean;
     e->loss.is_mean = mean;
-    e->loss.samples = per_sample_loss(e, x, mean);
-    e->loss.total =
-        mean ? loss_mean(e, e->loss.samples) : loss_sum(e, x, e->loss.samples);
-    term_add(e);
-    return value_tensor(e->loss.total, c->at);
+    own.samples = per_sample_loss(e, x, mean, weights, &own.weight_sum);
+    own.total = mean ? loss_mean(e, own.samples) : loss_sum(e, x, own.samples);
+    term_add(e, own);
+    return value_tensor(own.total, c->at);
 }

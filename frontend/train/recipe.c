@@ -255,7 +255,7 @@ Value train_input(Expansion *e, TrainBlock *t) {
 }
 
 static Value report_not_reduced(Expansion *e, TrainBlock *t) {
-    bool reduced = e->loss.total != NO_NODE;
+    bool reduced = e->loss.num_terms > 0;
     Diagnostic *d = report(e->diags, D_not_reduced, key_at(t, "loss"),
                            reduced ? "a loss must be a weighted sum of its "
                                      "reductions"
@@ -272,27 +272,22 @@ static Value report_terms(Expansion *e, TrainBlock *t, const char *what) {
     return value_poison();
 }
 
-// Reduces several reductions to one: e->loss becomes that of their sum.
-static Value reduce_terms(Expansion *e, TrainBlock *t, Value v) {
-    if (e->loss.weights != NO_NODE)
-        return report_terms(e, t, "`weights` or `ignore` of cross_entropy");
+// Whether `v` is a weighted sum of reductions, whose parts an evaluation adds up
+// by what they divide by (metric.c).
+static Value check_terms(Expansion *e, TrainBlock *t, Value v) {
+    NodeId samples;
     if (e->loss.mixes_reductions)
         return report_terms(e, t, "both `mean` and `sum`");
-    NodeId samples = loss_samples(e, v.node);
-    if (samples == NO_NODE)
+    if (!loss_samples(e, v.node, NO_NODE, &samples))
         return report_not_reduced(e, t);
-    e->loss.samples = samples;
-    e->loss.total = v.node;
     return v;
 }
 
 Value train_loss(Expansion *e, TrainBlock *t, Value output) {
     outputs_set(e, output);
-    e->loss.total = e->loss.weights = e->loss.counted = NO_NODE;
-    e->loss.weight_sum = e->loss.counted_sum = NO_NODE;
-    e->loss.is_binary = e->loss.weights_differ = false;
-    e->loss.mixes_reductions = false;
-    e->loss.num_terms = 0;
+    e->loss.total = e->loss.counted = e->loss.counted_sum = NO_NODE;
+    e->loss.is_binary = e->loss.mixes_reductions = false;
+    e->loss.num_terms = e->loss.num_weighted = 0;
     Value v =
         key_required(e, t, "loss", "loss = mean(cross_entropy(output, label))");
     if (v.kind == VALUE_POISON)
@@ -306,9 +301,8 @@ Value train_loss(Expansion *e, TrainBlock *t, Value output) {
     }
     if (e->loss.num_terms == 0)
         return report_not_reduced(e, t);
-    return e->loss.num_terms == 1 && v.node == e->loss.total
-               ? v
-               : reduce_terms(e, t, v);
+    e->loss.total = v.node;
+    return check_terms(e, t, v);
 }
 
 Value train_optimizer(Expansion *e, TrainBlock *t) {

@@ -135,10 +135,16 @@ typedef struct {
     int64_t classes, samples, tests;
 } DataSet;
 
-// A reduction of a loss to a number, and its part for each sample.
+// A reduction of a loss to a number, its part for each sample, and the sum of
+// the weights that a mean of an evaluation divides by; NO_NODE: the samples.
 typedef struct {
-    NodeId total, samples;
+    NodeId total, samples, weight_sum;
 } LossTerm;
+
+// A loss whose rows have weights.
+typedef struct {
+    NodeId loss, weights;
+} WeightedLoss;
 
 // An input of the model after the first.
 typedef struct {
@@ -153,7 +159,8 @@ typedef struct {
     Value output;
     NodeId label_input, label, unblended_label;
     int label_extent;
-    int classes;
+    NodeId counted;
+    int classes, ignored;
     OutputKind kind;
     bool is_binary;
 } NamedOutput;
@@ -253,11 +260,13 @@ struct Expansion {
     Parameter *parameter, *statistic;
     int num_parameters, num_statistics;
     struct {
-        NodeId samples, total; // per-sample loss, and its reduction
-        NodeId weights;        // of its rows in a mean; NO_NODE: all alike
-        bool weights_differ;   // two cross_entropy have others
+        NodeId total;
+        const WeightedLoss *weighted;
+        int num_weighted;
+        const char **sample_weights; // inputs whose numbers are weights
+        int num_sample_weights;
         NodeId counted;        // rows in the accuracy, bool; NO_NODE: all
-        NodeId weight_sum, counted_sum; // of an evaluation's batch
+        NodeId counted_sum;    // of an evaluation's batch
         bool is_mean;          // the reduction
         const LossTerm *term;  // each reduction
         int num_terms;

@@ -7,6 +7,7 @@
 #include "runtime/data/data.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -196,9 +197,24 @@ bool rt_labels_check(const RtSplit *s, const RtDataSpec *spec, const char *path,
                          path, e);
 }
 
-bool rt_classes_check(const RtColumn *c, int64_t count, int classes,
+bool rt_classes_check(const RtColumn *c, int64_t count, const RtArray *a,
                       const char *path, RtError *e) {
-    return check_classes(c, count, classes, 0, path, e);
+    return check_classes(c, count, a->classes, a->ignored, path, e);
+}
+
+bool rt_numbers_check(const RtColumn *c, int64_t count, bool weighs,
+                      const char *path, RtError *e) {
+    for (int64_t i = 0; i < count && c->type == RT_FILE_F32; i++) {
+        const float *x = (const float *)rt_column_at(c, i);
+        for (size_t k = 0; k < c->values; k++)
+            if (!isfinite(x[k]) || (weighs && x[k] < 0))
+                return rt_fail(e, EXIT_DATA, "%s: sample %lld has %s%g, %s",
+                               path, (long long)i, weighs ? "the weight " : "",
+                               (double)x[k],
+                               weighs ? "and weights are from 0"
+                                      : "which is not finite");
+    }
+    return true;
 }
 
 bool rt_split_decodes(const RtSplit *s) {

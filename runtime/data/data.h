@@ -120,8 +120,12 @@ bool rt_split_decodes(const RtSplit *s);
 // False with *e filled if a label is not below spec's classes, nor ignored.
 bool rt_labels_check(const RtSplit *s, const RtDataSpec *spec, const char *path,
                      RtError *e);
-// The same for the whole numbers of a column, without an ignored one.
-bool rt_classes_check(const RtColumn *c, int64_t count, int classes,
+// The same for the whole numbers of an array.
+bool rt_classes_check(const RtColumn *c, int64_t count, const RtArray *a,
+                      const char *path, RtError *e);
+// False with *e filled if a number of an input is not finite, or a weight of a
+// sample is not finite or below 0.
+bool rt_numbers_check(const RtColumn *c, int64_t count, bool weighs,
                       const char *path, RtError *e);
 
 // ---- find.c ----

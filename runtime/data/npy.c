@@ -295,7 +295,11 @@ static bool read_array(RtSplit *s, const char *path, const RtArray *a,
     if (count != s->count)
         return rt_fail(e, EXIT_DATA, "%s has %lld samples, and not %lld", path,
                        (long long)count, (long long)s->count);
-    return a->classes == 0 || rt_classes_check(c, count, a->classes, path, e);
+    if (a->classes > 0)
+        return rt_classes_check(c, count, a, path, e);
+    bool input = strncmp(a->input, "input.", strlen("input.")) == 0;
+    return !(input || a->weighs) ||
+           rt_numbers_check(c, count, a->weighs, path, e);
 }
 
 static bool read_arrays(RtSplit *s, const char *folder, const char *name,
@@ -324,8 +328,10 @@ static bool read_split(RtSplit *s, const char *folder, const char *name,
     bool good =
         (x != NULL && y != NULL) || rt_fail(e, EXIT_MEMORY, "out of memory");
     s->fetch = rt_split_fetch;
-    good = good &&
-           rt_npy_column(files, x, &spec->image, &s->image, &s->count, hash, e);
+    good =
+        good &&
+        rt_npy_column(files, x, &spec->image, &s->image, &s->count, hash, e) &&
+        rt_numbers_check(&s->image, s->count, false, x, e);
     if (good && spec->label.rank < 0)
         good = rt_column_reserve(&s->label, RT_FILE_U8, 0, s->count, e);
     else

@@ -169,13 +169,21 @@ static double measure_moments(const Output *o) {
 
 // ---- outputs ----
 
-// Divides the loss by the weights of rows instead of the samples.
+// Divides sums of the loss by the weights of rows instead of the samples, and
+// adds up the quotients.
 static void weigh(const Output *o, RtRow *row, double samples) {
-    double weights = sum_read(o, "weights");
-    double *value = row->metric;
-    if (!(weights > 0))
-        return;
-    value[METRIC_loss] *= samples / weights;
+    double *value = row->metric, weights = sum_read(o, "weights");
+    if (weights > 0)
+        value[METRIC_loss] *= samples / weights;
+    for (int i = 1;; i++) {
+        char sum[32], by[32];
+        snprintf(sum, sizeof sum, "loss_%d", i);
+        snprintf(by, sizeof by, "weights_%d", i);
+        weights = sum_read(o, by);
+        if (isnan(weights))
+            break;
+        value[METRIC_loss] += weights > 0 ? sum_read(o, sum) / weights : 0;
+    }
     if (o->s->run->trainer->metrics >> METRIC_perplexity & 1)
         value[METRIC_perplexity] = exp(value[METRIC_loss]);
 }

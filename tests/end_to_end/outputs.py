@@ -4,8 +4,12 @@
 outputs.py make                writes their data set
 outputs.py check RUN LOGITS    compares the last rows of RUN/metrics.jsonl with
                                LOGITS_class.npy, _kind, _tags and _box
-outputs.py column FILE NAME    the last number of a column of comma-separated
-                               rows is that of RUN
+outputs.py column FILE NAME RUN   the last number of a column of
+                               comma-separated rows is that of RUN
+outputs.py weighted RUN LOGITS    the loss and accuracies of weighted rows
+outputs.py trained RUN            the loss of the training is that of an
+                               evaluation of the same samples
+outputs.py spoil NAME VALUE       writes a number into data/train_NAME.npy
 """
 
 import csv
@@ -32,6 +36,8 @@ def make():
             "kind": (x[:, 5:8] + noise[:, :3]).argmax(1),
             "tags": (x[:, :4] + noise > 0.3).astype(np.float32),
             "box": (3 * x[:, :2] + noise[:, :2]).astype(np.float32),
+            "part": np.where(noise[:, 0] > 0, x[:, :5].argmax(1), 255),
+            "trust": (draw.integers(0, 4, count) / 2).astype(np.float32),
         }
         for name, array in arrays.items():
             np.save(f"data/{split}_{name}.npy", array)
@@ -77,6 +83,52 @@ def check(run, logits):
                 if row["split"] == "confusion"}
     for name in CLASSES:
         assert matrices[name] == of[name]["counts"], (name, matrices[name])
+
+
+def weighted(run, logits):
+    """Each mean divides by its own weights."""
+    label = {name: np.load(f"data/test_{name}.npy")
+             for name in ("part", "kind", "tags", "box", "trust")}
+    output = {name: np.load(f"{logits}_{name}.npy").astype(float)
+              for name in ("part", "kind", "tags", "box")}
+    loss, accuracy = 0, {}
+    for name, weights in (("part", np.array([1, 2, 3, 4, 5])),
+                          ("kind", np.array([1, 1, 1]))):
+        rows, own = output[name], label[name]
+        kept = own < 5
+        rows, own = rows[kept], own[kept]
+        e = np.log(np.exp(rows).sum(1)) - rows[np.arange(len(own)), own]
+        w = weights[own] if name == "part" else label["trust"]
+        loss += (e * w).sum() / w.sum()
+        accuracy[name] = (rows.argmax(1) == own).mean()
+    trust = label["trust"][:, None]
+    x, y = output["tags"], label["tags"]
+    bce = np.maximum(x, 0) - x * y + np.log1p(np.exp(-np.abs(x)))
+    loss += (bce * trust).sum() / trust.sum() / 4
+    square = (output["box"] - label["box"].astype(float)) ** 2
+    loss += 0.5 * (square * trust).sum() / trust.sum() / 2
+    loss += np.abs(output["box"] - label["box"]).mean()
+    rows = [json.loads(line) for line in open(f"{run}/metrics.jsonl")]
+    row = [row for row in rows if row["split"] == "test"][-1]
+    for name, value in (("loss", loss), ("perplexity", np.exp(loss)),
+                        ("accuracy", accuracy["part"]),
+                        ("kind.accuracy", accuracy["kind"])):
+        if not abs(row[name] - value) <= 5e-6 * abs(value):
+            sys.exit(f"{name} is {row[name]}, and not {value}")
+
+
+def trained(run):
+    rows = [json.loads(line) for line in open(f"{run}/metrics.jsonl")]
+    train, test = ([row["loss"] for row in rows if row["split"] == split][-1]
+                   for split in ("train", "test"))
+    assert abs(train - test) <= 2e-6 * test, (train, test)
+
+
+def spoil(name, value):
+    path = f"data/train_{name}.npy"
+    array = np.load(path)
+    array.reshape(-1)[len(array.reshape(-1)) // 2] = float(value)
+    np.save(path, array)
 
 
 def column(path, name, run):

@@ -70,3 +70,43 @@ value=$(sed -n 's/.*"kind.accuracy":\([0-9.]*\).*"stops":true.*/\1/p' \
     stopped/metrics.jsonl)
 [ "${value#0.}" != "$value" ] && [ "${value#0.4}" = "$value" ] ||
     fail "it stopped at $value"
+
+# Each mean divides by its own weights, and the accuracy leaves out what the loss
+# of its output ignores.
+cat >weighted.net <<'END'
+model Weighted(x: f32[N, 8])
+  -> (part: f32[N, 5], kind: f32[N, 3], tags: f32[N, 4], box: f32[N, 2]) {
+  [x |> linear(5), x |> linear(3), x |> linear(4), x |> linear(2)]
+}
+
+train Weighted {
+  data      = npy("data", targets=["tags", "box"])
+  batch     = 16
+  epochs    = 4
+  loss      = mean(cross_entropy(output.part, label.part, weights=[1, 2, 3, 4, 5], ignore=255))
+    + mean(cross_entropy(output.kind, label.kind, weights=label.trust))
+    + mean(bce_with_logits(output.tags, label.tags, weights=label.trust))
+    + 0.5 * mean(mse(output.box, label.box, weights=label.trust))
+    + mean(l1(output.box, label.box))
+  optimizer = adamw(lr=0.02)
+  eval every 1 epoch { metrics = [loss, perplexity, accuracy(part), accuracy(kind)] }
+}
+END
+expect 0 "$SINTER" build weighted.net -o weighted
+expect 0 ./weighted --out=weighted-run
+expect 0 ./weighted --predict data --weights=weighted-run --logits -o weighted.npy
+says weighted weighted-run weighted
+sed 's/eval every 1 epoch/eval every 1 epoch on data.train/' weighted.net >one.net
+expect 0 "$SINTER" build one.net --set batch=200 --set optimizer.lr=0 \
+    --set optimizer.weight_decay=0 -o one
+expect 0 ./one --out=one-run --epochs=1
+says trained one-run
+
+# Weights are from 0, and inputs finite.
+says spoil trust -1
+expect 3 ./weighted --out=spoilt
+expect_says "train_trust.npy: sample 100 has the weight -1, and weights are from 0"
+says spoil trust 1
+says spoil x nan
+expect 3 ./weighted --out=spoilt
+expect_says "train_x.npy: sample 100 has nan, which is not finite"

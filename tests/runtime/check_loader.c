@@ -150,8 +150,8 @@ END_TEST
 // Arrays of two kinds of numbers, two of each sample.
 START_TEST(arrays_have_the_same_samples) {
     static const RtArray array[] = {
-        {"meta", "input.meta", {RT_F32, 1, {2}}, 0},
-        {"box", "label.box", {RT_I32, 1, {2}}, 0}};
+        {"meta", "input.meta", {RT_F32, 1, {2}}, 0, 0, false},
+        {"box", "label.box", {RT_I32, 1, {2}}, 0, 0, false}};
     uint16_t label[SAMPLES], meta[2 * SAMPLES], box[2 * SAMPLES];
     RtSplit split = split_of(label);
     for (int i = 0; i < 2 * SAMPLES; i++) {

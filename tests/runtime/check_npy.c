@@ -126,9 +126,9 @@ END_TEST
 // Two inputs, a label of classes and one of numbers.
 START_TEST(arrays_by_name) {
     static const RtArray array[] = {
-        {"meta", "input.meta", {RT_F32, 2, {2, 3}}, 0},
-        {"class", "label.class", {RT_I32, 0, {0}}, 10},
-        {"box", "label.box", {RT_F32, 2, {2, 3}}, 0}};
+        {"meta", "input.meta", {RT_F32, 2, {2, 3}}, 0, 0, false},
+        {"class", "label.class", {RT_I32, 0, {0}}, 10, 255, false},
+        {"box", "label.box", {RT_F32, 2, {2, 3}}, 0, 0, false}};
     RtDataSpec sample = sample_of(RT_U8);
     sample.label.rank = -1;
     sample.image_name = "image";
