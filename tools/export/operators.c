@@ -120,8 +120,10 @@ static const char *node_add(Builder *o, NodeId n, const char *op,
     to->made =
         grown(o->a, to->made, to->num_operators, &o->room[0], sizeof *to->made);
     Operator *made = &to->made[to->num_operators++];
-    *made = (Operator){.op = op, .out = name, .from = n, .num_inputs = count};
-    memcpy(made->input, input, (size_t)count * sizeof *input);
+    const char **own = ARENA_ARRAY(o->a, (size_t)count, const char *);
+    memcpy(own, input, (size_t)count * sizeof *input);
+    *made = (Operator){.op = op, .out = name, .from = n, .num_inputs = count,
+                       .input = own};
     if (attributes != NULL)
         made->attributes = *attributes;
     return name;
@@ -518,6 +520,25 @@ static const char *gather_add(Builder *o, NodeId n) {
                     (const char *[]){operand(o, n, 0), operand(o, n, 1)});
 }
 
+// Operands of equal sizes, as stack of the language has them.
+static const char *stack_add(Builder *o, NodeId n) {
+    const Node *d = at(o, n);
+    int64_t rows = d->type->dim[1], columns = d->type->dim[2];
+    const char **part =
+        ARENA_ARRAY(o->a, (size_t)d->num_args, const char *);
+    Attributes t = {0};
+    for (int i = 0; i < d->num_args; i++) {
+        Type own = type_at(o, d->arg[i]);
+        if (own.dim[0] != rows || type_count(&own) != rows * columns)
+            return fail(o, n, "its operands have different sizes");
+        int64_t dim[] = {
+            1, batches(o, d->arg[i], 0) == 0 ? rows : -1, columns};
+        part[i] = reshaped(o, n, operand(o, n, i), 3, dim);
+    }
+    int_add(&t, "axis", 0);
+    return node_add(o, n, "Concat", NULL, &t, d->num_args, part);
+}
+
 static const char *broadcast_add(Builder *o, NodeId n) {
     Type t = type_at(o, n), from = type_at(o, at(o, n)->arg[0]);
     int64_t dim[RT_MAX_RANK];
@@ -794,6 +815,8 @@ static const char *last_add(Builder *o, NodeId n) {
         return flip_add(o, n);
     case OP_gather:
         return gather_add(o, n);
+    case OP_stack:
+        return stack_add(o, n);
     case OP_matmul:
         return matmul_add(o, n);
     case OP_softmax:

@@ -13,7 +13,7 @@ typedef enum {
     ELEMENT_BOOL = 9
 } ElementType;
 
-enum { MOST_INPUTS = 5, MOST_ATTRIBUTES = 6 };
+enum { MOST_ATTRIBUTES = 6 };
 
 typedef struct {
     const char *name;
@@ -39,7 +39,7 @@ typedef struct {
     const char *op, *out;
     NodeId from; // the node that it computes, or a part of it
     int num_inputs;
-    const char *input[MOST_INPUTS];
+    const char *const *input;
     Attributes attributes;
 } Operator;
 

@@ -736,6 +736,15 @@ static const char *shape_text(Writer *w, const Operator *o) {
     return arena_format(w->a, "%s.expand(%s)", x, ints_text(w->a, to, count));
 }
 
+static const char *concat_text(Writer *w, const Operator *o) {
+    Text t = text_new(w->a);
+    text_add(&t, "torch.cat((");
+    for (int i = 0; i < o->num_inputs; i++)
+        text_add(&t, "%s, ", text_of(w, o->input[i]));
+    text_add(&t, "))");
+    return text_string(&t);
+}
+
 static const char *resize_text(Writer *w, const Operator *o) {
     const Node *d = node_of(w, o);
     bool nearest = strcmp(attribute_of(o, "mode")->text, "nearest") == 0;
@@ -759,7 +768,7 @@ static const struct {
     {"ReduceSum", reduce_text},  {"ReduceMax", reduce_text},
     {"ReduceMean", reduce_text}, {"Transpose", shape_text},
     {"Reshape", shape_text},     {"Expand", shape_text},
-    {"Resize", resize_text},
+    {"Resize", resize_text},     {"Concat", concat_text},
 };
 
 static const char *operator_text(Writer *w, const Operator *o) {
