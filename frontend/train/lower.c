@@ -71,18 +71,12 @@ static Value expand_model(Expansion *e, void *context, Value image) {
 
 // The model's output: in an evaluation with views the weighted mean over them.
 static Value expand_output(Expansion *e, Model *m, Value image) {
-    NodeId mean;
     if (e->training || e->num_views == 0)
         return expand_model(e, m, image);
-    if (e->model->num_outputs > 0) {
-        report(e->diags, D_not_implemented, e->view[0].chain->at,
-               "views of an evaluation are not implemented for a model with "
-               "named outputs");
-        return value_poison();
-    }
-    return views_mean(e, expand_model, m, image, &mean)
-               ? value_tensor(mean, m->input->at)
-               : value_poison();
+    Value mean = views_mean(e, expand_model, m, image);
+    if (mean.kind == VALUE_TENSOR)
+        mean.at = m->input->at;
+    return mean;
 }
 
 // The model's input; poison after a report.

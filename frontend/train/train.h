@@ -87,10 +87,10 @@ bool input_check(Expansion *e, const TrainBlock *block, const Value *given,
 // The output of the model for images; poison after a report.
 typedef Value ViewOutput(Expansion *e, void *context, Value image);
 
-// The weighted mean of the model's outputs over e's views of the images.  False
-// after a report.
-bool views_mean(Expansion *e, ViewOutput *output_of, void *context, Value image,
-                NodeId *mean);
+// The weighted mean of the model's output over e's views of the images, or of
+// each named output.  Poison after a report.
+Value views_mean(Expansion *e, ViewOutput *output_of, void *context,
+                 Value image);
 
 // Reads the list of views into e.  False after a report.
 bool views_read(Expansion *e, TrainBlock *t, const Expr *list);

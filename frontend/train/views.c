@@ -205,28 +205,68 @@ static bool report_unseen(Expansion *e) {
     return false;
 }
 
-bool views_mean(Expansion *e, ViewOutput *output_of, void *context, Value image,
-                NodeId *mean) {
-    NodeId sum = NO_NODE, weights = NO_NODE, weight[MAX_VIEWS];
-    int whole = 0;
+// The views of one output.
+typedef struct {
+    NodeId sum, weight[MAX_VIEWS];
+    int count, whole; // whole: views with all of its pixels
+} ViewSum;
+
+static void view_add(Expansion *e, const View *view, ViewResult s, ViewSum *of) {
     Graph *g = e->graph;
+    origin_set(e, view->chain->at, NULL);
+    NodeId weight = number_node(e, view->weight);
+    of->whole += s.valid == NO_NODE;
+    if (s.valid != NO_NODE)
+        weight = graph_op2(g, OP_mul, s.valid, weight);
+    of->sum = added(e, of->sum, graph_op2(g, OP_mul, s.output, weight));
+    of->weight[of->count++] = weight;
+}
+
+static NodeId view_mean(Expansion *e, const ViewSum *of) {
+    NodeId weights = NO_NODE;
+    for (int i = 0; of->whole < of->count && i < of->count; i++)
+        weights = added(e, weights, of->weight[i]);
+    return weights == NO_NODE
+               ? of->sum
+               : graph_op2(e->graph, OP_div, of->sum, weights);
+}
+
+Value views_mean(Expansion *e, ViewOutput *output_of, void *context,
+                 Value image) {
+    Value first = {.kind = VALUE_NONE}, *item;
+    int count = 0;
+    ViewSum *of = NULL;
     for (int i = 0; i < e->num_views; i++) {
         const View *view = &e->view[i];
         Value seen = view_apply(e, view, image);
         if (seen.kind != VALUE_POISON)
             seen = output_of(e, context, seen);
-        ViewResult s = {seen.node, NO_NODE};
-        if (seen.kind == VALUE_POISON || !invert_view(e, view, &s))
-            return false;
-        origin_set(e, view->chain->at, NULL);
-        weight[i] = number_node(e, view->weight);
-        whole += s.valid == NO_NODE;
-        if (s.valid != NO_NODE)
-            weight[i] = graph_op2(g, OP_mul, s.valid, weight[i]);
-        sum = added(e, sum, graph_op2(g, OP_mul, s.output, weight[i]));
+        if (seen.kind == VALUE_POISON)
+            return seen;
+        bool named = seen.kind == VALUE_LIST;
+        if (i == 0) {
+            first = seen;
+            count = named ? seen.list.count : 1;
+            of = ARENA_ARRAY(e->arena, (size_t)count, ViewSum);
+        }
+        for (int k = 0; k < count; k++) {
+            NodeId own = named ? seen.list.item[k].node : seen.node;
+            ViewResult s = {own, NO_NODE};
+            of[k].sum = i == 0 ? NO_NODE : of[k].sum;
+            if (!invert_view(e, view, &s))
+                return value_poison();
+            view_add(e, view, s, &of[k]);
+        }
     }
-    for (int i = 0; whole < e->num_views && i < e->num_views; i++)
-        weights = added(e, weights, weight[i]);
-    *mean = weights == NO_NODE ? sum : graph_op2(g, OP_div, sum, weights);
-    return whole > 0 || report_unseen(e);
+    item = ARENA_ARRAY(e->arena, (size_t)count, Value);
+    for (int k = 0; k < count; k++) {
+        if (of[k].whole == 0 && !report_unseen(e))
+            return value_poison();
+        Span at = first.kind == VALUE_LIST ? first.list.item[k].at : image.at;
+        item[k] = value_tensor(view_mean(e, &of[k]), at);
+    }
+    if (first.kind != VALUE_LIST)
+        return item[0];
+    first.list.item = item;
+    return first;
 }

@@ -9,6 +9,10 @@ outputs.py column FILE NAME RUN   the last number of a column of
 outputs.py weighted RUN LOGITS    the loss and accuracies of weighted rows
 outputs.py trained RUN            the loss of the training is that of an
                                evaluation of the same samples
+outputs.py pixels              writes images, and mirrored ones
+outputs.py views RUN           the outputs of views are means of those of the
+                               images and of the mirrored ones, and so are
+                               RUN's metrics
 outputs.py spoil NAME VALUE       writes a number into data/train_NAME.npy
 """
 
@@ -122,6 +126,31 @@ def trained(run):
     train, test = ([row["loss"] for row in rows if row["split"] == split][-1]
                    for split in ("train", "test"))
     assert abs(train - test) <= 2e-6 * test, (train, test)
+
+
+def pixels():
+    draw = np.random.default_rng(2)
+    os.makedirs("pixels")
+    for split, count in ("train", 40), ("test", 13):
+        x = draw.normal(size=(count, 6, 6, 2)).astype(np.float32)
+        np.save(f"pixels/{split}_x.npy", x)
+        np.save(f"pixels/{split}_mask.npy", (x.sum(3) > 0) + (x[..., 0] > 1))
+        np.save(f"pixels/{split}_kind.npy", draw.integers(0, 4, count))
+    np.save("pixels/test_flipped.npy", x[:, :, ::-1].copy())
+
+
+def views(run):
+    rows = [json.loads(line) for line in open(f"{run}/metrics.jsonl")]
+    row = [row for row in rows if row["split"] == "test"][-1]
+    for name, metric in ("mask", "accuracy"), ("kind", "kind.accuracy"):
+        plain, flipped, seen = (np.load(f"{image}_{name}.npy").astype(float)
+                                for image in ("x", "flipped", "seen"))
+        flipped = flipped[:, :, ::-1] if name == "mask" else flipped
+        error = np.abs(seen - 0.75 * plain - 0.25 * flipped).max()
+        assert error < 1e-6 * np.abs(seen).max(), (name, error)
+        assert np.abs(seen - plain).max() > 0.1, name
+        hits = seen.argmax(-1) == np.load(f"pixels/test_{name}.npy")
+        assert abs(row[metric] - hits.mean()) < 1e-6, (row[metric], hits.mean())
 
 
 def spoil(name, value):

@@ -110,3 +110,32 @@ says spoil trust 1
 says spoil x nan
 expect 3 ./weighted --out=spoilt
 expect_says "train_x.npy: sample 100 has nan, which is not finite"
+
+# Views of an evaluation are averaged for each output, undone in that of pixels.
+cat >views.net <<'END'
+model Views(x: f32[N, 6, 6, 2]) -> (mask: f32[N, 6, 6, 3], kind: f32[N, 4]) {
+  [x |> conv(3, 3), x |> flatten |> linear(4)]
+}
+
+train Views {
+  data      = npy("pixels")
+  batch     = 8
+  epochs    = 2
+  loss      = mean(cross_entropy(output.mask, label.mask))
+    + mean(cross_entropy(output.kind, label.kind))
+  optimizer = adamw(lr=0.02)
+  eval every 1 epoch { metrics = [loss, accuracy(mask), accuracy(kind)]; views = [0.75: identity, 0.25: flip_lr] }
+}
+END
+says pixels
+expect 0 "$SINTER" build views.net -o views
+sed 's/; views = .*/ }/' views.net >plain.net
+expect 0 "$SINTER" build plain.net -o plain
+expect 0 ./views --out=views-run
+for images in x flipped; do
+    expect 0 ./plain --predict "pixels/test_$images.npy" --weights=views-run \
+        --logits -o "$images.npy"
+done
+expect 0 ./views --predict pixels/test_x.npy --weights=views-run --logits \
+    -o seen.npy
+says views views-run
