@@ -16,7 +16,7 @@ command -v patch >/dev/null || exit 77
 cd "$source" || exit 1
 if [ -z "${FAULTS:-}" ]; then
     for patch in tests/faults/*.patch; do
-        patch -s -p1 --dry-run <"$patch" || exit 1
+        patch -s -F0 -p1 --dry-run <"$patch" || exit 1
     done
     exit 0
 fi
@@ -81,7 +81,7 @@ esac
 missed=0
 for name in $names; do
     patch=$source/tests/faults/$name.patch
-    patch -s -p1 <"$patch" || exit 1
+    patch -s -F0 -p1 <"$patch" || exit 1
     # shellcheck disable=SC2046 # words
     if judge $(sed -n 's/^judge: //p' "$patch"); then
         echo "$name: found by $(sed -n 's/^judge: //p' "$patch")"
@@ -90,6 +90,6 @@ for name in $names; do
         tail -n 20 "$work/log"
         missed=1
     fi
-    patch -s -R -p1 <"$patch" || exit 1
+    patch -s -F0 -R -p1 <"$patch" || exit 1
 done
 exit $missed
