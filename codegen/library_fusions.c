@@ -63,7 +63,7 @@ static int fixed_rows(FusionTables *t, const Graph *g,
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
         int64_t number = node_int(d, ATTR_number, -1);
-        if (d->op != OP_variance || has_number(r, number))
+        if (d->op != OP_var_finalize || has_number(r, number))
             continue;
         text_add(&t->norms, "    {.number = %lld},\n", (long long)number);
         rows++;

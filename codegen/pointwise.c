@@ -72,7 +72,7 @@ const Expr *pointwise_expr(Emit *e, NodeId n, const Expr *const *operand) {
     if (d->op == OP_cast)
         return cast_expr(e, d->type->dtype, e->g->node[d->arg[0]].type->dtype,
                          operand[0]);
-    if (d->op == OP_variance) {
+    if (d->op == OP_var_finalize) {
         int64_t number = node_int(d, ATTR_number, 0);
         return EXPR(e, "variance_of($, $, $, $)", operand[0], operand[1],
                     operand[2],

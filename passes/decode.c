@@ -231,7 +231,7 @@ static bool literal_at(const Decode *d, NodeId n, const int64_t *index,
         return true;
     }
     if (!(op_info[node->op].facts & POINTWISE) || node->op == OP_uniform ||
-        node->op == OP_variance)
+        node->op == OP_var_finalize)
         return false;
     for (int i = 0; i < node->num_args; i++) {
         const Type *own = at(d, node->arg[i])->type;

@@ -94,7 +94,8 @@ static NodeId with_attributes(Backward *b, Op op, Type type, int num_args,
 
 // ---- operations without a gradient ----
 
-// Leaves have no operands; the rest is made by autodiff or after it.
+// Leaves have no operands.  Other operations are added by autodiff or after it,
+// move elements of a data set, or compute starting values.
 static void grad_none(Backward *b) {
     if (b->node.num_args == 0)
         return;
@@ -107,16 +108,6 @@ static void grad_none(Backward *b) {
 // Constant wherever it has a derivative.
 static void grad_zero(Backward *b) {
     (void)b;
-}
-
-// Moves the elements of a data set, behind which nothing trains.
-static void grad_data(Backward *b) {
-    grad_none(b);
-}
-
-// Makes starting values, which no loss depends on.
-static void grad_start(Backward *b) {
-    grad_none(b);
 }
 
 // ---- pointwise, one operand ----

@@ -3,7 +3,7 @@
 //   requires   The graph is typed and has no groups.
 //   preserves  Every value stays the same.
 //   result     All readers of the variance over a convolution's channels read a
-//              node `variance` of it, the sum and the count.
+//              node `var_finalize` of it, the sum and the count.
 //
 // A library's convolution can take the statistics of its result, but as a sum
 // of squares (passes/plan/library_fusion.h).  Readers accept either, so
@@ -36,7 +36,7 @@ static NodeId *find_sums(const Graph *g, Arena *scratch) {
 }
 
 // The variances that a library may leave squares for: those with a sum beside
-// them that nothing reads by way of `variance` yet.  NULL where there are none.
+// them that nothing reads by way of `var_finalize` yet.  NULL where there are none.
 static bool *find_variances(const Graph *g, const NodeId *sum, Arena *scratch) {
     bool *found = ARENA_ARRAY(scratch, g->count, bool);
     int count = 0;
@@ -44,7 +44,7 @@ static bool *find_variances(const Graph *g, const NodeId *sum, Arena *scratch) {
         const Node *d = &g->node[n];
         found[n] = over_channels(g, d, OP_var) && sum[d->arg[0]] != NO_NODE;
         count += found[n];
-        if (d->op == OP_variance && found[d->arg[0]]) {
+        if (d->op == OP_var_finalize && found[d->arg[0]]) {
             found[d->arg[0]] = false;
             count--;
         }
@@ -56,7 +56,7 @@ static NodeId variance_add(Graph *g, NodeId var, NodeId sum, int64_t count,
                            int number) {
     NodeId share = graph_number(g, 1.0 / (double)count);
     Attr attr = attr_int(ATTR_number, number);
-    return graph_add(g, (Node){.op = OP_variance,
+    return graph_add(g, (Node){.op = OP_var_finalize,
                                .num_args = 3,
                                .arg = (NodeId[]){var, sum, share},
                                .num_attrs = 1,

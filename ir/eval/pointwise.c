@@ -117,7 +117,7 @@ INLINED double element(Op op, int num_args, DType d, const Node *n, double a,
     switch (op) {
     case OP_select:
         return a != 0 ? b : c;
-    case OP_variance: // here no library takes the place of a var
+    case OP_var_finalize: // here no library takes the place of a var
         return a;
     case OP_uniform:
         return draw(n, a, b, c);

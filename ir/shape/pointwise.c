@@ -29,13 +29,13 @@ const char *shape_same(const Graph *g, const Node *n, Type *out) {
     return NULL;
 }
 
-const char *shape_real(const Graph *g, const Node *n, Type *out) {
+const char *shape_floating(const Graph *g, const Node *n, Type *out) {
     *out = *operand(g, n, 0);
     return dtype_float(out->dtype) ? NULL
                                    : unfit(g, "it needs a float operand", out);
 }
 
-const char *shape_test(const Graph *g, const Node *n, Type *out) {
+const char *shape_predicate(const Graph *g, const Node *n, Type *out) {
     *out = *operand(g, n, 0);
     out->dtype = BOOL;
     return NULL;
@@ -48,7 +48,7 @@ const char *shape_cast(const Graph *g, const Node *n, Type *out) {
     return NULL;
 }
 
-const char *shape_stretch(const Graph *g, const Node *n, Type *out) {
+const char *shape_broadcast(const Graph *g, const Node *n, Type *out) {
     Type from = *operand(g, n, 0), both = *out;
     if (!type_broadcast(&from, out, &both) || !type_has_shape(&both, out))
         return differ(g, "the first does not broadcast to the second", &from,
@@ -58,7 +58,7 @@ const char *shape_stretch(const Graph *g, const Node *n, Type *out) {
 }
 
 // The shape that every operand broadcasts to; out's dtype is left alone.
-static const char *join_shapes(const Graph *g, const Node *n, Type *out) {
+static const char *broadcast_operands(const Graph *g, const Node *n, Type *out) {
     DType dtype = out->dtype;
     *out = *operand(g, n, 0);
     out->dtype = dtype;
@@ -70,9 +70,9 @@ static const char *join_shapes(const Graph *g, const Node *n, Type *out) {
     return NULL;
 }
 
-// Activations join with f32 as f32; the type that ACT stands for never occurs
+// Activations and f32 promote to f32; the type that ACT stands for never occurs
 // beside it, and integers do not convert to one another implicitly.
-static bool join_dtypes(DType a, DType b, DType *out) {
+static bool promote_dtypes(DType a, DType b, DType *out) {
     if (a != b && !((a == F32 && b == ACT) || (a == ACT && b == F32)))
         return false;
     *out = a == b ? a : F32;
@@ -80,31 +80,31 @@ static bool join_dtypes(DType a, DType b, DType *out) {
 }
 
 // The common type of operands first and first + 1.
-static const char *join_from(const Graph *g, const Node *n, int first,
+static const char *promote_from(const Graph *g, const Node *n, int first,
                              Type *out) {
     const Type *a = g->node[n->arg[first]].type;
     const Type *b = g->node[n->arg[first + 1]].type;
-    if (!join_dtypes(a->dtype, b->dtype, &out->dtype))
+    if (!promote_dtypes(a->dtype, b->dtype, &out->dtype))
         return differ(g, "the element types do not mix", a, b);
-    return join_shapes(g, n, out);
+    return broadcast_operands(g, n, out);
 }
 
-const char *shape_join(const Graph *g, const Node *n, Type *out) {
+const char *shape_promote(const Graph *g, const Node *n, Type *out) {
     if (g->node[n->arg[0]].type->dtype == BOOL)
         return unfit(g, "it needs numbers", operand(g, n, 0));
-    return join_from(g, n, 0, out);
+    return promote_from(g, n, 0, out);
 }
 
-const char *shape_whole(const Graph *g, const Node *n, Type *out) {
+const char *shape_integer(const Graph *g, const Node *n, Type *out) {
     for (int i = 0; i < n->num_args; i++)
         if (operand(g, n, i)->dtype != I32)
             return unfit(g, "it needs i32 operands", operand(g, n, i));
     out->dtype = I32;
-    return join_shapes(g, n, out);
+    return broadcast_operands(g, n, out);
 }
 
 const char *shape_compare(const Graph *g, const Node *n, Type *out) {
-    const char *why = shape_join(g, n, out);
+    const char *why = shape_promote(g, n, out);
     out->dtype = BOOL;
     return why;
 }
@@ -114,21 +114,21 @@ const char *shape_logical(const Graph *g, const Node *n, Type *out) {
         if (operand(g, n, i)->dtype != BOOL)
             return unfit(g, "it needs bool operands", operand(g, n, i));
     out->dtype = BOOL;
-    return join_shapes(g, n, out);
+    return broadcast_operands(g, n, out);
 }
 
 const char *shape_select(const Graph *g, const Node *n, Type *out) {
     if (operand(g, n, 0)->dtype != BOOL)
         return unfit(g, "its condition must be bool", operand(g, n, 0));
-    return join_from(g, n, 1, out);
+    return promote_from(g, n, 1, out);
 }
 
 // The result of a var, the sum over the same elements, and one by their number.
-const char *shape_variance(const Graph *g, const Node *n, Type *out) {
+const char *shape_var_finalize(const Graph *g, const Node *n, Type *out) {
     Type sum = *operand(g, n, 1);
     *out = *operand(g, n, 0);
     if (out->dtype != F32 || !type_is(out, &sum))
-        return differ(g, "variance and sum must be f32 of one shape", out,
+        return differ(g, "var and sum must be f32 of one shape", out,
                       &sum);
     return want_scalar(g, n, 2, F32);
 }

@@ -20,7 +20,7 @@ typedef struct {
     const int *owner; // of each node: which group, or -1
     Readers readers;
     bool *is_output; // of each node: whether it is a result of the graph
-    int *number;  // of each var that is read by way of variance alone; else -1
+    int *number;  // of each var that only var_finalize reads; else -1
     LibraryFusions *r;
 } Search;
 
@@ -36,7 +36,7 @@ static int *find_numbers(const Graph *g, Arena *a) {
         base[n] = view ? base[d->arg[0]] : n;
         for (int i = 0; i < d->num_args; i++) {
             int *of = &number[base[d->arg[i]]];
-            if (d->op == OP_variance && i == 0 && *of != READ)
+            if (d->op == OP_var_finalize && i == 0 && *of != READ)
                 *of = (int)node_int(d, ATTR_number, READ);
             else
                 *of = READ;

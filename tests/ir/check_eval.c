@@ -103,7 +103,7 @@ static const struct {
     {CONST(0, "bool[3]", "1,0,1") INPUT(1, "f32[3]") CONST(2, "f32[]", "nan")
      "%3 = select %0, %1, %2 : f32[3]\n", 3, {1, NAN, 3}},
     {INPUT(0, "f32[2]") CONST(1, "f32[2]", "7,8") CONST(2, "f32[]", "0.5")
-     "%3 = variance %0, %1, %2 {number = 0} : f32[2]\n", 2, {1, 2}},
+     "%3 = var_finalize %0, %1, %2 {number = 0} : f32[2]\n", 2, {1, 2}},
     {CONST(0, "i32[]", "1") CONST(1, "i32[]", "3") CONST(2, "i32[2]", "4,4")
      "%3 = uniform %0, %1, %2 {stream = 2} : f32[2]\n",
      2, {0x6d79a9 * 0x1p-24, 0x6d79a9 * 0x1p-24}},

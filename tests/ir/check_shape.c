@@ -51,7 +51,7 @@ static const char *const good[] = {
     INPUT(0, "bool[2,1]") INPUT(1, "act[3]") INPUT(2, "f32[]")
     "%3 = select %0, %1, %2 : f32[2,3]\n",
     INPUT(0, "f32[3]") INPUT(1, "f32[3]") INPUT(2, "f32[]")
-    "%3 = variance %0, %1, %2 {number = 1} : f32[3]\n",
+    "%3 = var_finalize %0, %1, %2 {number = 1} : f32[3]\n",
     INPUT(0, "i32[]") INPUT(1, "i32[]") INPUT(2, "i32[5]")
     "%3 = uniform %0, %1, %2 {stream = 7} : f32[5]\n",
 

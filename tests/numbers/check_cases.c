@@ -149,7 +149,7 @@ static const struct {
 } idle[] = {
     {OP_workspace, "room for a kernel"},
     {OP_all_finite, "only with f16"},
-    {OP_variance, "a part of var, put in by a later pass"},
+    {OP_var_finalize, "a part of var, put in by a later pass"},
     {OP_pack, "fewer bytes, put in by a later pass"},
     {OP_unpack, "fewer bytes, put in by a later pass"},
     {OP_eigh, "starting values; filters are compared where losses are made"},

@@ -161,7 +161,7 @@ static const struct {
     {OP_not, "bool"}, {OP_finite, "bool"}, {OP_lt, "bool"}, {OP_le, "bool"},
     {OP_eq, "bool"}, {OP_and, "bool"}, {OP_or, "bool"},
     {OP_mod, "integers"}, {OP_uniform, "its operands are integers"},
-    {OP_variance, "put in behind autodiff"},
+    {OP_var_finalize, "put in behind autodiff"},
     {OP_pack, "put in behind fuse"}, {OP_unpack, "put in behind fuse"},
     {OP_argmax, "an integer"}, {OP_all_finite, "constant where it is 1"},
     {OP_total, "of gradients"},

@@ -496,7 +496,7 @@ static bool has_phases(const Drawn *d) {
 
 // A variance that a library may leave as a sum of squares.
 static bool has_statistics(const Drawn *d) {
-    return has_op(d->planned, OP_variance);
+    return has_op(d->planned, OP_var_finalize);
 }
 
 static bool has_packed(const Drawn *d) {

@@ -49,7 +49,7 @@ static int left_for(const RidingDevice *d, const Group *group) {
     int left = 0;
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *node = &d->graph->node[n];
-        if (node->op == OP_variance)
+        if (node->op == OP_var_finalize)
             left |=
                 rides(d, node_int(node, ATTR_number, 0)) ? SQUARES : VARIANCE;
     }
@@ -72,7 +72,7 @@ static bool leave_both(RidingDevice *d, const Group *group) {
     if (left_for(d, group) != (VARIANCE | SQUARES))
         return false;
     for (NodeId n = group->first; n <= group->last; n++)
-        if (d->graph->node[n].op == OP_variance)
+        if (d->graph->node[n].op == OP_var_finalize)
             leave_number(d, node_int(&d->graph->node[n], ATTR_number, 0));
     return true;
 }
