@@ -51,7 +51,7 @@ static void step_insert(Steps *s, int at, StepKind kind, const char *name,
     s->step[at] = (Step){.kind = kind, .name = name, .graph = graph};
 }
 
-// Adds the step that computes the derived states of hoist, and the one before
+// Adds the step that computes the derived states, and the one before
 // an evaluation.
 void steps_derive(Steps *s) {
     Graph *derive = derive_graph(graphs_of(s), s->count);

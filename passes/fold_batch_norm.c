@@ -1,4 +1,4 @@
-// Fold: folds batch_norm into the convolution before it, for evaluation.
+// Fold batch_norm: folds it into the convolution before it, for evaluation.
 //
 //   requires   The graph is for evaluation or prediction and is not expanded.
 //              Other graphs stay as they are.
@@ -91,7 +91,7 @@ static NodeId fold_one(const Fold *f, const Scaled *s, const NodeId *now) {
                      graph_op2(g, OP_sub, now[s->shift], moved));
 }
 
-Graph *pass_fold(Graph *g, Arena *scratch, const PassOptions *o) {
+Graph *pass_fold_batch_norm(Graph *g, Arena *scratch, const PassOptions *o) {
     if (!is_evaluation(g) || (g->facts & PRIMITIVE))
         return g;
     Fold f = {.old = g,

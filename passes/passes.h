@@ -79,7 +79,7 @@ Graph *passes_after(Graph *g, const PassOptions *o, const char *after,
                     const char *last);
 
 // Counts a rewrite that leaves the meaning as it is, and says whether it is to
-// be made.  canonicalize, fold, simplify and fuse ask before each.
+// be made.  canonicalize, fold_batch_norm, simplify and fuse ask before each.
 bool rewrite_next(Graph *g, const PassOptions *o);
 
 // Runs one pass and verifies.
@@ -94,7 +94,7 @@ Graph *pass_follow(Graph *g, const PassOptions *o, const Pass *pass,
 PassFunction pass_canonicalize;
 
 // ---- fold_batch_norm.c: batch_norm of an evaluation ----
-PassFunction pass_fold;
+PassFunction pass_fold_batch_norm;
 
 // ---- prepare.c: values that all batches of an evaluation share ----
 PassFunction pass_prepare;
@@ -148,12 +148,12 @@ Graph *step_with_average(const Graph *step, const Graph *average);
 // ---- layout.c: pads channels where tensor cores need multiples of 8 ----
 PassFunction pass_layout;
 
-// ---- hoist.c: values of parameters alone become derived state ----
-PassFunction pass_hoist;
+// ---- derive.c: values of parameters alone become derived state ----
+PassFunction pass_derive;
 
 // The graph that computes every derived state of the graphs from parameters,
 // for the start of a run and after loading: NULL when there is none.  They are
-// graphs that pass_hoist has left.
+// graphs that pass_derive has left.
 Graph *derive_graph(Graph *const *graph, int count);
 
 // ---- simplify.c, dce.c ----

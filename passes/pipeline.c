@@ -18,7 +18,7 @@ const Pass standard_passes[] = {
      "canonicalization before autodiff: pool before relu, no bias before "
      "batch_norm",
      NULL},
-    {"fold", pass_fold, 0, 0, false,
+    {"fold_batch_norm", pass_fold_batch_norm, 0, 0, false,
      "fold batch_norm into the convolution, for evaluation", NULL},
     // Composite operations have gradients of their own, so that expand follows.
     {"autodiff", pass_autodiff, 0, BACKWARD, true, "append the backward graph",
@@ -45,8 +45,9 @@ const Pass standard_passes[] = {
     {"layout", pass_layout, TYPED, 0, false, "pad channels for tensor cores",
      NULL},
     // Casts and pads of weights exist only now.
-    {"hoist", pass_hoist, TYPED, 0, false,
-     "hoist computations on weights alone out of the step", steps_derive},
+    {"derive", pass_derive, TYPED, 0, false,
+     "move computations on weights alone out of the step into derived states",
+     steps_derive},
     {"prepare", pass_prepare, TYPED, 0, false,
      "hoist computations that all batches of an evaluation share", NULL},
     {"simplify", pass_simplify, 0, 0, false,

@@ -1,4 +1,5 @@
-// Batch-invariant values: fold and prepare keep the outputs of an evaluation.
+// Batch-invariant values: fold_batch_norm and prepare keep the outputs of an
+// evaluation.
 #include "tests/passes/suites.h"
 #include "tests/passes/values.h"
 
@@ -34,7 +35,7 @@ static const char layers[] =
     "}\n";
 
 static Graph *folded(Arena *a, DType act) {
-    Graph *g = run_pass(graph_from(a, layers), "fold", act);
+    Graph *g = run_pass(graph_from(a, layers), "fold_batch_norm", act);
     return run_pass(g, "dce", act);
 }
 
@@ -49,7 +50,7 @@ END_TEST
 
 static Graph *typed(Arena *a, DType act) {
     PassOptions o = {.device = "cuda", .act = act, .level = 1};
-    return passes_run(folded(a, act), &o, "hoist", NULL, NULL);
+    return passes_run(folded(a, act), &o, "derive", NULL, NULL);
 }
 
 // The elements of the leaves of g, the prepared ones from the graph that
@@ -102,8 +103,9 @@ static Graph *first_layer(Arena *a, const char *op) {
                         (int)(to - root - strlen("rsqrt")),
                         root + strlen("rsqrt")));
     PassOptions o = {.device = "cuda", .act = F16, .level = 1};
-    return passes_run(run_pass(run_pass(g, "fold", F16), "dce", F16), &o,
-                      "hoist", NULL, NULL);
+    g = run_pass(run_pass(g, "fold_batch_norm", F16), "dce", F16);
+    return passes_run(g, &o,
+                      "derive", NULL, NULL);
 }
 
 START_TEST(a_part_prepares_the_same) {

@@ -28,8 +28,8 @@ START_TEST(training_runs_every_pass) {
     Arena *a = arena_new();
     ck_assert_str_eq(
         passes_that_run(a, graph_from(a, residual_network), "dce"),
-        "canonicalize fold autodiff stack_sums optimizer expand direct_conv "
-        "conv_reductions precision layout hoist prepare simplify dce ");
+        "canonicalize fold_batch_norm autodiff stack_sums optimizer expand "
+        "direct_conv conv_reductions precision layout derive prepare simplify dce ");
     arena_free(a);
 }
 END_TEST
@@ -38,8 +38,8 @@ START_TEST(evaluation_runs_those_without_gradients) {
     Arena *a = arena_new();
     ck_assert_str_eq(
         passes_that_run(a, graph_from(a, residual_evaluation), "dce"),
-        "canonicalize fold expand direct_conv conv_reductions precision "
-        "layout hoist prepare simplify dce ");
+        "canonicalize fold_batch_norm expand direct_conv conv_reductions "
+        "precision layout derive prepare simplify dce ");
     arena_free(a);
 }
 END_TEST
@@ -50,8 +50,8 @@ START_TEST(what_is_done_is_not_done_again) {
     g = passes_run(g, &options, "precision", NULL, NULL);
     ck_assert_str_eq(
         passes_that_run(a, g, "dce"),
-        "canonicalize fold direct_conv conv_reductions layout hoist prepare "
-        "simplify dce ");
+        "canonicalize fold_batch_norm direct_conv conv_reductions layout "
+        "derive prepare simplify dce ");
     arena_free(a);
 }
 END_TEST

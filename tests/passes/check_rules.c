@@ -176,7 +176,7 @@ static int rules_of(const Table *t, const char *path) {
 // rules that it is for, and one against them none.
 START_TEST(counted_rules_are_made_or_not) {
     static const char *const pass[] = {
-        "canonicalize",    "fold",        "simplify", "direct_conv",
+        "canonicalize",    "fold_batch_norm", "simplify", "direct_conv",
         "conv_reductions", "bit_packing", "inplace"};
     Arena *a = arena_new();
     Table t = table_read(a);

@@ -17,7 +17,7 @@ Suite *expand_suite(void);
 Suite *fuse_suite(void);
 Suite *gradcheck_suite(void);
 Suite *group_suite(void);
-Suite *hoist_suite(void);
+Suite *derive_suite(void);
 Suite *inplace_suite(void);
 Suite *layout_suite(void);
 Suite *memory_suite(void);

@@ -449,8 +449,8 @@ static bool has_no_layout(const Drawn *d) {
     return is_without(d, "layout");
 }
 
-static bool has_no_hoist(const Drawn *d) {
-    return is_without(d, "hoist");
+static bool has_no_derive(const Drawn *d) {
+    return is_without(d, "derive");
 }
 
 static bool has_no_simplify(const Drawn *d) {
@@ -592,7 +592,7 @@ static const struct {
     {"passes before their turn", has_order},
     {"without early", has_no_early},
     {"without layout", has_no_layout},
-    {"without hoist", has_no_hoist},
+    {"without derive", has_no_derive},
     {"without simplify", has_no_simplify},
     {"without dce", has_no_dce},
     {"without statistics", has_no_statistics},

@@ -52,7 +52,7 @@ enum {
 // Each pass that may be missing, by chance; of half of the seeds none is.
 static uint32_t draw_missing(uint32_t draw) {
     static const char *const name[] = {
-        "canonicalize", "layout",   "hoist",   "simplify",   "dce",
+        "canonicalize", "layout",   "derive",   "simplify",   "dce",
         "statistics",   "schedule", "inplace", "bit_packing"};
     uint32_t missing = 0;
     for (int i = 0; i < 9 && draw % 2; i++)
@@ -106,7 +106,7 @@ Graph *setup_graph(Arena *a, const Setup *s) {
 // Passes that may run at any time before their turn, a few of them, in the
 // order that the digits of `order` have.
 static Graph *run_before(Graph *g, const PassOptions *o, uint32_t order) {
-    static const char *const name[] = {"simplify", "dce", "layout", "hoist"};
+    static const char *const name[] = {"simplify", "dce", "layout", "derive"};
     if (order % 2 == 0)
         return g;
     bool typed = g->facts & TYPED;
@@ -204,7 +204,7 @@ static Graph *meaning(Trial *t, Graph *g) {
     PassOptions o = pass_options(&t->program->recipe, "host");
     o.act = F32;
     o.left_out = 1u << (pass_find("canonicalize") - standard_passes) |
-                 1u << (pass_find("fold") - standard_passes);
+                 1u << (pass_find("fold_batch_norm") - standard_passes);
     if (g->facts & UPDATES)
         return g;
     bool scaled = t->setup.precision == F16 && waits(g);

@@ -54,7 +54,7 @@ START_TEST(values_are_kept) {
     Arena *a = arena_new();
     const char *network = _i == 0 ? residual_network : residual_evaluation;
     Graph *before = laid_out(a, network, F16);
-    Graph *after = run_pass(before, "hoist", F16);
+    Graph *after = run_pass(before, "derive", F16);
     check_outputs(before, after, a);
     check_outputs(before, run_pass(after, "dce", F16), a);
     arena_free(a);
@@ -64,7 +64,7 @@ END_TEST
 START_TEST(no_cast_of_a_param_remains) {
     Arena *a = arena_new();
     Graph *g = laid_out(a, residual_network, F16);
-    g = run_pass(run_pass(g, "hoist", F16), "dce", F16);
+    g = run_pass(run_pass(g, "derive", F16), "dce", F16);
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_cast)
             ck_assert_int_ne(g->node[g->node[n].arg[0]].op, OP_param);
@@ -75,7 +75,7 @@ END_TEST
 // After a step a derived state holds what it would be derived to.
 START_TEST(states_follow_their_params) {
     Arena *a = arena_new();
-    Graph *g = run_pass(laid_out(a, residual_network, F16), "hoist", F16);
+    Graph *g = run_pass(laid_out(a, residual_network, F16), "derive", F16);
     double **leaf = leaf_values(g, a, 0, -2, 2);
     derive_states(g, a, leaf);
     double **value = graph_eval(g, a, leaf, true);
@@ -102,7 +102,7 @@ END_TEST
 
 START_TEST(frozen_param_is_derived_once) {
     Arena *a = arena_new();
-    Graph *g = run_pass(laid_out(a, residual_network, F16), "hoist", F16);
+    Graph *g = run_pass(laid_out(a, residual_network, F16), "derive", F16);
     NodeId state = graph_find(g, "conv_2.weight.act");
     ck_assert(state != NO_NODE);
     for (NodeId n = 0; n < g->count; n++)
@@ -116,8 +116,8 @@ END_TEST
 // Which states there are depends on the layers, not on what else is computed.
 START_TEST(training_and_evaluation_agree) {
     Arena *a = arena_new();
-    Graph *train = run_pass(laid_out(a, residual_network, F16), "hoist", F16);
-    Graph *eval = run_pass(laid_out(a, residual_evaluation, F16), "hoist", F16);
+    Graph *train = run_pass(laid_out(a, residual_network, F16), "derive", F16);
+    Graph *eval = run_pass(laid_out(a, residual_evaluation, F16), "derive", F16);
     int count = 0;
     for (NodeId n = 0; n < eval->count; n++) {
         const Node *node = &eval->node[n];
@@ -145,7 +145,7 @@ START_TEST(equal_chains_share_a_state) {
                       "%5 = matmul %2, %4 : act[8,8]\n"
                       "%6 = output %5 {name = \"y\"} : act[8,8]\n"
                       "}\n");
-    g = run_pass(run_pass(g, "hoist", F16), "dce", F16);
+    g = run_pass(run_pass(g, "derive", F16), "dce", F16);
     ck_assert_int_eq(count_ops(g, OP_state), 1);
     ck_assert_int_eq(count_ops(g, OP_param), 0);
     arena_free(a);
@@ -155,7 +155,7 @@ END_TEST
 START_TEST(f32_has_no_derived_state) {
     Arena *a = arena_new();
     Graph *g = laid_out(a, residual_network, F32);
-    ck_assert_uint_eq(run_pass(g, "hoist", F32)->count, g->count);
+    ck_assert_uint_eq(run_pass(g, "derive", F32)->count, g->count);
     ck_assert_ptr_null(derived(g));
     arena_free(a);
 }
@@ -163,17 +163,17 @@ END_TEST
 
 START_TEST(deriving_is_not_hoisted_again) {
     Arena *a = arena_new();
-    Graph *g = run_pass(laid_out(a, residual_network, F16), "hoist", F16);
+    Graph *g = run_pass(laid_out(a, residual_network, F16), "derive", F16);
     Graph *derive = derived(g);
-    ck_assert_uint_eq(run_pass(derive, "hoist", F16)->count, derive->count);
-    ck_assert_uint_eq(run_pass(g, "hoist", F16)->count, g->count);
+    ck_assert_uint_eq(run_pass(derive, "derive", F16)->count, derive->count);
+    ck_assert_uint_eq(run_pass(g, "derive", F16)->count, g->count);
     arena_free(a);
 }
 END_TEST
 
-Suite *hoist_suite(void) {
-    Suite *s = suite_create("hoist");
-    TCase *t = tcase_create("hoist");
+Suite *derive_suite(void) {
+    Suite *s = suite_create("derive");
+    TCase *t = tcase_create("derive");
     tcase_add_loop_test(t, values_are_kept, 0, 2);
     tcase_add_test(t, no_cast_of_a_param_remains);
     tcase_add_test(t, states_follow_their_params);

@@ -1,4 +1,4 @@
-// Hoist: casts and pads of a parameter become state.
+// Derive: casts and pads of a parameter become derived states.
 //
 //   requires   Casts and pads of parameters are in place.
 //   preserves  Every value stays the same.
@@ -121,7 +121,7 @@ static void follow(Graph *g, const Graph *old, const Chains *c,
     }
 }
 
-Graph *pass_hoist(Graph *g, Arena *scratch, const PassOptions *o) {
+Graph *pass_derive(Graph *g, Arena *scratch, const PassOptions *o) {
     (void)o;
     Graph *out = graph_like(g);
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
