@@ -239,8 +239,8 @@ _Noreturn void graph_report_full(const Graph *g) {
         g->full(g);
     fprintf(stderr, "error[E0318]: the model has more than %lu operations\n",
             (unsigned long)g->max_nodes);
-    if (g->at.file)
-        fprintf(stderr, "  --> %s:%d\n", g->at.file, g->at.line);
+    if (g->origin.file)
+        fprintf(stderr, "  --> %s:%d\n", g->origin.file, g->origin.line);
     exit(EXIT_MODEL);
 }
 
@@ -359,13 +359,13 @@ NodeId graph_add(Graph *g, Node n) {
         die(op_info[n.op].name, "too many attributes");
     sort_attrs(sorted, &n);
     n.attr = sorted;
-    n.from = g->at;
+    n.from = g->origin;
     n.hash = kind_hash(&n);
     return add(g, &n, false, false);
 }
 
 NodeId graph_move(Graph *g, Node n) {
-    n.from = g->at;
+    n.from = g->origin;
     return add(g, &n, false, true);
 }
 

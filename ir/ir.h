@@ -215,7 +215,7 @@ struct Graph {
     int64_t arena_bytes;   // with PLANNED: size of the arena
     int64_t live_bytes;    // with PLANNED: peak of live bytes, without states
     int rewrites;          // that passes have counted so far
-    Origin at;             // given to nodes that are added
+    Origin origin;         // given to nodes that are added
     GraphFull *full;       // reports it and exits; NULL: a sentence on stderr
     struct Types *types;   // those that nodes have, which graphs share
     struct HashSlot *slot; // hash of the nodes, for graph_add
@@ -230,7 +230,7 @@ Graph *graph_new(Arena *a, const char *name);
 // and input, param, state and workspace are never merged, nor nodes of
 // different groups).  Commutative operands are put in order.  The type is
 // computed; for operations whose shape is declared it is taken from n.type.
-// n.group counts: set it to -1 before fuse.  n.from is replaced by g->at,
+// n.group counts: set it to -1 before fuse.  n.from is replaced by g->origin,
 // n.offset by -1. Type, operands and attributes are copied.  A shape error here
 // is our mistake: check with type_infer first where the user's text decides.
 NodeId graph_add(Graph *g, Node n);

@@ -29,8 +29,8 @@ static bool *find_training(const Graph *g, Arena *scratch) {
 }
 
 static void set_origin(Graph *g, NodeId n) {
-    g->at = g->node[n].from;
-    g->at.backward = true;
+    g->origin = g->node[n].from;
+    g->origin.backward = true;
 }
 
 static NodeId find_loss(const Graph *g) {

@@ -56,7 +56,7 @@ static NodeId follow(Graph *out, const Graph *step, const Graph *average,
         return now[assigned[leaf] != NO_NODE ? assigned[leaf] : leaf];
     if (d->op != OP_assign)
         return graph_copy(out, average, n, next);
-    out->at = d->from;
+    out->origin = d->from;
     return graph_assign(out, same_leaf(out, average, d->arg[0]),
                         next[d->arg[1]]);
 }
@@ -70,7 +70,7 @@ Graph *step_with_average(const Graph *step, const Graph *average) {
     copy_step(out, step, average, now, scratch);
     for (NodeId n = 0; n < average->count; n++)
         next[n] = follow(out, step, average, n, assigned, now, next);
-    out->at = (Origin){0};
+    out->origin = (Origin){0};
     arena_free(scratch);
     return out;
 }

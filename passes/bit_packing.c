@@ -232,7 +232,7 @@ static bool find_packed(BitPacking *b, const PassOptions *o) {
 // ---- the new graph ----
 
 static NodeId add(BitPacking *b, Node n, int group, Origin from) {
-    b->g->at = from;
+    b->g->origin = from;
     n.group = group;
     return graph_add(b->g, n);
 }
@@ -352,7 +352,7 @@ static void add_node(BitPacking *b, NodeId n) {
     d.arg = arg;
     if (b->packed[n] != NULL && b->full[n] == 0)
         d.why = REASON_none; // only its packed values are in memory
-    b->g->at = d.from;
+    b->g->origin = d.from;
     b->now[n] = graph_move(b->g, d);
 }
 

@@ -117,7 +117,7 @@ static NodeId pool_first(Early *e, NodeId n) {
     Node pool = *at(e, n);
     pool.arg = &arg;
     NodeId pooled = graph_add(e->g, pool);
-    e->g->at = at(e, relu)->from;
+    e->g->origin = at(e, relu)->from;
     return graph_op1(e->g, OP_relu, pooled);
 }
 
@@ -169,10 +169,10 @@ static NodeId pool_cropped(Early *e, NodeId n) {
                                              : c->attr[i];
     conv.arg = arg;
     conv.attr = attr;
-    e->g->at = c->from;
+    e->g->origin = c->from;
     NodeId cropped = graph_add(e->g, conv);
     pool.arg = &cropped;
-    e->g->at = d->from;
+    e->g->origin = d->from;
     return graph_add(e->g, pool);
 }
 
@@ -188,7 +188,7 @@ Graph *pass_canonicalize(Graph *g, Arena *scratch, const PassOptions *o) {
     find_dead(&e);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = at(&e, n);
-        e.g->at = d->from;
+        e.g->origin = d->from;
         if (d->num_args > 0 && e.dead[d->arg[0]])
             e.now[n] = without_bias(&e, n);
         else if (pools_relu(&e, n) && rewrite_next(e.g, o))

@@ -39,7 +39,7 @@ static NodeId clamp(Graph *g, NodeId x, NodeId limit) {
 void gradients_clip(Graph *g, Node clip, NodeId *gradient, NodeId count) {
     bool norm = strcmp(node_text(&clip, ATTR_mode), "norm") == 0;
     NodeId limit = clip.arg[0];
-    g->at = clip.from;
+    g->origin = clip.from;
     NodeId factor = norm ? norm_factor(g, limit, gradient, count) : NO_NODE;
     for (NodeId n = 0; n < count; n++)
         if (gradient[n] != NO_NODE)

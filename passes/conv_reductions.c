@@ -217,7 +217,7 @@ static void add_both(const Sums *s, Graph *g, NodeId dx, NodeId *now) {
     NodeId total = s->total[dx], filters = s->filters[dx];
     Node d = *at(s, filters);
     int64_t channels = d.type->dim[3];
-    g->at = d.from;
+    g->origin = d.from;
     NodeId arg[] = {now[d.arg[0]],
                     concat_images(g, now[d.arg[1]], now[at(s, total)->arg[0]])};
     d.arg = arg;
@@ -226,7 +226,7 @@ static void add_both(const Sums *s, Graph *g, NodeId dx, NodeId *now) {
     d.type = &wide;
     NodeId both = graph_add(g, d);
     now[filters] = slice_half(g, both, 0, channels);
-    g->at = at(s, total)->from;
+    g->origin = at(s, total)->from;
     NodeId product = graph_op2(g, OP_mul, now[at(s, dx)->arg[1]],
                                slice_half(g, both, channels, channels));
     NodeId sum = graph_reduce(g, OP_sum, product, 3, axes);
@@ -257,7 +257,7 @@ static Graph *rebuild(Sums *s, Arena *scratch, const PassOptions *o) {
         if (s->filters[n] != NO_NODE)
             of[s->total[n]] = n;
     for (NodeId n = 0; n < old->count; n++) {
-        g->at = at(s, n)->from;
+        g->origin = at(s, n)->from;
         if (of[n] != NO_NODE)
             add_both(s, g, of[n], now);
         else if (s->filters[n] != NO_NODE)

@@ -116,7 +116,7 @@ static NodeId add_like(Decode *d, NodeId n, const NodeId *arg,
     own.arg = arg;
     own.type = &type;
     own.group = -1;
-    d->g->at = own.from;
+    d->g->origin = own.from;
     return graph_move(d->g, own);
 }
 
@@ -136,7 +136,7 @@ static NodeId whole(Decode *d, NodeId n) {
         return d->whole[n];
     for (int i = 0; i < at(d, n)->num_args; i++)
         whole(d, at(d, n)->arg[i]);
-    d->g->at = at(d, n)->from;
+    d->g->origin = at(d, n)->from;
     return d->whole[n] = graph_copy(d->g, d->old, n, d->whole);
 }
 
@@ -186,7 +186,7 @@ static NodeId fixed_cut(Decode *d, NodeId n, const Axis *axis) {
     }
     if (same)
         return whole(d, n);
-    d->g->at = node->from;
+    d->g->origin = node->from;
     Type type = cut_type(node->type, axis);
     if (node_number(node, &number))
         return graph_constant(d->g, type, number);
@@ -496,7 +496,7 @@ static NodeId cached(Decode *d, NodeId n, int k) {
         places.dim[i] = i == k ? places.dim[i] : 1;
     const char *name =
         arena_format(g->arena, "decode.cache_%d", ++d->num_caches);
-    g->at = at(d, n)->from;
+    g->origin = at(d, n)->from;
     NodeId state = graph_state(g, name, STATE_CACHE, type, 0);
     NodeId here = graph_op2(g, OP_eq, graph_iota(g, places, k), d->position);
     v->cached = graph_op3(g, OP_select, here, v->now, state);

@@ -114,7 +114,7 @@ static void follow(Graph *g, const Graph *old, const Chains *c,
         const Node *node = &old->node[n];
         if (node->op != OP_assign || old->node[node->arg[0]].op != OP_param)
             continue;
-        g->at = node->from;
+        g->origin = node->from;
         NodeId end = c->first[node->arg[0]];
         for (; end != NO_NODE; end = c->next[end])
             derive(g, c->state[end], now[node->arg[1]]);
@@ -130,7 +130,7 @@ Graph *pass_derive(Graph *g, Arena *scratch, const PassOptions *o) {
     find_roots(g, c.root);
     bool *end = find_ends(g, &c, scratch);
     for (NodeId n = 0; n < g->count; n++) {
-        out->at = g->node[n].from;
+        out->origin = g->node[n].from;
         now[n] = end[n] ? place_end(out, g, &c, n) : graph_copy(out, g, n, now);
     }
     follow(out, g, &c, now);
@@ -160,7 +160,7 @@ static void derive_states(Graph *out, const Graph *g) {
         if (!state_is(&g->node[n], STATE_DERIVED) ||
             graph_find(out, name) != NO_NODE)
             continue;
-        out->at = g->node[n].from;
+        out->origin = g->node[n].from;
         NodeId param = add_param(out, &g->node[n]);
         Node state = g->node[n];
         state.group = -1;

@@ -242,7 +242,7 @@ Graph *pass_expand(Graph *g, Arena *scratch, const PassOptions *o) {
     Graph *out = graph_like(g);
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++) {
-        out->at = g->node[n].from;
+        out->origin = g->node[n].from;
         Expansion e = {out, g, n, now};
         now[n] = expand_rule[g->node[n].op](&e);
     }

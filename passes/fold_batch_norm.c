@@ -75,15 +75,15 @@ static NodeId fold_one(const Fold *f, const Scaled *s, const NodeId *now) {
     Graph *g = f->g;
     const Node *conv = at(f, s->conv);
     NodeId factor = now[s->factor], mean = now[s->mean];
-    Origin here = g->at;
+    Origin here = g->origin;
     int64_t filters[] = {conv->type->dim[3], 1, 1, 1};
-    g->at = conv->from;
+    g->origin = conv->from;
     NodeId weight = graph_op2(g, OP_mul, now[conv->arg[1]],
                               graph_reshape(g, factor, 4, filters));
     Node folded = *conv;
     folded.arg = (NodeId[]){now[conv->arg[0]], weight};
     NodeId moved, product = graph_add(g, folded);
-    g->at = here;
+    g->origin = here;
     if (s->before != NO_NODE)
         mean = graph_op2(g, OP_sub, mean, now[s->before]);
     moved = graph_op2(g, OP_mul, mean, factor);
@@ -101,7 +101,7 @@ Graph *pass_fold_batch_norm(Graph *g, Arena *scratch, const PassOptions *o) {
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++) {
         Scaled s;
-        f.g->at = g->node[n].from;
+        f.g->origin = g->node[n].from;
         now[n] = find_scaled(&f, n, &s) && rewrite_next(f.g, o)
                      ? fold_one(&f, &s, now)
                      : graph_copy(f.g, g, n, now);

@@ -58,7 +58,7 @@ static NodeId place_node(Rebuild *r, NodeId n, int k) {
     const Facts *f = r->f;
     Node d = *at(f, n);
     NodeId *arg = ARENA_ARRAY(r->a, (size_t)d.num_args + 1, NodeId);
-    r->g->at = d.from;
+    r->g->origin = d.from;
     for (int i = 0; i < d.num_args; i++)
         arg[i] = find_operand(r, d.arg[i], k);
     d.arg = arg;
@@ -82,7 +82,7 @@ static void place_views(Rebuild *r, NodeId n) {
 static void place_cluster(Rebuild *r, int k) {
     const Cluster *c = &r->c->cluster[k];
     if (r->room[k].any) {
-        r->g->at = at(r->f, c->root[0])->from;
+        r->g->origin = at(r->f, c->root[0])->from;
         graph_add(r->g, (Node){.op = OP_workspace,
                                .type = (Type[]){workspace_type(&r->room[k])},
                                .group = r->group,
@@ -168,7 +168,7 @@ static void place_counters(Rebuild *r) {
         counters += workspace_counters(&r->room[k]);
     if (counters == 0)
         return;
-    r->g->at = (Origin){0};
+    r->g->origin = (Origin){0};
     graph_state(r->g, arena_format(r->g->arena, COUNTERS "%s", r->g->name),
                 STATE_DERIVED, type_of(I32, 1, &counters), 0);
 }

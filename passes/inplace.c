@@ -147,7 +147,7 @@ static NodeId place_call(Inplace *p, NodeId n) {
     d.num_attrs++;
     d.arg = arg;
     d.num_args = 3;
-    p->g->at = d.from;
+    p->g->origin = d.from;
     return graph_add(p->g, d);
 }
 
@@ -157,7 +157,7 @@ static NodeId place_sum(Inplace *p, NodeId n) {
     NodeId left = p->now[p->sum_of[n]];
     if (type_is(d->type, p->g->node[left].type))
         return left;
-    p->g->at = d->from;
+    p->g->origin = d->from;
     return graph_add(p->g, (Node){.op = OP_cast,
                                   .type = d->type,
                                   .num_args = 1,

@@ -129,7 +129,7 @@ Graph *pass_layout(Graph *g, Arena *scratch, const PassOptions *o) {
     Graph *out = graph_like(g);
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++) {
-        out->at = g->node[n].from;
+        out->origin = g->node[n].from;
         bool contracts = op_info[g->node[n].op].facts & CONTRACTS;
         now[n] = contracts ? place(out, g->node[n], now)
                            : graph_copy(out, g, n, now);

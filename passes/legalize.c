@@ -182,7 +182,7 @@ Graph *graph_legalize(Graph *g, Arena *scratch) {
     Graph *out = graph_like(g);
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++) {
-        out->at = g->node[n].from;
+        out->origin = g->node[n].from;
         now[n] = legalize(out, g, n, now, scratch);
     }
     return out;

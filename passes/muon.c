@@ -187,7 +187,7 @@ static NodeId stack(const Muon *m, const Batch *b) {
     NodeId *arg = ARENA_ARRAY(g->arena, (size_t)b->count, NodeId);
     int count = 0;
     for (int i = b->first; i >= 0; i = m->next[i]) {
-        g->at = m->u[i].from.from;
+        g->origin = m->u[i].from.from;
         arg[count++] = normalized(&m->u[i], m->matrix[i]);
     }
     return graph_stack(g, arg, count, b->rows, b->columns);
@@ -224,7 +224,7 @@ static void update_batch(const Muon *m, const Batch *b) {
     int place = 0;
     for (int i = b->first; i >= 0; i = m->next[i]) {
         u = &m->u[i];
-        u->g->at = u->from.from;
+        u->g->origin = u->from.from;
         NodeId d = unstack(u->g, x, place++, *u->g->node[u->param].type);
         NodeId decay = update_in(u, "weight_decay");
         update_descend(u, update_shrink(u, renormalized(u), decay), u->rate, d);
@@ -237,7 +237,7 @@ void update_muon(Update *u, int count, Arena *scratch) {
               .next = ARENA_ARRAY(scratch, (size_t)count + 1, int),
               .batch = ARENA_ARRAY(scratch, (size_t)count + 1, Batch)};
     for (int i = 0; i < count; i++) {
-        u[i].g->at = u[i].from.from;
+        u[i].g->origin = u[i].from.from;
         m.matrix[i] = update_accelerate(&u[i], u[i].gradient);
     }
     find_batches(&m, count);

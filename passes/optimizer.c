@@ -67,7 +67,7 @@ static void unscale(Graph *out, const Graph *g, NodeId *gradient,
         if (!is_update(g, n))
             continue;
         NodeId param = g->node[n].arg[0], *raw = &gradient[param];
-        out->at = g->node[n].from;
+        out->origin = g->node[n].from;
         if (!wanted[param] && *raw != NO_NODE) {
             if (share != NO_NODE)
                 *raw = gradient_collect(out, now[param], *raw);
@@ -117,7 +117,7 @@ static void update_together(Op op, const Update *all, int count,
 
 static void update_all(Update *u, int count, Arena *scratch) {
     for (int i = 0; i < count; i++) {
-        u[i].g->at = u[i].from.from;
+        u[i].g->origin = u[i].from.from;
         if (rules[u[i].from.op].each != NULL)
             rules[u[i].from.op].each(&u[i]);
     }
@@ -131,7 +131,7 @@ static void gradient_leave(Graph *out, NodeId param, NodeId gradient) {
     const char *name = node_text(&out->node[param], ATTR_name);
     Attr attr =
         attr_text(ATTR_name, arena_format(out->arena, "gradient of %s", name));
-    out->at = out->node[gradient].from;
+    out->origin = out->node[gradient].from;
     graph_add(out, (Node){.op = OP_output,
                           .num_args = 1,
                           .arg = &gradient,

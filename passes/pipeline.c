@@ -162,7 +162,7 @@ Graph *pass_run(Graph *g, const PassOptions *o, const Pass *pass) {
     Arena *scratch = arena_new();
     Graph *out = pass->run(g, scratch, o);
     out->facts |= pass->gives;
-    out->at = (Origin){0};
+    out->origin = (Origin){0};
     if (out != g || pass->gives != 0 || o->deep_verify)
         check(out, o, pass, scratch);
     arena_free(scratch);

@@ -185,7 +185,7 @@ static NodeId place_scale(Precision *p) {
 static NodeId place(Precision *p, NodeId id) {
     Node n = p->old->node[id];
     n.from.full |= p->exact[id];
-    p->g->at = n.from;
+    p->g->origin = n.from;
     if (n.op == OP_loss_scale)
         return place_scale(p);
     if (keeps_type(&n))
@@ -246,7 +246,7 @@ static void place_assign(Precision *p, NodeId id, NodeId good) {
     Node n = p->old->node[id];
     NodeId to = p->now[n.arg[0]];
     NodeId value = graph_cast(p->g, p->now[n.arg[1]], n.type->dtype);
-    p->g->at = n.from;
+    p->g->origin = n.from;
     if (is_guarded(&p->g->node[to]))
         value = choose(p, good, value, to);
     graph_assign(p->g, to, value);
@@ -287,7 +287,7 @@ static void finish_scaled(Precision *p) {
     NodeId good = all_finite(p);
     for (int i = 0; i < p->num_assigns; i++)
         place_assign(p, p->assigns[i], good);
-    p->g->at = p->g->node[p->scale].from;
+    p->g->origin = p->g->node[p->scale].from;
     place_scale_update(p, good);
     place_skipped(p, good);
 }

@@ -45,7 +45,7 @@ Graph *pass_prepare(Graph *g, Arena *scratch, const PassOptions *o) {
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     int number = 0;
     for (NodeId n = 0; n < g->count; n++) {
-        out->at = g->node[n].from;
+        out->origin = g->node[n].from;
         now[n] = prepared[n] ? add_state(out, *g->node[n].type, number++)
                              : graph_copy(out, g, n, now);
     }
@@ -103,7 +103,7 @@ Graph *prepare_graph(Graph *g) {
         if (!needed[n])
             continue;
         now[n] = graph_copy(out, g, n, now);
-        out->at = g->node[n].from;
+        out->origin = g->node[n].from;
         if (prepared[n])
             graph_assign(out, add_state(out, *g->node[n].type, number++),
                          now[n]);

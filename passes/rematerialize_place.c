@@ -19,8 +19,8 @@ static NodeId copy(Rebuild *r, NodeId n, const NodeId *arg, int group,
     Node d = r->liveness->g->node[n];
     d.arg = arg;
     d.group = group;
-    r->g->at = d.from;
-    r->g->at.backward |= again;
+    r->g->origin = d.from;
+    r->g->origin.backward |= again;
     return graph_move(r->g, d);
 }
 

@@ -179,7 +179,7 @@ static Graph *reorder(const Schedule *s, const int *order, Arena *scratch) {
     for (NodeId i = 0; i < old->count; i++) {
         Node d = node_mapped(&old->node[sorted[i]], now, scratch);
         d.group = s->owner[sorted[i]] >= 0 ? turn[sorted[i]] - 1 : -1;
-        g->at = d.from;
+        g->origin = d.from;
         now[sorted[i]] = graph_move(g, d);
     }
     return g;

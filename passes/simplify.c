@@ -506,7 +506,7 @@ Graph *pass_simplify(Graph *g, Arena *scratch, const PassOptions *o) {
     Simplify s = {graph_like(g), scratch, o};
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++) {
-        s.g->at = g->node[n].from;
+        s.g->origin = g->node[n].from;
         Node copy = node_mapped(&g->node[n], now, scratch);
         NodeId found = simpler(&s, copy);
         now[n] = found != NO_NODE ? found : graph_move(s.g, copy);

@@ -286,7 +286,7 @@ Graph *pass_stack_sums(Graph *g, Arena *scratch, const PassOptions *o) {
     if (!find_sums(&s))
         return g;
     for (NodeId n = 0; n < g->count; n++) {
-        s.g->at = g->node[n].from;
+        s.g->origin = g->node[n].from;
         if (s.sum[n] != NULL)
             s.now[n] = place_sum(&s, s.sum[n]);
         else if (!s.gone[n])

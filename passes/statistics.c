@@ -82,7 +82,7 @@ Graph *pass_statistics(Graph *g, Arena *scratch, const PassOptions *o) {
         NodeId beside = graph_copy(out, g, sum[x], now);
         int64_t count =
             type_count(g->node[x].type) / type_count(g->node[n].type);
-        out->at = g->node[n].from;
+        out->origin = g->node[n].from;
         now[n] = variance_add(out, now[n], beside, count, number++);
     }
     return out;

@@ -81,8 +81,9 @@ static void report_full(const Graph *g) {
     Diagnostic *d = diag_add(&diags, DIAG_ERROR, "E0318", (Span){0},
                              "the model has more than %lu operations",
                              (unsigned long)g->max_nodes);
-    if (g->at.file)
-        diag_note(d, "%s:%d adds the last of them", g->at.file, g->at.line);
+    if (g->origin.file)
+        diag_note(d, "%s:%d adds the last of them", g->origin.file,
+                  g->origin.line);
     diagnostics_print(a, &arguments, &diags);
     exit(EXIT_MODEL);
 }

@@ -377,7 +377,7 @@ static OutputKind output_kind(const Expansion *e, Type output) {
 static void measure_evaluation(Expansion *e, NodeId output, NodeId best) {
     OutputKind kind = e->recipe.output;
     bool counts = evaluates(e, SUMS_COUNTS), full = e->full_precision;
-    e->full_precision = e->graph->at.full = true;
+    e->full_precision = e->graph->origin.full = true;
     if (best != NO_NODE && evaluates(e, SUMS_TOP5))
         accumulate(e, part_state(e, SUMS_TOP5, ""), count_top5(e, output),
                    false);
@@ -391,7 +391,7 @@ static void measure_evaluation(Expansion *e, NodeId output, NodeId best) {
     if (kind == OUTPUT_VALUES &&
         labels_each(*node_type(e, e->unblended_label), *node_type(e, output)))
         measure_values(e, output);
-    e->full_precision = e->graph->at.full = full;
+    e->full_precision = e->graph->origin.full = full;
 }
 
 static void measure(Expansion *e, NodeId output) {

@@ -171,7 +171,7 @@ static void note_statistics(Expansion *e, NodeId first, NodeId y, NodeId x) {
     if (all_valid(e) || samples_need_mask(e, x, channels))
         return;
     samples_allow_mixing(e, first, y, x);
-    const Origin *from = &e->graph->at;
+    const Origin *from = &e->graph->origin;
     if (e->recipe.statistics == NULL)
         e->recipe.statistics = arena_format(e->arena, "%s, %s:%d", from->path,
                                             from->file, from->line);

@@ -191,7 +191,7 @@ static void update_node(Expansion *e, const Call *c, NodeId param) {
         arg[n.num_args++] = update_count(e);
     n.arg = arg;
     n.attr = attr;
-    e->graph->at = e->graph->node[param].from;
+    e->graph->origin = e->graph->node[param].from;
     graph_add(e->graph, n);
 }
 

@@ -91,7 +91,7 @@ Graph *init_graph(Expansion *e) {
     NodeId epoch = graph_constant(g, type_scalar(I32), 0);
     for (int i = 0; i < e->num_parameters; i++) {
         const Parameter *p = &e->parameter[i];
-        g->at = e->graph->node[p->node].from;
+        g->origin = e->graph->node[p->node].from;
         NodeId leaf = graph_leaf(g, OP_param, p->name, p->type);
         graph_assign(g, leaf, initial_values(g, seed, epoch, p));
     }

@@ -116,7 +116,7 @@ const char *samples_mixed(Expansion *e, const bool *needed) {
 }
 
 void note_batch_size(Expansion *e, const Value *v) {
-    const Origin *at = &e->graph->at;
+    const Origin *at = &e->graph->origin;
     if (v->follows_batch && e->batch_size_use == NULL && !all_valid(e))
         e->batch_size_use =
             arena_format(e->arena, "the batch's size as a number, %s:%d",

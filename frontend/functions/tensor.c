@@ -8,7 +8,7 @@ void origin_set(Expansion *e, Span at, const char *path) {
         return;
     if (path != NULL)
         call_site_add(e, path);
-    e->graph->at = (Origin){.file = at.source->name,
+    e->graph->origin = (Origin){.file = at.source->name,
                             .line = source_line_of(at.source, at.start),
                             .path = path,
                             .full = e->full_precision};

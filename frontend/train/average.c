@@ -180,13 +180,13 @@ static void add_averages(Expansion *e, const TrainBlock *t, const Average *a,
     NodeId decay = decay_node(e, a);
     for (int i = 0; i < e->num_parameters; i++) {
         const Parameter *p = &e->parameter[i];
-        e->graph->at = model->node[p->node].from;
+        e->graph->origin = model->node[p->node].from;
         NodeId leaf = graph_leaf(e->graph, OP_param, p->name, p->type);
         add_average(e, a, leaf, decay_of(e, t, a, p, decay), 0);
     }
     for (int i = 0; i < e->num_statistics; i++) {
         const Parameter *p = &e->statistic[i];
-        e->graph->at = model->node[p->node].from;
+        e->graph->origin = model->node[p->node].from;
         NodeId leaf = graph_state(e->graph, p->name, STATE_STATISTIC, p->type,
                                   p->init.low);
         add_average(e, a, leaf, decay, p->init.low);

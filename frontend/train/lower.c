@@ -198,13 +198,13 @@ static Graph *eval_graph(Expansion *e, TrainBlock *t, const Value *given,
 static void add_predictions(Expansion *e, const Graph *g, const NodeId *now) {
     for (int i = 0; i < e->num_named; i++) {
         const NamedOutput *own = &e->named[i];
-        e->graph->at = g->node[own->output.node].from;
+        e->graph->origin = g->node[own->output.node].from;
         add_output(e, arena_format(e->arena, "prediction.%s", own->name),
                    now[own->output.node]);
     }
     if (e->num_named > 0)
         return;
-    e->graph->at = g->node[e->output.node].from;
+    e->graph->origin = g->node[e->output.node].from;
     add_output(e, "prediction", now[e->output.node]);
 }
 

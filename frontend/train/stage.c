@@ -19,7 +19,7 @@ static void begin_copy(Expansion *e, TrainBlock *t, const Forward *f,
     e->graph = graph_clone(f->graph);
     e->graph->name =
         stage == 0 ? name : arena_format(e->arena, "%s_%d", name, stage + 1);
-    e->graph->at = f->graph->at;
+    e->graph->origin = f->graph->origin;
     e->num_samples = 0;
     memcpy(e->input, f->input, sizeof e->input);
     memcpy(e->run, f->run, sizeof e->run);
@@ -67,7 +67,7 @@ static Graph *accumulate_graph(Expansion *e, TrainBlock *t, const Forward *f,
         const Parameter *p = &e->parameter[i];
         if (is_frozen(e, t, p, stage))
             continue;
-        e->graph->at = e->graph->node[p->node].from;
+        e->graph->origin = e->graph->node[p->node].from;
         add_effect(e, OP_accumulate, p->node);
     }
     NodeId accumulated = run_node(e, RUN_ACCUMULATED);

@@ -151,7 +151,7 @@ START_TEST(what_is_full_stays_apart) {
     NodeId x = input("x");
     NodeId one = graph_constant(g, type_scalar(F32), 1);
     NodeId y = graph_op1(g, OP_exp, x);
-    g->at.full = true;
+    g->origin.full = true;
     NodeId z = graph_op1(g, OP_exp, x);
     ck_assert_uint_ne(y, z);
     ck_assert_uint_eq(z, graph_op1(g, OP_exp, x));
@@ -160,9 +160,9 @@ START_TEST(what_is_full_stays_apart) {
 END_TEST
 
 START_TEST(origins_follow_copies) {
-    g->at = (Origin){.file = "m.net", .line = 3, .path = "fc"};
+    g->origin = (Origin){.file = "m.net", .line = 3, .path = "fc"};
     NodeId x = input("x");
-    g->at.line = 4;
+    g->origin.line = 4;
     NodeId y = graph_op1(g, OP_exp, x);
     g->facts = BACKWARD;
     g->act = BF16;
@@ -174,7 +174,7 @@ START_TEST(origins_follow_copies) {
     ck_assert_int_eq(copy->act, BF16);
     ck_assert_int_eq(copy->node[now[y]].from.line, 4);
     ck_assert_str_eq(copy->node[now[y]].from.path, "fc");
-    ck_assert_ptr_null(copy->at.file);
+    ck_assert_ptr_null(copy->origin.file);
     ck_assert(type_is(copy->node[now[x]].type, (Type[]){matrix(F32, 2, 3)}));
 }
 END_TEST

@@ -85,7 +85,7 @@ static NodeId optimizer_copy(Graph *out, const Graph *g, NodeId n,
     if (own.num_args > 1)
         arg[1] = graph_number(out, 1e-30);
     own.arg = arg;
-    out->at = own.from;
+    out->origin = own.from;
     return graph_move(out, own);
 }
 
