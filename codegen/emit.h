@@ -255,8 +255,8 @@ void sums_add(Emit *e, Scope *s, NodeId n, Index p, const Expr *value);
 // Number of sums that n takes over a block's threads.
 int sums_of(const Emit *e, NodeId n);
 
-// Whether n reduces over blocks, to a value for each column, or as a variance.
-bool sums_columns(const Emit *e, NodeId n);
+// Whether n is a column reduction; and whether one as a variance.
+bool is_column_reduction(const Emit *e, NodeId n);
 bool has_pivot(const Emit *e, NodeId n);
 
 // Adds n's accumulators into the block's part of the workspace.  n reduces over

@@ -160,8 +160,9 @@ static void emit_sums(Emit *e, Block *b) {
     CODE(e, b, NO_NODE, "enum { sized WIDTH = $ };",
          x_number(e->a, e->g->node[e->group->workspace].type->dim[1]));
     CODE(e, b, NO_NODE,
-         group_any(e, sums_columns) ? "SHARED float shared[AT_ONCE * NT];"
-                           : "SHARED float shared[NT];");
+         group_any(e, is_column_reduction)
+             ? "SHARED float shared[AT_ONCE * NT];"
+             : "SHARED float shared[NT];");
 }
 
 // The index expression of row r and, if it stands alone, column m.  Declared in
@@ -211,7 +212,7 @@ static void emit_samples(Emit *e, Scope *s, Type space, NodeId n, bool all) {
 // The pivot of variance n: the median of the samples, which is robust to
 // outliers.
 static void emit_pivot(Emit *e, Scope *s, Type space, NodeId n) {
-    bool all = reduce_extent(e->g, n) == OVER_ALL;
+    bool all = reduction_kind(e->g, n) == FULL_REDUCTION;
     const Expr *to = EXPR(e, "part + (size_t)block * WIDTH + $",
                           x_size(e->a, workspace_offset(e, n) +
                                            2 * type_count(e->g->node[n].type)));
@@ -263,7 +264,7 @@ static void emit_row(Emit *e, Scope *row, Index p) {
 // Sums over a block's threads, then into its part of the workspace.
 static void emit_columns_out(Emit *e, Block *b) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
-        if (!sums_columns(e, n))
+        if (!is_column_reduction(e, n))
             continue;
         int64_t count = type_count(e->g->node[n].type);
         const char *over = e->g->node[n].op == OP_max ? "max" : "sum";
@@ -279,7 +280,7 @@ static void emit_columns_out(Emit *e, Block *b) {
 
 static void emit_totals_out(Emit *e, Block *b) {
     for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (sums_blocks(e->g, n) && reduce_extent(e->g, n) == OVER_ALL)
+        if (sums_blocks(e->g, n) && reduction_kind(e->g, n) == FULL_REDUCTION)
             sums_total(e, b, n);
 }
 

@@ -17,10 +17,10 @@ long long workspace_offset(const Emit *e, NodeId n) {
 }
 
 static bool over_all(const Emit *e, NodeId n) {
-    return reduce_extent(e->g, n) == OVER_ALL;
+    return reduction_kind(e->g, n) == FULL_REDUCTION;
 }
 
-bool sums_columns(const Emit *e, NodeId n) {
+bool is_column_reduction(const Emit *e, NodeId n) {
     return sums_blocks(e->g, n) && !over_all(e, n);
 }
 

@@ -123,7 +123,7 @@ static void join_row(Emit *e, Scope *row, NodeId n, Index p) {
 }
 
 static bool any_columns(const Emit *e) {
-    return group_any(e, sums_columns);
+    return group_any(e, is_column_reduction);
 }
 
 static Scope *sweep_open(Emit *e, Scope *row) {
@@ -273,7 +273,7 @@ static int64_t emit_outputs(Emit *e, Scope *row, Index p) {
         Scope *s = has_lanes(e, of) ? sweep : first;
         bytes += s == sweep && !sum ? vector_bytes(e, n) : 0;
         const Expr *x = value_at(e, s == sweep ? sweep : row, of, q);
-        if (sums_columns(e, n))
+        if (is_column_reduction(e, n))
             CODE(e, &sweep->lanes, n, "s@[j * VW + k] += $;", x);
         else if (sum)
             sums_add(e, s, n, in_lanes(e, q),
@@ -296,13 +296,13 @@ static int64_t column_bytes(const Emit *e) {
     int64_t threads = columns > 1024 ? BLOCK_THREADS : 32;
     int sums = 0;
     for (NodeId n = e->group->first; n <= e->group->last; n++)
-        sums += sums_columns(e, n);
+        sums += is_column_reduction(e, n);
     return sums * SUM_BYTES * ((columns + 8 * threads - 1) / (8 * threads));
 }
 
 static void emit_totals_out(Emit *e, Block *b) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
-        if (sums_columns(e, n))
+        if (is_column_reduction(e, n))
             CODE(e, b, n,
                  "UNROLLED(j, PER) columns_sum("
                  "    part + (size_t)block * WIDTH + $ + j * ROW_THREADS * VW,"

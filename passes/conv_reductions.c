@@ -97,8 +97,9 @@ static bool is_multiple(const Sums *s, NodeId n, NodeId root) {
     }
 }
 
-static bool sums_rows(const Sums *s, NodeId n) {
-    return at(s, n)->op == OP_sum && reduce_extent(s->old, n) == OVER_COLUMN;
+static bool is_column_sum(const Sums *s, NodeId n) {
+    return at(s, n)->op == OP_sum &&
+           reduction_kind(s->old, n) == COLUMN_REDUCTION;
 }
 
 // Node n reads root or a multiple of it.
@@ -107,7 +108,7 @@ static void follow_root(Sums *s, NodeId n, NodeId root) {
         s->other_use[s->root[n]] = s->other_use[root] = true;
     else if (is_multiple(s, n, root))
         s->root[n] = root;
-    else if (sums_rows(s, n) && s->total[root] == NO_NODE)
+    else if (is_column_sum(s, n) && s->total[root] == NO_NODE)
         s->total[root] = n;
     else
         s->other_use[root] = true;

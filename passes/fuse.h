@@ -31,7 +31,7 @@ typedef struct {
     NodeId pool; // see pool_unfolded
     bool immediate;
     bool small;     // at most a value for each column
-    uint8_t extent; // of a reduction
+    uint8_t reduction; // of a reduction: its ReductionKind
 } Brief;
 
 // The kernels that a root may share; the estimate for a device can refuse some.
@@ -113,7 +113,7 @@ static inline bool is_leaf(const Facts *f, NodeId n) {
 }
 
 static inline bool reduces_rows(const Facts *f, NodeId n) {
-    return (facts(f, n) & REDUCES) && brief(f, n)->extent == OVER_ROW;
+    return (facts(f, n) & REDUCES) && brief(f, n)->reduction == ROW_REDUCTION;
 }
 
 static inline bool same_shape(const Facts *f, NodeId a, NodeId b) {

@@ -171,7 +171,7 @@ static bool is_loose(const Roots *r, NodeId n) {
         root_kind(f, r->s, n) != GROUP_GRID)
         return false;
     NodeId matrix = brief(f, n)->arg[0];
-    return brief(f, n)->extent == OVER_COLUMN &&
+    return brief(f, n)->reduction == COLUMN_REDUCTION &&
            at(f, matrix)->type->rank == 2 && in_memory(f, r->s, matrix) &&
            fits_sum(f, n, matrix);
 }

@@ -34,13 +34,13 @@ static int shape_number(Shapes *s, NodeId n) {
     return s->count++;
 }
 
-static Extent extent_of(const Graph *g, NodeId n) {
+static ReductionKind kind_of_reduction(const Graph *g, NodeId n) {
     unsigned facts = op_info[g->node[n].op].facts;
     if (!(facts & REDUCES) || (facts & REDUCES_ALL))
-        return OVER_OTHER;
-    Extent extent = reduce_extent(g, n);
-    assert(extent != OVER_OTHER); // graph_legalize leaves none
-    return extent;
+        return OTHER_REDUCTION;
+    ReductionKind reduction = reduction_kind(g, n);
+    assert(reduction != OTHER_REDUCTION); // graph_legalize leaves none
+    return reduction;
 }
 
 static bool is_column(const Type *t) {
@@ -61,7 +61,7 @@ static const Brief *find_brief(const Graph *g, Arena *scratch) {
                            .pool = pool_unfolded(g, n),
                            .immediate = node_immediate(d),
                            .small = is_column(d->type),
-                           .extent = (uint8_t)extent_of(g, n)};
+                           .reduction = (uint8_t)kind_of_reduction(g, n)};
     }
     return brief;
 }

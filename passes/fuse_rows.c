@@ -8,9 +8,9 @@
 bool fits_sum(const Facts *f, NodeId n, NodeId space) {
     enum { MOST_COLUMNS = 1024 };
     const Brief *d = brief(f, n);
-    if (d->extent == OVER_ALL)
+    if (d->reduction == FULL_REDUCTION)
         return d->op != OP_var;
-    return d->op == OP_sum && d->extent == OVER_COLUMN &&
+    return d->op == OP_sum && d->reduction == COLUMN_REDUCTION &&
            same_shape(f, d->arg[0], space) &&
            space_columns(at(f, space)->type) <= MOST_COLUMNS;
 }
@@ -28,7 +28,7 @@ static bool fits_rows(const Facts *f, const Stored *s, NodeId n, NodeId arg,
     if (facts(f, n) & REDUCES)
         return fits_sum(f, n, space) &&
                (count_of(f, arg) == elements ||
-                (per_row && brief(f, n)->extent == OVER_ALL));
+                (per_row && brief(f, n)->reduction == FULL_REDUCTION));
     if (pads_columns(f->old, n)) // rows are stored that far apart
         return s->stored[n] && count_of(f, arg) == elements;
     // As many elements in as many columns: so the rows are the same.

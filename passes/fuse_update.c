@@ -11,7 +11,7 @@ static bool is_candidate(const Facts *f, NodeId n) {
     const Brief *d = brief(f, n);
     if (d->facts & REDUCES_ALL)
         return true;
-    return d->op == OP_sum && d->extent == OVER_ALL &&
+    return d->op == OP_sum && d->reduction == FULL_REDUCTION &&
            at(f, n)->type->dtype == F32 && count_of(f, d->arg[0]) > 1;
 }
 

@@ -20,7 +20,7 @@
 static bool is_other(const Graph *g, NodeId n) {
     unsigned facts = op_info[g->node[n].op].facts;
     return (facts & REDUCES) && !(facts & REDUCES_ALL) &&
-           reduce_extent(g, n) == OVER_OTHER;
+           reduction_kind(g, n) == OTHER_REDUCTION;
 }
 
 // Reduces the middle of [N,H,W,C].

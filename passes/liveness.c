@@ -20,7 +20,7 @@ static bool is_repeatable(const Graph *g, NodeId n) {
     if (facts & (EFFECT | SCATTERS))
         return false;
     return !(facts & REDUCES) ||
-           (!(facts & REDUCES_ALL) && reduce_extent(g, n) == OVER_ROW);
+           (!(facts & REDUCES_ALL) && reduction_kind(g, n) == ROW_REDUCTION);
 }
 
 bool *group_own(const Graph *g, const Group *group, NodeId n, Arena *a) {

@@ -20,25 +20,25 @@ GroupKind group_kind(unsigned facts) {
 
 // An axis of size 1 is reduced or not as it suits: [1,6,6,8] over its middle
 // axes is over columns.
-Extent reduce_extent(const Graph *g, NodeId n) {
+ReductionKind reduction_kind(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
     const Attr *axes = node_attr(d, ATTR_axes);
     Type t = *g->node[d->arg[0]].type;
     unsigned reduced = 0, wide = 0; // axes, as bits
     if (d->op == OP_argmax)
-        return OVER_ROW;
+        return ROW_REDUCTION;
     if (axes->count == t.rank)
-        return OVER_ALL;
+        return FULL_REDUCTION;
     for (int i = 0; i < axes->count; i++)
         reduced |= 1u << axes->ints[i];
     for (int i = 0; i < t.rank; i++)
         wide |= (unsigned)(t.dim[i] != 1) << i;
     unsigned last = 1u << (t.rank - 1), before = wide & (last - 1);
     if ((reduced & last) && !(reduced & before))
-        return OVER_ROW;
+        return ROW_REDUCTION;
     if ((reduced & before) == before)
-        return reduced & last ? OVER_ALL : OVER_COLUMN;
-    return OVER_OTHER;
+        return reduced & last ? FULL_REDUCTION : COLUMN_REDUCTION;
+    return OTHER_REDUCTION;
 }
 
 NodeId pool_unfolded(const Graph *g, NodeId n) {
@@ -154,7 +154,7 @@ void group_describe(const Graph *g, Group *group) {
         if (d->op == OP_workspace)
             group->workspace = n;
         if ((facts & REDUCES) && !(facts & REDUCES_ALL)) {
-            bool row = reduce_extent(g, n) == OVER_ROW;
+            bool row = reduction_kind(g, n) == ROW_REDUCTION;
             if (row)
                 kind_raise(group, GROUP_ROWS);
             if (row || group->iteration_space == NULL)

@@ -28,9 +28,15 @@ extern const GroupInfo group_info[];
 // The kind that an operation with these facts selects, GROUP_GRID by default.
 GroupKind group_kind(unsigned facts);
 
-// Axes of a reduction: each row of the last axis, all rows for each column, or
-// all elements.
-typedef enum { OVER_ROW, OVER_COLUMN, OVER_ALL, OVER_OTHER } Extent;
+// Axes of a reduction: a row reduction gives a value for each row of the last
+// axis, a column reduction one for each column, a full reduction one of all
+// elements.  The words are XLA's.
+typedef enum {
+    ROW_REDUCTION,
+    COLUMN_REDUCTION,
+    FULL_REDUCTION,
+    OTHER_REDUCTION
+} ReductionKind;
 
 typedef struct {
     int group;
@@ -56,8 +62,8 @@ typedef struct {
     int grid[NUM_PLANS]; // blocks; of a multi-tensor group the most
 } Group;
 
-// The axes of a reduction node.
-Extent reduce_extent(const Graph *g, NodeId n);
+// Of a reduction node.
+ReductionKind reduction_kind(const Graph *g, NodeId n);
 
 // The gradient of a pool that n is, also behind casts, if the pool's windows
 // lie side by side: each window is then a place of its own to write to. NO_NODE

@@ -150,7 +150,7 @@ static Points points_of(const Search *s, const Norm *norm) {
 static bool over_rows(const Search *s, NodeId n, Op op, NodeId x) {
     const Node *d = node_at(s, n);
     return d->op == op && node_base(s->g, d->arg[0]) == x &&
-           reduce_extent(s->g, n) == OVER_COLUMN;
+           reduction_kind(s->g, n) == COLUMN_REDUCTION;
 }
 
 // A kernel that computes only sum and variance of each channel of a
@@ -349,7 +349,7 @@ static bool sums(const Search *s, int k, NodeId n, const Points *p,
                  const double *expected) {
     double value[PROBE_POINTS];
     const Node *d = node_at(s, n);
-    return d->op == OP_sum && reduce_extent(s->g, n) == OVER_COLUMN &&
+    return d->op == OP_sum && reduction_kind(s->g, n) == COLUMN_REDUCTION &&
            probe_eval(s->g, s->group[k].group, d->arg[0], p->of, NUM_VALUES,
                       value) &&
            probe_equal(value, expected);

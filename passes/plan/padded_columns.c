@@ -34,10 +34,10 @@ static bool allows_margin(const Graph *g, const Group *group, NodeId n,
     if (op_info[d->op].facts & POINTWISE)
         return true;
     if (d->op == OP_sum)
-        return reduce_extent(g, n) == OVER_ROW ||
-               reduce_extent(g, n) == OVER_ALL;
+        return reduction_kind(g, n) == ROW_REDUCTION ||
+               reduction_kind(g, n) == FULL_REDUCTION;
     return (d->op == OP_max || d->op == OP_argmax) &&
-           reduce_extent(g, n) == OVER_ROW;
+           reduction_kind(g, n) == ROW_REDUCTION;
 }
 
 int64_t group_columns(const Graph *g, const Group *group) {

@@ -15,7 +15,7 @@ int reduce_slots(const Graph *g, NodeId n) {
 bool sums_blocks(const Graph *g, NodeId n) {
     unsigned facts = op_info[g->node[n].op].facts;
     return (facts & REDUCES) && !(facts & REDUCES_ALL) &&
-           reduce_extent(g, n) != OVER_ROW;
+           reduction_kind(g, n) != ROW_REDUCTION;
 }
 
 Workspace workspace_new(const Graph *g, GroupKind kind, const Type *space) {

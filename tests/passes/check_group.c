@@ -10,37 +10,38 @@
 
 static const struct {
     const char *shape, *axes, *result;
-    Extent extent;
-} extents[] = {
-    {"[4,6,6,8]", "[0,1,2,3]", "[]", OVER_ALL},
-    {"[4,6,6,8]", "[0,1,2]", "[8]", OVER_COLUMN},
-    {"[4,6,6,8]", "[3]", "[4,6,6,1]", OVER_ROW},
-    {"[4,6,6,8]", "[1,2]", "[4,1,1,8]", OVER_OTHER},
-    {"[4,6,6,8]", "[0]", "[6,6,8]", OVER_OTHER},
-    {"[4,6,6,8]", "[0,3]", "[6,6,1]", OVER_OTHER},
-    {"[4,8]", "[0]", "[8]", OVER_COLUMN},
-    {"[4,8]", "[1]", "[4,1]", OVER_ROW},
-    {"[8]", "[0]", "[]", OVER_ALL},
+    ReductionKind reduction;
+} reductions[] = {
+    {"[4,6,6,8]", "[0,1,2,3]", "[]", FULL_REDUCTION},
+    {"[4,6,6,8]", "[0,1,2]", "[8]", COLUMN_REDUCTION},
+    {"[4,6,6,8]", "[3]", "[4,6,6,1]", ROW_REDUCTION},
+    {"[4,6,6,8]", "[1,2]", "[4,1,1,8]", OTHER_REDUCTION},
+    {"[4,6,6,8]", "[0]", "[6,6,8]", OTHER_REDUCTION},
+    {"[4,6,6,8]", "[0,3]", "[6,6,1]", OTHER_REDUCTION},
+    {"[4,8]", "[0]", "[8]", COLUMN_REDUCTION},
+    {"[4,8]", "[1]", "[4,1]", ROW_REDUCTION},
+    {"[8]", "[0]", "[]", FULL_REDUCTION},
     // Axes of size 1 are reduced or not as it suits.
-    {"[1,6,6,8]", "[1,2]", "[1,1,1,8]", OVER_COLUMN},
-    {"[4,1,1,8]", "[0]", "[1,1,8]", OVER_COLUMN},
-    {"[1,6,6,8]", "[1,2,3]", "[1,1,1,1]", OVER_ALL},
-    {"[4,1,8]", "[1,2]", "[4,1,1]", OVER_ROW},
-    {"[4,6,6,1]", "[0,1,2]", "[1]", OVER_COLUMN},
-    {"[1,8]", "[1]", "[1,1]", OVER_ROW},
-    {"[1,1]", "[0]", "[1]", OVER_COLUMN},
-    {"[4,6,1]", "[1]", "[4,1,1]", OVER_OTHER},
+    {"[1,6,6,8]", "[1,2]", "[1,1,1,8]", COLUMN_REDUCTION},
+    {"[4,1,1,8]", "[0]", "[1,1,8]", COLUMN_REDUCTION},
+    {"[1,6,6,8]", "[1,2,3]", "[1,1,1,1]", FULL_REDUCTION},
+    {"[4,1,8]", "[1,2]", "[4,1,1]", ROW_REDUCTION},
+    {"[4,6,6,1]", "[0,1,2]", "[1]", COLUMN_REDUCTION},
+    {"[1,8]", "[1]", "[1,1]", ROW_REDUCTION},
+    {"[1,1]", "[0]", "[1]", COLUMN_REDUCTION},
+    {"[4,6,1]", "[1]", "[4,1,1]", OTHER_REDUCTION},
 };
 
-START_TEST(extent_follows_axes) {
+START_TEST(kind_of_reduction_follows_axes) {
     Arena *a = arena_new();
     Graph *g = graph_from(
         a,
         arena_format(a,
                      "graph g {\n%%0 = input {name = \"x\"} : f32%s\n"
                      "%%1 = sum %%0 {axes = %s} : f32%s\n}\n",
-                     extents[_i].shape, extents[_i].axes, extents[_i].result));
-    ck_assert_int_eq(reduce_extent(g, 1), extents[_i].extent);
+                     reductions[_i].shape, reductions[_i].axes,
+                     reductions[_i].result));
+    ck_assert_int_eq(reduction_kind(g, 1), reductions[_i].reduction);
     arena_free(a);
 }
 END_TEST
@@ -51,7 +52,7 @@ START_TEST(argmax_is_over_rows_and_var_has_two_slots) {
                              "%1 = argmax %0 : i32[4,1]\n"
                              "%2 = var %0 {axes = [0]} : f32[8]\n"
                              "%3 = sum %0 {axes = [0]} : f32[8]\n}\n");
-    ck_assert_int_eq(reduce_extent(g, 1), OVER_ROW);
+    ck_assert_int_eq(reduction_kind(g, 1), ROW_REDUCTION);
     ck_assert_int_eq(reduce_slots(g, 2), 3);
     ck_assert_int_eq(reduce_slots(g, 3), 1);
     arena_free(a);
@@ -318,8 +319,8 @@ END_TEST
 Suite *group_suite(void) {
     Suite *s = suite_create("group");
     TCase *t = tcase_create("group");
-    tcase_add_loop_test(t, extent_follows_axes, 0,
-                        (int)(sizeof extents / sizeof *extents));
+    tcase_add_loop_test(t, kind_of_reduction_follows_axes, 0,
+                        (int)(sizeof reductions / sizeof *reductions));
     tcase_add_test(t, argmax_is_over_rows_and_var_has_two_slots);
     tcase_add_test(t, kinds_follow_operations);
     tcase_add_test(t, inputs_and_outputs_are_stored_nodes);
