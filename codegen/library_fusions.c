@@ -3,7 +3,7 @@
 #include "codegen/emit.h"
 #include "passes/plan/library_fusion.h"
 
-static long long at(const Graph *g, NodeId n) {
+static long long offset_of(const Graph *g, NodeId n) {
     return n == NO_NODE ? 0 : (long long)g->node[n].offset;
 }
 
@@ -14,14 +14,16 @@ static void norm_row(FusionTables *t, const Graph *g, const LibraryFusions *r,
     text_add(&t->norms,
              "    {.x = %lld, .sum = %lld, .var = %lld, .number = %d,\n"
              "     .channels = %lld, .count = %lld",
-             at(g, n->x), at(g, n->sum), at(g, n->var), n->number,
+             offset_of(g, n->x), offset_of(g, n->sum), offset_of(g, n->var),
+             n->number,
              (long long)channels,
              (long long)(type_count(g->node[n->x].type) / channels));
     if (n->forms >= 0) {
         text_add(&t->norms,
                  ",\n     .scale = %lld, .bias = %lld, .y = %lld,\n"
                  "     .forms = %lld, .form_bytes = %lld, .epsilon = ",
-                 at(g, n->scale), at(g, n->bias), at(g, n->y),
+                 offset_of(g, n->scale), offset_of(g, n->bias),
+                 offset_of(g, n->y),
                  (long long)(room + n->forms), (long long)form_bytes(channels));
         text_double(&t->norms, n->epsilon);
     }
@@ -43,8 +45,9 @@ static void fusion_row(FusionTables *t, const Graph *g, const Kernel *kernel,
     text_add(f, "     .launch = %d, .together = %d", fusion->kernel,
              fusion->together < 0 ? -1 : t->num_fusions + fusion->together);
     if (fusion->kind == FUSION_backward)
-        text_add(f, ", .d_scale = %lld, .d_bias = %lld", at(g, fusion->d_scale),
-                 at(g, fusion->d_bias));
+        text_add(f, ", .d_scale = %lld, .d_bias = %lld",
+                 offset_of(g, fusion->d_scale),
+                 offset_of(g, fusion->d_bias));
     text_add(f, "},\n");
 }
 

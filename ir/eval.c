@@ -193,8 +193,8 @@ static int *reads_count(const Graph *g, Arena *a, const bool *kept) {
     return reads;
 }
 
-void graph_eval_seen(const Graph *g, double *const *leaf, bool round,
-                     const bool *wanted, NodeSeen *seen, void *whose) {
+void graph_eval_visit(const Graph *g, double *const *leaf, bool round,
+                      const bool *wanted, NodeVisitor *visit, void *context) {
     Arena *scratch = arena_new();
     double **value = ARENA_ARRAY(scratch, g->count + 1, double *);
     Arena **own = ARENA_ARRAY(scratch, g->count + 1, Arena *);
@@ -209,7 +209,7 @@ void graph_eval_seen(const Graph *g, double *const *leaf, bool round,
         if (round && leaf[id] == NULL)
             round_all(g, *n->type, value[id]);
         if (wanted[id])
-            seen(whose, id, value);
+            visit(context, id, value);
         for (int i = 0; i < n->num_args; i++)
             if (--reads[n->arg[i]] == 0)
                 arena_free(own[n->arg[i]]);
@@ -225,8 +225,8 @@ typedef struct {
     double **value;
 } Keeper;
 
-static void value_keep(void *whose, NodeId n, double *const *value) {
-    const Keeper *k = whose;
+static void value_keep(void *context, NodeId n, double *const *value) {
+    const Keeper *k = context;
     size_t count = (size_t)type_count(k->g->node[n].type);
     k->value[n] = ARENA_UNINIT(k->a, count + 1, double);
     memcpy(k->value[n], value[n], count * sizeof *value[n]);
@@ -235,6 +235,6 @@ static void value_keep(void *whose, NodeId n, double *const *value) {
 double **graph_eval_kept(const Graph *g, Arena *a, double *const *leaf,
                          const bool *kept) {
     Keeper k = {g, a, ARENA_ARRAY(a, g->count + 1, double *)};
-    graph_eval_seen(g, leaf, false, kept, value_keep, &k);
+    graph_eval_visit(g, leaf, false, kept, value_keep, &k);
     return k.value;
 }

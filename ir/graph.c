@@ -245,7 +245,7 @@ _Noreturn void graph_report_full(const Graph *g) {
 }
 
 static void make_room(Graph *g) {
-    if (g->count >= g->max_nodes + NODES_OVER)
+    if (g->count >= g->max_nodes + NODES_MARGIN)
         graph_report_full(g);
     if (g->count < g->capacity)
         return;

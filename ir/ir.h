@@ -141,12 +141,12 @@ extern const struct AttrInfo {
 typedef uint32_t NodeId;
 // A graph has at most MAX_NODES.  The graphs of a program have at most
 // MAX_STEP_NODES together, with the backward pass, updates and recomputed
-// nodes, so that compiling ends soon.  The front end checks after each
-// construct, so that one may end a little above.
+// nodes, which bounds the time of a compilation.  The front end checks the
+// limit after each construct; one construct may exceed it by NODES_MARGIN.
 enum {
     NO_NODE = UINT32_MAX,
     MAX_NODES = 1000000,
-    NODES_OVER = 1000,
+    NODES_MARGIN = 1000,
     MAX_STEP_NODES = 200000
 };
 
@@ -183,7 +183,7 @@ struct Node {
     Origin from;
     int group;      // the kernel it belongs to, -1 before fuse
     Reason why;     // fuse decided to store it, for this reason
-    int64_t offset; // bytes into the arena, -1 before memory or if not stored
+    int64_t offset; // bytes into the arena of tensors, else -1: not stored
 };
 
 // Facts of a graph, which passes need and give.
@@ -199,7 +199,7 @@ enum {
 // Where no device is described, plans are for the generic one.
 enum { GENERIC_MULTIPROCESSORS = 132, MOST_MULTIPROCESSORS = 1 << 16 };
 
-// Is called when a graph can have no more nodes; does not return.
+// Called when a graph can have no more nodes; does not return.
 typedef void GraphFull(const Graph *g);
 
 struct Graph {
@@ -212,7 +212,7 @@ struct Graph {
     Node *node;
     NodeId count, capacity;
     NodeId max_nodes;
-    int64_t arena_bytes;   // with PLANNED: size of the arena
+    int64_t arena_bytes;   // with PLANNED: size of the arena of all tensors
     int64_t live_bytes;    // with PLANNED: peak of live bytes, without states
     int rewrites;          // that passes have counted so far
     Origin origin;         // given to nodes that are added
@@ -412,17 +412,19 @@ int64_t window_count(int64_t in, int64_t pads, int64_t window, int64_t stride,
 
 // ---- samples.c: batch axes ----
 
-// The batch axes of a node's type: those that run over the N samples of a
-// batch.
+// The batch axes of a node: axes along which an index selects one of the N
+// samples of a batch.  A short last batch is filled up with padding samples,
+// which must not change a result: the front end masks them, and these facts
+// show whether every reduction over samples is masked.
 typedef struct {
     int32_t stride[MAX_RANK]; // 0: not a batch axis; else index i belongs to
                               // sample i / stride mod N
     int64_t split;    // the stride in elements of a batch axis that a reshape
                       // split into several, as for ghost batches; 0: none
-    uint8_t masked;   // a bit for each axis along which elements of padding
-                      // samples are neutral
-    uint8_t constant; // a bit for each axis along which elements differ by
-                      // constants only
+    uint8_t masked;   // a bit for each axis along which the elements of padding
+                      // samples are the neutral element of their reduction
+    uint8_t constant; // a bit for each axis along which elements differ only
+                      // by constants
     bool fixed;       // depends only on constants and states of the run
     bool of_valid;    // depends only on these and the input `valid`
     bool mixed;       // the value depends on the number of samples
@@ -461,17 +463,18 @@ const char *graph_verify(const Graph *g, Arena *a);
 // set, results are rounded to their element type, else kept in double.
 double **graph_eval(const Graph *g, Arena *a, double *const *leaf, bool round);
 
-// Is shown a node right after it is computed: value has its elements, and those
-// of its operands.
-typedef void NodeSeen(void *whose, NodeId n, double *const *value);
+// Called right after node n is computed: value has its elements, and those of
+// its operands.
+typedef void NodeVisitor(void *context, NodeId n, double *const *value);
 
-// The same for the wanted nodes and their operands, with the memory of each
-// released when nothing else reads it.  g has no clip and no optimizer, which
-// read more than their operands.  Leaves are taken as they are given.
-void graph_eval_seen(const Graph *g, double *const *leaf, bool round,
-                     const bool *wanted, NodeSeen *seen, void *whose);
+// Computes the wanted nodes and those that they need, visits each wanted one,
+// and releases a node's memory after its last use.  g has no clip and no
+// optimizer, which read more than their operands.  With round set, results are
+// rounded to their element type, but leaves are not.
+void graph_eval_visit(const Graph *g, double *const *leaf, bool round,
+                      const bool *wanted, NodeVisitor *visit, void *context);
 
-// In double, those nodes that are kept; the result has NULL for all others.
+// The elements of the kept nodes, in double; NULL for all others.
 double **graph_eval_kept(const Graph *g, Arena *a, double *const *leaf,
                          const bool *kept);
 

@@ -242,8 +242,8 @@ typedef struct {
     double single; // of f32 and of sums
     bool alike;    // numbers are that are equal in f32
     uint32_t seed;
-    NodeSeen *seen;
-    void *whose;
+    NodeVisitor *visit;
+    void *context;
 } Shaken;
 
 // Which nodes are made of a param or state of their shape element by element.
@@ -268,8 +268,8 @@ static double draw_double(uint32_t seed, NodeId n, double x) {
     return 2 * random_uniform(seed, n, bits[1], bits[0]) - 1;
 }
 
-static void shake(void *whose, NodeId n, double *const *value) {
-    const Shaken *s = whose;
+static void shake(void *context, NodeId n, double *const *value) {
+    const Shaken *s = context;
     const Node *d = &s->g->node[n];
     int64_t count = type_count(d->type);
     if (rounds(s->g, d)) {
@@ -285,7 +285,7 @@ static void shake(void *whose, NodeId n, double *const *value) {
         }
     }
     if (s->wanted[n])
-        s->seen(s->whose, n, value);
+        s->visit(s->context, n, value);
 }
 
 // Adds the errors that s describes to the graph.
@@ -295,31 +295,31 @@ static void shake_all(Shaken s, const Graph *g, double *const *leaf) {
     memset(all, true, g->count);
     s.g = g;
     s.updates = find_updates(g, a);
-    graph_eval_seen(g, leaf, false, all, shake, &s);
+    graph_eval_visit(g, leaf, false, all, shake, &s);
     arena_free(a);
 }
 
-void noise_seen(const Graph *g, double *const *leaf, DType activations,
-                double units, uint32_t seed, const bool *wanted, NodeSeen *seen,
-                void *whose) {
+void noise_visit(const Graph *g, double *const *leaf, DType activations,
+                 double units, uint32_t seed, const bool *wanted,
+                 NodeVisitor *visit, void *context) {
     Shaken s = {.wanted = wanted,
                 .unit = units * unit_of(g, activations),
                 .single = units * 0x1p-24,
                 .alike = true,
                 .seed = seed,
-                .seen = seen,
-                .whose = whose};
+                .visit = visit,
+                .context = context};
     shake_all(s, g, leaf);
 }
 
-void noise_seen_double(const Graph *g, double *const *leaf, uint32_t seed,
-                       const bool *wanted, NodeSeen *seen, void *whose) {
+void noise_visit_double(const Graph *g, double *const *leaf, uint32_t seed,
+                        const bool *wanted, NodeVisitor *visit, void *context) {
     static const double units = 8 * 0x1p-53;
     Shaken s = {.wanted = wanted,
                 .unit = units,
                 .single = units,
                 .seed = seed,
-                .seen = seen,
-                .whose = whose};
+                .visit = visit,
+                .context = context};
     shake_all(s, g, leaf);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Noise: how far from right values are when roundings fall at random.
+// Noise: the errors of values whose operations round at random.
 #ifndef IR_NOISE_H
 #define IR_NOISE_H
 
@@ -12,17 +12,17 @@
 double **noise_eval(const Graph *g, Arena *a, double *const *leaf,
                     double *const *value, bool squares, uint32_t seed);
 
-// As graph_eval_seen for a graph in f32, where each operation that rounds has
+// As graph_eval_visit for a graph in f32, where each operation that rounds has
 // an error of up to `units`, the same for all readers, so that equal values
 // stay equal.  Values that would be stored as activations have the units of
 // that type, except params, states and their elementwise results.
-void noise_seen(const Graph *g, double *const *leaf, DType activations,
-                double units, uint32_t seed, const bool *wanted, NodeSeen *seen,
-                void *whose);
+void noise_visit(const Graph *g, double *const *leaf, DType activations,
+                 double units, uint32_t seed, const bool *wanted,
+                 NodeVisitor *visit, void *context);
 
-// The same of a few roundings of double, of which numbers that are all but
-// equal have others.
-void noise_seen_double(const Graph *g, double *const *leaf, uint32_t seed,
-                       const bool *wanted, NodeSeen *seen, void *whose);
+// The same with errors of a few roundings of double.  Here numbers that are
+// almost equal have different errors.
+void noise_visit_double(const Graph *g, double *const *leaf, uint32_t seed,
+                        const bool *wanted, NodeVisitor *visit, void *context);
 
 #endif

@@ -26,8 +26,8 @@ typedef struct {
     int count;
     const int *owner; // of each node: index of its group, or NONE
     Users users;
-    NodeId *into,
-        *sum_of;    // of a call: the tensor it adds to; of a sum: the call
+    NodeId *into;   // of a call: the tensor that it adds to
+    NodeId *sum_of; // of a sum: the call
     bool *added_to; // a call adds to the tensor
     int *seen;      // of each group: the last search that met it
     int searches;

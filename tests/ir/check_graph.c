@@ -267,7 +267,7 @@ END_TEST
 
 START_TEST(too_many_nodes_are_the_models_fault) {
     Node n = {.op = OP_workspace, .group = -1};
-    for (NodeId i = 0; i <= MAX_NODES + NODES_OVER; i++)
+    for (NodeId i = 0; i <= MAX_NODES + NODES_MARGIN; i++)
         graph_add(g, n);
 }
 END_TEST

@@ -235,9 +235,9 @@ static void launch_judge(IsolatedReplay *all, int group) {
         }
     l.right = ARENA_ARRAY(a, (size_t)c->cut->count + 1, double *);
     l.terms = ARENA_ARRAY(a, (size_t)c->cut->count + 1, double);
-    graph_eval_seen(c->cut, c->leaf, false, wanted, right_keep, &l);
+    graph_eval_visit(c->cut, c->leaf, false, wanted, right_keep, &l);
     c->cut->act = F32;
-    graph_eval_seen(c->cut, c->leaf, true, wanted, node_judge, &l);
+    graph_eval_visit(c->cut, c->leaf, true, wanted, node_judge, &l);
     arena_free(a);
 }
 

@@ -171,7 +171,7 @@ void rows_reference(const Side *side, const Rows *rows, int first,
         keep(&model, a, leaves_of(side, a, model.g));
         s.beside = model.beside;
     }
-    graph_eval_seen(g, leaves_meant(side, a, g), false, s.wanted, show, &s);
+    graph_eval_visit(g, leaves_meant(side, a, g), false, s.wanted, show, &s);
     arena_free(a);
 }
 
@@ -185,14 +185,14 @@ void rows_rounded(const Side *side, const Rows *rows, const bool *row,
         if (row[i])
             want(&s, rows->row[i].node, i);
     keep(&s, a, leaf);
-    graph_eval_seen(g, leaf, true, s.wanted, show, &s);
+    graph_eval_visit(g, leaf, true, s.wanted, show, &s);
     arena_free(a);
 }
 
 static void decide(Arena *a, const Graph *g, double *const *leaf, Shown *s,
                    uint32_t seed) {
     keep(s, a, leaf);
-    noise_seen_double(g, leaf, seed, s->wanted, show, s);
+    noise_visit_double(g, leaf, seed, s->wanted, show, s);
 }
 
 void rows_decided(const Side *side, const Rows *rows, const bool *row,
@@ -218,6 +218,6 @@ void rows_disturbed(const Side *side, const Rows *rows, const bool *row,
     Shown s = shown_new(a, g, rows, seen, whose);
     want_states(&s, side->snapshot.step->graph, rows, row);
     keep(&s, a, leaf);
-    noise_seen(g, leaf, side->plan->act, units, seed, s.wanted, show, &s);
+    noise_visit(g, leaf, side->plan->act, units, seed, s.wanted, show, &s);
     arena_free(a);
 }

@@ -65,7 +65,7 @@ static bool overflows(const Graph *g, double *const *leaf) {
     Gradients all = {g, false};
     for (NodeId n = 0; n < g->count; n++)
         wanted[n] = is_gradient(g, n);
-    graph_eval_seen(g, leaf, false, wanted, gradient_see, &all);
+    graph_eval_visit(g, leaf, false, wanted, gradient_see, &all);
     arena_free(a);
     return all.overflows;
 }
