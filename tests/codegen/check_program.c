@@ -5,6 +5,7 @@
 #include "codegen/codegen.h"
 #include "frontend/frontend.h"
 #include "passes/passes.h"
+#include "tests/codegen/load.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -15,11 +16,10 @@ typedef struct {
 } Output;
 
 static Output emit(Arena *a, const Program *p, const char *base) {
-    PassOptions host = pass_options(&p->recipe, "host");
-    PassOptions cuda = pass_options(&p->recipe, "cuda");
     CodegenOptions o = {.version = "1.2.3", .base = base, .fingerprint = 42};
     Text c = text_new(a), cu = text_new(a);
-    const Plan *plan[] = {program_plan(p, &host), program_plan(p, &cuda)};
+    const Plan *plan[NUM_PLANS];
+    load_plans(p, 1, plan);
     codegen_program(p, plan, &o, &c, &cu);
     return (Output){text_string(&c), text_string(&cu)};
 }

@@ -2,7 +2,6 @@
 #include "tests/codegen/suites.h"
 
 #include "codegen/kernel/sizes.h"
-#include "passes/passes.h"
 #include "tests/codegen/load.h"
 
 #include <ctype.h>
@@ -180,18 +179,15 @@ START_TEST(sizes_that_differ_are_parameters) {
     Text report = text_new(a);
     Program *p = load_program(a, whole[_i].model, NULL, 0, F16, &report);
     ck_assert_msg(p != NULL, "%s", text_string(&report));
-    PassOptions host = pass_options(&p->recipe, "host");
-    PassOptions cuda = pass_options(&p->recipe, "cuda");
-    host.level = cuda.level = whole[_i].level;
-    const Plan *plan = program_plan(p, &host);
-    Launches *l = codegen_launches(plan, program_plan(p, &cuda), a);
-    int members = 0;
-    for (int i = 0; i < plan->num_steps; i++)
+    const Plan *plan[NUM_PLANS];
+    load_plans(p, whole[_i].level, plan);
+    Launches *l = codegen_launches(plan[HOST_PLAN], plan[DEVICE_PLAN], a);
+    int members = 0, steps = plan[HOST_PLAN]->num_steps;
+    for (int i = 0; i < steps; i++)
         for (int j = 0; j < l[i].count; j++)
             if (kernel_in_family(&l[i].kernel[j])) {
                 const char *first = l[i].kernel[j].sized->first->name;
-                check_member(a, find(l, plan->num_steps, first),
-                             &l[i].kernel[j]);
+                check_member(a, find(l, steps, first), &l[i].kernel[j]);
                 members++;
             }
     ck_assert_int_gt(members, 1);

@@ -30,3 +30,13 @@ Program *load_program(Arena *a, const char *model, const Setting *setting,
         diag_print(report, &diags);
     return p;
 }
+
+void load_plans(const Program *p, int level, const Plan *plan[NUM_PLANS]) {
+    static const char *const device[NUM_PLANS] = {
+        [HOST_PLAN] = "host", [DEVICE_PLAN] = "cuda"};
+    for (int i = 0; i < NUM_PLANS; i++) {
+        PassOptions o = pass_options(&p->recipe, device[i]);
+        o.level = level;
+        plan[i] = program_plan(p, &o);
+    }
+}
