@@ -102,7 +102,9 @@ void kernels_write(const Writer *w, Text *t) {
                 "// --graph=train` prints, and p12 its address; likewise below "
                 "the other steps.\n"
                 "// In kernels over many tensors, v_1, v_2 are those of a row "
-                "of the table.\n");
+                "of the table.\n"
+                "// Section 9 of sinter's docs/ir.md explains the words in "
+                "capitals.\n");
     if (any_slice(w))
         text_add(t, "// s12 is the address of slice %%12 in its operand.\n");
     text_add(t, "\n");

@@ -104,4 +104,11 @@ same_names attributes "| kind | attributes" all_in_backticks
 sed -n 's/^REASON(\([a-z_]*\),.*/\1/p' ir/reasons.def | sort >"$work/reasons"
 same_names reasons "| reason | says" all_in_backticks
 
+# Words in capitals of the kernels' text: constants of sizes have one letter.
+sed -n '/^## 9/,$p' docs/ir.md | grep -o '\b[A-Z][A-Z_]\+\b' | sort -u >"$work/explained"
+cat tests/golden/kernels/*.cu | sed 's,//.*,,' | grep -o '\b[A-Z][A-Z_]\+\b' |
+    sort -u >"$work/words"
+unknown=$(comm -23 "$work/words" "$work/explained")
+[ -z "$unknown" ] || complain "docs/ir.md, section 9, does not explain: $unknown"
+
 exit $failed
