@@ -66,17 +66,6 @@ void text_add(Text *t, const char *format, ...) {
     va_end(list);
 }
 
-void text_line(Text *t, const char *format, ...) {
-    if (*format != '\0')
-        for (int i = 0; i < t->indent; i++)
-            text_bytes(t, "    ", 4);
-    va_list list;
-    va_start(list, format);
-    text_addv(t, format, list);
-    va_end(list);
-    text_bytes(t, "\n", 1);
-}
-
 void text_double(Text *t, double value) {
     char s[64];
     if (isnan(value) || isinf(value)) {

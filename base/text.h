@@ -11,7 +11,7 @@ typedef struct Text {
     Arena *arena;
     char *data; // ends in a zero byte after the first append
     size_t length, capacity;
-    int indent; // levels of four spaces that text_line prepends
+    int indent; // levels of four spaces, for the code that prints lines
 } Text;
 
 Text text_new(Arena *a);
@@ -23,11 +23,6 @@ void text_addv(Text *t, const char *format, va_list list);
 
 // Appends length bytes.
 void text_bytes(Text *t, const char *s, size_t length);
-
-// Appends one indented line and its newline.  An empty format gives an empty
-// line without spaces.
-void text_line(Text *t, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 
 // Appends the shortest decimal form that reads back to the same double, with a
 // point or an exponent; infinities and NaN as inf, -inf and nan.

@@ -165,9 +165,6 @@ const Expr *value_at(Emit *e, Scope *s, NodeId n, Index p);
 // lane loop, an array if inner scopes use it, or a plain variable.
 const Expr *value_set(Emit *e, Scope *s, NodeId n, Index p, const Expr *x);
 
-// Whether the statements of s belong to outer or to one of its scopes.
-bool scope_within(const Scope *s, const Scope *outer);
-
 // Binds node n at p to `name` from now on.
 void value_define(Emit *e, Scope *s, NodeId n, Index p, HeldAs form,
                   const Expr *name);

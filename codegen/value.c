@@ -83,7 +83,8 @@ const Expr *pointer_name(Emit *e, NodeId n) {
 
 // ---- computed values ----
 
-bool scope_within(const Scope *s, const Scope *outer) {
+// Whether the statements of s belong to outer or to one of its scopes.
+static bool scope_within(const Scope *s, const Scope *outer) {
     for (; s != NULL; s = s->outer)
         if (s == outer)
             return true;
@@ -160,15 +161,20 @@ const Expr *array_define(Emit *e, Scope *s, NodeId n, Index p,
     return lane_of(e, name);
 }
 
-// Declares a variable of s with the value x of n at p.
-static const Expr *once(Emit *e, Scope *s, NodeId n, Index p, const Expr *x) {
+// Declares a variable of s, or of its lane loop, with the value x of n at p.
+static const Expr *declare_value(Emit *e, Scope *s, NodeId n, Index p,
+                                 HeldAs held, const Expr *x) {
     const Expr *name = value_name(e, "v", n);
-    CODE(e, &s->before, n,
+    CODE(e, held == HELD_ONCE ? &s->before : &s->lanes, n,
          arena_format(e->a, "const %s $ = $;",
                       held_type(e->g->node[n].type->dtype)),
          name, x);
-    value_define(e, s, n, p, HELD_ONCE, name);
+    value_define(e, s, n, p, held, name);
     return name;
+}
+
+static const Expr *once(Emit *e, Scope *s, NodeId n, Index p, const Expr *x) {
+    return declare_value(e, s, n, p, HELD_ONCE, x);
 }
 
 // Reads the lanes of an array from an address.
@@ -308,15 +314,9 @@ int64_t vector_bytes(const Emit *e, NodeId n) {
 }
 
 const Expr *value_set(Emit *e, Scope *s, NodeId n, Index p, const Expr *x) {
-    if (is_uniform(*e->g->node[n].type, p))
-        return once(e, s, n, p, x);
-    const Expr *name = value_name(e, "v", n);
-    CODE(e, &s->lanes, n,
-         arena_format(e->a, "const %s $ = $;",
-                      held_type(e->g->node[n].type->dtype)),
-         name, x);
-    value_define(e, s, n, p, HELD_LANE, name);
-    return name;
+    return declare_value(
+        e, s, n, p, is_uniform(*e->g->node[n].type, p) ? HELD_ONCE : HELD_LANE,
+        x);
 }
 
 static const Expr *pointwise(Emit *e, Scope *s, NodeId n, Index p) {

@@ -85,11 +85,6 @@ bool rewrite_next(Graph *g, const PassOptions *o);
 // Runs one pass and verifies.
 Graph *pass_run(Graph *g, const PassOptions *o, const Pass *pass);
 
-// The same, and gives back the memory of g where the pass leaves another graph
-// and g is not the one to be kept.
-Graph *pass_follow(Graph *g, const PassOptions *o, const Pass *pass,
-                   const Graph *keep);
-
 // ---- canonicalize.c: exact rewrites of layers ----
 PassFunction pass_canonicalize;
 

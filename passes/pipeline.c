@@ -169,8 +169,10 @@ Graph *pass_run(Graph *g, const PassOptions *o, const Pass *pass) {
     return out;
 }
 
-Graph *pass_follow(Graph *g, const PassOptions *o, const Pass *pass,
-                   const Graph *keep) {
+// The same, and gives back the memory of g where the pass leaves another graph
+// and g is not the one to be kept.
+static Graph *pass_follow(Graph *g, const PassOptions *o, const Pass *pass,
+                          const Graph *keep) {
     Graph *out = pass_run(g, o, pass);
     if (out != g && g != keep)
         graph_free(g);

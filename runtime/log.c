@@ -30,14 +30,14 @@ static bool is_terminal(int fd) {
     return isatty(fd) && term != NULL && strcmp(term, "dumb") != 0;
 }
 
-bool rt_coloured(FILE *to) {
+static bool is_coloured(FILE *to) {
     const char *no = getenv("NO_COLOR");
     return (no == NULL || *no == '\0') &&
            is_terminal(to == stdout ? STDOUT_FILENO : STDERR_FILENO);
 }
 
 const char *rt_colour(FILE *to, const char *code) {
-    return rt_coloured(to) ? code : "";
+    return is_coloured(to) ? code : "";
 }
 
 const char *rt_wiped(void) {

@@ -67,7 +67,6 @@ int rt_log_lost(void); // errno of the first line that could not be written; 0
 // The escape sequence `code` if `to` is a terminal with colours and NO_COLOR is
 // not set, else "".
 const char *rt_colour(FILE *to, const char *code);
-bool rt_coloured(FILE *to);
 
 // Starts a line on stderr: erases the progress bar of a terminal.
 const char *rt_wiped(void);

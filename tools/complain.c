@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 // Colours are for terminals, unless NO_COLOR is set.
-bool wants_color(int file) {
+static bool wants_color(int file) {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
     return isatty(file) && !(no && *no) && term && strcmp(term, "dumb") != 0;
 }

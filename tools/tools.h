@@ -127,9 +127,6 @@ const char *diagnostic_page(Arena *a, const char *code);
 
 bool wants_json(const Arguments *arguments);
 
-// Whether a file is a terminal that may show colours.
-bool wants_color(int file);
-
 // Begins a line of progress, which an error ends.
 void line_begin(const char *text);
 void line_end(void); // where one has begun

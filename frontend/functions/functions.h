@@ -299,9 +299,7 @@ NodeId parameter_new(Expansion *e, const Call *c, const char *name, Type type,
 NodeId statistic_new(Expansion *e, const Call *c, const char *name, Type type,
                      double init);
 
-// The average of a parameter or statistic, which starts at `init`, and its
-// name.
-const char *average_name(Expansion *e, const char *name);
+// The average of a parameter or statistic, which starts at `init`.
 NodeId average_node(Expansion *e, const char *name, Type type, double init);
 
 // The graph that initialises parameters.

@@ -22,7 +22,7 @@ static bool expect_size(Expansion *e, const Call *c, const char *name,
     return false;
 }
 
-const char *average_name(Expansion *e, const char *name) {
+static const char *average_name(Expansion *e, const char *name) {
     return arena_format(e->arena, "%s.average", name);
 }
 

@@ -37,32 +37,6 @@ START_TEST(grows) {
 }
 END_TEST
 
-START_TEST(lines_are_indented) {
-    Arena *a = arena_new();
-    Text t = text_new(a);
-    text_line(&t, "if (%s) {", "x");
-    t.indent = 2;
-    text_line(&t, "y();");
-    text_line(&t, "%s", "");
-    t.indent = 0;
-    text_line(&t, "}");
-    ck_assert_ptr_nonnull(strstr(text_string(&t), "if (x) {\n        y();\n"));
-    text_line(&t, " ");
-    arena_free(a);
-}
-END_TEST
-
-START_TEST(empty_line_has_no_spaces) {
-    Arena *a = arena_new();
-    Text t = text_new(a);
-    const char *nothing = "";
-    t.indent = 3;
-    text_line(&t, nothing, 0);
-    ck_assert_str_eq(text_string(&t), "\n");
-    arena_free(a);
-}
-END_TEST
-
 // clang-format off
 static const struct {
     double value;
@@ -103,8 +77,6 @@ Suite *text_suite(void) {
     TCase *t = tcase_create("text");
     tcase_add_test(t, adds_in_order);
     tcase_add_test(t, grows);
-    tcase_add_test(t, lines_are_indented);
-    tcase_add_test(t, empty_line_has_no_spaces);
     tcase_add_loop_test(t, doubles_are_short, 0,
                         sizeof numbers / sizeof numbers[0]);
     tcase_add_test(t, doubles_read_back);

@@ -85,7 +85,9 @@ static int sides_run(Arena *a, Comparison *c) {
     return status;
 }
 
-int sides_compare(Arena *a, const Arguments *arguments, Comparison *c) {
+// Builds, runs and compares both variants, whose names and options are set.
+// Returns an exit status, after a message if it failed.
+static int sides_compare(Arena *a, const Arguments *arguments, Comparison *c) {
     Size size;
     int status = model_size(arguments, &size);
     if (status != EXIT_GOOD)

@@ -30,10 +30,6 @@ int64_t comparison_batch(const Arguments *arguments, const Size *size);
 // Whether the recorded step is evaluated in double.
 bool is_judged(const Arguments *arguments, const Snapshot *s);
 
-// Builds, runs and compares both variants, whose names and options are set.
-// Returns an exit status, after a message if it failed.
-int sides_compare(Arena *a, const Arguments *arguments, Comparison *c);
-
 // Prints the cost of leaving out each pass, and the share of each part.
 // Returns an exit status.
 int ablate(Arena *a, const Arguments *arguments);

@@ -169,9 +169,6 @@ typedef struct {
     size_t cudnn, cublaslt;
 } RtTuningKey;
 
-// A hash of a plan's calls, fusions and merged launches, as 32 digits.
-enum { RT_TUNING_DIGITS = 32 };
-void rt_tuning_digest(const RtPlan *plan, char to[RT_TUNING_DIGITS + 1]);
 // The path in a folder, named after the key; the caller frees it.
 char *rt_tuning_path(const char *folder, const RtTuningKey *key);
 

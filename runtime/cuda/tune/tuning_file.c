@@ -57,13 +57,16 @@ static void add_merged_launch(XXH3_state_t *state, const RtMergedLaunch *join) {
     add_text(state, text);
 }
 
+enum { DIGITS = 32 };
+
 static void write_digest(const XXH3_state_t *state, char *to) {
     XXH128_hash_t hash = XXH3_128bits_digest(state);
-    snprintf(to, RT_TUNING_DIGITS + 1, "%016" PRIx64 "%016" PRIx64, hash.high64,
+    snprintf(to, DIGITS + 1, "%016" PRIx64 "%016" PRIx64, hash.high64,
              hash.low64);
 }
 
-void rt_tuning_digest(const RtPlan *plan, char to[RT_TUNING_DIGITS + 1]) {
+// A hash of a plan's calls, fusions and merged launches.
+static void digest_plan(const RtPlan *plan, char to[DIGITS + 1]) {
     XXH3_state_t state;
     XXH3_128bits_reset(&state);
     for (int i = 0; i < plan->num_calls; i++)
@@ -77,11 +80,11 @@ void rt_tuning_digest(const RtPlan *plan, char to[RT_TUNING_DIGITS + 1]) {
 
 char *rt_tuning_path(const char *folder, const RtTuningKey *key) {
     XXH3_state_t state;
-    char text[120], digest[RT_TUNING_DIGITS + 1];
+    char text[120], digest[DIGITS + 1];
     snprintf(text, sizeof text, "%d %d %d %d %zu %zu", RT_TUNING_FORMAT,
              key->capability, key->processors, key->driver, key->cudnn,
              key->cublaslt);
-    rt_tuning_digest(key->plan, digest);
+    digest_plan(key->plan, digest);
     XXH3_128bits_reset(&state);
     add_text(&state, text);
     add_text(&state, key->gpu);
@@ -103,7 +106,7 @@ typedef struct {
 
 // The key in a file.
 typedef struct {
-    char gpu[96], plan[RT_TUNING_DIGITS + 1];
+    char gpu[96], plan[DIGITS + 1];
     uint64_t capability, processors, driver, cudnn, cublaslt;
 } FileKey;
 
@@ -143,7 +146,7 @@ static FileKey file_key_of(const RtTuningKey *key) {
                  .cudnn = key->cudnn,
                  .cublaslt = key->cublaslt};
     snprintf(f.gpu, sizeof f.gpu, "%s", key->gpu);
-    rt_tuning_digest(key->plan, f.plan);
+    digest_plan(key->plan, f.plan);
     return f;
 }
 
