@@ -249,16 +249,15 @@ long long workspace_offset(const Emit *e, NodeId n);
 void sums_declare(Emit *e, Block *b, bool over_all, const Expr *lanes);
 void sums_add(Emit *e, Scope *s, NodeId n, Index p, const Expr *value);
 
-// Number of sums that n takes over a block's threads.
-int sums_of(const Emit *e, NodeId n);
-
 // Whether n is a column reduction; and whether one as a variance.
 bool is_column_reduction(const Emit *e, NodeId n);
 bool has_pivot(const Emit *e, NodeId n);
 
-// Adds n's accumulators into the block's part of the workspace.  n reduces over
-// all axes.
-void sums_total(const Emit *e, Block *b, NodeId n);
+// Adds the accumulators of the group's sums over a block's threads, and stores
+// the results in the block's part of the workspace.  `columns` is the call for
+// column reductions: %s, $ and %s are the verb, the place and the accumulator.
+// NULL leaves them out, and !totals full reductions.
+void sums_store(const Emit *e, Block *b, const char *columns, bool totals);
 
 // Writes the end of a kernel: the last block adds all partial sums.
 void sums_finish(Emit *e, Block *b);

@@ -261,29 +261,6 @@ static void emit_row(Emit *e, Scope *row, Index p) {
     }
 }
 
-// Sums over a block's threads, then into its part of the workspace.
-static void emit_columns_out(Emit *e, Block *b) {
-    for (NodeId n = e->group->first; n <= e->group->last; n++) {
-        if (!is_column_reduction(e, n))
-            continue;
-        int64_t count = type_count(e->g->node[n].type);
-        const char *over = e->g->node[n].op == OP_max ? "max" : "sum";
-        for (int i = 0; i < sums_of(e, n); i++)
-            CODE(e, b, n,
-                 arena_format(e->a,
-                              "columns_%s(part + (size_t)block * WIDTH + $ + "
-                              "g0 * VW, %s, VW, C - g0 * VW, shared, TX, NT);",
-                              over, i ? "q@" : "s@"),
-                 x_size(e->a, workspace_offset(e, n) + i * count));
-    }
-}
-
-static void emit_totals_out(Emit *e, Block *b) {
-    for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (sums_blocks(e->g, n) && reduction_kind(e->g, n) == FULL_REDUCTION)
-            sums_total(e, b, n);
-}
-
 // Whether rows are pairs, one value of which is stored.  A thread with both
 // rows of a pair computes their common operands once.
 static bool has_pairs(const Emit *e) {
@@ -346,7 +323,10 @@ static void emit_walk(Emit *e, Block *b, Type space, const Walk *w) {
         return;
     }
     sums_declare(e, &arrays, false, e->vw);
-    emit_columns_out(e, &out);
+    sums_store(e, &out,
+               "columns_%s(part + (size_t)block * WIDTH + $ + g0 * VW, %s, VW, "
+               "C - g0 * VW, shared, TX, NT);",
+               false);
     CODE(e, b, NO_NODE,
          arena_format(e->a,
                       "for (%s g0 = 0; g0 < CG; g0 += TX) {"
@@ -382,6 +362,6 @@ void emit_grid(Emit *e, Block *b) {
               .pairs = pairs};
     block_append(b, scope_close(e, kernel));
     emit_walk(e, b, space, &w);
-    emit_totals_out(e, b);
+    sums_store(e, b, NULL, true);
     sums_finish(e, b);
 }

@@ -28,6 +28,11 @@ bool has_pivot(const Emit *e, NodeId n) {
     return sums_blocks(e->g, n) && e->g->node[n].op == OP_var;
 }
 
+// A variance has two sums and the pivot.
+static int sums_of(const Emit *e, NodeId n) {
+    return e->g->node[n].op == OP_var ? 2 : 1;
+}
+
 static const char *const names[] = {"s@", "q@"};
 
 // Declares one sum, or an array of sums, with an initial value.
@@ -75,20 +80,19 @@ void sums_add(Emit *e, Scope *s, NodeId n, Index p, const Expr *value) {
     }
 }
 
-// A variance has two sums and the pivot.
-int sums_of(const Emit *e, NodeId n) {
-    return e->g->node[n].op == OP_var ? 2 : 1;
-}
-
-void sums_total(const Emit *e, Block *b, NodeId n) {
-    const char *verb = e->g->node[n].op == OP_max ? "max" : "sum";
-    for (int i = 0; i < sums_of(e, n); i++)
-        CODE(e, b, n,
-             arena_format(e->a,
-                          "total_%s(part + (size_t)block * WIDTH + $, %s, VW, "
-                          "shared, NT);",
-                          verb, names[i]),
-             x_size(e->a, workspace_offset(e, n) + i));
+void sums_store(const Emit *e, Block *b, const char *columns, bool totals) {
+    static const char *const total =
+        "total_%s(part + (size_t)block * WIDTH + $, %s, VW, shared, NT);";
+    for (NodeId n = e->group->first; n <= e->group->last; n++) {
+        if (!sums_blocks(e->g, n))
+            continue;
+        const char *call = !over_all(e, n) ? columns : totals ? total : NULL;
+        const char *verb = e->g->node[n].op == OP_max ? "max" : "sum";
+        int64_t count = type_count(e->g->node[n].type);
+        for (int i = 0; call != NULL && i < sums_of(e, n); i++)
+            CODE(e, b, n, arena_format(e->a, call, verb, names[i]),
+                 x_size(e->a, workspace_offset(e, n) + i * count));
+    }
 }
 
 // The result of n from the partial sums of a level's blocks in column c.

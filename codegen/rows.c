@@ -300,20 +300,6 @@ static int64_t column_bytes(const Emit *e) {
     return sums * SUM_BYTES * ((columns + 8 * threads - 1) / (8 * threads));
 }
 
-static void emit_totals_out(Emit *e, Block *b) {
-    for (NodeId n = e->group->first; n <= e->group->last; n++) {
-        if (is_column_reduction(e, n))
-            CODE(e, b, n,
-                 "UNROLLED(j, PER) columns_sum("
-                 "    part + (size_t)block * WIDTH + $ + j * ROW_THREADS * VW,"
-                 "    &s@[j * VW], VW, C - j * ROW_THREADS * VW, shared,"
-                 "    ROW_THREADS, NT);",
-                 x_size(e->a, workspace_offset(e, n)));
-        else if (sums_blocks(e->g, n))
-            sums_total(e, b, n);
-    }
-}
-
 // The constants of the kernel, and the first row and lanes of its threads.
 static void emit_head(Emit *e, Block *b, Type space, int sweeps) {
     emit_space(e, b, space, false,
@@ -381,6 +367,11 @@ void emit_rows(Emit *e, Block *b) {
                       "}",
                       type, type, type),
          &indices, rows);
-    emit_totals_out(e, b);
+    sums_store(e, b,
+               "UNROLLED(j, PER) columns_%s("
+               "    part + (size_t)block * WIDTH + $ + j * ROW_THREADS * VW,"
+               "    &%s[j * VW], VW, C - j * ROW_THREADS * VW, shared,"
+               "    ROW_THREADS, NT);",
+               true);
     sums_finish(e, b);
 }
