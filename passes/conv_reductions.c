@@ -34,13 +34,13 @@ typedef struct {
                      // convolution; NO_NODE if it is not rewritten
     NodeId *user;    // of each node: the first that reads it
     bool *large;     // of each node: it may exceed the range of activations
-} Sums;
+} Reductions;
 
-static const Node *at(const Sums *s, NodeId n) {
+static const Node *at(const Reductions *s, NodeId n) {
     return &s->old->node[n];
 }
 
-static const Type *type_at(const Sums *s, NodeId n) {
+static const Type *type_at(const Reductions *s, NodeId n) {
     return at(s, n)->type;
 }
 
@@ -53,7 +53,7 @@ static bool is_zero(const Node *d) {
 
 // Whether n may exceed the range of activations: quotients, products with a
 // large constant, and nodes in f32.
-static bool is_large(const Sums *s, NodeId n) {
+static bool is_large(const Reductions *s, NodeId n) {
     static const double limit = 1024;
     const Node *d = at(s, n);
     bool pointwise = op_info[d->op].facts & (POINTWISE | VIEW);
@@ -73,7 +73,7 @@ static bool is_large(const Sums *s, NodeId n) {
 
 // Whether n is a multiple of root, element by element, if its operands are, by
 // a factor that an activation can hold.
-static bool is_multiple(const Sums *s, NodeId n, NodeId root) {
+static bool is_multiple(const Reductions *s, NodeId n, NodeId root) {
     const Node *d = at(s, n);
     bool of[3] = {false}, zero[3] = {false};
     if (d->from.full || !type_has_shape(d->type, type_at(s, root)))
@@ -97,13 +97,13 @@ static bool is_multiple(const Sums *s, NodeId n, NodeId root) {
     }
 }
 
-static bool is_column_sum(const Sums *s, NodeId n) {
+static bool is_column_sum(const Reductions *s, NodeId n) {
     return at(s, n)->op == OP_sum &&
            reduction_kind(s->old, n) == COLUMN_REDUCTION;
 }
 
 // Node n reads root or a multiple of it.
-static void follow_root(Sums *s, NodeId n, NodeId root) {
+static void follow_root(Reductions *s, NodeId n, NodeId root) {
     if (s->root[n] != NO_NODE) // on another as well
         s->other_use[s->root[n]] = s->other_use[root] = true;
     else if (is_multiple(s, n, root))
@@ -114,7 +114,7 @@ static void follow_root(Sums *s, NodeId n, NodeId root) {
         s->other_use[root] = true;
 }
 
-static void follow(Sums *s, NodeId n) {
+static void follow(Reductions *s, NodeId n) {
     const Node *d = at(s, n);
     s->large[n] = is_large(s, n);
     for (int i = 0; i < d->num_args; i++) {
@@ -131,7 +131,7 @@ static void follow(Sums *s, NodeId n) {
 // ---- which gradients ----
 
 // Whether both gradients are of the same convolution, with one group.
-static bool is_same_conv(const Sums *s, NodeId input, NodeId filters) {
+static bool is_same_conv(const Reductions *s, NodeId input, NodeId filters) {
     const Node *a = at(s, input), *b = at(s, filters);
     bool same = a->arg[0] == b->arg[0] &&
                 type_has_shape(a->type, type_at(s, b->arg[1])) &&
@@ -149,7 +149,7 @@ static bool is_same_conv(const Sums *s, NodeId input, NodeId filters) {
 
 // The rewrite saves a write and a read of dx and a read of dy.  It costs writes
 // of x and f and at most two reads of x.
-static bool is_worth(const Sums *s, NodeId input) {
+static bool is_worth(const Reductions *s, NodeId input) {
     Type dx = *type_at(s, input), dy = *type_at(s, at(s, input)->arg[0]);
     return dx.dim[3] % 8 == 0 && type_count(&dy) > 2 * type_count(&dx);
 }
@@ -157,7 +157,7 @@ static bool is_worth(const Sums *s, NodeId input) {
 // Finds the filters' gradients to rewrite, and returns whether there are any.
 // One call computes such a gradient and the sum, so no node before the sum may
 // use the gradient.
-static bool find_filters(Sums *s, Arena *scratch) {
+static bool find_filters(Reductions *s, Arena *scratch) {
     NodeId *input = graph_map_new(s->old, scratch);
     bool any = false;
     for (NodeId n = 0; n < s->old->count; n++)
@@ -213,7 +213,7 @@ static NodeId slice_half(Graph *g, NodeId both, int64_t low, int64_t channels) {
 }
 
 // Adds both gradients.  now[] has f for the operand of the sum.
-static void add_both(const Sums *s, Graph *g, NodeId dx, NodeId *now) {
+static void add_both(const Reductions *s, Graph *g, NodeId dx, NodeId *now) {
     static const int64_t axes[] = {0, 1, 2};
     NodeId total = s->total[dx], filters = s->filters[dx];
     Node d = *at(s, filters);
@@ -236,7 +236,7 @@ static void add_both(const Sums *s, Graph *g, NodeId dx, NodeId *now) {
 }
 
 // Finds the filters' gradients that move behind a sum.
-static bool *find_late(Sums *s, Graph *out, Arena *scratch,
+static bool *find_late(Reductions *s, Graph *out, Arena *scratch,
                        const PassOptions *o) {
     bool *late = ARENA_ARRAY(scratch, s->old->count, bool);
     for (NodeId n = 0; n < s->old->count; n++) {
@@ -248,7 +248,7 @@ static bool *find_late(Sums *s, Graph *out, Arena *scratch,
     return late;
 }
 
-static Graph *rebuild(Sums *s, Arena *scratch, const PassOptions *o) {
+static Graph *rebuild(Reductions *s, Arena *scratch, const PassOptions *o) {
     const Graph *old = s->old;
     Graph *g = graph_like(old);
     NodeId *now = ARENA_ARRAY(scratch, old->count, NodeId);
@@ -272,7 +272,7 @@ static Graph *rebuild(Sums *s, Arena *scratch, const PassOptions *o) {
 Graph *pass_conv_reductions(Graph *g, Arena *scratch, const PassOptions *o) {
     if (!(g->facts & BACKWARD) || (g->facts & TYPED))
         return g;
-    Sums s = {.old = g,
+    Reductions s = {.old = g,
               .root = graph_map_new(g, scratch),
               .other_use = ARENA_ARRAY(scratch, g->count, bool),
               .total = graph_map_new(g, scratch),

@@ -129,7 +129,7 @@ PassFunction pass_expand;
 // ---- direct_conv.c: convolutions of few numbers as products ----
 PassFunction pass_direct_conv;
 
-// ---- conv_reductions.c: reductions of dgrads computed by wgrad calls ----
+// ---- conv_reductions.c: conv-backward reductions ----
 PassFunction pass_conv_reductions;
 
 // ---- precision.c: casts, and the dynamic loss scale ----

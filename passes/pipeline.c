@@ -36,8 +36,8 @@ const Pass standard_passes[] = {
      "consumers",
      NULL},
     {"conv_reductions", pass_conv_reductions, PRIMITIVE, 0, false,
-     "conv-backward reduction rewrite: bias gradients from the weight "
-     "gradient's call",
+     "conv-backward reductions: bias gradients from the weight gradient's "
+     "call",
      NULL},
     // The finite check covers the values of assignments.
     {"precision", pass_precision, PRIMITIVE, TYPED, false,

@@ -62,7 +62,7 @@ typedef struct {
     int grid[NUM_PLANS]; // blocks; of a multi-tensor group the most
 } Group;
 
-// Of a reduction node.
+// The kind of a reduction node.
 ReductionKind reduction_kind(const Graph *g, NodeId n);
 
 // The gradient of a pool that n is, also behind casts, if the pool's windows
