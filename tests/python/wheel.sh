@@ -10,8 +10,10 @@ git -C "$SINTER_SOURCE" ls-files --cached --others --exclude-standard >files ||
 mkdir tree
 (cd "$SINTER_SOURCE" && tar c -T "$work/files") | tar x -C tree
 python3 -m venv fresh || exit 77
-CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR="$work" CCACHE_NOHASHDIR=1 \
-    fresh/bin/pip install --disable-pip-version-check ./tree >log 2>&1 || {
+# The objects are those of the build that is tested, as deep below the sources.
+CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_BASEDIR="$work/tree" \
+    CCACHE_NOHASHDIR=1 fresh/bin/pip install --disable-pip-version-check \
+    --config-settings=build-dir=build/wheel ./tree >log 2>&1 || {
     grep -q -e 'No matching distribution' -e 'connection' log && exit 77
     cat log >&2
     fail "pip install ."
