@@ -26,15 +26,11 @@ const char *rt_type_text(DType d, DType act) {
 
 static const char *rt_kind(const Node *d) {
     static const char *const kinds[][2] = {
-        {STATE_STATISTIC, "RT_STATISTIC"},
-        {STATE_OPTIMIZER, "RT_OPTIMIZER"},
-        {STATE_AVERAGE, "RT_AVERAGED"},
-        {STATE_GRADIENT, "RT_GRADIENT"},
-        {STATE_RUN, "RT_RUN"},
-        {STATE_METRIC, "RT_METRIC"},
-        {STATE_DERIVED, "RT_DERIVED"},
-        {STATE_START, "RT_DERIVED"},
-        {STATE_SCORES, "RT_DERIVED"},
+        {STATE_STATISTIC, "RT_STATISTIC"}, {STATE_OPTIMIZER, "RT_OPTIMIZER"},
+        {STATE_AVERAGE, "RT_AVERAGED"},    {STATE_GRADIENT, "RT_GRADIENT"},
+        {STATE_PARTIAL, "RT_PARTIAL"},     {STATE_RUN, "RT_RUN"},
+        {STATE_METRIC, "RT_METRIC"},       {STATE_DERIVED, "RT_DERIVED"},
+        {STATE_START, "RT_DERIVED"},       {STATE_SCORES, "RT_DERIVED"},
     };
     const char *kind = node_text(d, ATTR_kind);
     int count = sizeof kinds / sizeof kinds[0];
@@ -226,12 +222,12 @@ void stored_write(Writer *w, Text *t, int which) {
 
 void step_table_write(const Writer *w, Text *t, int which) {
     static const char *const kind[] = {
-        [STEP_COLLECT] = "RT_COLLECT", [STEP_INIT] = "RT_INIT",
-        [STEP_DERIVE] = "RT_DERIVE",   [STEP_TRAIN] = "RT_TRAIN",
-        [STEP_GATHER] = "RT_GATHER",   [STEP_GRADIENTS] = "RT_GRADIENTS",
-        [STEP_AVERAGE] = "RT_AVERAGE",
-        [STEP_PREPARE] = "RT_PREPARE", [STEP_EVAL] = "RT_EVAL",
-        [STEP_PREDICT] = "RT_PREDICT", [STEP_DECODE] = "RT_DECODE"};
+        [STEP_COLLECT] = "RT_COLLECT",     [STEP_INIT] = "RT_INIT",
+        [STEP_DERIVE] = "RT_DERIVE",       [STEP_TRAIN] = "RT_TRAIN",
+        [STEP_APPLY] = "RT_APPLY",         [STEP_GATHER] = "RT_GATHER",
+        [STEP_GRADIENTS] = "RT_GRADIENTS", [STEP_AVERAGE] = "RT_AVERAGE",
+        [STEP_PREPARE] = "RT_PREPARE",     [STEP_EVAL] = "RT_EVAL",
+        [STEP_PREDICT] = "RT_PREDICT",     [STEP_DECODE] = "RT_DECODE"};
     const char *on = on_device[which];
     text_add(t, "\nstatic const RtStep steps_%s[] = {\n", on);
     for (int i = 0; i < w->num_steps; i++) {
@@ -271,6 +267,10 @@ void plan_write(const Writer *w, Text *t, int which) {
     text_add(t, "    {\n");
     text_add(t, "        .device = \"%s\",\n", on);
     text_add(t, "        .arena_bytes = %lld,\n", (long long)plan->arena_bytes);
+    if (plan->shards > 0)
+        text_add(t,
+                 "        .partial = %lld,\n        .partial_bytes = %lld,\n",
+                 (long long)plan->partial, (long long)plan->partial_bytes);
     text_add(t, "        .state = states_%s,\n", on);
     text_add(t, "        .num_states = COUNT(states_%s),\n", on);
     text_add(t, "        .kernel = kernels,\n");

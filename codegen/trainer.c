@@ -182,7 +182,9 @@ static void write_recipe(const Program *p, Text *t) {
     write_text(t, "statistics", r->statistics);
     write_time(t, "length", r->length);
     text_add(t, "    .seed = %lld,\n", (long long)r->seed);
-    text_add(t, "    .accumulate = %d,\n", r->accumulate);
+    text_add(t, "    .accumulate = %d,\n", recipe_update_batches(r));
+    if (r->shards > 0)
+        text_add(t, "    .shards = %d,\n", r->shards);
     if (adds_batches(p->stage[0].train))
         text_add(t, "    .adds_batches = true,\n");
     text_add(t, "    .stage_from = stages,\n");

@@ -313,15 +313,17 @@ int64_t node_ints(const Node *n, AttrKey key, int i, int64_t otherwise);
 // Whether n is a constant of one number, and which.
 bool node_number(const Node *n, double *value);
 
-// Kinds of state.  Five are not part of a checkpoint: derived state, which is
+// Kinds of state.  Six are not part of a checkpoint: derived state, which is
 // computed again; sums that parameters start from, which are not needed again;
-// gradients of an unfinished update, since there are none between updates;
+// gradients and terms of an unfinished update, since there are none between
+// updates;
 // scores of a batch, which the runtime collects; and caches, which have memory
 // only while their own step runs.
 #define STATE_STATISTIC "statistic" // batch_norm's running mean and variance
 #define STATE_OPTIMIZER "optimizer" // momentum and its kin
 #define STATE_AVERAGE "average"     // averaged params and statistics
 #define STATE_GRADIENT "gradient"   // sums over the batches of an update
+#define STATE_PARTIAL "partial"     // a shard's terms of sums over shards
 #define STATE_RUN "run"         // step, seed, loss scale: scalars of the run
 #define STATE_METRIC "metric"   // sums that the runtime reads and clears
 #define STATE_SCORES "scores"   // rows of an evaluated batch, to be ranked

@@ -46,8 +46,31 @@ CallSite program_site(const Program *p, const Origin *from) {
     return site != NULL ? *site : own;
 }
 
+int recipe_update_batches(const Recipe *r) {
+    return r->shards > 0 ? r->shards : r->accumulate;
+}
+
+int64_t recipe_update_samples(const Recipe *r) {
+    return r->batch * recipe_update_batches(r);
+}
+
+int step_runs(const Recipe *r, const Step *s) {
+    if (s->stage > 0)
+        return 0;
+    switch (s->kind) {
+    case STEP_TRAIN:
+        return r->shards > 0 ? r->shards : 1;
+    case STEP_APPLY:
+        return 1;
+    case STEP_GATHER:
+        return r->accumulate - 1;
+    default:
+        return 0;
+    }
+}
+
 int64_t recipe_epoch_updates(const Recipe *r, int64_t samples) {
-    int64_t of_update = r->batch * r->accumulate;
+    int64_t of_update = recipe_update_samples(r);
     bool rest = !r->drop_last && samples % of_update != 0;
     return samples / of_update + rest;
 }
@@ -64,9 +87,9 @@ bool program_averages_each_step(const Program *p) {
     return p->average != NULL && time_is_each_step(p->average_every);
 }
 
-Graph *step_graph(const Step *step, int count, const char *name) {
+const Step *step_named(const Step *step, int count, const char *name) {
     for (int i = 0; i < count; i++)
         if (strcmp(step[i].name, name) == 0)
-            return step[i].graph;
+            return &step[i];
     return NULL;
 }

@@ -86,7 +86,7 @@ typedef struct {
     int num_arrays;
     const OutputName *output_name; // none: the output has no name
     int num_output_names;
-    int64_t batch;
+    int64_t batch;  // of a shard, if there are shards
     bool drop_last; // leave out a last batch that is short
     Time length;
     int64_t seed;
@@ -105,6 +105,7 @@ typedef struct {
     int num_plateaus;
     Recompute recompute;
     int accumulate; // batches whose gradients make one update; 1: each
+    int shards;     // that an update's samples are divided into; 0: none
     Stop stop;
     int64_t collect_samples; // that the collect graph sees
     const char *rate;        // the setting whose learning rate is shown
@@ -184,7 +185,8 @@ typedef enum {
     STEP_COLLECT,
     STEP_INIT,
     STEP_DERIVE, // derived state from the rest
-    STEP_TRAIN,
+    STEP_TRAIN,  // with shards, only a shard's terms of the sums over them
+    STEP_APPLY,  // with shards, the rest of STEP_TRAIN
     STEP_GATHER,
     STEP_GRADIENTS, // of a batch, as outputs; changes no state
     STEP_AVERAGE,
@@ -205,6 +207,13 @@ typedef struct {
 
 // ---- program.c ----
 
+// The batches of an update, shards or those of `accumulate`, and its samples.
+int recipe_update_batches(const Recipe *r);
+int64_t recipe_update_samples(const Recipe *r);
+
+// How often a step runs for an update of the first stage.
+int step_runs(const Recipe *r, const Step *s);
+
 // The updates of an epoch: samples that do not fill one are left out with
 // drop_last, and else are one more.
 int64_t recipe_epoch_updates(const Recipe *r, int64_t samples);
@@ -222,8 +231,8 @@ CallSite program_site(const Program *p, const Origin *from);
 // The graphs that there are and that run, in the order of StepKind; no derive.
 Step *program_steps(const Program *p, Arena *a, int *count);
 
-// The graph of the step of that name, or NULL.
-Graph *step_graph(const Step *step, int count, const char *name);
+// The step of that name, or NULL.
+const Step *step_named(const Step *step, int count, const char *name);
 
 // Whether weights are averaged after every step, which is then planned as part
 // of it.  The average graph itself only begins averages.

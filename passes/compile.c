@@ -30,7 +30,7 @@ void steps_average(Steps *s) {
             average = s->step[i].graph;
     for (int i = 0; i < s->count; i++) {
         Graph *without = s->step[i].graph;
-        if (s->step[i].kind != STEP_TRAIN)
+        if (s->step[i].kind != (s->shards > 0 ? STEP_APPLY : STEP_TRAIN))
             continue;
         s->step[i].graph = step_with_average(without, average);
         graph_free(without);
@@ -82,7 +82,10 @@ static void place_states(Steps *s, DType act) {
     Graph **graph = graphs_of(s);
     for (int i = 0; i < s->count; i++)
         graph[i]->act = act;
-    s->state_bytes = memory_states(graph, s->count);
+    s->state_bytes = memory_states(graph, s->count, &s->partial);
+    s->partial_bytes = s->state_bytes - s->partial;
+    for (int i = 1; i < s->shards; i *= 2)
+        s->state_bytes += s->partial_bytes;
     for (int i = 0; i < s->count; i++)
         graph[i]->arena_bytes = s->state_bytes;
 }
@@ -112,13 +115,22 @@ static void check_nodes(const Steps *s, int count) {
         graph_report_full(s->step[count - 1].graph);
 }
 
+PassOptions step_options(const PassOptions *o, StepKind kind, int shards) {
+    PassOptions own = *o;
+    own.no_updates |= kind == STEP_GRADIENTS;
+    if (kind == STEP_APPLY)
+        own.part = PART_APPLY;
+    else if (kind == STEP_TRAIN && shards > 0)
+        own.part = PART_SHARD;
+    return own;
+}
+
 // Takes a step from a pass to another.  Once simplified, it is not counted with
 // steps that are not.
 static void step_run(Steps *s, int i, const Pass *from, const Pass *to) {
     Graph *g = s->step[i].graph;
-    PassOptions own = *s->options;
+    PassOptions own = step_options(s->options, s->step[i].kind, s->shards);
     bool counts = (g->facts & GROUPED) == 0;
-    own.no_updates |= s->step[i].kind == STEP_GRADIENTS;
     if (from == standard_passes)
         g = passes_run(g, &own, to->name, NULL, NULL);
     else
@@ -149,33 +161,42 @@ static const Pass *planning_pass(void) {
     return p;
 }
 
-// Adds the steps of gradients behind those of STEP_GATHER.
-static int gradients_add(const Program *p, Arena *a, Step *step, int count) {
+static Graph *apply_graph(const Graph *train, const char *name) {
+    Graph *g = graph_clone(train);
+    g->name = name;
+    return g;
+}
+
+// Adds a step of that kind for each stage, where it belongs.
+static int stages_add(const Program *p, Arena *a, Step *step, int count,
+                      StepKind kind, const char *name,
+                      Graph *(*graph)(const Graph *train, const char *name)) {
     int at = count;
-    while (at > 0 && step[at - 1].kind > STEP_GRADIENTS)
+    while (at > 0 && step[at - 1].kind > kind)
         at--;
     memmove(&step[at + p->num_stages], &step[at],
             (size_t)(count - at) * sizeof *step);
     for (int i = 0; i < p->num_stages; i++) {
-        const char *name =
-            i == 0 ? "gradients" : arena_format(a, "gradients_%d", i + 1);
-        step[at + i] = (Step){.kind = STEP_GRADIENTS,
+        const char *own = i == 0 ? name : arena_format(a, "%s_%d", name, i + 1);
+        step[at + i] = (Step){.kind = kind,
                               .stage = i,
-                              .name = name,
-                              .graph = gradients_graph(p->stage[i].train,
-                                                       name)};
+                              .name = own,
+                              .graph = graph(p->stage[i].train, own)};
     }
     return count + p->num_stages;
 }
 
 Step *steps_given(const Program *p, Arena *a, int *count, const char **why) {
     const Step *own = program_steps(p, a, count);
-    Step *step =
-        ARENA_ARRAY(a, (size_t)(*count + p->num_stages) + 3, Step);
+    Step *step = ARENA_ARRAY(a, (size_t)(*count + 2 * p->num_stages) + 3, Step);
     Graph *decode = p->predict == NULL ? NULL : decode_graph(p->predict, why);
     memcpy(step, own, (size_t)*count * sizeof *own);
+    if (p->recipe.shards > 0)
+        *count =
+            stages_add(p, a, step, *count, STEP_APPLY, "apply", apply_graph);
     if (p->has_gradients)
-        *count = gradients_add(p, a, step, *count);
+        *count = stages_add(p, a, step, *count, STEP_GRADIENTS, "gradients",
+                            gradients_graph);
     if (decode != NULL)
         step[(*count)++] =
             (Step){.kind = STEP_DECODE, .name = decode->name, .graph = decode};
@@ -183,7 +204,10 @@ Step *steps_given(const Program *p, Arena *a, int *count, const char **why) {
 }
 
 static Steps steps_of(const Program *p, const PassOptions *o) {
-    Steps s = {.program = p, .options = o, .arena = p->eval->arena};
+    Steps s = {.program = p,
+               .options = o,
+               .arena = p->eval->arena,
+               .shards = p->recipe.shards};
     s.step = steps_given(p, s.arena, &s.count, &s.not_decoded);
     for (int i = 0; i < s.count; i++)
         s.step[i].graph->max_nodes = MAX_STEP_NODES;
@@ -196,7 +220,10 @@ static Plan *steps_plan(Steps *s) {
     Plan *plan = ARENA_NEW(s->arena, Plan);
     *plan = (Plan){.device = s->options->device,
                    .act = s->options->storage,
+                   .shards = s->shards,
                    .state_bytes = s->state_bytes,
+                   .partial = s->partial,
+                   .partial_bytes = s->partial_bytes,
                    .not_decoded = s->not_decoded,
                    .step = s->step,
                    .num_steps = s->count};
@@ -233,6 +260,7 @@ Plan *plan_elsewhere(const Plan *plan, const PassOptions *o) {
     Arena *a = plan->step[0].graph->arena;
     Steps s = {.options = o,
                .arena = a,
+               .shards = plan->shards,
                .not_decoded = plan->not_decoded,
                .step = ARENA_ARRAY(a, (size_t)plan->num_steps, Step),
                .count = plan->num_steps};

@@ -74,14 +74,20 @@ static bool times_add(int64_t *to, int64_t times, int64_t each) {
 }
 
 bool update_cost(const Program *p, const Plan *plan, Cost *cost) {
-    const Stage *stage = &p->stage[0];
-    int64_t before = p->recipe.accumulate - 1;
-    *cost = graph_cost(plan_step(plan, stage->train->name)->plan);
-    if (stage->gather == NULL)
-        return true;
-    Cost each = graph_cost(plan_step(plan, stage->gather->name)->plan);
-    return times_add(&cost->launches, before, each.launches) &&
-           times_add(&cost->flops, before, each.flops) &&
-           times_add(&cost->bytes, before, each.bytes) &&
-           times_add(&cost->batch_bytes, before, each.batch_bytes);
+    bool counted = true;
+    *cost = (Cost){0};
+    for (int i = 0; i < plan->num_steps && counted; i++) {
+        const Step *s = &plan->step[i];
+        int64_t times = step_runs(&p->recipe, s);
+        if (times == 0)
+            continue;
+        Cost each = graph_cost(s->plan);
+        counted = times_add(&cost->launches, times, each.launches) &&
+                  times_add(&cost->flops, times, each.flops) &&
+                  times_add(&cost->bytes, times, each.bytes) &&
+                  times_add(&cost->batch_bytes, times, each.batch_bytes);
+        if (each.arena > cost->arena)
+            cost->arena = each.arena;
+    }
+    return counted;
 }

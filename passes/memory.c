@@ -21,12 +21,13 @@ static bool is_state(const Node *n) {
            (n->op == OP_state && !state_is(n, STATE_CACHE));
 }
 
-int64_t memory_states(Graph *const *graph, int count) {
-    int64_t end = 0;
+// Places states of one kind or, if partial is false, all others.
+static int64_t place_states(Graph *const *graph, int count, bool partial,
+                            int64_t end) {
     for (int i = 0; i < count; i++)
         for (NodeId n = 0; n < graph[i]->count; n++) {
             Node *d = &graph[i]->node[n];
-            if (!is_state(d))
+            if (!is_state(d) || state_is(d, STATE_PARTIAL) != partial)
                 continue;
             const char *name = node_text(d, ATTR_name);
             for (int j = 0; j < i && d->offset < 0; j++) {
@@ -42,11 +43,16 @@ int64_t memory_states(Graph *const *graph, int count) {
     return end;
 }
 
+int64_t memory_states(Graph *const *graph, int count, int64_t *partial) {
+    *partial = place_states(graph, count, false, 0);
+    return place_states(graph, count, true, *partial);
+}
+
 // The end of the states, which may be those of the program's other graphs too,
 // and of the inputs, which follow them.
 static int64_t place_leaves(Graph *g) {
-    int64_t end = g->arena_bytes;
-    memory_states(&g, 1);
+    int64_t end = g->arena_bytes, partial;
+    memory_states(&g, 1, &partial);
     for (NodeId n = 0; n < g->count; n++)
         if (is_state(&g->node[n]) && g->node[n].offset + slot_bytes(g, n) > end)
             end = g->node[n].offset + slot_bytes(g, n);

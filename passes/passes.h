@@ -4,6 +4,9 @@
 
 #include "passes/plan/plan.h"
 
+// The parts of a training step with shards.
+typedef enum { PART_WHOLE, PART_SHARD, PART_APPLY } StepPart;
+
 // The options of a compilation.
 typedef struct {
     const char *device;  // "host" or "cuda"
@@ -16,6 +19,7 @@ typedef struct {
     int64_t memory;      // bytes that an arena may take; 0: any number
     DType measured;      // of ACT in that memory
     bool reuse;          // let buffers share memory when not live together
+    StepPart part;       // of a training step that remains
     bool no_updates;     // gradients are computed, and optimizers left out
     bool deep_verify;    // also print, read back and compare after each pass
     const int64_t *rewrite_limit; // makes that many rewrites of each graph, the
@@ -38,9 +42,11 @@ typedef struct {
     const Program *program;
     const PassOptions *options;
     Arena *arena;
+    int shards; // of the program's recipe
     Step *step; // has room for two more
     int count;
     int64_t state_bytes;     // of all states, by what ACT is
+    int64_t partial, partial_bytes; // as in Plan
     const char *not_decoded; // the reason; NULL: decoded, or has no texts
 } Steps;
 
@@ -49,6 +55,9 @@ typedef void StepsFunction(Steps *s);
 // The steps that passes begin with, with room for two more: those of the
 // program, gradients if it has them, and decode.  *why: see decode_graph.
 Step *steps_given(const Program *p, Arena *a, int *count, const char **why);
+
+// The options for a step of that kind, of a program with so many shards.
+PassOptions step_options(const PassOptions *o, StepKind kind, int shards);
 
 typedef struct {
     const char *name;
@@ -120,6 +129,9 @@ PassFunction pass_autodiff;
 // ---- stack_sums.c: sums of many equal terms, as of a loop over positions ----
 PassFunction pass_stack_sums;
 
+// ---- shards.c: the part of a shard, and the update ----
+PassFunction pass_shards;
+
 // ---- optimizer.c: optimizer nodes become assignments ----
 PassFunction pass_optimizer;
 
@@ -179,8 +191,9 @@ PassFunction pass_rematerialize;
 PassFunction pass_memory;
 
 // Gives every param and state of the graphs an offset, the same in each that
-// has it, from 0 up; returns the end of the last.
-int64_t memory_states(Graph *const *graph, int count);
+// has it, from 0 up; returns the end of the last.  The terms of a shard are the
+// last ones, from *partial on.
+int64_t memory_states(Graph *const *graph, int count, int64_t *partial);
 
 // Whether pass_memory would end within so many bytes.
 bool memory_fits(Graph *g, int64_t bytes);

@@ -26,6 +26,8 @@ const Pass standard_passes[] = {
     // While the terms are as autodiff leaves them: without casts and checks.
     {"stack_sums", pass_stack_sums, BACKWARD, 0, true,
      "one operation on stacked operands for a sum of many equal terms", NULL},
+    {"shards", pass_shards, BACKWARD, 0, true,
+     "divide a step into the part of a shard and the update", NULL},
     {"optimizer", pass_optimizer, BACKWARD, UPDATES, true,
      "lower optimizers to assignments", NULL},
     {"expand", pass_expand, 0, PRIMITIVE, false,
@@ -118,8 +120,10 @@ static bool has_training(const Graph *g) {
     for (NodeId n = 0; n < g->count; n++) {
         const Node *node = &g->node[n];
         optimizer |= (op_info[node->op].facts & OPTIMIZES) != 0;
-        loss |= node->op == OP_output &&
-                strcmp(node_text(node, ATTR_name), "loss") == 0;
+        // The update of shards has the gradients of a loss.
+        loss |= node->op == OP_gradient ||
+                (node->op == OP_output &&
+                 strcmp(node_text(node, ATTR_name), "loss") == 0);
     }
     return loss && optimizer;
 }

@@ -30,6 +30,7 @@ typedef enum {
     RT_OPTIMIZER,
     RT_AVERAGED,
     RT_GRADIENT,
+    RT_PARTIAL,
     RT_RUN,
     RT_METRIC,
     RT_DERIVED
@@ -58,7 +59,7 @@ typedef struct {
     size_t offset;
 } RtInput;
 
-enum { RT_MOST_ARRAYS = 16, RT_MOST_INPUTS = 4 + RT_MOST_ARRAYS };
+enum { RT_MOST_ARRAYS = 16, RT_MOST_INPUTS = 5 + RT_MOST_ARRAYS };
 
 // Bytes to copy to an input, which is at `to` in the arena.  If `kept` is not
 // 0, they are indices into that set of resident rows.
@@ -232,6 +233,7 @@ typedef enum {
     RT_INIT,
     RT_DERIVE,
     RT_TRAIN,
+    RT_APPLY,
     RT_GATHER,
     RT_GRADIENTS,
     RT_AVERAGE,
@@ -273,6 +275,9 @@ typedef struct {
 typedef struct {
     const char *device; // "host" or "cuda"
     size_t arena_bytes;
+    // With shards: the f32 terms of a shard, and room for their sums behind
+    // them, log2(shards) times as many bytes.
+    size_t partial, partial_bytes;
     const RtState *state;
     int num_states;
     const RtKernel *kernel;
@@ -362,6 +367,7 @@ typedef struct {
     RtTime length;
     int64_t seed;
     int accumulate; // batches of an update
+    int shards;     // 0: none; 1: a process is a shard; else as many
     bool adds_batches; // its gradient is their sum, not their mean
     const RtTime *stage_from;
     int num_stages;

@@ -92,29 +92,30 @@ typedef struct {
 } StepCost;
 
 // Savings are part of the counted costs.
-static void savings_take(StepCost *c, const Plan *plan, const Graph *g,
-                         const Device *device, int64_t batches) {
+static void savings_take(StepCost *c, const Plan *plan, const Step *s,
+                         const Device *device, int64_t times) {
     Arena *a = arena_new();
-    Judged j = step_judge(a, plan, plan_step(plan, g->name), device);
+    Judged j = step_judge(a, plan, s, device);
     int fused = j.saving.launches + j.merged_beside;
-    c->merged -= batches * j.merged_alone;
-    c->fusions += batches * j.saving.taken;
-    c->fused_launches -= batches * fused;
-    c->fused_bytes -= batches * j.saving.bytes;
+    c->merged -= times * j.merged_alone;
+    c->fusions += times * j.saving.taken;
+    c->fused_launches -= times * fused;
+    c->fused_bytes -= times * j.saving.bytes;
     arena_free(a);
 }
 
 static bool step_cost(const Program *p, const Plan *plan, const Device *device,
                       StepCost *c) {
-    const Stage *stage = &p->stage[0];
-    *c = (StepCost){.samples = p->recipe.batch * p->recipe.accumulate};
+    *c = (StepCost){.samples = recipe_update_samples(&p->recipe)};
     if (!update_cost(p, plan, &c->cost))
         return false;
     c->merged = c->fused_launches = c->cost.launches;
     c->fused_bytes = c->cost.batch_bytes;
-    if (stage->gather)
-        savings_take(c, plan, stage->gather, device, p->recipe.accumulate - 1);
-    savings_take(c, plan, stage->train, device, 1);
+    for (int i = 0; i < plan->num_steps; i++) {
+        int times = step_runs(&p->recipe, &plan->step[i]);
+        if (times > 0)
+            savings_take(c, plan, &plan->step[i], device, times);
+    }
     return true;
 }
 
@@ -253,8 +254,8 @@ static void totals_print(Text *t, const Program *p, const Layers *l,
                          const Plan *plan, const StepCost *c,
                          const Device *device) {
     text_add(t, "\n%s, batch ", p->name);
-    if (p->recipe.accumulate > 1)
-        text_add(t, "%d x ", p->recipe.accumulate);
+    if (recipe_update_batches(&p->recipe) > 1)
+        text_add(t, "%d x ", recipe_update_batches(&p->recipe));
     text_add(t, "%" PRId64 ", plan for %s in %s: %s\n", p->recipe.batch,
              plan->device, dtype_name(plan->act), device->name);
     text_add(t, "%-18s%" PRId64 "\n", "parameters", l->parameters);

@@ -80,14 +80,14 @@ static double graph_seconds(const GraphPlan *p, const Device *d) {
 }
 
 double step_seconds(const Plan *plan, const Program *p, const Device *d) {
-    const Stage *stage = &p->stage[0];
+    double seconds = 0;
     if (d->bandwidth <= 0 || d->f32_flops <= 0 || d->f16_flops <= 0)
         return 0;
-    double seconds =
-        graph_seconds(plan_step(plan, stage->train->name)->plan, d);
-    if (stage->gather != NULL)
-        seconds += (p->recipe.accumulate - 1) *
-                   graph_seconds(plan_step(plan, stage->gather->name)->plan, d);
+    for (int i = 0; i < plan->num_steps; i++) {
+        int times = step_runs(&p->recipe, &plan->step[i]);
+        if (times > 0)
+            seconds += times * graph_seconds(plan->step[i].plan, d);
+    }
     return seconds;
 }
 
@@ -109,19 +109,14 @@ static double launches_seconds(const Launches *l, const Device *d) {
 
 double step_estimate(Arena *a, const Plan *plan, const Program *p,
                      const Device *d, int64_t launches) {
-    const Stage *stage = &p->stage[0];
     double seconds = (double)launches * GPU_LAUNCH;
     if (d->lanes > 0 || step_seconds(plan, p, d) == 0)
         return 0;
     const Launches *l = codegen_launches(plan, plan, a);
     for (int i = 0; i < plan->num_steps; i++) {
-        bool gathers = stage->gather != NULL &&
-                       strcmp(plan->step[i].name, stage->gather->name) == 0;
-        bool trains = strcmp(plan->step[i].name, stage->train->name) == 0;
-        seconds +=
-            launches_seconds(&l[i], d) * (trains    ? 1
-                                          : gathers ? p->recipe.accumulate - 1
-                                                    : 0);
+        int times = step_runs(&p->recipe, &plan->step[i]);
+        if (times > 0)
+            seconds += times * launches_seconds(&l[i], d);
     }
     return seconds;
 }

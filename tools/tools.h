@@ -148,6 +148,9 @@ void complain_when_full(const Arguments *arguments, Graph *g);
 
 // Prints that the costs of a step overflow a counter.
 void complain_uncounted(const Arguments *arguments, const Program *p);
+// False if the program has no shards, which `what` does not know.
+bool complain_of_shards(const Arguments *arguments, const Program *p,
+                        const char *what);
 
 // ---- limit.c ----
 

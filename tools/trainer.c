@@ -40,7 +40,7 @@ static uint64_t fingerprint(const Program *p) {
         hash = hash_bytes(hash, precision, strlen(precision));
     }
     Text times = text_new(scratch);
-    text_add(&times, "%d %g %d %g %d", p->recipe.accumulate,
+    text_add(&times, "%d %g %d %g %d", recipe_update_batches(&p->recipe),
              p->average_every.count, p->average_every.unit,
              p->average_from.count, p->average_from.unit);
     for (int i = 0; i < p->num_stages; i++)

@@ -268,9 +268,10 @@ static NodeId loss_sum(Expansion *e, NodeId x, NodeId means) {
 }
 
 // Whether a mean divides by the full batch size: with gradient accumulation,
-// the update weighs micro-batches by their samples (train/stage.c).
+// or shards, the update weighs batches by their samples (train/stage.c).
 static bool divides_by_batch(const Expansion *e) {
-    return all_valid(e) || (e->training && e->recipe.accumulate > 1);
+    return all_valid(e) ||
+           (e->training && (e->recipe.accumulate > 1 || e->recipe.shards > 0));
 }
 
 static NodeId loss_mean(Expansion *e, NodeId means) {

@@ -112,14 +112,14 @@ bool expect_rank(Expansion *e, const Call *c, const Value *x, int rank) {
 
 NodeId input_node(Expansion *e, InputId id) {
     static const char *const name[] = {
-        [INPUT_IMAGE] = "image",
-        [INPUT_LABEL] = "label",
-        [INPUT_INDEX] = "index",
-        [INPUT_VALID] = "valid",
+        [INPUT_IMAGE] = "image", [INPUT_LABEL] = "label",
+        [INPUT_INDEX] = "index", [INPUT_VALID] = "valid",
+        [INPUT_SHARD] = "shard",
     };
     if (e->input[id] != NO_NODE)
         return e->input[id];
-    Type type = type_of(I32, id == INPUT_VALID ? 0 : 1, &e->recipe.batch);
+    bool is_scalar = id == INPUT_VALID || id == INPUT_SHARD;
+    Type type = type_of(I32, is_scalar ? 0 : 1, &e->recipe.batch);
     if (id == INPUT_IMAGE)
         type = e->image;
     if (id != INPUT_LABEL)
@@ -138,19 +138,26 @@ NodeId run_node(Expansion *e, RunState s) {
         [RUN_STEPS] = {"run.steps", STATE_RUN},
         [RUN_EPOCH_STEPS] = {"run.epoch_steps", STATE_RUN},
         [RUN_SEED] = {"run.seed", STATE_RUN},
+        [RUN_SHARDS] = {"run.shards", STATE_RUN},
         [RUN_ACCUMULATED] = {"run.gathered", STATE_GRADIENT},
         [RUN_UPDATES] = {"run.updates", STATE_OPTIMIZER},
     };
     if (e->run[s] == NO_NODE)
         e->run[s] = graph_state(e->graph, state[s].name, state[s].kind,
                                 type_scalar(I32),
-                                s == RUN_SEED ? (double)e->recipe.seed : 0);
+                                s == RUN_SEED     ? (double)e->recipe.seed
+                                : s == RUN_SHARDS ? e->recipe.shards
+                                                  : 0);
     return e->run[s];
 }
 
 NodeId batch_node(Expansion *e) {
     Graph *g = e->graph;
     NodeId step = run_node(e, RUN_STEP);
+    if (e->recipe.shards > 0)
+        return graph_op2(g, OP_add,
+                         graph_op2(g, OP_mul, step, run_node(e, RUN_SHARDS)),
+                         input_node(e, INPUT_SHARD));
     if (e->recipe.accumulate <= 1)
         return step;
     NodeId each =

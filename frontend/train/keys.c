@@ -28,6 +28,7 @@ static const struct {
     {"seed", PHASE_KEYS, "", NULL},
     {"average", PHASE_KEYS, "", NULL},
     {"accumulate", PHASE_KEYS, "", NULL},
+    {"shards", PHASE_KEYS, "", NULL},
     {"clip", PHASE_KEYS, "", NULL},
     {"recompute", PHASE_KEYS, "", NULL},
     {"steps", PHASE_KEYS, "", NULL},

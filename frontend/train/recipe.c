@@ -72,6 +72,39 @@ static bool read_accumulate(Expansion *e, TrainBlock *t) {
     return true;
 }
 
+// The batch becomes that of a shard.
+static bool read_shards(Expansion *e, TrainBlock *t) {
+    enum { MOST = 1024 };
+    Value v = key_value(e, t, "shards");
+    int64_t count;
+    if (v.kind == VALUE_NONE)
+        return true;
+    if (!key_integer(e, v, key_at(t, "shards"), "`shards`", 1, &count))
+        return false;
+    if ((count & (count - 1)) != 0 || count > MOST) {
+        key_report(e, key_at(t, "shards"), "`shards`",
+                   "a power of two, at most 1024");
+        return false;
+    }
+    if (e->recipe.batch % count != 0) {
+        Diagnostic *d = report(e->diags, D_key_value, key_at(t, "shards"),
+                               "%lld shards do not divide a batch of %lld",
+                               (long long)count, (long long)e->recipe.batch);
+        diag_place(d, key_at(t, "batch"), "this is the batch");
+        return false;
+    }
+    if (e->recipe.accumulate > 1) {
+        Diagnostic *d = report(e->diags, D_not_implemented, key_at(t, "shards"),
+                               "`shards` with `accumulate` is not implemented");
+        diag_note(d, "n times as many shards of a batch n times as large take "
+                     "as little memory");
+        return false;
+    }
+    e->recipe.shards = (int)count;
+    e->recipe.batch /= count;
+    return true;
+}
+
 static bool read_seed(Expansion *e, TrainBlock *t) {
     Value v = key_value(e, t, "seed");
     return v.kind == VALUE_NONE ||
@@ -185,6 +218,7 @@ bool train_constants(Expansion *e, TrainBlock *t) {
     good &= read_batch(e, t);
     good &= read_length(e, t);
     good &= read_accumulate(e, t);
+    good &= read_shards(e, t);
     good &= read_recompute(e, t);
     good &= read_seed(e, t);
     good &= read_precision(e, t);

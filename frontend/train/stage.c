@@ -2,7 +2,8 @@
 //
 // The model is expanded once.  Each stage is a copy with the updates of the
 // parameters that train then; with gradient accumulation, another copy only
-// adds its gradients to the buffers.
+// adds its gradients to the buffers.  With shards, a pass divides the graph
+// into the part of a shard and the update (passes/shards.c).
 
 #include "frontend/train/train.h"
 
@@ -38,8 +39,13 @@ static void add_effect(Expansion *e, Op op, NodeId operand) {
 }
 
 // The micro-batches of an update.  Only the last may be short: it counts by its
-// fraction of samples.
+// fraction of samples.  Of shards, the fraction of this one: the sum over
+// shards is their number.
 static NodeId batches_of_update(Expansion *e, NodeId accumulated) {
+    if (e->recipe.shards > 0)
+        return graph_op2(e->graph, OP_div,
+                         as_float(e, input_node(e, INPUT_VALID)),
+                         number_node(e, (double)e->recipe.batch));
     if (all_valid(e))
         return as_float(e, increment(e, accumulated));
     NodeId last = graph_op2(e->graph, OP_div, sample_count(e),
@@ -50,14 +56,16 @@ static NodeId batches_of_update(Expansion *e, NodeId accumulated) {
 // Gradients of means are averaged over the samples of an update, those of sums
 // are added.
 static void use_accumulated(Expansion *e) {
-    NodeId fraction = number_node(e, 1),
-           accumulated = run_node(e, RUN_ACCUMULATED);
+    NodeId fraction = number_node(e, 1), accumulated = NO_NODE;
+    if (e->recipe.shards == 0)
+        accumulated = run_node(e, RUN_ACCUMULATED);
     if (e->loss.is_mean)
         fraction = graph_op2(e->graph, OP_div, fraction,
                              batches_of_update(e, accumulated));
     add_effect(e, OP_accumulated, fraction);
-    graph_assign(e->graph, accumulated,
-                 graph_constant(e->graph, type_scalar(I32), 0));
+    if (e->recipe.shards == 0)
+        graph_assign(e->graph, accumulated,
+                     graph_constant(e->graph, type_scalar(I32), 0));
 }
 
 static Graph *accumulate_graph(Expansion *e, TrainBlock *t, const Forward *f,
@@ -78,7 +86,7 @@ static Graph *accumulate_graph(Expansion *e, TrainBlock *t, const Forward *f,
 static bool stage_build(Expansion *e, TrainBlock *t, const Forward *f, int i,
                         Stage *stage) {
     begin_copy(e, t, f, "train", i);
-    if (e->recipe.accumulate > 1)
+    if (e->recipe.accumulate > 1 || e->recipe.shards > 0)
         use_accumulated(e);
     if (!update_add(e, t, i) || !has_room(e, train_model(t).at, 0))
         return false;

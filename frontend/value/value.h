@@ -192,6 +192,7 @@ typedef enum {
     INPUT_LABEL,
     INPUT_INDEX,
     INPUT_VALID,
+    INPUT_SHARD,
     NUM_INPUTS
 } InputId;
 typedef enum {
@@ -199,6 +200,7 @@ typedef enum {
     RUN_STEPS,
     RUN_EPOCH_STEPS,
     RUN_SEED,
+    RUN_SHARDS,
     RUN_ACCUMULATED, // micro-batches of this update before this one
     RUN_UPDATES,     // steps that were not skipped; advanced at its use
     NUM_RUN

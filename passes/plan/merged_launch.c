@@ -15,7 +15,7 @@ typedef struct {
 } Search;
 
 bool step_merges(StepKind kind) {
-    return kind == STEP_TRAIN || kind == STEP_GATHER || kind == STEP_EVAL ||
+    return (kind >= STEP_TRAIN && kind <= STEP_GATHER) || kind == STEP_EVAL ||
            kind == STEP_PREDICT || kind == STEP_DECODE;
 }
 

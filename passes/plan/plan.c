@@ -70,10 +70,7 @@ void plan_merges_by_price(GraphPlan *p, const Pricing *pricing, Arena *a) {
 // ---- the steps of a program ----
 
 const Step *plan_step(const Plan *p, const char *name) {
-    for (int i = 0; i < p->num_steps; i++)
-        if (strcmp(p->step[i].name, name) == 0)
-            return &p->step[i];
-    return NULL;
+    return step_named(p->step, p->num_steps, name);
 }
 
 Graph *plan_graph(const Plan *p, const char *name) {

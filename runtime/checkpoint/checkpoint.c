@@ -18,7 +18,8 @@
 #include <xxhash.h>
 
 bool rt_state_saved(const RtState *s) {
-    return s->kind != RT_DERIVED && s->kind != RT_GRADIENT;
+    return s->kind != RT_DERIVED && s->kind != RT_GRADIENT &&
+           s->kind != RT_PARTIAL;
 }
 
 static void add(Header *h, const char *format, ...)

@@ -226,7 +226,7 @@ static bool open_graphs(RtCuda *c, RtError *e) {
     for (int i = 0; i < c->plan->num_steps; i++) {
         RtStepKind kind = c->plan->step[i].kind;
         bool trains =
-            kind == RT_TRAIN || kind == RT_GATHER || kind == RT_AVERAGE;
+            (kind >= RT_TRAIN && kind <= RT_GATHER) || kind == RT_AVERAGE;
         int events =
             trains && !c->plan->unmarked
                 ? c->plan->step[i].num_launches + EVENTS_BESIDE_LAUNCHES

@@ -145,7 +145,8 @@ static void print_states(const RtPlan *p) {
         [RT_PARAM] = "param",         [RT_STATISTIC] = "statistic",
         [RT_OPTIMIZER] = "optimizer", [RT_AVERAGED] = "averaged",
         [RT_GRADIENT] = "gradient",   [RT_RUN] = "run",
-        [RT_METRIC] = "metric",       [RT_DERIVED] = "derived",
+        [RT_PARTIAL] = "partial",     [RT_METRIC] = "metric",
+        [RT_DERIVED] = "derived",
     };
     printf("\nstates\n");
     for (int i = 0; i < p->num_states; i++) {

@@ -164,8 +164,9 @@ START_TEST(an_update_is_all_of_its_batches) {
         "%2 = matmul %0, %1 : f32[4,7] !g0\n}\n";
     Arena *a = arena_new();
     Graph *train = graph_from(a, step), *gather = graph_from(a, gathering);
-    Step steps[] = {{.name = "train", .plan = graph_plan(train, false, a)},
-                    {.name = "gather", .plan = graph_plan(gather, false, a)}};
+    Step steps[] = {
+        {.kind = STEP_TRAIN, .plan = graph_plan(train, false, a)},
+        {.kind = STEP_GATHER, .plan = graph_plan(gather, false, a)}};
     Plan plan = {.step = steps, .num_steps = 2};
     Cost last = graph_cost(steps[0].plan), each = graph_cost(steps[1].plan);
     Cost all;
@@ -191,8 +192,9 @@ START_TEST(what_cannot_be_counted_is_said) {
         "%2 = matmul %0, %1 : f32[200000,200000] !g0\n}\n";
     Arena *a = arena_new();
     Graph *train = graph_from(a, step), *gather = graph_from(a, huge);
-    Step steps[] = {{.name = "train", .plan = graph_plan(train, false, a)},
-                    {.name = "gather", .plan = graph_plan(gather, false, a)}};
+    Step steps[] = {
+        {.kind = STEP_TRAIN, .plan = graph_plan(train, false, a)},
+        {.kind = STEP_GATHER, .plan = graph_plan(gather, false, a)}};
     Plan plan = {.step = steps, .num_steps = 2};
     Stage stage;
     Cost cost;

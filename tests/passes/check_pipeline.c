@@ -28,8 +28,9 @@ START_TEST(training_runs_every_pass) {
     Arena *a = arena_new();
     ck_assert_str_eq(
         passes_that_run(a, graph_from(a, residual_network), "dce"),
-        "canonicalize fold_batch_norm autodiff stack_sums optimizer expand "
-        "direct_conv conv_reductions precision layout derive prepare simplify dce ");
+        "canonicalize fold_batch_norm autodiff stack_sums shards optimizer "
+        "expand direct_conv conv_reductions precision layout derive prepare "
+        "simplify dce ");
     arena_free(a);
 }
 END_TEST

@@ -17,6 +17,7 @@ int main(void) {
     srunner_add_suite(r, average_suite());
     srunner_add_suite(r, layout_suite());
     srunner_add_suite(r, derive_suite());
+    srunner_add_suite(r, shards_suite());
     srunner_add_suite(r, short_suite());
     srunner_add_suite(r, simplify_suite());
     srunner_add_suite(r, conv_reductions_suite());

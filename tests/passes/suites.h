@@ -34,6 +34,7 @@ Suite *library_fusion_suite(void);
 Suite *rules_suite(void);
 Suite *merged_launch_suite(void);
 Suite *schedule_suite(void);
+Suite *shards_suite(void);
 Suite *short_suite(void);
 Suite *simplify_suite(void);
 Suite *conv_reductions_suite(void);

@@ -27,7 +27,9 @@ int model_size(const Arguments *arguments, Size *size) {
     Arena *a = arena_new();
     Diagnostics diags = diag_new(a);
     Program *p = model_load(a, arguments, &diags, &status);
-    if (p != NULL) {
+    if (p != NULL && complain_of_shards(arguments, p, "a comparison")) {
+        status = EXIT_USAGE;
+    } else if (p != NULL) {
         PassOptions o = plan_options(p, arguments, "host");
         const Step *train = plan_step(program_plan(p, &o), "train");
         *size = (Size){p->recipe.batch, graph_cost(train->plan).flops, 0};

@@ -202,7 +202,7 @@ static int updates_wanted(const Show *s, const Recipes *r, int64_t *at) {
 }
 
 static void run_print(Text *t, const Program *p, const Recipes *r) {
-    int64_t samples = p->recipe.batch * p->recipe.accumulate;
+    int64_t samples = recipe_update_samples(&p->recipe);
     text_add(t,
              "%s: %" PRId64 " update%s of %" PRId64 " sample%s, %" PRId64
              " in an epoch%s\n",

@@ -204,12 +204,13 @@ static int graph_write(Show *s, const View *stage, Text *out) {
     int count;
     const char *why;
     const Step *step = steps_given(s->p, s->a, &count, &why);
-    Graph *g = step_graph(step, count, graph_wanted(s->arguments));
-    if (g == NULL)
+    const Step *own = step_named(step, count, graph_wanted(s->arguments));
+    if (own == NULL)
         return no_graph(s, step, count);
+    o = step_options(&o, own->kind, s->p->recipe.shards);
     graph_print(out, stage->last == NULL
-                         ? g
-                         : passes_run(g, &o, stage->last, NULL, NULL));
+                         ? own->graph
+                         : passes_run(own->graph, &o, stage->last, NULL, NULL));
     return EXIT_GOOD;
 }
 

@@ -1,0 +1,192 @@
+// Shards: the terms of all shards, then the update, make the step.
+#include "frontend/frontend.h"
+#include "tests/passes/suites.h"
+#include "tests/passes/values.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { BATCH = 8 };
+
+// norm: with statistics, which a shard takes of its own samples.
+static Program *program(Arena *a, bool norm, int batch, int shards,
+                        const char *reduce) {
+    const char *text = arena_format(
+        a,
+        "model Net(image: u8[N, 4, 4, 1]) -> f32[N, 2] {\n"
+        "image |> conv(2, 1, bias=false) as stem %s |> relu\n"
+        "|> flatten |> linear(2) as head\n}\n"
+        "train Net {\ndata = synthetic()\nbatch = %d\nepochs = 2\n%s"
+        "loss = %s(cross_entropy(output, label))\n"
+        "optimizer = sgd(lr=0.1, momentum=0.9)\nclip = value(0.5)\n"
+        "average = lookahead(decay=0.7)\n"
+        "}\n",
+        norm ? "|> batch_norm" : "", batch,
+        shards > 0 ? arena_format(a, "shards = %d\n", shards) : "", reduce);
+    Diagnostics diags = diag_new(a);
+    Program *p =
+        frontend_parse(a, "x.net", text, strlen(text), NULL, 0, &diags);
+    ck_assert_msg(p != NULL, "%s",
+                  diags.count ? diags.list[0]->message : "no program");
+    return p;
+}
+
+static Graph *part_of(Program *p, StepPart part, DType act) {
+    PassOptions o = {.device = "cuda",
+                     .act = act,
+                     .level = 1,
+                     .part = part,
+                     .deep_verify = true};
+    return passes_run(graph_clone(p->stage[0].train), &o, "precision", NULL,
+                      NULL);
+}
+
+static NodeId leaf_named(const Graph *g, const char *name) {
+    NodeId n = graph_find(g, name);
+    ck_assert_msg(n != NO_NODE, "%s", name);
+    return n;
+}
+
+// The leaves of a shard: its samples of the whole batch's.
+static double **shard_leaves(const Graph *whole, double **all, const Graph *g,
+                             Arena *a, int shard, int valid) {
+    double **leaf = leaf_values(g, a, 0, -2, 2);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        const char *name = node_text(d, ATTR_name);
+        if (d->op != OP_input)
+            continue;
+        if (strcmp(name, "valid") == 0)
+            leaf[n][0] = valid;
+        else if (strcmp(name, "shard") == 0)
+            leaf[n][0] = shard;
+        else
+            leaf[n] =
+                all[leaf_named(whole, name)] + shard * type_count(d->type);
+    }
+    return leaf;
+}
+
+static double **eval_shard(const Graph *whole, double **all, const Graph *g,
+                           Arena *a, int shard, int valid) {
+    return graph_eval(g, a, shard_leaves(whole, all, g, a, shard, valid), true);
+}
+
+// Adds a shard's terms to the leaves of the update.
+static void add_terms(const Graph *shard, double **value, const Graph *apply,
+                      double **sum, bool first) {
+    for (NodeId n = 0; n < apply->count; n++) {
+        const Node *d = &apply->node[n];
+        if (!state_is(d, STATE_PARTIAL))
+            continue;
+        const double *term = value_named(shard, value, node_text(d, ATTR_name));
+        ck_assert(term != NULL);
+        for (int64_t i = 0; i < type_count(d->type); i++)
+            sum[n][i] = first ? term[i] : sum[n][i] + term[i];
+    }
+}
+
+static const char *assigned(const Graph *g, NodeId n) {
+    const Node *d = &g->node[n];
+    return d->op == OP_assign ? node_text(&g->node[d->arg[0]], ATTR_name)
+                              : NULL;
+}
+
+// A step of so many valid samples in shards, and without.
+typedef struct {
+    Arena *a;
+    Graph *whole, *apply;
+    double **all;         // leaves of the whole step
+    double **want, **got; // values of the whole step, and of the update
+    int each;
+} Sharded;
+
+static Sharded steps(DType act, bool norm, int shards, int valid,
+                     const char *reduce) {
+    Sharded s = {.a = arena_new(), .each = BATCH / shards};
+    Program *p = program(s.a, norm, BATCH, shards, reduce);
+    s.whole = part_of(program(s.a, norm, BATCH, 0, reduce), PART_WHOLE, act);
+    s.apply = part_of(p, PART_APPLY, act);
+    s.all = leaf_values(s.whole, s.a, 0, -2, 2);
+    if (graph_find(s.whole, "valid") != NO_NODE)
+        s.all[leaf_named(s.whole, "valid")][0] = valid;
+    double **sum = leaf_values(s.apply, s.a, 0, -2, 2);
+    Graph *shard = part_of(p, PART_SHARD, act);
+    for (int k = 0; k * s.each < valid; k++) {
+        int left = valid - k * s.each;
+        double **value = eval_shard(s.whole, s.all, shard, s.a, k,
+                                    left < s.each ? left : s.each);
+        add_terms(shard, value, s.apply, sum, k == 0);
+    }
+    s.want = graph_eval(s.whole, s.a, s.all, true);
+    s.got = graph_eval(s.apply, s.a, sum, true);
+    return s;
+}
+
+static void check(Sharded s, double tolerance) {
+    int found = 0;
+    for (NodeId n = 0; n < s.whole->count; n++) {
+        const char *name = assigned(s.whole, n);
+        if (name == NULL)
+            continue;
+        const double *x = value_named(s.apply, s.got, name);
+        ck_assert_msg(x != NULL, "%s", name);
+        for (int64_t i = 0; i < type_count(s.whole->node[n].type); i++)
+            ck_assert_msg(fabs(x[i] - s.want[n][i]) <=
+                              tolerance * (1 + fabs(s.want[n][i])),
+                          "%s[%lld]: %.17g, not %.17g", name, (long long)i,
+                          x[i], s.want[n][i]);
+        found++;
+    }
+    ck_assert_int_gt(found, 8);
+    arena_free(s.a);
+}
+
+START_TEST(one_shard_is_the_step_to_the_bit) {
+    check(steps(_i ? F16 : F32, true, 1, BATCH, "mean"), 0);
+}
+END_TEST
+
+START_TEST(shards_of_a_batch_make_its_step) {
+    static const char *const reduce[] = {"mean", "sum"};
+    check(steps(F32, false, 1 << _i, BATCH, reduce[_i % 2]), 1e-9);
+}
+END_TEST
+
+START_TEST(a_short_shard_counts_by_its_samples) {
+    check(steps(F32, false, 2, 7, "mean"), 1e-9);
+}
+END_TEST
+
+// The step of each shard alone updates the statistics from the same old ones,
+// so their mean, weighted by samples, is the update of all.
+START_TEST(statistics_are_averaged_by_samples) {
+    static const char name[] = "head.batch_norm_1.running_mean";
+    enum { VALID = 7, EACH = BATCH / 2 };
+    Sharded s = steps(F32, true, 2, VALID, "mean");
+    Graph *alone =
+        part_of(program(s.a, true, EACH, 0, "mean"), PART_WHOLE, F32);
+    double want[2] = {0};
+    for (int k = 0; k < 2; k++) {
+        int valid = k == 0 ? EACH : VALID - EACH;
+        double **value = eval_shard(s.whole, s.all, alone, s.a, k, valid);
+        for (int i = 0; i < 2; i++)
+            want[i] += value_named(alone, value, name)[i] * valid / VALID;
+    }
+    for (int i = 0; i < 2; i++)
+        ck_assert_double_eq_tol(value_named(s.apply, s.got, name)[i], want[i],
+                                1e-6 * fabs(want[i]));
+    arena_free(s.a);
+}
+END_TEST
+
+Suite *shards_suite(void) {
+    Suite *s = suite_create("shards");
+    TCase *c = tcase_create("shards");
+    tcase_add_loop_test(c, one_shard_is_the_step_to_the_bit, 0, 2);
+    tcase_add_loop_test(c, shards_of_a_batch_make_its_step, 0, 4);
+    tcase_add_test(c, a_short_shard_counts_by_its_samples);
+    tcase_add_test(c, statistics_are_averaged_by_samples);
+    suite_add_tcase(s, c);
+    return s;
+}
