@@ -56,6 +56,11 @@ struct RtDevice {
     // Copies to offset `to` of the arena; `from` may change on return.
     void (*write)(RtDevice *d, size_t to, const void *from, size_t bytes);
     void (*read)(RtDevice *d, void *to, size_t from, size_t bytes);
+    // Stores the sums of `count` f32 at each of the offsets `from` at `to`,
+    // which may be one of them.  Added in order; no terms: 0.  NULL: the device
+    // has no shards.
+    void (*sum)(RtDevice *d, size_t to, const size_t *from, int terms,
+                size_t count);
     // A pinned staging buffer, NULL if none is left.  Its release waits for
     // its copies.  NULL functions: the device needs no staging.
     void *(*acquire_staging)(RtDevice *d, size_t bytes);

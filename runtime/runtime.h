@@ -204,6 +204,7 @@ typedef struct RtOptions {
     const char *init;        // a file of weights; NULL: they are drawn
     const char *init_except; // names that are left out; NULL: none
     const char *map;         // a file of names; NULL: none
+    int rank;                // in its world; only rank 0 writes files
     unsigned without;        // a bit for each; see disabled_features.c
     const char *predict;     // its first path; NULL: it trains or evaluates
     const char *weights; // of a prediction; NULL: those of the newest run
@@ -254,6 +255,11 @@ const RtTrainer *rt_without_trainer(RtReducedTrainer *to, const RtTrainer *from,
 void rt_signals_catch(void);
 // The signal that requests the run to stop, or 0.
 int rt_signals_caught(void);
+// Of several ranks: from now on rt_signals_caught is the signal that they agree
+// on, between two steps; each has a pending one, or 0.
+void rt_signals_together(void);
+int rt_signals_pending(void);
+void rt_signals_agree(int number);
 // Ends the program by that signal.
 void rt_signals_raise(int number);
 
@@ -329,6 +335,9 @@ const RtInput *rt_images_of(const RtPlan *plan);
 
 const RtState *rt_state_find(const RtPlan *plan, const char *name);
 size_t rt_state_bytes(const RtState *s);
+// Fills a state if there is one of that name.
+void rt_state_set(const RtPlan *plan, RtDevice *d, const char *name,
+                  double value);
 // Sets all states to zero, as reserve does.
 void rt_states_clear(const RtPlan *plan, RtDevice *d);
 // Fills states with their initial values, and those of the run.  The device's

@@ -20,6 +20,9 @@ enum { GROUP_NANOSECONDS = 500000000 }; // nanoseconds
 
 // Any thread may receive a signal, and two threads two at once.
 static atomic_int caught;
+// The signal that all ranks act on, where there are several.
+static atomic_int agreed;
+static atomic_bool together;
 static atomic_llong first; // time of the first signal; 0: none
 
 static long long nanoseconds(void) {
@@ -63,7 +66,19 @@ void rt_signals_catch(void) {
 }
 
 int rt_signals_caught(void) {
+    return together ? agreed : caught;
+}
+
+int rt_signals_pending(void) {
     return caught;
+}
+
+void rt_signals_together(void) {
+    together = true;
+}
+
+void rt_signals_agree(int number) {
+    agreed = number;
 }
 
 void rt_signals_raise(int number) {

@@ -48,8 +48,8 @@ static void fill(const RtState *s, RtDevice *d, double value) {
                  bytes - at < PIECE ? bytes - at : PIECE);
 }
 
-static void set(const RtPlan *plan, RtDevice *d, const char *name,
-                double value) {
+void rt_state_set(const RtPlan *plan, RtDevice *d, const char *name,
+                  double value) {
     const RtState *s = rt_state_find(plan, name);
     if (s != NULL)
         fill(s, d, value);
@@ -64,10 +64,10 @@ void rt_states_start(const RtPlan *plan, RtDevice *d, const RtProgress *p) {
     for (int i = 0; i < plan->num_states; i++)
         if (plan->state[i].initial != 0)
             fill(&plan->state[i], d, plan->state[i].initial);
-    set(plan, d, "run.seed", (double)p->seed);
-    set(plan, d, "run.steps", (double)p->steps);
-    set(plan, d, "run.epoch_steps", (double)p->epoch_steps);
-    set(plan, d, "run.step", 0);
+    rt_state_set(plan, d, "run.seed", (double)p->seed);
+    rt_state_set(plan, d, "run.steps", (double)p->steps);
+    rt_state_set(plan, d, "run.epoch_steps", (double)p->epoch_steps);
+    rt_state_set(plan, d, "run.step", 0);
 }
 
 static const struct {

@@ -373,6 +373,8 @@ typedef struct {
     int64_t batch;
     int64_t epoch_batches; // in an epoch
     int64_t first, last;   // to deliver, counted over all epochs
+    // Batches of an update, and those that are delivered here; 0: all.
+    int shards, first_shard, own_shards;
     bool shuffle;          // else file order in every epoch
     uint64_t seed;
     RtType image, label; // types of delivery
@@ -395,6 +397,7 @@ typedef struct {
     int num_arrays;
     int32_t *index;
     int32_t valid;
+    int32_t shard; // its number within the update
 } RtBatch;
 
 typedef struct RtLoader RtLoader;
@@ -447,8 +450,9 @@ typedef struct {
 // Owns the loader from now on.
 void rt_feeder_open(RtFeeder *f, const RtPlan *plan, RtDevice *d,
                     RtLoader *loader);
-// Submits the next batch to the step of that kind.
-bool rt_feeder_submit(RtFeeder *f, RtStepKind kind, int stage,
+// Submits the next batch to the step of that kind.  more: the update has
+// further batches.
+bool rt_feeder_submit(RtFeeder *f, RtStepKind kind, int stage, bool more,
                       RtSubmitted *done, RtError *e);
 bool rt_feeder_close(RtFeeder *f); // false: its threads hang
 

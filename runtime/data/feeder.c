@@ -30,6 +30,8 @@ static const void *batch_part(const RtBatch *b, const char *name) {
     for (int i = 0; i < b->num_arrays; i++)
         if (strcmp(name, b->named[i].input) == 0)
             return b->array[i];
+    if (strcmp(name, "shard") == 0)
+        return &b->shard;
     return strcmp(name, "index") == 0 ? b->index : &b->valid;
 }
 
@@ -74,7 +76,7 @@ static void submit_again(const RtFeeder *f, const RtStep *step,
     done->copying = rt_seconds() - since;
 }
 
-bool rt_feeder_submit(RtFeeder *f, RtStepKind kind, int stage,
+bool rt_feeder_submit(RtFeeder *f, RtStepKind kind, int stage, bool more,
                       RtSubmitted *done, RtError *e) {
     const RtStep *step = rt_step_find(f->plan, kind, stage);
     *done = (RtSubmitted){0};
@@ -91,7 +93,7 @@ bool rt_feeder_submit(RtFeeder *f, RtStepKind kind, int stage,
     double since = rt_seconds();
     done->valid = b->valid;
     f->first = f->repeats ? b : NULL;
-    f->partly = kind == RT_GATHER;
+    f->partly = more;
     f->number[(f->next + f->in_flight++) % RT_MAX_IN_FLIGHT] =
         submit(f, step, b);
     done->copying = rt_seconds() - since;

@@ -5,11 +5,12 @@
 // thread takes the next part of the oldest batch with room, so several threads
 // fill one batch and none waits for another.  Batches are numbered over all
 // epochs, and the samples of batch b are a function of b; a short last batch is
-// padded with the first samples of its epoch.  So the ring crosses epochs, a
-// resumed run starts at any number, and the number of threads changes nothing.
-// A part that fails stops the workers, and the next rt_loader_next returns the
-// error.  A part that hangs in a file cannot be stopped: the loader is then
-// stalled and left as it is.
+// padded with the first samples of its epoch.  A rank loads its shards of each
+// update: its own batches are numbered without those of others.  So the ring
+// crosses epochs, a resumed run starts at any number, and the number of threads
+// changes nothing. A part that fails stops the workers, and the next
+// rt_loader_next returns the error.  A part that hangs in a file cannot be
+// stopped: the loader is then stalled and left as it is.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/data/data.h"
@@ -62,6 +63,39 @@ struct RtLoader {
     pthread_t thread[RT_MAX_LOADERS];
     Worker worker[RT_MAX_LOADERS];
 };
+
+// The first batch of an epoch is the first of an update.
+static int32_t shard_of(const RtLoaderConfig *p, int64_t batch) {
+    return p->shards > 0 ? (int32_t)(batch % p->epoch_batches % p->shards) : 0;
+}
+
+// Batches of this rank among the first `before` of an epoch.
+static int64_t own_of_epoch(const RtLoaderConfig *p, int64_t before) {
+    int64_t rest = before % p->shards - p->first_shard;
+    rest = rest < 0 ? 0 : rest > p->own_shards ? p->own_shards : rest;
+    return before / p->shards * p->own_shards + rest;
+}
+
+// Batches of this rank among the first `before` of the run.
+static int64_t own_before(const RtLoaderConfig *p, int64_t before) {
+    if (p->shards == 0 || p->own_shards == p->shards)
+        return before;
+    return before / p->epoch_batches * own_of_epoch(p, p->epoch_batches) +
+           own_of_epoch(p, before % p->epoch_batches);
+}
+
+// Batch number `own` of this rank.
+static int64_t batch_of(const RtLoaderConfig *p, int64_t own) {
+    if (p->shards == 0 || p->own_shards == p->shards)
+        return own;
+    int64_t each = own_of_epoch(p, p->epoch_batches);
+    int64_t epoch = own / each, at = own % each;
+    int64_t full = p->epoch_batches / p->shards * p->own_shards;
+    int64_t update =
+        at < full ? at / p->own_shards : p->epoch_batches / p->shards;
+    return epoch * p->epoch_batches + update * p->shards + p->first_shard + at -
+           update * p->own_shards;
+}
 
 static int32_t valid_of(const RtLoaderConfig *p, int64_t batch) {
     int64_t left = p->split->count - batch % p->epoch_batches * p->batch;
@@ -125,8 +159,11 @@ static bool next_part(RtLoader *l, int64_t *batch, int64_t *part) {
         return false;
     *batch = l->batch;
     *part = l->part++;
-    if (*part == 0)
-        l->slot[*batch % SLOTS].batch->valid = valid_of(&l->plan, *batch);
+    if (*part == 0) {
+        RtBatch *b = l->slot[*batch % SLOTS].batch;
+        b->valid = valid_of(&l->plan, batch_of(&l->plan, *batch));
+        b->shard = shard_of(&l->plan, batch_of(&l->plan, *batch));
+    }
     if (l->part == l->parts) {
         l->part = 0;
         l->batch++;
@@ -165,7 +202,7 @@ static void *work(void *arg) {
         Slot *s = &l->slot[batch % SLOTS];
         pthread_mutex_unlock(&l->lock);
         double begin = rt_seconds();
-        bool good = fill_part(l, s->batch, batch, part, &e);
+        bool good = fill_part(l, s->batch, batch_of(&l->plan, batch), part, &e);
         double end = rt_seconds();
         trace_part(w, batch, begin, end);
         pthread_mutex_lock(&l->lock);
@@ -431,6 +468,8 @@ RtLoader *rt_loader_open(const RtLoaderConfig *plan, RtError *e) {
         return NULL;
     }
     l->plan = *plan;
+    l->plan.first = own_before(plan, plan->first);
+    l->plan.last = own_before(plan, plan->last);
     l->split = *plan->split;
     l->plan.split = &l->split;
     l->parts = plan->batch < MAX_PARTS ? (int)plan->batch : MAX_PARTS;
@@ -440,7 +479,7 @@ RtLoader *rt_loader_open(const RtLoaderConfig *plan, RtError *e) {
     l->label_bytes = plan->split->label.values * rt_type_bytes(plan->label);
     for (int i = 0; i < plan->num_arrays; i++)
         l->array_bytes[i] = array_bytes(plan, i);
-    l->batch = l->next = l->released = plan->first;
+    l->batch = l->next = l->released = l->plan.first;
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->room, NULL);
     pthread_condattr_t clock;

@@ -101,6 +101,12 @@ static void read_bytes(RtDevice *d, void *to, size_t from, size_t bytes) {
     memcpy(to, host_of(d)->arena + from, bytes);
 }
 
+static void sum(RtDevice *d, size_t to, const size_t *from, int terms,
+                size_t count) {
+    Host *h = host_of(d);
+    rt_sum(h->arena, to, from, terms, count, h->threads);
+}
+
 static int64_t submit_batch(RtDevice *d, const RtPiece *piece, int count) {
     Host *h = host_of(d);
     double begin = rt_seconds();
@@ -276,6 +282,7 @@ RtDevice *host_open(const RtPlan *plan, int threads) {
         .reserve = reserve,
         .write = write_bytes,
         .read = read_bytes,
+        .sum = sum,
         .submit_batch = submit_batch,
         .completed_batches = completed_batches,
         .request_readback = request_readback,

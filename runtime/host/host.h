@@ -96,6 +96,13 @@ typedef struct {
 void rt_copy_in(RtCopy *c, int threads);
 void rt_copy_out(RtCopy *c, int threads);
 
+// ---- sum.c ----
+
+// Stores the sums of `count` f32 at each of the offsets `from` at `to`, which
+// may be one of them.  Added in order; no terms: 0.
+void rt_sum(char *arena, size_t to, const size_t *from, int terms, size_t count,
+            int threads);
+
 // ---- dgrad_conv.c ----
 
 // Expresses a convolution's data gradient as a convolution of the output

@@ -14,20 +14,36 @@ void rt_session_add_device_time(RtSession *s) {
         s->budget.device.work[i] += spent.work[i];
 }
 
-static bool run_batches(RtSession *s, double *waited, RtError *e) {
-    int64_t count = rt_eval_split(s->run)->count,
-            batch = s->run->trainer->batch;
-    for (int64_t at = 0; at < count && rt_signals_caught() == 0; at += batch) {
-        RtSubmitted done;
-        if (!rt_feeder_submit(&s->eval, RT_EVAL, 0, &done, e)) {
-            s->data_failed =
-                !rt_loader_stalled(s->eval.loader) || rt_signals_caught() == 0;
-            return !s->data_failed;
-        }
-        *waited += done.waited;
-        rt_step_run(s->plan, s->device, RT_EVAL, 0);
-        rt_session_add_scores(s, at / batch);
+static bool run_batch(RtSession *s, int64_t batch, double *waited, RtError *e) {
+    RtSubmitted done;
+    if (!rt_feeder_submit(&s->eval, RT_EVAL, 0, false, &done, e)) {
+        s->data_failed =
+            !rt_loader_stalled(s->eval.loader) || rt_signals_caught() == 0;
+        return false;
     }
+    *waited += done.waited;
+    rt_step_run(s->plan, s->device, RT_EVAL, 0);
+    rt_session_add_scores(s, batch);
+    return true;
+}
+
+// Ranks take batches in turn.
+static bool run_batches(RtSession *s, double *waited, RtError *e) {
+    int ranks = rt_world_size(s->run->world);
+    int rank = rt_world_rank(s->run->world);
+    int64_t count =
+        (rt_eval_split(s->run)->count - 1) / s->run->trainer->batch + 1;
+    rt_session_sums_begin(s);
+    rt_session_clear_scores(s);
+    for (int64_t at = 0; at < count && rt_signals_caught() == 0; at += ranks) {
+        int64_t left = count - at;
+        if (rank < left && !run_batch(s, at + rank, waited, e))
+            return !s->data_failed;
+        if (s->sums != NULL)
+            rt_session_add_sums(s, (int)(left < ranks ? left : ranks));
+    }
+    rt_session_sums_end(s);
+    rt_session_gather_scores(s);
     return true;
 }
 

@@ -129,7 +129,7 @@ static bool claim_number(RtFolder *f, const char *model, RtError *e) {
 // ---- where a run goes ----
 
 static bool writes(const RtOptions *o) {
-    return !o->eval_only && !o->load_only && !o->tune;
+    return !o->eval_only && !o->load_only && !o->tune && o->rank == 0;
 }
 
 // --resume=DIR is --resume --out=DIR.
@@ -186,6 +186,8 @@ bool rt_folder_check_unused(const char *path, const RtTrainer *t,
 
 bool rt_folder_find(RtFolder *f, const RtTrainer *t, RtOptions *o, RtError *e) {
     *f = (RtFolder){0};
+    if (o->rank > 0)
+        return true;
     take_folder(o);
     if (!take_weights(f, o, e))
         return false;

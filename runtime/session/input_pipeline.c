@@ -78,6 +78,9 @@ static bool open_feeder(const RtSession *s, RtFeeder *f,
 
 bool rt_session_open_eval(RtSession *s, RtError *e) {
     RtLoaderConfig plan = plan_loading(s->run, rt_eval_split(s->run));
+    plan.shards = rt_world_size(s->run->world);
+    plan.own_shards = 1;
+    plan.first_shard = rt_world_rank(s->run->world);
     return open_feeder(s, &s->eval, &plan, e);
 }
 
@@ -88,6 +91,9 @@ RtLoaderConfig rt_session_plan_train(const RtRun *run, const RtProgress *p) {
     plan.epoch_batches = batches;
     plan.first = rt_first_batch(t, p, batches, p->step);
     plan.last = rt_first_batch(t, p, batches, p->steps);
+    plan.shards = t->shards;
+    plan.own_shards = t->shards / rt_world_size(run->world);
+    plan.first_shard = plan.own_shards * rt_world_rank(run->world);
     plan.shuffle = true;
     plan.seed = (uint64_t)p->seed;
     plan.trace = run->trace;
@@ -110,7 +116,7 @@ void rt_session_close_train(RtSession *s) {
 static bool collect_batches(RtSession *s, int64_t count, RtError *e) {
     RtSubmitted done;
     for (int64_t i = 0; i < count; i++) {
-        if (!rt_feeder_submit(&s->train, RT_COLLECT, 0, &done, e))
+        if (!rt_feeder_submit(&s->train, RT_COLLECT, 0, false, &done, e))
             return false;
         rt_step_run(s->plan, s->device, RT_COLLECT, 0);
     }

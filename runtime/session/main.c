@@ -8,6 +8,7 @@
 #include "runtime/report/nvtx.h"
 #include "runtime/session/run.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -162,6 +163,12 @@ static bool load_cuda_text(RtSourceFiles *text, const RtTrainer *t,
     return rt_source_files_read(text, t, o->load_cuda, &rt_system_files, e);
 }
 
+static bool has_sums(const RtRun *run, RtError *e) {
+    return run->trainer->shards == 0 || run->device->sum != NULL ||
+           rt_fail(e, EXIT_DEVICE, "%s cannot add shards yet: --device=host",
+                   run->device->name);
+}
+
 // A device error is reported before a data error and does not wait for the
 // data, which may take minutes: the program ends while a thread reads.
 static bool on_device(RtRun *run, RtFolder *folder, int *caught, RtError *e) {
@@ -169,8 +176,9 @@ static bool on_device(RtRun *run, RtFolder *folder, int *caught, RtError *e) {
     DataReader reading;
     data_reader_start(&reading, run);
     run->device = rt_device_open(run->trainer, o, &run->plan, run->laps, e);
-    bool good =
-        run->device != NULL && rt_without_check(o->without, run->device, e);
+    bool good = run->device != NULL &&
+                rt_without_check(o->without, run->device, e) &&
+                has_sums(run, e);
     rt_lap(run->laps, RT_START_DEVICE);
     if (!good && reading.concurrent)
         rt_leave(rt_print_error(e));
@@ -234,6 +242,34 @@ static bool open_and_run(RtRun *run, RtFolder *folder, int *caught,
     return good;
 }
 
+static bool check_ranks(const RtOptions *o, const RtWorld *world, RtError *e) {
+    const char *alone = o->predict != NULL    ? "--predict"
+                        : o->generate != NULL ? "--generate"
+                        : o->tune             ? "--tune"
+                        : o->load_only        ? "--load-only"
+                                              : NULL;
+    return world == NULL || alone == NULL ||
+           rt_fail(e, EXIT_USAGE, "%s is for one process, not for %d ranks",
+                   alone, rt_world_size(world));
+}
+
+// Rank 0 alone prints and writes files.  A trainer whose shards are its ranks
+// has as many batches in an update.
+static const RtTrainer *rank_begin(RtTrainer *to, const RtTrainer *from,
+                                   RtOptions *o, const RtWorld *world) {
+    *to = *from;
+    if (from->shards == 1)
+        to->shards = to->accumulate = rt_world_size(world);
+    o->rank = rt_world_rank(world);
+    if (o->rank == 0)
+        return to;
+    o->quiet = true;
+    o->metrics = o->snapshot = o->times = o->tensorboard = o->profile = NULL;
+    if (freopen("/dev/null", "w", stdout) == NULL)
+        rt_warn("standard output: %s", strerror(errno));
+    return to;
+}
+
 int rt_main(int argc, char **argv, const RtTrainer *trainer) {
     standard_open();
     double began = rt_seconds();
@@ -248,6 +284,15 @@ int rt_main(int argc, char **argv, const RtTrainer *trainer) {
     if (o.list_kernels || o.print_plan || o.dump_cuda != NULL)
         return inspect(trainer, &o);
     rt_team_spin_briefly(argv);
+    RtWorld *world;
+    if (!rt_world_open(&world, trainer, &o, &e) ||
+        !check_ranks(&o, world, &e)) {
+        rt_world_close(world, false);
+        return rt_print_error(&e);
+    }
+    RtTrainer shared;
+    if (world != NULL)
+        trainer = rank_begin(&shared, trainer, &o, world);
     RtSourceFiles text;
     if (o.load_cuda != NULL) {
         if (!load_cuda_text(&text, trainer, &o, &e))
@@ -261,6 +306,7 @@ int rt_main(int argc, char **argv, const RtTrainer *trainer) {
     RtRun run = {.trainer = trainer,
                  .options = &o,
                  .files = &rt_system_files,
+                 .world = world,
                  .began = began,
                  .word = argv + 1,
                  .num_words = argc > 1 ? argc - 1 : 0,
@@ -270,6 +316,7 @@ int rt_main(int argc, char **argv, const RtTrainer *trainer) {
     run.folder = folder.path;
     good = good && open_and_run(&run, &folder, &caught, &e);
     int status = good ? EXIT_GOOD : rt_print_error(&e);
+    rt_world_close(world, good);
     rt_folder_close(&folder);
     if (status == EXIT_GOOD && caught != 0)
         rt_signals_raise(caught);

@@ -128,6 +128,6 @@ void rt_session_monitor(RtSession *s) {
     const RtTrainer *t = s->run->trainer;
     for (int i = 0; i < t->num_plateaus; i++)
         update_plateau(s, &t->plateau[i]);
-    if (t->best != NULL)
+    if (t->best != NULL && s->run->options->rank == 0)
         save_best(s);
 }

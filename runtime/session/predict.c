@@ -47,7 +47,7 @@ bool rt_weights_load(RtSession *s, char **path, RtError *e) {
 static bool batch_predict(Prediction *p, RtError *e) {
     RtSession *s = p->s;
     RtSubmitted done;
-    if (!rt_feeder_submit(&s->eval, RT_PREDICT, 0, &done, e)) {
+    if (!rt_feeder_submit(&s->eval, RT_PREDICT, 0, false, &done, e)) {
         if (rt_signals_caught() == 0 && rt_loader_stalled(s->eval.loader))
             rt_leave(rt_print_error(e));
         return rt_signals_caught() != 0;

@@ -70,7 +70,7 @@ static bool continue_unsaved(RtSession *s, const RtError *e) {
 
 bool rt_session_save(RtSession *s, bool last, RtError *e) {
     RtRow row;
-    if (s->saved == s->at.step ||
+    if (s->run->options->rank > 0 || s->saved == s->at.step ||
         (!last && s->failures > 0 && rt_seconds() < s->try_at))
         return true;
     rt_session_average_early(s);

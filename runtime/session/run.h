@@ -4,6 +4,7 @@
 #define RUNTIME_RUN_H
 
 #include "runtime/data/data.h"
+#include "runtime/distributed/distributed.h"
 #include "runtime/report/report.h"
 
 // ---- folder.c ----
@@ -49,6 +50,7 @@ typedef struct {
     int num_words;
     RtLaps *laps;   // since then
     RtTrace *trace; // NULL: nothing is traced
+    RtWorld *world; // NULL: this process is alone
     const struct RtNvtx *nvtx;
     bool resident; // the device holds the images
     // Where the images are, as a sentence; "": nothing to print.

@@ -111,6 +111,32 @@ void rt_session_add_scores(RtSession *s, int64_t batch) {
     }
 }
 
+static size_t output_count(const RtScores *of) {
+    return (size_t)(of->all * of->output->dim[1]);
+}
+
+static size_t label_count(const RtScores *of) {
+    return (size_t)(of->all * of->label->dim[1]);
+}
+
+void rt_session_clear_scores(RtSession *s) {
+    if (s->run->world == NULL)
+        return;
+    for (const RtScores *of = s->scores; of != NULL; of = of->next) {
+        memset(of->outputs, 0, output_count(of) * sizeof *of->outputs);
+        memset(of->labels, 0, label_count(of) * sizeof *of->labels);
+    }
+}
+
+// Rows of other ranks are 0 before.
+void rt_session_gather_scores(RtSession *s) {
+    RtWorld *w = s->run->world;
+    for (const RtScores *of = s->scores; of != NULL; of = of->next) {
+        rt_world_sum(w, &(RtBuffer){.memory = of->outputs}, output_count(of));
+        rt_world_sum(w, &(RtBuffer){.memory = of->labels}, label_count(of));
+    }
+}
+
 // ---- the area ----
 
 static double log_sum_exp(const float *x, int64_t count) {

@@ -11,6 +11,7 @@
 #include <stdio.h>
 
 typedef struct RtScores RtScores;
+typedef struct RtEvalSums RtEvalSums;
 
 typedef struct RtSession {
     const RtRun *run;
@@ -29,6 +30,7 @@ typedef struct RtSession {
     double *measured;             // its metrics of named outputs
     RtConfusion *confusion;       // its matrices, one for each output
     RtScores *scores;             // its rows, likewise; NULL: not ranked
+    RtEvalSums *sums;             // of its batches; NULL: in the device
     int64_t saved;                // step of the last checkpoint; -1: none
     int failures;                 // of checkpoints, in a row
     double failing_since, try_at; // the first failure; the next try
@@ -104,6 +106,16 @@ bool rt_session_step(RtSession *s, RtError *e);
 
 // Repeats the last step from the states before it.
 bool rt_session_step_again(RtSession *s, const char *before, RtError *e);
+
+// ---- shards.c ----
+
+// Clears the terms of a shard.
+void rt_shard_clear(const RtSession *s);
+// Adds the terms of the last shard, number i of `count`, to those before it.
+// With the last, the place of terms has the sums of all.
+void rt_shard_add(const RtSession *s, int i, int count);
+// Replaces the sums of this rank by those of all ranks.
+void rt_shards_reduce(const RtSession *s);
 
 // ---- gradients.c ----
 
@@ -197,10 +209,28 @@ void rt_session_close_scores(RtSession *s);
 // Copies those of a batch, the last that ran, from the device.
 void rt_session_add_scores(RtSession *s, int64_t batch);
 
+// Of several ranks: clears all rows before an evaluation, and takes those of
+// others after it.
+void rt_session_clear_scores(RtSession *s);
+void rt_session_gather_scores(RtSession *s);
+
 // The area under the ROC curve of an evaluation: of each class against all
 // others, or of each label, then the mean over those that have positive and
 // negative rows.  NAN: none has, or a score is NaN.
 double rt_session_auc(const RtSession *s, const char *output);
+
+// ---- eval_sums.c ----
+
+// With shards, an evaluation adds its batches in their order, whichever rank
+// runs them, so that a metric does not depend on the number of ranks.
+bool rt_session_open_sums(RtSession *s, RtError *e);
+void rt_eval_sums_free(RtEvalSums *e);
+void rt_session_sums_begin(RtSession *s);
+// Takes the sums of the last batch of each rank, after so many of them ran one,
+// and clears the device's.
+void rt_session_add_sums(RtSession *s, int batches);
+// Stores the sums of all batches in the states of the device.
+void rt_session_sums_end(RtSession *s);
 
 // ---- monitor.c ----
 

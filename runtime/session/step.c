@@ -59,10 +59,12 @@ static bool run_step(RtSession *s, RtStepKind kind, int stage, RtError *e) {
     return true;
 }
 
-static bool take_batch(RtSession *s, RtStepKind kind, int stage, RtError *e) {
+// more: further batches of the update follow.
+static bool take_batch(RtSession *s, RtStepKind kind, int stage, bool more,
+                       RtError *e) {
     RtSubmitted done;
     double began = rt_seconds();
-    s->data_failed = !rt_feeder_submit(&s->train, kind, stage, &done, e);
+    s->data_failed = !rt_feeder_submit(&s->train, kind, stage, more, &done, e);
     if (s->data_failed)
         return false;
     rt_session_trace_batch(s, began, &done);
@@ -83,8 +85,47 @@ static bool take_batch(RtSession *s, RtStepKind kind, int stage, RtError *e) {
     return true;
 }
 
-// The batches of an update: all but the last only accumulate gradients.  shows:
-// histograms of its gradients may be written.
+// All batches of an update but the last only accumulate gradients.
+static bool take_batches(RtSession *s, int stage, int64_t count, RtError *e) {
+    for (int64_t i = 0; i + 1 < count; i++)
+        if (!take_batch(s, RT_GATHER, stage, true, e))
+            return false;
+    return take_batch(s, RT_TRAIN, stage, false, e);
+}
+
+// Counts the samples that other ranks took of an update, from a batch on.
+static void count_others(RtSession *s, int64_t first, int64_t count,
+                         int64_t own) {
+    int64_t each = s->run->trainer->batch, all = count * each;
+    int64_t left = s->run->data->train.count - first % s->epoch_batches * each;
+    int64_t others = (all < left ? all : left) - own;
+    s->samples += others;
+    s->budget.trained += others;
+}
+
+// The shards of this rank.  Shards without samples have terms of 0.
+static bool take_shards(RtSession *s, int stage, int64_t batch, int64_t count,
+                        RtError *e) {
+    RtWorld *w = s->run->world;
+    int own = s->run->trainer->shards / rt_world_size(w);
+    int first = own * rt_world_rank(w);
+    int64_t before = s->samples;
+    for (int i = 0; i < own; i++) {
+        bool more = i + 1 < own && first + i + 1 < count;
+        if (first + i >= count)
+            rt_shard_clear(s);
+        else if (!take_batch(s, RT_TRAIN, stage, more, e))
+            return false;
+        rt_shard_add(s, i, own);
+    }
+    count_others(s, batch, count, s->samples - before);
+    rt_shards_reduce(s);
+    rt_step_run(s->plan, s->device, RT_APPLY, stage);
+    s->device->phase(s->device, RT_OTHER);
+    return true;
+}
+
+// The batches of an update.  shows: histograms of its gradients may be written.
 static bool step_run(RtSession *s, bool shows, RtError *e) {
     const RtTrainer *t = s->run->trainer;
     double began = rt_seconds();
@@ -96,14 +137,14 @@ static bool step_run(RtSession *s, bool shows, RtError *e) {
     double scale = s->gradients != NULL
                        ? rt_metrics_read(s->plan, s->device).scale
                        : 0;
-    bool good = true;
-    for (; good && at + 1 < end; at++)
-        good = take_batch(s, RT_GATHER, stage, e);
-    if (!good || !take_batch(s, RT_TRAIN, stage, e)) {
+    bool good = t->shards > 0 ? take_shards(s, stage, at, end - at, e)
+                              : take_batches(s, stage, end - at, e);
+    if (!good) {
         rt_session_gradients_free(s);
         return false;
     }
     s->at.step++;
+    rt_world_step(s->run->world, s->at.step);
     rt_session_gradients_end(s, scale, stage);
     average(s);
     rt_session_trace_since(s, "step", began, s->at.step);

@@ -169,7 +169,7 @@ static bool tune(RtSession *s, RtError *e) {
     const RtStep *step = rt_step_find(s->plan, RT_TRAIN, 0);
     const char *message = "";
     RtSubmitted done;
-    if (!rt_feeder_submit(&s->train, RT_TRAIN, 0, &done, e) ||
+    if (!rt_feeder_submit(&s->train, RT_TRAIN, 0, false, &done, e) ||
         !s->device->tune(s->device, step, &message, e))
         return false;
     fputs(message, stdout);
@@ -313,7 +313,7 @@ static void report_budget(RtSession *s) {
 
 static void print_summary(RtSession *s) {
     const RtOptions *o = s->run->options;
-    if (o->tune || o->init_only || s->data_failed)
+    if (o->rank > 0 || o->tune || o->init_only || s->data_failed)
         return;
     if (!is_over(s)) {
         if (o->eval_only || (rt_signals_caught() == 0 && o->quiet))
@@ -361,7 +361,20 @@ static void print_weights(RtSession *s, bool good) {
 }
 
 static bool writes_checkpoints(const RtOptions *o) {
-    return !o->eval_only && !o->tune;
+    return !o->eval_only && !o->tune && o->rank == 0;
+}
+
+// All ranks take the states and the position of rank 0.
+static bool share_states(RtSession *s, RtError *e) {
+    RtWorld *w = s->run->world;
+    uint64_t data = s->at.data_hash;
+    rt_state_set(s->plan, s->device, "run.shards", s->run->trainer->shards);
+    rt_world_broadcast(w, &(RtBuffer){.memory = &s->at}, sizeof s->at);
+    rt_world_broadcast(w, &(RtBuffer){.device = s->device}, s->plan->partial);
+    rt_world_step(w, s->at.step);
+    return w == NULL || data == s->at.data_hash ||
+           rt_fail(e, EXIT_DATA, "rank %d reads other data than rank 0",
+                   rt_world_rank(w));
 }
 
 // States come first, as the checkpoint decides where the loader starts.  All
@@ -384,15 +397,18 @@ static bool prepare(RtSession *s, RtError *e) {
     if (s->batches == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     rt_states_start(s->plan, s->device, &s->at);
-    if (!(loads ? rt_session_load(s, e) : rt_session_begin(s, e)))
+    if (o->rank == 0 &&
+        !(loads ? rt_session_load(s, e) : rt_session_begin(s, e)))
         return false;
-    if (loads)
+    if (o->rank == 0 && loads)
         rt_step_run(s->plan, s->device, RT_DERIVE, 0);
+    if (!share_states(s, e))
+        return false;
     s->device->sync(s->device);
     rt_lap(run->laps, RT_START_STATES);
     if ((!o->eval_only && !rt_session_open_train(s, e)) ||
         !rt_session_open_eval(s, e) || !rt_session_open_metrics(s, e) ||
-        !rt_session_open_scores(s, e))
+        !rt_session_open_scores(s, e) || !rt_session_open_sums(s, e))
         return false;
     int64_t from = o->eval_only ? INT64_MAX : loads ? s->at.step : -1;
     if (writes_checkpoints(o))
@@ -513,6 +529,7 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
     free(s.batches);
     rt_session_close_metrics(&s);
     rt_session_close_scores(&s);
+    rt_eval_sums_free(s.sums);
     rt_retention_unlock(&s.retention);
     return good;
 }

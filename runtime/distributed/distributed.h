@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Distributed: several processes, the ranks of a world, train one model.
+//
+// A launcher starts the ranks and tells each its place.  They meet at rank 0
+// (rendezvous), which checks that all run the same trainer, and then keep that
+// connection: a rank that dies or hangs ends the others.  A rank computes some
+// of the shards of an update; the sums over shards are a fixed binary tree, so
+// weights do not depend on the number of ranks.
+#ifndef RUNTIME_DISTRIBUTED_H
+#define RUNTIME_DISTRIBUTED_H
+
+#include "runtime/runtime.h"
+
+// ---- launcher.c ----
+
+enum { RT_MOST_RANKS = 1024, RT_ADDRESS_BYTES = 256 };
+
+// The place of this process, as its launcher tells it.
+typedef struct {
+    const char *launcher; // "torchrun", "mpirun", "srun", ...; NULL: none
+    int rank, size;       // of the world; 0 and 1 without a launcher
+    int local_size;       // ranks of this machine; 0: not known
+    // Where rank 0 listens: a name on this machine, or host and port.
+    bool local;
+    char address[RT_ADDRESS_BYTES];
+    int port;
+} RtPlace;
+
+// Reads the variables of torchrun, OpenMPI, MPICH and Slurm.  False: they
+// contradict themselves, EXIT_USAGE.
+bool rt_place_find(RtPlace *p, RtError *e);
+
+// ---- rendezvous.c ----
+
+// What ranks must have in common, and what rank 0 learns about each.
+typedef struct {
+    uint64_t fingerprint; // of model and recipe
+    int32_t rank, size, shards, threads;
+    char version[32], model[64], device[16], machine[64];
+} RtHello;
+
+// The connections of a rank: of rank 0 to each other one, of another one to
+// rank 0.
+typedef struct {
+    int fd[RT_MOST_RANKS]; // by rank; -1: none
+    bool same_machine;     // all are on one
+    // The descriptor of rank 0's memory to share, and its process.
+    int memory, memory_process;
+} RtMeeting;
+
+// Waits for all ranks, for some time; memory: of rank 0.  False: one of them is
+// missing or differs; every rank that came gets the sentence.
+bool rt_meet(RtMeeting *m, const RtPlace *p, const RtHello *own, int memory,
+             RtError *e);
+void rt_meeting_close(RtMeeting *m);
+
+// ---- shared_memory.c ----
+
+// What a collective works on: memory, or, with a device, the bytes of its arena
+// from an offset on.
+typedef struct {
+    RtDevice *device;
+    size_t offset;
+    void *memory;
+} RtBuffer;
+
+// Memory that all ranks of one machine share.
+typedef struct RtShared RtShared;
+
+// Allocates it on rank 0; a descriptor, -1 with *e filled.
+int rt_shared_memory(int size, RtError *e);
+RtShared *rt_shared_open(const RtPlace *p, const RtMeeting *m, RtError *e);
+void rt_shared_close(RtShared *s);
+// Waits for all ranks.
+void rt_shared_wait(RtShared *s);
+// Replaces `count` f32 of each rank by their sum over ranks.  *flag becomes the
+// largest of all ranks' flags.
+void rt_shared_sum(RtShared *s, const RtBuffer *b, size_t count, int *flag);
+// Sends bytes of rank 0 to all.
+void rt_shared_broadcast(RtShared *s, const RtBuffer *b, size_t bytes);
+
+// ---- watchdog.c ----
+
+// A thread that tells the others that this rank lives, and ends the program
+// with EXIT_DEVICE if a rank ends or is not heard of.
+typedef struct RtWatchdog RtWatchdog;
+
+RtWatchdog *rt_watchdog_start(const RtMeeting *m, const RtPlace *p, RtError *e);
+// The step that this rank has finished.
+void rt_watchdog_step(RtWatchdog *w, int64_t step);
+// The run is over: the ends of others are no error any more.
+void rt_watchdog_stop(RtWatchdog *w);
+
+// ---- world.c ----
+
+typedef struct RtWorld RtWorld;
+
+// Meets the other ranks.  *to is NULL for a process without a launcher, or with
+// one rank.
+bool rt_world_open(RtWorld **to, const RtTrainer *t, const RtOptions *o,
+                   RtError *e);
+// Rank and number of ranks; 0 and 1 for NULL.
+int rt_world_rank(const RtWorld *w);
+int rt_world_size(const RtWorld *w);
+// Ends the world with this rank's run; a failed one ends the others.
+void rt_world_close(RtWorld *w, bool good);
+// The collectives of shared_memory.c; nothing for NULL.
+void rt_world_sum(RtWorld *w, const RtBuffer *b, size_t count);
+void rt_world_broadcast(RtWorld *w, const RtBuffer *b, size_t bytes);
+// After a sum of all ranks' steps: the signal that they agree on.
+void rt_world_step(RtWorld *w, int64_t step);
+
+#endif

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Launcher: the place of a process, from the variables of what started it.
+//
+// The variables of mpirun come before Slurm's: inside of an allocation, Slurm's
+// describe the process that started mpirun's.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/distributed/distributed.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+// Names of variables; NULL: the launcher has none.
+typedef struct {
+    const char *name;
+    const char *rank, *size, *local_size;
+    const char *job[2]; // that tell runs apart
+} Launcher;
+
+static const Launcher launchers[] = {
+    {"torchrun",
+     "RANK",
+     "WORLD_SIZE",
+     "LOCAL_WORLD_SIZE",
+     {"TORCHELASTIC_RUN_ID", "MASTER_PORT"}},
+    {"mpirun",
+     "OMPI_COMM_WORLD_RANK",
+     "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_SIZE",
+     {"PMIX_NAMESPACE", "PMIX_SERVER_URI"}},
+    {"mpiexec", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", {NULL, NULL}},
+    {"srun",
+     "SLURM_PROCID",
+     "SLURM_NTASKS",
+     NULL,
+     {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
+};
+enum { NUM_LAUNCHERS = sizeof launchers / sizeof launchers[0] };
+
+static bool read_count(const char *name, int least, int most, int *to,
+                       RtError *e) {
+    const char *text = getenv(name);
+    char *end;
+    long n = text != NULL ? strtol(text, &end, 10) : -1;
+    if (text == NULL)
+        return rt_fail(e, EXIT_USAGE, "%s is not set", name);
+    if (end == text || *end != '\0' || n < least || n > most)
+        return rt_fail(e, EXIT_USAGE, "%s=%s is not a number from %d to %d",
+                       name, text, least, most);
+    *to = (int)n;
+    return true;
+}
+
+static const Launcher *find(void) {
+    for (int i = 0; i < NUM_LAUNCHERS; i++)
+        if (getenv(launchers[i].rank) != NULL &&
+            getenv(launchers[i].size) != NULL)
+            return &launchers[i];
+    return NULL;
+}
+
+// FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv
+static uint64_t hash_text(uint64_t h, const char *text) {
+    for (; text != NULL && *text != '\0'; text++)
+        h = (h ^ (unsigned char)*text) * 0x100000001b3;
+    return h;
+}
+
+static uint64_t job_hash(const Launcher *l) {
+    uint64_t h = 0xcbf29ce484222325;
+    bool known = false;
+    for (int i = 0; i < 2; i++) {
+        const char *value = l->job[i] != NULL ? getenv(l->job[i]) : NULL;
+        known |= value != NULL;
+        h = hash_text(h, value);
+    }
+    char parent[32];
+    snprintf(parent, sizeof parent, "%ld", (long)getppid());
+    return known ? h : hash_text(h, parent);
+}
+
+// The first host of "node[01-04,07],other": node01.
+static void first_host(const char *list, char *to, size_t room) {
+    size_t stem = strcspn(list, "[,");
+    size_t digits =
+        list[stem] == '[' ? strspn(list + stem + 1, "0123456789") : 0;
+    snprintf(to, room, "%.*s%.*s", (int)stem, list, (int)digits,
+             list + stem + (digits > 0));
+}
+
+// torchrun's own store listens on MASTER_PORT.
+static bool port_is_taken(void) {
+    const char *agent = getenv("TORCHELASTIC_USE_AGENT_STORE");
+    return agent != NULL && strcmp(agent, "True") == 0;
+}
+
+static bool find_address(RtPlace *p, const Launcher *l, RtError *e) {
+    const char *host = getenv("MASTER_ADDR"), *port = getenv("MASTER_PORT");
+    const char *nodes = getenv("SLURM_JOB_NODELIST");
+    if (p->local) {
+        snprintf(p->address, sizeof p->address, "sinter-%ld-%016llx",
+                 (long)getuid(), (unsigned long long)job_hash(l));
+        return true;
+    }
+    if (host != NULL)
+        snprintf(p->address, sizeof p->address, "%s", host);
+    else if (nodes != NULL)
+        first_host(nodes, p->address, sizeof p->address);
+    else
+        return rt_fail(e, EXIT_USAGE,
+                       "%s starts ranks on several machines: set MASTER_ADDR "
+                       "to the host of rank 0, and MASTER_PORT",
+                       p->launcher);
+    if (port != NULL && !read_count("MASTER_PORT", 1, 65534, &p->port, e))
+        return false;
+    if (port == NULL)
+        p->port = 20000 + (int)(job_hash(l) % 12000);
+    p->port += port != NULL && port_is_taken();
+    return true;
+}
+
+bool rt_place_find(RtPlace *p, RtError *e) {
+    const Launcher *l = find();
+    *p = (RtPlace){.size = 1};
+    if (l == NULL)
+        return true;
+    p->launcher = l->name;
+    if (!read_count(l->size, 1, RT_MOST_RANKS, &p->size, e) ||
+        !read_count(l->rank, 0, p->size - 1, &p->rank, e))
+        return false;
+    if (l->local_size != NULL && getenv(l->local_size) != NULL &&
+        !read_count(l->local_size, 1, p->size, &p->local_size, e))
+        return false;
+    const char *nodes = getenv("SLURM_NNODES");
+    if (p->local_size == 0 && l->local_size == NULL && nodes != NULL &&
+        strcmp(nodes, "1") == 0)
+        p->local_size = p->size;
+    p->local = p->local_size == p->size;
+    return p->size == 1 || find_address(p, l, e);
+}

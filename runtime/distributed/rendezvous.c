@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Rendezvous: ranks meet at rank 0, and show that they run the same trainer.
+//
+// Every other rank connects and sends its hello.  Rank 0 answers all of them
+// once the last has come, or as soon as one differs: that they may begin,
+// or with the sentence that every rank then ends with.  A connection that sends
+// anything else, or nothing for some seconds, is a stranger's and is dropped.
+#define _GNU_SOURCE
+
+#include "runtime/distributed/distributed.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    PROTOCOL = 1,
+    STRANGER_SECONDS = 5, // to send a hello
+    POLL_MS = 100,
+    MOST_STRANGERS = 64
+};
+static const double MEETING_SECONDS = 120;
+
+// What goes over a connection; all ranks run the same kind of machine.
+typedef struct {
+    char magic[8];
+    int32_t protocol, bytes;
+    RtHello hello;
+} Hello;
+
+typedef struct {
+    char magic[8];
+    int32_t good, same_machine, memory, memory_process;
+    char sentence[RT_MESSAGE_BYTES];
+} Answer;
+
+static const char magic[8] = "sinter\n";
+
+// ---- sockets ----
+
+typedef union {
+    struct sockaddr any;
+    struct sockaddr_un local;
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+} Address;
+
+// An address on this machine is a name in the abstract namespace of sockets.
+static bool find_address(const RtPlace *p, Address *to, socklen_t *length,
+                         RtError *e) {
+    struct addrinfo hint = {.ai_socktype = SOCK_STREAM}, *found;
+    char port[16];
+    memset(to, 0, sizeof *to);
+    if (p->local) {
+        size_t name = strlen(p->address);
+        to->local.sun_family = AF_UNIX;
+        if (name + 1 >= sizeof to->local.sun_path)
+            return rt_fail(e, EXIT_USAGE, "the name of the run is too long");
+        memcpy(to->local.sun_path + 1, p->address, name);
+        *length =
+            (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + name);
+        return true;
+    }
+    snprintf(port, sizeof port, "%d", p->port);
+    int why = getaddrinfo(p->address, port, &hint, &found);
+    if (why != 0)
+        return rt_fail(e, EXIT_USAGE, "MASTER_ADDR: %s: %s", p->address,
+                       gai_strerror(why));
+    memcpy(to, found->ai_addr, found->ai_addrlen);
+    *length = found->ai_addrlen;
+    freeaddrinfo(found);
+    return true;
+}
+
+static const char *where(const RtPlace *p, char *to, size_t room) {
+    if (p->local)
+        snprintf(to, room, "this machine's socket @%s", p->address);
+    else
+        snprintf(to, room, "%s, port %d", p->address, p->port);
+    return to;
+}
+
+static int listen_at(const RtPlace *p, RtError *e) {
+    Address address;
+    socklen_t length;
+    char at[RT_ADDRESS_BYTES + 40];
+    int on = 1;
+    if (!find_address(p, &address, &length, e))
+        return -1;
+    int fd = socket(address.any.sa_family,
+                    SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd >= 0 && !p->local)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    if (fd >= 0 && bind(fd, &address.any, length) == 0 &&
+        listen(fd, SOMAXCONN) == 0)
+        return fd;
+    rt_fail(e, EXIT_DEVICE, "rank 0 cannot wait for the other ranks at %s: %s",
+            where(p, at, sizeof at), strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+// The ranks that have come, as bits of a message's list.
+static void list_missing(const RtMeeting *m, int size, char *to, size_t room) {
+    size_t length = 0;
+    int shown = 0, missing = 0;
+    *to = '\0';
+    for (int i = 1; i < size; i++) {
+        missing += m->fd[i] < 0;
+        if (m->fd[i] < 0 && shown < 8) {
+            int n = snprintf(to + length, room - length, "%s%d",
+                             shown ? ", " : "", i);
+            length += n > 0 ? (size_t)n : 0;
+            shown++;
+        }
+    }
+    if (missing > shown)
+        snprintf(to + length, room - length, " and %d more", missing - shown);
+}
+
+// ---- rank 0 ----
+
+// A connection whose hello is not complete.
+typedef struct {
+    int fd;
+    double since;
+    size_t got;
+    Hello hello;
+} Guest;
+
+typedef struct {
+    const RtPlace *place;
+    const RtHello *own;
+    RtMeeting *meeting;
+    int listener, came, num_guests;
+    Guest guest[MOST_STRANGERS];
+} Host;
+
+static bool differs(RtError *e, const RtHello *a, const RtHello *b,
+                    const char *what, const char *x, const char *y) {
+    if (strncmp(x, y, 64) == 0)
+        return false;
+    rt_fail(e, EXIT_USAGE, "rank %d has %s %.60s, rank %d %.60s", b->rank, what,
+            y, a->rank, x);
+    return true;
+}
+
+static bool numbers_differ(RtError *e, const RtHello *a, const RtHello *b,
+                           const char *what, int x, int y) {
+    if (x == y)
+        return false;
+    rt_fail(e, EXIT_USAGE, "rank %d has %s%d, rank %d %d", b->rank, what, y,
+            a->rank, x);
+    return true;
+}
+
+// Whether a rank runs another trainer than rank 0.
+static bool hello_differs(const RtHello *a, const RtHello *b, RtError *e) {
+    if (differs(e, a, b, "the model", a->model, b->model) ||
+        differs(e, a, b, "a trainer of sinter", a->version, b->version) ||
+        differs(e, a, b, "the device", a->device, b->device) ||
+        numbers_differ(e, a, b, "WORLD_SIZE=", a->size, b->size) ||
+        numbers_differ(e, a, b, "--threads=", a->threads, b->threads))
+        return true;
+    if (a->fingerprint != b->fingerprint)
+        return !rt_fail(e, EXIT_USAGE,
+                        "rank %d has another model or recipe than rank %d: "
+                        "build one trainer for all ranks",
+                        b->rank, a->rank);
+    return false;
+}
+
+static bool take_hello(Host *h, Guest *g, RtError *e) {
+    const RtHello *got = &g->hello.hello;
+    if (hello_differs(h->own, got, e))
+        return false;
+    if (got->rank <= 0 || got->rank >= h->place->size)
+        return rt_fail(e, EXIT_USAGE,
+                       "a rank says that its number is %d, in a "
+                       "world of %d",
+                       got->rank, h->place->size);
+    if (h->meeting->fd[got->rank] >= 0)
+        return rt_fail(e, EXIT_USAGE, "two processes say that they are rank %d",
+                       got->rank);
+    h->meeting->fd[got->rank] = g->fd;
+    h->meeting->same_machine &=
+        strncmp(got->machine, h->own->machine, sizeof got->machine) == 0;
+    h->came++;
+    g->fd = -1;
+    return true;
+}
+
+static void drop(Guest *g) {
+    if (g->fd >= 0)
+        close(g->fd);
+    g->fd = -1;
+}
+
+static bool is_hello(const Hello *h, size_t got) {
+    size_t known = got < sizeof h->magic ? got : sizeof h->magic;
+    return memcmp(h->magic, magic, known) == 0;
+}
+
+// Reads what has come.  False: a rank differs.
+static bool read_guest(Host *h, Guest *g, RtError *e) {
+    ssize_t n = recv(g->fd, (char *)&g->hello + g->got,
+                     sizeof g->hello - g->got, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return true;
+    g->got += n > 0 ? (size_t)n : 0;
+    if (n <= 0 || !is_hello(&g->hello, g->got)) {
+        drop(g);
+        return true;
+    }
+    bool versioned = g->got >= offsetof(Hello, hello);
+    if (versioned && (g->hello.protocol != PROTOCOL ||
+                      g->hello.bytes != (int)sizeof g->hello))
+        return rt_fail(e, EXIT_USAGE,
+                       "a rank has a trainer of another version of sinter");
+    return g->got < sizeof g->hello || take_hello(h, g, e);
+}
+
+static void accept_guest(Host *h) {
+    int fd = accept4(h->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (fd < 0)
+        return;
+    if (h->num_guests == MOST_STRANGERS) {
+        close(fd);
+        return;
+    }
+    h->guest[h->num_guests++] = (Guest){.fd = fd, .since = rt_seconds()};
+}
+
+static void drop_strangers(Host *h) {
+    int kept = 0;
+    for (int i = 0; i < h->num_guests; i++) {
+        Guest *g = &h->guest[i];
+        if (g->fd >= 0 && rt_seconds() > g->since + STRANGER_SECONDS)
+            drop(g);
+        if (g->fd >= 0)
+            h->guest[kept++] = *g;
+    }
+    h->num_guests = kept;
+}
+
+static bool receive(Host *h, RtError *e) {
+    struct pollfd set[MOST_STRANGERS + 1];
+    int guests = h->num_guests;
+    set[0] = (struct pollfd){.fd = h->listener, .events = POLLIN};
+    for (int i = 0; i < guests; i++)
+        set[i + 1] = (struct pollfd){.fd = h->guest[i].fd, .events = POLLIN};
+    poll(set, (nfds_t)guests + 1, POLL_MS);
+    for (int i = 0; i < guests; i++)
+        if (set[i + 1].revents != 0 && !read_guest(h, &h->guest[i], e))
+            return false;
+    if (set[0].revents != 0)
+        accept_guest(h);
+    drop_strangers(h);
+    return true;
+}
+
+static bool wait_for_all(Host *h, RtError *e) {
+    double until = rt_seconds() + MEETING_SECONDS;
+    char missing[80];
+    while (h->came + 1 < h->place->size) {
+        if (rt_seconds() > until) {
+            list_missing(h->meeting, h->place->size, missing, sizeof missing);
+            return rt_fail(
+                e, EXIT_DEVICE, "%d of %d ranks came within %g s; missing: %s",
+                h->came + 1, h->place->size, MEETING_SECONDS, missing);
+        }
+        if (!receive(h, e))
+            return false;
+    }
+    return true;
+}
+
+static void answer_all(Host *h, bool good, const RtError *e) {
+    Answer a = {.good = good,
+                .same_machine = h->meeting->same_machine,
+                .memory = h->meeting->memory,
+                .memory_process = h->meeting->memory_process};
+    memcpy(a.magic, magic, sizeof magic);
+    if (!good)
+        snprintf(a.sentence, sizeof a.sentence, "%s", e->text);
+    for (int i = 1; i < h->place->size; i++)
+        if (h->meeting->fd[i] >= 0)
+            send(h->meeting->fd[i], &a, sizeof a, MSG_NOSIGNAL);
+    for (int i = 0; i < h->num_guests; i++) {
+        if (h->guest[i].fd >= 0 && h->guest[i].got == sizeof(Hello))
+            send(h->guest[i].fd, &a, sizeof a, MSG_NOSIGNAL);
+        drop(&h->guest[i]);
+    }
+}
+
+static bool receive_ranks(RtMeeting *m, const RtPlace *p, const RtHello *own,
+                          RtError *e) {
+    Host h = {.place = p, .own = own, .meeting = m};
+    h.listener = listen_at(p, e);
+    if (h.listener < 0)
+        return false;
+    m->same_machine = true;
+    bool good = wait_for_all(&h, e);
+    answer_all(&h, good, e);
+    close(h.listener);
+    return good;
+}
+
+// ---- another rank ----
+
+static int connect_once(const RtPlace *p, RtError *e) {
+    Address address;
+    socklen_t length;
+    if (!find_address(p, &address, &length, e))
+        return -1;
+    int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && connect(fd, &address.any, length) == 0)
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    return -1;
+}
+
+static bool transfer(int fd, void *data, size_t bytes, bool sends,
+                     double until) {
+    char *at = data;
+    while (bytes > 0) {
+        struct pollfd set = {.fd = fd, .events = sends ? POLLOUT : POLLIN};
+        double left = until - rt_seconds();
+        if (left <= 0)
+            return false;
+        poll(&set, 1, POLL_MS);
+        ssize_t n = set.revents == 0 ? 0
+                    : sends ? send(fd, at, bytes, MSG_NOSIGNAL | MSG_DONTWAIT)
+                            : recv(fd, at, bytes, MSG_DONTWAIT);
+        if (set.revents != 0 &&
+            (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)))
+            return false;
+        at += n > 0 ? n : 0;
+        bytes -= n > 0 ? (size_t)n : 0;
+    }
+    return true;
+}
+
+// A rank may start before rank 0; what answers there may be a stranger.
+static bool join(RtMeeting *m, const RtPlace *p, const RtHello *own,
+                 RtError *e) {
+    double until = rt_seconds() + MEETING_SECONDS + 2 * STRANGER_SECONDS;
+    char at[RT_ADDRESS_BYTES + 40];
+    Hello hello = {.protocol = PROTOCOL, .bytes = sizeof hello, .hello = *own};
+    Answer answer;
+    memcpy(hello.magic, magic, sizeof magic);
+    *e = (RtError){0};
+    while (rt_seconds() < until) {
+        int fd = connect_once(p, e);
+        if (fd < 0 && *e->text != '\0')
+            return false;
+        if (fd >= 0 && transfer(fd, &hello, sizeof hello, true, until) &&
+            transfer(fd, &answer, sizeof answer, false, until) &&
+            memcmp(answer.magic, magic, sizeof magic) == 0) {
+            answer.sentence[sizeof answer.sentence - 1] = '\0';
+            m->fd[0] = fd;
+            m->memory = answer.memory;
+            m->memory_process = answer.memory_process;
+            m->same_machine = answer.same_machine;
+            return answer.good || rt_fail(e, EXIT_USAGE, "%s", answer.sentence);
+        }
+        if (fd >= 0)
+            close(fd);
+        nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000L}, NULL);
+    }
+    return rt_fail(e, EXIT_DEVICE, "rank %d does not find rank 0 at %s",
+                   p->rank, where(p, at, sizeof at));
+}
+
+bool rt_meet(RtMeeting *m, const RtPlace *p, const RtHello *own, int memory,
+             RtError *e) {
+    *m = (RtMeeting){.memory = memory, .memory_process = (int)getpid()};
+    for (int i = 0; i < RT_MOST_RANKS; i++)
+        m->fd[i] = -1;
+    return p->rank == 0 ? receive_ranks(m, p, own, e) : join(m, p, own, e);
+}
+
+void rt_meeting_close(RtMeeting *m) {
+    for (int i = 0; i < RT_MOST_RANKS; i++)
+        if (m->fd[i] >= 0)
+            close(m->fd[i]);
+}

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// World: opens what ranks share, and its collectives.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/distributed/distributed.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct RtWorld {
+    RtPlace place;
+    RtMeeting meeting;
+    RtShared *shared;
+    RtWatchdog *watchdog;
+    int signal; // that some rank had at the last sum
+};
+
+int rt_world_rank(const RtWorld *w) {
+    return w != NULL ? w->place.rank : 0;
+}
+
+int rt_world_size(const RtWorld *w) {
+    return w != NULL ? w->place.size : 1;
+}
+
+// ---- opening ----
+
+// The boot's number tells machines apart, and the kernel's name containers.
+static void machine_name(char *to, size_t room) {
+    char boot[40] = "";
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
+    if (f != NULL) {
+        if (fgets(boot, sizeof boot, f) == NULL)
+            *boot = '\0';
+        fclose(f);
+    }
+    boot[strcspn(boot, "\n")] = '\0';
+    snprintf(to, room, "%s", boot);
+}
+
+static RtHello hello_of(const RtPlace *p, const RtTrainer *t,
+                        const RtOptions *o) {
+    RtHello h;
+    memset(&h, 0, sizeof h);
+    h.fingerprint = t->fingerprint;
+    h.rank = p->rank;
+    h.size = p->size;
+    h.shards = t->shards;
+    h.threads = (int)o->threads;
+    snprintf(h.version, sizeof h.version, "%s", t->version);
+    snprintf(h.model, sizeof h.model, "%s", t->model);
+    snprintf(h.device, sizeof h.device, "%s", o->device);
+    machine_name(h.machine, sizeof h.machine);
+    return h;
+}
+
+static bool check_shards(const RtPlace *p, const RtTrainer *t, RtError *e) {
+    if (t->shards == 0)
+        return rt_fail(e, EXIT_USAGE,
+                       "%s starts %d ranks, but this trainer is for one "
+                       "process: build it with --set shards=%d, or another "
+                       "number that %d divides",
+                       p->launcher, p->size, p->size, p->size);
+    if (t->shards == 1 || t->shards % p->size == 0)
+        return true;
+    return rt_fail(e, EXIT_USAGE, "%d ranks do not divide %d shards", p->size,
+                   t->shards);
+}
+
+static bool open_world(RtWorld *w, const RtTrainer *t, const RtOptions *o,
+                       RtError *e) {
+    RtHello own = hello_of(&w->place, t, o);
+    bool first = w->place.rank == 0;
+    int memory = -1;
+    if (!check_shards(&w->place, t, e) ||
+        (first && (memory = rt_shared_memory(w->place.size, e)) < 0) ||
+        !rt_meet(&w->meeting, &w->place, &own, memory, e))
+        return false;
+    if (!w->meeting.same_machine)
+        return rt_fail(e, EXIT_DEVICE,
+                       "the ranks are on several machines, which this trainer "
+                       "cannot connect");
+    w->shared = rt_shared_open(&w->place, &w->meeting, e);
+    if (w->shared != NULL)
+        w->watchdog = rt_watchdog_start(&w->meeting, &w->place, e);
+    if (w->watchdog == NULL)
+        return false;
+    rt_shared_wait(w->shared);
+    if (first)
+        close(memory);
+    rt_signals_together();
+    return true;
+}
+
+bool rt_world_open(RtWorld **to, const RtTrainer *t, const RtOptions *o,
+                   RtError *e) {
+    RtPlace place;
+    *to = NULL;
+    if (!rt_place_find(&place, e))
+        return false;
+    if (place.size == 1)
+        return true;
+    RtWorld *w = calloc(1, sizeof *w);
+    if (w == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    w->place = place;
+    *to = w;
+    return open_world(w, t, o, e);
+}
+
+void rt_world_close(RtWorld *w, bool good) {
+    if (w == NULL)
+        return;
+    if (good && w->watchdog != NULL) {
+        rt_shared_wait(w->shared);
+        rt_watchdog_stop(w->watchdog);
+    }
+    rt_shared_close(w->shared);
+    rt_meeting_close(&w->meeting);
+    free(w);
+}
+
+// ---- collectives ----
+
+void rt_world_step(RtWorld *w, int64_t step) {
+    if (w == NULL)
+        return;
+    rt_watchdog_step(w->watchdog, step);
+    rt_signals_agree(w->signal);
+}
+
+void rt_world_sum(RtWorld *w, const RtBuffer *b, size_t count) {
+    int flag = rt_signals_pending();
+    if (w == NULL)
+        return;
+    rt_shared_sum(w->shared, b, count, &flag);
+    w->signal = flag;
+}
+
+void rt_world_broadcast(RtWorld *w, const RtBuffer *b, size_t bytes) {
+    if (w != NULL)
+        rt_shared_broadcast(w->shared, b, bytes);
+}

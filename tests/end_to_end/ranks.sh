@@ -1,0 +1,113 @@
+#!/bin/sh
+# Ranks of one machine: the same weights and metrics for any number of them,
+# and what happens when one is missing, differs, dies or is stopped.
+. "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
+
+# ranks COUNT OUT PROGRAM...: starts them as torchrun does; the exit statuses are
+# in statuses, what they say in said.N.
+ranks() {
+    count=$1 folder=$2
+    shift 2
+    job=$((job + 1))
+    list=
+    rank=0
+    while [ $rank -lt "$count" ]; do
+        RANK=$rank WORLD_SIZE=$count LOCAL_WORLD_SIZE=$count \
+            MASTER_ADDR=localhost MASTER_PORT=$((1000 + job)) \
+            TORCHELASTIC_RUN_ID=$$ "$@" --out "$folder" --quiet \
+            >said.$rank 2>&1 &
+        list="$list $!"
+        rank=$((rank + 1))
+    done
+    [ -n "${background-}" ] || join
+}
+
+join() {
+    statuses=
+    for process in $list; do
+        wait "$process"
+        statuses="$statuses $?"
+    done
+}
+
+# expect_statuses STATUS...
+expect_statuses() {
+    [ "$statuses" = " $*" ] && return
+    cat said.* >&2
+    fail "exit statuses$statuses, not $*"
+}
+
+says() {
+    grep -q -e "$1" said.* && return
+    cat said.* >&2
+    fail "no rank says '$1'"
+}
+job=0
+
+# 150 samples in updates of 64: the last one fills two shards of eight and a
+# half of another.
+idx_data data 150
+recipe='--set shards=8 --set lr=0.05 --set epochs=2 --set batch=64'
+# shellcheck disable=SC2086
+expect 0 "$SINTER" build "$here/tiny.net" $recipe -o tiny
+expect 0 ./tiny --data data --out one --quiet
+for count in 2 4 8; do
+    ranks $count "of$count" ./tiny --data data
+    [ -z "$(echo "$statuses" | tr -d ' 0')" ] || expect_statuses 0
+    expect_equal "$(newest one)" "$(newest "of$count")"
+    sed 's/"samples_per_second.*//; s/"seconds.*//' one/metrics.jsonl \
+        >want
+    sed 's/"samples_per_second.*//; s/"seconds.*//' \
+        "of$count/metrics.jsonl" >got
+    expect_equal want got
+done
+
+# Four ranks stop, and two go on.
+ranks 4 moved ./tiny --data data --steps=2
+expect_statuses 0 0 0 0
+ranks 2 moved ./tiny --data data --resume
+expect_statuses 0 0
+expect_equal "$(newest one)" "$(newest moved)"
+
+# Ranks that do not fit together.
+ranks 3 three ./tiny --data data
+expect_statuses 2 2 2
+says '3 ranks do not divide 8 shards'
+expect 0 "$SINTER" build "$here/tiny.net" -o alone
+ranks 2 alone2 ./alone --data data
+expect_statuses 2 2
+says 'this trainer is for one process: build it with --set shards=2'
+expect 0 "$SINTER" build "$here/tiny.net" --set shards=8 --set lr=0.01 -o other
+first=tiny
+RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=900 TORCHELASTIC_RUN_ID=$$ \
+    ./other --data data --out other1 >said.1 2>&1 &
+RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=900 TORCHELASTIC_RUN_ID=$$ \
+    ./$first --data data --out other0 >said.0 2>&1
+[ $? -eq 2 ] || fail "a rank of another recipe was let in"
+wait $!
+says 'rank 1 has another model or recipe than rank 0'
+RANK=2 WORLD_SIZE=2 expect 2 ./tiny --data data
+expect_says 'RANK=2 is not a number from 0 to 1'
+
+# A rank that is killed ends the others, and the run goes on from its last
+# checkpoint.
+expect 0 "$SINTER" build "$here/tiny.net" --set shards=4 --set epochs=100000 \
+    --set batch=64 -o long
+background=1
+ranks 4 killed ./long --data data
+tries=0
+while [ -z "$(newest killed 2>/dev/null)" ] && [ $tries -lt 500 ]; do
+    tries=$((tries + 1))
+    sleep 0.02
+done
+[ -n "$(newest killed)" ] || fail 'no checkpoint of four ranks'
+kill -KILL "${list##* }"
+join
+expect_statuses 4 4 4 137
+says 'rank 3 ended after step [0-9]*, so rank 0 ends after step'
+ranks 2 killed ./long --data data --resume
+sleep 1
+kill -TERM "${list##* }"
+join
+says 'stopped at step'
