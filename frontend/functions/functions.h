@@ -554,6 +554,10 @@ void outputs_set(Expansion *e, Value output);
 // Selects a named output, or that of a loss's label.
 void output_select(Expansion *e, int i);
 void output_select_of(Expansion *e, const Call *c);
+// Selects the output whose label is among the nodes that a loss is computed
+// from, before others one with pixels from outside the image; without a label
+// an output whose pixels all count.
+void output_select_for(Expansion *e, const bool *needed);
 // False, with a report, if the data set's `targets` names no output.
 bool targets_check(Expansion *e);
 // Whether the label of the selected output has numbers, not classes.

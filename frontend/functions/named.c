@@ -72,6 +72,7 @@ static void selected_save(Expansion *e) {
                         e->input[INPUT_LABEL],
                         e->label,
                         e->unblended_label,
+                        e->valid,
                         e->label_extent,
                         e->loss.counted,
                         e->recipe.classes,
@@ -86,6 +87,7 @@ static void selected_load(Expansion *e) {
     e->input[INPUT_LABEL] = from->label_input;
     e->label = from->label;
     e->unblended_label = from->unblended_label;
+    e->valid = from->valid;
     e->label_extent = from->label_extent;
     e->loss.counted = from->counted;
     e->recipe.classes = from->classes;
@@ -113,6 +115,24 @@ void output_select_of(Expansion *e, const Call *c) {
         }
 }
 
+void output_select_for(Expansion *e, const bool *needed) {
+    int best = -1;
+    if (e->num_named == 0)
+        return;
+    selected_save(e);
+    for (int i = 0; i < e->num_named; i++) {
+        const NamedOutput *own = &e->named[i];
+        bool reads = own->label_input != NO_NODE && needed[own->label_input];
+        if (reads && (best < 0 || own->valid != NO_NODE))
+            best = i;
+    }
+    for (int i = 0; best < 0 && i < e->num_named; i++)
+        if (e->named[i].valid == NO_NODE)
+            best = i;
+    if (best >= 0)
+        output_select(e, best);
+}
+
 void outputs_set(Expansion *e, Value output) {
     e->num_named = e->selected = 0;
     e->output = output;
@@ -128,6 +148,7 @@ void outputs_set(Expansion *e, Value output) {
             .label_input = NO_NODE,
             .label = NO_NODE,
             .unblended_label = NO_NODE,
+            .valid = NO_NODE,
             .label_extent = LABEL_PER_SAMPLE,
             .counted = NO_NODE,
             .classes = (int)label_classes(e, *node_type(e, own.node))};
@@ -173,20 +194,6 @@ static Value output_member(Expansion *e, Atom name, Span at) {
     return v;
 }
 
-// Pixels of one label that come from outside the image would be left out of
-// the means over other labels, too.
-static bool expect_all_pixels(Expansion *e, Span at) {
-    if (e->valid == NO_NODE)
-        return true;
-    Diagnostic *d = report(e->diags, D_not_implemented, at,
-                           "padding with zeros and a label for each pixel are "
-                           "not implemented for a model with named outputs");
-    diag_note(d, "with mode=reflect or mode=edge in the augmentation all "
-                 "pixels count");
-    e->valid = NO_NODE; // reported once
-    return false;
-}
-
 // False, with a report, for the name of an output misspelt: one whose label no
 // loss has taken before.
 static bool expect_free_name(Expansion *e, Atom name, Span at) {
@@ -216,9 +223,7 @@ static Value label_member(Expansion *e, Atom name, Span at) {
                    : value_poison();
     output_select(e, i);
     NodeId label = e->label != NO_NODE ? e->label : label_node(e);
-    return label != NO_NODE && expect_all_pixels(e, at)
-               ? value_tensor(label, at)
-               : value_poison();
+    return label != NO_NODE ? value_tensor(label, at) : value_poison();
 }
 
 Value named_value(Expansion *e, const char *variable, Atom name, Span at) {

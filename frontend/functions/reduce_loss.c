@@ -188,6 +188,17 @@ static bool moves_pixels(Expansion *e, NodeId x) {
     return false;
 }
 
+// The nodes that x is computed from, and x.
+static const bool *operands_of(Expansion *e, NodeId x) {
+    const Graph *g = e->graph;
+    bool *needed = ARENA_ARRAY(e->arena, g->count, bool);
+    needed[x] = true;
+    for (NodeId n = x + 1; n-- > 0;)
+        for (int i = 0; needed[n] && i < g->node[n].num_args; i++)
+            needed[g->node[n].arg[i]] = true;
+    return needed;
+}
+
 static bool report_invalid_pixels(Expansion *e, const Call *c, const Value *x) {
     Diagnostic *d = report(e->diags, D_label_not_moved, c->at,
                            "%s cannot leave out pixels from outside the image",
@@ -200,6 +211,8 @@ static bool report_invalid_pixels(Expansion *e, const Call *c, const Value *x) {
 }
 
 bool expect_valid(Expansion *e, const Call *c, const Value *x, unsigned axes) {
+    if (e->phase == PHASE_LOSS)
+        output_select_for(e, operands_of(e, x->node));
     bool among = e->phase == PHASE_LOSS && (axes & 6) != 0 &&
                  has_valid_pixels(e, *node_type(e, x->node));
     return !among || report_invalid_pixels(e, c, x);
@@ -284,6 +297,8 @@ static NodeId loss_mean(Expansion *e, NodeId means) {
 
 static bool expect_reduced(Expansion *e, const Call *c, const Value *x) {
     Type t = *node_type(e, x->node);
+    if (e->phase == PHASE_LOSS)
+        output_select_for(e, operands_of(e, x->node));
     if (e->phase != PHASE_LOSS) {
         Diagnostic *d = report(e->diags, D_missing_argument, c->at,
                                "%s needs `axes`", c->builtin->name);
@@ -305,16 +320,11 @@ static bool expect_reduced(Expansion *e, const Call *c, const Value *x) {
 // The weights of the losses that x is computed from; NO_NODE: they have none.
 // Several have others: *differ.
 static NodeId weights_of(Expansion *e, NodeId x, bool *differ) {
-    const Graph *g = e->graph;
-    bool *needed = ARENA_ARRAY(e->arena, (size_t)x + 1, bool);
+    const bool *needed = operands_of(e, x);
     NodeId weights = NO_NODE;
-    needed[x] = true;
-    for (NodeId n = x + 1; e->loss.num_weighted > 0 && n-- > 0;)
-        for (int i = 0; needed[n] && i < g->node[n].num_args; i++)
-            needed[g->node[n].arg[i]] = true;
     for (int i = 0; i < e->loss.num_weighted; i++) {
         WeightedLoss w = e->loss.weighted[i];
-        if (w.loss > x || !needed[w.loss])
+        if (!needed[w.loss])
             continue;
         *differ |= weights != NO_NODE && weights != w.weights;
         weights = w.weights;

@@ -157,7 +157,7 @@ typedef struct {
 typedef struct {
     Atom name;
     Value output;
-    NodeId label_input, label, unblended_label;
+    NodeId label_input, label, unblended_label, valid;
     int label_extent;
     NodeId counted;
     int classes, ignored;

@@ -136,6 +136,10 @@ def pixels():
         np.save(f"pixels/{split}_x.npy", x)
         np.save(f"pixels/{split}_mask.npy", (x.sum(3) > 0) + (x[..., 0] > 1))
         np.save(f"pixels/{split}_kind.npy", draw.integers(0, 4, count))
+        for name, as_ in ("x", "x"), ("mask", "y"):
+            os.makedirs("alone", exist_ok=True)
+            np.save(f"alone/{split}_{as_}.npy",
+                    np.load(f"pixels/{split}_{name}.npy"))
     np.save("pixels/test_flipped.npy", x[:, :, ::-1].copy())
 
 

@@ -139,3 +139,23 @@ done
 expect 0 ./views --predict pixels/test_x.npy --weights=views-run --logits \
     -o seen.npy
 says views views-run
+
+# Padded pixels of a label do not count in its mean, and leave other means
+# alone: the network of the mask learns as without the second output.
+sed 's/eval every.*//; s/epochs    = 2/epochs    = 3/
+    s/batch  .*/batch     = 8, drop_last/
+    s/  data  .*/&\n  input     = data.train |> random_crop(6, pad=2)/
+    1i import "std/vision.net" { random_crop }' views.net >padded.net
+sed 's/(mask: f32\(.*\), kind.*{/f32\1 {/; s/\[x |> conv(3, 3), .*/x |> conv(3, 3)/
+    s/output.mask, label.mask/output, label/; /+ mean/d; s/"pixels"/"alone"/' \
+    padded.net >alone.net
+# A mean of both labels leaves out the pixels of one of them.
+sed -i 's/label.mask))/label.mask) + reshape(0 * cross_entropy(output.kind, label.kind), [-1, 1, 1]))/' \
+    padded.net
+for name in padded alone; do
+    expect 0 "$SINTER" build $name.net -o $name-trainer
+    expect 0 ./$name-trainer --out=$name-run
+    expect 0 ./$name-trainer --predict pixels/test_x.npy --weights=$name-run --logits \
+        -o $name-mask.npy
+done
+cmp padded-mask_mask.npy alone-mask.npy || fail "the masks differ"
