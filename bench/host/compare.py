@@ -3,6 +3,10 @@
 
 usage: compare.py SINTER [--width 16] [--batch 128] [--steps 32] [--rounds 5]
                   [--threads 2] [--python PROGRAM] [--compile]
+                  [--layer gru|lstm|rnn [--positions 256] [--vocabulary 65]]
+
+With --layer, that recurrent layer between an embedding and a linear layer takes
+the place of ResNet-9, on random texts.
 
 Builds the trainer, then runs each of the two in turn and prints the time of a
 training step of the trainer relative to PyTorch's: the ratio of the medians,
@@ -30,8 +34,25 @@ IMAGE = 3 * 32 * 32
 POLL = 0.002  # seconds
 
 
+RECURRENT = """import "std/recurrent.net" {{ {layer} }}
+model Text(text: i32[N, T], width=16) -> f32[N, T, {vocabulary}] {{
+  text |> embedding({vocabulary}, width) |> {layer}(width) |> linear({vocabulary})
+}}
+train Text {{
+  data      = synthetic(vocabulary={vocabulary}, shape=[{positions}])
+  batch     = 16
+  epochs    = 1
+  loss      = mean(cross_entropy(output, label))
+  optimizer = adamw(lr=1e-3)
+}}
+"""
+
+
 def build(args, path):
     model = HERE.parent.parent / "models" / "resnet9.net"
+    if args.layer:
+        model = path.with_suffix(".net")
+        model.write_text(RECURRENT.format(**vars(args)))
     subprocess.run([args.sinter, "build", model, "--set", f"width={args.width}",
                     "--set", f"batch={args.batch}", "-o", path], check=True)
 
@@ -68,7 +89,9 @@ def trainer_step(args, path, folder):
     metrics = folder / "metrics.json"
     metrics.unlink(missing_ok=True)
     shutil.rmtree(folder / "out", ignore_errors=True)
-    command = [path, "--data", folder, "--epochs", "2", "--threads",
+    samples = args.steps * args.batch
+    data = f"synthetic:{samples}" if args.layer else folder
+    command = [path, "--data", data, "--epochs", "2", "--threads",
                args.threads, "--metrics", metrics, "--quiet", "--device",
                "host", "--out", folder / "out"]
     with subprocess.Popen(list(map(str, command)),
@@ -88,6 +111,8 @@ def pytorch_step(args):
     for name in "width", "batch", "steps", "threads":
         command += [f"--{name}", getattr(args, name)]
     command += ["--compile"] * args.compile
+    for name in ("layer", "positions", "vocabulary") if args.layer else ():
+        command += [f"--{name}", getattr(args, name)]
     run = subprocess.run(list(map(str, command)), text=True,
                          stdout=subprocess.PIPE)
     if run.returncode != 0:
@@ -113,12 +138,16 @@ def main():
     ap.add_argument("--threads", type=int, default=2)
     ap.add_argument("--python", default="/usr/bin/python3")
     ap.add_argument("--compile", action="store_true")
+    ap.add_argument("--layer", choices=("gru", "lstm", "rnn"))
+    ap.add_argument("--positions", type=int, default=256)
+    ap.add_argument("--vocabulary", type=int, default=65)
     args = ap.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         path = folder / "trainer"
         build(args, path)
-        write_data(folder, args.steps * args.batch)
+        if not args.layer:
+            write_data(folder, args.steps * args.batch)
         ours, theirs = [], []
         for _ in range(args.rounds):
             ours.append(trainer_step(args, path, folder))

@@ -116,7 +116,7 @@ static bool find_run(Type t, int first, int end, const Box *box, int64_t *low,
 }
 
 // The same bytes in another shape: axes that both have at an end keep their
-// ranges.  Of those between them a run of elements is needed, or all.
+// ranges.  The axes between them need a run of elements, or all.
 static void need_view(Type from, Type to, const Box *box, Box *need) {
     int first = 0, from_end = from.rank, to_end = to.rank;
     int64_t low, high, each = 1;
