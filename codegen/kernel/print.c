@@ -3,6 +3,7 @@
 #include "codegen/kernel/tree.h"
 
 #include <math.h>
+#include <stdarg.h>
 #include <string.h>
 
 typedef struct {
@@ -27,6 +28,20 @@ static void digits_add(Text *t, const char *before, unsigned number) {
     while ((number /= 10) > 0);
     text_add(t, "%s", before);
     text_bytes(t, digit + i, sizeof digit - (size_t)i);
+}
+
+// Adds text, with the next expression for each $ and the next word for each %.
+static void add(const Printer *p, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    for (; *format != '\0'; format++)
+        if (*format == '$')
+            expr_add(p, va_arg(list, const Expr *), LOOSEST);
+        else if (*format == '%')
+            text_add(p->t, "%s", va_arg(list, const char *));
+        else
+            text_bytes(p->t, format, 1);
+    va_end(list);
 }
 
 static void name_add(const Printer *p, const Expr *x) {
@@ -72,10 +87,8 @@ static void number_add(const Printer *p, const Expr *x) {
 }
 
 static void arguments_add(const Printer *p, const Expr *x, const char *end) {
-    for (int i = 0; i < x->count; i++) {
-        text_add(p->t, i > 0 ? ", " : "");
-        expr_add(p, x->arg[i], LOOSEST);
-    }
+    for (int i = 0; i < x->count; i++)
+        add(p, "%$", i > 0 ? ", " : "", x->arg[i]);
     text_add(p->t, "%s", end);
 }
 
@@ -106,10 +119,8 @@ static void operation_add(const Printer *p, const Expr *x) {
     expr_add(p, x->arg[0], level + (*x->name == '?'));
     text_add(p->t, " %s ", x->name);
     expr_add(p, x->arg[1], *x->name == '?' ? LOOSEST : level + 1);
-    if (*x->name != '?')
-        return;
-    text_add(p->t, " : ");
-    expr_add(p, x->arg[2], LOOSEST);
+    if (*x->name == '?')
+        add(p, " : $", x->arg[2]);
 }
 
 // Appends x, in parentheses if it binds less tightly than `least`.
@@ -135,9 +146,7 @@ static void expr_add(const Printer *p, const Expr *x, int least) {
         break;
     case X_INDEX:
         expr_add(p, x->arg[0], TIGHTEST);
-        text_add(p->t, "[");
-        expr_add(p, x->arg[1], LOOSEST);
-        text_add(p->t, "]");
+        add(p, "[$]", x->arg[1]);
         break;
     case X_FIELD:
         expr_add(p, x->arg[0], TIGHTEST);
@@ -266,16 +275,11 @@ static void declare_add(const Printer *p, const Stmt *s) {
         text_add(p->t, "%s ", s->word);
     type_add(p, s->type);
     text_add(p->t, pointer ? "" : " ");
-    expr_add(p, s->name, LOOSEST);
-    for (int i = 0; i < MOST_DIMS && s->dim[i] != NULL; i++) {
-        text_add(p->t, "[");
-        expr_add(p, s->dim[i], LOOSEST);
-        text_add(p->t, "]");
-    }
-    if (s->value != NULL) {
-        text_add(p->t, " = ");
-        expr_add(p, s->value, LOOSEST);
-    }
+    add(p, "$", s->name);
+    for (int i = 0; i < MOST_DIMS && s->dim[i] != NULL; i++)
+        add(p, "[$]", s->dim[i]);
+    if (s->value != NULL)
+        add(p, " = $", s->value);
     end(p, s, ";");
 }
 
@@ -283,50 +287,30 @@ static void enum_add(const Printer *p, const Stmt *s) {
     text_add(p->t, "enum { ");
     for (int i = 0; i < s->num_constants; i++) {
         const Constant *c = &s->constant[i];
-        text_add(p->t, "%s%s%s = ", i > 0 ? ", " : "",
-                 c->sized && p->own == NULL ? "sized " : "", c->name);
-        expr_add(p, c->value, LOOSEST);
+        add(p, "%%% = $", i > 0 ? ", " : "",
+            c->sized && p->own == NULL ? "sized " : "", c->name, c->value);
     }
     text_add(p->t, " };\n");
 }
 
 static void for_add(const Printer *p, const Stmt *s) {
-    text_add(p->t, "%s%sfor (%s ", s->word ? s->word : "", s->word ? " " : "",
-             s->type);
-    expr_add(p, s->name, LOOSEST);
-    text_add(p->t, " = ");
-    expr_add(p, s->value, LOOSEST);
-    text_add(p->t, "; ");
-    expr_add(p, s->test, LOOSEST);
-    text_add(p->t, "; ");
-    expr_add(p, s->name, LOOSEST);
-    if (is_number(s->step, 1)) {
-        text_add(p->t, "++)");
-    } else {
-        text_add(p->t, " += ");
-        expr_add(p, s->step, LOOSEST);
-        text_add(p->t, ")");
-    }
+    add(p, "%%for (% $ = $; $; $", s->word ? s->word : "", s->word ? " " : "",
+        s->type, s->name, s->value, s->test, s->name);
+    if (is_number(s->step, 1))
+        add(p, "++)");
+    else
+        add(p, " += $)", s->step);
     body_add(p, s, &s->body);
 }
 
 static void if_add(const Printer *p, const Stmt *s) {
-    text_add(p->t, "if (");
-    expr_add(p, s->value, LOOSEST);
-    text_add(p->t, ")");
+    add(p, "if ($)", s->value);
     body_add(p, s, &s->body);
     if (s->other.first == NULL)
         return;
     begin(p);
     text_add(p->t, "else");
     body_add(p, s, &s->other);
-}
-
-static void case_add(const Printer *p, const Stmt *s) {
-    text_add(p->t, "case ");
-    expr_add(p, s->value, LOOSEST);
-    text_add(p->t, ":");
-    body_add(p, s, &s->body);
 }
 
 // A row of a multi-tensor table, four addresses a line.
@@ -351,8 +335,7 @@ static void table_add(const Printer *p, const Stmt *s) {
     enum { IN_LINE = 10 };
     text_add(p->t, "%s ", s->word);
     type_add(p, s->type);
-    text_add(p->t, " ");
-    expr_add(p, s->name, LOOSEST);
+    add(p, " $", s->name);
     text_add(p->t, "[%d]%s = {", s->num_rows,
              s->aligned ? " __attribute__((aligned(16)))" : "");
     for (int i = 0; i < s->num_rows; i++) {
@@ -368,7 +351,7 @@ static void table_add(const Printer *p, const Stmt *s) {
         if (list)
             row_add(p, row->value);
         else
-            expr_add(p, row->value, LOOSEST);
+            add(p, "$", row->value);
         text_add(p->t, "%s",
                  i + 1 == s->num_rows                ? ""
                  : list || i % IN_LINE == IN_LINE - 1 ? ","
@@ -383,9 +366,7 @@ static void struct_add(const Printer *p, const Stmt *s) {
     for (int i = 0; i < s->num_constants; i++)
         text_add(p->t, "    %s[%lld];\n", s->constant[i].name,
                  (long long)s->constant[i].value->whole);
-    text_add(p->t, "} ");
-    expr_add(p, s->name, LOOSEST);
-    text_add(p->t, ";\n");
+    add(p, "} $;\n", s->name);
 }
 
 static void stmt_add(const Printer *p, const Stmt *s) {
@@ -395,20 +376,18 @@ static void stmt_add(const Printer *p, const Stmt *s) {
         declare_add(p, s);
         break;
     case S_SET:
-        expr_add(p, s->name, LOOSEST);
-        text_add(p->t, " %s ", s->word);
-        expr_add(p, s->value, LOOSEST);
+        add(p, "$ % $", s->name, s->word, s->value);
         end(p, s, ";");
         break;
     case S_CALL:
-        expr_add(p, s->value, LOOSEST);
+        add(p, "$", s->value);
         end(p, s, ";");
         break;
     case S_FOR:
         for_add(p, s);
         break;
     case S_REPEAT:
-        expr_add(p, s->value, LOOSEST);
+        add(p, "$", s->value);
         body_add(p, s, &s->body);
         break;
     case S_IF:
@@ -430,15 +409,14 @@ static void stmt_add(const Printer *p, const Stmt *s) {
         text_add(p->t, "}\n");
         break;
     case S_SWITCH:
-        text_add(p->t, "switch (");
-        expr_add(p, s->value, LOOSEST);
-        text_add(p->t, ") {\n");
+        add(p, "switch ($) {\n", s->value);
         block_add_text(p, &s->body);
         begin(p);
         text_add(p->t, "}\n");
         break;
     case S_CASE:
-        case_add(p, s);
+        add(p, "case $:", s->value);
+        body_add(p, s, &s->body);
         break;
     case S_STRUCT:
         struct_add(p, s);
@@ -456,17 +434,15 @@ void block_print(Text *t, const Block *b, const char *own) {
 void tree_print(Text *t, const Tree *tree) {
     Printer p = {t, NULL};
     text_add(t, "kernel %s(", tree->name);
-    for (int i = 0; i < tree->num_params; i++) {
-        text_add(t, "%s%s *", i > 0 ? ", " : "", tree->type[i]);
-        expr_add(&p, tree->param[i], LOOSEST);
-    }
+    for (int i = 0; i < tree->num_params; i++)
+        add(&p, "%% *$", i > 0 ? ", " : "", tree->type[i], tree->param[i]);
     text_add(t, ")%s", tree->phased ? " phased" : "");
     if (tree->min_blocks > 1)
         text_add(t, " min_blocks %d", tree->min_blocks);
     if (tree->function != NULL)
         text_add(t, " host %s", tree->function);
     if (tree->values != NULL)
-        expr_add(&p, tree->values, LOOSEST);
+        add(&p, "$", tree->values);
     wrap(t, line_start(t));
     text_add(t, " {\n");
     block_add_text(&p, &tree->tables);
