@@ -24,14 +24,14 @@ struct Option {
     const char *name;  // without dashes
     const char *value; // its placeholder; NULL: a flag; [=PATH]: may be absent
     const OptionKind *kind;
-    size_t at;            // offset of the field in the program's struct
+    size_t offset;        // of the field in the program's struct
     int64_t least, most;  // of a whole number; most 0: no limit
     char letter;          // -o for --out; a capital is followed by its value
     const char *commands; // with spaces between; NULL: all
     const char *help;
 };
 
-#define OPTION_FIELD(o, to) ((void *)((char *)(to) + (o)->at))
+#define OPTION_FIELD(o, to) ((void *)((char *)(to) + (o)->offset))
 
 // Whether a word is one of a list, such as auto|yes|no.
 bool option_among(const char *list, char apart, const char *word);

@@ -242,7 +242,7 @@ static void reduce(Emit *e, Scope *entry, Scope *s, NodeId n, int i, Index p) {
                     : "$[k] += i + k < hi ? $ : 0.0f;",
              sum, x);
     CODE(e, &entry->after, n,
-         "total_sum(part + $ + (at - first), $, $, shared, NT);",
+         "total_sum(part + $ + (chunk - first), $, $, shared, NT);",
          whole(e, operand_start(e, n, i)), sum, lanes);
 }
 

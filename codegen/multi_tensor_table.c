@@ -142,7 +142,7 @@ static Stmt *table_new(Emit *e, StmtKind kind, const char *type,
 
 static void emit_type(Emit *e, const char *type, Widths w) {
     Stmt *s = table_new(e, S_STRUCT, NULL, type);
-    const Constant field[] = {{"size_t at", x_number(e->a, w.pointers), false},
+    const Constant field[] = {{"size_t offset", x_number(e->a, w.pointers), false},
                               {"float f", x_number(e->a, w.reals), false},
                               {"int u", x_number(e->a, w.wholes), false}};
     for (int i = 0; i < 3; i++)
@@ -214,7 +214,7 @@ static void emit_case(const Emit *e, Block *b, const Kind *kind) {
                 memory_type(e->g->node[m->tensor[i]].type->dtype);
             CODE(e, &body, NO_NODE,
                  arena_format(e->a,
-                              "%s *const p_%d = (%s *)(arena + own.at[$]);",
+                              "%s *const p_%d = (%s *)(arena + own.offset[$]);",
                               type, i + 1, type),
                  x_number(e->a, at++));
         }
@@ -237,11 +237,11 @@ void multi_tensor_loop(Emit *e, Block *b, const Entries *m) {
         x_name(e->a, arena_format(e->a, "OWN_first%s", m->suffix));
     CODE(e, b, NO_NODE,
          arena_format(e->a,
-                      "for (int at = block; at < $; at += blocks) {"
-                      "    const int j = chunk_owner($, $, at);"
+                      "for (int chunk = block; chunk < $; chunk += blocks) {"
+                      "    const int j = chunk_owner($, $, chunk);"
                       "    const int first = $[j];"
                       "    const OWN_entry%s own = OWN_entries%s[j];"
-                      "    const int lo = (at - first) * $;"
+                      "    const int lo = (chunk - first) * $;"
                       "    const int hi = lo + $ < own.elements ? lo + $"
                       "                                         : own.elements;"
                       "    switch (own.kind) { ~ }"

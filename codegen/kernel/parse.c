@@ -413,7 +413,7 @@ static void dimensions(Parser *p, Stmt *s) {
     }
 }
 
-// typedef struct { int kind, elements; size_t at[4]; } OWN_entry;
+// typedef struct { int kind, elements; size_t offset[4]; } OWN_entry;
 static void structure(Parser *p, Block *b) {
     Stmt *s = stmt_new(p, b, S_STRUCT);
     static const char *const head[] = {"struct", "{",        "int", "kind",

@@ -28,7 +28,7 @@ static const char *const exact[] = {
     "(size_t)i * size(64) + c",
     "v@12_1[k] * scale(0.25f)",
     "kept@3[j][k]",
-    "own.at[2]",
+    "own.offset[2]",
     "clamp(i + 1, 7)",
     "&s@4[j * VW]",
     "a < b && c >= d || e != f",

@@ -3,7 +3,7 @@
 // 40164 bytes read and written (host: 40164)
 typedef struct {
     int kind, elements;
-    size_t at[1];
+    size_t offset[1];
 } k00_all_finite_entry;
 LARGE_TABLE k00_all_finite_entry k00_all_finite_entries[2] = {
     // a
@@ -21,15 +21,15 @@ KERNEL(256) k00_all_finite(
     OWN_BLOCK;
     enum { NT = THREADS(256), VW = PART_LANES };
     SHARED float shared[NT];
-    for (int at = block; at < 6; at += blocks) {
-        const int j = chunk_owner(k00_all_finite_first, 2, at);
+    for (int chunk = block; chunk < 6; chunk += blocks) {
+        const int j = chunk_owner(k00_all_finite_first, 2, chunk);
         const int first = k00_all_finite_first[j];
         const k00_all_finite_entry own = k00_all_finite_entries[j];
-        const int lo = (at - first) * 4096;
+        const int lo = (chunk - first) * 4096;
         const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
         switch (own.kind) {
         case 0: {
-            float *const p_1 = (float *)(arena + own.at[0]);
+            float *const p_1 = (float *)(arena + own.offset[0]);
             float s1[VW];
             LANES_DO(k, VW) s1[k] = 0.0f;
             for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
@@ -37,11 +37,11 @@ KERNEL(256) k00_all_finite(
                 load_f32(v_1, p_1 + i, VW);
                 LANES_DO(k, VW) s1[k] += i + k < hi && !is_finite(v_1[k]) ? 1.0f : 0.0f;
             }
-            total_sum(part + 0 + (at - first), s1, VW, shared, NT);
+            total_sum(part + 0 + (chunk - first), s1, VW, shared, NT);
             break;
         }
         case 1: {
-            act *const p_1 = (act *)(arena + own.at[0]);
+            act *const p_1 = (act *)(arena + own.offset[0]);
             float s1[VW];
             LANES_DO(k, VW) s1[k] = 0.0f;
             for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
@@ -49,7 +49,7 @@ KERNEL(256) k00_all_finite(
                 load_act(v_1, p_1 + i, VW);
                 LANES_DO(k, VW) s1[k] += i + k < hi && !is_finite(v_1[k]) ? 1.0f : 0.0f;
             }
-            total_sum(part + 1 + (at - first), s1, VW, shared, NT);
+            total_sum(part + 1 + (chunk - first), s1, VW, shared, NT);
             break;
         }
         }

@@ -3,7 +3,7 @@
 // 4864 bytes read and written (host: 4864)
 typedef struct {
     int kind, elements;
-    size_t at[2];
+    size_t offset[2];
 } k00_update_entry;
 LARGE_TABLE k00_update_entry k00_update_entries[9] = {
     // p0
@@ -31,16 +31,16 @@ KERNEL(256) k00_update(
 {
     OWN_BLOCK;
     enum { NT = THREADS(256), VW = PART_LANES };
-    for (int at = block; at < 9; at += blocks) {
-        const int j = chunk_owner(k00_update_first, 9, at);
+    for (int chunk = block; chunk < 9; chunk += blocks) {
+        const int j = chunk_owner(k00_update_first, 9, chunk);
         const int first = k00_update_first[j];
         const k00_update_entry own = k00_update_entries[j];
-        const int lo = (at - first) * 4096;
+        const int lo = (chunk - first) * 4096;
         const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
         switch (own.kind) {
         case 0: {
-            float *const p_1 = (float *)(arena + own.at[0]);
-            float *const p_2 = (float *)(arena + own.at[1]);
+            float *const p_1 = (float *)(arena + own.offset[0]);
+            float *const p_2 = (float *)(arena + own.offset[1]);
             for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
                 float v_1[VW];
                 load_f32(v_1, p_1 + i, VW);

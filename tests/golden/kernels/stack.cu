@@ -3,7 +3,7 @@
 // 1384 bytes read and written (host: 1384)
 typedef struct {
     int kind, elements;
-    size_t at[1];
+    size_t offset[1];
 } k00_stack_entry_0;
 LARGE_TABLE k00_stack_entry_0 k00_stack_entries_0[2] = {
     // da
@@ -14,7 +14,7 @@ LARGE_TABLE k00_stack_entry_0 k00_stack_entries_0[2] = {
 LARGE_TABLE int k00_stack_first_0[2] = {0, 1};
 typedef struct {
     int kind, elements;
-    size_t at[1];
+    size_t offset[1];
 } k00_stack_entry_1;
 LARGE_TABLE k00_stack_entry_1 k00_stack_entries_1[2] = {
     // da
@@ -33,15 +33,15 @@ PHASED(256) k00_stack(
     enum { NT = THREADS(256), VW = PART_LANES };
     SHARED float shared[NT];
     PHASE(0) {
-        for (int at = block; at < 2; at += blocks) {
-            const int j = chunk_owner(k00_stack_first_0, 2, at);
+        for (int chunk = block; chunk < 2; chunk += blocks) {
+            const int j = chunk_owner(k00_stack_first_0, 2, chunk);
             const int first = k00_stack_first_0[j];
             const k00_stack_entry_0 own = k00_stack_entries_0[j];
-            const int lo = (at - first) * 4096;
+            const int lo = (chunk - first) * 4096;
             const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
             switch (own.kind) {
             case 0: {
-                act *const p_1 = (act *)(arena + own.at[0]);
+                act *const p_1 = (act *)(arena + own.offset[0]);
                 float s1[VW];
                 LANES_DO(k, VW) s1[k] = 0.0f;
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
@@ -53,11 +53,11 @@ PHASED(256) k00_stack(
                         s1[k] += i + k < hi ? v_3 : 0.0f;
                     }
                 }
-                total_sum(part + 0 + (at - first), s1, VW, shared, NT);
+                total_sum(part + 0 + (chunk - first), s1, VW, shared, NT);
                 break;
             }
             case 1: {
-                float *const p_1 = (float *)(arena + own.at[0]);
+                float *const p_1 = (float *)(arena + own.offset[0]);
                 float s1[VW];
                 LANES_DO(k, VW) s1[k] = 0.0f;
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
@@ -68,7 +68,7 @@ PHASED(256) k00_stack(
                         s1[k] += i + k < hi ? v_2 : 0.0f;
                     }
                 }
-                total_sum(part + 1 + (at - first), s1, VW, shared, NT);
+                total_sum(part + 1 + (chunk - first), s1, VW, shared, NT);
                 break;
             }
             }
@@ -76,15 +76,15 @@ PHASED(256) k00_stack(
     }
     GRID_BARRIER(counter + 1);
     PHASE(1) {
-        for (int at = block; at < 2; at += blocks) {
-            const int j = chunk_owner(k00_stack_first_1, 2, at);
+        for (int chunk = block; chunk < 2; chunk += blocks) {
+            const int j = chunk_owner(k00_stack_first_1, 2, chunk);
             const int first = k00_stack_first_1[j];
             const k00_stack_entry_1 own = k00_stack_entries_1[j];
-            const int lo = (at - first) * 4096;
+            const int lo = (chunk - first) * 4096;
             const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
             switch (own.kind) {
             case 0: {
-                act *const p_1 = (act *)(arena + own.at[0]);
+                act *const p_1 = (act *)(arena + own.offset[0]);
                 const float v_3 = parts_sum(part + 0, 1, shared, NT);
                 const float v_4 = sqrtf(v_3);
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
@@ -102,7 +102,7 @@ PHASED(256) k00_stack(
                 break;
             }
             case 1: {
-                float *const p_1 = (float *)(arena + own.at[0]);
+                float *const p_1 = (float *)(arena + own.offset[0]);
                 const float v_2 = parts_sum(part + 1, 1, shared, NT);
                 const float v_3 = sqrtf(v_2);
                 for (int i = lo + threadIdx.x; i < hi; i += NT) {
@@ -126,7 +126,7 @@ PHASED(256) k00_stack(
 // 1730 bytes read and written (host: 1730)
 typedef struct {
     int kind, elements;
-    size_t at[2];
+    size_t offset[2];
 } k03_update_entry;
 LARGE_TABLE k03_update_entry k03_update_entries[2] = {
     // a
@@ -140,16 +140,16 @@ KERNEL(256) k03_update(
 {
     OWN_BLOCK;
     enum { NT = THREADS(256), VW = PART_LANES };
-    for (int at = block; at < 2; at += blocks) {
-        const int j = chunk_owner(k03_update_first, 2, at);
+    for (int chunk = block; chunk < 2; chunk += blocks) {
+        const int j = chunk_owner(k03_update_first, 2, chunk);
         const int first = k03_update_first[j];
         const k03_update_entry own = k03_update_entries[j];
-        const int lo = (at - first) * 4096;
+        const int lo = (chunk - first) * 4096;
         const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
         switch (own.kind) {
         case 0: {
-            float *const p_1 = (float *)(arena + own.at[0]);
-            act *const p_2 = (act *)(arena + own.at[1]);
+            float *const p_1 = (float *)(arena + own.offset[0]);
+            act *const p_2 = (act *)(arena + own.offset[1]);
             for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
                 float v_1[VW];
                 load_f32(v_1, p_1 + i, VW);
@@ -165,8 +165,8 @@ KERNEL(256) k03_update(
             break;
         }
         case 1: {
-            float *const p_1 = (float *)(arena + own.at[0]);
-            act *const p_2 = (act *)(arena + own.at[1]);
+            float *const p_1 = (float *)(arena + own.offset[0]);
+            act *const p_2 = (act *)(arena + own.offset[1]);
             for (int i = lo + threadIdx.x; i < hi; i += NT) {
                 const float v_1 = get_f32(p_1 + i);
                 const int x1 = i % 9;

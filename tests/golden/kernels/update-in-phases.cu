@@ -3,7 +3,7 @@
 // 98196 bytes read and written (host: 98196)
 typedef struct {
     int kind, elements;
-    size_t at[1];
+    size_t offset[1];
 } k00_update_entry_0;
 LARGE_TABLE k00_update_entry_0 k00_update_entries_0[2] = {
     // da
@@ -14,7 +14,7 @@ LARGE_TABLE k00_update_entry_0 k00_update_entries_0[2] = {
 LARGE_TABLE int k00_update_first_0[2] = {0, 2};
 typedef struct {
     int kind, elements;
-    size_t at[1];
+    size_t offset[1];
 } k00_update_entry_1;
 LARGE_TABLE k00_update_entry_1 k00_update_entries_1[2] = {
     // da
@@ -25,7 +25,7 @@ LARGE_TABLE k00_update_entry_1 k00_update_entries_1[2] = {
 LARGE_TABLE int k00_update_first_1[2] = {0, 2};
 typedef struct {
     int kind, elements;
-    size_t at[2];
+    size_t offset[2];
 } k00_update_entry_2;
 LARGE_TABLE k00_update_entry_2 k00_update_entries_2[2] = {
     // a
@@ -45,15 +45,15 @@ PHASED(256) k00_update(
     float *const p4 = (float *)(arena + AT(43008, 43008)); // db
     float *const p1 = (float *)(arena + AT(28160, 28160)); // b
     PHASE(0) {
-        for (int at = block; at < 3; at += blocks) {
-            const int j = chunk_owner(k00_update_first_0, 2, at);
+        for (int chunk = block; chunk < 3; chunk += blocks) {
+            const int j = chunk_owner(k00_update_first_0, 2, chunk);
             const int first = k00_update_first_0[j];
             const k00_update_entry_0 own = k00_update_entries_0[j];
-            const int lo = (at - first) * 4096;
+            const int lo = (chunk - first) * 4096;
             const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
             switch (own.kind) {
             case 0: {
-                act *const p_1 = (act *)(arena + own.at[0]);
+                act *const p_1 = (act *)(arena + own.offset[0]);
                 float s1[VW];
                 LANES_DO(k, VW) s1[k] = 0.0f;
                 float s2[VW];
@@ -67,12 +67,12 @@ PHASED(256) k00_update(
                         s2[k] += i + k < hi && !is_finite(v_1[k]) ? 1.0f : 0.0f;
                     }
                 }
-                total_sum(part + 0 + (at - first), s1, VW, shared, NT);
-                total_sum(part + 3 + (at - first), s2, VW, shared, NT);
+                total_sum(part + 0 + (chunk - first), s1, VW, shared, NT);
+                total_sum(part + 3 + (chunk - first), s2, VW, shared, NT);
                 break;
             }
             case 1: {
-                float *const p_1 = (float *)(arena + own.at[0]);
+                float *const p_1 = (float *)(arena + own.offset[0]);
                 float s1[VW];
                 LANES_DO(k, VW) s1[k] = 0.0f;
                 float s2[VW];
@@ -86,8 +86,8 @@ PHASED(256) k00_update(
                         s2[k] += i + k < hi && !is_finite(v_1[k]) ? 1.0f : 0.0f;
                     }
                 }
-                total_sum(part + 2 + (at - first), s1, VW, shared, NT);
-                total_sum(part + 5 + (at - first), s2, VW, shared, NT);
+                total_sum(part + 2 + (chunk - first), s1, VW, shared, NT);
+                total_sum(part + 5 + (chunk - first), s2, VW, shared, NT);
                 break;
             }
             }
@@ -98,15 +98,15 @@ PHASED(256) k00_update(
         const float v4 = get_f32(p4);
         const float v10 = v4 * v4;
         const float v12 = fma_of(v4, v4, parts_sum(part + 0, 3, shared, NT));
-        for (int at = block; at < 3; at += blocks) {
-            const int j = chunk_owner(k00_update_first_1, 2, at);
+        for (int chunk = block; chunk < 3; chunk += blocks) {
+            const int j = chunk_owner(k00_update_first_1, 2, chunk);
             const int first = k00_update_first_1[j];
             const k00_update_entry_1 own = k00_update_entries_1[j];
-            const int lo = (at - first) * 4096;
+            const int lo = (chunk - first) * 4096;
             const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
             switch (own.kind) {
             case 0: {
-                act *const p_1 = (act *)(arena + own.at[0]);
+                act *const p_1 = (act *)(arena + own.offset[0]);
                 float s1[VW];
                 LANES_DO(k, VW) s1[k] = 0.0f;
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
@@ -118,11 +118,11 @@ PHASED(256) k00_update(
                         s1[k] += i + k < hi ? v_3 : 0.0f;
                     }
                 }
-                total_sum(part + 6 + (at - first), s1, VW, shared, NT);
+                total_sum(part + 6 + (chunk - first), s1, VW, shared, NT);
                 break;
             }
             case 1: {
-                float *const p_1 = (float *)(arena + own.at[0]);
+                float *const p_1 = (float *)(arena + own.offset[0]);
                 float s1[VW];
                 LANES_DO(k, VW) s1[k] = 0.0f;
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
@@ -134,7 +134,7 @@ PHASED(256) k00_update(
                         s1[k] += i + k < hi ? v_3 : 0.0f;
                     }
                 }
-                total_sum(part + 8 + (at - first), s1, VW, shared, NT);
+                total_sum(part + 8 + (chunk - first), s1, VW, shared, NT);
                 break;
             }
             }
@@ -149,16 +149,16 @@ PHASED(256) k00_update(
         const float v10 = v4 * v4;
         const float v12 = fma_of(v4, v4, parts_sum(part + 0, 3, shared, NT));
         const float v1 = get_f32(p1);
-        for (int at = block; at < 3; at += blocks) {
-            const int j = chunk_owner(k00_update_first_2, 2, at);
+        for (int chunk = block; chunk < 3; chunk += blocks) {
+            const int j = chunk_owner(k00_update_first_2, 2, chunk);
             const int first = k00_update_first_2[j];
             const k00_update_entry_2 own = k00_update_entries_2[j];
-            const int lo = (at - first) * 4096;
+            const int lo = (chunk - first) * 4096;
             const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
             switch (own.kind) {
             case 0: {
-                float *const p_1 = (float *)(arena + own.at[0]);
-                act *const p_2 = (act *)(arena + own.at[1]);
+                float *const p_1 = (float *)(arena + own.offset[0]);
+                act *const p_2 = (act *)(arena + own.offset[1]);
                 const float v_4 = parts_sum(part + 6, 2, shared, NT);
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
                     float v_1[VW];
@@ -177,8 +177,8 @@ PHASED(256) k00_update(
                 break;
             }
             case 1: {
-                float *const p_1 = (float *)(arena + own.at[0]);
-                float *const p_2 = (float *)(arena + own.at[1]);
+                float *const p_1 = (float *)(arena + own.offset[0]);
+                float *const p_2 = (float *)(arena + own.offset[1]);
                 const float v_4 = parts_sum(part + 8, 1, shared, NT);
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
                     float v_1[VW];
