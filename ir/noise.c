@@ -151,8 +151,8 @@ static NodeId of_squares(Noise *x, const Graph *old, NodeId n, NodeId now) {
                    (double)type_count(d->type);
     sum.op = OP_sum;
     sum.arg = &square;
-    NodeId error = graph_op2(x->g, OP_mul, graph_add(x->g, sum),
-                             errors(x, old, n, roundings / count));
+    NodeId error = errors(x, old, n, roundings / count);
+    error = graph_op2(x->g, OP_mul, graph_add(x->g, sum), error);
     return graph_op1(x->g, OP_relu, graph_op2(x->g, OP_add, now, error));
 }
 

@@ -9,7 +9,8 @@ static NodeId rate_of(Update *u) {
     double decay = node_float(&u->from, ATTR_lr_decay, 0);
     if (decay == 0)
         return u->rate;
-    NodeId done = update_op2(u, OP_sub, update_count(u), update_number(u, 1));
+    NodeId one = update_number(u, 1);
+    NodeId done = update_op2(u, OP_sub, update_count(u), one);
     NodeId loss = update_op2(u, OP_mul, done, update_number(u, decay));
     NodeId below = update_op2(u, OP_add, update_number(u, 1), loss);
     return update_op2(u, OP_div, u->rate, below);

@@ -9,10 +9,11 @@
 // The gradient less the one before it.
 static NodeId change_of(Update *u, NodeId g) {
     NodeId old = update_slot(u, "adan_gradient");
-    NodeId first = update_op2(u, OP_eq, update_count(u), update_number(u, 1));
+    NodeId one = update_number(u, 1);
+    NodeId first = update_op2(u, OP_eq, update_count(u), one);
     graph_assign(u->g, old, g);
-    return graph_op3(u->g, OP_select, first, update_number(u, 0),
-                     update_op2(u, OP_sub, g, old));
+    NodeId change = update_op2(u, OP_sub, g, old);
+    return graph_op3(u->g, OP_select, first, update_number(u, 0), change);
 }
 
 // x / (1 - beta^t)
@@ -42,8 +43,8 @@ void update_adan(Update *u) {
     NodeId rate = corrected(u, u->rate, beta1);
     NodeId ahead_rate =
         corrected(u, update_op2(u, OP_mul, u->rate, beta2), beta2);
-    NodeId up = update_op2(u, OP_add, update_op2(u, OP_mul, rate, m),
-                           update_op2(u, OP_mul, ahead_rate, d));
+    NodeId up = update_op2(u, OP_mul, ahead_rate, d);
+    up = update_op2(u, OP_add, update_op2(u, OP_mul, rate, m), up);
     NodeId step = update_op2(u, OP_div, up, update_root_corrected(u, v, beta3));
     NodeId next = update_op2(u, OP_sub, u->param, step);
     graph_assign(u->g, u->param,

@@ -201,7 +201,8 @@ static NodeId concat_images(Graph *g, NodeId x, NodeId f) {
     NodeId half = graph_iota(g, type_of(I32, 2, halves), 0);
     NodeId first =
         graph_op2(g, OP_eq, half, graph_constant(g, type_scalar(I32), 0));
-    NodeId both = graph_op3(g, OP_select, first, as_half(g, x), as_half(g, f));
+    f = as_half(g, f);
+    NodeId both = graph_op3(g, OP_select, first, as_half(g, x), f);
     t.dim[3] *= 2;
     return graph_reshape(g, both, 4, t.dim);
 }

@@ -65,10 +65,11 @@ static NodeId chosen(Graph *g, NodeId logits, NodeId label) {
 NodeId composite_target(Graph *g, NodeId logits, NodeId label,
                         double smoothing) {
     double rest = smoothing / (double)g->node[logits].type->dim[1];
-    if (!has_shares(g, label))
-        return graph_op3(g, OP_select, chosen(g, logits, label),
-                         graph_number(g, 1 - smoothing + rest),
-                         graph_number(g, rest));
+    if (!has_shares(g, label)) {
+        NodeId other = graph_number(g, rest);
+        NodeId own = graph_number(g, 1 - smoothing + rest);
+        return graph_op3(g, OP_select, chosen(g, logits, label), own, other);
+    }
     if (smoothing == 0)
         return label;
     NodeId own = graph_op2(g, OP_mul, label, graph_number(g, 1 - smoothing));
@@ -208,8 +209,8 @@ static Blend blend(const Expansion *e, int axis) {
 // a and b, of which b has this share.
 static NodeId mix(Graph *g, NodeId a, NodeId b, NodeId share) {
     NodeId rest = graph_op2(g, OP_sub, graph_number(g, 1), share);
-    return graph_op2(g, OP_add, graph_op2(g, OP_mul, a, rest),
-                     graph_op2(g, OP_mul, b, share));
+    NodeId of_b = graph_op2(g, OP_mul, b, share);
+    return graph_op2(g, OP_add, graph_op2(g, OP_mul, a, rest), of_b);
 }
 
 static NodeId row_of(const Expansion *e, NodeId rows, const Blend *columns) {

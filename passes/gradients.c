@@ -119,8 +119,8 @@ static void grad_neg(Backward *b) {
 static void grad_abs(Backward *b) {
     NodeId zero = number(b, 0);
     NodeId right = choose(b, op2(b, OP_eq, x(b, 0), zero), zero, b->dy);
-    give(b, 0,
-         choose(b, op2(b, OP_lt, x(b, 0), zero), op1(b, OP_neg, b->dy), right));
+    NodeId left = op1(b, OP_neg, b->dy);
+    give(b, 0, choose(b, op2(b, OP_lt, x(b, 0), zero), left, right));
 }
 
 static void grad_exp(Backward *b) {

@@ -87,8 +87,8 @@ static NodeId variance(Graph *g, NodeId x, unsigned reduced, double count) {
     NodeId mean = graph_op2(g, OP_mul, sum, graph_number(g, 1 / count));
     NodeId rest = graph_op2(g, OP_sub, x, mean);
     NodeId square = graph_op2(g, OP_mul, rest, rest);
-    return graph_op2(g, OP_mul, over_axes(g, OP_sum, square, reduced),
-                     graph_number(g, 1 / count));
+    NodeId each = graph_number(g, 1 / count);
+    return graph_op2(g, OP_mul, over_axes(g, OP_sum, square, reduced), each);
 }
 
 static NodeId settle(Graph *g, const Node *n, NodeId x) {

@@ -51,10 +51,9 @@ static NodeId scaled(Graph *g, double a, NodeId x) {
 // a times the identity of n rows.
 static NodeId diagonal(Graph *g, double a, int64_t n) {
     Type square = type_of(I32, 2, (int64_t[]){n, n});
-    NodeId here =
-        graph_op2(g, OP_eq, graph_iota(g, square, 0), graph_iota(g, square, 1));
-    return graph_op3(g, OP_select, here, graph_number(g, a),
-                     graph_number(g, 0));
+    NodeId column = graph_iota(g, square, 1), row = graph_iota(g, square, 0);
+    NodeId here = graph_op2(g, OP_eq, row, column), zero = graph_number(g, 0);
+    return graph_op3(g, OP_select, here, graph_number(g, a), zero);
 }
 
 static bool is_tall(int64_t rows, int64_t columns) {
@@ -66,8 +65,8 @@ static NodeId iterate(Graph *g, NodeId x, const double *c) {
     Type t = *g->node[x].type;
     bool tall = is_tall(t.dim[1], t.dim[2]);
     NodeId A = product(g, x, x, tall, !tall);
-    NodeId B = graph_op2(g, OP_add, scaled(g, c[1], A),
-                         scaled(g, c[2], product(g, A, A, 0, 0)));
+    NodeId B = scaled(g, c[2], product(g, A, A, 0, 0));
+    B = graph_op2(g, OP_add, scaled(g, c[1], A), B);
     B = graph_op2(g, OP_add, diagonal(g, c[0], tall ? t.dim[2] : t.dim[1]), B);
     return tall ? product(g, x, B, 0, 0) : product(g, B, x, 0, 0);
 }

@@ -11,8 +11,8 @@ static NodeId momentum(Update *u, NodeId t) {
     double beta1 = node_float(&u->from, ATTR_beta1, 0);
     double decay = node_float(&u->from, ATTR_momentum_decay, 0) * log(0.96);
     NodeId power = update_op2(u, OP_mul, t, update_number(u, decay));
-    NodeId half = update_op2(u, OP_mul, graph_op1(u->g, OP_exp, power),
-                             update_number(u, 0.5));
+    NodeId half = update_number(u, 0.5);
+    half = update_op2(u, OP_mul, graph_op1(u->g, OP_exp, power), half);
     NodeId rest = update_op2(u, OP_sub, update_number(u, 1), half);
     return update_op2(u, OP_mul, update_number(u, beta1), rest);
 }
@@ -49,7 +49,7 @@ void update_nadam(Update *u) {
     NodeId rest = update_op2(u, OP_sub, update_number(u, 1), now);
     NodeId a = over_rest(u, rest, product);
     NodeId b = over_rest(u, next, update_op2(u, OP_mul, product, next));
-    NodeId up = update_op2(u, OP_add, update_op2(u, OP_mul, a, g),
-                           update_op2(u, OP_mul, b, m));
+    NodeId ahead = update_op2(u, OP_mul, b, m);
+    NodeId up = update_op2(u, OP_add, update_op2(u, OP_mul, a, g), ahead);
     update_descend(u, u->param, u->rate, update_op2(u, OP_div, up, root));
 }

@@ -36,8 +36,8 @@ static Length length_of(Update *u, NodeId beta) {
     NodeId all = excess(u, update_op2(u, OP_mul, t, h));
     NodeId more = update_op2(u, OP_div, update_op2(u, OP_sub, all, own), h);
     NodeId most = update_op2(u, OP_add, own, update_number(u, 1));
-    return (Length){.most = update_op2(u, OP_div, most, h),
-                    .now = update_op2(u, OP_sub, t, more)};
+    most = update_op2(u, OP_div, most, h);
+    return (Length){.most = most, .now = update_op2(u, OP_sub, t, more)};
 }
 
 // (n - 4) (n - 2) / n
@@ -48,8 +48,8 @@ static NodeId spread(Update *u, NodeId n) {
 }
 
 static NodeId rectification(Update *u, Length length) {
-    NodeId ratio =
-        update_op2(u, OP_div, spread(u, length.now), spread(u, length.most));
+    NodeId most = spread(u, length.most);
+    NodeId ratio = update_op2(u, OP_div, spread(u, length.now), most);
     return graph_op1(u->g, OP_sqrt, ratio);
 }
 
@@ -61,8 +61,8 @@ void update_radam(Update *u) {
     Length length = length_of(u, beta2);
     NodeId scale = graph_op1(u->g, OP_sqrt, update_correction(u, beta2));
     scale = update_op2(u, OP_mul, rectification(u, length), scale);
-    NodeId adaptive = update_op2(u, OP_div, update_op2(u, OP_mul, scale, m),
-                                 update_root(u, v));
+    NodeId root = update_root(u, v), adaptive = update_op2(u, OP_mul, scale, m);
+    adaptive = update_op2(u, OP_div, adaptive, root);
     NodeId enough = update_op2(u, OP_lt, update_number(u, 5), length.now);
     NodeId d = graph_op3(u->g, OP_select, enough, adaptive, m);
     NodeId rate = update_op2(u, OP_div, u->rate, update_correction(u, beta1));

@@ -92,8 +92,8 @@ NodeId update_correction(Update *u, NodeId beta) {
 }
 
 NodeId update_root(Update *u, NodeId v) {
-    return update_op2(u, OP_add, graph_op1(u->g, OP_sqrt, v),
-                      update_setting(u, ATTR_eps));
+    NodeId eps = update_setting(u, ATTR_eps);
+    return update_op2(u, OP_add, graph_op1(u->g, OP_sqrt, v), eps);
 }
 
 NodeId update_root_corrected(Update *u, NodeId v, NodeId beta) {

@@ -100,7 +100,8 @@ static NodeId gelu_tanh(Expansion *e, NodeId x) {
     NodeId inner = add_binary(e, OP_add, x, mul_number(e, cube, 0.044715));
     NodeId tanh =
         add_unary(e, OP_tanh, mul_number(e, inner, sqrt(2 / acos(-1))));
-    return add_binary(e, OP_mul, mul_number(e, x, 0.5), add_number(e, tanh, 1));
+    tanh = add_number(e, tanh, 1);
+    return add_binary(e, OP_mul, mul_number(e, x, 0.5), tanh);
 }
 
 Value lower_gelu(Expansion *e, const Call *c) {

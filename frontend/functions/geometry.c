@@ -214,7 +214,8 @@ Value lower_alternating_flip(Expansion *e, const Call *c) {
     NodeId u = rand_fraction_once(e, c, "flip");
     NodeId first =
         graph_cast(g, graph_op2(g, OP_lt, u, number_node(e, 0.5)), I32);
-    NodeId turn = graph_op2(
-        g, OP_mod, graph_op2(g, OP_add, rand_epoch(e), first), int_node(e, 2));
+    NodeId two = int_node(e, 2);
+    NodeId turn =
+        graph_op2(g, OP_mod, graph_op2(g, OP_add, rand_epoch(e), first), two);
     return mirror(e, c, x, graph_op2(g, OP_eq, turn, int_node(e, 1)));
 }

@@ -214,7 +214,8 @@ static NodeId dirac_filter(const Start *s) {
     const int64_t *dim = s->p->type.dim;
     int64_t out = dim[0] / s->p->init.groups;
     int64_t count = out < dim[3] ? out : dim[3];
-    NodeId in_group = graph_op2(s->g, OP_mod, along(s, 0), whole(s, out));
+    NodeId divisor = whole(s, out);
+    NodeId in_group = graph_op2(s->g, OP_mod, along(s, 0), divisor);
     return graph_op2(s->g, OP_lt, in_group, whole(s, count));
 }
 
@@ -222,14 +223,21 @@ static NodeId dirac_values(const Start *s) {
     Graph *g = s->g;
     const int64_t *dim = s->p->type.dim;
     int64_t out = dim[0] / s->p->init.groups;
-    NodeId at =
-        graph_op2(g, OP_eq, graph_op2(g, OP_mod, along(s, 0), whole(s, out)),
-                  along(s, 3));
-    for (int axis = 1; axis <= 2; axis++)
-        at = graph_op2(
-            g, OP_and, at,
-            graph_op2(g, OP_eq, along(s, axis), whole(s, dim[axis] / 2)));
+    NodeId channel = along(s, 3), divisor = whole(s, out);
+    NodeId in_group = graph_op2(g, OP_mod, along(s, 0), divisor);
+    NodeId at = graph_op2(g, OP_eq, in_group, channel);
+    for (int axis = 1; axis <= 2; axis++) {
+        NodeId centre = whole(s, dim[axis] / 2);
+        centre = graph_op2(g, OP_eq, along(s, axis), centre);
+        at = graph_op2(g, OP_and, at, centre);
+    }
     return graph_cast(g, at, F32);
+}
+
+// The identity filters, and these numbers in the others.
+static NodeId dirac_or(const Start *s, NodeId random) {
+    NodeId dirac = dirac_values(s);
+    return graph_op3(s->g, OP_select, dirac_filter(s), dirac, random);
 }
 
 static NodeId reduced(const Start *s, Op op, NodeId x) {
@@ -239,7 +247,8 @@ static NodeId reduced(const Start *s, Op op, NodeId x) {
 
 static NodeId mean_of(const Start *s, NodeId x) {
     double count = (double)type_count(&s->p->type);
-    return graph_op2(s->g, OP_div, reduced(s, OP_sum, x), number(s, count));
+    NodeId divisor = number(s, count);
+    return graph_op2(s->g, OP_div, reduced(s, OP_sum, x), divisor);
 }
 
 // The default's numbers plus the identity, rescaled to the default's mean and
@@ -247,8 +256,8 @@ static NodeId mean_of(const Start *s, NodeId x) {
 static NodeId add_dirac(const Start *s, NodeId random) {
     Graph *g = s->g;
     NodeId sum = graph_op2(g, OP_add, random, dirac_values(s));
-    NodeId ratio = graph_op2(g, OP_div, reduced(s, OP_var, random),
-                             reduced(s, OP_var, sum));
+    NodeId ratio = reduced(s, OP_var, sum);
+    ratio = graph_op2(g, OP_div, reduced(s, OP_var, random), ratio);
     NodeId centred = graph_op2(g, OP_sub, sum, mean_of(s, sum));
     NodeId scaled = graph_op2(g, OP_mul, centred, graph_op1(g, OP_sqrt, ratio));
     return graph_op2(g, OP_add, scaled, mean_of(s, random));
@@ -276,8 +285,7 @@ NodeId initial_values(Graph *g, NodeId seed, NodeId epoch, const Parameter *p) {
     case INIT_NORMAL:
         return normal_values(&s, low, high);
     case INIT_DIRAC:
-        return graph_op3(g, OP_select, dirac_filter(&s), dirac_values(&s),
-                         uniform_values(&s, low, high));
+        return dirac_or(&s, uniform_values(&s, low, high));
     case INIT_WHITENING:
         return whitening_values(g, p);
     case INIT_ORTHOGONAL:

@@ -7,9 +7,9 @@
 AxisTaps axis_taps(Expansion *e, NodeId first, NodeId length, int64_t size) {
     Graph *g = e->graph;
     NodeId i = as_float(e, graph_iota(g, type_of(I32, 1, &size), 0));
-    NodeId centre =
-        graph_op2(g, OP_mul, graph_op2(g, OP_add, i, number_node(e, 0.5)),
-                  number_node(e, 1.0 / (double)size));
+    NodeId each = number_node(e, 1.0 / (double)size);
+    NodeId centre = graph_op2(g, OP_add, i, number_node(e, 0.5));
+    centre = graph_op2(g, OP_mul, centre, each);
     NodeId far = graph_op2(g, OP_mul, rand_broadcast(e, length, 2), centre);
     NodeId at = graph_op2(g, OP_add, rand_broadcast(e, first, 2), far);
     at = graph_op2(g, OP_sub, at, number_node(e, 0.5));
@@ -38,7 +38,8 @@ NodeId interpolate_bilinear(Expansion *e, NodeId x, const AxisTaps axis[2]) {
         NodeId at = i == 0 ? y->before : y->after;
         NodeId left = graph_op3(g, OP_take, x, at, w->before);
         NodeId right = graph_op3(g, OP_take, x, at, w->after);
-        row[i] = lerp(e, as_float(e, left), as_float(e, right), across);
+        right = as_float(e, right);
+        row[i] = lerp(e, as_float(e, left), right, across);
     }
     return lerp(e, row[0], row[1], down);
 }
@@ -81,8 +82,8 @@ PixelTaps affine_taps(Expansion *e, const NodeId matrix[6],
     PixelTaps taps;
     for (int axis = 0; axis < 2; axis++) {
         const NodeId *row = matrix + (axis == 0 ? 3 : 0);
-        NodeId at = graph_op2(g, OP_add, graph_op2(g, OP_mul, row[0], x),
-                              graph_op2(g, OP_mul, row[1], y));
+        NodeId at = graph_op2(g, OP_mul, row[1], y);
+        at = graph_op2(g, OP_add, graph_op2(g, OP_mul, row[0], x), at);
         at = graph_op2(g, OP_add, at, row[2]);
         at = graph_op2(g, OP_add, at,
                        number_node(e, 0.5 * (double)(size[axis] - 1)));
@@ -103,9 +104,9 @@ static NodeId pixel_at(Expansion *e, NodeId x, const PixelTaps *at, NodeId row,
     if (fill == NO_NODE)
         return pixel;
     for (int i = 0; i < 2; i++) {
-        NodeId in =
-            graph_op2(g, OP_and, graph_op2(g, OP_le, int_node(e, 0), place[i]),
-                      graph_op2(g, OP_lt, place[i], int_node(e, at->size[i])));
+        NodeId below = graph_op2(g, OP_lt, place[i], int_node(e, at->size[i]));
+        NodeId in = graph_op2(g, OP_le, int_node(e, 0), place[i]);
+        in = graph_op2(g, OP_and, in, below);
         inside = i == 0 ? in : graph_op2(g, OP_and, inside, in);
     }
     Type t = *node_type(e, inside);
@@ -140,9 +141,9 @@ NodeId warp_bilinear(Expansion *e, NodeId x, const PixelTaps *at, NodeId fill) {
     }
     for (int i = 0; i < 2; i++) {
         const NodeId *column = place[1];
-        row[i] = lerp(e, pixel_at(e, x, at, place[0][i], column[0], fill, F32),
-                      pixel_at(e, x, at, place[0][i], column[1], fill, F32),
-                      weight[1]);
+        NodeId right = pixel_at(e, x, at, place[0][i], column[1], fill, F32);
+        NodeId left = pixel_at(e, x, at, place[0][i], column[0], fill, F32);
+        row[i] = lerp(e, left, right, weight[1]);
     }
     return lerp(e, row[0], row[1], weight[0]);
 }

@@ -54,8 +54,8 @@ NodeId label_blend(Expansion *e, const Transform *t, NodeId label) {
     NodeId other = graph_op2(g, OP_gather, label, t->partner);
     NodeId weight = rand_broadcast(e, t->weight, node_type(e, label)->rank);
     NodeId rest = graph_op2(g, OP_sub, number_node(e, 1), weight);
-    return graph_op2(g, OP_add, graph_op2(g, OP_mul, weight, label),
-                     graph_op2(g, OP_mul, rest, other));
+    other = graph_op2(g, OP_mul, rest, other);
+    return graph_op2(g, OP_add, graph_op2(g, OP_mul, weight, label), other);
 }
 
 // Mixes labels in the order of the transforms.

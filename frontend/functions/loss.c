@@ -231,9 +231,10 @@ static NodeId weighted_shares(Expansion *e, const Literal *weights,
                               NodeId label, double smoothing) {
     Graph *g = e->graph;
     double rest = smoothing / (double)weights->type.dim[0];
-    NodeId share = graph_op3(g, OP_select, own_class(e, label, weights),
-                             number_node(e, 1 - smoothing + rest),
-                             number_node(e, rest));
+    NodeId other = number_node(e, rest);
+    NodeId own = number_node(e, 1 - smoothing + rest);
+    NodeId share =
+        graph_op3(g, OP_select, own_class(e, label, weights), own, other);
     NodeId table = graph_values(g, weights->type, weights->number);
     return graph_op2(g, OP_mul, share, table);
 }
@@ -260,8 +261,8 @@ static bool weigh_labels(Expansion *e, const Call *c, int64_t classes,
             return false;
         e->recipe.ignored = (int)ignore->number;
         counted = counted_rows(e, *label, e->recipe.ignored);
-        *label = graph_op3(e->graph, OP_select, counted, valid_class(e, *label),
-                           int_node(e, 0));
+        NodeId zero = int_node(e, 0), valid = valid_class(e, *label);
+        *label = graph_op3(e->graph, OP_select, counted, valid, zero);
         rows->weights = rows->factor = as_float(e, counted);
         if (is_label(e, &c->arg[1]))
             e->loss.counted = counted;

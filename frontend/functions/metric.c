@@ -78,9 +78,10 @@ static void accumulate(Expansion *e, const char *name, NodeId value,
     NodeId added = graph_op2(g, OP_sub, sum, high);
     NodeId lost = graph_op2(g, OP_sub, more, added);
     // infinity - infinity would make an infinite sum NaN in the next step.
-    if (overflows)
-        lost = graph_op3(g, OP_select, graph_op1(g, OP_finite, sum), lost,
-                         number_node(e, 0));
+    if (overflows) {
+        NodeId zero = number_node(e, 0), finite = graph_op1(g, OP_finite, sum);
+        lost = graph_op3(g, OP_select, finite, lost, zero);
+    }
     graph_assign(g, high, sum);
     graph_assign(g, low, lost);
 }
@@ -157,8 +158,8 @@ static NodeId count_top5(Expansion *e, NodeId output) {
     Graph *g = e->graph;
     Type t = *node_type(e, output);
     Type along = type_of(I32, 1, &t.dim[t.rank - 1]);
-    NodeId own =
-        graph_op2(g, OP_eq, label_column(e, t), graph_iota(g, along, 0));
+    NodeId own = graph_iota(g, along, 0);
+    own = graph_op2(g, OP_eq, label_column(e, t), own);
     NodeId score =
         sum_classes(e, graph_op3(g, OP_select, own, output, number_node(e, 0)));
     NodeId above = graph_op1(g, OP_not, graph_op2(g, OP_le, output, score));
@@ -322,8 +323,8 @@ static void add_deviations(Expansion *e, NodeId x) {
     Type t = *node_type(e, x);
     int64_t columns = t.dim[t.rank - 1], first = 0;
     double rows_each = (double)(type_count(&t) / (t.dim[0] * columns));
-    NodeId rows =
-        graph_op2(g, OP_mul, sample_count(e), number_node(e, rows_each));
+    NodeId rows = number_node(e, rows_each);
+    rows = graph_op2(g, OP_mul, sample_count(e), rows);
     NodeId shift = first_row(e, x);
     x = graph_op2(g, OP_sub, x, shift);
     NodeId sum =
@@ -338,8 +339,8 @@ static void add_deviations(Expansion *e, NodeId x) {
     NodeId mean_before = metric(e, part_state(e, SUMS_MOMENTS, ".mean"), *node_type(e, mean));
     NodeId moved = graph_op2(g, OP_sub, mean, mean_before);
     NodeId share = graph_op2(g, OP_div, rows, all);
-    NodeId between = graph_op2(g, OP_mul, square(e, moved),
-                               graph_op2(g, OP_mul, before, share));
+    NodeId between = graph_op2(g, OP_mul, before, share);
+    between = graph_op2(g, OP_mul, square(e, moved), between);
     NodeId within = graph_reduce(g, OP_sum, own, 1, &first);
     accumulate(e, part_state(e, SUMS_MOMENTS, ""),
                graph_op2(g, OP_add, within, between), false);

@@ -78,9 +78,8 @@ Value lower_cutout(Expansion *e, const Call *c) {
     NodeId fill = fill_node(e, c, call_arg(c, P_cutout_fill), t.dim[3]);
     if (fill == NO_NODE)
         return value_poison();
-    return value_tensor(graph_op3(e->graph, OP_select,
-                                  square_mask(e, c, t, size), fill,
-                                  as_float(e, x->node)),
+    NodeId image = as_float(e, x->node), mask = square_mask(e, c, t, size);
+    return value_tensor(graph_op3(e->graph, OP_select, mask, fill, image),
                         c->at);
 }
 
@@ -97,9 +96,10 @@ static NodeId is_mixed(Expansion *e, const Call *c, double p, const Value *from,
     Graph *g = e->graph;
     NodeId mixed = NO_NODE, step = as_float(e, run_node(e, RUN_STEP));
     NodeId all[3] = {NO_NODE, NO_NODE, NO_NODE};
-    if (p < 1)
-        all[0] =
-            graph_op2(g, OP_lt, rand_fraction(e, c, "p"), number_node(e, p));
+    if (p < 1) {
+        NodeId share = number_node(e, p);
+        all[0] = graph_op2(g, OP_lt, rand_fraction(e, c, "p"), share);
+    }
     if (from->kind == VALUE_NUMBER)
         all[1] = graph_op2(g, OP_le, steps_until(e, c, *from), step);
     if (until->kind == VALUE_NUMBER)
@@ -158,9 +158,9 @@ static NodeId rand_beta(Expansion *e, const Call *c, double alpha) {
     double value[TABLE];
     beta_table(alpha, value);
     NodeId table = graph_vector(g, value, TABLE);
-    NodeId at =
-        graph_op2(g, OP_sub, graph_op2(g, OP_mul, u, number_node(e, TABLE)),
-                  number_node(e, 0.5));
+    NodeId half = number_node(e, 0.5);
+    NodeId at = graph_op2(g, OP_mul, u, number_node(e, TABLE));
+    at = graph_op2(g, OP_sub, at, half);
     NodeId entry = graph_op1(g, OP_floor, at);
     NodeId index = graph_cast(g, entry, I32);
     NodeId next = graph_op2(g, OP_add, index, int_node(e, 1));
@@ -210,8 +210,8 @@ Value lower_mixup(Expansion *e, const Call *c) {
     NodeId partner = next_sample(e), own = as_float(e, x->node);
     NodeId other = as_float(e, graph_op2(g, OP_gather, x->node, partner));
     NodeId part = rand_broadcast(e, weight, node_type(e, own)->rank);
-    NodeId y = graph_op2(g, OP_add, graph_op2(g, OP_mul, part, own),
-                         graph_op2(g, OP_mul, one_minus(e, part), other));
+    NodeId y = graph_op2(g, OP_mul, one_minus(e, part), other);
+    y = graph_op2(g, OP_add, graph_op2(g, OP_mul, part, own), y);
     transform_add(e, c, x->node, y,
                   (Transform){.kind = TRANSFORM_BLEND,
                               .partner = partner,
@@ -224,8 +224,8 @@ Value lower_mixup(Expansion *e, const Call *c) {
 // Half the side of a box with a fraction of the image's area, along an axis.
 static NodeId half_side(Expansion *e, NodeId area, int64_t size) {
     Graph *g = e->graph;
-    NodeId half = graph_op2(g, OP_mul, graph_op1(g, OP_sqrt, area),
-                            number_node(e, 0.5 * (double)size));
+    NodeId half = number_node(e, 0.5 * (double)size);
+    half = graph_op2(g, OP_mul, graph_op1(g, OP_sqrt, area), half);
     return graph_cast(g, graph_op1(g, OP_floor, half), I32);
 }
 
@@ -239,11 +239,12 @@ static NodeId box_mask(Expansion *e, const Call *c, Type t, NodeId *weight) {
         NodeId centre =
             rand_broadcast(e, rand_index(e, c, axis_name(axis), size), 4);
         NodeId half = half_side(e, area, size);
-        NodeId first = graph_op2(
-            g, OP_maximum, graph_op2(g, OP_sub, centre, half), int_node(e, 0));
-        NodeId end =
-            graph_op2(g, OP_minimum, graph_op2(g, OP_add, centre, half),
-                      int_node(e, size));
+        NodeId low = int_node(e, 0);
+        NodeId first = graph_op2(g, OP_sub, centre, half);
+        first = graph_op2(g, OP_maximum, first, low);
+        NodeId high = int_node(e, size);
+        NodeId end = graph_op2(g, OP_add, centre, half);
+        end = graph_op2(g, OP_minimum, end, high);
         in[axis - 1] = range_mask(e, t, axis, first, end);
         length[axis - 1] = as_float(e, graph_op2(g, OP_sub, end, first));
     }

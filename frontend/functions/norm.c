@@ -159,10 +159,10 @@ static NodeId mean_over_splits(Expansion *e, const Norm *n, NodeId statistic) {
 }
 
 static NodeId norm_running(Expansion *e, const Norm *n) {
-    bool ghost = n->splits > 1;
-    return normalized(e, n, n->x,
-                      ghost ? mean_over_splits(e, n, n->mean) : n->mean,
-                      ghost ? mean_over_splits(e, n, n->var) : n->var);
+    if (n->splits <= 1)
+        return normalized(e, n, n->x, n->mean, n->var);
+    NodeId var = mean_over_splits(e, n, n->var);
+    return normalized(e, n, n->x, mean_over_splits(e, n, n->mean), var);
 }
 
 // Padding samples of a short batch are part of its statistics.

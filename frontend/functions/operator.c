@@ -225,8 +225,8 @@ static Value operate_tensors(Expansion *e, const Expr *x, Value a, Value b) {
         return value_poison();
     if (comparison)
         return compare_tensors(e, x, c, a, b);
-    return value_tensor(
-        apply(e, op, operand_node(e, &a), operand_node(e, &b), x->at), x->at);
+    NodeId right = operand_node(e, &b), left = operand_node(e, &a);
+    return value_tensor(apply(e, op, left, right, x->at), x->at);
 }
 
 static bool is_condition(const Expansion *e, Value v) {

@@ -71,8 +71,8 @@ static Value choose_segment(Expansion *e, const Value *knots, Span at) {
     for (int i = last - 1; i >= 0; i--) {
         Value start = schedule_time(e, knot_time(knots, i), at);
         Value progress = time_progress(e, start, end, at);
-        Value line = schedule_lerp(e, knot_value(knots, i),
-                                   knot_value(knots, i + 1), progress, at);
+        Value to = knot_value(knots, i + 1);
+        Value line = schedule_lerp(e, knot_value(knots, i), to, progress, at);
         result = schedule_select(e, now, end, line, result, at);
         end = start;
     }

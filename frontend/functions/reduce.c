@@ -151,8 +151,9 @@ Value lower_min(Expansion *e, const Call *c) {
 static NodeId variance(Expansion *e, const Reduction *r, NodeId count) {
     Reduction kept = *r;
     kept.keep = true;
-    NodeId mean = add_binary(e, OP_div, reduce(e, &kept, r->x, OP_sum),
-                             samples_count(e, r->x, r->axes));
+    NodeId samples = samples_count(e, r->x, r->axes);
+    NodeId sum = reduce(e, &kept, r->x, OP_sum);
+    NodeId mean = add_binary(e, OP_div, sum, samples);
     NodeId error = add_binary(e, OP_sub, r->x, mean);
     NodeId square = add_binary(e, OP_mul, error, error);
     return add_binary(e, OP_div, reduce(e, r, square, OP_sum), count);

@@ -107,8 +107,8 @@ static NodeId means_of_valid_pixels(Expansion *e, NodeId x) {
     Graph *g = e->graph;
     NodeId each = number_node(e, elements_per_pixel(*node_type(e, x)));
     NodeId count = max_one(e, count_valid_pixels(e));
-    return graph_op2(g, OP_div, sum_per_sample(e, mask_pixels(e, x)),
-                     graph_op2(g, OP_mul, count, each));
+    NodeId all = graph_op2(g, OP_mul, count, each);
+    return graph_op2(g, OP_div, sum_per_sample(e, mask_pixels(e, x)), all);
 }
 
 // Each sample's part of the mean over all valid pixels of the batch, times the
@@ -117,8 +117,8 @@ static NodeId contributions_to_mean(Expansion *e, NodeId x) {
     Graph *g = e->graph;
     NodeId each = number_node(e, elements_per_pixel(*node_type(e, x)));
     NodeId count = max_one(e, sum_samples(e, count_valid_pixels(e)));
-    NodeId scale = graph_op2(g, OP_div, sample_count(e),
-                             graph_op2(g, OP_mul, count, each));
+    NodeId all = graph_op2(g, OP_mul, count, each);
+    NodeId scale = graph_op2(g, OP_div, sample_count(e), all);
     return graph_op2(g, OP_mul, sum_per_sample(e, mask_pixels(e, x)), scale);
 }
 
@@ -140,9 +140,8 @@ static NodeId contributions_to_weighted_mean(Expansion *e, NodeId x,
         return sum_per_sample(e, x);
     }
     NodeId some = graph_op2(g, OP_lt, number_node(e, 0), all);
-    NodeId scale = graph_op2(
-        g, OP_div, sample_count(e),
-        graph_op3(g, OP_select, some, all, number_node(e, 1)));
+    NodeId divisor = graph_op3(g, OP_select, some, all, number_node(e, 1));
+    NodeId scale = graph_op2(g, OP_div, sample_count(e), divisor);
     return graph_op2(g, OP_mul, sum_per_sample(e, x), scale);
 }
 
@@ -230,8 +229,8 @@ NodeId sample_shares(Expansion *e, NodeId hit) {
         return sample_means(e, as_float(e, hit));
     counted = graph_reshape(e->graph, counted, t.rank, t.dim);
     hit = graph_op2(e->graph, OP_and, hit, counted);
-    return contributions_to_weighted_mean(e, as_float(e, hit),
-                                          as_float(e, counted),
+    counted = as_float(e, counted);
+    return contributions_to_weighted_mean(e, as_float(e, hit), counted,
                                           &e->loss.counted_sum);
 }
 

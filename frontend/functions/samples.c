@@ -65,10 +65,11 @@ NodeId samples_mask(Expansion *e, NodeId x, NodeId like, unsigned axes,
     Type t = *node_type(e, like);
     const Samples s = *samples_of(e, like);
     for (int i = 0; i < t.rank; i++)
-        if ((axes >> i & 1) && needs_mask(e, like, i))
-            x = graph_op3(e->graph, OP_select,
-                          valid_mask(e, t, i, s.stride[i]), x,
-                          number_node(e, otherwise));
+        if ((axes >> i & 1) && needs_mask(e, like, i)) {
+            NodeId other = number_node(e, otherwise);
+            NodeId valid = valid_mask(e, t, i, s.stride[i]);
+            x = graph_op3(e->graph, OP_select, valid, x, other);
+        }
     return x;
 }
 

@@ -96,8 +96,9 @@ Value lower_warmup(Expansion *e, const Call *c) {
 
 // The number of periods since the start, with its fraction.
 static Value periods(Expansion *e, const Call *c, ParamId p) {
-    return scalar_operate(e, TOKEN_DIVIDE, run_value(e, RUN_STEP, c->at),
-                          schedule_period(e, *call_arg(c, p), c->at), c->at);
+    Value period = schedule_period(e, *call_arg(c, p), c->at);
+    Value step = run_value(e, RUN_STEP, c->at);
+    return scalar_operate(e, TOKEN_DIVIDE, step, period, c->at);
 }
 
 // ExponentialLR

@@ -82,15 +82,15 @@ Value schedule_lerp(Expansion *e, Value from, Value to, Value fraction,
 
 // (1 - cos(pi fraction)) / 2
 Value schedule_half_cosine(Expansion *e, Value fraction, Span at) {
-    NodeId angle = add_binary(e, OP_mul, scalar_node(e, fraction),
-                              number_node(e, acos(-1)));
-    NodeId rest =
-        add_binary(e, OP_sub, number_node(e, 1), add_unary(e, OP_cos, angle));
+    NodeId angle = number_node(e, acos(-1));
+    angle = add_binary(e, OP_mul, scalar_node(e, fraction), angle);
+    NodeId rest = add_unary(e, OP_cos, angle);
+    rest = add_binary(e, OP_sub, number_node(e, 1), rest);
     return value_tensor(add_binary(e, OP_mul, rest, number_node(e, 0.5)), at);
 }
 
 Value schedule_power(Expansion *e, double base, Value exponent, Span at) {
-    NodeId power = add_binary(e, OP_mul, scalar_node(e, exponent),
-                              number_node(e, log(base)));
+    NodeId power = number_node(e, log(base));
+    power = add_binary(e, OP_mul, scalar_node(e, exponent), power);
     return value_tensor(add_unary(e, OP_exp, power), at);
 }

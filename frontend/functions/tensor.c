@@ -162,6 +162,6 @@ NodeId batch_node(Expansion *e) {
         return step;
     NodeId each =
         graph_constant(g, type_scalar(I32), (double)e->recipe.accumulate);
-    return graph_op2(g, OP_add, graph_op2(g, OP_mul, step, each),
-                     run_node(e, RUN_ACCUMULATED));
+    NodeId accumulated = run_node(e, RUN_ACCUMULATED);
+    return graph_op2(g, OP_add, graph_op2(g, OP_mul, step, each), accumulated);
 }

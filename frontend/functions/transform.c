@@ -387,10 +387,11 @@ static void replay_resample(Replay *r, const Transform *t,
         return;
     NodeId scale = number_node(e, (double)up / (double)down);
     AxisTaps sample[2];
-    for (int i = 0; i < 2; i++)
-        sample[i] = axis_taps(
-            e, graph_op2(e->graph, OP_mul, t->offset[i], scale),
-            graph_op2(e->graph, OP_mul, t->length[i], scale), size[i]);
+    for (int i = 0; i < 2; i++) {
+        NodeId length = graph_op2(e->graph, OP_mul, t->length[i], scale);
+        NodeId first = graph_op2(e->graph, OP_mul, t->offset[i], scale);
+        sample[i] = axis_taps(e, first, length, size[i]);
+    }
     r->label = r->classes ? interpolate_nearest(e, r->label, sample)
                           : interpolate_bilinear(e, r->label, sample);
     if (r->valid == NO_NODE)
@@ -489,8 +490,8 @@ static void replay_blend(Replay *r, const Transform *t) {
     if (r->valid == NO_NODE)
         return;
     NodeId alone = graph_op2(g, OP_le, number_node(e, 1), t->weight);
-    NodeId other = graph_op2(g, OP_or, take_partner(r, t, r->valid),
-                             rand_broadcast(e, alone, 4));
+    NodeId other = rand_broadcast(e, alone, 4);
+    other = graph_op2(g, OP_or, take_partner(r, t, r->valid), other);
     r->valid = graph_op2(g, OP_and, r->valid, other);
 }
 

@@ -142,10 +142,10 @@ static NodeId filters(Graph *g, NodeId covariance, int64_t patch, double eps) {
     NodeId zero = graph_number(g, 0);
     NodeId value =
         graph_reshape(g, rows_of(g, parts, 0, 1), 2, (int64_t[]){patch, 1});
-    NodeId power = graph_op2(g, OP_add, graph_op2(g, OP_maximum, value, zero),
-                             graph_number(g, eps));
-    return graph_op2(g, OP_div, rows_of(g, parts, 1, patch + 1),
-                     graph_op1(g, OP_sqrt, power));
+    NodeId power = graph_number(g, eps);
+    power = graph_op2(g, OP_add, graph_op2(g, OP_maximum, value, zero), power);
+    NodeId root = graph_op1(g, OP_sqrt, power);
+    return graph_op2(g, OP_div, rows_of(g, parts, 1, patch + 1), root);
 }
 
 // Row k mod patch, negated from row `patch` on.

@@ -105,7 +105,8 @@ static NodeId is_due(Expansion *e, Time every) {
         NodeId period = whole(e, every.count);
         if (every.unit == IN_EPOCHS)
             period = binary(e, OP_mul, period, run_node(e, RUN_EPOCH_STEPS));
-        return binary(e, OP_eq, binary(e, OP_mod, step, period), whole(e, 0));
+        NodeId zero = whole(e, 0);
+        return binary(e, OP_eq, binary(e, OP_mod, step, period), zero);
     }
     // The runtime counts in double; an f32 quotient may be slightly below the
     // integer that it should be.
@@ -114,14 +115,15 @@ static NodeId is_due(Expansion *e, Time every) {
     NodeId now = binary(e, OP_div, as_float(e, step), period);
     NodeId before = binary(
         e, OP_div, as_float(e, binary(e, OP_sub, step, whole(e, 1))), period);
-    return binary(e, OP_lt, add_unary(e, OP_floor, before),
-                  add_unary(e, OP_floor, now));
+    now = add_unary(e, OP_floor, now);
+    return binary(e, OP_lt, add_unary(e, OP_floor, before), now);
 }
 
 // Whether the current step is not after a time.  The first step after a time is
 // less than one after it.
 static NodeId is_before(Expansion *e, Time time) {
-    NodeId end = binary(e, OP_add, time_node(e, time), number_node(e, 0.999));
+    NodeId part = number_node(e, 0.999);
+    NodeId end = binary(e, OP_add, time_node(e, time), part);
     return binary(e, OP_lt, as_float(e, run_node(e, RUN_STEP)), end);
 }
 
@@ -131,8 +133,9 @@ static NodeId decay_node(Expansion *e, const Average *a) {
     if (!time_is_each_step(a->every)) {
         NodeId end = binary(e, OP_le, run_node(e, RUN_STEPS), step);
         NodeId not_due = graph_op1(e->graph, OP_not, is_due(e, a->every));
-        decay = select_node(e, binary(e, OP_and, end, not_due),
-                            number_node(e, 1), decay);
+        NodeId one = number_node(e, 1);
+        NodeId ends = binary(e, OP_and, end, not_due);
+        decay = select_node(e, ends, one, decay);
     }
     NodeId early = is_before(e, a->from);
     return select_node(e, early, number_node(e, 0), decay);

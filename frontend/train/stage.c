@@ -48,8 +48,8 @@ static NodeId batches_of_update(Expansion *e, NodeId accumulated) {
                          number_node(e, (double)e->recipe.batch));
     if (all_valid(e))
         return as_float(e, increment(e, accumulated));
-    NodeId last = graph_op2(e->graph, OP_div, sample_count(e),
-                            number_node(e, (double)e->recipe.batch));
+    NodeId batch = number_node(e, (double)e->recipe.batch);
+    NodeId last = graph_op2(e->graph, OP_div, sample_count(e), batch);
     return graph_op2(e->graph, OP_add, as_float(e, accumulated), last);
 }
 
