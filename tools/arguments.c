@@ -179,12 +179,24 @@ static bool option_pass_on(Arguments *out, OptionReader *r) {
     OptionReader trainer = *r;
     trainer.table = rt_options;
     trainer.command = NULL;
-    if (option_step(&trainer) == OPTION_UNKNOWN)
+    OptionStep step = option_step(&trainer);
+    if (step == OPTION_UNKNOWN || step == OPTION_OPERAND)
         return false;
     while (r->count > trainer.count) {
         out->passed[out->num_passed++] = *r->word++;
         r->count--;
     }
+    return true;
+}
+
+// The same for a letter, such as -o, which the reader has passed.
+static bool letter_pass_on(Arguments *out, OptionReader *r) {
+    OptionReader before = *r;
+    before.word--;
+    before.count++;
+    if (!option_pass_on(out, &before))
+        return false;
+    *r = before;
     return true;
 }
 
@@ -209,6 +221,18 @@ static bool option_unknown(const Arguments *out, const Command *command,
     return false;
 }
 
+// Whether the trainer is to predict for the paths that follow.
+static bool is_predicting(const Arguments *out) {
+    static const char option[] = "--predict";
+    for (int i = 0; i < out->num_passed; i++) {
+        const char *word = out->passed[i];
+        size_t length = strcspn(word, "=");
+        if (length == sizeof option - 1 && memcmp(word, option, length) == 0)
+            return true;
+    }
+    return false;
+}
+
 static bool operand_take(Arguments *out, const Command *command,
                          OptionReader *r) {
     bool passes =
@@ -219,9 +243,14 @@ static bool operand_take(Arguments *out, const Command *command,
         return true;
     }
     if (r->value[0] == '-' && r->value[1])
-        return option_unknown(out, command, r->value);
+        return (command_trains(command) && letter_pass_on(out, r)) ||
+               option_unknown(out, command, r->value);
     if (out->num_operands < command->most) {
         out->operand[out->num_operands++] = (char *)r->value;
+        return true;
+    }
+    if (command_trains(command) && is_predicting(out)) {
+        out->passed[out->num_passed++] = (char *)r->value;
         return true;
     }
     complain(out, "%s: unexpected '%s'", called(command), r->value);

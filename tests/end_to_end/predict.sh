@@ -39,6 +39,14 @@ find images -name '*.png' | sort >list
 # shellcheck disable=SC2046 # names without spaces
 expect 0 ./trainer --predict $(cat list) --weights=run --logits -o files.jsonl
 says same all.jsonl files.jsonl
+# shellcheck disable=SC2046 # names without spaces
+expect 0 "$SINTER" train predict.net --quiet --weights=run --logits \
+    --predict $(cat list) -o files.jsonl
+says same all.jsonl files.jsonl
+expect 2 "$SINTER" train predict.net more.net
+expect_says "unexpected 'more.net'"
+expect 2 "$SINTER" train predict.net -x
+expect_says "no option '-x'"
 expect 0 ./trainer --predict=- --weights=run --logits <list
 says same all.jsonl out
 says waits ./trainer run list
