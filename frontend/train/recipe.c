@@ -94,8 +94,9 @@ static bool read_shards(Expansion *e, TrainBlock *t) {
         return false;
     }
     if (e->recipe.accumulate > 1) {
-        Diagnostic *d = report(e->diags, D_not_implemented, key_at(t, "shards"),
-                               "`shards` with `accumulate` is not implemented");
+        Diagnostic *d =
+            report(e->diags, D_key_value, key_at(t, "shards"),
+                   "`shards` and `accumulate` exclude each other");
         diag_note(d, "n times as many shards of a batch n times as large take "
                      "as little memory");
         return false;
