@@ -1,6 +1,6 @@
 #!/bin/sh
 # Ranks of one machine: the same weights and metrics for any number of them,
-# and what happens when one is missing, differs, dies or is stopped.
+# and what happens when one is missing, differs or dies.  Beside PyTorch.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 . "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
@@ -111,3 +111,17 @@ sleep 1
 kill -TERM "${list##* }"
 join
 says 'stopped at step'
+
+# Two ranks lose what two of DistributedDataParallel do (tests/pytorch/ddp.py),
+# which computes in double.
+background=
+idx_data data 128
+expect 0 "$SINTER" build "$here/ddp.net" -o ddp
+ranks 2 ddp_run ./ddp --data data --log-every=1
+expect_statuses 0 0
+sed -n 's/.*"split":"step".*"loss":\([^,]*\),.*/\1/p' ddp_run/metrics.jsonl |
+    paste - "$here/ddp.losses" | awk '
+    { d = $1 / $2 - 1; if (d < 0) d = -d; if (d > most) most = d }
+    END { print "of 20 losses, the largest difference is " most
+          exit !(NR == 20 && most < 1e-5) }' ||
+    fail "the losses of two ranks differ from PyTorch's"
