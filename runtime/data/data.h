@@ -316,6 +316,7 @@ typedef struct {
     RtNames name;     // of each sample; the path of its file if it has no part
     RtFilePart *part; // of each sample; NULL: whole files
     RtNames file;     // that the parts are of
+    int spool;        // one of these, which it keeps open; -1: none
     RtImageDecoder decoder;
     int64_t max_skipped, num_skipped;
     bool *skipped;        // of each sample; each is named once
@@ -332,6 +333,22 @@ bool rt_images_add(RtSplit *split, char *name, const RtFilePart *part,
                    int32_t label, RtError *e);
 // Opens the libraries for all samples.
 bool rt_images_complete(RtSplit *split, const RtDataSpec *spec, RtError *e);
+
+// ---- image_rows.c ----
+
+// Images of Parquet files, and their numbers as the text of an image table,
+// whose column of images has names for messages.
+typedef struct {
+    char *text;
+    RtFilePart *part; // of each row's image in `spool`
+    int64_t count;
+    int spool; // a file without a name; -1: none
+} RtImageRows;
+
+// image: the name of the column of images.  The caller owns all of `to`, also
+// after an error.
+bool rt_image_rows_read(RtImageRows *to, const RtNames *path, const char *image,
+                        RtError *e);
 
 // ---- textures.c ----
 

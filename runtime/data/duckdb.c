@@ -150,6 +150,41 @@ bool rt_duckdb_query(const RtDuckdb *d, const char *path, const char *sql,
     return good;
 }
 
+// ---- SQL ----
+
+char *rt_duckdb_path(const char *path) {
+    size_t at = 0;
+    char *quoted = malloc(3 * strlen(path) + 3);
+    if (quoted == NULL)
+        return NULL;
+    quoted[at++] = '\'';
+    for (; *path != '\0'; path++) {
+        bool special = strchr("*?[", *path) != NULL;
+        if (special)
+            quoted[at++] = '[';
+        if (*path == '\'')
+            quoted[at++] = '\'';
+        quoted[at++] = *path;
+        if (special)
+            quoted[at++] = ']';
+    }
+    quoted[at++] = '\'';
+    quoted[at] = '\0';
+    return quoted;
+}
+
+bool rt_duckdb_is_number(const char *type) {
+    static const char *const types[] = {
+        "BOOLEAN",   "TINYINT", "SMALLINT", "INTEGER", "BIGINT",
+        "HUGEINT",   "FLOAT",   "DOUBLE",   "DECIMAL", "UTINYINT",
+        "USMALLINT", "UBIGINT", "UINTEGER", "UHUGEINT"};
+    size_t length = strcspn(type, "(");
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (strlen(types[i]) == length && memcmp(type, types[i], length) == 0)
+            return true;
+    return false;
+}
+
 // ---- values ----
 
 RtVector rt_chunk_column(const RtChunk *c, int column) {
@@ -172,6 +207,12 @@ const char *rt_vector_text(const RtVector *v, int64_t i, size_t *length) {
     String *s = (String *)v->data + i;
     *length = v->duckdb->string_length(*s);
     return v->duckdb->string_data(s);
+}
+
+char *rt_vector_copy(const RtVector *v, int64_t i) {
+    size_t length;
+    const char *text = rt_vector_text(v, i, &length);
+    return rt_path("%.*s", (int)length, text);
 }
 
 // ---- sinter doctor ----

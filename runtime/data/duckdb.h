@@ -25,7 +25,13 @@ typedef bool RtChunkHook(void *context, const RtChunk *chunk, RtError *e);
 bool rt_duckdb_query(const RtDuckdb *d, const char *path, const char *sql,
                      RtChunkHook *hook, void *context, RtError *e);
 
-// A column of a chunk, of type DOUBLE or VARCHAR.
+// A path in quotes, whose special characters stand for themselves; the caller
+// frees it.  NULL: no memory.
+char *rt_duckdb_path(const char *path);
+// Whether a column's type, as DESCRIBE names it, has numbers.
+bool rt_duckdb_is_number(const char *type);
+
+// A column of a chunk, of type DOUBLE, VARCHAR or BLOB.
 typedef struct {
     const RtDuckdb *duckdb;
     void *data;
@@ -38,5 +44,7 @@ RtVector rt_chunk_column(const RtChunk *c, int column);
 bool rt_vector_has(const RtVector *v, int64_t i);
 double rt_vector_number(const RtVector *v, int64_t i);
 const char *rt_vector_text(const RtVector *v, int64_t i, size_t *length);
+// A copy of a text, which the caller frees; NULL: no memory.
+char *rt_vector_copy(const RtVector *v, int64_t i);
 
 #endif

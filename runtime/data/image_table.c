@@ -6,11 +6,14 @@
 // path of its image from the folder, and the numbers of its arrays.  An array
 // NAME of one number has the column NAME, one of several the columns NAME.0,
 // NAME.1 and so on, in any order.  Other columns are ignored.
+//
+// Or it has Parquet files with the bytes of the images (image_rows.c).
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/data/data.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -29,6 +32,8 @@ typedef struct {
 
 typedef struct {
     const char *path, *folder;
+    const RtFilePart *part; // of each image; NULL: they are files of the folder
+    const char *row;        // the part's name, for messages; NULL: none
     char *text, *at;
     int64_t line;
     Field *field; // by column
@@ -39,8 +44,10 @@ typedef struct {
 // ---- text ----
 
 static bool fail_line(const Table *t, const char *why, RtError *e) {
-    return rt_fail(e, EXIT_DATA, "%s:%lld: %s", t->path, (long long)t->line,
-                   why);
+    return t->row != NULL
+               ? rt_fail(e, EXIT_DATA, "%s: %s", t->row, why)
+               : rt_fail(e, EXIT_DATA, "%s:%lld: %s", t->path,
+                         (long long)t->line, why);
 }
 
 // Unquotes the field at t->at in place, and moves to its end.
@@ -216,12 +223,13 @@ static bool number_add(const Table *t, const Field *f, const char *text,
            most = f->type == RT_U8 ? UINT8_MAX : INT32_MAX;
     float real = (float)number;
     if (end == text || *end != '\0' || !isfinite(real) ||
-        (whole && (number != floor(number) || number < least || number > most)))
-        return rt_fail(e, EXIT_DATA,
-                       "%s:%lld: column %s has '%.40s', and not a %snumber in "
-                       "its range",
-                       t->path, (long long)t->line, f->name, text,
-                       whole ? "whole " : "");
+        (whole && (number != floor(number) || number < least || number > most))) {
+        char why[RT_MESSAGE_BYTES];
+        snprintf(why, sizeof why,
+                 "column %s has '%.40s', and not a %snumber in its range",
+                 f->name, text, whole ? "whole " : "");
+        return fail_line(t, why, e);
+    }
     int32_t integer = whole ? (int32_t)number : 0;
     uint8_t byte = (uint8_t)integer;
     size_t bytes = rt_file_type_bytes(f->to->type);
@@ -233,8 +241,11 @@ static bool number_add(const Table *t, const Field *f, const char *text,
     return true;
 }
 
-static bool image_add(const Table *t, RtSplit *s, const char *name,
-                      RtError *e) {
+static bool image_add(Table *t, RtSplit *s, const char *name, RtError *e) {
+    if (t->part != NULL) {
+        t->row = name;
+        return rt_images_add(s, rt_path("%s", name), &t->part[s->count], 0, e);
+    }
     char *path = rt_path("%s/%s", t->folder, name);
     if (path == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
@@ -327,38 +338,90 @@ static void columns_hash(const RtSplit *s, const char *folder, uint64_t *hash) {
 
 // rt_images_add has made labels, of which there is another column.
 static bool table_read(Table *t, RtData *d, RtSplit *s, const RtDataSpec *spec,
-                       const RtFiles *files, RtError *e) {
-    RtImages *images = rt_images_open(d, s, spec, files, e);
-    if (images == NULL || !table_open(t, files, e) ||
-        !columns_reserve(t, s, spec, e) || !samples_read(t, s, spec, e))
-        return false;
-    images->is_table = true;
-    free(s->label.bytes);
-    s->label = t->label;
-    t->label.bytes = NULL;
-    columns_hash(s, t->folder, &d->hash);
-    return check_classes(s, spec, t->path, e) &&
+                       RtError *e) {
+    RtImages *images = s->source;
+    bool good = columns_reserve(t, s, spec, e) && samples_read(t, s, spec, e);
+    if (good) {
+        images->is_table = true;
+        free(s->label.bytes);
+        s->label = t->label;
+        t->label.bytes = NULL;
+        columns_hash(s, t->folder, &d->hash);
+    }
+    free(t->label.bytes);
+    free(t->field);
+    return good && check_classes(s, spec, t->path, e) &&
            rt_images_complete(s, spec, e);
 }
 
-static bool read_split(RtData *d, RtSplit *s, const char *folder,
-                       const char *name, const RtDataSpec *spec,
-                       const RtFiles *files, RtError *e) {
+static bool csv_read(RtData *d, RtSplit *s, const char *folder,
+                     const char *name, const RtDataSpec *spec,
+                     const RtFiles *files, RtError *e) {
     char *path = rt_path("%s/%s", folder, name);
     Table t = {.path = path, .folder = folder};
-    bool good = path != NULL ? table_read(&t, d, s, spec, files, e)
-                             : rt_fail(e, EXIT_MEMORY, "out of memory");
-    free(t.label.bytes);
-    free(t.field);
+    bool good = (path != NULL || rt_fail(e, EXIT_MEMORY, "out of memory")) &&
+                rt_images_open(d, s, spec, files, e) != NULL &&
+                table_open(&t, files, e) && table_read(&t, d, s, spec, e);
     free(t.text);
     free(path);
     return good;
 }
 
+static bool parquet_read(RtData *d, RtSplit *s, const char *folder,
+                         const RtNames *path, const RtDataSpec *spec,
+                         const RtFiles *files, RtError *e) {
+    const char *image = spec->image_name != NULL ? spec->image_name : "image";
+    RtImages *images = rt_images_open(d, s, spec, files, e);
+    if (images == NULL)
+        return false;
+    RtImageRows rows;
+    bool good = rt_image_rows_read(&rows, path, image, e);
+    images->spool = rows.spool;
+    Table t = {.path = folder,
+               .folder = folder,
+               .text = rows.text,
+               .at = rows.text,
+               .part = rows.part};
+    good = good &&
+           rt_names_add(&images->file, rt_path("/proc/self/fd/%d", rows.spool),
+                        e) &&
+           table_read(&t, d, s, spec, e);
+    free(rows.text);
+    free(rows.part);
+    return good;
+}
+
+static bool parquets_read(RtData *d, const RtShards *s, const char *folder,
+                          const RtDataSpec *spec, const RtFiles *files,
+                          RtError *e) {
+    if (s->test.count == 0 && !spec->held_out)
+        return rt_fail(e, EXIT_DATA,
+                       "%s has no .parquet file for the test, in a folder "
+                       "test, val or validation or with that word in its name: "
+                       "add one, or hold images out with --validation=10%%",
+                       folder);
+    return parquet_read(d, &d->train, folder, &s->train, spec, files, e) &&
+           (s->test.count == 0 ||
+            parquet_read(d, &d->test, folder, &s->test, spec, files, e));
+}
+
 bool rt_image_table_read(RtData *d, const char *path, const RtDataSpec *spec,
                          const RtFiles *files, RtError *e) {
     static const char *const test[] = {"test.csv", NULL};
-    return read_split(d, &d->train, path, "train.csv", spec, files, e) &&
-           (rt_lacks_test(spec, path, test) ||
-            read_split(d, &d->test, path, test[0], spec, files, e));
+    static const char *const suffix[] = {".parquet", NULL};
+    RtShards s = {.train = {0}};
+    char *table = rt_path("%s/train.csv", path);
+    bool good = table != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
+    bool is_csv = good && access(table, F_OK) == 0;
+    good = good && (is_csv || rt_shards_find(&s, path, suffix, e));
+    if (good && s.train.count > 0)
+        good = parquets_read(d, &s, path, spec, files, e);
+    else
+        good = good &&
+               csv_read(d, &d->train, path, "train.csv", spec, files, e) &&
+               (rt_lacks_test(spec, path, test) ||
+                csv_read(d, &d->test, path, test[0], spec, files, e));
+    rt_shards_free(&s);
+    free(table);
+    return good;
 }

@@ -15,6 +15,7 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 const char *const rt_image_suffix[] = {".jpg", ".jpeg", ".png", ".webp", NULL};
 
@@ -119,6 +120,8 @@ static void release(void *source) {
     RtImages *s = source;
     rt_names_free(&s->name);
     rt_names_free(&s->file);
+    if (s->spool >= 0)
+        close(s->spool);
     rt_webp_close(s->decoder.webp);
     rt_jpeg_close(s->decoder.jpeg);
     rt_png_close(s->decoder.png);
@@ -143,6 +146,7 @@ RtImages *rt_images_open(RtData *d, RtSplit *split, const RtDataSpec *spec,
                                   .w = (int)spec->image.dim[1],
                                   .max_pixels = most,
                                   .memory = d->decode_memory};
+    s->spool = -1;
     pthread_mutex_init(&s->lock, NULL);
     *split = (RtSplit){.fetch = fetch,
                        .source = s,

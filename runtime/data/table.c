@@ -76,28 +76,6 @@ static bool query(const Table *t, const File *f, char *sql, RtChunkHook *hook,
     return good;
 }
 
-// A path in quotes, whose special characters stand for themselves.
-static char *quoted_path(const char *path) {
-    size_t at = 0;
-    char *quoted = malloc(3 * strlen(path) + 3);
-    if (quoted == NULL)
-        return NULL;
-    quoted[at++] = '\'';
-    for (; *path != '\0'; path++) {
-        bool special = strchr("*?[", *path) != NULL;
-        if (special)
-            quoted[at++] = '[';
-        if (*path == '\'')
-            quoted[at++] = '\'';
-        quoted[at++] = *path;
-        if (special)
-            quoted[at++] = ']';
-    }
-    quoted[at++] = '\'';
-    quoted[at] = '\0';
-    return quoted;
-}
-
 // The types of a CSV file's columns follow from all of its rows.  That takes
 // longer than a query, so later ones get the types.
 static void csv_options(FILE *to, const RtNames *type) {
@@ -115,7 +93,7 @@ static void csv_options(FILE *to, const RtNames *type) {
 // DuckDB finds them.
 static char *from_clause(const char *path, const RtNames *type) {
     bool is_csv = rt_names_suffix(path, suffixes) == suffixes[1];
-    char *text = NULL, *quoted = quoted_path(path);
+    char *text = NULL, *quoted = rt_duckdb_path(path);
     size_t length;
     FILE *to = quoted != NULL ? open_memstream(&text, &length) : NULL;
     if (to != NULL) {
@@ -129,19 +107,13 @@ static char *from_clause(const char *path, const RtNames *type) {
     return text_close(to, &text);
 }
 
-static char *text_copy(const RtVector *v, int64_t i) {
-    size_t length;
-    const char *text = rt_vector_text(v, i, &length);
-    return rt_path("%.*s", (int)length, text);
-}
-
 static bool columns_add(void *context, const RtChunk *c, RtError *e) {
     File *f = context;
     RtVector name = rt_chunk_column(c, 0), type = rt_chunk_column(c, 1);
     bool good = true;
     for (int64_t i = 0; good && i < c->rows; i++)
-        good = rt_names_add(&f->name, text_copy(&name, i), e) &&
-               rt_names_add(&f->type, text_copy(&type, i), e);
+        good = rt_names_add(&f->name, rt_vector_copy(&name, i), e) &&
+               rt_names_add(&f->type, rt_vector_copy(&type, i), e);
     return good;
 }
 
@@ -194,18 +166,6 @@ static bool fail_missing(const File *f, const char *column, RtError *e) {
     return rt_fail(e, EXIT_DATA,
                    "%s has no column \"%s\"; its columns are %s%s", f->path,
                    column, list, all > MOST ? ", ..." : "");
-}
-
-static bool is_number(const char *type) {
-    static const char *const types[] = {
-        "BOOLEAN",   "TINYINT", "SMALLINT", "INTEGER", "BIGINT",
-        "HUGEINT",   "FLOAT",   "DOUBLE",   "DECIMAL", "UTINYINT",
-        "USMALLINT", "UBIGINT", "UINTEGER", "UHUGEINT"};
-    size_t length = strcspn(type, "(");
-    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
-        if (strlen(types[i]) == length && memcmp(type, types[i], length) == 0)
-            return true;
-    return false;
 }
 
 // A column of texts while the first that is no number is looked for.
@@ -261,7 +221,7 @@ static bool columns_check(const Table *t, const File *f, RtError *e) {
         bool is_name = t->has_names && i >= t->input.count;
         if (k < 0)
             return fail_missing(f, name, e);
-        if (!is_name && !is_number(f->type.name[k]))
+        if (!is_name && !rt_duckdb_is_number(f->type.name[k]))
             return fail_type(t, f, k, e);
     }
     return true;
@@ -352,7 +312,7 @@ static bool classes_add(void *context, const RtChunk *c, RtError *e) {
     RtVector v = rt_chunk_column(c, 0);
     bool good = true;
     for (int64_t i = 0; good && i < c->rows; i++)
-        good = !rt_vector_has(&v, i) || class_add(context, text_copy(&v, i), e);
+        good = !rt_vector_has(&v, i) || class_add(context, rt_vector_copy(&v, i), e);
     return good;
 }
 
@@ -462,7 +422,7 @@ static bool numbers_store(void *context, const RtChunk *c, RtError *e) {
 static bool name_store(const Reading *r, const RtVector *v, int64_t i,
                        RtError *e) {
     const Table *t = r->table;
-    char *name = rt_vector_has(v, i) ? text_copy(v, i) : NULL;
+    char *name = rt_vector_has(v, i) ? rt_vector_copy(v, i) : NULL;
     int64_t class = name != NULL ? rt_names_find(&t->class, name) : -1;
     char why[100] = "there is no value";
     if (name != NULL)

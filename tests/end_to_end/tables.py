@@ -1,9 +1,12 @@
 """Files for tables.sh: library makes libduckdb.so of DuckDB's Python package,
-data writes the same samples as arrays, Parquet and CSV files, and defects
-writes a folder for each defect."""
+data writes the same samples as arrays, Parquet and CSV files, pictures the same
+images as files beside a table and in Parquet files, and defects writes a folder
+for each defect."""
 import os
+import struct
 import subprocess
 import sys
+import zlib
 
 import duckdb
 import numpy as np
@@ -142,5 +145,51 @@ def defects():
            "(i / 3)::DECIMAL(9, 3) b, i::UBIGINT % 3 kind")
 
 
+def png(pixels):
+    """An image of [H, W, 3] bytes as a file."""
+    def chunk(kind, body):
+        sum = struct.pack(">I", zlib.crc32(kind + body))
+        return struct.pack(">I", len(body)) + kind + body + sum
+    h, w, _ = pixels.shape
+    rows = b"".join(b"\0" + row.tobytes() for row in pixels)
+    return (b"\x89PNG\r\n\x1a\n" +
+            chunk(b"IHDR", struct.pack(">IIBBBBB", w, h, 8, 2, 0, 0, 0)) +
+            chunk(b"IDAT", zlib.compress(rows)) + chunk(b"IEND", b""))
+
+
+def rows_write(path, rows, image="{'bytes': image, 'path': ''}",
+               rest="label, 'x' AS note, true AS flag"):
+    duckdb.sql("CREATE OR REPLACE TABLE rows(i INT, image BLOB, label INT)")
+    for i, row in enumerate(rows):
+        duckdb.execute("INSERT INTO rows VALUES (?, ?, ?)", [i, *row])
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    copy(f"SELECT {rest}, {image} AS image FROM rows ORDER BY i", path)
+
+
+def pictures():
+    random = np.random.default_rng(1)
+    os.makedirs("pictures")
+    for part, count in ("train", 60), ("test", 20):
+        rows = [(png(random.integers(0, 255, (8, 8, 3), "u1")),
+                 int(random.integers(0, 3))) for _ in range(count)]
+        with open(f"pictures/{part}.csv", "w") as table:
+            print("image,label,flag", file=table)
+            for i, (image, label) in enumerate(rows):
+                with open(f"pictures/{part}{i}.png", "wb") as file:
+                    file.write(image)
+                print(f"{part}{i}.png,{label},1", file=table)
+        rows_write(f"structs/data/{part}-0.parquet", rows[:15])
+        rows_write(f"structs/data/{part}-1.parquet", rows[15:])
+        rows_write(f"blobs/{part}/all.parquet", rows, "image")
+        for name, change in (
+                ("no_image", {"image": "i"}), ("no_label", {"rest": "i"}),
+                ("null", {"image": "CASE WHEN i <> 3 THEN image END"}),
+                ("gap", {"rest": "CASE WHEN i <> 3 THEN label END label"}),
+                ("high", {"rest": "label + 1 AS label"}),
+                ("broken", {"image": "'x'::BLOB"})):
+            rows_write(f"bad_{name}/{part}.parquet", rows, **change)
+
+
 if __name__ == "__main__":
-    {"library": library, "data": data, "defects": defects}[sys.argv[1]]()
+    {"library": library, "data": data, "pictures": pictures,
+     "defects": defects}[sys.argv[1]]()

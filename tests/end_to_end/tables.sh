@@ -110,6 +110,50 @@ weights cut | cmp - arrays.txt || fail "weights of a resumed run"
 expect 3 ./train_named --data=one.parquet --out=one --quiet
 expect_says "is no folder with a file for the test: add one, or hold rows out"
 
+# ---- images ----
+
+"$python" "$here/tables.py" pictures || fail "pictures"
+cat >pictures.net <<'NET'
+model Pictures(image: u8[N, 8, 8, 3]) -> f32[N, 3] {
+  image |> normalize([128, 128, 128], [64, 64, 64]) |> flatten |> linear(3)
+}
+
+train Pictures {
+  data      = image_table("pictures", size=8)
+  batch     = 20
+  epochs    = 2
+  loss      = mean(cross_entropy(output, label))
+  optimizer = sgd(lr=1e-2)
+  eval at end on data.test { metrics = [loss] }
+}
+NET
+expect 0 "$SINTER" build pictures.net -o pictures.trainer
+expect 0 ./pictures.trainer --out=run_files --quiet
+weights run_files >files.txt
+for data in structs/data blobs; do
+    expect 0 ./pictures.trainer --data=$data --out="run_${data%/*}" --quiet
+    weights "run_${data%/*}" | cmp - files.txt || fail "weights of $data"
+done
+expect 0 ./pictures.trainer --predict pictures/test7.png --weights=run_files
+sed 's/.*"number/"number/' out >file.txt
+expect 0 ./pictures.trainer --predict blobs --weights=run_files
+sed -n '8s/.*"number/"number/p' out | cmp - file.txt ||
+    fail "another prediction"
+expect 0 ./pictures.trainer --data=structs/data --out=split --quiet \
+    --validation=10% --epochs=1
+
+# says FOLDER TEXT
+says() {
+    expect 3 "$SINTER" data verify pictures.net --data "$1"
+    expect_says "$1$2"
+}
+says bad_no_image '/train.parquet has no column "image" with bytes of image'
+says bad_no_label ' has no column label'
+says bad_null '/train.parquet: row 4 has no bytes of an image'
+says bad_gap "/train.parquet:4.png: column label has ''"
+says bad_high ': sample 0 has label 3, but the model has 3 classes'
+says bad_broken '/train.parquet:1.jpg: it is no JPEG, PNG or WebP file'
+
 # ---- defects ----
 
 "$python" "$here/tables.py" defects || fail "defects"
