@@ -121,6 +121,7 @@ const Named agree_cases[] = {
     {"functions",        {NET("functions"), AS_IS, F32,  1, FAST, false, 0}},
     {"functions in f16", {NET("functions"), WITH(as_half), F16, 1, FAST, false, 0}},
     {"functions unfused", {NET("functions"), AS_IS, F32, 0, FAST, false, 0}},
+    {"recurrence",       {NET("recurrence"), AS_IS,  F32,  1, FAST, true, 0}},
     {"sequence",         {NET("sequence"), AS_IS,  F32,  1, FAST, true, 0}},
     {"sequence in bf16", {NET("sequence"), WITH(as_brain), BF16, 1, FAST, false, 0}},
     {"starts",           {NET("starts"), AS_IS,    F32,  1, FAST, false, 0}},

@@ -374,6 +374,7 @@ END_TEST
 Suite *program_suite(void) {
     Suite *s = suite_create("program");
     TCase *t = tcase_create("text");
+    tcase_set_timeout(t, 60); // on a busy machine
     tcase_add_loop_test(t, equal_models_have_equal_bytes, 0, 2);
     tcase_add_loop_test(t, same_program_twice_has_equal_bytes, 0, 2);
     tcase_add_loop_test(t, lines_fit_a_screen, 0, 2);
