@@ -112,7 +112,8 @@ static bool is_done(const Graph *g, const Pass *pass) {
 }
 
 static bool is_left_out(const PassOptions *o, const Pass *pass) {
-    return pass->gives == 0 && o->left_out >> (pass - standard_passes) & 1;
+    return pass->gives == 0 && o->left_out != 0 &&
+           o->left_out >> (pass - standard_passes) & 1;
 }
 
 static bool has_training(const Graph *g) {
