@@ -6,8 +6,8 @@
 #
 # Each part gets an equal share of the time; the time that a part leaves is for
 # those after it.  A part that does not end in its share is stopped and says so.
-# BUILD is a build folder such as build/tests; fuzz targets are beside it, in
-# build/fuzz.
+# BUILD is a build folder such as build/tests; fuzz targets and the build with
+# sanitizers are beside it, in build/fuzz and build/asan.
 #
 #   nvrtc     all models for four GPU architectures, merged kernels of all
 #   cudnn     all models on three described GPUs
@@ -22,6 +22,8 @@
 #   random    random programs, from a seed that the day gives
 #   machine   random programs on the stand-in with NVIDIA's compiler
 #   fuzz      the three fuzz targets
+#   sanitized passes and limits, and cases that judge numbers and times, with
+#             sanitizers
 #   outside   editors, trackers, Jupyter and Perfetto, if installed; all but
 #             editors are packages of SINTER_PYTHON, or else of python3
 set -u
@@ -29,7 +31,7 @@ build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
 shift 2
 [ $# -gt 0 ] ||
     set -- nvrtc cudnn cost bound bench ptx races codegen cuda faults random \
-        machine fuzz outside
+        machine fuzz sanitized outside
 source=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 export SINTER="$build/bin/sinter" SINTER_SOURCE="$source"
 export SINTER_LIB="$build/lib/sinter" SINTER_INCLUDE="$build/include/sinter"
@@ -69,6 +71,14 @@ fuzz() {
     done
 }
 
+# sanitized SECONDS
+sanitized() {
+    timeout "$1" nice -n 10 cmake --build "$build/../asan" \
+        --target test_frontend test_passes test_runtime &&
+        timeout "$1" nice -n 10 ctest --test-dir "$build/../asan" \
+            -R '^(frontend|passes|runtime|limit)$' --output-on-failure
+}
+
 # outside SECONDS: sinter in other programs; a script skips those not there.
 outside() {
     for name in tree_sitter neovim trackers notebook perfetto; do
@@ -95,7 +105,7 @@ part() {
         long $(($1 / 2)) cuda_faults FAULTS_EVERY=1 ;;
     faults) long "$1" faults FAULTS=all ;;
     random) random "$1" env CC=tcc "$build/bin/random" ;;
-    machine | fuzz | outside) "$2" "$1" ;;
+    machine | fuzz | sanitized | outside) "$2" "$1" ;;
     *) echo "no part $2" >&2 && return 2 ;;
     esac
 }

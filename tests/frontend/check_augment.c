@@ -507,6 +507,7 @@ END_TEST
 Suite *augment_suite(void) {
     Suite *s = suite_create("augment");
     TCase *t = tcase_create("augment");
+    tcase_set_tags(t, "numbers");
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, crops_are_everywhere, 0,
                         sizeof crops / sizeof crops[0]);

@@ -457,6 +457,7 @@ END_TEST
 Suite *augment_std_suite(void) {
     Suite *s = suite_create("augment_std");
     TCase *t = tcase_create("augment_std");
+    tcase_set_tags(t, "numbers");
     tcase_set_timeout(t, 60);
     tcase_add_test(t, augmentations_are_torchvisions);
     tcase_add_loop_test(t, evaluation_changes_nothing, 0, 10);

@@ -358,6 +358,7 @@ END_TEST
 Suite *initial_suite(void) {
     Suite *s = suite_create("initial");
     TCase *t = tcase_create("initial");
+    tcase_set_tags(t, "numbers");
     tcase_add_test(t, moments_are_pytorchs);
     tcase_add_test(t, biases_have_their_own);
     tcase_add_test(t, normal_numbers_are_normal);

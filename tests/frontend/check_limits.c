@@ -492,12 +492,13 @@ Suite *limits_suite(void) {
     tcase_add_test(t, bytes_as_numbers);
     tcase_add_test(t, dimensions);
     tcase_add_test(t, knots);
-    tcase_add_loop_test(t, long_files_end_soon, 0,
-                        sizeof worst / sizeof worst[0]);
     tcase_add_test(t, any_bytes);
     suite_add_tcase(s, t);
     TCase *large = tcase_create("large");
-    tcase_set_timeout(large, 120); // with sanitizers
+    tcase_set_tags(large, "times");
+    tcase_set_timeout(large, 120);
+    tcase_add_loop_test(large, long_files_end_soon, 0,
+                        sizeof worst / sizeof worst[0]);
     tcase_add_test(large, nodes);
     suite_add_tcase(s, large);
     return s;

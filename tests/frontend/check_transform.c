@@ -348,6 +348,7 @@ END_TEST
 Suite *transform_suite(void) {
     Suite *s = suite_create("transform");
     TCase *t = tcase_create("transform");
+    tcase_set_tags(t, "numbers");
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, labels_follow_the_image, 0,
                         sizeof followed / sizeof followed[0]);

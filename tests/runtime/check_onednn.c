@@ -466,13 +466,17 @@ Suite *onednn_suite(void) {
     Suite *s = suite_create("onednn");
     TCase *t = tcase_create("onednn");
     tcase_set_timeout(t, 120);
-    tcase_add_loop_test(t, convolutions, 0, NUM_WINDOWS);
-    tcase_add_loop_test(t, gradients_of_inputs, 0, NUM_WINDOWS);
-    tcase_add_loop_test(t, gradients_of_weights, 0, NUM_WINDOWS);
     tcase_add_loop_test(t, other_types, 0, 6);
-    tcase_add_loop_test(t, other_types_by_winograd, 0, 3);
     tcase_add_loop_test(t, products, 0, 9);
     tcase_add_test(t, calls_share_buffers);
     suite_add_tcase(s, t);
+    TCase *each = tcase_create("windows");
+    tcase_set_tags(each, "numbers");
+    tcase_set_timeout(each, 120);
+    tcase_add_loop_test(each, convolutions, 0, NUM_WINDOWS);
+    tcase_add_loop_test(each, gradients_of_inputs, 0, NUM_WINDOWS);
+    tcase_add_loop_test(each, gradients_of_weights, 0, NUM_WINDOWS);
+    tcase_add_loop_test(each, other_types_by_winograd, 0, 3);
+    suite_add_tcase(s, each);
     return s;
 }
