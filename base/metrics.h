@@ -33,8 +33,8 @@ typedef struct {
 
 extern const MetricInfo metric_info[NUM_METRICS];
 
-// The metric of that name, or of OUTPUT.METRIC, which is that of a named output;
-// -1: none.
+// The metric of that name, or of OUTPUT.METRIC, which is that of a named
+// output; -1: none.
 int metric_find(const char *name);
 // Whether a set of metrics, a bit for each, has one of those sums.
 bool metrics_need(unsigned metrics, MetricSums sums);

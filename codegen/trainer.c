@@ -51,7 +51,8 @@ static void write_output_metrics(const Recipe *r, Text *t) {
     for (int i = 0; i < r->num_output_metrics; i++)
         text_add(t, "        {\"%s\", %d, \"%s\"},\n", r->output_metric[i].name,
                  r->output_metric[i].metric, r->output_metric[i].output);
-    text_add(t, "    },\n    .num_output_metrics = %d,\n", r->num_output_metrics);
+    text_add(t, "    },\n    .num_output_metrics = %d,\n",
+             r->num_output_metrics);
 }
 
 static void write_output_names(const Recipe *r, Text *t) {

@@ -67,8 +67,8 @@ typedef struct {
 
 // A metric of a named output.
 typedef struct {
-    const char *name;   // METRIC, or OUTPUT.METRIC if another output has it, too
-    int metric;         // MetricId of base/metrics.h
+    const char *name; // METRIC, or OUTPUT.METRIC if another output has it, too
+    int metric;       // MetricId of base/metrics.h
     const char *output; // whose sums it is computed from
 } OutputMetric;
 
@@ -80,7 +80,7 @@ typedef struct {
     int num_data_settings;
     int classes; // that whole labels are below
     int ignored; // a label that the loss leaves out, of any size
-    OutputKind output; // of named outputs: of the first
+    OutputKind output;      // of named outputs: of the first
     const char *image_name; // of its files; NULL: the only input
     const DataArray *array;
     int num_arrays;

@@ -306,8 +306,8 @@ typedef struct {
 
 // A metric of a named output.
 typedef struct {
-    const char *name;   // METRIC, or OUTPUT.METRIC if another output has it, too
-    int metric;         // MetricId of base/metrics.h
+    const char *name; // METRIC, or OUTPUT.METRIC if another output has it, too
+    int metric;       // MetricId of base/metrics.h
     const char *output; // whose sums it is computed from
 } RtOutputMetric;
 
@@ -354,7 +354,7 @@ typedef struct {
     int classes;          // whole labels are below
     int ignored;          // a label outside of the classes that files may have;
                           // 0: none
-    RtOutputKind output; // of named outputs: of the first
+    RtOutputKind output;  // of named outputs: of the first
     int batch;
     const char *precision; // of the recipe; NULL: f32
     bool drop_last;

@@ -50,10 +50,12 @@ void data_describe(const Program *p, DataDescription *d) {
             (RtSetting){r->data_setting[i].name, r->data_setting[i].value,
                         r->data_setting[i].text};
     for (int i = 0; i < r->num_arrays; i++)
-        d->array[i] =
-            (RtArray){r->array[i].name, r->array[i].input,
-                      shape_of(p, r->array[i].input), r->array[i].classes,
-                      r->array[i].ignored, r->array[i].weighs};
+        d->array[i] = (RtArray){r->array[i].name,
+                                r->array[i].input,
+                                shape_of(p, r->array[i].input),
+                                r->array[i].classes,
+                                r->array[i].ignored,
+                                r->array[i].weighs};
 }
 
 static bool data_found(const Program *p, const RtOptions *o, RtError *e) {

@@ -368,9 +368,8 @@ static Value call_by_name(Expansion *e, Value v) {
 // METRIC(OUTPUT)
 static Value metric_of_output(Expansion *e, const Expr *x) {
     const char *name = metric_measured(e, x);
-    return name != NULL
-               ? (Value){.kind = VALUE_WORD, .text = name, .at = x->at}
-               : value_poison();
+    return name != NULL ? (Value){.kind = VALUE_WORD, .text = name, .at = x->at}
+                        : value_poison();
 }
 
 static Value argument_value(Expansion *e, const Call *c, const ParamInfo *p,

@@ -206,12 +206,10 @@ static NodeId sample_weights(Expansion *e, const Call *c, const Value *given,
     Type each = type_of(F32, 1, &batch);
     const Node *input = &e->graph->node[given->node];
     if (!type_has_shape(input->type, &each) || rows % batch != 0) {
-        Diagnostic *d = report(e->diags, D_incompatible_shapes, c->at,
-                               "`weights` of %s are a number for %seach sample",
-                               c->builtin->name,
-                               builtin_id(c->builtin) == B_cross_entropy
-                                   ? "each class or "
-                                   : "");
+        Diagnostic *d = report(
+            e->diags, D_incompatible_shapes, c->at,
+            "`weights` of %s are a number for %seach sample", c->builtin->name,
+            builtin_id(c->builtin) == B_cross_entropy ? "each class or " : "");
         diag_place(d, given->at, "this is %s", tensor_text(e, given->node));
         return NO_NODE;
     }
@@ -272,10 +270,10 @@ static bool weigh_labels(Expansion *e, const Call *c, int64_t classes,
     if (!of_samples && (!expect_numbers(e, c, *label, "weights") ||
                         !expect_weights(e, c, classes, &of_class)))
         return false;
-    NodeId of = of_samples ? sample_weights(
-                                 e, c, call_arg(c, P_cross_entropy_weights),
-                                 node_type(e, *label)->dim[0])
-                           : class_weights(e, &of_class, *label);
+    NodeId of = of_samples
+                    ? sample_weights(e, c, call_arg(c, P_cross_entropy_weights),
+                                     node_type(e, *label)->dim[0])
+                    : class_weights(e, &of_class, *label);
     if (of == NO_NODE)
         return false;
     rows->weights =
@@ -296,14 +294,13 @@ static NodeId weigh_rows(Expansion *e, NodeId loss, Rows rows) {
     if (rows.weights == NO_NODE)
         return loss;
     Type t = *node_type(e, loss);
-    WeightedLoss w = {
-        loss, graph_reshape(e->graph, rows.weights, t.rank, t.dim)};
+    WeightedLoss w = {loss,
+                      graph_reshape(e->graph, rows.weights, t.rank, t.dim)};
     if (rows.factor != NO_NODE)
-        w.loss = graph_op2(
-            e->graph, OP_mul, loss,
-            graph_reshape(e->graph, rows.factor, t.rank, t.dim));
-    WeightedLoss *all = ARENA_ARRAY(
-        e->arena, (size_t)e->loss.num_weighted + 1, WeightedLoss);
+        w.loss = graph_op2(e->graph, OP_mul, loss,
+                           graph_reshape(e->graph, rows.factor, t.rank, t.dim));
+    WeightedLoss *all =
+        ARENA_ARRAY(e->arena, (size_t)e->loss.num_weighted + 1, WeightedLoss);
     for (int i = 0; i < e->loss.num_weighted; i++)
         all[i] = e->loss.weighted[i];
     all[e->loss.num_weighted++] = w;

@@ -39,12 +39,12 @@ static Atom selected_name(const Expansion *e) {
 
 // A state of the selected output's sums, or of a part of them.
 static const char *part_state(Expansion *e, MetricSums sums, const char *part) {
-    return arena_format(e->arena, "%s%s",
-                        sums_state(e, sums, selected_name(e)), part);
+    return arena_format(e->arena, "%s%s", sums_state(e, sums, selected_name(e)),
+                        part);
 }
 
-// Whether those sums are of the selected output: one that a metric names, or the
-// first that has them.  Training measures one output.
+// Whether those sums are of the selected output: one that a metric names, or
+// the first that has them.  Training measures one output.
 static bool measures(Expansion *e, MetricSums sums) {
     Atom first = listed_output(e, sums), own = selected_name(e);
     if (first == NULL)
@@ -334,9 +334,11 @@ static void add_deviations(Expansion *e, NodeId x) {
                             columns);
     shift = graph_reshape(g, shift, 1, &columns);
     mean = graph_op2(g, OP_add, shift, mean);
-    NodeId before = metric(e, part_state(e, SUMS_MOMENTS, ".rows"), type_scalar(F32));
+    NodeId before =
+        metric(e, part_state(e, SUMS_MOMENTS, ".rows"), type_scalar(F32));
     NodeId all = graph_op2(g, OP_add, before, rows);
-    NodeId mean_before = metric(e, part_state(e, SUMS_MOMENTS, ".mean"), *node_type(e, mean));
+    NodeId mean_before =
+        metric(e, part_state(e, SUMS_MOMENTS, ".mean"), *node_type(e, mean));
     NodeId moved = graph_op2(g, OP_sub, mean, mean_before);
     NodeId share = graph_op2(g, OP_div, rows, all);
     NodeId between = graph_op2(g, OP_mul, before, share);
@@ -405,8 +407,8 @@ static void measure(Expansion *e, NodeId output) {
             accumulate(e, part_state(e, SUMS_CORRECT, ""),
                        count_correct(e, output, best), false);
     } else if (e->recipe.output == OUTPUT_LABELS && correct) {
-        accumulate(e, part_state(e, SUMS_CORRECT, ""),
-                   count_binary(e, output), false);
+        accumulate(e, part_state(e, SUMS_CORRECT, ""), count_binary(e, output),
+                   false);
     }
     if (!e->training)
         measure_evaluation(e, output, best);
@@ -417,10 +419,10 @@ static void report_output(Expansion *e, MetricId id, const Span *at) {
     const MetricInfo *m = &metric_info[id];
     bool values = m->sums == SUMS_ERRORS || m->sums == SUMS_MOMENTS;
     const char *output = tensor_text(e, e->output.node);
-    Diagnostic *d = report(e->diags, D_metric_not_measured,
-                           at != NULL ? *at : e->output.at,
-                           "`%s` needs an output of %s and labels", m->name,
-                           values ? "values" : "classes");
+    Diagnostic *d =
+        report(e->diags, D_metric_not_measured, at != NULL ? *at : e->output.at,
+               "`%s` needs an output of %s and labels", m->name,
+               values ? "values" : "classes");
     if (at != NULL)
         diag_place(d, e->output.at, "this is %s", output);
     else
@@ -435,21 +437,21 @@ static void report_output(Expansion *e, MetricId id, const Span *at) {
 // the first that has them.
 static bool is_measured(Expansion *e, MetricId id, Atom output) {
     MetricSums sums = metric_info[id].sums;
-    output = output != NULL                  ? output
+    output = output != NULL                   ? output
              : listed_output(e, sums) != NULL ? listed_output(e, sums)
                                               : e->sums_output[sums];
     for (int i = 0; i < e->num_named && output != NULL; i++)
         if (e->named[i].name == output)
             output_select(e, i);
-    return has_sums(e, sums, output) &&
-           (metric_info[id].unit != METRIC_TABLE ||
-            e->recipe.output == OUTPUT_CLASSES);
+    return has_sums(e, sums, output) && (metric_info[id].unit != METRIC_TABLE ||
+                                         e->recipe.output == OUTPUT_CLASSES);
 }
 
 // The metrics of named outputs, once each.
 static void measure_add(Expansion *e, MetricId id, Atom output) {
     Recipe *r = &e->recipe;
-    OutputMetric *all = ARENA_ARRAY(e->arena, (size_t)r->num_output_metrics + 1, OutputMetric);
+    OutputMetric *all =
+        ARENA_ARRAY(e->arena, (size_t)r->num_output_metrics + 1, OutputMetric);
     OutputMetric m = {metric_name_of(e, id, output), (int)id, selected_name(e)};
     for (int i = 0; i < r->num_output_metrics; i++) {
         all[i] = r->output_metric[i];
@@ -463,8 +465,9 @@ static void measure_add(Expansion *e, MetricId id, Atom output) {
 // Whether a clause reads the accuracy, which the list need not have.
 static bool reads_accuracy(const Recipe *r) {
     const char *name = metric_info[METRIC_accuracy].name;
-    bool reads = (r->stop.metric != NULL && strcmp(r->stop.metric, name) == 0) ||
-                 (r->best != NULL && strcmp(r->best, name) == 0);
+    bool reads =
+        (r->stop.metric != NULL && strcmp(r->stop.metric, name) == 0) ||
+        (r->best != NULL && strcmp(r->best, name) == 0);
     for (int i = 0; i < r->num_plateaus; i++)
         reads |= strcmp(r->plateau[i].metric, name) == 0;
     return reads;
@@ -473,8 +476,8 @@ static bool reads_accuracy(const Recipe *r) {
 // The default metrics contain accuracy, so a model without it is no mistake.
 bool metrics_check(Expansion *e) {
     int selected = e->selected;
-    bool good = !reads_accuracy(&e->recipe) ||
-                is_measured(e, METRIC_accuracy, NULL);
+    bool good =
+        !reads_accuracy(&e->recipe) || is_measured(e, METRIC_accuracy, NULL);
     if (!good)
         report_output(e, METRIC_accuracy, NULL);
     for (int i = 0; good && i < e->num_listed; i++) {
@@ -501,10 +504,10 @@ static void measure_named(Expansion *e) {
         if (e->label != NO_NODE)
             measure(e, e->output.node);
         if (e->loss.counted_sum != NO_NODE)
-            accumulate(e,
-                       arena_format(e->arena, "metric.%s.counted",
-                                    e->named[i].name),
-                       e->loss.counted_sum, false);
+            accumulate(
+                e,
+                arena_format(e->arena, "metric.%s.counted", e->named[i].name),
+                e->loss.counted_sum, false);
         for (int k = 0; k < NUM_SUMS; k++)
             if (e->sums_output[k] == NULL &&
                 has_sums(e, (MetricSums)k, e->named[i].name))

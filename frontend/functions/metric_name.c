@@ -1,5 +1,5 @@
-// Metric names: metrics of the list of eval and of clauses, and the outputs that
-// they are of.
+// Metric names: metrics of the list of eval and of clauses, and the outputs
+// that they are of.
 
 #include "frontend/foreign.h"
 #include "frontend/functions/functions.h"
@@ -105,10 +105,10 @@ const char *metric_name(Expansion *e, MetricId id, Atom output, Span at) {
         report(e->diags, D_key_value, at, "%s is not one number", metric);
         return NULL;
     }
-    bool measured = output != NULL ? is_listed(e, id, output)
-                                   : id == METRIC_loss ||
-                                         id == METRIC_accuracy ||
-                                         e->recipe.metrics >> id & 1;
+    bool measured = output != NULL
+                        ? is_listed(e, id, output)
+                        : id == METRIC_loss || id == METRIC_accuracy ||
+                              e->recipe.metrics >> id & 1;
     if (measured)
         return metric_name_of(e, id, output);
     if (output != NULL)

@@ -67,18 +67,11 @@ bool targets_check(Expansion *e) {
 
 static void selected_save(Expansion *e) {
     NamedOutput *to = &e->named[e->selected];
-    *to = (NamedOutput){to->name,
-                        e->output,
-                        e->input[INPUT_LABEL],
-                        e->label,
-                        e->unblended_label,
-                        e->valid,
-                        e->label_extent,
-                        e->loss.counted,
-                        e->recipe.classes,
-                        e->recipe.ignored,
-                        e->recipe.output,
-                        e->loss.is_binary};
+    *to = (NamedOutput){
+        to->name,          e->output,          e->input[INPUT_LABEL],
+        e->label,          e->unblended_label, e->valid,
+        e->label_extent,   e->loss.counted,    e->recipe.classes,
+        e->recipe.ignored, e->recipe.output,   e->loss.is_binary};
 }
 
 static void selected_load(Expansion *e) {

@@ -35,11 +35,9 @@ static const Plateau *plateau_add(Expansion *e, Plateau p) {
 
 Value lower_plateau(Expansion *e, const Call *c) {
     const char *metric = call_arg(c, P_plateau_metric)->text;
-    Plateau p = {.metric = metric,
-                 .factor = call_number(c, P_plateau_factor)};
+    Plateau p = {.metric = metric, .factor = call_number(c, P_plateau_factor)};
     if (strchr(metric, '.') == NULL) // else a name from metric_measured
-        p.metric =
-            metric_name(e, (MetricId)metric_find(metric), NULL, c->at);
+        p.metric = metric_name(e, (MetricId)metric_find(metric), NULL, c->at);
     if (!period_check(e, c, P_plateau_patience) || p.metric == NULL ||
         !time_of_value(*call_arg(c, P_plateau_patience), &p.patience))
         return value_poison();

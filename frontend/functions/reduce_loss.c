@@ -383,18 +383,17 @@ static Reduced term_reduced(const Expansion *e, NodeId total,
     for (int i = 0; i < e->loss.num_terms; i++) {
         const LossTerm *t = &e->loss.term[i];
         if (t->total == total)
-            return (Reduced){true, true,
-                             t->weight_sum == weight_sum ? t->samples
-                                                         : NO_NODE};
+            return (Reduced){
+                true, true, t->weight_sum == weight_sum ? t->samples : NO_NODE};
     }
     return (Reduced){false, false, NO_NODE};
 }
 
 static NodeId samples_add(Expansion *e, Op op, NodeId a, NodeId b) {
-    return b == NO_NODE     ? a
-           : a != NO_NODE   ? graph_op2(e->graph, op, a, b)
-           : op == OP_sub   ? graph_op1(e->graph, OP_neg, b)
-                            : b;
+    return b == NO_NODE   ? a
+           : a != NO_NODE ? graph_op2(e->graph, op, a, b)
+           : op == OP_sub ? graph_op1(e->graph, OP_neg, b)
+                          : b;
 }
 
 // A factor or a divisor, as a number or a schedule, depends on no reduction.
@@ -413,13 +412,13 @@ static Reduced operation_reduced(Expansion *e, const Node *n,
     else if (n->op == OP_neg && a.is_sum)
         own.samples = samples_add(e, OP_sub, zero, a.samples);
     else if (scales && a.is_sum && !b.depends)
-        own.samples = a.samples == zero ? zero
-                                        : graph_op2(e->graph, n->op, a.samples,
-                                                    n->arg[1]);
+        own.samples = a.samples == zero
+                          ? zero
+                          : graph_op2(e->graph, n->op, a.samples, n->arg[1]);
     else if (n->op == OP_mul && b.is_sum && !a.depends)
-        own.samples = b.samples == zero ? zero
-                                        : graph_op2(e->graph, OP_mul, n->arg[0],
-                                                    b.samples);
+        own.samples = b.samples == zero
+                          ? zero
+                          : graph_op2(e->graph, OP_mul, n->arg[0], b.samples);
     else
         own.is_sum = false;
     return own;

@@ -204,9 +204,8 @@ static bool read_stop(Expansion *e, TrainBlock *t) {
     e->scope = t->lazy[0].scope;
     e->phase = PHASE_KEYS;
     Value v = expand(e, x->right);
-    e->recipe.stop = (Stop){.metric = metric,
-                            .above = x->op == TOKEN_AT_LEAST,
-                            .value = v.number};
+    e->recipe.stop = (Stop){
+        .metric = metric, .above = x->op == TOKEN_AT_LEAST, .value = v.number};
     return check_level(e, x->right, metric, v);
 }
 

@@ -307,8 +307,8 @@ static Value report_terms(Expansion *e, TrainBlock *t, const char *what) {
     return value_poison();
 }
 
-// Whether `v` is a weighted sum of reductions, whose parts an evaluation adds up
-// by what they divide by (metric.c).
+// Whether `v` is a weighted sum of reductions, whose parts an evaluation adds
+// up by what they divide by (metric.c).
 static Value check_terms(Expansion *e, TrainBlock *t, Value v) {
     NodeId samples;
     if (e->loss.mixes_reductions)

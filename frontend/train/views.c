@@ -211,7 +211,8 @@ typedef struct {
     int count, whole; // whole: views with all of its pixels
 } ViewSum;
 
-static void view_add(Expansion *e, const View *view, ViewResult s, ViewSum *of) {
+static void view_add(Expansion *e, const View *view, ViewResult s,
+                     ViewSum *of) {
     Graph *g = e->graph;
     origin_set(e, view->chain->at, NULL);
     NodeId weight = number_node(e, view->weight);
@@ -226,9 +227,8 @@ static NodeId view_mean(Expansion *e, const ViewSum *of) {
     NodeId weights = NO_NODE;
     for (int i = 0; of->whole < of->count && i < of->count; i++)
         weights = added(e, weights, of->weight[i]);
-    return weights == NO_NODE
-               ? of->sum
-               : graph_op2(e->graph, OP_div, of->sum, weights);
+    return weights == NO_NODE ? of->sum
+                              : graph_op2(e->graph, OP_div, of->sum, weights);
 }
 
 Value views_mean(Expansion *e, ViewOutput *output_of, void *context,

@@ -208,11 +208,10 @@ bool rt_numbers_check(const RtColumn *c, int64_t count, bool weighs,
         const float *x = (const float *)rt_column_at(c, i);
         for (size_t k = 0; k < c->values; k++)
             if (!isfinite(x[k]) || (weighs && x[k] < 0))
-                return rt_fail(e, EXIT_DATA, "%s: sample %lld has %s%g, %s",
-                               path, (long long)i, weighs ? "the weight " : "",
-                               (double)x[k],
-                               weighs ? "and weights are from 0"
-                                      : "which is not finite");
+                return rt_fail(
+                    e, EXIT_DATA, "%s: sample %lld has %s%g, %s", path,
+                    (long long)i, weighs ? "the weight " : "", (double)x[k],
+                    weighs ? "and weights are from 0" : "which is not finite");
     }
     return true;
 }

@@ -313,11 +313,10 @@ static bool check_classes(const RtSplit *s, const RtDataSpec *spec,
                 rt_labels_check(s, spec, path, e);
     for (int i = 0; good && i < spec->num_arrays; i++) {
         const RtArray *a = &spec->array[i];
-        good = a->classes > 0 ? rt_classes_check(&s->array[i], s->count, a,
-                                                 path, e)
-                              : !a->weighs ||
-                                    rt_numbers_check(&s->array[i], s->count,
-                                                     true, path, e);
+        good = a->classes > 0
+                   ? rt_classes_check(&s->array[i], s->count, a, path, e)
+                   : !a->weighs || rt_numbers_check(&s->array[i], s->count,
+                                                    true, path, e);
     }
     return good;
 }

@@ -128,7 +128,8 @@ static void write_row(FILE *f, const RtTrainer *t, const RtRow *row) {
         if (i <= METRIC_accuracy || !isnan(row->metric[i]))
             json_put_number(f, metric_info[i].name, row->metric[i]);
     for (int i = 0; i < t->num_output_metrics && row->measured != NULL; i++)
-        if (rt_metric_has_output(&t->output_metric[i]) && !isnan(row->measured[i]))
+        if (rt_metric_has_output(&t->output_metric[i]) &&
+            !isnan(row->measured[i]))
             json_put_number(f, t->output_metric[i].name, row->measured[i]);
     json_put_number(f, "lr", row->lr);
     if (!isnan(row->scale)) {
@@ -156,7 +157,10 @@ static void write_confusion(FILE *f, const RtRow *row, const RtConfusion *c) {
     json_put_number(f, "epoch", row->epoch);
     fprintf(f, ",\"step\":%lld,\"counts\":[", (long long)row->step);
     for (int64_t i = 0; i < n * n; i++)
-        fprintf(f, "%s%.17g%s", i % n > 0 ? "," : i > 0 ? ",[" : "[",
+        fprintf(f, "%s%.17g%s",
+                i % n > 0 ? ","
+                : i > 0   ? ",["
+                          : "[",
                 c->count[i], i % n == n - 1 ? "]" : "");
     fputs("],\"iou_by_class\":[", f);
     for (int64_t k = 0; k < n; k++) {
@@ -236,8 +240,8 @@ static void print_more(FILE *f, const RtTrainer *t, const RtRow *row) {
         print_metric(f, "", i, row->metric[i]);
     for (int i = 0; i < t->num_output_metrics && row->measured != NULL; i++)
         if (rt_metric_has_output(&t->output_metric[i]))
-            print_metric(f, t->output_metric[i].output, t->output_metric[i].metric,
-                         row->measured[i]);
+            print_metric(f, t->output_metric[i].output,
+                         t->output_metric[i].metric, row->measured[i]);
 }
 
 static double hundredths(double x) {

@@ -73,8 +73,8 @@ typedef struct {
     double epoch, epochs;
     int64_t step, steps, samples;
     double metric[NUM_METRICS]; // NAN: not measured
-    // The values of RtTrainer.output_metric, and a matrix for each named output, or
-    // one.  NULL, 0: none.
+    // The values of RtTrainer.output_metric, and a matrix for each named
+    // output, or one.  NULL, 0: none.
     const double *measured;
     const RtConfusion *confusion;
     int num_confusions;
@@ -91,7 +91,7 @@ typedef struct {
 bool rt_csv_named(const char *path); // whether its name ends with .csv
 void rt_csv_begin(FILE *f, const RtTrainer *t);
 void rt_csv_row(FILE *f, const RtTrainer *t, const RtRow *row,
-                double rate); // samples a second
+                double rate);             // samples a second
 const char *rt_csv_step(const char *row); // its step; NULL: it has none
 
 // Statistics of --load-only.

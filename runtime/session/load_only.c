@@ -67,10 +67,10 @@ bool rt_load_only(const RtRun *run, RtError *e) {
         .opening = run->laps->part[RT_START_DATA],
         .from_files = rt_split_decodes(&run->data->train),
     };
-    RtReport *r = rt_report_open(
-        run->options, NULL,
-        run->trainer->image.rank == 3 ? "images" : "samples",
-        run->trainer, -1, e);
+    RtReport *r =
+        rt_report_open(run->options, NULL,
+                       run->trainer->image.rank == 3 ? "images" : "samples",
+                       run->trainer, -1, e);
     if (r == NULL)
         return false;
     bool good = load(run, &loaded, e);

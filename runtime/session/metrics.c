@@ -230,7 +230,8 @@ static bool take(RtSession *s, RtRow *row, const Output *o,
 
 bool rt_session_open_metrics(RtSession *s, RtError *e) {
     const RtTrainer *t = s->run->trainer;
-    s->measured = calloc((size_t)t->num_output_metrics + 1, sizeof *s->measured);
+    s->measured =
+        calloc((size_t)t->num_output_metrics + 1, sizeof *s->measured);
     s->confusion = calloc((size_t)rt_num_outputs(t), sizeof *s->confusion);
     return (s->measured != NULL && s->confusion != NULL) ||
            rt_fail(e, EXIT_MEMORY, "out of memory");
@@ -255,8 +256,7 @@ void rt_session_measure_sums(RtSession *s, RtRow *row, double samples) {
         Output o = {s, rt_output_name(t, i),
                     t->num_output_names > 0 ? t->output_name[i].kind
                                             : t->output};
-        measure_output(&o, samples, value,
-                       &s->confusion[row->num_confusions]);
+        measure_output(&o, samples, value, &s->confusion[row->num_confusions]);
         row->num_confusions += take(s, row, &o, value);
     }
 }

@@ -413,9 +413,8 @@ static bool prepare(RtSession *s, RtError *e) {
     int64_t from = o->eval_only ? INT64_MAX : loads ? s->at.step : -1;
     if (writes_checkpoints(o))
         s->report_folder = run->folder;
-    s->report =
-        rt_report_open(o, s->report_folder, unit_of(run->trainer),
-                       run->trainer, from, e);
+    s->report = rt_report_open(o, s->report_folder, unit_of(run->trainer),
+                               run->trainer, from, e);
     return s->report != NULL;
 }
 

@@ -12,9 +12,10 @@
 static RtData data;
 static RtError error;
 
-static const RtArray array[] = {{"meta", "input.meta", {RT_F32, 1, {2}}, 0, 0, false},
-                                {"kind", "label.kind", {RT_I32, 0, {0}}, 10, 0, false},
-                                {"byte", "input.byte", {RT_U8, 0, {0}}, 0, 0, false}};
+static const RtArray array[] = {
+    {"meta", "input.meta", {RT_F32, 1, {2}}, 0, 0, false},
+    {"kind", "label.kind", {RT_I32, 0, {0}}, 10, 0, false},
+    {"byte", "input.byte", {RT_U8, 0, {0}}, 0, 0, false}};
 
 static RtDataSpec sample_of(void) {
     return (RtDataSpec){.image = {RT_U8, 3, {4, 4, 3}},

@@ -122,8 +122,8 @@ static const char *node_add(Builder *o, NodeId n, const char *op,
     Operator *made = &to->made[to->num_operators++];
     const char **own = ARENA_ARRAY(o->a, (size_t)count, const char *);
     memcpy(own, input, (size_t)count * sizeof *input);
-    *made = (Operator){.op = op, .out = name, .from = n, .num_inputs = count,
-                       .input = own};
+    *made = (Operator){
+        .op = op, .out = name, .from = n, .num_inputs = count, .input = own};
     if (attributes != NULL)
         made->attributes = *attributes;
     return name;
@@ -524,15 +524,13 @@ static const char *gather_add(Builder *o, NodeId n) {
 static const char *stack_add(Builder *o, NodeId n) {
     const Node *d = at(o, n);
     int64_t rows = d->type->dim[1], columns = d->type->dim[2];
-    const char **part =
-        ARENA_ARRAY(o->a, (size_t)d->num_args, const char *);
+    const char **part = ARENA_ARRAY(o->a, (size_t)d->num_args, const char *);
     Attributes t = {0};
     for (int i = 0; i < d->num_args; i++) {
         Type own = type_at(o, d->arg[i]);
         if (own.dim[0] != rows || type_count(&own) != rows * columns)
             return fail(o, n, "its operands have different sizes");
-        int64_t dim[] = {
-            1, batches(o, d->arg[i], 0) == 0 ? rows : -1, columns};
+        int64_t dim[] = {1, batches(o, d->arg[i], 0) == 0 ? rows : -1, columns};
         part[i] = reshaped(o, n, operand(o, n, i), 3, dim);
     }
     int_add(&t, "axis", 0);

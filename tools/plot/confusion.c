@@ -47,11 +47,10 @@ static Matrix *matrix_of_row(Arena *a, const JsonRow *row) {
     const Field *output = row_field(row, "output");
     Matrix *m = ARENA_NEW(a, Matrix);
     m->epoch = row_number(row, "epoch");
-    m->output = output != NULL
-                    ? arena_string(a, output->text, output->length)
-                    : "";
-    bool good = counts != NULL &&
-                matrix_read(m, counts->key + counts->key_length + 2);
+    m->output =
+        output != NULL ? arena_string(a, output->text, output->length) : "";
+    bool good =
+        counts != NULL && matrix_read(m, counts->key + counts->key_length + 2);
     return good ? m : NULL;
 }
 
