@@ -255,8 +255,8 @@ const RtTrainer *rt_without_trainer(RtReducedTrainer *to, const RtTrainer *from,
 void rt_signals_catch(void);
 // The signal that requests the run to stop, or 0.
 int rt_signals_caught(void);
-// Of several ranks: from now on rt_signals_caught is the signal that they agree
-// on, between two steps; each has a pending one, or 0.
+// Ranks stop after the same step: from now on rt_signals_caught is the signal
+// that they agree on; rt_signals_pending is the one of this process, or 0.
 void rt_signals_together(void);
 int rt_signals_pending(void);
 void rt_signals_agree(int number);

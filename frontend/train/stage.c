@@ -39,8 +39,8 @@ static void add_effect(Expansion *e, Op op, NodeId operand) {
 }
 
 // The micro-batches of an update.  Only the last may be short: it counts by its
-// fraction of samples.  Of shards, the fraction of this one: the sum over
-// shards is their number.
+// fraction of samples.  A shard has its own fraction: the sum over shards is
+// their number.
 static NodeId batches_of_update(Expansion *e, NodeId accumulated) {
     if (e->recipe.shards > 0)
         return graph_op2(e->graph, OP_div,

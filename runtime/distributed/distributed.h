@@ -32,7 +32,7 @@ bool rt_place_find(RtPlace *p, RtError *e);
 
 // ---- rendezvous.c ----
 
-// What ranks must have in common, and what rank 0 learns about each.
+// A rank as it tells rank 0: most of it must be the same for all.
 typedef struct {
     uint64_t fingerprint; // of model and recipe
     int32_t rank, size, shards, threads;
@@ -56,7 +56,7 @@ void rt_meeting_close(RtMeeting *m);
 
 // ---- shared_memory.c ----
 
-// What a collective works on: memory, or, with a device, the bytes of its arena
+// The operand of a collective: memory, or, with a device, the bytes of its arena
 // from an offset on.
 typedef struct {
     RtDevice *device;

@@ -30,7 +30,7 @@ enum {
 };
 static const double MEETING_SECONDS = 120;
 
-// What goes over a connection; all ranks run the same kind of machine.
+// The messages of a connection; all ranks run the same kind of machine.
 typedef struct {
     char magic[8];
     int32_t protocol, bytes;

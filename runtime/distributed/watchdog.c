@@ -30,7 +30,7 @@ typedef struct {
     int64_t step;
 } Message;
 
-// What is known of another rank.
+// The connection to another rank, and its last news.
 typedef struct {
     int fd; // -1: no connection
     bool done;

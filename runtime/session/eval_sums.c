@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Sums of one metric.  Of moments: squared deviations, whose means and number
-// of rows are values of a batch, too.
+// Sums of one metric.  Moments are squared deviations; their means and number of
+// rows are values of a batch, too.
 typedef struct {
     const RtState *high, *low, *mean, *rows; // mean and rows: NULL of others
     size_t count, at; // elements; the first one, in the buffers below

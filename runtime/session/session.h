@@ -209,7 +209,7 @@ void rt_session_close_scores(RtSession *s);
 // Copies those of a batch, the last that ran, from the device.
 void rt_session_add_scores(RtSession *s, int64_t batch);
 
-// Of several ranks: clears all rows before an evaluation, and takes those of
+// With several ranks: clears all rows before an evaluation, and takes those of
 // others after it.
 void rt_session_clear_scores(RtSession *s);
 void rt_session_gather_scores(RtSession *s);
