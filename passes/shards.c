@@ -1,11 +1,11 @@
 // Shards: divides a training step into the part of a shard and the update.
 //
 //   requires   Gradients are gradient nodes, and no optimizer is lowered.
-//   preserves  With one shard, the value of every assignment.
+//   preserves  With one full shard, the value of every assignment.
 //   result     The part of a shard computes its terms and assigns them to
-//   states
-//              of kind "partial"; the runtime adds the terms of all shards. The
-//              update reads the sums, and has every other effect of the step.
+//              states of kind "partial"; the runtime adds the terms of all
+//              shards.  The update reads the sums, and has every other effect
+//              of the step.
 //
 // Terms are the gradients, and of each assigned value the largest parts that
 // depend on samples and on no state that samples change: the sum of a metric

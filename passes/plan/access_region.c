@@ -130,7 +130,7 @@ static void need_view(Type from, Type to, const Box *box, Box *need) {
         need_axis(need, --to_end, box, --from_end);
     for (int i = first + 1; i < to_end; i++)
         each *= to.dim[i];
-    if (first == to_end ||
+    if (first == to_end || each == 0 ||
         !find_run(from, first, from_end, box, &low, &high)) {
         for (int i = first; i < from_end; i++)
             need->loose |= !covers(box, i, from);

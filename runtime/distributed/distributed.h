@@ -36,7 +36,7 @@ bool rt_place_find(RtPlace *p, RtError *e);
 typedef struct {
     uint64_t fingerprint; // of model and recipe
     int32_t rank, size, shards, threads;
-    char version[32], model[64], device[16], machine[64];
+    char version[32], model[64], device[16], machine[96];
 } RtHello;
 
 // The connections of a rank: of rank 0 to each other one, of another one to
@@ -46,18 +46,19 @@ typedef struct {
     bool same_machine;     // all are on one
     // The descriptor of rank 0's memory to share, and its process.
     int memory, memory_process;
-} RtMeeting;
+} RtRendezvous;
 
 // Waits for all ranks, for some time; memory: of rank 0.  False: one of them is
 // missing or differs; every rank that came gets the sentence.
-bool rt_meet(RtMeeting *m, const RtPlace *p, const RtHello *own, int memory,
-             RtError *e);
-void rt_meeting_close(RtMeeting *m);
+bool rt_rendezvous(RtRendezvous *m, const RtPlace *p, const RtHello *own,
+                   int memory, RtError *e);
+void rt_rendezvous_clear(RtRendezvous *m); // has no connection
+void rt_rendezvous_close(RtRendezvous *m);
 
 // ---- shared_memory.c ----
 
-// The operand of a collective: memory, or, with a device, the bytes of its arena
-// from an offset on.
+// The operand of a collective: memory, or, with a device, the bytes of its
+// arena from an offset on.
 typedef struct {
     RtDevice *device;
     size_t offset;
@@ -69,7 +70,7 @@ typedef struct RtShared RtShared;
 
 // Allocates it on rank 0; a descriptor, -1 with *e filled.
 int rt_shared_memory(int size, RtError *e);
-RtShared *rt_shared_open(const RtPlace *p, const RtMeeting *m, RtError *e);
+RtShared *rt_shared_open(const RtPlace *p, const RtRendezvous *m, RtError *e);
 void rt_shared_close(RtShared *s);
 // Waits for all ranks.
 void rt_shared_wait(RtShared *s);
@@ -85,11 +86,12 @@ void rt_shared_broadcast(RtShared *s, const RtBuffer *b, size_t bytes);
 // with EXIT_DEVICE if a rank ends or is not heard of.
 typedef struct RtWatchdog RtWatchdog;
 
-RtWatchdog *rt_watchdog_start(const RtMeeting *m, const RtPlace *p, RtError *e);
+RtWatchdog *rt_watchdog_start(const RtRendezvous *m, const RtPlace *p,
+                              RtError *e);
 // The step that this rank has finished.
 void rt_watchdog_step(RtWatchdog *w, int64_t step);
-// The run is over: the ends of others are no error any more.
-void rt_watchdog_stop(RtWatchdog *w);
+// The run is over.  good: the ends of others are no error any more.
+void rt_watchdog_stop(RtWatchdog *w, bool good);
 
 // ---- world.c ----
 
@@ -107,7 +109,9 @@ void rt_world_close(RtWorld *w, bool good);
 // The collectives of shared_memory.c; nothing for NULL.
 void rt_world_sum(RtWorld *w, const RtBuffer *b, size_t count);
 void rt_world_broadcast(RtWorld *w, const RtBuffer *b, size_t bytes);
-// After a sum of all ranks' steps: the signal that they agree on.
+// A step is finished.
 void rt_world_step(RtWorld *w, int64_t step);
+// After a sum: the signal that some rank had then is that of all.
+void rt_world_agree(const RtWorld *w);
 
 #endif

@@ -2,7 +2,8 @@
 // Launcher: the place of a process, from the variables of what started it.
 //
 // The variables of mpirun come before Slurm's: inside of an allocation, Slurm's
-// describe the process that started mpirun's.
+// describe the process that started mpirun's.  Only srun sets the variables of a
+// step; a batch script has the others, too.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/distributed/distributed.h"
@@ -32,7 +33,7 @@ static const Launcher launchers[] = {
     {"mpiexec", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", {NULL, NULL}},
     {"srun",
      "SLURM_PROCID",
-     "SLURM_NTASKS",
+     "SLURM_STEP_NUM_TASKS",
      NULL,
      {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
 };
@@ -132,7 +133,7 @@ bool rt_place_find(RtPlace *p, RtError *e) {
     if (l->local_size != NULL && getenv(l->local_size) != NULL &&
         !read_count(l->local_size, 1, p->size, &p->local_size, e))
         return false;
-    const char *nodes = getenv("SLURM_NNODES");
+    const char *nodes = getenv("SLURM_STEP_NUM_NODES");
     if (p->local_size == 0 && l->local_size == NULL && nodes != NULL &&
         strcmp(nodes, "1") == 0)
         p->local_size = p->size;

@@ -4,7 +4,7 @@
 // Every other rank connects and sends its hello.  Rank 0 answers all of them
 // once the last has come, or as soon as one differs: that they may begin,
 // or with the sentence that every rank then ends with.  A connection that sends
-// anything else, or nothing for some seconds, is a stranger's and is dropped.
+// anything else, or nothing for some seconds, is of no rank and is dropped.
 #define _GNU_SOURCE
 
 #include "runtime/distributed/distributed.h"
@@ -24,11 +24,11 @@
 
 enum {
     PROTOCOL = 1,
-    STRANGER_SECONDS = 5, // to send a hello
+    HELLO_SECONDS = 5, // to send a hello
     POLL_MS = 100,
-    MOST_STRANGERS = 64
+    MOST_CONNECTIONS = 64
 };
-static const double MEETING_SECONDS = 120;
+static const double RENDEZVOUS_SECONDS = 120;
 
 // The messages of a connection; all ranks run the same kind of machine.
 typedef struct {
@@ -110,8 +110,9 @@ static int listen_at(const RtPlace *p, RtError *e) {
     return -1;
 }
 
-// The ranks that have come, as bits of a message's list.
-static void list_missing(const RtMeeting *m, int size, char *to, size_t room) {
+// The numbers of the ranks that have not come, as text.
+static void list_missing(const RtRendezvous *m, int size, char *to,
+                         size_t room) {
     size_t length = 0;
     int shown = 0, missing = 0;
     *to = '\0';
@@ -136,14 +137,14 @@ typedef struct {
     double since;
     size_t got;
     Hello hello;
-} Guest;
+} Connection;
 
 typedef struct {
     const RtPlace *place;
     const RtHello *own;
-    RtMeeting *meeting;
-    int listener, came, num_guests;
-    Guest guest[MOST_STRANGERS];
+    RtRendezvous *rendezvous;
+    int listener, came, num_connections;
+    Connection connection[MOST_CONNECTIONS];
 } Host;
 
 static bool differs(RtError *e, const RtHello *a, const RtHello *b,
@@ -180,7 +181,7 @@ static bool hello_differs(const RtHello *a, const RtHello *b, RtError *e) {
     return false;
 }
 
-static bool take_hello(Host *h, Guest *g, RtError *e) {
+static bool take_hello(Host *h, Connection *g, RtError *e) {
     const RtHello *got = &g->hello.hello;
     if (hello_differs(h->own, got, e))
         return false;
@@ -189,18 +190,18 @@ static bool take_hello(Host *h, Guest *g, RtError *e) {
                        "a rank says that its number is %d, in a "
                        "world of %d",
                        got->rank, h->place->size);
-    if (h->meeting->fd[got->rank] >= 0)
+    if (h->rendezvous->fd[got->rank] >= 0)
         return rt_fail(e, EXIT_USAGE, "two processes say that they are rank %d",
                        got->rank);
-    h->meeting->fd[got->rank] = g->fd;
-    h->meeting->same_machine &=
+    h->rendezvous->fd[got->rank] = g->fd;
+    h->rendezvous->same_machine &=
         strncmp(got->machine, h->own->machine, sizeof got->machine) == 0;
     h->came++;
     g->fd = -1;
     return true;
 }
 
-static void drop(Guest *g) {
+static void drop(Connection *g) {
     if (g->fd >= 0)
         close(g->fd);
     g->fd = -1;
@@ -212,7 +213,7 @@ static bool is_hello(const Hello *h, size_t got) {
 }
 
 // Reads what has come.  False: a rank differs.
-static bool read_guest(Host *h, Guest *g, RtError *e) {
+static bool read_connection(Host *h, Connection *g, RtError *e) {
     ssize_t n = recv(g->fd, (char *)&g->hello + g->got,
                      sizeof g->hello - g->got, MSG_DONTWAIT);
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
@@ -230,54 +231,58 @@ static bool read_guest(Host *h, Guest *g, RtError *e) {
     return g->got < sizeof g->hello || take_hello(h, g, e);
 }
 
-static void accept_guest(Host *h) {
+static void accept_connection(Host *h) {
     int fd = accept4(h->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
         return;
-    if (h->num_guests == MOST_STRANGERS) {
+    if (h->num_connections == MOST_CONNECTIONS) {
         close(fd);
         return;
     }
-    h->guest[h->num_guests++] = (Guest){.fd = fd, .since = rt_seconds()};
+    h->connection[h->num_connections++] =
+        (Connection){.fd = fd, .since = rt_seconds()};
 }
 
-static void drop_strangers(Host *h) {
+static void drop_slow(Host *h) {
     int kept = 0;
-    for (int i = 0; i < h->num_guests; i++) {
-        Guest *g = &h->guest[i];
-        if (g->fd >= 0 && rt_seconds() > g->since + STRANGER_SECONDS)
+    for (int i = 0; i < h->num_connections; i++) {
+        Connection *g = &h->connection[i];
+        if (g->fd >= 0 && rt_seconds() > g->since + HELLO_SECONDS)
             drop(g);
         if (g->fd >= 0)
-            h->guest[kept++] = *g;
+            h->connection[kept++] = *g;
     }
-    h->num_guests = kept;
+    h->num_connections = kept;
 }
 
 static bool receive(Host *h, RtError *e) {
-    struct pollfd set[MOST_STRANGERS + 1];
-    int guests = h->num_guests;
+    struct pollfd set[MOST_CONNECTIONS + 1];
+    int count = h->num_connections;
     set[0] = (struct pollfd){.fd = h->listener, .events = POLLIN};
-    for (int i = 0; i < guests; i++)
-        set[i + 1] = (struct pollfd){.fd = h->guest[i].fd, .events = POLLIN};
-    poll(set, (nfds_t)guests + 1, POLL_MS);
-    for (int i = 0; i < guests; i++)
-        if (set[i + 1].revents != 0 && !read_guest(h, &h->guest[i], e))
+    for (int i = 0; i < count; i++)
+        set[i + 1] =
+            (struct pollfd){.fd = h->connection[i].fd, .events = POLLIN};
+    poll(set, (nfds_t)count + 1, POLL_MS);
+    for (int i = 0; i < count; i++)
+        if (set[i + 1].revents != 0 &&
+            !read_connection(h, &h->connection[i], e))
             return false;
     if (set[0].revents != 0)
-        accept_guest(h);
-    drop_strangers(h);
+        accept_connection(h);
+    drop_slow(h);
     return true;
 }
 
 static bool wait_for_all(Host *h, RtError *e) {
-    double until = rt_seconds() + MEETING_SECONDS;
+    double until = rt_seconds() + RENDEZVOUS_SECONDS;
     char missing[80];
     while (h->came + 1 < h->place->size) {
         if (rt_seconds() > until) {
-            list_missing(h->meeting, h->place->size, missing, sizeof missing);
+            list_missing(h->rendezvous, h->place->size, missing,
+                         sizeof missing);
             return rt_fail(
                 e, EXIT_DEVICE, "%d of %d ranks came within %g s; missing: %s",
-                h->came + 1, h->place->size, MEETING_SECONDS, missing);
+                h->came + 1, h->place->size, RENDEZVOUS_SECONDS, missing);
         }
         if (!receive(h, e))
             return false;
@@ -287,25 +292,25 @@ static bool wait_for_all(Host *h, RtError *e) {
 
 static void answer_all(Host *h, bool good, const RtError *e) {
     Answer a = {.good = good,
-                .same_machine = h->meeting->same_machine,
-                .memory = h->meeting->memory,
-                .memory_process = h->meeting->memory_process};
+                .same_machine = h->rendezvous->same_machine,
+                .memory = h->rendezvous->memory,
+                .memory_process = h->rendezvous->memory_process};
     memcpy(a.magic, magic, sizeof magic);
     if (!good)
         snprintf(a.sentence, sizeof a.sentence, "%s", e->text);
     for (int i = 1; i < h->place->size; i++)
-        if (h->meeting->fd[i] >= 0)
-            send(h->meeting->fd[i], &a, sizeof a, MSG_NOSIGNAL);
-    for (int i = 0; i < h->num_guests; i++) {
-        if (h->guest[i].fd >= 0 && h->guest[i].got == sizeof(Hello))
-            send(h->guest[i].fd, &a, sizeof a, MSG_NOSIGNAL);
-        drop(&h->guest[i]);
+        if (h->rendezvous->fd[i] >= 0)
+            send(h->rendezvous->fd[i], &a, sizeof a, MSG_NOSIGNAL);
+    for (int i = 0; i < h->num_connections; i++) {
+        if (h->connection[i].fd >= 0 && h->connection[i].got == sizeof(Hello))
+            send(h->connection[i].fd, &a, sizeof a, MSG_NOSIGNAL);
+        drop(&h->connection[i]);
     }
 }
 
-static bool receive_ranks(RtMeeting *m, const RtPlace *p, const RtHello *own,
+static bool receive_ranks(RtRendezvous *m, const RtPlace *p, const RtHello *own,
                           RtError *e) {
-    Host h = {.place = p, .own = own, .meeting = m};
+    Host h = {.place = p, .own = own, .rendezvous = m};
     h.listener = listen_at(p, e);
     if (h.listener < 0)
         return false;
@@ -352,10 +357,10 @@ static bool transfer(int fd, void *data, size_t bytes, bool sends,
     return true;
 }
 
-// A rank may start before rank 0; what answers there may be a stranger.
-static bool join(RtMeeting *m, const RtPlace *p, const RtHello *own,
+// A rank may start before rank 0; another program may answer there.
+static bool join(RtRendezvous *m, const RtPlace *p, const RtHello *own,
                  RtError *e) {
-    double until = rt_seconds() + MEETING_SECONDS + 2 * STRANGER_SECONDS;
+    double until = rt_seconds() + RENDEZVOUS_SECONDS + 2 * HELLO_SECONDS;
     char at[RT_ADDRESS_BYTES + 40];
     Hello hello = {.protocol = PROTOCOL, .bytes = sizeof hello, .hello = *own};
     Answer answer;
@@ -383,15 +388,21 @@ static bool join(RtMeeting *m, const RtPlace *p, const RtHello *own,
                    p->rank, where(p, at, sizeof at));
 }
 
-bool rt_meet(RtMeeting *m, const RtPlace *p, const RtHello *own, int memory,
-             RtError *e) {
-    *m = (RtMeeting){.memory = memory, .memory_process = (int)getpid()};
+void rt_rendezvous_clear(RtRendezvous *m) {
+    *m = (RtRendezvous){.memory = -1};
     for (int i = 0; i < RT_MOST_RANKS; i++)
         m->fd[i] = -1;
+}
+
+bool rt_rendezvous(RtRendezvous *m, const RtPlace *p, const RtHello *own,
+                   int memory, RtError *e) {
+    rt_rendezvous_clear(m);
+    m->memory = memory;
+    m->memory_process = (int)getpid();
     return p->rank == 0 ? receive_ranks(m, p, own, e) : join(m, p, own, e);
 }
 
-void rt_meeting_close(RtMeeting *m) {
+void rt_rendezvous_close(RtRendezvous *m) {
     for (int i = 0; i < RT_MOST_RANKS; i++)
         if (m->fd[i] >= 0)
             close(m->fd[i]);

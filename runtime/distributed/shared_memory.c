@@ -83,7 +83,7 @@ int rt_shared_memory(int size, RtError *e) {
     return -1;
 }
 
-RtShared *rt_shared_open(const RtPlace *p, const RtMeeting *m, RtError *e) {
+RtShared *rt_shared_open(const RtPlace *p, const RtRendezvous *m, RtError *e) {
     char path[64];
     RtShared *s = calloc(1, sizeof *s);
     if (s == NULL) {

@@ -20,9 +20,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BEAT_MS = 100, SILENT_SECONDS = 30 };
+// A rank whose peer has ended waits a little: often it is about to end for the
+// same reason, which it then reports itself.
+enum { BEAT_MS = 100, SILENT_SECONDS = 30, GRACE_SECONDS = 3 };
 
 typedef enum { ALIVE, DONE, ENDED, SILENT } News;
+typedef enum { RUNNING, FINISHED, FAILED } State; // of this rank's run
 
 // The news of a rank; ENDED and SILENT come from rank 0 alone.
 typedef struct {
@@ -43,8 +46,8 @@ typedef struct {
 struct RtWatchdog {
     int rank, size;
     atomic_llong step;
-    atomic_bool done; // with the run
-    int wake;         // an eventfd
+    atomic_int state;
+    int wake; // an eventfd
     pthread_t thread;
     Peer *peer; // by rank
 };
@@ -60,10 +63,15 @@ static void tell_all(const RtWatchdog *w, const Message *m) {
 }
 
 static _Noreturn void end_rank(RtWatchdog *w, const Message *why) {
+    double until = rt_seconds() + GRACE_SECONDS;
     if (w->rank == 0)
         tell_all(w, why);
+    while (rt_seconds() < until && atomic_load(&w->state) == RUNNING)
+        poll(NULL, 0, BEAT_MS / 10);
+    if (atomic_load(&w->state) != RUNNING)
+        pthread_exit(NULL);
     const char *what =
-        why->news == SILENT ? "was not heard of for 30 s" : "ended";
+        why->news == SILENT ? "sent no heartbeat for 30 s" : "ended";
     RtError e;
     rt_fail(&e, EXIT_DEVICE,
             "rank %d %s after step %" PRId64
@@ -144,7 +152,7 @@ static void *watch(void *arg) {
     RtWatchdog *w = arg;
     struct pollfd *set = calloc((size_t)w->size + 1, sizeof *set);
     double next = 0, last = rt_seconds();
-    while (set != NULL && !atomic_load(&w->done)) {
+    while (set != NULL && atomic_load(&w->state) == RUNNING) {
         double now = rt_seconds();
         // This process was stopped itself: the others' messages wait.
         for (int i = 0; now > last + SILENT_SECONDS / 2 && i < w->size; i++)
@@ -155,13 +163,13 @@ static void *watch(void *arg) {
         next = now >= next ? now + BEAT_MS / 1e3 : next;
         listen_to_all(w, set);
     }
-    if (set != NULL)
+    if (set != NULL && atomic_load(&w->state) == FINISHED)
         finish(w, set);
     free(set);
     return NULL;
 }
 
-RtWatchdog *rt_watchdog_start(const RtMeeting *m, const RtPlace *p,
+RtWatchdog *rt_watchdog_start(const RtRendezvous *m, const RtPlace *p,
                               RtError *e) {
     RtWatchdog *w = calloc(1, sizeof *w);
     Peer *peer = calloc((size_t)p->size, sizeof *peer);
@@ -188,11 +196,11 @@ void rt_watchdog_step(RtWatchdog *w, int64_t step) {
     atomic_store(&w->step, step);
 }
 
-void rt_watchdog_stop(RtWatchdog *w) {
+void rt_watchdog_stop(RtWatchdog *w, bool good) {
     uint64_t one = 1;
-    atomic_store(&w->done, true);
+    atomic_store(&w->state, good ? FINISHED : FAILED);
     ssize_t written = write(w->wake, &one, sizeof one);
-    (void)written; // else it sees `done` soon
+    (void)written; // else it sees the state soon
     pthread_join(w->thread, NULL);
     close(w->wake);
     free(w->peer);

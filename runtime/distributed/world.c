@@ -11,7 +11,7 @@
 
 struct RtWorld {
     RtPlace place;
-    RtMeeting meeting;
+    RtRendezvous rendezvous;
     RtShared *shared;
     RtWatchdog *watchdog;
     int signal; // that some rank had at the last sum
@@ -27,9 +27,10 @@ int rt_world_size(const RtWorld *w) {
 
 // ---- opening ----
 
-// The boot's number tells machines apart, and the kernel's name containers.
+// The boot's number tells machines apart, and the namespace of processes
+// containers of one.
 static void machine_name(char *to, size_t room) {
-    char boot[40] = "";
+    char boot[40] = "", namespace[40] = "";
     FILE *f = fopen("/proc/sys/kernel/random/boot_id", "r");
     if (f != NULL) {
         if (fgets(boot, sizeof boot, f) == NULL)
@@ -37,7 +38,10 @@ static void machine_name(char *to, size_t room) {
         fclose(f);
     }
     boot[strcspn(boot, "\n")] = '\0';
-    snprintf(to, room, "%s", boot);
+    ssize_t length =
+        readlink("/proc/self/ns/pid", namespace, sizeof namespace - 1);
+    namespace[length > 0 ? length : 0] = '\0';
+    snprintf(to, room, "%s %s", boot, namespace);
 }
 
 static RtHello hello_of(const RtPlace *p, const RtTrainer *t,
@@ -74,17 +78,17 @@ static bool open_world(RtWorld *w, const RtTrainer *t, const RtOptions *o,
     RtHello own = hello_of(&w->place, t, o);
     bool first = w->place.rank == 0;
     int memory = -1;
-    if (!check_shards(&w->place, t, e) ||
-        (first && (memory = rt_shared_memory(w->place.size, e)) < 0) ||
-        !rt_meet(&w->meeting, &w->place, &own, memory, e))
+    if ((first && (memory = rt_shared_memory(w->place.size, e)) < 0) ||
+        !rt_rendezvous(&w->rendezvous, &w->place, &own, memory, e) ||
+        !check_shards(&w->place, t, e))
         return false;
-    if (!w->meeting.same_machine)
+    if (!w->rendezvous.same_machine)
         return rt_fail(e, EXIT_DEVICE,
                        "the ranks are on several machines, which this trainer "
                        "cannot connect");
-    w->shared = rt_shared_open(&w->place, &w->meeting, e);
+    w->shared = rt_shared_open(&w->place, &w->rendezvous, e);
     if (w->shared != NULL)
-        w->watchdog = rt_watchdog_start(&w->meeting, &w->place, e);
+        w->watchdog = rt_watchdog_start(&w->rendezvous, &w->place, e);
     if (w->watchdog == NULL)
         return false;
     rt_shared_wait(w->shared);
@@ -106,6 +110,7 @@ bool rt_world_open(RtWorld **to, const RtTrainer *t, const RtOptions *o,
     if (w == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     w->place = place;
+    rt_rendezvous_clear(&w->rendezvous);
     *to = w;
     return open_world(w, t, o, e);
 }
@@ -113,12 +118,13 @@ bool rt_world_open(RtWorld **to, const RtTrainer *t, const RtOptions *o,
 void rt_world_close(RtWorld *w, bool good) {
     if (w == NULL)
         return;
-    if (good && w->watchdog != NULL) {
-        rt_shared_wait(w->shared);
-        rt_watchdog_stop(w->watchdog);
+    if (w->watchdog != NULL) {
+        if (good)
+            rt_shared_wait(w->shared);
+        rt_watchdog_stop(w->watchdog, good);
     }
     rt_shared_close(w->shared);
-    rt_meeting_close(&w->meeting);
+    rt_rendezvous_close(&w->rendezvous);
     free(w);
 }
 
@@ -128,7 +134,12 @@ void rt_world_step(RtWorld *w, int64_t step) {
     if (w == NULL)
         return;
     rt_watchdog_step(w->watchdog, step);
-    rt_signals_agree(w->signal);
+    rt_world_agree(w);
+}
+
+void rt_world_agree(const RtWorld *w) {
+    if (w != NULL)
+        rt_signals_agree(w->signal);
 }
 
 void rt_world_sum(RtWorld *w, const RtBuffer *b, size_t count) {

@@ -195,8 +195,8 @@ static dnnl_primitive_attr_t attr_new(bool adds) {
     return attr;
 }
 
-// oneDNN generates code, and crashes without memory for it, so that is checked
-// first.  The check takes as long as generating most code, so it is repeated
+// oneDNN plans and generates code, and crashes without memory for it, so that is
+// checked first.  The check takes as long as generating most code, so it is repeated
 // only when the measured memory may be used up.
 static void check_code_memory(RtContractions *o, const char *what) {
     enum { MAX_CODE = 8 << 20 }; // sgemm has six million bytes
@@ -232,6 +232,7 @@ void rt_contractions_new(const RtPlan *plan, int threads, RtContractions **to) {
         calloc((size_t)plan->num_calls + 1, sizeof *planned);
     rt_dnnl_check(planned ? dnnl_success : dnnl_out_of_memory, "start");
     o->num_calls = plan->num_calls;
+    check_code_memory(o, "plan");
     rt_dnnl_check(dnnl_engine_create(&o->engine, dnnl_cpu, 0), "start");
     rt_dnnl_check(
         dnnl_stream_create(&o->stream, o->engine, dnnl_stream_default_flags),

@@ -143,6 +143,7 @@ void rt_session_add_sums(RtSession *s, int batches) {
     if (rank < batches)
         read_batch(s, e->batch + (size_t)rank * e->values);
     rt_world_sum(s->run->world, &(RtBuffer){.memory = e->batch}, all);
+    rt_world_agree(s->run->world);
     for (int i = 0; i < batches; i++)
         add_batch(e, e->batch + (size_t)i * e->values);
     rt_metrics_write(s->plan, s->device, &none);

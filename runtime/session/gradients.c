@@ -39,7 +39,9 @@ void rt_session_gradients_begin(RtSession *s) {
                                       rt_time_stage(s->run->trainer, &s->at));
     int64_t next = s->at.step + 1;
     bool ends = next == s->at.steps || next % s->at.epoch_steps == 0;
-    if (step == NULL || !ends || rt_report_events(s->report) == NULL)
+    // Gradients of other ranks are not here.
+    if (step == NULL || !ends || s->run->world != NULL ||
+        rt_report_events(s->report) == NULL)
         return;
     struct RtGradients *g = s->gradients = calloc(1, sizeof *g);
     if (g == NULL)
@@ -131,7 +133,7 @@ void rt_session_gradients_end(RtSession *s, double loss_scale, int stage) {
         char name[RT_MAX_KEY + 16];
         double factor = loss_scale > 0 ? 1 / loss_scale : 1;
         int64_t count = elements(&step->gradient[i]);
-        if (t->accumulate > 1 && !t->adds_batches)
+        if ((t->accumulate > 1 || t->shards > 0) && !t->adds_batches)
             factor /= g->batches;
         for (int64_t k = 0; k < count; k++)
             g->sum[i][k] = (float)(g->sum[i][k] * factor);

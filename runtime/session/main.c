@@ -247,6 +247,7 @@ static bool check_ranks(const RtOptions *o, const RtWorld *world, RtError *e) {
                         : o->generate != NULL ? "--generate"
                         : o->tune             ? "--tune"
                         : o->load_only        ? "--load-only"
+                        : o->repeat_batch     ? "--repeat-batch"
                                               : NULL;
     return world == NULL || alone == NULL ||
            rt_fail(e, EXIT_USAGE, "%s is for one process, not for %d ranks",
@@ -258,8 +259,11 @@ static bool check_ranks(const RtOptions *o, const RtWorld *world, RtError *e) {
 static const RtTrainer *rank_begin(RtTrainer *to, const RtTrainer *from,
                                    RtOptions *o, const RtWorld *world) {
     *to = *from;
-    if (from->shards == 1)
+    if (from->shards == 1) {
         to->shards = to->accumulate = rt_world_size(world);
+        // Such a run goes on with as many ranks.
+        to->fingerprint += (uint64_t)to->shards;
+    }
     o->rank = rt_world_rank(world);
     if (o->rank == 0)
         return to;

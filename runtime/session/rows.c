@@ -174,7 +174,8 @@ bool rt_session_log_steps(RtSession *s, RtError *e) {
 
 bool rt_session_show_progress(RtSession *s, RtError *e) {
     double now = rt_seconds();
-    if (now - s->shown < SHOW_EVERY)
+    // The clock of another rank would end it at another step.
+    if (s->run->options->rank > 0 || now - s->shown < SHOW_EVERY)
         return true;
     s->shown = now;
     return request_row(s, false, e);

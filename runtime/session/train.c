@@ -367,12 +367,13 @@ static bool writes_checkpoints(const RtOptions *o) {
 // All ranks take the states and the position of rank 0.
 static bool share_states(RtSession *s, RtError *e) {
     RtWorld *w = s->run->world;
-    uint64_t data = s->at.data_hash;
+    uint64_t data = s->run->data->hash;
     rt_state_set(s->plan, s->device, "run.shards", s->run->trainer->shards);
+    rt_world_broadcast(w, &(RtBuffer){.memory = &data}, sizeof data);
     rt_world_broadcast(w, &(RtBuffer){.memory = &s->at}, sizeof s->at);
     rt_world_broadcast(w, &(RtBuffer){.device = s->device}, s->plan->partial);
     rt_world_step(w, s->at.step);
-    return w == NULL || data == s->at.data_hash ||
+    return data == s->run->data->hash ||
            rt_fail(e, EXIT_DATA, "rank %d reads other data than rank 0",
                    rt_world_rank(w));
 }
@@ -516,7 +517,9 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
     };
     bool good = lock_folder(&s, e) && open_times(&s, e) && prepare(&s, e) &&
                 work(&s, e);
-    if (!good && e->status == EXIT_DIVERGED && !run->options->eval_only)
+    // The replay runs this process's shards only.
+    if (!good && e->status == EXIT_DIVERGED && !run->options->eval_only &&
+        run->world == NULL)
         rt_session_find_anomaly(&s);
     end_record(&s, good, e);
     *caught = rt_signals_caught();

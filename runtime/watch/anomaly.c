@@ -170,7 +170,7 @@ char *rt_states_copy(const RtPlan *plan, RtDevice *d, bool *finite) {
     for (int i = 0; i < plan->num_states; i++) {
         const RtState *s = &plan->state[i];
         d->read(d, copy + at, s->offset, rt_state_bytes(s));
-        *finite &= s->kind == RT_DERIVED ||
+        *finite &= s->kind == RT_DERIVED || s->kind == RT_PARTIAL ||
                    range_of(copy + at, s->type, state_count(s)).nonfinite == 0;
         at += rt_state_bytes(s);
     }

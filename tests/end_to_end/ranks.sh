@@ -90,6 +90,17 @@ says 'rank 1 has another model or recipe than rank 0'
 RANK=2 WORLD_SIZE=2 expect 2 ./tiny --data data
 expect_says 'RANK=2 is not a number from 0 to 1'
 
+# An error that all ranks have is reported by each, and no rank waits for
+# another.
+ranks 2 diverged ./tiny --data data --epochs=1 --log-every=1 --init wild
+expect_statuses 3 4
+says 'wild'
+expect 0 "$SINTER" build "$here/tiny.net" --set shards=8 --set lr=1e30 \
+    --set batch=64 -o wild
+ranks 4 diverged ./wild --data data --log-every=1
+expect_statuses 6 6 6 6
+says 'the loss is'
+
 # A rank that is killed ends the others, and the run goes on from its last
 # checkpoint.
 expect 0 "$SINTER" build "$here/tiny.net" --set shards=4 --set epochs=100000 \
