@@ -46,6 +46,7 @@ version=$("$SINTER" version | cut -d ' ' -f 2)
 grep -q "version = \"$version\";" tools/packages/flake.nix ||
     fail "tools/packages/flake.nix is not of version $version"
 # Linters, where they are installed.
+PATH=$PATH:$(dirname "${SINTER_PYTHON:-python3}")
 command -v nix-instantiate >/dev/null &&
     ! nix-instantiate --parse tools/packages/flake.nix >/dev/null &&
     fail "tools/packages/flake.nix"
