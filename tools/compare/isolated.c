@@ -129,13 +129,38 @@ static const void *left_of(const Snapshot *s, NodeId n) {
     return d->op == OP_assign ? s->after[d->arg[0]] : s->found[n];
 }
 
+// The products of a sum in a contraction; 1 for other nodes.
+static double products_of(const Graph *g, NodeId n) {
+    const Node *d = &g->node[n];
+    if (!(op_info[d->op].facts & CONTRACTS) || type_count(d->type) == 0)
+        return 1;
+    const Type *a = g->node[d->arg[0]].type, *b = g->node[d->arg[1]].type;
+    switch (d->op) {
+    case OP_conv: // weights [K,R,S,C]: of an output
+        return (double)type_count(b) / (double)b->dim[0];
+    case OP_conv_grad_input:
+        return (double)type_count(b) / (double)b->dim[3];
+    case OP_conv_grad_weight: // gradients [N,OH,OW,K]: of a channel
+        return (double)type_count(a) / (double)a->dim[3];
+    default:
+        return (double)a->dim[a->rank - (node_int(d, ATTR_ta, 0) ? 2 : 1)];
+    }
+}
+
+// The error of a library's sum, relative to the sizes of its terms: that of
+// some hundred terms or, of n, sqrt(n) roundings (Higham and Mary, "A New
+// Approach to Probabilistic Rounding Error Analysis", 2019).
+static double sum_error(const Graph *g, NodeId n) {
+    return fmax(1e-6, 0x1p-24 * sqrt(products_of(g, n)));
+}
+
 static void right_keep(void *whose, NodeId at, double *const *value) {
     Launch *l = whose;
     const Graph *cut = l->cut.cut;
     size_t count = (size_t)type_count(cut->node[at].type);
     l->right[at] = ARENA_UNINIT(l->cut.a, count + 1, double);
     memcpy(l->right[at], value[at], count * sizeof *value[at]);
-    l->terms[at] = error_terms(cut, at, value);
+    l->terms[at] = sum_error(cut, at) * error_terms(cut, at, value);
 }
 
 static int64_t count_others(const double *x, const double *y, int64_t count) {
@@ -181,7 +206,7 @@ static bool is_within(DType stored, int64_t count, const ErrorNorms *norm,
                       double terms) {
     double least = error_underflow(stored) * sqrt((double)count);
     return norm->error <= error_alone(stored) * norm->size +
-                              3 * norm->rounding + 1e-6 * terms + least + 1e-30;
+                              3 * norm->rounding + terms + least + 1e-30;
 }
 
 // A zero of the padding times an infinity is NaN, so only finite results of a
