@@ -32,8 +32,11 @@ int model_size(const Arguments *arguments, Size *size) {
     } else if (p != NULL) {
         PassOptions o = plan_options(p, arguments, "host");
         const Step *train = plan_step(program_plan(p, &o), "train");
-        *size = (Size){p->recipe.batch, graph_cost(train->plan).flops, 0};
-        size->bytes = stored_bytes(train->graph);
+        *size = (Size){.batch = p->recipe.batch,
+                       .flops = graph_cost(train->plan).flops,
+                       .bytes = stored_bytes(train->graph),
+                       .whole = p->recipe.whole_train != NULL ||
+                                p->recipe.whole_eval != NULL};
         status = inputs_named_check(
             a, arguments, p, arguments->device ? arguments->device : "host",
             runs_data(a, arguments, p->recipe.batch, DRAWN_BATCHES), NULL);
@@ -53,7 +56,11 @@ int64_t comparison_batch(const Arguments *arguments, const Size *size) {
     if (batch < LEAST_BATCH)
         batch = LEAST_BATCH;
     batch = batch < LARGEST_BATCH ? batch : LARGEST_BATCH;
-    return batch < size->batch ? batch : size->batch;
+    if (batch >= size->batch)
+        return size->batch;
+    while (size->whole && size->batch % batch != 0)
+        batch--;
+    return batch;
 }
 
 bool is_judged(const Arguments *arguments, const Snapshot *s) {

@@ -8,6 +8,7 @@
 typedef struct {
     int64_t batch, flops;
     int64_t bytes; // bytes of all stored tensors, in double
+    bool whole;    // every batch must be full, so a smaller one divides it
 } Size;
 
 enum { MOST_RUNS = 1000 }; // of bench

@@ -23,6 +23,10 @@ expect_says "second.conv_1.weight  f32\[16,3,3,8\]  gradient"
 expect_says "first.batch_norm_1.bias  f32\[8\]  gradient"
 expect_says "second.conv_1.weight.momentum  f32\[16,3,3,8\]  optimizer"
 
+# A batch that must be full is reduced to one that divides it.
+compare 0 "$models/denoise.net" --steps=1
+expect_says "batch 25 (reduced from 200"
+
 # In 16 bits, on both sides and on one.
 half="--set precision=f16 --act=recipe"
 compare 0 "$here/micro.net" -a "$half" -b "-O0 $half"
