@@ -35,7 +35,7 @@ bool rt_place_find(RtPlace *p, RtError *e);
 // A rank as it tells rank 0: most of it must be the same for all.
 typedef struct {
     uint64_t fingerprint; // of model and recipe
-    int32_t rank, size, shards, threads;
+    int32_t rank, size, threads;
     char version[32], model[64], device[16], machine[96];
 } RtHello;
 
@@ -48,7 +48,7 @@ typedef struct {
     int memory, memory_process;
 } RtRendezvous;
 
-// Waits for all ranks, for some time; memory: of rank 0.  False: one of them is
+// Waits for all ranks, for some time; memory: of rank 0.  m is clear before.  False: one of them is
 // missing or differs; every rank that came gets the sentence.
 bool rt_rendezvous(RtRendezvous *m, const RtPlace *p, const RtHello *own,
                    int memory, RtError *e);

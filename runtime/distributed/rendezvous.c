@@ -396,7 +396,6 @@ void rt_rendezvous_clear(RtRendezvous *m) {
 
 bool rt_rendezvous(RtRendezvous *m, const RtPlace *p, const RtHello *own,
                    int memory, RtError *e) {
-    rt_rendezvous_clear(m);
     m->memory = memory;
     m->memory_process = (int)getpid();
     return p->rank == 0 ? receive_ranks(m, p, own, e) : join(m, p, own, e);

@@ -51,7 +51,6 @@ static RtHello hello_of(const RtPlace *p, const RtTrainer *t,
     h.fingerprint = t->fingerprint;
     h.rank = p->rank;
     h.size = p->size;
-    h.shards = t->shards;
     h.threads = (int)o->threads;
     snprintf(h.version, sizeof h.version, "%s", t->version);
     snprintf(h.model, sizeof h.model, "%s", t->model);

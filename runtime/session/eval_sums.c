@@ -20,10 +20,8 @@ typedef struct {
     size_t mean_at, rows_at;
 } Sum;
 
-enum { MOST_SUMS = 16 * (RT_MOST_ARRAYS + 1) };
-
 struct RtEvalSums {
-    Sum sum[MOST_SUMS];
+    Sum *sum; // [num_sums]
     int num_sums;
     size_t values; // of a batch
     int ranks;
@@ -51,7 +49,7 @@ static void add_sum(RtEvalSums *e, const RtPlan *plan, const RtState *s) {
                .mean = part_of(plan, s, "mean"),
                .rows = part_of(plan, s, "rows"),
                .count = rt_state_bytes(s) / sizeof(float)};
-    if (sum.low == NULL || e->num_sums == MOST_SUMS)
+    if (sum.low == NULL)
         return;
     sum.at = place(e, sum.high);
     sum.mean_at = place(e, sum.mean);
@@ -71,6 +69,9 @@ bool rt_session_open_sums(RtSession *s, RtError *e) {
     RtEvalSums *of = s->sums = calloc(1, sizeof *of);
     if (of == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
+    of->sum = calloc((size_t)s->plan->num_states + 1, sizeof *of->sum);
+    if (of->sum == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
     find_sums(of, s->plan);
     of->ranks = rt_world_size(s->run->world);
     of->batch = calloc((size_t)of->ranks * of->values + 1, sizeof *of->batch);
@@ -82,6 +83,7 @@ bool rt_session_open_sums(RtSession *s, RtError *e) {
 void rt_eval_sums_free(RtEvalSums *e) {
     if (e == NULL)
         return;
+    free(e->sum);
     free(e->batch);
     free(e->total);
     free(e);

@@ -54,7 +54,7 @@ expect 0 "$SINTER" build "$here/tiny.net" $recipe -o tiny
 expect 0 ./tiny --data data --out one --quiet
 for count in 2 4 8; do
     ranks $count "of$count" ./tiny --data data
-    [ -z "$(echo "$statuses" | tr -d ' 0')" ] || expect_statuses 0
+    case $statuses in *[1-9]*) expect_statuses 0 ;; esac
     expect_equal "$(newest one)" "$(newest "of$count")"
     sed 's/"samples_per_second.*//; s/"seconds.*//' one/metrics.jsonl \
         >want
@@ -79,11 +79,10 @@ ranks 2 alone2 ./alone --data data
 expect_statuses 2 2
 says 'this trainer is for one process: build it with --set shards=2'
 expect 0 "$SINTER" build "$here/tiny.net" --set shards=8 --set lr=0.01 -o other
-first=tiny
 RANK=1 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=900 TORCHELASTIC_RUN_ID=$$ \
     ./other --data data --out other1 >said.1 2>&1 &
 RANK=0 WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_PORT=900 TORCHELASTIC_RUN_ID=$$ \
-    ./$first --data data --out other0 >said.0 2>&1
+    ./tiny --data data --out other0 >said.0 2>&1
 [ $? -eq 2 ] || fail "a rank of another recipe was let in"
 wait $!
 says 'rank 1 has another model or recipe than rank 0'
