@@ -63,7 +63,7 @@ static const struct {
     {"models/airbench94_muon.net", 1},
     {"models/gpt_nano.net", 1},
     {"models/gpt_nano.net", 0},
-    {"models/unet_small.net", 1},
+    {"models/unet_seg.net", 1},
     {"tests/codegen/nets/functions.net", 1},
     {"tests/codegen/nets/tables.net", 0},
     {"tests/codegen/nets/pooled-statistics.net", 1},

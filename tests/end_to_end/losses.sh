@@ -11,7 +11,7 @@
 # The users' flags for a model of each kind; kernels of the others are alike.
 case $1 in
 airbench94 | denoise | gpt_nano | gru_text | lenet | llama_nano | mlp | \
-    multitask | resnet9 | unet_small | vit_tiny) OPTIMISATION= ;;
+    multitask | resnet9 | unet_seg | vit_tiny) OPTIMISATION= ;;
 esac
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 

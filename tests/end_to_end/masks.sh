@@ -10,7 +10,7 @@ done
 [ -n "$python" ] || exit 77
 expect 0 "$python" "$SINTER_SOURCE/tests/pytorch/scenes.py" \
     scenes borders 2000 400 32 32
-expect 0 "$SINTER" build "$models/unet_small.net" --set size=32 --set width=8 \
+expect 0 "$SINTER" build "$models/unet_seg.net" --set size=32 --set width=8 \
     --set classes=4 --set epochs=8 -o trainer
 expect 0 ./trainer --device=host --threads=1 --data=scenes --quiet \
     --metrics=rows

@@ -162,7 +162,7 @@ if [ -n "${PTX_ALL:-}" ]; then
     steps resnet18 batch=2 width=4
     steps resnet50 batch=2 width=4 classes=10 input=data.train "$image"
     steps resnet9_tricks batch=16 width=8
-    steps unet_small batch=2 width=4 classes=10 input=data.train \
+    steps unet_seg batch=2 width=4 classes=10 input=data.train \
         'data=synthetic(shape=[16, 16, 3])'
     steps vgg16_bn batch=2 width=4
 fi

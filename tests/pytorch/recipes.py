@@ -383,8 +383,8 @@ RECIPES = {
         data=data.Clean,
         settings={"width": "8", "level": "0"},
     ),
-    "unet_small": Recipe(
-        forward=unet.unet_small,
+    "unet_seg": Recipe(
+        forward=unet.unet_seg,
         loss=mean_loss,
         update=with_rate(
             lambda p: torch.optim.AdamW(p, weight_decay=1e-4), cosine(1e-3)

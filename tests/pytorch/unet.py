@@ -1,5 +1,5 @@
 """Networks whose output has the places of the image: the U-Net of
-models/unet_small.net and denoise.net, and those of tests/end_to_end/segment.net
+models/unet_seg.net and denoise.net, and those of tests/end_to_end/segment.net
 and restore.net."""
 
 import torch
@@ -19,7 +19,7 @@ def up(stage, x, across):
     return double(stage, torch.cat([stage.conv(x), across], 1))
 
 
-def unet_small(net, x):
+def unet_seg(net, x):
     x = double(PreactStage(net, "down1"), normalize(x, *IMAGENET))
     across = []
     for path in ("down2", "down3", "bottom"):

@@ -64,7 +64,7 @@ static const struct {
     {"resnet50", 3},
     {"resnet9", 2},
     {"resnet9_tricks", 36},
-    {"unet_small", 3},
+    {"unet_seg", 3},
     {"vgg16_bn", 3},
     {"vit_tiny", 12},
 };

@@ -8,7 +8,7 @@ nvrtc=$1 folder=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$folder"
-models="gpt_nano lenet resnet9 unet_small vit_tiny"
+models="gpt_nano lenet resnet9 unet_seg vit_tiny"
 [ -z "${COST_ALL:-}" ] || models=$(
     cd "$SINTER_SOURCE/models" && ls ./*.net | sed 's|./\(.*\).net|\1|'
 )

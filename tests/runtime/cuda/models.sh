@@ -159,7 +159,7 @@ model resnet18 $f16 batch=2 width=4
 model resnet50 $f32 batch=2 width=4 classes=10 input=data.train "$small" \
     precision=f32
 model resnet9_tricks $f16 batch=16 width=8
-model unet_small $f16 batch=2 width=4 classes=10 input=data.train "$smaller"
+model unet_seg $f16 batch=2 width=4 classes=10 input=data.train "$smaller"
 model vgg16_bn $f32 batch=2 width=4 precision=f32
 model vit_tiny $bf16 batch=2 'depth=[1]' width=24 input=data.train "$small"
 exit 0

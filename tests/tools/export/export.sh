@@ -48,7 +48,7 @@ agrees gpt_nano batch=4 'layers=[1]' 'data=synthetic(vocabulary=65, shape=[32])'
 agrees llama_nano batch=4 'layers=[1]' 'data=synthetic(vocabulary=65, shape=[32])'
 # Recurrent layers: gated, and stacked from a list.
 agrees gru_text batch=4 size=8 width=8 'data=synthetic(vocabulary=256, shape=[12])'
-agrees unet_small batch=4 width=4 classes=10 input=data.train \
+agrees unet_seg batch=4 width=4 classes=10 input=data.train \
     'data=synthetic(shape=[32, 32, 3])'
 agrees mobilenetv2 batch=4 classes=10 input=data.train "$image"
 agrees vit_tiny batch=4 'depth=[1]' width=24 input=data.train "$image"

@@ -362,7 +362,7 @@ expect 2 "--arch needs a list such as sm_80,sm_90" show kernels --arch=90 "$cnn"
 
 # ---- memory, parameters, recipe ----
 
-for model in resnet9 lenet unet_small; do
+for model in resnet9 lenet unet_seg; do
     "$SINTER" show memory "$models/$model.net" >memory || fail "memory of $model"
     # What is live at the peak is what the lines put there, and in the arena
     # nothing that lives at the same time lies in the same place.
