@@ -6,8 +6,8 @@
 #
 # Each part gets an equal share of the time; the time that a part leaves is for
 # those after it.  A part that does not end in its share is stopped and says so.
-# BUILD is a build folder such as build/tests; fuzz targets and the build with
-# sanitizers are beside it, in build/fuzz and build/asan.
+# BUILD is a build folder such as build/tests; the one with sanitizers and fuzz
+# targets is beside it, build/sanitized.
 #
 #   nvrtc     all models for four GPU architectures, merged kernels of all
 #   cudnn     all models on three described GPUs
@@ -67,15 +67,15 @@ machine() {
 fuzz() {
     for name in language graph files; do
         nice -n 10 "$source/tests/fuzz/run.sh" $name \
-            "$build/../fuzz/bin/fuzz_$name" $(($1 / 3)) . || return 1
+            "$build/../sanitized/bin/fuzz_$name" $(($1 / 3)) . || return 1
     done
 }
 
 # sanitized SECONDS
 sanitized() {
-    timeout "$1" nice -n 10 cmake --build "$build/../asan" \
+    timeout "$1" nice -n 10 cmake --build "$build/../sanitized" \
         --target test_frontend test_passes test_runtime &&
-        timeout "$1" nice -n 10 ctest --test-dir "$build/../asan" \
+        timeout "$1" nice -n 10 ctest --test-dir "$build/../sanitized" \
             -R '^(frontend|passes|runtime|limit)$' --output-on-failure
 }
 
