@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Inputs for an ONNX file, and its results beside those of the trainer.
+"""Inputs for ONNX files, and their results beside those of the trainer.
 
-usage: agree.py inputs FILE.onnx INPUTS.npy
-       agree.py agree FILE.onnx INPUTS.npy PREDICTIONS.npy
+usage: agree.py inputs FOLDER...    writes inputs.npy for the model.onnx there
+       agree.py agree FOLDER...     reads these, and trainer.npy
 """
 
 import sys
@@ -30,18 +30,21 @@ def run(session, images):
                            for part in np.array_split(images, 3)])
 
 
-def inputs(path, to):
-    [image] = open_session(path).get_inputs()
+def inputs(folder):
+    [image] = open_session(f"{folder}/model.onnx").get_inputs()
     assert image.name == "image" and image.shape[0] == "batch", image.shape
     shape = [COUNT] + image.shape[1:]
     most = 60 if image.type == "tensor(int32)" else 256
     random = np.random.default_rng(0)
-    np.save(to, random.integers(0, most, shape).astype(TYPES[image.type]))
+    values = random.integers(0, most, shape).astype(TYPES[image.type])
+    np.save(f"{folder}/inputs.npy", values)
 
 
-def agree(path, images, predictions):
+def agree(folder):
+    path = f"{folder}/model.onnx"
     onnx.checker.check_model(onnx.load(path), full_check=True)
-    images, expected = np.load(images), np.load(predictions)
+    images = np.load(f"{folder}/inputs.npy")
+    expected = np.load(f"{folder}/trainer.npy")
     got = run(open_session(path), images)
     assert got.shape == expected.shape, (got.shape, expected.shape)
     scale = np.abs(expected).max()
@@ -60,4 +63,5 @@ def agree(path, images, predictions):
     assert (same | (ordered[..., -1] - ordered[..., -2] < 2 * most)).all()
 
 
-{"inputs": inputs, "agree": agree}[sys.argv[1]](*sys.argv[2:])
+for folder in sys.argv[2:]:
+    {"inputs": inputs, "agree": agree}[sys.argv[1]](folder)

@@ -14,71 +14,93 @@ for candidate in python3 /usr/bin/python3; do
     $candidate -c 'import torch' 2>/dev/null && torch=$candidate && break
 done
 
-# agrees NAME SETTING...: after some steps of training.
-agrees() {
-    name=$1
+# trained FILE.net SETTING...: some steps of it, in a folder of its name.
+trained() {
+    model=$1 name=$(basename "$1" .net)
     shift
     for setting; do
         shift
         set -- "$@" --set "$setting"
     done
-    expect 0 "$SINTER" build "$models/$name.net" "$@" -o trainer
-    rm -rf run
-    expect 0 ./trainer --data=synthetic:64 --steps=4 --out=run --quiet
-    expect 0 "$SINTER" export "$models/$name.net" "$@" --weights=run --onnx \
-        -o "$name.onnx"
-    expect 0 "$python" "$own/agree.py" inputs "$name.onnx" inputs.npy
-    expect 0 ./trainer --predict inputs.npy --weights=run -o trainer.npy
-    expect 0 "$python" "$own/agree.py" agree "$name.onnx" inputs.npy trainer.npy
+    mkdir "$name"
+    expect 0 "$SINTER" build "$model" "$@" -o "$name/trainer"
+    expect 0 "$name/trainer" --data=synthetic:64 --steps=4 --out="$name/run" \
+        --quiet
+    expect 0 "$SINTER" export "$model" "$@" --weights="$name/run" --onnx \
+        -o "$name/model.onnx"
+    expect 0 "$SINTER" export "$model" "$@" --weights="$name/run" --pytorch \
+        -o "$name/model.py"
+    all="${all:-} $name"
+}
+
+# agree: the predictions of all; Python and its packages start once for each
+# side.
+agree() {
+    # shellcheck disable=SC2086 # words
+    expect 0 "$python" "$own/agree.py" inputs $all
+    for name in $all; do
+        expect 0 "$name/trainer" --predict "$name/inputs.npy" \
+            --weights="$name/run" -o "$name/trainer.npy"
+    done
+    # shellcheck disable=SC2086
+    expect 0 "$python" "$own/agree.py" agree $all
     cat out
-    expect 0 "$SINTER" export "$models/$name.net" "$@" --weights=run \
-        --pytorch -o "$name.py"
     [ -n "${torch:-}" ] || return 0
-    expect 0 "$torch" "$own/agree_torch.py" "$name.py" inputs.npy trainer.npy
+    # shellcheck disable=SC2086
+    expect 0 "$torch" "$own/agree_torch.py" $all
     cat out
-    expect 0 ./trainer --predict inputs.npy --weights="$name.safetensors" \
-        -o back.npy
-    expect_equal trainer.npy back.npy
+    for name in $all; do
+        expect 0 "$name/trainer" --predict "$name/inputs.npy" \
+            --weights="$name/model.safetensors" -o "$name/back.npy"
+        expect_equal "$name/trainer.npy" "$name/back.npy"
+    done
 }
 
 image='data=synthetic(shape=[32, 32, 3])'
 # Views of an evaluation; attention; upsampling and skips; groups; averages.
-agrees airbench94 batch=16
-agrees gpt_nano batch=4 'layers=[1]' 'data=synthetic(vocabulary=65, shape=[32])'
-agrees llama_nano batch=4 'layers=[1]' 'data=synthetic(vocabulary=65, shape=[32])'
+trained "$models/airbench94.net" batch=16
+trained "$models/gpt_nano.net" batch=4 'layers=[1]' \
+    'data=synthetic(vocabulary=65, shape=[32])'
+trained "$models/llama_nano.net" batch=4 'layers=[1]' \
+    'data=synthetic(vocabulary=65, shape=[32])'
 # Recurrent layers: gated, and stacked from a list.
-agrees gru_text batch=4 size=8 width=8 'data=synthetic(vocabulary=256, shape=[12])'
-agrees unet_seg batch=4 width=4 classes=10 input=data.train \
+trained "$models/gru_text.net" batch=4 size=8 width=8 \
+    'data=synthetic(vocabulary=256, shape=[12])'
+trained "$models/unet_seg.net" batch=4 width=4 classes=10 input=data.train \
     'data=synthetic(shape=[32, 32, 3])'
-agrees mobilenetv2 batch=4 classes=10 input=data.train "$image"
-agrees vit_tiny batch=4 'depth=[1]' width=24 input=data.train "$image"
-for layer in Conv2d BatchNorm2d Linear; do
-    grep -q "nn.$layer(" mobilenetv2.py || fail "no layer is an nn.$layer"
-done
-agrees mlp batch=16
+trained "$models/mobilenetv2.net" batch=4 classes=10 input=data.train "$image"
+trained "$models/vit_tiny.net" batch=4 'depth=[1]' width=24 \
+    input=data.train "$image"
+trained "$models/mlp.net" batch=16
 if [ -n "${EXPORT_ALL:-}" ]; then
-    agrees airbench94_muon batch=16
-    agrees airbench96 batch=16 width=16
-    agrees hlb batch=16
-    agrees lenet batch=16
-    agrees preact_resnet18 batch=16
-    agrees resnet18 batch=16
-    agrees resnet50 batch=4
-    agrees resnet9 batch=16
-    agrees resnet9_tricks batch=16
-    agrees vgg16_bn batch=16
-    agrees vit_tiny batch=4
+    trained "$models/airbench94_muon.net" batch=16
+    trained "$models/airbench96.net" batch=16 width=16
+    trained "$models/hlb.net" batch=16
+    trained "$models/lenet.net" batch=16
+    trained "$models/preact_resnet18.net" batch=16
+    trained "$models/resnet18.net" batch=16
+    trained "$models/resnet50.net" batch=4
+    trained "$models/resnet9.net" batch=16
+    trained "$models/resnet9_tricks.net" batch=16
+    trained "$models/vgg16_bn.net" batch=16
 fi
+trained "$own/transposed.net" batch=16
+agree
+for layer in Conv2d BatchNorm2d Linear; do
+    grep -q "nn.$layer(" mobilenetv2/model.py || fail "no layer is an nn.$layer"
+done
+grep -q 'nn.ConvTranspose2d(8, 6, 3, stride=2' transposed/model.py ||
+    fail "no layer is an nn.ConvTranspose2d"
 
 # Weights of another program, without averages; errors.
 cp "$models/mlp.net" .
 expect 0 "$SINTER" export mlp.net --set batch=16 --onnx \
-    --weights="$(newest run)"
+    --weights="$(newest mlp/run)"
 [ -s mlp.onnx ] || fail "no file is written by default"
 expect 0 "$SINTER" export mlp.net --set batch=16 --safetensors=pytorch \
-    --weights=run -o state_dict.safetensors
-expect_equal state_dict.safetensors mlp.safetensors
-expect 0 ./trainer --data=synthetic:64 --init=state_dict.safetensors \
+    --weights=mlp/run -o state_dict.safetensors
+expect_equal state_dict.safetensors mlp/model.safetensors
+expect 0 mlp/trainer --data=synthetic:64 --init=state_dict.safetensors \
     --init-only --out=again
 sed 's/linear(10)/linear(10) as forward/' mlp.net >named.net
 expect 0 "$SINTER" build named.net --set batch=16 -o named
@@ -87,19 +109,14 @@ expect 1 "$SINTER" export named.net --set batch=16 --pytorch --weights=named_run
 expect_says "PyTorch has another meaning for the name forward"
 expect 2 "$SINTER" export mlp.net --onnx
 expect_says "needs --weights=PATH"
-expect 2 "$SINTER" export mlp.net --weights=run
+expect 2 "$SINTER" export mlp.net --weights=mlp/run
 expect_says "needs a format"
-expect 2 "$SINTER" export mlp.net --weights=run --onnx --pytorch
+expect 2 "$SINTER" export mlp.net --weights=mlp/run --onnx --pytorch
 expect_says "needs a format"
-expect 2 "$SINTER" export mlp.net --weights=run --safetensors=jax
+expect 2 "$SINTER" export mlp.net --weights=mlp/run --safetensors=jax
 expect 3 "$SINTER" export mlp.net --onnx --weights=nothing
 expect_says "cannot open nothing"
-expect 1 "$SINTER" export mlp.net --set width=50 --onnx --weights=run
+expect 1 "$SINTER" export mlp.net --set width=50 --onnx --weights=mlp/run
 expect_says "the weights have no tensor linear_1.weight of this shape"
-expect 2 "$SINTER" export mlp.net --onnx --weights=run -o mlp.net
-expect 74 "$SINTER" export mlp.net --onnx --weights=run -o nowhere/m.onnx
-
-models=$own
-agrees transposed batch=16
-grep -q 'nn.ConvTranspose2d(8, 6, 3, stride=2' transposed.py ||
-    fail "no layer is an nn.ConvTranspose2d"
+expect 2 "$SINTER" export mlp.net --onnx --weights=mlp/run -o mlp.net
+expect 74 "$SINTER" export mlp.net --onnx --weights=mlp/run -o nowhere/m.onnx
