@@ -48,14 +48,15 @@ typedef struct {
     int memory, memory_process;
 } RtRendezvous;
 
-// Waits for all ranks, for some time; memory: of rank 0.  m is clear before.  False: one of them is
-// missing or differs; every rank that came gets the sentence.
+// Waits for all ranks, for some time; memory: of rank 0.  m is clear before.
+// False: one of them is missing or differs; every rank that came gets the
+// sentence.
 bool rt_rendezvous(RtRendezvous *m, const RtPlace *p, const RtHello *own,
                    int memory, RtError *e);
 void rt_rendezvous_clear(RtRendezvous *m); // has no connection
 void rt_rendezvous_close(RtRendezvous *m);
 
-// ---- shared_memory.c ----
+// ---- collectives.c ----
 
 // The operand of a collective: memory, or, with a device, the bytes of its
 // arena from an offset on.
@@ -65,20 +66,46 @@ typedef struct {
     void *memory;
 } RtBuffer;
 
-// Memory that all ranks of one machine share.
-typedef struct RtShared RtShared;
+// Copies bytes from the place `at` of b on, or to it.
+void rt_buffer_read(const RtBuffer *b, size_t at, void *to, size_t bytes);
+void rt_buffer_write(const RtBuffer *b, size_t at, const void *from,
+                     size_t bytes);
+// Adds the `count` terms of each rank, that of rank i at i * stride, as a
+// binary tree over ranks: ((0 + 1) + (2 + 3)) + ...
+void rt_ranks_sum(const float *term, size_t stride, int ranks, size_t count,
+                  float *to);
 
-// Allocates it on rank 0; a descriptor, -1 with *e filled.
+// A back end of collectives.  All ranks call the same functions in the same
+// order, each from one thread at a time.  A call that fails prints a message
+// and ends the program with EXIT_DEVICE.
+typedef struct RtCollectives RtCollectives;
+struct RtCollectives {
+    const char *name; // "shared memory"
+    // Starts to replace `count` f32 of each rank by their sum over ranks: that
+    // of rt_ranks_sum, or, with `fast`, one in the back end's own order.
+    // The buffer and *flag are not the caller's before the sum is finished;
+    // then *flag is the largest of all ranks' flags.  One sum at a time.
+    void (*start_sum)(RtCollectives *c, const RtBuffer *b, size_t count,
+                      int *flag, bool fast);
+    // Goes on with the sum, without waiting.  True: it is finished.
+    bool (*progress)(RtCollectives *c);
+    // Waits for the sum.
+    void (*finish)(RtCollectives *c);
+    // Sends bytes of rank 0 to all.
+    void (*broadcast)(RtCollectives *c, const RtBuffer *b, size_t bytes);
+    // Waits for all ranks.
+    void (*barrier)(RtCollectives *c);
+    void (*close)(RtCollectives *c);
+};
+
+// ---- shared_memory.c ----
+
+// Allocates what all ranks of one machine share, on rank 0; a descriptor, -1
+// with *e filled.
 int rt_shared_memory(int size, RtError *e);
-RtShared *rt_shared_open(const RtPlace *p, const RtRendezvous *m, RtError *e);
-void rt_shared_close(RtShared *s);
-// Waits for all ranks.
-void rt_shared_wait(RtShared *s);
-// Replaces `count` f32 of each rank by their sum over ranks.  *flag becomes the
-// largest of all ranks' flags.
-void rt_shared_sum(RtShared *s, const RtBuffer *b, size_t count, int *flag);
-// Sends bytes of rank 0 to all.
-void rt_shared_broadcast(RtShared *s, const RtBuffer *b, size_t bytes);
+// NULL: *e is filled.
+RtCollectives *rt_shared_open(const RtPlace *p, const RtRendezvous *m,
+                              RtError *e);
 
 // ---- watchdog.c ----
 
@@ -106,7 +133,7 @@ int rt_world_rank(const RtWorld *w);
 int rt_world_size(const RtWorld *w);
 // Ends the world with this rank's run; a failed one ends the others.
 void rt_world_close(RtWorld *w, bool good);
-// The collectives of shared_memory.c; nothing for NULL.
+// Collectives of all ranks; nothing for NULL.
 void rt_world_sum(RtWorld *w, const RtBuffer *b, size_t count);
 void rt_world_broadcast(RtWorld *w, const RtBuffer *b, size_t bytes);
 // A step is finished.

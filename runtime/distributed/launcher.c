@@ -2,8 +2,8 @@
 // Launcher: the place of a process, from the variables of what started it.
 //
 // The variables of mpirun come before Slurm's: inside of an allocation, Slurm's
-// describe the process that started mpirun's.  Only srun sets the variables of a
-// step; a batch script has the others, too.
+// describe the process that started mpirun's.  Only srun sets the variables of
+// a step; a batch script has the others, too.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/distributed/distributed.h"

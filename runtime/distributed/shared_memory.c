@@ -21,7 +21,6 @@
 
 enum {
     SLOT_FLOATS = 1 << 18, // 1 MiB
-    PIECE = 1024,          // floats of a sum in the first cache
     SPINS = 2000,          // looks at the barrier before a rank sleeps
     LINE = 64
 };
@@ -32,13 +31,27 @@ typedef struct {
     int flag[RT_MOST_RANKS];
 } Header;
 
-struct RtShared {
+// A sum in flight: the piece from `done` on is read from the buffer, its terms
+// are added, and the result is written back, each once all ranks have come.
+typedef enum { READ, ADD, WRITE, FINISHED } Phase;
+
+typedef struct {
+    RtBuffer buffer;
+    size_t count, done;
+    int *flag;
+    Phase next;
+} Sum;
+
+typedef struct {
+    RtCollectives base;
     int rank, size;
-    bool spins; // there is a core for each rank
+    bool spins;       // there is a core for each rank
+    unsigned awaited; // the generation that the barrier ends
     size_t bytes;
     Header *header;
     float *slot, *result;
-};
+    Sum sum;
+} Shared;
 
 // ---- the barrier ----
 
@@ -47,20 +60,31 @@ static void sleep_on(atomic_uint *word, unsigned value) {
     syscall(SYS_futex, word, FUTEX_WAIT, value, &most, NULL, 0);
 }
 
-void rt_shared_wait(RtShared *s) {
+static void arrive(Shared *s) {
     Header *h = s->header;
-    unsigned now = atomic_load(&h->generation);
+    s->awaited = atomic_load(&h->generation);
     if (atomic_fetch_add(&h->arrived, 1) + 1 == (unsigned)s->size) {
         atomic_store(&h->arrived, 0);
         atomic_fetch_add(&h->generation, 1);
         syscall(SYS_futex, &h->generation, FUTEX_WAKE, s->size, NULL, NULL, 0);
-        return;
     }
+}
+
+static bool all_came(const Shared *s) {
+    return atomic_load(&s->header->generation) != s->awaited;
+}
+
+static void wait_for_all(const Shared *s) {
     for (int i = 0; s->spins && i < SPINS; i++)
-        if (atomic_load(&h->generation) != now)
+        if (all_came(s))
             return;
-    while (atomic_load(&h->generation) == now)
-        sleep_on(&h->generation, now);
+    while (!all_came(s))
+        sleep_on(&s->header->generation, s->awaited);
+}
+
+static void shared_barrier(RtCollectives *c) {
+    arrive((Shared *)c);
+    wait_for_all((Shared *)c);
 }
 
 // ---- memory ----
@@ -83,18 +107,115 @@ int rt_shared_memory(int size, RtError *e) {
     return -1;
 }
 
-RtShared *rt_shared_open(const RtPlace *p, const RtRendezvous *m, RtError *e) {
+// ---- sums ----
+
+static void add_share(const Shared *s, size_t count) {
+    size_t first = count * (size_t)s->rank / (size_t)s->size;
+    size_t last = count * ((size_t)s->rank + 1) / (size_t)s->size;
+    rt_ranks_sum(s->slot + first, SLOT_FLOATS, s->size, last - first,
+                 s->result + first);
+}
+
+static int largest_flag(const Shared *s) {
+    int most = 0;
+    for (int i = 0; i < s->size; i++)
+        if (s->header->flag[i] > most)
+            most = s->header->flag[i];
+    return most;
+}
+
+static void shared_start_sum(RtCollectives *c, const RtBuffer *b, size_t count,
+                             int *flag, bool fast) {
+    Shared *s = (Shared *)c;
+    (void)fast; // no other order is faster
+    s->sum = (Sum){.buffer = *b, .count = count, .flag = flag};
+    s->header->flag[s->rank] = *flag;
+}
+
+// Does the next phase; all ranks have come to it.
+static void advance(Shared *s) {
+    Sum *m = &s->sum;
+    float *own = s->slot + (size_t)s->rank * SLOT_FLOATS;
+    size_t at = m->done * sizeof *own, left = m->count - m->done;
+    size_t piece = left < SLOT_FLOATS ? left : SLOT_FLOATS;
+    if (m->next == READ)
+        rt_buffer_read(&m->buffer, at, own, piece * sizeof *own);
+    if (m->next == ADD) {
+        *m->flag = largest_flag(s);
+        add_share(s, piece);
+    }
+    if (m->next != WRITE) {
+        arrive(s);
+        m->next++;
+        return;
+    }
+    rt_buffer_write(&m->buffer, at, s->result, piece * sizeof *own);
+    m->done += piece;
+    m->next = m->done < m->count ? READ : FINISHED;
+}
+
+static bool shared_progress(RtCollectives *c) {
+    Shared *s = (Shared *)c;
+    while (s->sum.next != FINISHED && (s->sum.next == READ || all_came(s)))
+        advance(s);
+    return s->sum.next == FINISHED;
+}
+
+static void shared_finish(RtCollectives *c) {
+    while (!shared_progress(c))
+        wait_for_all((Shared *)c);
+}
+
+// ---- broadcasts ----
+
+static void shared_broadcast(RtCollectives *c, const RtBuffer *b,
+                             size_t bytes) {
+    Shared *s = (Shared *)c;
+    const size_t most = SLOT_FLOATS * sizeof(float);
+    shared_barrier(c); // all have read the result of a sum
+    for (size_t at = 0; at < bytes; at += most) {
+        size_t piece = bytes - at < most ? bytes - at : most;
+        if (s->rank == 0)
+            rt_buffer_read(b, at, s->result, piece);
+        shared_barrier(c);
+        if (s->rank != 0)
+            rt_buffer_write(b, at, s->result, piece);
+        shared_barrier(c);
+    }
+}
+
+// ---- opening ----
+
+static void shared_close(RtCollectives *c) {
+    Shared *s = (Shared *)c;
+    munmap(s->header, s->bytes);
+    free(s);
+}
+
+static const RtCollectives shared_memory = {
+    .name = "shared memory",
+    .start_sum = shared_start_sum,
+    .progress = shared_progress,
+    .finish = shared_finish,
+    .broadcast = shared_broadcast,
+    .barrier = shared_barrier,
+    .close = shared_close,
+};
+
+RtCollectives *rt_shared_open(const RtPlace *p, const RtRendezvous *m,
+                              RtError *e) {
     char path[64];
-    RtShared *s = calloc(1, sizeof *s);
+    Shared *s = calloc(1, sizeof *s);
     if (s == NULL) {
         rt_fail(e, EXIT_MEMORY, "out of memory");
         return NULL;
     }
-    *s = (RtShared){.rank = p->rank,
-                    .size = p->size,
-                    .spins = sysconf(_SC_NPROCESSORS_ONLN) >= p->size,
-                    .bytes = sizeof(Header) + slots_bytes(p->size),
-                    .header = MAP_FAILED};
+    *s = (Shared){.base = shared_memory,
+                  .rank = p->rank,
+                  .size = p->size,
+                  .spins = sysconf(_SC_NPROCESSORS_ONLN) >= p->size,
+                  .bytes = sizeof(Header) + slots_bytes(p->size),
+                  .header = MAP_FAILED};
     snprintf(path, sizeof path, "/proc/%d/fd/%d", m->memory_process, m->memory);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd >= 0) {
@@ -110,97 +231,5 @@ RtShared *rt_shared_open(const RtPlace *p, const RtRendezvous *m, RtError *e) {
     }
     s->slot = (float *)(s->header + 1);
     s->result = s->slot + (size_t)p->size * SLOT_FLOATS;
-    return s;
-}
-
-void rt_shared_close(RtShared *s) {
-    if (s != NULL)
-        munmap(s->header, s->bytes);
-    free(s);
-}
-
-// ---- sums ----
-
-static const float *slot_of(const RtShared *s, int rank) {
-    return s->slot + (size_t)rank * SLOT_FLOATS;
-}
-
-// The sum of ranks first .. first + ranks - 1.
-static void add_ranks(const RtShared *s, int first, int ranks, size_t at,
-                      size_t count, float *to) {
-    float right[PIECE];
-    int left = 1;
-    if (ranks == 1) {
-        memcpy(to, slot_of(s, first) + at, count * sizeof *to);
-        return;
-    }
-    while (2 * left < ranks)
-        left *= 2;
-    add_ranks(s, first, left, at, count, to);
-    add_ranks(s, first + left, ranks - left, at, count, right);
-    for (size_t i = 0; i < count; i++)
-        to[i] += right[i];
-}
-
-static void add_share(const RtShared *s, size_t count) {
-    size_t first, last;
-    first = count * (size_t)s->rank / (size_t)s->size;
-    last = count * ((size_t)s->rank + 1) / (size_t)s->size;
-    for (size_t at = first; at < last; at += PIECE)
-        add_ranks(s, 0, s->size, at, last - at < PIECE ? last - at : PIECE,
-                  s->result + at);
-}
-
-static int largest_flag(const RtShared *s) {
-    int most = 0;
-    for (int i = 0; i < s->size; i++)
-        if (s->header->flag[i] > most)
-            most = s->header->flag[i];
-    return most;
-}
-
-static void buffer_read(const RtBuffer *b, size_t at, void *to, size_t bytes) {
-    if (b->device != NULL)
-        b->device->read(b->device, to, b->offset + at, bytes);
-    else
-        memcpy(to, (const char *)b->memory + at, bytes);
-}
-
-static void buffer_write(const RtBuffer *b, size_t at, const void *from,
-                         size_t bytes) {
-    if (b->device != NULL)
-        b->device->write(b->device, b->offset + at, from, bytes);
-    else
-        memcpy((char *)b->memory + at, from, bytes);
-}
-
-void rt_shared_sum(RtShared *s, const RtBuffer *b, size_t count, int *flag) {
-    float *own = s->slot + (size_t)s->rank * SLOT_FLOATS;
-    s->header->flag[s->rank] = *flag;
-    for (size_t done = 0; done < count || done == 0; done += SLOT_FLOATS) {
-        size_t left = count - done;
-        size_t piece = left < SLOT_FLOATS ? left : SLOT_FLOATS;
-        buffer_read(b, done * sizeof *own, own, piece * sizeof *own);
-        rt_shared_wait(s);
-        *flag = largest_flag(s);
-        add_share(s, piece);
-        rt_shared_wait(s);
-        buffer_write(b, done * sizeof *own, s->result, piece * sizeof *own);
-    }
-}
-
-// ---- broadcasts ----
-
-void rt_shared_broadcast(RtShared *s, const RtBuffer *b, size_t bytes) {
-    const size_t most = SLOT_FLOATS * sizeof(float);
-    rt_shared_wait(s); // all have read the result of a sum
-    for (size_t at = 0; at < bytes; at += most) {
-        size_t piece = bytes - at < most ? bytes - at : most;
-        if (s->rank == 0)
-            buffer_read(b, at, s->result, piece);
-        rt_shared_wait(s);
-        if (s->rank != 0)
-            buffer_write(b, at, s->result, piece);
-        rt_shared_wait(s);
-    }
+    return &s->base;
 }

@@ -12,7 +12,7 @@
 struct RtWorld {
     RtPlace place;
     RtRendezvous rendezvous;
-    RtShared *shared;
+    RtCollectives *collectives;
     RtWatchdog *watchdog;
     int signal; // that some rank had at the last sum
 };
@@ -85,12 +85,12 @@ static bool open_world(RtWorld *w, const RtTrainer *t, const RtOptions *o,
         return rt_fail(e, EXIT_DEVICE,
                        "the ranks are on several machines, which this trainer "
                        "cannot connect");
-    w->shared = rt_shared_open(&w->place, &w->rendezvous, e);
-    if (w->shared != NULL)
+    w->collectives = rt_shared_open(&w->place, &w->rendezvous, e);
+    if (w->collectives != NULL)
         w->watchdog = rt_watchdog_start(&w->rendezvous, &w->place, e);
     if (w->watchdog == NULL)
         return false;
-    rt_shared_wait(w->shared);
+    w->collectives->barrier(w->collectives);
     if (first)
         close(memory);
     rt_signals_together();
@@ -119,10 +119,11 @@ void rt_world_close(RtWorld *w, bool good) {
         return;
     if (w->watchdog != NULL) {
         if (good)
-            rt_shared_wait(w->shared);
+            w->collectives->barrier(w->collectives);
         rt_watchdog_stop(w->watchdog, good);
     }
-    rt_shared_close(w->shared);
+    if (w->collectives != NULL)
+        w->collectives->close(w->collectives);
     rt_rendezvous_close(&w->rendezvous);
     free(w);
 }
@@ -145,11 +146,12 @@ void rt_world_sum(RtWorld *w, const RtBuffer *b, size_t count) {
     int flag = rt_signals_pending();
     if (w == NULL)
         return;
-    rt_shared_sum(w->shared, b, count, &flag);
+    w->collectives->start_sum(w->collectives, b, count, &flag, false);
+    w->collectives->finish(w->collectives);
     w->signal = flag;
 }
 
 void rt_world_broadcast(RtWorld *w, const RtBuffer *b, size_t bytes) {
     if (w != NULL)
-        rt_shared_broadcast(w->shared, b, bytes);
+        w->collectives->broadcast(w->collectives, b, bytes);
 }
