@@ -68,6 +68,11 @@ static bool resident_read(const Option *o, const char *text, void *to) {
     return option_among("auto|yes|no", '|', text);
 }
 
+static bool collectives_read(const Option *o, const char *text, void *to) {
+    *(const char **)OPTION_FIELD(o, to) = text;
+    return option_among("auto|shared|mpi", '|', text);
+}
+
 static bool resume_read(const Option *o, const char *text, void *to) {
     ((RtOptions *)to)->resume_path = text;
     return option_flag.read(o, text, to);
@@ -80,6 +85,7 @@ static bool without_read(const Option *o, const char *text, void *to) {
 static const OptionKind
     option_above_0 = {"a number above 0, at most 1000000000", above_0_read},
     option_bad_samples = {"stop, or skip:N with a number", bad_samples_read},
+    option_collectives = {"auto, shared or mpi", collectives_read},
     option_count = {"a number", whole_read},
     option_from_0 = {"a number from 0 to 1000000000", from_0_read},
     option_share = {"a number above 0, at most 1", share_read},
@@ -333,8 +339,11 @@ bool rt_options_parse(RtOptions *o, int argc, char **argv, const RtTrainer *t,
                       RtError *e) {
     OptionReader r = {.table = rt_options, .word = argv + 1, .count = argc - 1};
     uint64_t given = 0;
-    *o = (RtOptions){
-        .device = "auto", .resident = "auto", .seed = -1, .temperature = 1};
+    *o = (RtOptions){.device = "auto",
+                     .resident = "auto",
+                     .collectives = "auto",
+                     .seed = -1,
+                     .temperature = 1};
     for (OptionStep step; (step = option_step(&r)) != OPTION_END;) {
         if (!word_take(o, &r, step, t, e))
             return false;

@@ -193,6 +193,7 @@ typedef struct RtOptions {
     RtValidation validation;
     int64_t max_image_pixels; // 0: not given
     const char *resident;     // auto, yes, no
+    const char *collectives;  // auto, shared, mpi
     const char *profile;
     int64_t profile_steps; // 0: not given
     const char *dump_cuda, *load_cuda;

@@ -36,7 +36,7 @@ bool rt_place_find(RtPlace *p, RtError *e);
 typedef struct {
     uint64_t fingerprint; // of model and recipe
     int32_t rank, size, threads;
-    char version[32], model[64], device[16], machine[96];
+    char version[32], model[64], device[16], collectives[16], machine[96];
 } RtHello;
 
 // The connections of a rank: of rank 0 to each other one, of another one to
@@ -80,7 +80,7 @@ void rt_ranks_sum(const float *term, size_t stride, int ranks, size_t count,
 // and ends the program with EXIT_DEVICE.
 typedef struct RtCollectives RtCollectives;
 struct RtCollectives {
-    const char *name; // "shared memory"
+    const char *name; // "shared memory", "MPI"
     // Starts to replace `count` f32 of each rank by their sum over ranks: that
     // of rt_ranks_sum, or, with `fast`, one in the back end's own order.
     // The buffer and *flag are not the caller's before the sum is finished;
@@ -95,7 +95,8 @@ struct RtCollectives {
     void (*broadcast)(RtCollectives *c, const RtBuffer *b, size_t bytes);
     // Waits for all ranks.
     void (*barrier)(RtCollectives *c);
-    void (*close)(RtCollectives *c);
+    // good: so ends every rank.
+    void (*close)(RtCollectives *c, bool good);
 };
 
 // ---- shared_memory.c ----
@@ -106,6 +107,11 @@ int rt_shared_memory(int size, RtError *e);
 // NULL: *e is filled.
 RtCollectives *rt_shared_open(const RtPlace *p, const RtRendezvous *m,
                               RtError *e);
+
+// ---- mpi.c ----
+
+// Ranks that mpirun, mpiexec or srun started.  NULL: *e is filled.
+RtCollectives *rt_mpi_open(const RtPlace *p, RtError *e);
 
 // ---- watchdog.c ----
 

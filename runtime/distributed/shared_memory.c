@@ -186,8 +186,9 @@ static void shared_broadcast(RtCollectives *c, const RtBuffer *b,
 
 // ---- opening ----
 
-static void shared_close(RtCollectives *c) {
+static void shared_close(RtCollectives *c, bool good) {
     Shared *s = (Shared *)c;
+    (void)good;
     munmap(s->header, s->bytes);
     free(s);
 }

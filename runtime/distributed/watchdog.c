@@ -21,7 +21,8 @@
 #include <unistd.h>
 
 // A rank whose peer has ended waits a little: often it is about to end for the
-// same reason, which it then reports itself.
+// same reason, which it then reports itself.  It does not wait once its
+// launcher sends a signal: mpirun kills the others a second later.
 enum { BEAT_MS = 100, SILENT_SECONDS = 30, GRACE_SECONDS = 3 };
 
 typedef enum { ALIVE, DONE, ENDED, SILENT } News;
@@ -66,7 +67,8 @@ static _Noreturn void end_rank(RtWatchdog *w, const Message *why) {
     double until = rt_seconds() + GRACE_SECONDS;
     if (w->rank == 0)
         tell_all(w, why);
-    while (rt_seconds() < until && atomic_load(&w->state) == RUNNING)
+    while (rt_seconds() < until && atomic_load(&w->state) == RUNNING &&
+           rt_signals_pending() == 0)
         poll(NULL, 0, BEAT_MS / 10);
     if (atomic_load(&w->state) != RUNNING)
         pthread_exit(NULL);

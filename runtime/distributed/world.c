@@ -55,6 +55,7 @@ static RtHello hello_of(const RtPlace *p, const RtTrainer *t,
     snprintf(h.version, sizeof h.version, "%s", t->version);
     snprintf(h.model, sizeof h.model, "%s", t->model);
     snprintf(h.device, sizeof h.device, "%s", o->device);
+    snprintf(h.collectives, sizeof h.collectives, "%s", o->collectives);
     machine_name(h.machine, sizeof h.machine);
     return h;
 }
@@ -72,6 +73,22 @@ static bool check_shards(const RtPlace *p, const RtTrainer *t, RtError *e) {
                    t->shards);
 }
 
+static bool open_collectives(RtWorld *w, const RtOptions *o, RtError *e) {
+    bool here = w->rendezvous.same_machine;
+    bool mpi = strcmp(o->collectives, "mpi") == 0 ||
+               (!here && strcmp(o->collectives, "auto") == 0);
+    if (!mpi && !here)
+        return rt_fail(e, EXIT_USAGE,
+                       "--collectives=shared is for ranks of one machine");
+    if (mpi && strcmp(w->place.launcher, "torchrun") == 0)
+        return rt_fail(e, EXIT_USAGE,
+                       "MPI connects ranks of several machines, and knows none "
+                       "that torchrun starts: start them with mpirun or srun");
+    w->collectives = mpi ? rt_mpi_open(&w->place, e)
+                         : rt_shared_open(&w->place, &w->rendezvous, e);
+    return w->collectives != NULL;
+}
+
 static bool open_world(RtWorld *w, const RtTrainer *t, const RtOptions *o,
                        RtError *e) {
     RtHello own = hello_of(&w->place, t, o);
@@ -81,14 +98,8 @@ static bool open_world(RtWorld *w, const RtTrainer *t, const RtOptions *o,
         !rt_rendezvous(&w->rendezvous, &w->place, &own, memory, e) ||
         !check_shards(&w->place, t, e))
         return false;
-    if (!w->rendezvous.same_machine)
-        return rt_fail(e, EXIT_DEVICE,
-                       "the ranks are on several machines, which this trainer "
-                       "cannot connect");
-    w->collectives = rt_shared_open(&w->place, &w->rendezvous, e);
-    if (w->collectives != NULL)
-        w->watchdog = rt_watchdog_start(&w->rendezvous, &w->place, e);
-    if (w->watchdog == NULL)
+    w->watchdog = rt_watchdog_start(&w->rendezvous, &w->place, e);
+    if (w->watchdog == NULL || !open_collectives(w, o, e))
         return false;
     w->collectives->barrier(w->collectives);
     if (first)
@@ -123,7 +134,7 @@ void rt_world_close(RtWorld *w, bool good) {
         rt_watchdog_stop(w->watchdog, good);
     }
     if (w->collectives != NULL)
-        w->collectives->close(w->collectives);
+        w->collectives->close(w->collectives, good);
     rt_rendezvous_close(&w->rendezvous);
     free(w);
 }
