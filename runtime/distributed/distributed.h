@@ -36,6 +36,7 @@ bool rt_place_find(RtPlace *p, RtError *e);
 typedef struct {
     uint64_t fingerprint; // of model and recipe
     int32_t rank, size, threads;
+    int32_t cores; // that it may use
     char version[32], model[64], device[16], collectives[16], machine[96];
 } RtHello;
 
@@ -44,6 +45,7 @@ typedef struct {
 typedef struct {
     int fd[RT_MOST_RANKS]; // by rank; -1: none
     bool same_machine;     // all are on one
+    int crowded;           // ranks with more threads than cores, on rank 0
     // The descriptor of rank 0's memory to share, and its process.
     int memory, memory_process;
 } RtRendezvous;

@@ -195,6 +195,7 @@ static bool take_hello(Host *h, Connection *g, RtError *e) {
         return rt_fail(e, EXIT_USAGE, "two processes say that they are rank %d",
                        got->rank);
     h->rendezvous->fd[got->rank] = g->fd;
+    h->rendezvous->crowded += got->threads > got->cores;
     h->rendezvous->same_machine &=
         strncmp(got->machine, h->own->machine, sizeof got->machine) == 0;
     h->came++;
@@ -316,6 +317,7 @@ static bool receive_ranks(RtRendezvous *m, const RtPlace *p, const RtHello *own,
     if (h.listener < 0)
         return false;
     m->same_machine = true;
+    m->crowded = own->threads > own->cores;
     bool good = wait_for_all(&h, e);
     answer_all(&h, good, e);
     close(h.listener);

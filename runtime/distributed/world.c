@@ -3,6 +3,7 @@
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/distributed/distributed.h"
+#include "runtime/host/host.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +52,9 @@ static RtHello hello_of(const RtPlace *p, const RtTrainer *t,
     h.fingerprint = t->fingerprint;
     h.rank = p->rank;
     h.size = p->size;
-    h.threads = (int)o->threads;
+    h.cores = rt_team_largest();
+    // Results depend on it.
+    h.threads = o->threads > 0 ? (int)o->threads : h.cores;
     snprintf(h.version, sizeof h.version, "%s", t->version);
     snprintf(h.model, sizeof h.model, "%s", t->model);
     snprintf(h.device, sizeof h.device, "%s", o->device);
@@ -71,6 +74,14 @@ static bool check_shards(const RtPlace *p, const RtTrainer *t, RtError *e) {
         return true;
     return rt_fail(e, EXIT_USAGE, "%d ranks do not divide %d shards", p->size,
                    t->shards);
+}
+
+static void warn_crowded(const RtWorld *w, const RtHello *own) {
+    if (w->place.rank == 0 && w->rendezvous.crowded > 0)
+        rt_warn("%d of %d ranks are bound to fewer cores than the %d of "
+                "--threads: start them with more cores, as with mpirun "
+                "--bind-to none",
+                w->rendezvous.crowded, w->place.size, own->threads);
 }
 
 static bool open_collectives(RtWorld *w, const RtOptions *o, RtError *e) {
@@ -98,6 +109,7 @@ static bool open_world(RtWorld *w, const RtTrainer *t, const RtOptions *o,
         !rt_rendezvous(&w->rendezvous, &w->place, &own, memory, e) ||
         !check_shards(&w->place, t, e))
         return false;
+    warn_crowded(w, &own);
     w->watchdog = rt_watchdog_start(&w->rendezvous, &w->place, e);
     if (w->watchdog == NULL || !open_collectives(w, o, e))
         return false;

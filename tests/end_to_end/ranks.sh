@@ -89,6 +89,12 @@ says 'rank 1 has another model or recipe than rank 0'
 RANK=2 WORLD_SIZE=2 expect 2 ./tiny --data data
 expect_says 'RANK=2 is not a number from 0 to 1'
 
+# Ranks on fewer cores than threads, once for all.
+ranks 2 bound taskset -c 0 ./tiny --data data --threads=2
+expect_statuses 0 0
+[ "$(cat said.* | grep -c 'bound to fewer cores')" -eq 1 ] || fail "$(cat said.*)"
+says '^warning: 2 of 2 ranks are bound to fewer cores than the 2 of --threads'
+
 # An error that all ranks have is reported by each, and no rank waits for
 # another.
 ranks 2 diverged ./tiny --data data --epochs=1 --log-every=1 --init wild
