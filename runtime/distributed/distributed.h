@@ -20,6 +20,7 @@ typedef struct {
     const char *launcher; // "torchrun", "mpirun", "srun", ...; NULL: none
     int rank, size;       // of the world; 0 and 1 without a launcher
     int local_size;       // ranks of this machine; 0: not known
+    uint64_t job;         // tells runs apart; 0: not known
     // Where rank 0 listens: a name on this machine, or host and port.
     bool local;
     char address[RT_ADDRESS_BYTES];
@@ -35,6 +36,7 @@ bool rt_place_find(RtPlace *p, RtError *e);
 // A rank as it tells rank 0: most of it must be the same for all.
 typedef struct {
     uint64_t fingerprint; // of model and recipe
+    uint64_t job;         // of RtPlace
     int32_t rank, size, threads;
     int32_t cores; // that it may use
     char version[32], model[64], device[16], collectives[16], machine[96];

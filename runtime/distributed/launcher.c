@@ -29,7 +29,7 @@ static const Launcher launchers[] = {
      "OMPI_COMM_WORLD_RANK",
      "OMPI_COMM_WORLD_SIZE",
      "OMPI_COMM_WORLD_LOCAL_SIZE",
-     {"PMIX_NAMESPACE", "PMIX_SERVER_URI"}},
+     {"PMIX_NAMESPACE", NULL}},
     {"mpiexec", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", {NULL, NULL}},
     {"srun",
      "SLURM_PROCID",
@@ -68,17 +68,25 @@ static uint64_t hash_text(uint64_t h, const char *text) {
     return h;
 }
 
+static const uint64_t hash_start = 0xcbf29ce484222325;
+
+// 0: the launcher tells nothing.
 static uint64_t job_hash(const Launcher *l) {
-    uint64_t h = 0xcbf29ce484222325;
+    uint64_t h = hash_start;
     bool known = false;
     for (int i = 0; i < 2; i++) {
         const char *value = l->job[i] != NULL ? getenv(l->job[i]) : NULL;
         known |= value != NULL;
         h = hash_text(h, value);
     }
+    return known ? h : 0;
+}
+
+// Ranks of one machine have the same parent.
+static uint64_t parent_hash(void) {
     char parent[32];
     snprintf(parent, sizeof parent, "%ld", (long)getppid());
-    return known ? h : hash_text(h, parent);
+    return hash_text(hash_start, parent);
 }
 
 // The first host of "node[01-04,07],other": node01.
@@ -96,12 +104,13 @@ static bool port_is_taken(void) {
     return agent != NULL && strcmp(agent, "True") == 0;
 }
 
-static bool find_address(RtPlace *p, const Launcher *l, RtError *e) {
+static bool find_address(RtPlace *p, RtError *e) {
     const char *host = getenv("MASTER_ADDR"), *port = getenv("MASTER_PORT");
     const char *nodes = getenv("SLURM_JOB_NODELIST");
     if (p->local) {
         snprintf(p->address, sizeof p->address, "sinter-%ld-%016llx",
-                 (long)getuid(), (unsigned long long)job_hash(l));
+                 (long)getuid(),
+                 (unsigned long long)(p->job != 0 ? p->job : parent_hash()));
         return true;
     }
     if (host != NULL)
@@ -116,7 +125,7 @@ static bool find_address(RtPlace *p, const Launcher *l, RtError *e) {
     if (port != NULL && !read_count("MASTER_PORT", 1, 65534, &p->port, e))
         return false;
     if (port == NULL)
-        p->port = 20000 + (int)(job_hash(l) % 12000);
+        p->port = 20000 + (int)(p->job % 12000);
     p->port += port != NULL && port_is_taken();
     return true;
 }
@@ -138,5 +147,6 @@ bool rt_place_find(RtPlace *p, RtError *e) {
         strcmp(nodes, "1") == 0)
         p->local_size = p->size;
     p->local = p->local_size == p->size;
-    return p->size == 1 || find_address(p, l, e);
+    p->job = job_hash(l);
+    return p->size == 1 || find_address(p, e);
 }

@@ -103,8 +103,11 @@ static int listen_at(const RtPlace *p, RtError *e) {
     if (fd >= 0 && bind(fd, &address.any, length) == 0 &&
         listen(fd, SOMAXCONN) == 0)
         return fd;
-    rt_fail(e, EXIT_DEVICE, "rank 0 cannot wait for the other ranks at %s: %s",
-            where(p, at, sizeof at), strerror(errno));
+    rt_fail(
+        e, EXIT_DEVICE, "rank 0 cannot wait for the other ranks at %s: %s%s",
+        where(p, at, sizeof at), strerror(errno),
+        errno == EADDRINUSE && !p->local ? "; set MASTER_PORT to another port"
+                                         : "");
     if (fd >= 0)
         close(fd);
     return -1;
@@ -182,8 +185,34 @@ static bool hello_differs(const RtHello *a, const RtHello *b, RtError *e) {
     return false;
 }
 
+static void drop(Connection *g) {
+    if (g->fd >= 0)
+        close(g->fd);
+    g->fd = -1;
+}
+
+static void answer(int fd, const Host *h, bool good, const char *sentence) {
+    Answer a = {.good = good,
+                .same_machine = h->rendezvous->same_machine,
+                .memory = h->rendezvous->memory,
+                .memory_process = h->rendezvous->memory_process};
+    memcpy(a.magic, magic, sizeof magic);
+    snprintf(a.sentence, sizeof a.sentence, "%s", sentence);
+    send(fd, &a, sizeof a, MSG_NOSIGNAL);
+}
+
+// A rank of an earlier run may still seek its rank 0.
+static bool is_of_another_job(const Host *h, const RtHello *got) {
+    return h->own->job != 0 && got->job != 0 && got->job != h->own->job;
+}
+
 static bool take_hello(Host *h, Connection *g, RtError *e) {
     const RtHello *got = &g->hello.hello;
+    if (is_of_another_job(h, got)) {
+        answer(g->fd, h, false, "rank 0 at this address is of another run");
+        drop(g);
+        return true;
+    }
     if (hello_differs(h->own, got, e))
         return false;
     if (got->rank <= 0 || got->rank >= h->place->size)
@@ -201,12 +230,6 @@ static bool take_hello(Host *h, Connection *g, RtError *e) {
     h->came++;
     g->fd = -1;
     return true;
-}
-
-static void drop(Connection *g) {
-    if (g->fd >= 0)
-        close(g->fd);
-    g->fd = -1;
 }
 
 static bool is_hello(const Hello *h, size_t got) {
@@ -293,20 +316,15 @@ static bool wait_for_all(Host *h, RtError *e) {
 }
 
 static void answer_all(Host *h, bool good, const RtError *e) {
-    Answer a = {.good = good,
-                .same_machine = h->rendezvous->same_machine,
-                .memory = h->rendezvous->memory,
-                .memory_process = h->rendezvous->memory_process};
-    memcpy(a.magic, magic, sizeof magic);
-    if (!good)
-        snprintf(a.sentence, sizeof a.sentence, "%s", e->text);
+    const char *sentence = good ? "" : e->text;
     for (int i = 1; i < h->place->size; i++)
         if (h->rendezvous->fd[i] >= 0)
-            send(h->rendezvous->fd[i], &a, sizeof a, MSG_NOSIGNAL);
+            answer(h->rendezvous->fd[i], h, good, sentence);
     for (int i = 0; i < h->num_connections; i++) {
-        if (h->connection[i].fd >= 0 && h->connection[i].got == sizeof(Hello))
-            send(h->connection[i].fd, &a, sizeof a, MSG_NOSIGNAL);
-        drop(&h->connection[i]);
+        Connection *g = &h->connection[i];
+        if (g->fd >= 0 && g->got == sizeof(Hello))
+            answer(g->fd, h, good, sentence);
+        drop(g);
     }
 }
 

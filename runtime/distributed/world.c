@@ -50,6 +50,7 @@ static RtHello hello_of(const RtPlace *p, const RtTrainer *t,
     RtHello h;
     memset(&h, 0, sizeof h);
     h.fingerprint = t->fingerprint;
+    h.job = p->job;
     h.rank = p->rank;
     h.size = p->size;
     h.cores = rt_team_largest();
