@@ -558,13 +558,20 @@ static void add_loss(Expansion *e) {
     }
 }
 
+// A shard counts its samples even if it always has the same number.
+static NodeId counted_samples(Expansion *e) {
+    if (e->training && e->recipe.shards > 0)
+        return as_float(e, input_node(e, INPUT_VALID));
+    return sample_count(e);
+}
+
 void metrics_add(Expansion *e) {
     add_loss(e);
     if (e->num_named > 0)
         measure_named(e);
     else if (e->label != NO_NODE)
         measure(e, e->output.node);
-    accumulate(e, "metric.count", sample_count(e), false);
+    accumulate(e, "metric.count", counted_samples(e), false);
     if (e->num_named == 0 && e->loss.counted_sum != NO_NODE)
         accumulate(e, "metric.counted", e->loss.counted_sum, false);
 }

@@ -8,20 +8,20 @@
 
 enum { BATCH = 8 };
 
-// norm: with statistics, which a shard takes of its own samples.
-static Program *program(Arena *a, bool norm, int batch, int shards,
-                        const char *reduce) {
+// layers: others between the convolution and the head; keys: of the recipe.
+static Program *program(Arena *a, const char *layers, int batch, int shards,
+                        const char *reduce, const char *keys) {
     const char *text = arena_format(
         a,
         "model Net(image: u8[N, 4, 4, 1]) -> f32[N, 2] {\n"
         "image |> conv(2, 1, bias=false) as stem %s |> relu\n"
         "|> flatten |> linear(2) as head\n}\n"
-        "train Net {\ndata = synthetic()\nbatch = %d\nepochs = 2\n%s"
+        "train Net {\ndata = synthetic()\nbatch = %d%s\nepochs = 2\n%s"
         "loss = %s(cross_entropy(output, label))\n"
         "optimizer = sgd(lr=0.1, momentum=0.9)\nclip = value(0.5)\n"
         "average = lookahead(decay=0.7)\n"
         "}\n",
-        norm ? "|> batch_norm" : "", batch,
+        layers, batch, keys,
         shards > 0 ? arena_format(a, "shards = %d\n", shards) : "", reduce);
     Diagnostics diags = diag_new(a);
     Program *p =
@@ -101,11 +101,12 @@ typedef struct {
     int each;
 } Sharded;
 
-static Sharded steps(DType act, bool norm, int shards, int valid,
-                     const char *reduce) {
+static Sharded steps(DType act, const char *layers, int shards, int valid,
+                     const char *reduce, const char *keys) {
     Sharded s = {.a = arena_new(), .each = BATCH / shards};
-    Program *p = program(s.a, norm, BATCH, shards, reduce);
-    s.whole = part_of(program(s.a, norm, BATCH, 0, reduce), PART_WHOLE, act);
+    Program *p = program(s.a, layers, BATCH, shards, reduce, keys);
+    s.whole = part_of(program(s.a, layers, BATCH, 0, reduce, keys), PART_WHOLE,
+                      act);
     s.apply = part_of(p, PART_APPLY, act);
     s.all = leaf_values(s.whole, s.a, 0, -2, 2);
     if (graph_find(s.whole, "valid") != NO_NODE)
@@ -143,18 +144,19 @@ static void check(Sharded s, double tolerance) {
 }
 
 START_TEST(one_shard_is_the_step_to_the_bit) {
-    check(steps(_i ? F16 : F32, true, 1, BATCH, "mean"), 0);
+    check(steps(_i ? F16 : F32, "|> batch_norm", 1, BATCH, "mean", ""), 0);
 }
 END_TEST
 
 START_TEST(shards_of_a_batch_make_its_step) {
     static const char *const reduce[] = {"mean", "sum"};
-    check(steps(F32, false, 1 << _i, BATCH, reduce[_i % 2]), 1e-9);
+    const char *keys = _i < 4 ? "" : ", drop_last";
+    check(steps(F32, "", 1 << _i % 4, BATCH, reduce[_i % 2], keys), 1e-9);
 }
 END_TEST
 
 START_TEST(a_short_shard_counts_by_its_samples) {
-    check(steps(F32, false, 2, 7, "mean"), 1e-9);
+    check(steps(F32, "", 2, 7, "mean", ""), 1e-9);
 }
 END_TEST
 
@@ -163,9 +165,10 @@ END_TEST
 START_TEST(statistics_are_averaged_by_samples) {
     static const char name[] = "head.batch_norm_1.running_mean";
     enum { VALID = 7, EACH = BATCH / 2 };
-    Sharded s = steps(F32, true, 2, VALID, "mean");
+    const char *norm = "|> batch_norm";
+    Sharded s = steps(F32, norm, 2, VALID, "mean", "");
     Graph *alone =
-        part_of(program(s.a, true, EACH, 0, "mean"), PART_WHOLE, F32);
+        part_of(program(s.a, norm, EACH, 0, "mean", ""), PART_WHOLE, F32);
     double want[2] = {0};
     for (int k = 0; k < 2; k++) {
         int valid = k == 0 ? EACH : VALID - EACH;
@@ -184,7 +187,7 @@ Suite *shards_suite(void) {
     Suite *s = suite_create("shards");
     TCase *c = tcase_create("shards");
     tcase_add_loop_test(c, one_shard_is_the_step_to_the_bit, 0, 2);
-    tcase_add_loop_test(c, shards_of_a_batch_make_its_step, 0, 4);
+    tcase_add_loop_test(c, shards_of_a_batch_make_its_step, 0, 8);
     tcase_add_test(c, a_short_shard_counts_by_its_samples);
     tcase_add_test(c, statistics_are_averaged_by_samples);
     suite_add_tcase(s, c);
