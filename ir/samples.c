@@ -312,11 +312,12 @@ static void leaf(const Node *n, Samples *to) {
     if (input && n->type->rank > 0)
         to->stride[0] = 1;
     to->of_valid = input && name != NULL && strcmp(name, "valid") == 0;
-    to->fixed = !input && n->op != OP_param && !(state && n->type->rank > 0);
+    to->fixed = n->op != OP_param && !to->of_valid &&
+                !((input || state) && n->type->rank > 0);
 }
 
-// Finds nodes that depend only on constants and states of the run, and nodes
-// that depend only on these and `valid`.
+// Finds nodes that depend only on constants, states of the run and the number
+// of a shard, and nodes that depend only on these and `valid`.
 static void origin(const Node *n, Samples *to, const Samples *of) {
     to->fixed = true;
     bool valid = false, all = true;

@@ -183,6 +183,15 @@ START_TEST(statistics_are_averaged_by_samples) {
 }
 END_TEST
 
+// The number of a shard is no property of its samples.
+START_TEST(dropout_takes_short_shards) {
+    Arena *a = arena_new();
+    Program *p = program(a, "|> dropout(0.5)", BATCH, 2, "mean", "");
+    ck_assert_ptr_null(p->recipe.whole_train);
+    arena_free(a);
+}
+END_TEST
+
 Suite *shards_suite(void) {
     Suite *s = suite_create("shards");
     TCase *c = tcase_create("shards");
@@ -190,6 +199,7 @@ Suite *shards_suite(void) {
     tcase_add_loop_test(c, shards_of_a_batch_make_its_step, 0, 8);
     tcase_add_test(c, a_short_shard_counts_by_its_samples);
     tcase_add_test(c, statistics_are_averaged_by_samples);
+    tcase_add_test(c, dropout_takes_short_shards);
     suite_add_tcase(s, c);
     return s;
 }
