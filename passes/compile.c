@@ -56,6 +56,9 @@ static void step_insert(Steps *s, int at, StepKind kind, const char *name,
 void steps_derive(Steps *s) {
     Graph *derive = derive_graph(graphs_of(s), s->count);
     const Graph *eval = NULL;
+    for (int i = 0; derive != NULL && i < s->count; i++)
+        if (s->step[i].kind == STEP_APPLY)
+            step_derives(s->step[i].graph, derive);
     for (int i = 0; i < s->count; i++) {
         StepKind kind = s->step[i].kind;
         if (derive != NULL && kind > STEP_DERIVE) {

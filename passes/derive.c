@@ -139,17 +139,21 @@ Graph *pass_derive(Graph *g, Arena *scratch, const PassOptions *o) {
 
 // ---- the graph that starts a run ----
 
-// The parameter behind a derived state: the name before the last ".act", the
-// type before padding.
-static NodeId add_param(Graph *g, const Node *state) {
+// The name of the parameter behind a derived state: all before the last ".act".
+static const char *param_name(Arena *a, const Node *state) {
     const char *name = node_text(state, ATTR_name), *end = name;
     for (const char *s = name; (s = strstr(s, ".act")) != NULL; s++)
         end = s;
+    return arena_string(a, name, (size_t)(end - name));
+}
+
+// That parameter, with the type before padding.
+static NodeId add_param(Graph *g, const Node *state) {
     Type type = *state->type;
     type.dtype = F32;
     for (int i = 0; i < type.rank; i++)
         type.dim[i] -= node_ints(state, ATTR_high, i, 0);
-    name = arena_string(g->arena, name, (size_t)(end - name));
+    const char *name = param_name(g->arena, state);
     NodeId param = graph_find(g, name);
     return param != NO_NODE ? param : graph_leaf(g, OP_param, name, type);
 }
@@ -175,4 +179,31 @@ Graph *derive_graph(Graph *const *graph, int count) {
     for (int i = 0; i < count; i++)
         derive_states(out, graph[i]);
     return out->count > 0 ? out : NULL;
+}
+
+// ---- a step that reads no derived state ----
+
+// The assignment of a parameter in a graph.
+static NodeId find_assignment(const Graph *g, const char *name) {
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        if (d->op == OP_assign && g->node[d->arg[0]].op == OP_param &&
+            strcmp(node_text(&g->node[d->arg[0]], ATTR_name), name) == 0)
+            return n;
+    }
+    return NO_NODE;
+}
+
+void step_derives(Graph *step, const Graph *derived) {
+    for (NodeId n = 0; n < derived->count; n++) {
+        Node state = derived->node[n];
+        if (!state_is(&state, STATE_DERIVED))
+            continue;
+        NodeId to = find_assignment(step, param_name(step->arena, &state));
+        if (to == NO_NODE)
+            continue;
+        step->origin = step->node[to].from;
+        derive(step, graph_add(step, state), step->node[to].arg[1]);
+    }
+    step->origin = (Origin){0};
 }

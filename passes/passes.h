@@ -162,6 +162,9 @@ PassFunction pass_derive;
 // for the start of a run and after loading: NULL when there is none.  They are
 // graphs that pass_derive has left.
 Graph *derive_graph(Graph *const *graph, int count);
+// Lets a step assign the derived states of the parameters that it assigns,
+// though it reads none: those of that graph.
+void step_derives(Graph *step, const Graph *derive);
 
 // ---- simplify.c, dce.c ----
 PassFunction pass_simplify;

@@ -183,6 +183,36 @@ START_TEST(statistics_are_averaged_by_samples) {
 }
 END_TEST
 
+static bool assigns(const Graph *g, const char *name) {
+    for (NodeId n = 0; n < g->count; n++) {
+        const char *to = assigned(g, n);
+        if (to != NULL && strcmp(to, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+// The 16-bit copies that a shard reads.
+START_TEST(copies_of_weights_follow_the_update) {
+    Arena *a = arena_new();
+    Program *p = program(a, "", BATCH, 2, "mean", "\nprecision = f16");
+    PassOptions o = pass_options(&p->recipe, _i ? "host" : "cuda");
+    const Plan *plan = program_plan(p, &o);
+    const Graph *shard = plan_graph(plan, "train");
+    int copies = 0;
+    for (NodeId n = 0; n < shard->count; n++) {
+        const char *name = node_text(&shard->node[n], ATTR_name);
+        if (!state_is(&shard->node[n], STATE_DERIVED) ||
+            strstr(name, ".act") == NULL)
+            continue;
+        ck_assert_msg(assigns(plan_graph(plan, "apply"), name), "%s", name);
+        copies++;
+    }
+    ck_assert_int_ge(copies, 2);
+    arena_free(a);
+}
+END_TEST
+
 // The number of a shard is no property of its samples.
 START_TEST(dropout_takes_short_shards) {
     Arena *a = arena_new();
@@ -199,6 +229,7 @@ Suite *shards_suite(void) {
     tcase_add_loop_test(c, shards_of_a_batch_make_its_step, 0, 8);
     tcase_add_test(c, a_short_shard_counts_by_its_samples);
     tcase_add_test(c, statistics_are_averaged_by_samples);
+    tcase_add_loop_test(c, copies_of_weights_follow_the_update, 0, 2);
     tcase_add_test(c, dropout_takes_short_shards);
     suite_add_tcase(s, c);
     return s;
