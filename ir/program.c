@@ -47,7 +47,19 @@ CallSite program_site(const Program *p, const Origin *from) {
 }
 
 int recipe_update_batches(const Recipe *r) {
-    return r->shards > 0 ? r->shards : r->accumulate;
+    return r->shards > 0 ? r->shards * r->accumulate : r->accumulate;
+}
+
+// The digits of a binary counter that stops before `count`.
+static int digits_of(int count) {
+    int digits = 0;
+    while ((count - 1) >> digits != 0)
+        digits++;
+    return digits;
+}
+
+int recipe_waiting_sums(const Recipe *r) {
+    return r->shards > 0 ? digits_of(r->shards) + digits_of(r->accumulate) : 0;
 }
 
 int64_t recipe_update_samples(const Recipe *r) {
@@ -59,7 +71,7 @@ int step_runs(const Recipe *r, const Step *s) {
         return 0;
     switch (s->kind) {
     case STEP_TRAIN:
-        return r->shards > 0 ? r->shards : 1;
+        return r->shards > 0 ? recipe_update_batches(r) : 1;
     case STEP_APPLY:
         return 1;
     case STEP_GATHER:

@@ -105,7 +105,7 @@ typedef struct {
     int num_plateaus;
     Recompute recompute;
     int accumulate; // batches whose gradients make one update; 1: each
-    int shards;     // that an update's samples are divided into; 0: none
+    int shards;     // that each of these batches is divided into; 0: none
     Stop stop;
     int64_t collect_samples; // that the collect graph sees
     const char *rate;        // the setting whose learning rate is shown
@@ -207,9 +207,14 @@ typedef struct {
 
 // ---- program.c ----
 
-// The batches of an update, shards or those of `accumulate`, and its samples.
+// The batches of an update, those of `accumulate` in each shard, and its
+// samples.
 int recipe_update_batches(const Recipe *r);
 int64_t recipe_update_samples(const Recipe *r);
+
+// The sums of some terms of shards that wait for their siblings at one time, at
+// most; 0 without shards.
+int recipe_waiting_sums(const Recipe *r);
 
 // How often a step runs for an update of the first stage.
 int step_runs(const Recipe *r, const Step *s);

@@ -87,8 +87,7 @@ static void place_states(Steps *s, DType act) {
         graph[i]->act = act;
     s->state_bytes = memory_states(graph, s->count, &s->partial);
     s->partial_bytes = s->state_bytes - s->partial;
-    for (int i = 1; i < s->shards; i *= 2)
-        s->state_bytes += s->partial_bytes;
+    s->state_bytes += s->waiting_sums * s->partial_bytes;
     for (int i = 0; i < s->count; i++)
         graph[i]->arena_bytes = s->state_bytes;
 }
@@ -210,7 +209,8 @@ static Steps steps_of(const Program *p, const PassOptions *o) {
     Steps s = {.program = p,
                .options = o,
                .arena = p->eval->arena,
-               .shards = p->recipe.shards};
+               .shards = p->recipe.shards,
+               .waiting_sums = recipe_waiting_sums(&p->recipe)};
     s.step = steps_given(p, s.arena, &s.count, &s.not_decoded);
     for (int i = 0; i < s.count; i++)
         s.step[i].graph->max_nodes = MAX_STEP_NODES;
@@ -224,6 +224,7 @@ static Plan *steps_plan(Steps *s) {
     *plan = (Plan){.device = s->options->device,
                    .act = s->options->storage,
                    .shards = s->shards,
+                   .waiting_sums = s->waiting_sums,
                    .state_bytes = s->state_bytes,
                    .partial = s->partial,
                    .partial_bytes = s->partial_bytes,
@@ -264,6 +265,7 @@ Plan *plan_elsewhere(const Plan *plan, const PassOptions *o) {
     Steps s = {.options = o,
                .arena = a,
                .shards = plan->shards,
+               .waiting_sums = plan->waiting_sums,
                .not_decoded = plan->not_decoded,
                .step = ARENA_ARRAY(a, (size_t)plan->num_steps, Step),
                .count = plan->num_steps};

@@ -42,7 +42,7 @@ typedef struct {
     const Program *program;
     const PassOptions *options;
     Arena *arena;
-    int shards; // of the program's recipe
+    int shards, waiting_sums; // of the program's recipe
     Step *step; // has room for two more
     int count;
     int64_t state_bytes;     // of all states, by what ACT is

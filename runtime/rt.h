@@ -275,8 +275,8 @@ typedef struct {
 typedef struct {
     const char *device; // "host" or "cuda"
     size_t arena_bytes;
-    // With shards: the f32 terms of a shard, and room for their sums behind
-    // them, log2(shards) times as many bytes.
+    // With shards: the f32 terms of a shard; behind them are places of the same
+    // size for sums that wait (session/shards.c).
     size_t partial, partial_bytes;
     const RtState *state;
     int num_states;
@@ -366,7 +366,7 @@ typedef struct {
     const char *not_decoded;
     RtTime length;
     int64_t seed;
-    int accumulate; // batches of an update
+    int accumulate; // batches of an update, those of all shards
     int shards;     // 0: none; 1: a process is a shard; else as many
     bool adds_batches; // its gradient is their sum, not their mean
     const RtTime *stage_from;

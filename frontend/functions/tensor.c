@@ -146,8 +146,9 @@ NodeId run_node(Expansion *e, RunState s) {
         e->run[s] = graph_state(e->graph, state[s].name, state[s].kind,
                                 type_scalar(I32),
                                 s == RUN_SEED     ? (double)e->recipe.seed
-                                : s == RUN_SHARDS ? e->recipe.shards
-                                                  : 0);
+                                : s == RUN_SHARDS
+                                    ? recipe_update_batches(&e->recipe)
+                                    : 0);
     return e->run[s];
 }
 

@@ -81,9 +81,8 @@ static bool read_shards(Expansion *e, TrainBlock *t) {
         return true;
     if (!key_integer(e, v, key_at(t, "shards"), "`shards`", 1, &count))
         return false;
-    if ((count & (count - 1)) != 0 || count > MOST) {
-        key_report(e, key_at(t, "shards"), "`shards`",
-                   "a power of two, at most 1024");
+    if (count > MOST) {
+        key_report(e, key_at(t, "shards"), "`shards`", "at most 1024");
         return false;
     }
     if (e->recipe.batch % count != 0) {
@@ -91,14 +90,6 @@ static bool read_shards(Expansion *e, TrainBlock *t) {
                                "%lld shards do not divide a batch of %lld",
                                (long long)count, (long long)e->recipe.batch);
         diag_place(d, key_at(t, "batch"), "this is the batch");
-        return false;
-    }
-    if (e->recipe.accumulate > 1) {
-        Diagnostic *d =
-            report(e->diags, D_key_value, key_at(t, "shards"),
-                   "`shards` and `accumulate` exclude each other");
-        diag_note(d, "n times as many shards of a batch n times as large take "
-                     "as little memory");
         return false;
     }
     e->recipe.shards = (int)count;

@@ -91,7 +91,7 @@ static bool stage_build(Expansion *e, TrainBlock *t, const Forward *f, int i,
     if (!update_add(e, t, i) || !has_room(e, train_model(t).at, 0))
         return false;
     stage->train = e->graph;
-    if (e->recipe.accumulate > 1)
+    if (e->recipe.accumulate > 1 && e->recipe.shards == 0)
         stage->gather = accumulate_graph(e, t, f, i);
     return true;
 }

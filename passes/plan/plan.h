@@ -64,10 +64,10 @@ typedef struct Plan {
     Step *step; // with plans; those of the program, and derive where something
                 // is derived
     int num_steps;
-    int shards; // of the recipe
+    int shards, waiting_sums; // of the recipe
     int64_t state_bytes, arena_bytes;
-    // The terms of a shard, f32, and behind them log2(shards) times as many
-    // bytes for sums of some shards.
+    // The terms of a shard, f32, and behind them waiting_sums times as many
+    // bytes.
     int64_t partial, partial_bytes;
     const char *not_decoded; // why a model of texts has no decode step, or NULL
 } Plan;

@@ -71,10 +71,15 @@ static bool check_shards(const RtPlace *p, const RtTrainer *t, RtError *e) {
                        "process: build it with --set shards=%d, or another "
                        "number that %d divides",
                        p->launcher, p->size, p->size, p->size);
-    if (t->shards == 1 || t->shards % p->size == 0)
-        return true;
-    return rt_fail(e, EXIT_USAGE, "%d ranks do not divide %d shards", p->size,
-                   t->shards);
+    int own = t->shards / p->size;
+    if (t->shards != 1 && t->shards % p->size != 0)
+        return rt_fail(e, EXIT_USAGE, "%d ranks do not divide %d shards",
+                       p->size, t->shards);
+    return (own & (own - 1)) == 0 ||
+           rt_fail(e, EXIT_USAGE,
+                   "%d ranks would have %d of %d shards each, which is no power "
+                   "of two: start %d ranks",
+                   p->size, own, t->shards, t->shards);
 }
 
 static void warn_crowded(const RtWorld *w, const RtHello *own) {

@@ -91,8 +91,8 @@ RtLoaderConfig rt_session_plan_train(const RtRun *run, const RtProgress *p) {
     plan.epoch_batches = batches;
     plan.first = rt_first_batch(t, p, batches, p->step);
     plan.last = rt_first_batch(t, p, batches, p->steps);
-    plan.shards = t->shards;
-    plan.own_shards = t->shards / rt_world_size(run->world);
+    plan.shards = t->shards > 0 ? t->accumulate : 0;
+    plan.own_shards = plan.shards / rt_world_size(run->world);
     plan.first_shard = plan.own_shards * rt_world_rank(run->world);
     plan.shuffle = true;
     plan.seed = (uint64_t)p->seed;

@@ -260,7 +260,8 @@ static const RtTrainer *rank_begin(RtTrainer *to, const RtTrainer *from,
                                    RtOptions *o, const RtWorld *world) {
     *to = *from;
     if (from->shards == 1) {
-        to->shards = to->accumulate = rt_world_size(world);
+        to->shards = rt_world_size(world);
+        to->accumulate *= to->shards;
         // Such a run goes on with as many ranks.
         to->fingerprint += (uint64_t)to->shards;
     }

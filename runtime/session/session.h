@@ -109,10 +109,10 @@ bool rt_session_step_again(RtSession *s, const char *before, RtError *e);
 
 // ---- shards.c ----
 
-// Clears the terms of a shard.
+// Clears the terms of a batch.
 void rt_shard_clear(const RtSession *s);
-// Adds the terms of the last shard, number i of `count`, to those before it.
-// With the last, the place of terms has the sums of all.
+// Adds the terms of the last batch, number i of `count` of this rank's shards,
+// to those before it.  With the last, the place of terms has the sums of all.
 void rt_shard_add(const RtSession *s, int i, int count);
 // Replaces the sums of this rank by those of all ranks.
 void rt_shards_reduce(const RtSession *s);

@@ -103,11 +103,11 @@ static void count_others(RtSession *s, int64_t first, int64_t count,
     s->budget.trained += others;
 }
 
-// The shards of this rank.  Shards without samples have terms of 0.
+// The batches of this rank's shards.  A batch without samples has terms of 0.
 static bool take_shards(RtSession *s, int stage, int64_t batch, int64_t count,
                         RtError *e) {
     RtWorld *w = s->run->world;
-    int own = s->run->trainer->shards / rt_world_size(w);
+    int own = s->run->trainer->accumulate / rt_world_size(w);
     int first = own * rt_world_rank(w);
     int64_t before = s->samples;
     for (int i = 0; i < own; i++) {

@@ -37,49 +37,65 @@ fi
 [ "$repeated" = 1 ] || [ "$model" != "$1" ] ||
     fail "$1 is not judged on a repeated batch"
 
-# Settings contain blanks; an option begins with two dashes.
+# train OPTION...: builds the trainer with more options, and runs it.  Settings
+# contain blanks; an option begins with two dashes.
 set -f
-IFS='
+train() {
+    old=$IFS
+    IFS='
 '
-# shellcheck disable=SC2046 # split at lines on purpose
-expect 0 "$SINTER" build "$models/$model.net" -o trainer \
-    $(echo "$build" | sed 's/ --/\n--/g')
-# shellcheck disable=SC2046
-expect 0 "${EMULATOR:-env}" ./trainer --device=host --quiet --log-every=1 --metrics=rows \
-    $(echo "$run" | sed 's/ --/\n--/g')
+    # shellcheck disable=SC2046 # split at lines on purpose
+    expect 0 "$SINTER" build "$models/$model.net" -o trainer \
+        $(echo "$build" | sed 's/ --/\n--/g') "$@"
+    # shellcheck disable=SC2046
+    expect 0 "${EMULATOR:-env}" ./trainer --device=host --quiet --log-every=1 \
+        --metrics=rows $(echo "$run" | sed 's/ --/\n--/g')
+    IFS=$old
+}
 
-grep '"split":"step"' rows | sed 's/.*"loss":\([^,]*\),.*/\1/' >found
-grep -v '^#' "$golden" >steps
-paste found steps | awk -v repeated="$repeated" '
-    {
-        d = $1 / $2 - 1
-        if ($1 + 0 != $1 || d > 1e-3 || d < -1e-3) {
-            printf "step %d: the loss is %s, should be %s\n", NR, $1, $2
-            bad = 1
+# judge NAME: compares the rows.
+judge() {
+    grep '"split":"step"' rows | sed 's/.*"loss":\([^,]*\),.*/\1/' >found
+    grep -v '^#' "$golden" >steps
+    paste found steps | awk -v repeated="$repeated" '
+        {
+            d = $1 / $2 - 1
+            if ($1 + 0 != $1 || d > 1e-3 || d < -1e-3) {
+                printf "step %d: the loss is %s, should be %s\n", NR, $1, $2
+                bad = 1
+            }
+            most = d > most ? d : -d > most ? -d : most
         }
-        most = d > most ? d : -d > most ? -d : most
-    }
-    NR == 1 { first = $1 }
-    END {
-        printf "losses differ by at most %.1e\n", most
-        if (repeated && !($1 < first)) {
-            printf "the loss does not fall: %s to %s\n", first, $1
-            bad = 1
-        }
-        exit bad || NR != 20
-    }' || fail "$1 does not train as in PyTorch"
+        NR == 1 { first = $1 }
+        END {
+            printf "losses differ by at most %.1e\n", most
+            if (repeated && !($1 < first)) {
+                printf "the loss does not fall: %s to %s\n", first, $1
+                bad = 1
+            }
+            exit bad || NR != 20
+        }' || fail "$1 does not train as in PyTorch"
 
-# As ties are broken, the share that is right is between two numbers; targets
-# have none.
-grep '"split":"test"' rows | tail -n 1 |
-    sed -e 's/.*"loss":\([^,]*\),.*"accuracy":\([^,}]*\).*/\1 \2/' \
-        -e 's/ null$//' >evaluation
-# shellcheck disable=SC2086 # three numbers
-printf '%s %s\n' "$(cat evaluation)" "$right" | awk '
-    {
-        loss = NF == 2 ? $2 : $3
-        d = $1 / loss - 1
-        exit !($1 + 0 == $1 && d < 1e-3 && d > -1e-3 &&
-               (NF == 2 ||
-                (NF == 5 && $2 >= $4 - 1e-5 && $2 <= $5 + 1e-5)))
-    }' || fail "evaluated: $(cat evaluation); right is $right"
+    # As ties are broken, the share that is right is between two numbers; targets
+    # have none.
+    grep '"split":"test"' rows | tail -n 1 |
+        sed -e 's/.*"loss":\([^,]*\),.*"accuracy":\([^,}]*\).*/\1 \2/' \
+            -e 's/ null$//' >evaluation
+    # shellcheck disable=SC2086 # three numbers
+    printf '%s %s\n' "$(cat evaluation)" "$right" | awk '
+        {
+            loss = NF == 2 ? $2 : $3
+            d = $1 / loss - 1
+            exit !($1 + 0 == $1 && d < 1e-3 && d > -1e-3 &&
+                   (NF == 2 ||
+                    (NF == 5 && $2 >= $4 - 1e-5 && $2 <= $5 + 1e-5)))
+        }' || fail "evaluated: $(cat evaluation); right is $right"
+}
+
+train
+judge "$1"
+# Batches of an update, each in shards.
+if [ "$1" = mlp-gathered ]; then
+    train --set shards=4
+    judge "$1"
+fi

@@ -63,6 +63,35 @@ for count in 2 4 8; do
     expect_equal want got
 done
 
+# Six shards of two batches each, in subtrees of one, two and all of them; the
+# seventh update of an epoch has one sample.
+recipe='--set shards=6 --set accumulate=2 --set batch=12 --set lr=0.05'
+# shellcheck disable=SC2086
+expect 0 "$SINTER" build "$here/tiny.net" $recipe --set epochs=2 -o six
+idx_data odd 145
+expect 0 ./six --data odd --out six1 --quiet
+for count in 3 6; do
+    ranks $count "six$count" ./six --data odd
+    case $statuses in *[1-9]*) expect_statuses 0 ;; esac
+    expect_equal "$(newest six1)" "$(newest "six$count")"
+done
+ranks 2 six2 ./six --data odd
+expect_statuses 2 2
+says '2 ranks would have 3 of 6 shards each, which is no power of two'
+
+# An evaluation of 145 samples in batches of two has each once, by any number of
+# ranks.
+expect 0 "$SINTER" build "$here/tiny.net" --set shards=1 --set batch=2 -o two
+for count in 1 2 3 5 8; do
+    ranks $count "two$count" ./two --data odd --eval-only \
+        --init="$(newest six1)" --metrics="two$count.rows"
+    case $statuses in *[1-9]*) expect_statuses 0 ;; esac
+    sed 's/,"samples_per_second.*//' "two$count.rows" >got
+    [ $count -eq 1 ] && cp got want
+    expect_equal want got
+done
+grep -q '"accuracy":' want || fail 'no evaluation'
+
 # Four ranks stop, and two go on.
 ranks 4 moved ./tiny --data data --steps=2
 expect_statuses 0 0 0 0
