@@ -147,6 +147,73 @@ START_TEST(from_the_middle) {
 }
 END_TEST
 
+// ---- several ranks ----
+
+enum { EPOCHS = 3 };
+
+// Marks the samples that a rank takes from update `first` on, of so many
+// batches each; in the last update of an epoch there are fewer.
+static void mark_rank(RtLoaderConfig p, int64_t first,
+                      int seen[EPOCHS][SAMPLES]) {
+    int64_t updates = (p.epoch_batches - 1) / p.shards + 1;
+    RtError e;
+    double waited = 0;
+    p.first = first / updates * p.epoch_batches + first % updates * p.shards;
+    p.last = EPOCHS * p.epoch_batches;
+    RtLoader *l = rt_loader_open(&p, &e);
+    for (int64_t update = first; update < EPOCHS * updates; update++)
+        for (int i = 0; i < p.own_shards; i++) {
+            int64_t at = update % updates * p.shards + p.first_shard + i;
+            if (at >= p.epoch_batches)
+                break;
+            const RtBatch *b = rt_loader_next(l, false, &waited, &e);
+            ck_assert_ptr_nonnull(b);
+            ck_assert_int_eq(b->shard, p.first_shard + i);
+            check_sample(&p, b, update / updates * p.epoch_batches + at, 0);
+            for (int k = 0; k < b->valid; k++)
+                seen[update / updates][b->index[k]]++;
+            rt_loader_release(l);
+        }
+    rt_loader_close(l);
+}
+
+// Ranks by batches of each in an update, for batches of an odd size; the last
+// update of an epoch reaches all ranks, some or one.
+START_TEST(ranks_take_each_sample_once) {
+    static const int ranks[] = {1, 2, 3, 5, 8}, each[] = {1, 2, 3};
+    static const int64_t batches[] = {1, 3, 5, 7, 16, 103, 150};
+    uint16_t label[SAMPLES];
+    RtSplit split = split_of(label);
+    for (size_t i = 0; i < sizeof batches / sizeof *batches; i++)
+        for (size_t k = 0; k < sizeof each / sizeof *each; k++)
+            for (int64_t first = 0; first < 2; first++) {
+                static int seen[EPOCHS][SAMPLES];
+                RtLoaderConfig p = {.split = &split,
+                                    .batch = batches[i],
+                                    .epoch_batches =
+                                        (SAMPLES - 1) / batches[i] + 1,
+                                    .shards = each[k] * ranks[_i],
+                                    .own_shards = each[k],
+                                    .shuffle = true,
+                                    .seed = 5,
+                                    .image = RT_U8,
+                                    .label = RT_I32,
+                                    .threads = 2};
+                memset(seen, 0, sizeof seen);
+                for (int r = 0; r < ranks[_i]; r++) {
+                    p.first_shard = r * each[k];
+                    mark_rank(p, first, seen);
+                }
+                for (int s = 0; s < SAMPLES; s++) {
+                    ck_assert_int_le(seen[0][s], 1);
+                    ck_assert(seen[0][s] == 1 || first > 0);
+                    ck_assert_int_eq(seen[1][s], 1);
+                    ck_assert_int_eq(seen[2][s], 1);
+                }
+            }
+}
+END_TEST
+
 // Arrays of two kinds of numbers, two of each sample.
 START_TEST(arrays_have_the_same_samples) {
     static const RtArray array[] = {
@@ -334,6 +401,7 @@ Suite *loader_suite(void) {
     tcase_set_timeout(t, 60);
     tcase_add_loop_test(t, every_batch_of_five_epochs, 1, 5);
     tcase_add_test(t, from_the_middle);
+    tcase_add_loop_test(t, ranks_take_each_sample_once, 0, 5);
     tcase_add_test(t, arrays_have_the_same_samples);
     tcase_add_test(t, in_file_order);
     tcase_add_loop_test(t, an_error_reaches_the_caller, 1, 5);
