@@ -6,6 +6,7 @@ have been tried.
 
 import array
 import hashlib
+import itertools
 import json
 import math
 import os
@@ -174,6 +175,7 @@ MARKS = {  # what shows that a run has a feature, in its text or its options
     "loss": r"  loss = ", "opt": r"  optimizer = ",
     "rate": r"cosine|one_cycle|warmup|piecewise|progress",
     "prec": r"precision = b?f16", "acc": r"accumulate = [2-9]",
+    "shrd": r"shards = \d",
     "frz": r"  freeze ", "grp": r"  params ", "avg": r"  average = ",
     "clip": r"  clip = ", "rec": r"recompute = auto", "norm": r"batch_norm",
     "rand": r"dropout|noise", "stop": r"stop when", "res": r"--resume",
@@ -189,18 +191,36 @@ def features(text, options, samples):
                   else set())
 
 
+jobs = itertools.count()
+
+
+def launch(path, options, ranks=1):
+    """Runs a trainer as so many ranks: their exit statuses, and what they say,
+    rank 0 first."""
+    job = "%d.%d" % (os.getpid(), next(jobs))
+    place = {"WORLD_SIZE": str(ranks), "LOCAL_WORLD_SIZE": str(ranks),
+             "MASTER_ADDR": "localhost", "MASTER_PORT": "1",
+             "TORCHELASTIC_RUN_ID": job} if ranks > 1 else {}
+    running = [subprocess.Popen(
+        [path, "--threads", "1", *options], text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, **place, **({"RANK": str(r)} if place else {})})
+        for r in range(ranks)]
+    said = [out for p in running for out in p.communicate()]
+    return [p.returncode for p in running], "".join(said)
+
+
 class Run:
     """A run of a trainer: rows of --metrics, and its newest checkpoint."""
 
-    def __init__(self, trainer, data, *options, folder=None):
+    def __init__(self, trainer, data, *options, folder=None, ranks=1):
         path, text = trainer
         self.folder = folder or tempfile.mkdtemp(dir=work)
         rows = self.folder + ".rows"
-        p = subprocess.run(
-            [path, "--data", data, "--out", self.folder, "--threads", "1",
-             "--metrics", rows, *options], capture_output=True, text=True)
-        self.said = p.stdout + p.stderr
-        insist(p.returncode == 0, text, options, self.said)
+        status, self.said = launch(
+            path, ["--data", data, "--out", self.folder, "--metrics", rows,
+                   *options], ranks)
+        insist(not any(status), text, options, self.said)
         self.rows = [json.loads(line) for line in open(rows)]
         self.files = sorted(os.path.join(self.folder, f)
                             for f in os.listdir(self.folder)

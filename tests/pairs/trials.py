@@ -117,6 +117,28 @@ def first_weights():
         same_bits("--init", drawn.tensors(), given.tensors())
 
 
+def shards():
+    """The same bits for any number of ranks, of a run that goes on with another
+    number, and for twice as many batches of an update in half as many shards."""
+    data = images("forty", 44)
+    for k in (dict(average="lookahead(0.5, every=3 step)", precision="f16"),
+              dict(average="ema(0.9)", precision="bf16", recompute="auto",
+                   norm="batch_norm(ghost=2)", stop="loss <= 0"),
+              dict(rate="one_cycle(0.1)", **of_optimizer("muon"))):
+        text = recipe(shards="4", batch="16", **k)
+        options = ("--validation=5", start(text, data))
+        one = Run(build(text), data, *options)
+        four = Run(build(text), data, *options, ranks=4)
+        same_bits("four ranks", one.tensors(), four.tensors())
+        insist([r["loss"] for r in one.of("test")] ==
+               [r["loss"] for r in four.of("test")], "evaluations differ")
+        text = recipe(shards="2", batch="8", accumulate="2", **k)
+        first = Run(build(text), data, *options, "--steps", "1", ranks=2)
+        then = Run(build(text), data, "--validation=5", "--resume",
+                   folder=first.folder)
+        same_bits("batches of shards", one.tensors(), then.tensors())
+
+
 NEUTRAL = {  # what changes nothing: with it, and without
     "random_crop": ("input", "data.train |> random_crop(6, pad=0)", None),
     "random_translate": ("input", "data.train |> random_translate(0)", None),
