@@ -20,6 +20,7 @@
 #   cuda      every model on the stand-in, and each call of a library fails once
 #   faults    each planted fault is found
 #   random    random programs, from a seed that the day gives
+#   ranks     random models with shards, as one process and as ranks
 #   machine   random programs on the stand-in with NVIDIA's compiler
 #   fuzz      the three fuzz targets
 #   sanitized passes and limits, and cases that judge numbers and times, with
@@ -31,7 +32,7 @@ build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
 shift 2
 [ $# -gt 0 ] ||
     set -- nvrtc cudnn cost bound bench ptx races codegen cuda faults random \
-        machine fuzz sanitized outside
+        ranks machine fuzz sanitized outside
 source=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 export SINTER="$build/bin/sinter" SINTER_SOURCE="$source"
 export SINTER_LIB="$build/lib/sinter" SINTER_INCLUDE="$build/include/sinter"
@@ -105,6 +106,7 @@ part() {
         long $(($1 / 2)) cuda_faults FAULTS_EVERY=1 ;;
     faults) long "$1" faults FAULTS=all ;;
     random) random "$1" env CC=tcc "$build/bin/random" ;;
+    ranks) random "$1" python3 "$source/tests/campaign/ranks.py" ;;
     machine | fuzz | sanitized | outside) "$2" "$1" ;;
     *) echo "no part $2" >&2 && return 2 ;;
     esac
