@@ -212,19 +212,36 @@ const char *rt_inputs_path(const RtData *d, int64_t sample);
 // Why a sample's file could not be decoded; NULL: it could.
 const char *rt_inputs_error(const RtData *d, int64_t sample);
 
+// ---- reader.c ----
+
+// An open file.
+typedef struct {
+    const RtFiles *files;
+    const char *path;
+    int fd;
+    int64_t size;
+    int64_t buffered; // offset of the buffer
+    size_t ready;
+    uint8_t buffer[4 << 10];
+} RtReader;
+
+bool rt_reader_open(RtReader *r, const RtFiles *files, const char *path,
+                    RtError *e);
+// Whether the file has so many bytes from there on.
+bool rt_reader_has(const RtReader *r, int64_t from, int64_t count);
+// Copies bytes that the file has.
+bool rt_reader_copy(RtReader *r, int64_t from, size_t count, void *to,
+                    RtError *e);
+void rt_reader_close(RtReader *r);
+
 // ---- tar.c ----
 
 enum { RT_TAR_RECORDS = 16 << 10 };
 
 // An open archive.
 typedef struct {
-    const RtFiles *files;
-    const char *path;
-    int fd;
-    int64_t size, at; // of the file; the next header
-    int64_t buffered; // offset of the buffer
-    size_t ready;
-    uint8_t buffer[4 << 10];
+    RtReader in;
+    int64_t at; // of the next header
     char name[4 << 10];
     bool is_named; // by a header before that of the member
     int64_t bytes; // by such a header; -1: none

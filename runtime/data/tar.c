@@ -4,15 +4,11 @@
 //
 // A member is a block of 512 bytes, then its data, padded to whole blocks.  A
 // block of zeros ends the archive, so a file without one is truncated.
-#define _POSIX_C_SOURCE 200809L
-
 #include "runtime/data/data.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 enum {
     BLOCK = 512,
@@ -29,41 +25,16 @@ enum {
 };
 
 static bool damaged(const RtTar *t, const char *why, RtError *e) {
-    return rt_fail(e, EXIT_DATA, "%s: %s at byte %" PRId64, t->path, why,
+    return rt_fail(e, EXIT_DATA, "%s: %s at byte %" PRId64, t->in.path, why,
                    t->at);
 }
 
 // ---- bytes ----
 
-static bool refill(RtTar *t, int64_t from, RtError *e) {
-    int64_t left = t->size - from;
-    size_t most = sizeof t->buffer;
-    most = left < (int64_t)most ? (size_t)left : most;
-    t->ready = 0;
-    if (left <= 0)
-        return damaged(t, "the archive is truncated", e);
-    if (lseek(t->fd, from, SEEK_SET) < 0 ||
-        !rt_read(t->files, t->fd, t->buffer, most))
-        return rt_fail_read(e, t->path);
-    t->buffered = from;
-    t->ready = most;
-    return true;
-}
-
 bool rt_tar_read(RtTar *t, int64_t from, size_t count, void *to, RtError *e) {
-    for (uint8_t *p = to; count > 0;) {
-        bool here =
-            from >= t->buffered && from < t->buffered + (int64_t)t->ready;
-        if (!here && !refill(t, from, e))
-            return false;
-        size_t skipped = (size_t)(from - t->buffered);
-        size_t some = t->ready - skipped < count ? t->ready - skipped : count;
-        memcpy(p, t->buffer + skipped, some);
-        p += some;
-        from += (int64_t)some;
-        count -= some;
-    }
-    return true;
+    return rt_reader_has(&t->in, from, (int64_t)count)
+               ? rt_reader_copy(&t->in, from, count, to, e)
+               : damaged(t, "the archive is truncated", e);
 }
 
 // ---- fields ----
@@ -184,7 +155,7 @@ static bool read_header(RtTar *t, uint8_t *block, int64_t *bytes, bool *end,
         *bytes = t->bytes;
     if (*bytes < 0)
         return damaged(t, "a size that is no number is", e);
-    if (*bytes > t->size - t->at - BLOCK)
+    if (*bytes > t->in.size - t->at - BLOCK)
         return damaged(t, "the archive is truncated in the member", e);
     return true;
 }
@@ -194,7 +165,7 @@ static bool refuse_link(RtTar *t, RtError *e) {
     return rt_fail(e, EXIT_DATA,
                    "%s: %s is a hard link, which has no bytes; tar with "
                    "--hard-dereference writes them",
-                   t->path, t->name);
+                   t->in.path, t->name);
 }
 
 static bool is_file(char type) {
@@ -236,13 +207,10 @@ bool rt_tar_next(RtTar *t, RtTarMember *m, RtError *e) {
 }
 
 bool rt_tar_open(RtTar *t, const RtFiles *files, const char *path, RtError *e) {
-    size_t bytes;
-    *t = (RtTar){.files = files, .path = path};
-    t->fd = rt_open_sized(files, path, &bytes, e);
-    t->size = t->fd < 0 ? 0 : (int64_t)bytes;
-    return t->fd >= 0;
+    t->at = 0;
+    return rt_reader_open(&t->in, files, path, e);
 }
 
 void rt_tar_close(RtTar *t) {
-    t->files->close(t->fd);
+    rt_reader_close(&t->in);
 }

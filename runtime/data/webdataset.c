@@ -69,7 +69,7 @@ static bool read_class(Shard *s, const RtTarMember *m, RtError *e) {
     bool unused = s->spec->label.rank < 0;
     return unused || label >= 0 || rt_fail(e, EXIT_DATA,
                                  "%s:%s is not the number of a class in digits",
-                                 s->tar.path, m->name);
+                                 s->tar.in.path, m->name);
 }
 
 // The last field `label` of an object, if it is a whole number; -1: it is not
@@ -129,10 +129,10 @@ static bool check_label(const Shard *s, RtError *e) {
         return rt_fail(e, EXIT_DATA,
                        "%s:%s has no %s.cls, nor %s.json with a label, beside "
                        "it",
-                       s->tar.path, p->image, p->key, p->key);
+                       s->tar.in.path, p->image, p->key, p->key);
     return rt_fail(e, EXIT_DATA,
                    "%s:%s has label %" PRId64 ", but the model has %d classes",
-                   s->tar.path, p->image, p->label, s->spec->classes);
+                   s->tar.in.path, p->image, p->label, s->spec->classes);
 }
 
 // Members without an image are no sample; one of an unknown kind may be an
@@ -142,7 +142,7 @@ static bool sample_end(Shard *s, RtError *e) {
     if (p->image != NULL) {
         int64_t bits[] = {p->part.bytes, p->label};
         if (!check_label(s, e) ||
-            !rt_images_add(s->split, rt_path("%s:%s", s->tar.path, p->image),
+            !rt_images_add(s->split, rt_path("%s:%s", s->tar.in.path, p->image),
                            &p->part, (int32_t)(p->label < 0 ? 0 : p->label), e))
             return false;
         *s->hash = XXH3_64bits_withSeed(p->image, strlen(p->image), *s->hash);
@@ -158,7 +158,7 @@ static bool take_image(Shard *s, const RtTarMember *m, RtError *e) {
     Sample *p = &s->sample;
     if (p->image != NULL)
         return rt_fail(e, EXIT_DATA, "%s: %s and %s are images of one sample",
-                       s->tar.path, p->image, m->name);
+                       s->tar.in.path, p->image, m->name);
     p->image = strdup(m->name);
     p->part = (RtFilePart){m->first, m->bytes, s->file};
     return p->image != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
