@@ -181,6 +181,10 @@ bool data_set(Expansion *e, const Call *c, DataSet *d) {
     case B_webdataset:
         images(d, c, P_webdataset_size);
         return true;
+    case B_lmdb:
+        images(d, c, P_lmdb_size);
+        add_setting(e, d, (DataSetting){"rgb", call_flag(c, P_lmdb_rgb), NULL});
+        return true;
     case B_image_table:
         images(d, c, P_image_table_size);
         set_labels(d, c, P_image_table_targets);

@@ -24,6 +24,7 @@ static const struct {
     {"table", rt_table_read},
     {"image_folder", rt_image_folder_read},
     {"webdataset", rt_webdataset_read},
+    {"lmdb", rt_lmdb_read},
     {"image_table", rt_image_table_read},
     {"tokens", rt_tokens_read},
     {"synthetic", rt_synthetic_draw},

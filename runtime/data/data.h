@@ -196,8 +196,12 @@ typedef struct {
 // Finds the files with one of the suffixes (to NULL): in the folders train, and
 // test, val or validation, or without a folder train in the folder itself,
 // where a word of a name selects the set.
+// suffix NULL: folders.
 bool rt_shards_find(RtShards *to, const char *folder, const char *const *suffix,
                     RtError *e);
+// The position in a name of the word that selects the set; its length if it has
+// none.
+size_t rt_shards_word(const char *name);
 void rt_shards_free(RtShards *s);
 
 // ---- inputs.c ----
@@ -259,8 +263,37 @@ bool rt_tar_next(RtTar *t, RtTarMember *m, RtError *e);
 bool rt_tar_read(RtTar *t, int64_t from, size_t count, void *to, RtError *e);
 void rt_tar_close(RtTar *t);
 
+// ---- lmdb_pages.c ----
+
+// A value of a database, as a part of its file, and its key: bytes until the
+// hook returns.
+typedef struct {
+    const uint8_t *key;
+    size_t key_length;
+    int64_t first, bytes;
+} RtLmdbEntry;
+
+typedef bool RtLmdbHook(void *context, const RtLmdbEntry *entry, RtError *e);
+// Calls `hook` with the entries of an LMDB file in the order of their keys.
+bool rt_lmdb_walk(RtReader *file, RtLmdbHook *hook, void *context, RtError *e);
+
+// ---- datum.c ----
+
+// A record of Caffe: message Datum of its caffe.proto.
+typedef struct {
+    int64_t channels, height, width;
+    int64_t encoded;      // not 0: its bytes are an image file
+    int64_t label;        // 0 if it has none, as in that file
+    int64_t first, bytes; // of field `data` in the file; 0, 0: none
+    bool has_floats;      // in place of bytes; nothing is read after them
+} RtDatum;
+
+// Reads the message in a part of the file; false with *e filled if it is none.
+bool rt_datum_read(RtReader *file, int64_t first, int64_t bytes, RtDatum *to,
+                   RtError *e);
+
 // ---- cifar.c, idx.c, npy.c, table.c, tokens.c, image_folder.c, image_table.c,
-// webdataset.c, synthetic.c ----
+// webdataset.c, lmdb.c, synthetic.c ----
 
 typedef bool RtFormat(RtData *d, const char *path, const RtDataSpec *spec,
                       const RtFiles *files, RtError *e);
@@ -274,7 +307,7 @@ bool rt_table_open(RtData *d, const char *path, const RtDataSpec *spec,
                    RtError *e);
 RtFormat rt_cifar10_read, rt_cifar100_read, rt_idx_read, rt_npy_read,
     rt_tokens_read, rt_synthetic_draw, rt_image_folder_read, rt_webdataset_read,
-    rt_table_read, rt_image_table_read;
+    rt_table_read, rt_image_table_read, rt_lmdb_read;
 
 // ---- decode.c, jpeg.c, png.c, resize.c: images in files ----
 
@@ -303,6 +336,7 @@ enum { RT_LOADER_PRIVATE_BYTES = 4 << 20 };
 typedef struct {
     int64_t first, bytes;
     int32_t file;
+    uint16_t h, w; // of raw pixels in planes; 0: an image of some format
 } RtFilePart;
 
 // Decodes images to h x w pixels of three bytes.
@@ -310,12 +344,15 @@ typedef struct {
     const RtFiles *files;
     int h, w;
     int64_t max_pixels; // of a file
+    bool rgb;           // the order of raw planes; else blue, green, red
     RtJpeg *jpeg;       // NULL: not installed
     RtPng *png;
     RtWebp *webp;
     RtDecodeMemory *memory;
 } RtImageDecoder;
 
+// The suffix of the format of an image by its first bytes; NULL: unknown.
+const char *rt_image_suffix_of(const void *bytes, size_t count);
 // Reads a file into h x w pixels. *broken: no decoder can decode the file.
 bool rt_image_read(const RtImageDecoder *decoder, const char *path, uint8_t *to,
                    bool *broken, RtError *e);

@@ -85,6 +85,25 @@ bool rt_image_fill(RtDecoding *d) {
     return true;
 }
 
+uint8_t *rt_image_rest(RtDecoding *d, size_t *bytes, RtError *e) {
+    *bytes = d->ready + d->left;
+    uint8_t *all = malloc(*bytes + 1);
+    if (all == NULL) {
+        rt_fail(e, EXIT_MEMORY, "out of memory");
+        return NULL;
+    }
+    for (size_t at = 0; d->ready > 0;) {
+        memcpy(all + at, d->next, d->ready);
+        at += d->ready;
+        if (!rt_image_fill(d) && at < *bytes) {
+            rt_fail(e, EXIT_DATA, "the file is truncated");
+            free(all);
+            return NULL;
+        }
+    }
+    return all;
+}
+
 // ---- one image ----
 
 bool rt_image_begin(RtDecoding *d, uint32_t h, uint32_t w, RtError *e) {
@@ -124,17 +143,15 @@ bool rt_image_reserve(RtDecoding *d, int h, int w, size_t bytes, RtError *e) {
     return d->resize != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
 }
 
-static bool is_png(const RtDecoding *d) {
-    return d->ready >= 8 && memcmp(d->next, "\x89PNG\r\n\x1a\n", 8) == 0;
-}
-
-static bool is_jpeg(const RtDecoding *d) {
-    return d->ready >= 2 && d->next[0] == 0xff && d->next[1] == 0xd8;
-}
-
-static bool is_webp(const RtDecoding *d) {
-    return d->ready >= 12 && memcmp(d->next, "RIFF", 4) == 0 &&
-           memcmp(d->next + 8, "WEBP", 4) == 0;
+const char *rt_image_suffix_of(const void *bytes, size_t count) {
+    const uint8_t *p = bytes;
+    if (count >= 8 && memcmp(p, "\x89PNG\r\n\x1a\n", 8) == 0)
+        return ".png";
+    if (count >= 2 && p[0] == 0xff && p[1] == 0xd8)
+        return ".jpg";
+    bool webp = count >= 12 && memcmp(p, "RIFF", 4) == 0 &&
+                memcmp(p + 8, "WEBP", 4) == 0;
+    return webp ? ".webp" : NULL;
 }
 
 static bool no_library(RtDecoding *d, const char *format, RtError *e) {
@@ -148,16 +165,19 @@ static bool no_library(RtDecoding *d, const char *format, RtError *e) {
 // The first bytes decide on the format, not the name.
 static bool decode(RtDecoding *d, RtError *e) {
     const RtImageDecoder *by = d->decoder;
-    if (is_png(d))
+    const char *suffix = rt_image_suffix_of(d->next, d->ready);
+    if (d->h > 0)
+        return rt_planes_decode(d, e);
+    if (suffix == NULL)
+        return rt_fail(e, EXIT_DATA, "it is no JPEG, PNG or WebP file");
+    if (strcmp(suffix, ".png") == 0)
         return by->png != NULL ? rt_png_decode(by->png, d, e)
                                : no_library(d, "PNG", e);
-    if (is_jpeg(d))
+    if (strcmp(suffix, ".jpg") == 0)
         return by->jpeg != NULL ? rt_jpeg_decode(by->jpeg, d, e)
                                 : no_library(d, "JPEG", e);
-    if (is_webp(d))
-        return by->webp != NULL ? rt_webp_decode(by->webp, d, e)
-                                : no_library(d, "WebP", e);
-    return rt_fail(e, EXIT_DATA, "it is no JPEG, PNG or WebP file");
+    return by->webp != NULL ? rt_webp_decode(by->webp, d, e)
+                            : no_library(d, "WebP", e);
 }
 
 // ---- orientation ----
@@ -224,6 +244,8 @@ static bool seek(RtDecoding *d, const RtFilePart *part) {
         lseek(d->file, part->first, SEEK_SET) < 0)
         return false;
     d->left = (size_t)part->bytes;
+    d->h = part->h;
+    d->w = part->w;
     return true;
 }
 

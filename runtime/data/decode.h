@@ -18,6 +18,7 @@ typedef struct {
     bool failed;         // reading the file failed
     int reason;          // errno of that; 0: truncated
     bool unknown;        // its library is missing
+    int h, w;            // of raw pixels; 0: a file of some format
     int orientation;     // of Exif, 1 to 8; 0: unknown
     uint8_t *to;
     uint8_t *stored;  // pixels before they are turned; `to` if they are upright
@@ -29,6 +30,8 @@ typedef struct {
 // Reads the next bytes into the buffer; false at the end of the file and after
 // an error.
 bool rt_image_fill(RtDecoding *d);
+// Reads the rest of the file, which the caller frees; NULL with *e filled.
+uint8_t *rt_image_rest(RtDecoding *d, size_t *bytes, RtError *e);
 
 // Refuses a file with too many pixels.
 bool rt_image_begin(RtDecoding *d, uint32_t h, uint32_t w, RtError *e);
@@ -48,8 +51,10 @@ void rt_resize_row(RtResize *r, const uint8_t *pixel);
 // The bytes that it allocates.
 size_t rt_resize_bytes(int h, int w, int rows, int columns);
 
-// ---- jpeg.c, png.c, webp.c ----
+// ---- planes.c, jpeg.c, png.c, webp.c ----
 
+// Raw pixels of one byte: a plane, or one for each of three colours.
+bool rt_planes_decode(RtDecoding *d, RtError *e);
 bool rt_jpeg_decode(const RtJpeg *j, RtDecoding *d, RtError *e);
 bool rt_png_decode(const RtPng *p, RtDecoding *d, RtError *e);
 bool rt_webp_decode(const RtWebp *w, RtDecoding *d, RtError *e);

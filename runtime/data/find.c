@@ -27,7 +27,8 @@ static int64_t synthetic_samples(const char *path) {
 
 static bool reads_images(const RtTrainer *t) {
     return strcmp(t->data_format, "image_folder") == 0 ||
-           strcmp(t->data_format, "webdataset") == 0;
+           strcmp(t->data_format, "webdataset") == 0 ||
+           strcmp(t->data_format, "lmdb") == 0;
 }
 
 static bool read_parts(const RtTrainer *t, const RtOptions *o, RtData *d,

@@ -86,14 +86,6 @@ static char *select_rows(const Rows *r, const char *from, bool *has_image) {
 
 // ---- rows ----
 
-// The suffix by which an image's library is found; one of no known form gives
-// its message when it is decoded.
-static const char *suffix_of(const char *bytes, size_t count) {
-    return count >= 4 && memcmp(bytes, "\x89PNG", 4) == 0 ? ".png"
-           : count >= 4 && memcmp(bytes, "RIFF", 4) == 0  ? ".webp"
-                                                          : ".jpg";
-}
-
 static bool part_add(Rows *r, int64_t bytes, RtError *e) {
     RtImageRows *to = r->to;
     if (to->count == r->room) {
@@ -104,7 +96,7 @@ static bool part_add(Rows *r, int64_t bytes, RtError *e) {
             return rt_fail(e, EXIT_MEMORY, "out of memory");
         to->part = more;
     }
-    to->part[to->count++] = (RtFilePart){r->bytes, bytes, 0};
+    to->part[to->count++] = (RtFilePart){.first = r->bytes, .bytes = bytes};
     r->bytes += bytes;
     return true;
 }
@@ -121,7 +113,10 @@ static bool row_add(Rows *r, const RtChunk *c, int64_t i, RtError *e) {
     if (!rt_write(&rt_system_files, r->to->spool, bytes, count))
         return rt_fail(e, EXIT_IO, "cannot copy the images of %s to TMPDIR: %s",
                        r->path, strerror(errno));
-    char *name = rt_path("%s:%lld%s", r->path, row, suffix_of(bytes, count));
+    // One of no known form gives its message when it is decoded.
+    const char *suffix = rt_image_suffix_of(bytes, count);
+    char *name = rt_path("%s:%lld%s", r->path, row,
+                         suffix != NULL ? suffix : rt_image_suffix[0]);
     if (name == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     quote(r->text, name);

@@ -188,6 +188,8 @@ static bool open_libraries(RtImages *s, RtError *e) {
     bool jpeg = false, png = false, webp = false;
     RtError ignored;
     for (int64_t i = 0; i < s->name.count; i++) {
+        if (s->part != NULL && s->part[i].h > 0)
+            continue;
         const char *dot = strrchr(s->name.name[i], '.');
         bool is_png = strcasecmp(dot, ".png") == 0;
         bool is_webp = strcasecmp(dot, ".webp") == 0;

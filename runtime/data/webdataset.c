@@ -67,9 +67,9 @@ static bool read_class(Shard *s, const RtTarMember *m, RtError *e) {
     }
     s->sample.label = label;
     bool unused = s->spec->label.rank < 0;
-    return unused || label >= 0 || rt_fail(e, EXIT_DATA,
-                                 "%s:%s is not the number of a class in digits",
-                                 s->tar.in.path, m->name);
+    return unused || label >= 0 ||
+           rt_fail(e, EXIT_DATA, "%s:%s is not the number of a class in digits",
+                   s->tar.in.path, m->name);
 }
 
 // The last field `label` of an object, if it is a whole number; -1: it is not
@@ -160,7 +160,8 @@ static bool take_image(Shard *s, const RtTarMember *m, RtError *e) {
         return rt_fail(e, EXIT_DATA, "%s: %s and %s are images of one sample",
                        s->tar.in.path, p->image, m->name);
     p->image = strdup(m->name);
-    p->part = (RtFilePart){m->first, m->bytes, s->file};
+    p->part =
+        (RtFilePart){.first = m->first, .bytes = m->bytes, .file = s->file};
     return p->image != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
 }
 
@@ -223,10 +224,8 @@ static bool read_split(RtData *d, RtSplit *split, RtNames *shard,
         return false;
     images->file = *shard;
     *shard = (RtNames){0};
-    Shard s = {.split = split,
-               .spec = spec,
-               .hash = &d->hash,
-               .ignored = ignored};
+    Shard s = {
+        .split = split, .spec = spec, .hash = &d->hash, .ignored = ignored};
     s.sample.label = -1;
     for (int64_t i = 0; i < images->file.count; i++) {
         s.file = (int32_t)i;

@@ -7,7 +7,6 @@
 
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 
 // clang-format off
 #define FUNCTIONS(F) \
@@ -54,26 +53,6 @@ RtWebp *rt_webp_open(RtError *e) {
 
 // ---- one image ----
 
-// The rest of the file behind what is in the buffer.
-static uint8_t *read_file(RtDecoding *d, size_t *bytes, RtError *e) {
-    *bytes = d->ready + d->left;
-    uint8_t *all = malloc(*bytes + 1);
-    if (all == NULL) {
-        rt_fail(e, EXIT_MEMORY, "out of memory");
-        return NULL;
-    }
-    for (size_t at = 0; d->ready > 0;) {
-        memcpy(all + at, d->next, d->ready);
-        at += d->ready;
-        if (!rt_image_fill(d) && at < *bytes) {
-            rt_fail(e, EXIT_DATA, "the file is truncated");
-            free(all);
-            return NULL;
-        }
-    }
-    return all;
-}
-
 // Over black, in place of four bytes a pixel.
 static void rows_resize(RtDecoding *d, uint8_t *pixel, int h, int w) {
     for (int y = 0; y < h; y++) {
@@ -114,7 +93,7 @@ static bool decode(const RtWebp *l, RtDecoding *d, const uint8_t *all,
 
 bool rt_webp_decode(const RtWebp *library, RtDecoding *d, RtError *e) {
     size_t bytes;
-    uint8_t *all = read_file(d, &bytes, e);
+    uint8_t *all = rt_image_rest(d, &bytes, e);
     bool good = all != NULL && decode(library, d, all, bytes, e);
     free(all);
     return good;

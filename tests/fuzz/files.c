@@ -138,7 +138,8 @@ static void sum_headers(uint8_t *data, size_t size) {
     }
 }
 
-static void read_webdataset(const uint8_t *data, size_t size) {
+// Reads every image of a data set in the folder.
+static void read_images(const char *format) {
     const RtDataSpec sample = {.image = {RT_U8, 3, {SIDE, SIDE, 3}},
                                .label = {RT_I32, 0, {0}},
                                .classes = 3,
@@ -147,14 +148,7 @@ static void read_webdataset(const uint8_t *data, size_t size) {
     RtData d;
     RtError e = {0};
     uint8_t square[PIXELS * 3];
-    uint8_t *bytes = malloc(size + 1);
-    if (bytes == NULL)
-        abort();
-    memcpy(bytes, data, size);
-    sum_headers(bytes, size);
-    write_file("train.tar", bytes, size);
-    free(bytes);
-    if (!rt_data_open(&d, "webdataset", ".", &sample, &rt_system_files, &e)) {
+    if (!rt_data_open(&d, format, ".", &sample, &rt_system_files, &e)) {
         check_refusal(&e);
         return;
     }
@@ -162,6 +156,22 @@ static void read_webdataset(const uint8_t *data, size_t size) {
         if (!d.train.fetch(&d.train, i, square, &e))
             check_refusal(&e);
     rt_data_close(&d);
+}
+
+static void read_webdataset(const uint8_t *data, size_t size) {
+    uint8_t *bytes = malloc(size + 1);
+    if (bytes == NULL)
+        abort();
+    memcpy(bytes, data, size);
+    sum_headers(bytes, size);
+    write_file("train.tar", bytes, size);
+    free(bytes);
+    read_images("webdataset");
+}
+
+static void read_lmdb(const uint8_t *data, size_t size) {
+    write_file("data.mdb", data, size);
+    read_images("lmdb");
 }
 
 // ---- images ----
@@ -284,9 +294,9 @@ static void read_tokenizer(const uint8_t *data, size_t size) {
 }
 
 static void (*const readers[])(const uint8_t *, size_t) = {
-    read_cifar10, read_idx,    read_npy,    read_tokens,  read_image,
-    read_image,   read_header, read_tuning, read_weights, read_tokenizer,
-    read_webdataset,
+    read_cifar10, read_idx,       read_npy,        read_tokens,
+    read_image,   read_image,     read_header,     read_tuning,
+    read_weights, read_tokenizer, read_webdataset, read_lmdb,
 };
 enum { NUM_READERS = sizeof readers / sizeof readers[0] };
 

@@ -36,7 +36,7 @@ else
     printf '"%s"\n' dtype shape data_offsets __metadata__ F32 BF16 BOOL \
         descr fortran_order False '<f4' '<i8' '|u1' plans products fusions \
         apart vocab merges added_tokens pre_tokenizer ByteLevel Split Regex \
-        content .cls .json label path= size= ustar \
+        content .cls .json label path= size= ustar '\xde\xc0\xef\xbe' \
         IHDR PLTE tRNS gAMA IDAT IEND >"$work/words"
 fi
 cp "$here/$name"/* "$work/seeds"

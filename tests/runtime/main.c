@@ -16,6 +16,7 @@ int main(void) {
     srunner_add_suite(runner, tokens_suite());
     srunner_add_suite(runner, image_folder_suite());
     srunner_add_suite(runner, webdataset_suite());
+    srunner_add_suite(runner, lmdb_suite());
     srunner_add_suite(runner, loader_suite());
     srunner_add_suite(runner, library_call_cost_suite());
     srunner_add_suite(runner, library_suite());

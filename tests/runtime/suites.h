@@ -14,6 +14,7 @@ Suite *image_table_suite(void);
 Suite *tokens_suite(void);
 Suite *image_folder_suite(void);
 Suite *webdataset_suite(void);
+Suite *lmdb_suite(void);
 Suite *loader_suite(void);
 Suite *library_call_cost_suite(void);
 Suite *library_suite(void);
