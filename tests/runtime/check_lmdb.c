@@ -212,6 +212,18 @@ START_TEST(pages_form_no_circle) {
 }
 END_TEST
 
+// A record of two hundred numbers would take long to read for each of many keys.
+START_TEST(a_record_has_few_fields) {
+    enum { DATUM = 5 * PAGE + 16, DATA = 6, BYTES = 9 };
+    make_file();
+    file[DATUM + DATA] = 0x28; // a label of two bytes
+    memset(file + DATUM + BYTES, 0x08, 400);
+    ck_assert(!open_file());
+    ck_assert_str_eq(error.text,
+                     "d/data.mdb:c: it is no message Datum of Caffe");
+}
+END_TEST
+
 // A wrong byte is refused or gives other pixels; it is never read outside of
 // the file, which a sanitizer reports.
 START_TEST(any_byte_may_be_wrong) {
@@ -252,6 +264,7 @@ Suite *lmdb_suite(void) {
     tcase_add_test(t, entries_are_in_order);
     tcase_add_loop_test(t, a_damaged_page, 0, 38);
     tcase_add_test(t, pages_form_no_circle);
+    tcase_add_test(t, a_record_has_few_fields);
     tcase_add_loop_test(t, any_byte_may_be_wrong, 0, 8);
     tcase_add_test(t, a_file_that_becomes_shorter);
     suite_add_tcase(s, t);
