@@ -95,8 +95,9 @@ const char *kernel_name(const Graph *g, Arena *a, const Group *group,
         bool step = strcmp(g->name, "train") == 0;
         words.word[0] = group->kind == GROUP_CHECK
                             ? op_info[g->node[group->last].op].name
-                        : step ? "update"
-                               : g->name;
+                        : group_stores_terms(g, group) ? "bucket"
+                        : step                         ? "update"
+                                                       : g->name;
         words.count = 1;
         place = "";
         backward = false;

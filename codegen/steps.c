@@ -21,11 +21,13 @@ static const char *layer_of(const Node *d) {
 enum { NO_PHASE = -1, FORWARD, BACKWARD_PHASE, UPDATE_PHASE };
 
 // The phase of a launch after one of phase `before`; they follow one another.
-// Stacks belong to all: of states, of gradients, of updates.
-static int phase_after(int before, const Group *group) {
+// Stacks belong to all: of states, of gradients, of updates.  The terms of a
+// shard are stored on the way.
+static int phase_after(int before, const Graph *g, const Group *group) {
     bool update = group->kind == GROUP_STACK
                       ? before >= BACKWARD_PHASE && !group->backward
-                      : group_is_multi_tensor(group->kind);
+                      : group_is_multi_tensor(group->kind) &&
+                            !group_stores_terms(g, group);
     int phase = update            ? UPDATE_PHASE
                 : group->backward ? BACKWARD_PHASE
                                   : FORWARD;
@@ -244,7 +246,7 @@ void step_write(const Writer *w, Text *t, const PlannedStep *s) {
     bool trains = s->step->kind >= STEP_TRAIN && s->step->kind <= STEP_GATHER;
     for (int k = 0; k < x.num_repeats; k++) {
         const Repeat *r = &x.repeat[k];
-        int now = phase_after(phase, s->kernel[r->first].group);
+        int now = phase_after(phase, s->graph, s->kernel[r->first].group);
         if (trains && now != phase)
             text_add(t, "%s    rt_phase(d, %s);\n", r->first ? "\n" : "",
                      phase_name[now]);

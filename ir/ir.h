@@ -334,6 +334,8 @@ bool node_number(const Node *n, double *value);
 // Whether n is a state of that kind.  A graph from a file may have some of
 // none.
 bool state_is(const Node *n, const char *kind);
+// The bucket of a shard's terms that a state belongs to; -1: none.
+int64_t state_bucket(const Node *n);
 
 // ---- build.c: common nodes ----
 

@@ -9,7 +9,10 @@
 static void add(Step *step, int *count, StepKind kind, int stage,
                 Graph *graph) {
     if (graph != NULL)
-        step[(*count)++] = (Step){kind, stage, graph->name, graph, NULL};
+        step[(*count)++] = (Step){.kind = kind,
+                                  .stage = stage,
+                                  .name = graph->name,
+                                  .graph = graph};
 }
 
 Step *program_steps(const Program *p, Arena *a, int *count) {

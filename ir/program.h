@@ -203,6 +203,9 @@ typedef struct {
                       // the graph's own, each another
     Graph *graph;
     const struct GraphPlan *plan; // of a final graph: passes/plan/plan.h
+    // Of TRAIN with shards, in the order in which they are ready.
+    const struct Bucket *bucket;
+    int num_buckets;
 } Step;
 
 // ---- program.c ----

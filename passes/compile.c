@@ -242,6 +242,9 @@ static Plan *steps_plan(Steps *s) {
         if (step->graph->arena_bytes > plan->arena_bytes)
             plan->arena_bytes = step->graph->arena_bytes;
     }
+    for (int i = 0; i < s->count && s->shards > 0; i++)
+        if (s->step[i].kind == STEP_TRAIN)
+            plan_buckets(plan, &s->step[i], s->arena);
     return plan;
 }
 

@@ -15,9 +15,10 @@
 // that iterate over the same space and read a common tensor become one cluster.
 // A sum over a value that a kernel stores joins that kernel and has its depth,
 // and one over columns joins a kernel of rows that reads the same.  All
-// assignments are one cluster, launched last.  Then the graph is rebuilt
-// cluster by cluster, each with its own copies of the nodes between its inputs
-// and its roots, and of inputs that it can recompute from the others.
+// assignments are one cluster, launched last; those of a shard's terms are one
+// for each bucket.  Then the graph is rebuilt cluster by cluster, each with its
+// own copies of the nodes between its inputs and its roots, and of inputs that
+// it can recompute from the others.
 //
 // A fused kernel computes in f32 and rounds where it stores, so fusing changes
 // results: it leaves roundings out, and it rounds to ACT the values that it

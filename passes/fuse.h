@@ -74,7 +74,9 @@ typedef struct {
 typedef struct {
     GroupKind kind;
     int depth;
-    int older;       // the cluster of this depth that was made before, or NONE
+    int older;       // the cluster of this depth that was made before, or NONE;
+                     // of assignments, of any other bucket
+    int64_t bucket;  // of a cluster of assignments; -1: none
     NodeId space;    // over whose shape its kernel iterates; not of parts
     NodeId priority; // the last of its roots, in the order of the old graph
     NodeId *root;

@@ -23,6 +23,7 @@ typedef struct {
     Reads *below;   // of each node
     uint64_t *sets; // of each cluster, the tensors that its roots read
     int *newest;    // of each depth, its last cluster
+    int update;     // the last cluster of assignments
 } Roots;
 
 static bool is_root(const Facts *f, const Stored *s, NodeId n) {
@@ -215,23 +216,42 @@ static void find_loose_clusters(Roots *r) {
     }
 }
 
+// The cluster of an assignment or of a scalar that the update leaves in memory:
+// one for each bucket of a shard's terms, and one for all others.
+static int find_update(Roots *r, NodeId n) {
+    const Node *d = at(r->f, n);
+    int64_t bucket =
+        d->op == OP_assign ? state_bucket(at(r->f, d->arg[0])) : -1;
+    int k = r->update;
+    while (k != NONE && r->c->cluster[k].bucket != bucket)
+        k = r->c->cluster[k].older;
+    if (k == NONE)
+        k = r->update = cluster_new(r->c, (Cluster){.kind = GROUP_UPDATE,
+                                                    .bucket = bucket,
+                                                    .older = r->update});
+    return k;
+}
+
+// After all readers of the assigned states.  Nothing reads those of a bucket.
+static void place_updates(Roots *r) {
+    for (int k = r->update; k != NONE; k = r->c->cluster[k].older)
+        if (r->c->cluster[k].bucket < 0)
+            r->c->cluster[k].priority = r->f->old->count;
+}
+
 static void join_roots(Roots *r) {
     const Facts *f = r->f;
-    int update = NONE;
     for (NodeId n = 0; n < f->old->count; n++) {
         r->below[n] = find_reads(r, n);
         r->c->of[n] = NONE;
         if (brief(f, n)->op == OP_assign || is_late(r->s, n)) {
-            if (update == NONE)
-                update = cluster_new(r->c, (Cluster){.kind = GROUP_UPDATE});
-            cluster_join(r->c, update, n);
+            cluster_join(r->c, find_update(r, n), n);
         } else if (is_root(f, r->s, n) && !is_loose(r, n)) {
             find_cluster(r, n);
         }
     }
     find_loose_clusters(r);
-    if (update != NONE) // after all readers of the assigned states
-        r->c->cluster[update].priority = f->old->count;
+    place_updates(r);
 }
 
 void find_clusters(const Facts *f, const Stored *s, Clusters *c) {
@@ -247,7 +267,8 @@ void find_clusters(const Facts *f, const Stored *s, Clusters *c) {
                .host = ARENA_UNINIT(own, count, NodeId),
                .below = ARENA_UNINIT(own, count, Reads),
                .sets = ARENA_ARRAY(own, (size_t)count + 1, uint64_t),
-               .newest = ARENA_UNINIT(own, (size_t)count + 1, int)};
+               .newest = ARENA_UNINIT(own, (size_t)count + 1, int),
+               .update = NONE};
     for (NodeId n = 0; n <= count; n++)
         r.newest[n] = NONE;
     find_depths(&r);

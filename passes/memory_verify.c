@@ -2,7 +2,8 @@
 //
 // It shares nothing with the planner.  Launch by launch, the inputs of
 // a group must still be intact, and nothing may be written over a state, an
-// input, or a tensor of the same launch.  It replays library fusions too: a
+// input, or a tensor of the same launch; a state that is assigned is not read
+// afterwards.  It replays library fusions too: a
 // call that does the work of a kernel finds its operands, and its results are
 // intact where the kernel would have run.
 
@@ -23,6 +24,7 @@ typedef struct {
     Held *held; // tensors in memory, in order; ranges do not overlap
     int count;
     bool *holds; // whether it holds node n
+    bool *assigned; // of a state
     const Group *group;
     LibraryFusions fusions;
     int *first, *next; // of each group: the fusions of its call, as a list
@@ -177,6 +179,13 @@ static const char *replay_group(Replay *r, int k) {
                                 "group %d reads %%%u after it was "
                                 "overwritten",
                                 group->group, group->input[i]);
+        else if (r->assigned[group->input[i]])
+            return arena_format(r->arena,
+                                "group %d reads %%%u after it was assigned",
+                                group->group, group->input[i]);
+    for (NodeId n = group->first; n <= group->last; n++)
+        if (r->g->node[n].op == OP_assign)
+            r->assigned[r->g->node[n].arg[0]] = true;
     for (int i = -1; i < group->num_outputs && why == NULL; i++) {
         NodeId n = i < 0 ? group->workspace : group->output[i];
         if (n != NO_NODE)
@@ -208,6 +217,7 @@ const char *memory_verify(const Graph *g, Arena *a) {
                 .arena = a,
                 .held = ARENA_ARRAY(a, (size_t)g->count + 1, Held),
                 .holds = ARENA_ARRAY(a, (size_t)g->count + 1, bool),
+                .assigned = ARENA_ARRAY(a, (size_t)g->count + 1, bool),
                 .group = group};
     list_fusions(&r, count);
     const char *why = NULL;

@@ -132,6 +132,12 @@ PassFunction pass_stack_sums;
 // ---- shards.c: the part of a shard, and the update ----
 PassFunction pass_shards;
 
+// ---- buckets.c: ranges of terms that ranks add at once ----
+// Gives each state of a shard's terms its bucket.
+StepsFunction steps_buckets;
+// Finds the buckets of a step of kind TRAIN; all steps have plans.
+void plan_buckets(Plan *plan, Step *step, Arena *a);
+
 // ---- optimizer.c: optimizer nodes become assignments ----
 PassFunction pass_optimizer;
 

@@ -27,7 +27,7 @@ const Pass standard_passes[] = {
     {"stack_sums", pass_stack_sums, BACKWARD, 0, true,
      "one operation on stacked operands for a sum of many equal terms", NULL},
     {"shards", pass_shards, BACKWARD, 0, true,
-     "divide a step into the part of a shard and the update", NULL},
+     "divide a step into the part of a shard and the update", steps_buckets},
     {"optimizer", pass_optimizer, BACKWARD, UPDATES, true,
      "lower optimizers to assignments", NULL},
     {"expand", pass_expand, 0, PRIMITIVE, false,

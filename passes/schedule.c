@@ -11,6 +11,9 @@
 // other orders are tried: the given one, and one that continues with the last
 // result unless another group frees memory.  One that needs clearly less memory
 // is taken.
+//
+// The gradients of a shard do not wait for memory, and a bucket of them is
+// stored when the last is there, so that its sum over ranks begins early.
 
 #include "passes/passes.h"
 #include "passes/plan/group.h"
@@ -53,6 +56,20 @@ static bool updates(const Group *group) {
     return group->kind == GROUP_UPDATE;
 }
 
+static bool stores_terms(const Schedule *s, int k) {
+    return updates(&s->group[k]) && group_stores_terms(s->g, &s->group[k]);
+}
+
+// Whether n is kept for nothing but to be stored as terms of a shard.  The sums
+// of terms over ranks begin as early as they can, so these are no reason to wait.
+static bool is_term(const Schedule *s, NodeId n) {
+    int e = s->readers.first[n];
+    bool only = e >= 0;
+    for (; e >= 0 && only; e = s->readers.next[e])
+        only = stores_terms(s, s->readers.group[e]);
+    return only;
+}
+
 // Bytes freed less bytes taken by running group k now.
 static int64_t gain(const Schedule *s, int k) {
     const Group *group = &s->group[k];
@@ -63,7 +80,8 @@ static int64_t gain(const Schedule *s, int k) {
             bytes += graph_bytes(s->g, s->g->node[n].type);
     }
     for (int i = 0; i < group->num_outputs; i++)
-        bytes -= graph_bytes(s->g, s->g->node[group->output[i]].type);
+        if (!is_term(s, group->output[i]))
+            bytes -= graph_bytes(s->g, s->g->node[group->output[i]].type);
     return bytes;
 }
 
@@ -75,9 +93,12 @@ static bool is_better(const Schedule *s, int64_t gain, int k, int64_t most,
 }
 
 // Updates write states that others read, so they wait for all other groups.
+// Nothing reads the terms of a shard in its step: they are stored at once.
 static int choose(const Schedule *s, const int *ready, int num_ready) {
     int best = -1, ahead = s->rule == BY_TURN ? 1 : AHEAD;
     int64_t most = 0;
+    if (stores_terms(s, ready[0]))
+        return 0;
     for (int i = 0; i < num_ready && (i < ahead || best < 0); i++) {
         if (updates(&s->group[ready[i]]) && num_ready > 1)
             continue;
@@ -90,9 +111,13 @@ static int choose(const Schedule *s, const int *ready, int num_ready) {
     return best < 0 ? 0 : best; // updates alone are left
 }
 
-static int insert(int *ready, int num_ready, int k) {
+// In order, but terms of a shard first.
+static int insert(const Schedule *s, int *ready, int num_ready, int k) {
     int i = num_ready;
-    for (; i > 0 && ready[i - 1] > k; i--)
+    bool first = stores_terms(s, k);
+    for (; i > 0 && (first || (ready[i - 1] > k &&
+                               !stores_terms(s, ready[i - 1])));
+         i--)
         ready[i] = ready[i - 1];
     ready[i] = k;
     return num_ready + 1;
@@ -118,7 +143,7 @@ static int *order(Schedule *s, Arena *scratch) {
     int num_ready = 0, done = 0, stamp = 0;
     for (int k = 0; k < s->count; k++)
         if (s->waits[k] == 0)
-            num_ready = insert(ready, num_ready, k);
+            num_ready = insert(s, ready, num_ready, k);
     while (num_ready > 0) {
         int i = choose(s, ready, num_ready), k = ready[i];
         memmove(&ready[i], &ready[i + 1],
@@ -130,7 +155,7 @@ static int *order(Schedule *s, Arena *scratch) {
             for (int e = r->first[group->output[j]]; e >= 0; e = r->next[e])
                 if (--s->waits[r->group[e]] == 0) {
                     s->since[r->group[e]] = ++stamp;
-                    num_ready = insert(ready, num_ready, r->group[e]);
+                    num_ready = insert(s, ready, num_ready, r->group[e]);
                 }
     }
     return result;

@@ -110,6 +110,15 @@ bool group_backward(const Graph *g, const Group *group) {
     return group->num_outputs > 0;
 }
 
+// Fuse gives the terms of a bucket a group of their own.
+bool group_stores_terms(const Graph *g, const Group *group) {
+    NodeId last = group->last;
+    while (last > group->first && g->node[last].op != OP_assign)
+        last--;
+    const Node *d = &g->node[last];
+    return d->op == OP_assign && state_bucket(&g->node[d->arg[0]]) >= 0;
+}
+
 int64_t space_columns(const Type *space) {
     return space->rank ? space->dim[space->rank - 1] : 1;
 }

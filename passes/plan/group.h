@@ -196,6 +196,9 @@ void group_phases(const Graph *g, Arena *a, Group *group);
 // Whether everything that a group stores is part of the backward pass.
 bool group_backward(const Graph *g, const Group *group);
 
+// Whether a group assigns terms of a shard, and nothing else.
+bool group_stores_terms(const Graph *g, const Group *group);
+
 // Rows of a space: all dimensions but the last.
 int64_t space_rows(const Type *space);
 int64_t space_columns(const Type *space);

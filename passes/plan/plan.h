@@ -56,6 +56,14 @@ void plan_merges_by_price(GraphPlan *p, const Pricing *pricing, Arena *a);
 // Appends the plan in lines that begin with #.
 void plan_print(Text *t, const GraphPlan *p);
 
+// A range of a shard's terms in the arena, which ranks add while the step goes
+// on: passes/buckets.c.
+typedef struct Bucket {
+    int64_t offset, bytes;
+    int ready;  // the launch that stores the last of them
+    int needed; // the launch of STEP_APPLY that reads the first of their sums
+} Bucket;
+
 // The graphs of a program for one device.  They share one arena: states have
 // the same offsets in each.
 typedef struct Plan {

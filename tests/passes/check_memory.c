@@ -212,6 +212,26 @@ START_TEST(late_reads_are_seen) {
 }
 END_TEST
 
+static const char read_late[] =
+    "graph train (primitive, typed, grouped) {\n"
+    "%0 = input {name = \"x\"} : " K "\n"
+    "%1 = state {bucket = 0, init = 0.0, kind = \"partial\", "
+    "name = \"w.shard\"} : " K "\n"
+    "%2 = neg %0 : " K " !g0\n"
+    "%3 = assign %1, %2 : " K " !g0\n"
+    "%4 = mul %1, %0 : " K " !g1\n"
+    "%5 = output %4 {name = \"y\"} : " K "\n"
+    "}\n";
+
+START_TEST(states_read_after_their_assignment_are_seen) {
+    Arena *a = arena_new();
+    Graph *g = planned(graph_from(a, read_late), true);
+    ck_assert_str_eq(memory_verify(g, a),
+                     "group 1 reads %1 after it was assigned");
+    arena_free(a);
+}
+END_TEST
+
 START_TEST(lost_outputs_are_seen) {
     Arena *a = arena_new();
     Graph *g = planned(graph_from(a, overlap), false);
@@ -259,6 +279,7 @@ Suite *memory_suite(void) {
                         (int)(sizeof faults / sizeof *faults));
     tcase_add_test(t, late_reads_are_seen);
     tcase_add_test(t, lost_outputs_are_seen);
+    tcase_add_test(t, states_read_after_their_assignment_are_seen);
     tcase_add_loop_test(t, random_faults_are_seen, 0, NUM_GRAPHS);
     suite_add_tcase(s, t);
     return s;

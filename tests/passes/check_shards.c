@@ -213,11 +213,119 @@ START_TEST(copies_of_weights_follow_the_update) {
 }
 END_TEST
 
+// ---- buckets ----
+
+// Each hidden layer has 2 MB of weights.
+static Plan *wide_plan(Arena *a, const char *freeze) {
+    const char *text = arena_format(
+        a,
+        "model Net(image: u8[N, 4, 4, 1]) -> f32[N, 2] {\n"
+        "image |> flatten |> linear(700) as a |> relu\n"
+        "|> linear(700) as b |> relu |> linear(700) as c |> relu\n"
+        "|> linear(700) as d |> relu |> linear(700) as e |> relu\n"
+        "|> linear(2) as head\n}\n"
+        "train Net {\ndata = synthetic()\nbatch = 8\nepochs = 2\nshards = 2\n"
+        "loss = mean(cross_entropy(output, label))\n"
+        "optimizer = adam(lr=0.1)\n%s}\n",
+        freeze);
+    Diagnostics diags = diag_new(a);
+    Program *p =
+        frontend_parse(a, "x.net", text, strlen(text), NULL, 0, &diags);
+    ck_assert_msg(p != NULL, "%s",
+                  diags.count ? diags.list[0]->message : "no program");
+    PassOptions o = pass_options(&p->recipe, "host");
+    o.deep_verify = true;
+    return program_plan(p, &o);
+}
+
+static int64_t offset_of(const Plan *p, const char *name) {
+    for (int i = 0; i < p->num_steps; i++) {
+        NodeId n = graph_find(p->step[i].graph, name);
+        if (n != NO_NODE)
+            return p->step[i].graph->node[n].offset;
+    }
+    ck_abort_msg("no state %s", name);
+}
+
+static int bucket_of(const Step *s, int64_t offset) {
+    int i = 0;
+    while (i < s->num_buckets &&
+           (offset < s->bucket[i].offset ||
+            offset >= s->bucket[i].offset + s->bucket[i].bytes))
+        i++;
+    return i;
+}
+
+// No term is stored after its bucket is ready, and no sum read before it is
+// needed.
+static void check_buckets(const Plan *p, const Step *train, const Step *apply) {
+    const GraphPlan *plan = train->plan, *update = apply->plan;
+    for (int k = 0; k < plan->num_groups; k++)
+        for (NodeId n = plan->group[k].first; n <= plan->group[k].last; n++) {
+            const Node *d = &plan->graph->node[n];
+            if (d->op != OP_assign)
+                continue;
+            const Node *state = &plan->graph->node[d->arg[0]];
+            int i = bucket_of(train, state->offset);
+            ck_assert_int_lt(i, train->num_buckets);
+            ck_assert_int_le(k, train->bucket[i].ready);
+        }
+    for (int k = 0; k < update->num_groups; k++)
+        for (int i = 0; i < update->group[k].num_inputs; i++) {
+            NodeId n = update->group[k].input[i];
+            const Node *d = &update->graph->node[n];
+            if (state_is(d, STATE_PARTIAL))
+                ck_assert_int_ge(
+                    k, train->bucket[bucket_of(train, d->offset)].needed);
+        }
+    for (int i = 0; i < train->num_buckets; i++) {
+        const Bucket *b = &train->bucket[i];
+        ck_assert_int_ge(b->offset, p->partial);
+        ck_assert_int_le(b->offset + b->bytes, p->partial + p->partial_bytes);
+        ck_assert(i == 0 || b->ready >= b[-1].ready);
+    }
+}
+
+START_TEST(buckets_are_full_in_the_order_of_the_backward_pass) {
+    Arena *a = arena_new();
+    Plan *p = wide_plan(a, "");
+    const Step *train = plan_step(p, "train");
+    check_buckets(p, train, plan_step(p, "apply"));
+    ck_assert_int_eq(train->num_buckets, 2);
+    ck_assert_int_eq(bucket_of(train, offset_of(p, "head.weight.shard")), 0);
+    ck_assert_int_eq(bucket_of(train, offset_of(p, "d.weight.shard")), 0);
+    ck_assert_int_eq(bucket_of(train, offset_of(p, "a.weight.shard")), 1);
+    ck_assert_int_ge(train->bucket[0].bytes, 4 << 20);
+    ck_assert_int_eq(train->bucket[0].bytes + train->bucket[1].bytes,
+                     p->partial_bytes);
+    ck_assert_int_eq(train->bucket[0].offset, p->partial);
+    // The gradients below wait for it: there is time to add.
+    ck_assert_int_lt(train->bucket[0].ready + 3, train->bucket[1].ready);
+    ck_assert_int_eq(train->bucket[1].ready, train->plan->num_groups - 1);
+    arena_free(a);
+}
+END_TEST
+
 // The number of a shard is no property of its samples.
 START_TEST(dropout_takes_short_shards) {
     Arena *a = arena_new();
     Program *p = program(a, "|> dropout(0.5)", BATCH, 2, "mean", "");
     ck_assert_ptr_null(p->recipe.whole_train);
+    arena_free(a);
+}
+END_TEST
+
+// The second stage trains the head alone: the gradients of other layers are not
+// added.
+START_TEST(a_bucket_without_terms_is_none) {
+    Arena *a = arena_new();
+    Plan *p = wide_plan(a, "freeze \"?.*\" after 1 epoch\n");
+    const Step *second = plan_step(p, "train_2");
+    ck_assert_ptr_nonnull(second);
+    check_buckets(p, plan_step(p, "train"), plan_step(p, "apply"));
+    check_buckets(p, second, plan_step(p, "apply_2"));
+    ck_assert_int_eq(second->num_buckets, 1);
+    ck_assert_int_eq(bucket_of(second, offset_of(p, "head.bias.shard")), 0);
     arena_free(a);
 }
 END_TEST
@@ -232,5 +340,9 @@ Suite *shards_suite(void) {
     tcase_add_loop_test(c, copies_of_weights_follow_the_update, 0, 2);
     tcase_add_test(c, dropout_takes_short_shards);
     suite_add_tcase(s, c);
+    TCase *b = tcase_create("buckets");
+    tcase_add_test(b, buckets_are_full_in_the_order_of_the_backward_pass);
+    tcase_add_test(b, a_bucket_without_terms_is_none);
+    suite_add_tcase(s, b);
     return s;
 }
