@@ -146,6 +146,21 @@ void gradients_write(const Writer *w, Text *t, int which) {
     }
 }
 
+void buckets_write(const Writer *w, Text *t, int which) {
+    for (int i = 0; i < w->num_steps; i++) {
+        const Step *s = &w->plan[which]->step[i];
+        if (s->num_buckets == 0)
+            continue;
+        text_add(t, "\nstatic const RtBucket %s_buckets_%s[] = {\n",
+                 w->step[i].name, on_device[which]);
+        for (int k = 0; k < s->num_buckets; k++)
+            text_add(t, "    {%lld, %lld, %d},\n",
+                     (long long)s->bucket[k].offset,
+                     (long long)s->bucket[k].bytes, s->bucket[k].ready);
+        text_add(t, "};\n");
+    }
+}
+
 void inputs_write(const Writer *w, Text *t, int which) {
     for (int i = 0; i < w->num_steps; i++) {
         const Graph *g = w->step[i].plan[which]->graph;
@@ -256,6 +271,11 @@ void step_table_write(const Writer *w, Text *t, int which) {
         if (s->step->kind >= STEP_PREDICT)
             outputs_add(w, t, s->plan[which]->graph);
         caches_add(t, s->plan[which]->graph);
+        if (w->plan[which]->step[i].num_buckets > 0)
+            text_add(t,
+                     ",\n     .bucket = %s_buckets_%s, .num_buckets = "
+                     "COUNT(%s_buckets_%s)",
+                     s->name, on, s->name, on);
         text_add(t, "},\n");
     }
     text_add(t, "};\n");

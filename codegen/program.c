@@ -109,6 +109,7 @@ void codegen_program(const Program *p, const Plan *const plan[NUM_PLANS],
         states_write(&w, c, which);
         inputs_write(&w, c, which);
         gradients_write(&w, c, which);
+        buckets_write(&w, c, which);
         step_table_write(&w, c, which);
         stored_write(&w, c, which);
     }

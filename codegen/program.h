@@ -120,6 +120,7 @@ extern const char *const on_device[NUM_PLANS];
 void states_write(const Writer *w, Text *t, int which);
 void inputs_write(const Writer *w, Text *t, int which);
 void gradients_write(const Writer *w, Text *t, int which);
+void buckets_write(const Writer *w, Text *t, int which);
 void step_table_write(const Writer *w, Text *t, int which);
 void stored_write(Writer *w, Text *t, int which);
 void plan_write(const Writer *w, Text *t, int which);

@@ -141,6 +141,7 @@ void plan_buckets(Plan *plan, Step *step, Arena *a) {
     for (int i = 0; i < plan->num_steps; i++)
         add_ranges(bucket, plan->step[i].graph);
     check_ranges(bucket, count);
+    step->num_buckets = 0;
     for (int64_t i = 0; i < count; i++)
         if (bucket[i].ready >= 0)
             bucket[step->num_buckets++] = bucket[i];

@@ -30,19 +30,24 @@ void rt_phase(RtDevice *d, RtPhase phase) {
     d->phase(d, phase);
 }
 
-static void tell_watch(RtDevice *d, int kernel, const size_t *arg) {
-    if (d->watch == NULL)
+static void tell(RtWatch *w, int kernel, const size_t *arg) {
+    if (w == NULL)
         return;
-    d->watch->launched(d->watch, kernel, arg);
-    d->watch->absent = false;
+    w->launched(w, kernel, arg);
+    w->absent = false;
+}
+
+static void tell_watches(RtDevice *d, int kernel, const size_t *arg) {
+    tell(d->watch, kernel, arg);
+    tell(d->overlap, kernel, arg);
 }
 
 void rt_launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     d->launch(d, kernel, grid, arg);
-    tell_watch(d, kernel, arg);
+    tell_watches(d, kernel, arg);
 }
 
 void rt_contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
     d->library_call(d, call, a, b, out);
-    tell_watch(d, -1, (const size_t[]){a, b, out});
+    tell_watches(d, -1, (const size_t[]){a, b, out});
 }

@@ -108,6 +108,7 @@ struct RtDevice {
     bool replays; // a step is one launch unless it is traced
     void (*close)(RtDevice *d);
     RtWatch *watch;            // NULL: none; a watched step is not recorded
+    RtWatch *overlap;          // another one, which a recorded step does not call
     const struct RtNvtx *nvtx; // ranges of phases and launches; may be NULL
     struct RtTrace *profile;   // written when a call fails; may be NULL
 };

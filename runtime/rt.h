@@ -251,6 +251,13 @@ typedef struct {
     bool augments;     // a data augmentation
 } RtLaunch;
 
+// A range of a shard's terms: its sum over ranks may begin when launch number
+// `ready` of the step is done.
+typedef struct {
+    size_t offset, bytes;
+    int ready;
+} RtBucket;
+
 typedef struct {
     const char *name; // "train", "train_2"
     RtStepKind kind;
@@ -269,6 +276,8 @@ typedef struct {
     const RtInput *gradient; // of GRADIENTS: each with its parameter's name
     int num_gradients;
     size_t cache, cache_bytes; // of DECODE: zeros before a text begins
+    const RtBucket *bucket;    // of TRAIN with shards, the first ready first
+    int num_buckets;
 } RtStep;
 
 // A plan for one device: addresses, kernels, and steps as launch lists.

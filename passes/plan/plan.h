@@ -64,6 +64,9 @@ typedef struct Bucket {
     int needed; // the launch of STEP_APPLY that reads the first of their sums
 } Bucket;
 
+// Appends the buckets of a step in such lines.
+void plan_print_buckets(Text *t, const Step *s);
+
 // The graphs of a program for one device.  They share one arena: states have
 // the same offsets in each.
 typedef struct Plan {

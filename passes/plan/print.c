@@ -52,3 +52,22 @@ void plan_print(Text *t, const GraphPlan *p) {
                  m->first + m->count - 1);
     }
 }
+
+// The bytes that launches after number k read and write.
+static int64_t traffic_after(const GraphPlan *p, int k) {
+    int64_t bytes = 0;
+    while (++k < p->num_groups)
+        bytes += p->group[k].bytes;
+    return bytes;
+}
+
+void plan_print_buckets(Text *t, const Step *s) {
+    for (int i = 0; i < s->num_buckets; i++) {
+        const Bucket *b = &s->bucket[i];
+        text_add(t,
+                 "# bucket of %lld bytes at %lld, ready after k%d, needed by "
+                 "k%d of apply, beside %lld bytes of later launches\n",
+                 (long long)b->bytes, (long long)b->offset, b->ready, b->needed,
+                 (long long)traffic_after(s->plan, b->ready));
+    }
+}

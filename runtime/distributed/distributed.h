@@ -146,6 +146,11 @@ void rt_world_close(RtWorld *w, bool good);
 // Collectives of all ranks; nothing for NULL.
 void rt_world_sum(RtWorld *w, const RtBuffer *b, size_t count);
 void rt_world_broadcast(RtWorld *w, const RtBuffer *b, size_t bytes);
+// rt_world_sum in parts, one at a time; rt_world_start_sum is not for NULL.
+// rt_world_progress goes on with it without waiting.  True: none is in flight.
+void rt_world_start_sum(RtWorld *w, const RtBuffer *b, size_t count);
+bool rt_world_progress(RtWorld *w);
+void rt_world_finish_sum(RtWorld *w);
 // A step is finished.
 void rt_world_step(RtWorld *w, int64_t step);
 // After a sum: the signal that some rank had then is that of all.

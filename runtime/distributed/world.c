@@ -15,6 +15,8 @@ struct RtWorld {
     RtRendezvous rendezvous;
     RtCollectives *collectives;
     RtWatchdog *watchdog;
+    bool sums;  // a sum is in flight
+    int flag;   // of it: the signal that is pending
     int signal; // that some rank had at the last sum
 };
 
@@ -171,13 +173,35 @@ void rt_world_agree(const RtWorld *w) {
         rt_signals_agree(w->signal);
 }
 
+void rt_world_start_sum(RtWorld *w, const RtBuffer *b, size_t count) {
+    w->flag = rt_signals_pending();
+    w->sums = true;
+    w->collectives->start_sum(w->collectives, b, count, &w->flag, false);
+}
+
+static void end_sum(RtWorld *w) {
+    w->sums = false;
+    w->signal = w->flag;
+}
+
+bool rt_world_progress(RtWorld *w) {
+    if (w != NULL && w->sums && w->collectives->progress(w->collectives))
+        end_sum(w);
+    return w == NULL || !w->sums;
+}
+
+void rt_world_finish_sum(RtWorld *w) {
+    if (w != NULL && w->sums) {
+        w->collectives->finish(w->collectives);
+        end_sum(w);
+    }
+}
+
 void rt_world_sum(RtWorld *w, const RtBuffer *b, size_t count) {
-    int flag = rt_signals_pending();
     if (w == NULL)
         return;
-    w->collectives->start_sum(w->collectives, b, count, &flag, false);
-    w->collectives->finish(w->collectives);
-    w->signal = flag;
+    rt_world_start_sum(w, b, count);
+    rt_world_finish_sum(w);
 }
 
 void rt_world_broadcast(RtWorld *w, const RtBuffer *b, size_t bytes) {

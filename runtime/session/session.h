@@ -21,7 +21,7 @@ typedef struct RtSession {
     const char *report_folder; // of the run's files; NULL: it writes none
     RtCheckpoint *checkpoint;
     RtRetention retention, best; // checkpoints by time; by metric
-    RtFeeder train, eval; // their batches
+    RtFeeder train, eval;        // their batches
     int64_t epoch_batches;
     RtProgress at;
     RtBudget budget;
@@ -112,10 +112,23 @@ bool rt_session_step_again(RtSession *s, const char *before, RtError *e);
 // Clears the terms of a batch.
 void rt_shard_clear(const RtSession *s);
 // Adds the terms of the last batch, number i of `count` of this rank's shards,
-// to those before it.  With the last, the place of terms has the sums of all.
+// to those before it; the last one's are added by an overlap.
 void rt_shard_add(const RtSession *s, int i, int count);
-// Replaces the sums of this rank by those of all ranks.
-void rt_shards_reduce(const RtSession *s);
+
+// The last batch of a rank's shards: the sums of a bucket of its terms, over
+// the rank's batches and then over ranks, begin when the step has stored them.
+typedef struct {
+    RtWatch watch; // of the device; is the first field
+    const RtSession *session;
+    const RtStep *step;
+    int batches;           // of the rank
+    int launches, buckets; // done; begun
+} RtOverlap;
+
+// Begins before that batch's step, of a stage.  At its end, or without one, the
+// place of terms has the sums of all.
+void rt_overlap_begin(RtOverlap *o, const RtSession *s, int stage, int batches);
+void rt_overlap_end(RtOverlap *o);
 
 // ---- gradients.c ----
 

@@ -103,23 +103,35 @@ static void count_others(RtSession *s, int64_t first, int64_t count,
     s->budget.trained += others;
 }
 
-// The batches of this rank's shards.  A batch without samples has terms of 0.
+// A batch without samples has terms of 0.
+static bool take_shard(RtSession *s, int stage, int64_t number, int64_t count,
+                       bool last, RtError *e) {
+    if (number < count)
+        return take_batch(s, RT_TRAIN, stage, !last && number + 1 < count, e);
+    rt_shard_clear(s);
+    return true;
+}
+
+// The batches of this rank's shards.
 static bool take_shards(RtSession *s, int stage, int64_t batch, int64_t count,
                         RtError *e) {
     RtWorld *w = s->run->world;
+    RtOverlap overlap;
     int own = s->run->trainer->accumulate / rt_world_size(w);
     int first = own * rt_world_rank(w);
     int64_t before = s->samples;
-    for (int i = 0; i < own; i++) {
-        bool more = i + 1 < own && first + i + 1 < count;
-        if (first + i >= count)
-            rt_shard_clear(s);
-        else if (!take_batch(s, RT_TRAIN, stage, more, e))
+    for (int i = 0; i + 1 < own; i++) {
+        if (!take_shard(s, stage, first + i, count, false, e))
             return false;
         rt_shard_add(s, i, own);
     }
+    rt_overlap_begin(&overlap, s, stage, own);
+    bool good = take_shard(s, stage, first + own - 1, count, true, e);
+    s->device->overlap = NULL;
+    if (!good)
+        return false;
+    rt_overlap_end(&overlap);
     count_others(s, batch, count, s->samples - before);
-    rt_shards_reduce(s);
     rt_step_run(s->plan, s->device, RT_APPLY, stage);
     s->device->phase(s->device, RT_OTHER);
     return true;
@@ -134,9 +146,8 @@ static bool step_run(RtSession *s, bool shows, RtError *e) {
     int64_t end = rt_first_batch(t, &s->at, s->epoch_batches, s->at.step + 1);
     if (shows)
         rt_session_gradients_begin(s);
-    double scale = s->gradients != NULL
-                       ? rt_metrics_read(s->plan, s->device).scale
-                       : 0;
+    double scale =
+        s->gradients != NULL ? rt_metrics_read(s->plan, s->device).scale : 0;
     bool good = t->shards > 0 ? take_shards(s, stage, at, end - at, e)
                               : take_batches(s, stage, end - at, e);
     if (!good) {

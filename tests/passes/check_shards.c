@@ -302,6 +302,10 @@ START_TEST(buckets_are_full_in_the_order_of_the_backward_pass) {
     // The gradients below wait for it: there is time to add.
     ck_assert_int_lt(train->bucket[0].ready + 3, train->bucket[1].ready);
     ck_assert_int_eq(train->bucket[1].ready, train->plan->num_groups - 1);
+    PassOptions o = {.device = "cuda", .storage = F16, .measured = F32};
+    Plan *cuda = plan_elsewhere(p, &o);
+    check_buckets(cuda, plan_step(cuda, "train"), plan_step(cuda, "apply"));
+    ck_assert_int_eq(plan_step(cuda, "train")->num_buckets, 2);
     arena_free(a);
 }
 END_TEST

@@ -223,6 +223,7 @@ static int plan_write(Show *s, const View *stage, Text *out) {
         return status;
     graph_print(out, step->graph);
     plan_print(out, step->plan);
+    plan_print_buckets(out, step);
     return EXIT_GOOD;
 }
 
