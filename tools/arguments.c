@@ -92,6 +92,14 @@ static bool bytes_read(const Option *o, const char *text, void *to) {
     return bytes_parse(text, OPTION_FIELD(o, to));
 }
 
+static bool link_read(const Option *o, const char *text, void *to) {
+    return rate_parse(text, OPTION_FIELD(o, to));
+}
+
+static bool seconds_read(const Option *o, const char *text, void *to) {
+    return time_parse(text, OPTION_FIELD(o, to));
+}
+
 static bool pass_read(const Option *o, const char *text, void *to) {
     const Pass *pass = pass_find(text);
     Nearest near = nearest_to(text);
@@ -138,10 +146,14 @@ static const OptionKind
     option_count = {"a number", count_read},
     option_counts = {"a number from 1, or up to 32 different ones as 64,128",
                      counts_read},
+    option_link = {"a rate as 400Gb (bits per second) or 50GB (bytes)",
+                   link_read},
     option_line = {"a number from 1, or FILE:N", line_read},
     option_pass = {NULL, pass_read},
     option_rate = {"a rate from 1e-30 to 1e30", rate_read},
-    option_run = {NULL, run_read}, option_setting = {NULL, setting_read};
+    option_run = {NULL, run_read},
+    option_seconds = {"a time as 14us, from 1ns to 3600s", seconds_read},
+    option_setting = {NULL, setting_read};
 const OptionKind option_choice = {NULL, choice_read};
 
 #define OPTION(field, letter, name, value, kind, commands, help)               \

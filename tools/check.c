@@ -193,17 +193,6 @@ static Duration duration_of(const Arguments *arguments, const Program *p,
     return d;
 }
 
-static void seconds_add(Text *t, double seconds) {
-    if (seconds < 1e-3)
-        text_add(t, "%.3g us", 1e6 * seconds);
-    else if (seconds < 1)
-        text_add(t, "%.3g ms", 1e3 * seconds);
-    else if (seconds < 120)
-        text_add(t, "%.3g s", seconds);
-    else
-        text_add(t, "%.1f minutes", seconds / 60);
-}
-
 // The peak for the plan's type of products.
 static double peak_of(const Plan *plan, const Device *device) {
     bool half = plan->act == F16 || plan->act == BF16;

@@ -51,6 +51,7 @@ static const struct {
     size_t at;
     double unit, value;
 } options[] = {
+    {"linkBytesPerSecond",           offsetof(Device, link),      1,    450e9},
     {"smClockRateKHz",               offsetof(Device, clock),     1000, 1980000},
     {"maxRegistersPerSM",            offsetof(Device, registers), 1,    65536},
     {"maxSharedMemoryPerBlockOptin", offsetof(Device, shared),    1,    232448},

@@ -14,6 +14,7 @@ typedef struct Device {
     int sm;           // deviceVer / 10: the compute capability, as 90
     bool cooperative; // unless supportCoopLaunch is 0: launches with a barrier
     double multiprocessors, memory, cache, bandwidth, f16_flops, f32_flops;
+    double link;  // bytes per second to other GPUs of its machine, each way
     double clock; // multiprocessor cycles per second
     double registers, shared, threads, blocks; // of a multiprocessor
     const char *text; // the whole description; NULL: a device that is here
@@ -82,6 +83,10 @@ double step_seconds(const Plan *plan, const Program *p, const Device *device);
 // launches; so many are launched.
 double step_estimate(Arena *a, const Plan *plan, const Program *p,
                      const Device *device, int64_t launches);
+
+// Seconds of each launch of each step of a plan: launch_seconds(...)[i][k] of
+// launch k of step i, by the cost model, with the gap before it.
+double **launch_seconds(Arena *a, const Plan *plan, const Device *device);
 
 // Samples of an epoch where the data set's format has a certain number; else 0.
 int64_t epoch_samples(const Recipe *r);

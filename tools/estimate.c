@@ -68,14 +68,21 @@ static double arithmetic_seconds(const Graph *g, const Group *group,
 
 // ---- a step ----
 
+// Without the gap before the launch.  k is NULL on the host.
+static double work_seconds(const GraphPlan *p, const Group *group,
+                           const Kernel *k, const Device *d) {
+    double memory = (double)group->bytes / d->bandwidth;
+    double work = k == NULL || group->kind == GROUP_CALL
+                      ? arithmetic_seconds(p->graph, group, d)
+                      : issue_seconds(&k->cost, k->grid[DEVICE_PLAN], d);
+    return fmax(memory, work);
+}
+
 static double graph_seconds(const GraphPlan *p, const Device *d) {
     double seconds = 0;
-    for (int i = 0; i < p->num_groups; i++) {
-        const Group *group = &p->group[i];
-        double memory = (double)group->bytes / d->bandwidth;
-        seconds += fmax(memory, arithmetic_seconds(p->graph, group, d)) +
+    for (int i = 0; i < p->num_groups; i++)
+        seconds += work_seconds(p, &p->group[i], NULL, d) +
                    (d->lanes > 0 ? HOST_LAUNCH : 0);
-    }
     return seconds;
 }
 
@@ -95,14 +102,23 @@ double step_seconds(const Plan *plan, const Program *p, const Device *d) {
 
 static double launches_seconds(const Launches *l, const Device *d) {
     double seconds = 0;
-    for (int i = 0; i < l->count; i++) {
-        const Group *group = &l->plan->group[i];
-        double memory = (double)group->bytes / d->bandwidth;
-        const Kernel *k = &l->kernel[i];
-        double work = group->kind == GROUP_CALL
-                          ? arithmetic_seconds(l->plan->graph, group, d)
-                          : issue_seconds(&k->cost, k->grid[DEVICE_PLAN], d);
-        seconds += fmax(memory, work);
+    for (int i = 0; i < l->count; i++)
+        seconds += work_seconds(l->plan, &l->plan->group[i], &l->kernel[i], d);
+    return seconds;
+}
+
+double **launch_seconds(Arena *a, const Plan *plan, const Device *d) {
+    bool host = d->lanes > 0;
+    double gap = host ? HOST_LAUNCH : GPU_LAUNCH;
+    const Launches *l = host ? NULL : codegen_launches(plan, plan, a);
+    double **seconds = ARENA_ARRAY(a, (size_t)plan->num_steps + 1, double *);
+    for (int i = 0; i < plan->num_steps; i++) {
+        const GraphPlan *p = plan->step[i].plan;
+        seconds[i] = ARENA_ARRAY(a, (size_t)p->num_groups + 1, double);
+        for (int k = 0; k < p->num_groups; k++)
+            seconds[i][k] =
+                gap +
+                work_seconds(p, &p->group[k], host ? NULL : &l[i].kernel[k], d);
     }
     return seconds;
 }

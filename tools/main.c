@@ -18,6 +18,9 @@ const Command commands[] = {
      "Build the trainer of a model, if it has changed, and run it."},
     {NULL, "check", "FILE.net", 1, 1, check_command,
      "Print the layers of a model and the cost of a step."},
+    {NULL, "plan", "FILE.net", 1, 1, plan_command,
+     "Estimate the step of a model on many GPUs or processes, and its "
+     "communication."},
     {NULL, "build", "FILE.net", 1, 1, build_command,
      "Compile a model file to a trainer."},
     {NULL, "export", "FILE.net", 1, 1, export_command,

@@ -54,6 +54,9 @@ typedef struct {
     LineOf line;
     Counts batches;           // of bench
     double lowest, highest;   // rates of lrfind; 0: not given
+    Count gpus, processes, per_node; // of plan
+    double link, latency; // bytes per second, 0: not given; seconds
+    const char *reduce;
     int64_t memory;           // 0: no limit
     int multiprocessors;      // as PassOptions has it: see device_plan
     Pricing pricing;          // ... on that device
@@ -108,6 +111,14 @@ void arguments_help(Text *t, const Command *command);
 
 // Reads a size as 8GiB, 1.5 GB or 4096: a whole number of bytes above 0.
 bool bytes_parse(const char *text, int64_t *bytes);
+
+// Reads a rate as 400Gb, bits per second, or 50GB, bytes: bytes per second.
+bool rate_parse(const char *text, double *rate);
+
+// Reads a time as 14us.
+bool time_parse(const char *text, double *seconds);
+
+void seconds_add(Text *t, double seconds); // 3 digits, with a unit
 
 // A quantity in the largest unit in which it is at least 1.
 typedef struct {
@@ -239,6 +250,7 @@ int check_command(Arena *a, const Arguments *arguments);
 int build_command(Arena *a, const Arguments *arguments);
 int train_command(Arena *a, const Arguments *arguments);
 int new_command(Arena *a, const Arguments *arguments);
+int plan_command(Arena *a, const Arguments *arguments);
 int show_command(Arena *a, const Arguments *arguments);
 void show_stages(Text *t); // with a sentence each
 // Stage i, NULL after the last; *what is NULL for a second form of a stage.

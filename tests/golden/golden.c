@@ -14,6 +14,7 @@
 //   golden/kernel-passes/P/X.kir  opt --run=P: stdout is X.out
 //   golden/launches/X.net     show launches: stdout is X.launches
 //   golden/models/X.report    check --device=h200 models/X.net: stdout is it
+//   golden/models/X.plan      plan --gpus=16 --link=400Gb models/X.net
 //   golden/models/X.launches  show launches models/X.net: stdout is the file
 //
 // A line "# options: ..." adds options.  A last line "# train" stands for a
@@ -64,6 +65,7 @@ static const Kind kinds[] = {
     {"golden/kernel-passes/*/*.kir", {"opt", "--run=%s"}, "out", 0, OUT, WHOLE},
     {"golden/launches/*.net",  {"show", "launches"}, "launches", 0, OUT, WHOLE},
     {"golden/models/*.report", {"check", "--device=h200"}, NULL,  0, OUT, WHOLE},
+    {"golden/models/*.plan", {"plan", "--gpus=16", "--link=400Gb"}, NULL, 0, OUT, WHOLE},
     {"golden/models/*.launches", {"show", "launches"}, NULL, 0, OUT, WHOLE},
 };
 // clang-format on

@@ -33,13 +33,15 @@ static const struct {
               {"train", "5 3", 1.6},
               {"evaluated on train", "2 3", 1.6},
               {"validation", "8 3 2 3", 1.8},
-              {"test", "", 2.2}};
+              {"test", "", 2.2},
+              {"", "", 2.2}};
 enum { NUM_STYLES = sizeof styles / sizeof styles[0] };
 
 // The ranges of a chart, and its place in the drawing.
 typedef struct {
     double x0, x1, y0, y1;
     double left, top, width, height;
+    bool powers; // x0 and x1 are logarithms to base 2
 } Frame;
 
 // ---- text ----
@@ -116,8 +118,12 @@ static double tick_of(double low, double high) {
     return power * (part < 1.5 ? 1 : part < 3.5 ? 2 : part < 7.5 ? 5 : 10);
 }
 
-static double at_x(const Frame *f, double x) {
+static double axis_x(const Frame *f, double x) {
     return f->left + f->width * (x - f->x0) / (f->x1 - f->x0);
+}
+
+static double at_x(const Frame *f, double x) {
+    return axis_x(f, f->powers ? log2(x) : x);
 }
 
 static double at_y(const Frame *f, double y) {
@@ -141,7 +147,7 @@ static const PlotSeries *series_drawn(const PlotRun *r, const char *metric,
 }
 
 static Frame frame_of(const Curves *c, const char *metric) {
-    Frame f = {INFINITY, -INFINITY, INFINITY, -INFINITY, 0, 0, 0, 0};
+    Frame f = {INFINITY, -INFINITY, INFINITY, -INFINITY, 0, 0, 0, 0, false};
     for (int r = 0; r < c->num_runs; r++)
         for (int k = 0; k < NUM_STYLES; k++) {
             const PlotSeries *s = series_drawn(&c->run[r], metric, k);
@@ -152,6 +158,8 @@ static Frame frame_of(const Curves *c, const char *metric) {
         for (int k = 0; k < c->run[r].count; k++)
             for (int i = 0; i < c->run[r].series[k].count; i++)
                 range_widen(&f.x0, &f.x1, c->run[r].series[k].point[i].x);
+    if (c->powers && f.x0 > 0)
+        f.x0 = log2(f.x0), f.x1 = log2(f.x1), f.powers = true;
     range_settle(&f.x0, &f.x1);
     range_settle(&f.y0, &f.y1);
     return f;
@@ -228,7 +236,8 @@ static void series_add(Text *t, const Frame *f, const PlotRun *r,
              colour[run % NUM_COLOURS], styles[style].width,
              style == 0 ? "0.45" : "1");
     xml_add(t, r->name);
-    text_add(t, ", %s</title><path d=\"%s\"", s->split, text_string(&d));
+    text_add(t, "%s%s</title><path d=\"%s\"", *s->split ? ", " : "", s->split,
+             text_string(&d));
     if (*styles[style].dash)
         text_add(t, " stroke-dasharray=\"%s\"", styles[style].dash);
     text_add(t, "/>");
@@ -254,10 +263,13 @@ static void ticks_y(Text *t, const Frame *f) {
 static void ticks_x(Text *t, const Frame *f, bool labels) {
     char label[32];
     double tick = tick_of(f->x0, f->x1);
+    if (f->powers)
+        tick = ceil(tick);
     for (double k = ceil(f->x0 / tick); k * tick <= f->x1; k++) {
-        double x = at_x(f, k * tick);
+        double x = axis_x(f, k * tick);
         rule_add(t, x, f->top, x, f->top + f->height);
-        snprintf(label, sizeof label, "%.6g", k * tick);
+        snprintf(label, sizeof label, "%.6g",
+                 f->powers ? exp2(k * tick) : k * tick);
         if (labels)
             label_add(t, x, f->top + f->height + 15, "middle", label);
     }
@@ -319,7 +331,7 @@ static double legend_add(Text *t, const Curves *c) {
         key_add(t, LEFT, y, colour[r % NUM_COLOURS], NUM_STYLES - 1,
                 c->run[r].name);
     for (int k = 0; k < NUM_STYLES; k++)
-        if (style_drawn(c, k)) {
+        if (*styles[k].split && style_drawn(c, k)) {
             key_add(t, x, y, "#7d8590", k, styles[k].split);
             x += 54 + LETTER * (double)strlen(styles[k].split);
         }

@@ -13,7 +13,7 @@ typedef struct {
 // The numbers under one key of the rows of one split, in the order of the rows.
 typedef struct {
     const char *metric; // loss, accuracy, lr ...
-    const char *split;  // train, test, validation, step
+    const char *split;  // train, test, validation, step; "": none
     PlotPoint *point;
     int count;
 } PlotSeries;
@@ -52,6 +52,7 @@ typedef struct {
     const char *const *metric;
     int num_metrics;
     const char *x;
+    bool powers; // x is on a scale of powers of two
 } Curves;
 
 // Adds an <svg> element.  Its colours suit light and dark pages.
