@@ -2,67 +2,24 @@
 #include "tools/plan/plan.h"
 
 #include <math.h>
-#include <stdlib.h>
 
-// ---- the order in which terms are complete ----
-
-// A term of the sums over ranks: a gradient, a metric, a statistic.
-typedef struct {
-    NodeId node;
-    double bytes, ready;
-} Term;
-
-// Seconds from the begin of a step to the end of the launch that computes n.
-static double end_of(const GraphPlan *p, NodeId n, const double *seconds) {
+// Seconds from the begin of a step to the end of so many launches.
+static double end_of(const double *seconds, int launches) {
     double end = 0;
-    for (int i = 0; i < p->num_groups && p->group[i].first <= n; i++)
+    for (int i = 0; i < launches; i++)
         end += seconds[i];
     return end;
 }
 
-// The value that the copy of an assignment's launch begins with.
-static NodeId copied_from(const Graph *g, NodeId assigned) {
-    NodeId n = g->node[assigned].arg[1];
-    while (g->node[n].group == g->node[assigned].group &&
-           g->node[n].num_args == 1)
-        n = g->node[n].arg[0];
-    return n;
-}
-
-static int by_ready(const void *a, const void *b) {
-    const Term *x = a, *y = b;
-    if (x->ready != y->ready)
-        return x->ready > y->ready ? 1 : -1;
-    return x->node > y->node ? 1 : -1;
-}
-
-static Term *terms_of(Arena *a, const GraphPlan *p, const double *seconds,
-                      int *count) {
-    const Graph *g = p->graph;
-    Term *term = ARENA_ARRAY(a, g->count + 1, Term);
-    *count = 0;
-    for (NodeId n = 0; n < g->count; n++) {
-        const Node *d = &g->node[n];
-        if (d->op == OP_assign && state_is(&g->node[d->arg[0]], STATE_PARTIAL))
-            term[(*count)++] = (Term){n, (double)graph_bytes(g, d->type),
-                                      end_of(p, copied_from(g, n), seconds)};
-    }
-    qsort(term, (size_t)*count, sizeof *term, by_ready);
-    return term;
-}
-
-static void buckets_fill(Arena *a, Timeline *t, const GraphPlan *p,
+static void buckets_fill(Arena *a, Timeline *t, const Step *s,
                          const double *seconds) {
-    const double least = 4 << 20; // bytes of all buckets but the last
-    int count;
-    const Term *term = terms_of(a, p, seconds, &count);
-    t->bucket = ARENA_ARRAY(a, (size_t)count + 1, BucketTime);
-    for (int i = 0; i < count; i++) {
-        if (t->count == 0 || t->bucket[t->count - 1].bytes >= least)
-            t->count++;
-        t->bucket[t->count - 1].bytes += term[i].bytes;
-        t->bucket[t->count - 1].ready = term[i].ready;
-        t->bytes += term[i].bytes;
+    t->count = s->num_buckets;
+    t->bucket = ARENA_ARRAY(a, (size_t)t->count + 1, BucketTime);
+    for (int i = 0; i < t->count; i++) {
+        const Bucket *b = &s->bucket[i];
+        t->bucket[i] = (BucketTime){.bytes = (double)b->bytes,
+                                    .ready = end_of(seconds, b->ready + 1)};
+        t->bytes += (double)b->bytes;
     }
 }
 
@@ -72,12 +29,12 @@ Timeline timeline_of(Arena *a, const Program *p, const Plan *plan,
     for (int i = 0; i < plan->num_steps; i++) {
         const Step *s = &plan->step[i];
         int runs = step_runs(&p->recipe, s);
+        double all = end_of(seconds[i], s->plan->num_groups);
         if (runs == 0)
             continue;
-        double all = end_of(s->plan, s->plan->graph->count, seconds[i]);
         if (s->kind == STEP_TRAIN) {
             t.shard = all;
-            buckets_fill(a, &t, s->plan, seconds[i]);
+            buckets_fill(a, &t, s, seconds[i]);
         } else if (s->kind == STEP_APPLY) {
             t.apply = all;
         } else {
@@ -86,8 +43,6 @@ Timeline timeline_of(Arena *a, const Program *p, const Plan *plan,
     }
     return t;
 }
-
-// ---- sums beside the backward pass ----
 
 Exchange exchange_of(const Timeline *t, const World *w) {
     Exchange e = {.sum = {0}};

@@ -32,8 +32,7 @@ Sum sum_over(const World *w, double bytes);
 
 // ---- overlap.c ----
 
-// Terms of the sums over ranks that are summed at once, in the order in which a
-// step completes them.
+// A bucket of a shard's terms, see passes/buckets.c.
 typedef struct {
     double bytes;
     double ready; // seconds from the begin of the last shard
