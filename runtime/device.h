@@ -57,8 +57,7 @@ struct RtDevice {
     void (*write)(RtDevice *d, size_t to, const void *from, size_t bytes);
     void (*read)(RtDevice *d, void *to, size_t from, size_t bytes);
     // Stores the sums of `count` f32 at each of the offsets `from` at `to`,
-    // which may be one of them.  Added in order; no terms: 0.  NULL: the device
-    // has no shards.
+    // which may be the first of them.  Added in order; no terms: 0.
     void (*sum)(RtDevice *d, size_t to, const size_t *from, int terms,
                 size_t count);
     // A pinned staging buffer, NULL if none is left.  Its release waits for

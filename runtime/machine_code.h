@@ -43,12 +43,12 @@ typedef struct {
     uint64_t length;    // of the code, which zeros pad to a multiple of 16
 } RtEmbeddedCode;
 
-// ---- cuda/kernels/gather.c ----
+// ---- cuda/kernels/builtin_text.c ----
 
-// The gather kernels, which copy rows of a resident data set by their numbers,
-// for rows of 8-, 4- and 1-byte words.  They depend on no model, so one
-// compilation serves all.
-extern const char rt_gather_kernels[];
+// The text of the built-in kernels: three that copy rows of a resident data set
+// by their numbers, for rows of 8-, 4- and 1-byte words, and the sum of shards.
+// They depend on no model, so one compilation serves all.
+extern const char rt_builtin_kernels[];
 
 // ---- cuda/kernels/cache.c ----
 

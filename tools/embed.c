@@ -77,7 +77,7 @@ bool embed_make(Arena *a, const Arguments *arguments, const Text *kernels,
         return false;
     }
     const char *text =
-        arena_format(a, "%s\n%s", text_string(kernels), rt_gather_kernels);
+        arena_format(a, "%s\n%s", text_string(kernels), rt_builtin_kernels);
     bool good = true;
     while (good && *s != '\0') {
         good = arch_add(m, arguments, text, arch_at(s), out);

@@ -104,7 +104,7 @@ static void release_staging(RtDevice *d, void *buffer) {
 static bool make_resident(RtDevice *d, const RtRows *rows, int64_t taken,
                           RtError *e) {
     RtCuda *c = rt_cuda_of(d);
-    return rt_copy_stream_add_resident(&c->copies, &c->gather, &c->staging,
+    return rt_copy_stream_add_resident(&c->copies, &c->builtins, &c->staging,
                                        rows, taken, e);
 }
 
@@ -206,7 +206,7 @@ static void close_cuda(RtDevice *d) {
             c->cu.stream_free(c->stream);
     }
     rt_kernels_close(&c->kernels);
-    rt_gather_close(&c->gather);
+    rt_builtins_close(&c->builtins);
     rt_gpu_close(&c->gpu);
     free(c->graph);
     free(c->merged);
@@ -307,13 +307,16 @@ static bool start_kernels(RtCuda *c, RtError *e) {
 }
 
 // Images are likely to be resident unless the options forbid it.
-static bool start_gather(RtCuda *c, const RtOptions *o, RtError *e) {
+static bool start_builtins(RtCuda *c, const RtOptions *o, RtError *e) {
     const RtInput *images = rt_images_of(c->plan);
-    rt_gather_open(&c->gather, &c->gpu, c->trainer);
+    rt_builtins_open(&c->builtins, &c->gpu, c->trainer);
+    if (c->plan->partial_bytes > 0 &&
+        !rt_builtin_start(&c->builtins, RT_SUM_RANGES, e))
+        return false;
     if (images == NULL || (o != NULL && strcmp(o->resident, "no") == 0))
         return true;
     size_t row = rt_input_bytes(images) / (size_t)images->dim[0];
-    return rt_gather_start(&c->gather, row, e);
+    return rt_builtin_start(&c->builtins, rt_gather_of(row), e);
 }
 
 static bool open_stream(RtCuda *c, RtError *e) {
@@ -338,7 +341,7 @@ static bool open_gpu(RtCuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
     if (!allocate_lists(c, e) || !allocate_arguments(c, e))
         return false;
     rt_lap(laps, RT_START_DEVICE);
-    if (!start_kernels(c, e) || !start_gather(c, o, e))
+    if (!start_kernels(c, e) || !start_builtins(c, o, e))
         return false;
     rt_lap(laps, RT_START_COMPILING);
     rt_preload_start(&preload, &c->gpu, c->plan);
@@ -372,11 +375,17 @@ static bool open_calls(RtCuda *c, const RtOptions *o, RtLaps *laps,
     return planned;
 }
 
+static bool load_sum(RtCuda *c, RtError *e) {
+    if (c->plan->partial_bytes > 0)
+        c->sum = rt_builtin_load(&c->builtins, RT_SUM_RANGES, e);
+    return c->plan->partial_bytes == 0 || c->sum != NULL;
+}
+
 static bool open_all(RtCuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
                      RtError *e) {
     return open_gpu(c, ordinal, o, laps, e) && open_calls(c, o, laps, e) &&
            list_kernels(c, e) &&
-           rt_kernels_load(&c->kernels, c->needed, laps, e);
+           rt_kernels_load(&c->kernels, c->needed, laps, e) && load_sum(c, e);
 }
 
 RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
@@ -394,6 +403,7 @@ RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
         .reserve = reserve,
         .write = write_bytes,
         .read = read_bytes,
+        .sum = rt_cuda_sum,
         .acquire_staging = acquire_staging,
         .release_staging = release_staging,
         .make_resident = make_resident,

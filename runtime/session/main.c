@@ -163,12 +163,6 @@ static bool load_cuda_text(RtSourceFiles *text, const RtTrainer *t,
     return rt_source_files_read(text, t, o->load_cuda, &rt_system_files, e);
 }
 
-static bool has_sums(const RtRun *run, RtError *e) {
-    return run->trainer->shards == 0 || run->device->sum != NULL ||
-           rt_fail(e, EXIT_DEVICE, "%s cannot add shards yet: --device=host",
-                   run->device->name);
-}
-
 // A device error is reported before a data error and does not wait for the
 // data, which may take minutes: the program ends while a thread reads.
 static bool on_device(RtRun *run, RtFolder *folder, int *caught, RtError *e) {
@@ -177,8 +171,7 @@ static bool on_device(RtRun *run, RtFolder *folder, int *caught, RtError *e) {
     data_reader_start(&reading, run);
     run->device = rt_device_open(run->trainer, o, &run->plan, run->laps, e);
     bool good = run->device != NULL &&
-                rt_without_check(o->without, run->device, e) &&
-                has_sums(run, e);
+                rt_without_check(o->without, run->device, e);
     rt_lap(run->laps, RT_START_DEVICE);
     if (!good && reading.concurrent)
         rt_leave(rt_print_error(e));

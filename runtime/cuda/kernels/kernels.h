@@ -7,15 +7,15 @@
 #include "runtime/cuda/driver/driver.h"
 #include "runtime/machine_code.h"
 
-// ---- prelude.c, gather.c: texts ----
+// ---- prelude.c, builtin_text.c: texts ----
 
 // The headers that kernels include, by the names they include.
 enum { RT_PRELUDE_FILES = 3 };
 extern const char *const rt_prelude_text[RT_PRELUDE_FILES];
 extern const char *const rt_prelude_name[RT_PRELUDE_FILES];
 
-// rt_gather_kernels behind the prelude.
-extern const char rt_gather_text[];
+// rt_builtin_kernels behind the prelude.
+extern const char rt_builtin_text[];
 
 // ---- kernel_source.c ----
 
@@ -188,5 +188,30 @@ void rt_kernels_close(RtKernels *k);
 bool rt_kernels_set_global(const RtKernels *k, const char *variable,
                            const void *value, size_t bytes, CUstream stream,
                            RtError *e);
+
+// ---- builtin.c ----
+
+// Kernels of the runtime, of one size of block.
+typedef enum {
+    RT_GATHER_8,
+    RT_GATHER_4,
+    RT_GATHER_1,
+    RT_SUM_RANGES,
+    RT_NUM_BUILTINS
+} RtBuiltin;
+enum { RT_BUILTIN_THREADS = 256 };
+
+typedef struct {
+    const RtGpu *gpu;
+    RtTrainer trainer; // of these kernels alone
+    RtKernels kernels[RT_NUM_BUILTINS];
+} RtBuiltins;
+
+void rt_builtins_open(RtBuiltins *b, const RtGpu *gpu, const RtTrainer *t);
+// Starts to compile a kernel on worker threads; the GPU needs no context yet.
+bool rt_builtin_start(RtBuiltins *b, RtBuiltin kernel, RtError *e);
+// Loads a kernel, and compiles one that was not started.  NULL: *e is filled.
+const RtFunction *rt_builtin_load(RtBuiltins *b, RtBuiltin kernel, RtError *e);
+void rt_builtins_close(RtBuiltins *b);
 
 #endif

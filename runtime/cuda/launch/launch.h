@@ -103,7 +103,8 @@ typedef struct {
     RtKernels kernels;
     RtLibraryCalls calls;
     RtStaging staging;
-    RtGather gather;
+    RtBuiltins builtins;
+    const RtFunction *sum; // built-in kernel; NULL: the plan has no shards
     RtCopyStream copies;
     RtAsyncReadback readback;
     RtTraceSpans spans;
@@ -160,6 +161,12 @@ void rt_cuda_library_call(RtDevice *d, int call, size_t a, size_t b,
 // Launches c's step one by one, with timing events if `timed`.  While captured,
 // errors set is_refused and why.
 void rt_cuda_launch_step(RtCuda *c, bool captured, bool timed);
+
+// ---- sum.c ----
+
+// RtDevice's sum.
+void rt_cuda_sum(RtDevice *d, size_t to, const size_t *from, int terms,
+                 size_t count);
 
 // ---- step.c ----
 

@@ -126,12 +126,12 @@ static bool empty_slot(const RtCopyStream *f, int slot, CUdeviceptr arena,
                           e, "mark a slot as empty");
 }
 
-bool rt_copy_stream_add_resident(RtCopyStream *f, RtGather *g,
+bool rt_copy_stream_add_resident(RtCopyStream *f, RtBuiltins *b,
                                  RtStaging *staging, const RtRows *rows,
                                  int64_t taken, RtError *e) {
     if (f->num_resident == RT_MAX_RESIDENT)
         return rt_fail(e, EXIT_FAULT, "too many resident data sets");
-    return rt_resident_open(&f->resident[f->num_resident++], g, staging, rows,
+    return rt_resident_open(&f->resident[f->num_resident++], b, staging, rows,
                             taken, e);
 }
 

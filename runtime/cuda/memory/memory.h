@@ -49,19 +49,8 @@ bool rt_staging_read(RtStaging *s, void *to, CUdeviceptr from, size_t bytes,
 // streamed batch uses, and snapshots would not find the batch in the arena.
 enum { RT_MAX_RESIDENT = 2 };
 
-enum { RT_GATHER_WORDS = 3 }; // kernels: for words of 8, 4 and 1 bytes
-
-typedef struct {
-    const RtGpu *gpu;
-    RtTrainer trainer; // of the gather kernels alone
-    RtKernels kernels[RT_GATHER_WORDS];
-} RtGather;
-
-void rt_gather_open(RtGather *g, const RtGpu *gpu, const RtTrainer *t);
-// Starts to compile the kernel for rows of so many bytes, on worker threads;
-// the GPU needs no context yet.
-bool rt_gather_start(RtGather *g, size_t row, RtError *e);
-void rt_gather_close(RtGather *g);
+// The kernel for the widest word that divides a row of so many bytes.
+RtBuiltin rt_gather_of(size_t row);
 
 typedef struct {
     const RtDriver *cu;
@@ -71,7 +60,7 @@ typedef struct {
 } RtResident;
 
 // Copies the rows to the GPU; a batch gathers `taken` of them.
-bool rt_resident_open(RtResident *r, RtGather *g, RtStaging *staging,
+bool rt_resident_open(RtResident *r, RtBuiltins *b, RtStaging *staging,
                       const RtRows *rows, int64_t taken, RtError *e);
 void rt_resident_close(RtResident *r);
 
@@ -113,7 +102,7 @@ size_t rt_copy_stream_bytes(const RtCopyStream *f);
 bool rt_copy_stream_bind(RtCopyStream *f, CUdeviceptr at, RtError *e);
 
 // Adds a resident data set; pieces name the first one 1.
-bool rt_copy_stream_add_resident(RtCopyStream *f, RtGather *g,
+bool rt_copy_stream_add_resident(RtCopyStream *f, RtBuiltins *b,
                                  RtStaging *staging, const RtRows *rows,
                                  int64_t taken, RtError *e);
 

@@ -7,63 +7,17 @@
 
 #include <limits.h>
 
-enum { THREADS = 256, WORDS_OF_THREAD = 4 };
+enum { WORDS_OF_THREAD = 4 };
 
-static const RtKernel kernels[] = {
-    {.name = "gather_8", .phases = 1, .threads = THREADS},
-    {.name = "gather_4", .phases = 1, .threads = THREADS},
-    {.name = "gather_1", .phases = 1, .threads = THREADS},
-};
-_Static_assert(sizeof kernels / sizeof kernels[0] == RT_GATHER_WORDS,
-               "one for each word");
-
-static const RtPlan plan = {
-    .device = "cuda", .kernel = kernels, .num_kernels = RT_GATHER_WORDS};
-
-// The kernel for the widest word that divides a row.
-static int kernel_for(size_t row, size_t *bytes) {
-    *bytes = row % 8 == 0 ? 8 : row % 4 == 0 ? 4 : 1;
-    return *bytes == 8 ? 0 : *bytes == 4 ? 1 : 2;
+static size_t word_bytes(RtBuiltin gather) {
+    return gather == RT_GATHER_8 ? 8 : gather == RT_GATHER_4 ? 4 : 1;
 }
 
-// ---- kernels ----
-
-// A trainer's embedded code has the gather kernels too.
-void rt_gather_open(RtGather *g, const RtGpu *gpu, const RtTrainer *t) {
-    *g = (RtGather){.gpu = gpu,
-                    .trainer = {.kernels = rt_gather_text,
-                                .code = t->code,
-                                .code_end = t->code_end}};
+RtBuiltin rt_gather_of(size_t row) {
+    return row % 8 == 0   ? RT_GATHER_8
+           : row % 4 == 0 ? RT_GATHER_4
+                          : RT_GATHER_1;
 }
-
-static bool kernel_start(RtGather *g, int kernel, RtError *e) {
-    bool likely[RT_GATHER_WORDS] = {false};
-    likely[kernel] = true;
-    return rt_kernels_start(&g->kernels[kernel], g->gpu, &g->trainer, &plan,
-                            likely, &rt_private_files, e);
-}
-
-bool rt_gather_start(RtGather *g, size_t row, RtError *e) {
-    size_t word;
-    return kernel_start(g, kernel_for(row, &word), e);
-}
-
-// Loads a kernel, and compiles one that was not foreseen.
-static bool kernel_open(RtGather *g, int kernel, RtError *e) {
-    RtKernels *k = &g->kernels[kernel];
-    bool needed[RT_GATHER_WORDS] = {false};
-    needed[kernel] = true;
-    return k->entry != NULL ||
-           ((k->compiler != NULL || kernel_start(g, kernel, e)) &&
-            rt_kernels_load(k, needed, NULL, e));
-}
-
-void rt_gather_close(RtGather *g) {
-    for (int i = 0; i < RT_GATHER_WORDS; i++)
-        rt_kernels_close(&g->kernels[i]);
-}
-
-// ---- rows ----
 
 static bool copy_rows(RtResident *r, RtStaging *staging, const RtRows *rows,
                       RtError *e) {
@@ -79,11 +33,12 @@ static bool copy_rows(RtResident *r, RtStaging *staging, const RtRows *rows,
            rt_staging_write(staging, r->at, rows->from, bytes, e);
 }
 
-bool rt_resident_open(RtResident *r, RtGather *g, RtStaging *staging,
+bool rt_resident_open(RtResident *r, RtBuiltins *b, RtStaging *staging,
                       const RtRows *rows, int64_t taken, RtError *e) {
-    size_t word;
-    int all, kernel = kernel_for(rows->bytes, &word);
-    *r = (RtResident){.cu = g->gpu->cu};
+    RtBuiltin gather = rt_gather_of(rows->bytes);
+    size_t word = word_bytes(gather);
+    int all;
+    *r = (RtResident){.cu = b->gpu->cu};
     // A thread's index runs past the last word by up to a quarter of all, and
     // must still be an int.
     if (__builtin_mul_overflow(rows->bytes / word, taken, &all) ||
@@ -94,10 +49,11 @@ bool rt_resident_open(RtResident *r, RtGather *g, RtStaging *staging,
                        (long long)taken, rows->bytes);
     r->taken = (int)taken;
     r->words = (int)(rows->bytes / word);
-    r->grid = (all - 1) / (THREADS * WORDS_OF_THREAD) + 1;
-    if (!kernel_open(g, kernel, e))
+    r->grid = (all - 1) / (RT_BUILTIN_THREADS * WORDS_OF_THREAD) + 1;
+    const RtFunction *f = rt_builtin_load(b, gather, e);
+    if (f == NULL)
         return false;
-    r->gather = g->kernels[kernel].entry[kernel].function;
+    r->gather = f->function;
     return copy_rows(r, staging, rows, e);
 }
 
@@ -116,7 +72,7 @@ bool rt_resident_gather(const RtResident *r, CUdeviceptr index, CUdeviceptr to,
     void *argument[] = {&index, &from, &to, &taken, &words};
     return rt_driver_good(r->cu,
                           r->cu->launch(r->gather, (unsigned)r->grid, 1, 1,
-                                        THREADS, 1, 1, 0, stream, argument,
-                                        NULL),
+                                        RT_BUILTIN_THREADS, 1, 1, 0, stream,
+                                        argument, NULL),
                           e, "launch kernel gather");
 }

@@ -14,6 +14,7 @@ int main(void) {
     srunner_add_suite(runner, embedded_suite());
     srunner_add_suite(runner, nvrtc_suite());
     srunner_add_suite(runner, peak_suite());
+    srunner_add_suite(runner, sum_suite());
     srunner_add_suite(runner, tune_suite());
     srunner_run_all(runner, CK_ENV);
     int failed = srunner_ntests_failed(runner);

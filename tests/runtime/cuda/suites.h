@@ -14,6 +14,7 @@ Suite *device_suite(void);
 Suite *embedded_suite(void);
 Suite *nvrtc_suite(void);
 Suite *peak_suite(void);
+Suite *sum_suite(void);
 Suite *tune_suite(void);
 
 // ---- counter.c ----
