@@ -30,7 +30,7 @@ typedef struct {
     int64_t dim[MAX_RANK];
     const Expr *index[MAX_RANK];
     const Expr *lanes; // VW, a number, or NULL for a single element
-    bool whole;        // the iteration's own element: row i, this column
+    bool own;          // the iteration's own element: row i, this column
     bool flat;         // one index over all elements, of any shape
 } Index;
 
@@ -80,12 +80,12 @@ typedef struct {
                         // aligned to the columns: see vector_width.c
     const int *sweep;   // ROWS: for each node of the group, the sweeps over a
                         // row that precede its value
-    const bool *cached;   // ROWS: nodes of the group that a sweep caches for
+    const bool *cached; // ROWS: nodes of the group that a sweep caches for
     const int *cached_in; // later ones, and the number of that sweep
     int num_cached;
-    const int64_t *workspace;     // workspace offsets of the group's nodes
+    const int64_t *workspace;      // workspace offsets of the group's nodes
     const int64_t **chunk_offsets; // workspace offsets of multi-tensor
-                                  // reductions, filled on demand
+                                   // reductions, filled on demand
     int grid[NUM_PLANS]; // blocks: an emitter may take fewer than the group's
     int min_blocks; // see Tree; above 1 if the registers of so many blocks hold
                     // a thread's vectors
@@ -191,6 +191,7 @@ const Expr *pointer_name(Emit *e, NodeId n);
 // A number that may differ between entries with one text: the number itself, or
 // its index among the entry's numbers.
 const Expr *number_of(Emit *e, const Expr *x);
+const Expr *integer_of(Emit *e, int64_t value);
 
 // Moves the statements of s into a block of their own.  The statements that
 // they require of s come first.

@@ -10,7 +10,7 @@ static const char *const axis_name[] = {"n",     "h",     "w",    "axis3",
                                         "axis4", "axis5", "axis6"};
 
 Index space_index(Emit *e, Type space, const Expr *column, const Expr *lanes) {
-    Index p = {.rank = space.rank, .lanes = lanes, .whole = true};
+    Index p = {.rank = space.rank, .lanes = lanes, .own = true};
     for (int i = 0; i < space.rank; i++) {
         p.dim[i] = space.dim[i];
         bool last = i == space.rank - 1;
@@ -127,8 +127,7 @@ bool pad_widens(const Emit *e, const Node *d) {
     Type from = *e->g->node[d->arg[0]].type;
     return d->op == OP_pad && last >= 0 && d->type->dim[last] == 8 &&
            space_columns(e->group->iteration_space) == 8 &&
-           from.dim[last] < 8 &&
-           node_ints(d, ATTR_low, last, 0) == 0;
+           from.dim[last] < 8 && node_ints(d, ATTR_low, last, 0) == 0;
 }
 
 const Expr *lanes_of(const Emit *e, Type space) {
@@ -171,7 +170,7 @@ static Index row_index(Emit *e, Scope *s, Type space, bool all) {
     Index p = space_index(e, space, x_name(e->a, all ? "m" : "c"),
                           all ? NULL : e->vw);
     int64_t stride = 1;
-    p.whole = false;
+    p.own = false;
     for (int i = space.rank - 2; i >= 0; i--) {
         const Expr *index = x_name(e->a, "r");
         if (stride > 1)

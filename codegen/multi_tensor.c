@@ -78,8 +78,8 @@ static void join_few(NodeId *parent, Reader *reader, int count) {
         int entries = 0;
         for (own = 0; i + own < count && reader[i + own].free == reader[i].free;
              own++)
-            entries += own == 0 ||
-                       reader[i + own].entry != reader[i + own - 1].entry;
+            entries +=
+                own == 0 || reader[i + own].entry != reader[i + own - 1].entry;
         for (int k = 0; k < own && entries <= FEW; k++)
             join(parent, reader[i + k].entry, reader[i].free);
     }
@@ -211,10 +211,6 @@ static NodeId assigned(const Emit *e, NodeId n) {
 
 // ---- reductions ----
 
-static const Expr *whole(Emit *e, int64_t number) {
-    return number_of(e, x_number(e->a, number));
-}
-
 // The workspace offset of the partial sums of operand i of reduction n.
 static int64_t operand_start(Emit *e, NodeId n, int i) {
     const int64_t **before = &e->chunk_offsets[n - e->group->first];
@@ -230,8 +226,8 @@ static void reduce(Emit *e, Scope *entry, Scope *s, NodeId n, int i, Index p) {
     const Expr *x = value_at(e, s, e->g->node[n].arg[i], p);
     bool finite = e->g->node[n].op == OP_all_finite;
     const Expr *lanes = p.lanes != NULL ? p.lanes : e->one;
-    CODE(e, &entry->before, n,
-         "float $[$]; LANES_DO(k, $) $[k] = 0.0f;", sum, lanes, lanes, sum);
+    CODE(e, &entry->before, n, "float $[$]; LANES_DO(k, $) $[k] = 0.0f;", sum,
+         lanes, lanes, sum);
     if (p.lanes == NULL)
         CODE(e, &s->after, n,
              finite ? "$[0] += !is_finite($) ? 1.0f : 0.0f;" : "$[0] += $;",
@@ -243,7 +239,7 @@ static void reduce(Emit *e, Scope *entry, Scope *s, NodeId n, int i, Index p) {
              sum, x);
     CODE(e, &entry->after, n,
          "total_sum(part + $ + (chunk - first), $, $, shared, NT);",
-         whole(e, operand_start(e, n, i)), sum, lanes);
+         integer_of(e, operand_start(e, n, i)), sum, lanes);
 }
 
 // ---- stacks ----
@@ -262,12 +258,13 @@ static void put_in_block(Emit *e, Scope *s, NodeId n, int operand, Index p) {
     const Node *d = &e->g->node[n];
     Type t = *e->g->node[d->arg[operand]].type;
     int64_t columns = type_count(&t) / t.dim[0];
-    const Expr *all = whole(e, d->type->dim[2]), *own = whole(e, columns);
+    const Expr *all = integer_of(e, d->type->dim[2]),
+               *own = integer_of(e, columns);
     int j = ++e->num_indices;
     const Expr *r = x_name(e->a, arena_format(e->a, "r%d", j));
     const Expr *c = x_name(e->a, arena_format(e->a, "c%d", j));
     const Expr *inside = x_name(e->a, arena_format(e->a, "inside%d", j));
-    const Expr *rows = whole(e, t.dim[0]);
+    const Expr *rows = integer_of(e, t.dim[0]);
     p.index[0] = x_name(e->a, arena_format(e->a, "x%d", j));
     CODE(e, &s->before, n,
          "const int $ = i / $, $ = i % $;"
@@ -279,7 +276,7 @@ static void put_in_block(Emit *e, Scope *s, NodeId n, int operand, Index p) {
     CODE(e, &s->after, n,
          arena_format(e->a, "put_%s(p@ + $ + i, $ ? $ : 0.0f);",
                       access_suffix(d->type->dtype)),
-         whole(e, operand * d->type->dim[1] * d->type->dim[2]), inside, x);
+         integer_of(e, operand * d->type->dim[1] * d->type->dim[2]), inside, x);
 }
 
 static void stack(Emit *e, Scope *s, NodeId n, int operand, Index p) {
@@ -290,11 +287,11 @@ static void stack(Emit *e, Scope *s, NodeId n, int operand, Index p) {
     }
     const Expr *x = value_at(e, s, d->arg[operand], p);
     const char *suffix = access_suffix(d->type->dtype);
-    const Expr *first = whole(e, operand * d->type->dim[1] * d->type->dim[2]);
+    const Expr *first =
+        integer_of(e, operand * d->type->dim[1] * d->type->dim[2]);
     if (p.lanes == NULL) {
-        CODE(e, &s->after, n, arena_format(e->a, "put_%s(p@ + $ + i, $);",
-                                           suffix),
-             first, x);
+        CODE(e, &s->after, n,
+             arena_format(e->a, "put_%s(p@ + $ + i, $);", suffix), first, x);
         return;
     }
     const Expr *out = index_name(e, "out");
@@ -410,7 +407,7 @@ static void perform(Emit *e, Scope *entry, Scope *s, Task t, Index p) {
 }
 
 static void write_entry(Emit *e, Scope *kernel, const Task *task, int count,
-                         Entry *m) {
+                        Entry *m) {
     int mark = e->num_values;
     bool single = false;
     e->num_local = e->num_constants = e->num_indices = 0;
@@ -440,7 +437,7 @@ static void write_entry(Emit *e, Scope *kernel, const Task *task, int count,
 // Sorts tasks by entry, in order of each entry's first task.  The sort is
 // stable.
 static Task *by_entry(const Emit *e, const NodeId *root, const Task *task,
-                       int count) {
+                      int count) {
     int *first = ARENA_ARRAY(e->a, e->g->count, int); // index + 1
     int *last = ARENA_ARRAY(e->a, e->g->count, int);
     int *next = ARENA_ARRAY(e->a, (size_t)count + 1, int);

@@ -58,7 +58,7 @@ const Expr *slice_value(Emit *e, Scope *s, NodeId n, Index p) {
                          EXPR(e, arena_format(e->a, "get_%s($)", suffix),
                               x_address(e->a, pointer, offset)));
     }
-    const Expr *start = number_of(e, x_number(e->a, slice_start(e->g, n)));
+    const Expr *start = integer_of(e, slice_start(e->g, n));
     const Expr *name = array_new(e, s, n, p);
     CODE(e, &s->before, n,
          arena_format(e->a, "load_%s($, $ + $ + $, VW);", suffix), name,

@@ -12,7 +12,7 @@
 // Properties that the entries of a kind share.
 typedef struct {
     const Entry *like; // its first entry
-    bool *agrees;       // for each number, whether all entries agree
+    bool *agrees;      // for each number, whether all entries agree
 } Kind;
 
 static bool same_body(const Emit *e, const Entry *a, const Entry *b) {
@@ -54,8 +54,7 @@ static bool is_real(const Expr *number) {
 // ---- the table ----
 
 // Numbers of one type in an entry's row.
-static Expr *numbers_of(Arena *a, const Entry *m, const Kind *kind,
-                        bool real) {
+static Expr *numbers_of(Arena *a, const Entry *m, const Kind *kind, bool real) {
     Expr *x = x_list(a, m->num_numbers);
     for (int j = 0; j < m->num_numbers; j++)
         if (is_real(m->number[j]) == real && !kind[m->kind].agrees[j])
@@ -142,11 +141,12 @@ static Stmt *table_new(Emit *e, StmtKind kind, const char *type,
 
 static void emit_type(Emit *e, const char *type, Widths w) {
     Stmt *s = table_new(e, S_STRUCT, NULL, type);
-    const Constant field[] = {{"size_t offset", x_number(e->a, w.pointers), false},
-                              {"float f", x_number(e->a, w.reals), false},
-                              {"int u", x_number(e->a, w.wholes), false}};
+    const Constant field[] = {
+        {"size_t offset", x_number(e->a, w.pointers), false},
+        {"float f", x_number(e->a, w.reals), false},
+        {"int u", x_number(e->a, w.wholes), false}};
     for (int i = 0; i < 3; i++)
-        if (field[i].value->whole > 0)
+        if (field[i].value->integer > 0)
             s->constant[s->num_constants++] = field[i];
 }
 
@@ -195,7 +195,7 @@ static const Expr *entry_number(void *context, const Expr *x) {
     if (x->kind != X_ENTRY)
         return x;
     const Entry *m = n->kind->like;
-    int place = (int)x->whole, before = 0;
+    int place = (int)x->integer, before = 0;
     if (n->kind->agrees[place])
         return m->number[place];
     for (int j = 0; j < place; j++)

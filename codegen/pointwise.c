@@ -56,7 +56,7 @@ static const Expr *cast_expr(Emit *e, DType to, DType from, const Expr *value) {
     if (dtype_float(to) && !dtype_float(from))
         return EXPR(e, "(float)$", value);
     if (!dtype_float(to) && dtype_float(from))
-        value = EXPR(e, "whole($)", value);
+        value = EXPR(e, "int_of($)", value);
     bool wider = dtype_float(from) || from == I32;
     return to == U8 && wider ? EXPR(e, "clamp($, 256)", value) : value;
 }
@@ -76,18 +76,19 @@ const Expr *pointwise_expr(Emit *e, NodeId n, const Expr *const *operand) {
         int64_t number = node_int(d, ATTR_number, 0);
         return EXPR(e, "variance_of($, $, $, $)", operand[0], operand[1],
                     operand[2],
-                    e->local != NULL ? number_of(e, x_number(e->a, number))
+                    e->local != NULL ? integer_of(e, number)
                                      : x_kind(e->a, X_GPU, number));
     }
-    bool whole = d->op == OP_mod || (d->op == OP_div && d->type->dtype == I32);
+    bool integer =
+        d->op == OP_mod || (d->op == OP_div && d->type->dtype == I32);
     double by;
-    if (whole && !divides(&e->g->node[d->arg[1]], &by))
+    if (integer && !divides(&e->g->node[d->arg[1]], &by))
         return EXPR(e,
                     d->op == OP_div ? "quotient($, $)" : "remainder_of($, $)",
                     operand[0], operand[1]);
     // A divisor stays a literal, as compilers optimize division by a constant.
     const Expr *own[] = {operand[0], operand[1], operand[2]};
-    if (whole && e->local == NULL)
+    if (integer && e->local == NULL)
         own[1] = literal(e->a, I32, by);
     return expr_of(e->a, template[d->op], own);
 }

@@ -10,7 +10,7 @@ static const Expr *operand(Emit *e, Scope *s, NodeId n, int i, Index p) {
 
 static const Expr *stream_number(Emit *e, NodeId n) {
     int64_t stream = node_int(&e->g->node[n], ATTR_stream, 0);
-    return e->local != NULL ? number_of(e, x_number(e->a, stream))
+    return e->local != NULL ? integer_of(e, stream)
                             : x_kind(e->a, X_STREAM, stream);
 }
 

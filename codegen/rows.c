@@ -134,7 +134,7 @@ static Scope *sweep_open(Emit *e, Scope *row) {
 // Numbered: with an index of the thread's columns, in a loop of constant
 // length.  It keeps arrays with this index in registers.
 static void sweep_close(Emit *e, Scope *row, Scope *sweep, const char *end,
-                       bool numbered) {
+                        bool numbered) {
     const Block *body = scope_close(e, sweep);
     if (body->first == NULL)
         return;
@@ -176,7 +176,7 @@ static int64_t emit_sweep(Emit *e, Scope *row, Index p, int which) {
         NodeId arg = e->g->node[n].arg[0];
         if (e->g->node[n].op == OP_var) {
             Index first = p;
-            first.whole = false;
+            first.own = false;
             first.lanes = NULL;
             first.index[p.rank - 1] = e->zero;
             const Expr *x = value_at(e, row, arg, first);
@@ -209,7 +209,7 @@ static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Index p,
         emit_store(e, s, n, p, x);
         return;
     }
-    p.whole = false;
+    p.own = false;
     p.dim[p.rank - 1] = type.dim[p.rank - 1];
     if (has_margin(e)) {
         emit_place(e, s, n, p, in_row(e, x, e->zero));
@@ -235,12 +235,11 @@ static Index output_index(Emit *e, Index p, Type type) {
         type.dim[1] != space_columns(&space) ||
         type.dim[0] == space.dim[space.rank - 2])
         return index_broadcast(p, type);
-    return (Index){
-        .rank = 2,
-        .lanes = type.dim[1] == 1 ? NULL : p.lanes,
-        .dim = {type.dim[0], type.dim[1]},
-        .index = {x_name(e->a, "i"),
-                  type.dim[1] == 1 ? e->zero : p.index[p.rank - 1]}};
+    return (Index){.rank = 2,
+                   .lanes = type.dim[1] == 1 ? NULL : p.lanes,
+                   .dim = {type.dim[0], type.dim[1]},
+                   .index = {x_name(e->a, "i"),
+                             type.dim[1] == 1 ? e->zero : p.index[p.rank - 1]}};
 }
 
 // A value for each row is added as the first lane of a vector.

@@ -43,10 +43,8 @@ const Expr *parts_value(Emit *e, Scope *s, NodeId n, Index p) {
     bool finite = d->op == OP_all_finite;
     const Expr *x = literal(e->a, F32, 0);
     if (reduction_chunks(e->g, n) > 0) {
-        const Expr *place =
-            number_of(e, x_number(e->a, workspace_offset(e, n)));
-        const Expr *count =
-            number_of(e, x_number(e->a, reduction_chunks(e->g, n)));
+        const Expr *place = integer_of(e, workspace_offset(e, n));
+        const Expr *count = integer_of(e, reduction_chunks(e->g, n));
         x = EXPR(e, "parts_sum(part + $, $, shared, NT)", place, count);
     }
     for (int i = 0; i < d->num_args; i++)

@@ -61,8 +61,7 @@ void names_clear(Emit *e) {
 }
 
 const Expr *value_name(Emit *e, const char *prefix, NodeId n) {
-    bool local = e->local != NULL &&
-                 (!is_scalar(e, n) || is_owned(e, n));
+    bool local = e->local != NULL && (!is_scalar(e, n) || is_owned(e, n));
     Expr name = {.kind = X_NAME, .name = prefix, .node = n};
     if (local) {
         name.name = arena_format(e->a, "%s_%d", prefix, local_number(e, n));
@@ -190,9 +189,9 @@ static const Expr *load_from(Emit *e, Scope *s, NodeId n, Index p,
                              const Expr *from) {
     DType d = e->g->node[n].type->dtype;
     if (is_uniform(*e->g->node[n].type, p))
-        return once(e, s, n, p,
-                    EXPR(e, arena_format(e->a, "get_%s($)", access_suffix(d)),
-                         from));
+        return once(
+            e, s, n, p,
+            EXPR(e, arena_format(e->a, "get_%s($)", access_suffix(d)), from));
     const Expr *name = array_new(e, s, n, p);
     load_lanes(e, s, n, d, name, from, p.lanes);
     return array_define(e, s, n, p, name);
@@ -219,14 +218,17 @@ const Expr *number_of(Emit *e, const Expr *x) {
     return x_kind(e->a, X_ENTRY, e->num_constants - 1);
 }
 
+const Expr *integer_of(Emit *e, int64_t value) {
+    return number_of(e, x_number(e->a, value));
+}
+
 // A constant with one value for all elements.
 static const Expr *constant_number(Emit *e, NodeId n) {
     DType d = e->g->node[n].type->dtype;
     double value = node_attr(&e->g->node[n], ATTR_values)->floats[0];
     if (e->local != NULL)
         return literal(e->a, d, value);
-    return dtype_float(d) ? x_scale(e->a, value)
-                          : x_size(e->a, (int64_t)value);
+    return dtype_float(d) ? x_scale(e->a, value) : x_size(e->a, (int64_t)value);
 }
 
 Stmt *table_add(Emit *e, Stmt table) {
@@ -256,13 +258,12 @@ static const Expr *table_of(Emit *e, NodeId n) {
     ARENA_APPEND(e->a, e->tabled, e->num_tabled, n);
     bool fits = values->count <= MOST_CONSTANT - e->tabled_numbers;
     e->tabled_numbers += fits ? values->count : 0;
-    Stmt *s = table_add(
-        e, (Stmt){.kind = S_TABLE,
-                  .node = n,
-                  .word = fits ? "TABLE" : "LARGE_TABLE",
-                  .type = held_type(d->type->dtype),
-                  .name = table,
-                  .aligned = values->count % VECTOR == 0});
+    Stmt *s = table_add(e, (Stmt){.kind = S_TABLE,
+                                  .node = n,
+                                  .word = fits ? "TABLE" : "LARGE_TABLE",
+                                  .type = held_type(d->type->dtype),
+                                  .name = table,
+                                  .aligned = values->count % VECTOR == 0});
     for (int i = 0; i < values->count; i++)
         ARENA_APPEND(
             e->a, s->row, s->num_rows,
@@ -295,8 +296,7 @@ static const Expr *iota(Emit *e, NodeId n, Index p) {
         int64_t stride = 1;
         for (int i = axis + 1; i < d->type->rank; i++)
             stride *= d->type->dim[i];
-        index =
-            p.lanes != NULL ? EXPR(e, "$ + k", p.index[0]) : p.index[0];
+        index = p.lanes != NULL ? EXPR(e, "$ + k", p.index[0]) : p.index[0];
         if (d->type->rank > 1)
             index = EXPR(e, "$ / $ % $", index, x_number(e->a, stride),
                          x_number(e->a, d->type->dim[axis]));
@@ -340,8 +340,7 @@ static const Expr *widen(Emit *e, Scope *s, NodeId n, Index p) {
     Type from = *e->g->node[d->arg[0]].type;
     const Expr *name = array_new(e, s, n, p), *inside;
     CODE(e, &s->before, n, "LANES_DO(k, $) $[k] = 0;", p.lanes, name);
-    Scope *inner =
-        block_open(e, s, x_number(e->a, from.dim[from.rank - 1]));
+    Scope *inner = block_open(e, s, x_number(e->a, from.dim[from.rank - 1]));
     Index q = p;
     q.lanes = inner->width;
     q.dim[p.rank - 1] = from.dim[from.rank - 1];

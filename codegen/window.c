@@ -99,13 +99,11 @@ static void loops_close(Emit *e, Block *b, Window w, Pool pool) {
 static Index window_index(Emit *e, const Window *v, Pool w, Index p,
                           Type image) {
     Index at = p;
-    at.whole = false;
-    at.index[1] =
-        axis_in_window(e, v->inner, "h", p.index[1], w.stride[0], v->r,
-                       w.pad[0]);
-    at.index[2] =
-        axis_in_window(e, v->inner, "w", p.index[2], w.stride[1], v->q,
-                       w.pad[1]);
+    at.own = false;
+    at.index[1] = axis_in_window(e, v->inner, "h", p.index[1], w.stride[0],
+                                 v->r, w.pad[0]);
+    at.index[2] = axis_in_window(e, v->inner, "w", p.index[2], w.stride[1],
+                                 v->q, w.pad[1]);
     at.dim[1] = image.dim[1];
     at.dim[2] = image.dim[2];
     if (w.leaves)
@@ -187,8 +185,7 @@ static void max_pool(Emit *e, Scope *s, NodeId n, Index p) {
     Block *b = lane_block(v.inner, p);
     // A NaN wins, so divergence shows.  Each select has one comparison, as gcc
     // would not vectorize two.
-    const Expr *here =
-        EXPR(e, "$ * $ + $", v.r, x_size(e->a, w.columns), v.q);
+    const Expr *here = EXPR(e, "$ * $ + $", v.r, x_size(e->a, w.columns), v.q);
     for (int i = 0; i < 2; i++) {
         const Expr *wins =
             i == 0 ? EXPR(e, "$ > $", x, most) : EXPR(e, "$ != $", x, x);
@@ -242,7 +239,7 @@ static Unpooled unpooled(Emit *e, NodeId n, Index p) {
     const Node *d = &e->g->node[n];
     Type pooled = *e->g->node[d->arg[0]].type;
     Index at = p;
-    at.whole = false;
+    at.own = false;
     at.dim[1] = pooled.dim[1];
     at.dim[2] = pooled.dim[2];
     return (Unpooled){n, d, pooled, pool_of(d, *d->type, pooled), p, at};
@@ -340,10 +337,10 @@ static const Expr *lanes_stored(Emit *e, Scope *s, NodeId n, Index p,
 static const Expr *window_size(Emit *e, const Expr *index, int64_t window,
                                int64_t count, int64_t size) {
     int64_t rest = size - count * window;
-    return rest > 0 ? EXPR(e, "($ < $ ? $ : $)", index, x_size(e->a, count - 1),
-                           x_number(e->a, window),
-                           x_number(e->a, window + rest))
-                    : x_size(e->a, window);
+    return rest > 0
+               ? EXPR(e, "($ < $ ? $ : $)", index, x_size(e->a, count - 1),
+                      x_number(e->a, window), x_number(e->a, window + rest))
+               : x_size(e->a, window);
 }
 
 void emit_unfolded(Emit *e, Scope *s, NodeId n, Index p) {
@@ -363,11 +360,10 @@ void emit_unfolded(Emit *e, Scope *s, NodeId n, Index p) {
         term = EXPR(e, "$ < $ && $ < $ ? $ : 0", v.r, x_size(e->a, w.rows), v.q,
                     x_size(e->a, w.columns), term);
     Index at = p;
-    at.whole = false;
+    at.own = false;
     at.dim[1] = d->type->dim[1];
     at.dim[2] = d->type->dim[2];
-    at.index[1] =
-        axis_in_window(e, v.inner, "h", p.index[1], w.rows, v.r, 0);
+    at.index[1] = axis_in_window(e, v.inner, "h", p.index[1], w.rows, v.r, 0);
     at.index[2] =
         axis_in_window(e, v.inner, "w", p.index[2], w.columns, v.q, 0);
     const Expr *value = value_set(e, v.inner, pool, at, term);
@@ -408,8 +404,7 @@ static const Expr *blend_test(Emit *e, bool nearest, const Expr *name,
 static const Expr *blend_share(Emit *e, const Expr *name, const Expr *index,
                                int64_t from, int64_t to) {
     return EXPR(e, "blend_share($, $, $, $)", name, index,
-                x_scale(e->a, (double)from / (double)to),
-                x_number(e->a, from));
+                x_scale(e->a, (double)from / (double)to), x_number(e->a, from));
 }
 
 static bool is_nearest(const Node *d) {
@@ -429,7 +424,7 @@ static void resize_grad(Emit *e, Scope *s, NodeId n, Index p) {
              blend_share(e, v.r, p.index[1], image.dim[1], dy.dim[1]),
              blend_share(e, v.q, p.index[2], image.dim[2], dy.dim[2]), share);
     Index at = p;
-    at.whole = false;
+    at.own = false;
     at.dim[1] = dy.dim[1];
     at.dim[2] = dy.dim[2];
     at.index[1] = v.r;

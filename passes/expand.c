@@ -165,13 +165,13 @@ static NodeId for_each_image(Graph *g, NodeId index, int64_t images) {
     return graph_broadcast(g, index, &t);
 }
 
-static NodeId whole(Graph *g, int64_t value) {
+static NodeId i32_constant(Graph *g, int64_t value) {
     return graph_constant(g, type_scalar(I32), (double)value);
 }
 
 static Blend blend_nearest(Graph *g, NodeId place, int64_t from, int64_t to) {
-    NodeId low = graph_op2(g, OP_mul, place, whole(g, from));
-    low = graph_op2(g, OP_div, low, whole(g, to));
+    NodeId low = graph_op2(g, OP_mul, place, i32_constant(g, from));
+    low = graph_op2(g, OP_div, low, i32_constant(g, to));
     return (Blend){low, NO_NODE, NO_NODE};
 }
 
@@ -184,7 +184,7 @@ static Blend blend_bilinear(Graph *g, NodeId place, int64_t from, int64_t to) {
     at = graph_op2(g, OP_maximum, at, graph_number(g, 0));
     NodeId floor = graph_op1(g, OP_floor, at);
     NodeId low = graph_cast(g, floor, I32);
-    NodeId high = graph_op2(g, OP_add, low, whole(g, 1));
+    NodeId high = graph_op2(g, OP_add, low, i32_constant(g, 1));
     return (Blend){low, high, graph_op2(g, OP_sub, at, floor)};
 }
 

@@ -142,10 +142,10 @@ static void case_weigh(const Walk *w, double kind, double *chunks,
         for (int i = 0; t->kind == S_TABLE && i < t->num_rows; i++) {
             const Expr *row = t->row[i].value;
             if (row->kind != X_LIST || row->count < 2 ||
-                (kind >= 0 && (double)row->arg[0]->whole != kind))
+                (kind >= 0 && (double)row->arg[0]->integer != kind))
                 continue;
-            *chunks += ceil((double)row->arg[1]->whole / CHUNK);
-            *elements += (double)row->arg[1]->whole;
+            *chunks += ceil((double)row->arg[1]->integer / CHUNK);
+            *elements += (double)row->arg[1]->integer;
         }
 }
 
@@ -153,7 +153,7 @@ static void case_walk(Walk *w, const Stmt *s) {
     double all = 0, every = 0, own = 0, elements = 0;
     double *turns = &w->loop[w->depth].turns, before = *turns;
     case_weigh(w, -1, &all, &every);
-    case_weigh(w, (double)s->value->whole, &own, &elements);
+    case_weigh(w, (double)s->value->integer, &own, &elements);
     *turns *= all > 0 ? own / all : 1;
     Variable *end = variable_find(w, x_name(w->a, "hi"));
     if (end != NULL && own > 0)
@@ -310,10 +310,9 @@ KernelCost tree_cost(const Tree *tree, int blocks, DType act) {
     block_walk(&w, &tree->tables);
     block_walk(&w, &tree->body);
     w.cost.code = w.loop[0].code + BASE_CODE;
-    w.cost.registers =
-        (int)fmin(BASE_REGISTERS + LIVE_SHARE * widest(&w),
-                  REGISTERS / THREADS /
-                      fmax(tree->min_blocks, tree->phased + 1));
+    w.cost.registers = (int)fmin(BASE_REGISTERS + LIVE_SHARE * widest(&w),
+                                 REGISTERS / THREADS /
+                                     fmax(tree->min_blocks, tree->phased + 1));
     arena_free(w.a);
     return w.cost;
 }

@@ -281,10 +281,10 @@ static Estimate tile(double cg, double nt) {
 static Estimate lanes(double c) {
     int64_t n = (int64_t)c;
     return estimate_constant(n % 8 == 0   ? 8
-                         : n % 4 == 0 ? 4
-                         : n % 2 == 0 ? 2
-                         : n <= 16    ? (double)n
-                                      : 1);
+                             : n % 4 == 0 ? 4
+                             : n % 2 == 0 ? 2
+                             : n <= 16    ? (double)n
+                                          : 1);
 }
 
 // Constants that the prelude's macros compute.  Whether x is one.
@@ -379,7 +379,7 @@ static void intrinsic_walk(Walk *w, const Expr *x, const Intrinsic *f,
         columns_walk(w, x);
     else if (strncmp(x->name, "row_", 4) == 0)
         row_walk(w, estimate_of(w, x->arg[x->count - 2]).value,
-                  strcmp(x->name, "row_argmax") == 0 ? 2 : 1, level);
+                 strcmp(x->name, "row_argmax") == 0 ? 2 : 1, level);
     else if (strncmp(x->name, "total_", 6) == 0)
         row_walk(w, THREADS, 1, level);
 }
@@ -456,7 +456,7 @@ Estimate estimate_of(Walk *w, const Expr *x) {
         return estimate_constant(0);
     default: {
         bool real = x->kind == X_REAL || x->kind == X_SCALE;
-        Estimate e = estimate_constant(real ? x->real : (double)x->whole);
+        Estimate e = estimate_constant(real ? x->real : (double)x->integer);
         e.real = real;
         return e;
     }

@@ -181,9 +181,9 @@ void block_fma(Arena *a, Block *b, const bool *exact) {
 // rounding of its operand decides the result.
 static bool decides(const Graph *g, NodeId n) {
     Op op = g->node[n].op;
-    bool whole = !dtype_float(g->node[n].type->dtype);
+    bool integer = !dtype_float(g->node[n].type->dtype);
     return op == OP_eq || op == OP_max || op == OP_floor ||
-           (op == OP_cast && whole);
+           (op == OP_cast && integer);
 }
 
 // Whether n is what a sum has lost, y - ((x + y) - x): the sum and n round the

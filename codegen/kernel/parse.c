@@ -99,8 +99,8 @@ static const char *word(Parser *p) {
 // ---- types ----
 
 static const char *const scalar_types[] = {
-    "int",  "float",     "size_t", "act",       "unsigned char",
-    "char", "long long", "ReductionLevel",  "OWN_entry"};
+    "int",  "float",     "size_t",         "act",      "unsigned char",
+    "char", "long long", "ReductionLevel", "OWN_entry"};
 
 // A type without its pointers and qualifiers, or NULL.
 static const char *scalar_type(Parser *p) {
@@ -161,7 +161,7 @@ static const Expr *number(Parser *p) {
                    memchr(start, 'e', (size_t)(end - start)) != NULL;
     Expr *x = node_of(p, is_real ? X_REAL : X_NUMBER, NULL, 0);
     x->real = is_real ? real : 0;
-    x->whole = is_real ? 0 : strtoll(start, &end, 10);
+    x->integer = is_real ? 0 : strtoll(start, &end, 10);
     p->s = end + (is_real && *end == 'f');
     return x;
 }
@@ -193,7 +193,7 @@ static const Expr *marked(Parser *p, const char *name) {
         skip_space(p);
         Expr x = *(is_digit(*p->s) ? number(p) : expression(p)), *own;
         own = node_of(p, (ExprKind)i, NULL, 0);
-        own->whole = minus ? -x.whole : x.whole;
+        own->integer = minus ? -x.integer : x.integer;
         own->real = minus ? -x.real : x.real;
         need(p, ")");
         return own;
@@ -282,7 +282,7 @@ static const Expr *unary(Parser *p) {
         const Expr *of = unary(p);
         if (literal && (of->kind == X_NUMBER || of->kind == X_REAL)) {
             Expr *negative = node_of(p, of->kind, NULL, 0);
-            negative->whole = -of->whole;
+            negative->integer = -of->integer;
             negative->real = -of->real;
             return negative;
         }
@@ -298,7 +298,7 @@ int operator_precedence(const char *op) {
     for (int i = 0; i < 5; i++)
         if (strcmp(op, level[i]) == 0)
             return i + 2;
-    return strcmp(op, "?") == 0                            ? 1
+    return strcmp(op, "?") == 0                             ? 1
            : strcmp(op, "==") == 0 || strcmp(op, "!=") == 0 ? 7
            : *op == '<' || *op == '>'                       ? 8
            : *op == '+' || *op == '-'                       ? 9
@@ -307,9 +307,9 @@ int operator_precedence(const char *op) {
 
 // An operator of at least this level, or NULL.
 static const char *operator_take(Parser *p, int least) {
-    static const char *const op[] = {"||", "&&", "==", "!=", "<=", ">=", "<",
-                                     ">",  "|",  "^",  "&",  "+",  "-",  "*",
-                                     "/",  "%"};
+    static const char *const op[] = {
+        "||", "&&", "==", "!=", "<=", ">=", "<", ">",
+        "|",  "^",  "&",  "+",  "-",  "*",  "/", "%"};
     const char *before = p->s;
     for (size_t i = 0; i < sizeof op / sizeof *op; i++) {
         if (!take(p, op[i]))
@@ -649,7 +649,7 @@ bool tree_read(Arena *a, Tree *tree, const char **text, const char **why) {
     tree->phased = take(&p, "phased");
     if (take(&p, "min_blocks")) {
         skip_space(&p);
-        tree->min_blocks = (int)number(&p)->whole;
+        tree->min_blocks = (int)number(&p)->integer;
     }
     if (take(&p, "host")) {
         tree->function = word(&p);

@@ -81,7 +81,7 @@ static void number_add(const Printer *p, const Expr *x) {
     if (x->kind == X_REAL || x->kind == X_SCALE)
         real_add(p->t, x->real);
     else
-        text_add(p->t, "%lld", (long long)x->whole);
+        text_add(p->t, "%lld", (long long)x->integer);
     if (says)
         text_add(p->t, ")");
 }
@@ -100,7 +100,7 @@ static int precedence_of(const Expr *x) {
         return UNARY;
     case X_NUMBER:
     case X_SIZE:
-        return x->whole < 0 ? UNARY : TIGHTEST;
+        return x->integer < 0 ? UNARY : TIGHTEST;
     case X_REAL:
     case X_SCALE:
         return signbit(x->real) ? UNARY : TIGHTEST;
@@ -353,7 +353,7 @@ static void table_add(const Printer *p, const Stmt *s) {
         else
             add(p, "$", row->value);
         text_add(p->t, "%s",
-                 i + 1 == s->num_rows                ? ""
+                 i + 1 == s->num_rows                 ? ""
                  : list || i % IN_LINE == IN_LINE - 1 ? ","
                                                       : ", ");
     }
@@ -365,7 +365,7 @@ static void struct_add(const Printer *p, const Stmt *s) {
     text_add(p->t, "typedef struct {\n    int kind, elements;\n");
     for (int i = 0; i < s->num_constants; i++)
         text_add(p->t, "    %s[%lld];\n", s->constant[i].name,
-                 (long long)s->constant[i].value->whole);
+                 (long long)s->constant[i].value->integer);
     add(p, "} $;\n", s->name);
 }
 

@@ -30,17 +30,17 @@ static bool is_size(const Sizes *z, const Expr *x) {
 static Size size_of(const Sizes *z, const Expr *x) {
     const Constant *c = size_named(z, x);
     if (c == NULL)
-        return (Size){x->kind, x->whole, x->real, LITERAL};
+        return (Size){x->kind, x->integer, x->real, LITERAL};
     if (c->value->kind != X_OP)
-        return (Size){X_SIZE, c->value->whole, 0, CONSTANT};
+        return (Size){X_SIZE, c->value->integer, 0, CONSTANT};
     c = size_named(z, c->value->arg[0]);
-    return (Size){X_SIZE, c->value->whole, 0, QUOTIENT};
+    return (Size){X_SIZE, c->value->integer, 0, QUOTIENT};
 }
 
 // Whether the size may differ within a family: an int above unrolled loops.
 static bool may_differ(const Size *s) {
     return s->kind == X_SCALE || s->form != LITERAL ||
-           (s->whole >= LEAST_SIZE && s->whole <= INT32_MAX);
+           (s->integer >= LEAST_SIZE && s->integer <= INT32_MAX);
 }
 
 // Finds the constants that are sizes: their number or the constant that they
@@ -51,7 +51,7 @@ static void find_names(Sizes *z, const Block *b) {
             const Constant *c = &s->constant[i];
             if (c->sized && (c->value->kind == X_OP
                                  ? size_named(z, c->value->arg[0]) != NULL
-                                 : c->value->whole <= INT32_MAX))
+                                 : c->value->integer <= INT32_MAX))
                 z->name[z->names++] = c;
         }
 }
@@ -73,7 +73,7 @@ static const Expr *size_take(void *context, const Expr *x) {
     ARENA_APPEND(t->a, t->sizes->size, t->sizes->count, s);
     same->kind = s.kind;
     same->name = s.form == QUOTIENT ? "/" : may_differ(&s) ? "size" : NULL;
-    same->whole = may_differ(&s) ? 0 : s.whole;
+    same->integer = may_differ(&s) ? 0 : s.integer;
     return same;
 }
 
@@ -84,7 +84,7 @@ Families families_new(Arena *a, Arena *scratch, int most) {
 }
 
 static bool size_equal(const Size *x, const Size *y) {
-    return x->whole == y->whole && x->real == y->real;
+    return x->integer == y->integer && x->real == y->real;
 }
 
 static bool same_sizes(const SizedKernel *x, const SizedKernel *y) {
@@ -111,8 +111,8 @@ static void **families_at(Families *f, SizedKernel *k) {
 
 SizedKernel *families_add(Families *f, Tree *tree) {
     SizedKernel *k = ARENA_NEW(f->a, SizedKernel), *last = NULL;
-    *k = (SizedKernel){
-        .name = tree->name, .tree = tree, .first = k, .equal = k};
+    *k =
+        (SizedKernel){.name = tree->name, .tree = tree, .first = k, .equal = k};
     void **first = families_at(f, k);
     if (*first == NULL) {
         *first = k;
@@ -179,7 +179,7 @@ static const Expr *parameter_name(Arena *a, const Size *s, int number) {
 }
 
 static const Expr *size_value(Arena *a, const Size *s) {
-    return s->kind == X_SCALE ? x_scale(a, s->real) : x_number(a, s->whole);
+    return s->kind == X_SCALE ? x_scale(a, s->real) : x_number(a, s->integer);
 }
 
 typedef struct {

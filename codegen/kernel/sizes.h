@@ -11,7 +11,7 @@ enum { MOST_NAMES = 4 }; // ROWS, C, CG and WIDTH
 // A number that may differ within a family.
 typedef struct {
     ExprKind kind; // X_SIZE, X_STREAM or X_SCALE
-    int64_t whole;
+    int64_t integer;
     double real;
     enum { LITERAL, CONSTANT, QUOTIENT } form; // 64, C, or CG = C / VW
 } Size;
@@ -46,7 +46,7 @@ typedef struct SizedKernel {
 
 typedef struct {
     Arena *a;
-    StringMap first; // by key
+    StringMap first;      // by key
     SizedKernel **family; // the first of each
     int count;
 } Families;

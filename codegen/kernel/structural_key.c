@@ -37,8 +37,8 @@ static void key_expr(const Key *k, const Expr *x) {
         text_add(k->t, "_%d", x->again);
     if (x->kind == X_REAL || x->kind == X_SCALE)
         text_add(k->t, "%a", x->real);
-    else if (x->whole != 0)
-        text_add(k->t, "%lld", (long long)x->whole);
+    else if (x->integer != 0)
+        text_add(k->t, "%lld", (long long)x->integer);
     text_add(k->t, " ");
     for (int i = 0; i < x->count; i++)
         key_expr(k, x->arg[i]);

@@ -11,7 +11,7 @@ Expr *x_new(Arena *a, Expr x) {
 }
 
 const Expr *x_kind(Arena *a, ExprKind kind, int64_t value) {
-    return x_new(a, (Expr){.kind = kind, .node = NO_NODE, .whole = value});
+    return x_new(a, (Expr){.kind = kind, .node = NO_NODE, .integer = value});
 }
 
 const Expr *x_number(Arena *a, int64_t value) {
@@ -43,10 +43,10 @@ const Expr *x_element(Arena *a, const Expr *array, const Expr *index) {
 }
 
 Expr *x_list(Arena *a, int most) {
-    return x_new(
-        a, (Expr){.kind = X_LIST,
-                  .node = NO_NODE,
-                  .arg = ARENA_ARRAY(a, (size_t)most + 1, const Expr *)});
+    return x_new(a,
+                 (Expr){.kind = X_LIST,
+                        .node = NO_NODE,
+                        .arg = ARENA_ARRAY(a, (size_t)most + 1, const Expr *)});
 }
 
 void list_add(Expr *list, const Expr *operand) {
@@ -76,8 +76,9 @@ bool expr_equal(const Expr *x, const Expr *y) {
     if (x == y)
         return true;
     if (x == NULL || y == NULL || x->kind != y->kind || x->node != y->node ||
-        x->again != y->again || x->whole != y->whole || x->real != y->real ||
-        x->count != y->count || !same_name(x->name, y->name))
+        x->again != y->again || x->integer != y->integer ||
+        x->real != y->real || x->count != y->count ||
+        !same_name(x->name, y->name))
         return false;
     for (int i = 0; i < x->count; i++)
         if (!expr_equal(x->arg[i], y->arg[i]))
@@ -86,7 +87,7 @@ bool expr_equal(const Expr *x, const Expr *y) {
 }
 
 bool is_number(const Expr *x, int64_t value) {
-    return x->kind == X_NUMBER && x->whole == value;
+    return x->kind == X_NUMBER && x->integer == value;
 }
 
 bool is_named(const Expr *x, const char *name) {

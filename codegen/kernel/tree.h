@@ -43,7 +43,7 @@ typedef struct Expr {
     const char *name; // a leading "OWN" stands for the kernel's name
     NodeId node;      // X_NAME: part of the name, "v" of node 12 is v12
     int again;        // X_NAME: v12_1 where v12 is taken; 0: v12
-    int64_t whole;
+    int64_t integer;
     double real;
     int count;
     const struct Expr **arg;
@@ -109,11 +109,11 @@ struct Stmt {
 typedef struct Tree {
     Arena *arena; // owner of the tree
     const char *name;
-    bool phased;  // the kernel has more than one phase
-    int min_blocks; // least resident blocks of a multiprocessor, the second
-                    // argument of __launch_bounds__; at most 1: the compiler
-                    // decides
-    const char **type;  // of its parameters: "const act *"
+    bool phased;       // the kernel has more than one phase
+    int min_blocks;    // least resident blocks of a multiprocessor, the second
+                       // argument of __launch_bounds__; at most 1: the compiler
+                       // decides
+    const char **type; // of its parameters: "const act *"
     const Expr **param; // their names
     int num_params;
     const char *function; // of the kernel whose function the host calls, and a

@@ -41,7 +41,8 @@ static int64_t divisor_of(Widths *w, const Expr *x);
 // clamp(x, n) is x, 0 or n - 1.
 static int64_t divisor_of_clamp(Widths *w, const Expr *x) {
     const Expr *n = x->arg[1];
-    int64_t last = n->kind == X_NUMBER || n->kind == X_SIZE ? n->whole - 1 : 1;
+    int64_t last =
+        n->kind == X_NUMBER || n->kind == X_SIZE ? n->integer - 1 : 1;
     if (is_operator(n, "+") && is_number(n->arg[1], 1))
         last = divisor_of(w, n->arg[0]);
     return greatest_divisor(divisor_of(w, x->arg[0]), last);
@@ -65,7 +66,7 @@ static int64_t divisor_of(Widths *w, const Expr *x) {
     switch (x->kind) {
     case X_NUMBER:
     case X_SIZE:
-        return x->whole;
+        return x->integer;
     case X_NAME:
         return divisor_of_name(w, x);
     case X_CAST:
@@ -101,8 +102,8 @@ static void access_bound(Widths *w, const Expr *x) {
             continue;
         const Expr *index = x->arg[access[i].index];
         if (is_named(x->arg[access[i].lanes], "VW"))
-            w->width = greatest_divisor(w->width, access[i].address
-                                            ? divisor_of_address(w, index)
+            w->width = greatest_divisor(
+                w->width, access[i].address ? divisor_of_address(w, index)
                                             : divisor_of(w, index));
         return;
     }

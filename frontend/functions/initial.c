@@ -204,7 +204,7 @@ static NodeId along(const Start *s, int axis) {
     return graph_iota(s->g, t, axis);
 }
 
-static NodeId whole(const Start *s, int64_t value) {
+static NodeId i32_constant(const Start *s, int64_t value) {
     return graph_constant(s->g, type_scalar(I32), (double)value);
 }
 
@@ -214,20 +214,20 @@ static NodeId dirac_filter(const Start *s) {
     const int64_t *dim = s->p->type.dim;
     int64_t out = dim[0] / s->p->init.groups;
     int64_t count = out < dim[3] ? out : dim[3];
-    NodeId divisor = whole(s, out);
+    NodeId divisor = i32_constant(s, out);
     NodeId in_group = graph_op2(s->g, OP_mod, along(s, 0), divisor);
-    return graph_op2(s->g, OP_lt, in_group, whole(s, count));
+    return graph_op2(s->g, OP_lt, in_group, i32_constant(s, count));
 }
 
 static NodeId dirac_values(const Start *s) {
     Graph *g = s->g;
     const int64_t *dim = s->p->type.dim;
     int64_t out = dim[0] / s->p->init.groups;
-    NodeId channel = along(s, 3), divisor = whole(s, out);
+    NodeId channel = along(s, 3), divisor = i32_constant(s, out);
     NodeId in_group = graph_op2(g, OP_mod, along(s, 0), divisor);
     NodeId at = graph_op2(g, OP_eq, in_group, channel);
     for (int axis = 1; axis <= 2; axis++) {
-        NodeId centre = whole(s, dim[axis] / 2);
+        NodeId centre = i32_constant(s, dim[axis] / 2);
         centre = graph_op2(g, OP_eq, along(s, axis), centre);
         at = graph_op2(g, OP_and, at, centre);
     }

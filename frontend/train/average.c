@@ -83,7 +83,7 @@ static NodeId select_node(Expansion *e, NodeId condition, NodeId yes,
     return graph_op3(e->graph, OP_select, condition, yes, no);
 }
 
-static NodeId whole(Expansion *e, double value) {
+static NodeId i32_constant(Expansion *e, double value) {
     return graph_constant(e->graph, type_scalar(I32), value);
 }
 
@@ -102,10 +102,10 @@ static NodeId is_due(Expansion *e, Time every) {
     NodeId step = run_node(e, RUN_STEP);
     if (every.unit != IN_SHARES && every.count == floor(every.count) &&
         every.count <= INT32_MAX) {
-        NodeId period = whole(e, every.count);
+        NodeId period = i32_constant(e, every.count);
         if (every.unit == IN_EPOCHS)
             period = binary(e, OP_mul, period, run_node(e, RUN_EPOCH_STEPS));
-        NodeId zero = whole(e, 0);
+        NodeId zero = i32_constant(e, 0);
         return binary(e, OP_eq, binary(e, OP_mod, step, period), zero);
     }
     // The runtime counts in double; an f32 quotient may be slightly below the
@@ -114,7 +114,8 @@ static NodeId is_due(Expansion *e, Time every) {
     NodeId period = binary(e, OP_div, time_node(e, every), slack);
     NodeId now = binary(e, OP_div, as_float(e, step), period);
     NodeId before = binary(
-        e, OP_div, as_float(e, binary(e, OP_sub, step, whole(e, 1))), period);
+        e, OP_div, as_float(e, binary(e, OP_sub, step, i32_constant(e, 1))),
+        period);
     now = add_unary(e, OP_floor, now);
     return binary(e, OP_lt, add_unary(e, OP_floor, before), now);
 }

@@ -354,7 +354,7 @@ DEVICE void place_act(act *p, const float *v, int n) {
 #endif
 
 // Rounds towards 0.  NaN becomes 0; values out of range are clamped.
-DEVICE int whole(float x) {
+DEVICE int int_of(float x) {
     return __float2int_rz(x);
 }
 

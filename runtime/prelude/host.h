@@ -127,7 +127,7 @@ DEVICE float rsqrtf(float x) {
 
 // CUDA's conversion; a processor has one result for NaN and for values out of
 // range.
-DEVICE int whole(float x) {
+DEVICE int int_of(float x) {
     return x != x         ? 0
            : x >= 0x1p31f ? 2147483647
            : x < -0x1p31f ? INT_LEAST

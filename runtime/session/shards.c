@@ -45,7 +45,7 @@ static int complete(Sum *s, int i, int count, int place) {
     return place + j;
 }
 
-// Of the f32 in `bytes` from an offset on.
+// Adds the terms of batch i of `count`, the f32 in `bytes` from an offset on.
 static void add_range(const RtSession *s, int i, int count, size_t at,
                       size_t bytes) {
     const RtTrainer *t = s->run->trainer;

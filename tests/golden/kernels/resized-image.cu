@@ -71,11 +71,11 @@ KERNEL(256, 2) k01_cast(
             const float v35 = 0.0f < v34 ? v34 : 0.0f;
             const float v36 = floorf(v35);
             const float v39 = v35 - v36;
-            const int v26 = whole(v25);
+            const int v26 = int_of(v25);
             const int v27 = 1 + v26;
             const int v30 = v27;
             const int i1 = clamp(v30, 4);
-            const int v37 = whole(v36);
+            const int v37 = int_of(v36);
             const int v38 = 1 + v37;
             const int v41 = v38;
             const int i2 = clamp(v41, 6);
