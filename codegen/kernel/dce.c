@@ -10,7 +10,7 @@
 
 typedef struct {
     StringMap count; // mentions of a name, without its declaration
-    int by;     // added by a visit
+    int by;          // added by a visit
 } Uses;
 
 static int *count_of(Uses *u, const Expr *x) {
@@ -49,8 +49,7 @@ static bool is_unread(Uses *u, const Stmt *s) {
         return expr_equal(fill->value->arg[0], s->name);
     return fill->kind == S_REPEAT && set != NULL && set->next == NULL &&
            set->kind == S_SET && is_pure(set->value) &&
-           set->name->kind == X_INDEX &&
-           expr_equal(set->name->arg[0], s->name);
+           set->name->kind == X_INDEX && expr_equal(set->name->arg[0], s->name);
 }
 
 static bool remove_dead(Uses *u, Block *b) {
@@ -76,12 +75,20 @@ static bool remove_dead(Uses *u, Block *b) {
     return removed;
 }
 
-// The cases of a multi-tensor kernel use the same names, each its own.
-static void cases_dce(Arena *a, Block *b) {
+// The cases and the phases of a multi-tensor kernel use the same names, each
+// its own.
+static bool repeats_names(const Stmt *s) {
+    return s->kind == S_CASE ||
+           (s->kind == S_REPEAT && s->value->kind == X_CALL &&
+            strcmp(s->value->name, "PHASE") == 0);
+}
+
+static void scopes_dce(Arena *a, Block *b) {
     for (Stmt *s = b->first; s != NULL; s = s->next) {
-        if (s->kind == S_CASE)
+        if (repeats_names(s))
             block_dce(a, &s->body);
-        cases_dce(a, &s->body);
+        else
+            scopes_dce(a, &s->body);
     }
 }
 
@@ -90,5 +97,5 @@ void block_dce(Arena *a, Block *b) {
     block_visit(b, count_name, &u);
     while (remove_dead(&u, b))
         ;
-    cases_dce(a, b);
+    scopes_dce(a, b);
 }

@@ -96,7 +96,6 @@ PHASED(256) k00_update(
     GRID_BARRIER(counter + 1);
     PHASE(1) {
         const float v4 = get_f32(p4);
-        const float v10 = v4 * v4;
         const float v12 = fma_of(v4, v4, parts_sum(part + 0, 3, shared, NT));
         for (int chunk = block; chunk < 3; chunk += blocks) {
             const int j = chunk_owner(k00_update_first_1, 2, chunk);
@@ -146,7 +145,6 @@ PHASED(256) k00_update(
         const float v13 = parts_sum(part + 3, 3, shared,
             NT) + !is_finite(v4) == 0.0f ? 1.0f : 0.0f;
         const int v14 = 0.5f < v13;
-        const float v10 = v4 * v4;
         const float v12 = fma_of(v4, v4, parts_sum(part + 0, 3, shared, NT));
         const float v1 = get_f32(p1);
         for (int chunk = block; chunk < 3; chunk += blocks) {
