@@ -14,7 +14,7 @@
 #   cost      the cost model against machine code of all models
 #   bound     text and plans of each of the worst files
 #   bench     bench/gpu.sh in its small form, on the stand-in
-#   ptx       warp instructions of a step of every model
+#   ptx       warp instructions of a step of every model, and its bits
 #   races     every model under the race checker
 #   codegen   every fused case in f32 optimised
 #   cuda      every model on the stand-in, and each call of a library fails once
@@ -23,8 +23,8 @@
 #   ranks     random models with shards, as one process and as ranks
 #   machine   random programs on the stand-in with NVIDIA's compiler
 #   fuzz      the three fuzz targets
-#   sanitized passes and limits, and cases that judge numbers and times, with
-#             sanitizers
+#   sanitized passes, golden tests, the command line and limits, and cases that
+#             judge numbers and times, with sanitizers
 #   outside   editors, trackers, Jupyter and Perfetto, if installed; all but
 #             editors are packages of SINTER_PYTHON, or else of python3
 set -u
@@ -75,9 +75,9 @@ fuzz() {
 # sanitized SECONDS
 sanitized() {
     timeout "$1" nice -n 10 cmake --build "$build/../sanitized" \
-        --target test_frontend test_passes test_runtime &&
+        --target manual golden test_frontend test_passes test_runtime &&
         timeout "$1" nice -n 10 ctest --test-dir "$build/../sanitized" \
-            -R '^(frontend|passes|runtime|limit)$' --output-on-failure
+            -R '^(frontend|passes|runtime|golden|command|limit)$' --output-on-failure
 }
 
 # outside SECONDS: sinter in other programs; a script skips those not there.
@@ -99,7 +99,8 @@ part() {
     cost) long "$1" cost COST_ALL=1 ;;
     bound) long "$1" bound BOUND_ALL=1 ;;
     bench) long "$1" cuda_bench SINTER_SOURCE="$source" ;;
-    ptx) long "$1" ptx_warps PTX_ALL=1 ;;
+    ptx) long $(($1 / 2)) ptx_warps PTX_ALL=1 &&
+        long $(($1 / 2)) ptx_bits BITS_ALL=1 ;;
     races) long "$1" races RACES_MODEL=all ;;
     codegen) long "$1" codegen AGREE_OPTIMISED=1 ;;
     cuda) long $(($1 / 2)) cuda_models CUDA_ALL=1 &&

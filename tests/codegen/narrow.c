@@ -23,7 +23,7 @@ const Narrow narrow_models[] = {
     {"resnet50",        {{"batch", "2"}, {"width", "4"}, {"classes", "10"}, {"input", "data.train"}, SMALL_IMAGES(32)}},
     {"resnet9",         {{"batch", "2"}, {"width", "8"}}},
     {"resnet9_tricks",  {{"batch", "16"}, {"width", "8"}}},
-    {"unet_seg",      {{"batch", "2"}, {"width", "4"}, {"classes", "10"}, {"input", "data.train"}, {"data", "synthetic(shape=[16, 16, 3])"}}},
+    {"unet_seg",        {{"batch", "2"}, {"width", "4"}, {"classes", "10"}, {"input", "data.train"}, {"data", "synthetic(shape=[16, 16, 3])"}}},
     {"vgg16_bn",        {{"batch", "2"}, {"width", "4"}}},
     {"vit_tiny",        {{"batch", "2"}, {"depth", "[1]"}, {"width", "24"}, {"input", "data.train"}, SMALL_IMAGES(32)}},
 };

@@ -33,7 +33,6 @@ typedef struct {
 static const Row subject[] = {
     {"lenet", NULL, F32, 1, 3},
     {"mlp", NULL, F16, 1, 3},
-    {"resnet9", NULL, F32, 1, 2},
     {"resnet9", NULL, F16, 1, 2},
     {"gpt_nano", NULL, BF16, 1, 14},
     {NULL, "tests/codegen/nets/windows.net", F32, 1, 17},

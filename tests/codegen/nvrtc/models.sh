@@ -30,8 +30,8 @@ totals() {
         "$@" >"$folder/$column.kernels" || failed=1
     python3 "$here/totals.py" "$column" "$folder/$column.kernels" || failed=1
 }
-alike="airbench94_muon airbench96 hlb mobilenetv2 preact_resnet18 resnet18
-    resnet50 resnet9_tricks vgg16_bn"
+alike="airbench94_muon airbench96 denoise hlb llama_nano mobilenetv2 multitask
+    preact_resnet18 resnet18 resnet50 resnet9_tricks vgg16_bn"
 set -- "$work"/*.cu
 for model in $alike; do
     [ -z "${BLESS:-}${NVRTC_ALL:-}" ] || break

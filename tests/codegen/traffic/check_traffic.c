@@ -35,7 +35,7 @@ static const Subject subject[] = {
     {MODEL("resnet9"),    WITH(small),      F16,  1},
     {MODEL("resnet9"),    WITH(odd),        F32,  1},
     {MODEL("airbench94"), WITH(pair),       F16,  1},
-    {MODEL("unet_seg"), WITH(narrow),     F16,  1},
+    {MODEL("unet_seg"),   WITH(narrow),     F16,  1},
     {MODEL("gpt_nano"),   WITH(short_text), BF16, 1},
     {NET("one-channel"),  WITH(single),     F32,  1},
     {NET("windows"),      AS_IS,            F32,  1},

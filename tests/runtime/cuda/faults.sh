@@ -1,7 +1,7 @@
 #!/bin/sh
 # A trainer on the stand-in for a GPU whose libraries fail: each function at its
-# first and its last call; with FAULTS_EVERY=N at every N-th, with every error
-# that it may return.  It ends with the promised status and a sentence, or goes on
+# first and its last call, with its first and last error; with FAULTS_EVERY=N at
+# every N-th, with every error that it may return.  It ends with the promised status and a sentence, or goes on
 # as if nothing had been.  It never hangs.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
 export SINTER_DOUBLE_THREADS=1
@@ -83,12 +83,16 @@ fail_once() {
 # fail_each CALLS: calls of the functions in CALLS, lines with a count and a
 # name.
 fail_each() {
+    calls=$1
     while read -r count function; do
         n=1
         while [ "$n" -le "$count" ]; do
-            for error in $(errors "$function"); do
+            # shellcheck disable=SC2046 # a list
+            set -- $(errors "$function")
+            [ -n "${FAULTS_EVERY-}" ] || [ "$n" -eq "$count" ] || set -- "$1"
+            [ -n "${FAULTS_EVERY-}" ] || [ "$n" -eq 1 ] || shift $(($# - 1))
+            for error; do
                 fail_once "$function" "$n" "$error"
-                [ -z "${FAULTS_EVERY-}" ] && [ "$n" -gt 1 ] && break
             done
             if [ -n "${FAULTS_EVERY-}" ]; then
                 n=$((n + FAULTS_EVERY))
@@ -98,7 +102,7 @@ fail_each() {
                 break
             fi
         done
-    done <"$1"
+    done <"$calls"
 }
 
 # counts PATTERN FILE: how often functions that match were called.
