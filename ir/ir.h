@@ -228,11 +228,11 @@ Graph *graph_new(Arena *a, const char *name);
 
 // Adds a node and returns it, or an equal node that is there already (effects
 // and input, param, state and workspace are never merged, nor nodes of
-// different groups).  Commutative operands are put in order.  The type is
-// computed; for operations whose shape is declared it is taken from n.type.
-// n.group counts: set it to -1 before fuse.  n.from is replaced by g->origin,
-// n.offset by -1. Type, operands and attributes are copied.  A shape error here
-// is our mistake: check with type_infer first where the user's text decides.
+// different groups: set n.group to -1 before fuse).  Commutative operands are
+// put in order.  The type is computed; for operations whose shape is declared it
+// is taken from n.type.  n.from is replaced by g->origin, n.offset by -1.  Type,
+// operands and attributes are copied.  A shape error here is our mistake: check
+// with type_infer first where the user's text decides.
 NodeId graph_add(Graph *g, Node n);
 
 // As graph_add for a node of another graph in the same arena, with other
@@ -284,7 +284,7 @@ Graph *graph_like(const Graph *g);
 // its arena.
 void graph_free(Graph *g);
 
-// The same nodes again; no two of g's may be equal.
+// Copies all nodes.  No two nodes of g may be equal, since they would be merged.
 Graph *graph_clone(const Graph *g);
 
 // Copies node n of old into g with operands mapped through now[], keeping its
@@ -302,7 +302,7 @@ Attr attr_float(AttrKey key, double value);
 Attr attr_text(AttrKey key, const char *value);
 Attr attr_ints(AttrKey key, int count, const int64_t *value);
 Attr attr_floats(AttrKey key, int count, const double *value);
-// Puts an attribute among so many others, where its key belongs.
+// Inserts an attribute into `count` others, which are in order of key.
 void attr_insert(Attr *attr, int count, Attr own);
 const Attr *node_attr(const Node *n, AttrKey key); // NULL: not there
 int64_t node_int(const Node *n, AttrKey key, int64_t otherwise);
@@ -331,8 +331,8 @@ bool node_number(const Node *n, double *value);
 #define STATE_DERIVED "derived" // computed from other state, as f16 copies
 #define STATE_CACHE "cache"     // of a text's positions, while it is decoded
 
-// Whether n is a state of that kind.  A graph from a file may have some of
-// none.
+// Whether n is a state of that kind.  A state of a parsed graph may have another
+// kind, or none.
 bool state_is(const Node *n, const char *kind);
 // The bucket of a shard's terms that a state belongs to; -1: none.
 int64_t state_bucket(const Node *n);
@@ -389,8 +389,8 @@ extern const int num_optimizer_slots;
 // Whether op is in the table; accumulate is not.
 bool is_optimizer(Op op);
 
-// The operands are the parameter, scalars, and where it counts the number of
-// the update.
+// The operands are the parameter, scalars, and, if optimizer_counts, the number
+// of the update.
 int optimizer_num_scalars(Op op);
 bool optimizer_counts(Op op);
 
@@ -489,8 +489,8 @@ void node_eval(const Graph *g, NodeId n, double *const *value, double *out,
 
 // ---- eval/pointwise.c, round.c and random.c: numbers ----
 
-// An element of pointwise node n from one of each operand; those that it lacks
-// count for nothing.
+// An element of pointwise node n from one of each operand.  Operands that the
+// operation does not have are ignored.
 double scalar_eval(const Node *n, double a, double b, double c);
 
 // One number in [0, 1), in steps of 2^-24: Philox4x32-10 (Salmon et al.,
