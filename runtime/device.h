@@ -37,6 +37,16 @@ struct RtWatch {
     bool absent;
 };
 
+// A JPEG file in memory, of h x w pixels, and a function for each of its rows
+// from the top, of 3 w bytes.
+typedef struct {
+    const uint8_t *bytes;
+    size_t count;
+    int h, w;
+    void (*row)(void *context, const uint8_t *pixel);
+    void *context;
+} RtJpegFile;
+
 struct RtDevice {
     const char *name; // "host", "cuda:0"
     int threads;      // of the host that compute; 0 on a GPU
@@ -75,6 +85,11 @@ struct RtDevice {
     // NULL: the device has no memory of its own.
     bool (*make_resident)(RtDevice *d, const RtRows *rows, int64_t taken,
                           struct RtError *e);
+    // Decodes a file to red, green and blue.  *declined: it gave no row, and
+    // another decoder must.  Several threads call it.  NULL: the device does
+    // not decode, or --decode does not ask for it.
+    bool (*decode_jpeg)(RtDevice *d, const RtJpegFile *file, bool *declined,
+                        struct RtError *e);
     // Requests a copy of `count` floats as they are after the work queued so
     // far.  poll_readback returns the oldest request's values; false: they have
     // not arrived, and `wait` is false.

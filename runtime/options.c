@@ -73,6 +73,11 @@ static bool collectives_read(const Option *o, const char *text, void *to) {
     return option_among("auto|shared|mpi", '|', text);
 }
 
+static bool decode_read(const Option *o, const char *text, void *to) {
+    *(const char **)OPTION_FIELD(o, to) = text;
+    return option_among("cpu|nvjpeg", '|', text);
+}
+
 static bool resume_read(const Option *o, const char *text, void *to) {
     ((RtOptions *)to)->resume_path = text;
     return option_flag.read(o, text, to);
@@ -87,6 +92,7 @@ static const OptionKind
     option_bad_samples = {"stop, or skip:N with a number", bad_samples_read},
     option_collectives = {"auto, shared or mpi", collectives_read},
     option_count = {"a number", whole_read},
+    option_decode = {"cpu or nvjpeg", decode_read},
     option_from_0 = {"a number from 0 to 1000000000", from_0_read},
     option_share = {"a number above 0, at most 1", share_read},
     option_pixels = {"a number of pixels", whole_read},
@@ -142,7 +148,7 @@ static bool apart(uint64_t given, RtError *e) {
              GIVEN(tune) | GIVEN(steps) | GIVEN(log_every) | GIVEN(times) |
              GIVEN(snapshot) | GIVEN(profile) | GIVEN(repeat_batch) |
              GIVEN(verify_every) | GIVEN(load_cuda) | GIVEN(without) |
-             GIVEN(nvtx),
+             GIVEN(nvtx) | GIVEN(decode),
          ""},
         {GIVEN(init_only), GIVEN(eval_only) | GIVEN(resume), ""},
         {GIVEN(predict),
@@ -342,6 +348,7 @@ bool rt_options_parse(RtOptions *o, int argc, char **argv, const RtTrainer *t,
     *o = (RtOptions){.device = "auto",
                      .resident = "auto",
                      .collectives = "auto",
+                     .decode = "cpu",
                      .seed = -1,
                      .temperature = 1};
     for (OptionStep step; (step = option_step(&r)) != OPTION_END;) {

@@ -194,6 +194,7 @@ typedef struct RtOptions {
     int64_t max_image_pixels; // 0: not given
     const char *resident;     // auto, yes, no
     const char *collectives;  // auto, shared, mpi
+    const char *decode;       // cpu, nvjpeg
     const char *profile;
     int64_t profile_steps; // 0: not given
     const char *dump_cuda, *load_cuda;

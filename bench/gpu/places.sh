@@ -15,7 +15,8 @@ python_folders() {
     "$PYTHON" - <<'END'
 import glob, os, sys, sysconfig
 paths = dict.fromkeys([sysconfig.get_path("purelib"), *sys.path])
-wanted = ("libcudnn.so", "libnvrtc.so", "libcublasLt.so", "libnvtx3interop.so")
+wanted = ("libcudnn.so", "libnvrtc.so", "libcublasLt.so", "libnvtx3interop.so",
+          "libnvjpeg.so")
 for path in paths:
     for folder in sorted(glob.glob(os.path.join(path, "nvidia", "*", "lib"))):
         if any(name.startswith(wanted) for name in os.listdir(folder)):

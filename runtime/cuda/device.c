@@ -121,6 +121,11 @@ static int64_t completed_batches(RtDevice *d, int64_t least) {
     return c->copies.completed;
 }
 
+static bool decode_jpeg(RtDevice *d, const RtJpegFile *file, bool *declined,
+                        RtError *e) {
+    return rt_nvjpeg_decode(rt_cuda_of(d)->nvjpeg, file, declined, e);
+}
+
 // ---- metrics ----
 
 static void request_readback(RtDevice *d, const size_t *from, int count) {
@@ -196,6 +201,7 @@ static void close_cuda(RtDevice *d) {
         for (int i = 0; c->graph != NULL && i < c->plan->num_steps; i++)
             rt_step_graph_close(&c->graph[i]);
         rt_library_calls_close(&c->calls);
+        rt_nvjpeg_close(c->nvjpeg);
         rt_staging_close(&c->staging);
         rt_copy_stream_close(&c->copies);
         rt_trace_spans_close(&c->spans);
@@ -381,10 +387,18 @@ static bool load_sum(RtCuda *c, RtError *e) {
     return c->plan->partial_bytes == 0 || c->sum != NULL;
 }
 
+static bool open_nvjpeg(RtCuda *c, const RtOptions *o, RtError *e) {
+    if (o == NULL || strcmp(o->decode, "nvjpeg") != 0)
+        return true;
+    c->nvjpeg = rt_nvjpeg_open(&c->gpu, e);
+    c->device.decode_jpeg = decode_jpeg;
+    return c->nvjpeg != NULL;
+}
+
 static bool open_all(RtCuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
                      RtError *e) {
     return open_gpu(c, ordinal, o, laps, e) && open_calls(c, o, laps, e) &&
-           list_kernels(c, e) &&
+           open_nvjpeg(c, o, e) && list_kernels(c, e) &&
            rt_kernels_load(&c->kernels, c->needed, laps, e) && load_sum(c, e);
 }
 

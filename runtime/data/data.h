@@ -328,9 +328,19 @@ typedef struct RtResize RtResize;
 typedef struct RtDecodeMemory RtDecodeMemory;
 RtDecodeMemory *rt_decode_memory_new(int64_t max_pixels);
 void rt_decode_memory_free(RtDecodeMemory *s);
+// A device that may decode JPEG files (NULL: none), set before images are read.
+void rt_decode_memory_set_device(RtDecodeMemory *s, RtDevice *device);
+RtDevice *rt_decode_memory_device(const RtDecodeMemory *s);
 size_t rt_decode_memory_bytes(const RtDecodeMemory *s);
 // Bytes that each loading thread may allocate in addition.
 enum { RT_LOADER_PRIVATE_BYTES = 4 << 20 };
+// Limits of a file that a device decodes, and the bytes that each loading thread
+// may allocate for it on the host.
+enum {
+    RT_DEVICE_JPEG_PIXELS = 8 << 20,
+    RT_DEVICE_JPEG_BYTES = 8 << 20,
+    RT_DEVICE_LOADER_BYTES = 3 * RT_DEVICE_JPEG_PIXELS + RT_DEVICE_JPEG_BYTES,
+};
 
 // A part of a file of a list.
 typedef struct {

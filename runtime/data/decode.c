@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 struct RtDecodeMemory {
+    RtDevice *device; // NULL: none that decodes
     size_t all, left;
     pthread_mutex_t lock; // guards left
     pthread_cond_t released;
@@ -45,6 +46,15 @@ void rt_decode_memory_free(RtDecodeMemory *s) {
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->released);
     free(s);
+}
+
+void rt_decode_memory_set_device(RtDecodeMemory *s, RtDevice *device) {
+    if (s != NULL)
+        s->device = device->decode_jpeg != NULL ? device : NULL;
+}
+
+RtDevice *rt_decode_memory_device(const RtDecodeMemory *s) {
+    return s->device;
 }
 
 size_t rt_decode_memory_bytes(const RtDecodeMemory *s) {
@@ -143,6 +153,17 @@ bool rt_image_reserve(RtDecoding *d, int h, int w, size_t bytes, RtError *e) {
     return d->resize != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
 }
 
+void rt_image_release(RtDecoding *d) {
+    rt_resize_free(d->resize);
+    d->resize = NULL;
+    if (d->stored != d->to)
+        free(d->stored);
+    d->stored = NULL;
+    if (d->reserved > 0)
+        memory_release(d->decoder->memory, d->reserved);
+    d->reserved = 0;
+}
+
 const char *rt_image_suffix_of(const void *bytes, size_t count) {
     const uint8_t *p = bytes;
     if (count >= 8 && memcmp(p, "\x89PNG\r\n\x1a\n", 8) == 0)
@@ -218,15 +239,9 @@ static bool read_open(RtDecoding *d, const char *path, const char *name,
     RtError why = {0};
     bool good = is_small(d, &why) && (rt_image_fill(d) || !d->failed) &&
                 decode(d, &why);
-    rt_resize_free(d->resize);
-    if (d->stored != d->to) {
-        if (good)
-            turn(d->to, d->stored, d->decoder->h, d->decoder->w,
-                 d->orientation);
-        free(d->stored);
-    }
-    if (d->reserved > 0)
-        memory_release(d->decoder->memory, d->reserved);
+    if (good && d->stored != d->to)
+        turn(d->to, d->stored, d->decoder->h, d->decoder->w, d->orientation);
+    rt_image_release(d);
     if (d->failed) {
         errno = d->reason;
         return rt_fail_read(e, path);

@@ -37,6 +37,8 @@ uint8_t *rt_image_rest(RtDecoding *d, size_t *bytes, RtError *e);
 bool rt_image_begin(RtDecoding *d, uint32_t h, uint32_t w, RtError *e);
 // The rows and columns of the result before it is turned upright.
 void rt_image_stored(const RtDecoding *d, int *h, int *w);
+// Undoes the following.
+void rt_image_release(RtDecoding *d);
 // Creates d->resize for h x w pixels; waits for shared memory for it and
 // `bytes` more.
 bool rt_image_reserve(RtDecoding *d, int h, int w, size_t bytes, RtError *e);

@@ -99,6 +99,8 @@ typedef struct {
     struct jpeg_progress_mgr progress;
     RtDecoding *d;
     uint8_t *row;
+    uint8_t *file; // all of it, for a device; NULL: it is read in parts
+    size_t file_bytes;
 } Reading;
 
 static void error_exit(j_common_ptr common) {
@@ -313,6 +315,61 @@ static void open_bytes(Reading *r, const RtJpeg *library) {
     r->jpeg.src = &r->bytes.manager;
 }
 
+// ---- a device ----
+
+// Whether the file has a marker of its end, from `from` on.  A device may not
+// notice that a file is truncated.
+static bool has_end(const Reading *r, const uint8_t *from) {
+    const uint8_t *at = r->file + r->file_bytes - 1;
+    while (--at >= from)
+        if (at[0] == 0xff && at[1] == JPEG_EOI)
+            return true;
+    return false;
+}
+
+// A file as cameras and data sets have it; others are the library's.
+static bool is_plain(const RtJpeg *library, Reading *r) {
+    j_decompress_ptr j = &r->jpeg;
+    return j->num_components == 3 && j->jpeg_color_space == JCS_YCbCr &&
+           j->data_precision == 8 && !j->arith_code && !library->has_scans(j) &&
+           (uint64_t)j->image_height * j->image_width <=
+               RT_DEVICE_JPEG_PIXELS &&
+           has_end(r, j->src->next_input_byte);
+}
+
+static void take_row(void *context, const uint8_t *pixel) {
+    rt_resize_row(context, pixel);
+}
+
+// *done: the device has decoded the file.
+static bool decode_on_device(Reading *r, bool *done, RtError *e) {
+    RtDecoding *d = r->d;
+    RtDevice *device = rt_decode_memory_device(d->decoder->memory);
+    int h = (int)r->jpeg.image_height, w = (int)r->jpeg.image_width;
+    bool declined = false;
+    if (!rt_image_begin(d, (uint32_t)h, (uint32_t)w, e) ||
+        !rt_image_reserve(d, h, w, 0, e))
+        return false;
+    const RtJpegFile file = {r->file, r->file_bytes, h, w, take_row, d->resize};
+    bool good = device->decode_jpeg(device, &file, &declined, e);
+    if (declined)
+        rt_image_release(d);
+    *done = good && !declined;
+    return good;
+}
+
+// Reads a file of usual size for a device.
+static bool read_for_device(Reading *r, RtError *e) {
+    RtDecoding *d = r->d;
+    if (rt_decode_memory_device(d->decoder->memory) == NULL ||
+        d->ready + d->left > RT_DEVICE_JPEG_BYTES)
+        return true;
+    r->file = rt_image_rest(d, &r->file_bytes, e);
+    d->next = r->file;
+    d->ready = r->file_bytes;
+    return r->file != NULL;
+}
+
 static bool decode(const RtJpeg *library, Reading *r, RtError *e) {
     j_decompress_ptr j = &r->jpeg;
     library->create(j, JPEG_LIB_VERSION, sizeof *j);
@@ -321,6 +378,10 @@ static bool decode(const RtJpeg *library, Reading *r, RtError *e) {
     open_bytes(r, library);
     library->on_marker(j, JPEG_APP0 + 1, read_exif);
     library->read_header(j, TRUE);
+    bool done = false;
+    if (r->file != NULL && is_plain(library, r) &&
+        (!decode_on_device(r, &done, e) || done))
+        return done;
     if (!prepare(library, r, e))
         return false;
     library->start(j);
@@ -341,8 +402,9 @@ bool rt_jpeg_decode(const RtJpeg *library, RtDecoding *d, RtError *e) {
     r.trap.e = e;
     r.trap.manager.error_exit = error_exit;
     r.trap.manager.emit_message = emit_message;
-    bool good = decode_or_return(library, &r, e);
+    bool good = read_for_device(&r, e) && decode_or_return(library, &r, e);
     library->destroy(&r.jpeg);
     free(r.row);
+    free(r.file);
     return good;
 }

@@ -160,6 +160,8 @@ const char *rt_instance_about(const RtTrainer *t) {
 static bool open(RtInstance *m, const char *device, int threads) {
     RtOptions o = {.device = device != NULL ? device : "auto",
                    .threads = threads,
+                   .resident = "auto",
+                   .decode = "cpu",
                    .seed = -1};
     RtLaps laps = {.last = rt_seconds()};
     m->device = rt_device_open(m->trainer, &o, &m->plan, &laps, &rt_last);

@@ -43,9 +43,11 @@ static size_t loader_bytes(const RtRun *run, const RtSplit *split) {
     size_t bytes = 0;
     if (run->device == NULL || run->device->acquire_staging == NULL)
         bytes = rt_loader_bytes(&plan);
+    size_t each = RT_LOADER_PRIVATE_BYTES;
+    if (run->device != NULL && run->device->decode_jpeg != NULL)
+        each += RT_DEVICE_LOADER_BYTES;
     if (run->data->decode_memory != NULL &&
-        __builtin_add_overflow(
-            bytes, (size_t)plan.threads * RT_LOADER_PRIVATE_BYTES, &bytes))
+        __builtin_add_overflow(bytes, (size_t)plan.threads * each, &bytes))
         return SIZE_MAX;
     return bytes;
 }

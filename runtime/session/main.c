@@ -163,6 +163,14 @@ static bool load_cuda_text(RtSourceFiles *text, const RtTrainer *t,
     return rt_source_files_read(text, t, o->load_cuda, &rt_system_files, e);
 }
 
+static bool has_decoder(const RtRun *run, RtError *e) {
+    return run->device->decode_jpeg != NULL ||
+           strcmp(run->options->decode, "nvjpeg") != 0 ||
+           rt_fail(e, EXIT_USAGE,
+                   "--decode=nvjpeg needs a GPU, but the device is %s",
+                   run->device->name);
+}
+
 // A device error is reported before a data error and does not wait for the
 // data, which may take minutes: the program ends while a thread reads.
 static bool on_device(RtRun *run, RtFolder *folder, int *caught, RtError *e) {
@@ -171,7 +179,8 @@ static bool on_device(RtRun *run, RtFolder *folder, int *caught, RtError *e) {
     data_reader_start(&reading, run);
     run->device = rt_device_open(run->trainer, o, &run->plan, run->laps, e);
     bool good = run->device != NULL &&
-                rt_without_check(o->without, run->device, e);
+                rt_without_check(o->without, run->device, e) &&
+                has_decoder(run, e);
     rt_lap(run->laps, RT_START_DEVICE);
     if (!good && reading.concurrent)
         rt_leave(rt_print_error(e));
@@ -181,6 +190,7 @@ static bool on_device(RtRun *run, RtFolder *folder, int *caught, RtError *e) {
         run->device->nvtx = run->nvtx;
         run->device->profile = run->trace;
         run->data = &reading.data;
+        rt_decode_memory_set_device(reading.data.decode_memory, run->device);
         good = run_on(run, folder, caught, e);
     }
     if (reading.good)
@@ -203,7 +213,7 @@ static bool predict_on_device(RtRun *run, int *caught, RtError *e) {
     run->device = d;
     d->nvtx = run->nvtx;
     d->predicts = true;
-    bool good = rt_without_check(o->without, d, e) &&
+    bool good = rt_without_check(o->without, d, e) && has_decoder(run, e) &&
                 fits(run->trainer, run->plan, d, e);
     if (good) {
         d->reserve(d);

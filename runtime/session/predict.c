@@ -86,6 +86,7 @@ static bool paths_predict(Prediction *p, const RtNames *paths, RtError *e) {
         return false;
     const RtRun *outer = s->run;
     run.data = &data;
+    rt_decode_memory_set_device(data.decode_memory, s->device);
     s->run = &run;
     bool good = rt_session_check_short_batch(&run, false, e) &&
                 rt_predictions_begin(p->to, data.test.count, e) &&

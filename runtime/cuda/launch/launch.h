@@ -103,6 +103,7 @@ typedef struct {
     RtKernels kernels;
     RtLibraryCalls calls;
     RtStaging staging;
+    RtNvjpeg *nvjpeg; // NULL: not used
     RtBuiltins builtins;
     const RtFunction *sum; // built-in kernel; NULL: the plan has no shards
     RtCopyStream copies;

@@ -240,6 +240,17 @@ typedef struct {
 void rt_preload_start(RtPreload *a, const RtGpu *gpu, const RtPlan *plan);
 void rt_preload_wait(RtPreload *a);
 
+// ---- nvjpeg.c ----
+
+// nvJPEG, for several threads.
+typedef struct RtNvjpeg RtNvjpeg;
+// The GPU's context is current.  NULL with *e filled.
+RtNvjpeg *rt_nvjpeg_open(const RtGpu *gpu, RtError *e);
+// RtDevice's decode_jpeg.
+bool rt_nvjpeg_decode(RtNvjpeg *n, const RtJpegFile *f, bool *declined,
+                      RtError *e);
+void rt_nvjpeg_close(RtNvjpeg *n); // may be NULL; no thread decodes
+
 // ---- library_calls.c ----
 
 // All library calls of a plan.

@@ -8,6 +8,10 @@ set -u
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
 
 command -v python3 >/dev/null || exit 77
+for PYTHON in /usr/bin/python3 python3; do
+    $PYTHON -c 'import PIL, numpy' 2>/dev/null && break
+done
+export PYTHON
 export SINTER_DOUBLE_THREADS=1 TMPDIR="$work"
 small_cache h200 >small.json
 export SINTER_DOUBLE_DEVICE="$work/small.json"
@@ -53,7 +57,7 @@ finds() {
 }
 
 number='^[0-9]+[.]?[0-9]*$'
-bench 0 first tests models sanitizer steps accuracy start memory costs tune graph merging
+bench 0 first tests models sanitizer steps accuracy start memory costs tune graph merging decode
 finds machine name '^Stand-in GPU$'
 finds machine cores "$number"
 finds machine "libraries read" "$number"
@@ -67,6 +71,8 @@ finds steps "lenet: sinter, tuned" "$number"
 finds tune "lenet: tuned" "$number"
 finds graph "lenet: graph / launches" "$number"
 finds merging "lenet: separate" "$number"
+finds decode "pixels, 444: largest difference" '^0$'
+finds decode "nvjpeg / cpu" "$number"
 finds start "lenet: cold start" "$number"
 finds start "lenet: warm start" "$number"
 for part in device context libraries plans compiling loading data memory images \
