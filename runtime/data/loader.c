@@ -260,7 +260,7 @@ static bool gives_up(const RtLoader *l, const Slot *s, Wait *w, RtError *e) {
                 most, s->done, l->parts, (long long)l->next);
         return true;
     }
-    if (rt_signals_caught() == 0)
+    if (rt_signals_pending() == 0)
         return false;
     if (w->signal == 0)
         w->signal = w->now;

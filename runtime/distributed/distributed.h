@@ -141,7 +141,8 @@ bool rt_world_open(RtWorld **to, const RtTrainer *t, const RtOptions *o,
 // Rank and number of ranks; 0 and 1 for NULL.
 int rt_world_rank(const RtWorld *w);
 int rt_world_size(const RtWorld *w);
-// Ends the world with this rank's run; a failed one ends the others.
+// Ends the world with this rank's run; a failed one ends the others, unless all
+// know of it from a sum.
 void rt_world_close(RtWorld *w, bool good);
 // Collectives of all ranks; nothing for NULL.
 void rt_world_sum(RtWorld *w, const RtBuffer *b, size_t count);
@@ -155,5 +156,10 @@ void rt_world_finish_sum(RtWorld *w);
 void rt_world_step(RtWorld *w, int64_t step);
 // After a sum: the signal that some rank had then is that of all.
 void rt_world_agree(const RtWorld *w);
+// This rank has no data, for an error of that exit status, or for a signal,
+// else 0.  The next sum tells all ranks.
+void rt_world_fail(RtWorld *w, int status, int signal);
+// After a sum: the rank that had no data, -1 if each had, and the status.
+int rt_world_failed(const RtWorld *w, int *status);
 
 #endif

@@ -15,10 +15,14 @@ struct RtWorld {
     RtRendezvous rendezvous;
     RtCollectives *collectives;
     RtWatchdog *watchdog;
-    bool sums;  // a sum is in flight
-    int flag;   // of it: the signal that is pending
-    int signal; // that some rank had at the last sum
+    bool sums;   // a sum is in flight
+    int failure; // flag of this rank's sums if it has no data; else 0
+    int flag;    // of this sum; then the largest of all ranks
 };
+
+// The flag of a sum: the signal that a rank has caught, or, larger than each,
+// the signal or error for which it has no data, and its number.
+enum { FAILED = 1 << 24, RANK_BIT = 14, STATUS_BIT = 7, SEVEN_BITS = 127 };
 
 int rt_world_rank(const RtWorld *w) {
     return w != NULL ? w->place.rank : 0;
@@ -148,6 +152,8 @@ bool rt_world_open(RtWorld **to, const RtTrainer *t, const RtOptions *o,
 void rt_world_close(RtWorld *w, bool good) {
     if (w == NULL)
         return;
+    int ignored;
+    good |= rt_world_failed(w, &ignored) >= 0;
     if (w->watchdog != NULL) {
         if (good)
             w->collectives->barrier(w->collectives);
@@ -170,30 +176,25 @@ void rt_world_step(RtWorld *w, int64_t step) {
 
 void rt_world_agree(const RtWorld *w) {
     if (w != NULL)
-        rt_signals_agree(w->signal);
+        rt_signals_agree(w->flag & SEVEN_BITS);
 }
 
 void rt_world_start_sum(RtWorld *w, const RtBuffer *b, size_t count) {
-    w->flag = rt_signals_pending();
+    w->flag = w->failure != 0 ? w->failure : rt_signals_pending();
     w->sums = true;
     w->collectives->start_sum(w->collectives, b, count, &w->flag, false);
 }
 
-static void end_sum(RtWorld *w) {
-    w->sums = false;
-    w->signal = w->flag;
-}
-
 bool rt_world_progress(RtWorld *w) {
     if (w != NULL && w->sums && w->collectives->progress(w->collectives))
-        end_sum(w);
+        w->sums = false;
     return w == NULL || !w->sums;
 }
 
 void rt_world_finish_sum(RtWorld *w) {
     if (w != NULL && w->sums) {
         w->collectives->finish(w->collectives);
-        end_sum(w);
+        w->sums = false;
     }
 }
 
@@ -202,6 +203,18 @@ void rt_world_sum(RtWorld *w, const RtBuffer *b, size_t count) {
         return;
     rt_world_start_sum(w, b, count);
     rt_world_finish_sum(w);
+}
+
+void rt_world_fail(RtWorld *w, int status, int signal) {
+    w->failure =
+        FAILED | w->place.rank << RANK_BIT | status << STATUS_BIT | signal;
+}
+
+int rt_world_failed(const RtWorld *w, int *status) {
+    if (w == NULL || (w->flag & FAILED) == 0)
+        return -1;
+    *status = w->flag >> STATUS_BIT & SEVEN_BITS;
+    return (w->flag ^ FAILED) >> RANK_BIT;
 }
 
 void rt_world_broadcast(RtWorld *w, const RtBuffer *b, size_t bytes) {

@@ -16,18 +16,22 @@ void rt_session_add_device_time(RtSession *s) {
 
 static bool run_batch(RtSession *s, int64_t batch, double *waited, RtError *e) {
     RtSubmitted done;
-    if (!rt_feeder_submit(&s->eval, RT_EVAL, 0, false, &done, e)) {
-        s->data_failed =
-            !rt_loader_stalled(s->eval.loader) || rt_signals_caught() == 0;
+    s->data_failed = !rt_feeder_submit(&s->eval, RT_EVAL, 0, false, &done, e);
+    if (s->data_failed)
         return false;
-    }
     *waited += done.waited;
     rt_step_run(s->plan, s->device, RT_EVAL, 0);
     rt_session_add_scores(s, batch);
     return true;
 }
 
-// Ranks take batches in turn.
+// True if a signal ends the evaluation.
+static bool end_failed(RtSession *s) {
+    s->data_failed = !rt_session_is_interrupted(s, &s->eval);
+    return !s->data_failed;
+}
+
+// Ranks take batches in turn.  True after a signal, too.
 static bool run_batches(RtSession *s, double *waited, RtError *e) {
     int ranks = rt_world_size(s->run->world);
     int rank = rt_world_rank(s->run->world);
@@ -37,10 +41,13 @@ static bool run_batches(RtSession *s, double *waited, RtError *e) {
     rt_session_clear_scores(s);
     for (int64_t at = 0; at < count && rt_signals_caught() == 0; at += ranks) {
         int64_t left = count - at;
-        if (rank < left && !run_batch(s, at + rank, waited, e))
-            return !s->data_failed;
+        bool good = rank >= left || run_batch(s, at + rank, waited, e);
+        if (!good && !rt_session_tell_failure(s, &s->eval, e))
+            return end_failed(s);
         if (s->sums != NULL)
             rt_session_add_sums(s, (int)(left < ranks ? left : ranks));
+        if (!rt_session_has_data(s, e))
+            return end_failed(s);
     }
     rt_session_sums_end(s);
     rt_session_gather_scores(s);

@@ -130,6 +130,17 @@ typedef struct {
 void rt_overlap_begin(RtOverlap *o, const RtSession *s, int stage, int batches);
 void rt_overlap_end(RtOverlap *o);
 
+// ---- data_failure.c ----
+
+// This rank has no data from f; the next sum tells all ranks.  False: there are
+// no others, or another failure ends the run.
+bool rt_session_tell_failure(const RtSession *s, const RtFeeder *f,
+                             const RtError *e);
+// After a sum.  False: some rank had no data.
+bool rt_session_has_data(RtSession *s, RtError *e);
+// Whether data are missing because of a signal.
+bool rt_session_is_interrupted(const RtSession *s, const RtFeeder *f);
+
 // ---- gradients.c ----
 
 // The gradients of an update whose histograms are due: begin; add, before each

@@ -103,16 +103,18 @@ static void count_others(RtSession *s, int64_t first, int64_t count,
     s->budget.trained += others;
 }
 
-// A batch without samples has terms of 0.
-static bool take_shard(RtSession *s, int stage, int64_t number, int64_t count,
-                       bool last, RtError *e) {
-    if (number < count)
-        return take_batch(s, RT_TRAIN, stage, !last && number + 1 < count, e);
-    rt_shard_clear(s);
-    return true;
+// A batch without samples has terms of 0, and so has one whose data failed.
+static bool take_shard(RtSession *s, int stage, bool *good, bool is_empty,
+                       RtError *e) {
+    if (*good && !is_empty)
+        *good = take_batch(s, RT_TRAIN, stage, false, e);
+    else
+        rt_shard_clear(s);
+    return *good || rt_session_tell_failure(s, &s->train, e);
 }
 
-// The batches of this rank's shards.
+// The batches of this rank's shards.  No state changes before the sum, so that
+// the ranks end with the states of the last step if one has no data.
 static bool take_shards(RtSession *s, int stage, int64_t batch, int64_t count,
                         RtError *e) {
     RtWorld *w = s->run->world;
@@ -120,17 +122,20 @@ static bool take_shards(RtSession *s, int stage, int64_t batch, int64_t count,
     int own = s->run->trainer->accumulate / rt_world_size(w);
     int first = own * rt_world_rank(w);
     int64_t before = s->samples;
+    bool good = true;
     for (int i = 0; i + 1 < own; i++) {
-        if (!take_shard(s, stage, first + i, count, false, e))
+        if (!take_shard(s, stage, &good, first + i >= count, e))
             return false;
         rt_shard_add(s, i, own);
     }
     rt_overlap_begin(&overlap, s, stage, own);
-    bool good = take_shard(s, stage, first + own - 1, count, true, e);
+    bool goes_on = take_shard(s, stage, &good, first + own > count, e);
     s->device->overlap = NULL;
-    if (!good)
+    if (!goes_on)
         return false;
     rt_overlap_end(&overlap);
+    if (!rt_session_has_data(s, e))
+        return false;
     count_others(s, batch, count, s->samples - before);
     rt_step_run(s->plan, s->device, RT_APPLY, stage);
     s->device->phase(s->device, RT_OTHER);

@@ -105,8 +105,7 @@ static bool has_diverged(RtSession *s, RtError *e) {
 // ends as such.
 static bool end_data_failed(RtSession *s, RtError *e) {
     RtError found;
-    bool interrupted =
-        rt_loader_stalled(s->train.loader) && rt_signals_caught() != 0;
+    bool interrupted = rt_session_is_interrupted(s, &s->train);
     if (has_diverged(s, &found)) {
         if (!interrupted)
             rt_report_warn(s->report, "its data failed, too: %s", e->text);
@@ -457,6 +456,7 @@ static void leave_stalled(const RtSession *s, bool good, int caught,
         rt_loader_stop(s->eval.loader))
         return;
     int status = good ? EXIT_GOOD : rt_print_error(e);
+    rt_world_close(s->run->world, good);
     if (good && caught != 0)
         rt_signals_raise(caught);
     rt_leave(status);
