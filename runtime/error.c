@@ -68,11 +68,34 @@ void rt_print_line(const char *format, ...) {
     va_end(list);
 }
 
-void rt_warnv(const char *format, va_list list) {
-    char before[64];
-    snprintf(before, sizeof before, "%s%swarning:%s ", rt_wiped(),
-             rt_colour(stderr, "\033[1;33m"), rt_colour(stderr, "\033[0m"));
+// This process's number among several; -1: it is alone.
+static int rank = -1;
+
+void rt_warn_as_rank(int number) {
+    rank = number;
+}
+
+static void warn(const char *of, const char *format, va_list list) {
+    char before[96];
+    snprintf(before, sizeof before, "%s%swarning:%s %s", rt_wiped(),
+             rt_colour(stderr, "\033[1;33m"), rt_colour(stderr, "\033[0m"),
+             of);
     rt_print_linev(before, format, list);
+}
+
+void rt_warnv(const char *format, va_list list) {
+    if (rank <= 0)
+        warn("", format, list);
+}
+
+void rt_warn_own(const char *format, ...) {
+    char of[32] = "";
+    va_list list;
+    if (rank >= 0)
+        snprintf(of, sizeof of, "rank %d: ", rank);
+    va_start(list, format);
+    warn(of, format, list);
+    va_end(list);
 }
 
 void rt_warn(const char *format, ...) {

@@ -45,7 +45,12 @@ _Noreturn void rt_end(int status, const char *format, ...)
 void rt_guard_end(const RtError *e);
 
 // Prints a warning to stderr, from any thread.
+// Of several ranks, rank 0 alone prints warnings, except rt_warn_own, for what
+// the other ranks may not see.
 void rt_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+void rt_warn_own(const char *format, ...)
+    __attribute__((format(printf, 1, 2)));
+void rt_warn_as_rank(int rank); // of several, from now on
 void rt_warnv(const char *format, va_list list)
     __attribute__((format(printf, 1, 0)));
 

@@ -68,9 +68,9 @@ static bool skip_image(RtImages *s, int64_t sample, int64_t next, RtError *e) {
     if (room && !known) {
         s->skipped[sample] = true;
         s->num_skipped++;
-        rt_warn("%s: skipped and replaced by %s (%lld of at most %lld)",
-                e->text, s->name.name[next], (long long)s->num_skipped,
-                (long long)s->max_skipped);
+        rt_warn_own("%s: skipped and replaced by %s (%lld of at most %lld)",
+                    e->text, s->name.name[next], (long long)s->num_skipped,
+                    (long long)s->max_skipped);
     }
     pthread_mutex_unlock(&s->lock);
     if (!room) {

@@ -246,9 +246,9 @@ static void warn(const RtLoader *l, const Slot *s, Wait *w) {
     if (w->now < w->warned + period)
         return;
     w->warned += period;
-    rt_warn("waiting for data for %g s: %d of %d parts of batch %lld are "
-            "loaded; check the file system of its files",
-            w->warned, s->done, l->parts, (long long)l->next);
+    rt_warn_own("waiting for data for %g s: %d of %d parts of batch %lld are "
+                "loaded; check the file system of its files",
+                w->warned, s->done, l->parts, (long long)l->next);
 }
 
 static bool gives_up(const RtLoader *l, const Slot *s, Wait *w, RtError *e) {
@@ -268,8 +268,8 @@ static bool gives_up(const RtLoader *l, const Slot *s, Wait *w, RtError *e) {
         return false;
     rt_fail(e, EXIT_IO, "a signal arrived while the loader was stalled");
     if (w->needed && !w->warned_signal)
-        rt_warn("a signal arrived within an update: waiting for data to finish "
-                "it; another signal ends the run at once");
+        rt_warn_own("a signal arrived within an update: waiting for data to "
+                    "finish it; another signal ends the run at once");
     w->warned_signal = true;
     return !w->needed;
 }

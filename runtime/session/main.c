@@ -269,6 +269,7 @@ static const RtTrainer *rank_begin(RtTrainer *to, const RtTrainer *from,
         to->fingerprint += (uint64_t)to->shards;
     }
     o->rank = rt_world_rank(world);
+    rt_warn_as_rank(o->rank);
     if (o->rank == 0)
         return to;
     o->quiet = true;
