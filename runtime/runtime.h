@@ -45,8 +45,8 @@ _Noreturn void rt_end(int status, const char *format, ...)
 void rt_guard_end(const RtError *e);
 
 // Prints a warning to stderr, from any thread.
-// Of several ranks, rank 0 alone prints warnings, except rt_warn_own, for what
-// the other ranks may not see.
+// Rank 0 alone prints warnings of several ranks.  rt_warn_own is for a warning
+// that other ranks need not have, and names the rank.
 void rt_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void rt_warn_own(const char *format, ...)
     __attribute__((format(printf, 1, 2)));
