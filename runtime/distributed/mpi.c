@@ -33,7 +33,10 @@ enum {
     MOST_ERROR_BYTES = 1024, // of both
     PIECE_FLOATS = 1 << 20,  // 4 MiB
     ROOM_FLOATS = PIECE_FLOATS + RT_MOST_RANKS,
-    SPINS = 100, // polls before others get the core
+    // Polls before others get the core, and before the rank sleeps.
+    SPINS = 100,
+    YIELDS = 10000,
+    SLEEP_NANOSECONDS = 50000,
     WATCHDOG_SECONDS = 10
 };
 
@@ -87,10 +90,17 @@ static bool is_done(const Mpi *m, MPI_Request *request) {
     return done != 0;
 }
 
+// Before the next poll, after `polls` in vain.
+static void rest(int polls) {
+    if (polls >= YIELDS)
+        nanosleep(&(struct timespec){.tv_nsec = SLEEP_NANOSECONDS}, NULL);
+    else if (polls >= SPINS)
+        sched_yield();
+}
+
 static void wait_for(const Mpi *m, MPI_Request *request) {
-    for (int i = 0; !is_done(m, request); i++)
-        if (i >= SPINS)
-            sched_yield();
+    for (int i = 0; !is_done(m, request); i += i < YIELDS)
+        rest(i);
 }
 
 // ---- sums ----
@@ -157,9 +167,8 @@ static bool mpi_progress(RtCollectives *c) {
 }
 
 static void mpi_finish(RtCollectives *c) {
-    for (int i = 0; !mpi_progress(c); i++)
-        if (i >= SPINS)
-            sched_yield();
+    for (int i = 0; !mpi_progress(c); i += i < YIELDS)
+        rest(i);
 }
 
 // ---- other collectives ----

@@ -24,7 +24,8 @@
 
 enum {
     PROTOCOL = 1,
-    HELLO_SECONDS = 5, // to send a hello
+    HELLO_SECONDS = 5,   // to send a hello
+    RETURN_SECONDS = 20, // of rank 0 after it has closed a connection
     POLL_MS = 100,
     MOST_CONNECTIONS = 64
 };
@@ -39,7 +40,7 @@ typedef struct {
 
 typedef struct {
     char magic[8];
-    int32_t good, same_machine, memory, memory_process;
+    int32_t status, same_machine, memory, memory_process; // EXIT_GOOD: begin
     char sentence[RT_MESSAGE_BYTES];
 } Answer;
 
@@ -191,13 +192,14 @@ static void drop(Connection *g) {
     g->fd = -1;
 }
 
-static void answer(int fd, const Host *h, bool good, const char *sentence) {
-    Answer a = {.good = good,
+// e: the error that ends the rank; NULL: it may begin.
+static void answer(int fd, const Host *h, const RtError *e) {
+    Answer a = {.status = e != NULL ? e->status : EXIT_GOOD,
                 .same_machine = h->rendezvous->same_machine,
                 .memory = h->rendezvous->memory,
                 .memory_process = h->rendezvous->memory_process};
     memcpy(a.magic, magic, sizeof magic);
-    snprintf(a.sentence, sizeof a.sentence, "%s", sentence);
+    snprintf(a.sentence, sizeof a.sentence, "%s", e != NULL ? e->text : "");
     send(fd, &a, sizeof a, MSG_NOSIGNAL);
 }
 
@@ -209,7 +211,9 @@ static bool is_of_another_job(const Host *h, const RtHello *got) {
 static bool take_hello(Host *h, Connection *g, RtError *e) {
     const RtHello *got = &g->hello.hello;
     if (is_of_another_job(h, got)) {
-        answer(g->fd, h, false, "rank 0 at this address is of another run");
+        RtError other;
+        rt_fail(&other, EXIT_USAGE, "rank 0 at this address is of another run");
+        answer(g->fd, h, &other);
         drop(g);
         return true;
     }
@@ -280,6 +284,18 @@ static void drop_slow(Host *h) {
     h->num_connections = kept;
 }
 
+// A rank that has come sends nothing more: it has ended.
+static bool all_stay(const Host *h, RtError *e) {
+    char ignored;
+    for (int i = 1; i < h->place->size; i++) {
+        int fd = h->rendezvous->fd[i];
+        if (fd >= 0 && recv(fd, &ignored, 1, MSG_DONTWAIT | MSG_PEEK) == 0)
+            return rt_fail(e, EXIT_DEVICE, "rank %d ended before the run began",
+                           i);
+    }
+    return true;
+}
+
 static bool receive(Host *h, RtError *e) {
     struct pollfd set[MOST_CONNECTIONS + 1];
     int count = h->num_connections;
@@ -309,21 +325,20 @@ static bool wait_for_all(Host *h, RtError *e) {
                 e, EXIT_DEVICE, "%d of %d ranks came within %g s; missing: %s",
                 h->came + 1, h->place->size, RENDEZVOUS_SECONDS, missing);
         }
-        if (!receive(h, e))
+        if (!receive(h, e) || !all_stay(h, e))
             return false;
     }
     return true;
 }
 
-static void answer_all(Host *h, bool good, const RtError *e) {
-    const char *sentence = good ? "" : e->text;
+static void answer_all(Host *h, const RtError *e) {
     for (int i = 1; i < h->place->size; i++)
         if (h->rendezvous->fd[i] >= 0)
-            answer(h->rendezvous->fd[i], h, good, sentence);
+            answer(h->rendezvous->fd[i], h, e);
     for (int i = 0; i < h->num_connections; i++) {
         Connection *g = &h->connection[i];
         if (g->fd >= 0 && g->got == sizeof(Hello))
-            answer(g->fd, h, good, sentence);
+            answer(g->fd, h, e);
         drop(g);
     }
 }
@@ -337,7 +352,7 @@ static bool receive_ranks(RtRendezvous *m, const RtPlace *p, const RtHello *own,
     m->same_machine = true;
     m->crowded = own->threads > own->cores;
     bool good = wait_for_all(&h, e);
-    answer_all(&h, good, e);
+    answer_all(&h, good ? NULL : e);
     close(h.listener);
     return good;
 }
@@ -399,10 +414,14 @@ static bool join(RtRendezvous *m, const RtPlace *p, const RtHello *own,
             m->memory = answer.memory;
             m->memory_process = answer.memory_process;
             m->same_machine = answer.same_machine;
-            return answer.good || rt_fail(e, EXIT_USAGE, "%s", answer.sentence);
+            return answer.status == EXIT_GOOD ||
+                   rt_fail(e, answer.status, "%s", answer.sentence);
         }
-        if (fd >= 0)
+        if (fd >= 0) {
             close(fd);
+            if (rt_seconds() + RETURN_SECONDS < until)
+                until = rt_seconds() + RETURN_SECONDS;
+        }
         nanosleep(&(struct timespec){.tv_nsec = POLL_MS * 1000000L}, NULL);
     }
     return rt_fail(e, EXIT_DEVICE, "rank %d does not find rank 0 at %s",

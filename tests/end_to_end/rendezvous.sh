@@ -62,6 +62,20 @@ expect 0 python3 "$here/rendezvous.py" "$port" version
 ends 0 2 $first
 says 0 'a rank has a trainer of another version of sinter'
 
+# A rank that ends while a third one is awaited.
+next_port
+for rank in 0 1; do
+    env RANK=$rank WORLD_SIZE=3 MASTER_ADDR=localhost MASTER_PORT="$port" \
+        ./tiny --data data --out gone >said.$rank 2>&1 &
+    [ $rank -eq 1 ] || first=$!
+done
+second=$!
+until find -L /proc/$second/fd -type s 2>why | grep -q .; do sleep 0.02; done
+sleep 0.5
+kill -KILL $second
+ends 0 4 $first
+says 0 'rank 1 ended before the run began'
+
 # Another program has the port.
 next_port
 mkfifo control
