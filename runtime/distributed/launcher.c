@@ -106,7 +106,8 @@ static bool port_is_taken(void) {
 
 static bool find_address(RtPlace *p, RtError *e) {
     const char *host = getenv("MASTER_ADDR"), *port = getenv("MASTER_PORT");
-    const char *nodes = getenv("SLURM_JOB_NODELIST");
+    const char *step = getenv("SLURM_STEP_NODELIST");
+    const char *nodes = step != NULL ? step : getenv("SLURM_JOB_NODELIST");
     if (p->local) {
         snprintf(p->address, sizeof p->address, "sinter-%ld-%016llx",
                  (long)getuid(),

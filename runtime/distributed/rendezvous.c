@@ -29,7 +29,11 @@ enum {
     POLL_MS = 100,
     MOST_CONNECTIONS = 64
 };
-static const double RENDEZVOUS_SECONDS = 120;
+
+// Ranks of one machine start together.
+static double rendezvous_seconds(const RtPlace *p) {
+    return p->local ? 45 : 120;
+}
 
 // The messages of a connection; all ranks run the same kind of machine.
 typedef struct {
@@ -90,6 +94,14 @@ static const char *where(const RtPlace *p, char *to, size_t room) {
     return to;
 }
 
+// Debian gives a machine's own name the address 127.0.1.1, which others cannot
+// reach.
+static void widen_address(Address *a) {
+    if (a->any.sa_family == AF_INET &&
+        a->in.sin_addr.s_addr == htonl(0x7f000101))
+        a->in.sin_addr.s_addr = htonl(INADDR_ANY);
+}
+
 static int listen_at(const RtPlace *p, RtError *e) {
     Address address;
     socklen_t length;
@@ -97,6 +109,7 @@ static int listen_at(const RtPlace *p, RtError *e) {
     int on = 1;
     if (!find_address(p, &address, &length, e))
         return -1;
+    widen_address(&address);
     int fd = socket(address.any.sa_family,
                     SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd >= 0 && !p->local)
@@ -315,7 +328,8 @@ static bool receive(Host *h, RtError *e) {
 }
 
 static bool wait_for_all(Host *h, RtError *e) {
-    double until = rt_seconds() + RENDEZVOUS_SECONDS;
+    const double most = rendezvous_seconds(h->place);
+    double until = rt_seconds() + most;
     char missing[80];
     while (h->came + 1 < h->place->size) {
         if (rt_seconds() > until) {
@@ -323,7 +337,7 @@ static bool wait_for_all(Host *h, RtError *e) {
                          sizeof missing);
             return rt_fail(
                 e, EXIT_DEVICE, "%d of %d ranks came within %g s; missing: %s",
-                h->came + 1, h->place->size, RENDEZVOUS_SECONDS, missing);
+                h->came + 1, h->place->size, most, missing);
         }
         if (!receive(h, e) || !all_stay(h, e))
             return false;
@@ -396,7 +410,7 @@ static bool transfer(int fd, void *data, size_t bytes, bool sends,
 // A rank may start before rank 0; another program may answer there.
 static bool join(RtRendezvous *m, const RtPlace *p, const RtHello *own,
                  RtError *e) {
-    double until = rt_seconds() + RENDEZVOUS_SECONDS + 2 * HELLO_SECONDS;
+    double until = rt_seconds() + rendezvous_seconds(p) + 2 * HELLO_SECONDS;
     char at[RT_ADDRESS_BYTES + 40];
     Hello hello = {.protocol = PROTOCOL, .bytes = sizeof hello, .hello = *own};
     Answer answer;

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+extern char **environ;
+
 struct RtWorld {
     RtPlace place;
     RtRendezvous rendezvous;
@@ -96,6 +98,15 @@ static void warn_crowded(const RtWorld *w, const RtHello *own) {
                 w->rendezvous.crowded, w->place.size, own->threads);
 }
 
+// MPI's launchers tell a rank its place by PMI or PMIx.  Without, OpenMPI would
+// end the process, or start a world of one.
+static bool mpi_has_launcher(void) {
+    for (char **v = environ; *v != NULL; v++)
+        if (strncmp(*v, "PMI", 3) == 0)
+            return true;
+    return false;
+}
+
 static bool open_collectives(RtWorld *w, const RtOptions *o, RtError *e) {
     bool here = w->rendezvous.same_machine;
     bool mpi = strcmp(o->collectives, "mpi") == 0 ||
@@ -103,10 +114,12 @@ static bool open_collectives(RtWorld *w, const RtOptions *o, RtError *e) {
     if (!mpi && !here)
         return rt_fail(e, EXIT_USAGE,
                        "--collectives=shared is for ranks of one machine");
-    if (mpi && strcmp(w->place.launcher, "torchrun") == 0)
+    if (mpi && !mpi_has_launcher())
         return rt_fail(e, EXIT_USAGE,
-                       "MPI connects ranks of several machines, and knows none "
-                       "that torchrun starts: start them with mpirun or srun");
+                       "MPI is to connect the ranks, but does not know those "
+                       "that %s starts: start them with mpirun or with srun "
+                       "--mpi=pmix, for MPICH --mpi=pmi2",
+                       w->place.launcher);
     w->collectives = mpi ? rt_mpi_open(&w->place, e)
                          : rt_shared_open(&w->place, &w->rendezvous, e);
     return w->collectives != NULL;
@@ -154,13 +167,12 @@ void rt_world_close(RtWorld *w, bool good) {
         return;
     int ignored;
     good |= rt_world_failed(w, &ignored) >= 0;
-    if (w->watchdog != NULL) {
-        if (good)
-            w->collectives->barrier(w->collectives);
-        rt_watchdog_stop(w->watchdog, good);
-    }
+    if (w->collectives != NULL && good)
+        w->collectives->barrier(w->collectives);
     if (w->collectives != NULL)
         w->collectives->close(w->collectives, good);
+    if (w->watchdog != NULL)
+        rt_watchdog_stop(w->watchdog, good);
     rt_rendezvous_close(&w->rendezvous);
     free(w);
 }

@@ -19,6 +19,7 @@
 #   codegen   every fused case in f32 optimised
 #   cuda      every model on the stand-in, and each call of a library fails once
 #   faults    each planted fault is found
+#   rank_faults  one of four ranks is killed, stopped or cut off
 #   random    random programs, from a seed that the day gives
 #   ranks     random models with shards, as one process and as ranks
 #   machine   random programs on the stand-in with NVIDIA's compiler
@@ -31,8 +32,8 @@ set -u
 build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
 shift 2
 [ $# -gt 0 ] ||
-    set -- nvrtc cudnn cost bound bench ptx races codegen cuda faults random \
-        ranks machine fuzz sanitized outside
+    set -- nvrtc cudnn cost bound bench ptx races codegen cuda faults \
+        rank_faults random ranks machine fuzz sanitized outside
 source=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 export SINTER="$build/bin/sinter" SINTER_SOURCE="$source"
 export SINTER_LIB="$build/lib/sinter" SINTER_INCLUDE="$build/include/sinter"
@@ -106,6 +107,7 @@ part() {
     cuda) long $(($1 / 2)) cuda_models CUDA_ALL=1 &&
         long $(($1 / 2)) cuda_faults FAULTS_EVERY=1 ;;
     faults) long "$1" faults FAULTS=all ;;
+    rank_faults) long "$1" end_to_end_rank_faults RANK_FAULTS=$(($1 / 2)) ;;
     random) random "$1" env CC=tcc "$build/bin/random" ;;
     ranks) random "$1" python3 "$source/tests/campaign/ranks.py" ;;
     machine | fuzz | sanitized | outside) "$2" "$1" ;;

@@ -38,7 +38,7 @@ refused() {
         grep -q -e "$sentence" said.$rank || fail "$(cat said.$rank)"
     done
 }
-refused 'MPI .* knows none that torchrun starts: start them with mpirun or srun'
+refused 'MPI .* does not know those that torchrun starts: start them with mpirun'
 refused '--collectives=shared is for ranks of one machine' --collectives=shared
 
 machines_close

@@ -1,7 +1,8 @@
 # shellcheck shell=sh
-# Sourced after expect.sh: machines 10.77.0.1, 10.77.0.2 and so on, within this
-# one.  Each has a name, a network and process numbers of its own; their network
-# delays packets.  Needs root, ip of iproute2, unshare and /dev/net/tun.
+# Sourced after expect.sh: machine1, machine2 and so on, at 10.77.0.1 and so on,
+# within this one.  Each has a network, process numbers, shared memory and
+# temporary files of its own, and itself at 127.0.1.1, as Debian has; their
+# network delays packets.  Needs root, ip of iproute2, unshare and /dev/net/tun.
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 # machines_open MILLISECONDS COUNT
@@ -14,13 +15,19 @@ machines_open() {
         ip netns add "$prefix-$i" 2>why || skip
         machines="$machines $prefix-$i"
     done
+    for i in $(seq "$2"); do
+        printf '127.0.0.1 localhost\n127.0.1.1 machine%d\n' "$i" >"hosts$i"
+        for j in $(seq "$2"); do
+            [ "$j" -eq "$i" ] || echo "10.77.0.$j machine$j" >>"hosts$i"
+        done
+    done
     # shellcheck disable=SC2086
     python3 "$here/delay.py" "$1" $machines <control >delayed 2>why &
     exec 8>control 9<delayed
     read -r first <&9 && [ "$first" = ready ] || skip
     cat >agent <<END
 #!/bin/sh
-prefix=$prefix
+prefix=$prefix work=$work
 . "$here/namespaces.sh"
 machine=\$1
 shift
@@ -50,8 +57,12 @@ machines_close() {
 on() {
     machine=${1##*.}
     shift
-    ip netns exec "$prefix-$machine" unshare --uts --pid --mount-proc --fork \
-        --kill-child sh -c 'hostname "machine$0" && exec "$@"' "$machine" "$@"
+    mkdir -p "$work/tmp$machine"
+    TMPDIR=$work/tmp$machine ip netns exec "$prefix-$machine" unshare --uts \
+        --pid --mount-proc --fork --kill-child \
+        sh -c 'hostname "machine$0" && mount -t tmpfs shm /dev/shm &&
+            mount --bind "$1" /etc/hosts && shift && exec "$@"' \
+        "$machine" "$work/hosts$machine" "$@"
 }
 
 # mpirun_on LIST OPTION...: mpirun, on 10.77.0.1, for the machines of LIST.
@@ -62,5 +73,5 @@ mpirun_on() {
         --mca plm_rsh_agent "$work/agent" \
         --mca oob_tcp_if_include 10.77.0.0/24 \
         --mca btl_tcp_if_include 10.77.0.0/24 \
-        -x MASTER_ADDR=10.77.0.1 -x MASTER_PORT=20001 "$@"
+        -x MASTER_ADDR=machine1 -x MASTER_PORT=20001 "$@"
 }
