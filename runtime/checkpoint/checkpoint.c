@@ -42,12 +42,13 @@ static void add_string(Header *h, const char *key, const char *value) {
     add(h, "\"%s\":\"%s\",", key, text);
 }
 
-static void add_classes(Header *h, const char *names) {
+// Adds names, one in a line, as PREFIX.0, PREFIX.1 and so on.
+static void add_names(Header *h, const char *prefix, const char *names) {
     char name[256], key[32];
     for (int i = 0; names != NULL && *names != '\0'; i++) {
         size_t length = strcspn(names, "\r\n");
         snprintf(name, sizeof name, "%.*s", (int)length, names);
-        snprintf(key, sizeof key, "class.%d", i);
+        snprintf(key, sizeof key, "%s.%d", prefix, i);
         if (length > 0)
             add_string(h, key, name);
         names += length;
@@ -76,7 +77,8 @@ static void add_metadata(RtCheckpoint *c, const RtProgress *p) {
     rt_recipe_settings(setting, c->trainer);
     for (int i = 0; i < NUM_RECIPE_SETTINGS; i++)
         add_string(h, setting[i].key, setting[i].value);
-    add_classes(h, c->classes);
+    add_names(h, "class", c->classes);
+    add_names(h, "column", c->columns);
     add(h, "\"fingerprint\":\"%016" PRIx64 "\",", c->trainer->fingerprint);
     add(h, "\"step\":\"%" PRId64 "\",\"steps\":\"%" PRId64 "\",", p->step,
         p->steps);
@@ -222,6 +224,7 @@ void rt_checkpoint_free(RtCheckpoint *c) {
     for (int64_t i = 0; i < c->num_read; i++)
         free(c->read_class[i]);
     free(c->read_class);
+    free(c->read_columns);
     free(c);
 }
 
@@ -244,15 +247,19 @@ static bool reserve(RtCheckpoint *c) {
     return c->hash != NULL && c->piece != NULL && reserve_header(c);
 }
 
-bool rt_checkpoint_keep_classes(RtCheckpoint *c, const char *names,
-                                RtError *e) {
-    c->classes = names;
-    return names == NULL || reserve_header(c) ||
-           rt_fail(e, EXIT_MEMORY, "out of memory");
+bool rt_checkpoint_keep_names(RtCheckpoint *c, const char *classes,
+                              const char *columns, RtError *e) {
+    c->classes = classes;
+    c->columns = columns;
+    return reserve_header(c) || rt_fail(e, EXIT_MEMORY, "out of memory");
 }
 
 const char *rt_checkpoint_class(const RtCheckpoint *c, int64_t number) {
     return number < c->num_read ? c->read_class[number] : NULL;
+}
+
+const char *rt_checkpoint_columns(const RtCheckpoint *c) {
+    return c->read_columns;
 }
 
 RtCheckpoint *rt_checkpoint_new(const RtTrainer *t, const RtPlan *plan,

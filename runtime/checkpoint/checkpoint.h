@@ -76,10 +76,15 @@ typedef struct RtCheckpoint RtCheckpoint;
 RtCheckpoint *rt_checkpoint_new(const RtTrainer *t, const RtPlan *plan,
                                 RtDevice *d, const RtFiles *files, RtError *e);
 void rt_checkpoint_free(RtCheckpoint *c);
-// Lets the files keep the names of classes, one in a line; names may be NULL.
-bool rt_checkpoint_keep_classes(RtCheckpoint *c, const char *names, RtError *e);
+// Lets the files keep the names of classes and of a table's columns, one in a
+// line; each may be NULL.
+bool rt_checkpoint_keep_names(RtCheckpoint *c, const char *classes,
+                              const char *columns, RtError *e);
 // A class's name in the file whose weights were loaded; NULL: it has none.
 const char *rt_checkpoint_class(const RtCheckpoint *c, int64_t number);
+// The columns of the file whose weights were loaded, one in a line; NULL: it has
+// none.
+const char *rt_checkpoint_columns(const RtCheckpoint *c);
 // Writes a new file durably; removes it after a failure.
 bool rt_checkpoint_write(RtCheckpoint *c, const char *path, const RtProgress *p,
                          RtError *e);

@@ -28,10 +28,11 @@ struct RtCheckpoint {
     const RtFiles *files;
     Header header; // begins with its length as eight bytes
     char *piece;
-    uint64_t *hash; // of each state
-    const char *classes; // written; NULL: unknown
-    char **read_class;   // in the file that was loaded
+    uint64_t *hash;                // of each state
+    const char *classes, *columns; // written; NULL: unknown
+    char **read_class;             // in the file that was loaded
     int64_t num_read;
+    char *read_columns; // ... one in a line; NULL: none
 };
 
 // A setting of the recipe that a message can name.

@@ -296,6 +296,32 @@ static bool read_classes(RtCheckpoint *c, const RtHeader *h, RtError *e) {
     return good || rt_fail(e, EXIT_MEMORY, "out of memory");
 }
 
+static const RtMetadata *find_column(const RtHeader *h, int64_t i) {
+    char key[32];
+    snprintf(key, sizeof key, "column.%" PRId64, i);
+    return rt_header_metadata(h, key);
+}
+
+// Copies the names of a table's columns, one in a line.
+static bool read_columns(RtCheckpoint *c, const RtHeader *h, RtError *e) {
+    const RtMetadata *name;
+    size_t bytes = 1, at = 0;
+    for (int64_t i = 0; (name = find_column(h, i)) != NULL; i++)
+        bytes += strlen(name->value) + 1;
+    free(c->read_columns);
+    c->read_columns = bytes > 1 ? malloc(bytes) : NULL;
+    if (bytes > 1 && c->read_columns == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    for (int64_t i = 0; at + 1 < bytes; i++)
+        at += (size_t)snprintf(c->read_columns + at, bytes - at, "%s\n",
+                               find_column(h, i)->value);
+    return true;
+}
+
+static bool read_names(RtCheckpoint *c, const RtHeader *h, RtError *e) {
+    return read_classes(c, h, e) && read_columns(c, h, e);
+}
+
 static RtLoad read_run(RtCheckpoint *c, const File *f, RtProgress *p,
                        RtError *e) {
     const RtHeader *h = &f->header;
@@ -312,7 +338,7 @@ static RtLoad read_run(RtCheckpoint *c, const File *f, RtProgress *p,
         if (!read_tensor(c, f, &h->tensor[i],
                          rt_state_find(c->plan, h->tensor[i].name), e))
             return RT_BROKEN;
-    return read_classes(c, h, e) ? RT_GOOD : RT_BROKEN;
+    return read_names(c, h, e) ? RT_GOOD : RT_BROKEN;
 }
 
 RtLoad rt_checkpoint_read(RtCheckpoint *c, const char *path, RtProgress *p,
@@ -355,7 +381,7 @@ bool rt_checkpoint_load_weights(RtCheckpoint *c, const char *path,
         memcpy(message, w.message, sizeof w.message);
         rt_weights_free(&w);
     }
-    good = good && read_classes(c, &f.header, e);
+    good = good && read_names(c, &f.header, e);
     rt_weights_close(c->files, &f);
     return good || prefix_path(path, e);
 }

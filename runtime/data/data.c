@@ -238,6 +238,7 @@ void rt_data_close(RtData *d) {
     rt_split_close(&d->test);
     rt_decode_memory_free(d->decode_memory);
     free(d->classes);
+    free(d->columns);
     free(d->tokenizer);
     *d = (RtData){0};
 }

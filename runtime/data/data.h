@@ -89,6 +89,7 @@ typedef struct {
     uint64_t hash; // of the data; a resumed run must find the same
     struct RtDecodeMemory *decode_memory; // NULL: none needed
     char *classes;   // their names, one in a line; NULL: unknown
+    char *columns;   // of a table's input, one in a line; NULL: unknown
     char *tokenizer; // text of the tokenizer.json beside tokens; NULL: none
     char ignored[RT_IGNORED_BYTES]; // a line about ignored files; "": none
 } RtData;
@@ -208,9 +209,11 @@ void rt_shards_free(RtShards *s);
 
 // Opens the samples of a prediction as d->test: image files, those in folders,
 // an .npy, .parquet or .csv file, or a data set, whose test set it is.  paths: any number of
-// image files and folders, or one path.
+// image files and folders, or one path.  columns: of a table's input, one in a
+// line, which are found by name; NULL: unknown.
 bool rt_inputs_open(RtData *d, const RtTrainer *t, const RtOptions *o,
-                    const RtNames *paths, const RtFiles *files, RtError *e);
+                    const char *columns, const RtNames *paths,
+                    const RtFiles *files, RtError *e);
 // The file of a sample; NULL: samples have numbers only.
 const char *rt_inputs_path(const RtData *d, int64_t sample);
 // Why a sample's file could not be decoded; NULL: it could.

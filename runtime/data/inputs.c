@@ -188,20 +188,26 @@ static bool npy_open(RtData *d, const RtNames *paths, const RtTrainer *t,
         good = rt_npy_column(files, path, &t->array[i].shape, &s->array[i],
                              &count, &d->hash, e);
         if (good && count != s->count)
-            good = rt_fail(e, EXIT_DATA, "%s has %lld samples, and %s %lld",
-                           path, (long long)count, paths->name[0],
-                           (long long)s->count);
+            good =
+                rt_fail(e, EXIT_DATA, "%s has %lld samples, and %s %lld", path,
+                        (long long)count, paths->name[0], (long long)s->count);
     }
     return good;
 }
 
-// The columns of the trainer's own table, or all.
+// The columns that the model file lists, else those of the training data, else
+// all.
 static bool table_open(RtData *d, const char *path, const RtTrainer *t,
-                       RtError *e) {
-    const RtDataSpec spec = {.image = t->image,
-                             .label = {.rank = -1},
-                             .setting = t->data_setting,
-                             .num_settings = t->num_data_settings};
+                       const char *columns, RtError *e) {
+    const RtSetting trained = {.name = "columns", .text = columns};
+    RtDataSpec spec = {.image = t->image,
+                       .label = {.rank = -1},
+                       .setting = t->data_setting,
+                       .num_settings = t->num_data_settings};
+    if (columns != NULL && *rt_setting_text(&spec, "columns") == '\0') {
+        spec.setting = &trained;
+        spec.num_settings = 1;
+    }
     return rt_table_open(d, path, &spec, e);
 }
 
@@ -216,7 +222,8 @@ static bool set_open(RtData *d, const char *path, const RtTrainer *t,
 }
 
 bool rt_inputs_open(RtData *d, const RtTrainer *t, const RtOptions *o,
-                    const RtNames *paths, const RtFiles *files, RtError *e) {
+                    const char *columns, const RtNames *paths,
+                    const RtFiles *files, RtError *e) {
     RtNames image = {0};
     const char *first = paths->name[0];
     bool several = paths->count > 1, good;
@@ -224,7 +231,7 @@ bool rt_inputs_open(RtData *d, const RtTrainer *t, const RtOptions *o,
     if (paths->count == count_inputs(t) && are_npy(paths)) {
         good = npy_open(d, paths, t, files, e);
     } else if (!several && rt_is_table(first)) {
-        good = table_open(d, first, t, e);
+        good = table_open(d, first, t, columns, e);
     } else if (!several && (strncmp(first, "synthetic", 9) == 0 ||
                             (count_inputs(t) > 1 && is_folder(first)))) {
         good = set_open(d, first, t, o, files, e);

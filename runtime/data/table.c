@@ -615,6 +615,16 @@ static bool classes_keep(RtData *d, const Table *t, RtError *e) {
     return true;
 }
 
+// A checkpoint keeps a name in a line of at most 255 bytes.
+static bool columns_keep(RtData *d, const Table *t, RtError *e) {
+    for (int64_t i = 0; i < t->input.count; i++)
+        if (strlen(t->input.name[i]) > 255 || *t->input.name[i] == '\0' ||
+            strpbrk(t->input.name[i], "\r\n") != NULL)
+            return true;
+    d->columns = rt_names_text(&t->input);
+    return d->columns != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
+}
+
 bool rt_table_read(RtData *d, const char *path, const RtDataSpec *spec,
                    const RtFiles *files, RtError *e) {
     (void)files; // DuckDB opens them
@@ -625,7 +635,7 @@ bool rt_table_read(RtData *d, const char *path, const RtDataSpec *spec,
                 split_read(&t, &d->train, &d->hash, &s.train, e) &&
                 (s.test.count == 0 ||
                  split_read(&t, &d->test, &d->hash, &s.test, e)) &&
-                classes_keep(d, &t, e);
+                classes_keep(d, &t, e) && columns_keep(d, &t, e);
     rt_ignored_text(d->ignored, &s.ignored, path, ".parquet or .csv");
     rt_shards_free(&s);
     table_close(&t);

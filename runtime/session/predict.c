@@ -82,7 +82,9 @@ static bool paths_predict(Prediction *p, const RtNames *paths, RtError *e) {
     RtSession *s = p->s;
     RtRun run = *s->run;
     RtData data;
-    if (!rt_inputs_open(&data, run.trainer, run.options, paths, run.files, e))
+    if (!rt_inputs_open(&data, run.trainer, run.options,
+                        rt_checkpoint_columns(s->checkpoint), paths, run.files,
+                        e))
         return false;
     const RtRun *outer = s->run;
     run.data = &data;

@@ -392,7 +392,8 @@ static bool prepare(RtSession *s, RtError *e) {
     s->checkpoint =
         rt_checkpoint_new(run->trainer, s->plan, s->device, run->files, e);
     if (s->checkpoint == NULL ||
-        !rt_checkpoint_keep_classes(s->checkpoint, run->data->classes, e))
+        !rt_checkpoint_keep_names(s->checkpoint, run->data->classes,
+                                  run->data->columns, e))
         return false;
     s->batches = calloc((size_t)s->plan->num_steps, sizeof *s->batches);
     if (s->batches == NULL)

@@ -99,6 +99,14 @@ for file in named/test.parquet csv/test.csv prices/test.parquet; do
 done
 expect 0 ./train_named --predict named --weights=run_named
 expect_says '"class":"cat"'
+# Without a list in the model file they have the names of the training data.
+for file in named/test.parquet csv/test.csv prices/test.parquet; do
+    expect 0 ./train_parquet --predict $file --weights=run_parquet -o found.npy
+    expect_equal want.npy found.npy
+done
+sed '1s/whole/hole/' csv/test.csv >renamed.csv
+expect 3 ./train_parquet --predict renamed.csv --weights=run_parquet
+expect_says 'renamed.csv has no column "whole"; its columns are '
 
 # Both forms of a table are the same data to a resumed run; other rows are not.
 expect 0 ./train_named --out=cut --quiet --steps=7
