@@ -308,6 +308,9 @@ bool rt_is_table(const char *path);
 // Reads the input's columns of one file as d->test, without labels.
 bool rt_table_open(RtData *d, const char *path, const RtDataSpec *spec,
                    RtError *e);
+// Reads the images of one Parquet file as d->test, without labels.
+bool rt_image_table_open(RtData *d, const char *path, const RtDataSpec *spec,
+                         const RtFiles *files, RtError *e);
 RtFormat rt_cifar10_read, rt_cifar100_read, rt_idx_read, rt_npy_read,
     rt_tokens_read, rt_synthetic_draw, rt_image_folder_read, rt_webdataset_read,
     rt_table_read, rt_image_table_read, rt_lmdb_read;

@@ -424,3 +424,13 @@ bool rt_image_table_read(RtData *d, const char *path, const RtDataSpec *spec,
     free(table);
     return good;
 }
+
+bool rt_image_table_open(RtData *d, const char *path, const RtDataSpec *spec,
+                         const RtFiles *files, RtError *e) {
+    char *name = rt_path("%s", path);
+    const RtNames one = {.name = &name, .count = 1};
+    bool good = (name != NULL || rt_fail(e, EXIT_MEMORY, "out of memory")) &&
+                parquet_read(d, &d->test, path, &one, spec, files, e);
+    free(name);
+    return good;
+}

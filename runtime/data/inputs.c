@@ -211,6 +211,26 @@ static bool table_open(RtData *d, const char *path, const RtTrainer *t,
     return rt_table_open(d, path, &spec, e);
 }
 
+// Whether the file has images, as the trainer's data have.
+static bool has_images(const char *path, const RtTrainer *t) {
+    static const char *const parquet[] = {".parquet", NULL};
+    return strcmp(t->data_format, "image_table") == 0 &&
+           rt_names_suffix(path, parquet) != NULL;
+}
+
+static bool image_table_open(RtData *d, const char *path, const RtTrainer *t,
+                             const RtOptions *o, const RtFiles *files,
+                             RtError *e) {
+    const RtDataSpec spec = {.image = t->image,
+                             .image_name = t->image_name,
+                             .label = {.rank = -1},
+                             .max_pixels = o->max_image_pixels};
+    bool good =
+        takes_images(t, e) && rt_image_table_open(d, path, &spec, files, e);
+    d->test.num_arrays = t->num_arrays;
+    return good;
+}
+
 // The test set of a data set.
 static bool set_open(RtData *d, const char *path, const RtTrainer *t,
                      const RtOptions *o, const RtFiles *files, RtError *e) {
@@ -230,6 +250,8 @@ bool rt_inputs_open(RtData *d, const RtTrainer *t, const RtOptions *o,
     *d = (RtData){0};
     if (paths->count == count_inputs(t) && are_npy(paths)) {
         good = npy_open(d, paths, t, files, e);
+    } else if (!several && has_images(first, t)) {
+        good = image_table_open(d, first, t, o, files, e);
     } else if (!several && rt_is_table(first)) {
         good = table_open(d, first, t, columns, e);
     } else if (!several && (strncmp(first, "synthetic", 9) == 0 ||

@@ -147,6 +147,10 @@ sed 's/.*"number/"number/' out >file.txt
 expect 0 ./pictures.trainer --predict blobs --weights=run_files
 sed -n '8s/.*"number/"number/p' out | cmp - file.txt ||
     fail "another prediction"
+expect 0 ./pictures.trainer --predict blobs/test/all.parquet \
+    --weights=run_files
+sed -n '8s/.*"number/"number/p' out | cmp - file.txt ||
+    fail "another prediction for one file"
 expect 0 ./pictures.trainer --data=structs/data --out=split --quiet \
     --validation=10% --epochs=1
 
