@@ -81,9 +81,10 @@ static Program *program_of(Arena *a, const Case *c, int64_t batch,
 
 // ---- a step ----
 
-// A rank adds its own shards: it reads two terms and writes one.
+// A rank adds its m shards by a binary counter, which reads 2 m - 1 terms and
+// writes m: runtime/session/shards.c.
 static double adding_seconds(const Row *r, const Timeline *t, const World *w) {
-    return (r->shards - 1) * 3 * t->bytes / w->memory;
+    return r->shards > 1 ? (3 * r->shards - 1) * t->bytes / w->memory : 0;
 }
 
 // The batch of the result is 0 if the model does not compile so.
