@@ -33,12 +33,11 @@ Timeline timeline_of(Arena *a, const Program *p, const Plan *plan,
         if (runs == 0)
             continue;
         if (s->kind == STEP_TRAIN) {
+            t.runs = runs / p->recipe.shards;
             t.shard = all;
             buckets_fill(a, &t, s, seconds[i]);
-        } else if (s->kind == STEP_APPLY) {
-            t.apply = all;
         } else {
-            t.other += runs * all;
+            t.apply = all;
         }
     }
     return t;

@@ -81,10 +81,10 @@ static Program *program_of(Arena *a, const Case *c, int64_t batch,
 
 // ---- a step ----
 
-// A rank adds its m shards by a binary counter, which reads 2 m - 1 terms and
-// writes m: runtime/session/shards.c.
-static double adding_seconds(const Row *r, const Timeline *t, const World *w) {
-    return r->shards > 1 ? (3 * r->shards - 1) * t->bytes / w->memory : 0;
+// A rank adds the terms of its m runs by a binary counter, which reads 2 m - 1
+// of them and writes m: runtime/session/shards.c.
+static double adding_seconds(int m, const Timeline *t, const World *w) {
+    return m > 1 ? (3 * m - 1) * t->bytes / w->memory : 0;
 }
 
 // The batch of the result is 0 if the model does not compile so.
@@ -103,8 +103,9 @@ static Forecast step_forecast(Arena *a, const Case *c, Row row,
     f.timeline = timeline_of(a, f.p, plan, launch_seconds(a, plan, &f.device));
     f.exchange = exchange_of(&f.timeline, &f.world);
     f.row.exposed = f.exchange.exposed;
-    f.row.seconds = row.shards * (f.timeline.shard + f.timeline.other) +
-                    adding_seconds(&row, &f.timeline, &f.world) +
+    int runs = row.shards * f.timeline.runs;
+    f.row.seconds = runs * f.timeline.shard +
+                    adding_seconds(runs, &f.timeline, &f.world) +
                     f.exchange.exposed + f.timeline.apply;
     f.row.samples = row.ranks * row.shards *
                     (recipe_update_samples(&f.p->recipe) / f.p->recipe.shards);

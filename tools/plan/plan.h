@@ -43,8 +43,8 @@ typedef struct {
     BucketTime *bucket;
     int count;
     double bytes;
-    double shard; // seconds of forward and backward pass
-    double other; // ... of the other batches of an update, with `accumulate`
+    int runs;     // of each shard for an update
+    double shard; // seconds of one: forward and backward pass
     double apply; // ... of the update
 } Timeline;
 
