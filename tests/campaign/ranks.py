@@ -2,6 +2,7 @@
 """Random models with `shards`: the same bits for any number of ranks.
 
     ranks.py FIRST COUNT      the models of some seeds
+    ranks.py --models         resnet9, gpt_nano and airbench94, small
     ranks.py --show SEED      prints a seed's model
 
 Each model is trained by one process and by up to 8 ranks; then a run stops and
@@ -10,11 +11,13 @@ and every row of metrics but its times.  A run that diverges must do so for any
 number of ranks, after equal rows.
 """
 
+import itertools
 import json
 import os
 import random
 import re
 import shutil
+import subprocess
 import sys
 
 SOURCE = os.environ["SINTER_SOURCE"]
@@ -131,8 +134,8 @@ def model_of(seed):
 def start(path, data, folder, ranks, options):
     """Runs a trainer as so many ranks: their exit status."""
     status, said = bench.launch(path, ["--data", data, "--out", folder,
-                                      "--quiet", "--log-every", "1", *options],
-                               ranks)
+                                       "--quiet", "--log-every", "1",
+                                       *options], ranks)
     bench.insist(len(set(status)) == 1 and status[0] in (0, DIVERGED),
                  ranks, "ranks end with", status, said)
     return status[0]
@@ -153,50 +156,75 @@ def checkpoint_of(folder):
 
 
 def same(what, one, other):
-    for a, b in zip(rows_of(one), rows_of(other)):
+    for a, b in itertools.zip_longest(rows_of(one), rows_of(other)):
         bench.insist(a == b, what, "have other metrics:", a, b)
     bench.same_bits(what, checkpoint_of(one), checkpoint_of(other))
 
 
+def compare_ranks(path, data, ranks, stop, draw):
+    """Whether the trainer runs to its end."""
+    alone, *others = (os.path.join(bench.work, "run.%d" % n) for n in ranks)
+    status = start(path, data, alone, 1, [])
+    for count, own in zip(ranks[1:], others):
+        bench.insist(start(path, data, own, count, []) == status,
+                     count, "ranks do not diverge, or alone do")
+        same("%d ranks" % count, alone, own)
+    if status == DIVERGED:
+        return False
+    first, then = draw.sample(ranks, 2)
+    resumed = os.path.join(bench.work, "run.resumed")
+    start(path, data, resumed, first, ["--steps", str(stop)])
+    start(path, data, resumed, then, ["--resume"])
+    bench.same_bits("%d ranks, then %d" % (first, then),
+                    checkpoint_of(alone), checkpoint_of(resumed))
+    return True
+
+
+def clear():
+    for name in os.listdir(bench.work):
+        if name.startswith("run."):
+            shutil.rmtree(os.path.join(bench.work, name))
+
+
 def try_seed(seed):
-    """Whether the seed's model is trained to its end."""
     text, samples, ranks, stop = model_of(seed)
     data = bench.images("of %d" % samples, samples)
     path, _ = bench.build(text, "--act=recipe")
-    folder = os.path.join(bench.work, "run")
-    try:
-        alone = folder + ".1"
-        status = start(path, data, alone, 1, [])
-        for count in ranks[1:]:
-            own = folder + ".%d" % count
-            bench.insist(start(path, data, own, count, []) == status,
-                         count, "ranks do not diverge, or alone do")
-            same("%d ranks" % count, alone, own)
-        if status == DIVERGED:
-            return False
-        first, then = random.Random(seed).sample(ranks, 2)
-        resumed = folder + ".resumed"
-        start(path, data, resumed, first, ["--steps", str(stop)])
-        start(path, data, resumed, then, ["--resume"])
-        bench.same_bits("%d ranks, then %d" % (first, then),
-                        checkpoint_of(alone), checkpoint_of(resumed))
-        return True
-    finally:
-        for name in os.listdir(bench.work):
-            if name.startswith("run."):
-                shutil.rmtree(os.path.join(bench.work, name))
+    return compare_ranks(path, data, ranks, stop, random.Random(seed))
 
 
-def main(first, count):
+# Small forms of models, which end with a short batch: the settings.
+MODELS = {
+    "resnet9": ["width=16", "lr=piecewise(0: 0, 5/24: 0.002, 1: 0)"],
+    "gpt_nano": ["data=synthetic(vocabulary=65, shape=[32])"],
+    "airbench94": [],
+}
+
+
+def try_model(name, precision):
+    path = os.path.join(bench.work, name)
+    settings = ["batch=16", "shards=8", "epochs=3", "precision=" + precision]
+    command = [bench.SINTER, "build", "%s/models/%s.net" % (SOURCE, name), "-o",
+               path, "--act=recipe"]
+    for setting in settings + MODELS[name]:
+        command += ["--set", setting]
+    p = subprocess.run(command, capture_output=True, text=True)
+    bench.insist(p.returncode == 0, p.stderr)
+    return compare_ranks(path, "synthetic:41", (1, 2, 4, 8), 4,
+                         random.Random(name + precision))
+
+
+def main(trials):
     failed = diverged = 0
-    for seed in range(first, first + count):
+    for name, trial, *arguments in trials:
         try:
-            diverged += not try_seed(seed)
+            diverged += not trial(*arguments)
         except bench.Failure as failure:
             failed += 1
-            print("seed %d: %s" % (seed, failure), flush=True)
+            print("%s: %s" % (name, failure), flush=True)
+        clear()
     print("%d models, %d of them diverged; %d failed" %
-          (count, diverged, failed), flush=True)
+          (len(trials), diverged, failed), flush=True)
     return 1 if failed else 0
 
 
@@ -204,7 +232,13 @@ if __name__ == "__main__":
     try:
         if sys.argv[1] == "--show":
             print(model_of(int(sys.argv[2]))[0])
+        elif sys.argv[1] == "--models":
+            sys.exit(main([(name + " " + precision, try_model, name, precision)
+                           for name in MODELS
+                           for precision in ("f32", "f16", "bf16")]))
         else:
-            sys.exit(main(int(sys.argv[1]), int(sys.argv[2])))
+            first, count = map(int, sys.argv[1:])
+            sys.exit(main([("seed %d" % seed, try_seed, seed)
+                           for seed in range(first, first + count)]))
     finally:
         shutil.rmtree(bench.work)
