@@ -49,6 +49,10 @@ CallSite program_site(const Program *p, const Origin *from) {
     return site != NULL ? *site : own;
 }
 
+int64_t recipe_batch(const Recipe *r) {
+    return r->shards > 0 ? r->shards * r->batch : r->batch;
+}
+
 int recipe_update_batches(const Recipe *r) {
     return r->shards > 0 ? r->shards * r->accumulate : r->accumulate;
 }

@@ -210,6 +210,9 @@ typedef struct {
 
 // ---- program.c ----
 
+// The batch as the recipe has it, of all shards.
+int64_t recipe_batch(const Recipe *r);
+
 // The batches of an update, those of `accumulate` in each shard, and its
 // samples.
 int recipe_update_batches(const Recipe *r);

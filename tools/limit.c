@@ -29,20 +29,21 @@ static bool batch_fits(const Arguments *arguments, int64_t batch, bool keep) {
 int64_t batch_largest(const Arguments *arguments, const Program *p,
                       int64_t memory, bool keep) {
     Arguments within = *arguments;
+    int64_t shards = p->recipe.shards > 0 ? p->recipe.shards : 1;
     int64_t fits = 0, over = 1, batch = p->recipe.batch;
     within.memory = memory;
-    while (over < MOST_BATCH && batch_fits(&within, over, keep)) {
+    while (over < MOST_BATCH && batch_fits(&within, shards * over, keep)) {
         fits = over;
         over = over < batch ? batch : 2 * over;
     }
     while (over - fits > 1) {
         int64_t middle = fits + (over - fits) / 2;
-        if (batch_fits(&within, middle, keep))
+        if (batch_fits(&within, shards * middle, keep))
             fits = middle;
         else
             over = middle;
     }
-    return fits;
+    return shards * fits;
 }
 
 static const char *advice(Arena *a, const Arguments *arguments,
@@ -62,7 +63,7 @@ bool plan_fits(Arena *a, const Arguments *arguments, const Program *p,
     complain(arguments,
              "a batch of %" PRId64 " needs %.1f %s of memory in the plan for "
              "%s%s, but the limit is %.1f %s; %s",
-             p->recipe.batch, need.count, need.unit, plan->device,
+             recipe_batch(&p->recipe), need.count, need.unit, plan->device,
              p->recipe.recompute == RECOMPUTE_NONE
                  ? " with `recompute = none`"
                  : ", even with rematerialization",

@@ -62,6 +62,11 @@ largest lenet.net 4MiB
 largest lenet.net 4MiB --target=host
 largest resnet9.net 64MiB --set width=16
 largest mlp.net 12MB --set precision=f32
+# Shards divide it.
+batch=$(number max_batch lenet.net --memory=4MiB --max-batch --set shards=4)
+status 0 "" lenet.net --memory=4MiB --set shards=4 --set "batch=$batch"
+status 5 "would fit" lenet.net --memory=4MiB --set shards=4 \
+    --set "batch=$((batch + 4))"
 status 5 "no batch would fit" lenet.net --memory=1KiB
 status 0 "largest batch" lenet.net --max-batch --memory=8MiB
 status 0 "largest batch     0 in" lenet.net --max-batch --memory=1KiB

@@ -106,7 +106,7 @@ static int steps_of(const Bench *b) {
 }
 
 static int64_t samples_of(const Bench *b) {
-    return b->runs.batch * recipe_update_batches(&b->side.program->recipe);
+    return b->runs.batch * b->side.program->recipe.accumulate;
 }
 
 static void bench_print(Text *t, const Benches *all, const Bench *b) {

@@ -27,40 +27,45 @@ int model_size(const Arguments *arguments, Size *size) {
     Arena *a = arena_new();
     Diagnostics diags = diag_new(a);
     Program *p = model_load(a, arguments, &diags, &status);
-    if (p != NULL && complain_of_shards(arguments, p, "a comparison")) {
-        status = EXIT_USAGE;
-    } else if (p != NULL) {
+    if (p != NULL) {
         PassOptions o = plan_options(p, arguments, "host");
         const Step *train = plan_step(program_plan(p, &o), "train");
-        *size = (Size){.batch = p->recipe.batch,
+        *size = (Size){.batch = recipe_batch(&p->recipe),
+                       .shards = p->recipe.shards,
                        .flops = graph_cost(train->plan).flops,
                        .bytes = stored_bytes(train->graph),
                        .whole = p->recipe.whole_train != NULL ||
                                 p->recipe.whole_eval != NULL};
         status = inputs_named_check(
             a, arguments, p, arguments->device ? arguments->device : "host",
-            runs_data(a, arguments, p->recipe.batch, DRAWN_BATCHES), NULL);
+            runs_data(a, arguments, size->batch, DRAWN_BATCHES), NULL);
     }
     arena_free(a);
     return status;
 }
 
-int64_t comparison_batch(const Arguments *arguments, const Size *size) {
+// The samples of a shard that can be judged in double, of so many.
+static int64_t judged_samples(const Size *size, int64_t own) {
     double share = fmin(MOST_FLOPS / (double)(size->flops + 1),
                         MOST_BYTES / (double)(size->bytes + 1));
-    int64_t batch = (int64_t)((double)size->batch * fmin(share, 1));
+    int64_t batch = (int64_t)((double)own * fmin(share, 1));
+    if (batch < LEAST_BATCH)
+        batch = LEAST_BATCH;
+    batch = batch < LARGEST_BATCH ? batch : LARGEST_BATCH;
+    if (batch >= own)
+        return own;
+    while (size->whole && own % batch != 0)
+        batch--;
+    return batch;
+}
+
+int64_t comparison_batch(const Arguments *arguments, const Size *size) {
+    int64_t shards = size->shards > 0 ? size->shards : 1;
     if (arguments->batch.given)
         return arguments->batch.value;
     if (arguments->no_eval)
         return size->batch;
-    if (batch < LEAST_BATCH)
-        batch = LEAST_BATCH;
-    batch = batch < LARGEST_BATCH ? batch : LARGEST_BATCH;
-    if (batch >= size->batch)
-        return size->batch;
-    while (size->whole && size->batch % batch != 0)
-        batch--;
-    return batch;
+    return shards * judged_samples(size, size->batch / shards);
 }
 
 bool is_judged(const Arguments *arguments, const Snapshot *s) {

@@ -148,7 +148,7 @@ static bool range_set(Search *s) {
 static int64_t batches_of(const Recipe *r, int64_t steps) {
     double least =
         r->length.unit == IN_EPOCHS
-            ? ceil((double)steps * recipe_update_batches(r) / r->length.count)
+            ? ceil((double)steps * r->accumulate / r->length.count)
             : 0;
     return least > DRAWN_BATCHES ? (int64_t)least : DRAWN_BATCHES;
 }
@@ -159,12 +159,12 @@ static void data_set(Arena *a, Search *s, const Recipe *r) {
     s->runs.data = NULL;
     s->runs.validation = s->arguments->validation;
     if (s->arguments->data != NULL)
-        s->data = s->runs.data =
-            runs_data(a, s->arguments, r->batch, batches_of(r, s->runs.steps));
+        s->data = s->runs.data = runs_data(a, s->arguments, recipe_batch(r),
+                                           batches_of(r, s->runs.steps));
 }
 
 static bool run_open(Arena *a, Search *s, const Recipe *r) {
-    if (!runs_open(a, s->arguments, r->batch, &s->runs))
+    if (!runs_open(a, s->arguments, recipe_batch(r), &s->runs))
         return false;
     if (!s->arguments->steps.given)
         s->runs.steps = STEPS;

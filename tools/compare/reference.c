@@ -92,13 +92,16 @@ static const Graph *step_meant(const Side *side, const Rows *rows) {
     PassOptions o = pass_options(&p->recipe, "host");
     bool scaled = o.act == F16;
     o.act = F32;
+    o = step_options(&o, side->snapshot.step->kind, p->recipe.shards);
     const Graph *g = passes_run(graph_clone(p->stage[stage].train), &o,
                                 "optimizer", NULL, NULL);
     Arena *scratch = arena_new();
     if (scaled && (rows->skips_a || rows->skips_b))
         g = step_deciding(g, leaves_of(side, scratch, g));
     arena_free(scratch);
-    return program_averages_each_step(p) ? step_with_average(g, p->average) : g;
+    if (!program_averages_each_step(p) || o.part == PART_SHARD)
+        return g;
+    return step_with_average(g, p->average);
 }
 
 // Rows that are nodes of a graph.

@@ -51,7 +51,7 @@ static int trainer_tune(Arena *a, const Arguments *arguments, const Program *p,
     int status;
     if (arguments->out && !output_check(arguments, p, arguments->out, &status))
         return status;
-    if (!runs_open(a, arguments, p ? p->recipe.batch : 0, &runs))
+    if (!runs_open(a, arguments, p ? recipe_batch(&p->recipe) : 0, &runs))
         return EXIT_IO;
     const char *trainer = p ? arena_format(a, "%s/trainer", runs.folder)
                             : trainer_file_path(a, arguments->operand[0]);

@@ -2,6 +2,7 @@
 #include "base/exits.h"
 #include "tools/export/operators.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 // The graph for twice the batch, which shows the dimensions that grow with it.
@@ -12,8 +13,9 @@ static const Graph *double_load(Arena *a, const Arguments *arguments,
     for (int i = 0; i < arguments->num_settings; i++)
         if (strcmp(arguments->set[i].key, "batch") != 0)
             set[count++] = arguments->set[i];
-    set[count++] = (Setting){
-        "batch", arena_format(a, "%lld", (long long)p->recipe.batch * 2)};
+    set[count++] =
+        (Setting){"batch", arena_format(a, "%" PRId64,
+                                        2 * recipe_batch(&p->recipe))};
     Diagnostics diags = diag_new(a);
     const Program *twice =
         frontend_load(a, arguments->operand[0], set, count, &diags);
