@@ -338,6 +338,13 @@ size_t rt_input_bytes(const RtInput *in);
 // The image input of the training step; NULL: it reads none.
 const RtInput *rt_images_of(const RtPlan *plan);
 
+// ---- shards.c ----
+
+// Adds `count` f32 terms at offset `at`, which batch i has left there, to those
+// before it; with the last of `batches`, `at` has the sums of all.
+void rt_shard_sum(const RtPlan *p, RtDevice *d, const RtTrainer *t, int i,
+                  int batches, size_t at, size_t count);
+
 // ---- state.c ----
 
 const RtState *rt_state_find(const RtPlan *plan, const char *name);

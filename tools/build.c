@@ -207,8 +207,6 @@ static int library_build(Arena *a, const Arguments *arguments, const Program *p,
                                   library_is_small(t->host)};
     int status;
     Text text = library_header(a, p, t->host, to.name);
-    if (!p->predicts_only && complain_of_shards(arguments, p, "a library"))
-        return EXIT_USAGE;
     if (p->predict == NULL) {
         complain(arguments, "%s has no prediction for a library", p->name);
         return EXIT_DATA;

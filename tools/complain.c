@@ -93,16 +93,6 @@ void complain_when_full(const Arguments *arguments, Graph *g) {
         g->full = report_full;
 }
 
-bool complain_of_shards(const Arguments *arguments, const Program *p,
-                        const char *what) {
-    if (p->recipe.shards > 0)
-        complain(arguments,
-                 "%s takes no model with `shards`, whose steps are in two "
-                 "parts",
-                 what);
-    return p->recipe.shards > 0;
-}
-
 void complain_uncounted(const Arguments *arguments, const Program *p) {
     complain(arguments,
              "the cost of a step of %d batches overflows a counter: lower "

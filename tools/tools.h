@@ -159,10 +159,6 @@ void complain_when_full(const Arguments *arguments, Graph *g);
 
 // Prints that the costs of a step overflow a counter.
 void complain_uncounted(const Arguments *arguments, const Program *p);
-// Refuses a program with shards, for which there is no `what`; false: it has
-// none.
-bool complain_of_shards(const Arguments *arguments, const Program *p,
-                        const char *what);
 
 // ---- limit.c ----
 

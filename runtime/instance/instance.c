@@ -310,6 +310,7 @@ typedef struct {
     const void *const *data;
     int64_t first;
     int valid;
+    int32_t number; // of the update's batches
 } Batch;
 
 // Copies the valid rows of an input, and the first again for the others.
@@ -353,6 +354,9 @@ static bool batch_write(RtInstance *m, const RtStep *step, const Batch *b) {
         if (strcmp(in->name, "valid") == 0)
             m->device->write(m->device, in->offset,
                              &(int32_t){(int32_t)b->valid}, sizeof(int32_t));
+        else if (strcmp(in->name, "shard") == 0)
+            m->device->write(m->device, in->offset, &b->number,
+                             sizeof b->number);
         else if (strcmp(in->name, "index") == 0)
             index_write(m, in, b);
         else if (from == NULL)
@@ -417,7 +421,7 @@ static bool predict(RtInstance *m, const void *const *data, int64_t count,
         return false;
     rt_instance_prepare(m);
     for (int64_t first = 0; first < count; first += m->trainer->batch) {
-        Batch b = {data, first, valid_of(m, count - first)};
+        Batch b = {data, first, valid_of(m, count - first), 0};
         if (!batch_write(m, step, &b))
             return false;
         run(m, RT_PREDICT, 0);
@@ -466,6 +470,45 @@ static bool train_check(const RtInstance *m, int64_t count) {
                    most, count);
 }
 
+static bool train_batch(RtInstance *m, RtStepKind kind, int stage,
+                        const Batch *b) {
+    if (!batch_write(m, rt_step_find(m->plan, kind, stage), b))
+        return false;
+    run(m, kind, stage);
+    return true;
+}
+
+// All batches of an update but the last only accumulate gradients.
+static bool train_batches(RtInstance *m, const void *const *data, int64_t count,
+                          int stage) {
+    for (int64_t first = 0; first < count; first += m->trainer->batch) {
+        bool ends = first + m->trainer->batch >= count;
+        Batch b = {data, first, valid_of(m, count - first), 0};
+        if (!train_batch(m, ends ? RT_TRAIN : RT_GATHER, stage, &b))
+            return false;
+    }
+    return true;
+}
+
+// Batches without samples have terms of 0.
+static bool train_shards(RtInstance *m, const void *const *data, int64_t count,
+                         int stage) {
+    const RtTrainer *t = m->trainer;
+    RtDevice *d = m->device;
+    size_t terms = m->plan->partial_bytes / sizeof(float);
+    for (int32_t i = 0; i < t->accumulate; i++) {
+        int64_t first = (int64_t)i * t->batch;
+        Batch b = {data, first, valid_of(m, count - first), i};
+        if (first >= count)
+            d->sum(d, m->plan->partial, NULL, 0, terms);
+        else if (!train_batch(m, RT_TRAIN, stage, &b))
+            return false;
+        rt_shard_sum(m->plan, d, t, i, t->accumulate, m->plan->partial, terms);
+    }
+    run(m, RT_APPLY, stage);
+    return true;
+}
+
 static bool train(RtInstance *m, const void *const *data, int64_t count,
                   float *loss) {
     int stage = rt_time_stage(m->trainer, &m->at);
@@ -473,14 +516,9 @@ static bool train(RtInstance *m, const void *const *data, int64_t count,
         return false;
     if (loss != NULL)
         rt_metrics_write(m->plan, m->device, &(RtMetrics){0});
-    for (int64_t first = 0; first < count; first += m->trainer->batch) {
-        bool ends = first + m->trainer->batch >= count;
-        RtStepKind kind = ends ? RT_TRAIN : RT_GATHER;
-        Batch b = {data, first, valid_of(m, count - first)};
-        if (!batch_write(m, rt_step_find(m->plan, kind, stage), &b))
-            return false;
-        run(m, kind, stage);
-    }
+    if (!(m->trainer->shards > 0 ? train_shards(m, data, count, stage)
+                                 : train_batches(m, data, count, stage)))
+        return false;
     m->at.step++;
     m->prepared = false;
     if (rt_time_averages(m->trainer, &m->at))

@@ -14,8 +14,9 @@ done
 
 "$python" "$here/predict.py" data
 cp "$here/predict.net" .
-for average in 'average=ema(0.9)' 'average=lookahead(0.9, every=2 step)' ''; do
-    set -- predict.net ${average:+--set "$average"}
+for setting in 'average=ema(0.9)' 'average=lookahead(0.9, every=2 step)' \
+    shards=4; do
+    set -- predict.net --set "$setting"
     expect 0 "$SINTER" build "$@" -o trainer
     expect 0 "$SINTER" build "$@" --library -o libsmall
     expect 0 "$SINTER" build "$@" --library --inference -o libpredicts

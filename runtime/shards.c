@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Shards: sums of their terms as a binary tree, the same wherever a shard is
+// computed.
+//
+//     ((0 + 1) + (2 + 3)) + (4 + 5)
+//
+// Place j of the plan's memory holds the sum of 2^j shards that waits for its
+// sibling, as the digits of a binary counter.  The terms of a shard are the sum
+// of its batches, the same tree with places before those of shards.
+
+#include "runtime/runtime.h"
+
+enum { MOST_TERMS = 64 };
+
+typedef struct {
+    size_t at;               // of the terms
+    size_t between;          // from a place to the next one
+    size_t from[MOST_TERMS]; // offsets
+    size_t to;
+    int count;
+} Sum;
+
+static size_t place_offset(const Sum *s, int place) {
+    return s->at + (size_t)(place + 1) * s->between;
+}
+
+// Adds the sums that term i of `count` completes, which wait from a place on;
+// returns the next free place.
+static int complete(Sum *s, int i, int count, int place) {
+    bool all = i + 1 == count;
+    for (; all ? i > 0 : i & 1; i >>= 1, place++)
+        if (i & 1)
+            s->from[s->count++] = place_offset(s, place);
+    s->to = all ? s->at : place_offset(s, place);
+    return place;
+}
+
+void rt_shard_sum(const RtPlan *p, RtDevice *d, const RtTrainer *t, int i,
+                  int batches, size_t at, size_t count) {
+    int each = t->accumulate / t->shards;
+    Sum s = {.at = at, .between = p->partial_bytes, .from = {at}, .count = 1};
+    int next = complete(&s, i % each, each, 0);
+    if (i % each == each - 1)
+        complete(&s, i / each, batches / each, next);
+    if (batches > 1)
+        d->sum(d, s.to, s.from, s.count, count);
+}
