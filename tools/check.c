@@ -179,8 +179,32 @@ static void batches_json(Text *t, const Batches *b) {
 typedef struct {
     double step, epoch;       // seconds; 0: not known
     double estimate;          // of a step, by the cost model
+    double sums, one;         // of a step: sums over shards; all in one shard
     int64_t samples, updates; // of an epoch; 0: not known
 } Duration;
+
+// The time of the same step in one shard; 0: not known, or it has no more.
+static double one_shard_seconds(const Arguments *arguments, const Program *p,
+                                const Device *device) {
+    Arena *a = arena_new();
+    Diagnostics diags = diag_new(a);
+    Setting set[MAX_SETTINGS + 1];
+    int count = 0;
+    if (p->recipe.shards < 2)
+        return 0;
+    for (; count < arguments->num_settings; count++)
+        set[count] = arguments->set[count];
+    set[count++] = (Setting){"shards", "1"};
+    const Program *one =
+        frontend_load(a, arguments->operand[0], set, count, &diags);
+    double seconds = 0;
+    if (one != NULL) {
+        PassOptions o = plan_options(one, arguments, target_of(arguments));
+        seconds = step_seconds(program_plan(one, &o), one, device);
+    }
+    arena_free(a);
+    return seconds;
+}
 
 static Duration duration_of(const Arguments *arguments, const Program *p,
                             const Plan *plan, const Device *device) {
@@ -188,6 +212,8 @@ static Duration duration_of(const Arguments *arguments, const Program *p,
                   .samples = arguments->samples.given
                                  ? arguments->samples.value
                                  : epoch_samples(&p->recipe)};
+    d.one = one_shard_seconds(arguments, p, device);
+    d.sums = d.one > 0 ? shard_sum_seconds(plan, p, device) : 0;
     d.updates = recipe_epoch_updates(&p->recipe, d.samples);
     d.epoch = (double)d.updates * d.step;
     return d;
@@ -199,8 +225,23 @@ static double peak_of(const Plan *plan, const Device *device) {
     return half ? device->f16_flops : device->f32_flops;
 }
 
-static void duration_print(Text *t, const Duration *d, const Plan *plan,
-                           const Device *device) {
+// The cost of shards to one process.
+static void shards_print(Text *t, const Duration *d, const Program *p,
+                         const Plan *plan) {
+    Scaled bytes = bytes_scaled(shard_sum_bytes(plan, p));
+    if (d->one <= 0)
+        return;
+    text_add(t, "%-18s", "in one shard");
+    seconds_add(t, d->one);
+    text_add(t,
+             ": %d shards take %.1f %% more, of it %.1f %% for %.1f %s of "
+             "sums\n",
+             p->recipe.shards, 100 * (d->step / d->one - 1),
+             100 * d->sums / d->one, bytes.count, bytes.unit);
+}
+
+static void duration_print(Text *t, const Duration *d, const Program *p,
+                           const Plan *plan, const Device *device) {
     const char *how = device->lanes > 0 ? "estimated, from measured peaks of"
                                         : "at least: roofline at";
     const char *epoch = device->lanes > 0 ? "estimated" : "at least";
@@ -210,6 +251,7 @@ static void duration_print(Text *t, const Duration *d, const Plan *plan,
     seconds_add(t, d->step);
     text_add(t, " %s %.0f Gflop/s and %.0f GB/s\n", how,
              1e-9 * peak_of(plan, device), 1e-9 * device->bandwidth);
+    shards_print(t, d, p, plan);
     text_add(t, "%-18s", "time of an epoch");
     if (d->updates > 0) {
         seconds_add(t, d->epoch);
@@ -225,12 +267,14 @@ static void known_json(Text *t, const char *name, double seconds) {
     json_number(t, name, seconds > 0 ? seconds : (double)NAN);
 }
 
-static void duration_json(Text *t, const Duration *d, const Plan *plan,
-                          const Device *device) {
+static void duration_json(Text *t, const Duration *d, const Program *p,
+                          const Plan *plan, const Device *device) {
     text_add(t, "\"estimate\": \"%s\"",
              device->lanes > 0 ? "shares of measured peaks"
                                : "roofline of described peaks");
     known_json(t, "seconds_per_step", d->step);
+    known_json(t, "seconds_per_step_in_one_shard", d->one);
+    json_count(t, "shard_sum_bytes", shard_sum_bytes(plan, p));
     known_json(t, "seconds_per_epoch", d->epoch);
     known_json(t, "step_us_estimate", 1e6 * d->estimate);
     json_count(t, "samples_per_epoch", d->samples);
@@ -339,7 +383,7 @@ static void check_json(Text *t, const Program *p, const Layers *l,
     text_add(t, ", \"bytes_moved_per_sample\": %" PRId64 ", ",
              c->cost.batch_bytes / c->samples);
     batches_json(t, b);
-    duration_json(t, d, plan, device);
+    duration_json(t, d, p, plan, device);
     library_json(t, c, device);
     steps_json(t, plan, device);
     warnings_json(t, diags);
@@ -359,7 +403,7 @@ static void checked_print(Arena *a, const Arguments *arguments,
     } else {
         layers_print(a, &t, &l);
         totals_print(&t, p, &l, plan, c, device);
-        duration_print(&t, &d, plan, device);
+        duration_print(&t, &d, p, plan, device);
         batches_print(&t, &b);
         if (has_more_steps(p))
             steps_print(&t, plan, device);

@@ -76,8 +76,14 @@ Pricing device_pricing(const Device *d);
 
 // ---- estimate.c ----
 
-// Seconds that a step of the plan takes on the device; 0: not known.
+// Seconds that a step of the plan takes on the device, with its sums over
+// shards; 0: not known.
 double step_seconds(const Plan *plan, const Program *p, const Device *device);
+
+// Of that, bytes and seconds of the sums over an update's shards, in one process.
+int64_t shard_sum_bytes(const Plan *plan, const Program *p);
+double shard_sum_seconds(const Plan *plan, const Program *p,
+                         const Device *device);
 
 // The same for a GPU, with the instructions of kernels and the gaps between
 // launches; so many are launched.

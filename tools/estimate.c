@@ -86,10 +86,23 @@ static double graph_seconds(const GraphPlan *p, const Device *d) {
     return seconds;
 }
 
+// A tree over n terms reads each, and each sum that waits, and stores n of them.
+int64_t shard_sum_bytes(const Plan *plan, const Program *p) {
+    int64_t n = p->recipe.shards > 0 ? recipe_update_batches(&p->recipe) : 1;
+    return n > 1 ? (3 * n - 1) * plan->partial_bytes : 0;
+}
+
+double shard_sum_seconds(const Plan *plan, const Program *p, const Device *d) {
+    int64_t bytes = shard_sum_bytes(plan, p);
+    int launches = bytes > 0 ? recipe_update_batches(&p->recipe) : 0;
+    return (double)bytes / d->bandwidth +
+           (d->lanes > 0 ? launches * HOST_LAUNCH : 0);
+}
+
 double step_seconds(const Plan *plan, const Program *p, const Device *d) {
-    double seconds = 0;
     if (d->bandwidth <= 0 || d->f32_flops <= 0 || d->f16_flops <= 0)
         return 0;
+    double seconds = shard_sum_seconds(plan, p, d);
     for (int i = 0; i < plan->num_steps; i++) {
         int times = step_runs(&p->recipe, &plan->step[i]);
         if (times > 0)

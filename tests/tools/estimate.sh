@@ -15,7 +15,11 @@ for batch in 64 256; do
     "$SINTER" check --json --target=host --set width=8 --set batch=$batch \
         "$resnet9" >host-$batch.json
 done
-for file in h200 mlp host-64 host-256; do
+for shards in 1 2 6; do
+    "$SINTER" check --json --device=h200 --samples=5120 "$models/mlp.net" \
+        --set batch=24 --set shards=$shards --set accumulate=2 >shards-$shards.json
+done
+for file in h200 mlp host-64 host-256 shards-1 shards-2 shards-6; do
     $schema $file.json || fail "$file.json is not as its schema says"
 done
 cat >times.py <<'END'
@@ -30,6 +34,16 @@ assert 0.98 < h200["seconds_per_step"] / launches < 1.1, launches
 assert abs(h200["seconds_per_epoch"] / h200["seconds_per_step"] - 97) < 1e-6
 assert h200["samples_per_epoch"] == 50000
 assert abs(mlp["seconds_per_epoch"] / mlp["seconds_per_step"] - 40) < 1e-6
+# n batches of an update: a tree stores n sums and reads n terms and n - 1 sums.
+one, two, six = (read("shards-%d" % n) for n in (1, 2, 6))
+assert one["seconds_per_step_in_one_shard"] is None
+assert one["shard_sum_bytes"] / 5 == two["shard_sum_bytes"] / 11
+assert one["shard_sum_bytes"] / 5 == six["shard_sum_bytes"] / 35
+assert 4 * one["parameters"] <= one["shard_sum_bytes"] / 5 < 4.2 * one["parameters"]
+for some in two, six:
+    assert some["seconds_per_step_in_one_shard"] == one["seconds_per_step"]
+    assert some["seconds_per_step"] > one["seconds_per_step"] + (
+        some["shard_sum_bytes"] - one["shard_sum_bytes"]) / some["peak_bandwidth"]
 small, large = read("host-64"), read("host-256")
 assert small["estimate"] == "shares of measured peaks"
 assert "thread" in small["device"], small["device"]

@@ -38,7 +38,7 @@ def mistakes(value, schema, at="$"):
         return
     if "enum" in schema and value not in schema["enum"]:
         yield f"{at}: {value!r:.60} is none of {schema['enum']}"
-    if "minimum" in schema and value < schema["minimum"]:
+    if "minimum" in schema and value is not None and value < schema["minimum"]:
         yield f"{at}: {value} is below {schema['minimum']}"
     if isinstance(value, list):
         for i, item in enumerate(value):
