@@ -78,6 +78,11 @@ static bool decode_read(const Option *o, const char *text, void *to) {
     return option_among("cpu|nvjpeg", '|', text);
 }
 
+static bool reduce_read(const Option *o, const char *text, void *to) {
+    *(const char **)OPTION_FIELD(o, to) = text;
+    return option_among("fixed|fast", '|', text);
+}
+
 static bool resume_read(const Option *o, const char *text, void *to) {
     ((RtOptions *)to)->resume_path = text;
     return option_flag.read(o, text, to);
@@ -96,6 +101,7 @@ static const OptionKind
     option_from_0 = {"a number from 0 to 1000000000", from_0_read},
     option_share = {"a number above 0, at most 1", share_read},
     option_pixels = {"a number of pixels", whole_read},
+    option_reduce = {"fixed or fast", reduce_read},
     option_resident = {"auto, yes or no", resident_read},
     option_resume = {"a path", resume_read},
     option_seed = {"a whole number", whole_read},
@@ -349,6 +355,7 @@ bool rt_options_parse(RtOptions *o, int argc, char **argv, const RtTrainer *t,
                      .resident = "auto",
                      .collectives = "auto",
                      .decode = "cpu",
+                     .reduce = "fixed",
                      .seed = -1,
                      .temperature = 1};
     for (OptionStep step; (step = option_step(&r)) != OPTION_END;) {

@@ -200,6 +200,7 @@ typedef struct RtOptions {
     const char *resident;     // auto, yes, no
     const char *collectives;  // auto, shared, mpi
     const char *decode;       // cpu, nvjpeg
+    const char *reduce;       // fixed, fast
     const char *profile;
     int64_t profile_steps; // 0: not given
     const char *dump_cuda, *load_cuda;

@@ -40,6 +40,7 @@ typedef struct {
     int32_t rank, size, threads;
     int32_t cores; // that it may use
     char version[32], model[64], device[16], collectives[16], machine[96];
+    char reduce[8];
 } RtHello;
 
 // The connections of a rank: of rank 0 to each other one, of another one to
@@ -141,6 +142,7 @@ bool rt_world_open(RtWorld **to, const RtTrainer *t, const RtOptions *o,
 // Rank and number of ranks; 0 and 1 for NULL.
 int rt_world_rank(const RtWorld *w);
 int rt_world_size(const RtWorld *w);
+const char *rt_world_back_end(const RtWorld *w); // not for NULL
 // Ends the world with this rank's run; a failed one ends the others, unless all
 // know of it from a sum.
 void rt_world_close(RtWorld *w, bool good);

@@ -188,6 +188,7 @@ static bool hello_differs(const RtHello *a, const RtHello *b, RtError *e) {
         differs(e, a, b, "a trainer of sinter", a->version, b->version) ||
         differs(e, a, b, "the device", a->device, b->device) ||
         differs(e, a, b, "--collectives", a->collectives, b->collectives) ||
+        differs(e, a, b, "--reduce", a->reduce, b->reduce) ||
         numbers_differ(e, a, b, "WORLD_SIZE=", a->size, b->size) ||
         numbers_differ(e, a, b, "--threads=", a->threads, b->threads))
         return true;

@@ -17,6 +17,7 @@ struct RtWorld {
     RtRendezvous rendezvous;
     RtCollectives *collectives;
     RtWatchdog *watchdog;
+    bool fast;   // sums are in the order of the back end
     bool sums;   // a sum is in flight
     int failure; // flag of this rank's sums if it has no data; else 0
     int flag;    // of this sum; then the largest of all ranks
@@ -32,6 +33,10 @@ int rt_world_rank(const RtWorld *w) {
 
 int rt_world_size(const RtWorld *w) {
     return w != NULL ? w->place.size : 1;
+}
+
+const char *rt_world_back_end(const RtWorld *w) {
+    return w->collectives->name;
 }
 
 // ---- opening ----
@@ -68,6 +73,7 @@ static RtHello hello_of(const RtPlace *p, const RtTrainer *t,
     snprintf(h.model, sizeof h.model, "%s", t->model);
     snprintf(h.device, sizeof h.device, "%s", o->device);
     snprintf(h.collectives, sizeof h.collectives, "%s", o->collectives);
+    snprintf(h.reduce, sizeof h.reduce, "%s", o->reduce);
     machine_name(h.machine, sizeof h.machine);
     return h;
 }
@@ -157,6 +163,7 @@ bool rt_world_open(RtWorld **to, const RtTrainer *t, const RtOptions *o,
     if (w == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     w->place = place;
+    w->fast = strcmp(o->reduce, "fast") == 0;
     rt_rendezvous_clear(&w->rendezvous);
     *to = w;
     return open_world(w, t, o, e);
@@ -194,7 +201,7 @@ void rt_world_agree(const RtWorld *w) {
 void rt_world_start_sum(RtWorld *w, const RtBuffer *b, size_t count) {
     w->flag = w->failure != 0 ? w->failure : rt_signals_pending();
     w->sums = true;
-    w->collectives->start_sum(w->collectives, b, count, &w->flag, false);
+    w->collectives->start_sum(w->collectives, b, count, &w->flag, w->fast);
 }
 
 bool rt_world_progress(RtWorld *w) {

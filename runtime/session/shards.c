@@ -24,12 +24,12 @@ void rt_shard_add(const RtSession *s, int i, int count) {
 static void begin_bucket(RtOverlap *o) {
     const RtSession *s = o->session;
     const RtBucket *b = &o->step->bucket[o->buckets++];
-    RtBuffer terms = {.device = s->device, .offset = b->offset};
+    RtBuffer range = {.device = s->device, .offset = b->offset};
     size_t count = b->bytes / sizeof(float);
     rt_shard_sum(s->plan, s->device, s->run->trainer, o->batches - 1,
                  o->batches, b->offset, count);
     if (s->run->world != NULL)
-        rt_world_start_sum(s->run->world, &terms, count);
+        rt_world_start_sum(s->run->world, &range, count);
 }
 
 static void launched(RtWatch *w, int kernel, const size_t *arg) {

@@ -244,10 +244,22 @@ static void print_superseded(const RtSession *s) {
         removes ? " and removes older ones of that name" : "");
 }
 
+static void print_ranks(const RtSession *s) {
+    const RtWorld *w = s->run->world;
+    bool fast = strcmp(s->run->options->reduce, "fast") == 0;
+    if (w != NULL)
+        rt_report_print(s->report, "%d ranks, connected by %s%s",
+                        rt_world_size(w), rt_world_back_end(w),
+                        fast ? ", which adds gradients in its own order: "
+                               "weights depend on the number of ranks"
+                             : "");
+}
+
 static void print_header(const RtSession *s) {
     const RtRun *run = s->run;
     rt_report_print(s->report, "%s on %s: %s", run->trainer->model,
                     s->device->name, s->device->describe(s->device));
+    print_ranks(s);
     print_data(s);
     print_memory(s);
     if (*s->loaded != '\0')

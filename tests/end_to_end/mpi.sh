@@ -27,6 +27,26 @@ start() {
     $launcher -np "$count" "$@" --data data --collectives=mpi --quiet
 }
 
+# numbers CHECKPOINT: its tensors, as f32.
+numbers() {
+    length=$(od -An -tu8 -N8 "$1" | tr -d ' ')
+    tail -c +$((length + 9)) "$1" | od -An -v -w4 -tf4
+}
+
+# expect_close CHECKPOINT CHECKPOINT: no number differs by more than 1e-5 of its
+# size, or of 0.1.
+expect_close() {
+    numbers "$1" >x
+    numbers "$2" >y
+    paste x y | awk '
+    function abs(v) { return v < 0 ? -v : v }
+    { size = abs($1) > 0.1 ? abs($1) : 0.1
+      if (abs($1 - $2) / size > most) most = abs($1 - $2) / size }
+    END { print "of " NR " numbers, the largest difference is " most + 0
+          exit !(NR > 1000 && most <= 1e-5) }' ||
+        fail "$1 and $2 differ"
+}
+
 found=
 for library in openmpi mpich; do
     command -v mpirun.$library >/dev/null || continue
@@ -35,6 +55,8 @@ for library in openmpi mpich; do
         expect 0 start $library $count ./tiny --out $library$count
         expect_equal "$(newest one)" "$(newest $library$count)"
     done
+    expect 0 start $library 4 ./tiny --out ${library}fast --reduce=fast
+    expect_close "$(newest one)" "$(newest ${library}fast)"
     expect 0 start $library 4 ./tiny --out $library --steps=2
     expect 0 start $library 2 ./tiny --out $library --resume
     expect_equal "$(newest one)" "$(newest $library)"

@@ -169,6 +169,7 @@ static const struct {
     {"--steps=2147483648", "expected a number of steps from 1 to 2147483647"},
     {"--stall-timeout=0", "--stall-timeout 0: expected a number above 0"},
     {"--collectives=nvlink", "expected auto, shared or mpi"},
+    {"--reduce=slow", "expected fixed or fast"},
     {"--seed=-1", "expected a whole number"},
     {"--seed=1.5", "expected a whole number"},
     {"--seed=2147483648", "expected a whole number"},
