@@ -13,9 +13,10 @@ int rt_rate_digits(double rate) {
 }
 
 // Shares of the total time.  If the device works in parallel with the host,
-// host time counts only while the device is idle: waiting for data and copies.
+// host time counts only while the device is idle: waiting for data, copies and
+// waiting for ranks.
 typedef struct {
-    double idle, waiting, copies, other;
+    double idle, waiting, copies, ranks, other;
 } Shares;
 
 static Shares shares_of(const RtBudget *b) {
@@ -27,7 +28,8 @@ static Shares shares_of(const RtBudget *b) {
         fmax(0, b->total - b->start - b->evaluation - b->checkpoints - working);
     s.waiting = fmin(b->waiting, s.idle);
     s.copies = fmin(b->copying, s.idle - s.waiting);
-    s.other = s.idle - s.waiting - s.copies;
+    s.ranks = fmin(b->ranks, s.idle - s.waiting - s.copies);
+    s.other = s.idle - s.waiting - s.copies - s.ranks;
     return s;
 }
 
@@ -98,7 +100,7 @@ static void print_speed(FILE *f, const Speed *s, const char *unit) {
     fputc('\n', f);
 }
 
-enum { NUM_LINES = 10, WAITING = 1, TOTAL = NUM_LINES - 1 };
+enum { NUM_LINES = 11, WAITING = 1, TOTAL = NUM_LINES - 1 };
 
 typedef struct {
     const char *name;
@@ -111,6 +113,7 @@ static void lines_of(const RtBudget *b, TimeLine to[NUM_LINES]) {
         {"start", b->start},
         {"waiting for data", s.waiting},
         {"copies", s.copies},
+        {"waiting for ranks", s.ranks},
         {"augmentation", b->device.work[RT_AUGMENTATION]},
         {"kernels", b->device.work[RT_KERNELS]},
         {"library calls", b->device.work[RT_CALLS]},
@@ -156,9 +159,9 @@ void rt_budget_print(FILE *f, const RtBudget *b, const char *unit) {
     const double *phase = b->device.phase;
     double phases =
         fmax(phase[RT_FORWARD] + phase[RT_BACKWARD] + phase[RT_UPDATE], 1e-9);
-    fprintf(f, "\ntime               seconds   share\n");
+    fprintf(f, "\ntime                seconds   share\n");
     for (int i = 0; i < NUM_LINES; i++)
-        fprintf(f, "%-16s %9.2f %6.1f %%\n", line[i].name, line[i].seconds,
+        fprintf(f, "%-17s %9.2f %6.1f %%\n", line[i].name, line[i].seconds,
                 100 * line[i].seconds / fmax(b->total, 1e-9));
     fputc('\n', f);
     print_start(f, b);
@@ -186,6 +189,7 @@ void rt_budget_write(FILE *f, const RtBudget *b) {
         {"start", b->start},
         {"waiting", s.waiting},
         {"copies", s.copies},
+        {"ranks", s.ranks},
         {"augmentation", b->device.work[RT_AUGMENTATION]},
         {"kernels", b->device.work[RT_KERNELS]},
         {"calls", b->device.work[RT_CALLS]},

@@ -38,6 +38,7 @@ typedef struct {
     RtTimes device;                   // in training
     double waiting, copying,
         device_wait; // of the host: for data, for copies, for the device
+    double ranks;    // from the end of a rank's shards to that of their sums
     double loading;  // of all loading threads together
     int loaders;
     double trained; // samples

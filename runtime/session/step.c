@@ -133,7 +133,9 @@ static bool take_shards(RtSession *s, int stage, int64_t batch, int64_t count,
     s->device->overlap = NULL;
     if (!goes_on)
         return false;
+    double ended = rt_seconds();
     rt_overlap_end(&overlap);
+    s->budget.ranks += rt_seconds() - ended;
     if (!rt_session_has_data(s, e))
         return false;
     count_others(s, batch, count, s->samples - before);

@@ -21,6 +21,9 @@ for count in 2 4 8; do
     sed 's/"samples_per_second.*//; s/"seconds.*//' \
         "of$count/metrics.jsonl" >got
     expect_equal want got
+    sed -n 's/.*"split":"time".*"ranks":\([0-9.]*\),.*/\1/p' \
+        "of$count/metrics.jsonl" | awk '{ exit !($1 > 0) }' ||
+        fail 'the time that rank 0 waited for others is unknown'
 done
 
 # Six shards of two batches each, in subtrees of one, two and all of them; the
