@@ -23,7 +23,7 @@ typedef struct {
     Arena *arena;
     Held *held; // tensors in memory, in order; ranges do not overlap
     int count;
-    bool *holds; // whether it holds node n
+    bool *holds;    // whether it holds node n
     bool *assigned; // of a state
     const Group *group;
     LibraryFusions fusions;

@@ -61,7 +61,8 @@ static bool stores_terms(const Schedule *s, int k) {
 }
 
 // Whether n is kept for nothing but to be stored as terms of a shard.  The sums
-// of terms over ranks begin as early as they can, so these are no reason to wait.
+// of terms over ranks begin as early as they can, so these are no reason to
+// wait.
 static bool is_term(const Schedule *s, NodeId n) {
     int e = s->readers.first[n];
     bool only = e >= 0;
@@ -115,8 +116,8 @@ static int choose(const Schedule *s, const int *ready, int num_ready) {
 static int insert(const Schedule *s, int *ready, int num_ready, int k) {
     int i = num_ready;
     bool first = stores_terms(s, k);
-    for (; i > 0 && (first || (ready[i - 1] > k &&
-                               !stores_terms(s, ready[i - 1])));
+    for (; i > 0 &&
+           (first || (ready[i - 1] > k && !stores_terms(s, ready[i - 1])));
          i--)
         ready[i] = ready[i - 1];
     ready[i] = k;

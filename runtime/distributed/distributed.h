@@ -118,6 +118,21 @@ RtCollectives *rt_shared_open(const RtPlace *p, const RtRendezvous *m,
 // Ranks that mpirun, mpiexec or srun started.  NULL: *e is filled.
 RtCollectives *rt_mpi_open(const RtPlace *p, RtError *e);
 
+// ---- sums.c ----
+
+// A thread that runs sums over ranks, one after another, beside computation.
+typedef struct RtSums RtSums;
+
+// Ends the program if the system has no thread for it.
+RtSums *rt_sums_new(RtCollectives *c, bool fast);
+void rt_sums_begin(RtSums *s, const RtBuffer *b, size_t count);
+// Waits for all of them.  *signal: of the last one, if there was any, the
+// signal that some rank had when it began.
+void rt_sums_finish(RtSums *s, int *signal);
+// False: one is in flight, which other ranks may never finish.  It is left, and
+// uses the back end.
+bool rt_sums_free(RtSums *s);
+
 // ---- watchdog.c ----
 
 // A thread that tells the others that this rank lives, and ends the program
@@ -149,11 +164,11 @@ void rt_world_close(RtWorld *w, bool good);
 // Collectives of all ranks; nothing for NULL.
 void rt_world_sum(RtWorld *w, const RtBuffer *b, size_t count);
 void rt_world_broadcast(RtWorld *w, const RtBuffer *b, size_t bytes);
-// rt_world_sum in parts, one at a time; rt_world_start_sum is not for NULL.
-// rt_world_progress goes on with it without waiting.  True: none is in flight.
-void rt_world_start_sum(RtWorld *w, const RtBuffer *b, size_t count);
-bool rt_world_progress(RtWorld *w);
-void rt_world_finish_sum(RtWorld *w);
+// Begins a sum that goes on while this thread computes, after those begun
+// before it; not for NULL.  Until they are finished, no other collective is
+// called.
+void rt_world_begin_sum(RtWorld *w, const RtBuffer *b, size_t count);
+void rt_world_finish_sums(RtWorld *w);
 // A step is finished.
 void rt_world_step(RtWorld *w, int64_t step);
 // After a sum: the signal that some rank had then is that of all.

@@ -17,10 +17,10 @@ struct RtWorld {
     RtRendezvous rendezvous;
     RtCollectives *collectives;
     RtWatchdog *watchdog;
-    bool fast;   // sums are in the order of the back end
-    bool sums;   // a sum is in flight
-    int failure; // flag of this rank's sums if it has no data; else 0
-    int flag;    // of this sum; then the largest of all ranks
+    bool fast;    // sums are in the order of the back end
+    int failure;  // flag of this rank's sums if it has no data; else 0
+    int flag;     // of the last sum, the largest of all ranks
+    RtSums *sums; // NULL: none was begun yet
 };
 
 // The flag of a sum: the signal that a rank has caught, or, larger than each,
@@ -174,9 +174,10 @@ void rt_world_close(RtWorld *w, bool good) {
         return;
     int ignored;
     good |= rt_world_failed(w, &ignored) >= 0;
+    bool idle = w->sums == NULL || rt_sums_free(w->sums);
     if (w->collectives != NULL && good)
         w->collectives->barrier(w->collectives);
-    if (w->collectives != NULL)
+    if (w->collectives != NULL && idle)
         w->collectives->close(w->collectives, good);
     if (w->watchdog != NULL)
         rt_watchdog_stop(w->watchdog, good);
@@ -198,30 +199,23 @@ void rt_world_agree(const RtWorld *w) {
         rt_signals_agree(w->flag & SEVEN_BITS);
 }
 
-void rt_world_start_sum(RtWorld *w, const RtBuffer *b, size_t count) {
-    w->flag = w->failure != 0 ? w->failure : rt_signals_pending();
-    w->sums = true;
-    w->collectives->start_sum(w->collectives, b, count, &w->flag, w->fast);
-}
-
-bool rt_world_progress(RtWorld *w) {
-    if (w != NULL && w->sums && w->collectives->progress(w->collectives))
-        w->sums = false;
-    return w == NULL || !w->sums;
-}
-
-void rt_world_finish_sum(RtWorld *w) {
-    if (w != NULL && w->sums) {
-        w->collectives->finish(w->collectives);
-        w->sums = false;
-    }
-}
-
 void rt_world_sum(RtWorld *w, const RtBuffer *b, size_t count) {
     if (w == NULL)
         return;
-    rt_world_start_sum(w, b, count);
-    rt_world_finish_sum(w);
+    w->flag = w->failure != 0 ? w->failure : rt_signals_pending();
+    w->collectives->start_sum(w->collectives, b, count, &w->flag, w->fast);
+    w->collectives->finish(w->collectives);
+}
+
+void rt_world_begin_sum(RtWorld *w, const RtBuffer *b, size_t count) {
+    if (w->sums == NULL)
+        w->sums = rt_sums_new(w->collectives, w->fast);
+    rt_sums_begin(w->sums, b, count);
+}
+
+void rt_world_finish_sums(RtWorld *w) {
+    if (w != NULL && w->sums != NULL)
+        rt_sums_finish(w->sums, &w->flag);
 }
 
 void rt_world_fail(RtWorld *w, int status, int signal) {

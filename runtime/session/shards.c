@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Shards: the terms of a rank's shards, and their sums over ranks.  With the
 // last batch, the sums of all are in the place of terms, bucket by bucket as
-// the step stores them.  Between two launches, the sum over ranks of an earlier
-// bucket goes on.
+// the step stores them.  The sum of a bucket over ranks goes on beside the
+// launches after it.
 
 #include "runtime/session/session.h"
 
@@ -21,25 +21,28 @@ void rt_shard_add(const RtSession *s, int i, int count) {
 
 // ---- the last batch of a rank ----
 
-static void begin_bucket(RtOverlap *o) {
-    const RtSession *s = o->session;
+// Adds the rank's shards of the next bucket.
+static RtBuffer add_bucket(RtOverlap *o, size_t *count) {
     const RtBucket *b = &o->step->bucket[o->buckets++];
-    RtBuffer range = {.device = s->device, .offset = b->offset};
-    size_t count = b->bytes / sizeof(float);
+    const RtSession *s = o->session;
+    *count = b->bytes / sizeof(float);
     rt_shard_sum(s->plan, s->device, s->run->trainer, o->batches - 1,
-                 o->batches, b->offset, count);
-    if (s->run->world != NULL)
-        rt_world_start_sum(s->run->world, &range, count);
+                 o->batches, b->offset, *count);
+    return (RtBuffer){.device = s->device, .offset = b->offset};
 }
 
 static void launched(RtWatch *w, int kernel, const size_t *arg) {
     RtOverlap *o = (RtOverlap *)(void *)w; // watch is its first field
     (void)kernel, (void)arg;
     o->launches++;
-    while (rt_world_progress(o->session->run->world) &&
+    // A bucket that the last launch stores has nothing to go on beside.
+    while (o->launches < o->step->num_launches &&
            o->buckets < o->step->num_buckets &&
-           o->step->bucket[o->buckets].ready < o->launches)
-        begin_bucket(o);
+           o->step->bucket[o->buckets].ready < o->launches) {
+        size_t count;
+        RtBuffer range = add_bucket(o, &count);
+        rt_world_begin_sum(o->session->run->world, &range, count);
+    }
 }
 
 // A step that is one launch has nothing between launches.
@@ -55,7 +58,10 @@ void rt_overlap_begin(RtOverlap *o, const RtSession *s, int stage,
 
 void rt_overlap_end(RtOverlap *o) {
     RtWorld *w = o->session->run->world;
-    for (; o->buckets < o->step->num_buckets; begin_bucket(o))
-        rt_world_finish_sum(w);
-    rt_world_finish_sum(w);
+    rt_world_finish_sums(w);
+    while (o->buckets < o->step->num_buckets) {
+        size_t count;
+        RtBuffer range = add_bucket(o, &count);
+        rt_world_sum(w, &range, count);
+    }
 }

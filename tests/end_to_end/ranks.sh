@@ -54,6 +54,20 @@ for count in 1 2 3 5 8; do
     expect_equal want got
 done
 grep -q '"accuracy":' want || fail 'no evaluation'
+# Gradients in two buckets: the sum of the first goes on beside the rest of the
+# backward pass.
+wide='--set width=1500 --set shards=4 --set batch=32'
+# shellcheck disable=SC2086
+expect 0 "$SINTER" show plan --target=host "$models/mlp.net" $wide
+[ "$(grep -c '^# bucket of .* ready after' out)" -eq 2 ] || fail "$(cat out)"
+# shellcheck disable=SC2086
+expect 0 "$SINTER" build "$models/mlp.net" $wide -o wide
+expect 0 ./wide --data synthetic --steps=3 --out wide1 --quiet
+for count in 2 4; do
+    ranks $count "wide$count" ./wide --data synthetic --steps=3
+    case $statuses in *[1-9]*) expect_statuses 0 ;; esac
+    expect_equal "$(newest wide1)" "$(newest "wide$count")"
+done
 
 # Four ranks stop, and two go on.
 ranks 4 moved ./tiny --data data --steps=2

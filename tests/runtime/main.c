@@ -35,6 +35,7 @@ int main(void) {
     srunner_add_suite(runner, steps_suite());
     srunner_add_suite(runner, signals_suite());
     srunner_add_suite(runner, output_suite());
+    srunner_add_suite(runner, sums_suite());
     place_open();
     srunner_run_all(runner, CK_ENV);
     place_close();

@@ -33,5 +33,6 @@ Suite *failures_suite(void);
 Suite *steps_suite(void);
 Suite *signals_suite(void);
 Suite *output_suite(void);
+Suite *sums_suite(void);
 
 #endif
