@@ -43,12 +43,18 @@ static RtDevice *open_host(const RtTrainer *t, const RtOptions *o,
     return NULL;
 }
 
+// Without a number, ranks of one machine have the GPUs in turn; a launcher may
+// also show each only its own.
+static int own_gpu(const RtOptions *o) {
+    return rt_driver_gpus() > 1 ? o->local_rank : 0;
+}
+
 // A GPU if the machine has one, else the host.  If the GPU cannot be used, a
 // warning says why, as the host is slow.
 static RtDevice *open_any(const RtTrainer *t, const RtOptions *o,
                           const RtPlan **plan, RtLaps *laps, RtError *e) {
-    if (plan_for(t, "cuda") != NULL && rt_driver_has_gpu()) {
-        RtDevice *d = open_cuda(t, o, 0, plan, laps, e);
+    if (plan_for(t, "cuda") != NULL && rt_driver_gpus() > 0) {
+        RtDevice *d = open_cuda(t, o, own_gpu(o), plan, laps, e);
         if (d != NULL || o->tuning != NULL)
             return d;
         rt_warn("training on the host: %s", e->text);
@@ -58,7 +64,8 @@ static RtDevice *open_any(const RtTrainer *t, const RtOptions *o,
 
 RtDevice *rt_device_open(const RtTrainer *t, const RtOptions *o,
                          const RtPlan **plan, RtLaps *laps, RtError *e) {
-    int ordinal = rt_cuda_ordinal(o->device);
+    bool numbered = strcmp(o->device, "cuda") != 0;
+    int ordinal = numbered ? rt_cuda_ordinal(o->device) : own_gpu(o);
     if (strcmp(o->device, "auto") == 0)
         return open_any(t, o, plan, laps, e);
     if (strcmp(o->device, "host") == 0)
@@ -75,7 +82,7 @@ const RtPlan *rt_device_plan(const RtTrainer *t, const RtOptions *o,
     bool any = strcmp(o->device, "auto") == 0;
     if (!rt_device_named(o->device, e))
         return NULL;
-    bool wants_cuda = any ? cuda != NULL && rt_driver_has_gpu()
+    bool wants_cuda = any ? cuda != NULL && rt_driver_gpus() > 0
                           : rt_cuda_ordinal(o->device) >= 0;
     const RtPlan *plan = wants_cuda ? cuda : host;
     if (plan == NULL)

@@ -46,7 +46,8 @@ typedef struct {
 // ---- cuda/kernels/builtin_text.c ----
 
 // The text of the built-in kernels: three that copy rows of a resident data set
-// by their numbers, for rows of 8-, 4- and 1-byte words, and the sum of shards.
+// by their numbers, for rows of 8-, 4- and 1-byte words, and the sums of shards
+// and ranks.
 // They depend on no model, so one compilation serves all.
 extern const char rt_builtin_kernels[];
 

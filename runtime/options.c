@@ -70,7 +70,7 @@ static bool resident_read(const Option *o, const char *text, void *to) {
 
 static bool collectives_read(const Option *o, const char *text, void *to) {
     *(const char **)OPTION_FIELD(o, to) = text;
-    return option_among("auto|shared|mpi", '|', text);
+    return option_among("auto|shared|mpi|nccl", '|', text);
 }
 
 static bool decode_read(const Option *o, const char *text, void *to) {
@@ -95,7 +95,7 @@ static bool without_read(const Option *o, const char *text, void *to) {
 static const OptionKind
     option_above_0 = {"a number above 0, at most 1000000000", above_0_read},
     option_bad_samples = {"stop, or skip:N with a number", bad_samples_read},
-    option_collectives = {"auto, shared or mpi", collectives_read},
+    option_collectives = {"auto, shared, mpi or nccl", collectives_read},
     option_count = {"a number", whole_read},
     option_decode = {"cpu or nvjpeg", decode_read},
     option_from_0 = {"a number from 0 to 1000000000", from_0_read},

@@ -198,7 +198,7 @@ typedef struct RtOptions {
     RtValidation validation;
     int64_t max_image_pixels; // 0: not given
     const char *resident;     // auto, yes, no
-    const char *collectives;  // auto, shared, mpi
+    const char *collectives;  // auto, shared, mpi, nccl
     const char *decode;       // cpu, nvjpeg
     const char *reduce;       // fixed, fast
     const char *profile;
@@ -213,6 +213,7 @@ typedef struct RtOptions {
     const char *init_except; // names that are left out; NULL: none
     const char *map;         // a file of names; NULL: none
     int rank;                // in its world; only rank 0 writes files
+    int local_rank;          // among the ranks of its machine
     unsigned without;        // a bit for each; see disabled_features.c
     const char *predict;     // its first path; NULL: it trains or evaluates
     const char *weights; // of a prediction; NULL: those of the newest run
@@ -291,8 +292,9 @@ const RtPlan *rt_device_plan(const RtTrainer *t, const RtOptions *o,
 
 // ---- cuda/driver, cuda/device.c ----
 
-// Whether the machine has a driver and a GPU, even unusable ones.
-bool rt_driver_has_gpu(void);
+// The GPUs that the driver finds, even unusable ones; 1 if it does not start for
+// another reason than the lack of one.
+int rt_driver_gpus(void);
 // Whether the GPU of that number can be used.
 bool rt_gpu_found(int ordinal, RtError *e);
 // Opens the GPU of that number; NULL: *e has the reason.  The options (NULL:

@@ -102,7 +102,7 @@ bool rt_gpu_model(RtGpuModel *out) {
     RtGpu gpu;
     RtError e;
     int clock = 0, width = 0;
-    if (!rt_driver_has_gpu() || !rt_driver_open(&cu, &e) ||
+    if (rt_driver_gpus() == 0 || !rt_driver_open(&cu, &e) ||
         !rt_gpu_find(&gpu, &cu, 0, &e))
         return false;
     if (cu.device_attribute(&clock, CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE,

@@ -20,6 +20,7 @@ typedef struct {
     const char *launcher; // "torchrun", "mpirun", "srun", ...; NULL: none
     int rank, size;       // of the world; 0 and 1 without a launcher
     int local_size;       // ranks of this machine; 0: not known
+    int local_rank;       // among them; `rank` if that is not known
     uint64_t job;         // tells runs apart; 0: not known
     // Where rank 0 listens: a name on this machine, or host and port.
     bool local;
@@ -43,6 +44,8 @@ typedef struct {
     char reduce[8];
 } RtHello;
 
+enum { RT_UNIQUE_ID_BYTES = 128 };
+
 // The connections of a rank: of rank 0 to each other one, of another one to
 // rank 0.
 typedef struct {
@@ -51,13 +54,16 @@ typedef struct {
     int crowded;           // ranks with more threads than cores, on rank 0
     // The descriptor of rank 0's memory to share, and its process.
     int memory, memory_process;
+    // Rank 0 has chosen collectives of GPUs, and names the communicator.
+    bool gpus;
+    char unique_id[RT_UNIQUE_ID_BYTES];
 } RtRendezvous;
 
-// Waits for all ranks, for some time; memory: of rank 0.  m is clear before.
-// False: one of them is missing or differs; every rank that came gets the
-// sentence.
+// Waits for all ranks, for some time; memory: of rank 0.  m is clear before,
+// but for rank 0's choice.  False: one of them is missing or differs, or rank 0
+// has an error (`ends`, else NULL); every rank that came gets the sentence.
 bool rt_rendezvous(RtRendezvous *m, const RtPlace *p, const RtHello *own,
-                   int memory, RtError *e);
+                   int memory, const RtError *ends, RtError *e);
 void rt_rendezvous_clear(RtRendezvous *m); // has no connection
 void rt_rendezvous_close(RtRendezvous *m);
 
@@ -85,11 +91,13 @@ void rt_ranks_sum(const float *term, size_t stride, int ranks, size_t count,
 // and ends the program with EXIT_DEVICE.
 typedef struct RtCollectives RtCollectives;
 struct RtCollectives {
-    const char *name; // "shared memory", "MPI"
+    const char *name; // "shared memory", "MPI", "NCCL"
     // Starts to replace `count` f32 of each rank by their sum over ranks: that
     // of rt_ranks_sum, or, with `fast`, one in the back end's own order.
     // The buffer and *flag are not the caller's before the sum is finished;
-    // then *flag is the largest of all ranks' flags.  One sum at a time.
+    // then *flag is the largest of all ranks' flags, of this sum or of one of
+    // the last before it.  One sum at a time.  A sum in a GPU's arena that is
+    // finished may become the first work of the device's next run.
     void (*start_sum)(RtCollectives *c, const RtBuffer *b, size_t count,
                       int *flag, bool fast);
     // Goes on with the sum, without waiting.  True: it is finished.
@@ -100,6 +108,9 @@ struct RtCollectives {
     void (*broadcast)(RtCollectives *c, const RtBuffer *b, size_t bytes);
     // Waits for all ranks.
     void (*barrier)(RtCollectives *c);
+    // Ends work that waits for another rank; from any thread.  NULL: a rank
+    // that exits leaves none.
+    void (*abort)(RtCollectives *c);
     // good: so ends every rank.
     void (*close)(RtCollectives *c, bool good);
 };
@@ -133,6 +144,21 @@ void rt_sums_finish(RtSums *s, int *signal);
 // uses the back end.
 bool rt_sums_free(RtSums *s);
 
+// ---- ranks with a GPU each ----
+
+typedef struct {
+    const char *name; // the word of --collectives
+    // Opens the library and names a communicator, which rank 0 sends to all.
+    bool (*unique_id)(char id[RT_UNIQUE_ID_BYTES], RtError *e);
+    // fast: sums will be, too.  NULL: *e is filled.
+    RtCollectives *(*open)(const RtPlace *p, const char *id, RtDevice *gpu,
+                           bool fast, RtError *e);
+} RtGpuCollectives;
+
+// Finds them for the device that a trainer will open.  NULL: it is no GPU.
+typedef const RtGpuCollectives *RtGpusOf(const RtTrainer *t,
+                                         const RtOptions *o);
+
 // ---- watchdog.c ----
 
 // A thread that tells the others that this rank lives, and ends the program
@@ -143,6 +169,8 @@ RtWatchdog *rt_watchdog_start(const RtRendezvous *m, const RtPlace *p,
                               RtError *e);
 // The step that this rank has finished.
 void rt_watchdog_step(RtWatchdog *w, int64_t step);
+// Collectives to abort before it ends the program; NULL: none from now on.
+void rt_watchdog_aborts(RtWatchdog *w, RtCollectives *c);
 // The run is over.  good: the ends of others are no error any more.
 void rt_watchdog_stop(RtWatchdog *w, bool good);
 
@@ -153,7 +181,13 @@ typedef struct RtWorld RtWorld;
 // Meets the other ranks.  *to is NULL for a process without a launcher, or with
 // one rank.
 bool rt_world_open(RtWorld **to, const RtTrainer *t, const RtOptions *o,
-                   RtError *e);
+                   RtGpusOf *gpus_of, RtError *e);
+// Connects the GPUs of all ranks, if rank 0 has chosen so; and leaves them,
+// before the device is closed.  good: this rank's run is.
+bool rt_world_join(RtWorld *w, RtDevice *d, RtError *e);
+void rt_world_leave(RtWorld *w, bool good);
+// The place among the ranks of this machine.
+int rt_world_local_rank(const RtWorld *w);
 // Rank and number of ranks; 0 and 1 for NULL.
 int rt_world_rank(const RtWorld *w);
 int rt_world_size(const RtWorld *w);

@@ -15,7 +15,7 @@
 // Names of variables; NULL: the launcher has none.
 typedef struct {
     const char *name;
-    const char *rank, *size, *local_size;
+    const char *rank, *size, *local_size, *local_rank;
     const char *job[2]; // that tell runs apart
 } Launcher;
 
@@ -24,17 +24,25 @@ static const Launcher launchers[] = {
      "RANK",
      "WORLD_SIZE",
      "LOCAL_WORLD_SIZE",
+     "LOCAL_RANK",
      {"TORCHELASTIC_RUN_ID", "MASTER_PORT"}},
     {"mpirun",
      "OMPI_COMM_WORLD_RANK",
      "OMPI_COMM_WORLD_SIZE",
      "OMPI_COMM_WORLD_LOCAL_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_RANK",
      {"PMIX_NAMESPACE", NULL}},
-    {"mpiexec", "PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", {NULL, NULL}},
+    {"mpiexec",
+     "PMI_RANK",
+     "PMI_SIZE",
+     "MPI_LOCALNRANKS",
+     "MPI_LOCALRANKID",
+     {NULL, NULL}},
     {"srun",
      "SLURM_PROCID",
      "SLURM_STEP_NUM_TASKS",
      NULL,
+     "SLURM_LOCALID",
      {"SLURM_JOB_ID", "SLURM_STEP_ID"}},
 };
 enum { NUM_LAUNCHERS = sizeof launchers / sizeof launchers[0] };
@@ -142,6 +150,10 @@ bool rt_place_find(RtPlace *p, RtError *e) {
         return false;
     if (l->local_size != NULL && getenv(l->local_size) != NULL &&
         !read_count(l->local_size, 1, p->size, &p->local_size, e))
+        return false;
+    p->local_rank = p->rank;
+    if (getenv(l->local_rank) != NULL &&
+        !read_count(l->local_rank, 0, p->size - 1, &p->local_rank, e))
         return false;
     const char *nodes = getenv("SLURM_STEP_NUM_NODES");
     if (p->local_size == 0 && l->local_size == NULL && nodes != NULL &&

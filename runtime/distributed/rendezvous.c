@@ -44,7 +44,9 @@ typedef struct {
 
 typedef struct {
     char magic[8];
-    int32_t status, same_machine, memory, memory_process; // EXIT_GOOD: begin
+    int32_t status; // EXIT_GOOD: begin
+    int32_t same_machine, memory, memory_process, gpus;
+    char unique_id[RT_UNIQUE_ID_BYTES];
     char sentence[RT_MESSAGE_BYTES];
 } Answer;
 
@@ -211,8 +213,10 @@ static void answer(int fd, const Host *h, const RtError *e) {
     Answer a = {.status = e != NULL ? e->status : EXIT_GOOD,
                 .same_machine = h->rendezvous->same_machine,
                 .memory = h->rendezvous->memory,
-                .memory_process = h->rendezvous->memory_process};
+                .memory_process = h->rendezvous->memory_process,
+                .gpus = h->rendezvous->gpus};
     memcpy(a.magic, magic, sizeof magic);
+    memcpy(a.unique_id, h->rendezvous->unique_id, sizeof a.unique_id);
     snprintf(a.sentence, sizeof a.sentence, "%s", e != NULL ? e->text : "");
     send(fd, &a, sizeof a, MSG_NOSIGNAL);
 }
@@ -359,7 +363,7 @@ static void answer_all(Host *h, const RtError *e) {
 }
 
 static bool receive_ranks(RtRendezvous *m, const RtPlace *p, const RtHello *own,
-                          RtError *e) {
+                          const RtError *ends, RtError *e) {
     Host h = {.place = p, .own = own, .rendezvous = m};
     h.listener = listen_at(p, e);
     if (h.listener < 0)
@@ -367,6 +371,10 @@ static bool receive_ranks(RtRendezvous *m, const RtPlace *p, const RtHello *own,
     m->same_machine = true;
     m->crowded = own->threads > own->cores;
     bool good = wait_for_all(&h, e);
+    if (good && ends != NULL) {
+        *e = *ends;
+        good = false;
+    }
     answer_all(&h, good ? NULL : e);
     close(h.listener);
     return good;
@@ -429,6 +437,8 @@ static bool join(RtRendezvous *m, const RtPlace *p, const RtHello *own,
             m->memory = answer.memory;
             m->memory_process = answer.memory_process;
             m->same_machine = answer.same_machine;
+            m->gpus = answer.gpus;
+            memcpy(m->unique_id, answer.unique_id, sizeof m->unique_id);
             return answer.status == EXIT_GOOD ||
                    rt_fail(e, answer.status, "%s", answer.sentence);
         }
@@ -450,10 +460,11 @@ void rt_rendezvous_clear(RtRendezvous *m) {
 }
 
 bool rt_rendezvous(RtRendezvous *m, const RtPlace *p, const RtHello *own,
-                   int memory, RtError *e) {
+                   int memory, const RtError *ends, RtError *e) {
     m->memory = memory;
     m->memory_process = (int)getpid();
-    return p->rank == 0 ? receive_ranks(m, p, own, e) : join(m, p, own, e);
+    return p->rank == 0 ? receive_ranks(m, p, own, ends, e)
+                        : join(m, p, own, e);
 }
 
 void rt_rendezvous_close(RtRendezvous *m) {

@@ -48,7 +48,11 @@ struct RtWatchdog {
     int rank, size;
     atomic_llong step;
     atomic_int state;
+    atomic_bool aborted;
     int wake; // an eventfd
+    // Collectives to abort, which are not closed meanwhile.
+    pthread_mutex_t lock;
+    RtCollectives *aborts;
     pthread_t thread;
     Peer *peer; // by rank
 };
@@ -61,6 +65,27 @@ static void tell(const Peer *p, const Message *m) {
 static void tell_all(const RtWatchdog *w, const Message *m) {
     for (int i = 0; i < w->size; i++)
         tell(&w->peer[i], m);
+}
+
+static void *abort_collectives(void *arg) {
+    RtWatchdog *w = arg;
+    pthread_mutex_lock(&w->lock);
+    if (w->aborts != NULL)
+        w->aborts->abort(w->aborts);
+    pthread_mutex_unlock(&w->lock);
+    atomic_store(&w->aborted, true);
+    return NULL;
+}
+
+// An abort that hangs itself is left to the end of the process.
+static void try_to_abort(RtWatchdog *w) {
+    double until = rt_seconds() + GRACE_SECONDS;
+    pthread_t thread;
+    if (pthread_create(&thread, NULL, abort_collectives, w) != 0)
+        return;
+    pthread_detach(thread);
+    while (rt_seconds() < until && !atomic_load(&w->aborted))
+        poll(NULL, 0, BEAT_MS / 10);
 }
 
 static _Noreturn void end_rank(RtWatchdog *w, const Message *why) {
@@ -81,6 +106,7 @@ static _Noreturn void end_rank(RtWatchdog *w, const Message *why) {
             (int)why->rank, what, why->step, w->rank,
             (long long)atomic_load(&w->step));
     rt_print_error(&e);
+    try_to_abort(w);
     rt_leave(EXIT_DEVICE);
 }
 
@@ -181,6 +207,7 @@ RtWatchdog *rt_watchdog_start(const RtRendezvous *m, const RtPlace *p,
         w->size = p->size;
         w->wake = wake;
         w->peer = peer;
+        pthread_mutex_init(&w->lock, NULL);
         for (int i = 0; i < p->size; i++)
             peer[i] = (Peer){.fd = m->fd[i], .heard = rt_seconds()};
         if (pthread_create(&w->thread, NULL, watch, w) == 0)
@@ -196,6 +223,12 @@ RtWatchdog *rt_watchdog_start(const RtRendezvous *m, const RtPlace *p,
 
 void rt_watchdog_step(RtWatchdog *w, int64_t step) {
     atomic_store(&w->step, step);
+}
+
+void rt_watchdog_aborts(RtWatchdog *w, RtCollectives *c) {
+    pthread_mutex_lock(&w->lock);
+    w->aborts = c;
+    pthread_mutex_unlock(&w->lock);
 }
 
 void rt_watchdog_stop(RtWatchdog *w, bool good) {

@@ -16,6 +16,7 @@ struct RtWorld {
     RtPlace place;
     RtRendezvous rendezvous;
     RtCollectives *collectives;
+    const RtGpuCollectives *gpus; // NULL: this rank trains on the host
     RtWatchdog *watchdog;
     bool fast;    // sums are in the order of the back end
     int failure;  // flag of this rank's sums if it has no data; else 0
@@ -29,6 +30,10 @@ enum { FAILED = 1 << 24, RANK_BIT = 14, STATUS_BIT = 7, SEVEN_BITS = 127 };
 
 int rt_world_rank(const RtWorld *w) {
     return w != NULL ? w->place.rank : 0;
+}
+
+int rt_world_local_rank(const RtWorld *w) {
+    return w != NULL ? w->place.local_rank : 0;
 }
 
 int rt_world_size(const RtWorld *w) {
@@ -113,7 +118,33 @@ static bool mpi_has_launcher(void) {
     return false;
 }
 
+// Rank 0 chooses collectives of GPUs if it trains on one and has the library.
+static bool choose_gpus(RtWorld *w, const RtOptions *o, RtError *e) {
+    bool any = strcmp(o->collectives, "auto") == 0;
+    if (w->gpus == NULL || !(any || strcmp(o->collectives, w->gpus->name) == 0))
+        return true;
+    w->rendezvous.gpus = w->gpus->unique_id(w->rendezvous.unique_id, e);
+    if (!w->rendezvous.gpus && any)
+        rt_warn("%s; they go through the host's memory now, which is slower",
+                e->text);
+    return w->rendezvous.gpus || any;
+}
+
+static bool is_on_host(const RtWorld *w, RtError *e) {
+    return rt_fail(e, EXIT_USAGE,
+                   "rank %d trains on the host, and rank 0 on a GPU: "
+                   "--device=host or --device=cuda is for all",
+                   w->place.rank);
+}
+
+// GPUs are connected later, when the device is open.
 static bool open_collectives(RtWorld *w, const RtOptions *o, RtError *e) {
+    if (w->rendezvous.gpus)
+        return w->gpus != NULL || is_on_host(w, e);
+    if (strcmp(o->collectives, "nccl") == 0)
+        return rt_fail(e, EXIT_USAGE,
+                       "--collectives=nccl is for ranks with a GPU each, and "
+                       "rank 0 trains on the host");
     bool here = w->rendezvous.same_machine;
     bool mpi = strcmp(o->collectives, "mpi") == 0 ||
                (!here && strcmp(o->collectives, "auto") == 0);
@@ -135,16 +166,21 @@ static bool open_world(RtWorld *w, const RtTrainer *t, const RtOptions *o,
                        RtError *e) {
     RtHello own = hello_of(&w->place, t, o);
     bool first = w->place.rank == 0;
+    RtError why;
     int memory = -1;
-    if ((first && (memory = rt_shared_memory(w->place.size, e)) < 0) ||
-        !rt_rendezvous(&w->rendezvous, &w->place, &own, memory, e) ||
+    bool able =
+        !first || (choose_gpus(w, o, &why) &&
+                   (memory = rt_shared_memory(w->place.size, &why)) >= 0);
+    if (!rt_rendezvous(&w->rendezvous, &w->place, &own, memory,
+                       able ? NULL : &why, e) ||
         !check_shards(&w->place, t, e))
         return false;
     warn_crowded(w, &own);
     w->watchdog = rt_watchdog_start(&w->rendezvous, &w->place, e);
     if (w->watchdog == NULL || !open_collectives(w, o, e))
         return false;
-    w->collectives->barrier(w->collectives);
+    if (w->collectives != NULL)
+        w->collectives->barrier(w->collectives);
     if (first)
         close(memory);
     rt_signals_together();
@@ -152,7 +188,7 @@ static bool open_world(RtWorld *w, const RtTrainer *t, const RtOptions *o,
 }
 
 bool rt_world_open(RtWorld **to, const RtTrainer *t, const RtOptions *o,
-                   RtError *e) {
+                   RtGpusOf *gpus_of, RtError *e) {
     RtPlace place;
     *to = NULL;
     if (!rt_place_find(&place, e))
@@ -164,16 +200,46 @@ bool rt_world_open(RtWorld **to, const RtTrainer *t, const RtOptions *o,
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     w->place = place;
     w->fast = strcmp(o->reduce, "fast") == 0;
+    w->gpus = gpus_of(t, o);
     rt_rendezvous_clear(&w->rendezvous);
     *to = w;
     return open_world(w, t, o, e);
 }
 
+bool rt_world_join(RtWorld *w, RtDevice *d, RtError *e) {
+    if (w == NULL || !w->rendezvous.gpus)
+        return true;
+    if (strcmp(d->name, "host") == 0)
+        return is_on_host(w, e);
+    w->collectives =
+        w->gpus->open(&w->place, w->rendezvous.unique_id, d, w->fast, e);
+    if (w->collectives == NULL)
+        return false;
+    rt_watchdog_aborts(w->watchdog, w->collectives);
+    return true;
+}
+
+// A run that fails since one rank has no data ends in order: all know of it.
+static bool ends_together(const RtWorld *w, bool good) {
+    int ignored;
+    return good || rt_world_failed(w, &ignored) >= 0;
+}
+
+void rt_world_leave(RtWorld *w, bool good) {
+    if (w == NULL || !w->rendezvous.gpus || w->collectives == NULL)
+        return;
+    good = ends_together(w, good);
+    if (good)
+        w->collectives->barrier(w->collectives);
+    rt_watchdog_aborts(w->watchdog, NULL);
+    w->collectives->close(w->collectives, good);
+    w->collectives = NULL;
+}
+
 void rt_world_close(RtWorld *w, bool good) {
     if (w == NULL)
         return;
-    int ignored;
-    good |= rt_world_failed(w, &ignored) >= 0;
+    good = ends_together(w, good);
     bool idle = w->sums == NULL || rt_sums_free(w->sums);
     if (w->collectives != NULL && good)
         w->collectives->barrier(w->collectives);

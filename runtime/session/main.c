@@ -4,6 +4,7 @@
 
 #include "base/standard.h"
 #include "runtime/cuda/kernels/kernels.h"
+#include "runtime/cuda/nccl.h"
 #include "runtime/host/host.h"
 #include "runtime/report/nvtx.h"
 #include "runtime/session/run.h"
@@ -55,8 +56,7 @@ static bool loading_fits(const RtRun *run, RtError *e) {
     if (need <= have)
         return true;
     return rt_fail(
-        e, EXIT_MEMORY,
-        "%s %.0f MiB of memory, but only %.0f MiB are free%s%s",
+        e, EXIT_MEMORY, "%s %.0f MiB of memory, but only %.0f MiB are free%s%s",
         scores > 0 ? "loading and the metric auc need" : "loading needs",
         (double)need / mib, (double)have / mib,
         shares ? " beside the plan" : "",
@@ -180,7 +180,8 @@ static bool on_device(RtRun *run, RtFolder *folder, int *caught, RtError *e) {
     run->device = rt_device_open(run->trainer, o, &run->plan, run->laps, e);
     bool good = run->device != NULL &&
                 rt_without_check(o->without, run->device, e) &&
-                has_decoder(run, e);
+                has_decoder(run, e) &&
+                rt_world_join(run->world, run->device, e);
     rt_lap(run->laps, RT_START_DEVICE);
     if (!good && reading.concurrent)
         rt_leave(rt_print_error(e));
@@ -195,6 +196,7 @@ static bool on_device(RtRun *run, RtFolder *folder, int *caught, RtError *e) {
     }
     if (reading.good)
         rt_data_close(&reading.data);
+    rt_world_leave(run->world, good);
     if (run->device != NULL)
         run->device->close(run->device);
     return good;
@@ -270,6 +272,7 @@ static const RtTrainer *rank_begin(RtTrainer *to, const RtTrainer *from,
     }
     o->rank = rt_world_rank(world);
     rt_warn_as_rank(o->rank);
+    o->local_rank = rt_world_local_rank(world);
     if (o->rank == 0)
         return to;
     o->quiet = true;
@@ -277,6 +280,13 @@ static const RtTrainer *rank_begin(RtTrainer *to, const RtTrainer *from,
     if (freopen("/dev/null", "w", stdout) == NULL)
         rt_warn("standard output: %s", strerror(errno));
     return to;
+}
+
+// An error is reported when the device is opened.
+static const RtGpuCollectives *gpus_of(const RtTrainer *t, const RtOptions *o) {
+    RtError ignored;
+    const RtPlan *plan = rt_device_plan(t, o, &ignored);
+    return plan != NULL && strcmp(plan->device, "cuda") == 0 ? &rt_nccl : NULL;
 }
 
 int rt_main(int argc, char **argv, const RtTrainer *trainer) {
@@ -294,7 +304,7 @@ int rt_main(int argc, char **argv, const RtTrainer *trainer) {
         return inspect(trainer, &o);
     rt_team_spin_briefly(argv);
     RtWorld *world;
-    if (!rt_world_open(&world, trainer, &o, &e) ||
+    if (!rt_world_open(&world, trainer, &o, gpus_of, &e) ||
         !check_ranks(&o, world, &e)) {
         rt_world_close(world, false);
         return rt_print_error(&e);

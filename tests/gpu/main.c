@@ -120,7 +120,7 @@ static bool has_gpu(void) {
     int status;
     pid_t child = fork();
     if (child == 0)
-        _exit(rt_driver_has_gpu() ? EXIT_SUCCESS : EXIT_FAILURE);
+        _exit(rt_driver_gpus() > 0 ? EXIT_SUCCESS : EXIT_FAILURE);
     return child > 0 && waitpid(child, &status, 0) == child &&
            WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS;
 }

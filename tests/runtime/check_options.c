@@ -168,7 +168,7 @@ static const struct {
     {"--epochs=1000000001", "at most 1000000000"},
     {"--steps=2147483648", "expected a number of steps from 1 to 2147483647"},
     {"--stall-timeout=0", "--stall-timeout 0: expected a number above 0"},
-    {"--collectives=nvlink", "expected auto, shared or mpi"},
+    {"--collectives=nvlink", "expected auto, shared, mpi or nccl"},
     {"--reduce=slow", "expected fixed or fast"},
     {"--seed=-1", "expected a whole number"},
     {"--seed=1.5", "expected a whole number"},

@@ -125,15 +125,15 @@ bool rt_driver_open(RtDriver *cu, RtError *e) {
     return rt_driver_good(cu, cu->init(0), e, "start NVIDIA's driver");
 }
 
-bool rt_driver_has_gpu(void) {
+int rt_driver_gpus(void) {
     RtDriver cu;
     RtError ignored;
     int count = 0;
     void *opened = rt_library_open(&library, &cu, &ignored);
     if (opened == NULL)
-        return false;
+        return 0;
     CUresult result = cu.init(0);
     if (result == CUDA_SUCCESS)
         result = cu.device_count(&count);
-    return result == CUDA_SUCCESS ? count > 0 : result != CUDA_ERROR_NO_DEVICE;
+    return result == CUDA_SUCCESS ? count : result != CUDA_ERROR_NO_DEVICE;
 }

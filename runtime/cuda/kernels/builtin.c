@@ -10,6 +10,7 @@ static const RtKernel kernels[] = {
     [RT_GATHER_4] = BUILTIN("gather_4"),
     [RT_GATHER_1] = BUILTIN("gather_1"),
     [RT_SUM_RANGES] = BUILTIN("sum_ranges"),
+    [RT_SUM_RANKS] = BUILTIN("sum_ranks"),
 };
 _Static_assert(sizeof kernels / sizeof kernels[0] == RT_NUM_BUILTINS,
                "one for each kernel of the text");

@@ -197,6 +197,7 @@ typedef enum {
     RT_GATHER_4,
     RT_GATHER_1,
     RT_SUM_RANGES,
+    RT_SUM_RANKS,
     RT_NUM_BUILTINS
 } RtBuiltin;
 enum { RT_BUILTIN_THREADS = 256 };

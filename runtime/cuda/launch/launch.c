@@ -258,6 +258,8 @@ void rt_cuda_launch_step(RtCuda *c, bool captured, bool timed) {
     c->launches = 0;
     rt_merging_begin(&c->merging, c->plan, c->merged, c->step);
     mark(c, c->phase, RT_NUM_WORKS);
+    if (c->prologue != NULL)
+        check_launch(c, c->prologue(c->prologue_arg, &c->error));
     c->plan->step[c->step].run(&c->device);
     mark(c, c->phase, RT_NUM_WORKS);
     name_phase(c, RT_OTHER);

@@ -93,6 +93,9 @@ typedef struct {
 
 enum { RECENT = 4 }; // launches that an error names
 
+// Queues work on the device's stream or behind it.
+typedef bool (*RtPrologue)(void *arg, RtError *e);
+
 typedef struct {
     RtDevice device;
     const RtTrainer *trainer;
@@ -111,10 +114,12 @@ typedef struct {
     RtTraceSpans spans;
     CUstream stream;
     CUdeviceptr arena;
-    RtStepGraph *graph; // of each step
-    int step;           // running, or the last one; -1: none
-    bool is_captured;   // the step is being captured
-    bool is_refused;    // its capture has failed, for this reason
+    RtStepGraph *graph;  // of each step
+    int step;            // running, or the last one; -1: none
+    RtPrologue prologue; // of the next run
+    void *prologue_arg;
+    bool is_captured; // the step is being captured
+    bool is_refused;  // its capture has failed, for this reason
     RtError why;
     RtError error; // of the last call that failed
     bool is_timed; // the run has timing events
@@ -170,6 +175,11 @@ void rt_cuda_sum(RtDevice *d, size_t to, const size_t *from, int terms,
                  size_t count);
 
 // ---- step.c ----
+
+// Work that the next run begins with, and that is recorded with its step: all
+// runs of a step begin with the same work.
+void rt_cuda_precede(RtCuda *c, RtPrologue work, void *arg);
+bool rt_cuda_is_preceded(const RtCuda *c);
 
 // Room for `events` timing events, 0 if the step is not timed.
 bool rt_step_graph_open(RtStepGraph *g, const RtDriver *cu, int events,

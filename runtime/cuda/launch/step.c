@@ -142,6 +142,15 @@ static void run_step(RtCuda *c, RtStepGraph *g) {
                       rt_timing_events_end(&g->events, c->stream, &c->error));
 }
 
+void rt_cuda_precede(RtCuda *c, RtPrologue work, void *arg) {
+    c->prologue = work;
+    c->prologue_arg = arg;
+}
+
+bool rt_cuda_is_preceded(const RtCuda *c) {
+    return c->prologue != NULL;
+}
+
 // A step that is watched or traced launches one by one.
 void rt_cuda_run(RtDevice *d, const RtStep *step) {
     RtCuda *c = rt_cuda_of(d);
@@ -152,4 +161,5 @@ void rt_cuda_run(RtDevice *d, const RtStep *step) {
         rt_cuda_launch_step(c, false, false);
     else
         run_step(c, g);
+    c->prologue = NULL;
 }

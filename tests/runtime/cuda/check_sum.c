@@ -1,7 +1,9 @@
-// Sums of shards on the CUDA device, on the stand-in for the driver: the bits
-// of the host device.
+// Sums of shards and of ranks on the CUDA device, on the stand-in for the
+// driver: the bits of the host.
 #define _XOPEN_SOURCE 700
 
+#include "runtime/cuda/launch/launch.h"
+#include "runtime/distributed/distributed.h"
 #include "runtime/host/host.h"
 #include "tests/runtime/cuda/suites.h"
 
@@ -64,6 +66,38 @@ START_TEST(sums_have_the_bits_of_the_host) {
 }
 END_TEST
 
+// Terms of `ranks` ranks of `count` elements each.
+static void compare_ranks(RtDevice *d, const RtFunction *f, int ranks,
+                          int count) {
+    static float host[ARENA / 4], gpu[ARENA / 4], sum[COUNT];
+    RtCuda *c = rt_cuda_of(d);
+    CUdeviceptr to = c->arena, terms = c->arena + AT;
+    CUdeviceptr end = to + (size_t)count * sizeof(float);
+    void *argument[] = {&to, &end, &terms, &count, &ranks};
+    fill((char *)host);
+    d->write(d, 0, host, ARENA);
+    ck_assert_int_eq(c->cu.launch(f->function, 3, 1, 1, RT_BUILTIN_THREADS, 1,
+                                  1, 0, c->stream, argument, NULL),
+                     CUDA_SUCCESS);
+    d->read(d, gpu, 0, ARENA);
+    rt_ranks_sum(host + AT / 4, (size_t)count, ranks, (size_t)count, sum);
+    ck_assert_msg(memcmp(sum, gpu, (size_t)count * sizeof *sum) == 0,
+                  "%d ranks of %d elements differ", ranks, count);
+}
+
+START_TEST(sums_of_ranks_are_a_tree) {
+    static const int ranks[] = {1, 2, 3, 5, 6, 7, 8, 12, 31, 100, 1024};
+    RtError e;
+    RtDevice *d = open_device();
+    const RtFunction *f =
+        rt_builtin_load(&rt_cuda_of(d)->builtins, RT_SUM_RANKS, &e);
+    ck_assert_msg(f != NULL, "%s", e.text);
+    for (size_t i = 0; i < sizeof ranks / sizeof ranks[0]; i++)
+        compare_ranks(d, f, ranks[i], ranks[i] < 10 ? COUNT : 29);
+    d->close(d);
+}
+END_TEST
+
 // An error of the sum names it and ends the program.
 START_TEST(a_sum_that_fails_ends_it) {
     setenv("SINTER_DOUBLE_FAIL", "cuLaunchKernel:1:719", 1);
@@ -78,6 +112,7 @@ Suite *sum_suite(void) {
     tcase_add_unchecked_fixture(c, cache_begin, cache_end);
     tcase_set_timeout(c, 60);
     tcase_add_test(c, sums_have_the_bits_of_the_host);
+    tcase_add_test(c, sums_of_ranks_are_a_tree);
     tcase_add_exit_test(c, a_sum_that_fails_ends_it, EXIT_DEVICE);
     suite_add_tcase(s, c);
     return s;

@@ -12,6 +12,7 @@ int main(void) {
     srunner_add_suite(runner, compile_suite());
     srunner_add_suite(runner, device_suite());
     srunner_add_suite(runner, embedded_suite());
+    srunner_add_suite(runner, nccl_suite());
     srunner_add_suite(runner, nvrtc_suite());
     srunner_add_suite(runner, peak_suite());
     srunner_add_suite(runner, sum_suite());

@@ -19,7 +19,8 @@ for seed in 0 1 2 3; do
     expect_equal "$(newest run.0)" "$(newest run.$seed)"
 done
 for count in 2 4; do
-    ranks $count of$count ./tiny --data data --device=cuda:0
+    ranks $count of$count ./tiny --data data --device=cuda:0 \
+        --collectives=shared
     case $statuses in *[1-9]*) expect_statuses 0 ;; esac
     expect_equal "$(newest run.0)" "$(newest of$count)"
 done

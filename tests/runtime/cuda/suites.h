@@ -12,6 +12,7 @@ Suite *cache_suite(void);
 Suite *compile_suite(void);
 Suite *device_suite(void);
 Suite *embedded_suite(void);
+Suite *nccl_suite(void);
 Suite *nvrtc_suite(void);
 Suite *peak_suite(void);
 Suite *sum_suite(void);

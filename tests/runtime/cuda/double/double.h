@@ -118,6 +118,7 @@ bool error_loses_device(int error);
 // device was lost.
 CUresult driver_refuses(void);
 int driver_version(void); // of CUDA that it knows, times 1000
+int context_device(void); // the device of the thread's context
 
 // ---- stream.c ----
 

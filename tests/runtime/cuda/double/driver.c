@@ -46,6 +46,10 @@ CUresult driver_refuses(void) {
     return (CUresult)device_lost();
 }
 
+int context_device(void) {
+    return (int)(current - driver.context);
+}
+
 static int devices(void) {
     return (int)setting_number("SINTER_DOUBLE_DEVICES", 1);
 }

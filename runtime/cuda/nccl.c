@@ -1,0 +1,576 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// NCCL: the collectives of ranks that have a GPU each.
+//
+// A sum goes piece by piece: grouped sends and receives give each rank its
+// share of every rank's terms, a built-in kernel adds them as the tree over
+// ranks, and an all-gather sends the shares of the result to all.  Its bits so
+// depend on no order of the library's.  `fast` is one all-reduce.
+//
+// All of it is work of a stream of its own, between two events of the device's
+// stream; nothing waits on the host.  A sum in the arena is the first work of
+// the device's next run, and recorded with its step: the first run of a step is
+// not recorded, so the library has made its connections before it is captured,
+// and all ranks capture the same calls in the same order.
+//
+// The communicator does not block: calls return while the library works, and
+// its state is polled.  Abort may come from another thread at any time.
+#define _POSIX_C_SOURCE 200809L
+
+#include "runtime/cuda/nccl.h"
+
+#include "runtime/cuda/launch/launch.h"
+#include "runtime/library.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+typedef int ncclResult_t, ncclDataType_t, ncclRedOp_t;
+typedef struct ncclComm *ncclComm_t;
+typedef CUstream cudaStream_t;
+
+enum {
+#define CONSTANT(name, value) name = value,
+#include "runtime/cuda/nccl.def"
+};
+
+typedef struct {
+    char internal[NCCL_UNIQUE_ID_BYTES];
+} ncclUniqueId;
+_Static_assert(sizeof(ncclUniqueId) == RT_UNIQUE_ID_BYTES, "as it is sent");
+
+// NCCL 2.14 was the first with a configuration, and had this one.  Later
+// versions have more members behind; `size` and `version` tell them that it
+// ends here.
+typedef struct {
+    size_t size;
+    unsigned magic, version;
+    int blocking;
+} ncclConfig_t;
+
+enum {
+    CONFIG_MAGIC = 0xcafebeef,
+    CONFIG_VERSION = 21400,
+    POLL_MICROSECONDS = 20,
+    WATCHDOG_SECONDS = 10,
+    FLAG_BYTES = 256,            // keeps what is behind it aligned
+    HOST_FLOATS = 1 << 18,       // a piece of memory of the host
+    MOST_PIECE_FLOATS = 1 << 24, // 64 MiB
+    SHARE_FLOATS = 4,            // shares are multiples: 16 bytes
+    FLOATS_OF_THREAD = 4,
+    FLAGS_LATE = 1 // sums whose flags may be on their way
+};
+
+typedef struct {
+    void *library;
+#define NCCL(member, function, arguments) ncclResult_t(*member) arguments;
+#include "runtime/cuda/nccl.def"
+    const char *(*error_string)(ncclResult_t result);
+    const char *(*last_error)(ncclComm_t comm);
+} Functions;
+
+typedef struct {
+    CUdeviceptr at;
+    size_t count;
+    bool fast;
+} Sum;
+
+typedef struct {
+    RtCollectives base;
+    Functions nccl;
+    RtCuda *cuda;
+    int rank, size;
+    ncclComm_t comm;
+    const RtFunction *add; // the built-in kernel
+    CUstream stream;
+    CUevent began, done;
+    // A flag, a piece of memory of the host, and all ranks' terms of a share.
+    CUdeviceptr memory;
+    size_t piece;          // floats of a piece in the arena
+    float *flag;           // pinned: this rank's
+    RtAsyncReadback flags; // the largest of all ranks, of each sum
+    int agreed;            // the last of them that has come
+    bool any;              // a sum in the arena was started
+    Sum *sum;              // in the arena, that the next run starts with
+    int num_sums, room;
+    int *flag_to; // of the last one's caller; NULL: it is finished
+} Nccl;
+
+// ---- the library ----
+
+static const char *const files[] = {"libnccl.so.2", NULL};
+
+static const RtSymbol symbols[] = {
+#define NCCL(member, function, arguments)                                      \
+    {#function, offsetof(Functions, member)},
+#include "runtime/cuda/nccl.def"
+    {"ncclGetErrorString", offsetof(Functions, error_string)},
+    {"ncclGetLastError", offsetof(Functions, last_error)},
+};
+
+static const RtLibrary library = {
+    .needed = "several GPUs need",
+    .files = files,
+    .remedy = "install NCCL 2.14 or later, or add gradients in the host's "
+              "memory with --collectives=shared",
+    .status = EXIT_DEVICE,
+    .symbol = symbols,
+    .num_symbols = sizeof symbols / sizeof symbols[0],
+};
+
+static bool open_library(Functions *f, RtError *e) {
+    f->library = rt_library_open(&library, f, e);
+    return f->library != NULL;
+}
+
+// A variable that the user has set stays.
+static bool set_variable(const char *name, const char *value, RtError *e) {
+    return setenv(name, value, 0) == 0 ||
+           rt_fail(e, EXIT_MEMORY, "out of memory");
+}
+
+// The order of the library's own sums: NVLink SHARP adds in an order that
+// changes from run to run; ring and tree, and the protocols, divide the terms
+// in other ways.
+static bool fix_order(bool fast, RtError *e) {
+    return !fast || (set_variable("NCCL_NVLS_ENABLE", "0", e) &&
+                     set_variable("NCCL_ALGO", "Ring", e) &&
+                     set_variable("NCCL_PROTO", "Simple", e));
+}
+
+static bool unique_id(char id[RT_UNIQUE_ID_BYTES], RtError *e) {
+    Functions f;
+    ncclUniqueId own;
+    if (!open_library(&f, e))
+        return false;
+    ncclResult_t result = f.unique_id(&own);
+    memcpy(id, own.internal, sizeof own.internal);
+    return result == ncclSuccess ||
+           rt_fail(e, EXIT_DEVICE,
+                   "NCCL cannot start: %s; %s; NCCL_DEBUG=WARN "
+                   "shows more",
+                   f.error_string(result), f.last_error(NULL));
+}
+
+// ---- calls ----
+
+static const char *remedy_of(ncclResult_t result) {
+    switch (result) {
+    case ncclInvalidUsage:
+        return "each rank needs a GPU of its own, or --collectives=shared";
+    case ncclRemoteError:
+        return "another rank has ended";
+    default:
+        return "NCCL_DEBUG=WARN shows more";
+    }
+}
+
+static bool fail(const Nccl *n, ncclResult_t result, const char *what,
+                 RtError *e) {
+    return rt_fail(e, EXIT_DEVICE,
+                   "rank %d cannot %s: NCCL reports: %s; %s; %s", n->rank, what,
+                   n->nccl.error_string(result), n->nccl.last_error(n->comm),
+                   remedy_of(result));
+}
+
+// Waits until a call is over that returned `result`.
+static bool settle(Nccl *n, ncclResult_t result, const char *what, RtError *e) {
+    while (result == ncclInProgress) {
+        nanosleep(&(struct timespec){.tv_nsec = POLL_MICROSECONDS * 1000},
+                  NULL);
+        ncclResult_t asked = n->nccl.async_error(n->comm, &result);
+        result = asked != ncclSuccess ? asked : result;
+    }
+    return result == ncclSuccess || fail(n, result, what, e);
+}
+
+// The first result of a group that is an error.
+static ncclResult_t worse(ncclResult_t a, ncclResult_t b) {
+    return a == ncclSuccess || a == ncclInProgress ? b : a;
+}
+
+// An error is most often the end of another rank, which the watchdog reports.
+static void check(const Nccl *n, bool good) {
+    if (good)
+        return;
+    nanosleep(&(struct timespec){.tv_sec = WATCHDOG_SECONDS}, NULL);
+    rt_cuda_check(n->cuda, false);
+}
+
+static void *pointer(CUdeviceptr at) {
+    return (void *)(uintptr_t)at; // NOLINT: an address of the device
+}
+
+static CUdeviceptr floats(CUdeviceptr at, size_t count) {
+    return at + count * sizeof(float);
+}
+
+static CUdeviceptr host_piece(const Nccl *n) {
+    return n->memory + FLAG_BYTES;
+}
+
+static CUdeviceptr terms_of_all(const Nccl *n) {
+    return floats(host_piece(n), HOST_FLOATS);
+}
+
+// ---- sums ----
+
+// Sends `count` floats of `from + i * step` to rank i, for all of them, and
+// receives as many of each, one rank's behind the other's.
+static ncclResult_t exchange(Nccl *n, CUdeviceptr from, size_t step,
+                             CUdeviceptr to, size_t count) {
+    ncclResult_t result = ncclSuccess;
+    for (int i = 0; i < n->size && count > 0; i++) {
+        size_t rank = (size_t)i;
+        result = worse(result,
+                       n->nccl.send(pointer(floats(from, rank * step)), count,
+                                    ncclFloat32, i, n->comm, n->stream));
+        result = worse(result,
+                       n->nccl.receive(pointer(floats(to, rank * count)), count,
+                                       ncclFloat32, i, n->comm, n->stream));
+    }
+    return result;
+}
+
+// Adds all ranks' `count` floats, one rank's behind the other's.
+static bool add(const Nccl *n, CUdeviceptr terms, CUdeviceptr to, size_t count,
+                RtError *e) {
+    int stride = (int)count, ranks = n->size;
+    CUdeviceptr end = floats(to, count);
+    size_t blocks = count / (RT_BUILTIN_THREADS * FLOATS_OF_THREAD) + 1;
+    if (blocks > (size_t)n->add->resident)
+        blocks = (size_t)n->add->resident;
+    void *argument[] = {&to, &end, &terms, &stride, &ranks};
+    const RtDriver *cu = &n->cuda->cu;
+    return count == 0 ||
+           rt_driver_good(cu,
+                          cu->launch(n->add->function, (unsigned)blocks, 1, 1,
+                                     RT_BUILTIN_THREADS, 1, 1, 0, n->stream,
+                                     argument, NULL),
+                          e, "launch kernel sum_ranks");
+}
+
+// Every rank adds the rest that no shares are made of.
+static bool sum_as_tree(Nccl *n, CUdeviceptr at, size_t count, RtError *e) {
+    static const char what[] = "exchange gradients";
+    size_t size = (size_t)n->size, rank = (size_t)n->rank;
+    size_t share = count / size / SHARE_FLOATS * SHARE_FLOATS;
+    size_t rest = count - share * size;
+    CUdeviceptr terms = terms_of_all(n), tail = floats(at, share * size);
+    CUdeviceptr tails = floats(terms, share * size);
+    CUdeviceptr own = floats(at, rank * share);
+    ncclResult_t result = n->nccl.group_start();
+    result = worse(result, exchange(n, at, share, terms, share));
+    result = worse(result, exchange(n, tail, 0, tails, rest));
+    result = worse(result, n->nccl.group_end());
+    return settle(n, result, what, e) && add(n, terms, own, share, e) &&
+           add(n, tails, tail, rest, e) &&
+           (share == 0 ||
+            settle(n,
+                   n->nccl.all_gather(pointer(own), pointer(at), share,
+                                      ncclFloat32, n->comm, n->stream),
+                   what, e));
+}
+
+static bool sum_piece(Nccl *n, CUdeviceptr at, size_t count, bool fast,
+                      RtError *e) {
+    return fast ? settle(n,
+                         n->nccl.all_reduce(pointer(at), pointer(at), count,
+                                            ncclFloat32, ncclSum, n->comm,
+                                            n->stream),
+                         "add gradients", e)
+                : sum_as_tree(n, at, count, e);
+}
+
+static bool sum_flags(Nccl *n, RtError *e) {
+    const RtDriver *cu = &n->cuda->cu;
+    return rt_driver_good(cu,
+                          cu->copy_to_device(n->memory, n->flag,
+                                             sizeof *n->flag, n->stream),
+                          e, "copy a flag to the GPU") &&
+           settle(n,
+                  n->nccl.all_reduce(pointer(n->memory), pointer(n->memory), 1,
+                                     ncclFloat32, ncclMax, n->comm, n->stream),
+                  "exchange flags", e);
+}
+
+// Work of n's stream comes after earlier work of the device's, and before later
+// work.
+static bool fork_stream(const Nccl *n, RtError *e) {
+    const RtDriver *cu = &n->cuda->cu;
+    return rt_driver_good(cu, cu->event_record(n->began, n->cuda->stream), e,
+                          "record the start of a collective") &&
+           rt_driver_good(cu, cu->stream_wait(n->stream, n->began, 0), e,
+                          "wait for a step");
+}
+
+static bool join_stream(const Nccl *n, RtError *e) {
+    const RtDriver *cu = &n->cuda->cu;
+    return rt_driver_good(cu, cu->event_record(n->done, n->stream), e,
+                          "record the end of a collective") &&
+           rt_driver_good(cu, cu->stream_wait(n->cuda->stream, n->done, 0), e,
+                          "wait for a collective");
+}
+
+static bool sum_range(Nccl *n, const Sum *s, RtError *e) {
+    bool good = true;
+    for (size_t done = 0; good && done < s->count; done += n->piece) {
+        size_t left = s->count - done;
+        good = sum_piece(n, floats(s->at, done),
+                         left < n->piece ? left : n->piece, s->fast, e);
+    }
+    return good;
+}
+
+static bool run_sums(Nccl *n, const Sum *s, int count, RtError *e) {
+    bool good = fork_stream(n, e) && sum_flags(n, e);
+    for (int i = 0; good && i < count; i++)
+        good = sum_range(n, &s[i], e);
+    return good && join_stream(n, e);
+}
+
+// The prologue of a run.
+static bool run_pending(void *arg, RtError *e) {
+    Nccl *n = arg;
+    return run_sums(n, n->sum, n->num_sums, e);
+}
+
+// The flags of sums in the arena are read while later steps run: the caller
+// gets those of an earlier step, the same on all ranks.
+static bool request_flags(Nccl *n, RtError *e) {
+    size_t at = 0;
+    bool good =
+        !n->any || rt_async_readback_request(&n->flags, n->memory, &at, 1, e);
+    n->any = true;
+    return good;
+}
+
+static bool poll_flags(Nccl *n, RtError *e) {
+    bool good = true, arrived;
+    float flag;
+    while (good && n->flags.requested - n->flags.polled > FLAGS_LATE) {
+        good = rt_async_readback_poll(&n->flags, &flag, true, &arrived, e);
+        n->agreed = good ? (int)flag : 0;
+    }
+    return good;
+}
+
+static bool grow(Nccl *n, RtError *e) {
+    int room = n->room > 0 ? 2 * n->room : 16;
+    Sum *grown = realloc(n->sum, (size_t)room * sizeof *grown);
+    if (grown == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    n->sum = grown;
+    n->room = room;
+    return true;
+}
+
+// Adds it to those that the next run starts with.
+static bool sum_arena(Nccl *n, const RtBuffer *b, size_t count, bool fast,
+                      int *flag, RtError *e) {
+    if (!rt_cuda_is_preceded(n->cuda))
+        n->num_sums = 0;
+    bool first = n->num_sums == 0;
+    if (n->num_sums == n->room && !grow(n, e))
+        return false;
+    n->sum[n->num_sums++] = (Sum){n->cuda->arena + b->offset, count, fast};
+    n->flag_to = flag;
+    rt_cuda_precede(n->cuda, run_pending, n);
+    return !first || request_flags(n, e);
+}
+
+static bool sum_memory(Nccl *n, float *memory, size_t count, bool fast,
+                       int *flag, RtError *e) {
+    RtStaging *staging = &n->cuda->staging;
+    CUdeviceptr at = host_piece(n);
+    float most = 0;
+    bool good = true;
+    for (size_t done = 0; good && (done < count || done == 0);
+         done += HOST_FLOATS) {
+        size_t left = count - done;
+        size_t piece = left < HOST_FLOATS ? left : HOST_FLOATS;
+        size_t bytes = piece * sizeof *memory;
+        good = rt_staging_write(staging, at, memory + done, bytes, e) &&
+               run_sums(n, &(Sum){at, piece, fast}, 1, e) &&
+               rt_staging_read(staging, memory + done, at, bytes, e) &&
+               rt_staging_read(staging, &most, n->memory, sizeof most, e);
+    }
+    *flag = (int)most;
+    return good;
+}
+
+// ---- the functions of RtCollectives ----
+
+static void nccl_start_sum(RtCollectives *c, const RtBuffer *b, size_t count,
+                           int *flag, bool fast) {
+    Nccl *n = (Nccl *)c;
+    RtError *e = &n->cuda->error;
+    *n->flag = (float)*flag;
+    check(n, b->device != NULL
+                 ? sum_arena(n, b, count, fast, flag, e)
+                 : sum_memory(n, b->memory, count, fast, flag, e));
+}
+
+static bool nccl_progress(RtCollectives *c) {
+    Nccl *n = (Nccl *)c;
+    if (n->flag_to == NULL)
+        return true;
+    check(n, poll_flags(n, &n->cuda->error));
+    *n->flag_to = n->agreed;
+    n->flag_to = NULL;
+    return true;
+}
+
+static void nccl_finish(RtCollectives *c) {
+    nccl_progress(c);
+}
+
+static bool broadcast(Nccl *n, CUdeviceptr at, size_t bytes, RtError *e) {
+    return fork_stream(n, e) &&
+           settle(n,
+                  n->nccl.broadcast(pointer(at), pointer(at), bytes, ncclUint8,
+                                    0, n->comm, n->stream),
+                  "send rank 0's state", e) &&
+           join_stream(n, e);
+}
+
+static bool broadcast_memory(Nccl *n, char *memory, size_t bytes, RtError *e) {
+    RtStaging *staging = &n->cuda->staging;
+    const size_t most = HOST_FLOATS * sizeof(float);
+    CUdeviceptr at = host_piece(n);
+    bool good = true;
+    for (size_t done = 0; good && done < bytes; done += most) {
+        size_t piece = bytes - done < most ? bytes - done : most;
+        good = rt_staging_write(staging, at, memory + done, piece, e) &&
+               broadcast(n, at, piece, e) &&
+               rt_staging_read(staging, memory + done, at, piece, e);
+    }
+    return good;
+}
+
+static void nccl_broadcast(RtCollectives *c, const RtBuffer *b, size_t bytes) {
+    Nccl *n = (Nccl *)c;
+    RtError *e = &n->cuda->error;
+    check(n, b->device != NULL
+                 ? broadcast(n, n->cuda->arena + b->offset, bytes, e)
+                 : broadcast_memory(n, b->memory, bytes, e));
+}
+
+static void nccl_barrier(RtCollectives *c) {
+    float any = 0;
+    int flag = 0;
+    nccl_start_sum(c, &(RtBuffer){.memory = &any}, 1, &flag, false);
+}
+
+static void nccl_abort(RtCollectives *c) {
+    Nccl *n = (Nccl *)c;
+    n->nccl.abort(n->comm);
+}
+
+// ---- opening ----
+
+// Ignores errors: after some of them every call fails.
+static void nccl_close(RtCollectives *c, bool good) {
+    Nccl *n = (Nccl *)c;
+    const RtDriver *cu = &n->cuda->cu;
+    RtError ignored;
+    if (n->comm != NULL && good &&
+        settle(n, n->nccl.finalize(n->comm), "end", &ignored))
+        n->nccl.destroy(n->comm);
+    else if (n->comm != NULL)
+        n->nccl.abort(n->comm);
+    rt_async_readback_close(&n->flags);
+    rt_event_destroy(cu, n->began);
+    rt_event_destroy(cu, n->done);
+    if (n->stream != NULL)
+        cu->stream_free(n->stream);
+    if (n->flag != NULL)
+        cu->pinned_free(n->flag);
+    if (n->memory != 0)
+        cu->memory_free(n->memory);
+    free(n->sum);
+    free(n);
+}
+
+// Terms of all ranks: of a piece, and of the rest of its shares.
+static bool allocate(Nccl *n, RtError *e) {
+    const RtDriver *cu = &n->cuda->cu;
+    size_t size = (size_t)n->size, floats_of_plan;
+    void *pinned = NULL;
+    floats_of_plan = n->cuda->plan->partial_bytes / sizeof(float);
+    n->piece = floats_of_plan < HOST_FLOATS         ? HOST_FLOATS
+               : floats_of_plan < MOST_PIECE_FLOATS ? floats_of_plan
+                                                    : MOST_PIECE_FLOATS;
+    size_t bytes =
+        FLAG_BYTES +
+        (HOST_FLOATS + n->piece + SHARE_FLOATS * size * size) * sizeof(float);
+    CUresult result = cu->memory_alloc(&n->memory, bytes);
+    if (result == CUDA_ERROR_OUT_OF_MEMORY)
+        return rt_fail(e, EXIT_MEMORY,
+                       "cannot allocate %.0f MiB to add gradients of %d ranks: "
+                       "use a smaller batch",
+                       (double)bytes / (1 << 20), n->size);
+    bool good =
+        rt_driver_good(cu, result, e, "allocate %zu bytes of memory", bytes) &&
+        rt_driver_good(cu, cu->pinned_alloc(&pinned, sizeof *n->flag, 0), e,
+                       "allocate pinned memory");
+    n->flag = pinned;
+    return good;
+}
+
+static bool open_stream(Nccl *n, RtError *e) {
+    const RtDriver *cu = &n->cuda->cu;
+    return rt_driver_good(
+               cu, cu->stream_create(&n->stream, CU_STREAM_NON_BLOCKING, 0), e,
+               "create a stream") &&
+           rt_event_create(cu, &n->began, CU_EVENT_DISABLE_TIMING, e) &&
+           rt_event_create(cu, &n->done, CU_EVENT_DISABLE_TIMING, e) &&
+           rt_async_readback_open(&n->flags, cu, n->cuda->stream, e);
+}
+
+static bool connect_ranks(Nccl *n, const char *id, RtError *e) {
+    ncclConfig_t config = {.size = sizeof config,
+                           .magic = CONFIG_MAGIC,
+                           .version = CONFIG_VERSION,
+                           .blocking = 0};
+    ncclUniqueId own;
+    memcpy(own.internal, id, sizeof own.internal);
+    return settle(n, n->nccl.init(&n->comm, n->size, own, n->rank, &config),
+                  "connect to the other ranks' GPUs", e);
+}
+
+static const RtCollectives collectives = {
+    .name = "NCCL",
+    .start_sum = nccl_start_sum,
+    .progress = nccl_progress,
+    .finish = nccl_finish,
+    .broadcast = nccl_broadcast,
+    .barrier = nccl_barrier,
+    .abort = nccl_abort,
+    .close = nccl_close,
+};
+
+static RtCollectives *open_gpus(const RtPlace *p, const char *id, RtDevice *d,
+                                bool fast, RtError *e) {
+    Nccl *n = calloc(1, sizeof *n);
+    if (n == NULL) {
+        rt_fail(e, EXIT_MEMORY, "out of memory");
+        return NULL;
+    }
+    *n = (Nccl){.base = collectives,
+                .cuda = rt_cuda_of(d),
+                .rank = p->rank,
+                .size = p->size};
+    if (fix_order(fast, e) && open_library(&n->nccl, e) && allocate(n, e) &&
+        open_stream(n, e) && connect_ranks(n, id, e)) {
+        n->add = rt_builtin_load(&n->cuda->builtins, RT_SUM_RANKS, e);
+        if (n->add != NULL)
+            return &n->base;
+    }
+    nccl_close(&n->base, false);
+    return NULL;
+}
+
+const RtGpuCollectives rt_nccl = {
+    .name = "nccl", .unique_id = unique_id, .open = open_gpus};

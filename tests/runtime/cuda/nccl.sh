@@ -1,0 +1,85 @@
+#!/bin/sh
+# Ranks with a GPU each, on the doubles of the driver and of NCCL: the weights
+# are those of one process, collectives are recorded with the update, and what
+# happens when a GPU, the library or a rank is missing.
+. "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
+. "$SINTER_SOURCE/tests/end_to_end/start_ranks.sh"
+export SINTER_DOUBLE_THREADS=1 SINTER_DOUBLE_DEVICES=4 TMPDIR="$work"
+
+# 150 samples in updates of 64: the last one fills two shards of eight and a
+# half of another.
+idx_data data 150
+sed 's/, drop_last//' "$here/tiny.net" >tiny.net
+expect 0 "$SINTER" build tiny.net --set shards=8 --set batch=64 \
+    --set epochs=2 -o tiny
+expect 0 ./tiny --data data --device=cuda --out one
+
+# agree COUNT OUT WORD...: as many ranks end with the weights of one process.
+agree() {
+    ranks "$@" --data data
+    case $statuses in *[1-9]*) expect_statuses 0 ;; esac
+    expect_equal "$(newest one)" "$(newest "$2")"
+}
+for seed in 1 2 3; do
+    export SINTER_DOUBLE_SEED=$seed
+    agree 2 two.$seed env SINTER_DOUBLE_LOG="$work/log.$seed" \
+        ./tiny --device=cuda
+done
+agree 4 four ./tiny
+
+# The two ranks make each call of an update when it first runs, and when it is
+# captured, with and without timing events.
+[ "$(grep -c ncclAllGather log.1)" -eq 6 ] ||
+    fail "$(grep -c ncclAllGather log.1) all-gathers are not in a graph"
+
+# A GPU for all, and none.
+ranks 2 same ./tiny --data data --device=cuda:1
+expect_statuses 4 4
+says 'Duplicate GPU.*; each rank needs a GPU of its own, or --coll.*=shared'
+agree 2 shared ./tiny --device=cuda:1 --collectives=shared
+ranks 2 host ./tiny --data data --device=host --collectives=nccl
+expect_statuses 2 2
+says 'is for ranks with a GPU each, and rank 0 trains on the host'
+SINTER_DOUBLE_DEVICES=2 ranks 4 few ./tiny --data data --device=cuda
+expect_statuses 4 4 4 4
+says 'no GPU 3: the driver finds 2'
+
+# Without the library.
+mkdir broken
+: >broken/libnccl.so.2
+agree 2 without env LD_LIBRARY_PATH="$work/broken:$LD_LIBRARY_PATH" \
+    ./tiny --device=cuda
+says 'warning: several GPUs need libnccl.so.2.*the host.s memory now'
+ranks 2 none env LD_LIBRARY_PATH="$work/broken:$LD_LIBRARY_PATH" \
+    ./tiny --data data --device=cuda --collectives=nccl
+expect_statuses 4 2
+says 'error: several GPUs need libnccl.so.2'
+ranks 2 fails env SINTER_DOUBLE_FAIL=ncclCommInitRankConfig:1:2 \
+    ./tiny --data data --device=cuda
+expect_statuses 4 4
+says 'rank 1 cannot connect .*unhandled system error.*NCCL_DEBUG=WARN'
+
+# A rank that is killed ends the others, which wait for it on the GPU, and the
+# run goes on from its last checkpoint.
+expect 0 "$SINTER" build tiny.net --set shards=4 --set epochs=100000 \
+    --set batch=64 -o long
+background=1
+ranks 4 killed ./long --data data --device=cuda
+tries=0
+while [ -z "$(newest killed 2>/dev/null)" ] && [ $tries -lt 1500 ]; do
+    tries=$((tries + 1))
+    sleep 0.02
+done
+[ -n "$(newest killed)" ] || fail 'no checkpoint of four ranks'
+kill -KILL "${list##* }"
+join
+expect_statuses 4 4 4 137
+says 'rank 3 ended after step [0-9]*, so rank 0 ends after step'
+ranks 2 killed ./long --data data --device=cuda --resume
+sleep 2
+kill -TERM "${list##* }"
+join
+expect_statuses 143 143
+says 'stopped at step'
+exit 0
