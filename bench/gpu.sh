@@ -32,6 +32,7 @@
 #   fusion     fused and unfused kernels, and library calls without fusion
 #   merging    merged and separate launches
 #   decode     JPEG files by nvJPEG and by libjpeg: pixels, images a second
+#   shards     a step in shards, and as several ranks
 #
 # The goals in bench/gpu/goals.tsv come first, then explanations.  Parts share
 # the remaining time: a part that ends early leaves more to the next, and none
@@ -44,7 +45,7 @@ set -u
 
 ROOT=$(CDPATH='' cd "$(dirname "$0")/.." && pwd)
 all="first tests models random sanitizer steps accuracy start"
-all="$all memory costs tune graph fusion merging decode"
+all="$all memory costs tune graph fusion merging decode shards"
 out='' packages=$ROOT/build/carry data='' unpack='' seconds=590
 DEVICE=cuda:0 SMALL='' BUILD=''
 parts=''

@@ -12,7 +12,7 @@ for PYTHON in /usr/bin/python3 python3; do
     $PYTHON -c 'import PIL, numpy' 2>/dev/null && break
 done
 export PYTHON
-export SINTER_DOUBLE_THREADS=1 TMPDIR="$work"
+export SINTER_DOUBLE_THREADS=1 SINTER_DOUBLE_DEVICES=2 TMPDIR="$work"
 small_cache h200 >small.json
 export SINTER_DOUBLE_DEVICE="$work/small.json"
 build=$(dirname "$(dirname "$SINTER")")
@@ -21,7 +21,8 @@ mkdir bin
 cat >bin/nvidia-smi <<'END'
 #!/bin/sh
 case $* in
-*=name*) echo "Stand-in GPU" ;;
+*=name*--id=*) echo "Stand-in GPU" ;;
+*=name*) printf 'Stand-in GPU\nStand-in GPU\n' ;;
 *=memory.used*) echo 1000 ;;
 *) exit 1 ;;
 esac
@@ -57,7 +58,7 @@ finds() {
 }
 
 number='^[0-9]+[.]?[0-9]*$'
-bench 0 first tests models sanitizer steps accuracy start memory costs tune graph merging decode
+bench 0 first tests models sanitizer steps accuracy start memory costs tune graph merging decode shards
 finds machine name '^Stand-in GPU$'
 finds machine cores "$number"
 finds machine "libraries read" "$number"
@@ -73,6 +74,10 @@ finds graph "lenet: graph / launches" "$number"
 finds merging "lenet: separate" "$number"
 finds decode "pixels, 444: largest difference" '^0$'
 finds decode "nvjpeg / cpu" "$number"
+finds shards "lenet: 2 shards / one batch" "$number"
+for run in "a second run" "two ranks on a GPU" "2 GPUs"; do
+    finds shards "lenet: weights of $run" '^same$'
+done
 finds start "lenet: cold start" "$number"
 finds start "lenet: warm start" "$number"
 for part in device context libraries plans compiling loading data memory images \
