@@ -25,6 +25,7 @@ Suite *dnn_suite(void);
 Suite *fault_suite(void);
 Suite *kernel_suite(void);
 Suite *memory_suite(void);
+Suite *nccl_suite(void);
 Suite *number_suite(void);
 Suite *product_suite(void);
 Suite *stream_suite(void);

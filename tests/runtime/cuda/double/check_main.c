@@ -71,6 +71,7 @@ int main(void) {
     srunner_add_suite(r, capture_suite());
     srunner_add_suite(r, kernel_suite());
     srunner_add_suite(r, dnn_suite());
+    srunner_add_suite(r, nccl_suite());
     srunner_add_suite(r, number_suite());
     srunner_add_suite(r, product_suite());
     srunner_add_suite(r, fault_suite());

@@ -6,6 +6,8 @@
 // sum is the same on all ranks, in an order that changes from call to call and
 // from run to run.
 #define _GNU_SOURCE
+#include "tests/runtime/cuda/double/nccl.h"
+
 #include "tests/runtime/cuda/double/double.h"
 
 #include <fcntl.h>
@@ -18,37 +20,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-typedef int ncclResult_t, ncclDataType_t, ncclRedOp_t;
-typedef struct ncclComm *ncclComm_t;
-typedef CUstream cudaStream_t;
-
 enum {
-#define CONSTANT(name, value) name = value,
-#include "runtime/cuda/nccl.def"
-    ncclInvalidArgument = 4,
     MAX_RANKS = 64,
     MAX_CALLS = 4 * MAX_RANKS, // of a group
     MAX_PATH = NCCL_UNIQUE_ID_BYTES + 32,
     WAIT_US = 100,
     BLOCK = 64 // elements of a sum that are added in one order
 };
-
-typedef struct {
-    char internal[NCCL_UNIQUE_ID_BYTES];
-} ncclUniqueId;
-
-// As it was in NCCL 2.14, which is what the runtime knows.
-typedef struct {
-    size_t size;
-    unsigned magic, version;
-    int blocking;
-} ncclConfig_t;
-
-// The definitions below are those that the runtime expects.
-#define NCCL(member, function, arguments) ncclResult_t function arguments;
-#include "runtime/cuda/nccl.def"
-const char *ncclGetErrorString(ncclResult_t result);
-const char *ncclGetLastError(ncclComm_t comm);
 
 typedef enum { SEND, RECV, ALL_GATHER, ALL_REDUCE, BROADCAST } Kind;
 
