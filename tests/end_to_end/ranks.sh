@@ -61,6 +61,11 @@ wide='--set width=1500 --set shards=4 --set batch=32'
 expect 0 "$SINTER" show plan --target=host "$models/mlp.net" $wide
 [ "$(grep -c '^# bucket of .* ready after' out)" -eq 2 ] || fail "$(cat out)"
 # shellcheck disable=SC2086
+"$SINTER" show trainer "$models/mlp.net" $wide |
+    sed -n '/^static void train_step(/,/^}/p' >step
+grep -q RT_BACKWARD step || fail 'the trainer has no backward pass'
+! grep -q RT_UPDATE step || fail "to store a bucket is part of the update"
+# shellcheck disable=SC2086
 expect 0 "$SINTER" build "$models/mlp.net" $wide -o wide
 expect 0 ./wide --data synthetic --steps=3 --out wide1 --quiet
 for count in 2 4; do
