@@ -3,6 +3,7 @@
 # process, to the bit, and the end of one that is missing.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 . "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
+. "$SINTER_SOURCE/tests/end_to_end/close.sh"
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 
 # 150 samples in updates of 64: the last one fills two shards of eight and a
@@ -25,26 +26,6 @@ start() {
     shift 2
     # shellcheck disable=SC2086
     $launcher -np "$count" "$@" --data data --collectives=mpi --quiet
-}
-
-# numbers CHECKPOINT: its tensors, as f32.
-numbers() {
-    length=$(od -An -tu8 -N8 "$1" | tr -d ' ')
-    tail -c +$((length + 9)) "$1" | od -An -v -w4 -tf4
-}
-
-# expect_close CHECKPOINT CHECKPOINT: no number differs by more than 1e-5 of its
-# size, or of 0.1.
-expect_close() {
-    numbers "$1" >x
-    numbers "$2" >y
-    paste x y | awk '
-    function abs(v) { return v < 0 ? -v : v }
-    { size = abs($1) > 0.1 ? abs($1) : 0.1
-      if (abs($1 - $2) / size > most) most = abs($1 - $2) / size }
-    END { print "of " NR " numbers, the largest difference is " most + 0
-          exit !(NR > 1000 && most <= 1e-5) }' ||
-        fail "$1 and $2 differ"
 }
 
 found=
