@@ -123,20 +123,29 @@ says 'the loss is'
 # checkpoint.
 expect 0 "$SINTER" build "$here/tiny.net" --set shards=4 --set epochs=100000 \
     --set batch=64 -o long
+
+# wait_for_checkpoint: newer than $last.
+wait_for_checkpoint() {
+    tries=0
+    while [ "$(newest killed 2>/dev/null)" = "$last" ]; do
+        tries=$((tries + 1))
+        [ $tries -lt 3000 ] || fail 'no checkpoint of ranks'
+        sleep 0.02
+    done
+    last=$(newest killed)
+}
+
 background=1
+last=
 ranks 4 killed ./long --data data
-tries=0
-while [ -z "$(newest killed 2>/dev/null)" ] && [ $tries -lt 500 ]; do
-    tries=$((tries + 1))
-    sleep 0.02
-done
-[ -n "$(newest killed)" ] || fail 'no checkpoint of four ranks'
+wait_for_checkpoint
 kill -KILL "${list##* }"
 join
 expect_statuses 4 4 4 137
 says 'rank 3 ended after step [0-9]*, so rank 0 ends after step'
+last=$(newest killed)
 ranks 2 killed ./long --data data --resume
-sleep 1
+wait_for_checkpoint
 kill -TERM "${list##* }"
 join
 says 'stopped at step'
