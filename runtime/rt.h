@@ -285,7 +285,7 @@ typedef struct {
     const char *device; // "host" or "cuda"
     size_t arena_bytes;
     // With shards: the f32 terms of a shard; behind them are places of the same
-    // size for sums that wait (session/shards.c).
+    // size for sums that wait (shards.c).
     size_t partial, partial_bytes;
     const RtState *state;
     int num_states;

@@ -80,7 +80,7 @@ Pricing device_pricing(const Device *d);
 // shards; 0: not known.
 double step_seconds(const Plan *plan, const Program *p, const Device *device);
 
-// Of that, bytes and seconds of the sums over an update's shards, in one process.
+// Bytes and seconds of its sums over shards, in one process.
 int64_t shard_sum_bytes(const Plan *plan, const Program *p);
 double shard_sum_seconds(const Plan *plan, const Program *p,
                          const Device *device);

@@ -86,7 +86,8 @@ static double graph_seconds(const GraphPlan *p, const Device *d) {
     return seconds;
 }
 
-// A tree over n terms reads each, and each sum that waits, and stores n of them.
+// A tree over n terms reads each, and each sum that waits, and stores n of
+// them.
 int64_t shard_sum_bytes(const Plan *plan, const Program *p) {
     int64_t n = p->recipe.shards > 0 ? recipe_update_batches(&p->recipe) : 1;
     return n > 1 ? (3 * n - 1) * plan->partial_bytes : 0;

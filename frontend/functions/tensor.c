@@ -143,12 +143,11 @@ NodeId run_node(Expansion *e, RunState s) {
         [RUN_UPDATES] = {"run.updates", STATE_OPTIMIZER},
     };
     if (e->run[s] == NO_NODE)
-        e->run[s] = graph_state(e->graph, state[s].name, state[s].kind,
-                                type_scalar(I32),
-                                s == RUN_SEED     ? (double)e->recipe.seed
-                                : s == RUN_SHARDS
-                                    ? recipe_update_batches(&e->recipe)
-                                    : 0);
+        e->run[s] = graph_state(
+            e->graph, state[s].name, state[s].kind, type_scalar(I32),
+            s == RUN_SEED     ? (double)e->recipe.seed
+            : s == RUN_SHARDS ? recipe_update_batches(&e->recipe)
+                              : 0);
     return e->run[s];
 }
 

@@ -95,10 +95,11 @@ static bool check_shards(const RtPlace *p, const RtTrainer *t, RtError *e) {
         return rt_fail(e, EXIT_USAGE, "%d ranks do not divide %d shards",
                        p->size, t->shards);
     return (own & (own - 1)) == 0 ||
-           rt_fail(e, EXIT_USAGE,
-                   "%d ranks would have %d of %d shards each, which is no power "
-                   "of two: start %d ranks",
-                   p->size, own, t->shards, t->shards);
+           rt_fail(
+               e, EXIT_USAGE,
+               "%d ranks would have %d of %d shards each, which is no power "
+               "of two: start %d ranks",
+               p->size, own, t->shards, t->shards);
 }
 
 static void warn_crowded(const RtWorld *w, const RtHello *own) {

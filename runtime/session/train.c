@@ -379,8 +379,7 @@ static bool writes_checkpoints(const RtOptions *o) {
 static bool share_states(RtSession *s, RtError *e) {
     RtWorld *w = s->run->world;
     uint64_t data = s->run->data->hash;
-    rt_state_set(s->plan, s->device, "run.shards",
-                 s->run->trainer->accumulate);
+    rt_state_set(s->plan, s->device, "run.shards", s->run->trainer->accumulate);
     rt_world_broadcast(w, &(RtBuffer){.memory = &data}, sizeof data);
     rt_world_broadcast(w, &(RtBuffer){.memory = &s->at}, sizeof s->at);
     rt_world_broadcast(w, &(RtBuffer){.device = s->device}, s->plan->partial);

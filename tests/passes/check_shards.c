@@ -105,8 +105,8 @@ static Sharded steps(DType act, const char *layers, int shards, int valid,
                      const char *reduce, const char *keys) {
     Sharded s = {.a = arena_new(), .each = BATCH / shards};
     Program *p = program(s.a, layers, BATCH, shards, reduce, keys);
-    s.whole = part_of(program(s.a, layers, BATCH, 0, reduce, keys), PART_WHOLE,
-                      act);
+    s.whole =
+        part_of(program(s.a, layers, BATCH, 0, reduce, keys), PART_WHOLE, act);
     s.apply = part_of(p, PART_APPLY, act);
     s.all = leaf_values(s.whole, s.a, 0, -2, 2);
     if (graph_find(s.whole, "valid") != NO_NODE)

@@ -6,8 +6,8 @@
 
 // Costs of a step with the batch of the model file, or of --set.
 typedef struct {
-    int64_t batch; // of all shards
-    int shards;    // 0: none
+    int64_t batch;        // of all shards
+    int shards;           // 0: none
     int64_t flops, bytes; // of a shard; bytes of all stored tensors, in double
     bool whole;    // every batch must be full, so a smaller one divides it
 } Size;

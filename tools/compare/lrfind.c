@@ -146,10 +146,9 @@ static bool range_set(Search *s) {
 
 // Enough batches for the run not to end early.
 static int64_t batches_of(const Recipe *r, int64_t steps) {
-    double least =
-        r->length.unit == IN_EPOCHS
-            ? ceil((double)steps * r->accumulate / r->length.count)
-            : 0;
+    double least = r->length.unit == IN_EPOCHS
+                       ? ceil((double)steps * r->accumulate / r->length.count)
+                       : 0;
     return least > DRAWN_BATCHES ? (int64_t)least : DRAWN_BATCHES;
 }
 

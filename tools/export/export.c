@@ -13,9 +13,8 @@ static const Graph *double_load(Arena *a, const Arguments *arguments,
     for (int i = 0; i < arguments->num_settings; i++)
         if (strcmp(arguments->set[i].key, "batch") != 0)
             set[count++] = arguments->set[i];
-    set[count++] =
-        (Setting){"batch", arena_format(a, "%" PRId64,
-                                        2 * recipe_batch(&p->recipe))};
+    set[count++] = (Setting){
+        "batch", arena_format(a, "%" PRId64, 2 * recipe_batch(&p->recipe))};
     Diagnostics diags = diag_new(a);
     const Program *twice =
         frontend_load(a, arguments->operand[0], set, count, &diags);
