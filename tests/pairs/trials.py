@@ -139,6 +139,24 @@ def shards():
         same_bits("batches of shards", one.tensors(), then.tensors())
 
 
+def divided():
+    """Shards of a batch do what the batch does: 44 is 16, 16, 12."""
+    data = images("forty", 44)
+    for k in (dict(average="lookahead(0.5, every=3 step)", precision="f16"),
+              dict(batch="16, drop_last", precision="bf16",
+                   average="ema(0.9, every=1 epoch)"),
+              dict(loss="sum(%s)" % LOSSES["mse"], rate="cosine(0.01)",
+                   clip="value(0.01)")):
+        k = {**PLAIN, "batch": "16", "epochs": "6", **k}
+        init = start(recipe(**k), data)
+        runs = [Run(build(recipe(shards=s, **k)), data, init)
+                for s in (None, "4")]
+        near(str(k), *(weights(r.tensors()) for r in runs), REORDERED)
+        for one, other in zip(runs[0].of("train"), runs[1].of("train")):
+            close("loss", one["loss"], other["loss"], REORDERED)
+            close("accuracy", one["accuracy"], other["accuracy"], 0)
+
+
 NEUTRAL = {  # what changes nothing: with it, and without
     "random_crop": ("input", "data.train |> random_crop(6, pad=0)", None),
     "random_translate": ("input", "data.train |> random_translate(0)", None),
