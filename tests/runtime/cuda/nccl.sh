@@ -83,19 +83,25 @@ says 'rank 1 cannot connect .*unhandled system error.*NCCL_DEBUG=WARN'
 expect 0 "$SINTER" build tiny.net --set shards=4 --set epochs=100000 \
     --set batch=64 -o long
 background=1
+
+# until_after CHECKPOINT: waits for a newer one.
+until_after() {
+    tries=0
+    while [ "$(newest killed 2>/dev/null)" = "$1" ] && [ $tries -lt 3000 ]; do
+        tries=$((tries + 1))
+        sleep 0.02
+    done
+    [ "$(newest killed)" != "$1" ] || fail "no checkpoint after '$1'"
+}
 ranks 4 killed ./long --data data --device=cuda
-tries=0
-while [ -z "$(newest killed 2>/dev/null)" ] && [ $tries -lt 1500 ]; do
-    tries=$((tries + 1))
-    sleep 0.02
-done
-[ -n "$(newest killed)" ] || fail 'no checkpoint of four ranks'
+until_after ''
 kill -KILL "${list##* }"
 join
 expect_statuses 4 4 4 137
 says 'rank 3 ended after step [0-9]*, so rank 0 ends after step'
+last=$(newest killed)
 ranks 2 killed ./long --data data --device=cuda --resume
-sleep 1
+until_after "$last"
 kill -TERM "${list##* }"
 join
 expect_statuses 143 143
