@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
@@ -388,6 +389,10 @@ static int connect_once(const RtPlace *p, RtError *e) {
     if (!find_address(p, &address, &length, e))
         return -1;
     int fd = socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    // A machine that is cut off does not answer for minutes.
+    const struct timeval most = {.tv_sec = HELLO_SECONDS};
+    if (fd >= 0)
+        setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &most, sizeof most);
     if (fd >= 0 && connect(fd, &address.any, length) == 0)
         return fd;
     if (fd >= 0)
