@@ -15,8 +15,27 @@ expect 0 "$SINTER" build "$here/tiny.net" $recipe -o tiny
 expect 0 "$SINTER" build "$here/tiny.net" --set shards=8 --set epochs=100000 \
     --set batch=64 -o long
 expect 0 ./tiny --data data --out one --quiet
+# Its terms, 1.2 million, take more than a piece of a sum.
+cat >wide.net <<'NET'
+model Wide(image: u8[N, 12, 12, 1]) -> f32[N, 10] {
+  image |> normalize(mean=[128], std=[64]) |> flatten |> linear(8000) |> relu
+    |> linear(10)
+}
 
-# start LAUNCHER COUNT PROGRAM...: ranks that only MPI connects.
+train Wide {
+  data      = idx("data")
+  batch     = 64
+  shards    = 4
+  epochs    = 1
+  loss      = mean(cross_entropy(output, label))
+  optimizer = sgd(lr=0.01)
+}
+NET
+expect 0 "$SINTER" build wide.net -o wide
+expect 0 ./wide --data data --out wide1 --steps=2 --quiet
+
+# start LAUNCHER COUNT PROGRAM...: ranks that $collectives connect.
+collectives=--collectives=mpi
 start() {
     count=$2
     case $1 in
@@ -25,7 +44,7 @@ start() {
     esac
     shift 2
     # shellcheck disable=SC2086
-    $launcher -np "$count" "$@" --data data --collectives=mpi --quiet
+    $launcher -np "$count" "$@" --data data --quiet $collectives
 }
 
 found=
@@ -38,6 +57,12 @@ for library in openmpi mpich; do
     done
     expect 0 start $library 4 ./tiny --out ${library}fast --reduce=fast
     expect_close "$(newest one)" "$(newest ${library}fast)"
+    expect 0 start $library 4 ./wide --out wide$library --steps=2
+    expect_equal "$(newest wide1)" "$(newest wide$library)"
+    collectives=--collectives=shared
+    expect 0 start $library 4 ./wide --out wide$library.shared --steps=2
+    expect_equal "$(newest wide1)" "$(newest wide$library.shared)"
+    collectives=--collectives=mpi
     expect 0 start $library 4 ./tiny --out $library --steps=2
     expect 0 start $library 2 ./tiny --out $library --resume
     expect_equal "$(newest one)" "$(newest $library)"
@@ -54,8 +79,8 @@ grep -q 'MPI .* does not know those that torchrun starts' said.0 ||
     fail "$(cat said.0)"
 for rank in 0 1; do
     SLURM_PROCID=$rank SLURM_STEP_NUM_TASKS=2 SLURM_STEP_NUM_NODES=1 \
-        SLURM_JOB_ID=$$ PMIX_OTHER= ./tiny --data data --out slurm --collectives=mpi \
-        >said.$rank 2>&1 &
+        SLURM_JOB_ID=$$ PMIX_OTHER= ./tiny --data data --out slurm \
+        --collectives=mpi >said.$rank 2>&1 &
 done
 wait
 grep -q 'srun starts rank 1 of 2, which is rank 0 of 1 in MPI' said.1 ||
