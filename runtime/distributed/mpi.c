@@ -4,7 +4,7 @@
 // The library is the one of the launcher, OpenMPI's or MPICH's, opened at run
 // time.  A sum goes piece by piece: an all-to-all gives each rank its share of
 // every rank's terms, the rank adds them as the tree over ranks, and an
-// all-gather sends the shares of the result to all.  Its bits so depend on no
+// all-gather sends the shares of the result to all.  Its bits depend on no
 // order of the library's.
 //
 // Requests are polled and never waited for in a call, since ranks may have to
@@ -21,7 +21,8 @@
 
 // A handle is a pointer in OpenMPI and an int in MPICH.  Either takes one
 // register, or eight bytes of the stack, of an x86-64 or aarch64 processor, so
-// both are called with a pointer's number.
+// both are called with a pointer's number.  MPICH stores a request in its first
+// four bytes, the low ones there; the others stay 0.
 typedef uintptr_t MPI_Comm, MPI_Datatype, MPI_Op, MPI_Request, MPI_Errhandler;
 typedef struct {
     char byte[64]; // the most of both
@@ -37,7 +38,7 @@ enum {
     SPINS = 100,
     YIELDS = 10000,
     SLEEP_NANOSECONDS = 50000,
-    WATCHDOG_SECONDS = 10
+    WATCHDOG_SECONDS = 40 // in which the watchdog finds a missing rank
 };
 
 // A sum in flight: the piece from `done` on is read from the buffer, its terms
@@ -153,22 +154,34 @@ static bool is_ready(Mpi *m) {
             (m->sum.next != WRITE || is_done(m, &m->flags)));
 }
 
+// Does the next phase.  False: MPI is not done with the last one, or it was the
+// last.
+static bool advance(Mpi *m) {
+    if (m->sum.next == FINISHED || !is_ready(m))
+        return false;
+    size_t left = m->sum.count - m->sum.done;
+    size_t piece = left < PIECE_FLOATS ? left : PIECE_FLOATS;
+    int share = (int)((piece + (size_t)m->size - 1) / (size_t)m->size);
+    m->sum.next = m->sum.next == READ  ? send_terms(m, piece, share)
+                  : m->sum.next == ADD ? send_share(m, share)
+                                       : write_result(m, piece);
+    return true;
+}
+
 static bool mpi_progress(RtCollectives *c) {
     Mpi *m = (Mpi *)c;
-    while (m->sum.next != FINISHED && is_ready(m)) {
-        size_t left = m->sum.count - m->sum.done;
-        size_t piece = left < PIECE_FLOATS ? left : PIECE_FLOATS;
-        int share = (int)((piece + (size_t)m->size - 1) / (size_t)m->size);
-        m->sum.next = m->sum.next == READ  ? send_terms(m, piece, share)
-                      : m->sum.next == ADD ? send_share(m, share)
-                                           : write_result(m, piece);
+    while (advance(m)) {
     }
     return m->sum.next == FINISHED;
 }
 
 static void mpi_finish(RtCollectives *c) {
-    for (int i = 0; !mpi_progress(c); i += i < YIELDS)
-        rest(i);
+    Mpi *m = (Mpi *)c;
+    for (int polls = 0; m->sum.next != FINISHED;) {
+        bool moved = advance(m);
+        polls = moved ? 0 : polls + (polls < YIELDS);
+        rest(polls);
+    }
 }
 
 // ---- other collectives ----
