@@ -50,7 +50,7 @@ START_TEST(a_run_learns_and_reports) {
     ck_assert_int_eq(fscanf(f,
                             "step\":%lld,\"samples_per_second\":%lf,"
                             "\"total\":%lf,\"start\":%*f,\"waiting\":%*f,"
-                            "\"copies\":%*f,\"augmentation\":%*f,"
+                            "\"copies\":%*f,\"ranks\":%*f,\"augmentation\":%*f,"
                             "\"kernels\":%*f,\"calls\":%lf,%*[^\n]\n",
                             &step, &rate, &total, &calls),
                      4);

@@ -1,4 +1,5 @@
-// Overlap: when sums over ranks begin and end beside the backward pass.
+// Overlap: when sums over ranks begin and end beside the backward pass.  On a
+// GPU they are the first work of the update, whose launches are recorded.
 #include "tools/plan/plan.h"
 
 #include <math.h>
@@ -48,6 +49,8 @@ Exchange exchange_of(const Timeline *t, const World *w) {
     double end = 0;
     for (int i = 0; i < t->count; i++) {
         BucketTime *b = &t->bucket[i];
+        if (!w->host)
+            b->ready = t->shard;
         Sum s = sum_over(w, b->bytes);
         end = fmax(end, b->ready) + s.seconds;
         b->end = end;

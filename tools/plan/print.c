@@ -118,8 +118,8 @@ static void row_print(Text *t, const Row *r) {
 }
 
 static void scaling_print(Text *t, const Forecast *f) {
-    text_add(t, "\n%-7s%35s%35s\n%-7s", "", "each has the batch",
-             "they share the batch", f->world.host ? "ranks" : "GPUs");
+    text_add(t, "\n%-7s%35s%35s\n%-7s", "", "weak scaling", "strong scaling",
+             f->world.host ? "ranks" : "GPUs");
     for (int i = 0; i < 2; i++)
         text_add(t, "%9s%9s%8s%9s", "step", "exposed", "eff.", "per s");
     text_add(t, "\n");
@@ -237,8 +237,8 @@ static PlotRun run_of(Arena *a, const char *name, const Scaling *s) {
 
 void forecast_draw(Arena *a, Text *t, const Forecast *f) {
     const char *const metric[] = {"efficiency", "samples per second"};
-    PlotRun run[] = {run_of(a, "weak scaling: each has the batch", &f->weak),
-                     run_of(a, "strong scaling: they share it", &f->strong)};
+    PlotRun run[] = {run_of(a, "weak scaling", &f->weak),
+                     run_of(a, "strong scaling", &f->strong)};
     Curves c = {.run = run,
                 .num_runs = 2,
                 .metric = metric,
