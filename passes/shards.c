@@ -7,11 +7,12 @@
 //              shards.  The update reads the sums, and has every other effect
 //              of the step.
 //
-// Terms are the gradients, and of each assigned value the largest parts that
-// depend on samples and on no state that samples change: the sum of a metric
-// over the shard, the statistics of a batch_norm.  Terms are added over shards;
-// gradients of a mean, and statistics weighted by the samples of their shard,
-// are divided by the sum of these weights, in full shards.
+// Terms are the gradients, and the largest subexpressions of other assigned
+// values that depend on the batch but on no state that the batch changes: the
+// sum of a metric over the shard, the statistics of a batch_norm.  Terms are
+// added over shards.  Statistics are weighted by the samples of their shard.
+// They and the gradients of a mean are divided by the samples of all shards, in
+// full shards.
 #include "passes/passes.h"
 
 #include <string.h>
@@ -19,11 +20,11 @@
 typedef struct {
     const Graph *old;
     Graph *g;
-    bool *bulk;         // depends on samples
-    bool *mixed;        // and on a state that samples change
-    const char **state; // of a term: its state's name
-    bool *averaged;     // of a term
-    NodeId *now;
+    bool *bulk;         // the value depends on the batch
+    bool *mixed;        // and on a state that the batch changes
+    const char **state; // the name of a term's state
+    bool *averaged;     // the term is divided by samples
+    NodeId *now;        // the node of g for one of old
 } Shards;
 
 static bool is_effect(const Graph *g, NodeId n) {

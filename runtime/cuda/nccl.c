@@ -551,8 +551,8 @@ static const RtCollectives collectives = {
     .close = nccl_close,
 };
 
-static RtCollectives *open_gpus(const RtPlace *p, const char *id, RtDevice *d,
-                                bool fast, RtError *e) {
+static RtCollectives *open_gpus(const RtRankInfo *p, const char *id,
+                                RtDevice *d, bool fast, RtError *e) {
     Nccl *n = calloc(1, sizeof *n);
     if (n == NULL) {
         rt_fail(e, EXIT_MEMORY, "out of memory");

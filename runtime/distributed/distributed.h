@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Distributed: several processes, the ranks of a world, train one model.
 //
-// A launcher starts the ranks and tells each its place.  They meet at rank 0
+// A launcher starts the ranks and gives each its number.  They meet at rank 0
 // (rendezvous), which checks that all run the same trainer, and then keep that
 // connection: a rank that dies or hangs ends the others.  A rank computes some
 // of the shards of an update; the sums over shards are a fixed binary tree, so
@@ -15,7 +15,7 @@
 
 enum { RT_MOST_RANKS = 1024, RT_ADDRESS_BYTES = 256 };
 
-// The place of this process, as its launcher tells it.
+// This process among the ranks, from variables that its launcher sets.
 typedef struct {
     const char *launcher; // "torchrun", "mpirun", "srun", ...; NULL: none
     int rank, size;       // of the world; 0 and 1 without a launcher
@@ -26,23 +26,24 @@ typedef struct {
     bool local;
     char address[RT_ADDRESS_BYTES];
     int port;
-} RtPlace;
+} RtRankInfo;
 
 // Reads the variables of torchrun, OpenMPI, MPICH and Slurm.  False: they
 // contradict themselves, EXIT_USAGE.
-bool rt_place_find(RtPlace *p, RtError *e);
+bool rt_rank_info_read(RtRankInfo *p, RtError *e);
 
 // ---- rendezvous.c ----
 
-// A rank as it tells rank 0: most of it must be the same for all.
+// The first message of a rank to rank 0, which compares the fields that must be
+// equal.
 typedef struct {
     uint64_t fingerprint; // of model and recipe
-    uint64_t job;         // of RtPlace
+    uint64_t job;         // tells runs apart; 0: not known
     int32_t rank, size, threads;
     int32_t cores; // that it may use
     char version[32], model[64], device[16], collectives[16], machine[96];
     char reduce[8];
-} RtHello;
+} RtHandshake;
 
 enum { RT_UNIQUE_ID_BYTES = 128 };
 
@@ -51,20 +52,22 @@ enum { RT_UNIQUE_ID_BYTES = 128 };
 typedef struct {
     int fd[RT_MOST_RANKS]; // by rank; -1: none
     bool same_machine;     // all are on one
-    int crowded;           // ranks with more threads than cores, on rank 0
+    int oversubscribed;    // ranks with more threads than cores, on rank 0
     // The descriptor of rank 0's memory to share, and its process.
-    int memory, memory_process;
+    int memory, memory_pid;
     // Rank 0 has chosen collectives of GPUs, and names the communicator.
     bool gpus;
     char unique_id[RT_UNIQUE_ID_BYTES];
 } RtRendezvous;
 
-// Waits for all ranks, for some time; memory: of rank 0.  m is clear before,
-// but for rank 0's choice.  False: one of them is missing or differs, or rank 0
-// has an error (`ends`, else NULL); every rank that came gets the sentence.
-bool rt_rendezvous(RtRendezvous *m, const RtPlace *p, const RtHello *own,
+// Waits for all ranks, for two minutes at most.  memory: the descriptor of rank
+// 0's memory to share.  Before, rt_rendezvous_clear, and on rank 0 `gpus` and
+// `unique_id`.  False: a rank is missing or differs, or rank 0 has an error
+// (`ends`, else NULL); all connected ranks receive the error.
+bool rt_rendezvous(RtRendezvous *m, const RtRankInfo *p, const RtHandshake *own,
                    int memory, const RtError *ends, RtError *e);
-void rt_rendezvous_clear(RtRendezvous *m); // has no connection
+// Sets the descriptors to -1, so that there is no connection to close.
+void rt_rendezvous_clear(RtRendezvous *m);
 void rt_rendezvous_close(RtRendezvous *m);
 
 // ---- collectives.c ----
@@ -77,7 +80,7 @@ typedef struct {
     void *memory;
 } RtBuffer;
 
-// Copies bytes from the place `at` of b on, or to it.
+// Copies bytes between memory and b, from offset `at` of b on.
 void rt_buffer_read(const RtBuffer *b, size_t at, void *to, size_t bytes);
 void rt_buffer_write(const RtBuffer *b, size_t at, const void *from,
                      size_t bytes);
@@ -111,7 +114,7 @@ struct RtCollectives {
     // Ends work that waits for another rank; from any thread.  NULL: a rank
     // that exits leaves none.
     void (*abort)(RtCollectives *c);
-    // good: so ends every rank.
+    // good: all ranks close; otherwise work of others is not waited for.
     void (*close)(RtCollectives *c, bool good);
 };
 
@@ -121,13 +124,13 @@ struct RtCollectives {
 // with *e filled.
 int rt_shared_memory(int size, RtError *e);
 // NULL: *e is filled.
-RtCollectives *rt_shared_open(const RtPlace *p, const RtRendezvous *m,
+RtCollectives *rt_shared_open(const RtRankInfo *p, const RtRendezvous *m,
                               RtError *e);
 
 // ---- mpi.c ----
 
 // Ranks that mpirun, mpiexec or srun started.  NULL: *e is filled.
-RtCollectives *rt_mpi_open(const RtPlace *p, RtError *e);
+RtCollectives *rt_mpi_open(const RtRankInfo *p, RtError *e);
 
 // ---- sums.c ----
 
@@ -151,7 +154,7 @@ typedef struct {
     // Opens the library and names a communicator, which rank 0 sends to all.
     bool (*unique_id)(char id[RT_UNIQUE_ID_BYTES], RtError *e);
     // fast: sums will be, too.  NULL: *e is filled.
-    RtCollectives *(*open)(const RtPlace *p, const char *id, RtDevice *gpu,
+    RtCollectives *(*open)(const RtRankInfo *p, const char *id, RtDevice *gpu,
                            bool fast, RtError *e);
 } RtGpuCollectives;
 
@@ -165,7 +168,7 @@ typedef const RtGpuCollectives *RtGpusOf(const RtTrainer *t,
 // with EXIT_DEVICE if a rank ends or is not heard of.
 typedef struct RtWatchdog RtWatchdog;
 
-RtWatchdog *rt_watchdog_start(const RtRendezvous *m, const RtPlace *p,
+RtWatchdog *rt_watchdog_start(const RtRendezvous *m, const RtRankInfo *p,
                               RtError *e);
 // The step that this rank has finished.
 void rt_watchdog_step(RtWatchdog *w, int64_t step);
@@ -186,7 +189,7 @@ bool rt_world_open(RtWorld **to, const RtTrainer *t, const RtOptions *o,
 // before the device is closed.  good: this rank's run is.
 bool rt_world_join(RtWorld *w, RtDevice *d, RtError *e);
 void rt_world_leave(RtWorld *w, bool good);
-// The place among the ranks of this machine.
+// The number among the ranks of this machine.
 int rt_world_local_rank(const RtWorld *w);
 // Rank and number of ranks; 0 and 1 for NULL.
 int rt_world_rank(const RtWorld *w);
@@ -205,10 +208,10 @@ void rt_world_begin_sum(RtWorld *w, const RtBuffer *b, size_t count);
 void rt_world_finish_sums(RtWorld *w);
 // A step is finished.
 void rt_world_step(RtWorld *w, int64_t step);
-// After a sum: the signal that some rank had then is that of all.
+// Adopts the signal that a rank had caught before the last sum.
 void rt_world_agree(const RtWorld *w);
-// This rank has no data, for an error of that exit status, or for a signal,
-// else 0.  The next sum tells all ranks.
+// Tells all ranks with the next sum that this rank has no data: an error of
+// that exit status, or a signal (0: none).
 void rt_world_fail(RtWorld *w, int status, int signal);
 // After a sum: the rank that had no data, -1 if each had, and the status.
 int rt_world_failed(const RtWorld *w, int *status);

@@ -112,7 +112,7 @@ static bool port_is_taken(void) {
     return agent != NULL && strcmp(agent, "True") == 0;
 }
 
-static bool find_address(RtPlace *p, RtError *e) {
+static bool find_address(RtRankInfo *p, RtError *e) {
     const char *host = getenv("MASTER_ADDR"), *port = getenv("MASTER_PORT");
     const char *step = getenv("SLURM_STEP_NODELIST");
     const char *nodes = step != NULL ? step : getenv("SLURM_JOB_NODELIST");
@@ -139,9 +139,9 @@ static bool find_address(RtPlace *p, RtError *e) {
     return true;
 }
 
-bool rt_place_find(RtPlace *p, RtError *e) {
+bool rt_rank_info_read(RtRankInfo *p, RtError *e) {
     const Launcher *l = find();
-    *p = (RtPlace){.size = 1};
+    *p = (RtRankInfo){.size = 1};
     if (l == NULL)
         return true;
     p->launcher = l->name;

@@ -258,7 +258,7 @@ static void find_handles(Mpi *m) {
 #include "runtime/distributed/mpi.def"
 }
 
-static bool begin(Mpi *m, const RtPlace *p, RtError *e) {
+static bool begin(Mpi *m, const RtRankInfo *p, RtError *e) {
     int threads = 0;
     if (m->init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &threads) !=
         MPI_SUCCESS)
@@ -279,7 +279,7 @@ static bool begin(Mpi *m, const RtPlace *p, RtError *e) {
                    p->launcher, p->rank, p->size, m->rank, m->size);
 }
 
-RtCollectives *rt_mpi_open(const RtPlace *p, RtError *e) {
+RtCollectives *rt_mpi_open(const RtRankInfo *p, RtError *e) {
     Mpi *m = calloc(1, sizeof *m);
     float *own = calloc(ROOM_FLOATS, sizeof *own);
     float *other = calloc(ROOM_FLOATS, sizeof *other);

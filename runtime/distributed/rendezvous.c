@@ -32,7 +32,7 @@ enum {
 };
 
 // Ranks of one machine start together.
-static double rendezvous_seconds(const RtPlace *p) {
+static double rendezvous_seconds(const RtRankInfo *p) {
     return p->local ? 45 : 120;
 }
 
@@ -40,13 +40,13 @@ static double rendezvous_seconds(const RtPlace *p) {
 typedef struct {
     char magic[8];
     int32_t protocol, bytes;
-    RtHello hello;
+    RtHandshake hello;
 } Hello;
 
 typedef struct {
     char magic[8];
     int32_t status; // EXIT_GOOD: begin
-    int32_t same_machine, memory, memory_process, gpus;
+    int32_t same_machine, memory, memory_pid, gpus;
     char unique_id[RT_UNIQUE_ID_BYTES];
     char sentence[RT_MESSAGE_BYTES];
 } Answer;
@@ -63,7 +63,7 @@ typedef union {
 } Address;
 
 // An address on this machine is a name in the abstract namespace of sockets.
-static bool find_address(const RtPlace *p, Address *to, socklen_t *length,
+static bool find_address(const RtRankInfo *p, Address *to, socklen_t *length,
                          RtError *e) {
     struct addrinfo hint = {.ai_socktype = SOCK_STREAM}, *found;
     char port[16];
@@ -89,7 +89,7 @@ static bool find_address(const RtPlace *p, Address *to, socklen_t *length,
     return true;
 }
 
-static const char *where(const RtPlace *p, char *to, size_t room) {
+static const char *where(const RtRankInfo *p, char *to, size_t room) {
     if (p->local)
         snprintf(to, room, "this machine's socket @%s", p->address);
     else
@@ -105,7 +105,7 @@ static void widen_address(Address *a) {
         a->in.sin_addr.s_addr = htonl(INADDR_ANY);
 }
 
-static int listen_at(const RtPlace *p, RtError *e) {
+static int listen_at(const RtRankInfo *p, RtError *e) {
     Address address;
     socklen_t length;
     char at[RT_ADDRESS_BYTES + 40];
@@ -160,14 +160,14 @@ typedef struct {
 } Connection;
 
 typedef struct {
-    const RtPlace *place;
-    const RtHello *own;
+    const RtRankInfo *info;
+    const RtHandshake *own;
     RtRendezvous *rendezvous;
     int listener, came, num_connections;
     Connection connection[MOST_CONNECTIONS];
 } Host;
 
-static bool differs(RtError *e, const RtHello *a, const RtHello *b,
+static bool differs(RtError *e, const RtHandshake *a, const RtHandshake *b,
                     const char *what, const char *x, const char *y) {
     if (strncmp(x, y, 64) == 0)
         return false;
@@ -176,8 +176,9 @@ static bool differs(RtError *e, const RtHello *a, const RtHello *b,
     return true;
 }
 
-static bool numbers_differ(RtError *e, const RtHello *a, const RtHello *b,
-                           const char *what, int x, int y) {
+static bool numbers_differ(RtError *e, const RtHandshake *a,
+                           const RtHandshake *b, const char *what, int x,
+                           int y) {
     if (x == y)
         return false;
     rt_fail(e, EXIT_USAGE, "rank %d has %s%d, rank %d %d", b->rank, what, y,
@@ -186,7 +187,8 @@ static bool numbers_differ(RtError *e, const RtHello *a, const RtHello *b,
 }
 
 // Whether a rank runs another trainer than rank 0.
-static bool hello_differs(const RtHello *a, const RtHello *b, RtError *e) {
+static bool hello_differs(const RtHandshake *a, const RtHandshake *b,
+                          RtError *e) {
     if (differs(e, a, b, "the model", a->model, b->model) ||
         differs(e, a, b, "a trainer of sinter", a->version, b->version) ||
         differs(e, a, b, "the device", a->device, b->device) ||
@@ -214,7 +216,7 @@ static void answer(int fd, const Host *h, const RtError *e) {
     Answer a = {.status = e != NULL ? e->status : EXIT_GOOD,
                 .same_machine = h->rendezvous->same_machine,
                 .memory = h->rendezvous->memory,
-                .memory_process = h->rendezvous->memory_process,
+                .memory_pid = h->rendezvous->memory_pid,
                 .gpus = h->rendezvous->gpus};
     memcpy(a.magic, magic, sizeof magic);
     memcpy(a.unique_id, h->rendezvous->unique_id, sizeof a.unique_id);
@@ -223,12 +225,12 @@ static void answer(int fd, const Host *h, const RtError *e) {
 }
 
 // A rank of an earlier run may still seek its rank 0.
-static bool is_of_another_job(const Host *h, const RtHello *got) {
+static bool is_of_another_job(const Host *h, const RtHandshake *got) {
     return h->own->job != 0 && got->job != 0 && got->job != h->own->job;
 }
 
 static bool take_hello(Host *h, Connection *g, RtError *e) {
-    const RtHello *got = &g->hello.hello;
+    const RtHandshake *got = &g->hello.hello;
     if (is_of_another_job(h, got)) {
         RtError other;
         rt_fail(&other, EXIT_USAGE, "rank 0 at this address is of another run");
@@ -238,16 +240,16 @@ static bool take_hello(Host *h, Connection *g, RtError *e) {
     }
     if (hello_differs(h->own, got, e))
         return false;
-    if (got->rank <= 0 || got->rank >= h->place->size)
+    if (got->rank <= 0 || got->rank >= h->info->size)
         return rt_fail(e, EXIT_USAGE,
                        "a rank says that its number is %d, in a "
                        "world of %d",
-                       got->rank, h->place->size);
+                       got->rank, h->info->size);
     if (h->rendezvous->fd[got->rank] >= 0)
         return rt_fail(e, EXIT_USAGE, "two processes say that they are rank %d",
                        got->rank);
     h->rendezvous->fd[got->rank] = g->fd;
-    h->rendezvous->crowded += got->threads > got->cores;
+    h->rendezvous->oversubscribed += got->threads > got->cores;
     h->rendezvous->same_machine &=
         strncmp(got->machine, h->own->machine, sizeof got->machine) == 0;
     h->came++;
@@ -306,7 +308,7 @@ static void drop_slow(Host *h) {
 // A rank that has come sends nothing more: it has ended.
 static bool all_stay(const Host *h, RtError *e) {
     char ignored;
-    for (int i = 1; i < h->place->size; i++) {
+    for (int i = 1; i < h->info->size; i++) {
         int fd = h->rendezvous->fd[i];
         if (fd >= 0 && recv(fd, &ignored, 1, MSG_DONTWAIT | MSG_PEEK) == 0)
             return rt_fail(e, EXIT_DEVICE, "rank %d ended before the run began",
@@ -334,16 +336,15 @@ static bool receive(Host *h, RtError *e) {
 }
 
 static bool wait_for_all(Host *h, RtError *e) {
-    const double most = rendezvous_seconds(h->place);
+    const double most = rendezvous_seconds(h->info);
     double until = rt_seconds() + most;
     char missing[80];
-    while (h->came + 1 < h->place->size) {
+    while (h->came + 1 < h->info->size) {
         if (rt_seconds() > until) {
-            list_missing(h->rendezvous, h->place->size, missing,
-                         sizeof missing);
-            return rt_fail(
-                e, EXIT_DEVICE, "%d of %d ranks came within %g s; missing: %s",
-                h->came + 1, h->place->size, most, missing);
+            list_missing(h->rendezvous, h->info->size, missing, sizeof missing);
+            return rt_fail(e, EXIT_DEVICE,
+                           "%d of %d ranks came within %g s; missing: %s",
+                           h->came + 1, h->info->size, most, missing);
         }
         if (!receive(h, e) || !all_stay(h, e))
             return false;
@@ -352,7 +353,7 @@ static bool wait_for_all(Host *h, RtError *e) {
 }
 
 static void answer_all(Host *h, const RtError *e) {
-    for (int i = 1; i < h->place->size; i++)
+    for (int i = 1; i < h->info->size; i++)
         if (h->rendezvous->fd[i] >= 0)
             answer(h->rendezvous->fd[i], h, e);
     for (int i = 0; i < h->num_connections; i++) {
@@ -363,14 +364,15 @@ static void answer_all(Host *h, const RtError *e) {
     }
 }
 
-static bool receive_ranks(RtRendezvous *m, const RtPlace *p, const RtHello *own,
-                          const RtError *ends, RtError *e) {
-    Host h = {.place = p, .own = own, .rendezvous = m};
+static bool receive_ranks(RtRendezvous *m, const RtRankInfo *p,
+                          const RtHandshake *own, const RtError *ends,
+                          RtError *e) {
+    Host h = {.info = p, .own = own, .rendezvous = m};
     h.listener = listen_at(p, e);
     if (h.listener < 0)
         return false;
     m->same_machine = true;
-    m->crowded = own->threads > own->cores;
+    m->oversubscribed = own->threads > own->cores;
     bool good = wait_for_all(&h, e);
     if (good && ends != NULL) {
         *e = *ends;
@@ -383,7 +385,7 @@ static bool receive_ranks(RtRendezvous *m, const RtPlace *p, const RtHello *own,
 
 // ---- another rank ----
 
-static int connect_once(const RtPlace *p, RtError *e) {
+static int connect_once(const RtRankInfo *p, RtError *e) {
     Address address;
     socklen_t length;
     if (!find_address(p, &address, &length, e))
@@ -422,7 +424,7 @@ static bool transfer(int fd, void *data, size_t bytes, bool sends,
 }
 
 // A rank may start before rank 0; another program may answer there.
-static bool join(RtRendezvous *m, const RtPlace *p, const RtHello *own,
+static bool join(RtRendezvous *m, const RtRankInfo *p, const RtHandshake *own,
                  RtError *e) {
     double until = rt_seconds() + rendezvous_seconds(p) + 2 * HELLO_SECONDS;
     char at[RT_ADDRESS_BYTES + 40];
@@ -440,7 +442,7 @@ static bool join(RtRendezvous *m, const RtPlace *p, const RtHello *own,
             answer.sentence[sizeof answer.sentence - 1] = '\0';
             m->fd[0] = fd;
             m->memory = answer.memory;
-            m->memory_process = answer.memory_process;
+            m->memory_pid = answer.memory_pid;
             m->same_machine = answer.same_machine;
             m->gpus = answer.gpus;
             memcpy(m->unique_id, answer.unique_id, sizeof m->unique_id);
@@ -464,10 +466,10 @@ void rt_rendezvous_clear(RtRendezvous *m) {
         m->fd[i] = -1;
 }
 
-bool rt_rendezvous(RtRendezvous *m, const RtPlace *p, const RtHello *own,
+bool rt_rendezvous(RtRendezvous *m, const RtRankInfo *p, const RtHandshake *own,
                    int memory, const RtError *ends, RtError *e) {
     m->memory = memory;
-    m->memory_process = (int)getpid();
+    m->memory_pid = (int)getpid();
     return p->rank == 0 ? receive_ranks(m, p, own, ends, e)
                         : join(m, p, own, e);
 }

@@ -203,7 +203,7 @@ static const RtCollectives shared_memory = {
     .close = shared_close,
 };
 
-RtCollectives *rt_shared_open(const RtPlace *p, const RtRendezvous *m,
+RtCollectives *rt_shared_open(const RtRankInfo *p, const RtRendezvous *m,
                               RtError *e) {
     char path[64];
     Shared *s = calloc(1, sizeof *s);
@@ -217,7 +217,7 @@ RtCollectives *rt_shared_open(const RtPlace *p, const RtRendezvous *m,
                   .spins = sysconf(_SC_NPROCESSORS_ONLN) >= p->size,
                   .bytes = sizeof(Header) + slots_bytes(p->size),
                   .header = MAP_FAILED};
-    snprintf(path, sizeof path, "/proc/%d/fd/%d", m->memory_process, m->memory);
+    snprintf(path, sizeof path, "/proc/%d/fd/%d", m->memory_pid, m->memory);
     int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd >= 0) {
         s->header =

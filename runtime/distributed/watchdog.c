@@ -197,7 +197,7 @@ static void *watch(void *arg) {
     return NULL;
 }
 
-RtWatchdog *rt_watchdog_start(const RtRendezvous *m, const RtPlace *p,
+RtWatchdog *rt_watchdog_start(const RtRendezvous *m, const RtRankInfo *p,
                               RtError *e) {
     RtWatchdog *w = calloc(1, sizeof *w);
     Peer *peer = calloc((size_t)p->size, sizeof *peer);

@@ -13,7 +13,7 @@
 extern char **environ;
 
 struct RtWorld {
-    RtPlace place;
+    RtRankInfo info;
     RtRendezvous rendezvous;
     RtCollectives *collectives;
     const RtGpuCollectives *gpus; // NULL: this rank trains on the host
@@ -29,15 +29,15 @@ struct RtWorld {
 enum { FAILED = 1 << 24, RANK_BIT = 14, STATUS_BIT = 7, SEVEN_BITS = 127 };
 
 int rt_world_rank(const RtWorld *w) {
-    return w != NULL ? w->place.rank : 0;
+    return w != NULL ? w->info.rank : 0;
 }
 
 int rt_world_local_rank(const RtWorld *w) {
-    return w != NULL ? w->place.local_rank : 0;
+    return w != NULL ? w->info.local_rank : 0;
 }
 
 int rt_world_size(const RtWorld *w) {
-    return w != NULL ? w->place.size : 1;
+    return w != NULL ? w->info.size : 1;
 }
 
 const char *rt_world_back_end(const RtWorld *w) {
@@ -63,9 +63,9 @@ static void machine_name(char *to, size_t room) {
     snprintf(to, room, "%s %s", boot, namespace);
 }
 
-static RtHello hello_of(const RtPlace *p, const RtTrainer *t,
-                        const RtOptions *o) {
-    RtHello h;
+static RtHandshake handshake_of(const RtRankInfo *p, const RtTrainer *t,
+                                const RtOptions *o) {
+    RtHandshake h;
     memset(&h, 0, sizeof h);
     h.fingerprint = t->fingerprint;
     h.job = p->job;
@@ -83,7 +83,7 @@ static RtHello hello_of(const RtPlace *p, const RtTrainer *t,
     return h;
 }
 
-static bool check_shards(const RtPlace *p, const RtTrainer *t, RtError *e) {
+static bool check_shards(const RtRankInfo *p, const RtTrainer *t, RtError *e) {
     if (t->shards == 0)
         return rt_fail(e, EXIT_USAGE,
                        "%s starts %d ranks, but this trainer is for one "
@@ -102,12 +102,12 @@ static bool check_shards(const RtPlace *p, const RtTrainer *t, RtError *e) {
                p->size, own, t->shards, t->shards);
 }
 
-static void warn_crowded(const RtWorld *w, const RtHello *own) {
-    if (w->place.rank == 0 && w->rendezvous.crowded > 0)
+static void warn_oversubscribed(const RtWorld *w, const RtHandshake *own) {
+    if (w->info.rank == 0 && w->rendezvous.oversubscribed > 0)
         rt_warn("%d of %d ranks are bound to fewer cores than the %d of "
                 "--threads: start them with more cores, as with mpirun "
                 "--bind-to none",
-                w->rendezvous.crowded, w->place.size, own->threads);
+                w->rendezvous.oversubscribed, w->info.size, own->threads);
 }
 
 // MPI's launchers tell a rank its place by PMI or PMIx.  Without, OpenMPI would
@@ -135,7 +135,7 @@ static bool is_on_host(const RtWorld *w, RtError *e) {
     return rt_fail(e, EXIT_USAGE,
                    "rank %d trains on the host, and rank 0 on a GPU: "
                    "--device=host or --device=cuda is for all",
-                   w->place.rank);
+                   w->info.rank);
 }
 
 // GPUs are connected later, when the device is open.
@@ -157,27 +157,27 @@ static bool open_collectives(RtWorld *w, const RtOptions *o, RtError *e) {
                        "MPI is to connect the ranks, but does not know those "
                        "that %s starts: start them with mpirun or with srun "
                        "--mpi=pmix, for MPICH --mpi=pmi2",
-                       w->place.launcher);
-    w->collectives = mpi ? rt_mpi_open(&w->place, e)
-                         : rt_shared_open(&w->place, &w->rendezvous, e);
+                       w->info.launcher);
+    w->collectives = mpi ? rt_mpi_open(&w->info, e)
+                         : rt_shared_open(&w->info, &w->rendezvous, e);
     return w->collectives != NULL;
 }
 
 static bool open_world(RtWorld *w, const RtTrainer *t, const RtOptions *o,
                        RtError *e) {
-    RtHello own = hello_of(&w->place, t, o);
-    bool first = w->place.rank == 0;
+    RtHandshake own = handshake_of(&w->info, t, o);
+    bool first = w->info.rank == 0;
     RtError why;
     int memory = -1;
     bool able =
         !first || (choose_gpus(w, o, &why) &&
-                   (memory = rt_shared_memory(w->place.size, &why)) >= 0);
-    if (!rt_rendezvous(&w->rendezvous, &w->place, &own, memory,
+                   (memory = rt_shared_memory(w->info.size, &why)) >= 0);
+    if (!rt_rendezvous(&w->rendezvous, &w->info, &own, memory,
                        able ? NULL : &why, e) ||
-        !check_shards(&w->place, t, e))
+        !check_shards(&w->info, t, e))
         return false;
-    warn_crowded(w, &own);
-    w->watchdog = rt_watchdog_start(&w->rendezvous, &w->place, e);
+    warn_oversubscribed(w, &own);
+    w->watchdog = rt_watchdog_start(&w->rendezvous, &w->info, e);
     if (w->watchdog == NULL || !open_collectives(w, o, e))
         return false;
     if (w->collectives != NULL)
@@ -190,16 +190,16 @@ static bool open_world(RtWorld *w, const RtTrainer *t, const RtOptions *o,
 
 bool rt_world_open(RtWorld **to, const RtTrainer *t, const RtOptions *o,
                    RtGpusOf *gpus_of, RtError *e) {
-    RtPlace place;
+    RtRankInfo info;
     *to = NULL;
-    if (!rt_place_find(&place, e))
+    if (!rt_rank_info_read(&info, e))
         return false;
-    if (place.size == 1)
+    if (info.size == 1)
         return true;
     RtWorld *w = calloc(1, sizeof *w);
     if (w == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
-    w->place = place;
+    w->info = info;
     w->fast = strcmp(o->reduce, "fast") == 0;
     w->gpus = gpus_of(t, o);
     rt_rendezvous_clear(&w->rendezvous);
@@ -213,7 +213,7 @@ bool rt_world_join(RtWorld *w, RtDevice *d, RtError *e) {
     if (strcmp(d->name, "host") == 0)
         return is_on_host(w, e);
     w->collectives =
-        w->gpus->open(&w->place, w->rendezvous.unique_id, d, w->fast, e);
+        w->gpus->open(&w->info, w->rendezvous.unique_id, d, w->fast, e);
     if (w->collectives == NULL)
         return false;
     rt_watchdog_aborts(w->watchdog, w->collectives);
@@ -287,7 +287,7 @@ void rt_world_finish_sums(RtWorld *w) {
 
 void rt_world_fail(RtWorld *w, int status, int signal) {
     w->failure =
-        FAILED | w->place.rank << RANK_BIT | status << STATUS_BIT | signal;
+        FAILED | w->info.rank << RANK_BIT | status << STATUS_BIT | signal;
 }
 
 int rt_world_failed(const RtWorld *w, int *status) {

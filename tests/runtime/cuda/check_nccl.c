@@ -107,9 +107,9 @@ static bool runs_begin_with_sums(RtCollectives *c, RtDevice *d, int rank,
 
 static bool rank_runs(const char *id, int rank, int ranks) {
     RtError e = {0};
-    RtPlace place = {.rank = rank, .size = ranks};
+    RtRankInfo info = {.rank = rank, .size = ranks};
     RtDevice *d = rt_cuda_open(&counter, counter.plan, rank, NULL, NULL, &e);
-    RtCollectives *c = d != NULL ? rt_nccl.open(&place, id, d, true, &e) : NULL;
+    RtCollectives *c = d != NULL ? rt_nccl.open(&info, id, d, true, &e) : NULL;
     if (c == NULL) {
         fprintf(stderr, "%s\n", e.text);
         return false;
