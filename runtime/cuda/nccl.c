@@ -7,10 +7,13 @@
 // depend on no order of the library's.  `fast` is one all-reduce.
 //
 // All of it is work of a stream of its own, between two events of the device's
-// stream; nothing waits on the host.  A sum in the arena is the first work of
-// the device's next run, and recorded with its step: the first run of a step is
-// not recorded, so the library has made its connections before it is captured,
-// and all ranks capture the same calls in the same order.
+// stream.  A sum in the arena is the first work of the device's next run, and
+// recorded with its step: the first run of a step is not recorded, so the
+// library has made its connections before it is captured, and all ranks capture
+// the same calls in the same order.
+//
+// Its flags are exchanged before, behind the run that began with the last sum.
+// The host waits for them, while the GPU computes the terms of the next sum.
 //
 // The communicator does not block: calls return while the library works, and
 // its state is polled.  Abort may come from another thread at any time.
@@ -58,8 +61,7 @@ enum {
     HOST_FLOATS = 1 << 18,       // a piece of memory of the host
     MOST_PIECE_FLOATS = 1 << 24, // 64 MiB
     SHARE_FLOATS = 4,            // shares are multiples: 16 bytes
-    FLOATS_OF_THREAD = 4,
-    FLAGS_LATE = 1 // sums whose flags may be on their way
+    FLOATS_OF_THREAD = 4
 };
 
 typedef struct {
@@ -85,13 +87,13 @@ typedef struct {
     const RtFunction *add; // the built-in kernel
     CUstream stream;
     CUevent began, done;
+    CUevent ran; // the last run that began with sums
     // A flag, a piece of memory of the host, and all ranks' terms of a share.
     CUdeviceptr memory;
     size_t piece;          // floats of a piece in the arena
-    float *flag;           // pinned: this rank's
-    RtAsyncReadback flags; // the largest of all ranks, of each sum
-    int agreed;            // the last of them that has come
-    bool any;              // a sum in the arena was started
+    int *flag;             // pinned: this rank's
+    RtAsyncReadback flags; // the largest of all ranks, on its way
+    int agreed;            // the last that has come
     Sum *sum;              // in the arena, that the next run starts with
     int num_sums, room;
     int *flag_to; // of the last one's caller; NULL: it is finished
@@ -291,7 +293,7 @@ static bool sum_flags(Nccl *n, RtError *e) {
                           e, "copy a flag to the GPU") &&
            settle(n,
                   n->nccl.all_reduce(pointer(n->memory), pointer(n->memory), 1,
-                                     ncclFloat32, ncclMax, n->comm, n->stream),
+                                     ncclInt32, ncclMax, n->comm, n->stream),
                   "exchange flags", e);
 }
 
@@ -323,37 +325,41 @@ static bool sum_range(Nccl *n, const Sum *s, RtError *e) {
     return good;
 }
 
-static bool run_sums(Nccl *n, const Sum *s, int count, RtError *e) {
-    bool good = fork_stream(n, e) && sum_flags(n, e);
-    for (int i = 0; good && i < count; i++)
-        good = sum_range(n, &s[i], e);
-    return good && join_stream(n, e);
-}
-
 // The prologue of a run.
 static bool run_pending(void *arg, RtError *e) {
     Nccl *n = arg;
-    return run_sums(n, n->sum, n->num_sums, e);
+    bool good = fork_stream(n, e);
+    for (int i = 0; good && i < n->num_sums; i++)
+        good = sum_range(n, &n->sum[i], e);
+    return good && join_stream(n, e);
 }
 
-// The flags of sums in the arena are read while later steps run: the caller
-// gets those of an earlier step, the same on all ranks.
-static bool request_flags(Nccl *n, RtError *e) {
+// Collectives run in one order: behind those of the last run with sums.
+static bool request_flags(Nccl *n, int own, RtError *e) {
+    const RtDriver *cu = &n->cuda->cu;
     size_t at = 0;
-    bool good =
-        !n->any || rt_async_readback_request(&n->flags, n->memory, &at, 1, e);
-    n->any = true;
-    return good;
+    *n->flag = own;
+    return rt_driver_good(cu, cu->stream_wait(n->stream, n->ran, 0), e,
+                          "wait for a step") &&
+           sum_flags(n, e) &&
+           rt_async_readback_request(&n->flags, n->memory, &at, 1, e);
 }
 
-static bool poll_flags(Nccl *n, RtError *e) {
-    bool good = true, arrived;
-    float flag;
-    while (good && n->flags.requested - n->flags.polled > FLAGS_LATE) {
-        good = rt_async_readback_poll(&n->flags, &flag, true, &arrived, e);
-        n->agreed = good ? (int)flag : 0;
+static bool poll_flags(Nccl *n, bool wait, RtError *e) {
+    bool arrived = true;
+    float bits; // of an int
+    if (n->flags.polled < n->flags.requested) {
+        if (!rt_async_readback_poll(&n->flags, &bits, wait, &arrived, e))
+            return false;
+        if (!arrived)
+            return true;
+        memcpy(&n->agreed, &bits, sizeof n->agreed);
     }
-    return good;
+    *n->flag_to = n->agreed;
+    n->flag_to = NULL;
+    if (n->agreed >= RT_NO_DATA)
+        rt_cuda_precede(n->cuda, NULL, NULL, NULL);
+    return true;
 }
 
 static bool grow(Nccl *n, RtError *e) {
@@ -369,34 +375,34 @@ static bool grow(Nccl *n, RtError *e) {
 // Adds it to those that the next run starts with.
 static bool sum_arena(Nccl *n, const RtBuffer *b, size_t count, bool fast,
                       int *flag, RtError *e) {
-    if (!rt_cuda_is_preceded(n->cuda))
+    bool first = !rt_cuda_is_preceded(n->cuda);
+    if (first)
         n->num_sums = 0;
-    bool first = n->num_sums == 0;
     if (n->num_sums == n->room && !grow(n, e))
         return false;
     n->sum[n->num_sums++] = (Sum){n->cuda->arena + b->offset, count, fast};
     n->flag_to = flag;
-    rt_cuda_precede(n->cuda, run_pending, n);
-    return !first || request_flags(n, e);
+    rt_cuda_precede(n->cuda, run_pending, n, n->ran);
+    return !first || request_flags(n, *flag, e);
 }
 
 static bool sum_memory(Nccl *n, float *memory, size_t count, bool fast,
                        int *flag, RtError *e) {
     RtStaging *staging = &n->cuda->staging;
     CUdeviceptr at = host_piece(n);
-    float most = 0;
     bool good = true;
+    *n->flag = *flag;
     for (size_t done = 0; good && (done < count || done == 0);
          done += HOST_FLOATS) {
         size_t left = count - done;
         size_t piece = left < HOST_FLOATS ? left : HOST_FLOATS;
         size_t bytes = piece * sizeof *memory;
         good = rt_staging_write(staging, at, memory + done, bytes, e) &&
-               run_sums(n, &(Sum){at, piece, fast}, 1, e) &&
+               fork_stream(n, e) && sum_flags(n, e) &&
+               sum_range(n, &(Sum){at, piece, fast}, e) && join_stream(n, e) &&
                rt_staging_read(staging, memory + done, at, bytes, e) &&
-               rt_staging_read(staging, &most, n->memory, sizeof most, e);
+               rt_staging_read(staging, flag, n->memory, sizeof *flag, e);
     }
-    *flag = (int)most;
     return good;
 }
 
@@ -406,7 +412,6 @@ static void nccl_start_sum(RtCollectives *c, const RtBuffer *b, size_t count,
                            int *flag, bool fast) {
     Nccl *n = (Nccl *)c;
     RtError *e = &n->cuda->error;
-    *n->flag = (float)*flag;
     check(n, b->device != NULL
                  ? sum_arena(n, b, count, fast, flag, e)
                  : sum_memory(n, b->memory, count, fast, flag, e));
@@ -414,16 +419,15 @@ static void nccl_start_sum(RtCollectives *c, const RtBuffer *b, size_t count,
 
 static bool nccl_progress(RtCollectives *c) {
     Nccl *n = (Nccl *)c;
-    if (n->flag_to == NULL)
-        return true;
-    check(n, poll_flags(n, &n->cuda->error));
-    *n->flag_to = n->agreed;
-    n->flag_to = NULL;
-    return true;
+    if (n->flag_to != NULL)
+        check(n, poll_flags(n, false, &n->cuda->error));
+    return n->flag_to == NULL;
 }
 
 static void nccl_finish(RtCollectives *c) {
-    nccl_progress(c);
+    Nccl *n = (Nccl *)c;
+    if (n->flag_to != NULL)
+        check(n, poll_flags(n, true, &n->cuda->error));
 }
 
 static bool broadcast(Nccl *n, CUdeviceptr at, size_t bytes, RtError *e) {
@@ -483,6 +487,7 @@ static void nccl_close(RtCollectives *c, bool good) {
     rt_async_readback_close(&n->flags);
     rt_event_destroy(cu, n->began);
     rt_event_destroy(cu, n->done);
+    rt_event_destroy(cu, n->ran);
     if (n->stream != NULL)
         cu->stream_free(n->stream);
     if (n->flag != NULL)
@@ -526,7 +531,8 @@ static bool open_stream(Nccl *n, RtError *e) {
                "create a stream") &&
            rt_event_create(cu, &n->began, CU_EVENT_DISABLE_TIMING, e) &&
            rt_event_create(cu, &n->done, CU_EVENT_DISABLE_TIMING, e) &&
-           rt_async_readback_open(&n->flags, cu, n->cuda->stream, e);
+           rt_event_create(cu, &n->ran, CU_EVENT_DISABLE_TIMING, e) &&
+           rt_async_readback_open(&n->flags, cu, n->stream, e);
 }
 
 static bool connect_ranks(Nccl *n, const char *id, RtError *e) {

@@ -89,6 +89,9 @@ void rt_buffer_write(const RtBuffer *b, size_t at, const void *from,
 void rt_ranks_sum(const float *term, size_t stride, int ranks, size_t count,
                   float *to);
 
+// Flags from here on say that a rank has no data: nobody reads the sum.
+enum { RT_NO_DATA = 1 << 24 };
+
 // A back end of collectives.  All ranks call the same functions in the same
 // order, each from one thread at a time.  A call that fails prints a message
 // and ends the program with EXIT_DEVICE.
@@ -98,9 +101,9 @@ struct RtCollectives {
     // Starts to replace `count` f32 of each rank by their sum over ranks: that
     // of rt_ranks_sum, or, with `fast`, one in the back end's own order.
     // The buffer and *flag are not the caller's before the sum is finished;
-    // then *flag is the largest of all ranks' flags, of this sum or of one of
-    // the last before it.  One sum at a time.  A sum in a GPU's arena that is
-    // finished may become the first work of the device's next run.
+    // then *flag is the largest of all ranks' flags.  One sum at a time.  A sum
+    // in a GPU's arena that is finished may become the first work of the
+    // device's next run; with a flag of RT_NO_DATA or more, it has none.
     void (*start_sum)(RtCollectives *c, const RtBuffer *b, size_t count,
                       int *flag, bool fast);
     // Goes on with the sum, without waiting.  True: it is finished.

@@ -24,9 +24,9 @@ struct RtWorld {
     RtSums *sums; // NULL: none was begun yet
 };
 
-// The flag of a sum: the signal that a rank has caught, or, larger than each,
-// the signal or error for which it has no data, and its number.
-enum { FAILED = 1 << 24, RANK_BIT = 14, STATUS_BIT = 7, SEVEN_BITS = 127 };
+// The flag of a sum: the signal that a rank has caught, or RT_NO_DATA with the
+// signal or error for which it has no data, and its number.
+enum { RANK_BIT = 14, STATUS_BIT = 7, SEVEN_BITS = 127 };
 
 int rt_world_rank(const RtWorld *w) {
     return w != NULL ? w->info.rank : 0;
@@ -287,14 +287,14 @@ void rt_world_finish_sums(RtWorld *w) {
 
 void rt_world_fail(RtWorld *w, int status, int signal) {
     w->failure =
-        FAILED | w->info.rank << RANK_BIT | status << STATUS_BIT | signal;
+        RT_NO_DATA | w->info.rank << RANK_BIT | status << STATUS_BIT | signal;
 }
 
 int rt_world_failed(const RtWorld *w, int *status) {
-    if (w == NULL || (w->flag & FAILED) == 0)
+    if (w == NULL || (w->flag & RT_NO_DATA) == 0)
         return -1;
     *status = w->flag >> STATUS_BIT & SEVEN_BITS;
-    return (w->flag ^ FAILED) >> RANK_BIT;
+    return (w->flag ^ RT_NO_DATA) >> RANK_BIT;
 }
 
 void rt_world_broadcast(RtWorld *w, const RtBuffer *b, size_t bytes) {

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Files of one rank that cannot be read, or do not answer until a signal comes:
-# all ranks end after the same step, which is saved.
+# all ranks end after the same step, which is saved.  ON: the device.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 . "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 expect 0 "$LINKER" -shared -fPIC -w -o stall.so "$here/stall.c"
@@ -30,7 +30,9 @@ train Folder {
 }
 NET
 expect 0 "$SINTER" build folder.net -o trainer
-expect 0 ./trainer --out=one --quiet
+on=${ON:---device=host}
+# shellcheck disable=SC2086
+expect 0 ./trainer $on --out=one --quiet
 
 # two OUT VARIABLE...: two ranks; the variables are of rank 1.
 two() {
@@ -39,11 +41,11 @@ two() {
     shift
     place="WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 TORCHELASTIC_RUN_ID=$$.$job"
     # shellcheck disable=SC2086
-    env $place RANK=0 ./trainer --out="$out" --loaders=1 $resume \
+    env $place RANK=0 ./trainer $on --out="$out" --loaders=1 $resume \
         >said.0 2>&1 &
     first=$!
     # shellcheck disable=SC2086
-    env $place RANK=1 "$@" ./trainer --out="$out" --loaders=1 \
+    env $place RANK=1 "$@" ./trainer $on --out="$out" --loaders=1 \
         $resume >said.1 2>&1 &
     second=$!
 }

@@ -116,8 +116,9 @@ typedef struct {
     CUdeviceptr arena;
     RtStepGraph *graph;  // of each step
     int step;            // running, or the last one; -1: none
-    RtPrologue prologue; // of the next run
+    RtPrologue prologue; // of the next run; NULL: it has none
     void *prologue_arg;
+    CUevent preceded; // records its end
     bool is_captured; // the step is being captured
     bool is_refused;  // its capture has failed, for this reason
     RtError why;
@@ -177,8 +178,9 @@ void rt_cuda_sum(RtDevice *d, size_t to, const size_t *from, int terms,
 // ---- step.c ----
 
 // Work that the next run begins with, and that is recorded with its step: all
-// runs of a step begin with the same work.
-void rt_cuda_precede(RtCuda *c, RtPrologue work, void *arg);
+// runs of a step begin with the same work.  `ran` records the run's end.  work
+// NULL: nothing any more.
+void rt_cuda_precede(RtCuda *c, RtPrologue work, void *arg, CUevent ran);
 bool rt_cuda_is_preceded(const RtCuda *c);
 
 // Room for `events` timing events, 0 if the step is not timed.

@@ -142,9 +142,10 @@ static void run_step(RtCuda *c, RtStepGraph *g) {
                       rt_timing_events_end(&g->events, c->stream, &c->error));
 }
 
-void rt_cuda_precede(RtCuda *c, RtPrologue work, void *arg) {
+void rt_cuda_precede(RtCuda *c, RtPrologue work, void *arg, CUevent ran) {
     c->prologue = work;
     c->prologue_arg = arg;
+    c->preceded = ran;
 }
 
 bool rt_cuda_is_preceded(const RtCuda *c) {
@@ -161,5 +162,9 @@ void rt_cuda_run(RtDevice *d, const RtStep *step) {
         rt_cuda_launch_step(c, false, false);
     else
         run_step(c, g);
+    if (c->prologue != NULL)
+        rt_cuda_check(c, rt_driver_good(
+                             &c->cu, c->cu.event_record(c->preceded, c->stream),
+                             &c->error, "record the end of a step"));
     c->prologue = NULL;
 }

@@ -2,6 +2,7 @@
 // library.
 #define _XOPEN_SOURCE 700
 
+#include "runtime/cuda/launch/launch.h"
 #include "runtime/cuda/nccl.h"
 #include "tests/runtime/cuda/suites.h"
 
@@ -13,6 +14,9 @@
 
 // Memory of the host goes through the GPU in pieces of 2^18 floats.
 enum { COUNT = (1 << 18) + 1021, MOST_RANKS = 5 };
+
+// A flag that no float holds.
+enum { FLAG = RT_NO_DATA + 15 };
 
 // A rank's terms, whose sum depends on the order.
 static void fill(float *to, int rank) {
@@ -55,7 +59,8 @@ static bool sums_are_right(RtCollectives *c, int rank, int ranks) {
     static float own[COUNT], want[COUNT];
     sum_as_tree(ranks, want);
     fill(own, rank);
-    if (sum(c, own, COUNT, 10 * rank, false) != 10 * (ranks - 1) ||
+    int flag = rank == 1 ? FLAG : rank;
+    if (sum(c, own, COUNT, flag, false) != FLAG ||
         memcmp(own, want, sizeof own) != 0)
         return false;
     fill(own, rank);
@@ -91,7 +96,7 @@ static bool runs_begin_with_sums(RtCollectives *c, RtDevice *d, int rank,
         int flag = 0;
         d->write(d, AT, own, sizeof got);
         for (int i = 0; i < 3; i++) {
-            flag = run == 1 && rank == 1;
+            flag = run == 1 && rank == 1 ? 15 : 0;
             size_t bytes = (size_t)range[i] * sizeof *own;
             c->start_sum(c, &(RtBuffer){.device = d, .offset = AT + bytes},
                          (size_t)(range[i + 1] - range[i]), &flag, false);
@@ -99,10 +104,18 @@ static bool runs_begin_with_sums(RtCollectives *c, RtDevice *d, int rank,
         }
         d->run(d, counter.plan->step);
         d->read(d, got, AT, sizeof got);
-        // All ranks get the flag of the second run in the fourth.
-        good &= memcmp(got, want, sizeof got) == 0 && flag == (run == 3);
+        good &= memcmp(got, want, sizeof got) == 0;
+        good &= flag == (run == 1 ? 15 : 0);
     }
     return good;
+}
+
+// A rank without data: no run begins with the sum.
+static bool sum_is_dropped(RtCollectives *c, RtDevice *d, int rank) {
+    int flag = rank == 1 ? FLAG : 0;
+    c->start_sum(c, &(RtBuffer){.device = d}, 100, &flag, false);
+    c->finish(c);
+    return flag == FLAG && !rt_cuda_is_preceded(rt_cuda_of(d));
 }
 
 static bool rank_runs(const char *id, int rank, int ranks) {
@@ -115,9 +128,9 @@ static bool rank_runs(const char *id, int rank, int ranks) {
         return false;
     }
     d->reserve(d);
-    bool good = sums_are_right(c, rank, ranks) &&
-                broadcasts_are_right(c, rank) &&
-                runs_begin_with_sums(c, d, rank, ranks);
+    bool good =
+        sums_are_right(c, rank, ranks) && broadcasts_are_right(c, rank) &&
+        runs_begin_with_sums(c, d, rank, ranks) && sum_is_dropped(c, d, rank);
     c->barrier(c);
     c->close(c, good);
     d->close(d);

@@ -48,6 +48,10 @@ ranks 2 half.two ./half --data=data --device=cuda
 expect_statuses 0 0
 expect_equal "$(newest half.one)" "$(newest half.two)"
 
+# A rank without data ends all after the same step, which is saved.
+expect 0 env CC="$LINKER" ON='--device=cuda --resident=no' \
+    "$here/rank_data.sh"
+
 # A GPU for all, and none.
 ranks 2 same ./tiny --data data --device=cuda:1
 expect_statuses 4 4

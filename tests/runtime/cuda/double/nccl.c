@@ -74,7 +74,7 @@ static struct {
 // ---- files ----
 
 static size_t type_bytes(int type) {
-    return type == ncclFloat32 ? sizeof(float) : 1;
+    return type == ncclUint8 ? 1 : 4;
 }
 
 static size_t shape_bytes(const Shape *s) {
@@ -220,6 +220,18 @@ static void draw_order(const ncclComm_t c, size_t block, int order[MAX_RANKS]) {
     }
 }
 
+static void largest(const Group *g, const Post *post, int i) {
+    const Action *a = &g->action[i];
+    int32_t *to = a->to;
+    for (size_t k = 0; k < a->shape.count; k++)
+        for (int r = 0; r < g->comm->size; r++) {
+            int32_t term;
+            memcpy(&term, post_data(g, &post[r], i) + k * sizeof term,
+                   sizeof term);
+            to[k] = r == 0 || term > to[k] ? term : to[k];
+        }
+}
+
 static void reduce(const Group *g, const Post *post, int i) {
     const Action *a = &g->action[i];
     int order[MAX_RANKS] = {0};
@@ -231,10 +243,7 @@ static void reduce(const Group *g, const Post *post, int i) {
             float term;
             memcpy(&term, post_data(g, &post[order[r]], i) + k * sizeof term,
                    sizeof term);
-            to[k] = r == 0                   ? term
-                    : a->shape.op == ncclSum ? to[k] + term
-                    : term > to[k]           ? term
-                                             : to[k];
+            to[k] = r == 0 ? term : to[k] + term;
         }
     }
 }
@@ -251,7 +260,9 @@ static void finish_action(const Group *g, const Post *post, int i) {
     for (int r = 0; a->shape.kind == ALL_GATHER && r < g->comm->size; r++)
         memcpy((char *)a->to + (size_t)r * bytes, post_data(g, &post[r], i),
                bytes);
-    if (a->shape.kind == ALL_REDUCE)
+    if (a->shape.kind == ALL_REDUCE && a->shape.op == ncclMax)
+        largest(g, post, i);
+    else if (a->shape.kind == ALL_REDUCE)
         reduce(g, post, i);
 }
 
@@ -379,7 +390,8 @@ static Group *group_of(ncclComm_t c, CUstream s) {
 static ncclResult_t add(ncclComm_t c, CUstream s, Action a) {
     Group *g = group_of(c, s);
     if (!stream_known(s) || a.shape.peer < 0 || a.shape.peer >= c->size ||
-        (a.shape.type != ncclFloat32 && a.shape.type != ncclUint8))
+        (a.shape.type != ncclFloat32 && a.shape.type != ncclInt32 &&
+         a.shape.type != ncclUint8))
         return refuse(ncclInvalidArgument, "an argument");
     if (g->count == MAX_CALLS)
         complain("nccl: a group of more than %d calls", MAX_CALLS);
@@ -426,7 +438,8 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t count,
                            cudaStream_t s) {
     CALL(ncclResult_t, "%p to=%p count=%zu op=%d stream=%p", from, to, count,
          op, (void *)s);
-    if (type != ncclFloat32 || (op != ncclSum && op != ncclMax))
+    if (type != (op == ncclSum ? ncclFloat32 : ncclInt32) ||
+        (op != ncclSum && op != ncclMax))
         return refuse(ncclInvalidArgument, "a sum of another type");
     return add(c, s, (Action){{ALL_REDUCE, type, op, 0, count}, from, to});
 }
