@@ -276,7 +276,10 @@ static const RtTrainer *rank_begin(RtTrainer *to, const RtTrainer *from,
     if (o->rank == 0)
         return to;
     o->quiet = true;
-    o->metrics = o->snapshot = o->times = o->tensorboard = o->profile = NULL;
+    o->metrics = o->snapshot = o->times = o->tensorboard = NULL;
+    // A trace launches one by one, as no rank does with NCCL unless all do.
+    if (o->profile != NULL)
+        o->profile = "/dev/null";
     if (freopen("/dev/null", "w", stdout) == NULL)
         rt_warn("standard output: %s", strerror(errno));
     return to;

@@ -48,6 +48,10 @@ ranks 2 half.two ./half --data=data --device=cuda
 expect_statuses 0 0
 expect_equal "$(newest half.one)" "$(newest half.two)"
 
+# Steps that are traced on rank 0 are not in a graph on any rank.
+agree 2 traced ./tiny --device=cuda --profile=trace.json
+grep -q '"name": *"sum of shards"' trace.json || fail 'no steps in the trace'
+
 # A rank without data ends all after the same step, which is saved.
 expect 0 env CC="$LINKER" ON='--device=cuda --resident=no' \
     "$here/rank_data.sh"

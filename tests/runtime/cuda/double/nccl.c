@@ -38,6 +38,7 @@ typedef struct {
     Kind kind;
     int type, op, peer; // peer: or root
     size_t count;
+    size_t captured; // 1: it runs in a graph, as it then does on all ranks
 } Shape;
 
 typedef struct {
@@ -159,9 +160,12 @@ static const char *post_data(const Group *g, const Post *p, int i) {
 
 static void shapes_differ(const Group *g, int rank, const Shape *own,
                           const Shape *other) {
-    complain("nccl: in group %ld, rank %d runs %s of %zu and rank %d %s of %zu",
+    static const char *const from[] = {"", " in a graph"};
+    complain("nccl: in group %ld, rank %d runs %s of %zu%s and rank %d %s of "
+             "%zu%s",
              g->comm->ran, g->comm->rank, kind_name[own->kind], own->count,
-             rank, kind_name[other->kind], other->count);
+             from[own->captured], rank, kind_name[other->kind], other->count,
+             from[other->captured]);
 }
 
 // Every rank has the same collectives at the same places; sends and receives
@@ -175,7 +179,7 @@ static void check_posts(const Group *g, const Post *post) {
         for (int i = 0; i < g->count; i++) {
             const Shape *own = &g->action[i].shape, *other = &post[r].shape[i];
             bool pair = own->kind == SEND || own->kind == RECV;
-            if (own->kind != other->kind ||
+            if (own->kind != other->kind || own->captured != other->captured ||
                 (!pair && memcmp(own, other, sizeof *own) != 0))
                 shapes_differ(g, r, own, other);
         }
@@ -354,7 +358,10 @@ static ncclResult_t group_queue(ncclComm_t c) {
     Group *g = c->pending;
     c->pending = NULL;
     check_memory(g);
-    if (g->stream->captured.capture != NULL)
+    bool captured = g->stream->captured.capture != NULL;
+    for (int i = 0; i < g->count; i++)
+        g->action[i].shape.captured = captured;
+    if (captured)
         check_capture(g);
     else
         for (int i = 0; i < g->count; i++)
@@ -416,21 +423,21 @@ ncclResult_t ncclSend(const void *from, size_t count, ncclDataType_t type,
                       int peer, ncclComm_t c, cudaStream_t s) {
     CALL(ncclResult_t, "%p count=%zu peer=%d stream=%p", from, count, peer,
          (void *)s);
-    return add(c, s, (Action){{SEND, type, 0, peer, count}, from, NULL});
+    return add(c, s, (Action){{SEND, type, 0, peer, count, 0}, from, NULL});
 }
 
 ncclResult_t ncclRecv(void *to, size_t count, ncclDataType_t type, int peer,
                       ncclComm_t c, cudaStream_t s) {
     CALL(ncclResult_t, "%p count=%zu peer=%d stream=%p", to, count, peer,
          (void *)s);
-    return add(c, s, (Action){{RECV, type, 0, peer, count}, NULL, to});
+    return add(c, s, (Action){{RECV, type, 0, peer, count, 0}, NULL, to});
 }
 
 ncclResult_t ncclAllGather(const void *from, void *to, size_t count,
                            ncclDataType_t type, ncclComm_t c, cudaStream_t s) {
     CALL(ncclResult_t, "%p to=%p count=%zu stream=%p", from, to, count,
          (void *)s);
-    return add(c, s, (Action){{ALL_GATHER, type, 0, 0, count}, from, to});
+    return add(c, s, (Action){{ALL_GATHER, type, 0, 0, count, 0}, from, to});
 }
 
 ncclResult_t ncclAllReduce(const void *from, void *to, size_t count,
@@ -441,7 +448,7 @@ ncclResult_t ncclAllReduce(const void *from, void *to, size_t count,
     if (type != (op == ncclSum ? ncclFloat32 : ncclInt32) ||
         (op != ncclSum && op != ncclMax))
         return refuse(ncclInvalidArgument, "a sum of another type");
-    return add(c, s, (Action){{ALL_REDUCE, type, op, 0, count}, from, to});
+    return add(c, s, (Action){{ALL_REDUCE, type, op, 0, count, 0}, from, to});
 }
 
 ncclResult_t ncclBroadcast(const void *from, void *to, size_t count,
@@ -449,7 +456,7 @@ ncclResult_t ncclBroadcast(const void *from, void *to, size_t count,
                            cudaStream_t s) {
     CALL(ncclResult_t, "%p to=%p count=%zu root=%d stream=%p", from, to, count,
          root, (void *)s);
-    return add(c, s, (Action){{BROADCAST, type, 0, root, count}, from, to});
+    return add(c, s, (Action){{BROADCAST, type, 0, root, count, 0}, from, to});
 }
 
 // ---- communicators ----
