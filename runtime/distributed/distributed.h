@@ -41,6 +41,10 @@ typedef struct {
     uint64_t job;         // tells runs apart; 0: not known
     int32_t rank, size, threads;
     int32_t cores; // that it may use
+    // Options that decide which collectives a rank calls.
+    int64_t steps, verify_every;
+    double epochs;
+    int32_t eval_only, init_only;
     char version[32], model[64], device[16], collectives[16], machine[96];
     char reduce[8];
 } RtHandshake;

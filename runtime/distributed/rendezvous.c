@@ -186,6 +186,12 @@ static bool numbers_differ(RtError *e, const RtHandshake *a,
     return true;
 }
 
+static bool same_calls(const RtHandshake *a, const RtHandshake *b) {
+    return a->steps == b->steps && a->verify_every == b->verify_every &&
+           a->epochs == b->epochs && a->eval_only == b->eval_only &&
+           a->init_only == b->init_only;
+}
+
 // Whether a rank runs another trainer than rank 0.
 static bool hello_differs(const RtHandshake *a, const RtHandshake *b,
                           RtError *e) {
@@ -202,7 +208,12 @@ static bool hello_differs(const RtHandshake *a, const RtHandshake *b,
                         "rank %d has another model or recipe than rank %d: "
                         "build one trainer for all ranks",
                         b->rank, a->rank);
-    return false;
+    return !same_calls(a, b) &&
+           !rt_fail(e, EXIT_USAGE,
+                    "rank %d has other options than rank %d: --steps, "
+                    "--epochs, --verify-every, --eval-only and --init-only "
+                    "are for all ranks",
+                    b->rank, a->rank);
 }
 
 static void drop(Connection *g) {

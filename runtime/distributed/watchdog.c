@@ -90,15 +90,16 @@ static void try_to_abort(RtWatchdog *w) {
 
 static _Noreturn void end_rank(RtWatchdog *w, const Message *why) {
     double until = rt_seconds() + GRACE_SECONDS;
-    if (w->rank == 0)
+    if (w->rank == 0 && why->news != DONE)
         tell_all(w, why);
     while (rt_seconds() < until && atomic_load(&w->state) == RUNNING &&
            rt_signals_pending() == 0)
         poll(NULL, 0, BEAT_MS / 10);
     if (atomic_load(&w->state) != RUNNING)
         pthread_exit(NULL);
-    const char *what =
-        why->news == SILENT ? "sent no heartbeat for 30 s" : "ended";
+    const char *what = why->news == SILENT ? "sent no heartbeat for 30 s"
+                       : why->news == DONE ? "was done"
+                                           : "ended";
     RtError e;
     rt_fail(&e, EXIT_DEVICE,
             "rank %d %s after step %" PRId64
@@ -155,6 +156,10 @@ static void listen_to_all(RtWatchdog *w, struct pollfd *set) {
         if (is_awaited(w, i) &&
             rt_seconds() > w->peer[i].heard + SILENT_SECONDS)
             missing(w, i, SILENT);
+        // All ranks are done at once, so this one waits for it in vain.
+        if (w->peer[i].done && atomic_load(&w->state) == RUNNING &&
+            rt_seconds() > w->peer[i].heard + SILENT_SECONDS)
+            missing(w, i, DONE);
     }
 }
 
@@ -193,6 +198,8 @@ static void *watch(void *arg) {
     }
     if (set != NULL && atomic_load(&w->state) == FINISHED)
         finish(w, set);
+    else
+        tell_all(w, &(Message){ALIVE, w->rank, atomic_load(&w->step)});
     free(set);
     return NULL;
 }

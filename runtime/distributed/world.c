@@ -74,6 +74,11 @@ static RtHandshake handshake_of(const RtRankInfo *p, const RtTrainer *t,
     h.cores = rt_team_largest();
     // Results depend on it.
     h.threads = o->threads > 0 ? (int)o->threads : h.cores;
+    h.steps = o->steps;
+    h.verify_every = o->verify_every;
+    h.epochs = o->epochs;
+    h.eval_only = o->eval_only;
+    h.init_only = o->init_only;
     snprintf(h.version, sizeof h.version, "%s", t->version);
     snprintf(h.model, sizeof h.model, "%s", t->model);
     snprintf(h.device, sizeof h.device, "%s", o->device);

@@ -85,6 +85,10 @@ expect_equal "$(newest one)" "$(newest moved)"
 ranks 3 three ./tiny --data data
 expect_statuses 2 2 2
 says '3 ranks do not divide 8 shards'
+# shellcheck disable=SC2016
+ranks 2 steps sh -c 'exec ./tiny --data data --steps=$((RANK + 1)) "$@"' sh
+expect_statuses 2 2
+says 'rank 1 has other options than rank 0: --steps, --epochs, --verify-every'
 expect 0 "$SINTER" build "$here/tiny.net" -o alone
 ranks 2 alone2 ./alone --data data
 expect_statuses 2 2
