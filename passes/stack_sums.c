@@ -10,7 +10,8 @@
 // operands, and each term is a library call.
 //
 //   sum of a_t' b_t             a' b with the rows of all a_t, and of all b_t
-//   sum of sums over rows       one sum over the rows of all
+//   sum of sums over rows,      one sum over the rows of all
+//   or of single rows
 //   sum of pads, which fill an  their operands side by side; the gradient of
 //   axis without a gap          a tensor that is cut into slices
 #include "passes/passes.h"
@@ -56,15 +57,19 @@ static const Type *type_at(const Stacking *s, NodeId n) {
 // ---- kinds of terms ----
 
 // Whether the operation adds rows: a_t' b_t, or a sum over the first of two
-// axes.
+// axes, which autodiff leaves out where there is one row.
 static bool adds_rows(const Stacking *s, NodeId n) {
     const Node *d = at(s, n);
     if (d->op == OP_matmul)
         return d->type->rank == 2 && node_int(d, ATTR_ta, 0) &&
                !node_int(d, ATTR_tb, 0);
+    if (d->num_args != 1 || type_at(s, d->arg[0])->rank != 2 ||
+        d->type->rank != 1)
+        return false;
+    if (d->op == OP_reshape)
+        return type_at(s, d->arg[0])->dim[0] == 1;
     const Attr *axes = node_attr(d, ATTR_axes);
-    return d->op == OP_sum && type_at(s, d->arg[0])->rank == 2 &&
-           d->type->rank == 1 && axes->count == 1 && axes->ints[0] == 0;
+    return d->op == OP_sum && axes->count == 1 && axes->ints[0] == 0;
 }
 
 // The only axis that a pad makes longer, or -1.
@@ -228,6 +233,7 @@ static NodeId stack_operands(Stacking *s, Terms t, int i, int64_t rows) {
 }
 
 static NodeId add_all_rows(Stacking *s, Terms t) {
+    static const int64_t rows[] = {0};
     const Node *d = at(s, t.term[0]);
     NodeId arg[2];
     for (int i = 0; i < d->num_args; i++) {
@@ -236,6 +242,8 @@ static NodeId add_all_rows(Stacking *s, Terms t) {
         arg[i] = graph_reshape(s->g, stack_operands(s, t, i, one.dim[0]), 2,
                                dim);
     }
+    if (d->op != OP_matmul)
+        return graph_reduce(s->g, OP_sum, arg[0], 1, rows);
     Node all = *d;
     all.arg = arg;
     return graph_move(s->g, all);
