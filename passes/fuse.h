@@ -30,7 +30,7 @@ typedef struct {
     int shape;   // the same number where shapes are the same
     NodeId pool; // see pool_unfolded
     bool immediate;
-    bool small;     // at most a value for each column
+    bool small;        // at most a value for each column, and not of the batch
     uint8_t reduction; // of a reduction: its ReductionKind
 } Brief;
 
@@ -132,7 +132,8 @@ static inline int64_t count_of(const Facts *f, NodeId n) {
     return brief(f, n)->count;
 }
 
-// At most a value for each column: little beside a tensor with rows.
+// At most a value for each column, and not of the batch: little beside a tensor
+// with rows.
 static inline bool is_small(const Facts *f, NodeId n) {
     return brief(f, n)->small;
 }

@@ -43,11 +43,16 @@ static ReductionKind kind_of_reduction(const Graph *g, NodeId n) {
     return reduction;
 }
 
-static bool is_column(const Type *t) {
-    return t->rank == 0 || type_count(t) == t->dim[t->rank - 1];
+// A value of the batch has rows where the batch is 1 too: the kernels of a loop
+// over positions may read nothing larger, so that it costs what others cost.
+static bool has_rows(const Type *t, bool batched) {
+    if (t->rank == 0 || type_count(t) == t->dim[t->rank - 1])
+        return batched && t->rank > 1;
+    return true;
 }
 
-static const Brief *find_brief(const Graph *g, Arena *scratch) {
+static const Brief *find_brief(const Graph *g, const bool *batched,
+                               Arena *scratch) {
     Brief *brief = ARENA_ARRAY(scratch, g->count, Brief);
     Shapes shapes = shapes_new(g, brief, scratch);
     for (NodeId n = 0; n < g->count; n++) {
@@ -60,7 +65,7 @@ static const Brief *find_brief(const Graph *g, Arena *scratch) {
                            .shape = shape_number(&shapes, n),
                            .pool = pool_unfolded(g, n),
                            .immediate = node_immediate(d),
-                           .small = is_column(d->type),
+                           .small = !has_rows(d->type, batched[n]),
                            .reduction = (uint8_t)kind_of_reduction(g, n)};
     }
     return brief;
@@ -123,11 +128,12 @@ static bool *find_scattered(const Facts *f, Arena *a) {
 }
 
 Facts find_facts(const Graph *g, Arena *a, const PassOptions *o) {
+    const bool *batched = graph_batched(g, a);
     Facts f = {.old = g,
                .options = o,
-               .brief = find_brief(g, a),
+               .brief = find_brief(g, batched, a),
                .users = graph_users(g, a),
-               .batched = graph_batched(g, a),
+               .batched = batched,
                .share = ARENA_ARRAY(a, g->count, Share)};
     f.in_rows = find_in_rows(&f, a);
     f.fits = find_fits(&f, a);

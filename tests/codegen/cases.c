@@ -122,6 +122,8 @@ const Named agree_cases[] = {
     {"functions in f16", {NET("functions"), WITH(as_half), F16, 1, FAST, false, 0}},
     {"functions unfused", {NET("functions"), AS_IS, F32, 0, FAST, false, 0}},
     {"recurrence",       {NET("recurrence"), AS_IS,  F32,  1, FAST, true, 0}},
+    {"recurrence, batch 1", {NET("recurrence"), WITH(single), F32, 1, FAST, false, 0}},
+    {"recurrence, batch 1, in f16", {NET("recurrence"), WITH(single_half), F16, 1, FAST, false, 0}},
     {"sequence",         {NET("sequence"), AS_IS,  F32,  1, FAST, true, 0}},
     {"sequence in bf16", {NET("sequence"), WITH(as_brain), BF16, 1, FAST, false, 0}},
     {"starts",           {NET("starts"), AS_IS,    F32,  1, FAST, false, 0}},
