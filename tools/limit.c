@@ -5,17 +5,29 @@
 
 enum { MOST_BATCH = 1 << 30 };
 
-// Whether the model compiles with another batch, and fits.
-static bool batch_fits(const Arguments *arguments, int64_t batch, bool keep) {
-    Arena *a = arena_new();
+// The model with another batch, or NULL if it does not compile with it.
+static Program *with_batch(Arena *a, const Arguments *arguments,
+                           int64_t batch) {
     Diagnostics diags = diag_new(a);
     Setting set[MAX_SETTINGS + 1];
     int count = 0;
-    bool fits = false;
     for (; count < arguments->num_settings; count++)
         set[count] = arguments->set[count];
     set[count++] = (Setting){"batch", arena_format(a, "%" PRId64, batch)};
-    Program *p = frontend_load(a, arguments->operand[0], set, count, &diags);
+    return frontend_load(a, arguments->operand[0], set, count, &diags);
+}
+
+static bool batch_compiles(const Arguments *arguments, int64_t batch) {
+    Arena *a = arena_new();
+    bool compiles = with_batch(a, arguments, batch) != NULL;
+    arena_free(a);
+    return compiles;
+}
+
+static bool batch_fits(const Arguments *arguments, int64_t batch, bool keep) {
+    Arena *a = arena_new();
+    Program *p = with_batch(a, arguments, batch);
+    bool fits = false;
     if (p != NULL) {
         if (keep)
             p->recipe.recompute = RECOMPUTE_NONE;
@@ -26,24 +38,59 @@ static bool batch_fits(const Arguments *arguments, int64_t batch, bool keep) {
     return fits;
 }
 
-int64_t batch_largest(const Arguments *arguments, const Program *p,
-                      int64_t memory, bool keep) {
-    Arguments within = *arguments;
-    int64_t shards = p->recipe.shards > 0 ? p->recipe.shards : 1;
-    int64_t fits = 0, over = 1, batch = p->recipe.batch;
-    within.memory = memory;
-    while (over < MOST_BATCH && batch_fits(&within, shards * over, keep)) {
+// The least batch that compiles, of those that divide the recipe's: splits of a
+// batch, as for ghost batches, divide both.
+static int64_t least_batch(const Arguments *arguments, int64_t shards,
+                           int64_t batch) {
+    for (int64_t unit = 1; unit < batch; unit++)
+        if (batch % unit == 0 && batch_compiles(arguments, shards * unit))
+            return unit;
+    return batch;
+}
+
+// How many times the batch `unit` fits: steps that double lead from `start` to
+// numbers on both sides of the result, and halves between them to it.
+static int64_t search(const Arguments *within, int64_t unit, bool keep,
+                      int64_t start, int64_t step) {
+    int64_t fits = 0, over = start;
+    while (over < MOST_BATCH / unit && batch_fits(within, unit * over, keep)) {
         fits = over;
-        over = over < batch ? batch : 2 * over;
+        over += step;
+        step *= 2;
+    }
+    while (fits == 0 && over > 1) {
+        int64_t less = over > step ? over - step : over / 2;
+        if (batch_fits(within, unit * less, keep))
+            fits = less;
+        else
+            over = less;
+        step *= 2;
     }
     while (over - fits > 1) {
         int64_t middle = fits + (over - fits) / 2;
-        if (batch_fits(&within, shards * middle, keep))
+        if (batch_fits(within, unit * middle, keep))
             fits = middle;
         else
             over = middle;
     }
-    return shards * fits;
+    return fits;
+}
+
+// Prices of kernels take most of the time of a plan and change its memory
+// little, so that the search with them starts at the result of one without.
+int64_t batch_largest(const Arguments *arguments, const Program *p,
+                      int64_t memory, bool keep) {
+    Arguments within = *arguments;
+    int64_t shards = p->recipe.shards > 0 ? p->recipe.shards : 1;
+    int64_t least = least_batch(arguments, shards, p->recipe.batch);
+    int64_t start = p->recipe.batch / least, unit = shards * least;
+    within.memory = memory;
+    within.pricing = (Pricing){0};
+    int64_t largest = search(&within, unit, keep, start, start);
+    if (arguments->pricing.prices == NULL)
+        return unit * largest;
+    within.pricing = arguments->pricing;
+    return unit * search(&within, unit, keep, largest ? largest : 1, 1);
 }
 
 static const char *advice(Arena *a, const Arguments *arguments,

@@ -62,6 +62,14 @@ largest lenet.net 4MiB
 largest lenet.net 4MiB --target=host
 largest resnet9.net 64MiB --set width=16
 largest mlp.net 12MB --set precision=f32
+largest lenet.net 4MiB --device=h200
+# Ghost batches of 16 samples divide it.
+batch=$(number max_batch resnet9_tricks.net --memory=64MiB --max-batch \
+    --set width=16)
+status 0 "" resnet9_tricks.net --memory=64MiB --set width=16 \
+    --set "batch=$batch"
+status 5 "would fit" resnet9_tricks.net --memory=64MiB --set width=16 \
+    --set "batch=$((batch + 16))"
 # Shards divide it.
 batch=$(number max_batch lenet.net --memory=4MiB --max-batch --set shards=4)
 status 0 "" lenet.net --memory=4MiB --set shards=4 --set "batch=$batch"
