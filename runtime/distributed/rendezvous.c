@@ -240,8 +240,18 @@ static bool is_of_another_job(const Host *h, const RtHandshake *got) {
     return h->own->job != 0 && got->job != 0 && got->job != h->own->job;
 }
 
+static void terminate(RtHandshake *h) {
+    h->version[sizeof h->version - 1] = '\0';
+    h->model[sizeof h->model - 1] = '\0';
+    h->device[sizeof h->device - 1] = '\0';
+    h->collectives[sizeof h->collectives - 1] = '\0';
+    h->machine[sizeof h->machine - 1] = '\0';
+    h->reduce[sizeof h->reduce - 1] = '\0';
+}
+
 static bool take_hello(Host *h, Connection *g, RtError *e) {
     const RtHandshake *got = &g->hello.hello;
+    terminate(&g->hello.hello);
     if (is_of_another_job(h, got)) {
         RtError other;
         rt_fail(&other, EXIT_USAGE, "rank 0 at this address is of another run");

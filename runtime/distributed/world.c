@@ -245,6 +245,7 @@ void rt_world_leave(RtWorld *w, bool good) {
 void rt_world_close(RtWorld *w, bool good) {
     if (w == NULL)
         return;
+    rt_world_leave(w, good);
     good = ends_together(w, good);
     bool idle = w->sums == NULL || rt_sums_free(w->sums);
     if (w->collectives != NULL && good)
