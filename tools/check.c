@@ -186,12 +186,12 @@ typedef struct {
 // The time of the same step in one shard; 0: not known, or it has no more.
 static double one_shard_seconds(const Arguments *arguments, const Program *p,
                                 const Device *device) {
+    if (p->recipe.shards < 2)
+        return 0;
     Arena *a = arena_new();
     Diagnostics diags = diag_new(a);
     Setting set[MAX_SETTINGS + 1];
     int count = 0;
-    if (p->recipe.shards < 2)
-        return 0;
     for (; count < arguments->num_settings; count++)
         set[count] = arguments->set[count];
     set[count++] = (Setting){"shards", "1"};

@@ -1,5 +1,5 @@
 // The runtime's declarations of nvJPEG agree with its header: the same numbers,
-// and functions with the same arguments, where handles are pointers to us.  This
+// and functions with the same arguments, where handles are pointers to us. This
 // file only has to compile.
 #include <nvjpeg.h>
 
@@ -15,17 +15,16 @@ static_assert(sizeof(RtNvjpegImage) == sizeof(nvjpegImage_t), "an image");
 static_assert(offsetof(RtNvjpegImage, pitch) == offsetof(nvjpegImage_t, pitch),
               "bytes of a row");
 
-static nvjpegStatus_t (*const open_as)(nvjpegHandle_t *) = nvjpegCreateSimple;
-static nvjpegStatus_t (*const close_as)(nvjpegHandle_t) = nvjpegDestroy;
-static nvjpegStatus_t (*const state_create_as)(nvjpegHandle_t,
-                                               nvjpegJpegState_t *) =
+nvjpegStatus_t (*const open_as)(nvjpegHandle_t *) = nvjpegCreateSimple;
+nvjpegStatus_t (*const close_as)(nvjpegHandle_t) = nvjpegDestroy;
+nvjpegStatus_t (*const state_create_as)(nvjpegHandle_t, nvjpegJpegState_t *) =
     nvjpegJpegStateCreate;
-static nvjpegStatus_t (*const state_free_as)(nvjpegJpegState_t) =
+nvjpegStatus_t (*const state_free_as)(nvjpegJpegState_t) =
     nvjpegJpegStateDestroy;
-static nvjpegStatus_t (*const decode_as)(nvjpegHandle_t, nvjpegJpegState_t,
-                                         const unsigned char *, size_t,
-                                         nvjpegOutputFormat_t, nvjpegImage_t *,
-                                         cudaStream_t) = nvjpegDecode;
+nvjpegStatus_t (*const decode_as)(nvjpegHandle_t, nvjpegJpegState_t,
+                                  const unsigned char *, size_t,
+                                  nvjpegOutputFormat_t, nvjpegImage_t *,
+                                  cudaStream_t) = nvjpegDecode;
 
 #define NVJPEG(member, function, arguments)                                    \
     typedef int is_##member[sizeof(member##_as == &function) ? 1 : -1];
