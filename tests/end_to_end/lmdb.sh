@@ -4,6 +4,7 @@
 # lmdb and protobuf write.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 . "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
+. "$SINTER_SOURCE/tests/end_to_end/image_model.sh"
 
 python=$SINTER_PYTHON
 "$python" -c 'import lmdb, numpy, PIL, google.protobuf' 2>/dev/null || exit 77
@@ -119,21 +120,6 @@ write("label/train", [("k", Datum(channels=1, height=1, width=1, data=b"1",
 write("alone/train", [("k", images["train"][0][1])])
 PYTHON
 
-model() {
-    cat <<NET
-model Net(image: u8[N, 16, 16, 3]) -> f32[N, 3] {
-  image |> normalize(mean=128, std=64) |> flatten |> linear(3)
-}
-
-train Net {
-  data      = $1
-  batch     = 4
-  epochs    = 2
-  loss      = mean(cross_entropy(output, label))
-  optimizer = sgd(lr=0.01)
-}
-NET
-}
 model 'image_folder("images", size=16)' >folder.net
 model 'lmdb("encoded", size=16)' >base.net
 model 'lmdb("rgb", size=16, rgb=true)' >order.net

@@ -3,17 +3,8 @@
 # all ranks end after the same step, which is saved.  ON: the device.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 . "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
-expect 0 "$LINKER" -shared -fPIC -w -o stall.so "$here/stall.c"
+. "$SINTER_SOURCE/tests/end_to_end/stalling.sh"
 
-for split in train test; do
-    for class in a b; do
-        mkdir -p images/$split/$class
-        for file in 1 2 3 4; do
-            echo iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg== |
-                base64 -d >images/$split/$class/$file.png
-        done
-    done
-done
 cat >folder.net <<'NET'
 model Folder(image: u8[N, 4, 4, 3]) -> f32[N, 2] {
   image |> normalize(mean=127, std=60) |> flatten |> linear(2)

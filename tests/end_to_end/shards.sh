@@ -3,6 +3,7 @@
 # the bit, from archives of each form that Python's tarfile writes.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 . "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
+. "$SINTER_SOURCE/tests/end_to_end/image_model.sh"
 
 python=
 for candidate in python3 /usr/bin/python3; do
@@ -56,21 +57,6 @@ write("gnu", tarfile.GNU_FORMAT, "k" * 120 + "/", 3)
 write("pax", tarfile.PAX_FORMAT, "\u00e9" * 120 + "/", 2)
 PYTHON
 
-model() {
-    cat <<NET
-model Net(image: u8[N, 16, 16, 3]) -> f32[N, 3] {
-  image |> normalize(mean=128, std=64) |> flatten |> linear(3)
-}
-
-train Net {
-  data      = $1
-  batch     = 4
-  epochs    = 2
-  loss      = mean(cross_entropy(output, label))
-  optimizer = sgd(lr=0.01)
-}
-NET
-}
 model 'image_folder("images", size=16)' >folder.net
 model 'webdataset("ustar", size=16)' >shards.net
 expect 0 "$SINTER" build folder.net -o folder

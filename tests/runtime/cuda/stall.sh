@@ -5,18 +5,7 @@
 # those of SPLIT.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
 . "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
-
-expect 0 "${CC:-cc}" -shared -fPIC -w -o stall.so "$here/stall.c"
-
-for split in train test; do
-    for class in a b; do
-        mkdir -p images/$split/$class
-        for file in 1 2 3 4; do
-            echo iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8BQDwAEhQGAhKmMIQAAAABJRU5ErkJggg== |
-                base64 -d >images/$split/$class/$file.png
-        done
-    done
-done
+. "$SINTER_SOURCE/tests/end_to_end/stalling.sh"
 
 cat >folder.net <<'NET'
 model Folder(image: u8[N, 4, 4, 3]) -> f32[N, 2] {
