@@ -80,6 +80,10 @@ Pricing device_pricing(const Device *d);
 // shards; 0: not known.
 double step_seconds(const Plan *plan, const Program *p, const Device *device);
 
+// Bytes that a binary counter reads and stores to add n terms of a size: it
+// reads 2 n - 1 and stores n (runtime/shards.c).
+int64_t tree_bytes(int64_t n, int64_t bytes);
+
 // Bytes and seconds of its sums over shards, in one process.
 int64_t shard_sum_bytes(const Plan *plan, const Program *p);
 double shard_sum_seconds(const Plan *plan, const Program *p,

@@ -86,11 +86,14 @@ static double graph_seconds(const GraphPlan *p, const Device *d) {
     return seconds;
 }
 
-// A tree over n terms reads each, and each sum that waits, and stores n of
-// them.
+int64_t tree_bytes(int64_t n, int64_t bytes) {
+    return n > 1 ? (3 * n - 1) * bytes : 0;
+}
+
 int64_t shard_sum_bytes(const Plan *plan, const Program *p) {
-    int64_t n = p->recipe.shards > 0 ? recipe_update_batches(&p->recipe) : 1;
-    return n > 1 ? (3 * n - 1) * plan->partial_bytes : 0;
+    return p->recipe.shards > 0 ? tree_bytes(recipe_update_batches(&p->recipe),
+                                             plan->partial_bytes)
+                                : 0;
 }
 
 double shard_sum_seconds(const Plan *plan, const Program *p, const Device *d) {

@@ -81,10 +81,9 @@ static Program *program_of(Arena *a, const Case *c, int64_t batch,
 
 // ---- a step ----
 
-// A rank adds the terms of its m runs by a binary counter, which reads 2 m - 1
-// of them and writes m: runtime/session/shards.c.
-static double adding_seconds(int m, const Timeline *t, const World *w) {
-    return m > 1 ? (3 * m - 1) * t->bytes / w->memory : 0;
+// A rank adds the terms of its runs.
+static double adding_seconds(int runs, const Timeline *t, const World *w) {
+    return (double)tree_bytes(runs, (int64_t)t->bytes) / w->memory;
 }
 
 // The batch of the result is 0 if the model does not compile so.
