@@ -147,9 +147,9 @@ typedef struct RtSums RtSums;
 // Ends the program if the system has no thread for it.
 RtSums *rt_sums_new(RtCollectives *c, bool fast);
 void rt_sums_begin(RtSums *s, const RtBuffer *b, size_t count);
-// Waits for all of them.  *signal: of the last one, if there was any, the
-// signal that some rank had when it began.
-void rt_sums_finish(RtSums *s, int *signal);
+// Waits for all of them.  *flag: of the last one, if there was any, the largest
+// of all ranks' flags.
+void rt_sums_finish(RtSums *s, int *flag);
 // False: one is in flight, which other ranks may never finish.  It is left, and
 // uses the back end.
 bool rt_sums_free(RtSums *s);

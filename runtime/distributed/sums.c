@@ -28,7 +28,7 @@ struct RtSums {
     Queued queue[MOST_QUEUED]; // a ring
     int64_t begun, finished;
     bool waits, ends; // the rank waits for all of them; the thread ends
-    int signal;       // of the last one
+    int flag;         // of the last one, the largest of all ranks
 };
 
 static bool rank_waits(RtSums *s) {
@@ -63,7 +63,7 @@ static void *run_sums(void *arg) {
         pthread_mutex_unlock(&s->lock);
         int flag = run_sum(s, next);
         pthread_mutex_lock(&s->lock);
-        s->signal = flag;
+        s->flag = flag;
         s->finished++;
         pthread_cond_broadcast(&s->changed);
     }
@@ -93,14 +93,14 @@ void rt_sums_begin(RtSums *s, const RtBuffer *b, size_t count) {
     pthread_mutex_unlock(&s->lock);
 }
 
-void rt_sums_finish(RtSums *s, int *signal) {
+void rt_sums_finish(RtSums *s, int *flag) {
     pthread_mutex_lock(&s->lock);
     s->waits = true;
     while (s->finished < s->begun)
         pthread_cond_wait(&s->changed, &s->lock);
     s->waits = false;
     if (s->begun > 0)
-        *signal = s->signal;
+        *flag = s->flag;
     pthread_mutex_unlock(&s->lock);
 }
 
