@@ -96,18 +96,25 @@ BODY = """
     |> linear(%d) as head
 """ % CLASSES
 
+MIXED = " |> mixup(0.4, p=0.5) |> cutmix(alpha=1, p=0.5)"
+ALONE = ("data.train |> random_crop(6, pad=2, mode=reflect) |> flip_lr "
+         "|> cutout(2)")  # no sample sees another
+# Every augmentation.  Half of a trainer is these, so a trial has one case of
+# them.
+EVERY_ALONE = (
+    ALONE + " |> alternating_flip |> random_translate(1) "
+    "|> random_resized_crop(6) |> brightness(10) |> contrast(0.2) "
+    "|> rotate(20) |> affine(9, shear=5, interpolation=\"bilinear\") "
+    "|> color_jitter(0.2, 0.2, 0.2, 0.1) |> grayscale |> solarize(99) "
+    "|> posterize(5) |> autocontrast |> random_erasing "
+    "|> rand_augment |> trivial_augment_wide")
+EVERY = EVERY_ALONE + MIXED
+
 # Everything at once; a trial leaves out or replaces what it must.
 EVERYTHING = {
     "norm": "batch_norm",
     "rand": "dropout(0.3)",
-    "input": "data.train |> random_crop(6, pad=2, mode=reflect) |> flip_lr "
-             "|> cutout(2) |> alternating_flip |> random_translate(1) "
-             "|> random_resized_crop(6) |> brightness(10) |> contrast(0.2) "
-             "|> rotate(20) |> affine(9, shear=5, interpolation=\"bilinear\") "
-             "|> color_jitter(0.2, 0.2, 0.2, 0.1) |> grayscale |> solarize(99) "
-             "|> posterize(5) |> autocontrast |> random_erasing "
-             "|> rand_augment |> trivial_augment_wide "
-             "|> mixup(0.4, p=0.5) |> cutmix(alpha=1, p=0.5)",
+    "input": ALONE + MIXED,
     "batch": "8",
     "epochs": "2",
     "loss": "mean(cross_entropy(output, label, smoothing=0.1))",
@@ -120,7 +127,6 @@ EVERYTHING = {
     "metrics": "[accuracy, loss, top5, perplexity]",
     "views": "[0.5: identity, 0.25: flip_lr, 0.25: shift(1) |> flip_lr]",
 }
-ALONE = EVERYTHING["input"].split(" |> mixup")[0]  # no sample sees another
 
 
 def recipe(**changes):

@@ -1,5 +1,6 @@
 """The relations that the table names, one function for each."""
 
+import itertools
 import math
 import os
 import random
@@ -35,6 +36,12 @@ LOSSES = {
 }
 
 
+def in_turn():
+    """Keys of a recipe with each optimizer, and the losses in turn."""
+    for name, loss in zip(OPTIMIZERS, itertools.cycle(LOSSES.values())):
+        yield dict(loss="mean(%s)" % loss, **of_optimizer(name))
+
+
 # An update adds up some 600 terms in f32, in another order: sqrt(600) * 2^-24
 # of their size, and sixteen follow one another.
 REORDERED = 16 * 600 ** 0.5 * 2 ** -24
@@ -48,8 +55,8 @@ def table_is_whole():
         found = set(re.findall(pattern, LANGUAGE, re.M))
         insist(found == set(known), what, found ^ set(known))
     for name in AUGMENTATIONS:
-        insist(name + "(" in EVERYTHING["input"] or name + " |>" in
-               EVERYTHING["input"], name, "is in no trial")
+        insist(name + "(" in EVERY or name + " |>" in EVERY, name,
+               "is in no trial")
 
 
 def of_optimizer(name):
@@ -83,7 +90,7 @@ def in_parts(trainer, data, *options):
 def resume():
     data = images("forty", 44)
     for k in (dict(accumulate="2", precision="f16", recompute="auto",
-                   average="lookahead(0.5, every=3 step)"),
+                   input=EVERY, average="lookahead(0.5, every=3 step)"),
               dict(average="ema(0.9, every=1 epoch)", precision="bf16",
                    optimizer="adamw(lr=0.1 * rate)", stop="loss <= 1.93"),
               dict(norm="batch_norm(ghost=2)", accumulate="3",
@@ -99,7 +106,8 @@ def resume():
 
 def recompute():
     data = images("forty", 44)
-    for k in dict(accumulate="2"), dict(precision="f16", stop="loss <= 0"):
+    for k in (dict(accumulate="2", input=EVERY),
+              dict(precision="f16", stop="loss <= 0")):
         init = start(recipe(recompute="none", **k), data)
         runs = [Run(build(recipe(recompute=r, **k)), data, "--validation=5",
                     init).tensors() for r in ("none", "auto")]
@@ -110,7 +118,7 @@ def first_weights():
     """A run from the file of its first weights is the run that draws them."""
     data = images("forty", 44)
     for k in (dict(accumulate="2", precision="f16", stop="loss <= 0"),
-              dict(average="lookahead(0.5, every=3 step)")):
+              dict(average="lookahead(0.5, every=3 step)", input=EVERY)):
         text = recipe(**k)
         drawn = Run(build(text), data, "--validation=5")
         given = Run(build(text), data, "--validation=5", start(text, data))
@@ -124,7 +132,8 @@ def shards():
     for k in (dict(average="lookahead(0.5, every=3 step)", precision="f16"),
               dict(average="ema(0.9)", precision="bf16", recompute="auto",
                    norm="batch_norm(ghost=2)", stop="loss <= 0"),
-              dict(rate="one_cycle(0.1)", **of_optimizer("muon"))):
+              dict(rate="one_cycle(0.1)", input=EVERY,
+                   **of_optimizer("muon"))):
         text = recipe(shards="4", batch="16", **k)
         options = ("--validation=5", start(text, data))
         one = Run(build(text), data, *options)
@@ -142,7 +151,8 @@ def shards():
 def divided():
     """Shards of a batch do what the batch does: 44 is 16, 16, 12."""
     data = images("forty", 44)
-    for k in (dict(average="lookahead(0.5, every=3 step)", precision="f16"),
+    for k in (dict(average="lookahead(0.5, every=3 step)", precision="f16",
+                   input=EVERY_ALONE),
               dict(batch="16, drop_last", precision="bf16",
                    average="ema(0.9, every=1 epoch)"),
               dict(loss="sum(%s)" % LOSSES["mse"], rate="cosine(0.01)",
@@ -208,7 +218,7 @@ def held_out():
     part = images("part", 44, test=held)
     for k in (dict(accumulate="2", precision="f16", stop="loss <= 0"),
               dict(average="lookahead(0.5, every=3 step)",
-                   norm="batch_norm(ghost=2)")):
+                   norm="batch_norm(ghost=2)", input=EVERY)):
         text = recipe(recompute="auto", **k)
         runs = [Run(build(text), d, "--validation=5") for d in (data, black)]
         same_bits("held out", *(weights(r.tensors()) for r in runs))
@@ -228,14 +238,12 @@ PLAIN = dict(norm="batch_norm(frozen)", rand=None, input=ALONE)
 def halves():
     """Two batches are as good as one of twice the size: 44 is 16, 16, 8, 4."""
     data = images("forty", 44)
-    mean = {"loss": "mean(%s)"}
-    cases = [dict(loss="mean(%s)" % x) for x in LOSSES.values()]
-    cases += [of_optimizer(o) for o in OPTIMIZERS]
-    cases += [dict(loss="sum(%s)" % LOSSES["mse"], rate="cosine(0.01)"),
-              dict(average="lookahead(0.5, every=3 step)", precision="f16"),
-              dict(average="ema(0.9, every=1 epoch)", precision="bf16"),
-              dict(clip="value(0.01)", recompute="auto", stop="loss <= 0"),
-              dict(rate="one_cycle(0.1)", freeze='"b.*" after 4 step')]
+    cases = [*in_turn(), dict(input=EVERY_ALONE),
+             dict(loss="sum(%s)" % LOSSES["mse"], rate="cosine(0.01)"),
+             dict(average="lookahead(0.5, every=3 step)", precision="f16"),
+             dict(average="ema(0.9, every=1 epoch)", precision="bf16"),
+             dict(clip="value(0.01)", recompute="auto", stop="loss <= 0"),
+             dict(rate="one_cycle(0.1)", freeze='"b.*" after 4 step')]
     for k in cases:
         k = {**PLAIN, "rate": "piecewise(0: 0.02, 1 epoch: 0.1, 100%: 0)", **k}
         init = start(recipe(batch="16", accumulate="1", **k), data)
@@ -253,10 +261,9 @@ def halves():
 def short():
     """A short batch is a full one of its size, 12 of 16."""
     data = images("twelve", 12)
-    for k in ([dict(loss="mean(%s)" % x) for x in LOSSES.values()] +
-              [of_optimizer(o) for o in OPTIMIZERS] +
-              [dict(precision="f16", average="lookahead(0.5, every=3 step)"),
-               dict(recompute="auto", stop="loss <= 0", clip="value(0.01)")]):
+    for k in (*in_turn(), dict(input=EVERY_ALONE),
+              dict(precision="f16", average="lookahead(0.5, every=3 step)"),
+              dict(recompute="auto", stop="loss <= 0", clip="value(0.01)")):
         k = {**PLAIN, "rand": "dropout(0.3)", "epochs": "6",
              "freeze": '"b.*" after 3 step', **k}
         init = start(recipe(**{**k, "batch": "12"}), data)
@@ -270,7 +277,7 @@ def short():
 def evaluation():
     """An evaluation says the same for any batch: of 20 samples and of 44."""
     data = images("forty", 44)
-    crop = EVERYTHING["input"].replace("crop(6", "crop(4")
+    crop = EVERY.replace("crop(6", "crop(4")
     cases = [dict(loss="mean(%s)" % x, input=ALONE) for x in LOSSES.values()]
     cases += [dict(loss="sum(cross_entropy(output, label))", precision="f16"),
               dict(average="lookahead(0.5)", precision="bf16"),
@@ -280,7 +287,7 @@ def evaluation():
                    image="u8[N, 4, 4, 2]", stop="loss <= 0")]
     for k in cases:
         ran = Run(build(recipe(**k)), data)
-        for batch in "10", "14", "32":
+        for batch in "10", "32":
             again = Run(build(recipe(**{**k, "batch": batch})), data,
                         "--init=" + ran.files[-1], "--eval-only").last()
             for m in "loss", "accuracy", "top5", "perplexity":
@@ -304,7 +311,7 @@ def frozen():
     """A frozen parameter keeps its bits; what is not frozen moves."""
     data = images("forty", 44)
     cases = [of_optimizer(o) for o in OPTIMIZERS]
-    cases += [dict(average="lookahead(0.5, every=2 step)"),
+    cases += [dict(average="lookahead(0.5, every=2 step)", input=EVERY),
               dict(average="ema(0.9, every=2 step)", precision="f16"),
               dict(precision="bf16", norm="batch_norm(frozen)"),
               dict(clip="value(0.01)", recompute="auto", stop="loss <= 0")]
@@ -390,7 +397,7 @@ def perfect():
     body = ("\nh = image |> normalize(mean=110, std=90) "
             "|> {norm} |> mean([height, width]) |> {rand}\n"
             "h * parameter([%d], init=1)\n" % CLASSES)
-    kept = re.sub(r" \|> random_resized.*", "", ALONE).replace(
+    kept = re.sub(r" \|> random_resized.*", "", EVERY_ALONE).replace(
         "reflect", "edge")
     common = dict(body=body, image="u8[N, 6, 6, %d]" % CLASSES, rand=None,
                   rate="cosine(1e-4)", freeze=None, norm="batch_norm(frozen)",
@@ -496,10 +503,9 @@ def narrow():
     what its logits do, which are below 1 here.
     """
     data = images("forty", 44)
-    cases = [dict(loss="mean(%s)" % x, input=ALONE) for x in LOSSES.values()]
-    cases += [{**of_optimizer(o), "accumulate": "2"} for o in OPTIMIZERS]
+    cases = [dict(input=ALONE, accumulate="2", **k) for k in in_turn()]
     cases += [dict(norm="batch_norm(frozen)", stop="loss <= 0",
-                   average="lookahead(0.5)", recompute="auto")]
+                   average="lookahead(0.5)", recompute="auto", input=EVERY)]
     for k in cases:
         runs = {p: Run(build(recipe(precision=p, rate="cosine(0.01)",
                                     **k), "--act=recipe"), data,
@@ -516,7 +522,7 @@ def goal():
     """A run that stops leaves what met its goal."""
     data = images("forty", 44)
     # The class is a brightness, which policies change.
-    kept = re.sub(r" \|> rotate.*(?= \|> mixup)", "", EVERYTHING["input"])
+    kept = re.sub(r" \|> rotate.*(?= \|> mixup)", "", EVERY)
     for k in (dict(), dict(average="lookahead(0.5, every=4 step)"),
               dict(accumulate="2", average="ema(0.5, every=2 step)"),
               dict(precision="f16", recompute="auto")):
