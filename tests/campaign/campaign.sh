@@ -18,6 +18,7 @@
 #   races     every model under the race checker
 #   codegen   every fused case in f32 optimised
 #   cuda      every model on the stand-in, and each call of a library fails once
+#   export    all models, exported, against their trainers for 100 inputs
 #   faults    each planted fault is found
 #   rank_faults  one of four ranks is killed, stopped or cut off
 #   random    random programs, from a seed that the day gives
@@ -32,7 +33,7 @@ set -u
 build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
 shift 2
 [ $# -gt 0 ] ||
-    set -- nvrtc cudnn cost bound bench ptx races codegen cuda faults \
+    set -- nvrtc cudnn cost bound bench ptx races codegen cuda export faults \
         rank_faults random ranks machine fuzz sanitized outside
 source=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 export SINTER="$build/bin/sinter" SINTER_SOURCE="$source"
@@ -106,6 +107,7 @@ part() {
     codegen) long "$1" codegen AGREE_OPTIMISED=1 ;;
     cuda) long $(($1 / 2)) cuda_models CUDA_ALL=1 &&
         long $(($1 / 2)) cuda_faults FAULTS_EVERY=1 ;;
+    export) long "$1" export EXPORT_ALL=1 ;;
     faults) long "$1" faults FAULTS=all ;;
     rank_faults) long "$1" end_to_end_rank_faults RANK_FAULTS=$(($1 / 2)) ;;
     random) random "$1" env CC=tcc "$build/bin/random" ;;

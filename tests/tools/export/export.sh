@@ -1,8 +1,9 @@
 #!/bin/sh
 # sinter export: onnx.checker accepts the ONNX file, and onnxruntime has the
-# predictions of the trainer for 100 inputs; so has the module for PyTorch, and
-# its state_dict comes back by --init.  EXPORT_ALL=1: of all models.
+# predictions of the trainer for some inputs; so has the module for PyTorch, and
+# its state_dict comes back by --init.  EXPORT_ALL=1: of all models, 100 inputs.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 for candidate in "${SINTER_PYTHON:-}" python3; do
     $candidate -c 'import onnx, onnxruntime' 2>/dev/null &&
