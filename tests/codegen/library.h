@@ -8,7 +8,7 @@
 
 // Flags of a library whose kernels the race checker of tests/simt watches.  It
 // asks for lines alone: gcc needs long to follow variables too.
-#define LIBRARY_RACES "-O1 -g1 -DSINTER_SIMT -fsanitize=thread"
+#define LIBRARY_RACES "-O0 -g1 -DSINTER_SIMT -fsanitize=thread"
 
 // Flags of a library in fast mode for one thread, or in faithful mode, which
 // $TCC compiles where it is set: in a hundredth of the time.

@@ -8,12 +8,16 @@
 # the model in another setting.  Models of this folder are trained on files that
 # tests/pytorch/scenes.py writes.  Prints the largest relative difference.
 # EMULATOR is a program that runs a trainer for another processor.
-# The users' flags for a model of each kind; kernels of the others are alike.
+# Models of most kinds of kernels are compiled with the users' flags, others that
+# compute for seconds with the tests', and the rest by tcc.
+tiny=
 case $1 in
-airbench94 | denoise | gpt_nano | gru_text | lenet | llama_nano | mlp | \
-    multitask | resnet9 | unet_seg | vit_tiny) OPTIMISATION= ;;
+airbench94 | gpt_nano | gru_text | resnet9 | unet_seg) OPTIMISATION= ;;
+resnet9-wide | resnet9_tricks) ;;
+*) tiny=tiny ;;
 esac
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+[ -z "$tiny" ] || . "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 model=${1%%-*}
 golden=$SINTER_SOURCE/tests/golden/losses/$1.losses

@@ -14,7 +14,6 @@
 #include <string.h>
 
 static const Setting few[] = {{"batch", "4"}};
-static const Setting pair[] = {{"batch", "2"}};
 static const Setting single[] = {{"batch", "1"}};
 static const Setting small[] = {{"width", "8"}, {"batch", "2"}};
 static const Setting odd[] = {{"width", "5"}, {"batch", "3"}};
@@ -34,7 +33,7 @@ static const Subject subject[] = {
     {MODEL("lenet"),      WITH(few),        F32,  1},
     {MODEL("resnet9"),    WITH(small),      F16,  1},
     {MODEL("resnet9"),    WITH(odd),        F32,  1},
-    {MODEL("airbench94"), WITH(pair),       F16,  1},
+    {MODEL("airbench96"), WITH(small),      F16,  1},
     {MODEL("unet_seg"),   WITH(narrow),     F16,  1},
     {MODEL("gpt_nano"),   WITH(short_text), BF16, 1},
     {NET("one-channel"),  WITH(single),     F32,  1},

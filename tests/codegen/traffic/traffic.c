@@ -293,7 +293,7 @@ static void run_steps(Meter *m, const Program *p, const Plan *plan) {
 // the kernel's text.
 static const char *run_program(Meter *m, const Program *p, const Plan *plan,
                                const char *folder) {
-    static const char flags[] = "-O1 -w -fsanitize=thread -fno-openmp-simd "
+    static const char flags[] = "-O0 -w -fsanitize=thread -fno-openmp-simd "
                                 "-fno-tree-vectorize -fno-tree-sink";
     const char *name[] = {"model"};
     library_write(m->a, folder, name[0], p, plan);
