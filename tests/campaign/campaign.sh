@@ -16,7 +16,7 @@
 #   bench     bench/gpu.sh in its small form, on the stand-in
 #   ptx       warp instructions of a step of every model, and its bits
 #   races     every model under the race checker
-#   codegen   every fused case in f32 optimised
+#   codegen   all cases, every fused one in f32 optimised
 #   cuda      every model on the stand-in, and each call of a library fails once
 #   export    all models, exported, against their trainers for 100 inputs
 #   faults    each planted fault is found
@@ -104,7 +104,7 @@ part() {
     ptx) long $(($1 / 2)) ptx_warps PTX_ALL=1 &&
         long $(($1 / 2)) ptx_bits BITS_ALL=1 ;;
     races) long "$1" races RACES_MODEL=all ;;
-    codegen) long "$1" codegen AGREE_OPTIMISED=1 ;;
+    codegen) long "$1" codegen AGREE_ALL=1 ;;
     cuda) long $(($1 / 2)) cuda_models CUDA_ALL=1 &&
         long $(($1 / 2)) cuda_faults FAULTS_EVERY=1 ;;
     export) long "$1" export EXPORT_ALL=1 ;;

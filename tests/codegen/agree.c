@@ -46,10 +46,10 @@ static bool load(Run *r) {
 }
 
 // Only the build of a host trainer is optimised: fused, in f32, with the real
-// plan, or with AGREE_OPTIMISED=1 with separate buffers as well.  16 bits are
+// plan, or with AGREE_ALL=1 with separate buffers as well.  16 bits are
 // those of a type of the compiler, which the tiny one lacks.
 static const char *flags_of(const Case *c) {
-    bool is_planned = c->reuse || getenv("AGREE_OPTIMISED") != NULL;
+    bool is_planned = c->reuse || getenv("AGREE_ALL") != NULL;
     bool is_trainer = c->level > 0 && c->storage == F32 && is_planned;
     switch (c->how) {
     case FAST:
