@@ -3,7 +3,7 @@
 # batches, a layer that freezes and averages: a run that was stopped goes on to
 # the same bits as one that was not, and each step can be repeated.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
-export LINKER="${CC:-cc}" CC="$SINTER_SOURCE/tests/random/tcc/cc"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 cat >net.net <<'END'
 model Net(image: u8[N, 8, 8, 1]) -> f32[N, 10] {
@@ -43,9 +43,11 @@ goes_on() {
 names=$(sed -n 's/^OPTIMIZER(\([a-z]*\),.*/\1/p' \
     "$SINTER_SOURCE/ir/optimizers.def")
 [ "$(echo "$names" | wc -l)" -ge 12 ] || fail "few optimizers: $names"
+# In turn with each of two settings.
+setting="precision=mixed(f16)" other="average=lookahead(decay=0.5, every=3 step)"
 for name in $names; do
-    goes_on "$name" --set "precision=mixed(f16)"
-    goes_on "$name" --set "average=lookahead(decay=0.5, every=3 step)"
+    goes_on "$name" --set "$setting"
+    next=$other other=$setting setting=$next
     expect 0 "$SINTER" show params net.net --set "optimizer=$name(lr=0.01)"
     expect_says "^linear_2.weight .* $name "
     expect 0 "$SINTER" show recipe net.net --set "optimizer=$name(lr=0.01)"

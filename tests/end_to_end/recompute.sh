@@ -2,13 +2,11 @@
 # A trainer that makes values again instead of keeping them takes less memory
 # and comes to the same bits.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 number() {
     grep -o "\"$1\": [0-9]*" out | head -n 1 | sed 's/.* //'
 }
-
-# The kernels are compared, not how well they are compiled.
-export CFLAGS=-O1
 
 # compare NAME SHARE SETTING...: with a limit of so many percent of the arena,
 # and where the recipe asks for it.

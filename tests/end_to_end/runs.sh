@@ -292,7 +292,7 @@ expect_equal out quiet/log.txt
 # On a terminal there are a bar and colours, unless they are not wanted.
 if command -v script >/dev/null; then
     cat >on_terminal <<'END'
-./tiny --data synthetic:60000 --epochs 4 --threads 1 --out "$1"
+./tiny --data synthetic:30000 --epochs 4 --threads 1 --out "$1"
 END
     script -qec 'sh on_terminal shown' /dev/null </dev/null >screen
     grep -q "$esc\[36mepoch [1-4]/4 \[[=> ]*\]" screen || fail "no bar in colour"
