@@ -13,6 +13,7 @@ enum { NUM_RANDOM = 8 };
 
 // Cases that a case beside them, in another type or planned, is much like; and
 // unfused ones, of which random programs have as many.
+// clang-format off
 static const char *const alike[] = {
     "resnet9", "resnet9 in f32", "resnet9 in bf16", "lenet", "lenet unfused",
     "windows", "windows in bf16", "unfolded", "frozen", "squeeze",
@@ -24,6 +25,7 @@ static const char *const alike[] = {
     "sequence in bf16", "starts in f16", "skipped unfused"};
 static const char *const faithful_alike[] = {
     "resnet9", "lenet", "windows", "contrast", "windows unfused", "unfolded"};
+// clang-format on
 
 static bool is_in(const char *name, const char *const *list, size_t count) {
     for (size_t i = 0; i < count; i++)

@@ -108,9 +108,9 @@ START_TEST(ten_million_samples_keep_their_digits) {
     Run r = run_begin();
     open_host(&r);
     double sum = (double)before[0] + (double)before[1];
-    rt_metrics_write(r.plan, r.device,
-                     &(RtMetrics){.loss = {before[0], before[1]},
-                                  .count = {MANY, 0}});
+    rt_metrics_write(
+        r.plan, r.device,
+        &(RtMetrics){.loss = {before[0], before[1]}, .count = {MANY, 0}});
     for (uint32_t k = BEFORE; k < SAMPLES; k++) {
         float loss = loss_of(_i == 0, k);
         evaluate(&r, loss);
