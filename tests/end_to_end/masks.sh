@@ -11,7 +11,7 @@ done
 expect 0 "$python" "$SINTER_SOURCE/tests/pytorch/scenes.py" \
     scenes borders 2000 400 32 32
 expect 0 "$SINTER" build "$models/unet_seg.net" --set size=32 --set width=8 \
-    --set classes=4 --set epochs=8 -o trainer
+    --set classes=4 --set epochs=4 -o trainer
 expect 0 ./trainer --device=host --threads=1 --data=scenes --quiet \
     --metrics=rows
 grep '"split":"test"' rows | tail -n 1 |

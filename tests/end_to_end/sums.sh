@@ -2,6 +2,7 @@
 # The rows of a hundred thousand steps have the loss of one, to the digits that
 # they show, and a run that was interrupted tells the same.
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
 expect 0 "$SINTER" build "$here/flat.net" -o flat
 
