@@ -40,7 +40,12 @@ else
         IHDR PLTE tRNS gAMA IDAT IEND >"$work/words"
 fi
 cp "$here/$name"/* "$work/seeds"
+# In less than a minute, every fourth file of the golden tests.
+every=4 count=0
+[ "$seconds" -lt 60 ] || every=1
 for file in "$@"; do
+    count=$((count + 1))
+    [ $((count % every)) -eq 0 ] || continue
     [ -f "$file" ] || continue
     # A golden graph ends where its expectation begins.
     sed '/^---$/,$d' "$file" >"$work/seeds/$(echo "$file" | tr / _)"
