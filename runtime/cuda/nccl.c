@@ -430,35 +430,40 @@ static void nccl_finish(RtCollectives *c) {
         check(n, poll_flags(n, true, &n->cuda->error));
 }
 
-static bool broadcast(Nccl *n, CUdeviceptr at, size_t bytes, RtError *e) {
+static bool broadcast(Nccl *n, int from, CUdeviceptr at, size_t bytes,
+                      RtError *e) {
     return fork_stream(n, e) &&
            settle(n,
                   n->nccl.broadcast(pointer(at), pointer(at), bytes, ncclUint8,
-                                    0, n->comm, n->stream),
-                  "send rank 0's state", e) &&
+                                    from, n->comm, n->stream),
+                  "send a rank's state", e) &&
            join_stream(n, e);
 }
 
-static bool broadcast_memory(Nccl *n, char *memory, size_t bytes, RtError *e) {
+static bool broadcast_memory(Nccl *n, int from, char *memory, size_t bytes,
+                             RtError *e) {
     RtStaging *staging = &n->cuda->staging;
     const size_t most = HOST_FLOATS * sizeof(float);
     CUdeviceptr at = host_piece(n);
     bool good = true;
     for (size_t done = 0; good && done < bytes; done += most) {
         size_t piece = bytes - done < most ? bytes - done : most;
-        good = rt_staging_write(staging, at, memory + done, piece, e) &&
-               broadcast(n, at, piece, e) &&
-               rt_staging_read(staging, memory + done, at, piece, e);
+        good = (n->rank != from ||
+                rt_staging_write(staging, at, memory + done, piece, e)) &&
+               broadcast(n, from, at, piece, e) &&
+               (n->rank == from || memory == NULL ||
+                rt_staging_read(staging, memory + done, at, piece, e));
     }
     return good;
 }
 
-static void nccl_broadcast(RtCollectives *c, const RtBuffer *b, size_t bytes) {
+static void nccl_broadcast(RtCollectives *c, int from, const RtBuffer *b,
+                           size_t bytes) {
     Nccl *n = (Nccl *)c;
     RtError *e = &n->cuda->error;
     check(n, b->device != NULL
-                 ? broadcast(n, n->cuda->arena + b->offset, bytes, e)
-                 : broadcast_memory(n, b->memory, bytes, e));
+                 ? broadcast(n, from, n->cuda->arena + b->offset, bytes, e)
+                 : broadcast_memory(n, from, b->memory, bytes, e));
 }
 
 static void nccl_barrier(RtCollectives *c) {

@@ -218,6 +218,9 @@ bool rt_inputs_open(RtData *d, const RtTrainer *t, const RtOptions *o,
 const char *rt_inputs_path(const RtData *d, int64_t sample);
 // Why a sample's file could not be decoded; NULL: it could.
 const char *rt_inputs_error(const RtData *d, int64_t sample);
+// Sets that of a sample of another rank, once.
+bool rt_inputs_set_error(const RtData *d, int64_t sample, const char *error,
+                         RtError *e);
 
 // ---- reader.c ----
 

@@ -10,6 +10,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 typedef struct {
     RtNames image;
     char **error; // of each image, NULL: none
@@ -144,6 +147,9 @@ static bool images_open(RtData *d, RtNames *image, const RtTrainer *t,
                         .num_arrays = t->num_arrays};
     s->image = *image;
     *image = (RtNames){0};
+    for (int64_t i = 0; i < s->image.count; i++)
+        d->hash = XXH3_64bits_withSeed(s->image.name[i],
+                                       strlen(s->image.name[i]), d->hash);
     d->decode_memory = rt_decode_memory_new(most);
     s->error = calloc((size_t)s->image.count, sizeof *s->error);
     // A file of a missing library has an error, as a broken one has.
@@ -283,4 +289,11 @@ const char *rt_inputs_path(const RtData *d, int64_t sample) {
 const char *rt_inputs_error(const RtData *d, int64_t sample) {
     const Source *s = d->test.source;
     return d->test.fetch == fetch ? s->error[sample] : NULL;
+}
+
+bool rt_inputs_set_error(const RtData *d, int64_t sample, const char *error,
+                         RtError *e) {
+    Source *s = d->test.source;
+    s->error[sample] = strdup(error);
+    return s->error[sample] != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
 }

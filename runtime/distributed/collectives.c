@@ -16,7 +16,7 @@ void rt_buffer_write(const RtBuffer *b, size_t at, const void *from,
                      size_t bytes) {
     if (b->device != NULL)
         b->device->write(b->device, b->offset + at, from, bytes);
-    else
+    else if (b->memory != NULL)
         memcpy((char *)b->memory + at, from, bytes);
 }
 

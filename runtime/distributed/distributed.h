@@ -44,7 +44,7 @@ typedef struct {
     // Options that decide which collectives a rank calls.
     int64_t steps, verify_every;
     double epochs;
-    int32_t eval_only, init_only;
+    int32_t eval_only, init_only, predicts, repeats;
     char version[32], model[64], device[16], collectives[16], machine[96];
     char reduce[8];
 } RtHandshake;
@@ -77,7 +77,7 @@ void rt_rendezvous_close(RtRendezvous *m);
 // ---- collectives.c ----
 
 // The operand of a collective: memory, or, with a device, the bytes of its
-// arena from an offset on.
+// arena from an offset on.  With neither, bytes that are written are dropped.
 typedef struct {
     RtDevice *device;
     size_t offset;
@@ -114,8 +114,9 @@ struct RtCollectives {
     bool (*progress)(RtCollectives *c);
     // Waits for the sum.
     void (*finish)(RtCollectives *c);
-    // Sends bytes of rank 0 to all.
-    void (*broadcast)(RtCollectives *c, const RtBuffer *b, size_t bytes);
+    // Sends bytes of one rank to all.
+    void (*broadcast)(RtCollectives *c, int from, const RtBuffer *b,
+                      size_t bytes);
     // Waits for all ranks.
     void (*barrier)(RtCollectives *c);
     // Ends work that waits for another rank; from any thread.  NULL: a rank
@@ -207,7 +208,7 @@ const char *rt_world_back_end(const RtWorld *w); // not for NULL
 void rt_world_close(RtWorld *w, bool good);
 // Collectives of all ranks; nothing for NULL.
 void rt_world_sum(RtWorld *w, const RtBuffer *b, size_t count);
-void rt_world_broadcast(RtWorld *w, const RtBuffer *b, size_t bytes);
+void rt_world_broadcast(RtWorld *w, int from, const RtBuffer *b, size_t bytes);
 // Begins a sum that goes on while this thread computes, after those begun
 // before it; not for NULL.  Until they are finished, no other collective is
 // called.

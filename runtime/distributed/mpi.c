@@ -186,18 +186,19 @@ static void mpi_finish(RtCollectives *c) {
 
 // ---- other collectives ----
 
-static void mpi_broadcast(RtCollectives *c, const RtBuffer *b, size_t bytes) {
+static void mpi_broadcast(RtCollectives *c, int from, const RtBuffer *b,
+                          size_t bytes) {
     Mpi *m = (Mpi *)c;
     const size_t most = PIECE_FLOATS * sizeof *m->own;
     for (size_t at = 0; at < bytes; at += most) {
         size_t piece = bytes - at < most ? bytes - at : most;
-        if (m->rank == 0)
+        if (m->rank == from)
             rt_buffer_read(b, at, m->own, piece);
         check(m, "MPI_Ibcast",
-              m->ibcast(m->own, (int)piece, m->byte_type, 0, m->comm_world,
+              m->ibcast(m->own, (int)piece, m->byte_type, from, m->comm_world,
                         &m->piece));
         wait_for(m, &m->piece);
-        if (m->rank != 0)
+        if (m->rank != from)
             rt_buffer_write(b, at, m->own, piece);
     }
 }

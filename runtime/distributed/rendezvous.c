@@ -189,7 +189,8 @@ static bool numbers_differ(RtError *e, const RtHandshake *a,
 static bool same_calls(const RtHandshake *a, const RtHandshake *b) {
     return a->steps == b->steps && a->verify_every == b->verify_every &&
            a->epochs == b->epochs && a->eval_only == b->eval_only &&
-           a->init_only == b->init_only;
+           a->init_only == b->init_only && a->predicts == b->predicts &&
+           a->repeats == b->repeats;
 }
 
 // Whether a rank runs another trainer than rank 0.
@@ -211,8 +212,8 @@ static bool hello_differs(const RtHandshake *a, const RtHandshake *b,
     return !same_calls(a, b) &&
            !rt_fail(e, EXIT_USAGE,
                     "rank %d has other options than rank %d: --steps, "
-                    "--epochs, --verify-every, --eval-only and --init-only "
-                    "are for all ranks",
+                    "--epochs, --verify-every, --eval-only, --init-only, "
+                    "--predict and --repeat-batch are for all ranks",
                     b->rank, a->rank);
 }
 

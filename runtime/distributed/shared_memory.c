@@ -168,17 +168,17 @@ static void shared_finish(RtCollectives *c) {
 
 // ---- broadcasts ----
 
-static void shared_broadcast(RtCollectives *c, const RtBuffer *b,
+static void shared_broadcast(RtCollectives *c, int from, const RtBuffer *b,
                              size_t bytes) {
     Shared *s = (Shared *)c;
     const size_t most = SLOT_FLOATS * sizeof(float);
     shared_barrier(c); // all have read the result of a sum
     for (size_t at = 0; at < bytes; at += most) {
         size_t piece = bytes - at < most ? bytes - at : most;
-        if (s->rank == 0)
+        if (s->rank == from)
             rt_buffer_read(b, at, s->result, piece);
         shared_barrier(c);
-        if (s->rank != 0)
+        if (s->rank != from)
             rt_buffer_write(b, at, s->result, piece);
         shared_barrier(c);
     }

@@ -79,6 +79,8 @@ static RtHandshake handshake_of(const RtRankInfo *p, const RtTrainer *t,
     h.epochs = o->epochs;
     h.eval_only = o->eval_only;
     h.init_only = o->init_only;
+    h.predicts = o->predict != NULL;
+    h.repeats = o->repeat_batch;
     snprintf(h.version, sizeof h.version, "%s", t->version);
     snprintf(h.model, sizeof h.model, "%s", t->model);
     snprintf(h.device, sizeof h.device, "%s", o->device);
@@ -88,7 +90,10 @@ static RtHandshake handshake_of(const RtRankInfo *p, const RtTrainer *t,
     return h;
 }
 
-static bool check_shards(const RtRankInfo *p, const RtTrainer *t, RtError *e) {
+static bool check_shards(const RtRankInfo *p, const RtTrainer *t,
+                         const RtOptions *o, RtError *e) {
+    if (o->predict != NULL)
+        return true;
     if (t->shards == 0)
         return rt_fail(e, EXIT_USAGE,
                        "%s starts %d ranks, but this trainer is for one "
@@ -179,7 +184,7 @@ static bool open_world(RtWorld *w, const RtTrainer *t, const RtOptions *o,
                    (memory = rt_shared_memory(w->info.size, &why)) >= 0);
     if (!rt_rendezvous(&w->rendezvous, &w->info, &own, memory,
                        able ? NULL : &why, e) ||
-        !check_shards(&w->info, t, e))
+        !check_shards(&w->info, t, o, e))
         return false;
     warn_oversubscribed(w, &own);
     w->watchdog = rt_watchdog_start(&w->rendezvous, &w->info, e);
@@ -303,7 +308,7 @@ int rt_world_failed(const RtWorld *w, int *status) {
     return (w->flag ^ RT_NO_DATA) >> RANK_BIT;
 }
 
-void rt_world_broadcast(RtWorld *w, const RtBuffer *b, size_t bytes) {
+void rt_world_broadcast(RtWorld *w, int from, const RtBuffer *b, size_t bytes) {
     if (w != NULL)
-        w->collectives->broadcast(w->collectives, b, bytes);
+        w->collectives->broadcast(w->collectives, from, b, bytes);
 }

@@ -102,8 +102,11 @@ RtLoaderConfig rt_session_plan_train(const RtRun *run, const RtProgress *p) {
     return plan;
 }
 
+// A batch that is repeated is the first of all shards.
 bool rt_session_open_train(RtSession *s, RtError *e) {
     RtLoaderConfig plan = rt_session_plan_train(s->run, &s->at);
+    if (s->run->options->repeat_batch)
+        plan.first_shard = 0;
     if (!open_feeder(s, &s->train, &plan, e))
         return false;
     s->train.repeats = s->run->options->repeat_batch;

@@ -216,12 +216,14 @@ static bool predict_on_device(RtRun *run, int *caught, RtError *e) {
     d->nvtx = run->nvtx;
     d->predicts = true;
     bool good = rt_without_check(o->without, d, e) && has_decoder(run, e) &&
+                rt_world_join(run->world, d, e) &&
                 fits(run->trainer, run->plan, d, e);
     if (good) {
         d->reserve(d);
         good = o->generate != NULL ? rt_generate(run, caught, e)
                                    : rt_predict(run, caught, e);
     }
+    rt_world_leave(run->world, good);
     d->close(d);
     return good;
 }
@@ -248,23 +250,21 @@ static bool open_and_run(RtRun *run, RtFolder *folder, int *caught,
 }
 
 static bool check_ranks(const RtOptions *o, const RtWorld *world, RtError *e) {
-    const char *alone = o->predict != NULL    ? "--predict"
-                        : o->generate != NULL ? "--generate"
-                        : o->tune             ? "--tune"
-                        : o->load_only        ? "--load-only"
-                        : o->repeat_batch     ? "--repeat-batch"
-                                              : NULL;
+    const char *alone = o->generate != NULL ? "--generate"
+                        : o->tune           ? "--tune"
+                        : o->load_only      ? "--load-only"
+                                            : NULL;
     return world == NULL || alone == NULL ||
            rt_fail(e, EXIT_USAGE, "%s is for one process, not for %d ranks",
                    alone, rt_world_size(world));
 }
 
 // Rank 0 alone prints and writes files.  A trainer whose shards are its ranks
-// has as many batches in an update.
+// has as many batches in an update; a prediction has none.
 static const RtTrainer *rank_begin(RtTrainer *to, const RtTrainer *from,
                                    RtOptions *o, const RtWorld *world) {
     *to = *from;
-    if (from->shards == 1) {
+    if (from->shards == 1 && o->predict == NULL) {
         to->shards = rt_world_size(world);
         to->accumulate *= to->shards;
         // Such a run goes on with as many ranks.

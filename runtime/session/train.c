@@ -380,9 +380,10 @@ static bool share_states(RtSession *s, RtError *e) {
     RtWorld *w = s->run->world;
     uint64_t data = s->run->data->hash;
     rt_state_set(s->plan, s->device, "run.shards", s->run->trainer->accumulate);
-    rt_world_broadcast(w, &(RtBuffer){.memory = &data}, sizeof data);
-    rt_world_broadcast(w, &(RtBuffer){.memory = &s->at}, sizeof s->at);
-    rt_world_broadcast(w, &(RtBuffer){.device = s->device}, s->plan->partial);
+    rt_world_broadcast(w, 0, &(RtBuffer){.memory = &data}, sizeof data);
+    rt_world_broadcast(w, 0, &(RtBuffer){.memory = &s->at}, sizeof s->at);
+    rt_world_broadcast(w, 0, &(RtBuffer){.device = s->device},
+                       s->plan->partial);
     rt_world_step(w, s->at.step);
     return data == s->run->data->hash ||
            rt_fail(e, EXIT_DATA, "rank %d reads other data than rank 0",

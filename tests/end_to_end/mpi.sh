@@ -15,6 +15,7 @@ expect 0 "$SINTER" build "$here/tiny.net" $recipe -o tiny
 expect 0 "$SINTER" build "$here/tiny.net" --set shards=8 --set epochs=100000 \
     --set batch=64 -o long
 expect 0 ./tiny --data data --out one --quiet
+expect 0 ./tiny --predict data --weights=one --out one.npy
 # Its terms, 1.2 million, take more than a piece of a sum.
 cat >wide.net <<'NET'
 model Wide(image: u8[N, 12, 12, 1]) -> f32[N, 10] {
@@ -66,6 +67,10 @@ for library in openmpi mpich; do
     expect 0 start $library 4 ./tiny --out $library --steps=2
     expect 0 start $library 2 ./tiny --out $library --resume
     expect_equal "$(newest one)" "$(newest $library)"
+    # shellcheck disable=SC2086
+    expect 0 $launcher -np 3 ./tiny $collectives --weights=one \
+        --predict data --out $library.npy
+    expect_equal one.npy $library.npy
 done
 [ -n "$found" ] || exit 77
 

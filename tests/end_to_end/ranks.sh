@@ -76,6 +76,14 @@ for count in 2 4; do
     expect_equal "$(newest wide1)" "$(newest "wide$count")"
 done
 
+# The first batch is repeated for all shards of all ranks.
+for count in 1 4; do
+    ranks $count "again$count" ./tiny --data data --repeat-batch
+    case $statuses in *[1-9]*) expect_statuses 0 ;; esac
+done
+expect_equal "$(newest again1)" "$(newest again4)"
+cmp -s "$(newest one)" "$(newest again1)" && fail 'no batch is repeated'
+
 # Four ranks stop, and two go on.
 ranks 4 moved ./tiny --data data --steps=2
 expect_statuses 0 0 0 0
@@ -91,6 +99,11 @@ says '3 ranks do not divide 8 shards'
 ranks 2 steps sh -c 'exec ./tiny --data data --steps=$((RANK + 1)) "$@"' sh
 expect_statuses 2 2
 says 'rank 1 has other options than rank 0: --steps, --epochs, --verify-every'
+# shellcheck disable=SC2016
+ranks 2 apart.npy sh -c '[ $RANK -eq 1 ] || set -- "$@" --predict data
+    exec ./tiny "$@"' sh
+expect_statuses 2 2
+says 'rank 1 has other options than rank 0: .* --predict'
 expect 0 "$SINTER" build "$here/tiny.net" -o alone
 ranks 2 alone2 ./alone --data data
 expect_statuses 2 2

@@ -48,6 +48,12 @@ ranks 2 half.two ./half --data=data --device=cuda
 expect_statuses 0 0
 expect_equal "$(newest half.one)" "$(newest half.two)"
 
+# Outputs of a prediction.
+expect 0 ./tiny --predict data --weights=one --device=cuda -o one.npy
+ranks 3 three.npy ./tiny --predict data --weights=one --device=cuda
+expect_statuses 0 0 0
+expect_equal one.npy three.npy
+
 # Steps that are traced on rank 0 are not in a graph on any rank.
 agree 2 traced ./tiny --device=cuda --profile=trace.json
 grep -q '"name": *"sum of shards"' trace.json || fail 'no steps in the trace'
