@@ -30,24 +30,21 @@ void rt_phase(RtDevice *d, RtPhase phase) {
     d->phase(d, phase);
 }
 
-static void tell(RtWatch *w, int kernel, const size_t *arg) {
-    if (w == NULL)
-        return;
-    w->launched(w, kernel, arg);
-    w->absent = false;
-}
-
-static void tell_watches(RtDevice *d, int kernel, const size_t *arg) {
-    tell(d->watch, kernel, arg);
-    tell(d->overlap, kernel, arg);
+static void tell(RtDevice *d, int kernel, const size_t *arg) {
+    if (d->watch != NULL) {
+        d->watch->launched(d->watch, kernel, arg);
+        d->watch->absent = false;
+    }
+    if (d->hooks != NULL)
+        d->hooks->launched(d->hooks);
 }
 
 void rt_launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     d->launch(d, kernel, grid, arg);
-    tell_watches(d, kernel, arg);
+    tell(d, kernel, arg);
 }
 
 void rt_contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
     d->library_call(d, call, a, b, out);
-    tell_watches(d, -1, (const size_t[]){a, b, out});
+    tell(d, -1, (const size_t[]){a, b, out});
 }

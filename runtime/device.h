@@ -37,6 +37,17 @@ struct RtWatch {
     bool absent;
 };
 
+// Work that goes on beside a step: sums over ranks.
+typedef struct RtStepHooks RtStepHooks;
+struct RtStepHooks {
+    void (*begin)(RtStepHooks *h);    // before the first launch
+    void (*launched)(RtStepHooks *h); // after each launch
+    // A device that replays steps calls both functions in the first runs with
+    // hooks, and records the work that they queue.  Later runs replay it, and
+    // set this instead.
+    bool replayed;
+};
+
 // A JPEG file in memory, of h x w pixels, and a function for each of its rows
 // from the top, of 3 w bytes.
 typedef struct {
@@ -120,9 +131,12 @@ struct RtDevice {
     // launch one by one meanwhile; NULL ends it.  Waits like sync.
     void (*trace)(RtDevice *d, struct RtTrace *trace);
     bool replays; // a step is one launch unless it is traced
+    // The first launches of the running step whose work is queued: others are
+    // merged with later ones.  NULL: all.
+    int (*queued_launches)(RtDevice *d);
     void (*close)(RtDevice *d);
     RtWatch *watch;            // NULL: none; a watched step is not recorded
-    RtWatch *overlap;          // another one, which a recorded step does not call
+    RtStepHooks *hooks;        // of the next runs; NULL: none
     const struct RtNvtx *nvtx; // ranges of phases and launches; may be NULL
     struct RtTrace *profile;   // written when a call fails; may be NULL
 };

@@ -158,7 +158,7 @@ static void times(RtDevice *d, RtTimes *t) {
     RtCuda *c = rt_cuda_of(d);
     *t = (RtTimes){0};
     sync_stream(d);
-    for (int i = 0; i < c->plan->num_steps; i++) {
+    for (int i = 0; i < 2 * c->plan->num_steps; i++) {
         rt_cuda_check(c, rt_timing_events_read(&c->graph[i].events, &c->error));
         rt_timing_events_times(&c->graph[i].events, t);
     }
@@ -198,7 +198,7 @@ static void close_cuda(RtDevice *d) {
     if (c->gpu.context != NULL) {
         if (c->stream != NULL)
             c->cu.stream_sync(c->stream);
-        for (int i = 0; c->graph != NULL && i < c->plan->num_steps; i++)
+        for (int i = 0; c->graph != NULL && i < 2 * c->plan->num_steps; i++)
             rt_step_graph_close(&c->graph[i]);
         rt_library_calls_close(&c->calls);
         rt_nvjpeg_close(c->nvjpeg);
@@ -225,21 +225,31 @@ static void close_cuda(RtDevice *d) {
     free(c);
 }
 
+static bool open_graph(RtCuda *c, RtStepGraph *g, const RtStep *step,
+                       RtError *e) {
+    bool trains = (step->kind >= RT_TRAIN && step->kind <= RT_GATHER) ||
+                  step->kind == RT_AVERAGE;
+    int events = trains && !c->plan->unmarked
+                     ? step->num_launches + EVENTS_BESIDE_LAUNCHES
+                     : 0;
+    if (!rt_step_graph_open(g, &c->cu, events, e))
+        return false;
+    g->one_by_one = c->plan->one_by_one;
+    return true;
+}
+
+// Steps with buckets may have hooks.
 static bool open_graphs(RtCuda *c, RtError *e) {
-    c->graph = calloc((size_t)c->plan->num_steps + 1, sizeof *c->graph);
+    int steps = c->plan->num_steps;
+    c->graph = calloc(2 * (size_t)steps + 1, sizeof *c->graph);
     if (c->graph == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
-    for (int i = 0; i < c->plan->num_steps; i++) {
-        RtStepKind kind = c->plan->step[i].kind;
-        bool trains =
-            (kind >= RT_TRAIN && kind <= RT_GATHER) || kind == RT_AVERAGE;
-        int events =
-            trains && !c->plan->unmarked
-                ? c->plan->step[i].num_launches + EVENTS_BESIDE_LAUNCHES
-                : 0;
-        if (!rt_step_graph_open(&c->graph[i], &c->cu, events, e))
+    c->running = c->graph;
+    for (int i = 0; i < 2 * steps; i++) {
+        const RtStep *step = &c->plan->step[i % steps];
+        if ((i < steps || step->num_buckets > 0) &&
+            !open_graph(c, &c->graph[i], step, e))
             return false;
-        c->graph[i].one_by_one = c->plan->one_by_one;
     }
     return true;
 }
@@ -435,6 +445,7 @@ RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
         .peak = peak,
         .trace = set_trace,
         .replays = true,
+        .queued_launches = rt_cuda_queued_launches,
         .close = close_cuda,
     };
     c->trainer = t;

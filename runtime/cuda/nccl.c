@@ -6,14 +6,15 @@
 // ranks, and an all-gather sends the shares of the result to all.  Its bits so
 // depend on no order of the library's.  `fast` is one all-reduce.
 //
-// All of it is work of a stream of its own, between two events of the device's
-// stream.  A sum in the arena is the first work of the device's next run, and
-// recorded with its step: the first run of a step is not recorded, so the
-// library has made its connections before it is captured, and all ranks capture
-// the same calls in the same order.
+// All of it is work of a stream of its own, behind an event of the device's
+// stream that is recorded when the terms are stored; the device's stream waits
+// for its end.  With a step's hooks it is recorded with the step.  The first
+// run of a step is not recorded, so the library has made its connections before
+// it is captured, and all ranks capture the same calls in the same order.
 //
-// Its flags are exchanged before, behind the run that began with the last sum.
-// The host waits for them, while the GPU computes the terms of the next sum.
+// Flags are exchanged before the sums of a step, and copied to the host's
+// memory with a number by which the host knows that they have come, while the
+// GPU computes the step.
 //
 // The communicator does not block: calls return while the library works, and
 // its state is polled.  Abort may come from another thread at any time.
@@ -58,6 +59,7 @@ enum {
     POLL_MICROSECONDS = 20,
     WATCHDOG_SECONDS = 10,
     FLAG_BYTES = 256,            // keeps what is behind it aligned
+    FLAG_INTS = 2,               // of a Flag
     HOST_FLOATS = 1 << 18,       // a piece of memory of the host
     MOST_PIECE_FLOATS = 1 << 24, // 64 MiB
     SHARE_FLOATS = 4,            // shares are multiples: 16 bytes
@@ -72,11 +74,12 @@ typedef struct {
     const char *(*last_error)(ncclComm_t comm);
 } Functions;
 
+// A rank's flag, and the number of the exchange: eight bytes that a copy
+// writes at once.
 typedef struct {
-    CUdeviceptr at;
-    size_t count;
-    bool fast;
-} Sum;
+    int32_t number, flag;
+} Flag;
+_Static_assert(sizeof(Flag) == sizeof(int64_t), "as it is read");
 
 typedef struct {
     RtCollectives base;
@@ -86,17 +89,13 @@ typedef struct {
     ncclComm_t comm;
     const RtFunction *add; // the built-in kernel
     CUstream stream;
-    CUevent began, done;
-    CUevent ran; // the last run that began with sums
+    CUevent began, done, polled;
     // A flag, a piece of memory of the host, and all ranks' terms of a share.
     CUdeviceptr memory;
-    size_t piece;          // floats of a piece in the arena
-    int *flag;             // pinned: this rank's
-    RtAsyncReadback flags; // the largest of all ranks, on its way
-    int agreed;            // the last that has come
-    Sum *sum;              // in the arena, that the next run starts with
-    int num_sums, room;
-    int *flag_to; // of the last one's caller; NULL: it is finished
+    size_t piece;      // floats of a piece in the arena
+    Flag *flag;        // pinned: this rank's, and the largest of all ranks
+    int32_t exchanged; // flags so far
+    int *flag_to;      // of a sum's caller; NULL: it is finished
 } Nccl;
 
 // ---- the library ----
@@ -285,18 +284,6 @@ static bool sum_piece(Nccl *n, CUdeviceptr at, size_t count, bool fast,
                 : sum_as_tree(n, at, count, e);
 }
 
-static bool sum_flags(Nccl *n, RtError *e) {
-    const RtDriver *cu = &n->cuda->cu;
-    return rt_driver_good(cu,
-                          cu->copy_to_device(n->memory, n->flag,
-                                             sizeof *n->flag, n->stream),
-                          e, "copy a flag to the GPU") &&
-           settle(n,
-                  n->nccl.all_reduce(pointer(n->memory), pointer(n->memory), 1,
-                                     ncclInt32, ncclMax, n->comm, n->stream),
-                  "exchange flags", e);
-}
-
 // Work of n's stream comes after earlier work of the device's, and before later
 // work.
 static bool fork_stream(const Nccl *n, RtError *e) {
@@ -315,75 +302,69 @@ static bool join_stream(const Nccl *n, RtError *e) {
                           "wait for a collective");
 }
 
-static bool sum_range(Nccl *n, const Sum *s, RtError *e) {
+static bool sum_range(Nccl *n, CUdeviceptr at, size_t count, bool fast,
+                      RtError *e) {
     bool good = true;
-    for (size_t done = 0; good && done < s->count; done += n->piece) {
-        size_t left = s->count - done;
-        good = sum_piece(n, floats(s->at, done),
-                         left < n->piece ? left : n->piece, s->fast, e);
+    for (size_t done = 0; good && done < count; done += n->piece) {
+        size_t left = count - done;
+        good = sum_piece(n, floats(at, done), left < n->piece ? left : n->piece,
+                         fast, e);
     }
     return good;
 }
 
-// The prologue of a run.
-static bool run_pending(void *arg, RtError *e) {
-    Nccl *n = arg;
-    bool good = fork_stream(n, e);
-    for (int i = 0; good && i < n->num_sums; i++)
-        good = sum_range(n, &n->sum[i], e);
-    return good && join_stream(n, e);
+// ---- flags ----
+
+static void set_flag(Nccl *n, int flag) {
+    n->flag[0] = (Flag){n->exchanged + 1, flag};
 }
 
-// Collectives run in one order: behind those of the last run with sums.
-static bool request_flags(Nccl *n, int own, RtError *e) {
+static bool exchange_flags(Nccl *n, RtError *e) {
     const RtDriver *cu = &n->cuda->cu;
-    size_t at = 0;
-    *n->flag = own;
-    return rt_driver_good(cu, cu->stream_wait(n->stream, n->ran, 0), e,
-                          "wait for a step") &&
-           sum_flags(n, e) &&
-           rt_async_readback_request(&n->flags, n->memory, &at, 1, e);
+    return rt_driver_good(cu,
+                          cu->copy_to_device(n->memory, &n->flag[0],
+                                             sizeof *n->flag, n->stream),
+                          e, "copy a flag to the GPU") &&
+           settle(n,
+                  n->nccl.all_reduce(pointer(n->memory), pointer(n->memory),
+                                     FLAG_INTS, ncclInt32, ncclMax, n->comm,
+                                     n->stream),
+                  "exchange flags", e) &&
+           rt_driver_good(cu,
+                          cu->copy_to_host(&n->flag[1], n->memory,
+                                           sizeof *n->flag, n->stream),
+                          e, "copy a flag from the GPU");
 }
 
-static bool poll_flags(Nccl *n, bool wait, RtError *e) {
-    bool arrived = true;
-    float bits; // of an int
-    if (n->flags.polled < n->flags.requested) {
-        if (!rt_async_readback_poll(&n->flags, &bits, wait, &arrived, e))
-            return false;
-        if (!arrived)
-            return true;
-        memcpy(&n->agreed, &bits, sizeof n->agreed);
-    }
-    *n->flag_to = n->agreed;
-    n->flag_to = NULL;
-    if (n->agreed >= RT_NO_DATA)
-        rt_cuda_precede(n->cuda, NULL, NULL, NULL);
-    return true;
-}
-
-static bool grow(Nccl *n, RtError *e) {
-    int room = n->room > 0 ? 2 * n->room : 16;
-    Sum *grown = realloc(n->sum, (size_t)room * sizeof *grown);
-    if (grown == NULL)
-        return rt_fail(e, EXIT_MEMORY, "out of memory");
-    n->sum = grown;
-    n->room = room;
-    return true;
-}
-
-// Adds it to those that the next run starts with.
-static bool sum_arena(Nccl *n, const RtBuffer *b, size_t count, bool fast,
-                      int *flag, RtError *e) {
-    bool first = !rt_cuda_is_preceded(n->cuda);
-    if (first)
-        n->num_sums = 0;
-    if (n->num_sums == n->room && !grow(n, e))
+static bool flags_came(Nccl *n, int *flag) {
+    Flag got;
+    int64_t bits =
+        __atomic_load_n((int64_t *)(void *)&n->flag[1], __ATOMIC_ACQUIRE);
+    memcpy(&got, &bits, sizeof got);
+    if (got.number != n->exchanged + 1)
         return false;
-    n->sum[n->num_sums++] = (Sum){n->cuda->arena + b->offset, count, fast};
-    n->flag_to = flag;
-    rt_cuda_precede(n->cuda, run_pending, n, n->ran);
-    return !first || request_flags(n, *flag, e);
+    n->exchanged++;
+    *flag = got.flag;
+    return true;
+}
+
+// The event ends the wait if the GPU fails.
+static bool await_flags(Nccl *n, int *flag, RtError *e) {
+    const RtDriver *cu = &n->cuda->cu;
+    if (!rt_driver_good(cu, cu->event_record(n->polled, n->cuda->stream), e,
+                        "record the end of a step"))
+        return false;
+    while (!flags_came(n, flag)) {
+        CUresult state = cu->event_query(n->polled);
+        if (state == CUDA_SUCCESS)
+            return flags_came(n, flag) ||
+                   rt_fail(e, EXIT_DEVICE, "flags of ranks were not exchanged");
+        if (state != CUDA_ERROR_NOT_READY)
+            return rt_driver_good(cu, state, e, "run a step");
+        nanosleep(&(struct timespec){.tv_nsec = POLL_MICROSECONDS * 1000},
+                  NULL);
+    }
+    return true;
 }
 
 static bool sum_memory(Nccl *n, float *memory, size_t count, bool fast,
@@ -391,43 +372,92 @@ static bool sum_memory(Nccl *n, float *memory, size_t count, bool fast,
     RtStaging *staging = &n->cuda->staging;
     CUdeviceptr at = host_piece(n);
     bool good = true;
-    *n->flag = *flag;
+    int own = *flag;
     for (size_t done = 0; good && (done < count || done == 0);
          done += HOST_FLOATS) {
         size_t left = count - done;
         size_t piece = left < HOST_FLOATS ? left : HOST_FLOATS;
         size_t bytes = piece * sizeof *memory;
+        set_flag(n, own);
         good = rt_staging_write(staging, at, memory + done, bytes, e) &&
-               fork_stream(n, e) && sum_flags(n, e) &&
-               sum_range(n, &(Sum){at, piece, fast}, e) && join_stream(n, e) &&
+               fork_stream(n, e) && exchange_flags(n, e) &&
+               sum_range(n, at, piece, fast, e) && join_stream(n, e) &&
                rt_staging_read(staging, memory + done, at, bytes, e) &&
-               rt_staging_read(staging, flag, n->memory, sizeof *flag, e);
+               await_flags(n, flag, e);
     }
     return good;
 }
 
 // ---- the functions of RtCollectives ----
 
+// An error in a capture makes the step go on one by one.
+static void check_queued(const Nccl *n, bool good) {
+    if (n->cuda->is_captured)
+        rt_cuda_check_launch(n->cuda, good);
+    else
+        check(n, good);
+}
+
+static void nccl_set_flag(RtCollectives *c, int flag) {
+    set_flag((Nccl *)c, flag);
+}
+
+static void nccl_queue_flags(RtCollectives *c) {
+    Nccl *n = (Nccl *)c;
+    RtError *e = &n->cuda->error;
+    if (!n->cuda->is_refused)
+        check_queued(n, fork_stream(n, e) && exchange_flags(n, e));
+}
+
+static void nccl_queue_sum(RtCollectives *c, const RtBuffer *b, size_t count,
+                           bool fast) {
+    Nccl *n = (Nccl *)c;
+    RtError *e = &n->cuda->error;
+    if (!n->cuda->is_refused)
+        check_queued(
+            n, fork_stream(n, e) &&
+                   sum_range(n, n->cuda->arena + b->offset, count, fast, e));
+}
+
+static void nccl_queue_join(RtCollectives *c) {
+    Nccl *n = (Nccl *)c;
+    if (!n->cuda->is_refused)
+        check_queued(n, join_stream(n, &n->cuda->error));
+}
+
+static int nccl_await_flag(RtCollectives *c) {
+    Nccl *n = (Nccl *)c;
+    int flag = 0;
+    check(n, await_flags(n, &flag, &n->cuda->error));
+    return flag;
+}
+
 static void nccl_start_sum(RtCollectives *c, const RtBuffer *b, size_t count,
                            int *flag, bool fast) {
     Nccl *n = (Nccl *)c;
-    RtError *e = &n->cuda->error;
-    check(n, b->device != NULL
-                 ? sum_arena(n, b, count, fast, flag, e)
-                 : sum_memory(n, b->memory, count, fast, flag, e));
-}
-
-static bool nccl_progress(RtCollectives *c) {
-    Nccl *n = (Nccl *)c;
-    if (n->flag_to != NULL)
-        check(n, poll_flags(n, false, &n->cuda->error));
-    return n->flag_to == NULL;
+    if (b->device == NULL) {
+        check(n, sum_memory(n, b->memory, count, fast, flag, &n->cuda->error));
+        return;
+    }
+    nccl_set_flag(c, *flag);
+    nccl_queue_flags(c);
+    nccl_queue_sum(c, b, count, fast);
+    nccl_queue_join(c);
+    n->flag_to = flag;
 }
 
 static void nccl_finish(RtCollectives *c) {
     Nccl *n = (Nccl *)c;
     if (n->flag_to != NULL)
-        check(n, poll_flags(n, true, &n->cuda->error));
+        *n->flag_to = nccl_await_flag(c);
+    n->flag_to = NULL;
+}
+
+static bool nccl_progress(RtCollectives *c) {
+    Nccl *n = (Nccl *)c;
+    if (n->flag_to != NULL && flags_came(n, n->flag_to))
+        n->flag_to = NULL;
+    return n->flag_to == NULL;
 }
 
 static bool broadcast(Nccl *n, int from, CUdeviceptr at, size_t bytes,
@@ -489,17 +519,15 @@ static void nccl_close(RtCollectives *c, bool good) {
         n->nccl.destroy(n->comm);
     else if (n->comm != NULL)
         n->nccl.abort(n->comm);
-    rt_async_readback_close(&n->flags);
     rt_event_destroy(cu, n->began);
     rt_event_destroy(cu, n->done);
-    rt_event_destroy(cu, n->ran);
+    rt_event_destroy(cu, n->polled);
     if (n->stream != NULL)
         cu->stream_free(n->stream);
     if (n->flag != NULL)
         cu->pinned_free(n->flag);
     if (n->memory != 0)
         cu->memory_free(n->memory);
-    free(n->sum);
     free(n);
 }
 
@@ -523,9 +551,11 @@ static bool allocate(Nccl *n, RtError *e) {
                        (double)bytes / (1 << 20), n->size);
     bool good =
         rt_driver_good(cu, result, e, "allocate %zu bytes of memory", bytes) &&
-        rt_driver_good(cu, cu->pinned_alloc(&pinned, sizeof *n->flag, 0), e,
+        rt_driver_good(cu, cu->pinned_alloc(&pinned, 2 * sizeof *n->flag, 0), e,
                        "allocate pinned memory");
     n->flag = pinned;
+    if (good)
+        memset(n->flag, 0, 2 * sizeof *n->flag);
     return good;
 }
 
@@ -536,8 +566,7 @@ static bool open_stream(Nccl *n, RtError *e) {
                "create a stream") &&
            rt_event_create(cu, &n->began, CU_EVENT_DISABLE_TIMING, e) &&
            rt_event_create(cu, &n->done, CU_EVENT_DISABLE_TIMING, e) &&
-           rt_event_create(cu, &n->ran, CU_EVENT_DISABLE_TIMING, e) &&
-           rt_async_readback_open(&n->flags, cu, n->stream, e);
+           rt_event_create(cu, &n->polled, CU_EVENT_DISABLE_TIMING, e);
 }
 
 static bool connect_ranks(Nccl *n, const char *id, RtError *e) {
@@ -558,6 +587,11 @@ static const RtCollectives collectives = {
     .finish = nccl_finish,
     .broadcast = nccl_broadcast,
     .barrier = nccl_barrier,
+    .set_flag = nccl_set_flag,
+    .queue_flags = nccl_queue_flags,
+    .queue_sum = nccl_queue_sum,
+    .queue_join = nccl_queue_join,
+    .await_flag = nccl_await_flag,
     .abort = nccl_abort,
     .close = nccl_close,
 };

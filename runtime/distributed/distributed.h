@@ -105,9 +105,7 @@ struct RtCollectives {
     // Starts to replace `count` f32 of each rank by their sum over ranks: that
     // of rt_ranks_sum, or, with `fast`, one in the back end's own order.
     // The buffer and *flag are not the caller's before the sum is finished;
-    // then *flag is the largest of all ranks' flags.  One sum at a time.  A sum
-    // in a GPU's arena that is finished may become the first work of the
-    // device's next run; with a flag of RT_NO_DATA or more, it has none.
+    // then *flag is the largest of all ranks' flags.  One sum at a time.
     void (*start_sum)(RtCollectives *c, const RtBuffer *b, size_t count,
                       int *flag, bool fast);
     // Goes on with the sum, without waiting.  True: it is finished.
@@ -119,6 +117,19 @@ struct RtCollectives {
                       size_t bytes);
     // Waits for all ranks.
     void (*barrier)(RtCollectives *c);
+    // Collectives that are work of the device, which records them with a step;
+    // NULL: this back end has none.  Sets the flag of the next exchange, before
+    // the step runs.
+    void (*set_flag)(RtCollectives *c, int flag);
+    // Each queues work behind that of the device so far, in their order: an
+    // exchange of flags, and a sum in the arena, beside later work of the
+    // device.  Work of the device after a join waits for them.
+    void (*queue_flags)(RtCollectives *c);
+    void (*queue_sum)(RtCollectives *c, const RtBuffer *b, size_t count,
+                      bool fast);
+    void (*queue_join)(RtCollectives *c);
+    // Waits for the largest of all ranks' flags.
+    int (*await_flag)(RtCollectives *c);
     // Ends work that waits for another rank; from any thread.  NULL: a rank
     // that exits leaves none.
     void (*abort)(RtCollectives *c);
@@ -214,6 +225,16 @@ void rt_world_broadcast(RtWorld *w, int from, const RtBuffer *b, size_t bytes);
 // called.
 void rt_world_begin_sum(RtWorld *w, const RtBuffer *b, size_t count);
 void rt_world_finish_sums(RtWorld *w);
+// Whether sums in the arena are work of the device.  Then for each update: the
+// start, before the step runs, and again if this rank has no data; flags, sums
+// of all buckets and a join, which may be recorded with the step; and the
+// finish.
+bool rt_world_queues(const RtWorld *w);
+void rt_world_queue_start(RtWorld *w);
+void rt_world_queue_flags(RtWorld *w);
+void rt_world_queue_sum(RtWorld *w, const RtBuffer *b, size_t count);
+void rt_world_queue_join(RtWorld *w);
+void rt_world_queue_finish(RtWorld *w);
 // A step is finished.
 void rt_world_step(RtWorld *w, int64_t step);
 // Adopts the signal that a rank had caught before the last sum.

@@ -277,10 +277,14 @@ void rt_world_agree(const RtWorld *w) {
         rt_signals_agree(w->flag & SEVEN_BITS);
 }
 
+static int own_flag(const RtWorld *w) {
+    return w->failure != 0 ? w->failure : rt_signals_pending();
+}
+
 void rt_world_sum(RtWorld *w, const RtBuffer *b, size_t count) {
     if (w == NULL)
         return;
-    w->flag = w->failure != 0 ? w->failure : rt_signals_pending();
+    w->flag = own_flag(w);
     w->collectives->start_sum(w->collectives, b, count, &w->flag, w->fast);
     w->collectives->finish(w->collectives);
 }
@@ -294,6 +298,30 @@ void rt_world_begin_sum(RtWorld *w, const RtBuffer *b, size_t count) {
 void rt_world_finish_sums(RtWorld *w) {
     if (w != NULL && w->sums != NULL)
         rt_sums_finish(w->sums, &w->flag);
+}
+
+bool rt_world_queues(const RtWorld *w) {
+    return w != NULL && w->collectives->queue_sum != NULL;
+}
+
+void rt_world_queue_start(RtWorld *w) {
+    w->collectives->set_flag(w->collectives, own_flag(w));
+}
+
+void rt_world_queue_flags(RtWorld *w) {
+    w->collectives->queue_flags(w->collectives);
+}
+
+void rt_world_queue_sum(RtWorld *w, const RtBuffer *b, size_t count) {
+    w->collectives->queue_sum(w->collectives, b, count, w->fast);
+}
+
+void rt_world_queue_join(RtWorld *w) {
+    w->collectives->queue_join(w->collectives);
+}
+
+void rt_world_queue_finish(RtWorld *w) {
+    w->flag = w->collectives->await_flag(w->collectives);
 }
 
 void rt_world_fail(RtWorld *w, int status, int signal) {

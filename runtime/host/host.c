@@ -162,6 +162,8 @@ static void run(RtDevice *d, const RtStep *step) {
     h->step = step;
     h->launches = 0;
     rt_packed_weights_begin(h->packed, step, h->arena);
+    if (d->hooks != NULL)
+        d->hooks->begin(d->hooks);
     step->run(d);
     h->step = NULL;
 }

@@ -118,16 +118,19 @@ void rt_shard_add(const RtSession *s, int i, int count);
 // The last batch of a rank's shards: the sums of a bucket of its terms, over
 // the rank's batches and then over ranks, begin when the step has stored them.
 typedef struct {
-    RtWatch watch; // of the device; is the first field
+    RtStepHooks hooks; // of the device; is the first field
     const RtSession *session;
     const RtStep *step;
     int batches;           // of the rank
+    bool full;             // each shard of each rank has a batch
     int launches, buckets; // done; begun
 } RtOverlap;
 
 // Begins before that batch's step, of a stage.  At its end, or without one, the
-// place of terms has the sums of all.
-void rt_overlap_begin(RtOverlap *o, const RtSession *s, int stage, int batches);
+// place of terms has the sums of all.  full: each shard of each rank has a
+// batch.
+void rt_overlap_begin(RtOverlap *o, const RtSession *s, int stage, int batches,
+                      bool full);
 void rt_overlap_end(RtOverlap *o);
 
 // ---- data_failure.c ----

@@ -31,33 +31,83 @@ static RtBuffer add_bucket(RtOverlap *o, size_t *count) {
     return (RtBuffer){.device = s->device, .offset = b->offset};
 }
 
-static void launched(RtWatch *w, int kernel, const size_t *arg) {
-    RtOverlap *o = (RtOverlap *)(void *)w; // watch is its first field
-    (void)kernel, (void)arg;
-    o->launches++;
-    // A bucket that the last launch stores has nothing to go on beside.
-    while (o->launches < o->step->num_launches &&
-           o->buckets < o->step->num_buckets &&
-           o->step->bucket[o->buckets].ready < o->launches) {
-        size_t count;
-        RtBuffer range = add_bucket(o, &count);
-        rt_world_begin_sum(o->session->run->world, &range, count);
-    }
+static void begin_sum(RtOverlap *o) {
+    RtWorld *w = o->session->run->world;
+    size_t count;
+    RtBuffer range = add_bucket(o, &count);
+    if (rt_world_queues(w))
+        rt_world_queue_sum(w, &range, count);
+    else
+        rt_world_begin_sum(w, &range, count);
 }
 
-// A step that is one launch has nothing between launches.
-void rt_overlap_begin(RtOverlap *o, const RtSession *s, int stage,
-                      int batches) {
-    *o = (RtOverlap){.watch.launched = launched,
+static void begin(RtStepHooks *h) {
+    RtOverlap *o = (RtOverlap *)(void *)h; // hooks is its first field
+    RtWorld *w = o->session->run->world;
+    o->launches = o->buckets = 0;
+    if (rt_world_queues(w))
+        rt_world_queue_flags(w);
+}
+
+static void launched(RtStepHooks *h) {
+    RtOverlap *o = (RtOverlap *)(void *)h;
+    RtWorld *w = o->session->run->world;
+    RtDevice *d = o->session->device;
+    bool queues = rt_world_queues(w);
+    bool last = ++o->launches == o->step->num_launches;
+    int queued =
+        d->queued_launches != NULL ? d->queued_launches(d) : o->launches;
+    // A bucket that the last launch stores has nothing to go on beside.
+    while ((queues || !last) && o->buckets < o->step->num_buckets &&
+           o->step->bucket[o->buckets].ready < queued)
+        begin_sum(o);
+    if (queues && last)
+        rt_world_queue_join(w);
+}
+
+// A step that is one launch has nothing between launches, but for work that is
+// recorded with it, which is the same each time: not for an update in which
+// some shards are empty.
+void rt_overlap_begin(RtOverlap *o, const RtSession *s, int stage, int batches,
+                      bool full) {
+    RtWorld *w = s->run->world;
+    *o = (RtOverlap){.hooks = {.begin = begin, .launched = launched},
                      .session = s,
                      .step = rt_step_find(s->plan, RT_TRAIN, stage),
-                     .batches = batches};
-    if (s->run->world != NULL && !s->device->replays)
-        s->device->overlap = &o->watch;
+                     .batches = batches,
+                     .full = full};
+    if (rt_world_queues(w))
+        rt_world_queue_start(w);
+    if (rt_world_queues(w) ? full : w != NULL && !s->device->replays)
+        s->device->hooks = &o->hooks;
+}
+
+// Ranks queue the same collectives in the same way.  One without data repeats
+// the step of its last batch for that; nobody reads the sums.
+static void end_queued(RtOverlap *o) {
+    RtWorld *w = o->session->run->world;
+    RtDevice *d = o->session->device;
+    if (!o->full) {
+        rt_world_queue_start(w);
+        begin(&o->hooks);
+        while (o->buckets < o->step->num_buckets)
+            begin_sum(o);
+        rt_world_queue_join(w);
+    } else if (o->launches == 0 && !o->hooks.replayed) {
+        rt_world_queue_start(w);
+        d->hooks = &o->hooks;
+        d->run(d, o->step);
+        d->hooks = NULL;
+    }
+    rt_world_queue_finish(w);
 }
 
 void rt_overlap_end(RtOverlap *o) {
     RtWorld *w = o->session->run->world;
+    if (rt_world_queues(w)) {
+        end_queued(o);
+        return;
+    }
     rt_world_finish_sums(w);
     while (o->buckets < o->step->num_buckets) {
         size_t count;

@@ -128,9 +128,9 @@ static bool take_shards(RtSession *s, int stage, int64_t batch, int64_t count,
             return false;
         rt_shard_add(s, i, own);
     }
-    rt_overlap_begin(&overlap, s, stage, own);
+    rt_overlap_begin(&overlap, s, stage, own, count == own * rt_world_size(w));
     bool goes_on = take_shard(s, stage, &good, first + own > count, e);
-    s->device->overlap = NULL;
+    s->device->hooks = NULL;
     if (!goes_on)
         return false;
     double ended = rt_seconds();

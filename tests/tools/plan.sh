@@ -88,11 +88,11 @@ for p, formula in (one, seconds), (two, seconds), (fast, seconds), (odd, seconds
     rate = p["samples_per_second"] / p["ranks"] / alone["samples_per_second"]
     assert isclose(p["efficiency"], rate, rel_tol=1e-6)
 
-# The second layer's sum runs beside the first layer's gradients, but on a GPU.
+# The second layer's sum runs beside the first layer's gradients.
 for p in host, two:
     assert len(p["buckets"]) >= 2
-    assert (p["buckets"][0]["ready"] < p["shard_seconds"]) == (p is host)
-assert isclose(two["exposed_seconds"], two["communication_seconds"])
+    assert p["buckets"][0]["ready"] < p["shard_seconds"]
+assert two["exposed_seconds"] < two["communication_seconds"]
 
 # Bytes that a rank and a machine send, by hand.
 b = two["summed_bytes"]

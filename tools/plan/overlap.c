@@ -1,5 +1,4 @@
-// Overlap: when sums over ranks begin and end beside the backward pass.  On a
-// GPU they are the first work of the update, whose launches are recorded.
+// Overlap: when sums over ranks begin and end beside the backward pass.
 #include "tools/plan/plan.h"
 
 #include <math.h>
@@ -49,8 +48,6 @@ Exchange exchange_of(const Timeline *t, const World *w) {
     double end = 0;
     for (int i = 0; i < t->count; i++) {
         BucketTime *b = &t->bucket[i];
-        if (!w->host)
-            b->ready = t->shard;
         Sum s = sum_over(w, b->bytes);
         end = fmax(end, b->ready) + s.seconds;
         b->end = end;

@@ -35,7 +35,7 @@ Sum sum_over(const World *w, double bytes);
 // A bucket of a shard's terms, see passes/buckets.c.
 typedef struct {
     double bytes;
-    double ready; // seconds from the begin of the last shard to its sum
+    double ready; // seconds from the begin of the last shard
     double end;   // ... at which its sum is finished
 } BucketTime;
 
@@ -58,8 +58,8 @@ typedef struct {
     double exposed; // seconds of it that the backward pass does not hide
 } Exchange;
 
-// Sums the buckets one after another, each once it is ready, on GPUs after the
-// backward pass, and sets these times.
+// Sums the buckets one after another, each once it is ready, and sets their
+// ends.
 Exchange exchange_of(const Timeline *t, const World *w);
 
 // ---- print.c ----

@@ -17,8 +17,8 @@ const char *rt_cuda_step_name(const RtCuda *c) {
 // An error of a launch appears at a later call, so the message names the last
 // launches.
 static void print_recent(const RtCuda *c) {
-    fprintf(stderr, "; in run %lld of step %s",
-            (long long)c->graph[c->step].runs, rt_cuda_step_name(c));
+    fprintf(stderr, "; in run %lld of step %s", (long long)c->running->runs,
+            rt_cuda_step_name(c));
     int64_t first = c->launches > RECENT ? c->launches - RECENT : 0;
     for (int64_t i = first; i < c->launches; i++)
         fprintf(stderr, "%s%s", i == first ? ", which launched " : ", ",
@@ -41,7 +41,7 @@ void rt_cuda_check(const RtCuda *c, bool good) {
 }
 
 // A capture may be refused in many ways; the rest of its step is skipped then.
-static void check_launch(RtCuda *c, bool good) {
+void rt_cuda_check_launch(RtCuda *c, bool good) {
     if (!c->is_captured) {
         rt_cuda_check(c, good);
     } else if (!good && !c->is_refused) {
@@ -57,9 +57,9 @@ static void mark(RtCuda *c, RtPhase phase, RtWork work) {
     c->phase = phase;
     c->work = work;
     if (c->is_timed)
-        check_launch(c, rt_timing_events_add(&c->graph[c->step].events, phase,
-                                             work, c->stream, c->is_captured,
-                                             &c->error));
+        rt_cuda_check_launch(
+            c, rt_timing_events_add(&c->running->events, phase, work, c->stream,
+                                    c->is_captured, &c->error));
 }
 
 static void name_phase(RtCuda *c, RtPhase phase) {
@@ -188,9 +188,9 @@ void rt_cuda_launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
         c->at[i] = c->arena + arg[i];
     remember(c, k->name);
     begin_launch(c, k->name, c->first, last, false);
-    check_launch(c, rt_driver_good(&c->cu,
-                                   launch_kernel(c, kernel, grid, c->argument),
-                                   &c->error, "launch kernel %s", k->name));
+    rt_cuda_check_launch(
+        c, rt_driver_good(&c->cu, launch_kernel(c, kernel, grid, c->argument),
+                          &c->error, "launch kernel %s", k->name));
     end_launch(c);
 }
 
@@ -234,7 +234,7 @@ void rt_cuda_library_call(RtDevice *d, int call, size_t a, size_t b,
         return;
     remember(c, c->plan->call[call].layer);
     if (rt_library_calls_on_host(&c->calls, call))
-        c->graph[c->step].one_by_one = true;
+        c->running->one_by_one = true;
     begin_launch(c, rt_call_name(c->plan->call[call].kind), number, number,
                  true);
     bool good = rt_library_calls_run(&c->calls, call, a, b, out, &c->error) ||
@@ -246,10 +246,32 @@ void rt_cuda_library_call(RtDevice *d, int call, size_t a, size_t b,
     }
     if (!good)
         explain_memory(c, &c->error);
-    check_launch(c, good);
+    rt_cuda_check_launch(c, good);
 }
 
 // ---- a step ----
+
+static bool is_ahead(const RtStep *s, int call, int launch) {
+    for (int i = launch; s->launch != NULL && i < s->num_launches; i++)
+        if (s->launch[i].call == call)
+            return true;
+    return false;
+}
+
+// A library call may do the work of a launch before it.
+int rt_cuda_queued_launches(RtDevice *d) {
+    RtCuda *c = rt_cuda_of(d);
+    int next = c->merging.launch;
+    int queued = c->merging.num_args > 0 ? c->first : next;
+    for (int i = 0; i < c->plan->num_fusions; i++) {
+        const RtFusion *f = &c->plan->fusion[i];
+        if (f->step == c->step && f->launch >= 0 && f->launch < queued &&
+            rt_cuda_is_fused(c, f->step, f->launch) &&
+            is_ahead(&c->plan->step[c->step], f->call, next))
+            queued = f->launch;
+    }
+    return queued;
+}
 
 void rt_cuda_launch_step(RtCuda *c, bool captured, bool timed) {
     c->is_captured = captured;
@@ -258,8 +280,8 @@ void rt_cuda_launch_step(RtCuda *c, bool captured, bool timed) {
     c->launches = 0;
     rt_merging_begin(&c->merging, c->plan, c->merged, c->step);
     mark(c, c->phase, RT_NUM_WORKS);
-    if (c->prologue != NULL)
-        check_launch(c, c->prologue(c->prologue_arg, &c->error));
+    if (c->device.hooks != NULL)
+        c->device.hooks->begin(c->device.hooks);
     c->plan->step[c->step].run(&c->device);
     mark(c, c->phase, RT_NUM_WORKS);
     name_phase(c, RT_OTHER);

@@ -81,7 +81,7 @@ struct RtLaunchTimer {
     bool *failed; // for each launch: its library refused to run it
 };
 
-// A step's CUDA graphs.
+// A step's CUDA graphs, of runs without hooks or with them.
 typedef struct {
     CUgraphExec plain, timed;
     RtTimingEvents events;
@@ -92,9 +92,6 @@ typedef struct {
 } RtStepGraph;
 
 enum { RECENT = 4 }; // launches that an error names
-
-// Queues work on the device's stream or behind it.
-typedef bool (*RtPrologue)(void *arg, RtError *e);
 
 typedef struct {
     RtDevice device;
@@ -114,12 +111,10 @@ typedef struct {
     RtTraceSpans spans;
     CUstream stream;
     CUdeviceptr arena;
-    RtStepGraph *graph;  // of each step
-    int step;            // running, or the last one; -1: none
-    RtPrologue prologue; // of the next run; NULL: it has none
-    void *prologue_arg;
-    CUevent preceded; // records its end
-    bool is_captured; // the step is being captured
+    RtStepGraph *graph;   // of each step, then of each step with hooks
+    RtStepGraph *running; // one of them
+    int step;             // running, or the last one; -1: none
+    bool is_captured;     // the step is being captured
     bool is_refused;  // its capture has failed, for this reason
     RtError why;
     RtError error; // of the last call that failed
@@ -154,6 +149,8 @@ static inline RtCuda *rt_cuda_of(RtDevice *d) {
 
 // Ends the program with c->error unless `good`.
 void rt_cuda_check(const RtCuda *c, bool good);
+// The same for work of a step; while captured, sets is_refused and why.
+void rt_cuda_check_launch(RtCuda *c, bool good);
 const char *rt_cuda_step_name(const RtCuda *c);
 
 // Whether a library call does the work of a launch.
@@ -165,8 +162,10 @@ void rt_cuda_launch(RtDevice *d, int kernel, int grid, const size_t *arg);
 void rt_cuda_library_call(RtDevice *d, int call, size_t a, size_t b,
                           size_t out);
 
-// Launches c's step one by one, with timing events if `timed`.  While captured,
-// errors set is_refused and why.
+// RtDevice's queued_launches.
+int rt_cuda_queued_launches(RtDevice *d);
+
+// Launches c's step one by one, with timing events if `timed`.
 void rt_cuda_launch_step(RtCuda *c, bool captured, bool timed);
 
 // ---- sum.c ----
@@ -176,12 +175,6 @@ void rt_cuda_sum(RtDevice *d, size_t to, const size_t *from, int terms,
                  size_t count);
 
 // ---- step.c ----
-
-// Work that the next run begins with, and that is recorded with its step: all
-// runs of a step begin with the same work.  `ran` records the run's end.  work
-// NULL: nothing any more.
-void rt_cuda_precede(RtCuda *c, RtPrologue work, void *arg, CUevent ran);
-bool rt_cuda_is_preceded(const RtCuda *c);
 
 // Room for `events` timing events, 0 if the step is not timed.
 bool rt_step_graph_open(RtStepGraph *g, const RtDriver *cu, int events,

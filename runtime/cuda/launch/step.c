@@ -2,6 +2,8 @@
 // Step: its first run launches one by one, since libraries prepare then.  Its
 // second is captured as a CUDA graph, which later runs launch.
 //
+// A run with hooks has graphs of its own, which replay what the hooks queue.
+//
 // The path of a run: rt_cuda_run, at the end of this file; then one launch of
 // the graph, or rt_cuda_launch_step and the step's function in the trainer,
 // which calls rt_cuda_phase, rt_cuda_launch and rt_cuda_library_call in order
@@ -125,46 +127,36 @@ static bool is_due(const RtStepGraph *g) {
            (g->events.reads == 0 || g->untimed + 1 >= TIMED_EVERY);
 }
 
-static void run_step(RtCuda *c, RtStepGraph *g) {
+static void run_step(RtCuda *c, RtStepGraph *g, RtStepHooks *hooks) {
     rt_cuda_check(c, rt_timing_events_read(&g->events, &c->error));
     if (is_graph(g) && g->plain == NULL)
         capture_step(c, g);
     bool timed = is_due(g);
     g->events.runs++;
     g->untimed = timed ? 0 : g->untimed + 1;
-    if (!is_graph(g) || !launch_graph(c, g, timed)) {
+    bool replayed = is_graph(g) && launch_graph(c, g, timed);
+    if (!replayed) {
         if (timed)
             rt_timing_events_begin(&g->events);
         rt_cuda_launch_step(c, false, timed);
+    } else if (hooks != NULL) {
+        hooks->replayed = true;
     }
     if (timed)
         rt_cuda_check(c,
                       rt_timing_events_end(&g->events, c->stream, &c->error));
 }
 
-void rt_cuda_precede(RtCuda *c, RtPrologue work, void *arg, CUevent ran) {
-    c->prologue = work;
-    c->prologue_arg = arg;
-    c->preceded = ran;
-}
-
-bool rt_cuda_is_preceded(const RtCuda *c) {
-    return c->prologue != NULL;
-}
-
 // A step that is watched or traced launches one by one.
 void rt_cuda_run(RtDevice *d, const RtStep *step) {
     RtCuda *c = rt_cuda_of(d);
     c->step = (int)(step - c->plan->step);
-    RtStepGraph *g = &c->graph[c->step];
+    RtStepGraph *g =
+        &c->graph[c->step + (d->hooks != NULL ? c->plan->num_steps : 0)];
+    c->running = g;
     g->runs++;
     if (d->watch != NULL || c->spans.trace != NULL)
         rt_cuda_launch_step(c, false, false);
     else
-        run_step(c, g);
-    if (c->prologue != NULL)
-        rt_cuda_check(c, rt_driver_good(
-                             &c->cu, c->cu.event_record(c->preceded, c->stream),
-                             &c->error, "record the end of a step"));
-    c->prologue = NULL;
+        run_step(c, g, d->hooks);
 }

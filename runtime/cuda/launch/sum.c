@@ -48,6 +48,8 @@ void rt_cuda_sum(RtDevice *d, size_t to, const size_t *from, int terms,
         .track = RT_TRACK_KERNELS, .name = "sum of shards", .number = -1};
     if (count == 0)
         return;
+    if (c->is_refused)
+        return;
     bool good = rt_trace_spans_begin(&c->spans, &span, c->stream, &c->error);
     if (good && terms == 0)
         good = rt_driver_good(
@@ -56,6 +58,6 @@ void rt_cuda_sum(RtDevice *d, size_t to, const size_t *from, int terms,
             &c->error, "clear the terms of a shard");
     else if (good)
         good = add_all(c, to, from, terms, count, &c->error);
-    rt_cuda_check(c,
-                  good && rt_trace_spans_end(&c->spans, c->stream, &c->error));
+    rt_cuda_check_launch(
+        c, good && rt_trace_spans_end(&c->spans, c->stream, &c->error));
 }

@@ -89,40 +89,95 @@ static bool broadcasts_are_right(RtCollectives *c, int rank) {
     return good && (rank > 1 || memcmp(own, want, sizeof own - 1) == 0);
 }
 
-// Sums of three ranges of the arena are a part of the next run, which is
-// recorded; no kernel uses this part of the arena.
-static bool runs_begin_with_sums(RtCollectives *c, RtDevice *d, int rank,
-                                 int ranks) {
-    enum { AT = 32772, FLOATS = 2000, RUNS = 4 };
-    static const int range[] = {0, 1000, 1003, FLOATS};
+// ---- hooks of a step ----
+
+// Ranges of a part of the arena that no kernel uses, and the totals, which the
+// second launch stores.
+enum { AT = 32772, FLOATS = 2000, LAUNCHES = 2, RUNS = 6 };
+
+typedef struct {
+    RtStepHooks hooks; // is the first field
+    RtCollectives *collectives;
+    RtDevice *device;
+    int launches;
+} Hooks;
+
+static void begin(RtStepHooks *h) {
+    Hooks *own = (Hooks *)(void *)h;
+    own->launches = 0;
+    own->collectives->queue_flags(own->collectives);
+}
+
+static void queue_sum(const Hooks *h, size_t at, size_t count) {
+    h->collectives->queue_sum(h->collectives,
+                              &(RtBuffer){.device = h->device, .offset = at},
+                              count, false);
+}
+
+static void launched(RtStepHooks *h) {
+    static const size_t range[] = {0, 1000, 1003, FLOATS};
+    Hooks *own = (Hooks *)(void *)h;
+    own->launches++;
+    for (int i = 0; i < 3 && own->launches == 1; i++)
+        queue_sum(own, AT + range[i] * sizeof(float), range[i + 1] - range[i]);
+    if (own->launches < LAUNCHES)
+        return;
+    queue_sum(own, TOTALS_AT, SUMS);
+    own->collectives->queue_join(own->collectives);
+}
+
+static bool totals_are(RtDevice *d, int run, int ranks) {
+    float got[SUMS],
+        want = 3000.0f * (float)(run + 1) * (float)(ranks * (ranks + 1) / 2);
+    d->read(d, got, TOTALS_AT, sizeof got);
+    for (int i = 0; i < SUMS; i++)
+        if (got[i] != want)
+            return false;
+    return true;
+}
+
+// Sums that a step's hooks queue: the first run is not recorded, the second one
+// is, and later ones replay it.  No flag stops them.
+static bool sums_are_recorded(RtCollectives *c, RtDevice *d, int rank,
+                              int ranks) {
     static float own[COUNT], want[COUNT], got[FLOATS];
+    Hooks h = {.hooks = {.begin = begin, .launched = launched},
+               .collectives = c,
+               .device = d};
+    float input = (float)(rank + 1);
     bool good = true;
     sum_as_tree(ranks, want);
     fill(own, rank);
+    d->write(d, INPUT_AT, &input, sizeof input);
     for (int run = 0; run < RUNS; run++) {
-        int flag = 0;
+        int flag = rank == 1 ? run == 1 ? 15 : run == 4 ? FLAG : 0 : 0;
         d->write(d, AT, own, sizeof got);
-        for (int i = 0; i < 3; i++) {
-            flag = run == 1 && rank == 1 ? 15 : 0;
-            size_t bytes = (size_t)range[i] * sizeof *own;
-            c->start_sum(c, &(RtBuffer){.device = d, .offset = AT + bytes},
-                         (size_t)(range[i + 1] - range[i]), &flag, false);
-            c->finish(c);
-        }
+        c->set_flag(c, -1); // which is replaced
+        c->set_flag(c, flag);
+        d->hooks = &h.hooks;
         d->run(d, counter.plan->step);
+        d->hooks = NULL;
+        good &= c->await_flag(c) == (run == 1 ? 15 : run == 4 ? FLAG : 0);
         d->read(d, got, AT, sizeof got);
         good &= memcmp(got, want, sizeof got) == 0;
-        good &= flag == (run == 1 ? 15 : 0);
+        good &= totals_are(d, run, ranks) && h.hooks.replayed == (run > 0);
     }
     return good;
 }
 
-// A rank without data: no run begins with the sum.
-static bool sum_is_dropped(RtCollectives *c, RtDevice *d, int rank) {
-    int flag = rank == 1 ? FLAG : 0;
-    c->start_sum(c, &(RtBuffer){.device = d}, 100, &flag, false);
+// A sum in the arena without hooks.
+static bool arena_is_summed(RtCollectives *c, RtDevice *d, int rank,
+                            int ranks) {
+    static float own[COUNT], want[COUNT], got[FLOATS];
+    int flag = rank;
+    sum_as_tree(ranks, want);
+    fill(own, rank);
+    d->write(d, AT, own, sizeof got);
+    c->start_sum(c, &(RtBuffer){.device = d, .offset = AT}, FLOATS, &flag,
+                 false);
     c->finish(c);
-    return flag == FLAG && !rt_cuda_is_preceded(rt_cuda_of(d));
+    d->read(d, got, AT, sizeof got);
+    return flag == ranks - 1 && memcmp(got, want, sizeof got) == 0;
 }
 
 static bool rank_runs(const char *id, int rank, int ranks) {
@@ -135,9 +190,10 @@ static bool rank_runs(const char *id, int rank, int ranks) {
         return false;
     }
     d->reserve(d);
-    bool good =
-        sums_are_right(c, rank, ranks) && broadcasts_are_right(c, rank) &&
-        runs_begin_with_sums(c, d, rank, ranks) && sum_is_dropped(c, d, rank);
+    bool good = sums_are_right(c, rank, ranks) &&
+                broadcasts_are_right(c, rank) &&
+                sums_are_recorded(c, d, rank, ranks) &&
+                arena_is_summed(c, d, rank, ranks);
     c->barrier(c);
     c->close(c, good);
     d->close(d);
@@ -163,12 +219,39 @@ START_TEST(sums_are_the_tree_over_ranks) {
 }
 END_TEST
 
+// Launch 1 is done by the call of launch 3, and the others by themselves.
+START_TEST(work_of_later_launches_is_not_queued) {
+    static const RtLaunch launch[] = {
+        {0, -1, "", "", false}, {1, -1, "", "", false}, {2, -1, "", "", false},
+        {-1, 0, "", "", false}, {3, -1, "", "", false}};
+    static const RtStep step = {.launch = launch, .num_launches = 5};
+    static const RtFusion fusion = {.launch = 1, .call = 0};
+    RtPlan p = {.step = &step, .num_steps = 1, .fusion = &fusion};
+    RtCuda c = {.plan = &p, .is_guessing = true, .gpu = {.major = 9}};
+    for (int seen = 0; seen <= 5; seen++) {
+        c.merging.launch = seen;
+        p.num_fusions = 0;
+        ck_assert_int_eq(rt_cuda_queued_launches(&c.device), seen);
+        p.num_fusions = 1;
+        int want = seen == 2 || seen == 3 ? 1 : seen;
+        ck_assert_int_eq(rt_cuda_queued_launches(&c.device), want);
+    }
+    // Launches 0 and 1 wait for launch 2, with which they are merged.
+    c.merging.launch = 2;
+    c.merging.num_args = 3;
+    c.first = 0;
+    p.num_fusions = 0;
+    ck_assert_int_eq(rt_cuda_queued_launches(&c.device), 0);
+}
+END_TEST
+
 Suite *nccl_suite(void) {
     Suite *s = suite_create("nccl");
     TCase *c = tcase_create("nccl");
     tcase_add_unchecked_fixture(c, cache_begin, cache_end);
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, sums_are_the_tree_over_ranks, 2, MOST_RANKS + 1);
+    tcase_add_test(c, work_of_later_launches_is_not_queued);
     suite_add_tcase(s, c);
     return s;
 }

@@ -70,8 +70,15 @@ static const RtKernel kernels[] = {
 static const RtInput inputs[] = {
     {.name = "valid", .type = RT_F32, .offset = INPUT_AT}};
 
-static const RtStep steps[] = {
-    {.kind = RT_TRAIN, .run = run_train, .input = inputs, .num_inputs = 1}};
+// The totals, which the second launch stores.
+static const RtBucket buckets[] = {{.offset = TOTALS_AT, .ready = 1}};
+
+static const RtStep steps[] = {{.kind = RT_TRAIN,
+                                .run = run_train,
+                                .input = inputs,
+                                .num_inputs = 1,
+                                .bucket = buckets,
+                                .num_buckets = 1}};
 
 static const RtPlan plan = {
     .device = "cuda",

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Ranks with a GPU each, on the doubles of the driver and of NCCL: the weights
-# are those of one process, collectives are recorded with the update, and what
-# happens when a GPU, the library or a rank is missing.
+# are those of one process, collectives are recorded with the backward pass, and
+# what happens when a GPU, the library or a rank is missing.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
 . "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 . "$SINTER_SOURCE/tests/end_to_end/close.sh"
@@ -29,10 +29,47 @@ for seed in 1 2; do
 done
 agree 4 four ./tiny
 
-# The two ranks make each call of an update when it first runs, and when it is
-# captured, with and without timing events.
-[ "$(grep -c ncclAllGather log.1)" -eq 6 ] ||
+# The two ranks make each call of a full update when it first runs, and when it is
+# captured, with and without timing events.  In the last update of both epochs
+# some shards are empty, and nothing is captured.
+[ "$(grep -c ncclAllGather log.1)" -eq 10 ] ||
     fail "$(grep -c ncclAllGather log.1) all-gathers are not in a graph"
+
+# Two buckets: the sum of the first is recorded between the launches that store
+# the two.
+cat >buckets.net <<'NET'
+model Buckets(image: u8[N, 4, 4, 1]) -> f32[N, 1000] {
+  image |> normalize(mean=[128], std=[64]) |> flatten |> linear(1100) |> relu
+    |> linear(1000)
+}
+
+train Buckets {
+  data      = idx("none")
+  batch     = 4
+  shards    = 2
+  epochs    = 1
+  loss      = mean(cross_entropy(output, label))
+  optimizer = sgd(lr=0.1)
+}
+NET
+expect 0 "$SINTER" build buckets.net -o buckets
+expect 0 ./buckets --data=synthetic:64 --device=cuda --steps=4 --out=buckets1
+for seed in 1 2; do
+    export SINTER_DOUBLE_SEED=$seed
+    ranks 2 buckets2.$seed env SINTER_DOUBLE_LOG="$work/log.buckets.$seed" \
+        ./buckets --data=synthetic:64 --device=cuda --steps=4
+    expect_statuses 0 0
+    expect_equal "$(newest buckets1)" "$(newest buckets2.$seed)"
+done
+awk '{ process = $1; sub(".*:", "", process) }
+     first == "" { first = process }
+     process != first { next }
+     /BeginCapture/ { list = "" }
+     /ncclAllGather/ { list = list " sum" }
+     /Kernel k[0-9]*_bucket/ { list = list " bucket" }
+     /EndCapture/ && list ~ /sum/ { print list }' log.buckets.1 >captured
+printf ' bucket sum bucket sum\n bucket sum bucket sum\n' >want
+expect_equal want captured
 
 # In the library's own order, the weights are close.
 ranks 4 fast ./tiny --data data --device=cuda --reduce=fast
