@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { MOST_FINDINGS = RT_MAX_GPUS + 10 };
+enum { MOST_FINDINGS = RT_MAX_GPUS + 12 };
 
 typedef struct {
     const char *name;

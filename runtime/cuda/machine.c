@@ -215,6 +215,18 @@ static void find_nvtx(Search *s) {
     rt_nvtx_close(&n);
 }
 
+// nvJPEG is optional, too.
+static void find_nvjpeg(Search *s, int gpu) {
+    char path[RT_MESSAGE_BYTES];
+    RtError ignored;
+    if (rt_nvjpeg_find(gpu, driver_of(s), path, &ignored))
+        report_found(s, "nvJPEG", path,
+                     "--decode=nvjpeg decodes JPEG files on the GPU");
+    else
+        report_found(s, "nvJPEG", NULL,
+                     "absent: the processor decodes JPEG files");
+}
+
 int rt_cuda_components(RtComponentHook *report, void *context, int *driver) {
     Search s = {.report = report, .context = context};
     find_driver(&s);
@@ -222,6 +234,7 @@ int rt_cuda_components(RtComponentHook *report, void *context, int *driver) {
     each_cuda(&s, find_cudnn);
     each_cuda(&s, find_cublaslt);
     find_nvtx(&s);
+    each_cuda(&s, find_nvjpeg);
     *driver = s.driver;
     return s.count;
 }

@@ -38,7 +38,6 @@ bool rt_rank_info_read(RtRankInfo *p, RtError *e);
 // equal.
 typedef struct {
     uint64_t fingerprint; // of model and recipe
-    uint64_t job;         // tells runs apart; 0: not known
     int32_t rank, size, threads;
     int32_t cores; // that it may use
     // Options that decide which collectives a rank calls.
@@ -64,9 +63,10 @@ typedef struct {
     char unique_id[RT_UNIQUE_ID_BYTES];
 } RtRendezvous;
 
-// Waits for all ranks, for two minutes at most.  memory: the descriptor of rank
-// 0's memory to share.  Before, rt_rendezvous_clear, and on rank 0 `gpus` and
-// `unique_id`.  False: a rank is missing or differs, or rank 0 has an error
+// Waits for all ranks, for 45 seconds.  memory: the descriptor of rank 0's
+// memory to share, which is allocated once all are known to be on its machine;
+// -1: none.  Before, rt_rendezvous_clear, and on rank 0 `gpus` and `unique_id`.
+// False: a rank is missing or differs, or rank 0 has an error
 // (`ends`, else NULL); all connected ranks receive the error.
 bool rt_rendezvous(RtRendezvous *m, const RtRankInfo *p, const RtHandshake *own,
                    int memory, const RtError *ends, RtError *e);
@@ -139,9 +139,10 @@ struct RtCollectives {
 
 // ---- shared_memory.c ----
 
-// Allocates what all ranks of one machine share, on rank 0; a descriptor, -1
-// with *e filled.
-int rt_shared_memory(int size, RtError *e);
+// Opens what all ranks of one machine share, on rank 0; a descriptor, -1 with
+// *e filled.  Then allocates it.
+int rt_shared_memory(RtError *e);
+bool rt_shared_allocate(int fd, int size, RtError *e);
 // NULL: *e is filled.
 RtCollectives *rt_shared_open(const RtRankInfo *p, const RtRendezvous *m,
                               RtError *e);
@@ -162,6 +163,8 @@ void rt_sums_begin(RtSums *s, const RtBuffer *b, size_t count);
 // Waits for all of them.  *flag: of the last one, if there was any, the largest
 // of all ranks' flags.
 void rt_sums_finish(RtSums *s, int *flag);
+// Whether none is in flight.
+bool rt_sums_idle(RtSums *s);
 // False: one is in flight, which other ranks may never finish.  It is left, and
 // uses the back end.
 bool rt_sums_free(RtSums *s);
@@ -205,9 +208,10 @@ typedef struct RtWorld RtWorld;
 bool rt_world_open(RtWorld **to, const RtTrainer *t, const RtOptions *o,
                    RtGpusOf *gpus_of, RtError *e);
 // Connects the GPUs of all ranks, if rank 0 has chosen so; and leaves them,
-// before the device is closed.  good: this rank's run is.
+// before the device is closed.  good: this rank's run is.  False: a sum that
+// other ranks may never finish still uses the device.
 bool rt_world_join(RtWorld *w, RtDevice *d, RtError *e);
-void rt_world_leave(RtWorld *w, bool good);
+bool rt_world_leave(RtWorld *w, bool good);
 // The number among the ranks of this machine.
 int rt_world_local_rank(const RtWorld *w);
 // Rank and number of ranks; 0 and 1 for NULL.

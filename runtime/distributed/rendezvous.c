@@ -17,6 +17,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -24,22 +25,22 @@
 #include <unistd.h>
 
 enum {
-    PROTOCOL = 1,
-    HELLO_SECONDS = 5,   // to send a hello
-    RETURN_SECONDS = 20, // of rank 0 after it has closed a connection
+    PROTOCOL = 2,
+    RENDEZVOUS_SECONDS = 45, // in which all ranks come
+    HELLO_SECONDS = 5,       // to send a hello
+    RETURN_SECONDS = 20,     // of rank 0 after it has closed a connection
     POLL_MS = 100,
-    MOST_CONNECTIONS = 64
+    MOST_CONNECTIONS = 64,
+    // Descriptors of rank 0 beside its connections: files, a GPU's, MPI's.
+    OTHER_DESCRIPTORS = 512
 };
 
-// Ranks of one machine start together.
-static double rendezvous_seconds(const RtRankInfo *p) {
-    return p->local ? 45 : 120;
-}
-
-// The messages of a connection; all ranks run the same kind of machine.
+// The messages of a connection; all ranks run the same kind of machine.  Fields
+// before the hello are those of all versions.
 typedef struct {
     char magic[8];
     int32_t protocol, bytes;
+    uint64_t job; // tells runs apart; 0: not known
     RtHandshake hello;
 } Hello;
 
@@ -237,8 +238,8 @@ static void answer(int fd, const Host *h, const RtError *e) {
 }
 
 // A rank of an earlier run may still seek its rank 0.
-static bool is_of_another_job(const Host *h, const RtHandshake *got) {
-    return h->own->job != 0 && got->job != 0 && got->job != h->own->job;
+static bool is_of_another_job(const Host *h, const Hello *got) {
+    return h->info->job != 0 && got->job != 0 && got->job != h->info->job;
 }
 
 static void terminate(RtHandshake *h) {
@@ -253,13 +254,6 @@ static void terminate(RtHandshake *h) {
 static bool take_hello(Host *h, Connection *g, RtError *e) {
     const RtHandshake *got = &g->hello.hello;
     terminate(&g->hello.hello);
-    if (is_of_another_job(h, got)) {
-        RtError other;
-        rt_fail(&other, EXIT_USAGE, "rank 0 at this address is of another run");
-        answer(g->fd, h, &other);
-        drop(g);
-        return true;
-    }
     if (hello_differs(h->own, got, e))
         return false;
     if (got->rank <= 0 || got->rank >= h->info->size)
@@ -295,24 +289,50 @@ static bool read_connection(Host *h, Connection *g, RtError *e) {
         drop(g);
         return true;
     }
-    bool versioned = g->got >= offsetof(Hello, hello);
-    if (versioned && (g->hello.protocol != PROTOCOL ||
-                      g->hello.bytes != (int)sizeof g->hello))
-        return rt_fail(e, EXIT_USAGE,
-                       "a rank has a trainer of another version of sinter");
-    return g->got < sizeof g->hello || take_hello(h, g, e);
+    if (g->got < offsetof(Hello, hello))
+        return true;
+    bool versioned =
+        g->hello.protocol == PROTOCOL && g->hello.bytes == (int)sizeof g->hello;
+    if (versioned && g->got < sizeof g->hello)
+        return true;
+    if (is_of_another_job(h, &g->hello)) {
+        RtError other;
+        rt_fail(&other, EXIT_USAGE, "rank 0 at this address is of another run");
+        answer(g->fd, h, &other);
+        drop(g);
+        return true;
+    }
+    return versioned
+               ? take_hello(h, g, e)
+               : rt_fail(e, EXIT_USAGE,
+                         "a rank has a trainer of another version of sinter");
 }
 
-static void accept_connection(Host *h) {
+static bool accept_connection(Host *h, RtError *e) {
     int fd = accept4(h->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (fd < 0)
-        return;
+        return (errno != EMFILE && errno != ENFILE) ||
+               rt_fail(e, EXIT_DEVICE,
+                       "rank 0 has no descriptors for connections to %d ranks: "
+                       "%s; raise its limit with ulimit -n",
+                       h->info->size, strerror(errno));
     if (h->num_connections == MOST_CONNECTIONS) {
         close(fd);
-        return;
+        return true;
     }
     h->connection[h->num_connections++] =
         (Connection){.fd = fd, .since = rt_seconds()};
+    return true;
+}
+
+// The usual limit of a process is 1,024 descriptors.
+static void raise_descriptors(int ranks) {
+    struct rlimit limit;
+    rlim_t need = (rlim_t)ranks + OTHER_DESCRIPTORS;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= need)
+        return;
+    limit.rlim_cur = limit.rlim_max < need ? limit.rlim_max : need;
+    setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static void drop_slow(Host *h) {
@@ -351,22 +371,21 @@ static bool receive(Host *h, RtError *e) {
         if (set[i + 1].revents != 0 &&
             !read_connection(h, &h->connection[i], e))
             return false;
-    if (set[0].revents != 0)
-        accept_connection(h);
+    if (set[0].revents != 0 && !accept_connection(h, e))
+        return false;
     drop_slow(h);
     return true;
 }
 
 static bool wait_for_all(Host *h, RtError *e) {
-    const double most = rendezvous_seconds(h->info);
-    double until = rt_seconds() + most;
+    double until = rt_seconds() + RENDEZVOUS_SECONDS;
     char missing[80];
     while (h->came + 1 < h->info->size) {
         if (rt_seconds() > until) {
             list_missing(h->rendezvous, h->info->size, missing, sizeof missing);
-            return rt_fail(e, EXIT_DEVICE,
-                           "%d of %d ranks came within %g s; missing: %s",
-                           h->came + 1, h->info->size, most, missing);
+            return rt_fail(
+                e, EXIT_DEVICE, "%d of %d ranks came within %d s; missing: %s",
+                h->came + 1, h->info->size, RENDEZVOUS_SECONDS, missing);
         }
         if (!receive(h, e) || !all_stay(h, e))
             return false;
@@ -390,6 +409,7 @@ static bool receive_ranks(RtRendezvous *m, const RtRankInfo *p,
                           const RtHandshake *own, const RtError *ends,
                           RtError *e) {
     Host h = {.info = p, .own = own, .rendezvous = m};
+    raise_descriptors(p->size);
     h.listener = listen_at(p, e);
     if (h.listener < 0)
         return false;
@@ -400,6 +420,9 @@ static bool receive_ranks(RtRendezvous *m, const RtRankInfo *p,
         *e = *ends;
         good = false;
     }
+    // MPI connects ranks of several machines.
+    if (good && m->memory >= 0 && m->same_machine)
+        good = rt_shared_allocate(m->memory, p->size, e);
     answer_all(&h, good ? NULL : e);
     close(h.listener);
     return good;
@@ -448,9 +471,12 @@ static bool transfer(int fd, void *data, size_t bytes, bool sends,
 // A rank may start before rank 0; another program may answer there.
 static bool join(RtRendezvous *m, const RtRankInfo *p, const RtHandshake *own,
                  RtError *e) {
-    double until = rt_seconds() + rendezvous_seconds(p) + 2 * HELLO_SECONDS;
+    double until = rt_seconds() + RENDEZVOUS_SECONDS + 2 * HELLO_SECONDS;
     char at[RT_ADDRESS_BYTES + 40];
-    Hello hello = {.protocol = PROTOCOL, .bytes = sizeof hello, .hello = *own};
+    Hello hello = {.protocol = PROTOCOL,
+                   .bytes = sizeof hello,
+                   .job = p->job,
+                   .hello = *own};
     Answer answer;
     memcpy(hello.magic, magic, sizeof magic);
     *e = (RtError){0};

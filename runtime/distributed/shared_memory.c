@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,18 +94,26 @@ static size_t slots_bytes(int size) {
     return ((size_t)size + 1) * SLOT_FLOATS * sizeof(float);
 }
 
-int rt_shared_memory(int size, RtError *e) {
-    size_t bytes = sizeof(Header) + slots_bytes(size);
+int rt_shared_memory(RtError *e) {
     int fd = memfd_create("sinter ranks", MFD_CLOEXEC);
-    int why = fd < 0 ? errno : posix_fallocate(fd, 0, (off_t)bytes);
-    if (why == 0)
-        return fd;
-    rt_fail(e, EXIT_MEMORY,
-            "cannot allocate %zu MiB of memory that the ranks share: %s",
-            bytes >> 20, strerror(why));
-    if (fd >= 0)
-        close(fd);
-    return -1;
+    if (fd < 0)
+        rt_fail(e, EXIT_MEMORY, "cannot open memory that the ranks share: %s",
+                strerror(errno));
+    return fd;
+}
+
+// A limit of the size of files, which sends a signal, is an error.
+bool rt_shared_allocate(int fd, int size, RtError *e) {
+    size_t bytes = sizeof(Header) + slots_bytes(size);
+    void (*before)(int) = signal(SIGXFSZ, SIG_IGN);
+    int why = posix_fallocate(fd, 0, (off_t)bytes);
+    signal(SIGXFSZ, before);
+    return why == 0 ||
+           rt_fail(e, EXIT_MEMORY,
+                   "cannot allocate %zu MiB of memory that the ranks share: "
+                   "%s%s",
+                   bytes >> 20, strerror(why),
+                   why == EFBIG ? "; raise the limit with ulimit -f" : "");
 }
 
 // ---- sums ----

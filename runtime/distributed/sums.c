@@ -104,6 +104,13 @@ void rt_sums_finish(RtSums *s, int *flag) {
     pthread_mutex_unlock(&s->lock);
 }
 
+bool rt_sums_idle(RtSums *s) {
+    pthread_mutex_lock(&s->lock);
+    bool idle = s->finished == s->begun;
+    pthread_mutex_unlock(&s->lock);
+    return idle;
+}
+
 bool rt_sums_free(RtSums *s) {
     pthread_mutex_lock(&s->lock);
     s->ends = s->finished == s->begun;

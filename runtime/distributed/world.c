@@ -68,7 +68,6 @@ static RtHandshake handshake_of(const RtRankInfo *p, const RtTrainer *t,
     RtHandshake h;
     memset(&h, 0, sizeof h);
     h.fingerprint = t->fingerprint;
-    h.job = p->job;
     h.rank = p->rank;
     h.size = p->size;
     h.cores = rt_team_largest();
@@ -179,9 +178,10 @@ static bool open_world(RtWorld *w, const RtTrainer *t, const RtOptions *o,
     bool first = w->info.rank == 0;
     RtError why;
     int memory = -1;
-    bool able =
-        !first || (choose_gpus(w, o, &why) &&
-                   (memory = rt_shared_memory(w->info.size, &why)) >= 0);
+    bool able = !first || choose_gpus(w, o, &why);
+    if (able && first && !w->rendezvous.gpus &&
+        strcmp(o->collectives, "mpi") != 0)
+        able = (memory = rt_shared_memory(&why)) >= 0;
     if (!rt_rendezvous(&w->rendezvous, &w->info, &own, memory,
                        able ? NULL : &why, e) ||
         !check_shards(&w->info, t, o, e))
@@ -192,7 +192,7 @@ static bool open_world(RtWorld *w, const RtTrainer *t, const RtOptions *o,
         return false;
     if (w->collectives != NULL)
         w->collectives->barrier(w->collectives);
-    if (first)
+    if (memory >= 0)
         close(memory);
     rt_signals_together();
     return true;
@@ -236,15 +236,16 @@ static bool ends_together(const RtWorld *w, bool good) {
     return good || rt_world_failed(w, &ignored) >= 0;
 }
 
-void rt_world_leave(RtWorld *w, bool good) {
+bool rt_world_leave(RtWorld *w, bool good) {
     if (w == NULL || !w->rendezvous.gpus || w->collectives == NULL)
-        return;
+        return w == NULL || w->sums == NULL || rt_sums_idle(w->sums);
     good = ends_together(w, good);
     if (good)
         w->collectives->barrier(w->collectives);
     rt_watchdog_aborts(w->watchdog, NULL);
     w->collectives->close(w->collectives, good);
     w->collectives = NULL;
+    return true;
 }
 
 void rt_world_close(RtWorld *w, bool good) {

@@ -4,6 +4,10 @@
 // The states of metrics begin each batch at 0.  Compensated sums (NAME and
 // NAME.low) are added in double, and moments as Chan, Golub and LeVeque (1979)
 // do; frontend/functions/metric.c computes them.
+//
+// All ranks take those of a batch of each at once, with a sum over ranks in
+// which the others' are 0; large ones, as confusion matrices, of one rank after
+// another.
 
 #include "runtime/session/session.h"
 
@@ -20,12 +24,15 @@ typedef struct {
     size_t mean_at, rows_at;
 } Sum;
 
+enum { MOST_AT_ONCE = 1 << 16 }; // floats of all ranks
+
 struct RtEvalSums {
     Sum *sum; // [num_sums]
     int num_sums;
     size_t values; // of a batch
     int ranks;
-    float *batch;  // [ranks, values]
+    bool at_once;
+    float *batch;  // [ranks, values] at once; else [values]
     double *total; // [values]
 };
 
@@ -74,7 +81,9 @@ bool rt_session_open_sums(RtSession *s, RtError *e) {
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     find_sums(of, s->plan);
     of->ranks = rt_world_size(s->run->world);
-    of->batch = calloc((size_t)of->ranks * of->values + 1, sizeof *of->batch);
+    of->at_once = (size_t)of->ranks * of->values <= MOST_AT_ONCE;
+    size_t taken = of->at_once ? (size_t)of->ranks : 1;
+    of->batch = calloc(taken * of->values + 1, sizeof *of->batch);
     of->total = calloc(of->values + 1, sizeof *of->total);
     return (of->batch != NULL && of->total != NULL) ||
            rt_fail(e, EXIT_MEMORY, "out of memory");
@@ -136,18 +145,41 @@ static void add_batch(RtEvalSums *e, const float *batch) {
     }
 }
 
-void rt_session_add_sums(RtSession *s, int batches) {
+static void add_at_once(const RtSession *s, int batches) {
     RtEvalSums *e = s->sums;
-    RtMetrics none = {.lr = rt_metrics_read(s->plan, s->device).lr};
     int rank = rt_world_rank(s->run->world);
     size_t all = (size_t)e->ranks * e->values;
     memset(e->batch, 0, all * sizeof *e->batch);
     if (rank < batches)
         read_batch(s, e->batch + (size_t)rank * e->values);
     rt_world_sum(s->run->world, &(RtBuffer){.memory = e->batch}, all);
-    rt_world_agree(s->run->world);
     for (int i = 0; i < batches; i++)
         add_batch(e, e->batch + (size_t)i * e->values);
+}
+
+// The sum tells whether a rank has no data.
+static void add_in_turn(const RtSession *s, int batches) {
+    RtEvalSums *e = s->sums;
+    RtWorld *w = s->run->world;
+    int rank = rt_world_rank(w), ignored;
+    float nothing = 0;
+    rt_world_sum(w, &(RtBuffer){.memory = &nothing}, 1);
+    for (int i = 0; i < batches && rt_world_failed(w, &ignored) < 0; i++) {
+        if (rank == i)
+            read_batch(s, e->batch);
+        rt_world_broadcast(w, i, &(RtBuffer){.memory = e->batch},
+                           e->values * sizeof *e->batch);
+        add_batch(e, e->batch);
+    }
+}
+
+void rt_session_add_sums(RtSession *s, int batches) {
+    RtMetrics none = {.lr = rt_metrics_read(s->plan, s->device).lr};
+    if (s->sums->at_once)
+        add_at_once(s, batches);
+    else
+        add_in_turn(s, batches);
+    rt_world_agree(s->run->world);
     rt_metrics_write(s->plan, s->device, &none);
     rt_metrics_clear_sums(s->plan, s->device);
 }

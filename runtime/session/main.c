@@ -196,8 +196,8 @@ static bool on_device(RtRun *run, RtFolder *folder, int *caught, RtError *e) {
     }
     if (reading.good)
         rt_data_close(&reading.data);
-    rt_world_leave(run->world, good);
-    if (run->device != NULL)
+    bool idle = rt_world_leave(run->world, good);
+    if (run->device != NULL && idle)
         run->device->close(run->device);
     return good;
 }

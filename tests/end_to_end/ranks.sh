@@ -56,6 +56,22 @@ for count in 1 2 3 5 8; do
     expect_equal want got
 done
 grep -q '"accuracy":' want || fail 'no evaluation'
+
+# Large sums, of confusion matrices, are taken of one rank after another.
+sed 's/linear(10)/linear(200)/; s/N, 10]/N, 200]/
+    s/\[accuracy, loss\]/[accuracy, loss, confusion]/' tails.net >matrix.net
+expect 0 "$SINTER" build matrix.net --set shards=1 --set batch=16 -o matrix
+expect 0 ./matrix --data odd --steps=3 --out matrix0 --quiet
+for count in 1 3; do
+    ranks $count "matrix$count" ./matrix --data odd --eval-only \
+        --init="$(newest matrix0)" --metrics="matrix$count.rows"
+    case $statuses in *[1-9]*) expect_statuses 0 ;; esac
+    sed 's/,"samples_per_second.*//' "matrix$count.rows" >got
+    [ $count -eq 1 ] && cp got want
+    expect_equal want got
+done
+grep -q '"split":"confusion".*\[\[0,5,' want || fail 'no confusion matrix'
+
 # Gradients in two buckets: the sum of the first goes on beside the rest of the
 # backward pass.
 wide='--set width=1500 --set shards=4 --set batch=32'
@@ -126,6 +142,19 @@ for warning in 'bound to fewer cores' 'OMP_THREAD_LIMIT is 1'; do
     [ "$(cat said.* | grep -c "$warning")" -eq 1 ] || fail "$(cat said.*)"
 done
 says '^warning: 2 of 2 ranks are bound to fewer cores than the 2 of --threads'
+
+# Limits of rank 0: of the size of files, and of descriptors, which it raises.
+limited() {
+    # shellcheck disable=SC2016
+    ranks "$1" limited sh -c \
+        'limit=$1; shift; [ $RANK -gt 0 ] || ulimit $limit; exec ./tiny \
+            --data data --steps=1 "$@"' sh "$2"
+}
+limited 2 '-f 1000'
+expect_statuses 5 5
+says 'cannot allocate 3 MiB of memory that the ranks share: .* ulimit -f'
+limited 8 '-Sn 8'
+case $statuses in *[1-9]*) expect_statuses 0 ;; esac
 
 # An error that all ranks have is reported by each, and no rank waits for
 # another.

@@ -4,8 +4,9 @@ usage: rendezvous.py PORT WORD
 
 free: print a free port.  listen: hold the port until stdin ends.  Others
 connect: bytes sends random ones, slow one byte of a hello each second, silent
-nothing, version the head of another version's hello; then they print what
-comes back until rank 0 closes the connection.
+nothing, many nothing on twelve connections, version the head of another
+version's hello, stale that of an earlier run's; then they print what comes back
+until rank 0 closes the connection.
 """
 import random
 import socket
@@ -32,6 +33,8 @@ def send(to, word):
         to.sendall(random.Random(1).randbytes(5000))
     if word == "version":
         to.sendall(MAGIC + struct.pack("=ii", 999, 64) + bytes(600))
+    if word == "stale":
+        to.sendall(MAGIC + struct.pack("=iiQ", 999, 64, 12345))
     for byte in MAGIC[:4] if word == "slow" else b"":
         to.sendall(bytes([byte]))
         time.sleep(1)
@@ -50,12 +53,17 @@ def main():
             sys.stdin.read()
         return
     with connect(port) as to:
+        more = []
         try:
+            while word == "many" and len(more) < 11:
+                more += [socket.create_connection(("localhost", port))]
             send(to, word)
             while to.recv(4096):
                 pass
         except OSError:
             pass
+        for other in more:
+            other.close()
     print("closed", flush=True)
 
 

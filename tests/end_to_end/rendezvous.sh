@@ -54,6 +54,15 @@ rank 1 --out met &
 ends 1 0 $!
 ends 0 0 $first
 
+# Rank 0 may not have so many connections.
+next_port
+env RANK=0 WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT="$port" sh -c \
+    'ulimit -n 12; exec ./tiny --data data --out few' >said.0 2>&1 &
+first=$!
+python3 "$here/rendezvous.py" "$port" many >stranger.many
+ends 0 4 $first
+says 0 'rank 0 has no descriptors for connections to 2 ranks: .* ulimit -n'
+
 # A rank of another version.
 next_port
 rank 0 --out versions &
@@ -96,6 +105,8 @@ job=1
 rank 1 --out jobs &
 ends 1 2 $!
 says 1 'rank 0 at this address is of another run'
+# One of another version of sinter is refused, too.
+expect 0 python3 "$here/rendezvous.py" "$port" stale
 job=2
 rank 1 --out jobs &
 ends 1 0 $!

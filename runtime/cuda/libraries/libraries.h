@@ -250,6 +250,9 @@ RtNvjpeg *rt_nvjpeg_open(const RtGpu *gpu, RtError *e);
 bool rt_nvjpeg_decode(RtNvjpeg *n, const RtJpegFile *f, bool *declined,
                       RtError *e);
 void rt_nvjpeg_close(RtNvjpeg *n); // may be NULL; no thread decodes
+// The path of the library for that GPU and driver.
+bool rt_nvjpeg_find(int capability, int driver, char path[RT_MESSAGE_BYTES],
+                    RtError *e);
 
 // ---- library_calls.c ----
 

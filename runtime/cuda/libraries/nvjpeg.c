@@ -50,7 +50,8 @@ struct RtNvjpeg {
 
 // ---- opening ----
 
-static bool library_open(RtNvjpeg *n, RtError *e) {
+static void *library_open(int capability, int driver, Functions *to,
+                          RtError *e) {
     static const char *const files[] = {"libnvjpeg.so.13", "libnvjpeg.so.12",
                                         NULL};
     static const RtSymbol symbols[] = {
@@ -58,8 +59,7 @@ static bool library_open(RtNvjpeg *n, RtError *e) {
     {#function, offsetof(Functions, member)},
 #include "runtime/cuda/libraries/nvjpeg.def"
     };
-    bool newest =
-        rt_capability_cuda(rt_gpu_capability(n->gpu), n->gpu->driver) == 13;
+    bool newest = rt_capability_cuda(capability, driver) == 13;
     const RtLibrary library = {.needed = "--decode=nvjpeg needs",
                                .files = newest ? files : files + 1,
                                .remedy = newest
@@ -68,8 +68,18 @@ static bool library_open(RtNvjpeg *n, RtError *e) {
                                .status = EXIT_DEVICE,
                                .symbol = symbols,
                                .num_symbols = sizeof symbols / sizeof *symbols};
-    n->library = rt_library_open(&library, &n->fn, e);
-    return n->library != NULL;
+    return rt_library_open(&library, to, e);
+}
+
+bool rt_nvjpeg_find(int capability, int driver, char path[RT_MESSAGE_BYTES],
+                    RtError *e) {
+    Functions f;
+    void *library = library_open(capability, driver, &f, e);
+    if (library == NULL)
+        return false;
+    snprintf(path, RT_MESSAGE_BYTES, "%s", rt_library_path(&f.open));
+    rt_library_close(library);
+    return true;
 }
 
 // Errors of the library that are not about the file.
@@ -92,7 +102,8 @@ RtNvjpeg *rt_nvjpeg_open(const RtGpu *gpu, RtError *e) {
     }
     n->gpu = gpu;
     pthread_mutex_init(&n->lock, NULL);
-    if (library_open(n, e) && library_good(n->fn.open(&n->handle), e))
+    n->library = library_open(rt_gpu_capability(gpu), gpu->driver, &n->fn, e);
+    if (n->library != NULL && library_good(n->fn.open(&n->handle), e))
         return n;
     rt_nvjpeg_close(n);
     return NULL;
@@ -186,6 +197,18 @@ static bool declines(int status) {
            status == NVJPEG_STATUS_INCOMPLETE_BITSTREAM;
 }
 
+// The memory is that of libjpeg's size, which a damaged file may have twice.
+static bool has_size(const RtNvjpeg *n, const RtJpegFile *f, bool *declined,
+                     RtError *e) {
+    int components, subsampling;
+    int width[MOST_CHANNELS] = {0}, height[MOST_CHANNELS] = {0};
+    int status = n->fn.info(n->handle, f->bytes, f->count, &components,
+                            &subsampling, width, height);
+    *declined = declines(status) || (status == NVJPEG_STATUS_SUCCESS &&
+                                     (width[0] != f->w || height[0] != f->h));
+    return *declined || library_good(status, e);
+}
+
 // Waits also after an error, as work may still read the file.
 static bool decode(RtNvjpeg *n, Slot *s, const RtJpegFile *f, bool *declined,
                    RtError *e) {
@@ -211,6 +234,10 @@ bool rt_nvjpeg_decode(RtNvjpeg *n, const RtJpegFile *f, bool *declined,
     if (!rt_driver_good(cu, cu->context_set(n->gpu->context), e,
                         "use the GPU in a thread that loads data"))
         return false;
+    if (!has_size(n, f, declined, e))
+        return false;
+    if (*declined)
+        return true;
     Slot *s = slot_take(n, e);
     if (s == NULL)
         return false;

@@ -106,6 +106,12 @@ for status in 3 4 9 10; do
     expect_equal "$(newest declined.$status)" wanted
 done
 
+# So has one of another size than libjpeg finds.
+expect 0 env SINTER_DOUBLE_JPEG=1 SINTER_DOUBLE_LOG=log.size ./trainer \
+    --device=cuda:0 --quiet --out=size --decode=nvjpeg
+expect_equal "$(newest size)" wanted
+grep -q ' nvjpegDecode ' log.size && fail "nvJPEG decodes beyond the memory"
+
 # ends STATUS FAULT TEXT: a run with a fault.
 ends() {
     rm -rf fault

@@ -67,7 +67,8 @@ static bool decode(const Job *j, int *h, int *w) {
         jpeg_mem_src(&jpeg, j->data, j->bytes);
         jpeg_read_header(&jpeg, TRUE);
         *h = (int)jpeg.image_height;
-        *w = (int)jpeg.image_width;
+        *w = (int)jpeg.image_width +
+             (int)setting_number("SINTER_DOUBLE_JPEG", 0);
         jpeg.out_color_space = JCS_RGB;
         if (j->to != NULL)
             jpeg_start_decompress(&jpeg);
@@ -115,6 +116,18 @@ Status nvjpegJpegStateDestroy(State state) {
     if (state->busy)
         complain("a state of nvJPEG is destroyed while it decodes");
     free(state);
+    return SUCCESS;
+}
+
+Status nvjpegGetImageInfo(Handle handle, const unsigned char *data,
+                          size_t bytes, int *components, int *subsampling,
+                          int *width, int *height) {
+    CALL(Status, "%p %zu", (void *)handle, bytes);
+    Job header = {.data = data, .bytes = bytes};
+    if (!decode(&header, &height[0], &width[0]))
+        return BAD_JPEG;
+    *components = 3;
+    *subsampling = 0;
     return SUCCESS;
 }
 

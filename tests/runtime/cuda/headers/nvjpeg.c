@@ -21,6 +21,9 @@ nvjpegStatus_t (*const state_create_as)(nvjpegHandle_t, nvjpegJpegState_t *) =
     nvjpegJpegStateCreate;
 nvjpegStatus_t (*const state_free_as)(nvjpegJpegState_t) =
     nvjpegJpegStateDestroy;
+nvjpegStatus_t (*const info_as)(nvjpegHandle_t, const unsigned char *, size_t,
+                                int *, nvjpegChromaSubsampling_t *, int *,
+                                int *) = nvjpegGetImageInfo;
 nvjpegStatus_t (*const decode_as)(nvjpegHandle_t, nvjpegJpegState_t,
                                   const unsigned char *, size_t,
                                   nvjpegOutputFormat_t, nvjpegImage_t *,
