@@ -4,7 +4,9 @@
 // A sum goes piece by piece: grouped sends and receives give each rank its
 // share of every rank's terms, a built-in kernel adds them as the tree over
 // ranks, and an all-gather sends the shares of the result to all.  Its bits so
-// depend on no order of the library's.  `fast` is one all-reduce.
+// depend on no order of the library's.  If each machine has a subtree of that
+// tree, its ranks exchange and add first, and one sum of each machine goes to
+// the others.  `fast` is one all-reduce.
 //
 // All of it is work of a stream of its own, behind an event of the device's
 // stream that is recorded when the terms are stored; the device's stream waits
@@ -86,6 +88,8 @@ typedef struct {
     Functions nccl;
     RtCuda *cuda;
     int rank, size;
+    // Ranks of this machine, 1 if there is one level; machines then.
+    int near, far;
     ncclComm_t comm;
     const RtFunction *add; // the built-in kernel
     CUstream stream;
@@ -234,10 +238,49 @@ static ncclResult_t exchange(Nccl *n, CUdeviceptr from, size_t step,
     return result;
 }
 
-// Adds all ranks' `count` floats, one rank's behind the other's.
+// The same for the shares of this machine's ranks and of those that have their
+// numbers on other machines: to rank i of the machine those of its number.
+static ncclResult_t exchange_near(Nccl *n, CUdeviceptr from, CUdeviceptr to,
+                                  size_t share) {
+    ncclResult_t result = ncclSuccess;
+    int first = n->rank / n->near * n->near, next = 0;
+    for (int i = 0; i < n->near && share > 0; i++)
+        for (int far = 0; far < n->far; far++) {
+            size_t rank = (size_t)(far * n->near + i);
+            size_t place = (size_t)next++;
+            result =
+                worse(result,
+                      n->nccl.send(pointer(floats(from, rank * share)), share,
+                                   ncclFloat32, first + i, n->comm, n->stream));
+            result = worse(result,
+                           n->nccl.receive(pointer(floats(to, place * share)),
+                                           share, ncclFloat32, first + i,
+                                           n->comm, n->stream));
+        }
+    return result;
+}
+
+// The same for one share of each machine.
+static ncclResult_t exchange_far(Nccl *n, CUdeviceptr from, CUdeviceptr to,
+                                 size_t share) {
+    ncclResult_t result = n->nccl.group_start();
+    for (int far = 0; far < n->far; far++) {
+        int peer = far * n->near + n->rank % n->near;
+        size_t at = (size_t)far * share;
+        result =
+            worse(result, n->nccl.send(pointer(floats(from, at)), share,
+                                       ncclFloat32, peer, n->comm, n->stream));
+        result = worse(result,
+                       n->nccl.receive(pointer(floats(to, at)), share,
+                                       ncclFloat32, peer, n->comm, n->stream));
+    }
+    return worse(result, n->nccl.group_end());
+}
+
+// Adds so many ranks' `count` floats, one rank's behind the other's.
 static bool add(const Nccl *n, CUdeviceptr terms, CUdeviceptr to, size_t count,
-                RtError *e) {
-    int stride = (int)count, ranks = n->size;
+                int ranks, RtError *e) {
+    int stride = (int)count;
     CUdeviceptr end = floats(to, count);
     size_t blocks = count / (RT_BUILTIN_THREADS * FLOATS_OF_THREAD) + 1;
     if (blocks > (size_t)n->add->resident)
@@ -252,6 +295,17 @@ static bool add(const Nccl *n, CUdeviceptr terms, CUdeviceptr to, size_t count,
                           e, "launch kernel sum_ranks");
 }
 
+// Adds the terms of this machine in their place, where nobody reads them any
+// more, and those of all machines.
+static bool add_levels(Nccl *n, CUdeviceptr at, CUdeviceptr terms,
+                       CUdeviceptr own, size_t share, RtError *e) {
+    return share == 0 ||
+           (add(n, terms, at, (size_t)n->far * share, n->near, e) &&
+            settle(n, exchange_far(n, at, terms, share), "exchange gradients",
+                   e) &&
+            add(n, terms, own, share, n->far, e));
+}
+
 // Every rank adds the rest that no shares are made of.
 static bool sum_as_tree(Nccl *n, CUdeviceptr at, size_t count, RtError *e) {
     static const char what[] = "exchange gradients";
@@ -262,11 +316,14 @@ static bool sum_as_tree(Nccl *n, CUdeviceptr at, size_t count, RtError *e) {
     CUdeviceptr tails = floats(terms, share * size);
     CUdeviceptr own = floats(at, rank * share);
     ncclResult_t result = n->nccl.group_start();
-    result = worse(result, exchange(n, at, share, terms, share));
+    result = worse(result, n->near > 1 ? exchange_near(n, at, terms, share)
+                                       : exchange(n, at, share, terms, share));
     result = worse(result, exchange(n, tail, 0, tails, rest));
     result = worse(result, n->nccl.group_end());
-    return settle(n, result, what, e) && add(n, terms, own, share, e) &&
-           add(n, tails, tail, rest, e) &&
+    return settle(n, result, what, e) &&
+           (n->near > 1 ? add_levels(n, at, terms, own, share, e)
+                        : add(n, terms, own, share, n->size, e)) &&
+           add(n, tails, tail, rest, n->size, e) &&
            (share == 0 ||
             settle(n,
                    n->nccl.all_gather(pointer(own), pointer(at), share,
@@ -606,7 +663,9 @@ static RtCollectives *open_gpus(const RtRankInfo *p, const char *id,
     *n = (Nccl){.base = collectives,
                 .cuda = rt_cuda_of(d),
                 .rank = p->rank,
-                .size = p->size};
+                .size = p->size,
+                .near = p->near < p->size ? p->near : 1};
+    n->far = n->size / n->near;
     if (fix_order(fast, e) && open_library(&n->nccl, e) && allocate(n, e) &&
         open_stream(n, e) && connect_ranks(n, id, e)) {
         n->add = rt_builtin_load(&n->cuda->builtins, RT_SUM_RANKS, e);

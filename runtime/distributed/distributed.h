@@ -21,6 +21,10 @@ typedef struct {
     int rank, size;       // of the world; 0 and 1 without a launcher
     int local_size;       // ranks of this machine; 0: not known
     int local_rank;       // among them; `rank` if that is not known
+    // After the rendezvous: the ranks of each machine, if they follow one
+    // another and are a power of two, so that each machine has a subtree of the
+    // binary tree over ranks; else 1.
+    int near;
     uint64_t job;         // tells runs apart; 0: not known
     // Where rank 0 listens: a name on this machine, or host and port.
     bool local;
@@ -31,6 +35,10 @@ typedef struct {
 // Reads the variables of torchrun, OpenMPI, MPICH and Slurm.  False: they
 // contradict themselves, EXIT_USAGE.
 bool rt_rank_info_read(RtRankInfo *p, RtError *e);
+
+// A hash of a text behind others, the first with RT_HASH_START.
+#define RT_HASH_START UINT64_C(0xcbf29ce484222325)
+uint64_t rt_hash_text(uint64_t h, const char *text);
 
 // ---- rendezvous.c ----
 
@@ -55,6 +63,7 @@ enum { RT_UNIQUE_ID_BYTES = 128 };
 typedef struct {
     int fd[RT_MOST_RANKS]; // by rank; -1: none
     bool same_machine;     // all are on one
+    int near;              // as in RtRankInfo
     int oversubscribed;    // ranks with more threads than cores, on rank 0
     // The descriptor of rank 0's memory to share, and its process.
     int memory, memory_pid;

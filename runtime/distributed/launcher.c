@@ -70,22 +70,20 @@ static const Launcher *find(void) {
 }
 
 // FNV-1a, http://www.isthe.com/chongo/tech/comp/fnv
-static uint64_t hash_text(uint64_t h, const char *text) {
+uint64_t rt_hash_text(uint64_t h, const char *text) {
     for (; text != NULL && *text != '\0'; text++)
         h = (h ^ (unsigned char)*text) * 0x100000001b3;
     return h;
 }
 
-static const uint64_t hash_start = 0xcbf29ce484222325;
-
 // 0: the launcher tells nothing.
 static uint64_t job_hash(const Launcher *l) {
-    uint64_t h = hash_start;
+    uint64_t h = RT_HASH_START;
     bool known = false;
     for (int i = 0; i < 2; i++) {
         const char *value = l->job[i] != NULL ? getenv(l->job[i]) : NULL;
         known |= value != NULL;
-        h = hash_text(h, value);
+        h = rt_hash_text(h, value);
     }
     return known ? h : 0;
 }
@@ -94,7 +92,7 @@ static uint64_t job_hash(const Launcher *l) {
 static uint64_t parent_hash(void) {
     char parent[32];
     snprintf(parent, sizeof parent, "%ld", (long)getppid());
-    return hash_text(hash_start, parent);
+    return rt_hash_text(RT_HASH_START, parent);
 }
 
 // The first host of "node[01-04,07],other": node01.

@@ -7,6 +7,9 @@
 // all-gather sends the shares of the result to all.  Its bits depend on no
 // order of the library's.
 //
+// If each machine has a subtree of that tree, its ranks exchange and add first,
+// and one sum of each machine goes to the others, and so back.
+//
 // Requests are polled and never waited for in a call, since ranks may have to
 // share a core.
 #define _POSIX_C_SOURCE 200809L
@@ -17,6 +20,7 @@
 #include <dlfcn.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 // A handle is a pointer in OpenMPI and an int in MPICH.  Either takes one
@@ -43,7 +47,7 @@ enum {
 
 // A sum in flight: the piece from `done` on is read from the buffer, its terms
 // are added, and the result is written back, each once MPI is done.
-typedef enum { READ, ADD, WRITE, FINISHED } Phase;
+typedef enum { READ, ADD_NEAR, ADD, GATHER_NEAR, WRITE, FINISHED } Phase;
 
 typedef struct {
     RtBuffer buffer;
@@ -60,6 +64,10 @@ typedef struct {
 #define MPI(member, function, arguments) int(*member) arguments;
 #define HANDLE(type, member, name, symbol, number) type member;
 #include "runtime/distributed/mpi.def"
+    // Ranks of this machine, 1 if there is one level; those of each machine
+    // that have the same number on it.
+    int near, far;
+    MPI_Comm near_comm, far_comm;
     MPI_Request piece, flags;
     int flag[2]; // this rank's, and the largest
     Sum sum;
@@ -116,32 +124,78 @@ static void mpi_start_sum(RtCollectives *c, const RtBuffer *b, size_t count,
                         m->comm_world, &m->flags));
 }
 
+static void exchange(Mpi *m, int count, MPI_Comm comm) {
+    check(m, "MPI_Ialltoall",
+          m->ialltoall(m->own, count, m->float_type, m->other, count,
+                       m->float_type, comm, &m->piece));
+}
+
+static void gather(Mpi *m, const float *from, float *to, int count,
+                   MPI_Comm comm) {
+    check(m, "MPI_Iallgather",
+          m->iallgather(from, count, m->float_type, to, count, m->float_type,
+                        comm, &m->piece));
+}
+
+// Copies shares between their order by rank and that of two levels: of the
+// ranks with the same number on each machine, side by side.
+static void order_shares(const Mpi *m, const float *from, float *to, int share,
+                         bool by_rank) {
+    for (int near = 0; near < m->near; near++)
+        for (int far = 0; far < m->far; far++) {
+            size_t rank = (size_t)(far * m->near + near) * (size_t)share;
+            size_t level = (size_t)(near * m->far + far) * (size_t)share;
+            memcpy(to + (by_rank ? rank : level),
+                   from + (by_rank ? level : rank), (size_t)share * sizeof *to);
+        }
+}
+
 // Starts the exchange of a piece.  The shares of ranks are equal: the last ones
 // may have places that nothing reads.
 static Phase send_terms(Mpi *m, size_t piece, int share) {
     size_t at = m->sum.done * sizeof *m->own;
-    rt_buffer_read(&m->sum.buffer, at, m->own, piece * sizeof *m->own);
+    bool two_levels = m->near > 1 && !m->sum.fast;
+    rt_buffer_read(&m->sum.buffer, at, two_levels ? m->other : m->own,
+                   piece * sizeof *m->own);
+    if (two_levels) {
+        order_shares(m, m->other, m->own, share, false);
+        exchange(m, m->far * share, m->near_comm);
+        return ADD_NEAR;
+    }
     if (m->sum.fast)
         check(m, "MPI_Iallreduce",
               m->iallreduce(m->own, m->other, (int)piece, m->float_type,
                             m->sum_op, m->comm_world, &m->piece));
     else
-        check(m, "MPI_Ialltoall",
-              m->ialltoall(m->own, share, m->float_type, m->other, share,
-                           m->float_type, m->comm_world, &m->piece));
+        exchange(m, share, m->comm_world);
     return m->sum.fast ? WRITE : ADD;
 }
 
+static Phase send_near_sums(Mpi *m, int share) {
+    size_t count = (size_t)m->far * (size_t)share;
+    rt_ranks_sum(m->other, count, m->near, count, m->own);
+    exchange(m, share, m->far_comm);
+    return ADD;
+}
+
 static Phase send_share(Mpi *m, int share) {
-    rt_ranks_sum(m->other, (size_t)share, m->size, (size_t)share, m->own);
-    check(m, "MPI_Iallgather",
-          m->iallgather(m->own, share, m->float_type, m->other, share,
-                        m->float_type, m->comm_world, &m->piece));
+    rt_ranks_sum(m->other, (size_t)share, m->size / m->near, (size_t)share,
+                 m->own);
+    bool two_levels = m->near > 1;
+    gather(m, m->own, m->other, share,
+           two_levels ? m->far_comm : m->comm_world);
+    return two_levels ? GATHER_NEAR : WRITE;
+}
+
+static Phase send_far_sums(Mpi *m, int share) {
+    gather(m, m->other, m->own, m->far * share, m->near_comm);
     return WRITE;
 }
 
-static Phase write_result(Mpi *m, size_t piece) {
+static Phase write_result(Mpi *m, size_t piece, int share) {
     size_t at = m->sum.done * sizeof *m->other;
+    if (m->near > 1 && !m->sum.fast)
+        order_shares(m, m->own, m->other, share, true);
     *m->sum.flag = m->flag[1];
     rt_buffer_write(&m->sum.buffer, at, m->other, piece * sizeof *m->other);
     m->sum.done += piece;
@@ -162,9 +216,22 @@ static bool advance(Mpi *m) {
     size_t left = m->sum.count - m->sum.done;
     size_t piece = left < PIECE_FLOATS ? left : PIECE_FLOATS;
     int share = (int)((piece + (size_t)m->size - 1) / (size_t)m->size);
-    m->sum.next = m->sum.next == READ  ? send_terms(m, piece, share)
-                  : m->sum.next == ADD ? send_share(m, share)
-                                       : write_result(m, piece);
+    switch (m->sum.next) {
+    case READ:
+        m->sum.next = send_terms(m, piece, share);
+        break;
+    case ADD_NEAR:
+        m->sum.next = send_near_sums(m, share);
+        break;
+    case ADD:
+        m->sum.next = send_share(m, share);
+        break;
+    case GATHER_NEAR:
+        m->sum.next = send_far_sums(m, share);
+        break;
+    default:
+        m->sum.next = write_result(m, piece, share);
+    }
     return true;
 }
 
@@ -280,6 +347,18 @@ static bool begin(Mpi *m, const RtRankInfo *p, RtError *e) {
                    p->launcher, p->rank, p->size, m->rank, m->size);
 }
 
+// Ranks of one machine need no second level.
+static bool split(Mpi *m, const RtRankInfo *p, RtError *e) {
+    m->near = p->near < m->size ? p->near : 1;
+    m->far = m->size / m->near;
+    return m->near == 1 ||
+           (m->comm_split(m->comm_world, m->rank / m->near, m->rank,
+                          &m->near_comm) == MPI_SUCCESS &&
+            m->comm_split(m->comm_world, m->rank % m->near, m->rank,
+                          &m->far_comm) == MPI_SUCCESS) ||
+           rt_fail(e, EXIT_DEVICE, "rank %d: MPI_Comm_split fails", m->rank);
+}
+
 RtCollectives *rt_mpi_open(const RtRankInfo *p, RtError *e) {
     Mpi *m = calloc(1, sizeof *m);
     float *own = calloc(ROOM_FLOATS, sizeof *own);
@@ -288,7 +367,7 @@ RtCollectives *rt_mpi_open(const RtRankInfo *p, RtError *e) {
         *m = (Mpi){.base = mpi, .own = own, .other = other};
         if (open_library(m, e)) {
             find_handles(m);
-            if (begin(m, p, e))
+            if (begin(m, p, e) && split(m, p, e))
                 return &m->base;
             rt_library_close(m->library);
         }

@@ -47,7 +47,7 @@ typedef struct {
 typedef struct {
     char magic[8];
     int32_t status; // EXIT_GOOD: begin
-    int32_t same_machine, memory, memory_pid, gpus;
+    int32_t same_machine, near, memory, memory_pid, gpus;
     char unique_id[RT_UNIQUE_ID_BYTES];
     char sentence[RT_MESSAGE_BYTES];
 } Answer;
@@ -166,6 +166,7 @@ typedef struct {
     RtRendezvous *rendezvous;
     int listener, came, num_connections;
     Connection connection[MOST_CONNECTIONS];
+    uint64_t machine[RT_MOST_RANKS]; // of each rank, a hash of its name
 } Host;
 
 static bool differs(RtError *e, const RtHandshake *a, const RtHandshake *b,
@@ -228,6 +229,7 @@ static void drop(Connection *g) {
 static void answer(int fd, const Host *h, const RtError *e) {
     Answer a = {.status = e != NULL ? e->status : EXIT_GOOD,
                 .same_machine = h->rendezvous->same_machine,
+                .near = h->rendezvous->near,
                 .memory = h->rendezvous->memory,
                 .memory_pid = h->rendezvous->memory_pid,
                 .gpus = h->rendezvous->gpus};
@@ -268,6 +270,7 @@ static bool take_hello(Host *h, Connection *g, RtError *e) {
     h->rendezvous->oversubscribed += got->threads > got->cores;
     h->rendezvous->same_machine &=
         strncmp(got->machine, h->own->machine, sizeof got->machine) == 0;
+    h->machine[got->rank] = rt_hash_text(RT_HASH_START, got->machine);
     h->came++;
     g->fd = -1;
     return true;
@@ -393,6 +396,18 @@ static bool wait_for_all(Host *h, RtError *e) {
     return true;
 }
 
+static int find_near(const Host *h) {
+    int size = h->info->size, near = 1;
+    while (near < size && h->machine[near] == h->machine[0])
+        near++;
+    if ((near & (near - 1)) != 0 || size % near != 0)
+        return 1;
+    for (int i = 0; i < size; i++)
+        if (h->machine[i] != h->machine[i / near * near])
+            return 1;
+    return near;
+}
+
 static void answer_all(Host *h, const RtError *e) {
     for (int i = 1; i < h->info->size; i++)
         if (h->rendezvous->fd[i] >= 0)
@@ -409,6 +424,7 @@ static bool receive_ranks(RtRendezvous *m, const RtRankInfo *p,
                           const RtHandshake *own, const RtError *ends,
                           RtError *e) {
     Host h = {.info = p, .own = own, .rendezvous = m};
+    h.machine[0] = rt_hash_text(RT_HASH_START, own->machine);
     raise_descriptors(p->size);
     h.listener = listen_at(p, e);
     if (h.listener < 0)
@@ -423,6 +439,7 @@ static bool receive_ranks(RtRendezvous *m, const RtRankInfo *p,
     // MPI connects ranks of several machines.
     if (good && m->memory >= 0 && m->same_machine)
         good = rt_shared_allocate(m->memory, p->size, e);
+    m->near = good ? find_near(&h) : 1;
     answer_all(&h, good ? NULL : e);
     close(h.listener);
     return good;
@@ -492,6 +509,7 @@ static bool join(RtRendezvous *m, const RtRankInfo *p, const RtHandshake *own,
             m->memory = answer.memory;
             m->memory_pid = answer.memory_pid;
             m->same_machine = answer.same_machine;
+            m->near = answer.near;
             m->gpus = answer.gpus;
             memcpy(m->unique_id, answer.unique_id, sizeof m->unique_id);
             return answer.status == EXIT_GOOD ||

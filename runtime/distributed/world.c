@@ -186,6 +186,7 @@ static bool open_world(RtWorld *w, const RtTrainer *t, const RtOptions *o,
                        able ? NULL : &why, e) ||
         !check_shards(&w->info, t, o, e))
         return false;
+    w->info.near = w->rendezvous.near;
     warn_oversubscribed(w, &own);
     w->watchdog = rt_watchdog_start(&w->rendezvous, &w->info, e);
     if (w->watchdog == NULL || !open_collectives(w, o, e))

@@ -19,6 +19,42 @@ expect 0 mpirun_on 10.77.0.1:2,10.77.0.2:2 ./tiny --data data --out four \
     --quiet
 expect_equal "$(newest one)" "$(newest four)"
 
+# Two ranks of a machine add before they send: a sum of gradients in a step, and
+# its share of the result, where each rank for itself would send two.
+cat >wide.net <<'NET'
+model Wide(image: u8[N, 12, 12, 1]) -> f32[N, 10] {
+  image |> normalize(mean=[128], std=[64]) |> flatten |> linear(4000) |> relu
+    |> linear(10)
+}
+
+train Wide {
+  data      = idx("data")
+  batch     = 16
+  shards    = 4
+  epochs    = 1
+  loss      = mean(cross_entropy(output, label))
+  optimizer = sgd(lr=0.01)
+}
+NET
+gradients=$((4 * (144 * 4000 + 4000 + 4000 * 10 + 10)))
+sent() {
+    ip netns exec "$prefix-1" awk '!/lo:/ && /:/ { sum += $10 }
+        END { print sum }' /proc/net/dev
+}
+expect 0 "$SINTER" build wide.net -o wide
+expect 0 ./wide --data data --out wide1 --steps=5 --quiet
+for steps in 1 5; do
+    before=$(sent)
+    expect 0 mpirun_on 10.77.0.1:2,10.77.0.2:2 ./wide --data data \
+        --out wide4.$steps --steps=$steps --quiet
+    eval "sent$steps=$(($(sent) - before))"
+done
+expect_equal "$(newest wide1)" "$(newest wide4.5)"
+# shellcheck disable=SC2154
+share=$((100 * (sent5 - sent1) / 4 / gradients))
+echo "a machine sends $share % of the gradients in a step"
+[ $share -ge 90 ] && [ $share -le 130 ] || fail 'not one sum of each machine'
+
 # refused SENTENCE OPTION...: ranks that torchrun starts, on two machines.
 refused() {
     sentence=$1

@@ -34,6 +34,7 @@ planned fast --gpus=16 --link=3200Gb --latency=5us --reduce=fast
 planned odd --gpus=6 --per-node=3 --link=12.5GB
 planned shards --gpus=4 --set shards=16
 planned host --processes=2
+planned hosts --processes=8 --per-node=2 --link=10Gb
 "$SINTER" check --json --device=h200 --set shards=1 two.net >check.json
 
 cat >plan.py <<'PY'
@@ -42,10 +43,11 @@ from math import ceil, isclose, log2
 read = lambda name: json.load(open(name + ".json"))
 one, two, fast, odd = read("one"), read("two"), read("fast"), read("odd")
 shards, host, check = read("shards"), read("host"), read("check")
+hosts = read("hosts")
 
 # Weights, biases, a loss and two counts at least; each may be padded.
 floats = 1024 * 2048 + 2048 + 2048 * 1024 + 1024
-for p in one, two, odd, shards, host:
+for p in one, two, odd, shards, host, hosts:
     assert 4 * floats < p["summed_bytes"] <= 4 * floats + 12 * 256, p
     assert sum(b["bytes"] for b in p["buckets"]) == p["summed_bytes"]
     assert p["buckets"][-1]["ready"] <= p["shard_seconds"] * (1 + 1e-9)
@@ -60,22 +62,33 @@ def seconds(p, b):
     ring = (m - 1) * latency + (n - m) * NEAR + (n - 1) / n * b / min(near, far or near)
     if p["reduce"] == "fast":
         return 2 * (CALL + ring)
+    if m > 1 and k in (2, 4, 8):
+        levels = (k - 1) * (NEAR + b / k / near) + (m - 1) * (latency + b / m / far)
+        return 3 * CALL + levels + (1 + 2 / k + 1 / n) * b / 4.8e12 + ring
     inside = (k - 1) * (NEAR + b / n / near)
     outside = (n - k) * latency + k * (n - k) / n * b / far if far else 0
     return 2 * CALL + max(inside, outside) + (1 + 1 / n) * b / 4.8e12 + ring
 
 def by_process(p, b):
-    memory = p["memory_bandwidth"]
+    memory, n, k = p["memory_bandwidth"], p["ranks"], p["ranks_of_machine"]
+    if n > k: # two levels, there and back
+        m, calls = n // k, ceil(b / 2**22)
+        near = (k - 1) * (calls * 5e-6 + b / k / p["link_within"])
+        far = (m - 1) * (calls * p["latency_between"] + b / m / p["link_between"])
+        return 2 * (near + far) + (1 + 2 / k + 1 / n) * b / memory
     return (5 + 1 / p["ranks"]) * b / memory + 2 * ceil(b / 2**20) * 5e-6
 
 for p, formula in (one, seconds), (two, seconds), (fast, seconds), (odd, seconds), \
-        (shards, seconds), (host, by_process):
+        (shards, seconds), (host, by_process), (hosts, by_process):
     end = 0
     for b in p["buckets"]:
         end = max(end, b["ready"]) + formula(p, b["bytes"])
         assert isclose(b["end"], end, rel_tol=1e-6), (b, end)
     total = sum(formula(p, b["bytes"]) for b in p["buckets"])
     exposed = total if p is host else end - p["shard_seconds"]
+    if p is hosts:
+        exposed = p["exposed_seconds"] # a part is busy
+        assert end - p["shard_seconds"] <= exposed * (1 + 1e-6) <= total * (1 + 2e-6)
     assert isclose(p["communication_seconds"], total, rel_tol=1e-6)
     assert isclose(p["exposed_seconds"], exposed, rel_tol=1e-6)
     own = 0
@@ -96,8 +109,10 @@ assert two["exposed_seconds"] < two["communication_seconds"]
 
 # Bytes that a rank and a machine send, by hand.
 b = two["summed_bytes"]
-assert abs(two["bytes_within"] - (7 / 16 + 15 / 16) * b) <= 1, two
-assert abs(two["bytes_between"] - (8 * 8 / 16 + 15 / 16) * b) <= 1, two
+assert abs(two["bytes_within"] - (7 / 8 + 15 / 16) * b) <= 1, two
+assert abs(two["bytes_between"] - (1 / 2 + 15 / 16) * b) <= 1, two
+o = odd["summed_bytes"]
+assert abs(odd["bytes_between"] - (3 * 3 / 6 + 5 / 6) * o) <= 1, odd
 assert abs(fast["bytes_between"] - 2 * 15 / 16 * b) <= 1, fast
 assert one["bytes_between"] == 0 and one["link_between"] is None
 assert abs(one["bytes_within"] - 2 * 7 / 8 * b) <= 1, one

@@ -15,9 +15,31 @@ Sum sum_add(Sum a, Sum b) {
                  a.seconds + b.seconds, a.busy + b.busy};
 }
 
+// Whether the ranks of each machine add first, and one sum of each goes to the
+// others: they have a subtree of the binary tree.
+static bool has_levels(const World *w) {
+    bool power = (w->local & (w->local - 1)) == 0;
+    return !w->fast && power && w->local > 1 && w->local < w->ranks;
+}
+
+// Each rank sends a share of the machine's ranks to each of them, and of these
+// one to each other machine.
+static Sum exchange_levels(const World *w, double bytes) {
+    int near = w->local - 1, far = w->ranks / w->local - 1;
+    Sum s = {.within = bytes * near / w->local,
+             .between = bytes * far / (far + 1)};
+    double inside = w->call + near * w->within_latency + s.within / w->within;
+    s.seconds =
+        inside + w->call + far * w->between_latency + s.between / w->between;
+    s.busy = inside;
+    return s;
+}
+
 // Each rank sends a share to each other one.  A machine's network has the
 // messages of all its ranks, and works beside the links within it.
 static Sum exchange_shares(const World *w, double bytes) {
+    if (has_levels(w))
+        return exchange_levels(w, bytes);
     double share = bytes / w->ranks;
     int near = w->local - 1, far = w->ranks - w->local;
     Sum s = {.within = near * share, .between = w->local * far * share};
@@ -31,6 +53,8 @@ static Sum exchange_shares(const World *w, double bytes) {
 // Each share passes all ranks in turn, and enters each other machine once.  The
 // slowest link decides.
 static Sum pass_shares(const World *w, double bytes) {
+    if (has_levels(w) && w->host) // as runtime/distributed/mpi.c
+        return exchange_levels(w, bytes);
     double sent = bytes * (w->ranks - 1) / w->ranks;
     int far = w->ranks / w->local - 1, near = w->ranks - 1 - far;
     Sum s = {.within = near > 0 ? sent : 0, .between = far > 0 ? sent : 0};
@@ -44,9 +68,11 @@ static Sum pass_shares(const World *w, double bytes) {
     return s;
 }
 
-// A rank reads its share of each rank, and writes their sum.
+// A rank reads its share of each rank, and writes their sum; in two levels that
+// of its machine, too, which it reads.
 static Sum add_shares(const World *w, double bytes) {
-    double seconds = bytes * (1 + 1.0 / w->ranks) / w->memory;
+    double levels = has_levels(w) ? 2.0 / w->local : 0;
+    double seconds = bytes * (1 + levels + 1.0 / w->ranks) / w->memory;
     return (Sum){.seconds = seconds, .busy = seconds};
 }
 

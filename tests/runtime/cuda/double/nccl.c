@@ -319,7 +319,9 @@ static void check_capture(const Group *g) {
         if ((g->comm->warm >> s->kind & 1) == 0)
             complain("nccl: %s is captured before any has run",
                      kind_name[s->kind]);
-        fprintf(f, "%s %d %zu\n", kind_name[s->kind], s->peer, s->count);
+        bool pair = s->kind == SEND || s->kind == RECV; // of other peers
+        fprintf(f, "%s %d %zu\n", kind_name[s->kind], pair ? 0 : s->peer,
+                s->count);
     }
     if (f == NULL || fclose(f) != 0)
         complain("nccl: cannot write %s", own);
