@@ -161,6 +161,21 @@ void buckets_write(const Writer *w, Text *t, int which) {
     }
 }
 
+void optimizer_shards_write(const Writer *w, Text *t, int which) {
+    const Plan *plan = w->plan[which];
+    if (plan->num_optimizer_shards == 0)
+        return;
+    text_add(t, "\nstatic const RtOptimizerShard optimizer_shards_%s[] = {\n",
+             on_device[which]);
+    for (int i = 0; i < plan->num_optimizer_shards; i++) {
+        const OptimizerShard *s = &plan->optimizer_shard[i];
+        text_add(t, "    {%lld, %lld, %lld, %lld},\n", (long long)s->params,
+                 (long long)s->param_bytes, (long long)s->states,
+                 (long long)s->state_bytes);
+    }
+    text_add(t, "};\n");
+}
+
 void inputs_write(const Writer *w, Text *t, int which) {
     for (int i = 0; i < w->num_steps; i++) {
         const Graph *g = w->step[i].plan[which]->graph;
@@ -237,12 +252,13 @@ void stored_write(Writer *w, Text *t, int which) {
 
 void step_table_write(const Writer *w, Text *t, int which) {
     static const char *const kind[] = {
-        [STEP_COLLECT] = "RT_COLLECT",     [STEP_INIT] = "RT_INIT",
-        [STEP_DERIVE] = "RT_DERIVE",       [STEP_TRAIN] = "RT_TRAIN",
-        [STEP_APPLY] = "RT_APPLY",         [STEP_GATHER] = "RT_GATHER",
-        [STEP_GRADIENTS] = "RT_GRADIENTS", [STEP_AVERAGE] = "RT_AVERAGE",
-        [STEP_PREPARE] = "RT_PREPARE",     [STEP_EVAL] = "RT_EVAL",
-        [STEP_PREDICT] = "RT_PREDICT",     [STEP_DECODE] = "RT_DECODE"};
+        [STEP_COLLECT] = "RT_COLLECT",   [STEP_INIT] = "RT_INIT",
+        [STEP_DERIVE] = "RT_DERIVE",     [STEP_TRAIN] = "RT_TRAIN",
+        [STEP_OPTIMIZE] = "RT_OPTIMIZE", [STEP_APPLY] = "RT_APPLY",
+        [STEP_GATHER] = "RT_GATHER",     [STEP_GRADIENTS] = "RT_GRADIENTS",
+        [STEP_AVERAGE] = "RT_AVERAGE",   [STEP_PREPARE] = "RT_PREPARE",
+        [STEP_EVAL] = "RT_EVAL",         [STEP_PREDICT] = "RT_PREDICT",
+        [STEP_DECODE] = "RT_DECODE"};
     const char *on = on_device[which];
     text_add(t, "\nstatic const RtStep steps_%s[] = {\n", on);
     for (int i = 0; i < w->num_steps; i++) {
@@ -291,6 +307,12 @@ void plan_write(const Writer *w, Text *t, int which) {
         text_add(t,
                  "        .partial = %lld,\n        .partial_bytes = %lld,\n",
                  (long long)plan->partial, (long long)plan->partial_bytes);
+    if (plan->num_optimizer_shards > 0)
+        text_add(t,
+                 "        .optimizer_shard = optimizer_shards_%s,\n"
+                 "        .num_optimizer_shards = "
+                 "COUNT(optimizer_shards_%s),\n",
+                 on, on);
     text_add(t, "        .state = states_%s,\n", on);
     text_add(t, "        .num_states = COUNT(states_%s),\n", on);
     text_add(t, "        .kernel = kernels,\n");

@@ -110,6 +110,7 @@ void codegen_program(const Program *p, const Plan *const plan[NUM_PLANS],
         inputs_write(&w, c, which);
         gradients_write(&w, c, which);
         buckets_write(&w, c, which);
+        optimizer_shards_write(&w, c, which);
         step_table_write(&w, c, which);
         stored_write(&w, c, which);
     }

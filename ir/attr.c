@@ -69,6 +69,10 @@ int64_t state_bucket(const Node *n) {
     return state_is(n, STATE_PARTIAL) ? node_int(n, ATTR_bucket, -1) : -1;
 }
 
+int node_optimizer_shard(const Node *n) {
+    return (int)node_int(n, ATTR_optimizer_shard, -1);
+}
+
 int64_t node_ints(const Node *n, AttrKey key, int i, int64_t otherwise) {
     const Attr *attr = node_attr(n, key);
     return attr && i >= 0 && i < attr->count ? attr->ints[i] : otherwise;

@@ -4,6 +4,8 @@
 
 #include "ir/ir.h"
 
+#include <string.h>
+
 static NodeId add_plain(Graph *g, Op op, int count, const NodeId *arg) {
     return graph_add(
         g, (Node){.op = op, .num_args = count, .arg = arg, .group = -1});
@@ -40,6 +42,14 @@ NodeId graph_state(Graph *g, const char *name, const char *kind, Type type,
     Attr attr[] = {attr_float(ATTR_init, init), attr_text(ATTR_kind, kind),
                    attr_text(ATTR_name, name)};
     return add_leaf(g, OP_state, type, 3, attr);
+}
+
+void leaf_set(Graph *g, NodeId n, AttrKey key, int64_t value) {
+    Node *d = &g->node[n];
+    Attr *attr = ARENA_ARRAY(g->arena, (size_t)d->num_attrs + 1, Attr);
+    memcpy(attr, d->attr, (size_t)d->num_attrs * sizeof *attr);
+    attr_insert(attr, d->num_attrs++, attr_int(key, value));
+    d->attr = attr;
 }
 
 NodeId graph_values(Graph *g, Type type, const double *value) {

@@ -336,6 +336,8 @@ bool node_number(const Node *n, double *value);
 bool state_is(const Node *n, const char *kind);
 // The bucket of a shard's terms that a state belongs to; -1: none.
 int64_t state_bucket(const Node *n);
+// The optimizer shard of a parameter or state; -1: none.
+int node_optimizer_shard(const Node *n);
 
 // ---- build.c: common nodes ----
 
@@ -348,6 +350,8 @@ NodeId graph_op3(Graph *g, Op op, NodeId a, NodeId b, NodeId c);
 NodeId graph_leaf(Graph *g, Op op, const char *name, Type type);
 NodeId graph_state(Graph *g, const char *name, const char *kind, Type type,
                    double init);
+// Gives a leaf one more attribute, a whole number.
+void leaf_set(Graph *g, NodeId n, AttrKey key, int64_t value);
 NodeId graph_constant(Graph *g, Type type, double value);
 NodeId graph_number(Graph *g, double value);                   // f32[]
 NodeId graph_vector(Graph *g, const double *value, int count); // f32[count]

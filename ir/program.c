@@ -73,12 +73,17 @@ int64_t recipe_update_samples(const Recipe *r) {
     return r->batch * recipe_update_batches(r);
 }
 
+bool recipe_divides_optimizer(const Recipe *r) {
+    return r->optimizer_shards > 1;
+}
+
 int step_runs(const Recipe *r, const Step *s) {
     if (s->stage > 0)
         return 0;
     switch (s->kind) {
     case STEP_TRAIN:
         return r->shards > 0 ? recipe_update_batches(r) : 1;
+    case STEP_OPTIMIZE:
     case STEP_APPLY:
         return 1;
     case STEP_GATHER:
@@ -103,7 +108,8 @@ bool time_is_each_step(Time t) {
 }
 
 bool program_averages_each_step(const Program *p) {
-    return p->average != NULL && time_is_each_step(p->average_every);
+    return p->average != NULL && time_is_each_step(p->average_every) &&
+           !recipe_divides_optimizer(&p->recipe);
 }
 
 const Step *step_named(const Step *step, int count, const char *name) {

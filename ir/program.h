@@ -106,6 +106,8 @@ typedef struct {
     Recompute recompute;
     int accumulate; // batches whose gradients make one update; 1: each
     int shards;     // that each of these batches is divided into; 0: none
+    int optimizer_shards; // parts of the optimizer's states that ranks own; 0:
+                          // each has all
     Stop stop;
     int64_t collect_samples; // that the collect graph sees
     const char *rate;        // the setting whose learning rate is shown
@@ -184,9 +186,10 @@ typedef struct {
 typedef enum {
     STEP_COLLECT,
     STEP_INIT,
-    STEP_DERIVE, // derived state from the rest
-    STEP_TRAIN,  // with shards, only a shard's terms of the sums over them
-    STEP_APPLY,  // with shards, the rest of STEP_TRAIN
+    STEP_DERIVE,   // derived state from the rest
+    STEP_TRAIN,    // with shards, only a shard's terms of the sums over them
+    STEP_OPTIMIZE, // the update of an optimizer shard, before STEP_APPLY
+    STEP_APPLY,    // with shards, the rest of STEP_TRAIN
     STEP_GATHER,
     STEP_GRADIENTS, // of a batch, as outputs; changes no state
     STEP_AVERAGE,
@@ -198,7 +201,8 @@ typedef enum {
 
 typedef struct {
     StepKind kind;
-    int stage;        // of TRAIN, GATHER and GRADIENTS, from 0
+    int stage;        // of TRAIN to GRADIENTS, from 0
+    int shard;        // of OPTIMIZE, from 0
     const char *name; // collect, init, derive, train, train_2, gather, ...;
                       // the graph's own, each another
     Graph *graph;
@@ -221,6 +225,9 @@ int64_t recipe_update_samples(const Recipe *r);
 // The sums of some terms of shards that wait for their siblings at one time, at
 // most; 0 without shards.
 int recipe_waiting_sums(const Recipe *r);
+
+// Whether ranks can each own a part of the optimizer's states.
+bool recipe_divides_optimizer(const Recipe *r);
 
 // How often a step runs for an update of the first stage.
 int step_runs(const Recipe *r, const Step *s);
@@ -246,7 +253,15 @@ Step *program_steps(const Program *p, Arena *a, int *count);
 const Step *step_named(const Step *step, int count, const char *name);
 
 // Whether weights are averaged after every step, which is then planned as part
-// of it.  The average graph itself only begins averages.
+// of it.  The average graph itself only begins averages.  With optimizer shards
+// it is a step of its own, as a rank does not compute all weights.
 bool program_averages_each_step(const Program *p);
+
+// ---- optimizer_shards.c ----
+
+// Deals the parameters that an optimizer updates to the recipe's optimizer
+// shards, so that the shards have about as many bytes of optimizer states.
+// Marks them in all graphs.
+void program_divide_optimizer(Program *p, Arena *a);
 
 #endif

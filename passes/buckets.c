@@ -12,19 +12,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { FULL = 4 << 20 };
 
 // ---- the bucket of each state ----
-
-static void set_bucket(Graph *g, NodeId n, int64_t bucket) {
-    Node *d = &g->node[n];
-    Attr *attr = ARENA_ARRAY(g->arena, (size_t)d->num_attrs + 1, Attr);
-    memcpy(attr, d->attr, (size_t)d->num_attrs * sizeof *attr);
-    attr_insert(attr, d->num_attrs++, attr_int(ATTR_bucket, bucket));
-    d->attr = attr;
-}
 
 // The bucket of that state in an earlier step; -1: it is in none.
 static int64_t find_bucket(const Steps *s, int before, const char *name) {
@@ -52,7 +43,7 @@ void steps_buckets(Steps *s) {
             }
             if (known < 0)
                 bytes += slot_bytes(g, n);
-            set_bucket(g, n, known < 0 ? bucket : known);
+            leaf_set(g, n, ATTR_bucket, known < 0 ? bucket : known);
         }
     }
 }
@@ -72,13 +63,16 @@ static void find_ready(Bucket *bucket, const GraphPlan *p) {
         }
 }
 
-// The first launch that reads sums of each bucket.
-static void find_needed(Bucket *bucket, const GraphPlan *p) {
+// The first launch of the update that reads sums of each bucket.
+static void find_needed(Bucket *bucket, const Step *step) {
+    const GraphPlan *p = step->plan;
     for (int k = p->num_groups; k-- > 0;)
         for (int i = 0; i < p->group[k].num_inputs; i++) {
             int64_t own = state_bucket(&p->graph->node[p->group[k].input[i]]);
-            if (own >= 0)
-                bucket[own].needed = k;
+            if (own < 0)
+                continue;
+            bucket[own].needed = k;
+            bucket[own].needed_by = step->name;
         }
 }
 
@@ -124,21 +118,21 @@ static int by_ready(const void *a, const void *b) {
                : (x->offset > y->offset) - (x->offset < y->offset);
 }
 
-static Step *find_apply(const Plan *plan, int stage) {
-    Step *step = plan->step;
-    while (step->kind != STEP_APPLY || step->stage != stage)
-        step++;
-    return step;
+static bool updates(const Step *s, int stage) {
+    return (s->kind == STEP_OPTIMIZE || s->kind == STEP_APPLY) &&
+           s->stage == stage;
 }
 
 void plan_buckets(Plan *plan, Step *step, Arena *a) {
     int64_t count = count_buckets(plan);
-    const GraphPlan *apply = find_apply(plan, step->stage)->plan;
     Bucket *bucket = ARENA_ARRAY(a, (size_t)count + 1, Bucket);
     for (int64_t i = 0; i < count; i++)
-        bucket[i] = (Bucket){.ready = -1, .needed = apply->num_groups};
+        bucket[i] = (Bucket){.ready = -1};
     find_ready(bucket, step->plan);
-    find_needed(bucket, apply);
+    // The steps of the update run in their order.
+    for (int i = plan->num_steps; i-- > 0;)
+        if (updates(&plan->step[i], step->stage))
+            find_needed(bucket, &plan->step[i]);
     for (int i = 0; i < plan->num_steps; i++)
         add_ranges(bucket, plan->step[i].graph);
     check_ranges(bucket, count);

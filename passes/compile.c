@@ -117,13 +117,16 @@ static void check_nodes(const Steps *s, int count) {
         graph_report_full(s->step[count - 1].graph);
 }
 
-PassOptions step_options(const PassOptions *o, StepKind kind, int shards) {
+PassOptions step_options(const PassOptions *o, const Step *step, int shards) {
     PassOptions own = *o;
-    own.no_updates |= kind == STEP_GRADIENTS;
-    if (kind == STEP_APPLY)
+    own.no_updates |= step->kind == STEP_GRADIENTS;
+    if (step->kind == STEP_OPTIMIZE)
+        own.part = PART_OPTIMIZE;
+    else if (step->kind == STEP_APPLY)
         own.part = PART_APPLY;
-    else if (kind == STEP_TRAIN && shards > 0)
+    else if (step->kind == STEP_TRAIN && shards > 0)
         own.part = PART_SHARD;
+    own.optimizer_shard = step->shard;
     return own;
 }
 
@@ -131,7 +134,7 @@ PassOptions step_options(const PassOptions *o, StepKind kind, int shards) {
 // steps that are not.
 static void step_run(Steps *s, int i, const Pass *from, const Pass *to) {
     Graph *g = s->step[i].graph;
-    PassOptions own = step_options(s->options, s->step[i].kind, s->shards);
+    PassOptions own = step_options(s->options, &s->step[i], s->shards);
     bool counts = (g->facts & GROUPED) == 0;
     if (from == standard_passes)
         g = passes_run(g, &own, to->name, NULL, NULL);
@@ -163,15 +166,16 @@ static const Pass *planning_pass(void) {
     return p;
 }
 
-static Graph *apply_graph(const Graph *train, const char *name) {
+static Graph *update_graph(const Graph *train, const char *name) {
     Graph *g = graph_clone(train);
     g->name = name;
     return g;
 }
 
-// Adds a step of that kind for each stage, where it belongs.
+// Adds a step of that kind and optimizer shard for each stage, where it
+// belongs.
 static int stages_add(const Program *p, Arena *a, Step *step, int count,
-                      StepKind kind, const char *name,
+                      StepKind kind, int shard, const char *name,
                       Graph *(*graph)(const Graph *train, const char *name)) {
     int at = count;
     while (at > 0 && step[at - 1].kind > kind)
@@ -182,22 +186,33 @@ static int stages_add(const Program *p, Arena *a, Step *step, int count,
         const char *own = i == 0 ? name : arena_format(a, "%s_%d", name, i + 1);
         step[at + i] = (Step){.kind = kind,
                               .stage = i,
+                              .shard = shard,
                               .name = own,
                               .graph = graph(p->stage[i].train, own)};
     }
     return count + p->num_stages;
 }
 
+// The optimizer shards of a program: 0, or 2 and more.
+static int optimizer_shards(const Program *p) {
+    return recipe_divides_optimizer(&p->recipe) ? p->recipe.optimizer_shards
+                                                : 0;
+}
+
 Step *steps_given(const Program *p, Arena *a, int *count, const char **why) {
     const Step *own = program_steps(p, a, count);
-    Step *step = ARENA_ARRAY(a, (size_t)(*count + 2 * p->num_stages) + 3, Step);
+    int added = (optimizer_shards(p) + 2) * p->num_stages;
+    Step *step = ARENA_ARRAY(a, (size_t)(*count + added) + 3, Step);
     Graph *decode = p->predict == NULL ? NULL : decode_graph(p->predict, why);
     memcpy(step, own, (size_t)*count * sizeof *own);
+    for (int i = 0; i < optimizer_shards(p); i++)
+        *count = stages_add(p, a, step, *count, STEP_OPTIMIZE, i,
+                            arena_format(a, "optimize_%d", i), update_graph);
     if (p->recipe.shards > 0)
-        *count =
-            stages_add(p, a, step, *count, STEP_APPLY, "apply", apply_graph);
+        *count = stages_add(p, a, step, *count, STEP_APPLY, 0, "apply",
+                            update_graph);
     if (p->has_gradients)
-        *count = stages_add(p, a, step, *count, STEP_GRADIENTS, "gradients",
+        *count = stages_add(p, a, step, *count, STEP_GRADIENTS, 0, "gradients",
                             gradients_graph);
     if (decode != NULL)
         step[(*count)++] =
@@ -210,7 +225,8 @@ static Steps steps_of(const Program *p, const PassOptions *o) {
                .options = o,
                .arena = p->eval->arena,
                .shards = p->recipe.shards,
-               .waiting_sums = recipe_waiting_sums(&p->recipe)};
+               .waiting_sums = recipe_waiting_sums(&p->recipe),
+               .optimizer_shards = optimizer_shards(p)};
     s.step = steps_given(p, s.arena, &s.count, &s.not_decoded);
     for (int i = 0; i < s.count; i++)
         s.step[i].graph->max_nodes = MAX_STEP_NODES;
@@ -245,6 +261,7 @@ static Plan *steps_plan(Steps *s) {
     for (int i = 0; i < s->count && s->shards > 0; i++)
         if (s->step[i].kind == STEP_TRAIN)
             plan_buckets(plan, &s->step[i], s->arena);
+    plan_optimizer_shards(plan, s->optimizer_shards, s->arena);
     return plan;
 }
 
@@ -269,6 +286,7 @@ Plan *plan_elsewhere(const Plan *plan, const PassOptions *o) {
                .arena = a,
                .shards = plan->shards,
                .waiting_sums = plan->waiting_sums,
+               .optimizer_shards = plan->num_optimizer_shards,
                .not_decoded = plan->not_decoded,
                .step = ARENA_ARRAY(a, (size_t)plan->num_steps, Step),
                .count = plan->num_steps};

@@ -8,7 +8,9 @@
 //
 // The arena has, in this order:
 //
-// - states, at the same offsets in every graph of a program;
+// - states, at the same offsets in every graph of a program: those of no
+//   optimizer shard, the parameters of each shard, the optimizer states of each
+//   shard, and the terms of a shard of the samples;
 // - inputs and caches;
 // - buffers that live within a step: offset_assignment.c assigns their offsets;
 // - the forms of batch_norms that library fusions read.
@@ -21,13 +23,37 @@ static bool is_state(const Node *n) {
            (n->op == OP_state && !state_is(n, STATE_CACHE));
 }
 
-// Places states of one kind or, if partial is false, all others.
-static int64_t place_states(Graph *const *graph, int count, bool partial,
-                            int64_t end) {
+// States that lie side by side.
+typedef struct {
+    bool partial;
+    int shard;  // -1: none
+    bool param; // of the shard
+} Kind;
+
+static bool is_of(const Kind *k, const Node *d, int shard) {
+    if (!is_state(d) || state_is(d, STATE_PARTIAL) != k->partial)
+        return false;
+    return shard == k->shard && (shard < 0 || k->param == (d->op == OP_param));
+}
+
+// The optimizer shard of a node; a graph may have the parameter unmarked.
+static int shard_in(Graph *const *graph, int count, const Node *d, int shards) {
+    int shard = node_optimizer_shard(d);
+    for (int i = 0; i < count && shard < 0 && shards > 0 && d->op == OP_param;
+         i++) {
+        NodeId same = graph_find(graph[i], node_text(d, ATTR_name));
+        if (same != NO_NODE)
+            shard = node_optimizer_shard(&graph[i]->node[same]);
+    }
+    return shard;
+}
+
+static int64_t place_states(Graph *const *graph, int count, int shards,
+                            const Kind *kind, int64_t end) {
     for (int i = 0; i < count; i++)
         for (NodeId n = 0; n < graph[i]->count; n++) {
             Node *d = &graph[i]->node[n];
-            if (!is_state(d) || state_is(d, STATE_PARTIAL) != partial)
+            if (!is_of(kind, d, shard_in(graph, count, d, shards)))
                 continue;
             const char *name = node_text(d, ATTR_name);
             for (int j = 0; j < i && d->offset < 0; j++) {
@@ -43,9 +69,26 @@ static int64_t place_states(Graph *const *graph, int count, bool partial,
     return end;
 }
 
+static int count_shards(Graph *const *graph, int count) {
+    int shards = 0;
+    for (int i = 0; i < count; i++)
+        for (NodeId n = 0; n < graph[i]->count; n++) {
+            int own = node_optimizer_shard(&graph[i]->node[n]);
+            shards = own >= shards ? own + 1 : shards;
+        }
+    return shards;
+}
+
 int64_t memory_states(Graph *const *graph, int count, int64_t *partial) {
-    *partial = place_states(graph, count, false, 0);
-    return place_states(graph, count, true, *partial);
+    int shards = count_shards(graph, count);
+    int64_t end = place_states(graph, count, shards, &(Kind){.shard = -1}, 0);
+    for (int params = 1; params >= 0; params--)
+        for (int k = 0; k < shards; k++)
+            end = place_states(graph, count, shards,
+                               &(Kind){.shard = k, .param = params}, end);
+    *partial = end;
+    return place_states(graph, count, shards,
+                        &(Kind){.shard = -1, .partial = true}, end);
 }
 
 // The end of the states, which may be those of the program's other graphs too,

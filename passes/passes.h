@@ -5,7 +5,8 @@
 #include "passes/plan/plan.h"
 
 // The parts of a training step with shards.
-typedef enum { PART_WHOLE, PART_SHARD, PART_APPLY } StepPart;
+// OPTIMIZE: of the update, that of one optimizer shard; APPLY: the rest of it.
+typedef enum { PART_WHOLE, PART_SHARD, PART_OPTIMIZE, PART_APPLY } StepPart;
 
 // The options of a compilation.
 typedef struct {
@@ -20,6 +21,7 @@ typedef struct {
     DType measured;      // of ACT in that memory
     bool reuse;          // let buffers share memory when not live together
     StepPart part;       // of a training step that remains
+    int optimizer_shard; // of PART_OPTIMIZE
     bool no_updates;     // gradients are computed, and optimizers left out
     bool deep_verify;    // also print, read back and compare after each pass
     const int64_t *rewrite_limit; // makes that many rewrites of each graph, the
@@ -42,7 +44,7 @@ typedef struct {
     const Program *program;
     const PassOptions *options;
     Arena *arena;
-    int shards, waiting_sums; // of the program's recipe
+    int shards, waiting_sums, optimizer_shards; // of the program's recipe
     Step *step; // has room for two more
     int count;
     int64_t state_bytes;     // of all states, by what ACT is
@@ -56,8 +58,8 @@ typedef void StepsFunction(Steps *s);
 // program, gradients if it has them, and decode.  *why: see decode_graph.
 Step *steps_given(const Program *p, Arena *a, int *count, const char **why);
 
-// The options for a step of that kind, of a program with so many shards.
-PassOptions step_options(const PassOptions *o, StepKind kind, int shards);
+// The options for a step of a program with so many shards.
+PassOptions step_options(const PassOptions *o, const Step *step, int shards);
 
 typedef struct {
     const char *name;
@@ -140,6 +142,11 @@ void plan_buckets(Plan *plan, Step *step, Arena *a);
 
 // ---- optimizer.c: optimizer nodes become assignments ----
 PassFunction pass_optimizer;
+
+// ---- optimizer_shards.c: the update of an optimizer shard, or the rest ----
+PassFunction pass_optimizer_shards;
+// Finds the states of each optimizer shard of a plan.
+void plan_optimizer_shards(Plan *plan, int shards, Arena *a);
 
 // ---- expand.c: composite operations become primitive ones ----
 PassFunction pass_expand;

@@ -44,6 +44,9 @@ const Pass standard_passes[] = {
     // The finite check covers the values of assignments.
     {"precision", pass_precision, PRIMITIVE, TYPED, false,
      "insert casts and the dynamic loss scale", steps_average},
+    // After the finite check and the norms, which need all gradients.
+    {"optimizer_shards", pass_optimizer_shards, TYPED, 0, false,
+     "divide the update into those of optimizer shards and the rest", NULL},
     {"layout", pass_layout, TYPED, 0, false, "pad channels for tensor cores",
      NULL},
     // Casts and pads of weights exist only now.

@@ -35,8 +35,15 @@ NodeId update_slot(Update *u, const char *name) {
     const Node *param = &u->g->node[u->param];
     name =
         arena_format(u->g->arena, "%s.%s", node_text(param, ATTR_name), name);
-    return graph_state(u->g, name, STATE_OPTIMIZER, *param->type,
-                       slot->initial(&u->from));
+    NodeId state = graph_find(u->g, name);
+    int shard = node_optimizer_shard(param);
+    if (state != NO_NODE)
+        return state;
+    state = graph_state(u->g, name, STATE_OPTIMIZER, *param->type,
+                        slot->initial(&u->from));
+    if (shard >= 0)
+        leaf_set(u->g, state, ATTR_optimizer_shard, shard);
+    return state;
 }
 
 NodeId update_shared(Update *u, const char *name, const char *settings,

@@ -15,6 +15,42 @@ const char *rt_call_name(RtCallKind kind) {
     return name[kind];
 }
 
+bool rt_device_holds(const RtDevice *d, size_t offset) {
+    const RtElsewhere *e = d->elsewhere;
+    return e == NULL || offset < e->begin || offset >= e->end ||
+           (offset >= e->own_begin && offset < e->own_end);
+}
+
+void rt_device_read(RtDevice *d, void *to, size_t from, size_t bytes) {
+    if (rt_device_holds(d, from))
+        d->read(d, to, from, bytes);
+    else
+        d->elsewhere->read(d->elsewhere, to, from, bytes);
+}
+
+void rt_device_write(RtDevice *d, size_t to, const void *from, size_t bytes) {
+    if (rt_device_holds(d, to))
+        d->write(d, to, from, bytes);
+    else
+        d->elsewhere->write(d->elsewhere, to, from, bytes);
+}
+
+static RtRange inside(size_t begin, size_t end, size_t unit) {
+    begin = (begin + unit - 1) / unit * unit;
+    end = end / unit * unit;
+    return (RtRange){begin, end > begin ? end : begin};
+}
+
+size_t rt_device_absent(const RtDevice *d, size_t unit, RtRange part[2]) {
+    const RtElsewhere *e = d->elsewhere;
+    part[0] = part[1] = (RtRange){0, 0};
+    if (e == NULL)
+        return 0;
+    part[0] = inside(e->begin, e->own_begin, unit);
+    part[1] = inside(e->own_end, e->end, unit);
+    return part[0].end - part[0].begin + part[1].end - part[1].begin;
+}
+
 const RtLaunch *rt_launch_of(const RtStep *step, int number) {
     return step != NULL && number < step->num_launches ? &step->launch[number]
                                                        : NULL;

@@ -58,12 +58,24 @@ typedef struct {
     void *context;
 } RtJpegFile;
 
+// The parts of the arena that other processes hold, and access to them.
+typedef struct RtElsewhere RtElsewhere;
+struct RtElsewhere {
+    // From `begin` to `end`, but for own_begin to own_end, which may be empty.
+    size_t begin, own_begin, own_end, end;
+    void (*read)(RtElsewhere *e, void *to, size_t from, size_t bytes);
+    void (*write)(RtElsewhere *e, size_t to, const void *from, size_t bytes);
+};
+
 struct RtDevice {
     const char *name; // "host", "cuda:0"
     int threads;      // of the host that compute; 0 on a GPU
     // Set before needed and reserve: it mainly predicts, and may keep weights
     // in a library's layout from one prediction to the next.
     bool predicts;
+    // Set before as well: those parts take no memory, and nothing touches
+    // them.  NULL: the arena is whole.
+    RtElsewhere *elsewhere;
     // For people: the processor and its threads, or the GPU and its memory.
     const char *(*describe)(RtDevice *d);
     // Free bytes, and the bytes that the plan needs: its arena and the
@@ -143,6 +155,19 @@ struct RtDevice {
 
 // Readbacks in flight at most, and values in each.
 enum { RT_MAX_READBACKS = 8, RT_MAX_READBACK_VALUES = 12 };
+
+// Whether a range of the arena that begins at an offset is here; a state is
+// here or elsewhere, never both.
+bool rt_device_holds(const RtDevice *d, size_t offset);
+// Copies bytes of a state, wherever it is.
+void rt_device_read(RtDevice *d, void *to, size_t from, size_t bytes);
+void rt_device_write(RtDevice *d, size_t to, const void *from, size_t bytes);
+// The parts of the arena that are not here, each made of whole units of bytes;
+// returns the sum of their bytes.
+typedef struct {
+    size_t begin, end;
+} RtRange;
+size_t rt_device_absent(const RtDevice *d, size_t unit, RtRange part[2]);
 
 // The operation's name: "conv_grad_input".
 const char *rt_call_name(RtCallKind kind);

@@ -233,6 +233,7 @@ typedef enum {
     RT_INIT,
     RT_DERIVE,
     RT_TRAIN,
+    RT_OPTIMIZE,
     RT_APPLY,
     RT_GATHER,
     RT_GRADIENTS,
@@ -261,7 +262,7 @@ typedef struct {
 typedef struct {
     const char *name; // "train", "train_2"
     RtStepKind kind;
-    int stage; // of TRAIN, GATHER and GRADIENTS, from 0
+    int stage; // of TRAIN to GRADIENTS, from 0
     void (*run)(RtDevice *d);
     // Its launches in order; fused and merged kernels count.  NULL: unknown.
     const RtLaunch *launch;
@@ -280,6 +281,12 @@ typedef struct {
     int num_buckets;
 } RtStep;
 
+// An optimizer shard: ranges of its parameters and of their optimizer states.
+// The ranges of all shards follow one another; one may be empty.
+typedef struct {
+    size_t params, param_bytes, states, state_bytes;
+} RtOptimizerShard;
+
 // A plan for one device: addresses, kernels, and steps as launch lists.
 typedef struct {
     const char *device; // "host" or "cuda"
@@ -287,6 +294,10 @@ typedef struct {
     // With shards: the f32 terms of a shard; behind them are places of the same
     // size for sums that wait (shards.c).
     size_t partial, partial_bytes;
+    // With these, the update of a stage is an RT_OPTIMIZE of each, in the order
+    // of the steps, then RT_APPLY and RT_DERIVE.
+    const RtOptimizerShard *optimizer_shard;
+    int num_optimizer_shards;
     const RtState *state;
     int num_states;
     const RtKernel *kernel;

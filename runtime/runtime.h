@@ -347,6 +347,11 @@ const RtInput *rt_images_of(const RtPlan *plan);
 // before it; with the last of `batches`, `at` has the sums of all.
 void rt_shard_sum(const RtPlan *p, RtDevice *d, const RtTrainer *t, int i,
                   int batches, size_t at, size_t count);
+// Runs the update of a stage, which reads the sums: that of `count` optimizer
+// shards from `first` on, and the rest.  With optimizer shards RT_DERIVE
+// remains to be run, once the parameters of all of them are there.
+void rt_shard_update(const RtPlan *p, RtDevice *d, int stage, int first,
+                     int count);
 
 // ---- state.c ----
 

@@ -45,3 +45,17 @@ void rt_shard_sum(const RtPlan *p, RtDevice *d, const RtTrainer *t, int i,
     if (batches > 1)
         d->sum(d, s.to, s.from, s.count, count);
 }
+
+void rt_shard_update(const RtPlan *p, RtDevice *d, int stage, int first,
+                     int count) {
+    int shard = 0;
+    for (int i = 0; i < p->num_steps; i++) {
+        const RtStep *s = &p->step[i];
+        if (s->kind != RT_OPTIMIZE || s->stage != stage)
+            continue;
+        if (shard >= first && shard < first + count)
+            d->run(d, s);
+        shard++;
+    }
+    rt_step_run(p, d, RT_APPLY, stage);
+}

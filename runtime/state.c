@@ -37,8 +37,11 @@ static void put_value(RtType type, double value, char to[4]) {
         to[0] = (char)i;
 }
 
+// Each rank fills the states that it holds.
 static void fill(const RtState *s, RtDevice *d, double value) {
     char piece[PIECE], one[4];
+    if (!rt_device_holds(d, s->offset))
+        return;
     size_t width = rt_type_bytes(s->type), bytes = rt_state_bytes(s);
     put_value(s->type, value, one);
     for (size_t at = 0; at < PIECE; at += width)

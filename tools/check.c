@@ -283,6 +283,24 @@ static void duration_json(Text *t, const Duration *d, const Program *p,
     text_add(t, ", ");
 }
 
+// With as many ranks as shards, each has the states of one.
+static void optimizer_shards_print(Text *t, const Plan *plan) {
+    int64_t all = 0, most = 0;
+    for (int i = 0; i < plan->num_optimizer_shards; i++) {
+        int64_t own = plan->optimizer_shard[i].state_bytes;
+        all += own;
+        most = own > most ? own : most;
+    }
+    if (plan->num_optimizer_shards == 0)
+        return;
+    Scaled total = bytes_scaled(all), part = bytes_scaled(most);
+    text_add(t,
+             "%-18s%.1f %s of optimizer states, of which each of %d ranks has "
+             "%.1f %s at most\n",
+             "", total.count, total.unit, plan->num_optimizer_shards,
+             part.count, part.unit);
+}
+
 static void totals_print(Text *t, const Program *p, const Layers *l,
                          const Plan *plan, const StepCost *c,
                          const Device *device) {
@@ -302,6 +320,7 @@ static void totals_print(Text *t, const Program *p, const Layers *l,
              kibibytes(c->cost.batch_bytes, c));
     library_print(t, c, device);
     bytes_print(t, "arena", plan->arena_bytes);
+    optimizer_shards_print(t, plan);
     bytes_print(t, "largest live sum", plan_bound(plan));
 }
 
@@ -377,7 +396,11 @@ static void check_json(Text *t, const Program *p, const Layers *l,
     text_add(t, ", \"flops_forward_per_sample\": %" PRId64, l->flops);
     text_add(t, ", \"flops_step\": %" PRId64, c->cost.flops);
     text_add(t, ", \"arena_bytes\": %" PRId64, plan->arena_bytes);
-    text_add(t, ", \"bound_bytes\": %" PRId64, plan_bound(plan));
+    text_add(t, ", \"optimizer_shard_bytes\": [");
+    for (int i = 0; i < plan->num_optimizer_shards; i++)
+        text_add(t, "%s%" PRId64, i ? ", " : "",
+                 plan->optimizer_shard[i].state_bytes);
+    text_add(t, "], \"bound_bytes\": %" PRId64, plan_bound(plan));
     text_add(t, ", \"launches\": %" PRId64, c->merged);
     text_add(t, ", \"launches_without_joins\": %" PRId64, c->cost.launches);
     text_add(t, ", \"bytes_moved_per_sample\": %" PRId64 ", ",

@@ -29,6 +29,7 @@ static const struct {
     {"average", PHASE_KEYS, "", NULL},
     {"accumulate", PHASE_KEYS, "", NULL},
     {"shards", PHASE_KEYS, "", NULL},
+    {"optimizer_shards", PHASE_KEYS, "", NULL},
     {"clip", PHASE_KEYS, "", NULL},
     {"recompute", PHASE_KEYS, "", NULL},
     {"steps", PHASE_KEYS, "", NULL},

@@ -72,19 +72,29 @@ static bool read_accumulate(Expansion *e, TrainBlock *t) {
     return true;
 }
 
-// The batch becomes that of a shard.
-static bool read_shards(Expansion *e, TrainBlock *t) {
+// The value of a key that counts shards; 0: there is none.
+static bool read_shard_count(Expansion *e, TrainBlock *t, const char *key,
+                             int64_t *count) {
     enum { MOST = 1024 };
-    Value v = key_value(e, t, "shards");
-    int64_t count;
+    Value v = key_value(e, t, key);
+    const char *name = arena_format(e->arena, "`%s`", key);
+    *count = 0;
     if (v.kind == VALUE_NONE)
         return true;
-    if (!key_integer(e, v, key_at(t, "shards"), "`shards`", 1, &count))
+    if (!key_integer(e, v, key_at(t, key), name, 1, count))
         return false;
-    if (count > MOST) {
-        key_report(e, key_at(t, "shards"), "`shards`", "at most 1024");
+    if (*count > MOST)
+        key_report(e, key_at(t, key), name, "at most 1024");
+    return *count <= MOST;
+}
+
+// The batch becomes that of a shard.
+static bool read_shards(Expansion *e, TrainBlock *t) {
+    int64_t count;
+    if (!read_shard_count(e, t, "shards", &count))
         return false;
-    }
+    if (count == 0)
+        return true;
     if (e->recipe.batch % count != 0) {
         Diagnostic *d = report(e->diags, D_key_value, key_at(t, "shards"),
                                "%lld shards do not divide a batch of %lld",
@@ -94,6 +104,22 @@ static bool read_shards(Expansion *e, TrainBlock *t) {
     }
     e->recipe.shards = (int)count;
     e->recipe.batch /= count;
+    return true;
+}
+
+static bool read_optimizer_shards(Expansion *e, TrainBlock *t) {
+    static const char key[] = "optimizer_shards";
+    int64_t count;
+    if (!read_shard_count(e, t, key, &count))
+        return false;
+    e->recipe.optimizer_shards = (int)count;
+    if (count > 1 && entry_find(t, "shards") < 0) {
+        diag_note(report(e->diags, D_key_value, key_at(t, key),
+                         "`%s` needs `shards`", key),
+                  "ranks that train together own the optimizer's states, and "
+                  "a trainer without `shards` is one process");
+        return false;
+    }
     return true;
 }
 
@@ -211,6 +237,7 @@ bool train_constants(Expansion *e, TrainBlock *t) {
     good &= read_length(e, t);
     good &= read_accumulate(e, t);
     good &= read_shards(e, t);
+    good &= read_optimizer_shards(e, t);
     good &= read_recompute(e, t);
     good &= read_seed(e, t);
     good &= read_precision(e, t);

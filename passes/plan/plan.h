@@ -61,11 +61,18 @@ void plan_print(Text *t, const GraphPlan *p);
 typedef struct Bucket {
     int64_t offset, bytes;
     int ready;  // the launch that stores the last of them
-    int needed; // the launch of STEP_APPLY that reads the first of their sums
+    int needed; // the launch of the update that reads the first of their sums
+    const char *needed_by; // its step: apply, optimize_0
 } Bucket;
 
 // Appends the buckets of a step in such lines.
 void plan_print_buckets(Text *t, const Step *s);
+
+// The states of an optimizer shard in the arena: its parameters, and their
+// optimizer states.  The ranges of all shards follow one another.
+typedef struct {
+    int64_t params, param_bytes, states, state_bytes;
+} OptimizerShard;
 
 // The graphs of a program for one device.  They share one arena: states have
 // the same offsets in each.
@@ -80,6 +87,8 @@ typedef struct Plan {
     // The terms of a shard, f32, and behind them waiting_sums times as many
     // bytes.
     int64_t partial, partial_bytes;
+    const OptimizerShard *optimizer_shard;
+    int num_optimizer_shards; // 0: the optimizer is not divided
     const char *not_decoded; // why a model of texts has no decode step, or NULL
 } Plan;
 

@@ -66,8 +66,8 @@ void plan_print_buckets(Text *t, const Step *s) {
         const Bucket *b = &s->bucket[i];
         text_add(t,
                  "# bucket of %lld bytes at %lld, ready after k%d, needed by "
-                 "k%d of apply, beside %lld bytes of later launches\n",
+                 "k%d of %s, beside %lld bytes of later launches\n",
                  (long long)b->bytes, (long long)b->offset, b->ready, b->needed,
-                 (long long)traffic_after(s->plan, b->ready));
+                 b->needed_by, (long long)traffic_after(s->plan, b->ready));
     }
 }

@@ -160,7 +160,7 @@ static bool hash_state(RtCheckpoint *c, int number) {
     for (size_t at = 0, some, bytes = rt_state_bytes(s); at < bytes;
          at += some) {
         some = bytes - at < PIECE ? bytes - at : PIECE;
-        c->device->read(c->device, c->piece, s->offset + at, some);
+        rt_device_read(c->device, c->piece, s->offset + at, some);
         XXH3_64bits_update(&hash, c->piece, some);
         if (checked && !rt_bits_finite(c->piece, some))
             return false;
@@ -173,7 +173,7 @@ static bool write_state(RtCheckpoint *c, const RtState *s, int fd) {
     for (size_t at = 0, some, bytes = rt_state_bytes(s); at < bytes;
          at += some) {
         some = bytes - at < PIECE ? bytes - at : PIECE;
-        c->device->read(c->device, c->piece, s->offset + at, some);
+        rt_device_read(c->device, c->piece, s->offset + at, some);
         if (!rt_write(c->files, fd, c->piece, some))
             return false;
     }

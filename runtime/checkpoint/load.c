@@ -161,7 +161,7 @@ static bool put_piece(RtCheckpoint *c, const File *f, const RtTensor *t,
     if (f->fresh && s->type == RT_F32 && !rt_bits_finite(c->piece, bytes))
         return rt_fail(e, EXIT_DATA, "%s has numbers that are not finite",
                        t->name);
-    c->device->write(c->device, s->offset + at, c->piece, bytes);
+    rt_device_write(c->device, s->offset + at, c->piece, bytes);
     return true;
 }
 

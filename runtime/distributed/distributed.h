@@ -168,7 +168,7 @@ typedef struct RtSums RtSums;
 
 // Ends the program if the system has no thread for it.
 RtSums *rt_sums_new(RtCollectives *c, bool fast);
-void rt_sums_begin(RtSums *s, const RtBuffer *b, size_t count);
+void rt_sums_begin(RtSums *s, const RtBuffer *b, size_t count, int flag);
 // Waits for all of them.  *flag: of the last one, if there was any, the largest
 // of all ranks' flags.
 void rt_sums_finish(RtSums *s, int *flag);
@@ -252,10 +252,34 @@ void rt_world_queue_finish(RtWorld *w);
 void rt_world_step(RtWorld *w, int64_t step);
 // Adopts the signal that a rank had caught before the last sum.
 void rt_world_agree(const RtWorld *w);
+// Whether a rank, which tells all with the next sum, wants a checkpoint after
+// the step; after that sum, whether one does: not for NULL.
+void rt_world_want_save(RtWorld *w, bool wants);
+bool rt_world_saves(const RtWorld *w);
 // Tells all ranks with the next sum that this rank has no data: an error of
 // that exit status, or a signal (0: none).
 void rt_world_fail(RtWorld *w, int status, int signal);
 // After a sum: the rank that had no data, -1 if each had, and the status.
 int rt_world_failed(const RtWorld *w, int *status);
+
+// ---- owners.c ----
+
+// Ranks that each hold the optimizer states of some optimizer shards.
+typedef struct RtOwners RtOwners;
+
+// Tells the device which states other ranks hold, before a call of its
+// `needed`. *to is NULL for one process, or if the optimizer is not divided:
+// each rank then has all states, and the functions do nothing.
+bool rt_owners_open(RtOwners **to, RtWorld *w, const RtPlan *p, RtDevice *d,
+                    RtError *e);
+void rt_owners_close(RtOwners *o);
+// The optimizer shards of this rank; not for NULL.
+void rt_owners_shards(const RtOwners *o, int *first, int *count);
+// A collective: sends the parameters of each rank's shards to all.
+void rt_owners_share(const RtOwners *o);
+// While rank 0 reads and writes states by rt_device_read and rt_device_write,
+// the others serve, until it ends that.
+void rt_owners_serve(const RtOwners *o);
+void rt_owners_end(const RtOwners *o);
 
 #endif

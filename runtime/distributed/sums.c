@@ -17,6 +17,7 @@ enum { MOST_QUEUED = 64, NAP_NS = 500000 };
 typedef struct {
     RtBuffer buffer;
     size_t count;
+    int flag; // of this rank
 } Queued;
 
 struct RtSums {
@@ -40,7 +41,7 @@ static bool rank_waits(RtSums *s) {
 
 static int run_sum(RtSums *s, const Queued *q) {
     RtCollectives *c = s->collectives;
-    int flag = rt_signals_pending();
+    int flag = q->flag;
     c->start_sum(c, &q->buffer, q->count, &flag, s->fast);
     while (!c->progress(c)) {
         if (rank_waits(s))
@@ -84,11 +85,11 @@ RtSums *rt_sums_new(RtCollectives *c, bool fast) {
     return s;
 }
 
-void rt_sums_begin(RtSums *s, const RtBuffer *b, size_t count) {
+void rt_sums_begin(RtSums *s, const RtBuffer *b, size_t count, int flag) {
     pthread_mutex_lock(&s->lock);
     while (s->begun - s->finished == MOST_QUEUED)
         pthread_cond_wait(&s->changed, &s->lock);
-    s->queue[s->begun++ % MOST_QUEUED] = (Queued){*b, count};
+    s->queue[s->begun++ % MOST_QUEUED] = (Queued){*b, count, flag};
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
 }

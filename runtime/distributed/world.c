@@ -19,14 +19,21 @@ struct RtWorld {
     const RtGpuCollectives *gpus; // NULL: this rank trains on the host
     RtWatchdog *watchdog;
     bool fast;    // sums are in the order of the back end
+    bool saves;   // this rank wants a checkpoint after the step
     int failure;  // flag of this rank's sums if it has no data; else 0
     int flag;     // of the last sum, the largest of all ranks
     RtSums *sums; // NULL: none was begun yet
 };
 
-// The flag of a sum: the signal that a rank has caught, or RT_NO_DATA with the
-// signal or error for which it has no data, and its number.
-enum { RANK_BIT = 14, STATUS_BIT = 7, SEVEN_BITS = 127 };
+// The flag of a sum: the signal that a rank has caught and whether it wants a
+// checkpoint, or RT_NO_DATA with the signal or error for which it has no data,
+// and its number.
+enum { RANK_BIT = 14, STATUS_BIT = 7, SAVES = 1 << 7, SEVEN_BITS = 127 };
+
+static int own_flag(const RtWorld *w) {
+    return w->failure != 0 ? w->failure
+                           : rt_signals_pending() | (w->saves ? SAVES : 0);
+}
 
 int rt_world_rank(const RtWorld *w) {
     return w != NULL ? w->info.rank : 0;
@@ -294,7 +301,7 @@ void rt_world_sum(RtWorld *w, const RtBuffer *b, size_t count) {
 void rt_world_begin_sum(RtWorld *w, const RtBuffer *b, size_t count) {
     if (w->sums == NULL)
         w->sums = rt_sums_new(w->collectives, w->fast);
-    rt_sums_begin(w->sums, b, count);
+    rt_sums_begin(w->sums, b, count, own_flag(w));
 }
 
 void rt_world_finish_sums(RtWorld *w) {
@@ -324,6 +331,15 @@ void rt_world_queue_join(RtWorld *w) {
 
 void rt_world_queue_finish(RtWorld *w) {
     w->flag = w->collectives->await_flag(w->collectives);
+}
+
+void rt_world_want_save(RtWorld *w, bool wants) {
+    if (w != NULL)
+        w->saves = wants;
+}
+
+bool rt_world_saves(const RtWorld *w) {
+    return (w->flag & (RT_NO_DATA | SAVES)) == SAVES;
 }
 
 void rt_world_fail(RtWorld *w, int status, int signal) {

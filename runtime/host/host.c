@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 enum { HUGE_PAGE = 2 << 20 };
 
@@ -56,13 +57,18 @@ static void packed_open(Host *h) {
         h->packed = rt_packed_weights_new(h->plan, h->contractions);
 }
 
+static size_t page_bytes(void) {
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
 static size_t needed(RtDevice *d) {
     Host *h = host_of(d);
     size_t bytes;
+    RtRange absent[2];
     packed_open(h);
-    if (__builtin_add_overflow(h->plan->arena_bytes,
-                               rt_contractions_bytes(h->contractions),
-                               &bytes) ||
+    if (__builtin_add_overflow(
+            h->plan->arena_bytes - rt_device_absent(d, page_bytes(), absent),
+            rt_contractions_bytes(h->contractions), &bytes) ||
         __builtin_add_overflow(bytes, rt_packed_weights_bytes(h->packed),
                                &bytes) ||
         __builtin_add_overflow(bytes, HUGE_PAGE, &bytes))
@@ -70,19 +76,41 @@ static size_t needed(RtDevice *d) {
     return bytes;
 }
 
-// Huge pages avoid most TLB misses; the system may decline.
-static void reserve(RtDevice *d) {
-    Host *h = host_of(d);
+static bool open_range(const Host *h, size_t begin, size_t end) {
+    return mprotect(h->arena + begin, end - begin, PROT_READ | PROT_WRITE) == 0;
+}
+
+// Addresses for all of the arena, and memory for the parts that are here.
+static bool map_arena(Host *h) {
+    RtRange absent[2];
+    size_t at = 0;
     h->mapped = h->plan->arena_bytes + HUGE_PAGE;
-    h->mapping = mmap(NULL, h->mapped, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    rt_device_absent(&h->device, page_bytes(), absent);
+    h->mapping =
+        mmap(NULL, h->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (h->mapping == MAP_FAILED) {
         h->mapping = NULL;
-        rt_end(EXIT_MEMORY, "cannot allocate %zu bytes of memory: %s",
-               h->mapped, strerror(errno));
+        return false;
     }
     uintptr_t start = (uintptr_t)h->mapping;
     h->arena = (char *)h->mapping + (HUGE_PAGE - start % HUGE_PAGE) % HUGE_PAGE;
+    for (int i = 0; i < 2; i++) {
+        if (absent[i].begin == absent[i].end)
+            continue;
+        if (!open_range(h, at, absent[i].begin))
+            return false;
+        at = absent[i].end;
+    }
+    return open_range(h, at,
+                      h->mapped - (size_t)(h->arena - (char *)h->mapping));
+}
+
+// Huge pages avoid most TLB misses; the system may decline.
+static void reserve(RtDevice *d) {
+    Host *h = host_of(d);
+    if (!map_arena(h))
+        rt_end(EXIT_MEMORY, "cannot allocate %zu bytes of memory: %s",
+               needed(d), strerror(errno));
     madvise(h->arena, h->plan->arena_bytes, MADV_HUGEPAGE);
     rt_contractions_reserve(h->contractions);
     packed_open(h);

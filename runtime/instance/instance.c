@@ -505,7 +505,10 @@ static bool train_shards(RtInstance *m, const void *const *data, int64_t count,
             return false;
         rt_shard_sum(m->plan, d, t, i, t->accumulate, m->plan->partial, terms);
     }
-    run(m, RT_APPLY, stage);
+    m->cached = false;
+    rt_shard_update(m->plan, d, stage, 0, m->plan->num_optimizer_shards);
+    if (m->plan->num_optimizer_shards > 0)
+        run(m, RT_DERIVE, 0);
     return true;
 }
 

@@ -178,10 +178,10 @@ static bool on_device(RtRun *run, RtFolder *folder, int *caught, RtError *e) {
     DataReader reading;
     data_reader_start(&reading, run);
     run->device = rt_device_open(run->trainer, o, &run->plan, run->laps, e);
-    bool good = run->device != NULL &&
-                rt_without_check(o->without, run->device, e) &&
-                has_decoder(run, e) &&
-                rt_world_join(run->world, run->device, e);
+    bool good =
+        run->device != NULL && rt_without_check(o->without, run->device, e) &&
+        has_decoder(run, e) && rt_world_join(run->world, run->device, e) &&
+        rt_owners_open(&run->owners, run->world, run->plan, run->device, e);
     rt_lap(run->laps, RT_START_DEVICE);
     if (!good && reading.concurrent)
         rt_leave(rt_print_error(e));
@@ -196,6 +196,7 @@ static bool on_device(RtRun *run, RtFolder *folder, int *caught, RtError *e) {
     }
     if (reading.good)
         rt_data_close(&reading.data);
+    rt_owners_close(run->owners);
     bool idle = rt_world_leave(run->world, good);
     if (run->device != NULL && idle)
         run->device->close(run->device);

@@ -102,6 +102,10 @@ static void save_best(RtSession *s) {
     double value, since = rt_seconds();
     if (rt_session_best(s, s->run->trainer->best, &value) != s->at.step)
         return;
+    if (s->run->options->rank > 0) {
+        rt_owners_serve(s->run->owners);
+        return;
+    }
     if (!rt_retention_holds(&s->retention))
         rt_report_warn(s->report,
                        "the best checkpoint is not saved: %s is another folder "
@@ -110,6 +114,7 @@ static void save_best(RtSession *s) {
     else if (!rt_retention_save(&s->best, s->checkpoint, &s->at, &e))
         rt_report_warn(s->report, "the best checkpoint is not saved: %s",
                        e.text);
+    rt_owners_end(s->run->owners);
     s->budget.checkpoints += rt_seconds() - since;
     s->paused += rt_seconds() - since;
 }
@@ -128,6 +133,6 @@ void rt_session_monitor(RtSession *s) {
     const RtTrainer *t = s->run->trainer;
     for (int i = 0; i < t->num_plateaus; i++)
         update_plateau(s, &t->plateau[i]);
-    if (t->best != NULL && s->run->options->rank == 0)
+    if (t->best != NULL)
         save_best(s);
 }

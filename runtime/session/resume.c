@@ -68,9 +68,9 @@ static bool continue_unsaved(RtSession *s, const RtError *e) {
     return true;
 }
 
-bool rt_session_save(RtSession *s, bool last, RtError *e) {
+static bool save(RtSession *s, bool last, RtError *e) {
     RtRow row;
-    if (s->run->options->rank > 0 || s->saved == s->at.step ||
+    if (s->saved == s->at.step ||
         (!last && s->failures > 0 && rt_seconds() < s->try_at))
         return true;
     rt_session_average_early(s);
@@ -83,6 +83,17 @@ bool rt_session_save(RtSession *s, bool last, RtError *e) {
         return true;
     }
     return !last && e->status == EXIT_IO && continue_unsaved(s, e);
+}
+
+// Rank 0 decides whether it saves now, and the others serve until it is done.
+bool rt_session_save(RtSession *s, bool last, RtError *e) {
+    if (s->run->options->rank > 0) {
+        rt_owners_serve(s->run->owners);
+        return true;
+    }
+    bool good = save(s, last, e);
+    rt_owners_end(s->run->owners);
+    return good;
 }
 
 // Whether a run on the same files held out as many samples; otherwise the two

@@ -48,9 +48,10 @@ typedef struct {
     double began;       // start time of the program
     char *const *word;  // its arguments
     int num_words;
-    RtLaps *laps;   // since then
-    RtTrace *trace; // NULL: nothing is traced
-    RtWorld *world; // NULL: this process is alone
+    RtLaps *laps;     // since then
+    RtTrace *trace;   // NULL: nothing is traced
+    RtWorld *world;   // NULL: this process is alone
+    RtOwners *owners; // NULL: each rank has all states
     const struct RtNvtx *nvtx;
     bool resident; // the device holds the images
     // Where the images are, as a sentence; "": nothing to print.

@@ -133,6 +133,10 @@ void rt_overlap_begin(RtOverlap *o, const RtSession *s, int stage, int batches,
                       bool full);
 void rt_overlap_end(RtOverlap *o);
 
+// Runs the update of a stage: of the optimizer shards of this rank.  All ranks
+// then have all parameters.
+void rt_session_update(const RtSession *s, int stage);
+
 // ---- data_failure.c ----
 
 // This rank has no data from f; the next sum tells all ranks.  False: there are

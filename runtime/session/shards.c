@@ -19,6 +19,19 @@ void rt_shard_add(const RtSession *s, int i, int count) {
                  s->plan->partial, terms(s->plan));
 }
 
+// Adds the parameters that other ranks have updated.
+void rt_session_update(const RtSession *s, int stage) {
+    const RtPlan *p = s->plan;
+    const RtOwners *o = s->run->owners;
+    int first = 0, count = p->num_optimizer_shards;
+    if (o != NULL)
+        rt_owners_shards(o, &first, &count);
+    rt_shard_update(p, s->device, stage, first, count);
+    rt_owners_share(o);
+    if (p->num_optimizer_shards > 0)
+        rt_step_run(p, s->device, RT_DERIVE, 0);
+}
+
 // ---- the last batch of a rank ----
 
 // Adds the rank's shards of the next bucket.

@@ -139,7 +139,7 @@ static bool take_shards(RtSession *s, int stage, int64_t batch, int64_t count,
     if (!rt_session_has_data(s, e))
         return false;
     count_others(s, batch, count, s->samples - before);
-    rt_step_run(s->plan, s->device, RT_APPLY, stage);
+    rt_session_update(s, stage);
     s->device->phase(s->device, RT_OTHER);
     return true;
 }

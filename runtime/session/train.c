@@ -54,12 +54,18 @@ static bool is_long_unsaved(const RtSession *s) {
            rt_seconds() - s->saved_at > most;
 }
 
+// All ranks do what rank 0 wanted when the step began.
+static bool saves_early(const RtSession *s) {
+    const RtWorld *w = s->run->world;
+    return w != NULL ? rt_world_saves(w) : is_long_unsaved(s);
+}
+
 static bool after_step(RtSession *s, RtError *e) {
     const RtTrainer *t = s->run->trainer;
     bool end = s->at.step == s->at.steps;
     bool epoch_end = end || s->at.step % s->at.epoch_steps == 0;
     bool saves =
-        end || rt_time_due(t->checkpoint_every, &s->at) || is_long_unsaved(s);
+        end || rt_time_due(t->checkpoint_every, &s->at) || saves_early(s);
     bool evaluates = end || rt_time_due(t->eval_every, &s->at);
     bool waits = epoch_end || saves || evaluates;
     if (!rt_session_log_steps(s, e) ||
@@ -78,10 +84,13 @@ static int64_t last_step(const RtSession *s) {
 }
 
 static bool take_steps(RtSession *s, int64_t last, RtError *e) {
-    while (s->at.step < last && rt_signals_caught() == 0 && !s->test.stops)
+    while (s->at.step < last && rt_signals_caught() == 0 && !s->test.stops) {
+        rt_world_want_save(s->run->world,
+                           s->run->options->rank == 0 && is_long_unsaved(s));
         if (!rt_session_trace_step(s, e) || !take_timed_step(s, e) ||
             !after_step(s, e))
             return false;
+    }
     return true;
 }
 
@@ -217,10 +226,13 @@ static void print_data(const RtSession *s) {
 static void print_memory(const RtSession *s) {
     const double mib = 1 << 20;
     const RtRun *run = s->run;
+    RtRange absent[2];
     rt_report_print(s->report,
                     "memory: %.1f MiB on %s, %.1f MiB of it the arena",
                     (double)s->device->needed(s->device) / mib, s->device->name,
-                    (double)s->plan->arena_bytes / mib);
+                    (double)(s->plan->arena_bytes -
+                             rt_device_absent(s->device, 1, absent)) /
+                        mib);
     if (run->data->decode_memory != NULL)
         rt_report_print(
             s->report,
@@ -375,7 +387,8 @@ static bool writes_checkpoints(const RtOptions *o) {
     return !o->eval_only && !o->tune && o->rank == 0;
 }
 
-// All ranks take the states and the position of rank 0.
+// All ranks take the states and the position of rank 0.  Optimizer states that
+// they own are there already.
 static bool share_states(RtSession *s, RtError *e) {
     RtWorld *w = s->run->world;
     uint64_t data = s->run->data->hash;
@@ -383,7 +396,9 @@ static bool share_states(RtSession *s, RtError *e) {
     rt_world_broadcast(w, 0, &(RtBuffer){.memory = &data}, sizeof data);
     rt_world_broadcast(w, 0, &(RtBuffer){.memory = &s->at}, sizeof s->at);
     rt_world_broadcast(w, 0, &(RtBuffer){.device = s->device},
-                       s->plan->partial);
+                       s->device->elsewhere != NULL
+                           ? s->device->elsewhere->begin
+                           : s->plan->partial);
     rt_world_step(w, s->at.step);
     return data == s->run->data->hash ||
            rt_fail(e, EXIT_DATA, "rank %d reads other data than rank 0",
@@ -414,6 +429,10 @@ static bool prepare(RtSession *s, RtError *e) {
     if (o->rank == 0 &&
         !(loads ? rt_session_load(s, e) : rt_session_begin(s, e)))
         return false;
+    if (loads && o->rank == 0)
+        rt_owners_end(run->owners);
+    else if (loads)
+        rt_owners_serve(run->owners);
     if (o->rank == 0 && loads)
         rt_step_run(s->plan, s->device, RT_DERIVE, 0);
     if (!share_states(s, e))

@@ -161,7 +161,8 @@ void rt_anomaly_end(RtAnomaly *a) {
 char *rt_states_copy(const RtPlan *plan, RtDevice *d, bool *finite) {
     size_t bytes = 0, at = 0;
     for (int i = 0; i < plan->num_states; i++)
-        bytes += rt_state_bytes(&plan->state[i]);
+        if (rt_device_holds(d, plan->state[i].offset))
+            bytes += rt_state_bytes(&plan->state[i]);
     char *copy = malloc(bytes + 1);
     *finite = true;
     if (copy == NULL)
@@ -169,6 +170,8 @@ char *rt_states_copy(const RtPlan *plan, RtDevice *d, bool *finite) {
     d->sync(d);
     for (int i = 0; i < plan->num_states; i++) {
         const RtState *s = &plan->state[i];
+        if (!rt_device_holds(d, s->offset))
+            continue;
         d->read(d, copy + at, s->offset, rt_state_bytes(s));
         *finite &= s->kind == RT_DERIVED || s->kind == RT_PARTIAL ||
                    range_of(copy + at, s->type, state_count(s)).nonfinite == 0;
@@ -180,6 +183,8 @@ char *rt_states_copy(const RtPlan *plan, RtDevice *d, bool *finite) {
 void rt_states_restore(const RtPlan *plan, RtDevice *d, const char *copy) {
     for (int i = 0; i < plan->num_states; i++) {
         const RtState *s = &plan->state[i];
+        if (!rt_device_holds(d, s->offset))
+            continue;
         d->write(d, s->offset, copy, rt_state_bytes(s));
         copy += rt_state_bytes(s);
     }

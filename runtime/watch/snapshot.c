@@ -45,8 +45,9 @@ static void put_tensor(Snapshot *s, int when, size_t offset, size_t bytes) {
 
 static void put_states(Snapshot *s, int when) {
     for (int i = 0; i < s->plan->num_states; i++)
-        put_tensor(s, when, s->plan->state[i].offset,
-                   rt_state_bytes(&s->plan->state[i]));
+        if (rt_device_holds(s->device, s->plan->state[i].offset))
+            put_tensor(s, when, s->plan->state[i].offset,
+                       rt_state_bytes(&s->plan->state[i]));
 }
 
 static void put_inputs(Snapshot *s, const RtStep *step) {

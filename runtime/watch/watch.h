@@ -35,7 +35,8 @@ void rt_anomaly_begin(RtAnomaly *a, const RtPlan *plan, RtDevice *d,
                       const RtStep *step);
 void rt_anomaly_end(RtAnomaly *a);
 
-// A copy of all states; NULL: no memory. *finite: whether all saved ones are.
+// A copy of all states that the device holds; NULL: no memory. *finite: whether
+// all saved ones are.
 char *rt_states_copy(const RtPlan *plan, RtDevice *d, bool *finite);
 void rt_states_restore(const RtPlan *plan, RtDevice *d, const char *copy);
 

@@ -34,6 +34,11 @@ train Wide {
 NET
 expect 0 "$SINTER" build wide.net -o wide
 expect 0 ./wide --data data --out wide1 --steps=2 --quiet
+# Three parts of the optimizer's states.
+# shellcheck disable=SC2086
+expect 0 "$SINTER" build "$here/tiny.net" $recipe --set optimizer_shards=3 \
+    -o parts
+expect 0 ./parts --data data --out parts1 --quiet
 
 # start LAUNCHER COUNT PROGRAM...: ranks that $collectives connect.
 collectives=--collectives=mpi
@@ -64,6 +69,9 @@ for library in openmpi mpich; do
     expect 0 start $library 4 ./wide --out wide$library.shared --steps=2
     expect_equal "$(newest wide1)" "$(newest wide$library.shared)"
     collectives=--collectives=mpi
+    expect 0 start $library 4 ./parts --out parts$library --steps=2
+    expect 0 start $library 2 ./parts --out parts$library --resume
+    expect_equal "$(newest parts1)" "$(newest parts$library)"
     expect 0 start $library 4 ./tiny --out $library --steps=2
     expect 0 start $library 2 ./tiny --out $library --resume
     expect_equal "$(newest one)" "$(newest $library)"

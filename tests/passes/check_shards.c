@@ -8,6 +8,15 @@
 
 enum { BATCH = 8 };
 
+static Program *parsed(Arena *a, const char *text) {
+    Diagnostics diags = diag_new(a);
+    Program *p =
+        frontend_parse(a, "x.net", text, strlen(text), NULL, 0, &diags);
+    ck_assert_msg(p != NULL, "%s",
+                  diags.count ? diags.list[0]->message : "no program");
+    return p;
+}
+
 // layers: others between the convolution and the head; keys: of the recipe.
 static Program *program(Arena *a, const char *layers, int batch, int shards,
                         const char *reduce, const char *keys) {
@@ -23,22 +32,23 @@ static Program *program(Arena *a, const char *layers, int batch, int shards,
         "}\n",
         layers, batch, keys,
         shards > 0 ? arena_format(a, "shards = %d\n", shards) : "", reduce);
-    Diagnostics diags = diag_new(a);
-    Program *p =
-        frontend_parse(a, "x.net", text, strlen(text), NULL, 0, &diags);
-    ck_assert_msg(p != NULL, "%s",
-                  diags.count ? diags.list[0]->message : "no program");
-    return p;
+    return parsed(a, text);
 }
 
-static Graph *part_of(Program *p, StepPart part, DType act) {
+// shard: of PART_OPTIMIZE.
+static Graph *part_of_shard(Program *p, StepPart part, int shard, DType act) {
     PassOptions o = {.device = "cuda",
                      .act = act,
                      .level = 1,
                      .part = part,
+                     .optimizer_shard = shard,
                      .deep_verify = true};
-    return passes_run(graph_clone(p->stage[0].train), &o, "precision", NULL,
-                      NULL);
+    return passes_run(graph_clone(p->stage[0].train), &o, "optimizer_shards",
+                      NULL, NULL);
+}
+
+static Graph *part_of(Program *p, StepPart part, DType act) {
+    return part_of_shard(p, part, 0, act);
 }
 
 static NodeId leaf_named(const Graph *g, const char *name) {
@@ -216,7 +226,7 @@ END_TEST
 // ---- buckets ----
 
 // Each hidden layer has 2 MB of weights.
-static Plan *wide_plan(Arena *a, const char *freeze) {
+static Plan *wide_plan(Arena *a, const char *keys) {
     const char *text = arena_format(
         a,
         "model Net(image: u8[N, 4, 4, 1]) -> f32[N, 2] {\n"
@@ -227,12 +237,8 @@ static Plan *wide_plan(Arena *a, const char *freeze) {
         "train Net {\ndata = synthetic()\nbatch = 8\nepochs = 2\nshards = 2\n"
         "loss = mean(cross_entropy(output, label))\n"
         "optimizer = adam(lr=0.1)\n%s}\n",
-        freeze);
-    Diagnostics diags = diag_new(a);
-    Program *p =
-        frontend_parse(a, "x.net", text, strlen(text), NULL, 0, &diags);
-    ck_assert_msg(p != NULL, "%s",
-                  diags.count ? diags.list[0]->message : "no program");
+        keys);
+    Program *p = parsed(a, text);
     PassOptions o = pass_options(&p->recipe, "host");
     o.deep_verify = true;
     return program_plan(p, &o);
@@ -310,6 +316,118 @@ START_TEST(buckets_are_full_in_the_order_of_the_backward_pass) {
 }
 END_TEST
 
+// ---- optimizer shards ----
+
+enum { OPTIMIZER_SHARDS = 4 };
+
+// With a norm of all gradients, and parameters that share a state.
+static Program *divided(Arena *a, int shards) {
+    return parsed(
+        a, arena_format(
+               a,
+               "model Net(image: u8[N, 4, 4, 1]) -> f32[N, 2] {\n"
+               "image |> conv(2, 1, bias=false) as stem |> batch_norm |> relu\n"
+               "|> flatten |> linear(4) |> relu |> linear(2) as head\n}\n"
+               "train Net {\ndata = synthetic()\nbatch = 8\nepochs = 2\n"
+               "shards = 2\noptimizer_shards = %d\nclip = norm(0.1)\n"
+               "loss = mean(cross_entropy(output, label))\n"
+               "optimizer = nadam()\n"
+               "params \"head.*\" { optimizer = adam(lr=0.1) }\n}\n",
+               shards));
+}
+
+// The value that a graph assigns to a state, whose leaves have the values of
+// `all`; NULL: it does not.
+static const double *assigned_in(const Graph *g, Arena *a, const Graph *whole,
+                                 double **all, const char *state) {
+    double **leaf = leaf_values(g, a, 0, -2, 2);
+    for (NodeId n = 0; n < g->count; n++)
+        if (node_text(&g->node[n], ATTR_name) != NULL)
+            leaf[n] = all[leaf_named(whole, node_text(&g->node[n], ATTR_name))];
+    double **value = graph_eval(g, a, leaf, true);
+    for (NodeId n = 0; n < g->count; n++)
+        if (assigned(g, n) != NULL && strcmp(assigned(g, n), state) == 0)
+            return value[n];
+    return NULL;
+}
+
+// Each assignment of the update is one of one part, and has the same value, in
+// f16 with the finite check of all gradients.
+START_TEST(optimizer_shards_make_the_update) {
+    Arena *a = arena_new();
+    DType act = _i == 0 ? F32 : F16;
+    Graph *part[OPTIMIZER_SHARDS + 1];
+    Graph *whole = part_of(divided(a, 1), PART_APPLY, act);
+    Program *p = divided(a, OPTIMIZER_SHARDS);
+    for (int k = 0; k <= OPTIMIZER_SHARDS; k++)
+        part[k] = part_of_shard(
+            p, k < OPTIMIZER_SHARDS ? PART_OPTIMIZE : PART_APPLY, k, act);
+    double **all = leaf_values(whole, a, 0, -2, 2);
+    double **want = graph_eval(whole, a, all, true);
+    int assignments = 0, found = 0;
+    for (NodeId n = 0; n < whole->count; n++) {
+        const char *state = assigned(whole, n);
+        if (state == NULL)
+            continue;
+        assignments++;
+        for (int k = 0; k <= OPTIMIZER_SHARDS; k++) {
+            const double *got = assigned_in(part[k], a, whole, all, state);
+            if (got == NULL)
+                continue;
+            found++;
+            ck_assert_mem_eq(got, want[n],
+                             (size_t)type_count(whole->node[n].type) *
+                                 sizeof *got);
+        }
+    }
+    ck_assert_int_ge(assignments, 12);
+    ck_assert_int_eq(found, assignments);
+    arena_free(a);
+}
+END_TEST
+
+// The states of a shard are one range of the arena, and so are its parameters.
+static void check_optimizer_shards(const Plan *p, int shards) {
+    int64_t states = 0, params = 0, most = 0;
+    ck_assert_int_eq(p->num_optimizer_shards, shards);
+    for (int k = 0; k < shards; k++) {
+        const OptimizerShard *s = &p->optimizer_shard[k];
+        ck_assert(k == 0 || s->params == params);
+        ck_assert(k == 0 || s->states == states);
+        params = s->params + s->param_bytes;
+        states = s->states + s->state_bytes;
+        most = s->state_bytes > most ? s->state_bytes : most;
+    }
+    int64_t all = states - p->optimizer_shard[0].states;
+    ck_assert_int_eq(params, p->optimizer_shard[0].states);
+    ck_assert_int_eq(states, p->partial);
+    ck_assert_int_le(most * shards * 9, all * 10); // the largest: 10 % above
+    for (int i = 0; i < p->num_steps; i++)
+        for (NodeId n = 0; n < p->step[i].graph->count; n++) {
+            const Node *d = &p->step[i].graph->node[n];
+            int own = node_optimizer_shard(d);
+            const OptimizerShard *s = &p->optimizer_shard[own < 0 ? 0 : own];
+            int64_t begin = d->op == OP_param ? s->params : s->states;
+            int64_t bytes = d->op == OP_param ? s->param_bytes : s->state_bytes;
+            bool inside = d->offset >= begin && d->offset < begin + bytes;
+            ck_assert(own < 0 || inside);
+            ck_assert(own >= 0 || d->op != OP_state || d->offset < params ||
+                      d->offset >= states);
+        }
+}
+
+START_TEST(an_optimizer_shard_is_a_range) {
+    Arena *a = arena_new();
+    Plan *p = wide_plan(a, "optimizer_shards = 4\n");
+    check_optimizer_shards(p, OPTIMIZER_SHARDS);
+    PassOptions o = {.device = "cuda", .storage = F16, .measured = F32};
+    check_optimizer_shards(plan_elsewhere(p, &o), OPTIMIZER_SHARDS);
+    ck_assert_ptr_nonnull(plan_step(p, "optimize_2"));
+    ck_assert_str_eq(plan_step(p, "train")->bucket[0].needed_by, "optimize_0");
+    arena_free(a);
+}
+END_TEST
+
 // The number of a shard is no property of its samples.
 START_TEST(dropout_takes_short_shards) {
     Arena *a = arena_new();
@@ -348,5 +466,9 @@ Suite *shards_suite(void) {
     tcase_add_test(b, buckets_are_full_in_the_order_of_the_backward_pass);
     tcase_add_test(b, a_bucket_without_terms_is_none);
     suite_add_tcase(s, b);
+    TCase *o = tcase_create("optimizer_shards");
+    tcase_add_loop_test(o, optimizer_shards_make_the_update, 0, 2);
+    tcase_add_test(o, an_optimizer_shard_is_a_range);
+    suite_add_tcase(s, o);
     return s;
 }

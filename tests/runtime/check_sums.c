@@ -11,7 +11,7 @@ typedef struct {
     atomic_int started, finished, progress;
     atomic_bool waited, stuck; // stuck: until the rank waits
     size_t offset[256];
-    int *flag;
+    int *flag, given; // the flag of a sum's rank
     bool fast;
 } Fake;
 
@@ -23,6 +23,7 @@ static void fake_start(RtCollectives *c, const RtBuffer *b, size_t count,
     ck_assert_int_eq(f->started, f->finished); // one at a time
     f->offset[f->started++] = b->offset + count;
     f->flag = flag;
+    f->given = *flag;
     f->progress = 0;
     f->fast = fast;
 }
@@ -61,10 +62,11 @@ START_TEST(sums_run_in_their_order) {
     RtSums *s = rt_sums_new(&fake.base, true);
     int signal = -1;
     for (int i = 0; i < COUNT; i++)
-        rt_sums_begin(s, &(RtBuffer){.offset = (size_t)i * 1000}, (size_t)i);
+        rt_sums_begin(s, &(RtBuffer){.offset = (size_t)i * 1000}, (size_t)i, i);
     rt_sums_finish(s, &signal);
     ck_assert_int_eq(fake.finished, COUNT);
     ck_assert_int_eq(signal, COUNT);
+    ck_assert_int_eq(fake.given, COUNT - 1);
     ck_assert(fake.fast);
     for (int i = 0; i < COUNT; i++)
         ck_assert_uint_eq(fake.offset[i], (size_t)i * 1001);
@@ -77,8 +79,8 @@ START_TEST(beginning_a_sum_does_not_wait) {
     Fake fake = fake_new(true);
     RtSums *s = rt_sums_new(&fake.base, false);
     int signal = -1;
-    rt_sums_begin(s, &(RtBuffer){.offset = 0}, 1);
-    rt_sums_begin(s, &(RtBuffer){.offset = 1000}, 1);
+    rt_sums_begin(s, &(RtBuffer){.offset = 0}, 1, 0);
+    rt_sums_begin(s, &(RtBuffer){.offset = 1000}, 1, 0);
     ck_assert_int_eq(fake.finished, 0);
     rt_sums_finish(s, &signal);
     ck_assert(fake.waited);
@@ -94,7 +96,7 @@ END_TEST
 START_TEST(a_sum_that_others_hold_up_is_left) {
     Fake fake = fake_new(true);
     RtSums *s = rt_sums_new(&fake.base, false);
-    rt_sums_begin(s, &(RtBuffer){.offset = 0}, 1);
+    rt_sums_begin(s, &(RtBuffer){.offset = 0}, 1, 0);
     ck_assert(!rt_sums_free(s));
     fake.stuck = false;
     int signal;

@@ -92,7 +92,7 @@ static const Graph *step_meant(const Side *side, const Rows *rows) {
     PassOptions o = pass_options(&p->recipe, "host");
     bool scaled = o.act == F16;
     o.act = F32;
-    o = step_options(&o, side->snapshot.step->kind, p->recipe.shards);
+    o = step_options(&o, side->snapshot.step, p->recipe.shards);
     const Graph *g = passes_run(graph_clone(p->stage[stage].train), &o,
                                 "optimizer", NULL, NULL);
     Arena *scratch = arena_new();

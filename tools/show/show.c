@@ -207,7 +207,7 @@ static int graph_write(Show *s, const View *stage, Text *out) {
     const Step *own = step_named(step, count, graph_wanted(s->arguments));
     if (own == NULL)
         return no_graph(s, step, count);
-    o = step_options(&o, own->kind, s->p->recipe.shards);
+    o = step_options(&o, own, s->p->recipe.shards);
     graph_print(out, stage->last == NULL
                          ? own->graph
                          : passes_run(own->graph, &o, stage->last, NULL, NULL));
