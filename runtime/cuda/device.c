@@ -21,8 +21,8 @@ static size_t arena_bytes(const RtCuda *c) {
     return bytes / ALIGNMENT * ALIGNMENT;
 }
 
-static size_t needed(RtDevice *d) {
-    RtCuda *c = rt_cuda_of(d);
+// The arena and what is behind it.
+static size_t all_bytes(const RtCuda *c) {
     size_t bytes;
     if (__builtin_add_overflow(arena_bytes(c), rt_copy_stream_bytes(&c->copies),
                                &bytes) ||
@@ -30,6 +30,28 @@ static size_t needed(RtDevice *d) {
                                &bytes))
         return SIZE_MAX;
     return bytes;
+}
+
+// The same in units of sparse memory, and its parts that are elsewhere.
+static size_t sparse_bytes(const RtCuda *c, RtRange absent[2],
+                           size_t *elsewhere) {
+    size_t unit = 1, bytes = all_bytes(c);
+    RtError e;
+    if (!rt_sparse_unit(&c->gpu, &unit, &e))
+        rt_end(e.status, "%s", e.text);
+    *elsewhere = rt_device_absent(&c->device, unit, absent);
+    return bytes > SIZE_MAX - unit ? SIZE_MAX
+                                   : (bytes + unit - 1) / unit * unit;
+}
+
+static size_t needed(RtDevice *d) {
+    const RtCuda *c = rt_cuda_of(d);
+    RtRange absent[2];
+    size_t elsewhere;
+    if (d->elsewhere == NULL)
+        return all_bytes(c);
+    size_t bytes = sparse_bytes(c, absent, &elsewhere);
+    return bytes - elsewhere;
 }
 
 static size_t available(RtDevice *d) {
@@ -40,16 +62,33 @@ static size_t available(RtDevice *d) {
     return left;
 }
 
-static bool allocate(RtCuda *c, RtError *e) {
+static bool report_no_memory(RtCuda *c, RtError *e) {
     const double mib = 1 << 20;
-    size_t bytes = needed(&c->device);
+    return rt_fail(e, EXIT_MEMORY,
+                   "cannot allocate %.0f MiB in one piece of the %.0f MiB "
+                   "of %s; nvidia-smi lists other users of its memory",
+                   (double)needed(&c->device) / mib,
+                   (double)c->gpu.memory / mib, c->gpu.name);
+}
+
+static bool allocate_sparse(RtCuda *c, RtError *e) {
+    RtRange absent[2];
+    size_t elsewhere, bytes = sparse_bytes(c, absent, &elsewhere);
+    bool left;
+    if (!rt_sparse_open(&c->sparse, &c->gpu, bytes, absent, c->stream, &left,
+                        e))
+        return left ? false : report_no_memory(c, e);
+    c->arena = c->sparse.at;
+    return true;
+}
+
+static bool allocate(RtCuda *c, RtError *e) {
+    size_t bytes = all_bytes(c);
+    if (c->device.elsewhere != NULL)
+        return allocate_sparse(c, e);
     CUresult result = c->cu.memory_alloc(&c->arena, bytes);
     if (result == CUDA_ERROR_OUT_OF_MEMORY)
-        return rt_fail(e, EXIT_MEMORY,
-                       "cannot allocate %.0f MiB in one piece of the %.0f MiB "
-                       "of %s; nvidia-smi lists other users of its memory",
-                       (double)bytes / mib, (double)c->gpu.memory / mib,
-                       c->gpu.name);
+        return report_no_memory(c, e);
     return rt_driver_good(&c->cu, result, e, "allocate %zu bytes of memory",
                           bytes) &&
            rt_driver_good(&c->cu, c->cu.fill(c->arena, 0, bytes, c->stream), e,
@@ -206,8 +245,9 @@ static void close_cuda(RtDevice *d) {
         rt_copy_stream_close(&c->copies);
         rt_trace_spans_close(&c->spans);
         rt_async_readback_close(&c->readback);
-        if (c->arena != 0)
+        if (c->arena != 0 && c->sparse.at == 0)
             c->cu.memory_free(c->arena);
+        rt_sparse_close(&c->sparse);
         if (c->stream != NULL)
             c->cu.stream_free(c->stream);
     }

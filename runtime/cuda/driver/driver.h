@@ -12,7 +12,8 @@
 
 typedef int CUresult, CUdevice, CUdevice_attribute, CUfunction_attribute,
     CUjit_option, CUstreamCaptureMode, CUstreamCaptureStatus;
-typedef unsigned long long CUdeviceptr;
+typedef unsigned long long CUdeviceptr, CUmemGenericAllocationHandle;
+typedef int CUmemAllocationGranularity_flags;
 typedef struct CUctx_st *CUcontext;
 typedef struct CUstream_st *CUstream;
 typedef struct CUevent_st *CUevent;
@@ -23,6 +24,19 @@ typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct {
     char bytes[16];
 } CUuuid;
+typedef struct {
+    int type, id;
+} CUmemLocation;
+typedef struct {
+    int type, requestedHandleTypes;
+    CUmemLocation location;
+    void *win32HandleMetaData;
+    unsigned char allocFlags[8];
+} CUmemAllocationProp;
+typedef struct {
+    CUmemLocation location;
+    int flags;
+} CUmemAccessDesc;
 
 enum {
 #define CONSTANT(name, value) name = value,

@@ -111,6 +111,7 @@ typedef struct {
     RtTraceSpans spans;
     CUstream stream;
     CUdeviceptr arena;
+    RtSparse sparse;      // of the arena, if it has parts elsewhere
     RtStepGraph *graph;   // of each step, then of each step with hooks
     RtStepGraph *running; // one of them
     int step;             // running, or the last one; -1: none

@@ -6,6 +6,26 @@
 #include "runtime/cuda/kernels/kernels.h"
 #include "runtime/device.h"
 
+// ---- sparse.c ----
+
+// A range of addresses with memory for parts of it.
+typedef struct {
+    const RtDriver *cu;
+    CUdeviceptr at; // 0: none
+    size_t bytes;
+    RtRange mapped[3];
+    int count;
+} RtSparse;
+
+// The unit of such memory on a GPU.
+bool rt_sparse_unit(const RtGpu *g, size_t *bytes, RtError *e);
+// Maps zeroed memory to whole units, but for the absent parts, of whole units,
+// too.  *left: there is no memory left, and *e is not filled.
+bool rt_sparse_open(RtSparse *s, const RtGpu *g, size_t bytes,
+                    const RtRange absent[2], CUstream stream, bool *left,
+                    RtError *e);
+void rt_sparse_close(RtSparse *s);
+
 // ---- staging.c ----
 
 // Pinned slots, filled in turn, for copies to and from pageable memory.  A slot

@@ -91,6 +91,24 @@ ranks 3 three.npy ./tiny --predict data --weights=one --device=cuda
 expect_statuses 0 0 0
 expect_equal one.npy three.npy
 
+# Parts of the optimizer's states: a rank has memory for its own, and addresses
+# for all.
+expect 0 "$SINTER" build tiny.net --set shards=8 --set batch=64 \
+    --set epochs=2 --set width=24 --set optimizer_shards=3 -o parts
+expect 0 ./parts --data data --device=cuda --out parts.one
+export SINTER_DOUBLE_UNIT=4096
+ranks 4 parts.four ./parts --data data --device=cuda --steps=2
+expect_statuses 0 0 0 0
+ranks 2 parts.four env SINTER_DOUBLE_LOG="$work/mapped" \
+    ./parts --data data --device=cuda --resume --verify-every=2
+expect_statuses 0 0
+unset SINTER_DOUBLE_UNIT
+expect_equal "$(newest parts.one)" "$(newest parts.four)"
+awk '/ cuMemAddressReserve / { sub(/.* bytes=/, ""); all += $1 }
+     / cuMemCreate / { sub(/.* bytes=/, ""); some += $1 }
+     END { exit !(some > 0 && some < all) }' mapped ||
+    fail 'all of the arena has memory'
+
 # Steps that are traced on rank 0 are not in a graph on any rank.
 agree 2 traced ./tiny --device=cuda --profile=trace.json
 grep -q '"name": *"sum of shards"' trace.json || fail 'no steps in the trace'

@@ -87,6 +87,59 @@ START_TEST(what_is_written_behind_is_found) {
 }
 END_TEST
 
+static const CUmemAllocationProp plain = {
+    .type = CU_MEM_ALLOCATION_TYPE_PINNED,
+    .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE}};
+static const CUmemAccessDesc readable = {
+    .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE},
+    .flags = CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+
+// Addresses have memory once it is mapped and accessible.
+START_TEST(memory_is_mapped_to_addresses) {
+    CUdeviceptr p;
+    CUmemGenericAllocationHandle memory;
+    size_t unit, left, all;
+    double_open("0");
+    CUstream s = double_stream();
+    GOOD(cuMemGetAllocationGranularity(&unit, &plain,
+                                       CU_MEM_ALLOC_GRANULARITY_MINIMUM));
+    GOOD(cuMemGetInfo_v2(&all, &left));
+    ck_assert_int_eq(cuMemAddressReserve(&p, unit + 1, 0, 0, 0),
+                     CUDA_ERROR_INVALID_VALUE);
+    GOOD(cuMemAddressReserve(&p, 3 * unit, 0, 0, 0));
+    GOOD(cuMemCreate(&memory, unit, &plain, 0));
+    ck_assert_int_eq(cuMemMap(p + 1, unit, 0, memory, 0),
+                     CUDA_ERROR_INVALID_VALUE);
+    ck_assert_int_eq(cuMemMap(p + 3 * unit, unit, 0, memory, 0),
+                     CUDA_ERROR_INVALID_VALUE);
+    GOOD(cuMemMap(p + unit, unit, 0, memory, 0));
+    ck_assert_int_eq(cuMemsetD8Async(p + unit, 0, unit, s),
+                     CUDA_ERROR_INVALID_VALUE);
+    GOOD(cuMemRelease(memory));
+    GOOD(cuMemSetAccess(p + unit, unit, &readable, 1));
+    GOOD(cuMemsetD8Async(p + unit, 0, unit, s));
+    ck_assert_int_eq(cuMemsetD8Async(p, 0, unit, s), CUDA_ERROR_INVALID_VALUE);
+    GOOD(cuMemGetInfo_v2(&left, &unit));
+    ck_assert_uint_eq(all - left, 2 << 20);
+    GOOD(cuMemUnmap(p + (2 << 20), 2 << 20));
+    GOOD(cuMemGetInfo_v2(&left, &unit));
+    ck_assert_uint_eq(all, left);
+    GOOD(cuMemAddressFree(p, 3 * (2 << 20)));
+}
+END_TEST
+
+START_TEST(mapped_addresses_are_not_freed) {
+    enum { UNIT = 2 << 20 };
+    CUdeviceptr p;
+    CUmemGenericAllocationHandle memory;
+    double_open("0");
+    GOOD(cuMemAddressReserve(&p, UNIT, 0, 0, 0));
+    GOOD(cuMemCreate(&memory, UNIT, &plain, 0));
+    GOOD(cuMemMap(p, UNIT, 0, memory, 0));
+    cuMemAddressFree(p, UNIT);
+}
+END_TEST
+
 Suite *memory_suite(void) {
     Suite *s = suite_create("memory");
     TCase *c = tcase_create("memory");
@@ -98,6 +151,8 @@ Suite *memory_suite(void) {
                                      2);
     tcase_add_test_raise_signal(c, copies_do_not_overlap, SIGABRT);
     tcase_add_test_raise_signal(c, what_is_written_behind_is_found, SIGABRT);
+    tcase_add_test(c, memory_is_mapped_to_addresses);
+    tcase_add_test_raise_signal(c, mapped_addresses_are_not_freed, SIGABRT);
     suite_add_tcase(s, c);
     return s;
 }

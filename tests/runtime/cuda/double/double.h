@@ -15,6 +15,7 @@
 //                              of a later CUDA's compiler
 //   SINTER_DOUBLE_BUSY=1       another process holds the device
 //   SINTER_DOUBLE_MEMORY=N     bytes of device memory
+//   SINTER_DOUBLE_UNIT=N       bytes of which mapped memory is made (2 MiB)
 //   SINTER_DOUBLE_CODE=N       of them that a library's code takes which runs
 //                              for the first time (0)
 //   SINTER_DOUBLE_FAIL=F:N:E   call number N of function F returns E; several
@@ -81,6 +82,12 @@ long setting_number(const char *name, long otherwise);
 // NULL where there is none left.
 void *device_take(size_t bytes);
 void *pinned_take(size_t bytes);
+// Addresses without memory, and memory for some of them; NULL as well.
+void *device_addresses(size_t bytes, size_t alignment);
+void *device_place(char *pages, size_t bytes);
+// Memory that has no address yet.
+void device_use(size_t bytes);
+void device_unuse(size_t bytes);
 // False where nothing begins there.
 bool device_give(const void *start);
 bool pinned_give(const void *start);

@@ -97,22 +97,40 @@ static void *pages_add(char *pages, size_t bytes, BlockKind kind) {
     return start;
 }
 
-void *device_take(size_t bytes) {
+void *device_addresses(size_t bytes, size_t alignment) {
     if (memory.range == NULL)
         range_make();
     size_t mapped = up(bytes, PAGE);
-    char *pages = memory.next;
-    if (bytes > device_bytes_free() ||
-        mapped > (size_t)(memory.range + range_bytes - pages - PAGE))
+    char *pages = (char *)up((uintptr_t)memory.next, alignment);
+    if (mapped > (size_t)(memory.range + range_bytes - pages - PAGE))
         return NULL;
-    memory.next += mapped + PAGE;
-    memory.used += mapped;
+    memory.next = pages + mapped + PAGE;
+    return pages;
+}
+
+void device_use(size_t bytes) {
+    memory.used += bytes;
+}
+
+void device_unuse(size_t bytes) {
+    memory.used -= bytes;
+}
+
+void *device_place(char *pages, size_t bytes) {
+    size_t mapped = up(bytes, PAGE);
+    device_use(mapped);
     if (mprotect(pages, mapped, PROT_READ | PROT_WRITE) != 0)
         return NULL;
     void *start = pages_add(pages, bytes, DEVICE_BLOCK);
     if (!memory.open)
         mprotect(pages, mapped, PROT_NONE);
     return start;
+}
+
+void *device_take(size_t bytes) {
+    char *pages =
+        bytes > device_bytes_free() ? NULL : device_addresses(bytes, PAGE);
+    return pages != NULL ? device_place(pages, bytes) : NULL;
 }
 
 bool code_take(void) {
