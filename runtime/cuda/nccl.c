@@ -553,6 +553,27 @@ static void nccl_broadcast(RtCollectives *c, int from, const RtBuffer *b,
                  : broadcast_memory(n, from, b->memory, bytes, e));
 }
 
+// A group of broadcasts is the all-gather of parts that have other sizes.
+static bool share(Nccl *n, const RtRange *part, RtError *e) {
+    ncclResult_t result = n->nccl.group_start();
+    for (int i = 0; i < n->size; i++) {
+        void *at = pointer(n->cuda->arena + part[i].begin);
+        size_t bytes = part[i].end - part[i].begin;
+        if (bytes > 0)
+            result = worse(result,
+                           n->nccl.broadcast(at, at, bytes, ncclUint8, i,
+                                             n->comm, n->stream));
+    }
+    return settle(n, worse(result, n->nccl.group_end()), "send parameters", e);
+}
+
+static void nccl_share(RtCollectives *c, RtDevice *d, const RtRange *part) {
+    Nccl *n = (Nccl *)c;
+    RtError *e = &n->cuda->error;
+    (void)d; // n's own
+    check(n, fork_stream(n, e) && share(n, part, e) && join_stream(n, e));
+}
+
 static void nccl_barrier(RtCollectives *c) {
     float any = 0;
     int flag = 0;
@@ -643,6 +664,7 @@ static const RtCollectives collectives = {
     .progress = nccl_progress,
     .finish = nccl_finish,
     .broadcast = nccl_broadcast,
+    .share = nccl_share,
     .barrier = nccl_barrier,
     .set_flag = nccl_set_flag,
     .queue_flags = nccl_queue_flags,

@@ -20,6 +20,22 @@ void rt_buffer_write(const RtBuffer *b, size_t at, const void *from,
         memcpy((char *)b->memory + at, from, bytes);
 }
 
+size_t rt_longest(const RtRange *part, int ranks) {
+    size_t longest = 0;
+    for (int i = 0; i < ranks; i++)
+        if (part[i].end - part[i].begin > longest)
+            longest = part[i].end - part[i].begin;
+    return longest;
+}
+
+RtRange rt_range_piece(const RtRange *part, size_t at, size_t most) {
+    size_t bytes = part->end - part->begin;
+    size_t begin = at < bytes ? at : bytes;
+    size_t left = bytes - begin;
+    return (RtRange){part->begin + begin,
+                     part->begin + begin + (left < most ? left : most)};
+}
+
 enum { PIECE = 1024 }; // floats of a sum in the first cache
 
 static void add_piece(const float *term, size_t stride, int ranks, size_t count,

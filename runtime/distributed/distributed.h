@@ -97,6 +97,10 @@ typedef struct {
 void rt_buffer_read(const RtBuffer *b, size_t at, void *to, size_t bytes);
 void rt_buffer_write(const RtBuffer *b, size_t at, const void *from,
                      size_t bytes);
+// The bytes of the longest range of so many ranks.
+size_t rt_longest(const RtRange *part, int ranks);
+// A piece of a range, from byte `at` of it on: at most `most` bytes.
+RtRange rt_range_piece(const RtRange *part, size_t at, size_t most);
 // Adds the `count` terms of each rank, that of rank i at i * stride, as a
 // binary tree over ranks: ((0 + 1) + (2 + 3)) + ...
 void rt_ranks_sum(const float *term, size_t stride, int ranks, size_t count,
@@ -124,6 +128,9 @@ struct RtCollectives {
     // Sends bytes of one rank to all.
     void (*broadcast)(RtCollectives *c, int from, const RtBuffer *b,
                       size_t bytes);
+    // Sends a range of the device's arena from each rank to all: part[i] of
+    // rank i, which may be empty.
+    void (*share)(RtCollectives *c, RtDevice *d, const RtRange *part);
     // Waits for all ranks.
     void (*barrier)(RtCollectives *c);
     // Collectives that are work of the device, which records them with a step;
@@ -233,6 +240,7 @@ void rt_world_close(RtWorld *w, bool good);
 // Collectives of all ranks; nothing for NULL.
 void rt_world_sum(RtWorld *w, const RtBuffer *b, size_t count);
 void rt_world_broadcast(RtWorld *w, int from, const RtBuffer *b, size_t bytes);
+void rt_world_share(RtWorld *w, RtDevice *d, const RtRange *part);
 // Begins a sum that goes on while this thread computes, after those begun
 // before it; not for NULL.  Until they are finished, no other collective is
 // called.

@@ -145,12 +145,12 @@ void rt_owners_end(const RtOwners *o) {
 // ---- parameters ----
 
 void rt_owners_share(const RtOwners *o) {
-    for (int i = 0; o != NULL && i < rt_world_size(o->world); i++) {
-        RtRange r = range_of(o, i, true);
-        RtBuffer params = {.device = o->device, .offset = r.begin};
-        if (r.end > r.begin)
-            rt_world_broadcast(o->world, i, &params, r.end - r.begin);
-    }
+    RtRange params[RT_MOST_RANKS];
+    if (o == NULL)
+        return;
+    for (int i = 0; i < rt_world_size(o->world); i++)
+        params[i] = range_of(o, i, true);
+    rt_world_share(o->world, o->device, params);
 }
 
 // ---- opening ----

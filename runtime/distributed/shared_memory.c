@@ -193,6 +193,28 @@ static void shared_broadcast(RtCollectives *c, int from, const RtBuffer *b,
     }
 }
 
+// Each rank stores a piece in its slot, and reads those of the others.
+static void shared_share(RtCollectives *c, RtDevice *d, const RtRange *part) {
+    Shared *s = (Shared *)c;
+    const size_t most = SLOT_FLOATS * sizeof(float);
+    size_t at = 0, longest = rt_longest(part, s->size);
+    for (; at < longest; at += most) {
+        for (int i = 0; i < s->size; i++) {
+            int rank = (s->rank + i) % s->size; // its own first
+            RtRange piece = rt_range_piece(&part[rank], at, most);
+            size_t bytes = piece.end - piece.begin;
+            float *slot = s->slot + (size_t)rank * SLOT_FLOATS;
+            if (i == 0 && bytes > 0)
+                d->read(d, slot, piece.begin, bytes);
+            if (i == 0)
+                shared_barrier(c);
+            else if (bytes > 0)
+                d->write(d, piece.begin, slot, bytes);
+        }
+        shared_barrier(c);
+    }
+}
+
 // ---- opening ----
 
 static void shared_close(RtCollectives *c, bool good) {
@@ -208,6 +230,7 @@ static const RtCollectives shared_memory = {
     .progress = shared_progress,
     .finish = shared_finish,
     .broadcast = shared_broadcast,
+    .share = shared_share,
     .barrier = shared_barrier,
     .close = shared_close,
 };

@@ -333,6 +333,10 @@ void rt_world_queue_finish(RtWorld *w) {
     w->flag = w->collectives->await_flag(w->collectives);
 }
 
+void rt_world_share(RtWorld *w, RtDevice *d, const RtRange *part) {
+    w->collectives->share(w->collectives, d, part);
+}
+
 void rt_world_want_save(RtWorld *w, bool wants) {
     if (w != NULL)
         w->saves = wants;

@@ -6,7 +6,8 @@
     ranks.py --show SEED      prints a seed's model
 
 Each model is trained by one process and by up to 8 ranks; then a run stops and
-goes on with another number of them.  Checkpoints are compared to the byte,
+goes on with another number of them.  A model whose optimizer is divided is
+compared with one whose optimizer is whole.  Checkpoints are compared to the byte,
 and every row of metrics but its times.  A run that diverges must do so for any
 number of ranks, after equal rows.
 """
@@ -113,6 +114,7 @@ def settings(draw):
     keys.update({"params": None, **trials.of_optimizer(optimizer)})
     if optimizer != "muon" and "head.*" not in str(keys["freeze"]):
         keys["params"] = some(None, '"head.*" { lr = 2 * lr }')
+    keys["optimizer_shards"] = some(None, "2", "3", "7")
     return keys
 
 
@@ -186,11 +188,25 @@ def clear():
             shutil.rmtree(os.path.join(bench.work, name))
 
 
+def compare_whole(text, data):
+    """With the same model, whose optimizer is not divided."""
+    path, _ = bench.build(re.sub("  optimizer_shards = .*\n", "", text),
+                          "--act=recipe")
+    alone, whole = (os.path.join(bench.work, "run." + name)
+                    for name in ("1", "whole"))
+    start(path, data, whole, 1, [])
+    same("the whole optimizer and its shards", whole, alone)
+
+
 def try_seed(seed):
     text, samples, ranks, stop = model_of(seed)
     data = bench.images("of %d" % samples, samples)
     path, _ = bench.build(text, "--act=recipe")
-    return compare_ranks(path, data, ranks, stop, random.Random(seed))
+    good = compare_ranks(path, data, ranks, stop, random.Random(seed))
+    # Matrices that muon updates together are those of a shard.
+    if good and "optimizer_shards" in text and "muon" not in text:
+        compare_whole(text, data)
+    return good
 
 
 # Small forms of models, which end with a short batch: the settings.

@@ -165,6 +165,28 @@ static bool sums_are_recorded(RtCollectives *c, RtDevice *d, int rank,
     return good;
 }
 
+// Ranks share parts of the arena, each longer than the one before; the first is
+// empty.
+static bool parts_are_shared(RtCollectives *c, RtDevice *d, int rank,
+                             int ranks) {
+    enum { STEP = 100 };
+    static float own[COUNT], got[COUNT], want[COUNT];
+    RtRange part[MOST_RANKS];
+    size_t end = AT;
+    for (int i = 0; i < ranks; i++) {
+        size_t count = (size_t)i * STEP, from = (end - AT) / sizeof *own;
+        part[i] = (RtRange){end, end + count * sizeof *own};
+        end = part[i].end;
+        fill(own, i);
+        memcpy(want + from, own + from, count * sizeof *own);
+    }
+    fill(own, rank);
+    d->write(d, AT, own, end - AT);
+    c->share(c, d, part);
+    d->read(d, got, AT, end - AT);
+    return memcmp(got, want, end - AT) == 0;
+}
+
 // A sum in the arena without hooks.
 static bool arena_is_summed(RtCollectives *c, RtDevice *d, int rank,
                             int ranks) {
@@ -194,6 +216,7 @@ static bool rank_runs(const char *id, int rank, int ranks) {
     d->reserve(d);
     bool good = sums_are_right(c, rank, ranks) &&
                 broadcasts_are_right(c, rank) &&
+                parts_are_shared(c, d, rank, ranks) &&
                 sums_are_recorded(c, d, rank, ranks) &&
                 arena_is_summed(c, d, rank, ranks);
     c->barrier(c);
