@@ -103,13 +103,18 @@ static const struct {
 #include "ir/optimizers.def"
 };
 
-// Updates all parameters that one optimizer updates together.
-static void update_together(Op op, const Update *all, int count,
+static int shard_of(const Update *u) {
+    return node_optimizer_shard(&u->g->node[u->param]);
+}
+
+// Updates all parameters of an optimizer shard (-1: of none) that one optimizer
+// updates together.
+static void update_together(Op op, int shard, const Update *all, int count,
                             Arena *scratch) {
     Update *own = ARENA_ARRAY(scratch, (size_t)count + 1, Update);
     int owned = 0;
     for (int i = 0; i < count; i++)
-        if (all[i].from.op == op)
+        if (all[i].from.op == op && shard_of(&all[i]) == shard)
             own[owned++] = all[i];
     if (owned > 0)
         rules[op].together(own, owned, scratch);
@@ -121,9 +126,12 @@ static void update_all(Update *u, int count, Arena *scratch) {
         if (rules[u[i].from.op].each != NULL)
             rules[u[i].from.op].each(&u[i]);
     }
+    int shards = 0;
+    for (int i = 0; i < count; i++)
+        shards = shard_of(&u[i]) >= shards ? shard_of(&u[i]) + 1 : shards;
     for (int op = 0; op < NUM_OPS; op++)
-        if (rules[op].together != NULL)
-            update_together((Op)op, u, count, scratch);
+        for (int k = -1; k < shards && rules[op].together != NULL; k++)
+            update_together((Op)op, k, u, count, scratch);
 }
 
 // Outputs are computed, and stay in memory.
