@@ -81,6 +81,8 @@ int step_runs(const Recipe *r, const Step *s) {
     if (s->stage > 0)
         return 0;
     switch (s->kind) {
+    case STEP_DERIVE:
+        return recipe_divides_optimizer(r) ? 1 : 0;
     case STEP_TRAIN:
         return r->shards > 0 ? recipe_update_batches(r) : 1;
     case STEP_OPTIMIZE:

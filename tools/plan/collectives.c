@@ -89,6 +89,18 @@ static Sum sum_in_shared_memory(const World *w, double bytes) {
     return s;
 }
 
+// The same file: each rank copies a piece into its slot, and those of others
+// out of theirs.
+static Sum share_in_shared_memory(const World *w, double bytes) {
+    const double piece = 1 << 20;
+    enum { BARRIERS = 2 };
+    Sum s = {.within = bytes * (w->ranks - 1) / w->ranks};
+    s.busy = s.seconds =
+        2 * bytes / w->memory +
+        BARRIERS * ceil(bytes / w->ranks / piece) * w->within_latency;
+    return s;
+}
+
 static Sum sum_of_piece(const World *w, double bytes) {
     Sum passed = pass_shares(w, bytes);
     if (w->fast)
@@ -109,4 +121,18 @@ Sum sum_over(const World *w, double bytes) {
     each.within_latency *= ceil(bytes / piece);
     each.between_latency *= ceil(bytes / piece);
     return sum_of_piece(&each, bytes);
+}
+
+Sum share_over(const World *w, double bytes) {
+    const double piece = 4 << 20; // of MPI: runtime/distributed/mpi.c
+    World each = *w;
+    if (w->ranks == 1 || bytes == 0)
+        return (Sum){0};
+    if (!w->host)
+        return pass_shares(w, bytes);
+    if (w->local == w->ranks)
+        return share_in_shared_memory(w, bytes);
+    each.within_latency *= ceil(bytes / piece);
+    each.between_latency *= ceil(bytes / piece);
+    return pass_shares(&each, bytes);
 }

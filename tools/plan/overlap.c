@@ -23,9 +23,39 @@ static void buckets_fill(Arena *a, Timeline *t, const Step *s,
     }
 }
 
+// ---- optimizer shards ----
+
+static void optimizer_fill(Arena *a, Timeline *t, const Plan *plan) {
+    t->num_optimizer_shards = plan->num_optimizer_shards;
+    t->optimize = ARENA_ARRAY(a, (size_t)t->num_optimizer_shards + 1, double);
+    for (int i = 0; i < t->num_optimizer_shards; i++)
+        t->params += (double)plan->optimizer_shard[i].param_bytes;
+}
+
+void shards_of_rank(int shards, int ranks, int rank, int *first, int *end) {
+    *first = (int)(((int64_t)rank * shards + ranks - 1) / ranks);
+    *end = (int)(((int64_t)(rank + 1) * shards + ranks - 1) / ranks);
+}
+
+double update_seconds(const Timeline *t, int ranks) {
+    double most = 0;
+    for (int rank = 0; rank < ranks; rank++) {
+        int first, end;
+        double own = 0;
+        shards_of_rank(t->num_optimizer_shards, ranks, rank, &first, &end);
+        for (int i = first; i < end; i++)
+            own += t->optimize[i];
+        most = fmax(most, own);
+    }
+    return t->apply + most;
+}
+
+// ---- the step ----
+
 Timeline timeline_of(Arena *a, const Program *p, const Plan *plan,
                      double *const *seconds) {
     Timeline t = {0};
+    optimizer_fill(a, &t, plan);
     for (int i = 0; i < plan->num_steps; i++) {
         const Step *s = &plan->step[i];
         int runs = step_runs(&p->recipe, s);
@@ -36,8 +66,10 @@ Timeline timeline_of(Arena *a, const Program *p, const Plan *plan,
             t.runs = runs / p->recipe.shards;
             t.shard = all;
             buckets_fill(a, &t, s, seconds[i]);
+        } else if (s->kind == STEP_OPTIMIZE) {
+            t.optimize[s->shard] = all;
         } else {
-            t.apply = all;
+            t.apply += all;
         }
     }
     return t;
@@ -53,6 +85,8 @@ Exchange exchange_of(const Timeline *t, const World *w) {
         b->end = end;
         e.sum = sum_add(e.sum, s);
     }
-    e.exposed = fmax(end - t->shard, w->host ? e.sum.busy : 0);
+    e.share = share_over(w, t->params);
+    e.exposed =
+        fmax(end - t->shard, w->host ? e.sum.busy : 0) + e.share.seconds;
     return e;
 }

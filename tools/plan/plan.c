@@ -105,7 +105,7 @@ static Forecast step_forecast(Arena *a, const Case *c, Row row,
     int runs = row.shards * f.timeline.runs;
     f.row.seconds = runs * f.timeline.shard +
                     adding_seconds(runs, &f.timeline, &f.world) +
-                    f.exchange.exposed + f.timeline.apply;
+                    f.exchange.exposed + update_seconds(&f.timeline, row.ranks);
     f.row.samples = row.ranks * row.shards *
                     (recipe_update_samples(&f.p->recipe) / f.p->recipe.shards);
     return f;
@@ -159,6 +159,21 @@ static Scaling scaling_of(const Case *c, bool strong) {
     return s;
 }
 
+// The bytes of optimizer states that no rank has.
+static int64_t elsewhere_bytes(const Plan *plan, int ranks) {
+    int64_t all = 0, most = 0;
+    for (int rank = 0; rank < ranks; rank++) {
+        int first, end;
+        int64_t own = 0;
+        shards_of_rank(plan->num_optimizer_shards, ranks, rank, &first, &end);
+        for (int i = first; i < end; i++)
+            own += plan->optimizer_shard[i].state_bytes;
+        all += own;
+        most = own > most ? own : most;
+    }
+    return all - most;
+}
+
 // One shard of the largest batch that fits.
 static Row largest_of(const Case *c, const Forecast *f) {
     Case one = *c;
@@ -167,7 +182,9 @@ static Row largest_of(const Case *c, const Forecast *f) {
     if (!setting_add(&with, (Setting){"shards", "1"}))
         return row;
     one.shards = 0;
-    row.batch = batch_largest(&with, f->p, (int64_t)f->device.memory, true);
+    int64_t memory =
+        (int64_t)f->device.memory + elsewhere_bytes(f->plan, f->row.ranks);
+    row.batch = batch_largest(&with, f->p, memory, true);
     row = row_forecast(&one, row);
     row.efficiency = 1 - row.exposed / row.seconds;
     return row;

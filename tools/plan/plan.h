@@ -30,6 +30,9 @@ Sum sum_add(Sum a, Sum b);
 // The sum of so many bytes over all ranks, which leaves it on each.
 Sum sum_over(const World *w, double bytes);
 
+// Sends a part of so many bytes from each rank to all, about equal parts.
+Sum share_over(const World *w, double bytes);
+
 // ---- overlap.c ----
 
 // A bucket of a shard's terms, see passes/buckets.c.
@@ -45,7 +48,12 @@ typedef struct {
     double bytes;
     int runs;     // of each shard for an update
     double shard; // seconds of one: forward and backward pass
-    double apply; // ... of the update
+    double apply; // ... of the update, but for that of optimizer shards
+    // Seconds of the update of each optimizer shard, and the bytes of the
+    // parameters that ranks then send.
+    double *optimize;
+    int num_optimizer_shards;
+    double params;
 } Timeline;
 
 // The step of a program with shards whose launches take so many seconds, see
@@ -53,9 +61,17 @@ typedef struct {
 Timeline timeline_of(Arena *a, const Program *p, const Plan *plan,
                      double *const *seconds);
 
+// The optimizer shards of a rank, as runtime/distributed/owners.c deals them:
+// from *first on, before *end.
+void shards_of_rank(int shards, int ranks, int rank, int *first, int *end);
+
+// The seconds of an update by so many ranks, of the slowest.
+double update_seconds(const Timeline *t, int ranks);
+
 typedef struct {
     Sum sum;        // of all buckets
-    double exposed; // seconds of it that the backward pass does not hide
+    Sum share;      // of parameters, with optimizer shards
+    double exposed; // seconds of both that the backward pass does not hide
 } Exchange;
 
 // Sums the buckets one after another, each once it is ready, and sets their

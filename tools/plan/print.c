@@ -64,17 +64,21 @@ static void sum_print(Text *t, const Forecast *f) {
     text_add(t, "%-18s%.1f %s of gradients and metrics in %d bucket%s\n",
              "summed", s.count, s.unit, f->timeline.count,
              f->timeline.count == 1 ? "" : "s");
-    bytes_line(t, "within a machine", f->exchange.sum.within, w->within,
-               rank_word(w));
-    bytes_line(t, "between machines", f->exchange.sum.between, w->between,
-               "machine");
+    Scaled p = bytes_scaled((int64_t)f->timeline.params);
+    if (f->timeline.params > 0)
+        text_add(t, "%-18s%.1f %s of parameters, of %d optimizer shards\n",
+                 "sent to all", p.count, p.unit,
+                 f->timeline.num_optimizer_shards);
+    Sum all = sum_add(f->exchange.sum, f->exchange.share);
+    bytes_line(t, "within a machine", all.within, w->within, rank_word(w));
+    bytes_line(t, "between machines", all.between, w->between, "machine");
 }
 
 static void step_print(Text *t, const Forecast *f) {
     double work = f->row.seconds - f->row.exposed;
     seconds_line(t, "computation", work);
     text_add(t, "%-18s", "communication");
-    seconds_add(t, f->exchange.sum.seconds);
+    seconds_add(t, f->exchange.sum.seconds + f->exchange.share.seconds);
     text_add(t, ", exposed ");
     seconds_add(t, f->exchange.exposed);
     text_add(t, "\n%-18s", "step");
@@ -200,11 +204,14 @@ void forecast_json(Text *t, const Forecast *f) {
     row_members(t, &f->row);
     world_json(t, &f->world);
     json_count(t, "summed_bytes", (int64_t)f->timeline.bytes);
-    json_count(t, "bytes_within", (int64_t)f->exchange.sum.within);
-    json_count(t, "bytes_between", (int64_t)f->exchange.sum.between);
+    json_count(t, "shared_bytes", (int64_t)f->timeline.params);
+    Sum all = sum_add(f->exchange.sum, f->exchange.share);
+    json_count(t, "bytes_within", (int64_t)all.within);
+    json_count(t, "bytes_between", (int64_t)all.between);
     json_number(t, "shard_seconds", f->timeline.shard);
-    json_number(t, "update_seconds", f->timeline.apply);
-    json_number(t, "communication_seconds", f->exchange.sum.seconds);
+    json_number(t, "update_seconds",
+                update_seconds(&f->timeline, f->row.ranks));
+    json_number(t, "communication_seconds", all.seconds);
     buckets_json(t, &f->timeline);
     row_json(t, ", \"largest\": ", &f->largest);
     scaling_json(t, "weak", &f->weak);
