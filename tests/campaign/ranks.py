@@ -219,7 +219,8 @@ MODELS = {
 
 def try_model(name, precision):
     path = os.path.join(bench.work, name)
-    settings = ["batch=16", "shards=8", "epochs=3", "precision=" + precision]
+    settings = ["batch=16", "shards=8", "optimizer_shards=3", "epochs=3",
+                "precision=" + precision]
     command = [bench.SINTER, "build", "%s/models/%s.net" % (SOURCE, name), "-o",
                path, "--act=recipe"]
     for setting in settings + MODELS[name]:

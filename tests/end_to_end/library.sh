@@ -17,6 +17,7 @@ cp "$here/predict.net" .
 for setting in 'average=ema(0.9)' 'average=lookahead(0.9, every=2 step)' \
     shards=4; do
     set -- predict.net --set "$setting"
+    [ "$setting" = shards=4 ] && set -- "$@" --set optimizer_shards=3
     expect 0 "$SINTER" build "$@" -o trainer
     expect 0 "$SINTER" build "$@" --library -o libsmall
     expect 0 "$SINTER" build "$@" --library --inference -o libpredicts

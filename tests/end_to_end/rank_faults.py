@@ -70,8 +70,8 @@ def prepare(folder):
     (folder / "rank").write_text(RANK)
     (folder / "rank").chmod(0o755)
     build = [os.environ["SINTER"], "build", folder / "tiny.net", "--set",
-             f"shards={RANKS}", "--set", f"epochs={EPOCHS}", "-o",
-             folder / "trainer"]
+             f"shards={RANKS}", "--set", f"epochs={EPOCHS}", "--set",
+             "optimizer_shards=3", "-o", folder / "trainer"]
     subprocess.run(build, check=True, stdout=subprocess.DEVNULL)
     subprocess.run([folder / "trainer", "--data", folder / "data", "--out",
                     folder / "reference", "--threads=1", "--quiet"],

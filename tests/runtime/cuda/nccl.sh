@@ -92,9 +92,10 @@ expect_statuses 0 0 0
 expect_equal one.npy three.npy
 
 # Parts of the optimizer's states: a rank has memory for its own, and addresses
-# for all.
+# for all.  Copies of weights in 16 bits follow the parameters of others.
 expect 0 "$SINTER" build tiny.net --set shards=8 --set batch=64 \
-    --set epochs=2 --set width=24 --set optimizer_shards=3 -o parts
+    --set epochs=2 --set width=24 --set optimizer_shards=3 \
+    --set 'precision=mixed(f16)' -o parts
 expect 0 ./parts --data data --device=cuda --out parts.one
 export SINTER_DOUBLE_UNIT=4096
 ranks 4 parts.four ./parts --data data --device=cuda --steps=2
