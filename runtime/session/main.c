@@ -17,10 +17,11 @@
 
 // An estimate: states have a fixed size, the rest grows with the batch.
 static double batch_that_fits(const RtTrainer *t, const RtPlan *plan,
-                              double need, double have) {
+                              const RtDevice *d, double need, double have) {
     double fixed = 0;
     for (int i = 0; i < plan->num_states; i++)
-        fixed += (double)rt_state_bytes(&plan->state[i]);
+        if (rt_device_holds(d, plan->state[i].offset))
+            fixed += (double)rt_state_bytes(&plan->state[i]);
     double batch = t->batch * (have - fixed) / (need - fixed);
     return batch < 0 ? 0 : batch;
 }
@@ -31,7 +32,7 @@ static bool fits(const RtTrainer *t, const RtPlan *plan, RtDevice *d,
     size_t need = d->needed(d), have = d->available(d);
     if (need <= have)
         return true;
-    int batch = (int)batch_that_fits(t, plan, (double)need, (double)have);
+    int batch = (int)batch_that_fits(t, plan, d, (double)need, (double)have);
     char advice[80] = "no batch would fit";
     if (batch > 0)
         snprintf(advice, sizeof advice, "a batch of about %d would fit", batch);

@@ -58,23 +58,15 @@ one, other = map(states, sys.argv[1:])
 differ = [name for name in {*one, *other} if one.get(name) != other.get(name)]
 sys.exit("these states differ: %s" % differ if differ else 0)
 PYTHON
-weights_equal() {
-    expect 0 python3 equal.py "$1" "$2"
-}
 
 # Adam beside sgd, and nadam, whose parameters share a state.
-for optimizer in 'adam(lr=0.01)' 'nadam(lr=0.01)'; do
-    name=${optimizer%%(*}
-    sed "s/OPTIMIZER/$optimizer/" mixed.net >"$name.net"
+for name in adam nadam; do
+    sed "s/OPTIMIZER/$name(lr=0.01)/" mixed.net >"$name.net"
     expect 0 "$SINTER" build "$name.net" -o "$name.whole"
     expect 0 "./$name.whole" --data data --out "$name.0" --quiet
     expect 0 "$SINTER" build "$name.net" --set optimizer_shards=4 -o "$name"
-    for count in 1 2 4; do
-        ranks $count "$name.$count" "./$name" --data data
-        case $statuses in *[1-9]*) expect_statuses 0 ;; esac
-        weights_equal "$(newest "$name.0")" "$(newest "$name.$count")"
-        expect_equal "$(newest "$name.1")" "$(newest "$name.$count")"
-    done
+    expect 0 "./$name" --data data --out "$name.1" --quiet
+    expect 0 python3 equal.py "$(newest "$name.0")" "$(newest "$name.1")"
 done
 
 # Muon, whose matrices go through its iterations together with those of their
@@ -83,10 +75,11 @@ sed 's/OPTIMIZER/adam(lr=0.01)/
     /^  params/a\  params "linear_*.weight" { optimizer = muon(lr=0.02) }' \
     mixed.net >muon.net
 expect 0 "$SINTER" build muon.net --set optimizer_shards=3 -o muon
-for count in 1 2 4; do
-    ranks $count "muon.$count" ./muon --data data
+expect 0 ./muon --data data --out muon.1 --quiet
+for run in adam.2 adam.4 nadam.4 muon.4; do
+    ranks "${run#*.}" "$run" "./${run%.*}" --data data
     case $statuses in *[1-9]*) expect_statuses 0 ;; esac
-    expect_equal "$(newest muon.1)" "$(newest "muon.$count")"
+    expect_equal "$(newest "${run%.*}.1")" "$(newest "$run")"
 done
 
 # Runs stop, and go on with other numbers of ranks; repeated steps are compared.
@@ -96,11 +89,6 @@ ranks 2 moved ./adam --data data --resume --steps=2 --verify-every=1
 expect_statuses 0 0
 expect 0 ./adam --data data --resume --out moved --quiet
 expect_equal "$(newest adam.1)" "$(newest moved)"
-ranks 4 apart ./adam --data data --resume="$(find adam.1 -name 'step-*2.*')"
-expect_statuses 0 0 0 0
-expect_equal "$(newest adam.1)" "$(newest apart)"
-ranks 4 seen ./adam --data data --eval-only --init="$(newest adam.1)"
-expect_statuses 0 0 0 0
 expect_equal "$(find adam.1 -name 'best*')" "$(find adam.4 -name 'best*')"
 
 # Memory: the arena of the plan, but for the shards of others, in the log of rank
