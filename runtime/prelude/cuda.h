@@ -56,6 +56,7 @@
     "mov.b64 {l, h}, q; xor.b32 %0, h, %1; xor.b32 %0, %0, %4; mov.b32 %1, l;" \
     "mov.b64 {l, h}, p; xor.b32 %2, h, %3; xor.b32 %2, %2, %5; mov.b32 %3, l;" \
     "add.s32 %4, %4, 0x9E3779B9; add.s32 %5, %5, 0xBB67AE85;"
+typedef unsigned Word;
 #define PHILOX_ROUNDS(n, c0, c1, c2, c3, k0, k1)                               \
     _Pragma("unroll 1") for (int round = 0; round < (n); round += 5) asm(      \
         "{.reg .b64 p, q; .reg .b32 l, h;" PHILOX_ROUND PHILOX_ROUND           \

@@ -26,6 +26,13 @@
     if (!(fact))                                                               \
     __builtin_unreachable()
 #define INF __builtin_inff()
+// A word of Philox.  For products of 32-bit words gcc 12 unpacks them and packs
+// the results; AVX-512 has an instruction for products of 64-bit words.
+#if defined __x86_64__ && (defined __AVX512DQ__ || defined SINTER_PORTABLE)
+typedef unsigned long long Word;
+#else
+typedef unsigned Word;
+#endif
 #define INT_LEAST (-2147483647 - 1)
 
 #if SINTER_ACT == 32

@@ -186,7 +186,7 @@ DEVICE float variance_of(float stored, float sum, float share, int number) {
 // Words of a block of Philox4x32-10 (Salmon et al., SC11): key (seed, stream),
 // counter (block, epoch, 0, 0).
 typedef struct {
-    unsigned w0, w1, w2, w3;
+    Word w0, w1, w2, w3;
 } Words;
 
 DEVICE Words philox(int seed, int stream, int epoch, unsigned block) {
@@ -198,10 +198,10 @@ DEVICE Words philox(int seed, int stream, int epoch, unsigned block) {
     UNROLLED(round, 10) {
         const unsigned long long p0 = 0xD2511F53ull * c.w0;
         const unsigned long long p1 = 0xCD9E8D57ull * c.w2;
-        c.w0 = (unsigned)(p1 >> 32) ^ c.w1 ^ k0;
-        c.w1 = (unsigned)p1;
-        c.w2 = (unsigned)(p0 >> 32) ^ c.w3 ^ k1;
-        c.w3 = (unsigned)p0;
+        c.w0 = (Word)(p1 >> 32) ^ c.w1 ^ k0;
+        c.w1 = (Word)(p1 & 0xffffffffu);
+        c.w2 = (Word)(p0 >> 32) ^ c.w3 ^ k1;
+        c.w3 = (Word)(p0 & 0xffffffffu);
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
@@ -211,8 +211,9 @@ DEVICE Words philox(int seed, int stream, int epoch, unsigned block) {
 
 // The upper bits of word at % 4 as a number in 0 .. 1, in steps of 2^-24.
 DEVICE float share_of(Words c, int at) {
-    const unsigned even = at & 2 ? c.w2 : c.w0, odd = at & 2 ? c.w3 : c.w1;
-    return (float)((at & 1 ? odd : even) >> 8) * (1.0f / 16777216.0f);
+    const Word even = at & 2 ? c.w2 : c.w0, odd = at & 2 ? c.w3 : c.w1;
+    const int upper = (int)((at & 1 ? odd : even) >> 8);
+    return (float)upper * (1.0f / 16777216.0f);
 }
 
 // Number `index` of a stream with one block for each number.
