@@ -372,22 +372,10 @@ DEVICE void columns_sum(float *out, const float *v, int n, int columns,
 }
 #define columns_max columns_sum
 
-DEVICE void total_sum(float *out, const float *v, int n, float *shared,
-                      int threads) {
-    float sum = 0.0f;
-    (void)shared, (void)threads;
-    for (int k = 0; k < n; k++)
-        sum += v[k];
-    *out = sum;
-}
-DEVICE void total_max(float *out, const float *v, int n, float *shared,
-                      int threads) {
-    float most = -INF;
-    (void)shared, (void)threads;
-    for (int k = 0; k < n; k++)
-        most = larger(most, v[k]);
-    *out = most;
-}
+#define total_sum(out, v, n, shared, threads)                                  \
+    ((void)(shared), *(out) = lanes_sum(v, n))
+#define total_max(out, v, n, shared, threads)                                  \
+    ((void)(shared), *(out) = lanes_max(v, n))
 
 // The sum of n numbers in their order.
 DEVICE float parts_sum(const float *part, int n, float *shared, int threads) {

@@ -87,15 +87,33 @@ enum { AT_ONCE = 4 };
 #define ROW_THREADS_OF(c, vw, nt)                                              \
     ((c) > 1024 ? (nt) : TILE((c) / (vw), (nt) < 32 ? (nt) : 32))
 
-// Over the lanes of one thread, from the first on.
+// 16 lanes or more become the first four of `side`: vectors of 16 are combined,
+// then its halves.
+#define TO_FOUR(side, v, n, op)                                                \
+    LANES_DO(k, 16) side[k] = v[k];                                            \
+    for (int from = 16; from < (n); from += 16)                                \
+        LANES_DO(k, 16) side[k] = op(side[k], v[from + k]);                    \
+    LANES_DO(k, 8) side[k] = op(side[k], side[8 + k]);                         \
+    UNROLLED(k, 4) side[k] = op(side[k], side[4 + k])
+#define SUM_OF(a, b) ((a) + (b))
+
+// Over the lanes of one thread: from the first on, except for the host's many.
 DEVICE float lanes_sum(const float *v, int n) {
-    float sum = 0.0f;
+    float side[16], sum = 0.0f;
+    if (n % 16 == 0) {
+        TO_FOUR(side, v, n, SUM_OF);
+        v = side, n = 4;
+    }
     UNROLLED(k, n) sum += v[k];
     return sum;
 }
 
 DEVICE float lanes_max(const float *v, int n) {
-    float most = -INF;
+    float side[16], most = -INF;
+    if (n % 16 == 0) {
+        TO_FOUR(side, v, n, larger);
+        v = side, n = 4;
+    }
     UNROLLED(k, n) most = larger(most, v[k]);
     return most;
 }
