@@ -3,7 +3,11 @@
 
 usage: compare.py SINTER [--width 16] [--batch 128] [--steps 32] [--rounds 5]
                   [--threads 2] [--python PROGRAM] [--compile]
+                  [--model resnet9|gpt_nano] [--fused]
                   [--layer gru|lstm|rnn [--positions 256] [--vocabulary 65]]
+
+--model gpt_nano compares that model, with a width of 48 and a batch of 64
+unless these are given; --fused lets PyTorch fuse its attention.
 
 With --layer, that recurrent layer between an embedding and a linear layer takes
 the place of ResNet-9, on random texts.
@@ -48,8 +52,12 @@ train Text {{
 """
 
 
+def images(args):
+    return not args.layer and args.model == "resnet9"
+
+
 def build(args, path):
-    model = HERE.parent.parent / "models" / "resnet9.net"
+    model = HERE.parent.parent / "models" / f"{args.model}.net"
     if args.layer:
         model = path.with_suffix(".net")
         model.write_text(RECURRENT.format(**vars(args)))
@@ -90,27 +98,29 @@ def trainer_step(args, path, folder):
     metrics.unlink(missing_ok=True)
     shutil.rmtree(folder / "out", ignore_errors=True)
     samples = args.steps * args.batch
-    data = f"synthetic:{samples}" if args.layer else folder
+    data = folder if images(args) else f"synthetic:{samples}"
     command = [path, "--data", data, "--epochs", "2", "--threads",
                args.threads, "--metrics", metrics, "--quiet", "--device",
                "host", "--out", folder / "out"]
+    # The first epoch and its evaluation; gpt_nano's comes at the end.
+    before = 1 if args.model == "gpt_nano" else 2
     with subprocess.Popen(list(map(str, command)),
                           stdout=subprocess.DEVNULL) as run:
-        wait_for_rows(run, metrics, 2)  # the first epoch and its evaluation
+        wait_for_rows(run, metrics, before)
         used = processor_seconds(run.pid)
-        wait_for_rows(run, metrics, 3)
+        wait_for_rows(run, metrics, before + 1)
         spent = processor_seconds(run.pid) - used
     if run.returncode != 0:
         raise SystemExit(f"the trainer ended with status {run.returncode}")
-    speed = rows_of(metrics)[2]["samples_per_second"]
+    speed = rows_of(metrics)[before]["samples_per_second"]
     return args.batch / speed, spent / args.steps
 
 
 def pytorch_step(args):
     command = [args.python, HERE / "steps.py"]
-    for name in "width", "batch", "steps", "threads":
+    for name in "width", "batch", "steps", "threads", "model":
         command += [f"--{name}", getattr(args, name)]
-    command += ["--compile"] * args.compile
+    command += ["--compile"] * args.compile + ["--fused"] * args.fused
     for name in ("layer", "positions", "vocabulary") if args.layer else ():
         command += [f"--{name}", getattr(args, name)]
     run = subprocess.run(list(map(str, command)), text=True,
@@ -131,22 +141,28 @@ def share(what, ours, theirs):
 def main():
     ap = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     ap.add_argument("sinter")
-    ap.add_argument("--width", type=int, default=16)
-    ap.add_argument("--batch", type=int, default=128)
+    ap.add_argument("--width", type=int)
+    ap.add_argument("--batch", type=int)
     ap.add_argument("--steps", type=int, default=32)
     ap.add_argument("--rounds", type=int, default=5)
     ap.add_argument("--threads", type=int, default=2)
     ap.add_argument("--python", default="/usr/bin/python3")
     ap.add_argument("--compile", action="store_true")
+    ap.add_argument("--model", default="resnet9",
+                    choices=("resnet9", "gpt_nano"))
+    ap.add_argument("--fused", action="store_true")
     ap.add_argument("--layer", choices=("gru", "lstm", "rnn"))
     ap.add_argument("--positions", type=int, default=256)
     ap.add_argument("--vocabulary", type=int, default=65)
     args = ap.parse_args()
+    gpt = args.model == "gpt_nano"
+    args.width = args.width or (48 if gpt else 16)
+    args.batch = args.batch or (64 if gpt else 128)
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         path = folder / "trainer"
         build(args, path)
-        if not args.layer:
+        if images(args):
             write_data(folder, args.steps * args.batch)
         ours, theirs = [], []
         for _ in range(args.rounds):
