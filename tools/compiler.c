@@ -29,11 +29,7 @@ static const char *const compile_flags[] = {
     NULL,
 };
 static const char *const link_flags[] = {
-    "-fopenmp", "-Wl,--as-needed", "-ldnnl",
-#ifdef __x86_64__
-    "-lmvec",
-#endif
-    "-lm", "-lpthread", "-ldl", NULL,
+    "-fopenmp", "-Wl,--as-needed", "-ldnnl", "-lm", "-lpthread", "-ldl", NULL,
 };
 // clang-format on
 

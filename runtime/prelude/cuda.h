@@ -363,6 +363,13 @@ DEVICE float fma_of(float a, float b, float c) {
     return __fmaf_rn(a, b, c);
 }
 
+DEVICE unsigned bits_of(float x) {
+    return __float_as_uint(x);
+}
+DEVICE float float_of(unsigned bits) {
+    return __uint_as_float(bits);
+}
+
 // 1 / x to one ulp.
 DEVICE float inverse(float x) {
     float y;

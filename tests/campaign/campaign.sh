@@ -17,6 +17,7 @@
 #   ptx       warp instructions of a step of every model, and its bits
 #   races     every model under the race checker
 #   codegen   all cases, every fused one in f32 optimised
+#   ulp       the error of the host's functions for each float
 #   cuda      every model on the stand-in, and each call of a library fails once
 #   export    all models, exported, against their trainers for 100 inputs
 #   faults    each planted fault is found
@@ -33,7 +34,7 @@ set -u
 build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
 shift 2
 [ $# -gt 0 ] ||
-    set -- nvrtc cudnn cost bound bench ptx races codegen cuda export faults \
+    set -- nvrtc cudnn cost bound bench ptx races codegen ulp cuda export faults \
         rank_faults random ranks machine fuzz sanitized outside
 source=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 export SINTER="$build/bin/sinter" SINTER_SOURCE="$source"
@@ -105,6 +106,7 @@ part() {
         long $(($1 / 2)) ptx_bits BITS_ALL=1 ;;
     races) long "$1" races RACES_MODEL=all ;;
     codegen) long "$1" codegen AGREE_ALL=1 ;;
+    ulp) long "$1" ulp ULP_ALL=1 ;;
     cuda) long $(($1 / 2)) cuda_models CUDA_ALL=1 &&
         long $(($1 / 2)) cuda_faults FAULTS_EVERY=1 ;;
     export) long "$1" export EXPORT_ALL=1 ;;

@@ -2,10 +2,9 @@
 #ifndef TESTS_RANDOM_TCC_MATH_H
 #define TESTS_RANDOM_TCC_MATH_H
 
-float cosf(float), expf(float), fabsf(float), floorf(float),
-    logf(float), sinf(float), sqrtf(float), tanhf(float);
-float fmaxf(float, float), fminf(float, float), fmodf(float, float),
-    powf(float, float);
+float cosf(float), fabsf(float), floorf(float), sinf(float), sqrtf(float);
+float copysignf(float, float), fmaxf(float, float), fminf(float, float),
+    fmodf(float, float), powf(float, float);
 float fmaf(float, float, float);
 int __signbitf(float);
 #define signbit __signbitf
