@@ -193,6 +193,10 @@ DEVICE float log_of(float x) {
 }
 #define logf(x) log_of(x)
 
+DEVICE float sigmoid(float x) {
+    return inverse(1.0f + expf(-x));
+}
+
 // The cumulative normal distribution.  The tail beyond |x| is the density,
 // which a kernel with both computes once, times a factor that decreases as 1 /
 // |x|: a polynomial in t.  The tail is at most 3e-8 wrong; relative to its

@@ -29,6 +29,7 @@ FUNCTION(rsqrtf)
 FUNCTION(expf)
 FUNCTION(logf)
 FUNCTION(tanhf)
+FUNCTION(sigmoid)
 FUNCTION(sinf)
 FUNCTION(cosf)
 FUNCTION(normal_cdf)
@@ -36,6 +37,11 @@ FUNCTION(normal_pdf)
 
 static double rsqrt(double x) {
     return 1 / sqrt(x);
+}
+
+// 0 where e^-x is infinite in f32.
+static double logistic(double x) {
+    return isinf((float)exp(-x)) ? 0 : 1 / (1 + exp(-x));
 }
 
 static double cdf(double x) {
@@ -62,6 +68,7 @@ static const struct {
     {"exp", "| exp |", every_expf, exp, NULL, false},
     {"log", "| log |", every_logf, log, NULL, false},
     {"tanh", "| tanh |", every_tanhf, tanh, NULL, false},
+    {"sigmoid", "| sigmoid |", every_sigmoid, logistic, NULL, false},
     {"sin", "| sin, cos |", every_sinf, sin, NULL, true},
     {"cos", "| sin, cos |", every_cosf, cos, NULL, true},
     {"cdf", "| cdf |", every_normal_cdf, cdf, bell_units, false},
