@@ -95,6 +95,18 @@ static const BitsCase cases[] = {
     {"prmt.b32 \t%r4, %r1, %r2, %r3;", {0x00008012, 0, 0x0089}, 0x121200ff},
     {"prmt.b32 \t%r4, %r1, %r2, %r3;", {0, 0x80000000, 0xf7ff}, 0xff80ffff},
 
+    // The first is the lower word.
+    {"shf.l.wrap.b32 \t%r4, %r1, %r2, 8;",
+     {0x12345678, 0x9abcdef0}, 0xbcdef012},
+    {"shf.l.wrap.b32 \t%r4, %r1, %r2, %r3;",
+     {0x12345678, 0x9abcdef0, 32}, 0x9abcdef0},
+    {"shf.r.wrap.b32 \t%r4, %r1, %r2, 4;",
+     {0x12345678, 0x9abcdef0}, 0x01234567},
+    {"shf.r.clamp.b32 \t%r4, %r1, %r2, %r3;",
+     {0x12345678, 0x9abcdef0, 99}, 0x9abcdef0},
+    {"shf.l.clamp.b32 \t%r4, %r1, %r2, %r3;",
+     {0x12345678, 0x9abcdef0, 33}, 0x12345678},
+
     {"bfi.b32 \t%r4, %r1, %r2, 4, 8;", {0x1ff, 0}, 0xff0},
     {"bfi.b32 \t%r4, %r1, %r2, 8, 8;", {0, 0xffffffff}, 0xffff00ff},
     {"bfi.b32 \t%r4, %r1, %r2, 8, 0;", {0, 0x12345678}, 0x12345678},

@@ -82,6 +82,14 @@ static uint64_t shifted(const Instruction *i, uint64_t a, uint64_t by) {
     return by >= bits ? 0 : narrowed(i->type, a) >> by;
 }
 
+// A word of b a: the upper one after a shift to the left, else the lower one.
+static uint64_t funnel_shifted(const Instruction *i, uint64_t a, uint64_t b,
+                               uint64_t by) {
+    uint64_t all = (b & UINT32_MAX) << 32 | (a & UINT32_MAX);
+    by = i->clamps && (by & UINT32_MAX) > 32 ? 32 : i->clamps ? by : by & 31;
+    return i->shifts_left ? all << by >> 32 : all >> by & UINT32_MAX;
+}
+
 static bool less(Type type, uint64_t a, uint64_t b) {
     return type_signed(type) ? whole(type, a) < whole(type, b)
                              : narrowed(type, a) < narrowed(type, b);
@@ -167,6 +175,8 @@ static uint64_t computed_whole(const Instruction *i, uint64_t a, uint64_t b,
         return (uint64_t)__builtin_popcountll(a);
     case OP_PRMT:
         return permuted(a, b, c);
+    case OP_SHF:
+        return funnel_shifted(i, a, b, c);
     case OP_SHL:
     case OP_SHR:
         return shifted(i, a, b);

@@ -68,6 +68,7 @@ typedef enum {
     OP_RSQRT,
     OP_SELP,
     OP_SETP,
+    OP_SHF,
     OP_SHFL,
     OP_SHL,
     OP_SHR,
@@ -122,6 +123,7 @@ typedef struct {
     bool saturates, flushes, is_whole, is_volatile, is_negated;
     bool is_constant; // what is loaded: nobody writes it during the launch
     bool passes_nan;
+    bool shifts_left, clamps; // of two words; clamps: by 32 at most
     int guard; // register of a predicate, or NOWHERE
     int vector;
     int to[MOST_TO], num_to;

@@ -351,11 +351,12 @@ static const char *const op_names[] = {
     [OP_PRMT] = "prmt",     [OP_RCP] = "rcp",
     [OP_REM] = "rem",       [OP_RET] = "ret",
     [OP_RSQRT] = "rsqrt",   [OP_SELP] = "selp",
-    [OP_SETP] = "setp",     [OP_SHFL] = "shfl",
-    [OP_SHL] = "shl",       [OP_SHR] = "shr",
-    [OP_SIN] = "sin",       [OP_SQRT] = "sqrt",
-    [OP_ST] = "st",         [OP_SUB] = "sub",
-    [OP_TANH] = "tanh",     [OP_XOR] = "xor",
+    [OP_SETP] = "setp",     [OP_SHF] = "shf",
+    [OP_SHFL] = "shfl",     [OP_SHL] = "shl",
+    [OP_SHR] = "shr",       [OP_SIN] = "sin",
+    [OP_SQRT] = "sqrt",     [OP_ST] = "st",
+    [OP_SUB] = "sub",       [OP_TANH] = "tanh",
+    [OP_XOR] = "xor",
     [NUM_OPS] = NULL};
 
 // What nothing here depends on: where caches keep a value, and what is so
@@ -373,6 +374,15 @@ static bool shuffle_part(Instruction *i, const char *part) {
     int place = i->op == OP_SHFL ? place_in(names, part) : -1;
     if (place >= 0)
         i->shuffle = (Shuffle)place;
+    return place >= 0;
+}
+
+// shf.l.wrap shifts two words.
+static bool funnel_part(Instruction *i, const char *part) {
+    static const char *const names[] = {"r", "l", "wrap", "clamp", NULL};
+    int place = i->op == OP_SHF ? place_in(names, part) : -1;
+    i->shifts_left |= place == 1;
+    i->clamps |= place == 3;
     return place >= 0;
 }
 
@@ -452,6 +462,7 @@ static Instruction instruction_of(Reader *r, char *word) {
             if (num_types++ == 0)
                 i.type = (Type)type;
         } else if (!compare_part(&i, part) && !shuffle_part(&i, part) &&
+                   !funnel_part(&i, part) &&
                    !round_part(&i, part) && !space_part(&i, part) &&
                    !flag_part(&i, part) && !is_indifferent(&i, part)) {
             ptx_fail(r->line, "'.%s' of %s is not known here", part,
