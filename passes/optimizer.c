@@ -58,10 +58,12 @@ static bool waits(const Graph *g, NodeId n) {
     return g->node[n].op == OP_accumulate;
 }
 
-// Gradients of the loss itself, for the params that an optimizer updates.
+// Gradients of the loss itself, for the params that an optimizer updates.  The
+// loss scale is a power of two, so its inverse is exact.
 static void unscale(Graph *out, const Graph *g, NodeId *gradient,
                     const NodeId *now, Arena *scratch) {
     NodeId loss_scale = find_loss_scale(out), share = find_share(g);
+    NodeId inverse = NO_NODE;
     bool *wanted = ARENA_ARRAY(scratch, g->count, bool);
     for (NodeId n = 0; n < g->count; n++) {
         if (!is_update(g, n))
@@ -71,8 +73,12 @@ static void unscale(Graph *out, const Graph *g, NodeId *gradient,
         if (!wanted[param] && *raw != NO_NODE) {
             if (share != NO_NODE)
                 *raw = gradient_collect(out, now[param], *raw);
-            if (loss_scale != NO_NODE && !waits(g, n))
-                *raw = graph_op2(out, OP_div, *raw, loss_scale);
+            if (loss_scale != NO_NODE && !waits(g, n)) {
+                if (inverse == NO_NODE)
+                    inverse = graph_op2(out, OP_div, graph_number(out, 1),
+                                        loss_scale);
+                *raw = graph_op2(out, OP_mul, *raw, inverse);
+            }
             if (share != NO_NODE)
                 *raw = graph_op2(out, OP_mul, *raw, now[share]);
         }

@@ -199,10 +199,15 @@ static NodeId place(Precision *p, NodeId id) {
     return graph_copy(p->g, p->old, id, p->now);
 }
 
-// The optimizer pass divides each gradient by the loss scale.
-static bool unscales(const Graph *g, NodeId id) {
+static bool is_inverse_scale(const Graph *g, NodeId id) {
     const Node *n = &g->node[id];
     return n->op == OP_div && g->node[n->arg[1]].op == OP_loss_scale;
+}
+
+// The optimizer pass multiplies each gradient by the inverse of the loss scale.
+static bool unscales(const Graph *g, NodeId id) {
+    const Node *n = &g->node[id];
+    return n->op == OP_mul && is_inverse_scale(g, n->arg[1]);
 }
 
 static bool has_scale(const Graph *g) {

@@ -53,10 +53,15 @@ static void gradient_see(void *whose, NodeId n, double *const *value) {
         !numbers_finite(value[n], type_count(all->g->node[n].type));
 }
 
-// A gradient is divided by the scale of the loss.
-static bool is_gradient(const Graph *g, NodeId n) {
+static bool is_inverse_scale(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
     return d->op == OP_div && g->node[d->arg[1]].op == OP_loss_scale;
+}
+
+// A gradient is multiplied by the inverse of the scale of the loss.
+static bool is_gradient(const Graph *g, NodeId n) {
+    const Node *d = &g->node[n];
+    return d->op == OP_mul && is_inverse_scale(g, d->arg[1]);
 }
 
 static bool overflows(const Graph *g, double *const *leaf) {
