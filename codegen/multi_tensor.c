@@ -219,26 +219,36 @@ static int64_t operand_start(Emit *e, NodeId n, int i) {
     return workspace_offset(e, n) + (*before)[i];
 }
 
-// Adds operand i of reduction n to the partial sum of this chunk.  Lanes past
-// the end of the tensor are masked.
+// The value of operand i of reduction n, and 0 for lanes past the end of the
+// tensor.
+static const Expr *reduced(Emit *e, Scope *s, NodeId n, int i, Index p) {
+    const Expr *x = value_at(e, s, e->g->node[n].arg[i], p);
+    bool has_rest = p.lanes != NULL && p.dim[0] % MOST_LANES != 0;
+    return has_rest ? EXPR(e, "i + k < hi ? $ : 0.0f", x) : x;
+}
+
+// A product with 0 is 0, or NaN for an infinity and NaN, and so is their sum.
+static void reduce_finite(Emit *e, Scope *s, NodeId n, int i, Index p) {
+    const Expr *x = reduced(e, s, n, i, p);
+    if (p.lanes == NULL)
+        CODE(e, &s->after, n, "finite@[0] = fma_of($, 0.0f, finite@[0]);", x);
+    else
+        CODE(e, &s->lanes, n, "finite@[k] = fma_of($, 0.0f, finite@[k]);", x);
+}
+
+// Adds operand i of reduction n to the partial sum of this chunk.
 static void reduce(Emit *e, Scope *entry, Scope *s, NodeId n, int i, Index p) {
     const Expr *sum = index_name(e, "s");
-    const Expr *x = value_at(e, s, e->g->node[n].arg[i], p);
-    bool finite = e->g->node[n].op == OP_all_finite;
+    const Expr *x = reduced(e, s, n, i, p);
     const Expr *lanes = p.lanes != NULL ? p.lanes : e->one;
     CODE(e, &entry->before, n, "float $[$]; LANES_DO(k, $) $[k] = 0.0f;", sum,
          lanes, lanes, sum);
     if (p.lanes == NULL)
-        CODE(e, &s->after, n,
-             finite ? "$[0] += !is_finite($) ? 1.0f : 0.0f;" : "$[0] += $;",
-             sum, x);
+        CODE(e, &s->after, n, "$[0] += $;", sum, x);
     else
-        CODE(e, &s->lanes, n,
-             finite ? "$[k] += i + k < hi && !is_finite($) ? 1.0f : 0.0f;"
-                    : "$[k] += i + k < hi ? $ : 0.0f;",
-             sum, x);
+        CODE(e, &s->lanes, n, "$[k] += $;", sum, x);
     CODE(e, &entry->after, n,
-         "total_sum(part + $ + (chunk - first), $, $, shared, NT);",
+         "total_sum(part + $ + (chunk - own.first), $, $, shared, NT);",
          integer_of(e, operand_start(e, n, i)), sum, lanes);
 }
 
@@ -402,6 +412,8 @@ static void perform(Emit *e, Scope *entry, Scope *s, Task t, Index p) {
         assign(e, s, t.node, p);
     else if (stacks(e, t.node))
         stack(e, s, t.node, t.operand, p);
+    else if (e->g->node[t.node].op == OP_all_finite)
+        reduce_finite(e, s, t.node, t.operand, p);
     else
         reduce(e, entry, s, t.node, t.operand, p);
 }
@@ -477,4 +489,18 @@ Entries multi_tensor_write(Emit *e, Scope *kernel, NodeId *root, int phase) {
     }
     e->local = NULL;
     return all;
+}
+
+void multi_tensor_finite(Emit *e, Scope *kernel, Block *after, int phase) {
+    for (NodeId n = e->group->first; n <= e->group->last; n++) {
+        if (e->g->node[n].op != OP_all_finite ||
+            e->group->node_phase[n - e->group->first] != phase ||
+            reduction_chunks(e->g, n) == 0)
+            continue;
+        CODE(e, &kernel->before, n,
+             "float finite@[VW]; LANES_DO(k, VW) finite@[k] = 0.0f;");
+        CODE(e, after, n,
+             "total_sum(part + $ + block, finite@, VW, shared, NT);",
+             x_size(e->a, workspace_offset(e, n)));
+    }
 }

@@ -4,6 +4,8 @@
 
 #include "codegen/emit.h"
 
+enum { MOST_LANES = 64 }; // on any device
+
 typedef struct {
     NodeId root; // smallest of its nodes
     int64_t elements;
@@ -31,6 +33,10 @@ NodeId *entry_roots(Emit *e);
 
 // The entries of a phase, with their statements.
 Entries multi_tensor_write(Emit *e, Scope *kernel, NodeId *root, int phase);
+
+// Declares the sums of the phase's tests for infinities and NaN in `kernel`, and
+// stores them after the loop over chunks.
+void multi_tensor_finite(Emit *e, Scope *kernel, Block *after, int phase);
 
 // Whether n is a tensor in memory; a view has the address of its base.
 bool is_pointer(const Emit *e, NodeId n);

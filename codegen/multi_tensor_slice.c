@@ -3,8 +3,6 @@
 
 #include "codegen/multi_tensor.h"
 
-enum { MOST_LANES = 64 }; // on any device
-
 // A slice is contiguous if axes before the last cut one have one element.
 // Vectors must be aligned.
 bool slice_is_scalarized(const Emit *e, NodeId n) {

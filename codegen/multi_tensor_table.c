@@ -1,9 +1,10 @@
 // Tables of multi-tensor entries, and the loop over chunks that reads them.
 //
 // Entries whose text differs only in names and numbers share one case of a
-// switch.  A row of the table has an entry's case, size, addresses and numbers.
-// Another table has the first chunk of each entry, in which a block looks up a
-// chunk's entry.
+// switch.  A row of the table has an entry's case, size, first chunk, addresses
+// and numbers.
+// Another table has the first chunk of each entry, and the number of chunks; a
+// block looks up the entry of its first chunk there.
 
 #include "codegen/multi_tensor.h"
 
@@ -156,11 +157,14 @@ static void emit_rows_of(Emit *e, const Entries *m, const Kind *kind) {
     emit_type(e, type, w);
     Stmt *s = table_new(e, S_TABLE, type,
                         arena_format(e->a, "OWN_entries%s", m->suffix));
+    int64_t first = 0;
     for (int i = 0; i < m->count; i++) {
         const Entry *own = &m->entry[i];
-        Expr *row = x_list(e->a, 5);
+        Expr *row = x_list(e->a, 6);
         list_add(row, x_number(e->a, own->kind));
         list_add(row, x_number(e->a, own->elements));
+        list_add(row, x_number(e->a, first));
+        first += chunk_count(own->elements);
         list_add(row, filled(e->a, addresses_of(e, own)));
         if (w.reals > 0)
             list_add(row, filled(e->a, numbers_of(e->a, own, kind, true)));
@@ -180,6 +184,8 @@ static void emit_firsts(Emit *e, const Entries *m) {
                      ((TableRow){x_number(e->a, first), NULL}));
         first += chunk_count(m->entry[i].elements);
     }
+    ARENA_APPEND(e->a, s->row, s->num_rows,
+                 ((TableRow){x_number(e->a, first), NULL}));
 }
 
 // ---- the loop ----
@@ -237,11 +243,12 @@ void multi_tensor_loop(Emit *e, Block *b, const Entries *m) {
         x_name(e->a, arena_format(e->a, "OWN_first%s", m->suffix));
     CODE(e, b, NO_NODE,
          arena_format(e->a,
-                      "for (int chunk = block; chunk < $; chunk += blocks) {"
-                      "    const int j = chunk_owner($, $, chunk);"
-                      "    const int first = $[j];"
+                      "CHUNK(from, to, $);"
+                      "int j = chunk_owner($, $, from);"
+                      "for (int chunk = from; chunk < to; chunk++) {"
+                      "    j += $[j + 1] <= chunk;"
                       "    const OWN_entry%s own = OWN_entries%s[j];"
-                      "    const int lo = (chunk - first) * $;"
+                      "    const int lo = (chunk - own.first) * $;"
                       "    const int hi = lo + $ < own.elements ? lo + $"
                       "                                         : own.elements;"
                       "    switch (own.kind) { ~ }"

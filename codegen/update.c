@@ -44,7 +44,8 @@ const Expr *parts_value(Emit *e, Scope *s, NodeId n, Index p) {
     const Expr *x = literal(e->a, F32, 0);
     if (reduction_chunks(e->g, n) > 0) {
         const Expr *place = integer_of(e, workspace_offset(e, n));
-        const Expr *count = integer_of(e, reduction_chunks(e->g, n));
+        const Expr *count = finite ? x_name(e->a, "blocks")
+                                   : integer_of(e, reduction_chunks(e->g, n));
         x = EXPR(e, "parts_sum(part + $, $, shared, NT)", place, count);
     }
     for (int i = 0; i < d->num_args; i++)
@@ -110,6 +111,7 @@ static int64_t emit_phase(Emit *e, Block *b, NodeId *root, int phase) {
     Entries m = multi_tensor_write(e, kernel, root, phase);
     if (m.count > 0)
         multi_tensor_loop(e, &loop, &m);
+    multi_tensor_finite(e, kernel, &loop, phase);
     if (e->group->kind == GROUP_CHECK)
         emit_results(e, kernel, &scalars);
     else if (e->group->kind == GROUP_UPDATE && phase == e->group->phases - 1)
@@ -139,6 +141,7 @@ void emit_update(Emit *e, Block *b) {
         else
             block_append(b, &own);
     }
-    for (int i = 0; i < NUM_PLANS; i++)
-        e->grid[i] = grid_within(most, e->group->grid[i]);
+    e->grid[HOST_PLAN] = grid_within(most, e->group->grid[HOST_PLAN]);
+    e->grid[DEVICE_PLAN] = grid_within(device_spread(e->device, most),
+                                       e->group->grid[DEVICE_PLAN]);
 }

@@ -413,11 +413,11 @@ static void dimensions(Parser *p, Stmt *s) {
     }
 }
 
-// typedef struct { int kind, elements; size_t offset[4]; } OWN_entry;
+// typedef struct { int kind, elements, first; size_t offset[4]; } OWN_entry;
 static void structure(Parser *p, Block *b) {
     Stmt *s = stmt_new(p, b, S_STRUCT);
-    static const char *const head[] = {"struct", "{",        "int", "kind",
-                                       ",",      "elements", ";"};
+    static const char *const head[] = {"struct",   "{", "int",   "kind", ",",
+                                       "elements", ",", "first", ";"};
     for (size_t i = 0; i < sizeof head / sizeof *head; i++)
         need(p, head[i]);
     while (!take(p, "}")) {

@@ -313,20 +313,21 @@ static void if_add(const Printer *p, const Stmt *s) {
     body_add(p, s, &s->other);
 }
 
-// A row of a multi-tensor table, four addresses a line.
+// A row of a multi-tensor table; more than three addresses end a line, and more
+// than five begin one.
 static void row_add(const Printer *p, const Expr *row) {
-    enum { FEW = 3 };
-    bool listed = false;
+    enum { FEW = 3, MANY = 5 };
+    bool listed = false, ended = false;
     text_add(p->t, "{");
     for (int i = 0; i < row->count; i++) {
-        const Expr *before = i > 0 ? row->arg[i - 1] : NULL;
-        bool apart = before != NULL && before->kind == X_LIST && !listed;
-        listed |= apart;
+        const Expr *x = row->arg[i], *before = i > 0 ? row->arg[i - 1] : NULL;
+        bool begins = x->kind == X_LIST && !listed && x->count > MANY;
+        bool ends = listed && !ended && before->count > FEW;
         text_add(p->t, "%s",
-                 before == NULL                 ? ""
-                 : apart && before->count > FEW ? ",\n     "
-                                                : ", ");
-        expr_add(p, row->arg[i], LOOSEST);
+                 before == NULL ? "" : begins || ends ? ",\n     " : ", ");
+        ended |= listed;
+        listed |= x->kind == X_LIST;
+        expr_add(p, x, LOOSEST);
     }
     text_add(p->t, "}");
 }
@@ -362,7 +363,7 @@ static void table_add(const Printer *p, const Stmt *s) {
 }
 
 static void struct_add(const Printer *p, const Stmt *s) {
-    text_add(p->t, "typedef struct {\n    int kind, elements;\n");
+    text_add(p->t, "typedef struct {\n    int kind, elements, first;\n");
     for (int i = 0; i < s->num_constants; i++)
         text_add(p->t, "    %s[%lld];\n", s->constant[i].name,
                  (long long)s->constant[i].value->integer);

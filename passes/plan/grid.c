@@ -10,6 +10,14 @@
 // launch to be resident, so PHASED kernels are compiled for two.
 enum { RESIDENT = 4, RESIDENT_PHASED = 2 };
 
+int64_t device_spread(const Graph *g, int64_t shares) {
+    enum { SHARES_OF_BLOCK = 4 };
+    int64_t few = shares / SHARES_OF_BLOCK;
+    if (shares <= g->multiprocessors)
+        return shares;
+    return few > g->multiprocessors ? few : g->multiprocessors;
+}
+
 int device_grid(const Graph *g) {
     return RESIDENT * g->multiprocessors;
 }
@@ -24,6 +32,7 @@ int space_grid(const Graph *g, const Type *space, bool host) {
         return grid_within(rows, HOST_GRID);
     int64_t vectors = (type_count(space) + 7) / 8;
     int64_t blocks = (vectors + BLOCK_THREADS - 1) / BLOCK_THREADS;
+    blocks = device_spread(g, blocks);
     return grid_within(blocks < rows ? blocks : rows, device_grid(g));
 }
 

@@ -179,13 +179,18 @@ NodeId graph_counters(const Graph *g);
 
 bool group_is_multi_tensor(GroupKind kind);
 
-// They cut each tensor into chunks.  A block takes every gridDim.x-th chunk, so
-// that a result does not depend on the number of blocks.
+// They cut each tensor into chunks.  Each block takes successive ones, and
+// sums are of a chunk, so that a result does not depend on the number of
+// blocks.
 enum { CHUNK_ELEMENTS = 4096 };
 int64_t chunk_count(int64_t elements);
 
 // Chunks of all tensors that reduction n is about.
 int64_t reduction_chunks(const Graph *g, NodeId n);
+
+// Its numbers in the workspace: one for each chunk.  all_finite depends on no
+// order, and has one for each block.
+int64_t reduction_numbers(const Graph *g, NodeId n);
 
 // For each operand of reduction n, the number of chunks before its own.
 const int64_t *chunks_before(const Graph *g, NodeId n, Arena *a);
@@ -220,6 +225,12 @@ enum { HOST_GRID = 64 };
 // The most blocks of a launch on the device: as many as it has room for, with
 // four on a multiprocessor.
 int device_grid(const Graph *g);
+
+// Blocks on the device for so many shares, each of which would keep a block
+// busy: one for each multiprocessor, and more of them with four shares or more
+// each.  What a block computes once, as factors of channels, is then for all of
+// its shares, and there are fewer partial sums to add.
+int64_t device_spread(const Graph *g, int64_t shares);
 
 // Blocks for a space, on the host or the device.
 int space_grid(const Graph *g, const Type *space, bool host);

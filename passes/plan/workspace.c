@@ -2,7 +2,7 @@
 // block counters.
 //
 // Each block leaves its share of a reduction in a row of the workspace, and
-// each chunk of tensors leaves one number.  Reductions follow each other there
+// each chunk of tensors, or a block for its chunks, leaves one number.  Reductions follow each other there
 // in the order of their nodes.  The last block makes the results; a counter
 // tells it that it is the last.
 
@@ -30,7 +30,7 @@ void workspace_add(Workspace *s, const Graph *g, NodeId n, bool result) {
         return;
     if (group_is_multi_tensor(s->kind)) {
         s->any = true;
-        s->numbers += reduction_chunks(g, n);
+        s->numbers += reduction_numbers(g, n);
     } else if (sums_blocks(g, n)) {
         s->any = true;
         s->numbers += reduce_slots(g, n) * type_count(d->type);
