@@ -167,6 +167,17 @@ static NodeId twice_relu(Simplify *s, const Node *n) {
     return is_op(s, n->arg[0], OP_relu) ? n->arg[0] : NO_NODE;
 }
 
+// A remainder is below its divisor.
+static NodeId lt_remainder(Simplify *s, const Node *n) {
+    const Node *mod = at(s, n->arg[0]);
+    double divisor, most;
+    if (mod->op != OP_mod || mod->type->dtype != I32 ||
+        !known(s, mod->arg[1], &divisor) || !known(s, n->arg[1], &most) ||
+        divisor <= 0 || divisor > most)
+        return NO_NODE;
+    return graph_constant(s->g, *n->type, 1);
+}
+
 static NodeId select_known(Simplify *s, const Node *n) {
     double value;
     if (!known(s, n->arg[0], &value))
@@ -456,7 +467,7 @@ static const struct {
     {OP_mul,       mul_one},      {OP_mul,       mul_twice},
     {OP_div,       div_one},      {OP_div,       div_power},
     {OP_neg,       twice_neg},    {OP_not,       twice_not},
-    {OP_relu,      twice_relu},
+    {OP_relu,      twice_relu},   {OP_lt,        lt_remainder},
     {OP_select,    select_known}, {OP_select,    select_same},
     {OP_cast,      same_type},    {OP_cast,      cast_cast},
     {OP_broadcast, same_type},    {OP_broadcast, twice_shape},
