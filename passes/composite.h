@@ -8,8 +8,8 @@
 
 // Statistics over all axes but the last.
 typedef struct {
-    NodeId istd, normal; // 1 / sqrt(var + eps), (x - mean) * istd
-    double count;        // elements behind each statistic
+    NodeId mean, istd; // istd: 1 / sqrt(var + eps)
+    double count;      // elements behind each statistic
 } Normalized;
 
 Normalized composite_normalize(Graph *g, NodeId x, double eps);

@@ -32,12 +32,10 @@ Normalized composite_normalize(Graph *g, NodeId x, double eps) {
         axes[i] = i;
     double n = (double)type_count(&type) / (double)type.dim[count];
     NodeId sum = graph_reduce(g, OP_sum, x, count, axes);
-    NodeId mean = graph_op2(g, OP_div, sum, graph_number(g, n));
+    NodeId mean = graph_op2(g, OP_mul, sum, graph_number(g, 1 / n));
     NodeId var = graph_reduce(g, OP_var, x, count, axes);
     NodeId safe = graph_op2(g, OP_add, var, graph_number(g, eps));
-    NodeId istd = graph_op1(g, OP_rsqrt, safe);
-    NodeId centred = graph_op2(g, OP_sub, x, mean);
-    return (Normalized){istd, graph_op2(g, OP_mul, centred, istd), n};
+    return (Normalized){mean, graph_op1(g, OP_rsqrt, safe), n};
 }
 
 Exponents composite_exponents(Graph *g, NodeId x, int axis) {
@@ -89,11 +87,17 @@ static NodeId expand_none(const Expansion *e) {
     return graph_copy(e->g, e->old, e->id, e->now);
 }
 
+// With factors of a channel, an element takes one multiplication and one sum:
+//   gain = scale istd,  y = x gain + (bias - mean gain).
 static NodeId expand_batch_norm(const Expansion *e) {
+    Graph *g = e->g;
     double eps = node_float(node(e), ATTR_eps, 1e-5);
-    Normalized p = composite_normalize(e->g, operand(e, 0), eps);
-    NodeId scaled = graph_op2(e->g, OP_mul, p.normal, operand(e, 1));
-    return graph_op2(e->g, OP_add, scaled, operand(e, 2));
+    Normalized p = composite_normalize(g, operand(e, 0), eps);
+    NodeId gain = graph_op2(g, OP_mul, operand(e, 1), p.istd);
+    NodeId shift = graph_op2(g, OP_sub, operand(e, 2),
+                             graph_op2(g, OP_mul, p.mean, gain));
+    NodeId scaled = graph_op2(g, OP_mul, operand(e, 0), gain);
+    return graph_op2(g, OP_add, scaled, shift);
 }
 
 // loss = log(sum) sum(target) - sum(target shifted).

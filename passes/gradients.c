@@ -403,12 +403,18 @@ static void grad_matmul(Backward *b) {
 // ---- composite operations ----
 
 // Ioffe and Szegedy, "Batch Normalization" (ICML 2015), with n elements to a
-// channel:  dx = scale istd (dy - (dbias + normal dscale) / n).
+// channel and normal = (x - mean) istd:
+//   dx = scale istd (dy - (dbias + normal dscale) / n).
+// With factors of a channel an element takes two multiplications and two sums:
+//   gain = scale istd,  slope = gain istd dscale / n,
+//   dx = dy gain + ((mean slope - gain dbias / n) - x slope).
 static void grad_batch_norm(Backward *b) {
     double eps = node_float(&b->node, ATTR_eps, 1e-5);
     Normalized p = composite_normalize(b->g, x(b, 0), eps);
-    NodeId scaled = op2(b, OP_mul, b->dy, p.normal);
-    NodeId dscale = shrink(b, scaled, *type_at(b, p.istd));
+    NodeId normal = op2(b, OP_sub, op2(b, OP_mul, x(b, 0), p.istd),
+                        op2(b, OP_mul, p.mean, p.istd));
+    NodeId product = op2(b, OP_mul, b->dy, normal);
+    NodeId dscale = shrink(b, product, *type_at(b, p.istd));
     NodeId dbias = shrink(b, b->dy, *type_at(b, p.istd));
     if (wants(b, 1))
         give(b, 1, dscale);
@@ -416,11 +422,14 @@ static void grad_batch_norm(Backward *b) {
         give(b, 2, dbias);
     if (!wants(b, 0))
         return;
-    NodeId count = number(b, p.count);
-    NodeId along = op2(b, OP_mul, p.normal, op2(b, OP_div, dscale, count));
-    NodeId drift = op2(b, OP_add, op2(b, OP_div, dbias, count), along);
+    NodeId share = number(b, 1 / p.count);
     NodeId gain = op2(b, OP_mul, x(b, 1), p.istd);
-    give(b, 0, op2(b, OP_mul, gain, op2(b, OP_sub, b->dy, drift)));
+    NodeId slope = op2(b, OP_mul, op2(b, OP_mul, gain, p.istd),
+                       op2(b, OP_mul, dscale, share));
+    NodeId drift = op2(b, OP_mul, gain, op2(b, OP_mul, dbias, share));
+    NodeId shift = op2(b, OP_sub, op2(b, OP_mul, p.mean, slope), drift);
+    NodeId along = op2(b, OP_sub, shift, op2(b, OP_mul, x(b, 0), slope));
+    give(b, 0, op2(b, OP_add, op2(b, OP_mul, b->dy, gain), along));
 }
 
 // dlogits = (softmax sum(target) - target) dy; labels sum to 1.  A share of a

@@ -64,7 +64,8 @@ static void warn_range(Expansion *e, const Call *c, Type t) {
               scaled_to_bytes(e, std));
 }
 
-// (x - mean) / std for each channel.
+// (x - mean) / std for each channel, as x / std - mean / std, which is one
+// multiply-add.
 Value lower_normalize(Expansion *e, const Call *c) {
     const Value *x = call_arg(c, P_normalize_x);
     Type t = *node_type(e, x->node);
@@ -78,10 +79,11 @@ Value lower_normalize(Expansion *e, const Call *c) {
         channel_numbers(e, c, call_arg(c, P_normalize_mean), channels, false);
     NodeId std =
         channel_numbers(e, c, call_arg(c, P_normalize_std), channels, true);
-    NodeId y = mean == NO_NODE
-                   ? NO_NODE
-                   : graph_op2(e->graph, OP_sub, as_float(e, x->node), mean);
     if (std != NO_NODE)
         warn_range(e, c, t);
-    return value_tensor(add_binary(e, OP_mul, y, std), c->at);
+    if (mean == NO_NODE || std == NO_NODE)
+        return value_poison();
+    NodeId y = graph_op2(e->graph, OP_mul, as_float(e, x->node), std);
+    NodeId shift = graph_op2(e->graph, OP_mul, mean, std);
+    return value_tensor(graph_op2(e->graph, OP_sub, y, shift), c->at);
 }
