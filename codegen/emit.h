@@ -321,8 +321,9 @@ void emit_space(Emit *e, Block *b, Type space, bool sized, const char *more);
 // Declares the block's rows, lo .. hi-1.
 void emit_chunk(Emit *e, Block *b, Type space);
 
-// The iteration space in groups of columns, and the threads side by side.
-void emit_tiles(Emit *e, Block *b, Type space);
+// The iteration space in groups of columns, and the threads side by side: TILE
+// or ROW_TILE.
+void emit_tiles(Emit *e, Block *b, Type space, const char *tile);
 
 // Declares the row indices that body mentions; i is the row number.
 void emit_row_indices(Emit *e, Block *b, Type space, const Block *body);

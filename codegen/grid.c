@@ -144,12 +144,18 @@ static bool has_sums(const Emit *e) {
     return group_any(e, sums);
 }
 
-void emit_tiles(Emit *e, Block *b, Type space) {
+void emit_tiles(Emit *e, Block *b, Type space, const char *tile) {
     emit_space(e, b, space, true,
                arena_format(e->a, ", VW = %s, sized CG = C / VW",
                             expr_print(e->a, lanes_of(e, space), NULL)));
     CODE(e, b, NO_NODE,
-         "enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };");
+         arena_format(
+             e->a, "enum { NT = THREADS(256), TX = %s(CG, NT), TY = NT / TX };",
+             tile));
+}
+
+static bool is_column_pivot(const Emit *e, NodeId n) {
+    return has_pivot(e, n) && reduction_kind(e->g, n) != FULL_REDUCTION;
 }
 
 // The block's part of the workspace, and shared memory for reductions.
@@ -162,6 +168,8 @@ static void emit_sums(Emit *e, Block *b) {
          group_any(e, is_column_reduction)
              ? "SHARED float shared[AT_ONCE * NT];"
              : "SHARED float shared[NT];");
+    if (group_any(e, is_column_pivot))
+        CODE(e, b, NO_NODE, "SHARED float near[3 * VW * TX];");
 }
 
 // The index expression of row r and, if it stands alone, column m.  Declared in
@@ -187,8 +195,7 @@ static Index row_index(Emit *e, Scope *s, Type space, bool all) {
 // The variance's operand in three rows of the block: the first, middle and
 // last.  Their columns are the first, middle and last too, as there may be one
 // row only.
-static void emit_samples(Emit *e, Scope *s, Type space, NodeId n, bool all) {
-    CODE(e, &s->before, n, all ? "float near@[3];" : "float near@[3][VW];");
+static Scope *open_sample(Emit *e, Scope *s, Type space, bool all, Index *p) {
     Scope *row = block_open(e, s, e->vw);
     CODE(e, &row->before, NO_NODE,
          arena_format(e->a,
@@ -198,42 +205,64 @@ static void emit_samples(Emit *e, Scope *s, Type space, NodeId n, bool all) {
     if (all)
         CODE(e, &row->before, NO_NODE,
              "const int m = j == 0 ? 0 : j == 1 ? C / 2 : C - 1;");
-    Index p = row_index(e, row, space, all);
-    const Expr *x = value_at(e, row, e->g->node[n].arg[0], p);
-    if (all)
-        CODE(e, &row->before, n, "near@[j] = $;", x);
-    else
-        CODE(e, &row->lanes, n, "near@[j][k] = $;", x);
+    *p = row_index(e, row, space, all);
+    return row;
+}
+
+static const Expr *pivot_place(const Emit *e, NodeId n) {
+    return EXPR(e, "part + (size_t)block * WIDTH + $",
+                x_size(e->a, workspace_offset(e, n) +
+                                 2 * type_count(e->g->node[n].type)));
+}
+
+// The pivot of variance n over all elements: the median of the samples, which
+// is robust to outliers.
+static void emit_pivot_of_all(Emit *e, Scope *s, Type space, NodeId n) {
+    Index p;
+    CODE(e, &s->before, n, "float near@[3];");
+    Scope *row = open_sample(e, s, space, true, &p);
+    CODE(e, &row->before, n, "near@[j] = $;",
+         value_at(e, row, e->g->node[n].arg[0], p));
     CODE(e, &s->before, NO_NODE, "for (int j = 0; j < 3; j++) { ~ }",
          scope_close(e, row));
+    CODE(e, &s->before, n,
+         "const float pivot@ = median(near@[0], near@[1], near@[2]);"
+         "if (threadIdx.x == 0) put_f32($, pivot@);",
+         pivot_place(e, n));
 }
 
-// The pivot of variance n: the median of the samples, which is robust to
-// outliers.
-static void emit_pivot(Emit *e, Scope *s, Type space, NodeId n) {
-    bool all = reduction_kind(e->g, n) == FULL_REDUCTION;
-    const Expr *to = EXPR(e, "part + (size_t)block * WIDTH + $",
-                          x_size(e->a, workspace_offset(e, n) +
-                                           2 * type_count(e->g->node[n].type)));
-    emit_samples(e, s, space, n, all);
-    if (all)
-        CODE(e, &s->before, n,
-             "const float pivot@ = median(near@[0], near@[1], near@[2]);"
-             "if (threadIdx.x == 0) put_f32($, pivot@);",
-             to);
-    else
-        CODE(e, &s->before, n,
-             "float pivot@[VW];"
-             "LANES_DO(k, VW)"
-             "    pivot@[k] = median(near@[0][k], near@[1][k], near@[2][k]);"
-             "if (ty == 0) LANES_DO(k, VW) put_f32($ + c + k, pivot@[k]);",
-             to);
+// The pivots of columns.  They are of the block: three of its threads in each
+// column compute a sample each, and all of them read the samples.
+static void emit_pivot_of_columns(Emit *e, Scope *kernel, Block *b, Type space,
+                                  NodeId n) {
+    Index p;
+    if (b->first != NULL) // others have read `near`
+        CODE(e, b, n, "BARRIER();");
+    Scope *column = block_open(e, kernel, e->vw);
+    Scope *row = open_sample(e, column, space, false, &p);
+    CODE(e, &row->lanes, n, "near[(j * VW + k) * TX + tx] = $;",
+         value_at(e, row, e->g->node[n].arg[0], p));
+    CODE(e, &column->before, NO_NODE,
+         "for (int j = ty; j < 3; j += TY) { ~ }", scope_close(e, row));
+    CODE(e, b, n,
+         "if (g < CG && ty < 3) { ~ }"
+         "BARRIER();"
+         "float pivot@[VW];"
+         "LANES_DO(k, VW)"
+         "    pivot@[k] = median(near[k * TX + tx], near[(VW + k) * TX + tx],"
+         "                       near[(2 * VW + k) * TX + tx]);"
+         "if (g < CG && ty == 0)"
+         "    LANES_DO(k, VW) put_f32($ + c + k, pivot@[k]);",
+         scope_close(e, column), pivot_place(e, n));
 }
 
-static void emit_pivots(Emit *e, Scope *s, Type space) {
+static void emit_pivots(Emit *e, Scope *kernel, Scope *column, Block *b,
+                        Type space) {
     for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (has_pivot(e, n))
-            emit_pivot(e, s, space, n);
+        if (is_column_pivot(e, n))
+            emit_pivot_of_columns(e, kernel, b, space, n);
+        else if (has_pivot(e, n))
+            emit_pivot_of_all(e, column, space, n);
 }
 
 // Whether a kernel over windows stores n window by window.
@@ -278,9 +307,10 @@ static bool has_pairs(const Emit *e) {
     return false;
 }
 
-// The work for each group of columns, and in each of its rows.
+// The work for each group of columns, with all threads before, and in each of
+// its rows.
 typedef struct {
-    const Block *columns, *rows;
+    const Block *pivots, *columns, *rows;
     bool pairs;
 } Walk;
 
@@ -311,7 +341,8 @@ static void emit_loop(Emit *e, Block *b, Type space, const Walk *w) {
 static void emit_walk(Emit *e, Block *b, Type space, const Walk *w) {
     const char *type = column_type(space);
     const Expr *c = x_name(e->a, "c");
-    bool used = block_mentions(w->columns, c) || block_mentions(w->rows, c);
+    bool used = block_mentions(w->pivots, c) ||
+                block_mentions(w->columns, c) || block_mentions(w->rows, c);
     Block columns = *w->columns, arrays = {NULL, NULL}, out = arrays;
     emit_loop(e, &columns, space, w);
     if (!has_sums(e)) {
@@ -322,6 +353,7 @@ static void emit_walk(Emit *e, Block *b, Type space, const Walk *w) {
         return;
     }
     sums_declare(e, &arrays, false, e->vw);
+    block_append(&arrays, w->pivots);
     sums_store(e, &out,
                "columns_%s(part + (size_t)block * WIDTH + $ + g0 * VW, %s, VW, "
                "C - g0 * VW, shared, TX, NT);",
@@ -339,10 +371,13 @@ void emit_grid(Emit *e, Block *b) {
     Type space = *e->group->iteration_space;
     if (space.rank == 0)
         space = type_of(space.dtype, 1, (int64_t[]){1});
-    emit_tiles(e, b, *e->group->iteration_space);
+    emit_tiles(e, b, *e->group->iteration_space,
+               has_sums(e) ? "TILE" : "ROW_TILE");
     emit_sums(e, b);
     CODE(e, b, NO_NODE,
-         "const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;");
+         has_sums(e) ? "const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;"
+                     : "const int ty = threadIdx.x / TX,"
+                       "    tx = ty < TY ? threadIdx.x % TX : CG;");
     bool pairs = has_pairs(e);
     if (pairs)
         CODE(e, b, NO_NODE, "CHUNK(lo, hi, ROWS / 2);");
@@ -353,10 +388,12 @@ void emit_grid(Emit *e, Block *b) {
     Scope *column = scope_new(e, kernel, IN_LOOP, e->vw);
     Scope *row = scope_new(e, column, IN_LOOP, e->vw);
     sums_declare(e, &kernel->before, true, e->vw);
-    emit_pivots(e, column, space);
+    Block pivots = {NULL, NULL};
+    emit_pivots(e, kernel, column, &pivots, space);
     emit_row(e, row, space_index(e, space, x_name(e->a, "c"), e->vw));
 
-    Walk w = {.columns = scope_close(e, column),
+    Walk w = {.pivots = &pivots,
+              .columns = scope_close(e, column),
               .rows = scope_close(e, row),
               .pairs = pairs};
     block_append(b, scope_close(e, kernel));

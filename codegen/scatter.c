@@ -100,7 +100,7 @@ void emit_scatter(Emit *e, Block *b) {
     NodeId n = group_first(e->g, e->group, SCATTERS);
     Type space = *e->group->iteration_space;
     const Expr *table = pointer_name(e, n);
-    emit_tiles(e, b, space);
+    emit_tiles(e, b, space, "TILE");
     CODE(e, b, NO_NODE,
          "enum { PER = AT(1, 4), AHEAD = AT(1, 8) };"
          "SHARED int listed[2 * PER * NT];"

@@ -299,6 +299,11 @@ static bool macro_estimate(Walk *w, const Expr *x, Estimate *out) {
         *out = lanes(v[0]);
     else if (strcmp(x->name, "TILE") == 0)
         *out = tile(v[0], v[1]);
+    else if (strcmp(x->name, "ROW_TILE") == 0)
+        *out = v[0] <= v[1] / 2 &&
+                       trunc(v[1] / v[0]) * tile(v[0], v[1]).value > v[1]
+                   ? estimate_constant(v[0])
+                   : tile(v[0], v[1]);
     else if (strcmp(x->name, "ROW_THREADS_OF") == 0)
         *out = v[0] > 1024 ? estimate_constant(v[2])
                            : tile(trunc(v[0] / v[1]), fmin(v[2], WARP));

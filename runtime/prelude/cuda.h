@@ -90,17 +90,15 @@ struct __align__(2) act {
 // ---- halves ----
 
 #if SINTER_ACT == 16
-DEVICE float widen_low(unsigned pair) {
+DEVICE float widen_one(unsigned short half) {
     float f;
-    asm("{.reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, l;}"
-        : "=f"(f) : "r"(pair));
+    asm("cvt.f32.f16 %0, %1;" : "=f"(f) : "h"(half));
     return f;
 }
-DEVICE float widen_high(unsigned pair) {
-    float f;
-    asm("{.reg .b16 l, h; mov.b32 {l, h}, %1; cvt.f32.f16 %0, h;}"
-        : "=f"(f) : "r"(pair));
-    return f;
+DEVICE void widen(float *low, float *high, unsigned pair) {
+    asm("{.reg .b16 l, h; mov.b32 {l, h}, %2; cvt.f32.f16 %0, l;"
+        " cvt.f32.f16 %1, h;}"
+        : "=f"(*low), "=f"(*high) : "r"(pair));
 }
 DEVICE unsigned narrow(float low, float high) {
     unsigned pair;
@@ -114,11 +112,12 @@ DEVICE unsigned narrow(float low, float high) {
     return pair;
 }
 #elif SINTER_ACT == 1
-DEVICE float widen_low(unsigned pair) {
-    return __uint_as_float(pair << 16);
+DEVICE float widen_one(unsigned short half) {
+    return __uint_as_float((unsigned)half << 16);
 }
-DEVICE float widen_high(unsigned pair) {
-    return __uint_as_float(pair & 0xffff0000u);
+DEVICE void widen(float *low, float *high, unsigned pair) {
+    *low = __uint_as_float(pair << 16);
+    *high = __uint_as_float(pair & 0xffff0000u);
 }
 // To nearest, ties to even; NaN becomes 0x7fff.
 #if __CUDA_ARCH__ >= 800
@@ -285,7 +284,7 @@ DEVICE void store_bits(unsigned char *p, size_t at, const int *v, int n,
 #define place_act place_f32
 #else
 DEVICE float get_act(const act *p) {
-    return widen_low(p->bits);
+    return widen_one(p->bits);
 }
 DEVICE void put_act(act *p, float v) {
     p->bits = (unsigned short)narrow(v, 0.0f);
@@ -294,22 +293,20 @@ DEVICE void load_act(float *v, const act *p, int n) {
     if (n % 8 == 0) {
         LANES_DO(k, n / 8) {
             const uint4 u = ((const uint4 *)p)[k];
-            v[8 * k] = widen_low(u.x), v[8 * k + 1] = widen_high(u.x);
-            v[8 * k + 2] = widen_low(u.y), v[8 * k + 3] = widen_high(u.y);
-            v[8 * k + 4] = widen_low(u.z), v[8 * k + 5] = widen_high(u.z);
-            v[8 * k + 6] = widen_low(u.w), v[8 * k + 7] = widen_high(u.w);
+            widen(&v[8 * k], &v[8 * k + 1], u.x);
+            widen(&v[8 * k + 2], &v[8 * k + 3], u.y);
+            widen(&v[8 * k + 4], &v[8 * k + 5], u.z);
+            widen(&v[8 * k + 6], &v[8 * k + 7], u.w);
         }
     } else if (n % 4 == 0) {
         LANES_DO(k, n / 4) {
             const uint2 u = ((const uint2 *)p)[k];
-            v[4 * k] = widen_low(u.x), v[4 * k + 1] = widen_high(u.x);
-            v[4 * k + 2] = widen_low(u.y), v[4 * k + 3] = widen_high(u.y);
+            widen(&v[4 * k], &v[4 * k + 1], u.x);
+            widen(&v[4 * k + 2], &v[4 * k + 3], u.y);
         }
     } else if (n % 2 == 0) {
-        LANES_DO(k, n / 2) {
-            const unsigned u = ((const unsigned *)p)[k];
-            v[2 * k] = widen_low(u), v[2 * k + 1] = widen_high(u);
-        }
+        LANES_DO(k, n / 2)
+        widen(&v[2 * k], &v[2 * k + 1], ((const unsigned *)p)[k]);
     } else {
         LANES_DO(k, n) v[k] = get_act(p + k);
     }

@@ -409,6 +409,7 @@ DEVICE void store_act(act *p, const float *v, int n) {
 #ifdef SINTER_SIMT
 #include "runtime/prelude/block.h"
 #else
+#define BARRIER() ((void)0)
 #define row_sum(v, threads, shared) ((void)(shared), (v))
 #define row_max(v, threads, shared) ((void)(shared), (v))
 #define row_argmax(v, index, threads, shared) ((void)(shared), (index))

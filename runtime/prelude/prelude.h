@@ -83,6 +83,13 @@ enum { AT_ONCE = 4 };
      : TILE_AT(cg, nt, 2)                                                      \
      : 1)
 
+// The same without sums over threads, where any number is possible: as many as
+// there are columns, if more threads have work then.
+#define ROW_TILE(cg, nt)                                                       \
+    ((cg) <= (nt) / 2 && (nt) / ((cg) + !(cg)) * TILE(cg, nt) > (nt)           \
+         ? (cg)                                                                \
+         : TILE(cg, nt))
+
 // Threads that share a row of c elements, vw at a time each.
 #define ROW_THREADS_OF(c, vw, nt)                                              \
     ((c) > 1024 ? (nt) : TILE((c) / (vw), (nt) < 32 ? (nt) : 32))
@@ -366,15 +373,14 @@ DEVICE ReductionLevel reduction_level(int all, int block, int blocks,
     return level;
 }
 
-// The mean and the squared deviations of a level's blocks.  A block has the
+// The sum of a level's distances from the first block's pivot.  A block has the
 // sums of d and of d^2, d being the distance from its own pivot, and the pivot,
-// at partials[0], partials[next] and partials[2 * next] for the first one.  The
-// mean is relative to the first pivot.
-DEVICE float grid_squares(const float *partials, int next, int width,
-                          ReductionLevel level, int blocks, float each,
-                          int rest, float columns, float *mean_out) {
+// at partials[0], partials[next] and partials[2 * next] for the first one.
+DEVICE float grid_distances(const float *partials, int next, int width,
+                            ReductionLevel level, int blocks, float each,
+                            int rest, float columns) {
     const float near = partials[2 * next];
-    float sum = 0.0f, square = 0.0f;
+    float sum = 0.0f;
     EIGHTS(from, level.parts)
     UNROLLED(k, 8) {
         const int is = from + k < level.parts;
@@ -385,6 +391,18 @@ DEVICE float grid_squares(const float *partials, int next, int width,
         const float by = fma_of(n, p[2 * next] - near, p[0]);
         sum += is ? by : 0.0f;
     }
+    return sum;
+}
+
+// The mean and the squared deviations of a level's blocks.  The mean is relative
+// to the first pivot.
+DEVICE float grid_squares(const float *partials, int next, int width,
+                          ReductionLevel level, int blocks, float each,
+                          int rest, float columns, float *mean_out) {
+    const float near = partials[2 * next];
+    const float sum = grid_distances(partials, next, width, level, blocks, each,
+                                     rest, columns);
+    float square = 0.0f;
     const float mean =
         sum / elements_of(level.first, level.last - level.first, blocks, each,
                           rest, columns);
@@ -401,6 +419,17 @@ DEVICE float grid_squares(const float *partials, int next, int width,
     }
     *mean_out = mean;
     return square;
+}
+
+// The sum of all elements.
+DEVICE float level_sum(const float *partials, int next, int width, int all,
+                       ReductionLevel level, int blocks, float each, int rest,
+                       float columns) {
+    (void)all;
+    return fma_of(elements_of(0, blocks, blocks, each, rest, columns),
+                  partials[2 * next],
+                  grid_distances(partials, next, width, level, blocks, each,
+                                 rest, columns));
 }
 
 // The variance, or the squared deviations that a team stores in its first
