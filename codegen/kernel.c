@@ -136,6 +136,8 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
     k->tree->phased = k->group->phases > 1;
     if (k->group->kind == GROUP_GRID)
         choose_occupancy(&e, &k->tree->body);
+    if (k->group->kind == GROUP_GRID)
+        block_share(own, &k->tree->body);
     k->tree->min_blocks = e.min_blocks;
     k->cost = tree_cost(k->tree, k->grid[DEVICE_PLAN], device->graph->act);
     k->remark = comment_of(&e, &device->group[i], k->name);

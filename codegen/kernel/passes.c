@@ -17,6 +17,8 @@ static const struct {
     {"kernel-fma", "in kernel IR: fuse products and sums", fuse_products, NULL},
     {"kernel-hoist", "in kernel IR: move invariants out of loops", block_hoist,
      NULL},
+    {"kernel-share", "in kernel IR: share factors of columns in a block",
+     block_share, NULL},
     {"kernel-dce", "in kernel IR: remove unused computations", block_dce, NULL},
     {"kernel-sizes", "in kernel IR: make parameters of sizes that differ", NULL,
      kernels_parametrize},

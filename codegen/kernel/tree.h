@@ -228,6 +228,9 @@ void block_fma(Arena *a, Block *b, const bool *exact);
 // The nodes of a graph whose sums are not fused.
 bool *fma_exact(Arena *a, const Graph *g);
 
+// Computes the factors of a block's columns once, in shared memory.
+void block_share(Arena *a, Block *b);
+
 // Removes unused indices, products and arrays.
 void block_dce(Arena *a, Block *b);
 
