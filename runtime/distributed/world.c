@@ -286,10 +286,6 @@ void rt_world_agree(const RtWorld *w) {
         rt_signals_agree(w->flag & SEVEN_BITS);
 }
 
-static int own_flag(const RtWorld *w) {
-    return w->failure != 0 ? w->failure : rt_signals_pending();
-}
-
 void rt_world_sum(RtWorld *w, const RtBuffer *b, size_t count) {
     if (w == NULL)
         return;
