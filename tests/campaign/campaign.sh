@@ -80,7 +80,7 @@ sanitized() {
     timeout "$1" nice -n 10 cmake --build "$build/../sanitized" \
         --target manual golden test_frontend test_passes test_runtime &&
         timeout "$1" nice -n 10 ctest --test-dir "$build/../sanitized" \
-            -R '^(frontend|passes|runtime|golden|command|limit)$' --output-on-failure
+            -R '^(frontend|passes|runtime|runtime_1|golden|command|limit)$' --output-on-failure
 }
 
 # outside SECONDS: sinter in other programs; a script skips those not there.
