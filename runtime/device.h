@@ -142,6 +142,7 @@ struct RtDevice {
     // Adds a span of each launch and copy to the trace from now on, and may
     // launch one by one meanwhile; NULL ends it.  Waits like sync.
     void (*trace)(RtDevice *d, struct RtTrace *trace);
+    uint64_t tuning; // a hash of the choices of autotuning; 0: none are used
     bool replays; // a step is one launch unless it is traced
     // The first launches of the running step whose work is queued: others are
     // merged with later ones.  NULL: all.

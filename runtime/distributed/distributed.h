@@ -51,7 +51,7 @@ typedef struct {
     // Options that decide which collectives a rank calls.
     int64_t steps, verify_every;
     double epochs;
-    int32_t eval_only, init_only, predicts, repeats;
+    int32_t eval_only, init_only, predicts, repeats, tunes;
     char version[32], model[64], device[16], collectives[16], machine[96];
     char reduce[8];
 } RtHandshake;

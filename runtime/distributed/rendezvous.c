@@ -192,7 +192,7 @@ static bool same_calls(const RtHandshake *a, const RtHandshake *b) {
     return a->steps == b->steps && a->verify_every == b->verify_every &&
            a->epochs == b->epochs && a->eval_only == b->eval_only &&
            a->init_only == b->init_only && a->predicts == b->predicts &&
-           a->repeats == b->repeats;
+           a->repeats == b->repeats && a->tunes == b->tunes;
 }
 
 // Whether a rank runs another trainer than rank 0.
@@ -215,7 +215,7 @@ static bool hello_differs(const RtHandshake *a, const RtHandshake *b,
            !rt_fail(e, EXIT_USAGE,
                     "rank %d has other options than rank %d: --steps, "
                     "--epochs, --verify-every, --eval-only, --init-only, "
-                    "--predict and --repeat-batch are for all ranks",
+                    "--predict, --repeat-batch and --tune are for all ranks",
                     b->rank, a->rank);
 }
 

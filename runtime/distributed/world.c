@@ -87,6 +87,7 @@ static RtHandshake handshake_of(const RtRankInfo *p, const RtTrainer *t,
     h.init_only = o->init_only;
     h.predicts = o->predict != NULL;
     h.repeats = o->repeat_batch;
+    h.tunes = o->tune;
     snprintf(h.version, sizeof h.version, "%s", t->version);
     snprintf(h.model, sizeof h.model, "%s", t->model);
     snprintf(h.device, sizeof h.device, "%s", o->device);

@@ -253,7 +253,6 @@ static bool open_and_run(RtRun *run, RtFolder *folder, int *caught,
 
 static bool check_ranks(const RtOptions *o, const RtWorld *world, RtError *e) {
     const char *alone = o->generate != NULL ? "--generate"
-                        : o->tune           ? "--tune"
                         : o->load_only      ? "--load-only"
                                             : NULL;
     return world == NULL || alone == NULL ||

@@ -172,11 +172,13 @@ static bool train_traced(RtSession *s, RtError *e) {
     return good;
 }
 
-// Tunes on the first batch.
+// Tunes on the first batch of rank 0.
 static bool tune(RtSession *s, RtError *e) {
     const RtStep *step = rt_step_find(s->plan, RT_TRAIN, 0);
     const char *message = "";
     RtSubmitted done;
+    if (s->run->options->rank > 0)
+        return true;
     if (!rt_feeder_submit(&s->train, RT_TRAIN, 0, false, &done, e) ||
         !s->device->tune(s->device, step, &message, e))
         return false;
@@ -391,9 +393,14 @@ static bool writes_checkpoints(const RtOptions *o) {
 // they own are there already.
 static bool share_states(RtSession *s, RtError *e) {
     RtWorld *w = s->run->world;
-    uint64_t data = s->run->data->hash;
+    uint64_t data = s->run->data->hash, tuning = s->device->tuning;
     rt_state_set(s->plan, s->device, "run.shards", s->run->trainer->accumulate);
     rt_world_broadcast(w, 0, &(RtBuffer){.memory = &data}, sizeof data);
+    rt_world_broadcast(w, 0, &(RtBuffer){.memory = &tuning}, sizeof tuning);
+    if (tuning != s->device->tuning)
+        rt_warn_own("this tuning is not that of rank 0: weights depend on the "
+                    "shards of this rank; name one file for all with "
+                    "--tuning=FILE");
     rt_world_broadcast(w, 0, &(RtBuffer){.memory = &s->at}, sizeof s->at);
     rt_world_broadcast(w, 0, &(RtBuffer){.device = s->device},
                        s->device->elsewhere != NULL

@@ -45,7 +45,9 @@ bool rt_tuning_load(RtCuda *c, const RtOptions *o, RtError *e) {
         return true;
     c->is_chosen =
         rt_tuning_read(&c->chosen, c->tuning_path, &key, c->tuning_files, &own);
-    if (!c->is_chosen && given != NULL)
+    if (c->is_chosen)
+        c->device.tuning = rt_tuning_hash(&c->chosen, &key);
+    else if (given != NULL)
         *e = own;
     return c->is_chosen || given == NULL;
 }

@@ -178,5 +178,7 @@ bool rt_tuning_read(RtChosen *t, const char *path, const RtTuningKey *key,
                     const RtFiles *files, RtError *e);
 bool rt_tuning_write(const RtChosen *t, const char *path,
                      const RtTuningKey *key, const RtFiles *files, RtError *e);
+// A hash of the text of its file, not 0; 0: no memory.
+uint64_t rt_tuning_hash(const RtChosen *t, const RtTuningKey *key);
 
 #endif

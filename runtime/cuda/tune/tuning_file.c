@@ -351,6 +351,14 @@ static char *tuning_text(const RtChosen *t, const RtTuningKey *key,
     return NULL;
 }
 
+uint64_t rt_tuning_hash(const RtChosen *t, const RtTuningKey *key) {
+    size_t length = 0;
+    char *text = tuning_text(t, key, &length);
+    uint64_t hash = text != NULL ? XXH3_64bits(text, length) | 1 : 0;
+    free(text);
+    return hash;
+}
+
 static bool write_file(const char *path, const char *text, size_t length,
                        const RtFiles *files) {
     int fd = files->open(path, O_WRONLY | O_CREAT | O_TRUNC, 0666);

@@ -118,6 +118,26 @@ grep -q '"name": *"sum of shards"' trace.json || fail 'no steps in the trace'
 expect 0 env CC="$LINKER" ON='--device=cuda --resident=no' \
     "$here/rank_data.sh"
 
+# Rank 0 measures for all; another rank without its file says so.
+small_cache h200 >small.json
+export SINTER_DOUBLE_DEVICE="$work/small.json"
+ranks 2 tuned ./tiny --data data --device=cuda --tune
+expect_statuses 0 0
+grep -q 'tuned .* ms; written to ' said.0 || fail "rank 0 says: $(cat said.0)"
+expect_equal /dev/null said.1
+expect 0 ./tiny --data data --device=cuda --out tuned1
+ranks 2 tuned2 ./tiny --data data --device=cuda
+expect_statuses 0 0
+expect_equal "$(newest tuned1)" "$(newest tuned2)"
+cat said.* >got
+grep tuning got && fail 'the ranks have one tuning'
+# shellcheck disable=SC2016
+ranks 2 apart sh -c '[ $RANK -eq 0 ] || export XDG_CACHE_HOME=$PWD/other
+    exec ./tiny --data data --device=cuda --steps=1 "$@"' sh
+expect_statuses 0 0
+says 'warning: rank 1: this tuning is not that of rank 0'
+unset SINTER_DOUBLE_DEVICE
+
 # A GPU for all, and none.
 ranks 2 same ./tiny --data data --device=cuda:1
 expect_statuses 4 4
