@@ -188,10 +188,6 @@ int64_t chunk_count(int64_t elements);
 // Chunks of all tensors that reduction n is about.
 int64_t reduction_chunks(const Graph *g, NodeId n);
 
-// Its numbers in the workspace: one for each chunk.  all_finite depends on no
-// order, and has one for each block.
-int64_t reduction_numbers(const Graph *g, NodeId n);
-
 // For each operand of reduction n, the number of chunks before its own.
 const int64_t *chunks_before(const Graph *g, NodeId n, Arena *a);
 

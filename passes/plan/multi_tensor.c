@@ -32,13 +32,6 @@ int64_t reduction_chunks(const Graph *g, NodeId n) {
     return chunks;
 }
 
-int64_t reduction_numbers(const Graph *g, NodeId n) {
-    int blocks = device_grid(g);
-    if (g->node[n].op != OP_all_finite)
-        return reduction_chunks(g, n);
-    return blocks > HOST_GRID ? blocks : HOST_GRID;
-}
-
 static bool reduces(const Graph *g, NodeId n) {
     return op_info[g->node[n].op].facts & REDUCES;
 }

@@ -18,6 +18,15 @@ bool sums_blocks(const Graph *g, NodeId n) {
            reduction_kind(g, n) != ROW_REDUCTION;
 }
 
+// One for each chunk; all_finite depends on no order, and has one for each
+// block.  n is a node of g, which need not be the graph of the workspace.
+static int64_t numbers_of(const Workspace *s, const Graph *g, NodeId n) {
+    int blocks = device_grid(s->graph);
+    if (g->node[n].op != OP_all_finite)
+        return reduction_chunks(g, n);
+    return blocks > HOST_GRID ? blocks : HOST_GRID;
+}
+
 Workspace workspace_new(const Graph *g, GroupKind kind, const Type *space) {
     return (Workspace){.graph = g, .kind = kind, .space = space};
 }
@@ -30,7 +39,7 @@ void workspace_add(Workspace *s, const Graph *g, NodeId n, bool result) {
         return;
     if (group_is_multi_tensor(s->kind)) {
         s->any = true;
-        s->numbers += reduction_numbers(g, n);
+        s->numbers += numbers_of(s, g, n);
     } else if (sums_blocks(g, n)) {
         s->any = true;
         s->numbers += reduce_slots(g, n) * type_count(d->type);

@@ -11,9 +11,9 @@ KERNEL(256, 2) k00_pad(
 {
     OWN_BLOCK;
     enum { ROWS = 144, C = 8, VW = LANES(C), CG = C / VW };
-    enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX;
+    enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
+    const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
     float v4[3];
     load_f32(v4, k00_pad_table4, 3);

@@ -42,9 +42,9 @@ KERNEL(256, 2) k01_abs(
 {
     OWN_BLOCK;
     enum { ROWS = 1, C = 2147483647, VW = LANES(C), CG = C / VW };
-    enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX;
+    enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
+    const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
     for (long long g = tx; g < CG; g += TX) {
         const int c = g * VW;
@@ -68,9 +68,9 @@ KERNEL(256, 2) k02_relu(
 {
     OWN_BLOCK;
     enum { ROWS = 2, C = 2147483647, VW = LANES(C), CG = C / VW };
-    enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX;
+    enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
+    const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
     for (long long g = tx; g < CG; g += TX) {
         const int c = g * VW;

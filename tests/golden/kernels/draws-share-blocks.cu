@@ -8,9 +8,9 @@ KERNEL(256, 2) k00_neg(
 {
     OWN_BLOCK;
     enum { ROWS = 16, C = 7, VW = LANES(C), CG = C / VW };
-    enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX;
+    enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
+    const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
     const int v0 = get_i32(p0);
     const int v1 = get_i32(p1);
@@ -41,9 +41,9 @@ KERNEL(256, 2) k01_abs(
 {
     OWN_BLOCK;
     enum { ROWS = 16, C = 8, VW = LANES(C), CG = C / VW };
-    enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX;
+    enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
+    const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
     const int v0 = get_i32(p0);
     const int v1 = get_i32(p1);

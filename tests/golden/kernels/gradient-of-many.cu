@@ -2,40 +2,41 @@
 // %11..%29: mul sub assign sub assign sub assign sub assign sub assign sub ...
 // 4864 bytes read and written (host: 4864)
 typedef struct {
-    int kind, elements;
+    int kind, elements, first;
     size_t offset[2];
 } k00_update_entry;
 LARGE_TABLE k00_update_entry k00_update_entries[9] = {
     // p0
-    {0, 64, {AT(0, 0), AT(2304, 2304)}},
+    {0, 64, 0, {AT(0, 0), AT(2304, 2304)}},
     // p1
-    {0, 64, {AT(256, 256), AT(2304, 2304)}},
+    {0, 64, 1, {AT(256, 256), AT(2304, 2304)}},
     // p2
-    {0, 64, {AT(512, 512), AT(2304, 2304)}},
+    {0, 64, 2, {AT(512, 512), AT(2304, 2304)}},
     // p3
-    {0, 64, {AT(768, 768), AT(2304, 2304)}},
+    {0, 64, 3, {AT(768, 768), AT(2304, 2304)}},
     // p4
-    {0, 64, {AT(1024, 1024), AT(2304, 2304)}},
+    {0, 64, 4, {AT(1024, 1024), AT(2304, 2304)}},
     // p5
-    {0, 64, {AT(1280, 1280), AT(2304, 2304)}},
+    {0, 64, 5, {AT(1280, 1280), AT(2304, 2304)}},
     // p6
-    {0, 64, {AT(1536, 1536), AT(2304, 2304)}},
+    {0, 64, 6, {AT(1536, 1536), AT(2304, 2304)}},
     // p7
-    {0, 64, {AT(1792, 1792), AT(2304, 2304)}},
+    {0, 64, 7, {AT(1792, 1792), AT(2304, 2304)}},
     // p8
-    {0, 64, {AT(2048, 2048), AT(2304, 2304)}}
+    {0, 64, 8, {AT(2048, 2048), AT(2304, 2304)}}
 };
-LARGE_TABLE int k00_update_first[9] = {0, 1, 2, 3, 4, 5, 6, 7, 8};
+LARGE_TABLE int k00_update_first[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
 KERNEL(256) k00_update(
     char *arena)
 {
     OWN_BLOCK;
     enum { NT = THREADS(256), VW = PART_LANES };
-    for (int chunk = block; chunk < 9; chunk += blocks) {
-        const int j = chunk_owner(k00_update_first, 9, chunk);
-        const int first = k00_update_first[j];
+    CHUNK(from, to, 9);
+    int j = chunk_owner(k00_update_first, 9, from);
+    for (int chunk = from; chunk < to; chunk++) {
+        j += k00_update_first[j + 1] <= chunk;
         const k00_update_entry own = k00_update_entries[j];
-        const int lo = (chunk - first) * 4096;
+        const int lo = (chunk - own.first) * 4096;
         const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
         switch (own.kind) {
         case 0: {

@@ -2,24 +2,25 @@
 // %2..%3: sub assign
 // 480 bytes read and written (host: 480)
 typedef struct {
-    int kind, elements;
+    int kind, elements, first;
     size_t offset[2];
 } k00_update_entry;
 LARGE_TABLE k00_update_entry k00_update_entries[1] = {
     // a_int_x__/___b_
-    {0, 40, {AT(0, 0), AT(256, 256)}}
+    {0, 40, 0, {AT(0, 0), AT(256, 256)}}
 };
-LARGE_TABLE int k00_update_first[1] = {0};
+LARGE_TABLE int k00_update_first[2] = {0, 1};
 KERNEL(256) k00_update(
     char *arena)
 {
     OWN_BLOCK;
     enum { NT = THREADS(256), VW = PART_LANES };
-    for (int chunk = block; chunk < 1; chunk += blocks) {
-        const int j = chunk_owner(k00_update_first, 1, chunk);
-        const int first = k00_update_first[j];
+    CHUNK(from, to, 1);
+    int j = chunk_owner(k00_update_first, 1, from);
+    for (int chunk = from; chunk < to; chunk++) {
+        j += k00_update_first[j + 1] <= chunk;
         const k00_update_entry own = k00_update_entries[j];
-        const int lo = (chunk - first) * 4096;
+        const int lo = (chunk - own.first) * 4096;
         const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
         switch (own.kind) {
         case 0: {

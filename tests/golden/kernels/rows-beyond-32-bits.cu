@@ -13,6 +13,7 @@ KERNEL(256, 4) k00_var(
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     enum { WIDTH = 24 };
     SHARED float shared[AT_ONCE * NT];
+    SHARED float near[3 * VW * TX];
     const int tx = threadIdx.x % TX;
     const int ty = threadIdx.x / TX;
     CHUNK_OF(long long, lo, hi, ROWS);
@@ -23,22 +24,27 @@ KERNEL(256, 4) k00_var(
         LANES_DO(k, VW) s3[k] = 0.0f;
         float q3[VW];
         LANES_DO(k, VW) q3[k] = 0.0f;
-        if (g < CG) {
-            float near3[3][VW];
-            for (int j = 0; j < 3; j++) {
+        if (g < CG && ty < 3) {
+            for (int j = ty; j < 3; j += TY) {
                 const long long r = j == 0 ? lo : j == 1 ? lo + (hi - lo) / 2 : hi - (lo < hi);
                 const int i1 = r % 65536;
                 const int i2 = r / 65536;
                 float v0[VW];
                 load_act(v0, p0 + ((size_t)i2 * 65536 + i1) * 8 + c, VW);
-                LANES_DO(k, VW) near3[j][k] = v0[k];
+                LANES_DO(k, VW) near[(j * VW + k) * TX + tx] = v0[k];
             }
-            float pivot3[VW];
-            LANES_DO(k, VW) pivot3[k] = median(near3[0][k], near3[1][k], near3[2][k]);
-            if (ty == 0) {
-                LANES_DO(k, VW) put_f32(part + (size_t)block * WIDTH + 16 + c + k, pivot3[k]);
-            }
-            TWO_AT_ONCE for (long long i = lo + ty; i < hi; i += TY) {
+        }
+        BARRIER();
+        float pivot3[VW];
+        LANES_DO(k, VW) {
+            pivot3[k] = median(near[k * TX + tx], near[(VW + k) * TX + tx],
+                near[(2 * VW + k) * TX + tx]);
+        }
+        if (g < CG && ty == 0) {
+            LANES_DO(k, VW) put_f32(part + (size_t)block * WIDTH + 16 + c + k, pivot3[k]);
+        }
+        if (g < CG) {
+            for (long long i = lo + ty; i < hi; i += TY) {
                 float v0_1[VW];
                 load_act(v0_1, p0 + (size_t)i * C + c, VW);
                 LANES_DO(k, VW) {

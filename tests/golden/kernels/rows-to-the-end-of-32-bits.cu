@@ -7,9 +7,9 @@ KERNEL(256, 4) k00_relu(
 {
     OWN_BLOCK;
     enum { ROWS = 2147483391, C = 8, VW = LANES(C), CG = C / VW };
-    enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX;
+    enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
+    const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
@@ -35,9 +35,9 @@ KERNEL(256, 4) k01_relu(
     OWN_BLOCK;
     const long long ROWS = 2147483392;
     enum { C = 8, VW = LANES(C), CG = C / VW };
-    enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX;
+    enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
+    const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK_OF(long long, lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;

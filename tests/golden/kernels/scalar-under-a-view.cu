@@ -36,9 +36,9 @@ KERNEL(256, 2) k01_mul(
 {
     OWN_BLOCK;
     enum { ROWS = 1, C = 30, VW = LANES(5), CG = C / VW };
-    enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    const int tx = threadIdx.x % TX;
+    enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
+    const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
     const float v0 = get_f32(p0);
     float v5[VW];

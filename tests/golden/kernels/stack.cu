@@ -2,27 +2,27 @@
 // %5..%17: cast mul sum sqrt div cast mul sum sqrt div cast stack
 // 1384 bytes read and written (host: 1384)
 typedef struct {
-    int kind, elements;
+    int kind, elements, first;
     size_t offset[1];
 } k00_stack_entry_0;
 LARGE_TABLE k00_stack_entry_0 k00_stack_entries_0[2] = {
     // da
-    {0, 128, {AT(1024, 1024)}},
+    {0, 128, 0, {AT(1024, 1024)}},
     // db
-    {1, 45, {AT(1280, 1280)}}
+    {1, 45, 1, {AT(1280, 1280)}}
 };
-LARGE_TABLE int k00_stack_first_0[2] = {0, 1};
+LARGE_TABLE int k00_stack_first_0[3] = {0, 1, 2};
 typedef struct {
-    int kind, elements;
+    int kind, elements, first;
     size_t offset[1];
 } k00_stack_entry_1;
 LARGE_TABLE k00_stack_entry_1 k00_stack_entries_1[2] = {
     // da
-    {0, 128, {AT(1024, 1024)}},
+    {0, 128, 0, {AT(1024, 1024)}},
     // db
-    {1, 128, {AT(1280, 1280)}}
+    {1, 128, 1, {AT(1280, 1280)}}
 };
-LARGE_TABLE int k00_stack_first_1[2] = {0, 1};
+LARGE_TABLE int k00_stack_first_1[3] = {0, 1, 2};
 PHASED(256) k00_stack(
     char *arena,
     act *RESTRICT p17,
@@ -33,11 +33,12 @@ PHASED(256) k00_stack(
     enum { NT = THREADS(256), VW = PART_LANES };
     SHARED float shared[NT];
     PHASE(0) {
-        for (int chunk = block; chunk < 2; chunk += blocks) {
-            const int j = chunk_owner(k00_stack_first_0, 2, chunk);
-            const int first = k00_stack_first_0[j];
+        CHUNK(from, to, 2);
+        int j = chunk_owner(k00_stack_first_0, 2, from);
+        for (int chunk = from; chunk < to; chunk++) {
+            j += k00_stack_first_0[j + 1] <= chunk;
             const k00_stack_entry_0 own = k00_stack_entries_0[j];
-            const int lo = (chunk - first) * 4096;
+            const int lo = (chunk - own.first) * 4096;
             const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
             switch (own.kind) {
             case 0: {
@@ -49,11 +50,10 @@ PHASED(256) k00_stack(
                     load_act(v_1, p_1 + i, VW);
                     LANES_DO(k, VW) {
                         const float v_2 = v_1[k];
-                        const float v_3 = v_2 * v_2;
-                        s1[k] += i + k < hi ? v_3 : 0.0f;
+                        s1[k] = fma_of(v_2, v_2, s1[k]);
                     }
                 }
-                total_sum(part + 0 + (chunk - first), s1, VW, shared, NT);
+                total_sum(part + 0 + (chunk - own.first), s1, VW, shared, NT);
                 break;
             }
             case 1: {
@@ -68,7 +68,7 @@ PHASED(256) k00_stack(
                         s1[k] += i + k < hi ? v_2 : 0.0f;
                     }
                 }
-                total_sum(part + 1 + (chunk - first), s1, VW, shared, NT);
+                total_sum(part + 1 + (chunk - own.first), s1, VW, shared, NT);
                 break;
             }
             }
@@ -76,11 +76,12 @@ PHASED(256) k00_stack(
     }
     GRID_BARRIER(counter + 1);
     PHASE(1) {
-        for (int chunk = block; chunk < 2; chunk += blocks) {
-            const int j = chunk_owner(k00_stack_first_1, 2, chunk);
-            const int first = k00_stack_first_1[j];
+        CHUNK(from, to, 2);
+        int j = chunk_owner(k00_stack_first_1, 2, from);
+        for (int chunk = from; chunk < to; chunk++) {
+            j += k00_stack_first_1[j + 1] <= chunk;
             const k00_stack_entry_1 own = k00_stack_entries_1[j];
-            const int lo = (chunk - first) * 4096;
+            const int lo = (chunk - own.first) * 4096;
             const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
             switch (own.kind) {
             case 0: {
@@ -125,26 +126,27 @@ PHASED(256) k00_stack(
 // %20..%27: slice reshape sub assign slice reshape sub assign
 // 1730 bytes read and written (host: 1730)
 typedef struct {
-    int kind, elements;
+    int kind, elements, first;
     size_t offset[2];
 } k03_update_entry;
 LARGE_TABLE k03_update_entry k03_update_entries[2] = {
     // a
-    {0, 128, {AT(0, 0), AT(2048, 2048)}},
+    {0, 128, 0, {AT(0, 0), AT(2048, 2048)}},
     // b
-    {1, 45, {AT(512, 512), AT(2048, 2048)}}
+    {1, 45, 1, {AT(512, 512), AT(2048, 2048)}}
 };
-LARGE_TABLE int k03_update_first[2] = {0, 1};
+LARGE_TABLE int k03_update_first[3] = {0, 1, 2};
 KERNEL(256) k03_update(
     char *arena)
 {
     OWN_BLOCK;
     enum { NT = THREADS(256), VW = PART_LANES };
-    for (int chunk = block; chunk < 2; chunk += blocks) {
-        const int j = chunk_owner(k03_update_first, 2, chunk);
-        const int first = k03_update_first[j];
+    CHUNK(from, to, 2);
+    int j = chunk_owner(k03_update_first, 2, from);
+    for (int chunk = from; chunk < to; chunk++) {
+        j += k03_update_first[j + 1] <= chunk;
         const k03_update_entry own = k03_update_entries[j];
-        const int lo = (chunk - first) * 4096;
+        const int lo = (chunk - own.first) * 4096;
         const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
         switch (own.kind) {
         case 0: {

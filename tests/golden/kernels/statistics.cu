@@ -13,47 +13,48 @@ KERNEL(256, 2) k00_var(
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     enum { WIDTH = 32 };
     SHARED float shared[AT_ONCE * NT];
+    SHARED float near[3 * VW * TX];
     const int tx = threadIdx.x % TX;
     const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
     for (int g0 = 0; g0 < CG; g0 += TX) {
         const int g = g0 + tx;
         const int c = g * VW;
-        float s3[VW];
-        LANES_DO(k, VW) s3[k] = 0.0f;
         float s4[VW];
         LANES_DO(k, VW) s4[k] = 0.0f;
         float q4[VW];
         LANES_DO(k, VW) q4[k] = 0.0f;
-        if (g < CG) {
-            float near4[3][VW];
-            for (int j = 0; j < 3; j++) {
+        if (g < CG && ty < 3) {
+            for (int j = ty; j < 3; j += TY) {
                 const int r = j == 0 ? lo : j == 1 ? lo + (hi - lo) / 2 : hi - (lo < hi);
                 const int i1 = r % 6;
                 const int i2 = r / 6 % 6;
                 const int i3 = r / 36;
                 float v0[VW];
                 load_f32(v0, p0 + (((size_t)i3 * 6 + i2) * 6 + i1) * 8 + c, VW);
-                LANES_DO(k, VW) near4[j][k] = v0[k];
+                LANES_DO(k, VW) near[(j * VW + k) * TX + tx] = v0[k];
             }
-            float pivot4[VW];
-            LANES_DO(k, VW) pivot4[k] = median(near4[0][k], near4[1][k], near4[2][k]);
-            if (ty == 0) {
-                LANES_DO(k, VW) put_f32(part + (size_t)block * WIDTH + 24 + c + k, pivot4[k]);
-            }
+        }
+        BARRIER();
+        float pivot4[VW];
+        LANES_DO(k, VW) {
+            pivot4[k] = median(near[k * TX + tx], near[(VW + k) * TX + tx],
+                near[(2 * VW + k) * TX + tx]);
+        }
+        if (g < CG && ty == 0) {
+            LANES_DO(k, VW) put_f32(part + (size_t)block * WIDTH + 24 + c + k, pivot4[k]);
+        }
+        if (g < CG) {
             for (int i = lo + ty; i < hi; i += TY) {
                 float v0_1[VW];
                 load_f32(v0_1, p0 + (size_t)i * C + c, VW);
                 LANES_DO(k, VW) {
-                    s3[k] += v0_1[k];
                     const float d4 = v0_1[k] - pivot4[k];
                     s4[k] += d4;
                     q4[k] = fma_of(d4, d4, q4[k]);
                 }
             }
         }
-        columns_sum(part + (size_t)block * WIDTH + 0 + g0 * VW, s3, VW, C - g0 * VW, shared, TX,
-            NT);
         columns_sum(part + (size_t)block * WIDTH + 8 + g0 * VW, s4, VW, C - g0 * VW, shared, TX,
             NT);
         columns_sum(part + (size_t)block * WIDTH + 16 + g0 * VW, q4, VW, C - g0 * VW, shared,
@@ -64,9 +65,11 @@ KERNEL(256, 2) k00_var(
         const ReductionLevel level = reduction_level(all, block, blocks, team);
         float *const partials = part + (size_t)level.first * WIDTH;
         if (!last_block(counter + level.counter, level.parts)) break;
-        for (int c = threadIdx.x; c < 8; c += NT) {
-            put_f32((all ? p3 : partials + 0) + c, grid_sum(partials + 0 + c,
-                level.step * WIDTH, level.parts));
+        if (all) {
+            for (int c = threadIdx.x; c < 8; c += NT) {
+                put_f32(p3 + c, level_sum(partials + 8 + c, 8, WIDTH, all, level, blocks,
+                    (float)(ROWS / blocks), ROWS % blocks, 1.0f));
+            }
         }
         for (int c = threadIdx.x; c < 8; c += NT) {
             put_f32((all ? p4 : partials + 16) + c, level_variance(partials + 8 + c, 8, WIDTH,

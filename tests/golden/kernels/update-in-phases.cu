@@ -2,38 +2,38 @@
 // %8..%30: mul mul mul total all_finite lt div mul sum mul sub select assign ...
 // 98196 bytes read and written (host: 98196)
 typedef struct {
-    int kind, elements;
+    int kind, elements, first;
     size_t offset[1];
 } k00_update_entry_0;
 LARGE_TABLE k00_update_entry_0 k00_update_entries_0[2] = {
     // da
-    {0, 7000, {AT(28928, 28928)}},
+    {0, 7000, 0, {AT(28928, 28928)}},
     // dc
-    {1, 9, {AT(43264, 43264)}}
+    {1, 9, 2, {AT(43264, 43264)}}
 };
-LARGE_TABLE int k00_update_first_0[2] = {0, 2};
+LARGE_TABLE int k00_update_first_0[3] = {0, 2, 3};
 typedef struct {
-    int kind, elements;
+    int kind, elements, first;
     size_t offset[1];
 } k00_update_entry_1;
 LARGE_TABLE k00_update_entry_1 k00_update_entries_1[2] = {
     // da
-    {0, 7000, {AT(28928, 28928)}},
+    {0, 7000, 0, {AT(28928, 28928)}},
     // dc
-    {1, 9, {AT(43264, 43264)}}
+    {1, 9, 2, {AT(43264, 43264)}}
 };
-LARGE_TABLE int k00_update_first_1[2] = {0, 2};
+LARGE_TABLE int k00_update_first_1[3] = {0, 2, 3};
 typedef struct {
-    int kind, elements;
+    int kind, elements, first;
     size_t offset[2];
 } k00_update_entry_2;
 LARGE_TABLE k00_update_entry_2 k00_update_entries_2[2] = {
     // a
-    {0, 7000, {AT(0, 0), AT(28928, 28928)}},
+    {0, 7000, 0, {AT(0, 0), AT(28928, 28928)}},
     // c
-    {1, 9, {AT(28416, 28416), AT(43264, 43264)}}
+    {1, 9, 2, {AT(28416, 28416), AT(43264, 43264)}}
 };
-LARGE_TABLE int k00_update_first_2[2] = {0, 2};
+LARGE_TABLE int k00_update_first_2[3] = {0, 2, 3};
 PHASED(256) k00_update(
     char *arena,
     float *RESTRICT part,
@@ -45,63 +45,62 @@ PHASED(256) k00_update(
     float *const p4 = (float *)(arena + AT(43008, 43008)); // db
     float *const p1 = (float *)(arena + AT(28160, 28160)); // b
     PHASE(0) {
-        for (int chunk = block; chunk < 3; chunk += blocks) {
-            const int j = chunk_owner(k00_update_first_0, 2, chunk);
-            const int first = k00_update_first_0[j];
+        float finite13[VW];
+        LANES_DO(k, VW) finite13[k] = 0.0f;
+        CHUNK(from, to, 3);
+        int j = chunk_owner(k00_update_first_0, 2, from);
+        for (int chunk = from; chunk < to; chunk++) {
+            j += k00_update_first_0[j + 1] <= chunk;
             const k00_update_entry_0 own = k00_update_entries_0[j];
-            const int lo = (chunk - first) * 4096;
+            const int lo = (chunk - own.first) * 4096;
             const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
             switch (own.kind) {
             case 0: {
                 act *const p_1 = (act *)(arena + own.offset[0]);
                 float s1[VW];
                 LANES_DO(k, VW) s1[k] = 0.0f;
-                float s2[VW];
-                LANES_DO(k, VW) s2[k] = 0.0f;
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
                     float v_1[VW];
                     load_act(v_1, p_1 + i, VW);
                     LANES_DO(k, VW) {
                         const float v_2 = v_1[k] * v_1[k];
                         s1[k] += i + k < hi ? v_2 : 0.0f;
-                        s2[k] += i + k < hi && !is_finite(v_1[k]) ? 1.0f : 0.0f;
+                        finite13[k] = fma_of(i + k < hi ? v_1[k] : 0.0f, 0.0f, finite13[k]);
                     }
                 }
-                total_sum(part + 0 + (chunk - first), s1, VW, shared, NT);
-                total_sum(part + 3 + (chunk - first), s2, VW, shared, NT);
+                total_sum(part + 0 + (chunk - own.first), s1, VW, shared, NT);
                 break;
             }
             case 1: {
                 float *const p_1 = (float *)(arena + own.offset[0]);
                 float s1[VW];
                 LANES_DO(k, VW) s1[k] = 0.0f;
-                float s2[VW];
-                LANES_DO(k, VW) s2[k] = 0.0f;
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
                     float v_1[VW];
                     load_f32(v_1, p_1 + i, VW);
                     LANES_DO(k, VW) {
                         const float v_2 = v_1[k] * v_1[k];
                         s1[k] += i + k < hi ? v_2 : 0.0f;
-                        s2[k] += i + k < hi && !is_finite(v_1[k]) ? 1.0f : 0.0f;
+                        finite13[k] = fma_of(i + k < hi ? v_1[k] : 0.0f, 0.0f, finite13[k]);
                     }
                 }
-                total_sum(part + 2 + (chunk - first), s1, VW, shared, NT);
-                total_sum(part + 5 + (chunk - first), s2, VW, shared, NT);
+                total_sum(part + 2 + (chunk - own.first), s1, VW, shared, NT);
                 break;
             }
             }
         }
+        total_sum(part + 3 + block, finite13, VW, shared, NT);
     }
     GRID_BARRIER(counter + 1);
     PHASE(1) {
         const float v4 = get_f32(p4);
         const float v12 = fma_of(v4, v4, parts_sum(part + 0, 3, shared, NT));
-        for (int chunk = block; chunk < 3; chunk += blocks) {
-            const int j = chunk_owner(k00_update_first_1, 2, chunk);
-            const int first = k00_update_first_1[j];
+        CHUNK(from, to, 3);
+        int j = chunk_owner(k00_update_first_1, 2, from);
+        for (int chunk = from; chunk < to; chunk++) {
+            j += k00_update_first_1[j + 1] <= chunk;
             const k00_update_entry_1 own = k00_update_entries_1[j];
-            const int lo = (chunk - first) * 4096;
+            const int lo = (chunk - own.first) * 4096;
             const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
             switch (own.kind) {
             case 0: {
@@ -117,7 +116,7 @@ PHASED(256) k00_update(
                         s1[k] += i + k < hi ? v_3 : 0.0f;
                     }
                 }
-                total_sum(part + 6 + (chunk - first), s1, VW, shared, NT);
+                total_sum(part + 531 + (chunk - own.first), s1, VW, shared, NT);
                 break;
             }
             case 1: {
@@ -133,7 +132,7 @@ PHASED(256) k00_update(
                         s1[k] += i + k < hi ? v_3 : 0.0f;
                     }
                 }
-                total_sum(part + 8 + (chunk - first), s1, VW, shared, NT);
+                total_sum(part + 533 + (chunk - own.first), s1, VW, shared, NT);
                 break;
             }
             }
@@ -142,22 +141,23 @@ PHASED(256) k00_update(
     GRID_BARRIER(counter + 1);
     PHASE(2) {
         const float v4 = get_f32(p4);
-        const float v13 = parts_sum(part + 3, 3, shared,
+        const float v13 = parts_sum(part + 3, blocks, shared,
             NT) + !is_finite(v4) == 0.0f ? 1.0f : 0.0f;
         const int v14 = 0.5f < v13;
         const float v12 = fma_of(v4, v4, parts_sum(part + 0, 3, shared, NT));
         const float v1 = get_f32(p1);
-        for (int chunk = block; chunk < 3; chunk += blocks) {
-            const int j = chunk_owner(k00_update_first_2, 2, chunk);
-            const int first = k00_update_first_2[j];
+        CHUNK(from, to, 3);
+        int j = chunk_owner(k00_update_first_2, 2, from);
+        for (int chunk = from; chunk < to; chunk++) {
+            j += k00_update_first_2[j + 1] <= chunk;
             const k00_update_entry_2 own = k00_update_entries_2[j];
-            const int lo = (chunk - first) * 4096;
+            const int lo = (chunk - own.first) * 4096;
             const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
             switch (own.kind) {
             case 0: {
                 float *const p_1 = (float *)(arena + own.offset[0]);
                 act *const p_2 = (act *)(arena + own.offset[1]);
-                const float v_4 = parts_sum(part + 6, 2, shared, NT);
+                const float v_4 = parts_sum(part + 531, 2, shared, NT);
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
                     float v_1[VW];
                     load_f32(v_1, p_1 + i, VW);
@@ -177,7 +177,7 @@ PHASED(256) k00_update(
             case 1: {
                 float *const p_1 = (float *)(arena + own.offset[0]);
                 float *const p_2 = (float *)(arena + own.offset[1]);
-                const float v_4 = parts_sum(part + 8, 1, shared, NT);
+                const float v_4 = parts_sum(part + 533, 1, shared, NT);
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
                     float v_1[VW];
                     load_f32(v_1, p_1 + i, VW);

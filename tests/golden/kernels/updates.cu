@@ -2,17 +2,17 @@
 // %9..%16: mul sub assign mul sub assign add assign
 // 572 bytes read and written (host: 572)
 typedef struct {
-    int kind, elements;
+    int kind, elements, first;
     size_t offset[2];
     float f[1];
 } k00_update_entry;
 LARGE_TABLE k00_update_entry k00_update_entries[2] = {
     // a
-    {0, 40, {AT(0, 0), AT(1024, 1024)}, {0.1f}},
+    {0, 40, 0, {AT(0, 0), AT(1024, 1024)}, {0.1f}},
     // b
-    {0, 7, {AT(256, 256), AT(1280, 1280)}, {0.2f}}
+    {0, 7, 1, {AT(256, 256), AT(1280, 1280)}, {0.2f}}
 };
-LARGE_TABLE int k00_update_first[2] = {0, 1};
+LARGE_TABLE int k00_update_first[3] = {0, 1, 2};
 KERNEL(256) k00_update(
     char *arena,
     int *RESTRICT counter)
@@ -21,11 +21,12 @@ KERNEL(256) k00_update(
     enum { NT = THREADS(256), VW = PART_LANES };
     int *const p2 = (int *)(arena + AT(512, 512)); // run.step
     const int v2 = get_i32(p2);
-    for (int chunk = block; chunk < 2; chunk += blocks) {
-        const int j = chunk_owner(k00_update_first, 2, chunk);
-        const int first = k00_update_first[j];
+    CHUNK(from, to, 2);
+    int j = chunk_owner(k00_update_first, 2, from);
+    for (int chunk = from; chunk < to; chunk++) {
+        j += k00_update_first[j + 1] <= chunk;
         const k00_update_entry own = k00_update_entries[j];
-        const int lo = (chunk - first) * 4096;
+        const int lo = (chunk - own.first) * 4096;
         const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
         switch (own.kind) {
         case 0: {
