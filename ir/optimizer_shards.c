@@ -42,24 +42,31 @@ static int by_name(const void *a, const void *b) {
     return strcmp(((const Dealt *)a)->name, ((const Dealt *)b)->name);
 }
 
-static bool is_known(const Deal *d, const char *name) {
-    for (int i = 0; i < d->count; i++)
-        if (strcmp(d->param[i].name, name) == 0)
-            return true;
-    return false;
+static int by_first(const void *a, const void *b) {
+    int order = by_name(a, b);
+    return order != 0 ? order
+                      : ((const Dealt *)a)->number - ((const Dealt *)b)->number;
 }
 
 static void add_updates(Deal *d, const Graph *g, Arena *a) {
-    for (NodeId n = 0; n < g->count; n++) {
-        if (!is_optimizer(g->node[n].op))
-            continue;
-        const char *name = node_text(&g->node[g->node[n].arg[0]], ATTR_name);
-        if (!is_known(d, name))
-            ARENA_APPEND(a, d->param, d->count,
-                         ((Dealt){.name = name,
-                                  .bytes = state_bytes(g, &g->node[n]),
-                                  .number = d->count}));
-    }
+    for (NodeId n = 0; n < g->count; n++)
+        if (is_optimizer(g->node[n].op))
+            ARENA_APPEND(
+                a, d->param, d->count,
+                ((Dealt){.name = node_text(&g->node[g->node[n].arg[0]],
+                                           ATTR_name),
+                         .bytes = state_bytes(g, &g->node[n]),
+                         .number = d->count}));
+}
+
+// Keeps the first update of each parameter; later stages have others.
+static void keep_first(Deal *d) {
+    int kept = 0;
+    qsort(d->param, (size_t)d->count, sizeof *d->param, by_first);
+    for (int i = 0; i < d->count; i++)
+        if (i == 0 || by_name(&d->param[kept - 1], &d->param[i]) != 0)
+            d->param[kept++] = d->param[i];
+    d->count = kept;
 }
 
 static void deal(const Deal *d, int shards, Arena *a) {
@@ -87,10 +94,13 @@ static void mark(const Deal *d, Graph *g) {
 
 void program_divide_optimizer(Program *p, Arena *a) {
     Deal d = {0};
+    if (!recipe_divides_optimizer(&p->recipe))
+        return;
     for (int i = 0; i < p->num_stages; i++)
         add_updates(&d, p->stage[i].train, a);
-    if (!recipe_divides_optimizer(&p->recipe) || d.count == 0)
+    if (d.count == 0)
         return;
+    keep_first(&d);
     qsort(d.param, (size_t)d.count, sizeof *d.param, by_bytes);
     deal(&d, p->recipe.optimizer_shards, a);
     qsort(d.param, (size_t)d.count, sizeof *d.param, by_name);
