@@ -145,7 +145,8 @@ static void take_needed(Columns *c, Block *to, const Stmt *s, StringMap *needed,
             code(
                 c->a, &own, s->node,
                 "float $[VW];"
-                "LANES_DO(k, VW) $[k] = factor[($ * TX + tx) * VW + k];",
+                "LANES_DO(k, VW) $[k] = factor[factor_place($, k, tx, TX, "
+                "VW)];",
                 s->name, s->name,
                 x_number(c->a, *(int *)map_name(shared, s->name, sizeof(int))));
         } else {
@@ -168,7 +169,8 @@ static Block store_shared(Columns *c, StringMap *used, StringMap *needed,
             *(bool *)map_name(needed, s->name, sizeof(bool)) = true;
             *(int *)map_name(number, s->name, sizeof(int)) = c->count;
             code(c->a, &stores, s->node,
-                 "LANES_DO(k, VW) factor[($ * TX + tx) * VW + k] = $[k];",
+                 "LANES_DO(k, VW) factor[factor_place($, k, tx, TX, VW)] = "
+                 "$[k];",
                  x_number(c->a, c->count++), s->name);
         }
         if (filler_of(s) != NULL)

@@ -26,9 +26,10 @@
 #define SINTER_MERGED
 #define MERGED KERNEL
 #define RESTRICT __restrict__
-#define SHARED __shared__
-// Kernels load vectors of up to 16 bytes from tables.  Constant memory has 64
-// KB for all kernels, so large tables are in global memory.
+#define SHARED __shared__ __align__(16)
+// Kernels load vectors of up to 16 bytes from shared memory and tables.
+// Constant memory has 64 KB for all kernels, so large tables are in global
+// memory.
 #define TABLE static __constant__ __align__(16) const
 #define LARGE_TABLE static __device__ __align__(16) const
 #define SQUARES(name, count)                                                   \

@@ -90,6 +90,14 @@ enum { AT_ONCE = 4 };
          ? (cg)                                                                \
          : TILE(cg, nt))
 
+// The place in shared memory of lane k of vector j, of the thread in place x of
+// tx.  Threads side by side read four lanes at a time from successive places.
+DEVICE int factor_place(int j, int k, int x, int tx, int lanes) {
+    const int at_once = lanes % 4 == 0 ? 4 : 1;
+    return ((j * (lanes / at_once) + k / at_once) * tx + x) * at_once +
+           k % at_once;
+}
+
 // Threads that share a row of c elements, vw at a time each.
 #define ROW_THREADS_OF(c, vw, nt)                                              \
     ((c) > 1024 ? (nt) : TILE((c) / (vw), (nt) < 32 ? (nt) : 32))
