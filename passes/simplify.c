@@ -25,8 +25,8 @@ typedef struct {
     const PassOptions *options;
 } Simplify;
 
-// The simpler form of n, which has its type and is not in the graph, or
-// NO_NODE.
+// A simpler node of n's type that equals n, or NO_NODE.  The graph does not
+// have n yet.
 typedef NodeId Rule(Simplify *s, const Node *n);
 
 static NodeId place(Simplify *s, Node n);
@@ -225,7 +225,7 @@ static NodeId twice_shape(Simplify *s, const Node *n) {
     return a == NO_NODE ? a : op1(s, n->op, a, n->type);
 }
 
-// The numbers of a constant have the order of rows in any shape.
+// A constant's numbers are in row-major order, in any shape.
 static NodeId reshape_known(Simplify *s, const Node *n) {
     Node constant = *at(s, n->arg[0]);
     double value;

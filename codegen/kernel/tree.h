@@ -24,8 +24,8 @@ typedef enum {
     X_REAL,   // a float
     X_SIZE,   // an integer that differs within a family: an offset, a stride, a
               // bound
-    X_STREAM, // the same for the stream of a draw
-    X_SCALE,  // the same for a float
+    X_STREAM, // the same for the number of a stream of random numbers
+    X_SCALE,  // a float that differs within a family
     X_GPU,    // an integer that the host ignores
     X_ENTRY,  // a number that differs between entries of a multi-tensor kernel:
               // its index among the entry's numbers
@@ -184,7 +184,7 @@ void expr_visit(const Expr *x, ExprVisit *visit, void *context);
 // Number of names that b mentions, each counted as often as it occurs.
 int block_names(const Block *b);
 
-// Whether b mentions a name; type is NULL if node is NO_NODE.
+// Whether b mentions a name.
 bool block_mentions(const Block *b, const Expr *name);
 
 bool block_equal(const Block *b, const Block *c);
@@ -222,7 +222,7 @@ const char *tree_verify(Arena *a, const Tree *tree);
 void block_hoist(Arena *a, Block *b);
 
 // Fuses products and sums of floats in b to fma, except in statements of exact
-// nodes; exact may be NULL.
+// nodes, whose roundings decide a result; exact may be NULL.
 void block_fma(Arena *a, Block *b, const bool *exact);
 
 // The nodes of a graph whose sums are not fused.

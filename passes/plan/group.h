@@ -224,8 +224,8 @@ int device_grid(const Graph *g);
 
 // Blocks on the device for so many shares, each of which would keep a block
 // busy: one for each multiprocessor, and more of them with four shares or more
-// each.  What a block computes once, as factors of channels, is then for all of
-// its shares, and there are fewer partial sums to add.
+// each.  A block then uses the factors of channels for all of its shares, and
+// the last one has fewer partial sums to add.
 int64_t device_spread(const Graph *g, int64_t shares);
 
 // Blocks for a space, on the host or the device.

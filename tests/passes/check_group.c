@@ -79,7 +79,7 @@ static const char step[] =
     "%11 = reshape %10 : f32[32,16]\n"
     "%12 = max %11 {axes = [1]} : f32[32,1] !g2\n"
     "%13 = sub %11, %12 : f32[32,16] !g2\n"
-    "%14 = workspace : f32[1] !g3\n"
+    "%14 = workspace : f32[528] !g3\n"
     "%15 = all_finite %9 : f32[] !g3\n"
     "%16 = add %2, %3 : i32[] !g4\n"
     "%17 = assign %2, %16 : i32[] !g4\n"

@@ -323,8 +323,9 @@ START_TEST(zero_momentum_and_decay_cost_nothing) {
     NodeId before = g->count;
     g = run_pass(g, "optimizer", F32);
     ck_assert_int_eq(count_states(g), 0);
-    // Without gradient and sgd: g / scale, rate * that, w - that, assign.
-    ck_assert_uint_eq(g->count, before - 2 + 4);
+    // Without gradient and sgd: 1, 1 / scale, g * that, rate * that, w - that,
+    // assign.
+    ck_assert_uint_eq(g->count, before - 2 + 6);
     arena_free(a);
 }
 END_TEST

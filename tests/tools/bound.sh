@@ -173,8 +173,8 @@ what='functions that double'
 } >bad.net
 check 1
 
-what='a ResNet of 1202 layers'
-sh "$SINTER_SOURCE/bench/compile/resnet.sh" 1202 >bad.net
+what='a ResNet of 1154 layers'
+sh "$SINTER_SOURCE/bench/compile/resnet.sh" 1154 >bad.net
 bounded 0 512 3 check --target=cuda
 bounded 5 512 20 check --target=cuda --memory=500MiB
 others
