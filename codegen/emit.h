@@ -57,6 +57,10 @@ typedef struct {
     const Expr *name; // the variable or array
 } Value;
 
+// The first of a shard's terms, from which on a step in lockstep has memory for
+// each shard (runtime/lockstep.c); NO_NODE: the graph runs otherwise.
+NodeId own_terms(const Graph *g);
+
 // The state of one kernel's emission.
 typedef struct {
     const Graph *g;      // as planned for the host

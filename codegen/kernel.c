@@ -40,13 +40,16 @@ static void input_parameter(Emit *e, Arena *a, Kernel *k, NodeId n) {
 // Finds the parameters, in arena a, which outlives the kernel's tree.
 static void find_parameters(Emit *e, Arena *a, Kernel *k) {
     const Group *group = e->group;
-    size_t most = (size_t)(group->num_inputs + group->num_outputs) + 3;
+    size_t most = (size_t)(group->num_inputs + group->num_outputs) + 4;
     k->arg = ARENA_ARRAY(a, most, Parameter);
     k->tree->param = ARENA_ARRAY(e->a, most, const Expr *);
     k->tree->type = ARENA_ARRAY(e->a, most, const char *);
     bool whole = group_is_multi_tensor(group->kind);
     if (whole)
         parameter(a, k, NO_NODE, 0, "char", x_name(e->a, "arena"));
+    NodeId terms = whole ? own_terms(e->g) : NO_NODE;
+    if (terms != NO_NODE)
+        parameter(a, k, terms, 0, "char", x_name(e->a, "terms"));
     for (int i = 0; i < group->num_inputs && !whole; i++)
         input_parameter(e, a, k, group->input[i]);
     for (int i = 0; i < group->num_outputs && group->kind != GROUP_UPDATE;

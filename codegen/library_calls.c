@@ -39,6 +39,11 @@ static void write_matmul(Text *t, const Node *d, Type a) {
              tb ? "true" : "false");
 }
 
+static void write_sum(Text *t, const Node *d) {
+    text_add(t, "RT_SUM_OVER_SHARDS, .n = 1, .k = %lld",
+             (long long)type_count(d->type));
+}
+
 static void write_factor(Text *t, const Node *d, Type a) {
     text_add(t, "%s, .n = %lld, .k = %lld",
              d->op == OP_eigh ? "RT_EIGH" : "RT_ORTHOGONAL",
@@ -64,6 +69,9 @@ static void write_call(Text *t, const Graph *g, const Node *d) {
         break;
     case OP_matmul:
         write_matmul(t, d, a);
+        break;
+    case OP_sum_over_shards:
+        write_sum(t, d);
         break;
     default:
         write_factor(t, d, a);

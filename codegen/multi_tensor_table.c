@@ -16,24 +16,27 @@ typedef struct {
     bool *agrees;      // for each number, whether all entries agree
 } Kind;
 
-static bool same_body(const Emit *e, const Entry *a, const Entry *b) {
+static bool same_body(const Emit *e, NodeId terms, const Entry *a,
+                      const Entry *b) {
     if (!block_equal(&a->body, &b->body) || a->num_tensors != b->num_tensors)
         return false;
     for (int i = 0; i < a->num_tensors; i++)
         if (is_pointer(e, a->tensor[i]) &&
-            e->g->node[a->tensor[i]].type->dtype !=
-                e->g->node[b->tensor[i]].type->dtype)
+            (e->g->node[a->tensor[i]].type->dtype !=
+                 e->g->node[b->tensor[i]].type->dtype ||
+             is_own(e, terms, a->tensor[i]) != is_own(e, terms, b->tensor[i])))
             return false;
     return true;
 }
 
-static Kind *find_kinds(const Emit *e, const Entries *m, int *count) {
+static Kind *find_kinds(const Emit *e, const Entries *m, NodeId terms,
+                        int *count) {
     Kind *kind = ARENA_ARRAY(e->a, (size_t)m->count + 1, Kind);
     *count = 0;
     for (int i = 0; i < m->count; i++) {
         Entry *own = &m->entry[i];
         int k = 0;
-        while (k < *count && !same_body(e, kind[k].like, own))
+        while (k < *count && !same_body(e, terms, kind[k].like, own))
             k++;
         own->kind = k;
         if (k == *count) {
@@ -99,6 +102,23 @@ static const char *entry_label(const Emit *e, const Entry *m) {
 const Expr *planned_offset(const Emit *e, NodeId n) {
     return EXPR(e, "AT($, $)", x_number(e->a, e->g->node[n].offset),
                 x_number(e->a, e->device->node[n].offset));
+}
+
+NodeId own_terms(const Graph *g) {
+    NodeId terms = NO_NODE;
+    bool sums = false;
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        sums |= (op_info[d->op].facts & COLLECTIVE) != 0;
+        if (state_is(d, STATE_PARTIAL) &&
+            (terms == NO_NODE || d->offset < g->node[terms].offset))
+            terms = n;
+    }
+    return sums ? terms : NO_NODE;
+}
+
+bool is_own(const Emit *e, NodeId terms, NodeId n) {
+    return terms != NO_NODE && e->g->node[n].offset >= e->g->node[terms].offset;
 }
 
 static Expr *addresses_of(const Emit *e, const Entry *m) {
@@ -211,19 +231,31 @@ static const Expr *entry_number(void *context, const Expr *x) {
                 x_number(n->a, before));
 }
 
-static void emit_case(const Emit *e, Block *b, const Kind *kind) {
+static void emit_entry_pointer(const Emit *e, Block *b, NodeId terms, NodeId n,
+                               int local, const Expr *place) {
+    const char *type = memory_type(e->g->node[n].type->dtype);
+    if (is_own(e, terms, n))
+        CODE(e, b, NO_NODE,
+             arena_format(e->a,
+                          "%s *const p_%d = (%s *)(terms + (own.offset[$] - "
+                          "$));",
+                          type, local, type),
+             place, planned_offset(e, terms));
+    else
+        CODE(e, b, NO_NODE,
+             arena_format(e->a,
+                          "%s *const p_%d = (%s *)(arena + own.offset[$]);",
+                          type, local, type),
+             place);
+}
+
+static void emit_case(const Emit *e, Block *b, NodeId terms, const Kind *kind) {
     const Entry *m = kind->like;
     Block body = {NULL, NULL};
     for (int i = 0, at = 0; i < m->num_tensors; i++)
-        if (is_pointer(e, m->tensor[i])) {
-            const char *type =
-                memory_type(e->g->node[m->tensor[i]].type->dtype);
-            CODE(e, &body, NO_NODE,
-                 arena_format(e->a,
-                              "%s *const p_%d = (%s *)(arena + own.offset[$]);",
-                              type, i + 1, type),
-                 x_number(e->a, at++));
-        }
+        if (is_pointer(e, m->tensor[i]))
+            emit_entry_pointer(e, &body, terms, m->tensor[i], i + 1,
+                               x_number(e->a, at++));
     Block own =
         block_rewrite(e->a, &m->body, entry_number, &(Numbering){e->a, kind});
     block_append(&body, &own);
@@ -232,12 +264,13 @@ static void emit_case(const Emit *e, Block *b, const Kind *kind) {
 
 void multi_tensor_loop(Emit *e, Block *b, const Entries *m) {
     int count;
-    Kind *kind = find_kinds(e, m, &count);
+    NodeId terms = own_terms(e->g);
+    Kind *kind = find_kinds(e, m, terms, &count);
     Block cases = {NULL, NULL};
     emit_rows_of(e, m, kind);
     emit_firsts(e, m);
     for (int k = 0; k < count; k++)
-        emit_case(e, &cases, &kind[k]);
+        emit_case(e, &cases, terms, &kind[k]);
     const Expr *elements = x_number(e->a, CHUNK_ELEMENTS);
     const Expr *first =
         x_name(e->a, arena_format(e->a, "OWN_first%s", m->suffix));

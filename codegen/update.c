@@ -10,18 +10,26 @@
 
 #include <string.h>
 
-static void emit_pointer(const Emit *e, Block *b, NodeId n) {
+static void emit_pointer(const Emit *e, Block *b, NodeId terms, NodeId n) {
     const Node *d = &e->g->node[n];
     const char *type = memory_type(d->type->dtype), *label = tensor_label(e, n);
-    CODE(e, b, n,
-         arena_format(e->a, "%s *const p@ = (%s *)(arena + $);", type, type),
-         planned_offset(e, n));
+    if (is_own(e, terms, n))
+        CODE(e, b, n,
+             arena_format(e->a, "%s *const p@ = (%s *)(terms + ($ - $));", type,
+                          type),
+             planned_offset(e, n), planned_offset(e, terms));
+    else
+        CODE(
+            e, b, n,
+            arena_format(e->a, "%s *const p@ = (%s *)(arena + $);", type, type),
+            planned_offset(e, n));
     b->last->remark = *label ? label : op_info[d->op].name;
 }
 
 // Pointers to the scalars that the kernel reads and writes.
 static void emit_pointers(const Emit *e, Block *b) {
     bool *seen = ARENA_ARRAY(e->a, e->g->count, bool);
+    NodeId terms = own_terms(e->g);
     for (NodeId n = e->group->first; n <= e->group->last; n++)
         for (int i = 0; i < e->g->node[n].num_args; i++) {
             NodeId base = node_base(e->g, e->g->node[n].arg[i]);
@@ -30,11 +38,11 @@ static void emit_pointers(const Emit *e, Block *b) {
                 node_immediate(d) || seen[base])
                 continue;
             seen[base] = true;
-            emit_pointer(e, b, base);
+            emit_pointer(e, b, terms, base);
         }
     for (int i = 0; i < e->group->num_outputs; i++)
         if (e->group->kind == GROUP_UPDATE)
-            emit_pointer(e, b, e->group->output[i]);
+            emit_pointer(e, b, terms, e->group->output[i]);
 }
 
 // A reduction without chunks is the sum of its scalar operands.

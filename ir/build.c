@@ -156,3 +156,21 @@ NodeId graph_slice(Graph *g, NodeId a, const int64_t *low,
 NodeId graph_assign(Graph *g, NodeId state, NodeId value) {
     return graph_op2(g, OP_assign, state, value);
 }
+
+// Chan, Golub and LeVeque, "Updating Formulae and a Pairwise Algorithm for
+// Computing Sample Variances" (1982), for parts of equal size: the variance of
+// all is the mean of var_k + (mean_k - mean)^2.  It needs a second sum after
+// that of the means, but never subtracts two large numbers, as sums of squares
+// would.  A shard without samples adds 0, also to the number of shards.
+BatchMoments graph_sync_moments(Graph *g, NodeId sum, NodeId var,
+                                double count) {
+    NodeId own = graph_number(g, count);
+    NodeId shards = graph_op1(g, OP_sum_over_shards, graph_number(g, 1));
+    NodeId all = graph_op2(g, OP_mul, shards, own);
+    NodeId mean =
+        graph_op2(g, OP_div, graph_op1(g, OP_sum_over_shards, sum), all);
+    NodeId apart = graph_op2(g, OP_sub, graph_op2(g, OP_div, sum, own), mean);
+    NodeId term = graph_op2(g, OP_add, var, graph_op2(g, OP_mul, apart, apart));
+    term = graph_op1(g, OP_sum_over_shards, term);
+    return (BatchMoments){mean, graph_op2(g, OP_div, term, shards), all};
+}

@@ -120,6 +120,7 @@ static void (*const rules[NUM_OPS])(const Eval *) = {
     [OP_matmul] = eval_matmul,
     [OP_eigh] = eval_eigh,
     [OP_orthogonal] = eval_orthogonal,
+    [OP_sum_over_shards] = eval_copy,
     [OP_batch_norm] = eval_batch_norm,
     [OP_cross_entropy] = eval_cross_entropy,
     [OP_softmax] = eval_softmax,

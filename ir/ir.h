@@ -89,6 +89,7 @@ enum {
     STACKS = 32768,   // tensors of several shapes become one
     MATH = 65536,     // its kernel text calls a function
     DIVIDES = 131072, // its kernel text divides
+    COLLECTIVE = 262144, // all shards compute it together
 };
 
 typedef struct Graph Graph;
@@ -375,6 +376,15 @@ NodeId graph_stack(Graph *g, const NodeId *a, int count, int64_t rows,
 NodeId graph_slice(Graph *g, NodeId a, const int64_t *low, const int64_t *high);
 
 NodeId graph_assign(Graph *g, NodeId state, NodeId value);
+
+// Mean and biased variance of all shards, and the number of values behind each,
+// f32[].
+typedef struct {
+    NodeId mean, var, count;
+} BatchMoments;
+
+// From the sum and the variance of a shard's `count` values.
+BatchMoments graph_sync_moments(Graph *g, NodeId sum, NodeId var, double count);
 
 // ---- optimizer.c: the optimizers, from optimizers.def ----
 

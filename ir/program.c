@@ -65,8 +65,22 @@ static int digits_of(int count) {
     return digits;
 }
 
-int recipe_waiting_sums(const Recipe *r) {
-    return r->shards > 0 ? digits_of(r->shards) + digits_of(r->accumulate) : 0;
+bool program_in_lockstep(const Program *p) {
+    for (int i = 0; i < p->num_stages; i++) {
+        const Graph *g = p->stage[i].train;
+        for (NodeId n = 0; n < g->count; n++)
+            if (op_info[g->node[n].op].facts & COLLECTIVE)
+                return true;
+    }
+    return false;
+}
+
+int program_waiting_sums(const Program *p) {
+    const Recipe *r = &p->recipe;
+    if (r->shards == 0)
+        return 0;
+    int shards = program_in_lockstep(p) ? 0 : digits_of(r->shards);
+    return shards + digits_of(r->accumulate);
 }
 
 int64_t recipe_update_samples(const Recipe *r) {

@@ -108,6 +108,7 @@ typedef struct {
     int shards;     // that each of these batches is divided into; 0: none
     int optimizer_shards; // parts of the optimizer's states that ranks own; 0:
                           // each has all
+    bool sync_batch_norm; // over shards
     Stop stop;
     int64_t collect_samples; // that the collect graph sees
     const char *rate;        // the setting whose learning rate is shown
@@ -222,9 +223,12 @@ int64_t recipe_batch(const Recipe *r);
 int recipe_update_batches(const Recipe *r);
 int64_t recipe_update_samples(const Recipe *r);
 
+// Whether steps have sums over shards before the update, so that the shards of a
+// process run in lockstep.
+bool program_in_lockstep(const Program *p);
 // The sums of some terms of shards that wait for their siblings at one time, at
-// most; 0 without shards.
-int recipe_waiting_sums(const Recipe *r);
+// most; 0 without shards.  In lockstep only those of a shard's batches wait.
+int program_waiting_sums(const Program *p);
 
 // Whether ranks can each own a part of the optimizer's states.
 bool recipe_divides_optimizer(const Recipe *r);

@@ -130,11 +130,19 @@ PassOptions step_options(const PassOptions *o, const Step *step, int shards) {
     return own;
 }
 
+// The bytes that an arena may take where each shard in lockstep has a copy of
+// it from the terms on.
+static int64_t arena_room(const Steps *s, int64_t memory) {
+    return s->lockstep > 1 ? s->partial + (memory - s->partial) / s->lockstep
+                           : memory;
+}
+
 // Takes a step from a pass to another.  Once simplified, it is not counted with
 // steps that are not.
 static void step_run(Steps *s, int i, const Pass *from, const Pass *to) {
     Graph *g = s->step[i].graph;
     PassOptions own = step_options(s->options, &s->step[i], s->shards);
+    own.memory = arena_room(s, own.memory);
     bool counts = (g->facts & GROUPED) == 0;
     if (from == standard_passes)
         g = passes_run(g, &own, to->name, NULL, NULL);
@@ -225,7 +233,8 @@ static Steps steps_of(const Program *p, const PassOptions *o) {
                .options = o,
                .arena = p->eval->arena,
                .shards = p->recipe.shards,
-               .waiting_sums = recipe_waiting_sums(&p->recipe),
+               .waiting_sums = program_waiting_sums(p),
+               .lockstep = program_in_lockstep(p) ? p->recipe.shards : 1,
                .optimizer_shards = optimizer_shards(p)};
     s.step = steps_given(p, s.arena, &s.count, &s.not_decoded);
     for (int i = 0; i < s.count; i++)
@@ -241,6 +250,7 @@ static Plan *steps_plan(Steps *s) {
                    .act = s->options->storage,
                    .shards = s->shards,
                    .waiting_sums = s->waiting_sums,
+                   .lockstep = s->lockstep,
                    .state_bytes = s->state_bytes,
                    .partial = s->partial,
                    .partial_bytes = s->partial_bytes,
@@ -276,7 +286,7 @@ bool program_fits(const Program *p, const PassOptions *o) {
     bool fits = true;
     steps_run(&s, standard_passes, planning_pass());
     for (int i = 0; i < s.count && fits; i++)
-        fits = memory_fits(s.step[i].graph, o->memory);
+        fits = memory_fits(s.step[i].graph, arena_room(&s, o->memory));
     return fits;
 }
 
@@ -286,6 +296,7 @@ Plan *plan_elsewhere(const Plan *plan, const PassOptions *o) {
                .arena = a,
                .shards = plan->shards,
                .waiting_sums = plan->waiting_sums,
+               .lockstep = plan->lockstep,
                .optimizer_shards = plan->num_optimizer_shards,
                .not_decoded = plan->not_decoded,
                .step = ARENA_ARRAY(a, (size_t)plan->num_steps, Step),

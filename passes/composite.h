@@ -9,10 +9,11 @@
 // Statistics over all axes but the last.
 typedef struct {
     NodeId mean, istd; // istd: 1 / sqrt(var + eps)
-    double count;      // elements behind each statistic
+    NodeId share;      // f32[]: 1 / the elements behind each statistic
 } Normalized;
 
-Normalized composite_normalize(Graph *g, NodeId x, double eps);
+// x as batch_norm d normalizes it.
+Normalized composite_normalize(Graph *g, NodeId x, const Node *d);
 
 // softmax over one axis: exp / sum, with shifted = x - max(x).
 typedef struct {

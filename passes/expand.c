@@ -17,6 +17,7 @@ typedef struct {
     const Graph *old;
     NodeId id;
     const NodeId *now;
+    bool shards; // the graph is the part of a shard
 } Expansion;
 
 typedef NodeId ExpandRule(const Expansion *e);
@@ -24,7 +25,8 @@ typedef NodeId ExpandRule(const Expansion *e);
 #define EXPAND(rule) static ExpandRule expand_##rule;
 #include "ir/ops.def"
 
-Normalized composite_normalize(Graph *g, NodeId x, double eps) {
+Normalized composite_normalize(Graph *g, NodeId x, const Node *d) {
+    double eps = node_float(d, ATTR_eps, 1e-5);
     Type type = *g->node[x].type;
     int64_t axes[MAX_RANK];
     int count = type.rank - 1;
@@ -32,10 +34,17 @@ Normalized composite_normalize(Graph *g, NodeId x, double eps) {
         axes[i] = i;
     double n = (double)type_count(&type) / (double)type.dim[count];
     NodeId sum = graph_reduce(g, OP_sum, x, count, axes);
-    NodeId mean = graph_op2(g, OP_mul, sum, graph_number(g, 1 / n));
+    NodeId share = graph_number(g, 1 / n);
+    NodeId mean = graph_op2(g, OP_mul, sum, share);
     NodeId var = graph_reduce(g, OP_var, x, count, axes);
+    if (node_int(d, ATTR_sync, 0)) {
+        BatchMoments m = graph_sync_moments(g, sum, var, n);
+        mean = m.mean;
+        var = m.var;
+        share = graph_op2(g, OP_div, graph_number(g, 1), m.count);
+    }
     NodeId safe = graph_op2(g, OP_add, var, graph_number(g, eps));
-    return (Normalized){mean, graph_op1(g, OP_rsqrt, safe), n};
+    return (Normalized){mean, graph_op1(g, OP_rsqrt, safe), share};
 }
 
 Exponents composite_exponents(Graph *g, NodeId x, int axis) {
@@ -91,8 +100,7 @@ static NodeId expand_none(const Expansion *e) {
 //   gain = scale istd,  y = x gain + (bias - mean gain).
 static NodeId expand_batch_norm(const Expansion *e) {
     Graph *g = e->g;
-    double eps = node_float(node(e), ATTR_eps, 1e-5);
-    Normalized p = composite_normalize(g, operand(e, 0), eps);
+    Normalized p = composite_normalize(g, operand(e, 0), node(e));
     NodeId gain = graph_op2(g, OP_mul, operand(e, 1), p.istd);
     NodeId shift = graph_op2(g, OP_sub, operand(e, 2),
                              graph_op2(g, OP_mul, p.mean, gain));
@@ -149,6 +157,11 @@ static NodeId expand_softmax(const Expansion *e) {
 static NodeId expand_log_softmax(const Expansion *e) {
     Exponents p = exponents(e);
     return graph_op2(e->g, OP_sub, p.shifted, graph_op1(e->g, OP_log, p.sum));
+}
+
+// Each part of a step but that of a shard knows of one.
+static NodeId expand_sum_over_shards(const Expansion *e) {
+    return e->shards ? expand_none(e) : operand(e, 0);
 }
 
 static NodeId expand_stop_gradient(const Expansion *e) {
@@ -243,12 +256,11 @@ static ExpandRule *const expand_rule[NUM_OPS] = {
 };
 
 Graph *pass_expand(Graph *g, Arena *scratch, const PassOptions *o) {
-    (void)o;
     Graph *out = graph_like(g);
     NodeId *now = ARENA_ARRAY(scratch, g->count, NodeId);
     for (NodeId n = 0; n < g->count; n++) {
         out->origin = g->node[n].from;
-        Expansion e = {out, g, n, now};
+        Expansion e = {out, g, n, now, o->part == PART_SHARD};
         now[n] = expand_rule[g->node[n].op](&e);
     }
     return out;

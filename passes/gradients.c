@@ -400,6 +400,11 @@ static void grad_matmul(Backward *b) {
                 : product(b, x(b, 0), !ta, b->dy, false));
 }
 
+// Each shard's operand is in the sum of each: the sum is its own adjoint.
+static void grad_sum_over_shards(Backward *b) {
+    give(b, 0, op1(b, OP_sum_over_shards, b->dy));
+}
+
 // ---- composite operations ----
 
 // Ioffe and Szegedy, "Batch Normalization" (ICML 2015), with n elements to a
@@ -408,9 +413,10 @@ static void grad_matmul(Backward *b) {
 // With factors of a channel an element takes two multiplications and two sums:
 //   gain = scale istd,  slope = gain istd dscale / n,
 //   dx = dy gain + ((mean slope - gain dbias / n) - x slope).
+// Synchronized, these sums and n are those of all shards, and the gradients of
+// scale and bias a shard's terms.
 static void grad_batch_norm(Backward *b) {
-    double eps = node_float(&b->node, ATTR_eps, 1e-5);
-    Normalized p = composite_normalize(b->g, x(b, 0), eps);
+    Normalized p = composite_normalize(b->g, x(b, 0), &b->node);
     NodeId normal = op2(b, OP_sub, op2(b, OP_mul, x(b, 0), p.istd),
                         op2(b, OP_mul, p.mean, p.istd));
     NodeId product = op2(b, OP_mul, b->dy, normal);
@@ -422,11 +428,14 @@ static void grad_batch_norm(Backward *b) {
         give(b, 2, dbias);
     if (!wants(b, 0))
         return;
-    NodeId share = number(b, 1 / p.count);
+    if (node_int(&b->node, ATTR_sync, 0)) {
+        dscale = op1(b, OP_sum_over_shards, dscale);
+        dbias = op1(b, OP_sum_over_shards, dbias);
+    }
     NodeId gain = op2(b, OP_mul, x(b, 1), p.istd);
     NodeId slope = op2(b, OP_mul, op2(b, OP_mul, gain, p.istd),
-                       op2(b, OP_mul, dscale, share));
-    NodeId drift = op2(b, OP_mul, gain, op2(b, OP_mul, dbias, share));
+                       op2(b, OP_mul, dscale, p.share));
+    NodeId drift = op2(b, OP_mul, gain, op2(b, OP_mul, dbias, p.share));
     NodeId shift = op2(b, OP_sub, op2(b, OP_mul, p.mean, slope), drift);
     NodeId along = op2(b, OP_sub, shift, op2(b, OP_mul, x(b, 0), slope));
     give(b, 0, op2(b, OP_add, op2(b, OP_mul, b->dy, gain), along));

@@ -17,7 +17,7 @@ static bool is_repeatable(const Graph *g, NodeId n) {
     unsigned facts = op_info[d->op].facts;
     if (d->op == OP_workspace || node_int(d, ATTR_accumulate, 0))
         return false;
-    if (facts & (EFFECT | SCATTERS))
+    if (facts & (EFFECT | SCATTERS | COLLECTIVE))
         return false;
     return !(facts & REDUCES) ||
            (!(facts & REDUCES_ALL) && reduction_kind(g, n) == ROW_REDUCTION);

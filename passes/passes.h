@@ -44,7 +44,8 @@ typedef struct {
     const Program *program;
     const PassOptions *options;
     Arena *arena;
-    int shards, waiting_sums, optimizer_shards; // of the program's recipe
+    int shards, waiting_sums, optimizer_shards; // of the program
+    int lockstep;                               // as in Plan
     Step *step; // has room for two more
     int count;
     int64_t state_bytes;     // of all states, by what ACT is

@@ -46,8 +46,9 @@ static bool any_operand(const Graph *g, NodeId n, const bool *has) {
 
 static void find_bulk(Shards *s) {
     for (NodeId n = 0; n < s->old->count; n++)
-        s->bulk[n] =
-            s->old->node[n].op == OP_input || any_operand(s->old, n, s->bulk);
+        s->bulk[n] = s->old->node[n].op == OP_input ||
+                     (op_info[s->old->node[n].op].facts & COLLECTIVE) ||
+                     any_operand(s->old, n, s->bulk);
 }
 
 static void find_mixed(Shards *s, Arena *scratch) {

@@ -395,7 +395,8 @@ static NodeId add_constant(Simplify *s, Graph *small, NodeId n) {
 
 static bool can_fold(const Simplify *s, const Node *n) {
     DType dtype = n->type->dtype;
-    bool small = dtype == F32 || dtype == I32 || dtype == BOOL;
+    bool small = (dtype == F32 || dtype == I32 || dtype == BOOL) &&
+                 !(op_info[n->op].facts & COLLECTIVE);
     for (int i = 0; i < n->num_args; i++) {
         const Node *a = at(s, n->arg[i]);
         small &= a->op == OP_constant &&

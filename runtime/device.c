@@ -3,6 +3,8 @@
 
 #include "runtime/device.h"
 
+#include <string.h>
+
 const char *rt_call_name(RtCallKind kind) {
     static const char *const name[] = {
         [RT_CONV] = "conv",
@@ -11,6 +13,7 @@ const char *rt_call_name(RtCallKind kind) {
         [RT_MATMUL] = "matmul",
         [RT_EIGH] = "eigh",
         [RT_ORTHOGONAL] = "orthogonal",
+        [RT_SUM_OVER_SHARDS] = "sum_over_shards",
     };
     return name[kind];
 }
@@ -63,24 +66,63 @@ RtWork rt_launch_work(const RtLaunch *launch, bool is_call) {
 }
 
 void rt_phase(RtDevice *d, RtPhase phase) {
-    d->phase(d, phase);
+    RtSegment *p = d->segment;
+    if (p != NULL && p->launch <= p->first)
+        p->phase = phase;
+    else if (p == NULL || p->launch < p->end)
+        d->phase(d, phase);
 }
 
-static void tell(RtDevice *d, int kernel, const size_t *arg) {
+void rt_step_launch(RtDevice *d, const RtStep *step) {
+    if (d->segment != NULL)
+        d->segment->launch = 0;
+    else if (d->hooks != NULL)
+        d->hooks->begin(d->hooks);
+    step->run(d);
+}
+
+// Counts a launch.  True: it is of the segment, and *arg are its addresses
+// there.
+static bool is_in_segment(RtDevice *d, const size_t **arg, int count) {
+    RtSegment *p = d->segment;
+    if (p == NULL)
+        return true;
+    int launch = p->launch++;
+    if (launch == p->end)
+        memcpy(p->sum, *arg, sizeof p->sum);
+    if (launch < p->first || launch >= p->end)
+        return false;
+    if (launch == p->first)
+        d->phase(d, p->phase);
+    for (int i = 0; i < count; i++)
+        p->arg[i] = (*arg)[i] + ((*arg)[i] < p->from ? 0 : p->shift);
+    *arg = p->arg;
+    return true;
+}
+
+void rt_observers_tell(RtDevice *d, int kernel, const size_t *arg) {
+    const RtSegment *p = d->segment;
     if (d->watch != NULL) {
-        d->watch->launched(d->watch, kernel, arg);
+        if (p == NULL || p->is_watched)
+            d->watch->launched(d->watch, kernel, arg);
         d->watch->absent = false;
     }
-    if (d->hooks != NULL)
+    if (d->hooks != NULL && (p == NULL || p->is_overlapped))
         d->hooks->launched(d->hooks);
 }
 
 void rt_launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
+    if (!is_in_segment(d, &arg,
+                       d->segment ? d->segment->plan->kernel[kernel].args : 0))
+        return;
     d->launch(d, kernel, grid, arg);
-    tell(d, kernel, arg);
+    rt_observers_tell(d, kernel, arg);
 }
 
 void rt_contract(RtDevice *d, int call, size_t a, size_t b, size_t out) {
-    d->library_call(d, call, a, b, out);
-    tell(d, -1, (const size_t[]){a, b, out});
+    const size_t *arg = (const size_t[]){a, b, out};
+    if (!is_in_segment(d, &arg, 3))
+        return;
+    d->library_call(d, call, arg[0], arg[1], arg[2]);
+    rt_observers_tell(d, -1, arg);
 }

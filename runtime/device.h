@@ -67,6 +67,20 @@ struct RtElsewhere {
     void (*write)(RtElsewhere *e, size_t to, const void *from, size_t bytes);
 };
 
+// A segment of a step, between two sums over shards, for one shard.
+typedef struct {
+    const RtPlan *plan;
+    int number, shard;  // of the step's segments; among those in lockstep
+    int first, end;     // launches of the step
+    size_t from, shift; // addresses from `from` on are shifted by these bytes
+    bool is_watched, is_overlapped; // observers see this shard
+    // While the step's function runs:
+    int launch;    // the next one
+    RtPhase phase; // of the first one
+    size_t *arg;   // room for the addresses of any launch
+    size_t sum[3]; // addresses of launch number `end`, if that is a call
+} RtSegment;
+
 struct RtDevice {
     const char *name; // "host", "cuda:0"
     int threads;      // of the host that compute; 0 on a GPU
@@ -76,6 +90,9 @@ struct RtDevice {
     // Set before as well: those parts take no memory, and nothing touches
     // them.  NULL: the arena is whole.
     RtElsewhere *elsewhere;
+    // Likewise: the shards that run in lockstep, each with a copy of a step's
+    // memory; 0 and 1: one.
+    int shards;
     // For people: the processor and its threads, or the GPU and its memory.
     const char *(*describe)(RtDevice *d);
     // Free bytes, and the bytes that the plan needs: its arena and the
@@ -148,6 +165,7 @@ struct RtDevice {
     // merged with later ones.  NULL: all.
     int (*queued_launches)(RtDevice *d);
     void (*close)(RtDevice *d);
+    RtSegment *segment;        // that steps run; NULL: all of them
     RtWatch *watch;            // NULL: none; a watched step is not recorded
     RtStepHooks *hooks;        // of the next runs; NULL: none
     const struct RtNvtx *nvtx; // ranges of phases and launches; may be NULL
@@ -169,6 +187,12 @@ typedef struct {
     size_t begin, end;
 } RtRange;
 size_t rt_device_absent(const RtDevice *d, size_t unit, RtRange part[2]);
+
+// Calls the step's function, for the device's segment if it has one; else its
+// hooks begin.
+void rt_step_launch(RtDevice *d, const RtStep *step);
+// Tells the observers that see the shard of a launch, or of a sum over shards.
+void rt_observers_tell(RtDevice *d, int kernel, const size_t *arg);
 
 // The operation's name: "conv_grad_input".
 const char *rt_call_name(RtCallKind kind);

@@ -10,7 +10,7 @@ static void count_product(const RtCall *c, size_t count[3]) {
     count[2] = batch * (size_t)c->n * (size_t)c->k;
 }
 
-static void count_factor(const RtCall *c, size_t count[3]) {
+static void count_other(const RtCall *c, size_t count[3]) {
     size_t rows = c->kind == RT_EIGH ? (size_t)c->n + 1 : (size_t)c->n;
     count[0] = (size_t)c->n * (size_t)c->k;
     count[1] = 0;
@@ -32,8 +32,8 @@ static void count_convolution(const RtCall *c, size_t count[3]) {
 void rt_call_count(const RtCall *c, size_t count[3]) {
     if (c->kind == RT_MATMUL)
         count_product(c, count);
-    else if (c->kind == RT_EIGH || c->kind == RT_ORTHOGONAL)
-        count_factor(c, count);
+    else if (c->kind > RT_MATMUL)
+        count_other(c, count);
     else
         count_convolution(c, count);
 }

@@ -126,6 +126,9 @@ typedef struct {
 //                        `batch` of each, one after another
 //   RT_EIGH              a [n,n] -> [n+1,n]: eigenvalues, then eigenvectors
 //   RT_ORTHOGONAL        a [m,n] -> [m,n] with orthonormal columns or rows
+//   RT_SUM_OVER_SHARDS   a [1,n] -> [1,n]: the sum over shards, which the
+//                        runtime computes (lockstep.c); a device copies the
+//                        value of its only shard
 // Operands and result have element type `type`; sums are in f32.
 typedef enum {
     RT_CONV,
@@ -133,7 +136,8 @@ typedef enum {
     RT_CONV_GRAD_WEIGHT,
     RT_MATMUL,
     RT_EIGH,
-    RT_ORTHOGONAL
+    RT_ORTHOGONAL,
+    RT_SUM_OVER_SHARDS
 } RtCallKind;
 
 typedef struct {
@@ -142,7 +146,7 @@ typedef struct {
     RtType type;
     bool accumulate; // add to the result's old value
     int n, h, w, c, k, r, s, oh,
-        ow; // convolutions; matmul: m = n, n = k, k = c; factors: m = n, n = k
+        ow; // convolutions; matmul: m = n, n = k, k = c; others: m = n, n = k
     int stride[2], dilation[2], pad[4], groups; // pad: top, bottom, left, right
     bool ta, tb;
     int64_t batch; // matmul

@@ -353,6 +353,50 @@ void rt_shard_sum(const RtPlan *p, RtDevice *d, const RtTrainer *t, int i,
 void rt_shard_update(const RtPlan *p, RtDevice *d, int stage, int first,
                      int count);
 
+// ---- lockstep.c ----
+
+// A step with sums over shards runs in lockstep: all shards of a process up to
+// a sum, the sum, all shards up to the next one.  The first shard has the
+// addresses of the plan; each other one has a copy of the arena from the terms
+// on, behind it.
+
+// The segments of a step, which are between its sums; 1: it has none.
+int rt_lockstep_segments(const RtPlan *plan, const RtStep *step);
+// Whether the plan's training steps have such sums.
+bool rt_lockstep_needed(const RtPlan *plan);
+// Bytes of the arena with the copies of so many shards; SIZE_MAX: too many.
+size_t rt_lockstep_arena_bytes(const RtPlan *plan, int shards);
+// Bytes from an address of the first shard to that of another one.
+size_t rt_lockstep_shift(const RtPlan *plan, int shard);
+
+typedef struct RtLockstep RtLockstep;
+struct RtLockstep {
+    const RtPlan *plan;
+    RtDevice *device; // with memory for these shards
+    int shards;       // of this process
+    bool *empty;      // for each: it has no samples
+    size_t *arg;      // room for the addresses of a launch
+    // Replaces `count` f32 at an offset, the sum of this process, by the sum
+    // over ranks; launch: of the step.  NULL: this process has all shards.
+    void (*sum_ranks)(RtLockstep *l, int launch, size_t at, size_t count);
+    void *context; // of sum_ranks
+};
+
+// Ends the program if there is no memory.
+void rt_lockstep_open(RtLockstep *l, const RtPlan *plan, RtDevice *d,
+                      int shards);
+void rt_lockstep_close(RtLockstep *l);
+// Runs a step for all shards that are not empty; the terms of others are 0.
+void rt_lockstep_run(RtLockstep *l, const RtStep *step);
+// Runs a step without such sums for one shard.
+void rt_lockstep_run_one(RtLockstep *l, const RtStep *step, int shard);
+// Adds `count` f32 terms at an offset that batch i of `batches` has left in
+// each shard to those of its batches before.
+void rt_lockstep_add_batch(const RtLockstep *l, const RtTrainer *t, int i,
+                           size_t at, size_t count);
+// Stores the sum over this process's shards at the first one's offset.
+void rt_lockstep_add_shards(const RtLockstep *l, size_t at, size_t count);
+
 // ---- state.c ----
 
 const RtState *rt_state_find(const RtPlan *plan, const char *name);

@@ -319,7 +319,12 @@ static void totals_print(Text *t, const Program *p, const Layers *l,
     text_add(t, "%-18s%.1f KiB per sample\n", "memory traffic",
              kibibytes(c->cost.batch_bytes, c));
     library_print(t, c, device);
-    bytes_print(t, "arena", plan->arena_bytes);
+    bytes_print(t, "arena", plan_process_bytes(plan));
+    if (plan->lockstep > 1) {
+        Scaled one = bytes_scaled(plan->arena_bytes);
+        text_add(t, "%-18s%.1f %s with one shard; %d run in lockstep\n", "",
+                 one.count, one.unit, plan->lockstep);
+    }
     optimizer_shards_print(t, plan);
     bytes_print(t, "largest live sum", plan_bound(plan));
 }
@@ -395,7 +400,7 @@ static void check_json(Text *t, const Program *p, const Layers *l,
     text_add(t, ", \"parameters\": %" PRId64, l->parameters);
     text_add(t, ", \"flops_forward_per_sample\": %" PRId64, l->flops);
     text_add(t, ", \"flops_step\": %" PRId64, c->cost.flops);
-    text_add(t, ", \"arena_bytes\": %" PRId64, plan->arena_bytes);
+    text_add(t, ", \"arena_bytes\": %" PRId64, plan_process_bytes(plan));
     text_add(t, ", \"optimizer_shard_bytes\": [");
     for (int i = 0; i < plan->num_optimizer_shards; i++)
         text_add(t, "%s%" PRId64, i ? ", " : "",

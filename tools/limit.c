@@ -103,9 +103,9 @@ static const char *advice(Arena *a, const Arguments *arguments,
 
 bool plan_fits(Arena *a, const Arguments *arguments, const Program *p,
                const Plan *plan) {
-    if (arguments->memory == 0 || plan->arena_bytes <= arguments->memory)
+    if (arguments->memory == 0 || plan_process_bytes(plan) <= arguments->memory)
         return true;
-    Scaled need = bytes_scaled(plan->arena_bytes);
+    Scaled need = bytes_scaled(plan_process_bytes(plan));
     Scaled room = bytes_scaled(arguments->memory);
     complain(arguments,
              "a batch of %" PRId64 " needs %.1f %s of memory in the plan for "

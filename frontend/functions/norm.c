@@ -103,13 +103,35 @@ static NodeId normalized(Expansion *e, const Norm *n, NodeId x, NodeId mean,
     return add_binary(e, OP_add, scaled, n->bias);
 }
 
+static bool is_synced(const Expansion *e) {
+    return e->recipe.sync_batch_norm && e->recipe.shards > 0;
+}
+
+// n / (n - 1) for a number of values.
+static NodeId correction(Expansion *e, NodeId count) {
+    return add_binary(e, OP_div, count,
+                      add_binary(e, OP_sub, count, number_node(e, 1)));
+}
+
+// Statistics of a batch, of `count` numbers each; synchronized, those of all
+// shards.
+static BatchMoments moments(Expansion *e, NodeId sum, NodeId var,
+                            double count) {
+    if (is_synced(e))
+        return graph_sync_moments(e->graph, sum, var, count);
+    // As expand writes it, so that CSE merges the two.
+    NodeId mean = add_binary(e, OP_div, sum, number_node(e, count));
+    return (BatchMoments){mean, var, NO_NODE};
+}
+
 // Updates the running statistics by those of a batch, of `count` numbers each.
-static void update_statistics(Expansion *e, const Norm *n, NodeId mean,
-                              NodeId var, double count) {
-    NodeId unbiased =
-        add_binary(e, OP_mul, var, number_node(e, count / (count - 1)));
+static void update_statistics(Expansion *e, const Norm *n,
+                              const BatchMoments *m, double count) {
+    NodeId factor = m->count == NO_NODE ? number_node(e, count / (count - 1))
+                                        : correction(e, m->count);
+    NodeId unbiased = add_binary(e, OP_mul, m->var, factor);
     Type t = n->statistic;
-    mean = graph_reshape(e->graph, mean, t.rank, t.dim);
+    NodeId mean = graph_reshape(e->graph, m->mean, t.rank, t.dim);
     unbiased = graph_reshape(e->graph, unbiased, t.rank, t.dim);
     update_running(e, n->mean, mean, n->momentum);
     update_running(e, n->var, unbiased, n->momentum);
@@ -122,18 +144,17 @@ static NodeId norm_train(Expansion *e, const Norm *n) {
     int64_t axes[MAX_RANK];
     for (int i = 0; i < t.rank - 1; i++)
         axes[i] = i;
-    Attr eps = attr_float(ATTR_eps, n->eps);
+    Attr attr[] = {attr_float(ATTR_eps, n->eps), attr_int(ATTR_sync, 1)};
     NodeId y = graph_add(g, (Node){.op = OP_batch_norm,
                                    .num_args = 3,
                                    .arg = (NodeId[]){n->x, n->scale, n->bias},
-                                   .num_attrs = 1,
-                                   .attr = &eps,
+                                   .num_attrs = is_synced(e) ? 2 : 1,
+                                   .attr = attr,
                                    .group = -1});
     NodeId sum = graph_reduce(g, OP_sum, n->x, t.rank - 1, axes);
     NodeId var = graph_reduce(g, OP_var, n->x, t.rank - 1, axes);
-    // As expand writes it, so that CSE merges the two.
-    NodeId mean = add_binary(e, OP_div, sum, number_node(e, count));
-    update_statistics(e, n, mean, var, count);
+    BatchMoments m = moments(e, sum, var, count);
+    update_statistics(e, n, &m, count);
     return y;
 }
 
@@ -148,9 +169,9 @@ static NodeId ghost_train(Expansion *e, const Norm *n) {
     NodeId x = graph_reshape(g, n->x, 4, view);
     NodeId sum = graph_reduce(g, OP_sum, x, 2, (int64_t[]){0, 2});
     NodeId var = graph_reduce(g, OP_var, x, 2, (int64_t[]){0, 2});
-    NodeId mean = add_binary(e, OP_div, sum, number_node(e, count));
-    update_statistics(e, n, mean, var, count);
-    return graph_reshape(g, normalized(e, n, x, mean, var), t.rank, t.dim);
+    BatchMoments m = moments(e, sum, var, count);
+    update_statistics(e, n, &m, count);
+    return graph_reshape(g, normalized(e, n, x, m.mean, m.var), t.rank, t.dim);
 }
 
 static NodeId mean_over_splits(Expansion *e, const Norm *n, NodeId statistic) {

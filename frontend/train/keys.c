@@ -30,6 +30,7 @@ static const struct {
     {"accumulate", PHASE_KEYS, "", NULL},
     {"shards", PHASE_KEYS, "", NULL},
     {"optimizer_shards", PHASE_KEYS, "", NULL},
+    {"sync_batch_norm", PHASE_KEYS, "", NULL},
     {"clip", PHASE_KEYS, "", NULL},
     {"recompute", PHASE_KEYS, "", NULL},
     {"steps", PHASE_KEYS, "", NULL},

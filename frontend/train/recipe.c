@@ -123,6 +123,19 @@ static bool read_optimizer_shards(Expansion *e, TrainBlock *t) {
     return true;
 }
 
+static bool read_sync(Expansion *e, TrainBlock *t) {
+    static const char name[] = "sync_batch_norm";
+    Value v = key_value(e, t, name);
+    if (v.kind == VALUE_NONE || v.kind == VALUE_POISON)
+        return v.kind == VALUE_NONE;
+    if (v.kind != VALUE_BOOL) {
+        key_report(e, key_at(t, name), "`sync_batch_norm`", "true or false");
+        return false;
+    }
+    e->recipe.sync_batch_norm = v.boolean;
+    return true;
+}
+
 static bool read_seed(Expansion *e, TrainBlock *t) {
     Value v = key_value(e, t, "seed");
     return v.kind == VALUE_NONE ||
@@ -238,6 +251,7 @@ bool train_constants(Expansion *e, TrainBlock *t) {
     good &= read_accumulate(e, t);
     good &= read_shards(e, t);
     good &= read_optimizer_shards(e, t);
+    good &= read_sync(e, t);
     good &= read_recompute(e, t);
     good &= read_seed(e, t);
     good &= read_precision(e, t);

@@ -77,3 +77,7 @@ Graph *plan_graph(const Plan *p, const char *name) {
     const Step *step = plan_step(p, name);
     return step ? step->graph : NULL;
 }
+
+int64_t plan_process_bytes(const Plan *p) {
+    return p->arena_bytes + (p->lockstep - 1) * (p->arena_bytes - p->partial);
+}

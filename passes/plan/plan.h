@@ -82,7 +82,9 @@ typedef struct Plan {
     Step *step; // with plans; those of the program, and derive where something
                 // is derived
     int num_steps;
-    int shards, waiting_sums; // of the recipe
+    int shards, waiting_sums; // of the program
+    int lockstep; // shards at once in one process, each with a copy of the
+                  // arena from the terms on (runtime/lockstep.c)
     int64_t state_bytes, arena_bytes;
     // The terms of a shard, f32, and behind them waiting_sums times as many
     // bytes.
@@ -91,6 +93,9 @@ typedef struct Plan {
     int num_optimizer_shards; // 0: the optimizer is not divided
     const char *not_decoded; // why a model of texts has no decode step, or NULL
 } Plan;
+
+// Bytes of the arena of one process that runs all shards.
+int64_t plan_process_bytes(const Plan *p);
 
 // The step of that name, or NULL; its graph, or NULL.
 const Step *plan_step(const Plan *p, const char *name);

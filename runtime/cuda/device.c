@@ -16,7 +16,9 @@ enum { ALIGNMENT = 256, EVENTS_BESIDE_LAUNCHES = 8 };
 
 static size_t arena_bytes(const RtCuda *c) {
     size_t bytes;
-    if (__builtin_add_overflow(c->plan->arena_bytes, ALIGNMENT - 1, &bytes))
+    if (__builtin_add_overflow(
+            rt_lockstep_arena_bytes(c->plan, c->device.shards), ALIGNMENT - 1,
+            &bytes))
         return SIZE_MAX;
     return bytes / ALIGNMENT * ALIGNMENT;
 }
@@ -95,9 +97,36 @@ static bool allocate(RtCuda *c, RtError *e) {
                           "clear the memory");
 }
 
+// Graphs of the segments of steps that run in lockstep, for each shard.
+static bool open_segments(RtCuda *c, RtError *e) {
+    const RtPlan *p = c->plan;
+    size_t count = 0, at = 0;
+    for (int i = 0; i < p->num_steps; i++)
+        count += (size_t)rt_lockstep_segments(p, &p->step[i]) *
+                 (size_t)c->device.shards;
+    c->segment = calloc((size_t)p->num_steps + 1, sizeof *c->segment);
+    c->segment_graph = calloc(count + 1, sizeof *c->segment_graph);
+    if (c->segment == NULL || c->segment_graph == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    c->num_segments = count;
+    for (int i = 0; i < p->num_steps; i++) {
+        c->segment[i] = &c->segment_graph[at];
+        at += (size_t)rt_lockstep_segments(p, &p->step[i]) *
+              (size_t)c->device.shards;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!rt_step_graph_open(&c->segment_graph[i], &c->cu, 0, e))
+            return false;
+        c->segment_graph[i].one_by_one = p->one_by_one;
+    }
+    return true;
+}
+
 static void reserve(RtDevice *d) {
     RtCuda *c = rt_cuda_of(d);
     rt_cuda_check(c, allocate(c, &c->error));
+    if (d->shards > 0)
+        rt_cuda_check(c, open_segments(c, &c->error));
     CUdeviceptr slots = c->arena + arena_bytes(c);
     rt_cuda_check(c, rt_copy_stream_bind(&c->copies, slots, &c->error));
     rt_library_calls_bind(&c->calls, c->arena,
@@ -239,6 +268,8 @@ static void close_cuda(RtDevice *d) {
             c->cu.stream_sync(c->stream);
         for (int i = 0; c->graph != NULL && i < 2 * c->plan->num_steps; i++)
             rt_step_graph_close(&c->graph[i]);
+        for (size_t i = 0; i < c->num_segments; i++)
+            rt_step_graph_close(&c->segment_graph[i]);
         rt_library_calls_close(&c->calls);
         rt_nvjpeg_close(c->nvjpeg);
         rt_staging_close(&c->staging);
@@ -255,6 +286,8 @@ static void close_cuda(RtDevice *d) {
     rt_builtins_close(&c->builtins);
     rt_gpu_close(&c->gpu);
     free(c->graph);
+    free(c->segment);
+    free(c->segment_graph);
     free(c->merged);
     free(c->at);
     free(c->argument);

@@ -12,7 +12,8 @@
 // stream that is recorded when the terms are stored; the device's stream waits
 // for its end.  With a step's hooks it is recorded with the step.  The first
 // run of a step is not recorded, so the library has made its connections before
-// it is captured, and all ranks capture the same calls in the same order.
+// it is captured, and all ranks capture the same calls in the same order.  A sum
+// between two segments of a step is queued between their graphs.
 //
 // Flags are exchanged before the sums of a step, and copied to the host's
 // memory with a number by which the host knows that they have come, while the

@@ -465,6 +465,9 @@ typedef struct {
     int64_t first, last;   // to deliver, counted over all epochs
     // Batches of an update, and those that are delivered here; 0: all.
     int shards, first_shard, own_shards;
+    // Batches of a shard, if shards run in lockstep: the first ones of all own
+    // shards come first.  0 and 1: batches are in order.
+    int rounds;
     bool shuffle;          // else file order in every epoch
     uint64_t seed;
     RtType image, label; // types of delivery
@@ -526,6 +529,7 @@ typedef struct {
     int64_t number[RT_MAX_IN_FLIGHT], next;
     int in_flight;
     int resident; // the set of resident images; 0: none
+    size_t shift; // added to the addresses of inputs
     bool repeats; // submits the first batch again and again
     bool partly;  // within an update of several batches
     const RtBatch *first;

@@ -39,10 +39,10 @@ static const void *batch_part(const RtBatch *b, const char *name) {
 static RtPiece piece_of(const RtFeeder *f, const RtInput *in,
                         const RtBatch *b) {
     if (f->resident > 0 && strcmp(in->name, "image") == 0)
-        return (RtPiece){in->offset, b->index,
+        return (RtPiece){in->offset + f->shift, b->index,
                          (size_t)in->dim[0] * sizeof *b->index, f->resident};
-    return (RtPiece){in->offset, batch_part(b, in->name), rt_input_bytes(in),
-                     0};
+    return (RtPiece){in->offset + f->shift, batch_part(b, in->name),
+                     rt_input_bytes(in), 0};
 }
 
 static int64_t submit(const RtFeeder *f, const RtStep *step, const RtBatch *b) {

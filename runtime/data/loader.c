@@ -84,17 +84,31 @@ static int64_t own_before(const RtLoaderConfig *p, int64_t before) {
            own_of_epoch(p, before % p->epoch_batches);
 }
 
+// Batch i of `count` that this rank has of an update, in the order of lockstep:
+// the first batch of each shard, then the second ones.
+static int64_t in_lockstep(const RtLoaderConfig *p, int64_t i, int64_t count) {
+    int64_t round = 0, shards;
+    for (;; round++, i -= shards) {
+        shards = (count - round + p->rounds - 1) / p->rounds;
+        if (i < shards)
+            return i * p->rounds + round;
+    }
+}
+
 // Batch number `own` of this rank.
 static int64_t batch_of(const RtLoaderConfig *p, int64_t own) {
-    if (p->shards == 0 || p->own_shards == p->shards)
+    if (p->shards == 0 || (p->own_shards == p->shards && p->rounds <= 1))
         return own;
     int64_t each = own_of_epoch(p, p->epoch_batches);
     int64_t epoch = own / each, at = own % each;
     int64_t full = p->epoch_batches / p->shards * p->own_shards;
     int64_t update =
         at < full ? at / p->own_shards : p->epoch_batches / p->shards;
-    return epoch * p->epoch_batches + update * p->shards + p->first_shard + at -
-           update * p->own_shards;
+    int64_t first = update * p->shards + p->first_shard;
+    int64_t left = p->epoch_batches - first, i = at - update * p->own_shards;
+    if (p->rounds > 1)
+        i = in_lockstep(p, i, left < p->own_shards ? left : p->own_shards);
+    return epoch * p->epoch_batches + first + i;
 }
 
 static int32_t valid_of(const RtLoaderConfig *p, int64_t batch) {

@@ -241,6 +241,9 @@ void rt_world_close(RtWorld *w, bool good);
 void rt_world_sum(RtWorld *w, const RtBuffer *b, size_t count);
 void rt_world_broadcast(RtWorld *w, int from, const RtBuffer *b, size_t bytes);
 void rt_world_share(RtWorld *w, RtDevice *d, const RtRange *part);
+// A sum between two segments of a step: work of the device if sums are, without
+// flags; those of the step's last sum count.
+void rt_world_sum_within(RtWorld *w, const RtBuffer *b, size_t count);
 // Begins a sum that goes on while this thread computes, after those begun
 // before it; not for NULL.  Until they are finished, no other collective is
 // called.

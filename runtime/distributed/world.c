@@ -330,6 +330,15 @@ void rt_world_queue_finish(RtWorld *w) {
     w->flag = w->collectives->await_flag(w->collectives);
 }
 
+void rt_world_sum_within(RtWorld *w, const RtBuffer *b, size_t count) {
+    if (!rt_world_queues(w)) {
+        rt_world_sum(w, b, count);
+        return;
+    }
+    rt_world_queue_sum(w, b, count);
+    rt_world_queue_join(w);
+}
+
 void rt_world_share(RtWorld *w, RtDevice *d, const RtRange *part) {
     w->collectives->share(w->collectives, d, part);
 }

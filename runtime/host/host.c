@@ -66,9 +66,11 @@ static size_t needed(RtDevice *d) {
     size_t bytes;
     RtRange absent[2];
     packed_open(h);
-    if (__builtin_add_overflow(
-            h->plan->arena_bytes - rt_device_absent(d, page_bytes(), absent),
-            rt_contractions_bytes(h->contractions), &bytes) ||
+    if (__builtin_sub_overflow(rt_lockstep_arena_bytes(h->plan, d->shards),
+                               rt_device_absent(d, page_bytes(), absent),
+                               &bytes) ||
+        __builtin_add_overflow(bytes, rt_contractions_bytes(h->contractions),
+                               &bytes) ||
         __builtin_add_overflow(bytes, rt_packed_weights_bytes(h->packed),
                                &bytes) ||
         __builtin_add_overflow(bytes, HUGE_PAGE, &bytes))
@@ -81,10 +83,10 @@ static bool open_range(const Host *h, size_t begin, size_t end) {
 }
 
 // Addresses for all of the arena, and memory for the parts that are here.
-static bool map_arena(Host *h) {
+static bool map_arena(Host *h, size_t bytes) {
     RtRange absent[2];
     size_t at = 0;
-    h->mapped = h->plan->arena_bytes + HUGE_PAGE;
+    h->mapped = bytes + HUGE_PAGE;
     rt_device_absent(&h->device, page_bytes(), absent);
     h->mapping =
         mmap(NULL, h->mapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -108,10 +110,11 @@ static bool map_arena(Host *h) {
 // Huge pages avoid most TLB misses; the system may decline.
 static void reserve(RtDevice *d) {
     Host *h = host_of(d);
-    if (!map_arena(h))
+    size_t bytes = rt_lockstep_arena_bytes(h->plan, d->shards);
+    if (!map_arena(h, bytes))
         rt_end(EXIT_MEMORY, "cannot allocate %zu bytes of memory: %s",
                needed(d), strerror(errno));
-    madvise(h->arena, h->plan->arena_bytes, MADV_HUGEPAGE);
+    madvise(h->arena, bytes, MADV_HUGEPAGE);
     rt_contractions_reserve(h->contractions);
     packed_open(h);
     rt_packed_weights_reserve(h->packed);
@@ -131,8 +134,9 @@ static void read_bytes(RtDevice *d, void *to, size_t from, size_t bytes) {
 
 static void sum(RtDevice *d, size_t to, const size_t *from, int terms,
                 size_t count) {
+    enum { FEW = 1 << 14 }; // numbers that one thread adds sooner than a team
     Host *h = host_of(d);
-    rt_sum(h->arena, to, from, terms, count, h->threads);
+    rt_sum(h->arena, to, from, terms, count, count < FEW ? 1 : h->threads);
 }
 
 static int64_t submit_batch(RtDevice *d, const RtPiece *piece, int count) {
@@ -188,11 +192,9 @@ static void run_blocks(void *arg, int me, int members) {
 static void run(RtDevice *d, const RtStep *step) {
     Host *h = host_of(d);
     h->step = step;
-    h->launches = 0;
+    h->launches = d->segment != NULL ? d->segment->first : 0;
     rt_packed_weights_begin(h->packed, step, h->arena);
-    if (d->hooks != NULL)
-        d->hooks->begin(d->hooks);
-    step->run(d);
+    rt_step_launch(d, step);
     h->step = NULL;
 }
 
@@ -237,11 +239,15 @@ static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
 static void library_call(RtDevice *d, int call, size_t a, size_t b,
                          size_t out) {
     Host *h = host_of(d);
+    const RtCall *c = &h->plan->call[call];
     double begin = rt_seconds();
-    rt_contractions_run(h->contractions, call, h->arena + a, h->arena + b,
-                        rt_packed_weights_find(h->packed, call, b),
-                        h->arena + out);
-    spend(h, rt_call_name(h->plan->call[call].kind), true, begin);
+    if (c->kind == RT_SUM_OVER_SHARDS)
+        rt_sum(h->arena, out, &a, 1, (size_t)c->k, 1);
+    else
+        rt_contractions_run(h->contractions, call, h->arena + a, h->arena + b,
+                            rt_packed_weights_find(h->packed, call, b),
+                            h->arena + out);
+    spend(h, rt_call_name(c->kind), true, begin);
 }
 
 static void begin_phase(RtDevice *d, RtPhase phase) {

@@ -222,7 +222,7 @@ static void compile_sgemm(RtContractions *o) {
 }
 
 static bool is_matmul(const RtCall *c) {
-    return !is_conv(c) && !is_factor(c);
+    return c->kind == RT_MATMUL;
 }
 
 void rt_contractions_new(const RtPlan *plan, int threads, RtContractions **to) {

@@ -19,8 +19,8 @@ static double flops_of(const RtCall *c) {
 }
 
 int rt_call_threads(const RtCall *c, int threads) {
-    bool factors = c->kind == RT_EIGH || c->kind == RT_ORTHOGONAL;
-    return factors || flops_of(c) < TEAM_FLOPS ? 1 : threads;
+    bool other = c->kind > RT_MATMUL;
+    return other || flops_of(c) < TEAM_FLOPS ? 1 : threads;
 }
 
 // ---- kernels ----

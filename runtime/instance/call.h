@@ -12,11 +12,12 @@ struct RtInstance {
     RtDevice *device;
     RtCheckpoint *checkpoint;
     RtProgress at;
-    char *batch;   // room for one that is short, and for the output
-    float *output; // of a batch
-    bool prepared; // for predictions
-    bool begun;    // a run of training
-    bool broken;   // the device has failed
+    RtLockstep lockstep; // of shards with sums
+    char *batch;         // room for one that is short, and for the output
+    float *output;       // of a batch
+    bool prepared;       // for predictions
+    bool begun;          // a run of training
+    bool broken;         // the device has failed
     // texts.c, which only libraries of models that generate have, sets these.
     struct RtGeneration *generation; // NULL before the first text
     struct RtTokenizer *tokenizer;   // NULL: not given

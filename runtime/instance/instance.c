@@ -168,6 +168,8 @@ static bool open(RtInstance *m, const char *device, int threads) {
     if (m->device == NULL)
         return false;
     m->device->predicts = true;
+    if (rt_lockstep_needed(m->plan))
+        m->device->shards = m->trainer->shards;
     size_t need = m->device->needed(m->device),
            have = m->device->available(m->device);
     if (need > have)
@@ -176,6 +178,8 @@ static bool open(RtInstance *m, const char *device, int threads) {
                        "free",
                        need, m->device->name, have);
     m->device->reserve(m->device);
+    if (m->device->shards > 0)
+        rt_lockstep_open(&m->lockstep, m->plan, m->device, m->device->shards);
     m->checkpoint = rt_checkpoint_new(m->trainer, m->plan, m->device,
                                       &rt_system_files, &rt_last);
     return m->checkpoint != NULL;
@@ -268,6 +272,7 @@ void rt_instance_free(RtInstance *m) {
         m->free_texts(m);
     if (m->device != NULL)
         try_close(m);
+    rt_lockstep_close(&m->lockstep);
     free(m->batch);
     free(m->output);
     free(m);
@@ -311,6 +316,7 @@ typedef struct {
     int64_t first;
     int valid;
     int32_t number; // of the update's batches
+    size_t shift;   // of inputs, for a shard in lockstep
 } Batch;
 
 // Copies the valid rows of an input, and the first again for the others.
@@ -324,7 +330,7 @@ static void input_write(RtInstance *m, const RtInput *in, const char *from,
             memcpy(m->batch + (size_t)i * row, from, row);
         from = m->batch;
     }
-    m->device->write(m->device, in->offset, from, bytes);
+    m->device->write(m->device, in->offset + b->shift, from, bytes);
 }
 
 // Random numbers depend on a sample's number: here its place in the epoch.
@@ -334,7 +340,8 @@ static void index_write(RtInstance *m, const RtInput *in, const Batch *b) {
                      m->trainer->batch;
     for (int64_t i = 0; i < in->dim[0]; i++)
         index[i] = (int32_t)(before + b->first + (i < b->valid ? i : 0));
-    m->device->write(m->device, in->offset, index, rt_input_bytes(in));
+    m->device->write(m->device, in->offset + b->shift, index,
+                     rt_input_bytes(in));
 }
 
 static const void *data_of(const RtInstance *m, const RtInput *in,
@@ -352,10 +359,10 @@ static bool batch_write(RtInstance *m, const RtStep *step, const Batch *b) {
         const RtInput *in = &step->input[i];
         const void *from = data_of(m, in, b);
         if (strcmp(in->name, "valid") == 0)
-            m->device->write(m->device, in->offset,
+            m->device->write(m->device, in->offset + b->shift,
                              &(int32_t){(int32_t)b->valid}, sizeof(int32_t));
         else if (strcmp(in->name, "shard") == 0)
-            m->device->write(m->device, in->offset, &b->number,
+            m->device->write(m->device, in->offset + b->shift, &b->number,
                              sizeof b->number);
         else if (strcmp(in->name, "index") == 0)
             index_write(m, in, b);
@@ -421,7 +428,7 @@ static bool predict(RtInstance *m, const void *const *data, int64_t count,
         return false;
     rt_instance_prepare(m);
     for (int64_t first = 0; first < count; first += m->trainer->batch) {
-        Batch b = {data, first, valid_of(m, count - first), 0};
+        Batch b = {data, first, valid_of(m, count - first), 0, 0};
         if (!batch_write(m, step, &b))
             return false;
         run(m, RT_PREDICT, 0);
@@ -483,7 +490,7 @@ static bool train_batches(RtInstance *m, const void *const *data, int64_t count,
                           int stage) {
     for (int64_t first = 0; first < count; first += m->trainer->batch) {
         bool ends = first + m->trainer->batch >= count;
-        Batch b = {data, first, valid_of(m, count - first), 0};
+        Batch b = {data, first, valid_of(m, count - first), 0, 0};
         if (!train_batch(m, ends ? RT_TRAIN : RT_GATHER, stage, &b))
             return false;
     }
@@ -498,7 +505,7 @@ static bool train_shards(RtInstance *m, const void *const *data, int64_t count,
     size_t terms = m->plan->partial_bytes / sizeof(float);
     for (int32_t i = 0; i < t->accumulate; i++) {
         int64_t first = (int64_t)i * t->batch;
-        Batch b = {data, first, valid_of(m, count - first), i};
+        Batch b = {data, first, valid_of(m, count - first), i, 0};
         if (first >= count)
             d->sum(d, m->plan->partial, NULL, 0, terms);
         else if (!train_batch(m, RT_TRAIN, stage, &b))
@@ -512,6 +519,48 @@ static bool train_shards(RtInstance *m, const void *const *data, int64_t count,
     return true;
 }
 
+// Batch i of each shard.
+static bool train_round(RtInstance *m, const void *const *data, int64_t count,
+                        const RtStep *step, int i) {
+    const RtTrainer *t = m->trainer;
+    RtLockstep *l = &m->lockstep;
+    for (int k = 0; k < l->shards; k++) {
+        int32_t number = k * (t->accumulate / t->shards) + i;
+        int64_t first = (int64_t)number * t->batch;
+        Batch b = {data, first, valid_of(m, count - first), number,
+                   rt_lockstep_shift(m->plan, k)};
+        l->empty[k] = first >= count;
+        if (!l->empty[k] && !batch_write(m, step, &b))
+            return false;
+    }
+    rt_lockstep_run(l, step);
+    rt_lockstep_add_batch(l, t, i, m->plan->partial,
+                          m->plan->partial_bytes / sizeof(float));
+    return true;
+}
+
+static bool train_lockstep(RtInstance *m, const void *const *data,
+                           int64_t count, int stage) {
+    const RtTrainer *t = m->trainer;
+    const RtStep *step = rt_step_find(m->plan, RT_TRAIN, stage);
+    for (int i = 0; i < t->accumulate / t->shards; i++)
+        if (!train_round(m, data, count, step, i))
+            return false;
+    rt_lockstep_add_shards(&m->lockstep, m->plan->partial,
+                           m->plan->partial_bytes / sizeof(float));
+    run(m, RT_APPLY, stage);
+    return true;
+}
+
+// All batches of an update.
+static bool train_update(RtInstance *m, const void *const *data, int64_t count,
+                         int stage) {
+    if (m->trainer->shards == 0)
+        return train_batches(m, data, count, stage);
+    return m->device->shards > 0 ? train_lockstep(m, data, count, stage)
+                                 : train_shards(m, data, count, stage);
+}
+
 static bool train(RtInstance *m, const void *const *data, int64_t count,
                   float *loss) {
     int stage = rt_time_stage(m->trainer, &m->at);
@@ -519,8 +568,7 @@ static bool train(RtInstance *m, const void *const *data, int64_t count,
         return false;
     if (loss != NULL)
         rt_metrics_write(m->plan, m->device, &(RtMetrics){0});
-    if (!(m->trainer->shards > 0 ? train_shards(m, data, count, stage)
-                                 : train_batches(m, data, count, stage)))
+    if (!train_update(m, data, count, stage))
         return false;
     m->at.step++;
     m->prepared = false;

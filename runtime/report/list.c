@@ -67,7 +67,7 @@ static void print_call(const RtCall *c) {
     if (c->kind == RT_MATMUL)
         snprintf(shape, sizeof shape, "%s %lld of %dx%dx%d", kind,
                  (long long)c->batch, c->n, c->c, c->k);
-    else if (c->kind == RT_EIGH || c->kind == RT_ORTHOGONAL)
+    else if (c->kind > RT_MATMUL)
         snprintf(shape, sizeof shape, "%s %dx%d", kind, c->n, c->k);
     else
         snprintf(shape, sizeof shape, "%s %dx%dx%dx%d by %dx%dx%d", kind, c->n,

@@ -65,36 +65,43 @@ static const RtInput *input_find(const RtStep *step, const char *name) {
     return NULL;
 }
 
-// Copies of the inputs of a step; false: no memory.
-static bool inputs_read(RtDevice *d, const RtStep *step,
-                        void *copy[RT_MOST_INPUTS]) {
+bool rt_session_inputs_read(RtDevice *d, const RtStep *step, size_t shift,
+                            void *copy[RT_MOST_INPUTS]) {
+    for (int i = 0; i < RT_MOST_INPUTS; i++)
+        copy[i] = NULL;
+    d->sync(d);
     for (int i = 0; i < step->num_inputs; i++) {
         size_t bytes = rt_input_bytes(&step->input[i]);
         copy[i] = malloc(bytes + 1);
         if (copy[i] == NULL)
             return false;
-        d->read(d, copy[i], step->input[i].offset, bytes);
+        d->read(d, copy[i], step->input[i].offset + shift, bytes);
     }
     return true;
 }
 
-static void inputs_write(RtDevice *d, const RtStep *from, const RtStep *to,
-                         void *const copy[RT_MOST_INPUTS]) {
+void rt_session_inputs_write(RtDevice *d, const RtStep *from, const RtStep *to,
+                             size_t shift, void *const copy[RT_MOST_INPUTS]) {
     for (int i = 0; i < from->num_inputs; i++) {
         const RtInput *in = input_find(to, from->input[i].name);
         if (in != NULL)
-            d->write(d, in->offset, copy[i], rt_input_bytes(in));
+            d->write(d, in->offset + shift, copy[i], rt_input_bytes(in));
     }
 }
 
-static bool outputs_add(RtDevice *d, const RtStep *step,
+void rt_session_inputs_free(void *copy[RT_MOST_INPUTS]) {
+    for (int i = 0; i < RT_MOST_INPUTS; i++)
+        free(copy[i]);
+}
+
+static bool outputs_add(RtDevice *d, const RtStep *step, size_t shift,
                         struct RtGradients *g) {
     for (int i = 0; i < step->num_gradients; i++) {
         const RtInput *out = &step->gradient[i];
         void *value = malloc(rt_input_bytes(out) + 1);
         if (value == NULL)
             return false;
-        d->read(d, value, out->offset, rt_input_bytes(out));
+        d->read(d, value, out->offset + shift, rt_input_bytes(out));
         for (int64_t k = 0; k < elements(out); k++)
             g->sum[i][k] += (float)rt_number(value, out->type, k);
         free(value);
@@ -102,25 +109,33 @@ static bool outputs_add(RtDevice *d, const RtStep *step,
     return true;
 }
 
-void rt_session_gradients_add(RtSession *s, const RtStep *trains, int valid) {
+// In lockstep, the inputs of other shards are there, too.
+static void run_step(const RtSession *s, const RtStep *step, int shard) {
+    if (s->lockstep != NULL)
+        rt_lockstep_run_one(s->lockstep, step, shard);
+    else
+        s->device->run(s->device, step);
+}
+
+void rt_session_gradients_add(RtSession *s, const RtStep *trains, int valid,
+                              int shard) {
     struct RtGradients *g = s->gradients;
     RtDevice *d = s->device;
     const RtStep *step = rt_step_find(s->plan, RT_GRADIENTS, trains->stage);
-    void *copy[RT_MOST_INPUTS] = {NULL};
+    size_t shift = rt_lockstep_shift(s->plan, shard);
+    void *copy[RT_MOST_INPUTS];
     if (g == NULL || g->failed)
         return;
-    d->sync(d);
-    g->failed = !inputs_read(d, trains, copy);
+    g->failed = !rt_session_inputs_read(d, trains, shift, copy);
     if (!g->failed) {
-        inputs_write(d, trains, step, copy);
-        d->run(d, step);
+        rt_session_inputs_write(d, trains, step, shift, copy);
+        run_step(s, step, shard);
         d->sync(d);
-        g->failed = !outputs_add(d, step, g);
-        inputs_write(d, trains, trains, copy);
+        g->failed = !outputs_add(d, step, shift, g);
+        rt_session_inputs_write(d, trains, trains, shift, copy);
     }
     g->batches += (double)valid / s->run->trainer->batch;
-    for (int i = 0; i < RT_MOST_INPUTS; i++)
-        free(copy[i]);
+    rt_session_inputs_free(copy);
 }
 
 // ---- the update ----

@@ -96,6 +96,8 @@ RtLoaderConfig rt_session_plan_train(const RtRun *run, const RtProgress *p) {
     plan.shards = t->shards > 0 ? t->accumulate : 0;
     plan.own_shards = plan.shards / rt_world_size(run->world);
     plan.first_shard = plan.own_shards * rt_world_rank(run->world);
+    if (t->shards > 0 && rt_lockstep_needed(run->plan))
+        plan.rounds = t->accumulate / t->shards;
     plan.shuffle = true;
     plan.seed = (uint64_t)p->seed;
     plan.trace = run->trace;

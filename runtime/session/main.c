@@ -103,8 +103,14 @@ static bool data_reader_join(DataReader *r, RtError *e) {
     return r->good;
 }
 
+static bool trains(const RtOptions *o) {
+    return !o->eval_only && !o->init_only && !o->tune;
+}
+
 static bool run_on(RtRun *run, RtFolder *folder, int *caught, RtError *e) {
     RtDevice *d = run->device;
+    if (trains(run->options) && rt_lockstep_needed(run->plan))
+        d->shards = run->trainer->shards / rt_world_size(run->world);
     if (!fits(run->trainer, run->plan, d, e) || !loading_fits(run, e) ||
         !rt_folder_make(folder, run->trainer, run->options, e))
         return false;

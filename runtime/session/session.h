@@ -31,6 +31,7 @@ typedef struct RtSession {
     RtConfusion *confusion;       // its matrices, one for each output
     RtScores *scores;             // its rows, likewise; NULL: not ranked
     RtEvalSums *sums;             // of its batches; NULL: in the device
+    RtLockstep *lockstep;         // of shards; NULL: they have no sums
     int64_t saved;                // step of the last checkpoint; -1: none
     int failures;                 // of checkpoints, in a row
     double failing_since, try_at; // the first failure; the next try
@@ -121,14 +122,14 @@ typedef struct {
     RtStepHooks hooks; // of the device; is the first field
     const RtSession *session;
     const RtStep *step;
-    int batches;           // of the rank
-    bool full;             // each shard of each rank has a batch
+    int batches;           // of the rank, or in lockstep of a shard
+    bool full;             // as below
     int launches, buckets; // done; begun
 } RtOverlap;
 
 // Begins before that batch's step, of a stage.  At its end, or without one, the
 // place of terms has the sums of all.  full: each shard of each rank has a
-// batch.
+// batch, and the step runs as a whole.
 void rt_overlap_begin(RtOverlap *o, const RtSession *s, int stage, int batches,
                       bool full);
 void rt_overlap_end(RtOverlap *o);
@@ -136,6 +137,9 @@ void rt_overlap_end(RtOverlap *o);
 // Runs the update of a stage: of the optimizer shards of this rank.  All ranks
 // then have all parameters.
 void rt_session_update(const RtSession *s, int stage);
+
+// Opens *l if the device has memory for shards in lockstep.
+void rt_session_open_lockstep(RtSession *s, RtLockstep *l);
 
 // ---- data_failure.c ----
 
@@ -153,7 +157,16 @@ bool rt_session_is_interrupted(const RtSession *s, const RtFeeder *f);
 // The gradients of an update whose histograms are due: begin; add, before each
 // batch runs; end, with the loss scale and the stage of the update.
 void rt_session_gradients_begin(RtSession *s);
-void rt_session_gradients_add(RtSession *s, const RtStep *trains, int valid);
+// shard: among those in lockstep, else 0.
+void rt_session_gradients_add(RtSession *s, const RtStep *trains, int valid,
+                              int shard);
+// Copies the inputs of a step, at their addresses plus `shift`; false: no
+// memory.  They are written to the inputs of the same name of a step `to`.
+bool rt_session_inputs_read(RtDevice *d, const RtStep *step, size_t shift,
+                            void *copy[RT_MOST_INPUTS]);
+void rt_session_inputs_write(RtDevice *d, const RtStep *from, const RtStep *to,
+                             size_t shift, void *const copy[RT_MOST_INPUTS]);
+void rt_session_inputs_free(void *copy[RT_MOST_INPUTS]);
 void rt_session_gradients_end(RtSession *s, double loss_scale, int stage);
 void rt_session_gradients_free(RtSession *s);
 

@@ -39,8 +39,14 @@ static RtBuffer add_bucket(RtOverlap *o, size_t *count) {
     const RtBucket *b = &o->step->bucket[o->buckets++];
     const RtSession *s = o->session;
     *count = b->bytes / sizeof(float);
-    rt_shard_sum(s->plan, s->device, s->run->trainer, o->batches - 1,
-                 o->batches, b->offset, *count);
+    if (s->lockstep != NULL) {
+        rt_lockstep_add_batch(s->lockstep, s->run->trainer, o->batches - 1,
+                              b->offset, *count);
+        rt_lockstep_add_shards(s->lockstep, b->offset, *count);
+    } else {
+        rt_shard_sum(s->plan, s->device, s->run->trainer, o->batches - 1,
+                     o->batches, b->offset, *count);
+    }
     return (RtBuffer){.device = s->device, .offset = b->offset};
 }
 
@@ -62,19 +68,24 @@ static void begin(RtStepHooks *h) {
         rt_world_queue_flags(w);
 }
 
+// Begins the sums of the buckets that launches before one store.  A bucket that
+// the last launch stores has nothing to go on beside.
+static void begin_sums(RtOverlap *o, int launch, bool last) {
+    while ((rt_world_queues(o->session->run->world) || !last) &&
+           o->buckets < o->step->num_buckets &&
+           o->step->bucket[o->buckets].ready < launch)
+        begin_sum(o);
+}
+
 static void launched(RtStepHooks *h) {
     RtOverlap *o = (RtOverlap *)(void *)h;
     RtWorld *w = o->session->run->world;
     RtDevice *d = o->session->device;
-    bool queues = rt_world_queues(w);
     bool last = ++o->launches == o->step->num_launches;
-    int queued =
-        d->queued_launches != NULL ? d->queued_launches(d) : o->launches;
-    // A bucket that the last launch stores has nothing to go on beside.
-    while ((queues || !last) && o->buckets < o->step->num_buckets &&
-           o->step->bucket[o->buckets].ready < queued)
-        begin_sum(o);
-    if (queues && last)
+    begin_sums(o,
+               d->queued_launches != NULL ? d->queued_launches(d) : o->launches,
+               last);
+    if (rt_world_queues(w) && last)
         rt_world_queue_join(w);
 }
 
@@ -127,4 +138,30 @@ void rt_overlap_end(RtOverlap *o) {
         RtBuffer range = add_bucket(o, &count);
         rt_world_sum(w, &range, count);
     }
+}
+
+// ---- lockstep ----
+
+// The sum over ranks of a sum of this rank, between two launches of its step.
+// All ranks begin the sums of the same buckets before it, also without samples.
+static void sum_ranks(RtLockstep *l, int launch, size_t at, size_t count) {
+    RtWorld *w = l->context;
+    RtStepHooks *hooks = l->device->hooks;
+    RtBuffer range = {.device = l->device, .offset = at};
+    if (hooks != NULL) {
+        begin_sums((RtOverlap *)(void *)hooks, launch, false);
+        rt_world_finish_sums(w);
+    }
+    rt_world_sum_within(w, &range, count);
+}
+
+void rt_session_open_lockstep(RtSession *s, RtLockstep *l) {
+    RtWorld *w = s->run->world;
+    *l = (RtLockstep){0};
+    if (s->device->shards == 0)
+        return;
+    rt_lockstep_open(l, s->plan, s->device, s->device->shards);
+    l->context = w;
+    l->sum_ranks = w != NULL ? sum_ranks : NULL;
+    s->lockstep = l;
 }

@@ -40,49 +40,83 @@ bool rt_session_begin(RtSession *s, RtError *e) {
     return true;
 }
 
-// --snapshot and the search for an anomaly observe the step.
-static bool run_step(RtSession *s, RtStepKind kind, int stage, RtError *e) {
-    const char *path = s->run->options->snapshot;
-    const RtStep *step = rt_step_find(s->plan, kind, stage);
-    if (path != NULL && !s->snapshot_taken && kind == RT_TRAIN) {
-        s->snapshot_taken = true;
-        return rt_snapshot_run(path, s->run->files, s->plan, s->device, step,
-                               e);
+// A shard in lockstep is alone in a snapshot, and its inputs are there again.
+static bool take_snapshot(RtSession *s, const RtStep *step, RtError *e) {
+    const RtRun *run = s->run;
+    RtStepHooks *hooks = s->device->hooks;
+    void *copy[RT_MOST_INPUTS];
+    s->snapshot_taken = true;
+    if (s->lockstep != NULL &&
+        !rt_session_inputs_read(s->device, step, 0, copy))
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    if (s->lockstep != NULL)
+        s->device->hooks = NULL;
+    bool good = rt_snapshot_run(run->options->snapshot, run->files, s->plan,
+                                s->device, step, e);
+    s->device->hooks = hooks;
+    if (s->lockstep != NULL) {
+        rt_session_inputs_write(s->device, step, step, 0, copy);
+        rt_session_inputs_free(copy);
     }
+    return good;
+}
+
+// --snapshot and the search for an anomaly observe the step.
+static bool run_step(RtSession *s, const RtStep *step, RtError *e) {
+    bool takes = s->run->options->snapshot != NULL && !s->snapshot_taken &&
+                 step->kind == RT_TRAIN;
+    if (takes && !take_snapshot(s, step, e))
+        return false;
+    if (takes && s->lockstep == NULL)
+        return true;
     if (s->anomaly != NULL && !s->anomaly->found)
         rt_anomaly_begin(s->anomaly, s->plan, s->device, step);
     if (s->kernel_replay != NULL)
         rt_kernel_replay_begin(s->kernel_replay, step);
-    rt_step_run(s->plan, s->device, kind, stage);
+    if (s->lockstep != NULL)
+        rt_lockstep_run(s->lockstep, step);
+    else
+        rt_step_run(s->plan, s->device, step->kind, step->stage);
     if (s->anomaly != NULL && s->device->watch != NULL)
         rt_anomaly_end(s->anomaly);
     return true;
 }
 
-// more: further batches of the update follow.
-static bool take_batch(RtSession *s, RtStepKind kind, int stage, bool more,
+// more: further batches of the update follow.  shard: among those in lockstep.
+static bool load_batch(RtSession *s, const RtStep *step, bool more, int shard,
                        RtError *e) {
     RtSubmitted done;
     double began = rt_seconds();
-    s->data_failed = !rt_feeder_submit(&s->train, kind, stage, more, &done, e);
+    s->train.shift = rt_lockstep_shift(s->plan, shard);
+    s->data_failed =
+        !rt_feeder_submit(&s->train, step->kind, step->stage, more, &done, e);
     if (s->data_failed)
         return false;
     rt_session_trace_batch(s, began, &done);
-    began = rt_seconds();
     s->budget.copying += done.copying;
     s->budget.device_wait += done.device_wait;
     s->samples += done.valid;
     s->budget.trained += done.valid;
-    const RtStep *step = rt_step_find(s->plan, kind, stage);
+    s->waited += done.waited;
+    s->budget.waiting += done.waited;
     s->batches[step - s->plan->step]++;
-    rt_session_gradients_add(s, step, done.valid);
-    if (!run_step(s, kind, stage, e))
+    rt_session_gradients_add(s, step, done.valid, shard);
+    return true;
+}
+
+static bool run_batch(RtSession *s, const RtStep *step, RtError *e) {
+    double began = rt_seconds();
+    if (!run_step(s, step, e))
         return false;
     s->device->phase(s->device, RT_OTHER);
     rt_session_trace_since(s, "launch", began, -1);
-    s->waited += done.waited;
-    s->budget.waiting += done.waited;
     return true;
+}
+
+static bool take_batch(RtSession *s, RtStepKind kind, int stage, bool more,
+                       RtError *e) {
+    const RtStep *step = rt_step_find(s->plan, kind, stage);
+    return load_batch(s, step, more, 0, e) && run_batch(s, step, e);
 }
 
 // All batches of an update but the last only accumulate gradients.
@@ -103,6 +137,8 @@ static void count_others(RtSession *s, int64_t first, int64_t count,
     s->budget.trained += others;
 }
 
+// ---- shards ----
+
 // A batch without samples has terms of 0, and so has one whose data failed.
 static bool take_shard(RtSession *s, int stage, bool *good, bool is_empty,
                        RtError *e) {
@@ -113,23 +149,69 @@ static bool take_shard(RtSession *s, int stage, bool *good, bool is_empty,
     return *good || rt_session_tell_failure(s, &s->train, e);
 }
 
-// The batches of this rank's shards.  No state changes before the sum, so that
-// the ranks end with the states of the last step if one has no data.
-static bool take_shards(RtSession *s, int stage, int64_t batch, int64_t count,
-                        RtError *e) {
-    RtWorld *w = s->run->world;
-    RtOverlap overlap;
-    int own = s->run->trainer->accumulate / rt_world_size(w);
-    int first = own * rt_world_rank(w);
-    int64_t before = s->samples;
+// Batches one after another.  False: the data of the only rank failed.
+static bool run_in_turn(RtSession *s, int stage, int64_t first, int64_t count,
+                        RtOverlap *overlap, RtError *e) {
+    int own = s->run->trainer->accumulate / rt_world_size(s->run->world);
     bool good = true;
     for (int i = 0; i + 1 < own; i++) {
         if (!take_shard(s, stage, &good, first + i >= count, e))
             return false;
         rt_shard_add(s, i, own);
     }
-    rt_overlap_begin(&overlap, s, stage, own, count == own * rt_world_size(w));
-    bool goes_on = take_shard(s, stage, &good, first + own > count, e);
+    rt_overlap_begin(overlap, s, stage, own,
+                     count == own * rt_world_size(s->run->world));
+    return take_shard(s, stage, &good, first + own > count, e);
+}
+
+// Batch i of each shard.  Shards whose data failed are as those without
+// samples.
+static bool load_shards(RtSession *s, const RtStep *step, int i, int64_t first,
+                        int64_t count, bool *good, RtError *e) {
+    RtLockstep *l = s->lockstep;
+    int each = s->run->trainer->accumulate / s->run->trainer->shards;
+    for (int k = 0; k < l->shards; k++) {
+        l->empty[k] = first + (int64_t)k * each + i >= count || !*good;
+        if (!l->empty[k])
+            *good = load_batch(s, step, false, k, e);
+        l->empty[k] |= !*good;
+        if (!*good && !rt_session_tell_failure(s, &s->train, e))
+            return false;
+    }
+    return true;
+}
+
+static bool run_in_lockstep(RtSession *s, int stage, int64_t first,
+                            int64_t count, RtOverlap *overlap, RtError *e) {
+    const RtTrainer *t = s->run->trainer;
+    const RtStep *step = rt_step_find(s->plan, RT_TRAIN, stage);
+    int each = t->accumulate / t->shards;
+    bool good = true;
+    for (int i = 0; i < each; i++) {
+        if (!load_shards(s, step, i, first, count, &good, e))
+            return false;
+        if (i + 1 == each)
+            rt_overlap_begin(overlap, s, stage, each, false);
+        if (!run_batch(s, step, e))
+            return false;
+        if (i + 1 < each)
+            rt_lockstep_add_batch(s->lockstep, t, i, s->plan->partial,
+                                  s->plan->partial_bytes / sizeof(float));
+    }
+    return true;
+}
+
+// The batches of this rank's shards.  No state changes before the sum, so that
+// the ranks end with the states of the last step if one has no data.
+static bool take_shards(RtSession *s, int stage, int64_t batch, int64_t count,
+                        RtError *e) {
+    RtWorld *w = s->run->world;
+    RtOverlap overlap;
+    int64_t first = (int64_t)(s->run->trainer->accumulate / rt_world_size(w)) *
+                    rt_world_rank(w);
+    int64_t before = s->samples;
+    bool goes_on = (s->lockstep != NULL ? run_in_lockstep : run_in_turn)(
+        s, stage, first, count, &overlap, e);
     s->device->hooks = NULL;
     if (!goes_on)
         return false;

@@ -228,13 +228,18 @@ static void print_data(const RtSession *s) {
 static void print_memory(const RtSession *s) {
     const double mib = 1 << 20;
     const RtRun *run = s->run;
+    int shards = s->device->shards;
+    char lockstep[64] = "";
     RtRange absent[2];
-    rt_report_print(s->report,
-                    "memory: %.1f MiB on %s, %.1f MiB of it the arena",
-                    (double)s->device->needed(s->device) / mib, s->device->name,
-                    (double)(s->plan->arena_bytes -
-                             rt_device_absent(s->device, 1, absent)) /
-                        mib);
+    size_t arena = rt_lockstep_arena_bytes(s->plan, shards) -
+                   rt_device_absent(s->device, 1, absent);
+    if (shards > 1)
+        snprintf(lockstep, sizeof lockstep, " of %d shards in lockstep",
+                 shards);
+    rt_report_print(
+        s->report, "memory: %.1f MiB on %s, %.1f MiB of it the arena%s",
+        (double)s->device->needed(s->device) / mib, s->device->name,
+        (double)arena / mib, lockstep);
     if (run->data->decode_memory != NULL)
         rt_report_print(
             s->report,
@@ -555,6 +560,8 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
                  .lock = -1},
         .saved = -1,
     };
+    RtLockstep lockstep;
+    rt_session_open_lockstep(&s, &lockstep);
     bool good = lock_folder(&s, e) && open_times(&s, e) && prepare(&s, e) &&
                 work(&s, e);
     // The replay runs this process's shards only.
@@ -573,5 +580,6 @@ bool rt_run(const RtRun *run, int *caught, RtError *e) {
     rt_session_close_scores(&s);
     rt_eval_sums_free(s.sums);
     rt_retention_unlock(&s.retention);
+    rt_lockstep_close(&lockstep);
     return good;
 }

@@ -93,6 +93,7 @@ def settings(draw):
         "body": body(draw, samples), "norm": None, "rand": None,
         "batch": "%d%s" % (shards * samples, some("", "", ", drop_last")),
         "shards": str(shards), "accumulate": some(None, None, "2", "3"),
+        "sync_batch_norm": some(None, "true"),
         "input": " |> ".join([chain[0]] + [chain[i] for i in sorted(kept)]),
         "epochs": some("2", "3", "1.5"),
         "loss": "%s(%s)" % (some("mean", "mean", "sum"), loss),

@@ -64,6 +64,22 @@ goes_on() {
     expect_equal "$(newest one)" "$(newest "$1")"
 }
 
+# Synchronized, a rank without data takes part in the sums of the step.
+sed 's/|> flatten/|> conv(4, 3) |> batch_norm &/
+     s/shards    = 4/&\n  sync_batch_norm = true/' folder.net >sync.net
+mv trainer alone
+mv one one.alone
+expect 0 "$SINTER" build sync.net -o trainer
+# shellcheck disable=SC2086
+expect 0 ./trainer $on --out=one --quiet
+two synchronized LD_PRELOAD=./stall.so FAILS=1 COUNT=25
+end 74
+says 0 '^error: rank 1 has no data after step [0-9]*$'
+goes_on synchronized
+mv alone trainer
+rm -r one
+mv one.alone one
+
 # The thirteenth step needs the 25th file, which is loaded before.
 two fails LD_PRELOAD=./stall.so FAILS=1 COUNT=25
 end 74

@@ -129,6 +129,7 @@ static const char *const good[] = {
     "%2 = matmul %0, %1 {ta = 1, tb = 1} : act[6,5,2,4]\n",
     INPUT(0, "f32[3,3]") "%1 = eigh %0 : f32[4,3]\n",
     INPUT(0, "f32[5,3]") "%1 = orthogonal %0 : f32[5,3]\n",
+    INPUT(0, "f32[3]") "%1 = sum_over_shards %0 : f32[3]\n",
 
     INPUT(0, "act[2,4,4,3]") INPUT(1, "f32[3]") INPUT(2, "f32[3]")
     "%3 = batch_norm %0, %1, %2 {eps = 1e-05} : act[2,4,4,3]\n",
@@ -391,6 +392,8 @@ static const struct {
      "it needs an f32 matrix"},
     {INPUT(0, "f32[2,3]") "%1 = eigh %0 : f32[3,3]\n",
      "it needs a square matrix"},
+    {INPUT(0, "i32[3]") "%1 = sum_over_shards %0 : i32[3]\n",
+     "it needs a float operand"},
     {INPUT(0, "f32[3]") "%1 = orthogonal %0 : f32[3]\n",
      "it needs an f32 matrix"},
     {INPUT(0, "f32[2,3]") INPUT(1, "f32[2]")

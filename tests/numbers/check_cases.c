@@ -154,6 +154,7 @@ static const struct {
     {OP_unpack, "fewer bytes, put in by a later pass"},
     {OP_eigh, "starting values; filters are compared where losses are made"},
     {OP_orthogonal, "starting values, judged by their moments"},
+    {OP_sum_over_shards, "only with shards: a matter of sums"},
     {OP_accumulate, "only where batches add up: a matter of sums"},
     {OP_accumulated, "only where batches add up: a matter of sums"},
 };

@@ -155,6 +155,11 @@ def divided():
                    input=EVERY_ALONE),
               dict(batch="16, drop_last", precision="bf16",
                    average="ema(0.9, every=1 epoch)"),
+              dict(batch="16, drop_last", norm="batch_norm(momentum=0.3)",
+                   sync_batch_norm="true"),
+              dict(batch="16, drop_last", norm="batch_norm(ghost=2)",
+                   sync_batch_norm="true", loss="sum(%s)" % LOSSES["mse"],
+                   rate="0.001"),
               dict(loss="sum(%s)" % LOSSES["mse"], rate="cosine(0.01)",
                    clip="value(0.01)")):
         k = {**PLAIN, "batch": "16", "epochs": "6", **k}

@@ -170,6 +170,108 @@ START_TEST(a_short_shard_counts_by_its_samples) {
 }
 END_TEST
 
+// ---- sums over shards ----
+
+enum { MOST_SHARDS = BATCH };
+
+// Adds the operand of a sum over shards in all of them.
+static void sum_shards(const Graph *g, NodeId n, double **value[], int shards) {
+    for (int64_t i = 0; i < type_count(g->node[n].type); i++) {
+        double sum = 0;
+        for (int k = 0; k < shards; k++)
+            sum += value[k][g->node[n].arg[0]][i];
+        for (int k = 0; k < shards; k++)
+            value[k][n][i] = sum;
+    }
+}
+
+// Computes the part of each shard, in double.
+static void eval_in_lockstep(const Graph *g, Arena *a, double **value[],
+                             int shards) {
+    for (NodeId n = 0; n < g->count; n++) {
+        for (int k = 0; k < shards; k++) {
+            double *leaf = value[k][n];
+            if (leaf != NULL)
+                continue;
+            value[k][n] =
+                ARENA_ARRAY(a, (size_t)type_count(g->node[n].type) + 1, double);
+            node_eval(g, n, value[k], value[k][n], a);
+        }
+        if (g->node[n].op == OP_sum_over_shards)
+            sum_shards(g, n, value, shards);
+    }
+}
+
+// Synchronized, a batch_norm of shards is that of the batch: forward, backward,
+// running statistics and ghost batches.
+START_TEST(synchronized_shards_are_the_batch) {
+    static const char *const layers[] = {
+        "|> batch_norm", "|> batch_norm(ghost=2)",
+        "|> batch_norm |> relu |> conv(3, 3) |> batch_norm(momentum=0.3)"};
+    int shards = 1 << _i % 4;
+    const char *norm = layers[_i / 4];
+    Sharded s = {.a = arena_new(), .each = BATCH / shards};
+    const char *keys = "\nsync_batch_norm = true";
+    if (_i / 4 == 1 && shards == BATCH) // a shard of one sample has no ghosts
+        shards = s.each = 4;
+    Program *p = program(s.a, norm, BATCH, shards, "mean", keys);
+    s.each = BATCH / shards;
+    s.whole =
+        part_of(program(s.a, norm, BATCH, 0, "mean", ""), PART_WHOLE, F32);
+    s.apply = part_of(p, PART_APPLY, F32);
+    s.all = leaf_values(s.whole, s.a, 0, -2, 2);
+    s.all[leaf_named(s.whole, "valid")][0] = BATCH;
+    double **sum = leaf_values(s.apply, s.a, 0, -2, 2), **value[MOST_SHARDS];
+    Graph *shard = part_of(p, PART_SHARD, F32);
+    ck_assert_int_gt(count_ops(shard, OP_sum_over_shards), 4);
+    ck_assert_int_eq(count_ops(s.apply, OP_sum_over_shards), 0);
+    for (int k = 0; k < shards; k++)
+        value[k] = shard_leaves(s.whole, s.all, shard, s.a, k, s.each);
+    eval_in_lockstep(shard, s.a, value, shards);
+    for (int k = 0; k < shards; k++)
+        add_terms(shard, value[k], s.apply, sum, k == 0);
+    s.want = graph_eval(s.whole, s.a, s.all, false);
+    s.got = graph_eval(s.apply, s.a, sum, false);
+    check(s, 1e-11);
+}
+END_TEST
+
+START_TEST(without_shards_there_is_no_sum) {
+    Arena *a = arena_new();
+    const char *key = "\nsync_batch_norm = true", *norm = "|> batch_norm";
+    Program *with = program(a, norm, BATCH, 0, "mean", key);
+    Program *without = program(a, norm, BATCH, 0, "mean", "");
+    Text text[] = {text_new(a), text_new(a)};
+    graph_print(&text[0], with->stage[0].train);
+    graph_print(&text[1], without->stage[0].train);
+    ck_assert_int_eq(count_ops(with->stage[0].train, OP_sum_over_shards), 0);
+    ck_assert(strlen(text_string(&text[0])) > 0);
+    ck_assert_int_eq(with->stage[0].train->count,
+                     without->stage[0].train->count);
+    arena_free(a);
+}
+END_TEST
+
+// A plan has a copy of a shard's memory for each in one process.
+START_TEST(memory_in_lockstep_is_of_each_shard) {
+    Arena *a = arena_new();
+    Program *p = program(a, "|> batch_norm", BATCH, 4, "mean",
+                         "\nsync_batch_norm = true");
+    PassOptions o = pass_options(&p->recipe, "host");
+    o.deep_verify = true;
+    const Plan *plan = program_plan(p, &o);
+    ck_assert_int_eq(plan->lockstep, 4);
+    ck_assert_int_eq(plan->waiting_sums, 0);
+    int64_t own = plan->arena_bytes - plan->partial;
+    ck_assert_int_eq(plan_process_bytes(plan), plan->partial + 4 * own);
+    ck_assert_int_eq(plan->partial % 256, 0);
+    ck_assert_int_eq(own % 256, 0);
+    Program *each = program(a, "|> batch_norm", BATCH, 4, "mean", "");
+    ck_assert_int_eq(program_plan(each, &o)->lockstep, 1);
+    arena_free(a);
+}
+END_TEST
+
 // The step of each shard alone updates the statistics from the same old ones,
 // so their mean, weighted by samples, is the update of all.
 START_TEST(statistics_are_averaged_by_samples) {
@@ -467,6 +569,9 @@ Suite *shards_suite(void) {
     tcase_add_loop_test(c, shards_of_a_batch_make_its_step, 0, 8);
     tcase_add_test(c, a_short_shard_counts_by_its_samples);
     tcase_add_test(c, statistics_are_averaged_by_samples);
+    tcase_add_loop_test(c, synchronized_shards_are_the_batch, 0, 12);
+    tcase_add_test(c, without_shards_there_is_no_sum);
+    tcase_add_test(c, memory_in_lockstep_is_of_each_shard);
     tcase_add_loop_test(c, copies_of_weights_follow_the_update, 0, 2);
     tcase_add_test(c, dropout_takes_short_shards);
     suite_add_tcase(s, c);

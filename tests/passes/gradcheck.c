@@ -169,6 +169,7 @@ static const struct {
     {OP_flip, "moves data, behind which nothing trains"},
     {OP_take, "moves data, behind which nothing trains"},
     {OP_eigh, "makes starting values"}, {OP_orthogonal, "makes starting values"},
+    {OP_sum_over_shards, "of several shards, in check_shards.c"},
     {OP_stop_gradient, "has none"},
     {OP_gather_grad, "made by autodiff"}, {OP_resize_grad, "made by autodiff"},
     {OP_max_pool_index, "integers"},

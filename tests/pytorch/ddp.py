@@ -1,9 +1,16 @@
 """The losses of tests/end_to_end/ddp.net by DistributedDataParallel on two
-processes: ddp.py SINTER > tests/end_to_end/ddp.losses
+processes:
+
+    ddp.py SINTER > tests/end_to_end/ddp.losses
+    ddp.py SINTER --sync > tests/end_to_end/ddp_sync.losses
 
 The processes start with the weights that sinter draws and take the samples of
 a shard each, in the order of docs/numerics.md.  A line is the mean of both
 losses of a step.
+
+--sync: with batch_norm over both processes.  PyTorch's SyncBatchNorm refuses
+tensors on the CPU, so Synchronized computes its formulas, and the gradient
+follows from that of all_reduce.
 """
 import json
 import os
@@ -13,7 +20,7 @@ import sys
 import tempfile
 
 import torch
-import torch.distributed
+import torch.distributed.nn
 import torch.multiprocessing
 from torch import nn
 
@@ -47,11 +54,23 @@ def weights(path):
     return out
 
 
-def network(start):
+class Synchronized(nn.BatchNorm2d):
+    def forward(self, x):
+        count = RANKS * x.numel() // x.shape[1]
+
+        def mean(of):
+            return torch.distributed.nn.all_reduce(
+                of.sum((0, 2, 3), keepdim=True)) / count
+        centred = x - mean(x)
+        y = centred / torch.sqrt(mean(centred * centred) + self.eps)
+        return y * self.weight.view(-1, 1, 1) + self.bias.view(-1, 1, 1)
+
+
+def network(start, norm):
     net = nn.Sequential(
-        nn.Conv2d(1, 8, 3, padding=1, bias=False), nn.BatchNorm2d(8), nn.ReLU(),
+        nn.Conv2d(1, 8, 3, padding=1, bias=False), norm(8), nn.ReLU(),
         nn.MaxPool2d(2), nn.Conv2d(8, 16, 3, padding=1, bias=False),
-        nn.BatchNorm2d(16), nn.ReLU(), nn.AdaptiveMaxPool2d(1), nn.Flatten(),
+        norm(16), nn.ReLU(), nn.AdaptiveMaxPool2d(1), nn.Flatten(),
         nn.Linear(16, 10)).double()
     with torch.no_grad():
         for i, layer in (0, "first"), (4, "second"):
@@ -70,11 +89,11 @@ def samples(step, rank):
             for p in range(first, first + BATCH // RANKS)]
 
 
-def train(rank, start, losses):
+def train(rank, start, losses, norm):
     os.environ.update(MASTER_ADDR="localhost", MASTER_PORT="29517")
     torch.distributed.init_process_group("gloo", rank=rank, world_size=RANKS)
     data, labels = images(), torch.arange(SAMPLES) % 8
-    net = nn.parallel.DistributedDataParallel(network(start))
+    net = nn.parallel.DistributedDataParallel(network(start, norm))
     optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9,
                                 nesterov=True, weight_decay=5e-4)
     for step in range(STEPS):
@@ -97,7 +116,8 @@ def main():
             env={**os.environ, "SINTER_SOURCE": ROOT}, stdout=sys.stderr)
         start = weights(folder + "/o/step-00000000.safetensors")
     losses = torch.zeros(RANKS, STEPS, dtype=torch.double).share_memory_()
-    torch.multiprocessing.spawn(train, (start, losses), nprocs=RANKS)
+    norm = Synchronized if "--sync" in sys.argv else nn.BatchNorm2d
+    torch.multiprocessing.spawn(train, (start, losses, norm), nprocs=RANKS)
     for step in range(STEPS):
         print("%.9g" % losses[:, step].mean().item())
 

@@ -610,11 +610,12 @@ static const struct {
 
 enum { THINGS = sizeof thing / sizeof *thing };
 
-// What no program has: matrices are taken apart for starting values alone, and
-// the others are gone before and after all passes.
+// What no program has: matrices are taken apart for starting values alone, sums
+// over shards are of shards, and the others are gone before and after all
+// passes.
 static bool is_elsewhere(Op op) {
     return op == OP_eigh || op == OP_orthogonal || op == OP_gradient ||
-           op == OP_loss_scale;
+           op == OP_loss_scale || op == OP_sum_over_shards;
 }
 
 static void count_seed(uint32_t seed, int *had, int *ops) {

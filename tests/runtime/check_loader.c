@@ -162,55 +162,63 @@ static void mark_rank(RtLoaderConfig p, int64_t first,
     p.last = EPOCHS * p.epoch_batches;
     RtLoader *l = rt_loader_open(&p, &e);
     for (int64_t update = first; update < EPOCHS * updates; update++)
-        for (int i = 0; i < p.own_shards; i++) {
+        for (int k = 0; k < p.own_shards; k++) {
+            int each = p.own_shards / p.rounds; // shards
+            int i = k % each * p.rounds + k / each;
             int64_t at = update % updates * p.shards + p.first_shard + i;
             if (at >= p.epoch_batches)
-                break;
+                continue;
             const RtBatch *b = rt_loader_next(l, false, &waited, &e);
             ck_assert_ptr_nonnull(b);
             ck_assert_int_eq(b->shard, p.first_shard + i);
             check_sample(&p, b, update / updates * p.epoch_batches + at, 0);
-            for (int k = 0; k < b->valid; k++)
-                seen[update / updates][b->index[k]]++;
+            for (int j = 0; j < b->valid; j++)
+                seen[update / updates][b->index[j]]++;
             rt_loader_release(l);
         }
     rt_loader_close(l);
 }
 
+static void mark_ranks(RtLoaderConfig p, int ranks, int64_t first) {
+    static int seen[EPOCHS][SAMPLES];
+    memset(seen, 0, sizeof seen);
+    p.shards = p.own_shards * ranks;
+    for (int r = 0; r < ranks; r++) {
+        p.first_shard = r * p.own_shards;
+        mark_rank(p, first, seen);
+    }
+    for (int s = 0; s < SAMPLES; s++) {
+        ck_assert_int_le(seen[0][s], 1);
+        ck_assert(seen[0][s] == 1 || first > 0);
+        ck_assert_int_eq(seen[1][s], 1);
+        ck_assert_int_eq(seen[2][s], 1);
+    }
+}
+
 // Ranks by batches of each in an update, for batches of an odd size; the last
-// update of an epoch reaches all ranks, some or one.
+// update of an epoch reaches all ranks, some or one.  In lockstep the batches
+// of each shard are apart.
 START_TEST(ranks_take_each_sample_once) {
-    static const int ranks[] = {1, 2, 3, 5, 8}, each[] = {1, 2, 3};
+    static const int ranks[] = {1, 2, 3, 5, 8};
+    static const int each[][2] = {{1, 1}, {2, 1}, {2, 2}, {3, 1}, {6, 3}};
     static const int64_t batches[] = {1, 3, 5, 7, 16, 103, 150};
     uint16_t label[SAMPLES];
     RtSplit split = split_of(label);
     for (size_t i = 0; i < sizeof batches / sizeof *batches; i++)
-        for (size_t k = 0; k < sizeof each / sizeof *each; k++)
-            for (int64_t first = 0; first < 2; first++) {
-                static int seen[EPOCHS][SAMPLES];
-                RtLoaderConfig p = {.split = &split,
-                                    .batch = batches[i],
-                                    .epoch_batches =
-                                        (SAMPLES - 1) / batches[i] + 1,
-                                    .shards = each[k] * ranks[_i],
-                                    .own_shards = each[k],
-                                    .shuffle = true,
-                                    .seed = 5,
-                                    .image = RT_U8,
-                                    .label = RT_I32,
-                                    .threads = 2};
-                memset(seen, 0, sizeof seen);
-                for (int r = 0; r < ranks[_i]; r++) {
-                    p.first_shard = r * each[k];
-                    mark_rank(p, first, seen);
-                }
-                for (int s = 0; s < SAMPLES; s++) {
-                    ck_assert_int_le(seen[0][s], 1);
-                    ck_assert(seen[0][s] == 1 || first > 0);
-                    ck_assert_int_eq(seen[1][s], 1);
-                    ck_assert_int_eq(seen[2][s], 1);
-                }
-            }
+        for (size_t k = 0; k < sizeof each / sizeof *each; k++) {
+            RtLoaderConfig p = {.split = &split,
+                                .batch = batches[i],
+                                .epoch_batches = (SAMPLES - 1) / batches[i] + 1,
+                                .own_shards = each[k][0],
+                                .rounds = each[k][1],
+                                .shuffle = true,
+                                .seed = 5,
+                                .image = RT_U8,
+                                .label = RT_I32,
+                                .threads = 2};
+            for (int64_t first = 0; first < 2; first++)
+                mark_ranks(p, ranks[_i], first);
+        }
 }
 END_TEST
 

@@ -237,8 +237,12 @@ void rt_cuda_library_call(RtDevice *d, int call, size_t a, size_t b,
         c->running->one_by_one = true;
     begin_launch(c, rt_call_name(c->plan->call[call].kind), number, number,
                  true);
-    bool good = rt_library_calls_run(&c->calls, call, a, b, out, &c->error) ||
-                fall_back(c, call, a, b, out, &c->error);
+    bool good = true;
+    if (c->plan->call[call].kind == RT_SUM_OVER_SHARDS)
+        rt_cuda_sum(d, out, &a, 1, (size_t)c->plan->call[call].k);
+    else
+        good = rt_library_calls_run(&c->calls, call, a, b, out, &c->error) ||
+               fall_back(c, call, a, b, out, &c->error);
     end_launch(c);
     if (!good && c->timer != NULL) {
         c->timer->failed[number] = true;
@@ -279,10 +283,10 @@ void rt_cuda_launch_step(RtCuda *c, bool captured, bool timed) {
     c->is_timed = timed;
     c->launches = 0;
     rt_merging_begin(&c->merging, c->plan, c->merged, c->step);
+    if (c->device.segment != NULL)
+        c->merging.launch = c->device.segment->first;
     mark(c, c->phase, RT_NUM_WORKS);
-    if (c->device.hooks != NULL)
-        c->device.hooks->begin(c->device.hooks);
-    c->plan->step[c->step].run(&c->device);
+    rt_step_launch(&c->device, &c->plan->step[c->step]);
     mark(c, c->phase, RT_NUM_WORKS);
     name_phase(c, RT_OTHER);
     c->is_captured = c->is_timed = false;

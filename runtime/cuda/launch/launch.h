@@ -111,9 +111,12 @@ typedef struct {
     RtTraceSpans spans;
     CUstream stream;
     CUdeviceptr arena;
-    RtSparse sparse;      // of the arena, if it has parts elsewhere
-    RtStepGraph *graph;   // of each step, then of each step with hooks
-    RtStepGraph *running; // one of them
+    RtSparse sparse;       // of the arena, if it has parts elsewhere
+    RtStepGraph *graph;    // of each step, then of each step with hooks
+    RtStepGraph **segment; // of each step in lockstep, by segment and shard
+    RtStepGraph *segment_graph; // all of them
+    size_t num_segments;
+    RtStepGraph *running; // one of all these
     int step;             // running, or the last one; -1: none
     bool is_captured;     // the step is being captured
     bool is_refused;  // its capture has failed, for this reason

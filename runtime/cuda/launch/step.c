@@ -47,11 +47,13 @@ static bool capture(RtCuda *c, bool timed, CUgraph *graph, RtError *e) {
             e, "begin to capture a step"))
         return false;
     rt_cuda_launch_step(c, true, timed);
-    if (c->is_refused)
+    bool refused = c->is_refused;
+    c->is_refused = false;
+    if (refused)
         *e = c->why;
     return rt_driver_good(&c->cu, c->cu.capture_end(c->stream, graph),
-                          c->is_refused ? &later : e, "capture a step") &&
-           !c->is_refused;
+                          refused ? &later : e, "capture a step") &&
+           !refused;
 }
 
 static bool upload(const RtCuda *c, CUgraphExec exec, RtError *e) {
@@ -147,12 +149,21 @@ static void run_step(RtCuda *c, RtStepGraph *g, RtStepHooks *hooks) {
                       rt_timing_events_end(&g->events, c->stream, &c->error));
 }
 
+// A segment has a graph for each shard, whose addresses are others, and is not
+// timed.
+static RtStepGraph *graph_of(const RtCuda *c) {
+    const RtSegment *p = c->device.segment;
+    if (p != NULL)
+        return &c->segment[c->step][p->number * c->device.shards + p->shard];
+    return &c->graph[c->step +
+                     (c->device.hooks != NULL ? c->plan->num_steps : 0)];
+}
+
 // A step that is watched or traced launches one by one.
 void rt_cuda_run(RtDevice *d, const RtStep *step) {
     RtCuda *c = rt_cuda_of(d);
     c->step = (int)(step - c->plan->step);
-    RtStepGraph *g =
-        &c->graph[c->step + (d->hooks != NULL ? c->plan->num_steps : 0)];
+    RtStepGraph *g = graph_of(c);
     c->running = g;
     g->runs++;
     if (d->watch != NULL || c->spans.trace != NULL)

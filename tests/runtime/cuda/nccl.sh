@@ -110,6 +110,15 @@ awk '/ cuMemAddressReserve / { sub(/.* bytes=/, ""); all += $1 }
      END { exit !(some > 0 && some < all) }' mapped ||
     fail 'all of the arena has memory'
 
+# Sums of a synchronized batch_norm are queued between the graphs of a step,
+# whose memory for each shard is behind that of states.
+expect 0 "$SINTER" build tiny.net --set shards=4 --set batch=64 \
+    --set epochs=2 --set sync_batch_norm=true --set optimizer_shards=3 -o sync
+expect 0 ./sync --data=data --device=cuda --out=sync.one
+ranks 2 sync.two ./sync --data=data --device=cuda
+expect_statuses 0 0
+expect_equal "$(newest sync.one)" "$(newest sync.two)"
+
 # Steps that are traced on rank 0 are not in a graph on any rank.
 agree 2 traced ./tiny --device=cuda --profile=trace.json
 grep -q '"name": *"sum of shards"' trace.json || fail 'no steps in the trace'

@@ -25,14 +25,34 @@ for count in 2 4; do
     expect_equal "$(newest run.0)" "$(newest of$count)"
 done
 
+# after_capture LOG: the work that the driver gets after the last capture.
+after_capture() {
+    awk '{ line[NR] = $2 " " $3 }
+         /cuStreamEndCapture/ { from = NR + 1 }
+         /cuGraphLaunch/ { to = NR + 1 }
+         END { for (i = from; i < to; i++) print line[i] }' "$1" >after
+    grep 'Launch.*Kernel' after |
+        grep -v 'Kernel \(gather_.\|sum_ranges\)$' &&
+        fail "a kernel of a step is launched by itself"
+    grep -q 'Kernel sum_ranges' after || fail "nothing adds shards"
+}
+
 # After the last capture, an epoch launches a graph for each of its 19 shards and
 # three updates, beside gathers and sums.
-awk '{ line[NR] = $2 " " $3 }
-     /cuStreamEndCapture/ { from = NR + 1 }
-     /cuGraphLaunch/ { to = NR + 1 }
-     END { for (i = from; i < to; i++) print line[i] }' log.1 >after
+after_capture log.1
 [ "$(grep -c cuGraphLaunch after)" -ge 22 ] || fail "steps are not captured"
-grep 'Launch.*Kernel' after | grep -v 'Kernel \(gather_.\|sum_ranges\)$' &&
-    fail "a kernel of a step is launched by itself"
-grep -q 'Kernel sum_ranges' after || fail "nothing adds shards"
+
+# Synchronized, each segment of a step is a graph for each shard.
+expect 0 "$SINTER" build tiny.net --set shards=4 --set batch=64 \
+    --set epochs=3 --set sync_batch_norm=true -o sync
+for seed in 0 1; do
+    expect 0 env SINTER_DOUBLE_SEED=$seed SINTER_DOUBLE_LOG="$work/sync.$seed" \
+        ./sync --data data --device=cuda:0 --out sync.run.$seed
+    expect_equal "$(newest sync.run.0)" "$(newest sync.run.$seed)"
+done
+ranks 2 sync.of2 ./sync --data data --device=cuda:0 --collectives=shared
+expect_statuses 0 0
+expect_equal "$(newest sync.run.0)" "$(newest sync.of2)"
+after_capture sync.1
+[ "$(grep -c cuGraphLaunch after)" -ge 60 ] || fail "segments are not captured"
 exit 0
