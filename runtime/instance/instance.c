@@ -497,6 +497,15 @@ static bool train_batches(RtInstance *m, const void *const *data, int64_t count,
     return true;
 }
 
+// The update behind the sums of all shards.
+static void update(RtInstance *m, int stage) {
+    m->cached = false;
+    rt_shard_update(m->plan, m->device, stage, 0,
+                    m->plan->num_optimizer_shards);
+    if (m->plan->num_optimizer_shards > 0)
+        run(m, RT_DERIVE, 0);
+}
+
 // Batches without samples have terms of 0.
 static bool train_shards(RtInstance *m, const void *const *data, int64_t count,
                          int stage) {
@@ -512,10 +521,7 @@ static bool train_shards(RtInstance *m, const void *const *data, int64_t count,
             return false;
         rt_shard_sum(m->plan, d, t, i, t->accumulate, m->plan->partial, terms);
     }
-    m->cached = false;
-    rt_shard_update(m->plan, d, stage, 0, m->plan->num_optimizer_shards);
-    if (m->plan->num_optimizer_shards > 0)
-        run(m, RT_DERIVE, 0);
+    update(m, stage);
     return true;
 }
 
@@ -548,7 +554,7 @@ static bool train_lockstep(RtInstance *m, const void *const *data,
             return false;
     rt_lockstep_add_shards(&m->lockstep, m->plan->partial,
                            m->plan->partial_bytes / sizeof(float));
-    run(m, RT_APPLY, stage);
+    update(m, stage);
     return true;
 }
 

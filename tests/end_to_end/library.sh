@@ -15,9 +15,12 @@ done
 "$python" "$here/predict.py" data
 cp "$here/predict.net" .
 for setting in 'average=ema(0.9)' 'average=lookahead(0.9, every=2 step)' \
-    shards=4; do
+    shards=4 sync_batch_norm=true; do
     set -- predict.net --set "$setting"
-    [ "$setting" = shards=4 ] && set -- "$@" --set optimizer_shards=3
+    [ "$setting" = sync_batch_norm=true ] && set -- "$@" --set shards=4
+    case $setting in
+    shards=4 | sync_batch_norm=true) set -- "$@" --set optimizer_shards=3 ;;
+    esac
     expect 0 "$SINTER" build "$@" -o trainer
     expect 0 "$SINTER" build "$@" --library -o libsmall
     expect 0 "$SINTER" build "$@" --library --inference -o libpredicts
