@@ -11,7 +11,7 @@
 #include <string.h>
 
 // Bytes of vectors with four resident blocks, with two, and for a subroutine.
-enum { VECTORS_OF_FOUR = 160, VECTORS_OF_TWO = 432, CALL_BYTES = 64 };
+enum { VECTORS_OF_FOUR = 144, VECTORS_OF_TWO = 432, CALL_BYTES = 64 };
 
 // Properties of a kernel's tree.
 typedef struct {

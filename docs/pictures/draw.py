@@ -141,9 +141,10 @@ def kind_of(path):
 def loop_of(text):
     """The loop over the rows, which is all of a kernel that computes elements."""
     lines = text.split("\n")
-    first = next(i for i, s in enumerate(lines) if s.startswith("        for (int i = "))
-    last = next(i for i in range(first, len(lines)) if lines[i] == "        }")
-    return [s.removeprefix("        ") for s in lines[first:last + 1]]
+    first = next(i for i, s in enumerate(lines) if s.lstrip().startswith("for (int i = "))
+    indent = lines[first][:-len(lines[first].lstrip())]
+    last = next(i for i in range(first, len(lines)) if lines[i] == indent + "}")
+    return [s.removeprefix(indent) for s in lines[first:last + 1]]
 
 
 def colour_of(line, kinds):
