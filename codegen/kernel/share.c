@@ -129,26 +129,29 @@ static Block copy_of(const Columns *c, const Stmt *s) {
     return block_rewrite(c->a, &own, itself, NULL);
 }
 
+// The number of a shared vector, from 1 on; 0: s is not shared.
+static int *number_of(StringMap *number, const Stmt *s) {
+    return map_name(number, s->name, sizeof(int));
+}
+
 // Appends those declarations of s and its successors that are needed, and
-// marks what they need.  `shared` are read from shared memory instead, if it is
-// not NULL.
+// marks what they need.  Vectors with a number are read from shared memory
+// instead, if `number` is not NULL.
 static void take_needed(Columns *c, Block *to, const Stmt *s, StringMap *needed,
-                        StringMap *shared) {
+                        StringMap *number) {
     if (s == c->rows)
         return;
     const Stmt *fill = filler_of(s);
     Block later = {NULL, NULL};
-    take_needed(c, &later, fill != NULL ? fill->next : s->next, needed, shared);
+    take_needed(c, &later, fill != NULL ? fill->next : s->next, needed, number);
     if (is_marked(needed, s->name)) {
         Block own = {NULL, NULL};
-        if (shared != NULL && is_computed(s)) {
-            code(
-                c->a, &own, s->node,
-                "float $[VW];"
-                "LANES_DO(k, VW) $[k] = factor[factor_place($, k, tx, TX, "
-                "VW)];",
-                s->name, s->name,
-                x_number(c->a, *(int *)map_name(shared, s->name, sizeof(int))));
+        if (number != NULL && *number_of(number, s) > 0) {
+            code(c->a, &own, s->node,
+                 "float $[VW];"
+                 "LANES_DO(k, VW)"
+                 "    $[k] = factor[factor_place($, k, tx, TX, VW)];",
+                 s->name, s->name, x_number(c->a, *number_of(number, s) - 1));
         } else {
             own = copy_of(c, s);
             block_visit(&own, mark_name, needed);
@@ -167,11 +170,11 @@ static Block store_shared(Columns *c, StringMap *used, StringMap *needed,
     for (const Stmt *s = c->block->first; s != c->rows; s = s->next) {
         if (is_computed(s) && is_marked(used, s->name)) {
             *(bool *)map_name(needed, s->name, sizeof(bool)) = true;
-            *(int *)map_name(number, s->name, sizeof(int)) = c->count;
             code(c->a, &stores, s->node,
-                 "LANES_DO(k, VW) factor[factor_place($, k, tx, TX, VW)] = "
-                 "$[k];",
+                 "LANES_DO(k, VW)"
+                 "    factor[factor_place($, k, tx, TX, VW)] = $[k];",
                  x_number(c->a, c->count++), s->name);
+            *number_of(number, s) = c->count;
         }
         if (filler_of(s) != NULL)
             s = filler_of(s);
