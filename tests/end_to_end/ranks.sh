@@ -72,6 +72,28 @@ for count in 1 3; do
 done
 grep -q '"split":"confusion".*\[\[0,5,' want || fail 'no confusion matrix'
 
+# sinter repeat and bench with the ranks that a command starts.
+cat >two.sh <<'END'
+#!/bin/sh
+export WORLD_SIZE=2 LOCAL_WORLD_SIZE=2 MASTER_ADDR=localhost MASTER_PORT=999 TORCHELASTIC_RUN_ID=$$
+RANK=1 "$@" &
+RANK=0 "$@" && wait $!
+END
+chmod +x two.sh
+for launcher in '' "--launcher=$work/two.sh"; do
+    # shellcheck disable=SC2086 # an option or nothing
+    expect 0 "$SINTER" repeat tails.net $launcher --set shards=4 --set batch=32 \
+        --set epochs=1 --data=odd --runs=2 --device=host --json
+    python3 -c 'import json
+results = json.load(open("out"))
+print(results["seeds"], results["accuracy"], results["loss"])' >got || fail 'no result'
+    [ -n "$launcher" ] || cp got want
+done
+expect_equal want got
+expect 0 "$SINTER" bench tails.net "--launcher=$work/two.sh" --set shards=4 \
+    --set batch=32 --runs=1 --steps=4
+expect_says 'a step takes'
+
 # Gradients in two buckets: the sum of the first goes on beside the rest of the
 # backward pass.
 wide='--set width=1500 --set shards=4 --set batch=32'

@@ -35,7 +35,8 @@ typedef struct {
     const char *trainer, *name, *folder;
     const char *device, *data; // data NULL: of the model file
     const char *validation;    // held-out samples; NULL: none
-    const char *record;        // trainer, data and device of all runs
+    const char *launcher;      // that starts the ranks; NULL: one process
+    const char *record;        // trainer, data, device and launcher of all runs
     int64_t seed;              // first seed
     int wanted, diverged, ended;
     int reused; // finished runs that were reused
@@ -77,10 +78,12 @@ static int record_make(Arena *a, const Arguments *arguments, Repeat *r) {
         return io_failed(arguments, ".");
     const char *held =
         r->validation ? arena_format(a, " without %s", r->validation) : "";
-    r->record =
-        arena_format(a, "%016" PRIx64 " on %s, threads %d, data %s%s, in %s\n",
-                     hash, r->device, processors(),
-                     r->data ? r->data : "of the file", held, folder);
+    const char *by =
+        r->launcher ? arena_format(a, " by %s", r->launcher) : "";
+    r->record = arena_format(
+        a, "%016" PRIx64 " on %s%s, threads %d, data %s%s, in %s\n", hash,
+        r->device, by, processors(), r->data ? r->data : "of the file", held,
+        folder);
     return EXIT_GOOD;
 }
 
@@ -105,6 +108,8 @@ static const char *folder_free(Arena *a, const Repeat *r, int64_t seed) {
 // Trains once.  The trainer prints its errors.
 static int train(Arena *a, const Repeat *r, int64_t seed, const char *rows) {
     Words w = {.a = a};
+    if (r->launcher != NULL)
+        words_split(&w, r->launcher);
     words_add(&w, r->trainer);
     words_add(&w, "--quiet");
     words_add(&w, arena_format(a, "--device=%s", r->device));
@@ -303,6 +308,7 @@ int repeat_command(Arena *a, const Arguments *arguments) {
         .device = arguments->device ? arguments->device : "auto",
         .data = arguments->data ? runs_data(a, arguments, 0, 0) : NULL,
         .validation = arguments->validation,
+        .launcher = arguments->launcher,
         .seed = arguments->seed.given ? arguments->seed.value : 0,
         .wanted = arguments->runs.given ? (int)arguments->runs.value : RUNS,
     };

@@ -27,6 +27,7 @@ bool runs_open(Arena *a, const Arguments *arguments, int64_t batch, Runs *out) {
         .folder = scratch.path,
         .data = runs_data(a, arguments, batch, DRAWN_BATCHES),
         .device = arguments->device ? arguments->device : "host",
+        .launcher = arguments->launcher,
         .steps = arguments->steps.given ? arguments->steps.value : STEPS,
         .batch = batch,
     };

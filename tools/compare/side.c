@@ -81,6 +81,8 @@ int side_build(Arena *a, Side *s, const Arguments *both, const Runs *runs) {
 
 static Words words_begin(Arena *a, const Side *s, const Runs *runs) {
     Words w = {.a = a};
+    if (runs->launcher != NULL)
+        words_split(&w, runs->launcher);
     words_add(&w, s->trainer);
     words_add(&w, arena_format(a, "--device=%s", runs->device));
     if (runs->data != NULL)

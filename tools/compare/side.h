@@ -29,6 +29,7 @@ typedef struct {
     const char *folder;        // its path, for their files
     const char *data, *device; // data NULL: of the model file
     const char *validation;    // held-out samples; NULL: none
+    const char *launcher;      // that starts the ranks; NULL: one process
     int64_t steps, batch;
 } Runs;
 
