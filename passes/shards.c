@@ -82,7 +82,7 @@ static void name_term(Shards *s, NodeId n, const char *of, bool averaged) {
     s->averaged[n] = averaged;
 }
 
-// Names the terms of n, which `of` becomes.
+// Names the terms of n, which is assigned to the state `of`.
 static void find_terms(Shards *s, NodeId n, const char *of, bool averaged) {
     const Node *d = &s->old->node[n];
     if (!s->bulk[n])
@@ -144,7 +144,8 @@ static NodeId weight_state(Shards *s) {
     return graph_state(s->g, WEIGHT, STATE_PARTIAL, type_scalar(F32), 0);
 }
 
-// The factor of gradients: of a mean, it depends on the samples.
+// The factor of gradients, or NO_NODE.  That of a mean loss depends on the
+// number of samples.
 static NodeId find_factor(const Graph *g) {
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_accumulated)

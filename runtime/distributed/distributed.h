@@ -74,9 +74,9 @@ typedef struct {
 
 // Waits for all ranks, for 45 seconds.  memory: the descriptor of rank 0's
 // memory to share, which is allocated once all are known to be on its machine;
-// -1: none.  Before, rt_rendezvous_clear, and on rank 0 `gpus` and `unique_id`.
-// False: a rank is missing or differs, or rank 0 has an error
-// (`ends`, else NULL); all connected ranks receive the error.
+// -1: none.  The caller has called rt_rendezvous_clear, and rank 0 has set
+// `gpus` and `unique_id`.  False: a rank is missing or differs, or rank 0 has
+// an error (`ends`, else NULL); all connected ranks receive the error.
 bool rt_rendezvous(RtRendezvous *m, const RtRankInfo *p, const RtHandshake *own,
                    int memory, const RtError *ends, RtError *e);
 // Sets the descriptors to -1, so that there is no connection to close.
@@ -106,7 +106,9 @@ RtRange rt_range_piece(const RtRange *part, size_t at, size_t most);
 void rt_ranks_sum(const float *term, size_t stride, int ranks, size_t count,
                   float *to);
 
-// Flags from here on say that a rank has no data: nobody reads the sum.
+// Each rank adds a flag to a sum, and all get the largest: 0, the number of a
+// signal that it has caught, a wish for a checkpoint (world.c), or, from here
+// on, that it has no data, and why.  Nobody reads the sum then.
 enum { RT_NO_DATA = 1 << 24 };
 
 // A back end of collectives.  All ranks call the same functions in the same
@@ -212,7 +214,7 @@ RtWatchdog *rt_watchdog_start(const RtRendezvous *m, const RtRankInfo *p,
 void rt_watchdog_step(RtWatchdog *w, int64_t step);
 // Collectives to abort before it ends the program; NULL: none from now on.
 void rt_watchdog_aborts(RtWatchdog *w, RtCollectives *c);
-// The run is over.  good: the ends of others are no error any more.
+// Ends the thread.  good: the run is over, and so may be those of others.
 void rt_watchdog_stop(RtWatchdog *w, bool good);
 
 // ---- world.c ----
@@ -259,7 +261,7 @@ void rt_world_queue_flags(RtWorld *w);
 void rt_world_queue_sum(RtWorld *w, const RtBuffer *b, size_t count);
 void rt_world_queue_join(RtWorld *w);
 void rt_world_queue_finish(RtWorld *w);
-// A step is finished.
+// Tells the others that this rank has finished a step, and adopts signals.
 void rt_world_step(RtWorld *w, int64_t step);
 // Adopts the signal that a rank had caught before the last sum.
 void rt_world_agree(const RtWorld *w);
