@@ -28,31 +28,6 @@ bool has_pivot(const Emit *e, NodeId n) {
     return sums_blocks(e->g, n) && e->g->node[n].op == OP_var;
 }
 
-// Whether a and b are reductions of one tensor over the same axes.
-static bool reduce_alike(const Node *a, const Node *b) {
-    const Attr *x = node_attr(a, ATTR_axes), *y = node_attr(b, ATTR_axes);
-    bool same = a->arg[0] == b->arg[0] && x->count == y->count;
-    for (int i = 0; same && i < x->count; i++)
-        same = x->ints[i] == y->ints[i];
-    return same;
-}
-
-// The variance in whose partial sums the sum n is contained, or NO_NODE.
-static NodeId variance_of(const Emit *e, NodeId n) {
-    const Node *d = &e->g->node[n];
-    if (d->op != OP_sum || d->type->dtype != F32 || !sums_blocks(e->g, n))
-        return NO_NODE;
-    for (NodeId v = e->group->first; v <= e->group->last; v++)
-        if (has_pivot(e, v) && reduce_alike(d, &e->g->node[v]))
-            return v;
-    return NO_NODE;
-}
-
-// Whether blocks add up n.
-static bool accumulates(const Emit *e, NodeId n) {
-    return sums_blocks(e->g, n) && variance_of(e, n) == NO_NODE;
-}
-
 // A variance has two sums and the pivot.
 static int sums_of(const Emit *e, NodeId n) {
     return e->g->node[n].op == OP_var ? 2 : 1;
@@ -74,7 +49,7 @@ static void declare(Emit *e, Block *b, NodeId n, const char *name,
 
 void sums_declare(Emit *e, Block *b, bool all, const Expr *lanes) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
-        if (!accumulates(e, n) || over_all(e, n) != all)
+        if (!sums_blocks(e->g, n) || over_all(e, n) != all)
             continue;
         bool largest = e->g->node[n].op == OP_max;
         for (int i = 0; i < sums_of(e, n); i++)
@@ -85,8 +60,6 @@ void sums_declare(Emit *e, Block *b, bool all, const Expr *lanes) {
 void sums_add(Emit *e, Scope *s, NodeId n, Index p, const Expr *value) {
     bool lanes = p.lanes != NULL;
     Block *b = lanes ? &s->lanes : &s->before;
-    if (!accumulates(e, n))
-        return;
     switch (e->g->node[n].op) {
     case OP_max:
         CODE(e, b, n,
@@ -111,7 +84,7 @@ void sums_store(const Emit *e, Block *b, const char *columns, bool totals) {
     static const char *const total =
         "total_%s(part + (size_t)block * WIDTH + $, %s, VW, shared, NT);";
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
-        if (!accumulates(e, n))
+        if (!sums_blocks(e->g, n))
             continue;
         const char *call = !over_all(e, n) ? columns : totals ? total : NULL;
         const char *verb = e->g->node[n].op == OP_max ? "max" : "sum";
@@ -122,25 +95,17 @@ void sums_store(const Emit *e, Block *b, const char *columns, bool totals) {
     }
 }
 
-static const Expr *level_of_variance(Emit *e, NodeId n, const char *call) {
-    return EXPR(e,
-                arena_format(e->a,
-                             "%s(partials + $ + c, $, WIDTH, all, level, "
-                             "blocks, (float)(ROWS / blocks), ROWS %% blocks, "
-                             "$)",
-                             call),
-                x_size(e->a, workspace_offset(e, n)),
-                x_size(e->a, type_count(e->g->node[n].type)),
-                over_all(e, n) ? x_name(e->a, "C") : literal(e->a, F32, 1));
-}
-
 // The result of n from the partial sums of a level's blocks in column c.
-static const Expr *level_value(Emit *e, NodeId n) {
+static const Expr *level_value(Emit *e, NodeId n, int64_t count) {
     const Expr *part =
         EXPR(e, "partials + $ + c", x_size(e->a, workspace_offset(e, n)));
     Op op = e->g->node[n].op;
     if (op == OP_var)
-        return level_of_variance(e, n, "level_variance");
+        return EXPR(e,
+                    "level_variance($, $, WIDTH, all, level, blocks, "
+                    "(float)(ROWS / blocks), ROWS % blocks, $)",
+                    part, x_size(e->a, count),
+                    over_all(e, n) ? x_name(e->a, "C") : literal(e->a, F32, 1));
     return EXPR(e,
                 op == OP_max ? "grid_max($, level.step * WIDTH, level.parts)"
                              : "grid_sum($, level.step * WIDTH, level.parts)",
@@ -152,7 +117,7 @@ static const Expr *level_value(Emit *e, NodeId n) {
 static void finish_one(Emit *e, Block *b, NodeId n) {
     Type type = *e->g->node[n].type;
     int64_t count = type_count(&type);
-    const Expr *to = pointer_name(e, n), *value = level_value(e, n);
+    const Expr *to = pointer_name(e, n), *value = level_value(e, n, count);
     const Expr *at =
         x_size(e->a, workspace_offset(e, n) + (sums_of(e, n) - 1) * count);
     Block inner = {NULL, NULL};
@@ -171,32 +136,14 @@ static void finish_one(Emit *e, Block *b, NodeId n) {
          x_size(e->a, count), &inner);
 }
 
-// The sum in a variance's partial sums.
-static void finish_sum(Emit *e, Block *b, NodeId n, NodeId variance) {
-    CODE(e, b, n, "for (int c = threadIdx.x; c < $; c += NT) put_f32($ + c, $);",
-         x_size(e->a, type_count(e->g->node[n].type)), pointer_name(e, n),
-         level_of_variance(e, variance, "level_sum"));
-}
-
-// Variances overwrite their partial sums, so that sums in these come first.
-static void finish_sums(Emit *e, Block *b) {
-    Block last = {NULL, NULL};
-    for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (e->stored[n] && variance_of(e, n) != NO_NODE)
-            finish_sum(e, &last, n, variance_of(e, n));
-    if (last.first != NULL)
-        CODE(e, b, NO_NODE, "if (all) { ~ }", &last);
-}
-
 void sums_finish(Emit *e, Block *b) {
     Block level = {NULL, NULL};
     bool any = false;
-    finish_sums(e, &level);
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         if (!sums_blocks(e->g, n))
             continue;
         any = true;
-        if (e->stored[n] && accumulates(e, n))
+        if (e->stored[n])
             finish_one(e, &level, n);
     }
     if (any)

@@ -35,7 +35,7 @@ Normalized composite_normalize(Graph *g, NodeId x, const Node *d) {
     double n = (double)type_count(&type) / (double)type.dim[count];
     NodeId sum = graph_reduce(g, OP_sum, x, count, axes);
     NodeId share = graph_number(g, 1 / n);
-    NodeId mean = graph_op2(g, OP_mul, sum, share);
+    NodeId mean = graph_op2(g, OP_div, sum, graph_number(g, n));
     NodeId var = graph_reduce(g, OP_var, x, count, axes);
     if (node_int(d, ATTR_sync, 0)) {
         BatchMoments m = graph_sync_moments(g, sum, var, n);
@@ -96,16 +96,15 @@ static NodeId expand_none(const Expansion *e) {
     return graph_copy(e->g, e->old, e->id, e->now);
 }
 
-// With factors of a channel, an element takes one multiplication and one sum:
-//   gain = scale istd,  y = x gain + (bias - mean gain).
+// With gain = scale istd, a factor of a channel.  The distance from the mean is
+// 0 for a constant x, which the inverse deviation would magnify otherwise.
 static NodeId expand_batch_norm(const Expansion *e) {
     Graph *g = e->g;
     Normalized p = composite_normalize(g, operand(e, 0), node(e));
     NodeId gain = graph_op2(g, OP_mul, operand(e, 1), p.istd);
-    NodeId shift = graph_op2(g, OP_sub, operand(e, 2),
-                             graph_op2(g, OP_mul, p.mean, gain));
-    NodeId scaled = graph_op2(g, OP_mul, operand(e, 0), gain);
-    return graph_op2(g, OP_add, scaled, shift);
+    NodeId centred = graph_op2(g, OP_sub, operand(e, 0), p.mean);
+    NodeId scaled = graph_op2(g, OP_mul, centred, gain);
+    return graph_op2(g, OP_add, scaled, operand(e, 2));
 }
 
 // loss = log(sum) sum(target) - sum(target shifted).

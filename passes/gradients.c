@@ -410,15 +410,13 @@ static void grad_sum_over_shards(Backward *b) {
 // Ioffe and Szegedy, "Batch Normalization" (ICML 2015), with n elements to a
 // channel and normal = (x - mean) istd:
 //   dx = scale istd (dy - (dbias + normal dscale) / n).
-// With factors of a channel an element takes two multiplications and two sums:
+// With factors of a channel,
 //   gain = scale istd,  slope = gain istd dscale / n,
-//   dx = dy gain + ((mean slope - gain dbias / n) - x slope).
-// Synchronized, these sums and n are those of all shards, and the gradients of
-// scale and bias a shard's terms.
+//   dx = dy gain - ((x - mean) slope + gain dbias / n).
 static void grad_batch_norm(Backward *b) {
     Normalized p = composite_normalize(b->g, x(b, 0), &b->node);
-    NodeId normal = op2(b, OP_sub, op2(b, OP_mul, x(b, 0), p.istd),
-                        op2(b, OP_mul, p.mean, p.istd));
+    NodeId centred = op2(b, OP_sub, x(b, 0), p.mean);
+    NodeId normal = op2(b, OP_mul, centred, p.istd);
     NodeId product = op2(b, OP_mul, b->dy, normal);
     NodeId dscale = shrink(b, product, *type_at(b, p.istd));
     NodeId dbias = shrink(b, b->dy, *type_at(b, p.istd));
@@ -436,9 +434,8 @@ static void grad_batch_norm(Backward *b) {
     NodeId slope = op2(b, OP_mul, op2(b, OP_mul, gain, p.istd),
                        op2(b, OP_mul, dscale, p.share));
     NodeId drift = op2(b, OP_mul, gain, op2(b, OP_mul, dbias, p.share));
-    NodeId shift = op2(b, OP_sub, op2(b, OP_mul, p.mean, slope), drift);
-    NodeId along = op2(b, OP_sub, shift, op2(b, OP_mul, x(b, 0), slope));
-    give(b, 0, op2(b, OP_add, op2(b, OP_mul, b->dy, gain), along));
+    NodeId along = op2(b, OP_add, op2(b, OP_mul, centred, slope), drift);
+    give(b, 0, op2(b, OP_sub, op2(b, OP_mul, b->dy, gain), along));
 }
 
 // dlogits = (softmax sum(target) - target) dy; labels sum to 1.  A share of a

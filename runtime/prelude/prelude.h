@@ -429,17 +429,6 @@ DEVICE float grid_squares(const float *partials, int next, int width,
     return square;
 }
 
-// The sum of all elements.
-DEVICE float level_sum(const float *partials, int next, int width, int all,
-                       ReductionLevel level, int blocks, float each, int rest,
-                       float columns) {
-    (void)all;
-    return fma_of(elements_of(0, blocks, blocks, each, rest, columns),
-                  partials[2 * next],
-                  grid_distances(partials, next, width, level, blocks, each,
-                                 rest, columns));
-}
-
 // The variance, or the squared deviations that a team stores in its first
 // block's place: its pivot is then the mean, from which the distances sum to 0.
 DEVICE float level_variance(float *partials, int next, int width, int all,

@@ -20,6 +20,8 @@ KERNEL(256, 2) k00_var(
     for (int g0 = 0; g0 < CG; g0 += TX) {
         const int g = g0 + tx;
         const int c = g * VW;
+        float s3[VW];
+        LANES_DO(k, VW) s3[k] = 0.0f;
         float s4[VW];
         LANES_DO(k, VW) s4[k] = 0.0f;
         float q4[VW];
@@ -49,12 +51,15 @@ KERNEL(256, 2) k00_var(
                 float v0_1[VW];
                 load_f32(v0_1, p0 + (size_t)i * C + c, VW);
                 LANES_DO(k, VW) {
+                    s3[k] += v0_1[k];
                     const float d4 = v0_1[k] - pivot4[k];
                     s4[k] += d4;
                     q4[k] = fma_of(d4, d4, q4[k]);
                 }
             }
         }
+        columns_sum(part + (size_t)block * WIDTH + 0 + g0 * VW, s3, VW, C - g0 * VW, shared, TX,
+            NT);
         columns_sum(part + (size_t)block * WIDTH + 8 + g0 * VW, s4, VW, C - g0 * VW, shared, TX,
             NT);
         columns_sum(part + (size_t)block * WIDTH + 16 + g0 * VW, q4, VW, C - g0 * VW, shared,
@@ -65,11 +70,9 @@ KERNEL(256, 2) k00_var(
         const ReductionLevel level = reduction_level(all, block, blocks, team);
         float *const partials = part + (size_t)level.first * WIDTH;
         if (!last_block(counter + level.counter, level.parts)) break;
-        if (all) {
-            for (int c = threadIdx.x; c < 8; c += NT) {
-                put_f32(p3 + c, level_sum(partials + 8 + c, 8, WIDTH, all, level, blocks,
-                    (float)(ROWS / blocks), ROWS % blocks, 1.0f));
-            }
+        for (int c = threadIdx.x; c < 8; c += NT) {
+            put_f32((all ? p3 : partials + 0) + c, grid_sum(partials + 0 + c,
+                level.step * WIDTH, level.parts));
         }
         for (int c = threadIdx.x; c < 8; c += NT) {
             put_f32((all ? p4 : partials + 16) + c, level_variance(partials + 8 + c, 8, WIDTH,
