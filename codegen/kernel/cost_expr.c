@@ -290,7 +290,7 @@ static Estimate lanes(double c) {
 // Constants that the prelude's macros compute.  Whether x is one.
 static bool macro_estimate(Walk *w, const Expr *x, Estimate *out) {
     double v[3] = {0};
-    if (x->count > 3 ||
+    if (x->count == 0 || x->count > 3 ||
         strspn(x->name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") != strlen(x->name))
         return false;
     for (int i = 0; i < x->count; i++)
