@@ -34,8 +34,8 @@ NodeId *entry_roots(Emit *e);
 // The entries of a phase, with their statements.
 Entries multi_tensor_write(Emit *e, Scope *kernel, NodeId *root, int phase);
 
-// Declares the sums of the phase's tests for infinities and NaN in `kernel`, and
-// stores them after the loop over chunks.
+// Declares the sums of the phase's tests for infinities and NaN in `kernel`,
+// and stores them after the loop over chunks.
 void multi_tensor_finite(Emit *e, Scope *kernel, Block *after, int phase);
 
 // Whether n is a tensor in memory; a view has the address of its base.

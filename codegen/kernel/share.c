@@ -204,7 +204,8 @@ static Block first_of(Columns *c, const Block *computed) {
 }
 
 // Makes a loop over a thread's columns one that all threads of a block go
-// through.
+// through.  It takes one turn, or each column has one thread, so that no barrier
+// is needed behind it.
 static void open_loop(Columns *c, Stmt *column, const Block *first,
                       const Block *rest) {
     Block own = {NULL, NULL}, outside = {column, column};

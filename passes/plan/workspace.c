@@ -2,9 +2,9 @@
 // block counters.
 //
 // Each block leaves its share of a reduction in a row of the workspace, and
-// each chunk of tensors, or a block for its chunks, leaves one number.  Reductions follow each other there
-// in the order of their nodes.  The last block makes the results; a counter
-// tells it that it is the last.
+// each chunk of tensors, or a block for its chunks, leaves one number.
+// Reductions follow each other there in the order of their nodes.  The last
+// block makes the results; a counter tells it that it is the last.
 
 #include "passes/plan/group.h"
 

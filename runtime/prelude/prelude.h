@@ -402,8 +402,8 @@ DEVICE float grid_distances(const float *partials, int next, int width,
     return sum;
 }
 
-// The mean and the squared deviations of a level's blocks.  The mean is relative
-// to the first pivot.
+// The mean and the squared deviations of a level's blocks.  The mean is
+// relative to the first pivot.
 DEVICE float grid_squares(const float *partials, int next, int width,
                           ReductionLevel level, int blocks, float each,
                           int rest, float columns, float *mean_out) {

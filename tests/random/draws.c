@@ -610,9 +610,9 @@ static const struct {
 
 enum { THINGS = sizeof thing / sizeof *thing };
 
-// What no program has: matrices are taken apart for starting values alone, sums
-// over shards are of shards, and the others are gone before and after all
-// passes.
+// The operations that no program has: decompositions of matrices, which only
+// starting values have, sums over shards, which only a shard's graph has, and
+// those that are gone before and after all passes.
 static bool is_elsewhere(Op op) {
     return op == OP_eigh || op == OP_orthogonal || op == OP_gradient ||
            op == OP_loss_scale || op == OP_sum_over_shards;
