@@ -24,7 +24,7 @@ static size_t arena_bytes(const RtCuda *c) {
 }
 
 // The arena and what is behind it.
-static size_t all_bytes(const RtCuda *c) {
+static size_t all_bytes(RtCuda *c) {
     size_t bytes;
     if (__builtin_add_overflow(arena_bytes(c), rt_copy_stream_bytes(&c->copies),
                                &bytes) ||
@@ -35,7 +35,7 @@ static size_t all_bytes(const RtCuda *c) {
 }
 
 // The same in units of sparse memory, and its parts that are elsewhere.
-static size_t sparse_bytes(const RtCuda *c, RtRange absent[2],
+static size_t sparse_bytes(RtCuda *c, RtRange absent[2],
                            size_t *elsewhere) {
     size_t unit = 1, bytes = all_bytes(c);
     RtError e;
@@ -47,7 +47,7 @@ static size_t sparse_bytes(const RtCuda *c, RtRange absent[2],
 }
 
 static size_t needed(RtDevice *d) {
-    const RtCuda *c = rt_cuda_of(d);
+    RtCuda *c = rt_cuda_of(d);
     RtRange absent[2];
     size_t elsewhere;
     if (d->elsewhere == NULL)

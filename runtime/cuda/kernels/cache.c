@@ -74,7 +74,7 @@ static void add_text(XXH3_state_t *state, const char *text) {
 
 RtCacheKey rt_cache_key(const RtNvrtc *n, const RtSource *s) {
     XXH3_state_t state;
-    int version[2] = {n->major, n->minor};
+    int64_t version[4] = {n->major, n->minor, n->file_bytes, n->file_seconds};
     XXH3_128bits_reset(&state);
     XXH3_128bits_update(&state, version, sizeof version);
     add_text(&state, s->text);

@@ -56,6 +56,8 @@ typedef struct {
 #define NVRTC(member, function, arguments) nvrtcResult(*member) arguments;
 #include "runtime/cuda/kernels/nvrtc.def"
     int major, minor; // its version
+    // The size and the time of its file, as it does not tell its patch version.
+    int64_t file_bytes, file_seconds;
 } RtNvrtc;
 
 // The options of every kernel.

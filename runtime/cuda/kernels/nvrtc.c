@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static const char *const files[] = {"libnvrtc.so.13", "libnvrtc.so.12", NULL};
 
@@ -66,12 +67,22 @@ static bool good(nvrtcResult result, const char *what, RtError *e) {
                    result, reason_of(result));
 }
 
+static void describe_file(RtNvrtc *n) {
+    struct stat s;
+    const char *path = rt_library_path(&n->version);
+    if (path != NULL && stat(path, &s) == 0) {
+        n->file_bytes = s.st_size;
+        n->file_seconds = s.st_mtime;
+    }
+}
+
 bool rt_nvrtc_open(RtNvrtc *n, int gpu, int driver, RtError *e) {
     RtLibrary library = library_for(gpu, driver);
     *n = (RtNvrtc){0};
     n->library = rt_library_open(&library, n, e);
     if (n->library == NULL)
         return false;
+    describe_file(n);
     if (good(n->version(&n->major, &n->minor), "report its version", e))
         return true;
     rt_nvrtc_close(n);

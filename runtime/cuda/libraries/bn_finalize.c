@@ -17,6 +17,7 @@ typedef struct {
     int planned; // -1: not requested yet
     int64_t count;
     float epsilon, factor;
+    RtWorkspaceSlot slot;
     void *pack;
 } Norm;
 
@@ -85,12 +86,11 @@ bool rt_bn_finalize_can(RtBnFinalize *f, int norm) {
     return f->planned[i].good;
 }
 
-int64_t rt_bn_finalize_workspace(const RtBnFinalize *f) {
-    int64_t most = 0;
-    for (int i = 0; i < f->num_planned; i++)
-        if (f->planned[i].good && f->planned[i].plan.workspace > most)
-            most = f->planned[i].plan.workspace;
-    return most;
+void rt_bn_finalize_size(RtBnFinalize *f, RtWorkspaceSize *size) {
+    for (int i = 0; i < f->plan->num_norms; i++)
+        if (f->norm[i].planned >= 0 && f->planned[f->norm[i].planned].good)
+            f->norm[i].slot = rt_workspace_add(
+                size, f->planned[f->norm[i].planned].plan.workspace);
 }
 
 size_t rt_bn_form_at(const RtNorm *n, int form) {
@@ -98,7 +98,7 @@ size_t rt_bn_form_at(const RtNorm *n, int form) {
 }
 
 bool rt_bn_finalize_run(RtBnFinalize *f, int norm, uint64_t arena,
-                        uint64_t workspace, RtError *e) {
+                        const RtWorkspace *w, RtError *e) {
     const RtNorm *n = &f->plan->norm[norm];
     Norm *own = &f->norm[norm];
     const RtCudnnPlan *plan = &f->planned[own->planned].plan;
@@ -120,6 +120,8 @@ bool rt_bn_finalize_run(RtBnFinalize *f, int norm, uint64_t arena,
         [RT_ROLE_UNUSED + 3] = arena + rt_bn_form_at(n, RT_BN_UNUSED + 3),
     };
     if (own->pack == NULL)
-        own->pack = rt_cudnn_variant_pack(plan, address, workspace, e);
+        own->pack = rt_cudnn_variant_pack(
+            plan, address,
+            rt_workspace_at(w, own->slot, (size_t)plan->workspace), e);
     return own->pack != NULL && rt_cudnn_execute(plan, own->pack, e);
 }

@@ -21,6 +21,7 @@ typedef struct {
     const RtFusion *fusion[NUM_KINDS];
     int planned;
     int finalize; // the norm whose bn_finalize follows; -1: none
+    RtWorkspaceSlot slot;
     Pack *pack;
 } Call;
 
@@ -31,8 +32,8 @@ struct RtConvolutions {
     Call *call;             // of each of the plan's calls
     bool *taken;            // for each of its fusions
     RtBnFinalize *finalize; // of its norms
-    uint64_t arena, workspace;
-    int64_t workspace_bytes; // of the workspace
+    uint64_t arena;
+    RtWorkspace workspace;
 };
 
 static bool can_fuse(void *arg, int call, unsigned with) {
@@ -190,30 +191,33 @@ bool rt_convolutions_do(const RtConvolutions *v, int call) {
     return v->call[call].is_ours;
 }
 
-size_t rt_convolutions_workspace(const RtConvolutions *v) {
-    int64_t most = rt_bn_finalize_workspace(v->finalize);
+void rt_convolutions_size(RtConvolutions *v, RtWorkspaceSize *size) {
     for (int i = 0; i < v->plan->num_calls; i++)
-        if (v->call[i].is_ours && plan_of(v, &v->call[i])->workspace > most)
-            most = plan_of(v, &v->call[i])->workspace;
-    return (size_t)most;
+        if (v->call[i].is_ours)
+            v->call[i].slot =
+                rt_workspace_add(size, plan_of(v, &v->call[i])->workspace);
+    rt_bn_finalize_size(v->finalize, size);
+}
+
+static void packs_forget(const RtConvolutions *v, Call *call) {
+    packs_free(v->c, call->pack);
+    call->pack = NULL;
 }
 
 // Forgets the packs of other addresses.
 static void forget_packs(RtConvolutions *v) {
-    for (int i = 0; i < v->plan->num_calls; i++) {
-        packs_free(v->c, v->call[i].pack);
-        v->call[i].pack = NULL;
-    }
+    for (int i = 0; i < v->plan->num_calls; i++)
+        packs_forget(v, &v->call[i]);
     rt_bn_finalize_rebind(v->finalize);
 }
 
 void rt_convolutions_bind(RtConvolutions *v, uint64_t arena,
-                          uint64_t workspace) {
-    if (v->arena != arena || v->workspace != workspace)
+                          const RtWorkspace *w) {
+    if (v->arena != arena || v->workspace.own != w->own ||
+        v->workspace.shared != w->shared)
         forget_packs(v);
     v->arena = arena;
-    v->workspace = workspace;
-    v->workspace_bytes = (int64_t)rt_convolutions_workspace(v);
+    v->workspace = *w;
 }
 
 const bool *rt_convolutions_taken(const RtConvolutions *v) {
@@ -305,7 +309,10 @@ static void *pack_make(const RtConvolutions *v, const Call *call, size_t a,
     for (int k = 0; k < NUM_KINDS; k++)
         if (call->fusion[k] != NULL)
             add[k](v, call->fusion[k], address);
-    return rt_cudnn_variant_pack(plan_of(v, call), address, v->workspace, e);
+    const RtCudnnPlan *plan = plan_of(v, call);
+    return rt_cudnn_variant_pack(
+        plan, address,
+        rt_workspace_at(&v->workspace, call->slot, (size_t)plan->workspace), e);
 }
 
 static Pack *pack_at(const RtConvolutions *v, Call *call, size_t a, size_t b,
@@ -334,18 +341,22 @@ bool rt_convolutions_run(RtConvolutions *v, int number, size_t a, size_t b,
     Pack *pack = pack_at(v, call, a, b, out, e);
     if (pack != NULL && rt_cudnn_execute(plan_of(v, call), pack->pack, e) &&
         (call->finalize < 0 || rt_bn_finalize_run(v->finalize, call->finalize,
-                                                  v->arena, v->workspace, e)))
+                                                  v->arena, &v->workspace, e)))
         return true;
     return fail_for_layer(&v->plan->call[number], e);
 }
 
-// Packs belong to a graph's tensors, so they serve any plan of it.
+// Packs have the address of the workspace, which depends on its size.
 bool rt_convolutions_fall_back(RtConvolutions *v, int call) {
     const int before = v->call[call].planned;
-    int other = rt_plan_cache_next(&v->plans, before, v->workspace_bytes);
+    int other = rt_plan_cache_next(
+        &v->plans, before,
+        (int64_t)rt_workspace_room(&v->workspace, v->call[call].slot));
     for (int i = 0; other >= 0 && i < v->plan->num_calls; i++)
-        if (v->call[i].is_ours && v->call[i].planned == before)
+        if (v->call[i].is_ours && v->call[i].planned == before) {
             v->call[i].planned = other;
+            packs_forget(v, &v->call[i]);
+        }
     return other >= 0;
 }
 

@@ -91,6 +91,33 @@ int rt_plan_cache_find(RtPlanCache *p, const RtCall *call, unsigned with,
 int rt_plan_cache_next(RtPlanCache *p, int before, int64_t max_workspace);
 void rt_plan_cache_free(RtPlanCache *p);
 
+// ---- workspace.c ----
+
+// Bytes of workspace.  A call that needs little has its own slot: an engine may
+// keep there what a later launch reads, such as a descriptor of tensors.  The
+// other calls share one place, as they run one after the other.
+typedef struct {
+    size_t own, shared; // of all slots; of the largest other workspace
+} RtWorkspaceSize;
+
+// Where a workspace is in device memory, aligned to 256 bytes.
+typedef struct {
+    uint64_t own, shared;
+    RtWorkspaceSize size;
+} RtWorkspace;
+
+typedef struct {
+    size_t at, bytes; // among slots; 0 bytes: none
+} RtWorkspaceSlot;
+
+// Makes room for a call's workspace; its slot has none if it is shared.
+RtWorkspaceSlot rt_workspace_add(RtWorkspaceSize *w, int64_t bytes);
+// The address of a workspace of so many bytes: the slot, if it has as many.
+uint64_t rt_workspace_at(const RtWorkspace *w, RtWorkspaceSlot slot,
+                         size_t bytes);
+// The most bytes at such an address.
+size_t rt_workspace_room(const RtWorkspace *w, RtWorkspaceSlot slot);
+
 // ---- fusions.c ----
 
 // Whether a call has a plan with these fusions, bits 1 << RtFusionKind.
@@ -125,11 +152,12 @@ RtBnFinalize *rt_bn_finalize_new(const RtCudnn *c, const RtPlan *plan,
 void rt_bn_finalize_free(RtBnFinalize *f);
 // Whether there is a plan for a norm, planned when first requested.
 bool rt_bn_finalize_can(RtBnFinalize *f, int norm);
-int64_t rt_bn_finalize_workspace(const RtBnFinalize *f);
+// Adds its workspaces.
+void rt_bn_finalize_size(RtBnFinalize *f, RtWorkspaceSize *size);
 // Forgets addresses, as the arena or the workspace has changed.
 void rt_bn_finalize_rebind(RtBnFinalize *f);
 bool rt_bn_finalize_run(RtBnFinalize *f, int norm, uint64_t arena,
-                        uint64_t workspace, RtError *e);
+                        const RtWorkspace *w, RtError *e);
 
 // ---- convolution.c ----
 
@@ -152,10 +180,11 @@ bool rt_convolutions_as_chosen(const RtConvolutions *v);
 
 // Whether it does that call.
 bool rt_convolutions_do(const RtConvolutions *v, int call);
-size_t rt_convolutions_workspace(const RtConvolutions *v); // bytes, shared
-// Sets the addresses of the arena and of the workspace.
+// Adds the workspaces of calls as they are planned.
+void rt_convolutions_size(RtConvolutions *v, RtWorkspaceSize *size);
+// Sets the addresses of the arena and of the workspace, which was sized last.
 void rt_convolutions_bind(RtConvolutions *v, uint64_t arena,
-                          uint64_t workspace);
+                          const RtWorkspace *w);
 // For each fusion of the plan whether it is taken.
 const bool *rt_convolutions_taken(const RtConvolutions *v);
 // Whether a call does the work of a launch, counted in the step from 0.
@@ -218,8 +247,9 @@ uint64_t rt_matmuls_digest(const RtMatmuls *p, int call, int candidate);
 // Whether the library had every chosen algorithm.
 bool rt_matmuls_as_chosen(RtMatmuls *p, const RtChosen *t);
 
-size_t rt_matmuls_workspace(const RtMatmuls *p); // bytes, shared
-void rt_matmuls_bind(RtMatmuls *p, uint64_t arena, uint64_t workspace);
+// As for convolutions.
+void rt_matmuls_size(RtMatmuls *p, RtWorkspaceSize *size);
+void rt_matmuls_bind(RtMatmuls *p, uint64_t arena, const RtWorkspace *w);
 // Queues a product on the stream.
 bool rt_matmuls_run(const RtMatmuls *p, int call, size_t a, size_t b,
                     size_t out, RtError *e);
@@ -278,7 +308,7 @@ bool rt_library_calls_plan(RtLibraryCalls *c, const RtChosen *chosen,
                            bool *as_chosen, RtError *e);
 void rt_library_calls_close(RtLibraryCalls *c);
 
-size_t rt_library_calls_workspace(const RtLibraryCalls *c); // bytes
+size_t rt_library_calls_workspace(RtLibraryCalls *c); // bytes
 void rt_library_calls_bind(RtLibraryCalls *c, CUdeviceptr arena,
                            CUdeviceptr workspace);
 

@@ -52,20 +52,27 @@ void rt_library_calls_close(RtLibraryCalls *c) {
     *c = (RtLibraryCalls){0};
 }
 
-size_t rt_library_calls_workspace(const RtLibraryCalls *c) {
-    size_t most = 0;
+static RtWorkspaceSize size_of(RtLibraryCalls *c) {
+    RtWorkspaceSize size = {0};
     if (c->convolutions != NULL)
-        most = rt_convolutions_workspace(c->convolutions);
-    if (c->matmuls != NULL && rt_matmuls_workspace(c->matmuls) > most)
-        most = rt_matmuls_workspace(c->matmuls);
-    return most;
+        rt_convolutions_size(c->convolutions, &size);
+    if (c->matmuls != NULL)
+        rt_matmuls_size(c->matmuls, &size);
+    return size;
 }
 
-static void bind_in(const RtLibraryCalls *c, CUdeviceptr workspace) {
+size_t rt_library_calls_workspace(RtLibraryCalls *c) {
+    RtWorkspaceSize size = size_of(c);
+    return size.own + size.shared;
+}
+
+static void bind_in(RtLibraryCalls *c, CUdeviceptr workspace) {
+    RtWorkspaceSize size = size_of(c);
+    const RtWorkspace w = {workspace, workspace + size.own, size};
     if (c->convolutions != NULL)
-        rt_convolutions_bind(c->convolutions, c->arena, workspace);
+        rt_convolutions_bind(c->convolutions, c->arena, &w);
     if (c->matmuls != NULL)
-        rt_matmuls_bind(c->matmuls, c->arena, workspace);
+        rt_matmuls_bind(c->matmuls, c->arena, &w);
 }
 
 void rt_library_calls_bind(RtLibraryCalls *c, CUdeviceptr arena,

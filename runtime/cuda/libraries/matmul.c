@@ -48,6 +48,7 @@ typedef struct {
     void *product, *matrix[NUM_MATRICES];
     RtLtCandidate candidate[MAX_CANDIDATES];
     int candidates, chosen;
+    RtWorkspaceSlot slot;
     float accumulate; // 1: adds to the result
 } Product;
 
@@ -57,8 +58,8 @@ struct RtMatmuls {
     const RtPlan *plan;
     Product *product; // of each of the plan's calls
     void *stream;
-    uint64_t arena, workspace;
-    size_t room; // bytes of the workspace
+    uint64_t arena;
+    RtWorkspace workspace;
 };
 
 static RtLibrary library_for(int gpu, int driver, const RtSymbol *symbol,
@@ -280,24 +281,22 @@ static const RtLtCandidate *chosen_of(const Product *q) {
 
 // ---- running ----
 
-size_t rt_matmuls_workspace(const RtMatmuls *p) {
-    size_t most = 0;
+void rt_matmuls_size(RtMatmuls *p, RtWorkspaceSize *size) {
     for (int i = 0; i < p->plan->num_calls; i++)
-        if (chosen_of(&p->product[i])->workspace > most)
-            most = chosen_of(&p->product[i])->workspace;
-    return most;
+        p->product[i].slot = rt_workspace_add(
+            size, (int64_t)chosen_of(&p->product[i])->workspace);
 }
 
-void rt_matmuls_bind(RtMatmuls *p, uint64_t arena, uint64_t workspace) {
+void rt_matmuls_bind(RtMatmuls *p, uint64_t arena, const RtWorkspace *w) {
     p->arena = arena;
-    p->workspace = workspace;
-    p->room = rt_matmuls_workspace(p);
+    p->workspace = *w;
 }
 
 bool rt_matmuls_fall_back(RtMatmuls *p, int call) {
     const Product *q = &p->product[call];
     for (int i = q->chosen + 1; i < q->candidates; i++)
-        if (q->candidate[i].workspace <= p->room) {
+        if (q->candidate[i].workspace <=
+            rt_workspace_room(&p->workspace, q->slot)) {
             rt_matmuls_choose(p, call, i);
             return true;
         }
@@ -319,7 +318,10 @@ bool rt_matmuls_run(const RtMatmuls *p, int call, size_t a, size_t b,
         p->handle, q->product, &one, pointer(p->arena, b), q->matrix[LEFT],
         pointer(p->arena, a), q->matrix[RIGHT], &q->accumulate, result,
         q->matrix[RESULT], result, q->matrix[RESULT], &chosen_of(q)->algorithm,
-        pointer(p->workspace, 0), chosen_of(q)->workspace, p->stream);
+        pointer(rt_workspace_at(&p->workspace, q->slot,
+                                chosen_of(q)->workspace),
+                0),
+        chosen_of(q)->workspace, p->stream);
     return status == 0 ||
            rt_fail(e, EXIT_DEVICE, "%s: cuBLASLt cannot run it (status %d)",
                    rt_call_text(text, sizeof text, &p->plan->call[call]),

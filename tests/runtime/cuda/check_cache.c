@@ -245,6 +245,10 @@ START_TEST(every_input_changes_the_key) {
         s.header = texts + 1;
     else if (_i == 3)
         s.option = texts + 1;
+    else if (_i == 4)
+        nvrtc.file_bytes = 1;
+    else if (_i == 5)
+        nvrtc.file_seconds = 1;
     else
         s.num_headers = 0, s.num_options = 2;
     again = rt_cache_key(&nvrtc, &s);
@@ -265,7 +269,7 @@ Suite *cache_suite(void) {
                         GROUP_WRITES, FOREIGN + 1);
     tcase_add_test(c, the_home_of_another_user_is_left_alone);
     tcase_add_test(c, a_disk_that_fails_costs_no_more_than_time);
-    tcase_add_loop_test(c, every_input_changes_the_key, 0, 5);
+    tcase_add_loop_test(c, every_input_changes_the_key, 0, 7);
     suite_add_tcase(s, c);
     c = tcase_create("none");
     tcase_add_loop_test(c, without_a_folder_nothing_is_kept, 0, 2);

@@ -135,11 +135,27 @@ static Node *captured_node(Captured *at) {
     return &g->node[node];
 }
 
+// Launches of a graph may not share a small workspace: an engine may keep a
+// descriptor of its tensors there, written once for all replays.
+static void must_lie_apart(const Work *a, const Work *b) {
+    enum { SMALL = 64 << 10 };
+    if (a->workspace_bytes > 0 && a->workspace_bytes <= SMALL &&
+        b->workspace_bytes > 0 && b->workspace_bytes <= SMALL &&
+        a->workspace < b->workspace + b->workspace_bytes &&
+        b->workspace < a->workspace + a->workspace_bytes)
+        complain("%s and %s of a graph share a workspace at %p", a->what,
+                 b->what, (void *)a->workspace);
+}
+
 CUresult capture_add(Captured *at, Work *w) {
     if (at->capture->invalid) {
         work_drop(w);
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     }
+    const CUgraph g = at->capture->graph;
+    for (int i = 0; i < g->count; i++)
+        if (g->node[i].work != NULL)
+            must_lie_apart(g->node[i].work, w);
     captured_node(at)->work = w;
     return CUDA_SUCCESS;
 }

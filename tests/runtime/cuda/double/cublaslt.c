@@ -45,7 +45,6 @@ typedef struct {
     Product product;
     Matrix matrix[4]; // A, B, C and D
     char *at[4];
-    char *workspace;
     Algorithm algorithm;
     float alpha, beta;
 } Job;
@@ -327,9 +326,9 @@ static void job_run(Work *w) {
     for (int i = 0; i < 4; i++)
         if (i != 2 || j->beta != 0)
             device_must_hold("a matrix", j->at[i], bytes_of(&j->matrix[i]));
-    if (j->algorithm.workspace > 0) {
-        device_must_hold("a workspace", j->workspace, j->algorithm.workspace);
-        memset(j->workspace, 0xff, j->algorithm.workspace);
+    if (w->workspace_bytes > 0) {
+        device_must_hold("a workspace", w->workspace, w->workspace_bytes);
+        memset(w->workspace, 0xff, w->workspace_bytes);
     }
     for (int i = 0; i < j->matrix[3].batch; i++)
         matrix_run(j, i);
@@ -341,7 +340,7 @@ static cublasStatus_t job_check(const Job *j, size_t workspace) {
     if (j->algorithm.magic != MAGIC || !shapes_fit(&j->product, m) ||
         (j->beta != 0 && j->at[2] == NULL) ||
         workspace < j->algorithm.workspace ||
-        (j->algorithm.workspace > 0 && j->workspace == NULL))
+        (j->algorithm.workspace > 0 && j->work.workspace == NULL))
         return CUBLAS_STATUS_INVALID_VALUE;
     for (int i = 0; i < 4; i++)
         if ((uintptr_t)j->at[i] % j->algorithm.alignment != 0)
@@ -349,7 +348,7 @@ static cublasStatus_t job_check(const Job *j, size_t workspace) {
                      (void *)j->at[i],
                      (unsigned long long)j->algorithm.alignment);
     if (j->algorithm.workspace > 0 &&
-        (uintptr_t)j->workspace % WORKSPACE_ALIGNMENT != 0)
+        (uintptr_t)j->work.workspace % WORKSPACE_ALIGNMENT != 0)
         return CUBLAS_STATUS_INVALID_VALUE;
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -384,17 +383,20 @@ cublasStatus_t cublasLtMatmul(
         return CUBLAS_STATUS_EXECUTION_FAILED;
     Job *j = take(sizeof *j);
     *j = (Job){
-        .work = {1, "a product of cuBLASLt", job_run, 0, NULL},
+        .work = {.users = 1,
+                 .what = "a product of cuBLASLt",
+                 .run = job_run,
+                 .workspace = workspace},
         .product = *(Product *)(void *)product,
         .matrix = {*(Matrix *)(void *)a_layout, *(Matrix *)(void *)b_layout,
                    *(Matrix *)(void *)c_layout, *(Matrix *)(void *)d_layout},
         .at = {(char *)(uintptr_t)a, (char *)(uintptr_t)b, (char *)(uintptr_t)c,
                d},
-        .workspace = workspace,
         .alpha = *(const float *)alpha,
         .beta = *(const float *)beta};
     memcpy(&j->algorithm, algorithm, sizeof j->algorithm);
     j->work.seconds = (double)j->algorithm.seconds;
+    j->work.workspace_bytes = j->algorithm.workspace;
     cublasStatus_t status = job_check(j, bytes);
     if (status != CUBLAS_STATUS_SUCCESS) {
         work_drop(&j->work);

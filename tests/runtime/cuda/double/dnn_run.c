@@ -21,7 +21,6 @@ typedef struct {
     Work work;
     Descriptor *graph;
     const Engine *engine;
-    char *workspace;
     int count;
     Value value[MAX_TENSORS];
 } Job;
@@ -344,10 +343,9 @@ static void job_run(Work *w) {
                              (size_t)v->t.elements *
                                  number_bytes(stored_as(v)));
     }
-    if (j->engine->workspace > 0) {
-        device_must_hold("a workspace", j->workspace,
-                         (size_t)j->engine->workspace);
-        memset(j->workspace, 0xff, (size_t)j->engine->workspace);
+    if (w->workspace_bytes > 0) {
+        device_must_hold("a workspace", w->workspace, w->workspace_bytes);
+        memset(w->workspace, 0xff, w->workspace_bytes);
     }
     for (int i = 0; i < dnn_count(j->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS); i++)
         operation_run(j, dnn_link(j->graph, CUDNN_ATTR_OPERATIONGRAPH_OPS, i));
@@ -443,7 +441,10 @@ static Job *job_new(const Descriptor *plan) {
     j->engine =
         dnn_engine(dnn_integer(engine, CUDNN_ATTR_ENGINE_GLOBAL_INDEX, -1));
     j->graph->users++;
-    j->work = (Work){1, "a plan of cuDNN", job_run, 0, job_release};
+    j->work = (Work){.users = 1,
+                     .what = "a plan of cuDNN",
+                     .run = job_run,
+                     .release = job_release};
     j->work.seconds = job_seconds(j);
     return j;
 }
@@ -462,11 +463,12 @@ cudnnStatus_t dnn_run(cudnnHandle_t handle, Descriptor *plan,
                         "code cannot be loaded");
     plan->has_run = true;
     Job *j = job_new(plan);
-    j->workspace = (char *)(uintptr_t)dnn_integer(
+    j->work.workspace = (char *)(uintptr_t)dnn_integer(
         pack, CUDNN_ATTR_VARIANT_PACK_WORKSPACE, 0);
+    j->work.workspace_bytes = (size_t)j->engine->workspace;
     cudnnStatus_t status = values_add(j, pack);
-    if (status == CUDNN_STATUS_SUCCESS && j->engine->workspace > 0 &&
-        j->workspace == NULL)
+    if (status == CUDNN_STATUS_SUCCESS && j->work.workspace_bytes > 0 &&
+        j->work.workspace == NULL)
         status = dnn_fail(CUDNN_STATUS_BAD_PARAM_NULL_POINTER, "no workspace");
     if (status != CUDNN_STATUS_SUCCESS) {
         work_drop(&j->work);

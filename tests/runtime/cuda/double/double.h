@@ -137,6 +137,8 @@ typedef struct Work {
     const char *what;
     void (*run)(struct Work *w);
     double seconds; // by the stand-in's clock
+    char *workspace;
+    size_t workspace_bytes; // 0: none
     // Frees more with its last user; or NULL.
     void (*release)(struct Work *w);
 } Work;

@@ -333,7 +333,10 @@ static void copy_run(Work *w) {
 static Transfer *transfer_new(const char *what, void *to, const void *from,
                               size_t bytes, size_t staged) {
     Transfer *t = take(sizeof *t + staged);
-    *t = (Transfer){{1, what, copy_run, 1e-6 + (double)bytes / 20e9, NULL},
+    *t = (Transfer){{.users = 1,
+                     .what = what,
+                     .run = copy_run,
+                     .seconds = 1e-6 + (double)bytes / 20e9},
                     to,
                     from,
                     bytes,

@@ -97,8 +97,13 @@ static Launch *launch_new(CUfunction f, int grid, void **parameter) {
     size_t count = (size_t)f->num_parameters;
     Launch *l = take(sizeof *l + count * (sizeof(void *) + LONGEST_ARGUMENT));
     char *bytes = (char *)(l->argument + count);
-    *l = (Launch){
-        {1, f->name, launch_run, 2e-6 + 1e-7 * grid, NULL}, f, f->number, grid};
+    *l = (Launch){{.users = 1,
+                   .what = f->name,
+                   .run = launch_run,
+                   .seconds = 2e-6 + 1e-7 * grid},
+                  f,
+                  f->number,
+                  grid};
     for (size_t i = 0; i < count; i++) {
         if (f->bytes[i] > LONGEST_ARGUMENT || parameter[i] == NULL)
             complain("%s: argument %zu is of another kind", f->name, i);

@@ -149,7 +149,10 @@ Status nvjpegDecode(Handle handle, State state, const unsigned char *data,
     device_must_hold("an image of nvJPEG", to->channel[0],
                      to->pitch[0] * (size_t)h);
     Job *j = take(sizeof *j);
-    *j = (Job){.work = {1, "an image of nvJPEG", job_run, 1e-4, NULL},
+    *j = (Job){.work = {.users = 1,
+                         .what = "an image of nvJPEG",
+                         .run = job_run,
+                         .seconds = 1e-4},
                .state = state,
                .data = data,
                .bytes = bytes,

@@ -60,7 +60,9 @@ static int device_report(RtCudnn *c, const RtPlan *plan, const char *path) {
         printf("  %s\n", e.text);
         return 1;
     }
-    printf("  workspace %zu\n", rt_convolutions_workspace(v));
+    RtWorkspaceSize size = {0};
+    rt_convolutions_size(v, &size);
+    printf("  workspace %zu of own, %zu shared\n", size.own, size.shared);
     plans_print(v);
     rt_convolutions_free(v);
     return 0;
