@@ -1,5 +1,5 @@
 #!/bin/sh
-# CIFAR-10 to the end of the recipe, with three seeds.
+# CIFAR-10 to the end of the recipe, with five seeds.
 set -u
 . "$ROOT/bench/gpu/rows.sh"
 . "$ROOT/bench/gpu/trainer.sh"
@@ -40,9 +40,11 @@ accuracy_of() {
     seen "$1" "$2" "whole process" "$wall" s
 }
 
-for model in $MODELS; do
+models=$MODELS
+[ -n "$SMALL" ] || models="airbench94 airbench94_muon resnet9"
+for model in $models; do
     build "$model" "$model" && tuned "$model" "$model" || exit
-    for seed in 0 1 2; do
+    for seed in 0 1 2 3 4; do
         accuracy_of "$model" "$seed" || exit
         [ -z "$SMALL" ] || break
     done

@@ -1,12 +1,14 @@
 #!/bin/sh
 # Time of a training step, alternating with PyTorch's on the same GPU: eager,
-# and compiled with max-autotune.  Both augment on the GPU, channels last, in
-# mixed precision.
+# compiled with max-autotune, and in the ways that suit a model best.  Both
+# augment on the GPU, channels last, in the precision of the model.
 set -u
 . "$ROOT/bench/gpu/rows.sh"
 . "$ROOT/bench/gpu/trainer.sh"
 # shellcheck disable=SC2153 # gpu.sh sets it
 until=$(($(date +%s) + LIMIT - 5))
+models=$MODELS
+[ -n "$SMALL" ] || models="$MODELS gpt_nano"
 
 # ours MODEL
 ours() {
@@ -49,22 +51,32 @@ theirs() {
         "$(ratio "$(median <"$model.ours")" "$ms")"
 }
 
-for model in $MODELS; do
-    build "$model" "$model" && tuned "$model" "$model" && ours "$model" || exit
+for model in $models; do
+    build "$model" "$model" && untuned=$(step_ms "$model" "$model") || exit
+    row "$model: sinter, untuned" "$untuned" ms
+    tuned "$model" "$model" && ours "$model" || exit
 done
-for model in $MODELS; do
+for model in $models; do
     row "$model: sinter, tuned" "$(median <"$model.ours")" ms \
         "$(paste -sd ' ' "$model.ours")"
 done
-for model in $MODELS; do
-    theirs "$model" "PyTorch eager" $((LIMIT / 8))
+for model in $models; do
+    theirs "$model" "PyTorch eager" $((LIMIT / 10))
 done
-# Compilation takes all available time: each model gets its share of the rest.
-# shellcheck disable=SC2086 # words
-set -- $MODELS
-[ -z "$SMALL" ] || shift $#
-while [ $# -gt 0 ]; do
-    each=$(((until - $(date +%s)) / $#))
-    theirs "$1" "torch.compile, max-autotune" $((each > 1 ? each : 1)) --compile
+# Compilation takes all available time: each gets its share of the rest.
+# compiled RUNS MODEL NAME OPTION...: with so many runs to come, this one too.
+compiled() {
+    each=$(((until - $(date +%s)) / $1))
     shift
-done
+    model=$1 name=$2
+    shift 2
+    theirs "$model" "$name" $((each > 1 ? each : 1)) --compile "$@"
+}
+if [ -z "$SMALL" ]; then
+    compiled 5 airbench94 "torch.compile, max-autotune"
+    compiled 4 resnet9 "torch.compile, max-autotune"
+    compiled 3 gpt_nano "torch.compile, max-autotune"
+    compiled 2 airbench94 "torch.compile, half, with its optimizer" \
+        --precision half --compile-optimizer
+    compiled 1 gpt_nano "torch.compile, with its optimizer" --compile-optimizer
+fi

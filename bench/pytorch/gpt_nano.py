@@ -1,7 +1,8 @@
 """models/gpt_nano.net in PyTorch: the network and its optimizer."""
 import torch
 from torch import nn
-from torch.nn.functional import gelu, scaled_dot_product_attention, softmax
+from torch.nn import functional
+from torch.nn.functional import gelu, softmax
 
 
 LENGTH = 128
@@ -21,7 +22,7 @@ class Attention(nn.Module):
         q, k, v = (part.view(n, t, self.heads, -1).transpose(1, 2)
                    for part in self.qkv(x).chunk(3, -1))
         if self.fused:
-            y = scaled_dot_product_attention(
+            y = functional.scaled_dot_product_attention(
                 q, k, v, dropout_p=self.drop * self.training, is_causal=True)
         else:
             scores = q @ k.transpose(2, 3) * (c // self.heads) ** -0.5
@@ -65,7 +66,7 @@ class GptNano(nn.Module):
         return self.head(self.norm(self.blocks(x)))
 
 
-def adamw(model):
+def adamw(model, **options):
     """Biases and the layer norms do not decay."""
     plain, decayed = [], []
     for name, parameter in model.named_parameters():
@@ -73,4 +74,4 @@ def adamw(model):
         (plain if kept else decayed).append(parameter)
     return torch.optim.AdamW([{"params": decayed, "weight_decay": 0.1},
                               {"params": plain, "weight_decay": 0}],
-                             lr=5e-4, betas=(0.9, 0.95))
+                             lr=5e-4, betas=(0.9, 0.95), **options)
