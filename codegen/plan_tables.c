@@ -61,8 +61,8 @@ void states_write(const Writer *w, Text *t, int which) {
                 continue;
             const char *name = node_text(d, ATTR_name);
             for (int j = 0; j < i && !seen; j++)
-                seen = graph_find(w->step[j].plan[which]->graph, name) !=
-                       NO_NODE;
+                seen =
+                    graph_find(w->step[j].plan[which]->graph, name) != NO_NODE;
             if (seen)
                 continue;
             text_add(t, "    {\"%s\", %s, %s, %s, %lld, ", name, rt_kind(d),
@@ -129,8 +129,8 @@ void gradients_write(const Writer *w, Text *t, int which) {
         const Graph *g = w->step[i].plan[which]->graph;
         if (w->step[i].step->kind != STEP_GRADIENTS)
             continue;
-        text_add(t, "\nstatic const RtInput %s_of_%s[] = {\n",
-                 w->step[i].name, on_device[which]);
+        text_add(t, "\nstatic const RtInput %s_of_%s[] = {\n", w->step[i].name,
+                 on_device[which]);
         for (NodeId n = 0; n < g->count; n++) {
             const Node *d = &g->node[n];
             if (d->op != OP_output ||
@@ -157,6 +157,19 @@ void buckets_write(const Writer *w, Text *t, int which) {
             text_add(t, "    {%lld, %lld, %d},\n",
                      (long long)s->bucket[k].offset,
                      (long long)s->bucket[k].bytes, s->bucket[k].ready);
+        text_add(t, "};\n");
+    }
+}
+
+// The host has no second stream.
+void forks_write(const Writer *w, Text *t) {
+    for (int i = 0; i < w->num_steps; i++) {
+        const Forks *f = &w->step[i].plan[DEVICE_PLAN]->forks;
+        if (f->count == 0)
+            continue;
+        text_add(t, "\nstatic const RtFork %s_forks[] = {\n", w->step[i].name);
+        for (int k = 0; k < f->count; k++)
+            text_add(t, "    {%d, %d},\n", f->fork[k].call, f->fork[k].join);
         text_add(t, "};\n");
     }
 }
@@ -292,6 +305,10 @@ void step_table_write(const Writer *w, Text *t, int which) {
                      ",\n     .bucket = %s_buckets_%s, .num_buckets = "
                      "COUNT(%s_buckets_%s)",
                      s->name, on, s->name, on);
+        if (which == DEVICE_PLAN && s->plan[which]->forks.count > 0)
+            text_add(t,
+                     ",\n     .fork = %s_forks, .num_forks = COUNT(%s_forks)",
+                     s->name, s->name);
         text_add(t, "},\n");
     }
     text_add(t, "};\n");

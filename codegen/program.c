@@ -29,11 +29,11 @@ static void find_steps(Writer *w) {
     for (int i = 0; i < w->num_steps; i++) {
         PlannedStep *s = &w->step[i];
         *s = (PlannedStep){.step = &host->step[i],
-                    .name = host->step[i].name,
-                    .graph = host->step[i].graph,
-                    .kernel = launches[i].kernel,
-                    .count = launches[i].count,
-                    .launches = &launches[i]};
+                           .name = host->step[i].name,
+                           .graph = host->step[i].graph,
+                           .kernel = launches[i].kernel,
+                           .count = launches[i].count,
+                           .launches = &launches[i]};
         for (int k = 0; k < NUM_PLANS; k++)
             s->plan[k] = w->plan[k]->step[i].plan;
         list_written(w, &launches[i]);
@@ -92,8 +92,7 @@ static void write_header(const Writer *w, Text *t) {
 
 void codegen_program(const Program *p, const Plan *const plan[NUM_PLANS],
                      const CodegenOptions *o, Text *c, Text *cu) {
-    Writer w = {
-        .program = p, .plan = plan, .options = o, .a = arena_new()};
+    Writer w = {.program = p, .plan = plan, .options = o, .a = arena_new()};
     find_steps(&w);
     kernels_write(&w, cu);
     write_header(&w, c);
@@ -101,6 +100,7 @@ void codegen_program(const Program *p, const Plan *const plan[NUM_PLANS],
     calls_write(&w, c);
     fusion_tables_write(&w, c);
     merged_tables_write(&w, c);
+    forks_write(&w, c);
     for (int i = 0; i < w.num_steps; i++)
         step_write(&w, c, &w.step[i]);
     wrappers_write(&w, c);

@@ -121,6 +121,7 @@ void states_write(const Writer *w, Text *t, int which);
 void inputs_write(const Writer *w, Text *t, int which);
 void gradients_write(const Writer *w, Text *t, int which);
 void buckets_write(const Writer *w, Text *t, int which);
+void forks_write(const Writer *w, Text *t);
 void optimizer_shards_write(const Writer *w, Text *t, int which);
 void step_table_write(const Writer *w, Text *t, int which);
 void stored_write(Writer *w, Text *t, int which);

@@ -2,6 +2,8 @@
 
 #include "passes/live_range.h"
 
+#include "passes/plan/fork.h"
+
 enum { SLOT = 256 };
 
 int64_t slot_bytes(const Graph *g, NodeId n) {
@@ -52,6 +54,51 @@ static void keep_fusions(const LibraryFusions *r, const Group *group,
     }
 }
 
+// The bytes that are live at each launch, and after the last one.
+static int64_t *live_bytes(const Buffer *buffer, int count, int last,
+                           Arena *a) {
+    int64_t *live = ARENA_ARRAY(a, (size_t)last + 2, int64_t);
+    for (int i = 0; i < count; i++) {
+        live[buffer[i].from] += buffer[i].bytes;
+        live[buffer[i].to + 1] -= buffer[i].bytes;
+    }
+    for (int k = 1; k <= last; k++)
+        live[k] += live[k - 1];
+    return live;
+}
+
+// The operands of a forked call stay until its join, if the peak stays too.
+static void keep_fork(const Fork *f, const Group *call, const int *place,
+                      Buffer *buffer, int64_t *live, int64_t peak) {
+    int64_t most = 0, more = 0;
+    for (int k = f->call + 1; k < f->join; k++) {
+        more = 0;
+        for (int i = 0; i < call->num_inputs; i++) {
+            int at = place[call->input[i]] - 1;
+            if (at >= 0 && buffer[at].to < k)
+                more += buffer[at].bytes;
+        }
+        most = live[k] + more > most ? live[k] + more : most;
+    }
+    for (int i = 0; i < call->num_inputs && most <= peak; i++) {
+        int at = place[call->input[i]] - 1;
+        for (; at >= 0 && buffer[at].to < f->join - 1; buffer[at].to++)
+            live[buffer[at].to + 1] += buffer[at].bytes;
+    }
+}
+
+static void keep_forks(const Graph *g, const LibraryFusions *r,
+                       const int *place, Buffer *buffer, int count, Arena *a) {
+    Forks f = graph_fork_windows(g, r, a);
+    int64_t peak = 0;
+    int64_t *live = live_bytes(buffer, count, r->num_groups, a);
+    for (int k = 0; k <= r->num_groups; k++)
+        peak = live[k] > peak ? live[k] : peak;
+    for (int i = 0; i < f.count; i++)
+        keep_fork(&f.fork[i], &r->group[f.fork[i].call], place, buffer, live,
+                  peak);
+}
+
 Buffer *graph_buffers(const Graph *g, const LibraryFusions *fusions, Arena *a,
                       int *count) {
     const Group *group = fusions->group;
@@ -80,6 +127,7 @@ Buffer *graph_buffers(const Graph *g, const LibraryFusions *fusions, Arena *a,
     }
     keep_outputs(g, place, groups, buffer);
     keep_fusions(fusions, group, place, buffer);
+    keep_forks(g, fusions, place, buffer, *count, a);
     return buffer;
 }
 
@@ -88,16 +136,10 @@ int64_t buffers_bound(const Buffer *buffer, int count) {
     int last = 0;
     for (int i = 0; i < count; i++)
         last = buffer[i].to > last ? buffer[i].to : last;
-    int64_t *change = ARENA_ARRAY(a, (size_t)last + 2, int64_t);
-    for (int i = 0; i < count; i++) {
-        change[buffer[i].from] += buffer[i].bytes;
-        change[buffer[i].to + 1] -= buffer[i].bytes;
-    }
-    int64_t live = 0, most = 0;
-    for (int k = 0; k <= last; k++) {
-        live += change[k];
-        most = live > most ? live : most;
-    }
+    const int64_t *live = live_bytes(buffer, count, last, a);
+    int64_t most = 0;
+    for (int k = 0; k <= last; k++)
+        most = live[k] > most ? live[k] : most;
     arena_free(a);
     return most;
 }

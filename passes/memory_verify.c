@@ -5,10 +5,11 @@
 // input, or a tensor of the same launch; a state that is assigned is not read
 // afterwards.  It replays library fusions too: a
 // call that does the work of a kernel finds its operands, and its results are
-// intact where the kernel would have run.
+// intact where the kernel would have run.  The tensors of a forked call are
+// intact until its join.
 
 #include "passes/passes.h"
-#include "passes/plan/library_fusion.h"
+#include "passes/plan/fork.h"
 
 #include <string.h>
 
@@ -29,6 +30,7 @@ typedef struct {
     LibraryFusions fusions;
     int *first, *next; // of each group: the fusions of its call, as a list
     int *saves;        // of each group: the fusion that saves its kernel, or -1
+    Forks forks;
 } Replay;
 
 static Held range_of(const Graph *g, NodeId n) {
@@ -210,6 +212,28 @@ static const char *replay_group(Replay *r, int k) {
     return replay_fusions(r, k);
 }
 
+// Whether launch k leaves alone what a call beside it reads and writes.
+static const char *check_forks(const Replay *r, int k) {
+    for (int i = 0; i < r->forks.count; i++) {
+        const Fork *f = &r->forks.fork[i];
+        const Group *call = &r->group[f->call];
+        if (k <= f->call || k >= f->join)
+            continue;
+        for (int j = 0; j < call->num_inputs; j++)
+            if (!r->holds[call->input[j]] || r->assigned[call->input[j]])
+                return fault(r, "is gone while a forked call reads it at",
+                             call->input[j], call->first);
+        if (!r->holds[call->output[0]])
+            return fault(r, "is overwritten beside a forked call at",
+                         call->output[0], call->first);
+        for (int j = 0; j < r->group[k].num_inputs; j++)
+            if (r->group[k].input[j] == call->output[0])
+                return fault(r, "is read before the join of", call->output[0],
+                             call->first);
+    }
+    return NULL;
+}
+
 const char *memory_verify(const Graph *g, Arena *a) {
     int count;
     Group *group = graph_groups(g, a, &count);
@@ -220,12 +244,15 @@ const char *memory_verify(const Graph *g, Arena *a) {
                 .assigned = ARENA_ARRAY(a, (size_t)g->count + 1, bool),
                 .group = group};
     list_fusions(&r, count);
+    r.forks = graph_forks(g, &r.fusions, a);
     const char *why = NULL;
     for (NodeId n = 0; n < g->count && why == NULL; n++)
         if (range_of(g, n).fixed)
             why = hold(&r, n);
-    for (int k = 0; k < count && why == NULL; k++)
+    for (int k = 0; k < count && why == NULL; k++) {
         why = replay_group(&r, k);
+        why = why != NULL ? why : check_forks(&r, k);
+    }
     for (NodeId n = 0; n < g->count && why == NULL; n++) {
         if (g->node[n].op != OP_output)
             continue;

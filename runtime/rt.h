@@ -263,6 +263,13 @@ typedef struct {
     int ready;
 } RtBucket;
 
+// A library call at launch number `call` that may run on a second stream, which
+// launch number `join`, or the end of the step, waits for.  It comes after the
+// join of the one before.
+typedef struct {
+    int call, join;
+} RtFork;
+
 typedef struct {
     const char *name; // "train", "train_2"
     RtStepKind kind;
@@ -274,8 +281,8 @@ typedef struct {
     int num_launches;
     bool then_derive; // RT_DERIVE must follow
     const RtInput *input;
-    int num_inputs; // at most RT_MOST_INPUTS
-    RtInput output; // of PREDICT and DECODE: the model's first
+    int num_inputs;             // at most RT_MOST_INPUTS
+    RtInput output;             // of PREDICT and DECODE: the model's first
     const RtInput *more_output; // of PREDICT: the others
     int num_more_outputs;
     const RtInput *gradient; // of GRADIENTS: each with its parameter's name
@@ -283,6 +290,8 @@ typedef struct {
     size_t cache, cache_bytes; // of DECODE: zeros before a text begins
     const RtBucket *bucket;    // of TRAIN with shards, the first ready first
     int num_buckets;
+    const RtFork *fork; // in their order
+    int num_forks;
 } RtStep;
 
 // An optimizer shard: ranges of its parameters and of their optimizer states.
@@ -319,6 +328,7 @@ typedef struct {
     int num_stored;
     bool one_by_one; // steps are not recorded as CUDA graphs
     bool unmarked;   // no timing events for the time budget
+    bool one_stream; // no forks
 } RtPlan;
 
 // A length of a run or a time in it; a count of 0: none.
@@ -369,16 +379,16 @@ typedef struct {
     const char *data_format, *data_path;
     const RtSetting *data_setting;
     int num_data_settings;
-    RtShape image, label; // of one sample; label.rank -1: labels are not used
+    RtShape image, label;   // of one sample; label.rank -1: labels are not used
     const char *image_name; // of its files; NULL: the only input
     const RtArray *array;
-    int num_arrays; // at most RT_MOST_ARRAYS
+    int num_arrays;                  // at most RT_MOST_ARRAYS
     const RtOutputName *output_name; // none: the output has no name
     int num_output_names;
-    int classes;          // whole labels are below
-    int ignored;          // a label outside of the classes that files may have;
-                          // 0: none
-    RtOutputKind output;  // of named outputs: of the first
+    int classes;         // whole labels are below
+    int ignored;         // a label outside of the classes that files may have;
+                         // 0: none
+    RtOutputKind output; // of named outputs: of the first
     int batch;
     const char *precision; // of the recipe; NULL: f32
     bool drop_last;
@@ -390,8 +400,8 @@ typedef struct {
     const char *not_decoded;
     RtTime length;
     int64_t seed;
-    int accumulate; // batches of an update, those of all shards
-    int shards;     // 0: none; 1: a process is a shard; else as many
+    int accumulate;    // batches of an update, those of all shards
+    int shards;        // 0: none; 1: a process is a shard; else as many
     bool adds_batches; // its gradient is their sum, not their mean
     const RtTime *stage_from;
     int num_stages;

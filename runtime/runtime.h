@@ -48,8 +48,7 @@ void rt_guard_end(const RtError *e);
 // Rank 0 alone prints warnings of several ranks.  rt_warn_own is for a warning
 // that other ranks need not have, and names the rank.
 void rt_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void rt_warn_own(const char *format, ...)
-    __attribute__((format(printf, 1, 2)));
+void rt_warn_own(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void rt_warn_as_rank(int rank); // of several, from now on
 void rt_warnv(const char *format, va_list list)
     __attribute__((format(printf, 1, 0)));
@@ -216,8 +215,8 @@ typedef struct RtOptions {
     int local_rank;          // among the ranks of its machine
     unsigned without;        // a bit for each; see disabled_features.c
     const char *predict;     // its first path; NULL: it trains or evaluates
-    const char *weights; // of a prediction; NULL: those of the newest run
-    int64_t top;         // classes to print; 0: not given
+    const char *weights;     // of a prediction; NULL: those of the newest run
+    int64_t top;             // classes to print; 0: not given
     bool logits;
     const char *generate; // a text to continue; NULL: none
     const char *tokenizer;
@@ -240,6 +239,7 @@ enum {
     RT_WITHOUT_GRAPH,
     RT_WITHOUT_LIBRARY_FUSIONS,
     RT_WITHOUT_MERGED_LAUNCHES,
+    RT_WITHOUT_SECOND_STREAM,
     RT_WITHOUT_TIMING_EVENTS
 };
 
@@ -292,8 +292,8 @@ const RtPlan *rt_device_plan(const RtTrainer *t, const RtOptions *o,
 
 // ---- cuda/driver, cuda/device.c ----
 
-// The GPUs that the driver finds, even unusable ones; 1 if it does not start for
-// another reason than the lack of one.
+// The GPUs that the driver finds, even unusable ones; 1 if it does not start
+// for another reason than the lack of one.
 int rt_driver_gpus(void);
 // Whether the GPU of that number can be used.
 bool rt_gpu_found(int ordinal, RtError *e);

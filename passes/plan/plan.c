@@ -22,6 +22,7 @@ GraphPlan *graph_plan(const Graph *g, bool merges, Arena *a) {
     p->stored = graph_stored(g, a);
     p->edge = graph_edges(g, a, group, p->num_groups, &p->num_edges);
     p->fusions = groups_library_fusions(g, group, p->num_groups, a);
+    p->forks = graph_forks(g, &p->fusions, a);
     if (merges)
         p->merged = graph_merged_launches(g, &p->fusions, a);
     return p;

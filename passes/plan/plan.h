@@ -4,6 +4,7 @@
 #define PASSES_PLAN_PLAN_H
 
 #include "passes/plan/access_region.h"
+#include "passes/plan/fork.h"
 #include "passes/plan/merged_launch.h"
 
 // The launches of one graph.
@@ -16,6 +17,7 @@ typedef struct GraphPlan {
     int num_edges;
     LibraryFusions fusions;
     MergedLaunches merged;
+    Forks forks;
 } GraphPlan;
 
 // The estimated time of a kernel on a described device, in seconds.

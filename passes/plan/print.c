@@ -51,6 +51,9 @@ void plan_print(Text *t, const GraphPlan *p) {
         text_add(t, "# merged launch k%d..k%d\n", m->first,
                  m->first + m->count - 1);
     }
+    for (int i = 0; i < p->forks.count; i++)
+        text_add(t, "# fork of k%d, joined before k%d\n", p->forks.fork[i].call,
+                 p->forks.fork[i].join);
 }
 
 // The bytes that launches after number k read and write.

@@ -35,8 +35,7 @@ static size_t all_bytes(RtCuda *c) {
 }
 
 // The same in units of sparse memory, and its parts that are elsewhere.
-static size_t sparse_bytes(RtCuda *c, RtRange absent[2],
-                           size_t *elsewhere) {
+static size_t sparse_bytes(RtCuda *c, RtRange absent[2], size_t *elsewhere) {
     size_t unit = 1, bytes = all_bytes(c);
     RtError e;
     if (!rt_sparse_unit(&c->gpu, &unit, &e))
@@ -273,6 +272,7 @@ static void close_cuda(RtDevice *d) {
         rt_library_calls_close(&c->calls);
         rt_nvjpeg_close(c->nvjpeg);
         rt_staging_close(&c->staging);
+        rt_forks_close(&c->forks);
         rt_copy_stream_close(&c->copies);
         rt_trace_spans_close(&c->spans);
         rt_async_readback_close(&c->readback);
@@ -416,6 +416,7 @@ static bool open_stream(RtCuda *c, RtError *e) {
            rt_staging_open(&c->staging, &c->cu, c->stream, e) &&
            rt_copy_stream_open(&c->copies, &c->cu, c->stream, c->plan,
                                &c->spans, e) &&
+           rt_forks_open(&c->forks, &c->cu, c->plan, e) &&
            rt_async_readback_open(&c->readback, &c->cu, c->stream, e);
 }
 
@@ -457,7 +458,7 @@ static bool plan_calls(RtCuda *c, const RtOptions *o, RtError *e) {
 static bool open_calls(RtCuda *c, const RtOptions *o, RtLaps *laps,
                        RtError *e) {
     bool opened = rt_library_calls_open(&c->calls, &c->gpu, c->plan, c->stream,
-                                        &c->staging, e);
+                                        c->forks.stream, &c->staging, e);
     rt_lap(laps, RT_START_LIBRARIES);
     bool planned = opened && plan_calls(c, o, e);
     rt_lap(laps, RT_START_PLANS);

@@ -6,6 +6,7 @@
 #include "runtime/cuda/launch/launch.h"
 #include "runtime/report/nvtx.h"
 
+#include <limits.h>
 #include <stdio.h>
 
 // ---- errors ----
@@ -187,6 +188,7 @@ void rt_cuda_launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     for (int i = 0; i < k->args; i++)
         c->at[i] = c->arena + arg[i];
     remember(c, k->name);
+    rt_fork_join(c, last);
     begin_launch(c, k->name, c->first, last, false);
     rt_cuda_check_launch(
         c, rt_driver_good(&c->cu, launch_kernel(c, kernel, grid, c->argument),
@@ -206,7 +208,7 @@ static bool fall_back(RtCuda *c, int call, size_t a, size_t b, size_t out,
          i++) {
         if (i == 0)
             rt_warn("%s: %s; trying other plans", c->name, e->text);
-        good = rt_library_calls_run(&c->calls, call, a, b, out, e);
+        good = rt_library_calls_run(&c->calls, call, false, a, b, out, e);
     }
     return good;
 }
@@ -235,13 +237,16 @@ void rt_cuda_library_call(RtDevice *d, int call, size_t a, size_t b,
     remember(c, c->plan->call[call].layer);
     if (rt_library_calls_on_host(&c->calls, call))
         c->running->one_by_one = true;
+    rt_fork_join(c, number);
+    bool beside = rt_fork_begin(c, number, call);
     begin_launch(c, rt_call_name(c->plan->call[call].kind), number, number,
                  true);
     bool good = true;
     if (c->plan->call[call].kind == RT_SUM_OVER_SHARDS)
         rt_cuda_sum(d, out, &a, 1, (size_t)c->plan->call[call].k);
     else
-        good = rt_library_calls_run(&c->calls, call, a, b, out, &c->error) ||
+        good = rt_library_calls_run(&c->calls, call, beside, a, b, out,
+                                    &c->error) ||
                fall_back(c, call, a, b, out, &c->error);
     end_launch(c);
     if (!good && c->timer != NULL) {
@@ -287,6 +292,7 @@ void rt_cuda_launch_step(RtCuda *c, bool captured, bool timed) {
         c->merging.launch = c->device.segment->first;
     mark(c, c->phase, RT_NUM_WORKS);
     rt_step_launch(&c->device, &c->plan->step[c->step]);
+    rt_fork_join(c, INT_MAX);
     mark(c, c->phase, RT_NUM_WORKS);
     name_phase(c, RT_OTHER);
     c->is_captured = c->is_timed = false;

@@ -81,6 +81,15 @@ struct RtLaunchTimer {
     bool *failed; // for each launch: its library refused to run it
 };
 
+// The second stream, and the launch before which the main one waits for it; -1:
+// it has nothing to wait for.
+typedef struct {
+    const RtDriver *cu;
+    CUstream stream; // NULL: the plan has no forks
+    CUevent begin, end;
+    int join;
+} RtForks;
+
 // A step's CUDA graphs, of runs without hooks or with them.
 typedef struct {
     CUgraphExec plain, timed;
@@ -110,6 +119,7 @@ typedef struct {
     RtAsyncReadback readback;
     RtTraceSpans spans;
     CUstream stream;
+    RtForks forks;
     CUdeviceptr arena;
     RtSparse sparse;       // of the arena, if it has parts elsewhere
     RtStepGraph *graph;    // of each step, then of each step with hooks
@@ -119,7 +129,7 @@ typedef struct {
     RtStepGraph *running; // one of all these
     int step;             // running, or the last one; -1: none
     bool is_captured;     // the step is being captured
-    bool is_refused;  // its capture has failed, for this reason
+    bool is_refused;      // its capture has failed, for this reason
     RtError why;
     RtError error; // of the last call that failed
     bool is_timed; // the run has timing events
@@ -171,6 +181,17 @@ int rt_cuda_queued_launches(RtDevice *d);
 
 // Launches c's step one by one, with timing events if `timed`.
 void rt_cuda_launch_step(RtCuda *c, bool captured, bool timed);
+
+// ---- fork.c ----
+
+bool rt_forks_open(RtForks *f, const RtDriver *cu, const RtPlan *plan,
+                   RtError *e);
+void rt_forks_close(RtForks *f);
+// Whether library call `call`, which is launch number `launch` of the step,
+// runs on the second stream, which then waits for the main one.
+bool rt_fork_begin(RtCuda *c, int launch, int call);
+// Before launch number `launch` waits for the second stream if a fork says so.
+void rt_fork_join(RtCuda *c, int launch);
 
 // ---- sum.c ----
 

@@ -90,7 +90,8 @@ void rt_bn_finalize_size(RtBnFinalize *f, RtWorkspaceSize *size) {
     for (int i = 0; i < f->plan->num_norms; i++)
         if (f->norm[i].planned >= 0 && f->planned[f->norm[i].planned].good)
             f->norm[i].slot = rt_workspace_add(
-                size, f->planned[f->norm[i].planned].plan.workspace);
+                size, f->planned[f->norm[i].planned].plan.workspace,
+                RT_MAIN_STREAM);
 }
 
 size_t rt_bn_form_at(const RtNorm *n, int form) {
@@ -123,5 +124,6 @@ bool rt_bn_finalize_run(RtBnFinalize *f, int norm, uint64_t arena,
         own->pack = rt_cudnn_variant_pack(
             plan, address,
             rt_workspace_at(w, own->slot, (size_t)plan->workspace), e);
-    return own->pack != NULL && rt_cudnn_execute(plan, own->pack, e);
+    return own->pack != NULL &&
+           rt_cudnn_execute(plan, RT_MAIN_STREAM, own->pack, e);
 }

@@ -191,17 +191,26 @@ bool rt_convolutions_do(const RtConvolutions *v, int call) {
     return v->call[call].is_ours;
 }
 
-void rt_convolutions_size(RtConvolutions *v, RtWorkspaceSize *size) {
+void rt_convolutions_size(RtConvolutions *v, const bool *forked,
+                          RtWorkspaceSize *size) {
     for (int i = 0; i < v->plan->num_calls; i++)
         if (v->call[i].is_ours)
             v->call[i].slot =
-                rt_workspace_add(size, plan_of(v, &v->call[i])->workspace);
+                rt_workspace_add(size, plan_of(v, &v->call[i])->workspace,
+                                 forked[i] ? RT_SECOND_STREAM : RT_MAIN_STREAM);
     rt_bn_finalize_size(v->finalize, size);
 }
 
 static void packs_forget(const RtConvolutions *v, Call *call) {
     packs_free(v->c, call->pack);
     call->pack = NULL;
+}
+
+bool rt_convolutions_alone(const RtConvolutions *v, int call) {
+    for (int k = 0; k < NUM_KINDS; k++)
+        if (v->call[call].fusion[k] != NULL)
+            return false;
+    return true;
 }
 
 // Forgets the packs of other addresses.
@@ -214,7 +223,8 @@ static void forget_packs(RtConvolutions *v) {
 void rt_convolutions_bind(RtConvolutions *v, uint64_t arena,
                           const RtWorkspace *w) {
     if (v->arena != arena || v->workspace.own != w->own ||
-        v->workspace.shared != w->shared)
+        v->workspace.shared[RT_MAIN_STREAM] != w->shared[RT_MAIN_STREAM] ||
+        v->workspace.shared[RT_SECOND_STREAM] != w->shared[RT_SECOND_STREAM])
         forget_packs(v);
     v->arena = arena;
     v->workspace = *w;
@@ -335,11 +345,11 @@ static Pack *pack_at(const RtConvolutions *v, Call *call, size_t a, size_t b,
     return call->pack = p;
 }
 
-bool rt_convolutions_run(RtConvolutions *v, int number, size_t a, size_t b,
-                         size_t out, RtError *e) {
+bool rt_convolutions_run(RtConvolutions *v, int number, RtStream on, size_t a,
+                         size_t b, size_t out, RtError *e) {
     Call *call = &v->call[number];
     Pack *pack = pack_at(v, call, a, b, out, e);
-    if (pack != NULL && rt_cudnn_execute(plan_of(v, call), pack->pack, e) &&
+    if (pack != NULL && rt_cudnn_execute(plan_of(v, call), on, pack->pack, e) &&
         (call->finalize < 0 || rt_bn_finalize_run(v->finalize, call->finalize,
                                                   v->arena, &v->workspace, e)))
         return true;

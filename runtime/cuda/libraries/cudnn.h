@@ -21,8 +21,8 @@ typedef struct {
     void *library;
 #define CUDNN(type, member, name, arguments) type(*member) arguments;
 #include "runtime/cuda/libraries/cudnn.def"
-    void *device; // a description; NULL: the device of `handle`
-    void *handle;
+    void *device;          // a description; NULL: the device of `handle`
+    void *handle, *second; // for each of a step's streams; NULL: none
 } RtCudnn;
 
 // Opens the library, without a device.
@@ -34,8 +34,11 @@ void rt_cudnn_preload(const RtCudnn *c);
 bool rt_cudnn_compatible(const RtCudnn *c, int gpu, int driver, RtError *e);
 // Plans are for the device that a JSON object describes.
 bool rt_cudnn_describe(RtCudnn *c, const char *json, RtError *e);
-// Plans are for the device of the current context, and run on its stream.
-bool rt_cudnn_attach(RtCudnn *c, void *stream, RtError *e);
+// The streams of a step; calls of forks run on the second one.
+typedef enum { RT_MAIN_STREAM, RT_SECOND_STREAM, RT_NUM_STREAMS } RtStream;
+// Plans are for the device of the current context, and run on these streams;
+// second: NULL, none.
+bool rt_cudnn_attach(RtCudnn *c, void *stream, void *second, RtError *e);
 void rt_cudnn_close(RtCudnn *c);
 
 // Backend descriptors that are destroyed together.
@@ -131,6 +134,7 @@ void rt_cudnn_plan_free(RtCudnnPlan *p);
 void *rt_cudnn_variant_pack(const RtCudnnPlan *p,
                             const uint64_t address[RT_NUM_ROLES],
                             uint64_t workspace, RtError *e);
-bool rt_cudnn_execute(const RtCudnnPlan *p, void *pack, RtError *e);
+bool rt_cudnn_execute(const RtCudnnPlan *p, RtStream on, void *pack,
+                      RtError *e);
 
 #endif

@@ -231,10 +231,12 @@ void *rt_cudnn_variant_pack(const RtCudnnPlan *p,
     return NULL;
 }
 
-bool rt_cudnn_execute(const RtCudnnPlan *p, void *pack, RtError *e) {
+bool rt_cudnn_execute(const RtCudnnPlan *p, RtStream on, void *pack,
+                      RtError *e) {
     char why[512] = "";
     const RtCudnn *c = p->own.c;
-    if (c->execute(c->handle, p->plan, pack) == 0)
+    void *handle = on == RT_SECOND_STREAM ? c->second : c->handle;
+    if (c->execute(handle, p->plan, pack) == 0)
         return true;
     c->last_error(why, sizeof why);
     return rt_fail(e, EXIT_DEVICE, "cuDNN cannot run a plan: %.200s", why);

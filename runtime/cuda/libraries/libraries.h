@@ -95,23 +95,26 @@ void rt_plan_cache_free(RtPlanCache *p);
 
 // Bytes of workspace.  A call that needs little has its own slot: an engine may
 // keep there what a later launch reads, such as a descriptor of tensors.  The
-// other calls share one place, as they run one after the other.
+// other calls of a stream share one place, as they run one after the other.
 typedef struct {
-    size_t own, shared; // of all slots; of the largest other workspace
+    size_t own;                    // of all slots
+    size_t shared[RT_NUM_STREAMS]; // of the largest other workspace
 } RtWorkspaceSize;
 
 // Where a workspace is in device memory, aligned to 256 bytes.
 typedef struct {
-    uint64_t own, shared;
+    uint64_t own, shared[RT_NUM_STREAMS];
     RtWorkspaceSize size;
 } RtWorkspace;
 
 typedef struct {
     size_t at, bytes; // among slots; 0 bytes: none
+    RtStream stream;  // that the call may run on
 } RtWorkspaceSlot;
 
 // Makes room for a call's workspace; its slot has none if it is shared.
-RtWorkspaceSlot rt_workspace_add(RtWorkspaceSize *w, int64_t bytes);
+RtWorkspaceSlot rt_workspace_add(RtWorkspaceSize *w, int64_t bytes,
+                                 RtStream stream);
 // The address of a workspace of so many bytes: the slot, if it has as many.
 uint64_t rt_workspace_at(const RtWorkspace *w, RtWorkspaceSlot slot,
                          size_t bytes);
@@ -180,8 +183,12 @@ bool rt_convolutions_as_chosen(const RtConvolutions *v);
 
 // Whether it does that call.
 bool rt_convolutions_do(const RtConvolutions *v, int call);
-// Adds the workspaces of calls as they are planned.
-void rt_convolutions_size(RtConvolutions *v, RtWorkspaceSize *size);
+// Adds the workspaces of calls as they are planned.  forked has one for each
+// call.
+void rt_convolutions_size(RtConvolutions *v, const bool *forked,
+                          RtWorkspaceSize *size);
+// Whether a call does no kernel's work.
+bool rt_convolutions_alone(const RtConvolutions *v, int call);
 // Sets the addresses of the arena and of the workspace, which was sized last.
 void rt_convolutions_bind(RtConvolutions *v, uint64_t arena,
                           const RtWorkspace *w);
@@ -196,9 +203,8 @@ bool rt_convolutions_finalize(const RtConvolutions *v, int call);
 // The value of the kernels' variable sinter_squares.
 void rt_convolutions_squares(const RtConvolutions *v, uint8_t *squares,
                              size_t count);
-// Queues a call on the stream of the library's handle.
-bool rt_convolutions_run(RtConvolutions *v, int call, size_t a, size_t b,
-                         size_t out, RtError *e);
+bool rt_convolutions_run(RtConvolutions *v, int call, RtStream on, size_t a,
+                         size_t b, size_t out, RtError *e);
 // Moves a call and equal calls to the next plan that fits the workspace; false:
 // none.
 bool rt_convolutions_fall_back(RtConvolutions *v, int call);
@@ -231,8 +237,8 @@ void *rt_matmuls_library(int gpu, int driver, size_t (**version)(void),
 
 // Opens the library and queries the algorithms of each product, on the GPU of
 // the current context; the first is chosen.  NULL: *e names the layer without.
-RtMatmuls *rt_matmuls_new(const RtPlan *plan, const RtGpu *gpu, void *stream,
-                          RtError *e);
+RtMatmuls *rt_matmuls_new(const RtPlan *plan, const RtGpu *gpu,
+                          const CUstream stream[RT_NUM_STREAMS], RtError *e);
 void rt_matmuls_free(RtMatmuls *p);
 size_t rt_matmuls_version(const RtMatmuls *p);
 
@@ -248,11 +254,10 @@ uint64_t rt_matmuls_digest(const RtMatmuls *p, int call, int candidate);
 bool rt_matmuls_as_chosen(RtMatmuls *p, const RtChosen *t);
 
 // As for convolutions.
-void rt_matmuls_size(RtMatmuls *p, RtWorkspaceSize *size);
+void rt_matmuls_size(RtMatmuls *p, const bool *forked, RtWorkspaceSize *size);
 void rt_matmuls_bind(RtMatmuls *p, uint64_t arena, const RtWorkspace *w);
-// Queues a product on the stream.
-bool rt_matmuls_run(const RtMatmuls *p, int call, size_t a, size_t b,
-                    size_t out, RtError *e);
+bool rt_matmuls_run(const RtMatmuls *p, int call, RtStream on, size_t a,
+                    size_t b, size_t out, RtError *e);
 
 // ---- preload.c ----
 
@@ -290,7 +295,8 @@ bool rt_nvjpeg_find(int capability, int driver, char path[RT_MESSAGE_BYTES],
 typedef struct {
     const RtGpu *gpu;
     const RtPlan *plan;
-    CUstream stream;
+    CUstream stream[RT_NUM_STREAMS]; // the second may be NULL
+    bool *forked;                    // for each call: a fork of a step has it
     RtStaging *staging;
     CUdeviceptr arena, workspace;
     RtCudnn cudnn;
@@ -298,9 +304,9 @@ typedef struct {
     RtMatmuls *matmuls;           // NULL: cuBLASLt is not needed
 } RtLibraryCalls;
 
-// Opens the libraries.
+// Opens the libraries for these streams; second: NULL, none.
 bool rt_library_calls_open(RtLibraryCalls *c, const RtGpu *gpu,
-                           const RtPlan *plan, CUstream stream,
+                           const RtPlan *plan, CUstream stream, CUstream second,
                            RtStaging *staging, RtError *e);
 // Plans all calls, as chosen (NULL: no choice); then the workspace is known.
 // *as_chosen: the libraries had every choice.
@@ -324,8 +330,11 @@ bool rt_library_calls_on_host(const RtLibraryCalls *c, int call);
 // previous ones.
 RtConvolutions *rt_library_calls_use(RtLibraryCalls *c, RtConvolutions *v,
                                      CUdeviceptr workspace);
-bool rt_library_calls_run(RtLibraryCalls *c, int call, size_t a, size_t b,
-                          size_t out, RtError *e);
+// Whether a call of a fork can run on the second stream.
+bool rt_library_calls_may_fork(const RtLibraryCalls *c, int call);
+// Queues a call, on the second stream if `beside`.
+bool rt_library_calls_run(RtLibraryCalls *c, int call, bool beside, size_t a,
+                          size_t b, size_t out, RtError *e);
 // Moves a call that a library did not run to its next plan; false: none.
 bool rt_library_calls_fall_back(RtLibraryCalls *c, int call);
 

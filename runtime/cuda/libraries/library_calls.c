@@ -13,7 +13,8 @@ static bool open_cudnn(RtLibraryCalls *c, RtError *e) {
            (rt_cudnn_open(&c->cudnn, e) &&
             rt_cudnn_compatible(&c->cudnn, rt_gpu_capability(c->gpu),
                                 c->gpu->driver, e) &&
-            rt_cudnn_attach(&c->cudnn, c->stream, e));
+            rt_cudnn_attach(&c->cudnn, c->stream[RT_MAIN_STREAM],
+                            c->stream[RT_SECOND_STREAM], e));
 }
 
 static bool open_matmuls(RtLibraryCalls *c, RtError *e) {
@@ -23,12 +24,27 @@ static bool open_matmuls(RtLibraryCalls *c, RtError *e) {
     return c->matmuls != NULL;
 }
 
+static bool find_forked(RtLibraryCalls *c, RtError *e) {
+    c->forked = calloc((size_t)c->plan->num_calls + 1, sizeof *c->forked);
+    if (c->forked == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    for (int i = 0; i < c->plan->num_steps; i++) {
+        const RtStep *step = &c->plan->step[i];
+        for (int k = 0; k < step->num_forks; k++)
+            c->forked[step->launch[step->fork[k].call].call] =
+                c->stream[RT_SECOND_STREAM] != NULL;
+    }
+    return true;
+}
+
 bool rt_library_calls_open(RtLibraryCalls *c, const RtGpu *gpu,
-                           const RtPlan *plan, CUstream stream,
+                           const RtPlan *plan, CUstream stream, CUstream second,
                            RtStaging *staging, RtError *e) {
-    *c = (RtLibraryCalls){
-        .gpu = gpu, .plan = plan, .stream = stream, .staging = staging};
-    return open_cudnn(c, e) && open_matmuls(c, e);
+    *c = (RtLibraryCalls){.gpu = gpu,
+                          .plan = plan,
+                          .stream = {stream, second},
+                          .staging = staging};
+    return find_forked(c, e) && open_cudnn(c, e) && open_matmuls(c, e);
 }
 
 bool rt_library_calls_plan(RtLibraryCalls *c, const RtChosen *chosen,
@@ -49,26 +65,30 @@ void rt_library_calls_close(RtLibraryCalls *c) {
     if (c->cudnn.library != NULL)
         rt_cudnn_close(&c->cudnn);
     rt_matmuls_free(c->matmuls);
+    free(c->forked);
     *c = (RtLibraryCalls){0};
 }
 
 static RtWorkspaceSize size_of(RtLibraryCalls *c) {
     RtWorkspaceSize size = {0};
     if (c->convolutions != NULL)
-        rt_convolutions_size(c->convolutions, &size);
+        rt_convolutions_size(c->convolutions, c->forked, &size);
     if (c->matmuls != NULL)
-        rt_matmuls_size(c->matmuls, &size);
+        rt_matmuls_size(c->matmuls, c->forked, &size);
     return size;
 }
 
 size_t rt_library_calls_workspace(RtLibraryCalls *c) {
     RtWorkspaceSize size = size_of(c);
-    return size.own + size.shared;
+    return size.own + size.shared[RT_MAIN_STREAM] +
+           size.shared[RT_SECOND_STREAM];
 }
 
 static void bind_in(RtLibraryCalls *c, CUdeviceptr workspace) {
     RtWorkspaceSize size = size_of(c);
-    const RtWorkspace w = {workspace, workspace + size.own, size};
+    const CUdeviceptr shared = workspace + size.own;
+    const RtWorkspace w = {
+        workspace, {shared, shared + size.shared[RT_MAIN_STREAM]}, size};
     if (c->convolutions != NULL)
         rt_convolutions_bind(c->convolutions, c->arena, &w);
     if (c->matmuls != NULL)
@@ -110,7 +130,7 @@ bool rt_library_calls_set_flags(const RtLibraryCalls *c, const RtKernels *k,
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     rt_convolutions_squares(c->convolutions, squares, count);
     bool good = rt_kernels_set_global(k, "sinter_squares", squares, count,
-                                      c->stream, e);
+                                      c->stream[RT_MAIN_STREAM], e);
     free(squares);
     return good;
 }
@@ -163,19 +183,27 @@ static bool fill_zeros(RtLibraryCalls *c, const RtCall *call, size_t out,
     return rt_driver_good(cu,
                           cu->fill(c->arena + out, 0,
                                    count[2] * rt_type_bytes(call->type),
-                                   c->stream),
+                                   c->stream[RT_MAIN_STREAM]),
                           e, "fill a result with zeros");
 }
 
-bool rt_library_calls_run(RtLibraryCalls *c, int call, size_t a, size_t b,
-                          size_t out, RtError *e) {
+bool rt_library_calls_may_fork(const RtLibraryCalls *c, int call) {
+    return c->forked[call] && !rt_library_calls_on_host(c, call) &&
+           !rt_call_of_nothing(&c->plan->call[call]) &&
+           (c->convolutions == NULL ||
+            rt_convolutions_alone(c->convolutions, call));
+}
+
+bool rt_library_calls_run(RtLibraryCalls *c, int call, bool beside, size_t a,
+                          size_t b, size_t out, RtError *e) {
+    const RtStream on = beside ? RT_SECOND_STREAM : RT_MAIN_STREAM;
     if (rt_library_calls_on_host(c, call))
         return run_factorization(c, &c->plan->call[call], a, out, e);
     if (rt_call_of_nothing(&c->plan->call[call]))
         return fill_zeros(c, &c->plan->call[call], out, e);
     if (c->convolutions != NULL && rt_convolutions_do(c->convolutions, call))
-        return rt_convolutions_run(c->convolutions, call, a, b, out, e);
-    return rt_matmuls_run(c->matmuls, call, a, b, out, e);
+        return rt_convolutions_run(c->convolutions, call, on, a, b, out, e);
+    return rt_matmuls_run(c->matmuls, call, on, a, b, out, e);
 }
 
 bool rt_library_calls_fall_back(RtLibraryCalls *c, int call) {

@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -57,7 +58,7 @@ struct RtMatmuls {
     Functions lt;
     const RtPlan *plan;
     Product *product; // of each of the plan's calls
-    void *stream;
+    CUstream stream[RT_NUM_STREAMS];
     uint64_t arena;
     RtWorkspace workspace;
 };
@@ -204,12 +205,12 @@ static bool plan_products(RtMatmuls *p, RtError *e) {
     return true;
 }
 
-RtMatmuls *rt_matmuls_new(const RtPlan *plan, const RtGpu *gpu, void *stream,
-                          RtError *e) {
+RtMatmuls *rt_matmuls_new(const RtPlan *plan, const RtGpu *gpu,
+                          const CUstream stream[RT_NUM_STREAMS], RtError *e) {
     RtMatmuls *p = calloc(1, sizeof *p);
     if (p != NULL) {
         p->plan = plan;
-        p->stream = stream;
+        memcpy(p->stream, stream, sizeof p->stream);
         p->product = calloc((size_t)plan->num_calls + 1, sizeof *p->product);
     }
     if (p == NULL || p->product == NULL)
@@ -281,10 +282,11 @@ static const RtLtCandidate *chosen_of(const Product *q) {
 
 // ---- running ----
 
-void rt_matmuls_size(RtMatmuls *p, RtWorkspaceSize *size) {
+void rt_matmuls_size(RtMatmuls *p, const bool *forked, RtWorkspaceSize *size) {
     for (int i = 0; i < p->plan->num_calls; i++)
         p->product[i].slot = rt_workspace_add(
-            size, (int64_t)chosen_of(&p->product[i])->workspace);
+            size, (int64_t)chosen_of(&p->product[i])->workspace,
+            forked[i] ? RT_SECOND_STREAM : RT_MAIN_STREAM);
 }
 
 void rt_matmuls_bind(RtMatmuls *p, uint64_t arena, const RtWorkspace *w) {
@@ -308,8 +310,8 @@ static void *pointer(uint64_t from, size_t at) {
     return (void *)(uintptr_t)(from + at);
 }
 
-bool rt_matmuls_run(const RtMatmuls *p, int call, size_t a, size_t b,
-                    size_t out, RtError *e) {
+bool rt_matmuls_run(const RtMatmuls *p, int call, RtStream on, size_t a,
+                    size_t b, size_t out, RtError *e) {
     const Product *q = &p->product[call];
     const float one = 1;
     void *result = pointer(p->arena, out);
@@ -318,10 +320,10 @@ bool rt_matmuls_run(const RtMatmuls *p, int call, size_t a, size_t b,
         p->handle, q->product, &one, pointer(p->arena, b), q->matrix[LEFT],
         pointer(p->arena, a), q->matrix[RIGHT], &q->accumulate, result,
         q->matrix[RESULT], result, q->matrix[RESULT], &chosen_of(q)->algorithm,
-        pointer(rt_workspace_at(&p->workspace, q->slot,
-                                chosen_of(q)->workspace),
-                0),
-        chosen_of(q)->workspace, p->stream);
+        pointer(
+            rt_workspace_at(&p->workspace, q->slot, chosen_of(q)->workspace),
+            0),
+        chosen_of(q)->workspace, p->stream[on]);
     return status == 0 ||
            rt_fail(e, EXIT_DEVICE, "%s: cuBLASLt cannot run it (status %d)",
                    rt_call_text(text, sizeof text, &p->plan->call[call]),

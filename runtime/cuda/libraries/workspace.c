@@ -3,23 +3,32 @@
 
 #include "runtime/cuda/libraries/libraries.h"
 
-RtWorkspaceSlot rt_workspace_add(RtWorkspaceSize *w, int64_t bytes) {
-    enum { SMALL = 64 << 10, ALIGNMENT = 256 };
+static size_t aligned(int64_t bytes) {
+    enum { ALIGNMENT = 256 };
+    return ((size_t)bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+RtWorkspaceSlot rt_workspace_add(RtWorkspaceSize *w, int64_t bytes,
+                                 RtStream stream) {
+    enum { SMALL = 64 << 10 };
+    RtWorkspaceSlot slot = {.at = w->own, .stream = stream};
+    size_t room = aligned(bytes);
     if (bytes > SMALL) {
-        w->shared = (size_t)bytes > w->shared ? (size_t)bytes : w->shared;
-        return (RtWorkspaceSlot){0};
+        if (room > w->shared[stream])
+            w->shared[stream] = room;
+        return slot;
     }
-    size_t room = ((size_t)bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
-    RtWorkspaceSlot slot = {w->own, room};
+    slot.bytes = room;
     w->own += room;
     return slot;
 }
 
 uint64_t rt_workspace_at(const RtWorkspace *w, RtWorkspaceSlot slot,
                          size_t bytes) {
-    return bytes <= slot.bytes ? w->own + slot.at : w->shared;
+    return bytes <= slot.bytes ? w->own + slot.at : w->shared[slot.stream];
 }
 
 size_t rt_workspace_room(const RtWorkspace *w, RtWorkspaceSlot slot) {
-    return slot.bytes > w->size.shared ? slot.bytes : w->size.shared;
+    size_t shared = w->size.shared[slot.stream];
+    return slot.bytes > shared ? slot.bytes : shared;
 }

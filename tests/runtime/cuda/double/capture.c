@@ -70,7 +70,8 @@ static int node_add(CUgraph g, const Place *after) {
 
 Replay *replay_new(CUgraph g) {
     Replay *r = take(sizeof *r);
-    *r = (Replay){g, take((size_t)g->count * sizeof(bool)), g->count};
+    *r = (Replay){g, take((size_t)g->count * sizeof(bool)), g->count,
+                  random_below(2) == 1};
     return r;
 }
 
@@ -87,13 +88,15 @@ static bool node_ready(const Replay *r, int i) {
     return !r->done[i];
 }
 
-// Nodes are in topological order, so the first that has not run is ready.
+// Nodes are in topological order, so the first that has not run is ready.  Every
+// other replay runs the last that is ready, and so a branch as late as it may.
 const Node *replay_next(Replay *r) {
     int first = 0, ready = 0, chosen = -1;
     while (r->done[first])
         first++;
     for (int i = first; i < r->graph->count && i < first + 64; i++)
-        if (node_ready(r, i) && random_below((unsigned)++ready) == 0)
+        if (node_ready(r, i) &&
+            (r->late || random_below((unsigned)++ready) == 0))
             chosen = i;
     r->done[chosen] = true;
     r->left--;
@@ -135,16 +138,36 @@ static Node *captured_node(Captured *at) {
     return &g->node[node];
 }
 
-// Launches of a graph may not share a small workspace: an engine may keep a
-// descriptor of its tensors there, written once for all replays.
-static void must_lie_apart(const Work *a, const Work *b) {
+// Marks the nodes before the last one.
+static void mark_before(const CUgraph g, bool *before) {
+    before[g->count - 1] = true;
+    for (int i = g->count; i-- > 0;)
+        for (int k = 0; before[i] && k < g->node[i].need.count; k++)
+            before[g->node[i].need.node[k]] = true;
+}
+
+static bool share_memory(const Work *a, const Work *b) {
+    return a->workspace < b->workspace + b->workspace_bytes &&
+           b->workspace < a->workspace + a->workspace_bytes;
+}
+
+// The last node of a graph may not share a workspace with one that may run
+// beside it.  Nor may small ones be shared: an engine may keep a descriptor of
+// its tensors there, written once for all replays.
+static void workspace_check(const CUgraph g) {
     enum { SMALL = 64 << 10 };
-    if (a->workspace_bytes > 0 && a->workspace_bytes <= SMALL &&
-        b->workspace_bytes > 0 && b->workspace_bytes <= SMALL &&
-        a->workspace < b->workspace + b->workspace_bytes &&
-        b->workspace < a->workspace + a->workspace_bytes)
-        complain("%s and %s of a graph share a workspace at %p", a->what,
-                 b->what, (void *)a->workspace);
+    bool *before = take((size_t)g->count);
+    const Work *b = g->node[g->count - 1].work;
+    mark_before(g, before);
+    for (int i = 0; i < g->count - 1; i++) {
+        const Work *a = g->node[i].work;
+        if (a != NULL && a->workspace_bytes > 0 && share_memory(a, b) &&
+            (!before[i] ||
+             (a->workspace_bytes <= SMALL && b->workspace_bytes <= SMALL)))
+            complain("%s and %s of a graph share a workspace at %p", a->what,
+                     b->what, (void *)a->workspace);
+    }
+    free(before);
 }
 
 CUresult capture_add(Captured *at, Work *w) {
@@ -152,11 +175,9 @@ CUresult capture_add(Captured *at, Work *w) {
         work_drop(w);
         return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
     }
-    const CUgraph g = at->capture->graph;
-    for (int i = 0; i < g->count; i++)
-        if (g->node[i].work != NULL)
-            must_lie_apart(g->node[i].work, w);
     captured_node(at)->work = w;
+    if (w->workspace_bytes > 0)
+        workspace_check(at->capture->graph);
     return CUDA_SUCCESS;
 }
 

@@ -93,7 +93,7 @@ static void dnn_open(void) {
     dnn.stream = double_stream();
     dnn.workspace = double_memory(2 << 20);
     ck_assert(rt_cudnn_open(&dnn.c, &dnn.error));
-    ck_assert_msg(rt_cudnn_attach(&dnn.c, dnn.stream, &dnn.error), "%s",
+    ck_assert_msg(rt_cudnn_attach(&dnn.c, dnn.stream, NULL, &dnn.error), "%s",
                   dnn.error.text);
 }
 
@@ -145,8 +145,8 @@ static void run(const RtCall *call, unsigned with) {
     void *pack =
         rt_cudnn_variant_pack(&plan, dnn.address, dnn.workspace, &dnn.error);
     ck_assert_msg(pack != NULL, "%s", dnn.error.text);
-    ck_assert_msg(rt_cudnn_execute(&plan, pack, &dnn.error), "%s",
-                  dnn.error.text);
+    ck_assert_msg(rt_cudnn_execute(&plan, RT_MAIN_STREAM, pack, &dnn.error),
+                  "%s", dnn.error.text);
     dnn.c.destroy(pack);
     rt_cudnn_plan_free(&plan);
     GOOD(cuStreamSynchronize(dnn.stream));
@@ -352,7 +352,7 @@ START_TEST(addresses_are_checked) {
         rt_cudnn_plan(&dnn.c, &c, 0, (RtCudnnCriteria){0}, &plan, &dnn.error));
     void *pack =
         rt_cudnn_variant_pack(&plan, dnn.address, dnn.workspace, &dnn.error);
-    ck_assert(!rt_cudnn_execute(&plan, pack, &dnn.error));
+    ck_assert(!rt_cudnn_execute(&plan, RT_MAIN_STREAM, pack, &dnn.error));
     ck_assert_ptr_nonnull(strstr(dnn.error.text, "tensor 1 at"));
 }
 END_TEST
@@ -369,10 +369,11 @@ START_TEST(a_plan_is_captured_once_it_has_run) {
     void *pack =
         rt_cudnn_variant_pack(&plan, dnn.address, dnn.workspace, &dnn.error);
     if (_i > 0)
-        ck_assert(rt_cudnn_execute(&plan, pack, &dnn.error));
+        ck_assert(rt_cudnn_execute(&plan, RT_MAIN_STREAM, pack, &dnn.error));
     GOOD(cuStreamBeginCapture_v2(dnn.stream,
                                  CU_STREAM_CAPTURE_MODE_THREAD_LOCAL));
-    ck_assert(rt_cudnn_execute(&plan, pack, &dnn.error) == (_i > 0));
+    ck_assert(rt_cudnn_execute(&plan, RT_MAIN_STREAM, pack, &dnn.error) ==
+              (_i > 0));
     ck_assert_int_eq(cuStreamEndCapture(dnn.stream, &graph),
                      _i > 0 ? CUDA_SUCCESS
                             : CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);

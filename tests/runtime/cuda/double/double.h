@@ -226,6 +226,7 @@ typedef struct {
     CUgraph graph;
     bool *done;
     int left;
+    bool late; // runs the last node that is ready
 } Replay;
 
 Replay *replay_new(CUgraph g);

@@ -61,8 +61,11 @@ static int device_report(RtCudnn *c, const RtPlan *plan, const char *path) {
         return 1;
     }
     RtWorkspaceSize size = {0};
-    rt_convolutions_size(v, &size);
-    printf("  workspace %zu of own, %zu shared\n", size.own, size.shared);
+    bool *forked = calloc((size_t)plan->num_calls + 1, sizeof *forked);
+    rt_convolutions_size(v, forked, &size);
+    free(forked);
+    printf("  workspace %zu of own, %zu shared\n", size.own,
+           size.shared[RT_MAIN_STREAM]);
     plans_print(v);
     rt_convolutions_free(v);
     return 0;

@@ -1,0 +1,166 @@
+// Forks: see fork.h.
+
+#include "passes/plan/fork.h"
+
+// Kernels beside a call read and write this many bytes for each multiprocessor,
+// which takes about two microseconds, longer than the fork.
+enum { BYTES_OF_MULTIPROCESSOR = 64 << 10 };
+
+typedef struct {
+    const Graph *g;
+    const LibraryFusions *fusions;
+    bool *fused;    // of each group: a library fusion has its kernel, or writes
+                    // more than its call's result
+    Readers reader; // of each node
+} Search;
+
+// The first group behind k that reads a result of it.
+static int first_reader(const Search *s, int k) {
+    const Group *group = &s->fusions->group[k];
+    int first = s->fusions->num_groups;
+    for (int i = 0; i < group->num_outputs; i++)
+        for (int e = s->reader.first[group->output[i]]; e >= 0;
+             e = s->reader.next[e])
+            if (s->reader.group[e] > k && s->reader.group[e] < first)
+                first = s->reader.group[e];
+    return first;
+}
+
+// A call may be forked if it makes one tensor, with no kernel's work, and the
+// backward pass goes on without it.  A device that takes a fusion with a call
+// does not fork it.
+static bool may_fork(const Search *s, int k) {
+    const Group *group = &s->fusions->group[k];
+    if (group->kind != GROUP_CALL || s->fused[k] || group->num_outputs != 1 ||
+        !group_backward(s->g, group))
+        return false;
+    const Node *d = &s->g->node[group->output[0]];
+    return (op_info[d->op].facts & CONTRACTS) != 0 &&
+           call_adds_to(d) == NO_NODE && first_reader(s, k) > k + 1;
+}
+
+static bool reads(const Group *group, NodeId n) {
+    for (int i = 0; i < group->num_inputs; i++)
+        if (group->input[i] == n)
+            return true;
+    return false;
+}
+
+// Whether a launch changes a tensor where it is.
+static bool updates(const Graph *g, const Group *group, NodeId n) {
+    for (NodeId m = group->first; m <= group->last; m++)
+        if ((g->node[m].op == OP_assign && g->node[m].arg[0] == n) ||
+            call_adds_to(&g->node[m]) == n)
+            return true;
+    return false;
+}
+
+static bool updates_input(const Graph *g, const Group *group,
+                          const Group *call) {
+    for (int i = 0; i < call->num_inputs; i++)
+        if (updates(g, group, call->input[i]))
+            return true;
+    return false;
+}
+
+static int64_t tensor_bytes(const Graph *g, const Group *group) {
+    int64_t bytes = 0;
+    for (int i = 0; i < group->num_inputs; i++)
+        bytes += graph_bytes(g, g->node[group->input[i]].type);
+    for (int i = 0; i < group->num_outputs; i++)
+        bytes += graph_bytes(g, g->node[group->output[i]].type);
+    return bytes;
+}
+
+static bool has_work(const Search *s, const Fork *f) {
+    int64_t bytes = 0;
+    for (int k = f->call + 1; k < f->join; k++)
+        if (s->fusions->group[k].kind != GROUP_CALL && !s->fused[k])
+            bytes += tensor_bytes(s->g, &s->fusions->group[k]);
+    return bytes >= (int64_t)s->g->multiprocessors * BYTES_OF_MULTIPROCESSOR;
+}
+
+static Search search_new(const Graph *g, const LibraryFusions *r, Arena *a) {
+    Search s = {.g = g, .fusions = r};
+    s.fused = ARENA_ARRAY(a, (size_t)r->num_groups + 1, bool);
+    s.reader = group_readers(g, r->group, r->num_groups, a);
+    for (int i = 0; i < r->count; i++) {
+        if (r->fusion[i].kind != FUSION_prologue_weight)
+            s.fused[r->fusion[i].call] = true;
+        if (r->fusion[i].kernel >= 0)
+            s.fused[r->fusion[i].kernel] = true;
+    }
+    return s;
+}
+
+Forks graph_fork_windows(const Graph *g, const LibraryFusions *r, Arena *a) {
+    Search s = search_new(g, r, a);
+    Forks f = {.fork = ARENA_ARRAY(a, (size_t)r->num_groups + 1, Fork)};
+    for (int k = 0; k < r->num_groups; k++) {
+        if (!may_fork(&s, k))
+            continue;
+        Fork fork = {k, k + 1};
+        int end = first_reader(&s, k);
+        while (fork.join < end && !may_fork(&s, fork.join) &&
+               !updates_input(g, &r->group[fork.join], &r->group[k]))
+            fork.join++;
+        if (has_work(&s, &fork))
+            f.fork[f.count++] = fork;
+    }
+    return f;
+}
+
+// ---- by offsets ----
+
+static bool overlap(const Graph *g, NodeId a, NodeId b) {
+    const Node *x = &g->node[a], *y = &g->node[b];
+    return x->offset < y->offset + graph_bytes(g, y->type) &&
+           y->offset < x->offset + graph_bytes(g, x->type);
+}
+
+// Whether a write to node n disturbs a call.
+static bool disturbs(const Graph *g, const Group *call, NodeId n) {
+    for (int i = 0; i < call->num_inputs; i++)
+        if (overlap(g, call->input[i], n))
+            return true;
+    return overlap(g, call->output[0], n);
+}
+
+static bool writes_over(const Graph *g, const Group *group, const Group *call) {
+    for (int i = 0; i < group->num_outputs; i++)
+        if (disturbs(g, call, group->output[i]))
+            return true;
+    return group->workspace != NO_NODE && disturbs(g, call, group->workspace);
+}
+
+// Whether launch k, or the work of kernels that a library call at k may do,
+// has to wait for a call.
+static bool must_wait(const Search *s, int k, const Group *call) {
+    const LibraryFusions *r = s->fusions;
+    if (writes_over(s->g, &r->group[k], call))
+        return true;
+    for (int i = 0; s->fused[k] && i < r->count; i++) {
+        const LibraryFusion *f = &r->fusion[i];
+        if (f->call == k && f->kernel >= 0 &&
+            (writes_over(s->g, &r->group[f->kernel], call) ||
+             reads(&r->group[f->kernel], call->output[0])))
+            return true;
+    }
+    return false;
+}
+
+Forks graph_forks(const Graph *g, const LibraryFusions *r, Arena *a) {
+    Search s = search_new(g, r, a);
+    Forks f = graph_fork_windows(g, r, a);
+    int kept = 0;
+    for (int i = 0; i < f.count; i++) {
+        Fork fork = {f.fork[i].call, f.fork[i].call + 1};
+        while (fork.join < f.fork[i].join &&
+               !must_wait(&s, fork.join, &r->group[fork.call]))
+            fork.join++;
+        if (has_work(&s, &fork))
+            f.fork[kept++] = fork;
+    }
+    f.count = kept;
+    return f;
+}
