@@ -8,7 +8,7 @@
 set -u
 . "$ROOT/bench/gpu/rows.sh"
 . "$ROOT/bench/gpu/trainer.sh"
-ways='graph timing-events merged-launches resident library-fusions all'
+ways='graph timing-events merged-launches second-stream resident library-fusions all'
 # shellcheck disable=SC2153 # trainer.sh sets it
 main="$MODELS gpt_nano"
 engines='mobilenetv2 resnet18 vit_tiny lenet'
@@ -24,7 +24,7 @@ options_of() {
     case $1 in
     nothing) ;;
     resident) echo --resident=no ;;
-    all) echo --resident=no --without=graph,timing-events,merged-launches,library-fusions ;;
+    all) echo --resident=no --without=graph,timing-events,merged-launches,second-stream,library-fusions ;;
     *) echo "--without=$1" ;;
     esac
 }
