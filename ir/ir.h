@@ -68,8 +68,8 @@ typedef enum {
     NUM_OPS
 } Op;
 
-// Facts of an operation, as ops.def states them.  Passes query facts and list no
-// operations.  MLIR calls them traits.
+// Facts of an operation, as ops.def states them.  Passes query facts and list
+// no operations.  MLIR calls them traits.
 enum {
     LEAF = 1,         // no operands; its value comes from outside or is fixed
     POINTWISE = 2,    // an element needs the same element of each operand
@@ -86,9 +86,9 @@ enum {
     CALLS = 4096,     // a library call
     SCATTERS = 8192,  // an element of the operand is added to one elsewhere
     REDUCES_ALL = 16384, // reduces any number of tensors to a scalar
-    STACKS = 32768,   // tensors of several shapes become one
-    MATH = 65536,     // its kernel text calls a function
-    DIVIDES = 131072, // its kernel text divides
+    STACKS = 32768,      // tensors of several shapes become one
+    MATH = 65536,        // its kernel text calls a function
+    DIVIDES = 131072,    // its kernel text divides
     COLLECTIVE = 262144, // all shards compute it together
 };
 
@@ -141,14 +141,14 @@ extern const struct AttrInfo {
 
 typedef uint32_t NodeId;
 // A graph has at most MAX_NODES.  The graphs of a program have at most
-// MAX_STEP_NODES together, with the backward pass, updates and recomputed
+// MAX_PROGRAM_NODES together, with the backward pass, updates and recomputed
 // nodes, which bounds the time of a compilation.  The front end checks the
 // limit after each construct; one construct may exceed it by NODES_MARGIN.
 enum {
     NO_NODE = UINT32_MAX,
     MAX_NODES = 1000000,
     NODES_MARGIN = 1000,
-    MAX_STEP_NODES = 200000
+    MAX_PROGRAM_NODES = 200000
 };
 
 // Where a node came from: a line of a model file, and the layer's path such as
@@ -230,10 +230,10 @@ Graph *graph_new(Arena *a, const char *name);
 // Adds a node and returns it, or an equal node that is there already (effects
 // and input, param, state and workspace are never merged, nor nodes of
 // different groups: set n.group to -1 before fuse).  Commutative operands are
-// put in order.  The type is computed; for operations whose shape is declared it
-// is taken from n.type.  n.from is replaced by g->origin, n.offset by -1.  Type,
-// operands and attributes are copied.  A shape error here is our mistake: check
-// with type_infer first where the user's text decides.
+// put in order.  The type is computed; for operations whose shape is declared
+// it is taken from n.type.  n.from is replaced by g->origin, n.offset by -1.
+// Type, operands and attributes are copied.  A shape error here is our mistake:
+// check with type_infer first where the user's text decides.
 NodeId graph_add(Graph *g, Node n);
 
 // As graph_add for a node of another graph in the same arena, with other
@@ -285,7 +285,8 @@ Graph *graph_like(const Graph *g);
 // its arena.
 void graph_free(Graph *g);
 
-// Copies all nodes.  No two nodes of g may be equal, since they would be merged.
+// Copies all nodes.  No two nodes of g may be equal, since they would be
+// merged.
 Graph *graph_clone(const Graph *g);
 
 // Copies node n of old into g with operands mapped through now[], keeping its
@@ -332,8 +333,8 @@ bool node_number(const Node *n, double *value);
 #define STATE_DERIVED "derived" // computed from other state, as f16 copies
 #define STATE_CACHE "cache"     // of a text's positions, while it is decoded
 
-// Whether n is a state of that kind.  A state of a parsed graph may have another
-// kind, or none.
+// Whether n is a state of that kind.  A state of a parsed graph may have
+// another kind, or none.
 bool state_is(const Node *n, const char *kind);
 // The bucket of a shard's terms that a state belongs to; -1: none.
 int64_t state_bucket(const Node *n);

@@ -113,7 +113,7 @@ static void check_nodes(const Steps *s, int count) {
     NodeId nodes = 0;
     for (int i = 0; i < count; i++)
         nodes += s->step[i].graph->count;
-    if (nodes > MAX_STEP_NODES)
+    if (nodes > MAX_PROGRAM_NODES)
         graph_report_full(s->step[count - 1].graph);
 }
 
@@ -238,7 +238,7 @@ static Steps steps_of(const Program *p, const PassOptions *o) {
                .optimizer_shards = optimizer_shards(p)};
     s.step = steps_given(p, s.arena, &s.count, &s.not_decoded);
     for (int i = 0; i < s.count; i++)
-        s.step[i].graph->max_nodes = MAX_STEP_NODES;
+        s.step[i].graph->max_nodes = MAX_PROGRAM_NODES;
     check_nodes(&s, s.count);
     return s;
 }

@@ -1,6 +1,6 @@
 // DCE: drops nodes that no effect needs.
 //
-//   requires   The graph is verified.
+//   requires   Nothing.
 //   preserves  Effects stay, and so does the value of every node that one of
 //              them uses.
 //   result     All other nodes are removed, unused inputs, params and states

@@ -1,13 +1,15 @@
 // Fold batch_norm: folds it into the convolution before it, for evaluation.
 //
-//   requires   The graph is for evaluation or prediction and is not expanded.
-//              Other graphs stay as they are.
+//   requires   Nothing. Only graphs for evaluation or prediction change, before
+//              their composite operations are expanded.
 //   preserves  Every output stays the same, up to the rounding of moved
 //              factors.
 //   result     A convolution's batch_norm becomes a bias, and its factor is
 //              multiplied into the weights.
 //
-// In evaluation, batch_norm is a factor and a shift for each channel.
+// The front end writes batch_norm with running statistics as (x - mean) *
+// factor
+// + shift for each channel; the pass looks for that after a convolution.
 
 #include "passes/batch_invariant.h"
 #include "passes/passes.h"

@@ -89,7 +89,7 @@ static void keep_fork(const Fork *f, const Group *call, const int *place,
 
 static void keep_forks(const Graph *g, const LibraryFusions *r,
                        const int *place, Buffer *buffer, int count, Arena *a) {
-    Forks f = graph_fork_windows(g, r, a);
+    Forks f = graph_fork_candidates(g, r, a);
     int64_t peak = 0;
     int64_t *live = live_bytes(buffer, count, r->num_groups, a);
     for (int k = 0; k <= r->num_groups; k++)
@@ -99,8 +99,8 @@ static void keep_forks(const Graph *g, const LibraryFusions *r,
                   peak);
 }
 
-Buffer *graph_buffers(const Graph *g, const LibraryFusions *fusions, Arena *a,
-                      int *count) {
+Buffer *graph_buffers(const Graph *g, const LibraryFusions *fusions, bool forks,
+                      Arena *a, int *count) {
     const Group *group = fusions->group;
     int groups = fusions->num_groups;
     int *place = ARENA_ARRAY(a, g->count, int); // in buffer, from 1
@@ -127,7 +127,8 @@ Buffer *graph_buffers(const Graph *g, const LibraryFusions *fusions, Arena *a,
     }
     keep_outputs(g, place, groups, buffer);
     keep_fusions(fusions, group, place, buffer);
-    keep_forks(g, fusions, place, buffer, *count, a);
+    if (forks)
+        keep_forks(g, fusions, place, buffer, *count, a);
     return buffer;
 }
 

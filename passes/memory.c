@@ -113,7 +113,7 @@ bool memory_fits(Graph *g, int64_t bytes) {
     Arena *a = arena_new();
     int count;
     LibraryFusions fusions = graph_library_fusions(g, a);
-    Buffer *buffer = graph_buffers(g, &fusions, a, &count);
+    Buffer *buffer = graph_buffers(g, &fusions, false, a, &count);
     int64_t room = bytes - place_leaves(g) - fusions.bytes;
     bool fits = buffers_bound(buffer, count) <= room &&
                 offsets_assign(buffer, count, room) <= room;
@@ -121,18 +121,31 @@ bool memory_fits(Graph *g, int64_t bytes) {
     return fits;
 }
 
-Graph *pass_memory(Graph *g, Arena *scratch, const PassOptions *o) {
-    int64_t start = place_leaves(g);
-    int count;
-    LibraryFusions fusions = graph_library_fusions(g, scratch);
-    Buffer *buffer = graph_buffers(g, &fusions, scratch, &count);
-    g->live_bytes =
-        leaves_bytes(g, false) + buffers_bound(buffer, count) + fusions.bytes;
+static int64_t assign(const Graph *g, Buffer *buffer, int count,
+                      const PassOptions *o) {
     for (int i = 0; i < count && !o->reuse; i++) {
         buffer[i].from = 0;
         buffer[i].to = (int)g->count;
     }
-    g->arena_bytes = start + offsets_assign(buffer, count, 0) + fusions.bytes;
+    return offsets_assign(buffer, count, 0);
+}
+
+// Forks may lead to worse offsets; then there are fewer of them.
+Graph *pass_memory(Graph *g, Arena *scratch, const PassOptions *o) {
+    int64_t start = place_leaves(g);
+    int count;
+    LibraryFusions fusions = graph_library_fusions(g, scratch);
+    Buffer *buffer = graph_buffers(g, &fusions, true, scratch, &count);
+    const int64_t bound = buffers_bound(buffer, count);
+    g->live_bytes = leaves_bytes(g, false) + bound + fusions.bytes;
+    int64_t end = assign(g, buffer, count, o);
+    if (o->reuse && end > bound) {
+        Buffer *other = graph_buffers(g, &fusions, false, scratch, &count);
+        int64_t own = assign(g, other, count, o);
+        buffer = own < end ? other : buffer;
+        end = own < end ? own : end;
+    }
+    g->arena_bytes = start + end + fusions.bytes;
     for (int i = 0; i < count; i++)
         g->node[buffer[i].node].offset = start + buffer[i].offset;
     for (NodeId n = 0; n < g->count; n++) {

@@ -19,7 +19,7 @@
 static int64_t packed_bytes(const Graph *g, int64_t room, Arena *a) {
     int count;
     LibraryFusions fusions = graph_library_fusions(g, a);
-    Buffer *buffer = graph_buffers(g, &fusions, a, &count);
+    Buffer *buffer = graph_buffers(g, &fusions, false, a, &count);
     return offsets_assign(buffer, count, room - fusions.bytes) + fusions.bytes;
 }
 

@@ -110,7 +110,7 @@ static const OptionKind
                          "10%",
                          validation_read},
     option_without = {"a comma-separated list of graph, library-fusions, "
-                      "merged-launches, second-stream, timing-events",
+                      "merged-launches, forks, timing-events",
                       without_read};
 
 // ---- the table ----

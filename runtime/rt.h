@@ -263,9 +263,9 @@ typedef struct {
     int ready;
 } RtBucket;
 
-// A library call at launch number `call` that may run on a second stream, which
-// launch number `join`, or the end of the step, waits for.  It comes after the
-// join of the one before.
+// A library call at launch number `call` that may run on a side stream.  Launch
+// number `join`, or the end of the step, waits for it, and no later fork begins
+// before.
 typedef struct {
     int call, join;
 } RtFork;
@@ -328,7 +328,7 @@ typedef struct {
     int num_stored;
     bool one_by_one; // steps are not recorded as CUDA graphs
     bool unmarked;   // no timing events for the time budget
-    bool one_stream; // no forks
+    bool unforked;   // no forks
 } RtPlan;
 
 // A length of a run or a time in it; a count of 0: none.

@@ -8,7 +8,7 @@
 set -u
 . "$ROOT/bench/gpu/rows.sh"
 . "$ROOT/bench/gpu/trainer.sh"
-ways='graph timing-events merged-launches second-stream resident library-fusions all'
+ways='graph timing-events merged-launches forks resident library-fusions all'
 # shellcheck disable=SC2153 # trainer.sh sets it
 main="$MODELS gpt_nano"
 engines='mobilenetv2 resnet18 vit_tiny lenet'
@@ -16,7 +16,8 @@ engines='mobilenetv2 resnet18 vit_tiny lenet'
 # A run that hangs leaves time for the others; the first reads libraries from
 # disk.
 each=$((LIMIT / 3))
-# Of the first two losses where roundings differ, as in tests/runtime/cuda/models.sh.
+# The first two losses agree to this where roundings differ, as in
+# tests/runtime/cuda/models.sh.
 rounding=2e-3
 
 # options_of WAY
@@ -24,7 +25,7 @@ options_of() {
     case $1 in
     nothing) ;;
     resident) echo --resident=no ;;
-    all) echo --resident=no --without=graph,timing-events,merged-launches,second-stream,library-fusions ;;
+    all) echo --resident=no --without=graph,timing-events,merged-launches,forks,library-fusions ;;
     *) echo "--without=$1" ;;
     esac
 }

@@ -20,7 +20,7 @@ bool within_limits(Expansion *e, Span at) {
         expand_stop(e, D_nesting, at, "the expansion is nested too deep here");
         return false;
     }
-    bool large = e->graph != NULL && e->graph->count > MAX_STEP_NODES;
+    bool large = e->graph != NULL && e->graph->count > MAX_PROGRAM_NODES;
     if (!large && (e->work += 50) <= MAX_WORK)
         return true;
     expand_stop(e, D_model_too_large, at,
@@ -29,7 +29,7 @@ bool within_limits(Expansion *e, Span at) {
 }
 
 bool has_room(Expansion *e, Span at, int64_t nodes) {
-    if (nodes <= MAX_STEP_NODES - (int64_t)e->graph->count)
+    if (nodes <= MAX_PROGRAM_NODES - (int64_t)e->graph->count)
         return true;
     expand_stop(e, D_model_too_large, at, too_many_nodes);
     return false;

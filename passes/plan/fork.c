@@ -2,19 +2,19 @@
 
 #include "passes/plan/fork.h"
 
-// Kernels beside a call read and write this many bytes for each multiprocessor,
-// which takes about two microseconds, longer than the fork.
+// Concurrent kernels read and write this many bytes for each multiprocessor,
+// which takes about two microseconds, longer than to fork and join.
 enum { BYTES_OF_MULTIPROCESSOR = 64 << 10 };
 
 typedef struct {
     const Graph *g;
     const LibraryFusions *fusions;
-    bool *fused;    // of each group: a library fusion has its kernel, or writes
-                    // more than its call's result
+    bool *fused;    // of each group: a library fusion may do its work, or it is
+                    // the call that does
     Readers reader; // of each node
 } Search;
 
-// The first group behind k that reads a result of it.
+// The first group after k that reads a result of it.
 static int first_reader(const Search *s, int k) {
     const Group *group = &s->fusions->group[k];
     int first = s->fusions->num_groups;
@@ -26,9 +26,9 @@ static int first_reader(const Search *s, int k) {
     return first;
 }
 
-// A call may be forked if it makes one tensor, with no kernel's work, and the
-// backward pass goes on without it.  A device that takes a fusion with a call
-// does not fork it.
+// A call may be forked if it has one output and no fusion, and the backward
+// pass goes on without it.  The device does not fork a call that takes a
+// prologue.
 static bool may_fork(const Search *s, int k) {
     const Group *group = &s->fusions->group[k];
     if (group->kind != GROUP_CALL || s->fused[k] || group->num_outputs != 1 ||
@@ -46,8 +46,7 @@ static bool reads(const Group *group, NodeId n) {
     return false;
 }
 
-// Whether a launch changes a tensor where it is.
-static bool updates(const Graph *g, const Group *group, NodeId n) {
+static bool writes_in_place(const Graph *g, const Group *group, NodeId n) {
     for (NodeId m = group->first; m <= group->last; m++)
         if ((g->node[m].op == OP_assign && g->node[m].arg[0] == n) ||
             call_adds_to(&g->node[m]) == n)
@@ -55,10 +54,10 @@ static bool updates(const Graph *g, const Group *group, NodeId n) {
     return false;
 }
 
-static bool updates_input(const Graph *g, const Group *group,
-                          const Group *call) {
+static bool writes_input_in_place(const Graph *g, const Group *group,
+                                  const Group *call) {
     for (int i = 0; i < call->num_inputs; i++)
-        if (updates(g, group, call->input[i]))
+        if (writes_in_place(g, group, call->input[i]))
             return true;
     return false;
 }
@@ -93,7 +92,7 @@ static Search search_new(const Graph *g, const LibraryFusions *r, Arena *a) {
     return s;
 }
 
-Forks graph_fork_windows(const Graph *g, const LibraryFusions *r, Arena *a) {
+Forks graph_fork_candidates(const Graph *g, const LibraryFusions *r, Arena *a) {
     Search s = search_new(g, r, a);
     Forks f = {.fork = ARENA_ARRAY(a, (size_t)r->num_groups + 1, Fork)};
     for (int k = 0; k < r->num_groups; k++) {
@@ -102,7 +101,7 @@ Forks graph_fork_windows(const Graph *g, const LibraryFusions *r, Arena *a) {
         Fork fork = {k, k + 1};
         int end = first_reader(&s, k);
         while (fork.join < end && !may_fork(&s, fork.join) &&
-               !updates_input(g, &r->group[fork.join], &r->group[k]))
+               !writes_input_in_place(g, &r->group[fork.join], &r->group[k]))
             fork.join++;
         if (has_work(&s, &fork))
             f.fork[f.count++] = fork;
@@ -151,7 +150,7 @@ static bool must_wait(const Search *s, int k, const Group *call) {
 
 Forks graph_forks(const Graph *g, const LibraryFusions *r, Arena *a) {
     Search s = search_new(g, r, a);
-    Forks f = graph_fork_windows(g, r, a);
+    Forks f = graph_fork_candidates(g, r, a);
     int kept = 0;
     for (int i = 0; i < f.count; i++) {
         Fork fork = {f.fork[i].call, f.fork[i].call + 1};

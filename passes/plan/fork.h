@@ -1,16 +1,17 @@
-// Forks: library calls that run beside later launches.
+// Forks: library calls that run concurrently with later launches.
 //
-// The gradient of a layer's filters is read long after it is computed, so a
-// device can compute it on a second stream while the backward pass goes on.  A
-// fork follows from the groups and the memory plan: nothing between the call
-// and its join reads its results, or writes what it reads or writes.
+// A weight gradient, or any other contraction of the backward pass that the
+// next launch does not read, can run on a side stream while the pass goes on. A
+// fork follows from the groups and the memory plan: no launch between the call
+// and its join reads the call's result, or writes to a tensor of the call.
+// Calls that add to a tensor in memory are not forked.
 #ifndef PASSES_PLAN_FORK_H
 #define PASSES_PLAN_FORK_H
 
 #include "passes/plan/library_fusion.h"
 
-// The call, and the launch before which the second stream is joined.  Forks do
-// not overlap: a stream has one at a time.
+// The launch of the call, and the launch before which the main stream waits for
+// it.  Forks do not overlap.
 typedef struct {
     int call, join;
 } Fork;
@@ -20,9 +21,9 @@ typedef struct {
     int count;
 } Forks;
 
-// The forks that reads and writes of nodes allow, whatever their offsets: each
-// ends at the next one's call.  Those beside too little work are left out.
-Forks graph_fork_windows(const Graph *g, const LibraryFusions *r, Arena *a);
+// The forks that the uses of tensors allow, whatever their offsets: each ends
+// at the next one's call.  A fork has enough concurrent work.
+Forks graph_fork_candidates(const Graph *g, const LibraryFusions *r, Arena *a);
 
 // The forks of a graph with offsets.
 Forks graph_forks(const Graph *g, const LibraryFusions *r, Arena *a);

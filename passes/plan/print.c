@@ -28,7 +28,7 @@ static void print_kernel(Text *t, const Group *group) {
 }
 
 static void print_group(Text *t, const Group *group) {
-    text_add(t, "#   k%d %s", group->group, group_info[group->kind].name);
+    text_add(t, "#   g%d %s", group->group, group_info[group->kind].name);
     print_kernel(t, group);
     text_add(t, ", %lld bytes", (long long)group->bytes);
     print_nodes(t, ", reads", group->input, group->num_inputs);
@@ -42,17 +42,17 @@ void plan_print(Text *t, const GraphPlan *p) {
         print_group(t, &p->group[k]);
     for (int i = 0; i < p->fusions.count; i++) {
         const LibraryFusion *f = &p->fusions.fusion[i];
-        text_add(t, "# library fusion %s in k%d", fusion_info[f->kind].name,
+        text_add(t, "# library fusion %s in g%d", fusion_info[f->kind].name,
                  f->call);
-        text_add(t, f->kernel < 0 ? "\n" : " saves k%d\n", f->kernel);
+        text_add(t, f->kernel < 0 ? "\n" : " saves g%d\n", f->kernel);
     }
     for (int i = 0; i < p->merged.count; i++) {
         const MergedLaunch *m = &p->merged.launch[i];
-        text_add(t, "# merged launch k%d..k%d\n", m->first,
+        text_add(t, "# merged launch g%d..g%d\n", m->first,
                  m->first + m->count - 1);
     }
     for (int i = 0; i < p->forks.count; i++)
-        text_add(t, "# fork of k%d, joined before k%d\n", p->forks.fork[i].call,
+        text_add(t, "# fork of g%d, joined before g%d\n", p->forks.fork[i].call,
                  p->forks.fork[i].join);
 }
 
@@ -68,8 +68,8 @@ void plan_print_buckets(Text *t, const Step *s) {
     for (int i = 0; i < s->num_buckets; i++) {
         const Bucket *b = &s->bucket[i];
         text_add(t,
-                 "# bucket of %lld bytes at %lld, ready after k%d, needed by "
-                 "k%d of %s, beside %lld bytes of later launches\n",
+                 "# bucket of %lld bytes at %lld, ready after g%d, needed by "
+                 "g%d of %s, beside %lld bytes of later launches\n",
                  (long long)b->bytes, (long long)b->offset, b->ready, b->needed,
                  b->needed_by, (long long)traffic_after(s->plan, b->ready));
     }

@@ -293,9 +293,9 @@ static int64_t grown_count(int64_t rounds, int64_t more) {
 START_TEST(nodes) {
     enum { SINGLE = 20000 };
     int64_t least = grown_count(1, 0), each = grown_count(2, 0) - least;
-    int64_t rounds = 1 + (MAX_STEP_NODES - SINGLE - least) / each;
-    int64_t more = MAX_STEP_NODES - least - (rounds - 1) * each;
-    ck_assert_int_eq(grown_count(rounds, more), MAX_STEP_NODES);
+    int64_t rounds = 1 + (MAX_PROGRAM_NODES - SINGLE - least) / each;
+    int64_t more = MAX_PROGRAM_NODES - least - (rounds - 1) * each;
+    ck_assert_int_eq(grown_count(rounds, more), MAX_PROGRAM_NODES);
     Loaded l = load_grown(rounds, more + 1);
     ck_assert_str_eq(codes_of(&l), "E0318");
     ck_assert_ptr_nonnull(l.diags.list[0]->label[0].at.source);

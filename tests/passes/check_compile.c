@@ -213,12 +213,13 @@ static int64_t chain_planned(int64_t length) {
 
 START_TEST(programs_reach_the_limit) {
     int64_t beside = chain_planned(1000) - 1000; // in several kernels
-    ck_assert_int_eq(chain_planned(MAX_STEP_NODES - beside), MAX_STEP_NODES);
+    ck_assert_int_eq(chain_planned(MAX_PROGRAM_NODES - beside),
+                     MAX_PROGRAM_NODES);
 }
 END_TEST
 
 START_TEST(programs_past_the_limit_are_the_models_fault) {
-    chain_planned(MAX_STEP_NODES + 1001 - chain_planned(1000));
+    chain_planned(MAX_PROGRAM_NODES + 1001 - chain_planned(1000));
 }
 END_TEST
 

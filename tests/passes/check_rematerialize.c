@@ -72,7 +72,7 @@ static bool *nothing(const Liveness *t, Arena *a) {
 static int64_t bound_of(const Graph *g, Arena *a) {
     int count, left = 0;
     LibraryFusions fusions = graph_library_fusions(g, a);
-    Buffer *buffer = graph_buffers(g, &fusions, a, &count);
+    Buffer *buffer = graph_buffers(g, &fusions, false, a, &count);
     for (int i = 0; i < count; i++)
         if (g->node[buffer[i].node].op != OP_workspace)
             buffer[left++] = buffer[i];

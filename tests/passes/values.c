@@ -152,7 +152,7 @@ int64_t graph_bound(const Graph *g) {
     Arena *a = arena_new();
     int count;
     LibraryFusions fusions = graph_library_fusions(g, a);
-    Buffer *buffer = graph_buffers(g, &fusions, a, &count);
+    Buffer *buffer = graph_buffers(g, &fusions, false, a, &count);
     int64_t bytes = leaves_bytes(g, true) + leaves_bytes(g, false) +
                     buffers_bound(buffer, count) + fusions.bytes;
     arena_free(a);

@@ -26,7 +26,7 @@ static MemoryUse memory_use(Arena *a, const Program *p, const Plan *plan,
     const Graph *g = step->graph;
     MemoryUse m = {.program = p, .graph = g};
     m.launches = &codegen_launches(plan, plan, a)[step - plan->step];
-    m.buffer = graph_buffers(g, &step->plan->fusions, a, &m.count);
+    m.buffer = graph_buffers(g, &step->plan->fusions, false, a, &m.count);
     m.workspace = step->plan->fusions.bytes;
     m.states = plan->state_bytes;
     m.inputs = leaves_bytes(g, false);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Forks: library calls of a captured step on a second stream, so that its graph
-// may run them beside later launches.
+// Forks: library calls of a captured step on a side stream, so that its graph
+// may run them concurrently with later launches.
 //
-// The second stream waits for all launches before the call, and the main one
-// for the call at the fork's join.  A run that is not captured, timed, watched
-// or divided has none: there libraries prepare, times are measured, or others
-// queue work between launches.
+// The side stream waits for all launches before the call, and the main stream
+// for the call at the fork's join.  Only a captured run forks.  It does not
+// fork if it records timing events, has step hooks, or runs in lockstep: those
+// queue or time work between launches.
 
 #include "runtime/cuda/launch/launch.h"
 
 static bool plan_forks(const RtPlan *plan) {
     for (int i = 0; i < plan->num_steps; i++)
-        if (plan->step[i].num_forks > 0 && !plan->one_stream)
+        if (plan->step[i].num_forks > 0 && !plan->unforked)
             return true;
     return false;
 }
@@ -54,11 +54,11 @@ static bool order(const RtForks *f, CUevent event, CUstream before,
                           "wait for an event of a fork");
 }
 
-bool rt_fork_begin(RtCuda *c, int launch, int call) {
+bool rt_fork_begin(RtCuda *c, int launch, int library_call) {
     const RtFork *fork = fork_of(c, launch);
     if (fork == NULL || c->forks.stream == NULL || !c->is_captured ||
         c->is_timed || c->device.hooks != NULL || c->device.segment != NULL ||
-        !rt_library_calls_may_fork(&c->calls, call))
+        !rt_library_calls_may_fork(&c->calls, library_call))
         return false;
     c->forks.join = fork->join;
     rt_cuda_check_launch(c, order(&c->forks, c->forks.begin, c->stream,

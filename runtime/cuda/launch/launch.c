@@ -208,7 +208,8 @@ static bool fall_back(RtCuda *c, int call, size_t a, size_t b, size_t out,
          i++) {
         if (i == 0)
             rt_warn("%s: %s; trying other plans", c->name, e->text);
-        good = rt_library_calls_run(&c->calls, call, false, a, b, out, e);
+        good =
+            rt_library_calls_run(&c->calls, call, RT_MAIN_STREAM, a, b, out, e);
     }
     return good;
 }
@@ -238,16 +239,17 @@ void rt_cuda_library_call(RtDevice *d, int call, size_t a, size_t b,
     if (rt_library_calls_on_host(&c->calls, call))
         c->running->one_by_one = true;
     rt_fork_join(c, number);
-    bool beside = rt_fork_begin(c, number, call);
+    const RtStream on =
+        rt_fork_begin(c, number, call) ? RT_SIDE_STREAM : RT_MAIN_STREAM;
     begin_launch(c, rt_call_name(c->plan->call[call].kind), number, number,
                  true);
     bool good = true;
     if (c->plan->call[call].kind == RT_SUM_OVER_SHARDS)
         rt_cuda_sum(d, out, &a, 1, (size_t)c->plan->call[call].k);
     else
-        good = rt_library_calls_run(&c->calls, call, beside, a, b, out,
-                                    &c->error) ||
-               fall_back(c, call, a, b, out, &c->error);
+        good =
+            rt_library_calls_run(&c->calls, call, on, a, b, out, &c->error) ||
+            fall_back(c, call, a, b, out, &c->error);
     end_launch(c);
     if (!good && c->timer != NULL) {
         c->timer->failed[number] = true;

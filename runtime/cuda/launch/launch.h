@@ -81,7 +81,7 @@ struct RtLaunchTimer {
     bool *failed; // for each launch: its library refused to run it
 };
 
-// The second stream, and the launch before which the main one waits for it; -1:
+// The side stream, and the launch before which the main one waits for it; -1:
 // it has nothing to wait for.
 typedef struct {
     const RtDriver *cu;
@@ -187,10 +187,12 @@ void rt_cuda_launch_step(RtCuda *c, bool captured, bool timed);
 bool rt_forks_open(RtForks *f, const RtDriver *cu, const RtPlan *plan,
                    RtError *e);
 void rt_forks_close(RtForks *f);
-// Whether library call `call`, which is launch number `launch` of the step,
-// runs on the second stream, which then waits for the main one.
-bool rt_fork_begin(RtCuda *c, int launch, int call);
-// Before launch number `launch` waits for the second stream if a fork says so.
+// Starts the fork of launch number `launch` of the step, which is that library
+// call, if there is one: the side stream waits for the main one, and the caller
+// queues the call there.  Returns whether it did.
+bool rt_fork_begin(RtCuda *c, int launch, int library_call);
+// Called before launch number `launch`: makes the main stream wait for the side
+// stream if the fork ends there.
 void rt_fork_join(RtCuda *c, int launch);
 
 // ---- sum.c ----

@@ -197,7 +197,7 @@ void rt_convolutions_size(RtConvolutions *v, const bool *forked,
         if (v->call[i].is_ours)
             v->call[i].slot =
                 rt_workspace_add(size, plan_of(v, &v->call[i])->workspace,
-                                 forked[i] ? RT_SECOND_STREAM : RT_MAIN_STREAM);
+                                 forked[i] ? RT_SIDE_STREAM : RT_MAIN_STREAM);
     rt_bn_finalize_size(v->finalize, size);
 }
 
@@ -224,7 +224,7 @@ void rt_convolutions_bind(RtConvolutions *v, uint64_t arena,
                           const RtWorkspace *w) {
     if (v->arena != arena || v->workspace.own != w->own ||
         v->workspace.shared[RT_MAIN_STREAM] != w->shared[RT_MAIN_STREAM] ||
-        v->workspace.shared[RT_SECOND_STREAM] != w->shared[RT_SECOND_STREAM])
+        v->workspace.shared[RT_SIDE_STREAM] != w->shared[RT_SIDE_STREAM])
         forget_packs(v);
     v->arena = arena;
     v->workspace = *w;

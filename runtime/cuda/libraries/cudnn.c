@@ -44,8 +44,8 @@ bool rt_cudnn_compatible(const RtCudnn *c, int gpu, int driver, RtError *e) {
 void rt_cudnn_close(RtCudnn *c) {
     if (c->device != NULL)
         c->destroy(c->device);
-    if (c->second != NULL)
-        c->close(c->second);
+    if (c->side_handle != NULL)
+        c->close(c->side_handle);
     if (c->handle != NULL)
         c->close(c->handle);
     rt_library_close(c->library);
@@ -80,11 +80,11 @@ bool rt_cudnn_describe(RtCudnn *c, const char *json, RtError *e) {
     return true;
 }
 
-bool rt_cudnn_attach(RtCudnn *c, void *stream, void *second, RtError *e) {
+bool rt_cudnn_attach(RtCudnn *c, void *stream, void *side, RtError *e) {
     char why[512] = "";
     if (c->open(&c->handle) == 0 && c->set_stream(c->handle, stream) == 0 &&
-        (second == NULL ||
-         (c->open(&c->second) == 0 && c->set_stream(c->second, second) == 0)))
+        (side == NULL || (c->open(&c->side_handle) == 0 &&
+                          c->set_stream(c->side_handle, side) == 0)))
         return true;
     c->last_error(why, sizeof why);
     return rt_fail(e, EXIT_DEVICE, "cuDNN %zu cannot use this GPU: %.200s",

@@ -21,8 +21,8 @@ typedef struct {
     void *library;
 #define CUDNN(type, member, name, arguments) type(*member) arguments;
 #include "runtime/cuda/libraries/cudnn.def"
-    void *device;          // a description; NULL: the device of `handle`
-    void *handle, *second; // for each of a step's streams; NULL: none
+    void *device;               // a description; NULL: the device of `handle`
+    void *handle, *side_handle; // for each of a step's streams; NULL: none
 } RtCudnn;
 
 // Opens the library, without a device.
@@ -34,11 +34,11 @@ void rt_cudnn_preload(const RtCudnn *c);
 bool rt_cudnn_compatible(const RtCudnn *c, int gpu, int driver, RtError *e);
 // Plans are for the device that a JSON object describes.
 bool rt_cudnn_describe(RtCudnn *c, const char *json, RtError *e);
-// The streams of a step; calls of forks run on the second one.
-typedef enum { RT_MAIN_STREAM, RT_SECOND_STREAM, RT_NUM_STREAMS } RtStream;
+// The streams of a step; forked calls run on the side stream.
+typedef enum { RT_MAIN_STREAM, RT_SIDE_STREAM, RT_NUM_STREAMS } RtStream;
 // Plans are for the device of the current context, and run on these streams;
-// second: NULL, none.
-bool rt_cudnn_attach(RtCudnn *c, void *stream, void *second, RtError *e);
+// side: NULL, none.
+bool rt_cudnn_attach(RtCudnn *c, void *stream, void *side, RtError *e);
 void rt_cudnn_close(RtCudnn *c);
 
 // Backend descriptors that are destroyed together.

@@ -235,7 +235,7 @@ bool rt_cudnn_execute(const RtCudnnPlan *p, RtStream on, void *pack,
                       RtError *e) {
     char why[512] = "";
     const RtCudnn *c = p->own.c;
-    void *handle = on == RT_SECOND_STREAM ? c->second : c->handle;
+    void *handle = on == RT_SIDE_STREAM ? c->side_handle : c->handle;
     if (c->execute(handle, p->plan, pack) == 0)
         return true;
     c->last_error(why, sizeof why);

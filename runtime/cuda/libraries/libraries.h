@@ -304,9 +304,9 @@ typedef struct {
     RtMatmuls *matmuls;           // NULL: cuBLASLt is not needed
 } RtLibraryCalls;
 
-// Opens the libraries for these streams; second: NULL, none.
+// Opens the libraries for these streams; side: NULL, none.
 bool rt_library_calls_open(RtLibraryCalls *c, const RtGpu *gpu,
-                           const RtPlan *plan, CUstream stream, CUstream second,
+                           const RtPlan *plan, CUstream stream, CUstream side,
                            RtStaging *staging, RtError *e);
 // Plans all calls, as chosen (NULL: no choice); then the workspace is known.
 // *as_chosen: the libraries had every choice.
@@ -330,10 +330,10 @@ bool rt_library_calls_on_host(const RtLibraryCalls *c, int call);
 // previous ones.
 RtConvolutions *rt_library_calls_use(RtLibraryCalls *c, RtConvolutions *v,
                                      CUdeviceptr workspace);
-// Whether a call of a fork can run on the second stream.
+// Whether a call of a fork can run on the side stream.
 bool rt_library_calls_may_fork(const RtLibraryCalls *c, int call);
-// Queues a call, on the second stream if `beside`.
-bool rt_library_calls_run(RtLibraryCalls *c, int call, bool beside, size_t a,
+// Queues a call.
+bool rt_library_calls_run(RtLibraryCalls *c, int call, RtStream on, size_t a,
                           size_t b, size_t out, RtError *e);
 // Moves a call that a library did not run to its next plan; false: none.
 bool rt_library_calls_fall_back(RtLibraryCalls *c, int call);

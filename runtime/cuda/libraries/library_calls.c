@@ -14,7 +14,7 @@ static bool open_cudnn(RtLibraryCalls *c, RtError *e) {
             rt_cudnn_compatible(&c->cudnn, rt_gpu_capability(c->gpu),
                                 c->gpu->driver, e) &&
             rt_cudnn_attach(&c->cudnn, c->stream[RT_MAIN_STREAM],
-                            c->stream[RT_SECOND_STREAM], e));
+                            c->stream[RT_SIDE_STREAM], e));
 }
 
 static bool open_matmuls(RtLibraryCalls *c, RtError *e) {
@@ -32,18 +32,16 @@ static bool find_forked(RtLibraryCalls *c, RtError *e) {
         const RtStep *step = &c->plan->step[i];
         for (int k = 0; k < step->num_forks; k++)
             c->forked[step->launch[step->fork[k].call].call] =
-                c->stream[RT_SECOND_STREAM] != NULL;
+                c->stream[RT_SIDE_STREAM] != NULL;
     }
     return true;
 }
 
 bool rt_library_calls_open(RtLibraryCalls *c, const RtGpu *gpu,
-                           const RtPlan *plan, CUstream stream, CUstream second,
+                           const RtPlan *plan, CUstream stream, CUstream side,
                            RtStaging *staging, RtError *e) {
-    *c = (RtLibraryCalls){.gpu = gpu,
-                          .plan = plan,
-                          .stream = {stream, second},
-                          .staging = staging};
+    *c = (RtLibraryCalls){
+        .gpu = gpu, .plan = plan, .stream = {stream, side}, .staging = staging};
     return find_forked(c, e) && open_cudnn(c, e) && open_matmuls(c, e);
 }
 
@@ -80,8 +78,7 @@ static RtWorkspaceSize size_of(RtLibraryCalls *c) {
 
 size_t rt_library_calls_workspace(RtLibraryCalls *c) {
     RtWorkspaceSize size = size_of(c);
-    return size.own + size.shared[RT_MAIN_STREAM] +
-           size.shared[RT_SECOND_STREAM];
+    return size.own + size.shared[RT_MAIN_STREAM] + size.shared[RT_SIDE_STREAM];
 }
 
 static void bind_in(RtLibraryCalls *c, CUdeviceptr workspace) {
@@ -194,9 +191,8 @@ bool rt_library_calls_may_fork(const RtLibraryCalls *c, int call) {
             rt_convolutions_alone(c->convolutions, call));
 }
 
-bool rt_library_calls_run(RtLibraryCalls *c, int call, bool beside, size_t a,
+bool rt_library_calls_run(RtLibraryCalls *c, int call, RtStream on, size_t a,
                           size_t b, size_t out, RtError *e) {
-    const RtStream on = beside ? RT_SECOND_STREAM : RT_MAIN_STREAM;
     if (rt_library_calls_on_host(c, call))
         return run_factorization(c, &c->plan->call[call], a, out, e);
     if (rt_call_of_nothing(&c->plan->call[call]))

@@ -286,7 +286,7 @@ void rt_matmuls_size(RtMatmuls *p, const bool *forked, RtWorkspaceSize *size) {
     for (int i = 0; i < p->plan->num_calls; i++)
         p->product[i].slot = rt_workspace_add(
             size, (int64_t)chosen_of(&p->product[i])->workspace,
-            forked[i] ? RT_SECOND_STREAM : RT_MAIN_STREAM);
+            forked[i] ? RT_SIDE_STREAM : RT_MAIN_STREAM);
 }
 
 void rt_matmuls_bind(RtMatmuls *p, uint64_t arena, const RtWorkspace *w) {

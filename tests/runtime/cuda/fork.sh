@@ -1,5 +1,5 @@
 #!/bin/sh
-# Gradients of filters run on a second stream beside later launches, in a graph
+# Gradients of filters run on a side stream, concurrently with later launches, in a graph
 # whose nodes run in any order that their edges allow: losses are those of one
 # stream, to the bit.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
@@ -28,9 +28,9 @@ export SINTER_DOUBLE_DEVICE="$work/two.json"
 model=$SINTER_SOURCE/tests/runtime/cuda/fork.net
 expect 0 "$SINTER" build "$model" --device-file=two.json -o forked
 expect 0 "$SINTER" show plan "$model" --device-file=two.json
-expect_says "# fork of k[0-9]*, joined before k"
+expect_says "# fork of g[0-9]*, joined before g"
 forks=$(grep -c "^# fork" out)
-train one 1 --without=second-stream,library-fusions
+train one 1 --without=forks,library-fusions
 [ "$(wc -l <one)" -eq 4 ] || fail "no losses"
 for seed in 0 2; do
     train two $seed --without=library-fusions
@@ -40,6 +40,6 @@ done
 # stream.
 [ "$(second two)" -eq "$forks" ] || fail "$(second two) forks, not $forks"
 # A fusion with a gradient of filters keeps it on the main stream.
-train fused 2 --without=second-stream
+train fused 2 --without=forks
 train both 3
 expect_equal fused both
