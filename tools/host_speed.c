@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 enum {
     CHAINS = 8, // independent multiply-adds, which hide their latency
@@ -147,6 +148,17 @@ static void worker_end(Worker *w, HostSpeed *s) {
     s->threads++;
 }
 
+// Memory in huge pages where there are any, as a trainer's arena: it is
+// touched in a fifth of the time.
+static float *block_take(size_t bytes) {
+    enum { HUGE_PAGE = 2 << 20 };
+    bytes = (bytes + HUGE_PAGE - 1) & ~(size_t)(HUGE_PAGE - 1);
+    float *block = aligned_alloc(HUGE_PAGE, bytes);
+    if (block != NULL)
+        madvise(block, bytes, MADV_HUGEPAGE);
+    return block;
+}
+
 HostSpeed host_speed(void) {
     int threads = processors(), begun = 0;
     HostSpeed s = {.lanes = arithmetic_here().lanes};
@@ -154,7 +166,7 @@ HostSpeed host_speed(void) {
     Share share = share_of(threads);
     size_t count = ARRAYS * (size_t)share.pieces * share.piece;
     Worker *worker = calloc((size_t)threads, sizeof *worker);
-    float *block = malloc((size_t)threads * count * sizeof(float));
+    float *block = block_take((size_t)threads * count * sizeof(float));
     while (worker != NULL && block != NULL && begun < threads &&
            worker_begin(&worker[begun], block + (size_t)begun * count, &share))
         begun++;
