@@ -137,7 +137,8 @@ static void text_write(FILE *f, const char *text) {
         start += strlen(prelude);
         fwrite(text, 1, (size_t)(start - text), f);
         fputs("#include \"" DOUBLE_SOURCE
-              "/tests/runtime/cuda/double/image.h\"\n", f);
+              "/tests/runtime/cuda/double/image.h\"\n",
+              f);
         text = start - 1;
     }
     while (head_next(text, &h)) {
@@ -216,22 +217,20 @@ static void compiler_command(char *to, size_t room) {
                  cc ? cc : "cc");
 }
 
-static bool compiler_run(const Unit *u, const char *folder) {
-    char own[LONGEST_FOLDER], compiler[LONGEST_PATH], command[4 * LONGEST_PATH];
+static void command_of(const Unit *u, char *to, size_t room) {
+    char own[LONGEST_FOLDER], compiler[LONGEST_PATH];
     const char *faithful = setting_number("SINTER_DOUBLE_THREADS", 256) == 1
                                ? ""
                                : "-DSINTER_SIMT";
     own_folder(own, sizeof own);
     compiler_command(compiler, sizeof compiler);
-    snprintf(command, sizeof command,
-             "cd '%s' && { %s %s "
-             "'-DSQUARES(name,count)=unsigned char name[count];' %s -I. -I'%s' "
-             "-c unit.c -o unit.o && "
+    snprintf(to, room,
+             "%s %s '-DSQUARES(name,count)=unsigned char name[count];' %s -I. "
+             "-I'%s' -c unit.c -o unit.o && "
              "cc -shared -Wl,-z,noexecstack unit.o %s -o unit.so "
-             "'%s/libsinter_double.so' -lm; } >log 2>&1",
-             folder, compiler, faithful, u->defines, DOUBLE_SOURCE,
+             "'%s/libsinter_double.so' -lm",
+             compiler, faithful, u->defines, DOUBLE_SOURCE,
              DOUBLE_SOURCE "/tests/random/tcc/shared.s", own);
-    return system(command) == 0;
 }
 
 void *image_of(const Unit *u, const void *code, size_t count, size_t *bytes) {
@@ -247,20 +246,68 @@ void *image_of(const Unit *u, const void *code, size_t count, size_t *bytes) {
     return image;
 }
 
-void *image_compile(const Unit *u, size_t *bytes, char **log) {
-    char folder[LONGEST_FOLDER], command[LONGEST_PATH];
+// The code of a unit, or NULL; `command` compiles unit.c to unit.so.
+static char *unit_compile(const Unit *u, const char *command, size_t *count,
+                          char **log) {
+    char folder[LONGEST_FOLDER], whole[4 * LONGEST_PATH];
     const char *tmp = getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp";
-    size_t length, count;
+    size_t length;
     snprintf(folder, sizeof folder, "%s/sinter-double-XXXXXX", tmp);
     if (mkdtemp(folder) == NULL || !unit_write(u, folder))
         complain("cannot write into %s", tmp);
-    bool good = compiler_run(u, folder);
-    char *code = good ? file_read(folder, "unit.so", &count) : NULL;
+    snprintf(whole, sizeof whole, "cd '%s' && { %s; } >log 2>&1", folder,
+             command);
+    bool good = system(whole) == 0;
+    char *code = good ? file_read(folder, "unit.so", count) : NULL;
+    *log = file_read(folder, "log", &length);
+    snprintf(whole, sizeof whole, "rm -rf '%s'", folder);
+    if (getenv("SINTER_DOUBLE_KEEP") == NULL && system(whole) != 0)
+        complain("cannot remove %s", folder);
+    return code;
+}
+
+// ---- the folder $SINTER_DOUBLE_IMAGES, if set: code by a sum of its text ----
+
+static void code_name(const Unit *u, const char *command, char *to) {
+    uint64_t sum = sum_of(command, strlen(command));
+    for (int i = 0; i < u->num_headers; i++) {
+        sum = 31 * sum + sum_of(u->name[i], strlen(u->name[i]));
+        sum = 31 * sum + sum_of(u->header[i], strlen(u->header[i]));
+    }
+    sum = 31 * sum + sum_of(u->text, strlen(u->text));
+    sprintf(to, "%016llx", (unsigned long long)sum);
+}
+
+// Another process may read or write the same.
+static void code_save(const char *folder, const char *name, const char *code,
+                      size_t count) {
+    char path[LONGEST_PATH], part[LONGEST_PATH];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    snprintf(part, sizeof part, "%s/%s.XXXXXX", folder, name);
+    int to = mkstemp(part);
+    if (to < 0 || write(to, code, count) != (ssize_t)count || close(to) != 0 ||
+        rename(part, path) != 0)
+        complain("cannot write into %s", folder);
+}
+
+void *image_compile(const Unit *u, size_t *bytes, char **log) {
+    char command[3 * LONGEST_PATH], name[32] = "";
+    const char *cache = getenv("SINTER_DOUBLE_IMAGES");
+    size_t count;
+    char *code = NULL;
+    command_of(u, command, sizeof command);
+    if (cache != NULL) {
+        code_name(u, command, name);
+        code = file_read(cache, name, &count);
+    }
+    if (code != NULL) {
+        *log = take(1);
+    } else {
+        code = unit_compile(u, command, &count, log);
+        if (cache != NULL && code != NULL)
+            code_save(cache, name, code, count);
+    }
     void *image = code != NULL ? image_of(u, code, count, bytes) : NULL;
     free(code);
-    *log = file_read(folder, "log", &length);
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    if (getenv("SINTER_DOUBLE_KEEP") == NULL && system(command) != 0)
-        complain("cannot remove %s", folder);
     return image;
 }

@@ -21,6 +21,7 @@
 //   SINTER_DOUBLE_FAIL=F:N:E   call number N of function F returns E; several
 //                              with commas.  F may be * for any call, or `run`
 //                              for the work of a stream
+//   SINTER_DOUBLE_IMAGES=FOLDER keeps compiled kernels, for later processes
 //   SINTER_DOUBLE_JPEG=N       nvJPEG finds images N columns wider
 //   SINTER_DOUBLE_LOG=FILE     every call with its arguments
 //   SINTER_DOUBLE_NVRTC=FOLDER of NVIDIA's own compiler, whose errors are
