@@ -44,7 +44,7 @@ for split, count in ("train", 11), ("test", 2):
         for i in range(count):
             Image.new("RGB", (48, 40), (80 * k, i, 90)).save(f"{folder}/{i}.png")
 
-# A minute of training would show no more than a few steps of it.
+# Minutes of training would show no more than a few steps of it.
 with open("quickstart") as f:
     text = f.read()
 short = text.replace('--data "$data"', '--data "$data" --steps=10')
@@ -54,7 +54,8 @@ with open("quickstart", "w") as f:
 subprocess.run(["git", "add", "quickstart"], check=True)
 END
 chmod +x prepare
-sed "s|YOUR_IMAGES|build/pictures|" "$page" | sed '/^```text$/,/^```$/d' >page.md
+sed -e "s|YOUR_IMAGES|build/pictures --epochs=2|" -e "s/epochs=8/epochs=2/" \
+    -e '/^```text$/,/^```$/d' "$page" >page.md
 # The objects of sinter are those of the build that is tested.
 if command -v ccache >/dev/null; then
     export CMAKE_C_COMPILER_LAUNCHER=ccache CCACHE_NOHASHDIR=1

@@ -292,16 +292,16 @@ expect_equal out quiet/log.txt
 # On a terminal there are a bar and colours, unless they are not wanted.
 if command -v script >/dev/null; then
     cat >on_terminal <<'END'
-./tiny --data synthetic:30000 --epochs 4 --threads 1 --out "$1"
+./tiny --data synthetic:30000 --epochs 2 --threads 1 --out "$1"
 END
     script -qec 'sh on_terminal shown' /dev/null </dev/null >screen
-    grep -q "$esc\[36mepoch [1-4]/4 \[[=> ]*\]" screen || fail "no bar in colour"
+    grep -q "$esc\[36mepoch [12]/2 \[[=> ]*\]" screen || fail "no bar in colour"
     plain screen >lines
     expect_equal lines shown/log.txt
     grep -q "$esc" shown/log.txt && fail "the log has escapes"
     NO_COLOR=1 script -qec 'sh on_terminal grey' /dev/null </dev/null >screen
     grep -q "$esc\[[0-9;]*m" screen && fail "NO_COLOR leaves colours"
-    grep -q "epoch [1-4]/4 \[[=> ]*\]" screen || fail "NO_COLOR takes the bar"
+    grep -q "epoch [12]/2 \[[=> ]*\]" screen || fail "NO_COLOR takes the bar"
     TERM=dumb script -qec 'sh on_terminal dumb' /dev/null </dev/null >screen
     grep -q "$esc" screen && fail "a dumb terminal gets escapes"
     grep -q "\[[=> ]*\]" screen && fail "a dumb terminal gets a bar"

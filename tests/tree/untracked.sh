@@ -20,7 +20,7 @@ for model in models/*.net; do
         git check-ignore -q "$file" || { echo "$file is not ignored"; exit 1; }
     done
 done
-! git check-ignore --no-index $(git ls-files)
+! git check-ignore --no-index $(git -C "$SINTER_SOURCE" ls-files)
 ```
 PAGE
 python3 "$SINTER_SOURCE/tests/docs/walk.py" page.md
