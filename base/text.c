@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,18 +67,30 @@ void text_add(Text *t, const char *format, ...) {
     va_end(list);
 }
 
+// Digits of the shortest decimal that reads back as the value.  One with up to
+// 15 is that of 15 without zeros at the end, unless the value is subnormal.
+static int digits_of(double value) {
+    char s[64];
+    int digits = fabs(value) < DBL_MIN ? 1 : DBL_DIG;
+    for (; digits < DBL_DECIMAL_DIG; digits++) {
+        snprintf(s, sizeof s, "%.*e", digits - 1, value);
+        if (strtod(s, NULL) == value)
+            break;
+    }
+    if (digits == DBL_DIG)
+        for (const char *end = strchr(s, 'e'); digits > 1 && *--end == '0';)
+            digits--;
+    return digits;
+}
+
 void text_double(Text *t, double value) {
     char s[64];
     if (isnan(value) || isinf(value)) {
         text_add(t, isnan(value) ? "nan" : value < 0 ? "-inf" : "inf");
         return;
     }
-    int digits = 1;
-    for (; digits <= 17; digits++) {
-        snprintf(s, sizeof s, "%.*e", digits - 1, value);
-        if (strtod(s, NULL) == value)
-            break;
-    }
+    int digits = digits_of(value);
+    snprintf(s, sizeof s, "%.*e", digits - 1, value);
     int exponent = atoi(strchr(s, 'e') + 1);
     if (exponent >= -4 && exponent < 16) {
         int decimals = digits - 1 - exponent;
