@@ -69,7 +69,7 @@ rows() {
 }
 
 sed '/every 1 epoch/d' "$here/tiny.net" >rows.net
-expect 0 "$SINTER" build rows.net --set epochs=300 -o tiny
+expect 0 "$SINTER" build rows.net --set batch=8 --set epochs=300 -o tiny
 expect 0 ./tiny --data data --out whole --steps 900 --log-every=1 \
     --metrics=whole.rows
 {

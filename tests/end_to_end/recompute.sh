@@ -8,12 +8,13 @@ number() {
     grep -o "\"$1\": [0-9]*" out | head -n 1 | sed 's/.* //'
 }
 
-# compare NAME SHARE SETTING...: with a limit of so many percent of the arena,
-# and where the recipe asks for it.
+# compare NAME SHARE SAMPLES SETTING...: with a limit of so many percent of the
+# arena, and where the recipe asks for it.
 compare() {
     name=$1
     share=$2
-    shift 2
+    samples=$3
+    shift 3
     expect 0 "$SINTER" check --json "$models/$name.net" "$@"
     arena=$(number arena_bytes)
     launches=$(number launches_without_joins)
@@ -28,7 +29,7 @@ compare() {
         auto) option=--set=recompute=auto ;;
         esac
         expect 0 "$SINTER" build "$models/$name.net" "$@" "$option" -o $kind
-        expect 0 ./$kind --data synthetic:256 --quiet --threads 1 --log-every=1 \
+        expect 0 ./$kind --data "synthetic:$samples" --quiet --threads 1 --log-every=1 \
             --metrics=$kind.rows --out=$kind.run
         grep '"split":"step"' $kind.rows |
             sed 's/.*\("loss":[^,]*\),.*/\1/' >$kind.losses
@@ -42,7 +43,7 @@ compare() {
 }
 
 kinds=limited
-compare lenet 98 --set=batch=64 --set=epochs=1
-compare gpt_nano 60 --set=batch=8 --set=steps=4
+compare lenet 98 256 --set=batch=64 --set=epochs=1
+compare gpt_nano 60 32 --set=batch=8 --set=steps=4
 kinds='limited auto'
-compare resnet9 80 --set=width=8 --set=batch=16 --set=epochs=1
+compare resnet9 80 64 --set=width=8 --set=batch=16 --set=epochs=1
