@@ -1,6 +1,6 @@
 #!/bin/sh
 # Estimates of the cost model against machine code of NVRTC for sm_90:
-# instructions and registers of all kernels of five models, or with COST_ALL=1 of
+# instructions and registers of all kernels of four models, or with COST_ALL=1 of
 # all models, also for sm_80.  FOLDER has the facts of kernels that are compiled.
 # usage: cost.sh NVRTC FOLDER
 set -eu
@@ -8,7 +8,7 @@ nvrtc=$1 folder=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$folder"
-models="gpt_nano lenet resnet9 unet_seg vit_tiny"
+models="gpt_nano lenet resnet9 unet_seg"
 [ -z "${COST_ALL:-}" ] || models=$(
     cd "$SINTER_SOURCE/models" && ls ./*.net | sed 's|./\(.*\).net|\1|'
 )

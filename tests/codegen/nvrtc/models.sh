@@ -31,7 +31,7 @@ totals() {
     python3 "$here/totals.py" "$column" "$folder/$column.kernels" || failed=1
 }
 alike="airbench94 airbench94_muon airbench96 denoise hlb llama_nano mobilenetv2 multitask
-    preact_resnet18 resnet18 resnet50 resnet9_tricks vgg16_bn"
+    preact_resnet18 resnet18 resnet50 resnet9_tricks vgg16_bn vit_tiny"
 set -- "$work"/*.cu
 for model in $alike; do
     [ -z "${BLESS:-}${NVRTC_ALL:-}" ] || break
