@@ -45,8 +45,8 @@ typedef struct Scope {
     Block before, lanes, after;
 } Scope;
 
-// How a value is held: in a variable, in an array with an element for each
-// lane, or in a variable of one scope's lane loop.
+// How a value is held: in a variable or as an expression, in an array with an
+// element for each lane, or in a variable of one scope's lane loop.
 typedef enum { HELD_ONCE, HELD_ARRAY, HELD_LANE } HeldAs;
 
 typedef struct {
@@ -54,7 +54,7 @@ typedef struct {
     Index at;
     Scope *scope;
     HeldAs form;
-    const Expr *name; // the variable or array
+    const Expr *name; // the variable, expression or array
 } Value;
 
 // The first of a shard's terms, from which on a step in lockstep has memory for
@@ -232,6 +232,10 @@ Index slice_index(const Emit *e, NodeId n, Index p);
 
 // Like value_at, for a random number.
 const Expr *draw_value(Emit *e, Scope *s, NodeId n, Index p);
+
+// Whether x, the lane of a random number, is below a constant.  NULL if x is
+// another value or `share` no constant.
+const Expr *draw_below(Emit *e, const Expr *x, const Expr *share);
 
 // ---- window.c ----
 

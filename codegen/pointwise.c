@@ -79,6 +79,10 @@ const Expr *pointwise_expr(Emit *e, NodeId n, const Expr *const *operand) {
                     e->local != NULL ? integer_of(e, number)
                                      : x_kind(e->a, X_GPU, number));
     }
+    const Expr *below =
+        d->op == OP_lt ? draw_below(e, operand[0], operand[1]) : NULL;
+    if (below != NULL)
+        return below;
     bool integer =
         d->op == OP_mod || (d->op == OP_div && d->type->dtype == I32);
     double by;

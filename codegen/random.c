@@ -3,6 +3,9 @@
 
 #include "codegen/emit.h"
 
+#include <math.h>
+#include <string.h>
+
 static const Expr *operand(Emit *e, Scope *s, NodeId n, int i, Index p) {
     NodeId arg = e->g->node[n].arg[i];
     return value_at(e, s, arg, index_broadcast(p, *e->g->node[arg].type));
@@ -35,8 +38,20 @@ const Expr *draw_value(Emit *e, Scope *s, NodeId n, Index p) {
                               share_blocks(d) ? "draw_one($, $, $, $)"
                                               : "uniform($, $, $, $)",
                               seed, stream, epoch, operand(e, s, n, 2, p)));
-    const Expr *name = array_new(e, s, n, p);
-    CODE(e, &s->before, n, "draw_lanes($, $, $, $, $, $);", name, p.lanes, seed,
-         stream, epoch, p.index[0]);
-    return array_define(e, s, n, p, name);
+    const Expr *name = value_name(e, "u", n);
+    CODE(e, &s->before, n, "int $[$]; draw_lanes($, $, $, $, $, $);", name,
+         p.lanes, name, p.lanes, seed, stream, epoch, p.index[0]);
+    const Expr *x = EXPR(e, "fraction($)", lane_of(e, name));
+    value_define(e, s, n, p, HELD_ONCE, x);
+    return x;
+}
+
+// The integers are compared: a fraction is its integer times 2^-24.
+const Expr *draw_below(Emit *e, const Expr *x, const Expr *share) {
+    bool drawn = x->kind == X_CALL && strcmp(x->name, "fraction") == 0;
+    if (!drawn || (share->kind != X_SCALE && share->kind != X_REAL))
+        return NULL;
+    double least = ceil((double)(float)share->real * 0x1p24);
+    least = least > 0 ? fmin(least, 0x1p24) : 0;
+    return EXPR(e, "$ < $", x->arg[0], x_size(e->a, (int64_t)least));
 }

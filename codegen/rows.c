@@ -160,8 +160,7 @@ static void sweep_close(Emit *e, Scope *row, Scope *sweep, const char *end,
 static int64_t bytes_read(const Emit *e, const Scope *sweep) {
     int64_t bytes = 0;
     for (int i = 0; i < e->num_values; i++)
-        if (e->value[i].scope == sweep && e->value[i].form == HELD_ARRAY &&
-            e->g->node[e->value[i].node].op != OP_uniform)
+        if (e->value[i].scope == sweep && e->value[i].form == HELD_ARRAY)
             bytes += vector_bytes(e, e->value[i].node);
     return bytes;
 }

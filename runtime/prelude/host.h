@@ -33,6 +33,9 @@ typedef unsigned long long Word;
 #else
 typedef unsigned Word;
 #endif
+// All rounds of Philox are C; a GPU has the last ones in its own words.
+enum { OPEN_ROUNDS = 10 };
+#define LAST_ROUNDS(c0, c1, c2, c3, k0, k1) ((void)0)
 #define INT_LEAST (-2147483647 - 1)
 
 #if SINTER_ACT == 32

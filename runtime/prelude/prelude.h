@@ -256,10 +256,7 @@ typedef struct {
 DEVICE Words philox(int seed, int stream, int epoch, unsigned block) {
     unsigned k0 = (unsigned)seed, k1 = (unsigned)stream;
     Words c = {block, (unsigned)epoch, 0, 0};
-#ifdef PHILOX_ROUNDS
-    PHILOX_ROUNDS(10, c.w0, c.w1, c.w2, c.w3, k0, k1);
-#else
-    UNROLLED(round, 10) {
+    UNROLLED(round, OPEN_ROUNDS) {
         const unsigned long long p0 = 0xD2511F53ull * c.w0;
         const unsigned long long p1 = 0xCD9E8D57ull * c.w2;
         c.w0 = (Word)(p1 >> 32) ^ c.w1 ^ k0;
@@ -269,40 +266,45 @@ DEVICE Words philox(int seed, int stream, int epoch, unsigned block) {
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
-#endif
+    LAST_ROUNDS(c.w0, c.w1, c.w2, c.w3, k0, k1);
     return c;
 }
 
-// The upper bits of word at % 4 as a number in 0 .. 1, in steps of 2^-24.
-DEVICE float share_of(Words c, int at) {
+// The upper 24 bits of word at % 4.
+DEVICE int upper_of(Words c, int at) {
     const Word even = at & 2 ? c.w2 : c.w0, odd = at & 2 ? c.w3 : c.w1;
-    const int upper = (int)((at & 1 ? odd : even) >> 8);
+    return (int)((at & 1 ? odd : even) >> 8);
+}
+
+// 24 bits as a number in 0 .. 1, in steps of 2^-24.
+DEVICE float fraction(int upper) {
     return (float)upper * (1.0f / 16777216.0f);
 }
 
 // Number `index` of a stream with one block for each number.
 DEVICE float uniform(int seed, int stream, int epoch, int index) {
-    return share_of(philox(seed, stream, epoch, (unsigned)index), 0);
+    return fraction(upper_of(philox(seed, stream, epoch, (unsigned)index), 0));
 }
 
 // Number `index` of a stream with one block for four numbers.
 DEVICE float draw_one(int seed, int stream, int epoch, int index) {
-    return share_of(philox(seed, stream, epoch, (unsigned)index / 4), index);
+    return fraction(
+        upper_of(philox(seed, stream, epoch, (unsigned)index / 4), index));
 }
 
-// Numbers index .. index+n-1 of it; n divides index.  Unless 4 divides n, the
-// blocks at both ends contribute some words only.
-DEVICE void draw_lanes(float *v, int n, int seed, int stream, int epoch,
+// The bits of numbers index .. index+n-1 of it; n divides index.  Unless 4
+// divides n, the blocks at both ends contribute some words only.
+DEVICE void draw_lanes(int *v, int n, int seed, int stream, int epoch,
                        int index) {
     const unsigned block = (unsigned)index / 4;
     const int most = n % 2 == 0 ? 2 : 3, first = index & most;
     if (n % 4 == 0) {
         BLOCKS_DO(b, n / 4) {
             const Words c = philox(seed, stream, epoch, block + (unsigned)b);
-            v[4 * b] = share_of(c, 0);
-            v[4 * b + 1] = share_of(c, 1);
-            v[4 * b + 2] = share_of(c, 2);
-            v[4 * b + 3] = share_of(c, 3);
+            v[4 * b] = upper_of(c, 0);
+            v[4 * b + 1] = upper_of(c, 1);
+            v[4 * b + 2] = upper_of(c, 2);
+            v[4 * b + 3] = upper_of(c, 3);
         }
         return;
     }
@@ -310,7 +312,7 @@ DEVICE void draw_lanes(float *v, int n, int seed, int stream, int epoch,
         const Words c = philox(seed, stream, epoch, block + (unsigned)b);
         UNROLLED(k, n) {
             if ((first + k) / 4 == b)
-                v[k] = share_of(c, first + k);
+                v[k] = upper_of(c, first + k);
         }
     }
 }

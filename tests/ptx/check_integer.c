@@ -40,6 +40,10 @@ static const BitsCase cases[] = {
     {"rem.u32 \t%r4, %r1, %r2;", {0xffffffff, 10}, 5},
     {"rem.s64 \t%rd4, %rd1, %rd2;", {(uint64_t)-7, 4}, (uint64_t)-3},
 
+    {"lop3.b32 \t%r4, %r1, %r2, %r3, 0x96;", {0xff00ff00, 0xf0f0f0f0, 0xcccccccc}, 0xc33cc33c},
+    {"lop3.b32 \t%r4, %r1, %r2, %r3, 0xCA;", {0xffff0000, 0x12345678, 0x9abcdef0}, 0x1234def0},
+    {"lop3.b32 \t%r4, %r1, %r2, %r3, 1;", {0xf0000000, 0x0f000000, 0x00f00000}, 0x000fffff},
+
     // Amounts of the width and more are as the width.
     {"shl.b32 \t%r4, %r1, 31;", {3}, 0x80000000},
     {"shl.b32 \t%r4, %r1, %r2;", {1, 32}, 0},

@@ -134,6 +134,16 @@ static uint64_t extracted(Type type, uint64_t a, uint64_t at, uint64_t length) {
     return out;
 }
 
+// A bit of each operand is the number of a bit in the table, a's the first.
+static uint64_t looked_up(Type type, uint64_t a, uint64_t b, uint64_t c,
+                          uint64_t table) {
+    uint64_t out = 0;
+    for (int k = 0; k < 8; k++)
+        if (table >> k & 1)
+            out |= (k & 4 ? a : ~a) & (k & 2 ? b : ~b) & (k & 1 ? c : ~c);
+    return narrowed(type, out);
+}
+
 static uint64_t leading_zeros(Type type, uint64_t a) {
     int above = 64 - 8 * type_bytes(type);
     return (uint64_t)(a == 0 ? 64 : __builtin_clzll(a)) - (uint64_t)above;
@@ -157,6 +167,8 @@ static uint64_t computed_whole(const Instruction *i, uint64_t a, uint64_t b,
     case OP_DIV:
     case OP_REM:
         return quotient(i, a, b, i->op == OP_REM);
+    case OP_LOP3:
+        return looked_up(i->type, a, b, c, d);
     case OP_MAD:
         return multiplied(i, a, b) + c;
     case OP_MAX:

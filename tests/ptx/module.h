@@ -51,6 +51,7 @@ typedef enum {
     OP_FMA,
     OP_LD,
     OP_LG2,
+    OP_LOP3,
     OP_MAD,
     OP_MAX,
     OP_MEMBAR,

@@ -18,11 +18,11 @@ KERNEL(256, 2) k00_neg(
         const int c = g * VW;
         for (int i = lo + ty; i < hi; i += TY) {
             const int i1 = (size_t)i * 7 + c;
-            float v6[VW];
-            draw_lanes(v6, VW, v0, 8, v1, i1);
+            int u6[VW];
+            draw_lanes(u6, VW, v0, 8, v1, i1);
             float out8[VW];
             LANES_DO(k, VW) {
-                const float v8 = -v6[k];
+                const float v8 = -fraction(u6[k]);
                 out8[k] = v8;
             }
             store_f32(p8 + (size_t)i * 7 + c, out8, VW);
@@ -51,15 +51,15 @@ KERNEL(256, 2) k01_abs(
         const int c = g * VW;
         for (int i = lo + ty; i < hi; i += TY) {
             const int i1 = (size_t)i * 8 + c;
-            float v9[VW];
-            draw_lanes(v9, VW, v0, 7, v1, i1);
+            int u9[VW];
+            draw_lanes(u9, VW, v0, 7, v1, i1);
             float out11[VW];
             const int i2 = (size_t)i * 8 + c;
             float out14[VW];
             const int i3 = (size_t)i * 8 + c;
             float out17[VW];
             LANES_DO(k, VW) {
-                const float v11 = -v9[k];
+                const float v11 = -fraction(u9[k]);
                 out11[k] = v11;
                 const float v12 = draw_one(v0, 9, v1, i2 + k + 3);
                 const float v14 = expf(v12);

@@ -1,0 +1,56 @@
+// k00_select:
+// %7..%19: uniform reshape lt neg select lt select lt select lt select lt ...
+// 1032 bytes read and written (host: 1032)
+KERNEL(256, 2) k00_select(
+    const int *RESTRICT p0,
+    const int *RESTRICT p1,
+    const float *RESTRICT p2,
+    float *RESTRICT p19)
+{
+    OWN_BLOCK;
+    enum { ROWS = 16, C = 8, VW = LANES(C), CG = C / VW };
+    enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
+    const int ty = threadIdx.x / TX;
+    const int tx = ty < TY ? threadIdx.x % TX : CG;
+    CHUNK(lo, hi, ROWS);
+    const int v0 = get_i32(p0);
+    const int v1 = get_i32(p1);
+    for (int g = tx; g < CG; g += TX) {
+        const int c = g * VW;
+        for (int i = lo + ty; i < hi; i += TY) {
+            const int i1 = (size_t)i * 8 + c;
+            int u7[VW];
+            draw_lanes(u7, VW, v0, 7, v1, i1);
+            float v2[VW];
+            load_f32(v2, p2 + (size_t)i * 8 + c, VW);
+            const int i2 = (size_t)i * 8 + c;
+            int u7_1[VW];
+            draw_lanes(u7_1, VW, v0, 7, v1, i2);
+            const int i3 = (size_t)i * 8 + c;
+            int u7_2[VW];
+            draw_lanes(u7_2, VW, v0, 7, v1, i3);
+            const int i4 = (size_t)i * 8 + c;
+            int u7_3[VW];
+            draw_lanes(u7_3, VW, v0, 7, v1, i4);
+            const int i5 = (size_t)i * 8 + c;
+            int u7_4[VW];
+            draw_lanes(u7_4, VW, v0, 7, v1, i5);
+            float out19[VW];
+            LANES_DO(k, VW) {
+                const int v18 = fraction(u7[k]) < v2[k];
+                const int v16 = 0.1f < fraction(u7_1[k]);
+                const int v14 = u7_2[k] < 0;
+                const float v10 = -v2[k];
+                const int v12 = u7_3[k] < 16777216;
+                const int v9 = u7_4[k] < 1677722;
+                const float v11 = v9 ? v2[k] : v10;
+                const float v13 = v12 ? v11 : v10;
+                const float v15 = v14 ? v10 : v13;
+                const float v17 = v16 ? v15 : v10;
+                const float v19 = v18 ? v17 : v10;
+                out19[k] = v19;
+            }
+            store_f32(p19 + (size_t)i * 8 + c, out19, VW);
+        }
+    }
+}
