@@ -204,6 +204,11 @@ static void grad_sub(Backward *b) {
 }
 
 static void grad_mul(Backward *b) {
+    if (x(b, 0) == x(b, 1)) {
+        NodeId twice = op2(b, OP_mul, b->dy, number(b, 2));
+        give(b, 0, op2(b, OP_mul, twice, x(b, 0)));
+        return;
+    }
     for (int i = 0; i < 2; i++)
         if (wants(b, i))
             give(b, i, op2(b, OP_mul, b->dy, x(b, 1 - i)));

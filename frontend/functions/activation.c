@@ -94,14 +94,15 @@ static NodeId gelu_exact(Expansion *e, NodeId x) {
     return add_binary(e, OP_mul, x, add_unary(e, OP_cdf, x));
 }
 
-// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3)))
+// x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), in which (1 + tanh(t)) / 2 is
+// sigmoid(2t): less to compute, and accurate where 1 + tanh cancels.
 static NodeId gelu_tanh(Expansion *e, NodeId x) {
-    NodeId cube = add_binary(e, OP_mul, add_binary(e, OP_mul, x, x), x);
-    NodeId inner = add_binary(e, OP_add, x, mul_number(e, cube, 0.044715));
-    NodeId tanh =
-        add_unary(e, OP_tanh, mul_number(e, inner, sqrt(2 / acos(-1))));
-    tanh = add_number(e, tanh, 1);
-    return add_binary(e, OP_mul, mul_number(e, x, 0.5), tanh);
+    double factor = 2 * sqrt(2 / acos(-1));
+    NodeId square = add_binary(e, OP_mul, x, x);
+    NodeId inner =
+        add_number(e, mul_number(e, square, 0.044715 * factor), factor);
+    NodeId share = add_unary(e, OP_sigmoid, add_binary(e, OP_mul, x, inner));
+    return add_binary(e, OP_mul, x, share);
 }
 
 Value lower_gelu(Expansion *e, const Call *c) {
