@@ -291,6 +291,9 @@ const Expr *slice_value(Emit *e, Scope *s, NodeId n, Index p);
 // Whether n reduces over a row's columns, not over blocks.
 bool reduces_row(const Emit *e, NodeId n);
 
+// The columns of a row that a warp covers with so many vectors for each thread.
+int64_t warp_columns(const Emit *e, int vectors);
+
 // Chooses the nodes that sweeps cache in registers, in a kernel with so many
 // reducing sweeps.
 void cache_find(Emit *e, int sweeps);

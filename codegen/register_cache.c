@@ -1,16 +1,19 @@
 // Register cache: values of one sweep over a row stay in registers for later
 // sweeps.  Cached are elements that cost much, such as an exponential or Philox
-// rounds, and that a later sweep needs again.  A thread must have at most one
-// vector of a row: otherwise sweeps would be unrolled, and registers would not
-// suffice.
+// rounds, and that a later sweep needs again.  A thread must have few vectors
+// of a row, or registers would not suffice.
 
 #include "codegen/emit.h"
 
+int64_t warp_columns(const Emit *e, int vectors) {
+    enum { WARP = 32, LANES = 8 };
+    return WARP * vectors * (e->step % LANES == 0 ? LANES : 1);
+}
+
 // Whether a warp covers a row at once.
 static bool has_few(const Emit *e) {
-    enum { WARP = 32, LANES = 8 };
     return space_columns(e->group->iteration_space) > 0 &&
-           e->group->columns <= WARP * (e->step % LANES == 0 ? LANES : 1);
+           e->group->columns <= warp_columns(e, 1);
 }
 
 // The nodes that a sweep needs at its own elements.  It adds the operands of
@@ -114,8 +117,8 @@ void cache_write(Emit *e, Scope *row, Scope *sweep, Index p, int number) {
                           held_type(e->g->node[n].type->dtype)));
         const Expr *value = value_at(e, sweep, n, p);
         CODE(e, &sweep->lanes, n, "cached@[j][k] = $;", value);
-        value_define(e, row, n, p, HELD_ARRAY,
-                     x_element(e->a, x_of_node(e->a, "cached", n),
-                               x_name(e->a, "j")));
+        value_define(
+            e, row, n, p, HELD_ARRAY,
+            x_element(e->a, x_of_node(e->a, "cached", n), x_name(e->a, "j")));
     }
 }

@@ -2,13 +2,18 @@
 // share a row, each with a vector of lanes at a time.  They sweep over the row
 // once for each dependent reduction, and a last time for the stores.  The rows
 // of a warp are reduced through shuffles, so their threads iterate together:
-// threads without a row repeat the last row and store nothing.
+// threads without a row repeat the last row and store nothing.  A thread has a
+// few vectors of a row, which share its index expressions and the shuffles.
 
 #include "codegen/emit.h"
 
 // Bytes for vectors before registers spill.  A thread has 512 bytes with two
 // resident blocks on a multiprocessor.
 enum { MOST_BYTES = 448 };
+
+// Vectors of a row that a thread has, and bytes of those that it reads in a
+// sweep or keeps from one sweep to the next.
+enum { MOST_VECTORS = 4, MOST_KEPT = 640 };
 
 bool reduces_row(const Emit *e, NodeId n) {
     return (op_info[e->g->node[n].op].facts & REDUCES) && !sums_blocks(e->g, n);
@@ -126,19 +131,39 @@ static bool any_columns(const Emit *e) {
     return group_any(e, is_column_reduction);
 }
 
+// Bytes of a thread's live vectors: sums and stores, and those of each vector
+// of a row, reads and cached values.
+typedef struct {
+    int64_t once, each;
+} RowBytes;
+
+// Vectors of a row for a thread.  With column sums one: few threads in a row
+// would be many rows of partial sums.
+static int row_vectors(const Emit *e, int64_t bytes) {
+    int vectors = any_columns(e) ? 1 : MOST_VECTORS;
+    while (vectors > 1 && vectors * bytes > MOST_KEPT)
+        vectors /= 2;
+    return vectors;
+}
+
+// Whether sweeps are unrolled: arrays with an index of the thread's vectors
+// stay in registers, and the loads of all vectors come first.
+static bool is_numbered(const Emit *e) {
+    return any_columns(e) || e->num_cached > 0 ||
+           (space_columns(e->group->iteration_space) > 0 &&
+            e->group->columns <= warp_columns(e, MOST_VECTORS));
+}
+
 static Scope *sweep_open(Emit *e, Scope *row) {
     return scope_new(e, row, IN_LOOP, e->vw);
 }
 
 // A sweep over the columns up to `end`, which is 0 for threads without a row.
-// Numbered: with an index of the thread's columns, in a loop of constant
-// length.  It keeps arrays with this index in registers.
-static void sweep_close(Emit *e, Scope *row, Scope *sweep, const char *end,
-                        bool numbered) {
+static void sweep_close(Emit *e, Scope *row, Scope *sweep, const char *end) {
     const Block *body = scope_close(e, sweep);
     if (body->first == NULL)
         return;
-    if (numbered)
+    if (is_numbered(e))
         CODE(e, &row->before, NO_NODE,
              "UNROLLED(j, PER) {"
              "    const int c = (rank + j * ROW_THREADS) * VW;"
@@ -165,10 +190,14 @@ static int64_t bytes_read(const Emit *e, const Scope *sweep) {
     return bytes;
 }
 
-// Bytes of a thread's live vectors: reads and sums.
-static int64_t emit_sweep(Emit *e, Scope *row, Index p, int which) {
+static void read_more(RowBytes *bytes, int64_t read) {
+    bytes->each = read > bytes->each ? read : bytes->each;
+}
+
+static void emit_sweep(Emit *e, Scope *row, Index p, int which,
+                       RowBytes *bytes) {
     Scope *sweep = sweep_open(e, row);
-    int64_t bytes = 0;
+    int64_t sums = 0;
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         if (!reduces_row(e, n) || e->sweep[n - e->group->first] != which)
             continue;
@@ -183,15 +212,15 @@ static int64_t emit_sweep(Emit *e, Scope *row, Index p, int which) {
         }
         declare_row(e, &row->before, n);
         add_element(e, sweep, n, value_at(e, sweep, arg, p));
-        bytes += e->g->node[n].op == OP_var ? 2 * SUM_BYTES : SUM_BYTES;
+        sums += e->g->node[n].op == OP_var ? 2 * SUM_BYTES : SUM_BYTES;
     }
+    bytes->once = sums > bytes->once ? sums : bytes->once;
     cache_write(e, row, sweep, p, which);
-    bytes += bytes_read(e, sweep);
-    sweep_close(e, row, sweep, "C", e->num_cached > 0);
+    read_more(bytes, bytes_read(e, sweep));
+    sweep_close(e, row, sweep, "C");
     for (NodeId n = e->group->first; n <= e->group->last; n++)
         if (reduces_row(e, n) && e->sweep[n - e->group->first] == which)
             join_row(e, row, n, p);
-    return bytes;
 }
 
 static bool has_lanes(const Emit *e, NodeId n) {
@@ -256,10 +285,9 @@ static const char *has_row(const Emit *e) {
 }
 
 // Stores each row's values, by its first thread, and each element.
-// Returns the bytes of a thread's live vectors: reads and stores.
-static int64_t emit_outputs(Emit *e, Scope *row, Index p) {
+static void emit_outputs(Emit *e, Scope *row, Index p, RowBytes *bytes) {
     Scope *sweep = sweep_open(e, row);
-    int64_t bytes = 0;
+    int64_t stored = 0;
     Scope *first = scope_new(e, row, IN_LOOP, e->one);
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         const Node *d = &e->g->node[n];
@@ -269,7 +297,7 @@ static int64_t emit_outputs(Emit *e, Scope *row, Index p) {
         NodeId of = sum || pads_columns(e->g, n) ? d->arg[0] : n;
         Index q = output_index(e, p, *e->g->node[of].type);
         Scope *s = has_lanes(e, of) ? sweep : first;
-        bytes += s == sweep && !sum ? vector_bytes(e, n) : 0;
+        stored += s == sweep && !sum ? vector_bytes(e, n) : 0;
         const Expr *x = value_at(e, s == sweep ? sweep : row, of, q);
         if (is_column_reduction(e, n))
             CODE(e, &sweep->lanes, n, "s@[j * VW + k] += $;", x);
@@ -279,13 +307,13 @@ static int64_t emit_outputs(Emit *e, Scope *row, Index p) {
         else
             emit_output(e, s, row, n, q, x);
     }
-    bytes += bytes_read(e, sweep);
-    sweep_close(e, row, sweep, "end", any_columns(e) || e->num_cached > 0);
+    bytes->once = stored > bytes->once ? stored : bytes->once;
+    read_more(bytes, bytes_read(e, sweep));
+    sweep_close(e, row, sweep, "end");
     const Block *body = scope_close(e, first);
     if (body->first != NULL)
         CODE(e, &row->before, NO_NODE, "if (rank == 0 && $) { ~ }",
              EXPR(e, has_row(e)), body);
-    return bytes;
 }
 
 // Bytes of column sums, which a thread holds for all of its rows.
@@ -299,20 +327,21 @@ static int64_t column_bytes(const Emit *e) {
 }
 
 // The constants of the kernel, and the first row and lanes of its threads.
-static void emit_head(Emit *e, Block *b, Type space, int sweeps) {
+static void emit_head(Emit *e, Block *b, Type space, int vectors) {
     emit_space(e, b, space, false,
                arena_format(e->a, ", VW = %s",
                             expr_print(e->a, lanes_of(e, space), NULL)));
     CODE(e, b, NO_NODE,
          "enum {"
-         "    NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF($, VW, NT)"
-         "};",
-         has_margin(e) ? x_number(e->a, e->group->columns) : x_name(e->a, "C"));
+         "    NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF($, VW, NT, $)"
+         "};"
+         "enum { STEP = IN_STEP(NT, ROW_THREADS) };",
+         has_margin(e) ? x_number(e->a, e->group->columns) : x_name(e->a, "C"),
+         x_number(e->a, vectors));
     if (e->group->workspace != NO_NODE)
         CODE(e, b, NO_NODE, "enum { sized WIDTH = $ };",
              x_number(e->a, e->g->node[e->group->workspace].type->dim[1]));
-    cache_find(e, sweeps);
-    if (any_columns(e) || e->num_cached > 0)
+    if (is_numbered(e))
         CODE(e, b, NO_NODE,
              "enum {"
              "    PER = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS"
@@ -324,23 +353,21 @@ static void emit_head(Emit *e, Block *b, Type space, int sweeps) {
     emit_chunk(e, b, space);
 }
 
-// The sweeps over a row.  Returns the bytes of a thread's live vectors.
-static int64_t emit_sweeps(Emit *e, Scope *row, Index p, int sweeps) {
-    int64_t bytes = 0;
-    for (int i = 1; i <= sweeps; i++) {
-        int64_t own = emit_sweep(e, row, p, i);
-        bytes = own > bytes ? own : bytes;
-    }
-    int64_t stored = emit_outputs(e, row, p);
-    return (stored > bytes ? stored : bytes) + column_bytes(e) +
-           e->num_cached * SUM_BYTES;
+static RowBytes emit_sweeps(Emit *e, Scope *row, Index p, int sweeps) {
+    RowBytes bytes = {0, 0};
+    for (int i = 1; i <= sweeps; i++)
+        emit_sweep(e, row, p, i, &bytes);
+    emit_outputs(e, row, p, &bytes);
+    bytes.each += e->num_cached * SUM_BYTES;
+    bytes.once += column_bytes(e);
+    return bytes;
 }
 
 void emit_rows(Emit *e, Block *b) {
     Type space = *e->group->iteration_space;
     int sweeps;
     e->sweep = find_sweeps(e, &sweeps);
-    emit_head(e, b, space, sweeps);
+    cache_find(e, sweeps);
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL);
     Scope *row = scope_new(e, kernel, IN_LOOP, NULL);
     sums_declare(e, &kernel->before, true, e->vw);
@@ -348,22 +375,28 @@ void emit_rows(Emit *e, Block *b) {
     sums_declare(e, &kernel->before, false,
                  space_columns(&space) > 0 ? EXPR(e, "PER * VW") : e->one);
     Index p = space_index(e, space, x_name(e->a, "c"), e->vw);
-    e->min_blocks = emit_sweeps(e, row, p, sweeps) <= MOST_BYTES ? 2 : 1;
+    RowBytes bytes = emit_sweeps(e, row, p, sweeps);
+    int64_t own = (e->group->columns + 7) / 8;
+    int vectors = row_vectors(e, bytes.each);
+    bytes.once += (own < vectors ? own : vectors) * bytes.each;
+    e->min_blocks = bytes.once <= MOST_BYTES ? 2 : 1;
+    emit_head(e, b, space, vectors);
     const Block *rows = scope_close(e, row);
     block_append(b, scope_close(e, kernel));
     Block indices = {NULL, NULL};
     emit_row_indices(e, &indices, space, rows);
     const char *type = row_type(space);
     CODE(e, b, NO_NODE,
-         arena_format(e->a,
-                      "for (%s first = lo; first < hi;"
-                      "     first += NT / ROW_THREADS) {"
-                      "    const %s own = first + threadIdx.x / ROW_THREADS;"
-                      "    const %s i = own < hi ? own : hi - 1;"
-                      "    const int end = own < hi ? C : 0;"
-                      "    ~ ~"
-                      "}",
-                      type, type, type),
+         arena_format(
+             e->a,
+             "for (%s first = lo + STEP_ROW(STEP, ROW_THREADS);"
+             "     first < hi; first += NT / ROW_THREADS) {"
+             "    const %s own = first + threadIdx.x %% STEP / ROW_THREADS;"
+             "    const %s i = own < hi ? own : hi - 1;"
+             "    const int end = own < hi ? C : 0;"
+             "    ~ ~"
+             "}",
+             type, type, type),
          &indices, rows);
     sums_store(e, b,
                "UNROLLED(j, PER) columns_%s("

@@ -289,8 +289,8 @@ static Estimate lanes(double c) {
 
 // Constants that the prelude's macros compute.  Whether x is one.
 static bool macro_estimate(Walk *w, const Expr *x, Estimate *out) {
-    double v[3] = {0};
-    if (x->count == 0 || x->count > 3 ||
+    double v[4] = {0};
+    if (x->count == 0 || x->count > 4 ||
         strspn(x->name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_") != strlen(x->name))
         return false;
     for (int i = 0; i < x->count; i++)
@@ -306,7 +306,10 @@ static bool macro_estimate(Walk *w, const Expr *x, Estimate *out) {
                    : tile(v[0], v[1]);
     else if (strcmp(x->name, "ROW_THREADS_OF") == 0)
         *out = v[0] > 1024 ? estimate_constant(v[2])
-                           : tile(trunc(v[0] / v[1]), fmin(v[2], WARP));
+                           : tile(ceil(trunc(v[0] / v[1]) / v[3]),
+                                  fmin(v[2], WARP));
+    else if (strcmp(x->name, "IN_STEP") == 0)
+        *out = estimate_constant(v[1] > WARP ? v[0] : WARP);
     else if (strcmp(x->name, "TEAM_OF") == 0)
         *out = estimate_constant(v[1] > v[0] ? v[0] : 1);
     else

@@ -3,23 +3,28 @@
 //   - every name is declared in a block around its use, and once in a block;
 //   - every call names an intrinsic, with its number of arguments;
 //   - barriers are uniform: no branch and no loop around one has a test that
-//     differs between the threads of a block.
+//     differs between the threads of a block, and none around a reduction over
+//     a row one that differs between threads that are in step.
 
 #include "codegen/kernel/tree.h"
 
 #include <setjmp.h>
 #include <string.h>
 
+// Between which threads of a block a value differs.
+enum { UNIFORM, BY_STEP, VARIES = BY_STEP | 2 };
+typedef unsigned Varies;
+
 typedef struct {
     const Expr *name;
-    bool varies; // between the threads of a block
+    Varies varies;
 } Declared;
 
 typedef struct {
     Arena *a;
     Declared *declared;
     int count, block; // all names, and the number outside the innermost block
-    bool varies;      // some threads may skip the statement
+    Varies varies;    // UNIFORM: no thread skips the statement
     const char *why;
     jmp_buf failed;
 } Verifier;
@@ -34,10 +39,11 @@ _Noreturn static void fail(Verifier *v, const char *format, const char *name) {
 // Names that the prelude defines, and whether they vary.
 static const struct {
     const char *name;
-    bool varies;
-} known[] = {{"threadIdx", true}, {"INF", false},        {"INT_LEAST", false},
-             {"block", false},    {"blocks", false},     {"PART_LANES", false},
-             {"AT_ONCE", false}};
+    Varies varies;
+} known[] = {{"threadIdx", VARIES},  {"INF", UNIFORM},
+             {"INT_LEAST", UNIFORM}, {"block", UNIFORM},
+             {"blocks", UNIFORM},    {"PART_LANES", UNIFORM},
+             {"AT_ONCE", UNIFORM}};
 
 static const Declared *find(const Verifier *v, const Expr *name) {
     for (int i = v->count; i-- > 0;)
@@ -46,14 +52,14 @@ static const Declared *find(const Verifier *v, const Expr *name) {
     return NULL;
 }
 
-static void declare(Verifier *v, const Expr *name, bool varies) {
+static void declare(Verifier *v, const Expr *name, Varies varies) {
     for (int i = v->block; i < v->count; i++)
         if (expr_equal(v->declared[i].name, name))
             fail(v, "%s is declared twice", expr_print(v->a, name, ""));
     ARENA_APPEND(v->a, v->declared, v->count, ((Declared){name, varies}));
 }
 
-static bool name_varies(Verifier *v, const Expr *x) {
+static Varies name_varies(Verifier *v, const Expr *x) {
     const Declared *d = find(v, x);
     if (d != NULL)
         return d->varies;
@@ -65,10 +71,10 @@ static bool name_varies(Verifier *v, const Expr *x) {
 
 // ---- expressions ----
 
-// Whether the value of x differs between the threads of a block.  A reduction
-// is uniform across its block or row.
-static bool expr_varies(Verifier *v, const Expr *x) {
-    bool varies = x->kind == X_NAME && name_varies(v, x);
+// Between which threads the value of x differs.  A reduction is uniform across
+// its block or row.
+static Varies expr_varies(Verifier *v, const Expr *x) {
+    Varies varies = x->kind == X_NAME ? name_varies(v, x) : UNIFORM;
     for (int i = 0; i < x->count; i++)
         varies |= expr_varies(v, x->arg[i]);
     if (x->kind != X_CALL)
@@ -78,18 +84,21 @@ static bool expr_varies(Verifier *v, const Expr *x) {
         fail(v, "%s is no intrinsic", x->name);
     if (f->arguments != x->count)
         fail(v, "%s has the wrong number of arguments", x->name);
-    if (f->kind == GROUP && v->varies)
+    bool row = strncmp(x->name, "row_", 4) == 0;
+    if (f->kind == GROUP && v->varies > (row ? BY_STEP : UNIFORM))
         fail(v, "%s is not reached by all threads", x->name);
-    return varies && !(f->kind == GROUP && strncmp(x->name, "row_", 4) != 0);
+    if (strcmp(x->name, "STEP_ROW") == 0)
+        return varies | BY_STEP;
+    return f->kind == GROUP && !row ? UNIFORM : varies;
 }
 
 // ---- statements ----
 
-static void block_verify(Verifier *v, const Block *b, bool varies);
+static void block_verify(Verifier *v, const Block *b, Varies varies);
 
 // A name varies from an assignment of a varying value on.
 static void set_verify(Verifier *v, const Stmt *s) {
-    bool varies = expr_varies(v, s->value) || v->varies;
+    Varies varies = expr_varies(v, s->value) | v->varies;
     const Expr *name = s->name;
     while (name->kind == X_INDEX) {
         varies |= expr_varies(v, name->arg[1]);
@@ -113,7 +122,7 @@ static void repeat_verify(Verifier *v, const Stmt *s) {
         fail(v, "%s is no loop", x->name);
     v->block = v->count;
     if (x->arg[0]->kind == X_NAME)
-        declare(v, x->arg[0], false);
+        declare(v, x->arg[0], UNIFORM);
     for (int i = 1; i < x->count; i++)
         expr_varies(v, x->arg[i]);
     block_verify(v, &s->body, v->varies);
@@ -124,11 +133,11 @@ static void repeat_verify(Verifier *v, const Stmt *s) {
 static void for_verify(Verifier *v, const Stmt *s) {
     int before = v->count, block = v->block;
     v->block = v->count;
-    bool varies = expr_varies(v, s->value);
+    Varies varies = expr_varies(v, s->value);
     declare(v, s->name, varies);
     varies |= expr_varies(v, s->test);
     varies |= expr_varies(v, s->step);
-    block_verify(v, &s->body, v->varies || varies);
+    block_verify(v, &s->body, v->varies | varies);
     v->count = before;
     v->block = block;
 }
@@ -144,13 +153,13 @@ static void call_verify(Verifier *v, const Stmt *s) {
     }
     if (intrinsic_find(x->name)->arguments != x->count)
         fail(v, "%s has the wrong number of arguments", x->name);
-    declare(v, x->arg[x->count - 3], false);
-    declare(v, x->arg[x->count - 2], false);
+    declare(v, x->arg[x->count - 3], UNIFORM);
+    declare(v, x->arg[x->count - 2], UNIFORM);
     expr_varies(v, x->arg[x->count - 1]);
 }
 
 static void declare_verify(Verifier *v, const Stmt *s) {
-    bool varies = s->value != NULL && expr_varies(v, s->value);
+    Varies varies = s->value != NULL ? expr_varies(v, s->value) : UNIFORM;
     for (int i = 0; i < MOST_DIMS && s->dim[i] != NULL; i++)
         expr_varies(v, s->dim[i]);
     declare(v, s->name, varies);
@@ -174,13 +183,13 @@ static void stmt_verify(Verifier *v, const Stmt *s) {
         repeat_verify(v, s);
         break;
     case S_IF: {
-        bool varies = expr_varies(v, s->value) || v->varies;
+        Varies varies = expr_varies(v, s->value) | v->varies;
         block_verify(v, &s->body, varies);
         block_verify(v, &s->other, varies);
         break;
     }
     case S_SWITCH:
-        block_verify(v, &s->body, expr_varies(v, s->value) || v->varies);
+        block_verify(v, &s->body, expr_varies(v, s->value) | v->varies);
         break;
     case S_BLOCK:
     case S_CASE:
@@ -189,21 +198,21 @@ static void stmt_verify(Verifier *v, const Stmt *s) {
     case S_ENUM:
         for (int i = 0; i < s->num_constants; i++) {
             expr_varies(v, s->constant[i].value);
-            declare(v, x_name(v->a, s->constant[i].name), false);
+            declare(v, x_name(v->a, s->constant[i].name), UNIFORM);
         }
         break;
     case S_STRUCT:
     case S_TABLE:
-        declare(v, s->name, false);
+        declare(v, s->name, UNIFORM);
         break;
     case S_JUMP:
         break;
     }
 }
 
-static void block_verify(Verifier *v, const Block *b, bool varies) {
+static void block_verify(Verifier *v, const Block *b, Varies varies) {
     int before = v->count, block = v->block;
-    bool outer = v->varies;
+    Varies outer = v->varies;
     v->varies = varies;
     v->block = v->count;
     for (const Stmt *s = b->first; s != NULL; s = s->next)
@@ -218,9 +227,9 @@ const char *tree_verify(Arena *a, const Tree *tree) {
     if (setjmp(v.failed) != 0)
         return v.why;
     for (int i = 0; i < tree->num_params; i++)
-        declare(&v, tree->param[i], false);
+        declare(&v, tree->param[i], UNIFORM);
     for (const Stmt *s = tree->tables.first; s != NULL; s = s->next)
         stmt_verify(&v, s);
-    block_verify(&v, &tree->body, false);
+    block_verify(&v, &tree->body, UNIFORM);
     return NULL;
 }

@@ -98,9 +98,16 @@ DEVICE int factor_place(int j, int k, int x, int tx, int lanes) {
            k % at_once;
 }
 
-// Threads that share a row of c elements, vw at a time each.
-#define ROW_THREADS_OF(c, vw, nt)                                              \
-    ((c) > 1024 ? (nt) : TILE((c) / (vw), (nt) < 32 ? (nt) : 32))
+// Threads that share a row of c elements, vw at a time each and so many times;
+// more often if a warp is too few.
+#define ROW_THREADS_OF(c, vw, nt, times)                                       \
+    ((c) > 1024 ? (nt)                                                         \
+                : TILE(((c) / (vw) + (times)-1) / (times),                     \
+                       (nt) < 32 ? (nt) : 32))
+// Threads that are in step: a warp, or a row's if these are more.
+#define IN_STEP(nt, row) ((row) > 32 || (nt) < 32 ? (nt) : 32)
+// The first of their rows.
+#define STEP_ROW(step, row) (threadIdx.x / (step) * ((step) / (row)))
 
 // 16 lanes or more become the first four of `side`: vectors of 16 are combined,
 // then its halves.

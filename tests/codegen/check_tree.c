@@ -132,6 +132,14 @@ static const struct {
     {"CHUNK(lo, hi, 7);"
      "for (int i = lo; i < hi; i++) GRID_BARRIER(p@1);",
      NULL},
+    {"for (int i = STEP_ROW(64, 4); i < 7; i++)"
+     "const float s = row_sum(0.0f, 4, p@1);",
+     NULL},
+    {"for (int i = STEP_ROW(64, 4); i < 7; i++) GRID_BARRIER(p@1);",
+     "GRID_BARRIER is not reached by all threads"},
+    {"for (int i = threadIdx.x; i < 7; i++)"
+     "const float s = row_sum(0.0f, 4, p@1);",
+     "row_sum is not reached by all threads"},
     {"int x = 0; x = threadIdx.x; if (x == 0) GRID_BARRIER(p@1);",
      "GRID_BARRIER is not reached by all threads"},
 };

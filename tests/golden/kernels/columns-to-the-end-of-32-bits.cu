@@ -7,12 +7,13 @@ KERNEL(256, 2) k00_argmax(
 {
     OWN_BLOCK;
     enum { ROWS = 2, C = 2147483647, VW = LANES(C) };
-    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT) };
+    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT, 4) };
+    enum { STEP = IN_STEP(NT, ROW_THREADS) };
     SHARED float shared[NT];
     const int rank = threadIdx.x % ROW_THREADS;
     CHUNK(lo, hi, ROWS);
-    for (int first = lo; first < hi; first += NT / ROW_THREADS) {
-        const int own = first + threadIdx.x / ROW_THREADS;
+    for (int first = lo + STEP_ROW(STEP, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
+        const int own = first + threadIdx.x % STEP / ROW_THREADS;
         const int i = own < hi ? own : hi - 1;
         const int end = own < hi ? C : 0;
         float s3[VW];

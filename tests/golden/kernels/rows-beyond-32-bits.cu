@@ -80,23 +80,29 @@ KERNEL(256, 2) k01_cast(
     OWN_BLOCK;
     const long long ROWS = 4294967296;
     enum { C = 8, VW = LANES(C) };
-    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT) };
+    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT, 4) };
+    enum { STEP = IN_STEP(NT, ROW_THREADS) };
+    enum { PER = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS };
     SHARED float shared[NT];
     const int rank = threadIdx.x % ROW_THREADS;
     CHUNK_OF(long long, lo, hi, ROWS);
-    for (long long first = lo; first < hi; first += NT / ROW_THREADS) {
-        const long long own = first + threadIdx.x / ROW_THREADS;
+    for (long long first = lo + STEP_ROW(STEP, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
+        const long long own = first + threadIdx.x % STEP / ROW_THREADS;
         const long long i = own < hi ? own : hi - 1;
         const int end = own < hi ? C : 0;
         float s4[VW];
         LANES_DO(k, VW) s4[k] = -INF;
-        for (int c = rank * VW; c < C; c += ROW_THREADS * VW) {
+        UNROLLED(j, PER) {
+            const int c = (rank + j * ROW_THREADS) * VW;
+            if (c >= C) break;
             float v0[VW];
             load_act(v0, p0 + (size_t)i * C + c, VW);
             LANES_DO(k, VW) s4[k] = larger(s4[k], v0[k]);
         }
         const float v4 = row_max(lanes_max(s4, VW), ROW_THREADS, shared);
-        for (int c = rank * VW; c < end; c += ROW_THREADS * VW) {
+        UNROLLED(j, PER) {
+            const int c = (rank + j * ROW_THREADS) * VW;
+            if (c >= end) break;
             float v0_1[VW];
             load_act(v0_1, p0 + (size_t)i * C + c, VW);
             float out6[VW];

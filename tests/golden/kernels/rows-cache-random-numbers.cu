@@ -9,15 +9,16 @@ KERNEL(256, 2) k00_sub(
 {
     OWN_BLOCK;
     enum { ROWS = 16, C = 8, VW = LANES(C) };
-    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT) };
+    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT, 4) };
+    enum { STEP = IN_STEP(NT, ROW_THREADS) };
     enum { PER = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS };
     SHARED float shared[NT];
     const int rank = threadIdx.x % ROW_THREADS;
     CHUNK(lo, hi, ROWS);
     const int v1 = get_i32(p1);
     const int v2 = get_i32(p2);
-    for (int first = lo; first < hi; first += NT / ROW_THREADS) {
-        const int own = first + threadIdx.x / ROW_THREADS;
+    for (int first = lo + STEP_ROW(STEP, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
+        const int own = first + threadIdx.x % STEP / ROW_THREADS;
         const int i = own < hi ? own : hi - 1;
         const int end = own < hi ? C : 0;
         float s10[VW];

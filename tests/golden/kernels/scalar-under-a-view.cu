@@ -7,17 +7,21 @@ KERNEL(256, 2) k00_sum(
 {
     OWN_BLOCK;
     enum { ROWS = 30, C = 4, VW = LANES(C) };
-    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT) };
+    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT, 4) };
+    enum { STEP = IN_STEP(NT, ROW_THREADS) };
+    enum { PER = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS };
     SHARED float shared[NT];
     const int rank = threadIdx.x % ROW_THREADS;
     CHUNK(lo, hi, ROWS);
-    for (int first = lo; first < hi; first += NT / ROW_THREADS) {
-        const int own = first + threadIdx.x / ROW_THREADS;
+    for (int first = lo + STEP_ROW(STEP, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
+        const int own = first + threadIdx.x % STEP / ROW_THREADS;
         const int i = own < hi ? own : hi - 1;
         const int end = own < hi ? C : 0;
         float s3[VW];
         LANES_DO(k, VW) s3[k] = 0.0f;
-        for (int c = rank * VW; c < C; c += ROW_THREADS * VW) {
+        UNROLLED(j, PER) {
+            const int c = (rank + j * ROW_THREADS) * VW;
+            if (c >= C) break;
             float v1[VW];
             load_f32(v1, p1 + (size_t)i * 4 + c, VW);
             LANES_DO(k, VW) s3[k] += v1[k];

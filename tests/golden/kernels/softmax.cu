@@ -10,7 +10,8 @@ KERNEL(256, 2) k00_sum(
 {
     OWN_BLOCK;
     enum { ROWS = 16, C = 10, VW = LANES(C) };
-    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT) };
+    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT, 4) };
+    enum { STEP = IN_STEP(NT, ROW_THREADS) };
     enum { WIDTH = 1 };
     enum { PER = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS };
     SHARED float shared[NT];
@@ -18,8 +19,8 @@ KERNEL(256, 2) k00_sum(
     CHUNK(lo, hi, ROWS);
     float s9[VW];
     LANES_DO(k, VW) s9[k] = 0.0f;
-    for (int first = lo; first < hi; first += NT / ROW_THREADS) {
-        const int own = first + threadIdx.x / ROW_THREADS;
+    for (int first = lo + STEP_ROW(STEP, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
+        const int own = first + threadIdx.x % STEP / ROW_THREADS;
         const int i = own < hi ? own : hi - 1;
         const int end = own < hi ? C : 0;
         float s3[VW];
