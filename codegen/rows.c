@@ -137,10 +137,15 @@ typedef struct {
     int64_t once, each;
 } RowBytes;
 
-// Vectors of a row for a thread.  With column sums one: few threads in a row
-// would be many rows of partial sums.
+// Whether a thread may have several vectors of a row: whole ones of 8 lanes.
+// With column sums few threads in a row would be many rows of partial sums.
+static bool has_several(const Emit *e) {
+    return !any_columns(e) && !has_margin(e) && e->step % 8 == 0;
+}
+
+// Vectors of a row for a thread.
 static int row_vectors(const Emit *e, int64_t bytes) {
-    int vectors = any_columns(e) ? 1 : MOST_VECTORS;
+    int vectors = has_several(e) ? MOST_VECTORS : 1;
     while (vectors > 1 && vectors * bytes > MOST_KEPT)
         vectors /= 2;
     return vectors;
@@ -150,7 +155,7 @@ static int row_vectors(const Emit *e, int64_t bytes) {
 // stay in registers, and the loads of all vectors come first.
 static bool is_numbered(const Emit *e) {
     return any_columns(e) || e->num_cached > 0 ||
-           (space_columns(e->group->iteration_space) > 0 &&
+           (has_several(e) && space_columns(e->group->iteration_space) > 0 &&
             e->group->columns <= warp_columns(e, MOST_VECTORS));
 }
 

@@ -7,7 +7,7 @@ KERNEL(256, 2) k00_argmax(
 {
     OWN_BLOCK;
     enum { ROWS = 2, C = 2147483647, VW = LANES(C) };
-    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT, 4) };
+    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT, 1) };
     enum { STEP = IN_STEP(NT, ROW_THREADS) };
     SHARED float shared[NT];
     const int rank = threadIdx.x % ROW_THREADS;

@@ -7,9 +7,8 @@ KERNEL(256, 2) k00_pad(
 {
     OWN_BLOCK;
     enum { ROWS = 16, C = 10, VW = LANES(2) };
-    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT, 4) };
+    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT, 1) };
     enum { STEP = IN_STEP(NT, ROW_THREADS) };
-    enum { PER = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS };
     SHARED float shared[NT];
     const int rank = threadIdx.x % ROW_THREADS;
     CHUNK(lo, hi, ROWS);
@@ -19,9 +18,7 @@ KERNEL(256, 2) k00_pad(
         const int end = own < hi ? C : 0;
         float s1[VW];
         LANES_DO(k, VW) s1[k] = -INF;
-        UNROLLED(j, PER) {
-            const int c = (rank + j * ROW_THREADS) * VW;
-            if (c >= C) break;
+        for (int c = rank * VW; c < C; c += ROW_THREADS * VW) {
             float v0[VW];
             load_act(v0, p0 + (size_t)i * 10 + c, VW);
             LANES_DO(k, VW) s1[k] = larger(s1[k], v0[k]);
@@ -30,9 +27,7 @@ KERNEL(256, 2) k00_pad(
         for (int c = C + rank; c < end + 6; c += ROW_THREADS) {
             put_act(p5 + (size_t)i * 16 + c, 0.0f);
         }
-        UNROLLED(j, PER) {
-            const int c = (rank + j * ROW_THREADS) * VW;
-            if (c >= end) break;
+        for (int c = rank * VW; c < end; c += ROW_THREADS * VW) {
             float v0_1[VW];
             load_act(v0_1, p0 + (size_t)i * 10 + c, VW);
             float out5[VW];

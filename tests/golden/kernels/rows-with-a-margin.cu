@@ -11,7 +11,7 @@ KERNEL(256, 2) k00_sum(
 {
     OWN_BLOCK;
     enum { ROWS = 16, C = 10, VW = LANES(16) };
-    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(16, VW, NT, 4) };
+    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(16, VW, NT, 1) };
     enum { STEP = IN_STEP(NT, ROW_THREADS) };
     enum { WIDTH = 1 };
     enum { PER = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS };

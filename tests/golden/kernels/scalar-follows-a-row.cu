@@ -7,9 +7,8 @@ KERNEL(256, 2) k00_exp(
 {
     OWN_BLOCK;
     enum { ROWS = 1, C = 10, VW = LANES(C) };
-    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT, 4) };
+    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT, 1) };
     enum { STEP = IN_STEP(NT, ROW_THREADS) };
-    enum { PER = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS };
     SHARED float shared[NT];
     const int rank = threadIdx.x % ROW_THREADS;
     CHUNK(lo, hi, ROWS);
@@ -18,9 +17,7 @@ KERNEL(256, 2) k00_exp(
         const int end = own < hi ? C : 0;
         float s1[VW];
         LANES_DO(k, VW) s1[k] = -INF;
-        UNROLLED(j, PER) {
-            const int c = (rank + j * ROW_THREADS) * VW;
-            if (c >= C) break;
+        for (int c = rank * VW; c < C; c += ROW_THREADS * VW) {
             float v0[VW];
             load_f32(v0, p0 + c, VW);
             LANES_DO(k, VW) s1[k] = larger(s1[k], v0[k]);

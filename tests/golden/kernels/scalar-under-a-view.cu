@@ -7,9 +7,8 @@ KERNEL(256, 2) k00_sum(
 {
     OWN_BLOCK;
     enum { ROWS = 30, C = 4, VW = LANES(C) };
-    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT, 4) };
+    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT, 1) };
     enum { STEP = IN_STEP(NT, ROW_THREADS) };
-    enum { PER = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS };
     SHARED float shared[NT];
     const int rank = threadIdx.x % ROW_THREADS;
     CHUNK(lo, hi, ROWS);
@@ -19,9 +18,7 @@ KERNEL(256, 2) k00_sum(
         const int end = own < hi ? C : 0;
         float s3[VW];
         LANES_DO(k, VW) s3[k] = 0.0f;
-        UNROLLED(j, PER) {
-            const int c = (rank + j * ROW_THREADS) * VW;
-            if (c >= C) break;
+        for (int c = rank * VW; c < C; c += ROW_THREADS * VW) {
             float v1[VW];
             load_f32(v1, p1 + (size_t)i * 4 + c, VW);
             LANES_DO(k, VW) s3[k] += v1[k];
