@@ -31,8 +31,8 @@ int64_t parameter_address(const Graph *g, const Parameter *p) {
 static void input_parameter(Emit *e, Arena *a, Kernel *k, NodeId n) {
     DType d = e->g->node[n].type->dtype;
     NodeId slice = slice_pointed(e->g, e->group, n);
-    const Expr *name = slice == NO_NODE ? pointer_name(e, n)
-                                        : x_of_node(e->a, "s", slice);
+    const Expr *name =
+        slice == NO_NODE ? pointer_name(e, n) : x_of_node(e->a, "s", slice);
     parameter(a, k, n, 0, arena_format(a, "const %s", memory_type(d)), name);
     k->arg[k->num_args - 1].slice = slice;
 }
@@ -93,7 +93,7 @@ static const char *comment_of(Emit *e, const Group *device, const char *name) {
 // ---- a kernel's tree ----
 
 static void build_body(Emit *e, Block *body) {
-    static void (*const emit[])(Emit *e, Block *b) = {
+    static void (*const emit[])(Emit * e, Block * b) = {
 #define KERNEL_KIND(KIND, kind, operations, blocks, result, operand, emit)     \
     emit_##emit,
 #include "passes/plan/kernel_kinds.def"
@@ -133,11 +133,15 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
     find_parameters(&e, a, k);
     block_fma(own, &k->tree->body, exact);
     block_hoist(own, &k->tree->body);
+    bool few =
+        k->group->kind == GROUP_GRID && block_interchange(own, &k->tree->body);
     block_dce(own, &k->tree->body);
     k->tree->tables = e.tables;
     memcpy(k->grid, e.grid, sizeof e.grid);
     k->tree->phased = k->group->phases > 1;
-    if (k->group->kind == GROUP_GRID)
+    if (few)
+        e.min_blocks = 2;
+    else if (k->group->kind == GROUP_GRID)
         choose_occupancy(&e, &k->tree->body);
     if (k->group->kind == GROUP_GRID)
         block_share(own, &k->tree->body);

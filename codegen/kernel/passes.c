@@ -8,6 +8,10 @@ static void fuse_products(Arena *a, Block *b) {
     block_fma(a, b, NULL);
 }
 
+static void interchange(Arena *a, Block *b) {
+    block_interchange(a, b);
+}
+
 // A pass on each kernel's body, or on all kernels together.
 static const struct {
     const char *name, *purpose;
@@ -17,6 +21,8 @@ static const struct {
     {"kernel-fma", "in kernel IR: fuse products and sums", fuse_products, NULL},
     {"kernel-hoist", "in kernel IR: move invariants out of loops", block_hoist,
      NULL},
+    {"kernel-columns", "in kernel IR: loop over few columns in each row",
+     interchange, NULL},
     {"kernel-share", "in kernel IR: share factors of columns in a block",
      block_share, NULL},
     {"kernel-dce", "in kernel IR: remove unused computations", block_dce, NULL},

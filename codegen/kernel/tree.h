@@ -231,6 +231,10 @@ bool *fma_exact(Arena *a, const Graph *g);
 // Computes the factors of a block's columns once, in shared memory.
 void block_share(Arena *a, Block *b);
 
+// Makes the loop over columns the inner one, in a kernel with many vectors of
+// few columns.  Whether b is one.
+bool block_interchange(Arena *a, Block *b);
+
 // Removes unused indices, products and arrays.
 void block_dce(Arena *a, Block *b);
 

@@ -47,6 +47,8 @@
 #define LANES_DO(k, n) UNROLLED(k, n)
 #define UNROLLED(k, n) _Pragma("unroll") for (int k = 0; k < (n); k++)
 #define BLOCKS_DO(b, n) UNROLLED(b, n)
+// A loop whose turns do not share registers.
+#define ONE_BY_ONE(i, n) _Pragma("unroll 1") for (int i = 0; i < (n); i++)
 // The first rounds of Philox are for the optimizer: half of their factors are 0
 // or do not depend on the element.  The others are one asm statement that it
 // cannot look into: NVRTC takes a third less time for a kernel that draws for

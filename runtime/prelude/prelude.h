@@ -40,6 +40,10 @@ enum { AT_ONCE = 4 };
 #define SCALE(i, scale) (scale)
 #endif
 
+#ifndef ONE_BY_ONE
+#define ONE_BY_ONE(i, n) UNROLLED(i, n)
+#endif
+
 // Elsewhere one of several vectors of a window is stored as any other.
 #ifndef SINTER_PLACES
 #define place_act store_act
