@@ -217,7 +217,8 @@ static void emit_sweep(Emit *e, Scope *row, Index p, int which,
         }
         declare_row(e, &row->before, n);
         add_element(e, sweep, n, value_at(e, sweep, arg, p));
-        sums += e->g->node[n].op == OP_var ? 2 * SUM_BYTES : SUM_BYTES;
+        Op op = e->g->node[n].op;
+        sums += op == OP_var || op == OP_argmax ? 2 * SUM_BYTES : SUM_BYTES;
     }
     bytes->once = sums > bytes->once ? sums : bytes->once;
     cache_write(e, row, sweep, p, which);
@@ -321,14 +322,23 @@ static void emit_outputs(Emit *e, Scope *row, Index p, RowBytes *bytes) {
              EXPR(e, has_row(e)), body);
 }
 
-// Bytes of column sums, which a thread holds for all of its rows.
-static int64_t column_bytes(const Emit *e) {
-    int64_t columns = space_columns(e->group->iteration_space);
-    int64_t threads = columns > 1024 ? BLOCK_THREADS : 32;
-    int sums = 0;
+// Vectors of a row that a thread holds at once, of `vectors` or, where a warp
+// is too few threads for that, more.
+static int64_t vectors_held(const Emit *e, int64_t vectors) {
+    int64_t own = (e->group->columns + 7) / 8;
+    int64_t threads = e->group->columns > 1024 ? BLOCK_THREADS : 32;
+    int64_t least = (own + threads - 1) / threads;
+    vectors = own < vectors ? own : vectors;
+    return !is_numbered(e) ? 1 : vectors > least ? vectors : least;
+}
+
+// Bytes of sums over rows, which a thread holds for all of them.
+static int64_t sum_bytes(const Emit *e) {
+    int64_t sums = 0;
     for (NodeId n = e->group->first; n <= e->group->last; n++)
-        sums += is_column_reduction(e, n);
-    return sums * SUM_BYTES * ((columns + 8 * threads - 1) / (8 * threads));
+        if (sums_blocks(e->g, n))
+            sums += is_column_reduction(e, n) ? vectors_held(e, 1) : 1;
+    return sums * SUM_BYTES;
 }
 
 // The constants of the kernel, and the first row and lanes of its threads.
@@ -364,7 +374,7 @@ static RowBytes emit_sweeps(Emit *e, Scope *row, Index p, int sweeps) {
         emit_sweep(e, row, p, i, &bytes);
     emit_outputs(e, row, p, &bytes);
     bytes.each += e->num_cached * SUM_BYTES;
-    bytes.once += column_bytes(e);
+    bytes.once += sum_bytes(e);
     return bytes;
 }
 
@@ -381,9 +391,8 @@ void emit_rows(Emit *e, Block *b) {
                  space_columns(&space) > 0 ? EXPR(e, "PER * VW") : e->one);
     Index p = space_index(e, space, x_name(e->a, "c"), e->vw);
     RowBytes bytes = emit_sweeps(e, row, p, sweeps);
-    int64_t own = (e->group->columns + 7) / 8;
     int vectors = row_vectors(e, bytes.each);
-    bytes.once += (own < vectors ? own : vectors) * bytes.each;
+    bytes.once += vectors_held(e, vectors) * bytes.each;
     e->min_blocks = bytes.once <= MOST_BYTES ? 2 : 1;
     emit_head(e, b, space, vectors);
     const Block *rows = scope_close(e, row);
