@@ -87,8 +87,16 @@ static Window window_new(Emit *e, Scope *s, const Expr *lanes) {
                     numbered(e, "q", number), number};
 }
 
-// Appends the loops over the window to b.
+// Appends the loops over the window to b.  Few elements are all loaded before
+// the first is used.
 static void loops_close(Emit *e, Block *b, Window w, Pool pool) {
+    enum { FEW = 4 };
+    if (!pool.leaves && pool.rows * pool.columns <= FEW) {
+        CODE(e, b, NO_NODE, "UNROLLED($, $) UNROLLED($, $) { ~ }", w.r,
+             x_size(e->a, pool.rows), w.q, x_size(e->a, pool.columns),
+             scope_close(e, w.inner));
+        return;
+    }
     CODE(e, b, NO_NODE,
          "for (int $ = 0; $ < $; $++) for (int $ = 0; $ < $; $++) { ~ }", w.r,
          w.r, x_size(e->a, pool.rows), w.r, w.q, w.q,
@@ -184,11 +192,15 @@ static void max_pool(Emit *e, Scope *s, NodeId n, Index p) {
     const Expr *x = value_at(e, v.inner, d->arg[0], at);
     Block *b = lane_block(v.inner, p);
     // A NaN wins, so divergence shows.  Each select has one comparison, as gcc
-    // would not vectorize two.
+    // would not vectorize two.  On a GPU, where the loops are unrolled, the
+    // first element is compared with nothing.
     const Expr *here = EXPR(e, "$ * $ + $", v.r, x_size(e->a, w.columns), v.q);
     for (int i = 0; i < 2; i++) {
-        const Expr *wins =
-            i == 0 ? EXPR(e, "$ > $", x, most) : EXPR(e, "$ != $", x, x);
+        const Expr *wins = i == 1 ? EXPR(e, "$ != $", x, x)
+                           : w.leaves
+                               ? EXPR(e, "$ > $", x, most)
+                               : EXPR(e, "AT($ > $, ($ + $ == 0) | ($ > $))", x,
+                                      most, v.r, v.q, x, most);
         if (where != NULL)
             CODE(e, b, index, "$ = $ ? $ : $;", where, wins, here, where);
         CODE(e, b, value, "$ = $ ? $ : $;", most, wins, x, most);
