@@ -193,6 +193,44 @@ START_TEST(a_guard_keeps_threads_from_an_access) {
 }
 END_TEST
 
+static const struct {
+    const char *instruction;
+    PtxKind kind;
+} kind_cases[] = {
+    {"fma.rn.f32 \t%f4, %f1, %f2, %f3;", PTX_FLOAT},
+    {"add.s32 \t%r4, %r1, %r2;", PTX_INTEGER},
+    {"lop3.b32 \t%r4, %r1, %r2, %r3, 0x96;", PTX_INTEGER},
+    {"div.rn.f32 \t%f4, %f1, %f2;", PTX_SPECIAL},
+    {"div.s32 \t%r4, %r1, %r2;", PTX_INTEGER},
+    {"ex2.approx.ftz.f32 \t%f4, %f1;", PTX_SPECIAL},
+    {"setp.gt.f32 \t%p1, %f1, %f2;", PTX_SELECT},
+    {"or.pred \t%p1, %p2, %p3;", PTX_SELECT},
+    {"selp.f32 \t%f4, %f1, %f2, %p1;", PTX_SELECT},
+    {"max.f32 \t%f4, %f1, %f2;", PTX_SELECT},
+    {"cvt.rn.f32.s32 \t%f4, %r1;", PTX_CONVERT},
+    {"ld.global.u32 \t%r1, [%rd11];", PTX_MEMORY},
+    {"bar.sync \t0;", PTX_EXCHANGE},
+    {"mov.u32 \t%r1, 7;", PTX_MOVE},
+};
+
+START_TEST(instructions_have_a_kind) {
+    char text[MOST_TEXT];
+    int length, found = 0;
+    const char *instruction = kind_cases[_i].instruction;
+    program_text(&(Program){NULL, instruction, 1, WARP, 0}, text);
+    PtxModule *m = ptx_read(text);
+    const PtxKernel *k = ptx_kernel(m, 0);
+    for (int i = 0; i < k->instructions; i++)
+        if (strncmp(ptx_line(m, k, i, &length), instruction,
+                    strlen(instruction)) == 0) {
+            ck_assert_int_eq(ptx_kind(k, i), kind_cases[_i].kind);
+            found++;
+        }
+    ck_assert_int_eq(found, 1);
+    ptx_free(m);
+}
+END_TEST
+
 Suite *warp_suite(void) {
     Suite *s = suite_create("warp");
     TCase *c = tcase_create("warp");
@@ -205,6 +243,8 @@ Suite *warp_suite(void) {
     tcase_add_test(c, loops_end_for_all);
     tcase_add_test(c, a_block_has_warps);
     tcase_add_test(c, a_guard_keeps_threads_from_an_access);
+    tcase_add_loop_test(c, instructions_have_a_kind, 0,
+                        sizeof kind_cases / sizeof *kind_cases);
     suite_add_tcase(s, c);
     return s;
 }

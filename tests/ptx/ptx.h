@@ -67,4 +67,23 @@ void ptx_run_counted(const PtxKernel *k, void *const *argument, int grid,
 const char *ptx_line(const PtxModule *m, const PtxKernel *k, int i,
                      int *length);
 
+// Kinds of instructions: of special functions, which have a slow unit; of
+// comparisons, maxima and selects; of shuffles and barriers; moves, which mostly
+// vanish in machine code, and parameters.
+typedef enum {
+    PTX_FLOAT,
+    PTX_SPECIAL,
+    PTX_INTEGER,
+    PTX_SELECT,
+    PTX_CONVERT,
+    PTX_MEMORY,
+    PTX_EXCHANGE,
+    PTX_BRANCH,
+    PTX_MOVE,
+    NUM_PTX_KINDS
+} PtxKind;
+
+// Of instruction i.
+PtxKind ptx_kind(const PtxKernel *k, int i);
+
 #endif

@@ -81,6 +81,53 @@ static void turns_count(const Lanes *l, int bytes, PtxCount *to) {
     }
 }
 
+// ---- kinds ----
+
+PtxKind ptx_kind(const PtxKernel *kernel, int number) {
+    const Instruction *i = &((const Kernel *)kernel)->code[number];
+    bool real = i->type == F16 || i->type == BF16 || i->type == F16X2 ||
+                i->type == BF16X2 || i->type == F32 || i->type == F64;
+    switch (i->op) {
+    case OP_EX2:
+    case OP_LG2:
+    case OP_RCP:
+    case OP_RSQRT:
+    case OP_SIN:
+    case OP_COS:
+    case OP_SQRT:
+    case OP_TANH:
+        return PTX_SPECIAL;
+    case OP_DIV:
+        return real ? PTX_SPECIAL : PTX_INTEGER;
+    case OP_SETP:
+    case OP_SELP:
+    case OP_MAX:
+    case OP_MIN:
+        return PTX_SELECT;
+    case OP_CVT:
+        return PTX_CONVERT;
+    case OP_LD:
+        return i->space == PARAM ? PTX_MOVE : PTX_MEMORY;
+    case OP_ST:
+    case OP_ATOM:
+        return PTX_MEMORY;
+    case OP_SHFL:
+    case OP_BAR:
+    case OP_FENCE:
+    case OP_MEMBAR:
+        return PTX_EXCHANGE;
+    case OP_BRA:
+    case OP_RET:
+    case OP_EXIT:
+        return PTX_BRANCH;
+    case OP_MOV:
+    case OP_CVTA:
+        return PTX_MOVE;
+    default:
+        return real ? PTX_FLOAT : i->type == PRED ? PTX_SELECT : PTX_INTEGER;
+    }
+}
+
 // ---- warps ----
 
 static void access_count(const Lanes *l, const Instruction *i, PtxCount *to) {

@@ -1,7 +1,10 @@
-// Warps: counts of a kernel over all of its launches, as a line of a file and a
-// line for each access that takes more than its bytes need:
+// Warps: counts of a kernel over all of its launches, as a line of a file, a
+// line with its instructions by kind, and a line for each access that takes
+// more than its bytes need:
 //
 //   NAME launches N instructions N lanes N sectors N N turns N N
+//     kinds float N special N integer N select N convert N memory N exchange N
+//         branch N move N
 //     INSTRUCTION sectors N N turns N N
 //
 // The second of two numbers is the least possible.
@@ -51,6 +54,19 @@ static PtxCount sum_of(const PtxCount *count, int instructions) {
     return sum;
 }
 
+static void kinds_write(FILE *f, const PtxKernel *k, const PtxCount *count) {
+    static const char *const names[NUM_PTX_KINDS] = {
+        "float",  "special",  "integer", "select", "convert",
+        "memory", "exchange", "branch",  "move"};
+    uint64_t sum[NUM_PTX_KINDS] = {0};
+    for (int i = 0; i < k->instructions; i++)
+        sum[ptx_kind(k, i)] += count[i].warps;
+    fprintf(f, "  kinds");
+    for (int i = 0; i < NUM_PTX_KINDS; i++)
+        fprintf(f, " %s %" PRIu64, names[i], sum[i]);
+    fprintf(f, "\n");
+}
+
 static void accesses_write(FILE *f, const PtxModule *m, const PtxKernel *k,
                            const PtxCount *count) {
     for (int i = 0; i < k->instructions; i++) {
@@ -73,6 +89,7 @@ void warps_end(Warps *w, const PtxModule *m, const PtxKernel *k) {
         fprintf(f, "%s launches %d instructions %" PRIu64 " lanes %" PRIu64,
                 k->name, w->launches, sum.warps, sum.lanes);
         count_write(f, &sum);
+        kinds_write(f, k, w->count);
         accesses_write(f, m, k, w->count);
     }
     if (fclose(f) != 0)
