@@ -11,9 +11,8 @@
 // resident blocks on a multiprocessor.
 enum { MOST_BYTES = 448 };
 
-// Vectors of a row that a thread has, and bytes of those that it reads in a
-// sweep or keeps from one sweep to the next.
-enum { MOST_VECTORS = 4, MOST_KEPT = 640 };
+// Vectors of a row that a thread has.
+enum { MOST_VECTORS = 4 };
 
 bool reduces_row(const Emit *e, NodeId n) {
     return (op_info[e->g->node[n].op].facts & REDUCES) && !sums_blocks(e->g, n);
@@ -141,14 +140,6 @@ typedef struct {
 // With column sums few threads in a row would be many rows of partial sums.
 static bool has_several(const Emit *e) {
     return !any_columns(e) && !has_margin(e) && e->step % 8 == 0;
-}
-
-// Vectors of a row for a thread.
-static int row_vectors(const Emit *e, int64_t bytes) {
-    int vectors = has_several(e) ? MOST_VECTORS : 1;
-    while (vectors > 1 && vectors * bytes > MOST_KEPT)
-        vectors /= 2;
-    return vectors;
 }
 
 // Whether sweeps are unrolled: arrays with an index of the thread's vectors
@@ -322,14 +313,14 @@ static void emit_outputs(Emit *e, Scope *row, Index p, RowBytes *bytes) {
              EXPR(e, has_row(e)), body);
 }
 
-// Vectors of a row that a thread holds at once, of `vectors` or, where a warp
-// is too few threads for that, more.
-static int64_t vectors_held(const Emit *e, int64_t vectors) {
-    int64_t own = (e->group->columns + 7) / 8;
-    int64_t threads = e->group->columns > 1024 ? BLOCK_THREADS : 32;
-    int64_t least = (own + threads - 1) / threads;
-    vectors = own < vectors ? own : vectors;
-    return !is_numbered(e) ? 1 : vectors > least ? vectors : least;
+// Vectors of a row that a thread holds at once, if it should have at most so
+// many; a warp may be too few threads for that.
+static int64_t vectors_held(const Emit *e, int64_t most) {
+    int64_t own = (e->group->columns + 7) / 8, threads = 1;
+    int64_t limit = e->group->columns > 1024 ? BLOCK_THREADS : 32;
+    while (threads < limit && own > threads * most)
+        threads *= 2;
+    return is_numbered(e) ? (own + threads - 1) / threads : 1;
 }
 
 // Bytes of sums over rows, which a thread holds for all of them.
@@ -339,6 +330,19 @@ static int64_t sum_bytes(const Emit *e) {
         if (sums_blocks(e->g, n))
             sums += is_column_reduction(e, n) ? vectors_held(e, 1) : 1;
     return sums * SUM_BYTES;
+}
+
+static int64_t live_bytes(const Emit *e, RowBytes bytes, int vectors) {
+    return bytes.once + vectors_held(e, vectors) * bytes.each;
+}
+
+// Vectors of a row for a thread: as many as leave registers for two resident
+// blocks.
+static int row_vectors(const Emit *e, RowBytes bytes) {
+    int vectors = has_several(e) ? MOST_VECTORS : 1;
+    while (vectors > 1 && live_bytes(e, bytes, vectors) > MOST_BYTES)
+        vectors /= 2;
+    return vectors;
 }
 
 // The constants of the kernel, and the first row and lanes of its threads.
@@ -391,9 +395,8 @@ void emit_rows(Emit *e, Block *b) {
                  space_columns(&space) > 0 ? EXPR(e, "PER * VW") : e->one);
     Index p = space_index(e, space, x_name(e->a, "c"), e->vw);
     RowBytes bytes = emit_sweeps(e, row, p, sweeps);
-    int vectors = row_vectors(e, bytes.each);
-    bytes.once += vectors_held(e, vectors) * bytes.each;
-    e->min_blocks = bytes.once <= MOST_BYTES ? 2 : 1;
+    int vectors = row_vectors(e, bytes);
+    e->min_blocks = live_bytes(e, bytes, vectors) <= MOST_BYTES ? 2 : 1;
     emit_head(e, b, space, vectors);
     const Block *rows = scope_close(e, row);
     block_append(b, scope_close(e, kernel));
