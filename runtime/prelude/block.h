@@ -192,15 +192,21 @@ DEVICE int list_rows(int *listed, const int *named, int per, int from, int lo,
 
 // Whether this is the last block of the launch to arrive; the others' writes
 // are then visible to it.  Resets the block counter `counter` to 0.
+//
+// One add that releases and acquires is enough, and no weaker one is (PTX ISA,
+// "Memory Consistency Model").  A thread's writes come before the barrier, so
+// before the add of thread 0, which releases them.  The last block's add reads
+// the counter after all other adds, so it acquires what they released, and the
+// second barrier comes before the loads of that block's threads.  Nothing
+// compares the order of two counters, which a sequentially consistent fence is
+// for.  The next user of the counter is another launch.
 DEVICE int last_block(int *counter, int blocks) {
     SHARED int last;
     BARRIER();
     if (threadIdx.x == 0) {
-        __threadfence();
-        last = atomicAdd(counter, 1) == blocks - 1;
+        last = counter_add(counter, 1) == blocks - 1;
         if (last)
             *counter = 0;
-        __threadfence();
     }
     BARRIER();
     return last;

@@ -404,24 +404,67 @@ DEVICE float larger(float a, float b) {
 
 #define SHUFFLE(v, source) __shfl_sync(0xffffffffu, v, source)
 #define BARRIER() __syncthreads()
+
+// Adds to a counter of several blocks; `before` is its former value.  With
+// "acq_rel", writes that come before it are visible to threads that come after
+// a later add; with "release", to those that acquire the counter otherwise.
+#if __CUDA_ARCH__ >= 700
+#define COUNTER_ADD(order, before, counter, by)                                \
+    asm volatile("atom." order ".gpu.global.add.s32 %0, [%1], %2;"             \
+                 : "=r"(before)                                                \
+                 : "l"(__cvta_generic_to_global(counter)), "r"(by)             \
+                 : "memory")
+#define FENCE() asm volatile("fence.acq_rel.gpu;" ::: "memory")
+#else
+#define COUNTER_ADD(order, before, counter, by)                                \
+    __threadfence();                                                           \
+    before = atomicAdd(counter, by);                                           \
+    __threadfence()
+#define FENCE() __threadfence()
+#endif
+
+DEVICE int counter_add(int *counter, int by) {
+    int before;
+    COUNTER_ADD("acq_rel", before, counter, by);
+    return before;
+}
+
 #include "runtime/prelude/block.h"
+
+// ---- programmatic dependent launch ----
+
+// The blocks of a kernel may start while the kernel before it on the stream
+// runs, once each block of that one has executed LAUNCH_DEPENDENTS.
+// GRID_DEPENDENCY_WAIT returns when it has ended and its writes are visible; it
+// returns at once where the kernel was launched in the usual way.
+#if __CUDA_ARCH__ >= 900
+#define GRID_DEPENDENCY_WAIT() asm volatile("griddepcontrol.wait;" ::: "memory")
+#define LAUNCH_DEPENDENTS()                                                    \
+    asm volatile("griddepcontrol.launch_dependents;" ::: "memory")
+#else
+#define GRID_DEPENDENCY_WAIT() ((void)0)
+#define LAUNCH_DEPENDENTS() ((void)0)
+#endif
 
 // ---- phases ----
 
 // Waits for all blocks of a cooperative launch; their writes are then visible.
 // Block 0 adds so much that the upper bit of the count flips when all have
 // arrived and the other bits are 0 again: the next barrier begins with that.
+//
+// The add releases this block's writes, as in last_block.  The loop reads the
+// counter after the last add, by a load that orders nothing; the fence behind
+// it makes the loop an acquire, once and not with each load.
 DEVICE void grid_barrier(int *counter) {
-    unsigned *const count = (unsigned *)counter;
     __syncthreads();
     if (threadIdx.x == 0) {
         const unsigned half = 0x80000000u;
-        __threadfence();
-        const unsigned before = atomicAdd(
-            count, blockIdx.x == 0 ? half - (gridDim.x - 1) : 1u);
-        while (((before ^ *(volatile unsigned *)count) & half) == 0) {
+        unsigned before;
+        COUNTER_ADD("release", before, counter,
+                    blockIdx.x == 0 ? (int)(half - (gridDim.x - 1)) : 1);
+        while (((before ^ *(volatile unsigned *)counter) & half) == 0) {
         }
-        __threadfence();
+        FENCE();
     }
     __syncthreads();
 }

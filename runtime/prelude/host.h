@@ -72,6 +72,8 @@ typedef struct {
 static _Thread_local int sinter_phase __attribute__((unused));
 #define PHASE(number) if (sinter_phase == (number))
 #define GRID_BARRIER(counter) ((void)(counter))
+#define GRID_DEPENDENCY_WAIT() ((void)0)
+#define LAUNCH_DEPENDENTS() ((void)0)
 
 #ifdef SINTER_SIMT
 #include "runtime/prelude/simt.h"

@@ -54,8 +54,7 @@ typedef struct {
 #define gridDim ((SinterIndex){simt_self->grid})
 
 #define BARRIER() simt_barrier(__FILE__, __LINE__)
-#define __threadfence() ((void)0)
-#define atomicAdd(p, v) simt_atomic_add(p, v)
+#define counter_add(p, v) simt_atomic_add(p, v)
 
 SINTER_INLINE float __int_as_float(int i) {
     float v;

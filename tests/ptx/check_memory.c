@@ -43,7 +43,7 @@ END_TEST
 
 static void run_one(const char *declared, const char *body, const void *from,
                     void *to) {
-    program_run(&(Program){declared, body, 1, 1, 0}, from, to);
+    program_run(&(Program){declared, body, 1, 1, 0, false, false}, from, to);
 }
 
 START_TEST(stores_are_as_narrow_as_they_say) {
@@ -191,7 +191,7 @@ START_TEST(variables_can_be_written_from_outside) {
                             "\tld.const.u8 \t%rs1, [%rd1+99];\n"
                             "\tcvt.u32.u16 \t%r1, %rs1;\n"
                             "\tst.global.u32 \t[%rd12], %r1;",
-                            1, 1, 0},
+                            1, 1, 0, false, false},
                  text);
     PtxModule *m = ptx_read(text);
     uint8_t *squares = ptx_variable(m, "squares", &bytes);

@@ -56,8 +56,11 @@ void program_run(const Program *p, const void *from, void *to) {
     char text[MOST_TEXT];
     program_text(p, text);
     PtxModule *m = ptx_read(text);
-    ptx_run(ptx_kernel(m, 0), (void *[]){&from, &to}, p->grid, p->threads,
-            p->seed);
+    PtxOrder order = {
+        .seed = p->seed, .delays = p->delays, .programmatic = p->programmatic};
+    ptx_launch_run(ptx_launch_new(ptx_kernel(m, 0), (void *[]){&from, &to},
+                                  p->grid, p->threads, order),
+                   NULL);
     ptx_free(m);
 }
 
@@ -113,7 +116,7 @@ uint64_t instructions_run(const char *text, const uint64_t from[NUM_FROM]) {
     _Alignas(16) uint64_t place[NUM_FROM + 1], to = 0;
     memcpy(place, from, NUM_FROM * sizeof *place);
     body_write(text, body, sizeof body);
-    program_run(&(Program){NULL, body, 1, 1, 0}, place, &to);
+    program_run(&(Program){.body = body, .grid = 1, .threads = 1}, place, &to);
     return to;
 }
 

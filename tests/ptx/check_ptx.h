@@ -17,6 +17,7 @@ typedef struct {
     const char *declared, *body; // NULL: nothing is declared
     int grid, threads;
     unsigned seed;
+    bool delays, programmatic; // as in PtxOrder
 } Program;
 
 void program_text(const Program *p, char *to);

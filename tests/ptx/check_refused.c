@@ -137,6 +137,13 @@ static const Refused cases[] = {
      "is not known", "atom.global.max"},
     {{.body = "\tbar.sync \t1;", .grid = 1, .threads = 1},
      "is not known", "bar.sync"},
+    // One launch would see what the one before the one before has not done.
+    {{.body = "\tgriddepcontrol.launch_dependents;\n"
+              "\tgriddepcontrol.wait;",
+      .grid = 1, .threads = 1},
+     "the next launch may start before a wait", "launch_dependents"},
+    {{.body = "", .grid = 1, .threads = 1, .programmatic = true},
+     "a thread ends without a wait for the launch before", "ret;"},
     {{.body = "\tadd.s32 \t%r1, %r2, %q3;", .grid = 1, .threads = 1},
      "nothing has the name '%q3'", "%q3"},
     {{.body = "\tbra.uni \t$L__BB0_1;", .grid = 1, .threads = 1},

@@ -14,7 +14,7 @@ static PtxCount counted(const char *body, int threads, const char *begins) {
     static _Alignas(256) char place[ROOM];
     char text[MOST_TEXT];
     void *at = place;
-    program_text(&(Program){NULL, body, 1, threads, 0}, text);
+    program_text(&(Program){NULL, body, 1, threads, 0, false, false}, text);
     PtxModule *m = ptx_read(text);
     const PtxKernel *k = ptx_kernel(m, 0);
     PtxCount *count = calloc((size_t)k->instructions, sizeof *count), is = {0};

@@ -593,12 +593,58 @@ static bool is_global(const Instruction *i) {
     return i->space == GLOBAL || i->space == GENERIC;
 }
 
+// ---- order ----
+
+static void acquire(const Memory *m, Thread *t, const Instruction *i) {
+    if (m->stores != NULL && i->acquires)
+        t->since = visible_now(m->stores);
+}
+
+static void release(const Memory *m, const Thread *t, const Instruction *i) {
+    if (m->stores != NULL && i->releases)
+        stores_release(m->stores, (int)t->r[R_TID]);
+}
+
+// The launch before ends only after a wait of each thread of this one, so the
+// launch behind this one needs no wait for it.
+static void depend(const Memory *m, Thread *t, const Instruction *i) {
+    const Dependence *d = m->dependence;
+    if (!i->waits && !t->has_waited)
+        ptx_fail(i->line, "the next launch may start before a wait for the one "
+                          "before");
+    if (i->waits && d->waits)
+        t->state = AT_WAIT;
+    t->has_waited |= i->waits;
+    *m->has_triggered |= !i->waits;
+}
+
+static void end(const Memory *m, Thread *t, const Instruction *i) {
+    if (m->dependence->is_programmatic && !t->has_waited)
+        ptx_fail(i->line, "a thread ends without a wait for the launch before");
+    t->state = ENDED;
+}
+
+// A load that waits for other blocks sees all that they have released.
+static void load_delayed(const Memory *m, Thread *t, const Instruction *i,
+                         const char *p) {
+    char bytes[MOST_TO * sizeof(uint64_t)];
+    uint64_t since = i->is_volatile ? visible_now(m->stores) : t->since;
+    visible_load(m->stores, since, (uintptr_t)p, bytes, bytes_of(i));
+    for (int v = 0; v < i->num_to; v++)
+        t->r[i->to[v]] = loaded(i->type, bytes + v * type_bytes(i->type));
+}
+
 // A multiprocessor may keep constants in its cache from before they were
 // written.
 static void load(const Memory *m, Thread *t, const Instruction *i,
                  const char *p) {
     if (i->is_constant && written_has(m->written, (uintptr_t)p, bytes_of(i)))
         ptx_fail(i->line, "a constant is loaded that the launch has written");
+    if (m->stores != NULL && is_global(i)) {
+        load_delayed(m, t, i, p);
+        acquire(m, t, i);
+        return;
+    }
     for (int v = 0; v < i->num_to; v++)
         t->r[i->to[v]] = loaded(i->type, p + v * type_bytes(i->type));
 }
@@ -610,21 +656,29 @@ static void take_note(const Memory *m, const Instruction *i, const char *p) {
 
 static void store(const Memory *m, Thread *t, const Instruction *i, char *p) {
     take_note(m, i, p);
+    release(m, t, i);
     for (int v = 1; v < i->num_from; v++) {
         uint64_t bits = value(t, i->from[v]);
-        memcpy(p + (v - 1) * type_bytes(i->type), &bits,
-               (size_t)type_bytes(i->type));
+        int each = type_bytes(i->type);
+        char *at = p + (v - 1) * each;
+        if (m->stores != NULL && is_global(i))
+            visible_store(m->stores, (int)t->r[R_TID], (uintptr_t)at,
+                          (const char *)&bits, each);
+        else
+            memcpy(at, &bits, (size_t)each);
     }
 }
 
 static void add_atomically(const Memory *m, Thread *t, const Instruction *i,
                            char *p) {
     take_note(m, i, p);
+    release(m, t, i);
     uint64_t old = loaded(i->type, p), by = value(t, i->from[1]), sum;
     if (i->type == F64 || is_real(i->type) != (i->type == F32))
         unknown(i);
     sum = i->type == F32 ? bits_of(real_of(old) + real_of(by)) : old + by;
     memcpy(p, &sum, (size_t)type_bytes(i->type));
+    acquire(m, t, i);
     to(t, i, old);
 }
 
@@ -691,10 +745,15 @@ static void step(const Kernel *k, const Memory *m, Thread *t,
         break;
     case OP_FENCE:
     case OP_MEMBAR:
-        break; // what is written is seen at once
+        release(m, t, i);
+        acquire(m, t, i);
+        break;
+    case OP_GRIDDEPCONTROL:
+        depend(m, t, i);
+        break;
     case OP_EXIT:
     case OP_RET:
-        t->state = ENDED;
+        end(m, t, i);
         break;
     case OP_LD:
         if (i->is_volatile && i->space == SHARED)
@@ -743,6 +802,6 @@ bool thread_accesses(const Kernel *k, const Thread *t, uint64_t *address) {
 
 void thread_run(const Kernel *k, const Memory *m, Thread *t) {
     t->state = RUNS;
-    while (t->state == RUNS)
+    while (t->state == RUNS && !(m->dependence->triggers && *m->has_triggered))
         next(k, m, t);
 }

@@ -49,6 +49,7 @@ typedef enum {
     OP_EXIT,
     OP_FENCE,
     OP_FMA,
+    OP_GRIDDEPCONTROL,
     OP_LD,
     OP_LG2,
     OP_LOP3,
@@ -122,6 +123,9 @@ typedef struct {
     Compare compare;
     Shuffle shuffle;
     bool saturates, flushes, is_whole, is_volatile, is_negated;
+    bool releases, acquires; // for threads of other blocks
+    bool is_of_block;        // or for its own only
+    bool waits;              // for the launch before; else lets the next start
     bool is_constant; // what is loaded: nobody writes it during the launch
     bool passes_nan;
     bool shifts_left, clamps; // of two words; clamps: by 32 at most
@@ -180,19 +184,51 @@ void written_free(Written *w);
 void written_add(Written *w, uint64_t address, int bytes);
 bool written_has(const Written *w, uint64_t address, int bytes);
 
+// ---- visible.c ----
+
+typedef struct Visible Visible; // memory of a launch, whose stores are delayed
+typedef struct Stores Stores;   // those of a block that others do not see yet
+
+Visible *visible_new(void);
+void visible_free(Visible *v);
+Stores *stores_new(Visible *v);
+// All of a block's stores become visible, as its launch ends.
+void stores_end(Stores *s);
+void stores_barrier(Stores *s);
+void stores_release(Stores *s, int thread);
+// The releases so far, for a thread that acquires.
+uint64_t visible_now(const Stores *s);
+void visible_store(Stores *s, int thread, uint64_t address, const char *from,
+                   int count);
+// Loads as a thread that has last acquired after so many releases.
+void visible_load(const Stores *s, uint64_t since, uint64_t address, char *to,
+                  int count);
+
 // ---- execute.c ----
 
 typedef struct {
     uint64_t *r;
-    int at; // number of the next instruction
-    enum { RUNS, AT_BARRIER, AT_SHUFFLE, LOOKED, ENDED } state;
+    int at;          // number of the next instruction
+    uint64_t since;  // releases before its last acquire
+    bool has_waited; // for the launch before
+    enum { RUNS, AT_BARRIER, AT_SHUFFLE, LOOKED, AT_WAIT, ENDED } state;
 } Thread;
+
+// The launches before and behind one.
+typedef struct {
+    bool is_programmatic; // the launch before may still run
+    bool waits;           // it does
+    bool triggers;        // the launch behind has not been allowed to start
+} Dependence;
 
 // Where a thread's addresses lead.
 typedef struct {
     char *shared, *parameters;
     Written
         *written; // by the launch; NULL: nothing that it loads depends on it
+    Stores *stores; // NULL: others see stores at once
+    const Dependence *dependence;
+    bool *has_triggered; // the block
 } Memory;
 
 // Executes instructions until the thread waits, has read what other blocks may

@@ -47,6 +47,24 @@ void *ptx_variable(const PtxModule *m, const char *name, size_t *bytes);
 void ptx_run(const PtxKernel *k, void *const *argument, int grid, int threads,
              unsigned seed);
 
+// The same for launches that depend on one another as griddepcontrol says.
+typedef struct PtxLaunch PtxLaunch;
+
+typedef struct {
+    unsigned seed;
+    bool delays;       // what blocks store; others see it where PTX makes them
+    bool programmatic; // may start before the launch that it follows ends
+} PtxOrder;
+
+PtxLaunch *ptx_launch_new(const PtxKernel *k, void *const *argument, int grid,
+                          int threads, PtxOrder order);
+
+// Runs a launch to its end and frees it.  `next`, or NULL, is programmatic:
+// some of its blocks start while this one runs, after every block of this one
+// has executed griddepcontrol.launch_dependents or ended, and run up to
+// griddepcontrol.wait.
+void ptx_launch_run(PtxLaunch *l, PtxLaunch *next);
+
 // ---- warp.c ----
 
 // What an instruction was, as warps executed it.

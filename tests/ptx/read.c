@@ -342,6 +342,7 @@ static const char *const op_names[] = {
     [OP_CVTA] = "cvta",     [OP_DIV] = "div",
     [OP_EX2] = "ex2",       [OP_EXIT] = "exit",
     [OP_FENCE] = "fence",   [OP_FMA] = "fma",
+    [OP_GRIDDEPCONTROL] = "griddepcontrol",
     [OP_LD] = "ld",         [OP_LG2] = "lg2",
     [OP_LOP3] = "lop3",     [OP_MAD] = "mad",
     [OP_MAX] = "max",       [OP_MEMBAR] = "membar",
@@ -363,10 +364,30 @@ static const char *const op_names[] = {
 // anyway.
 static bool is_indifferent(const Instruction *i, const char *part) {
     static const char *const parts[] = {
-        "uni",    "sync", "aligned", "cta",     "gpu", "gl", "sys",
-        "approx", "to",   "full",    "acq_rel", "sc",  NULL};
+        "uni", "sync", "aligned", "gpu", "sys", "approx", "to", "full", NULL};
     return place_in(parts, part) >= 0 ||
            (i->op == OP_ATOM && strcmp(part, "add") == 0);
+}
+
+// The order of accesses of several blocks.  Within a block all is visible at
+// once, and loads that a barrier of blocks turns around are those of other
+// blocks.
+static bool order_part(Instruction *i, const char *part) {
+    static const char *const names[] = {"cta",     "relaxed", "acquire",
+                                        "release", "acq_rel", "sc",
+                                        "gl",      NULL};
+    int place = place_in(names, part);
+    i->is_of_block |= place == 0;
+    i->acquires |= place == 2 || place >= 4;
+    i->releases |= place >= 3;
+    i->is_volatile |= i->op == OP_LD && (place == 1 || place == 2);
+    return place >= 0;
+}
+
+static bool dependence_part(Instruction *i, const char *part) {
+    i->waits |= strcmp(part, "wait") == 0;
+    return i->op == OP_GRIDDEPCONTROL &&
+           (i->waits || strcmp(part, "launch_dependents") == 0);
 }
 
 static bool shuffle_part(Instruction *i, const char *part) {
@@ -464,11 +485,15 @@ static Instruction instruction_of(Reader *r, char *word) {
         } else if (!compare_part(&i, part) && !shuffle_part(&i, part) &&
                    !funnel_part(&i, part) &&
                    !round_part(&i, part) && !space_part(&i, part) &&
-                   !flag_part(&i, part) && !is_indifferent(&i, part)) {
+                   !flag_part(&i, part) && !order_part(&i, part) &&
+                   !dependence_part(&i, part) &&
+                   !is_indifferent(&i, part)) {
             ptx_fail(r->line, "'.%s' of %s is not known here", part,
                      op_names[op]);
         }
     }
+    i.acquires &= !i.is_of_block;
+    i.releases &= !i.is_of_block;
     return i;
 }
 
@@ -484,6 +509,7 @@ static void operands_next(Reader *r, Instruction *i) {
     case OP_EXIT:
     case OP_MEMBAR:
     case OP_FENCE:
+    case OP_GRIDDEPCONTROL:
         return;
     case OP_BAR:
         from_add(r, i, operand_next(r));

@@ -10,23 +10,28 @@ enum { GARBAGE = 0xff, MOST_LOOKS = 1 << 10 };
 typedef struct {
     const Kernel *kernel;
     Memory memory;
-    Thread *thread;
+    Thread *thread; // NULL: the block has not begun, or its memory is freed
     int *order; // of its warps' lanes, then of its warps
     int num_threads;
     uint64_t *registers;
     char *local;
     PtxCount *count; // or NULL
-    bool ended;
+    bool has_triggered, ended;
 } Block;
 
-typedef struct {
+struct PtxLaunch {
     const Kernel *kernel;
     char *parameters;
     Written *written; // NULL: the kernel does not depend on it
     int grid, threads;
     uint64_t seed;
-    PtxCount *count; // or NULL
-} Launch;
+    PtxCount *count;  // or NULL
+    Visible *visible; // NULL: stores are not delayed
+    Dependence dependence;
+    int *order; // of its blocks
+    Block *block;
+};
+typedef PtxLaunch Launch;
 
 static void *room(size_t bytes, int value) {
     char *p = aligned_alloc(256, (bytes + 255) / 256 * 256 + 256);
@@ -62,8 +67,14 @@ static void block_begin(Block *b, Launch *l, int number) {
     size_t threads = (size_t)l->threads, each = (size_t)k->num_registers;
     size_t local = (k->local_bytes + 15) / 16 * 16;
     *b = (Block){.kernel = k, .num_threads = l->threads, .count = l->count};
-    b->memory =
-        (Memory){room(k->shared_bytes, GARBAGE), l->parameters, l->written};
+    b->memory = (Memory){room(k->shared_bytes, GARBAGE),
+                         l->parameters,
+                         l->written,
+                         NULL,
+                         &l->dependence,
+                         &b->has_triggered};
+    if (l->visible != NULL)
+        b->memory.stores = stores_new(l->visible);
     b->thread = room(threads * sizeof *b->thread, 0);
     b->registers = room(threads * each * sizeof *b->registers, GARBAGE);
     b->local = room(threads * local, GARBAGE);
@@ -85,6 +96,7 @@ static void block_end(Block *b) {
     free(b->registers);
     free(b->local);
     free(b->order);
+    b->thread = NULL;
 }
 
 static int lanes_of(const Block *b, int warp) {
@@ -224,8 +236,15 @@ static void block_release(Block *b) {
                      "thread %d is at a barrier that others do not reach", i);
         last = t;
     }
+    uint64_t since = 0;
     for (int i = 0; i < count; i++)
+        since = b->thread[i].since > since ? b->thread[i].since : since;
+    for (int i = 0; i < count; i++) {
         b->thread[i].state = RUNS;
+        b->thread[i].since = since;
+    }
+    if (b->memory.stores != NULL)
+        stores_barrier(b->memory.stores);
 }
 
 // Whether some thread has looked at what another block is to change.
@@ -239,73 +258,153 @@ static bool block_round(Block *b) {
 
 // ---- launches ----
 
-static void blocks_alone(Launch *l, const int *order) {
-    for (int i = 0; i < l->grid; i++) {
-        Block b;
-        block_begin(&b, l, order[i]);
-        for (int stuck = 0; !b.ended;) {
-            stuck = block_round(&b) ? stuck + 1 : 0;
-            if (stuck == MOST_LOOKS)
-                ptx_fail(0, "%s: a block waits for one that is not there",
-                         l->kernel->is.name);
-        }
-        block_end(&b);
-    }
+static Block *block_of(Launch *l, int place) {
+    Block *b = &l->block[place];
+    if (b->thread == NULL && !b->ended)
+        block_begin(b, l, l->order[place]);
+    return b;
 }
 
-static void blocks_together(Launch *l, const int *order) {
-    Block *b = room((size_t)l->grid * sizeof *b, 0);
+static void block_finish(Launch *l, int place) {
+    Block *b = block_of(l, place);
+    for (int stuck = 0; !b->ended;) {
+        stuck = block_round(b) ? stuck + 1 : 0;
+        if (stuck == MOST_LOOKS)
+            ptx_fail(0, "%s: a block waits for one that is not there",
+                     l->kernel->is.name);
+    }
+    if (b->thread != NULL)
+        block_end(b);
+}
+
+static void blocks_together(Launch *l) {
     int left = l->grid;
     for (int i = 0; i < l->grid; i++)
-        block_begin(&b[i], l, order[i]);
+        block_of(l, i);
     for (int stuck = 0; left > 0;) {
         int looking = 0, before = left;
         left = 0;
         for (int i = 0; i < l->grid; i++) {
-            if (!b[i].ended)
-                looking += block_round(&b[i]);
-            left += !b[i].ended;
+            if (!l->block[i].ended)
+                looking += block_round(&l->block[i]);
+            left += !l->block[i].ended;
         }
         stuck = looking == before ? stuck + 1 : 0;
         if (stuck == MOST_LOOKS)
             ptx_fail(0, "%s: blocks wait for one another", l->kernel->is.name);
     }
     for (int i = 0; i < l->grid; i++)
-        block_end(&b[i]);
-    free(b);
+        block_end(&l->block[i]);
 }
 
-static void launch_run(Launch *l, const PtxKernel *is, void *const *argument) {
-    const Kernel *k = l->kernel;
+// ---- launches that depend on one another ----
+
+// Runs every block until it lets the next launch start, or ends.
+static void blocks_trigger(Launch *l) {
+    l->dependence.triggers = true;
+    for (int i = 0; i < l->grid; i++) {
+        Block *b = block_of(l, i);
+        for (int round = 0; !b->ended && !b->has_triggered; round++) {
+            block_round(b);
+            if (round == MOST_LOOKS)
+                ptx_fail(0,
+                         "%s: a block neither lets the next launch start "
+                         "nor ends",
+                         l->kernel->is.name);
+        }
+    }
+    l->dependence.triggers = false;
+}
+
+// Runs a block up to its wait for the launch before.
+static void block_start(Launch *l, int place) {
+    Block *b = block_of(l, place);
+    l->dependence.waits = true;
+    for (int waiting = -1, before = -2; !b->ended && waiting != before;) {
+        before = waiting;
+        block_round(b);
+        waiting = count_in(b, 0, b->num_threads, AT_WAIT) +
+                  count_in(b, 0, b->num_threads, AT_BARRIER);
+    }
+    l->dependence.waits = false;
+}
+
+// The launch before has ended.
+static void blocks_go_on(Launch *l) {
+    for (int i = 0; i < l->grid; i++)
+        for (int j = 0; l->block[i].thread != NULL && j < l->threads; j++)
+            if (l->block[i].thread[j].state == AT_WAIT)
+                l->block[i].thread[j].state = RUNS;
+}
+
+enum { MOST_STARTED = 4 };
+
+// Blocks of the next launch start between blocks of this one.
+static void blocks_with_next(Launch *l, Launch *next) {
+    int started = 0,
+        most = next->grid < MOST_STARTED ? next->grid : MOST_STARTED;
+    blocks_trigger(l);
+    most -= (int)drawn(next, (unsigned)most);
+    for (int i = 0; i < l->grid; i++) {
+        while (started < most && drawn(next, 2) == 0)
+            block_start(next, started++);
+        if (!l->kernel->is.waits)
+            block_finish(l, i);
+    }
+    while (started < most && drawn(next, 2) == 0)
+        block_start(next, started++);
+}
+
+PtxLaunch *ptx_launch_new(const PtxKernel *is, void *const *argument, int grid,
+                          int threads, PtxOrder order) {
+    const Kernel *k = (const Kernel *)(const void *)is;
+    Launch *l = room(sizeof *l, 0);
+    *l = (Launch){.kernel = k,
+                  .grid = grid,
+                  .threads = threads,
+                  .seed = order.seed,
+                  .dependence = {.is_programmatic = order.programmatic}};
     l->parameters = room((size_t)k->parameter_bytes, 0);
     l->written = k->loads_constants ? written_new() : NULL;
+    l->visible = order.delays ? visible_new() : NULL;
     if (l->threads > is->threads)
         ptx_fail(0, "%s: %d threads are more than it has", is->name,
                  l->threads);
     for (int i = 0; i < is->num_parameters; i++)
         memcpy(l->parameters + k->offset[i], argument[i], (size_t)is->bytes[i]);
-    int *order = order_new(l, l->grid);
-    if (is->waits)
-        blocks_together(l, order);
-    else
-        blocks_alone(l, order);
-    free(order);
-    written_free(l->written);
-    free(l->parameters);
+    l->order = order_new(l, l->grid);
+    l->block = room((size_t)grid * sizeof *l->block, 0);
+    return l;
 }
 
-static const Kernel *kernel_of(const PtxKernel *k) {
-    return (const Kernel *)(const void *)k;
+void ptx_launch_run(PtxLaunch *l, PtxLaunch *next) {
+    blocks_go_on(l);
+    if (next != NULL)
+        blocks_with_next(l, next);
+    if (l->kernel->is.waits)
+        blocks_together(l);
+    for (int i = 0; i < l->grid && !l->kernel->is.waits; i++)
+        block_finish(l, i);
+    for (int i = 0; i < l->grid; i++)
+        stores_end(l->block[i].memory.stores);
+    free(l->order);
+    free(l->block);
+    written_free(l->written);
+    visible_free(l->visible);
+    free(l->parameters);
+    free(l);
 }
 
 void ptx_run(const PtxKernel *k, void *const *argument, int grid, int threads,
              unsigned seed) {
-    Launch l = {kernel_of(k), NULL, NULL, grid, threads, seed, NULL};
-    launch_run(&l, k, argument);
+    PtxOrder order = {.seed = seed};
+    ptx_launch_run(ptx_launch_new(k, argument, grid, threads, order), NULL);
 }
 
 void ptx_run_counted(const PtxKernel *k, void *const *argument, int grid,
                      int threads, PtxCount *count) {
-    Launch l = {kernel_of(k), NULL, NULL, grid, threads, 0, count};
-    launch_run(&l, k, argument);
+    PtxLaunch *l =
+        ptx_launch_new(k, argument, grid, threads, (PtxOrder){.seed = 0});
+    l->count = count;
+    ptx_launch_run(l, NULL);
 }

@@ -103,6 +103,17 @@ const Node *replay_next(Replay *r) {
     return &r->graph->node[chosen];
 }
 
+Work *replay_behind(const Replay *r, const Node *n) {
+    const int own = (int)(n - r->graph->node);
+    Work *behind = NULL;
+    for (int i = own + 1; i < r->graph->count; i++) {
+        const Node *other = &r->graph->node[i];
+        if (other->need.count == 1 && other->need.node[0] == own)
+            behind = other->work;
+    }
+    return behind;
+}
+
 // ---- capturing ----
 
 static Capture *capture_of(long id) {

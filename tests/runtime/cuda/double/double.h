@@ -30,6 +30,9 @@
 //                              compiler runs
 //   SINTER_DOUBLE_WARPS=FILE   with PTX: adds the counts of each kernel's warps
 //                              to the file
+//   SINTER_DOUBLE_DELAYED=1    with PTX: what a block stores is visible to
+//   other
+//                              blocks only where PTX says so
 //   SINTER_DOUBLE_THREADS=1    a block has one thread: fast, less is seen
 #ifndef TESTS_DOUBLE_H
 #define TESTS_DOUBLE_H
@@ -147,6 +150,9 @@ typedef struct Work {
 // Puts work, with its one user, into a stream or into the graph that is being
 // captured from it.
 CUresult stream_add(CUstream s, Work *w);
+// The work that comes directly behind the running one, of which it may see a
+// part run; NULL: none is known.
+Work *stream_behind(void);
 // The same for a launch of a graph, which is not captured.
 CUresult stream_launch(CUstream s, CUgraphExec exec);
 void work_drop(Work *w);
@@ -208,6 +214,7 @@ struct CUstream_st {
     struct Op *first, **end;
     double now; // seconds by the stand-in's clock
     Captured captured;
+    bool after_kernel; // the last that it was given is a launch
 };
 CUstream streams_first(void);
 
@@ -234,6 +241,8 @@ Replay *replay_new(CUgraph g);
 void replay_free(Replay *r);
 // A node that can run now, at random; it is taken to have run.
 const Node *replay_next(Replay *r);
+// The work of the node that follows this one and no other; NULL: none does.
+Work *replay_behind(const Replay *r, const Node *n);
 
 struct CUgraphExec_st {
     int users; // the program, and launches that have not ended
@@ -257,6 +266,7 @@ struct CUfunc_st {
     const int *bytes; // of each
     void (*run)(CUfunction f, void **argument, int grid);
     const void *code;
+    const PtxKernel *ptx; // the same, if it is PTX; else NULL
     Warps *warps; // NULL: not asked for
 };
 

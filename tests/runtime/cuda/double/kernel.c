@@ -8,7 +8,9 @@ typedef struct {
     CUfunction function;
     long number; // that it had when it was launched
     int grid;
-    void *argument[]; // and then their bytes
+    bool is_programmatic; // may start before the launch before it ends
+    PtxLaunch *started;   // it has; NULL: it has not
+    void *argument[];     // and then their bytes
 } Launch;
 
 enum { REGISTERS = 64, LONGEST_ARGUMENT = 8 };
@@ -85,15 +87,50 @@ static void pointers_check(const Launch *l) {
     }
 }
 
-static void launch_run(Work *w) {
-    Launch *l = (Launch *)(void *)w;
+static void launch_check(const Launch *l) {
     if (!function_known(l->function) || l->function->number != l->number)
         complain("a kernel runs whose module was unloaded");
     pointers_check(l);
-    l->function->run(l->function, l->argument, l->grid);
 }
 
-static Launch *launch_new(CUfunction f, int grid, void **parameter) {
+static PtxLaunch *launch_start(const Launch *l, unsigned seed) {
+    PtxOrder order = {.seed = seed,
+                      .delays = setting_number("SINTER_DOUBLE_DELAYED", 0) != 0,
+                      .programmatic = l->is_programmatic};
+    launch_check(l);
+    return ptx_launch_new(l->function->ptx, l->argument, l->grid,
+                          l->function->threads, order);
+}
+
+static void launch_run(Work *w);
+
+// The launch behind one that may see it start; NULL: none, or not this time.
+static Launch *launch_behind(unsigned seed) {
+    Work *w = stream_behind();
+    Launch *l = (Launch *)(void *)w;
+    bool can = w != NULL && w->run == launch_run && l->is_programmatic &&
+               l->function->ptx != NULL && seed != 0;
+    return can && random_below(4) != 0 ? l : NULL;
+}
+
+static void launch_run(Work *w) {
+    Launch *l = (Launch *)(void *)w, *behind;
+    launch_check(l);
+    if (l->function->ptx == NULL || l->function->warps != NULL) {
+        l->function->run(l->function, l->argument, l->grid);
+        return;
+    }
+    unsigned seed = order_draw();
+    PtxLaunch *own = l->started != NULL ? l->started : launch_start(l, seed);
+    l->started = NULL;
+    behind = launch_behind(seed);
+    if (behind != NULL)
+        behind->started = launch_start(behind, order_draw());
+    ptx_launch_run(own, behind != NULL ? behind->started : NULL);
+}
+
+static Launch *launch_new(CUfunction f, int grid, void **parameter,
+                          bool programmatic) {
     size_t count = (size_t)f->num_parameters;
     Launch *l = take(sizeof *l + count * (sizeof(void *) + LONGEST_ARGUMENT));
     char *bytes = (char *)(l->argument + count);
@@ -103,7 +140,9 @@ static Launch *launch_new(CUfunction f, int grid, void **parameter) {
                    .seconds = 2e-6 + 1e-7 * grid},
                   f,
                   f->number,
-                  grid};
+                  grid,
+                  programmatic,
+                  NULL};
     for (size_t i = 0; i < count; i++) {
         if (f->bytes[i] > LONGEST_ARGUMENT || parameter[i] == NULL)
             complain("%s: argument %zu is of another kind", f->name, i);
@@ -116,7 +155,7 @@ static Launch *launch_new(CUfunction f, int grid, void **parameter) {
 
 static CUresult launch(CUfunction f, const unsigned grid[3],
                        const unsigned block[3], unsigned shared, CUstream s,
-                       void **parameter, bool cooperative) {
+                       void **parameter, bool cooperative, bool programmatic) {
     if (!function_known(f) || !stream_known(s))
         return CUDA_ERROR_INVALID_HANDLE;
     if (grid[0] == 0 || grid[0] > 0x7fffffff || grid[1] != 1 || grid[2] != 1 ||
@@ -136,7 +175,15 @@ static CUresult launch(CUfunction f, const unsigned grid[3],
         (long long)grid[0] >
             blocks_resident(f->threads) * device_number("multiProcessorCount"))
         return CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE;
-    return stream_add(s, &launch_new(f, (int)grid[0], parameter)->work);
+    // NVIDIA's driver takes it behind anything, but promises less there.
+    if (programmatic && !s->after_kernel)
+        complain("%s: a programmatic launch behind no kernel", f->name);
+    if (programmatic && device_architecture() < 90)
+        return CUDA_ERROR_NOT_SUPPORTED;
+    CUresult result = stream_add(
+        s, &launch_new(f, (int)grid[0], parameter, programmatic)->work);
+    s->after_kernel = result == CUDA_SUCCESS;
+    return result;
 }
 
 CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
@@ -147,7 +194,27 @@ CUresult cuLaunchKernel(CUfunction f, unsigned gx, unsigned gy, unsigned gz,
     if (extra != NULL)
         return CUDA_ERROR_INVALID_VALUE;
     return launch(f, (unsigned[]){gx, gy, gz}, (unsigned[]){bx, by, bz}, shared,
-                  s, parameter, false);
+                  s, parameter, false, false);
+}
+
+CUresult cuLaunchKernelEx(const CUlaunchConfig *c, CUfunction f,
+                          void **parameter, void **extra) {
+    bool programmatic = false;
+    DRIVER_CALL("%s grid=%u block=%u shared=%u stream=%p attributes=%u",
+                function_known(f) ? f->name : "?", c->gridDimX, c->blockDimX,
+                c->sharedMemBytes, (void *)c->hStream, c->numAttrs);
+    if (extra != NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    for (unsigned i = 0; i < c->numAttrs; i++) {
+        const CUlaunchAttribute *a = &c->attrs[i];
+        if (a->id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            complain("%s: an attribute of another kind", f->name);
+        programmatic = a->value.programmaticStreamSerializationAllowed != 0;
+    }
+    return launch(f, (unsigned[]){c->gridDimX, c->gridDimY, c->gridDimZ},
+                  (unsigned[]){c->blockDimX, c->blockDimY, c->blockDimZ},
+                  c->sharedMemBytes, c->hStream, parameter, false,
+                  programmatic);
 }
 
 CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy,
@@ -157,5 +224,5 @@ CUresult cuLaunchCooperativeKernel(CUfunction f, unsigned gx, unsigned gy,
     DRIVER_CALL("%s grid=%u block=%u shared=%u stream=%p",
                 function_known(f) ? f->name : "?", gx, bx, shared, (void *)s);
     return launch(f, (unsigned[]){gx, gy, gz}, (unsigned[]){bx, by, bz}, shared,
-                  s, parameter, true);
+                  s, parameter, true, false);
 }

@@ -66,6 +66,7 @@ static CUresult library_load(CUmodule m, const void *code, size_t bytes) {
                                             k->bytes,
                                             library_run,
                                             k,
+                                            NULL,
                                             NULL};
     }
     return CUDA_SUCCESS;
@@ -85,11 +86,9 @@ static void *library_variable(CUmodule m, const char *name, size_t *bytes) {
 
 // ---- PTX ----
 
+// With SINTER_DOUBLE_WARPS; else kernel.c runs them.
 static void ptx_launch(CUfunction f, void **argument, int grid) {
-    if (f->warps != NULL)
-        warps_run(f->warps, f->code, argument, grid);
-    else
-        ptx_run(f->code, argument, grid, f->threads, order_draw());
+    warps_run(f->warps, f->ptx, argument, grid);
 }
 
 static CUresult ptx_load(CUmodule m, const char *text) {
@@ -99,10 +98,16 @@ static CUresult ptx_load(CUmodule m, const char *text) {
     m->function = take((size_t)m->count * sizeof *m->function);
     for (int i = 0; i < m->count; i++) {
         const PtxKernel *k = ptx_kernel(m->ptx, i);
-        m->function[i] = (struct CUfunc_st){
-            ++modules.functions, k->name,  k->threads, k->waits,
-            k->num_parameters,   k->bytes, ptx_launch, k,
-            warps_new(k)};
+        m->function[i] = (struct CUfunc_st){++modules.functions,
+                                            k->name,
+                                            k->threads,
+                                            k->waits,
+                                            k->num_parameters,
+                                            k->bytes,
+                                            ptx_launch,
+                                            k,
+                                            k,
+                                            warps_new(k)};
     }
     return CUDA_SUCCESS;
 }

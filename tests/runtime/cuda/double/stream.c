@@ -24,6 +24,7 @@ static struct {
     uint64_t random;
     long seed;
     double now; // the latest of all
+    Work *behind; // the running work
 } streams;
 
 // ---- the draw ----
@@ -98,6 +99,7 @@ static bool event_known(CUevent e) {
 
 static Op *op_add(CUstream s, OpKind kind) {
     Op *o = take(sizeof *o);
+    s->after_kernel = false;
     o->kind = kind;
     o->earliest = streams.now;
     *s->end = o;
@@ -128,10 +130,15 @@ static bool op_ready(const Op *o) {
     return true;
 }
 
-static void work_run(CUstream s, Work *w) {
+Work *stream_behind(void) {
+    return streams.behind;
+}
+
+static void work_run(CUstream s, Work *w, Work *behind) {
     int error = fault_next("run");
     if (error != 0)
         device_lose(error);
+    streams.behind = behind;
     if (device_lost() == 0)
         w->run(w);
     s->now += w->seconds;
@@ -143,7 +150,7 @@ static bool graph_step(CUstream s, Op *o) {
     if (o->replay->left > 0) {
         const Node *n = replay_next(o->replay);
         if (n->work != NULL)
-            work_run(s, n->work);
+            work_run(s, n->work, replay_behind(o->replay, n));
         if (n->event != NULL && !event_known(n->event))
             complain("a graph records an event that was destroyed");
         if (n->event != NULL)
@@ -160,7 +167,7 @@ static void stream_step(CUstream s) {
     bool ended = true;
     s->now = o->earliest > s->now ? o->earliest : s->now;
     if (o->kind == OP_WORK)
-        work_run(s, o->work);
+        work_run(s, o->work, o->next != NULL ? o->next->work : NULL);
     else if (o->kind == OP_RECORD)
         event_run(o->event, o->number, s->now);
     else if (o->kind == OP_WAIT)
@@ -247,6 +254,7 @@ static void streams_advance(void) {
 // ---- work for streams ----
 
 CUresult stream_add(CUstream s, Work *w) {
+    s->after_kernel = false;
     if (s->captured.capture != NULL)
         return capture_add(&s->captured, w);
     op_add(s, OP_WORK)->work = w;
@@ -326,6 +334,7 @@ CUresult cuStreamWaitEvent(CUstream s, CUevent e, unsigned flags) {
         return CUDA_ERROR_INVALID_HANDLE;
     if (flags != CU_EVENT_WAIT_DEFAULT)
         return CUDA_ERROR_INVALID_VALUE;
+    s->after_kernel = false;
     CUresult r = capture_wait(&s->captured, e, &done);
     if (done || e->recorded == 0)
         return r;
@@ -368,6 +377,7 @@ static CUresult event_record(CUevent e, CUstream s, unsigned flags) {
         return CUDA_ERROR_INVALID_HANDLE;
     if (flags != CU_EVENT_RECORD_DEFAULT && !external)
         return CUDA_ERROR_INVALID_VALUE;
+    s->after_kernel = false;
     if (s->captured.capture != NULL)
         return capture_record(&s->captured, e, external);
     if (external)
