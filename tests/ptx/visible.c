@@ -21,14 +21,15 @@ typedef struct Change {
     char was[WORD];
 } Change;
 
-// Bytes that a block has stored and not released, with their thread and the
-// barriers before.
+// Bytes that a block has stored, with their thread, the barriers before, and
+// the release that covers them.
 typedef struct {
     uint64_t number; // of the word; 0: the place is free
     uint8_t bytes;
     char is[WORD];
     int writer[WORD], barriers[WORD];
-    Change *changes; // in the table of a launch; the last one first
+    uint64_t released[WORD]; // 0: not yet
+    Change *changes;         // in the table of a launch; the last one first
 } Word;
 
 typedef struct {
@@ -129,7 +130,9 @@ static void word_release(Visible *v, Word *w, uint8_t bytes) {
     for (int i = 0; i < WORD; i++)
         if (bytes >> i & 1)
             to[i] = w->is[i];
-    w->bytes &= (uint8_t)~bytes;
+    for (int i = 0; i < WORD; i++)
+        if (bytes >> i & 1)
+            w->released[i] = v->now;
 }
 
 void stores_release(Stores *s, int thread) {
@@ -138,8 +141,8 @@ void stores_release(Stores *s, int thread) {
         Word *w = &s->pending.word[i];
         uint8_t bytes = 0;
         for (int j = 0; w->bytes != 0 && j < WORD; j++)
-            if (thread < 0 || w->writer[j] == thread ||
-                w->barriers[j] < s->barriers)
+            if (w->released[j] == 0 && (thread < 0 || w->writer[j] == thread ||
+                                        w->barriers[j] < s->barriers))
                 bytes |= (uint8_t)(w->bytes & 1u << j);
         if (bytes != 0)
             word_release(s->launch, w, bytes);
@@ -170,6 +173,7 @@ void visible_store(Stores *s, int thread, uint64_t address, const char *from,
         w->is[j] = from[i];
         w->writer[j] = thread;
         w->barriers[j] = s->barriers;
+        w->released[j] = 0;
     }
 }
 
@@ -185,13 +189,20 @@ static char byte_since(const Visible *v, uint64_t number, int j,
     return is;
 }
 
+// Whether a byte is the block's own for a thread that has acquired since: a
+// later one of another block may then have replaced it.
+static bool is_own(const Word *w, int j, uint64_t since) {
+    return w != NULL && (w->bytes >> j & 1) != 0 &&
+           (w->released[j] == 0 || w->released[j] > since);
+}
+
 void visible_load(const Stores *s, uint64_t since, uint64_t address, char *to,
                   int count) {
     for (int i = 0; i < count; i++) {
         uint64_t at = address + (uint64_t)i;
         const Word *own = word_find(&s->pending, at / WORD);
         int j = (int)(at % WORD);
-        to[i] = own != NULL && own->bytes >> j & 1
+        to[i] = is_own(own, j, since)
                     ? own->is[j]
                     : byte_since(s->launch, at / WORD, j, since);
     }
