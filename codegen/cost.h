@@ -19,7 +19,9 @@ typedef struct {
     double code;              // instructions of the machine code
     int registers;            // of a thread
     int shared;               // bytes of shared memory of a block
+    int loaded;               // bytes that a thread loads for a row; 0: no rows
     int in_flight;            // bytes that a thread loads before it needs them
+    double waits;             // of the last block for memory, one after another
 } KernelCost;
 
 #endif

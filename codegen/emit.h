@@ -182,10 +182,6 @@ const Expr *array_new(Emit *e, Scope *s, NodeId n, Index p);
 // Lane k of an array.
 const Expr *lane_of(Emit *e, const Expr *array);
 
-// Bytes of 8 lanes of n on the device, and of 8 lanes of a sum.
-int64_t vector_bytes(const Emit *e, NodeId n);
-enum { SUM_BYTES = 32 };
-
 // Forgets all names.
 void names_clear(Emit *e);
 
@@ -273,9 +269,9 @@ void sums_finish(Emit *e, Block *b);
 
 // ---- occupancy.c ----
 
-// Chooses the resident blocks of a grid kernel, and lets its row loop read two
-// rows at a time where registers allow.
-void choose_occupancy(Emit *e, Block *b);
+// Chooses the resident blocks of a kernel over rows, and lets the row loop of a
+// grid kernel read two rows at a time, where registers allow.
+void choose_occupancy(Emit *e, Tree *tree);
 
 // ---- update.c, multi_tensor_slice.c ----
 

@@ -141,8 +141,8 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
     k->tree->phased = k->group->phases > 1;
     if (few)
         e.min_blocks = 2;
-    else if (k->group->kind == GROUP_GRID)
-        choose_occupancy(&e, &k->tree->body);
+    else if (k->group->kind == GROUP_GRID || k->group->kind == GROUP_ROWS)
+        choose_occupancy(&e, k->tree);
     if (k->group->kind == GROUP_GRID)
         block_share(own, &k->tree->body);
     k->tree->min_blocks = e.min_blocks;

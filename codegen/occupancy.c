@@ -1,44 +1,39 @@
-// Occupancy: how many blocks of a grid kernel share a multiprocessor, and how
-// many rows a thread reads at a time.
+// Occupancy: how many blocks of a kernel share a multiprocessor, and how many
+// rows a thread reads at a time.
 //
-// A launch has four blocks for each multiprocessor.  __launch_bounds__ asks for
-// all four at once, or for two.  A thread has 256 bytes of registers with four
-// resident blocks and 512 with two; a part of them is for indices and pointers,
-// and the vectors of a thread may take the others before registers spill.
+// Memory is busy if a multiprocessor has bandwidth times latency bytes of loads
+// in flight (Little, 1961): 4.8 TB/s times 0.8 us over the 132 multiprocessors
+// of an H200 are 29 KB.  Resident blocks and rows that are read together add to
+// them, and both need registers.  The cost model estimates these.
 
 #include "codegen/emit.h"
+#include "codegen/kernel/cost.h"
 
 #include <string.h>
 
-// Bytes of vectors with four resident blocks, with two, and for a subroutine.
-enum { VECTORS_OF_FOUR = 144, VECTORS_OF_TWO = 432, CALL_BYTES = 64 };
+enum {
+    IN_FLIGHT = 32 << 10, // bytes of a multiprocessor
+    VECTOR = 16,          // bytes of a load
+    MOST_BLOCKS = 4,      // resident
+    // The compiler does with so many registers less than the cost model
+    // estimates if a bound demands it: no kernel of models/ spills.
+    SLACK = 14
+};
 
-// Properties of a kernel's tree.
+// Properties of a kernel's loop over rows.
 typedef struct {
     const Emit *e;
-    Stmt *loop;    // over rows
-    int64_t kept;  // bytes of vectors that a thread holds for all rows
-    int64_t row;   // bytes of vectors that it reads or computes for one row
-    bool calls;    // a division before the loop, which calls a subroutine
-    int reads;     // loads of vectors of activations for one row
-    bool is_plain; // rows are vectors, and are computed without calls
-} Occupancy;
+    Stmt *loop;
+    int reads;      // loads of vectors for one row
+    bool scalars;   // loads of single elements
+    bool functions; // such as exp, which take longer than the loads
+} Rows;
 
-static bool is_loop(const Stmt *s) {
-    return s->kind == S_FOR && is_named(s->step, "TY");
-}
-
-static bool has_loop(const Block *b) {
-    for (const Stmt *s = b->first; s != NULL; s = s->next)
-        if (is_loop(s) || has_loop(&s->body))
-            return true;
-    return false;
-}
-
-// An array of lanes that is not an operand of a store.
-static bool is_vector(const Stmt *s) {
-    return s->kind == S_DECLARE && s->dim[0] != NULL && s->word == NULL &&
-           strcmp(s->name->name, "out") != 0;
+static Stmt *find_loop(const Block *b) {
+    Stmt *found = NULL;
+    for (Stmt *s = b->first; s != NULL && found == NULL; s = s->next)
+        found = is_row_loop(s) ? s : find_loop(&s->body);
+    return found;
 }
 
 static unsigned facts_of(const Emit *e, const Stmt *s) {
@@ -47,84 +42,62 @@ static unsigned facts_of(const Emit *e, const Stmt *s) {
                : 0;
 }
 
-static void find_element(void *context, const Expr *x) {
-    bool *found = context;
-    *found |= x->kind == X_INDEX;
-}
-
-// Whether s declares a vector that is computed from others.  The compiler can
-// compute it again at each use, so it needs no registers of its own.
-static bool is_derived(const Stmt *s) {
-    const Stmt *fill = s->next;
-    bool found = false;
-    if (fill != NULL && fill->kind == S_REPEAT && fill->body.first != NULL)
-        expr_visit(fill->body.first->value, find_element, &found);
-    return found;
-}
-
-// Bytes of the vectors that b declares.
-static int64_t bytes_of(const Occupancy *r, const Block *b) {
-    int64_t bytes = 0;
+static void rows_look(Rows *r, const Block *b) {
     for (const Stmt *s = b->first; s != NULL; s = s->next) {
-        if (is_vector(s) && s->node != NO_NODE && !is_derived(s))
-            bytes += vector_bytes(r->e, s->node);
-        bytes += bytes_of(r, &s->body) + bytes_of(r, &s->other);
-    }
-    return bytes;
-}
-
-static void row_look(Occupancy *r, const Block *b) {
-    for (const Stmt *s = b->first; s != NULL; s = s->next) {
-        if ((s->kind == S_DECLARE && is_call(s->value, LOAD)) ||
-            (facts_of(r->e, s) & MATH))
-            r->is_plain = false;
-        if (s->kind == S_CALL && is_call(s->value, LOAD) && s->node != NO_NODE)
-            r->reads += r->e->g->node[s->node].type->dtype == ACT;
-        row_look(r, &s->body);
-        row_look(r, &s->other);
+        r->scalars |= s->kind == S_DECLARE && is_call(s->value, LOAD);
+        r->functions |= (facts_of(r->e, s) & MATH) != 0;
+        r->reads += s->kind == S_CALL && is_call(s->value, LOAD);
+        rows_look(r, &s->body);
+        rows_look(r, &s->other);
     }
 }
 
-// Statements of the blocks around the loop, from the outermost in.
-static void outer_look(Occupancy *r, const Block *b) {
-    for (Stmt *s = b->first; s != NULL; s = s->next) {
-        if (is_loop(s)) {
-            r->loop = s;
-            r->row += bytes_of(r, &s->body);
-            row_look(r, &s->body);
-        } else if (has_loop(&s->body)) {
-            outer_look(r, &s->body);
-        } else { // such as the rows of a pivot
-            r->row += bytes_of(r, &s->body);
+// Whether the registers of so many blocks hold those of a thread.
+static bool fits(const KernelCost *k, int rows, int blocks) {
+    int loads = k->loaded / (int)sizeof(float);
+    return k->registers + (rows > 1 ? loads : -SLACK) <=
+           registers_within(blocks);
+}
+
+// Two rows at a time share what a turn of the loop costs.  A row of many loads
+// needs no second.
+static int rows_wanted(const Rows *r, const KernelCost *k) {
+    int most = r->functions ? VECTOR : 2 * VECTOR;
+    return k->loaded <= most ? 2 : 1;
+}
+
+// Bytes that a thread loads before it waits.  Of several loads the compiler
+// places those of a second row behind a part of the first row's functions.
+static int loaded_at_once(const Rows *r, const KernelCost *k, int rows) {
+    bool late = r->functions && k->loaded > VECTOR;
+    return rows == 1 ? k->loaded : late ? k->loaded * 3 / 2 : 2 * k->loaded;
+}
+
+// Takes the fewest blocks that have enough loads in flight, or else the most
+// loads; `most` blocks are launched for each multiprocessor.
+static void choose(Emit *e, const Rows *r, const KernelCost *k, int most) {
+    int best = 0, wanted = rows_wanted(r, k);
+    for (int i = 0; i < 2; i++)
+        for (int b = 2, rows = i ? 3 - wanted : wanted;
+             b <= MOST_BLOCKS && best < IN_FLIGHT; b++) {
+            int bytes =
+                loaded_at_once(r, k, rows) * (b < most ? b : most) * THREADS;
+            if (bytes <= best || !fits(k, rows, b))
+                continue;
+            best = bytes;
+            e->min_blocks = b;
+            r->loop->word = rows > 1 ? "TWO_AT_ONCE" : NULL;
         }
-    }
-    for (const Stmt *s = b->first; s != NULL && r->loop != NULL; s = s->next) {
-        if (is_vector(s) && block_mentions(&r->loop->body, s->name))
-            r->kept += SUM_BYTES;
-        r->calls |= (facts_of(r->e, s) & DIVIDES) && has_loop(b) &&
-                    type_count(r->e->g->node[s->node].type) > 1;
-    }
 }
 
-// Threads that hold many vectors allow too few blocks to hide latency one row
-// at a time.  The same holds for four resident blocks whose threads read one
-// vector each, such as for a variance, whose pivot's rows are not held in the
-// loop.  A function call or a bounds test needs half of the registers.
-void choose_occupancy(Emit *e, Block *b) {
-    Occupancy r = {.e = e, .is_plain = true};
-    outer_look(&r, b);
-    int64_t most = VECTORS_OF_TWO - (r.calls ? CALL_BYTES : 0);
-    int64_t bytes = r.kept + r.row;
-    if (!r.is_plain || r.reads == 0 || group_any(e, window_skips)) {
-        e->min_blocks = bytes <= VECTORS_OF_TWO / 2 ? 2 : 0;
-        return;
-    }
-    if (bytes <= VECTORS_OF_FOUR && !r.calls &&
-        e->group->grid[DEVICE_PLAN] == device_grid(e->g))
-        e->min_blocks = 4;
-    else if (bytes <= most)
-        e->min_blocks = 2;
-    if (e->min_blocks == 4 ? r.reads == 1 && group_any(e, has_pivot)
-                           : e->min_blocks == 2 && bytes + r.row <= most)
-        r.loop->word = "TWO_AT_ONCE";
+void choose_occupancy(Emit *e, Tree *tree) {
+    int blocks = e->grid[DEVICE_PLAN], all = e->g->multiprocessors;
+    KernelCost k = tree_cost(tree, blocks, e->device->act);
+    Rows r = {.e = e, .loop = find_loop(&tree->body)};
+    if (r.loop != NULL)
+        rows_look(&r, &r.loop->body);
+    e->min_blocks = k.registers <= registers_within(2) ? 2 : 0;
+    if (r.reads > 0 && !r.scalars && k.loaded >= VECTOR &&
+        !group_any(e, window_skips))
+        choose(e, &r, &k, (blocks + all - 1) / all);
 }

@@ -9,7 +9,7 @@
 
 // Bytes for vectors before registers spill.  A thread has 512 bytes with two
 // resident blocks on a multiprocessor.
-enum { MOST_BYTES = 448 };
+enum { MOST_BYTES = 448, SUM_BYTES = 32 };
 
 // Vectors of a row that a thread has.
 enum { MOST_VECTORS = 4 };
@@ -175,6 +175,12 @@ static void sweep_close(Emit *e, Scope *row, Scope *sweep, const char *end) {
                  "{ ~ }",
                  column_type(*e->group->iteration_space), end),
              body);
+}
+
+// Bytes of 8 lanes of n on the device.
+static int64_t vector_bytes(const Emit *e, NodeId n) {
+    Type one = type_scalar(e->device->node[n].type->dtype);
+    return 8 * graph_bytes(e->device, &one);
 }
 
 // Bytes of the vectors that a thread reads in a sweep, as stored in memory.
@@ -396,7 +402,6 @@ void emit_rows(Emit *e, Block *b) {
     Index p = space_index(e, space, x_name(e->a, "c"), e->vw);
     RowBytes bytes = emit_sweeps(e, row, p, sweeps);
     int vectors = row_vectors(e, bytes);
-    e->min_blocks = live_bytes(e, bytes, vectors) <= MOST_BYTES ? 2 : 1;
     emit_head(e, b, space, vectors);
     const Block *rows = scope_close(e, row);
     block_append(b, scope_close(e, kernel));

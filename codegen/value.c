@@ -308,11 +308,6 @@ static const Expr *iota(Emit *e, NodeId n, Index p) {
     return from ? EXPR(e, "$ + $", index, x_size(e->a, from)) : index;
 }
 
-int64_t vector_bytes(const Emit *e, NodeId n) {
-    Type one = type_scalar(e->device->node[n].type->dtype);
-    return 8 * graph_bytes(e->device, &one);
-}
-
 const Expr *value_set(Emit *e, Scope *s, NodeId n, Index p, const Expr *x) {
     return declare_value(
         e, s, n, p, is_uniform(*e->g->node[n].type, p) ? HELD_ONCE : HELD_LANE,

@@ -21,7 +21,20 @@ static void block_walk(Walk *w, const Block *b);
 // Enters a loop of so many turns of a warp.
 static void loop_enter(Walk *w, double turns) {
     Loop *outer = &w->loop[w->depth++];
-    w->loop[w->depth] = (Loop){.turns = outer->turns * turns, .from = w->now};
+    w->loop[w->depth] = (Loop){.turns = outer->turns * turns,
+                               .last = outer->last * fmax(turns, 1),
+                               .from = w->now};
+}
+
+// The bytes in flight are those of the loop over rows, or of a loop that loads
+// more than the others, in it or without one.
+static void loop_compare(Walk *w, const Loop *loop, int copies) {
+    double all = loop->turns * loop->in_flight;
+    if (all <= w->most_loaded)
+        return;
+    w->most_loaded = loop->is_rows ? (double)INFINITY : all;
+    w->cost.loaded = loop->is_rows ? loop->in_flight : 0;
+    w->cost.in_flight = loop->in_flight * copies;
 }
 
 // Leaves it.  The compiler writes out `copies` of its code; if these are all
@@ -32,11 +45,10 @@ static void loop_leave(Walk *w, double copies, bool unrolled) {
     for (int i = 0; i < w->num_ranges; i++)
         if (w->range[i].level <= w->depth && w->range[i].to >= own->from)
             w->range[i].to = w->now;
-    int in_flight = own->in_flight * (copies > 2 ? 2 : 1);
     if (unrolled)
         outer->in_flight += own->in_flight * (int)copies;
-    else if (in_flight > w->cost.in_flight)
-        w->cost.in_flight = in_flight;
+    else
+        loop_compare(w, own, copies > 2 ? 2 : 1);
 }
 
 static void body_walk(Walk *w, const Block *b) {
@@ -87,6 +99,7 @@ static void for_walk(Walk *w, const Stmt *s) {
         spend(w, ISSUE_CONTROL, 1, w->depth);
     }
     body_walk(w, &s->body);
+    w->loop[w->depth].is_rows = is_row_loop(s);
     double copies = copies_of(w, s, whole, turns);
     loop_leave(w, copies, whole && copies == turns);
     w->num_variables = variables;
@@ -100,8 +113,10 @@ static void repeat_walk(Walk *w, const Stmt *s) {
         return;
     }
     bool levels = strcmp(x->name, "REDUCTION_LEVELS") == 0;
-    double turns = levels ? 1 : estimate_of(w, x->arg[1]).value;
+    double until = estimate_of(w, x->arg[1]).value, turns = levels ? 1 : until;
     loop_enter(w, turns);
+    if (levels)
+        w->loop[w->depth].last = until > 1 ? 2 : 1;
     Estimate own = estimate_constant(0);
     own.level = w->depth;
     own.constant = !levels;
@@ -134,14 +149,15 @@ static void if_walk(Walk *w, const Stmt *s) {
     body_walk(w, &s->other);
 }
 
-// The chunks of entries of a kind, and the elements of such a chunk.
+// The chunks of the phase's entries of a kind, and their elements.
 static void case_weigh(const Walk *w, double kind, double *chunks,
                        double *elements) {
     enum { CHUNK = 4096 };
     for (const Stmt *t = w->tree->tables.first; t != NULL; t = t->next)
         for (int i = 0; t->kind == S_TABLE && i < t->num_rows; i++) {
             const Expr *row = t->row[i].value;
-            if (row->kind != X_LIST || row->count < 2 ||
+            if (w->entries == NULL || !expr_equal(t->name, w->entries) ||
+                row->kind != X_LIST || row->count < 2 ||
                 (kind >= 0 && (double)row->arg[0]->integer != kind))
                 continue;
             *chunks += ceil((double)row->arg[1]->integer / CHUNK);
@@ -181,6 +197,8 @@ static void declare_walk(Walk *w, const Stmt *s) {
     if (s->word != NULL && strcmp(s->word, "SHARED") == 0) {
         w->cost.shared += 4 * (int)estimate_of(w, s->dim[0]).value;
     } else if (s->value != NULL) {
+        if (is_named(s->name, "own") && s->value->kind == X_INDEX)
+            w->entries = s->value->arg[0];
         e = estimate_of(w, s->value);
         e.real = strstr(s->type, "float") != NULL;
     }
@@ -300,6 +318,12 @@ static double widest(Walk *w) {
     return most;
 }
 
+int registers_within(int blocks) {
+    enum { UNIT = 8, MOST = 255 };
+    int most = REGISTERS / (blocks > 1 ? blocks * THREADS : THREADS);
+    return most < MOST ? most / UNIT * UNIT : MOST;
+}
+
 KernelCost tree_cost(const Tree *tree, int blocks, DType act) {
     Walk w = {.a = arena_new(),
               .tree = tree,
@@ -309,10 +333,11 @@ KernelCost tree_cost(const Tree *tree, int blocks, DType act) {
     w.loop[0].turns = 1;
     block_walk(&w, &tree->tables);
     block_walk(&w, &tree->body);
+    loop_compare(&w, &w.loop[0], 1);
     w.cost.code = w.loop[0].code + BASE_CODE;
-    w.cost.registers = (int)fmin(BASE_REGISTERS + LIVE_SHARE * widest(&w),
-                                 REGISTERS / THREADS /
-                                     fmax(tree->min_blocks, tree->phased + 1));
+    w.cost.registers =
+        (int)fmin(BASE_REGISTERS + LIVE_SHARE * widest(&w),
+                  registers_within(tree->phased ? 2 : tree->min_blocks));
     arena_free(w.a);
     return w.cost;
 }

@@ -8,7 +8,7 @@ enum {
     THREADS = 256,
     WARP = 32,
     WARPS = THREADS / WARP,
-    REGISTERS = 65536,
+    REGISTERS = 65536, // of a multiprocessor
     MOST_LOOPS = 32,
     TEAM = 24 // blocks of which the last adds
 };
@@ -41,9 +41,11 @@ typedef struct {
 // A loop around the statement; 0 is the kernel.
 typedef struct {
     double turns; // of a warp, in the whole kernel
+    double last;  // of a thread of the last block; 0: before it is the last
     double code;
     int from;      // its first statement
     int in_flight; // bytes that a thread loads in a turn
+    bool is_rows;  // over the rows of a block
 } Loop;
 
 // An integer expression that is computed already.
@@ -57,7 +59,8 @@ typedef struct {
     const Tree *tree;
     double blocks;
     int act_bytes;
-    bool converts; // activations have fewer bits than a float
+    const Expr *entries; // the table whose entries the phase computes
+    bool converts;       // activations have fewer bits than a float
     Loop loop[MOST_LOOPS];
     int depth;
     Variable *variable;
@@ -66,7 +69,9 @@ typedef struct {
     int num_ranges;
     Known *known;
     int num_known;
-    int now;            // number of the statement
+    double
+        most_loaded; // bytes of a thread in the loop with the bytes in flight
+    int now;         // number of the statement
     double temporaries; // of the statement
     KernelCost cost;
 } Walk;

@@ -381,6 +381,7 @@ static void intrinsic_walk(Walk *w, const Expr *x, const Intrinsic *f,
             spend(w, (Issue)i, n * f->issue[i], level);
     w->loop[level].code += n * f->rare;
     w->temporaries = fmax(w->temporaries, f->temporaries);
+    w->cost.waits += f->waits * w->loop[w->depth].last;
     if (is_access(x->name))
         access_walk(w, x, f, n, level);
     else if (strncmp(x->name, "columns_", 8) == 0)

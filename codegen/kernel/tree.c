@@ -240,6 +240,11 @@ Block block_rewrite(Arena *a, const Block *b, ExprMap *map, void *context) {
     return own;
 }
 
+bool is_row_loop(const Stmt *s) {
+    return s->kind == S_FOR && is_named(s->step, "TY") &&
+           s->value->kind == X_OP;
+}
+
 // ---- intrinsics ----
 
 static const Intrinsic intrinsics[] = {
@@ -253,6 +258,7 @@ static const Intrinsic intrinsics[] = {
 #define LANES_OF(argument) .lanes = argument,
 #define RARE(n) .rare = n,
 #define TEMPORARIES(n) .temporaries = n,
+#define WAITS(n) .waits = n,
 #define NOTHING
 #define INTRINSIC(label, number, class, cost)                                  \
     {.name = #label, .arguments = number, .kind = class, cost},

@@ -193,6 +193,9 @@ bool block_equal(const Block *b, const Block *c);
 typedef const Expr *ExprMap(void *context, const Expr *x);
 Block block_rewrite(Arena *a, const Block *b, ExprMap *map, void *context);
 
+// Whether s is the loop over a block's rows, whose first row is `lo + ty`.
+bool is_row_loop(const Stmt *s);
+
 // ---- intrinsics.def ----
 
 typedef enum { PURE, LOAD, STORE, GROUP, LOOP, SPLIT } IntrinsicKind;
@@ -205,6 +208,7 @@ typedef struct {
     int lanes;                // the argument that counts lanes; 0: one lane
     int rare;                 // instructions off the common path
     int temporaries;          // registers
+    int waits;                // of the last block for memory, one after another
 } Intrinsic;
 
 // NULL if no intrinsic has that name.
@@ -250,6 +254,9 @@ int64_t block_width(Arena *a, const Block *b, int64_t columns);
 // The cost of a launch of so many blocks.  act is the type in memory of
 // activations.
 KernelCost tree_cost(const Tree *tree, int blocks, DType act);
+
+// The most registers of a thread with so many resident blocks.
+int registers_within(int blocks);
 
 // ---- print ----
 

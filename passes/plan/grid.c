@@ -7,8 +7,11 @@
 #include "passes/plan/group.h"
 
 // Blocks on a multiprocessor; a barrier of the whole grid needs all blocks of a
-// launch to be resident, so PHASED kernels are compiled for two.
-enum { RESIDENT = 4, RESIDENT_PHASED = 2 };
+// launch to be resident, so PHASED kernels are compiled for two.  A row's
+// threads wait for each other at its reductions, so rows without sums over
+// blocks get as many blocks as have threads; the runtime launches those that
+// are resident.
+enum { RESIDENT = 4, RESIDENT_PHASED = 2, RESIDENT_ROWS = 8 };
 
 int64_t device_spread(const Graph *g, int64_t shares) {
     enum { SHARES_OF_BLOCK = 4 };
@@ -36,6 +39,13 @@ int space_grid(const Graph *g, const Type *space, bool host) {
     return grid_within(blocks < rows ? blocks : rows, device_grid(g));
 }
 
+static int rows_grid(const Graph *g, const Type *space) {
+    int64_t rows = space_rows(space), vectors = (type_count(space) + 7) / 8;
+    int64_t blocks = (vectors + BLOCK_THREADS - 1) / BLOCK_THREADS;
+    return grid_within(blocks < rows ? blocks : rows,
+                       RESIDENT_ROWS * g->multiprocessors);
+}
+
 void group_grid(const Graph *g, Group *group) {
     int *host = &group->grid[HOST_PLAN], *device = &group->grid[DEVICE_PLAN];
     if (group->kind == GROUP_CALL)
@@ -47,8 +57,12 @@ void group_grid(const Graph *g, Group *group) {
         return;
     }
     *host = space_grid(g, group->iteration_space, true);
-    *device = group_info[group->kind].blocks == BY_ROW
-                  ? grid_within(space_rows(group->iteration_space),
-                                device_grid(g))
-                  : space_grid(g, group->iteration_space, false);
+    if (group->kind == GROUP_ROWS && group->workspace == NO_NODE) {
+        *device = rows_grid(g, group->iteration_space);
+        return;
+    }
+    *device =
+        group_info[group->kind].blocks == BY_ROW
+            ? grid_within(space_rows(group->iteration_space), device_grid(g))
+            : space_grid(g, group->iteration_space, false);
 }

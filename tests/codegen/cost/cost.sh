@@ -1,7 +1,8 @@
 #!/bin/sh
 # Estimates of the cost model against machine code of NVRTC for sm_90:
-# instructions and registers of all kernels of four models, or with COST_ALL=1 of
-# all models, also for sm_80.  FOLDER has the facts of kernels that are compiled.
+# instructions, registers and bytes in flight of all kernels of four models, or
+# with COST_ALL=1 of all models, for four architectures.  FOLDER has the facts of
+# kernels that are compiled.
 # usage: cost.sh NVRTC FOLDER
 set -eu
 nvrtc=$1 folder=$2
@@ -20,7 +21,7 @@ for model in $models; do
     }
     "$SINTER" show kernels --json "$file" >"$work/$model.json"
 done
-for arch in sm_90 ${COST_ALL:+sm_80}; do
+for arch in sm_90 ${COST_ALL:+sm_80 sm_100 sm_120}; do
     "$nvrtc" "$SINTER_INCLUDE" $arch --known="$folder/known" "$work"/*.cu \
         >"$work/$arch"
     python3 "$SINTER_SOURCE/tests/codegen/cost/compare.py" \

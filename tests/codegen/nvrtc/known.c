@@ -1,7 +1,8 @@
 // Known: kernels that were compiled before without a fault.  A line of the file
 // has a hash of all inputs of a kernel's machine code, its registers, bytes of
-// shared memory and instructions, of which there are a few more or less with
-// other kernels in the text.  Only kernels without a line are compiled.
+// shared memory, instructions, of which there are a few more or less with other
+// kernels in the text, and bytes in flight.  Only kernels without a line are
+// compiled.
 #include "tests/codegen/nvrtc/nvrtc.h"
 
 #include <inttypes.h>
@@ -58,9 +59,9 @@ static void hashes_find(Kernels *all, const char *include, const char *arch) {
 
 static void line_take(Kernels *all, const char *line) {
     uint64_t hash;
-    int registers, shared, instructions;
-    if (sscanf(line, "%" SCNx64 " %d %d %d", &hash, &registers, &shared,
-               &instructions) != 4)
+    int registers, shared, instructions, in_flight;
+    if (sscanf(line, "%" SCNx64 " %d %d %d %d", &hash, &registers, &shared,
+               &instructions, &in_flight) != 5)
         return;
     for (int i = 0; i < all->num_kernels; i++) {
         Kernel *k = &all->kernel[i];
@@ -70,6 +71,7 @@ static void line_take(Kernels *all, const char *line) {
         k->registers = registers;
         k->shared = shared;
         k->instructions = instructions;
+        k->in_flight = in_flight;
     }
 }
 
@@ -89,8 +91,8 @@ void known_add(const Kernels *all, const char *path) {
     for (int i = 0; i < all->num_kernels && f != NULL; i++) {
         const Kernel *k = &all->kernel[i];
         if (is_first(all, i) && !k->known && !k->faulty)
-            fprintf(f, "%016" PRIx64 " %d %d %d\n", k->hash, k->registers,
-                    k->shared, k->instructions);
+            fprintf(f, "%016" PRIx64 " %d %d %d %d\n", k->hash, k->registers,
+                    k->shared, k->instructions, k->in_flight);
     }
     if (f == NULL || fclose(f) != 0) {
         perror(path);

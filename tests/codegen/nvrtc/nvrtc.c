@@ -5,9 +5,10 @@
 //   nvrtc INCLUDE_FOLDER ARCHITECTURE [--merged] [--known=FILE] FILE.cu...
 //
 // It prints its version and a line for each kernel: model, name, registers,
-// bytes of shared memory, instructions with the padding to 128 bytes.  With
-// --merged it takes the merged kernels, else the others.  With
-// --known it does not compile kernels that the file knows, and adds the others.
+// bytes of shared memory, instructions with the padding to 128 bytes, bytes
+// that a thread loads before it waits.  With --merged it takes the merged
+// kernels, else the others.  With --known it does not compile kernels that the
+// file knows, and adds the others.
 #include "tests/codegen/nvrtc/nvrtc.h"
 
 #include <elf.h>
@@ -104,8 +105,12 @@ static void code_read(const Work *w, const Model *m, const char *cubin) {
         Kernel *k = strncmp(name, text, strlen(text)) == 0
                         ? kernel_find(w->kernels, m, name + strlen(text))
                         : NULL;
-        if (k != NULL)
-            k->instructions = (int)(section[i].sh_size / 16);
+        if (k == NULL)
+            continue;
+        k->instructions = (int)(section[i].sh_size / 16);
+        k->in_flight =
+            bytes_in_flight(cubin + section[i].sh_offset, k->instructions,
+                            atoi(w->arch + strlen("sm_")));
     }
 }
 
@@ -224,6 +229,7 @@ static void twins_fill(const Kernels *all) {
         k->registers = twin->registers;
         k->shared = twin->shared;
         k->instructions = twin->instructions;
+        k->in_flight = twin->in_flight;
         memcpy(k->widths, twin->widths, sizeof k->widths);
     }
 }
@@ -278,8 +284,8 @@ static void kernels_print(const Kernels *all) {
     for (int i = 0; i < all->num_kernels; i++) {
         const Kernel *k = &all->kernel[i];
         if (is_meant(all, k))
-            printf("%s %s %d %d %d\n", k->model->name, k->name, k->registers,
-                   k->shared, k->instructions);
+            printf("%s %s %d %d %d %d\n", k->model->name, k->name, k->registers,
+                   k->shared, k->instructions, k->in_flight);
     }
 }
 

@@ -34,6 +34,7 @@ typedef struct {
     bool faulty;
     int registers, shared;
     int instructions;
+    int in_flight; // bytes that a thread loads before it waits
     bool stale; // it reads global memory as if nothing wrote to it
     Widths widths[MOST_PARAMETERS];
 } Kernel;
@@ -79,6 +80,10 @@ void accesses_read(const Kernels *kernels, const Model *model, char *ptx);
 // The number of accesses of tensors with rows that are narrower than 16 bytes
 // without one of the reasons that accesses.c lists; prints each.
 int accesses_narrow(Kernels *kernels);
+
+// flight.c: the bytes that a thread loads in its main loop before it waits, from
+// `count` instructions of machine code for compute capability arch.
+int bytes_in_flight(const char *text, int count, int arch);
 
 // known.c: takes from a file the facts of kernels that were compiled before,
 // and adds the others of this run that had no fault.

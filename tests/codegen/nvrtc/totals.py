@@ -3,8 +3,8 @@
 
 usage: totals.py COLUMN LISTING
 
-A line of the listing is MODEL KERNEL REGISTERS SHARED INSTRUCTIONS; its first
-line names the compiler.  A cell of the table is INSTRUCTIONS/REGISTERS: the sum
+A line of the listing is MODEL KERNEL REGISTERS SHARED INSTRUCTIONS, and maybe
+more; its first line names the compiler.  A cell of the table is INSTRUCTIONS/REGISTERS: the sum
 over the kernels of a model, and the largest; it has no registers where they are
 0.  The sum may grow or shrink by 1 %, registers may not grow.  BLESS=1 rewrites
 the cells.  A cell of - and the totals of another compiler are not compared.
@@ -22,7 +22,7 @@ def listing_read(path):
     compiler, *lines = open(path).read().splitlines()
     totals = {}
     for line in lines:
-        model, _, registers, _, instructions = line.split()
+        model, _, registers, _, instructions = line.split()[:5]
         count, most = totals.get(model, (0, 0))
         totals[model] = (count + int(instructions), max(most, int(registers)))
     return compiler, totals

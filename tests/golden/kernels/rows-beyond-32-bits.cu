@@ -44,7 +44,7 @@ KERNEL(256, 4) k00_var(
             LANES_DO(k, VW) put_f32(part + (size_t)block * WIDTH + 16 + c + k, pivot3[k]);
         }
         if (g < CG) {
-            for (long long i = lo + ty; i < hi; i += TY) {
+            TWO_AT_ONCE for (long long i = lo + ty; i < hi; i += TY) {
                 float v0_1[VW];
                 load_act(v0_1, p0 + (size_t)i * C + c, VW);
                 LANES_DO(k, VW) {

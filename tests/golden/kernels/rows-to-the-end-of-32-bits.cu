@@ -13,7 +13,7 @@ KERNEL(256, 4) k00_relu(
     CHUNK(lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
-        for (int i = lo + ty; i < hi; i += TY) {
+        TWO_AT_ONCE for (int i = lo + ty; i < hi; i += TY) {
             float v0[VW];
             load_act(v0, p0 + (size_t)i * 8 + c, VW);
             float out3[VW];
@@ -41,7 +41,7 @@ KERNEL(256, 4) k01_relu(
     CHUNK_OF(long long, lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
-        for (long long i = lo + ty; i < hi; i += TY) {
+        TWO_AT_ONCE for (long long i = lo + ty; i < hi; i += TY) {
             float v1[VW];
             load_act(v1, p1 + (size_t)i * 8 + c, VW);
             float out4[VW];
