@@ -17,7 +17,7 @@ enum {
     MOST_BLOCKS = 4,      // resident
     // The compiler does with so many registers less than the cost model
     // estimates if a bound demands it: no kernel of models/ spills.
-    SLACK = 14
+    SLACK = 13
 };
 
 // Properties of a kernel's loop over rows.
@@ -59,6 +59,14 @@ static bool fits(const KernelCost *k, int rows, int blocks) {
            registers_within(blocks);
 }
 
+// Whether a thread has a few rows; with fewer, pairs of them cost more than
+// they save.
+static bool has_pairs_of_rows(const Emit *e, int blocks) {
+    enum { LANES = 8, FEW = 4 };
+    return type_count(e->group->iteration_space) >=
+           (int64_t)LANES * FEW * THREADS * blocks;
+}
+
 // Two rows at a time share what a turn of the loop costs.  A row of many loads
 // needs no second.
 static int rows_wanted(const Rows *r, const KernelCost *k) {
@@ -76,13 +84,14 @@ static int loaded_at_once(const Rows *r, const KernelCost *k, int rows) {
 // Takes the fewest blocks that have enough loads in flight, or else the most
 // loads; `most` blocks are launched for each multiprocessor.
 static void choose(Emit *e, const Rows *r, const KernelCost *k, int most) {
+    bool pairs = has_pairs_of_rows(e, e->grid[DEVICE_PLAN]);
     int best = 0, wanted = rows_wanted(r, k);
     for (int i = 0; i < 2; i++)
         for (int b = 2, rows = i ? 3 - wanted : wanted;
              b <= MOST_BLOCKS && best < IN_FLIGHT; b++) {
             int bytes =
                 loaded_at_once(r, k, rows) * (b < most ? b : most) * THREADS;
-            if (bytes <= best || !fits(k, rows, b))
+            if (bytes <= best || !fits(k, rows, b) || (rows > 1 && !pairs))
                 continue;
             best = bytes;
             e->min_blocks = b;

@@ -9,16 +9,10 @@
 #define BODY DEVICE __attribute__((unused)) void
 // KERNEL(threads) or KERNEL(threads, blocks): the minimum of blocks per
 // multiprocessor.  One suffices: without it ptxas uses at most 64 registers and
-// spills a few, with two 128.  With four, kernels fit up to sm_90; later GPUs
-// need a few registers more.
+// spills a few, with two 128.
 #define KERNEL(...) KERNEL_OF(__VA_ARGS__, 1, 0)
 #define KERNEL_OF(threads, blocks, ...)                                        \
-    extern "C" __global__ void __launch_bounds__(threads, MOST_BLOCKS(blocks))
-#if __CUDA_ARCH__ >= 1000
-#define MOST_BLOCKS(blocks) ((blocks) > 2 ? 1 : (blocks))
-#else
-#define MOST_BLOCKS(blocks) (blocks)
-#endif
+    extern "C" __global__ void __launch_bounds__(threads, blocks)
 // All blocks of a launch with phases must be resident: two always fit.
 #define PHASED(threads)                                                        \
     extern "C" __global__ void __launch_bounds__(threads, 2)

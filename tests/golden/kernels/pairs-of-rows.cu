@@ -13,7 +13,7 @@ KERNEL(256, 2) k00_select(
     CHUNK(lo, hi, ROWS / 2);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
-        TWO_AT_ONCE for (int pair = lo + ty; pair < hi; pair += TY) {
+        for (int pair = lo + ty; pair < hi; pair += TY) {
             const int h = pair % 5;
             const int n = pair / 5;
             float v0[VW];

@@ -15,7 +15,7 @@ KERNEL(256, 2) k00_avg_pool_grad(
     CHUNK(lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
-        TWO_AT_ONCE for (int i = lo + ty; i < hi; i += TY) {
+        for (int i = lo + ty; i < hi; i += TY) {
             const int w = i % 3;
             const int h = i / 3 % 3;
             const int n = i / 9;

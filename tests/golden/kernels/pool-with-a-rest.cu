@@ -14,7 +14,7 @@ KERNEL(256, 2) k00_max_pool_grad(
     CHUNK(lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
-        TWO_AT_ONCE for (int i = lo + ty; i < hi; i += TY) {
+        for (int i = lo + ty; i < hi; i += TY) {
             const int w = i % 7;
             const int h = i / 7 % 5;
             const int n = i / 35;

@@ -55,7 +55,7 @@ KERNEL(256, 2) k01_cast(
     CHUNK(lo, hi, ROWS);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
-        TWO_AT_ONCE for (int i = lo + ty; i < hi; i += TY) {
+        for (int i = lo + ty; i < hi; i += TY) {
             const int w = i % 12;
             const int h = i / 12 % 8;
             const int n = i / 96;

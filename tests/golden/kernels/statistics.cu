@@ -47,7 +47,7 @@ KERNEL(256, 2) k00_var(
             LANES_DO(k, VW) put_f32(part + (size_t)block * WIDTH + 24 + c + k, pivot4[k]);
         }
         if (g < CG) {
-            TWO_AT_ONCE for (int i = lo + ty; i < hi; i += TY) {
+            for (int i = lo + ty; i < hi; i += TY) {
                 float v0_1[VW];
                 load_f32(v0_1, p0 + (size_t)i * C + c, VW);
                 LANES_DO(k, VW) {

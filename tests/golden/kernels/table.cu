@@ -46,7 +46,7 @@ KERNEL(256, 2) k01_mul(
         const int c = g * VW;
         float v1[VW];
         load_f32(v1, k01_mul_table1 + c, VW);
-        TWO_AT_ONCE for (int i = lo + ty; i < hi; i += TY) {
+        for (int i = lo + ty; i < hi; i += TY) {
             float v0[VW];
             load_f32(v0, p0 + (size_t)i * 4 + c, VW);
             float out6[VW];

@@ -21,7 +21,7 @@ KERNEL(256, 2) k00_x(
         load_f32(v1, p1 + c, VW);
         float v4[VW];
         LANES_DO(k, VW) v4[k] = v1[k] * 0.5f;
-        TWO_AT_ONCE for (int i = lo + ty; i < hi; i += TY) {
+        for (int i = lo + ty; i < hi; i += TY) {
             float v0[VW];
             load_act(v0, p0 + (size_t)i * 32 + c, VW);
             float out9[VW];
