@@ -74,8 +74,8 @@ static int rows_wanted(const Rows *r, const KernelCost *k) {
     return k->loaded <= most ? 2 : 1;
 }
 
-// Bytes that a thread loads before it waits.  Of several loads the compiler
-// places those of a second row behind a part of the first row's functions.
+// Bytes that a thread loads before it waits.  The compiler places some loads of
+// a second row behind the first row's functions.
 static int loaded_at_once(const Rows *r, const KernelCost *k, int rows) {
     bool late = r->functions && k->loaded > VECTOR;
     return rows == 1 ? k->loaded : late ? k->loaded * 3 / 2 : 2 * k->loaded;

@@ -55,7 +55,7 @@ static bool is_limited(const Cluster *c, const Price *p) {
     return c->num_roots > 1 &&
            (c->kind == GROUP_GRID || c->kind == GROUP_ROWS) &&
            p->resident < p->blocks &&
-           price_exceeds(price_seconds(p, p->resident), p->least);
+           price_exceeds(price_seconds(p, p->resident), p->least + p->tail);
 }
 
 // Fuses once more without one sharing, and keeps the faster graph.

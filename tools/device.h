@@ -3,7 +3,7 @@
 #ifndef TOOLS_DEVICE_H
 #define TOOLS_DEVICE_H
 
-#include "codegen/cost.h"
+#include "codegen/codegen.h"
 #include "passes/plan/plan.h"
 #include "tools/tools.h"
 
@@ -67,8 +67,17 @@ int64_t bytes_in_flight(const KernelCost *k, const Device *d);
 
 // ---- price.c ----
 
-// The gap between two dependent kernels of a CUDA graph, in seconds: assumed.
-extern const double GPU_LAUNCH;
+// The gap between two dependent kernels of a CUDA graph, and the barrier
+// between two kernels of a merged launch, in seconds: assumed.
+extern const double GPU_LAUNCH, GPU_BARRIER;
+
+// The estimate of a kernel on a GPU.
+Price kernel_price(const Graph *g, const Group *group, const Kernel *k,
+                   const Device *d);
+
+// The seconds of a library call whose arithmetic takes `arithmetic` seconds at
+// the peak.
+double gpu_call_seconds(const Group *group, double arithmetic, const Device *d);
 
 // The estimates of kernels by which passes fuse and merge for a GPU that lasts
 // as long as they run.
@@ -80,6 +89,10 @@ Pricing device_pricing(const Device *d);
 // shards; 0: not known.
 double step_seconds(const Plan *plan, const Program *p, const Device *device);
 
+// Seconds of a launch on a GPU, by the cost model, without the gap before it.
+double gpu_seconds(const Graph *g, const Group *group, const Kernel *k,
+                   const Device *d);
+
 // Bytes that a binary counter reads and stores to add n terms of a size: it
 // reads 2 n - 1 and stores n (runtime/shards.c).
 int64_t tree_bytes(int64_t n, int64_t bytes);
@@ -89,10 +102,11 @@ int64_t shard_sum_bytes(const Plan *plan, const Program *p);
 double shard_sum_seconds(const Plan *plan, const Program *p,
                          const Device *device);
 
-// The same for a GPU, with the instructions of kernels and the gaps between
-// launches; so many are launched.
+// Seconds of a step of a GPU that reaches the usual parts of its peaks, with
+// the instructions of kernels, the latency of their loads and sums over blocks,
+// and the gaps between so many launches and barriers of merged launches.
 double step_estimate(Arena *a, const Plan *plan, const Program *p,
-                     const Device *device, int64_t launches);
+                     const Device *device, int64_t launches, int64_t barriers);
 
 // Seconds of each launch of each step of a plan: launch_seconds(...)[i][k] of
 // launch k of step i, by the cost model, with the gap before it.

@@ -1,9 +1,10 @@
 // Estimate: time of a step by the roofline of each launch (Williams, Waterman
 // and Patterson, 2009).  A GPU's peaks are those of its description, and no
-// launch reaches them: the sum is the least time.  A processor's peaks are
-// measured, and each kind of work gets a share of them.  The shares were fitted
-// on one machine, two cores of an EPYC with AVX-512, to the launches of lenet,
-// mlp, resnet9 and gpt_nano.
+// launch reaches them: the sum is the least time.  Beside it stands an estimate
+// by the cost model, with the parts of the peaks that are usual (price.c).  A
+// processor's peaks are measured, and each kind of work gets a share of them.
+// The shares were fitted on one machine, two cores of an EPYC with AVX-512, to
+// the launches of lenet, mlp, resnet9 and gpt_nano.
 #include "codegen/codegen.h"
 #include "tools/device.h"
 
@@ -68,21 +69,26 @@ static double arithmetic_seconds(const Graph *g, const Group *group,
 
 // ---- a step ----
 
-// Without the gap before the launch.  k is NULL on the host.
+// Without the gap before the launch.
 static double work_seconds(const GraphPlan *p, const Group *group,
-                           const Kernel *k, const Device *d) {
-    double memory = (double)group->bytes / d->bandwidth;
-    double work = k == NULL || group->kind == GROUP_CALL
-                      ? arithmetic_seconds(p->graph, group, d)
-                      : issue_seconds(&k->cost, k->grid[DEVICE_PLAN], d);
-    return fmax(memory, work);
+                           const Device *d) {
+    return fmax((double)group->bytes / d->bandwidth,
+                arithmetic_seconds(p->graph, group, d));
+}
+
+double gpu_seconds(const Graph *g, const Group *group, const Kernel *k,
+                   const Device *d) {
+    if (group->kind == GROUP_CALL)
+        return gpu_call_seconds(group, arithmetic_seconds(g, group, d), d);
+    Price price = kernel_price(g, group, k, d);
+    return price_seconds(&price, price.resident);
 }
 
 static double graph_seconds(const GraphPlan *p, const Device *d) {
     double seconds = 0;
     for (int i = 0; i < p->num_groups; i++)
-        seconds += work_seconds(p, &p->group[i], NULL, d) +
-                   (d->lanes > 0 ? HOST_LAUNCH : 0);
+        seconds +=
+            work_seconds(p, &p->group[i], d) + (d->lanes > 0 ? HOST_LAUNCH : 0);
     return seconds;
 }
 
@@ -120,7 +126,8 @@ double step_seconds(const Plan *plan, const Program *p, const Device *d) {
 static double launches_seconds(const Launches *l, const Device *d) {
     double seconds = 0;
     for (int i = 0; i < l->count; i++)
-        seconds += work_seconds(l->plan, &l->plan->group[i], &l->kernel[i], d);
+        seconds +=
+            gpu_seconds(l->plan->graph, &l->plan->group[i], &l->kernel[i], d);
     return seconds;
 }
 
@@ -133,16 +140,17 @@ double **launch_seconds(Arena *a, const Plan *plan, const Device *d) {
         const GraphPlan *p = plan->step[i].plan;
         seconds[i] = ARENA_ARRAY(a, (size_t)p->num_groups + 1, double);
         for (int k = 0; k < p->num_groups; k++)
-            seconds[i][k] =
-                gap +
-                work_seconds(p, &p->group[k], host ? NULL : &l[i].kernel[k], d);
+            seconds[i][k] = gap + (host ? work_seconds(p, &p->group[k], d)
+                                        : gpu_seconds(p->graph, &p->group[k],
+                                                      &l[i].kernel[k], d));
     }
     return seconds;
 }
 
 double step_estimate(Arena *a, const Plan *plan, const Program *p,
-                     const Device *d, int64_t launches) {
-    double seconds = (double)launches * GPU_LAUNCH;
+                     const Device *d, int64_t launches, int64_t barriers) {
+    double seconds =
+        (double)launches * GPU_LAUNCH + (double)barriers * GPU_BARRIER;
     if (d->lanes > 0 || step_seconds(plan, p, d) == 0)
         return 0;
     const Launches *l = codegen_launches(plan, plan, a);

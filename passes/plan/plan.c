@@ -31,8 +31,10 @@ GraphPlan *graph_plan(const Graph *g, bool merges, Arena *a) {
 // ---- merged launches by their prices ----
 
 double price_seconds(const Price *p, int resident) {
+    enum { FULL = 2 }; // blocks whose warps issue an instruction in each cycle
     int blocks = p->blocks < resident ? p->blocks : resident;
-    return blocks < 1 ? p->least : fmax(p->least, p->latency / blocks);
+    double turns = fmax(FULL * p->issue, p->latency);
+    return (blocks < 1 ? p->least : fmax(p->least, turns / blocks)) + p->tail;
 }
 
 bool price_exceeds(double seconds, double other) {
@@ -40,32 +42,70 @@ bool price_exceeds(double seconds, double other) {
 }
 
 // A merged launch takes the registers of its largest kernel, and so has the
-// fewest resident blocks of its kernels.
-static bool merge_is_slower(const MergedLaunch *m, const Price *price,
-                            const Pricing *pricing) {
-    double merged = (m->count - 1) * pricing->barrier;
-    double apart = (m->count - 1) * pricing->launch;
+// fewest resident blocks of its kernels.  It is refused if a kernel has then
+// too few loads in flight, or takes so long before its last block's sums that a
+// launch saved is small against it.  Fills in the reason.
+static bool merge_is_refused(const MergedLaunch *m, const Price *price,
+                             const Pricing *pricing, MergeRefusal *why) {
     int resident = price[m->first].resident;
     for (int k = m->first; k < m->first + m->count; k++)
         if (price[k].resident < resident)
             resident = price[k].resident;
     for (int k = m->first; k < m->first + m->count; k++) {
-        apart += price_seconds(&price[k], price[k].resident);
-        merged += price_seconds(&price[k], resident);
+        double tail = price[k].tail;
+        double alone = price_seconds(&price[k], price[k].resident) - tail;
+        double merged = price_seconds(&price[k], resident) - tail;
+        *why = (MergeRefusal){.kernel = k,
+                              .resident = price[k].resident,
+                              .merged_resident = resident,
+                              .seconds = alone,
+                              .merged_seconds = merged};
+        if (merged > alone || alone > pricing->longest)
+            return true;
     }
-    return price_exceeds(merged, apart);
+    return false;
+}
+
+static void piece_add(MergedLaunches *to, MergedLaunch piece) {
+    for (int i = 0; i < to->count; i++)
+        if (to->launch[i].first == piece.first &&
+            to->launch[i].count == piece.count)
+            return;
+    if (piece.count > 1)
+        to->launch[to->count++] = piece;
+}
+
+// Cuts a merged launch at the kernels that refuse it.
+static void merge_cut(GraphPlan *p, const MergedLaunch *all, const Price *price,
+                      const Pricing *pricing, MergedLaunches *kept) {
+    MergedLaunch piece = {all->first, 1};
+    for (int k = all->first + 1; k < all->first + all->count; k++) {
+        MergedLaunch longer = {piece.first, piece.count + 1};
+        MergeRefusal why;
+        if (!merge_is_refused(&longer, price, pricing, &why)) {
+            piece = longer;
+            continue;
+        }
+        p->refusal[k] = why;
+        piece_add(kept, piece);
+        piece = (MergedLaunch){k, 1};
+    }
+    piece_add(kept, piece);
 }
 
 void plan_merges_by_price(GraphPlan *p, const Pricing *pricing, Arena *a) {
-    MergedLaunches *m = &p->merged;
-    if (m->count == 0 || pricing->prices == NULL)
+    MergedLaunches kept = {0};
+    if (p->merged.count == 0 || pricing->prices == NULL)
         return;
     const Price *price = pricing->prices(pricing, p, a);
-    int kept = 0;
-    for (int i = 0; i < m->count; i++)
-        if (!merge_is_slower(&m->launch[i], price, pricing))
-            m->launch[kept++] = m->launch[i];
-    m->count = kept;
+    size_t most = (size_t)(p->merged.count * MOST_MERGED);
+    kept.launch = ARENA_ARRAY(a, most, MergedLaunch);
+    p->refusal = ARENA_ARRAY(a, (size_t)p->num_groups + 1, MergeRefusal);
+    for (int k = 0; k < p->num_groups; k++)
+        p->refusal[k].kernel = NO_LAUNCH;
+    for (int i = 0; i < p->merged.count; i++)
+        merge_cut(p, &p->merged.launch[i], price, pricing, &kept);
+    p->merged = kept;
 }
 
 // ---- the steps of a program ----

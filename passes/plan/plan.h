@@ -7,6 +7,16 @@
 #include "passes/plan/fork.h"
 #include "passes/plan/merged_launch.h"
 
+enum { NO_LAUNCH = -1 };
+
+// Why kernels are not merged on a described device: one of them would have
+// fewer resident blocks than hide the latency of its loads, or takes long.
+typedef struct {
+    int kernel; // NO_LAUNCH: they are, or could not be without a device
+    int resident, merged_resident; // blocks of it, alone and merged
+    double seconds, merged_seconds; // before the last block's sums
+} MergeRefusal;
+
 // The launches of one graph.
 typedef struct GraphPlan {
     const Graph *graph;
@@ -18,12 +28,16 @@ typedef struct GraphPlan {
     LibraryFusions fusions;
     MergedLaunches merged;
     Forks forks;
+    MergeRefusal *refusal; // of each group: why it is not merged with the one
+                           // before; NULL: no device is described
 } GraphPlan;
 
 // The estimated time of a kernel on a described device, in seconds.
 typedef struct {
     double least;   // that its memory accesses and instructions take
+    double issue;   // that its instructions take
     double latency; // that its loads take with one resident block
+    double tail;    // of the last block, which adds the sums of the others
     int resident;   // blocks that fit on a multiprocessor
     int blocks;     // of the launch for each multiprocessor
 } Price;
@@ -46,13 +60,14 @@ typedef struct Pricing {
     DType act;      // of activations on it
     double launch;  // seconds between two launches
     double barrier; // seconds between two kernels of a merged launch
+    double longest; // seconds of a kernel that gains from being merged
 } Pricing;
 
 // merges: launches may be merged, see step_merges.
 GraphPlan *graph_plan(const Graph *g, bool merges, Arena *a);
 
-// Leaves out merged launches that the described device, if there is one, would
-// take longer for than for their kernels.
+// Cuts merged launches between kernels that the described device, if there is
+// one, does better to launch one by one.
 void plan_merges_by_price(GraphPlan *p, const Pricing *pricing, Arena *a);
 
 // Appends the plan in lines that begin with #.

@@ -91,20 +91,49 @@ static const Price *small_device(const Pricing *pricing, const GraphPlan *p,
     return price;
 }
 
-// With the two resident blocks of one kernel the other takes twice as long as
-// with its own four, and one launch fewer saves 0.5.
-START_TEST(a_merged_launch_that_takes_longer_is_left_out) {
-    const double latency[] = {2, 4, 40};
-    const int kept[] = {1, 1, 0};
+// Of three kernels the middle one has two resident blocks, the others four.
+// With two, loads of a latency of 2 take as long as the rest of a kernel.
+START_TEST(a_merge_that_costs_loads_in_flight_is_left_out) {
+    const double latency[] = {2, 2.1, 40};
+    const int kept[] = {1, 0, 0};
     Arena *a = arena_new();
-    Graph *g = kernels(a, 2, 1);
-    Pricing pricing = {.prices = small_device, .launch = 1, .barrier = 0.5};
+    Graph *g = kernels(a, 3, 1);
+    Pricing pricing = {.prices = small_device, .longest = 100};
     for (int i = 0; i < 3; i++) {
         GraphPlan *p = graph_plan(g, true, a);
         pricing.device = &latency[i];
         plan_merges_by_price(p, &pricing, a);
         ck_assert_int_eq(p->merged.count, kept[i]);
+        ck_assert_int_eq(p->refusal[1].kernel, kept[i] ? NO_LAUNCH : 0);
+        ck_assert_int_eq(p->refusal[2].kernel, kept[i] ? NO_LAUNCH : 2);
     }
+    arena_free(a);
+}
+END_TEST
+
+// A kernel that takes 3 is launched alone, those before and behind are merged.
+static const Price *long_kernel(const Pricing *pricing, const GraphPlan *p,
+                                Arena *a) {
+    (void)pricing;
+    Price *price = ARENA_ARRAY(a, (size_t)p->num_groups, Price);
+    for (int i = 0; i < p->num_groups; i++)
+        price[i] = (Price){.least = i == 2 ? 3 : 1, .resident = 4, .blocks = 4};
+    return price;
+}
+
+START_TEST(a_merged_launch_is_cut_at_a_long_kernel) {
+    Arena *a = arena_new();
+    GraphPlan *p = graph_plan(kernels(a, 5, 1), true, a);
+    Pricing pricing = {.prices = long_kernel, .longest = 2};
+    ck_assert_int_eq(p->merged.count, 1);
+    plan_merges_by_price(p, &pricing, a);
+    ck_assert_int_eq(p->merged.count, 2);
+    ck_assert_int_eq(p->merged.launch[0].first, 0);
+    ck_assert_int_eq(p->merged.launch[0].count, 2);
+    ck_assert_int_eq(p->merged.launch[1].first, 3);
+    ck_assert_int_eq(p->merged.launch[1].count, 2);
+    ck_assert_int_eq(p->refusal[2].kernel, 2);
+    ck_assert_int_eq(p->refusal[3].kernel, 2);
     arena_free(a);
 }
 END_TEST
@@ -123,7 +152,8 @@ Suite *merged_launch_suite(void) {
     tcase_add_test(t, its_rest_is_taken_where_a_kernel_is_fused);
     tcase_add_test(t, a_merged_launch_has_a_counter_of_its_own);
     tcase_add_test(t, a_long_run_is_cut);
-    tcase_add_test(t, a_merged_launch_that_takes_longer_is_left_out);
+    tcase_add_test(t, a_merge_that_costs_loads_in_flight_is_left_out);
+    tcase_add_test(t, a_merged_launch_is_cut_at_a_long_kernel);
     tcase_add_test(t, steps_that_run_once_are_not_joined);
     suite_add_tcase(s, t);
     return s;

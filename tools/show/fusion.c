@@ -28,6 +28,25 @@ static bool may_merge_before(const MergedLaunches *j, int k) {
     return false;
 }
 
+// Prints why a kernel is not merged with the one before.
+static void refusal_print(Text *t, const Inspection *in, const GraphPlan *p,
+                          int k) {
+    const MergeRefusal *r = p->refusal != NULL ? &p->refusal[k] : NULL;
+    if (r == NULL || r->kernel == NO_LAUNCH)
+        return;
+    const char *of = launch_name(&in->launch[r->kernel]);
+    text_add(t, "  is not merged with %s\n", launch_name(&in->launch[k - 1]));
+    if (r->merged_seconds > r->seconds)
+        text_add(t,
+                 "    because %s would have %d resident blocks in place of %d, "
+                 "and take %.2f us in place of %.2f\n",
+                 of, r->merged_resident, r->resident, 1e6 * r->merged_seconds,
+                 1e6 * r->seconds);
+    else
+        text_add(t, "    because %s takes %.2f us, and a launch saved %.2f us\n",
+                 of, 1e6 * r->seconds, 1e6 * GPU_LAUNCH);
+}
+
 static void operations_print(Text *t, const Inspected *l) {
     for (NodeId n = NO_NODE; (n = launch_operation(l, n)) != NO_NODE;) {
         text_add(t, "    ");
@@ -63,6 +82,8 @@ void fusion_print(Text *t, const Inspection *in) {
         operations_print(t, l);
         if (may_merge_before(&launches->plan->merged, k))
             text_add(t, "  can be merged with %s\n", launch_name(l - 1));
+        else
+            refusal_print(t, in, launches->plan, k);
         for (int e = 0; e < l->num_edges; e++)
             edge_print(t, &l->edge[e], "reads", "of",
                        &in->launch[l->edge[e].from]);

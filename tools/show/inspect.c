@@ -132,6 +132,7 @@ static void roofline(Inspected *l, const Device *d) {
                                issue_seconds(&l->cost, launch_blocks(l), d)};
     l->bound = longest_of(time);
     l->seconds = time[l->bound];
+    l->estimate = gpu_seconds(g, l->group, l->kernel, d);
 }
 
 // The cost of a merged launch, whose blocks compute each of its kernels.
@@ -155,6 +156,7 @@ static void roofline_merged(Inspected *l, const Inspected *kernel) {
         l->bytes += kernel[i].bytes;
         l->flops += kernel[i].flops;
         l->seconds += kernel[i].seconds;
+        l->estimate += kernel[i].estimate;
         time[kernel[i].bound] += kernel[i].seconds;
     }
     l->bound = longest_of(time);

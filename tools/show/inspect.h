@@ -46,6 +46,7 @@ typedef struct {
     int num_charges;
     int64_t bytes, flops;
     double seconds;                  // on the described device, by its roofline
+    double estimate;                 // seconds there, by the cost model
     Bound bound;                     // takes longest of them
     bool chosen;                     // selected by --kernel, --line and --op
     bool taken;                      // the device uses this merged launch

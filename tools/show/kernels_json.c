@@ -141,6 +141,7 @@ static void costs_json(Text *t, const Inspection *in, const Inspected *l) {
     json_count(t, "threads", launch_text(l) ? BLOCK_THREADS : 0);
     text_add(t, ", \"roofline_seconds\": %.9g", l->seconds);
     json_text(t, "bound_by", bound_name[l->bound]);
+    text_add(t, ", \"estimate_seconds\": %.9g", l->estimate);
     estimate_json(t, in, l);
     resources_json(t, in, l);
     json_text(t, "text", launch_new_text(in, l));

@@ -280,6 +280,10 @@ expect 0 "   650125312  bytes read and written by 3 launches of 62" \
     show launches --line=27 "$cnn"
 [ "$(grep -c ' [ckm][0-9]' out)" -eq 3 ] || fail "launches of line 27: $(cat out)"
 expect 0 " by 2 launches of 62" show launches --kernel='m40*' "$cnn"
+"$SINTER" show fusion --device=h200 --kernel='k09*' "$cnn" >out
+grep -A1 '^  is not merged with k08_' out |
+    grep -q '^    because k08_.* takes [1-9][0-9].* us, and a launch saved 1.50 us' ||
+    fail "the price of a merge is not shown"
 [ "$("$SINTER" show fusion --kernel='m40*' "$cnn" | grep -c '^k4[01]_')" -eq 2 ] ||
     fail "fusion of m40*"
 "$SINTER" show fusion --line=27 "$cnn" >out
