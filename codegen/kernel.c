@@ -146,9 +146,12 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
     if (k->group->kind == GROUP_GRID)
         block_share(own, &k->tree->body);
     k->tree->min_blocks = e.min_blocks;
+    tree_wait(own, k->tree);
     k->cost = tree_cost(k->tree, k->grid[DEVICE_PLAN], device->graph->act);
     k->remark = comment_of(&e, &device->group[i], k->name);
     const char *why = tree_verify(own, k->tree);
+    if (why == NULL)
+        why = tree_verify_wait(own, k->tree);
     if (why != NULL) {
         fprintf(stderr, "sinter: kernel %s: %s\n", k->name, why);
         abort();

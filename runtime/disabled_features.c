@@ -11,6 +11,7 @@ static const char *const names[] = {
     [RT_WITHOUT_LIBRARY_FUSIONS] = "library-fusions",
     [RT_WITHOUT_MERGED_LAUNCHES] = "merged-launches",
     [RT_WITHOUT_FORKS] = "forks",
+    [RT_WITHOUT_PROGRAMMATIC_LAUNCHES] = "programmatic-launches",
     [RT_WITHOUT_TIMING_EVENTS] = "timing-events",
 };
 enum { NUM_NAMES = sizeof names / sizeof names[0] };
@@ -38,6 +39,7 @@ bool rt_without_parse(unsigned *without, const char *list) {
 
 void rt_without_apply(unsigned without, RtPlan *plan) {
     plan->one_by_one = without >> RT_WITHOUT_GRAPH & 1;
+    plan->serialized = without >> RT_WITHOUT_PROGRAMMATIC_LAUNCHES & 1;
     plan->unmarked = without >> RT_WITHOUT_TIMING_EVENTS & 1;
     plan->unforked = without >> RT_WITHOUT_FORKS & 1;
     if (without >> RT_WITHOUT_MERGED_LAUNCHES & 1)
@@ -50,7 +52,8 @@ bool rt_without_check(unsigned without, const RtDevice *d, RtError *e) {
     return without == 0 || strcmp(d->name, "host") != 0 ||
            rt_fail(e, EXIT_USAGE,
                    "--without is for a GPU: the host has no graph, library "
-                   "fusions, merged launches, forks or timing events");
+                   "fusions, merged or programmatic launches, forks or timing "
+                   "events");
 }
 
 const RtTrainer *rt_without_trainer(RtReducedTrainer *to, const RtTrainer *from,

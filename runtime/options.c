@@ -110,7 +110,8 @@ static const OptionKind
                          "10%",
                          validation_read},
     option_without = {"a comma-separated list of graph, library-fusions, "
-                      "merged-launches, forks, timing-events",
+                      "merged-launches, programmatic-launches, forks, "
+                      "timing-events",
                       without_read};
 
 // ---- the table ----

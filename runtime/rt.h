@@ -329,6 +329,7 @@ typedef struct {
     bool one_by_one; // steps are not recorded as CUDA graphs
     bool unmarked;   // no timing events for the time budget
     bool unforked;   // no forks
+    bool serialized; // no kernel starts before the one before it has ended
 } RtPlan;
 
 // A length of a run or a time in it; a count of 0: none.

@@ -242,6 +242,12 @@ bool block_interchange(Arena *a, Block *b);
 // Removes unused indices, products and arrays.
 void block_dce(Arena *a, Block *b);
 
+// Waits for the kernel before, ahead of the first access of global memory.
+void tree_wait(Arena *a, Tree *tree);
+
+// NULL, or why a path accesses global memory before it waits: see dependence.c.
+const char *tree_verify_wait(Arena *a, const Tree *tree);
+
 // The greatest common divisor; of 0 and b, b's magnitude.
 int64_t greatest_divisor(int64_t a, int64_t b);
 

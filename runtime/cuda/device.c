@@ -428,6 +428,9 @@ static bool open_gpu(RtCuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
     if (!rt_driver_open(&c->cu, e) || !rt_gpu_find(&c->gpu, &c->cu, ordinal, e))
         return false;
     drop_merges(c);
+    // Kernels of another text need not wait for the one before them.
+    c->is_programmatic = c->gpu.major >= 9 && !c->plan->serialized &&
+                         (o == NULL || o->load_cuda == NULL);
     if (!allocate_lists(c, e) || !allocate_arguments(c, e))
         return false;
     rt_lap(laps, RT_START_DEVICE);

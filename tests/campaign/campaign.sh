@@ -15,6 +15,7 @@
 #   bound     text and plans of each of the worst files
 #   bench     bench/gpu.sh in its small form, on the stand-in
 #   ptx       warp instructions of a step of every model, and its bits
+#   dependent 10,000 orders in which kernels start early
 #   races     every model under the race checker
 #   codegen   all cases, every fused one in f32 optimised
 #   ulp       the error of the host's functions for each float
@@ -34,7 +35,7 @@ set -u
 build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
 shift 2
 [ $# -gt 0 ] ||
-    set -- nvrtc cudnn cost bound bench ptx races codegen ulp cuda export faults \
+    set -- nvrtc cudnn cost bound bench ptx dependent races codegen ulp cuda export faults \
         rank_faults random ranks machine fuzz sanitized outside
 source=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 export SINTER="$build/bin/sinter" SINTER_SOURCE="$source"
@@ -104,6 +105,7 @@ part() {
     bench) long "$1" cuda_bench SINTER_SOURCE="$source" ;;
     ptx) long $(($1 / 2)) ptx_warps PTX_ALL=1 &&
         long $(($1 / 2)) ptx_bits BITS_ALL=1 ;;
+    dependent) long "$1" ptx_dependent DEPENDENT_STEPS=10000 ;;
     races) long "$1" races RACES_MODEL=all ;;
     codegen) long "$1" codegen AGREE_ALL=1 ;;
     ulp) long "$1" ulp ULP_ALL=1 ;;

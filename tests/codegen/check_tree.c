@@ -69,6 +69,55 @@ static const struct {
     {"tests/codegen/nets/pooled-statistics.net", 1},
 };
 
+static bool is_call_of(const Stmt *s, const char *name) {
+    return s->kind == S_CALL && s->value->kind == X_CALL &&
+           strcmp(s->value->name, name) == 0;
+}
+
+static Block without(const Block *b, const Stmt *left_out) {
+    Block rest = {NULL, NULL};
+    for (Stmt *s = b->first, *next; s != NULL; s = next) {
+        next = s->next;
+        if (s != left_out)
+            block_add(&rest, s);
+    }
+    rest.last->next = NULL;
+    return rest;
+}
+
+static void check_refused(Arena *a, const Tree *tree, const char *name) {
+    ck_assert_msg(tree_verify_wait(a, tree) != NULL, "%s: no wait is missed",
+                  name);
+}
+
+// A kernel's wait is where it must be: it cannot be left out, stand in a loop or
+// follow the statement that it precedes, and the next kernel starts after it.
+static void check_wait(Arena *a, Tree *tree, const char *name) {
+    const char *why = tree_verify_wait(a, tree);
+    ck_assert_msg(why == NULL, "%s: %s", name, why);
+    Stmt *wait = tree->body.first;
+    while (!is_call_of(wait, "GRID_DEPENDENCY_WAIT"))
+        wait = wait->next;
+    Stmt *trigger = wait->next, *access = trigger->next;
+    ck_assert(is_call_of(trigger, "LAUNCH_DEPENDENTS") && access != NULL);
+    tree->body = without(&tree->body, wait);
+    check_refused(a, tree, name);
+    const Block rest = tree->body = without(&tree->body, trigger);
+    check_refused(a, tree, name);
+    Stmt *behind = access->next, *last = rest.last;
+    access->next = wait;
+    wait->next = behind;
+    tree->body.last = behind != NULL ? last : wait;
+    check_refused(a, tree, name);
+    access->next = behind;
+    tree->body = (Block){NULL, NULL};
+    wait->next = NULL;
+    Block own = {wait, wait};
+    code(a, &tree->body, NO_NODE, "UNROLLED(turn, 1) { ~ }", &own);
+    block_append(&tree->body, &rest);
+    check_refused(a, tree, name);
+}
+
 static void check_kernel(void *context, Kernel *k) {
     Arena *a = k->tree->arena;
     Text once = text_new(a), twice = text_new(a), c = text_new(a),
@@ -88,6 +137,7 @@ static void check_kernel(void *context, Kernel *k) {
     // A comment beside a pointer is not part of kernel IR.
     if (strstr(text_string(&c), " // ") == NULL)
         ck_assert_str_eq(text_string(&c), text_string(&again));
+    check_wait(a, &read, k->name);
     kernel_free(k);
     ++*(int *)context;
 }
@@ -160,6 +210,50 @@ START_TEST(mistakes_are_found) {
 }
 END_TEST
 
+// ---- the wait for the kernel before ----
+
+#define WAIT "GRID_DEPENDENCY_WAIT();"
+#define EARLY                                                                  \
+    "global memory is accessed before the wait for the kernel before"
+static const struct {
+    const char *body, *why; // NULL: it is sound
+} waits[] = {
+    {WAIT "put_f32(p@1, 0.0f);", NULL},
+    {WAIT "LAUNCH_DEPENDENTS(); put_f32(p@1, 0.0f);", NULL},
+    {"put_f32(p@1, 0.0f);" WAIT, EARLY},
+    {"const float x = get_f32(p@1);" WAIT, EARLY},
+    {"float x[4]; load_f32(x, p@1, 4);" WAIT, EARLY},
+    {"const float x = p@1[0];" WAIT, EARLY},
+    {"const float *const q = p@1; const float x = q[1];" WAIT, EARLY},
+    {"SHARED float s[4]; s[0] = 1.0f; BARRIER();" WAIT, NULL},
+    {"const float x = row_sum(1.0f, 4, p@1);" WAIT, EARLY},
+    {"if (blocks > 1) " WAIT "put_f32(p@1, 0.0f);", EARLY},
+    {"if (blocks > 1) {" WAIT "} else {" WAIT "} put_f32(p@1, 0.0f);", NULL},
+    {"if (blocks > 1) {" WAIT "} else { put_f32(p@1, 0.0f); " WAIT "}", EARLY},
+    {"{ " WAIT "} put_f32(p@1, 0.0f);", NULL},
+    {"for (int i = 0; i < blocks; i++) " WAIT "put_f32(p@1, 0.0f);", EARLY},
+    {"for (int i = get_i32(p@1); i < blocks; i++) { int x = i; }" WAIT, EARLY},
+    {"LAUNCH_DEPENDENTS();" WAIT,
+     "a kernel lets the next one start before its own wait"},
+    {"int x = 1;", "a path has no wait for the kernel before"},
+};
+
+START_TEST(early_accesses_are_found) {
+    Arena *a = arena_new();
+    const char *why = "";
+    const Expr *pointer = x_of_node(a, "p", 1);
+    Tree tree = {.param = &pointer, .num_params = 1};
+    ck_assert_msg(block_read(a, &tree.body, waits[_i].body, &why), "%s", why);
+    why = tree_verify_wait(a, &tree);
+    if (waits[_i].why == NULL)
+        ck_assert_msg(why == NULL, "%s", why);
+    else
+        ck_assert_msg(why != NULL && strcmp(why, waits[_i].why) == 0, "%s: %s",
+                      waits[_i].body, why ? why : "sound");
+    arena_free(a);
+}
+END_TEST
+
 // ---- dead code elimination ----
 
 START_TEST(unused_indices_are_left_out) {
@@ -195,6 +289,8 @@ Suite *tree_suite(void) {
                         (int)(sizeof models / sizeof *models));
     tcase_add_loop_test(t, mistakes_are_found, 0,
                         (int)(sizeof trees / sizeof *trees));
+    tcase_add_loop_test(t, early_accesses_are_found, 0,
+                        (int)(sizeof waits / sizeof *waits));
     tcase_add_test(t, unused_indices_are_left_out);
     suite_add_tcase(s, t);
     return s;

@@ -100,6 +100,10 @@ START_TEST(without_takes_a_list) {
     ck_assert(PARSE(&o, &e, "--without=timing-events"));
     rt_without_apply(o.without, &plan);
     ck_assert(plan.unmarked && plan.num_merged == 2 && plan.num_fusions == 3);
+    ck_assert(!plan.serialized);
+    ck_assert(PARSE(&o, &e, "--without=programmatic-launches"));
+    rt_without_apply(o.without, &plan);
+    ck_assert(plan.serialized && !plan.unmarked && plan.num_merged == 2);
 }
 END_TEST
 

@@ -20,6 +20,34 @@ static void fused_print(Text *t, const Launches *launches,
     }
 }
 
+static bool is_fused(const Judged *j, int k) {
+    for (int i = 0; i < j->plan->fusions.count; i++)
+        if (j->fused[i] && j->plan->fusions.fusion[i].kernel == k)
+            return true;
+    return false;
+}
+
+static bool is_merged(const Judged *j, int k) {
+    for (int i = 0; i < j->merges.count; i++) {
+        const MergedLaunch *m = &j->merges.launch[i];
+        if (j->merged[i] && k >= m->first && k < m->first + m->count)
+            return true;
+    }
+    return false;
+}
+
+// Whether the device starts launch k while the one before it runs: kernels of
+// ours on 9.0 or later that are not cooperative (runtime/cuda/launch/launch.c).
+static bool starts_early(const Judged *j, int k) {
+    const Group *group = j->plan->group;
+    int before = k - 1;
+    while (before >= 0 && is_fused(j, before))
+        before--;
+    return j->device->sm >= 90 && before >= 0 &&
+           group[k].kind != GROUP_CALL && group[before].kind != GROUP_CALL &&
+           group[k].phases <= 1 && !is_fused(j, k) && !is_merged(j, k);
+}
+
 static void saving_print(Text *t, const Judged *j, int launches,
                          int64_t bytes) {
     const Saving *saving = &j->saving;
@@ -48,6 +76,8 @@ void launches_print(Arena *a, Text *t, const Inspection *in) {
         fused_print(t, launches, &j.plan->fusions, j.fused, i);
         if (l->merged_as)
             text_add(t, "  merged as %s", l->merged_as);
+        if (strcmp(in->plan->device, "host") != 0 && starts_early(&j, i))
+            text_add(t, "  starts early");
         text_add(t, "\n");
         all += l->bytes;
         chosen++;

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { ALIGNMENT = 16 };
+enum { ALIGNMENT = 16, CUBIN_RANK = 10000 };
 
 // The code at *at, and advances *at past it; NULL at the end.
 static const char *next(const RtTrainer *t, const char **at,
@@ -28,7 +28,11 @@ static bool runs_on(const RtEmbeddedCode *h, int gpu) {
 
 // Cubins before PTX, newer before older.
 static int rank_of(const RtEmbeddedCode *h) {
-    return (h->form == RT_CUBIN ? 10000 : 0) + h->capability;
+    return (h->form == RT_CUBIN ? CUBIN_RANK : 0) + h->capability;
+}
+
+int rt_embedded_code_capability(int rank) {
+    return rank % CUBIN_RANK;
 }
 
 const char *rt_embedded_code_next(const RtTrainer *t, int gpu, int *rank) {

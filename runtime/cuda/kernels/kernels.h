@@ -127,6 +127,8 @@ void rt_cache_write(const RtCache *c, RtCacheKey key, const RtCode *code);
 // becomes its rank.  Start with RT_BEFORE_ALL; NULL: there is no more.
 enum { RT_BEFORE_ALL = 1 << 30 };
 const char *rt_embedded_code_next(const RtTrainer *t, int gpu, int *rank);
+// The compute capability for which code of a rank was compiled.
+int rt_embedded_code_capability(int rank);
 // Its compute capabilities: "8.0, 9.0".
 void rt_embedded_code_names(const RtTrainer *t, char *to, size_t room);
 
@@ -174,6 +176,7 @@ typedef struct {
     CUmodule *module; // one for all kernels, or one each (NULL: not needed)
     int num_modules;
     RtFunction *entry; // one for each kernel of the plan
+    int capability;    // compute capability for which they were compiled
 } RtKernels;
 
 // Starts to compile the kernels that are likely to be needed, on worker

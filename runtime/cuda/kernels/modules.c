@@ -101,6 +101,7 @@ static Loading embedded_load(RtKernels *k, const bool *needed, RtError *e) {
     const char *code = embedded_next(k, &rank);
     Loading loading = NONE;
     while (code != NULL && (loading == NONE || loading == REFUSED)) {
+        k->capability = rt_embedded_code_capability(rank);
         loading = code_load(k, code, needed, e);
         if (loading != LOADED)
             unload(k);
@@ -191,6 +192,7 @@ static bool load(RtKernels *k, const bool *needed, RtLaps *laps, RtError *e) {
     Loading loading = embedded_load(k, needed, e);
     if (loading == LOADED || loading == FAILED)
         return loading == LOADED;
+    k->capability = rt_gpu_capability(k->gpu);
     bool made =
         compiler_open(k, loading == REFUSED, e) && compile(k, needed, e);
     rt_lap(laps, RT_START_COMPILING);

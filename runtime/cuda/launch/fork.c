@@ -70,6 +70,7 @@ void rt_fork_join(RtCuda *c, int launch) {
     if (c->forks.join < 0 || launch < c->forks.join)
         return;
     c->forks.join = -1;
+    c->after_kernel = false;
     rt_cuda_check_launch(c, order(&c->forks, c->forks.end, c->forks.stream,
                                   c->stream, &c->error));
 }

@@ -57,10 +57,12 @@ void rt_cuda_check_launch(RtCuda *c, bool good) {
 static void mark(RtCuda *c, RtPhase phase, RtWork work) {
     c->phase = phase;
     c->work = work;
-    if (c->is_timed)
-        rt_cuda_check_launch(
-            c, rt_timing_events_add(&c->running->events, phase, work, c->stream,
-                                    c->is_captured, &c->error));
+    if (!c->is_timed)
+        return;
+    c->after_kernel = false;
+    rt_cuda_check_launch(c, rt_timing_events_add(&c->running->events, phase,
+                                                 work, c->stream,
+                                                 c->is_captured, &c->error));
 }
 
 static void name_phase(RtCuda *c, RtPhase phase) {
@@ -128,6 +130,26 @@ static CUresult launch_cooperative(const RtCuda *c, int kernel, int grid,
     }
 }
 
+// Lets the kernel start while the one before it runs; both wait as
+// codegen/kernel/dependence.c describes.  The same holds in a graph, whose edge
+// between the two becomes programmatic.
+static CUresult launch_early(const RtCuda *c, CUfunction function, int blocks,
+                             int threads, void **argument) {
+    CUlaunchAttribute early = {
+        .id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+        .value = {.programmaticStreamSerializationAllowed = 1}};
+    CUlaunchConfig config = {.gridDimX = (unsigned)blocks,
+                             .gridDimY = 1,
+                             .gridDimZ = 1,
+                             .blockDimX = (unsigned)threads,
+                             .blockDimY = 1,
+                             .blockDimZ = 1,
+                             .hStream = c->stream,
+                             .attrs = &early,
+                             .numAttrs = 1};
+    return c->cu.launch_with(&config, function, argument, NULL);
+}
+
 // A kernel that works with fewer blocks gets no more than are resident: in a
 // second wave most of the GPU would be idle.
 static CUresult launch_kernel(const RtCuda *c, int kernel, int grid,
@@ -137,9 +159,20 @@ static CUresult launch_kernel(const RtCuda *c, int kernel, int grid,
     if (k->phases > 1)
         return launch_cooperative(c, kernel, grid, argument);
     int blocks = k->fewer && grid > entry->resident ? entry->resident : grid;
+    if (c->after_kernel)
+        return launch_early(c, entry->function, blocks, k->threads, argument);
     return c->cu.launch(entry->function, (unsigned)blocks, 1, 1,
                         (unsigned)k->threads, 1, 1, 0, c->stream, argument,
                         NULL);
+}
+
+// Whether the kernel behind the last one may start early.  Only code for 9.0 or
+// later waits for the kernel before.  Observers and hooks put other work
+// between two kernels.
+static bool overlaps(const RtCuda *c) {
+    return c->is_programmatic && c->kernels.capability >= 90 &&
+           c->device.watch == NULL && c->device.hooks == NULL &&
+           c->spans.trace == NULL && c->timer == NULL;
 }
 
 static void time_launch(RtCuda *c, int launch, int call) {
@@ -193,6 +226,7 @@ void rt_cuda_launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     rt_cuda_check_launch(
         c, rt_driver_good(&c->cu, launch_kernel(c, kernel, grid, c->argument),
                           &c->error, "launch kernel %s", k->name));
+    c->after_kernel = overlaps(c);
     end_launch(c);
 }
 
@@ -235,6 +269,7 @@ void rt_cuda_library_call(RtDevice *d, int call, size_t a, size_t b,
     rt_merging_skip(&c->merging);
     if (c->is_listing || c->is_refused)
         return;
+    c->after_kernel = false;
     remember(c, c->plan->call[call].layer);
     if (rt_library_calls_on_host(&c->calls, call))
         c->running->one_by_one = true;
@@ -288,6 +323,7 @@ void rt_cuda_launch_step(RtCuda *c, bool captured, bool timed) {
     c->is_captured = captured;
     c->is_refused = false;
     c->is_timed = timed;
+    c->after_kernel = false;
     c->launches = 0;
     rt_merging_begin(&c->merging, c->plan, c->merged, c->step);
     if (c->device.segment != NULL)

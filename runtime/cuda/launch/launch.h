@@ -139,6 +139,8 @@ typedef struct {
     bool *merged;               // for each merged launch of the plan
     RtMerging merging;          // counts the launches of the step
     int first;                  // launch of those being merged
+    bool is_programmatic;       // kernels may start while others run
+    bool after_kernel;          // the stream's last work is one of ours
     CUdeviceptr *at;            // room for any kernel's arguments
     void **argument;            // pointers to them
     bool *needed;               // kernels that steps launch

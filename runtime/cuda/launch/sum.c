@@ -50,6 +50,7 @@ void rt_cuda_sum(RtDevice *d, size_t to, const size_t *from, int terms,
         return;
     if (c->is_refused)
         return;
+    c->after_kernel = false;
     bool good = rt_trace_spans_begin(&c->spans, &span, c->stream, &c->error);
     if (good && terms == 0)
         good = rt_driver_good(

@@ -25,6 +25,8 @@ KERNEL(256) k00_all_finite(
     LANES_DO(k, VW) finite4[k] = 0.0f;
     CHUNK(from, to, 6);
     int j = chunk_owner(k00_all_finite_first, 2, from);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (int chunk = from; chunk < to; chunk++) {
         j += k00_all_finite_first[j + 1] <= chunk;
         const k00_all_finite_entry own = k00_all_finite_entries[j];

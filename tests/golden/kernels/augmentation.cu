@@ -16,6 +16,8 @@ KERNEL(256, 2) k00_pad(
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
     float v4[3];
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     load_f32(v4, k00_pad_table4, 3);
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;

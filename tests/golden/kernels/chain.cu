@@ -13,6 +13,8 @@ KERNEL(256, 2) k00_cast(
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
         float v2[VW];

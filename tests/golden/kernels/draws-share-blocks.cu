@@ -12,6 +12,8 @@ KERNEL(256, 2) k00_neg(
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     const int v0 = get_i32(p0);
     const int v1 = get_i32(p1);
     for (int g = tx; g < CG; g += TX) {
@@ -45,6 +47,8 @@ KERNEL(256, 2) k01_abs(
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     const int v0 = get_i32(p0);
     const int v1 = get_i32(p1);
     for (int g = tx; g < CG; g += TX) {

@@ -17,6 +17,8 @@ KERNEL(256) k00_update(
     enum { NT = THREADS(256), VW = PART_LANES };
     CHUNK(from, to, 1);
     int j = chunk_owner(k00_update_first, 1, from);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (int chunk = from; chunk < to; chunk++) {
         j += k00_update_first[j + 1] <= chunk;
         const k00_update_entry own = k00_update_entries[j];

@@ -11,6 +11,8 @@ KERNEL(256, 2) k00_select(
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS / 2);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
         for (int pair = lo + ty; pair < hi; pair += TY) {

@@ -11,6 +11,8 @@ KERNEL(256, 2) k00_resize_grad(
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
         for (int i = lo + ty; i < hi; i += TY) {
@@ -53,6 +55,8 @@ KERNEL(256, 2) k01_cast(
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
         for (int i = lo + ty; i < hi; i += TY) {
@@ -125,6 +129,8 @@ KERNEL(256, 2) k02_resize_grad(
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
         for (int i = lo + ty; i < hi; i += TY) {

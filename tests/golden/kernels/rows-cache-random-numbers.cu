@@ -15,6 +15,8 @@ KERNEL(256, 2) k00_sub(
     SHARED float shared[NT];
     const int rank = threadIdx.x % ROW_THREADS;
     CHUNK(lo, hi, ROWS);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     const int v1 = get_i32(p1);
     const int v2 = get_i32(p2);
     for (int first = lo + STEP_ROW(STEP, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {

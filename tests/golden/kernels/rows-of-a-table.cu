@@ -13,6 +13,8 @@ KERNEL(256, 2) k00_mul(
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
         float v2[VW];
@@ -52,6 +54,8 @@ KERNEL(256) k01_gather_grad(
     CHUNK(lo, hi, ROWS);
     float zero[VW];
     LANES_DO(k, VW) zero[k] = 0.0f;
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
         for (int i = lo + ty; i < hi; i += TY) store_f32(p10 + (size_t)i * C + c, zero, VW);

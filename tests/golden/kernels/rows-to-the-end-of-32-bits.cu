@@ -11,6 +11,8 @@ KERNEL(256, 4) k00_relu(
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
         TWO_AT_ONCE for (int i = lo + ty; i < hi; i += TY) {
@@ -39,6 +41,8 @@ KERNEL(256, 4) k01_relu(
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK_OF(long long, lo, hi, ROWS);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
         TWO_AT_ONCE for (long long i = lo + ty; i < hi; i += TY) {

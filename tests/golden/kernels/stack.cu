@@ -32,6 +32,8 @@ PHASED(256) k00_stack(
     OWN_BLOCK;
     enum { NT = THREADS(256), VW = PART_LANES };
     SHARED float shared[NT];
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     PHASE(0) {
         CHUNK(from, to, 2);
         int j = chunk_owner(k00_stack_first_0, 2, from);
@@ -143,6 +145,8 @@ KERNEL(256) k03_update(
     enum { NT = THREADS(256), VW = PART_LANES };
     CHUNK(from, to, 2);
     int j = chunk_owner(k03_update_first, 2, from);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (int chunk = from; chunk < to; chunk++) {
         j += k03_update_first[j + 1] <= chunk;
         const k03_update_entry own = k03_update_entries[j];

@@ -17,6 +17,8 @@ KERNEL(256, 2) k00_var(
     const int tx = threadIdx.x % TX;
     const int ty = threadIdx.x / TX;
     CHUNK(lo, hi, ROWS);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (int g0 = 0; g0 < CG; g0 += TX) {
         const int g = g0 + tx;
         const int c = g * VW;

@@ -44,6 +44,8 @@ PHASED(256) k00_update(
     SHARED float shared[NT];
     float *const p4 = (float *)(arena + AT(43008, 43008)); // db
     float *const p1 = (float *)(arena + AT(28160, 28160)); // b
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     PHASE(0) {
         float finite13[VW];
         LANES_DO(k, VW) finite13[k] = 0.0f;

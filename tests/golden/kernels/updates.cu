@@ -20,6 +20,8 @@ KERNEL(256) k00_update(
     OWN_BLOCK;
     enum { NT = THREADS(256), VW = PART_LANES };
     int *const p2 = (int *)(arena + AT(512, 512)); // run.step
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     const int v2 = get_i32(p2);
     CHUNK(from, to, 2);
     int j = chunk_owner(k00_update_first, 2, from);

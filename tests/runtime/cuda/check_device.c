@@ -114,6 +114,60 @@ static unsigned blocks_launched(void) {
     return blocks;
 }
 
+// A kernel may start early where it follows one of ours: not the first of a
+// step, and not a cooperative one.
+static void run_four(RtDevice *d) {
+    LAUNCH(d, 0, 5, INPUT_AT, 0);
+    LAUNCH(d, 0, 5, INPUT_AT, 0);
+    LAUNCH(d, 1, 5, 0, TOTALS_AT, 24576, 32768);
+    LAUNCH(d, 0, 5, INPUT_AT, 0);
+}
+
+// All of them since the first call.
+static int early_launches(const RtPlan *plan, const RtOptions *o) {
+    char line[200];
+    int early = 0;
+    RtError e;
+    RtDevice *d = rt_cuda_open(&counter, plan, 0, o, NULL, &e);
+    ck_assert_msg(d != NULL, "%s", e.text);
+    d->reserve(d);
+    d->run(d, plan->step);
+    d->close(d);
+    FILE *f = log_open();
+    while (fgets(line, sizeof line, f) != NULL)
+        early += strstr(line, " cuLaunchKernelEx add ") != NULL;
+    fclose(f);
+    return early;
+}
+
+START_TEST(kernels_start_early_where_they_wait) {
+    const RtStep steps[] = {{.kind = RT_TRAIN, .run = run_four}};
+    RtPlan plan = *counter.plan;
+    const RtOptions other_text = {.resident = "auto",
+                                  .decode = "cpu",
+                                  .load_cuda = "folder"};
+    plan.step = steps;
+    log_begin();
+    ck_assert_int_eq(early_launches(&plan, NULL), 2);
+    ck_assert_int_eq(early_launches(&plan, &other_text), 2);
+    plan.serialized = true;
+    ck_assert_int_eq(early_launches(&plan, NULL), 2);
+}
+END_TEST
+
+START_TEST(older_gpus_start_no_kernel_early) {
+    const RtStep steps[] = {{.kind = RT_TRAIN, .run = run_four}};
+    RtPlan plan = *counter.plan;
+    char path[4200];
+    plan.step = steps;
+    snprintf(path, sizeof path, "%s/tools/devices/a100.json",
+             getenv("SINTER_SOURCE"));
+    setenv("SINTER_DOUBLE_DEVICE", path, 1);
+    log_begin();
+    ck_assert_int_eq(early_launches(&plan, NULL), 0);
+}
+END_TEST
+
 // A kernel that works with fewer blocks gets the resident ones, with the same
 // result.
 START_TEST(no_block_waits_for_others_to_end) {
@@ -468,6 +522,8 @@ Suite *device_suite(void) {
     tcase_add_loop_test(c, steps_do_the_same_however_they_are_launched, 0, 5);
     tcase_add_test(c, fewer_blocks_than_the_driver_reports_suffice);
     tcase_add_loop_test(c, a_step_that_cannot_be_captured_is_launched, 0, 13);
+    tcase_add_test(c, kernels_start_early_where_they_wait);
+    tcase_add_test(c, older_gpus_start_no_kernel_early);
     tcase_add_loop_test(c, no_block_waits_for_others_to_end, 0, 2);
     tcase_add_test(c, a_kernel_has_as_many_arguments_as_it_needs);
     tcase_add_test(c, bytes_of_any_length_arrive);

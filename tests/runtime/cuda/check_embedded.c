@@ -58,6 +58,8 @@ static const char *tried_on(int gpu) {
     while ((code = rt_embedded_code_next(&t, gpu, &rank)) != NULL) {
         ck_assert_int_lt(count, NUM_CARRIED);
         memcpy(&number, code, sizeof number);
+        ck_assert_int_eq(rt_embedded_code_capability(rank),
+                         carried[number].capability);
         digits[count++] = (char)('0' + number);
     }
     digits[count] = '\0';
