@@ -217,7 +217,8 @@ START_TEST(instructions_have_a_kind) {
     char text[MOST_TEXT];
     int length, found = 0;
     const char *instruction = kind_cases[_i].instruction;
-    program_text(&(Program){NULL, instruction, 1, WARP, 0}, text);
+    program_text(&(Program){.body = instruction, .grid = 1, .threads = WARP},
+                 text);
     PtxModule *m = ptx_read(text);
     const PtxKernel *k = ptx_kernel(m, 0);
     for (int i = 0; i < k->instructions; i++)
