@@ -12,6 +12,8 @@ KERNEL(256, 2) k00_argmax(
     SHARED float shared[NT];
     const int rank = threadIdx.x % ROW_THREADS;
     CHUNK(lo, hi, ROWS);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (int first = lo + STEP_ROW(STEP, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
         const int own = first + threadIdx.x % STEP / ROW_THREADS;
         const int i = own < hi ? own : hi - 1;
@@ -47,6 +49,8 @@ KERNEL(256, 2) k01_abs(
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (long long g = tx; g < CG; g += TX) {
         const int c = g * VW;
         float v1[VW];
@@ -73,6 +77,8 @@ KERNEL(256, 2) k02_relu(
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (long long g = tx; g < CG; g += TX) {
         const int c = g * VW;
         for (int i = lo + ty; i < hi; i += TY) {

@@ -13,6 +13,8 @@ KERNEL(256, 2) k00_select(
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     const int v0 = get_i32(p0);
     const int v1 = get_i32(p1);
     for (int g = tx; g < CG; g += TX) {

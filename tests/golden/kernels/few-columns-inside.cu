@@ -20,6 +20,8 @@ KERNEL(256, 2) k00_tanh(
     const int i13 = 0 + 7;
     const int i15 = 0 + 8;
     SHARED float column[9 * C];
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (int g = threadIdx.x; g < CG; g += NT) {
         const int c = g * VW;
         float v1[VW];

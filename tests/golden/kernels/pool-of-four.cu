@@ -12,6 +12,8 @@ KERNEL(256, 2) k00_max_pool_index(
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
         for (int i = lo + ty; i < hi; i += TY) {

@@ -17,6 +17,8 @@ KERNEL(256, 4) k00_var(
     const int tx = threadIdx.x % TX;
     const int ty = threadIdx.x / TX;
     CHUNK_OF(long long, lo, hi, ROWS);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (int g0 = 0; g0 < CG; g0 += TX) {
         const int g = g0 + tx;
         const int c = g * VW;
@@ -86,6 +88,8 @@ KERNEL(256, 2) k01_cast(
     SHARED float shared[NT];
     const int rank = threadIdx.x % ROW_THREADS;
     CHUNK_OF(long long, lo, hi, ROWS);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (long long first = lo + STEP_ROW(STEP, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
         const long long own = first + threadIdx.x % STEP / ROW_THREADS;
         const long long i = own < hi ? own : hi - 1;

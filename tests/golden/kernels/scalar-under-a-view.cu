@@ -12,6 +12,8 @@ KERNEL(256, 2) k00_sum(
     SHARED float shared[NT];
     const int rank = threadIdx.x % ROW_THREADS;
     CHUNK(lo, hi, ROWS);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (int first = lo + STEP_ROW(STEP, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
         const int own = first + threadIdx.x % STEP / ROW_THREADS;
         const int i = own < hi ? own : hi - 1;
@@ -41,6 +43,8 @@ KERNEL(256, 2) k01_mul(
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
     CHUNK(lo, hi, ROWS);
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     const float v0 = get_f32(p0);
     float v5[VW];
     LANES_DO(k, VW) v5[k] = v0;

@@ -19,6 +19,8 @@ KERNEL(256, 2) k00_sum(
     CHUNK(lo, hi, ROWS);
     float s9[VW];
     LANES_DO(k, VW) s9[k] = 0.0f;
+    GRID_DEPENDENCY_WAIT();
+    LAUNCH_DEPENDENTS();
     for (int first = lo + STEP_ROW(STEP, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
         const int own = first + threadIdx.x % STEP / ROW_THREADS;
         const int i = own < hi ? own : hi - 1;
