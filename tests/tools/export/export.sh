@@ -121,3 +121,7 @@ expect 1 "$SINTER" export mlp.net --set width=50 --onnx --weights=mlp/run
 expect_says "the weights have no tensor linear_1.weight of this shape"
 expect 2 "$SINTER" export mlp.net --onnx --weights=mlp/run -o mlp.net
 expect 74 "$SINTER" export mlp.net --onnx --weights=mlp/run -o nowhere/m.onnx
+if [ -z "${torch:-}" ]; then
+    echo "no PyTorch: modules of --pytorch are written and not run"
+    exit 77
+fi
