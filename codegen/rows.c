@@ -343,9 +343,12 @@ static int64_t live_bytes(const Emit *e, RowBytes bytes, int vectors) {
 }
 
 // Vectors of a row for a thread: as many as leave registers for two resident
-// blocks.
+// blocks.  Two threads or more are side by side, so that an access of 16 bytes
+// each is of whole sectors.
 static int row_vectors(const Emit *e, RowBytes bytes) {
+    int64_t half = ((e->group->columns + 7) / 8 + 1) / 2;
     int vectors = has_several(e) ? MOST_VECTORS : 1;
+    vectors = half < vectors ? (half > 1 ? (int)half : 1) : vectors;
     while (vectors > 1 && live_bytes(e, bytes, vectors) > MOST_BYTES)
         vectors /= 2;
     return vectors;

@@ -82,7 +82,7 @@ KERNEL(256, 2) k01_cast(
     OWN_BLOCK;
     const long long ROWS = 4294967296;
     enum { C = 8, VW = LANES(C) };
-    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT, 4) };
+    enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT, 1) };
     enum { STEP = IN_STEP(NT, ROW_THREADS) };
     enum { PER = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS };
     SHARED float shared[NT];
