@@ -49,19 +49,19 @@ int64_t parameter_address(const Graph *g, const Parameter *p);
 // the host's plan.
 typedef struct Kernel {
     const Group *group;
-    const char *name; // "k03_batch_norm__layer1", "c02_conv__layer1"
-    const char *text; // the kernel and its tables
+    const char *name;    // "k03_batch_norm__layer1", "c02_conv__layer1"
+    const char *text;    // the kernel and its tables
     int grid[NUM_PLANS]; // blocks
     int num_args;
     Parameter *arg;
-    const char *remark;    // comment above the kernel
-    struct Tree *tree;     // see kernel/tree.h; NULL for a call
-    KernelCost cost;       // on a GPU
-    Numbers numbers;       // empty until deduplicate.c compares the kernel
-    struct Kernel *first;  // the first launch with its text; NULL before
+    const char *remark;        // comment above the kernel
+    struct Tree *tree;         // see kernel/tree.h; NULL for a call
+    KernelCost cost;           // on a GPU
+    Numbers numbers;           // empty until deduplicate.c compares the kernel
+    struct Kernel *first;      // the first launch with its text; NULL before
     struct SizedKernel *sized; // of the first: see kernel/sizes.h
-    size_t comment;        // of the first: bytes of its leading comment
-    size_t code;           // ... and of its tables: offset of the rest
+    size_t comment;            // of the first: bytes of its leading comment
+    size_t code;               // ... and of its tables: offset of the rest
     size_t entry; // offset of the launchable entry; the text between holds
                   // shared helpers
     size_t body;  // offset of the kernel's own statements
@@ -100,6 +100,7 @@ typedef struct MergedKernel {
     int num_args;
     const char **type; // pointee types of its arguments: each kernel's in turn,
                        // then the barrier's
+    bool *read_only;   // of its arguments: no phase writes their memory
     int blocks;        // on the GPU
     struct MergedKernel *next; // next that ends with the same kernel
 } MergedKernel;

@@ -232,6 +232,7 @@ void kernel_print(Arena *a, Kernel *k) {
 // The kernel's text as a function, and a kernel that calls it.  The function's
 // parameters lack RESTRICT.  A merged launch writes tensors that its later
 // kernels read; with RESTRICT the compiler could use the non-coherent cache.
+// The merged launch has RESTRICT for the tensors that no phase writes.
 void kernel_split(Arena *a, Kernel *k) {
     Text t = text_new(a);
     if (k->is_split)

@@ -19,16 +19,55 @@ static const char *merged_name(Arena *a, const Kernel *kernel, int count) {
     return text_string(&t);
 }
 
-static void add_parameters(Text *t, const Kernel *k, int phase) {
+// ---- tensors that no phase writes ----
+
+static bool is_read(const Parameter *p) {
+    return strncmp(p->type, "const ", strlen("const ")) == 0;
+}
+
+// Whether the tensors of two parameters share memory.
+static bool overlap(const Graph *g, const Parameter *a, const Parameter *b) {
+    const Node *x = &g->node[a->node], *y = &g->node[b->node];
+    return x->offset < y->offset + graph_bytes(g, y->type) &&
+           y->offset < x->offset + graph_bytes(g, x->type);
+}
+
+static bool is_written(const MergedKernel *m, const Graph *g,
+                       const Parameter *read) {
+    for (int i = 0; i < m->launch.count; i++)
+        for (int p = 0; p < m->kernel[i].num_args; p++) {
+            const Parameter *other = &m->kernel[i].arg[p];
+            if (!is_read(other) && overlap(g, read, other))
+                return true;
+        }
+    return false;
+}
+
+// Marks the arguments whose memory no phase writes.  RESTRICT lets the compiler
+// read it at any time of the launch: behind a barrier, or by a cache that sees
+// no writes.  A tensor that is dead after an early phase may have the memory of
+// a later phase's result.
+static void find_read_only(MergedKernel *m, const Graph *g) {
+    int n = 0;
+    for (int i = 0; i < m->launch.count; i++)
+        for (int p = 0; p < m->kernel[i].num_args; p++) {
+            const Parameter *own = &m->kernel[i].arg[p];
+            m->read_only[n++] = is_read(own) && !is_written(m, g, own);
+        }
+}
+
+// ---- the text ----
+
+static void add_parameters(Text *t, const Kernel *k, int phase,
+                           const bool *read_only) {
     for (int i = 0; i < k->num_args; i++)
-        text_add(t, "%s%s *%c%d,", i % 4 ? " " : "\n    ", k->arg[i].type,
-                 'a' + phase, i);
+        text_add(t, "%s%s *%s%c%d,", i % 3 ? " " : "\n    ", k->arg[i].type,
+                 read_only[i] ? "RESTRICT " : "", 'a' + phase, i);
 }
 
 static void add_phase(Text *t, const Kernel *k, int phase) {
-    const char *blocks =
-        arena_format(t->arena, "AT(%d, %d)", k->grid[HOST_PLAN],
-                     k->grid[DEVICE_PLAN]);
+    const char *blocks = arena_format(t->arena, "AT(%d, %d)",
+                                      k->grid[HOST_PLAN], k->grid[DEVICE_PLAN]);
     if (phase > 0)
         text_add(t, "    GRID_BARRIER(barrier);\n");
     text_add(t, "    PHASE(%d) FOR_BLOCKS(%s)\n        %s_body(", phase, blocks,
@@ -47,8 +86,8 @@ static void merged_text(Arena *a, MergedKernel *m, const Kernel *kernel) {
     text_add(&t, "\n");
     m->entry = t.length;
     text_add(&t, "#ifdef SINTER_MERGED\nMERGED(256) %s(", m->name);
-    for (int i = 0; i < count; i++)
-        add_parameters(&t, &kernel[i], i);
+    for (int i = 0, n = 0; i < count; n += kernel[i++].num_args)
+        add_parameters(&t, &kernel[i], i, m->read_only + n);
     text_add(&t, "\n    int *barrier)\n{\n");
     for (int i = 0; i < count; i++)
         add_phase(&t, &kernel[i], i);
@@ -57,19 +96,32 @@ static void merged_text(Arena *a, MergedKernel *m, const Kernel *kernel) {
 }
 
 // Equal merged launches have equal names, built from their kernels' names.
-static bool is_written(const Kernel *last, const char *name) {
-    for (const MergedKernel *m = last->merged; m != NULL; m = m->next)
-        if (strcmp(m->name, name) == 0)
-            return true;
-    return false;
+static MergedKernel *find_equal(const Kernel *last, const char *name) {
+    MergedKernel *m = last->merged;
+    while (m != NULL && strcmp(m->name, name) != 0)
+        m = m->next;
+    return m;
 }
 
-static void merged_write(Arena *a, MergedKernel *m, const Kernel *kernel) {
+// Equal launches share a text, so a tensor is read-only if it is in each.
+static void share_text(Arena *a, MergedKernel *m, const MergedKernel *other) {
+    for (int i = 0; i < m->num_args - 1; i++)
+        m->read_only[i] &= other->read_only[i];
+    merged_text(a, m, m->kernel);
+}
+
+static void merged_write(Arena *a, MergedKernel *m, const Kernel *kernel,
+                         const Graph *g) {
     int count = m->launch.count;
     Kernel *last = kernel[count - 1].first;
     m->name = merged_name(a, kernel, count);
-    if (is_written(last, m->name))
+    m->read_only = ARENA_ARRAY(a, MOST_MERGED_POINTERS, bool);
+    find_read_only(m, g);
+    MergedKernel *equal = find_equal(last, m->name);
+    if (equal != NULL) {
+        share_text(a, equal, m);
         return;
+    }
     merged_text(a, m, kernel);
     m->next = last->merged;
     last->merged = m;
@@ -87,7 +139,7 @@ void launches_merge(Launches *l, Arena *a) {
         MergedKernel *m = &l->merged[i];
         m->launch = merged->launch[i];
         const Kernel *kernel = m->kernel = &l->kernel[m->launch.first];
-        merged_write(a, m, kernel);
+        merged_write(a, m, kernel, l->plan->graph);
         for (int k = 0; k < m->launch.count; k++)
             if (kernel[k].grid[DEVICE_PLAN] > m->blocks)
                 m->blocks = kernel[k].grid[DEVICE_PLAN];

@@ -53,6 +53,15 @@ static void access_add(Origins *o, const char *line, bool store) {
     *(store ? &w->written : &w->read) |= access_width(line);
 }
 
+// Whether an access is of a parameter with RESTRICT.
+static bool is_restricted(Origins *o, const char *line) {
+    const char *address = strchr(line, '[');
+    int number = register_read(address ? address + 1 : NULL);
+    int from = number > 0 ? *origin_of(o, number) : 0;
+    return from > 0 && from <= o->kernel->num_parameters &&
+           o->kernel->restricted[from - 1];
+}
+
 static void value_follow(Origins *o, const char *line) {
     const char *s = strstr(line, "%rd");
     const char *comma = strchr(line, ',');
@@ -78,7 +87,8 @@ static void line_read(Origins *o, const char *line) {
         if (number > 0)
             *origin_of(o, number) = atoi(parameter + 7) + 1;
     } else if (strncmp(line, "ld.global", 9) == 0) {
-        if (o->kernel != NULL && strncmp(line, "ld.global.nc", 12) == 0)
+        if (o->kernel != NULL && strncmp(line, "ld.global.nc", 12) == 0 &&
+            !is_restricted(o, line))
             o->kernel->stale = true;
         access_add(o, line, false);
     } else if (strncmp(line, "st.global", 9) == 0) {

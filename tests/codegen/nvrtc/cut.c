@@ -169,10 +169,12 @@ static bool has_rows(const char *text, const char *name, size_t length) {
 static void parameter_read(Kernel *k, const char *start, const char *end) {
     const char *star = memchr(start, '*', (size_t)(end - start));
     int n = k->num_parameters++;
+    const char *word = strstr(start, "RESTRICT ");
     if (n == MOST_PARAMETERS) {
         fprintf(stderr, "%s: more than %d parameters\n", k->name, n);
         exit(EXIT_FAILURE);
     }
+    k->restricted[n] = word != NULL && word < end;
     start += strspn(start, " \n");
     if (strncmp(start, "const ", 6) == 0)
         start += 6;

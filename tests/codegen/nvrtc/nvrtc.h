@@ -29,13 +29,14 @@ typedef struct {
     int num_parameters;
     char *name_of[MOST_PARAMETERS], *type[MOST_PARAMETERS];
     bool bulk[MOST_PARAMETERS]; // it has rows
-    uint64_t hash;              // of the inputs of its machine code
-    bool known;                 // its facts below are, without compiling it
+    bool restricted[MOST_PARAMETERS];
+    uint64_t hash; // of the inputs of its machine code
+    bool known;    // its facts below are, without compiling it
     bool faulty;
     int registers, shared;
     int instructions;
     int in_flight; // bytes that a thread loads before it waits
-    bool stale; // it reads global memory as if nothing wrote to it
+    bool stale;    // it reads what it may write as if nothing wrote to it
     Widths widths[MOST_PARAMETERS];
 } Kernel;
 
@@ -81,8 +82,8 @@ void accesses_read(const Kernels *kernels, const Model *model, char *ptx);
 // without one of the reasons that accesses.c lists; prints each.
 int accesses_narrow(Kernels *kernels);
 
-// flight.c: the bytes that a thread loads in its main loop before it waits, from
-// `count` instructions of machine code for compute capability arch.
+// flight.c: the bytes that a thread loads in its main loop before it waits,
+// from `count` instructions of machine code for compute capability arch.
 int bytes_in_flight(const char *text, int count, int arch);
 
 // known.c: takes from a file the facts of kernels that were compiled before,
