@@ -29,7 +29,7 @@ struct Arena {
     Arena *older, *newer; // its siblings
 };
 
-enum { FIRST_BLOCK = 16 << 10, LARGE = 4 << 20, LARGEST_BLOCK = 8 << 20 };
+enum { FIRST_BLOCK = 16 << 10, LARGE = 4 << 20, MAX_BLOCK = 8 << 20 };
 
 static void out_of_memory(void) {
     fputs("sinter: out of memory\n", stderr);
@@ -68,8 +68,8 @@ static Block *allocate_block(size_t bytes) {
 
 static void add_block(Arena *a, size_t bytes) {
     size_t size = a->block == NULL ? FIRST_BLOCK : a->block->size * 2;
-    if (size > LARGEST_BLOCK)
-        size = LARGEST_BLOCK;
+    if (size > MAX_BLOCK)
+        size = MAX_BLOCK;
     if (size < bytes)
         size = bytes;
     if (size > SIZE_MAX - sizeof(Block))

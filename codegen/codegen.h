@@ -54,7 +54,7 @@ typedef struct Kernel {
     int grid[NUM_PLANS]; // blocks
     int num_args;
     Parameter *arg;
-    const char *remark;        // comment above the kernel
+    const char *heading;       // comment above the kernel
     struct Tree *tree;         // see kernel/tree.h; NULL for a call
     KernelCost cost;           // on a GPU
     Numbers numbers;           // empty until deduplicate.c compares the kernel

@@ -32,8 +32,8 @@ const char *row_type(Type space) {
 }
 
 const char *column_type(Type space) {
-    enum { MOST_STEP = 16 * BLOCK_THREADS }; // a vector a thread
-    return space_columns(&space) > INT32_MAX - MOST_STEP ? "long long" : "int";
+    enum { MAX_STEP = 16 * BLOCK_THREADS }; // a vector a thread
+    return space_columns(&space) > INT32_MAX - MAX_STEP ? "long long" : "int";
 }
 
 void emit_space(Emit *e, Block *b, Type space, bool sized, const char *more) {

@@ -148,7 +148,7 @@ static void build_kernel(const GraphPlan *host, const GraphPlan *device, int i,
     k->tree->min_blocks = e.min_blocks;
     tree_wait(own, k->tree);
     k->cost = tree_cost(k->tree, k->grid[DEVICE_PLAN], device->graph->act);
-    k->remark = comment_of(&e, &device->group[i], k->name);
+    k->heading = comment_of(&e, &device->group[i], k->name);
     const char *why = tree_verify(own, k->tree);
     if (why == NULL)
         why = tree_verify_wait(own, k->tree);
@@ -211,7 +211,7 @@ static void print_arguments(Text *t, const Kernel *k, const char *restricted) {
 void kernel_print(Arena *a, Kernel *k) {
     const Tree *tree = k->tree;
     Text t = text_new(tree->arena);
-    text_add(&t, "%s", k->remark);
+    text_add(&t, "%s", k->heading);
     k->comment = t.length;
     block_print(&t, &tree->tables, k->name);
     t.indent = 1;

@@ -8,7 +8,7 @@
 #include <ctype.h>
 #include <string.h>
 
-enum { MOST_WORDS = 4, MOST_LENGTH = 64 };
+enum { MAX_WORDS = 4, MAX_LENGTH = 64 };
 
 // The last part of a path without its number: "layer1.conv_1" is a conv.
 static const char *kind_of_path(Arena *a, const char *path) {
@@ -58,7 +58,7 @@ void quoted_add(Text *t, const char *s) {
 }
 
 typedef struct {
-    const char *word[MOST_WORDS];
+    const char *word[MAX_WORDS];
     int count;
 } Words;
 
@@ -66,7 +66,7 @@ static void word_add(Words *w, const char *word) {
     for (int i = 0; i < w->count; i++)
         if (strcmp(w->word[i], word) == 0)
             return;
-    if (w->count < MOST_WORDS)
+    if (w->count < MAX_WORDS)
         w->word[w->count++] = word;
 }
 
@@ -111,7 +111,7 @@ const char *kernel_name(const Graph *g, Arena *a, const Group *group,
         word_add(&words, op_info[g->node[group->last].op].name);
     Text t = text_new(a);
     text_add(&t, "%c%02d", group->kind == GROUP_CALL ? 'c' : 'k', number);
-    for (int i = 0; i < words.count && t.length < MOST_LENGTH; i++) {
+    for (int i = 0; i < words.count && t.length < MAX_LENGTH; i++) {
         text_add(&t, "_");
         add_plain(&t, words.word[i]);
     }

@@ -3,7 +3,7 @@
 
 #include "codegen/emit.h"
 
-enum { MOST_LINES = 12 };
+enum { MAX_LINES = 12 };
 
 // The layer of its outputs, or else of any of its nodes.  A multi-tensor launch
 // has no layer.
@@ -40,7 +40,7 @@ static void launch_write(Text *t, const Graph *g, const Kernel *k,
              k->name);
     text_add(t, ",\n     .path = \"%s%s\"", path, backward ? ", backward" : "");
     text_add(t, ",\n     .lines = \"%s\"%s},\n",
-             group_lines(g, t->arena, group, ",", MOST_LINES),
+             group_lines(g, t->arena, group, ",", MAX_LINES),
              augments ? ", .augments = true" : "");
 }
 

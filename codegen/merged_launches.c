@@ -115,7 +115,7 @@ static void merged_write(Arena *a, MergedKernel *m, const Kernel *kernel,
     int count = m->launch.count;
     Kernel *last = kernel[count - 1].first;
     m->name = merged_name(a, kernel, count);
-    m->read_only = ARENA_ARRAY(a, MOST_MERGED_POINTERS, bool);
+    m->read_only = ARENA_ARRAY(a, MAX_MERGED_POINTERS, bool);
     find_read_only(m, g);
     MergedKernel *equal = find_equal(last, m->name);
     if (equal != NULL) {
@@ -125,7 +125,7 @@ static void merged_write(Arena *a, MergedKernel *m, const Kernel *kernel,
     merged_text(a, m, kernel);
     m->next = last->merged;
     last->merged = m;
-    m->type = ARENA_ARRAY(a, MOST_MERGED_POINTERS, const char *);
+    m->type = ARENA_ARRAY(a, MAX_MERGED_POINTERS, const char *);
     for (int i = 0; i < count; i++)
         for (int p = 0; p < kernel[i].num_args; p++)
             m->type[m->num_args++] = kernel[i].arg[p].type;

@@ -223,7 +223,7 @@ static int64_t operand_start(Emit *e, NodeId n, int i) {
 // tensor.
 static const Expr *reduced(Emit *e, Scope *s, NodeId n, int i, Index p) {
     const Expr *x = value_at(e, s, e->g->node[n].arg[i], p);
-    bool has_rest = p.lanes != NULL && p.dim[0] % MOST_LANES != 0;
+    bool has_rest = p.lanes != NULL && p.dim[0] % MAX_LANES != 0;
     return has_rest ? EXPR(e, "i + k < hi ? $ : 0.0f", x) : x;
 }
 

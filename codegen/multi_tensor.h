@@ -4,7 +4,7 @@
 
 #include "codegen/emit.h"
 
-enum { MOST_LANES = 64 }; // on any device
+enum { MAX_LANES = 64 }; // on any device
 
 typedef struct {
     NodeId root; // smallest of its nodes

@@ -14,7 +14,7 @@ bool slice_is_scalarized(const Emit *e, NodeId n) {
         cut--;
     for (int i = 0; i < cut; i++)
         before *= inner.dim[i];
-    return before != 1 || slice_start(e->g, n) % MOST_LANES != 0;
+    return before != 1 || slice_start(e->g, n) % MAX_LANES != 0;
 }
 
 // The index on axis i, from `low` on, of the element of that number; the axis

@@ -14,7 +14,7 @@
 enum {
     IN_FLIGHT = 32 << 10, // bytes of a multiprocessor
     VECTOR = 16,          // bytes of a load
-    MOST_BLOCKS = 4,      // resident
+    MAX_BLOCKS = 4,       // resident
     // The compiler does with so many registers less than the cost model
     // estimates if a bound demands it: no kernel of models/ spills.
     SLACK = 13
@@ -88,7 +88,7 @@ static void choose(Emit *e, const Rows *r, const KernelCost *k, int most) {
     int best = 0, wanted = rows_wanted(r, k);
     for (int i = 0; i < 2; i++)
         for (int b = 2, rows = i ? 3 - wanted : wanted;
-             b <= MOST_BLOCKS && best < IN_FLIGHT; b++) {
+             b <= MAX_BLOCKS && best < IN_FLIGHT; b++) {
             int bytes =
                 loaded_at_once(r, k, rows) * (b < most ? b : most) * THREADS;
             if (bytes <= best || !fits(k, rows, b) || (rows > 1 && !pairs))

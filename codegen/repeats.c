@@ -8,7 +8,7 @@
 
 enum {
     LEAST_REPEATS = 16, // layers of a network repeat less often
-    MOST_PERIOD = 64    // launches
+    MAX_PERIOD = 64     // launches
 };
 
 // ---- arguments ----
@@ -57,7 +57,7 @@ static int count_repeats(const PlannedStep *s, int i, int period) {
 // The launches from i on that repeat; one, if there are none.
 static Repeat find_repeat(const PlannedStep *s, int i) {
     Repeat best = {.first = i, .period = 1, .repeats = 1};
-    for (int period = 1; period <= MOST_PERIOD; period++) {
+    for (int period = 1; period <= MAX_PERIOD; period++) {
         int repeats = count_repeats(s, i, period);
         if (repeats >= LEAST_REPEATS &&
             repeats * period > best.repeats * best.period)

@@ -9,10 +9,10 @@
 
 // Bytes for vectors before registers spill.  A thread has 512 bytes with two
 // resident blocks on a multiprocessor.
-enum { MOST_BYTES = 448, SUM_BYTES = 32 };
+enum { MAX_BYTES = 448, SUM_BYTES = 32 };
 
 // Vectors of a row that a thread has.
-enum { MOST_VECTORS = 4 };
+enum { MAX_VECTORS = 4 };
 
 bool reduces_row(const Emit *e, NodeId n) {
     return (op_info[e->g->node[n].op].facts & REDUCES) && !sums_blocks(e->g, n);
@@ -147,7 +147,7 @@ static bool has_several(const Emit *e) {
 static bool is_numbered(const Emit *e) {
     return any_columns(e) || e->num_cached > 0 ||
            (has_several(e) && space_columns(e->group->iteration_space) > 0 &&
-            e->group->columns <= warp_columns(e, MOST_VECTORS));
+            e->group->columns <= warp_columns(e, MAX_VECTORS));
 }
 
 static Scope *sweep_open(Emit *e, Scope *row) {
@@ -347,9 +347,9 @@ static int64_t live_bytes(const Emit *e, RowBytes bytes, int vectors) {
 // each is of whole sectors.
 static int row_vectors(const Emit *e, RowBytes bytes) {
     int64_t half = ((e->group->columns + 7) / 8 + 1) / 2;
-    int vectors = has_several(e) ? MOST_VECTORS : 1;
+    int vectors = has_several(e) ? MAX_VECTORS : 1;
     vectors = half < vectors ? (half > 1 ? (int)half : 1) : vectors;
-    while (vectors > 1 && live_bytes(e, bytes, vectors) > MOST_BYTES)
+    while (vectors > 1 && live_bytes(e, bytes, vectors) > MAX_BYTES)
         vectors /= 2;
     return vectors;
 }

@@ -23,7 +23,7 @@ static void emit_pointer(const Emit *e, Block *b, NodeId terms, NodeId n) {
             e, b, n,
             arena_format(e->a, "%s *const p@ = (%s *)(arena + $);", type, type),
             planned_offset(e, n));
-    b->last->remark = *label ? label : op_info[d->op].name;
+    b->last->comment = *label ? label : op_info[d->op].name;
 }
 
 // Pointers to the scalars that the kernel reads and writes.

@@ -249,14 +249,14 @@ static bool has_table(const Emit *e, NodeId n) {
 // module's 64 KiB of constant memory, so each gets little there.  Vectors are
 // read if their size divides the address.
 static const Expr *table_of(Emit *e, NodeId n) {
-    enum { MOST_CONSTANT = 64, VECTOR = 4 };
+    enum { MAX_CONSTANT = 64, VECTOR = 4 };
     const Node *d = &e->g->node[n];
     const Attr *values = node_attr(d, ATTR_values);
     const Expr *table = x_of_node(e->a, "OWN_table", n);
     if (has_table(e, n))
         return table;
     ARENA_APPEND(e->a, e->tabled, e->num_tabled, n);
-    bool fits = values->count <= MOST_CONSTANT - e->tabled_numbers;
+    bool fits = values->count <= MAX_CONSTANT - e->tabled_numbers;
     e->tabled_numbers += fits ? values->count : 0;
     Stmt *s = table_add(e, (Stmt){.kind = S_TABLE,
                                   .node = n,

@@ -74,7 +74,7 @@ static void sort_rows(const double *s, const double *v, int64_t n, double *out,
 }
 
 void factor_eigh(const double *a, int64_t n, double *out, Arena *scratch) {
-    enum { MOST_TURNS = 100 }; // of each element; a handful is usual
+    enum { MAX_TURNS = 100 }; // of each element; a handful is usual
     size_t count = (size_t)(n * n) + 1;
     double *s = ARENA_ARRAY(scratch, count, double);
     double *v = ARENA_ARRAY(scratch, count, double);
@@ -87,7 +87,7 @@ void factor_eigh(const double *a, int64_t n, double *out, Arena *scratch) {
             size += fabs(a[i * n + j]);
         }
     }
-    for (int64_t turns = 0; turns < MOST_TURNS * n * n; turns++) {
+    for (int64_t turns = 0; turns < MAX_TURNS * n * n; turns++) {
         if (!(find_pivot(s, n, &p, &q) > 1e-18 * size))
             break;
         rotate(s, v, n, p, q);

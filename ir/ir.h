@@ -198,7 +198,7 @@ enum {
 };
 
 // Where no device is described, plans are for the generic one.
-enum { GENERIC_MULTIPROCESSORS = 132, MOST_MULTIPROCESSORS = 1 << 16 };
+enum { GENERIC_MULTIPROCESSORS = 132, MAX_MULTIPROCESSORS = 1 << 16 };
 
 // Called when a graph can have no more nodes; does not return.
 typedef void GraphFull(const Graph *g);

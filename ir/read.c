@@ -449,7 +449,7 @@ static bool read_fact(Reader *r) {
     if (word_is(word, length, "multiprocessors")) {
         int64_t count = 0;
         bool good =
-            expect(r, '=') && read_int(r, 1, MOST_MULTIPROCESSORS, &count);
+            expect(r, '=') && read_int(r, 1, MAX_MULTIPROCESSORS, &count);
         r->g->multiprocessors = (int)count;
         return good;
     }

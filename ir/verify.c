@@ -19,12 +19,12 @@
 
 #include <string.h>
 
-enum { ALIGNMENT = 256, MOST_OPERANDS = 3, NUM_KNOWN = 1024 };
+enum { ALIGNMENT = 256, MAX_OPERANDS = 3, NUM_KNOWN = 1024 };
 
 // A pointwise node without attributes: its type follows from these.
 typedef struct {
     Op op;
-    const Type *type, *arg[MOST_OPERANDS];
+    const Type *type, *arg[MAX_OPERANDS];
 } Typing;
 
 // The rule and node at fault.
@@ -63,7 +63,7 @@ static bool check_operands(Verifier *v, NodeId id) {
 // few types, each once, so that most nodes are typed as one before.
 static Typing *typing_place(const Verifier *v, const Node *n, Typing *typing) {
     if (!(op_info[n->op].facts & POINTWISE) || n->num_attrs > 0 ||
-        n->num_args > MOST_OPERANDS)
+        n->num_args > MAX_OPERANDS)
         return NULL;
     *typing = (Typing){.op = n->op, .type = n->type};
     uintptr_t hash = (uintptr_t)n->type / sizeof(Type) + n->op;
@@ -93,7 +93,7 @@ static bool check_typing(Verifier *v, NodeId id) {
 
 static bool typing_equal(const Typing *a, const Typing *b) {
     bool equal = a->op == b->op && a->type == b->type;
-    for (int i = 0; i < MOST_OPERANDS; i++)
+    for (int i = 0; i < MAX_OPERANDS; i++)
         equal &= a->arg[i] == b->arg[i];
     return equal;
 }

@@ -12,7 +12,7 @@
 // reads the padded image, too.
 #include "passes/passes.h"
 
-enum { MOST_PRODUCTS = 12 };
+enum { MAX_PRODUCTS = 12 };
 
 // Whether a gradient to or through the operands of convolution n is computed,
 // for each node of the graph.
@@ -42,8 +42,7 @@ static bool is_direct(const Graph *g, const bool *trained, NodeId n) {
         return false;
     Type w = *g->node[d->arg[1]].type;
     return is_plain(d) && w.dim[0] % 8 == 0 &&
-           type_count(&w) / w.dim[0] <= MOST_PRODUCTS &&
-           type_count(d->type) > 0;
+           type_count(&w) / w.dim[0] <= MAX_PRODUCTS && type_count(d->type) > 0;
 }
 
 static NodeId slice(Graph *g, NodeId a, const int64_t *low,

@@ -47,10 +47,10 @@ static void settle(const Facts *f, Stored *s, Clusters *c) {
 // cost quadratic: after a while, sooner where a round takes long, they are
 // looked at in runs of a few.
 static void store_by_cost(const Facts *f, Stored *s, Clusters *c) {
-    enum { ONE_BY_ONE = 8, LONG_TIME = 200000, RUN = 8, MOST_ROUNDS = 128 };
+    enum { ONE_BY_ONE = 8, LONG_TIME = 200000, RUN = 8, MAX_ROUNDS = 128 };
     int alone = (int)(LONG_TIME / (f->old->count + 1));
     alone = alone < ONE_BY_ONE ? alone : ONE_BY_ONE;
-    for (int round = 0; round < MOST_ROUNDS; round++) {
+    for (int round = 0; round < MAX_ROUNDS; round++) {
         s->changed = false;
         store_dear(f, s, c, round < alone ? INT_MAX : RUN);
         if (!s->changed)

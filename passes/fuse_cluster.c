@@ -152,9 +152,9 @@ static bool same_rows(const Facts *f, NodeId a, NodeId b) {
 // set, or NONE.  No more than a few of a depth are looked at.
 static int cluster_like(const Roots *r, Cluster want, uint64_t set,
                         bool alike(const Facts *f, NodeId a, NodeId b)) {
-    enum { MOST_CLUSTERS = 64 };
+    enum { MAX_CLUSTERS = 64 };
     int k = r->newest[want.depth];
-    for (int seen = 0; k != NONE && seen < MOST_CLUSTERS; seen++) {
+    for (int seen = 0; k != NONE && seen < MAX_CLUSTERS; seen++) {
         const Cluster *c = &r->c->cluster[k];
         if (c->kind == want.kind && (r->sets[k] & set) &&
             alike(r->f, c->space, want.space))

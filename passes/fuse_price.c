@@ -4,7 +4,7 @@
 
 #include "passes/fuse.h"
 
-enum { MOST_CHOICES = 16 };
+enum { MAX_CHOICES = 16 };
 
 typedef struct {
     const Facts *f;
@@ -83,7 +83,7 @@ Graph *fuse_by_price(const Facts *f, Graph *g) {
     Choice c = {.f = f, .old = g, .rewrites = g->rewrites, .a = arena_new()};
     c.best = fuse(f, g, &first);
     c.seconds = graph_seconds(f, c.best, c.a, &price);
-    for (int k = 0, left = MOST_CHOICES; k < first.count && left > 0; k++)
+    for (int k = 0, left = MAX_CHOICES; k < first.count && left > 0; k++)
         if (is_limited(&first.cluster[k], &price[first.group[k]])) {
             choose(&c, &first.cluster[k]);
             left--;

@@ -6,13 +6,13 @@
 // Sums over everything or over each column: threads keep their partial sums.
 // A variance over blocks needs pivots, so whole rows would be reduced first.
 bool fits_sum(const Facts *f, NodeId n, NodeId space) {
-    enum { MOST_COLUMNS = 1024 };
+    enum { MAX_COLUMNS = 1024 };
     const Brief *d = brief(f, n);
     if (d->reduction == FULL_REDUCTION)
         return d->op != OP_var;
     return d->op == OP_sum && d->reduction == COLUMN_REDUCTION &&
            same_shape(f, d->arg[0], space) &&
-           space_columns(at(f, space)->type) <= MOST_COLUMNS;
+           space_columns(at(f, space)->type) <= MAX_COLUMNS;
 }
 
 // Whether node n can be computed by a kernel that iterates over the rows of row

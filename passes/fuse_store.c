@@ -218,7 +218,7 @@ static NodeId widest_operand(const Facts *f, const Stored *s, NodeId n,
 // bound is added up first, and exact numbers are counted only if it is too
 // large.
 static void store_wide(const Facts *f, Stored *s, Arena *a) {
-    enum { MOST_READS = 128 };
+    enum { MAX_READS = 128 };
     int *below = ARENA_ARRAY(a, f->old->count, int);
     Down down = {ARENA_ARRAY(a, f->old->count, NodeId),
                  ARENA_ARRAY(a, f->old->count, int), 0};
@@ -228,10 +228,10 @@ static void store_wide(const Facts *f, Stored *s, Arena *a) {
             NodeId arg = brief(f, n)->arg[i];
             below[n] += is_one_read(f, s, arg) ? 1 : below[arg];
         }
-        if (below[n] <= MOST_READS || !(facts(f, n) & POINTWISE))
+        if (below[n] <= MAX_READS || !(facts(f, n) & POINTWISE))
             continue;
         below[n] = count_reads(f, s, &down, n);
-        if (below[n] <= MOST_READS ||
+        if (below[n] <= MAX_READS ||
             (most = widest_operand(f, s, n, below)) == NO_NODE)
             continue;
         store(f, s, most, REASON_wide);

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_GAPS = 4096 }; // that are kept; the bytes of a further one are lost
+enum { MAX_GAPS = 4096 }; // that are kept; the bytes of a further one are lost
 
 typedef struct {
     int64_t begin, end;
@@ -69,7 +69,7 @@ static void give_back(Space *s, int64_t begin, int64_t end) {
         gaps_move(s, i + 2, -1);
     } else if (above) {
         s->gap[i].begin = begin;
-    } else if (!below && s->count < MOST_GAPS) {
+    } else if (!below && s->count < MAX_GAPS) {
         gaps_move(s, i, 1);
         s->gap[i] = (Gap){begin, end};
     }
@@ -104,7 +104,7 @@ int64_t offsets_assign_walk(Buffer *buffer, int count) {
     Arena *a = arena_new();
     Buffer **begin = sorted(buffer, count, a, by_begin);
     Buffer **end = sorted(buffer, count, a, by_end);
-    Space space = {ARENA_ARRAY(a, MOST_GAPS + 1, Gap), 1};
+    Space space = {ARENA_ARRAY(a, MAX_GAPS + 1, Gap), 1};
     int64_t most = 0;
     space.gap[0] = (Gap){0, INT64_MAX};
     for (int i = 0, done = 0; i < count; i++) {

@@ -16,7 +16,7 @@
 #include <string.h>
 
 enum {
-    MOST_SEGMENTS = 96,
+    MAX_SEGMENTS = 96,
     WORK = 1 << 24 // values looked at when choices are improved
 };
 
@@ -215,7 +215,7 @@ bool *rematerialize_choose(const Liveness *l, int64_t room, bool *fits,
     *fits = consider(&s, s.best);
     if (!*fits || room == 0)
         find_part(&s);
-    for (s.segments = 1; !*fits && room > 0 && s.segments < MOST_SEGMENTS;
+    for (s.segments = 1; !*fits && room > 0 && s.segments < MAX_SEGMENTS;
          s.segments += 1 + s.segments / 4)
         find_part(&s);
     if (room == 0)

@@ -378,15 +378,15 @@ const char *rt_options_path(OptionReader *r) {
 
 // ---- help ----
 
-enum { MOST_SHOWN = 1000 };
+enum { MAX_SHOWN = 1000 };
 
-static const char *shown(char to[MOST_SHOWN], const char *s) {
-    terminal_text(to, MOST_SHOWN, s);
+static const char *shown(char to[MAX_SHOWN], const char *s) {
+    terminal_text(to, MAX_SHOWN, s);
     return to;
 }
 
 void rt_options_help(const RtTrainer *t, const char *program) {
-    char name[MOST_SHOWN], file[MOST_SHOWN], data[MOST_SHOWN];
+    char name[MAX_SHOWN], file[MAX_SHOWN], data[MAX_SHOWN];
     char form[OPTION_ROOM];
     printf("%s trains %s (%s, compiled by sinter %s)\n\n", shown(name, program),
            t->model, shown(file, t->file), t->version);

@@ -59,7 +59,7 @@ typedef struct {
     size_t offset;
 } RtInput;
 
-enum { RT_MOST_ARRAYS = 16, RT_MOST_INPUTS = 5 + RT_MOST_ARRAYS };
+enum { RT_MAX_ARRAYS = 16, RT_MAX_INPUTS = 5 + RT_MAX_ARRAYS };
 
 // Bytes to copy to an input, which is at `to` in the arena.  If `kept` is not
 // 0, they are indices into that set of resident rows.
@@ -196,7 +196,7 @@ typedef struct {
     size_t d_scale, d_bias;
 } RtFusion;
 
-enum { RT_MOST_MERGED_ARGS = 64 };
+enum { RT_MAX_MERGED_ARGS = 64 };
 
 // Consecutive kernels of a step that can be one cooperative launch, with any
 // number of resident blocks.  Its arguments are theirs in turn, and `barrier`.
@@ -281,7 +281,7 @@ typedef struct {
     int num_launches;
     bool then_derive; // RT_DERIVE must follow
     const RtInput *input;
-    int num_inputs;             // at most RT_MOST_INPUTS
+    int num_inputs;             // at most RT_MAX_INPUTS
     RtInput output;             // of PREDICT and DECODE: the model's first
     const RtInput *more_output; // of PREDICT: the others
     int num_more_outputs;
@@ -383,7 +383,7 @@ typedef struct {
     RtShape image, label;   // of one sample; label.rank -1: labels are not used
     const char *image_name; // of its files; NULL: the only input
     const RtArray *array;
-    int num_arrays;                  // at most RT_MOST_ARRAYS
+    int num_arrays;                  // at most RT_MAX_ARRAYS
     const RtOutputName *output_name; // none: the output has no name
     int num_output_names;
     int classes;         // whole labels are below

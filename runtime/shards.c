@@ -10,12 +10,12 @@
 
 #include "runtime/runtime.h"
 
-enum { MOST_TERMS = 64 };
+enum { MAX_TERMS = 64 };
 
 typedef struct {
     size_t at;               // of the terms
     size_t between;          // from a place to the next one
-    size_t from[MOST_TERMS]; // offsets
+    size_t from[MAX_TERMS];  // offsets
     size_t to;
     int count;
 } Sum;

@@ -40,10 +40,10 @@ static int layers_repeat(const Layers *l, int i, int period) {
 // The layers of a loop over positions are printed once: *times says how often
 // those from i on repeat, and the result is their number.
 static int layers_period(const Layers *l, int i, int *times) {
-    enum { LEAST_TIMES = 16, MOST_PERIOD = 64 };
+    enum { LEAST_TIMES = 16, MAX_PERIOD = 64 };
     int best = 1;
     *times = 1;
-    for (int period = 1; period <= MOST_PERIOD; period++) {
+    for (int period = 1; period <= MAX_PERIOD; period++) {
         int repeats = layers_repeat(l, i, period);
         if (repeats >= LEAST_TIMES && repeats * period > *times * best) {
             *times = repeats;

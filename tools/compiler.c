@@ -122,9 +122,9 @@ static const char *log_path(const Job *j, int unit) {
 
 // Prints a compiler's messages after it has ended, below sinter's own.
 static void log_show(const Job *j, int unit) {
-    enum { MOST_BYTES = 1 << 20 };
+    enum { MAX_BYTES = 1 << 20 };
     const char *why;
-    const Source *s = source_read(j->a, log_path(j, unit), MOST_BYTES, &why);
+    const Source *s = source_read(j->a, log_path(j, unit), MAX_BYTES, &why);
     if (s && s->length > 0) {
         line_end();
         fwrite(s->text, 1, s->length, stderr);
@@ -262,13 +262,13 @@ const char *compiler_candidate(size_t i) {
 
 const char *compiler_version(Arena *a, const char *folder,
                              const char *program) {
-    enum { MOST_BYTES = 1 << 16 };
+    enum { MAX_BYTES = 1 << 16 };
     const char *log = arena_format(a, "%s/version", folder), *why;
     Words w = compiler_words(a, program);
     words_add(&w, "--version");
     if (program_run(&w, ".", log, log) != 0)
         return NULL;
-    const Source *said = source_read(a, log, MOST_BYTES, &why);
+    const Source *said = source_read(a, log, MAX_BYTES, &why);
     size_t length = said ? strcspn(said->text, "\n") : 0;
     return length > 0 ? arena_string(a, said->text, length) : NULL;
 }

@@ -237,7 +237,7 @@ bool device_plan(Arena *a, Arguments *arguments, int *status) {
     if (!device_find(a, arguments, device, status))
         return false;
     arguments->multiprocessors =
-        (int)fmin(device->multiprocessors, MOST_MULTIPROCESSORS);
+        (int)fmin(device->multiprocessors, MAX_MULTIPROCESSORS);
     arguments->pricing = device_pricing(device);
     return true;
 }

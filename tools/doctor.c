@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-enum { MOST_FINDINGS = RT_MAX_GPUS + 12 };
+enum { MAX_FINDINGS = RT_MAX_GPUS + 12 };
 
 typedef struct {
     const char *name;
@@ -19,7 +19,7 @@ typedef struct {
 
 typedef struct {
     Arena *a;
-    Finding finding[MOST_FINDINGS];
+    Finding finding[MAX_FINDINGS];
     int count, devices;
     int driver; // largest CUDA version of the driver, times 1000; 0: no driver
 } Doctor;

@@ -17,8 +17,8 @@ enum {
     LENGTH = 1 << 15,
     ARRAYS = 3,
     PIECE = 1 << 17, // floats of an array in a block, at most
-    MOST_PIECES = 128,
-    MOST_THREADS = 256,
+    MAX_PIECES = 128,
+    MAX_THREADS = 256,
 };
 
 // ---- arithmetic ----
@@ -72,7 +72,7 @@ typedef struct {
     size_t piece; // floats
     float *array[ARRAYS];
     float sum; // keeps the compiler from removing it
-    double chain[MOST_PIECES], triad[MOST_PIECES]; // seconds of each piece
+    double chain[MAX_PIECES], triad[MAX_PIECES]; // seconds of each piece
 } Worker;
 
 static void triad(const Worker *w, int piece) {
@@ -126,7 +126,7 @@ static Share share_of(int threads) {
     size_t pieces = floats / PIECE;
     if (pieces == 0)
         return (Share){1, floats > LEAST ? floats : LEAST};
-    return (Share){pieces < MOST_PIECES ? (int)pieces : MOST_PIECES, PIECE};
+    return (Share){pieces < MAX_PIECES ? (int)pieces : MAX_PIECES, PIECE};
 }
 
 // Measures with one more thread, if there is memory for it.
@@ -162,7 +162,7 @@ static float *block_take(size_t bytes) {
 HostSpeed host_speed(void) {
     int threads = processors(), begun = 0;
     HostSpeed s = {.lanes = arithmetic_here().lanes};
-    threads = threads < MOST_THREADS ? threads : MOST_THREADS;
+    threads = threads < MAX_THREADS ? threads : MAX_THREADS;
     Share share = share_of(threads);
     size_t count = ARRAYS * (size_t)share.pieces * share.piece;
     Worker *worker = calloc((size_t)threads, sizeof *worker);

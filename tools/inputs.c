@@ -78,9 +78,9 @@ int inputs_check(const Arguments *arguments, const Program *p,
 int inputs_named_check(Arena *a, const Arguments *arguments, const Program *p,
                        const char *device, const char *data,
                        const char *validation) {
-    enum { MOST_WORDS = 4 };
-    char *word[MOST_WORDS] = {arena_string(a, "trainer", strlen("trainer")),
-                              arena_format(a, "--device=%s", device)};
+    enum { MAX_WORDS = 4 };
+    char *word[MAX_WORDS] = {arena_string(a, "trainer", strlen("trainer")),
+                             arena_format(a, "--device=%s", device)};
     int count = 2;
     RtOptions o;
     RtError e;

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-enum { MOST_BATCH = 1 << 30 };
+enum { MAX_BATCH = 1 << 30 };
 
 // The model with another batch, or NULL if it does not compile with it.
 static Program *with_batch(Arena *a, const Arguments *arguments,
@@ -53,7 +53,7 @@ static int64_t least_batch(const Arguments *arguments, int64_t shards,
 static int64_t search(const Arguments *within, int64_t unit, bool keep,
                       int64_t start, int64_t step) {
     int64_t fits = 0, over = start;
-    while (over < MOST_BATCH / unit && batch_fits(within, unit * over, keep)) {
+    while (over < MAX_BATCH / unit && batch_fits(within, unit * over, keep)) {
         fits = over;
         over += step;
         step *= 2;

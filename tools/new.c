@@ -11,14 +11,14 @@
 extern const unsigned char new_images_net[], new_images_md[], new_table_net[],
     new_table_md[], new_table_py[], new_text_net[], new_text_md[];
 
-enum { MOST_FILES = 3 };
+enum { MAX_FILES = 3 };
 
 typedef struct {
     const char *trains_on;
     struct {
         const char *name;
         const unsigned char *text; // NULL: no more
-    } file[MOST_FILES];
+    } file[MAX_FILES];
 } Start;
 
 static const Start images = {
@@ -65,7 +65,7 @@ static bool folder_free(const Arguments *arguments, const char *path,
 static int files_write(Arena *a, const Arguments *arguments, const Start *s,
                        const char *folder) {
     int status = folder_make(arguments, folder);
-    for (int i = 0; i < MOST_FILES && status == EXIT_GOOD; i++) {
+    for (int i = 0; i < MAX_FILES && status == EXIT_GOOD; i++) {
         if (s->file[i].text == NULL)
             break;
         Text t = text_new(a);

@@ -58,14 +58,14 @@ static const char *field_parse(const char *s, Field *f) {
     return end;
 }
 
-// False if the line is not a JSON object or has more than MOST_KEYS keys.
+// False if the line is not a JSON object or has more than MAX_KEYS keys.
 bool row_read(const char *s, JsonRow *row) {
     row->count = 0;
     s = past_space(s);
     if (*s != '{')
         return false;
     for (char next = ','; next == ',';) {
-        if (row->count == MOST_KEYS)
+        if (row->count == MAX_KEYS)
             return false;
         s = field_parse(past_space(s + 1), &row->field[row->count++]);
         if (s == NULL)

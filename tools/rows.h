@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-enum { MOST_METRICS = 1 << 28, MOST_KEYS = 64, LINE_BYTES = 4096 };
+enum { MAX_METRICS = 1 << 28, MAX_KEYS = 64, LINE_BYTES = 4096 };
 
 // A key and its value: a number, or NaN and a text.
 typedef struct {
@@ -17,7 +17,7 @@ typedef struct {
 } Field;
 
 typedef struct {
-    Field field[MOST_KEYS];
+    Field field[MAX_KEYS];
     int count;
 } JsonRow;
 

@@ -34,7 +34,7 @@ const Program *trainer_load(Arena *a, const Arguments *arguments,
 typedef struct {
     RtTrainer trainer;
     RtSetting setting[MAX_SETTINGS];
-    RtArray array[RT_MOST_ARRAYS];
+    RtArray array[RT_MAX_ARRAYS];
 } DataDescription;
 void data_describe(const Program *p, DataDescription *d);
 

@@ -20,7 +20,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { MOST_KEPT = 32, MOST_DAYS = 30, MOST_LIBRARY = 1 << 28 };
+enum { MAX_KEPT = 32, MAX_DAYS = 30, MAX_LIBRARY = 1 << 28 };
 
 // ---- the name ----
 
@@ -38,7 +38,7 @@ static void hash_text(XXH3_state_t *state, const Text *t) {
 static void hash_file(XXH3_state_t *state, const char *path) {
     Arena *a = arena_new();
     const char *why;
-    const Source *s = source_read(a, path, MOST_LIBRARY, &why);
+    const Source *s = source_read(a, path, MAX_LIBRARY, &why);
     hash_add(state, s ? s->text : "", s ? s->length : 0);
     arena_free(a);
 }
@@ -179,8 +179,8 @@ void trainer_cache_trim(Arena *a, const char *path) {
         return;
     free(entry);
     qsort(kept, (size_t)count, sizeof *kept, by_use);
-    time_t oldest = time(NULL) - (time_t)MOST_DAYS * 24 * 60 * 60;
+    time_t oldest = time(NULL) - (time_t)MAX_DAYS * 24 * 60 * 60;
     for (int i = 0; i < count; i++)
-        if (i >= MOST_KEPT || kept[i].used < oldest)
+        if (i >= MAX_KEPT || kept[i].used < oldest)
             unlink(kept[i].path);
 }

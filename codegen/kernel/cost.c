@@ -184,7 +184,7 @@ static double registers_of(Walk *w, const Stmt *s, Estimate e) {
     double count = 1;
     if (e.constant || (s->word != NULL && strcmp(s->word, "SHARED") == 0))
         return 0;
-    for (int i = 0; i < MOST_DIMS && s->dim[i] != NULL; i++)
+    for (int i = 0; i < MAX_DIMS && s->dim[i] != NULL; i++)
         count *= estimate_of(w, s->dim[i]).value;
     if (e.level == 0 && e.run >= THREADS && s->dim[0] == NULL)
         return 0; // uniform: not in a thread's registers
@@ -294,7 +294,7 @@ static void stmt_walk(Walk *w, const Stmt *s) {
     }
     if (w->temporaries > 0)
         ARENA_APPEND(w->a, w->range, w->num_ranges,
-                     ((Range){w->temporaries, w->now, w->now, MOST_LOOPS}));
+                     ((Range){w->temporaries, w->now, w->now, MAX_LOOPS}));
     w->temporaries = 0;
 }
 

@@ -9,7 +9,7 @@ enum {
     WARP = 32,
     WARPS = THREADS / WARP,
     REGISTERS = 65536, // of a multiprocessor
-    MOST_LOOPS = 32,
+    MAX_LOOPS = 32,
     TEAM = 24 // blocks of which the last adds
 };
 
@@ -61,7 +61,7 @@ typedef struct {
     int act_bytes;
     const Expr *entries; // the table whose entries the phase computes
     bool converts;       // activations have fewer bits than a float
-    Loop loop[MOST_LOOPS];
+    Loop loop[MAX_LOOPS];
     int depth;
     Variable *variable;
     int num_variables;

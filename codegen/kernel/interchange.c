@@ -14,7 +14,7 @@
 
 enum {
     LEAST_VECTORS = 9, // fewer stay in registers
-    MOST_GROUPS = 4,   // vectors of a row
+    MAX_GROUPS = 4,    // vectors of a row
     LANES = 8,
 };
 
@@ -52,7 +52,7 @@ static bool find_loops(Interchange *x, const Block *b) {
             x->loop = s;
     }
     if (x->loop == NULL || x->tile == NULL || columns % LANES != 0 ||
-        columns <= LANES || columns > LANES * MOST_GROUPS)
+        columns <= LANES || columns > LANES * MAX_GROUPS)
         return false;
     x->rows = x->loop->body.last;
     return steps_by(x->rows, "TY");

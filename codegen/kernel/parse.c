@@ -372,7 +372,7 @@ static void enumeration(Parser *p, Block *b) {
     Stmt *s = stmt_new(p, b, S_ENUM);
     need(p, "{");
     do {
-        if (s->num_constants == MOST_CONSTANTS)
+        if (s->num_constants == MAX_CONSTANTS)
             fail(p, "too many constants");
         Constant *c = &s->constant[s->num_constants++];
         c->sized = take(p, "sized");
@@ -407,7 +407,7 @@ static void loop(Parser *p, Block *b, const char *before) {
 }
 
 static void dimensions(Parser *p, Stmt *s) {
-    for (int i = 0; i < MOST_DIMS && take(p, "["); i++) {
+    for (int i = 0; i < MAX_DIMS && take(p, "["); i++) {
         s->dim[i] = expression(p);
         need(p, "]");
     }
@@ -422,7 +422,7 @@ static void structure(Parser *p, Block *b) {
         need(p, head[i]);
     while (!take(p, "}")) {
         const char *type = type_read(p);
-        if (type == NULL || s->num_constants == MOST_CONSTANTS)
+        if (type == NULL || s->num_constants == MAX_CONSTANTS)
             fail(p, "no field of a table");
         Constant *c = &s->constant[s->num_constants++];
         c->name = arena_format(p->a, "%s %s", type, word(p));

@@ -215,8 +215,8 @@ static void end(const Printer *p, const Stmt *s, const char *line) {
     wrap(p->t, line_start(p->t));
     if (p->own == NULL && s != NULL && s->node != NO_NODE)
         text_add(p->t, " // %%%u", s->node);
-    else if (p->own != NULL && s != NULL && s->remark != NULL)
-        text_add(p->t, " // %s", s->remark);
+    else if (p->own != NULL && s != NULL && s->comment != NULL)
+        text_add(p->t, " // %s", s->comment);
     text_add(p->t, "\n");
 }
 
@@ -276,7 +276,7 @@ static void declare_add(const Printer *p, const Stmt *s) {
     type_add(p, s->type);
     text_add(p->t, pointer ? "" : " ");
     add(p, "$", s->name);
-    for (int i = 0; i < MOST_DIMS && s->dim[i] != NULL; i++)
+    for (int i = 0; i < MAX_DIMS && s->dim[i] != NULL; i++)
         add(p, "[$]", s->dim[i]);
     if (s->value != NULL)
         add(p, " = $", s->value);
@@ -344,8 +344,8 @@ static void table_add(const Printer *p, const Stmt *s) {
         bool list = row->value->kind == X_LIST;
         if (list || (s->num_rows > IN_LINE && i % IN_LINE == 0))
             text_add(p->t, "\n");
-        if (list && p->own != NULL && *row->remark != '\0')
-            text_add(p->t, "    // %s\n", row->remark);
+        if (list && p->own != NULL && *row->comment != '\0')
+            text_add(p->t, "    // %s\n", row->comment);
         text_add(p->t, "%s",
                  list || (s->num_rows > IN_LINE && i % IN_LINE == 0) ? "    "
                                                                      : "");

@@ -11,9 +11,9 @@
 #include <string.h>
 
 enum {
-    LEAST_COMPUTED = 4,  // fewer vectors are not worth the barrier
-    MOST_COLUMNS = 1024, // more leave one or two threads for each of them
-    MOST_BYTES = 24 << 10,
+    LEAST_COMPUTED = 4, // fewer vectors are not worth the barrier
+    MAX_COLUMNS = 1024, // more leave one or two threads for each of them
+    MAX_BYTES = 24 << 10,
 };
 
 // The loop over the columns of a kernel.
@@ -234,13 +234,13 @@ static Stmt *take_column(Columns *c) {
 void block_share(Arena *a, Block *b) {
     Columns c = {.a = a};
     int64_t columns = space_columns_of(b);
-    if (columns % 8 != 0 || columns > MOST_COLUMNS || !find_columns(&c, b) ||
+    if (columns % 8 != 0 || columns > MAX_COLUMNS || !find_columns(&c, b) ||
         !is_worth(&c))
         return;
     StringMap used = used_by_rows(&c), needed = marks_new(&c),
               number = marks_new(&c);
     Block stores = store_shared(&c, &used, &needed, &number);
-    if (c.count == 0 || c.count * columns * (int64_t)sizeof(float) > MOST_BYTES)
+    if (c.count == 0 || c.count * columns * (int64_t)sizeof(float) > MAX_BYTES)
         return;
     Stmt *column = take_column(&c);
     Block first = {NULL, NULL}, rest = first, shared = first;

@@ -47,7 +47,7 @@ static bool may_differ(const Size *s) {
 // divide is one.
 static void find_names(Sizes *z, const Block *b) {
     for (const Stmt *s = b->first; s != NULL; s = s->next)
-        for (int i = 0; i < s->num_constants && z->names < MOST_NAMES; i++) {
+        for (int i = 0; i < s->num_constants && z->names < MAX_NAMES; i++) {
             const Constant *c = &s->constant[i];
             if (c->sized && (c->value->kind == X_OP
                                  ? size_named(z, c->value->arg[0]) != NULL

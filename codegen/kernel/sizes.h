@@ -6,7 +6,7 @@
 #include "codegen/kernel/string_map.h"
 #include "codegen/kernel/tree.h"
 
-enum { MOST_NAMES = 4 }; // ROWS, C, CG and WIDTH
+enum { MAX_NAMES = 4 }; // ROWS, C, CG and WIDTH
 
 // A number that may differ within a family.
 typedef struct {
@@ -20,7 +20,7 @@ typedef struct {
 typedef struct {
     Size *size;
     int count;
-    const Constant *name[MOST_NAMES]; // the kernel's constants that are sizes
+    const Constant *name[MAX_NAMES]; // the kernel's constants that are sizes
     int names;
 } Sizes;
 

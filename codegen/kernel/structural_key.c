@@ -57,7 +57,7 @@ static void key_stmt(const Key *k, const Stmt *s) {
     text_add(k->t, "%c%s %s ", 'a' + (int)s->kind, s->word ? s->word : "",
              s->type ? s->type : "");
     key_expr(k, s->name);
-    for (int i = 0; i < MOST_DIMS && s->dim[i] != NULL; i++)
+    for (int i = 0; i < MAX_DIMS && s->dim[i] != NULL; i++)
         key_expr(k, s->dim[i]);
     key_expr(k, s->value);
     if (s->kind == S_FOR) {

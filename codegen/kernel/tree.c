@@ -129,7 +129,7 @@ void expr_visit(const Expr *x, ExprVisit *visit, void *context) {
 
 static void stmt_visit(const Stmt *s, ExprVisit *visit, void *context) {
     expr_visit(s->name, visit, context);
-    for (int i = 0; i < MOST_DIMS; i++)
+    for (int i = 0; i < MAX_DIMS; i++)
         expr_visit(s->dim[i], visit, context);
     expr_visit(s->value, visit, context);
     expr_visit(s->test, visit, context);
@@ -182,7 +182,7 @@ static bool stmt_equal(const Stmt *s, const Stmt *t) {
         !expr_equal(s->value, t->value) || !expr_equal(s->test, t->test) ||
         !expr_equal(s->step, t->step))
         return false;
-    for (int i = 0; i < MOST_DIMS; i++)
+    for (int i = 0; i < MAX_DIMS; i++)
         if (!expr_equal(s->dim[i], t->dim[i]))
             return false;
     return block_equal(&s->body, &t->body) && block_equal(&s->other, &t->other);
@@ -222,7 +222,7 @@ static Stmt *stmt_rewrite(const Rewrite *r, const Stmt *s) {
     *own = *s;
     own->next = NULL;
     own->name = expr_rewrite(r, s->name);
-    for (int i = 0; i < MOST_DIMS; i++)
+    for (int i = 0; i < MAX_DIMS; i++)
         own->dim[i] = expr_rewrite(r, s->dim[i]);
     own->value = expr_rewrite(r, s->value);
     own->test = expr_rewrite(r, s->test);

@@ -80,12 +80,12 @@ typedef struct {
     bool sized;
 } Constant;
 
-enum { MOST_DIMS = 2, MOST_CONSTANTS = 6 };
+enum { MAX_DIMS = 2, MAX_CONSTANTS = 6 };
 
 // A number or a list in a table, and a comment.
 typedef struct {
     const Expr *value;
-    const char *remark;
+    const char *comment;
 } TableRow;
 
 struct Stmt {
@@ -94,15 +94,15 @@ struct Stmt {
     const char *word; // prefix: "const", "SHARED", "TWO_AT_ONCE", "+="
     const char *type; // "float", "const act *"
     const Expr *name; // name declared, or the target of S_SET
-    const Expr *dim[MOST_DIMS];
+    const Expr *dim[MAX_DIMS];
     const Expr *value, *test, *step;
-    Constant constant[MOST_CONSTANTS];
+    Constant constant[MAX_CONSTANTS];
     int num_constants;
     Block body, other;
     TableRow *row; // of a table
     int num_rows;
     bool aligned;       // a table that is read in vectors
-    const char *remark; // a comment beside it
+    const char *comment; // a comment beside it
     Stmt *next;
 };
 

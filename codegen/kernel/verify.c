@@ -160,7 +160,7 @@ static void call_verify(Verifier *v, const Stmt *s) {
 
 static void declare_verify(Verifier *v, const Stmt *s) {
     Varies varies = s->value != NULL ? expr_varies(v, s->value) : UNIFORM;
-    for (int i = 0; i < MOST_DIMS && s->dim[i] != NULL; i++)
+    for (int i = 0; i < MAX_DIMS && s->dim[i] != NULL; i++)
         expr_varies(v, s->dim[i]);
     declare(v, s->name, varies);
 }

@@ -13,7 +13,7 @@
 // Inlined, so that the switch on the operation is gone where it is known.
 #define INLINED static inline __attribute__((always_inline))
 
-enum { BLOCK = 512, MOST_ARGS = 3 };
+enum { BLOCK = 512, MAX_ARGS = 3 };
 
 // ---- of numbers ----
 
@@ -136,7 +136,7 @@ double scalar_eval(const Node *n, double a, double b, double c) {
 typedef struct {
     const Node *n;
     double *out;
-    const double *from[MOST_ARGS];
+    const double *from[MAX_ARGS];
     int64_t count;
 } Block;
 
@@ -178,8 +178,8 @@ static const double *take(Places *p, const double *from, double *near,
 }
 
 void eval_pointwise(const Eval *e) {
-    double near[MOST_ARGS][BLOCK];
-    Places p[MOST_ARGS];
+    double near[MAX_ARGS][BLOCK];
+    Places p[MAX_ARGS];
     int64_t count = type_count(e->n->type);
     for (int k = 0; k < e->n->num_args; k++)
         p[k] = places_of(*e->n->type, *arg_type(e, k));

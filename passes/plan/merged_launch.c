@@ -47,11 +47,11 @@ static int pointers_of(const Group *group) {
 static int run_length(const Search *s, int k, int end, bool apart) {
     int count = 0, pointers = 1;
     bool backward = group_backward(s->g, &s->group[k]);
-    for (; k + count < end && count < MOST_MERGED; count++) {
+    for (; k + count < end && count < MAX_MERGED; count++) {
         const Group *next = &s->group[k + count];
         pointers += pointers_of(next);
         if (!may_merge(next) || (apart && s->saved[k + count]) ||
-            pointers > MOST_MERGED_POINTERS ||
+            pointers > MAX_MERGED_POINTERS ||
             group_backward(s->g, next) != backward)
             break;
     }

@@ -13,8 +13,8 @@
 #include "passes/plan/library_fusion.h"
 
 enum {
-    MOST_MERGED = 8,          // kernels of a merged launch
-    MOST_MERGED_POINTERS = 64 // its parameters, with the barrier
+    MAX_MERGED = 8,          // kernels of a merged launch
+    MAX_MERGED_POINTERS = 64 // its parameters, with the barrier
 };
 
 // Groups first .. first + count - 1.

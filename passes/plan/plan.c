@@ -98,7 +98,7 @@ void plan_merges_by_price(GraphPlan *p, const Pricing *pricing, Arena *a) {
     if (p->merged.count == 0 || pricing->prices == NULL)
         return;
     const Price *price = pricing->prices(pricing, p, a);
-    size_t most = (size_t)(p->merged.count * MOST_MERGED);
+    size_t most = (size_t)(p->merged.count * MAX_MERGED);
     kept.launch = ARENA_ARRAY(a, most, MergedLaunch);
     p->refusal = ARENA_ARRAY(a, (size_t)p->num_groups + 1, MergeRefusal);
     for (int k = 0; k < p->num_groups; k++)

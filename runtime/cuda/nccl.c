@@ -61,11 +61,11 @@ enum {
     CONFIG_VERSION = 21400,
     POLL_MICROSECONDS = 20,
     WATCHDOG_SECONDS = 10,
-    FLAG_BYTES = 256,            // keeps what is behind it aligned
-    FLAG_INTS = 2,               // of a Flag
-    HOST_FLOATS = 1 << 18,       // a piece of memory of the host
-    MOST_PIECE_FLOATS = 1 << 24, // 64 MiB
-    SHARE_FLOATS = 4,            // shares are multiples: 16 bytes
+    FLAG_BYTES = 256,           // keeps what is behind it aligned
+    FLAG_INTS = 2,              // of a Flag
+    HOST_FLOATS = 1 << 18,      // a piece of memory of the host
+    MAX_PIECE_FLOATS = 1 << 24, // 64 MiB
+    SHARE_FLOATS = 4,           // shares are multiples: 16 bytes
     FLOATS_OF_THREAD = 4
 };
 
@@ -616,9 +616,9 @@ static bool allocate(Nccl *n, RtError *e) {
     size_t size = (size_t)n->size, floats_of_plan;
     void *pinned = NULL;
     floats_of_plan = n->cuda->plan->partial_bytes / sizeof(float);
-    n->piece = floats_of_plan < HOST_FLOATS         ? HOST_FLOATS
-               : floats_of_plan < MOST_PIECE_FLOATS ? floats_of_plan
-                                                    : MOST_PIECE_FLOATS;
+    n->piece = floats_of_plan < HOST_FLOATS        ? HOST_FLOATS
+               : floats_of_plan < MAX_PIECE_FLOATS ? floats_of_plan
+                                                   : MAX_PIECE_FLOATS;
     size_t bytes =
         FLAG_BYTES +
         (HOST_FLOATS + n->piece + SHARE_FLOATS * size * size) * sizeof(float);

@@ -74,7 +74,7 @@ typedef struct RtSplit {
     RtHoldout holdout;
     bool is_text; // samples follow one another
     RtColumn image, label;
-    RtColumn array[RT_MOST_ARRAYS]; // in the order of the trainer's
+    RtColumn array[RT_MAX_ARRAYS]; // in the order of the trainer's
     int num_arrays;
     bool (*fetch)(const struct RtSplit *s, int64_t sample, uint8_t *to,
                   RtError *e);
@@ -485,7 +485,7 @@ typedef struct {
 // `valid` on are padding: the first of the epoch.
 typedef struct {
     void *image, *label;
-    void *array[RT_MOST_ARRAYS]; // in the order of the trainer's
+    void *array[RT_MAX_ARRAYS]; // in the order of the trainer's
     const RtArray *named;
     int num_arrays;
     int32_t *index;

@@ -46,7 +46,7 @@ static RtPiece piece_of(const RtFeeder *f, const RtInput *in,
 }
 
 static int64_t submit(const RtFeeder *f, const RtStep *step, const RtBatch *b) {
-    RtPiece piece[RT_MOST_INPUTS];
+    RtPiece piece[RT_MAX_INPUTS];
     int count = 0;
     for (int i = 0; step != NULL && i < step->num_inputs; i++)
         piece[count++] = piece_of(f, &step->input[i], b);

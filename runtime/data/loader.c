@@ -45,7 +45,7 @@ struct RtLoader {
     RtSplit split;                   // a copy; the plan points to it
     int parts;                       // of a batch
     size_t image_bytes, label_bytes; // of a sample, as delivered
-    size_t array_bytes[RT_MOST_ARRAYS];
+    size_t array_bytes[RT_MAX_ARRAYS];
     Slot slot[SLOTS];
 
     pthread_mutex_t lock; // guards the following, and each slot's `done`
@@ -430,7 +430,7 @@ static bool room_add(size_t *bytes, size_t batch, size_t sample_bytes) {
 // Allocates a batch and all that it points to as one block.
 static bool reserve_slot(const RtLoader *l, Slot *s) {
     size_t batch = (size_t)l->plan.batch, image = 0, label, index, end;
-    size_t array[RT_MOST_ARRAYS];
+    size_t array[RT_MAX_ARRAYS];
     if (!room_add(&image, 1, sizeof *s->batch))
         return false;
     label = image;

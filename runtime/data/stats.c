@@ -9,12 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CHANNELS = 16 };
+enum { MAX_CHANNELS = 16 };
 
 typedef struct {
     int64_t samples, broken;
     int channels;
-    double sum[MOST_CHANNELS], squares[MOST_CHANNELS], least, most;
+    double sum[MAX_CHANNELS], squares[MAX_CHANNELS], least, most;
     int64_t values;  // of a channel
     int64_t *counts; // of each class or token
     int classes;
@@ -58,7 +58,7 @@ static void labels_add(Stats *s, const RtColumn *c, int64_t sample) {
 static bool stats_begin(Stats *s, const RtShape *shape, int classes,
                         RtError *e) {
     int last = shape->rank > 0 ? (int)shape->dim[shape->rank - 1] : 1;
-    *s = (Stats){.channels = last > 0 && last <= MOST_CHANNELS ? last : 1,
+    *s = (Stats){.channels = last > 0 && last <= MAX_CHANNELS ? last : 1,
                  .least = INFINITY,
                  .most = -INFINITY,
                  .classes = classes};
@@ -127,7 +127,7 @@ static void name_print(const char *names, int class) {
 
 // The classes, or of many the number that there are, and the bits of a draw.
 static void classes_print(const Stats *s, const char *names) {
-    enum { MOST_LISTED = 100 };
+    enum { MAX_LISTED = 100 };
     int64_t all = 0;
     int used = 0;
     double bits = 0;
@@ -142,7 +142,7 @@ static void classes_print(const Stats *s, const char *names) {
     if (all == 0)
         return;
     printf("  %d of %d classes, %.3f bits a label\n", used, s->classes, bits);
-    for (int i = 0; i < s->classes && s->classes <= MOST_LISTED; i++) {
+    for (int i = 0; i < s->classes && s->classes <= MAX_LISTED; i++) {
         printf("    ");
         name_print(names, i);
         printf("%" PRId64 "\n", s->counts[i]);

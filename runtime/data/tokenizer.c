@@ -64,7 +64,7 @@ typedef struct {
     int rank; // from 1; 0: an empty place of the table
 } Merge;
 
-enum { MOST_SPLITS = 8 };
+enum { MAX_SPLITS = 8 };
 
 struct RtTokenizer {
     Token *token;
@@ -78,7 +78,7 @@ struct RtTokenizer {
     bool prefix_space, any_added;
     int32_t unknown, end; // -1: none
     Pcre pcre;
-    pcre2_code *split[MOST_SPLITS]; // each divides the pieces of the one before
+    pcre2_code *split[MAX_SPLITS]; // each divides the pieces of the one before
     pcre2_match_data *found;
     int num_splits;
 };
@@ -321,9 +321,9 @@ static bool split_add(Reader *r, const char *pattern) {
     PCRE2_SIZE at;
     if (t->pcre.library == NULL && !pcre_open(&t->pcre, r->e))
         return false;
-    if (t->num_splits == MOST_SPLITS)
+    if (t->num_splits == MAX_SPLITS)
         return rt_fail(r->e, EXIT_DATA, "it has more than %d expressions",
-                       MOST_SPLITS);
+                       MAX_SPLITS);
     pcre2_code *own =
         t->pcre.compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
                         PCRE2_UTF | PCRE2_UCP, &code, &at, NULL);

@@ -13,7 +13,7 @@
 
 // ---- launcher.c ----
 
-enum { RT_MOST_RANKS = 1024, RT_ADDRESS_BYTES = 256 };
+enum { RT_MAX_RANKS = 1024, RT_ADDRESS_BYTES = 256 };
 
 // This process among the ranks, from variables that its launcher sets.
 typedef struct {
@@ -61,7 +61,7 @@ enum { RT_UNIQUE_ID_BYTES = 128 };
 // The connections of a rank: of rank 0 to each other one, of another one to
 // rank 0.
 typedef struct {
-    int fd[RT_MOST_RANKS]; // by rank; -1: none
+    int fd[RT_MAX_RANKS];  // by rank; -1: none
     bool same_machine;     // all are on one
     int near;              // as in RtRankInfo
     int oversubscribed;    // ranks with more threads than cores, on rank 0

@@ -143,7 +143,7 @@ bool rt_rank_info_read(RtRankInfo *p, RtError *e) {
     if (l == NULL)
         return true;
     p->launcher = l->name;
-    if (!read_count(l->size, 1, RT_MOST_RANKS, &p->size, e) ||
+    if (!read_count(l->size, 1, RT_MAX_RANKS, &p->size, e) ||
         !read_count(l->rank, 0, p->size - 1, &p->rank, e))
         return false;
     if (l->local_size != NULL && getenv(l->local_size) != NULL &&

@@ -35,9 +35,9 @@ typedef struct {
 enum {
 #define CONSTANT(name, value) name = value,
 #include "runtime/distributed/mpi.def"
-    MOST_ERROR_BYTES = 1024, // of both
-    PIECE_FLOATS = 1 << 20,  // 4 MiB
-    ROOM_FLOATS = PIECE_FLOATS + RT_MOST_RANKS,
+    MAX_ERROR_BYTES = 1024, // of both
+    PIECE_FLOATS = 1 << 20, // 4 MiB
+    ROOM_FLOATS = PIECE_FLOATS + RT_MAX_RANKS,
     // Polls before others get the core, and before the rank sleeps.
     SPINS = 100,
     YIELDS = 10000,
@@ -80,7 +80,7 @@ typedef struct {
 
 // An error is most often the end of another rank, which the watchdog reports.
 static void check(const Mpi *m, const char *function, int code) {
-    char why[MOST_ERROR_BYTES] = "";
+    char why[MAX_ERROR_BYTES] = "";
     int length;
     RtError e;
     if (code == MPI_SUCCESS)
@@ -273,7 +273,7 @@ static void mpi_broadcast(RtCollectives *c, int from, const RtBuffer *b,
 // A round of it: pieces of `most` bytes.
 static void share_pieces(Mpi *m, RtDevice *d, const RtRange *part, size_t at,
                          size_t most) {
-    int count[RT_MOST_RANKS], place[RT_MOST_RANKS];
+    int count[RT_MAX_RANKS], place[RT_MAX_RANKS];
     char *all = (char *)m->other;
     for (int i = 0; i < m->size; i++) {
         RtRange piece = rt_range_piece(&part[i], at, most);

@@ -145,7 +145,7 @@ void rt_owners_end(const RtOwners *o) {
 // ---- parameters ----
 
 void rt_owners_share(const RtOwners *o) {
-    RtRange params[RT_MOST_RANKS];
+    RtRange params[RT_MAX_RANKS];
     if (o == NULL)
         return;
     for (int i = 0; i < rt_world_size(o->world); i++)

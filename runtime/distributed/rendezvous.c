@@ -30,7 +30,7 @@ enum {
     HELLO_SECONDS = 5,       // to send a hello
     RETURN_SECONDS = 20,     // of rank 0 after it has closed a connection
     POLL_MS = 100,
-    MOST_CONNECTIONS = 64,
+    MAX_CONNECTIONS = 64,
     // Descriptors of rank 0 beside its connections: files, a GPU's, MPI's.
     OTHER_DESCRIPTORS = 512
 };
@@ -165,8 +165,8 @@ typedef struct {
     const RtHandshake *own;
     RtRendezvous *rendezvous;
     int listener, came, num_connections;
-    Connection connection[MOST_CONNECTIONS];
-    uint64_t machine[RT_MOST_RANKS]; // of each rank, a hash of its name
+    Connection connection[MAX_CONNECTIONS];
+    uint64_t machine[RT_MAX_RANKS]; // of each rank, a hash of its name
 } Host;
 
 static bool differs(RtError *e, const RtHandshake *a, const RtHandshake *b,
@@ -319,7 +319,7 @@ static bool accept_connection(Host *h, RtError *e) {
                        "rank 0 has no descriptors for connections to %d ranks: "
                        "%s; raise its limit with ulimit -n",
                        h->info->size, strerror(errno));
-    if (h->num_connections == MOST_CONNECTIONS) {
+    if (h->num_connections == MAX_CONNECTIONS) {
         close(fd);
         return true;
     }
@@ -363,7 +363,7 @@ static bool all_stay(const Host *h, RtError *e) {
 }
 
 static bool receive(Host *h, RtError *e) {
-    struct pollfd set[MOST_CONNECTIONS + 1];
+    struct pollfd set[MAX_CONNECTIONS + 1];
     int count = h->num_connections;
     set[0] = (struct pollfd){.fd = h->listener, .events = POLLIN};
     for (int i = 0; i < count; i++)
@@ -528,7 +528,7 @@ static bool join(RtRendezvous *m, const RtRankInfo *p, const RtHandshake *own,
 
 void rt_rendezvous_clear(RtRendezvous *m) {
     *m = (RtRendezvous){.memory = -1};
-    for (int i = 0; i < RT_MOST_RANKS; i++)
+    for (int i = 0; i < RT_MAX_RANKS; i++)
         m->fd[i] = -1;
 }
 
@@ -541,7 +541,7 @@ bool rt_rendezvous(RtRendezvous *m, const RtRankInfo *p, const RtHandshake *own,
 }
 
 void rt_rendezvous_close(RtRendezvous *m) {
-    for (int i = 0; i < RT_MOST_RANKS; i++)
+    for (int i = 0; i < RT_MAX_RANKS; i++)
         if (m->fd[i] >= 0)
             close(m->fd[i]);
 }

@@ -29,7 +29,7 @@ enum {
 typedef struct {
     atomic_uint arrived, generation;
     char separate[LINE - 2 * sizeof(atomic_uint)];
-    int flag[RT_MOST_RANKS];
+    int flag[RT_MAX_RANKS];
 } Header;
 
 // A sum in flight: the piece from `done` on is read from the buffer, its terms

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum { MOST_QUEUED = 64, NAP_NS = 500000 };
+enum { MAX_QUEUED = 64, NAP_NS = 500000 };
 
 typedef struct {
     RtBuffer buffer;
@@ -26,7 +26,7 @@ struct RtSums {
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    Queued queue[MOST_QUEUED]; // a ring
+    Queued queue[MAX_QUEUED]; // a ring
     int64_t begun, finished;
     bool waits, ends; // the rank waits for all of them; the thread ends
     int flag;         // of the last one, the largest of all ranks
@@ -60,7 +60,7 @@ static void *run_sums(void *arg) {
             pthread_cond_wait(&s->changed, &s->lock);
         if (s->finished == s->begun)
             break;
-        const Queued *next = &s->queue[s->finished % MOST_QUEUED];
+        const Queued *next = &s->queue[s->finished % MAX_QUEUED];
         pthread_mutex_unlock(&s->lock);
         int flag = run_sum(s, next);
         pthread_mutex_lock(&s->lock);
@@ -87,9 +87,9 @@ RtSums *rt_sums_new(RtCollectives *c, bool fast) {
 
 void rt_sums_begin(RtSums *s, const RtBuffer *b, size_t count, int flag) {
     pthread_mutex_lock(&s->lock);
-    while (s->begun - s->finished == MOST_QUEUED)
+    while (s->begun - s->finished == MAX_QUEUED)
         pthread_cond_wait(&s->changed, &s->lock);
-    s->queue[s->begun++ % MOST_QUEUED] = (Queued){*b, count, flag};
+    s->queue[s->begun++ % MAX_QUEUED] = (Queued){*b, count, flag};
     pthread_cond_broadcast(&s->changed);
     pthread_mutex_unlock(&s->lock);
 }

@@ -24,7 +24,7 @@ typedef struct {
     size_t mean_at, rows_at;
 } Sum;
 
-enum { MOST_AT_ONCE = 1 << 16 }; // floats of all ranks
+enum { MAX_AT_ONCE = 1 << 16 }; // floats of all ranks
 
 struct RtEvalSums {
     Sum *sum; // [num_sums]
@@ -81,7 +81,7 @@ bool rt_session_open_sums(RtSession *s, RtError *e) {
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     find_sums(of, s->plan);
     of->ranks = rt_world_size(s->run->world);
-    of->at_once = (size_t)of->ranks * of->values <= MOST_AT_ONCE;
+    of->at_once = (size_t)of->ranks * of->values <= MAX_AT_ONCE;
     size_t taken = of->at_once ? (size_t)of->ranks : 1;
     of->batch = calloc(taken * of->values + 1, sizeof *of->batch);
     of->total = calloc(of->values + 1, sizeof *of->total);

@@ -66,8 +66,8 @@ static const RtInput *input_find(const RtStep *step, const char *name) {
 }
 
 bool rt_session_inputs_read(RtDevice *d, const RtStep *step, size_t shift,
-                            void *copy[RT_MOST_INPUTS]) {
-    for (int i = 0; i < RT_MOST_INPUTS; i++)
+                            void *copy[RT_MAX_INPUTS]) {
+    for (int i = 0; i < RT_MAX_INPUTS; i++)
         copy[i] = NULL;
     d->sync(d);
     for (int i = 0; i < step->num_inputs; i++) {
@@ -81,7 +81,7 @@ bool rt_session_inputs_read(RtDevice *d, const RtStep *step, size_t shift,
 }
 
 void rt_session_inputs_write(RtDevice *d, const RtStep *from, const RtStep *to,
-                             size_t shift, void *const copy[RT_MOST_INPUTS]) {
+                             size_t shift, void *const copy[RT_MAX_INPUTS]) {
     for (int i = 0; i < from->num_inputs; i++) {
         const RtInput *in = input_find(to, from->input[i].name);
         if (in != NULL)
@@ -89,8 +89,8 @@ void rt_session_inputs_write(RtDevice *d, const RtStep *from, const RtStep *to,
     }
 }
 
-void rt_session_inputs_free(void *copy[RT_MOST_INPUTS]) {
-    for (int i = 0; i < RT_MOST_INPUTS; i++)
+void rt_session_inputs_free(void *copy[RT_MAX_INPUTS]) {
+    for (int i = 0; i < RT_MAX_INPUTS; i++)
         free(copy[i]);
 }
 
@@ -123,7 +123,7 @@ void rt_session_gradients_add(RtSession *s, const RtStep *trains, int valid,
     RtDevice *d = s->device;
     const RtStep *step = rt_step_find(s->plan, RT_GRADIENTS, trains->stage);
     size_t shift = rt_lockstep_shift(s->plan, shard);
-    void *copy[RT_MOST_INPUTS];
+    void *copy[RT_MAX_INPUTS];
     if (g == NULL || g->failed)
         return;
     g->failed = !rt_session_inputs_read(d, trains, shift, copy);

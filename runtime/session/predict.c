@@ -21,7 +21,7 @@
 typedef struct {
     RtSession *s;
     const RtStep *step;
-    float *output[RT_MOST_ARRAYS]; // of a batch
+    float *output[RT_MAX_ARRAYS];  // of a batch
     int64_t done;                  // samples
     RtPredictions *to;             // NULL: rank 0 writes
     char *columns; // of the weights' table, one in a line; NULL: unknown
@@ -56,7 +56,7 @@ bool rt_weights_load(RtSession *s, char **path, RtError *e) {
 // if a signal has ended the wait for a batch.
 static bool ranks_agree(Prediction *p, bool good, float *count, RtError *e) {
     RtWorld *w = p->s->run->world;
-    float none[RT_MOST_RANKS] = {0};
+    float none[RT_MAX_RANKS] = {0};
     int status, size = rt_world_size(w);
     if (p->ended)
         return good;
@@ -187,7 +187,7 @@ static bool round_predict(Prediction *p, int64_t count, RtError *e) {
     int ranks = rt_world_size(run->world), rank = rt_world_rank(run->world);
     int64_t each = run->trainer->batch, own = p->done + rank * each;
     int64_t left = count - own < each ? count - own : each;
-    float unread[RT_MOST_RANKS] = {0};
+    float unread[RT_MAX_RANKS] = {0};
     bool good = left <= 0 || batch_predict(p, e);
     if (good)
         unread[rank] = (float)count_unread(run->data, own, left);
@@ -407,7 +407,7 @@ bool rt_predict(const RtRun *run, int *caught, RtError *e) {
     ranks_agree(&p, good, NULL, good ? &ignored : e);
     *caught = rt_signals_caught();
     rt_checkpoint_free(s.checkpoint);
-    for (int i = 0; i < RT_MOST_ARRAYS; i++)
+    for (int i = 0; i < RT_MAX_ARRAYS; i++)
         free(p.output[i]);
     free(p.columns);
     return good;

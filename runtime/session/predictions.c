@@ -28,7 +28,7 @@ typedef struct {
 struct RtPredictions {
     FILE *file; // of lines, or NULL
     const char *path; // NULL: standard output
-    Part part[RT_MOST_ARRAYS];
+    Part part[RT_MAX_ARRAYS];
     int num_parts;
     RtPngWriter *png;  // of images in folder `path`; NULL: not written
     RtPicture picture; // of a sample

@@ -163,10 +163,10 @@ void rt_session_gradients_add(RtSession *s, const RtStep *trains, int valid,
 // Copies the inputs of a step, at their addresses plus `shift`; false: no
 // memory.  They are written to the inputs of the same name of a step `to`.
 bool rt_session_inputs_read(RtDevice *d, const RtStep *step, size_t shift,
-                            void *copy[RT_MOST_INPUTS]);
+                            void *copy[RT_MAX_INPUTS]);
 void rt_session_inputs_write(RtDevice *d, const RtStep *from, const RtStep *to,
-                             size_t shift, void *const copy[RT_MOST_INPUTS]);
-void rt_session_inputs_free(void *copy[RT_MOST_INPUTS]);
+                             size_t shift, void *const copy[RT_MAX_INPUTS]);
+void rt_session_inputs_free(void *copy[RT_MAX_INPUTS]);
 void rt_session_gradients_end(RtSession *s, double loss_scale, int stage);
 void rt_session_gradients_free(RtSession *s);
 

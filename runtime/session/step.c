@@ -44,7 +44,7 @@ bool rt_session_begin(RtSession *s, RtError *e) {
 static bool take_snapshot(RtSession *s, const RtStep *step, RtError *e) {
     const RtRun *run = s->run;
     RtStepHooks *hooks = s->device->hooks;
-    void *copy[RT_MOST_INPUTS];
+    void *copy[RT_MAX_INPUTS];
     s->snapshot_taken = true;
     if (s->lockstep != NULL &&
         !rt_session_inputs_read(s->device, step, 0, copy))

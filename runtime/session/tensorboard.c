@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_IMAGES = 8 };
+enum { MAX_IMAGES = 8 };
 
 // Whether samples are images of bytes, with one channel or three.
 static bool has_images(const RtShape *s) {
@@ -23,7 +23,7 @@ static void images_add(const RtSession *s, RtEvents *events, RtError *e) {
     RtPngWriter *writer = rt_png_writer_open(e);
     uint8_t *pixel = malloc(train->image.values);
     bool good = writer != NULL && pixel != NULL;
-    for (int i = 0; good && i < MOST_IMAGES && i < train->count; i++) {
+    for (int i = 0; good && i < MAX_IMAGES && i < train->count; i++) {
         RtPicture picture = {.height = (int)shape->dim[0],
                              .width = (int)shape->dim[1],
                              .channels = (int)shape->dim[2],

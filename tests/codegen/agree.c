@@ -18,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_REPORT = 1500 }; // what Check can carry
+enum { MAX_REPORT = 1500 }; // what Check can carry
 
 typedef struct {
     Arena *a;
@@ -147,7 +147,7 @@ static void compare(Run *r, const Graph *g, NodeId n, const double *right,
         allowed(r, g, d) * norm.size + 3 * norm.rounding + 1e-6 * terms + least;
     bool good = dtype_float(d) ? norm.error <= most
                                : wrong <= error_places(count, g->act);
-    if (good || r->report.length > MOST_REPORT)
+    if (good || r->report.length > MAX_REPORT)
         return;
     Text line = text_new(r->a);
     node_print(&line, g, n);

@@ -18,14 +18,14 @@ Named random_case(int i, How how);
 
 // ---- narrow.c ----
 
-enum { MOST_NARROW = 6 };
+enum { MAX_NARROW = 6 };
 
 // Every model, narrow and with a small batch: groups and texts of kernels stay
 // what they are, but for their sizes.  Those whose data is large are given
 // small images, and those that repeat a block have it once.
 typedef struct {
     const char *name; // below models/
-    Setting setting[MOST_NARROW];
+    Setting setting[MAX_NARROW];
 } Narrow;
 
 extern const Narrow narrow_models[];

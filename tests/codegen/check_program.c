@@ -271,7 +271,7 @@ START_TEST(merged_launches_read_what_none_of_them_writes) {
             const MergedKernel *text = last->merged;
             while (strcmp(text->name, m->name) != 0)
                 text = text->next;
-            const Parameter *all[MOST_MERGED_POINTERS];
+            const Parameter *all[MAX_MERGED_POINTERS];
             int count = 0;
             for (int k = 0; k < m->launch.count; k++)
                 for (int p = 0; p < m->kernel[k].num_args; p++)

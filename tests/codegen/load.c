@@ -8,9 +8,9 @@
 
 static Program *load_graph(Arena *a, const char *path, DType precision,
                            Text *report) {
-    enum { MOST_BYTES = 1 << 20 };
+    enum { MAX_BYTES = 1 << 20 };
     const char *why = NULL;
-    Source *s = source_read(a, path, MOST_BYTES, &why);
+    Source *s = source_read(a, path, MAX_BYTES, &why);
     Graph *train = s ? graph_read(a, s->text, s->length, &why) : NULL;
     if (train == NULL || (why = graph_verify(train, a)) != NULL) {
         text_add(report, "%s: %s\n", path, why);

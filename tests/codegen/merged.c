@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-enum { MOST_BLOCKS = 5 };
+enum { MAX_BLOCKS = 5 };
 
 static MergingDevice *merged_of(RtDevice *d) {
     return (MergingDevice *)(void *)d; // device is its first field
@@ -20,7 +20,7 @@ static void launch(RtDevice *device, int kernel, int grid, const size_t *arg) {
     bool merges = kernel != was;
     d->merged += merges;
     d->host->launch(d->host, kernel,
-                    merges && grid > MOST_BLOCKS ? MOST_BLOCKS : grid, arg);
+                    merges && grid > MAX_BLOCKS ? MAX_BLOCKS : grid, arg);
 }
 
 static void contract(RtDevice *device, int call, size_t a, size_t b,

@@ -36,7 +36,7 @@ Case narrow_case(Arena *a, const Narrow *model) {
               .setting = model->setting,
               .storage = F32,
               .level = 1};
-    while (c.num_settings < MOST_NARROW &&
+    while (c.num_settings < MAX_NARROW &&
            model->setting[c.num_settings].key != NULL)
         c.num_settings++;
     return c;

@@ -10,7 +10,7 @@ import re
 import sys
 import xml.etree.ElementTree as xml
 
-MOST, MOST_OF_ALL = 80_000, 500_000
+MOST, MAX_OF_ALL = 80_000, 500_000
 SVG = "{http://www.w3.org/2000/svg}"
 folder, check, facts = sys.argv[1:]
 faults = []
@@ -44,7 +44,7 @@ for name in os.listdir(folder):
         sizes[name] = os.path.getsize(os.path.join(folder, name))
         expect(sizes[name] <= MOST, f"{name} has {sizes[name]} bytes, of {MOST}")
         expect(name.endswith(".png") or texts(name), f"{name} has no text")
-expect(sum(sizes.values()) <= MOST_OF_ALL, f"all have {sum(sizes.values())} bytes")
+expect(sum(sizes.values()) <= MAX_OF_ALL, f"all have {sum(sizes.values())} bytes")
 
 with open(os.path.join(folder, "report.png"), "rb") as file:
     said = description(file.read())

@@ -98,7 +98,7 @@ static double colours(int64_t sample, int64_t y, int64_t x, int64_t c) {
 }
 
 static const Data photo = {5, 6, 3, "u8[N, 5, 6, 3]", colours};
-enum { VALUES = 5 * 6 * 3, MOST_RESULTS = 30 };
+enum { VALUES = 5 * 6 * 3, MAX_RESULTS = 30 };
 
 static char *numbers_text(Arena *a) {
     const char *source = getenv("SINTER_SOURCE"), *why;
@@ -120,7 +120,7 @@ static bool is_result(const Seen *s, int sample, const double *want) {
 
 // Each sample has one of the results, and each result occurs.
 static void check_results(const char *chain, const double *want, int results) {
-    int batch = results == 1 ? 2 : 40 * results, count[MOST_RESULTS] = {0};
+    int batch = results == 1 ? 2 : 40 * results, count[MAX_RESULTS] = {0};
     Seen s = see(photo, chain, batch, true);
     for (int i = 0; i < batch; i++) {
         int found = 0;
@@ -136,7 +136,7 @@ static void check_results(const char *chain, const double *want, int results) {
 }
 
 START_TEST(augmentations_are_torchvisions) {
-    static double want[MOST_RESULTS * VALUES];
+    static double want[MAX_RESULTS * VALUES];
     Arena *a = arena_new();
     int cases = 0;
     for (char *s = numbers_text(a); *s != '\0'; cases++) {
@@ -145,7 +145,7 @@ START_TEST(augmentations_are_torchvisions) {
         int count = 0;
         *end = '\0';
         for (s = end + 1; *s != '#' && *s != '\0'; s += strspn(s, "\n")) {
-            ck_assert_int_lt(count, MOST_RESULTS * VALUES);
+            ck_assert_int_lt(count, MAX_RESULTS * VALUES);
             want[count++] = strtod(s, &s);
         }
         ck_assert_int_eq(count % VALUES, 0);

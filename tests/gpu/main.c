@@ -26,7 +26,7 @@ enum { NO_GPU = 77 };
 static void *const runtime[] __attribute__((used)) = {
     (void *)rt_main, (void *)rt_phase, (void *)rt_launch, (void *)rt_contract};
 
-enum { MOST_JOBS = 256 };
+enum { MAX_JOBS = 256 };
 
 // A case that runs.
 typedef struct {
@@ -38,11 +38,11 @@ typedef struct {
     const char *part; // of the names to run; NULL: all
     int jobs, running, passed, failed;
     unsigned limit; // seconds; 0: none
-    Job job[MOST_JOBS];
+    Job job[MAX_JOBS];
 } Session;
 
 static Job *job_of(Session *s, pid_t process) {
-    for (int i = 0; i < MOST_JOBS; i++)
+    for (int i = 0; i < MAX_JOBS; i++)
         if (s->job[i].process == process)
             return &s->job[i];
     return NULL;
@@ -134,7 +134,7 @@ int main(int argc, char **argv) {
             s.limit = (unsigned)atoi(argv[i] + 8);
         else
             s.part = argv[i];
-    s.jobs = s.jobs < 1 ? 1 : s.jobs < MOST_JOBS ? s.jobs : MOST_JOBS;
+    s.jobs = s.jobs < 1 ? 1 : s.jobs < MAX_JOBS ? s.jobs : MAX_JOBS;
     if (!has_gpu()) {
         puts("there is no GPU");
         return NO_GPU;

@@ -150,7 +150,7 @@ Graph *random_graph_of(Arena *a, uint32_t seed, const Habit *habit) {
 }
 
 Graph *random_graph(Arena *a, uint32_t seed, int steps) {
-    enum { MOST_ELEMENTS = 2000 };
-    Habit habit = {steps, MOST_ELEMENTS, false, false};
+    enum { MAX_ELEMENTS = 2000 };
+    Habit habit = {steps, MAX_ELEMENTS, false, false};
     return random_graph_of(a, seed, &habit);
 }

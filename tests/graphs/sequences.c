@@ -58,13 +58,13 @@ static NodeId list(Random *b, int64_t count) {
 // Sine or cosine of the place along an axis, at a frequency for each channel,
 // added to a value.
 NodeId family_placed(Random *b) {
-    enum { MOST_NUMBERS = 64 };
+    enum { MAX_NUMBERS = 64 };
     NodeId x = random_any(b, F32, -1);
     if (x == NO_NODE || random_type(b, x)->rank < 2)
         return NO_NODE;
     Type t = *random_type(b, x), places = type_of(I32, t.rank, t.dim);
     int64_t channels = t.dim[t.rank - 1];
-    if (channels == 0 || channels > MOST_NUMBERS)
+    if (channels == 0 || channels > MAX_NUMBERS)
         return NO_NODE;
     int axis = (int)random_draw(b, (uint32_t)t.rank - 1);
     for (int i = 0; i < t.rank; i++)
@@ -79,14 +79,14 @@ NodeId family_placed(Random *b) {
 // Pairs of channels, in halves or side by side, that turn by their place along
 // axis 1.
 NodeId family_rotary(Random *b) {
-    enum { MOST_PAIRS = 64 };
+    enum { MAX_PAIRS = 64 };
     Graph *g = b->g;
     NodeId x = random_any(b, F32, -1);
     if (x == NO_NODE || random_type(b, x)->rank < 3)
         return NO_NODE;
     Type whole = *random_type(b, x), t = whole;
     int64_t pairs = t.dim[t.rank - 1] / 2;
-    if (pairs < 1 || pairs > MOST_PAIRS || t.dim[t.rank - 1] % 2 != 0)
+    if (pairs < 1 || pairs > MAX_PAIRS || t.dim[t.rank - 1] % 2 != 0)
         return NO_NODE;
     int beside = (int)random_draw(b, 2), last = t.rank - 1 + beside;
     t.dim[t.rank - 1] = pairs;

@@ -33,16 +33,16 @@ static Plan *plan(Arena *a, DType act, const char *device) {
     return program_plan(p, &o);
 }
 
-enum { MOST_GRAPHS = 4 };
+enum { MAX_GRAPHS = 4 };
 
 typedef struct {
-    const Graph *graph[MOST_GRAPHS];
+    const Graph *graph[MAX_GRAPHS];
     int count;
 } Graphs;
 
 static Graphs graphs_of(const Plan *p) {
     Graphs all = {.count = p->num_steps};
-    ck_assert_int_le(p->num_steps, MOST_GRAPHS);
+    ck_assert_int_le(p->num_steps, MAX_GRAPHS);
     for (int i = 0; i < p->num_steps; i++)
         all.graph[i] = p->step[i].graph;
     return all;

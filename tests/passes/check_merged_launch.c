@@ -68,12 +68,12 @@ END_TEST
 
 START_TEST(a_long_run_is_cut) {
     Arena *a = arena_new();
-    Graph *g = kernels(a, MOST_MERGED + 2, 1);
+    Graph *g = kernels(a, MAX_MERGED + 2, 1);
     LibraryFusions fusions = graph_library_fusions(g, a);
     MergedLaunches found = graph_merged_launches(g, &fusions, a);
     ck_assert_int_eq(found.count, 2);
-    ck_assert_int_eq(found.launch[0].count, MOST_MERGED);
-    ck_assert_int_eq(found.launch[1].first, MOST_MERGED);
+    ck_assert_int_eq(found.launch[0].count, MAX_MERGED);
+    ck_assert_int_eq(found.launch[1].first, MAX_MERGED);
     ck_assert_int_eq(found.launch[1].count, 2);
     arena_free(a);
 }

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BATCH = 4, PIXELS = 3, MOST_VALUES = 64 };
+enum { BATCH = 4, PIXELS = 3, MAX_VALUES = 64 };
 
 // ---- a run ----
 
@@ -95,9 +95,9 @@ static void check_line(const Run *r, const char *model, const char *line,
                        double tolerance) {
     int length, count = 0;
     const double *got = find_param(r, line, &length);
-    double want[MOST_VALUES], most = 0;
+    double want[MAX_VALUES], most = 0;
     const char *s = line + length;
-    for (char *end; count < MOST_VALUES && *s != '\n'; s = end, count++) {
+    for (char *end; count < MAX_VALUES && *s != '\n'; s = end, count++) {
         want[count] = strtod(s, &end);
         ck_assert_ptr_ne(end, s);
         most = fmax(most, fabs(want[count]));

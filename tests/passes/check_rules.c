@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 20 };
+enum { MAX_BYTES = 1 << 20 };
 
 static const char *const classes[] = {"for",       "against",   "fan-out",
                                       "precision", "broadcast", "odd",
@@ -31,7 +31,7 @@ typedef struct {
 static Source *source_of(Arena *a, const char *file) {
     const char *root = getenv("SINTER_SOURCE"), *why = NULL;
     Source *s = source_read(
-        a, arena_format(a, "%s/%s", root ? root : ".", file), MOST_BYTES, &why);
+        a, arena_format(a, "%s/%s", root ? root : ".", file), MAX_BYTES, &why);
     ck_assert_msg(s != NULL, "%s: %s", file, why);
     return s;
 }

@@ -172,7 +172,7 @@ END_TEST
 
 // ---- sums over shards ----
 
-enum { MOST_SHARDS = BATCH };
+enum { MAX_SHARDS = BATCH };
 
 // Adds the operand of a sum over shards in all of them.
 static void sum_shards(const Graph *g, NodeId n, double **value[], int shards) {
@@ -221,7 +221,7 @@ START_TEST(synchronized_shards_are_the_batch) {
     s.apply = part_of(p, PART_APPLY, F32);
     s.all = leaf_values(s.whole, s.a, 0, -2, 2);
     s.all[leaf_named(s.whole, "valid")][0] = BATCH;
-    double **sum = leaf_values(s.apply, s.a, 0, -2, 2), **value[MOST_SHARDS];
+    double **sum = leaf_values(s.apply, s.a, 0, -2, 2), **value[MAX_SHARDS];
     Graph *shard = part_of(p, PART_SHARD, F32);
     ck_assert_int_gt(count_ops(shard, OP_sum_over_shards), 4);
     ck_assert_int_eq(count_ops(s.apply, OP_sum_over_shards), 0);

@@ -182,7 +182,7 @@ END_TEST
 
 // As the driver gives a variable of a module to a program, which writes it.
 START_TEST(variables_can_be_written_from_outside) {
-    char text[MOST_TEXT];
+    char text[MAX_TEXT];
     uint32_t to = 0;
     void *out = &to;
     size_t bytes = 0;

@@ -45,15 +45,15 @@ static const char entry[] = "\n"
                             "}\n";
 
 void program_text(const Program *p, char *to) {
-    int length = snprintf(to, MOST_TEXT, "%s%s", head,
+    int length = snprintf(to, MAX_TEXT, "%s%s", head,
                           p->declared != NULL ? p->declared : "");
-    length += snprintf(to + length, (size_t)(MOST_TEXT - length), entry,
+    length += snprintf(to + length, (size_t)(MAX_TEXT - length), entry,
                        p->threads, p->body);
-    ck_assert_int_lt(length, MOST_TEXT);
+    ck_assert_int_lt(length, MAX_TEXT);
 }
 
 void program_run(const Program *p, const void *from, void *to) {
-    char text[MOST_TEXT];
+    char text[MAX_TEXT];
     program_text(p, text);
     PtxModule *m = ptx_read(text);
     PtxOrder order = {
@@ -112,7 +112,7 @@ static void body_write(const char *text, char *to, size_t room) {
 }
 
 uint64_t instructions_run(const char *text, const uint64_t from[NUM_FROM]) {
-    char body[MOST_TEXT / 2];
+    char body[MAX_TEXT / 2];
     _Alignas(16) uint64_t place[NUM_FROM + 1], to = 0;
     memcpy(place, from, NUM_FROM * sizeof *place);
     body_write(text, body, sizeof body);

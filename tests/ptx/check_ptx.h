@@ -7,7 +7,7 @@
 
 #include <check.h>
 
-enum { MOST_TEXT = 8192, NUM_FROM = 3 };
+enum { MAX_TEXT = 8192, NUM_FROM = 3 };
 
 // A kernel `k` of a body, behind what is declared for the module.  It has
 // registers %p, %rs, %r, %rd, %f and %fd, from 0 on.  %rd11 is where it reads,

@@ -186,7 +186,7 @@ static int line_of(const char *text, const char *part) {
 }
 
 START_TEST(the_program_ends_with_a_sentence) {
-    char said[1024], line[32], text[MOST_TEXT];
+    char said[1024], line[32], text[MAX_TEXT];
     const Refused *c = &cases[_i];
     ck_assert_int_ne(status_of(&c->program, said, sizeof said), 0);
     ck_assert_msg(strncmp(said, "ptx: ", 5) == 0 && strstr(said, c->says),

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WARP = 32, THREADS = 128, MOST_SEEDS = 6 };
+enum { WARP = 32, THREADS = 128, MAX_SEEDS = 6 };
 
 // ---- shuffles ----
 
@@ -360,7 +360,7 @@ static int chained(const char *dependence, int launches, unsigned seed,
                    bool delays) {
     enum { GRID = 5, LANES = 32, COUNT = GRID * LANES };
     _Alignas(16) uint32_t array[2][COUNT];
-    char body[2048], text[MOST_TEXT];
+    char body[2048], text[MAX_TEXT];
     snprintf(body, sizeof body, dependent_body, dependence);
     program_text(&(Program){.body = body, .threads = LANES}, text);
     PtxModule *m = ptx_read(text);
@@ -410,12 +410,12 @@ Suite *threads_suite(void) {
     tcase_add_loop_test(c, lanes_read_other_lanes, 0,
                         2 * sizeof shuffles / sizeof shuffles[0]);
     tcase_add_test(c, lanes_are_counted_in_each_warp);
-    tcase_add_loop_test(c, a_warp_is_summed, 0, MOST_SEEDS);
-    tcase_add_loop_test(c, a_barrier_is_for_all_warps, 0, MOST_SEEDS);
-    tcase_add_loop_test(c, a_barrier_that_lacks_is_seen, 0, MOST_SEEDS);
-    tcase_add_loop_test(c, the_last_block_sums, 0, MOST_SEEDS);
-    tcase_add_loop_test(c, an_order_that_lacks_is_seen, 0, MOST_SEEDS);
-    tcase_add_loop_test(c, a_grid_waits_for_all_its_blocks, 0, MOST_SEEDS);
+    tcase_add_loop_test(c, a_warp_is_summed, 0, MAX_SEEDS);
+    tcase_add_loop_test(c, a_barrier_is_for_all_warps, 0, MAX_SEEDS);
+    tcase_add_loop_test(c, a_barrier_that_lacks_is_seen, 0, MAX_SEEDS);
+    tcase_add_loop_test(c, the_last_block_sums, 0, MAX_SEEDS);
+    tcase_add_loop_test(c, an_order_that_lacks_is_seen, 0, MAX_SEEDS);
+    tcase_add_loop_test(c, a_grid_waits_for_all_its_blocks, 0, MAX_SEEDS);
     tcase_add_test(c, a_launch_waits_for_the_one_before);
     tcase_add_test(c, an_access_before_the_wait_is_seen);
     suite_add_tcase(s, c);

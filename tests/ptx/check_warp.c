@@ -5,14 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARP = 32, MOST_STRIDE = 128, ROOM = (WARP + 1) * MOST_STRIDE };
+enum { WARP = 32, MAX_STRIDE = 128, ROOM = (WARP + 1) * MAX_STRIDE };
 
 // What is counted of the instruction whose line begins so, of which there is
 // one, as a block of so many threads executes a body.  It reads and writes a
 // place at the start of a sector.
 static PtxCount counted(const char *body, int threads, const char *begins) {
     static _Alignas(256) char place[ROOM];
-    char text[MOST_TEXT];
+    char text[MAX_TEXT];
     void *at = place;
     program_text(&(Program){NULL, body, 1, threads, 0, false, false}, text);
     PtxModule *m = ptx_read(text);
@@ -41,7 +41,7 @@ typedef struct {
 
 static PtxCount access_counted(const AccessCase *c, const char *space,
                                const char *base) {
-    char body[MOST_TEXT / 2], access[128], begins[16];
+    char body[MAX_TEXT / 2], access[128], begins[16];
     snprintf(begins, sizeof begins, "%.3s%.6s", c->access, space);
     snprintf(access, sizeof access, c->access, space, c->offset);
     snprintf(body, sizeof body,
@@ -214,7 +214,7 @@ static const struct {
 };
 
 START_TEST(instructions_have_a_kind) {
-    char text[MOST_TEXT];
+    char text[MAX_TEXT];
     int length, found = 0;
     const char *instruction = kind_cases[_i].instruction;
     program_text(&(Program){.body = instruction, .grid = 1, .threads = WARP},

@@ -627,7 +627,7 @@ static void end(const Memory *m, Thread *t, const Instruction *i) {
 // A load that waits for other blocks sees all that they have released.
 static void load_delayed(const Memory *m, Thread *t, const Instruction *i,
                          const char *p) {
-    char bytes[MOST_TO * sizeof(uint64_t)];
+    char bytes[MAX_TO * sizeof(uint64_t)];
     uint64_t since = i->is_volatile ? visible_now(m->stores) : t->since;
     visible_load(m->stores, since, (uintptr_t)p, bytes, bytes_of(i));
     for (int v = 0; v < i->num_to; v++)

@@ -112,7 +112,7 @@ typedef struct {
     uint64_t value;
 } Operand;
 
-enum { NOWHERE = -1, MOST_TO = 4, MOST_FROM = 5, WARP = 32 };
+enum { NOWHERE = -1, MAX_TO = 4, MAX_FROM = 5, WARP = 32 };
 
 typedef struct {
     Op op;
@@ -131,8 +131,8 @@ typedef struct {
     bool shifts_left, clamps; // of two words; clamps: by 32 at most
     int guard; // register of a predicate, or NOWHERE
     int vector;
-    int to[MOST_TO], num_to;
-    Operand from[MOST_FROM];
+    int to[MAX_TO], num_to;
+    Operand from[MAX_FROM];
     int num_from;
     int64_t offset; // of an address, whose base is from[0]
     int target;     // of a branch

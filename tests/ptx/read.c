@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_NAME = 256, MOST_NAMES = 64 };
+enum { LONGEST_NAME = 256, MAX_NAMES = 64 };
 
 _Noreturn void ptx_fail(int line, const char *format, ...) {
     va_list rest;
@@ -98,7 +98,7 @@ typedef struct {
     int line;
     PtxModule *module;
     Kernel *kernel; // that is being read
-    Registers names[MOST_NAMES];
+    Registers names[MAX_NAMES];
     int num_names, depth;
     int scope[8]; // how many names there were where a block began
     Label *label, *branch;
@@ -165,7 +165,7 @@ static long long number_next(Reader *r) {
 // ---- names ----
 
 static void registers_add(Reader *r, const char *name, int count) {
-    if (r->num_names == MOST_NAMES)
+    if (r->num_names == MAX_NAMES)
         ptx_fail(r->line, "many kinds of registers");
     Registers *g = &r->names[r->num_names++];
     snprintf(g->name, sizeof g->name, "%s", name);
@@ -275,14 +275,14 @@ static Operand operand_next(Reader *r) {
 }
 
 static void from_add(Reader *r, Instruction *i, Operand o) {
-    if (i->num_from == MOST_FROM)
+    if (i->num_from == MAX_FROM)
         ptx_fail(r->line, "too many operands");
     i->from[i->num_from++] = o;
 }
 
 static void to_add(Reader *r, Instruction *i, const char *name) {
     int place = strcmp(name, "_") == 0 ? R_ONE : register_find(r, name);
-    if (place == NOWHERE || i->num_to == MOST_TO)
+    if (place == NOWHERE || i->num_to == MAX_TO)
         ptx_fail(r->line, "'%s' is no register to write to", name);
     i->to[i->num_to++] = place;
 }

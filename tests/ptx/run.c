@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { GARBAGE = 0xff, MOST_LOOKS = 1 << 10 };
+enum { GARBAGE = 0xff, MAX_LOOKS = 1 << 10 };
 
 typedef struct {
     const Kernel *kernel;
@@ -269,7 +269,7 @@ static void block_finish(Launch *l, int place) {
     Block *b = block_of(l, place);
     for (int stuck = 0; !b->ended;) {
         stuck = block_round(b) ? stuck + 1 : 0;
-        if (stuck == MOST_LOOKS)
+        if (stuck == MAX_LOOKS)
             ptx_fail(0, "%s: a block waits for one that is not there",
                      l->kernel->is.name);
     }
@@ -290,7 +290,7 @@ static void blocks_together(Launch *l) {
             left += !l->block[i].ended;
         }
         stuck = looking == before ? stuck + 1 : 0;
-        if (stuck == MOST_LOOKS)
+        if (stuck == MAX_LOOKS)
             ptx_fail(0, "%s: blocks wait for one another", l->kernel->is.name);
     }
     for (int i = 0; i < l->grid; i++)
@@ -306,7 +306,7 @@ static void blocks_trigger(Launch *l) {
         Block *b = block_of(l, i);
         for (int round = 0; !b->ended && !b->has_triggered; round++) {
             block_round(b);
-            if (round == MOST_LOOKS)
+            if (round == MAX_LOOKS)
                 ptx_fail(0,
                          "%s: a block neither lets the next launch start "
                          "nor ends",
@@ -337,12 +337,11 @@ static void blocks_go_on(Launch *l) {
                 l->block[i].thread[j].state = RUNS;
 }
 
-enum { MOST_STARTED = 4 };
+enum { MAX_STARTED = 4 };
 
 // Blocks of the next launch start between blocks of this one.
 static void blocks_with_next(Launch *l, Launch *next) {
-    int started = 0,
-        most = next->grid < MOST_STARTED ? next->grid : MOST_STARTED;
+    int started = 0, most = next->grid < MAX_STARTED ? next->grid : MAX_STARTED;
     blocks_trigger(l);
     most -= (int)drawn(next, (unsigned)most);
     for (int i = 0; i < l->grid; i++) {

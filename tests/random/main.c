@@ -99,10 +99,10 @@ static void run_seeds(Session *session, uint32_t first, uint32_t count) {
 }
 
 static int run_file(Session *session, const char *path, uint32_t seed) {
-    enum { MOST_BYTES = 1 << 20 };
+    enum { MAX_BYTES = 1 << 20 };
     Arena *a = arena_new();
     const char *why = NULL;
-    Source *source = source_read(a, path, MOST_BYTES, &why);
+    Source *source = source_read(a, path, MAX_BYTES, &why);
     Graph *g =
         source ? graph_read(a, source->text, source->length, &why) : NULL;
     if (g == NULL || (why = graph_verify(g, a)) != NULL) {

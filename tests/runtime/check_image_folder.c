@@ -86,8 +86,8 @@ static void set_scans(struct jpeg_compress_struct *c, jpeg_scan_info *scan,
 
 static void write_jpeg_in(const char *name, int h, int w, uint8_t *pixel,
                           bool arithmetic, int scans) {
-    enum { MOST_SCANS = 190 };
-    jpeg_scan_info scan[MOST_SCANS];
+    enum { MAX_SCANS = 190 };
+    jpeg_scan_info scan[MAX_SCANS];
     struct jpeg_compress_struct c;
     struct jpeg_error_mgr manager;
     unsigned char *bytes = NULL;

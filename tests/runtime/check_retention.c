@@ -23,16 +23,16 @@ typedef enum { FAILS_ONCE, FAILS_ON, LOSES_POWER } Fault;
 // The fate of unsynced data in a power failure.
 typedef enum { KEPT, DROPPED, TORN, RENAMES_UNDONE, NUM_LOSSES } Loss;
 
-enum { MOST_OPEN = 64, MOST_RENAMES = 8, MOST_PATH = 64 };
+enum { MAX_OPEN = 64, MAX_RENAMES = 8, MAX_PATH = 64 };
 
 static struct {
     Fault fault;
     int at, reason; // the call that fails (0: none), and its errno
     int calls;
     bool dead;
-    char path[MOST_OPEN][MOST_PATH]; // by file descriptor
-    char dirty[MOST_PATH];           // a file with unsynced writes
-    char from[MOST_RENAMES][MOST_PATH], to[MOST_RENAMES][MOST_PATH];
+    char path[MAX_OPEN][MAX_PATH]; // by file descriptor
+    char dirty[MAX_PATH];          // a file with unsynced writes
+    char from[MAX_RENAMES][MAX_PATH], to[MAX_RENAMES][MAX_PATH];
     int renames; // since the folder was synced
 } disk;
 
@@ -59,10 +59,10 @@ static int disk_open(const char *path, int flags, mode_t mode) {
     if (trips())
         return -1;
     int fd = open(path, flags, mode);
-    if (fd >= 0 && fd < MOST_OPEN)
-        snprintf(disk.path[fd], MOST_PATH, "%s", path);
+    if (fd >= 0 && fd < MAX_OPEN)
+        snprintf(disk.path[fd], MAX_PATH, "%s", path);
     if (flags & O_CREAT)
-        snprintf(disk.dirty, MOST_PATH, "%s", path);
+        snprintf(disk.dirty, MAX_PATH, "%s", path);
     return fd;
 }
 
@@ -100,11 +100,11 @@ static int disk_close(int fd) {
 static int disk_rename(const char *from, const char *to) {
     if (trips() || rename(from, to) != 0)
         return -1;
-    ck_assert_int_lt(disk.renames, MOST_RENAMES);
-    snprintf(disk.from[disk.renames], MOST_PATH, "%s", from);
-    snprintf(disk.to[disk.renames++], MOST_PATH, "%s", to);
+    ck_assert_int_lt(disk.renames, MAX_RENAMES);
+    snprintf(disk.from[disk.renames], MAX_PATH, "%s", from);
+    snprintf(disk.to[disk.renames++], MAX_PATH, "%s", to);
     if (strcmp(from, disk.dirty) == 0)
-        snprintf(disk.dirty, MOST_PATH, "%s", to);
+        snprintf(disk.dirty, MAX_PATH, "%s", to);
     return 0;
 }
 

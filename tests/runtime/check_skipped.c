@@ -62,13 +62,13 @@ static RtTrainer trainer_that_skips(RtPlan *plan, RtState *states,
     return t;
 }
 
-enum { MOST_STATES = 16 };
+enum { MAX_STATES = 16 };
 
 #define SHORT "--data=synthetic:320", "--epochs=3"
 
 START_TEST(skipped_steps_are_reported_by_epoch) {
     RtPlan plan;
-    RtState states[MOST_STATES];
+    RtState states[MAX_STATES];
     RtStep steps[TINY_STEPS];
     RtTrainer t = trainer_that_skips(&plan, states, steps, 4);
     least_scale = 1;
@@ -90,7 +90,7 @@ END_TEST
 // Also from a checkpoint within an epoch.
 START_TEST(a_resumed_run_reports_all_skipped_steps) {
     RtPlan plan;
-    RtState states[MOST_STATES];
+    RtState states[MAX_STATES];
     RtStep steps[TINY_STEPS];
     RtTrainer t = trainer_that_skips(&plan, states, steps, 4);
     char whole[4096], parts[4096];
@@ -110,7 +110,7 @@ END_TEST
 
 START_TEST(an_epoch_of_skipped_steps_is_warned_of) {
     RtPlan plan;
-    RtState states[MOST_STATES];
+    RtState states[MAX_STATES];
     RtStep steps[TINY_STEPS];
     RtTrainer t = trainer_that_skips(&plan, states, steps, 1);
     least_scale = 0.5;
@@ -134,7 +134,7 @@ END_TEST
 // before remains.
 START_TEST(a_loss_scale_below_1_ends_a_run) {
     RtPlan plan;
-    RtState states[MOST_STATES];
+    RtState states[MAX_STATES];
     RtStep steps[TINY_STEPS];
     RtTrainer t = trainer_that_skips(&plan, states, steps, 1);
     least_scale = 0.5;

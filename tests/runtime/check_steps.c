@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EPOCH = 313, MOST_STEPS = 16, MOST_LETTERS = 4000 };
+enum { EPOCH = 313, MAX_STEPS = 16, MAX_LETTERS = 4000 };
 
 static void leave(char letter) {
     int fd = open("log", O_WRONLY | O_CREAT | O_APPEND, 0666);
@@ -88,7 +88,7 @@ static void before_tests(RtDevice *d) {
 typedef struct {
     RtTrainer trainer;
     RtPlan plan;
-    RtStep step[MOST_STEPS];
+    RtStep step[MAX_STEPS];
 } Course;
 
 static void add(Course *c, RtStepKind kind, int stage,
@@ -113,10 +113,10 @@ static void course_begin(Course *c) {
     add(c, RT_EVAL, 0, test_quietly);
 }
 
-static void read_log(char log[MOST_LETTERS]) {
+static void read_log(char log[MAX_LETTERS]) {
     size_t length;
     uint8_t *bytes = place_read("log", &length);
-    ck_assert_int_lt((int)length, MOST_LETTERS);
+    ck_assert_int_lt((int)length, MAX_LETTERS);
     memcpy(log, bytes, length);
     log[length] = '\0';
     free(bytes);
@@ -125,7 +125,7 @@ static void read_log(char log[MOST_LETTERS]) {
 
 // Whether the log matches a pattern of letters and counts, such as "i1 g2".
 static void expect_log(const char *pattern) {
-    char log[MOST_LETTERS], want[MOST_LETTERS] = "";
+    char log[MAX_LETTERS], want[MAX_LETTERS] = "";
     char letter;
     int count, used;
     read_log(log);
@@ -279,7 +279,7 @@ START_TEST(a_switch_copies_and_compiles_nothing) {
     c.trainer.length = (RtTime){20, RT_STEPS};
     c.trainer.checkpoint_every.count = 0;
     ck_assert_int_eq(RUN(&c.trainer, "--out=r"), 0);
-    char log[MOST_LETTERS], want[MOST_LETTERS] = "i00x";
+    char log[MAX_LETTERS], want[MAX_LETTERS] = "i00x";
     read_log(log);
     for (int i = 1; i < 20; i++)
         strcat(want, i < 12 ? "30x" : "30y");
@@ -298,7 +298,7 @@ START_TEST(an_update_takes_several_batches) {
     c.trainer.checkpoint_every.count = 0;
     // 313 batches in an epoch: 78 updates of four and one of the rest.
     ck_assert_int_eq(RUN(&c.trainer, "--out=r", "--metrics=m"), 0);
-    char log[MOST_LETTERS], want[MOST_LETTERS] = "i";
+    char log[MAX_LETTERS], want[MAX_LETTERS] = "i";
     read_log(log);
     for (int i = 0; i < 80; i++)
         strcat(want, i == 78 ? "1" : "ggg1");
@@ -318,7 +318,7 @@ START_TEST(drop_last_drops_incomplete_updates) {
     c.trainer.length = (RtTime){1, RT_EPOCHS};
     c.trainer.checkpoint_every.count = 0;
     ck_assert_int_eq(RUN(&c.trainer, "--out=r"), 0);
-    char log[MOST_LETTERS], want[MOST_LETTERS] = "i";
+    char log[MAX_LETTERS], want[MAX_LETTERS] = "i";
     read_log(log);
     for (int i = 0; i < EPOCH / 4; i++)
         strcat(want, "ggg1");

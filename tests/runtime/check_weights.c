@@ -29,7 +29,7 @@ typedef struct {
     { "conv.weight", "F32", "8,3,3,3", 864 }
 #define LINEAR                                                                 \
     { "linear.weight", "F32", "512,4", 8192 }
-enum { MOST_PARTS = 8 };
+enum { MAX_PARTS = 8 };
 
 // A file of these tensors with the numbers 0, 1/64, 2/64 ...
 static void write_file(const char *path, const char *notes, const Part *part) {
@@ -39,7 +39,7 @@ static void write_file(const char *path, const char *notes, const Part *part) {
     for (size_t i = 0; i < sizeof data / sizeof data[0]; i++)
         data[i] = (float)i / 64;
     length = (size_t)snprintf(header, sizeof header, "{%s", notes);
-    for (int i = 0; i < MOST_PARTS && part[i].name != NULL; i++) {
+    for (int i = 0; i < MAX_PARTS && part[i].name != NULL; i++) {
         length +=
             (size_t)snprintf(header + length, sizeof header - length,
                              "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%s],"
@@ -251,7 +251,7 @@ END_TEST
 #define SAYS_HOW "; --init-except=GLOB leaves out the tensors that GLOB matches"
 static const struct {
     const char *except;
-    Part part[MOST_PARTS];
+    Part part[MAX_PARTS];
     int status;
     const char *says; // or, of a file that loads, the whole message
 } files[] = {

@@ -10,14 +10,14 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_VARIANTS = 32 };
+enum { MAX_VARIANTS = 32 };
 
 typedef struct {
     const Arguments *arguments;
     Runs runs;
     const char *start; // the common initial state
-    Side side[MOST_VARIANTS];
-    const char *name[MOST_VARIANTS];
+    Side side[MAX_VARIANTS];
+    const char *name[MAX_VARIANTS];
     int count;
 } Ablation;
 
@@ -44,7 +44,7 @@ static void variants_add(Arena *a, Ablation *b) {
     const char *own = b->arguments->a ? b->arguments->a : "-O1";
     variant_add(b, "everything", own, PART_NONE);
     for (const Pass *p = standard_passes; p->name != NULL; p++)
-        if (p->gives == 0 && b->count < MOST_VARIANTS - NUM_PARTS)
+        if (p->gives == 0 && b->count < MAX_VARIANTS - NUM_PARTS)
             variant_add(b, arena_format(a, "without %s", p->name),
                         arena_format(a, "%s --without=%s", own, p->name),
                         PART_NONE);

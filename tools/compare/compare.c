@@ -8,9 +8,9 @@
 #include <math.h>
 
 // Limits of the evaluation in double: multiply-adds and bytes.
-static const double MOST_FLOPS = 4e10;
-static const double MOST_BYTES = 4e9;
-enum { LARGEST_BATCH = 32, LEAST_BATCH = 2 };
+static const double MAX_FLOPS = 4e10;
+static const double MAX_BYTES = 4e9;
+enum { MAX_BATCH = 32, LEAST_BATCH = 2 };
 
 // ---- sizes ----
 
@@ -46,12 +46,12 @@ int model_size(const Arguments *arguments, Size *size) {
 
 // The samples of a shard that can be judged in double, of so many.
 static int64_t judged_samples(const Size *size, int64_t own) {
-    double share = fmin(MOST_FLOPS / (double)(size->flops + 1),
-                        MOST_BYTES / (double)(size->bytes + 1));
+    double share = fmin(MAX_FLOPS / (double)(size->flops + 1),
+                        MAX_BYTES / (double)(size->bytes + 1));
     int64_t batch = (int64_t)((double)own * fmin(share, 1));
     if (batch < LEAST_BATCH)
         batch = LEAST_BATCH;
-    batch = batch < LARGEST_BATCH ? batch : LARGEST_BATCH;
+    batch = batch < MAX_BATCH ? batch : MAX_BATCH;
     if (batch >= own)
         return own;
     while (size->whole && own % batch != 0)
@@ -70,9 +70,9 @@ int64_t comparison_batch(const Arguments *arguments, const Size *size) {
 
 bool is_judged(const Arguments *arguments, const Snapshot *s) {
     const Graph *g = s->step->graph;
-    return !arguments->no_eval && (double)stored_bytes(g) <= MOST_BYTES &&
+    return !arguments->no_eval && (double)stored_bytes(g) <= MAX_BYTES &&
            (arguments->batch.given ||
-            (double)graph_cost(s->step->plan).flops <= 2 * MOST_FLOPS);
+            (double)graph_cost(s->step->plan).flops <= 2 * MAX_FLOPS);
 }
 
 // ---- the course of a comparison ----

@@ -12,8 +12,6 @@ typedef struct {
     bool whole;    // every batch must be full, so a smaller one divides it
 } Size;
 
-enum { MOST_RUNS = 1000 }; // of bench
-
 typedef struct {
     Side a, b;
     Runs runs;

@@ -180,12 +180,12 @@ static int64_t count_all(const Graph *g) {
 // The largest error of node n with random f32 roundings of its operands; among
 // many numbers, some are unlucky in any case.
 static double roundings_at_random(const Snapshot *s, NodeId n) {
-    enum { SAMPLES = 4, MOST_NUMBERS = 1 << 22 };
+    enum { SAMPLES = 4, MAX_NUMBERS = 1 << 22 };
     Arena *a = arena_new();
     const Node *d = &s->step->graph->node[n];
     Cut c = cut_new(a, s, d->group);
     NodeId at = cut_node(&c, n);
-    bool few = count_all(c.cut) <= MOST_NUMBERS;
+    bool few = count_all(c.cut) <= MAX_NUMBERS;
     c.cut->act = F32;
     double most = 0;
     double **right = few ? graph_eval(c.cut, a, c.leaf, false) : NULL;

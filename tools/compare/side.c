@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LOG = 1 << 16 };
+enum { MAX_LOG = 1 << 16 };
 
 // ---- building ----
 
@@ -106,7 +106,7 @@ static int run(Arena *a, const Side *s, const Runs *runs, const Words *w,
         return status;
     if (status == NOT_STARTED)
         return trainer_end_report(&s->arguments, s->trainer, status);
-    const Source *said = source_read(a, log, MOST_LOG, &why);
+    const Source *said = source_read(a, log, MAX_LOG, &why);
     complain(&s->arguments, "%s, built with %s, %s: %s", s->name, s->options,
              ended_how(a, status),
              said != NULL && said->length > 0 ? said->text

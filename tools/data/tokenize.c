@@ -169,7 +169,7 @@ static bool texts_encode(Tokenize *k, RtTokenizer *t, RtError *e) {
 }
 
 int tokenize(Arena *a, const Arguments *arguments) {
-    enum { MOST_KINDS = 65536 };
+    enum { MAX_KINDS = 65536 };
     Tokenize k = {.a = a, .arguments = arguments};
     double share = 10;
     RtError e = {.status = EXIT_GOOD};
@@ -186,11 +186,11 @@ int tokenize(Arena *a, const Arguments *arguments) {
         rt_make_folder(arguments->out, 0777, &e) && tokenizer_write(&k, &e);
     RtTokenizer *t = good ? rt_tokenizer_open(k.tokenizer, &e) : NULL;
     int kinds = t != NULL ? rt_tokenizer_size(t) : 0;
-    if (kinds > MOST_KINDS)
+    if (kinds > MAX_KINDS)
         good = rt_fail(&e, EXIT_DATA,
                        "the tokenizer has %d tokens, and a file "
                        "of them holds numbers below %d",
-                       kinds, MOST_KINDS);
+                       kinds, MAX_KINDS);
     good = good && t != NULL && texts_encode(&k, t, &e);
     int status = good ? parts_write(&k, share, kinds) : e.status;
     if (!good && e.text[0] != '\0')

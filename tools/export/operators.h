@@ -13,7 +13,7 @@ typedef enum {
     ELEMENT_BOOL = 9
 } ElementType;
 
-enum { MOST_ATTRIBUTES = 6 };
+enum { MAX_ATTRIBUTES = 6 };
 
 typedef struct {
     const char *name;
@@ -31,7 +31,7 @@ typedef struct {
 
 typedef struct {
     int count;
-    Attribute list[MOST_ATTRIBUTES];
+    Attribute list[MAX_ATTRIBUTES];
 } Attributes;
 
 // An operator of ONNX with one output.  An input that is left out is "".

@@ -263,7 +263,7 @@ static int only_axis(const ExportTensor *t, int64_t *apart) {
 
 // A constant as Python; NULL: it has too many numbers.
 static const char *constant_text(Writer *w, const ExportTensor *t) {
-    enum { MOST_NUMBERS = 64 };
+    enum { MAX_NUMBERS = 64 };
     int64_t apart, dim[RT_MAX_RANK], counts = 1, equal = 1;
     int axis = only_axis(t, &apart);
     if (t->rank == 0 || axis < 0 || t->dim[axis] < 1)
@@ -282,7 +282,7 @@ static const char *constant_text(Writer *w, const ExportTensor *t) {
         int64_t from = (int64_t)number_at(t, 0);
         text_add(&to, "torch.arange(%lld, %lld, dtype=torch.int32)",
                  (long long)from, (long long)(from + t->dim[axis]));
-    } else if (t->dim[axis] > MOST_NUMBERS) {
+    } else if (t->dim[axis] > MAX_NUMBERS) {
         return NULL;
     } else {
         text_add(&to, "torch.tensor([");

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_DOCUMENTS = 256 };
+enum { MAX_DOCUMENTS = 256 };
 
 typedef struct {
     FILE *in, *out;
-    Document document[MOST_DOCUMENTS];
+    Document document[MAX_DOCUMENTS];
     int num_documents;
     bool shut_down;
 } Server;
@@ -43,7 +43,7 @@ static void publish(Server *s, Arena *a, const char *uri, const Document *d) {
 static void text_set(Server *s, Arena *a, const char *uri, const char *text) {
     Document *d = document_find(s, uri);
     if (uri == NULL || text == NULL ||
-        (d == NULL && s->num_documents == MOST_DOCUMENTS))
+        (d == NULL && s->num_documents == MAX_DOCUMENTS))
         return;
     if (d == NULL) {
         Document own = {.uri = strdup(uri), .path = uri_path(uri)};

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_MESSAGE = 64 << 20 };
+enum { MAX_MESSAGE = 64 << 20 };
 
 // ---- members ----
 
@@ -86,7 +86,7 @@ static int64_t header_read(FILE *f) {
 
 char *message_read(FILE *f, size_t *length) {
     int64_t bytes = header_read(f);
-    if (bytes < 0 || bytes > MOST_MESSAGE)
+    if (bytes < 0 || bytes > MAX_MESSAGE)
         return NULL;
     char *body = malloc((size_t)bytes + 1);
     if (body == NULL || fread(body, 1, (size_t)bytes, f) != (size_t)bytes) {

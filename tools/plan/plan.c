@@ -113,7 +113,7 @@ static Forecast step_forecast(Arena *a, const Case *c, Row row,
 
 // ---- scaling ----
 
-enum { MOST_RANKS = 1024 };
+enum { MAX_RANKS = 1024 };
 
 // Weak: each rank has the samples of the file's batch.  Strong: all ranks
 // together have them.  The batch is 0 if they cannot be divided so.
@@ -146,7 +146,7 @@ static Row row_forecast(const Case *c, Row row) {
 
 // 1, 2, 4 ... ranks of a machine, then 1, 2, 4 ... machines.
 static Scaling scaling_of(const Case *c, bool strong) {
-    int most = c->arguments->link > 0 ? MOST_RANKS : c->local;
+    int most = c->arguments->link > 0 ? MAX_RANKS : c->local;
     Scaling s = {.count = 0};
     for (int ranks = 1; ranks <= most; ranks *= 2) {
         if (ranks > c->local && ranks < 2 * c->local)

@@ -91,10 +91,10 @@ typedef struct {
                        // of one alone
 } Row;
 
-enum { MOST_ROWS = 12 };
+enum { MAX_ROWS = 12 };
 
 typedef struct {
-    Row row[MOST_ROWS];
+    Row row[MAX_ROWS];
     int count;
 } Scaling;
 

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_CLASSES = 100 };
+enum { MAX_CLASSES = 100 };
 
 typedef struct {
-    double count[MOST_CLASSES][MOST_CLASSES];
+    double count[MAX_CLASSES][MAX_CLASSES];
     int classes;
     double epoch;
     const char *output; // its name; "": it has none
@@ -22,8 +22,8 @@ static bool matrix_read(Matrix *m, const char *s) {
     int row = 0, column = 0, width = -1;
     if (*s++ != '[')
         return false;
-    for (; *s == '[' && row < MOST_CLASSES; row++) {
-        for (column = 0, s++; column < MOST_CLASSES; column++, s++) {
+    for (; *s == '[' && row < MAX_CLASSES; row++) {
+        for (column = 0, s++; column < MAX_CLASSES; column++, s++) {
             char *end;
             m->count[row][column] = strtod(s, &end);
             if (end == s)
@@ -115,7 +115,7 @@ static void matrix_add(Text *t, const Matrix *m, const char *path) {
 
 void confusion_add(Arena *a, Text *t, const char *path) {
     const char *why;
-    const Source *s = source_read(a, run_file(a, path), MOST_METRICS, &why);
+    const Source *s = source_read(a, run_file(a, path), MAX_METRICS, &why);
     Matrices all = s != NULL ? matrices_find(a, s) : (Matrices){0};
     while (all.count > 0)
         matrix_add(t, all.item[--all.count], path);

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { MOST_SERIES = 256 };
+enum { MAX_SERIES = 256 };
 
 // ---- series ----
 
@@ -34,7 +34,7 @@ static PlotSeries *series_at(Arena *a, PlotRun *r, const Field *f,
             strncmp(s->metric, f->key, f->key_length) == 0)
             return s;
     }
-    if (r->count == MOST_SERIES)
+    if (r->count == MAX_SERIES)
         return NULL;
     PlotSeries s = {.metric = arena_string(a, f->key, f->key_length),
                     .split = split};
@@ -168,7 +168,7 @@ int curves_read(Arena *a, const Arguments *arguments, const char *path,
                 const char *x, PlotRun *out) {
     const char *file = run_file(a, path), *why = "";
     const char *axis = strcmp(x, "time") == 0 ? "elapsed" : x;
-    const Source *s = source_read(a, file, MOST_METRICS, &why);
+    const Source *s = source_read(a, file, MAX_METRICS, &why);
     Bad bad = {0};
     *out = (PlotRun){.name = name_of(a, path)};
     if (s == NULL) {

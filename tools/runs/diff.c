@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_BYTES = 1 << 20 };
+enum { MAX_BYTES = 1 << 20 };
 
 // Keys that differ between any two runs, or are in the last rows of the table.
 static bool is_own(const char *key) {
@@ -63,9 +63,9 @@ static void models_print(Arena *a, Text *t, const RunRecord *x,
                          const RunRecord *y) {
     const char *why;
     const Source *left = source_read(
-        a, arena_format(a, "%s/model.net", x->path), MOST_BYTES, &why);
+        a, arena_format(a, "%s/model.net", x->path), MAX_BYTES, &why);
     const Source *right = source_read(
-        a, arena_format(a, "%s/model.net", y->path), MOST_BYTES, &why);
+        a, arena_format(a, "%s/model.net", y->path), MAX_BYTES, &why);
     if (left && right && strcmp(left->text, right->text) != 0)
         text_add(t,
                  "model.net             differs: diff %s/model.net "

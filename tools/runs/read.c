@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_BYTES = 1 << 20, DEEPEST = 2 };
+enum { MAX_BYTES = 1 << 20, DEEPEST = 2 };
 
 // ---- settings.json ----
 
@@ -102,7 +102,7 @@ static int64_t bytes_in(Arena *a, const char *folder) {
 const Source *run_rows(Arena *a, const RunRecord *r) {
     const char *why;
     return source_read(a, arena_format(a, "%s/metrics.jsonl", r->path),
-                       MOST_METRICS, &why);
+                       MAX_METRICS, &why);
 }
 
 // A run that is running, was killed, or has not evaluated since it resumed has
@@ -126,7 +126,7 @@ static void rows_read(Arena *a, RunRecord *r) {
 bool run_read(Arena *a, const char *path, const char *name, RunRecord *r) {
     const char *why;
     const Source *s = source_read(a, arena_format(a, "%s/settings.json", path),
-                                  MOST_BYTES, &why);
+                                  MAX_BYTES, &why);
     if (s == NULL || !json_is_object(s->text))
         return false;
     *r = (RunRecord){.path = path,

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 // All kernels of a model, four megabytes, take it a second or two.
-enum { MOST_BYTES = 1 << 30, LEAST_SECONDS = 15, BYTES_IN_A_SECOND = 1 << 16 };
+enum { MAX_BYTES = 1 << 30, LEAST_SECONDS = 15, BYTES_IN_A_SECOND = 1 << 16 };
 
 static bool is_program(const char *path) {
     struct stat about;
@@ -39,7 +39,7 @@ const char *disassembler_find(Arena *a, const Arguments *arguments) {
 // The first line of a program's log; NULL if it is empty.
 static const char *words_of(Arena *a, const char *log) {
     const char *why;
-    const Source *said = source_read(a, log, MOST_BYTES, &why);
+    const Source *said = source_read(a, log, MAX_BYTES, &why);
     const char *start = said ? said->text + strspn(said->text, " \t\n") : "";
     size_t length = strcspn(start, "\n");
     return length > 0 ? arena_string(a, start, length) : NULL;
@@ -89,7 +89,7 @@ static const char *folder_disassemble(Arena *a, const Arguments *arguments,
     *status = EXIT_DEVICE;
     if (!disassembler_try(a, arguments, program, code, from, to, log))
         return NULL;
-    const Source *s = source_read(a, to, MOST_BYTES, &why);
+    const Source *s = source_read(a, to, MAX_BYTES, &why);
     if (!s)
         complain(arguments, "%s: %s", to, why);
     return s ? s->text : NULL;

@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum { ASSUMED_UPDATES = 100 };
-static const double MOST_UPDATES = 0x1p53; // distinct rows
+static const double MAX_UPDATES = 0x1p53; // distinct rows
 
 // ---- the run ----
 
@@ -30,7 +30,7 @@ static void run_find(Recipes *out, const Recipe *r,
                         ? r->length.count * (double)out->epoch_updates
                         : r->length.count;
     out->updates =
-        length < MOST_UPDATES ? (int64_t)ceil(length) : (int64_t)MOST_UPDATES;
+        length < MAX_UPDATES ? (int64_t)ceil(length) : (int64_t)MAX_UPDATES;
 }
 
 // ---- rows ----

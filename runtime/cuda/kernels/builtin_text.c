@@ -52,7 +52,7 @@
         "        to[i] = sum;\n"                                               \
         "    }\n")
 
-// 11 levels are enough for RT_MOST_RANKS.
+// 11 levels are enough for RT_MAX_RANKS.
 #define SUM_RANKS(number)                                                      \
     KERNEL_TEXT(                                                               \
         number, "sum_ranks",                                                   \

@@ -16,7 +16,7 @@
 #include <xxhash.h>
 
 static const char magic[8] = "sintercu";
-enum { MOST_BYTES = 1 << 30 };
+enum { MAX_BYTES = 1 << 30 };
 
 typedef struct {
     char magic[8];
@@ -100,7 +100,7 @@ static char *entry_path(const RtCache *c, RtCacheKey key) {
 static bool is_sound(const Header *h, RtCacheKey key, size_t file) {
     return memcmp(h->magic, magic, sizeof magic) == 0 &&
            h->key.low == key.low && h->key.high == key.high &&
-           h->length <= MOST_BYTES && h->length == file - sizeof *h;
+           h->length <= MAX_BYTES && h->length == file - sizeof *h;
 }
 
 static bool read_code(const RtCache *c, int fd, const Header *h, RtCode *out) {

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_WORKERS = 16, OPTION_BYTES = 48 };
+enum { MAX_WORKERS = 16, OPTION_BYTES = 48 };
 
 struct RtCompiler {
     const RtGpu *gpu;
@@ -24,7 +24,7 @@ struct RtCompiler {
     const RtPlan *plan;
     RtCode *code; // of each kernel; NULL bytes until it is compiled
     int *order;   // of the kernels
-    pthread_t worker[MOST_WORKERS];
+    pthread_t worker[MAX_WORKERS];
     int workers;
     pthread_mutex_t lock; // of the rest
     bool *needed;
@@ -137,7 +137,7 @@ static int count_missing(const RtCompiler *c) {
 static void workers_start(RtCompiler *c, int most) {
     int cores = rt_team_largest();
     most = most < cores ? most : cores;
-    most = most < MOST_WORKERS ? most : MOST_WORKERS;
+    most = most < MAX_WORKERS ? most : MAX_WORKERS;
     c->next = 0;
     c->failed = false;
     while (c->workers < most &&

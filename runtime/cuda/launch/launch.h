@@ -18,7 +18,7 @@ typedef struct {
     const RtPlan *plan;
     const bool *merged;
     int step, launch; // the next one
-    size_t arg[RT_MOST_MERGED_ARGS];
+    size_t arg[RT_MAX_MERGED_ARGS];
     int num_args; // collected so far
 } RtMerging;
 

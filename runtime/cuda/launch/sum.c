@@ -3,18 +3,18 @@
 
 #include "runtime/cuda/launch/launch.h"
 
-enum { MOST_TERMS = 4, FLOATS_OF_THREAD = 4 };
+enum { MAX_TERMS = 4, FLOATS_OF_THREAD = 4 };
 
 static int blocks_for(const RtCuda *c, size_t count) {
     size_t blocks = (count - 1) / (RT_BUILTIN_THREADS * FLOATS_OF_THREAD) + 1;
     return blocks < (size_t)c->sum->resident ? (int)blocks : c->sum->resident;
 }
 
-// At most MOST_TERMS.
+// At most MAX_TERMS.
 static bool add(const RtCuda *c, CUdeviceptr to, const CUdeviceptr *term,
                 int terms, size_t count, RtError *e) {
-    CUdeviceptr at[MOST_TERMS], end = to + count * sizeof(float);
-    for (int i = 0; i < MOST_TERMS; i++)
+    CUdeviceptr at[MAX_TERMS], end = to + count * sizeof(float);
+    for (int i = 0; i < MAX_TERMS; i++)
         at[i] = term[i < terms ? i : 0];
     void *argument[] = {&to, &end, &at[0], &at[1], &at[2], &at[3], &terms};
     return rt_driver_good(
@@ -27,11 +27,11 @@ static bool add(const RtCuda *c, CUdeviceptr to, const CUdeviceptr *term,
 // More terms are added to the sum of the first.
 static bool add_all(const RtCuda *c, size_t to, const size_t *from, int terms,
                     size_t count, RtError *e) {
-    CUdeviceptr term[MOST_TERMS], sum = c->arena + to;
+    CUdeviceptr term[MAX_TERMS], sum = c->arena + to;
     int held = 0;
     for (int i = 0; i < terms; i++) {
         term[held++] = c->arena + from[i];
-        if (held < MOST_TERMS && i + 1 < terms)
+        if (held < MAX_TERMS && i + 1 < terms)
             continue;
         if (!add(c, sum, term, held, count, e))
             return false;

@@ -14,11 +14,11 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-enum { MOST_CHANNELS = 4 };
+enum { MAX_CHANNELS = 4 };
 
 typedef struct {
-    CUdeviceptr channel[MOST_CHANNELS];
-    size_t pitch[MOST_CHANNELS]; // bytes of a row
+    CUdeviceptr channel[MAX_CHANNELS];
+    size_t pitch[MAX_CHANNELS]; // bytes of a row
 } RtNvjpegImage;
 
 enum {
@@ -201,7 +201,7 @@ static bool declines(int status) {
 static bool has_size(const RtNvjpeg *n, const RtJpegFile *f, bool *declined,
                      RtError *e) {
     int components, subsampling;
-    int width[MOST_CHANNELS] = {0}, height[MOST_CHANNELS] = {0};
+    int width[MAX_CHANNELS] = {0}, height[MAX_CHANNELS] = {0};
     int status = n->fn.info(n->handle, f->bytes, f->count, &components,
                             &subsampling, width, height);
     *declined = declines(status) || (status == NVJPEG_STATUS_SUCCESS &&

@@ -282,12 +282,12 @@ static bool parse_tuning(Reader *r) {
 
 bool rt_tuning_read(RtChosen *t, const char *path, const RtTuningKey *key,
                     const RtFiles *files, RtError *e) {
-    enum { MOST_BYTES = 1 << 24 };
+    enum { MAX_BYTES = 1 << 24 };
     size_t bytes = 0;
     int fd = rt_open_sized(files, path, &bytes, e);
     if (fd < 0)
         return false;
-    char *text = bytes <= MOST_BYTES ? malloc(bytes + 1) : NULL;
+    char *text = bytes <= MAX_BYTES ? malloc(bytes + 1) : NULL;
     bool good = text != NULL && rt_read(files, fd, text, bytes);
     files->close(fd);
     Reader r = {.path = path, .key = key, .t = t, .error = e};

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LAUNCHES = 4096 };
+enum { MAX_LAUNCHES = 4096 };
 
 typedef struct {
     RtWatch watch; // of the GPU
@@ -25,7 +25,7 @@ typedef struct {
     const RtPlan *rt;
     const char *kernels;     // their text
     char *left, *meant;      // all memory, of the GPU and of the host
-    int grid[MOST_LAUNCHES]; // of the launches of the step that runs
+    int grid[MAX_LAUNCHES];  // of the launches of the step that runs
     int step, launch;
     int first;      // of the launches since memory was the same
     bool leave_out; // them
@@ -43,7 +43,7 @@ typedef struct {
 } Notes;
 
 static void note(Notes *n, int grid) {
-    if (n->launches == MOST_LAUNCHES)
+    if (n->launches == MAX_LAUNCHES)
         abort();
     n->grid[n->launches++] = grid;
 }

@@ -107,8 +107,8 @@ static void check_row(const Row *r) {
 
 // ---- rows ----
 
-enum { MOST_ROWS = 256 };
-static Row rows[MOST_ROWS];
+enum { MAX_ROWS = 256 };
+static Row rows[MAX_ROWS];
 static int num_rows;
 
 START_TEST(a_kernel_leaves_what_its_text_says) {
@@ -121,7 +121,7 @@ static void row_add(Row r) {
     Arena *a = arena_new();
     const char *only = getenv("BITS_ONLY");
     if (only == NULL || strstr(subject_of(a, &r).file, only) != NULL) {
-        if (num_rows == MOST_ROWS)
+        if (num_rows == MAX_ROWS)
             abort();
         rows[num_rows++] = r;
     }

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_REPORT = 1500 };
+enum { MAX_REPORT = 1500 };
 
 // What a byte of memory belongs to.
 typedef struct {
@@ -55,7 +55,7 @@ static bool is_ticket(const Owner *p) {
 void bits_compare(const RtPlan *plan, const Launches *of, const char *left,
                   const char *meant, const char *kernel, Text *report) {
     size_t next;
-    for (size_t at = 0; at < plan->arena_bytes && report->length < MOST_REPORT;
+    for (size_t at = 0; at < plan->arena_bytes && report->length < MAX_REPORT;
          at = next) {
         next = at + 1;
         if (left[at] == meant[at])

@@ -170,7 +170,7 @@ static void parameter_read(Kernel *k, const char *start, const char *end) {
     const char *star = memchr(start, '*', (size_t)(end - start));
     int n = k->num_parameters++;
     const char *word = strstr(start, "RESTRICT ");
-    if (n == MOST_PARAMETERS) {
+    if (n == MAX_PARAMETERS) {
         fprintf(stderr, "%s: more than %d parameters\n", k->name, n);
         exit(EXIT_FAILURE);
     }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-enum { MOST_PARAMETERS = 64, LONGEST_NAME = 255, MOST_MEMBERS = 8 };
+enum { MAX_PARAMETERS = 64, LONGEST_NAME = 255, MAX_MEMBERS = 8 };
 
 // How wide a tensor is accessed: the sum of the widths in bytes that occur,
 // which are powers of two.
@@ -24,12 +24,12 @@ typedef struct {
     char *text;               // with the tables that belong to it
     char *key;                // the same for kernels that do the same
     int twin;                 // the first kernel with this key
-    int member[MOST_MEMBERS]; // kernels that this one merges
+    int member[MAX_MEMBERS];  // kernels that this one merges
     int num_members;
     int num_parameters;
-    char *name_of[MOST_PARAMETERS], *type[MOST_PARAMETERS];
-    bool bulk[MOST_PARAMETERS]; // it has rows
-    bool restricted[MOST_PARAMETERS];
+    char *name_of[MAX_PARAMETERS], *type[MAX_PARAMETERS];
+    bool bulk[MAX_PARAMETERS]; // it has rows
+    bool restricted[MAX_PARAMETERS];
     uint64_t hash; // of the inputs of its machine code
     bool known;    // its facts below are, without compiling it
     bool faulty;
@@ -37,7 +37,7 @@ typedef struct {
     int instructions;
     int in_flight; // bytes that a thread loads before it waits
     bool stale;    // it reads what it may write as if nothing wrote to it
-    Widths widths[MOST_PARAMETERS];
+    Widths widths[MAX_PARAMETERS];
 } Kernel;
 
 struct Model {

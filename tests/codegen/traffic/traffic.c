@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_REPORT = 1500 }; // what Check can carry
+enum { MAX_REPORT = 1500 }; // what Check can carry
 
 // What a launch does to a tensor, in bytes.  What phases touch counts once for
 // each.
@@ -169,7 +169,7 @@ static void compare_flows(Meter *m, const Group *group) {
         const Flow *f = &m->flow[n];
         bool good =
             reads_agree(m, group, n) && f->written == f->planned_written;
-        if (!good && m->report.length < MOST_REPORT)
+        if (!good && m->report.length < MAX_REPORT)
             print_flow(m, group, n, &m->report);
         if (m->repeats && m->batched[n] && f->reads > f->read) {
             Text line = text_new(m->a);

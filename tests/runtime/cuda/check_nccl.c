@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 // Memory of the host goes through the GPU in pieces of 2^18 floats.
-enum { COUNT = (1 << 18) + 1021, MOST_RANKS = 6 };
+enum { COUNT = (1 << 18) + 1021, MAX_RANKS = 6 };
 
 // A flag that no float holds.
 enum { FLAG = RT_NO_DATA + 15 };
@@ -171,7 +171,7 @@ static bool parts_are_shared(RtCollectives *c, RtDevice *d, int rank,
                              int ranks) {
     enum { STEP = 100 };
     static float own[COUNT], got[COUNT], want[COUNT];
-    RtRange part[MOST_RANKS];
+    RtRange part[MAX_RANKS];
     size_t end = AT;
     for (int i = 0; i < ranks; i++) {
         size_t count = (size_t)i * STEP, from = (end - AT) / sizeof *own;
@@ -227,7 +227,7 @@ static bool rank_runs(const char *id, int rank, int ranks) {
 
 START_TEST(sums_are_the_tree_over_ranks) {
     char id[RT_UNIQUE_ID_BYTES];
-    pid_t process[MOST_RANKS];
+    pid_t process[MAX_RANKS];
     RtError e;
     setenv("SINTER_DOUBLE_DEVICES", "6", 1);
     ck_assert_msg(rt_nccl.unique_id(id, &e), "%s", e.text);
@@ -275,7 +275,7 @@ Suite *nccl_suite(void) {
     TCase *c = tcase_create("nccl");
     tcase_add_unchecked_fixture(c, cache_begin, cache_end);
     tcase_set_timeout(c, 60);
-    tcase_add_loop_test(c, sums_are_the_tree_over_ranks, 2, MOST_RANKS + 1);
+    tcase_add_loop_test(c, sums_are_the_tree_over_ranks, 2, MAX_RANKS + 1);
     tcase_add_test(c, work_of_later_launches_is_not_queued);
     suite_add_tcase(s, c);
     return s;

@@ -12,8 +12,8 @@
 #include <string.h>
 
 // The memory of a shard's terms and of ten levels, from AT on.
-enum { AT = 40960, MOST_TERMS = 11, COUNT = 3001, BYTES = 4 * COUNT };
-enum { ARENA = AT + MOST_TERMS * BYTES };
+enum { AT = 40960, MAX_TERMS = 11, COUNT = 3001, BYTES = 4 * COUNT };
+enum { ARENA = AT + MAX_TERMS * BYTES };
 
 static RtPlan plan;
 
@@ -33,7 +33,7 @@ static RtDevice *open_device(void) {
 static void fill(char *arena) {
     float *f = (float *)(void *)(arena + AT);
     srand(1);
-    for (int i = 0; i < MOST_TERMS * COUNT; i++)
+    for (int i = 0; i < MAX_TERMS * COUNT; i++)
         f[i] = ldexpf((float)rand() / (float)RAND_MAX - 0.5f, rand() % 30);
 }
 
@@ -41,7 +41,7 @@ static void fill(char *arena) {
 // all memory.
 static void compare(RtDevice *d, int terms, size_t count, bool in_place) {
     static char host[ARENA], gpu[ARENA];
-    size_t from[MOST_TERMS], to = AT + (in_place ? 0 : 10 * BYTES);
+    size_t from[MAX_TERMS], to = AT + (in_place ? 0 : 10 * BYTES);
     for (int i = 0; i < terms; i++)
         from[i] = AT + (size_t)i * BYTES;
     memset(host, 0, sizeof host);
@@ -58,7 +58,7 @@ START_TEST(sums_have_the_bits_of_the_host) {
     static const size_t count[] = {1, 255, 1024, COUNT};
     RtDevice *d = open_device();
     for (int i = 0; i < 4; i++)
-        for (int terms = 0; terms < MOST_TERMS; terms++) {
+        for (int terms = 0; terms < MAX_TERMS; terms++) {
             compare(d, terms, count[i], false);
             compare(d, terms, count[i], true);
         }

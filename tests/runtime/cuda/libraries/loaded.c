@@ -8,10 +8,10 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_FILES = 64, LONGEST = 512 };
+enum { MAX_FILES = 64, LONGEST = 512 };
 
 typedef struct {
-    char path[MOST_FILES][LONGEST];
+    char path[MAX_FILES][LONGEST];
     int count;
 } Files;
 
@@ -30,7 +30,7 @@ static void files_find(Files *f) {
     while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
         const char *path = strchr(line, '/');
         line[strcspn(line, "\n")] = '\0';
-        if (path != NULL && f->count < MOST_FILES && !has(f, path))
+        if (path != NULL && f->count < MAX_FILES && !has(f, path))
             strcpy(f->path[f->count++], path);
     }
     if (maps != NULL)
