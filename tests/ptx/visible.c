@@ -119,20 +119,19 @@ static char *memory_of(uint64_t number) {
     return (char *)(uintptr_t)(number * WORD);
 }
 
-// Makes these bytes of a word visible.
+// Makes these bytes of a word visible.  Others may be of no memory.
 static void word_release(Visible *v, Word *w, uint8_t bytes) {
     char *to = memory_of(w->number);
     Word *at = word_add(&v->changed, w->number);
     Change *c = zeroed(1, sizeof *c);
     *c = (Change){.before = at->changes, .time = v->now, .bytes = bytes};
     at->changes = c;
-    memcpy(c->was, to, WORD);
     for (int i = 0; i < WORD; i++)
-        if (bytes >> i & 1)
+        if (bytes >> i & 1) {
+            c->was[i] = to[i];
             to[i] = w->is[i];
-    for (int i = 0; i < WORD; i++)
-        if (bytes >> i & 1)
             w->released[i] = v->now;
+        }
 }
 
 void stores_release(Stores *s, int thread) {
