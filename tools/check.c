@@ -426,8 +426,7 @@ static void checked_print(Arena *a, const Arguments *arguments,
     Duration d = duration_of(arguments, p, plan, device);
     Text t = text_new(a);
     if (arguments->json) {
-        d.estimate = step_estimate(a, plan, p, device, c->merged,
-                                   c->cost.launches - c->merged);
+        d.estimate = step_estimate(a, plan, p, device);
         check_json(&t, p, &l, plan, c, device, &d, &b, diags);
     } else {
         layers_print(a, &t, &l);

@@ -104,9 +104,10 @@ double shard_sum_seconds(const Plan *plan, const Program *p,
 
 // Seconds of a step of a GPU that reaches the usual parts of its peaks, with
 // the instructions of kernels, the latency of their loads and sums over blocks,
-// and the gaps between so many launches and barriers of merged launches.
+// the library fusions and merged launches that it selects, and the gaps between
+// launches and between the kernels of a merged one.
 double step_estimate(Arena *a, const Plan *plan, const Program *p,
-                     const Device *device, int64_t launches, int64_t barriers);
+                     const Device *device);
 
 // Seconds of each launch of each step of a plan: launch_seconds(...)[i][k] of
 // launch k of step i, by the cost model, with the gap before it.

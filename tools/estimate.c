@@ -123,11 +123,20 @@ double step_seconds(const Plan *plan, const Program *p, const Device *d) {
 
 // ---- a step on a GPU, by the cost model ----
 
-static double launches_seconds(const Launches *l, const Device *d) {
-    double seconds = 0;
+// With the library fusions and merged launches that the device selects.
+static double launches_seconds(const Launches *l, const Judged *j,
+                               const Device *d, Arena *a) {
+    const LibraryFusions *f = &l->plan->fusions;
+    bool *fused = ARENA_ARRAY(a, (size_t)l->count + 1, bool);
+    int launches = l->count - j->saving.launches - j->merged_beside;
+    double seconds = launches * GPU_LAUNCH + j->merged_beside * GPU_BARRIER;
+    for (int i = 0; i < f->count; i++)
+        if (j->fused[i] && f->fusion[i].kernel >= 0)
+            fused[f->fusion[i].kernel] = true;
     for (int i = 0; i < l->count; i++)
-        seconds +=
-            gpu_seconds(l->plan->graph, &l->plan->group[i], &l->kernel[i], d);
+        if (!fused[i])
+            seconds += gpu_seconds(l->plan->graph, &l->plan->group[i],
+                                   &l->kernel[i], d);
     return seconds;
 }
 
@@ -148,16 +157,17 @@ double **launch_seconds(Arena *a, const Plan *plan, const Device *d) {
 }
 
 double step_estimate(Arena *a, const Plan *plan, const Program *p,
-                     const Device *d, int64_t launches, int64_t barriers) {
-    double seconds =
-        (double)launches * GPU_LAUNCH + (double)barriers * GPU_BARRIER;
+                     const Device *d) {
+    double seconds = 0;
     if (d->lanes > 0 || step_seconds(plan, p, d) == 0)
         return 0;
     const Launches *l = codegen_launches(plan, plan, a);
     for (int i = 0; i < plan->num_steps; i++) {
         int times = step_runs(&p->recipe, &plan->step[i]);
-        if (times > 0)
-            seconds += times * launches_seconds(&l[i], d);
+        if (times == 0)
+            continue;
+        const Judged j = step_judge(a, plan, &plan->step[i], d);
+        seconds += times * launches_seconds(&l[i], &j, d, a);
     }
     return seconds;
 }

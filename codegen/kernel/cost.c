@@ -233,7 +233,7 @@ static void set_walk(Walk *w, const Stmt *s) {
 
 static void call_walk(Walk *w, const Stmt *s) {
     const Expr *x = s->value;
-    if (intrinsic_find(x->name)->kind != SPLIT) {
+    if (intrinsic_find(x->name)->kind != RANGE) {
         estimate_of(w, x);
         return;
     }

@@ -401,7 +401,7 @@ static Estimate call_estimate(Walk *w, const Expr *x) {
     e = arguments_estimate(w, x, f);
     if (f->kind == PURE && e.constant && f->lanes == 0)
         return estimate_constant(1);
-    int level = f->kind == GROUP || f->kind == STORE ? w->depth : e.level;
+    int level = f->kind == CONVERGENT || f->kind == STORE ? w->depth : e.level;
     intrinsic_walk(w, x, f, level);
     e = unknown(level);
     e.real = strstr(x->name, "i32") == NULL && strstr(x->name, "u8") == NULL;

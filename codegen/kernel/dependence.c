@@ -58,7 +58,7 @@ static void find_access(void *context, const Expr *x) {
     Accesses *f = context;
     if (x->kind == X_CALL)
         f->accesses |= is_call(x, LOAD) || is_call(x, STORE) ||
-                       (is_call(x, GROUP) && strcmp(x->name, "BARRIER") != 0);
+                       (is_call(x, CONVERGENT) && strcmp(x->name, "BARRIER") != 0);
     if (x->kind == X_INDEX) {
         const Expr *base = base_of(x);
         f->accesses |= base->kind != X_NAME || !*array_of(f, base);

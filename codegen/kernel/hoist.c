@@ -56,11 +56,11 @@ typedef void Effect(Hoist *h, const Expr *name, bool declares);
 // A call writes its first array or pointer; a barrier's may write all arrays.
 static void call_effects(Hoist *h, const Expr *x, Effect *effect) {
     IntrinsicKind kind = intrinsic_find(x->name)->kind;
-    int most = kind == GROUP || kind == SPLIT ? x->count : 1;
+    int most = kind == CONVERGENT || kind == RANGE ? x->count : 1;
     for (int i = 0; i < most; i++) {
         const Expr *base = i == 0 ? base_of(x->arg[i]) : x->arg[i];
         if (base->kind == X_NAME)
-            effect(h, base, kind == SPLIT);
+            effect(h, base, kind == RANGE);
     }
 }
 
@@ -77,7 +77,7 @@ static void block_effects(Hoist *h, const Block *b, Effect *effect) {
         else if (s->kind == S_REPEAT && !is_lane_loop(s) &&
                  s->value->arg[0]->kind == X_NAME)
             effect(h, s->value->arg[0], true);
-        if (s->kind == S_CALL || is_call(s->value, GROUP))
+        if (s->kind == S_CALL || is_call(s->value, CONVERGENT))
             call_effects(h, s->value, effect);
         block_effects(h, &s->body, effect);
         block_effects(h, &s->other, effect);

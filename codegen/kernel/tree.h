@@ -198,7 +198,7 @@ bool is_row_loop(const Stmt *s);
 
 // ---- intrinsics.def ----
 
-typedef enum { PURE, LOAD, STORE, GROUP, LOOP, SPLIT } IntrinsicKind;
+typedef enum { PURE, LOAD, STORE, CONVERGENT, LOOP, RANGE } IntrinsicKind;
 
 typedef struct {
     const char *name;

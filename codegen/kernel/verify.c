@@ -85,11 +85,11 @@ static Varies expr_varies(Verifier *v, const Expr *x) {
     if (f->arguments != x->count)
         fail(v, "%s has the wrong number of arguments", x->name);
     bool row = strncmp(x->name, "row_", 4) == 0;
-    if (f->kind == GROUP && v->varies > (row ? BY_STEP : UNIFORM))
+    if (f->kind == CONVERGENT && v->varies > (row ? BY_STEP : UNIFORM))
         fail(v, "%s is not reached by all threads", x->name);
     if (strcmp(x->name, "STEP_ROW") == 0)
         return varies | BY_STEP;
-    return f->kind == GROUP && !row ? UNIFORM : varies;
+    return f->kind == CONVERGENT && !row ? UNIFORM : varies;
 }
 
 // ---- statements ----
@@ -147,7 +147,7 @@ static void call_verify(Verifier *v, const Stmt *s) {
     const Expr *x = s->value;
     if (x->kind != X_CALL)
         fail(v, "%s is no call", expr_print(v->a, x, ""));
-    if (!is_call(x, SPLIT)) {
+    if (!is_call(x, RANGE)) {
         expr_varies(v, x);
         return;
     }
