@@ -93,7 +93,7 @@ static const char *comment_of(Emit *e, const Group *device, const char *name) {
 // ---- a kernel's tree ----
 
 static void build_body(Emit *e, Block *body) {
-    static void (*const emit[])(Emit * e, Block * b) = {
+    static void (*const emit[])(Emit *e, Block *b) = {
 #define KERNEL_KIND(KIND, kind, operations, blocks, result, operand, emit)     \
     emit_##emit,
 #include "passes/plan/kernel_kinds.def"

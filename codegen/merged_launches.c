@@ -25,19 +25,12 @@ static bool is_read(const Parameter *p) {
     return strncmp(p->type, "const ", strlen("const ")) == 0;
 }
 
-// Whether the tensors of two parameters share memory.
-static bool overlap(const Graph *g, const Parameter *a, const Parameter *b) {
-    const Node *x = &g->node[a->node], *y = &g->node[b->node];
-    return x->offset < y->offset + graph_bytes(g, y->type) &&
-           y->offset < x->offset + graph_bytes(g, x->type);
-}
-
 static bool is_written(const MergedKernel *m, const Graph *g,
                        const Parameter *read) {
     for (int i = 0; i < m->launch.count; i++)
         for (int p = 0; p < m->kernel[i].num_args; p++) {
             const Parameter *other = &m->kernel[i].arg[p];
-            if (!is_read(other) && overlap(g, read, other))
+            if (!is_read(other) && nodes_overlap(g, read->node, other->node))
                 return true;
         }
     return false;

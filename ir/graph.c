@@ -424,6 +424,12 @@ int64_t graph_bytes(const Graph *g, const Type *t) {
     return size * type_count(t);
 }
 
+bool nodes_overlap(const Graph *g, NodeId a, NodeId b) {
+    const Node *x = &g->node[a], *y = &g->node[b];
+    return x->offset < y->offset + graph_bytes(g, y->type) &&
+           y->offset < x->offset + graph_bytes(g, x->type);
+}
+
 bool node_immediate(const Node *n) {
     return n->op == OP_constant || n->op == OP_iota;
 }

@@ -254,6 +254,9 @@ bool node_immediate(const Node *n);
 // The stored node behind views.
 NodeId node_base(const Graph *g, NodeId n);
 
+// Whether the tensors of two nodes share memory of the arena.
+bool nodes_overlap(const Graph *g, NodeId a, NodeId b);
+
 // The graph's copy of a type, for a node that is given another.
 const Type *graph_type(Graph *g, const Type *t);
 

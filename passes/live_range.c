@@ -70,9 +70,9 @@ static int64_t *live_bytes(const Buffer *buffer, int count, int last,
 // The operands of a forked call stay until its join, if the peak stays too.
 static void keep_fork(const Fork *f, const Group *call, const int *place,
                       Buffer *buffer, int64_t *live, int64_t peak) {
-    int64_t most = 0, more = 0;
+    int64_t most = 0;
     for (int k = f->call + 1; k < f->join; k++) {
-        more = 0;
+        int64_t more = 0;
         for (int i = 0; i < call->num_inputs; i++) {
             int at = place[call->input[i]] - 1;
             if (at >= 0 && buffer[at].to < k)
@@ -90,10 +90,8 @@ static void keep_fork(const Fork *f, const Group *call, const int *place,
 static void keep_forks(const Graph *g, const LibraryFusions *r,
                        const int *place, Buffer *buffer, int count, Arena *a) {
     Forks f = graph_fork_candidates(g, r, a);
-    int64_t peak = 0;
+    const int64_t peak = buffers_bound(buffer, count);
     int64_t *live = live_bytes(buffer, count, r->num_groups, a);
-    for (int k = 0; k <= r->num_groups; k++)
-        peak = live[k] > peak ? live[k] : peak;
     for (int i = 0; i < f.count; i++)
         keep_fork(&f.fork[i], &r->group[f.fork[i].call], place, buffer, live,
                   peak);

@@ -6,7 +6,7 @@
 // LAUNCH_DEPENDENTS lets the blocks of the next one start.
 //
 // A kernel waits before its first access of global memory, whatever it is: it
-// may read what the kernel before has written, and write what that one reads,
+// may read results of the kernel before, and overwrite operands of that kernel,
 // as buffers share memory.  It waits on every path, so it ends after the kernel
 // before it, and a wait for the last kernel is one for all.  It lets the next
 // one start after its own wait, so no more than two kernels run at once.
@@ -57,8 +57,9 @@ static const Expr *base_of(const Expr *x) {
 static void find_access(void *context, const Expr *x) {
     Accesses *f = context;
     if (x->kind == X_CALL)
-        f->accesses |= is_call(x, LOAD) || is_call(x, STORE) ||
-                       (is_call(x, CONVERGENT) && strcmp(x->name, "BARRIER") != 0);
+        f->accesses |=
+            is_call(x, LOAD) || is_call(x, STORE) ||
+            (is_call(x, CONVERGENT) && strcmp(x->name, "BARRIER") != 0);
     if (x->kind == X_INDEX) {
         const Expr *base = base_of(x);
         f->accesses |= base->kind != X_NAME || !*array_of(f, base);

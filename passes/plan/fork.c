@@ -111,18 +111,12 @@ Forks graph_fork_candidates(const Graph *g, const LibraryFusions *r, Arena *a) {
 
 // ---- by offsets ----
 
-static bool overlap(const Graph *g, NodeId a, NodeId b) {
-    const Node *x = &g->node[a], *y = &g->node[b];
-    return x->offset < y->offset + graph_bytes(g, y->type) &&
-           y->offset < x->offset + graph_bytes(g, x->type);
-}
-
 // Whether a write to node n disturbs a call.
 static bool disturbs(const Graph *g, const Group *call, NodeId n) {
     for (int i = 0; i < call->num_inputs; i++)
-        if (overlap(g, call->input[i], n))
+        if (nodes_overlap(g, call->input[i], n))
             return true;
-    return overlap(g, call->output[0], n);
+    return nodes_overlap(g, call->output[0], n);
 }
 
 static bool writes_over(const Graph *g, const Group *group, const Group *call) {

@@ -91,7 +91,7 @@ static const Price *small_device(const Pricing *pricing, const GraphPlan *p,
     return price;
 }
 
-// Of three kernels the middle one has two resident blocks, the others four.
+// The middle one of three kernels has two resident blocks, the others four.
 // With two, loads of a latency of 2 take as long as the rest of a kernel.
 START_TEST(a_merge_that_costs_loads_in_flight_is_left_out) {
     const double latency[] = {2, 2.1, 40};

@@ -101,7 +101,7 @@ typedef enum {
     NUM_PTX_KINDS
 } PtxKind;
 
-// Of instruction i.
+// The kind of instruction i.
 PtxKind ptx_kind(const PtxKernel *k, int i);
 
 #endif

@@ -89,8 +89,8 @@ static int body_bytes(const Instruction *code, int count) {
     return bytes;
 }
 
-// Of the loops without a loop inside it takes that which loads the most; a
-// kernel without such a loop is one.
+// Measures the innermost loop that loads the most bytes, or the whole kernel if
+// it has no loop.
 int bytes_in_flight(const char *text, int count, int arch) {
     Instruction *code = memory_get((size_t)count * sizeof *code);
     memcpy(code, text, (size_t)count * sizeof *code);

@@ -30,9 +30,8 @@
 //                              compiler runs
 //   SINTER_DOUBLE_WARPS=FILE   with PTX: adds the counts of each kernel's warps
 //                              to the file
-//   SINTER_DOUBLE_DELAYED=1    with PTX: what a block stores is visible to
-//   other
-//                              blocks only where PTX says so
+//   SINTER_DOUBLE_DELAYED=1    with PTX: other blocks see a block's stores only
+//                              where PTX says so
 //   SINTER_DOUBLE_THREADS=1    a block has one thread: fast, less is seen
 #ifndef TESTS_DOUBLE_H
 #define TESTS_DOUBLE_H
