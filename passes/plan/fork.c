@@ -2,8 +2,9 @@
 
 #include "passes/plan/fork.h"
 
-// Concurrent kernels read and write this many bytes for each multiprocessor,
-// which takes about two microseconds, longer than to fork and join.
+// Concurrent kernels read and write this many bytes for each multiprocessor.  At
+// the bandwidth of the GPUs in tools/devices that takes 1 to 9 microseconds,
+// assumed to be longer than to fork and join.
 enum { BYTES_OF_MULTIPROCESSOR = 64 << 10 };
 
 typedef struct {
