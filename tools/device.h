@@ -102,16 +102,17 @@ int64_t shard_sum_bytes(const Plan *plan, const Program *p);
 double shard_sum_seconds(const Plan *plan, const Program *p,
                          const Device *device);
 
-// Seconds of a step of a GPU that reaches the usual parts of its peaks, with
+// Seconds of each group of each step of a plan: launch_seconds(...)[i][k] of
+// group k of step i.  On a GPU that reaches the usual parts of its peaks, with
 // the instructions of kernels, the latency of their loads and sums over blocks,
-// the library fusions and merged launches that it selects, and the gaps between
-// launches and between the kernels of a merged one.
+// the library fusions and merged launches that it selects, and the gap or the
+// barrier before the kernel.
+double **launch_seconds(Arena *a, const Plan *plan, const Device *device);
+
+// The sum of launch_seconds and of the sums over shards, for a step of a GPU;
+// 0: not known.
 double step_estimate(Arena *a, const Plan *plan, const Program *p,
                      const Device *device);
-
-// Seconds of each launch of each step of a plan: launch_seconds(...)[i][k] of
-// launch k of step i, by the cost model, with the gap before it.
-double **launch_seconds(Arena *a, const Plan *plan, const Device *device);
 
 // Samples of an epoch where the data set's format has a certain number; else 0.
 int64_t epoch_samples(const Recipe *r);

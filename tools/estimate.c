@@ -121,54 +121,76 @@ double step_seconds(const Plan *plan, const Program *p, const Device *d) {
     return seconds;
 }
 
-// ---- a step on a GPU, by the cost model ----
+// ---- a step by the cost model ----
 
-// With the library fusions and merged launches that the device selects.
-static double launches_seconds(const Launches *l, const Judged *j,
-                               const Device *d, Arena *a) {
-    const LibraryFusions *f = &l->plan->fusions;
-    bool *fused = ARENA_ARRAY(a, (size_t)l->count + 1, bool);
-    int launches = l->count - j->saving.launches - j->merged_beside;
-    double seconds = launches * GPU_LAUNCH + j->merged_beside * GPU_BARRIER;
-    for (int i = 0; i < f->count; i++)
-        if (j->fused[i] && f->fusion[i].kernel >= 0)
-            fused[f->fusion[i].kernel] = true;
+static void host_launch_seconds(const GraphPlan *p, const Device *d,
+                                double *seconds) {
+    for (int i = 0; i < p->num_groups; i++)
+        seconds[i] = HOST_LAUNCH + work_seconds(p, &p->group[i], d);
+}
+
+// The kernels of a merged launch after its first wait for the grid's barrier.
+static void merge_launches(const Judged *j, double *gap) {
+    for (int i = 0; i < j->merges.count; i++)
+        for (int k = 1; j->merged[i] && k < j->merges.launch[i].count; k++)
+            gap[j->merges.launch[i].first + k] = GPU_BARRIER;
+}
+
+// A kernel in a call takes no time.  A call whose statistics the library reads
+// has another launch after it, which finalizes them.
+static void fuse_launches(const Judged *j, double *seconds, Arena *a) {
+    const LibraryFusions *f = &j->plan->fusions;
+    bool *finalized = ARENA_ARRAY(a, (size_t)f->num_norms + 1, bool);
+    for (int i = 0; i < f->count; i++) {
+        const LibraryFusion *fusion = &f->fusion[i];
+        if (!j->fused[i])
+            continue;
+        if (fusion->kernel >= 0)
+            seconds[fusion->kernel] = 0;
+        if (fusion->kind == FUSION_statistics || finalized[fusion->norm])
+            continue;
+        finalized[fusion->norm] = true;
+        seconds[f->fusion[f->norm[fusion->norm].statistics].call] += GPU_LAUNCH;
+    }
+}
+
+static void gpu_launch_seconds(const Launches *l, const Judged *j,
+                               const Device *d, double *seconds, Arena *a) {
     for (int i = 0; i < l->count; i++)
-        if (!fused[i])
-            seconds += gpu_seconds(l->plan->graph, &l->plan->group[i],
-                                   &l->kernel[i], d);
-    return seconds;
+        seconds[i] = GPU_LAUNCH;
+    merge_launches(j, seconds);
+    for (int i = 0; i < l->count; i++)
+        seconds[i] +=
+            gpu_seconds(l->plan->graph, &l->plan->group[i], &l->kernel[i], d);
+    fuse_launches(j, seconds, a);
 }
 
 double **launch_seconds(Arena *a, const Plan *plan, const Device *d) {
     bool host = d->lanes > 0;
-    double gap = host ? HOST_LAUNCH : GPU_LAUNCH;
     const Launches *l = host ? NULL : codegen_launches(plan, plan, a);
     double **seconds = ARENA_ARRAY(a, (size_t)plan->num_steps + 1, double *);
     for (int i = 0; i < plan->num_steps; i++) {
         const GraphPlan *p = plan->step[i].plan;
         seconds[i] = ARENA_ARRAY(a, (size_t)p->num_groups + 1, double);
-        for (int k = 0; k < p->num_groups; k++)
-            seconds[i][k] = gap + (host ? work_seconds(p, &p->group[k], d)
-                                        : gpu_seconds(p->graph, &p->group[k],
-                                                      &l[i].kernel[k], d));
+        if (host) {
+            host_launch_seconds(p, d, seconds[i]);
+            continue;
+        }
+        const Judged j = step_judge(a, plan, &plan->step[i], d);
+        gpu_launch_seconds(&l[i], &j, d, seconds[i], a);
     }
     return seconds;
 }
 
 double step_estimate(Arena *a, const Plan *plan, const Program *p,
                      const Device *d) {
-    double seconds = 0;
     if (d->lanes > 0 || step_seconds(plan, p, d) == 0)
         return 0;
-    const Launches *l = codegen_launches(plan, plan, a);
-    for (int i = 0; i < plan->num_steps; i++) {
-        int times = step_runs(&p->recipe, &plan->step[i]);
-        if (times == 0)
-            continue;
-        const Judged j = step_judge(a, plan, &plan->step[i], d);
-        seconds += times * launches_seconds(&l[i], &j, d, a);
-    }
+    double seconds = shard_sum_seconds(plan, p, d);
+    double *const *launch = launch_seconds(a, plan, d);
+    for (int i = 0; i < plan->num_steps; i++)
+        for (int k = 0; k < plan->step[i].plan->num_groups; k++)
+            seconds += step_runs(&p->recipe, &plan->step[i]) * launch[i][k];
     return seconds;
 }
 
