@@ -213,7 +213,8 @@ struct Graph {
     Node *node;
     NodeId count, capacity;
     NodeId max_nodes;
-    int64_t arena_bytes;   // with PLANNED: size of the arena of all tensors
+    int64_t arena_bytes;   // size of the arena of all tensors; before PLANNED,
+                           // bytes of the states in it
     int64_t live_bytes;    // with PLANNED: peak of live bytes, without states
     int rewrites;          // that passes have counted so far
     Origin origin;         // given to nodes that are added

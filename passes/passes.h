@@ -1,11 +1,12 @@
-// The passes: graph -> graph, in the order that pipeline.c gives them.
+// The passes: graph -> graph.  pipeline.c has their order.
 #ifndef PASSES_PASSES_H
 #define PASSES_PASSES_H
 
 #include "passes/plan/plan.h"
 
 // The parts of a training step with shards.
-// OPTIMIZE: of the update, that of one optimizer shard; APPLY: the rest of it.
+// PART_OPTIMIZE updates one optimizer shard; PART_APPLY does the rest of the
+// update.
 typedef enum { PART_WHOLE, PART_SHARD, PART_OPTIMIZE, PART_APPLY } StepPart;
 
 // The options of a compilation.
@@ -18,7 +19,7 @@ typedef struct {
     int level;           // 0: a kernel for each operation; 1: fused
     bool rematerialize;  // recompute values instead of keeping them
     int64_t memory;      // bytes that an arena may take; 0: any number
-    DType measured;      // of ACT in that memory
+    DType measured;      // of ACT for that limit: the same on all devices
     bool reuse;          // let buffers share memory when not live together
     StepPart part;       // of a training step that remains
     int optimizer_shard; // of PART_OPTIMIZE
@@ -90,8 +91,8 @@ Graph *passes_run(Graph *g, const PassOptions *o, const char *last,
 Graph *passes_after(Graph *g, const PassOptions *o, const char *after,
                     const char *last);
 
-// Counts a rewrite that leaves the meaning as it is, and says whether it is to
-// be made.  canonicalize, fold_batch_norm, simplify and fuse ask before each.
+// Counts a rewrite that leaves the meaning as it is, and whether it is within
+// the limit.  Passes that --rewrite-limit bisects call it before each.
 bool rewrite_next(Graph *g, const PassOptions *o);
 
 // Runs one pass and verifies.

@@ -136,7 +136,7 @@ static void print_counts(const Session *session) {
            "rounding decides about %ld; %ld programs with statistics of a "
            "library; %ld steps in a row; %ld without finite numbers; "
            "%d failed\n",
-           c->graphs, c->unfused, c->nodes, c->results, c->unsure, c->riding,
+           c->graphs, c->unfused, c->nodes, c->results, c->unsure, c->fusing,
            c->row, c->infinite, session->failures);
 }
 

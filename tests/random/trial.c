@@ -4,12 +4,12 @@
 #include "ir/noise.h"
 #include "ir/tolerance.h"
 #include "runtime/device.h"
-#include "tests/codegen/merged.h"
 #include "tests/codegen/library.h"
+#include "tests/codegen/merged.h"
 #include "tests/codegen/tensors.h"
 #include "tests/graphs/graphs.h"
+#include "tests/random/fusing_device.h"
 #include "tests/random/margin.h"
-#include "tests/random/riding.h"
 #include "tests/random/slope.h"
 #include "tests/random/stages.h"
 
@@ -620,23 +620,23 @@ static void judge_all(const Trial *t, const Wanted *wanted, int count,
 }
 
 // Once more, with statistics that a library takes if there are any.
-static void judge_riding(const Trial *t, RtDevice *d, const RtPlan *rt,
+static void judge_fusing(const Trial *t, RtDevice *d, const RtPlan *rt,
                          const Wanted *wanted, int count, Counts *counts,
                          Text *report) {
-    RidingDevice riding;
+    FusingDevice fusing;
     int step = judged_step(t, t->plan);
     if (t->squares == NULL ||
-        !riding_device(&riding, t->a, d, rt + 1, t->squares,
+        !fusing_device(&fusing, t->a, d, rt + 1, t->squares,
                        t->plan->step[step].graph, step))
         return;
     size_t before = report->length;
     run_before_step(t, d, rt);
-    riding_run(&riding);
+    fusing_run(&fusing);
     double **found = read_results(t, d, wanted, count);
     judge_all(t, wanted, count, found, found, true, report);
     if (report->length > before)
         text_add(report, "where a library takes statistics\n");
-    counts->riding++;
+    counts->fusing++;
 }
 
 const char *trial_judge(Trial *t, const RtPlan *rt, RtDevice *d,
@@ -652,7 +652,7 @@ const char *trial_judge(Trial *t, const RtPlan *rt, RtDevice *d,
     double **again = read_results(t, d, wanted, count);
     judge_derived(t, d, rt, &report);
     judge_all(t, wanted, count, found, again, false, &report);
-    judge_riding(t, d, rt, wanted, count, counts, &report);
+    judge_fusing(t, d, rt, wanted, count, counts, &report);
     d->close(d);
     if (!(t->grown->facts & UPDATES) && t->setup.level > 0 && t->now == 0)
         slope_judge(t->grown, t->start.seed, &report);

@@ -58,12 +58,13 @@ typedef struct {
     Plan *unfused;
     Values rough;           // of its step
     Start start;            // of the step
-    unsigned char *squares; // of the compiled program, see riding.h; or NULL
+    unsigned char
+        *squares; // of the compiled program, see fusing_device.h; or NULL
 } Trial;
 
 // How many values were compared, and how many could not be.
 typedef struct {
-    long graphs, unfused, nodes, results, unsure, infinite, riding, row, failed;
+    long graphs, unfused, nodes, results, unsure, infinite, fusing, row, failed;
 } Counts;
 
 // The setup and the graph of a seed.

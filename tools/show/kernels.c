@@ -73,7 +73,7 @@ static void estimate_add(Text *t, const Inspected *l, const Device *d) {
     if (l->elements > 0)
         text_add(t, ", %.3g for an element", 32 * all / (double)l->elements);
     text_add(t,
-             "\n// estimate   %.2f us, %d registers, %d resident blocks, "
+             "\n// estimate   %.2f us, %d registers, resident blocks: %d, "
              "%" PRId64 " bytes in flight\n",
              1e6 * l->estimate, l->cost.registers, resident_blocks(&l->cost, d),
              bytes_in_flight(&l->cost, d));

@@ -1,4 +1,4 @@
-// Riding: see riding.h.
+// FusingDevice: see fusing_device.h.
 //
 // A kernel that rides is not launched.  In its place the call leaves, for each
 // channel of its result, the sum and that of squares, as NVIDIA's library does,
@@ -8,15 +8,15 @@
 // one function, which asks by the numbers of the first.  So each launch finds
 // the same answer at all numbers, and where a kernel reads variances of both
 // kinds none of them rides.
-#include "tests/random/riding.h"
+#include "tests/random/fusing_device.h"
 
 #include "runtime/cuda/libraries/libraries.h"
 #include "tests/codegen/tensors.h"
 
 #include <string.h>
 
-static RidingDevice *riding_of(RtDevice *d) {
-    return (RidingDevice *)(void *)d; // device is its first field
+static FusingDevice *fusing_of(RtDevice *d) {
+    return (FusingDevice *)(void *)d; // device is its first field
 }
 
 static bool can_ride(void *arg, int call, unsigned with) {
@@ -31,11 +31,11 @@ static bool can_form(void *arg, int norm) {
 
 // ---- what a kernel is told ----
 
-static int number_of(const RidingDevice *d, int fusion) {
+static int number_of(const FusingDevice *d, int fusion) {
     return d->plan->norm[d->plan->fusion[fusion].norm].number;
 }
 
-static bool rides(const RidingDevice *d, int64_t number) {
+static bool rides(const FusingDevice *d, int64_t number) {
     for (int i = 0; i < d->plan->num_fusions; i++)
         if (d->taken[i] && number_of(d, i) == number)
             return true;
@@ -45,7 +45,7 @@ static bool rides(const RidingDevice *d, int64_t number) {
 enum { VARIANCE = 1, SQUARES = 2 };
 
 // What is left for the variances that a launch reads: one, the other, or both.
-static int left_for(const RidingDevice *d, const Group *group) {
+static int left_for(const FusingDevice *d, const Group *group) {
     int left = 0;
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *node = &d->graph->node[n];
@@ -56,19 +56,19 @@ static int left_for(const RidingDevice *d, const Group *group) {
     return left;
 }
 
-static void tell_all(const RidingDevice *d, bool squares) {
+static void tell_all(const FusingDevice *d, bool squares) {
     for (int i = 0; i < d->plan->num_norms; i++)
         d->squares[d->plan->norm[i].number] = squares;
 }
 
-static void leave_number(RidingDevice *d, int64_t number) {
+static void leave_number(FusingDevice *d, int64_t number) {
     for (int i = 0; i < d->plan->num_fusions; i++)
         if (number_of(d, i) == number)
             d->taken[i] = false;
 }
 
 // Whether a launch read variances of both kinds, of which it now reads one.
-static bool leave_both(RidingDevice *d, const Group *group) {
+static bool leave_both(FusingDevice *d, const Group *group) {
     if (left_for(d, group) != (VARIANCE | SQUARES))
         return false;
     for (NodeId n = group->first; n <= group->last; n++)
@@ -77,7 +77,7 @@ static bool leave_both(RidingDevice *d, const Group *group) {
     return true;
 }
 
-static void leave_mixed(RidingDevice *d, int launches) {
+static void leave_mixed(FusingDevice *d, int launches) {
     bool again = true;
     while (again) {
         again = false;
@@ -89,7 +89,7 @@ static void leave_mixed(RidingDevice *d, int launches) {
 // ---- the device ----
 
 static void launch(RtDevice *device, int kernel, int grid, const size_t *arg) {
-    RidingDevice *d = riding_of(device);
+    FusingDevice *d = fusing_of(device);
     int now = d->launch++;
     for (int i = 0; i < d->plan->num_fusions; i++)
         if (d->taken[i] && d->plan->fusion[i].step == d->step &&
@@ -108,7 +108,7 @@ static NodeId find_result(const Graph *g, size_t at, int64_t count) {
     return n;
 }
 
-static void leave_sums(RidingDevice *d, const RtNorm *norm) {
+static void leave_sums(FusingDevice *d, const RtNorm *norm) {
     size_t channels = (size_t)norm->channels;
     NodeId n = find_result(d->graph, norm->x, norm->channels * norm->count);
     double *x = tensor_read(d->host, d->a, d->graph, n);
@@ -130,7 +130,7 @@ static void leave_sums(RidingDevice *d, const RtNorm *norm) {
 
 static void contract(RtDevice *device, int call, size_t a, size_t b,
                      size_t out) {
-    RidingDevice *d = riding_of(device);
+    FusingDevice *d = fusing_of(device);
     d->launch++;
     d->host->library_call(d->host, call, a, b, out);
     for (int i = 0; i < d->plan->num_fusions; i++) {
@@ -141,17 +141,17 @@ static void contract(RtDevice *device, int call, size_t a, size_t b,
 }
 
 static void begin_phase(RtDevice *device, RtPhase phase) {
-    RtDevice *host = riding_of(device)->host;
+    RtDevice *host = fusing_of(device)->host;
     host->phase(host, phase);
 }
 
-bool riding_device(RidingDevice *d, Arena *a, RtDevice *host,
+bool fusing_device(FusingDevice *d, Arena *a, RtDevice *host,
                    const RtPlan *plan, unsigned char *squares, const Graph *g,
                    int step) {
     int launches;
     bool any = false;
-    *d = (RidingDevice){
-        .device = {.name = "riding",
+    *d = (FusingDevice){
+        .device = {.name = "fusing",
                    .launch = launch,
                    .library_call = contract,
                    .phase = begin_phase},
@@ -170,7 +170,7 @@ bool riding_device(RidingDevice *d, Arena *a, RtDevice *host,
     return any;
 }
 
-void riding_run(RidingDevice *d) {
+void fusing_run(FusingDevice *d) {
     d->launch = 0;
     d->plan->step[d->step].run(&d->device);
     d->host->sync(d->host);

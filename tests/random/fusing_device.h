@@ -1,7 +1,7 @@
 // A device whose library takes the statistics of what its convolutions compute,
 // over the host device that does all else.
-#ifndef TESTS_RANDOM_RIDING_H
-#define TESTS_RANDOM_RIDING_H
+#ifndef TESTS_RANDOM_FUSING_DEVICE_H
+#define TESTS_RANDOM_FUSING_DEVICE_H
 
 #include "passes/plan/group.h"
 #include "runtime/device.h"
@@ -16,15 +16,15 @@ typedef struct {
     unsigned char *squares; // what the program's kernels ask
     bool *taken;            // of the plan's fusions
     int step, launch;       // what comes next
-} RidingDevice;
+} FusingDevice;
 
 // Takes the statistics that a library can of a step of the plan, whose graph is
 // g, and says whether there are any.
-bool riding_device(RidingDevice *d, Arena *a, RtDevice *host,
+bool fusing_device(FusingDevice *d, Arena *a, RtDevice *host,
                    const RtPlan *plan, unsigned char *squares, const Graph *g,
                    int step);
 
 // Runs the step.
-void riding_run(RidingDevice *d);
+void fusing_run(FusingDevice *d);
 
 #endif
