@@ -95,11 +95,11 @@ static _Thread_local int sinter_phase __attribute__((unused));
      : (c) % 2 == 0  ? 2                                                       \
                      : 1)
 #define PART_LANES 64
-// Without the pragma gcc unrolls short loops before it vectorizes them.  That
-// is best for the few channels of a pixel, which would go through memory as a
-// vector and a rest.
+// Without the pragma gcc unrolls short loops before it vectorizes them, and has
+// a branch for each select.  That is best for the three channels of a pixel,
+// which would go through memory as a vector and a rest.
 #define SIMD(...) _Pragma(#__VA_ARGS__)
-#define LANES_DO(k, n) SIMD(omp simd if ((n) > 4)) for (int k = 0; k < (n); k++)
+#define LANES_DO(k, n) SIMD(omp simd if ((n) > 3)) for (int k = 0; k < (n); k++)
 #define UNROLLED(k, n) for (int k = 0; k < (n); k++)
 // Random numbers: vectors from four on.
 #define BLOCKS_DO(b, n)                                                        \
