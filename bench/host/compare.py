@@ -93,17 +93,21 @@ def processor_seconds(pid):
 
 
 def trainer_step(args, path, folder):
-    """Seconds and CPU seconds of a step of the second epoch."""
+    data = folder if images(args) else f"synthetic:{args.steps * args.batch}"
+    # The first epoch and its evaluation; gpt_nano's comes at the end.
+    return epoch_step(args, path, folder, data,
+                      1 if args.model == "gpt_nano" else 2)
+
+
+def epoch_step(args, path, folder, data, before):
+    """Seconds and CPU seconds of a step of the second epoch, which so many rows
+    of metrics precede."""
     metrics = folder / "metrics.json"
     metrics.unlink(missing_ok=True)
     shutil.rmtree(folder / "out", ignore_errors=True)
-    samples = args.steps * args.batch
-    data = folder if images(args) else f"synthetic:{samples}"
     command = [path, "--data", data, "--epochs", "2", "--threads",
                args.threads, "--metrics", metrics, "--quiet", "--device",
                "host", "--out", folder / "out"]
-    # The first epoch and its evaluation; gpt_nano's comes at the end.
-    before = 1 if args.model == "gpt_nano" else 2
     with subprocess.Popen(list(map(str, command)),
                           stdout=subprocess.DEVNULL) as run:
         wait_for_rows(run, metrics, before)
