@@ -91,9 +91,10 @@ static float noise(uint64_t bits) {
     return (float)(sum - 255) * (1 / 104.5f);
 }
 
-static float layer_at(const Layer *l, const RtSize *s, int y, int x, int c) {
+// Its channels at a pixel of the sample.
+static const float *pixel_of(const Layer *l, const RtSize *s, int y, int x) {
     int row = (y + l->down) % s->h, column = (x + l->right) % s->w;
-    return l->height * l->image[((size_t)row * s->w + column) * s->c + c];
+    return l->image + ((size_t)row * s->w + column) * s->c;
 }
 
 static uint8_t to_byte(float v) {
@@ -115,20 +116,23 @@ RtBox rt_textures_draw(const RtTextures *t, int class, uint64_t key,
     uint64_t bits = 0;
     size_t at = 0;
     for (int y = 0; y < s->h; y++)
-        for (int x = 0; x < s->w; x++)
+        for (int x = 0; x < s->w; x++) {
+            bool hidden = y >= box.top && y < box.bottom && x >= box.left &&
+                          x < box.right;
+            const float *front = pixel_of(&layer[0], &t->tile, y, x),
+                        *behind = pixel_of(&layer[1], &t->tile, y, x);
             for (int c = 0; c < s->c; c++, at++) {
-                bool hidden = y >= box.top && y < box.bottom && x >= box.left &&
-                              x < box.right;
                 if (at % 4 == 0)
                     bits = rt_random(noise_key, at);
                 float v = light + strength * noise(bits >> at % 4 * 16);
                 if (hidden)
                     v += (float)(80 * (rt_uniform(box_key, (uint64_t)c) - 0.5));
                 else
-                    v += layer_at(&layer[0], &t->tile, y, x, c) +
-                         layer_at(&layer[1], &t->tile, y, x, c);
+                    v += layer[0].height * front[c] +
+                         layer[1].height * behind[c];
                 to[at] = to_byte(v);
             }
+        }
     return box;
 }
 

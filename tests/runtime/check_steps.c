@@ -18,7 +18,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EPOCH = 313, MAX_STEPS = 16, MAX_LETTERS = 4000 };
+enum { MAX_STEPS = 16, MAX_LETTERS = 4000 };
 
 static void leave(char letter) {
     int fd = open("log", O_WRONLY | O_CREAT | O_APPEND, 0666);
@@ -139,7 +139,7 @@ static void expect_log(const char *pattern) {
 // ---- stages ----
 
 static const RtTime stage_from[] = {
-    {0, RT_STEPS}, {12, RT_STEPS}, {0.1, RT_EPOCHS}};
+    {0, RT_STEPS}, {12, RT_STEPS}, {0.32, RT_EPOCHS}};
 
 static void add_stages(Course *c) {
     add(c, RT_TRAIN, 1, second_stage);
@@ -294,17 +294,17 @@ START_TEST(an_update_takes_several_batches) {
     course_begin(&c);
     add(&c, RT_GATHER, 0, gather);
     c.trainer.accumulate = 4;
-    c.trainer.length = (RtTime){80, RT_STEPS};
+    c.trainer.length = (RtTime){26, RT_STEPS};
     c.trainer.checkpoint_every.count = 0;
-    // 313 batches in an epoch: 78 updates of four and one of the rest.
+    // 98 batches in an epoch: 24 updates of four and one of the rest.
     ck_assert_int_eq(RUN(&c.trainer, "--out=r", "--metrics=m"), 0);
     char log[MAX_LETTERS], want[MAX_LETTERS] = "i";
     read_log(log);
-    for (int i = 0; i < 80; i++)
-        strcat(want, i == 78 ? "1" : "ggg1");
+    for (int i = 0; i < 26; i++)
+        strcat(want, i == 24 ? "g1" : "ggg1");
     ck_assert_str_eq(log, want);
-    ck_assert(run_says("err", "79 steps of 4 x 32 in an epoch, 80 in all"));
-    ck_assert(run_says("m", "\"epoch\":1,\"step\":79"));
+    ck_assert(run_says("err", "25 steps of 4 x 32 in an epoch, 26 in all"));
+    ck_assert(run_says("m", "\"epoch\":1,\"step\":25"));
 }
 END_TEST
 
@@ -320,7 +320,7 @@ START_TEST(drop_last_drops_incomplete_updates) {
     ck_assert_int_eq(RUN(&c.trainer, "--out=r"), 0);
     char log[MAX_LETTERS], want[MAX_LETTERS] = "i";
     read_log(log);
-    for (int i = 0; i < EPOCH / 4; i++)
+    for (int i = 0; i < TINY_EPOCH / 4; i++)
         strcat(want, "ggg1");
     ck_assert_str_eq(log, want);
 }
@@ -331,14 +331,14 @@ START_TEST(a_stopped_run_gathers_the_same_batches) {
     course_begin(&c);
     add(&c, RT_GATHER, 0, gather);
     c.trainer.accumulate = 3;
-    c.trainer.length = (RtTime){110, RT_STEPS};
+    c.trainer.length = (RtTime){38, RT_STEPS};
     ck_assert_int_eq(RUN(&c.trainer, "--out=a"), 0);
-    stop_after = 104 + _i; // an epoch has 105 updates
+    stop_after = 32 + _i; // an epoch has 33 updates
     ck_assert_int_eq(RUN(&c.trainer, "--out=b"), 128 + SIGTERM);
     stop_after = 0;
     ck_assert_int_eq(RUN(&c.trainer, "--out=b", "--resume"), 0);
-    ck_assert(files_same("a/step-00000110.safetensors",
-                         "b/step-00000110.safetensors"));
+    ck_assert(files_same("a/step-00000038.safetensors",
+                         "b/step-00000038.safetensors"));
 }
 END_TEST
 
@@ -387,7 +387,7 @@ START_TEST(an_early_evaluation_averages_and_prepares_first) {
     c.trainer.average_from = (RtTime){6, RT_STEPS};
     c.trainer.average_every = (RtTime){100, RT_STEPS};
     ck_assert_int_eq(RUN(&c.trainer, "--out=r"), 0);
-    expect_log("i1 14 a1 b1 e63 12 a1 12 b1 e63 12 a1 b1 e63");
+    expect_log("i1 14 a1 b1 e10 12 a1 12 b1 e10 12 a1 b1 e10");
 }
 END_TEST
 
@@ -429,7 +429,7 @@ START_TEST(a_run_ends_when_it_is_good_enough) {
     ck_assert(run_says("out", "test accuracy"));
     ck_assert_int_eq(run_times("m", "\"stops\":true}\n"), 1);
     ck_assert_int_eq(place_count("r", "step-"), 1);
-    ck_assert_int_eq(place_count("r", "step-00000783"), 0);
+    ck_assert_int_eq(place_count("r", "step-00000245"), 0);
     // The same evaluation ends a run that resumes there.
     ck_assert_int_eq(RUN(&t, "--out=r", "--resume", "--metrics=m"), 0);
     ck_assert_int_eq(run_times("m", "\"stops\":true}\n"), 1);
@@ -455,7 +455,7 @@ START_TEST(evaluation_may_be_on_the_training_data) {
     t.eval_train = true;
     ck_assert_int_eq(RUN(&t, "--out=r", "--metrics=m"), 0);
     ck_assert(run_says("out", "training accuracy"));
-    ck_assert(run_says("out", "10000 samples"));
+    ck_assert(run_says("out", "3120 samples"));
     ck_assert(run_says("m", "\"on\":\"train\"}"));
 }
 END_TEST

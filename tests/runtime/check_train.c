@@ -15,7 +15,9 @@
 #include <unistd.h>
 
 START_TEST(a_run_learns_and_reports) {
-    ck_assert_int_eq(RUN(&tiny, "--out=r", "--metrics=m"), EXIT_GOOD);
+    RtTrainer t = tiny;
+    t.num_data_settings = 0; // all 10000 samples
+    ck_assert_int_eq(RUN(&t, "--out=r", "--metrics=m"), EXIT_GOOD);
     ck_assert_int_eq(place_count("r", "step-"), 2);
     ck_assert(run_says("out", "test accuracy"));
     ck_assert(run_says("out", "waiting for data"));
@@ -73,8 +75,8 @@ START_TEST(evaluations_leave_training_alone) {
     run_rows("ma", with, sizeof with);
     run_rows("mb", without, sizeof without);
     ck_assert_ptr_nonnull(strstr(with, without));
-    ck_assert(files_same("a/step-00000032.safetensors",
-                         "b/step-00000032.safetensors"));
+    ck_assert(files_same("a/step-00000010.safetensors",
+                         "b/step-00000010.safetensors"));
 }
 END_TEST
 
@@ -84,7 +86,7 @@ START_TEST(quiet_is_quiet) {
     free(place_read("err", &length));
     ck_assert_uint_eq(length, 0);
     ck_assert_int_eq(run_times("out", "\n"), 2);
-    ck_assert(run_says("out", "\nweights in r/step-00000004.safetensors\n"));
+    ck_assert(run_says("out", "\nweights in r/step-00000001.safetensors\n"));
 }
 END_TEST
 
@@ -99,8 +101,8 @@ START_TEST(steps_end_a_run_early) {
     ck_assert(access("b/step-00000017.safetensors", R_OK) == 0);
     ck_assert_int_eq(
         RUN(&tiny, "--out=b", "--epochs=0.3", "--steps=1000", "--resume"), 0);
-    ck_assert(files_same("a/step-00000094.safetensors",
-                         "b/step-00000094.safetensors"));
+    ck_assert(files_same("a/step-00000030.safetensors",
+                         "b/step-00000030.safetensors"));
 }
 END_TEST
 
@@ -108,10 +110,10 @@ START_TEST(equal_runs_are_equal) {
     ck_assert_int_eq(RUN(&tiny, "--out=a", "--epochs=0.3"), 0);
     ck_assert_int_eq(RUN(&tiny, "--out=b", "--epochs=0.3", "--seed=0"), 0);
     ck_assert_int_eq(RUN(&tiny, "--out=c", "--epochs=0.3", "--seed=1"), 0);
-    ck_assert(files_same("a/step-00000094.safetensors",
-                         "b/step-00000094.safetensors"));
-    ck_assert(!files_same("a/step-00000094.safetensors",
-                          "c/step-00000094.safetensors"));
+    ck_assert(files_same("a/step-00000030.safetensors",
+                         "b/step-00000030.safetensors"));
+    ck_assert(!files_same("a/step-00000030.safetensors",
+                          "c/step-00000030.safetensors"));
 }
 END_TEST
 
@@ -132,8 +134,8 @@ START_TEST(the_seed_orders_samples) {
         RUN(&t, "--out=a", "--epochs=0.1", "--seed=0", "--metrics=ma"), 0);
     ck_assert_int_eq(
         RUN(&t, "--out=b", "--epochs=0.1", "--seed=1", "--metrics=mb"), 0);
-    ck_assert(!files_same("a/step-00000032.safetensors",
-                          "b/step-00000032.safetensors"));
+    ck_assert(!files_same("a/step-00000010.safetensors",
+                          "b/step-00000010.safetensors"));
     run_rows("ma", first, sizeof first);
     run_rows("mb", second, sizeof second);
     ck_assert_str_ne(first, second);
@@ -149,11 +151,11 @@ START_TEST(the_states_of_the_run_are_set) {
     RtCheckpoint *c =
         rt_checkpoint_new(&tiny, tiny.plan, d, &rt_system_files, &e);
     ck_assert_int_eq(
-        rt_checkpoint_read(c, "r/step-00000032.safetensors", &p, &e), RT_GOOD);
+        rt_checkpoint_read(c, "r/step-00000010.safetensors", &p, &e), RT_GOOD);
     ck_assert_int_eq(run_state(tiny.plan, d, "run.seed"), 5);
-    ck_assert_int_eq(run_state(tiny.plan, d, "run.step"), 32);
-    ck_assert_int_eq(run_state(tiny.plan, d, "run.steps"), 32);
-    ck_assert_int_eq(run_state(tiny.plan, d, "run.epoch_steps"), 313);
+    ck_assert_int_eq(run_state(tiny.plan, d, "run.step"), 10);
+    ck_assert_int_eq(run_state(tiny.plan, d, "run.steps"), 10);
+    ck_assert_int_eq(run_state(tiny.plan, d, "run.epoch_steps"), TINY_EPOCH);
     rt_checkpoint_free(c);
     d->close(d);
 }
@@ -190,20 +192,20 @@ static int losses_of(const char *name, const char *split, double *to) {
 START_TEST(rows_of_steps_make_up_those_of_epochs) {
     double step[100], epoch[4], sum = 0;
     ck_assert_int_eq(
-        RUN(&tiny, "--out=r", "--epochs=0.2", "--metrics=m", "--log-every=7"),
+        RUN(&tiny, "--out=r", "--epochs=0.2", "--metrics=m", "--log-every=5"),
         0);
-    ck_assert_int_eq(losses_of("m", "step", step), 9);
+    ck_assert_int_eq(losses_of("m", "step", step), 4);
     ck_assert_int_eq(losses_of("m", "train", epoch), 1);
-    for (int i = 0; i < 9; i++)
-        sum += step[i] / 9;
+    for (int i = 0; i < 4; i++)
+        sum += step[i] / 4;
     ck_assert(fabs(sum - epoch[0]) < 1e-5);
-    ck_assert(fabs(step[0] - step[8]) > 1e-3);
+    ck_assert(fabs(step[0] - step[3]) > 1e-3);
 }
 END_TEST
 
 START_TEST(a_short_run_is_reported_in_steps) {
     ck_assert_int_eq(RUN(&tiny, "--epochs=0.1", "--out=r"), 0);
-    ck_assert(run_says("err", "step    32/32    loss "));
+    ck_assert(run_says("err", "step    10/10    loss "));
     ck_assert(!run_says("err", "epoch  "));
 }
 END_TEST

@@ -305,6 +305,10 @@ static const RtPlan plan = {
 
 static const RtTime stages[] = {{0, RT_STEPS}};
 
+// Few, since each run draws them.
+static const RtSetting data[] = {
+    {"samples", N * TINY_EPOCH - N / 2, NULL}, {"test", TINY_TESTS, NULL}};
+
 const RtTrainer tiny = {
     .model = "Tiny",
     .file = "tiny.net",
@@ -312,6 +316,8 @@ const RtTrainer tiny = {
     .fingerprint = 0x0123456789abcdef,
     .data_format = "cifar10",
     .data_path = "data/tiny",
+    .data_setting = data,
+    .num_data_settings = sizeof data / sizeof data[0],
     .image = {RT_U8, 3, {H, W, C}},
     .label = {RT_I32, 0, {0}},
     .classes = CLASSES,

@@ -11,7 +11,9 @@ enum {
     TINY_W = 8,
     TINY_C = 3,
     TINY_CLASSES = 4,
-    TINY_STEPS = 3 // of its plan
+    TINY_EPOCH = 98,  // steps; the last one has half a batch
+    TINY_TESTS = 304, // synthetic samples of its test set
+    TINY_STEPS = 3    // of its plan
 };
 
 // epochs, keep and others may be changed in a copy.
