@@ -306,8 +306,8 @@ static const RtPlan plan = {
 static const RtTime stages[] = {{0, RT_STEPS}};
 
 // Few, since each run draws them.
-static const RtSetting data[] = {
-    {"samples", N * TINY_EPOCH - N / 2, NULL}, {"test", TINY_TESTS, NULL}};
+static const RtSetting data[] = {{"samples", TINY_EPOCH *N - N / 2, NULL},
+                                 {"test", TINY_TESTS, NULL}};
 
 const RtTrainer tiny = {
     .model = "Tiny",
