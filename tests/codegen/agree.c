@@ -59,7 +59,7 @@ static const char *flags_of(const Case *c) {
     case WATCHED:
         return LIBRARY_RACES;
     default:
-        return "-O0";
+        return library_gpu_flags();
     }
 }
 

@@ -100,17 +100,28 @@ static const char *tiny_compiler(const char *flags) {
     return strstr(flags, LIBRARY_TINY) != NULL ? getenv("TCC") : NULL;
 }
 
+// The tiny compiler has no type of 16 bits, which faithful mode needs not.
+const char *library_gpu_flags(void) {
+    return getenv("TCC") != NULL
+               ? LIBRARY_TINY " " LIBRARY_EMBEDS " -DSINTER_SIMT"
+               : "-O0 -w";
+}
+
 static const char *tiny_command(Arena *a, const char *tcc, const char *include,
                                 const char *units, const char *objects,
                                 const char *flags) {
     const char *own = library_source(a, "tests/random/tcc");
-    if (strstr(flags, LIBRARY_EMBEDS) != NULL)
-        tcc = arena_format(a, "%s/cc", own);
+    const char *each = units;
+    if (strstr(flags, LIBRARY_EMBEDS) != NULL) {
+        tcc = arena_format(a, "for unit in%s; do %s/cc", units, own);
+        // All texts have one name, which is hidden.
+        each = " $unit && objcopy --localize-hidden ${unit%c}o || exit; done";
+    }
     return arena_format(
         a,
         "%s -w %s -include %s/prepare.h -I%s -I%s -c%s && "
         "cc -shared -Wl,-z,noexecstack -o model.so %s/shared.s%s -lm",
-        tcc, flags, own, own, include, units, own, objects);
+        tcc, flags, own, own, include, each, own, objects);
 }
 
 static const char *command_of(Arena *a, const char *units, const char *objects,

@@ -14,8 +14,11 @@
 // $TCC compiles where it is set: in a hundredth of the time.
 #define LIBRARY_TINY "-O0 -DLIBRARY_TINY"
 
-// Beside them for a program whose text for CUDA is needed; it compiles alone.
+// Beside them for programs whose text for CUDA is needed.
 #define LIBRARY_EMBEDS "-DLIBRARY_EMBEDS"
+
+// Flags of a library whose kernels run on a GPU and not on the host.
+const char *library_gpu_flags(void);
 
 // A file below the source folder.
 const char *library_source(Arena *a, const char *file);

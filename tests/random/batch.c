@@ -100,8 +100,7 @@ static bool judge_turns(Batch *b, void *library, int i, bool quiet) {
 
 // Compiles what was added and runs it.
 static BatchResult compile_and_judge(Batch *b, bool quiet) {
-    static const char *const flags[] = {"-O0 -w", LIBRARY_RACES " -w",
-                                        "-O0 -w"};
+    const char *flags[] = {"-O0 -w", LIBRARY_RACES " -w", library_gpu_flags()};
     bool good = true;
     const char *why =
         library_compile(b->a, b->folder, b->count, b->name, flags[b->mode]);
