@@ -102,9 +102,9 @@ static const char *tiny_compiler(const char *flags) {
 
 // The tiny compiler has no type of 16 bits, which faithful mode needs not.
 const char *library_gpu_flags(void) {
-    return getenv("TCC") != NULL
-               ? LIBRARY_TINY " " LIBRARY_EMBEDS " -DSINTER_SIMT"
-               : "-O0 -w";
+    return getenv("TCC") != NULL ? LIBRARY_TINY " " LIBRARY_EMBEDS
+                                                " -DSINTER_SIMT"
+                                 : "-O0 -w";
 }
 
 static const char *tiny_command(Arena *a, const char *tcc, const char *include,
