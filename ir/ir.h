@@ -90,6 +90,7 @@ enum {
     MATH = 65536,        // its kernel text calls a function
     DIVIDES = 131072,    // its kernel text divides
     COLLECTIVE = 262144, // all shards compute it together
+    ATTENDS = 524288,    // its kernel iterates over tiles, as attention does
 };
 
 typedef struct Graph Graph;

@@ -50,7 +50,7 @@ static bool rounds(const Graph *g, const Node *d) {
             return false;
     if (facts & REDUCES)
         return d->op == OP_sum || d->op == OP_var;
-    return facts & (POINTWISE | CONTRACTS | SCATTERS | COMPOSITE) ||
+    return facts & (POINTWISE | CONTRACTS | SCATTERS | COMPOSITE | ATTENDS) ||
            d->op == OP_avg_pool || d->op == OP_avg_pool_grad ||
            d->op == OP_max_pool_grad || d->op == OP_resize_grad;
 }

@@ -138,6 +138,13 @@ static void rows(const Graph *g, const Node *n, Samples *to,
         to->stride[i] = from->stride[i];
 }
 
+// Along positions and channels, which must not be samples.
+static void attention(const Node *n, Samples *to, const Samples *of) {
+    const Samples *from = &of[n->arg[0]];
+    to->stride[0] = from->stride[0];
+    to->mixed = is_sampled(from, 1) || is_sampled(from, 2);
+}
+
 static void cross_entropy(const Graph *g, const Node *n, Samples *to,
                           const Samples *of) {
     for (int i = 0; i < 2; i++) {
@@ -268,8 +275,7 @@ static void images(const Graph *g, const Node *n, Samples *to,
         to->mixed |= is_sampled(&of[n->arg[0]], i);
     for (int k = 1; k < n->num_args; k++)
         for (int i = 0; i < g->node[n->arg[k]].type->rank; i++)
-            to->mixed |=
-                is_sampled(&of[n->arg[k]], i) && (i > 0 || conv);
+            to->mixed |= is_sampled(&of[n->arg[k]], i) && (i > 0 || conv);
 }
 
 // [M,K] by [K,N] keeps the first axis of one and the last of the other.  If K
@@ -363,6 +369,9 @@ static void other(const Graph *g, const Node *n, Samples *to, const Samples *of,
     case OP_softmax:
     case OP_log_softmax:
         rows(g, n, to, of);
+        return;
+    case OP_attention:
+        attention(n, to, of);
         return;
     case OP_cross_entropy:
         cross_entropy(g, n, to, of);

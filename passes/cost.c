@@ -1,6 +1,19 @@
 // Cost: launches, flops and bytes of a plan.
 
+#include "ir/attention.h"
 #include "passes/passes.h"
+
+// Two products forward, and seven backward: scores and their gradients are
+// computed for the gradients of queries and again for those of keys and values.
+// With a causal mask, half of each.
+static int64_t attention_flops(const Graph *g, const Node *d) {
+    Attention s = attention_of(g, d);
+    int64_t products = d->op == OP_attention        ? 2
+                       : d->op == OP_attention_grad ? 7
+                                                    : 0;
+    int64_t columns = s.causal ? (s.positions + 1) / 2 : s.positions;
+    return 2 * products * s.samples * s.heads * s.positions * columns * s.size;
+}
 
 int64_t node_flops(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
@@ -17,6 +30,10 @@ int64_t node_flops(const Graph *g, NodeId n) {
     case OP_matmul:
         return 2 * type_count(&t) *
                a->dim[a->rank - (node_int(d, ATTR_ta, 0) ? 2 : 1)];
+    case OP_attention:
+    case OP_attention_lse:
+    case OP_attention_grad:
+        return attention_flops(g, d);
     default:
         return 0;
     }

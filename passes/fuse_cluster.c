@@ -4,6 +4,7 @@
 // included.  A kernel that stores a value also hosts a sum over it, which then
 // has the depth of that kernel.
 
+#include "ir/attr.h"
 #include "passes/fuse.h"
 
 // Sets of the stored tensors that a node reads, as 64 bits: two roots whose
@@ -185,6 +186,28 @@ static int rows_like(const Roots *r, NodeId n) {
     return cluster_like(r, want, set, same_rows);
 }
 
+static bool same_operands(const Facts *f, NodeId a, NodeId b) {
+    const Node *x = at(f, a), *y = at(f, b);
+    bool same = x->num_args == y->num_args && x->num_attrs == y->num_attrs;
+    for (int i = 0; same && i < x->num_args; i++)
+        same = x->arg[i] == y->arg[i];
+    for (int i = 0; same && i < x->num_attrs; i++)
+        same = attr_equal(&x->attr[i], &y->attr[i]);
+    return same;
+}
+
+// The kernel of attention with the operands of n, or NONE: it has both the
+// result and the logarithms that the backward pass reads.
+static int attention_like(const Roots *r, NodeId n) {
+    int k = r->newest[r->depth[n]];
+    for (; k != NONE; k = r->c->cluster[k].older) {
+        const Cluster *c = &r->c->cluster[k];
+        if (c->kind == GROUP_ATTENTION && same_operands(r->f, c->root[0], n))
+            return k;
+    }
+    return NONE;
+}
+
 // Roots of one depth are joined where they read something in common.
 static void find_cluster(Roots *r, NodeId n) {
     const Facts *f = r->f;
@@ -197,6 +220,8 @@ static void find_cluster(Roots *r, NodeId n) {
     if (k == NONE && !r->s->apart[n] && f->share[n] != SHARE_NONE &&
         (want.kind == GROUP_GRID || want.kind == GROUP_ROWS))
         k = cluster_like(r, want, set, same_shape);
+    if (want.kind == GROUP_ATTENTION && !r->s->apart[n])
+        k = attention_like(r, n);
     if (k == NONE)
         k = r->newest[want.depth] = cluster_new(r->c, want);
     r->sets[k] |= set;

@@ -239,6 +239,27 @@ static void store_wide(const Facts *f, Stored *s, Arena *a) {
     }
 }
 
+// Whether a kernel that reads n several times may compute it each time: it is
+// one tensor in memory, element by element, with a value for each column.
+static bool is_cheap(const Facts *f, NodeId n) {
+    while ((facts(f, n) & VIEW) ||
+           ((facts(f, n) & POINTWISE) && !(facts(f, n) & COSTLY))) {
+        NodeId tensor = NO_NODE;
+        for (int i = 0; i < brief(f, n)->num_args; i++) {
+            NodeId arg = brief(f, n)->arg[i];
+            if (is_small(f, arg))
+                continue;
+            if (tensor != NO_NODE)
+                return false;
+            tensor = arg;
+        }
+        if (tensor == NO_NODE)
+            return false;
+        n = tensor;
+    }
+    return facts(f, n) & (LEAF | CALLS);
+}
+
 // Stores values because of their kind or their readers.
 static void store_by_kind(const Facts *f, Stored *s) {
     for (NodeId n = 0; n < f->old->count; n++) {
@@ -249,6 +270,9 @@ static void store_by_kind(const Facts *f, Stored *s) {
             store(f, s, d->arg[i], REASON_none);
             s->called[memory_base(f, s, d->arg[i])] = true;
         }
+        for (int i = 0; i < d->num_args && (facts(f, n) & ATTENDS); i++)
+            if (!is_small(f, d->arg[i]) && !is_cheap(f, d->arg[i]))
+                store(f, s, d->arg[i], REASON_attended);
         if (!(facts(f, n) & EFFECT) && !is_inline(f, n) && !s->joined[n])
             store(f, s, n, REASON_none);
         if (f->share[n] == SHARE_OTHERS) {

@@ -405,6 +405,18 @@ static void grad_matmul(Backward *b) {
                 : product(b, x(b, 0), !ta, b->dy, false));
 }
 
+// The operands of attention's gradient are followed by its seed and epoch.
+static void grad_attention(Backward *b) {
+    NodeId lse = with_attributes(b, OP_attention_lse, (Type){0},
+                                 b->node.num_args, b->node.arg);
+    NodeId arg[6] = {x(b, 0), b->id, b->dy, lse};
+    for (int i = 1; i < b->node.num_args; i++)
+        arg[3 + i] = x(b, i);
+    give(b, 0,
+         with_attributes(b, OP_attention_grad, (Type){0}, 3 + b->node.num_args,
+                         arg));
+}
+
 // Each shard's operand is in the sum of each: the sum is its own adjoint.
 static void grad_sum_over_shards(Backward *b) {
     give(b, 0, op1(b, OP_sum_over_shards, b->dy));

@@ -101,6 +101,11 @@ Graph *pass_run(Graph *g, const PassOptions *o, const Pass *pass);
 // ---- canonicalize.c: exact rewrites of layers ----
 PassFunction pass_canonicalize;
 
+// ---- expand_attention.c ----
+
+// g with other operations in place of attention, which has no dropout.
+Graph *graph_expand_attention(const Graph *g, Arena *scratch);
+
 // ---- fold_batch_norm.c: batch_norm of an evaluation ----
 PassFunction pass_fold_batch_norm;
 

@@ -43,8 +43,15 @@ typedef struct {
     NodeId scale; // the state, when scaled
 } Precision;
 
+// Whether n multiplies activations.  Attention does, of its own.
 static bool contracts(const Graph *g, NodeId n) {
-    return op_info[g->node[n].op].facts & CONTRACTS;
+    return op_info[g->node[n].op].facts & (CONTRACTS | ATTENDS);
+}
+
+// Whether operand i of n is multiplied: the logarithms of attention's rows are
+// f32, as is its seed an integer.
+static bool is_multiplied(const Graph *g, NodeId n, int i) {
+    return !(op_info[g->node[n].op].facts & ATTENDS) || i < 3;
 }
 
 static bool is_stack(const Graph *g, NodeId n) {
@@ -98,7 +105,9 @@ static bool *find_narrow(const Precision *p, Arena *scratch) {
         if (!is_full(p, n) && (contracts(g, n) || (is_same(g, n) && narrow[n])))
             for (int i = 0; i < g->node[n].num_args; i++) {
                 NodeId arg = g->node[n].arg[i];
-                narrow[arg] |= bulk[arg] && !is_full(p, arg);
+                narrow[arg] |= bulk[arg] && !is_full(p, arg) &&
+                               is_multiplied(g, n, i) &&
+                               dtype_float(g->node[arg].type->dtype);
             }
     return narrow;
 }
@@ -121,9 +130,15 @@ static NodeId count(Precision *p, double value) {
 
 // ---- one node ----
 
-static NodeId place_contraction(Precision *p, Node n) {
-    NodeId arg[] = {graph_cast(p->g, p->now[n.arg[0]], ACT),
-                    graph_cast(p->g, p->now[n.arg[1]], ACT)};
+static NodeId place_contraction(Precision *p, NodeId id, Node n) {
+    NodeId arg[6];
+    for (int i = 0; i < n.num_args; i++) {
+        bool narrow = is_multiplied(p->old, id, i) &&
+                      dtype_float(p->old->node[n.arg[i]].type->dtype);
+        arg[i] = p->now[n.arg[i]];
+        if (narrow)
+            arg[i] = graph_cast(p->g, arg[i], ACT);
+    }
     n.arg = arg;
     return graph_move(p->g, n);
 }
@@ -195,7 +210,7 @@ static NodeId place(Precision *p, NodeId id) {
     if (n.from.full)
         return place_full(p, n);
     if (contracts(p->old, id) && p->g->act != F32)
-        return place_contraction(p, n);
+        return place_contraction(p, id, n);
     return graph_copy(p->g, p->old, id, p->now);
 }
 

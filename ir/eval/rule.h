@@ -79,4 +79,10 @@ void eval_cross_entropy(const Eval *e);
 void eval_softmax(const Eval *e);
 void eval_log_softmax(const Eval *e);
 
+// ---- attention.c ----
+
+void eval_attention(const Eval *e);
+void eval_attention_lse(const Eval *e);
+void eval_attention_grad(const Eval *e);
+
 #endif

@@ -33,8 +33,10 @@ static bool has_barrier_counter(const Graph *g, const Group *group, int count) {
     return graph_counters(g) != NO_NODE && merged_barrier_counter(g) >= used;
 }
 
+// Attention has shared memory for itself alone.
 static bool may_merge(const Group *group) {
-    return group->kind != GROUP_CALL && !group_is_multi_tensor(group->kind);
+    return group->kind != GROUP_CALL && group->kind != GROUP_ATTENTION &&
+           !group_is_multi_tensor(group->kind);
 }
 
 static int pointers_of(const Group *group) {

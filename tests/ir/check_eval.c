@@ -170,6 +170,22 @@ static const struct {
      "%2 = gather %0, %1 : f32[2,1]\n", 2, {2, 1}},
     {INPUT(0, "f32[4,2]") CONST(1, "i32[4]", "2,0,-5,9")
      "%2 = gather_grad %0, %1 : f32[3,2]\n", 6, {8, 10, 0, 0, 8, 10}},
+    // Scores 0.5, 1.25; 2, 5.
+    {INPUT(0, "f32[1,2,3]") "%1 = attention %0 {scale = 0.25} : f32[1,2,1]\n",
+     2, {5.03753609752618, 5.8577223804673}},
+    {INPUT(0, "f32[1,2,3]")
+     "%1 = attention %0 {causal = 1, scale = 0.25} : f32[1,2,1]\n",
+     2, {3, 5.8577223804673}},
+    {INPUT(0, "f32[1,2,3]")
+     "%1 = attention_lse %0 {causal = 1, scale = 0.25} : f32[1,1,2]\n",
+     2, {0.5, 5.04858735157374}},
+    // Only the second position has another to attend to.  Its weights are w and
+    // 1 - w, and the slope of its score is 0.25 w (1 - w) times 3 - 6.
+    {INPUT(0, "f32[1,2,3]") CONST(1, "f32[1,2,1]", "3,5.8577223804673")
+     CONST(2, "f32[1,2,1]", "1,1") CONST(3, "f32[1,1,2]", "0.5,5.04858735157374")
+     "%4 = attention_grad %0, %1, %2, %3 {causal = 1, scale = 0.25}"
+     " : f32[1,2,3]\n",
+     6, {0, -0.135529979192736, 1.04742587317757, 0.101647484394553, 0.135529979192737, 0.952574126822433}},
     {INPUT(0, "f32[2,2,2,1]") CONST(1, "i32[2,1]", "1,0")
      CONST(2, "i32[2,3]", "0,1,7,1,-1,0")
      "%3 = take %0, %1, %2 : f32[2,1,3,1]\n", 6, {3, 4, 4, 6, 5, 5}},
@@ -488,6 +504,50 @@ START_TEST(operations_mean_this) {
 }
 END_TEST
 
+// The numbers of dropout are those of a tensor of all weights.
+#define WEIGHTS                                                                \
+    "%0 = input {name = \"qkv\"} : f32[2,4,12]\n"                               \
+    "%1 = input {name = \"seed\"} : i32[]\n"                                    \
+    "%2 = input {name = \"epoch\"} : i32[]\n"
+
+START_TEST(dropout_of_attention_is_of_weights) {
+    Arena *a = arena_new();
+    Graph *g = graph_of(
+        a, WEIGHTS
+        "%3 = attention %0, %1, %2 {dropout = 0.4, heads = 2, stream = 5}"
+        " : f32[2,4,4]\n"
+        "%4 = reshape %0 : f32[2,4,6,2]\n"
+        "%5 = transpose %4 {order = [0,2,1,3]} : f32[2,6,4,2]\n"
+        "%6 = slice %5 {high = [0,4,0,0], low = [0,0,0,0]} : f32[2,2,4,2]\n"
+        "%7 = slice %5 {high = [0,2,0,0], low = [0,2,0,0]} : f32[2,2,4,2]\n"
+        "%8 = slice %5 {high = [0,0,0,0], low = [0,4,0,0]} : f32[2,2,4,2]\n"
+        "%9 = matmul %6, %7 {tb = 1} : f32[2,2,4,4]\n"
+        "%10 = constant {values = [0.7071067811865476]} : f32[]\n"
+        "%11 = mul %9, %10 : f32[2,2,4,4]\n"
+        "%12 = softmax %11 : f32[2,2,4,4]\n"
+        "%13 = iota {axis = 0} : i32[64]\n"
+        "%14 = uniform %1, %2, %13 {stream = 5, words = 4} : f32[64]\n"
+        "%15 = reshape %14 : f32[2,2,4,4]\n"
+        "%16 = constant {values = [0.4]} : f32[]\n"
+        "%17 = lt %15, %16 : bool[2,2,4,4]\n"
+        "%18 = constant {values = [0.0]} : f32[]\n"
+        "%19 = constant {values = [0.6]} : f32[]\n"
+        "%20 = div %12, %19 : f32[2,2,4,4]\n"
+        "%21 = select %17, %18, %20 : f32[2,2,4,4]\n"
+        "%22 = matmul %21, %8 : f32[2,2,4,2]\n"
+        "%23 = transpose %22 {order = [0,2,1,3]} : f32[2,4,2,2]\n"
+        "%24 = reshape %23 : f32[2,4,4]\n");
+    double qkv[96], seed = 3, epoch = 8, *leaf[25] = {qkv, &seed, &epoch};
+    for (int i = 0; i < 96; i++)
+        qkv[i] = sin(i);
+    ck_assert_ptr_null(graph_verify(g, a));
+    double **value = graph_eval(g, a, leaf, false);
+    for (int i = 0; i < 32; i++)
+        ck_assert_double_eq_tol(value[3][i], value[24][i], 1e-12);
+    arena_free(a);
+}
+END_TEST
+
 START_TEST(every_operation_has_a_case) {
     Arena *a = arena_new();
     bool covered[NUM_OPS] = {false};
@@ -640,6 +700,7 @@ Suite *eval_suite(void) {
     Suite *s = suite_create("eval");
     TCase *c = tcase_create("eval");
     tcase_add_loop_test(c, operations_mean_this, 0, NUM_CASES);
+    tcase_add_test(c, dropout_of_attention_is_of_weights);
     tcase_add_test(c, every_operation_has_a_case);
     tcase_add_test(c, optimizers_see_later_gradients);
     tcase_add_test(c, results_are_rounded_when_asked);

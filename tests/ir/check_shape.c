@@ -86,6 +86,15 @@ static const char *const good[] = {
     INPUT(0, "u8[2,4,5,3]") INPUT(1, "i32[2,6,7]") INPUT(2, "i32[2,6,7]")
     "%3 = take %0, %1, %2 : u8[2,6,7,3]\n",
 
+    INPUT(0, "act[2,5,12]") "%1 = attention %0 {heads = 2} : act[2,5,4]\n",
+    INPUT(0, "f32[2,5,16]")
+    "%1 = attention %0 {causal = 1, heads = 4, kv_heads = 2} : f32[2,5,8]\n",
+    INPUT(0, "f32[2,5,12]") INPUT(1, "i32[]") INPUT(2, "i32[]")
+    "%3 = attention %0, %1, %2 {dropout = 0.5, heads = 1} : f32[2,5,4]\n",
+    INPUT(0, "act[2,5,12]") "%1 = attention_lse %0 {heads = 2} : f32[2,2,5]\n",
+    INPUT(0, "act[2,5,12]") INPUT(1, "act[2,5,4]") INPUT(2, "f32[2,2,5]")
+    "%3 = attention_grad %0, %1, %1, %2 {heads = 2} : act[2,5,12]\n",
+
     INPUT(0, "act[2,3,3,8]") INPUT(1, "act[8,1,1,4]") INPUT(2, "act[2,3,3,4]")
     "%3 = conv_grad_input %0, %1, %2 {accumulate = 1} : act[2,3,3,4]\n",
 
@@ -311,6 +320,35 @@ static const struct {
     {INPUT(0, "f32[2,4]") INPUT(1, "i32[2]")
      "%2 = gather_grad %0, %1 : f32[7,3]\n",
      "gather gives the first, the gradient is the second: f32[2,3] and"},
+    {INPUT(0, "f32[2,12]") "%1 = attention %0 {heads = 2} : f32[2,4]\n",
+     "it needs positions, f32 or act [N,T,channels], not f32[2,12]"},
+    {INPUT(0, "f32[2,0,12]") "%1 = attention %0 {heads = 2} : f32[2,0,4]\n",
+     "it needs positions"},
+    {INPUT(0, "f32[2,5,10]") "%1 = attention %0 {heads = 2} : f32[2,5,4]\n",
+     "its channels must divide into heads"},
+    {INPUT(0, "f32[2,5,771]") "%1 = attention %0 {heads = 1} : f32[2,5,257]\n",
+     "its heads are too large"},
+    {INPUT(0, "f32[2,5,12]")
+     "%1 = attention %0 {heads = 3, kv_heads = 2} : f32[2,5,4]\n",
+     "kv_heads must divide heads"},
+    {INPUT(0, "f32[2,5,12]")
+     "%1 = attention %0 {dropout = 1.0, heads = 2} : f32[2,5,4]\n",
+     "dropout must be at least 0 and below 1"},
+    {INPUT(0, "f32[2,5,12]")
+     "%1 = attention %0 {dropout = 0.5, heads = 2} : f32[2,5,4]\n",
+     "it needs a seed and an epoch if it has dropout"},
+    {INPUT(0, "f32[2,5,12]") INPUT(1, "f32[]") INPUT(2, "i32[]")
+     "%3 = attention %0, %1, %2 {dropout = 0.5, heads = 2} : f32[2,5,4]\n",
+     "operand 2 must be i32[]"},
+    {INPUT(0, "f32[1,60000,3]") INPUT(1, "i32[]") INPUT(2, "i32[]")
+     "%3 = attention %0, %1, %2 {dropout = 0.5, heads = 1}"
+     " : f32[1,60000,1]\n", "dropout is limited to 2^31 - 1 numbers"},
+    {INPUT(0, "f32[2,5,12]") INPUT(1, "f32[2,5,5]") INPUT(2, "f32[2,2,5]")
+     "%3 = attention_grad %0, %1, %1, %2 {heads = 2} : f32[2,5,12]\n",
+     "the result and its gradient must be: f32[2,5,4] and f32[2,5,5]"},
+    {INPUT(0, "f32[2,5,12]") INPUT(1, "f32[2,5,4]") INPUT(2, "f32[2,5,2]")
+     "%3 = attention_grad %0, %1, %1, %2 {heads = 2} : f32[2,5,12]\n",
+     "the logarithms must be: f32[2,2,5] and f32[2,5,2]"},
     {INPUT(0, "f32[2,4,4,3]") INPUT(1, "i32[3,4]")
      "%2 = take %0, %1, %1 : f32[2,4,4,3]\n",
      "rows and columns must be i32[N,...]"},

@@ -135,6 +135,14 @@ static const Sample samples[] = {
     {OP_matmul, {"f32[2,3,1]", "f32[2,1,3]"}, "ta = 1, tb = 1", "f32[2,1,1]",
      0, 0},
 
+    {OP_attention, {"f32[2,3,12]"}, "heads = 2", "f32[2,3,4]", 0, 0},
+    {OP_attention, {"f32[1,5,6]"}, "causal = 1, heads = 2, scale = 0.3",
+     "f32[1,5,2]", 0, 0},
+    {OP_attention, {"f32[2,3,16]"}, "causal = 1, heads = 4, kv_heads = 2",
+     "f32[2,3,8]", 0, 0},
+    {OP_attention, {"f32[2,5,6]", "i32[]", "i32[]"},
+     "dropout = 0.3, heads = 2, stream = 7", "f32[2,5,2]", 0, 0},
+
     {OP_batch_norm, {"f32[5,3]", "f32[3]", "f32[3]"}, "", "f32[5,3]", 0, 0},
     {OP_batch_norm, {"f32[2,3,2,4]", "f32[4]", "f32[4]"}, "eps = 0.1",
      "f32[2,3,2,4]", 0, 0},
@@ -172,6 +180,8 @@ static const struct {
     {OP_sum_over_shards, "of several shards, in check_shards.c"},
     {OP_stop_gradient, "has none"},
     {OP_gather_grad, "made by autodiff"}, {OP_resize_grad, "made by autodiff"},
+    {OP_attention_lse, "made by autodiff"},
+    {OP_attention_grad, "made by autodiff"},
     {OP_max_pool_index, "integers"},
     {OP_max_pool_grad, "made by autodiff"},
     {OP_avg_pool_grad, "made by autodiff"},
