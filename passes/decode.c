@@ -641,6 +641,7 @@ Graph *decode_graph(const Graph *predict, const char **why) {
     if (texts_of(predict) == NO_NODE)
         return NULL;
     Arena *scratch = arena_new();
+    predict = graph_expand_attention(predict, scratch);
     Decode d = {.old = predict,
                 .g = graph_like(predict),
                 .value = ARENA_ARRAY(scratch, predict->count, Value),

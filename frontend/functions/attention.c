@@ -3,8 +3,6 @@
 
 #include "frontend/functions/functions.h"
 
-#include <math.h>
-
 typedef struct {
     const Call *call;
     int64_t batch, positions, channels, heads;
@@ -47,46 +45,31 @@ static NodeId project(Expansion *e, const Attention *a, NodeId x,
         parameter_new(e, c, bias, type_of(F32, 1, type.dim), zeros));
 }
 
-// Part i of three of [N, positions, 3 channels], as [N, heads, positions,
-// size].
-static NodeId split_heads(Expansion *e, const Attention *a, NodeId qkv, int i) {
-    int64_t low[] = {0, 0, i * a->channels};
-    int64_t high[] = {0, 0, (2 - i) * a->channels};
-    NodeId part = graph_slice(e->graph, qkv, low, high);
-    int64_t view[] = {a->batch, a->positions, a->heads, a->channels / a->heads};
-    return graph_transpose(e->graph, graph_reshape(e->graph, part, 4, view),
-                           (int64_t[]){0, 2, 1, 3});
-}
-
-static NodeId causal_mask(Expansion *e, const Attention *a, NodeId scores) {
-    int64_t shape[] = {a->positions, a->positions};
-    NodeId row = graph_iota(e->graph, type_of(I32, 2, shape), 0);
-    NodeId column = graph_iota(e->graph, type_of(I32, 2, shape), 1);
-    NodeId seen = graph_op2(e->graph, OP_le, column, row);
-    return graph_op3(e->graph, OP_select, seen, scores, number_node(e, MASKED));
-}
-
-// softmax(q k' / sqrt(size)) v
+// softmax(q k' / sqrt(size)) v in each head
 static NodeId attend(Expansion *e, const Attention *a, NodeId qkv) {
     const Call *c = a->call;
-    double size = (double)(a->channels / a->heads);
-    NodeId q = split_heads(e, a, qkv, 0), k = split_heads(e, a, qkv, 1);
-    Attr transpose = attr_int(ATTR_tb, 1);
-    NodeId scores = add_checked(e, c,
-                                (Node){.op = OP_matmul,
-                                       .num_args = 2,
-                                       .arg = (NodeId[]){q, k},
-                                       .num_attrs = 1,
-                                       .attr = &transpose});
-    if (scores == NO_NODE)
-        return NO_NODE;
-    scores = add_binary(e, OP_mul, scores, number_node(e, 1 / sqrt(size)));
+    double p = e->training ? call_number(c, P_attention_dropout) : 0;
+    const char *name = arena_format(e->arena, "%s.share", c->path);
+    Attr attr[4];
+    int count = 0;
     if (call_flag(c, P_attention_causal))
-        scores = causal_mask(e, a, scores);
-    NodeId weights =
-        dropout_node(e, c, ".share", add_unary(e, OP_softmax, scores),
-                     call_number(c, P_attention_dropout));
-    return add_binary(e, OP_matmul, weights, split_heads(e, a, qkv, 2));
+        attr[count++] = attr_int(ATTR_causal, 1);
+    if (p > 0)
+        attr[count++] = attr_float(ATTR_dropout, p);
+    attr[count++] = attr_int(ATTR_heads, a->heads);
+    if (p > 0)
+        attr[count++] = attr_int(ATTR_stream, stream_of(name));
+    NodeId arg[3] = {qkv};
+    if (p > 0) {
+        arg[1] = run_node(e, RUN_SEED);
+        arg[2] = batch_node(e);
+    }
+    return add_checked(e, c,
+                       (Node){.op = OP_attention,
+                              .num_args = p > 0 ? 3 : 1,
+                              .arg = arg,
+                              .num_attrs = count,
+                              .attr = attr});
 }
 
 Value lower_attention(Expansion *e, const Call *c) {
@@ -103,8 +86,6 @@ Value lower_attention(Expansion *e, const Call *c) {
     NodeId y = qkv == NO_NODE ? NO_NODE : attend(e, &a, qkv);
     if (y == NO_NODE)
         return value_poison();
-    y = graph_transpose(e->graph, y, (int64_t[]){0, 2, 1, 3});
-    y = graph_reshape(e->graph, y, 3, t.dim);
     Type square = type_of(F32, 2, (int64_t[]){a.channels, a.channels});
     return value_tensor(
         project(e, &a, y, "out", a.channels, initial_default(square)), c->at);

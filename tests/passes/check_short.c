@@ -351,7 +351,7 @@ static const struct {
      "sum of layer_norm_1, short.net:9"},
     // Samples as positions, and as places of an image.
     {"reshape(x, [1, 8, 4]) |> attention(1) |> reshape([-1, 4])",
-     "mean(square(output))", "softmax of attention_1, short.net:9"},
+     "mean(square(output))", "attention of attention_1, short.net:9"},
     {"reshape(x, [1, 8, 4, 1]) |> conv(1, 3) |> reshape([-1, 4])",
      "mean(square(output))", "conv of conv_1, short.net:9"},
     // Pairs as rows.

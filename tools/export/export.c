@@ -1,5 +1,6 @@
 // sinter export: writes a trained model for other programs.
 #include "base/exits.h"
+#include "passes/passes.h"
 #include "tools/export/operators.h"
 
 #include <inttypes.h>
@@ -19,7 +20,9 @@ static const Graph *double_load(Arena *a, const Arguments *arguments,
     const Program *twice =
         frontend_load(a, arguments->operand[0], set, count, &diags);
     const Graph *g = twice != NULL ? twice->predict : NULL;
-    return g != NULL && g->count == p->predict->count ? g : NULL;
+    return g != NULL && g->count == p->predict->count
+               ? graph_expand_attention(g, a)
+               : NULL;
 }
 
 // The path of --out, or the model file's name with an extension.
@@ -113,7 +116,7 @@ int export_command(Arena *a, const Arguments *arguments) {
         return e.status;
     }
     Export x = {.program = p,
-                .graph = p->predict,
+                .graph = graph_expand_attention(p->predict, a),
                 .doubled = double_load(a, arguments, p),
                 .weights = weights,
                 .version = SINTER_VERSION};
