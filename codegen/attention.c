@@ -121,8 +121,8 @@ static void emit_sizes(const Attend *a, Block *b, Tiles device) {
     Emit *e = a->e;
     Tiles host = host_tiles();
     const Attention *s = &a->s;
-    enum { LANES = 4 };
-    int64_t channels = power_divisor(s->size, LANES);
+    enum { LANES = 4, CHANNELS = 8 }; // channels are stored, in 16 bytes
+    int64_t channels = power_divisor(s->size, CHANNELS);
     int64_t scores = rows_at_once(device.own, device.other / LANES);
     int64_t results = rows_at_once(device.own, s->size / channels);
     CODE(e, b, NO_NODE,
@@ -326,7 +326,7 @@ static void emit_stores(const Attend *a, Block *b, NodeId n, const char *at,
     const Expr *x = EXPR(e, "$[m * RO + r][k]", x_name(e->a, from));
     if (factor != NULL)
         x = EXPR(e, "$ * $", x, factor);
-    emit_store(e, row, n, p, x);
+    emit_place(e, row, n, p, x);
     Block rows = {NULL, NULL};
     CODE(e, &rows, NO_NODE, "UNROLLED(r, RO) if ($ + i + r < T) { ~ }",
          x_name(e->a, at), scope_close(e, row));
@@ -733,6 +733,7 @@ void emit_attention(Emit *e, Block *b) {
         a.seed = value_at(e, a.kernel, d->arg[d->num_args - 2], (Index){0});
         a.epoch = value_at(e, a.kernel, d->arg[d->num_args - 1], (Index){0});
     }
+    e->min_blocks = 2;
     emit_sizes(&a, b, device_tiles(a.s.size, backward));
     Block body = {NULL, NULL};
     if (backward)
