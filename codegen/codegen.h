@@ -119,14 +119,40 @@ Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a);
 // Whether others call the same function on the host, with other sizes.
 bool kernel_in_family(const Kernel *k);
 
+// ---- tile.c ----
+
+// A tile kernel.  Its arguments are the addresses of the call's two operands
+// and result, then those of the epilogue's kernel.
+typedef struct {
+    const TileFusion *fusion;
+    const char *name; // of the function
+    const char *text; // a whole file
+    const char *body; // the same without names, by which kernels are equal
+    int grid;         // blocks
+} TileKernel;
+
+// The tile kernels of a step, one for each of its tile fusions.
+TileKernel *codegen_tile_kernels(const Launches *l, Arena *a);
+
+// Tile kernels that differ, in an arena.
+typedef struct {
+    Arena *arena;
+    TileKernel *kernel;
+    int count;
+} TileTexts;
+
+// The index of an equal kernel, or count.
+int tile_find(const TileKernel *list, int count, const TileKernel *k);
+
 // ---- embedded_graphs.c, program.c ----
 
 // The graphs of the training steps, as a trainer carries them.
 void codegen_graphs(const Plan *plan, Text *t);
 
-// Writes the C file and the CUDA file of a trainer.  All plans are of the same
-// graphs.
+// Writes the C file and the CUDA file of a trainer, and collects the tile
+// kernels that the plan for the GPU takes.  All plans are of the same graphs.
 void codegen_program(const Program *p, const Plan *const plan[NUM_PLANS],
-                     const CodegenOptions *o, Text *c, Text *cu);
+                     const CodegenOptions *o, Text *c, Text *cu,
+                     TileTexts *tiles);
 
 #endif

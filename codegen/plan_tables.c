@@ -347,6 +347,9 @@ void plan_write(const Writer *w, Text *t, int which) {
     if (which == DEVICE_PLAN && w->merges)
         text_add(t, "        .merged = merged_launches,\n"
                     "        .num_merged = COUNT(merged_launches),\n");
+    if (which == DEVICE_PLAN && w->tiles)
+        text_add(t, "        .tile = tiles,\n"
+                    "        .num_tiles = COUNT(tiles),\n");
     if (w->stored)
         text_add(t,
                  "        .stored = stored_%s,\n"

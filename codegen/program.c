@@ -91,7 +91,8 @@ static void write_header(const Writer *w, Text *t) {
 }
 
 void codegen_program(const Program *p, const Plan *const plan[NUM_PLANS],
-                     const CodegenOptions *o, Text *c, Text *cu) {
+                     const CodegenOptions *o, Text *c, Text *cu,
+                     TileTexts *tiles) {
     Writer w = {.program = p, .plan = plan, .options = o, .a = arena_new()};
     find_steps(&w);
     kernels_write(&w, cu);
@@ -100,6 +101,7 @@ void codegen_program(const Program *p, const Plan *const plan[NUM_PLANS],
     calls_write(&w, c);
     fusion_tables_write(&w, c);
     merged_tables_write(&w, c);
+    tiles_write(&w, c, tiles);
     forks_write(&w, c);
     for (int i = 0; i < w.num_steps; i++)
         step_write(&w, c, &w.step[i]);

@@ -32,7 +32,7 @@ typedef struct {
     const MergedKernel **merged; // the same; numbered after the kernels
     int num_merged;
     FusionTables fusions;
-    bool merges, stored; // whether there are any
+    bool merges, tiles, stored; // whether there are any
 } Writer;
 
 // Defines the activation type for the prelude.
@@ -67,6 +67,10 @@ bool any_calls(const Writer *w);
 void calls_write(const Writer *w, Text *t);
 void fusion_tables_write(Writer *w, Text *t);
 void merged_tables_write(Writer *w, Text *t);
+
+// ---- tile.c ----
+
+void tiles_write(Writer *w, Text *t, TileTexts *out);
 
 // ---- repeats.c ----
 

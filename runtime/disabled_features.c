@@ -13,6 +13,7 @@ static const char *const names[] = {
     [RT_WITHOUT_FORKS] = "forks",
     [RT_WITHOUT_PROGRAMMATIC_LAUNCHES] = "programmatic-launches",
     [RT_WITHOUT_TIMING_EVENTS] = "timing-events",
+    [RT_WITHOUT_TILE_KERNELS] = "tile-kernels",
 };
 enum { NUM_NAMES = sizeof names / sizeof names[0] };
 
@@ -46,14 +47,16 @@ void rt_without_apply(unsigned without, RtPlan *plan) {
         plan->num_merged = 0;
     if (without >> RT_WITHOUT_LIBRARY_FUSIONS & 1)
         plan->num_fusions = 0;
+    if (without >> RT_WITHOUT_TILE_KERNELS & 1)
+        plan->num_tiles = 0;
 }
 
 bool rt_without_check(unsigned without, const RtDevice *d, RtError *e) {
     return without == 0 || strcmp(d->name, "host") != 0 ||
            rt_fail(e, EXIT_USAGE,
                    "--without is for a GPU: the host has no graph, library "
-                   "fusions, merged or programmatic launches, forks or timing "
-                   "events");
+                   "fusions, merged or programmatic launches, forks, timing "
+                   "events or tile kernels");
 }
 
 const RtTrainer *rt_without_trainer(RtReducedTrainer *to, const RtTrainer *from,

@@ -211,6 +211,18 @@ typedef struct {
     size_t barrier;
 } RtMergedLaunch;
 
+// A tile kernel that computes a library call and the kernel behind it, in place
+// of that kernel.  Its arguments are the call's three addresses, then the
+// kernel's.  A device launches it if the trainer has code of it for the GPU,
+// else the call and the kernel.
+typedef struct {
+    const char *name; // of its function
+    int code;         // the number of its code; equal kernels share it
+    int grid;         // blocks
+    int call;         // of the plan
+    int launch;       // the step's launch that is replaced, from 0; -1: none
+} RtTile;
+
 // A tensor that a launch stores in memory, for an observer of the step.
 typedef struct {
     int step, launch; // index of the plan's step; of its launch
@@ -324,6 +336,8 @@ typedef struct {
     int num_fusions, num_norms;
     const RtMergedLaunch *merged;
     int num_merged;
+    const RtTile *tile;
+    int num_tiles;
     const RtStored *stored; // in the order of steps and launches
     int num_stored;
     bool one_by_one; // steps are not recorded as CUDA graphs

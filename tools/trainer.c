@@ -105,6 +105,7 @@ TrainerText trainer_text(Arena *a, const Program *p,
                      .cu_file = text_new(a),
                      .code = text_new(a),
                      .graphs = text_new(a),
+                     .tiles = {.arena = a},
                      .fingerprint = fingerprint(p)};
     PassOptions host = plan_options(p, arguments, "host");
     PassOptions cuda = plan_options(p, arguments, "cuda");
@@ -124,7 +125,7 @@ TrainerText trainer_text(Arena *a, const Program *p,
     t.plan = program_plan(&steps, &cuda);
     t.host = plan_elsewhere(t.plan, &host);
     codegen_program(&steps, (const Plan *[]){t.host, t.plan}, &o, &t.c_file,
-                    &t.cu_file);
+                    &t.cu_file, &t.tiles);
     if (o.graphs)
         codegen_graphs(t.host, &t.graphs);
     if (arguments->lineinfo)

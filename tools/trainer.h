@@ -2,6 +2,7 @@
 #ifndef TOOLS_TRAINER_H
 #define TOOLS_TRAINER_H
 
+#include "codegen/codegen.h"
 #include "runtime/rt.h"
 #include "tools/tools.h"
 
@@ -10,6 +11,7 @@ typedef struct {
     Text c_file, cu_file;
     Text code;        // machine code for --target; empty without it
     Text graphs;      // of the steps that train
+    TileTexts tiles;  // that the plan for CUDA takes
     const Plan *plan; // for CUDA, which memory is limited for
     const Plan *host;
     uint64_t fingerprint; // of model and recipe

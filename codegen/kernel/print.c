@@ -9,6 +9,7 @@
 typedef struct {
     Text *t;
     const char *own; // the kernel's name; NULL: print kernel IR
+    bool tiles;      // values are tiles: no conditional, no cast
 } Printer;
 
 // The precedence of an expression: a level of parse.c's operators.
@@ -123,9 +124,28 @@ static void operation_add(const Printer *p, const Expr *x) {
         add(p, " : $", x->arg[2]);
 }
 
+// A conditional or a cast as a function of tiles.
+static bool is_tile_call(const Printer *p, const Expr *x) {
+    return p->tiles &&
+           (x->kind == X_CAST || (x->kind == X_OP && *x->name == '?'));
+}
+
+static void tile_call_add(const Printer *p, const Expr *x) {
+    if (x->kind == X_CAST)
+        text_add(p->t, "to_%s", x->name);
+    else
+        text_add(p->t, "where");
+    text_add(p->t, "(");
+    arguments_add(p, x, ")");
+}
+
 // Appends x, in parentheses if it binds less tightly than `least`.
 static void expr_add(const Printer *p, const Expr *x, int least) {
     bool loose = precedence_of(x) < least;
+    if (is_tile_call(p, x)) {
+        tile_call_add(p, x);
+        return;
+    }
     text_add(p->t, loose ? "(" : "");
     switch (x->kind) {
     case X_NAME:
@@ -241,7 +261,7 @@ static bool is_bare(const Stmt *in, const Block *b) {
 // Appends the only statement of b to its head's line, if it fits there.
 static bool short_add(const Printer *p, const Block *b) {
     Text line = text_new(p->t->arena);
-    stmt_add(&(Printer){&line, p->own}, b->first);
+    stmt_add(&(Printer){&line, p->own, p->tiles}, b->first);
     const char *s = text_string(&line);
     if (strchr(s, '\n') != s + line.length - 1 ||
         p->t->length - line_start(p->t) + line.length > WIDTH)
@@ -429,11 +449,15 @@ static void stmt_add(const Printer *p, const Stmt *s) {
 }
 
 void block_print(Text *t, const Block *b, const char *own) {
-    block_add_text(&(Printer){t, own}, b);
+    block_add_text(&(Printer){t, own, false}, b);
+}
+
+void block_print_tiles(Text *t, const Block *b) {
+    block_add_text(&(Printer){t, "", true}, b);
 }
 
 void tree_print(Text *t, const Tree *tree) {
-    Printer p = {t, NULL};
+    Printer p = {t, NULL, false};
     text_add(t, "kernel %s(", tree->name);
     for (int i = 0; i < tree->num_params; i++)
         add(&p, "%% *$", i > 0 ? ", " : "", tree->type[i], tree->param[i]);
@@ -455,6 +479,6 @@ void tree_print(Text *t, const Tree *tree) {
 
 const char *expr_print(Arena *a, const Expr *x, const char *own) {
     Text t = text_new(a);
-    expr_add(&(Printer){&t, own}, x, LOOSEST);
+    expr_add(&(Printer){&t, own, false}, x, LOOSEST);
     return text_string(&t);
 }

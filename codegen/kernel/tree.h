@@ -268,6 +268,8 @@ int registers_within(int blocks);
 
 // Appends b as C: own is the kernel's name.
 void block_print(Text *t, const Block *b, const char *own);
+// Appends b as CUDA Tile C++: its values are tiles (runtime/prelude/tile.h).
+void block_print_tiles(Text *t, const Block *b);
 // Appends a kernel as kernel IR, with the kinds of numbers and the node of each
 // statement.
 void tree_print(Text *t, const Tree *tree);

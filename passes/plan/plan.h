@@ -6,6 +6,7 @@
 #include "passes/plan/access_region.h"
 #include "passes/plan/fork.h"
 #include "passes/plan/merged_launch.h"
+#include "passes/plan/tile_fusion.h"
 
 enum { NO_LAUNCH = -1 };
 
@@ -28,6 +29,7 @@ typedef struct GraphPlan {
     LibraryFusions fusions;
     MergedLaunches merged;
     Forks forks;
+    TileFusions tiles;
     MergeRefusal *refusal; // of each group: why it is not merged with the one
                            // before; NULL: no device is described
 } GraphPlan;

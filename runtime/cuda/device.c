@@ -283,6 +283,7 @@ static void close_cuda(RtDevice *d) {
             c->cu.stream_free(c->stream);
     }
     rt_kernels_close(&c->kernels);
+    rt_tiles_close(&c->tiles);
     rt_builtins_close(&c->builtins);
     rt_gpu_close(&c->gpu);
     free(c->graph);
@@ -327,10 +328,13 @@ static bool open_graphs(RtCuda *c, RtError *e) {
     return true;
 }
 
+// A tile kernel has the arguments of a call and of a kernel.
 static bool allocate_arguments(RtCuda *c, RtError *e) {
+    enum { ARGS_OF_CALL = 3 };
     int most = 0;
     for (int i = 0; i < c->plan->num_kernels; i++)
         most = c->plan->kernel[i].args > most ? c->plan->kernel[i].args : most;
+    most += ARGS_OF_CALL;
     c->at = calloc((size_t)most + 1, sizeof *c->at);
     c->argument = calloc((size_t)most + 1, sizeof *c->argument);
     if (c->at == NULL || c->argument == NULL)
@@ -420,6 +424,14 @@ static bool open_stream(RtCuda *c, RtError *e) {
            rt_async_readback_open(&c->readback, &c->cu, c->stream, e);
 }
 
+// Autotuning measures library calls and kernels.
+static bool open_tiles(RtCuda *c, const RtOptions *o, RtError *e) {
+    RtPlan plan = *c->plan;
+    if (o != NULL && o->tune)
+        plan.num_tiles = 0;
+    return rt_tiles_open(&c->tiles, &c->gpu, c->trainer, &plan, e);
+}
+
 // Kernels compile while the context is made and calls are planned; libraries
 // open while the context is made.
 static bool open_gpu(RtCuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
@@ -434,7 +446,7 @@ static bool open_gpu(RtCuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
     if (!allocate_lists(c, e) || !allocate_arguments(c, e))
         return false;
     rt_lap(laps, RT_START_DEVICE);
-    if (!start_kernels(c, e) || !start_builtins(c, o, e))
+    if (!open_tiles(c, o, e) || !start_kernels(c, e) || !start_builtins(c, o, e))
         return false;
     rt_lap(laps, RT_START_COMPILING);
     rt_preload_start(&preload, &c->gpu, c->plan);
@@ -482,10 +494,15 @@ static bool open_nvjpeg(RtCuda *c, const RtOptions *o, RtError *e) {
     return c->nvjpeg != NULL;
 }
 
+static bool load_tiles(RtCuda *c) {
+    rt_tiles_load(&c->tiles, c->trainer);
+    return true;
+}
+
 static bool open_all(RtCuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
                      RtError *e) {
     return open_gpu(c, ordinal, o, laps, e) && open_calls(c, o, laps, e) &&
-           open_nvjpeg(c, o, e) && list_kernels(c, e) &&
+           open_nvjpeg(c, o, e) && load_tiles(c) && list_kernels(c, e) &&
            rt_kernels_load(&c->kernels, c->needed, laps, e) && load_sum(c, e);
 }
 

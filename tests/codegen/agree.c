@@ -8,6 +8,7 @@
 #include "ir/tolerance.h"
 #include "passes/plan/group.h"
 #include "tests/codegen/merged.h"
+#include "tests/codegen/tiled.h"
 #include "tests/codegen/library.h"
 #include "tests/codegen/load.h"
 #include "tests/codegen/tensors.h"
@@ -27,6 +28,7 @@ typedef struct {
     Plan *plan;
     RtDevice *device;
     void *library;
+    TilingDevice tiled;
     const RtPlan *rt;
     const char *folder;
     Text report;
@@ -69,6 +71,11 @@ static int num_threads(const Case *c) {
     return c->how == FAST && !is_single ? 2 : 1;
 }
 
+static void take_tiles(const GraphPlan *p) {
+    for (int i = 0; i < p->tiles.count; i++)
+        p->tiles.fusion[i].taken = true;
+}
+
 // The emitted program as a library.
 static bool build(Run *r) {
     bool on_gpu = r->test->how == ON_GPU;
@@ -78,6 +85,8 @@ static bool build(Run *r) {
     o.reuse = r->test->reuse;
     o.deep_verify = true;
     r->plan = program_plan(r->program, &o);
+    for (int i = 0; r->test->how == TILED && i < r->plan->num_steps; i++)
+        take_tiles(r->plan->step[i].plan);
     library_write(r->a, r->folder, "model", r->program, r->plan);
     const char *name[] = {"model"};
     const char *why =
@@ -161,10 +170,25 @@ static void compare(Run *r, const Graph *g, NodeId n, const double *right,
                      (long long)i, found[i], right[i]);
 }
 
+// The tensors that a step stores: not the result of a call that a tile kernel
+// computes together with its only reader.
+static bool *find_stored(const Run *r, const Graph *g) {
+    bool *stored = graph_stored(g, r->a);
+    for (int i = 0; r->test->how == TILED && i < r->plan->num_steps; i++) {
+        const GraphPlan *p = r->plan->step[i].plan;
+        for (int k = 0; p->graph == g && k < p->tiles.count; k++) {
+            const TileFusion *f = &p->tiles.fusion[k];
+            if (!f->stores)
+                stored[group_first(g, &p->group[f->call], CALLS)] = false;
+        }
+    }
+    return stored;
+}
+
 // Which tensors are still there after a step in which no two share memory: not
 // those that a library call has added to.
 static bool *find_kept(const Run *r, const Graph *g) {
-    bool *kept = graph_stored(g, r->a);
+    bool *kept = find_stored(r, g);
     for (NodeId n = 0; n < g->count; n++) {
         NodeId into = call_adds_to(&g->node[n]);
         kept[n] &= !(op_info[g->node[n].op].facts & LEAF);
@@ -207,14 +231,15 @@ static Graph *cut(const Run *r, const Graph *g, double **leaf,
     Graph *c = graph_new(r->a, g->name);
     NodeId *seen = ARENA_ARRAY(r->a, g->count, NodeId);
     NodeId *now = ARENA_ARRAY(r->a, g->count, NodeId);
-    bool *kept = find_kept(r, g), *stored = graph_stored(g, r->a);
+    bool *kept = find_kept(r, g), *stored = find_stored(r, g);
     double **value = ARENA_ARRAY(r->a, 2 * (size_t)g->count + 1, double *);
     c->act = g->act;
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
         for (int i = 0; i < d->num_args; i++) {
             NodeId arg = d->arg[i];
-            bool own = d->group >= 0 && g->node[arg].group == d->group;
+            bool own = (d->group >= 0 && g->node[arg].group == d->group) ||
+                       (g->node[arg].group >= 0 && !stored[arg]);
             now[arg] = own ? computed[arg] : seen[arg];
         }
         computed[n] = seen[n] = graph_copy(c, g, n, now);
@@ -240,6 +265,9 @@ static void take_step(Run *r, int which) {
         merged_begin(&d, which);
         step->run(&d.device);
         merged_close(&d);
+    } else if (r->test->how == TILED) {
+        tiled_begin(&r->tiled);
+        step->run(&r->tiled.device);
     } else {
         r->device->run(r->device, step);
     }
@@ -343,15 +371,27 @@ static void open_gpu(Run *r) {
         text_add(&r->report, "%s\n", why);
 }
 
+static bool open_tiles(Run *r) {
+    const char *why;
+    void *kernels = library_tiles(r->a, r->folder, "model", &why);
+    if (kernels == NULL)
+        text_add(&r->report, "%s\n", why);
+    else
+        r->tiled = tiled_device(r->device, r->rt, kernels);
+    return kernels != NULL;
+}
+
 static void compare_values(Run *r) {
     if (r->test->how == ON_GPU)
         open_gpu(r);
     else
         r->device = host_open(r->rt, num_threads(r->test));
-    if (r->device == NULL)
+    if (r->device == NULL || (r->test->how == TILED && !open_tiles(r)))
         return;
     r->device->reserve(r->device);
     run_steps(r);
+    if (r->test->how == TILED && r->tiled.launched == 0)
+        text_add(&r->report, "no tile kernel ran\n");
     r->device->close(r->device);
 }
 

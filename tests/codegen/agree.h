@@ -10,6 +10,8 @@ typedef enum {
     FAST,     // blocks are loops on the host
     FAITHFUL, // every CUDA thread exists
     WATCHED,  // and the race checker sees each access; values are not compared
+    TILED,    // fast, and contractions are tile kernels with the meaning of
+              // tests/tile/host
     ON_GPU    // GPU 0, where library calls do nothing else on the way
 } How;
 

@@ -137,6 +137,15 @@ const Named agree_cases[] = {
     {"skipped unfused",  {NET("skipped"), AS_IS,   F16,  0, FAST, false, 0}},
 };
 
+const Named tiled_cases[] = {
+    {"tiles in f16",     {NET("tiles"), AS_IS,     F16,  1, TILED, false, 0}},
+    {"tiles in bf16",    {NET("tiles"), WITH(as_brain), BF16, 1, TILED, false, 0}},
+    {"mixed in f16",     {NET("mixed"), WITH(as_half), F16, 1, TILED, false, 0}},
+    {"squeeze in f16",   {NET("squeeze"), WITH(as_half), F16, 1, TILED, false, 0}},
+    {"sequence in bf16", {NET("sequence"), WITH(as_brain), BF16, 1, TILED, false, 0}},
+    {"attention in f16", {IR("attention-odd"),     F16,  1, TILED, false, 0}},
+};
+
 const Named faithful_cases[] = {
     {"resnet9",          {RESNET, WITH(small),     F32,  1, FAITHFUL, false, 0}},
     {"resnet9 in f16",   {RESNET, WITH(half),      F16,  1, FAITHFUL, false, 0}},
@@ -196,6 +205,7 @@ const Named merged_cases[] = {
     {"attention merged", {IR("attention-odd"), F32, 1, FAITHFUL, true, 0}},
 };
 
+const int tiled_num_cases = sizeof tiled_cases / sizeof *tiled_cases;
 const int agree_num_cases = sizeof agree_cases / sizeof *agree_cases;
 const int faithful_num_cases = sizeof faithful_cases / sizeof *faithful_cases;
 const int merged_num_cases = sizeof merged_cases / sizeof *merged_cases;

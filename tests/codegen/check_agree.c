@@ -79,6 +79,11 @@ START_TEST(faithful_kernels_agree) {
 }
 END_TEST
 
+START_TEST(tiled_kernels_agree) {
+    check_agreement(&tiled_cases[_i]);
+}
+END_TEST
+
 // Kernels that are merged leave the same bits as one by one.
 START_TEST(merged_kernels_agree) {
     if (!is_asked_for(&merged_cases[_i]))
@@ -100,6 +105,10 @@ Suite *agree_suite(void) {
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, fast_kernels_agree, 0, agree_num_cases);
     tcase_add_loop_test(t, random_kernels_agree, 0, NUM_RANDOM);
+    suite_add_tcase(s, t);
+    t = tcase_create("tiled");
+    tcase_set_timeout(t, 300);
+    tcase_add_loop_test(t, tiled_kernels_agree, 0, tiled_num_cases);
     suite_add_tcase(s, t);
     t = tcase_create("faithful");
     tcase_set_timeout(t, 300);

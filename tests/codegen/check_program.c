@@ -20,7 +20,8 @@ static Output emit(Arena *a, const Program *p, const char *base) {
     Text c = text_new(a), cu = text_new(a);
     const Plan *plan[NUM_PLANS];
     load_plans(p, 1, plan);
-    codegen_program(p, plan, &o, &c, &cu);
+    TileTexts tiles = {.arena = a};
+    codegen_program(p, plan, &o, &c, &cu, &tiles);
     return (Output){text_string(&c), text_string(&cu)};
 }
 

@@ -58,12 +58,49 @@ static void write_file(const char *path, const Text *text) {
     fclose(f);
 }
 
+// The tile kernels of a program in one file, with a function for each that runs
+// all of its blocks.
+static void write_tiles(Arena *a, const char *folder, const char *name,
+                        const TileTexts *tiles) {
+    Text t = text_new(a);
+    for (int i = 0; i < tiles->count; i++) {
+        const char *kernel = tiles->kernel[i].name;
+        text_add(&t, "%s\n", tiles->kernel[i].text);
+        text_add(&t,
+                 "extern \"C\" void %s_run(void **argument, int grid) {\n"
+                 "    ct::launch(\"%s\", %s, argument, grid);\n}\n\n",
+                 kernel, kernel, kernel);
+    }
+    write_file(arena_format(a, "%s/%s.tile.cc", folder, name), &t);
+}
+
+void *library_tiles(Arena *a, const char *folder, const char *name,
+                    const char **why) {
+    const char *cxx = getenv("CXX");
+    const char *file = arena_format(a, "%s/%s.tile", folder, name);
+    const char *command = arena_format(
+        a,
+        "%s -std=c++20 -O2 -march=native -fPIC -shared -Wall -Wextra -Werror "
+        "-Wno-attributes -Wno-unused-parameter -Wno-unused-variable -I%s -I%s "
+        "%s.cc -o %s.so",
+        cxx != NULL ? cxx : "c++", library_source(a, "tests/tile/host"),
+        library_source(a, "."), file, file);
+    *why = arena_format(a, "did not compile: %s", command);
+    void *library = system(command) == 0
+                        ? dlopen(arena_format(a, "%s.so", file), RTLD_NOW)
+                        : NULL;
+    return library;
+}
+
 void library_write(Arena *a, const char *folder, const char *name,
                    const Program *p, const Plan *plan) {
     Text c = text_new(a), cu = text_new(a), unit = text_new(a);
     CodegenOptions options = {
         .version = "test", .base = name, .fingerprint = 1};
-    codegen_program(p, (const Plan *[]){plan, plan}, &options, &c, &cu);
+    TileTexts tiles = {.arena = a};
+    codegen_program(p, (const Plan *[]){plan, plan}, &options, &c, &cu, &tiles);
+    if (tiles.count > 0)
+        write_tiles(a, folder, name, &tiles);
     text_add(&unit,
              "#define sinter_trainer %s_trainer\n#define main %s_main\n"
              "#ifndef SINTER_SIMT // which watches all memory of kernels\n"
@@ -196,9 +233,11 @@ RtDevice *library_gpu(Arena *a, void *library, const char *name,
 
 void library_remove(Arena *a, const char *folder, int count,
                     const char *const *name) {
-    static const char *const end[] = {"c", "cu", "unit.c", "unit.o"};
+    static const char *const end[] = {"c",      "cu",      "unit.c",
+                                      "unit.o", "tile.cc", "tile.so"};
+    enum { FILES = sizeof end / sizeof *end };
     for (int i = 0; i < count; i++)
-        for (int k = 0; k < 4; k++)
+        for (int k = 0; k < FILES; k++)
             unlink(arena_format(a, "%s/%s.%s", folder, name[i], end[k]));
     unlink(arena_format(a, "%s/model.so", folder));
     rmdir(folder);

@@ -44,6 +44,12 @@ bool library_tiny(void);
 const char *library_compile(Arena *a, const char *folder, int count,
                             const char *const *name, const char *flags);
 
+// The tile kernels of a program that was written, with the meaning that
+// tests/tile/host gives them: NAME_run(argument, grid) runs kernel NAME.  NULL:
+// see *why.
+void *library_tiles(Arena *a, const char *folder, const char *name,
+                    const char **why);
+
 // NULL: see *why.
 void *library_open(Arena *a, const char *folder, const char **why);
 

@@ -155,6 +155,10 @@ typedef struct {
 
 ViewWriter ptx_write, sass_write;
 
+// ---- tile.c ----
+
+ViewWriter tile_write;
+
 // ---- disassembler.c ----
 
 // Finds nvdisasm; NULL after a message.

@@ -41,6 +41,8 @@ static const View stages[] = {
      "the PTX that NVRTC compiles kernels to"},
     {"sass",       "sass", NULL,         true,  sass_write,
      "the machine code of kernels, disassembled; needs nvdisasm"},
+    {"tile",       "cu",   NULL,         false, tile_write,
+     "CUDA Tile C++ of contractions with the kernels behind them"},
     {"launches",   "txt",  NULL,         false, launches_write,
      "a line for each kernel and library call of a step"},
     {"fusion",     "txt",  NULL,         false, fusion_write,
@@ -115,13 +117,13 @@ static const char *option_ignored(Arena *a, const Arguments *arguments,
                  stage->write == sass_write;
     bool chooses =
         texts || stage->write == ir_write || stage->write == launches_write ||
-        stage->write == fusion_write;
+        stage->write == fusion_write || stage->write == tile_write;
     if (arguments->json && !kernels)
         return "--json is for show kernels of a model";
     if ((arguments->kernel || arguments->line.number.given || arguments->op) &&
         !chooses)
         return "--kernel, --line and --op are for show kernels, kernel-ir, "
-               "launches, fusion, ptx and sass of a model";
+               "launches, fusion, tile, ptx and sass of a model";
     if (texts && !kernels && arguments->arch && strchr(arguments->arch, ','))
         return arena_format(a, "show %s takes one GPU: give one --arch",
                             stage->name);

@@ -40,11 +40,25 @@ const char *rt_embedded_code_next(const RtTrainer *t, int gpu, int *rank) {
     int highest = 0;
     RtEmbeddedCode h;
     while ((code = next(t, &at, &h)) != NULL)
-        if (runs_on(&h, gpu) && rank_of(&h) > highest && rank_of(&h) < *rank) {
+        if (h.form < RT_TILE_CUBIN && runs_on(&h, gpu) &&
+            rank_of(&h) > highest && rank_of(&h) < *rank) {
             best = code;
             highest = rank_of(&h);
         }
     *rank = highest;
+    return best;
+}
+
+const char *rt_embedded_tile(const RtTrainer *t, int gpu, int number) {
+    const char *at = t->code, *best = NULL, *code;
+    int highest = 0;
+    RtEmbeddedCode h;
+    while ((code = next(t, &at, &h)) != NULL)
+        if (h.form == RT_TILE_CUBIN + number && runs_on(&h, gpu) &&
+            h.capability > highest) {
+            best = code;
+            highest = h.capability;
+        }
     return best;
 }
 

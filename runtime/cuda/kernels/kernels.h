@@ -127,6 +127,8 @@ void rt_cache_write(const RtCache *c, RtCacheKey key, const RtCode *code);
 // becomes its rank.  Start with RT_BEFORE_ALL; NULL: there is no more.
 enum { RT_BEFORE_ALL = 1 << 30 };
 const char *rt_embedded_code_next(const RtTrainer *t, int gpu, int *rank);
+// The code of tile kernel number `code` that runs on a GPU, or NULL.
+const char *rt_embedded_tile(const RtTrainer *t, int gpu, int code);
 // The compute capability for which code of a rank was compiled.
 int rt_embedded_code_capability(int rank);
 // Its compute capabilities: "8.0, 9.0".
@@ -193,6 +195,31 @@ void rt_kernels_close(RtKernels *k);
 bool rt_kernels_set_global(const RtKernels *k, const char *variable,
                            const void *value, size_t bytes, CUstream stream,
                            RtError *e);
+
+// ---- tile_code.c ----
+
+// The tile kernels of a plan.  Those without code for the GPU are not usable:
+// library calls do their work.
+typedef struct {
+    const RtGpu *gpu;
+    const RtTile *tile;
+    int count;
+    CUmodule *module;     // of the first of equal ones
+    CUfunction *function; // of each
+    bool *usable;
+} RtTiles;
+
+// Finds the code that the trainer has; the GPU needs no context yet.
+bool rt_tiles_open(RtTiles *k, const RtGpu *gpu, const RtTrainer *t,
+                   const RtPlan *plan, RtError *e);
+// Loads it.  The driver may refuse it, as one for an earlier CUDA does.
+void rt_tiles_load(RtTiles *k, const RtTrainer *t);
+void rt_tiles_close(RtTiles *k);
+
+// The usable tile kernel of a library call of the plan, or NULL.
+const RtTile *rt_tiles_find(const RtTiles *k, int call);
+CUresult rt_tiles_launch(const RtTiles *k, const RtTile *tile, CUstream stream,
+                         void **argument);
 
 // ---- builtin.c ----
 

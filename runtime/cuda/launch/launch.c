@@ -198,6 +198,58 @@ bool rt_cuda_is_fused(const RtCuda *c, int step, int launch) {
     return false;
 }
 
+// ---- tile kernels ----
+
+// Launches a tile kernel, with the arguments of the call and of the kernel that
+// it replaces; NULL: none.
+static void launch_tile(RtCuda *c, const RtPendingTile *p, int kernel,
+                        const size_t *arg) {
+    enum { OF_CALL = 3 };
+    int args = arg != NULL ? c->plan->kernel[kernel].args : 0;
+    int last = arg != NULL ? p->tile->launch : p->number;
+    for (int i = 0; i < OF_CALL + args; i++)
+        c->at[i] = c->arena + (i < OF_CALL ? p->arg[i] : arg[i - OF_CALL]);
+    if (c->is_listing || c->is_refused)
+        return;
+    c->after_kernel = false;
+    remember(c, p->tile->name);
+    rt_fork_join(c, last);
+    begin_launch(c, p->tile->name, p->number, last, false);
+    rt_cuda_check_launch(
+        c, rt_driver_good(
+               &c->cu,
+               rt_tiles_launch(&c->tiles, p->tile, c->stream, c->argument),
+               &c->error, "launch tile kernel %s", p->tile->name));
+    end_launch(c);
+}
+
+// Whether a tile kernel does the work of a call, now or at a later launch.
+static bool takes_call(RtCuda *c, int number, int call, size_t a, size_t b,
+                       size_t out) {
+    const RtPendingTile p = {rt_tiles_find(&c->tiles, call), number,
+                             {a, b, out}};
+    if (p.tile == NULL)
+        return false;
+    c->pending = p.tile->launch < 0 ? (RtPendingTile){0} : p;
+    if (p.tile->launch < 0)
+        launch_tile(c, &p, -1, NULL);
+    else
+        report_absent(&c->device);
+    return true;
+}
+
+static bool takes_kernel(RtCuda *c, int number, int kernel,
+                         const size_t *arg) {
+    const RtPendingTile p = c->pending;
+    if (p.tile == NULL || p.tile->launch != number)
+        return false;
+    c->pending = (RtPendingTile){0};
+    launch_tile(c, &p, kernel, arg);
+    return true;
+}
+
+// ---- kernels ----
+
 // Launches a kernel, or with the last one of a merged launch all of them.
 void rt_cuda_launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     RtCuda *c = rt_cuda_of(d);
@@ -205,6 +257,10 @@ void rt_cuda_launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     if (rt_cuda_is_fused(c, c->step, c->merging.launch)) {
         rt_merging_skip(&c->merging);
         report_absent(d);
+        return;
+    }
+    if (takes_kernel(c, c->merging.launch, kernel, arg)) {
+        rt_merging_skip(&c->merging);
         return;
     }
     int last = c->merging.launch;
@@ -267,7 +323,8 @@ void rt_cuda_library_call(RtDevice *d, int call, size_t a, size_t b,
     int number = c->merging.launch;
     time_launch(c, number, call);
     rt_merging_skip(&c->merging);
-    if (c->is_listing || c->is_refused)
+    if (takes_call(c, number, call, a, b, out) || c->is_listing ||
+        c->is_refused)
         return;
     c->after_kernel = false;
     remember(c, c->plan->call[call].layer);
@@ -309,6 +366,8 @@ int rt_cuda_queued_launches(RtDevice *d) {
     RtCuda *c = rt_cuda_of(d);
     int next = c->merging.launch;
     int queued = c->merging.num_args > 0 ? c->first : next;
+    if (c->pending.tile != NULL && c->pending.number < queued)
+        queued = c->pending.number;
     for (int i = 0; i < c->plan->num_fusions; i++) {
         const RtFusion *f = &c->plan->fusion[i];
         if (f->step == c->step && f->launch >= 0 && f->launch < queued &&
@@ -325,6 +384,7 @@ void rt_cuda_launch_step(RtCuda *c, bool captured, bool timed) {
     c->is_timed = timed;
     c->after_kernel = false;
     c->launches = 0;
+    c->pending = (RtPendingTile){0};
     rt_merging_begin(&c->merging, c->plan, c->merged, c->step);
     if (c->device.segment != NULL)
         c->merging.launch = c->device.segment->first;

@@ -102,6 +102,13 @@ typedef struct {
 
 enum { RECENT = 4 }; // launches that an error names
 
+// A library call whose tile kernel is launched at a later launch.
+typedef struct {
+    const RtTile *tile; // NULL: none
+    int number;         // of the call's launch
+    size_t arg[3];
+} RtPendingTile;
+
 typedef struct {
     RtDevice device;
     const RtTrainer *trainer;
@@ -110,6 +117,8 @@ typedef struct {
     RtDriver cu;
     RtGpu gpu;
     RtKernels kernels;
+    RtTiles tiles;
+    RtPendingTile pending;
     RtLibraryCalls calls;
     RtStaging staging;
     RtNvjpeg *nvjpeg; // NULL: not used

@@ -1,0 +1,147 @@
+// Tile print: a schedule as CUDA Tile C++, whose words runtime/prelude/tile.h
+// defines.
+
+#include "codegen/program.h"
+#include "codegen/tile.h"
+
+static int64_t divide_up(int64_t a, int64_t b) {
+    return (a + b - 1) / b;
+}
+
+int64_t tile_blocks(const TileSchedule *s) {
+    return s->space.batch * divide_up(s->space.rows, s->size.rows) *
+           divide_up(s->space.columns, s->size.columns);
+}
+
+static void print_parameters(Text *t, const TileSchedule *s) {
+    text_add(t, "TILE_KERNEL(%d)\n%s(const act *a, const act *b, act *out",
+             s->size.warps, s->name);
+    for (int i = 0; s->epilogue != NULL && i < s->epilogue->num_args; i++)
+        text_add(t, ",\n    %s *p%d", s->epilogue->arg[i].type, i);
+    text_add(t, ")\n{\n");
+}
+
+// M, N and K are the rows, columns and reduced elements of the product.
+static void print_sizes(Text *t, const TileSchedule *s) {
+    const TileWindow *w = &s->window;
+    text_add(t, "    constexpr int Z = %lld, M = %lld, N = %lld, K = %lld;\n",
+             (long long)s->space.batch, (long long)s->space.rows,
+             (long long)s->space.columns, (long long)s->depth);
+    if (s->load != MATRIX_ROWS)
+        text_add(t,
+                 "    constexpr int H = %lld, W = %lld, C = %lld, R = %lld, "
+                 "S = %lld, OH = %lld, OW = %lld;\n",
+                 (long long)w->h, (long long)w->w, (long long)w->c,
+                 (long long)w->r, (long long)w->s, (long long)w->oh,
+                 (long long)w->ow);
+    text_add(t,
+             "    constexpr int BM = %d, BN = %d, BK = %d;\n"
+             "    constexpr int MB = (M + BM - 1) / BM, NB = (N + BN - 1) / BN,"
+             " KB = (K + BK - 1) / BK;\n",
+             s->size.rows, s->size.columns, s->size.depth);
+}
+
+// Blocks side by side share rows of the first operand, which is the larger.
+static void print_block(Text *t) {
+    text_add(t, "    a = ct::assume_aligned<16>(a);\n"
+                "    b = ct::assume_aligned<16>(b);\n"
+                "    const int block = ct::bid().x, nb = block %% NB;\n"
+                "    const int mb = block / NB %% MB, z = block / NB / MB;\n"
+                "    auto acc = "
+                "ct::full<ct::tile<float, ct::shape<BM, BN>>>(0.0f);\n");
+}
+
+static void print_operand(Text *t, const char *name, bool transposed,
+                          const char *rows, const char *columns, const char *i,
+                          const char *j) {
+    const char letter = *name;
+    if (transposed)
+        text_add(t,
+                 "        const auto %c_tile = ct::transpose(matrix<B%s, B%s>("
+                 "load_tile<Z, %s, %s, 1, B%s, B%s>(%c, z, %s, %s)));\n",
+                 letter, columns, rows, columns, rows, columns, rows, letter, j,
+                 i);
+    else
+        text_add(t,
+                 "        const auto %c_tile = matrix<B%s, B%s>("
+                 "load_tile<Z, %s, %s, 1, B%s, B%s>(%c, z, %s, %s));\n",
+                 letter, rows, columns, rows, columns, rows, columns, letter, i,
+                 j);
+}
+
+static void print_matrix_loop(Text *t, const TileSchedule *s) {
+    text_add(t, "    STEPS(i, KB) {\n");
+    print_operand(t, "a", s->ta, "M", "K", "mb", "i");
+    print_operand(t, "b", s->tb, "K", "N", "i", "nb");
+}
+
+static const char *signed_text(Arena *a, int64_t by) {
+    return by == 0 ? "" : arena_format(a, " - %lld", (long long)by);
+}
+
+static const char *times_text(Arena *a, int64_t by) {
+    return by == 1 ? "" : arena_format(a, " * %lld", (long long)by);
+}
+
+// The first row and column of each result's window.
+static void print_windows(Text *t, const TileSchedule *s) {
+    const TileWindow *w = &s->window;
+    Arena *a = t->arena;
+    text_add(t,
+             "    const auto m = column_of<BM>() + mb * BM;\n"
+             "    const auto n = m / (OH * OW);\n"
+             "    const auto h = m / OW %% OH%s%s, w = m %% OW%s%s;\n",
+             times_text(a, w->stride[0]), signed_text(a, w->pad[0]),
+             times_text(a, w->stride[1]), signed_text(a, w->pad[1]));
+}
+
+// Weights are [N][R * S][C].
+static void print_window_loop(Text *t, const TileSchedule *s) {
+    const TileWindow *w = &s->window;
+    bool flat = s->load == WINDOW_FLAT;
+    print_windows(t, s);
+    if (flat)
+        text_add(t, "    STEPS(i, KB) {\n"
+                    "        const auto k = row_of<BK>() + i * BK;\n"
+                    "        const auto tap = k / C, c = k %% C;\n");
+    else
+        text_add(t, "    STEPS(i, R * S * KB) {\n"
+                    "        const int tap = i / KB, kb = i %% KB;\n"
+                    "        const auto c = row_of<BK>() + kb * BK;\n");
+    text_add(t,
+             "        const auto y = h + tap / S%s, x = w + tap %% S%s;\n"
+             "        const auto inside = (m < M) && (y >= 0) && (y < H) && "
+             "(x >= 0) && (x < W)%s;\n"
+             "        const auto a_tile = ct::load_masked(\n"
+             "            a + (((n * H + y) * W + x) * C + c), inside, "
+             "act(0.0f));\n",
+             times_text(t->arena, w->dilation[0]),
+             times_text(t->arena, w->dilation[1]),
+             flat                            ? " && (k < K)"
+             : s->depth % s->size.depth != 0 ? " && (c < K)"
+                                             : "");
+    if (flat)
+        print_operand(t, "b", true, "K", "N", "i", "nb");
+    else
+        text_add(t, "        const auto b_tile = ct::transpose(matrix<BN, BK>("
+                    "load_tile<N, R * S, C, BN, 1, BK>(b, nb, tap, kb)));\n");
+}
+
+void tile_print(Text *t, const TileSchedule *s) {
+    text_add(t,
+             "%s" EMITTED_LICENCE "#define SINTER_ACT %d\n"
+             "#include \"runtime/prelude/tile.h\"\n\n",
+             s->heading, act_bits(s->act));
+    print_parameters(t, s);
+    print_sizes(t, s);
+    print_block(t);
+    if (s->load == MATRIX_ROWS)
+        print_matrix_loop(t, s);
+    else
+        print_window_loop(t, s);
+    text_add(t, "        acc = ct::mma(a_tile, b_tile, acc);\n    }\n");
+    t->indent = 1;
+    block_print_tiles(t, &s->statements);
+    t->indent = 0;
+    text_add(t, "}\n");
+}

@@ -1,0 +1,215 @@
+// Tile fusions: see tile_fusion.h.
+
+#include "passes/plan/tile_fusion.h"
+
+typedef struct {
+    const Graph *g;
+    const LibraryFusions *fusions;
+    const MergedLaunches *merged;
+    Readers reader;  // of each node
+    bool *is_output; // of each node: whether it is a result of the graph
+} Search;
+
+static int64_t rows_of(Type t) {
+    return t.rank > 0 ? space_rows(&t) : 1;
+}
+
+TileSpace tile_space(const Graph *g, NodeId call) {
+    const Node *d = &g->node[call];
+    TileSpace s = {.batch = 1, .columns = space_columns(d->type)};
+    s.rows = d->op == OP_matmul ? d->type->dim[d->type->rank - 2]
+                                : rows_of(*d->type);
+    for (int i = 0; d->op == OP_matmul && i < d->type->rank - 2; i++)
+        s.batch *= d->type->dim[i];
+    return s;
+}
+
+bool tile_extents(const TileSpace *s, Type t, bool whole[3]) {
+    int64_t columns = t.rank > 0 ? space_columns(&t) : 1, rows = rows_of(t);
+    whole[0] = rows == s->batch * s->rows;
+    whole[1] = whole[0] ||
+               (rows == s->rows && t.rank > 1 && t.dim[t.rank - 2] == rows);
+    whole[2] = columns == s->columns;
+    return (whole[1] || rows == 1) && (whole[2] || columns == 1);
+}
+
+// ---- contractions ----
+
+static bool is_indexed(Type t) {
+    return type_count(&t) > 0 && type_count(&t) <= INT32_MAX;
+}
+
+// Whether a tile kernel can compute it: activations of 16 bits, one group of
+// channels, a new result, and offsets in 32 bits.
+static bool is_contraction(const Graph *g, NodeId n) {
+    const Node *d = &g->node[n];
+    if ((d->op != OP_conv && d->op != OP_matmul) ||
+        node_int(d, ATTR_accumulate, 0) || node_int(d, ATTR_groups, 1) != 1 ||
+        d->type->dtype != ACT || !is_indexed(*d->type))
+        return false;
+    for (int i = 0; i < 2; i++) {
+        Type t = *g->node[d->arg[i]].type;
+        if (t.dtype != ACT || !is_indexed(t))
+            return false;
+    }
+    return true;
+}
+
+// ---- epilogues ----
+
+static bool has_type(const TileSpace *s, Type t) {
+    bool whole[3];
+    return (t.dtype == F32 || t.dtype == ACT || t.dtype == BOOL) &&
+           tile_extents(s, t, whole);
+}
+
+// Bits of predicates, as many as whole bytes have.
+static bool is_packed(const Graph *g, const TileSpace *s, const Node *d) {
+    Type from = *g->node[d->arg[0]].type;
+    bool whole[3];
+    return d->op == OP_pack && node_int(d, ATTR_bits, 0) == 1 &&
+           from.dtype == BOOL && tile_extents(s, from, whole) && whole[0] &&
+           whole[1] && whole[2] && s->columns % 8 == 0;
+}
+
+// Whether a node of the epilogue, or one that it reads, is a number or a
+// function of the elements of tensors that broadcast to the result.
+static bool is_elementwise(const Graph *g, const TileSpace *s, const Node *d) {
+    if (is_packed(g, s, d))
+        return true;
+    if (d->op == OP_uniform || d->op == OP_var_finalize || d->op == OP_mod)
+        return false;
+    return has_type(s, *d->type) &&
+           ((op_info[d->op].facts & POINTWISE) || d->op == OP_reshape);
+}
+
+static bool is_read(const Graph *g, const TileSpace *s, NodeId n) {
+    const Node *d = &g->node[n];
+    double value;
+    if (d->op == OP_constant)
+        return node_number(d, &value);
+    return d->op != OP_iota && d->type->dtype != BOOL && has_type(s, *d->type);
+}
+
+static bool is_whole(const TileSpace *s, const Node *d) {
+    bool whole[3];
+    return d->op == OP_pack || (tile_extents(s, *d->type, whole) && whole[0] &&
+                                whole[1] && whole[2]);
+}
+
+static bool is_epilogue(const Search *s, const Group *group, NodeId call) {
+    TileSpace space = tile_space(s->g, call);
+    if (group->kind != GROUP_GRID || group->workspace != NO_NODE)
+        return false;
+    for (int i = 0; i < group->num_outputs; i++)
+        if (!is_whole(&space, &s->g->node[group->output[i]]))
+            return false;
+    for (NodeId n = group->first; n <= group->last; n++) {
+        const Node *d = &s->g->node[n];
+        if (!is_elementwise(s->g, &space, d))
+            return false;
+        for (int i = 0; i < d->num_args; i++)
+            if (!group_has(group, d->arg[i]) &&
+                !is_read(s->g, &space, d->arg[i]))
+                return false;
+    }
+    return true;
+}
+
+// ---- the order of launches ----
+
+static bool is_over(const Search *s, NodeId n, const Group *call) {
+    for (int k = 0; k < call->num_inputs; k++)
+        if (nodes_overlap(s->g, n, call->input[k]))
+            return true;
+    return false;
+}
+
+static bool writes_over(const Search *s, const Group *group,
+                        const Group *call) {
+    for (int i = 0; i < group->num_outputs; i++)
+        if (is_over(s, group->output[i], call))
+            return true;
+    return group->workspace != NO_NODE && is_over(s, group->workspace, call);
+}
+
+// The first group that reads n; -1: none does.
+static int first_reader(const Search *s, NodeId n) {
+    int first = -1;
+    for (int e = s->reader.first[n]; e >= 0; e = s->reader.next[e])
+        if (first < 0 || s->reader.group[e] < first)
+            first = s->reader.group[e];
+    return first;
+}
+
+static bool is_merged(const Search *s, int k) {
+    for (int i = 0; i < s->merged->count; i++) {
+        MergedLaunch m = s->merged->launch[i];
+        if (k >= m.first && k < m.first + m.count)
+            return true;
+    }
+    return false;
+}
+
+// The tile kernel runs in place of the epilogue, so the operands of the call
+// must be in memory until then.
+static int find_epilogue(const Search *s, int k, NodeId call) {
+    const Group *group = s->fusions->group;
+    int reader = first_reader(s, call);
+    if (reader < 0 || is_merged(s, reader) ||
+        !is_epilogue(s, &group[reader], call))
+        return -1;
+    for (int i = k + 1; i <= reader; i++)
+        if (writes_over(s, &group[i], &group[k]))
+            return -1;
+    return reader;
+}
+
+// A call or a kernel of a library fusion is left to the library.
+static bool is_fused(const LibraryFusions *r, int k) {
+    for (int i = 0; i < r->count; i++)
+        if (r->fusion[i].call == k || r->fusion[i].kernel == k)
+            return true;
+    return false;
+}
+
+static bool has_other_readers(const Search *s, NodeId call, int epilogue) {
+    for (int e = s->reader.first[call]; e >= 0; e = s->reader.next[e])
+        if (s->reader.group[e] != epilogue)
+            return true;
+    return epilogue < 0 || s->is_output[call];
+}
+
+TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
+                               const MergedLaunches *j, Arena *a) {
+    TileFusions f = {0};
+    if (g->act != F16 && g->act != BF16)
+        return f;
+    Search s = {g, r, j, group_readers(g, r->group, r->num_groups, a),
+                ARENA_ARRAY(a, g->count, bool)};
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_output)
+            s.is_output[node_base(g, g->node[n].arg[0])] = true;
+    f.fusion = ARENA_ARRAY(a, (size_t)r->num_groups + 1, TileFusion);
+    for (int k = 0; k < r->num_groups; k++) {
+        if (r->group[k].kind != GROUP_CALL || is_fused(r, k))
+            continue;
+        NodeId call = group_first(g, &r->group[k], CALLS);
+        if (!is_contraction(g, call))
+            continue;
+        TileFusion *to = &f.fusion[f.count++];
+        *to = (TileFusion){.call = k, .kernel = find_epilogue(&s, k, call)};
+        to->stores = has_other_readers(&s, call, to->kernel);
+        int64_t bytes = graph_bytes(g, g->node[call].type);
+        to->bytes = to->kernel < 0 ? 0 : to->stores ? bytes : 2 * bytes;
+    }
+    return f;
+}
+
+const TileFusion *tile_taken(const TileFusions *f, int k) {
+    for (int i = 0; i < f->count; i++)
+        if (f->fusion[i].taken &&
+            (f->fusion[i].call == k || f->fusion[i].kernel == k))
+            return &f->fusion[i];
+    return NULL;
+}

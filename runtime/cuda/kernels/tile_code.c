@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// Tile code: loads the tile kernels that the trainer carries for the GPU.  Its
+// library does the work of those that the driver refuses.
+
+#include "runtime/cuda/kernels/kernels.h"
+
+#include <stdlib.h>
+
+// One thread: the compiler chooses the threads of a block, and the driver asks
+// for one.
+enum { TILE_THREADS = 1 };
+
+static bool load(RtTiles *k, int i, const char *code) {
+    const RtDriver *cu = k->gpu->cu;
+    const char *name = k->tile[i].name;
+    RtError e;
+    if (rt_driver_good(cu, cu->module_load(&k->module[i], code, 0, NULL, NULL),
+                       &e, "load tile kernel %s", name) &&
+        rt_driver_good(cu,
+                       cu->module_function(&k->function[i], k->module[i], name),
+                       &e, "find tile kernel %s", name))
+        return true;
+    rt_warn("%s; a library call does its work", e.text);
+    return false;
+}
+
+bool rt_tiles_open(RtTiles *k, const RtGpu *gpu, const RtTrainer *t,
+                   const RtPlan *plan, RtError *e) {
+    size_t count = (size_t)plan->num_tiles + 1;
+    *k = (RtTiles){.gpu = gpu, .tile = plan->tile, .count = plan->num_tiles};
+    k->module = calloc(count, sizeof *k->module);
+    k->function = calloc(count, sizeof *k->function);
+    k->usable = calloc(count, sizeof *k->usable);
+    if (k->module == NULL || k->function == NULL || k->usable == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    for (int i = 0; i < k->count; i++)
+        k->usable[i] = rt_embedded_tile(t, rt_gpu_capability(gpu),
+                                        k->tile[i].code) != NULL;
+    return true;
+}
+
+static int equal_before(const RtTiles *k, int i) {
+    int first = 0;
+    while (k->tile[first].code != k->tile[i].code)
+        first++;
+    return first;
+}
+
+void rt_tiles_load(RtTiles *k, const RtTrainer *t) {
+    for (int i = 0; i < k->count; i++) {
+        int first = equal_before(k, i);
+        if (first == i)
+            k->usable[i] = k->usable[i] &&
+                           load(k, i,
+                                rt_embedded_tile(t, rt_gpu_capability(k->gpu),
+                                                 k->tile[i].code));
+        k->usable[i] = k->usable[first];
+        k->function[i] = k->function[first];
+    }
+}
+
+const RtTile *rt_tiles_find(const RtTiles *k, int call) {
+    for (int i = 0; i < k->count; i++)
+        if (k->tile[i].call == call)
+            return k->usable[i] ? &k->tile[i] : NULL;
+    return NULL;
+}
+
+CUresult rt_tiles_launch(const RtTiles *k, const RtTile *tile, CUstream stream,
+                         void **argument) {
+    return k->gpu->cu->launch(k->function[tile - k->tile], (unsigned)tile->grid,
+                              1, 1, TILE_THREADS, 1, 1, 0, stream, argument,
+                              NULL);
+}
+
+void rt_tiles_close(RtTiles *k) {
+    for (int i = 0; k->module != NULL && i < k->count; i++)
+        if (k->module[i] != NULL)
+            k->gpu->cu->module_unload(k->module[i]);
+    free(k->module);
+    free(k->function);
+    free(k->usable);
+    *k = (RtTiles){0};
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+// The prelude of tile kernels, which are CUDA Tile C++: NVRTC and tileiras
+// compile them for a GPU; tests give cuda_tile.h a meaning on the host.
+//
+// A function of an element has the name that it has in prelude.h, and takes a
+// tile.  All tiles of an expression have one shape: spread broadcasts.
+#ifndef SINTER_TILE_PRELUDE_H
+#define SINTER_TILE_PRELUDE_H
+
+#include "cuda_tile.h"
+#if SINTER_ACT == 16
+#include <cuda_fp16.h>
+typedef __half act;
+#else
+#include <cuda_bf16.h>
+typedef __nv_bfloat16 act;
+#endif
+
+namespace ct = cuda::tiles;
+
+// A kernel whose blocks have so many warps.
+#define TILE_KERNEL(warps)                                                     \
+    extern "C" [[cutile::hint(0, num_worker_warps_per_cta = warps)]]           \
+    __tile_global__ void
+
+// i of a number of steps that the compiler does not see: it unrolls a loop
+// whole if it knows the number, and spills.
+#define STEPS(i, count)                                                        \
+    for (auto i : ct::irange(0, (count) * (int)ct::num_blocks().y))
+
+// The integers 0 .. N-1 as a column and as a row.
+template <int N> __tile__ auto column_of() {
+    return ct::reshape<ct::shape<N, 1>>(ct::iota<ct::tile<int, ct::shape<N>>>());
+}
+template <int N> __tile__ auto row_of() {
+    return ct::reshape<ct::shape<1, N>>(ct::iota<ct::tile<int, ct::shape<N>>>());
+}
+
+// Tile (i, j, k) of a tensor [X, Y, Z] at p, whose tiles are [A, B, C].
+// Elements outside of the tensor are 0, and are not stored.
+template <int X, int Y, int Z, int A, int B, int C, class T>
+__tile__ auto tiles_of(T *p) {
+    return ct::partition_view{
+        ct::tensor_span{p, ct::extents<unsigned, X, Y, Z>{}},
+        ct::shape<A, B, C>{}};
+}
+template <int X, int Y, int Z, int A, int B, int C, class T>
+__tile__ auto load_tile(T *p, int i, int j, int k) {
+    const auto tiles = tiles_of<X, Y, Z, A, B, C>(p);
+    if constexpr (X % A == 0 && Y % B == 0 && Z % C == 0)
+        return tiles.load(i, j, k);
+    else
+        return tiles.load_masked(i, j, k);
+}
+template <int X, int Y, int Z, int A, int B, int C, class T, class Tile>
+__tile__ void store_tile(T *p, Tile x, int i, int j, int k) {
+    auto tiles = tiles_of<X, Y, Z, A, B, C>(p);
+    const auto whole = ct::reshape<ct::shape<A, B, C>>(x);
+    if constexpr (X % A == 0 && Y % B == 0 && Z % C == 0)
+        tiles.store(whole, i, j, k);
+    else
+        tiles.store_masked(whole, i, j, k);
+}
+
+// A tile as a matrix of so many rows and columns; a value for each of them.
+template <int M, int N, class Tile> __tile__ auto matrix(Tile x) {
+    return ct::reshape<ct::shape<M, N>>(x);
+}
+template <int M, int N, class Tile> __tile__ auto spread(Tile x) {
+    return ct::broadcast<ct::shape<M, N>>(x);
+}
+
+// A tile of one number.
+template <int M, int N> __tile__ auto filled(float x) {
+    return ct::full<ct::tile<float, ct::shape<M, N>>>(x);
+}
+
+template <class Tile> __tile__ auto to_float(Tile x) {
+    return ct::element_cast<float>(x);
+}
+template <class Tile> __tile__ auto to_act(Tile x) {
+    return ct::element_cast<act>(x);
+}
+template <class Tile> __tile__ auto to_byte(Tile x) {
+    return ct::element_cast<unsigned char>(x);
+}
+
+// condition ? a : b.  A number takes the type of the other value.
+template <class C, class E, class S>
+__tile__ auto where(C condition, ct::tile<E, S> a, ct::tile<E, S> b) {
+    return ct::select(condition, a, b);
+}
+template <class C, class E, class S, class Number>
+__tile__ auto where(C condition, ct::tile<E, S> a, Number b) {
+    return ct::select(condition, a, ct::full<ct::tile<E, S>>((E)b));
+}
+template <class C, class E, class S, class Number>
+__tile__ auto where(C condition, Number a, ct::tile<E, S> b) {
+    return ct::select(condition, ct::full<ct::tile<E, S>>((E)a), b);
+}
+
+// Elements of so many bits, the first of a byte in its lowest ones.
+template <int M, int N, int Bits, class Tile> __tile__ auto pack(Tile x) {
+    constexpr int of_byte = 8 / Bits;
+    const auto place = ct::exp2(
+        to_float(ct::iota<ct::tile<int, ct::shape<of_byte>>>() * Bits));
+    const auto parts =
+        ct::reshape<ct::shape<M, N / of_byte, of_byte>>(to_float(x)) *
+        ct::reshape<ct::shape<1, 1, of_byte>>(place);
+    return ct::element_cast<unsigned char>(ct::sum<2>(parts));
+}
+
+template <class Tile> __tile__ auto expf(Tile x) {
+    return ct::exp(x);
+}
+template <class Tile> __tile__ auto logf(Tile x) {
+    return ct::log(x);
+}
+template <class Tile> __tile__ auto sqrtf(Tile x) {
+    return ct::sqrt(x);
+}
+template <class Tile> __tile__ auto rsqrtf(Tile x) {
+    return ct::rsqrt(x);
+}
+template <class Tile> __tile__ auto cosf(Tile x) {
+    return ct::cos(x);
+}
+template <class Tile> __tile__ auto sinf(Tile x) {
+    return ct::sin(x);
+}
+template <class Tile> __tile__ auto tanhf(Tile x) {
+    return ct::tanh(x);
+}
+template <class Tile> __tile__ auto floorf(Tile x) {
+    return ct::floor(x);
+}
+template <class Tile> __tile__ auto sigmoid(Tile x) {
+    return 1.0f / (1.0f + ct::exp(-x));
+}
+template <class Tile> __tile__ auto normal_pdf(Tile x) {
+    return 0.3989423f * ct::exp(-0.5f * x * x);
+}
+template <class Tile> __tile__ auto normal_cdf(Tile x) {
+    const auto t = 1.0f / (0.34f * ct::abs(x) + 1.0f);
+    auto tail = 0.11329754f * t - 0.50659825f;
+    tail = tail * t + 0.66878087f;
+    tail = tail * t - 0.083193998f;
+    tail = tail * t + 0.39554495f;
+    tail = tail * t + 0.32444287f;
+    tail = tail * t + 0.34104015f;
+    tail = tail * (t * normal_pdf(x));
+    return where(x < 0.0f, tail, 1.0f - tail);
+}
+
+#endif

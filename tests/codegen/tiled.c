@@ -1,0 +1,96 @@
+// Tiled: see tiled.h.
+//
+// A kernel runs on a copy of the arena.
+#define _GNU_SOURCE
+#include "tests/codegen/tiled.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { OF_CALL = 3, MAX_ARGUMENTS = 128, ALIGNMENT = 256 };
+
+static TilingDevice *tiled_of(RtDevice *d) {
+    return (TilingDevice *)(void *)d; // device is its first field
+}
+
+static void run(TilingDevice *d, const RtTile *tile, const size_t *arg,
+                int count) {
+    size_t bytes = (d->plan->arena_bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
+    char name[256], *arena = aligned_alloc(ALIGNMENT, bytes);
+    char *at[MAX_ARGUMENTS];
+    void *argument[MAX_ARGUMENTS], (*kernel)(void **argument, int grid);
+    snprintf(name, sizeof name, "%s_run", tile->name);
+    *(void **)&kernel = dlsym(d->kernels, name);
+    if (kernel == NULL || count > MAX_ARGUMENTS || arena == NULL)
+        abort();
+    d->host->read(d->host, arena, 0, d->plan->arena_bytes);
+    for (int i = 0; i < count; i++) {
+        at[i] = arena + arg[i];
+        argument[i] = &at[i];
+    }
+    kernel(argument, tile->grid);
+    d->host->write(d->host, 0, arena, d->plan->arena_bytes);
+    free(arena);
+    d->launched++;
+}
+
+static void launch(RtDevice *device, int kernel, int grid, const size_t *arg) {
+    TilingDevice *d = tiled_of(device);
+    const RtTile *tile = d->pending;
+    int number = d->launch++;
+    if (tile == NULL || tile->launch != number) {
+        d->host->launch(d->host, kernel, grid, arg);
+        return;
+    }
+    size_t all[MAX_ARGUMENTS];
+    int args = d->plan->kernel[kernel].args;
+    for (int i = 0; i < OF_CALL + args; i++)
+        all[i] = i < OF_CALL ? d->arg[i] : arg[i - OF_CALL];
+    d->pending = NULL;
+    run(d, tile, all, OF_CALL + args);
+}
+
+static const RtTile *tile_of(const RtPlan *p, int call) {
+    for (int i = 0; i < p->num_tiles; i++)
+        if (p->tile[i].call == call)
+            return &p->tile[i];
+    return NULL;
+}
+
+static void library_call(RtDevice *device, int call, size_t a, size_t b,
+                         size_t out) {
+    TilingDevice *d = tiled_of(device);
+    const RtTile *tile = tile_of(d->plan + 1, call);
+    const size_t arg[OF_CALL] = {a, b, out};
+    d->launch++;
+    if (tile == NULL) {
+        d->host->library_call(d->host, call, a, b, out);
+    } else if (tile->launch < 0) {
+        run(d, tile, arg, OF_CALL);
+    } else {
+        d->pending = tile;
+        for (int i = 0; i < OF_CALL; i++)
+            d->arg[i] = arg[i];
+    }
+}
+
+static void begin_phase(RtDevice *device, RtPhase phase) {
+    RtDevice *host = tiled_of(device)->host;
+    host->phase(host, phase);
+}
+
+TilingDevice tiled_device(RtDevice *host, const RtPlan *plan, void *kernels) {
+    return (TilingDevice){.device = {.name = "tiled",
+                                     .launch = launch,
+                                     .library_call = library_call,
+                                     .phase = begin_phase},
+                          .host = host,
+                          .plan = plan,
+                          .kernels = kernels};
+}
+
+void tiled_begin(TilingDevice *d) {
+    d->launch = 0;
+    d->pending = NULL;
+}

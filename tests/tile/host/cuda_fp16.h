@@ -1,0 +1,3 @@
+// __half on the host.
+#pragma once
+typedef _Float16 __half;

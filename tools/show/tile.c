@@ -1,0 +1,23 @@
+// Tile: prints the tile kernels of a step.
+#include "base/exits.h"
+#include "tools/show/inspect.h"
+
+int tile_write(Show *s, const View *stage, Text *out) {
+    (void)stage;
+    Device device;
+    Inspection in;
+    int status;
+    if (!device_find(s->a, s->arguments, &device, &status) ||
+        !inspect_step(s, &device, &in, &status))
+        return status;
+    const Launches *l = &in.launches[in.step - in.plan->step];
+    const TileKernel *k = codegen_tile_kernels(l, s->a);
+    for (int i = 0; i < l->plan->tiles.count; i++) {
+        const TileFusion *f = k[i].fusion;
+        bool chosen = in.launch[f->call].chosen ||
+                      (f->kernel >= 0 && in.launch[f->kernel].chosen);
+        if (chosen && tile_find(k, i, &k[i]) == i)
+            text_add(out, "%s%s", out->length > 0 ? "\n" : "", k[i].text);
+    }
+    return EXIT_GOOD;
+}
