@@ -142,7 +142,7 @@ typedef struct {
 } TileTexts;
 
 // The index of an equal kernel, or count.
-int tile_find(const TileKernel *list, int count, const TileKernel *k);
+int tile_equal(const TileKernel *list, int count, const TileKernel *k);
 
 // ---- embedded_graphs.c, program.c ----
 

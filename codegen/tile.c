@@ -343,7 +343,7 @@ TileKernel *codegen_tile_kernels(const Launches *l, Arena *a) {
 
 // ---- the table of a trainer ----
 
-int tile_find(const TileKernel *list, int count, const TileKernel *k) {
+int tile_equal(const TileKernel *list, int count, const TileKernel *k) {
     int i = 0;
     while (i < count && strcmp(list[i].body, k->body) != 0)
         i++;
@@ -357,7 +357,7 @@ static void add_rows(const Writer *w, TileTexts *out, int step, Text *rows) {
     for (int i = 0; i < f->count; i++) {
         if (!k[i].fusion->taken)
             continue;
-        int number = tile_find(out->kernel, out->count, &k[i]);
+        int number = tile_equal(out->kernel, out->count, &k[i]);
         if (number == out->count)
             ARENA_APPEND(out->arena, out->kernel, out->count, k[i]);
         text_add(rows,

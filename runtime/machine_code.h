@@ -33,6 +33,28 @@ bool rt_offline_compile(RtOffline *c, const char *text, int capability,
 bool rt_offline_log(RtOffline *c, const char *text, int capability,
                     const char *option, RtCode *out, RtError *e);
 
+// ---- cuda/kernels/tile_ir.c: Tile IR of tile kernels ----
+
+// NVRTC of CUDA 13.3 or later, with the program tileiras beside it, and the
+// user's cache.
+typedef struct RtTileCompiler RtTileCompiler;
+
+// NULL: they are not here.
+RtTileCompiler *rt_tile_open(RtError *e);
+void rt_tile_close(RtTileCompiler *c); // NULL: no effect
+// The version of NVRTC, and the folder that has bin/tileiras.
+const char *rt_tile_root(const RtTileCompiler *c, int *major, int *minor);
+
+// Compiles a text to Tile IR, also on several threads at once.  The caller
+// frees the bytes.
+bool rt_tile_ir(const RtTileCompiler *c, const char *text, int capability,
+                RtCode *out, RtError *e);
+// The cubin that was kept for a text.  The caller frees the bytes.
+bool rt_tile_cached(const RtTileCompiler *c, const char *text, int capability,
+                    RtCode *out);
+void rt_tile_keep(const RtTileCompiler *c, const char *text, int capability,
+                  const RtCode *cubin);
+
 // ---- cuda/kernels/embedded_code.c ----
 
 // Code that a trainer was built with: one block after another, each behind this

@@ -246,7 +246,7 @@ int build_command(Arena *a, const Arguments *given) {
         return status;
     if (arguments->embed &&
         (!embed_wanted(arguments, &status) ||
-         !embed_make(a, arguments, &t.cu_file, &t.code, &status)))
+         !embed_make(a, arguments, &t, &status)))
         return status;
     if (arguments->emit)
         return trainer_emit(a, arguments, p, &t,

@@ -89,6 +89,8 @@ typedef struct {
     Cost cost;
     int64_t merged; // launches
     int64_t fusions, fused_launches, fused_bytes;
+    // With tile kernels beside them.
+    int64_t tile_launches, tile_bytes;
 } StepCost;
 
 // Savings are part of the counted costs.
@@ -101,6 +103,13 @@ static void savings_take(StepCost *c, const Plan *plan, const Step *s,
     c->fusions += times * j.saving.taken;
     c->fused_launches -= times * fused;
     c->fused_bytes -= times * j.saving.bytes;
+    c->tile_launches -= times * fused;
+    c->tile_bytes -= times * j.saving.bytes;
+    for (int i = 0; i < j.plan->tiles.count; i++) {
+        const TileFusion *f = &j.plan->tiles.fusion[i];
+        c->tile_launches -= times * (f->kernel >= 0);
+        c->tile_bytes -= times * f->bytes;
+    }
     arena_free(a);
 }
 
@@ -109,8 +118,8 @@ static bool step_cost(const Program *p, const Plan *plan, const Device *device,
     *c = (StepCost){.samples = recipe_update_samples(&p->recipe)};
     if (!update_cost(p, plan, &c->cost))
         return false;
-    c->merged = c->fused_launches = c->cost.launches;
-    c->fused_bytes = c->cost.batch_bytes;
+    c->merged = c->fused_launches = c->tile_launches = c->cost.launches;
+    c->fused_bytes = c->tile_bytes = c->cost.batch_bytes;
     for (int i = 0; i < plan->num_steps; i++) {
         int times = step_runs(&p->recipe, &plan->step[i]);
         if (times > 0)
@@ -389,6 +398,9 @@ static void library_json(Text *t, const StepCost *c, const Device *device) {
     text_add(t, ", \"launches_with_library\": %" PRId64, c->fused_launches);
     text_add(t, ", \"bytes_moved_per_sample_with_library\": %" PRId64 ", ",
              c->fused_bytes / c->samples);
+    text_add(t, "\"launches_with_tile\": %" PRId64, c->tile_launches);
+    text_add(t, ", \"bytes_moved_per_sample_with_tile\": %" PRId64 ", ",
+             c->tile_bytes / c->samples);
 }
 
 static void check_json(Text *t, const Program *p, const Layers *l,

@@ -4,10 +4,11 @@
 #include "runtime/machine.h"
 #include "tools/compiler.h"
 #include "tools/scratch.h"
+#include "tools/tile.h"
 
 #include <string.h>
 
-enum { MAX_FINDINGS = RT_MAX_GPUS + 12 };
+enum { MAX_FINDINGS = RT_MAX_GPUS + 13 };
 
 typedef struct {
     const char *name;
@@ -63,6 +64,28 @@ static void compiler_find(Doctor *d, const Arguments *arguments) {
         f->missing = "building a trainer needs a C compiler: install gcc or "
                      "clang, or name one in CC";
     scratch_close(&scratch);
+}
+
+// ---- tile kernels ----
+
+// Their compilers are optional.
+static void tiles_find(Doctor *d, const Arguments *arguments) {
+    Finding *f = finding_add(d, "Tile IR");
+    Scratch scratch;
+    TileToolchain t;
+    const char *why = "there is no temporary folder";
+    if (scratch_open(d->a, arguments, &scratch)) {
+        if (tile_toolchain(d->a, scratch.path, &t, &why)) {
+            f->version = arena_format(
+                d->a, "%s: build --target compiles tile kernels", t.version);
+            f->path = t.tileiras;
+            rt_tile_close(t.nvrtc);
+        }
+        scratch_close(&scratch);
+    }
+    if (!f->version)
+        f->version = arena_format(
+            d->a, "absent: all contractions are library calls; %s", why);
 }
 
 // ---- report ----
@@ -124,6 +147,7 @@ static void json_print(const Doctor *d) {
 int doctor_command(Arena *a, const Arguments *arguments) {
     Doctor d = {.a = a};
     d.devices = rt_cuda_components(component_add, &d, &d.driver);
+    tiles_find(&d, arguments);
     compiler_find(&d, arguments);
     rt_host_components(component_add, &d);
     d.finding[d.count - 1].needed = true;

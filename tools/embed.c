@@ -4,6 +4,7 @@
 #include "base/exits.h"
 #include "runtime/machine_code.h"
 #include "tools/machine.h"
+#include "tools/tile.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -39,10 +40,9 @@ bool embed_wanted(const Arguments *arguments, int *status) {
     return good;
 }
 
-static void code_add(Text *out, int arch, RtCodeForm form, const char *code,
-                     size_t length) {
+void embed_add(Text *out, int arch, int form, const char *code, size_t length) {
     static const char zeros[16];
-    RtEmbeddedCode h = {arch, (int32_t)form, length};
+    RtEmbeddedCode h = {arch, form, length};
     text_bytes(out, (const char *)&h, sizeof h);
     text_bytes(out, code, length);
     text_bytes(out, zeros, (sizeof zeros - length % sizeof zeros) % 16);
@@ -62,13 +62,14 @@ static bool arch_add(Machine *m, const Arguments *arguments,
             return false;
         }
         // PTX is a string: its zero byte is embedded, too.
-        code_add(out, arch, forms[i], code, length + (forms[i] == RT_PTX));
+        embed_add(out, arch, (int)forms[i], code,
+                  length + (forms[i] == RT_PTX));
     }
     return true;
 }
 
-bool embed_make(Arena *a, const Arguments *arguments, const Text *kernels,
-                Text *out, int *status) {
+static bool kernels_embed(Arena *a, const Arguments *arguments,
+                          const Text *kernels, Text *out, int *status) {
     const char *why, *s = arguments->embed + sizeof opening - 1;
     Machine *m = machine_open(a, arch_at(s), &why);
     *status = EXIT_DEVICE;
@@ -86,4 +87,27 @@ bool embed_make(Arena *a, const Arguments *arguments, const Text *kernels,
     }
     machine_close(m);
     return good;
+}
+
+// The architectures of --target that tile kernels can be for.
+static int tile_archs(Arena *a, const Arguments *arguments, int **arch) {
+    enum { FIRST = 80 };
+    int count = 0;
+    const char *s = arguments->embed + sizeof opening - 1;
+    *arch = NULL;
+    while (*s != '\0') {
+        if (arch_at(s) >= FIRST)
+            ARENA_APPEND(a, *arch, count, arch_at(s));
+        s += strcspn(s, ",");
+        s += *s == ',';
+    }
+    return count;
+}
+
+bool embed_make(Arena *a, const Arguments *arguments, TrainerText *t,
+                int *status) {
+    int *arch, count = tile_archs(a, arguments, &arch);
+    return kernels_embed(a, arguments, &t->cu_file, &t->code, status) &&
+           (t->tiles.count == 0 || tiles_embed(a, arguments, &t->tiles, arch,
+                                               count, &t->code, status));
 }

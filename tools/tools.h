@@ -47,7 +47,8 @@ typedef struct {
     int num_passed;
     const char *out, *emit, *target, *diagnostics, *graph, *run, *act, *level,
         *device, *device_file, *from, *to, *dump, *a, *b, *data, *kernel, *op,
-        *arch, *at, *lineinfo, *embed, *validation, *axis, *launcher;
+        *arch, *at, *lineinfo, *embed, *tile, *validation, *axis,
+        *launcher;
     const char *metrics[MAX_RUNS]; // files or folders of runs
     int num_metrics;
     Count rewrite_limit, steps, batch, runs, samples, seed;

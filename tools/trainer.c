@@ -4,6 +4,7 @@
 #include "base/source.h"
 #include "codegen/codegen.h"
 #include "tools/lineinfo.h"
+#include "tools/tile.h"
 #include "tools/tools.h"
 
 #include <string.h>
@@ -124,6 +125,7 @@ TrainerText trainer_text(Arena *a, const Program *p,
     o.graphs = !arguments->inference;
     t.plan = program_plan(&steps, &cuda);
     t.host = plan_elsewhere(t.plan, &host);
+    tiles_take(a, arguments, t.plan);
     codegen_program(&steps, (const Plan *[]){t.host, t.plan}, &o, &t.c_file,
                     &t.cu_file, &t.tiles);
     if (o.graphs)

@@ -1,6 +1,7 @@
 // Fusion: prints the operations that share a kernel, and the reasons why others
 // do not.
 #include "tools/show/inspect.h"
+#include "tools/tile.h"
 
 #include <string.h>
 
@@ -43,7 +44,8 @@ static void refusal_print(Text *t, const Inspection *in, const GraphPlan *p,
                  of, r->merged_resident, r->resident, 1e6 * r->merged_seconds,
                  1e6 * r->seconds);
     else
-        text_add(t, "    because %s takes %.2f us, and a launch saved %.2f us\n",
+        text_add(t,
+                 "    because %s takes %.2f us, and a launch saved %.2f us\n",
                  of, 1e6 * r->seconds, 1e6 * GPU_LAUNCH);
 }
 
@@ -52,6 +54,23 @@ static void operations_print(Text *t, const Inspected *l) {
         text_add(t, "    ");
         value_add(t, l->step->graph, n);
         text_add(t, "\n");
+    }
+}
+
+// Prints the tile kernel that may compute a call.
+static void tile_print_price(Text *t, const Inspection *in,
+                             const Launches *launches, int k) {
+    const TileFusions *f = &launches->plan->tiles;
+    for (int i = 0; i < f->count; i++) {
+        if (f->fusion[i].call != k)
+            continue;
+        TilePrice p = tile_price(launches, &f->fusion[i], in->device);
+        text_add(t, "  can be a tile kernel");
+        if (f->fusion[i].kernel >= 0)
+            text_add(t, " with %s",
+                     launch_name(&in->launch[f->fusion[i].kernel]));
+        text_add(t, "\n    estimated at %.2f us in place of %.2f\n",
+                 1e6 * p.tile, 1e6 * p.library);
     }
 }
 
@@ -80,6 +99,7 @@ void fusion_print(Text *t, const Inspection *in) {
             continue;
         text_add(t, "%s\n", launch_name(l));
         operations_print(t, l);
+        tile_print_price(t, in, launches, k);
         if (may_merge_before(&launches->plan->merged, k))
             text_add(t, "  can be merged with %s\n", launch_name(l - 1));
         else

@@ -16,7 +16,7 @@ int tile_write(Show *s, const View *stage, Text *out) {
         const TileFusion *f = k[i].fusion;
         bool chosen = in.launch[f->call].chosen ||
                       (f->kernel >= 0 && in.launch[f->kernel].chosen);
-        if (chosen && tile_find(k, i, &k[i]) == i)
+        if (chosen && tile_equal(k, i, &k[i]) == i)
             text_add(out, "%s%s", out->length > 0 ? "\n" : "", k[i].text);
     }
     return EXIT_GOOD;

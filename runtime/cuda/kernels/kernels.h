@@ -77,6 +77,10 @@ typedef struct {
     const char *const *header, *const *include;
     int num_options;
     const char *const *option;
+    // The functions that return Tile IR, which is compiled with these options
+    // alone; NULL: other code.
+    nvrtcResult (*tile_size)(nvrtcProgram program, size_t *size);
+    nvrtcResult (*tile)(nvrtcProgram program, char *to);
 } RtSource;
 
 // Opens the newest NVRTC that compiles for a GPU of this compute capability (0:

@@ -194,6 +194,8 @@ typedef bool Copy(const RtNvrtc *n, const RtSource *s, nvrtcProgram program,
 
 static bool copy_code(const RtNvrtc *n, const RtSource *s, nvrtcProgram program,
                       RtCode *out, RtError *e) {
+    if (s->tile != NULL)
+        return copy_text(s->tile_size, s->tile, program, out, e);
     return is_ptx(s) ? copy_text(n->ptx_size, n->ptx, program, out, e)
                      : copy_text(n->cubin_size, n->cubin, program, out, e);
 }
@@ -210,7 +212,7 @@ static nvrtcResult run(const RtNvrtc *n, const RtSource *s,
     int count = 0;
     for (int i = 0; i < s->num_options; i++)
         option[count++] = s->option[i];
-    for (int i = 0; i < RT_NVRTC_NUM_OPTIONS; i++)
+    for (int i = 0; i < RT_NVRTC_NUM_OPTIONS && s->tile == NULL; i++)
         option[count++] = rt_nvrtc_options[i];
     return n->compile(program, count, option);
 }

@@ -1,0 +1,42 @@
+// Tile: chooses the tile kernels of a plan, and compiles them.
+#ifndef TOOLS_TILE_H
+#define TOOLS_TILE_H
+
+#include "runtime/machine_code.h"
+#include "tools/device.h"
+#include "tools/trainer.h"
+
+// NVIDIA's compilers of tile kernels, all of one release.
+typedef struct {
+    RtTileCompiler *nvrtc;
+    const char *version;  // "13.5"
+    const char *tileiras; // its path
+    const char *root;     // the folder of all
+} TileToolchain;
+
+// Finds them, with a folder for temporary files.  False, with a sentence in
+// *why, if one is missing or of another release.
+bool tile_toolchain(Arena *a, const char *folder, TileToolchain *out,
+                    const char **why);
+
+// Seconds of a tile fusion on a GPU as the library's call and the kernel behind
+// it, and as a tile kernel: the roofline with the usual parts of the peaks.
+typedef struct {
+    double library, tile;
+} TilePrice;
+
+TilePrice tile_price(const Launches *l, const TileFusion *f, const Device *d);
+
+// Marks the tile fusions that --tile takes for the GPUs of --target: all, none,
+// or those that the estimate finds faster by TILE_GAIN or more, as nothing was
+// measured.  Without a toolchain it takes none of these, and says so.
+#define TILE_GAIN 1.3
+void tiles_take(Arena *a, const Arguments *arguments, const Plan *plan);
+
+// Compiles the tile kernels of a trainer for one architecture after another, as
+// many at once as there are processors, and adds them to its code.  False,
+// after a message, with *status.
+bool tiles_embed(Arena *a, const Arguments *arguments, const TileTexts *tiles,
+                 const int *arch, int num_archs, Text *code, int *status);
+
+#endif
