@@ -523,7 +523,7 @@ void launch(const char *name, void (*kernel)(P...), void **argument,
             int grid) {
     launch(name, kernel, argument, grid, std::index_sequence_for<P...>{});
 }
-template <class... P> constexpr int parameters(void (*)(P...)) {
+template <class... P> int parameters(void (*)(P...)) {
     return sizeof...(P);
 }
 

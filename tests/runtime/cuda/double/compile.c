@@ -153,6 +153,28 @@ static void text_write(FILE *f, const char *text) {
     fputs(text, f);
 }
 
+// ---- tile kernels ----
+
+// The text, and behind it an entry for each kernel: TILE_KERNEL(8)
+// name(type p0, type p1), which are all addresses.
+static void tile_write(FILE *f, const char *text) {
+    static const char word[] = "\nTILE_KERNEL(";
+    fputs(text, f);
+    fputs("#include \"" DOUBLE_SOURCE
+          "/tests/runtime/cuda/double/tile_image.h\"\n",
+          f);
+    for (const char *at = text; (at = strstr(at, word)) != NULL;) {
+        const char *name = strchr(at + 1, '\n') + 1;
+        const char *list = strchr(name, '('), *end = strchr(list, ')');
+        fprintf(f, "TILE_ENTRY(%.*s", (int)(list - name), name);
+        for (at = list; at < end; at++)
+            if (*at == '(' || *at == ',')
+                fputs(", sizeof(void *)", f);
+        fputs(")\n", f);
+    }
+    fputs("TILE_TABLE\n", f);
+}
+
 // ---- files ----
 
 static void folders_make(char *path) {
@@ -176,7 +198,7 @@ static bool unit_write(const Unit *u, const char *folder) {
     FILE *f = fopen(path, "w");
     if (f == NULL)
         return false;
-    text_write(f, u->text);
+    (u->is_tile ? tile_write : text_write)(f, u->text);
     return fclose(f) == 0;
 }
 
@@ -217,11 +239,23 @@ static void compiler_command(char *to, size_t room) {
                  cc ? cc : "cc");
 }
 
+static void tile_command(char *to, size_t room) {
+    const char *cxx = getenv("CXX");
+    snprintf(to, room,
+             "%s -std=c++20 -x c++ -w -fPIC -O2 -march=native -I. "
+             "-I'" DOUBLE_SOURCE "/tests/tile/host' -shared unit.c -o unit.so",
+             cxx ? cxx : "c++");
+}
+
 static void command_of(const Unit *u, char *to, size_t room) {
     char own[LONGEST_FOLDER], compiler[LONGEST_PATH];
     const char *faithful = setting_number("SINTER_DOUBLE_THREADS", 256) == 1
                                ? ""
                                : "-DSINTER_SIMT";
+    if (u->is_tile) {
+        tile_command(to, room);
+        return;
+    }
     own_folder(own, sizeof own);
     compiler_command(compiler, sizeof compiler);
     snprintf(to, room,

@@ -300,6 +300,7 @@ typedef struct {
     const char *defines; // as options of the C compiler
     int architecture;    // negative: of assembly
     int cuda;            // whose compiler it is for
+    bool is_tile;        // CUDA Tile C++, with the meaning of tests/tile/host
 } Unit;
 
 // The head of an image, before its code.

@@ -18,6 +18,7 @@ struct _nvrtcProgram {
     char defines[DEFINES];
     int architecture; // negative: a virtual one, which gives no machine code
     bool apart;       // products and sums
+    bool is_tile;     // CUDA Tile C++; its Tile IR is an image
     void *image;
     size_t bytes;
     char *log;
@@ -28,7 +29,11 @@ enum { MINOR = 9 };
 static const int supported[] = {50, 52, 53, 60, 61,  62,  70,  72,  75, 80,
                                 86, 87, 89, 90, 100, 101, 103, 120, 121};
 #else
+#ifdef DOUBLE_TILE
+enum { MINOR = 5 };
+#else
 enum { MINOR = 0 };
+#endif
 static const int supported[] = {75, 80,  86,  87,  88,  89,
                                 90, 100, 103, 110, 120, 121};
 #endif
@@ -76,6 +81,11 @@ static bool keep_apart(nvrtcProgram p, const char *rest) {
     return *rest == '\0';
 }
 
+static bool tile_set(nvrtcProgram p, const char *rest) {
+    p->is_tile = MINOR > 2;
+    return p->is_tile && *rest == '\0';
+}
+
 static bool option_read(nvrtcProgram p, const char *option) {
     static const struct {
         const char *start;
@@ -86,6 +96,8 @@ static bool option_read(nvrtcProgram p, const char *option) {
         {"--define-macro=", define_add},
         {"-D", define_add},
         {"--std=c++17", NULL},
+        {"--std=c++20", NULL},
+        {"--enable-tile", tile_set},
         {"--fmad=false", keep_apart},
         {"--ptxas-options=-v", NULL},
         {"-lineinfo", NULL},
@@ -181,13 +193,13 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int count,
     NVRTC_CALL(all);
     p->architecture = 75;
     p->defines[0] = '\0';
-    p->apart = false;
+    p->apart = p->is_tile = false;
     for (int i = 0; i < count; i++)
         if (!option_read(p, option[i]))
             return log_set(p,
                            "nvrtc: error: invalid value or option: ", option[i],
                            NVRTC_ERROR_INVALID_OPTION);
-    if (!p->apart)
+    if (!p->apart && !p->is_tile)
         complain("a program is compiled without --fmad=false");
     Unit u = {p->text,
               p->num_headers,
@@ -195,11 +207,16 @@ nvrtcResult nvrtcCompileProgram(nvrtcProgram p, int count,
               (const char *const *)p->name,
               p->defines,
               p->architecture,
-              DOUBLE_CUDA};
+              DOUBLE_CUDA,
+              p->is_tile};
     free(p->image);
     free(p->log);
     p->image = NULL;
     char *ptx;
+    if (p->is_tile) {
+        p->image = image_compile(&u, &p->bytes, &p->log);
+        return p->image != NULL ? NVRTC_SUCCESS : NVRTC_ERROR_COMPILATION;
+    }
     nvrtcResult own = nvrtc_own_compile(&u, count, option, &p->log, &ptx);
     if (own != NVRTC_SUCCESS)
         return own;
@@ -222,6 +239,26 @@ nvrtcResult nvrtcGetCUBIN(nvrtcProgram p, char *to) {
     memcpy(to, p->image, p->bytes);
     return NVRTC_SUCCESS;
 }
+
+#ifdef DOUBLE_TILE
+// Not of nvrtc.h where an earlier toolkit is installed.
+nvrtcResult nvrtcGetTileIRSize(nvrtcProgram p, size_t *to);
+nvrtcResult nvrtcGetTileIR(nvrtcProgram p, char *to);
+
+nvrtcResult nvrtcGetTileIRSize(nvrtcProgram p, size_t *to) {
+    NVRTC_CALL(" ");
+    *to = p->is_tile ? p->bytes : 0;
+    return p->image != NULL ? NVRTC_SUCCESS : NVRTC_ERROR_INVALID_PROGRAM;
+}
+
+nvrtcResult nvrtcGetTileIR(nvrtcProgram p, char *to) {
+    NVRTC_CALL(" ");
+    if (p->image == NULL || !p->is_tile)
+        return NVRTC_ERROR_INVALID_PROGRAM;
+    memcpy(to, p->image, p->bytes);
+    return NVRTC_SUCCESS;
+}
+#endif
 
 nvrtcResult nvrtcGetPTXSize(nvrtcProgram p, size_t *to) {
     NVRTC_CALL(" ");

@@ -1,0 +1,81 @@
+#!/bin/sh
+# Tile kernels: sinter build compiles them for the GPUs of --target, and the
+# trainer launches them there.  The stand-in runs them with the meaning that
+# tests/tile/host gives their text.
+set -u
+. "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
+
+command -v "${CXX-c++}" >/dev/null || exit 77
+model=$SINTER_SOURCE/tests/runtime/cuda/tile.net
+small_cache h200 >h200.json
+small_cache a100 >a100.json
+export SINTER_DOUBLE_DEVICE="$work/h200.json"
+
+# Without NVRTC 13.3 and tileiras, contractions are library calls.
+expect 0 "$SINTER" doctor
+expect_says "^Tile IR *absent: .*nvidia-cuda-tileiras"
+expect 4 "$SINTER" build "$model" --target=cuda:sm_90 --tile=all -o tile
+expect_says "nvidia-cuda-nvrtc, nvidia-cuda-tileiras, nvidia-nvvm and"
+
+# with COMMAND...: with NVRTC 13.5 and the programs beside it.
+with() {
+    env LD_LIBRARY_PATH="$SINTER_DOUBLE/tile/lib:$SINTER_DOUBLE" "$@"
+}
+
+expect 0 with "$SINTER" doctor
+expect_says "^Tile IR *13.5: .*/tile/bin/tileiras"
+expect 0 with SINTER_DOUBLE_PTXAS=13.4 "$SINTER" doctor
+expect_says "^Tile IR *absent: .*ptxas is of release 13.4, but NVRTC of 13.5"
+
+expect 0 with "$SINTER" build "$model" --target=cuda:sm_90 --tile=all -o tile
+# Equal texts are compiled once.
+expect 0 with SINTER_DOUBLE_LOG="$work/again" \
+    "$SINTER" build "$model" --target=cuda:sm_90 --tile=all -o tile
+grep -q enable-tile again && fail "a cached tile kernel was compiled again"
+expect 0 with "$SINTER" build "$model" --target=cuda:sm_90 --tile=none -o none
+grep -q "t[0-9][0-9]*_conv" none && fail "--tile=none has tile kernels"
+
+# train NAME OPTION...: four steps; a graph runs the last ones.
+train() {
+    name=$1
+    shift
+    expect 0 env SINTER_DOUBLE_LOG="$work/$name.log" \
+        ./tile --device=cuda:0 --data=synthetic:64 --steps=4 --log-every=1 \
+        --metrics=metrics --out=run "$@"
+    sed -n 's/.*"split":"step".*"loss":\([^,}]*\).*/\1/p' metrics >"$name"
+    [ "$(wc -l <"$name")" -eq 4 ] || fail "no losses of $name"
+    rm -rf run metrics
+}
+
+# near NAME OTHER: losses that differ by no more than a rounding to f16.
+near() {
+    paste "$1" "$2" | awk '{
+        d = $1 > $2 ? $1 - $2 : $2 - $1
+        if (!($1 > 0) || d > $1 / 1024) exit 1
+    }' || fail "losses differ: $(paste "$1" "$2")"
+}
+
+SINTER_DOUBLE_SEED=1 train tiles
+SINTER_DOUBLE_SEED=5 train again
+train library --without=tile-kernels
+expect_equal tiles again
+near tiles library
+[ "$(grep -c "cuLaunchKernel t[0-9][0-9]*_" tiles.log)" -ge 8 ] ||
+    fail "no tile kernel was launched"
+grep -q "cuLaunchKernel t[0-9][0-9]*_" library.log &&
+    fail "--without=tile-kernels launches one"
+convolutions() {
+    grep -c cudnnBackendExecute "$1.log"
+}
+[ "$(convolutions tiles)" -lt "$(convolutions library)" ] ||
+    fail "the library computes the same convolutions"
+
+# Code that the driver refuses, and a GPU of another generation.
+SINTER_DOUBLE_FAIL=cuModuleLoadDataEx:1:200 train refused
+expect_says "tile kernel .*a library call does its work"
+near refused library
+SINTER_DOUBLE_DEVICE="$work/a100.json" train earlier
+near earlier library
+grep -q "cuLaunchKernel t[0-9][0-9]*_" earlier.log &&
+    fail "a tile kernel for another GPU was launched"
+exit 0
