@@ -121,12 +121,17 @@ bool kernel_in_family(const Kernel *k);
 
 // ---- tile.c ----
 
+// Texts of a tile kernel that differ in warps and in the part of the reduced
+// axis that a block reads at once: some compile without spills where others do
+// not.
+enum { TILE_CANDIDATES = 4 };
+
 // A tile kernel.  Its arguments are the addresses of the call's two operands
 // and result, then those of the epilogue's kernel.
 typedef struct {
     const TileFusion *fusion;
     const char *name; // of the function
-    const char *text; // a whole file
+    const char *text[TILE_CANDIDATES]; // whole files, the preferred one first
     const char *body; // the same without names, by which kernels are equal
     int grid;         // blocks
 } TileKernel;

@@ -31,8 +31,9 @@ static int power_for(int64_t n, int least, int most) {
 
 // A block for each multiprocessor at least, with a smaller tile if need be.
 static TileSizes choose_sizes(const TileSchedule *s, int64_t processors) {
-    enum { ROWS = 128, FEW_ROWS = 64, LEAST = 16, DEPTH = 64, FLAT = 32 };
-    TileSizes size = {.rows = power_for(s->space.rows, LEAST, ROWS),
+    enum { ROWS = 128, FEW_ROWS = 64, LEAST_ROWS = 32, LEAST = 16 };
+    enum { DEPTH = 64, FLAT = 32 };
+    TileSizes size = {.rows = power_for(s->space.rows, LEAST_ROWS, ROWS),
                       .columns = power_for(s->space.columns, LEAST, ROWS),
                       .depth = power_for(s->depth, LEAST,
                                          s->load == WINDOW_FLAT ? FLAT : DEPTH),
@@ -46,6 +47,16 @@ static TileSizes choose_sizes(const TileSchedule *s, int64_t processors) {
     if (trial.size.rows * trial.size.columns <= FEW_ROWS * FEW_ROWS)
         trial.size.warps = 4;
     return trial.size;
+}
+
+// Sizes of candidate i, with the same tile of the result.
+static TileSizes candidate_sizes(TileSizes size, int i) {
+    enum { LEAST = 16, WARPS = 4 + 8 };
+    if (i % 2 == 1)
+        size.warps = WARPS - size.warps;
+    if (i >= 2 && size.depth > LEAST)
+        size.depth /= 2;
+    return size;
 }
 
 // ---- contractions ----
@@ -324,13 +335,18 @@ static const char *body_of(Arena *a, const TileSchedule *s) {
 
 static TileKernel kernel_of(const TileFusion *f, const TileSchedule *s,
                             Arena *a) {
-    Text t = text_new(a);
-    tile_print(&t, s);
-    return (TileKernel){.fusion = f,
-                        .name = s->name,
-                        .text = text_string(&t),
-                        .body = body_of(a, s),
-                        .grid = (int)tile_blocks(s)};
+    TileKernel k = {.fusion = f,
+                    .name = s->name,
+                    .body = body_of(a, s),
+                    .grid = (int)tile_blocks(s)};
+    for (int i = 0; i < TILE_CANDIDATES; i++) {
+        TileSchedule own = *s;
+        Text t = text_new(a);
+        own.size = candidate_sizes(s->size, i);
+        tile_print(&t, &own);
+        k.text[i] = text_string(&t);
+    }
+    return k;
 }
 
 TileKernel *codegen_tile_kernels(const Launches *l, Arena *a) {

@@ -157,13 +157,15 @@ void tiles_take(Arena *a, const Arguments *arguments, const Plan *plan) {
 
 // ---- compilation ----
 
+// A kernel for an architecture.
 typedef struct {
-    const char *text, *name;
+    const TileKernel *kernel;
     int arch;
     const char *ir, *cubin, *log; // files
-    RtCode code;
+    const char *text;             // the candidate that is compiled
+    RtCode code, best;            // its cubin, and the best so far
     RtError error;
-    bool is_cached, failed;
+    bool is_cached, failed, done; // done: the best does not spill
 } Job;
 
 typedef struct {
@@ -207,6 +209,7 @@ static void ir_make_all(Arena *a, Jobs *jobs) {
     int threads = processors();
     pthread_t *thread = ARENA_ARRAY(a, (size_t)threads, pthread_t);
     int started = 0;
+    jobs->next = 0;
     while (started + 1 < threads && started + 1 < jobs->count &&
            pthread_create(&thread[started], NULL, work, jobs) == 0)
         started++;
@@ -255,7 +258,7 @@ static void assemble_all(Arena *a, const char *folder, Jobs *jobs) {
     int count = 0;
     for (int i = 0; i < jobs->count; i++) {
         Job *job = &jobs->job[i];
-        if (job->is_cached || job->failed)
+        if (job->is_cached || job->failed || job->done)
             continue;
         of[count] = job;
         p[count++] = assembler(a, folder, jobs->toolchain, job);
@@ -279,9 +282,7 @@ static Jobs jobs_new(Arena *a, const char *folder, const TileToolchain *t,
     jobs.job = ARENA_ARRAY(a, (size_t)jobs.count + 1, Job);
     for (int i = 0; i < jobs.count; i++) {
         const char *path = arena_format(a, "%s/%d", folder, i);
-        const TileKernel *k = &tiles->kernel[i % tiles->count];
-        jobs.job[i] = (Job){.text = k->text,
-                            .name = k->name,
+        jobs.job[i] = (Job){.kernel = &tiles->kernel[i % tiles->count],
                             .arch = arch[i / tiles->count],
                             .ir = arena_format(a, "%s.tile", path),
                             .cubin = arena_format(a, "%s.cubin", path),
@@ -291,19 +292,45 @@ static Jobs jobs_new(Arena *a, const char *folder, const TileToolchain *t,
     return jobs;
 }
 
+// Keeps the candidate that spills least.
+static void keep_best(Job *job) {
+    if (job->failed || job->done)
+        return;
+    if (job->best.bytes == NULL ||
+        tile_frame(&job->code) < tile_frame(&job->best)) {
+        free(job->best.bytes);
+        job->best = job->code;
+    } else {
+        free(job->code.bytes);
+    }
+    job->code = (RtCode){0};
+    job->done = tile_frame(&job->best) == 0;
+}
+
+static void candidates_try(Arena *a, const char *folder, Jobs *jobs) {
+    for (int k = 0; k < TILE_CANDIDATES; k++) {
+        for (int i = 0; i < jobs->count; i++)
+            jobs->job[i].text = jobs->job[i].kernel->text[k];
+        ir_make_all(a, jobs);
+        assemble_all(a, folder, jobs);
+        for (int i = 0; i < jobs->count; i++)
+            keep_best(&jobs->job[i]);
+    }
+}
+
 static bool jobs_take(const Arguments *arguments, Jobs *jobs,
                       const TileTexts *tiles, Text *code) {
     bool good = true;
     for (int i = 0; i < jobs->count; i++) {
         Job *job = &jobs->job[i];
         if (job->failed && good)
-            complain(arguments, "tile kernel %s for sm_%d: %s", job->name,
-                     job->arch, job->error.text);
+            complain(arguments, "tile kernel %s for sm_%d: %s",
+                     job->kernel->name, job->arch, job->error.text);
         good &= !job->failed;
         if (good)
             embed_add(code, job->arch, RT_TILE_CUBIN + i % tiles->count,
-                      job->code.bytes, job->code.length);
-        free(job->code.bytes);
+                      job->best.bytes, job->best.length);
+        free(job->best.bytes);
     }
     pthread_mutex_destroy(&jobs->lock);
     return good;
@@ -321,8 +348,7 @@ bool tiles_embed(Arena *a, const Arguments *arguments, const TileTexts *tiles,
     bool good = tile_toolchain(a, scratch.path, &t, &why);
     if (good) {
         Jobs jobs = jobs_new(a, scratch.path, &t, tiles, arch, num_archs);
-        ir_make_all(a, &jobs);
-        assemble_all(a, scratch.path, &jobs);
+        candidates_try(a, scratch.path, &jobs);
         good = jobs_take(arguments, &jobs, tiles, code);
         rt_tile_close(t.nvrtc);
     } else {

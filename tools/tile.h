@@ -33,9 +33,16 @@ TilePrice tile_price(const Launches *l, const TileFusion *f, const Device *d);
 #define TILE_GAIN 1.3
 void tiles_take(Arena *a, const Arguments *arguments, const Plan *plan);
 
-// Compiles the tile kernels of a trainer for one architecture after another, as
-// many at once as there are processors, and adds them to its code.  False,
-// after a message, with *status.
+// ---- tile_frame.c ----
+
+// Bytes of local memory of a thread: above 0, the kernel spills registers.
+uint32_t tile_frame(const RtCode *cubin);
+
+// ---- tile.c ----
+
+// Compiles the tile kernels of a trainer for each architecture, as many at once
+// as there are processors, and adds them to its code: the first candidate that
+// does not spill, or that spills least.  False, after a message, with *status.
 bool tiles_embed(Arena *a, const Arguments *arguments, const TileTexts *tiles,
                  const int *arch, int num_archs, Text *code, int *status);
 

@@ -65,7 +65,7 @@ static void write_tiles(Arena *a, const char *folder, const char *name,
     Text t = text_new(a);
     for (int i = 0; i < tiles->count; i++) {
         const char *kernel = tiles->kernel[i].name;
-        text_add(&t, "%s\n", tiles->kernel[i].text);
+        text_add(&t, "%s\n", tiles->kernel[i].text[0]);
         text_add(&t,
                  "extern \"C\" void %s_run(void **argument, int grid) {\n"
                  "    ct::launch(\"%s\", %s, argument, grid);\n}\n\n",

@@ -17,7 +17,7 @@ int tile_write(Show *s, const View *stage, Text *out) {
         bool chosen = in.launch[f->call].chosen ||
                       (f->kernel >= 0 && in.launch[f->kernel].chosen);
         if (chosen && tile_equal(k, i, &k[i]) == i)
-            text_add(out, "%s%s", out->length > 0 ? "\n" : "", k[i].text);
+            text_add(out, "%s%s", out->length > 0 ? "\n" : "", k[i].text[0]);
     }
     return EXIT_GOOD;
 }
