@@ -69,10 +69,10 @@ static void schedule_matmul(TileSchedule *s, const Graph *g, const Node *d) {
     s->depth = a.dim[a.rank - (s->ta ? 2 : 1)];
 }
 
-// A window of one element without gaps is a row of a matrix.
-static void schedule_conv(TileSchedule *s, const Graph *g, const Node *d) {
-    enum { FEW_CHANNELS = 16 };
-    Type x = *g->node[d->arg[0]].type, w = *g->node[d->arg[1]].type;
+// Describes windows of images x with a result of pixels like y.  Whether a
+// window is a row of a matrix: of one element, and without gaps.
+static bool describe_window(TileSchedule *s, const Node *d, Type x, Type w,
+                            Type y) {
     TileWindow *to = &s->window;
     *to = (TileWindow){.n = x.dim[0],
                        .h = x.dim[1],
@@ -80,8 +80,8 @@ static void schedule_conv(TileSchedule *s, const Graph *g, const Node *d) {
                        .c = x.dim[3],
                        .r = w.dim[1],
                        .s = w.dim[2],
-                       .oh = d->type->dim[1],
-                       .ow = d->type->dim[2]};
+                       .oh = y.dim[1],
+                       .ow = y.dim[2]};
     bool is_dense = to->r == 1 && to->s == 1;
     for (int i = 0; i < 2; i++) {
         to->stride[i] = node_ints(d, ATTR_stride, i, 1);
@@ -89,12 +89,58 @@ static void schedule_conv(TileSchedule *s, const Graph *g, const Node *d) {
         to->pad[i] = node_ints(d, ATTR_pad, 2 * i, 0);
         is_dense &= to->stride[i] == 1 && to->pad[i] == 0;
     }
-    is_dense &= to->oh == to->h && to->ow == to->w;
+    return is_dense && to->oh == to->h && to->ow == to->w;
+}
+
+static void schedule_conv(TileSchedule *s, const Graph *g, const Node *d) {
+    enum { FEW_CHANNELS = 16 };
+    const TileWindow *w = &s->window;
+    bool is_dense = describe_window(s, d, *g->node[d->arg[0]].type,
+                                    *g->node[d->arg[1]].type, *d->type);
     s->tb = true;
-    s->load = is_dense               ? MATRIX_ROWS
-              : to->c < FEW_CHANNELS ? WINDOW_FLAT
-                                     : WINDOW_TAPS;
-    s->depth = s->load == WINDOW_FLAT ? to->r * to->s * to->c : to->c;
+    s->load = is_dense              ? MATRIX_ROWS
+              : w->c < FEW_CHANNELS ? WINDOW_FLAT
+                                    : WINDOW_TAPS;
+    s->depth = s->load == WINDOW_FLAT ? w->r * w->s * w->c : w->c;
+}
+
+// A pixel of the gradient is in the window of the pixel behind it by its tap.
+static void schedule_grad_input(TileSchedule *s, const Graph *g,
+                                const Node *d) {
+    bool is_dense = describe_window(s, d, *g->node[d->arg[0]].type,
+                                    *g->node[d->arg[1]].type, *d->type);
+    for (int i = 0; i < 2; i++) {
+        s->window.dilation[i] = -s->window.dilation[i];
+        s->window.pad[i] = -s->window.pad[i];
+    }
+    s->load = is_dense ? MATRIX_ROWS : WINDOW_GRAD;
+    s->depth = s->window.c;
+}
+
+static void schedule_grad_weight(TileSchedule *s, const Graph *g,
+                                 const Node *d) {
+    Type dy = *g->node[d->arg[0]].type;
+    bool is_dense =
+        describe_window(s, d, *g->node[d->arg[1]].type, *d->type, dy);
+    s->ta = true;
+    s->load = is_dense ? MATRIX_ROWS : WEIGHT_GRAD;
+    s->depth = space_rows(&dy);
+}
+
+static void schedule(TileSchedule *s, const Graph *g, const Node *d) {
+    switch (d->op) {
+    case OP_conv:
+        schedule_conv(s, g, d);
+        break;
+    case OP_conv_grad_input:
+        schedule_grad_input(s, g, d);
+        break;
+    case OP_conv_grad_weight:
+        schedule_grad_weight(s, g, d);
+        break;
+    default:
+        schedule_matmul(s, g, d);
+    }
 }
 
 // ---- epilogues ----
@@ -274,13 +320,27 @@ static void store_output(TileEmit *t, NodeId n) {
                   : call_with(t, "to_byte", value_of(t, n)));
 }
 
+// The gradient of weights is [M][R * S][N].
+static void store_result(TileEmit *t, const Expr *x) {
+    const Expr *out = x_name(t->a, "out");
+    const Expr *arg[5] = {out, x, x_name(t->a, "mb"), x_name(t->a, "z"),
+                          x_name(t->a, "nb")};
+    if (t->s->load == WEIGHT_GRAD)
+        stmt_new(t, (Stmt){.kind = S_CALL,
+                           .node = t->call,
+                           .value = call_of(t, "store_tile<M, Z, N, BM, 1, BN>",
+                                            5, arg)});
+    else
+        store(t, t->call, "", out, x);
+}
+
 // Others read the result rounded, so that the epilogue does, too.
 static void build_statements(TileEmit *t) {
     const Expr *acc = x_name(t->a, "acc");
     t->value[t->call] = acc;
     if (t->fusion->stores) {
         const Expr *stored = declare(t, t->call, call_with(t, "to_act", acc));
-        store(t, t->call, "", x_name(t->a, "out"), stored);
+        store_result(t, stored);
         if (t->fusion->kernel >= 0)
             t->value[t->call] =
                 declare(t, t->call, call_with(t, "to_float", stored));
@@ -307,10 +367,7 @@ static TileSchedule *build(const Launches *l, const TileFusion *f, Arena *a) {
     s->heading = f->kernel < 0 ? arena_format(a, "// %s\n", call->name)
                                : arena_format(a, "// %s and %s\n", call->name,
                                               s->epilogue->name);
-    if (g->node[n].op == OP_matmul)
-        schedule_matmul(s, g, &g->node[n]);
-    else
-        schedule_conv(s, g, &g->node[n]);
+    schedule(s, g, &g->node[n]);
     s->size = choose_sizes(s, g->multiprocessors);
     TileEmit t = {.a = a,
                   .g = g,

@@ -18,6 +18,10 @@ typedef enum {
     WINDOW_TAPS, // gathered, with a loop over taps and blocks of channels
     WINDOW_FLAT, // gathered, with taps and channels as one axis, for few of
                  // them
+    WINDOW_GRAD, // gathered from a result's gradient, which windows of the
+                 // operand's gradient cover, as WINDOW_TAPS
+    WEIGHT_GRAD, // the second operand is gathered; the reduced axis is pixels,
+                 // and a matrix of the result a tap
 } TileLoad;
 
 // Windows of images [N,H,W,C]; pad: top and left.
@@ -31,7 +35,7 @@ typedef struct {
     TileSizes size;
     TileSpace space;
     TileLoad load;
-    int64_t depth;     // of the reduced axis; WINDOW_TAPS: channels
+    int64_t depth;     // of the reduced axis; with taps: channels
     bool ta, tb;       // a matrix is stored transposed
     TileWindow window; // of the others
     DType act;

@@ -76,7 +76,9 @@ static void print_matrix_loop(Text *t, const TileSchedule *s) {
 }
 
 static const char *signed_text(Arena *a, int64_t by) {
-    return by == 0 ? "" : arena_format(a, " - %lld", (long long)by);
+    return by == 0  ? ""
+           : by < 0 ? arena_format(a, " + %lld", (long long)-by)
+                    : arena_format(a, " - %lld", (long long)by);
 }
 
 static const char *times_text(Arena *a, int64_t by) {
@@ -122,9 +124,35 @@ static void print_window_loop(Text *t, const TileSchedule *s) {
                                              : "");
     if (flat)
         print_operand(t, "b", true, "K", "N", "i", "nb");
+    else if (s->load == WINDOW_GRAD)
+        text_add(t, "        const auto b_tile = matrix<BK, BN>("
+                    "load_tile<K, R * S, N, BK, 1, BN>(b, kb, tap, nb));\n");
     else
         text_add(t, "        const auto b_tile = ct::transpose(matrix<BN, BK>("
                     "load_tile<N, R * S, C, BN, 1, BK>(b, nb, tap, kb)));\n");
+}
+
+// The gradient of tap z.
+static void print_weight_loop(Text *t, const TileSchedule *s) {
+    const TileWindow *w = &s->window;
+    Arena *a = t->arena;
+    text_add(t, "    const auto c = row_of<BN>() + nb * BN;\n"
+                "    STEPS(i, KB) {\n"
+                "        const auto k = column_of<BK>() + i * BK;\n"
+                "        const auto n = k / (OH * OW);\n");
+    text_add(t,
+             "        const auto y = k / OW %% OH%s%s + z / S%s;\n"
+             "        const auto x = k %% OW%s%s + z %% S%s;\n",
+             times_text(a, w->stride[0]), signed_text(a, w->pad[0]),
+             times_text(a, w->dilation[0]), times_text(a, w->stride[1]),
+             signed_text(a, w->pad[1]), times_text(a, w->dilation[1]));
+    text_add(t, "        const auto inside = (k < K) && (y >= 0) && (y < H) && "
+                "(x >= 0) && (x < W) && (c < C);\n"
+                "        const auto a_tile = ct::transpose(matrix<BK, BM>("
+                "load_tile<1, K, M, 1, BK, BM>(a, 0, i, mb)));\n"
+                "        const auto b_tile = ct::load_masked(\n"
+                "            b + (((n * H + y) * W + x) * C + c), inside, "
+                "act(0.0f));\n");
 }
 
 void tile_print(Text *t, const TileSchedule *s) {
@@ -137,6 +165,8 @@ void tile_print(Text *t, const TileSchedule *s) {
     print_block(t);
     if (s->load == MATRIX_ROWS)
         print_matrix_loop(t, s);
+    else if (s->load == WEIGHT_GRAD)
+        print_weight_loop(t, s);
     else
         print_window_loop(t, s);
     text_add(t, "        acc = ct::mma(a_tile, b_tile, acc);\n    }\n");

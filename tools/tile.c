@@ -82,8 +82,9 @@ bool tile_toolchain(Arena *a, const char *folder, TileToolchain *out,
 // library's products.
 static const double TILE_SHARE = 0.8; // of the library's speed
 
-TilePrice tile_price(const Launches *l, const TileFusion *f, const Device *d) {
+TilePrice tile_price(const Launches *l, const TileKernel *k, const Device *d) {
     const Graph *g = l->plan->graph;
+    const TileFusion *f = k->fusion;
     const Group *call = &l->plan->group[f->call];
     const Kernel *kernel = &l->kernel[f->call];
     Group fused = *call, idle = *call;
@@ -95,18 +96,20 @@ TilePrice tile_price(const Launches *l, const TileFusion *f, const Device *d) {
         fused.bytes += epilogue->bytes - f->bytes;
     }
     idle.bytes = 0;
+    double busy = fmin(1, k->grid / fmax(1, d->multiprocessors));
     p.tile = fmax(gpu_seconds(g, &fused, kernel, d),
-                  gpu_seconds(g, &idle, kernel, d) / TILE_SHARE) +
+                  gpu_seconds(g, &idle, kernel, d) / (TILE_SHARE * busy)) +
              GPU_LAUNCH;
     return p;
 }
 
 // Returns the number of fusions that it takes.
-static int step_take(const Launches *l, bool all, const Device *d) {
+static int step_take(Arena *a, const Launches *l, bool all, const Device *d) {
     const TileFusions *f = &l->plan->tiles;
+    const TileKernel *k = codegen_tile_kernels(l, a);
     int taken = 0;
     for (int i = 0; i < f->count; i++) {
-        TilePrice p = tile_price(l, &f->fusion[i], d);
+        TilePrice p = tile_price(l, &k[i], d);
         f->fusion[i].taken = all || p.library >= TILE_GAIN * p.tile;
         taken += f->fusion[i].taken;
     }
@@ -145,7 +148,7 @@ void tiles_take(Arena *a, const Arguments *arguments, const Plan *plan) {
         return;
     const Launches *l = codegen_launches(plan, plan, a);
     for (int i = 0; i < plan->num_steps; i++)
-        taken += step_take(&l[i], all, &d);
+        taken += step_take(a, &l[i], all, &d);
     if (taken == 0 || all || toolchain_is_here(a, arguments, &why))
         return;
     take_none(plan);

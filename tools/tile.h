@@ -19,13 +19,14 @@ typedef struct {
 bool tile_toolchain(Arena *a, const char *folder, TileToolchain *out,
                     const char **why);
 
-// Seconds of a tile fusion on a GPU as the library's call and the kernel behind
-// it, and as a tile kernel: the roofline with the usual parts of the peaks.
+// Seconds of a contraction and the kernel behind it on a GPU, as a library call
+// and a launch, and as a tile kernel: the roofline with the usual parts of the
+// peaks.  Fewer blocks than multiprocessors leave some idle.
 typedef struct {
     double library, tile;
 } TilePrice;
 
-TilePrice tile_price(const Launches *l, const TileFusion *f, const Device *d);
+TilePrice tile_price(const Launches *l, const TileKernel *k, const Device *d);
 
 // Marks the tile fusions that --tile takes for the GPUs of --target: all, none,
 // or those that the estimate finds faster by TILE_GAIN or more, as nothing was

@@ -19,6 +19,10 @@ TileSpace tile_space(const Graph *g, NodeId call) {
     TileSpace s = {.batch = 1, .columns = space_columns(d->type)};
     s.rows = d->op == OP_matmul ? d->type->dim[d->type->rank - 2]
                                 : rows_of(*d->type);
+    if (d->op == OP_conv_grad_weight) {
+        s.rows = d->type->dim[0];
+        s.batch = d->type->dim[1] * d->type->dim[2];
+    }
     for (int i = 0; d->op == OP_matmul && i < d->type->rank - 2; i++)
         s.batch *= d->type->dim[i];
     return s;
@@ -39,11 +43,18 @@ static bool is_indexed(Type t) {
     return type_count(&t) > 0 && type_count(&t) <= INT32_MAX;
 }
 
+// The gradient of an operand whose windows are apart has as many sub-problems.
+static bool has_strided_gradient(const Node *d) {
+    return d->op == OP_conv_grad_input &&
+           (node_ints(d, ATTR_stride, 0, 1) > 1 ||
+            node_ints(d, ATTR_stride, 1, 1) > 1);
+}
+
 // Whether a tile kernel can compute it: activations of 16 bits, one group of
 // channels, a new result, and offsets in 32 bits.
 static bool is_contraction(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
-    if ((d->op != OP_conv && d->op != OP_matmul) ||
+    if (!(op_info[d->op].facts & CONTRACTS) || has_strided_gradient(d) ||
         node_int(d, ATTR_accumulate, 0) || node_int(d, ATTR_groups, 1) != 1 ||
         d->type->dtype != ACT || !is_indexed(*d->type))
         return false;
@@ -156,8 +167,8 @@ static bool is_merged(const Search *s, int k) {
 static int find_epilogue(const Search *s, int k, NodeId call) {
     const Group *group = s->fusions->group;
     int reader = first_reader(s, call);
-    if (reader < 0 || is_merged(s, reader) ||
-        !is_epilogue(s, &group[reader], call))
+    if (s->g->node[call].op == OP_conv_grad_weight || reader < 0 ||
+        is_merged(s, reader) || !is_epilogue(s, &group[reader], call))
         return -1;
     for (int i = k + 1; i <= reader; i++)
         if (writes_over(s, &group[i], &group[k]))

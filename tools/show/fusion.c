@@ -58,17 +58,16 @@ static void operations_print(Text *t, const Inspected *l) {
 }
 
 // Prints the tile kernel that may compute a call.
-static void tile_print_price(Text *t, const Inspection *in,
-                             const Launches *launches, int k) {
-    const TileFusions *f = &launches->plan->tiles;
-    for (int i = 0; i < f->count; i++) {
-        if (f->fusion[i].call != k)
+static void tile_print(Text *t, const Inspection *in, const Launches *launches,
+                       const TileKernel *tile, int k) {
+    for (int i = 0; i < launches->plan->tiles.count; i++) {
+        const TileFusion *f = tile[i].fusion;
+        if (f->call != k)
             continue;
-        TilePrice p = tile_price(launches, &f->fusion[i], in->device);
+        TilePrice p = tile_price(launches, &tile[i], in->device);
         text_add(t, "  can be a tile kernel");
-        if (f->fusion[i].kernel >= 0)
-            text_add(t, " with %s",
-                     launch_name(&in->launch[f->fusion[i].kernel]));
+        if (f->kernel >= 0)
+            text_add(t, " with %s", launch_name(&in->launch[f->kernel]));
         text_add(t, "\n    estimated at %.2f us in place of %.2f\n",
                  1e6 * p.tile, 1e6 * p.library);
     }
@@ -93,13 +92,14 @@ static void readers_print(Text *t, const Inspection *in, int k) {
 
 void fusion_print(Text *t, const Inspection *in) {
     const Launches *launches = &in->launches[in->step - in->plan->step];
+    const TileKernel *tile = codegen_tile_kernels(launches, t->arena);
     for (int k = 0; k < in->count; k++) {
         const Inspected *l = &in->launch[k];
         if (!l->chosen)
             continue;
         text_add(t, "%s\n", launch_name(l));
         operations_print(t, l);
-        tile_print_price(t, in, launches, k);
+        tile_print(t, in, launches, tile, k);
         if (may_merge_before(&launches->plan->merged, k))
             text_add(t, "  can be merged with %s\n", launch_name(l - 1));
         else
