@@ -134,10 +134,22 @@ void calls_write(const Writer *w, Text *t) {
         write_call_table(w, t, which);
 }
 
+// Whether a tile kernel computes a call or a kernel of a library fusion: then
+// none is offered, as fusions depend on one another.
+static bool replaces_fusions(const Writer *w) {
+    for (int i = 0; i < w->num_steps; i++) {
+        const TileFusions *f = &w->step[i].launches->plan->tiles;
+        for (int k = 0; k < f->count; k++)
+            if (f->fusion[k].taken && f->fusion[k].fused)
+                return true;
+    }
+    return false;
+}
+
 void fusion_tables_write(Writer *w, Text *t) {
     w->fusions =
         (FusionTables){.norms = text_new(w->a), .fusions = text_new(w->a)};
-    for (int i = 0; i < w->num_steps; i++)
+    for (int i = 0; !replaces_fusions(w) && i < w->num_steps; i++)
         fusions_emit(&w->fusions, w->step[i].launches, i);
     if (w->fusions.num_fusions > 0)
         text_add(t,

@@ -93,13 +93,36 @@ static void print_windows(Text *t, const TileSchedule *s) {
              "    const auto m = column_of<BM>() + mb * BM;\n"
              "    const auto n = m / (OH * OW);\n"
              "    const auto h = m / OW %% OH%s%s, w = m %% OW%s%s;\n",
-             times_text(a, w->stride[0]), signed_text(a, w->pad[0]),
-             times_text(a, w->stride[1]), signed_text(a, w->pad[1]));
+             times_text(a, s->load == WINDOW_GRAD ? 1 : w->stride[0]),
+             signed_text(a, w->pad[0]),
+             times_text(a, s->load == WINDOW_GRAD ? 1 : w->stride[1]),
+             signed_text(a, w->pad[1]));
+}
+
+// Declares the row or the column that a tap reads, and returns the condition
+// that there is one.  The gradient of windows that are apart has a pixel for
+// one tap in so many.
+static const char *print_pixel(Text *t, const TileSchedule *s, int axis) {
+    static const char *const name[] = {"y", "x"}, *const from[] = {"h", "w"},
+                             *const tap[] = {"tap / S", "tap % S"},
+                             *const end[] = {"H", "W"};
+    int64_t apart = s->load == WINDOW_GRAD ? s->window.stride[axis] : 1;
+    const char *y = name[axis];
+    text_add(t, "        const auto %s%s = %s + %s%s;\n", y,
+             apart > 1 ? "0" : "", from[axis], tap[axis],
+             times_text(t->arena, s->window.dilation[axis]));
+    if (apart == 1)
+        return arena_format(t->arena, "(%s >= 0) && (%s < %s)", y, y,
+                            end[axis]);
+    text_add(t, "        const auto %s = %s0 / %lld;\n", y, y,
+             (long long)apart);
+    return arena_format(t->arena,
+                        "(%s0 >= 0) && (%s < %s) && (%s0 %% %lld == 0)", y, y,
+                        end[axis], y, (long long)apart);
 }
 
 // Weights are [N][R * S][C].
 static void print_window_loop(Text *t, const TileSchedule *s) {
-    const TileWindow *w = &s->window;
     bool flat = s->load == WINDOW_FLAT;
     print_windows(t, s);
     if (flat)
@@ -110,15 +133,12 @@ static void print_window_loop(Text *t, const TileSchedule *s) {
         text_add(t, "    STEPS(i, R * S * KB) {\n"
                     "        const int tap = i / KB, kb = i %% KB;\n"
                     "        const auto c = row_of<BK>() + kb * BK;\n");
+    const char *y = print_pixel(t, s, 0), *x = print_pixel(t, s, 1);
+    text_add(t, "        const auto inside = (m < M) && %s && %s;\n", y, x);
     text_add(t,
-             "        const auto y = h + tap / S%s, x = w + tap %% S%s;\n"
-             "        const auto inside = (m < M) && (y >= 0) && (y < H) && "
-             "(x >= 0) && (x < W)%s;\n"
              "        const auto a_tile = ct::load_masked(\n"
-             "            a + (((n * H + y) * W + x) * C + c), inside, "
+             "            a + (((n * H + y) * W + x) * C + c), inside%s, "
              "act(0.0f));\n",
-             times_text(t->arena, w->dilation[0]),
-             times_text(t->arena, w->dilation[1]),
              flat                            ? " && (k < K)"
              : s->depth % s->size.depth != 0 ? " && (c < K)"
                                              : "");

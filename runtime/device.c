@@ -14,6 +14,7 @@ const char *rt_call_name(RtCallKind kind) {
         [RT_EIGH] = "eigh",
         [RT_ORTHOGONAL] = "orthogonal",
         [RT_SUM_OVER_SHARDS] = "sum_over_shards",
+        [RT_TILED] = "tiled",
     };
     return name[kind];
 }

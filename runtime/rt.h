@@ -137,7 +137,8 @@ typedef enum {
     RT_MATMUL,
     RT_EIGH,
     RT_ORTHOGONAL,
-    RT_SUM_OVER_SHARDS
+    RT_SUM_OVER_SHARDS,
+    RT_TILED // by a tile kernel: a device's libraries have nothing to do
 } RtCallKind;
 
 typedef struct {

@@ -107,8 +107,8 @@ static void savings_take(StepCost *c, const Plan *plan, const Step *s,
     c->tile_bytes -= times * j.saving.bytes;
     for (int i = 0; i < j.plan->tiles.count; i++) {
         const TileFusion *f = &j.plan->tiles.fusion[i];
-        c->tile_launches -= times * (f->kernel >= 0);
-        c->tile_bytes -= times * f->bytes;
+        c->tile_launches -= times * (f->kernel >= 0 && !f->fused);
+        c->tile_bytes -= times * (f->fused ? 0 : f->bytes);
     }
     arena_free(a);
 }

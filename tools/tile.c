@@ -82,6 +82,15 @@ bool tile_toolchain(Arena *a, const char *folder, TileToolchain *out,
 // library's products.
 static const double TILE_SHARE = 0.8; // of the library's speed
 
+// Taps that a tile kernel computes for each that has a pixel: in the gradient
+// of windows that are apart, others meet none.
+static double taps_for_one(const Node *d) {
+    return d->op == OP_conv_grad_input
+               ? (double)(node_ints(d, ATTR_stride, 0, 1) *
+                          node_ints(d, ATTR_stride, 1, 1))
+               : 1;
+}
+
 TilePrice tile_price(const Launches *l, const TileKernel *k, const Device *d) {
     const Graph *g = l->plan->graph;
     const TileFusion *f = k->fusion;
@@ -96,7 +105,8 @@ TilePrice tile_price(const Launches *l, const TileKernel *k, const Device *d) {
         fused.bytes += epilogue->bytes - f->bytes;
     }
     idle.bytes = 0;
-    double busy = fmin(1, k->grid / fmax(1, d->multiprocessors));
+    double busy = fmin(1, k->grid / fmax(1, d->multiprocessors)) /
+                  taps_for_one(&g->node[group_first(g, call, CALLS)]);
     p.tile = fmax(gpu_seconds(g, &fused, kernel, d),
                   gpu_seconds(g, &idle, kernel, d) / (TILE_SHARE * busy)) +
              GPU_LAUNCH;
@@ -110,7 +120,8 @@ static int step_take(Arena *a, const Launches *l, bool all, const Device *d) {
     int taken = 0;
     for (int i = 0; i < f->count; i++) {
         TilePrice p = tile_price(l, &k[i], d);
-        f->fusion[i].taken = all || p.library >= TILE_GAIN * p.tile;
+        f->fusion[i].taken =
+            all || (!f->fusion[i].fused && p.library >= TILE_GAIN * p.tile);
         taken += f->fusion[i].taken;
     }
     return taken;
@@ -186,6 +197,8 @@ static bool ir_write(const char *path, const RtCode *code) {
 
 static void ir_make(const TileToolchain *t, Job *job) {
     RtCode ir = {0};
+    if (job->done || job->failed)
+        return;
     job->is_cached = rt_tile_cached(t->nvrtc, job->text, job->arch, &job->code);
     if (job->is_cached)
         return;

@@ -43,18 +43,11 @@ static bool is_indexed(Type t) {
     return type_count(&t) > 0 && type_count(&t) <= INT32_MAX;
 }
 
-// The gradient of an operand whose windows are apart has as many sub-problems.
-static bool has_strided_gradient(const Node *d) {
-    return d->op == OP_conv_grad_input &&
-           (node_ints(d, ATTR_stride, 0, 1) > 1 ||
-            node_ints(d, ATTR_stride, 1, 1) > 1);
-}
-
 // Whether a tile kernel can compute it: activations of 16 bits, one group of
 // channels, a new result, and offsets in 32 bits.
 static bool is_contraction(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
-    if (!(op_info[d->op].facts & CONTRACTS) || has_strided_gradient(d) ||
+    if (!(op_info[d->op].facts & CONTRACTS) ||
         node_int(d, ATTR_accumulate, 0) || node_int(d, ATTR_groups, 1) != 1 ||
         d->type->dtype != ACT || !is_indexed(*d->type))
         return false;
@@ -176,7 +169,6 @@ static int find_epilogue(const Search *s, int k, NodeId call) {
     return reader;
 }
 
-// A call or a kernel of a library fusion is left to the library.
 static bool is_fused(const LibraryFusions *r, int k) {
     for (int i = 0; i < r->count; i++)
         if (r->fusion[i].call == k || r->fusion[i].kernel == k)
@@ -203,7 +195,7 @@ TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
             s.is_output[node_base(g, g->node[n].arg[0])] = true;
     f.fusion = ARENA_ARRAY(a, (size_t)r->num_groups + 1, TileFusion);
     for (int k = 0; k < r->num_groups; k++) {
-        if (r->group[k].kind != GROUP_CALL || is_fused(r, k))
+        if (r->group[k].kind != GROUP_CALL)
             continue;
         NodeId call = group_first(g, &r->group[k], CALLS);
         if (!is_contraction(g, call))
@@ -212,6 +204,8 @@ TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
         *to = (TileFusion){.call = k, .kernel = find_epilogue(&s, k, call)};
         to->stores = has_other_readers(&s, call, to->kernel);
         int64_t bytes = graph_bytes(g, g->node[call].type);
+        to->fused = is_fused(r, k) ||
+                    (to->kernel >= 0 && is_fused(r, to->kernel));
         to->bytes = to->kernel < 0 ? 0 : to->stores ? bytes : 2 * bytes;
     }
     return f;

@@ -16,6 +16,7 @@ typedef struct {
     int kernel;    // which group is the epilogue; -1: none
     bool stores;   // it also stores the call's result, which others read
     int64_t bytes; // not read or written when it is taken
+    bool fused;    // the call or the epilogue can be part of a library fusion
     bool taken;    // by the plan's device, see tools/tile.c
 } TileFusion;
 

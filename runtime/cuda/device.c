@@ -293,6 +293,7 @@ static void close_cuda(RtDevice *d) {
     free(c->at);
     free(c->argument);
     free(c->needed);
+    free(c->call);
     rt_chosen_free(&c->chosen);
     free(c->tuning_path);
     free(c->report);
@@ -424,12 +425,36 @@ static bool open_stream(RtCuda *c, RtError *e) {
            rt_async_readback_open(&c->readback, &c->cu, c->stream, e);
 }
 
+// Hides the calls that usable tile kernels compute from libraries, which are
+// then not needed for them.
+static bool hide_calls(RtCuda *c, RtError *e) {
+    int count = c->plan->num_calls;
+    if (c->tiles.count == 0)
+        return true;
+    if (c->call == NULL) {
+        c->tiled = *c->plan;
+        c->call = calloc((size_t)count + 1, sizeof *c->call);
+    }
+    if (c->call == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    for (int i = 0; i < count; i++) {
+        c->call[i] = c->tiled.call[i];
+        if (rt_tiles_find(&c->tiles, i) != NULL)
+            c->call[i].kind = RT_TILED;
+    }
+    c->hidden = c->tiled;
+    c->hidden.call = c->call;
+    c->plan = &c->hidden;
+    return true;
+}
+
 // Autotuning measures library calls and kernels.
 static bool open_tiles(RtCuda *c, const RtOptions *o, RtError *e) {
     RtPlan plan = *c->plan;
     if (o != NULL && o->tune)
         plan.num_tiles = 0;
-    return rt_tiles_open(&c->tiles, &c->gpu, c->trainer, &plan, e);
+    return rt_tiles_open(&c->tiles, &c->gpu, c->trainer, &plan, e) &&
+           hide_calls(c, e);
 }
 
 // Kernels compile while the context is made and calls are planned; libraries
@@ -446,7 +471,8 @@ static bool open_gpu(RtCuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
     if (!allocate_lists(c, e) || !allocate_arguments(c, e))
         return false;
     rt_lap(laps, RT_START_DEVICE);
-    if (!open_tiles(c, o, e) || !start_kernels(c, e) || !start_builtins(c, o, e))
+    if (!open_tiles(c, o, e) || !start_kernels(c, e) ||
+        !start_builtins(c, o, e))
         return false;
     rt_lap(laps, RT_START_COMPILING);
     rt_preload_start(&preload, &c->gpu, c->plan);
@@ -494,15 +520,16 @@ static bool open_nvjpeg(RtCuda *c, const RtOptions *o, RtError *e) {
     return c->nvjpeg != NULL;
 }
 
-static bool load_tiles(RtCuda *c) {
+static bool load_tiles(RtCuda *c, RtError *e) {
     rt_tiles_load(&c->tiles, c->trainer);
-    return true;
+    return hide_calls(c, e);
 }
 
 static bool open_all(RtCuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
                      RtError *e) {
-    return open_gpu(c, ordinal, o, laps, e) && open_calls(c, o, laps, e) &&
-           open_nvjpeg(c, o, e) && load_tiles(c) && list_kernels(c, e) &&
+    return open_gpu(c, ordinal, o, laps, e) && load_tiles(c, e) &&
+           open_calls(c, o, laps, e) && open_nvjpeg(c, o, e) &&
+           list_kernels(c, e) &&
            rt_kernels_load(&c->kernels, c->needed, laps, e) && load_sum(c, e);
 }
 

@@ -118,6 +118,8 @@ typedef struct {
     RtGpu gpu;
     RtKernels kernels;
     RtTiles tiles;
+    RtPlan tiled, hidden; // the plan, and with RT_TILED for tile kernels' calls
+    RtCall *call;         // of the latter
     RtPendingTile pending;
     RtLibraryCalls calls;
     RtStaging staging;

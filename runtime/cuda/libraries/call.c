@@ -56,7 +56,8 @@ const char *rt_call_text(char *to, size_t room, const RtCall *c) {
         [RT_MATMUL] = "product",
         [RT_EIGH] = "eigenvectors",
         [RT_ORTHOGONAL] = "orthonormalization",
-        [RT_SUM_OVER_SHARDS] = "sum over shards"};
+        [RT_SUM_OVER_SHARDS] = "sum over shards",
+        [RT_TILED] = "product of a tile kernel"};
     const char *type = c->type == RT_F32   ? "f32"
                        : c->type == RT_F16 ? "f16"
                                            : "bf16";
