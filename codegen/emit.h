@@ -258,6 +258,10 @@ void sums_add(Emit *e, Scope *s, NodeId n, Index p, const Expr *value);
 bool is_column_reduction(const Emit *e, NodeId n);
 bool has_pivot(const Emit *e, NodeId n);
 
+// Where each block leaves the pivot of variance n for the last one: the offset
+// in its part of the workspace, or NULL if it does not need it.
+const Expr *pivot_place(const Emit *e, NodeId n);
+
 // Adds the accumulators of the group's sums over a block's threads, and stores
 // the results in the block's part of the workspace.  `columns` is the call for
 // column reductions: %s, $ and %s are the verb, the place and the accumulator.
@@ -325,7 +329,11 @@ const char *column_type(Type space);
 // only the number of vectors follows from C.
 void emit_space(Emit *e, Block *b, Type space, bool sized, const char *more);
 
-// Declares the block's rows, lo .. hi-1.
+// Whether a block has a tile of the columns: `first` and on, TILE_COLUMNS of
+// them.
+bool has_tiles(const Emit *e);
+
+// Declares the block's rows, lo .. hi-1, and with tiles its first column.
 void emit_chunk(Emit *e, Block *b, Type space);
 
 // The iteration space in groups of columns, and the threads side by side: TILE

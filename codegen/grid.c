@@ -54,8 +54,18 @@ void emit_space(Emit *e, Block *b, Type space, bool sized, const char *more) {
              rows, c);
 }
 
+bool has_tiles(const Emit *e) {
+    return e->group->division.tiles > 1;
+}
+
 void emit_chunk(Emit *e, Block *b, Type space) {
-    if (has_many_rows(space))
+    if (has_tiles(e))
+        CODE(e, b, NO_NODE,
+             "const int chunk = block / COLUMN_TILES,"
+             "    chunks = blocks / COLUMN_TILES,"
+             "    first = block % COLUMN_TILES * TILE_COLUMNS;"
+             "TILE_CHUNK(lo, hi, ROWS);");
+    else if (has_many_rows(space))
         CODE(e, b, NO_NODE, "CHUNK_OF($, lo, hi, ROWS);",
              x_name(e->a, row_type(space)));
     else
@@ -144,10 +154,23 @@ static bool has_sums(const Emit *e) {
     return group_any(e, sums);
 }
 
+// The columns of a block: those of the space, or of a tile.
+static const char *tile_constants(const Emit *e, Type space) {
+    long long tiles = e->group->division.tiles;
+    return tiles > 1
+               ? arena_format(e->a,
+                              ", COLUMN_TILES = AT(1, gpu(%lld)),"
+                              "TILE_COLUMNS = AT(C, gpu(%lld)),"
+                              "CG = TILE_COLUMNS / VW",
+                              tiles, (long long)space_columns(&space) / tiles)
+               : ", sized CG = C / VW";
+}
+
 void emit_tiles(Emit *e, Block *b, Type space, const char *tile) {
-    emit_space(e, b, space, true,
-               arena_format(e->a, ", VW = %s, sized CG = C / VW",
-                            expr_print(e->a, lanes_of(e, space), NULL)));
+    emit_space(e, b, space, !has_tiles(e),
+               arena_format(e->a, ", VW = %s%s",
+                            expr_print(e->a, lanes_of(e, space), NULL),
+                            tile_constants(e, space)));
     CODE(e, b, NO_NODE,
          arena_format(
              e->a, "enum { NT = THREADS(256), TX = %s(CG, NT), TY = NT / TX };",
@@ -192,27 +215,20 @@ static Index row_index(Emit *e, Scope *s, Type space, bool all) {
     return p;
 }
 
-// The variance's operand in three rows of the block: the first, middle and
-// last.  Their columns are the first, middle and last too, as there may be one
-// row only.
+// The variance's operand in three rows: the first, middle and last.  Their
+// columns are the first, middle and last too, as there may be one row only.
 static Scope *open_sample(Emit *e, Scope *s, Type space, bool all, Index *p) {
     Scope *row = block_open(e, s, e->vw);
     CODE(e, &row->before, NO_NODE,
          arena_format(e->a,
-                      "const %s r = j == 0 ? lo : j == 1 ? lo + (hi - lo) / 2 "
-                      ": hi - (lo < hi);",
+                      "const %s r = j == 0 ? 0 : j == 1 ? ROWS / 2 "
+                      ": ROWS - 1;",
                       row_type(space)));
     if (all)
         CODE(e, &row->before, NO_NODE,
              "const int m = j == 0 ? 0 : j == 1 ? C / 2 : C - 1;");
     *p = row_index(e, row, space, all);
     return row;
-}
-
-static const Expr *pivot_place(const Emit *e, NodeId n) {
-    return EXPR(e, "part + (size_t)block * WIDTH + $",
-                x_size(e->a, workspace_offset(e, n) +
-                                 2 * type_count(e->g->node[n].type)));
 }
 
 // The pivot of variance n over all elements: the median of the samples, which
@@ -226,13 +242,16 @@ static void emit_pivot_of_all(Emit *e, Scope *s, Type space, NodeId n) {
     CODE(e, &s->before, NO_NODE, "for (int j = 0; j < 3; j++) { ~ }",
          scope_close(e, row));
     CODE(e, &s->before, n,
-         "const float pivot@ = median(near@[0], near@[1], near@[2]);"
-         "if (threadIdx.x == 0) put_f32($, pivot@);",
-         pivot_place(e, n));
+         "const float pivot@ = median(near@[0], near@[1], near@[2]);");
+    if (pivot_place(e, n) != NULL)
+        CODE(e, &s->before, n,
+             "if (threadIdx.x == 0)"
+             "    put_f32(part + (size_t)block * WIDTH + $, pivot@);",
+             pivot_place(e, n));
 }
 
-// The pivots of columns.  They are of the block: three of its threads in each
-// column compute a sample each, and all of them read the samples.
+// The pivots of columns.  Three threads of a block in each column compute a
+// sample each, and all of them read the samples.
 static void emit_pivot_of_columns(Emit *e, Scope *kernel, Block *b, Type space,
                                   NodeId n) {
     Index p;
@@ -250,10 +269,16 @@ static void emit_pivot_of_columns(Emit *e, Scope *kernel, Block *b, Type space,
          "float pivot@[VW];"
          "LANES_DO(k, VW)"
          "    pivot@[k] = median(near[k * TX + tx], near[(VW + k) * TX + tx],"
-         "                       near[(2 * VW + k) * TX + tx]);"
-         "if (g < CG && ty == 0)"
-         "    LANES_DO(k, VW) put_f32($ + c + k, pivot@[k]);",
-         scope_close(e, column), pivot_place(e, n));
+         "                       near[(2 * VW + k) * TX + tx]);",
+         scope_close(e, column));
+    if (pivot_place(e, n) != NULL)
+        CODE(e, b, n,
+             arena_format(e->a,
+                          "if (g < CG && ty == 0) LANES_DO(k, VW)"
+                          "    put_f32(part + (size_t)%s * WIDTH + $ + c + k,"
+                          "            pivot@[k]);",
+                          has_tiles(e) ? "chunk" : "block"),
+             pivot_place(e, n));
 }
 
 static void emit_pivots(Emit *e, Scope *kernel, Scope *column, Block *b,
@@ -340,6 +365,8 @@ static void emit_loop(Emit *e, Block *b, Type space, const Walk *w) {
 // iterations if sums follow.
 static void emit_walk(Emit *e, Block *b, Type space, const Walk *w) {
     const char *type = column_type(space);
+    const char *column = has_tiles(e) ? ", c = nonnegative(first + g * VW)"
+                                      : ", c = g * VW";
     const Expr *c = x_name(e->a, "c");
     bool used = block_mentions(w->pivots, c) ||
                 block_mentions(w->columns, c) || block_mentions(w->rows, c);
@@ -355,15 +382,20 @@ static void emit_walk(Emit *e, Block *b, Type space, const Walk *w) {
     sums_declare(e, &arrays, false, e->vw);
     block_append(&arrays, w->pivots);
     sums_store(e, &out,
-               "columns_%s(part + (size_t)block * WIDTH + $ + g0 * VW, %s, VW, "
-               "C - g0 * VW, shared, TX, NT);",
+               has_tiles(e)
+                   ? "columns_%s(part + (size_t)chunk * WIDTH + first + $ +"
+                     "    g0 * VW, %s, VW, TILE_COLUMNS - g0 * VW, shared, TX,"
+                     "    NT);"
+                   : "columns_%s(part + (size_t)block * WIDTH + $ + g0 * VW,"
+                     "    %s, VW, C - g0 * VW, shared, TX, NT);",
                false);
     CODE(e, b, NO_NODE,
          arena_format(e->a,
                       "for (%s g0 = 0; g0 < CG; g0 += TX) {"
                       "    const %s g = g0 + tx%s;"
                       "    ~ if (g < CG) { ~ } ~ }",
-                      type, type, used ? ", c = g * VW" : ""),
+                      type, type,
+                      used ? column : ""),
          &arrays, &columns, &out);
 }
 

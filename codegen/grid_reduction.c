@@ -1,14 +1,17 @@
 // Sums over blocks: every block writes partial sums to the workspace, and the
-// last block adds them in the order of the blocks.  A sum needs one launch, and
-// its bits do not depend on the order in which blocks ran.
+// last block adds them in a fixed order.  A sum needs one launch, and its bits
+// do not depend on the order in which blocks ran.
 //
-// The GPU idles meanwhile, and one multiprocessor reads slowly.  So many blocks
-// form teams.  The last block of each team adds the team's sums, in parallel
-// with other teams; the last block of all adds the sums of the teams.
+// The GPU idles meanwhile, and one multiprocessor reads slowly.  So blocks
+// divide wide spaces into tiles of columns, too, and the last block of each tile
+// adds the tile's sums, of few blocks; all its threads share the work.  A kernel
+// that reduces rows has no tiles.  If its blocks leave many sums, they form
+// teams.  The last block of each team adds the team's sums, in parallel with
+// other teams; the last block of all adds the sums of the teams.
 //
 // A variance is carried as the sum and the sum of squares of x - pivot.  The
-// pivot is a value of the block's own samples.  This avoids cancellation for
-// any mean, and an outlier disturbs one block only.
+// pivot is a value of the samples, for all blocks the same.  This avoids
+// cancellation for any mean.  The sum of x comes with them.
 
 #include "codegen/emit.h"
 
@@ -28,12 +31,54 @@ bool has_pivot(const Emit *e, NodeId n) {
     return sums_blocks(e->g, n) && e->g->node[n].op == OP_var;
 }
 
-// A variance has two sums and the pivot.
-static int sums_of(const Emit *e, NodeId n) {
-    return e->g->node[n].op == OP_var ? 2 : 1;
+// A cast between floats changes nothing in a kernel.
+static NodeId summed_by(const Graph *g, NodeId n) {
+    NodeId x = g->node[n].arg[0];
+    while (g->node[x].op == OP_cast &&
+           dtype_float(g->node[g->node[x].arg[0]].type->dtype))
+        x = g->node[x].arg[0];
+    return x;
 }
 
-static const char *const names[] = {"s@", "q@"};
+// The sum of the elements of variance n, if it is the reduction before it, or
+// NO_NODE.  It follows from the sum of their distances from the pivot.
+static NodeId sum_with(const Emit *e, NodeId n) {
+    const Node *node = e->g->node;
+    NodeId m = n;
+    if (node[n].op != OP_var)
+        return NO_NODE;
+    while (m-- > e->group->first)
+        if (sums_blocks(e->g, m))
+            return node[m].op == OP_sum && summed_by(e->g, m) ==
+                   summed_by(e->g, n) && type_is(node[m].type, node[n].type)
+                       ? m : NO_NODE;
+    return NO_NODE;
+}
+
+// The variance with which n is summed, or NO_NODE.
+static NodeId variance_with(const Emit *e, NodeId n) {
+    NodeId m = n + 1;
+    while (m <= e->group->last && !sums_blocks(e->g, m))
+        m++;
+    return m <= e->group->last && sum_with(e, m) == n ? m : NO_NODE;
+}
+
+const Expr *pivot_place(const Emit *e, NodeId n) {
+    if (sum_with(e, n) == NO_NODE)
+        return NULL;
+    return x_size(e->a, workspace_offset(e, n) + type_count(e->g->node[n].type));
+}
+
+// A variance has two sums, or one beside the sum of its elements, and then the
+// pivot.
+static int sums_of(const Emit *e, NodeId n) {
+    return e->g->node[n].op == OP_var && sum_with(e, n) == NO_NODE ? 2 : 1;
+}
+
+// The name of sum i of node n.
+static const char *sum_name(const Emit *e, NodeId n, int i) {
+    return i == 1 || sum_with(e, n) != NO_NODE ? "q@" : "s@";
+}
 
 // Declares one sum, or an array of sums, with an initial value.
 static void declare(Emit *e, Block *b, NodeId n, const char *name,
@@ -53,13 +98,16 @@ void sums_declare(Emit *e, Block *b, bool all, const Expr *lanes) {
             continue;
         bool largest = e->g->node[n].op == OP_max;
         for (int i = 0; i < sums_of(e, n); i++)
-            declare(e, b, n, names[i], lanes, largest ? "-INF" : "0.0f");
+            declare(e, b, n, sum_name(e, n, i), lanes, largest ? "-INF" : "0.0f");
     }
 }
 
 void sums_add(Emit *e, Scope *s, NodeId n, Index p, const Expr *value) {
     bool lanes = p.lanes != NULL;
     Block *b = lanes ? &s->lanes : &s->before;
+    NodeId sum = sum_with(e, n);
+    if (variance_with(e, n) != NO_NODE)
+        return;
     switch (e->g->node[n].op) {
     case OP_max:
         CODE(e, b, n,
@@ -72,8 +120,9 @@ void sums_add(Emit *e, Scope *s, NodeId n, Index p, const Expr *value) {
                                       : "const float d@ = $ - pivot@[k];",
              value);
         CODE(e, b, n,
-             lanes ? "s@[k] += d@; q@[k] += d@ * d@;"
-                   : "s@ += d@; q@ += d@ * d@;");
+             lanes ? "$[k] += d@; q@[k] += d@ * d@;"
+                   : "$ += d@; q@ += d@ * d@;",
+             x_of_node(e->a, "s", sum != NO_NODE ? sum : n));
         break;
     default:
         CODE(e, b, n, lanes ? "s@[k] += $;" : "s@ += $;", value);
@@ -90,71 +139,188 @@ void sums_store(const Emit *e, Block *b, const char *columns, bool totals) {
         const char *verb = e->g->node[n].op == OP_max ? "max" : "sum";
         int64_t count = type_count(e->g->node[n].type);
         for (int i = 0; call != NULL && i < sums_of(e, n); i++)
-            CODE(e, b, n, arena_format(e->a, call, verb, names[i]),
+            CODE(e, b, n, arena_format(e->a, call, verb, sum_name(e, n, i)),
                  x_size(e->a, workspace_offset(e, n) + i * count));
     }
 }
 
-// The result of n from the partial sums of a level's blocks in column c.
-static const Expr *level_value(Emit *e, NodeId n, int64_t count) {
-    const Expr *part =
-        EXPR(e, "partials + $ + c", x_size(e->a, workspace_offset(e, n)));
-    Op op = e->g->node[n].op;
-    if (op == OP_var)
-        return EXPR(e,
-                    "level_variance($, $, WIDTH, all, level, blocks, "
-                    "(float)(ROWS / blocks), ROWS % blocks, $)",
-                    part, x_size(e->a, count),
-                    over_all(e, n) ? x_name(e->a, "C") : literal(e->a, F32, 1));
-    return EXPR(e,
-                op == OP_max ? "grid_max($, level.step * WIDTH, level.parts)"
-                             : "grid_sum($, level.step * WIDTH, level.parts)",
-                part);
+// ---- the last block ----
+
+// Successive reductions of the group with equally many columns.  Their partial
+// results are side by side, and the last block loads them together.
+typedef struct {
+    NodeId first, last;
+    int64_t count; // columns
+    int sums;      // for each
+    bool largest;  // they are maxima
+} Run;
+
+static Run run_from(const Emit *e, NodeId first) {
+    enum { MAX_SUMS = 4 }; // registers hold the loads of all
+    const Node *node = e->g->node;
+    Run r = {.first = first,
+             .count = type_count(node[first].type),
+             .largest = node[first].op == OP_max};
+    for (NodeId n = first; n <= e->group->last; n++) {
+        if (!sums_blocks(e->g, n))
+            continue;
+        if (type_count(node[n].type) != r.count ||
+            (node[n].op == OP_max) != r.largest ||
+            r.sums + sums_of(e, n) > MAX_SUMS)
+            break;
+        r.last = n;
+        r.sums += sums_of(e, n);
+        if (sum_with(e, n) != NO_NODE) // the pivot is behind it
+            break;
+    }
+    return r;
 }
 
-// A loop over the columns of n.  Partial and final results share one store if
-// they have one type: NVRTC would duplicate the loop for two.
-static void finish_one(Emit *e, Block *b, NodeId n) {
-    Type type = *e->g->node[n].type;
-    int64_t count = type_count(&type);
-    const Expr *to = pointer_name(e, n), *value = level_value(e, n, count);
-    const Expr *at =
-        x_size(e->a, workspace_offset(e, n) + (sums_of(e, n) - 1) * count);
-    Block inner = {NULL, NULL};
-    if (type.dtype == F32)
-        CODE(e, &inner, n, "put_f32((all ? $ : partials + $) + c, $);", to, at,
-             value);
+// Columns of a run that a block adds.
+static const Expr *run_columns(const Emit *e, const Run *r) {
+    return has_tiles(e) ? x_name(e->a, "TILE_COLUMNS")
+                        : x_size(e->a, r->count);
+}
+
+// Rows of partial results that a thread loads at a time: of as few turns as
+// registers allow, and as even ones.
+static const Expr *rows_at_a_time(const Emit *e, const Run *r) {
+    enum { LOADS = 32 };
+    Division d = e->group->division;
+    int64_t parts = d.team > 1 ? d.team : d.chunks, most = LOADS / r->sums;
+    int64_t rows = BLOCK_THREADS / threads_along(r->count / d.tiles);
+    int64_t own = (parts + rows - 1) / rows, turns = (own + most - 1) / most;
+    return x_kind(e->a, X_GPU, (own + turns - 1) / turns);
+}
+
+// The result of n from the sums s[sum] and on.
+static const Expr *result_of(Emit *e, const Run *r, NodeId n, int sum) {
+    int64_t all = type_count(e->group->iteration_space);
+    const Expr *count =
+        literal(e->a, F32, r->count > 0 ? (double)(all / r->count) : 0);
+    const Expr *x = EXPR(e, "s[$]", x_number(e->a, sum));
+    if (variance_with(e, n) != NO_NODE)
+        return EXPR(e, "fma_of($, pivot, $)", count, x);
+    if (e->g->node[n].op != OP_var)
+        return x;
+    int first = sum_with(e, n) != NO_NODE ? sum - 1 : sum;
+    return EXPR(e, "variance_of_sums(s[$], s[$], $)", x_number(e->a, first),
+                x_number(e->a, first + 1), count);
+}
+
+static void store_results(Emit *e, Block *b, const Run *r) {
+    int sum = 0;
+    for (NodeId n = r->first; n <= r->last; n++) {
+        if (!sums_blocks(e->g, n))
+            continue;
+        if (e->stored[n])
+            CODE(e, b, n,
+                 arena_format(e->a,
+                              has_tiles(e) ? "put_%s($ + first + c, $);"
+                                           : "put_%s($ + c, $);",
+                              access_suffix(e->g->node[n].type->dtype)),
+                 pointer_name(e, n), result_of(e, r, n, sum));
+        sum += sums_of(e, n);
+    }
+}
+
+// All blocks have the same pivots: the last one reads its own.
+static void read_pivot(Emit *e, Block *b, const Run *r) {
+    const Expr *place = pivot_place(e, r->last);
+    if (place != NULL)
+        CODE(e, b, r->last,
+             has_tiles(e) ? "const float pivot ="
+                            "    get_f32(part + (size_t)chunk * WIDTH + first +"
+                            "            $ + (c < $ ? c : 0));"
+                          : "const float pivot ="
+                            "    get_f32(part + (size_t)block * WIDTH + $ +"
+                            "            (c < $ ? c : 0));",
+             place, run_columns(e, r));
+}
+
+// A team's sums are in the place of its first block's.
+static void store_sums(Emit *e, Block *b, const Run *r) {
+    for (int i = 0; i < r->sums; i++)
+        CODE(e, b, NO_NODE, "put_f32(partials + $ + c, s[$]);",
+             x_size(e->a, workspace_offset(e, r->first) + i * r->count),
+             x_number(e->a, i));
+}
+
+// Adds a run's partial results.  `call` has the first ones of column 0, those
+// of the next block, and their number.
+static void finish_run(Emit *e, Block *b, const Run *r, const char *call) {
+    Block results = {NULL, NULL}, sums = results, own = results, pivot = own;
+    const Expr *count = run_columns(e, r);
+    const Expr *tx = EXPR(e, "TILE($, NT)", count);
+    const Expr *number = x_number(e->a, r->sums);
+    read_pivot(e, &pivot, r);
+    store_results(e, &results, r);
+    store_sums(e, &sums, r);
+    if (e->group->division.team > 1)
+        CODE(e, &own, NO_NODE, "if (all) { ~ } else { ~ }", &results, &sums);
     else
-        CODE(e, &inner, n,
-             arena_format(e->a,
-                          "const float x = $;"
-                          "if (all) put_%s($ + c, x);"
-                          "else put_f32(partials + $ + c, x);",
-                          access_suffix(type.dtype)),
-             value, to, at);
-    CODE(e, b, NO_NODE, "for (int c = threadIdx.x; c < $; c += NT) { ~ }",
-         x_size(e->a, count), &inner);
+        own = results;
+    CODE(e, b, NO_NODE,
+         arena_format(e->a,
+                      "for (int c0 = 0; c0 < $; c0 += $) {"
+                      "    const int c = c0 + threadIdx.x %% $; ~"
+                      "    float s[$];"
+                      "    grid_%s(s, $, $, %s, $, shared, NT);"
+                      "    if (threadIdx.x < $ && c < $) { ~ }"
+                      "}",
+                      r->largest ? "max" : "sum", call),
+         count, tx, tx, &pivot, number, number, rows_at_a_time(e, r),
+         x_size(e->a, workspace_offset(e, r->first)), count,
+         x_size(e->a, r->count), tx, tx, count, &own);
 }
 
-void sums_finish(Emit *e, Block *b) {
-    Block level = {NULL, NULL};
-    bool any = false;
+static void finish_runs(Emit *e, Block *b, const char *call) {
     for (NodeId n = e->group->first; n <= e->group->last; n++) {
         if (!sums_blocks(e->g, n))
             continue;
-        any = true;
-        if (e->stored[n])
-            finish_one(e, &level, n);
+        Run r = run_from(e, n);
+        finish_run(e, b, &r, call);
+        n = r.last;
     }
-    if (any)
-        CODE(e, b, NO_NODE,
-             "const int team = TEAM_OF($, blocks);"
-             "REDUCTION_LEVELS(all, team) {"
-             "    const ReductionLevel level ="
-             "        reduction_level(all, block, blocks, team);"
-             "    float *const partials = part + (size_t)level.first * WIDTH;"
-             "    if (!last_block(counter + level.counter, level.parts)) break;"
-             "    ~"
-             "}",
-             x_number(e->a, TEAM_BLOCKS), &level);
+}
+
+// The last blocks of teams, and of all.
+static void finish_levels(Emit *e, Block *b) {
+    Block level = {NULL, NULL};
+    finish_runs(e, &level,
+                "partials + $ + (c < $ ? c : 0), $, level.step * WIDTH,"
+                "level.parts");
+    CODE(e, b, NO_NODE,
+         "const int team = TEAM_OF($, blocks);"
+         "REDUCTION_LEVELS(all, team) {"
+         "    const ReductionLevel level ="
+         "        reduction_level(all, block, blocks, team);"
+         "    float *const partials = part + (size_t)level.first * WIDTH;"
+         "    if (!last_block(counter + level.counter, level.parts)) break;"
+         "    ~"
+         "}",
+         x_kind(e->a, X_GPU, e->group->division.team), &level);
+}
+
+static bool sums(const Emit *e, NodeId n) {
+    return sums_blocks(e->g, n);
+}
+
+void sums_finish(Emit *e, Block *b) {
+    Block last = {NULL, NULL};
+    if (!group_any(e, sums))
+        return;
+    if (e->group->division.team > 1) {
+        finish_levels(e, b);
+        return;
+    }
+    finish_runs(e, &last,
+                has_tiles(e)
+                    ? "part + first + $ + (c < $ ? c : 0), $, WIDTH, chunks"
+                    : "part + $ + (c < $ ? c : 0), $, WIDTH, blocks");
+    CODE(e, b, NO_NODE,
+         has_tiles(e)
+             ? "if (last_block(counter + block % COLUMN_TILES, chunks)) { ~ }"
+             : "if (last_block(counter, blocks)) { ~ }",
+         &last);
 }

@@ -71,6 +71,9 @@ int64_t bytes_in_flight(const KernelCost *k, const Device *d);
 // between two kernels of a merged launch, in seconds: assumed.
 extern const double GPU_LAUNCH, GPU_BARRIER;
 
+// Seconds for which the last blocks of a kernel add what the others left.
+double tail_seconds(const KernelCost *k);
+
 // The estimate of a kernel on a GPU.
 Price kernel_price(const Graph *g, const Group *group, const Kernel *k,
                    const Device *d);

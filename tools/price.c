@@ -33,6 +33,10 @@ double gpu_call_seconds(const Group *group, double arithmetic,
                 arithmetic / CALL_SHARE);
 }
 
+double tail_seconds(const KernelCost *k) {
+    return k->waits * TAIL_LATENCY;
+}
+
 // Loads take turns: each takes the latency, in which a block loads the bytes in
 // flight of its threads (Little, 1961).
 Price kernel_price(const Graph *g, const Group *group, const Kernel *k,
@@ -41,7 +45,7 @@ Price kernel_price(const Graph *g, const Group *group, const Kernel *k,
     double all = (double)group_bytes(g, group, NULL);
     double loaded = d->multiprocessors * BLOCK_THREADS * k->cost.in_flight;
     Price p = {.issue = issue_seconds(&k->cost, blocks, d),
-               .tail = k->cost.waits * TAIL_LATENCY,
+               .tail = tail_seconds(&k->cost),
                .resident = resident_blocks(&k->cost, d),
                .blocks = (int)ceil(blocks / d->multiprocessors)};
     p.least = fmax(all / (MEMORY_SHARE * d->bandwidth), p.issue);

@@ -131,9 +131,13 @@ static bool jumps(const Stmt *s) {
 }
 
 static void if_walk(Walk *w, const Stmt *s) {
+    Loop *loop = &w->loop[w->depth];
+    double before = loop->last;
+    if (is_last(s->value))
+        loop->last = fmax(before, 1);
     Estimate test = estimate_of(w, s->value);
     double share = test.share;
-    double *turns = &w->loop[w->depth].turns, all = *turns;
+    double *turns = &loop->turns, all = *turns;
     if (test.constant && test.value == 0) {
         body_walk(w, &s->other);
         return;
@@ -146,6 +150,7 @@ static void if_walk(Walk *w, const Stmt *s) {
     *turns = all * (share < 0 ? 1 : share);
     body_walk(w, &s->body);
     *turns = all;
+    loop->last = before;
     body_walk(w, &s->other);
 }
 
@@ -239,8 +244,9 @@ static void call_walk(Walk *w, const Stmt *s) {
     }
     Estimate rows = estimate_of(w, x->arg[x->count - 1]);
     Estimate lo = estimate_constant(0), hi = lo;
+    const Variable *chunks = variable_find(w, x_name(w->a, "chunks"));
     lo.constant = hi.constant = false;
-    hi.value = rows.value / w->blocks;
+    hi.value = rows.value / (chunks != NULL ? chunks->estimate.value : w->blocks);
     spend(w, ISSUE_INTEGER, x->count == 3 ? 28 : 80, 0);
     variable_declare(w, x->arg[x->count - 3], lo, 0);
     variable_declare(w, x->arg[x->count - 2], hi, 0);

@@ -9,8 +9,7 @@ enum {
     WARP = 32,
     WARPS = THREADS / WARP,
     REGISTERS = 65536, // of a multiprocessor
-    MAX_LOOPS = 32,
-    TEAM = 24 // blocks of which the last adds
+    MAX_LOOPS = 32
 };
 
 // The value of an expression.  It is equal for `run` threads in a row, and
@@ -80,6 +79,9 @@ typedef struct {
 
 // Counts the instructions of an expression, and returns its value.
 Estimate estimate_of(Walk *w, const Expr *x);
+
+// Whether x asks if this block is the last one.
+bool is_last(const Expr *x);
 
 // The value of a constant expression.
 Estimate estimate_constant(double value);

@@ -328,19 +328,64 @@ static void row_walk(Walk *w, double threads, double times, int level) {
     spend(w, ISSUE_INTEGER, all ? 6 * times : 0, level);
 }
 
+// halves_join in runtime/prelude/block.h.
+static void halves_walk(Walk *w, double n, double tx) {
+    double own = n, sent = 0, halvings = log2(WARP / tx);
+    for (int i = 0; i < halvings; i++) {
+        own = fmax(own / 2, 1);
+        sent += own;
+    }
+    spend(w, ISSUE_SHARED, sent + own + fmin(n * tx / THREADS, 1) * WARPS,
+          w->depth);
+    spend(w, ISSUE_FLOAT, sent * 3 + fmin(n * tx / THREADS, 1) * (WARPS - 1),
+          w->depth);
+    spend(w, ISSUE_INTEGER, 14, w->depth);
+    spend(w, ISSUE_GLOBAL, 1, w->depth);
+    spend(w, ISSUE_CONTROL, 4, w->depth);
+}
+
 // columns_join in runtime/prelude/block.h.
 static void columns_walk(Walk *w, const Expr *x) {
     double n = estimate_of(w, x->arg[2]).value;
-    double tx = estimate_of(w, x->arg[5]).value;
+    double tx = fmax(estimate_of(w, x->arg[5]).value, 1);
     double rounds = ceil(n / 4), rows = THREADS / fmax(tx, WARP);
     double halvings = tx < WARP ? log2(WARP / tx) : 0;
     double turns = ceil(4 * tx / THREADS);
     int level = w->depth;
+    if (tx < WARP && fmod(n, 4) == 0 && n * tx <= 4 * WARP) {
+        halves_walk(w, n, tx);
+        return;
+    }
     spend(w, ISSUE_SHARED, rounds * (4 * halvings + 4 + turns * rows), level);
     spend(w, ISSUE_FLOAT, rounds * (4 * halvings + turns * (rows - 1)), level);
     spend(w, ISSUE_INTEGER, 12 + rounds * turns * 6, level);
     spend(w, ISSUE_GLOBAL, rounds * turns, level);
     spend(w, ISSUE_CONTROL, rounds * (2 + 4 * turns), level);
+}
+
+// grid_join in runtime/prelude/block.h.
+static void grid_walk(Walk *w, const Expr *x) {
+    double n = estimate_of(w, x->arg[1]).value;
+    double rows = estimate_of(w, x->arg[2]).value;
+    double tx = fmax(estimate_of(w, x->arg[7]).value, 1);
+    double parts = estimate_of(w, x->arg[6]).value;
+    double turns = ceil(parts / (fmax(rows, 1) * THREADS / tx));
+    double halvings = tx < WARP ? log2(WARP / tx) : 0;
+    double warps = tx < THREADS ? THREADS / fmax(tx, WARP) : 0;
+    Loop *own = &w->loop[w->depth];
+    double all = own->turns;
+    w->cost.waits += turns * own->last;
+    w->temporaries = fmax(w->temporaries, n * rows + 2);
+    own->turns *= turns;
+    spend(w, ISSUE_GLOBAL, rows * n, w->depth);
+    spend(w, ISSUE_INTEGER, rows * 5 + 4, w->depth);
+    spend(w, ISSUE_FLOAT, rows * n * 2, w->depth);
+    spend(w, ISSUE_CONTROL, 1, w->depth);
+    own->turns = all;
+    spend(w, ISSUE_SHARED, n * (halvings + warps), w->depth);
+    spend(w, ISSUE_FLOAT, n * (halvings + warps), w->depth);
+    spend(w, ISSUE_INTEGER, 10, w->depth);
+    spend(w, ISSUE_CONTROL, warps > 0 ? 2 * n : 0, w->depth);
 }
 
 // A loaded array stays packed until it is used, of random numbers only
@@ -386,6 +431,8 @@ static void intrinsic_walk(Walk *w, const Expr *x, const Intrinsic *f,
         access_walk(w, x, f, n, level);
     else if (strncmp(x->name, "columns_", 8) == 0)
         columns_walk(w, x);
+    else if (strncmp(x->name, "grid_", 5) == 0)
+        grid_walk(w, x);
     else if (strncmp(x->name, "row_", 4) == 0)
         row_walk(w, estimate_of(w, x->arg[x->count - 2]).value,
                  strcmp(x->name, "row_argmax") == 0 ? 2 : 1, level);
@@ -393,11 +440,16 @@ static void intrinsic_walk(Walk *w, const Expr *x, const Intrinsic *f,
         row_walk(w, THREADS, 1, level);
 }
 
+bool is_last(const Expr *x) {
+    return x->kind == X_CALL && strcmp(x->name, "last_block") == 0;
+}
+
 static Estimate call_estimate(Walk *w, const Expr *x) {
     const Intrinsic *f = intrinsic_find(x->name);
     Estimate e;
     if (macro_estimate(w, x, &e))
         return e;
+    double parts = is_last(x) ? estimate_of(w, x->arg[1]).value : 0;
     e = arguments_estimate(w, x, f);
     if (f->kind == PURE && e.constant && f->lanes == 0)
         return estimate_constant(1);
@@ -405,8 +457,8 @@ static Estimate call_estimate(Walk *w, const Expr *x) {
     intrinsic_walk(w, x, f, level);
     e = unknown(level);
     e.real = strstr(x->name, "i32") == NULL && strstr(x->name, "u8") == NULL;
-    if (strcmp(x->name, "last_block") == 0)
-        e.share = 1.0 / TEAM;
+    if (is_last(x))
+        e.share = 1 / fmax(parts, 1);
     return e;
 }
 
@@ -443,7 +495,7 @@ static Estimate field_estimate(Walk *w, const Expr *x) {
     Estimate e = estimate_of(w, x->arg[0]);
     e.constant = false;
     e.real = strcmp(x->name, "f") == 0;
-    e.value = strcmp(x->name, "parts") == 0 ? TEAM : 0;
+    e.value = strcmp(x->name, "parts") == 0 ? ceil(sqrt(w->blocks)) : 0;
     return e;
 }
 

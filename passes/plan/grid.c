@@ -1,10 +1,12 @@
 // Grids: how many blocks a launch has.
 //
-// Blocks of a reduction leave partial sums, which the last block adds in the
-// order of the blocks.  So the grid decides the bits of results: it is part of
-// the plan, and no run changes it.
+// Blocks of a reduction leave partial sums, which the last block adds in a fixed
+// order.  So the grid decides the bits of results: it is part of the plan, and
+// no run changes it.
 
 #include "passes/plan/group.h"
+
+#include <math.h>
 
 // Blocks on a multiprocessor; a barrier of the whole grid needs all blocks of a
 // launch to be resident, so PHASED kernels are compiled for two.  A row's
@@ -29,14 +31,90 @@ int grid_within(int64_t blocks, int limit) {
     return blocks < 1 ? 1 : (int)(blocks < limit ? blocks : limit);
 }
 
-int space_grid(const Graph *g, const Type *space, bool host) {
-    int64_t rows = space_rows(space);
-    if (host)
-        return grid_within(rows, HOST_GRID);
+// Blocks that keep the device busy.
+static int space_blocks(const Graph *g, const Type *space) {
     int64_t vectors = (type_count(space) + 7) / 8;
     int64_t blocks = (vectors + BLOCK_THREADS - 1) / BLOCK_THREADS;
-    blocks = device_spread(g, blocks);
-    return grid_within(blocks < rows ? blocks : rows, device_grid(g));
+    return grid_within(device_spread(g, blocks), device_grid(g));
+}
+
+int space_grid(const Graph *g, const Type *space, bool host) {
+    int64_t rows = space_rows(space), blocks = space_blocks(g, space);
+    return host ? grid_within(rows, HOST_GRID) : grid_within(rows, blocks);
+}
+
+// ---- reductions over blocks ----
+
+// The last block of a tile adds the partial results of all of its blocks, and
+// the GPU idles meanwhile.  It loads 32 floats for each thread at a time.  Waits
+// are two for its counter, and one for each time that it loads.
+static int64_t tail_waits(int64_t chunks, int64_t numbers) {
+    enum { AT_A_TIME = 32 * BLOCK_THREADS };
+    return 2 + (chunks * numbers + AT_A_TIME - 1) / AT_A_TIME;
+}
+
+int threads_along(int64_t vectors) {
+    int threads = BLOCK_THREADS;
+    while (threads > 1 && vectors <= threads / 2)
+        threads /= 2;
+    return threads;
+}
+
+// The part of a block's threads that have a vector.
+static double busy_threads(int64_t vectors) {
+    int64_t threads = threads_along(vectors);
+    int64_t turns = (vectors + threads - 1) / threads;
+    return (double)vectors / (double)(turns * threads);
+}
+
+static int64_t chunks_within(int64_t blocks, int64_t rows) {
+    return blocks < 1 ? 1 : blocks < rows ? blocks : rows < 1 ? 1 : rows;
+}
+
+// Tiles of columns: as few as let the last blocks wait no more than FEW times,
+// or least, and keep a tenth more of the threads busy than fewer tiles do.  A
+// row of a tile has whole vectors, and fills a sector of memory.
+static int64_t column_tiles(const Workspace *s, int64_t blocks) {
+    enum { LANES = 8, LEAST = 32 / LANES, FEW = 6 };
+    int64_t rows = space_rows(s->space), columns = space_columns(s->space);
+    int64_t vectors = columns / LANES, best = 1, least = INT64_MAX;
+    double most = 0;
+    if (s->kind != GROUP_GRID || s->mixed || columns % LANES != 0 ||
+        rows > INT32_MAX - BLOCK_THREADS)
+        return 1;
+    for (int64_t n = 1; n <= blocks && (n == 1 || vectors / n >= LEAST); n++) {
+        int64_t chunks = chunks_within(blocks / n, rows);
+        int64_t waits = tail_waits(chunks, s->numbers / n);
+        double busy = busy_threads(vectors / n) * (double)(chunks * n);
+        waits = waits > FEW ? waits : FEW;
+        if (vectors % n != 0 || waits > least ||
+            (waits == least && busy <= 1.1 * most))
+            continue;
+        best = n;
+        least = waits;
+        most = busy;
+    }
+    return best;
+}
+
+// A team of about the root of the blocks, if that has fewer waits.
+static int team_of(int64_t chunks, int64_t numbers) {
+    int64_t team = (int64_t)ceil(sqrt((double)chunks));
+    int64_t teams = (chunks + team - 1) / team;
+    bool fewer = tail_waits(team, numbers) + tail_waits(teams, numbers) <
+                 tail_waits(chunks, numbers);
+    return fewer ? (int)team : 1;
+}
+
+Division space_division(const Graph *g, const Workspace *s) {
+    int64_t blocks = space_blocks(g, s->space);
+    if (!s->any)
+        return (Division){1, space_grid(g, s->space, false), 1};
+    Division d = {.tiles = (int)column_tiles(s, blocks), .team = 1};
+    d.chunks = (int)chunks_within(blocks / d.tiles, space_rows(s->space));
+    if (d.tiles == 1)
+        d.team = team_of(d.chunks, s->numbers);
+    return d;
 }
 
 static int rows_grid(const Graph *g, const Type *space) {
@@ -61,8 +139,14 @@ void group_grid(const Graph *g, Group *group) {
         *device = rows_grid(g, group->iteration_space);
         return;
     }
-    *device =
-        group_info[group->kind].blocks == BY_ROW
-            ? grid_within(space_rows(group->iteration_space), device_grid(g))
-            : space_grid(g, group->iteration_space, false);
+    if (group_info[group->kind].blocks == BY_ROW) {
+        *device =
+            grid_within(space_rows(group->iteration_space), device_grid(g));
+        return;
+    }
+    Workspace s = workspace_new(g, group->kind, group->iteration_space);
+    for (NodeId n = group->first; n <= group->last; n++)
+        workspace_add(&s, g, n, false);
+    group->division = space_division(g, &s);
+    *device = group->division.chunks * group->division.tiles;
 }

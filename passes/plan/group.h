@@ -38,6 +38,16 @@ typedef enum {
     OTHER_REDUCTION
 } ReductionKind;
 
+// How the blocks of a launch divide an iteration space.  A block has some of
+// the rows of a tile of columns.  If it reduces, its partial results are added
+// to those of the other blocks with its tile by the last one of these; with a
+// team, first to those of its team.
+typedef struct {
+    int tiles;  // of columns, equally wide
+    int chunks; // of rows
+    int team;   // blocks; 1: the last block adds those of all
+} Division;
+
 typedef struct {
     int group;
     GroupKind kind;
@@ -60,6 +70,7 @@ typedef struct {
     int64_t bytes;   // of memory that it reads and writes
     const struct AccessRegion *region; // of each input, in order of node
     int grid[NUM_PLANS]; // blocks; of a multi-tensor group the most
+    Division division;   // of the iteration space, on the device
 } Group;
 
 // The kind of a reduction node.
@@ -134,7 +145,7 @@ Edge *graph_edges(const Graph *g, Arena *a, const Group *group, int count,
 
 // ---- workspace.c: memory in which a kernel leaves numbers for itself ----
 
-// Numbers that a reduction carries of each block: 3 for var.
+// Numbers that a reduction carries of each block: 2 for var.
 int reduce_slots(const Graph *g, NodeId n);
 
 // Whether n is a reduction of rows and columns that is ready only when all
@@ -150,6 +161,7 @@ typedef struct {
     int64_t numbers;   // of each block, or of all chunks
     bool any;          // there is one
     bool scalar;       // an update's result is one number
+    bool mixed;        // a reduction is not one of all columns
 } Workspace;
 
 Workspace workspace_new(const Graph *g, GroupKind kind, const Type *space);
@@ -166,10 +178,9 @@ const int64_t *workspace_offsets(const Graph *g, const Group *group, Arena *a);
 // Block counters count the blocks of a launch that are done, so that the last
 // one can finish the work of all.  They are i32, in a state with this name and
 // the graph's.  A group needs one; a launch in phases two, since its barriers
-// count blocks too; a sum over more blocks than a team one more for each team.
-// The last counter is that of merged launches.
+// count blocks too; a reduction one for each tile of columns, or one more for
+// each team.  The last counter is that of merged launches.
 #define COUNTERS "run.counters."
-enum { TEAM_BLOCKS = 24 }; // about the root of the generic device's blocks
 int workspace_counters(const Workspace *s);
 
 // The state of the counters, or NO_NODE.
@@ -228,8 +239,15 @@ int device_grid(const Graph *g);
 // the last one has fewer partial sums to add.
 int64_t device_spread(const Graph *g, int64_t shares);
 
-// Blocks for a space, on the host or the device.
+// Blocks for a space, on the host or the device, whose columns are not divided.
 int space_grid(const Graph *g, const Type *space, bool host);
+
+// Threads of a block on the device along so many vectors of columns: a power of
+// two.
+int threads_along(int64_t vectors);
+
+// How the device's blocks divide a space, for a kernel with that workspace.
+Division space_division(const Graph *g, const Workspace *s);
 
 // blocks, but at least 1 and at most limit.
 int grid_within(int64_t blocks, int limit);

@@ -21,6 +21,8 @@ static void print_kernel(Text *t, const Group *group) {
     }
     text_add(t, ", %sblocks %d and %d", most ? "at most " : "",
              group->grid[HOST_PLAN], group->grid[DEVICE_PLAN]);
+    if (group->division.tiles > 1)
+        text_add(t, ", %d tiles of columns", group->division.tiles);
     if (group->phases > 1)
         text_add(t, ", %d phases", group->phases);
     if (group->workspace != NO_NODE)

@@ -9,7 +9,7 @@
 #include "passes/plan/group.h"
 
 int reduce_slots(const Graph *g, NodeId n) {
-    return g->node[n].op == OP_var ? 3 : 1;
+    return g->node[n].op == OP_var ? 2 : 1;
 }
 
 bool sums_blocks(const Graph *g, NodeId n) {
@@ -43,6 +43,7 @@ void workspace_add(Workspace *s, const Graph *g, NodeId n, bool result) {
     } else if (sums_blocks(g, n)) {
         s->any = true;
         s->numbers += reduce_slots(g, n) * type_count(d->type);
+        s->mixed |= type_count(d->type) != space_columns(s->space);
     }
 }
 
@@ -60,7 +61,7 @@ const int64_t *workspace_offsets(const Graph *g, const Group *group, Arena *a) {
 // Rows for the blocks of whichever device has more.
 static int64_t workspace_rows(const Workspace *s) {
     int host = space_grid(s->graph, s->space, true);
-    int device = space_grid(s->graph, s->space, false);
+    int device = space_division(s->graph, s).chunks;
     return host > device ? host : device;
 }
 
@@ -75,8 +76,6 @@ int workspace_counters(const Workspace *s) {
         return s->scalar;
     if (group_is_multi_tensor(s->kind)) // a second one counts at the barrier
         return s->kind == GROUP_CHECK ? 1 : 2;
-    int64_t rows = workspace_rows(s);
-    return rows > TEAM_BLOCKS
-               ? 1 + (int)((rows + TEAM_BLOCKS - 1) / TEAM_BLOCKS)
-               : 1;
+    Division d = space_division(s->graph, s);
+    return d.team > 1 ? 1 + (d.chunks + d.team - 1) / d.team : d.tiles;
 }

@@ -81,6 +81,54 @@ DEVICE int lane_place(int k, int x, int tx) {
     return k * tx + (x ^ (k * (tx < 32 ? tx : 32) / AT_ONCE & ~7));
 }
 
+// The position in shared memory of lane k of n of the threads in place x.
+// Threads of a warp that each write one of their lanes use different banks.
+DEVICE int half_place(int k, int x, int n) {
+    return x * n + (k ^ (x >> 2 & (n - 1) & 3));
+}
+
+// columns_join for several rows of threads in a warp.  Two threads that add
+// share the lanes: each sends the other half of its own, and goes on with its
+// half of the sums.  The order of the additions is that of columns_join.
+DEVICE void halves_join(float *out, const float *v, int n, int columns,
+                        float *shared, int tx, int threads, int largest) {
+    float u[16];
+    int own = n, first = 0, stores = 1;
+    const int lane = threadIdx.x % 32, x = threadIdx.x % tx;
+    UNROLLED(k, n) u[k] = v[k];
+    UNROLLED(i, 5) {
+        const int step = 16 >> i, upper = (lane & step) != 0;
+        if (step < tx)
+            break;
+        if (own % 2 == 0) {
+            own /= 2;
+            UNROLLED(k, own) {
+                const float other = upper ? u[k] : u[k + own];
+                u[k] = either(upper ? u[k + own] : u[k],
+                              SHUFFLE(other, lane ^ step), largest);
+            }
+            first += upper ? own : 0;
+        } else {
+            UNROLLED(k, own)
+            u[k] = either(u[k], SHUFFLE(u[k], lane ^ step), largest);
+            stores = stores && !upper;
+        }
+    }
+    BARRIER();
+    UNROLLED(k, own)
+    if (stores)
+        shared[threadIdx.x / 32 * n * tx + half_place(first + k, x, n)] = u[k];
+    BARRIER();
+    const int at = threadIdx.x;
+    if (at < n * tx && at < columns) {
+        const float *const all = shared + half_place(at % n, at / n, n);
+        float a = *all;
+        UNROLLED(r, threads / 32 - 1)
+        a = either(a, all[(r + 1) * n * tx], largest);
+        out[at] = a;
+    }
+}
+
 // Adds or compares v[0 .. n-1] over threads with the same place among the tx
 // that are side by side, and stores the results at `out` and on, for so many
 // columns.  A warp has several rows of threads, or a row several warps.  The
@@ -89,6 +137,10 @@ DEVICE int lane_place(int k, int x, int tx) {
 // otherwise NVRTC would unroll four turns, and three before them.
 DEVICE void columns_join(float *out, const float *v, int n, int columns,
                          float *shared, int tx, int threads, int largest) {
+    if (tx < 32 && n % 4 == 0 && n * tx * (threads / 32) <= AT_ONCE * threads) {
+        halves_join(out, v, n, columns, shared, tx, threads, largest);
+        return;
+    }
     const int wide = tx < 32 ? 32 : tx, line = tx * AT_ONCE;
     UNROLLED(q, (n + AT_ONCE - 1) / AT_ONCE) {
         float u[AT_ONCE];
@@ -148,6 +200,59 @@ DEVICE void total_max(float *out, const float *v, int n, float *shared,
     most = block_max(most, shared, threads);
     if (threadIdx.x == 0)
         *out = most;
+}
+
+// Adds or compares v over the threads with the same place among the tx that are
+// side by side; each gets the result of its place.
+DEVICE float place_join(float v, float *shared, int tx, int threads,
+                        int largest) {
+    const int wide = tx < 32 ? 32 : tx, x = threadIdx.x % wide;
+    for (int step = 16; step >= tx; step /= 2)
+        v = either(v, SHUFFLE(v, (threadIdx.x % 32) ^ step), largest);
+    if (wide == threads)
+        return v;
+    BARRIER();
+    shared[threadIdx.x] = v;
+    BARRIER();
+    v = shared[x];
+    UNROLLED(r, threads / wide - 1)
+    v = either(v, shared[(r + 1) * wide + x], largest);
+    return v;
+}
+
+// Adds or compares partial results of so many blocks, which are `step` numbers
+// apart: n results at part[0], part[next] and on.  Threads have columns side by
+// side and blocks one above the other; each loads those of several blocks
+// before it adds the first, so that it waits for memory few times.
+DEVICE void grid_join(float *v, int n, int at_a_time, const float *part,
+                      int next, int step, int parts, int tx, float *shared,
+                      int threads, int largest) {
+    const int ty = threadIdx.x / tx, rows = threads / tx;
+    UNROLLED(j, n) v[j] = largest ? -INF : 0.0f;
+    ONE_BY_ONE(turn, (parts + at_a_time * rows - 1) / (at_a_time * rows)) {
+        UNROLLED(k, at_a_time) {
+            const int row = ty + (turn * at_a_time + k) * rows;
+            const int is = row < parts;
+            const float *const p = part + (size_t)(is ? row : 0) * step;
+            UNROLLED(j, n) {
+                const float x = p[(size_t)j * next];
+                v[j] = is ? either(v[j], x, largest) : v[j];
+            }
+        }
+    }
+    UNROLLED(j, n) v[j] = place_join(v[j], shared, tx, threads, largest);
+}
+
+DEVICE void grid_sum(float *v, int n, int at_a_time, const float *part,
+                     int next, int step, int parts, int tx, float *shared,
+                     int threads) {
+    grid_join(v, n, at_a_time, part, next, step, parts, tx, shared, threads, 0);
+}
+
+DEVICE void grid_max(float *v, int n, int at_a_time, const float *part,
+                     int next, int step, int parts, int tx, float *shared,
+                     int threads) {
+    grid_join(v, n, at_a_time, part, next, step, parts, tx, shared, threads, 1);
 }
 
 // The sum of n numbers in a fixed order; all threads get it.

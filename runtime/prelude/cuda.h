@@ -32,6 +32,10 @@
     }
 #define AT(host, device) (device)
 #define HOLDS(fact)
+// NVRTC divides some stores of 16 bytes at an offset whose sign it extends.
+DEVICE int nonnegative(int i) {
+    return i & 0x7fffffff;
+}
 #define THREADS(n) (n)
 #define LANES(c)                                                               \
     ((c) % 8 == 0 ? 8 : (c) % 4 == 0 ? 4 : (c) % 2 == 0 ? 2 : (c) <= 16 ? (c) : 1)
@@ -66,12 +70,6 @@ typedef unsigned Word;
 // Unrolls a loop twice, so that the loads of both turns come before the first
 // is computed.
 #define TWO_AT_ONCE _Pragma("unroll 2")
-// In groups of eight; groups are not mixed.
-#define EIGHTS(from, n)                                                        \
-    _Pragma("unroll 1") for (int from = 0; from == 0 || from < (n); from += 8)
-// Hides a value from the optimizer: NVRTC would make two loops for a condition
-// that is constant in a loop.
-#define VARYING(i) asm volatile("" : "+r"(i))
 // The blocks of a team, if there are more blocks than n.
 #define TEAM_OF(n, blocks) ((blocks) > (n) ? (n) : 1)
 // The levels: teams, then all of them; one level if a team is one block.

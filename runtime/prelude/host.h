@@ -101,12 +101,11 @@ static _Thread_local int sinter_phase __attribute__((unused));
 #define SIMD(...) _Pragma(#__VA_ARGS__)
 #define LANES_DO(k, n) SIMD(omp simd if ((n) > 3)) for (int k = 0; k < (n); k++)
 #define UNROLLED(k, n) for (int k = 0; k < (n); k++)
+#define ONE_BY_ONE(k, n) UNROLLED(k, n)
 // Random numbers: vectors from four on.
 #define BLOCKS_DO(b, n)                                                        \
     SIMD(omp simd if ((n) > 3)) for (int b = 0; b < (n); b++)
 #define TWO_AT_ONCE
-#define EIGHTS(from, n) for (int from = 0; from < (n); from += 8)
-#define VARYING(i)
 #define TEAM_OF(n, blocks) 1
 #define REDUCTION_LEVELS(all, team)                                            \
     for (int all = (team) == 1; all < 2; all++)
@@ -135,6 +134,10 @@ static _Thread_local const SinterSize *sinter_sizes;
 // CUDA's function; there it needs no subroutine, unlike a division and a root.
 DEVICE float rsqrtf(float x) {
     return 1.0f / sqrtf(x);
+}
+
+DEVICE int nonnegative(int i) {
+    return i;
 }
 
 // CUDA's conversion; a processor has one result for NaN and for values out of
@@ -430,6 +433,31 @@ DEVICE void columns_sum(float *out, const float *v, int n, int columns,
     ((void)(shared), *(out) = lanes_sum(v, n))
 #define total_max(out, v, n, shared, threads)                                  \
     ((void)(shared), *(out) = lanes_max(v, n))
+
+// Adds or compares partial results in the order of their blocks.
+DEVICE void grid_sum(float *v, int n, int at_a_time, const float *part,
+                     int next, int step, int parts, int tx, float *shared,
+                     int threads) {
+    (void)at_a_time, (void)tx, (void)shared, (void)threads;
+    for (int j = 0; j < n; j++) {
+        float all = 0.0f;
+        for (int i = 0; i < parts; i++)
+            all = all + part[(size_t)i * step + (size_t)j * next];
+        v[j] = all;
+    }
+}
+
+DEVICE void grid_max(float *v, int n, int at_a_time, const float *part,
+                     int next, int step, int parts, int tx, float *shared,
+                     int threads) {
+    (void)at_a_time, (void)tx, (void)shared, (void)threads;
+    for (int j = 0; j < n; j++) {
+        float all = -INF;
+        for (int i = 0; i < parts; i++)
+            all = larger(all, part[(size_t)i * step + (size_t)j * next]);
+        v[j] = all;
+    }
+}
 
 // The sum of n numbers in their order.
 DEVICE float parts_sum(const float *part, int n, float *shared, int threads) {

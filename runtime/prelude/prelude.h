@@ -40,10 +40,6 @@ enum { AT_ONCE = 4 };
 #define SCALE(i, scale) (scale)
 #endif
 
-#ifndef ONE_BY_ONE
-#define ONE_BY_ONE(i, n) UNROLLED(i, n)
-#endif
-
 // Elsewhere one of several vectors of a window is stored as any other.
 #ifndef SINTER_PLACES
 #define place_act store_act
@@ -64,14 +60,18 @@ enum { AT_ONCE = 4 };
 // The rows lo .. hi-1 of this block: contiguous runs, as even as possible.  In
 // 32 bits if that suffices: a division of 64 bits is a call on a GPU, and calls
 // spill.
-#define CHUNK(lo, hi, rows) CHUNK_OF(int, lo, hi, rows)
-#define CHUNK_OF(type, lo, hi, rows)                                           \
-    const type lo##_each = (rows) / blocks;                                    \
-    const int lo##_rest = (int)((rows) % blocks);                              \
-    const type lo = block * lo##_each +                                        \
-                    (block < lo##_rest ? block : lo##_rest);                   \
-    const type hi = lo + lo##_each + (block < lo##_rest);                      \
+#define CHUNK(lo, hi, rows) PART_OF(int, lo, hi, rows, block, blocks)
+#define CHUNK_OF(type, lo, hi, rows) PART_OF(type, lo, hi, rows, block, blocks)
+#define PART_OF(type, lo, hi, rows, part, parts)                               \
+    const type lo##_each = (rows) / parts;                                     \
+    const int lo##_rest = (int)((rows) % parts);                               \
+    const type lo =                                                            \
+        part * lo##_each + (part < lo##_rest ? part : lo##_rest);              \
+    const type hi = lo + lo##_each + (part < lo##_rest);                       \
     HOLDS(lo >= 0)
+
+// The rows of this block, of the blocks with its tile of columns.
+#define TILE_CHUNK(lo, hi, rows) PART_OF(int, lo, hi, rows, chunk, chunks)
 
 // Threads side by side along the columns: a power of two, so that it divides
 // the block.
@@ -336,42 +336,9 @@ DEVICE int chunk_owner(const int *first, int count, int at) {
     return low;
 }
 
-// Element 0 of so many partial results, added or compared in their order.
-// Eight loads are in flight before the first arrives.
-DEVICE float grid_sum(const float *part, int width, int parts) {
-    float sum = 0.0f;
-    EIGHTS(from, parts)
-    UNROLLED(k, 8) {
-        const int is = from + k < parts;
-        const float x = part[(size_t)(is ? from + k : 0) * width];
-        sum += is ? x : 0.0f;
-    }
-    return sum;
-}
-
-DEVICE float grid_max(const float *part, int width, int parts) {
-    float most = part[0];
-    EIGHTS(from, parts)
-    UNROLLED(k, 8) {
-        const int is = from + k < parts;
-        const float x = part[(size_t)(is ? from + k : 0) * width];
-        most = is ? larger(most, x) : most;
-    }
-    return most;
-}
-
 DEVICE float median(float a, float b, float c) {
     const float low = a < b ? a : b, high = a < b ? b : a;
     return c < low ? low : c > high ? high : c;
-}
-
-// The elements of blocks b .. b+team-1: `each` rows, or one more in the first
-// `rest` blocks.
-DEVICE float elements_of(int b, int team, int blocks, float each, int rest,
-                         float columns) {
-    const int own = blocks - b < team ? blocks - b : team, more = rest - b;
-    const int longer = more < 0 ? 0 : more < own ? more : own;
-    return (each * (float)own + (float)longer) * columns;
 }
 
 // The partial results that a block combines: every step-th of first .. last-1.
@@ -394,70 +361,11 @@ DEVICE ReductionLevel reduction_level(int all, int block, int blocks,
     return level;
 }
 
-// The sum of a level's distances from the first block's pivot.  A block has the
-// sums of d and of d^2, d being the distance from its own pivot, and the pivot,
-// at partials[0], partials[next] and partials[2 * next] for the first one.
-DEVICE float grid_distances(const float *partials, int next, int width,
-                            ReductionLevel level, int blocks, float each,
-                            int rest, float columns) {
-    const float near = partials[2 * next];
-    float sum = 0.0f;
-    EIGHTS(from, level.parts)
-    UNROLLED(k, 8) {
-        const int is = from + k < level.parts;
-        const int at = is ? (from + k) * level.step : 0;
-        const float *p = partials + (size_t)at * width;
-        const float n = elements_of(level.first + at, level.step, blocks, each,
-                                    rest, columns);
-        const float by = fma_of(n, p[2 * next] - near, p[0]);
-        sum += is ? by : 0.0f;
-    }
-    return sum;
-}
-
-// The mean and the squared deviations of a level's blocks.  The mean is
-// relative to the first pivot.
-DEVICE float grid_squares(const float *partials, int next, int width,
-                          ReductionLevel level, int blocks, float each,
-                          int rest, float columns, float *mean_out) {
-    const float near = partials[2 * next];
-    const float sum = grid_distances(partials, next, width, level, blocks, each,
-                                     rest, columns);
-    float square = 0.0f;
-    const float mean =
-        sum / elements_of(level.first, level.last - level.first, blocks, each,
-                          rest, columns);
-    EIGHTS(from, level.parts)
-    UNROLLED(k, 8) {
-        const int is = from + k < level.parts;
-        const int at = is ? (from + k) * level.step : 0;
-        const float *p = partials + (size_t)at * width;
-        const float n = elements_of(level.first + at, level.step, blocks, each,
-                                    rest, columns);
-        const float d = p[2 * next] - near - mean;
-        const float by = fma_of(d, fma_of(n, d, 2.0f * p[0]), p[next]);
-        square += is ? by : 0.0f;
-    }
-    *mean_out = mean;
-    return square;
-}
-
-// The variance, or the squared deviations that a team stores in its first
-// block's place: its pivot is then the mean, from which the distances sum to 0.
-DEVICE float level_variance(float *partials, int next, int width, int all,
-                            ReductionLevel level, int blocks, float each,
-                            int rest, float columns) {
-    float mean;
-    const float square = grid_squares(partials, next, width, level, blocks,
-                                      each, rest, columns, &mean);
-    VARYING(all);
-    if (all)
-        return square < 0.0f ? 0.0f
-                             : square / elements_of(0, blocks, blocks, each,
-                                                    rest, columns);
-    partials[0] = 0.0f;
-    partials[2 * next] += mean;
-    return square;
+// The variance of n samples from the sums of their distances from a pivot, and
+// of the squares of these.
+DEVICE float variance_of_sums(float sum, float squares, float n) {
+    const float v = fma_of(-sum, sum / n, squares) / n;
+    return v < 0.0f ? 0.0f : v;
 }
 
 #endif

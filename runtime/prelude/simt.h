@@ -38,10 +38,9 @@ int simt_atomic_add(int *p, int v);
 #define PART_LANES 4
 #define LANES_DO(k, n) UNROLLED(k, n)
 #define UNROLLED(k, n) for (int k = 0; k < (n); k++)
+#define ONE_BY_ONE(k, n) UNROLLED(k, n)
 #define BLOCKS_DO(b, n) UNROLLED(b, n)
 #define TWO_AT_ONCE
-#define EIGHTS(from, n) for (int from = 0; from < (n); from += 8)
-#define VARYING(i)
 #define TEAM_OF(n, blocks) ((blocks) > (n) ? (n) : 1)
 #define REDUCTION_LEVELS(all, team)                                            \
     for (int all = (team) == 1; all < 2; all++)

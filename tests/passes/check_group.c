@@ -53,7 +53,7 @@ START_TEST(argmax_is_over_rows_and_var_has_two_slots) {
                              "%2 = var %0 {axes = [0]} : f32[8]\n"
                              "%3 = sum %0 {axes = [0]} : f32[8]\n}\n");
     ck_assert_int_eq(reduction_kind(g, 1), ROW_REDUCTION);
-    ck_assert_int_eq(reduce_slots(g, 2), 3);
+    ck_assert_int_eq(reduce_slots(g, 2), 2);
     ck_assert_int_eq(reduce_slots(g, 3), 1);
     arena_free(a);
 }
@@ -69,8 +69,8 @@ static const char step[] =
     "%3 = constant {values = [1.0]} : i32[]\n"
     "%4 = state {init = 0.0, kind = \"derived\", name = "
     "\"run.counters.train\"} "
-    ": i32[7]\n"
-    "%5 = workspace : f32[64,32] !g0\n"
+    ": i32[4]\n"
+    "%5 = workspace : f32[64,24] !g0\n"
     "%6 = neg %0 : f32[64,8] !g0\n"
     "%7 = sum %6 {axes = [0]} : f32[8] !g0\n"
     "%8 = var %6 {axes = [0]} : f32[8] !g0\n"
@@ -166,7 +166,7 @@ START_TEST(spaces_workspaces_and_counters) {
                 (Type[]){type_of(F32, 1, (int64_t[]){8})}));
     static const NodeId workspace[] = {5,  NO_NODE, NO_NODE,
                                        14, NO_NODE, NO_NODE};
-    static const int counter[] = {0, -1, -1, 4, 5, -1};
+    static const int counter[] = {0, -1, -1, 1, 2, -1};
     for (int i = 0; i < count; i++) {
         ck_assert_uint_eq(group[i].workspace, workspace[i]);
         ck_assert_int_eq(group[i].counter, counter[i]);
@@ -175,24 +175,51 @@ START_TEST(spaces_workspaces_and_counters) {
 }
 END_TEST
 
-// Sums of more blocks than a team has one for each team beside that of all.
-START_TEST(teams_have_counters) {
+// Of a space with so many sums of each column: tiles of columns, chunks of rows
+// in each, blocks of a team, and counters; the host has at most 64 chunks.
+START_TEST(reductions_divide_their_space) {
     static const struct {
-        int64_t rows, columns, blocks;
+        GroupKind kind;
+        bool mixed;
+        int64_t rows, columns, sums;
+        Division division;
         int counters;
-    } at[] = {{0, 8, 1, 1},   {1, 8, 1, 1},        {24, 8, 24, 1},
-              {25, 8, 25, 3}, {48, 8, 48, 3},      {999, 8, 64, 4},
-              {9, 9, 9, 1},   {100, 8192, 100, 6}, {999, 9999, 528, 23}};
+        int64_t partials; // rows of the workspace
+    } at[] = {
+        {GROUP_GRID, false, 0, 8, 1, {1, 1, 1}, 1, 1},
+        {GROUP_GRID, false, 999, 8, 1, {1, 4, 1}, 1, 64},
+        // One tile: 528 rows of 16 floats are 2 loads.
+        {GROUP_GRID, false, 1 << 20, 16, 1, {1, 528, 1}, 1, 528},
+        // Fewer floats in each tile, and only whole vectors.
+        {GROUP_GRID, false, 100, 8192, 1, {8, 16, 1}, 8, 64},
+        {GROUP_GRID, false, 64, 6144, 1, {6, 22, 1}, 6, 64},
+        {GROUP_GRID, false, 1 << 17, 128, 2, {4, 132, 1}, 4, 132},
+        {GROUP_GRID, false, 1 << 20, 100, 1, {1, 528, 23}, 24, 528},
+        // Vectors of a tile: 384 / 8 / 3, a power of two.
+        {GROUP_GRID, false, 1 << 17, 384, 1, {3, 176, 1}, 3, 176},
+        // One row: no block adds to another's columns.
+        {GROUP_GRID, false, 1, 1 << 20, 1, {128, 1, 1}, 128, 1},
+        // Sums of rows, or of more than columns, are in one tile.
+        {GROUP_GRID, true, 1 << 17, 128, 2, {1, 528, 23}, 24, 528},
+        {GROUP_ROWS, false, 1 << 17, 48, 1, {1, 528, 1}, 1, 528},
+        {GROUP_ROWS, false, 1 << 17, 192, 3, {1, 528, 23}, 24, 528},
+    };
     Arena *a = arena_new();
     const Graph *g = graph_new(a, "g");
     for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
         Type space = type_of(F32, 2, (int64_t[]){at[i].rows, at[i].columns});
-        Workspace s = workspace_new(g, GROUP_GRID, &space);
-        s.numbers = 5;
+        Workspace s = workspace_new(g, at[i].kind, &space);
+        s.numbers = at[i].sums * at[i].columns;
+        s.mixed = at[i].mixed;
         ck_assert_int_eq(workspace_counters(&s), 0);
         s.any = true;
+        Division d = space_division(g, &s);
+        ck_assert_int_eq(d.tiles, at[i].division.tiles);
+        ck_assert_int_eq(d.chunks, at[i].division.chunks);
+        ck_assert_int_eq(d.team, at[i].division.team);
         ck_assert_int_eq(workspace_counters(&s), at[i].counters);
-        Type want = type_of(F32, 2, (int64_t[]){at[i].blocks, 5});
+        Type want =
+            type_of(F32, 2, (int64_t[]){at[i].partials, s.numbers});
         ck_assert(type_is((Type[]){workspace_type(&s)}, &want));
     }
     arena_free(a);
@@ -326,7 +353,7 @@ Suite *group_suite(void) {
     tcase_add_test(t, inputs_and_outputs_are_stored_nodes);
     tcase_add_test(t, owners_and_readers_are_groups);
     tcase_add_test(t, spaces_workspaces_and_counters);
-    tcase_add_test(t, teams_have_counters);
+    tcase_add_test(t, reductions_divide_their_space);
     tcase_add_test(t, updates_have_counters);
     tcase_add_test(t, views_have_a_base);
     tcase_add_test(t, stored_is_what_others_use);

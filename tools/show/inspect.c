@@ -143,6 +143,7 @@ static void cost_merged(Inspected *l, const Inspected *kernel) {
             l->cost.issue[n] +=
                 k->issue[n] * launch_blocks(&kernel[i]) / launch_blocks(l);
         l->cost.code += k->code;
+        l->cost.waits += k->waits;
         l->cost.registers = max_int(l->cost.registers, k->registers);
         l->cost.shared = max_int(l->cost.shared, k->shared);
         l->cost.in_flight = max_int(l->cost.in_flight, k->in_flight);

@@ -72,10 +72,14 @@ static void estimate_add(Text *t, const Inspected *l, const Device *d) {
     text_add(t, "// issue      %.3g warp instructions", all);
     if (l->elements > 0)
         text_add(t, ", %.3g for an element", 32 * all / (double)l->elements);
+    text_add(t, "\n// estimate   %.2f us", 1e6 * l->estimate);
+    if (l->cost.waits > 0)
+        text_add(t, ", %.2f us of it for the last block",
+                 1e6 * tail_seconds(&l->cost));
     text_add(t,
-             "\n// estimate   %.2f us, %d registers, resident blocks: %d, "
-             "%" PRId64 " bytes in flight\n",
-             1e6 * l->estimate, l->cost.registers, resident_blocks(&l->cost, d),
+             ", %d registers, resident blocks: %d, %" PRId64
+             " bytes in flight\n",
+             l->cost.registers, resident_blocks(&l->cost, d),
              bytes_in_flight(&l->cost, d));
 }
 

@@ -11,7 +11,7 @@ KERNEL(256, 4) k00_var(
     const long long ROWS = 4294967296;
     enum { C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    enum { WIDTH = 24 };
+    enum { WIDTH = 16 };
     SHARED float shared[AT_ONCE * NT];
     SHARED float near[3 * VW * TX];
     const int tx = threadIdx.x % TX;
@@ -28,7 +28,7 @@ KERNEL(256, 4) k00_var(
         LANES_DO(k, VW) q3[k] = 0.0f;
         if (g < CG && ty < 3) {
             for (int j = ty; j < 3; j += TY) {
-                const long long r = j == 0 ? lo : j == 1 ? lo + (hi - lo) / 2 : hi - (lo < hi);
+                const long long r = j == 0 ? 0 : j == 1 ? ROWS / 2 : ROWS - 1;
                 const int i1 = r % 65536;
                 const int i2 = r / 65536;
                 float v0[VW];
@@ -41,9 +41,6 @@ KERNEL(256, 4) k00_var(
         LANES_DO(k, VW) {
             pivot3[k] = median(near[k * TX + tx], near[(VW + k) * TX + tx],
                 near[(2 * VW + k) * TX + tx]);
-        }
-        if (g < CG && ty == 0) {
-            LANES_DO(k, VW) put_f32(part + (size_t)block * WIDTH + 16 + c + k, pivot3[k]);
         }
         if (g < CG) {
             TWO_AT_ONCE for (long long i = lo + ty; i < hi; i += TY) {
@@ -61,14 +58,15 @@ KERNEL(256, 4) k00_var(
         columns_sum(part + (size_t)block * WIDTH + 8 + g0 * VW, q3, VW, C - g0 * VW, shared, TX,
             NT);
     }
-    const int team = TEAM_OF(24, blocks);
-    REDUCTION_LEVELS(all, team) {
-        const ReductionLevel level = reduction_level(all, block, blocks, team);
-        float *const partials = part + (size_t)level.first * WIDTH;
-        if (!last_block(counter + level.counter, level.parts)) break;
-        for (int c = threadIdx.x; c < 8; c += NT) {
-            put_f32((all ? p3 : partials + 8) + c, level_variance(partials + 0 + c, 8, WIDTH,
-                all, level, blocks, (float)(ROWS / blocks), ROWS % blocks, 1.0f));
+    if (last_block(counter, blocks)) {
+        for (int c0 = 0; c0 < 8; c0 += TILE(8, NT)) {
+            const int c = c0 + threadIdx.x % TILE(8, NT);
+            float s[2];
+            grid_sum(s, 2, 9, part + 0 + (c < 8 ? c : 0), 8, WIDTH, blocks, TILE(8, NT), shared,
+                NT);
+            if (threadIdx.x < TILE(8, NT) && c < 8) {
+                put_f32(p3 + c, variance_of_sums(s[0], s[1], 4294967296.0f));
+            }
         }
     }
 }

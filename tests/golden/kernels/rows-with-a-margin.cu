@@ -84,14 +84,13 @@ KERNEL(256, 2) k00_sum(
         if (rank == 0 && end == C) put_i32(p8 + (size_t)i, v8);
     }
     total_sum(part + (size_t)block * WIDTH + 0, s12, VW, shared, NT);
-    const int team = TEAM_OF(24, blocks);
-    REDUCTION_LEVELS(all, team) {
-        const ReductionLevel level = reduction_level(all, block, blocks, team);
-        float *const partials = part + (size_t)level.first * WIDTH;
-        if (!last_block(counter + level.counter, level.parts)) break;
-        for (int c = threadIdx.x; c < 1; c += NT) {
-            put_f32((all ? p12 : partials + 0) + c, grid_sum(partials + 0 + c,
-                level.step * WIDTH, level.parts));
+    if (last_block(counter, blocks)) {
+        for (int c0 = 0; c0 < 1; c0 += TILE(1, NT)) {
+            const int c = c0 + threadIdx.x % TILE(1, NT);
+            float s[1];
+            grid_sum(s, 1, 1, part + 0 + (c < 1 ? c : 0), 1, WIDTH, blocks, TILE(1, NT), shared,
+                NT);
+            if (threadIdx.x < TILE(1, NT) && c < 1) put_f32(p12 + c, s[0]);
         }
     }
 }

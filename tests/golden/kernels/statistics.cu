@@ -11,7 +11,7 @@ KERNEL(256, 2) k00_var(
     OWN_BLOCK;
     enum { ROWS = 144, C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    enum { WIDTH = 32 };
+    enum { WIDTH = 24 };
     SHARED float shared[AT_ONCE * NT];
     SHARED float near[3 * VW * TX];
     const int tx = threadIdx.x % TX;
@@ -24,13 +24,11 @@ KERNEL(256, 2) k00_var(
         const int c = g * VW;
         float s3[VW];
         LANES_DO(k, VW) s3[k] = 0.0f;
-        float s4[VW];
-        LANES_DO(k, VW) s4[k] = 0.0f;
         float q4[VW];
         LANES_DO(k, VW) q4[k] = 0.0f;
         if (g < CG && ty < 3) {
             for (int j = ty; j < 3; j += TY) {
-                const int r = j == 0 ? lo : j == 1 ? lo + (hi - lo) / 2 : hi - (lo < hi);
+                const int r = j == 0 ? 0 : j == 1 ? ROWS / 2 : ROWS - 1;
                 const int i1 = r % 6;
                 const int i2 = r / 6 % 6;
                 const int i3 = r / 36;
@@ -46,39 +44,35 @@ KERNEL(256, 2) k00_var(
                 near[(2 * VW + k) * TX + tx]);
         }
         if (g < CG && ty == 0) {
-            LANES_DO(k, VW) put_f32(part + (size_t)block * WIDTH + 24 + c + k, pivot4[k]);
+            LANES_DO(k, VW) put_f32(part + (size_t)block * WIDTH + 16 + c + k, pivot4[k]);
         }
         if (g < CG) {
             for (int i = lo + ty; i < hi; i += TY) {
                 float v0_1[VW];
                 load_f32(v0_1, p0 + (size_t)i * C + c, VW);
                 LANES_DO(k, VW) {
-                    s3[k] += v0_1[k];
                     const float d4 = v0_1[k] - pivot4[k];
-                    s4[k] += d4;
+                    s3[k] += d4;
                     q4[k] = fma_of(d4, d4, q4[k]);
                 }
             }
         }
         columns_sum(part + (size_t)block * WIDTH + 0 + g0 * VW, s3, VW, C - g0 * VW, shared, TX,
             NT);
-        columns_sum(part + (size_t)block * WIDTH + 8 + g0 * VW, s4, VW, C - g0 * VW, shared, TX,
+        columns_sum(part + (size_t)block * WIDTH + 8 + g0 * VW, q4, VW, C - g0 * VW, shared, TX,
             NT);
-        columns_sum(part + (size_t)block * WIDTH + 16 + g0 * VW, q4, VW, C - g0 * VW, shared,
-            TX, NT);
     }
-    const int team = TEAM_OF(24, blocks);
-    REDUCTION_LEVELS(all, team) {
-        const ReductionLevel level = reduction_level(all, block, blocks, team);
-        float *const partials = part + (size_t)level.first * WIDTH;
-        if (!last_block(counter + level.counter, level.parts)) break;
-        for (int c = threadIdx.x; c < 8; c += NT) {
-            put_f32((all ? p3 : partials + 0) + c, grid_sum(partials + 0 + c,
-                level.step * WIDTH, level.parts));
-        }
-        for (int c = threadIdx.x; c < 8; c += NT) {
-            put_f32((all ? p4 : partials + 16) + c, level_variance(partials + 8 + c, 8, WIDTH,
-                all, level, blocks, (float)(ROWS / blocks), ROWS % blocks, 1.0f));
+    if (last_block(counter, blocks)) {
+        for (int c0 = 0; c0 < 8; c0 += TILE(8, NT)) {
+            const int c = c0 + threadIdx.x % TILE(8, NT);
+            const float pivot = get_f32(part + (size_t)block * WIDTH + 16 + (c < 8 ? c : 0));
+            float s[2];
+            grid_sum(s, 2, 1, part + 0 + (c < 8 ? c : 0), 8, WIDTH, blocks, TILE(8, NT), shared,
+                NT);
+            if (threadIdx.x < TILE(8, NT) && c < 8) {
+                put_f32(p3 + c, fma_of(144.0f, pivot, s[0]));
+                put_f32(p4 + c, variance_of_sums(s[0], s[1], 144.0f));
+            }
         }
     }
 }
