@@ -212,7 +212,7 @@ static void emit_scores(const Attend *a, Block *b, const char *to,
     CODE(e, b, a->n,
          "for (int t = threadIdx.x; t < $ / RM * ($ / JW); t += NT) {"
          "    const int i = t / ($ / JW) * RM, j = t % ($ / JW) * JW;"
-         "    if (j > $) continue;"
+         "    if (j / VS * VS > $) continue;"
          "    float sum[RM][JW];"
          "    UNROLLED(r, RM) LANES_DO(k, JW) sum[r][k] = 0.0f;"
          "    for (int c = 0; c < D; c++)"

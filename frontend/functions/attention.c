@@ -45,18 +45,25 @@ static NodeId project(Expansion *e, const Attention *a, NodeId x,
         parameter_new(e, c, bias, type_of(F32, 1, type.dim), zeros));
 }
 
+typedef struct {
+    int64_t heads, kv_heads;
+    bool causal;
+    double dropout;
+} Heads;
+
 // softmax(q k' / sqrt(size)) v in each head
-static NodeId attend(Expansion *e, const Attention *a, NodeId qkv) {
-    const Call *c = a->call;
-    double p = e->training ? call_number(c, P_attention_dropout) : 0;
+static NodeId attend(Expansion *e, const Call *c, NodeId qkv, Heads h) {
+    double p = e->training ? h.dropout : 0;
     const char *name = arena_format(e->arena, "%s.share", c->path);
-    Attr attr[4];
+    Attr attr[5];
     int count = 0;
-    if (call_flag(c, P_attention_causal))
+    if (h.causal)
         attr[count++] = attr_int(ATTR_causal, 1);
     if (p > 0)
         attr[count++] = attr_float(ATTR_dropout, p);
-    attr[count++] = attr_int(ATTR_heads, a->heads);
+    attr[count++] = attr_int(ATTR_heads, h.heads);
+    if (h.kv_heads != h.heads)
+        attr[count++] = attr_int(ATTR_kv_heads, h.kv_heads);
     if (p > 0)
         attr[count++] = attr_int(ATTR_stream, stream_of(name));
     NodeId arg[3] = {qkv};
@@ -83,10 +90,27 @@ Value lower_attention(Expansion *e, const Call *c) {
     Type weights = type_of(F32, 2, (int64_t[]){3 * a.channels, a.channels});
     NodeId qkv = project(e, &a, as_float(e, x->node), "qkv", 3 * a.channels,
                          initial_xavier(weights));
-    NodeId y = qkv == NO_NODE ? NO_NODE : attend(e, &a, qkv);
+    Heads h = {a.heads, a.heads, call_flag(c, P_attention_causal),
+               call_number(c, P_attention_dropout)};
+    NodeId y = qkv == NO_NODE ? NO_NODE : attend(e, c, qkv, h);
     if (y == NO_NODE)
         return value_poison();
     Type square = type_of(F32, 2, (int64_t[]){a.channels, a.channels});
     return value_tensor(
         project(e, &a, y, "out", a.channels, initial_default(square)), c->at);
+}
+
+Value lower_dot_product_attention(Expansion *e, const Call *c) {
+    int64_t heads = call_count(c, P_dot_product_attention_heads);
+    Heads h = {heads,
+               call_arg(c, P_dot_product_attention_kv_heads)->kind != VALUE_NONE
+                   ? call_count(c, P_dot_product_attention_kv_heads)
+                   : heads,
+               call_flag(c, P_dot_product_attention_causal),
+               call_number(c, P_dot_product_attention_dropout)};
+    if (!expect_dropout(e, c, h.dropout))
+        return value_poison();
+    NodeId qkv = as_float(e, call_node(c, P_dot_product_attention_x));
+    NodeId y = attend(e, c, qkv, h);
+    return y == NO_NODE ? value_poison() : value_tensor(y, c->at);
 }

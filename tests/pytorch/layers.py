@@ -48,6 +48,23 @@ def attention(causal):
     return forward
 
 
+def dot_product(heads, kv_heads, causal):
+    """Of queries, keys and values side by side."""
+
+    def forward(x, *_):
+        n, t, c = x.shape
+        size = c // (heads + 2 * kv_heads)
+        q, k, v = (
+            part.view(n, t, -1, size).transpose(1, 2)
+            for part in x.split([heads * size, kv_heads * size, kv_heads * size], -1)
+        )
+        k, v = (part.repeat_interleave(heads // kv_heads, 1) for part in (k, v))
+        y = F.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        return y.transpose(1, 2).reshape(n, t, heads * size)
+
+    return forward
+
+
 def layer_norm(x, net, path):
     path += ".layer_norm_1"
     w, b = net.parameter(path + ".scale"), net.parameter(path + ".bias")
@@ -344,6 +361,15 @@ LAYERS = {
     "group_norm": ("group_norm(2)", IMAGE, images(group_norm)),
     "attention": ("attention(2)", SEQUENCE, attention(False)),
     "attention_causal": ("attention(2, causal)", SEQUENCE, attention(True)),
+    "dot_product": (
+        "dot_product_attention(1)", "N, 5, 48", dot_product(1, 1, False)),
+    "dot_product_causal": (
+        "dot_product_attention(2, causal=true)", "N, 3, 144", dot_product(2, 2, True)),
+    "dot_product_grouped": (
+        "dot_product_attention(4, 2, causal=true)", "N, 9, 24",
+        dot_product(4, 2, True)),
+    "dot_product_single": (
+        "dot_product_attention(2)", "N, 1, 12", dot_product(2, 2, False)),
     "embedding": (
         "tokens |> embedding(5, 3)", ROWS,
         lambda x, net, path: F.embedding(
