@@ -10,6 +10,8 @@
 # targets is beside it, build/sanitized.
 #
 #   nvrtc     all models for four GPU architectures, merged kernels of all
+#   tile      tile kernels of all models for four GPU architectures; a model
+#             takes minutes
 #   cudnn     all models on three described GPUs
 #   cost      the cost model against machine code of all models
 #   bound     text and plans of each of the worst files
@@ -35,7 +37,7 @@ set -u
 build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
 shift 2
 [ $# -gt 0 ] ||
-    set -- nvrtc cudnn cost bound bench ptx dependent races codegen ulp cuda export faults \
+    set -- nvrtc tile cudnn cost bound bench ptx dependent races codegen ulp cuda export faults \
         rank_faults random ranks machine fuzz sanitized outside
 source=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 export SINTER="$build/bin/sinter" SINTER_SOURCE="$source"
@@ -66,6 +68,24 @@ machine() {
     random "$1" env LD_LIBRARY_PATH="$build/double" XDG_CACHE_HOME=/dev/null \
         SINTER_DOUBLE_PTX=1 SINTER_DOUBLE_NVRTC="${nvrtc%/*}" \
         "$build/bin/random" --gpu
+}
+
+# tile SECONDS: models after one another, in the recipe's precision.
+tile() {
+    until=$(($(date +%s) + $1))
+    for model in "$source"/models/*.net; do
+        left_here=$((until - $(date +%s)))
+        [ $left_here -gt 0 ] || return 124
+        echo "$model"
+        timeout $left_here nice -n 10 "$source/tests/tile/tile.sh" "$model" \
+            sm_80,sm_90,sm_100,sm_120
+        case $? in
+        0) ;;
+        77) echo "tile: not installed" && return 0 ;;
+        124) return 124 ;;
+        *) return 1 ;;
+        esac
+    done
 }
 
 # fuzz SECONDS: each target for a third.
@@ -116,7 +136,7 @@ part() {
     rank_faults) long "$1" end_to_end_rank_faults RANK_FAULTS=$(($1 / 2)) ;;
     random) random "$1" env CC=tcc "$build/bin/random" ;;
     ranks) random "$1" python3 "$source/tests/campaign/ranks.py" ;;
-    machine | fuzz | sanitized | outside) "$2" "$1" ;;
+    tile | machine | fuzz | sanitized | outside) "$2" "$1" ;;
     *) echo "no part $2" >&2 && return 2 ;;
     esac
 }

@@ -50,7 +50,7 @@ def main(nvdisasm, files):
             bad += not good
             count += 1
     print(f"{count} tile kernels, {bad} bad")
-    return bad > 0 or count == 0
+    return bad > 0
 
 
 sys.exit(main(sys.argv[1], sys.argv[2:]))

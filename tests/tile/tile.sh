@@ -10,7 +10,12 @@ for nvidia in "${SINTER_PYTHON%/bin/python}"/lib/python3*/site-packages/nvidia/c
 done
 model=${1-$SINTER_SOURCE/tests/tile/small.net}
 archs=${2-sm_90}
-[ $# -lt 2 ] || shift 2
+if [ $# -lt 2 ]; then
+    any='[1-9]'
+else
+    any='[0-9]'
+    shift 2
+fi
 export XDG_CACHE_HOME="${XDG_CACHE_HOME-$work/cache}"
 export LD_LIBRARY_PATH="$nvidia/lib"
 expect 0 "$SINTER" doctor
@@ -19,4 +24,5 @@ expect 0 "$SINTER" build "$model" "$@" --emit=c --target="cuda:$archs" \
     --tile=all -o emitted
 expect 0 python3 "$SINTER_SOURCE/tests/tile/sass.py" "$nvidia/bin/nvdisasm" \
     emitted/*.bin
+expect_says "^$any[0-9]* tile kernels, 0 bad"
 cat out

@@ -245,6 +245,7 @@ static bool takes_kernel(RtCuda *c, int number, int kernel,
         return false;
     c->pending = (RtPendingTile){0};
     launch_tile(c, &p, kernel, arg);
+    report_absent(&c->device); // its operand is not in memory
     return true;
 }
 
