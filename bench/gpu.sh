@@ -20,6 +20,7 @@
 #   first      whether a step runs, and without which features if not
 #   tests      all operations and narrow models, against the graph in double
 #   models     losses of all models, against the host device
+#   tile       tile kernels beside library calls: losses, steps, launches
 #   random     2,000 random programs
 #   sanitizer  two models under compute-sanitizer
 #   steps      time of a step beside PyTorch
@@ -44,7 +45,7 @@
 set -u
 
 ROOT=$(CDPATH='' cd "$(dirname "$0")/.." && pwd)
-all="first tests models random sanitizer steps accuracy start"
+all="first tests models tile random sanitizer steps accuracy start"
 all="$all memory costs tune graph fusion merging decode shards"
 out='' packages=$ROOT/build/carry data='' unpack='' seconds=590
 DEVICE=cuda:0 SMALL='' BUILD=''

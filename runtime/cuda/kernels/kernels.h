@@ -202,8 +202,8 @@ bool rt_kernels_set_global(const RtKernels *k, const char *variable,
 
 // ---- tile_code.c ----
 
-// The tile kernels of a plan.  Without code for the GPU a kernel is not usable: a
-// library call does its work.
+// The tile kernels of a plan.  Without code for the GPU a kernel is not usable:
+// a library call does its work.
 typedef struct {
     const RtGpu *gpu;
     const RtTile *tile;
