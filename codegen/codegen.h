@@ -130,7 +130,7 @@ enum { TILE_CANDIDATES = 4 };
 // and result, then those of the epilogue's kernel.
 typedef struct {
     const TileFusion *fusion;
-    const char *name; // of the function
+    const char *name;                  // of the function
     const char *text[TILE_CANDIDATES]; // whole files, the preferred one first
     const char *body; // the same without names, by which kernels are equal
     int grid;         // blocks

@@ -244,9 +244,8 @@ int build_command(Arena *a, const Arguments *given) {
     const Program *p = trainer_load(a, arguments, &t, &status);
     if (!p)
         return status;
-    if (arguments->embed &&
-        (!embed_wanted(arguments, &status) ||
-         !embed_make(a, arguments, &t, &status)))
+    if (arguments->embed && (!embed_wanted(arguments, &status) ||
+                             !embed_make(a, arguments, &t, &status)))
         return status;
     if (arguments->emit)
         return trainer_emit(a, arguments, p, &t,

@@ -116,8 +116,9 @@ int train_command(Arena *a, const Arguments *given) {
         return status;
     own.gradients = o.tensorboard != NULL;
     const Program *p = trainer_load(a, arguments, &t, &status);
-    if (p == NULL || (arguments->embed && (!embed_wanted(arguments, &status) ||
-                                           !embed_make(a, arguments, &t, &status))))
+    if (p == NULL ||
+        (arguments->embed && (!embed_wanted(arguments, &status) ||
+                              !embed_make(a, arguments, &t, &status))))
         return status;
     const char *trainer = trainer_get(a, arguments, p, &t, &o, &status);
     return trainer ? trainer_become(a, arguments, trainer) : status;

@@ -204,8 +204,8 @@ TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
         *to = (TileFusion){.call = k, .kernel = find_epilogue(&s, k, call)};
         to->stores = has_other_readers(&s, call, to->kernel);
         int64_t bytes = graph_bytes(g, g->node[call].type);
-        to->fused = is_fused(r, k) ||
-                    (to->kernel >= 0 && is_fused(r, to->kernel));
+        to->fused =
+            is_fused(r, k) || (to->kernel >= 0 && is_fused(r, to->kernel));
         to->bytes = to->kernel < 0 ? 0 : to->stores ? bytes : 2 * bytes;
     }
     return f;

@@ -140,11 +140,11 @@ const Named agree_cases[] = {
 const Named tiled_cases[] = {
     {"tiles in f16",     {NET("tiles"), AS_IS,     F16,  1, TILED, false, 0}},
     {"tiles in bf16",    {NET("tiles"), WITH(as_brain), BF16, 1, TILED, false, 0}},
-    {"windows in f16",   {NET("windows"), WITH(as_half), F16, 1, TILED, false, 0}},
-    {"resnet9 in f16",   {RESNET, WITH(half),      F16,  1, TILED, false, 0}},
-    {"squeeze in f16",   {NET("squeeze"), WITH(as_half), F16, 1, TILED, false, 0}},
-    {"sequence in bf16", {NET("sequence"), WITH(as_brain), BF16, 1, TILED, false, 0}},
-    {"attention in f16", {IR("attention-odd"),     F16,  1, TILED, false, 0}},
+    {"windows, tiled",   {NET("windows"), WITH(as_half), F16, 1, TILED, false, 0}},
+    {"resnet9, tiled",   {RESNET, WITH(half),      F16,  1, TILED, false, 0}},
+    {"squeeze, tiled",   {NET("squeeze"), WITH(as_half), F16, 1, TILED, false, 0}},
+    {"sequence, tiled",  {NET("sequence"), WITH(as_brain), BF16, 1, TILED, false, 0}},
+    {"attention, tiled", {IR("attention-odd"),     F16,  1, TILED, false, 0}},
 };
 
 const Named faithful_cases[] = {

@@ -22,7 +22,8 @@ static const char *const alike[] = {
     "adaptive optimizers unfused", "shared gradient in f16", "steps",
     "steps in f16", "attention", "attention in bf16", "group norm in f16",
     "functions in f16", "functions unfused", "recurrence, batch 1, in f16",
-    "sequence in bf16", "starts in f16", "skipped unfused"};
+    "sequence in bf16", "starts in f16", "skipped unfused", "tiles in bf16",
+    "resnet9, tiled", "squeeze, tiled", "sequence, tiled"};
 static const char *const faithful_alike[] = {
     "resnet9", "lenet", "windows", "contrast", "windows unfused", "unfolded"};
 // clang-format on

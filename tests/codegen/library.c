@@ -80,7 +80,7 @@ void *library_tiles(Arena *a, const char *folder, const char *name,
     const char *file = arena_format(a, "%s/%s.tile", folder, name);
     const char *command = arena_format(
         a,
-        "%s -std=c++20 -O2 -march=native -fPIC -shared -Wall -Wextra -Werror "
+        "%s -std=c++20 -O1 -march=native -fPIC -shared -Wall -Wextra -Werror "
         "-Wno-attributes -Wno-unused-parameter -Wno-unused-variable -I%s -I%s "
         "%s.cc -o %s.so",
         cxx != NULL ? cxx : "c++", library_source(a, "tests/tile/host"),

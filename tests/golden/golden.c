@@ -13,6 +13,7 @@
 //   golden/kernels/X.ir       opt --emit=cu: stdout is X.cu
 //   golden/kernel-passes/P/X.kir  opt --run=P: stdout is X.out
 //   golden/launches/X.net     show launches: stdout is X.launches
+//   golden/tile/X.net         show tile: stdout is X.tile
 //   golden/models/X.report    check --device=h200 models/X.net: stdout is it
 //   golden/models/X.plan      plan --gpus=16 --link=400Gb models/X.net
 //   golden/models/X.launches  show launches models/X.net: stdout is the file
@@ -64,6 +65,7 @@ static const Kind kinds[] = {
     {"golden/kernel-ir/*.ir",  {"opt", "--emit=kernel-ir"}, "kir", 0, OUT, WHOLE},
     {"golden/kernel-passes/*/*.kir", {"opt", "--run=%s"}, "out", 0, OUT, WHOLE},
     {"golden/launches/*.net",  {"show", "launches"}, "launches", 0, OUT, WHOLE},
+    {"golden/tile/*.net",      {"show", "tile"}, "tile", 0, OUT, WHOLE},
     {"golden/models/*.report", {"check", "--device=h200"}, NULL,  0, OUT, WHOLE},
     {"golden/models/*.plan", {"plan", "--gpus=16", "--link=400Gb"}, NULL, 0, OUT, WHOLE},
     {"golden/models/*.launches", {"show", "launches"}, NULL, 0, OUT, WHOLE},

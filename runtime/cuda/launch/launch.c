@@ -216,18 +216,18 @@ static void launch_tile(RtCuda *c, const RtPendingTile *p, int kernel,
     rt_fork_join(c, last);
     begin_launch(c, p->tile->name, p->number, last, false);
     rt_cuda_check_launch(
-        c, rt_driver_good(
-               &c->cu,
-               rt_tiles_launch(&c->tiles, p->tile, c->stream, c->argument),
-               &c->error, "launch tile kernel %s", p->tile->name));
+        c,
+        rt_driver_good(
+            &c->cu, rt_tiles_launch(&c->tiles, p->tile, c->stream, c->argument),
+            &c->error, "launch tile kernel %s", p->tile->name));
     end_launch(c);
 }
 
 // Whether a tile kernel does the work of a call, now or at a later launch.
 static bool takes_call(RtCuda *c, int number, int call, size_t a, size_t b,
                        size_t out) {
-    const RtPendingTile p = {rt_tiles_find(&c->tiles, call), number,
-                             {a, b, out}};
+    const RtPendingTile p = {
+        rt_tiles_find(&c->tiles, call), number, {a, b, out}};
     if (p.tile == NULL)
         return false;
     c->pending = p.tile->launch < 0 ? (RtPendingTile){0} : p;
@@ -238,8 +238,7 @@ static bool takes_call(RtCuda *c, int number, int call, size_t a, size_t b,
     return true;
 }
 
-static bool takes_kernel(RtCuda *c, int number, int kernel,
-                         const size_t *arg) {
+static bool takes_kernel(RtCuda *c, int number, int kernel, const size_t *arg) {
     const RtPendingTile p = c->pending;
     if (p.tile == NULL || p.tile->launch != number)
         return false;

@@ -10,8 +10,7 @@ struct __nv_bfloat16 {
     __nv_bfloat16(float x) {
         uint32_t u;
         memcpy(&u, &x, sizeof u);
-        bits = x != x ? 0x7fff
-                      : (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
+        bits = x != x ? 0x7fff : (uint16_t)((u + 0x7fff + (u >> 16 & 1)) >> 16);
     }
     operator float() const {
         const uint32_t u = (uint32_t)bits << 16;

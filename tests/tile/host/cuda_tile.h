@@ -108,43 +108,42 @@ template <class A, class B> constexpr bool broadcasts() {
 template <size_t Rank, size_t A, size_t B, size_t C>
 using shape_of = std::conditional_t<
     Rank == 0, shape<>,
-    std::conditional_t<Rank == 1, shape<C>,
-                       std::conditional_t<Rank == 2, shape<B, C>,
-                                          shape<A, B, C>>>>;
+    std::conditional_t<
+        Rank == 1, shape<C>,
+        std::conditional_t<Rank == 2, shape<B, C>, shape<A, B, C>>>>;
 template <class A, class B> constexpr size_t wider(size_t i) {
     return extent<A>(i) > extent<B>(i) ? extent<A>(i) : extent<B>(i);
 }
 template <class A, class B>
-using common = shape_of<(A::rank > B::rank ? A::rank : B::rank),
-                        wider<A, B>(0), wider<A, B>(1), wider<A, B>(2)>;
+using common = shape_of<(A::rank > B::rank ? A::rank : B::rank), wider<A, B>(0),
+                        wider<A, B>(1), wider<A, B>(2)>;
 
 // ---- element types ----
 
 // 0: an integer.
 template <class T>
-constexpr int digits = std::same_as<T, float>                   ? 2
-                       : std::is_integral_v<T> ||
-                               std::is_pointer_v<T>             ? 0
-                                                                : 1;
+constexpr int digits = std::same_as<T, float>                          ? 2
+                       : std::is_integral_v<T> || std::is_pointer_v<T> ? 0
+                                                                       : 1;
 template <class From, class To>
-constexpr bool widens =
-    std::same_as<From, To> || (digits<From> > 0 && digits<From> < digits<To>) ||
-    (std::is_integral_v<From> && std::is_integral_v<To> &&
-     sizeof(From) <= sizeof(To)) ||
-    (std::is_pointer_v<From> && std::is_convertible_v<From, To>);
+constexpr bool widens = std::same_as<From, To> ||
+                        (digits<From> > 0 && digits<From> < digits<To>) ||
+                        (std::is_integral_v<From> && std::is_integral_v<To> &&
+                         sizeof(From) <= sizeof(To)) ||
+                        (std::is_pointer_v<From> &&
+                         std::is_convertible_v<From, To>);
 
 template <class S>
-concept TileShape = S::rank <= MAX_RANK && S::count > 0 &&
+concept TileShape = S::rank <= MAX_RANK &&S::count > 0 &&
                     (S::count & (S::count - 1)) == 0;
 
 template <class E, class S>
-    requires TileShape<S>
+requires TileShape<S>
 struct tile {
     E value[S::count];
     tile() = default;
     template <class F>
-        requires(!std::same_as<F, E> && widens<F, E>)
-    tile(const tile<F, S> &from) {
+    requires(!std::same_as<F, E> && widens<F, E>) tile(const tile<F, S> &from) {
         for (size_t i = 0; i < S::count; i++)
             value[i] = (E)from.value[i];
     }
@@ -172,18 +171,18 @@ using arithmetic = std::conditional_t<
 template <class A, class B>
 concept Operands =
     (Of<A>::is_tile || Of<B>::is_tile) &&
-    (Of<A>::is_tile || std::is_arithmetic_v<A> || std::is_pointer_v<A>) &&
-    (Of<B>::is_tile || std::is_arithmetic_v<B>) &&
-    broadcasts<typename Of<A>::S, typename Of<B>::S>();
+    (Of<A>::is_tile || std::is_arithmetic_v<A> || std::is_pointer_v<A>)&&(
+        Of<B>::is_tile ||
+        std::is_arithmetic_v<B>)&&broadcasts<typename Of<A>::S,
+                                             typename Of<B>::S>();
 template <class A, class B>
-concept Numbers =
-    Operands<A, B> && !std::is_pointer_v<element<A>> &&
-    (widens<element<A>, arithmetic<A, B>> || digits<element<A>> == 0 ||
-     !Of<A>::is_tile) &&
-    (widens<element<B>, arithmetic<A, B>> || digits<element<B>> == 0 ||
-     !Of<B>::is_tile) &&
-    (digits<arithmetic<A, B>> > 0 ||
-     (digits<element<A>> == 0 && digits<element<B>> == 0));
+concept Numbers = Operands<A, B> && !std::is_pointer_v<element<A>> &&
+                  (widens<element<A>, arithmetic<A, B>> ||
+                   digits<element<A>> == 0 || !Of<A>::is_tile) &&
+                  (widens<element<B>, arithmetic<A, B>> ||
+                   digits<element<B>> == 0 || !Of<B>::is_tile) &&
+                  (digits<arithmetic<A, B>> > 0 ||
+                   (digits<element<A>> == 0 && digits<element<B>> == 0));
 
 template <class T> const element<T> *first(const T &x) {
     if constexpr (Of<T>::is_tile)
@@ -222,7 +221,7 @@ auto each(const tile<E, S> &a, F f) {
 
 #define ARITHMETIC(name, expression)                                           \
     template <class A, class B>                                                \
-        requires Numbers<A, B>                                                 \
+    requires Numbers<A, B>                                                     \
     auto name(const A &a, const B &b) {                                        \
         using R = arithmetic<A, B>;                                            \
         return each<R>(a, b, [](auto x, auto y) {                              \
@@ -232,7 +231,7 @@ auto each(const tile<E, S> &a, F f) {
     }
 #define COMPARISON(operation)                                                  \
     template <class A, class B>                                                \
-        requires Numbers<A, B>                                                 \
+    requires Numbers<A, B>                                                     \
     auto operator operation(const A &a, const B &b) {                          \
         using R = arithmetic<A, B>;                                            \
         return each<bool>(a, b,                                                \
@@ -240,15 +239,15 @@ auto each(const tile<E, S> &a, F f) {
     }
 #define LOGICAL(operation)                                                     \
     template <class A, class B>                                                \
-        requires std::same_as<element<A>, bool> &&                             \
-                 std::same_as<element<B>, bool> && Operands<A, B>              \
-    auto operator operation(const A &a, const B &b) {                          \
+    requires std::same_as < element<A>,                                        \
+    bool > &&std::same_as<element<B>, bool> &&Operands<A, B> auto              \
+           operator operation(const A &a, const B &b) {                        \
         return each<bool>(                                                     \
             a, b, [](bool x, bool y) { return (bool)(x operation y); });       \
     }
 ARITHMETIC(operator+, p + q)
 ARITHMETIC(operator-, p - q)
-ARITHMETIC(operator*, p * q)
+ARITHMETIC(operator*, p *q)
 ARITHMETIC(operator/, p / q)
 ARITHMETIC(operator%, p % q)
 COMPARISON(<)
@@ -269,8 +268,8 @@ template <class E, class S> auto operator-(const tile<E, S> &a) {
     return each<E>(a, [](E x) { return (E)-x; });
 }
 template <class P, class B>
-    requires std::is_pointer_v<P> && Of<B>::is_tile
-auto operator+(P p, const B &b) {
+requires std::is_pointer_v<P> && Of<B>::is_tile auto operator+(P p,
+                                                               const B &b) {
     return each<P>(b, [p](auto i) { return p + i; });
 }
 
@@ -289,12 +288,11 @@ FUNCTION(tanh, std::tanh(x))
 FUNCTION(floor, std::floor(x))
 FUNCTION(abs, std::fabs(x))
 
-template <class To, class E, class S>
-auto element_cast(const tile<E, S> &a) {
+template <class To, class E, class S> auto element_cast(const tile<E, S> &a) {
     return each<To>(a, [](E x) { return (To)x; });
 }
 template <class C, class E, class S>
-    requires std::same_as<common<typename Of<C>::S, S>, S>
+requires std::same_as<common<typename Of<C>::S, S>, S>
 auto select(const C &condition, const tile<E, S> &a, const tile<E, S> &b) {
     const auto chosen =
         each<bool>(condition, a, [](bool yes, E) { return yes; });
@@ -307,8 +305,7 @@ auto select(const C &condition, const tile<E, S> &a, const tile<E, S> &b) {
 // ---- shapes of tiles ----
 
 template <class T, class X>
-    requires std::is_arithmetic_v<X> || std::same_as<X, element<T>>
-T full(X x) {
+requires std::is_arithmetic_v<X> || std::same_as<X, element<T>> T full(X x) {
     T result;
     for (auto &e : result.value)
         e = (element<T>)x;
@@ -321,14 +318,13 @@ template <class T> T iota() {
     return result;
 }
 template <class To, class E, class S>
-    requires(To::count == S::count)
-auto reshape(const tile<E, S> &a) {
+requires(To::count == S::count) auto reshape(const tile<E, S> &a) {
     tile<E, To> result;
     memcpy(result.value, a.value, sizeof a.value);
     return result;
 }
 template <class To, class E, class S>
-    requires std::same_as<common<To, S>, To>
+requires std::same_as<common<To, S>, To>
 auto broadcast(const tile<E, S> &a) {
     return each<E>(a, full<tile<char, To>>(0), [](E x, char) { return x; });
 }
@@ -341,8 +337,7 @@ auto transpose(const tile<E, shape<A, B>> &a) {
     return result;
 }
 template <size_t Axis, class E, class S>
-    requires(Axis < S::rank)
-auto sum(const tile<E, S> &a) {
+requires(Axis < S::rank) auto sum(const tile<E, S> &a) {
     constexpr size_t at = Axis + MAX_RANK - S::rank;
     tile<E, shape_of<S::rank, at == 0 ? 1 : extent<S>(0),
                      at == 1 ? 1 : extent<S>(1), at == 2 ? 1 : extent<S>(2)>>
@@ -357,9 +352,9 @@ auto sum(const tile<E, S> &a) {
 }
 
 template <class E, size_t M, size_t K, size_t N>
-    requires(digits<E> == 1)
-auto mma(const tile<E, shape<M, K>> &a, const tile<E, shape<K, N>> &b,
-         const tile<float, shape<M, N>> &c) {
+requires(digits<E> == 1) auto mma(const tile<E, shape<M, K>> &a,
+                                  const tile<E, shape<K, N>> &b,
+                                  const tile<float, shape<M, N>> &c) {
     tile<float, shape<M, N>> result = c;
     for (size_t i = 0; i < M; i++)
         for (size_t k = 0; k < K; k++) {
@@ -379,7 +374,7 @@ template <auto Bytes, class T> T *assume_aligned(T *p) {
 }
 
 template <class P, class S, class M, class E>
-    requires std::is_pointer_v<P>
+requires std::is_pointer_v<P>
 auto load_masked(const tile<P, S> &from, const M &mask, E otherwise) {
     using T = std::remove_cv_t<std::remove_pointer_t<P>>;
     static_assert(std::same_as<E, T>);
@@ -390,7 +385,7 @@ auto load_masked(const tile<P, S> &from, const M &mask, E otherwise) {
     });
 }
 template <class P, class S, class E, class M>
-    requires std::is_pointer_v<P>
+requires std::is_pointer_v<P>
 void store_masked(const tile<P, S> &to, const tile<E, S> &x, const M &mask) {
     static_assert(widens<E, std::remove_pointer_t<P>>);
     const auto inside =
@@ -404,7 +399,8 @@ void store_masked(const tile<P, S> &to, const tile<E, S> &x, const M &mask) {
 
 template <class T, class X> struct tensor_span {
     T *p;
-    tensor_span(T *start, X) : p(start) {}
+    tensor_span(T *start, X) : p(start) {
+    }
 };
 
 template <class Span, class S> struct partition_view;
@@ -418,7 +414,8 @@ struct partition_view<tensor_span<T, extents<I, X...>>, shape<S...>> {
     T *p;
 
     partition_view(tensor_span<T, extents<I, X...>> span, shape<S...>)
-        : p(span.p) {}
+        : p(span.p) {
+    }
 
     // Calls f with each element of a tile, its offset in the tensor, and
     // whether the tensor has it.
@@ -492,15 +489,26 @@ partition_view(Span, S) -> partition_view<Span, S>;
 
 struct irange {
     int first, last;
-    irange(int from, int to) : first(from), last(to) {}
+    irange(int from, int to) : first(from), last(to) {
+    }
     struct Iterator {
         int i;
-        int operator*() const { return i; }
-        void operator++() { i++; }
-        bool operator!=(Iterator other) const { return i < other.i; }
+        int operator*() const {
+            return i;
+        }
+        void operator++() {
+            i++;
+        }
+        bool operator!=(Iterator other) const {
+            return i < other.i;
+        }
     };
-    Iterator begin() const { return {first}; }
-    Iterator end() const { return {last}; }
+    Iterator begin() const {
+        return {first};
+    }
+    Iterator end() const {
+        return {last};
+    }
 };
 
 // ---- launches ----
@@ -519,8 +527,7 @@ void launch(const char *name, void (*kernel)(P...), void **argument, int grid,
     }
 }
 template <class... P>
-void launch(const char *name, void (*kernel)(P...), void **argument,
-            int grid) {
+void launch(const char *name, void (*kernel)(P...), void **argument, int grid) {
     launch(name, kernel, argument, grid, std::index_sequence_for<P...>{});
 }
 template <class... P> int parameters(void (*)(P...)) {

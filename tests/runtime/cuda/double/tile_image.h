@@ -19,12 +19,12 @@ static bool image_add(ImageKernel row) {
 
 #define TILE_ENTRY(name, ...)                                                  \
     static const int name##_bytes[] = {__VA_ARGS__};                           \
-    static const bool name##_added = image_add(                                \
-        {#name,                                                                \
-         [](void **argument, int grid) {                                       \
-             cuda::tiles::launch(#name, name, argument, grid);                 \
-         },                                                                    \
-         1, 0, cuda::tiles::parameters(name), name##_bytes});
+    static const bool name##_added =                                           \
+        image_add({#name,                                                      \
+                   [](void **argument, int grid) {                             \
+                       cuda::tiles::launch(#name, name, argument, grid);       \
+                   },                                                          \
+                   1, 0, cuda::tiles::parameters(name), name##_bytes});
 
 #define TILE_TABLE                                                             \
     extern "C" const ImageKernel *image_kernels(int *count) {                  \

@@ -1,0 +1,88 @@
+// What the host's meaning of cuda::tiles refuses: some when a kernel is
+// compiled, as NVRTC does, and some when it runs, where a GPU would go on.
+//
+//   faults NUMBER    runs kernel NUMBER; 0 is right
+#define SINTER_ACT 16
+#include "runtime/prelude/tile.h"
+
+namespace ct = cuda::tiles;
+
+template <class E, size_t... N> using Tile = ct::tile<E, ct::shape<N...>>;
+
+template <class A, class B>
+concept Adds = requires(A a, B b) {
+    a + b;
+};
+template <class To, class From>
+concept Becomes = requires(From x) {
+    To(x);
+};
+template <class E, size_t... N>
+concept IsTile = ct::TileShape<ct::shape<N...>>;
+
+static_assert(Adds<Tile<float, 4, 1>, Tile<float, 1, 8>>);
+static_assert(Adds<Tile<float, 8>, int>);
+static_assert(!Adds<Tile<float, 4, 8>, Tile<float, 2, 8>>, "no broadcast");
+static_assert(!Adds<Tile<int, 8>, float>, "narrows");
+static_assert(Becomes<Tile<float, 8>, Tile<act, 8>>);
+static_assert(!Becomes<Tile<act, 8>, Tile<float, 8>>, "narrows");
+static_assert(IsTile<float, 16, 32> && !IsTile<float, 24>, "a power of two");
+
+static float memory[4096];
+
+// Blocks of 16 by 16 of a matrix of 40 by 32.
+template <int Rows> static void copy(const float *from, float *to, int block) {
+    const auto x =
+        load_tile<1, Rows, 32, 1, 16, 16>(from, 0, block / 2, block % 2);
+    store_tile<1, Rows, 32, 1, 16, 16>(to, x, 0, block / 2, block % 2);
+}
+
+TILE_KERNEL(4)
+right(const float *from, float *to) {
+    copy<40>(ct::assume_aligned<16>(from), to, ct::bid().x);
+}
+
+TILE_KERNEL(4)
+outside(const float *from, float *to) {
+    copy<40>(from, to, ct::bid().x + 2);
+}
+
+TILE_KERNEL(4)
+unmasked(const float *from, float *to) {
+    const int row = ct::bid().x / 2, column = ct::bid().x % 2;
+    auto tiles = tiles_of<1, 40, 32, 1, 16, 16>(to);
+    tiles.store(load_tile<1, 40, 32, 1, 16, 16>(from, 0, row, column), 0, row,
+                column);
+}
+
+TILE_KERNEL(4)
+misaligned(const float *from, float *to) {
+    copy<40>(ct::assume_aligned<16>(from + 1), to, ct::bid().x);
+}
+
+TILE_KERNEL(4)
+twice(const float *from, float *to) {
+    copy<40>(from, to, ct::bid().x / 2);
+}
+
+TILE_KERNEL(4)
+shared(const float *from, float *to) {
+    (void)from;
+    copy<40>(to, to + 16 * 32, ct::bid().x);
+}
+
+int main(int argc, char **argv) {
+    static void (*const kernel[])(const float *from, float *to) = {
+        right, outside, unmasked, misaligned, twice, shared};
+    const float *from = memory;
+    float *to = memory + 2048;
+    void *argument[] = {&from, &to};
+    if (argc < 2)
+        return 2;
+    for (int i = 0; i < 1280; i++)
+        memory[i] = (float)i;
+    // In both orders of blocks, of which one alone may show a fault.
+    for (int i = 0; i < 2; i++)
+        ct::launch(argv[1], kernel[atoi(argv[1])], argument, 6);
+    return memcmp(memory, to, 1280 * sizeof *to) != 0;
+}
