@@ -23,6 +23,7 @@
 #   ulp       the error of the host's functions for each float
 #   cuda      every model on the stand-in, and each call of a library fails once
 #   export    all models, exported, against their trainers for 100 inputs
+#   pairs     every optimizer with short batches and with two for one
 #   faults    each planted fault is found
 #   rank_faults  one of four ranks is killed, stopped or cut off
 #   random    random programs, from a seed that the day gives
@@ -37,8 +38,8 @@ set -u
 build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
 shift 2
 [ $# -gt 0 ] ||
-    set -- nvrtc tile cudnn cost bound bench ptx dependent races codegen ulp cuda export faults \
-        rank_faults random ranks machine fuzz sanitized outside
+    set -- nvrtc tile cudnn cost bound bench ptx dependent races codegen ulp cuda export pairs \
+        faults rank_faults random ranks machine fuzz sanitized outside
 source=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 export SINTER="$build/bin/sinter" SINTER_SOURCE="$source"
 export SINTER_LIB="$build/lib/sinter" SINTER_INCLUDE="$build/include/sinter"
@@ -132,6 +133,7 @@ part() {
     cuda) long $(($1 / 2)) cuda_models CUDA_ALL=1 &&
         long $(($1 / 2)) cuda_faults FAULTS_EVERY=1 ;;
     export) long "$1" export EXPORT_ALL=1 ;;
+    pairs) long "$1" end_to_end_pairs PAIRS_ALL=1 ;;
     faults) long "$1" faults FAULTS=all ;;
     rank_faults) long "$1" end_to_end_rank_faults RANK_FAULTS=$(($1 / 2)) ;;
     random) random "$1" env CC=tcc "$build/bin/random" ;;

@@ -36,9 +36,13 @@ LOSSES = {
 }
 
 
-def in_turn():
-    """Keys of a recipe with each optimizer, and the losses in turn."""
-    for name, loss in zip(OPTIMIZERS, itertools.cycle(LOSSES.values())):
+def in_turn(first=0, step=1):
+    """Keys of a recipe with each optimizer, or every so many, and the losses in
+    turn; PAIRS_ALL=1 takes each."""
+    cases = zip(OPTIMIZERS, itertools.cycle(LOSSES.values()))
+    if "PAIRS_ALL" in os.environ:
+        first, step = 0, 1
+    for name, loss in itertools.islice(cases, first, None, step):
         yield dict(loss="mean(%s)" % loss, **of_optimizer(name))
 
 
@@ -241,9 +245,13 @@ PLAIN = dict(norm="batch_norm(frozen)", rand=None, input=ALONE)
 
 
 def halves():
-    """Two batches are as good as one of twice the size: 44 is 16, 16, 8, 4."""
+    """Two batches are as good as one of twice the size: 44 is 16, 16, 8, 4.
+
+    An optimizer sees the gradient of an update alone; the other half of them
+    is in short.
+    """
     data = images("forty", 44)
-    cases = [*in_turn(), dict(input=EVERY_ALONE),
+    cases = [*in_turn(0, 2), dict(input=EVERY_ALONE),
              dict(loss="sum(%s)" % LOSSES["mse"], rate="cosine(0.01)"),
              dict(average="lookahead(0.5, every=3 step)", precision="f16"),
              dict(average="ema(0.9, every=1 epoch)", precision="bf16"),
@@ -266,7 +274,7 @@ def halves():
 def short():
     """A short batch is a full one of its size, 12 of 16."""
     data = images("twelve", 12)
-    for k in (*in_turn(), dict(input=EVERY_ALONE),
+    for k in (*in_turn(1, 2), dict(input=EVERY_ALONE),
               dict(precision="f16", average="lookahead(0.5, every=3 step)"),
               dict(recompute="auto", stop="loss <= 0", clip="value(0.01)")):
         k = {**PLAIN, "rand": "dropout(0.3)", "epochs": "6",
