@@ -2,6 +2,8 @@
 # sinter build --library: docs/library.md works as written; predictions and
 # updates have the trainer's bits; instances share nothing; errors end calls and
 # not the program; and the libraries have the model's names alone.
+# Trainers run for less time than they compile.
+export OPTIMISATION="${OPTIMISATION--Og}"
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
 for candidate in "${SINTER_PYTHON:-}" python3 /usr/bin/python3; do

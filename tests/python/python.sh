@@ -1,6 +1,8 @@
 #!/bin/sh
 # The Python module: predictions, updates and texts are the trainer's, nothing
 # is copied, mistakes are exceptions; docs/python.md and the notebook work.
+# Trainers run for less time than they compile.
+export OPTIMISATION="${OPTIMISATION--Og}"
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 
 [ -z "${CFLAGS:-}" ] || exit 77
