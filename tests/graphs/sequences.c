@@ -124,8 +124,7 @@ NodeId family_rotary(Random *b) {
     NodeId before = random_op2(b, OP_lt, graph_iota(g, along, last), end);
     NodeId all = random_op3(b, OP_select, before, graph_pad(g, a, high, low),
                             graph_pad(g, z, low, high));
-    return all == NO_NODE ? all
-                          : graph_reshape(g, all, whole.rank, whole.dim);
+    return all == NO_NODE ? all : graph_reshape(g, all, whole.rank, whole.dim);
 }
 
 // ---- what is left out ----
@@ -170,9 +169,11 @@ static NodeId product(Random *b, NodeId x, NodeId y, int tb) {
     return random_contract(b, OP_matmul, x, y, 2, attr);
 }
 
-// Rows [N*P,C] by a matrix that trains.
+// Rows [N*P,C] by a matrix that trains, to so many channels.
 static NodeId projected(Random *b, NodeId rows, int64_t channels) {
-    int64_t shape[] = {channels, channels};
+    if (rows == NO_NODE)
+        return NO_NODE;
+    int64_t shape[] = {channels, random_type(b, rows)->dim[1]};
     return product(b, rows, random_leaf(b, OP_param, F32, 2, shape), 1);
 }
 
@@ -219,6 +220,42 @@ static NodeId attended(Random *b, NodeId rows, const Heads *h) {
                                                       h->channels});
 }
 
+// Attention as one operation, which computes tiles, with heads of any size.
+static NodeId tiled(Random *b, NodeId rows, const Heads *h) {
+    int64_t heads = h->heads * (1 + random_draw(b, 2));
+    int64_t size = random_draw(b, 2) ? INT64_C(1) << random_draw(b, 5)
+                                     : 1 + random_draw(b, 12);
+    int64_t dim[] = {h->samples, h->positions, (heads + 2 * h->heads) * size};
+    NodeId qkv = projected(b, rows, dim[2]);
+    bool drops = random_draw(b, 3) == 0;
+    NodeId arg[] = {NO_NODE, random_run(b, "run.seed"),
+                    random_run(b, "run.step")};
+    Attr attr[6];
+    int count = 0;
+    if (qkv == NO_NODE)
+        return NO_NODE;
+    arg[0] = graph_reshape(b->g, qkv, 3, dim);
+    if (random_draw(b, 2))
+        attr[count++] = attr_int(ATTR_causal, 1);
+    if (drops)
+        attr[count++] = attr_float(ATTR_dropout, 0.25);
+    attr[count++] = attr_int(ATTR_heads, heads);
+    attr[count++] = attr_int(ATTR_kv_heads, h->heads);
+    if (random_draw(b, 4) == 0)
+        attr[count++] = attr_float(ATTR_scale, 0.5);
+    if (drops)
+        attr[count++] = attr_int(ATTR_stream, random_draw(b, 1000));
+    NodeId y = random_add(b, (Node){.op = OP_attention,
+                                    .num_args = drops ? 3 : 1,
+                                    .arg = arg,
+                                    .num_attrs = count,
+                                    .attr = attr});
+    return y == NO_NODE ? y
+                        : graph_reshape(b->g, y, 2,
+                                        (int64_t[]){h->samples * h->positions,
+                                                    heads * size});
+}
+
 // Self-attention over all axes but the first and the last, with a residual.
 NodeId family_attention(Random *b) {
     NodeId x = random_any(b, F32, -1);
@@ -233,8 +270,8 @@ NodeId family_attention(Random *b) {
         return NO_NODE;
     h.heads = h.channels % 2 == 0 ? 1 + random_draw(b, 2) : 1;
     int64_t rows[] = {h.samples * h.positions, h.channels};
-    NodeId y = attended(
-        b, graph_reshape(b->g, random_op1(b, OP_tanh, x), 2, rows), &h);
+    NodeId from = graph_reshape(b->g, random_op1(b, OP_tanh, x), 2, rows);
+    NodeId y = random_draw(b, 2) ? tiled(b, from, &h) : attended(b, from, &h);
     if (y == NO_NODE || (y = projected(b, y, h.channels)) == NO_NODE)
         return NO_NODE;
     return random_op2(b, OP_add, x, graph_reshape(b->g, y, t.rank, t.dim));

@@ -223,11 +223,20 @@ static bool has_attention(const Drawn *d) {
     const Graph *g = d->grown;
     for (NodeId n = 0; n < g->count; n++) {
         const Node *node = &g->node[n];
+        if (node->op == OP_attention)
+            return true;
         if (node->op == OP_matmul && node->type->rank == 4 &&
             g->node[node->arg[0]].op == OP_transpose &&
             g->node[node->arg[1]].op == OP_transpose)
             return true;
     }
+    return false;
+}
+
+static bool has_tiles(const Drawn *d) {
+    for (NodeId n = 0; n < d->grown->count; n++)
+        if (d->grown->node[n].op == OP_attention)
+            return true;
     return false;
 }
 
@@ -562,6 +571,7 @@ static const struct {
     {"sine or cosine of a place", has_places},
     {"a mask of numbers that are drawn", has_mask},
     {"attention", has_attention},
+    {"attention as one operation", has_tiles},
     {"heads that share keys", has_grouped_heads},
     {"pairs of channels that turn", has_rotary},
     {"a root mean square", has_rms},
