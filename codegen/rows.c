@@ -251,11 +251,14 @@ static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Index p,
     p.index[p.rank - 1] = x_name(e->a, "c"); // 0 if rows have one column
     Scope *added = sweep_open(e, row);
     emit_store(e, added, n, p, literal(e->a, type.dtype, 0));
+    int64_t columns = space_columns(e->group->iteration_space);
+    int64_t more = p.dim[p.rank - 1] - columns;
     CODE(e, &row->before, NO_NODE,
-         "for (int c = C + rank; c < end + $; c += ROW_THREADS) { ~ }",
-         x_size(e->a,
-                p.dim[p.rank - 1] - space_columns(e->group->iteration_space)),
-         scope_close(e, added));
+         more > columns // threads without a row have an end of 0
+             ? "if (end == C)"
+               "    for (int c = C + rank; c < C + $; c += ROW_THREADS) { ~ }"
+             : "for (int c = C + rank; c < end + $; c += ROW_THREADS) { ~ }",
+         x_size(e->a, more), scope_close(e, added));
 }
 
 // The index expression of an output or a summed operand.  It may have the
