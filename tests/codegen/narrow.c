@@ -10,6 +10,7 @@ const Narrow narrow_models[] = {
     {"airbench94_muon", {{"batch", "2"}, {"width", "8"}}},
     {"airbench96",      {{"batch", "2"}, {"width", "8"}}},
     {"denoise",         {{"batch", "2"}, {"width", "8"}}},
+    {"gpt2",            {{"batch", "2"}, {"layers", "[1]"}, {"width", "24"}, {"context", "8"}, {"vocabulary", "65"}, {"data", "synthetic(vocabulary=65, shape=[8])"}}},
     {"gpt_nano",        {{"batch", "2"}, {"layers", "[1]"}, {"data", "synthetic(vocabulary=65, shape=[8])"}}},
     {"gru_text",        {{"batch", "2"}, {"width", "8"}, {"data", "synthetic(vocabulary=256, shape=[20])"}}},
     {"hlb",             {{"batch", "2"}, {"width", "8"}}},

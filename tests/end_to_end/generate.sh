@@ -47,6 +47,23 @@ cp out llama-greedy
 "$python" "$here/generate.py" llama-greedy text/tokenizer.json 6 24 \
     ./llama llama-run || fail "other tokens than --predict's"
 
+# Tied embeddings, and weights under the names of Hugging Face's files.
+expect 0 "$SINTER" build "$models/gpt2.net" -o gpt2 --set vocabulary="$kinds" \
+    --set "data=tokens(\"text\", length=24, vocabulary=$kinds)" --set lr=5e-3 \
+    --set batch=4 --set context=30 --set width=24 --set heads=2
+expect 0 ./gpt2 --steps=60 --out=gpt2-run --quiet
+expect 0 ./gpt2 --generate='| tool' --weights=gpt2-run --temperature=0 --tokens=60
+expect_says "60 generated"
+cp out gpt2-greedy
+"$python" "$here/generate.py" gpt2-greedy text/tokenizer.json 6 24 \
+    ./gpt2 gpt2-run || fail "other tokens than --predict's"
+"$python" "$here/gpt2_names.py" "$(newest gpt2-run)" model.safetensors
+expect 0 ./gpt2 --init=gpt2-run --eval-only --out=own --metrics=own.jsonl
+expect 0 ./gpt2 --init=model.safetensors --map="$models/gpt2.map" \
+    --init-except='h.*.attn.bias' --eval-only --out=other --metrics=other.jsonl
+[ "$(grep -o '"loss":[^,}]*' own.jsonl)" = "$(grep -o '"loss":[^,}]*' other.jsonl)" ] ||
+    fail "the map gives other weights"
+
 # says WORD...: the text that these options give.
 says() {
     expect 0 ./trainer --generate='| tool' --weights='run[1]' --tokens=60 "$@"

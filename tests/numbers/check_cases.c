@@ -59,7 +59,6 @@ static const struct {
     {"width_of",  "known before anything is computed"},
     {"range",     "known before anything is computed"},
     {"round",     "known before anything is computed"},
-    {"len",       "known before anything is computed"},
     {"fail",      "ends a compilation"},
     {"tensor",    "known before anything is computed"},
     {"full",      "known before anything is computed"},

@@ -151,6 +151,8 @@ if [ -n "${PTX_ALL:-}" ]; then
     steps airbench94_muon batch=2 width=8
     steps airbench96 batch=2 width=8
     steps denoise batch=2 'data=synthetic(shape=[32, 32, 3])'
+    steps gpt2 batch=2 'layers=[1]' heads=2 width=64 context=40 vocabulary=65 \
+        'data=synthetic(vocabulary=65, shape=[40])'
     steps gru_text batch=2 width=16 size=8 \
         'data=synthetic(vocabulary=256, shape=[16])'
     steps hlb batch=2 width=8

@@ -167,12 +167,12 @@ def summed(peak, batch, *knots):
     return sgd(lambda p: lr(p) / batch, nesterov=True, decay=5e-4 * batch)
 
 
-def gpt_update(net):
+def gpt_update(net, rate=5e-4):
     """AdamW that leaves biases and norms as large as they are."""
     kept, decayed = [], []
     for name, p in net.trained().items():
         keep = (
-            name.endswith(".bias")
+            name.endswith((".bias", ".bias.value", ".scale"))
             or name.startswith("layer_norm_")
             or ".rms_norm." in name
         )
@@ -182,7 +182,7 @@ def gpt_update(net):
         {"params": kept, "weight_decay": 0},
     ]
     optimizer = torch.optim.AdamW(groups, betas=(0.9, 0.95))
-    return optimizer, scheduled(optimizer, lambda progress: 5e-4)
+    return optimizer, scheduled(optimizer, lambda progress: rate)
 
 
 def biases_faster(rate, momentum, decay, *more):
@@ -410,6 +410,25 @@ RECIPES = {
             "patch": "8",
             "classes": "10",
             "data": "synthetic(shape=[32, 32, 3])",
+        },
+    ),
+    "gpt2": Recipe(
+        forward=transformers.gpt2,
+        loss=mean_loss_of_places,
+        update=lambda net: gpt_update(net, 6e-4),
+        clip=1,
+        data=data.Sequences,
+        shape=(32,),
+        classes=65,
+        settings={
+            "drop": "0",
+            "layers": "[1, 2]",
+            "heads": "2",
+            "width": "48",
+            "context": "40",
+            "vocabulary": "65",
+            "lr": "6e-4",
+            "data": "synthetic(vocabulary=65, shape=[32])",
         },
     ),
     "gpt_nano": Recipe(

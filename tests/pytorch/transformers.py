@@ -81,6 +81,37 @@ def gpt_nano(net, tokens):
     return layers.linear(layers.layer_norm(x))
 
 
+def gpt2_block(net, x, path, heads):
+    def dense(x, name):
+        weight = net.parameter(f"{path}.{name}.weight.value")
+        return x @ weight + net.parameter(f"{path}.{name}.bias.value")
+
+    def norm(x, name):
+        scale = net.parameter(f"{path}.{name}.scale")
+        bias = net.parameter(f"{path}.{name}.bias")
+        return F.layer_norm(x, x.shape[-1:], scale, bias)
+
+    n, t, c = x.shape
+    q, k, v = (
+        part.view(n, t, heads, c // heads).transpose(1, 2)
+        for part in dense(norm(x, "ln_1"), "attn.c_attn").chunk(3, -1)
+    )
+    y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+    x = x + dense(y.transpose(1, 2).reshape(n, t, c), "attn.c_proj")
+    h = F.gelu(dense(norm(x, "ln_2"), "mlp.c_fc"), approximate="tanh")
+    return x + dense(h, "mlp.c_proj")
+
+
+def gpt2(net, tokens):
+    table = net.parameter("wte.value")
+    places = net.parameter("wpe.value")[:, : tokens.shape[1]]
+    x = F.embedding(tokens, table) + places
+    for path in ("h", "h_2"):
+        x = gpt2_block(net, x, path, heads=2)
+    scale, bias = net.parameter("ln_f.scale"), net.parameter("ln_f.bias")
+    return F.layer_norm(x, x.shape[-1:], scale, bias) @ table.t()
+
+
 def rms_norm(net, x, path):
     root = (x.square().mean(-1, keepdim=True) + 1e-6).sqrt()
     return x / root * net.parameter(path + ".rms_norm.scale.value")

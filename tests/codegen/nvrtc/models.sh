@@ -30,7 +30,7 @@ totals() {
         "$@" >"$folder/$column.kernels" || failed=1
     python3 "$here/totals.py" "$column" "$folder/$column.kernels" || failed=1
 }
-alike="airbench94 airbench94_muon airbench96 denoise hlb llama_nano mobilenetv2 multitask
+alike="airbench94 airbench94_muon airbench96 denoise gpt2 hlb llama_nano mobilenetv2 multitask
     preact_resnet18 resnet18 resnet50 resnet9_tricks vgg16_bn vit_tiny"
 set -- "$work"/*.cu
 for model in $alike; do

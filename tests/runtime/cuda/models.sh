@@ -148,6 +148,8 @@ model airbench94 $f16 batch=2
 model airbench94_muon $bf16 batch=2 width=8
 model airbench96 $f16 batch=2 width=8
 model denoise $f16 batch=2 width=8
+model gpt2 $bf16 batch=2 'layers=[1]' heads=2 width=32 context=40 \
+    vocabulary=65 "$tokens"
 model gpt_nano $bf16 batch=2 'layers=[1]' "$tokens"
 model hlb $f16 batch=2 width=8
 model llama_nano $bf16 batch=2 'layers=[1]' "$tokens"
