@@ -40,7 +40,10 @@ static TileSizes choose_sizes(const TileSchedule *s, int64_t processors) {
                       .warps = 8};
     TileSchedule trial = *s;
     trial.size = size;
-    if (size.columns > FEW_ROWS && tile_blocks(&trial) < processors)
+    bool is_gradient = s->load == WINDOW_GRAD || s->load == WEIGHT_GRAD;
+    if (is_gradient && size.columns > FEW_ROWS)
+        trial.size.columns = FEW_ROWS; // else some spill on sm_80
+    if (trial.size.columns > FEW_ROWS && tile_blocks(&trial) < processors)
         trial.size.columns = FEW_ROWS;
     if (size.rows > FEW_ROWS && tile_blocks(&trial) < processors)
         trial.size.rows = FEW_ROWS;

@@ -2,7 +2,7 @@
 
 #include "passes/plan/fork.h"
 
-// Concurrent kernels read and write this many bytes for each multiprocessor.  At
+// Concurrent kernels read and write this many bytes for each multiprocessor. At
 // the bandwidth of the GPUs in tools/devices that takes 1 to 9 microseconds,
 // assumed to be longer than to fork and join.
 enum { BYTES_OF_MULTIPROCESSOR = 64 << 10 };
@@ -55,8 +55,8 @@ static bool writes_in_place(const Graph *g, const Group *group, NodeId n) {
     return false;
 }
 
-static bool writes_input_in_place(const Graph *g, const Group *group,
-                                  const Group *call) {
+bool group_assigns_input(const Graph *g, const Group *group,
+                         const Group *call) {
     for (int i = 0; i < call->num_inputs; i++)
         if (writes_in_place(g, group, call->input[i]))
             return true;
@@ -102,7 +102,7 @@ Forks graph_fork_candidates(const Graph *g, const LibraryFusions *r, Arena *a) {
         Fork fork = {k, k + 1};
         int end = first_reader(&s, k);
         while (fork.join < end && !may_fork(&s, fork.join) &&
-               !writes_input_in_place(g, &r->group[fork.join], &r->group[k]))
+               !group_assigns_input(g, &r->group[fork.join], &r->group[k]))
             fork.join++;
         if (has_work(&s, &fork))
             f.fork[f.count++] = fork;

@@ -28,4 +28,8 @@ Forks graph_fork_candidates(const Graph *g, const LibraryFusions *r, Arena *a);
 // The forks of a graph with offsets.
 Forks graph_forks(const Graph *g, const LibraryFusions *r, Arena *a);
 
+// Whether a group changes an input of a call in place: it assigns to it or adds
+// to it.
+bool group_assigns_input(const Graph *g, const Group *group, const Group *call);
+
 #endif

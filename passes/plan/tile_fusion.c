@@ -1,6 +1,7 @@
 // Tile fusions: see tile_fusion.h.
 
 #include "passes/plan/tile_fusion.h"
+#include "passes/plan/fork.h"
 
 typedef struct {
     const Graph *g;
@@ -155,6 +156,12 @@ static bool is_merged(const Search *s, int k) {
     return false;
 }
 
+// Whether other shards run between the launches before a group and those after.
+static bool ends_segment(const Search *s, const Group *group) {
+    return group->kind == GROUP_CALL &&
+           s->g->node[group_first(s->g, group, CALLS)].op == OP_sum_over_shards;
+}
+
 // The tile kernel runs in place of the epilogue, so the operands of the call
 // must be in memory until then.
 static int find_epilogue(const Search *s, int k, NodeId call) {
@@ -164,7 +171,9 @@ static int find_epilogue(const Search *s, int k, NodeId call) {
         is_merged(s, reader) || !is_epilogue(s, &group[reader], call))
         return -1;
     for (int i = k + 1; i <= reader; i++)
-        if (writes_over(s, &group[i], &group[k]))
+        if (writes_over(s, &group[i], &group[k]) ||
+            group_assigns_input(s->g, &group[i], &group[k]) ||
+            ends_segment(s, &group[i]))
             return -1;
     return reader;
 }
