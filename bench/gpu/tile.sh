@@ -19,8 +19,10 @@ losses() {
     sed -n 's/.*"split":"step".*"loss":\([^,}]*\).*/\1/p' metrics >"$name"
 }
 
+set --
+[ -z "$SMALL" ] || set -- --set "precision=mixed(f16)"
 for model in $MODELS; do
-    build tile "$model" --target=cuda:sm_"$arch" --tile=all &&
+    build tile "$model" --target=cuda:sm_"$arch" --tile=all "$@" &&
         losses tiles && losses library --without=tile-kernels || exit
     row "$model: losses with tile kernels" "$(paste -sd ' ' tiles)" "" \
         "$(paste -sd ' ' library) with the library"
