@@ -261,8 +261,8 @@ static void emit_pivot_of_columns(Emit *e, Scope *kernel, Block *b, Type space,
     Scope *row = open_sample(e, column, space, false, &p);
     CODE(e, &row->lanes, n, "near[(j * VW + k) * TX + tx] = $;",
          value_at(e, row, e->g->node[n].arg[0], p));
-    CODE(e, &column->before, NO_NODE,
-         "for (int j = ty; j < 3; j += TY) { ~ }", scope_close(e, row));
+    CODE(e, &column->before, NO_NODE, "for (int j = ty; j < 3; j += TY) { ~ }",
+         scope_close(e, row));
     CODE(e, b, n,
          "if (g < CG && ty < 3) { ~ }"
          "BARRIER();"
@@ -365,11 +365,11 @@ static void emit_loop(Emit *e, Block *b, Type space, const Walk *w) {
 // iterations if sums follow.
 static void emit_walk(Emit *e, Block *b, Type space, const Walk *w) {
     const char *type = column_type(space);
-    const char *column = has_tiles(e) ? ", c = nonnegative(first + g * VW)"
-                                      : ", c = g * VW";
+    const char *column =
+        has_tiles(e) ? ", c = nonnegative(first + g * VW)" : ", c = g * VW";
     const Expr *c = x_name(e->a, "c");
-    bool used = block_mentions(w->pivots, c) ||
-                block_mentions(w->columns, c) || block_mentions(w->rows, c);
+    bool used = block_mentions(w->pivots, c) || block_mentions(w->columns, c) ||
+                block_mentions(w->rows, c);
     Block columns = *w->columns, arrays = {NULL, NULL}, out = arrays;
     emit_loop(e, &columns, space, w);
     if (!has_sums(e)) {
@@ -394,8 +394,7 @@ static void emit_walk(Emit *e, Block *b, Type space, const Walk *w) {
                       "for (%s g0 = 0; g0 < CG; g0 += TX) {"
                       "    const %s g = g0 + tx%s;"
                       "    ~ if (g < CG) { ~ } ~ }",
-                      type, type,
-                      used ? column : ""),
+                      type, type, used ? column : ""),
          &arrays, &columns, &out);
 }
 

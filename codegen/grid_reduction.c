@@ -3,11 +3,11 @@
 // do not depend on the order in which blocks ran.
 //
 // The GPU idles meanwhile, and one multiprocessor reads slowly.  So blocks
-// divide wide spaces into tiles of columns, too, and the last block of each tile
-// adds the tile's sums, of few blocks; all its threads share the work.  A kernel
-// that reduces rows has no tiles.  If its blocks leave many sums, they form
-// teams.  The last block of each team adds the team's sums, in parallel with
-// other teams; the last block of all adds the sums of the teams.
+// divide wide spaces into tiles of columns, too, and the last block of each
+// tile adds the tile's sums, of few blocks; all its threads share the work.  A
+// kernel that reduces rows has no tiles.  If its blocks leave many sums, they
+// form teams.  The last block of each team adds the team's sums, in parallel
+// with other teams; the last block of all adds the sums of the teams.
 //
 // A variance is carried as the sum and the sum of squares of x - pivot.  The
 // pivot is a value of the samples, for all blocks the same.  This avoids
@@ -49,9 +49,11 @@ static NodeId sum_with(const Emit *e, NodeId n) {
         return NO_NODE;
     while (m-- > e->group->first)
         if (sums_blocks(e->g, m))
-            return node[m].op == OP_sum && summed_by(e->g, m) ==
-                   summed_by(e->g, n) && type_is(node[m].type, node[n].type)
-                       ? m : NO_NODE;
+            return node[m].op == OP_sum &&
+                           summed_by(e->g, m) == summed_by(e->g, n) &&
+                           type_is(node[m].type, node[n].type)
+                       ? m
+                       : NO_NODE;
     return NO_NODE;
 }
 
@@ -66,7 +68,8 @@ static NodeId variance_with(const Emit *e, NodeId n) {
 const Expr *pivot_place(const Emit *e, NodeId n) {
     if (sum_with(e, n) == NO_NODE)
         return NULL;
-    return x_size(e->a, workspace_offset(e, n) + type_count(e->g->node[n].type));
+    return x_size(e->a,
+                  workspace_offset(e, n) + type_count(e->g->node[n].type));
 }
 
 // A variance has two sums, or one beside the sum of its elements, and then the
@@ -98,7 +101,8 @@ void sums_declare(Emit *e, Block *b, bool all, const Expr *lanes) {
             continue;
         bool largest = e->g->node[n].op == OP_max;
         for (int i = 0; i < sums_of(e, n); i++)
-            declare(e, b, n, sum_name(e, n, i), lanes, largest ? "-INF" : "0.0f");
+            declare(e, b, n, sum_name(e, n, i), lanes,
+                    largest ? "-INF" : "0.0f");
     }
 }
 
@@ -178,14 +182,13 @@ static Run run_from(const Emit *e, NodeId first) {
 
 // Columns of a run that a block adds.
 static const Expr *run_columns(const Emit *e, const Run *r) {
-    return has_tiles(e) ? x_name(e->a, "TILE_COLUMNS")
-                        : x_size(e->a, r->count);
+    return has_tiles(e) ? x_name(e->a, "TILE_COLUMNS") : x_size(e->a, r->count);
 }
 
 // Rows of partial results that a thread loads at a time: of as few turns as
 // registers allow, and as even ones.
 static const Expr *rows_at_a_time(const Emit *e, const Run *r) {
-    enum { LOADS = 32 };
+    enum { LOADS = 24 };
     Division d = e->group->division;
     int64_t parts = d.team > 1 ? d.team : d.chunks, most = LOADS / r->sums;
     int64_t rows = BLOCK_THREADS / threads_along(r->count / d.tiles);
@@ -262,14 +265,14 @@ static void finish_run(Emit *e, Block *b, const Run *r, const char *call) {
         own = results;
     CODE(e, b, NO_NODE,
          arena_format(e->a,
-                      "for (int c0 = 0; c0 < $; c0 += $) {"
-                      "    const int c = c0 + threadIdx.x %% $; ~"
+                      "ONE_BY_ONE(turn, ($ + $ - 1) / $) {"
+                      "    const int c = turn * $ + threadIdx.x %% $; ~"
                       "    float s[$];"
                       "    grid_%s(s, $, $, %s, $, shared, NT);"
                       "    if (threadIdx.x < $ && c < $) { ~ }"
                       "}",
                       r->largest ? "max" : "sum", call),
-         count, tx, tx, &pivot, number, number, rows_at_a_time(e, r),
+         count, tx, tx, tx, tx, &pivot, number, number, rows_at_a_time(e, r),
          x_size(e->a, workspace_offset(e, r->first)), count,
          x_size(e->a, r->count), tx, tx, count, &own);
 }

@@ -246,7 +246,8 @@ static void call_walk(Walk *w, const Stmt *s) {
     Estimate lo = estimate_constant(0), hi = lo;
     const Variable *chunks = variable_find(w, x_name(w->a, "chunks"));
     lo.constant = hi.constant = false;
-    hi.value = rows.value / (chunks != NULL ? chunks->estimate.value : w->blocks);
+    hi.value =
+        rows.value / (chunks != NULL ? chunks->estimate.value : w->blocks);
     spend(w, ISSUE_INTEGER, x->count == 3 ? 28 : 80, 0);
     variable_declare(w, x->arg[x->count - 3], lo, 0);
     variable_declare(w, x->arg[x->count - 2], hi, 0);

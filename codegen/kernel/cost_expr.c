@@ -305,9 +305,9 @@ static bool macro_estimate(Walk *w, const Expr *x, Estimate *out) {
                    ? estimate_constant(v[0])
                    : tile(v[0], v[1]);
     else if (strcmp(x->name, "ROW_THREADS_OF") == 0)
-        *out = v[0] > 1024 ? estimate_constant(v[2])
-                           : tile(ceil(trunc(v[0] / v[1]) / v[3]),
-                                  fmin(v[2], WARP));
+        *out = v[0] > 1024
+                   ? estimate_constant(v[2])
+                   : tile(ceil(trunc(v[0] / v[1]) / v[3]), fmin(v[2], WARP));
     else if (strcmp(x->name, "IN_STEP") == 0)
         *out = estimate_constant(v[1] > WARP ? v[0] : WARP);
     else if (strcmp(x->name, "TEAM_OF") == 0)

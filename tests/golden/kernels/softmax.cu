@@ -68,8 +68,8 @@ KERNEL(256, 2) k00_sum(
     }
     total_sum(part + (size_t)block * WIDTH + 0, s9, VW, shared, NT);
     if (last_block(counter, blocks)) {
-        for (int c0 = 0; c0 < 1; c0 += TILE(1, NT)) {
-            const int c = c0 + threadIdx.x % TILE(1, NT);
+        ONE_BY_ONE(turn, (1 + TILE(1, NT) - 1) / TILE(1, NT)) {
+            const int c = turn * TILE(1, NT) + threadIdx.x % TILE(1, NT);
             float s[1];
             grid_sum(s, 1, 1, part + 0 + (c < 1 ? c : 0), 1, WIDTH, blocks, TILE(1, NT), shared,
                 NT);

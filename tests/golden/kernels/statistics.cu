@@ -63,8 +63,8 @@ KERNEL(256, 2) k00_var(
             NT);
     }
     if (last_block(counter, blocks)) {
-        for (int c0 = 0; c0 < 8; c0 += TILE(8, NT)) {
-            const int c = c0 + threadIdx.x % TILE(8, NT);
+        ONE_BY_ONE(turn, (8 + TILE(8, NT) - 1) / TILE(8, NT)) {
+            const int c = turn * TILE(8, NT) + threadIdx.x % TILE(8, NT);
             const float pivot = get_f32(part + (size_t)block * WIDTH + 16 + (c < 8 ? c : 0));
             float s[2];
             grid_sum(s, 2, 1, part + 0 + (c < 8 ? c : 0), 8, WIDTH, blocks, TILE(8, NT), shared,
