@@ -14,6 +14,7 @@ static const char *const names[] = {
     [RT_WITHOUT_PROGRAMMATIC_LAUNCHES] = "programmatic-launches",
     [RT_WITHOUT_TIMING_EVENTS] = "timing-events",
     [RT_WITHOUT_TILE_KERNELS] = "tile-kernels",
+    [RT_WITHOUT_STEP_GROUPS] = "step-groups",
 };
 enum { NUM_NAMES = sizeof names / sizeof names[0] };
 
@@ -42,6 +43,7 @@ void rt_without_apply(unsigned without, RtPlan *plan) {
     plan->one_by_one = without >> RT_WITHOUT_GRAPH & 1;
     plan->serialized = without >> RT_WITHOUT_PROGRAMMATIC_LAUNCHES & 1;
     plan->unmarked = without >> RT_WITHOUT_TIMING_EVENTS & 1;
+    plan->ungrouped = without >> RT_WITHOUT_STEP_GROUPS & 1;
     plan->unforked = without >> RT_WITHOUT_FORKS & 1;
     if (without >> RT_WITHOUT_MERGED_LAUNCHES & 1)
         plan->num_merged = 0;

@@ -344,6 +344,7 @@ typedef struct {
     bool one_by_one; // steps are not recorded as CUDA graphs
     bool unmarked;   // no timing events for the time budget
     bool unforked;   // no forks
+    bool ungrouped;  // a launch of a CUDA graph is one step
     bool serialized; // no kernel starts before the one before it has ended
 } RtPlan;
 

@@ -8,7 +8,7 @@
 set -u
 . "$ROOT/bench/gpu/rows.sh"
 . "$ROOT/bench/gpu/trainer.sh"
-ways='graph timing-events merged-launches programmatic-launches forks resident library-fusions all'
+ways='graph timing-events merged-launches programmatic-launches forks step-groups resident library-fusions all'
 # shellcheck disable=SC2153 # trainer.sh sets it
 main="$MODELS gpt_nano"
 engines='mobilenetv2 resnet18 vit_tiny lenet'
@@ -25,7 +25,7 @@ options_of() {
     case $1 in
     nothing) ;;
     resident) echo --resident=no ;;
-    all) echo --resident=no --without=graph,timing-events,merged-launches,programmatic-launches,forks,library-fusions ;;
+    all) echo --resident=no --without=graph,timing-events,merged-launches,programmatic-launches,forks,step-groups,library-fusions ;;
     *) echo "--without=$1" ;;
     esac
 }

@@ -137,12 +137,14 @@ static void reserve(RtDevice *d) {
 static void write_bytes(RtDevice *d, size_t to, const void *from,
                         size_t bytes) {
     RtCuda *c = rt_cuda_of(d);
+    rt_step_group_flush(c);
     rt_cuda_check(c, rt_staging_write(&c->staging, c->arena + to, from, bytes,
                                       &c->error));
 }
 
 static void read_bytes(RtDevice *d, void *to, size_t from, size_t bytes) {
     RtCuda *c = rt_cuda_of(d);
+    rt_step_group_flush(c);
     rt_cuda_check(
         c, rt_staging_read(&c->staging, to, c->arena + from, bytes, &c->error));
 }
@@ -175,13 +177,6 @@ static bool make_resident(RtDevice *d, const RtRows *rows, int64_t taken,
                                        rows, taken, e);
 }
 
-static int64_t submit_batch(RtDevice *d, const RtPiece *piece, int count) {
-    RtCuda *c = rt_cuda_of(d);
-    rt_cuda_check(c, rt_copy_stream_submit(&c->copies, c->arena, piece, count,
-                                           &c->error));
-    return c->copies.submitted;
-}
-
 static int64_t completed_batches(RtDevice *d, int64_t least) {
     RtCuda *c = rt_cuda_of(d);
     rt_cuda_check(c, rt_copy_stream_completed(&c->copies, least, &c->error));
@@ -197,6 +192,7 @@ static bool decode_jpeg(RtDevice *d, const RtJpegFile *file, bool *declined,
 
 static void request_readback(RtDevice *d, const size_t *from, int count) {
     RtCuda *c = rt_cuda_of(d);
+    rt_step_group_flush(c);
     rt_cuda_check(c, rt_async_readback_request(&c->readback, c->arena, from,
                                                count, &c->error));
 }
@@ -217,6 +213,7 @@ static double peak(RtDevice *d, RtType type) {
 
 static void sync_stream(RtDevice *d) {
     RtCuda *c = rt_cuda_of(d);
+    rt_step_group_flush(c);
     rt_cuda_check(c, rt_driver_good(&c->cu, c->cu.stream_sync(c->stream),
                                     &c->error, "finish its queued work"));
 }
@@ -267,6 +264,7 @@ static void close_cuda(RtDevice *d) {
             c->cu.stream_sync(c->stream);
         for (int i = 0; c->graph != NULL && i < 2 * c->plan->num_steps; i++)
             rt_step_graph_close(&c->graph[i]);
+        rt_step_group_close(c);
         for (size_t i = 0; i < c->num_segments; i++)
             rt_step_graph_close(&c->segment_graph[i]);
         rt_library_calls_close(&c->calls);
@@ -420,7 +418,7 @@ static bool open_stream(RtCuda *c, RtError *e) {
                "create a stream") &&
            rt_staging_open(&c->staging, &c->cu, c->stream, e) &&
            rt_copy_stream_open(&c->copies, &c->cu, c->stream, c->plan,
-                               &c->spans, e) &&
+                               c->group.steps, &c->spans, e) &&
            rt_forks_open(&c->forks, &c->cu, c->plan, e) &&
            rt_async_readback_open(&c->readback, &c->cu, c->stream, e);
 }
@@ -465,6 +463,7 @@ static bool open_gpu(RtCuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
     if (!rt_driver_open(&c->cu, e) || !rt_gpu_find(&c->gpu, &c->cu, ordinal, e))
         return false;
     drop_merges(c);
+    c->group.steps = rt_step_group_of(c->plan);
     // Kernels of another text need not wait for the one before them.
     c->is_programmatic = c->gpu.major >= 9 && !c->plan->serialized &&
                          (o == NULL || o->load_cuda == NULL);
@@ -552,7 +551,7 @@ RtDevice *rt_cuda_open(const RtTrainer *t, const RtPlan *plan, int ordinal,
         .acquire_staging = acquire_staging,
         .release_staging = release_staging,
         .make_resident = make_resident,
-        .submit_batch = submit_batch,
+        .submit_batch = rt_cuda_submit_batch,
         .completed_batches = completed_batches,
         .request_readback = request_readback,
         .poll_readback = poll_readback,

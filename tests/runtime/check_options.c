@@ -104,6 +104,10 @@ START_TEST(without_takes_a_list) {
     ck_assert(PARSE(&o, &e, "--without=programmatic-launches"));
     rt_without_apply(o.without, &plan);
     ck_assert(plan.serialized && !plan.unmarked && plan.num_merged == 2);
+    ck_assert(!plan.ungrouped);
+    ck_assert(PARSE(&o, &e, "--without=step-groups"));
+    rt_without_apply(o.without, &plan);
+    ck_assert(plan.ungrouped && !plan.serialized);
 }
 END_TEST
 

@@ -100,6 +100,23 @@ typedef struct {
     bool one_by_one; // never captured
 } RtStepGraph;
 
+// Training steps that wait to be launched together.  Their batches are in slots
+// of the copy stream.
+typedef struct {
+    RtPiece piece[RT_MAX_INPUTS]; // of each batch
+    int pieces;
+} RtHeldBatch;
+
+typedef struct {
+    int steps; // of a group; 1: there are none
+    RtHeldBatch held[RT_MAX_GROUP];
+    int batches, runs;    // held: batches, and how many of these have a run
+    int first;            // slot of the first
+    CUgraphExec graph[2]; // for both sets of slots; NULL: not captured
+    RtHeldBatch batch[2]; // that it was captured with
+    int step;             // that both are of
+} RtStepGroup;
+
 enum { RECENT = 4 }; // launches that an error names
 
 // A library call whose tile kernel is launched at a later launch.
@@ -138,9 +155,10 @@ typedef struct {
     RtStepGraph *segment_graph; // all of them
     size_t num_segments;
     RtStepGraph *running; // one of all these
-    int step;             // running, or the last one; -1: none
-    bool is_captured;     // the step is being captured
-    bool is_refused;      // its capture has failed, for this reason
+    RtStepGroup group;
+    int step;         // running, or the last one; -1: none
+    bool is_captured; // the step is being captured
+    bool is_refused;  // its capture has failed, for this reason
     RtError why;
     RtError error; // of the last call that failed
     bool is_timed; // the run has timing events
@@ -223,5 +241,26 @@ void rt_step_graph_close(RtStepGraph *g);
 
 // RtDevice's run.
 void rt_cuda_run(RtDevice *d, const RtStep *step);
+// Runs step c->step once more.
+void rt_step_graph_run(RtCuda *c, RtStepGraph *g, RtStepHooks *hooks);
+// Whether its next run but `ahead` is a replay without timing events.
+bool rt_step_graph_replays(const RtStepGraph *g, int ahead);
+
+// Captures what `queue` launches as a graph.
+typedef void RtQueue(RtCuda *c, const void *context);
+bool rt_graph_build(RtCuda *c, RtQueue *queue, const void *context,
+                    CUgraphExec *out, RtError *e);
+
+// ---- step_group.c ----
+
+// Training steps of a plan that are launched together.
+int rt_step_group_of(const RtPlan *plan);
+void rt_step_group_close(RtCuda *c);
+// RtDevice's submit_batch.
+int64_t rt_cuda_submit_batch(RtDevice *d, const RtPiece *piece, int count);
+// Holds a run of the step, if its batch is held; false: run it.
+bool rt_step_group_run(RtCuda *c, const RtStep *step);
+// Launches what is held.  All other work of the stream calls it first.
+void rt_step_group_flush(RtCuda *c);
 
 #endif

@@ -4,6 +4,8 @@
 //
 // A run with hooks has graphs of its own, which replay what the hooks queue.
 //
+// Several training steps may be one launch (step_group.c).
+//
 // The path of a run: rt_cuda_run, at the end of this file; then one launch of
 // the graph, or rt_cuda_launch_step and the step's function in the trainer,
 // which calls rt_cuda_phase, rt_cuda_launch and rt_cuda_library_call in order
@@ -39,14 +41,15 @@ void rt_step_graph_close(RtStepGraph *g) {
 
 // Launches of other threads do not disturb the capture, nor does it them.  It
 // must be ended in any case; the first error is its reason.
-static bool capture(RtCuda *c, bool timed, CUgraph *graph, RtError *e) {
+static bool capture(RtCuda *c, RtQueue *queue, const void *context,
+                    CUgraph *graph, RtError *e) {
     RtError later;
     if (!rt_driver_good(
             &c->cu,
             c->cu.capture_begin(c->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
             e, "begin to capture a step"))
         return false;
-    rt_cuda_launch_step(c, true, timed);
+    queue(c, context);
     bool refused = c->is_refused;
     c->is_refused = false;
     if (refused)
@@ -64,10 +67,11 @@ static bool upload(const RtCuda *c, CUgraphExec exec, RtError *e) {
     return false;
 }
 
-static bool build_graph(RtCuda *c, bool timed, CUgraphExec *out, RtError *e) {
+bool rt_graph_build(RtCuda *c, RtQueue *queue, const void *context,
+                    CUgraphExec *out, RtError *e) {
     CUgraph graph = NULL;
     CUgraphExec exec = NULL;
-    bool good = capture(c, timed, &graph, e) &&
+    bool good = capture(c, queue, context, &graph, e) &&
                 rt_driver_good(&c->cu, c->cu.graph_instantiate(&exec, graph, 0),
                                e, "instantiate the graph of a step") &&
                 upload(c, exec, e);
@@ -75,6 +79,14 @@ static bool build_graph(RtCuda *c, bool timed, CUgraphExec *out, RtError *e) {
         c->cu.graph_free(graph);
     *out = good ? exec : NULL;
     return good;
+}
+
+static void queue_step(RtCuda *c, const void *timed) {
+    rt_cuda_launch_step(c, true, timed != NULL);
+}
+
+static bool build_graph(RtCuda *c, bool timed, CUgraphExec *out, RtError *e) {
+    return rt_graph_build(c, queue_step, timed ? c : NULL, out, e);
 }
 
 // Reports why a step runs in a lesser way.
@@ -124,16 +136,20 @@ static bool launch_graph(RtCuda *c, RtStepGraph *g, bool timed) {
     return false;
 }
 
-static bool is_due(const RtStepGraph *g) {
+static bool is_due(const RtStepGraph *g, int ahead) {
     return g->has_times && !g->events.pending &&
-           (g->events.reads == 0 || g->untimed + 1 >= TIMED_EVERY);
+           (g->events.reads == 0 || g->untimed + ahead + 1 >= TIMED_EVERY);
 }
 
-static void run_step(RtCuda *c, RtStepGraph *g, RtStepHooks *hooks) {
+bool rt_step_graph_replays(const RtStepGraph *g, int ahead) {
+    return g->plain != NULL && !g->one_by_one && !is_due(g, ahead);
+}
+
+void rt_step_graph_run(RtCuda *c, RtStepGraph *g, RtStepHooks *hooks) {
     rt_cuda_check(c, rt_timing_events_read(&g->events, &c->error));
     if (is_graph(g) && g->plain == NULL)
         capture_step(c, g);
-    bool timed = is_due(g);
+    bool timed = is_due(g, 0);
     g->events.runs++;
     g->untimed = timed ? 0 : g->untimed + 1;
     bool replayed = is_graph(g) && launch_graph(c, g, timed);
@@ -162,6 +178,9 @@ static RtStepGraph *graph_of(const RtCuda *c) {
 // A step that is watched or traced launches one by one.
 void rt_cuda_run(RtDevice *d, const RtStep *step) {
     RtCuda *c = rt_cuda_of(d);
+    if (rt_step_group_run(c, step))
+        return;
+    rt_step_group_flush(c);
     c->step = (int)(step - c->plan->step);
     RtStepGraph *g = graph_of(c);
     c->running = g;
@@ -169,5 +188,5 @@ void rt_cuda_run(RtDevice *d, const RtStep *step) {
     if (d->watch != NULL || c->spans.trace != NULL)
         rt_cuda_launch_step(c, false, false);
     else
-        run_step(c, g, d->hooks);
+        rt_step_graph_run(c, g, d->hooks);
 }

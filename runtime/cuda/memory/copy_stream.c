@@ -23,8 +23,12 @@ static size_t step_bytes(const RtStep *step) {
 }
 
 bool rt_copy_stream_open(RtCopyStream *f, const RtDriver *cu, CUstream steps,
-                         const RtPlan *plan, RtTraceSpans *spans, RtError *e) {
-    *f = (RtCopyStream){.cu = cu, .steps = steps, .spans = spans};
+                         const RtPlan *plan, int group, RtTraceSpans *spans,
+                         RtError *e) {
+    *f = (RtCopyStream){.cu = cu,
+                        .steps = steps,
+                        .spans = spans,
+                        .slots = group > 1 ? 2 * group : RT_COPY_SLOTS};
     for (int i = 0; i < plan->num_steps; i++) {
         size_t bytes = step_bytes(&plan->step[i]);
         f->slot_bytes = bytes > f->slot_bytes ? bytes : f->slot_bytes;
@@ -32,7 +36,7 @@ bool rt_copy_stream_open(RtCopyStream *f, const RtDriver *cu, CUstream steps,
     bool good = rt_driver_good(
         cu, cu->stream_create(&f->copies, CU_STREAM_NON_BLOCKING, 0), e,
         "create a stream");
-    for (int i = 0; good && i < RT_COPY_SLOTS; i++)
+    for (int i = 0; good && i < f->slots; i++)
         good =
             rt_event_create(cu, &f->slot[i].full, CU_EVENT_DISABLE_TIMING, e) &&
             rt_event_create(cu, &f->slot[i].empty, CU_EVENT_DISABLE_TIMING, e);
@@ -44,7 +48,7 @@ bool rt_copy_stream_open(RtCopyStream *f, const RtDriver *cu, CUstream steps,
 void rt_copy_stream_close(RtCopyStream *f) {
     if (f->cu == NULL)
         return;
-    for (int i = 0; i < RT_COPY_SLOTS; i++) {
+    for (int i = 0; i < f->slots; i++) {
         rt_event_destroy(f->cu, f->slot[i].full);
         rt_event_destroy(f->cu, f->slot[i].empty);
     }
@@ -58,11 +62,11 @@ void rt_copy_stream_close(RtCopyStream *f) {
 }
 
 size_t rt_copy_stream_bytes(const RtCopyStream *f) {
-    return RT_COPY_SLOTS * f->slot_bytes;
+    return (size_t)f->slots * f->slot_bytes;
 }
 
 bool rt_copy_stream_bind(RtCopyStream *f, CUdeviceptr at, RtError *e) {
-    for (int i = 0; i < RT_COPY_SLOTS; i++) {
+    for (int i = 0; i < f->slots; i++) {
         f->slot[i].at = at + (size_t)i * f->slot_bytes;
         if (!rt_driver_good(f->cu,
                             f->cu->event_record(f->slot[i].empty, f->steps), e,
@@ -108,22 +112,37 @@ static bool copy_piece(const RtCopyStream *f, CUdeviceptr at, CUdeviceptr arena,
                           "copy %zu bytes to an input", piece->bytes);
 }
 
-static bool empty_slot(const RtCopyStream *f, int slot, CUdeviceptr arena,
-                       const RtPiece *piece, int count, RtError *e) {
-    const RtDriver *cu = f->cu;
+bool rt_copy_stream_wait(const RtCopyStream *f, int slot, RtError *e) {
+    return rt_driver_good(f->cu,
+                          f->cu->stream_wait(f->steps, f->slot[slot].full, 0),
+                          e, "wait for a batch");
+}
+
+bool rt_copy_stream_copy(const RtCopyStream *f, int slot, CUdeviceptr arena,
+                         const RtPiece *piece, int count, RtError *e) {
     CUdeviceptr at = f->slot[slot].at;
-    RtSpan move = span(f, RT_TRACK_KERNELS, "take batch");
-    bool good =
-        rt_driver_good(cu, cu->stream_wait(f->steps, f->slot[slot].full, 0), e,
-                       "wait for a batch") &&
-        rt_trace_spans_begin(f->spans, &move, f->steps, e);
+    bool good = true;
     for (int i = 0; good && i < count; i++) {
         good = copy_piece(f, at, arena, &piece[i], e);
         at += aligned(piece[i].bytes);
     }
-    return good && rt_trace_spans_end(f->spans, f->steps, e) &&
-           rt_driver_good(cu, cu->event_record(f->slot[slot].empty, f->steps),
-                          e, "mark a slot as empty");
+    return good;
+}
+
+bool rt_copy_stream_empty(const RtCopyStream *f, int slot, RtError *e) {
+    return rt_driver_good(f->cu,
+                          f->cu->event_record(f->slot[slot].empty, f->steps), e,
+                          "mark a slot as empty");
+}
+
+bool rt_copy_stream_take(const RtCopyStream *f, int slot, CUdeviceptr arena,
+                         const RtPiece *piece, int count, RtError *e) {
+    RtSpan move = span(f, RT_TRACK_KERNELS, "take batch");
+    return rt_copy_stream_wait(f, slot, e) &&
+           rt_trace_spans_begin(f->spans, &move, f->steps, e) &&
+           rt_copy_stream_copy(f, slot, arena, piece, count, e) &&
+           rt_trace_spans_end(f->spans, f->steps, e) &&
+           rt_copy_stream_empty(f, slot, e);
 }
 
 bool rt_copy_stream_add_resident(RtCopyStream *f, RtBuiltins *b,
@@ -135,17 +154,24 @@ bool rt_copy_stream_add_resident(RtCopyStream *f, RtBuiltins *b,
                             taken, e);
 }
 
-bool rt_copy_stream_submit(RtCopyStream *f, CUdeviceptr arena,
-                           const RtPiece *piece, int count, RtError *e) {
-    int slot = (int)(f->submitted % RT_COPY_SLOTS);
+bool rt_copy_stream_fill(RtCopyStream *f, const RtPiece *piece, int count,
+                         int *slot, RtError *e) {
     size_t bytes = 0;
     for (int i = 0; i < count; i++)
         bytes += aligned(piece[i].bytes);
     if (bytes > f->slot_bytes)
         return rt_fail(e, EXIT_FAULT, "a batch has more bytes than any step");
-    f->submitted++;
-    return fill_slot(f, slot, piece, count, e) &&
-           empty_slot(f, slot, arena, piece, count, e);
+    *slot = f->next;
+    f->next = (f->next + 1) % f->slots;
+    f->slot_of[f->submitted++ % RT_MAX_SLOTS] = *slot;
+    return fill_slot(f, *slot, piece, count, e);
+}
+
+bool rt_copy_stream_submit(RtCopyStream *f, CUdeviceptr arena,
+                           const RtPiece *piece, int count, RtError *e) {
+    int slot;
+    return rt_copy_stream_fill(f, piece, count, &slot, e) &&
+           rt_copy_stream_take(f, slot, arena, piece, count, e);
 }
 
 // An event may have been recorded again for a later batch, which is read no
@@ -153,7 +179,8 @@ bool rt_copy_stream_submit(RtCopyStream *f, CUdeviceptr arena,
 bool rt_copy_stream_completed(RtCopyStream *f, int64_t least, RtError *e) {
     const RtDriver *cu = f->cu;
     for (; f->completed < f->submitted; f->completed++) {
-        CUevent full = f->slot[f->completed % RT_COPY_SLOTS].full;
+        int slot = f->slot_of[f->completed % RT_MAX_SLOTS];
+        CUevent full = f->slot[slot].full;
         CUresult state =
             f->completed < least ? cu->event_sync(full) : cu->event_query(full);
         if (state == CUDA_ERROR_NOT_READY)

@@ -94,8 +94,10 @@ bool rt_resident_gather(const RtResident *r, CUdeviceptr index, CUdeviceptr to,
 //
 // The step before still reads the inputs, so a batch goes to a slot of GPU
 // memory first, and the steps' stream copies it on.  Events tell each stream
-// when the other has filled or emptied a slot.
-enum { RT_COPY_SLOTS = 3 };
+// when the other has filled or emptied a slot.  Steps that are launched
+// together have slots of their own, in two sets: one is filled while the other
+// is read.
+enum { RT_COPY_SLOTS = 3, RT_MAX_GROUP = 8, RT_MAX_SLOTS = 2 * RT_MAX_GROUP };
 
 typedef struct {
     const RtDriver *cu;
@@ -105,15 +107,19 @@ typedef struct {
     struct {
         CUdeviceptr at;
         CUevent full, empty;
-    } slot[RT_COPY_SLOTS];
+    } slot[RT_MAX_SLOTS];
+    int slots, next;           // of these: how many, and the next to fill
+    int slot_of[RT_MAX_SLOTS]; // of the last batches: their slots, a ring
     RtResident resident[RT_MAX_RESIDENT];
     int num_resident;
     int64_t submitted; // batches
     int64_t completed; // batches whose host memory has been read
 } RtCopyStream;
 
+// group: steps that are launched together, at most.
 bool rt_copy_stream_open(RtCopyStream *f, const RtDriver *cu, CUstream steps,
-                         const RtPlan *plan, RtTraceSpans *spans, RtError *e);
+                         const RtPlan *plan, int group, RtTraceSpans *spans,
+                         RtError *e);
 void rt_copy_stream_close(RtCopyStream *f);
 
 // Bytes of GPU memory for its slots, and their address.  Earlier work on the
@@ -129,6 +135,18 @@ bool rt_copy_stream_add_resident(RtCopyStream *f, RtBuiltins *b,
 // Queues copies of the pieces, in pinned memory, into the arena.
 bool rt_copy_stream_submit(RtCopyStream *f, CUdeviceptr arena,
                            const RtPiece *piece, int count, RtError *e);
+// Its two halves: to a slot, of which it returns the number in *slot, and from
+// there to the arena.
+bool rt_copy_stream_fill(RtCopyStream *f, const RtPiece *piece, int count,
+                         int *slot, RtError *e);
+bool rt_copy_stream_take(const RtCopyStream *f, int slot, CUdeviceptr arena,
+                         const RtPiece *piece, int count, RtError *e);
+// The parts of the second half: the wait for the slot, its copies, and the mark
+// that it is empty.
+bool rt_copy_stream_wait(const RtCopyStream *f, int slot, RtError *e);
+bool rt_copy_stream_copy(const RtCopyStream *f, int slot, CUdeviceptr arena,
+                         const RtPiece *piece, int count, RtError *e);
+bool rt_copy_stream_empty(const RtCopyStream *f, int slot, RtError *e);
 // Updates f->completed, and waits until it is at least `least`.
 bool rt_copy_stream_completed(RtCopyStream *f, int64_t least, RtError *e);
 // Waits for all copies.

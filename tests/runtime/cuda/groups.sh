@@ -1,0 +1,62 @@
+#!/bin/sh
+# Several training steps are one launch of a graph: the losses and weights are
+# those of steps one by one, to the bit, and the graph is launched so many times
+# fewer.  Evaluations, checkpoints, rows and a signal come between groups.
+. "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
+
+cat >small.net <<'END'
+model Small(image: u8[N, 28, 28, 1]) -> f32[N, 10] {
+  image |> normalize(mean=[33.3], std=[78.6]) |> flatten |> linear(16) |> relu
+    |> linear(10)
+}
+
+train Small {
+  data      = idx("data/mnist")
+  batch     = 16
+  epochs    = 2
+  loss      = mean(cross_entropy(output, label))
+  optimizer = adamw(lr=lr)
+  lr        = piecewise(0: 1e-3, 1: 0)
+  eval every 2 epoch on data.test { metrics = [accuracy, loss] }
+  checkpoint every 1 epoch
+}
+END
+expect 0 "$SINTER" build small.net -o small
+export SINTER_DOUBLE_THREADS=1
+
+# train NAME SEED OPTION...: with the calls of the driver in NAME.log.
+train() {
+    name=$1 seed=$2
+    shift 2
+    [ "$*" = --resume ] || rm -rf "$name.run" "$name.log"
+    expect 0 env SINTER_DOUBLE_SEED="$seed" SINTER_DOUBLE_LOG="$work/$name.log" \
+        ./small --device=cuda:0 --data=synthetic:640 --out="$name.run" --quiet \
+        --metrics="$name.jsonl" "$@"
+    sed 's/,"samples_per_second.*//; /"split":"time"/d; s/"elapsed[^,]*,//' \
+        "$name.jsonl" >"$name.rows"
+}
+
+# launches NAME: of graphs.
+launches() {
+    grep -c cuGraphLaunch "$1.log"
+}
+
+# At least three groups of eight: a row of the progress ends a group early.
+train single 1 --without=step-groups
+for seed in 0 2; do
+    train grouped $seed
+    expect_equal single.run/step-00000080.safetensors \
+        grouped.run/step-00000080.safetensors
+    expect_equal single.rows grouped.rows
+    [ "$(launches grouped)" -le $(($(launches single) - 21)) ] ||
+        fail "$(launches grouped) launches, $(launches single) without groups"
+done
+# A run ends, and goes on, within a group.  Streamed images are copied to slots.
+train parts 2 --steps=37
+train parts 2 --resume
+expect_equal single.run/step-00000080.safetensors \
+    parts.run/step-00000080.safetensors
+train streamed 2 --resident=no
+expect_equal single.run/step-00000080.safetensors \
+    streamed.run/step-00000080.safetensors
