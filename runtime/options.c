@@ -111,7 +111,7 @@ static const OptionKind
                          validation_read},
     option_without = {"a comma-separated list of graph, library-fusions, "
                       "merged-launches, programmatic-launches, forks, "
-                      "timing-events, step-groups",
+                      "timing-events, tile-kernels, step-groups",
                       without_read};
 
 // ---- the table ----
