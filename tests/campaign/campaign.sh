@@ -21,7 +21,8 @@
 #   races     every model under the race checker
 #   codegen   all cases, every fused one in f32 optimised
 #   ulp       the error of the host's functions for each float
-#   cuda      every model on the stand-in, and each call of a library fails once
+#   cuda      every model on the stand-in, with library calls and with tile
+#             kernels, and each call of a library fails once
 #   export    all models, exported, against their trainers for 100 inputs
 #   pairs     every optimizer with short batches and with two for one
 #   faults    each planted fault is found
@@ -130,8 +131,9 @@ part() {
     races) long "$1" races RACES_MODEL=all ;;
     codegen) long "$1" codegen AGREE_ALL=1 ;;
     ulp) long "$1" ulp ULP_ALL=1 ;;
-    cuda) long $(($1 / 2)) cuda_models CUDA_ALL=1 &&
-        long $(($1 / 2)) cuda_faults FAULTS_EVERY=1 ;;
+    cuda) long $(($1 / 3)) cuda_models CUDA_ALL=1 &&
+        CUDA_TILE=1 long $(($1 / 3)) cuda_models CUDA_ALL=1 &&
+        long $(($1 / 3)) cuda_faults FAULTS_EVERY=1 ;;
     export) long "$1" export EXPORT_ALL=1 ;;
     pairs) long "$1" end_to_end_pairs PAIRS_ALL=1 ;;
     faults) long "$1" faults FAULTS=all ;;

@@ -6,6 +6,8 @@
 #   models.sh DOUBLE     three of them, or with CUDA_ALL=1 all, or with
 #                        CUDA_MODEL=NAME one
 #
+# With CUDA_TILE=1 all contractions of 16 bits are tile kernels.
+#
 # A mixed recipe's activations are in 16 bits on the host too, so that a value
 # overflows on both or on neither: resnet18's first step is skipped on both, for
 # 30 elements of three filters' gradients.  Sums in another order still round
@@ -31,6 +33,7 @@
 # filters whiten images that are noise, whose eigenvalues lie so close that the
 # order of sums moves the filters by 2e-3.
 set -u
+tile=$1/tile/lib
 gpu=$1${LD_LIBRARY_PATH:+${1:+:}$LD_LIBRARY_PATH}
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 export XDG_CACHE_HOME="$work/cache"
@@ -88,8 +91,9 @@ compare() {
         shift
         set -- "$@" --set "$setting"
     done
-    expect 0 "$SINTER" build "$models/$name.net" "$@" --act=recipe \
-        -o trainer
+    [ -z "${CUDA_TILE:-}" ] || set -- "$@" --target=cuda:sm_90 --tile=all
+    expect 0 env LD_LIBRARY_PATH="${CUDA_TILE:+$tile:}$gpu" \
+        "$SINTER" build "$models/$name.net" "$@" --act=recipe -o trainer
     expect 0 run ./trainer --device=host --metrics=host --out=on_host
     for isa in avx2 sse41; do
         expect 0 run env DNNL_MAX_CPU_ISA=$isa ./trainer --device=host \
