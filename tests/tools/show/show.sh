@@ -81,7 +81,7 @@ expect 2 "did you mean fused?" show --from=fusd resnet9/07-fused.ir
 expect 2 "the stage comes before the file" show "$models/lenet.net" plan
 # All that --help lists is shown, or said not to be there.
 "$SINTER" show --help | sed -n 's/^  \([a-z]*\)  .*/\1/p' >listed
-[ "$(wc -l <listed)" -eq 17 ] || fail "listed: $(cat listed)"
+[ "$(wc -l <listed)" -eq 18 ] || fail "listed: $(cat listed)"
 while read -r stage; do
     "$SINTER" show "$stage" "$models/mlp.net" >out 2>&1
     case $?$stage in
