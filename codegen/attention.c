@@ -335,8 +335,8 @@ static void emit_stores(const Attend *a, Block *b, NodeId n, const char *at,
 
 // ---- dropout ----
 
-// Declares `kept`, what multiplies the weights of VS positions from j0 + c on,
-// for the row of position `at`.
+// Declares `kept`, the factors of the weights of VS positions from j0 + c on in
+// row i.
 static void emit_kept(const Attend *a, Block *b) {
     Emit *e = a->e;
     const Attention *s = &a->s;
@@ -344,6 +344,7 @@ static void emit_kept(const Attend *a, Block *b) {
         return;
     double least = ceil((double)(float)s->dropout * 0x1p24);
     CODE(e, b, a->n,
+         "const int at = i0 + i < T ? i0 + i : T - 1;"
          "int drawn[VS];"
          "draw_lanes(drawn, VS, $, $, $,"
          "           ((n * HEADS + h) * T + at) * $ + j0 + c);"
@@ -395,7 +396,6 @@ static void emit_softmax(const Attend *a, Block *b) {
     emit_kept(a, &draw);
     CODE(e, &row, a->n,
          "const int last = $;"
-         "const int at = i0 + i < T ? i0 + i : T - 1;"
          "float big[VS];"
          "LANES_DO(k, VS) big[k] = most[m];"
          "for (int c = rank * VS; c < BN && c <= last; c += RT * VS)"
@@ -545,7 +545,6 @@ static void emit_slopes(const Attend *a, Block *b, const char *rows,
          "for (int t = threadIdx.x; t < $ * ($ / VS); t += NT) {"
          "    const int i = t / ($ / VS), c = t % ($ / VS) * VS;"
          "    const int last = i0 + i < T ? $ : -1;"
-         "    const int at = i0 + i < T ? i0 + i : T - 1;"
          "    if (c > last) {"
          "        LANES_DO(k, VS) { ~ }"
          "        continue;"
