@@ -188,7 +188,7 @@ static const Expr *run_columns(const Emit *e, const Run *r) {
 // Rows of partial results that a thread loads at a time: of as few turns as
 // registers allow, and as even ones.
 static const Expr *rows_at_a_time(const Emit *e, const Run *r) {
-    enum { LOADS = 24 };
+    enum { LOADS = 28 };
     Division d = e->group->division;
     int64_t parts = d.team > 1 ? d.team : d.chunks, most = LOADS / r->sums;
     int64_t rows = BLOCK_THREADS / threads_along(r->count / d.tiles);

@@ -46,10 +46,10 @@ int space_grid(const Graph *g, const Type *space, bool host) {
 // ---- reductions over blocks ----
 
 // The last block of a tile adds the partial results of all of its blocks, and
-// the GPU idles meanwhile.  Each of its threads loads 24 floats at a time.  It
+// the GPU idles meanwhile.  Each of its threads loads 28 floats at a time.  It
 // waits twice for its counter, and once for the loads of a time.
 static int64_t tail_waits(int64_t chunks, int64_t numbers) {
-    enum { AT_A_TIME = 24 * BLOCK_THREADS };
+    enum { AT_A_TIME = 28 * BLOCK_THREADS };
     return 2 + (chunks * numbers + AT_A_TIME - 1) / AT_A_TIME;
 }
 
