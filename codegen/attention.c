@@ -115,8 +115,8 @@ static int64_t host_lanes(int64_t size) {
 // The constants of a kernel: T positions, D channels of a head; tiles of BM
 // and BN positions; vectors of LW channels in memory, of DW channels and of
 // JW and VS positions in tiles; rows that a thread adds to at once, RM of
-// scores and RO of results; PER times RO rows of results of a thread; LQ from
-// row to row of a tile of queries.
+// scores and RO of results; RESULTS_PER_THREAD times RO rows of results of a
+// thread; LQ from row to row of a tile of queries.
 static void emit_sizes(const Attend *a, Block *b, Tiles device) {
     Emit *e = a->e;
     Tiles host = host_tiles();
@@ -139,7 +139,7 @@ static void emit_sizes(const Attend *a, Block *b, Tiles device) {
     CODE(e, b, NO_NODE,
          "enum {"
          "    RM = $, RO = $, LQ = D + AT(0, 4), TILES = (T + BM - 1) / BM,"
-         "    PER = (BM / RO * (D / DW) + NT - 1) / NT"
+         "    RESULTS_PER_THREAD = (BM / RO * (D / DW) + NT - 1) / NT"
          "};",
          either(a, 4, scores), either(a, 4, results));
 }
@@ -233,7 +233,7 @@ static void emit_scores(const Attend *a, Block *b, const char *to,
 // on, which are rows m * RO and on of the thread's results.
 static void emit_results(const Attend *a, Block *b, const Block *body) {
     CODE(a->e, b, NO_NODE,
-         "UNROLLED(m, PER) {"
+         "UNROLLED(m, RESULTS_PER_THREAD) {"
          "    const int t = threadIdx.x + m * NT;"
          "    if (t < BM / RO * (D / DW)) {"
          "        const int i = t / (D / DW) * RO, c = t % (D / DW) * DW;"
@@ -246,8 +246,8 @@ static void emit_results(const Attend *a, Block *b, const Block *body) {
 static void declare_results(const Attend *a, Block *b, const char *name) {
     const Expr *x = x_name(a->e->a, name);
     CODE(a->e, b, a->n,
-         "float $[PER * RO][DW];"
-         "UNROLLED(m, PER * RO) LANES_DO(k, DW) $[m][k] = 0.0f;",
+         "float $[RESULTS_PER_THREAD * RO][DW];"
+         "UNROLLED(m, RESULTS_PER_THREAD * RO) LANES_DO(k, DW) $[m][k] = 0.0f;",
          x, x);
 }
 
@@ -367,8 +367,8 @@ static const Expr *last_column(const Attend *a) {
                        : EXPR(a->e, "T - 1 - j0");
 }
 
-// The rows i of a tile: each has RT threads of a warp, of which `rank` is this
-// one, and a thread has ROWS of them.
+// The rows i of a tile: each has RT threads of a warp, of which `row_thread` is
+// this one, and a thread has ROWS of them.
 static void emit_row_loop(const Attend *a, Block *b, const Block *body) {
     CODE(a->e, b, NO_NODE,
          "UNROLLED(m, ROWS) {"
@@ -382,7 +382,7 @@ static void declare_rows(const Attend *a, Block *b, const char *rows) {
     const Expr *count = x_name(a->e->a, rows);
     CODE(a->e, b, NO_NODE,
          "enum { RT = NT < $ ? 1 : NT / $, ROWS = $ * RT / NT };"
-         "const int rank = threadIdx.x % RT;",
+         "const int row_thread = threadIdx.x % RT;",
          count, count, count);
 }
 
@@ -398,7 +398,7 @@ static void emit_softmax(const Attend *a, Block *b) {
          "const int last = $;"
          "float big[VS];"
          "LANES_DO(k, VS) big[k] = most[m];"
-         "for (int c = rank * VS; c < BN && c <= last; c += RT * VS)"
+         "for (int c = row_thread * VS; c < BN && c <= last; c += RT * VS)"
          "    LANES_DO(k, VS) {"
          "        const float y = s[i * (BN + AT(0, 4)) + c + k] * $;"
          "        const float x = c + k <= last ? y : -INF;"
@@ -408,7 +408,7 @@ static void emit_softmax(const Attend *a, Block *b) {
          "const float now = row_max(lanes_max(big, VS), RT, factor);"
          "float all[VS];"
          "LANES_DO(k, VS) all[k] = 0.0f;"
-         "for (int c = rank * VS; c < BN; c += RT * VS) {"
+         "for (int c = row_thread * VS; c < BN; c += RT * VS) {"
          "    if (c > last) {"
          "        LANES_DO(k, VS) s[i * (BN + AT(0, 4)) + c + k] = 0.0f;"
          "        continue;"
@@ -424,7 +424,7 @@ static void emit_softmax(const Attend *a, Block *b) {
          "total[m] = fma_of(total[m], share,"
          "                  row_sum(lanes_sum(all, VS), RT, factor));"
          "most[m] = now;"
-         "if (rank == 0) factor[i] = share;",
+         "if (row_thread == 0) factor[i] = share;",
          last_column(a), x_scale(e->a, a->s.scale), &draw,
          keep(a, EXPR(e, "x")));
     emit_row_loop(a, b, &row);
@@ -434,10 +434,10 @@ static void emit_softmax(const Attend *a, Block *b) {
 static void emit_forward_stores(const Attend *a, Block *b) {
     Emit *e = a->e;
     Block row = {NULL, NULL};
-    CODE(e, &row, NO_NODE, "if (rank == 0) factor[i] = 1.0f / total[m];");
+    CODE(e, &row, NO_NODE, "if (row_thread == 0) factor[i] = 1.0f / total[m];");
     if (a->lse != NO_NODE)
         CODE(e, &row, a->lse,
-             "if (rank == 0 && i0 + i < T)"
+             "if (row_thread == 0 && i0 + i < T)"
              "    put_f32($ + (size_t)(n * HEADS + h) * T + i0 + i,"
              "            most[m] + logf(total[m]));",
              pointer_name(e, a->lse));
@@ -507,9 +507,9 @@ static void emit_deltas(const Attend *a, Block *b, const char *rows) {
          "const int at = i0 + i < T ? i0 + i : T - 1;"
          "float sum[LW];"
          "LANES_DO(k, LW) sum[k] = 0.0f;"
-         "for (int c = rank * LW; c < D; c += RT * LW) { ~ }"
+         "for (int c = row_thread * LW; c < D; c += RT * LW) { ~ }"
          "const float all = row_sum(lanes_sum(sum, LW), RT, lse);"
-         "if (rank == 0) {"
+         "if (row_thread == 0) {"
          "    delta[i] = all;"
          "    lse[i] = get_f32($ + (size_t)(n * HEADS + h) * T + at);"
          "}",
@@ -661,7 +661,7 @@ static void emit_forward_kernel(const Attend *a, Block *b) {
     declare_shared(a, b, "s", "BM * (BN + AT(0, 4))");
     declare_shared(a, b, "factor", "BM");
     CODE(e, b, NO_NODE,
-         "CHUNK(lo, hi, $ * HEADS * TILES);"
+         "BLOCK_RANGE(lo, hi, $ * HEADS * TILES);"
          "for (int item = lo; item < hi; item++) {"
          "    const int i0 = item % TILES * BM, h = item / TILES % HEADS;"
          "    const int n = item / (TILES * HEADS);"
@@ -689,7 +689,7 @@ static void emit_backward_kernel(const Attend *a, Block *b) {
          "    OF_QUERIES = $ * HEADS * TILES,"
          "    OF_KEYS = $ * KV_HEADS * TILES"
          "};"
-         "CHUNK(lo, hi, OF_QUERIES + OF_KEYS);"
+         "BLOCK_RANGE(lo, hi, OF_QUERIES + OF_KEYS);"
          "for (int item = lo; item < hi; item++) {"
          "    if (item < OF_QUERIES) {"
          "        const int i0 = item % TILES * BM;"
@@ -698,10 +698,10 @@ static void emit_backward_kernel(const Attend *a, Block *b) {
          "        const int head = h / (HEADS / KV_HEADS);"
          "        ~"
          "    } else {"
-         "        const int own = item - OF_QUERIES;"
-         "        const int j0 = own % TILES * BM;"
-         "        const int head = own / TILES % KV_HEADS;"
-         "        const int n = own / (TILES * KV_HEADS);"
+         "        const int tile = item - OF_QUERIES;"
+         "        const int j0 = tile % TILES * BM;"
+         "        const int head = tile / TILES % KV_HEADS;"
+         "        const int n = tile / (TILES * KV_HEADS);"
          "        ~"
          "    }"
          "}",

@@ -66,10 +66,10 @@ void emit_chunk(Emit *e, Block *b, Type space) {
              "    first = block % COLUMN_TILES * TILE_COLUMNS;"
              "TILE_CHUNK(lo, hi, ROWS);");
     else if (has_many_rows(space))
-        CODE(e, b, NO_NODE, "CHUNK_OF($, lo, hi, ROWS);",
+        CODE(e, b, NO_NODE, "BLOCK_RANGE_OF($, lo, hi, ROWS);",
              x_name(e->a, row_type(space)));
     else
-        CODE(e, b, NO_NODE, "CHUNK(lo, hi, ROWS);");
+        CODE(e, b, NO_NODE, "BLOCK_RANGE(lo, hi, ROWS);");
 }
 
 // The indices of axes up to `last` for row number `row`.
@@ -189,7 +189,7 @@ static void emit_sums(Emit *e, Block *b) {
          x_number(e->a, e->g->node[e->group->workspace].type->dim[1]));
     CODE(e, b, NO_NODE,
          group_any(e, is_column_reduction)
-             ? "SHARED float shared[AT_ONCE * NT];"
+             ? "SHARED float shared[REDUCE_LANES * NT];"
              : "SHARED float shared[NT];");
     if (group_any(e, is_column_pivot))
         CODE(e, b, NO_NODE, "SHARED float near[3 * VW * TX];");
@@ -411,7 +411,7 @@ void emit_grid(Emit *e, Block *b) {
                        "    tx = ty < TY ? threadIdx.x % TX : CG;");
     bool pairs = has_pairs(e);
     if (pairs)
-        CODE(e, b, NO_NODE, "CHUNK(lo, hi, ROWS / 2);");
+        CODE(e, b, NO_NODE, "BLOCK_RANGE(lo, hi, ROWS / 2);");
     else
         emit_chunk(e, b, space);
 

@@ -265,7 +265,7 @@ static void finish_run(Emit *e, Block *b, const Run *r, const char *call) {
         own = results;
     CODE(e, b, NO_NODE,
          arena_format(e->a,
-                      "ONE_BY_ONE(turn, ($ + $ - 1) / $) {"
+                      "NO_UNROLL(turn, ($ + $ - 1) / $) {"
                       "    const int c = turn * $ + threadIdx.x %% $; ~"
                       "    float s[$];"
                       "    grid_%s(s, $, $, %s, $, shared, NT);"

@@ -221,7 +221,7 @@ void kernel_print(Arena *a, Kernel *k) {
         text_add(&t, ", %d", tree->min_blocks);
     text_add(&t, ") %s(", k->name);
     print_arguments(&t, k, "RESTRICT ");
-    text_add(&t, ")\n{\n    OWN_BLOCK;\n");
+    text_add(&t, ")\n{\n    DECLARE_BLOCK;\n");
     k->body = t.length;
     block_print(&t, &tree->body, k->name);
     text_add(&t, "}\n");

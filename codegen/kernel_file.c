@@ -95,16 +95,17 @@ void kernels_write(const Writer *w, Text *t) {
     const Program *p = w->program;
     text_add(t, "// Kernels of %s, from %s.\n" EMITTED_LICENCE, p->name,
              file_text(w->a, p->file));
-    text_add(t, "// One source for CUDA and C: the prelude defines its words "
-                "for both.  Below\n"
-                "// \"---- train ----\", v12 is %%12 of the graph that `sinter "
-                "show plan\n"
-                "// --graph=train` prints, and p12 its address; likewise below "
-                "the other steps.\n"
-                "// In kernels over many tensors, v_1, v_2 are those of a row "
-                "of the table.\n"
-                "// Section 9 of sinter's docs/ir.md explains the words in "
-                "capitals.\n");
+    text_add(t,
+             "// One source for CUDA and C: the prelude defines its words "
+             "for both.  Below\n"
+             "// \"---- train ----\", v12 is %%12 of the graph that `sinter "
+             "show plan\n"
+             "// --graph=train` prints, and p12 its address; likewise below "
+             "the other steps.\n"
+             "// In kernels over many tensors, v_1, v_2 are those of an entry "
+             "of the table.\n"
+             "// Section 9 of sinter's docs/ir.md explains the words in "
+             "capitals.\n");
     if (any_slice(w))
         text_add(t, "// s12 is the address of slice %%12 in its operand.\n");
     text_add(t, "\n");

@@ -248,7 +248,7 @@ static void reduce(Emit *e, Scope *entry, Scope *s, NodeId n, int i, Index p) {
     else
         CODE(e, &s->lanes, n, "$[k] += $;", sum, x);
     CODE(e, &entry->after, n,
-         "total_sum(part + $ + (chunk - own.first), $, $, shared, NT);",
+         "total_sum(part + $ + (chunk - entry.first), $, $, shared, NT);",
          integer_of(e, operand_start(e, n, i)), sum, lanes);
 }
 

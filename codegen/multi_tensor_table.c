@@ -227,7 +227,7 @@ static const Expr *entry_number(void *context, const Expr *x) {
     for (int j = 0; j < place; j++)
         before += !n->kind->agrees[j] &&
                   is_real(m->number[j]) == is_real(m->number[place]);
-    return expr(n->a, is_real(m->number[place]) ? "own.f[$]" : "own.u[$]",
+    return expr(n->a, is_real(m->number[place]) ? "entry.f[$]" : "entry.u[$]",
                 x_number(n->a, before));
 }
 
@@ -237,14 +237,14 @@ static void emit_entry_pointer(const Emit *e, Block *b, NodeId terms, NodeId n,
     if (is_own(e, terms, n))
         CODE(e, b, NO_NODE,
              arena_format(e->a,
-                          "%s *const p_%d = (%s *)(terms + (own.offset[$] - "
+                          "%s *const p_%d = (%s *)(terms + (entry.offset[$] - "
                           "$));",
                           type, local, type),
              place, planned_offset(e, terms));
     else
         CODE(e, b, NO_NODE,
              arena_format(e->a,
-                          "%s *const p_%d = (%s *)(arena + own.offset[$]);",
+                          "%s *const p_%d = (%s *)(arena + entry.offset[$]);",
                           type, local, type),
              place);
 }
@@ -275,18 +275,19 @@ void multi_tensor_loop(Emit *e, Block *b, const Entries *m) {
     const Expr *first =
         x_name(e->a, arena_format(e->a, "OWN_first%s", m->suffix));
     CODE(e, b, NO_NODE,
-         arena_format(e->a,
-                      "CHUNK(from, to, $);"
-                      "int j = chunk_owner($, $, from);"
-                      "for (int chunk = from; chunk < to; chunk++) {"
-                      "    j += $[j + 1] <= chunk;"
-                      "    const OWN_entry%s own = OWN_entries%s[j];"
-                      "    const int lo = (chunk - own.first) * $;"
-                      "    const int hi = lo + $ < own.elements ? lo + $"
-                      "                                         : own.elements;"
-                      "    switch (own.kind) { ~ }"
-                      "}",
-                      m->suffix, m->suffix),
+         arena_format(
+             e->a,
+             "BLOCK_RANGE(from, to, $);"
+             "int j = chunk_owner($, $, from);"
+             "for (int chunk = from; chunk < to; chunk++) {"
+             "    j += $[j + 1] <= chunk;"
+             "    const OWN_entry%s entry = OWN_entries%s[j];"
+             "    const int lo = (chunk - entry.first) * $;"
+             "    const int hi = lo + $ < entry.elements ? lo + $"
+             "                                         : entry.elements;"
+             "    switch (entry.kind) { ~ }"
+             "}",
+             m->suffix, m->suffix),
          x_number(e->a, m->chunks), first, x_number(e->a, m->count), first,
          elements, elements, elements, &cases);
 }

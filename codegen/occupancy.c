@@ -95,7 +95,7 @@ static void choose(Emit *e, const Rows *r, const KernelCost *k, int most) {
                 continue;
             best = bytes;
             e->min_blocks = b;
-            r->loop->word = rows > 1 ? "TWO_AT_ONCE" : NULL;
+            r->loop->word = rows > 1 ? "UNROLL_2" : NULL;
         }
 }
 

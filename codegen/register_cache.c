@@ -113,7 +113,7 @@ void cache_write(Emit *e, Scope *row, Scope *sweep, Index p, int number) {
         if (!e->cached[at] || e->cached_in[at] != number)
             continue;
         CODE(e, &row->before, n,
-             arena_format(e->a, "%s cached@[PER][VW];",
+             arena_format(e->a, "%s cached@[VECTORS_PER_THREAD][VW];",
                           held_type(e->g->node[n].type->dtype)));
         const Expr *value = value_at(e, sweep, n, p);
         CODE(e, &sweep->lanes, n, "cached@[j][k] = $;", value);

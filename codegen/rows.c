@@ -42,7 +42,8 @@ static void declare_row(Emit *e, Block *b, NodeId n) {
          largest ? "float s@[VW]; LANES_DO(k, VW) s@[k] = -INF;"
                  : "float s@[VW]; LANES_DO(k, VW) s@[k] = 0.0f;");
     if (op == OP_argmax)
-        CODE(e, b, n, "int at@[VW]; LANES_DO(k, VW) at@[k] = rank * VW + k;");
+        CODE(e, b, n,
+             "int at@[VW]; LANES_DO(k, VW) at@[k] = row_thread * VW + k;");
     if (op == OP_var)
         CODE(e, b, n, "float q@[VW]; LANES_DO(k, VW) q@[k] = 0.0f;");
 }
@@ -161,8 +162,8 @@ static void sweep_close(Emit *e, Scope *row, Scope *sweep, const char *end) {
         return;
     if (is_numbered(e))
         CODE(e, &row->before, NO_NODE,
-             "UNROLLED(j, PER) {"
-             "    const int c = (rank + j * ROW_THREADS) * VW;"
+             "UNROLLED(j, VECTORS_PER_THREAD) {"
+             "    const int c = (row_thread + j * ROW_THREADS) * VW;"
              "    if (c >= $) break;"
              "    ~"
              "}",
@@ -171,7 +172,7 @@ static void sweep_close(Emit *e, Scope *row, Scope *sweep, const char *end) {
         CODE(e, &row->before, NO_NODE,
              arena_format(
                  e->a,
-                 "for (%s c = rank * VW; c < %s; c += ROW_THREADS * VW) "
+                 "for (%s c = row_thread * VW; c < %s; c += ROW_THREADS * VW) "
                  "{ ~ }",
                  column_type(*e->group->iteration_space), end),
              body);
@@ -256,8 +257,10 @@ static void emit_output(Emit *e, Scope *s, Scope *row, NodeId n, Index p,
     CODE(e, &row->before, NO_NODE,
          more > columns // threads without a row have an end of 0
              ? "if (end == C)"
-               "    for (int c = C + rank; c < C + $; c += ROW_THREADS) { ~ }"
-             : "for (int c = C + rank; c < end + $; c += ROW_THREADS) { ~ }",
+               "    for (int c = C + row_thread; c < C + $; c += ROW_THREADS) "
+               "{ ~ }"
+             : "for (int c = C + row_thread; c < end + $; c += ROW_THREADS) { "
+               "~ }",
          x_size(e->a, more), scope_close(e, added));
 }
 
@@ -287,7 +290,7 @@ static Index in_lanes(const Emit *e, Index p) {
 // have no columns.
 static const char *has_row(const Emit *e) {
     return space_columns(e->group->iteration_space) > 0 ? "end == C"
-                                                        : "own < hi";
+                                                        : "row < hi";
 }
 
 // Stores each row's values, by its first thread, and each element.
@@ -318,7 +321,7 @@ static void emit_outputs(Emit *e, Scope *row, Index p, RowBytes *bytes) {
     sweep_close(e, row, sweep, "end");
     const Block *body = scope_close(e, first);
     if (body->first != NULL)
-        CODE(e, &row->before, NO_NODE, "if (rank == 0 && $) { ~ }",
+        CODE(e, &row->before, NO_NODE, "if (row_thread == 0 && $) { ~ }",
              EXPR(e, has_row(e)), body);
 }
 
@@ -366,7 +369,7 @@ static void emit_head(Emit *e, Block *b, Type space, int vectors) {
          "enum {"
          "    NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF($, VW, NT, $)"
          "};"
-         "enum { STEP = IN_STEP(NT, ROW_THREADS) };",
+         "enum { SYNC_THREADS = SYNC_THREADS_OF(NT, ROW_THREADS) };",
          has_margin(e) ? x_number(e->a, e->group->columns) : x_name(e->a, "C"),
          x_number(e->a, vectors));
     if (e->group->workspace != NO_NODE)
@@ -375,12 +378,13 @@ static void emit_head(Emit *e, Block *b, Type space, int vectors) {
     if (is_numbered(e))
         CODE(e, b, NO_NODE,
              "enum {"
-             "    PER = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS"
+             "    VECTORS_PER_THREAD = ((C + VW - 1) / VW + ROW_THREADS - 1) / "
+             "ROW_THREADS"
              "};");
     CODE(e, b, NO_NODE,
-         any_columns(e) ? "SHARED float shared[AT_ONCE * NT];"
+         any_columns(e) ? "SHARED float shared[REDUCE_LANES * NT];"
                         : "SHARED float shared[NT];");
-    CODE(e, b, NO_NODE, "const int rank = threadIdx.x % ROW_THREADS;");
+    CODE(e, b, NO_NODE, "const int row_thread = threadIdx.x % ROW_THREADS;");
     emit_chunk(e, b, space);
 }
 
@@ -404,7 +408,8 @@ void emit_rows(Emit *e, Block *b) {
     sums_declare(e, &kernel->before, true, e->vw);
     // Rows may have no columns, but C has no empty arrays.
     sums_declare(e, &kernel->before, false,
-                 space_columns(&space) > 0 ? EXPR(e, "PER * VW") : e->one);
+                 space_columns(&space) > 0 ? EXPR(e, "VECTORS_PER_THREAD * VW")
+                                           : e->one);
     Index p = space_index(e, space, x_name(e->a, "c"), e->vw);
     RowBytes bytes = emit_sweeps(e, row, p, sweeps);
     int vectors = row_vectors(e, bytes);
@@ -414,20 +419,21 @@ void emit_rows(Emit *e, Block *b) {
     Block indices = {NULL, NULL};
     emit_row_indices(e, &indices, space, rows);
     const char *type = row_type(space);
-    CODE(e, b, NO_NODE,
-         arena_format(
-             e->a,
-             "for (%s first = lo + STEP_ROW(STEP, ROW_THREADS);"
-             "     first < hi; first += NT / ROW_THREADS) {"
-             "    const %s own = first + threadIdx.x %% STEP / ROW_THREADS;"
-             "    const %s i = own < hi ? own : hi - 1;"
-             "    const int end = own < hi ? C : 0;"
-             "    ~ ~"
-             "}",
-             type, type, type),
-         &indices, rows);
+    CODE(
+        e, b, NO_NODE,
+        arena_format(e->a,
+                     "for (%s first = lo + SYNC_ROW(SYNC_THREADS, ROW_THREADS);"
+                     "     first < hi; first += NT / ROW_THREADS) {"
+                     "    const %s row = first + threadIdx.x %% SYNC_THREADS / "
+                     "ROW_THREADS;"
+                     "    const %s i = row < hi ? row : hi - 1;"
+                     "    const int end = row < hi ? C : 0;"
+                     "    ~ ~"
+                     "}",
+                     type, type, type),
+        &indices, rows);
     sums_store(e, b,
-               "UNROLLED(j, PER) columns_%s("
+               "UNROLLED(j, VECTORS_PER_THREAD) columns_%s("
                "    part + (size_t)block * WIDTH + $ + j * ROW_THREADS * VW,"
                "    &%s[j * VW], VW, C - j * ROW_THREADS * VW, shared,"
                "    ROW_THREADS, NT);",

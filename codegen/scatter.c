@@ -31,19 +31,19 @@ static void emit_list(Emit *e, Scope *piece, NodeId n) {
     int64_t count = type_count(e->g->node[d->arg[1]].type);
     Index p = {.rank = 1, .dim = {count}, .index = {x_name(e->a, "j")}};
     const Expr *size = x_size(e->a, count);
-    CODE(e, &piece->before, NO_NODE, "int named[PER];");
+    CODE(e, &piece->before, NO_NODE, "int named[INDICES_PER_THREAD];");
     Scope *own = block_open(e, piece, NULL);
     CODE(e, &own->before, NO_NODE,
-         "const int at = from + threadIdx.x * PER + m;"
+         "const int at = from + threadIdx.x * INDICES_PER_THREAD + m;"
          "const int j = at < $ ? at : $ - 1;",
          size, size);
     const Expr *to = value_at(e, own, d->arg[1], p);
     CODE(e, &own->before, NO_NODE,
          "named[m] = at < $ ? clamp($, ROWS) : -1;", size, to);
     CODE(e, &piece->before, NO_NODE,
-         "UNROLLED(m, PER) { ~ }"
+         "UNROLLED(m, INDICES_PER_THREAD) { ~ }"
          "const int count ="
-         "    list_rows(listed, named, PER, from, lo, hi, NT);",
+         "    list_rows(listed, named, INDICES_PER_THREAD, from, lo, hi, NT);",
          scope_close(e, own));
 }
 
@@ -54,14 +54,14 @@ static void emit_ahead(Emit *e, Scope *some, NodeId n) {
                .dim = {type_count(e->g->node[d->arg[1]].type), d->type->dim[1]},
                .index = {x_name(e->a, "j"), x_name(e->a, "c")},
                .lanes = e->vw};
-    CODE(e, &some->before, NO_NODE, "float ahead[AHEAD][VW];");
+    CODE(e, &some->before, NO_NODE, "float ahead[PREFETCH][VW];");
     Scope *row = block_open(e, some, e->vw);
     CODE(e, &row->before, NO_NODE,
          "if (at + m >= count) break;"
          "const int j = listed[2 * (at + m)];");
     const Expr *x = value_at(e, row, d->arg[0], p);
     CODE(e, &row->lanes, n, "ahead[m][k] = $;", x);
-    CODE(e, &some->before, NO_NODE, "UNROLLED(m, AHEAD) { ~ }",
+    CODE(e, &some->before, NO_NODE, "UNROLLED(m, PREFETCH) { ~ }",
          scope_close(e, row));
 }
 
@@ -69,7 +69,7 @@ static void emit_ahead(Emit *e, Scope *some, NodeId n) {
 // while consecutive positions name one row.
 static void emit_sums(Emit *e, Block *b, NodeId n, const Expr *table) {
     CODE(e, b, n,
-         "UNROLLED(m, AHEAD) {"
+         "UNROLLED(m, PREFETCH) {"
          "    if (at + m >= count) continue;"
          "    const int i = listed[2 * (at + m) + 1];"
          "    if ((i - lo) % TY != ty) continue;"
@@ -91,7 +91,7 @@ static void emit_columns(Emit *e, Scope *column, NodeId n, const Expr *table) {
     CODE(e, &column->before, NO_NODE,
          "float sum[VW];"
          "int held = -1;"
-         "for (int at = 0; at < count; at += AHEAD) { ~ }"
+         "for (int at = 0; at < count; at += PREFETCH) { ~ }"
          "if (held >= 0) store_f32($, sum, VW);",
          scope_close(e, some), table_row(e, table, "held"));
 }
@@ -102,10 +102,10 @@ void emit_scatter(Emit *e, Block *b) {
     const Expr *table = pointer_name(e, n);
     emit_tiles(e, b, space, "TILE");
     CODE(e, b, NO_NODE,
-         "enum { PER = AT(1, 4), AHEAD = AT(1, 8) };"
-         "SHARED int listed[2 * PER * NT];"
+         "enum { INDICES_PER_THREAD = AT(1, 4), PREFETCH = AT(1, 8) };"
+         "SHARED int listed[2 * INDICES_PER_THREAD * NT];"
          "const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;"
-         "CHUNK(lo, hi, ROWS);");
+         "BLOCK_RANGE(lo, hi, ROWS);");
     emit_zeros(e, b, table);
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL);
     Scope *piece = scope_new(e, kernel, IN_LOOP, NULL);
@@ -114,7 +114,7 @@ void emit_scatter(Emit *e, Block *b) {
     emit_columns(e, column, n, table);
     block_append(b, scope_close(e, kernel));
     CODE(e, b, NO_NODE,
-         "for (int from = 0; from < $; from += PER * NT) {"
+         "for (int from = 0; from < $; from += INDICES_PER_THREAD * NT) {"
          "    ~"
          "    for (int g = tx; g < CG; g += TX) { const int c = g * VW; ~ }"
          "}",

@@ -134,7 +134,7 @@ void emit_update(Emit *e, Block *b) {
     NodeId *root = entry_roots(e);
     int phases = e->group->phases;
     int64_t most = 0;
-    CODE(e, b, NO_NODE, "enum { NT = THREADS(256), VW = PART_LANES };");
+    CODE(e, b, NO_NODE, "enum { NT = THREADS(256), VW = MULTI_TENSOR_LANES };");
     if (e->group->workspace != NO_NODE)
         CODE(e, b, NO_NODE, "SHARED float shared[NT];");
     emit_pointers(e, b);

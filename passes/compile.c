@@ -263,7 +263,7 @@ static Plan *steps_plan(Steps *s) {
         check_memory(step->graph);
         GraphPlan *launches =
             graph_plan(step->graph, step_merges(step->kind), s->arena);
-        plan_merges_by_price(launches, &s->options->pricing, s->arena);
+        plan_merges_by_time(launches, &s->options->time_model, s->arena);
         step->plan = launches;
         if (step->graph->arena_bytes > plan->arena_bytes)
             plan->arena_bytes = step->graph->arena_bytes;

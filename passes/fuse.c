@@ -38,7 +38,7 @@ static void settle(const Facts *f, Stored *s, Clusters *c) {
         find_rows(f, s);
         user = leave_update(f, s, a);
     } while (s->changed);
-    find_late(f, s, user); // of the values in memory by now
+    find_written_by_update(f, s, user); // of the values in memory by now
     arena_free(a);
     find_clusters(f, s, c);
 }
@@ -52,12 +52,12 @@ static void store_by_cost(const Facts *f, Stored *s, Clusters *c) {
     alone = alone < ONE_BY_ONE ? alone : ONE_BY_ONE;
     for (int round = 0; round < MAX_ROUNDS; round++) {
         s->changed = false;
-        store_dear(f, s, c, round < alone ? INT_MAX : RUN);
+        store_by_traffic(f, s, c, round < alone ? INT_MAX : RUN);
         if (!s->changed)
             return;
         settle(f, s, c);
     }
-    store_dear(f, s, c, 1);
+    store_by_traffic(f, s, c, 1);
     settle(f, s, c);
 }
 
@@ -79,8 +79,8 @@ Graph *fuse(const Facts *f, Graph *g, Clusters *c) {
 Graph *pass_fuse(Graph *g, Arena *scratch, const PassOptions *o) {
     g = graph_legalize(g, scratch);
     Facts f = find_facts(g, scratch, o);
-    if (o->pricing.prices != NULL)
-        return fuse_by_price(&f, g);
+    if (o->time_model.times != NULL)
+        return fuse_by_time(&f, g);
     Clusters c = {0};
     g = fuse(&f, g, &c);
     arena_free(c.own);

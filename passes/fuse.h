@@ -7,7 +7,7 @@
 //   Members   fuse_members.c              the nodes that each kernel computes
 //   Graph     fuse_build.c                the new graph, kernel by kernel
 //
-// For a described device, fuse_price.c runs them again with other choices.
+// For a described device, fuse_time.c runs them again with other choices.
 //
 // Storing and clustering take turns until both are final (fuse.c); the other
 // stages run once.
@@ -32,7 +32,7 @@ typedef struct {
     bool immediate;
     bool small;        // at most a value for each column, and not of the batch
     uint8_t reduction; // of a reduction: its ReductionKind
-} Brief;
+} Summary;
 
 // The kernels that a root may share; the estimate for a device can refuse some.
 typedef enum {
@@ -46,27 +46,27 @@ typedef enum {
 typedef struct {
     const Graph *old;
     const PassOptions *options;
-    const Brief *brief;
+    const Summary *summary;
     Users users;
     const bool *batched;
     const bool *in_rows;   // is reduced along rows, or is an addend of it
-    const bool *fits;      // is computed by element, as assigned values are
-    const bool *scattered; // pads that are assigned and nothing else
+    const bool *elementwise;  // is computed by element, as assigned values are
+    const bool *padded_store; // pads that are assigned and nothing else
     Share *share;          // of each root
 } Facts;
 
-// The values in memory.  store_first finds called and apart; stored and narrow
-// grow, and joined shrinks, until clusters are final; late and row are found
-// again after each change.
+// The values in memory.  store_first finds library_operand and unfused; stored
+// and stored_as_act grow, and in_update shrinks, until clusters are final;
+// written_by_update and row are found again after each change.
 typedef struct {
     bool *stored; // is in memory; for views, asks the operand to be
     Reason *why;  // ... although a kernel that uses it could compute it
     bool changed; // something became stored
-    bool *called; // is read by a library, a check or as an output
-    bool *apart;  // shares no kernel
-    bool *narrow; // is stored as ACT although it is f32, see fuse_cost.c
-    bool *joined; // reductions that the update makes: see fuse_update.c
-    bool *late;   // scalars that the update leaves in memory
+    bool *library_operand; // is read by a library, a check or as an output
+    bool *unfused;         // shares no kernel
+    bool *stored_as_act; // is stored as ACT although it is f32, see fuse_cost.c
+    bool *in_update;     // reductions that the update makes: see fuse_update.c
+    bool *written_by_update; // scalars that the update leaves in memory
     NodeId *row;  // the row reduction in its inline tree, or NO_NODE
 } Stored;
 
@@ -102,12 +102,12 @@ static inline const Node *at(const Facts *f, NodeId n) {
     return &f->old->node[n];
 }
 
-static inline const Brief *brief(const Facts *f, NodeId n) {
-    return &f->brief[n];
+static inline const Summary *summary(const Facts *f, NodeId n) {
+    return &f->summary[n];
 }
 
 static inline unsigned facts(const Facts *f, NodeId n) {
-    return brief(f, n)->facts;
+    return summary(f, n)->facts;
 }
 
 static inline bool is_leaf(const Facts *f, NodeId n) {
@@ -115,11 +115,11 @@ static inline bool is_leaf(const Facts *f, NodeId n) {
 }
 
 static inline bool reduces_rows(const Facts *f, NodeId n) {
-    return (facts(f, n) & REDUCES) && brief(f, n)->reduction == ROW_REDUCTION;
+    return (facts(f, n) & REDUCES) && summary(f, n)->reduction == ROW_REDUCTION;
 }
 
 static inline bool same_shape(const Facts *f, NodeId a, NodeId b) {
-    return brief(f, a)->shape == brief(f, b)->shape;
+    return summary(f, a)->shape == summary(f, b)->shape;
 }
 
 // Whether n can be computed inside the kernels that use it.
@@ -129,19 +129,19 @@ static inline bool is_inline(const Facts *f, NodeId n) {
 }
 
 static inline int64_t count_of(const Facts *f, NodeId n) {
-    return brief(f, n)->count;
+    return summary(f, n)->count;
 }
 
 // At most a value for each column, and not of the batch: little beside a tensor
 // with rows.
 static inline bool is_small(const Facts *f, NodeId n) {
-    return brief(f, n)->small;
+    return summary(f, n)->small;
 }
 
 // The node that n views, by way of any other views; n itself if it is none.
 static inline NodeId base_of(const Facts *f, NodeId n) {
     while (facts(f, n) & VIEW)
-        n = brief(f, n)->arg[0];
+        n = summary(f, n)->arg[0];
     return n;
 }
 
@@ -149,20 +149,20 @@ static inline NodeId base_of(const Facts *f, NodeId n) {
 // computed in the kernel like an index.
 static inline bool in_memory(const Facts *f, const Stored *s, NodeId n) {
     while ((facts(f, n) & VIEW) && !s->stored[n])
-        n = brief(f, n)->arg[0];
-    return s->stored[n] || (is_leaf(f, n) && !brief(f, n)->immediate);
+        n = summary(f, n)->arg[0];
+    return s->stored[n] || (is_leaf(f, n) && !summary(f, n)->immediate);
 }
 
 // The node whose memory a view of something in memory is.
 static inline NodeId memory_base(const Facts *f, const Stored *s, NodeId n) {
     while ((facts(f, n) & VIEW) && in_memory(f, s, n))
-        n = brief(f, n)->arg[0];
+        n = summary(f, n)->arg[0];
     return n;
 }
 
 // Whether the update leaves n in memory.
-static inline bool is_late(const Stored *s, NodeId n) {
-    return s->late[n] && s->stored[n] && !s->apart[n];
+static inline bool update_writes(const Stored *s, NodeId n) {
+    return s->written_by_update[n] && s->stored[n] && !s->unfused[n];
 }
 
 // ---- fuse_facts.c ----
@@ -185,7 +185,7 @@ void store_large(const Facts *f, Stored *s, Arena *a);
 // ---- fuse_update.c ----
 
 // Which numbers may be made by the kernel of the update or of a stack:
-// s->joined and s->late.
+// s->in_update and s->written_by_update.
 void find_updated(const Facts *f, Stored *s, Arena *a);
 
 // Stores the values below an assignment, a stack or a number of its kernel that
@@ -198,7 +198,7 @@ NodeId *leave_update(const Facts *f, Stored *s, Arena *a);
 
 // Which scalars nothing but outputs and the update needs, so that it can leave
 // them in memory.
-void find_late(const Facts *f, Stored *s, const NodeId *user);
+void find_written_by_update(const Facts *f, Stored *s, const NodeId *user);
 
 // ---- fuse_rows.c ----
 
@@ -218,7 +218,7 @@ void find_clusters(const Facts *f, const Stored *s, Clusters *c);
 
 // Stores the nodes that cost more to recompute, given the clusters: the first
 // on each path, and each that has a multiple of `every` others below.
-void store_dear(const Facts *f, Stored *s, const Clusters *c, int every);
+void store_by_traffic(const Facts *f, Stored *s, const Clusters *c, int every);
 
 // ---- fuse_members.c ----
 
@@ -237,10 +237,10 @@ Graph *place_groups(const Facts *f, const Stored *s, const Clusters *c,
 // Finds the groups of the old graph g and returns it in these.
 Graph *fuse(const Facts *f, Graph *g, Clusters *c);
 
-// ---- fuse_price.c ----
+// ---- fuse_time.c ----
 
 // The same for a described device, but with fewer values to a kernel where it
 // would have too few resident blocks and more kernels take less time.
-Graph *fuse_by_price(const Facts *f, Graph *g);
+Graph *fuse_by_time(const Facts *f, Graph *g);
 
 #endif

@@ -9,7 +9,7 @@ typedef struct {
     const Clusters *c;
     Arena *a;
     const Members *members; // of each cluster
-    const Workspace *room;  // of each cluster
+    const Workspace *workspace; // of each cluster
     bool *placed;           // it is in the new graph
     Graph *g;               // the new one
     NodeId *shared; // leaves, views of memory, roots: any group may use them
@@ -18,18 +18,19 @@ typedef struct {
     int group;
 } Rebuild;
 
-static const Workspace *find_rooms(const Rebuild *r) {
-    Workspace *room = ARENA_ARRAY(r->a, (size_t)r->c->count + 1, Workspace);
+static const Workspace *find_workspaces(const Rebuild *r) {
+    Workspace *workspace =
+        ARENA_ARRAY(r->a, (size_t)r->c->count + 1, Workspace);
     for (int k = 0; k < r->c->count; k++) {
         const Cluster *c = &r->c->cluster[k];
         const Type *space = at(r->f, c->space)->type;
-        room[k] = workspace_new(r->g, c->kind, space);
+        workspace[k] = workspace_new(r->g, c->kind, space);
         for (int i = 0; i < r->members[k].count; i++) {
             NodeId n = r->members[k].node[i];
-            workspace_add(&room[k], r->f->old, n, r->c->of[n] == k);
+            workspace_add(&workspace[k], r->f->old, n, r->c->of[n] == k);
         }
     }
-    return room;
+    return workspace;
 }
 
 // Casts a node of the new graph as one of the group.
@@ -48,7 +49,7 @@ static NodeId place_cast(Rebuild *r, NodeId a, DType to, Reason why) {
 static NodeId find_operand(Rebuild *r, NodeId n, int k) {
     if (k != NONE && r->owner[n] == k)
         return r->own[n];
-    if (k != NONE && r->s->narrow[memory_base(r->f, r->s, n)])
+    if (k != NONE && r->s->stored_as_act[memory_base(r->f, r->s, n)])
         return place_cast(r, r->shared[n], F32, REASON_none);
     return r->shared[n];
 }
@@ -63,7 +64,8 @@ static NodeId place_node(Rebuild *r, NodeId n, int k) {
         arg[i] = find_operand(r, d.arg[i], k);
     d.arg = arg;
     d.group = k == NONE ? -1 : r->group;
-    d.why = r->c->of[n] == k && !r->s->narrow[n] ? r->s->why[n] : REASON_none;
+    d.why = r->c->of[n] == k && !r->s->stored_as_act[n] ? r->s->why[n]
+                                                        : REASON_none;
     return graph_move(r->g, d);
 }
 
@@ -81,19 +83,20 @@ static void place_views(Rebuild *r, NodeId n) {
 
 static void place_cluster(Rebuild *r, int k) {
     const Cluster *c = &r->c->cluster[k];
-    if (r->room[k].any) {
+    if (r->workspace[k].any) {
         r->g->origin = at(r->f, c->root[0])->from;
-        graph_add(r->g, (Node){.op = OP_workspace,
-                               .type = (Type[]){workspace_type(&r->room[k])},
-                               .group = r->group,
-                               .offset = -1});
+        graph_add(r->g,
+                  (Node){.op = OP_workspace,
+                         .type = (Type[]){workspace_type(&r->workspace[k])},
+                         .group = r->group,
+                         .offset = -1});
     }
     for (int i = 0; i < r->members[k].count; i++) {
         NodeId n = r->members[k].node[i];
         r->own[n] = place_node(r, n, k);
         r->owner[n] = k;
         if (r->c->of[n] == k)
-            r->shared[n] = r->s->narrow[n]
+            r->shared[n] = r->s->stored_as_act[n]
                                ? place_cast(r, r->own[n], ACT, r->s->why[n])
                                : r->own[n];
     }
@@ -107,7 +110,7 @@ static void place_cluster(Rebuild *r, int k) {
 static int cluster_before(const Rebuild *r, int k) {
     const Facts *f = r->f;
     for (int i = 0; i < r->members[k].count; i++) {
-        const Brief *d = brief(f, r->members[k].node[i]);
+        const Summary *d = summary(f, r->members[k].node[i]);
         for (int j = 0; j < d->num_args; j++) {
             int from = r->c->of[memory_base(f, r->s, d->arg[j])];
             if (from != NONE && from != k && !r->placed[from])
@@ -165,7 +168,7 @@ static bool any_merged(const Rebuild *r) {
 static void place_counters(Rebuild *r) {
     int64_t counters = any_merged(r);
     for (int k = 0; k < r->c->count; k++)
-        counters += workspace_counters(&r->room[k]);
+        counters += workspace_counters(&r->workspace[k]);
     if (counters == 0)
         return;
     r->g->origin = (Origin){0};
@@ -190,12 +193,12 @@ Graph *place_groups(const Facts *f, const Stored *s, const Clusters *c,
         r.g->multiprocessors = f->options->multiprocessors;
     for (NodeId n = 0; n < count; n++)
         r.owner[n] = NONE;
-    r.room = find_rooms(&r);
+    r.workspace = find_workspaces(&r);
     place_leaves(&r);
     place_counters(&r);
     place_clusters(&r);
     for (NodeId n = 0; n < count; n++)
-        if (brief(f, n)->op == OP_output)
+        if (summary(f, n)->op == OP_output)
             place_node(&r, n, NONE);
     r.g->facts |= GROUPED;
     return r.g;

@@ -1,8 +1,8 @@
 // Clusters: roots that share a kernel.
 //
 // A root's depth is the number of roots on the longest path before it, its own
-// included.  A kernel that stores a value also hosts a sum over it, which then
-// has the depth of that kernel.
+// included.  A kernel that stores a value also computes a sum over it, which
+// then has the depth of that kernel.
 
 #include "ir/attr.h"
 #include "passes/fuse.h"
@@ -20,7 +20,7 @@ typedef struct {
     Clusters *c;
     int *depth;     // of each node
     NodeId *source; // the only root of its depth that it is by element, if any
-    NodeId *host;   // of a sum, the root whose kernel computes it, or NO_NODE
+    NodeId *producer; // of a sum, the root whose kernel computes it, or NO_NODE
     Reads *below;   // of each node
     uint64_t *sets; // of each cluster, the tensors that its roots read
     int *newest;    // of each depth, its last cluster
@@ -38,12 +38,12 @@ static GroupKind root_kind(const Facts *f, const Stored *s, NodeId n) {
 
 static NodeId root_space(const Facts *f, const Stored *s, NodeId n) {
     if (s->row[n] != NO_NODE)
-        return brief(f, s->row[n])->arg[0];
+        return summary(f, s->row[n])->arg[0];
     if (facts(f, n) & REDUCES)
-        return brief(f, n)->arg[0];
-    NodeId pool = brief(f, n)->pool;
+        return summary(f, n)->arg[0];
+    NodeId pool = summary(f, n)->pool;
     if (pool != NO_NODE && (pool == n || !s->stored[pool])) {
-        NodeId dy = brief(f, pool)->arg[brief(f, pool)->num_args - 1];
+        NodeId dy = summary(f, pool)->arg[summary(f, pool)->num_args - 1];
         if (!in_memory(f, s, dy))
             return dy;
     }
@@ -57,8 +57,8 @@ static NodeId find_source(const Roots *r, NodeId n) {
     NodeId source = NO_NODE;
     if (!(facts(f, n) & POINTWISE))
         return NO_NODE;
-    for (int i = 0; i < brief(f, n)->num_args; i++) {
-        NodeId arg = brief(f, n)->arg[i];
+    for (int i = 0; i < summary(f, n)->num_args; i++) {
+        NodeId arg = summary(f, n)->arg[i];
         if (r->depth[arg] < r->depth[n])
             continue;
         bool other = r->source[arg] == NO_NODE ||
@@ -72,12 +72,12 @@ static NodeId find_source(const Roots *r, NodeId n) {
 
 // The root whose kernel can also compute the sum n: it iterates over the same
 // elements, and nothing else that n needs is made at the same time.
-static NodeId find_host(const Roots *r, NodeId n) {
+static NodeId find_producer(const Roots *r, NodeId n) {
     const Facts *f = r->f;
-    if (r->s->apart[n] || f->share[n] != SHARE_ANY ||
+    if (r->s->unfused[n] || f->share[n] != SHARE_ANY ||
         !(facts(f, n) & REDUCES) || root_kind(f, r->s, n) != GROUP_GRID)
         return NO_NODE;
-    NodeId arg = brief(f, n)->arg[0], source = r->source[arg];
+    NodeId arg = summary(f, n)->arg[0], source = r->source[arg];
     if (source == NO_NODE || (facts(f, source) & REDUCES) ||
         !same_shape(f, root_space(f, r->s, source), arg))
         return NO_NODE;
@@ -91,15 +91,15 @@ static void find_depths(Roots *r) {
     const Facts *f = r->f;
     for (NodeId n = 0; n < f->old->count; n++) {
         int depth = 0;
-        for (int i = 0; i < brief(f, n)->num_args; i++)
-            if (r->depth[brief(f, n)->arg[i]] > depth)
-                depth = r->depth[brief(f, n)->arg[i]];
+        for (int i = 0; i < summary(f, n)->num_args; i++)
+            if (r->depth[summary(f, n)->arg[i]] > depth)
+                depth = r->depth[summary(f, n)->arg[i]];
         r->depth[n] = depth;
-        r->host[n] = NO_NODE;
+        r->producer[n] = NO_NODE;
         r->source[n] = NO_NODE;
         if (is_root(f, r->s, n)) {
-            r->host[n] = find_host(r, n);
-            r->depth[n] += r->host[n] == NO_NODE;
+            r->producer[n] = find_producer(r, n);
+            r->depth[n] += r->producer[n] == NO_NODE;
             r->source[n] = n;
         } else if (depth > 0) {
             r->source[n] = find_source(r, n);
@@ -110,9 +110,9 @@ static void find_depths(Roots *r) {
 static Reads find_reads(const Roots *r, NodeId n) {
     const Facts *f = r->f;
     Reads set = {0};
-    for (int i = 0; i < brief(f, n)->num_args; i++) {
-        NodeId arg = brief(f, n)->arg[i];
-        if (brief(f, arg)->immediate)
+    for (int i = 0; i < summary(f, n)->num_args; i++) {
+        NodeId arg = summary(f, n)->arg[i];
+        if (summary(f, arg)->immediate)
             continue;
         uint64_t bit = UINT64_C(1) << (arg * 0x9E3779B1u >> 26);
         bool stored = r->s->stored[arg] && !(facts(f, arg) & VIEW);
@@ -167,20 +167,20 @@ static int cluster_like(const Roots *r, Cluster want, uint64_t set,
 
 // Whether n is a sum over columns of a matrix in memory, which any kernel that
 // iterates over the same rows can make, whatever their shape.
-static bool is_loose(const Roots *r, NodeId n) {
+static bool is_free_sum(const Roots *r, NodeId n) {
     const Facts *f = r->f;
-    if (!(facts(f, n) & REDUCES) || r->s->apart[n] || r->host[n] != NO_NODE ||
-        root_kind(f, r->s, n) != GROUP_GRID)
+    if (!(facts(f, n) & REDUCES) || r->s->unfused[n] ||
+        r->producer[n] != NO_NODE || root_kind(f, r->s, n) != GROUP_GRID)
         return false;
-    NodeId matrix = brief(f, n)->arg[0];
-    return brief(f, n)->reduction == COLUMN_REDUCTION &&
+    NodeId matrix = summary(f, n)->arg[0];
+    return summary(f, n)->reduction == COLUMN_REDUCTION &&
            at(f, matrix)->type->rank == 2 && in_memory(f, r->s, matrix) &&
            fits_sum(f, n, matrix);
 }
 
 // The kernel of rows that reads such a matrix, or NONE.
 static int rows_like(const Roots *r, NodeId n) {
-    NodeId matrix = brief(r->f, n)->arg[0];
+    NodeId matrix = summary(r->f, n)->arg[0];
     Cluster want = {.kind = GROUP_ROWS, .depth = r->depth[n], .space = matrix};
     uint64_t set = worth_sharing(r->f, r->below[n], matrix);
     return cluster_like(r, want, set, same_rows);
@@ -216,11 +216,11 @@ static void find_cluster(Roots *r, NodeId n) {
                     .space = root_space(f, r->s, n),
                     .older = r->newest[r->depth[n]]};
     uint64_t set = worth_sharing(f, r->below[n], want.space);
-    int k = r->host[n] == NO_NODE ? NONE : r->c->of[r->host[n]];
-    if (k == NONE && !r->s->apart[n] && f->share[n] != SHARE_NONE &&
+    int k = r->producer[n] == NO_NODE ? NONE : r->c->of[r->producer[n]];
+    if (k == NONE && !r->s->unfused[n] && f->share[n] != SHARE_NONE &&
         (want.kind == GROUP_GRID || want.kind == GROUP_ROWS))
         k = cluster_like(r, want, set, same_shape);
-    if (want.kind == GROUP_ATTENTION && !r->s->apart[n])
+    if (want.kind == GROUP_ATTENTION && !r->s->unfused[n])
         k = attention_like(r, n);
     if (k == NONE)
         k = r->newest[want.depth] = cluster_new(r->c, want);
@@ -229,9 +229,9 @@ static void find_cluster(Roots *r, NodeId n) {
 }
 
 // After all others, so that the kernels of rows are known.
-static void find_loose_clusters(Roots *r) {
+static void find_free_sums(Roots *r) {
     for (NodeId n = 0; n < r->f->old->count; n++) {
-        if (!is_root(r->f, r->s, n) || !is_loose(r, n))
+        if (!is_root(r->f, r->s, n) || !is_free_sum(r, n))
             continue;
         int k = rows_like(r, n);
         if (k == NONE)
@@ -269,13 +269,13 @@ static void join_roots(Roots *r) {
     for (NodeId n = 0; n < f->old->count; n++) {
         r->below[n] = find_reads(r, n);
         r->c->of[n] = NONE;
-        if (brief(f, n)->op == OP_assign || is_late(r->s, n)) {
+        if (summary(f, n)->op == OP_assign || update_writes(r->s, n)) {
             cluster_join(r->c, find_update(r, n), n);
-        } else if (is_root(f, r->s, n) && !is_loose(r, n)) {
+        } else if (is_root(f, r->s, n) && !is_free_sum(r, n)) {
             find_cluster(r, n);
         }
     }
-    find_loose_clusters(r);
+    find_free_sums(r);
     place_updates(r);
 }
 
@@ -289,7 +289,7 @@ void find_clusters(const Facts *f, const Stored *s, Clusters *c) {
                .c = c,
                .depth = ARENA_UNINIT(own, count, int),
                .source = ARENA_UNINIT(own, count, NodeId),
-               .host = ARENA_UNINIT(own, count, NodeId),
+               .producer = ARENA_UNINIT(own, count, NodeId),
                .below = ARENA_UNINIT(own, count, Reads),
                .sets = ARENA_ARRAY(own, (size_t)count + 1, uint64_t),
                .newest = ARENA_UNINIT(own, (size_t)count + 1, int),

@@ -57,10 +57,10 @@ static bool find_tree(const Facts *f, const Stored *s, NodeId n, Tree *t) {
     t->num_inner = 1;
     t->num_inputs = 0;
     for (int done = 0; done < t->num_inner; done++) {
-        const Brief *d = brief(f, t->inner[done]);
+        const Summary *d = summary(f, t->inner[done]);
         for (int i = 0; i < d->num_args; i++) {
             NodeId arg = d->arg[i];
-            if (brief(f, arg)->immediate || is_small(f, arg))
+            if (summary(f, arg)->immediate || is_small(f, arg))
                 continue;
             bool stored = s->stored[arg] || is_leaf(f, arg) ||
                           is_slice_in_memory(f, s, arg);
@@ -80,7 +80,7 @@ static bool find_tree(const Facts *f, const Stored *s, NodeId n, Tree *t) {
 // one.
 static bool follows_state(const Facts *f, NodeId n, const Tree *t) {
     for (int i = 0; i < t->num_inputs; i++) {
-        Op op = brief(f, t->input[i])->op;
+        Op op = summary(f, t->input[i])->op;
         if ((op == OP_param || op == OP_state) && same_shape(f, t->input[i], n))
             return true;
     }
@@ -93,12 +93,13 @@ static bool can_narrow(const Facts *f, const Stored *s, NodeId n) {
     Tree tree;
     if (f->old->act == F32 || !f->batched[n] || f->in_rows[n] ||
         at(f, n)->type->dtype != F32 || at(f, n)->from.full ||
-        s->row[n] != NO_NODE || s->called[n] || !(facts(f, n) & POINTWISE) ||
-        !find_tree(f, s, n, &tree) || follows_state(f, n, &tree))
+        s->row[n] != NO_NODE || s->library_operand[n] ||
+        !(facts(f, n) & POINTWISE) || !find_tree(f, s, n, &tree) ||
+        follows_state(f, n, &tree))
         return false;
     for (int i = 0; i < tree.num_inputs; i++)
         if (at(f, tree.input[i])->type->dtype == ACT ||
-            s->narrow[tree.input[i]])
+            s->stored_as_act[tree.input[i]])
             return true;
     return false;
 }
@@ -140,7 +141,7 @@ static int64_t bytes_more(const Facts *f, const Stored *s, const Makers *makers,
         anyway[j] = needed_anyway(f, makers, t, anyway, t->inner[j], k);
     for (int i = 0; i < t->num_inputs; i++)
         if (!needed_anyway(f, makers, t, anyway, t->input[i], k))
-            bytes += bytes_of(f, t->input[i], s->narrow[t->input[i]]);
+            bytes += bytes_of(f, t->input[i], s->stored_as_act[t->input[i]]);
     return bytes;
 }
 
@@ -166,11 +167,11 @@ static bool costs_less_stored(const Facts *f, const Stored *s,
 }
 
 // Which nodes would cost less stored than computed by each of their users.
-static bool *find_dear(const Facts *f, const Stored *s, const Clusters *c,
-                       Arena *a) {
+static bool *find_cheaper_stored(const Facts *f, const Stored *s,
+                                 const Clusters *c, Arena *a) {
     const Graph *g = f->old;
     Makers *makers = ARENA_ARRAY(a, g->count, Makers);
-    bool *dear = ARENA_ARRAY(a, g->count, bool);
+    bool *cheaper = ARENA_ARRAY(a, g->count, bool);
     for (NodeId n = g->count; n-- > 0;) {
         Makers *own = &makers[n];
         if (c->of[n] != NONE)
@@ -179,31 +180,31 @@ static bool *find_dear(const Facts *f, const Stored *s, const Clusters *c,
             !(facts(f, n) & VIEW) && !is_small(f, n) &&
             !is_slice_in_memory(f, s, n) &&
             costs_less_stored(f, s, makers, n)) {
-            dear[n] = true;
+            cheaper[n] = true;
             *own = (Makers){1, {c->count + (int)n}}; // a cluster to come
         }
-        for (int i = 0; i < brief(f, n)->num_args; i++) {
-            NodeId arg = brief(f, n)->arg[i];
+        for (int i = 0; i < summary(f, n)->num_args; i++) {
+            NodeId arg = summary(f, n)->arg[i];
             if (c->of[arg] != NONE || is_leaf(f, arg))
                 continue; // has its own, or is not computed
             for (int j = 0; j < own->count; j++)
                 maker_add(&makers[arg], own->cluster[j]);
         }
     }
-    return dear;
+    return cheaper;
 }
 
 // For each node how many of them lie one below the other under it, and the
 // most.
-static int *count_dear(const Facts *f, const Stored *s, const bool *dear,
-                       Arena *a, int *most) {
+static int *count_cheaper_stored(const Facts *f, const Stored *s,
+                                 const bool *cheaper, Arena *a, int *most) {
     int *below = ARENA_ARRAY(a, f->old->count, int);
     *most = 0;
     for (NodeId n = 0; n < f->old->count; n++) {
-        for (int i = 0; i < brief(f, n)->num_args && is_inline(f, n); i++) {
-            NodeId arg = brief(f, n)->arg[i];
-            int count = below[arg] + dear[arg];
-            if ((dear[arg] || !s->stored[arg]) && count > below[n])
+        for (int i = 0; i < summary(f, n)->num_args && is_inline(f, n); i++) {
+            NodeId arg = summary(f, n)->arg[i];
+            int count = below[arg] + cheaper[arg];
+            if ((cheaper[arg] || !s->stored[arg]) && count > below[n])
                 below[n] = count;
         }
         *most = below[n] > *most ? below[n] : *most;
@@ -213,17 +214,17 @@ static int *count_dear(const Facts *f, const Stored *s, const bool *dear,
 
 // With some of them stored the rest may be cheap.  A long chain is that of a
 // loop over positions, whose kernels are equal if all are stored.
-void store_dear(const Facts *f, Stored *s, const Clusters *c, int every) {
+void store_by_traffic(const Facts *f, Stored *s, const Clusters *c, int every) {
     enum { LONG_CHAIN = 32 };
     Arena *a = arena_new();
-    const bool *dear = find_dear(f, s, c, a);
+    const bool *cheaper = find_cheaper_stored(f, s, c, a);
     int most;
-    const int *below = count_dear(f, s, dear, a, &most);
+    const int *below = count_cheaper_stored(f, s, cheaper, a, &most);
     every = most >= LONG_CHAIN ? 1 : every;
     for (NodeId n = 0; n < f->old->count; n++) {
-        if (dear[n] && below[n] % every == 0) {
+        if (cheaper[n] && below[n] % every == 0) {
             store(f, s, n, REASON_traffic);
-            s->narrow[n] = can_narrow(f, s, n);
+            s->stored_as_act[n] = can_narrow(f, s, n);
         }
     }
     arena_free(a);

@@ -7,17 +7,18 @@
 // Shapes by their numbers: a hash of nodes that are the first of theirs.
 typedef struct {
     const Graph *g;
-    Brief *brief;
+    Summary *summary;
     NodeId *slot; // from 1; 0 is free
     uint32_t mask;
     int count;
 } Shapes;
 
-static Shapes shapes_new(const Graph *g, Brief *brief, Arena *scratch) {
+static Shapes shapes_new(const Graph *g, Summary *summary, Arena *scratch) {
     uint32_t size = 64;
     while (size < 2 * g->count)
         size *= 2;
-    return (Shapes){g, brief, ARENA_ARRAY(scratch, size, NodeId), size - 1, 0};
+    return (Shapes){g, summary, ARENA_ARRAY(scratch, size, NodeId), size - 1,
+                    0};
 }
 
 // The number of n's shape, which is that of an earlier node or a new one.
@@ -29,7 +30,7 @@ static int shape_number(Shapes *s, NodeId n) {
     uint32_t at = (uint32_t)(hash >> 32) & s->mask;
     for (; s->slot[at] != 0; at = (at + 1) & s->mask)
         if (type_has_shape(s->g->node[s->slot[at] - 1].type, t))
-            return s->brief[s->slot[at] - 1].shape;
+            return s->summary[s->slot[at] - 1].shape;
     s->slot[at] = n + 1;
     return s->count++;
 }
@@ -51,24 +52,24 @@ static bool has_rows(const Type *t, bool batched) {
     return true;
 }
 
-static const Brief *find_brief(const Graph *g, const bool *batched,
-                               Arena *scratch) {
-    Brief *brief = ARENA_ARRAY(scratch, g->count, Brief);
-    Shapes shapes = shapes_new(g, brief, scratch);
+static const Summary *find_brief(const Graph *g, const bool *batched,
+                                 Arena *scratch) {
+    Summary *summary = ARENA_ARRAY(scratch, g->count, Summary);
+    Shapes shapes = shapes_new(g, summary, scratch);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
-        brief[n] = (Brief){.arg = d->arg,
-                           .count = type_count(d->type),
-                           .num_args = d->num_args,
-                           .op = d->op,
-                           .facts = op_info[d->op].facts,
-                           .shape = shape_number(&shapes, n),
-                           .pool = pool_unfolded(g, n),
-                           .immediate = node_immediate(d),
-                           .small = !has_rows(d->type, batched[n]),
-                           .reduction = (uint8_t)kind_of_reduction(g, n)};
+        summary[n] = (Summary){.arg = d->arg,
+                               .count = type_count(d->type),
+                               .num_args = d->num_args,
+                               .op = d->op,
+                               .facts = op_info[d->op].facts,
+                               .shape = shape_number(&shapes, n),
+                               .pool = pool_unfolded(g, n),
+                               .immediate = node_immediate(d),
+                               .small = !has_rows(d->type, batched[n]),
+                               .reduction = (uint8_t)kind_of_reduction(g, n)};
     }
-    return brief;
+    return summary;
 }
 
 // The operand of a normalisation over rows, or of a softmax, is kept in full.
@@ -76,17 +77,17 @@ static bool *find_in_rows(const Facts *f, Arena *a) {
     bool *in_rows = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = f->old->count; n-- > 0;) {
         bool same = (facts(f, n) & (POINTWISE | VIEW | INDEXES)) && in_rows[n];
-        for (int i = 0; i < brief(f, n)->num_args; i++)
-            in_rows[brief(f, n)->arg[i]] |= same || reduces_rows(f, n);
+        for (int i = 0; i < summary(f, n)->num_args; i++)
+            in_rows[summary(f, n)->arg[i]] |= same || reduces_rows(f, n);
     }
     return in_rows;
 }
 
 // A slice of a library's result is read where it lies.
 static bool is_piece(const Facts *f, NodeId n) {
-    if (brief(f, n)->op != OP_slice)
+    if (summary(f, n)->op != OP_slice)
         return false;
-    return (facts(f, base_of(f, brief(f, n)->arg[0])) & CALLS) &&
+    return (facts(f, base_of(f, summary(f, n)->arg[0])) & CALLS) &&
            count_of(f, n) > 1;
 }
 
@@ -95,8 +96,8 @@ static bool is_in_place(const Facts *f, NodeId n) {
         return true;
     if (!(facts(f, n) & (POINTWISE | VIEW)))
         return false;
-    for (int i = 0; i < brief(f, n)->num_args; i++) {
-        int64_t count = count_of(f, brief(f, n)->arg[i]);
+    for (int i = 0; i < summary(f, n)->num_args; i++) {
+        int64_t count = count_of(f, summary(f, n)->arg[i]);
         if (count != count_of(f, n) && count != 1)
             return false;
     }
@@ -113,17 +114,17 @@ static bool *find_fits(const Facts *f, Arena *a) {
 // Whether n assigns a derived state.  Nothing in the update reads one, and the
 // elements that a pad leaves out stay 0.
 static bool assigns_derived(const Facts *f, NodeId n) {
-    return brief(f, n)->op == OP_assign &&
-           state_is(at(f, brief(f, n)->arg[0]), STATE_DERIVED);
+    return summary(f, n)->op == OP_assign &&
+           state_is(at(f, summary(f, n)->arg[0]), STATE_DERIVED);
 }
 
 static bool *find_scattered(const Facts *f, Arena *a) {
     bool *otherwise = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = 0; n < f->old->count; n++)
-        for (int i = 0; i < brief(f, n)->num_args; i++)
-            otherwise[brief(f, n)->arg[i]] |= !assigns_derived(f, n);
+        for (int i = 0; i < summary(f, n)->num_args; i++)
+            otherwise[summary(f, n)->arg[i]] |= !assigns_derived(f, n);
     for (NodeId n = 0; n < f->old->count; n++)
-        otherwise[n] = brief(f, n)->op == OP_pad && !otherwise[n];
+        otherwise[n] = summary(f, n)->op == OP_pad && !otherwise[n];
     return otherwise;
 }
 
@@ -131,12 +132,12 @@ Facts find_facts(const Graph *g, Arena *a, const PassOptions *o) {
     const bool *batched = graph_batched(g, a);
     Facts f = {.old = g,
                .options = o,
-               .brief = find_brief(g, batched, a),
+               .summary = find_brief(g, batched, a),
                .users = graph_users(g, a),
                .batched = batched,
                .share = ARENA_ARRAY(a, g->count, Share)};
     f.in_rows = find_in_rows(&f, a);
-    f.fits = find_fits(&f, a);
-    f.scattered = find_scattered(&f, a);
+    f.elementwise = find_fits(&f, a);
+    f.padded_store = find_scattered(&f, a);
     return f;
 }

@@ -78,9 +78,9 @@ static bool is_computed(const Reading *r, NodeId n, NodeId arg) {
 // costs no more than reading it.
 static bool has_operands(const Reading *r, NodeId n, int *budget) {
     const Facts *f = r->f;
-    for (int i = 0; i < brief(f, n)->num_args; i++) {
-        NodeId arg = brief(f, n)->arg[i];
-        if (brief(f, arg)->immediate || r->c->of[arg] == r->k ||
+    for (int i = 0; i < summary(f, n)->num_args; i++) {
+        NodeId arg = summary(f, n)->arg[i];
+        if (summary(f, arg)->immediate || r->c->of[arg] == r->k ||
             r->again[arg] == r->k || is_computed(r, n, arg))
             continue;
         if (in_memory(f, r->s, arg)) {
@@ -100,16 +100,16 @@ static bool has_operands(const Reading *r, NodeId n, int *budget) {
 static bool is_worth(const Reading *r, NodeId n) {
     const Facts *f = r->f;
     int budget = FEW;
-    return r->s->called[n] && !r->s->apart[n] && (facts(f, n) & POINTWISE) &&
-           !(facts(f, n) & COSTLY) && !is_small(f, n) &&
-           has_operands(r, n, &budget);
+    return r->s->library_operand[n] && !r->s->unfused[n] &&
+           (facts(f, n) & POINTWISE) && !(facts(f, n) & COSTLY) &&
+           !is_small(f, n) && has_operands(r, n, &budget);
 }
 
 // Whether all of the kernel that uses n, also under another shape, wants the
 // same elements as of the rest.
 static bool stays_in_place(const Reading *r, NodeId n) {
     for (int i = 0; i < r->own->count; i++) {
-        const Brief *d = brief(r->f, r->own->node[i]);
+        const Summary *d = summary(r->f, r->own->node[i]);
         for (int j = 0; j < d->num_args; j++)
             if (memory_base(r->f, r->s, d->arg[j]) == n &&
                 !(d->facts & (POINTWISE | REDUCES)))
@@ -122,7 +122,7 @@ static bool stays_in_place(const Reading *r, NodeId n) {
 static void compute_again(Reading *r, NodeId n) {
     const Facts *f = r->f;
     for (; (facts(f, n) & VIEW) && in_memory(f, r->s, n);
-         n = brief(f, n)->arg[0])
+         n = summary(f, n)->arg[0])
         r->again[n] = r->k;
     r->again[n] = r->k;
 }

@@ -7,7 +7,7 @@
 // A variance over blocks needs pivots, so whole rows would be reduced first.
 bool fits_sum(const Facts *f, NodeId n, NodeId space) {
     enum { MAX_COLUMNS = 1024 };
-    const Brief *d = brief(f, n);
+    const Summary *d = summary(f, n);
     if (d->reduction == FULL_REDUCTION)
         return d->op != OP_var;
     return d->op == OP_sum && d->reduction == COLUMN_REDUCTION &&
@@ -19,7 +19,7 @@ bool fits_sum(const Facts *f, NodeId n, NodeId space) {
 // reduction `row`, which is below its operand arg.
 static bool fits_rows(const Facts *f, const Stored *s, NodeId n, NodeId arg,
                       NodeId row) {
-    NodeId space = brief(f, row)->arg[0];
+    NodeId space = summary(f, row)->arg[0];
     int64_t elements = count_of(f, space),
             rows = space_rows(at(f, space)->type);
     bool per_row = count_of(f, arg) == rows;
@@ -28,7 +28,7 @@ static bool fits_rows(const Facts *f, const Stored *s, NodeId n, NodeId arg,
     if (facts(f, n) & REDUCES)
         return fits_sum(f, n, space) &&
                (count_of(f, arg) == elements ||
-                (per_row && brief(f, n)->reduction == FULL_REDUCTION));
+                (per_row && summary(f, n)->reduction == FULL_REDUCTION));
     if (pads_columns(f->old, n)) // rows are stored that far apart
         return s->stored[n] && count_of(f, arg) == elements;
     // As many elements in as many columns: so the rows are the same.
@@ -41,13 +41,13 @@ static bool fits_rows(const Facts *f, const Stored *s, NodeId n, NodeId arg,
 void find_rows(const Facts *f, Stored *s) {
     for (NodeId n = 0; n < f->old->count; n++) {
         s->row[n] = NO_NODE;
-        for (int i = 0; i < brief(f, n)->num_args; i++) {
-            NodeId arg = brief(f, n)->arg[i], row = s->row[arg];
+        for (int i = 0; i < summary(f, n)->num_args; i++) {
+            NodeId arg = summary(f, n)->arg[i], row = s->row[arg];
             if (row == NO_NODE || s->stored[arg])
                 continue;
             bool same = s->row[n] == NO_NODE ||
-                        same_shape(f, brief(f, s->row[n])->arg[0],
-                                   brief(f, row)->arg[0]);
+                        same_shape(f, summary(f, s->row[n])->arg[0],
+                                   summary(f, row)->arg[0]);
             if (same && fits_rows(f, s, n, arg, row))
                 s->row[n] = row;
             else

@@ -4,7 +4,7 @@
 #include "passes/fuse.h"
 
 void store(const Facts *f, Stored *s, NodeId n, Reason why) {
-    if (brief(f, base_of(f, n))->immediate) // never in memory
+    if (summary(f, base_of(f, n))->immediate) // never in memory
         return;
     while (!s->stored[n]) {
         s->stored[n] = s->changed = true;
@@ -12,7 +12,7 @@ void store(const Facts *f, Stored *s, NodeId n, Reason why) {
             s->why[n] = why;
             return;
         }
-        n = brief(f, n)->arg[0];
+        n = summary(f, n)->arg[0];
     }
 }
 
@@ -29,7 +29,7 @@ static bool is_kept(const Facts *f, NodeId n, NodeId arg) {
 
 // Whether an operation reads many elements for each of its own.
 static bool is_window(const Facts *f, NodeId n) {
-    Op op = brief(f, n)->op;
+    Op op = summary(f, n)->op;
     return op == OP_max_pool || op == OP_max_pool_index || op == OP_avg_pool ||
            op == OP_resize_grad;
 }
@@ -55,7 +55,7 @@ static int64_t demand(const Facts *f, NodeId n) {
 // arg.
 static int64_t times(const Facts *f, NodeId n, NodeId arg) {
     int64_t count = count_of(f, arg);
-    bool once = !is_inline(f, arg) || f->scattered[n] || count <= 1 ||
+    bool once = !is_inline(f, arg) || f->padded_store[n] || count <= 1 ||
                 count == space_rows(at(f, n)->type) || is_kept(f, n, arg);
     return once ? 1 : (demand(f, n) + count - 1) / count;
 }
@@ -67,13 +67,13 @@ static bool *find_unfolded(const Facts *f, const Stored *s, Arena *a) {
     uint32_t *uses = graph_uses(g, a);
     bool *unfolded = ARENA_ARRAY(a, g->count, bool);
     for (NodeId n = 0; n < g->count; n++) {
-        NodeId pool = s->stored[n] ? brief(f, n)->pool : NO_NODE;
+        NodeId pool = s->stored[n] ? summary(f, n)->pool : NO_NODE;
         if (pool == NO_NODE)
             continue;
-        unfolded[pool] = !s->apart[pool];
-        for (NodeId m = n; m != pool; m = brief(f, m)->arg[0])
-            unfolded[pool] &= uses[brief(f, m)->arg[0]] == 1 &&
-                              !s->apart[brief(f, m)->arg[0]];
+        unfolded[pool] = !s->unfused[pool];
+        for (NodeId m = n; m != pool; m = summary(f, m)->arg[0])
+            unfolded[pool] &= uses[summary(f, m)->arg[0]] == 1 &&
+                              !s->unfused[summary(f, m)->arg[0]];
     }
     return unfolded;
 }
@@ -92,9 +92,9 @@ static void store_costly(const Facts *f, Stored *s, Arena *a) {
     unsigned *taken = ARENA_ARRAY(a, f->old->count, unsigned);
     bool *unfolded = find_unfolded(f, s, a);
     for (NodeId n = 0; n < f->old->count; n++) {
-        int last = brief(f, n)->num_args - unfolded[n];
+        int last = summary(f, n)->num_args - unfolded[n];
         for (int i = 0; i < last; i++) {
-            NodeId arg = brief(f, n)->arg[i];
+            NodeId arg = summary(f, n)->arg[i];
             int64_t count = times(f, n, arg);
             often[arg] = count > often[arg] ? count : often[arg];
         }
@@ -102,8 +102,8 @@ static void store_costly(const Facts *f, Stored *s, Arena *a) {
     for (NodeId n = 0; n < f->old->count; n++) {
         taken[n] =
             (facts(f, n) & COSTLY ? LONG : 0) | (is_window(f, n) ? MUCH : 0);
-        for (int i = 0; i < brief(f, n)->num_args; i++)
-            taken[n] |= taken[brief(f, n)->arg[i]];
+        for (int i = 0; i < summary(f, n)->num_args; i++)
+            taken[n] |= taken[summary(f, n)->arg[i]];
         if (is_worth(taken[n], often[n]))
             store(f, s, n, REASON_repeated);
         if (!is_inline(f, n) || in_memory(f, s, n))
@@ -116,9 +116,9 @@ static void store_costly(const Facts *f, Stored *s, Arena *a) {
 static void store_taken(const Facts *f, Stored *s, Arena *a) {
     bool *taken = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = 0; n < f->old->count; n++) {
-        if (brief(f, n)->op != OP_take)
+        if (summary(f, n)->op != OP_take)
             continue;
-        NodeId image = brief(f, n)->arg[0];
+        NodeId image = summary(f, n)->arg[0];
         if (taken[image] && is_inline(f, image))
             store(f, s, image, REASON_repeated);
         taken[image] = true;
@@ -156,8 +156,8 @@ static void store_deep(const Facts *f, Stored *s, Arena *a) {
     enum { DEEPEST = 500 };
     int *below = ARENA_ARRAY(a, f->old->count, int);
     for (NodeId n = 0; n < f->old->count; n++) {
-        for (int i = 0; i < brief(f, n)->num_args; i++) {
-            NodeId arg = brief(f, n)->arg[i];
+        for (int i = 0; i < summary(f, n)->num_args; i++) {
+            NodeId arg = summary(f, n)->arg[i];
             if (!in_memory(f, s, arg) && below[arg] >= below[n])
                 below[n] = below[arg] + 1;
         }
@@ -184,10 +184,10 @@ static int count_reads(const Facts *f, const Stored *s, Down *down, NodeId n) {
     down->walk++;
     down->stack[height++] = n;
     while (height > 0) {
-        const Brief *d = brief(f, down->stack[--height]);
+        const Summary *d = summary(f, down->stack[--height]);
         for (int i = 0; i < d->num_args; i++) {
             NodeId arg = d->arg[i];
-            if (down->seen[arg] == down->walk || brief(f, arg)->immediate)
+            if (down->seen[arg] == down->walk || summary(f, arg)->immediate)
                 continue;
             down->seen[arg] = down->walk;
             if (is_one_read(f, s, arg))
@@ -203,10 +203,10 @@ static int count_reads(const Facts *f, const Stored *s, Down *down, NodeId n) {
 static NodeId widest_operand(const Facts *f, const Stored *s, NodeId n,
                              const int *below) {
     NodeId most = NO_NODE;
-    for (int i = 0; i < brief(f, n)->num_args; i++) {
-        NodeId arg = brief(f, n)->arg[i];
+    for (int i = 0; i < summary(f, n)->num_args; i++) {
+        NodeId arg = summary(f, n)->arg[i];
         while ((facts(f, arg) & VIEW) && !in_memory(f, s, arg))
-            arg = brief(f, arg)->arg[0];
+            arg = summary(f, arg)->arg[0];
         if ((facts(f, arg) & POINTWISE) && !is_one_read(f, s, arg) &&
             below[arg] > 1 && (most == NO_NODE || below[arg] > below[most]))
             most = arg;
@@ -224,8 +224,8 @@ static void store_wide(const Facts *f, Stored *s, Arena *a) {
                  ARENA_ARRAY(a, f->old->count, int), 0};
     for (NodeId n = 0; n < f->old->count; n++) {
         NodeId most;
-        for (int i = 0; i < brief(f, n)->num_args; i++) {
-            NodeId arg = brief(f, n)->arg[i];
+        for (int i = 0; i < summary(f, n)->num_args; i++) {
+            NodeId arg = summary(f, n)->arg[i];
             below[n] += is_one_read(f, s, arg) ? 1 : below[arg];
         }
         if (below[n] <= MAX_READS || !(facts(f, n) & POINTWISE))
@@ -245,8 +245,8 @@ static bool is_cheap(const Facts *f, NodeId n) {
     while ((facts(f, n) & VIEW) ||
            ((facts(f, n) & POINTWISE) && !(facts(f, n) & COSTLY))) {
         NodeId tensor = NO_NODE;
-        for (int i = 0; i < brief(f, n)->num_args; i++) {
-            NodeId arg = brief(f, n)->arg[i];
+        for (int i = 0; i < summary(f, n)->num_args; i++) {
+            NodeId arg = summary(f, n)->arg[i];
             if (is_small(f, arg))
                 continue;
             if (tensor != NO_NODE)
@@ -265,15 +265,15 @@ static void store_by_kind(const Facts *f, Stored *s) {
     for (NodeId n = 0; n < f->old->count; n++) {
         const Node *d = at(f, n);
         bool library = (facts(f, n) & CALLS) || d->op == OP_output ||
-                       ((facts(f, n) & REDUCES_ALL) && !s->joined[n]);
+                       ((facts(f, n) & REDUCES_ALL) && !s->in_update[n]);
         for (int i = 0; i < d->num_args && library; i++) {
             store(f, s, d->arg[i], REASON_none);
-            s->called[memory_base(f, s, d->arg[i])] = true;
+            s->library_operand[memory_base(f, s, d->arg[i])] = true;
         }
         for (int i = 0; i < d->num_args && (facts(f, n) & ATTENDS); i++)
             if (!is_small(f, d->arg[i]) && !is_cheap(f, d->arg[i]))
                 store(f, s, d->arg[i], REASON_attended);
-        if (!(facts(f, n) & EFFECT) && !is_inline(f, n) && !s->joined[n])
+        if (!(facts(f, n) & EFFECT) && !is_inline(f, n) && !s->in_update[n])
             store(f, s, n, REASON_none);
         if (f->share[n] == SHARE_OTHERS) {
             s->stored[n] = true;
@@ -287,8 +287,8 @@ static void keep_apart(const Facts *f, Stored *s, Graph *g) {
     for (NodeId n = 0; n < f->old->count; n++) {
         if (facts(f, n) & (LEAF | VIEW | CALLS | EFFECT))
             continue;
-        s->apart[n] = !rewrite_next(g, f->options) || f->options->level == 0;
-        if (s->apart[n] && is_inline(f, n))
+        s->unfused[n] = !rewrite_next(g, f->options) || f->options->level == 0;
+        if (s->unfused[n] && is_inline(f, n))
             store(f, s, n, REASON_unfused);
     }
 }
@@ -297,11 +297,11 @@ Stored store_first(const Facts *f, Graph *g, Arena *a) {
     size_t count = f->old->count;
     Stored s = {.stored = ARENA_ARRAY(a, count, bool),
                 .why = ARENA_ARRAY(a, count, Reason),
-                .called = ARENA_ARRAY(a, count, bool),
-                .apart = ARENA_ARRAY(a, count, bool),
-                .narrow = ARENA_ARRAY(a, count, bool),
-                .joined = ARENA_ARRAY(a, count, bool),
-                .late = ARENA_ARRAY(a, count, bool),
+                .library_operand = ARENA_ARRAY(a, count, bool),
+                .unfused = ARENA_ARRAY(a, count, bool),
+                .stored_as_act = ARENA_ARRAY(a, count, bool),
+                .in_update = ARENA_ARRAY(a, count, bool),
+                .written_by_update = ARENA_ARRAY(a, count, bool),
                 .row = ARENA_ARRAY(a, count, NodeId)};
     find_updated(f, &s, a);
     store_by_kind(f, &s);

@@ -8,7 +8,7 @@
 #include "passes/fuse.h"
 
 static bool is_candidate(const Facts *f, NodeId n) {
-    const Brief *d = brief(f, n);
+    const Summary *d = summary(f, n);
     if (d->facts & REDUCES_ALL)
         return true;
     return d->op == OP_sum && d->reduction == FULL_REDUCTION &&
@@ -22,9 +22,10 @@ static NodeId *find_users(const Facts *f, const Stored *s, Arena *a) {
     NodeId update = f->old->count, many = f->old->count + 1;
     NodeId *user = graph_map_new(f->old, a);
     for (NodeId n = f->old->count; n-- > 0;) {
-        const Brief *d = brief(f, n);
+        const Summary *d = summary(f, n);
         bool stored = s->stored[n] && !is_leaf(f, n);
-        bool passes = f->fits[n] || is_candidate(f, n) || f->scattered[n];
+        bool passes =
+            f->elementwise[n] || is_candidate(f, n) || f->padded_store[n];
         if (d->op == OP_output && !is_candidate(f, base_of(f, d->arg[0])))
             continue; // it is read when all is done
         NodeId own = d->op == OP_assign       ? update
@@ -49,10 +50,10 @@ static bool has_one_user(const Facts *f, const NodeId *user, NodeId n) {
 static bool *find_touched(const Facts *f, Arena *a) {
     bool *touched = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = f->old->count; n-- > 0;) {
-        const Brief *d = brief(f, n);
+        const Summary *d = summary(f, n);
         bool begins = d->op == OP_assign || (facts(f, n) & STACKS);
         for (int i = 0; i < d->num_args; i++)
-            touched[d->arg[i]] |= begins || (touched[n] && f->fits[n]);
+            touched[d->arg[i]] |= begins || (touched[n] && f->elementwise[n]);
     }
     return touched;
 }
@@ -61,8 +62,8 @@ static bool *find_touched(const Facts *f, Arena *a) {
 static bool *find_covered(const Facts *f, Arena *a) {
     bool *covered = find_touched(f, a);
     for (NodeId n = 0; n < f->old->count; n++) {
-        const Brief *d = brief(f, n);
-        bool all = d->num_args > 0 && f->fits[n];
+        const Summary *d = summary(f, n);
+        bool all = d->num_args > 0 && f->elementwise[n];
         for (int i = 0; i < d->num_args; i++)
             all &= covered[d->arg[i]];
         covered[n] |= all || count_of(f, n) == 1 || d->immediate;
@@ -70,19 +71,20 @@ static bool *find_covered(const Facts *f, Arena *a) {
     return covered;
 }
 
-void find_late(const Facts *f, Stored *s, const NodeId *user) {
+void find_written_by_update(const Facts *f, Stored *s, const NodeId *user) {
     bool any = false;
     for (NodeId n = 0; n < f->old->count; n++) {
-        any |= brief(f, n)->op == OP_assign;
-        s->late[n] = false;
+        any |= summary(f, n)->op == OP_assign;
+        s->written_by_update[n] = false;
     }
     for (NodeId n = 0; n < f->old->count; n++) {
-        if (!any || f->options->level == 0 || brief(f, n)->op != OP_output)
+        if (!any || f->options->level == 0 || summary(f, n)->op != OP_output)
             continue;
-        NodeId arg = brief(f, n)->arg[0];
-        s->late[arg] = (facts(f, arg) & POINTWISE) && f->fits[arg] &&
-                       count_of(f, arg) == 1 &&
-                       (user[arg] == NO_NODE || user[arg] == f->old->count);
+        NodeId arg = summary(f, n)->arg[0];
+        s->written_by_update[arg] =
+            (facts(f, arg) & POINTWISE) && f->elementwise[arg] &&
+            count_of(f, arg) == 1 &&
+            (user[arg] == NO_NODE || user[arg] == f->old->count);
     }
 }
 
@@ -90,17 +92,17 @@ void find_updated(const Facts *f, Stored *s, Arena *a) {
     const NodeId *user = find_users(f, s, a);
     const bool *covered = find_covered(f, a);
     for (NodeId n = 0; n < f->old->count && f->options->level > 0; n++)
-        s->joined[n] =
+        s->in_update[n] =
             is_candidate(f, n) && has_one_user(f, user, n) &&
-            ((facts(f, n) & REDUCES_ALL) || covered[brief(f, n)->arg[0]]);
-    find_late(f, s, user);
+            ((facts(f, n) & REDUCES_ALL) || covered[summary(f, n)->arg[0]]);
+    find_written_by_update(f, s, user);
 }
 
 // One of them that a value in memory needs as well by now, or that shares no
 // kernel, or NO_NODE.
 static NodeId find_left(const Facts *f, const Stored *s, const NodeId *user) {
     for (NodeId n = 0; n < f->old->count; n++)
-        if (s->joined[n] && (!has_one_user(f, user, n) || s->apart[n]))
+        if (s->in_update[n] && (!has_one_user(f, user, n) || s->unfused[n]))
             return n;
     return NO_NODE;
 }
@@ -109,19 +111,20 @@ static NodeId find_left(const Facts *f, const Stored *s, const NodeId *user) {
 void store_for_update(const Facts *f, Stored *s, Arena *a) {
     bool *updating = ARENA_ARRAY(a, f->old->count, bool);
     for (NodeId n = f->old->count; n-- > 0;) {
-        const Brief *d = brief(f, n);
+        const Summary *d = summary(f, n);
         if (d->op == OP_assign) {
             NodeId value = d->arg[1];
-            if (f->scattered[value] && !s->stored[value])
-                value = brief(f, value)->arg[0];
+            if (f->padded_store[value] && !s->stored[value])
+                value = summary(f, value)->arg[0];
             updating[value] = true;
         }
-        bool walks = s->joined[n] || is_late(s, n) || (facts(f, n) & STACKS);
+        bool walks =
+            s->in_update[n] || update_writes(s, n) || (facts(f, n) & STACKS);
         for (int i = 0; i < d->num_args && walks; i++)
             updating[d->arg[i]] = true;
         if (!updating[n] || !is_inline(f, n) || s->stored[n])
             continue;
-        if (!f->fits[n])
+        if (!f->elementwise[n])
             store(f, s, n, REASON_update);
         else
             for (int i = 0; i < d->num_args; i++)
@@ -134,10 +137,10 @@ NodeId *leave_update(const Facts *f, Stored *s, Arena *a) {
         NodeId *user = find_users(f, s, a), n = find_left(f, s, user);
         if (n == NO_NODE)
             return user;
-        s->joined[n] = false;
+        s->in_update[n] = false;
         store(f, s, n, REASON_none);
-        for (int i = 0; i < brief(f, n)->num_args; i++)
+        for (int i = 0; i < summary(f, n)->num_args; i++)
             if (facts(f, n) & REDUCES_ALL)
-                store(f, s, brief(f, n)->arg[i], REASON_none);
+                store(f, s, summary(f, n)->arg[i], REASON_none);
     }
 }

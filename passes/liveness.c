@@ -56,11 +56,11 @@ static void find_needs(Liveness *l, Value *v, const Group *group, int *seen,
             seen[base] = (int)v->node;
             v->cost += graph_bytes(g, g->node[base].type);
             if (l->place[base] >= 0)
-                need[v->num_needs++] = l->place[base];
+                need[v->num_operands++] = l->place[base];
         }
     }
     v->cost += flops / FLOPS_OF_A_BYTE;
-    v->need = need;
+    v->operand = need;
 }
 
 static void find_values(Liveness *l, Arena *a) {
@@ -72,15 +72,15 @@ static void find_values(Liveness *l, Arena *a) {
         for (int i = 0; i < group->num_inputs; i++) {
             int at = l->place[group->input[i]];
             if (at >= 0 && k < l->split)
-                l->value[at].forward = k;
+                l->value[at].last_forward_use = k;
             else if (at >= 0)
-                l->value[at].kept = true;
+                l->value[at].used_after_split = true;
         }
         for (int i = 0; i < group->num_outputs; i++) {
             NodeId n = group->output[i];
             l->place[n] = l->num_values;
             Value *v = &l->value[l->num_values++];
-            *v = (Value){.node = n, .made = k, .forward = -1};
+            *v = (Value){.node = n, .def = k, .last_forward_use = -1};
             v->bytes = slot_bytes(l->g, n);
             if (k < l->split)
                 find_needs(l, v, group, seen, a);
@@ -94,7 +94,7 @@ static void keep_late(Liveness *l, const Group *group) {
     bool early = false;
     for (int i = 0; i < group->num_outputs; i++) {
         const Value *v = &l->value[l->place[group->output[i]]];
-        early |= v->forward >= 0 || v->result;
+        early |= v->last_forward_use >= 0 || v->result;
     }
     for (int i = 0; i < group->num_outputs; i++)
         l->value[l->place[group->output[i]]].recomputable &= early;
@@ -113,7 +113,7 @@ Liveness liveness_of(const Graph *g, Arena *a) {
                      ? l.place[node_base(g, g->node[n].arg[0])]
                      : -1;
         if (at >= 0) {
-            l.value[at].kept = l.value[at].result = true;
+            l.value[at].used_after_split = l.value[at].result = true;
             l.value[at].recomputable = false;
         }
     }
@@ -122,7 +122,7 @@ Liveness liveness_of(const Graph *g, Arena *a) {
     return l;
 }
 
-// ---- replay ----
+// ---- simulation ----
 
 // When a value is there, as numbers of turns; from -1: never.
 typedef struct {
@@ -135,23 +135,24 @@ typedef struct {
     LiveRange *first,
         *second; // of each value: as computed first, and recomputed
     int *stack;
-    Replay *replay;
+    Simulation *simulation;
 } Run;
 
 static void read_value(Run *r, int v) {
     LiveRange *range = r->dropped[v] ? &r->second[v] : &r->first[v];
-    range->to = r->replay->num_turns;
+    range->to = r->simulation->num_entries;
 }
 
 static void take_turn(Run *r, int group, int value) {
-    r->replay->turn[r->replay->num_turns++] = (Turn){group, value};
+    r->simulation->entry[r->simulation->num_entries++] =
+        (ScheduleEntry){group, value};
 }
 
 // A value that v is made from and that is not there, or -1.
 static int find_missing(const Run *r, int v) {
     const Value *value = &r->liveness->value[v];
-    for (int i = 0; i < value->num_needs; i++) {
-        int need = value->need[i];
+    for (int i = 0; i < value->num_operands; i++) {
+        int need = value->operand[i];
         if (r->dropped[need] && r->second[need].from < 0)
             return need;
     }
@@ -168,25 +169,26 @@ static void recompute(Run *r, int wanted) {
             continue;
         }
         const Value *value = &r->liveness->value[v];
-        for (int i = 0; i < value->num_needs; i++)
-            read_value(r, value->need[i]);
-        r->second[v].from = r->second[v].to = r->replay->num_turns;
-        r->replay->cost += value->cost;
+        for (int i = 0; i < value->num_operands; i++)
+            read_value(r, value->operand[i]);
+        r->second[v].from = r->second[v].to = r->simulation->num_entries;
+        r->simulation->cost += value->cost;
         take_turn(r, -1, v);
         height--;
     }
 }
 
-// Up to the split nothing is recomputed, so that all replays are the same.
+// Up to the split nothing is recomputed, so that all simulations are the same.
 static void launch_forward(Run *r) {
     const Liveness *l = r->liveness;
     for (int k = 0; k < l->split; k++)
         take_turn(r, k, -1);
     for (int v = 0; v < l->num_values; v++) {
         const Value *value = &l->value[v];
-        bool early = value->made < l->split, read = value->forward >= 0;
-        r->first[v].from = early ? value->made : -1;
-        r->first[v].to = early && read ? value->forward : r->first[v].from;
+        bool early = value->def < l->split, read = value->last_forward_use >= 0;
+        r->first[v].from = early ? value->def : -1;
+        r->first[v].to =
+            early && read ? value->last_forward_use : r->first[v].from;
         r->second[v].from = -1;
     }
 }
@@ -204,7 +206,7 @@ static void launch(Run *r, int k) {
             read_value(r, l->place[group->input[i]]);
     for (int i = 0; i < group->num_outputs; i++) {
         LiveRange *range = &r->first[l->place[group->output[i]]];
-        range->from = range->to = r->replay->num_turns;
+        range->from = range->to = r->simulation->num_entries;
     }
     take_turn(r, k, -1);
 }
@@ -212,11 +214,11 @@ static void launch(Run *r, int k) {
 static void keep_results(Run *r) {
     for (int v = 0; v < r->liveness->num_values; v++)
         if (r->liveness->value[v].result)
-            r->first[v].to = r->replay->num_turns;
+            r->first[v].to = r->simulation->num_entries;
 }
 
 static int64_t find_peak(const Run *r, Arena *a) {
-    int turns = r->replay->num_turns;
+    int turns = r->simulation->num_entries;
     int64_t *change = ARENA_ARRAY(a, (size_t)turns + 2, int64_t);
     for (int v = 0; v < r->liveness->num_values; v++)
         for (int i = 0; i < 2; i++) {
@@ -234,20 +236,20 @@ static int64_t find_peak(const Run *r, Arena *a) {
     return peak;
 }
 
-Replay liveness_replay(const Liveness *l, const bool *dropped, Arena *a) {
-    Replay replay = {0};
+Simulation liveness_simulate(const Liveness *l, const bool *dropped, Arena *a) {
+    Simulation simulation = {0};
     size_t count = (size_t)l->num_values + 1;
-    replay.turn = ARENA_ARRAY(a, (size_t)l->count + count, Turn);
+    simulation.entry = ARENA_ARRAY(a, (size_t)l->count + count, ScheduleEntry);
     Run r = {.liveness = l,
              .dropped = dropped,
              .first = ARENA_ARRAY(a, count, LiveRange),
              .second = ARENA_ARRAY(a, count, LiveRange),
              .stack = ARENA_ARRAY(a, count, int),
-             .replay = &replay};
+             .simulation = &simulation};
     launch_forward(&r);
     for (int k = l->split; k < l->count; k++)
         launch(&r, k);
     keep_results(&r);
-    replay.peak = find_peak(&r, a);
-    return replay;
+    simulation.peak = find_peak(&r, a);
+    return simulation;
 }

@@ -13,7 +13,7 @@ typedef enum { PART_WHOLE, PART_SHARD, PART_OPTIMIZE, PART_APPLY } StepPart;
 typedef struct {
     const char *device;  // "host" or "cuda"
     int multiprocessors; // of the described device; 0: the generic one
-    Pricing pricing;     // on that device
+    TimeModel time_model; // on that device
     DType act;           // of activations, from the recipe
     DType storage;       // of ACT in this device's memory
     int level;           // 0: a kernel for each operation; 1: fused

@@ -14,13 +14,14 @@
 #include "passes/live_range.h"
 #include "passes/passes.h"
 
-// Bytes of buffers that live only within a step; any number up to `room` is as
-// good.
-static int64_t packed_bytes(const Graph *g, int64_t room, Arena *a) {
+// Bytes of buffers that live only within a step; any number up to `budget` is
+// as good.
+static int64_t planned_bytes(const Graph *g, int64_t budget, Arena *a) {
     int count;
     LibraryFusions fusions = graph_library_fusions(g, a);
     Buffer *buffer = graph_buffers(g, &fusions, false, a, &count);
-    return offsets_assign(buffer, count, room - fusions.bytes) + fusions.bytes;
+    return offsets_assign(buffer, count, budget - fusions.bytes) +
+           fusions.bytes;
 }
 
 // Bytes of states, of all of the program's graphs where they are known, and of
@@ -31,16 +32,16 @@ static int64_t fixed_bytes(const Graph *g) {
            (states > g->arena_bytes ? states : g->arena_bytes);
 }
 
-static Graph *rematerialized(const Liveness *l, int64_t room, bool *fits,
+static Graph *rematerialized(const Liveness *l, int64_t budget, bool *fits,
                              Arena *a) {
-    return rematerialize_place(l, rematerialize_choose(l, room, fits, a), a);
+    return rematerialize_place(l, rematerialize_choose(l, budget, fits, a), a);
 }
 
-// The step with no more than `room` packed, or with as little as can be.  Where
-// no choice fits, less room would find no other.
-static Graph *make_fit(Graph *g, int64_t room, Arena *a) {
+// The step with no more than `budget` packed, or with as little as can be.
+// Where no choice fits, less budget would find no other.
+static Graph *make_fit(Graph *g, int64_t budget, Arena *a) {
     enum { TRIES = 8, SLACK = 512 };
-    int64_t over = packed_bytes(g, room, a) - room, target = room;
+    int64_t over = planned_bytes(g, budget, a) - budget, target = budget;
     bool fits = true;
     if (over <= 0)
         return g;
@@ -49,12 +50,12 @@ static Graph *make_fit(Graph *g, int64_t room, Arena *a) {
     for (int i = 0; i < TRIES && over > 0 && fits; i++) {
         bool last = i + 1 == TRIES || target < 1;
         Graph *made = rematerialized(&l, last ? 1 : target, &fits, a);
-        int64_t more = packed_bytes(made, room, a) - room;
+        int64_t more = planned_bytes(made, budget, a) - budget;
         if (more < over) {
             best = made;
             over = more;
         }
-        target -= (more > 0 ? more : 0) + room / SLACK;
+        target -= (more > 0 ? more : 0) + budget / SLACK;
     }
     return best;
 }

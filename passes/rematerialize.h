@@ -8,16 +8,18 @@
 // A buffer that a launch writes.
 typedef struct {
     NodeId node;
-    int made;          // the launch that writes it
-    int forward;       // the last launch before the split that reads it, or -1
-    bool kept;         // something after the split reads it, or it is an output
+    int def;               // the launch that writes it
+    int last_forward_use;  // the last launch before the split that reads it, or
+                           // -1
+    bool used_after_split; // something after the split reads it, or it is an
+                           // output
     bool result;       // it is an output
     bool recomputable; // it can be computed a second time
     bool calls;        // ... which takes a library call
     int64_t bytes, cost; // cost of recomputing it: bytes moved, and flops in
                          // the time of bytes
-    int num_needs;
-    const int *need; // values that recomputing it reads
+    int num_operands;
+    const int *operand; // values that recomputing it reads
 } Value;
 
 typedef struct {
@@ -34,14 +36,14 @@ typedef struct {
 // A launch of the step, or a recomputed value.
 typedef struct {
     int group, value; // one of them is -1
-} Turn;
+} ScheduleEntry;
 
 typedef struct {
     int64_t peak; // the largest sum of values that are live at once
     int64_t cost; // of recomputing values
-    Turn *turn;
-    int num_turns;
-} Replay;
+    ScheduleEntry *entry;
+    int num_entries;
+} Simulation;
 
 // ---- liveness.c ----
 
@@ -53,15 +55,15 @@ Liveness liveness_of(const Graph *g, Arena *a);
 // The step with the dropped values freed after their last use in the forward
 // pass, and recomputed where the backward pass first needs them.  The inputs of
 // that live until then, or are recomputed before it if they are dropped.
-Replay liveness_replay(const Liveness *l, const bool *dropped, Arena *a);
+Simulation liveness_simulate(const Liveness *l, const bool *dropped, Arena *a);
 
 // ---- rematerialize_choose.c ----
 
-// Which values to drop so that no more than `room` bytes are live at once, at
+// Which values to drop so that no more than `budget` bytes are live at once, at
 // the least cost that is found; those that come nearest where none fits, and
-// then *fits becomes false: with less room they are the same.  room 0: all
+// then *fits becomes false: with less budget they are the same.  budget 0: all
 // values that no library call makes, where that saves something.
-bool *rematerialize_choose(const Liveness *l, int64_t room, bool *fits,
+bool *rematerialize_choose(const Liveness *l, int64_t budget, bool *fits,
                            Arena *a);
 
 // ---- rematerialize_place.c ----

@@ -7,8 +7,8 @@
 // "Training Deep Nets with Sublinear Memory Cost", 2016).  Both are done for a
 // part of the step, from its beginning, since the first values wait longest.
 //
-// A replay of the step judges every choice.  The cheapest that fits is taken,
-// and values that it drops in vain are kept after all.
+// A simulation of the step judges every choice.  The cheapest that fits is
+// taken, and values that it drops in vain are kept after all.
 
 #include "passes/rematerialize.h"
 
@@ -22,7 +22,7 @@ enum {
 
 typedef struct {
     const Liveness *liveness;
-    int64_t room;
+    int64_t budget;
     int64_t *crossing; // bytes that launches from k+1 to the split read and
                        // those up to k made
     bool *best;
@@ -37,21 +37,21 @@ typedef struct {
 static void drop_cheap(const Liveness *l, int end, bool *dropped, Arena *a) {
     bool *kept = ARENA_ARRAY(a, (size_t)l->num_values + 1, bool);
     for (int v = 0; v < l->num_values; v++)
-        kept[v] = l->value[v].kept;
+        kept[v] = l->value[v].used_after_split;
     for (int v = 0; v < l->num_values; v++) {
         const Value *value = &l->value[v];
         int64_t more = 0;
-        if (value->made >= end || !value->recomputable || value->calls ||
-            !value->kept)
+        if (value->def >= end || !value->recomputable || value->calls ||
+            !value->used_after_split)
             continue;
-        for (int i = 0; i < value->num_needs; i++)
-            if (!kept[value->need[i]])
-                more += l->value[value->need[i]].bytes;
+        for (int i = 0; i < value->num_operands; i++)
+            if (!kept[value->operand[i]])
+                more += l->value[value->operand[i]].bytes;
         if (more >= value->bytes)
             continue;
         dropped[v] = true;
-        for (int i = 0; i < value->num_needs; i++)
-            kept[value->need[i]] = true;
+        for (int i = 0; i < value->num_operands; i++)
+            kept[value->operand[i]] = true;
     }
 }
 
@@ -59,10 +59,10 @@ static int64_t *find_crossing(const Liveness *l, Arena *a) {
     int64_t *bytes = ARENA_ARRAY(a, (size_t)l->count + 1, int64_t);
     for (int v = 0; v < l->num_values; v++) {
         const Value *value = &l->value[v];
-        if (value->made >= l->split || value->forward < 0)
+        if (value->def >= l->split || value->last_forward_use < 0)
             continue;
-        bytes[value->made] += value->bytes;
-        bytes[value->forward] -= value->bytes;
+        bytes[value->def] += value->bytes;
+        bytes[value->last_forward_use] -= value->bytes;
     }
     for (int k = 1; k < l->split; k++)
         bytes[k] += bytes[k - 1];
@@ -85,8 +85,8 @@ static int find_cut(const Search *s, int k, int end, const int64_t *made,
 
 // Keeps values that launches up to the cut write and later ones read.
 static void keep_crossing(const Liveness *l, int cut, bool *dropped) {
-    for (int v = 0; v < l->num_values && l->value[v].made <= cut; v++)
-        if (l->value[v].forward > cut)
+    for (int v = 0; v < l->num_values && l->value[v].def <= cut; v++)
+        if (l->value[v].last_forward_use > cut)
             dropped[v] = false;
 }
 
@@ -98,11 +98,11 @@ static void drop_segments(const Search *s, int end, int64_t size, bool *dropped,
     int64_t *made = ARENA_ARRAY(a, (size_t)l->count + 1, int64_t), sum = 0;
     for (int v = 0; v < l->num_values; v++) {
         const Value *value = &l->value[v];
-        if (value->made >= end || !value->recomputable)
+        if (value->def >= end || !value->recomputable)
             continue;
         dropped[v] = true;
-        if (value->kept)
-            made[value->made] += value->bytes;
+        if (value->used_after_split)
+            made[value->def] += value->bytes;
     }
     for (int k = 0; k < end; k++) {
         sum += made[k];
@@ -117,7 +117,7 @@ static void drop_segments(const Search *s, int end, int64_t size, bool *dropped,
 static int64_t kept_bytes(const Liveness *l) {
     int64_t bytes = 0;
     for (int v = 0; v < l->num_values; v++)
-        if (l->value[v].recomputable && l->value[v].kept)
+        if (l->value[v].recomputable && l->value[v].used_after_split)
             bytes += l->value[v].bytes;
     return bytes;
 }
@@ -134,16 +134,16 @@ static bool *choice(const Search *s, int end, Arena *a) {
 
 // ---- the best ----
 
-static bool is_better(const Search *s, const Replay *r) {
-    if (s->peak <= s->room)
-        return r->peak <= s->room && r->cost < s->cost;
+static bool is_better(const Search *s, const Simulation *r) {
+    if (s->peak <= s->budget)
+        return r->peak <= s->budget && r->cost < s->cost;
     return r->peak < s->peak || (r->peak == s->peak && r->cost < s->cost);
 }
 
 // Whether the step fits with these values dropped; remembers the best choice.
 static bool consider(Search *s, const bool *dropped) {
     Arena *a = arena_new();
-    Replay r = liveness_replay(s->liveness, dropped, a);
+    Simulation r = liveness_simulate(s->liveness, dropped, a);
     if (is_better(s, &r)) {
         s->peak = r.peak;
         s->cost = r.cost;
@@ -151,7 +151,7 @@ static bool consider(Search *s, const bool *dropped) {
                (size_t)s->liveness->num_values * sizeof *dropped);
     }
     arena_free(a);
-    return r.peak <= s->room;
+    return r.peak <= s->budget;
 }
 
 static bool fits_up_to(Search *s, int end) {
@@ -205,22 +205,22 @@ static void keep_more(Search *s, Arena *a) {
     }
 }
 
-bool *rematerialize_choose(const Liveness *l, int64_t room, bool *fits,
+bool *rematerialize_choose(const Liveness *l, int64_t budget, bool *fits,
                            Arena *a) {
     Search s = {.liveness = l,
-                .room = room,
+                .budget = budget,
                 .crossing = find_crossing(l, a),
                 .best = ARENA_ARRAY(a, (size_t)l->num_values + 1, bool),
                 .peak = INT64_MAX};
     *fits = consider(&s, s.best);
-    if (!*fits || room == 0)
+    if (!*fits || budget == 0)
         find_part(&s);
-    for (s.segments = 1; !*fits && room > 0 && s.segments < MAX_SEGMENTS;
+    for (s.segments = 1; !*fits && budget > 0 && s.segments < MAX_SEGMENTS;
          s.segments += 1 + s.segments / 4)
         find_part(&s);
-    if (room == 0)
-        s.room = s.peak;
+    if (budget == 0)
+        s.budget = s.peak;
     keep_more(&s, a);
-    *fits = s.peak <= s.room;
+    *fits = s.peak <= s.budget;
     return s.best;
 }

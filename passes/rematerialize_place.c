@@ -64,7 +64,7 @@ static void place_nodes(Rebuild *r, const Group *group, const bool *wanted,
 
 static void place_recomputed(Rebuild *r, int v) {
     NodeId node = r->liveness->value[v].node;
-    const Group *group = &r->liveness->group[r->liveness->value[v].made];
+    const Group *group = &r->liveness->group[r->liveness->value[v].def];
     const bool *wanted = group_own(r->liveness->g, group, node, r->arena);
     NodeId *own = ARENA_ARRAY(r->arena, node - group->first + 1, NodeId);
     place_nodes(r, group, wanted, true, node, own);
@@ -96,13 +96,13 @@ Graph *rematerialize_place(const Liveness *l, const bool *dropped, Arena *a) {
                  .now = ARENA_ARRAY(a, l->g->count, NodeId),
                  .recomputed = graph_map_new(l->g, a),
                  .seen = ARENA_ARRAY(a, l->g->count, NodeId)};
-    Replay replay = liveness_replay(l, dropped, a);
+    Simulation simulation = liveness_simulate(l, dropped, a);
     int k = 0; // the launch of the step that comes next
-    for (int i = 0; i < replay.num_turns; i++) {
+    for (int i = 0; i < simulation.num_entries; i++) {
         if (k < l->count)
             place_others(&r, l->group[k].first);
-        if (replay.turn[i].group < 0) {
-            place_recomputed(&r, replay.turn[i].value);
+        if (simulation.entry[i].group < 0) {
+            place_recomputed(&r, simulation.entry[i].value);
             continue;
         }
         place_group(&r, k++);

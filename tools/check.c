@@ -97,7 +97,7 @@ typedef struct {
 static void savings_take(StepCost *c, const Plan *plan, const Step *s,
                          const Device *device, int64_t times) {
     Arena *a = arena_new();
-    Judged j = step_judge(a, plan, s, device);
+    Selected j = step_select(a, plan, s, device);
     int fused = j.saving.launches + j.merged_beside;
     c->merged -= times * j.merged_alone;
     c->fusions += times * j.saving.taken;
@@ -346,7 +346,7 @@ static bool has_more_steps(const Program *p) {
 static int64_t step_launches(const Plan *plan, const Step *step,
                              const Device *device, const Cost *c) {
     Arena *a = arena_new();
-    Judged j = step_judge(a, plan, step, device);
+    Selected j = step_select(a, plan, step, device);
     arena_free(a);
     return c->launches - j.merged_alone;
 }

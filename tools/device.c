@@ -238,6 +238,6 @@ bool device_plan(Arena *a, Arguments *arguments, int *status) {
         return false;
     arguments->multiprocessors =
         (int)fmin(device->multiprocessors, MAX_MULTIPROCESSORS);
-    arguments->pricing = device_pricing(device);
+    arguments->time_model = device_time_model(device);
     return true;
 }

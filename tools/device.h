@@ -65,7 +65,7 @@ double issue_seconds(const KernelCost *k, int blocks, const Device *d);
 // Bytes that the resident blocks of a multiprocessor load at once.
 int64_t bytes_in_flight(const KernelCost *k, const Device *d);
 
-// ---- price.c ----
+// ---- kernel_time.c ----
 
 // The gap between two dependent kernels of a CUDA graph, and the barrier
 // between two kernels of a merged launch, in seconds: assumed.
@@ -75,8 +75,8 @@ extern const double GPU_LAUNCH, GPU_BARRIER;
 double tail_seconds(const KernelCost *k);
 
 // The estimate of a kernel on a GPU.
-Price kernel_price(const Graph *g, const Group *group, const Kernel *k,
-                   const Device *d);
+KernelTime kernel_time(const Graph *g, const Group *group, const Kernel *k,
+                       const Device *d);
 
 // The seconds of a library call whose arithmetic takes `arithmetic` seconds at
 // the peak.
@@ -84,7 +84,7 @@ double gpu_call_seconds(const Group *group, double arithmetic, const Device *d);
 
 // The estimates of kernels by which passes fuse and merge for a GPU that lasts
 // as long as they run.
-Pricing device_pricing(const Device *d);
+TimeModel device_time_model(const Device *d);
 
 // ---- estimate.c ----
 
@@ -127,7 +127,7 @@ int64_t epoch_samples(const Recipe *r);
 bool plan_supported(Arena *a, const Arguments *arguments, const Plan *plan,
                     const Device *device);
 
-// ---- judge.c ----
+// ---- select.c ----
 
 // Library fusions and merged launches that a device selects in a step of a
 // plan, and the launches that merging saves without and with fusions.
@@ -138,9 +138,9 @@ typedef struct {
     bool *fused, *merged; // which of these fusions and merges it takes together
     Saving saving;
     int merged_alone, merged_beside; // launches fewer
-} Judged;
+} Selected;
 
-Judged step_judge(Arena *a, const Plan *plan, const Step *step,
-                  const Device *device);
+Selected step_select(Arena *a, const Plan *plan, const Step *step,
+                     const Device *device);
 
 #endif

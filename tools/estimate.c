@@ -1,10 +1,10 @@
 // Estimate: time of a step by the roofline of each launch (Williams, Waterman
 // and Patterson, 2009).  A GPU's peaks are those of its description, and no
 // launch reaches them: the sum is the least time.  Beside it stands an estimate
-// by the cost model, with the parts of the peaks that are usual (price.c).  A
-// processor's peaks are measured, and each kind of work gets a share of them.
-// The shares were fitted on one machine, two cores of an EPYC with AVX-512, to
-// the launches of lenet, mlp, resnet9 and gpt_nano.
+// by the cost model, with the parts of the peaks that are usual
+// (kernel_time.c).  A processor's peaks are measured, and each kind of work
+// gets a share of them. The shares were fitted on one machine, two cores of an
+// EPYC with AVX-512, to the launches of lenet, mlp, resnet9 and gpt_nano.
 #include "codegen/codegen.h"
 #include "tools/device.h"
 
@@ -80,8 +80,8 @@ double gpu_seconds(const Graph *g, const Group *group, const Kernel *k,
                    const Device *d) {
     if (group->kind == GROUP_CALL)
         return gpu_call_seconds(group, arithmetic_seconds(g, group, d), d);
-    Price price = kernel_price(g, group, k, d);
-    return price_seconds(&price, price.resident);
+    KernelTime price = kernel_time(g, group, k, d);
+    return kernel_seconds(&price, price.resident);
 }
 
 static double graph_seconds(const GraphPlan *p, const Device *d) {
@@ -130,7 +130,7 @@ static void host_launch_seconds(const GraphPlan *p, const Device *d,
 }
 
 // The kernels of a merged launch after its first wait for the grid's barrier.
-static void merge_launches(const Judged *j, double *gap) {
+static void merge_launches(const Selected *j, double *gap) {
     for (int i = 0; i < j->merges.count; i++)
         for (int k = 1; j->merged[i] && k < j->merges.launch[i].count; k++)
             gap[j->merges.launch[i].first + k] = GPU_BARRIER;
@@ -138,7 +138,7 @@ static void merge_launches(const Judged *j, double *gap) {
 
 // A kernel in a call takes no time.  A call whose statistics the library reads
 // has another launch after it, which finalizes them.
-static void fuse_launches(const Judged *j, double *seconds, Arena *a) {
+static void fuse_launches(const Selected *j, double *seconds, Arena *a) {
     const LibraryFusions *f = &j->plan->fusions;
     bool *finalized = ARENA_ARRAY(a, (size_t)f->num_norms + 1, bool);
     for (int i = 0; i < f->count; i++) {
@@ -154,7 +154,7 @@ static void fuse_launches(const Judged *j, double *seconds, Arena *a) {
     }
 }
 
-static void gpu_launch_seconds(const Launches *l, const Judged *j,
+static void gpu_launch_seconds(const Launches *l, const Selected *j,
                                const Device *d, double *seconds, Arena *a) {
     for (int i = 0; i < l->count; i++)
         seconds[i] = GPU_LAUNCH;
@@ -176,7 +176,7 @@ double **launch_seconds(Arena *a, const Plan *plan, const Device *d) {
             host_launch_seconds(p, d, seconds[i]);
             continue;
         }
-        const Judged j = step_judge(a, plan, &plan->step[i], d);
+        const Selected j = step_select(a, plan, &plan->step[i], d);
         gpu_launch_seconds(&l[i], &j, d, seconds[i], a);
     }
     return seconds;

@@ -76,7 +76,7 @@ static int64_t search(const Arguments *within, int64_t unit, bool keep,
     return fits;
 }
 
-// Prices of kernels take most of the time of a plan and change its memory
+// Estimates of kernels take most of the time of a plan and change its memory
 // little, so that the search with them starts at the result of one without.
 int64_t batch_largest(const Arguments *arguments, const Program *p,
                       int64_t memory, bool keep) {
@@ -85,11 +85,11 @@ int64_t batch_largest(const Arguments *arguments, const Program *p,
     int64_t least = least_batch(arguments, shards, p->recipe.batch);
     int64_t start = p->recipe.batch / least, unit = shards * least;
     within.memory = memory;
-    within.pricing = (Pricing){0};
+    within.time_model = (TimeModel){0};
     int64_t largest = search(&within, unit, keep, start, start);
-    if (arguments->pricing.prices == NULL)
+    if (arguments->time_model.times == NULL)
         return unit * largest;
-    within.pricing = arguments->pricing;
+    within.time_model = arguments->time_model;
     return unit * search(&within, unit, keep, largest ? largest : 1, 1);
 }
 

@@ -21,8 +21,8 @@ PassOptions plan_options(const Program *p, const Arguments *arguments,
     o.no_updates = arguments->no_updates;
     o.memory = arguments->memory;
     o.multiprocessors = arguments->multiprocessors;
-    o.pricing = arguments->pricing;
-    o.pricing.act = o.act;
+    o.time_model = arguments->time_model;
+    o.time_model.act = o.act;
     if (o.memory > 0 && p->recipe.recompute == RECOMPUTE_FOR_LIMIT)
         o.rematerialize = true;
     return o;

@@ -60,7 +60,7 @@ typedef struct {
     const char *reduce;
     int64_t memory;           // 0: no limit
     int multiprocessors;      // as PassOptions has it: see device_plan
-    Pricing pricing;          // ... on that device
+    TimeModel time_model;     // ... on that device
     uint32_t without;         // as PassOptions has left_out
     bool no_updates;          // as PassOptions has it; no option sets it
     bool images, table, text; // of new

@@ -202,7 +202,7 @@ static void declare_walk(Walk *w, const Stmt *s) {
     if (s->word != NULL && strcmp(s->word, "SHARED") == 0) {
         w->cost.shared += 4 * (int)estimate_of(w, s->dim[0]).value;
     } else if (s->value != NULL) {
-        if (is_named(s->name, "own") && s->value->kind == X_INDEX)
+        if (is_named(s->name, "entry") && s->value->kind == X_INDEX)
             w->entries = s->value->arg[0];
         e = estimate_of(w, s->value);
         e.real = strstr(s->type, "float") != NULL;

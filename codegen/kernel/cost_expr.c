@@ -65,8 +65,10 @@ static Estimate name_estimate(Walk *w, const Expr *x) {
     static const struct {
         const char *name;
         int value;
-    } constants[] = {
-        {"PART_LANES", 4}, {"AT_ONCE", 4}, {"INF", 1}, {"INT_LEAST", 1}};
+    } constants[] = {{"MULTI_TENSOR_LANES", 4},
+                     {"REDUCE_LANES", 4},
+                     {"INF", 1},
+                     {"INT_LEAST", 1}};
     Variable *v = variable_find(w, x);
     if (v != NULL && v->range >= 0)
         w->range[v->range].to = w->now;
@@ -308,7 +310,7 @@ static bool macro_estimate(Walk *w, const Expr *x, Estimate *out) {
         *out = v[0] > 1024
                    ? estimate_constant(v[2])
                    : tile(ceil(trunc(v[0] / v[1]) / v[3]), fmin(v[2], WARP));
-    else if (strcmp(x->name, "IN_STEP") == 0)
+    else if (strcmp(x->name, "SYNC_THREADS_OF") == 0)
         *out = estimate_constant(v[1] > WARP ? v[0] : WARP);
     else if (strcmp(x->name, "TEAM_OF") == 0)
         *out = estimate_constant(v[1] > v[0] ? v[0] : 1);

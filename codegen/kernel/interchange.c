@@ -168,7 +168,7 @@ bool block_interchange(Arena *a, Block *b) {
     Block outer = {NULL, NULL}, inner = outer, all = outer;
     divide(&x, &outer, &inner);
     Block again = alone(&x, x.column.first, 1);
-    code(a, &outer, NO_NODE, "ONE_BY_ONE(g, CG) { ~ ~ ~ }", &again, &x.read,
+    code(a, &outer, NO_NODE, "NO_UNROLL(g, CG) { ~ ~ ~ }", &again, &x.read,
          &inner);
     x.rows->body = outer;
     Block rows = {x.rows, x.rows};

@@ -529,9 +529,9 @@ static void statement(Parser *p, Block *b) {
         choice(p, b, S_IF);
     } else if (take(p, "for")) {
         loop(p, b, NULL);
-    } else if (take(p, "TWO_AT_ONCE")) {
+    } else if (take(p, "UNROLL_2")) {
         need(p, "for");
-        loop(p, b, "TWO_AT_ONCE");
+        loop(p, b, "UNROLL_2");
     } else if (take(p, "typedef")) {
         structure(p, b);
     } else if (take(p, "switch")) {

@@ -21,7 +21,7 @@ static const struct {
     {"kernel-fma", "in kernel IR: fuse products and sums", fuse_products, NULL},
     {"kernel-hoist", "in kernel IR: move invariants out of loops", block_hoist,
      NULL},
-    {"kernel-columns", "in kernel IR: loop over few columns in each row",
+    {"kernel-interchange", "in kernel IR: loop over few columns in each row",
      interchange, NULL},
     {"kernel-dce", "in kernel IR: remove unused computations", block_dce, NULL},
     {"kernel-share", "in kernel IR: share factors of columns in a block",

@@ -91,7 +91,7 @@ typedef struct {
 struct Stmt {
     StmtKind kind;
     NodeId node;      // computed by it, or NO_NODE
-    const char *word; // prefix: "const", "SHARED", "TWO_AT_ONCE", "+="
+    const char *word; // prefix: "const", "SHARED", "UNROLL_2", "+="
     const char *type; // "float", "const act *"
     const Expr *name; // name declared, or the target of S_SET
     const Expr *dim[MAX_DIMS];

@@ -40,10 +40,10 @@ _Noreturn static void fail(Verifier *v, const char *format, const char *name) {
 static const struct {
     const char *name;
     Varies varies;
-} known[] = {{"threadIdx", VARIES},  {"INF", UNIFORM},
-             {"INT_LEAST", UNIFORM}, {"block", UNIFORM},
-             {"blocks", UNIFORM},    {"PART_LANES", UNIFORM},
-             {"AT_ONCE", UNIFORM}};
+} known[] = {{"threadIdx", VARIES},    {"INF", UNIFORM},
+             {"INT_LEAST", UNIFORM},   {"block", UNIFORM},
+             {"blocks", UNIFORM},      {"MULTI_TENSOR_LANES", UNIFORM},
+             {"REDUCE_LANES", UNIFORM}};
 
 static const Declared *find(const Verifier *v, const Expr *name) {
     for (int i = v->count; i-- > 0;)
@@ -87,7 +87,7 @@ static Varies expr_varies(Verifier *v, const Expr *x) {
     bool row = strncmp(x->name, "row_", 4) == 0;
     if (f->kind == CONVERGENT && v->varies > (row ? BY_STEP : UNIFORM))
         fail(v, "%s is not reached by all threads", x->name);
-    if (strcmp(x->name, "STEP_ROW") == 0)
+    if (strcmp(x->name, "SYNC_ROW") == 0)
         return varies | BY_STEP;
     return f->kind == CONVERGENT && !row ? UNIFORM : varies;
 }
@@ -142,7 +142,7 @@ static void for_verify(Verifier *v, const Stmt *s) {
     v->block = block;
 }
 
-// CHUNK(lo, hi, rows) declares the rows of a block.
+// BLOCK_RANGE(lo, hi, rows) declares the rows of a block.
 static void call_verify(Verifier *v, const Stmt *s) {
     const Expr *x = s->value;
     if (x->kind != X_CALL)

@@ -70,35 +70,35 @@ typedef struct {
     NodeId base;
     int group;
     bool immediate, stored; // stored holds for a base only
-} Brief;
+} Summary;
 
 // The result of a library call is in memory even if nothing reads it.
-static Brief *nodes_brief(const Graph *g, Arena *a) {
-    Brief *brief = ARENA_ARRAY(a, (size_t)g->count + 1, Brief);
+static Summary *nodes_summary(const Graph *g, Arena *a) {
+    Summary *summary = ARENA_ARRAY(a, (size_t)g->count + 1, Summary);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = &g->node[n];
         unsigned facts = op_info[d->op].facts;
         bool view = (facts & VIEW) && d->group < 0;
         bool immediate = node_immediate(d);
-        brief[n] = (Brief){.base = view ? brief[d->arg[0]].base : n,
-                           .group = d->group,
-                           .immediate = immediate,
-                           .stored = ((facts & LEAF) && !immediate) ||
-                                     ((facts & CALLS) && d->group >= 0)};
+        summary[n] = (Summary){.base = view ? summary[d->arg[0]].base : n,
+                               .group = d->group,
+                               .immediate = immediate,
+                               .stored = ((facts & LEAF) && !immediate) ||
+                                         ((facts & CALLS) && d->group >= 0)};
         for (int i = 0; i < d->num_args; i++) {
-            Brief *base = &brief[brief[d->arg[i]].base];
+            Summary *base = &summary[summary[d->arg[i]].base];
             base->stored |= base->group >= 0 && base->group != d->group;
         }
     }
-    return brief;
+    return summary;
 }
 
 bool *graph_stored(const Graph *g, Arena *a) {
     Arena *scratch = arena_new();
-    const Brief *brief = nodes_brief(g, scratch);
+    const Summary *summary = nodes_summary(g, scratch);
     bool *stored = ARENA_ARRAY(a, g->count, bool);
     for (NodeId n = 0; n < g->count; n++)
-        stored[n] = brief[n].stored;
+        stored[n] = summary[n].stored;
     arena_free(scratch);
     return stored;
 }
@@ -173,18 +173,18 @@ void group_describe(const Graph *g, Group *group) {
 }
 
 // The space of a group that reduces nothing.
-static void find_space(const Graph *g, const Brief *brief, Group *group) {
+static void find_space(const Graph *g, const Summary *summary, Group *group) {
     static const Type nothing = {.dtype = F32};
     for (NodeId n = group->first;
          n <= group->last && group->iteration_space == NULL; n++)
-        if (brief[n].stored && g->node[n].op != OP_workspace)
+        if (summary[n].stored && g->node[n].op != OP_workspace)
             group->iteration_space = output_space(g, n);
     if (group->iteration_space == NULL)
         group->iteration_space = &nothing;
 }
 
 // seen[n] holds the last group that listed n as an input.
-static void collect(const Graph *g, const Brief *brief, Arena *a, int *seen,
+static void collect(const Graph *g, const Summary *summary, Arena *a, int *seen,
                     Group *group) {
     int most = 0;
     for (NodeId n = group->first; n <= group->last; n++)
@@ -195,14 +195,14 @@ static void collect(const Graph *g, const Brief *brief, Arena *a, int *seen,
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *d = &g->node[n];
         for (int i = 0; i < d->num_args; i++) {
-            NodeId base = brief[d->arg[i]].base;
+            NodeId base = summary[d->arg[i]].base;
             if (group_has(group, base) || seen[base] == group->group + 1 ||
-                brief[base].immediate)
+                summary[base].immediate)
                 continue;
             seen[base] = group->group + 1;
             input[group->num_inputs++] = base;
         }
-        if (brief[n].stored && d->op != OP_workspace)
+        if (summary[n].stored && d->op != OP_workspace)
             output[group->num_outputs++] = n;
     }
     group->input = group->read = input;
@@ -213,11 +213,12 @@ static void collect(const Graph *g, const Brief *brief, Arena *a, int *seen,
         group_phases(g, a, group);
 }
 
-static int count_counters(const Graph *g, const Brief *brief,
+static int count_counters(const Graph *g, const Summary *summary,
                           const Group *group) {
     Workspace s = workspace_new(g, group->kind, group->iteration_space);
     for (NodeId n = group->first; n <= group->last; n++)
-        workspace_add(&s, g, n, brief[n].stored || g->node[n].op == OP_assign);
+        workspace_add(&s, g, n,
+                      summary[n].stored || g->node[n].op == OP_assign);
     return workspace_counters(&s);
 }
 
@@ -258,15 +259,15 @@ static Group *find_groups(const Graph *g, Arena *a, int *count) {
 
 Group *graph_groups(const Graph *g, Arena *a, int *count) {
     Arena *scratch = arena_new();
-    const Brief *brief = nodes_brief(g, scratch);
+    const Summary *summary = nodes_summary(g, scratch);
     int found, counters = 0;
     Group *group = find_groups(g, a, &found);
     int *seen = ARENA_ARRAY(scratch, (size_t)g->count + 1, int);
     for (int i = 0; i < found; i++) {
         group_describe(g, &group[i]);
-        find_space(g, brief, &group[i]);
-        collect(g, brief, a, seen, &group[i]);
-        group[i].num_counters = count_counters(g, brief, &group[i]);
+        find_space(g, summary, &group[i]);
+        collect(g, summary, a, seen, &group[i]);
+        group[i].num_counters = count_counters(g, summary, &group[i]);
         group[i].counter = group[i].num_counters > 0 ? counters : -1;
         counters += group[i].num_counters;
     }

@@ -29,9 +29,9 @@ GraphPlan *graph_plan(const Graph *g, bool merges, Arena *a) {
     return p;
 }
 
-// ---- merged launches by their prices ----
+// ---- merged launches by their times ----
 
-double price_seconds(const Price *p, int resident) {
+double kernel_seconds(const KernelTime *p, int resident) {
     enum { FULL = 2 }; // blocks whose warps issue an instruction in each cycle
     int blocks = p->blocks < resident ? p->blocks : resident;
     double turns = fmax(FULL * p->issue, p->latency);
@@ -46,22 +46,22 @@ bool price_exceeds(double seconds, double other) {
 // fewest resident blocks of its kernels.  It is refused if a kernel has then
 // too few loads in flight, or takes so long before its last block's sums that a
 // launch saved is small against it.  Fills in the reason.
-static bool merge_is_refused(const MergedLaunch *m, const Price *price,
-                             const Pricing *pricing, MergeRefusal *why) {
+static bool merge_is_refused(const MergedLaunch *m, const KernelTime *price,
+                             const TimeModel *time_model, MergeRefusal *why) {
     int resident = price[m->first].resident;
     for (int k = m->first; k < m->first + m->count; k++)
         if (price[k].resident < resident)
             resident = price[k].resident;
     for (int k = m->first; k < m->first + m->count; k++) {
         double tail = price[k].tail;
-        double alone = price_seconds(&price[k], price[k].resident) - tail;
-        double merged = price_seconds(&price[k], resident) - tail;
+        double alone = kernel_seconds(&price[k], price[k].resident) - tail;
+        double merged = kernel_seconds(&price[k], resident) - tail;
         *why = (MergeRefusal){.kernel = k,
                               .resident = price[k].resident,
                               .merged_resident = resident,
                               .seconds = alone,
                               .merged_seconds = merged};
-        if (merged > alone || alone > pricing->longest)
+        if (merged > alone || alone > time_model->longest)
             return true;
     }
     return false;
@@ -77,13 +77,14 @@ static void piece_add(MergedLaunches *to, MergedLaunch piece) {
 }
 
 // Cuts a merged launch at the kernels that refuse it.
-static void merge_cut(GraphPlan *p, const MergedLaunch *all, const Price *price,
-                      const Pricing *pricing, MergedLaunches *kept) {
+static void merge_cut(GraphPlan *p, const MergedLaunch *all,
+                      const KernelTime *price, const TimeModel *time_model,
+                      MergedLaunches *kept) {
     MergedLaunch piece = {all->first, 1};
     for (int k = all->first + 1; k < all->first + all->count; k++) {
         MergedLaunch longer = {piece.first, piece.count + 1};
         MergeRefusal why;
-        if (!merge_is_refused(&longer, price, pricing, &why)) {
+        if (!merge_is_refused(&longer, price, time_model, &why)) {
             piece = longer;
             continue;
         }
@@ -94,18 +95,18 @@ static void merge_cut(GraphPlan *p, const MergedLaunch *all, const Price *price,
     piece_add(kept, piece);
 }
 
-void plan_merges_by_price(GraphPlan *p, const Pricing *pricing, Arena *a) {
+void plan_merges_by_time(GraphPlan *p, const TimeModel *time_model, Arena *a) {
     MergedLaunches kept = {0};
-    if (p->merged.count == 0 || pricing->prices == NULL)
+    if (p->merged.count == 0 || time_model->times == NULL)
         return;
-    const Price *price = pricing->prices(pricing, p, a);
+    const KernelTime *price = time_model->times(time_model, p, a);
     size_t most = (size_t)(p->merged.count * MAX_MERGED);
     kept.launch = ARENA_ARRAY(a, most, MergedLaunch);
     p->refusal = ARENA_ARRAY(a, (size_t)p->num_groups + 1, MergeRefusal);
     for (int k = 0; k < p->num_groups; k++)
         p->refusal[k].kernel = NO_LAUNCH;
     for (int i = 0; i < p->merged.count; i++)
-        merge_cut(p, &p->merged.launch[i], price, pricing, &kept);
+        merge_cut(p, &p->merged.launch[i], price, time_model, &kept);
     p->merged = kept;
 }
 

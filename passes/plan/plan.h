@@ -42,10 +42,10 @@ typedef struct {
     double tail;    // of the last block, which adds the sums of the others
     int resident;   // blocks that fit on a multiprocessor
     int blocks;     // of the launch for each multiprocessor
-} Price;
+} KernelTime;
 
 // With room for so many blocks on a multiprocessor.
-double price_seconds(const Price *p, int resident);
+double kernel_seconds(const KernelTime *p, int resident);
 
 // Estimates of registers are wrong by a third for one kernel in ten: what an
 // estimate finds slower by less than a quarter is not taken as slower.
@@ -53,24 +53,24 @@ bool price_exceeds(double seconds, double other);
 
 // Estimates kernels on a described device.  The estimate reads their text,
 // which passes do not know, so the caller of the passes gives the function.
-typedef struct Pricing {
+typedef struct TimeModel {
     // A price for each group; that of a library call is zero.  NULL: no device
     // is described.
-    const Price *(*prices)(const struct Pricing *pricing, const GraphPlan *p,
-                           Arena *a);
+    const KernelTime *(*times)(const struct TimeModel *time_model,
+                               const GraphPlan *p, Arena *a);
     const void *device;
     DType act;      // of activations on it
     double launch;  // seconds between two launches
     double barrier; // seconds between two kernels of a merged launch
     double longest; // seconds of a kernel that gains from being merged
-} Pricing;
+} TimeModel;
 
 // merges: launches may be merged, see step_merges.
 GraphPlan *graph_plan(const Graph *g, bool merges, Arena *a);
 
 // Cuts merged launches between kernels that the described device, if there is
 // one, does better to launch one by one.
-void plan_merges_by_price(GraphPlan *p, const Pricing *pricing, Arena *a);
+void plan_merges_by_time(GraphPlan *p, const TimeModel *time_model, Arena *a);
 
 // Appends the plan in lines that begin with #.
 void plan_print(Text *t, const GraphPlan *p);

@@ -75,10 +75,10 @@ DEVICE float either(float a, float b, int largest) {
 }
 
 // The position in shared memory of lane k of the thread in place x of tx.
-// Threads that each write their own lane use different banks, and so do AT_ONCE
-// of them that read the lanes of one thread.
+// Threads that each write their own lane use different banks, and so do
+// REDUCE_LANES of them that read the lanes of one thread.
 DEVICE int lane_place(int k, int x, int tx) {
-    return k * tx + (x ^ (k * (tx < 32 ? tx : 32) / AT_ONCE & ~7));
+    return k * tx + (x ^ (k * (tx < 32 ? tx : 32) / REDUCE_LANES & ~7));
 }
 
 // The position in shared memory of lane k of n of the threads in place x.
@@ -133,40 +133,41 @@ DEVICE void halves_join(float *out, const float *v, int n, int columns,
 // that are side by side, and stores the results at `out` and on, for so many
 // columns.  A warp has several rows of threads, or a row several warps.  The
 // rows of a warp come first, then the results of all warps, so threads wait
-// only twice for AT_ONCE lanes.  The trip count at the end is a constant;
+// only twice for REDUCE_LANES lanes.  The trip count at the end is a constant;
 // otherwise NVRTC would unroll four turns, and three before them.
 DEVICE void columns_join(float *out, const float *v, int n, int columns,
                          float *shared, int tx, int threads, int largest) {
-    if (tx < 32 && n % 4 == 0 && n * tx * (threads / 32) <= AT_ONCE * threads) {
+    if (tx < 32 && n % 4 == 0 &&
+        n * tx * (threads / 32) <= REDUCE_LANES * threads) {
         halves_join(out, v, n, columns, shared, tx, threads, largest);
         return;
     }
-    const int wide = tx < 32 ? 32 : tx, line = tx * AT_ONCE;
-    UNROLLED(q, (n + AT_ONCE - 1) / AT_ONCE) {
-        float u[AT_ONCE];
+    const int wide = tx < 32 ? 32 : tx, line = tx * REDUCE_LANES;
+    UNROLLED(q, (n + REDUCE_LANES - 1) / REDUCE_LANES) {
+        float u[REDUCE_LANES];
         BARRIER();
-        UNROLLED(k, AT_ONCE) {
-            u[k] = AT_ONCE * q + k < n ? v[AT_ONCE * q + k] : 0.0f;
+        UNROLLED(k, REDUCE_LANES) {
+            u[k] = REDUCE_LANES * q + k < n ? v[REDUCE_LANES * q + k] : 0.0f;
             for (int step = 16; step >= tx; step /= 2)
                 u[k] = either(u[k], SHUFFLE(u[k], (threadIdx.x % 32) ^ step),
                               largest);
         }
         const int row = threadIdx.x / wide, x = threadIdx.x % wide;
-        UNROLLED(k, AT_ONCE)
+        UNROLLED(k, REDUCE_LANES)
         if (x < tx)
             shared[row * line + lane_place(k, x, tx)] = u[k];
         BARRIER();
         UNROLLED(turn, (line + threads - 1) / threads) {
             const int t = threadIdx.x + turn * threads;
-            const int k = t % AT_ONCE, from = t / AT_ONCE;
+            const int k = t % REDUCE_LANES, from = t / REDUCE_LANES;
             if (line < threads && t >= line)
                 break;
-            const int at = from * n + AT_ONCE * q + k;
+            const int at = from * n + REDUCE_LANES * q + k;
             const float *const first = shared + lane_place(k, from, tx);
             float a = *first;
             UNROLLED(r, threads / wide - 1)
             a = either(a, first[(r + 1) * line], largest);
-            if (AT_ONCE * q + k < n && at < columns)
+            if (REDUCE_LANES * q + k < n && at < columns)
                 out[at] = a;
         }
     }
@@ -229,7 +230,7 @@ DEVICE void grid_join(float *v, int n, int at_a_time, const float *part,
                       int threads, int largest) {
     const int ty = threadIdx.x / tx, rows = threads / tx;
     UNROLLED(j, n) v[j] = largest ? -INF : 0.0f;
-    ONE_BY_ONE(turn, (parts + at_a_time * rows - 1) / (at_a_time * rows)) {
+    NO_UNROLL(turn, (parts + at_a_time * rows - 1) / (at_a_time * rows)) {
         UNROLLED(k, at_a_time) {
             const int row = ty + (turn * at_a_time + k) * rows;
             const int is = row < parts;

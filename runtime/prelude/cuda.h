@@ -31,7 +31,7 @@
     __constant__ unsigned char name[count];                                    \
     }
 #define AT(host, device) (device)
-#define HOLDS(fact)
+#define ASSUME(fact)
 // NVRTC divides some stores of 16 bytes at an offset whose sign it extends.
 DEVICE int nonnegative(int i) {
     return i & 0x7fffffff;
@@ -41,12 +41,12 @@ DEVICE int nonnegative(int i) {
     ((c) % 8 == 0 ? 8 : (c) % 4 == 0 ? 4 : (c) % 2 == 0 ? 2 : (c) <= 16 ? (c) : 1)
 // Multi-tensor chunks are mostly f32, so 16 bytes per thread make a warp's
 // access whole sectors.
-#define PART_LANES 4
+#define MULTI_TENSOR_LANES 4
 #define LANES_DO(k, n) UNROLLED(k, n)
 #define UNROLLED(k, n) _Pragma("unroll") for (int k = 0; k < (n); k++)
 #define BLOCKS_DO(b, n) UNROLLED(b, n)
 // A loop whose turns do not share registers.
-#define ONE_BY_ONE(i, n) _Pragma("unroll 1") for (int i = 0; i < (n); i++)
+#define NO_UNROLL(i, n) _Pragma("unroll 1") for (int i = 0; i < (n); i++)
 // The first rounds of Philox are for the optimizer: half of their factors are 0
 // or do not depend on the element.  The others are one asm statement that it
 // cannot look into, in a loop: NVRTC takes a third less time for a kernel that
@@ -69,7 +69,7 @@ typedef unsigned Word;
         : "+r"(c0), "+r"(c1), "+r"(c2), "+r"(c3), "+r"(k0), "+r"(k1))
 // Unrolls a loop twice, so that the loads of both turns come before the first
 // is computed.
-#define TWO_AT_ONCE _Pragma("unroll 2")
+#define UNROLL_2 _Pragma("unroll 2")
 // The blocks of a team, if there are more blocks than n.
 #define TEAM_OF(n, blocks) ((blocks) > (n) ? (n) : 1)
 // The levels: teams, then all of them; one level if a team is one block.

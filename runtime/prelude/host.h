@@ -22,7 +22,7 @@
 #define LARGE_TABLE TABLE
 #define AT(host, device) (host)
 // A fact for the compiler, such as that a divided index is not negative.
-#define HOLDS(fact)                                                            \
+#define ASSUME(fact)                                                           \
     if (!(fact))                                                               \
     __builtin_unreachable()
 #define INF __builtin_inff()
@@ -94,18 +94,18 @@ static _Thread_local int sinter_phase __attribute__((unused));
      : (c) % 4 == 0  ? 4                                                       \
      : (c) % 2 == 0  ? 2                                                       \
                      : 1)
-#define PART_LANES 64
+#define MULTI_TENSOR_LANES 64
 // Without the pragma gcc unrolls short loops before it vectorizes them, and has
 // a branch for each select.  That is best for the three channels of a pixel,
 // which would go through memory as a vector and a rest.
 #define SIMD(...) _Pragma(#__VA_ARGS__)
 #define LANES_DO(k, n) SIMD(omp simd if ((n) > 3)) for (int k = 0; k < (n); k++)
 #define UNROLLED(k, n) for (int k = 0; k < (n); k++)
-#define ONE_BY_ONE(k, n) UNROLLED(k, n)
+#define NO_UNROLL(k, n) UNROLLED(k, n)
 // Random numbers: vectors from four on.
 #define BLOCKS_DO(b, n)                                                        \
     SIMD(omp simd if ((n) > 3)) for (int b = 0; b < (n); b++)
-#define TWO_AT_ONCE
+#define UNROLL_2
 #define TEAM_OF(n, blocks) 1
 #define REDUCTION_LEVELS(all, team)                                            \
     for (int all = (team) == 1; all < 2; all++)

@@ -25,7 +25,7 @@
 #endif
 
 // Lanes that a block adds at once; it has memory for so many.
-enum { AT_ONCE = 4 };
+enum { REDUCE_LANES = 4 };
 
 #ifdef __CUDACC__
 #include "runtime/prelude/cuda.h"
@@ -48,7 +48,7 @@ enum { AT_ONCE = 4 };
 
 // A kernel does the work of block `block` of `blocks`: parameters of a body in
 // a merged launch, or this line.
-#define OWN_BLOCK                                                              \
+#define DECLARE_BLOCK                                                          \
     const int block = blockIdx.x, blocks = gridDim.x;                          \
     (void)block, (void)blocks
 
@@ -60,15 +60,15 @@ enum { AT_ONCE = 4 };
 // The rows lo .. hi-1 of this block: contiguous runs, as even as possible.  In
 // 32 bits if that suffices: a division of 64 bits is a call on a GPU, and calls
 // spill.
-#define CHUNK(lo, hi, rows) PART_OF(int, lo, hi, rows, block, blocks)
-#define CHUNK_OF(type, lo, hi, rows) PART_OF(type, lo, hi, rows, block, blocks)
+#define BLOCK_RANGE(lo, hi, rows) PART_OF(int, lo, hi, rows, block, blocks)
+#define BLOCK_RANGE_OF(type, lo, hi, rows)                                     \
+    PART_OF(type, lo, hi, rows, block, blocks)
 #define PART_OF(type, lo, hi, rows, part, parts)                               \
     const type lo##_each = (rows) / parts;                                     \
     const int lo##_rest = (int)((rows) % parts);                               \
-    const type lo =                                                            \
-        part * lo##_each + (part < lo##_rest ? part : lo##_rest);              \
+    const type lo = part * lo##_each + (part < lo##_rest ? part : lo##_rest);  \
     const type hi = lo + lo##_each + (part < lo##_rest);                       \
-    HOLDS(lo >= 0)
+    ASSUME(lo >= 0)
 
 // The rows of this block, of the blocks with its tile of columns.
 #define TILE_CHUNK(lo, hi, rows) PART_OF(int, lo, hi, rows, chunk, chunks)
@@ -109,9 +109,9 @@ DEVICE int factor_place(int j, int k, int x, int tx, int lanes) {
                 : TILE(((c) / (vw) + (times)-1) / (times),                     \
                        (nt) < 32 ? (nt) : 32))
 // Threads that are in step: a warp, or a row's if these are more.
-#define IN_STEP(nt, row) ((row) > 32 || (nt) < 32 ? (nt) : 32)
+#define SYNC_THREADS_OF(nt, row) ((row) > 32 || (nt) < 32 ? (nt) : 32)
 // The first of their rows.
-#define STEP_ROW(step, row) (threadIdx.x / (step) * ((step) / (row)))
+#define SYNC_ROW(step, row) (threadIdx.x / (step) * ((step) / (row)))
 
 // 16 lanes or more become the first four of `side`: vectors of 16 are combined,
 // then its halves.

@@ -35,12 +35,12 @@ int simt_atomic_add(int *p, int v);
 #define THREADS(n) (n)
 #define LANES(c)                                                               \
     ((c) % 8 == 0 ? 8 : (c) % 4 == 0 ? 4 : (c) % 2 == 0 ? 2 : (c) <= 16 ? (c) : 1)
-#define PART_LANES 4
+#define MULTI_TENSOR_LANES 4
 #define LANES_DO(k, n) UNROLLED(k, n)
 #define UNROLLED(k, n) for (int k = 0; k < (n); k++)
-#define ONE_BY_ONE(k, n) UNROLLED(k, n)
+#define NO_UNROLL(k, n) UNROLLED(k, n)
 #define BLOCKS_DO(b, n) UNROLLED(b, n)
-#define TWO_AT_ONCE
+#define UNROLL_2
 #define TEAM_OF(n, blocks) ((blocks) > (n) ? (n) : 1)
 #define REDUCTION_LEVELS(all, team)                                            \
     for (int all = (team) == 1; all < 2; all++)

@@ -13,18 +13,18 @@ static Tree kernel(Arena *a, const char *name, long long rows,
                    long long columns, const char *more) {
     const char *why = "", *sized = columns % 64 == 0 ? "sized " : "";
     Tree tree;
-    const char *text = arena_format(
-        a,
-        "kernel %s(const act *p@1) {"
-        "    enum { sized ROWS = %lld, %sC = %lld, VW = LANES(C),"
-        "           sized CG = C / VW };"
-        "    CHUNK(lo, hi, ROWS);"
-        "    for (int g = tx; g < CG; g += TX) {"
-        "        load_act(v@1, p@1 + (size_t)i * C + g, VW);"
-        "        %s"
-        "    }"
-        "}",
-        name, rows, sized, columns, more);
+    const char *text =
+        arena_format(a,
+                     "kernel %s(const act *p@1) {"
+                     "    enum { sized ROWS = %lld, %sC = %lld, VW = LANES(C),"
+                     "           sized CG = C / VW };"
+                     "    BLOCK_RANGE(lo, hi, ROWS);"
+                     "    for (int g = tx; g < CG; g += TX) {"
+                     "        load_act(v@1, p@1 + (size_t)i * C + g, VW);"
+                     "        %s"
+                     "    }"
+                     "}",
+                     name, rows, sized, columns, more);
     ck_assert_msg(tree_read(a, &tree, &text, &why), "%s", why);
     return tree;
 }

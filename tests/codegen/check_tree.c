@@ -28,7 +28,7 @@ static const char *const exact[] = {
     "(size_t)i * size(64) + c",
     "v@12_1[k] * scale(0.25f)",
     "kept@3[j][k]",
-    "own.offset[2]",
+    "entry.offset[2]",
     "clamp(i + 1, 7)",
     "&s@4[j * VW]",
     "a < b && c >= d || e != f",
@@ -172,20 +172,20 @@ static const struct {
     {"x = 1;", "x is not declared"},
     {"sort(p@1);", "sort is no intrinsic"},
     {"put_f32(p@1);", "put_f32 has the wrong number of arguments"},
-    {"CHUNK(lo, hi, 7); put_f32(p@1 + lo, 0.0f);", NULL},
+    {"BLOCK_RANGE(lo, hi, 7); put_f32(p@1 + lo, 0.0f);", NULL},
     {"const int tx = threadIdx.x;"
      "if (tx < 3) GRID_BARRIER(p@1);",
      "GRID_BARRIER is not reached by all threads"},
-    {"CHUNK(lo, hi, 7);"
+    {"BLOCK_RANGE(lo, hi, 7);"
      "for (int i = lo + threadIdx.x; i < hi; i++) GRID_BARRIER(p@1);",
      "GRID_BARRIER is not reached by all threads"},
-    {"CHUNK(lo, hi, 7);"
+    {"BLOCK_RANGE(lo, hi, 7);"
      "for (int i = lo; i < hi; i++) GRID_BARRIER(p@1);",
      NULL},
-    {"for (int i = STEP_ROW(64, 4); i < 7; i++)"
+    {"for (int i = SYNC_ROW(64, 4); i < 7; i++)"
      "const float s = row_sum(0.0f, 4, p@1);",
      NULL},
-    {"for (int i = STEP_ROW(64, 4); i < 7; i++) GRID_BARRIER(p@1);",
+    {"for (int i = SYNC_ROW(64, 4); i < 7; i++) GRID_BARRIER(p@1);",
      "GRID_BARRIER is not reached by all threads"},
     {"for (int i = threadIdx.x; i < 7; i++)"
      "const float s = row_sum(0.0f, 4, p@1);",

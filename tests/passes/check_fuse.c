@@ -288,14 +288,14 @@ END_TEST
 
 // A device on which a kernel that stores a tensor and sums it has one resident
 // block, and any other kernel has four.
-static const Price *few_registers(const Pricing *pricing, const GraphPlan *p,
-                                  Arena *a) {
-    Price *price = ARENA_ARRAY(a, (size_t)p->num_groups, Price);
+static const KernelTime *few_registers(const TimeModel *time_model,
+                                       const GraphPlan *p, Arena *a) {
+    KernelTime *price = ARENA_ARRAY(a, (size_t)p->num_groups, KernelTime);
     for (int i = 0; i < p->num_groups; i++)
-        price[i] = (Price){.least = 1,
-                           .latency = *(const double *)pricing->device,
-                           .resident = p->group[i].num_outputs > 1 ? 1 : 4,
-                           .blocks = 4};
+        price[i] = (KernelTime){.least = 1,
+                                .latency = *(const double *)time_model->device,
+                                .resident = p->group[i].num_outputs > 1 ? 1 : 4,
+                                .blocks = 4};
     return price;
 }
 
@@ -323,9 +323,9 @@ START_TEST(a_kernel_with_few_resident_blocks_is_divided) {
                          .storage = F32,
                          .level = 1,
                          .deep_verify = true,
-                         .pricing = {.prices = few_registers,
-                                     .device = &latency,
-                                     .launch = launch[i]}};
+                         .time_model = {.times = few_registers,
+                                        .device = &latency,
+                                        .launch = launch[i]}};
         Graph *g = pass_run(stored_and_summed(a), &o, pass_find("fuse"));
         GraphPlan *p = graph_plan(g, false, a);
         ck_assert_int_eq(p->num_groups, kernels[i]);

@@ -80,14 +80,14 @@ START_TEST(a_long_run_is_cut) {
 END_TEST
 
 // A device whose kernels wait for loads where there are few resident blocks.
-static const Price *small_device(const Pricing *pricing, const GraphPlan *p,
-                                 Arena *a) {
-    Price *price = ARENA_ARRAY(a, (size_t)p->num_groups, Price);
+static const KernelTime *small_device(const TimeModel *time_model,
+                                      const GraphPlan *p, Arena *a) {
+    KernelTime *price = ARENA_ARRAY(a, (size_t)p->num_groups, KernelTime);
     for (int i = 0; i < p->num_groups; i++)
-        price[i] = (Price){.least = 1,
-                           .latency = *(const double *)pricing->device,
-                           .resident = i == 1 ? 2 : 4,
-                           .blocks = 4};
+        price[i] = (KernelTime){.least = 1,
+                                .latency = *(const double *)time_model->device,
+                                .resident = i == 1 ? 2 : 4,
+                                .blocks = 4};
     return price;
 }
 
@@ -98,11 +98,11 @@ START_TEST(a_merge_that_costs_loads_in_flight_is_left_out) {
     const int kept[] = {1, 0, 0};
     Arena *a = arena_new();
     Graph *g = kernels(a, 3, 1);
-    Pricing pricing = {.prices = small_device, .longest = 100};
+    TimeModel time_model = {.times = small_device, .longest = 100};
     for (int i = 0; i < 3; i++) {
         GraphPlan *p = graph_plan(g, true, a);
-        pricing.device = &latency[i];
-        plan_merges_by_price(p, &pricing, a);
+        time_model.device = &latency[i];
+        plan_merges_by_time(p, &time_model, a);
         ck_assert_int_eq(p->merged.count, kept[i]);
         ck_assert_int_eq(p->refusal[1].kernel, kept[i] ? NO_LAUNCH : 0);
         ck_assert_int_eq(p->refusal[2].kernel, kept[i] ? NO_LAUNCH : 2);
@@ -112,21 +112,22 @@ START_TEST(a_merge_that_costs_loads_in_flight_is_left_out) {
 END_TEST
 
 // A kernel that takes 3 is launched alone, those before and behind are merged.
-static const Price *long_kernel(const Pricing *pricing, const GraphPlan *p,
-                                Arena *a) {
-    (void)pricing;
-    Price *price = ARENA_ARRAY(a, (size_t)p->num_groups, Price);
+static const KernelTime *long_kernel(const TimeModel *time_model,
+                                     const GraphPlan *p, Arena *a) {
+    (void)time_model;
+    KernelTime *price = ARENA_ARRAY(a, (size_t)p->num_groups, KernelTime);
     for (int i = 0; i < p->num_groups; i++)
-        price[i] = (Price){.least = i == 2 ? 3 : 1, .resident = 4, .blocks = 4};
+        price[i] =
+            (KernelTime){.least = i == 2 ? 3 : 1, .resident = 4, .blocks = 4};
     return price;
 }
 
 START_TEST(a_merged_launch_is_cut_at_a_long_kernel) {
     Arena *a = arena_new();
     GraphPlan *p = graph_plan(kernels(a, 5, 1), true, a);
-    Pricing pricing = {.prices = long_kernel, .longest = 2};
+    TimeModel time_model = {.times = long_kernel, .longest = 2};
     ck_assert_int_eq(p->merged.count, 1);
-    plan_merges_by_price(p, &pricing, a);
+    plan_merges_by_time(p, &time_model, a);
     ck_assert_int_eq(p->merged.count, 2);
     ck_assert_int_eq(p->merged.launch[0].first, 0);
     ck_assert_int_eq(p->merged.launch[0].count, 2);

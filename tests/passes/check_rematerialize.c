@@ -88,16 +88,16 @@ START_TEST(replays_foresee_the_graph) {
         bool *dropped = nothing(&t, a);
         for (int v = 0; v < t.num_values && i > 0; v++) {
             chance = chance * 1664525u + 1013904223u;
-            dropped[v] = t.value[v].recomputable && t.value[v].made < t.split &&
+            dropped[v] = t.value[v].recomputable && t.value[v].def < t.split &&
                          chance >> 29 < (uint32_t)i;
         }
-        Replay r = liveness_replay(&t, dropped, a);
+        Simulation r = liveness_simulate(&t, dropped, a);
         Graph *placed = rematerialize_place(&t, dropped, a);
         ck_assert_ptr_null(graph_verify(placed, a));
         ck_assert_int_eq(r.peak, bound_of(placed, a));
         int count;
         Group *group = graph_groups(placed, a, &count);
-        ck_assert_int_eq(count, r.num_turns);
+        ck_assert_int_eq(count, r.num_entries);
         for (int k = 0; k < count; k++)
             ck_assert_int_eq(group[k].group, k);
         check_same_values(g, placed, 0);
@@ -106,21 +106,21 @@ START_TEST(replays_foresee_the_graph) {
 }
 END_TEST
 
-// The least cost of all choices with which no more than `room` is live; -1
+// The least cost of all choices with which no more than `budget` is live; -1
 // where none fits.
-static int64_t least_cost(const Liveness *t, int64_t room, Arena *a) {
+static int64_t least_cost(const Liveness *t, int64_t budget, Arena *a) {
     int at[16], count = 0;
     int64_t least = -1;
     for (int v = 0; v < t->num_values; v++)
-        if (t->value[v].recomputable && t->value[v].made < t->split &&
+        if (t->value[v].recomputable && t->value[v].def < t->split &&
             count < 16)
             at[count++] = v;
     for (int set = 0; set < 1 << count; set++) {
         bool *dropped = nothing(t, a);
         for (int i = 0; i < count; i++)
             dropped[at[i]] = set >> i & 1;
-        Replay r = liveness_replay(t, dropped, a);
-        if (r.peak <= room && (least < 0 || r.cost < least))
+        Simulation r = liveness_simulate(t, dropped, a);
+        if (r.peak <= budget && (least < 0 || r.cost < least))
             least = r.cost;
     }
     return least;
@@ -132,16 +132,16 @@ START_TEST(choices_are_near_the_best) {
     Arena *a = arena_new();
     Graph *g = scheduled(a);
     Liveness t = liveness_of(g, a);
-    int64_t whole = liveness_replay(&t, nothing(&t, a), a).peak;
+    int64_t whole = liveness_simulate(&t, nothing(&t, a), a).peak;
     int fitting = 0;
     for (int share = 100; share >= 50; share -= 5) {
-        int64_t room = whole / 100 * share;
-        int64_t least = least_cost(&t, room, a);
+        int64_t budget = whole / 100 * share;
+        int64_t least = least_cost(&t, budget, a);
         if (least < 0)
             continue;
-        bool fits, *dropped = rematerialize_choose(&t, room, &fits, a);
-        Replay r = liveness_replay(&t, dropped, a);
-        ck_assert_int_le(r.peak, room);
+        bool fits, *dropped = rematerialize_choose(&t, budget, &fits, a);
+        Simulation r = liveness_simulate(&t, dropped, a);
+        ck_assert_int_le(r.peak, budget);
         ck_assert_int_le(r.cost, least + least / 2);
         fitting += share < 100;
     }

@@ -167,7 +167,7 @@ static void roofline_merged(Inspected *l, const Inspected *kernel) {
 // ---- library fusions and merged launches ----
 
 static void fusions_find(Inspected *first, const Launches *launches,
-                         const Judged *j) {
+                         const Selected *j) {
     for (int i = 0; i < j->plan->fusions.count; i++) {
         const LibraryFusion *fusion = &j->plan->fusions.fusion[i];
         if (!j->fused[i] || fusion->kernel < 0)
@@ -187,7 +187,7 @@ static void edges_find(Inspected *first, const GraphPlan *p) {
 
 // Adds the merged launches of a step, whose launches begin at first.
 static void merged_inspect(Show *s, Inspection *in, Inspected *first,
-                           const Launches *launches, const Judged *judged) {
+                           const Launches *launches, const Selected *judged) {
     for (int i = 0; i < launches->plan->merged.count; i++) {
         const MergedKernel *j = &launches->merged[i];
         Inspected *of = &first[j->launch.first],
@@ -225,7 +225,7 @@ static void step_inspect(Show *s, Inspection *in, const Step *step,
         charges_find(s->a, s->p, l);
         l->chosen = launch_matches(l, s->p, s->arguments);
     }
-    Judged j = step_judge(s->a, in->plan, step, in->device);
+    Selected j = step_select(s->a, in->plan, step, in->device);
     fusions_find(first, launches, &j);
     edges_find(first, step->plan);
     merged_inspect(s, in, first, launches, &j);

@@ -20,14 +20,14 @@ static void fused_print(Text *t, const Launches *launches,
     }
 }
 
-static bool is_fused(const Judged *j, int k) {
+static bool is_fused(const Selected *j, int k) {
     for (int i = 0; i < j->plan->fusions.count; i++)
         if (j->fused[i] && j->plan->fusions.fusion[i].kernel == k)
             return true;
     return false;
 }
 
-static bool is_merged(const Judged *j, int k) {
+static bool is_merged(const Selected *j, int k) {
     for (int i = 0; i < j->merges.count; i++) {
         const MergedLaunch *m = &j->merges.launch[i];
         if (j->merged[i] && k >= m->first && k < m->first + m->count)
@@ -38,7 +38,7 @@ static bool is_merged(const Judged *j, int k) {
 
 // Whether the device starts launch k while the one before it runs: kernels of
 // ours on 9.0 or later that are not cooperative (runtime/cuda/launch/launch.c).
-static bool starts_early(const Judged *j, int k) {
+static bool starts_early(const Selected *j, int k) {
     const Group *group = j->plan->group;
     int before = k - 1;
     while (before >= 0 && is_fused(j, before))
@@ -48,7 +48,7 @@ static bool starts_early(const Judged *j, int k) {
            group[k].phases <= 1 && !is_fused(j, k) && !is_merged(j, k);
 }
 
-static void saving_print(Text *t, const Judged *j, int launches,
+static void saving_print(Text *t, const Selected *j, int launches,
                          int64_t bytes) {
     const Saving *saving = &j->saving;
     if (j->merged_alone > 0)
@@ -65,7 +65,7 @@ static void saving_print(Text *t, const Judged *j, int launches,
 
 void launches_print(Arena *a, Text *t, const Inspection *in) {
     const Launches *launches = &in->launches[in->step - in->plan->step];
-    Judged j = step_judge(a, in->plan, in->step, in->device);
+    Selected j = step_select(a, in->plan, in->step, in->device);
     int64_t all = 0;
     int chosen = 0;
     for (int i = 0; i < in->count; i++) {

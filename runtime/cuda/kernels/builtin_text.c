@@ -9,7 +9,7 @@
     "#if IS_NEEDED(" number ")\n"                                              \
     "KERNEL(256) " name "(\n" parameters ")\n"                                 \
     "{\n"                                                                      \
-    "    OWN_BLOCK;\n"                                                         \
+    "    DECLARE_BLOCK;\n"                                                     \
     "    enum { NT = THREADS(256) };\n" body "}\n"                             \
     "#endif\n"                                                                 \
     "\n"

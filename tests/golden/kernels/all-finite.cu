@@ -18,23 +18,23 @@ KERNEL(256) k00_all_finite(
     float *RESTRICT part,
     int *RESTRICT counter)
 {
-    OWN_BLOCK;
-    enum { NT = THREADS(256), VW = PART_LANES };
+    DECLARE_BLOCK;
+    enum { NT = THREADS(256), VW = MULTI_TENSOR_LANES };
     SHARED float shared[NT];
     float finite4[VW];
     LANES_DO(k, VW) finite4[k] = 0.0f;
-    CHUNK(from, to, 6);
+    BLOCK_RANGE(from, to, 6);
     int j = chunk_owner(k00_all_finite_first, 2, from);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     for (int chunk = from; chunk < to; chunk++) {
         j += k00_all_finite_first[j + 1] <= chunk;
-        const k00_all_finite_entry own = k00_all_finite_entries[j];
-        const int lo = (chunk - own.first) * 4096;
-        const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
-        switch (own.kind) {
+        const k00_all_finite_entry entry = k00_all_finite_entries[j];
+        const int lo = (chunk - entry.first) * 4096;
+        const int hi = lo + 4096 < entry.elements ? lo + 4096 : entry.elements;
+        switch (entry.kind) {
         case 0: {
-            float *const p_1 = (float *)(arena + own.offset[0]);
+            float *const p_1 = (float *)(arena + entry.offset[0]);
             for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
                 float v_1[VW];
                 load_f32(v_1, p_1 + i, VW);
@@ -45,7 +45,7 @@ KERNEL(256) k00_all_finite(
             break;
         }
         case 1: {
-            act *const p_1 = (act *)(arena + own.offset[0]);
+            act *const p_1 = (act *)(arena + entry.offset[0]);
             for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
                 float v_1[VW];
                 load_act(v_1, p_1 + i, VW);

@@ -9,12 +9,12 @@ KERNEL(256, 2) k00_pad(
     const unsigned char *RESTRICT p3,
     act *RESTRICT p10)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 144, C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
-    CHUNK(lo, hi, ROWS);
+    BLOCK_RANGE(lo, hi, ROWS);
     float v4[3];
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();

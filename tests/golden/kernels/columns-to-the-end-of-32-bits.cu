@@ -5,24 +5,24 @@ KERNEL(256, 2) k00_argmax(
     const float *RESTRICT p0,
     int *RESTRICT p3)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 2, C = 2147483647, VW = LANES(C) };
     enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT, 1) };
-    enum { STEP = IN_STEP(NT, ROW_THREADS) };
+    enum { SYNC_THREADS = SYNC_THREADS_OF(NT, ROW_THREADS) };
     SHARED float shared[NT];
-    const int rank = threadIdx.x % ROW_THREADS;
-    CHUNK(lo, hi, ROWS);
+    const int row_thread = threadIdx.x % ROW_THREADS;
+    BLOCK_RANGE(lo, hi, ROWS);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
-    for (int first = lo + STEP_ROW(STEP, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
-        const int own = first + threadIdx.x % STEP / ROW_THREADS;
-        const int i = own < hi ? own : hi - 1;
-        const int end = own < hi ? C : 0;
+    for (int first = lo + SYNC_ROW(SYNC_THREADS, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
+        const int row = first + threadIdx.x % SYNC_THREADS / ROW_THREADS;
+        const int i = row < hi ? row : hi - 1;
+        const int end = row < hi ? C : 0;
         float s3[VW];
         LANES_DO(k, VW) s3[k] = -INF;
         int at3[VW];
-        LANES_DO(k, VW) at3[k] = rank * VW + k;
-        for (long long c = rank * VW; c < C; c += ROW_THREADS * VW) {
+        LANES_DO(k, VW) at3[k] = row_thread * VW + k;
+        for (long long c = row_thread * VW; c < C; c += ROW_THREADS * VW) {
             float v0[VW];
             load_f32(v0, p0 + (size_t)i * 2147483647 + c, VW);
             LANES_DO(k, VW) {
@@ -33,7 +33,7 @@ KERNEL(256, 2) k00_argmax(
         }
         const int v3 = row_argmax(lanes_max(s3, VW), lanes_argmax(s3, at3, VW), ROW_THREADS,
             shared);
-        if (rank == 0 && end == C) put_i32(p3 + (size_t)i, v3);
+        if (row_thread == 0 && end == C) put_i32(p3 + (size_t)i, v3);
     }
 }
 // k01_abs:
@@ -43,12 +43,12 @@ KERNEL(256, 2) k01_abs(
     const float *RESTRICT p1,
     float *RESTRICT p4)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 1, C = 2147483647, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
-    CHUNK(lo, hi, ROWS);
+    BLOCK_RANGE(lo, hi, ROWS);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     for (long long g = tx; g < CG; g += TX) {
@@ -71,12 +71,12 @@ KERNEL(256, 2) k02_relu(
     const float *RESTRICT p0,
     float *RESTRICT p5)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 2, C = 2147483647, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
-    CHUNK(lo, hi, ROWS);
+    BLOCK_RANGE(lo, hi, ROWS);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     for (long long g = tx; g < CG; g += TX) {

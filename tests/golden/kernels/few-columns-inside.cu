@@ -6,11 +6,11 @@ KERNEL(256, 2) k00_tanh(
     const float *RESTRICT p1,
     float *RESTRICT p38)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 64, C = 16, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = 1, TY = NT / TX };
     const int ty = threadIdx.x / TX;
-    CHUNK(lo, hi, ROWS);
+    BLOCK_RANGE(lo, hi, ROWS);
     const int i1 = 0 + 1;
     const int i3 = 0 + 2;
     const int i5 = 0 + 3;
@@ -63,7 +63,7 @@ KERNEL(256, 2) k00_tanh(
         const float v2_6 = get_f32(p0 + (size_t)i * 9 + i11);
         const float v2_7 = get_f32(p0 + (size_t)i * 9 + i13);
         const float v2_8 = get_f32(p0 + (size_t)i * 9 + i15);
-        ONE_BY_ONE(g, CG) {
+        NO_UNROLL(g, CG) {
             const int c = g * VW;
             float v1[VW];
             LANES_DO(k, VW) v1[k] = column[0 * C + c + k];

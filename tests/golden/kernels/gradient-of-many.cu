@@ -29,21 +29,21 @@ LARGE_TABLE int k00_update_first[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
 KERNEL(256) k00_update(
     char *arena)
 {
-    OWN_BLOCK;
-    enum { NT = THREADS(256), VW = PART_LANES };
-    CHUNK(from, to, 9);
+    DECLARE_BLOCK;
+    enum { NT = THREADS(256), VW = MULTI_TENSOR_LANES };
+    BLOCK_RANGE(from, to, 9);
     int j = chunk_owner(k00_update_first, 9, from);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     for (int chunk = from; chunk < to; chunk++) {
         j += k00_update_first[j + 1] <= chunk;
-        const k00_update_entry own = k00_update_entries[j];
-        const int lo = (chunk - own.first) * 4096;
-        const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
-        switch (own.kind) {
+        const k00_update_entry entry = k00_update_entries[j];
+        const int lo = (chunk - entry.first) * 4096;
+        const int hi = lo + 4096 < entry.elements ? lo + 4096 : entry.elements;
+        switch (entry.kind) {
         case 0: {
-            float *const p_1 = (float *)(arena + own.offset[0]);
-            float *const p_2 = (float *)(arena + own.offset[1]);
+            float *const p_1 = (float *)(arena + entry.offset[0]);
+            float *const p_2 = (float *)(arena + entry.offset[1]);
             for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
                 float v_1[VW];
                 load_f32(v_1, p_1 + i, VW);

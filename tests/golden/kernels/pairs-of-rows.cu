@@ -5,12 +5,12 @@ KERNEL(256, 2) k00_select(
     const float *RESTRICT p0,
     float *RESTRICT p8)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 60, C = 24, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
-    CHUNK(lo, hi, ROWS / 2);
+    BLOCK_RANGE(lo, hi, ROWS / 2);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {

@@ -6,12 +6,12 @@ KERNEL(256, 2) k00_max_pool_index(
     float *RESTRICT p3,
     unsigned char *RESTRICT p4)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 18, C = 3, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
-    CHUNK(lo, hi, ROWS);
+    BLOCK_RANGE(lo, hi, ROWS);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {
@@ -58,12 +58,12 @@ KERNEL(256, 2) k01_max_pool_grad(
     const float *RESTRICT p1,
     float *RESTRICT p5)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 50, C = 3, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
-    CHUNK(lo, hi, ROWS);
+    BLOCK_RANGE(lo, hi, ROWS);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {

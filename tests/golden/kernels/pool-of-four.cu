@@ -6,12 +6,12 @@ KERNEL(256, 2) k00_max_pool_index(
     float *RESTRICT p1,
     unsigned char *RESTRICT p2)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 8, C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
-    CHUNK(lo, hi, ROWS);
+    BLOCK_RANGE(lo, hi, ROWS);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {

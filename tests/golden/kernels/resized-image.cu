@@ -5,12 +5,12 @@ KERNEL(256, 2) k00_resize_grad(
     const act *RESTRICT p0,
     act *RESTRICT p20)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 48, C = 16, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
-    CHUNK(lo, hi, ROWS);
+    BLOCK_RANGE(lo, hi, ROWS);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {
@@ -49,12 +49,12 @@ KERNEL(256, 2) k01_cast(
     const act *RESTRICT p0,
     act *RESTRICT p58)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 192, C = 16, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
-    CHUNK(lo, hi, ROWS);
+    BLOCK_RANGE(lo, hi, ROWS);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {
@@ -123,12 +123,12 @@ KERNEL(256, 2) k02_resize_grad(
     const act *RESTRICT p58,
     act *RESTRICT p59)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 48, C = 16, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
-    CHUNK(lo, hi, ROWS);
+    BLOCK_RANGE(lo, hi, ROWS);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {

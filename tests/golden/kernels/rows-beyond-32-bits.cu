@@ -7,16 +7,16 @@ KERNEL(256, 4) k00_var(
     float *RESTRICT part,
     int *RESTRICT counter)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     const long long ROWS = 4294967296;
     enum { C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     enum { WIDTH = 16 };
-    SHARED float shared[AT_ONCE * NT];
+    SHARED float shared[REDUCE_LANES * NT];
     SHARED float near[3 * VW * TX];
     const int tx = threadIdx.x % TX;
     const int ty = threadIdx.x / TX;
-    CHUNK_OF(long long, lo, hi, ROWS);
+    BLOCK_RANGE_OF(long long, lo, hi, ROWS);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     for (int g0 = 0; g0 < CG; g0 += TX) {
@@ -43,7 +43,7 @@ KERNEL(256, 4) k00_var(
                 near[(2 * VW + k) * TX + tx]);
         }
         if (g < CG) {
-            TWO_AT_ONCE for (long long i = lo + ty; i < hi; i += TY) {
+            UNROLL_2 for (long long i = lo + ty; i < hi; i += TY) {
                 float v0_1[VW];
                 load_act(v0_1, p0 + (size_t)i * C + c, VW);
                 LANES_DO(k, VW) {
@@ -59,7 +59,7 @@ KERNEL(256, 4) k00_var(
             NT);
     }
     if (last_block(counter, blocks)) {
-        ONE_BY_ONE(turn, (8 + TILE(8, NT) - 1) / TILE(8, NT)) {
+        NO_UNROLL(turn, (8 + TILE(8, NT) - 1) / TILE(8, NT)) {
             const int c = turn * TILE(8, NT) + threadIdx.x % TILE(8, NT);
             float s[2];
             grid_sum(s, 2, 9, part + 0 + (c < 8 ? c : 0), 8, WIDTH, blocks, TILE(8, NT), shared,
@@ -77,33 +77,33 @@ KERNEL(256, 2) k01_cast(
     const act *RESTRICT p0,
     act *RESTRICT p6)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     const long long ROWS = 4294967296;
     enum { C = 8, VW = LANES(C) };
     enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT, 1) };
-    enum { STEP = IN_STEP(NT, ROW_THREADS) };
-    enum { PER = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS };
+    enum { SYNC_THREADS = SYNC_THREADS_OF(NT, ROW_THREADS) };
+    enum { VECTORS_PER_THREAD = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS };
     SHARED float shared[NT];
-    const int rank = threadIdx.x % ROW_THREADS;
-    CHUNK_OF(long long, lo, hi, ROWS);
+    const int row_thread = threadIdx.x % ROW_THREADS;
+    BLOCK_RANGE_OF(long long, lo, hi, ROWS);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
-    for (long long first = lo + STEP_ROW(STEP, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
-        const long long own = first + threadIdx.x % STEP / ROW_THREADS;
-        const long long i = own < hi ? own : hi - 1;
-        const int end = own < hi ? C : 0;
+    for (long long first = lo + SYNC_ROW(SYNC_THREADS, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
+        const long long row = first + threadIdx.x % SYNC_THREADS / ROW_THREADS;
+        const long long i = row < hi ? row : hi - 1;
+        const int end = row < hi ? C : 0;
         float s4[VW];
         LANES_DO(k, VW) s4[k] = -INF;
-        UNROLLED(j, PER) {
-            const int c = (rank + j * ROW_THREADS) * VW;
+        UNROLLED(j, VECTORS_PER_THREAD) {
+            const int c = (row_thread + j * ROW_THREADS) * VW;
             if (c >= C) break;
             float v0[VW];
             load_act(v0, p0 + (size_t)i * C + c, VW);
             LANES_DO(k, VW) s4[k] = larger(s4[k], v0[k]);
         }
         const float v4 = row_max(lanes_max(s4, VW), ROW_THREADS, shared);
-        UNROLLED(j, PER) {
-            const int c = (rank + j * ROW_THREADS) * VW;
+        UNROLLED(j, VECTORS_PER_THREAD) {
+            const int c = (row_thread + j * ROW_THREADS) * VW;
             if (c >= end) break;
             float v0_1[VW];
             load_act(v0_1, p0 + (size_t)i * C + c, VW);

@@ -7,27 +7,27 @@ KERNEL(256, 2) k00_sub(
     const float *RESTRICT p0,
     float *RESTRICT p11)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 16, C = 8, VW = LANES(C) };
     enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT, 1) };
-    enum { STEP = IN_STEP(NT, ROW_THREADS) };
-    enum { PER = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS };
+    enum { SYNC_THREADS = SYNC_THREADS_OF(NT, ROW_THREADS) };
+    enum { VECTORS_PER_THREAD = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS };
     SHARED float shared[NT];
-    const int rank = threadIdx.x % ROW_THREADS;
-    CHUNK(lo, hi, ROWS);
+    const int row_thread = threadIdx.x % ROW_THREADS;
+    BLOCK_RANGE(lo, hi, ROWS);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     const int v1 = get_i32(p1);
     const int v2 = get_i32(p2);
-    for (int first = lo + STEP_ROW(STEP, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
-        const int own = first + threadIdx.x % STEP / ROW_THREADS;
-        const int i = own < hi ? own : hi - 1;
-        const int end = own < hi ? C : 0;
+    for (int first = lo + SYNC_ROW(SYNC_THREADS, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
+        const int row = first + threadIdx.x % SYNC_THREADS / ROW_THREADS;
+        const int i = row < hi ? row : hi - 1;
+        const int end = row < hi ? C : 0;
         float s10[VW];
         LANES_DO(k, VW) s10[k] = 0.0f;
-        float cached9[PER][VW];
-        UNROLLED(j, PER) {
-            const int c = (rank + j * ROW_THREADS) * VW;
+        float cached9[VECTORS_PER_THREAD][VW];
+        UNROLLED(j, VECTORS_PER_THREAD) {
+            const int c = (row_thread + j * ROW_THREADS) * VW;
             if (c >= C) break;
             const int i1 = (size_t)i * 8 + c;
             float v0[VW];
@@ -41,8 +41,8 @@ KERNEL(256, 2) k00_sub(
             }
         }
         const float v10 = row_sum(lanes_sum(s10, VW), ROW_THREADS, shared);
-        UNROLLED(j, PER) {
-            const int c = (rank + j * ROW_THREADS) * VW;
+        UNROLLED(j, VECTORS_PER_THREAD) {
+            const int c = (row_thread + j * ROW_THREADS) * VW;
             if (c >= end) break;
             float out11[VW];
             LANES_DO(k, VW) {

@@ -7,12 +7,12 @@ KERNEL(256, 2) k00_mul(
     const float *RESTRICT p2,
     float *RESTRICT p7)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 32, C = 16, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
-    CHUNK(lo, hi, ROWS);
+    BLOCK_RANGE(lo, hi, ROWS);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {
@@ -44,14 +44,14 @@ KERNEL(256) k01_gather_grad(
     const int *RESTRICT p1,
     float *RESTRICT p10)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 50, C = 16, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    enum { PER = AT(1, 4), AHEAD = AT(1, 8) };
-    SHARED int listed[2 * PER * NT];
+    enum { INDICES_PER_THREAD = AT(1, 4), PREFETCH = AT(1, 8) };
+    SHARED int listed[2 * INDICES_PER_THREAD * NT];
     const int tx = threadIdx.x % TX;
     const int ty = threadIdx.x / TX;
-    CHUNK(lo, hi, ROWS);
+    BLOCK_RANGE(lo, hi, ROWS);
     float zero[VW];
     LANES_DO(k, VW) zero[k] = 0.0f;
     GRID_DEPENDENCY_WAIT();
@@ -60,24 +60,24 @@ KERNEL(256) k01_gather_grad(
         const int c = g * VW;
         for (int i = lo + ty; i < hi; i += TY) store_f32(p10 + (size_t)i * C + c, zero, VW);
     }
-    for (int from = 0; from < 32; from += PER * NT) {
-        int named[PER];
-        UNROLLED(m, PER) {
-            const int at = from + threadIdx.x * PER + m;
+    for (int from = 0; from < 32; from += INDICES_PER_THREAD * NT) {
+        int named[INDICES_PER_THREAD];
+        UNROLLED(m, INDICES_PER_THREAD) {
+            const int at = from + threadIdx.x * INDICES_PER_THREAD + m;
             const int j = at < 32 ? at : 32 - 1;
             const int v4 = get_i32(p1 + j);
             named[m] = at < 32 ? clamp(v4, ROWS) : -1;
         }
-        const int count = list_rows(listed, named, PER, from, lo, hi, NT);
+        const int count = list_rows(listed, named, INDICES_PER_THREAD, from, lo, hi, NT);
         for (int g = tx; g < CG; g += TX) {
             const int c = g * VW;
             float sum[VW];
             int held = -1;
             float v2[VW];
             load_f32(v2, p2 + c, VW);
-            for (int at = 0; at < count; at += AHEAD) {
-                float ahead[AHEAD][VW];
-                UNROLLED(m, AHEAD) {
+            for (int at = 0; at < count; at += PREFETCH) {
+                float ahead[PREFETCH][VW];
+                UNROLLED(m, PREFETCH) {
                     if (at + m >= count) break;
                     const int j = listed[2 * (at + m)];
                     const int i1 = j % 8;
@@ -89,7 +89,7 @@ KERNEL(256) k01_gather_grad(
                         ahead[m][k] = v8;
                     }
                 }
-                UNROLLED(m, AHEAD) {
+                UNROLLED(m, PREFETCH) {
                     if (at + m >= count) continue;
                     const int i = listed[2 * (at + m) + 1];
                     if ((i - lo) % TY != ty) continue;

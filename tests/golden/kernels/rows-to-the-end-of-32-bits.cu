@@ -5,17 +5,17 @@ KERNEL(256, 4) k00_relu(
     const act *RESTRICT p0,
     act *RESTRICT p3)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 2147483391, C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
-    CHUNK(lo, hi, ROWS);
+    BLOCK_RANGE(lo, hi, ROWS);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
-        TWO_AT_ONCE for (int i = lo + ty; i < hi; i += TY) {
+        UNROLL_2 for (int i = lo + ty; i < hi; i += TY) {
             float v0[VW];
             load_act(v0, p0 + (size_t)i * 8 + c, VW);
             float out3[VW];
@@ -34,18 +34,18 @@ KERNEL(256, 4) k01_relu(
     const act *RESTRICT p1,
     act *RESTRICT p4)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     const long long ROWS = 2147483392;
     enum { C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
-    CHUNK_OF(long long, lo, hi, ROWS);
+    BLOCK_RANGE_OF(long long, lo, hi, ROWS);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {
         const int c = g * VW;
-        TWO_AT_ONCE for (long long i = lo + ty; i < hi; i += TY) {
+        UNROLL_2 for (long long i = lo + ty; i < hi; i += TY) {
             float v1[VW];
             load_act(v1, p1 + (size_t)i * 8 + c, VW);
             float out4[VW];

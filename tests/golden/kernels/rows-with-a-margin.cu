@@ -9,31 +9,31 @@ KERNEL(256, 2) k00_sum(
     float *RESTRICT part,
     int *RESTRICT counter)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 16, C = 10, VW = LANES(16) };
     enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(16, VW, NT, 1) };
-    enum { STEP = IN_STEP(NT, ROW_THREADS) };
+    enum { SYNC_THREADS = SYNC_THREADS_OF(NT, ROW_THREADS) };
     enum { WIDTH = 1 };
-    enum { PER = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS };
+    enum { VECTORS_PER_THREAD = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS };
     SHARED float shared[NT];
-    const int rank = threadIdx.x % ROW_THREADS;
-    CHUNK(lo, hi, ROWS);
+    const int row_thread = threadIdx.x % ROW_THREADS;
+    BLOCK_RANGE(lo, hi, ROWS);
     float s12[VW];
     LANES_DO(k, VW) s12[k] = 0.0f;
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
-    for (int first = lo + STEP_ROW(STEP, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
-        const int own = first + threadIdx.x % STEP / ROW_THREADS;
-        const int i = own < hi ? own : hi - 1;
-        const int end = own < hi ? C : 0;
+    for (int first = lo + SYNC_ROW(SYNC_THREADS, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
+        const int row = first + threadIdx.x % SYNC_THREADS / ROW_THREADS;
+        const int i = row < hi ? row : hi - 1;
+        const int end = row < hi ? C : 0;
         float s4[VW];
         LANES_DO(k, VW) s4[k] = -INF;
         float s8[VW];
         LANES_DO(k, VW) s8[k] = -INF;
         int at8[VW];
-        LANES_DO(k, VW) at8[k] = rank * VW + k;
-        UNROLLED(j, PER) {
-            const int c = (rank + j * ROW_THREADS) * VW;
+        LANES_DO(k, VW) at8[k] = row_thread * VW + k;
+        UNROLLED(j, VECTORS_PER_THREAD) {
+            const int c = (row_thread + j * ROW_THREADS) * VW;
             if (c >= C) break;
             float v0[VW];
             load_act(v0, p0 + (size_t)i * 16 + c, VW);
@@ -51,9 +51,9 @@ KERNEL(256, 2) k00_sum(
             shared);
         float s7[VW];
         LANES_DO(k, VW) s7[k] = 0.0f;
-        float cached6[PER][VW];
-        UNROLLED(j, PER) {
-            const int c = (rank + j * ROW_THREADS) * VW;
+        float cached6[VECTORS_PER_THREAD][VW];
+        UNROLLED(j, VECTORS_PER_THREAD) {
+            const int c = (row_thread + j * ROW_THREADS) * VW;
             if (c >= C) break;
             float v0_1[VW];
             load_act(v0_1, p0 + (size_t)i * 16 + c, VW);
@@ -66,8 +66,8 @@ KERNEL(256, 2) k00_sum(
             }
         }
         const float v7 = row_sum(lanes_sum(s7, VW), ROW_THREADS, shared);
-        UNROLLED(j, PER) {
-            const int c = (rank + j * ROW_THREADS) * VW;
+        UNROLLED(j, VECTORS_PER_THREAD) {
+            const int c = (row_thread + j * ROW_THREADS) * VW;
             if (c >= end) break;
             float out11[VW];
             float v0_2[VW];
@@ -81,11 +81,11 @@ KERNEL(256, 2) k00_sum(
             }
             place_act(p11 + (size_t)i * 16 + c, out11, VW);
         }
-        if (rank == 0 && end == C) put_i32(p8 + (size_t)i, v8);
+        if (row_thread == 0 && end == C) put_i32(p8 + (size_t)i, v8);
     }
     total_sum(part + (size_t)block * WIDTH + 0, s12, VW, shared, NT);
     if (last_block(counter, blocks)) {
-        ONE_BY_ONE(turn, (1 + TILE(1, NT) - 1) / TILE(1, NT)) {
+        NO_UNROLL(turn, (1 + TILE(1, NT) - 1) / TILE(1, NT)) {
             const int c = turn * TILE(1, NT) + threadIdx.x % TILE(1, NT);
             float s[1];
             grid_sum(s, 1, 1, part + 0 + (c < 1 ? c : 0), 1, WIDTH, blocks, TILE(1, NT), shared,

@@ -8,27 +8,27 @@ KERNEL(256, 2) k00_sum(
     float *RESTRICT part,
     int *RESTRICT counter)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 16, C = 10, VW = LANES(C) };
     enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT, 1) };
-    enum { STEP = IN_STEP(NT, ROW_THREADS) };
+    enum { SYNC_THREADS = SYNC_THREADS_OF(NT, ROW_THREADS) };
     enum { WIDTH = 1 };
-    enum { PER = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS };
+    enum { VECTORS_PER_THREAD = ((C + VW - 1) / VW + ROW_THREADS - 1) / ROW_THREADS };
     SHARED float shared[NT];
-    const int rank = threadIdx.x % ROW_THREADS;
-    CHUNK(lo, hi, ROWS);
+    const int row_thread = threadIdx.x % ROW_THREADS;
+    BLOCK_RANGE(lo, hi, ROWS);
     float s9[VW];
     LANES_DO(k, VW) s9[k] = 0.0f;
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
-    for (int first = lo + STEP_ROW(STEP, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
-        const int own = first + threadIdx.x % STEP / ROW_THREADS;
-        const int i = own < hi ? own : hi - 1;
-        const int end = own < hi ? C : 0;
+    for (int first = lo + SYNC_ROW(SYNC_THREADS, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
+        const int row = first + threadIdx.x % SYNC_THREADS / ROW_THREADS;
+        const int i = row < hi ? row : hi - 1;
+        const int end = row < hi ? C : 0;
         float s3[VW];
         LANES_DO(k, VW) s3[k] = -INF;
-        UNROLLED(j, PER) {
-            const int c = (rank + j * ROW_THREADS) * VW;
+        UNROLLED(j, VECTORS_PER_THREAD) {
+            const int c = (row_thread + j * ROW_THREADS) * VW;
             if (c >= C) break;
             float v0[VW];
             load_f32(v0, p0 + (size_t)i * 10 + c, VW);
@@ -37,9 +37,9 @@ KERNEL(256, 2) k00_sum(
         const float v3 = row_max(lanes_max(s3, VW), ROW_THREADS, shared);
         float s6[VW];
         LANES_DO(k, VW) s6[k] = 0.0f;
-        float cached5[PER][VW];
-        UNROLLED(j, PER) {
-            const int c = (rank + j * ROW_THREADS) * VW;
+        float cached5[VECTORS_PER_THREAD][VW];
+        UNROLLED(j, VECTORS_PER_THREAD) {
+            const int c = (row_thread + j * ROW_THREADS) * VW;
             if (c >= C) break;
             float v0_1[VW];
             load_f32(v0_1, p0 + (size_t)i * 10 + c, VW);
@@ -52,8 +52,8 @@ KERNEL(256, 2) k00_sum(
         }
         const float v6 = row_sum(lanes_sum(s6, VW), ROW_THREADS, shared);
         const float v8 = logf(v6);
-        UNROLLED(j, PER) {
-            const int c = (rank + j * ROW_THREADS) * VW;
+        UNROLLED(j, VECTORS_PER_THREAD) {
+            const int c = (row_thread + j * ROW_THREADS) * VW;
             if (c >= end) break;
             float out7[VW];
             LANES_DO(k, VW) {
@@ -62,13 +62,13 @@ KERNEL(256, 2) k00_sum(
             }
             store_f32(p7 + (size_t)i * 10 + c, out7, VW);
         }
-        if (rank == 0 && end == C) {
+        if (row_thread == 0 && end == C) {
             LANES_DO(k, 1) s9[k] += v8;
         }
     }
     total_sum(part + (size_t)block * WIDTH + 0, s9, VW, shared, NT);
     if (last_block(counter, blocks)) {
-        ONE_BY_ONE(turn, (1 + TILE(1, NT) - 1) / TILE(1, NT)) {
+        NO_UNROLL(turn, (1 + TILE(1, NT) - 1) / TILE(1, NT)) {
             const int c = turn * TILE(1, NT) + threadIdx.x % TILE(1, NT);
             float s[1];
             grid_sum(s, 1, 1, part + 0 + (c < 1 ? c : 0), 1, WIDTH, blocks, TILE(1, NT), shared,

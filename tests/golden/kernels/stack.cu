@@ -29,22 +29,22 @@ PHASED(256) k00_stack(
     float *RESTRICT part,
     int *RESTRICT counter)
 {
-    OWN_BLOCK;
-    enum { NT = THREADS(256), VW = PART_LANES };
+    DECLARE_BLOCK;
+    enum { NT = THREADS(256), VW = MULTI_TENSOR_LANES };
     SHARED float shared[NT];
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     PHASE(0) {
-        CHUNK(from, to, 2);
+        BLOCK_RANGE(from, to, 2);
         int j = chunk_owner(k00_stack_first_0, 2, from);
         for (int chunk = from; chunk < to; chunk++) {
             j += k00_stack_first_0[j + 1] <= chunk;
-            const k00_stack_entry_0 own = k00_stack_entries_0[j];
-            const int lo = (chunk - own.first) * 4096;
-            const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
-            switch (own.kind) {
+            const k00_stack_entry_0 entry = k00_stack_entries_0[j];
+            const int lo = (chunk - entry.first) * 4096;
+            const int hi = lo + 4096 < entry.elements ? lo + 4096 : entry.elements;
+            switch (entry.kind) {
             case 0: {
-                act *const p_1 = (act *)(arena + own.offset[0]);
+                act *const p_1 = (act *)(arena + entry.offset[0]);
                 float s1[VW];
                 LANES_DO(k, VW) s1[k] = 0.0f;
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
@@ -55,11 +55,11 @@ PHASED(256) k00_stack(
                         s1[k] = fma_of(v_2, v_2, s1[k]);
                     }
                 }
-                total_sum(part + 0 + (chunk - own.first), s1, VW, shared, NT);
+                total_sum(part + 0 + (chunk - entry.first), s1, VW, shared, NT);
                 break;
             }
             case 1: {
-                float *const p_1 = (float *)(arena + own.offset[0]);
+                float *const p_1 = (float *)(arena + entry.offset[0]);
                 float s1[VW];
                 LANES_DO(k, VW) s1[k] = 0.0f;
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
@@ -70,7 +70,7 @@ PHASED(256) k00_stack(
                         s1[k] += i + k < hi ? v_2 : 0.0f;
                     }
                 }
-                total_sum(part + 1 + (chunk - own.first), s1, VW, shared, NT);
+                total_sum(part + 1 + (chunk - entry.first), s1, VW, shared, NT);
                 break;
             }
             }
@@ -78,16 +78,16 @@ PHASED(256) k00_stack(
     }
     GRID_BARRIER(counter + 1);
     PHASE(1) {
-        CHUNK(from, to, 2);
+        BLOCK_RANGE(from, to, 2);
         int j = chunk_owner(k00_stack_first_1, 2, from);
         for (int chunk = from; chunk < to; chunk++) {
             j += k00_stack_first_1[j + 1] <= chunk;
-            const k00_stack_entry_1 own = k00_stack_entries_1[j];
-            const int lo = (chunk - own.first) * 4096;
-            const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
-            switch (own.kind) {
+            const k00_stack_entry_1 entry = k00_stack_entries_1[j];
+            const int lo = (chunk - entry.first) * 4096;
+            const int hi = lo + 4096 < entry.elements ? lo + 4096 : entry.elements;
+            switch (entry.kind) {
             case 0: {
-                act *const p_1 = (act *)(arena + own.offset[0]);
+                act *const p_1 = (act *)(arena + entry.offset[0]);
                 const float v_3 = parts_sum(part + 0, 1, shared, NT);
                 const float v_4 = sqrtf(v_3);
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
@@ -105,7 +105,7 @@ PHASED(256) k00_stack(
                 break;
             }
             case 1: {
-                float *const p_1 = (float *)(arena + own.offset[0]);
+                float *const p_1 = (float *)(arena + entry.offset[0]);
                 const float v_2 = parts_sum(part + 1, 1, shared, NT);
                 const float v_3 = sqrtf(v_2);
                 for (int i = lo + threadIdx.x; i < hi; i += NT) {
@@ -141,21 +141,21 @@ LARGE_TABLE int k03_update_first[3] = {0, 1, 2};
 KERNEL(256) k03_update(
     char *arena)
 {
-    OWN_BLOCK;
-    enum { NT = THREADS(256), VW = PART_LANES };
-    CHUNK(from, to, 2);
+    DECLARE_BLOCK;
+    enum { NT = THREADS(256), VW = MULTI_TENSOR_LANES };
+    BLOCK_RANGE(from, to, 2);
     int j = chunk_owner(k03_update_first, 2, from);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     for (int chunk = from; chunk < to; chunk++) {
         j += k03_update_first[j + 1] <= chunk;
-        const k03_update_entry own = k03_update_entries[j];
-        const int lo = (chunk - own.first) * 4096;
-        const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
-        switch (own.kind) {
+        const k03_update_entry entry = k03_update_entries[j];
+        const int lo = (chunk - entry.first) * 4096;
+        const int hi = lo + 4096 < entry.elements ? lo + 4096 : entry.elements;
+        switch (entry.kind) {
         case 0: {
-            float *const p_1 = (float *)(arena + own.offset[0]);
-            act *const p_2 = (act *)(arena + own.offset[1]);
+            float *const p_1 = (float *)(arena + entry.offset[0]);
+            act *const p_2 = (act *)(arena + entry.offset[1]);
             for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
                 float v_1[VW];
                 load_f32(v_1, p_1 + i, VW);
@@ -171,8 +171,8 @@ KERNEL(256) k03_update(
             break;
         }
         case 1: {
-            float *const p_1 = (float *)(arena + own.offset[0]);
-            act *const p_2 = (act *)(arena + own.offset[1]);
+            float *const p_1 = (float *)(arena + entry.offset[0]);
+            act *const p_2 = (act *)(arena + entry.offset[1]);
             for (int i = lo + threadIdx.x; i < hi; i += NT) {
                 const float v_1 = get_f32(p_1 + i);
                 const int x1 = i % 9;

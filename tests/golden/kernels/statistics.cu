@@ -8,15 +8,15 @@ KERNEL(256, 2) k00_var(
     float *RESTRICT part,
     int *RESTRICT counter)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 144, C = 8, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
     enum { WIDTH = 24 };
-    SHARED float shared[AT_ONCE * NT];
+    SHARED float shared[REDUCE_LANES * NT];
     SHARED float near[3 * VW * TX];
     const int tx = threadIdx.x % TX;
     const int ty = threadIdx.x / TX;
-    CHUNK(lo, hi, ROWS);
+    BLOCK_RANGE(lo, hi, ROWS);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     for (int g0 = 0; g0 < CG; g0 += TX) {
@@ -63,7 +63,7 @@ KERNEL(256, 2) k00_var(
             NT);
     }
     if (last_block(counter, blocks)) {
-        ONE_BY_ONE(turn, (8 + TILE(8, NT) - 1) / TILE(8, NT)) {
+        NO_UNROLL(turn, (8 + TILE(8, NT) - 1) / TILE(8, NT)) {
             const int c = turn * TILE(8, NT) + threadIdx.x % TILE(8, NT);
             const float pivot = get_f32(part + (size_t)block * WIDTH + 16 + (c < 8 ? c : 0));
             float s[2];

@@ -7,12 +7,12 @@ KERNEL(256, 2) k00_x(
     const float *RESTRICT p2,
     act *RESTRICT p9)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 64, C = 32, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
-    CHUNK(lo, hi, ROWS);
+    BLOCK_RANGE(lo, hi, ROWS);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {

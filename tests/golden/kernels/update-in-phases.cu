@@ -39,8 +39,8 @@ PHASED(256) k00_update(
     float *RESTRICT part,
     int *RESTRICT counter)
 {
-    OWN_BLOCK;
-    enum { NT = THREADS(256), VW = PART_LANES };
+    DECLARE_BLOCK;
+    enum { NT = THREADS(256), VW = MULTI_TENSOR_LANES };
     SHARED float shared[NT];
     float *const p4 = (float *)(arena + AT(43008, 43008)); // db
     float *const p1 = (float *)(arena + AT(28160, 28160)); // b
@@ -49,16 +49,16 @@ PHASED(256) k00_update(
     PHASE(0) {
         float finite13[VW];
         LANES_DO(k, VW) finite13[k] = 0.0f;
-        CHUNK(from, to, 3);
+        BLOCK_RANGE(from, to, 3);
         int j = chunk_owner(k00_update_first_0, 2, from);
         for (int chunk = from; chunk < to; chunk++) {
             j += k00_update_first_0[j + 1] <= chunk;
-            const k00_update_entry_0 own = k00_update_entries_0[j];
-            const int lo = (chunk - own.first) * 4096;
-            const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
-            switch (own.kind) {
+            const k00_update_entry_0 entry = k00_update_entries_0[j];
+            const int lo = (chunk - entry.first) * 4096;
+            const int hi = lo + 4096 < entry.elements ? lo + 4096 : entry.elements;
+            switch (entry.kind) {
             case 0: {
-                act *const p_1 = (act *)(arena + own.offset[0]);
+                act *const p_1 = (act *)(arena + entry.offset[0]);
                 float s1[VW];
                 LANES_DO(k, VW) s1[k] = 0.0f;
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
@@ -70,11 +70,11 @@ PHASED(256) k00_update(
                         finite13[k] = fma_of(i + k < hi ? v_1[k] : 0.0f, 0.0f, finite13[k]);
                     }
                 }
-                total_sum(part + 0 + (chunk - own.first), s1, VW, shared, NT);
+                total_sum(part + 0 + (chunk - entry.first), s1, VW, shared, NT);
                 break;
             }
             case 1: {
-                float *const p_1 = (float *)(arena + own.offset[0]);
+                float *const p_1 = (float *)(arena + entry.offset[0]);
                 float s1[VW];
                 LANES_DO(k, VW) s1[k] = 0.0f;
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
@@ -86,7 +86,7 @@ PHASED(256) k00_update(
                         finite13[k] = fma_of(i + k < hi ? v_1[k] : 0.0f, 0.0f, finite13[k]);
                     }
                 }
-                total_sum(part + 2 + (chunk - own.first), s1, VW, shared, NT);
+                total_sum(part + 2 + (chunk - entry.first), s1, VW, shared, NT);
                 break;
             }
             }
@@ -97,16 +97,16 @@ PHASED(256) k00_update(
     PHASE(1) {
         const float v4 = get_f32(p4);
         const float v12 = fma_of(v4, v4, parts_sum(part + 0, 3, shared, NT));
-        CHUNK(from, to, 3);
+        BLOCK_RANGE(from, to, 3);
         int j = chunk_owner(k00_update_first_1, 2, from);
         for (int chunk = from; chunk < to; chunk++) {
             j += k00_update_first_1[j + 1] <= chunk;
-            const k00_update_entry_1 own = k00_update_entries_1[j];
-            const int lo = (chunk - own.first) * 4096;
-            const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
-            switch (own.kind) {
+            const k00_update_entry_1 entry = k00_update_entries_1[j];
+            const int lo = (chunk - entry.first) * 4096;
+            const int hi = lo + 4096 < entry.elements ? lo + 4096 : entry.elements;
+            switch (entry.kind) {
             case 0: {
-                act *const p_1 = (act *)(arena + own.offset[0]);
+                act *const p_1 = (act *)(arena + entry.offset[0]);
                 float s1[VW];
                 LANES_DO(k, VW) s1[k] = 0.0f;
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
@@ -118,11 +118,11 @@ PHASED(256) k00_update(
                         s1[k] += i + k < hi ? v_3 : 0.0f;
                     }
                 }
-                total_sum(part + 531 + (chunk - own.first), s1, VW, shared, NT);
+                total_sum(part + 531 + (chunk - entry.first), s1, VW, shared, NT);
                 break;
             }
             case 1: {
-                float *const p_1 = (float *)(arena + own.offset[0]);
+                float *const p_1 = (float *)(arena + entry.offset[0]);
                 float s1[VW];
                 LANES_DO(k, VW) s1[k] = 0.0f;
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
@@ -134,7 +134,7 @@ PHASED(256) k00_update(
                         s1[k] += i + k < hi ? v_3 : 0.0f;
                     }
                 }
-                total_sum(part + 533 + (chunk - own.first), s1, VW, shared, NT);
+                total_sum(part + 533 + (chunk - entry.first), s1, VW, shared, NT);
                 break;
             }
             }
@@ -148,17 +148,17 @@ PHASED(256) k00_update(
         const int v14 = 0.5f < v13;
         const float v12 = fma_of(v4, v4, parts_sum(part + 0, 3, shared, NT));
         const float v1 = get_f32(p1);
-        CHUNK(from, to, 3);
+        BLOCK_RANGE(from, to, 3);
         int j = chunk_owner(k00_update_first_2, 2, from);
         for (int chunk = from; chunk < to; chunk++) {
             j += k00_update_first_2[j + 1] <= chunk;
-            const k00_update_entry_2 own = k00_update_entries_2[j];
-            const int lo = (chunk - own.first) * 4096;
-            const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
-            switch (own.kind) {
+            const k00_update_entry_2 entry = k00_update_entries_2[j];
+            const int lo = (chunk - entry.first) * 4096;
+            const int hi = lo + 4096 < entry.elements ? lo + 4096 : entry.elements;
+            switch (entry.kind) {
             case 0: {
-                float *const p_1 = (float *)(arena + own.offset[0]);
-                act *const p_2 = (act *)(arena + own.offset[1]);
+                float *const p_1 = (float *)(arena + entry.offset[0]);
+                act *const p_2 = (act *)(arena + entry.offset[1]);
                 const float v_4 = parts_sum(part + 531, 2, shared, NT);
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
                     float v_1[VW];
@@ -177,8 +177,8 @@ PHASED(256) k00_update(
                 break;
             }
             case 1: {
-                float *const p_1 = (float *)(arena + own.offset[0]);
-                float *const p_2 = (float *)(arena + own.offset[1]);
+                float *const p_1 = (float *)(arena + entry.offset[0]);
+                float *const p_2 = (float *)(arena + entry.offset[1]);
                 const float v_4 = parts_sum(part + 533, 1, shared, NT);
                 for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
                     float v_1[VW];

@@ -17,23 +17,23 @@ KERNEL(256) k00_update(
     char *arena,
     int *RESTRICT counter)
 {
-    OWN_BLOCK;
-    enum { NT = THREADS(256), VW = PART_LANES };
+    DECLARE_BLOCK;
+    enum { NT = THREADS(256), VW = MULTI_TENSOR_LANES };
     int *const p2 = (int *)(arena + AT(512, 512)); // run.step
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     const int v2 = get_i32(p2);
-    CHUNK(from, to, 2);
+    BLOCK_RANGE(from, to, 2);
     int j = chunk_owner(k00_update_first, 2, from);
     for (int chunk = from; chunk < to; chunk++) {
         j += k00_update_first[j + 1] <= chunk;
-        const k00_update_entry own = k00_update_entries[j];
-        const int lo = (chunk - own.first) * 4096;
-        const int hi = lo + 4096 < own.elements ? lo + 4096 : own.elements;
-        switch (own.kind) {
+        const k00_update_entry entry = k00_update_entries[j];
+        const int lo = (chunk - entry.first) * 4096;
+        const int hi = lo + 4096 < entry.elements ? lo + 4096 : entry.elements;
+        switch (entry.kind) {
         case 0: {
-            float *const p_1 = (float *)(arena + own.offset[0]);
-            float *const p_2 = (float *)(arena + own.offset[1]);
+            float *const p_1 = (float *)(arena + entry.offset[0]);
+            float *const p_2 = (float *)(arena + entry.offset[1]);
             for (int i = lo + threadIdx.x * VW; i < hi; i += NT * VW) {
                 float v_1[VW];
                 load_f32(v_1, p_1 + i, VW);
@@ -41,7 +41,7 @@ KERNEL(256) k00_update(
                 load_f32(v_2, p_2 + i, VW);
                 float out_1_1[VW];
                 LANES_DO(k, VW) {
-                    const float v_4 = fma_of(v_2[k], -own.f[0], v_1[k]);
+                    const float v_4 = fma_of(v_2[k], -entry.f[0], v_1[k]);
                     out_1_1[k] = v_4;
                 }
                 store_f32(p_1 + i, out_1_1, VW);

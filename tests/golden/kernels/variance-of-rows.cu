@@ -5,26 +5,26 @@ KERNEL(256, 2) k00_sqrt(
     const float *RESTRICT p0,
     float *RESTRICT p2)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 64, C = 4096, VW = LANES(C) };
     enum { NT = THREADS(256), ROW_THREADS = ROW_THREADS_OF(C, VW, NT, 4) };
-    enum { STEP = IN_STEP(NT, ROW_THREADS) };
+    enum { SYNC_THREADS = SYNC_THREADS_OF(NT, ROW_THREADS) };
     SHARED float shared[NT];
-    const int rank = threadIdx.x % ROW_THREADS;
-    CHUNK(lo, hi, ROWS);
+    const int row_thread = threadIdx.x % ROW_THREADS;
+    BLOCK_RANGE(lo, hi, ROWS);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
-    for (int first = lo + STEP_ROW(STEP, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
-        const int own = first + threadIdx.x % STEP / ROW_THREADS;
-        const int i = own < hi ? own : hi - 1;
-        const int end = own < hi ? C : 0;
+    for (int first = lo + SYNC_ROW(SYNC_THREADS, ROW_THREADS); first < hi; first += NT / ROW_THREADS) {
+        const int row = first + threadIdx.x % SYNC_THREADS / ROW_THREADS;
+        const int i = row < hi ? row : hi - 1;
+        const int end = row < hi ? C : 0;
         const float v0 = get_f32(p0 + (size_t)i * 4096);
         const float pivot1 = v0;
         float s1[VW];
         LANES_DO(k, VW) s1[k] = 0.0f;
         float q1[VW];
         LANES_DO(k, VW) q1[k] = 0.0f;
-        for (int c = rank * VW; c < C; c += ROW_THREADS * VW) {
+        for (int c = row_thread * VW; c < C; c += ROW_THREADS * VW) {
             float v0_1[VW];
             load_f32(v0_1, p0 + (size_t)i * 4096 + c, VW);
             LANES_DO(k, VW) {
@@ -38,6 +38,6 @@ KERNEL(256, 2) k00_sqrt(
         const float b1 = (squares1 - sum1 * sum1 / C) / C;
         const float v1 = b1 < 0.0f ? 0.0f : b1;
         const float v2 = sqrtf(v1);
-        if (rank == 0 && end == C) put_f32(p2 + (size_t)i, v2);
+        if (row_thread == 0 && end == C) put_f32(p2 + (size_t)i, v2);
     }
 }

@@ -5,12 +5,12 @@ KERNEL(256, 2) k00_relu(
     const float *RESTRICT p0,
     float *RESTRICT p3)
 {
-    OWN_BLOCK;
+    DECLARE_BLOCK;
     enum { ROWS = 8388616, C = 256, VW = 1, CG = C / VW };
     enum { NT = THREADS(256), TX = ROW_TILE(CG, NT), TY = NT / TX };
     const int ty = threadIdx.x / TX;
     const int tx = ty < TY ? threadIdx.x % TX : CG;
-    CHUNK(lo, hi, ROWS);
+    BLOCK_RANGE(lo, hi, ROWS);
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     for (int g = tx; g < CG; g += TX) {

@@ -214,7 +214,8 @@ static const char *wide_text(void) {
                       "KERNEL(256) wide(const float *input");
     for (int i = 0; i < WIDE; i++)
         at += sprintf(at, ", float *to%d", i);
-    at += sprintf(at, ")\n{\n    OWN_BLOCK;\n    if (threadIdx.x == 0) {\n");
+    at +=
+        sprintf(at, ")\n{\n    DECLARE_BLOCK;\n    if (threadIdx.x == 0) {\n");
     for (int i = 0; i < WIDE; i++)
         at += sprintf(at, "        *to%d += *input;\n", i);
     sprintf(at, "    }\n}\n");

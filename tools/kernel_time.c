@@ -1,4 +1,4 @@
-// Price: the time of each kernel of a plan on a described GPU.
+// KernelTime: the time of each kernel of a plan on a described GPU.
 #include "codegen/codegen.h"
 #include "tools/device.h"
 
@@ -39,42 +39,42 @@ double tail_seconds(const KernelCost *k) {
 
 // Loads take turns: each takes the latency, in which a block loads the bytes in
 // flight of its threads (Little, 1961).
-Price kernel_price(const Graph *g, const Group *group, const Kernel *k,
-                   const Device *d) {
+KernelTime kernel_time(const Graph *g, const Group *group, const Kernel *k,
+                       const Device *d) {
     int blocks = k->grid[DEVICE_PLAN];
     double all = (double)group_bytes(g, group, NULL);
     double loaded = d->multiprocessors * BLOCK_THREADS * k->cost.in_flight;
-    Price p = {.issue = issue_seconds(&k->cost, blocks, d),
-               .tail = tail_seconds(&k->cost),
-               .resident = resident_blocks(&k->cost, d),
-               .blocks = (int)ceil(blocks / d->multiprocessors)};
+    KernelTime p = {.issue = issue_seconds(&k->cost, blocks, d),
+                    .tail = tail_seconds(&k->cost),
+                    .resident = resident_blocks(&k->cost, d),
+                    .blocks = (int)ceil(blocks / d->multiprocessors)};
     p.least = fmax(all / (MEMORY_SHARE * d->bandwidth), p.issue);
     if (loaded > 0)
         p.latency = bytes_read(g, group) / loaded * LOAD_LATENCY;
     return p;
 }
 
-static const Price *prices(const Pricing *pricing, const GraphPlan *p,
-                           Arena *a) {
+static const KernelTime *times(const TimeModel *time_model, const GraphPlan *p,
+                               Arena *a) {
     Arena *own = arena_new();
     Graph g = *p->graph;
     GraphPlan on_device = *p;
     int number = 0;
-    g.act = pricing->act;
+    g.act = time_model->act;
     on_device.graph = &g;
     Kernel *k = codegen_kernels(&on_device, &on_device, own, &number);
-    Price *price = ARENA_ARRAY(a, (size_t)p->num_groups + 1, Price);
+    KernelTime *price = ARENA_ARRAY(a, (size_t)p->num_groups + 1, KernelTime);
     for (int i = 0; i < p->num_groups; i++)
         if (p->group[i].kind != GROUP_CALL)
-            price[i] = kernel_price(&g, &p->group[i], &k[i], pricing->device);
+            price[i] = kernel_time(&g, &p->group[i], &k[i], time_model->device);
     arena_free(own);
     return price;
 }
 
-Pricing device_pricing(const Device *d) {
-    return (Pricing){.prices = prices,
-                     .device = d,
-                     .launch = GPU_LAUNCH,
-                     .barrier = GPU_BARRIER,
-                     .longest = LONGEST_MERGED};
+TimeModel device_time_model(const Device *d) {
+    return (TimeModel){.times = times,
+                       .device = d,
+                       .launch = GPU_LAUNCH,
+                       .barrier = GPU_BARRIER,
+                       .longest = LONGEST_MERGED};
 }

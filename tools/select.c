@@ -1,11 +1,11 @@
-// Judge: selects the library fusions and merged launches of a described device.
+// Select: the library fusions and merged launches of a described device.
 #include "tools/device.h"
 
 #include <string.h>
 
-Judged step_judge(Arena *a, const Plan *plan, const Step *step,
-                  const Device *device) {
-    Judged j = {.device = device, .plan = step->plan};
+Selected step_select(Arena *a, const Plan *plan, const Step *step,
+                     const Device *device) {
+    Selected j = {.device = device, .plan = step->plan};
     const LibraryFusions *fusions = &step->plan->fusions;
     if (device->cooperative && strcmp(plan->device, "host") != 0)
         j.merges = step->plan->merged;

@@ -16,13 +16,13 @@ typedef struct {
 
 // Time of the graph's kernels; *price gets that of each group, in arena a.
 static double graph_seconds(const Facts *f, const Graph *g, Arena *a,
-                            const Price **price) {
-    const Pricing *pricing = &f->options->pricing;
+                            const KernelTime **price) {
+    const TimeModel *time_model = &f->options->time_model;
     const GraphPlan *p = graph_plan(g, false, a);
-    double seconds = p->num_groups * pricing->launch;
-    *price = pricing->prices(pricing, p, a);
+    double seconds = p->num_groups * time_model->launch;
+    *price = time_model->times(time_model, p, a);
     for (int i = 0; i < p->num_groups; i++)
-        seconds += price_seconds(&(*price)[i], (*price)[i].resident);
+        seconds += kernel_seconds(&(*price)[i], (*price)[i].resident);
     return seconds;
 }
 
@@ -51,17 +51,17 @@ static void share_allow(const Facts *f, const Cluster *c) {
 }
 
 // Whether a kernel of several values would be faster with more resident blocks.
-static bool is_limited(const Cluster *c, const Price *p) {
+static bool is_limited(const Cluster *c, const KernelTime *p) {
     return c->num_roots > 1 &&
            (c->kind == GROUP_GRID || c->kind == GROUP_ROWS) &&
            p->resident < p->blocks &&
-           price_exceeds(price_seconds(p, p->resident), p->least + p->tail);
+           price_exceeds(kernel_seconds(p, p->resident), p->least + p->tail);
 }
 
 // Fuses once more without one sharing, and keeps the faster graph.
 static void choose(Choice *c, const Cluster *shared) {
     Clusters clusters = {0};
-    const Price *price;
+    const KernelTime *price;
     share_refuse(c->f, shared);
     c->old->rewrites = c->rewrites;
     Graph *other = fuse(c->f, c->old, &clusters);
@@ -77,9 +77,9 @@ static void choose(Choice *c, const Cluster *shared) {
     }
 }
 
-Graph *fuse_by_price(const Facts *f, Graph *g) {
+Graph *fuse_by_time(const Facts *f, Graph *g) {
     Clusters first = {0};
-    const Price *price;
+    const KernelTime *price;
     Choice c = {.f = f, .old = g, .rewrites = g->rewrites, .a = arena_new()};
     c.best = fuse(f, g, &first);
     c.seconds = graph_seconds(f, c.best, c.a, &price);
