@@ -15,9 +15,12 @@ enum {
     IN_FLIGHT = 32 << 10, // bytes of a multiprocessor
     VECTOR = 16,          // bytes of a load
     MAX_BLOCKS = 4,       // resident
+    MANY = 512,           // bytes of a thread's loads, which the compiler keeps
+                          // for other loops over the row: no bound on registers
     // The compiler does with so many registers less than the cost model
     // estimates if a bound demands it: no kernel of models/ spills.
-    SLACK = 13
+    SLACK = 10,
+    SECOND = 3 // registers of the addresses of a second row
 };
 
 // Properties of a kernel's loop over rows.
@@ -55,7 +58,7 @@ static void rows_look(Rows *r, const Block *b) {
 // Whether the registers of so many blocks hold those of a thread.
 static bool fits(const KernelCost *k, int rows, int blocks) {
     int loads = k->loaded / (int)sizeof(float);
-    return k->registers + (rows > 1 ? loads : -SLACK) <=
+    return k->registers + (rows > 1 ? loads + SECOND : -SLACK) <=
            registers_within(blocks);
 }
 
@@ -99,14 +102,31 @@ static void choose(Emit *e, const Rows *r, const KernelCost *k, int most) {
         }
 }
 
+// The last block's loads of partial sums must fit in the registers, too: three
+// quarters of them at a time.
+static void divide_tail(Arena *a, const Block *b) {
+    enum { ROWS = 2 }; // argument of grid_sum
+    for (Stmt *s = b->first; s != NULL; s = s->next) {
+        if (s->kind == S_CALL && strcmp(s->value->name, "grid_sum") == 0) {
+            const Expr **rows = &s->value->arg[ROWS];
+            *rows = x_kind(a, X_GPU, (3 * (*rows)->integer + 3) / 4);
+        }
+        divide_tail(a, &s->body);
+        divide_tail(a, &s->other);
+    }
+}
+
 void choose_occupancy(Emit *e, Tree *tree) {
     int blocks = e->grid[DEVICE_PLAN], all = e->g->multiprocessors;
     KernelCost k = tree_cost(tree, blocks, e->device->act);
     Rows r = {.e = e, .loop = find_loop(&tree->body)};
     if (r.loop != NULL)
         rows_look(&r, &r.loop->body);
-    e->min_blocks = k.registers <= registers_within(2) ? 2 : 0;
-    if (r.reads > 0 && !r.scalars && k.loaded >= VECTOR &&
+    bool many = k.in_flight > MANY;
+    e->min_blocks = k.registers <= registers_within(2) && !many ? 2 : 0;
+    if (r.reads > 0 && !r.scalars && !many && k.loaded >= VECTOR &&
         !group_any(e, window_skips))
         choose(e, &r, &k, (blocks + all - 1) / all);
+    if (e->min_blocks == MAX_BLOCKS)
+        divide_tail(tree->arena, &tree->body);
 }

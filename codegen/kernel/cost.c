@@ -12,7 +12,7 @@
 #include <string.h>
 
 static const double LIVE_SHARE = 0.95;
-enum { BASE_CODE = 30, BASE_REGISTERS = 17 };
+enum { BASE_CODE = 30, BASE_REGISTERS = 14 };
 
 static void block_walk(Walk *w, const Block *b);
 
