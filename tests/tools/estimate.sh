@@ -1,7 +1,7 @@
 #!/bin/sh
 # sinter check: the machine that is planned for, and the times of a step and an
 # epoch: of a described GPU the roofline of its launches, of the processors here
-# from what was measured.
+# from what was measured; and the memory of a long sequence.
 set -u
 
 . "$SINTER_SOURCE/tests/end_to_end/folder.sh"
@@ -64,6 +64,25 @@ for host in small, large:
 assert large["flops_step"] == 4 * small["flops_step"]
 END
 python3 times.py || fail "the times are wrong"
+
+# No tensor grows with the square of a sequence's length.
+for target in cuda host; do
+    for length in 4096 8192; do
+        "$SINTER" check --json --target=$target "$models/gpt_nano.net" \
+            --set batch=$((65536 / length)) \
+            --set "data=synthetic(vocabulary=65, shape=[$length])" \
+            >$target-$length.json
+    done
+done
+cat >arenas.py <<'END'
+import json
+for target in "cuda", "host":
+    arena = [json.load(open("%s-%d.json" % (target, length)))["arena_bytes"]
+             for length in (4096, 8192)]
+    assert arena[0] < 900 << 20, (target, arena)
+    assert arena[1] < 1.1 * arena[0], (target, arena)
+END
+python3 arenas.py || fail "a tensor of attention has length x length elements"
 
 # The peaks are measured in the memory that there is.
 if [ -z "${SINTER_SANITIZED:-}" ]; then
