@@ -5,7 +5,7 @@
 // NeurIPS 2022), a block takes a tile of queries of a head and iterates over
 // the tiles of keys that they attend to.  Each row has its largest score so far
 // and the sum of the exponentials relative to it; a larger score scales the sum
-// and the result. Backward, the weights are computed again from the logarithms
+// and the result.  Backward, the weights are computed again from the logarithms
 // of these sums, and so are the random numbers of dropout.  The gradients of
 // queries are sums over tiles of keys, those of keys and values sums over tiles
 // of queries; each is one block's, in the order of the tiles.

@@ -334,7 +334,7 @@ void emit_space(Emit *e, Block *b, Type space, bool sized, const char *more);
 bool has_tiles(const Emit *e);
 
 // Declares the block's rows, lo .. hi-1, and with tiles its first column.
-void emit_chunk(Emit *e, Block *b, Type space);
+void emit_block_range(Emit *e, Block *b, Type space);
 
 // The iteration space in groups of columns, and the threads side by side: TILE
 // or ROW_TILE.

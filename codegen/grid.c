@@ -58,7 +58,7 @@ bool has_tiles(const Emit *e) {
     return e->group->division.tiles > 1;
 }
 
-void emit_chunk(Emit *e, Block *b, Type space) {
+void emit_block_range(Emit *e, Block *b, Type space) {
     if (has_tiles(e))
         CODE(e, b, NO_NODE,
              "const int chunk = block / COLUMN_TILES,"
@@ -413,7 +413,7 @@ void emit_grid(Emit *e, Block *b) {
     if (pairs)
         CODE(e, b, NO_NODE, "BLOCK_RANGE(lo, hi, ROWS / 2);");
     else
-        emit_chunk(e, b, space);
+        emit_block_range(e, b, space);
 
     Scope *kernel = scope_new(e, NULL, IN_KERNEL, NULL);
     Scope *column = scope_new(e, kernel, IN_LOOP, e->vw);

@@ -385,7 +385,7 @@ static void emit_head(Emit *e, Block *b, Type space, int vectors) {
          any_columns(e) ? "SHARED float shared[REDUCE_LANES * NT];"
                         : "SHARED float shared[NT];");
     CODE(e, b, NO_NODE, "const int row_thread = threadIdx.x % ROW_THREADS;");
-    emit_chunk(e, b, space);
+    emit_block_range(e, b, space);
 }
 
 static RowBytes emit_sweeps(Emit *e, Scope *row, Index p, int sweeps) {

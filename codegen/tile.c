@@ -203,7 +203,7 @@ static void place_of(const TileEmit *t, const bool whole[3],
         place[i] = whole[i] ? x_name(t->a, index[i]) : x_number(t->a, 0);
 }
 
-// Whether n is one matrix: then rows of all matrices are rows of it.
+// Which axes of the result n has whole; the others have extent 1.
 static void extents_of(const TileEmit *t, NodeId n, bool whole[3]) {
     tile_extents(&t->s->space, *t->g->node[n].type, whole);
 }

@@ -4,10 +4,9 @@
 //   preserves  Every value that an effect depends on stays the same, up to
 //              rounding.
 //   result     Each node is a leaf, a view, or in a group: a range of nodes
-//   that
-//              becomes one kernel or one library call.  A node that several
-//              kernels need is copied into each, so that no kernel stores a
-//              value that another can recompute cheaply.
+//              that becomes one kernel or one library call.  A node that
+//              several kernels need is copied into each, so that no kernel
+//              stores a value that another can recompute cheaply.
 //
 // First fuse decides which values must be in memory: operands of library calls,
 // results of reductions, and values that cost more to recompute than to store.

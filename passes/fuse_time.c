@@ -14,15 +14,15 @@ typedef struct {
     Arena *a;
 } Choice;
 
-// Time of the graph's kernels; *price gets that of each group, in arena a.
+// Time of the graph's kernels; *time gets that of each group, in arena a.
 static double graph_seconds(const Facts *f, const Graph *g, Arena *a,
-                            const KernelTime **price) {
+                            const KernelTime **time) {
     const TimeModel *time_model = &f->options->time_model;
     const GraphPlan *p = graph_plan(g, false, a);
     double seconds = p->num_groups * time_model->launch;
-    *price = time_model->times(time_model, p, a);
+    *time = time_model->times(time_model, p, a);
     for (int i = 0; i < p->num_groups; i++)
-        seconds += kernel_seconds(&(*price)[i], (*price)[i].resident);
+        seconds += kernel_seconds(&(*time)[i], (*time)[i].resident);
     return seconds;
 }
 
@@ -55,17 +55,17 @@ static bool is_limited(const Cluster *c, const KernelTime *p) {
     return c->num_roots > 1 &&
            (c->kind == GROUP_GRID || c->kind == GROUP_ROWS) &&
            p->resident < p->blocks &&
-           price_exceeds(kernel_seconds(p, p->resident), p->least + p->tail);
+           time_exceeds(kernel_seconds(p, p->resident), p->least + p->tail);
 }
 
 // Fuses once more without one sharing, and keeps the faster graph.
 static void choose(Choice *c, const Cluster *shared) {
     Clusters clusters = {0};
-    const KernelTime *price;
+    const KernelTime *time;
     share_refuse(c->f, shared);
     c->old->rewrites = c->rewrites;
     Graph *other = fuse(c->f, c->old, &clusters);
-    double seconds = graph_seconds(c->f, other, c->a, &price);
+    double seconds = graph_seconds(c->f, other, c->a, &time);
     arena_free(clusters.own);
     if (seconds < c->seconds) {
         graph_free(c->best);
@@ -79,12 +79,12 @@ static void choose(Choice *c, const Cluster *shared) {
 
 Graph *fuse_by_time(const Facts *f, Graph *g) {
     Clusters first = {0};
-    const KernelTime *price;
+    const KernelTime *time;
     Choice c = {.f = f, .old = g, .rewrites = g->rewrites, .a = arena_new()};
     c.best = fuse(f, g, &first);
-    c.seconds = graph_seconds(f, c.best, c.a, &price);
+    c.seconds = graph_seconds(f, c.best, c.a, &time);
     for (int k = 0, left = MAX_CHOICES; k < first.count && left > 0; k++)
-        if (is_limited(&first.cluster[k], &price[first.group[k]])) {
+        if (is_limited(&first.cluster[k], &time[first.group[k]])) {
             choose(&c, &first.cluster[k]);
             left--;
         }

@@ -124,7 +124,7 @@ Liveness liveness_of(const Graph *g, Arena *a) {
 
 // ---- simulation ----
 
-// When a value is there, as numbers of turns; from -1: never.
+// When a value is there, as indices of schedule entries; from -1: never.
 typedef struct {
     int from, to;
 } LiveRange;
@@ -218,8 +218,8 @@ static void keep_results(Run *r) {
 }
 
 static int64_t find_peak(const Run *r, Arena *a) {
-    int turns = r->simulation->num_entries;
-    int64_t *change = ARENA_ARRAY(a, (size_t)turns + 2, int64_t);
+    int entries = r->simulation->num_entries;
+    int64_t *change = ARENA_ARRAY(a, (size_t)entries + 2, int64_t);
     for (int v = 0; v < r->liveness->num_values; v++)
         for (int i = 0; i < 2; i++) {
             LiveRange range = i ? r->second[v] : r->first[v];
@@ -229,7 +229,7 @@ static int64_t find_peak(const Run *r, Arena *a) {
             change[range.to + 1] -= r->liveness->value[v].bytes;
         }
     int64_t live = 0, peak = 0;
-    for (int i = 0; i <= turns; i++) {
+    for (int i = 0; i <= entries; i++) {
         live += change[i];
         peak = live > peak ? live : peak;
     }

@@ -43,7 +43,7 @@ typedef struct {
     NodeId scale; // the state, when scaled
 } Precision;
 
-// Whether n multiplies activations.  Attention does, of its own.
+// Whether n multiplies activations, as attention does inside its kernel.
 static bool contracts(const Graph *g, NodeId n) {
     return op_info[g->node[n].op].facts & (CONTRACTS | ATTENDS);
 }

@@ -37,8 +37,8 @@ static Graph *rematerialized(const Liveness *l, int64_t budget, bool *fits,
     return rematerialize_place(l, rematerialize_choose(l, budget, fits, a), a);
 }
 
-// The step with no more than `budget` packed, or with as little as can be.
-// Where no choice fits, less budget would find no other.
+// The step whose planned bytes are at most `budget`, or as few as possible.
+// Where no choice fits, a smaller budget finds no other.
 static Graph *make_fit(Graph *g, int64_t budget, Arena *a) {
     enum { TRIES = 8, SLACK = 512 };
     int64_t over = planned_bytes(g, budget, a) - budget, target = budget;

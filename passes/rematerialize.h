@@ -61,7 +61,7 @@ Simulation liveness_simulate(const Liveness *l, const bool *dropped, Arena *a);
 
 // Which values to drop so that no more than `budget` bytes are live at once, at
 // the least cost that is found; those that come nearest where none fits, and
-// then *fits becomes false: with less budget they are the same.  budget 0: all
+// then *fits becomes false: a smaller budget gives the same.  budget 0: all
 // values that no library call makes, where that saves something.
 bool *rematerialize_choose(const Liveness *l, int64_t budget, bool *fits,
                            Arena *a);

@@ -58,7 +58,7 @@ bool rt_without_check(unsigned without, const RtDevice *d, RtError *e) {
            rt_fail(e, EXIT_USAGE,
                    "--without is for a GPU: the host has no graph, library "
                    "fusions, merged or programmatic launches, forks, timing "
-                   "events or tile kernels");
+                   "events, tile kernels or step groups");
 }
 
 const RtTrainer *rt_without_trainer(RtReducedTrainer *to, const RtTrainer *from,

@@ -71,7 +71,8 @@ int64_t bytes_in_flight(const KernelCost *k, const Device *d);
 // between two kernels of a merged launch, in seconds: assumed.
 extern const double GPU_LAUNCH, GPU_BARRIER;
 
-// Seconds for which the last blocks of a kernel add what the others left.
+// Seconds for which the last blocks of a kernel add the partial sums of the
+// others.
 double tail_seconds(const KernelCost *k);
 
 // The estimate of a kernel on a GPU.

@@ -80,8 +80,8 @@ double gpu_seconds(const Graph *g, const Group *group, const Kernel *k,
                    const Device *d) {
     if (group->kind == GROUP_CALL)
         return gpu_call_seconds(group, arithmetic_seconds(g, group, d), d);
-    KernelTime price = kernel_time(g, group, k, d);
-    return kernel_seconds(&price, price.resident);
+    KernelTime time = kernel_time(g, group, k, d);
+    return kernel_seconds(&time, time.resident);
 }
 
 static double graph_seconds(const GraphPlan *p, const Device *d) {

@@ -63,12 +63,12 @@ static const KernelTime *times(const TimeModel *time_model, const GraphPlan *p,
     g.act = time_model->act;
     on_device.graph = &g;
     Kernel *k = codegen_kernels(&on_device, &on_device, own, &number);
-    KernelTime *price = ARENA_ARRAY(a, (size_t)p->num_groups + 1, KernelTime);
+    KernelTime *time = ARENA_ARRAY(a, (size_t)p->num_groups + 1, KernelTime);
     for (int i = 0; i < p->num_groups; i++)
         if (p->group[i].kind != GROUP_CALL)
-            price[i] = kernel_time(&g, &p->group[i], &k[i], time_model->device);
+            time[i] = kernel_time(&g, &p->group[i], &k[i], time_model->device);
     arena_free(own);
-    return price;
+    return time;
 }
 
 TimeModel device_time_model(const Device *d) {

@@ -91,13 +91,13 @@ static double taps_for_one(const Node *d) {
                : 1;
 }
 
-TilePrice tile_price(const Launches *l, const TileKernel *k, const Device *d) {
+TileTime tile_time(const Launches *l, const TileKernel *k, const Device *d) {
     const Graph *g = l->plan->graph;
     const TileFusion *f = k->fusion;
     const Group *call = &l->plan->group[f->call];
     const Kernel *kernel = &l->kernel[f->call];
     Group fused = *call, idle = *call;
-    TilePrice p = {.library = gpu_seconds(g, call, kernel, d) + GPU_LAUNCH};
+    TileTime p = {.library = gpu_seconds(g, call, kernel, d) + GPU_LAUNCH};
     if (f->kernel >= 0) {
         const Group *epilogue = &l->plan->group[f->kernel];
         p.library +=
@@ -119,7 +119,7 @@ static int step_take(Arena *a, const Launches *l, bool all, const Device *d) {
     const TileKernel *k = codegen_tile_kernels(l, a);
     int taken = 0;
     for (int i = 0; i < f->count; i++) {
-        TilePrice p = tile_price(l, &k[i], d);
+        TileTime p = tile_time(l, &k[i], d);
         f->fusion[i].taken =
             all || (!f->fusion[i].fused && p.library >= TILE_GAIN * p.tile);
         taken += f->fusion[i].taken;
@@ -292,26 +292,31 @@ static void assemble_all(Arena *a, const char *folder, Jobs *jobs) {
     }
 }
 
-static Jobs jobs_new(Arena *a, const char *folder, const TileToolchain *t,
-                     const TileTexts *tiles, const int *arch, int num_archs) {
-    Jobs jobs = {.toolchain = t, .count = tiles->count * num_archs};
-    jobs.job = ARENA_ARRAY(a, (size_t)jobs.count + 1, Job);
-    for (int i = 0; i < jobs.count; i++) {
+static void jobs_init(Jobs *jobs, Arena *a, const char *folder,
+                      const TileToolchain *t, const TileTexts *tiles,
+                      const int *arch, int num_archs) {
+    *jobs = (Jobs){.toolchain = t, .count = tiles->count * num_archs};
+    jobs->job = ARENA_ARRAY(a, (size_t)jobs->count + 1, Job);
+    for (int i = 0; i < jobs->count; i++) {
         const char *path = arena_format(a, "%s/%d", folder, i);
-        jobs.job[i] = (Job){.kernel = &tiles->kernel[i % tiles->count],
-                            .arch = arch[i / tiles->count],
-                            .ir = arena_format(a, "%s.tile", path),
-                            .cubin = arena_format(a, "%s.cubin", path),
-                            .log = arena_format(a, "%s.log", path)};
+        jobs->job[i] = (Job){.kernel = &tiles->kernel[i % tiles->count],
+                             .arch = arch[i / tiles->count],
+                             .ir = arena_format(a, "%s.tile", path),
+                             .cubin = arena_format(a, "%s.cubin", path),
+                             .log = arena_format(a, "%s.log", path)};
     }
-    pthread_mutex_init(&jobs.lock, NULL);
-    return jobs;
+    pthread_mutex_init(&jobs->lock, NULL);
 }
 
-// Keeps the candidate that spills least.
+// Keeps the candidate that spills least.  One that fails ends the search.
 static void keep_best(Job *job) {
-    if (job->failed || job->done)
+    if (job->done)
         return;
+    if (job->failed) {
+        job->failed = job->best.bytes == NULL;
+        job->done = true;
+        return;
+    }
     if (job->best.bytes == NULL ||
         tile_frame(&job->code) < tile_frame(&job->best)) {
         free(job->best.bytes);
@@ -363,7 +368,8 @@ bool tiles_embed(Arena *a, const Arguments *arguments, const TileTexts *tiles,
     *status = EXIT_DEVICE;
     bool good = tile_toolchain(a, scratch.path, &t, &why);
     if (good) {
-        Jobs jobs = jobs_new(a, scratch.path, &t, tiles, arch, num_archs);
+        Jobs jobs;
+        jobs_init(&jobs, a, scratch.path, &t, tiles, arch, num_archs);
         candidates_try(a, scratch.path, &jobs);
         good = jobs_take(arguments, &jobs, tiles, code);
         rt_tile_close(t.nvrtc);

@@ -24,9 +24,9 @@ bool tile_toolchain(Arena *a, const char *folder, TileToolchain *out,
 // peaks.  Fewer blocks than multiprocessors leave some idle.
 typedef struct {
     double library, tile;
-} TilePrice;
+} TileTime;
 
-TilePrice tile_price(const Launches *l, const TileKernel *k, const Device *d);
+TileTime tile_time(const Launches *l, const TileKernel *k, const Device *d);
 
 // Marks the tile fusions that --tile takes for the GPUs of --target: all, none,
 // or those that the estimate finds faster by TILE_GAIN or more, as nothing was

@@ -12,6 +12,8 @@
 
 enum { EIFMT_SVAL = 4, EIATTR_FRAME_SIZE = 0x11, HEAD = 4 };
 
+static const uint32_t UNKNOWN = UINT32_MAX; // no candidate is worse
+
 // The largest frame in a section: its values are a symbol and bytes.
 static uint32_t frame_of(const char *at, const char *end) {
     uint32_t most = 0, value[2];
@@ -41,7 +43,11 @@ static bool section_at(const RtCode *code, const Elf64_Ehdr *h, int i,
         !is_within(code, at, sizeof *out))
         return false;
     memcpy(out, code->bytes + at, sizeof *out);
-    return is_within(code, out->sh_offset, out->sh_size);
+    return true;
+}
+
+static bool has_bytes(const RtCode *code, const Elf64_Shdr *s) {
+    return is_within(code, s->sh_offset, s->sh_size);
 }
 
 static bool is_named(const RtCode *code, const Elf64_Shdr *names,
@@ -56,13 +62,14 @@ uint32_t tile_frame(const RtCode *cubin) {
     Elf64_Ehdr h;
     Elf64_Shdr names, s;
     if (cubin->length < sizeof h || memcmp(cubin->bytes, ELFMAG, SELFMAG) != 0)
-        return 0;
+        return UNKNOWN;
     memcpy(&h, cubin->bytes, sizeof h);
-    if (!section_at(cubin, &h, h.e_shstrndx, &names))
-        return 0;
+    if (!section_at(cubin, &h, h.e_shstrndx, &names) ||
+        !has_bytes(cubin, &names))
+        return UNKNOWN;
     for (int i = 0; section_at(cubin, &h, i, &s); i++)
-        if (is_named(cubin, &names, &s, ".nv.info"))
+        if (is_named(cubin, &names, &s, ".nv.info") && has_bytes(cubin, &s))
             return frame_of(cubin->bytes + s.sh_offset,
                             cubin->bytes + s.sh_offset + s.sh_size);
-    return 0;
+    return UNKNOWN;
 }

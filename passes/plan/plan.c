@@ -38,7 +38,7 @@ double kernel_seconds(const KernelTime *p, int resident) {
     return (blocks < 1 ? p->least : fmax(p->least, turns / blocks)) + p->tail;
 }
 
-bool price_exceeds(double seconds, double other) {
+bool time_exceeds(double seconds, double other) {
     return seconds > 1.25 * other;
 }
 
@@ -46,18 +46,18 @@ bool price_exceeds(double seconds, double other) {
 // fewest resident blocks of its kernels.  It is refused if a kernel has then
 // too few loads in flight, or takes so long before its last block's sums that a
 // launch saved is small against it.  Fills in the reason.
-static bool merge_is_refused(const MergedLaunch *m, const KernelTime *price,
+static bool merge_is_refused(const MergedLaunch *m, const KernelTime *time,
                              const TimeModel *time_model, MergeRefusal *why) {
-    int resident = price[m->first].resident;
+    int resident = time[m->first].resident;
     for (int k = m->first; k < m->first + m->count; k++)
-        if (price[k].resident < resident)
-            resident = price[k].resident;
+        if (time[k].resident < resident)
+            resident = time[k].resident;
     for (int k = m->first; k < m->first + m->count; k++) {
-        double tail = price[k].tail;
-        double alone = kernel_seconds(&price[k], price[k].resident) - tail;
-        double merged = kernel_seconds(&price[k], resident) - tail;
+        double tail = time[k].tail;
+        double alone = kernel_seconds(&time[k], time[k].resident) - tail;
+        double merged = kernel_seconds(&time[k], resident) - tail;
         *why = (MergeRefusal){.kernel = k,
-                              .resident = price[k].resident,
+                              .resident = time[k].resident,
                               .merged_resident = resident,
                               .seconds = alone,
                               .merged_seconds = merged};
@@ -78,13 +78,13 @@ static void piece_add(MergedLaunches *to, MergedLaunch piece) {
 
 // Cuts a merged launch at the kernels that refuse it.
 static void merge_cut(GraphPlan *p, const MergedLaunch *all,
-                      const KernelTime *price, const TimeModel *time_model,
+                      const KernelTime *time, const TimeModel *time_model,
                       MergedLaunches *kept) {
     MergedLaunch piece = {all->first, 1};
     for (int k = all->first + 1; k < all->first + all->count; k++) {
         MergedLaunch longer = {piece.first, piece.count + 1};
         MergeRefusal why;
-        if (!merge_is_refused(&longer, price, time_model, &why)) {
+        if (!merge_is_refused(&longer, time, time_model, &why)) {
             piece = longer;
             continue;
         }
@@ -99,14 +99,14 @@ void plan_merges_by_time(GraphPlan *p, const TimeModel *time_model, Arena *a) {
     MergedLaunches kept = {0};
     if (p->merged.count == 0 || time_model->times == NULL)
         return;
-    const KernelTime *price = time_model->times(time_model, p, a);
+    const KernelTime *time = time_model->times(time_model, p, a);
     size_t most = (size_t)(p->merged.count * MAX_MERGED);
     kept.launch = ARENA_ARRAY(a, most, MergedLaunch);
     p->refusal = ARENA_ARRAY(a, (size_t)p->num_groups + 1, MergeRefusal);
     for (int k = 0; k < p->num_groups; k++)
         p->refusal[k].kernel = NO_LAUNCH;
     for (int i = 0; i < p->merged.count; i++)
-        merge_cut(p, &p->merged.launch[i], price, time_model, &kept);
+        merge_cut(p, &p->merged.launch[i], time, time_model, &kept);
     p->merged = kept;
 }
 

@@ -49,12 +49,12 @@ double kernel_seconds(const KernelTime *p, int resident);
 
 // Estimates of registers are wrong by a third for one kernel in ten: what an
 // estimate finds slower by less than a quarter is not taken as slower.
-bool price_exceeds(double seconds, double other);
+bool time_exceeds(double seconds, double other);
 
 // Estimates kernels on a described device.  The estimate reads their text,
 // which passes do not know, so the caller of the passes gives the function.
 typedef struct TimeModel {
-    // A price for each group; that of a library call is zero.  NULL: no device
+    // A time for each group; that of a library call is zero.  NULL: no device
     // is described.
     const KernelTime *(*times)(const struct TimeModel *time_model,
                                const GraphPlan *p, Arena *a);

@@ -156,14 +156,9 @@ static bool is_merged(const Search *s, int k) {
     return false;
 }
 
-// Whether other shards run between the launches before a group and those after.
-static bool ends_segment(const Search *s, const Group *group) {
-    return group->kind == GROUP_CALL &&
-           s->g->node[group_first(s->g, group, CALLS)].op == OP_sum_over_shards;
-}
-
 // The tile kernel runs in place of the epilogue, so the operands of the call
-// must be in memory until then.
+// must be in memory until then.  The device holds one call, so no other comes
+// before the epilogue; nor do other shards, whose sums are calls.
 static int find_epilogue(const Search *s, int k, NodeId call) {
     const Group *group = s->fusions->group;
     int reader = first_reader(s, call);
@@ -173,7 +168,7 @@ static int find_epilogue(const Search *s, int k, NodeId call) {
     for (int i = k + 1; i <= reader; i++)
         if (writes_over(s, &group[i], &group[k]) ||
             group_assigns_input(s->g, &group[i], &group[k]) ||
-            ends_segment(s, &group[i]))
+            group[i].kind == GROUP_CALL)
             return -1;
     return reader;
 }

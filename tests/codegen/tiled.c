@@ -69,6 +69,8 @@ static void library_call(RtDevice *device, int call, size_t a, size_t b,
     } else if (tile->launch < 0) {
         run(d, tile, arg, OF_CALL);
     } else {
+        if (d->pending != NULL)
+            abort(); // a device holds one call
         d->pending = tile;
         for (int i = 0; i < OF_CALL; i++)
             d->arg[i] = arg[i];

@@ -173,7 +173,7 @@ START_TEST(spaces_workspaces_and_counters) {
 }
 END_TEST
 
-// Of a space with so many sums of each column: tiles of columns, chunks of rows
+// A space with so many sums of each column has tiles of columns, chunks of rows
 // in each, blocks of a team, and counters; the host has at most 64 chunks.
 START_TEST(reductions_divide_their_space) {
     static const struct {

@@ -1,4 +1,4 @@
-// What the host's meaning of cuda::tiles refuses: some when a kernel is
+// Faults that the host's meaning of cuda::tiles refuses: some when a kernel is
 // compiled, as NVRTC does, and some when it runs, where a GPU would go on.
 //
 //   faults NUMBER    runs kernel NUMBER; 0 is right

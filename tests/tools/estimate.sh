@@ -1,7 +1,7 @@
 #!/bin/sh
 # sinter check: the machine that is planned for, and the times of a step and an
 # epoch: of a described GPU the roofline of its launches, of the processors here
-# from what was measured; and the memory of a long sequence.
+# from measured peaks; and the memory of a long sequence.
 set -u
 
 . "$SINTER_SOURCE/tests/end_to_end/folder.sh"

@@ -64,7 +64,7 @@ static void tile_print(Text *t, const Inspection *in, const Launches *launches,
         const TileFusion *f = tile[i].fusion;
         if (f->call != k)
             continue;
-        TilePrice p = tile_price(launches, &tile[i], in->device);
+        TileTime p = tile_time(launches, &tile[i], in->device);
         text_add(t, "  can be a tile kernel");
         if (f->kernel >= 0)
             text_add(t, " with %s", launch_name(&in->launch[f->kernel]));

@@ -260,7 +260,8 @@ void rt_step_group_close(RtCuda *c);
 int64_t rt_cuda_submit_batch(RtDevice *d, const RtPiece *piece, int count);
 // Holds a run of the step, if its batch is held; false: run it.
 bool rt_step_group_run(RtCuda *c, const RtStep *step);
-// Launches what is held.  All other work of the stream calls it first.
+// Launches the held batches and runs.  All other work of the stream calls it
+// first.
 void rt_step_group_flush(RtCuda *c);
 
 #endif

@@ -15,8 +15,9 @@
 
 #include <string.h>
 
-// The launches of a group; a launch of a graph is little beside more.  A group
-// takes as many steps as a signal may wait for, and bytes for its slots.
+// Limits of a group: its launches, beside more of which the launch of a graph
+// costs little, and the bytes of a set of slots.  RT_MAX_GROUP limits the steps
+// that a signal waits for.
 enum { GROUP_LAUNCHES = 256, GROUP_BYTES = 16 << 20 };
 
 static size_t batch_bytes(const RtStep *step) {
@@ -33,7 +34,10 @@ int rt_step_group_of(const RtPlan *plan) {
         plan->one_by_one || plan->partial_bytes > 0)
         return 1;
     int most = GROUP_LAUNCHES / (step->num_launches + step->num_inputs);
-    size_t bytes = batch_bytes(step) + 1;
+    size_t bytes = 1;
+    for (int i = 0; i < plan->num_steps; i++) // a slot fits each step's batch
+        if (batch_bytes(&plan->step[i]) > bytes)
+            bytes = batch_bytes(&plan->step[i]);
     if ((size_t)most > GROUP_BYTES / bytes)
         most = (int)(GROUP_BYTES / bytes);
     return most < 1 ? 1 : most < RT_MAX_GROUP ? most : RT_MAX_GROUP;
@@ -111,7 +115,8 @@ static bool has_graph(RtCuda *c, int set) {
     RtStepGroup *p = &c->group;
     RtError why;
     if (p->step != c->step && (p->graph[0] != NULL || p->graph[1] != NULL)) {
-        rt_cuda_check(c, c->cu.stream_sync(c->stream) == CUDA_SUCCESS);
+        rt_cuda_check(c, rt_driver_good(&c->cu, c->cu.stream_sync(c->stream),
+                                        &c->error, "finish its queued work"));
         rt_step_group_close(c);
     }
     p->step = c->step;

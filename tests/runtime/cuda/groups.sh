@@ -1,7 +1,8 @@
 #!/bin/sh
 # Several training steps are one launch of a graph: the losses and weights are
 # those of steps one by one, to the bit, and the graph is launched so many times
-# fewer.  Evaluations, checkpoints, rows and a signal come between groups.
+# fewer.  Evaluations, checkpoints, rows and the end of a run come between
+# groups.
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
 . "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
 
@@ -58,5 +59,7 @@ train parts 2 --resume
 expect_equal single.run/step-00000080.safetensors \
     parts.run/step-00000080.safetensors
 train streamed 2 --resident=no
+[ "$(launches streamed)" -le $(($(launches single) - 21)) ] ||
+    fail "$(launches streamed) launches of streamed images"
 expect_equal single.run/step-00000080.safetensors \
     streamed.run/step-00000080.safetensors

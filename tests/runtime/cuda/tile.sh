@@ -27,7 +27,10 @@ expect_says "^Tile IR *13.5: .*/tile/bin/tileiras"
 expect 0 with SINTER_DOUBLE_PTXAS=13.4 "$SINTER" doctor
 expect_says "^Tile IR *absent: .*ptxas is of release 13.4, but NVRTC of 13.5"
 
-expect 0 with "$SINTER" build "$model" --target=cuda:sm_90 --tile=all -o tile
+expect 0 with SINTER_DOUBLE_LOG="$work/first" \
+    "$SINTER" build "$model" --target=cuda:sm_90 --tile=all -o tile
+grep -q enable-tile first || fail "no tile kernel was compiled"
+grep -q "t[0-9][0-9]*_conv" tile || fail "no tile kernel in the trainer"
 # Equal texts are compiled once.
 expect 0 with SINTER_DOUBLE_LOG="$work/again" \
     "$SINTER" build "$model" --target=cuda:sm_90 --tile=all -o tile

@@ -52,7 +52,7 @@ inline Dim num_blocks() {
     return host.grid;
 }
 
-// Blocks run in any order, so that none reads what another has stored.
+// Blocks run in any order, so that none reads another's results.
 inline void reads(const void *p) {
     const char *at = (const char *)p;
     if (at < host.lowest || at > host.highest)
