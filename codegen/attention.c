@@ -708,10 +708,11 @@ static void emit_backward_kernel(const Attend *a, Block *b) {
          number(a, a->s.samples), number(a, a->s.samples), &queries, &keys);
 }
 
-// The node of the group that is op, or NO_NODE.
-static NodeId find_node(const Emit *e, Op op) {
+// The node of the group that is op and in memory, or NO_NODE: rematerialization
+// may compute one of two results again.
+static NodeId find_stored(const Emit *e, Op op) {
     for (NodeId n = e->group->first; n <= e->group->last; n++)
-        if (e->g->node[n].op == op)
+        if (e->g->node[n].op == op && e->stored[n])
             return n;
     return NO_NODE;
 }
@@ -723,10 +724,10 @@ void emit_attention(Emit *e, Block *b) {
     Attend a = {.e = e,
                 .n = n,
                 .s = attention_of(e->g, d),
-                .out = find_node(e, OP_attention),
-                .lse = find_node(e, OP_attention_lse),
+                .out = find_stored(e, OP_attention),
+                .lse = find_stored(e, OP_attention_lse),
                 .kernel = scope_new(e, NULL, IN_KERNEL, NULL)};
-    if (d->op == OP_attention_lse && a.out == NO_NODE)
+    if (!backward && a.out == NO_NODE)
         a.s.dropout = 0;
     if (a.s.dropout > 0) {
         a.seed = value_at(e, a.kernel, d->arg[d->num_args - 2], (Index){0});

@@ -14,11 +14,12 @@ export SINTER_DOUBLE_DEVICE="$work/small.json"
 
 cat >case.net <<'NET'
 fn conv_bn(x, channels) = x |> conv(channels, 3, bias=false) |> batch_norm |> relu
+fn mix(x) = (x @ transpose(x, [0, 2, 1]) |> softmax) @ x
 
 model Case(image: f32[N, 4, 4, 8]) -> f32[N, 3] {
   image
     |> conv_bn(8) |> conv_bn(8) |> conv_bn(8)
-    |> reshape([N, 16, 8]) |> attention(2)
+    |> reshape([N, 16, 8]) |> linear(8) |> mix
     |> flatten |> linear(3)
 }
 
@@ -142,7 +143,7 @@ expect_says "read the time of a launch"
 # The table: the fastest by the stand-in's clock is chosen.
 expect 0 env SINTER_DOUBLE_LOG=tune.log "$SINTER" tune ./case -o found
 expect_says "^conv 8x4x4x8 by 8x3x3  *conv_1, case.net:1  *engine 45, number 5 .*  chosen"
-expect_says "^matmul .* attention_1, case.net:6  *algorithm 1  *4.00  chosen"
+expect_says "^matmul .*, case.net:[0-9]*  *algorithm 1  *4.00  chosen"
 expect_says "^ .* algorithm 0  *5.00$"
 expect_says "^m[0-9_]*batch_norm.* one launch .* chosen"
 expect_says "^statistics of conv  *conv_1, case.net:1  *fused .* chosen"

@@ -69,7 +69,7 @@ trained "$models/gru_text.net" batch=4 size=8 width=8 \
     'data=synthetic(vocabulary=256, shape=[12])'
 trained "$models/unet_seg.net" batch=4 width=4 classes=10 input=data.train \
     'data=synthetic(shape=[32, 32, 3])'
-trained "$models/mobilenetv2.net" batch=4 classes=10 input=data.train "$image"
+trained "$models/mobilenetv2.net" batch=8 classes=10 input=data.train "$image"
 trained "$models/vit_tiny.net" batch=4 shards=2 'depth=[1]' width=24 \
     input=data.train "$image"
 trained "$models/mlp.net" batch=16
