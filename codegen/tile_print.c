@@ -100,25 +100,25 @@ static void print_windows(Text *t, const TileSchedule *s) {
 }
 
 // Declares the row or the column that a tap reads, and returns the condition
-// that there is one.  The gradient of windows that are apart has a pixel for
+// that there is one.  The gradient of strided windows has a pixel for
 // one tap in so many.
 static const char *print_pixel(Text *t, const TileSchedule *s, int axis) {
     static const char *const name[] = {"y", "x"}, *const from[] = {"h", "w"},
                              *const tap[] = {"tap / S", "tap % S"},
                              *const end[] = {"H", "W"};
-    int64_t apart = s->load == WINDOW_GRAD ? s->window.stride[axis] : 1;
+    int64_t stride = s->load == WINDOW_GRAD ? s->window.stride[axis] : 1;
     const char *y = name[axis];
     text_add(t, "        const auto %s%s = %s + %s%s;\n", y,
-             apart > 1 ? "0" : "", from[axis], tap[axis],
+             stride > 1 ? "0" : "", from[axis], tap[axis],
              times_text(t->arena, s->window.dilation[axis]));
-    if (apart == 1)
+    if (stride == 1)
         return arena_format(t->arena, "(%s >= 0) && (%s < %s)", y, y,
                             end[axis]);
     text_add(t, "        const auto %s = %s0 / %lld;\n", y, y,
-             (long long)apart);
+             (long long)stride);
     return arena_format(t->arena,
                         "(%s0 >= 0) && (%s < %s) && (%s0 %% %lld == 0)", y, y,
-                        end[axis], y, (long long)apart);
+                        end[axis], y, (long long)stride);
 }
 
 // Weights are [N][R * S][C].

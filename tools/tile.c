@@ -83,7 +83,7 @@ bool tile_toolchain(Arena *a, const char *folder, TileToolchain *out,
 static const double TILE_SHARE = 0.8; // of the library's speed
 
 // Taps that a tile kernel computes for each that has a pixel: in the gradient
-// of windows that are apart, others meet none.
+// of strided windows, others meet none.
 static double taps_for_one(const Node *d) {
     return d->op == OP_conv_grad_input
                ? (double)(node_ints(d, ATTR_stride, 0, 1) *
