@@ -80,7 +80,7 @@ void diag_label(Diagnostic *d, const char *format, ...) {
     va_end(list);
 }
 
-void diag_place(Diagnostic *d, Span at, const char *format, ...) {
+void diag_secondary(Diagnostic *d, Span at, const char *format, ...) {
     if (d->num_labels == MAX_LABELS || at.source == NULL)
         return;
     va_list list;
@@ -236,8 +236,8 @@ static int gutter_width(const Diagnostic *d) {
     return snprintf(NULL, 0, "%d", largest);
 }
 
-static void show_place(Text *t, const char *arrow, const Label *l, int gutter) {
-    Place p = source_place(l->at.source, l->at.start);
+static void show_span(Text *t, const char *arrow, const Label *l, int gutter) {
+    LineColumn p = source_line_column(l->at.source, l->at.start);
     text_add(t, "%*s%s ", gutter, "", arrow);
     show_text(t, l->at.source->path);
     text_add(t, ":%d:%d\n", p.line, p.column);
@@ -255,7 +255,7 @@ static void show_label(Text *t, const Diagnostic *d, const int *order, int i,
     for (int k = i; k > 0 && on_same_line(l, &d->label[order[k - 1]]); k--)
         first = &d->label[order[k - 1]];
     if (i > 0 && d->label[order[i - 1]].at.source != l->at.source)
-        show_place(t, ":::", l, gutter);
+        show_span(t, ":::", l, gutter);
     size_t length;
     const char *line = source_line(l->at.source, line_of(l), &length);
     size_t offset = (size_t)(line - l->at.source->text);
@@ -301,7 +301,7 @@ static void print_one(Text *t, const Diagnostic *d, bool color) {
     if (d->label[0].at.source != NULL) {
         gutter = gutter_width(d);
         sort_labels(d, order);
-        show_place(t, "-->", &d->label[0], gutter);
+        show_span(t, "-->", &d->label[0], gutter);
         for (int i = 0; i < d->num_labels; i++)
             show_label(t, d, order, i, gutter, color);
         if (d->num_notes)
@@ -339,9 +339,9 @@ void diag_print(Text *t, const Diagnostics *d) {
 
 // ---- for programs ----
 
-static void json_place(Text *t, const Label *l) {
-    Place start = source_place(l->at.source, l->at.start);
-    Place end = source_place(l->at.source, l->at.end);
+static void json_span(Text *t, const Label *l) {
+    LineColumn start = source_line_column(l->at.source, l->at.start);
+    LineColumn end = source_line_column(l->at.source, l->at.end);
     text_add(t, "\"file\":");
     json_string(t, l->at.source->path);
     text_add(t,
@@ -357,12 +357,12 @@ static void json_one(Text *t, const Diagnostic *d) {
     json_string(t, d->message);
     if (d->label[0].at.source != NULL) {
         text_add(t, ",");
-        json_place(t, &d->label[0]);
+        json_span(t, &d->label[0]);
     }
     text_add(t, ",\"related\":[");
     for (int i = 1; i < d->num_labels; i++) {
         text_add(t, i > 1 ? ",{" : "{");
-        json_place(t, &d->label[i]);
+        json_span(t, &d->label[i]);
         text_add(t, "}");
     }
     text_add(t, "],\"notes\":[");

@@ -58,7 +58,7 @@ void diag_label(Diagnostic *d, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 // Adds a secondary span with a label.
-void diag_place(Diagnostic *d, Span at, const char *format, ...)
+void diag_secondary(Diagnostic *d, Span at, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 // Adds a sentence below the labels.

@@ -152,13 +152,13 @@ static int line_at(const Source *s, uint32_t offset) {
     return low;
 }
 
-Place source_place(const Source *s, uint32_t offset) {
+LineColumn source_line_column(const Source *s, uint32_t offset) {
     int line = line_at(s, offset);
     int column = 1;
     size_t end = offset < s->length ? offset : s->length;
     for (size_t i = s->line_start[line]; i < end; column++)
         i += utf8_length(s->text + i, s->length - i);
-    return (Place){line + 1, column};
+    return (LineColumn){line + 1, column};
 }
 
 int source_line_of(const Source *s, uint32_t offset) {

@@ -25,7 +25,7 @@ typedef struct {
 // Lines and columns count from 1; a column is a character, not a byte.
 typedef struct {
     int line, column;
-} Place;
+} LineColumn;
 
 // Copies text, which must be shorter than 4 GiB.
 Source *source_new(Arena *a, const char *path, const char *text, size_t length);
@@ -35,9 +35,9 @@ Source *source_new(Arena *a, const char *path, const char *text, size_t length);
 Source *source_read(Arena *a, const char *path, size_t limit,
                     const char **error);
 
-Place source_place(const Source *s, uint32_t offset);
+LineColumn source_line_column(const Source *s, uint32_t offset);
 
-// The line alone, cheaper than source_place on a long line.
+// The line alone, cheaper than source_line_column on a long line.
 int source_line_of(const Source *s, uint32_t offset);
 
 // The line's text, without its end.

@@ -22,7 +22,7 @@ static const char *kind_of_path(Arena *a, const char *path) {
     return last;
 }
 
-static const char *place_of_path(Arena *a, const char *path) {
+static const char *layer_of_path(Arena *a, const char *path) {
     const char *dot = strrchr(path, '.');
     return dot ? arena_string(a, path, (size_t)(dot - path)) : "";
 }
@@ -80,7 +80,7 @@ static bool is_root(const Group *group, NodeId n) {
 const char *kernel_name(const Graph *g, Arena *a, const Group *group,
                         int number) {
     Words words = {{NULL}, 0};
-    const char *place = "";
+    const char *layer = "";
     bool backward = group->backward;
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *d = &g->node[n];
@@ -88,8 +88,8 @@ const char *kernel_name(const Graph *g, Arena *a, const Group *group,
             continue;
         if (d->from.path != NULL)
             word_add(&words, kind_of_path(a, d->from.path));
-        if (is_root(group, n) && d->from.path != NULL && *place == '\0')
-            place = place_of_path(a, d->from.path);
+        if (is_root(group, n) && d->from.path != NULL && *layer == '\0')
+            layer = layer_of_path(a, d->from.path);
     }
     if (group->kind == GROUP_UPDATE || group->kind == GROUP_CHECK) {
         bool step = strcmp(g->name, "train") == 0;
@@ -99,7 +99,7 @@ const char *kernel_name(const Graph *g, Arena *a, const Group *group,
                         : step                         ? "update"
                                                        : g->name;
         words.count = 1;
-        place = "";
+        layer = "";
         backward = false;
     }
     if (group->kind == GROUP_STACK) {
@@ -117,9 +117,9 @@ const char *kernel_name(const Graph *g, Arena *a, const Group *group,
     }
     if (backward)
         text_add(&t, "_grad");
-    if (*place != '\0') {
+    if (*layer != '\0') {
         text_add(&t, "__");
-        add_plain(&t, place);
+        add_plain(&t, layer);
     }
     return text_string(&t);
 }

@@ -221,18 +221,18 @@ static const Expr *entry_number(void *context, const Expr *x) {
     if (x->kind != X_ENTRY)
         return x;
     const Entry *m = n->kind->like;
-    int place = (int)x->integer, before = 0;
-    if (n->kind->agrees[place])
-        return m->number[place];
-    for (int j = 0; j < place; j++)
+    int index = (int)x->integer, before = 0;
+    if (n->kind->agrees[index])
+        return m->number[index];
+    for (int j = 0; j < index; j++)
         before += !n->kind->agrees[j] &&
-                  is_real(m->number[j]) == is_real(m->number[place]);
-    return expr(n->a, is_real(m->number[place]) ? "entry.f[$]" : "entry.u[$]",
+                  is_real(m->number[j]) == is_real(m->number[index]);
+    return expr(n->a, is_real(m->number[index]) ? "entry.f[$]" : "entry.u[$]",
                 x_number(n->a, before));
 }
 
 static void emit_entry_pointer(const Emit *e, Block *b, NodeId terms, NodeId n,
-                               int local, const Expr *place) {
+                               int local, const Expr *index) {
     const char *type = memory_type(e->g->node[n].type->dtype);
     if (is_own(e, terms, n))
         CODE(e, b, NO_NODE,
@@ -240,13 +240,13 @@ static void emit_entry_pointer(const Emit *e, Block *b, NodeId terms, NodeId n,
                           "%s *const p_%d = (%s *)(terms + (entry.offset[$] - "
                           "$));",
                           type, local, type),
-             place, planned_offset(e, terms));
+             index, planned_offset(e, terms));
     else
         CODE(e, b, NO_NODE,
              arena_format(e->a,
                           "%s *const p_%d = (%s *)(arena + entry.offset[$]);",
                           type, local, type),
-             place);
+             index);
 }
 
 static void emit_case(const Emit *e, Block *b, NodeId terms, const Kind *kind) {

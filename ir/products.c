@@ -2,7 +2,7 @@
 // Products: convolutions and matrix products in double.
 //
 // A convolution is y[n,oh,ow,k] = sum of x[n,h,v,c] * w[k,r,s,c] over r, s and
-// c, where place r, s of the window at oh, ow is pixel h, v of x; padding adds
+// c, where tap r, s of the window at oh, ow is pixel h, v of x; padding adds
 // nothing.  Its two gradients add up the same products with
 // other roles.  So for each index in a window each of the three is a product
 // of two matrices, whose rows are pixels that belong together.
@@ -136,10 +136,10 @@ typedef struct {
     Arena *arena;
 } Conv;
 
-static bool is_inside(const Conv *c, int axis, int64_t o, int64_t place,
+static bool is_inside(const Conv *c, int axis, int64_t o, int64_t tap,
                       int64_t *at) {
     *at = o * node_ints(c->n, ATTR_stride, axis, 1) +
-          place * node_ints(c->n, ATTR_dilation, axis, 1) -
+          tap * node_ints(c->n, ATTR_dilation, axis, 1) -
           node_ints(c->n, ATTR_pad, 2 * axis, 0);
     return *at >= 0 && *at < c->x.dim[1 + axis];
 }
@@ -163,7 +163,7 @@ static void pixels_pair(Conv *c, int64_t r, int64_t s) {
                 row_pair(c, n, oh, h, s);
 }
 
-// Where place r, s of the window is in the filters of a group.
+// Where tap r, s of the window is in the filters of a group.
 static int64_t filter_at(const Conv *c, int64_t group, int64_t r, int64_t s) {
     const int64_t *w = c->w.dim;
     int64_t first = group * (w[0] / c->groups);
@@ -175,7 +175,7 @@ static int64_t filter_step(const Conv *c) {
     return c->w.dim[1] * c->w.dim[2] * c->w.dim[3];
 }
 
-// Adds the products of that place for a group of K and C channels: y += x w.
+// Adds the products of that tap for a group of K and C channels: y += x w.
 static Product value_product(const Conv *c, Arena *a, int64_t group,
                              int64_t filter, int64_t K, int64_t C) {
     return (Product){.out = c->out + group * K,
@@ -223,7 +223,7 @@ static Product weight_product(const Conv *c, Arena *a, int64_t group,
                      .terms = c->pixels};
 }
 
-static void place_add(const Conv *c, int64_t r, int64_t s) {
+static void tap_add(const Conv *c, int64_t r, int64_t s) {
     int64_t K = c->w.dim[0] / c->groups, C = c->w.dim[3];
     for (int64_t group = 0; group < c->groups; group++) {
         int64_t at = filter_at(c, group, r, s);
@@ -244,7 +244,7 @@ static void conv_add(Conv *c) {
     for (int64_t r = 0; r < c->w.dim[1]; r++)
         for (int64_t s = 0; s < c->w.dim[2]; s++) {
             pixels_pair(c, r, s);
-            place_add(c, r, s);
+            tap_add(c, r, s);
         }
 }
 

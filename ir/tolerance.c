@@ -43,7 +43,7 @@ double error_alone(DType storage) {
     return storage == F32 ? 2e-5 : storage == F16 ? 5e-4 : 4e-3;
 }
 
-int64_t error_places(int64_t count, DType storage) {
+int64_t error_indices(int64_t count, DType storage) {
     return count > 1000 ? count / (storage == F32 ? 1000 : 20) : 0;
 }
 

@@ -30,7 +30,7 @@ double error_alone(DType storage);
 // The number of `count` indices that may differ: where two values of a window
 // are nearly equal, either may be the maximum.  Up to 1,000 indices must be
 // equal.
-int64_t error_places(int64_t count, DType storage);
+int64_t error_indices(int64_t count, DType storage);
 
 // The rounding error of a subnormal number of the type.
 double error_underflow(DType stored);

@@ -61,7 +61,7 @@ static bool check_operands(Verifier *v, NodeId id) {
 
 // Where the typing of n is kept once it was found right, or NULL.  Graphs have
 // few types, each once, so that most nodes are typed as one before.
-static Typing *typing_place(const Verifier *v, const Node *n, Typing *typing) {
+static Typing *typing_entry(const Verifier *v, const Node *n, Typing *typing) {
     if (!(op_info[n->op].facts & POINTWISE) || n->num_attrs > 0 ||
         n->num_args > MAX_OPERANDS)
         return NULL;
@@ -99,13 +99,13 @@ static bool typing_equal(const Typing *a, const Typing *b) {
 }
 
 static bool check_type(Verifier *v, NodeId id) {
-    Typing typing, *place = typing_place(v, &v->g->node[id], &typing);
-    if (place != NULL && typing_equal(place, &typing))
+    Typing typing, *entry = typing_entry(v, &v->g->node[id], &typing);
+    if (entry != NULL && typing_equal(entry, &typing))
         return true;
     if (!check_typing(v, id))
         return false;
-    if (place != NULL)
-        *place = typing;
+    if (entry != NULL)
+        *entry = typing;
     return true;
 }
 

@@ -81,7 +81,7 @@ void steps_derive(Steps *s) {
 }
 
 // Gives states their offsets for a storage of ACT.
-static void place_states(Steps *s, DType act) {
+static void assign_states(Steps *s, DType act) {
     Graph **graph = graphs_of(s);
     for (int i = 0; i < s->count; i++)
         graph[i]->act = act;
@@ -95,14 +95,14 @@ static void place_states(Steps *s, DType act) {
 // Rematerializes for the storage of ACT where memory is limited, so that plans
 // for other devices are the same graphs.
 void steps_measure(Steps *s) {
-    place_states(s, s->options->measured);
+    assign_states(s, s->options->measured);
     for (int i = 0; i < s->count; i++)
         for (NodeId n = 0; n < s->step[i].graph->count; n++)
             s->step[i].graph->node[n].offset = -1;
 }
 
-void steps_place(Steps *s) {
-    place_states(s, s->options->storage);
+void steps_assign(Steps *s) {
+    assign_states(s, s->options->storage);
 }
 
 // ---- through the passes ----
@@ -309,6 +309,6 @@ Plan *plan_elsewhere(const Plan *plan, const PassOptions *o) {
         s.step[i] = plan->step[i];
         s.step[i].graph = g;
     }
-    steps_place(&s);
+    steps_assign(&s);
     return steps_plan(&s);
 }

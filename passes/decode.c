@@ -20,8 +20,8 @@
 
 #include <string.h>
 
-// An axis runs over the same places in both graphs; over samples or positions,
-// of which one is left; or over all positions of a cache.
+// An axis runs over the same elements in both graphs; over samples or
+// positions, of which one is left; or over all positions of a cache.
 typedef enum { SAME, SAMPLES, POSITIONS, CACHED } Span;
 
 typedef struct {
@@ -210,19 +210,19 @@ static bool literal_at(const Decode *d, NodeId n, const int64_t *index,
     if (node_number(node, number))
         return true;
     if (node->op == OP_constant) {
-        int64_t place = 0;
+        int64_t flat = 0;
         for (int i = 0; i < node->type->rank; i++)
-            place = place * node->type->dim[i] + index[i];
-        *number = node_attr(node, ATTR_values)->floats[place];
+            flat = flat * node->type->dim[i] + index[i];
+        *number = node_attr(node, ATTR_values)->floats[flat];
         return true;
     }
     if (node->op == OP_reshape) {
-        int64_t place = 0, inner[MAX_RANK];
+        int64_t flat = 0, inner[MAX_RANK];
         const Type *own = at(d, node->arg[0])->type;
         for (int i = 0; i < node->type->rank; i++)
-            place = place * node->type->dim[i] + index[i];
-        for (int i = own->rank; i-- > 0; place /= own->dim[i])
-            inner[i] = place % own->dim[i];
+            flat = flat * node->type->dim[i] + index[i];
+        for (int i = own->rank; i-- > 0; flat /= own->dim[i])
+            inner[i] = flat % own->dim[i];
         return literal_at(d, node->arg[0], inner, number);
     }
     if (node->op == OP_iota) {
@@ -369,7 +369,7 @@ static NodeId pointwise(Decode *d, NodeId n, Value *v) {
     return add_like(d, n, arg, v->axis);
 }
 
-// Takes parts from the front of a list until they make `size` places.
+// Takes parts from the front of a list until they make `size` elements.
 static bool parts_take(Part *part, int count, int *next, int64_t size,
                        Axis *axis) {
     *axis = (Axis){0};
@@ -489,16 +489,16 @@ static NodeId cached(Decode *d, NodeId n, int k) {
     if (v->cached != NO_NODE)
         return v->cached_axis == k ? v->cached
                                    : refuse(d, n, "is cached twice");
-    Type type = cut_type(at(d, n)->type, v->axis), places = type;
-    type.dim[k] = places.dim[k] = v->axis[k].part[0].size;
-    places.dtype = I32;
-    for (int i = 0; i < places.rank; i++)
-        places.dim[i] = i == k ? places.dim[i] : 1;
+    Type type = cut_type(at(d, n)->type, v->axis), along = type;
+    type.dim[k] = along.dim[k] = v->axis[k].part[0].size;
+    along.dtype = I32;
+    for (int i = 0; i < along.rank; i++)
+        along.dim[i] = i == k ? along.dim[i] : 1;
     const char *name =
         arena_format(g->arena, "decode.cache_%d", ++d->num_caches);
     g->origin = at(d, n)->from;
     NodeId state = graph_state(g, name, STATE_CACHE, type, 0);
-    NodeId here = graph_op2(g, OP_eq, graph_iota(g, places, k), d->position);
+    NodeId here = graph_op2(g, OP_eq, graph_iota(g, along, k), d->position);
     v->cached = graph_op3(g, OP_select, here, v->now, state);
     v->cached_axis = k;
     graph_assign(g, state, v->cached);

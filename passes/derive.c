@@ -89,7 +89,7 @@ static NodeId add_state(Graph *g, const Node *param, Type type) {
 }
 
 // The state for the chain that ends at n; equal chains share it.
-static NodeId place_end(Graph *g, const Graph *old, Chains *c, NodeId n) {
+static NodeId add_end(Graph *g, const Graph *old, Chains *c, NodeId n) {
     NodeId root = c->root[n], *link = &c->first[root];
     for (; *link != NO_NODE; link = &c->next[*link])
         if (type_is(old->node[*link].type, old->node[n].type))
@@ -131,7 +131,7 @@ Graph *pass_derive(Graph *g, Arena *scratch, const PassOptions *o) {
     bool *end = find_ends(g, &c, scratch);
     for (NodeId n = 0; n < g->count; n++) {
         out->origin = g->node[n].from;
-        now[n] = end[n] ? place_end(out, g, &c, n) : graph_copy(out, g, n, now);
+        now[n] = end[n] ? add_end(out, g, &c, n) : graph_copy(out, g, n, now);
     }
     follow(out, g, &c, now);
     return out;

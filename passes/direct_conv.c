@@ -56,7 +56,7 @@ static NodeId slice(Graph *g, NodeId a, const int64_t *low,
 
 // [K,R,S,C] as [RSC,K]: a row has the factors of one number of the window, for
 // all results.
-static NodeId place_rows(Graph *g, NodeId w) {
+static NodeId filter_rows(Graph *g, NodeId w) {
     static const int64_t order[] = {1, 0};
     int64_t count = g->node[w].type->dim[0];
     int64_t dim[] = {count, type_count(g->node[w].type) / count};
@@ -64,8 +64,8 @@ static NodeId place_rows(Graph *g, NodeId w) {
 }
 
 // Product i of the windows of convolution d: one number of each, times its row.
-static NodeId place_product(Graph *g, const Node *d, Type w, NodeId x,
-                            NodeId rows, int64_t i) {
+static NodeId add_product(Graph *g, const Node *d, Type w, NodeId x,
+                          NodeId rows, int64_t i) {
     int64_t tap = i / w.dim[3];
     int64_t low[] = {0, tap / w.dim[2] * node_ints(d, ATTR_dilation, 0, 1),
                      tap % w.dim[2] * node_ints(d, ATTR_dilation, 1, 1),
@@ -76,12 +76,12 @@ static NodeId place_product(Graph *g, const Node *d, Type w, NodeId x,
     return graph_op2(g, OP_mul, number, slice(g, rows, row, width));
 }
 
-static NodeId place_sum(Graph *g, const Node *d, const NodeId *now) {
+static NodeId add_products(Graph *g, const Node *d, const NodeId *now) {
     Type w = *g->node[now[d->arg[1]]].type;
-    NodeId x = now[d->arg[0]], rows = place_rows(g, now[d->arg[1]]);
-    NodeId sum = place_product(g, d, w, x, rows, 0);
+    NodeId x = now[d->arg[0]], rows = filter_rows(g, now[d->arg[1]]);
+    NodeId sum = add_product(g, d, w, x, rows, 0);
     for (int64_t i = 1; i < type_count(&w) / w.dim[0]; i++)
-        sum = graph_op2(g, OP_add, sum, place_product(g, d, w, x, rows, i));
+        sum = graph_op2(g, OP_add, sum, add_product(g, d, w, x, rows, i));
     return sum;
 }
 
@@ -103,7 +103,7 @@ Graph *pass_direct_conv(Graph *g, Arena *scratch, const PassOptions *o) {
     for (NodeId n = 0; n < g->count; n++) {
         out->origin = g->node[n].from;
         now[n] = is_direct(g, trained, n) && rewrite_next(out, o)
-                     ? place_sum(out, &g->node[n], now)
+                     ? add_products(out, &g->node[n], now)
                      : graph_copy(out, g, n, now);
     }
     return out;

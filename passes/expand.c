@@ -169,7 +169,7 @@ static NodeId expand_stop_gradient(const Expansion *e) {
 
 // ---- resize ----
 
-// Rows (axis 0) or columns (axis 1) that the places of a resized image are
+// Rows (axis 0) or columns (axis 1) that the pixels of a resized image are
 // between: `low`, and the one after it with this share (NO_NODE: none).
 typedef struct {
     NodeId low, high, share;
@@ -185,16 +185,16 @@ static NodeId i32_constant(Graph *g, int64_t value) {
     return graph_constant(g, type_scalar(I32), (double)value);
 }
 
-static Blend blend_nearest(Graph *g, NodeId place, int64_t from, int64_t to) {
-    NodeId low = graph_op2(g, OP_mul, place, i32_constant(g, from));
+static Blend blend_nearest(Graph *g, NodeId pixel, int64_t from, int64_t to) {
+    NodeId low = graph_op2(g, OP_mul, pixel, i32_constant(g, from));
     low = graph_op2(g, OP_div, low, i32_constant(g, to));
     return (Blend){low, NO_NODE, NO_NODE};
 }
 
 // Pixels are squares, and their centres are at halves.
-static Blend blend_bilinear(Graph *g, NodeId place, int64_t from, int64_t to) {
+static Blend blend_bilinear(Graph *g, NodeId pixel, int64_t from, int64_t to) {
     double step = (double)from / (double)to;
-    NodeId at = graph_cast(g, place, F32);
+    NodeId at = graph_cast(g, pixel, F32);
     at = graph_op2(g, OP_mul, at, graph_number(g, step));
     at = graph_op2(g, OP_add, at, graph_number(g, 0.5 * step - 0.5));
     at = graph_op2(g, OP_maximum, at, graph_number(g, 0));
@@ -209,10 +209,10 @@ static Blend blend(const Expansion *e, int axis) {
     Type image = *g->node[operand(e, 0)].type;
     int64_t from = image.dim[1 + axis];
     int64_t to = node_ints(node(e), ATTR_size, axis, 1);
-    NodeId place = graph_iota(g, type_of(I32, 1, &to), 0);
+    NodeId pixel = graph_iota(g, type_of(I32, 1, &to), 0);
     bool nearest = strcmp(node_text(node(e), ATTR_mode), "nearest") == 0;
-    Blend b = nearest ? blend_nearest(g, place, from, to)
-                      : blend_bilinear(g, place, from, to);
+    Blend b = nearest ? blend_nearest(g, pixel, from, to)
+                      : blend_bilinear(g, pixel, from, to);
     b.low = for_each_image(g, b.low, image.dim[0]);
     if (nearest)
         return b;

@@ -71,7 +71,7 @@ Graph *fuse(const Facts *f, Graph *g, Clusters *c) {
         store_large(f, &s, a);
     } while (s.changed);
     const Members *members = find_members(f, &s, c, a);
-    Graph *fused = place_groups(f, &s, c, members, a);
+    Graph *fused = build_groups(f, &s, c, members, a);
     arena_free(a);
     return fused;
 }

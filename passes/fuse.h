@@ -87,7 +87,7 @@ typedef struct {
     Cluster *cluster;
     int count;
     int *of;    // of a root: the index of its cluster; else NONE
-    int *group; // of a cluster: the index of its group, once it is placed
+    int *group; // of a cluster: the index of its group, once it is added
     Arena *own; // of all that
 } Clusters;
 
@@ -229,7 +229,7 @@ const Members *find_members(const Facts *f, const Stored *s, const Clusters *c,
 // ---- fuse_build.c ----
 
 // The graph in groups, one for each cluster: c->group.
-Graph *place_groups(const Facts *f, const Stored *s, const Clusters *c,
+Graph *build_groups(const Facts *f, const Stored *s, const Clusters *c,
                     const Members *members, Arena *a);
 
 // ---- fuse.c ----

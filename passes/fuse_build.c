@@ -10,7 +10,7 @@ typedef struct {
     Arena *a;
     const Members *members; // of each cluster
     const Workspace *workspace; // of each cluster
-    bool *placed;           // it is in the new graph
+    bool *added;                // it is in the new graph
     Graph *g;               // the new one
     NodeId *shared; // leaves, views of memory, roots: any group may use them
     NodeId *own;    // copies in the group being built
@@ -34,7 +34,7 @@ static const Workspace *find_workspaces(const Rebuild *r) {
 }
 
 // Casts a node of the new graph as one of the group.
-static NodeId place_cast(Rebuild *r, NodeId a, DType to, Reason why) {
+static NodeId add_cast(Rebuild *r, NodeId a, DType to, Reason why) {
     Type type = *r->g->node[a].type;
     type.dtype = to;
     return graph_add(r->g, (Node){.op = OP_cast,
@@ -50,12 +50,12 @@ static NodeId find_operand(Rebuild *r, NodeId n, int k) {
     if (k != NONE && r->owner[n] == k)
         return r->own[n];
     if (k != NONE && r->s->stored_as_act[memory_base(r->f, r->s, n)])
-        return place_cast(r, r->shared[n], F32, REASON_none);
+        return add_cast(r, r->shared[n], F32, REASON_none);
     return r->shared[n];
 }
 
 // Adds old node n to the group of cluster k, or to none.
-static NodeId place_node(Rebuild *r, NodeId n, int k) {
+static NodeId add_node(Rebuild *r, NodeId n, int k) {
     const Facts *f = r->f;
     Node d = *at(f, n);
     NodeId *arg = ARENA_ARRAY(r->a, (size_t)d.num_args + 1, NodeId);
@@ -70,18 +70,18 @@ static NodeId place_node(Rebuild *r, NodeId n, int k) {
 }
 
 // The views of a root follow its group, so that later groups find them.
-static void place_views(Rebuild *r, NodeId n) {
+static void add_views(Rebuild *r, NodeId n) {
     const Users *users = &r->f->users;
     for (int i = users->first[n]; i != NONE; i = users->next[i]) {
         NodeId v = users->user[i];
         if (!(facts(r->f, v) & VIEW) || !in_memory(r->f, r->s, v))
             continue;
-        r->shared[v] = place_node(r, v, NONE);
-        place_views(r, v);
+        r->shared[v] = add_node(r, v, NONE);
+        add_views(r, v);
     }
 }
 
-static void place_cluster(Rebuild *r, int k) {
+static void add_cluster(Rebuild *r, int k) {
     const Cluster *c = &r->c->cluster[k];
     if (r->workspace[k].any) {
         r->g->origin = at(r->f, c->root[0])->from;
@@ -93,27 +93,27 @@ static void place_cluster(Rebuild *r, int k) {
     }
     for (int i = 0; i < r->members[k].count; i++) {
         NodeId n = r->members[k].node[i];
-        r->own[n] = place_node(r, n, k);
+        r->own[n] = add_node(r, n, k);
         r->owner[n] = k;
         if (r->c->of[n] == k)
             r->shared[n] = r->s->stored_as_act[n]
-                               ? place_cast(r, r->own[n], ACT, r->s->why[n])
+                               ? add_cast(r, r->own[n], ACT, r->s->why[n])
                                : r->own[n];
     }
     for (int i = 0; i < c->num_roots; i++)
-        place_views(r, c->root[i]);
-    r->placed[k] = true;
+        add_views(r, c->root[i]);
+    r->added[k] = true;
     r->c->group[k] = r->group++;
 }
 
-// A cluster that k reads from and that is not placed yet, or NONE.
+// A cluster that k reads from and that is not added yet, or NONE.
 static int cluster_before(const Rebuild *r, int k) {
     const Facts *f = r->f;
     for (int i = 0; i < r->members[k].count; i++) {
         const Summary *d = summary(f, r->members[k].node[i]);
         for (int j = 0; j < d->num_args; j++) {
             int from = r->c->of[memory_base(f, r->s, d->arg[j])];
-            if (from != NONE && from != k && !r->placed[from])
+            if (from != NONE && from != k && !r->added[from])
                 return from;
         }
     }
@@ -121,39 +121,39 @@ static int cluster_before(const Rebuild *r, int k) {
 }
 
 // After those that it reads from, which are stacked.
-static void place_after(Rebuild *r, int k, int *stack) {
+static void add_after(Rebuild *r, int k, int *stack) {
     int height = 0;
     stack[height++] = k;
     while (height > 0) {
         int top = stack[height - 1], before;
-        if (r->placed[top])
+        if (r->added[top])
             height--;
         else if ((before = cluster_before(r, top)) != NONE)
             stack[height++] = before;
         else
-            place_cluster(r, top);
+            add_cluster(r, top);
     }
 }
 
 // In the order of their last roots; those without one come last.
-static void place_clusters(Rebuild *r) {
+static void add_clusters(Rebuild *r) {
     const Clusters *c = r->c;
     int *stack = ARENA_ARRAY(r->a, (size_t)c->count + 1, int);
     for (NodeId n = 0; n < r->f->old->count; n++)
         if (c->of[n] != NONE && c->cluster[c->of[n]].priority == n)
-            place_after(r, c->of[n], stack);
+            add_after(r, c->of[n], stack);
     for (int k = 0; k < c->count; k++)
-        place_after(r, k, stack);
+        add_after(r, k, stack);
 }
 
-static void place_leaves(Rebuild *r) {
+static void add_leaves(Rebuild *r) {
     const Facts *f = r->f;
     for (NodeId n = 0; n < f->old->count; n++)
         if (is_leaf(f, n))
-            r->shared[n] = place_node(r, n, NONE);
+            r->shared[n] = add_node(r, n, NONE);
     for (NodeId n = 0; n < f->old->count; n++)
         if (is_leaf(f, n))
-            place_views(r, n);
+            add_views(r, n);
 }
 
 // Whether launches may be merged: their barrier has the last counter.
@@ -165,7 +165,7 @@ static bool any_merged(const Rebuild *r) {
     return count > 1 && r->f->options->level > 0;
 }
 
-static void place_counters(Rebuild *r) {
+static void add_counters(Rebuild *r) {
     int64_t counters = any_merged(r);
     for (int k = 0; k < r->c->count; k++)
         counters += workspace_counters(&r->workspace[k]);
@@ -176,7 +176,7 @@ static void place_counters(Rebuild *r) {
                 STATE_DERIVED, type_of(I32, 1, &counters), 0);
 }
 
-Graph *place_groups(const Facts *f, const Stored *s, const Clusters *c,
+Graph *build_groups(const Facts *f, const Stored *s, const Clusters *c,
                     const Members *members, Arena *a) {
     NodeId count = f->old->count;
     Rebuild r = {.f = f,
@@ -184,7 +184,7 @@ Graph *place_groups(const Facts *f, const Stored *s, const Clusters *c,
                  .c = c,
                  .a = a,
                  .members = members,
-                 .placed = ARENA_ARRAY(a, (size_t)c->count + 1, bool),
+                 .added = ARENA_ARRAY(a, (size_t)c->count + 1, bool),
                  .g = graph_like(f->old),
                  .shared = graph_map_new(f->old, a),
                  .own = ARENA_ARRAY(a, count, NodeId),
@@ -194,12 +194,12 @@ Graph *place_groups(const Facts *f, const Stored *s, const Clusters *c,
     for (NodeId n = 0; n < count; n++)
         r.owner[n] = NONE;
     r.workspace = find_workspaces(&r);
-    place_leaves(&r);
-    place_counters(&r);
-    place_clusters(&r);
+    add_leaves(&r);
+    add_counters(&r);
+    add_clusters(&r);
     for (NodeId n = 0; n < count; n++)
         if (summary(f, n)->op == OP_output)
-            place_node(&r, n, NONE);
+            add_node(&r, n, NONE);
     r.g->facts |= GROUPED;
     return r.g;
 }

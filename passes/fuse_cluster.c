@@ -258,7 +258,7 @@ static int find_update(Roots *r, NodeId n) {
 }
 
 // After all readers of the assigned states.  Nothing reads those of a bucket.
-static void place_updates(Roots *r) {
+static void delay_updates(Roots *r) {
     for (int k = r->update; k != NONE; k = r->c->cluster[k].older)
         if (r->c->cluster[k].bucket < 0)
             r->c->cluster[k].priority = r->f->old->count;
@@ -276,7 +276,7 @@ static void join_roots(Roots *r) {
         }
     }
     find_free_sums(r);
-    place_updates(r);
+    delay_updates(r);
 }
 
 void find_clusters(const Facts *f, const Stored *s, Clusters *c) {

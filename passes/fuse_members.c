@@ -68,7 +68,8 @@ static void list_members(Reading *r, int list, Arena *a) {
 
 enum { FEW = 32 }; // operations that are looked at for one value
 
-// Whether the kernel computes operand arg of n anyway, and of the same places.
+// Whether the kernel computes operand arg of n anyway, and of the same
+// elements.
 static bool is_computed(const Reading *r, NodeId n, NodeId arg) {
     return r->reader[arg] == r->k && !in_memory(r->f, r->s, arg) &&
            type_has_shape(at(r->f, n)->type, at(r->f, arg)->type);

@@ -278,7 +278,7 @@ static void grad_var(Backward *b) {
     give(b, 0, op2(b, OP_mul, op2(b, OP_sub, x(b, 0), mean), scale));
 }
 
-// ---- other places of the same numbers ----
+// ---- elements moved without arithmetic ----
 
 static void grad_reshape(Backward *b) {
     Type type = *type_at(b, x(b, 0));

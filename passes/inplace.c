@@ -137,7 +137,7 @@ static void find_sums(Inplace *p, NodeId call, const PassOptions *o) {
     note_sums(p, call, call);
 }
 
-static NodeId place_call(Inplace *p, NodeId n) {
+static NodeId rewrite_call(Inplace *p, NodeId n) {
     Node d = *at(p, n);
     Attr *attr = ARENA_ARRAY(p->scratch, (size_t)d.num_attrs + 1, Attr);
     NodeId arg[3] = {p->now[d.arg[0]], p->now[d.arg[1]], p->now[p->into[n]]};
@@ -152,7 +152,7 @@ static NodeId place_call(Inplace *p, NodeId n) {
 }
 
 // A sum becomes the result of the call.
-static NodeId place_sum(Inplace *p, NodeId n) {
+static NodeId rewrite_sum(Inplace *p, NodeId n) {
     const Node *d = at(p, n);
     NodeId left = p->now[p->sum_of[n]];
     if (type_is(d->type, p->g->node[left].type))
@@ -176,11 +176,11 @@ static bool is_spared(const Inplace *p, NodeId n) {
     return spared;
 }
 
-static NodeId place(Inplace *p, NodeId n) {
+static NodeId rewrite(Inplace *p, NodeId n) {
     if (p->sum_of[n] != NO_NODE)
-        return place_sum(p, n);
+        return rewrite_sum(p, n);
     if (p->into[n] != NO_NODE)
-        return place_call(p, n);
+        return rewrite_call(p, n);
     return is_spared(p, n) ? NO_NODE : graph_copy(p->g, p->old, n, p->now);
 }
 
@@ -200,6 +200,6 @@ Graph *pass_inplace(Graph *g, Arena *scratch, const PassOptions *o) {
         if (g->node[n].op == OP_conv_grad_input && g->node[n].num_args == 2)
             find_sums(&p, n, o);
     for (NodeId n = 0; n < g->count; n++)
-        p.now[n] = place(&p, n);
+        p.now[n] = rewrite(&p, n);
     return p.g;
 }

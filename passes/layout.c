@@ -81,7 +81,7 @@ static NodeId untransposed(Graph *g, NodeId a) {
     return graph_cast(g, g->node[inner].arg[0], n->type->dtype);
 }
 
-// The operands of the node that is being placed.
+// The operands of the node that is added.
 typedef struct {
     NodeId arg[2];
     Attr attr[3];
@@ -105,7 +105,7 @@ static void untranspose(Graph *g, Node *n, Parts *p) {
     n->num_attrs = count;
 }
 
-static NodeId place_padded(Graph *g, Node n, Parts *p) {
+static NodeId add_padded(Graph *g, Node n, Parts *p) {
     Growth by = n.op == OP_matmul ? matmul_growth(g, &n) : conv_growth(g, &n);
     for (int i = 0; i < 2; i++)
         p->arg[i] = graph_pad(g, p->arg[i], none, by.arg[i]);
@@ -116,12 +116,12 @@ static NodeId place_padded(Graph *g, Node n, Parts *p) {
     return graph_slice(g, graph_add(g, n), none, by.result);
 }
 
-static NodeId place(Graph *g, Node n, const NodeId *now) {
+static NodeId add_contraction(Graph *g, Node n, const NodeId *now) {
     Parts p = {.arg = {now[n.arg[0]], now[n.arg[1]]}};
     n.arg = p.arg;
     if (n.op == OP_matmul)
         untranspose(g, &n, &p);
-    return wants_padding(&n) ? place_padded(g, n, &p) : graph_add(g, n);
+    return wants_padding(&n) ? add_padded(g, n, &p) : graph_add(g, n);
 }
 
 Graph *pass_layout(Graph *g, Arena *scratch, const PassOptions *o) {
@@ -131,7 +131,7 @@ Graph *pass_layout(Graph *g, Arena *scratch, const PassOptions *o) {
     for (NodeId n = 0; n < g->count; n++) {
         out->origin = g->node[n].from;
         bool contracts = op_info[g->node[n].op].facts & CONTRACTS;
-        now[n] = contracts ? place(out, g->node[n], now)
+        now[n] = contracts ? add_contraction(out, g->node[n], now)
                            : graph_copy(out, g, n, now);
     }
     return out;

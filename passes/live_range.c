@@ -24,11 +24,11 @@ int64_t leaves_bytes(const Graph *g, bool states) {
 }
 
 // The node behind an output is read after the last launch.
-static void keep_outputs(const Graph *g, const int *place, int groups,
+static void keep_outputs(const Graph *g, const int *buffer_of, int groups,
                          Buffer *buffer) {
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_output) {
-            int at = place[node_base(g, g->node[n].arg[0])] - 1;
+            int at = buffer_of[node_base(g, g->node[n].arg[0])] - 1;
             if (at >= 0)
                 buffer[at].to = groups;
         }
@@ -38,17 +38,17 @@ static void keep_outputs(const Graph *g, const int *place, int groups,
 // batch_norm's operand in place of its result.  Live ranges allow for both
 // ways, so that the device's choice changes no address.
 static void keep_fusions(const LibraryFusions *r, const Group *group,
-                         const int *place, Buffer *buffer) {
+                         const int *buffer_of, Buffer *buffer) {
     for (int i = 0; i < r->count; i++) {
         const LibraryFusion *fusion = &r->fusion[i];
-        Buffer *x = &buffer[place[r->norm[fusion->norm].x] - 1];
+        Buffer *x = &buffer[buffer_of[r->norm[fusion->norm].x] - 1];
         x->to = x->to > fusion->call ? x->to : fusion->call;
         if (fusion->kind != FUSION_statistics &&
             fusion->kind != FUSION_backward)
             continue;
         const Group *kernel = &group[fusion->kernel];
         for (int j = 0; j < kernel->num_outputs; j++) {
-            Buffer *out = &buffer[place[kernel->output[j]] - 1];
+            Buffer *out = &buffer[buffer_of[kernel->output[j]] - 1];
             out->from = out->from < fusion->call ? out->from : fusion->call;
         }
     }
@@ -68,45 +68,46 @@ static int64_t *live_bytes(const Buffer *buffer, int count, int last,
 }
 
 // The operands of a forked call stay until its join, if the peak stays too.
-static void keep_fork(const Fork *f, const Group *call, const int *place,
+static void keep_fork(const Fork *f, const Group *call, const int *buffer_of,
                       Buffer *buffer, int64_t *live, int64_t peak) {
     int64_t most = 0;
     for (int k = f->call + 1; k < f->join; k++) {
         int64_t more = 0;
         for (int i = 0; i < call->num_inputs; i++) {
-            int at = place[call->input[i]] - 1;
+            int at = buffer_of[call->input[i]] - 1;
             if (at >= 0 && buffer[at].to < k)
                 more += buffer[at].bytes;
         }
         most = live[k] + more > most ? live[k] + more : most;
     }
     for (int i = 0; i < call->num_inputs && most <= peak; i++) {
-        int at = place[call->input[i]] - 1;
+        int at = buffer_of[call->input[i]] - 1;
         for (; at >= 0 && buffer[at].to < f->join - 1; buffer[at].to++)
             live[buffer[at].to + 1] += buffer[at].bytes;
     }
 }
 
 static void keep_forks(const Graph *g, const LibraryFusions *r,
-                       const int *place, Buffer *buffer, int count, Arena *a) {
+                       const int *buffer_of, Buffer *buffer, int count,
+                       Arena *a) {
     Forks f = graph_fork_candidates(g, r, a);
     const int64_t peak = buffers_bound(buffer, count);
     int64_t *live = live_bytes(buffer, count, r->num_groups, a);
     for (int i = 0; i < f.count; i++)
-        keep_fork(&f.fork[i], &r->group[f.fork[i].call], place, buffer, live,
-                  peak);
+        keep_fork(&f.fork[i], &r->group[f.fork[i].call], buffer_of, buffer,
+                  live, peak);
 }
 
 Buffer *graph_buffers(const Graph *g, const LibraryFusions *fusions, bool forks,
                       Arena *a, int *count) {
     const Group *group = fusions->group;
     int groups = fusions->num_groups;
-    int *place = ARENA_ARRAY(a, g->count, int); // in buffer, from 1
+    int *buffer_of = ARENA_ARRAY(a, g->count, int); // in buffer, from 1
     Buffer *buffer = ARENA_ARRAY(a, (size_t)g->count + 1, Buffer);
     *count = 0;
     for (int k = 0; k < groups; k++) {
         for (int i = 0; i < group[k].num_inputs; i++) {
-            int at = place[group[k].input[i]] - 1;
+            int at = buffer_of[group[k].input[i]] - 1;
             if (at >= 0)
                 buffer[at].to = k;
         }
@@ -116,17 +117,17 @@ Buffer *graph_buffers(const Graph *g, const LibraryFusions *fusions, bool forks,
                 continue;
             NodeId into = call_adds_to(&g->node[n]);
             if (into != NO_NODE) {
-                place[n] = place[into];
+                buffer_of[n] = buffer_of[into];
                 continue;
             }
             buffer[*count] = (Buffer){n, k, k, slot_bytes(g, n), -1};
-            place[n] = ++*count;
+            buffer_of[n] = ++*count;
         }
     }
-    keep_outputs(g, place, groups, buffer);
-    keep_fusions(fusions, group, place, buffer);
+    keep_outputs(g, buffer_of, groups, buffer);
+    keep_fusions(fusions, group, buffer_of, buffer);
     if (forks)
-        keep_forks(g, fusions, place, buffer, *count, a);
+        keep_forks(g, fusions, buffer_of, buffer, *count, a);
     return buffer;
 }
 

@@ -55,8 +55,8 @@ static void find_needs(Liveness *l, Value *v, const Group *group, int *seen,
                 continue;
             seen[base] = (int)v->node;
             v->cost += graph_bytes(g, g->node[base].type);
-            if (l->place[base] >= 0)
-                need[v->num_operands++] = l->place[base];
+            if (l->value_of[base] >= 0)
+                need[v->num_operands++] = l->value_of[base];
         }
     }
     v->cost += flops / FLOPS_OF_A_BYTE;
@@ -66,11 +66,11 @@ static void find_needs(Liveness *l, Value *v, const Group *group, int *seen,
 static void find_values(Liveness *l, Arena *a) {
     int *seen = ARENA_ARRAY(a, l->g->count, int);
     for (NodeId n = 0; n < l->g->count; n++)
-        l->place[n] = -1;
+        l->value_of[n] = -1;
     for (int k = 0; k < l->count; k++) {
         const Group *group = &l->group[k];
         for (int i = 0; i < group->num_inputs; i++) {
-            int at = l->place[group->input[i]];
+            int at = l->value_of[group->input[i]];
             if (at >= 0 && k < l->split)
                 l->value[at].last_forward_use = k;
             else if (at >= 0)
@@ -78,7 +78,7 @@ static void find_values(Liveness *l, Arena *a) {
         }
         for (int i = 0; i < group->num_outputs; i++) {
             NodeId n = group->output[i];
-            l->place[n] = l->num_values;
+            l->value_of[n] = l->num_values;
             Value *v = &l->value[l->num_values++];
             *v = (Value){.node = n, .def = k, .last_forward_use = -1};
             v->bytes = slot_bytes(l->g, n);
@@ -93,11 +93,11 @@ static void find_values(Liveness *l, Arena *a) {
 static void keep_late(Liveness *l, const Group *group) {
     bool early = false;
     for (int i = 0; i < group->num_outputs; i++) {
-        const Value *v = &l->value[l->place[group->output[i]]];
+        const Value *v = &l->value[l->value_of[group->output[i]]];
         early |= v->last_forward_use >= 0 || v->result;
     }
     for (int i = 0; i < group->num_outputs; i++)
-        l->value[l->place[group->output[i]]].recomputable &= early;
+        l->value[l->value_of[group->output[i]]].recomputable &= early;
 }
 
 Liveness liveness_of(const Graph *g, Arena *a) {
@@ -105,12 +105,12 @@ Liveness liveness_of(const Graph *g, Arena *a) {
     l.group = graph_groups(g, a, &l.count);
     while (l.split < l.count && !group_backward(g, &l.group[l.split]))
         l.split++;
-    l.place = ARENA_ARRAY(a, g->count, int);
+    l.value_of = ARENA_ARRAY(a, g->count, int);
     l.value = ARENA_ARRAY(a, (size_t)g->count + 1, Value);
     find_values(&l, a);
     for (NodeId n = 0; n < g->count; n++) {
         int at = g->node[n].op == OP_output
-                     ? l.place[node_base(g, g->node[n].arg[0])]
+                     ? l.value_of[node_base(g, g->node[n].arg[0])]
                      : -1;
         if (at >= 0) {
             l.value[at].used_after_split = l.value[at].result = true;
@@ -197,15 +197,15 @@ static void launch(Run *r, int k) {
     const Liveness *l = r->liveness;
     const Group *group = &l->group[k];
     for (int i = 0; i < group->num_inputs; i++) {
-        int v = l->place[group->input[i]];
+        int v = l->value_of[group->input[i]];
         if (v >= 0 && r->dropped[v] && r->second[v].from < 0)
             recompute(r, v);
     }
     for (int i = 0; i < group->num_inputs; i++)
-        if (l->place[group->input[i]] >= 0)
-            read_value(r, l->place[group->input[i]]);
+        if (l->value_of[group->input[i]] >= 0)
+            read_value(r, l->value_of[group->input[i]]);
     for (int i = 0; i < group->num_outputs; i++) {
-        LiveRange *range = &r->first[l->place[group->output[i]]];
+        LiveRange *range = &r->first[l->value_of[group->output[i]]];
         range->from = range->to = r->simulation->num_entries;
     }
     take_turn(r, k, -1);

@@ -48,8 +48,8 @@ static int shard_in(Graph *const *graph, int count, const Node *d, int shards) {
     return shard;
 }
 
-static int64_t place_states(Graph *const *graph, int count, int shards,
-                            const Kind *kind, int64_t end) {
+static int64_t assign_states(Graph *const *graph, int count, int shards,
+                             const Kind *kind, int64_t end) {
     for (int i = 0; i < count; i++)
         for (NodeId n = 0; n < graph[i]->count; n++) {
             Node *d = &graph[i]->node[n];
@@ -81,19 +81,19 @@ static int count_shards(Graph *const *graph, int count) {
 
 int64_t memory_states(Graph *const *graph, int count, int64_t *partial) {
     int shards = count_shards(graph, count);
-    int64_t end = place_states(graph, count, shards, &(Kind){.shard = -1}, 0);
+    int64_t end = assign_states(graph, count, shards, &(Kind){.shard = -1}, 0);
     for (int params = 1; params >= 0; params--)
         for (int k = 0; k < shards; k++)
-            end = place_states(graph, count, shards,
-                               &(Kind){.shard = k, .param = params}, end);
+            end = assign_states(graph, count, shards,
+                                &(Kind){.shard = k, .param = params}, end);
     *partial = end;
-    return place_states(graph, count, shards,
-                        &(Kind){.shard = -1, .partial = true}, end);
+    return assign_states(graph, count, shards,
+                         &(Kind){.shard = -1, .partial = true}, end);
 }
 
 // The end of the states, which may be those of the program's other graphs too,
 // and of the inputs, which follow them.
-static int64_t place_leaves(Graph *g) {
+static int64_t assign_leaves(Graph *g) {
     int64_t end = g->arena_bytes, partial;
     memory_states(&g, 1, &partial);
     for (NodeId n = 0; n < g->count; n++)
@@ -114,7 +114,7 @@ bool memory_fits(Graph *g, int64_t bytes) {
     int count;
     LibraryFusions fusions = graph_library_fusions(g, a);
     Buffer *buffer = graph_buffers(g, &fusions, false, a, &count);
-    int64_t room = bytes - place_leaves(g) - fusions.bytes;
+    int64_t room = bytes - assign_leaves(g) - fusions.bytes;
     bool fits = buffers_bound(buffer, count) <= room &&
                 offsets_assign(buffer, count, room) <= room;
     arena_free(a);
@@ -132,7 +132,7 @@ static int64_t assign(const Graph *g, Buffer *buffer, int count,
 
 // Forks may lead to worse offsets; then there are fewer of them.
 Graph *pass_memory(Graph *g, Arena *scratch, const PassOptions *o) {
-    int64_t start = place_leaves(g);
+    int64_t start = assign_leaves(g);
     int count;
     LibraryFusions fusions = graph_library_fusions(g, scratch);
     Buffer *buffer = graph_buffers(g, &fusions, true, scratch, &count);

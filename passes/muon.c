@@ -192,12 +192,12 @@ static NodeId stack(const Muon *m, const Batch *b) {
     return graph_stack(g, arg, count, b->rows, b->columns);
 }
 
-// Matrix number `place` of a stack, with the shape of a parameter.
-static NodeId unstack(Graph *g, NodeId x, int place, Type t) {
+// Matrix number `index` of a stack, with the shape of a parameter.
+static NodeId unstack(Graph *g, NodeId x, int index, Type t) {
     Type all = *g->node[x].type;
     int64_t columns = type_count(&t) / t.dim[0];
-    int64_t low[] = {place, 0, 0};
-    int64_t high[] = {all.dim[0] - 1 - place, all.dim[1] - t.dim[0],
+    int64_t low[] = {index, 0, 0};
+    int64_t high[] = {all.dim[0] - 1 - index, all.dim[1] - t.dim[0],
                       all.dim[2] - columns};
     return graph_reshape(g, graph_slice(g, x, low, high), t.rank, t.dim);
 }
@@ -220,11 +220,11 @@ static void update_batch(const Muon *m, const Batch *b) {
     NodeId x = stack(m, b);
     for (int64_t i = 0; i < iterations(u); i++)
         x = iterate(u->g, x, c);
-    int place = 0;
+    int index = 0;
     for (int i = b->first; i >= 0; i = m->next[i]) {
         u = &m->u[i];
         u->g->origin = u->from.from;
-        NodeId d = unstack(u->g, x, place++, *u->g->node[u->param].type);
+        NodeId d = unstack(u->g, x, index++, *u->g->node[u->param].type);
         NodeId decay = update_in(u, "weight_decay");
         update_descend(u, update_shrink(u, renormalized(u), decay), u->rate, d);
     }

@@ -4,7 +4,7 @@
 // live at the same time takes.  All hangs on the order: some order gives the
 // best packing there is, but finding it is hard.  The largest first is nearly
 // right, or those that are large for long.  Where both are worse than the
-// bound, a buffer that did not fit moves to an earlier place in the order,
+// bound, a buffer that did not fit moves to an earlier position in the order,
 // again and again; the best order seen is taken.  If one order alone would take
 // all the time there is, buffers are placed in the order of time instead.
 // Random numbers are the same in each run, and so are the plans.
@@ -30,7 +30,7 @@ typedef struct {
     int64_t *at; // their offsets; those in buffer are the best seen
     int64_t enough, end;
     int64_t room;  // an end within it is good enough too
-    int tight;     // place in the order of the first that ends above enough
+    int tight;     // position in the order of the first that ends above enough
     int highest;   // ... of the one that ends last
     int64_t looks; // so far
     int64_t least; // the end of the best

@@ -226,7 +226,7 @@ bool memory_fits(Graph *g, int64_t bytes);
 const char *memory_verify(const Graph *g, Arena *a);
 
 // ---- compile.c: all graphs of a program for one device ----
-StepsFunction steps_average, steps_derive, steps_measure, steps_place;
+StepsFunction steps_average, steps_derive, steps_measure, steps_assign;
 
 Plan *program_plan(const Program *p, const PassOptions *o);
 

@@ -71,7 +71,7 @@ const Pass standard_passes[] = {
      steps_measure},
     // After schedule, which decides live ranges.
     {"rematerialize", pass_rematerialize, GROUPED, 0, false,
-     "rematerialization below a memory limit", steps_place},
+     "rematerialization below a memory limit", steps_assign},
     {"memory", pass_memory, GROUPED, PLANNED, false,
      "liveness of buffers and offset assignment", NULL},
     {NULL, NULL, 0, 0, false, NULL, NULL},

@@ -130,7 +130,7 @@ static NodeId count(Precision *p, double value) {
 
 // ---- one node ----
 
-static NodeId place_contraction(Precision *p, NodeId id, Node n) {
+static NodeId convert_contraction(Precision *p, NodeId id, Node n) {
     NodeId arg[6];
     for (int i = 0; i < n.num_args; i++) {
         bool narrow = is_multiplied(p->old, id, i) &&
@@ -143,7 +143,7 @@ static NodeId place_contraction(Precision *p, NodeId id, Node n) {
     return graph_move(p->g, n);
 }
 
-static NodeId place_stack(Precision *p, Node n, bool narrow) {
+static NodeId convert_stack(Precision *p, Node n, bool narrow) {
     NodeId *arg = ARENA_ARRAY(p->g->own, (size_t)n.num_args + 1, NodeId);
     for (int i = 0; i < n.num_args; i++)
         arg[i] = graph_cast(p->g, p->now[n.arg[i]], narrow ? ACT : F32);
@@ -152,7 +152,7 @@ static NodeId place_stack(Precision *p, Node n, bool narrow) {
 }
 
 // Nodes in f32 read f32.
-static NodeId place_full(Precision *p, Node n) {
+static NodeId convert_full(Precision *p, Node n) {
     NodeId *arg = ARENA_ARRAY(p->g->own, (size_t)n.num_args + 1, NodeId);
     for (int i = 0; i < n.num_args; i++) {
         arg[i] = p->now[n.arg[i]];
@@ -177,7 +177,7 @@ static bool keeps_finite(const Precision *p, const Node *n) {
            state_is(&p->old->node[n->arg[0]], STATE_STATISTIC);
 }
 
-static NodeId place_kept(Precision *p, Node n) {
+static NodeId convert_kept(Precision *p, Node n) {
     NodeId arg[2];
     for (int i = 0; i < n.num_args; i++)
         arg[i] = p->now[n.arg[i]];
@@ -189,7 +189,7 @@ static NodeId place_kept(Precision *p, Node n) {
     return graph_move(p->g, n);
 }
 
-static NodeId place_scale(Precision *p) {
+static NodeId convert_scale(Precision *p) {
     if (!p->scaled)
         return number(p, 1);
     p->scale = graph_state(p->g, "run.loss_scale", STATE_RUN, type_scalar(F32),
@@ -197,20 +197,20 @@ static NodeId place_scale(Precision *p) {
     return p->scale;
 }
 
-static NodeId place(Precision *p, NodeId id) {
+static NodeId convert(Precision *p, NodeId id) {
     Node n = p->old->node[id];
     n.from.full |= p->exact[id];
     p->g->origin = n.from;
     if (n.op == OP_loss_scale)
-        return place_scale(p);
+        return convert_scale(p);
     if (keeps_type(&n))
-        return place_kept(p, n);
+        return convert_kept(p, n);
     if (is_stack(p->old, id))
-        return place_stack(p, n, p->narrow[id]);
+        return convert_stack(p, n, p->narrow[id]);
     if (n.from.full)
-        return place_full(p, n);
+        return convert_full(p, n);
     if (contracts(p->old, id) && p->g->act != F32)
-        return place_contraction(p, id, n);
+        return convert_contraction(p, id, n);
     return graph_copy(p->g, p->old, id, p->now);
 }
 
@@ -246,7 +246,7 @@ static void walk(Precision *p) {
             p->assigns[p->num_assigns++] = n;
             continue;
         }
-        p->now[n] = place(p, n);
+        p->now[n] = convert(p, n);
         if (p->narrow[n] && dtype_float(p->g->node[p->now[n]].type->dtype))
             p->now[n] = graph_cast(p->g, p->now[n], ACT);
         if (unscales(p->old, n))
@@ -262,7 +262,7 @@ static bool is_guarded(const Node *n) {
            state_is(n, STATE_STATISTIC);
 }
 
-static void place_assign(Precision *p, NodeId id, NodeId good) {
+static void add_assign(Precision *p, NodeId id, NodeId good) {
     Node n = p->old->node[id];
     NodeId to = p->now[n.arg[0]];
     NodeId value = graph_cast(p->g, p->now[n.arg[1]], n.type->dtype);
@@ -280,7 +280,7 @@ static NodeId all_finite(Precision *p) {
     return op2(p, OP_lt, number(p, 0.5), finite);
 }
 
-static void place_scale_update(Precision *p, NodeId good) {
+static void add_scale_update(Precision *p, NodeId good) {
     NodeId steps =
         graph_state(p->g, "run.good_steps", STATE_RUN, type_scalar(I32), 0);
     NodeId next = op2(p, OP_add, steps, count(p, 1));
@@ -296,7 +296,7 @@ static void place_scale_update(Precision *p, NodeId good) {
 }
 
 // Skipped steps are counted beside the metrics.
-static void place_skipped(Precision *p, NodeId good) {
+static void add_skipped(Precision *p, NodeId good) {
     NodeId skipped =
         graph_state(p->g, "metric.skipped", STATE_METRIC, type_scalar(F32), 0);
     NodeId more = op2(p, OP_add, skipped, number(p, 1));
@@ -306,10 +306,10 @@ static void place_skipped(Precision *p, NodeId good) {
 static void finish_scaled(Precision *p) {
     NodeId good = all_finite(p);
     for (int i = 0; i < p->num_assigns; i++)
-        place_assign(p, p->assigns[i], good);
+        add_assign(p, p->assigns[i], good);
     p->g->origin = p->g->node[p->scale].from;
-    place_scale_update(p, good);
-    place_skipped(p, good);
+    add_scale_update(p, good);
+    add_skipped(p, good);
 }
 
 static bool *nothing(const Graph *g, Arena *scratch) {

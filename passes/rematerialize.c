@@ -34,7 +34,7 @@ static int64_t fixed_bytes(const Graph *g) {
 
 static Graph *rematerialized(const Liveness *l, int64_t budget, bool *fits,
                              Arena *a) {
-    return rematerialize_place(l, rematerialize_choose(l, budget, fits, a), a);
+    return rematerialize_build(l, rematerialize_choose(l, budget, fits, a), a);
 }
 
 // The step whose planned bytes are at most `budget`, or as few as possible.

@@ -28,7 +28,7 @@ typedef struct {
     Group *group;
     int count;
     int split;  // the first launch of the backward pass; count: there is none
-    int *place; // of each node, its value or -1
+    int *value_of; // of each node, its value or -1
     Value *value;
     int num_values;
 } Liveness;
@@ -66,9 +66,9 @@ Simulation liveness_simulate(const Liveness *l, const bool *dropped, Arena *a);
 bool *rematerialize_choose(const Liveness *l, int64_t budget, bool *fits,
                            Arena *a);
 
-// ---- rematerialize_place.c ----
+// ---- rematerialize_build.c ----
 
 // The graph with copies of the launches that compute dropped values.
-Graph *rematerialize_place(const Liveness *l, const bool *dropped, Arena *a);
+Graph *rematerialize_build(const Liveness *l, const bool *dropped, Arena *a);
 
 #endif

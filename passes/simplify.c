@@ -29,7 +29,7 @@ typedef struct {
 // have n yet.
 typedef NodeId Rule(Simplify *s, const Node *n);
 
-static NodeId place(Simplify *s, Node n);
+static NodeId add_simplified(Simplify *s, Node n);
 
 static const Node *at(const Simplify *s, NodeId n) {
     return &s->g->node[n];
@@ -55,14 +55,15 @@ static bool is_number(const Simplify *s, NodeId n, double value) {
 }
 
 static NodeId op1(Simplify *s, Op op, NodeId a, const Type *type) {
-    return place(
+    return add_simplified(
         s,
         (Node){.op = op, .type = type, .num_args = 1, .arg = &a, .group = -1});
 }
 
 static NodeId op2(Simplify *s, Op op, NodeId a, NodeId b) {
     NodeId arg[] = {a, b};
-    return place(s, (Node){.op = op, .num_args = 2, .arg = arg, .group = -1});
+    return add_simplified(
+        s, (Node){.op = op, .num_args = 2, .arg = arg, .group = -1});
 }
 
 // a where a value of the given type was, to which it broadcasts.
@@ -251,12 +252,12 @@ static NodeId slice_pad(Simplify *s, const Node *n) {
 
 // op of a with one attribute.
 static NodeId op1_with(Simplify *s, Op op, NodeId a, Attr attr) {
-    return place(s, (Node){.op = op,
-                           .num_args = 1,
-                           .arg = &a,
-                           .num_attrs = 1,
-                           .attr = &attr,
-                           .group = -1});
+    return add_simplified(s, (Node){.op = op,
+                                    .num_args = 1,
+                                    .arg = &a,
+                                    .num_attrs = 1,
+                                    .attr = &attr,
+                                    .group = -1});
 }
 
 static NodeId twice_transpose(Simplify *s, const Node *n) {
@@ -282,7 +283,7 @@ static bool keeps_order(const Node *n, Type t) {
     return true;
 }
 
-// Where only axes of size 1 change places, the bytes stay where they are.
+// Where only axes of size 1 are exchanged, the bytes stay where they are.
 static NodeId transpose_none(Simplify *s, const Node *n) {
     return keeps_order(n, *n->type) ? op1(s, OP_reshape, n->arg[0], n->type)
                                     : NO_NODE;
@@ -305,12 +306,12 @@ static NodeId slice_transposed(Simplify *s, const Node *n) {
     }
     Attr attr[] = {attr_ints(ATTR_high, n->type->rank, high),
                    attr_ints(ATTR_low, n->type->rank, low)};
-    NodeId part = place(s, (Node){.op = OP_slice,
-                                  .num_args = 1,
-                                  .num_attrs = 2,
-                                  .arg = &a,
-                                  .attr = attr,
-                                  .group = -1});
+    NodeId part = add_simplified(s, (Node){.op = OP_slice,
+                                           .num_args = 1,
+                                           .num_attrs = 2,
+                                           .arg = &a,
+                                           .attr = attr,
+                                           .group = -1});
     return op1(s, OP_reshape, part, n->type);
 }
 
@@ -343,8 +344,8 @@ static NodeId reduce_view(Simplify *s, const Node *n) {
     return op1_with(s, n->op, a, attr_ints(ATTR_axes, from.rank - kept, axes));
 }
 
-// The gradient of a max_pool puts each number in one place of its channel, so
-// the sum over the places is that of the numbers.
+// The gradient of a max_pool puts each number into one pixel of its channel, so
+// the sum over the pixels is that of the numbers.
 static NodeId sum_unpooled(Simplify *s, const Node *n) {
     NodeId cast = inside(s, n->arg[0], OP_cast);
     const Node *pool = at(s, cast == NO_NODE ? n->arg[0] : cast);
@@ -360,7 +361,7 @@ static NodeId sum_unpooled(Simplify *s, const Node *n) {
     }
     Node sum = *n;
     sum.arg = &dy;
-    return place(s, sum);
+    return add_simplified(s, sum);
 }
 
 // ---- any pointwise operation ----
@@ -379,7 +380,7 @@ static NodeId drop_broadcast(Simplify *s, const Node *n) {
         arg[i] = a;
         Type found;
         if (type_infer(s->g, &m, &found) == NULL && type_is(&found, n->type))
-            return place(s, m);
+            return add_simplified(s, m);
         arg[i] = n->arg[i];
     }
     return NO_NODE;
@@ -509,7 +510,7 @@ static NodeId simpler(Simplify *s, Node n) {
 }
 
 // Adds n, or a simpler node.
-static NodeId place(Simplify *s, Node n) {
+static NodeId add_simplified(Simplify *s, Node n) {
     NodeId found = simpler(s, n);
     return found != NO_NODE ? found : graph_add(s->g, n);
 }

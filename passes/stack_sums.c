@@ -265,7 +265,7 @@ static NodeId side_by_side(Stacking *s, Terms t) {
     return graph_reshape(s->g, y, all.rank, all.dim);
 }
 
-static NodeId place_sum(Stacking *s, const Sum *sum) {
+static NodeId rewrite_sum(Stacking *s, const Sum *sum) {
     NodeId y = NO_NODE;
     for (int i = 0; i < sum->num_stacked + sum->rest.count; i++) {
         int k = i - sum->num_stacked;
@@ -296,7 +296,7 @@ Graph *pass_stack_sums(Graph *g, Arena *scratch, const PassOptions *o) {
     for (NodeId n = 0; n < g->count; n++) {
         s.g->origin = g->node[n].from;
         if (s.sum[n] != NULL)
-            s.now[n] = place_sum(&s, s.sum[n]);
+            s.now[n] = rewrite_sum(&s, s.sum[n]);
         else if (!s.gone[n])
             s.now[n] = graph_copy(s.g, g, n, s.now);
     }

@@ -317,7 +317,7 @@ typedef struct {
 typedef struct {
     const char *device; // "host" or "cuda"
     size_t arena_bytes;
-    // With shards: the f32 terms of a shard; behind them are places of the same
+    // With shards: the f32 terms of a shard; behind them are slots of the same
     // size for sums that wait (shards.c).
     size_t partial, partial_bytes;
     // With these, the update of a stage is an RT_OPTIMIZE of each, in the order

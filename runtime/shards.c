@@ -4,9 +4,9 @@
 //
 //     ((0 + 1) + (2 + 3)) + (4 + 5)
 //
-// Place j of the plan's memory holds the sum of 2^j shards that waits for its
+// Slot j of the plan's memory holds the sum of 2^j shards that waits for its
 // sibling, as the digits of a binary counter.  The terms of a shard are the sum
-// of its batches, the same tree with places before those of shards.
+// of its batches, the same tree with slots before those of shards.
 
 #include "runtime/runtime.h"
 
@@ -14,25 +14,25 @@ enum { MAX_TERMS = 64 };
 
 typedef struct {
     size_t at;               // of the terms
-    size_t between;          // from a place to the next one
+    size_t between;          // from a slot to the next one
     size_t from[MAX_TERMS];  // offsets
     size_t to;
     int count;
 } Sum;
 
-static size_t place_offset(const Sum *s, int place) {
-    return s->at + (size_t)(place + 1) * s->between;
+static size_t slot_offset(const Sum *s, int slot) {
+    return s->at + (size_t)(slot + 1) * s->between;
 }
 
-// Adds the sums that term i of `count` completes, which wait from a place on;
-// returns the next free place.
-static int complete(Sum *s, int i, int count, int place) {
+// Adds the sums that term i of `count` completes, which wait from a slot on;
+// returns the next free slot.
+static int complete(Sum *s, int i, int count, int slot) {
     bool all = i + 1 == count;
-    for (; all ? i > 0 : i & 1; i >>= 1, place++)
+    for (; all ? i > 0 : i & 1; i >>= 1, slot++)
         if (i & 1)
-            s->from[s->count++] = place_offset(s, place);
-    s->to = all ? s->at : place_offset(s, place);
-    return place;
+            s->from[s->count++] = slot_offset(s, slot);
+    s->to = all ? s->at : slot_offset(s, slot);
+    return slot;
 }
 
 void rt_shard_sum(const RtPlan *p, RtDevice *d, const RtTrainer *t, int i,

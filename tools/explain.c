@@ -10,7 +10,7 @@ extern const unsigned char diagnostics_text[];
 
 static const char heading[] = "\n## ";
 
-// The page after this place, from its code on; NULL after the last.
+// The page after this position, from its code on; NULL after the last.
 static const char *page_after(const char *text) {
     const char *page = strstr(text, heading);
     return page ? page + sizeof heading - 1 : NULL;

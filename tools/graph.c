@@ -14,7 +14,8 @@ static size_t graph_length(const Source *s) {
     return rule ? (size_t)(rule + 1 - s->text) : s->length;
 }
 
-// The place of a reader's message, which begins with the line, as "12: expected
+// The location of a reader's message, which begins with the line, as "12:
+// expected
 // ...".
 static Span line_span(const Source *s, long line) {
     if (line < 1 || line > s->num_lines)

@@ -51,8 +51,8 @@ static bool section_read(Mapper *m, const char *line, size_t length) {
 
 // The end of the first file's name in "lenet.net:8, 9 head.net:4"; NULL if
 // there is none.
-static const char *name_end(const char *places) {
-    for (const char *s = strchr(places, ':'); s; s = strchr(s + 1, ':')) {
+static const char *name_end(const char *locations) {
+    for (const char *s = strchr(locations, ':'); s; s = strchr(s + 1, ':')) {
         size_t digits = strspn(s + 1, "0123456789");
         if (digits > 0 && strchr(", ", s[1 + digits]))
             return s;

@@ -20,12 +20,12 @@ bool plan_supported(Arena *a, const Arguments *arguments, const Plan *plan,
     if (plan->act != BF16 || device->sm >= FIRST_BF16 || call == NO_NODE)
         return true;
     const Origin *from = &g->node[call].from;
-    const char *place =
+    const char *location =
         from->file ? arena_format(a, " (%s:%d)", from->file, from->line) : "";
     complain(arguments,
              "%s%s: the libraries have no %s in bf16 for %s with compute "
              "capability %d.%d; bf16 needs 8.0, f16 needs 7.5",
-             from->path ? from->path : "a layer", place,
+             from->path ? from->path : "a layer", location,
              op_info[g->node[call].op].name, device->name, device->sm / 10,
              device->sm % 10);
     return false;

@@ -94,7 +94,7 @@ static bool same_sizes(const SizedKernel *x, const SizedKernel *y) {
     return true;
 }
 
-// The place of a kernel in the map, by the key of its tree without sizes.
+// The entry of a kernel in the map, by the key of its tree without sizes.
 static void **families_at(Families *f, SizedKernel *k) {
     Arena *scratch = arena_new();
     Text key = text_new(scratch);

@@ -14,7 +14,7 @@ typedef struct {
 
 static void key_block(const Key *k, const Block *b);
 
-static int place_of(Arena *a, Numbers *n, long number) {
+static int number_of(Arena *a, Numbers *n, long number) {
     int i = 0;
     while (i < n->count && n->number[i] != number)
         i++;
@@ -32,7 +32,7 @@ static void key_expr(const Key *k, const Expr *x) {
     if (x->name != NULL)
         text_add(k->t, "%s", x->name);
     if (x->node != NO_NODE)
-        text_add(k->t, "@%d", place_of(k->a, k->numbers, x->node));
+        text_add(k->t, "@%d", number_of(k->a, k->numbers, x->node));
     if (x->again > 0)
         text_add(k->t, "_%d", x->again);
     if (x->kind == X_REAL || x->kind == X_SCALE)

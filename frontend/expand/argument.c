@@ -31,7 +31,7 @@ static const char *usage(Expansion *e, const Signature *s) {
 
 static void explain(Expansion *e, const Signature *s, Diagnostic *d) {
     if (s->declared_at.source != NULL)
-        diag_place(d, s->declared_at, "it is defined here");
+        diag_secondary(d, s->declared_at, "it is defined here");
     else
         diag_note(d, "it is %s", usage(e, s));
 }
@@ -112,7 +112,7 @@ static bool match_argument(Expansion *e, const Signature *s,
         Diagnostic *d =
             report(e->diags, D_duplicate_argument, g->at,
                    "`%s` of %s is given twice", s->name[param], s->function);
-        diag_place(d, given[slot[param]].at, "it was given here");
+        diag_secondary(d, given[slot[param]].at, "it was given here");
         note_twice(s, &given[slot[param]], d);
         return false;
     }
@@ -238,7 +238,7 @@ static void note_likely_meaning(const Call *c, const ParamInfo *p, Value v,
                      "deep { a } else { b } }");
     if (v.kind == VALUE_LIST && p->kind == TENSORS) {
         Value odd = first_other_item(v);
-        diag_place(d, odd.at, "this is %s", value_described(odd));
+        diag_secondary(d, odd.at, "this is %s", value_described(odd));
         note_initialiser(odd, d);
     }
     if (v.kind == VALUE_CALL && v.call->builtin->class == DATA)
@@ -272,7 +272,7 @@ static void report_kind(Expansion *e, const Call *c, const ParamInfo *p,
                   v.number);
     if (v.at.source != NULL &&
         (v.at.source != at.source || v.at.start != at.start))
-        diag_place(d, v.at, "it comes from here");
+        diag_secondary(d, v.at, "it comes from here");
 }
 
 // Whether a name is an enumerator, such as `reflect`.

@@ -89,7 +89,7 @@ static bool check_result(Expansion *e, const Function *f, Value v, Span at) {
                                "%s must be a list of its %d outputs, and has "
                                "%d",
                                subject, f->num_outputs, v.list.count);
-        diag_place(d, f->output[0].at, "they are named here");
+        diag_secondary(d, f->output[0].at, "they are named here");
         return false;
     }
     bool good = true;
@@ -115,7 +115,7 @@ static Value expand_body(Expansion *e, const Function *f, const Value *arg,
         const Stmt *last =
             f->body.count ? &f->body.stmt[f->body.count - 1] : NULL;
         if (last != NULL && last->kind == STMT_ASSIGN)
-            diag_place(d, last->at, "an assignment has no value");
+            diag_secondary(d, last->at, "an assignment has no value");
         diag_note(d, "its last line must be a value");
         return value_poison();
     }
@@ -123,14 +123,15 @@ static Value expand_body(Expansion *e, const Function *f, const Value *arg,
 }
 
 // Nobody edits a module of std/: its mistakes are those of its caller.
-static void place_caller(Expansion *e, const Function *f, Span at, int first) {
+static void label_caller(Expansion *e, const Function *f, Span at, int first) {
     if (at.source == NULL || std_text(f->name_at.source->path) == NULL ||
         std_text(at.source->path) != NULL)
         return;
     for (int i = first; i < e->diags->count; i++)
         if (e->diags->list[i]->label[0].at.start != at.start ||
             e->diags->list[i]->label[0].at.source != at.source)
-            diag_place(e->diags->list[i], at, "in this call of `%s`", f->name);
+            diag_secondary(e->diags->list[i], at, "in this call of `%s`",
+                           f->name);
 }
 
 Value expand_function(Expansion *e, Value function, const Value *arg, Span at) {
@@ -145,7 +146,7 @@ Value expand_function(Expansion *e, Value function, const Value *arg, Span at) {
     e->call_stack = &call;
     e->scope = e->frame = function.closure.scope;
     Value v = expand_body(e, f, arg, at);
-    place_caller(e, f, at, first);
+    label_caller(e, f, at, first);
     e->scope = scope;
     e->frame = frame;
     e->call_stack = call.outer;

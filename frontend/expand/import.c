@@ -186,7 +186,7 @@ static void report_cycle(Expansion *e, const Import *i, const Module *m) {
     }
     diag_label(d, "and this leads back to `%s`", m->path);
     for (const Module *by = e->importing; by != m; by = by->importer)
-        diag_place(d, by->at, "`%s` is imported here", by->path);
+        diag_secondary(d, by->at, "`%s` is imported here", by->path);
 }
 
 // The module that an import names; NULL after a report.

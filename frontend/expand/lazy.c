@@ -22,7 +22,7 @@ static bool is_of_samples(const char *variable) {
 
 static Value report_unlabelled(Expansion *e, Span at) {
     Diagnostic *d = report(e->diags, D_data, at, "the table has no label");
-    diag_place(d, e->data.at, "the data set is from here");
+    diag_secondary(d, e->data.at, "the data set is from here");
     diag_note(d, "name its column, as in: table(\"data\", label=\"price\")");
     return value_poison();
 }
@@ -102,7 +102,7 @@ Value lazy_force(Expansion *e, Lazy *lazy, Span at) {
     if (lazy->progress == IN_PROGRESS) {
         Diagnostic *d = report(e->diags, D_key_cycle, at,
                                "`%s` depends on itself", lazy->entry->name);
-        diag_place(d, lazy->entry->at, "it is given here");
+        diag_secondary(d, lazy->entry->at, "it is given here");
         if (strcmp(lazy->entry->name, "data") == 0)
             diag_note(d, "a path stands between quotes: \"data/cifar10\"");
         return value_poison();

@@ -167,7 +167,7 @@ static void check_params(Names *n, const Function *f) {
             known->owner == n->owner) {
             Diagnostic *d = report(n->diags, D_redefinition, p->at,
                                    "two parameters are called `%s`", p->name);
-            diag_place(d, known->at, "this is the first");
+            diag_secondary(d, known->at, "this is the first");
         }
         declare(n, p->name, p->at, "the parameter");
     }
@@ -182,7 +182,7 @@ static void check_outputs(Names *n, const Function *f) {
             if (f->output[k].name == p->name) {
                 Diagnostic *d = report(n->diags, D_redefinition, p->at,
                                        "two outputs are called `%s`", p->name);
-                diag_place(d, f->output[k].at, "this is the first");
+                diag_secondary(d, f->output[k].at, "this is the first");
             }
     }
 }
@@ -208,7 +208,7 @@ static void define(Names *n, Atom name, Span at) {
     if (known != NULL && n->check == NAMES_ONCE) {
         Diagnostic *d =
             report(n->diags, D_redefinition, at, "`%s` is defined twice", name);
-        diag_place(d, known->at, "this is the first");
+        diag_secondary(d, known->at, "this is the first");
     }
     declare(n, name, at, "the name");
 }

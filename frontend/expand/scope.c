@@ -46,8 +46,8 @@ static const Value *expect_items(Expansion *e, const Targets *to, Value v,
                            "%d names cannot take a list of %d item%s",
                            to->count, v.list.count,
                            v.list.count == 1 ? "" : "s");
-    diag_place(d, span_join(to->name[0].at, to->name[to->count - 1].at),
-               "these are the names");
+    diag_secondary(d, span_join(to->name[0].at, to->name[to->count - 1].at),
+                   "these are the names");
     return NULL;
 }
 

@@ -20,7 +20,7 @@ static bool report_later(Expansion *e, const Function *f, const TypeExpr *t,
             continue;
         Diagnostic *d = report(e->diags, D_used_before_definition, x->at,
                                "`%s` is used before its definition", x->text);
-        diag_place(d, f->param[i].at, "it is defined here");
+        diag_secondary(d, f->param[i].at, "it is defined here");
         diag_note(d, "parameters are read in order; write a size before the "
                      "tensor that uses it");
         return true;
@@ -109,13 +109,13 @@ bool type_check(Expansion *e, const Function *f, const TypeExpr *t, Value v,
     Diagnostic *d = report(e->diags, D_annotation, at,
                            "%s does not match its type", subject);
     diag_label(d, "this is %s", tensor_text(e, v.node));
-    diag_place(d, t->at, "the type is %s", declared_text(e, t, declared));
+    diag_secondary(d, t->at, "the type is %s", declared_text(e, t, declared));
     if (declared.rank > 0 && declared.dim[0] == e->recipe.batch &&
         (found.rank == 0 || found.dim[0] != e->recipe.batch))
         diag_note(d,
                   "the batch must stay the first axis; axes count from 0, the "
                   "batch, and maximum(a, b) is the larger of two tensors");
     if (v.at.start != at.start || v.at.source != at.source)
-        diag_place(d, v.at, "it comes from here");
+        diag_secondary(d, v.at, "it comes from here");
     return false;
 }

@@ -129,7 +129,7 @@ Value unknown_name(Expansion *e, const Expr *x) {
     } else if (later.source != NULL) {
         Diagnostic *d = report(e->diags, D_used_before_definition, x->at,
                                "`%s` is used before its definition", x->text);
-        diag_place(d, later, "it is defined here");
+        diag_secondary(d, later, "it is defined here");
     } else if (module != NULL) {
         Diagnostic *d = report(e->diags, D_not_imported, x->at,
                                "`%s` is not imported", x->text);

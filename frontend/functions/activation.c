@@ -177,8 +177,8 @@ Value lower_where(Expansion *e, const Call *c) {
     if (t.dtype != BOOL) {
         Diagnostic *d = report(e->diags, D_wrong_kind, c->at,
                                "the condition of where is a comparison");
-        diag_place(d, condition->at, "this is %s",
-                   tensor_text(e, condition->node));
+        diag_secondary(d, condition->at, "this is %s",
+                       tensor_text(e, condition->node));
         diag_note(d, "as in: where(x > 0, x, 0.1 * x)");
         return value_poison();
     }

@@ -20,7 +20,7 @@ static bool expect_heads(Expansion *e, const Call *c, const Value *x) {
                      (long long)t.dim[2], (long long)heads)
             : report(e->diags, D_wrong_rank, c->at,
                      "attention needs sequences, [N, positions, channels]");
-    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+    diag_secondary(d, x->at, "this is %s", tensor_text(e, x->node));
     if (t.rank == 4)
         diag_note(d, "reshape([N, %lld, %lld]) makes a sequence of it",
                   (long long)(t.dim[1] * t.dim[2]), (long long)t.dim[3]);

@@ -1,6 +1,6 @@
 // Augment: functions of which modules of std/ make augmentations.  They draw a
 // number for each sample, number the elements of an axis, and sample an image
-// at the places of an affine map.
+// at the coordinates of an affine map.
 
 #include "frontend/functions/functions.h"
 

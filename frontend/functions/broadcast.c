@@ -122,7 +122,7 @@ bool expect_broadcast(Expansion *e, Span at, const char *verb, Value a,
         return true;
     Diagnostic *d = report(e->diags, D_incompatible_shapes, at,
                            "cannot %s tensors of different shapes", verb);
-    diag_place(d, a.at, "this is %s", operand_text(e, a));
+    diag_secondary(d, a.at, "this is %s", operand_text(e, a));
     diag_label(d, "and this is %s", operand_text(e, b));
     note_difference(e, d, a, b, s, t);
     return false;
@@ -135,8 +135,8 @@ bool expect_broadcast_call(Expansion *e, const Call *c, Value a, Value b) {
     Diagnostic *d =
         report(e->diags, D_incompatible_shapes, c->at,
                "%s needs tensors of shapes that fit", c->builtin->name);
-    diag_place(d, a.at, "this is %s", operand_text(e, a));
-    diag_place(d, b.at, "and this is %s", operand_text(e, b));
+    diag_secondary(d, a.at, "this is %s", operand_text(e, a));
+    diag_secondary(d, b.at, "and this is %s", operand_text(e, b));
     note_difference(e, d, a, b, s, t);
     return false;
 }

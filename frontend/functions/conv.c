@@ -70,7 +70,7 @@ static bool expect_window(Expansion *e, const Call *c, const Value *x,
         "a window of %lld x %lld is larger than the image, %lld x %lld%s",
         (long long)window[0], (long long)window[1], (long long)image[0],
         (long long)image[1], pads[0] + pads[1] ? " with its padding" : "");
-    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+    diag_secondary(d, x->at, "this is %s", tensor_text(e, x->node));
     note_window(c, w, d);
     if (t.dim[3] == t.dim[2] && t.dim[1] < t.dim[2])
         diag_note(d, "images are [N, height, width, channels]");
@@ -87,7 +87,8 @@ static bool expect_groups(Expansion *e, const Call *c, int64_t in, int64_t out,
         report(e->diags, D_indivisible_groups, c->at,
                "%lld channels in and %lld out do not divide into %lld groups",
                (long long)in, (long long)out, (long long)groups);
-    diag_place(d, c->arg[0].at, "this is %s", tensor_text(e, c->arg[0].node));
+    diag_secondary(d, c->arg[0].at, "this is %s",
+                   tensor_text(e, c->arg[0].node));
     return false;
 }
 
@@ -273,7 +274,7 @@ static int64_t transposed_size(Expansion *e, const Call *c, const Value *x,
         report(e->diags, D_out_of_range, c->at,
                "padding of %lld removes all %s of the result",
                (long long)pads, i == 0 ? "rows" : "columns");
-    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+    diag_secondary(d, x->at, "this is %s", tensor_text(e, x->node));
     return 0;
 }
 

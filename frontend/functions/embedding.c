@@ -8,7 +8,7 @@ static bool expect_index(Expansion *e, const Call *c, const Value *x) {
         return true;
     Diagnostic *d =
         report(e->diags, D_wrong_kind, c->at, "embedding needs integers");
-    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+    diag_secondary(d, x->at, "this is %s", tensor_text(e, x->node));
     diag_note(
         d, "declare them as the model's input, tokens: i32[N, 64]; for a "
            "column of f32 use (x == tensor(range(20))) @ parameter([20, 4])");
@@ -47,7 +47,8 @@ static NodeId shared_table(Expansion *e, const Call *c) {
                 report(e->diags, D_too_many_arguments, c->at,
                        "embedding with a `table` has no `%s` of its own",
                        param_info[own[i]].name);
-            diag_place(d, table->at, "this is %s", tensor_text(e, table->node));
+            diag_secondary(d, table->at, "this is %s",
+                           tensor_text(e, table->node));
             return NO_NODE;
         }
     if (node_type(e, table->node)->rank == 2)

@@ -474,7 +474,8 @@ typedef enum {
 // One step of the chain of `input`.
 struct Transform {
     TransformKind kind;
-    const char *function; // the augmentation, and its place in the user's file
+    const char
+        *function; // the augmentation, and its location in the user's file
     Span at;
     NodeId from, to;  // the images before and after it
     NodeId mirrored;  // FLIP: bool[N]

@@ -1,5 +1,5 @@
 // Interpolation: samples an image between its pixels, with half-pixel centres:
-// along two independent axes, clamped to the edge, or at the places of an
+// along two independent axes, clamped to the edge, or at the coordinates of an
 // affine map.
 
 #include "frontend/functions/functions.h"
@@ -99,13 +99,14 @@ static NodeId pixel_at(Expansion *e, NodeId x, const PixelTaps *at, NodeId row,
                        NodeId column, NodeId fill, DType type) {
     Graph *g = e->graph;
     NodeId pixel = graph_op3(g, OP_take, x, row, column), inside = NO_NODE;
-    const NodeId place[] = {row, column};
+    const NodeId coordinate[] = {row, column};
     pixel = graph_cast(g, pixel, type);
     if (fill == NO_NODE)
         return pixel;
     for (int i = 0; i < 2; i++) {
-        NodeId below = graph_op2(g, OP_lt, place[i], int_node(e, at->size[i]));
-        NodeId in = graph_op2(g, OP_le, int_node(e, 0), place[i]);
+        NodeId below =
+            graph_op2(g, OP_lt, coordinate[i], int_node(e, at->size[i]));
+        NodeId in = graph_op2(g, OP_le, int_node(e, 0), coordinate[i]);
         in = graph_op2(g, OP_and, in, below);
         inside = i == 0 ? in : graph_op2(g, OP_and, inside, in);
     }
@@ -116,33 +117,36 @@ static NodeId pixel_at(Expansion *e, NodeId x, const PixelTaps *at, NodeId row,
 }
 
 NodeId warp_nearest(Expansion *e, NodeId x, const PixelTaps *at, NodeId fill) {
-    NodeId place[2];
+    NodeId coordinate[2];
     for (int i = 0; i < 2; i++) {
         NodeId half =
             graph_op2(e->graph, OP_add, at->at[i], number_node(e, 0.5));
-        place[i] =
+        coordinate[i] =
             graph_cast(e->graph, graph_op1(e->graph, OP_floor, half), I32);
     }
     DType type = node_type(e, fill == NO_NODE ? x : fill)->dtype;
-    return pixel_at(e, x, at, place[0], place[1], fill, type);
+    return pixel_at(e, x, at, coordinate[0], coordinate[1], fill, type);
 }
 
 NodeId warp_bilinear(Expansion *e, NodeId x, const PixelTaps *at, NodeId fill) {
     Graph *g = e->graph;
-    NodeId place[2][2], weight[2], row[2];
+    NodeId coordinate[2][2], weight[2], row[2];
     for (int i = 0; i < 2; i++) {
         NodeId before = graph_op1(g, OP_floor, at->at[i]);
         Type t = *node_type(e, before);
         int64_t each[] = {t.dim[0], t.dim[1], t.dim[2], 1};
         weight[i] =
             graph_reshape(g, graph_op2(g, OP_sub, at->at[i], before), 4, each);
-        place[i][0] = graph_cast(g, before, I32);
-        place[i][1] = graph_op2(g, OP_add, place[i][0], int_node(e, 1));
+        coordinate[i][0] = graph_cast(g, before, I32);
+        coordinate[i][1] =
+            graph_op2(g, OP_add, coordinate[i][0], int_node(e, 1));
     }
     for (int i = 0; i < 2; i++) {
-        const NodeId *column = place[1];
-        NodeId right = pixel_at(e, x, at, place[0][i], column[1], fill, F32);
-        NodeId left = pixel_at(e, x, at, place[0][i], column[0], fill, F32);
+        const NodeId *column = coordinate[1];
+        NodeId right =
+            pixel_at(e, x, at, coordinate[0][i], column[1], fill, F32);
+        NodeId left =
+            pixel_at(e, x, at, coordinate[0][i], column[0], fill, F32);
         row[i] = lerp(e, left, right, weight[1]);
     }
     return lerp(e, row[0], row[1], weight[0]);

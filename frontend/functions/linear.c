@@ -48,7 +48,7 @@ static bool expect_channels(Expansion *e, const Call *c, const Value *x) {
     if (t.rank == 4) {
         Diagnostic *d = report(e->diags, D_wrong_rank, c->at,
                                "linear needs rows, [N, channels]");
-        diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+        diag_secondary(d, x->at, "this is %s", tensor_text(e, x->node));
         diag_note(d, "flatten makes rows of it: `|> flatten |> linear`; the "
                      "product at each pixel is conv(channels, 1)");
         return false;
@@ -78,7 +78,7 @@ static Value report_product(Expansion *e, const Expr *x, Value a, Value b,
                             const char *note) {
     Diagnostic *d = report(e->diags, D_incompatible_shapes, x->op_at,
                            "cannot multiply matrices of these shapes");
-    diag_place(d, a.at, "this is %s", tensor_text(e, a.node));
+    diag_secondary(d, a.at, "this is %s", tensor_text(e, a.node));
     diag_label(d, "and this is %s", tensor_text(e, b.node));
     diag_note(d, "%s", note);
     return value_poison();

@@ -32,7 +32,7 @@ static bool infer_sizes(Expansion *e, Span at, const Value *list, Type *t) {
         if (v->list.count == 0) {
             Diagnostic *d =
                 report(e->diags, D_wrong_length, at, "a tensor needs numbers");
-            diag_place(d, v->at, "this list is empty");
+            diag_secondary(d, v->at, "this list is empty");
             return false;
         }
         if (t->rank == MAX_RANK) {
@@ -62,18 +62,20 @@ static bool report_item(Expansion *e, Span at, const Value *v, int axis,
         e->diags, list || (number && expected) ? D_wrong_length : D_wrong_kind,
         at, "the items of a tensor are all numbers, or lists of one length");
     if (!list && !number)
-        diag_place(d, v->at, "this is %s", value_kind_name(v->kind));
+        diag_secondary(d, v->at, "this is %s", value_kind_name(v->kind));
     else if (number && expected == 0)
-        diag_place(d, v->at, "this has a unit");
+        diag_secondary(d, v->at, "this has a unit");
     else if (number)
-        diag_place(d, v->at, "this is a number, and the first is a list of %d",
-                   expected);
+        diag_secondary(d, v->at,
+                       "this is a number, and the first is a list of %d",
+                       expected);
     else if (expected == 0)
-        diag_place(d, v->at, "this is a list of %d, and the first is a number",
-                   v->list.count);
+        diag_secondary(d, v->at,
+                       "this is a list of %d, and the first is a number",
+                       v->list.count);
     else
-        diag_place(d, v->at, "this has %d, and the first has %d", v->list.count,
-                   expected);
+        diag_secondary(d, v->at, "this has %d, and the first has %d",
+                       v->list.count, expected);
     return false;
 }
 

@@ -28,8 +28,8 @@ static Value report_pair(Expansion *e, const Call *c, const char *subject,
     Diagnostic *d =
         report(e->diags, D_incompatible_shapes, c->at, "%s", subject);
     for (int i = 0; i < 2; i++)
-        diag_place(d, c->arg[i].at, "%s %s", i ? "and this is" : "this is",
-                   tensor_text(e, c->arg[i].node));
+        diag_secondary(d, c->arg[i].at, "%s %s", i ? "and this is" : "this is",
+                       tensor_text(e, c->arg[i].node));
     if (note != NULL)
         diag_note(d, "%s", note);
     return value_poison();
@@ -58,8 +58,9 @@ static bool expect_classes(Expansion *e, const Call *c, const Value *output) {
     Diagnostic *d = report(e->diags, D_data, c->at,
                            "the data has %lld classes and the output %lld",
                            (long long)e->data.classes, (long long)classes);
-    diag_place(d, output->at, "this is %s", tensor_text(e, output->node));
-    diag_place(d, e->data.at, "the classes are those of %s", e->data.format);
+    diag_secondary(d, output->at, "this is %s", tensor_text(e, output->node));
+    diag_secondary(d, e->data.at, "the classes are those of %s",
+                   e->data.format);
     return false;
 }
 
@@ -99,7 +100,7 @@ static void warn_repeated(Expansion *e, const Call *c, DiagId id,
     Diagnostic *d =
         report(e->diags, id, c->at, "%s takes logits, not the result of %s",
                c->builtin->name, subject);
-    diag_place(d, output->at, "the %s is here", subject);
+    diag_secondary(d, output->at, "the %s is here", subject);
     diag_note(d, "leave the %s out%s", subject, why);
 }
 
@@ -137,7 +138,7 @@ static bool expect_numbers(Expansion *e, const Call *c, NodeId label,
                            "`%s` of cross_entropy needs labels that are "
                            "numbers of classes",
                            name);
-    diag_place(d, c->arg[1].at, "these are shares of classes");
+    diag_secondary(d, c->arg[1].at, "these are shares of classes");
     return false;
 }
 
@@ -210,7 +211,7 @@ static NodeId sample_weights(Expansion *e, const Call *c, const Value *given,
             e->diags, D_incompatible_shapes, c->at,
             "`weights` of %s are a number for %seach sample", c->builtin->name,
             builtin_id(c->builtin) == B_cross_entropy ? "each class or " : "");
-        diag_place(d, given->at, "this is %s", tensor_text(e, given->node));
+        diag_secondary(d, given->at, "this is %s", tensor_text(e, given->node));
         return NO_NODE;
     }
     if (input->op == OP_input)
@@ -411,7 +412,7 @@ static bool expect_binary_labels(Expansion *e, const Call *c) {
         "%s takes labels from 0 to 1, and those of %s are classes from "
         "0 to %lld",
         c->builtin->name, e->data.format, (long long)e->data.classes - 1);
-    diag_place(d, e->data.at, "the labels are from here");
+    diag_secondary(d, e->data.at, "the labels are from here");
     diag_note(d,
               "cross_entropy is the loss for classes; one_hot(label, %lld) "
               "makes numbers of them",

@@ -424,7 +424,7 @@ static void report_output(Expansion *e, MetricId id, const Span *at) {
                "`%s` needs an output of %s and labels", m->name,
                values ? "values" : "classes");
     if (at != NULL)
-        diag_place(d, e->output.at, "this is %s", output);
+        diag_secondary(d, e->output.at, "this is %s", output);
     else
         diag_label(d, "this is %s", output);
     if (!values && m->unit != METRIC_TABLE && id != METRIC_top5)

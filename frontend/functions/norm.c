@@ -71,7 +71,7 @@ void batch_norm_warn(Expansion *e) {
         Diagnostic *d =
             report(e->diags, D_dead_bias, b->norm_at,
                    "batch_norm removes the bias that comes before it");
-        diag_place(d, b->at, "the bias is here");
+        diag_secondary(d, b->at, "the bias is here");
         diag_note(d, "bias=false computes the same and costs less");
     }
 }
@@ -206,7 +206,7 @@ static bool expect_splits(Expansion *e, const Call *c, const Value *x,
     Diagnostic *d = report(e->diags, D_indivisible_groups, c->at,
                            "a batch of %lld does not divide into %lld splits",
                            (long long)t.dim[0], (long long)splits);
-    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+    diag_secondary(d, x->at, "this is %s", tensor_text(e, x->node));
     return false;
 }
 
@@ -223,7 +223,7 @@ static bool expect_statistics(Expansion *e, const Call *c, const Value *x,
     Diagnostic *d =
         report(e->diags, t.rank < 2 ? D_wrong_rank : D_out_of_range, c->at,
                "batch_norm needs more than one value for each channel");
-    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+    diag_secondary(d, x->at, "this is %s", tensor_text(e, x->node));
     return false;
 }
 
@@ -306,7 +306,7 @@ Value lower_layer_norm(Expansion *e, const Call *c) {
     if (t.rank < 2) {
         Diagnostic *d =
             report(e->diags, D_wrong_rank, c->at, "layer_norm needs channels");
-        diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+        diag_secondary(d, x->at, "this is %s", tensor_text(e, x->node));
         return value_poison();
     }
     if (!expect_small(e, c, P_layer_norm_eps))
@@ -331,7 +331,7 @@ Value lower_group_norm(Expansion *e, const Call *c) {
             report(e->diags, t.rank < 2 ? D_wrong_rank : D_indivisible_groups,
                    c->at, "%lld channels do not divide into %lld groups",
                    (long long)channels, (long long)groups);
-        diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+        diag_secondary(d, x->at, "this is %s", tensor_text(e, x->node));
         return value_poison();
     }
     if (!expect_small(e, c, P_group_norm_eps))

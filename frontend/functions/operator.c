@@ -13,8 +13,8 @@ static Value bad_operands(Expansion *e, const Expr *x, Value a, Value b) {
     Diagnostic *d =
         report(e->diags, D_operator, x->op_at, "%s does not apply to %s and %s",
                op_text(x->op), value_described(a), value_described(b));
-    diag_place(d, x->left->at, "this is %s", value_described(a));
-    diag_place(d, x->right->at, "this is %s", value_described(b));
+    diag_secondary(d, x->left->at, "this is %s", value_described(a));
+    diag_secondary(d, x->right->at, "this is %s", value_described(b));
     note_initialiser(a, d);
     note_initialiser(b, d);
     if (x->op == TOKEN_PRODUCT &&

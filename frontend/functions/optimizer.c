@@ -128,7 +128,7 @@ static bool check_muon(Expansion *e, const Call *c, const Parameter *p) {
     Diagnostic *d = report(e->diags, D_wrong_rank, c->at,
                            "muon needs matrices or filters, and `%s` is %s",
                            p->name, type_text(e, p->type));
-    diag_place(d, p->at, "it belongs to this layer");
+    diag_secondary(d, p->at, "it belongs to this layer");
     diag_note(d,
               "give such parameters another optimizer: params \"*%s\" { "
               "optimizer = adamw() }",

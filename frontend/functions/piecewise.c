@@ -56,7 +56,7 @@ static bool check_order(Expansion *e, const Value *knots) {
             continue;
         Diagnostic *d = report(e->diags, D_invalid_knots, where.at,
                                "the positions of knots must ascend");
-        diag_place(d, before.at, "this one is not earlier");
+        diag_secondary(d, before.at, "this one is not earlier");
         return false;
     }
     return true;

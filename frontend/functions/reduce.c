@@ -36,7 +36,7 @@ bool expect_axis(Expansion *e, const Call *c, Value v, NodeId x, int *axis) {
     Diagnostic *d = report(e->diags, D_wrong_rank, v.at.source ? v.at : c->at,
                            "%s has no axis %s", tensor_text(e, x), name);
     if (c->arg[0].at.source != NULL)
-        diag_place(d, c->arg[0].at, "this is %s", tensor_text(e, x));
+        diag_secondary(d, c->arg[0].at, "this is %s", tensor_text(e, x));
     diag_note(d, "images are [batch, height, width, channels], sequences "
                  "[batch, positions, channels]; numbers count from 0");
     if (builtin_id(c->builtin) == B_max || builtin_id(c->builtin) == B_min)
@@ -241,7 +241,7 @@ Value lower_one_hot(Expansion *e, const Call *c) {
     if ((t.dtype != I32 && t.dtype != U8) || t.rank == MAX_RANK) {
         Diagnostic *d = report(e->diags, D_wrong_kind, c->at,
                                "one_hot needs whole numbers");
-        diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+        diag_secondary(d, x->at, "this is %s", tensor_text(e, x->node));
         if (e->mixes_labels && x->node == e->label)
             diag_note(d, "where samples are mixed, a label is shares of "
                          "classes already");

@@ -202,7 +202,7 @@ static bool report_invalid_pixels(Expansion *e, const Call *c, const Value *x) {
     Diagnostic *d = report(e->diags, D_label_not_moved, c->at,
                            "%s cannot leave out pixels from outside the image",
                            c->builtin->name);
-    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+    diag_secondary(d, x->at, "this is %s", tensor_text(e, x->node));
     diag_note(d, "use mean(x) or sum(x) with an x that is computed from output "
                  "and label pixel by pixel, or mode=reflect or mode=edge in "
                  "the augmentation, with which all pixels count");
@@ -308,7 +308,7 @@ static bool expect_reduced(Expansion *e, const Call *c, const Value *x) {
         Diagnostic *d = report(e->diags, D_wrong_rank, c->at,
                                "%s needs numbers for each sample, f32[N, ...]",
                                c->builtin->name);
-        diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+        diag_secondary(d, x->at, "this is %s", tensor_text(e, x->node));
         return false;
     }
     bool counts = e->valid == NO_NODE ||
@@ -354,7 +354,7 @@ static bool expect_rows_of_weights(Expansion *e, const Call *c, const Value *x,
     Diagnostic *d = report(e->diags, D_incompatible_shapes, c->at,
                            "a mean that `weights` or `ignore` of a loss divide "
                            "has a number for each of its rows");
-    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+    diag_secondary(d, x->at, "this is %s", tensor_text(e, x->node));
     diag_note(d, "the rows are %s", tensor_text(e, *weights));
     return false;
 }

@@ -41,9 +41,9 @@ static bool progress_arg(Expansion *e, const Call *c, ParamId since,
             report(e->diags, D_invalid_knots, c->at,
                    "%s must begin before it ends", c->builtin->name);
         if (from.at.source != NULL)
-            diag_place(d, from.at, "it begins here");
+            diag_secondary(d, from.at, "it begins here");
         if (to.at.source != NULL)
-            diag_place(d, to.at, "and ends here");
+            diag_secondary(d, to.at, "and ends here");
         return false;
     }
     Value first = time_arg(e, c, since);

@@ -11,8 +11,8 @@ static Value size_of_axis(Expansion *e, const Call *c, int axis, int rank) {
     if (t.rank == 0) {
         Diagnostic *d = report(e->diags, D_wrong_rank, c->at,
                                "a single number has no channels");
-        diag_place(d, c->arg[0].at, "this is %s",
-                   tensor_text(e, c->arg[0].node));
+        diag_secondary(d, c->arg[0].at, "this is %s",
+                       tensor_text(e, c->arg[0].node));
         return value_poison();
     }
     axis = axis < 0 ? t.rank - 1 : axis;
@@ -89,7 +89,7 @@ Value lower_reshape(Expansion *e, const Call *c) {
     Diagnostic *d = report(
         e->diags, D_incompatible_shapes, shape->at.source ? shape->at : c->at,
         "%s cannot be put into this shape", tensor_text(e, x->node));
-    diag_place(d, x->at, "it has %s numbers", count_text(e, x->node));
+    diag_secondary(d, x->at, "it has %s numbers", count_text(e, x->node));
     diag_note(d, "the sizes must multiply to that; one of them may be -1");
     return value_poison();
 }
@@ -126,6 +126,6 @@ Value lower_transpose(Expansion *e, const Call *c) {
     Diagnostic *d =
         report(e->diags, D_out_of_range, list->at.source ? list->at : c->at,
                "an order names each axis once");
-    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+    diag_secondary(d, x->at, "this is %s", tensor_text(e, x->node));
     return value_poison();
 }

@@ -34,7 +34,7 @@ Value lower_slice(Expansion *e, const Call *c) {
         report(e->diags, D_out_of_range, c->at,
                "the range %lld to %lld is not within 0 to %lld",
                (long long)from, (long long)to, (long long)size);
-    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+    diag_secondary(d, x->at, "this is %s", tensor_text(e, x->node));
     diag_note(d, "`from` is the first index and `to` the one after the last; "
                  "below 0 they count from the end");
     return value_poison();
@@ -79,7 +79,7 @@ static int64_t *part_sizes(Expansion *e, const Call *c, int64_t whole,
     Diagnostic *d =
         report(e->diags, D_indivisible_groups, c->at,
                "%lld does not divide into these parts", (long long)whole);
-    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+    diag_secondary(d, x->at, "this is %s", tensor_text(e, x->node));
     return NULL;
 }
 
@@ -160,9 +160,10 @@ static bool expect_parts(Expansion *e, const Call *c, const Value *list,
             continue;
         Diagnostic *d = report(e->diags, D_incompatible_shapes, c->at,
                                "cannot join tensors of these shapes");
-        diag_place(d, list->list.item[0].at, "this is %s",
-                   tensor_text(e, list->list.item[0].node));
-        diag_place(d, part->at, "and this is %s", tensor_text(e, part->node));
+        diag_secondary(d, list->list.item[0].at, "this is %s",
+                       tensor_text(e, list->list.item[0].node));
+        diag_secondary(d, part->at, "and this is %s",
+                       tensor_text(e, part->node));
         diag_note(d,
                   "all dimensions but %d, along which they are joined, "
                   "must be equal, or 1",
@@ -202,8 +203,9 @@ static bool expect_equal_parts(Expansion *e, const Call *c, const Value *list) {
             continue;
         Diagnostic *d = report(e->diags, D_incompatible_shapes, c->at,
                                "cannot stack tensors of different shapes");
-        diag_place(d, first->at, "this is %s", tensor_text(e, first->node));
-        diag_place(d, part->at, "and this is %s", tensor_text(e, part->node));
+        diag_secondary(d, first->at, "this is %s", tensor_text(e, first->node));
+        diag_secondary(d, part->at, "and this is %s",
+                       tensor_text(e, part->node));
         return false;
     }
     if (t.rank == 0 || t.rank == MAX_RANK) {
@@ -211,7 +213,7 @@ static bool expect_equal_parts(Expansion *e, const Call *c, const Value *list) {
                                "`stack` adds an axis after the first of 1 to "
                                "%d",
                                MAX_RANK - 1);
-        diag_place(d, first->at, "this is %s", tensor_text(e, first->node));
+        diag_secondary(d, first->at, "this is %s", tensor_text(e, first->node));
         return false;
     }
     all.dtype = F32;
@@ -281,7 +283,7 @@ static bool expect_pads(Expansion *e, const Call *c, const Value *x,
                    mirror ? "mode=reflect needs a size smaller than the image"
                           : "mode=%s pads by %d at most",
                    mode, (int)MAX_PAD);
-        diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+        diag_secondary(d, x->at, "this is %s", tensor_text(e, x->node));
         return false;
     }
     return true;

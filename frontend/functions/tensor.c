@@ -101,7 +101,7 @@ bool expect_rank(Expansion *e, const Call *c, const Value *x, int rank) {
         report(e->diags, D_wrong_rank, c->at, "%s needs %s", c->builtin->name,
                rank == 4 ? "images, [N, height, width, channels]"
                          : "rows, [N, channels]");
-    diag_place(d, x->at, "this is %s", tensor_text(e, x->node));
+    diag_secondary(d, x->at, "this is %s", tensor_text(e, x->node));
     if (rank == 2 && t.rank > 2)
         diag_note(d, "flatten makes rows of it: `|> flatten |> %s`",
                   c->builtin->name);

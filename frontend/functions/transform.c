@@ -13,7 +13,7 @@
 // ---- the list ----
 
 // The call in the user's file: one of a module of std/ is that of its caller.
-static void place_call(const Expansion *e, const Call *c, Transform *t) {
+static void find_user_call(const Expansion *e, const Call *c, Transform *t) {
     t->function = c->builtin->name;
     t->at = c->at;
     for (const struct CallFrame *f = e->call_stack;
@@ -29,7 +29,7 @@ void transform_add(Expansion *e, const Call *c, NodeId from, NodeId to,
         return;
     Transform *added = ARENA_NEW(e->arena, Transform);
     *added = t;
-    place_call(e, c, added);
+    find_user_call(e, c, added);
     added->from = from;
     added->to = to;
     added->before = e->transform;
@@ -239,10 +239,10 @@ static void report_label(Expansion *e, const Transform *t, Type label) {
         "labels follow as [N, height, width], or as targets [N, height, width, "
         "channels]; height and width are those of the image, times or divided "
         "by one whole number");
-    diag_place(d, e->output.at, "with this output labels are %s",
-               samples_text(e, label));
-    diag_place(d, e->model_input_at, "and the images are %s",
-               samples_text(e, *node_type(e, t->to)));
+    diag_secondary(d, e->output.at, "with this output labels are %s",
+                   samples_text(e, label));
+    diag_secondary(d, e->model_input_at, "and the images are %s",
+                   samples_text(e, *node_type(e, t->to)));
 }
 
 LabelExtent label_extent(Expansion *e, Type label) {
@@ -424,7 +424,7 @@ static void replay_resize(Replay *r, const Transform *t,
         r->valid = fully_inside(r->e, resized(r, r->valid, mode, size));
 }
 
-// A label covers the same places with other pixels, so only the distance of the
+// A label covers the same area with other pixels, so only the distance of the
 // map is another number of them.
 static void replay_warp(Replay *r, const Transform *t, const int64_t size[2]) {
     Expansion *e = r->e;

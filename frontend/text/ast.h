@@ -42,7 +42,7 @@ typedef enum {
     UNIT_GIB
 } Unit;
 
-// A name and its place.
+// A name and its location.
 typedef struct {
     Atom name;
     Span at;

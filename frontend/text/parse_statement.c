@@ -61,7 +61,7 @@ void block_close(Parser *p, Span open) {
         return;
     Diagnostic *d = token_expected(p, "`}`");
     if (d != NULL)
-        diag_place(d, open, "this block is still open");
+        diag_secondary(d, open, "this block is still open");
 }
 
 static Block block(Parser *p);

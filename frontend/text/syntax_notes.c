@@ -269,11 +269,11 @@ static void bracket_note(const ErrorContext *a, Diagnostic *d) {
     int open = open_bracket(a->t, a->at);
     bool closes = strstr(a->expected, "`)`") || strstr(a->expected, "`]`");
     if (closes && open >= 0 && a->t[a->at].first)
-        diag_place(d, a->t[open].at, "this bracket is still open");
+        diag_secondary(d, a->t[open].at, "this bracket is still open");
 }
 
 // Notes for an expected token alone.
-static const char *place_note(const char *expected) {
+static const char *context_note(const char *expected) {
     return strncmp(expected, "a key such as", 13) == 0
                ? "a train block has keys, no statements; the trainer runs "
                  "epochs, steps and updates"
@@ -305,7 +305,7 @@ void syntax_note(const Token *t, int at, const char *expected, Diagnostic *d) {
     if (note == NULL)
         note = missing_comma(&a);
     if (note == NULL)
-        note = place_note(expected);
+        note = context_note(expected);
     if (note == NULL && strstr(expected, "`{`") && at > 1 &&
         t[at - 2].kind == TOKEN_IMPORT)
         note = "names are imported one by one: import \"std/vision.net\" "

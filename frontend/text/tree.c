@@ -19,7 +19,7 @@ typedef struct {
 static void location_add(Printer *p, size_t start, Span at) {
     enum { COLUMN = 40 };
     int wide = (int)(p->out->length - start);
-    Place location = source_place(at.source, at.start);
+    LineColumn location = source_line_column(at.source, at.start);
     text_add(p->out, "%*s# %d:%d\n", wide < COLUMN ? COLUMN - wide : 2, "",
              location.line, location.column);
 }

@@ -23,7 +23,7 @@ static bool check_unit(Expansion *e, const TrainBlock *t, int entry) {
         Diagnostic *d =
             report(e->diags, D_key_value, t->entry[entry].after->at,
                    "the times of freezing must all have the same unit");
-        diag_place(d, t->entry[i].after->at, "this one has another");
+        diag_secondary(d, t->entry[i].after->at, "this one has another");
         return false;
     }
     return true;

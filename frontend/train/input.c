@@ -73,7 +73,7 @@ static bool report_data(Expansion *e, const Param *p, Type known,
         report(e->diags, D_data, p->type->at, "the samples of %s are %s",
                e->data.format, samples_text(e, known));
     diag_label(d, "and this is %s", samples_text(e, written));
-    diag_place(d, e->data.at, "these are %s", samples_text(e, known));
+    diag_secondary(d, e->data.at, "these are %s", samples_text(e, known));
     if (written.rank == 4 && known.rank == 4 &&
         written.dim[1] == known.dim[3] && written.dim[3] == known.dim[2])
         diag_note(d, "the order is [N, height, width, channels]");
@@ -226,6 +226,6 @@ bool input_check(Expansion *e, const TrainBlock *block, const Value *given,
         report(e->diags, D_data, p->type->at,
                "the input of the model does not match that of the train block");
     diag_label(d, "this is %s", samples_text(e, written));
-    diag_place(d, input.at, "and this is %s", samples_text(e, found));
+    diag_secondary(d, input.at, "and this is %s", samples_text(e, found));
     return false;
 }

@@ -114,7 +114,7 @@ static const Train *train_find(Expansion *e, const File *f) {
         if (found != NULL) {
             Diagnostic *d = report(e->diags, D_redefinition, t->model_at,
                                    "a file has one train block");
-            diag_place(d, found->model_at, "this is the first");
+            diag_secondary(d, found->model_at, "this is the first");
             return NULL;
         }
         found = t;
@@ -178,7 +178,7 @@ bool keys_check(Expansion *e, Span at, const Entry *entry, int count) {
                 continue;
             Diagnostic *d = report(e->diags, D_duplicate_key, entry[i].at,
                                    "`%s` is given twice", entry[i].name);
-            diag_place(d, entry[k].at, "this is the first");
+            diag_secondary(d, entry[k].at, "this is the first");
             good = false;
             break;
         }

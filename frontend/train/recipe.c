@@ -57,7 +57,7 @@ static bool read_length(Expansion *e, TrainBlock *t) {
     Diagnostic *d =
         report(e->diags, D_duplicate_key, t->entry[later ? steps : epochs].at,
                "the length of the run is given twice");
-    diag_place(d, t->entry[later ? epochs : steps].at, "this is the first");
+    diag_secondary(d, t->entry[later ? epochs : steps].at, "this is the first");
     diag_note(d, "`epochs` or `steps`, not both");
     return false;
 }
@@ -99,7 +99,7 @@ static bool read_shards(Expansion *e, TrainBlock *t) {
         Diagnostic *d = report(e->diags, D_key_value, key_at(t, "shards"),
                                "%lld shards do not divide a batch of %lld",
                                (long long)count, (long long)e->recipe.batch);
-        diag_place(d, key_at(t, "batch"), "this is the batch");
+        diag_secondary(d, key_at(t, "batch"), "this is the batch");
         return false;
     }
     e->recipe.shards = (int)count;

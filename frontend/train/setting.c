@@ -95,7 +95,7 @@ static void report_no_call(Expansion *e, const TrainBlock *t,
     Diagnostic *d =
         report(e->diags, D_setting, setting->at,
                "`%s` is not a call and has no arguments", setting->name);
-    diag_place(d, value->at, "this is its value");
+    diag_secondary(d, value->at, "this is its value");
     if (value->kind == EXPR_NAME && entry_find(t, value->text) >= 0)
         diag_note(d, "it is another key: %s.%s=...", value->text,
                   setting->argument);

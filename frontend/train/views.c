@@ -53,7 +53,7 @@ static bool check_list(Expansion *e, const Expr *list) {
             continue;
         Diagnostic *d = report(e->diags, D_key_value, item->at,
                                "give all views a weight, or none");
-        diag_place(d, first->at, "this is the first");
+        diag_secondary(d, first->at, "this is the first");
         return false;
     }
     if (list->count <= MAX_VIEWS)
@@ -156,8 +156,8 @@ static bool read_extent(Expansion *e, const View *view, Type output, bool *has,
         return true;
     Diagnostic *d = report(e->diags, D_label_not_moved, view->chain->at,
                            "this view cannot be undone in the output");
-    diag_place(d, e->model_input_at, "the images are %s",
-               samples_text(e, image));
+    diag_secondary(d, e->model_input_at, "the images are %s",
+                   samples_text(e, image));
     diag_note(d,
               "it is %s; a view can be undone in an output [N, height, width, "
               "channels] that has a whole number of elements for each pixel",

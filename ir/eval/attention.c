@@ -36,11 +36,11 @@ static bool row_next(Row *r) {
 }
 
 // The offset of channel c at position j.
-static int64_t place(const Row *r, int64_t j, int64_t c) {
+static int64_t offset_of(const Row *r, int64_t j, int64_t c) {
     return (r->n * r->s.positions + j) * r->s.width + c;
 }
 
-static int64_t place_out(const Row *r, int64_t i) {
+static int64_t offset_out(const Row *r, int64_t i) {
     return (r->n * r->s.positions + i) * r->s.heads * r->s.size +
            r->h * r->s.size;
 }
@@ -59,10 +59,10 @@ static double dot(const double *x, const double *y, int64_t count) {
 // Computes the scores, and returns the logarithm of their exponentials' sum.
 static double row_scores(Row *r) {
     const double *qkv = arg(r->e, 0);
-    const double *q = qkv + place(r, r->i, attention_query(&r->s, r->h));
+    const double *q = qkv + offset_of(r, r->i, attention_query(&r->s, r->h));
     double most = -INFINITY, sum = 0;
     for (int64_t j = 0; j < end_of(r); j++) {
-        const double *k = qkv + place(r, j, attention_key(&r->s, r->h));
+        const double *k = qkv + offset_of(r, j, attention_key(&r->s, r->h));
         r->score[j] = r->s.scale * dot(q, k, r->s.size);
         most = larger(r->score[j], most) ? r->score[j] : most;
     }
@@ -84,11 +84,11 @@ static double kept(const Row *r, int64_t j) {
 void eval_attention(const Eval *e) {
     Row r = row_new(e, 1);
     for (r.i = -1; row_next(&r);) {
-        double lse = row_scores(&r), *out = e->out + place_out(&r, r.i);
+        double lse = row_scores(&r), *out = e->out + offset_out(&r, r.i);
         for (int64_t j = 0; j < end_of(&r); j++) {
             double weight = exp(r.score[j] - lse) * kept(&r, j);
             const double *v =
-                arg(e, 0) + place(&r, j, attention_value(&r.s, r.h));
+                arg(e, 0) + offset_of(&r, j, attention_value(&r.s, r.h));
             for (int64_t c = 0; c < r.s.size; c++)
                 out[c] += weight * v[c];
         }
@@ -110,14 +110,14 @@ void eval_attention_grad(const Eval *e) {
     int64_t size = r.s.size, row = 0;
     const double *qkv = arg(e, 0);
     for (r.i = -1; row_next(&r); row++) {
-        const double *out = arg(e, 1) + place_out(&r, r.i);
-        const double *dout = arg(e, 2) + place_out(&r, r.i);
-        int64_t q = place(&r, r.i, attention_query(&r.s, r.h));
+        const double *out = arg(e, 1) + offset_out(&r, r.i);
+        const double *dout = arg(e, 2) + offset_out(&r, r.i);
+        int64_t q = offset_of(&r, r.i, attention_query(&r.s, r.h));
         double delta = dot(dout, out, size);
         row_scores(&r);
         for (int64_t j = 0; j < end_of(&r); j++) {
-            int64_t k = place(&r, j, attention_key(&r.s, r.h));
-            int64_t v = place(&r, j, attention_value(&r.s, r.h));
+            int64_t k = offset_of(&r, j, attention_key(&r.s, r.h));
+            int64_t v = offset_of(&r, j, attention_value(&r.s, r.h));
             double p = exp(r.score[j] - arg(e, 3)[row]), m = kept(&r, j);
             double slope =
                 r.s.scale * p * (m * dot(dout, qkv + v, size) - delta);

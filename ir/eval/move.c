@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Move: operations that have the same numbers at other places.
+// Move: operations that move elements without arithmetic.
 #include "ir/eval/rule.h"
 
 #include <string.h>

@@ -4,7 +4,7 @@
 // Their meaning is defined for numbers, once; for tensors the C compiler makes
 // a loop of each.  Blocks are so small that a processor's nearest cache holds
 // their operands and results.
-#include "ir/eval/places.h"
+#include "ir/eval/broadcast.h"
 #include "ir/eval/rule.h"
 
 #include <math.h>
@@ -163,26 +163,26 @@ static void block_eval(const Block *b) {
 }
 
 // The next elements of an operand, in `near` if they do not lie in a row.
-static const double *take(Places *p, const double *from, double *near,
+static const double *take(BroadcastWalk *p, const double *from, double *near,
                           int64_t count) {
-    int64_t at, some = places_next(p, count, &at);
+    int64_t at, some = broadcast_next(p, count, &at);
     if (some == count && p->step[0] == 1)
         return from + at;
     for (int64_t done = 0; done < count;) {
         for (int64_t i = 0; i < some; i++)
             near[done + i] = from[at + i * p->step[0]];
         done += some;
-        some = places_next(p, count - done, &at);
+        some = broadcast_next(p, count - done, &at);
     }
     return near;
 }
 
 void eval_pointwise(const Eval *e) {
     double near[MAX_ARGS][BLOCK];
-    Places p[MAX_ARGS];
+    BroadcastWalk p[MAX_ARGS];
     int64_t count = type_count(e->n->type);
     for (int k = 0; k < e->n->num_args; k++)
-        p[k] = places_of(*e->n->type, *arg_type(e, k));
+        p[k] = broadcast_walk(*e->n->type, *arg_type(e, k));
     for (int64_t i = 0; i < count; i += BLOCK) {
         Block b = {.n = e->n, .out = e->out + i, .count = count - i};
         b.count = b.count < BLOCK ? b.count : BLOCK;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Reduce: operations that make one number of many.
-#include "ir/eval/places.h"
+#include "ir/eval/broadcast.h"
 #include "ir/eval/rule.h"
 
 #include <math.h>
@@ -15,10 +15,10 @@ typedef void RunTake(double *restrict out, const double *restrict x,
 static void runs_take(const Eval *e, RunTake *take, double *out,
                       const double *mean) {
     const double *x = arg(e, 0);
-    Places p = places_of(*arg_type(e, 0), *e->n->type);
+    BroadcastWalk p = broadcast_walk(*arg_type(e, 0), *e->n->type);
     int64_t left = type_count(arg_type(e, 0));
     for (int64_t some, at; left > 0; left -= some, x += some) {
-        some = places_next(&p, left, &at);
+        some = broadcast_next(&p, left, &at);
         take(out + at, x, mean ? mean + at : NULL, some, p.step[0]);
     }
 }

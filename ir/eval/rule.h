@@ -47,7 +47,7 @@ void eval_argmax(const Eval *e);
 void eval_all_finite(const Eval *e);
 void eval_total(const Eval *e);
 
-// ---- move.c: other places of the same numbers ----
+// ---- move.c: elements moved without arithmetic ----
 
 void eval_copy(const Eval *e);
 void eval_pad(const Eval *e);

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-// The row (axis 0) or column (axis 1) of the image that place r of window o
+// The row (axis 0) or column (axis 1) of the image that tap r of window o
 // is on, or -1 in the padding.
 static int64_t window_at(const Node *n, Type image, int axis, int64_t o,
                          int64_t r) {
@@ -14,7 +14,7 @@ static int64_t window_at(const Node *n, Type image, int axis, int64_t o,
     return at >= 0 && at < image.dim[1 + axis] ? at : -1;
 }
 
-// Windows of `size` places over `image`, one for each element of `pooled`.
+// Windows of `size` taps over `image`, one for each element of `pooled`.
 typedef struct {
     Type image, pooled;
     int64_t size;
@@ -27,7 +27,7 @@ static Pool pool_of(const Eval *e, Type image, Type pooled) {
                           node_ints(e->n, ATTR_window, 1, 1)};
 }
 
-// The image's element at place k of window o, or -1 in the padding.
+// The image's element at tap k of window o, or -1 in the padding.
 static int64_t pool_pixel(const Eval *e, const Pool *p, int64_t o, int64_t k) {
     const int64_t *dim = p->pooled.dim;
     int64_t columns = node_ints(e->n, ATTR_window, 1, 1);
@@ -39,7 +39,7 @@ static int64_t pool_pixel(const Eval *e, const Pool *p, int64_t o, int64_t k) {
     return pixel(p->image, o / dim[3] / dim[2] / dim[1], y, x, o % dim[3]);
 }
 
-// The largest of each window, or with index set its place, the first on ties.
+// The largest of each window, or with index set its tap, the first on ties.
 static void max_pool(const Eval *e, bool index) {
     Pool p = pool_of(e, *arg_type(e, 0), *e->n->type);
     for (int64_t o = 0; o < type_count(&p.pooled); o++) {
@@ -114,7 +114,7 @@ static Blend blend_of(const Node *n, Type image, int axis, int64_t i) {
 }
 
 // The channels of a pixel of a resized image, in the result, and their sources
-// in the image: four places with their shares.
+// in the image: four pixels with their weights.
 typedef struct {
     int64_t own;
     int64_t at[4];

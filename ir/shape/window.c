@@ -45,7 +45,8 @@ static const char *check_window(const Graph *g, const Node *n) {
 }
 
 // The number of windows along H (axis 0) or W (axis 1) of an image.
-static int64_t places(const Node *n, Type image, int axis, int64_t window) {
+static int64_t output_size(const Node *n, Type image, int axis,
+                           int64_t window) {
     int64_t pads = node_ints(n, ATTR_pad, 2 * axis, 0) +
                    node_ints(n, ATTR_pad, 2 * axis + 1, 0);
     return window_count(image.dim[1 + axis], pads, window,
@@ -68,7 +69,7 @@ static const char *pool_type(const Graph *g, const Node *n, Type x, Type *out) {
         if (node_ints(n, ATTR_pad, 2 * axis, 0) >= window ||
             node_ints(n, ATTR_pad, 2 * axis + 1, 0) >= window)
             return "its pad must be smaller than its window";
-        out->dim[1 + axis] = places(n, x, axis, window);
+        out->dim[1 + axis] = output_size(n, x, axis, window);
         if (x.dim[1 + axis] == 0 || out->dim[1 + axis] == 0)
             return unfit(g, "the window must fit the image", &x);
     }
@@ -171,7 +172,7 @@ static const char *conv_type(const Graph *g, const Node *n, Type x, Type w,
     *y = type_of(x.dtype, 4, x.dim);
     y->dim[3] = w.dim[0];
     for (int axis = 0; axis < 2; axis++) {
-        y->dim[1 + axis] = places(n, x, axis, w.dim[1 + axis]);
+        y->dim[1 + axis] = output_size(n, x, axis, w.dim[1 + axis]);
         if (y->dim[1 + axis] == 0)
             return differ(g, "the window must fit the image", &x, &w);
     }

@@ -44,7 +44,7 @@ static int64_t nearest(int64_t i, int64_t low, int64_t high) {
     return i < low ? low : i > high ? high : i;
 }
 
-// For a place outside a tensor, as in the border of a pad, kernels read the
+// For an element outside a tensor, as in the border of a pad, kernels read the
 // nearest element.
 static void box_clip(Box *box, Type t) {
     for (int i = 0; i < t.rank && box->any; i++) {
@@ -90,7 +90,7 @@ static void need_axis(Box *need, int to, const Box *box, int from) {
     need->high[to] = box->high[from];
 }
 
-// Axes from the last on: a broadcast axis is read at its one place, a reduced
+// Axes from the last on: a broadcast axis is read at its one element, a reduced
 // one as a whole.
 static void need_aligned(Type from, Type to, const Box *box, Box *need) {
     int offset = from.rank - to.rank;
@@ -207,8 +207,8 @@ static void need_somewhere(Type to, int first, int last, const Box *box,
     need->loose = true;
 }
 
-// The places of the needed images, or of their needed pixels, [N,H,W].
-static void need_places(Type to, const Box *box, Box *need) {
+// The needed images, or their needed pixels, [N,H,W].
+static void need_pixels(Type to, const Box *box, Box *need) {
     for (int i = 0; i < (to.rank == 3 ? 3 : to.rank > 0); i++)
         need_axis(need, i, box, i);
 }
@@ -231,13 +231,13 @@ static Box operand_box(const Graph *g, const Node *d, int i, const Box *box) {
     case OP_flip:
     case OP_take:
         if (i > 0)
-            need_places(to, box, &need);
+            need_pixels(to, box, &need);
         else
             need_somewhere(to, 1, 2, box, &need);
         break;
     case OP_gather:
         if (i > 0)
-            need_places(to, box, &need);
+            need_pixels(to, box, &need);
         else
             need.loose = true;
         break;

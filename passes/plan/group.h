@@ -54,7 +54,7 @@ typedef struct {
     NodeId first, last; // the run of its nodes, inclusive
     const Type *iteration_space; // GRID, ROWS, SCATTER
     NodeId workspace;   // its workspace leaf, or NO_NODE
-    int counter;        // the place of its first counter, or -1
+    int counter;        // the index of its first counter, or -1
     int num_counters;
     int num_inputs, num_outputs;
     const NodeId *input;  // stored nodes of other groups and leaves it reads
@@ -77,7 +77,7 @@ typedef struct {
 ReductionKind reduction_kind(const Graph *g, NodeId n);
 
 // The gradient of a pool that n is, also behind casts, if the pool's windows
-// lie side by side: each window is then a place of its own to write to. NO_NODE
+// lie side by side: each window is then memory of its own to write to. NO_NODE
 // if it is none.
 NodeId pool_unfolded(const Graph *g, NodeId n);
 

@@ -458,7 +458,7 @@ int64_t form_bytes(int64_t channels) {
     return (4 * channels + SLOT - 1) / SLOT * SLOT;
 }
 
-static void place_forms(const Graph *g, LibraryFusions *r) {
+static void assign_forms(const Graph *g, LibraryFusions *r) {
     for (int i = 0; i < r->count; i++) {
         Norm *norm = &r->norm[r->fusion[i].norm];
         if (r->fusion[i].kind == FUSION_statistics || norm->forms >= 0)
@@ -484,7 +484,7 @@ LibraryFusions groups_library_fusions(const Graph *g, const Group *group,
         find_prologue(&s, i);
         find_backward(&s, i);
     }
-    place_forms(g, &r);
+    assign_forms(g, &r);
     return r;
 }
 

@@ -44,7 +44,7 @@ bool *merged_taken(const MergedLaunches *j, const LibraryFusions *r,
 // sm; 0: with none.
 int merged_saving(const MergedLaunches *j, const LibraryFusions *r, int sm);
 
-// The place of the block counter of the barrier of merged launches: the last.
+// The index of the block counter of the barrier of merged launches: the last.
 int merged_barrier_counter(const Graph *g);
 
 #endif

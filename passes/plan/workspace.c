@@ -49,13 +49,13 @@ void workspace_add(Workspace *s, const Graph *g, NodeId n, bool result) {
 
 const int64_t *workspace_offsets(const Graph *g, const Group *group, Arena *a) {
     Workspace s = workspace_new(g, group->kind, group->iteration_space);
-    int64_t *place =
+    int64_t *offset =
         ARENA_ARRAY(a, (size_t)(group->last - group->first) + 1, int64_t);
     for (NodeId n = group->first; n <= group->last; n++) {
-        place[n - group->first] = s.numbers;
+        offset[n - group->first] = s.numbers;
         workspace_add(&s, g, n, false);
     }
-    return place;
+    return offset;
 }
 
 // Rows for the blocks of whichever device has more.

@@ -248,13 +248,13 @@ static ncclResult_t exchange_near(Nccl *n, CUdeviceptr from, CUdeviceptr to,
     for (int i = 0; i < n->near && share > 0; i++)
         for (int far = 0; far < n->far; far++) {
             size_t rank = (size_t)(far * n->near + i);
-            size_t place = (size_t)next++;
+            size_t index = (size_t)next++;
             result =
                 worse(result,
                       n->nccl.send(pointer(floats(from, rank * share)), share,
                                    ncclFloat32, first + i, n->comm, n->stream));
             result = worse(result,
-                           n->nccl.receive(pointer(floats(to, place * share)),
+                           n->nccl.receive(pointer(floats(to, index * share)),
                                            share, ncclFloat32, first + i,
                                            n->comm, n->stream));
         }

@@ -21,7 +21,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-// The place of a column: a number of an array, or the image.
+// The target of a column: a number of an array, or the image.
 typedef struct {
     RtColumn *to; // NULL: the image, or an ignored column
     RtType type;  // of the array

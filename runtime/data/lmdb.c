@@ -3,7 +3,7 @@
 // image and its class, or an image file, as in LSUN, which has a database for
 // each class.
 //
-// The entries are read once.  An index keeps the place of each image in its
+// The entries are read once.  An index keeps the offset of each image in its
 // file, so samples are read in any order, by several threads.
 
 #include "runtime/data/data.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Reader: bytes at any place of a file, through a small buffer.
+// Reader: bytes at any offset of a file, through a small buffer.
 #define _POSIX_C_SOURCE 200809L
 
 #include "runtime/data/data.h"

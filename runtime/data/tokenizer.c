@@ -61,7 +61,7 @@ typedef struct {
 // Two tokens side by side that become another; those of lowest rank first.
 typedef struct {
     int32_t left, right, whole;
-    int rank; // from 1; 0: an empty place of the table
+    int rank; // from 1; 0: an empty slot of the table
 } Merge;
 
 enum { MAX_SPLITS = 8 };
@@ -69,8 +69,8 @@ enum { MAX_SPLITS = 8 };
 struct RtTokenizer {
     Token *token;
     int size, room;
-    int32_t *place;   // of a token in a table by its bytes: number + 1
-    size_t places;    // a power of two
+    int32_t *slot;    // of a token in a table by its bytes: number + 1
+    size_t slots;     // a power of two
     Merge *merge;     // a table by left and right
     size_t merges;    // a power of two
     bool by_bytes;    // tokens are made of bytes, else of characters
@@ -96,22 +96,22 @@ static size_t power_above(size_t n) {
     return power;
 }
 
-// The place of a token with these bytes, or of none.
-static int32_t *place_of(const RtTokenizer *t, const char *bytes,
-                         size_t length) {
-    size_t i = XXH3_64bits(bytes, length) & (t->places - 1);
-    while (t->place[i] != 0) {
-        const Token *own = &t->token[t->place[i] - 1];
+// The slot of a token with these bytes, or of none.
+static int32_t *slot_of(const RtTokenizer *t, const char *bytes,
+                        size_t length) {
+    size_t i = XXH3_64bits(bytes, length) & (t->slots - 1);
+    while (t->slot[i] != 0) {
+        const Token *own = &t->token[t->slot[i] - 1];
         if (own->length == length && memcmp(own->bytes, bytes, length) == 0)
             break;
-        i = (i + 1) & (t->places - 1);
+        i = (i + 1) & (t->slots - 1);
     }
-    return &t->place[i];
+    return &t->slot[i];
 }
 
 static int32_t token_find(const RtTokenizer *t, const char *bytes,
                           size_t length) {
-    return *place_of(t, bytes, length) - 1;
+    return *slot_of(t, bytes, length) - 1;
 }
 
 static Merge *merge_of(const RtTokenizer *t, int32_t left, int32_t right) {
@@ -152,14 +152,14 @@ static bool token_add(RtTokenizer *t, uint64_t number, const char *bytes,
 }
 
 static bool index_tokens(RtTokenizer *t, RtError *e) {
-    free(t->place);
-    t->places = power_above((size_t)t->size);
-    t->place = calloc(t->places, sizeof *t->place);
-    if (t->place == NULL)
+    free(t->slot);
+    t->slots = power_above((size_t)t->size);
+    t->slot = calloc(t->slots, sizeof *t->slot);
+    if (t->slot == NULL)
         return no_memory(e);
     for (int i = 0; i < t->size; i++)
         if (t->token[i].bytes != NULL)
-            *place_of(t, t->token[i].bytes, t->token[i].length) = i + 1;
+            *slot_of(t, t->token[i].bytes, t->token[i].length) = i + 1;
     return true;
 }
 
@@ -527,9 +527,9 @@ static bool merge_add(Reader *r, void *context) {
     if (own.left < 0 || own.right < 0 || own.whole < 0)
         return rt_fail(r->e, EXIT_DATA, "merge %d is of unknown tokens",
                        m->count);
-    Merge *place = merge_of(t, own.left, own.right);
-    if (place->rank == 0)
-        *place = own;
+    Merge *entry = merge_of(t, own.left, own.right);
+    if (entry->rank == 0)
+        *entry = own;
     return true;
 }
 
@@ -667,7 +667,7 @@ void rt_tokenizer_free(RtTokenizer *t) {
     if (t->pcre.library != NULL)
         rt_library_close(t->pcre.library);
     free(t->token);
-    free(t->place);
+    free(t->slot);
     free(t->merge);
     free(t);
 }

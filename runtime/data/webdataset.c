@@ -4,7 +4,7 @@
 // last name, as in the package of that name.  KEY.cls is the number of the
 // class in digits, or KEY.json has it as `label`.
 //
-// The headers are read once.  An index keeps the place of each image in its
+// The headers are read once.  An index keeps the offset of each image in its
 // shard, so samples are read in any order.
 #define _POSIX_C_SOURCE 200809L
 

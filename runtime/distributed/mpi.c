@@ -273,24 +273,24 @@ static void mpi_broadcast(RtCollectives *c, int from, const RtBuffer *b,
 // A round of it: pieces of `most` bytes.
 static void share_pieces(Mpi *m, RtDevice *d, const RtRange *part, size_t at,
                          size_t most) {
-    int count[RT_MAX_RANKS], place[RT_MAX_RANKS];
+    int count[RT_MAX_RANKS], displacement[RT_MAX_RANKS];
     char *all = (char *)m->other;
     for (int i = 0; i < m->size; i++) {
         RtRange piece = rt_range_piece(&part[i], at, most);
         count[i] = (int)(piece.end - piece.begin);
-        place[i] = (int)(most * (size_t)i);
+        displacement[i] = (int)(most * (size_t)i);
     }
     RtRange own = rt_range_piece(&part[m->rank], at, most);
     if (count[m->rank] > 0)
         d->read(d, m->own, own.begin, own.end - own.begin);
     check(m, "MPI_Iallgatherv",
           m->iallgatherv(m->own, count[m->rank], m->byte_type, all, count,
-                         place, m->byte_type, m->comm_world, &m->piece));
+                         displacement, m->byte_type, m->comm_world, &m->piece));
     wait_for(m, &m->piece);
     for (int i = 0; i < m->size; i++)
         if (i != m->rank && count[i] > 0)
             d->write(d, rt_range_piece(&part[i], at, most).begin,
-                     all + place[i], (size_t)count[i]);
+                     all + displacement[i], (size_t)count[i]);
 }
 
 static void mpi_share(RtCollectives *c, RtDevice *d, const RtRange *part) {

@@ -43,7 +43,7 @@ static const RtState *part_of(const RtPlan *plan, const RtState *s,
     return rt_state_find(plan, name);
 }
 
-static size_t place(RtEvalSums *e, const RtState *s) {
+static size_t reserve(RtEvalSums *e, const RtState *s) {
     size_t at = e->values;
     if (s != NULL)
         e->values += rt_state_bytes(s) / sizeof(float);
@@ -58,9 +58,9 @@ static void add_sum(RtEvalSums *e, const RtPlan *plan, const RtState *s) {
                .count = rt_state_bytes(s) / sizeof(float)};
     if (sum.low == NULL)
         return;
-    sum.at = place(e, sum.high);
-    sum.mean_at = place(e, sum.mean);
-    sum.rows_at = place(e, sum.rows);
+    sum.at = reserve(e, sum.high);
+    sum.mean_at = reserve(e, sum.mean);
+    sum.rows_at = reserve(e, sum.rows);
     e->sum[e->num_sums++] = sum;
 }
 

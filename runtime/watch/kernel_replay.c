@@ -23,7 +23,7 @@ typedef struct {
     size_t offset;
     RtType type;
     int64_t count;
-} Place;
+} TensorMemory;
 
 static bool overlap(const RtStored *a, const RtStored *b) {
     return a->offset < b->offset + (size_t)b->count * rt_type_bytes(b->type) &&
@@ -31,7 +31,8 @@ static bool overlap(const RtStored *a, const RtStored *b) {
 }
 
 // Memory is reused: a stored tensor is there until another overlaps it.
-static bool stored_find(const RtKernelReplay *r, uint32_t node, Place *at) {
+static bool stored_find(const RtKernelReplay *r, uint32_t node,
+                        TensorMemory *at) {
     const RtStored *t = r->plan->stored;
     int found = -1;
     for (int i = 0; i < r->plan->num_stored; i++) {
@@ -43,30 +44,33 @@ static bool stored_find(const RtKernelReplay *r, uint32_t node, Place *at) {
             found = -1;
     }
     if (found >= 0)
-        *at = (Place){t[found].offset, t[found].type, t[found].count};
+        *at = (TensorMemory){t[found].offset, t[found].type, t[found].count};
     return found >= 0;
 }
 
-static bool named_find(const RtKernelReplay *r, const char *name, Place *at) {
+static bool named_find(const RtKernelReplay *r, const char *name,
+                       TensorMemory *at) {
     const RtState *s = rt_state_find(r->plan, name);
     const RtStep *step = &r->plan->step[r->anomaly->step];
     if (s != NULL) {
-        *at = (Place){s->offset, s->type,
-                      (int64_t)(rt_state_bytes(s) / rt_type_bytes(s->type))};
+        *at = (TensorMemory){
+            s->offset, s->type,
+            (int64_t)(rt_state_bytes(s) / rt_type_bytes(s->type))};
         return true;
     }
     for (int i = 0; i < step->num_inputs; i++) {
         const RtInput *in = &step->input[i];
         if (strcmp(in->name, name) != 0)
             continue;
-        *at = (Place){in->offset, in->type,
-                      (int64_t)(rt_input_bytes(in) / rt_type_bytes(in->type))};
+        *at = (TensorMemory){
+            in->offset, in->type,
+            (int64_t)(rt_input_bytes(in) / rt_type_bytes(in->type))};
         return true;
     }
     return false;
 }
 
-static bool place_read(RtDevice *d, const Place *at, double *to) {
+static bool tensor_read(RtDevice *d, const TensorMemory *at, double *to) {
     size_t bytes = (size_t)at->count * rt_type_bytes(at->type);
     char *copy = malloc(bytes + 1);
     if (copy == NULL)
@@ -81,11 +85,11 @@ static bool place_read(RtDevice *d, const Place *at, double *to) {
 static bool memory_read(const ReplayMemory *memory, uint32_t node,
                         const char *name, int64_t count, double *to) {
     const RtKernelReplay *r = ((const Memory *)(const void *)memory)->replay;
-    Place at;
+    TensorMemory at;
     bool there =
         name != NULL ? named_find(r, name, &at) : stored_find(r, node, &at);
     return there && at.count == count &&
-           (to == NULL || place_read(r->device, &at, to));
+           (to == NULL || tensor_read(r->device, &at, to));
 }
 
 // ---- the launch ----

@@ -25,8 +25,8 @@ START_TEST(shows_both_spans) {
                              "cannot add tensors of %s shapes", "different");
     e->label[0].at.end = e->label[0].at.start + 1;
     diag_label(e, "and this is f32[N, 32, 32, 128]");
-    diag_place(e, span_of(s, "conv(128, stride=2)"), "this is f32[N, 16, %d]",
-               16);
+    diag_secondary(e, span_of(s, "conv(128, stride=2)"),
+                   "this is f32[N, 16, %d]", 16);
     diag_note(e, "the heights differ: 16 and 32");
     Text t = text_new(a);
     diag_print(&t, &d);
@@ -54,7 +54,7 @@ START_TEST(colours_change_no_text) {
     Source *s = source_new(a, "m.net", model, strlen(model));
     Diagnostics d = diag_new(a);
     Diagnostic *e = diag_add(&d, DIAG_ERROR, "E0312", span_of(s, "+"), "no");
-    diag_place(e, span_of(s, "conv"), "here");
+    diag_secondary(e, span_of(s, "conv"), "here");
     Text plain = text_new(a), color = text_new(a), bare = text_new(a);
     diag_print(&plain, &d);
     d.color = true;
@@ -189,7 +189,7 @@ START_TEST(nothing_steers_the_terminal) {
     uint32_t at = (uint32_t)(strstr(odd, "here") - odd);
     Diagnostic *e =
         diag_add(&d, DIAG_ERROR, "E0001", (Span){s, at, at + 4}, "no \xc2\x9b");
-    diag_place(e, (Span){s, at - 5, at - 2}, "\x07");
+    diag_secondary(e, (Span){s, at - 5, at - 2}, "\x07");
     diag_note(e, "a\nb");
     Text t = text_new(a), json = text_new(a);
     diag_print(&t, &d);

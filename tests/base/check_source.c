@@ -18,7 +18,7 @@ START_TEST(places) {
     static const int expected[][2] = {{1, 1}, {1, 2}, {1, 3}, {2, 1},
                                       {3, 1}, {3, 2}, {3, 3}, {3, 4}};
     for (uint32_t i = 0; i < 8; i++) {
-        Place p = source_place(s, i);
+        LineColumn p = source_line_column(s, i);
         ck_assert_int_eq(p.line, expected[i][0]);
         ck_assert_int_eq(p.column, expected[i][1]);
     }
@@ -30,8 +30,8 @@ END_TEST
 START_TEST(columns_are_characters) {
     Arena *a = arena_new();
     Source *s = source_of(a, "\xc3\xa9\xe2\x82\xac x");
-    ck_assert_int_eq(source_place(s, 2).column, 2);
-    ck_assert_int_eq(source_place(s, 5).column, 3);
+    ck_assert_int_eq(source_line_column(s, 2).column, 2);
+    ck_assert_int_eq(source_line_column(s, 5).column, 3);
     arena_free(a);
 }
 END_TEST

@@ -155,7 +155,7 @@ static void compare(Run *r, const Graph *g, NodeId n, const double *right,
     double most =
         allowed(r, g, d) * norm.size + 3 * norm.rounding + 1e-6 * terms + least;
     bool good = dtype_float(d) ? norm.error <= most
-                               : wrong <= error_places(count, g->act);
+                               : wrong <= error_indices(count, g->act);
     if (good || r->report.length > MAX_REPORT)
         return;
     Text line = text_new(r->a);

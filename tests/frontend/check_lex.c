@@ -76,7 +76,8 @@ END_TEST
 START_TEST(lines_and_places) {
     Tokens t = tokens_of("a b # c\n\n  d");
     ck_assert(t.token[0].first && !t.token[1].first && t.token[2].first);
-    Place p = source_place(t.token[2].at.source, t.token[2].at.start);
+    LineColumn p =
+        source_line_column(t.token[2].at.source, t.token[2].at.start);
     ck_assert_int_eq(p.line, 3);
     ck_assert_int_eq(p.column, 3);
     arena_free(t.arena);
@@ -85,7 +86,8 @@ END_TEST
 
 START_TEST(columns_count_characters) {
     Tokens t = tokens_of("\"\xc3\xa4\xc3\xb6\" x");
-    Place p = source_place(t.token[1].at.source, t.token[1].at.start);
+    LineColumn p =
+        source_line_column(t.token[1].at.source, t.token[1].at.start);
     ck_assert_int_eq(p.column, 6);
     arena_free(t.arena);
 }

@@ -92,7 +92,7 @@ START_TEST(replays_foresee_the_graph) {
                          chance >> 29 < (uint32_t)i;
         }
         Simulation r = liveness_simulate(&t, dropped, a);
-        Graph *placed = rematerialize_place(&t, dropped, a);
+        Graph *placed = rematerialize_build(&t, dropped, a);
         ck_assert_ptr_null(graph_verify(placed, a));
         ck_assert_int_eq(r.peak, bound_of(placed, a));
         int count;

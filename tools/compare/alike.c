@@ -58,18 +58,18 @@ static uint64_t *hash_nodes(Arena *a, const Graph *g) {
 
 // An open-addressing table with twice as many slots as nodes.
 static Entry *table_new(Arena *a, const Graph *g, const bool *wanted,
-                        size_t *places) {
+                        size_t *slots) {
     const uint64_t *hash = hash_nodes(a, g);
-    *places = 2 * (size_t)g->count + 1;
-    Entry *table = ARENA_ARRAY(a, *places, Entry);
-    for (size_t i = 0; i < *places; i++)
+    *slots = 2 * (size_t)g->count + 1;
+    Entry *table = ARENA_ARRAY(a, *slots, Entry);
+    for (size_t i = 0; i < *slots; i++)
         table[i].node = NO_NODE;
     for (NodeId n = 0; n < g->count; n++) {
-        size_t at = hash[n] % *places;
+        size_t at = hash[n] % *slots;
         if (!wanted[n])
             continue;
         while (table[at].node != NO_NODE && table[at].hash != hash[n])
-            at = (at + 1) % *places;
+            at = (at + 1) % *slots;
         if (table[at].node == NO_NODE)
             table[at] = (Entry){hash[n], n};
     }
@@ -101,14 +101,14 @@ static void gradients_pair(Arena *a, const Graph *g, const Graph *other,
 
 NodeId *nodes_alike(Arena *a, const Graph *g, const Graph *other,
                     const bool *wanted) {
-    size_t places;
-    const Entry *table = table_new(a, other, wanted, &places);
+    size_t slots;
+    const Entry *table = table_new(a, other, wanted, &slots);
     const uint64_t *hash = hash_nodes(a, g);
     NodeId *alike = ARENA_ARRAY(a, (size_t)g->count + 1, NodeId);
     for (NodeId n = 0; n < g->count; n++) {
-        size_t at = hash[n] % places;
+        size_t at = hash[n] % slots;
         while (table[at].node != NO_NODE && table[at].hash != hash[n])
-            at = (at + 1) % places;
+            at = (at + 1) % slots;
         alike[n] = table[at].node;
     }
     gradients_pair(a, g, other, wanted, alike);

@@ -28,7 +28,7 @@ static double relative(double error, double size) {
 }
 
 // The origin of a tensor without the name of a state or a layer.
-static const char *place_of(Arena *a, const Comparison *c, const Row *r) {
+static const char *location_of(Arena *a, const Comparison *c, const Row *r) {
     const Origin *from = &c->a.snapshot.step->graph->node[r->node].from;
     if (r->kind[0] || from->path || !from->file)
         return "";
@@ -41,7 +41,7 @@ static void row_print(Text *t, const Comparison *c, const Row *r) {
     if (c->rows.judged)
         text_add(t, "%10.2e%10.2e", relative(r->error_a, r->size),
                  relative(r->error_b, r->size));
-    text_add(t, "  %s%s  %s%s%s\n", r->name, place_of(t->arena, c, r),
+    text_add(t, "  %s%s  %s%s%s\n", r->name, location_of(t->arena, c, r),
              row_stored_as(t->arena, c, r), r->kind[0] ? "  " : "", r->kind);
 }
 

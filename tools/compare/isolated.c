@@ -226,7 +226,7 @@ static bool is_near(const Launch *l, NodeId at, const double *rough,
     int64_t count = type_count(t);
     if (!dtype_float(t->dtype))
         return count_others(found, right, count) <=
-               error_places(count, c->g->act);
+               error_indices(count, c->g->act);
     ErrorNorms norm = error_norms(stored, count, right, rough, found);
     if (is_within(stored, count, &norm, l->terms[at]))
         return true;

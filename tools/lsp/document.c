@@ -1,4 +1,4 @@
-// Documents of the language server, and places in them.
+// Documents of the language server, and positions in them.
 #include "tools/lsp/lsp.h"
 
 #include <ctype.h>
@@ -26,7 +26,7 @@ void document_free(Document *d) {
     *d = (Document){0};
 }
 
-// ---- places ----
+// ---- positions ----
 
 // Units of UTF-16 of the character at s.
 static int units_at(const char *s) {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 // The document's own place of a span, or its first line for another file's.
-static Span place_of(const Document *d, Span at) {
+static Span span_in(const Document *d, Span at) {
     bool own = at.source != NULL && at.end <= d->source->length &&
                strcmp(at.source->path, d->path) == 0;
     return own ? (Span){d->source, at.start, at.end} : (Span){d->source, 0, 0};
@@ -58,7 +58,7 @@ void diagnostics_add(Arena *a, Text *t, const Document *d) {
     for (int i = 0; i < d->diags.count; i++) {
         const Diagnostic *own = d->diags.list[i];
         text_add(t, "%s{\"range\": ", i > 0 ? ", " : "");
-        range_add(t, place_of(d, own->label[0].at));
+        range_add(t, span_in(d, own->label[0].at));
         text_add(t, ", \"severity\": %d, \"source\": \"sinter\", \"code\": ",
                  own->severity == DIAG_ERROR ? 1 : 2);
         json_string(t, own->code);
@@ -179,7 +179,7 @@ void hover_add(Arena *a, Text *t, const Document *d, uint32_t offset) {
                            ? name->form
                            : form_of_builtin(a, word);
     for (int i = 0; i < d->diags.count; i++) {
-        Span at = place_of(d, d->diags.list[i]->label[0].at);
+        Span at = span_in(d, d->diags.list[i]->label[0].at);
         const char *page = diagnostic_page(a, d->diags.list[i]->code);
         if (offset >= at.start && offset <= at.end && at.end > 0 && page)
             text_add(&said, "%s\n", page);
@@ -318,7 +318,7 @@ void actions_add(Arena *a, Text *t, const Document *d, uint32_t from,
     int count = 0;
     text_add(t, "[");
     for (int i = 0; i < d->diags.count; i++) {
-        Span at = place_of(d, d->diags.list[i]->label[0].at);
+        Span at = span_in(d, d->diags.list[i]->label[0].at);
         const char *name = suggested(a, d->diags.list[i]);
         if (name == NULL || at.start > to || at.end < from)
             continue;

@@ -8,7 +8,7 @@
 
 // Lines for machine code: none, those of the kernels' text, or those of the
 // model.
-typedef enum { PLACES_NONE, PLACES_TEXT, PLACES_MODEL } Places;
+typedef enum { LINES_NONE, LINES_TEXT, LINES_MODEL } LineInfo;
 
 // Whether a selected launch has that text.
 static bool is_chosen(const Inspected *list, int count, const char *text) {
@@ -93,7 +93,7 @@ static void numbered_add(Show *s, Text *t, const char *text) {
 }
 
 static Text chosen_text(Show *s, const Inspection *in, const Code *code,
-                        Places places) {
+                        LineInfo lines) {
     Text t = text_new(s->a);
     const char *step = NULL;
     text_add(&t, "%s", in->header);
@@ -103,13 +103,13 @@ static Text chosen_text(Show *s, const Inspection *in, const Code *code,
             text_add(&t, "\n// ---- %s ----\n", one->step);
         step = one->step;
         text_add(&t, "\n");
-        if (places == PLACES_NONE)
+        if (lines == LINES_NONE)
             text_add(&t, "%s", one->text);
         else
             numbered_add(s, &t, one->text);
     }
-    return places == PLACES_MODEL ? lineinfo_add(s->a, in->plan, cu_name(s), &t)
-                                  : t;
+    return lines == LINES_MODEL ? lineinfo_add(s->a, in->plan, cu_name(s), &t)
+                                : t;
 }
 
 static bool say(const Show *s, const char *why) {
@@ -119,7 +119,7 @@ static bool say(const Show *s, const char *why) {
 
 // Compiles the selected kernels.  False and an exit status, after a message, if
 // that fails.
-static bool code_make(Show *s, RtCodeForm form, Places places, Code *out,
+static bool code_make(Show *s, RtCodeForm form, LineInfo lines, Code *out,
                       int *status) {
     Device device;
     Inspection in;
@@ -133,11 +133,11 @@ static bool code_make(Show *s, RtCodeForm form, Places places, Code *out,
     if (out->count == 0)
         return say(s, "the selected launches are library calls, whose code is "
                       "in the library; see sinter show launches");
-    Text t = chosen_text(s, &in, out, places);
+    Text t = chosen_text(s, &in, out, lines);
     int sm = in.num_archs ? in.arch[0] : device.sm;
     Machine *m = machine_open(s->a, sm, &why);
     if (m) {
-        out->bytes = machine_code(m, text_string(&t), sm, places != PLACES_NONE,
+        out->bytes = machine_code(m, text_string(&t), sm, lines != LINES_NONE,
                                   form, &out->length, &why);
         out->origin = arena_format(s->a, "sm_%d by %s", sm, machine_version(m));
         machine_close(m);
@@ -181,8 +181,8 @@ int ptx_write(Show *s, const View *stage, Text *out) {
     (void)stage;
     Code code;
     int status;
-    Places places = s->arguments->lineinfo ? PLACES_MODEL : PLACES_NONE;
-    if (!code_make(s, RT_PTX, places, &code, &status))
+    LineInfo lines = s->arguments->lineinfo ? LINES_MODEL : LINES_NONE;
+    if (!code_make(s, RT_PTX, lines, &code, &status))
         return status;
     text_add(out, "%s", code.bytes);
     return EXIT_GOOD;
@@ -208,11 +208,11 @@ int sass_write(Show *s, const View *stage, Text *out) {
     (void)stage;
     Code code;
     int status;
-    Places places = s->arguments->lineinfo ? PLACES_MODEL : PLACES_TEXT;
+    LineInfo lines = s->arguments->lineinfo ? LINES_MODEL : LINES_TEXT;
     const char *disassembler = disassembler_find(s->a, s->arguments);
     if (!disassembler)
         return EXIT_DEVICE;
-    if (!code_make(s, RT_CUBIN, places, &code, &status))
+    if (!code_make(s, RT_CUBIN, lines, &code, &status))
         return status;
     return code_list(s, &code, disassembler, out);
 }

@@ -3,11 +3,11 @@
 //
 // nvdisasm prints the sections of a file in their order.  The section of a
 // kernel has assembler directives, labels, and instructions behind their
-// addresses, as /*01a0*/.  Before an instruction of another place is
+// addresses, as /*01a0*/.  Before an instruction of another location is
 //
 //   //## File "/cuda.h", line 40 inlined at "/home/me/lenet.cu", line 9
 //
-// and then the same for that place, up to one that is not inlined.
+// and then the same for that location, up to one that is not inlined.
 #include "tools/show/inspect.h"
 
 #include <elf.h>
@@ -29,7 +29,7 @@ typedef struct {
     size_t kept; // of it, without padding of its last line
 } Lister;
 
-// ---- places ----
+// ---- locations ----
 
 // Whether a path ends with a name, which may have folders of its own.
 static bool is_called(const char *path, const char *name) {
@@ -39,7 +39,8 @@ static bool is_called(const char *path, const char *name) {
 }
 
 // Selects the longest name with which the path ends.
-static const char *place_file(const Source *const *source, const char *path) {
+static const char *location_file(const Source *const *source,
+                                 const char *path) {
     const char *slash = strrchr(path, '/'), *best = slash ? slash + 1 : path;
     for (; *source != NULL; source++)
         if (is_called(path, (*source)->name) &&
@@ -54,16 +55,16 @@ static bool file_is_header(const char *path) {
     return length > 1 && strcmp(path + length - 2, ".h") == 0;
 }
 
-// Instructions belong to the innermost place that is not in a header.  Code
-// that is inlined into a header alone belongs to the place before.
-static void place_read(Lister *l, const char *text) {
+// Instructions belong to the innermost location that is not in a header.  Code
+// that is inlined into a header alone belongs to the location before.
+static void location_read(Lister *l, const char *text) {
     static const char form[] = " //## File \"%4095[^\"]\", line %d";
     char path[MAX_PATH + 1];
     int line;
     if (l->chosen || sscanf(text, form, path, &line) != 2 ||
         file_is_header(path))
         return;
-    const char *name = place_file(l->source, path);
+    const char *name = location_file(l->source, path);
     l->chosen = true;
     if (l->file && strcmp(l->file, name) == 0 && l->line == line)
         return;
@@ -72,7 +73,7 @@ static void place_read(Lister *l, const char *text) {
     l->moved = true;
 }
 
-static void place_add(Lister *l) {
+static void location_add(Lister *l) {
     text_add(&l->code, "        // %s:%d", l->file, l->line);
     for (int i = 0; l->source[i] != NULL; i++) {
         const Source *s = l->source[i];
@@ -94,7 +95,7 @@ static void place_add(Lister *l) {
 
 static void instruction_add(Lister *l, const char *line, const char *code) {
     if (l->moved)
-        place_add(l);
+        location_add(l);
     l->chosen = false;
     l->last = strtoul(line + strspn(line, " \t/*"), NULL, 16);
     text_add(&l->code, "%s\n", line);
@@ -111,7 +112,7 @@ static void line_add(Lister *l, const char *line) {
     else if (start == line && length > 0 && line[length - 1] == ':')
         text_add(&l->code, "%s\n", line);
     else
-        place_read(l, line);
+        location_read(l, line);
 }
 
 static const char *kernel_find(Arena *a, const char *said, const char *name) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Shape rules of operations that move numbers to other places.
+// Shape rules of operations that move elements without arithmetic.
 
 #include "ir/shape/rule.h"
 

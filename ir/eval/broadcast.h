@@ -2,8 +2,8 @@
 // Where the elements of a large tensor, one after the other, are in a small
 // one, which broadcasts to it.  As a reduction's result broadcasts back to its
 // operand, this is also where they are reduced to.
-#ifndef IR_EVAL_PLACES_H
-#define IR_EVAL_PLACES_H
+#ifndef IR_EVAL_BROADCAST_H
+#define IR_EVAL_BROADCAST_H
 
 #include "ir/ir.h"
 
@@ -12,14 +12,15 @@ typedef struct {
     int rank; // at least 1
     int64_t size[MAX_RANK], step[MAX_RANK], index[MAX_RANK];
     int64_t at;
-} Places;
+} BroadcastWalk;
 
-Places places_of(Type large, Type small);
+BroadcastWalk broadcast_walk(Type large, Type small);
 
 // Goes on to the next elements that lie in a row, at most `most`, and says how
 // many: the first is at *at of the small one, and each other step[0], which is
 // 0 or 1, after the one before.
-static inline int64_t places_next(Places *p, int64_t most, int64_t *at) {
+static inline int64_t broadcast_next(BroadcastWalk *p, int64_t most,
+                                     int64_t *at) {
     int64_t left = p->size[0] - p->index[0], count = left < most ? left : most;
     *at = p->at;
     p->index[0] += count;

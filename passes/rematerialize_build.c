@@ -9,8 +9,8 @@ typedef struct {
     Graph *g;
     NodeId *now;        // of each old node
     NodeId *recomputed; // ... recomputed, or NO_NODE
-    NodeId *seen;       // ... for the launch that is being placed
-    NodeId next;        // the first old node that is not placed
+    NodeId *seen;       // ... for the launch that is being added
+    NodeId next;        // the first old node that is not added
     int group;
 } Rebuild;
 
@@ -39,8 +39,8 @@ static NodeId seen_late(Rebuild *r, NodeId n) {
 
 // Places the wanted nodes of a group; NULL: all of them.  own[] receives the
 // new nodes.  Operands come first, so that a group stays a run.
-static void place_nodes(Rebuild *r, const Group *group, const bool *wanted,
-                        bool late, NodeId last, NodeId *own) {
+static void add_nodes(Rebuild *r, const Group *group, const bool *wanted,
+                      bool late, NodeId last, NodeId *own) {
     const Graph *old = r->liveness->g;
     for (NodeId n = group->first; n <= last; n++)
         for (int i = 0; i < old->node[n].num_args; i++) {
@@ -62,17 +62,17 @@ static void place_nodes(Rebuild *r, const Group *group, const bool *wanted,
     r->group++;
 }
 
-static void place_recomputed(Rebuild *r, int v) {
+static void add_recomputed(Rebuild *r, int v) {
     NodeId node = r->liveness->value[v].node;
     const Group *group = &r->liveness->group[r->liveness->value[v].def];
     const bool *wanted = group_own(r->liveness->g, group, node, r->arena);
     NodeId *own = ARENA_ARRAY(r->arena, node - group->first + 1, NodeId);
-    place_nodes(r, group, wanted, true, node, own);
+    add_nodes(r, group, wanted, true, node, own);
     r->recomputed[node] = own[node - group->first];
 }
 
 // Leaves, views and outputs up to old node `end`.
-static void place_others(Rebuild *r, NodeId end) {
+static void add_others(Rebuild *r, NodeId end) {
     for (; r->next < end; r->next++) {
         const Node *d = &r->liveness->g->node[r->next];
         NodeId *arg = ARENA_ARRAY(r->arena, (size_t)d->num_args + 1, NodeId);
@@ -82,14 +82,14 @@ static void place_others(Rebuild *r, NodeId end) {
     }
 }
 
-static void place_group(Rebuild *r, int k) {
+static void add_group(Rebuild *r, int k) {
     const Group *group = &r->liveness->group[k];
-    place_nodes(r, group, NULL, k >= r->liveness->split, group->last,
-                &r->now[group->first]);
+    add_nodes(r, group, NULL, k >= r->liveness->split, group->last,
+              &r->now[group->first]);
     r->next = group->last + 1;
 }
 
-Graph *rematerialize_place(const Liveness *l, const bool *dropped, Arena *a) {
+Graph *rematerialize_build(const Liveness *l, const bool *dropped, Arena *a) {
     Rebuild r = {.liveness = l,
                  .arena = a,
                  .g = graph_like(l->g),
@@ -100,13 +100,13 @@ Graph *rematerialize_place(const Liveness *l, const bool *dropped, Arena *a) {
     int k = 0; // the launch of the step that comes next
     for (int i = 0; i < simulation.num_entries; i++) {
         if (k < l->count)
-            place_others(&r, l->group[k].first);
+            add_others(&r, l->group[k].first);
         if (simulation.entry[i].group < 0) {
-            place_recomputed(&r, simulation.entry[i].value);
+            add_recomputed(&r, simulation.entry[i].value);
             continue;
         }
-        place_group(&r, k++);
+        add_group(&r, k++);
     }
-    place_others(&r, l->g->count);
+    add_others(&r, l->g->count);
     return r.g;
 }

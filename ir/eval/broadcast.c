@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Places: the axes over which a broadcast tensor is iterated.
-#include "ir/eval/places.h"
+// BroadcastWalk: the axes over which a broadcast tensor is iterated.
+#include "ir/eval/broadcast.h"
 
-static void axis_add(Places *p, int64_t size, int64_t step) {
+static void axis_add(BroadcastWalk *p, int64_t size, int64_t step) {
     int last = p->rank - 1;
     if (size == 1)
         return;
@@ -14,8 +14,8 @@ static void axis_add(Places *p, int64_t size, int64_t step) {
     p->step[p->rank++] = step;
 }
 
-Places places_of(Type large, Type small) {
-    Places p = {.size = {1}, .step = {1}};
+BroadcastWalk broadcast_walk(Type large, Type small) {
+    BroadcastWalk p = {.size = {1}, .step = {1}};
     int64_t stride = 1;
     for (int k = 1; k <= large.rank; k++) {
         int64_t own = k <= small.rank ? small.dim[small.rank - k] : 1;
