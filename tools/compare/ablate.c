@@ -16,7 +16,7 @@ typedef struct {
     const Arguments *arguments;
     Runs runs;
     const char *start; // the common initial state
-    Side side[MAX_VARIANTS];
+    Variant variant[MAX_VARIANTS];
     const char *name[MAX_VARIANTS];
     int count;
 } Ablation;
@@ -24,7 +24,7 @@ typedef struct {
 static void variant_add(Ablation *b, const char *name, const char *options,
                         Part part) {
     b->name[b->count] = name;
-    b->side[b->count] = (Side){.options = options, .part = part};
+    b->variant[b->count] = (Variant){.options = options, .part = part};
     b->count++;
 }
 
@@ -56,27 +56,27 @@ static void variants_add(Arena *a, Ablation *b) {
 }
 
 // The variant without loading is the same trainer.
-static int variant_build(Arena *a, Ablation *b, Side *s) {
+static int ablation_build(Arena *a, Ablation *b, Variant *s) {
     if (s->part != PART_LOADING)
-        return side_build(a, s, b->arguments, &b->runs);
+        return variant_build(a, s, b->arguments, &b->runs);
     const char *name = s->name;
-    *s = b->side[0];
+    *s = b->variant[0];
     s->name = name;
     s->part = PART_LOADING;
     return EXIT_GOOD;
 }
 
-static int variant_run(Arena *a, Ablation *b, int i) {
-    Side *s = &b->side[i];
+static int build_and_run(Arena *a, Ablation *b, int i) {
+    Variant *s = &b->variant[i];
     const char *own = NULL;
     s->name = arena_format(a, "v%d", i);
-    int status = variant_build(a, b, s);
+    int status = ablation_build(a, b, s);
     if (status == EXIT_GOOD && (i == 0 || s->part > PART_LOADING))
-        status = side_start(a, s, &b->runs, &own);
+        status = variant_start(a, s, &b->runs, &own);
     if (i == 0)
         b->start = own;
     return status == EXIT_GOOD
-               ? side_run(a, s, &b->runs, own != NULL ? own : b->start)
+               ? variant_run(a, s, &b->runs, own != NULL ? own : b->start)
                : status;
 }
 
@@ -92,7 +92,7 @@ static void figure_print(Text *t, double own, double all) {
 
 static void variant_print(Text *t, const Ablation *b, int i) {
     const double mib = 1 << 20;
-    const Side *s = &b->side[i], *all = &b->side[0];
+    const Variant *s = &b->variant[i], *all = &b->variant[0];
     Spread time = spread_of(t->arena, s->times.value, s->times.count);
     text_add(t, "%-24s", b->name[i]);
     figure_print(t, (double)s->cost.launches, (double)all->cost.launches);
@@ -107,12 +107,12 @@ static void ablation_print(Text *t, const Ablation *b) {
              "%s on %s, data %s, batch %" PRId64
              "; changes are relative to the first "
              "row\n\n%-24s%12s%9s%12s%9s%12s%9s%11s  95%% interval\n",
-             b->side[0].program->name, b->runs.device, b->runs.data,
+             b->variant[0].program->name, b->runs.device, b->runs.data,
              b->runs.batch, "", "launches", "", "MiB moved", "", "MiB arena",
              "", "ms, median");
     for (int i = 0; i < b->count; i++) {
-        bool first =
-            b->side[i].part != PART_NONE && b->side[i - 1].part == PART_NONE;
+        bool first = b->variant[i].part != PART_NONE &&
+                     b->variant[i - 1].part == PART_NONE;
         text_add(t, first
                         ? "\nvariants without a part of the step: they compute "
                           "a different result, so only their cost counts\n"
@@ -123,16 +123,16 @@ static void ablation_print(Text *t, const Ablation *b) {
 
 static void ablation_json(Text *t, const Ablation *b) {
     text_add(t, "{\"schema\": 1");
-    json_text(t, "model", b->side[0].program->name);
+    json_text(t, "model", b->variant[0].program->name);
     json_count(t, "batch", b->runs.batch);
     json_text(t, "device", b->runs.device);
     text_add(t, ", \"variants\": [");
     for (int i = 0; i < b->count; i++) {
         text_add(t, i ? ",\n {\"name\": \"%s\", " : "\n {\"name\": \"%s\", ",
                  b->name[i]);
-        side_json(t, &b->side[i]);
+        variant_json(t, &b->variant[i]);
         text_add(t, ", \"part\": %s}",
-                 b->side[i].part != PART_NONE ? "true" : "false");
+                 b->variant[i].part != PART_NONE ? "true" : "false");
     }
     text_add(t, "]}\n");
 }
@@ -140,7 +140,7 @@ static void ablation_json(Text *t, const Ablation *b) {
 static int ablation_run(Arena *a, Ablation *b) {
     int status = EXIT_GOOD;
     for (int i = 0; i < b->count && status == EXIT_GOOD; i++)
-        status = variant_run(a, b, i);
+        status = build_and_run(a, b, i);
     return status;
 }
 

@@ -15,7 +15,7 @@ enum { RUNS = 6, WARM = 2 };
 
 // One batch size.
 typedef struct {
-    Side side;
+    Variant variant;
     Runs runs;
     const char *start;     // initial state of its runs
     Series steps, medians; // of all runs; of each
@@ -44,9 +44,9 @@ static bool steps_take(Arena *a, Bench *b, const Series *times) {
 }
 
 static int bench_build(Arena *a, const Benches *all, Bench *b) {
-    int status = side_build(a, &b->side, all->arguments, &b->runs);
+    int status = variant_build(a, &b->variant, all->arguments, &b->runs);
     if (status == EXIT_GOOD)
-        status = side_start(a, &b->side, &b->runs, &b->start);
+        status = variant_start(a, &b->variant, &b->runs, &b->start);
     b->steps.value = ARENA_ARRAY(
         a, (size_t)all->num_runs * (size_t)(b->runs.steps + 1), double);
     b->medians.value = ARENA_ARRAY(a, (size_t)all->num_runs, double);
@@ -54,8 +54,8 @@ static int bench_build(Arena *a, const Benches *all, Bench *b) {
 }
 
 static int bench_run(Arena *a, const Benches *all, Bench *b) {
-    int status = side_run(a, &b->side, &b->runs, b->start);
-    if (status != EXIT_GOOD || steps_take(a, b, &b->side.times))
+    int status = variant_run(a, &b->variant, &b->runs, b->start);
+    if (status != EXIT_GOOD || steps_take(a, b, &b->variant.times))
         return status;
     complain(all->arguments, "the run ends before a step can be measured; "
                              "--set epochs=N makes it longer");
@@ -70,8 +70,8 @@ static bool is_its_own(const Benches *all, int status) {
 
 // Collects the numbers of all runs of a batch size.
 static void series_keep(Bench *b) {
-    b->side.times = b->steps;
-    b->side.run_times = b->medians;
+    b->variant.times = b->steps;
+    b->variant.run_times = b->medians;
 }
 
 // Returns the status that ends all, or the last one if no batch succeeds.
@@ -106,7 +106,7 @@ static int steps_of(const Bench *b) {
 }
 
 static int64_t samples_of(const Bench *b) {
-    return b->runs.batch * b->side.program->recipe.accumulate;
+    return b->runs.batch * b->variant.program->recipe.accumulate;
 }
 
 static void bench_print(Text *t, const Benches *all, const Bench *b) {
@@ -117,10 +117,11 @@ static void bench_print(Text *t, const Benches *all, const Bench *b) {
              "a step takes %.3f ms, %.0f samples/s; the median is in %.3f .. "
              "%.3f with %.1f%% confidence, from %d run%s of %d "
              "step%s\n",
-             b->side.program->name, b->runs.device, b->runs.data, b->runs.batch,
-             b->side.options, s.median, (double)samples_of(b) / s.median * 1e3,
-             s.low, s.high, 100 * s.confidence, all->num_runs,
-             all->num_runs == 1 ? "" : "s", steps, steps == 1 ? "" : "s");
+             b->variant.program->name, b->runs.device, b->runs.data,
+             b->runs.batch, b->variant.options, s.median,
+             (double)samples_of(b) / s.median * 1e3, s.low, s.high,
+             100 * s.confidence, all->num_runs, all->num_runs == 1 ? "" : "s",
+             steps, steps == 1 ? "" : "s");
 }
 
 // The reason why there are no numbers.
@@ -136,7 +137,7 @@ static void row_print(Text *t, const Bench *b) {
     }
     Spread s = spread_of(t->arena, b->medians.value, b->medians.count);
     double samples = (double)samples_of(b);
-    double bytes = (double)b->side.plan->arena_bytes;
+    double bytes = (double)b->variant.plan->arena_bytes;
     text_add(t, "%10" PRId64 "%12.3f%12.3f .. %-10.3f%12.0f%12.4g%14.4g\n",
              b->runs.batch, s.median, s.low, s.high, samples / s.median * 1e3,
              bytes / mib, bytes / kib / (double)b->runs.batch);
@@ -158,9 +159,9 @@ static void table_print(Text *t, const Benches *all) {
              "step%s of each batch, in turns; the median is in its range with "
              "%.1f%% confidence\n\n"
              "%10s%12s%12s    %-10s%12s%12s%14s\n",
-             b->side.program->name, b->runs.device,
+             b->variant.program->name, b->runs.device,
              all->arguments->data ? all->arguments->data : "synthetic",
-             b->side.options, all->num_runs, all->num_runs == 1 ? "" : "s",
+             b->variant.options, all->num_runs, all->num_runs == 1 ? "" : "s",
              steps, steps == 1 ? "" : "s", 100 * s.confidence, "batch",
              "ms, median", "range", "", "samples/s", "MiB arena",
              "KiB a sample");
@@ -172,7 +173,7 @@ static void table_print(Text *t, const Benches *all) {
 
 static void head_json(Text *t, const Benches *all, const Bench *b) {
     text_add(t, "{\"schema\": 1");
-    json_text(t, "model", b->side.program->name);
+    json_text(t, "model", b->variant.program->name);
     if (all->count == 1) {
         json_count(t, "batch", b->runs.batch);
         json_text(t, "data", b->runs.data);
@@ -184,7 +185,7 @@ static void head_json(Text *t, const Benches *all, const Bench *b) {
 static void bench_json(Text *t, const Benches *all, const Bench *b) {
     head_json(t, all, b);
     text_add(t, ", ");
-    side_json(t, &b->side);
+    variant_json(t, &b->variant);
     text_add(t, "}\n");
 }
 
@@ -194,7 +195,7 @@ static void row_json(Text *t, const Bench *b) {
     json_text(t, "failed", b->status == EXIT_GOOD ? NULL : refusal(b));
     if (b->status == EXIT_GOOD) {
         text_add(t, ", ");
-        side_json(t, &b->side);
+        variant_json(t, &b->variant);
     }
     text_add(t, "}");
 }
@@ -242,10 +243,10 @@ static void benches_set(Arena *a, Benches *all, const Runs *runs,
         b->runs.batch = batches->value[i];
         b->runs.data =
             runs_data(a, all->arguments, b->runs.batch, DRAWN_BATCHES);
-        b->side.name = all->count == 1
-                           ? "bench"
-                           : arena_format(a, "batch-%" PRId64, b->runs.batch);
-        b->side.options = all->arguments->a ? all->arguments->a : "-O1";
+        b->variant.name =
+            all->count == 1 ? "bench"
+                            : arena_format(a, "batch-%" PRId64, b->runs.batch);
+        b->variant.options = all->arguments->a ? all->arguments->a : "-O1";
     }
 }
 

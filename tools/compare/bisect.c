@@ -29,12 +29,13 @@ static int64_t rewrites_of(const Plan *plan) {
 // Compares with so many rewrites; *wrong is the number of wrong tensors.
 static int probe(Bisection *b, int64_t limit, int *wrong) {
     Comparison *c = &b->c;
-    c->a = (Side){.name = "a",
+    c->a =
+        (Variant){.name = "a",
                   .options = arena_format(b->a, "%s --rewrite-limit=%" PRId64,
                                           b->options, limit)};
-    int status = side_build(b->a, &c->a, b->arguments, &c->runs);
+    int status = variant_build(b->a, &c->a, b->arguments, &c->runs);
     if (status == EXIT_GOOD)
-        status = side_look(b->a, &c->a, &c->runs, b->start, NULL);
+        status = variant_look(b->a, &c->a, &c->runs, b->start, NULL);
     if (status != EXIT_GOOD)
         return status;
     c->rows = rows_compare(b->a, &c->a, &c->b,
@@ -125,11 +126,11 @@ int bisect_command(Arena *a, const Arguments *arguments) {
         return status;
     if (!runs_open(a, arguments, comparison_batch(arguments, &size), &c->runs))
         return EXIT_IO;
-    status = side_build(a, &c->b, arguments, &c->runs);
+    status = variant_build(a, &c->b, arguments, &c->runs);
     if (status == EXIT_GOOD)
-        status = side_start(a, &c->b, &c->runs, &b.start);
+        status = variant_start(a, &c->b, &c->runs, &b.start);
     if (status == EXIT_GOOD)
-        status = side_look(a, &c->b, &c->runs, b.start, NULL);
+        status = variant_look(a, &c->b, &c->runs, b.start, NULL);
     if (status == EXIT_GOOD)
         status = search(&b);
     runs_close(&c->runs);

@@ -80,7 +80,7 @@ bool is_judged(const Arguments *arguments, const Snapshot *s) {
 // Both start from b's initial state; models of different widths cannot.
 static int sides_run(Arena *a, Comparison *c) {
     const char *start;
-    int status = side_start(a, &c->b, &c->runs, &start);
+    int status = variant_start(a, &c->b, &c->runs, &start);
     if (status == EXIT_GOOD && c->a.text.fingerprint != c->b.text.fingerprint) {
         complain(&c->a.arguments,
                  "-a and -b make different models of %s, which cannot share a "
@@ -89,13 +89,13 @@ static int sides_run(Arena *a, Comparison *c) {
         return EXIT_USAGE;
     }
     if (status == EXIT_GOOD)
-        status = side_look(a, &c->a, &c->runs, start, NULL);
+        status = variant_look(a, &c->a, &c->runs, start, NULL);
     if (status == EXIT_GOOD)
-        status = side_look(a, &c->b, &c->runs, start, &c->a.snapshot);
+        status = variant_look(a, &c->b, &c->runs, start, &c->a.snapshot);
     if (status == EXIT_GOOD)
-        status = side_run(a, &c->a, &c->runs, start);
+        status = variant_run(a, &c->a, &c->runs, start);
     if (status == EXIT_GOOD)
-        status = side_run(a, &c->b, &c->runs, start);
+        status = variant_run(a, &c->b, &c->runs, start);
     return status;
 }
 
@@ -109,9 +109,9 @@ static int sides_compare(Arena *a, const Arguments *arguments, Comparison *c) {
     c->own_batch = arguments->batch.given ? arguments->batch.value : size.batch;
     if (!runs_open(a, arguments, comparison_batch(arguments, &size), &c->runs))
         return EXIT_IO;
-    status = side_build(a, &c->a, arguments, &c->runs);
+    status = variant_build(a, &c->a, arguments, &c->runs);
     if (status == EXIT_GOOD)
-        status = side_build(a, &c->b, arguments, &c->runs);
+        status = variant_build(a, &c->b, arguments, &c->runs);
     if (status == EXIT_GOOD)
         status = sides_run(a, c);
     runs_close(&c->runs);

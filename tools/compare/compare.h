@@ -13,7 +13,7 @@ typedef struct {
 } Size;
 
 typedef struct {
-    Side a, b;
+    Variant a, b;
     Runs runs;
     int64_t own_batch; // of the model file
     Rows rows;
@@ -48,7 +48,7 @@ void comparison_print(Text *t, const Comparison *c);
 // ---- comparison_json.c ----
 
 // Adds the options and costs of a variant to an object.
-void side_json(Text *t, const Side *s);
+void variant_json(Text *t, const Variant *s);
 
 void comparison_json(Text *t, const Comparison *c);
 

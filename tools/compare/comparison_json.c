@@ -37,15 +37,16 @@ static void row_json(Text *t, const Comparison *c, const Row *r) {
     text_add(t, "}");
 }
 
-// ---- a side ----
+// ---- a variant ----
 
 // Steps of one run depend on each other, so with several runs the interval is
 // that of their medians.
-static void times_json(Text *t, const Side *side) {
-    const Series *of = side->run_times.count ? &side->run_times : &side->times;
+static void times_json(Text *t, const Variant *variant) {
+    const Series *of =
+        variant->run_times.count ? &variant->run_times : &variant->times;
     Spread s = spread_of(t->arena, of->value, of->count);
-    json_numbers(t, "step_ms", side->times.value, side->times.count);
-    if (of == &side->run_times)
+    json_numbers(t, "step_ms", variant->times.value, variant->times.count);
+    if (of == &variant->run_times)
         json_numbers(t, "run_ms", of->value, of->count);
     json_number(t, "median_ms", s.median);
     json_number(t, "low_ms", s.low);
@@ -53,7 +54,7 @@ static void times_json(Text *t, const Side *side) {
     json_number(t, "confidence", s.confidence);
 }
 
-void side_json(Text *t, const Side *s) {
+void variant_json(Text *t, const Variant *s) {
     text_add(t, "\"options\": ");
     json_string(t, s->options);
     json_count(t, "launches", s->cost.launches);
@@ -72,9 +73,9 @@ void comparison_json(Text *t, const Comparison *c) {
     json_text(t, "step", c->a.snapshot.step->name);
     text_add(t, ", \"double\": %s", c->rows.judged ? "true" : "false");
     text_add(t, ", \"a\": {");
-    side_json(t, &c->a);
+    variant_json(t, &c->a);
     text_add(t, "}, \"b\": {");
-    side_json(t, &c->b);
+    variant_json(t, &c->b);
     text_add(t, "}");
     json_count(t, "wrong", c->rows.wrong);
     json_count(t, "only_a", c->rows.only_a);

@@ -3,7 +3,7 @@
 // its rate rises by one factor from step to step, until the loss rises, too.
 // The rates of the steepest and of the least loss are those to try.
 #include "base/exits.h"
-#include "tools/compare/side.h"
+#include "tools/compare/variant.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -23,7 +23,7 @@ typedef struct {
 typedef struct {
     const Arguments *arguments;
     Arena *a;
-    Side side;
+    Variant variant;
     Runs runs;
     const char *key;  // the setting of the rate
     const char *data; // training data
@@ -80,7 +80,7 @@ static bool run_continues(void *whose) {
     char line[LINE_BYTES];
     JsonRow row;
     if (s->rows == NULL)
-        s->rows = fopen(side_rows(s->a, &s->side, &s->runs), "r");
+        s->rows = fopen(variant_rows(s->a, &s->variant, &s->runs), "r");
     while (s->rows != NULL && !is_over(s) && line_next(s->rows, line))
         if (row_read(line, &row) && row_is(&row, "step"))
             step_add(s, &row);
@@ -188,7 +188,7 @@ static int run_build(Arena *a, Search *s) {
         a, "exponential(%.9g, %.17g, every=1 step)", s->lowest, factor);
     if (!setting_add(&own, (Setting){s->key, schedule}))
         return EXIT_USAGE;
-    return side_build(a, &s->side, &own, &s->runs);
+    return variant_build(a, &s->variant, &own, &s->runs);
 }
 
 static int search(Arena *a, Search *s) {
@@ -204,7 +204,7 @@ static int search(Arena *a, Search *s) {
     if (status == EXIT_GOOD)
         status = run_build(a, s);
     if (status == EXIT_GOOD)
-        status = side_watch(a, &s->side, &s->runs, run_continues, s);
+        status = variant_watch(a, &s->variant, &s->runs, run_continues, s);
     if (run_continues(s) && status == EXIT_DIVERGED) // in no row
         s->diverged_at = s->count + s->skipped > 0 ? s->count + s->skipped : 1;
     if (s->rows != NULL)
@@ -270,9 +270,9 @@ static void search_print(Text *t, const Search *s) {
              ": %s rises from %g to %g in %" PRId64
              " steps\nthe loss is smoothed by an exponential average with "
              "factor %.3g\n\n",
-             s->side.program->name, device ? " on " : "", device ? device : "",
-             s->data, s->runs.batch, s->key, s->lowest, s->highest,
-             s->runs.steps, s->smoothing);
+             s->variant.program->name, device ? " on " : "",
+             device ? device : "", s->data, s->runs.batch, s->key, s->lowest,
+             s->highest, s->runs.steps, s->smoothing);
     table_print(t, s);
     text_add(t, "\n");
     end_print(t, s);
@@ -286,7 +286,7 @@ static void rate_json(Text *t, const char *name, const Search *s, int i,
 
 static void search_json(Text *t, const Search *s) {
     text_add(t, "{\"schema\": 2");
-    json_text(t, "model", s->side.program->name);
+    json_text(t, "model", s->variant.program->name);
     json_count(t, "batch", s->runs.batch);
     json_text(t, "data", s->data);
     json_text(t, "device", s->runs.device);
@@ -315,7 +315,7 @@ static void search_json(Text *t, const Search *s) {
 int lrfind_command(Arena *a, const Arguments *arguments) {
     Search s = {.arguments = arguments,
                 .a = a,
-                .side = {.name = "trainer", .options = "-O1"},
+                .variant = {.name = "trainer", .options = "-O1"},
                 .low = INFINITY};
     if (!range_set(&s))
         return EXIT_USAGE;

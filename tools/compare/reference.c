@@ -21,12 +21,12 @@ static const char *leaf_name(const Node *d) {
 }
 
 // The leaves of a graph, from the inputs and states of a variant.
-static double **leaves_of(const Side *side, Arena *a, const Graph *g) {
+static double **leaves_of(const Variant *variant, Arena *a, const Graph *g) {
     double **leaf = ARENA_ARRAY(a, (size_t)g->count + 1, double *);
     for (NodeId n = 0; n < g->count; n++) {
         const char *name = leaf_name(&g->node[n]);
         if (name != NULL)
-            leaf[n] = snapshot_before(a, &side->snapshot, name);
+            leaf[n] = snapshot_before(a, &variant->snapshot, name);
     }
     return leaf;
 }
@@ -40,12 +40,12 @@ static bool *assignments_of(Arena *a, const Graph *g) {
 
 // Replaces derived states among the leaves by values derived from their
 // sources, if the snapshot has these.
-static void leaves_derive(const Side *side, Arena *a, const Graph *planned,
-                          const Graph *g, double **leaf) {
+static void leaves_derive(const Variant *variant, Arena *a,
+                          const Graph *planned, const Graph *g, double **leaf) {
     Graph *derive = graph_clone(planned);
     derive->act = F32;
     Arena *scratch = arena_new();
-    double **own_leaf = leaves_of(side, scratch, derive);
+    double **own_leaf = leaves_of(variant, scratch, derive);
     double **value =
         graph_eval_kept(derive, a, own_leaf, assignments_of(a, derive));
     bool *known = ARENA_ARRAY(a, (size_t)derive->count + 1, bool);
@@ -65,11 +65,11 @@ static void leaves_derive(const Side *side, Arena *a, const Graph *planned,
 }
 
 // The model has no 16-bit copies of weights, which are rounded.
-static double **leaves_meant(const Side *side, Arena *a, const Graph *g) {
-    double **leaf = leaves_of(side, a, g);
-    for (int i = 0; i < side->plan->num_steps; i++)
-        if (side->plan->step[i].kind == STEP_DERIVE)
-            leaves_derive(side, a, side->plan->step[i].graph, g, leaf);
+static double **leaves_meant(const Variant *variant, Arena *a, const Graph *g) {
+    double **leaf = leaves_of(variant, a, g);
+    for (int i = 0; i < variant->plan->num_steps; i++)
+        if (variant->plan->step[i].kind == STEP_DERIVE)
+            leaves_derive(variant, a, variant->plan->step[i].graph, g, leaf);
     return leaf;
 }
 
@@ -86,18 +86,18 @@ NodeId assignment_of(const Graph *g, const char *name) {
 
 // The step with gradients, updates and averages, before passes rewrite it.  A
 // step that was not skipped has no rule for skipping.
-static const Graph *step_meant(const Side *side, const Rows *rows) {
-    const Program *p = side->program;
-    int stage = side->snapshot.step->stage;
+static const Graph *step_meant(const Variant *variant, const Rows *rows) {
+    const Program *p = variant->program;
+    int stage = variant->snapshot.step->stage;
     PassOptions o = pass_options(&p->recipe, "host");
     bool scaled = o.act == F16;
     o.act = F32;
-    o = step_options(&o, side->snapshot.step, p->recipe.shards);
+    o = step_options(&o, variant->snapshot.step, p->recipe.shards);
     const Graph *g = passes_run(graph_clone(p->stage[stage].train), &o,
                                 "optimizer", NULL, NULL);
     Arena *scratch = arena_new();
     if (scaled && (rows->skips_a || rows->skips_b))
-        g = step_deciding(g, leaves_of(side, scratch, g));
+        g = step_deciding(g, leaves_of(variant, scratch, g));
     arena_free(scratch);
     if (!program_averages_each_step(p) || o.part == PART_SHARD)
         return g;
@@ -155,34 +155,35 @@ static void keep(Shown *s, Arena *a, double *const *leaf) {
 
 // ---- all rows, in double ----
 
-static const Graph *plan_of(const Side *side) {
-    Graph *g = graph_clone(side->snapshot.step->graph);
+static const Graph *plan_of(const Variant *variant) {
+    Graph *g = graph_clone(variant->snapshot.step->graph);
     g->act = F32;
     return g;
 }
 
-void rows_reference(const Side *side, const Rows *rows, int first,
+void rows_reference(const Variant *variant, const Rows *rows, int first,
                     RowSeen *seen, void *whose) {
     Arena *a = arena_new();
-    const Graph *g = plan_of(side);
+    const Graph *g = plan_of(variant);
     Shown s = shown_new(a, g, rows, seen, whose);
     for (int i = first; i < rows->count; i++)
         want(&s, rows->row[i].node, i);
     if (first == 0) {
-        Shown model = shown_new(a, step_meant(side, rows), rows, seen, whose);
+        Shown model =
+            shown_new(a, step_meant(variant, rows), rows, seen, whose);
         want_states(&model, g, rows, NULL);
-        keep(&model, a, leaves_of(side, a, model.g));
+        keep(&model, a, leaves_of(variant, a, model.g));
         s.beside = model.beside;
     }
-    graph_eval_visit(g, leaves_meant(side, a, g), false, s.wanted, show, &s);
+    graph_eval_visit(g, leaves_meant(variant, a, g), false, s.wanted, show, &s);
     arena_free(a);
 }
 
-void rows_rounded(const Side *side, const Rows *rows, const bool *row,
+void rows_rounded(const Variant *variant, const Rows *rows, const bool *row,
                   RowSeen *seen, void *whose) {
     Arena *a = arena_new();
-    const Graph *g = plan_of(side);
-    double **leaf = leaves_meant(side, a, g);
+    const Graph *g = plan_of(variant);
+    double **leaf = leaves_meant(variant, a, g);
     Shown s = shown_new(a, g, rows, seen, whose);
     for (int i = 0; i < rows->count; i++)
         if (row[i])
@@ -198,29 +199,29 @@ static void decide(Arena *a, const Graph *g, double *const *leaf, Shown *s,
     noise_visit_double(g, leaf, seed, s->wanted, show, s);
 }
 
-void rows_decided(const Side *side, const Rows *rows, const bool *row,
+void rows_decided(const Variant *variant, const Rows *rows, const bool *row,
                   uint32_t seed, RowSeen *seen, void *whose) {
     Arena *a = arena_new();
-    const Graph *g = plan_of(side), *meant = step_meant(side, rows);
+    const Graph *g = plan_of(variant), *meant = step_meant(variant, rows);
     Shown plan = shown_new(a, g, rows, seen, whose);
     Shown model = shown_new(a, meant, rows, seen, whose);
     for (int i = 0; i < rows->count; i++)
         if (row[i])
             want(&plan, rows->row[i].node, i);
     want_states(&model, g, rows, row);
-    decide(a, g, leaves_meant(side, a, g), &plan, seed);
-    decide(a, meant, leaves_of(side, a, meant), &model, seed);
+    decide(a, g, leaves_meant(variant, a, g), &plan, seed);
+    decide(a, meant, leaves_of(variant, a, meant), &model, seed);
     arena_free(a);
 }
 
-void rows_disturbed(const Side *side, const Rows *rows, const bool *row,
+void rows_disturbed(const Variant *variant, const Rows *rows, const bool *row,
                     double units, uint32_t seed, RowSeen *seen, void *whose) {
     Arena *a = arena_new();
-    const Graph *g = step_meant(side, rows);
-    double **leaf = leaves_of(side, a, g);
+    const Graph *g = step_meant(variant, rows);
+    double **leaf = leaves_of(variant, a, g);
     Shown s = shown_new(a, g, rows, seen, whose);
-    want_states(&s, side->snapshot.step->graph, rows, row);
+    want_states(&s, variant->snapshot.step->graph, rows, row);
     keep(&s, a, leaf);
-    noise_visit(g, leaf, side->plan->act, units, seed, s.wanted, show, &s);
+    noise_visit(g, leaf, variant->plan->act, units, seed, s.wanted, show, &s);
     arena_free(a);
 }

@@ -7,8 +7,8 @@
 
 #include "base/exits.h"
 #include "base/source.h"
-#include "tools/compare/side.h"
 #include "tools/compare/spread.h"
+#include "tools/compare/variant.h"
 #include "tools/load.h"
 #include "tools/process.h"
 

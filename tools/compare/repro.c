@@ -14,7 +14,7 @@
 
 typedef struct {
     Arena *a;
-    const Side *side;
+    const Variant *variant;
     const Snapshot *s;
     const Graph *g;
     const Kernel *launch,
@@ -196,7 +196,7 @@ static const char main_text[] =
 
 // The text has the offsets of the plan that was run.
 static void begin_add(Repro *r, Text *t) {
-    bool cuda = strcmp(r->side->plan->device, "cuda") == 0;
+    bool cuda = strcmp(r->variant->plan->device, "cuda") == 0;
     text_add(t,
              "// One kernel of %s, to run alone.  kernel.bin has its inputs "
              "and the right values\n"
@@ -217,7 +217,7 @@ static void begin_add(Repro *r, Text *t) {
              "#include <stdint.h>\n"
              "#include <stdio.h>\n"
              "#include <stdlib.h>\n\n",
-             r->side->program->name, r->node, act_bits(r->g->act),
+             r->variant->program->name, r->node, act_bits(r->g->act),
              cuda ? "device" : "host");
 }
 
@@ -244,7 +244,7 @@ static Text text_of(Repro *r) {
         "\n#define COUNT %" PRId64 "\n#define ALLOWED 1e-4\n",
         r->launch->grid[HOST_PLAN], r->launch->grid[DEVICE_PLAN], BLOCK_THREADS,
         r->launch->group->phases, r->kernel->name, r->kernel->name,
-        c_type(type), element(type), r->side->plan->arena_bytes, at->offset,
+        c_type(type), element(type), r->variant->plan->arena_bytes, at->offset,
         type_count(at->type));
     text_add(&t, "%s%s", run_text, main_text);
     return t;
@@ -253,9 +253,10 @@ static Text text_of(Repro *r) {
 // ---- writing ----
 
 static bool find_kernel(Repro *r) {
-    const Plan *host = r->side->text.host;
-    int step = (int)(r->s->step - r->side->plan->step);
-    const Launches *l = &codegen_launches(host, r->side->text.plan, r->a)[step];
+    const Plan *host = r->variant->text.host;
+    int step = (int)(r->s->step - r->variant->plan->step);
+    const Launches *l =
+        &codegen_launches(host, r->variant->text.plan, r->a)[step];
     for (int k = 0; k < l->count; k++)
         if (l->kernel[k].group->group == r->g->node[r->node].group) {
             r->launch = &l->kernel[k];
@@ -264,10 +265,10 @@ static bool find_kernel(Repro *r) {
     return r->launch != NULL && r->kernel->text != NULL;
 }
 
-int repro_write(Arena *a, const Arguments *arguments, const Side *s, NodeId n,
-                const char *folder) {
+int repro_write(Arena *a, const Arguments *arguments, const Variant *s,
+                NodeId n, const char *folder) {
     Repro r = {.a = a,
-               .side = s,
+               .variant = s,
                .s = &s->snapshot,
                .g = s->snapshot.step->graph,
                .node = n,

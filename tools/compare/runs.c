@@ -1,5 +1,5 @@
 // Runs: the folder and the options of runs that are measured or compared.
-#include "tools/compare/side.h"
+#include "tools/compare/variant.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -3,7 +3,7 @@
 
 #include "ir/bytes.h"
 #include "passes/plan/group.h"
-#include "tools/compare/alike.h"
+#include "tools/compare/value_numbering.h"
 
 #include <errno.h>
 #include <math.h>
@@ -19,7 +19,7 @@ typedef struct {
     const Group *group;
     int num_groups;
     const Snapshot *beside;
-    const NodeId *alike; // nodes of beside, by node
+    const NodeId *equal; // nodes of beside, by node
     bool *seen;          // of each node: its record was read
     Snapshot *out;
 } Reader;
@@ -67,7 +67,7 @@ static NodeId find_leaf(const Reader *r, const Record *at, void **seen) {
 static bool is_wanted(const Reader *r, const Record *at, NodeId n) {
     if (r->beside == NULL || at->when == AFTER)
         return true;
-    return at->when >= 0 && r->alike[n] != NO_NODE;
+    return at->when >= 0 && r->equal[n] != NO_NODE;
 }
 
 // Keeps a state of other steps, for the first variant only: the evaluation of
@@ -102,12 +102,12 @@ static bool read_record(const Reader *r, const Record *at) {
 }
 
 // Equal nodes of the other variant's step.
-static const NodeId *alike_of(const Reader *r) {
+static const NodeId *find_equal(const Reader *r) {
     const Graph *other = r->beside->step->graph;
     bool *left = ARENA_ARRAY(r->a, (size_t)other->count + 1, bool);
     for (NodeId n = 0; n < other->count; n++)
         left[n] = r->beside->found[n] != NULL;
-    return nodes_alike(r->a, r->g, other, left);
+    return equal_nodes(r->a, r->g, other, left);
 }
 
 static bool begin(Reader *r, const Plan *plan) {
@@ -126,7 +126,7 @@ static bool begin(Reader *r, const Plan *plan) {
     r->out->before = ARENA_ARRAY(r->a, r->g->count + 1, void *);
     r->out->found = ARENA_ARRAY(r->a, r->g->count + 1, void *);
     r->out->after = ARENA_ARRAY(r->a, r->g->count + 1, void *);
-    r->alike = r->beside ? alike_of(r) : NULL;
+    r->equal = r->beside ? find_equal(r) : NULL;
     r->seen = ARENA_ARRAY(r->a, r->g->count + 1, bool);
     return true;
 }

@@ -2,7 +2,7 @@
 // the fastest candidates of a step on a GPU.
 #include "base/exits.h"
 #include "base/source.h"
-#include "tools/compare/side.h"
+#include "tools/compare/variant.h"
 #include "tools/process.h"
 
 #include <string.h>

@@ -5,11 +5,11 @@
 #include "tools/compare/verdict.h"
 
 #include "ir/tolerance.h"
-#include "tools/compare/alike.h"
 #include "tools/compare/gradient.h"
 #include "tools/compare/isolated.h"
 #include "tools/compare/reference.h"
 #include "tools/compare/skip.h"
+#include "tools/compare/value_numbering.h"
 
 #include <math.h>
 #include <string.h>
@@ -22,10 +22,10 @@ typedef struct {
 
 typedef struct {
     Arena *a;
-    const Side *left, *right;
+    const Variant *left, *right;
     const Graph *g, *other;
     const NodeId
-        *alike; // for each node of g an equal node of other, or NO_NODE
+        *equal; // for each node of g an equal node of other, or NO_NODE
     IsolatedReplay *isolated;
     Rows rows;
     Pair *pair; // of each row
@@ -34,7 +34,7 @@ typedef struct {
 // ---- a row ----
 
 // Equal numbers, or both NaN or the same infinity.
-static bool is_alike(double x, double y) {
+static bool is_same(double x, double y) {
     return (isnan(x) && isnan(y)) || (isinf(x) && x == y);
 }
 
@@ -42,7 +42,7 @@ static double *settled(Arena *a, const double *x, const double *y,
                        int64_t count) {
     double *out = ARENA_UNINIT(a, (size_t)count + 1, double);
     for (int64_t i = 0; i < count; i++)
-        out[i] = is_alike(x[i], y[i]) ? 0 : x[i];
+        out[i] = is_same(x[i], y[i]) ? 0 : x[i];
     return out;
 }
 
@@ -50,7 +50,7 @@ static void measure_difference(Row *r, const double *a, const double *b) {
     for (int64_t i = 0; i < type_count(&r->type); i++) {
         double apart = fabs(a[i] - b[i]);
         double size = fmax(fabs(a[i]), fabs(b[i]));
-        if (is_alike(a[i], b[i]) || apart == 0)
+        if (is_same(a[i], b[i]) || apart == 0)
             continue;
         r->absolute = !(apart <= r->absolute) ? apart : r->absolute;
         double relative = apart / size;
@@ -226,7 +226,7 @@ static const char *kind_of(const Node *state) {
 
 // Adds a stored tensor; a gradient has the name of its parameter.
 static void stored_add(Compare *c, NodeId n, const char *param) {
-    NodeId other = c->alike[n];
+    NodeId other = c->equal[n];
     Row r = {.name = param ? param : name_of(c->a, &c->g->node[n]),
              .kind = param ? "gradient" : "",
              .node = n};
@@ -252,15 +252,15 @@ static void compare_stored(Compare *c) {
     const char **param = params_of(c);
     for (NodeId n = 0; n < c->other->count; n++)
         wanted[n] = theirs[n] != NULL;
-    c->alike = nodes_alike(c->a, c->g, c->other, wanted);
+    c->equal = equal_nodes(c->a, c->g, c->other, wanted);
     for (NodeId n = 0; n < c->g->count; n++) {
         if (mine[n] == NULL)
             continue;
-        if (c->alike[n] == NO_NODE) {
+        if (c->equal[n] == NO_NODE) {
             c->rows.only_a++;
             continue;
         }
-        met[c->alike[n]] = true;
+        met[c->equal[n]] = true;
         stored_add(c, n, param[n]);
     }
     c->rows.only_b = c->right->snapshot.passed_over;
@@ -301,7 +301,7 @@ static void find_source(Compare *c) {
     const Snapshot *s = &c->left->snapshot;
     int first = c->rows.count;
     for (NodeId n = 0; n < c->g->count; n++) {
-        bool alone = s->found[n] != NULL && c->alike[n] == NO_NODE;
+        bool alone = s->found[n] != NULL && c->equal[n] == NO_NODE;
         if (!alone || isolated_replay(c->isolated, n) != ISOLATED_WRONG)
             continue;
         const char *name = name_of(c->a, &c->g->node[n]);
@@ -376,7 +376,8 @@ static void carried_judge(Compare *c) {
     }
 }
 
-Rows rows_compare(Arena *a, const Side *left, const Side *right, bool judged) {
+Rows rows_compare(Arena *a, const Variant *left, const Variant *right,
+                  bool judged) {
     Compare c = {.a = a,
                  .left = left,
                  .right = right,

@@ -2,7 +2,7 @@
 #ifndef TOOLS_VERDICT_H
 #define TOOLS_VERDICT_H
 
-#include "tools/compare/side.h"
+#include "tools/compare/variant.h"
 
 typedef enum {
     VERDICT_SAME,    // equal bits
@@ -40,6 +40,7 @@ typedef struct {
 // Whether a's plan, in double, equals the model.
 bool row_is_meant(const Row *r);
 
-Rows rows_compare(Arena *a, const Side *left, const Side *right, bool judged);
+Rows rows_compare(Arena *a, const Variant *left, const Variant *right,
+                  bool judged);
 
 #endif

@@ -1,6 +1,6 @@
-// Side: a variant of a model, built and run.
-#ifndef TOOLS_SIDE_H
-#define TOOLS_SIDE_H
+// Variant: a variant of a model, built and run.
+#ifndef TOOLS_VARIANT_H
+#define TOOLS_VARIANT_H
 
 #include "tools/compare/parts.h"
 #include "tools/compare/snapshot.h"
@@ -21,7 +21,7 @@ typedef struct {
     Snapshot snapshot;
     Series loss, times; // milliseconds
     Series run_times;   // median of each run; none for a single run
-} Side;
+} Variant;
 
 // How variants are run.
 typedef struct {
@@ -35,23 +35,24 @@ typedef struct {
 
 // Parses the options of a variant, after those of both; loads and builds its
 // model.  Returns an exit status, after a message if it failed.
-int side_build(Arena *a, Side *s, const Arguments *both, const Runs *runs);
+int variant_build(Arena *a, Variant *s, const Arguments *both,
+                  const Runs *runs);
 
 // Writes the initial state of both variants to *path.
-int side_start(Arena *a, Side *s, const Runs *runs, const char **path);
+int variant_start(Arena *a, Variant *s, const Runs *runs, const char **path);
 
 // Records the first step from that state: all of it or, beside another
 // variant's snapshot, what both store.  Then runs all steps.  Without a state,
 // `start` being NULL, the run begins as the recipe says.
-int side_look(Arena *a, Side *s, const Runs *runs, const char *start,
-              const Snapshot *beside);
-int side_run(Arena *a, Side *s, const Runs *runs, const char *start);
+int variant_look(Arena *a, Variant *s, const Runs *runs, const char *start,
+                 const Snapshot *beside);
+int variant_run(Arena *a, Variant *s, const Runs *runs, const char *start);
 
-// Runs while `wanted` is true; side_rows is the file of its rows.  A diverged
-// run is no failure.
-int side_watch(Arena *a, Side *s, const Runs *runs, Wanted *wanted,
-               void *whose);
-const char *side_rows(Arena *a, const Side *s, const Runs *runs);
+// Runs while `wanted` is true; variant_rows is the file of its rows.  A
+// diverged run is no failure.
+int variant_watch(Arena *a, Variant *s, const Runs *runs, Wanted *wanted,
+                  void *whose);
+const char *variant_rows(Arena *a, const Variant *s, const Runs *runs);
 
 // ---- runs.c ----
 

@@ -1,6 +1,6 @@
-// Alike: value numbering over two graphs (Click, "Global code motion, global
+// Value numbering over two graphs (Click, "Global code motion, global
 // value numbering", 1995), with 64-bit hashes of a node and of its operands.
-#include "tools/compare/alike.h"
+#include "tools/compare/value_numbering.h"
 #include "tools/compare/gradient.h"
 
 #include <string.h>
@@ -78,39 +78,39 @@ static Entry *table_new(Arena *a, const Graph *g, const bool *wanted,
 
 // Pairs gradients of the same parameter that are computed differently.
 static void gradients_pair(Arena *a, const Graph *g, const Graph *other,
-                           const bool *wanted, NodeId *alike) {
+                           const bool *wanted, NodeId *equal) {
     int mine, theirs;
     bool *taken = ARENA_ARRAY(a, (size_t)other->count + 1, bool);
     for (NodeId n = 0; n < g->count; n++)
-        if (alike[n] != NO_NODE)
-            taken[alike[n]] = true;
+        if (equal[n] != NO_NODE)
+            taken[equal[n]] = true;
     const Gradient *x = gradients_of(a, g, &mine);
     const Gradient *y = gradients_of(a, other, &theirs);
     for (int i = 0; i < mine; i++)
-        for (int j = 0; j < theirs && alike[x[i].node] == NO_NODE; j++) {
+        for (int j = 0; j < theirs && equal[x[i].node] == NO_NODE; j++) {
             const Node *one = &g->node[x[i].node];
             const Node *two = &other->node[y[j].node];
             bool fits = wanted[y[j].node] && !taken[y[j].node] &&
                         strcmp(x[i].param, y[j].param) == 0 &&
                         one->op == two->op && type_is(one->type, two->type);
             if (fits)
-                alike[x[i].node] = y[j].node;
+                equal[x[i].node] = y[j].node;
             taken[y[j].node] |= fits;
         }
 }
 
-NodeId *nodes_alike(Arena *a, const Graph *g, const Graph *other,
+NodeId *equal_nodes(Arena *a, const Graph *g, const Graph *other,
                     const bool *wanted) {
     size_t slots;
     const Entry *table = table_new(a, other, wanted, &slots);
     const uint64_t *hash = hash_nodes(a, g);
-    NodeId *alike = ARENA_ARRAY(a, (size_t)g->count + 1, NodeId);
+    NodeId *equal = ARENA_ARRAY(a, (size_t)g->count + 1, NodeId);
     for (NodeId n = 0; n < g->count; n++) {
         size_t at = hash[n] % slots;
         while (table[at].node != NO_NODE && table[at].hash != hash[n])
             at = (at + 1) % slots;
-        alike[n] = table[at].node;
+        equal[n] = table[at].node;
     }
-    gradients_pair(a, g, other, wanted, alike);
-    return alike;
+    gradients_pair(a, g, other, wanted, equal);
+    return equal;
 }

@@ -1,7 +1,7 @@
-// Side: builds and runs a variant of a model.
+// Variant: builds and runs a variant of a model.
 #define _POSIX_C_SOURCE 200809L
 
-#include "tools/compare/side.h"
+#include "tools/compare/variant.h"
 #include "base/exits.h"
 #include "base/source.h"
 #include "tools/process.h"
@@ -18,7 +18,7 @@ enum { MAX_LOG = 1 << 16 };
 // ---- building ----
 
 // Adds the settings of both, then the batch, which so takes effect.
-static bool settings_add(Arena *a, Side *s, const Arguments *both,
+static bool settings_add(Arena *a, Variant *s, const Arguments *both,
                          const Runs *runs) {
     for (int i = 0; i < both->num_settings; i++)
         if (!setting_add(&s->arguments, both->set[i]))
@@ -28,7 +28,7 @@ static bool settings_add(Arena *a, Side *s, const Arguments *both,
         (Setting){"batch", arena_format(a, "%" PRId64, runs->batch)});
 }
 
-static bool options_take(Arena *a, Side *s, const Arguments *both) {
+static bool options_take(Arena *a, Variant *s, const Arguments *both) {
     static const Command variant = {.name = "variant"};
     Words w = {.a = a};
     words_split(&w, s->options);
@@ -49,7 +49,8 @@ static bool is_cuda(const Runs *runs) {
     return strncmp(runs->device, "cuda", 4) == 0;
 }
 
-int side_build(Arena *a, Side *s, const Arguments *both, const Runs *runs) {
+int variant_build(Arena *a, Variant *s, const Arguments *both,
+                  const Runs *runs) {
     Diagnostics diags = diag_new(a);
     if (!options_take(a, s, both) || !settings_add(a, s, both, runs))
         return EXIT_USAGE;
@@ -79,7 +80,7 @@ int side_build(Arena *a, Side *s, const Arguments *both, const Runs *runs) {
 
 // ---- running ----
 
-static Words words_begin(Arena *a, const Side *s, const Runs *runs) {
+static Words words_begin(Arena *a, const Variant *s, const Runs *runs) {
     Words w = {.a = a};
     if (runs->launcher != NULL)
         words_split(&w, runs->launcher);
@@ -96,7 +97,7 @@ static Words words_begin(Arena *a, const Side *s, const Runs *runs) {
 }
 
 // Runs a trainer while `wanted` is true, and prints its log if it fails.
-static int run(Arena *a, const Side *s, const Runs *runs, const Words *w,
+static int run(Arena *a, const Variant *s, const Runs *runs, const Words *w,
                Wanted *wanted, void *whose) {
     const char *why;
     const char *log = arena_format(a, "%s/%s.log", runs->folder, s->name);
@@ -128,7 +129,7 @@ static const char *checkpoint_in(Arena *a, const char *folder) {
 
 // Runs a few steps first: errors of momentum and running statistics would not
 // show while they are zero.
-int side_start(Arena *a, Side *s, const Runs *runs, const char **path) {
+int variant_start(Arena *a, Variant *s, const Runs *runs, const char **path) {
     const char *folder = arena_format(a, "%s/%s.start", runs->folder, s->name);
     Words w = words_begin(a, s, runs);
     folder_remove(folder);
@@ -143,7 +144,7 @@ int side_start(Arena *a, Side *s, const Runs *runs, const char **path) {
 }
 
 // Each run overwrites the folder of the previous one.
-static Words words_from(Arena *a, const Side *s, const Runs *runs,
+static Words words_from(Arena *a, const Variant *s, const Runs *runs,
                         const char *start, int64_t steps) {
     const char *out = arena_format(a, "%s/%s.run", runs->folder, s->name);
     Words w = words_begin(a, s, runs);
@@ -155,8 +156,8 @@ static Words words_from(Arena *a, const Side *s, const Runs *runs,
     return w;
 }
 
-int side_look(Arena *a, Side *s, const Runs *runs, const char *start,
-              const Snapshot *beside) {
+int variant_look(Arena *a, Variant *s, const Runs *runs, const char *start,
+                 const Snapshot *beside) {
     const char *path = arena_format(a, "%s/%s.step", runs->folder, s->name);
     Words w = words_from(a, s, runs, start, 1);
     words_add(&w, arena_format(a, "--snapshot=%s", path));
@@ -184,30 +185,30 @@ static Series times_read(Arena *a, const char *path) {
     return times;
 }
 
-const char *side_rows(Arena *a, const Side *s, const Runs *runs) {
+const char *variant_rows(Arena *a, const Variant *s, const Runs *runs) {
     return arena_format(a, "%s/%s.rows", runs->folder, s->name);
 }
 
-static Words words_rows(Arena *a, const Side *s, const Runs *runs,
+static Words words_rows(Arena *a, const Variant *s, const Runs *runs,
                         const char *start) {
     Words w = words_from(a, s, runs, start, runs->steps);
     words_add(&w, "--log-every=1");
-    words_add(&w, arena_format(a, "--metrics=%s", side_rows(a, s, runs)));
+    words_add(&w, arena_format(a, "--metrics=%s", variant_rows(a, s, runs)));
     return w;
 }
 
-int side_run(Arena *a, Side *s, const Runs *runs, const char *start) {
+int variant_run(Arena *a, Variant *s, const Runs *runs, const char *start) {
     const char *times = arena_format(a, "%s/%s.times", runs->folder, s->name);
     Words w = words_rows(a, s, runs, start);
     words_add(&w, arena_format(a, "--times=%s", times));
     int status = run(a, s, runs, &w, NULL, NULL);
-    s->loss = rows_series(a, side_rows(a, s, runs), "step", "loss");
+    s->loss = rows_series(a, variant_rows(a, s, runs), "step", "loss");
     s->times = times_read(a, times);
     return status;
 }
 
-int side_watch(Arena *a, Side *s, const Runs *runs, Wanted *wanted,
-               void *whose) {
+int variant_watch(Arena *a, Variant *s, const Runs *runs, Wanted *wanted,
+                  void *whose) {
     Words w = words_rows(a, s, runs, NULL);
     return run(a, s, runs, &w, wanted, whose);
 }
