@@ -23,6 +23,7 @@
 #   ulp       the error of the host's functions for each float
 #   cuda      every model on the stand-in, with library calls and with tile
 #             kernels, and each call of a library fails once
+#   compare   networks whose roundings were once taken for mistakes
 #   export    all models, exported, against their trainers for 100 inputs
 #   pairs     every optimizer with short batches and with two for one
 #   faults    each planted fault is found
@@ -39,7 +40,7 @@ set -u
 build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
 shift 2
 [ $# -gt 0 ] ||
-    set -- nvrtc tile cudnn cost bound bench ptx dependent races codegen ulp cuda export pairs \
+    set -- nvrtc tile cudnn cost bound bench ptx dependent races codegen ulp cuda compare export pairs \
         faults rank_faults random ranks machine fuzz sanitized outside
 source=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 export SINTER="$build/bin/sinter" SINTER_SOURCE="$source"
@@ -134,6 +135,7 @@ part() {
     cuda) long $(($1 / 3)) cuda_models CUDA_ALL=1 &&
         CUDA_TILE=1 long $(($1 / 3)) cuda_models CUDA_ALL=1 &&
         long $(($1 / 3)) cuda_faults FAULTS_EVERY=1 ;;
+    compare) long "$1" compare COMPARE_ALL=1 ;;
     export) long "$1" export EXPORT_ALL=1 ;;
     pairs) long "$1" end_to_end_pairs PAIRS_ALL=1 ;;
     faults) long "$1" faults FAULTS=all ;;

@@ -16,16 +16,13 @@ typedef enum {
 } How;
 
 typedef struct {
-    // A model, or a graph with name.ir, below the source folder; NULL: a random
-    // graph.
-    const char *model;
+    const char *model; // or a graph with name.ir, below the source folder
     const Setting *setting;
     int num_settings;
     DType storage; // what activations are here
     int level;     // 0: a kernel for each operation
     How how;
-    bool reuse;    // the real memory plan; only what is left at the end counts
-    uint32_t seed; // of the random graph
+    bool reuse; // the real memory plan; only what is left at the end counts
 } Case;
 
 // Runs init, derive, train and eval once on the host or a GPU and compares

@@ -15,9 +15,6 @@ extern const Named agree_cases[], faithful_cases[], merged_cases[],
 extern const int agree_num_cases, faithful_num_cases, merged_num_cases,
     tiled_num_cases;
 
-// A random graph, stored and fused as its number says.
-Named random_case(int i, How how);
-
 // ---- narrow.c ----
 
 enum { MAX_NARROW = 6 };

@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NUM_RANDOM = 8 };
-
 // Cases that a case beside them, in another type or planned, is much like; and
 // unfused ones, of which random programs have as many.
 // clang-format off
@@ -58,18 +56,6 @@ static void check_agreement(const Named *c) {
     arena_free(a);
 }
 
-START_TEST(random_kernels_agree) {
-    Named c = random_case(_i, FAST);
-    check_agreement(&c);
-}
-END_TEST
-
-START_TEST(faithful_random_kernels_agree) {
-    Named c = random_case(_i, FAITHFUL);
-    check_agreement(&c);
-}
-END_TEST
-
 START_TEST(fast_kernels_agree) {
     check_agreement(&agree_cases[_i]);
 }
@@ -105,7 +91,6 @@ Suite *agree_suite(void) {
     TCase *t = tcase_create("fast");
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, fast_kernels_agree, 0, agree_num_cases);
-    tcase_add_loop_test(t, random_kernels_agree, 0, NUM_RANDOM);
     suite_add_tcase(s, t);
     t = tcase_create("tiled");
     tcase_set_timeout(t, 300);
@@ -115,12 +100,10 @@ Suite *agree_suite(void) {
     tcase_set_timeout(t, 300);
 #ifdef HAVE_SIMT
     tcase_add_loop_test(t, faithful_kernels_agree, 0, faithful_num_cases);
-    tcase_add_loop_test(t, faithful_random_kernels_agree, 0, NUM_RANDOM);
     tcase_add_loop_test(t, merged_kernels_agree, 0, merged_num_cases);
 #else
     (void)merged_kernels_agree;
     (void)faithful_kernels_agree;
-    (void)faithful_random_kernels_agree;
 #endif
     suite_add_tcase(s, t);
     return s;
