@@ -110,6 +110,13 @@ static bool are_like(const RtStepGroup *p, const RtHeldBatch *b) {
     return like;
 }
 
+// Ends grouping: the driver refuses a group's graph.
+static void ungroup(RtCuda *c, const RtError *why) {
+    rt_warn("%s: steps of %s are launched one by one: %s", c->name,
+            rt_cuda_step_name(c), why->text);
+    c->group.steps = 1;
+}
+
 // Captures the graph of a set of slots, if there is none for these batches.
 static bool has_graph(RtCuda *c, int set) {
     RtStepGroup *p = &c->group;
@@ -127,35 +134,37 @@ static bool has_graph(RtCuda *c, int set) {
         return false;
     if (rt_graph_build(c, queue_group, &set, &p->graph[set], &why))
         return true;
-    rt_warn("%s: steps of %s are launched one by one: %s", c->name,
-            rt_cuda_step_name(c), why.text);
-    p->steps = 1;
+    ungroup(c, &why);
     return false;
 }
 
-// The batches were copied in turn, so the last one's is the last wait.
+// The batches were copied in turn, so the last one's is the last wait.  False:
+// the driver refuses the graph, and has launched nothing of it.
 static bool launch_group(RtCuda *c, int set) {
     const RtStepGroup *p = &c->group;
     int last = p->first + p->steps - 1;
-    bool good =
-        rt_copy_stream_wait(&c->copies, last, &c->error) &&
-        rt_driver_good(&c->cu, c->cu.graph_launch(p->graph[set], c->stream),
-                       &c->error, "launch the graph of a group of steps");
-    for (int i = 0; good && i < p->steps; i++)
-        good = rt_copy_stream_empty(&c->copies, p->first + i, &c->error);
-    return good;
+    rt_cuda_check(c, rt_copy_stream_wait(&c->copies, last, &c->error));
+    if (!rt_driver_good(&c->cu, c->cu.graph_launch(p->graph[set], c->stream),
+                        &c->error, "launch the graph of a group of steps")) {
+        rt_cuda_check(c, c->cu.stream_sync(c->stream) == CUDA_SUCCESS);
+        ungroup(c, &c->error);
+        return false;
+    }
+    for (int i = 0; i < p->steps; i++)
+        rt_cuda_check(
+            c, rt_copy_stream_empty(&c->copies, p->first + i, &c->error));
+    return true;
 }
 
 static void run_group(RtCuda *c) {
     RtStepGroup *p = &c->group;
     int set = p->first / p->steps;
     RtStepGraph *g = c->running;
-    if (!has_graph(c, set)) {
+    rt_cuda_check(c, rt_timing_events_read(&g->events, &c->error));
+    if (!has_graph(c, set) || !launch_group(c, set)) {
         rt_step_group_flush(c);
         return;
     }
-    rt_cuda_check(c, rt_timing_events_read(&g->events, &c->error));
-    rt_cuda_check(c, launch_group(c, set));
     g->runs += p->steps;
     g->untimed += p->steps;
     g->events.runs += p->steps;

@@ -63,3 +63,31 @@ train streamed 2 --resident=no
     fail "$(launches streamed) launches of streamed images"
 expect_equal single.run/step-00000080.safetensors \
     streamed.run/step-00000080.safetensors
+
+# A group's graph that the driver refuses, to instantiate or to launch, leaves
+# its steps to graphs of their own: those held, and all later ones.
+# nth CALL: the number of that call at the first group, whose capture has more
+# launches than that of a step.
+nth() {
+    awk -v call="$1" '
+        $2 == call { n++ }
+        $2 == "cuStreamBeginCapture_v2" { kernels = 0 }
+        $2 == "cuLaunchKernel" || $2 == "cuLaunchKernelEx" { kernels++ }
+        $2 == "cuStreamEndCapture" { step = step ? step : kernels }
+        $2 == call && step && kernels >= 8 * step { print n; exit }' grouped.log
+}
+for fault in cuStreamEndCapture:901 cuGraphInstantiateWithFlags:2 \
+    cuGraphUpload:2 cuGraphLaunch:2; do
+    call=${fault%:*}
+    rm -rf refused.run
+    SINTER_DOUBLE_FAIL="$call:$(nth "$call"):${fault#*:}"
+    export SINTER_DOUBLE_FAIL
+    train refused 2
+    unset SINTER_DOUBLE_FAIL
+    expect_says "^warning: cuda:0: steps of train are launched one by one: "
+    expect_equal single.run/step-00000080.safetensors \
+        refused.run/step-00000080.safetensors
+    expect_equal single.rows refused.rows
+    [ "$(launches refused)" -ge "$(launches single)" ] ||
+        fail "$fault: $(launches refused) launches, $(launches single) one by one"
+done
