@@ -150,33 +150,79 @@ void sums_store(const Emit *e, Block *b, const char *columns, bool totals) {
 
 // ---- the last block ----
 
-// Successive reductions of the group with equally many columns.  Their partial
-// results are side by side, and the last block loads them together.
+// Successive reductions of the group whose partial results are side by side,
+// and which the last block loads together: equally many columns of each, or,
+// where a block adds all columns, those of all as one reduction.
 typedef struct {
     NodeId first, last;
     int64_t count; // columns
     int sums;      // for each
+    bool whole;    // the columns are those of all
     bool largest;  // they are maxima
+    int64_t per;  // columns of a thread of a GPU in a turn, if there is one sum
+    int64_t rows; // that it loads at a time
 } Run;
 
-static Run run_from(const Emit *e, NodeId first) {
+static bool is_largest(const Emit *e, NodeId n) {
+    return e->g->node[n].op == OP_max;
+}
+
+// Whether the result of n is its sum.
+static bool is_plain(const Emit *e, NodeId n) {
+    return e->g->node[n].op != OP_var && variance_with(e, n) == NO_NODE;
+}
+
+// Adds n to a run, if it belongs there.
+static bool run_add(const Emit *e, Run *r, NodeId n) {
     enum { MAX_SUMS = 4 }; // registers hold the loads of all
-    const Node *node = e->g->node;
-    Run r = {.first = first,
-             .count = type_count(node[first].type),
-             .largest = node[first].op == OP_max};
-    for (NodeId n = first; n <= e->group->last; n++) {
-        if (!sums_blocks(e->g, n))
+    int64_t count = type_count(e->g->node[n].type);
+    if (is_largest(e, n) != r->largest || (r->whole && !is_plain(e, n)))
+        return false;
+    if (!r->whole && (count != r->count || r->sums + sums_of(e, n) > MAX_SUMS))
+        return false;
+    r->count += r->whole ? count : 0;
+    r->sums += r->whole ? 0 : sums_of(e, n);
+    r->last = n;
+    return true;
+}
+
+// As few turns as registers allow, of which two blocks of a multiprocessor have
+// twice those of three, and as even ones.
+static void run_divide(const Emit *e, Run *r) {
+    enum { LOADS = 28, MOST = 7 }; // columns, each of which has a sum
+    int64_t loads = e->group->kind == GROUP_ROWS ? 2 * LOADS : LOADS;
+    Division d = e->group->division;
+    int64_t parts = d.team > 1 ? d.team : d.chunks, least = INT64_MAX;
+    int64_t columns = r->count / d.tiles, tx = threads_along(columns);
+    int64_t own = (parts + BLOCK_THREADS / tx - 1) / (BLOCK_THREADS / tx);
+    int64_t all = (columns + tx - 1) / tx, most_columns = 1;
+    if (r->sums == 1)
+        most_columns = all < MOST ? all : MOST;
+    for (int64_t n = 1; n == 1 || n <= most_columns; n++) {
+        int64_t most = loads / (n * r->sums);
+        int64_t turns = (own + most - 1) / most;
+        int64_t waits = turns * ((all + n - 1) / n);
+        if (waits >= least)
             continue;
-        if (type_count(node[n].type) != r.count ||
-            (node[n].op == OP_max) != r.largest ||
-            r.sums + sums_of(e, n) > MAX_SUMS)
-            break;
-        r.last = n;
-        r.sums += sums_of(e, n);
-        if (sum_with(e, n) != NO_NODE) // the pivot is behind it
-            break;
+        least = waits;
+        r->per = n;
+        r->rows = (own + turns - 1) / turns;
     }
+}
+
+static Run run_from(const Emit *e, NodeId first) {
+    Run r = {.first = first,
+             .last = first,
+             .count = type_count(e->g->node[first].type),
+             .sums = sums_of(e, first),
+             .whole = !has_tiles(e) && is_plain(e, first),
+             .largest = is_largest(e, first)};
+    for (NodeId n = first; ++n <= e->group->last;)
+        if (sum_with(e, r.last) != NO_NODE) // the pivot is behind it
+            break;
+        else if (sums_blocks(e->g, n) && !run_add(e, &r, n))
+            break;
+    run_divide(e, &r);
     return r;
 }
 
@@ -185,23 +231,12 @@ static const Expr *run_columns(const Emit *e, const Run *r) {
     return has_tiles(e) ? x_name(e->a, "TILE_COLUMNS") : x_size(e->a, r->count);
 }
 
-// Rows of partial results that a thread loads at a time: of as few turns as
-// registers allow, and as even ones.
-static const Expr *rows_at_a_time(const Emit *e, const Run *r) {
-    enum { LOADS = 28 };
-    Division d = e->group->division;
-    int64_t parts = d.team > 1 ? d.team : d.chunks, most = LOADS / r->sums;
-    int64_t rows = BLOCK_THREADS / threads_along(r->count / d.tiles);
-    int64_t own = (parts + rows - 1) / rows, turns = (own + most - 1) / most;
-    return x_kind(e->a, X_GPU, (own + turns - 1) / turns);
-}
-
 // The result of n from the sums s[sum] and on.
 static const Expr *result_of(Emit *e, const Run *r, NodeId n, int sum) {
     int64_t all = type_count(e->group->iteration_space);
     const Expr *count =
         literal(e->a, F32, r->count > 0 ? (double)(all / r->count) : 0);
-    const Expr *x = EXPR(e, "s[$]", x_number(e->a, sum));
+    const Expr *x = EXPR(e, r->per > 1 ? "s[j]" : "s[$]", x_number(e->a, sum));
     if (variance_with(e, n) != NO_NODE)
         return EXPR(e, "fma_of($, pivot, $)", count, x);
     if (e->g->node[n].op != OP_var)
@@ -211,19 +246,43 @@ static const Expr *result_of(Emit *e, const Run *r, NodeId n, int sum) {
                 x_number(e->a, first + 1), count);
 }
 
+// Stores the result of n, whose columns begin with that of number `from`.
+static void store_result(Emit *e, Block *b, const Run *r, NodeId n, int sum,
+                         int64_t from) {
+    int64_t count = type_count(e->g->node[n].type);
+    Block own = {NULL, NULL};
+    const Expr *c = x_name(e->a, "c");
+    if (from > 0)
+        c = EXPR(e, "(c - $)", x_size(e->a, from));
+    CODE(e, &own, n,
+         arena_format(e->a,
+                      has_tiles(e) ? "put_%s($ + first + $, $);"
+                                   : "put_%s($ + $, $);",
+                      access_suffix(e->g->node[n].type->dtype)),
+         pointer_name(e, n), c, result_of(e, r, n, sum));
+    if (!r->whole || count == r->count)
+        block_append(b, &own);
+    else if (from == 0)
+        CODE(e, b, n, "if (c < $) { ~ }", x_size(e->a, count), &own);
+    else if (from + count == r->count)
+        CODE(e, b, n, "if (c >= $) { ~ }", x_size(e->a, from), &own);
+    else
+        CODE(e, b, n, "if (c >= $ && c < $) { ~ }", x_size(e->a, from),
+             x_size(e->a, from + count), &own);
+}
+
 static void store_results(Emit *e, Block *b, const Run *r) {
     int sum = 0;
+    int64_t from = 0;
     for (NodeId n = r->first; n <= r->last; n++) {
         if (!sums_blocks(e->g, n))
             continue;
         if (e->stored[n])
-            CODE(e, b, n,
-                 arena_format(e->a,
-                              has_tiles(e) ? "put_%s($ + first + c, $);"
-                                           : "put_%s($ + c, $);",
-                              access_suffix(e->g->node[n].type->dtype)),
-                 pointer_name(e, n), result_of(e, r, n, sum));
-        sum += sums_of(e, n);
+            store_result(e, b, r, n, sum, from);
+        if (r->whole)
+            from += type_count(e->g->node[n].type);
+        else
+            sum += sums_of(e, n);
     }
 }
 
@@ -244,37 +303,69 @@ static void read_pivot(Emit *e, Block *b, const Run *r) {
 // A team's sums are in the place of its first block's.
 static void store_sums(Emit *e, Block *b, const Run *r) {
     for (int i = 0; i < r->sums; i++)
-        CODE(e, b, NO_NODE, "put_f32(partials + $ + c, s[$]);",
+        CODE(e, b, NO_NODE,
+             r->per > 1 ? "put_f32(partials + $ + c, s[j]);"
+                        : "put_f32(partials + $ + c, s[$]);",
              x_size(e->a, workspace_offset(e, r->first) + i * r->count),
              x_number(e->a, i));
 }
 
-// Adds a run's partial results.  `call` has the first ones of column 0, those
-// of the next block, and their number.
+// The turns of a run's columns: `load` has the sums s of columns c and, if a
+// thread has several, every so many from there on; `store` is the work for
+// column c.
+static void emit_turns(Emit *e, Block *b, const Run *r, const Block *load,
+                       const Block *store) {
+    const Expr *count = run_columns(e, r), *tx = EXPR(e, "TILE($, NT)", count);
+    const Expr *per = EXPR(e, "AT(1, $)", x_kind(e->a, X_GPU, r->per));
+    if (r->per == 1)
+        CODE(e, b, NO_NODE,
+             "NO_UNROLL(turn, ($ + $ - 1) / $) {"
+             "    const int c = turn * $ + threadIdx.x % $; ~"
+             "    if (threadIdx.x < $ && c < $) { ~ }"
+             "}",
+             count, tx, tx, tx, tx, load, tx, count, store);
+    else
+        CODE(e, b, NO_NODE,
+             "NO_UNROLL(turn, ($ + $ * $ - 1) / ($ * $)) {"
+             "    const int c0 = turn * $ * $ + threadIdx.x % $; ~"
+             "    UNROLLED(j, $) {"
+             "        const int c = c0 + j * $;"
+             "        if (threadIdx.x < $ && c < $) { ~ }"
+             "    }"
+             "}",
+             count, tx, per, tx, per, tx, per, tx, load, per, tx, tx, count,
+             store);
+}
+
+// Adds a run's partial results.  `call` has the first ones, the distance of the
+// next block's, and their number.
 static void finish_run(Emit *e, Block *b, const Run *r, const char *call) {
-    Block results = {NULL, NULL}, sums = results, own = results, pivot = own;
-    const Expr *count = run_columns(e, r);
-    const Expr *tx = EXPR(e, "TILE($, NT)", count);
-    const Expr *number = x_number(e->a, r->sums);
-    read_pivot(e, &pivot, r);
+    Block results = {NULL, NULL}, sums = results, own = results, load = own;
+    const Expr *count = run_columns(e, r), *tx = EXPR(e, "TILE($, NT)", count);
+    const Expr *all = x_size(e->a, r->count);
+    const Expr *number = r->per > 1
+                             ? EXPR(e, "AT(1, $)", x_kind(e->a, X_GPU, r->per))
+                             : x_number(e->a, r->sums);
+    read_pivot(e, &load, r);
     store_results(e, &results, r);
     store_sums(e, &sums, r);
     if (e->group->division.team > 1)
         CODE(e, &own, NO_NODE, "if (all) { ~ } else { ~ }", &results, &sums);
     else
         own = results;
-    CODE(e, b, NO_NODE,
+    CODE(e, &load, NO_NODE,
          arena_format(e->a,
-                      "NO_UNROLL(turn, ($ + $ - 1) / $) {"
-                      "    const int c = turn * $ + threadIdx.x %% $; ~"
-                      "    float s[$];"
-                      "    grid_%s(s, $, $, %s, $, shared, NT);"
-                      "    if (threadIdx.x < $ && c < $) { ~ }"
-                      "}",
+                      "float s[$];"
+                      "grid_%s(s, $, $, $, $, $, %s, $, shared, NT);",
                       r->largest ? "max" : "sum", call),
-         count, tx, tx, tx, tx, &pivot, number, number, rows_at_a_time(e, r),
-         x_size(e->a, workspace_offset(e, r->first)), count,
-         x_size(e->a, r->count), tx, tx, count, &own);
+         number, number, x_kind(e->a, X_GPU, r->rows),
+         x_name(e->a, r->per > 1 ? "c0" : "c"),
+         r->sums > 1
+             ? EXPR(e, "$ + $", x_size(e->a, (r->sums - 1) * r->count), count)
+             : count,
+         r->per > 1 ? tx : all, x_size(e->a, workspace_offset(e, r->first)),
+         tx);
+    emit_turns(e, b, r, &load, &own);
 }
 
 static void finish_runs(Emit *e, Block *b, const char *call) {
@@ -290,9 +381,7 @@ static void finish_runs(Emit *e, Block *b, const char *call) {
 // The last blocks of teams, and of all.
 static void finish_levels(Emit *e, Block *b) {
     Block level = {NULL, NULL};
-    finish_runs(e, &level,
-                "partials + $ + (c < $ ? c : 0), $, level.step * WIDTH,"
-                "level.parts");
+    finish_runs(e, &level, "partials + $, level.step * WIDTH, level.parts");
     CODE(e, b, NO_NODE,
          "const int team = TEAM_OF($, blocks);"
          "REDUCTION_LEVELS(all, team) {"
@@ -318,9 +407,8 @@ void sums_finish(Emit *e, Block *b) {
         return;
     }
     finish_runs(e, &last,
-                has_tiles(e)
-                    ? "part + first + $ + (c < $ ? c : 0), $, WIDTH, chunks"
-                    : "part + $ + (c < $ ? c : 0), $, WIDTH, blocks");
+                has_tiles(e) ? "part + first + $, WIDTH, chunks"
+                             : "part + $, WIDTH, blocks");
     CODE(e, b, NO_NODE,
          has_tiles(e)
              ? "if (last_block(counter + block % COLUMN_TILES, chunks)) { ~ }"

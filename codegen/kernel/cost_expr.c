@@ -314,6 +314,8 @@ static bool macro_estimate(Walk *w, const Expr *x, Estimate *out) {
         *out = estimate_constant(v[1] > WARP ? v[0] : WARP);
     else if (strcmp(x->name, "TEAM_OF") == 0)
         *out = estimate_constant(v[1] > v[0] ? v[0] : 1);
+    else if (strcmp(x->name, "SYNC_ROW") == 0)
+        *out = (Estimate){.run = v[0], .period = THREADS, .share = -1};
     else
         *out = estimate_constant(v[x->count - 1]);
     return true;
@@ -365,18 +367,25 @@ static void columns_walk(Walk *w, const Expr *x) {
     spend(w, ISSUE_CONTROL, rounds * (2 + 4 * turns), level);
 }
 
+// Waits for a batch of loads from the L2 cache, of so many floats a thread: a
+// multiprocessor gets 64 bytes in a cycle, so that 56 floats take as long as a
+// wait, and the first ones 0.4 of that.
+static double batch_waits(double floats) {
+    return fmax(1, 0.4 + floats / 56);
+}
+
 // grid_join in runtime/prelude/block.h.
 static void grid_walk(Walk *w, const Expr *x) {
     double n = estimate_of(w, x->arg[1]).value;
     double rows = estimate_of(w, x->arg[2]).value;
-    double tx = fmax(estimate_of(w, x->arg[7]).value, 1);
-    double parts = estimate_of(w, x->arg[6]).value;
+    double tx = fmax(estimate_of(w, x->arg[9]).value, 1);
+    double parts = estimate_of(w, x->arg[8]).value;
     double turns = ceil(parts / (fmax(rows, 1) * THREADS / tx));
     double halvings = tx < WARP ? log2(WARP / tx) : 0;
     double warps = tx < THREADS ? THREADS / fmax(tx, WARP) : 0;
     Loop *own = &w->loop[w->depth];
     double all = own->turns;
-    w->cost.waits += turns * own->last;
+    w->cost.waits += turns * batch_waits(n * rows) * own->last;
     w->temporaries = fmax(w->temporaries, n * rows + 2);
     own->turns *= turns;
     spend(w, ISSUE_GLOBAL, rows * n, w->depth);

@@ -53,6 +53,8 @@ static int64_t tail_waits(int64_t chunks, int64_t numbers) {
     return 2 + (chunks * numbers + AT_A_TIME - 1) / AT_A_TIME;
 }
 
+enum { FEW = 6 }; // waits of a last block
+
 int threads_along(int64_t vectors) {
     int threads = BLOCK_THREADS;
     while (threads > 1 && vectors <= threads / 2)
@@ -75,7 +77,7 @@ static int64_t chunks_within(int64_t blocks, int64_t rows) {
 // or least, and keep a tenth more of the threads busy than fewer tiles do.  A
 // row of a tile has whole vectors, and fills a sector of memory.
 static int64_t column_tiles(const Workspace *s, int64_t blocks) {
-    enum { LANES = 8, LEAST = 32 / LANES, FEW = 6 };
+    enum { LANES = 8, LEAST = 32 / LANES };
     int64_t rows = space_rows(s->space), columns = space_columns(s->space);
     int64_t vectors = columns / LANES, best = 1, least = INT64_MAX;
     double most = 0;
@@ -106,8 +108,19 @@ static int team_of(int64_t chunks, int64_t numbers) {
     return fewer ? (int)team : 1;
 }
 
+// Blocks that reduce rows.  A thread with many sums over rows has the registers
+// of two resident blocks, and more would only leave more partial sums.
+static int64_t row_blocks(const Graph *g, const Workspace *s, int64_t blocks) {
+    enum { RESIDENT_SUMS = 2 };
+    return tail_waits(blocks, s->numbers) > FEW
+               ? grid_within(blocks, RESIDENT_SUMS * g->multiprocessors)
+               : blocks;
+}
+
 Division space_division(const Graph *g, const Workspace *s) {
     int64_t blocks = space_blocks(g, s->space);
+    if (s->kind == GROUP_ROWS)
+        blocks = row_blocks(g, s, blocks);
     if (!s->any)
         return (Division){1, space_grid(g, s->space, false), 1};
     Division d = {.tiles = (int)column_tiles(s, blocks), .team = 1};

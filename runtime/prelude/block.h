@@ -222,12 +222,13 @@ DEVICE float place_join(float v, float *shared, int tx, int threads,
 }
 
 // Adds or compares partial results of so many blocks, which are `step` numbers
-// apart: n results at part[0], part[next] and on.  Threads have columns side by
-// side and blocks one above the other; each loads those of several blocks
-// before it adds the first, so that it waits for memory few times.
-DEVICE void grid_join(float *v, int n, int at_a_time, const float *part,
-                      int next, int step, int parts, int tx, float *shared,
-                      int threads, int largest) {
+// apart: n results, at column c, c + next and on of part; those from `end` on
+// are none.  Threads have columns side by side and blocks one above the other;
+// each loads those of several blocks before it adds the first, so that it waits
+// for memory few times.
+DEVICE void grid_join(float *v, int n, int at_a_time, int c, int end, int next,
+                      const float *part, int step, int parts, int tx,
+                      float *shared, int threads, int largest) {
     const int ty = threadIdx.x / tx, rows = threads / tx;
     UNROLLED(j, n) v[j] = largest ? -INF : 0.0f;
     NO_UNROLL(turn, (parts + at_a_time * rows - 1) / (at_a_time * rows)) {
@@ -236,7 +237,7 @@ DEVICE void grid_join(float *v, int n, int at_a_time, const float *part,
             const int is = row < parts;
             const float *const p = part + (size_t)(is ? row : 0) * step;
             UNROLLED(j, n) {
-                const float x = p[(size_t)j * next];
+                const float x = p[c + j * next < end ? c + j * next : 0];
                 v[j] = is ? either(v[j], x, largest) : v[j];
             }
         }
@@ -244,16 +245,18 @@ DEVICE void grid_join(float *v, int n, int at_a_time, const float *part,
     UNROLLED(j, n) v[j] = place_join(v[j], shared, tx, threads, largest);
 }
 
-DEVICE void grid_sum(float *v, int n, int at_a_time, const float *part,
-                     int next, int step, int parts, int tx, float *shared,
-                     int threads) {
-    grid_join(v, n, at_a_time, part, next, step, parts, tx, shared, threads, 0);
+DEVICE void grid_sum(float *v, int n, int at_a_time, int c, int end, int next,
+                     const float *part, int step, int parts, int tx,
+                     float *shared, int threads) {
+    grid_join(v, n, at_a_time, c, end, next, part, step, parts, tx, shared,
+              threads, 0);
 }
 
-DEVICE void grid_max(float *v, int n, int at_a_time, const float *part,
-                     int next, int step, int parts, int tx, float *shared,
-                     int threads) {
-    grid_join(v, n, at_a_time, part, next, step, parts, tx, shared, threads, 1);
+DEVICE void grid_max(float *v, int n, int at_a_time, int c, int end, int next,
+                     const float *part, int step, int parts, int tx,
+                     float *shared, int threads) {
+    grid_join(v, n, at_a_time, c, end, next, part, step, parts, tx, shared,
+              threads, 1);
 }
 
 // The sum of n numbers in a fixed order; all threads get it.

@@ -435,26 +435,26 @@ DEVICE void columns_sum(float *out, const float *v, int n, int columns,
     ((void)(shared), *(out) = lanes_max(v, n))
 
 // Adds or compares partial results in the order of their blocks.
-DEVICE void grid_sum(float *v, int n, int at_a_time, const float *part,
-                     int next, int step, int parts, int tx, float *shared,
-                     int threads) {
-    (void)at_a_time, (void)tx, (void)shared, (void)threads;
+DEVICE void grid_sum(float *v, int n, int at_a_time, int c, int end, int next,
+                     const float *part, int step, int parts, int tx,
+                     float *shared, int threads) {
+    (void)at_a_time, (void)end, (void)tx, (void)shared, (void)threads;
     for (int j = 0; j < n; j++) {
         float all = 0.0f;
         for (int i = 0; i < parts; i++)
-            all = all + part[(size_t)i * step + (size_t)j * next];
+            all = all + part[(size_t)i * step + c + j * next];
         v[j] = all;
     }
 }
 
-DEVICE void grid_max(float *v, int n, int at_a_time, const float *part,
-                     int next, int step, int parts, int tx, float *shared,
-                     int threads) {
-    (void)at_a_time, (void)tx, (void)shared, (void)threads;
+DEVICE void grid_max(float *v, int n, int at_a_time, int c, int end, int next,
+                     const float *part, int step, int parts, int tx,
+                     float *shared, int threads) {
+    (void)at_a_time, (void)end, (void)tx, (void)shared, (void)threads;
     for (int j = 0; j < n; j++) {
         float all = -INF;
         for (int i = 0; i < parts; i++)
-            all = larger(all, part[(size_t)i * step + (size_t)j * next]);
+            all = larger(all, part[(size_t)i * step + c + j * next]);
         v[j] = all;
     }
 }

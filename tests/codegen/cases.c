@@ -17,6 +17,7 @@ static const Setting plain[] = {
     {"width", "8"}, {"batch", "2"}, {"precision", "f32"}};
 static const Setting odd[] = {{"width", "5"}, {"batch", "3"}};
 static const Setting few[] = {{"batch", "4"}};
+static const Setting many[] = {{"batch", "72"}};
 static const Setting single[] = {{"batch", "1"}};
 static const Setting as_half[] = {{"precision", "mixed(f16)"}};
 static const Setting as_brain[] = {{"precision", "mixed(bf16)"}};
@@ -159,6 +160,7 @@ const Named faithful_cases[] = {
     {"unfolded",         {NET("unfolded"), AS_IS,  F32,  1, FAITHFUL, false}},
     {"frozen",           {NET("frozen"), AS_IS,    F32,  1, FAITHFUL, false}},
     {"rows",             {NET("rows"), AS_IS,      F32,  1, FAITHFUL, false}},
+    {"rows in teams",    {NET("rows"), WITH(many), F32,  1, FAITHFUL, false}},
     {"ends of rows",     {IR("row-ends"),          F32,  1, FAITHFUL, false}},
     {"pairs of rows",    {IR("pairs"),             F32,  1, FAITHFUL, false}},
     {"scattered",        {IR("scattered"),         F32,  1, FAITHFUL, false}},

@@ -200,7 +200,7 @@ START_TEST(reductions_divide_their_space) {
         // Sums of rows, or of more than columns, are in one tile.
         {GROUP_GRID, true, 1 << 17, 128, 2, {1, 528, 23}, 24, 528},
         {GROUP_ROWS, false, 1 << 17, 32, 1, {1, 512, 1}, 1, 512},
-        {GROUP_ROWS, false, 1 << 17, 192, 3, {1, 528, 23}, 24, 528},
+        {GROUP_ROWS, false, 1 << 17, 192, 3, {1, 264, 17}, 17, 264},
     };
     Arena *a = arena_new();
     const Graph *g = graph_new(a, "g");

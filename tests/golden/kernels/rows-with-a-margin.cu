@@ -88,8 +88,7 @@ KERNEL(256, 2) k00_sum(
         NO_UNROLL(turn, (1 + TILE(1, NT) - 1) / TILE(1, NT)) {
             const int c = turn * TILE(1, NT) + threadIdx.x % TILE(1, NT);
             float s[1];
-            grid_sum(s, 1, 1, part + 0 + (c < 1 ? c : 0), 1, WIDTH, blocks, TILE(1, NT), shared,
-                NT);
+            grid_sum(s, 1, 1, c, 1, 1, part + 0, WIDTH, blocks, TILE(1, NT), shared, NT);
             if (threadIdx.x < TILE(1, NT) && c < 1) put_f32(p12 + c, s[0]);
         }
     }

@@ -67,8 +67,7 @@ KERNEL(256, 2) k00_var(
             const int c = turn * TILE(8, NT) + threadIdx.x % TILE(8, NT);
             const float pivot = get_f32(part + (size_t)block * WIDTH + 16 + (c < 8 ? c : 0));
             float s[2];
-            grid_sum(s, 2, 1, part + 0 + (c < 8 ? c : 0), 8, WIDTH, blocks, TILE(8, NT), shared,
-                NT);
+            grid_sum(s, 2, 1, c, 8 + 8, 8, part + 0, WIDTH, blocks, TILE(8, NT), shared, NT);
             if (threadIdx.x < TILE(8, NT) && c < 8) {
                 put_f32(p3 + c, fma_of(144.0f, pivot, s[0]));
                 put_f32(p4 + c, variance_of_sums(s[0], s[1], 144.0f));
