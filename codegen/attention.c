@@ -114,9 +114,10 @@ static int64_t host_lanes(int64_t size) {
 
 // The constants of a kernel: T positions, D channels of a head; tiles of BM
 // and BN positions; vectors of LW channels in memory, of DW channels and of
-// JW and VS positions in tiles; rows that a thread adds to at once, RM of
-// scores and RO of results; RESULTS_PER_THREAD times RO rows of results of a
-// thread; LQ from row to row of a tile of queries.
+// JW and VS positions in tiles; CS channels of a row that a thread reads at
+// once; rows that a thread adds to at once, RM of scores and RO of results;
+// RESULTS_PER_THREAD times RO rows of results of a thread; LQ from row to row
+// of a tile of queries.
 static void emit_sizes(const Attend *a, Block *b, Tiles device) {
     Emit *e = a->e;
     Tiles host = host_tiles();
@@ -138,10 +139,12 @@ static void emit_sizes(const Attend *a, Block *b, Tiles device) {
          either(a, WEIGHTS, LANES));
     CODE(e, b, NO_NODE,
          "enum {"
-         "    RM = $, RO = $, LQ = D + AT(0, 4), TILES = (T + BM - 1) / BM,"
+         "    RM = $, RO = $, CS = $, LQ = D + AT(0, 4),"
+         "    TILES = (T + BM - 1) / BM,"
          "    RESULTS_PER_THREAD = (BM / RO * (D / DW) + NT - 1) / NT"
          "};",
-         either(a, 4, scores), either(a, 4, results));
+         either(a, 4, scores), either(a, 4, results),
+         either(a, 1, power_divisor(s->size, COLUMNS)));
 }
 
 // ---- tiles in shared memory ----
@@ -215,11 +218,12 @@ static void emit_scores(const Attend *a, Block *b, const char *to,
          "    if (j / VS * VS > $) continue;"
          "    float sum[RM][JW];"
          "    UNROLLED(r, RM) LANES_DO(k, JW) sum[r][k] = 0.0f;"
-         "    for (int c = 0; c < D; c++)"
-         "        UNROLLED(r, RM) {"
-         "            const float x = $[(i + r) * LQ + c];"
+         "    for (int c = 0; c < D; c += CS)"
+         "        UNROLLED(u, CS) UNROLLED(r, RM) {"
+         "            const float x = $[(i + r) * LQ + c + u];"
          "            LANES_DO(k, JW)"
-         "                sum[r][k] = fma_of(x, $[c * $ + j + k], sum[r][k]);"
+         "                sum[r][k] ="
+         "                    fma_of(x, $[(c + u) * $ + j + k], sum[r][k]);"
          "        }"
          "    UNROLLED(r, RM) LANES_DO(k, JW)"
          "        $[(i + r) * ($ + AT(0, 4)) + j + k] = sum[r][k];"
