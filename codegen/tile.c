@@ -1,23 +1,10 @@
-// Tile kernels: the schedule of a contraction and the epilogue of its tile
-// fusion.  A value of the epilogue is a tile with the extents of its tensor in
-// the block's tile of the result: BM or 1 rows, BN or 1 columns.
+// Tile kernels: the schedule of a contraction, and the kernels of a plan.
 
 #include "codegen/tile.h"
 #include "codegen/program.h"
 
 #include <assert.h>
 #include <string.h>
-
-typedef struct {
-    Emit emit; // for the expressions of operations
-    Arena *a;
-    const Graph *g;
-    const TileFusion *fusion;
-    TileSchedule *s;
-    NodeId call;
-    const Expr **value; // of each node that has one
-    int values;
-} TileEmit;
 
 // ---- sizes ----
 
@@ -146,215 +133,6 @@ static void schedule(TileSchedule *s, const Graph *g, const Node *d) {
     }
 }
 
-// ---- epilogues ----
-
-static const Expr *name_new(const TileEmit *t, const char *stem, int number) {
-    return x_name(t->a, arena_format(t->a, "%s%d", stem, number));
-}
-
-static const Expr *call_of(const TileEmit *t, const char *name, int count,
-                           const Expr *const *arg) {
-    Expr *x = x_list(t->a, count);
-    x->kind = X_CALL;
-    x->name = name;
-    for (int i = 0; i < count; i++)
-        list_add(x, arg[i]);
-    return x;
-}
-
-static const Expr *call_with(const TileEmit *t, const char *name,
-                             const Expr *x) {
-    return call_of(t, name, 1, &x);
-}
-
-static Stmt *stmt_new(TileEmit *t, Stmt own) {
-    Stmt *s = ARENA_NEW(t->a, Stmt);
-    *s = own;
-    block_add(&t->s->statements, s);
-    return s;
-}
-
-static const Expr *declare(TileEmit *t, NodeId n, const Expr *x) {
-    const Expr *name = name_new(t, "v", ++t->values);
-    stmt_new(t, (Stmt){.kind = S_DECLARE,
-                       .node = n,
-                       .word = "const",
-                       .type = "auto",
-                       .name = name,
-                       .value = x});
-    return name;
-}
-
-// The extents of a tensor in the block's tile, as BM, 1.
-static const char *tile_text(const TileEmit *t, const bool whole[3]) {
-    return arena_format(t->a, "%s, %s", whole[1] ? "BM" : "1",
-                        whole[2] ? "BN" : "1");
-}
-
-static const char *tensor_text(const TileEmit *t, const bool whole[3]) {
-    return arena_format(t->a, "%s, %s, %s", whole[0] ? "Z" : "1",
-                        whole[1] ? "M" : "1", whole[2] ? "N" : "1");
-}
-
-static void place_of(const TileEmit *t, const bool whole[3],
-                     const Expr *place[3]) {
-    static const char *const index[] = {"z", "mb", "nb"};
-    for (int i = 0; i < 3; i++)
-        place[i] = whole[i] ? x_name(t->a, index[i]) : x_number(t->a, 0);
-}
-
-// Which axes of the result n has whole; the others have extent 1.
-static void extents_of(const TileEmit *t, NodeId n, bool whole[3]) {
-    tile_extents(&t->s->space, *t->g->node[n].type, whole);
-}
-
-static const Expr *parameter_of(const TileEmit *t, NodeId n) {
-    const Kernel *k = t->s->epilogue;
-    NodeId base = node_base(t->g, n);
-    int i = 0;
-    while (i < k->num_args && k->arg[i].node != base)
-        i++;
-    assert(i < k->num_args); // the kernel reads it, too
-    return name_new(t, "p", i);
-}
-
-static const Expr *load(TileEmit *t, NodeId n) {
-    bool whole[3];
-    const Expr *arg[4];
-    extents_of(t, n, whole);
-    arg[0] = parameter_of(t, n);
-    place_of(t, whole, arg + 1);
-    const Expr *x =
-        call_of(t,
-                arena_format(t->a, "load_tile<%s, 1, %s>",
-                             tensor_text(t, whole), tile_text(t, whole)),
-                4, arg);
-    x = call_with(t, arena_format(t->a, "matrix<%s>", tile_text(t, whole)), x);
-    if (t->g->node[n].type->dtype == ACT)
-        x = call_with(t, "to_float", x);
-    return declare(t, n, x);
-}
-
-static const Expr *value_of(TileEmit *t, NodeId n);
-
-static bool is_constant(const TileEmit *t, NodeId n) {
-    return t->g->node[n].op == OP_constant;
-}
-
-// Operand m of node n, with the extents of n.
-static const Expr *operand_of(TileEmit *t, NodeId n, NodeId m) {
-    bool own[3], whole[3];
-    const Expr *x = value_of(t, m);
-    extents_of(t, n, own);
-    extents_of(t, m, whole);
-    const char *name = arena_format(t->a, "spread<%s>", tile_text(t, own));
-    if (is_constant(t, m) || (own[1] == whole[1] && own[2] == whole[2]))
-        return x;
-    return call_with(t, name, x);
-}
-
-// A choice between two numbers needs one of them as a tile.
-static const Expr *filled(TileEmit *t, NodeId n, const Expr *x) {
-    bool whole[3];
-    extents_of(t, n, whole);
-    return call_with(t, arena_format(t->a, "filled<%s>", tile_text(t, whole)),
-                     x);
-}
-
-// A cast from one type of floats to another: values are f32 until they are
-// stored.
-static bool is_rounding(const Graph *g, const Node *d) {
-    return d->op == OP_cast && dtype_float(d->type->dtype) &&
-           dtype_float(g->node[d->arg[0]].type->dtype);
-}
-
-static const Expr *compute(TileEmit *t, NodeId n) {
-    const Node *d = &t->g->node[n];
-    const Expr *operand[4] = {NULL};
-    if (d->op == OP_reshape || is_rounding(t->g, d))
-        return value_of(t, d->arg[0]);
-    for (int i = 0; i < d->num_args; i++)
-        operand[i] = operand_of(t, n, d->arg[i]);
-    if (d->op == OP_select && is_constant(t, d->arg[1]) &&
-        is_constant(t, d->arg[2]))
-        operand[1] = filled(t, n, operand[1]);
-    return declare(t, n, pointwise_expr(&t->emit, n, operand));
-}
-
-static const Expr *value_of(TileEmit *t, NodeId n) {
-    double number;
-    if (is_constant(t, n) && node_number(&t->g->node[n], &number))
-        return literal(t->a, t->g->node[n].type->dtype, number);
-    if (node_base(t->g, n) == t->call)
-        n = t->call;
-    if (t->value[n] == NULL)
-        t->value[n] =
-            group_has(t->s->epilogue->group, n) ? compute(t, n) : load(t, n);
-    return t->value[n];
-}
-
-// Stores x, of a number of elements to a column of the result, at p.
-static void store(TileEmit *t, NodeId n, const char *columns, const Expr *p,
-                  const Expr *x) {
-    const Expr *arg[5] = {p, x};
-    const bool whole[3] = {true, true, true};
-    place_of(t, whole, arg + 2);
-    stmt_new(t,
-             (Stmt){.kind = S_CALL,
-                    .node = n,
-                    .value = call_of(
-                        t,
-                        arena_format(t->a, "store_tile<Z, M, N%s, 1, BM, BN%s>",
-                                     columns, columns),
-                        5, arg)});
-}
-
-static void store_output(TileEmit *t, NodeId n) {
-    const Node *d = &t->g->node[n];
-    const Expr *p = parameter_of(t, n);
-    if (d->op == OP_pack)
-        store(t, n, " / 8", p,
-              call_with(t, "pack<BM, BN, 1>", value_of(t, d->arg[0])));
-    else
-        store(t, n, "", p,
-              d->type->dtype == F32 ? value_of(t, n)
-              : d->type->dtype == ACT
-                  ? call_with(t, "to_act", value_of(t, n))
-                  : call_with(t, "to_byte", value_of(t, n)));
-}
-
-// The gradient of weights is [M][R * S][N].
-static void store_result(TileEmit *t, const Expr *x) {
-    const Expr *out = x_name(t->a, "out");
-    const Expr *arg[5] = {out, x, x_name(t->a, "mb"), x_name(t->a, "z"),
-                          x_name(t->a, "nb")};
-    if (t->s->load == WEIGHT_GRAD)
-        stmt_new(t, (Stmt){.kind = S_CALL,
-                           .node = t->call,
-                           .value = call_of(t, "store_tile<M, Z, N, BM, 1, BN>",
-                                            5, arg)});
-    else
-        store(t, t->call, "", out, x);
-}
-
-// Others read the result rounded, so that the epilogue does, too.
-static void build_statements(TileEmit *t) {
-    const Expr *acc = x_name(t->a, "acc");
-    t->value[t->call] = acc;
-    if (t->fusion->stores) {
-        const Expr *stored = declare(t, t->call, call_with(t, "to_act", acc));
-        store_result(t, stored);
-        if (t->fusion->kernel >= 0)
-            t->value[t->call] =
-                declare(t, t->call, call_with(t, "to_float", stored));
-    }
-    if (t->fusion->kernel < 0)
-        return;
-    const Group *group = t->s->epilogue->group;
-    for (int i = 0; i < group->num_outputs; i++)
-        store_output(t, group->output[i]);
-}
-
 // ---- kernels ----
 
 static TileSchedule *build(const Launches *l, const TileFusion *f, Arena *a) {
@@ -372,15 +150,7 @@ static TileSchedule *build(const Launches *l, const TileFusion *f, Arena *a) {
                                               s->epilogue->name);
     schedule(s, g, &g->node[n]);
     s->size = choose_sizes(s, g->multiprocessors);
-    TileEmit t = {.a = a,
-                  .g = g,
-                  .fusion = f,
-                  .s = s,
-                  .call = n,
-                  .value = ARENA_ARRAY(a, g->count, const Expr *)};
-    emit_init(&t.emit, g, g, a, call->group, l->plan->stored,
-              ARENA_ARRAY(a, g->count, int));
-    build_statements(&t);
+    tile_epilogue(s, l, f, a);
     return s;
 }
 

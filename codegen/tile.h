@@ -1,6 +1,7 @@
 // The schedule of a tile kernel: how blocks and loops cover a contraction, and
-// the epilogue as kernel IR over tiles.  tile.c makes it from the graph,
-// tile_print.c prints it as CUDA Tile C++.
+// the epilogue as kernel IR over tiles.  tile.c makes the schedule from the
+// graph, tile_epilogue.c the epilogue, and tile_print.c prints both as CUDA
+// Tile C++.
 #ifndef CODEGEN_TILE_H
 #define CODEGEN_TILE_H
 
@@ -41,12 +42,57 @@ typedef struct {
     DType act;
     const Kernel *epilogue; // whose parameters it has; NULL: none
     Block statements;       // of the epilogue, from `acc` to the stores
+    int values;             // variables that statements declare
     const char *heading;    // comment
 } TileSchedule;
+
+// ---- tile_print.c ----
 
 void tile_print(Text *t, const TileSchedule *s);
 
 // Blocks of a launch.
 int64_t tile_blocks(const TileSchedule *s);
+
+// ---- tile_value.c ----
+
+// Emits the values of a kernel as tiles.  The extents of one are those of its
+// tensor in a tile of rows and columns: of each of the two, whole or 1.
+typedef struct TileValues {
+    Emit emit; // for the expressions of operations
+    Arena *a;
+    const Graph *g;
+    TileSchedule *s;
+    const Kernel *kernel;  // whose operations they are
+    const char *parameter; // of the kernel: the name before its number
+    NodeId call;           // whose result they begin with, or NO_NODE
+    const char *extent[2]; // names of whole extents
+    void (*extents)(const struct TileValues *v, NodeId n, bool whole[2]);
+    const Expr *(*load)(struct TileValues *v, NodeId n);
+    Block *to;          // which statements are added to
+    const Expr **value; // of each node that has one
+} TileValues;
+
+// Without what differs between prologues and epilogues, from `parameter` on.
+TileValues tile_values(TileSchedule *s, const Launches *l, const Kernel *k,
+                       const Group *group, Arena *a);
+
+const Expr *tile_value(TileValues *v, NodeId n);
+const Expr *tile_declare(TileValues *v, NodeId n, const Expr *x);
+void tile_statement(TileValues *v, Stmt own);
+
+const Expr *tile_name(const TileValues *v, const char *stem, int number);
+const Expr *tile_call(const TileValues *v, const char *name, int count,
+                      const Expr *const *arg);
+const Expr *tile_call_with(const TileValues *v, const char *name,
+                           const Expr *x);
+// The parameter of the kernel with the address of n.
+const Expr *tile_parameter(TileValues *v, NodeId n);
+// Extents as template arguments: "BM, 1".
+const char *tile_text(const TileValues *v, const bool whole[2]);
+
+// ---- tile_epilogue.c ----
+
+void tile_epilogue(TileSchedule *s, const Launches *l, const TileFusion *f,
+                   Arena *a);
 
 #endif

@@ -1,0 +1,120 @@
+// Tile epilogue: the operations behind a contraction, on the block's tile of
+// its result.  A value is a tile with the extents of its tensor there: BM or 1
+// rows, BN or 1 columns.
+
+#include "codegen/tile.h"
+
+static const char *tensor_text(const TileValues *v, const bool whole[3]) {
+    return arena_format(v->a, "%s, %s, %s", whole[0] ? "Z" : "1",
+                        whole[1] ? "M" : "1", whole[2] ? "N" : "1");
+}
+
+static void place_of(const TileValues *v, const bool whole[3],
+                     const Expr *place[3]) {
+    static const char *const index[] = {"z", "mb", "nb"};
+    for (int i = 0; i < 3; i++)
+        place[i] = whole[i] ? x_name(v->a, index[i]) : x_number(v->a, 0);
+}
+
+static void extents_of(const TileValues *v, NodeId n, bool whole[2]) {
+    bool all[3];
+    tile_extents(&v->s->space, *v->g->node[n].type, all);
+    whole[0] = all[1];
+    whole[1] = all[2];
+}
+
+static const Expr *load(TileValues *v, NodeId n) {
+    bool whole[3];
+    const Expr *arg[4];
+    tile_extents(&v->s->space, *v->g->node[n].type, whole);
+    arg[0] = tile_parameter(v, n);
+    place_of(v, whole, arg + 1);
+    const Expr *x =
+        tile_call(v,
+                  arena_format(v->a, "load_tile<%s, 1, %s>",
+                               tensor_text(v, whole), tile_text(v, whole + 1)),
+                  4, arg);
+    x = tile_call_with(
+        v, arena_format(v->a, "matrix<%s>", tile_text(v, whole + 1)), x);
+    if (v->g->node[n].type->dtype == ACT)
+        x = tile_call_with(v, "to_float", x);
+    return tile_declare(v, n, x);
+}
+
+// Stores x, of a number of elements to a column of the result, at p.
+static void store(TileValues *v, NodeId n, const char *columns, const Expr *p,
+                  const Expr *x) {
+    const Expr *arg[5] = {p, x};
+    const bool whole[3] = {true, true, true};
+    place_of(v, whole, arg + 2);
+    tile_statement(
+        v, (Stmt){.kind = S_CALL,
+                  .node = n,
+                  .value = tile_call(
+                      v,
+                      arena_format(v->a, "store_tile<Z, M, N%s, 1, BM, BN%s>",
+                                   columns, columns),
+                      5, arg)});
+}
+
+static void store_output(TileValues *v, NodeId n) {
+    const Node *d = &v->g->node[n];
+    const Expr *p = tile_parameter(v, n);
+    if (d->op == OP_pack)
+        store(v, n, " / 8", p,
+              tile_call_with(v, "pack<BM, BN, 1>", tile_value(v, d->arg[0])));
+    else
+        store(v, n, "", p,
+              d->type->dtype == F32 ? tile_value(v, n)
+              : d->type->dtype == ACT
+                  ? tile_call_with(v, "to_act", tile_value(v, n))
+                  : tile_call_with(v, "to_byte", tile_value(v, n)));
+}
+
+// The gradient of weights is [M][R * S][N].
+static void store_result(TileValues *v, const Expr *x) {
+    const Expr *out = x_name(v->a, "out");
+    const Expr *arg[5] = {out, x, x_name(v->a, "mb"), x_name(v->a, "z"),
+                          x_name(v->a, "nb")};
+    if (v->s->load == WEIGHT_GRAD)
+        tile_statement(
+            v, (Stmt){.kind = S_CALL,
+                      .node = v->call,
+                      .value = tile_call(v, "store_tile<M, Z, N, BM, 1, BN>", 5,
+                                         arg)});
+    else
+        store(v, v->call, "", out, x);
+}
+
+// Others read the result rounded, so that the epilogue does, too.
+static void build_statements(TileValues *v, const TileFusion *f) {
+    const Expr *acc = x_name(v->a, "acc");
+    v->value[v->call] = acc;
+    if (f->stores) {
+        const Expr *stored =
+            tile_declare(v, v->call, tile_call_with(v, "to_act", acc));
+        store_result(v, stored);
+        if (f->kernel >= 0)
+            v->value[v->call] =
+                tile_declare(v, v->call, tile_call_with(v, "to_float", stored));
+    }
+    if (f->kernel < 0)
+        return;
+    const Group *group = v->kernel->group;
+    for (int i = 0; i < group->num_outputs; i++)
+        store_output(v, group->output[i]);
+}
+
+void tile_epilogue(TileSchedule *s, const Launches *l, const TileFusion *f,
+                   Arena *a) {
+    const Group *call = l->kernel[f->call].group;
+    TileValues v = tile_values(s, l, s->epilogue, call, a);
+    v.parameter = "p";
+    v.extent[0] = "BM";
+    v.extent[1] = "BN";
+    v.extents = extents_of;
+    v.load = load;
+    v.to = &s->statements;
+    v.call = group_first(v.g, call, CALLS);
+    build_statements(&v, f);
+}
