@@ -127,9 +127,12 @@ bool kernel_in_family(const Kernel *k);
 enum { TILE_CANDIDATES = 4 };
 
 // A tile kernel.  Its arguments are the addresses of the call's two operands
-// and result, then those of the epilogue's kernel.
+// and result, those that its prologues read, then those of the epilogue's
+// kernel.
 typedef struct {
     const TileFusion *fusion;
+    const NodeId *read; // tensors of the prologues
+    int num_reads;
     const char *name;                  // of the function
     const char *text[TILE_CANDIDATES]; // whole files, the preferred one first
     const char *body; // the same without names, by which kernels are equal

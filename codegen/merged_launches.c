@@ -139,6 +139,16 @@ void launches_merge(Launches *l, Arena *a) {
     }
 }
 
+// Whether tile kernels do the work of one of its kernels.
+static bool is_skipped(const TileFusions *f, MergedLaunch m) {
+    for (int i = 0; i < f->num_prologues; i++) {
+        int kernel = f->prologue[i].kernel;
+        if (kernel >= m.first && kernel < m.first + m.count && tile_skips(f, i))
+            return true;
+    }
+    return false;
+}
+
 void merged_emit(Text *t, const Launches *l, int step) {
     const Graph *device = l->plan->graph;
     if (l->plan->merged.count == 0)
@@ -147,6 +157,8 @@ void merged_emit(Text *t, const Launches *l, int step) {
                         4 * (long long)merged_barrier_counter(device);
     for (int i = 0; i < l->plan->merged.count; i++) {
         const MergedKernel *m = &l->merged[i];
+        if (is_skipped(&l->plan->tiles, m->launch))
+            continue;
         text_add(t,
                  "    {.step = %d, .launch = %d, .count = %d, .blocks = %d,\n"
                  "     .barrier = %lld, .kernel = %s_id},\n",

@@ -350,6 +350,9 @@ void plan_write(const Writer *w, Text *t, int which) {
     if (which == DEVICE_PLAN && w->tiles)
         text_add(t, "        .tile = tiles,\n"
                     "        .num_tiles = COUNT(tiles),\n");
+    if (which == DEVICE_PLAN && w->prologues)
+        text_add(t, "        .prologue = prologues,\n"
+                    "        .num_prologues = COUNT(prologues),\n");
     if (w->stored)
         text_add(t,
                  "        .stored = stored_%s,\n"

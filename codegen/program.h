@@ -32,7 +32,7 @@ typedef struct {
     const MergedKernel **merged; // the same; numbered after the kernels
     int num_merged;
     FusionTables fusions;
-    bool merges, tiles, stored; // whether there are any
+    bool merges, tiles, prologues, stored; // whether there are any
 } Writer;
 
 // Defines the activation type for the prelude.

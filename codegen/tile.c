@@ -135,6 +135,21 @@ static void schedule(TileSchedule *s, const Graph *g, const Node *d) {
 
 // ---- kernels ----
 
+// Names the kernels in the order of their work.
+static const char *heading_of(const Launches *l, const TileFusion *f,
+                              Arena *a) {
+    Text t = text_new(a);
+    text_add(&t, "// ");
+    for (int i = 0; i < TILE_OPERANDS; i++)
+        if (f->prologue[i] >= 0)
+            text_add(&t, "%s, ", l->kernel[f->prologue[i]].name);
+    text_add(&t, "%s", l->kernel[f->call].name);
+    if (f->kernel >= 0)
+        text_add(&t, " and %s", l->kernel[f->kernel].name);
+    text_add(&t, "\n");
+    return text_string(&t);
+}
+
 static TileSchedule *build(const Launches *l, const TileFusion *f, Arena *a) {
     const Graph *g = l->plan->graph;
     TileSchedule *s = ARENA_NEW(a, TileSchedule);
@@ -145,11 +160,12 @@ static TileSchedule *build(const Launches *l, const TileFusion *f, Arena *a) {
                         .epilogue =
                             f->kernel < 0 ? NULL : &l->kernel[f->kernel]};
     s->name = arena_format(a, "t%s", call->name + 1);
-    s->heading = f->kernel < 0 ? arena_format(a, "// %s\n", call->name)
-                               : arena_format(a, "// %s and %s\n", call->name,
-                                              s->epilogue->name);
+    s->heading = heading_of(l, f, a);
     schedule(s, g, &g->node[n]);
     s->size = choose_sizes(s, g->multiprocessors);
+    for (int i = 0; i < TILE_OPERANDS; i++)
+        if (f->prologue[i] >= 0)
+            tile_prologue(s, l, f->prologue[i], i, a);
     tile_epilogue(s, l, f, a);
     return s;
 }
@@ -163,12 +179,29 @@ static const char *body_of(Arena *a, const TileSchedule *s) {
     return text_string(&t);
 }
 
+static void find_reads(TileKernel *k, const TileSchedule *s, Arena *a) {
+    int capacity = 1, count = 0;
+    for (int o = 0; o < TILE_OPERANDS; o++)
+        if (s->operand[o].kernel != NULL)
+            capacity += s->operand[o].kernel->num_args;
+    NodeId *read = ARENA_ARRAY(a, (size_t)capacity, NodeId);
+    for (int o = 0; o < TILE_OPERANDS; o++) {
+        const Kernel *own = s->operand[o].kernel;
+        for (int i = 0; own != NULL && i < own->num_args; i++)
+            if (s->operand[o].used[i])
+                read[count++] = own->arg[i].node;
+    }
+    k->read = read;
+    k->num_reads = count;
+}
+
 static TileKernel kernel_of(const TileFusion *f, const TileSchedule *s,
                             Arena *a) {
     TileKernel k = {.fusion = f,
                     .name = s->name,
                     .body = body_of(a, s),
                     .grid = (int)tile_blocks(s)};
+    find_reads(&k, s, a);
     for (int i = 0; i < TILE_CANDIDATES; i++) {
         TileSchedule own = *s;
         Text t = text_new(a);
@@ -196,32 +229,69 @@ int tile_equal(const TileKernel *list, int count, const TileKernel *k) {
     return i;
 }
 
+static void add_row(Text *rows, const Graph *g, const PlannedStep *s,
+                    const TileKernel *k, const char *name, int code) {
+    text_add(rows,
+             "    {.name = \"%s\", .code = %d, .grid = %d,\n"
+             "     .call = %s, .launch = %d",
+             name, code, k->grid, s->kernel[k->fusion->call].name,
+             k->fusion->kernel);
+    if (k->num_reads > 0)
+        text_add(rows, ", .args = %d,\n     .arg = (const size_t[]){",
+                 k->num_reads);
+    for (int i = 0; i < k->num_reads; i++)
+        text_add(rows, "%s%lld", i > 0 ? ", " : "",
+                 (long long)g->node[k->read[i]].offset);
+    text_add(rows, "%s},\n", k->num_reads > 0 ? "}" : "");
+}
+
 static void add_rows(const Writer *w, TileTexts *out, int step, Text *rows) {
     const PlannedStep *s = &w->step[step];
-    const TileFusions *f = &s->launches->plan->tiles;
+    const GraphPlan *p = s->launches->plan;
     const TileKernel *k = codegen_tile_kernels(s->launches, out->arena);
-    for (int i = 0; i < f->count; i++) {
+    for (int i = 0; i < p->tiles.count; i++) {
         if (!k[i].fusion->taken)
             continue;
         int number = tile_equal(out->kernel, out->count, &k[i]);
         if (number == out->count)
             ARENA_APPEND(out->arena, out->kernel, out->count, k[i]);
-        text_add(rows,
-                 "    {.name = \"%s\", .code = %d, .grid = %d,\n"
-                 "     .call = %s, .launch = %d},\n",
-                 out->kernel[number].name, number, k[i].grid,
-                 s->kernel[k[i].fusion->call].name, k[i].fusion->kernel);
+        add_row(rows, p->graph, s, &k[i], out->kernel[number].name, number);
+    }
+}
+
+// The kernels that tile kernels make unnecessary, and the calls of these.
+static void add_prologues(const Writer *w, int step, Text *rows) {
+    const PlannedStep *s = &w->step[step];
+    const TileFusions *f = &s->launches->plan->tiles;
+    for (int i = 0; i < f->num_prologues; i++) {
+        if (!tile_skips(f, i))
+            continue;
+        for (int k = 0; k < f->count; k++)
+            for (int o = 0; o < TILE_OPERANDS; o++)
+                if (f->fusion[k].prologue[o] == f->prologue[i].kernel)
+                    text_add(rows,
+                             "    {.step = %d, .launch = %d, .call = %s},\n",
+                             step, f->prologue[i].kernel,
+                             s->kernel[f->fusion[k].call].name);
     }
 }
 
 void tiles_write(Writer *w, Text *t, TileTexts *out) {
-    Text rows = text_new(w->a);
-    for (int i = 0; i < w->num_steps; i++)
+    Text rows = text_new(w->a), prologues = text_new(w->a);
+    for (int i = 0; i < w->num_steps; i++) {
         add_rows(w, out, i, &rows);
+        add_prologues(w, i, &prologues);
+    }
     w->tiles = rows.length > 0;
+    w->prologues = prologues.length > 0;
     if (w->tiles)
         text_add(t,
                  "\n// Tile kernels on CUDA.\n"
                  "static const RtTile tiles[] = {\n%s};\n",
                  text_string(&rows));
+    if (w->prologues)
+        text_add(t,
+                 "\n// Launches that they make unnecessary.\n"
+                 "static const RtPrologue prologues[] = {\n%s};\n",
+                 text_string(&prologues));
 }

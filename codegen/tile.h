@@ -1,7 +1,7 @@
 // The schedule of a tile kernel: how blocks and loops cover a contraction, and
-// the epilogue as kernel IR over tiles.  tile.c makes the schedule from the
-// graph, tile_epilogue.c the epilogue, and tile_print.c prints both as CUDA
-// Tile C++.
+// prologues and epilogue as kernel IR over tiles.  tile.c makes the schedule
+// from the graph, tile_prologue.c and tile_epilogue.c the rest, and
+// tile_print.c prints all of it as CUDA Tile C++.
 #ifndef CODEGEN_TILE_H
 #define CODEGEN_TILE_H
 
@@ -31,6 +31,16 @@ typedef struct {
     int64_t stride[2], dilation[2], pad[2];
 } TileWindow;
 
+// An operand that a prologue computes from other tensors.
+typedef struct {
+    const Kernel *kernel; // NULL: there is none, the operand is in memory
+    Type type;            // of the kernel's result
+    bool *used;           // which parameters of the kernel it reads
+    bool pooled;          // it reads pooled tensors
+    Block statements;
+    const Expr *value; // of the operand's elements
+} TileOperand;
+
 typedef struct {
     const char *name;
     TileSizes size;
@@ -40,6 +50,7 @@ typedef struct {
     bool ta, tb;       // a matrix is stored transposed
     TileWindow window; // of the others
     DType act;
+    TileOperand operand[TILE_OPERANDS];
     const Kernel *epilogue; // whose parameters it has; NULL: none
     Block statements;       // of the epilogue, from `acc` to the stores
     int values;             // variables that statements declare
@@ -64,10 +75,14 @@ typedef struct TileValues {
     TileSchedule *s;
     const Kernel *kernel;  // whose operations they are
     const char *parameter; // of the kernel: the name before its number
+    TileOperand *operand;  // of a prologue
     NodeId call;           // whose result they begin with, or NO_NODE
     const char *extent[2]; // names of whole extents
     void (*extents)(const struct TileValues *v, NodeId n, bool whole[2]);
     const Expr *(*load)(struct TileValues *v, NodeId n);
+    // Of an operation that is not pointwise; NULL of another.  NULL: there is
+    // none.
+    const Expr *(*compute)(struct TileValues *v, NodeId n);
     Block *to;          // which statements are added to
     const Expr **value; // of each node that has one
 } TileValues;
@@ -89,6 +104,12 @@ const Expr *tile_call_with(const TileValues *v, const char *name,
 const Expr *tile_parameter(TileValues *v, NodeId n);
 // Extents as template arguments: "BM, 1".
 const char *tile_text(const TileValues *v, const bool whole[2]);
+
+// ---- tile_prologue.c ----
+
+// Computes an operand, 0 or 1, as kernel number `kernel` of the step does.
+void tile_prologue(TileSchedule *s, const Launches *l, int kernel, int operand,
+                   Arena *a);
 
 // ---- tile_epilogue.c ----
 

@@ -86,9 +86,31 @@ static void store_result(TileValues *v, const Expr *x) {
         store(v, v->call, "", out, x);
 }
 
+// A call that adds to a tensor in memory has its result there.
+static const Expr *add_to_result(TileValues *v, const Expr *acc) {
+    const bool whole[3] = {true, true, true};
+    const bool is_weight = v->s->load == WEIGHT_GRAD;
+    const Expr *arg[4] = {x_name(v->a, "out")}, *place[3];
+    place_of(v, whole, place);
+    arg[1] = is_weight ? place[1] : place[0];
+    arg[2] = is_weight ? place[0] : place[1];
+    arg[3] = place[2];
+    const Expr *before = tile_call(v,
+                                   is_weight ? "load_tile<M, Z, N, BM, 1, BN>"
+                                             : "load_tile<Z, M, N, 1, BM, BN>",
+                                   4, arg);
+    before = tile_call_with(v, "matrix<BM, BN>", before);
+    return tile_declare(
+        v, v->call,
+        expr_of(v->a, "$0 + $1",
+                (const Expr *[]){acc, tile_call_with(v, "to_float", before)}));
+}
+
 // Others read the result rounded, so that the epilogue does, too.
 static void build_statements(TileValues *v, const TileFusion *f) {
     const Expr *acc = x_name(v->a, "acc");
+    if (call_adds_to(&v->g->node[v->call]) != NO_NODE)
+        acc = add_to_result(v, acc);
     v->value[v->call] = acc;
     if (f->stores) {
         const Expr *stored =

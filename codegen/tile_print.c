@@ -16,6 +16,12 @@ int64_t tile_blocks(const TileSchedule *s) {
 static void print_parameters(Text *t, const TileSchedule *s) {
     text_add(t, "TILE_KERNEL(%d)\n%s(const act *a, const act *b, act *out",
              s->size.warps, s->name);
+    for (int o = 0; o < TILE_OPERANDS; o++) {
+        const Kernel *k = s->operand[o].kernel;
+        for (int i = 0; k != NULL && i < k->num_args; i++)
+            if (s->operand[o].used[i])
+                text_add(t, ",\n    %s *%c%d", k->arg[i].type, "ab"[o], i);
+    }
     for (int i = 0; s->epilogue != NULL && i < s->epilogue->num_args; i++)
         text_add(t, ",\n    %s *p%d", s->epilogue->arg[i].type, i);
     text_add(t, ")\n{\n");
@@ -51,11 +57,65 @@ static void print_block(Text *t) {
                 "ct::full<ct::tile<float, ct::shape<BM, BN>>>(0.0f);\n");
 }
 
-static void print_operand(Text *t, const char *name, bool transposed,
-                          const char *rows, const char *columns, const char *i,
-                          const char *j) {
+// The operand of a prologue, whose places have been declared: as it is in
+// memory, or transposed.
+static void print_prologue(Text *t, const TileSchedule *s, int operand,
+                           const char *rows, const char *columns,
+                           bool transposed) {
+    const TileOperand *o = &s->operand[operand];
+    const char letter = "ab"[operand];
+    t->indent = 2;
+    block_print_tiles(t, &o->statements);
+    t->indent = 0;
+    text_add(t,
+             "        const auto %c_tile = %sto_act(where(spread<B%s, B%s>("
+             "%c_ok), %s, 0.0f))%s;\n",
+             letter, transposed ? "ct::transpose(" : "", rows, columns, letter,
+             o->value->name, transposed ? ")" : "");
+}
+
+// The image and the pixel of each row of an operand.
+static void print_pixels(Text *t, const TileOperand *o, char letter) {
+    if (!o->pooled)
+        return;
+    const long long h = o->type.dim[1], w = o->type.dim[2];
+    text_add(t,
+             "        const auto %c_n = %c_row / %lld, %c_y = %c_row / %lld %% "
+             "%lld, %c_x = %c_row %% %lld;\n",
+             letter, letter, h * w, letter, letter, w, h, letter, letter, w);
+}
+
+// An operand that is a matrix [rows, columns] of block (i, j), the z-th of
+// several if it is batched.
+static void print_computed(Text *t, const TileSchedule *s, int operand,
+                           const char *rows, const char *columns, const char *i,
+                           const char *j, bool batched, bool transposed) {
+    const char letter = "ab"[operand];
+    text_add(
+        t,
+        "        const auto %c_inner = column_of<B%s>() + %s * B%s;\n"
+        "        const auto %c_column = row_of<B%s>() + %s * B%s;\n"
+        "        const auto %c_row = %c_inner%s%s;\n"
+        "        const auto %c_ok = (%c_inner < %s) && (%c_column < %s);\n",
+        letter, rows, i, rows, letter, columns, j, columns, letter, letter,
+        batched ? " + z * " : "", batched ? rows : "", letter, letter, rows,
+        letter, columns);
+    print_pixels(t, &s->operand[operand], letter);
+    print_prologue(t, s, operand, rows, columns, transposed);
+}
+
+static void print_operand(Text *t, const TileSchedule *s, const char *name,
+                          bool transposed, const char *rows,
+                          const char *columns, const char *i, const char *j) {
     const char letter = *name;
-    if (transposed)
+    const int operand = letter == 'b';
+    if (s->operand[operand].kernel != NULL && transposed)
+        print_computed(t, s, operand, columns, rows, j, i, s->space.batch > 1,
+                       true);
+    else if (s->operand[operand].kernel != NULL)
+        print_computed(t, s, operand, rows, columns, i, j, s->space.batch > 1,
+                       false);
+    else if (transposed)
         text_add(t,
                  "        const auto %c_tile = ct::transpose(matrix<B%s, B%s>("
                  "load_tile<Z, %s, %s, 1, B%s, B%s>(%c, z, %s, %s)));\n",
@@ -71,8 +131,8 @@ static void print_operand(Text *t, const char *name, bool transposed,
 
 static void print_matrix_loop(Text *t, const TileSchedule *s) {
     text_add(t, "    STEPS(i, KB) {\n");
-    print_operand(t, "a", s->ta, "M", "K", "mb", "i");
-    print_operand(t, "b", s->tb, "K", "N", "i", "nb");
+    print_operand(t, s, "a", s->ta, "M", "K", "mb", "i");
+    print_operand(t, s, "b", s->tb, "K", "N", "i", "nb");
 }
 
 static const char *signed_text(Arena *a, int64_t by) {
@@ -121,6 +181,32 @@ static const char *print_pixel(Text *t, const TileSchedule *s, int axis) {
                         end[axis], y, (long long)stride);
 }
 
+// An operand of pixels (n, y, x) and channels c.
+static void print_gathered(Text *t, const TileSchedule *s, int operand,
+                           const char *inside) {
+    const char letter = "ab"[operand];
+    if (s->operand[operand].kernel == NULL) {
+        text_add(t,
+                 "        const auto %c_tile = ct::load_masked(\n"
+                 "            %c + (((n * H + y) * W + x) * C + c), %s, "
+                 "act(0.0f));\n",
+                 letter, letter, inside);
+        return;
+    }
+    text_add(t,
+             "        const auto %c_row = (n * H + y) * W + x;\n"
+             "        const auto %c_ok = %s;\n"
+             "        const auto %c_column = c;\n",
+             letter, letter, inside, letter);
+    if (s->operand[operand].pooled)
+        text_add(t, "        const auto %c_n = n, %c_y = y, %c_x = x;\n",
+                 letter, letter, letter);
+    if (operand == 0)
+        print_prologue(t, s, operand, "M", "K", false);
+    else
+        print_prologue(t, s, operand, "K", "N", false);
+}
+
 // Weights are [N][R * S][C].
 static void print_window_loop(Text *t, const TileSchedule *s) {
     bool flat = s->load == WINDOW_FLAT;
@@ -135,15 +221,12 @@ static void print_window_loop(Text *t, const TileSchedule *s) {
                     "        const auto c = row_of<BK>() + kb * BK;\n");
     const char *y = print_pixel(t, s, 0), *x = print_pixel(t, s, 1);
     text_add(t, "        const auto inside = (m < M) && %s && %s;\n", y, x);
-    text_add(t,
-             "        const auto a_tile = ct::load_masked(\n"
-             "            a + (((n * H + y) * W + x) * C + c), inside%s, "
-             "act(0.0f));\n",
-             flat                            ? " && (k < K)"
-             : s->depth % s->size.depth != 0 ? " && (c < K)"
-                                             : "");
+    print_gathered(t, s, 0,
+                   flat                            ? "inside && (k < K)"
+                   : s->depth % s->size.depth != 0 ? "inside && (c < K)"
+                                                   : "inside");
     if (flat)
-        print_operand(t, "b", true, "K", "N", "i", "nb");
+        print_operand(t, s, "b", true, "K", "N", "i", "nb");
     else if (s->load == WINDOW_GRAD)
         text_add(t, "        const auto b_tile = matrix<BK, BN>("
                     "load_tile<K, R * S, N, BK, 1, BN>(b, kb, tap, nb));\n");
@@ -167,12 +250,13 @@ static void print_weight_loop(Text *t, const TileSchedule *s) {
              times_text(a, w->dilation[0]), times_text(a, w->stride[1]),
              signed_text(a, w->pad[1]), times_text(a, w->dilation[1]));
     text_add(t, "        const auto inside = (k < K) && (y >= 0) && (y < H) && "
-                "(x >= 0) && (x < W) && (c < C);\n"
-                "        const auto a_tile = ct::transpose(matrix<BK, BM>("
-                "load_tile<1, K, M, 1, BK, BM>(a, 0, i, mb)));\n"
-                "        const auto b_tile = ct::load_masked(\n"
-                "            b + (((n * H + y) * W + x) * C + c), inside, "
-                "act(0.0f));\n");
+                "(x >= 0) && (x < W) && (c < C);\n");
+    if (s->operand[0].kernel != NULL)
+        print_computed(t, s, 0, "K", "M", "i", "mb", false, true);
+    else
+        text_add(t, "        const auto a_tile = ct::transpose(matrix<BK, BM>("
+                    "load_tile<1, K, M, 1, BK, BM>(a, 0, i, mb)));\n");
+    print_gathered(t, s, 1, "inside");
 }
 
 void tile_print(Text *t, const TileSchedule *s) {

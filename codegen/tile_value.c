@@ -53,6 +53,8 @@ const Expr *tile_parameter(TileValues *v, NodeId n) {
     while (i < k->num_args && k->arg[i].node != base)
         i++;
     assert(i < k->num_args); // the kernel reads it, too
+    if (v->operand != NULL)
+        v->operand->used[i] = true;
     return tile_name(v, v->parameter, i);
 }
 
@@ -90,6 +92,9 @@ static bool is_rounding(const Graph *g, const Node *d) {
 static const Expr *compute(TileValues *v, NodeId n) {
     const Node *d = &v->g->node[n];
     const Expr *operand[4] = {NULL};
+    const Expr *other = v->compute != NULL ? v->compute(v, n) : NULL;
+    if (other != NULL)
+        return other;
     if (d->op == OP_reshape || is_rounding(v->g, d))
         return tile_value(v, d->arg[0]);
     for (int i = 0; i < d->num_args; i++)

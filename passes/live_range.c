@@ -3,6 +3,7 @@
 #include "passes/live_range.h"
 
 #include "passes/plan/fork.h"
+#include "passes/plan/tile_fusion.h"
 
 enum { SLOT = 256 };
 
@@ -67,39 +68,55 @@ static int64_t *live_bytes(const Buffer *buffer, int count, int last,
     return live;
 }
 
-// The operands of a forked call stay until its join, if the peak stays too.
-static void keep_fork(const Fork *f, const Group *call, const int *buffer_of,
-                      Buffer *buffer, int64_t *live, int64_t peak) {
+// The operands of a launch stay until another one, if the peak stays too.
+static void keep_operands(const Group *group, int from, int to,
+                          const int *buffer_of, Buffer *buffer, int64_t *live,
+                          int64_t peak) {
     int64_t most = 0;
-    for (int k = f->call + 1; k < f->join; k++) {
+    for (int k = from + 1; k <= to; k++) {
         int64_t more = 0;
-        for (int i = 0; i < call->num_inputs; i++) {
-            int at = buffer_of[call->input[i]] - 1;
+        for (int i = 0; i < group->num_inputs; i++) {
+            int at = buffer_of[group->input[i]] - 1;
             if (at >= 0 && buffer[at].to < k)
                 more += buffer[at].bytes;
         }
         most = live[k] + more > most ? live[k] + more : most;
     }
-    for (int i = 0; i < call->num_inputs && most <= peak; i++) {
-        int at = buffer_of[call->input[i]] - 1;
-        for (; at >= 0 && buffer[at].to < f->join - 1; buffer[at].to++)
+    for (int i = 0; i < group->num_inputs && most <= peak; i++) {
+        int at = buffer_of[group->input[i]] - 1;
+        for (; at >= 0 && buffer[at].to < to; buffer[at].to++)
             live[buffer[at].to + 1] += buffer[at].bytes;
     }
 }
 
-static void keep_forks(const Graph *g, const LibraryFusions *r,
-                       const int *buffer_of, Buffer *buffer, int count,
-                       Arena *a) {
+// A tile kernel that applies a prologue reads the prologue's operands.  The
+// prologue's result has its place all the same, for a device that has no such
+// kernel.
+static void keep_prologues(const Graph *g, const LibraryFusions *r,
+                           const int *buffer_of, Buffer *buffer, int64_t *live,
+                           int64_t peak, Arena *a) {
+    int count;
+    const TilePrologue *p =
+        graph_tile_prologues(g, r->group, r->num_groups, a, &count);
+    for (int i = 0; i < count; i++)
+        keep_operands(&r->group[p[i].kernel], p[i].kernel, p[i].last, buffer_of,
+                      buffer, live, peak);
+}
+
+static void keep_longer(const Graph *g, const LibraryFusions *r,
+                        const int *buffer_of, Buffer *buffer, int count,
+                        Arena *a) {
     Forks f = graph_fork_candidates(g, r, a);
     const int64_t peak = buffers_bound(buffer, count);
     int64_t *live = live_bytes(buffer, count, r->num_groups, a);
+    keep_prologues(g, r, buffer_of, buffer, live, peak, a);
     for (int i = 0; i < f.count; i++)
-        keep_fork(&f.fork[i], &r->group[f.fork[i].call], buffer_of, buffer,
-                  live, peak);
+        keep_operands(&r->group[f.fork[i].call], f.fork[i].call,
+                      f.fork[i].join - 1, buffer_of, buffer, live, peak);
 }
 
-Buffer *graph_buffers(const Graph *g, const LibraryFusions *fusions, bool forks,
-                      Arena *a, int *count) {
+Buffer *graph_buffers(const Graph *g, const LibraryFusions *fusions,
+                      bool longer, Arena *a, int *count) {
     const Group *group = fusions->group;
     int groups = fusions->num_groups;
     int *buffer_of = ARENA_ARRAY(a, g->count, int); // in buffer, from 1
@@ -126,8 +143,8 @@ Buffer *graph_buffers(const Graph *g, const LibraryFusions *fusions, bool forks,
     }
     keep_outputs(g, buffer_of, groups, buffer);
     keep_fusions(fusions, group, buffer_of, buffer);
-    if (forks)
-        keep_forks(g, fusions, buffer_of, buffer, *count, a);
+    if (longer)
+        keep_longer(g, fusions, buffer_of, buffer, *count, a);
     return buffer;
 }
 

@@ -21,10 +21,11 @@ int64_t leaves_bytes(const Graph *g, bool states);
 
 // Every stored node of a group, from the launch that writes it to the last that
 // reads it; an output, to one past the last launch.  The library fusions, which
-// have the groups, need their own bytes all the time.  forks: operands of
-// forked calls stay longer where the peak stays the same.
-Buffer *graph_buffers(const Graph *g, const LibraryFusions *fusions, bool forks,
-                      Arena *a, int *count);
+// have the groups, need their own bytes all the time.  longer: operands of
+// forked calls, and of kernels that can be the prologues of tile kernels, stay
+// longer where the peak stays the same.
+Buffer *graph_buffers(const Graph *g, const LibraryFusions *fusions,
+                      bool longer, Arena *a, int *count);
 
 // The largest sum of buffers that are live in one launch.  No plan needs less.
 int64_t buffers_bound(const Buffer *buffer, int count);

@@ -6,10 +6,12 @@
 // afterwards.  It replays library fusions too: a
 // call that does the work of a kernel finds its operands, and its results are
 // intact where the kernel would have run.  The tensors of a forked call are
-// intact until its join.
+// intact until its join, and those that a prologue reads until a tile kernel
+// applies it.
 
 #include "passes/passes.h"
 #include "passes/plan/fork.h"
+#include "passes/plan/tile_fusion.h"
 
 #include <string.h>
 
@@ -31,6 +33,7 @@ typedef struct {
     int *first, *next; // of each group: the fusions of its call, as a list
     int *saves;        // of each group: the fusion that saves its kernel, or -1
     Forks forks;
+    TileFusions tiles;
 } Replay;
 
 static Held range_of(const Graph *g, NodeId n) {
@@ -234,6 +237,25 @@ static const char *check_forks(const Replay *r, int k) {
     return NULL;
 }
 
+// Whether the tile kernel that launch k may be finds what its prologues read,
+// and nothing of it has been written over by the launch.
+static const char *check_prologues(const Replay *r, int k) {
+    for (int i = 0; i < r->tiles.count; i++) {
+        const TileFusion *f = &r->tiles.fusion[i];
+        if (k != (f->kernel >= 0 ? f->kernel : f->call))
+            continue;
+        for (int o = 0; o < TILE_OPERANDS; o++) {
+            const Group *group =
+                &r->group[f->prologue[o] >= 0 ? f->prologue[o] : 0];
+            for (int j = 0; f->prologue[o] >= 0 && j < group->num_inputs; j++)
+                if (!r->holds[group->input[j]] || r->assigned[group->input[j]])
+                    return fault(r, "is gone before a tile kernel applies",
+                                 group->input[j], group->first);
+        }
+    }
+    return NULL;
+}
+
 const char *memory_verify(const Graph *g, Arena *a) {
     int count;
     Group *group = graph_groups(g, a, &count);
@@ -245,6 +267,7 @@ const char *memory_verify(const Graph *g, Arena *a) {
                 .group = group};
     list_fusions(&r, count);
     r.forks = graph_forks(g, &r.fusions, a);
+    r.tiles = graph_tile_fusions(g, &r.fusions, &(MergedLaunches){0}, a);
     const char *why = NULL;
     for (NodeId n = 0; n < g->count && why == NULL; n++)
         if (range_of(g, n).fixed)
@@ -252,6 +275,7 @@ const char *memory_verify(const Graph *g, Arena *a) {
     for (int k = 0; k < count && why == NULL; k++) {
         why = replay_group(&r, k);
         why = why != NULL ? why : check_forks(&r, k);
+        why = why != NULL ? why : check_prologues(&r, k);
     }
     for (NodeId n = 0; n < g->count && why == NULL; n++) {
         if (g->node[n].op != OP_output)

@@ -213,16 +213,26 @@ typedef struct {
 } RtMergedLaunch;
 
 // A tile kernel that computes a library call and the kernel behind it, in place
-// of that kernel.  Its arguments are the call's three addresses, then the
-// kernel's.  A device launches it if the trainer has code of it for the GPU,
-// else the call and the kernel.
+// of that kernel.  Its arguments are the call's three addresses, those of its
+// prologues, then the kernel's.  A device launches it if the trainer has code
+// of it for the GPU, else the call and the kernel.
 typedef struct {
     const char *name; // of its function
     int code;         // the number of its code; equal kernels share it
     int grid;         // blocks
     int call;         // of the plan
     int launch;       // the step's launch that is replaced, from 0; -1: none
+    int args;          // of prologues
+    const size_t *arg; // their offsets in the arena
 } RtTile;
+
+// A launch of a step, from 0, whose work the tile kernel of a call does as its
+// prologue.  It is skipped if all calls that a list has for it have a tile
+// kernel.
+typedef struct {
+    int step, launch;
+    int call; // of the plan
+} RtPrologue;
 
 // A tensor that a launch stores in memory, for an observer of the step.
 typedef struct {
@@ -339,6 +349,8 @@ typedef struct {
     int num_merged;
     const RtTile *tile;
     int num_tiles;
+    const RtPrologue *prologue; // of tile kernels
+    int num_prologues;
     const RtStored *stored; // in the order of steps and launches
     int num_stored;
     bool one_by_one; // steps are not recorded as CUDA graphs

@@ -103,13 +103,14 @@ static void savings_take(StepCost *c, const Plan *plan, const Step *s,
     c->fusions += times * j.saving.taken;
     c->fused_launches -= times * fused;
     c->fused_bytes -= times * j.saving.bytes;
-    c->tile_launches -= times * fused;
-    c->tile_bytes -= times * j.saving.bytes;
-    for (int i = 0; i < j.plan->tiles.count; i++) {
-        const TileFusion *f = &j.plan->tiles.fusion[i];
-        c->tile_launches -= times * (f->kernel >= 0 && !f->fused);
-        c->tile_bytes -= times * (f->fused ? 0 : f->bytes);
-    }
+    // All tile kernels without library fusions, or those beside them.
+    Saving all = tile_saving(&j.plan->tiles, true);
+    Saving beside = tile_saving(&j.plan->tiles, false);
+    bool alone = all.bytes > j.saving.bytes + beside.bytes;
+    c->tile_launches -=
+        times * (alone ? all.launches + j.merged_alone : fused + beside.launches);
+    c->tile_bytes -=
+        times * (alone ? all.bytes : j.saving.bytes + beside.bytes);
     arena_free(a);
 }
 

@@ -91,6 +91,24 @@ static double taps_for_one(const Node *d) {
                : 1;
 }
 
+// Adds the prologue of an operand: its share of the kernel's time, and the
+// bytes that are read in place of the operand's.
+static void prologue_add(const Launches *l, int kernel, const Device *d,
+                         TileTime *time, Group *fused) {
+    const TileFusions *f = &l->plan->tiles;
+    const Graph *g = l->plan->graph;
+    const Group *group = &l->plan->group[kernel];
+    int i = 0;
+    while (f->prologue[i].kernel != kernel)
+        i++;
+    const TilePrologue *p = &f->prologue[i];
+    time->library +=
+        (gpu_seconds(g, group, &l->kernel[kernel], d) + GPU_LAUNCH) /
+        p->readers;
+    fused->bytes +=
+        p->operands - graph_bytes(g, g->node[group->output[0]].type);
+}
+
 TileTime tile_time(const Launches *l, const TileKernel *k, const Device *d) {
     const Graph *g = l->plan->graph;
     const TileFusion *f = k->fusion;
@@ -104,6 +122,9 @@ TileTime tile_time(const Launches *l, const TileKernel *k, const Device *d) {
             gpu_seconds(g, epilogue, &l->kernel[f->kernel], d) + GPU_LAUNCH;
         fused.bytes += epilogue->bytes - f->bytes;
     }
+    for (int o = 0; o < TILE_OPERANDS; o++)
+        if (f->prologue[o] >= 0)
+            prologue_add(l, f->prologue[o], d, &p, &fused);
     idle.bytes = 0;
     double busy = fmin(1, k->grid / fmax(1, d->multiprocessors)) /
                   taps_for_one(&g->node[group_first(g, call, CALLS)]);
@@ -113,8 +134,24 @@ TileTime tile_time(const Launches *l, const TileKernel *k, const Device *d) {
     return p;
 }
 
-// Returns the number of fusions that it takes.
-static int step_take(Arena *a, const Launches *l, bool all, const Device *d) {
+// A kernel that is launched all the same is no prologue.  Whether there was
+// one.
+static bool drop_prologues(const TileFusions *f) {
+    bool found = false;
+    for (int i = 0; i < f->num_prologues; i++) {
+        bool skips = tile_skips(f, i);
+        for (int k = 0; k < f->count; k++)
+            for (int o = 0; o < TILE_OPERANDS; o++)
+                if (!skips &&
+                    f->fusion[k].prologue[o] == f->prologue[i].kernel) {
+                    f->fusion[k].prologue[o] = -1;
+                    found = true;
+                }
+    }
+    return found;
+}
+
+static int mark_taken(Arena *a, const Launches *l, bool all, const Device *d) {
     const TileFusions *f = &l->plan->tiles;
     const TileKernel *k = codegen_tile_kernels(l, a);
     int taken = 0;
@@ -124,6 +161,17 @@ static int step_take(Arena *a, const Launches *l, bool all, const Device *d) {
             all || (!f->fusion[i].fused && p.library >= TILE_GAIN * p.tile);
         taken += f->fusion[i].taken;
     }
+    return taken;
+}
+
+// Returns the number of fusions that it takes.  Without a prologue a tile
+// kernel may be no faster than the library, so that another prologue has a
+// reader less.
+static int step_take(Arena *a, const Launches *l, bool all, const Device *d) {
+    int taken;
+    do
+        taken = mark_taken(a, l, all, d);
+    while (drop_prologues(&l->plan->tiles));
     return taken;
 }
 

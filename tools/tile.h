@@ -19,9 +19,10 @@ typedef struct {
 bool tile_toolchain(Arena *a, const char *folder, TileToolchain *out,
                     const char **why);
 
-// Seconds of a contraction and the kernel behind it on a GPU, as a library call
-// and a launch, and as a tile kernel: the roofline with the usual parts of the
-// peaks.  Fewer blocks than multiprocessors leave some idle.
+// Seconds of a contraction and the kernels around it on a GPU, as a library
+// call and launches, and as a tile kernel: the roofline with the usual parts of
+// the peaks.  Each operand that a prologue computes has an equal share of the
+// time of its launch.  Fewer blocks than multiprocessors leave some idle.
 typedef struct {
     double library, tile;
 } TileTime;

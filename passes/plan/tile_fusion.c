@@ -44,13 +44,12 @@ static bool is_indexed(Type t) {
     return type_count(&t) > 0 && type_count(&t) <= INT32_MAX;
 }
 
-// Whether a tile kernel can compute it: activations of 16 bits, one group of
-// channels, a new result, and offsets in 32 bits.
-static bool is_contraction(const Graph *g, NodeId n) {
+// Activations of 16 bits, one group of channels, and offsets in 32 bits.
+bool tile_contraction(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
     if (!(op_info[d->op].facts & CONTRACTS) ||
-        node_int(d, ATTR_accumulate, 0) || node_int(d, ATTR_groups, 1) != 1 ||
-        d->type->dtype != ACT || !is_indexed(*d->type))
+        node_int(d, ATTR_groups, 1) != 1 || d->type->dtype != ACT ||
+        !is_indexed(*d->type))
         return false;
     for (int i = 0; i < 2; i++) {
         Type t = *g->node[d->arg[i]].type;
@@ -158,12 +157,14 @@ static bool is_merged(const Search *s, int k) {
 
 // The tile kernel runs in place of the epilogue, so the operands of the call
 // must be in memory until then.  The device holds one call, so no other comes
-// before the epilogue; nor do other shards, whose sums are calls.
+// before the epilogue; nor do other shards, whose sums are calls.  A call that
+// adds to a tensor in memory does not wait for other launches.
 static int find_epilogue(const Search *s, int k, NodeId call) {
     const Group *group = s->fusions->group;
     int reader = first_reader(s, call);
     if (s->g->node[call].op == OP_conv_grad_weight || reader < 0 ||
-        is_merged(s, reader) || !is_epilogue(s, &group[reader], call))
+        call_adds_to(&s->g->node[call]) != NO_NODE || is_merged(s, reader) ||
+        !is_epilogue(s, &group[reader], call))
         return -1;
     for (int i = k + 1; i <= reader; i++)
         if (writes_over(s, &group[i], &group[k]) ||
@@ -187,6 +188,70 @@ static bool has_other_readers(const Search *s, NodeId call, int epilogue) {
     return epilogue < 0 || s->is_output[call];
 }
 
+// ---- prologues ----
+
+static int launch_of(const TileFusion *f) {
+    return f->kernel >= 0 ? f->kernel : f->call;
+}
+
+// Whether what the kernel reads is in memory until the last of its readers has
+// run, be it in place of an epilogue.
+static bool is_kept(const Search *s, const TileFusions *f,
+                    const TilePrologue *p) {
+    const Group *group = s->fusions->group, *kernel = &group[p->kernel];
+    int last = p->last;
+    for (int i = 0; i < f->count; i++) {
+        if (f->fusion[i].kernel == p->kernel)
+            return false; // it is an epilogue
+        for (int o = 0; o < TILE_OPERANDS; o++)
+            if (f->fusion[i].prologue[o] == p->kernel &&
+                launch_of(&f->fusion[i]) > last)
+                last = launch_of(&f->fusion[i]);
+    }
+    for (int k = p->kernel + 1; k <= last; k++)
+        if (writes_over(s, &group[k], kernel) ||
+            group_assigns_input(s->g, &group[k], kernel))
+            return false;
+    return true;
+}
+
+// Sets or clears the prologue of the operands that are n.
+static void mark_operands(const Search *s, const TileFusions *f, NodeId n,
+                          int prologue) {
+    for (int i = 0; i < f->count; i++) {
+        const Group *call = &s->fusions->group[f->fusion[i].call];
+        const Node *d = &s->g->node[group_first(s->g, call, CALLS)];
+        for (int o = 0; o < TILE_OPERANDS; o++)
+            if (node_base(s->g, d->arg[o]) == n)
+                f->fusion[i].prologue[o] = prologue;
+    }
+}
+
+static void find_prologues(const Search *s, TileFusions *f, Arena *a) {
+    int found, kept = 0;
+    const Group *group = s->fusions->group;
+    f->prologue =
+        graph_tile_prologues(s->g, group, s->fusions->num_groups, a, &found);
+    for (int i = 0; i < found; i++) {
+        TilePrologue p = f->prologue[i];
+        NodeId n = group[p.kernel].output[0];
+        mark_operands(s, f, n, p.kernel);
+        if (is_kept(s, f, &p))
+            f->prologue[kept++] = p;
+        else
+            mark_operands(s, f, n, -1);
+    }
+    f->num_prologues = kept;
+}
+
+static bool is_part_of_fusion(const LibraryFusions *r, const TileFusion *f) {
+    bool is =
+        is_fused(r, f->call) || (f->kernel >= 0 && is_fused(r, f->kernel));
+    for (int o = 0; o < TILE_OPERANDS; o++)
+        is |= f->prologue[o] >= 0 && is_fused(r, f->prologue[o]);
+    return is;
+}
+
 TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
                                const MergedLaunches *j, Arena *a) {
     TileFusions f = {0};
@@ -202,16 +267,19 @@ TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
         if (r->group[k].kind != GROUP_CALL)
             continue;
         NodeId call = group_first(g, &r->group[k], CALLS);
-        if (!is_contraction(g, call))
+        if (!tile_contraction(g, call))
             continue;
         TileFusion *to = &f.fusion[f.count++];
-        *to = (TileFusion){.call = k, .kernel = find_epilogue(&s, k, call)};
+        *to = (TileFusion){.call = k,
+                           .kernel = find_epilogue(&s, k, call),
+                           .prologue = {-1, -1}};
         to->stores = has_other_readers(&s, call, to->kernel);
         int64_t bytes = graph_bytes(g, g->node[call].type);
-        to->fused =
-            is_fused(r, k) || (to->kernel >= 0 && is_fused(r, to->kernel));
         to->bytes = to->kernel < 0 ? 0 : to->stores ? bytes : 2 * bytes;
     }
+    find_prologues(&s, &f, a);
+    for (int i = 0; i < f.count; i++)
+        f.fusion[i].fused = is_part_of_fusion(r, &f.fusion[i]);
     return f;
 }
 
@@ -221,4 +289,47 @@ const TileFusion *tile_taken(const TileFusions *f, int k) {
             (f->fusion[i].call == k || f->fusion[i].kernel == k))
             return &f->fusion[i];
     return NULL;
+}
+
+static bool is_taken(const TileFusion *f) {
+    return f->taken;
+}
+
+static bool is_any(const TileFusion *f) {
+    (void)f;
+    return true;
+}
+
+static bool is_apart(const TileFusion *f) {
+    return !f->fused;
+}
+
+static bool is_applied(const TileFusions *f, int kernel, int readers,
+                       bool (*is_in)(const TileFusion *f)) {
+    int found = 0;
+    for (int i = 0; i < f->count; i++)
+        for (int o = 0; o < TILE_OPERANDS; o++)
+            found += f->fusion[i].prologue[o] == kernel && is_in(&f->fusion[i]);
+    return found == readers;
+}
+
+bool tile_skips(const TileFusions *f, int prologue) {
+    const TilePrologue *p = &f->prologue[prologue];
+    return is_applied(f, p->kernel, p->readers, is_taken);
+}
+
+Saving tile_saving(const TileFusions *f, bool fused) {
+    bool (*is_in)(const TileFusion *f) = fused ? is_any : is_apart;
+    Saving saving = {0};
+    for (int i = 0; i < f->count; i++) {
+        saving.launches += f->fusion[i].kernel >= 0 && is_in(&f->fusion[i]);
+        saving.bytes += is_in(&f->fusion[i]) ? f->fusion[i].bytes : 0;
+    }
+    for (int i = 0; i < f->num_prologues; i++) {
+        const TilePrologue *p = &f->prologue[i];
+        bool is = is_applied(f, p->kernel, p->readers, is_in);
+        saving.launches += is;
+        saving.bytes += is ? p->bytes : 0;
+    }
+    return saving;
 }

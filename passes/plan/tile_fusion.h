@@ -1,28 +1,48 @@
 // Tile fusions: contractions that one tile kernel can compute together with the
-// kernel behind it, its epilogue.
+// kernels around it: those that compute its operands, its prologues, and the
+// one behind it, its epilogue.
 //
 // A tile kernel computes a tile of the result in registers and applies the
-// epilogue's operations to it there.  Like a library fusion, it follows from
-// the groups and changes none of them: a device launches the tile kernel, or
-// the library call and the kernel, and one memory plan fits both ways.
+// epilogue's operations to it there, and those of a prologue to the parts of an
+// operand that it loads.  Like a library fusion, it follows from the groups and
+// changes none of them: a device launches the tile kernel, or the library call
+// and the kernels, and one memory plan fits both ways.  A prologue's result has
+// its place in that plan, too, and is stored there unless all its readers are
+// tile kernels that apply the prologue; live_range.c keeps what the prologue
+// reads until the last of them.
 #ifndef PASSES_PLAN_TILE_FUSION_H
 #define PASSES_PLAN_TILE_FUSION_H
 
 #include "passes/plan/library_fusion.h"
 #include "passes/plan/merged_launch.h"
 
+enum { TILE_OPERANDS = 2 };
+
 typedef struct {
-    int call;      // which group calls the library
-    int kernel;    // which group is the epilogue; -1: none
+    int call;                    // which group calls the library
+    int kernel;                  // which group is the epilogue; -1: none
+    int prologue[TILE_OPERANDS]; // which prologue computes it; -1: none
     bool stores;   // it also stores the call's result, which others read
-    int64_t bytes; // not read or written when it is taken
-    bool fused;    // the call or the epilogue can be part of a library fusion
+    int64_t bytes; // not read or written when the epilogue is part of it
+    bool fused;    // a part of it can be part of a library fusion
     bool taken;    // by the plan's device, see tools/tile.c
 } TileFusion;
+
+// A kernel whose result contractions alone read: it is not launched if they all
+// apply it.
+typedef struct {
+    int kernel;       // which group
+    int last;         // which group is the last that reads its result
+    int readers;      // operands that it computes
+    int64_t operands; // bytes that each of them reads in place of its result
+    int64_t bytes;    // not read or written when it is not launched
+} TilePrologue;
 
 typedef struct {
     TileFusion *fusion; // in the order of their calls
     int count;
+    TilePrologue *prologue; // in the order of their kernels
+    int num_prologues;
 } TileFusions;
 
 // The result of a contraction as `batch` matrices, and the extents of a tensor
@@ -34,6 +54,27 @@ typedef struct {
 TileSpace tile_space(const Graph *g, NodeId call);
 bool tile_extents(const TileSpace *s, Type t, bool whole[3]);
 
+// Whether a tile kernel can compute a contraction.
+bool tile_contraction(const Graph *g, NodeId n);
+
+// ---- tile_prologue.c ----
+
+// The place of a tensor in an operand that it broadcasts to: its extents along
+// rows, which are pixels, and columns, whole or 1, and the rows and columns of
+// pixels that share one element of a pooled tensor.
+typedef struct {
+    bool whole[2];
+    int64_t window[2];
+} TilePlace;
+
+bool tile_place(Type operand, Type t, TilePlace *out);
+
+// The prologues that the uses of tensors allow, whatever their offsets.
+TilePrologue *graph_tile_prologues(const Graph *g, const Group *group,
+                                   int num_groups, Arena *a, int *count);
+
+// ---- tile_fusion.c ----
+
 // The fusions of a graph whose activations have 16 bits, none of another.
 TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
                                const MergedLaunches *j, Arena *a);
@@ -41,5 +82,13 @@ TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
 // The fusion that is taken and computes group k as its call or its epilogue, or
 // NULL.
 const TileFusion *tile_taken(const TileFusions *f, int k);
+
+// Whether all operands that a prologue computes are those of fusions that are
+// taken: then its kernel is not launched.
+bool tile_skips(const TileFusions *f, int prologue);
+
+// The same of fusions that a device could take: all, or those that are no part
+// of a library fusion.  They save so many bytes and launches.
+Saving tile_saving(const TileFusions *f, bool fused);
 
 #endif

@@ -20,8 +20,8 @@ namespace ct = cuda::tiles;
 
 // A kernel whose blocks have so many warps.
 #define TILE_KERNEL(warps)                                                     \
-    extern "C" [[cutile::hint(0, num_worker_warps_per_cta = warps)]]           \
-    __tile_global__ void
+    extern "C" [[cutile::hint(0, num_worker_warps_per_cta =                    \
+                                     warps)]] __tile_global__ void
 
 // i of a number of steps that the compiler does not see: it unrolls a loop
 // whole if it knows the number, and spills.
@@ -30,10 +30,12 @@ namespace ct = cuda::tiles;
 
 // The integers 0 .. N-1 as a column and as a row.
 template <int N> __tile__ auto column_of() {
-    return ct::reshape<ct::shape<N, 1>>(ct::iota<ct::tile<int, ct::shape<N>>>());
+    return ct::reshape<ct::shape<N, 1>>(
+        ct::iota<ct::tile<int, ct::shape<N>>>());
 }
 template <int N> __tile__ auto row_of() {
-    return ct::reshape<ct::shape<1, N>>(ct::iota<ct::tile<int, ct::shape<N>>>());
+    return ct::reshape<ct::shape<1, N>>(
+        ct::iota<ct::tile<int, ct::shape<N>>>());
 }
 
 // Tile (i, j, k) of a tensor [X, Y, Z] at p, whose tiles are [A, B, C].
@@ -60,6 +62,24 @@ __tile__ void store_tile(T *p, Tile x, int i, int j, int k) {
         tiles.store(whole, i, j, k);
     else
         tiles.store_masked(whole, i, j, k);
+}
+
+// The elements at offsets of p, or 0 where not ok; the number at p; and those
+// of so many bits, the first of a byte in its lowest ones, as integers.
+template <class E, class At, class Ok>
+__tile__ auto load_at(const E *p, At at, Ok ok) {
+    return ct::load_masked(p + at, ok, E(0.0f));
+}
+template <class T> __tile__ auto load_number(T *p) {
+    return ct::reshape<ct::shape<1, 1>>(
+        tiles_of<1, 1, 1, 1, 1, 1>(p).load(0, 0, 0));
+}
+template <int Bits, class At, class Ok>
+__tile__ auto load_bits(const unsigned char *p, At at, Ok ok) {
+    constexpr int of_byte = 8 / Bits;
+    const auto byte = ct::element_cast<int>(
+        ct::load_masked(p + at / of_byte, ok, (unsigned char)0));
+    return (byte >> (at % of_byte * Bits)) & ((1 << Bits) - 1);
 }
 
 // A tile as a matrix of so many rows and columns; a value for each of them.

@@ -7,11 +7,11 @@
 
 #include "ir/tolerance.h"
 #include "passes/plan/group.h"
-#include "tests/codegen/merged.h"
-#include "tests/codegen/tiled.h"
 #include "tests/codegen/library.h"
 #include "tests/codegen/load.h"
+#include "tests/codegen/merged.h"
 #include "tests/codegen/tensors.h"
+#include "tests/codegen/tiled.h"
 #include "tests/graphs/graphs.h"
 
 #include <math.h>
@@ -177,7 +177,8 @@ static bool *find_stored(const Run *r, const Graph *g) {
 }
 
 // Which tensors are still there after a step in which no two share memory: not
-// those that a library call has added to.
+// those that a library call has added to, or that tile kernels compute and
+// round as their prologue.
 static bool *find_kept(const Run *r, const Graph *g) {
     bool *kept = find_stored(r, g);
     for (NodeId n = 0; n < g->count; n++) {
@@ -185,6 +186,12 @@ static bool *find_kept(const Run *r, const Graph *g) {
         kept[n] &= !(op_info[g->node[n].op].facts & LEAF);
         if (into != NO_NODE)
             kept[into] = false;
+    }
+    for (int i = 0; r->test->how == TILED && i < r->plan->num_steps; i++) {
+        const GraphPlan *p = r->plan->step[i].plan;
+        for (int k = 0; p->graph == g && k < p->tiles.num_prologues; k++)
+            if (tile_skips(&p->tiles, k))
+                kept[p->group[p->tiles.prologue[k].kernel].output[0]] = false;
     }
     return kept;
 }
@@ -257,7 +264,7 @@ static void take_step(Run *r, int which) {
         step->run(&d.device);
         merged_close(&d);
     } else if (r->test->how == TILED) {
-        tiled_begin(&r->tiled);
+        tiled_begin(&r->tiled, which);
         step->run(&r->tiled.device);
     } else {
         r->device->run(r->device, step);
@@ -271,8 +278,7 @@ static double completed(const Run *r, const Graph *g, NodeId n) {
     const char *low = name != NULL ? strstr(name, ".low") : NULL;
     if (low == NULL)
         return 0;
-    NodeId sum =
-        graph_find(g, arena_string(r->a, name, (size_t)(low - name)));
+    NodeId sum = graph_find(g, arena_string(r->a, name, (size_t)(low - name)));
     return sum == NO_NODE ? 0 : fabs(tensor_read(r->device, r->a, g, sum)[0]);
 }
 

@@ -14,19 +14,25 @@ static TilingDevice *tiled_of(RtDevice *d) {
     return (TilingDevice *)(void *)d; // device is its first field
 }
 
-static void run(TilingDevice *d, const RtTile *tile, const size_t *arg,
-                int count) {
+// Runs a tile kernel with the arguments of its call and, if it replaces a
+// kernel, of that.
+static void run(TilingDevice *d, const RtTile *tile, const size_t *of_call,
+                const size_t *of_kernel, int args) {
     size_t bytes = (d->plan->arena_bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
     char name[256], *arena = aligned_alloc(ALIGNMENT, bytes);
     char *at[MAX_ARGUMENTS];
     void *argument[MAX_ARGUMENTS], (*kernel)(void **argument, int grid);
     snprintf(name, sizeof name, "%s_run", tile->name);
     *(void **)&kernel = dlsym(d->kernels, name);
-    if (kernel == NULL || count > MAX_ARGUMENTS || arena == NULL)
+    if (kernel == NULL || OF_CALL + tile->args + args > MAX_ARGUMENTS ||
+        arena == NULL)
         abort();
     d->host->read(d->host, arena, 0, d->plan->arena_bytes);
-    for (int i = 0; i < count; i++) {
-        at[i] = arena + arg[i];
+    for (int i = 0, own; i < OF_CALL + tile->args + args; i++) {
+        own = i - OF_CALL - tile->args;
+        at[i] = arena + (own >= 0       ? of_kernel[own]
+                         : i >= OF_CALL ? tile->arg[i - OF_CALL]
+                                        : of_call[i]);
         argument[i] = &at[i];
     }
     kernel(argument, tile->grid);
@@ -35,20 +41,27 @@ static void run(TilingDevice *d, const RtTile *tile, const size_t *arg,
     d->launched++;
 }
 
+static bool is_prologue(const RtPlan *p, int step, int launch) {
+    for (int i = 0; i < p->num_prologues; i++)
+        if (p->prologue[i].step == step && p->prologue[i].launch == launch)
+            return true;
+    return false;
+}
+
 static void launch(RtDevice *device, int kernel, int grid, const size_t *arg) {
     TilingDevice *d = tiled_of(device);
     const RtTile *tile = d->pending;
     int number = d->launch++;
+    if (is_prologue(d->plan + 1, d->step, number)) {
+        d->skipped++;
+        return;
+    }
     if (tile == NULL || tile->launch != number) {
         d->host->launch(d->host, kernel, grid, arg);
         return;
     }
-    size_t all[MAX_ARGUMENTS];
-    int args = d->plan->kernel[kernel].args;
-    for (int i = 0; i < OF_CALL + args; i++)
-        all[i] = i < OF_CALL ? d->arg[i] : arg[i - OF_CALL];
     d->pending = NULL;
-    run(d, tile, all, OF_CALL + args);
+    run(d, tile, d->arg, arg, d->plan->kernel[kernel].args);
 }
 
 static const RtTile *tile_of(const RtPlan *p, int call) {
@@ -67,7 +80,7 @@ static void library_call(RtDevice *device, int call, size_t a, size_t b,
     if (tile == NULL) {
         d->host->library_call(d->host, call, a, b, out);
     } else if (tile->launch < 0) {
-        run(d, tile, arg, OF_CALL);
+        run(d, tile, arg, NULL, 0);
     } else {
         if (d->pending != NULL)
             abort(); // a device holds one call
@@ -92,7 +105,8 @@ TilingDevice tiled_device(RtDevice *host, const RtPlan *plan, void *kernels) {
                           .kernels = kernels};
 }
 
-void tiled_begin(TilingDevice *d) {
+void tiled_begin(TilingDevice *d, int step) {
+    d->step = step;
     d->launch = 0;
     d->pending = NULL;
 }

@@ -66,8 +66,14 @@ static void tile_print(Text *t, const Inspection *in, const Launches *launches,
             continue;
         TileTime p = tile_time(launches, &tile[i], in->device);
         text_add(t, "  can be a tile kernel");
-        if (f->kernel >= 0)
-            text_add(t, " with %s", launch_name(&in->launch[f->kernel]));
+        const char *word = " with";
+        for (int o = 0; o <= TILE_OPERANDS; o++) {
+            int with = o < TILE_OPERANDS ? f->prologue[o] : f->kernel;
+            if (with < 0)
+                continue;
+            text_add(t, "%s %s", word, launch_name(&in->launch[with]));
+            word = ",";
+        }
         text_add(t, "\n    estimated at %.2f us in place of %.2f\n",
                  1e6 * p.tile, 1e6 * p.library);
     }

@@ -200,15 +200,20 @@ bool rt_cuda_is_fused(const RtCuda *c, int step, int launch) {
 
 // ---- tile kernels ----
 
-// Launches a tile kernel, with the arguments of the call and of the kernel that
-// it replaces; NULL: none.
+// Launches a tile kernel, with the arguments of the call, of its prologues, and
+// of the kernel that it replaces; NULL: none.
 static void launch_tile(RtCuda *c, const RtPendingTile *p, int kernel,
                         const size_t *arg) {
     enum { OF_CALL = 3 };
     int args = arg != NULL ? c->plan->kernel[kernel].args : 0;
     int last = arg != NULL ? p->tile->launch : p->number;
-    for (int i = 0; i < OF_CALL + args; i++)
-        c->at[i] = c->arena + (i < OF_CALL ? p->arg[i] : arg[i - OF_CALL]);
+    CUdeviceptr *at = c->at;
+    for (int i = 0; i < OF_CALL; i++)
+        *at++ = c->arena + p->arg[i];
+    for (int i = 0; i < p->tile->args; i++)
+        *at++ = c->arena + p->tile->arg[i];
+    for (int i = 0; i < args; i++)
+        *at++ = c->arena + arg[i];
     if (c->is_listing || c->is_refused)
         return;
     c->after_kernel = false;
@@ -248,13 +253,28 @@ static bool takes_kernel(RtCuda *c, int number, int kernel, const size_t *arg) {
     return true;
 }
 
+// Whether tile kernels do the work of a launch as their prologue.
+static bool is_prologue(const RtCuda *c, int step, int launch) {
+    bool found = false;
+    for (int i = 0; i < c->plan->num_prologues; i++) {
+        const RtPrologue *p = &c->plan->prologue[i];
+        if (p->step != step || p->launch != launch)
+            continue;
+        found = rt_tiles_find(&c->tiles, p->call) != NULL;
+        if (!found)
+            return false;
+    }
+    return found;
+}
+
 // ---- kernels ----
 
 // Launches a kernel, or with the last one of a merged launch all of them.
 void rt_cuda_launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     RtCuda *c = rt_cuda_of(d);
     time_launch(c, c->merging.launch, -1);
-    if (rt_cuda_is_fused(c, c->step, c->merging.launch)) {
+    if (rt_cuda_is_fused(c, c->step, c->merging.launch) ||
+        is_prologue(c, c->step, c->merging.launch)) {
         rt_merging_skip(&c->merging);
         report_absent(d);
         return;

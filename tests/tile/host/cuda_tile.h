@@ -245,6 +245,12 @@ auto each(const tile<E, S> &a, F f) {
         return each<bool>(                                                     \
             a, b, [](bool x, bool y) { return (bool)(x operation y); });       \
     }
+#define BITWISE(operation)                                                     \
+    template <class A, class B>                                                \
+    requires Numbers<A, B> && std::same_as<arithmetic<A, B>, int>              \
+    auto operator operation(const A &a, const B &b) {                          \
+        return each<int>(a, b, [](int x, int y) { return x operation y; });    \
+    }
 ARITHMETIC(operator+, p + q)
 ARITHMETIC(operator-, p - q)
 ARITHMETIC(operator*, p *q)
@@ -258,6 +264,8 @@ COMPARISON(==)
 COMPARISON(!=)
 LOGICAL(&&)
 LOGICAL(||)
+BITWISE(&)
+BITWISE(>>)
 LOGICAL(&)
 LOGICAL(|)
 

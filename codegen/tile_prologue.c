@@ -1,0 +1,146 @@
+// Tile prologues: the operations that compute an operand, on the part of it
+// that a block loads in a step of its loop.  Rows are pixels, columns channels.
+// tile_print.c declares, for operand a,
+//
+//   a_row          the number of each row
+//   a_column       of each column
+//   a_n, a_y, a_x  of each row's image and its place there, for pooled tensors
+//   a_ok           whether the operand has the element
+//
+// Elements outside of the operand are 0 after the prologue, as padding is.
+
+#include "codegen/tile.h"
+
+static TilePlace place_of(const TileValues *v, NodeId n) {
+    TilePlace place;
+    tile_place(v->operand->type, *v->g->node[n].type, &place);
+    return place;
+}
+
+static void extents_of(const TileValues *v, NodeId n, bool whole[2]) {
+    TilePlace place = place_of(v, n);
+    whole[0] = place.whole[0];
+    whole[1] = place.whole[1];
+}
+
+static const Expr *own(const TileValues *v, const char *name) {
+    return x_name(v->a, arena_format(v->a, "%s%s", v->parameter, name));
+}
+
+static bool is_pooled(TilePlace place) {
+    return place.window[0] > 1 || place.window[1] > 1;
+}
+
+// The offset of the element of a tensor that is at each place.
+static const Expr *offset_of(TileValues *v, NodeId n) {
+    Type t = *v->g->node[n].type;
+    TilePlace place = place_of(v, n);
+    const Expr *column = own(v, "_column"), *columns;
+    if (!place.whole[0])
+        return column;
+    columns = x_number(v->a, space_columns(&t));
+    if (!is_pooled(place))
+        return expr_of(v->a, "$0 * $1 + $2",
+                       (const Expr *[]){own(v, "_row"), columns, column});
+    v->operand->pooled = true;
+    const Expr *row = expr_of(
+        v->a, "($0 * $1 + $2 / $3)",
+        (const Expr *[]){own(v, "_n"), x_number(v->a, t.dim[1]), own(v, "_y"),
+                         x_number(v->a, place.window[0])});
+    row = expr_of(v->a, "($0 * $1 + $2 / $3)",
+                  (const Expr *[]){row, x_number(v->a, t.dim[2]), own(v, "_x"),
+                                   x_number(v->a, place.window[1])});
+    return expr_of(v->a, "$0 * $1 + $2",
+                   (const Expr *[]){row, columns, column});
+}
+
+static const Expr *mask_of(const TileValues *v, NodeId n) {
+    TilePlace place = place_of(v, n);
+    if (place.whole[0])
+        return own(v, "_ok");
+    return expr_of(
+        v->a, "$0 < $1",
+        (const Expr *[]){own(v, "_column"),
+                         x_number(v->a, space_columns(v->g->node[n].type))});
+}
+
+static const Expr *load(TileValues *v, NodeId n) {
+    Type t = *v->g->node[n].type;
+    const Expr *arg[3] = {tile_parameter(v, n)}, *x;
+    if (type_count(&t) == 1) {
+        x = tile_call_with(v, "load_number", arg[0]);
+    } else {
+        arg[1] = offset_of(v, n);
+        arg[2] = mask_of(v, n);
+        x = tile_call(v, t.dtype == ACT ? "load_at<act>" : "load_at<float>", 3,
+                      arg);
+    }
+    if (t.dtype == ACT)
+        x = tile_call_with(v, "to_float", x);
+    return tile_declare(v, n, x);
+}
+
+static const Expr *unpacked(TileValues *v, NodeId n) {
+    const Node *d = &v->g->node[n];
+    const Expr *arg[3] = {tile_parameter(v, d->arg[0]), offset_of(v, n),
+                          mask_of(v, n)};
+    const char *name = arena_format(v->a, "load_bits<%lld>",
+                                    (long long)node_int(d, ATTR_bits, 0));
+    return tile_declare(v, n, tile_call(v, name, 3, arg));
+}
+
+// A pixel has the gradient of its window if it is the one with the index.
+static const Expr *unpooled(TileValues *v, NodeId n) {
+    const Node *d = &v->g->node[n];
+    TilePlace place = place_of(v, d->arg[1]);
+    const Expr *rows = x_number(v->a, place.window[0]);
+    const Expr *columns = x_number(v->a, place.window[1]);
+    const Expr *at =
+        expr_of(v->a, "$0 % $1 * $2 + $3 % $2",
+                (const Expr *[]){own(v, "_y"), rows, columns, own(v, "_x")});
+    v->operand->pooled = true;
+    return tile_declare(v, n,
+                        expr_of(v->a, "$0 == $1 ? $2 : 0.0f",
+                                (const Expr *[]){tile_value(v, d->arg[0]), at,
+                                                 tile_value(v, d->arg[1])}));
+}
+
+static const Expr *compute(TileValues *v, NodeId n) {
+    switch (v->g->node[n].op) {
+    case OP_unpack:
+        return unpacked(v, n);
+    case OP_max_pool_grad:
+        return unpooled(v, n);
+    case OP_var_finalize: // no library computed it
+        return tile_value(v, v->g->node[n].arg[0]);
+    default:
+        return NULL;
+    }
+}
+
+// Names of extents of the operand's tile, as it is in memory.
+static void name_extents(TileValues *v, const TileSchedule *s, int operand) {
+    bool transposed = operand == 0 ? s->ta : s->tb;
+    const char *own = operand == 0 ? "BM" : "BN";
+    v->extent[0] = (operand == 0) != transposed ? own : "BK";
+    v->extent[1] = (operand == 0) != transposed ? "BK" : own;
+}
+
+void tile_prologue(TileSchedule *s, const Launches *l, int kernel, int operand,
+                   Arena *a) {
+    TileOperand *to = &s->operand[operand];
+    const Kernel *k = &l->kernel[kernel];
+    NodeId n = k->group->output[0];
+    TileValues v = tile_values(s, l, k, k->group, a);
+    *to = (TileOperand){.kernel = k,
+                        .type = *v.g->node[n].type,
+                        .used = ARENA_ARRAY(a, (size_t)k->num_args + 1, bool)};
+    v.parameter = operand == 0 ? "a" : "b";
+    v.operand = to;
+    v.extents = extents_of;
+    v.load = load;
+    v.compute = compute;
+    v.to = &to->statements;
+    name_extents(&v, s, operand);
+    to->value = tile_value(&v, n);
+}

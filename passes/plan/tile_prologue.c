@@ -1,0 +1,195 @@
+// Tile prologues: kernels that tile kernels can apply to the elements of an
+// operand as they load it.  See tile_fusion.h.
+
+#include "passes/plan/tile_fusion.h"
+
+typedef struct {
+    const Graph *g;
+    const Group *group;
+    int num_groups;
+    Readers reader;  // of each node
+    bool *is_output; // of each node: whether it is a result of the graph
+} Search;
+
+// ---- places ----
+
+static int64_t rows_of(Type t) {
+    return t.rank > 0 ? space_rows(&t) : 1;
+}
+
+static int64_t columns_of(Type t) {
+    return t.rank > 0 ? space_columns(&t) : 1;
+}
+
+static bool is_pooled(Type operand, Type t, int64_t window[2]) {
+    if (operand.rank != 4 || t.rank != 4 || t.dim[0] != operand.dim[0])
+        return false;
+    for (int i = 0; i < 2; i++) {
+        window[i] = operand.dim[i + 1] / t.dim[i + 1];
+        if (window[i] * t.dim[i + 1] != operand.dim[i + 1])
+            return false;
+    }
+    return true;
+}
+
+bool tile_place(Type operand, Type t, TilePlace *out) {
+    int64_t rows = rows_of(t), columns = columns_of(t);
+    *out = (TilePlace){.window = {1, 1}};
+    out->whole[0] = rows == rows_of(operand) ||
+                    (rows > 1 && is_pooled(operand, t, out->window));
+    out->whole[1] = columns == columns_of(operand);
+    return (out->whole[0] || rows == 1) && (out->whole[1] || columns == 1);
+}
+
+// ---- operations ----
+
+static bool is_placed(Type operand, Type t, DType dtype) {
+    TilePlace place;
+    return t.dtype == dtype && tile_place(operand, t, &place);
+}
+
+static bool is_number(Type operand, Type t) {
+    return is_placed(operand, t, F32) || is_placed(operand, t, ACT);
+}
+
+// Windows side by side that cover the operand: each pixel is in one of them.
+static bool is_unpooled(const Graph *g, Type operand, const Node *d) {
+    TilePlace place;
+    if (d->op != OP_max_pool_grad ||
+        !tile_place(operand, *g->node[d->arg[1]].type, &place) ||
+        rows_of(*d->type) != rows_of(operand))
+        return false;
+    for (int i = 0; i < 2; i++)
+        if (node_ints(d, ATTR_window, i, 1) != place.window[i] ||
+            node_ints(d, ATTR_stride, i, 1) != place.window[i])
+            return false;
+    for (int i = 0; i < 4; i++)
+        if (node_ints(d, ATTR_pad, i, 0) != 0)
+            return false;
+    return is_number(operand, *d->type);
+}
+
+static bool is_unpacked(const Group *group, Type operand, const Node *d) {
+    return d->op == OP_unpack && !group_has(group, d->arg[0]) &&
+           is_placed(operand, *d->type, U8);
+}
+
+static bool is_elementwise(Type operand, const Node *d) {
+    if (d->op == OP_uniform || d->op == OP_mod)
+        return false;
+    return (is_number(operand, *d->type) ||
+            is_placed(operand, *d->type, BOOL)) &&
+           ((op_info[d->op].facts & POINTWISE) || d->op == OP_reshape);
+}
+
+static bool is_read(const Graph *g, Type operand, NodeId n) {
+    const Node *d = &g->node[n];
+    double value;
+    if (d->op == OP_constant)
+        return node_number(d, &value);
+    return d->op != OP_iota && is_number(operand, *d->type);
+}
+
+// A reshape between places would have other elements.
+static bool keeps_place(const Graph *g, Type operand, const Node *d) {
+    TilePlace to, from;
+    return d->op != OP_reshape ||
+           (tile_place(operand, *d->type, &to) &&
+            tile_place(operand, *g->node[d->arg[0]].type, &from) &&
+            to.whole[0] == from.whole[0] && to.whole[1] == from.whole[1] &&
+            to.window[0] == from.window[0] && to.window[1] == from.window[1]);
+}
+
+static bool is_node(const Graph *g, const Group *group, Type operand,
+                    const Node *d) {
+    if (is_unpacked(group, operand, d))
+        return true;
+    bool unpools = is_unpooled(g, operand, d);
+    if (!unpools &&
+        (!is_elementwise(operand, d) || !keeps_place(g, operand, d)))
+        return false;
+    for (int i = 0; i < d->num_args; i++)
+        if (!group_has(group, d->arg[i]) && !is_read(g, operand, d->arg[i]))
+            return false;
+    return !unpools || g->node[d->arg[0]].op == OP_unpack;
+}
+
+// Whether a kernel stores one tensor, of numbers that follow from those at the
+// same place of others.
+static bool is_prologue(const Search *s, const Group *group) {
+    const Graph *g = s->g;
+    if (group->kind != GROUP_GRID || group->workspace != NO_NODE ||
+        group->num_outputs != 1 || s->is_output[group->output[0]])
+        return false;
+    Type operand = *g->node[group->output[0]].type;
+    if (operand.dtype != ACT || operand.rank < 2)
+        return false;
+    for (NodeId n = group->first; n <= group->last; n++)
+        if (!is_node(g, group, operand, &g->node[n]))
+            return false;
+    return true;
+}
+
+// ---- readers ----
+
+// The operands that a contraction gathers, not weights.
+static bool takes_prologue(const Node *d, int operand) {
+    return operand == 0 || d->op == OP_conv_grad_weight || d->op == OP_matmul;
+}
+
+// How many operands of a contraction are n, or -1 if it cannot apply a prologue
+// to one.  An operand in another shape has the same columns.
+static int count_operands(const Graph *g, NodeId call, NodeId n) {
+    const Node *d = &g->node[call];
+    int found = 0;
+    for (int i = 0; i < d->num_args; i++) {
+        if (node_base(g, d->arg[i]) != n)
+            continue;
+        Type t = *g->node[d->arg[i]].type;
+        if (i >= TILE_OPERANDS || !takes_prologue(d, i) ||
+            columns_of(t) != columns_of(*g->node[n].type))
+            return -1;
+        found++;
+    }
+    return found;
+}
+
+static bool find_readers(const Search *s, NodeId n, TilePrologue *p) {
+    for (int e = s->reader.first[n]; e >= 0; e = s->reader.next[e]) {
+        const Group *group = &s->group[s->reader.group[e]];
+        if (group->kind != GROUP_CALL)
+            return false;
+        NodeId call = group_first(s->g, group, CALLS);
+        int found =
+            tile_contraction(s->g, call) ? count_operands(s->g, call, n) : -1;
+        if (found < 0)
+            return false;
+        p->readers += found;
+        p->last = s->reader.group[e] > p->last ? s->reader.group[e] : p->last;
+    }
+    return p->readers > 0;
+}
+
+TilePrologue *graph_tile_prologues(const Graph *g, const Group *group,
+                                   int num_groups, Arena *a, int *count) {
+    Search s = {g, group, num_groups, group_readers(g, group, num_groups, a),
+                ARENA_ARRAY(a, g->count, bool)};
+    TilePrologue *found = ARENA_ARRAY(a, (size_t)num_groups + 1, TilePrologue);
+    *count = 0;
+    for (NodeId n = 0; n < g->count; n++)
+        if (g->node[n].op == OP_output)
+            s.is_output[node_base(g, g->node[n].arg[0])] = true;
+    for (int k = 0; k < num_groups && (g->act == F16 || g->act == BF16); k++) {
+        TilePrologue p = {.kernel = k};
+        if (!is_prologue(&s, &group[k]) ||
+            !find_readers(&s, group[k].output[0], &p))
+            continue;
+        for (int i = 0; i < group[k].num_inputs; i++)
+            p.operands += graph_bytes(g, g->node[group[k].input[i]].type);
+        int64_t result = graph_bytes(g, g->node[group[k].output[0]].type);
+        p.bytes = result + p.operands + p.readers * (result - p.operands);
+        if (p.bytes > 0)
+            found[(*count)++] = p;
+    }
+    return found;
+}
