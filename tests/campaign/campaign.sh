@@ -29,6 +29,7 @@
 #   faults    each planted fault is found
 #   rank_faults  one of four ranks is killed, stopped or cut off
 #   random    random programs, from a seed that the day gives
+#   tiled     random programs in 16 bits whose contractions are tile kernels
 #   ranks     random models with shards, as one process and as ranks
 #   machine   random programs on the stand-in with NVIDIA's compiler
 #   fuzz      the three fuzz targets
@@ -40,8 +41,8 @@ set -u
 build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
 shift 2
 [ $# -gt 0 ] ||
-    set -- nvrtc tile cudnn cost bound bench ptx dependent races codegen ulp cuda compare export pairs \
-        faults rank_faults random ranks machine fuzz sanitized outside
+    set -- nvrtc tile cudnn cost bound bench ptx dependent races codegen ulp cuda compare \
+        export pairs faults rank_faults random tiled ranks machine fuzz sanitized outside
 source=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 export SINTER="$build/bin/sinter" SINTER_SOURCE="$source"
 export SINTER_LIB="$build/lib/sinter" SINTER_INCLUDE="$build/include/sinter"
@@ -141,6 +142,7 @@ part() {
     faults) long "$1" faults FAULTS=all ;;
     rank_faults) long "$1" end_to_end_rank_faults RANK_FAULTS=$(($1 / 2)) ;;
     random) random "$1" env CC=tcc "$build/bin/random" ;;
+    tiled) random "$1" env CC=tcc "$build/bin/random" --tiled ;;
     ranks) random "$1" python3 "$source/tests/campaign/ranks.py" ;;
     tile | machine | fuzz | sanitized | outside) "$2" "$1" ;;
     *) echo "no part $2" >&2 && return 2 ;;

@@ -42,9 +42,15 @@ static void batch_add(Batch *b, const Graph *g, const Setup *s) {
     Setup here = *s;
     here.gpu = b->mode == MODE_GPU;
     here.faithful = b->mode == MODE_FAITHFUL;
+    if (b->mode == MODE_TILED)
+        setup_tile(&here);
     Trial *t = trial_new(b->a, g, &here);
     if (t == NULL) {
         b->counts->infinite++;
+        return;
+    }
+    if (here.tiled && t->tiles == 0) {
+        b->counts->untiled++;
         return;
     }
     const char *name = arena_format(b->a, "g%d", b->count);
@@ -62,6 +68,20 @@ static RtDevice *open_device(Batch *b, void *library, const char *name,
     return host_open(*plan, b->mode == MODE_FAITHFUL || library_tiny() ? 1 : 2);
 }
 
+// The tile kernels of a trial, over the device that does the rest.
+static bool open_tiles(Batch *b, int i, RtDevice *d, const RtPlan *plan,
+                       const char **why) {
+    Trial *t = b->trial[i];
+    void *kernels = t->tiling != NULL
+                        ? t->tiling->kernels
+                        : library_tiles(b->a, b->folder, b->name[i], why);
+    if (kernels == NULL)
+        return false;
+    t->tiling = ARENA_NEW(b->a, TilingDevice);
+    *t->tiling = tiled_device(d, plan, kernels);
+    return true;
+}
+
 typedef const char *Judge(Trial *t, const RtPlan *rt, RtDevice *d,
                           Counts *counts);
 
@@ -72,8 +92,11 @@ static bool judge(Batch *b, void *library, int i, Judge *judges, bool quiet) {
     RtDevice *d = open_device(b, library, b->name[i], &plan, &why);
     if (b->mode == MODE_FAST)
         t->squares = library_squares(b->a, library, b->name[i]);
-    if (d != NULL)
+    if (d != NULL &&
+        (!t->setup.tiled || open_tiles(b, i, d, plan, &why)))
         why = judges(t, plan, d, b->counts);
+    if (t->tiling != NULL)
+        b->counts->tiled += t->tiling->launched;
     if (why == NULL)
         return true;
     size_t length = strlen(why);
@@ -100,7 +123,8 @@ static bool judge_turns(Batch *b, void *library, int i, bool quiet) {
 
 // Compiles what was added and runs it.
 static BatchResult compile_and_judge(Batch *b, bool quiet) {
-    const char *flags[] = {"-O0 -w", LIBRARY_RACES " -w", library_gpu_flags()};
+    const char *flags[] = {"-O0 -w", LIBRARY_RACES " -w", library_gpu_flags(),
+                           "-O0 -w"};
     bool good = true;
     const char *why =
         library_compile(b->a, b->folder, b->count, b->name, flags[b->mode]);

@@ -5,7 +5,7 @@
 #include "tests/random/trial.h"
 
 // How kernels are compiled, and where they run.
-typedef enum { MODE_FAST, MODE_FAITHFUL, MODE_GPU } Mode;
+typedef enum { MODE_FAST, MODE_FAITHFUL, MODE_GPU, MODE_TILED } Mode;
 
 typedef enum {
     BATCH_GOOD,

@@ -6,8 +6,9 @@
 //   random --draws FIRST COUNT     how often programs have what
 //
 // Flags: --faithful runs every thread of the kernels under the race checker,
-// --gpu runs them on a GPU, --unfused compiles the unfused plans, and --terse
-// counts failures alone.
+// --gpu runs them on a GPU, --tiled computes contractions by tile kernels with
+// their meaning on the host, in 16 bits, --unfused compiles the unfused plans,
+// and --terse counts failures alone.
 //
 // A program that fails is shrunk and printed, with the command that runs it
 // again.  The last line counts what was done.
@@ -44,7 +45,7 @@ static void print_graph(const Graph *g) {
 static const char *const fate[] = {"agrees", "disagrees", "does not compile",
                                    "dies"};
 
-static const char *const mode[] = {"", " --faithful", " --gpu"};
+static const char *const mode[] = {"", " --faithful", " --gpu", " --tiled"};
 
 // Says how a program that fails can be run again, as small as it gets, which
 // counts as no other.
@@ -135,9 +136,9 @@ static void print_counts(const Session *session) {
     printf("%ld programs and %ld unfused, of %ld nodes: %ld values, of which a "
            "rounding decides about %ld; %ld programs with statistics of a "
            "library; %ld steps in a row; %ld without finite numbers; "
-           "%d failed\n",
+           "%ld tile kernels, %ld programs without any; %d failed\n",
            c->graphs, c->unfused, c->nodes, c->results, c->unsure, c->fusing,
-           c->row, c->infinite, session->failures);
+           c->row, c->infinite, c->tiled, c->untiled, session->failures);
 }
 
 static uint32_t number_of(const char *text) {
@@ -161,11 +162,14 @@ int main(int argc, char **argv) {
             session.mode = MODE_FAITHFUL;
         if (strcmp(argv[at], "--gpu") == 0)
             session.mode = MODE_GPU;
+        if (strcmp(argv[at], "--tiled") == 0)
+            session.mode = MODE_TILED;
         session.unfused |= strcmp(argv[at], "--unfused") == 0;
         session.terse |= strcmp(argv[at], "--terse") == 0;
     }
     if (argc - at != 2 || session.counts == MAP_FAILED) {
-        fputs("usage: random [--faithful | --gpu] [--unfused] FIRST COUNT\n",
+        fputs("usage: random [--faithful | --gpu | --tiled] [--unfused] FIRST "
+              "COUNT\n",
               stderr);
         return EXIT_FAILURE;
     }

@@ -92,6 +92,11 @@ Setup setup_of(uint32_t seed) {
     return s;
 }
 
+void setup_tile(Setup *s) {
+    s->tiled = true;
+    s->precision = s->storage = s->seed % 2 ? BF16 : F16;
+}
+
 Graph *setup_graph(Arena *a, const Setup *s) {
     uint32_t size = scatter(s->seed, SIZE), steps = scatter(s->seed, STEPS);
     Habit habit = {.steps = 1 + (int)((steps % 32) * (steps / 32 % 32) / 32),
@@ -292,6 +297,18 @@ static const Step *find_turns(const Program *p, const Setup *s, Arena *a,
     return step;
 }
 
+// Takes every tile fusion of the plan, and returns their number.
+static int take_tiles(const Plan *p) {
+    int taken = 0;
+    for (int i = 0; i < p->num_steps; i++) {
+        const TileFusions *f = &p->step[i].plan->tiles;
+        for (int k = 0; k < f->count; k++)
+            f->fusion[k].taken = true;
+        taken += f->count;
+    }
+    return taken;
+}
+
 Trial *trial_new(Arena *a, const Graph *g, const Setup *s) {
     Trial *t = ARENA_NEW(a, Trial);
     t->a = a;
@@ -299,6 +316,9 @@ Trial *trial_new(Arena *a, const Graph *g, const Setup *s) {
     t->grown = g;
     t->unfused = plan_of(t, 0);
     t->plan = plan_of(t, s->level);
+    t->tiles = s->tiled ? take_tiles(t->plan) : 0;
+    if (s->tiled && t->tiles == 0)
+        return t;
     t->source = stages_program(a, g, s);
     t->turn = find_turns(t->source, s, a, &t->num_turns);
     return trial_turn(t, 0) ? t : NULL;
@@ -329,10 +349,19 @@ static void fill_inputs(const Trial *t, RtDevice *d, int i) {
             tensor_write(d, t->a, g, n, number_leaf(g, t->a, n, &t->start));
 }
 
+static void launch_all(const Trial *t, RtDevice *d, const RtStep *step) {
+    if (t->tiling == NULL) {
+        d->run(d, step);
+    } else {
+        tiled_begin(t->tiling);
+        step->run(&t->tiling->device);
+    }
+    d->sync(d);
+}
+
 static void run_step(const Trial *t, RtDevice *d, const RtPlan *rt, int i) {
     fill_inputs(t, d, i);
-    d->run(d, &rt->step[i]);
-    d->sync(d);
+    launch_all(t, d, &rt->step[i]);
 }
 
 // Runs the steps that derive states for one of a kind.
@@ -352,8 +381,7 @@ static void run_before_step(const Trial *t, RtDevice *d, const RtPlan *rt) {
 
 static void run_once(const Trial *t, RtDevice *d, const RtPlan *rt) {
     run_before_step(t, d, rt);
-    d->run(d, &rt->step[judged_step(t, t->plan)]);
-    d->sync(d);
+    launch_all(t, d, &rt->step[judged_step(t, t->plan)]);
 }
 
 // Once more, in faithful mode with launches merged that may be.

@@ -13,6 +13,7 @@
 #include "passes/passes.h"
 #include "passes/plan/group.h"
 #include "runtime/rt.h"
+#include "tests/codegen/tiled.h"
 #include "tests/random/numbers.h"
 
 // Whether weights are averaged: as part of each step, or in one of its own.
@@ -41,6 +42,7 @@ typedef struct {
     int row;          // steps in a row after each by itself; 0: none
     bool gpu;         // it runs on GPU 0
     bool faithful;    // every thread of a kernel exists
+    bool tiled;       // contractions are tile kernels, in 16 bits
 } Setup;
 
 typedef struct {
@@ -60,15 +62,20 @@ typedef struct {
     Start start;            // of the step
     unsigned char
         *squares; // of the compiled program, see fusing_device.h; or NULL
+    int tiles;    // tile kernels of the plan
+    TilingDevice *tiling; // that launches them; NULL: none
 } Trial;
 
 // How many values were compared, and how many could not be.
 typedef struct {
     long graphs, unfused, nodes, results, unsure, infinite, fusing, row, failed;
+    long tiled, untiled; // tile kernels that ran, programs without any
 } Counts;
 
-// The setup and the graph of a seed.
+// The setup and the graph of a seed; and the setup in which contractions are
+// tile kernels.
 Setup setup_of(uint32_t seed);
+void setup_tile(Setup *s);
 Graph *setup_graph(Arena *a, const Setup *s);
 
 // What is compiled, and the step of it that trains.
@@ -76,7 +83,7 @@ Plan *trial_plan(Arena *a, const Graph *g, const Setup *s);
 const Graph *trial_step(const Plan *p);
 
 // Plans the program, and takes the first turn.  NULL when no numbers are
-// finite.
+// finite.  One that is to have tile kernels and has none takes no turn.
 Trial *trial_new(Arena *a, const Graph *g, const Setup *s);
 
 // Turns to one of the steps: finds numbers for which every value is finite and,
