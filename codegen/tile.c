@@ -16,18 +16,33 @@ static int power_for(int64_t n, int least, int most) {
     return power;
 }
 
+// The columns of a tile, between powers of two.  With groups, each has whole
+// tiles.
+static int choose_columns(const TileSchedule *s, int least, int most) {
+    int64_t columns = s->cover.columns;
+    int power = most;
+    if (s->groups == 1)
+        return power_for(columns, least, most);
+    if (s->load != WEIGHT_GRAD)
+        columns /= s->groups;
+    while (columns % power != 0)
+        power /= 2;
+    return power;
+}
+
 // A block for each multiprocessor at least, with a smaller tile if need be.
 static TileSizes choose_sizes(const TileSchedule *s, int64_t processors) {
     enum { ROWS = 128, FEW_ROWS = 64, LEAST_ROWS = 32, LEAST = 16 };
     enum { DEPTH = 64, FLAT = 32 };
-    TileSizes size = {.rows = power_for(s->space.rows, LEAST_ROWS, ROWS),
-                      .columns = power_for(s->space.columns, LEAST, ROWS),
+    TileSizes size = {.rows = power_for(s->cover.rows, LEAST_ROWS, ROWS),
+                      .columns = choose_columns(s, LEAST, ROWS),
                       .depth = power_for(s->depth, LEAST,
                                          s->load == WINDOW_FLAT ? FLAT : DEPTH),
                       .warps = 8};
     TileSchedule trial = *s;
     trial.size = size;
-    bool is_gradient = s->load == WINDOW_GRAD || s->load == WEIGHT_GRAD;
+    bool is_gradient = s->load == WINDOW_GRAD || s->load == STRIDED_GRAD ||
+                       s->load == WEIGHT_GRAD;
     if (is_gradient && size.columns > FEW_ROWS)
         trial.size.columns = FEW_ROWS; // else some spill on sm_80
     if (trial.size.columns > FEW_ROWS && tile_blocks(&trial) < processors)
@@ -72,7 +87,7 @@ static bool describe_window(TileSchedule *s, const Node *d, Type x, Type w,
                        .s = w.dim[2],
                        .oh = y.dim[1],
                        .ow = y.dim[2]};
-    bool is_dense = to->r == 1 && to->s == 1;
+    bool is_dense = to->r == 1 && to->s == 1 && s->groups == 1;
     for (int i = 0; i < 2; i++) {
         to->stride[i] = node_ints(d, ATTR_stride, i, 1);
         to->dilation[i] = node_ints(d, ATTR_dilation, i, 1);
@@ -91,7 +106,7 @@ static void schedule_conv(TileSchedule *s, const Graph *g, const Node *d) {
     s->load = is_dense              ? MATRIX_ROWS
               : w->c < FEW_CHANNELS ? WINDOW_FLAT
                                     : WINDOW_TAPS;
-    s->depth = s->load == WINDOW_FLAT ? w->r * w->s * w->c : w->c;
+    s->depth = s->load == WINDOW_FLAT ? w->r * w->s * w->c : w->c / s->groups;
 }
 
 // A pixel of the gradient is in the window of the pixel behind it by its tap.
@@ -99,12 +114,19 @@ static void schedule_grad_input(TileSchedule *s, const Graph *g,
                                 const Node *d) {
     bool is_dense = describe_window(s, d, *g->node[d->arg[0]].type,
                                     *g->node[d->arg[1]].type, *d->type);
+    TileWindow *w = &s->window;
+    bool is_strided = w->stride[0] > 1 || w->stride[1] > 1;
     for (int i = 0; i < 2; i++) {
-        s->window.dilation[i] = -s->window.dilation[i];
-        s->window.pad[i] = -s->window.pad[i];
+        w->dilation[i] = -w->dilation[i];
+        w->pad[i] = -w->pad[i];
     }
-    s->load = is_dense ? MATRIX_ROWS : WINDOW_GRAD;
-    s->depth = s->window.c;
+    s->load = is_dense ? MATRIX_ROWS : is_strided ? STRIDED_GRAD : WINDOW_GRAD;
+    s->depth = w->c / s->groups;
+    if (!is_strided)
+        return;
+    s->cover.batch = w->stride[0] * w->stride[1];
+    s->cover.rows =
+        w->n * divide_up(w->oh, w->stride[0]) * divide_up(w->ow, w->stride[1]);
 }
 
 static void schedule_grad_weight(TileSchedule *s, const Graph *g,
@@ -115,9 +137,13 @@ static void schedule_grad_weight(TileSchedule *s, const Graph *g,
     s->ta = true;
     s->load = is_dense ? MATRIX_ROWS : WEIGHT_GRAD;
     s->depth = space_rows(&dy);
+    s->space.rows /= s->groups;
+    s->cover = s->space;
 }
 
 static void schedule(TileSchedule *s, const Graph *g, const Node *d) {
+    s->groups = node_int(d, ATTR_groups, 1);
+    s->cover = s->space;
     switch (d->op) {
     case OP_conv:
         schedule_conv(s, g, d);

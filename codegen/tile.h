@@ -15,14 +15,17 @@ typedef struct {
 
 // How rows of the first operand are read.
 typedef enum {
-    MATRIX_ROWS, // as tiles of a matrix
-    WINDOW_TAPS, // gathered, with a loop over taps and blocks of channels
-    WINDOW_FLAT, // gathered, with taps and channels as one axis, for few of
-                 // them
-    WINDOW_GRAD, // gathered from a result's gradient, which windows of the
-                 // operand's gradient cover, as WINDOW_TAPS
-    WEIGHT_GRAD, // the second operand is gathered; the reduced axis is pixels,
-                 // and a matrix of the result a tap
+    MATRIX_ROWS,  // as tiles of a matrix
+    WINDOW_TAPS,  // gathered, with a loop over taps and blocks of channels
+    WINDOW_FLAT,  // gathered, with taps and channels as one axis, for few of
+                  // them
+    WINDOW_GRAD,  // gathered from a result's gradient, which windows of the
+                  // operand's gradient cover, as WINDOW_TAPS
+    STRIDED_GRAD, // the same for strided windows: a matrix for each residue of
+                  // a pixel's row and column modulo the strides, whose pixels
+                  // have the same taps
+    WEIGHT_GRAD,  // the second operand is gathered; the reduced axis is pixels,
+                  // and a matrix of the result a tap
 } TileLoad;
 
 // Windows of images [N,H,W,C]; pad: top and left.
@@ -44,9 +47,12 @@ typedef struct {
 typedef struct {
     const char *name;
     TileSizes size;
-    TileSpace space;
+    TileSpace space; // of the result
+    TileSpace cover; // the matrices that blocks cover: those of the result, or
+                     // those of residues, whose rows are pixels
     TileLoad load;
-    int64_t depth;     // of the reduced axis; with taps: channels
+    int64_t groups;    // of channels; a block has one
+    int64_t depth;     // of the reduced axis; with taps: channels of a group
     bool ta, tb;       // a matrix is stored transposed
     TileWindow window; // of the others
     DType act;
@@ -60,6 +66,9 @@ typedef struct {
 // ---- tile_print.c ----
 
 void tile_print(Text *t, const TileSchedule *s);
+
+// a / b, rounded up.
+int64_t divide_up(int64_t a, int64_t b);
 
 // Blocks of a launch.
 int64_t tile_blocks(const TileSchedule *s);

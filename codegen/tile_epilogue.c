@@ -23,10 +23,17 @@ static void extents_of(const TileValues *v, NodeId n, bool whole[2]) {
     whole[1] = all[2];
 }
 
-static const Expr *load(TileValues *v, NodeId n) {
-    bool whole[3];
+// Rows of a tensor that are apart: those of the block's pixels.
+static const Expr *load_pixels(TileValues *v, NodeId n, bool columns) {
+    const Expr *arg[] = {tile_parameter(v, n), x_name(v->a, "pixel"),
+                         x_name(v->a, "is_pixel"),
+                         columns ? x_name(v->a, "nb") : x_number(v->a, 0)};
+    return tile_call(v, columns ? "load_rows<N, BN>" : "load_rows<1, 1>", 4,
+                     arg);
+}
+
+static const Expr *load_tiles(TileValues *v, NodeId n, const bool whole[3]) {
     const Expr *arg[4];
-    tile_extents(&v->s->space, *v->g->node[n].type, whole);
     arg[0] = tile_parameter(v, n);
     place_of(v, whole, arg + 1);
     const Expr *x =
@@ -34,8 +41,16 @@ static const Expr *load(TileValues *v, NodeId n) {
                   arena_format(v->a, "load_tile<%s, 1, %s>",
                                tensor_text(v, whole), tile_text(v, whole + 1)),
                   4, arg);
-    x = tile_call_with(
+    return tile_call_with(
         v, arena_format(v->a, "matrix<%s>", tile_text(v, whole + 1)), x);
+}
+
+static const Expr *load(TileValues *v, NodeId n) {
+    bool whole[3];
+    tile_extents(&v->s->space, *v->g->node[n].type, whole);
+    const Expr *x = v->s->load == STRIDED_GRAD && whole[1]
+                        ? load_pixels(v, n, whole[2])
+                        : load_tiles(v, n, whole);
     if (v->g->node[n].type->dtype == ACT)
         x = tile_call_with(v, "to_float", x);
     return tile_declare(v, n, x);
@@ -46,15 +61,20 @@ static void store(TileValues *v, NodeId n, const char *columns, const Expr *p,
                   const Expr *x) {
     const Expr *arg[5] = {p, x};
     const bool whole[3] = {true, true, true};
-    place_of(v, whole, arg + 2);
+    const char *name = "store_rows<N%s, BN%s>";
+    if (v->s->load == STRIDED_GRAD) {
+        arg[2] = x_name(v->a, "pixel");
+        arg[3] = x_name(v->a, "is_pixel");
+        arg[4] = x_name(v->a, "nb");
+    } else {
+        name = "store_tile<Z, M, N%s, 1, BM, BN%s>";
+        place_of(v, whole, arg + 2);
+    }
     tile_statement(
         v, (Stmt){.kind = S_CALL,
                   .node = n,
                   .value = tile_call(
-                      v,
-                      arena_format(v->a, "store_tile<Z, M, N%s, 1, BM, BN%s>",
-                                   columns, columns),
-                      5, arg)});
+                      v, arena_format(v->a, name, columns, columns), 5, arg)});
 }
 
 static void store_output(TileValues *v, NodeId n) {
@@ -71,39 +91,52 @@ static void store_output(TileValues *v, NodeId n) {
                   : tile_call_with(v, "to_byte", tile_value(v, n)));
 }
 
-// The gradient of weights is [M][R * S][N].
+// The gradient of weights is [M][R * S][N], of each group.
 static void store_result(TileValues *v, const Expr *x) {
     const Expr *out = x_name(v->a, "out");
     const Expr *arg[5] = {out, x, x_name(v->a, "mb"), x_name(v->a, "z"),
                           x_name(v->a, "nb")};
+    const char *name = "store_tile<M, Z, N, BM, 1, BN>";
+    if (v->s->load == WEIGHT_GRAD && v->s->groups > 1) {
+        name = "store_tile<G, M, Z * N, 1, BM, BN>";
+        arg[2] = x_name(v->a, "group");
+        arg[3] = x_name(v->a, "mb");
+        arg[4] = x_name(v->a, "tap * NB + nb");
+    }
     if (v->s->load == WEIGHT_GRAD)
-        tile_statement(
-            v, (Stmt){.kind = S_CALL,
-                      .node = v->call,
-                      .value = tile_call(v, "store_tile<M, Z, N, BM, 1, BN>", 5,
-                                         arg)});
+        tile_statement(v, (Stmt){.kind = S_CALL,
+                                 .node = v->call,
+                                 .value = tile_call(v, name, 5, arg)});
     else
         store(v, v->call, "", out, x);
 }
 
 // A call that adds to a tensor in memory has its result there.
+static const Expr *load_result(TileValues *v) {
+    const Expr *arg[4] = {x_name(v->a, "out"), x_name(v->a, "z"),
+                          x_name(v->a, "mb"), x_name(v->a, "nb")};
+    const char *name = "load_tile<Z, M, N, 1, BM, BN>";
+    if (v->s->load == STRIDED_GRAD) {
+        arg[1] = x_name(v->a, "pixel");
+        arg[2] = x_name(v->a, "is_pixel");
+        return tile_call(v, "load_rows<N, BN>", 4, arg);
+    }
+    if (v->s->load == WEIGHT_GRAD && v->s->groups > 1) {
+        name = "load_tile<G, M, Z * N, 1, BM, BN>";
+        arg[1] = x_name(v->a, "group");
+        arg[3] = x_name(v->a, "tap * NB + nb");
+    } else if (v->s->load == WEIGHT_GRAD) {
+        name = "load_tile<M, Z, N, BM, 1, BN>";
+        arg[1] = x_name(v->a, "mb");
+        arg[2] = x_name(v->a, "z");
+    }
+    return tile_call_with(v, "matrix<BM, BN>", tile_call(v, name, 4, arg));
+}
+
 static const Expr *add_to_result(TileValues *v, const Expr *acc) {
-    const bool whole[3] = {true, true, true};
-    const bool is_weight = v->s->load == WEIGHT_GRAD;
-    const Expr *arg[4] = {x_name(v->a, "out")}, *place[3];
-    place_of(v, whole, place);
-    arg[1] = is_weight ? place[1] : place[0];
-    arg[2] = is_weight ? place[0] : place[1];
-    arg[3] = place[2];
-    const Expr *before = tile_call(v,
-                                   is_weight ? "load_tile<M, Z, N, BM, 1, BN>"
-                                             : "load_tile<Z, M, N, 1, BM, BN>",
-                                   4, arg);
-    before = tile_call_with(v, "matrix<BM, BN>", before);
+    const Expr *before = tile_call_with(v, "to_float", load_result(v));
     return tile_declare(
-        v, v->call,
-        expr_of(v->a, "$0 + $1",
-                (const Expr *[]){acc, tile_call_with(v, "to_float", before)}));
+        v, v->call, expr_of(v->a, "$0 + $1", (const Expr *[]){acc, before}));
 }
 
 // Others read the result rounded, so that the epilogue does, too.

@@ -4,13 +4,14 @@
 #include "codegen/program.h"
 #include "codegen/tile.h"
 
-static int64_t divide_up(int64_t a, int64_t b) {
+int64_t divide_up(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
 int64_t tile_blocks(const TileSchedule *s) {
-    return s->space.batch * divide_up(s->space.rows, s->size.rows) *
-           divide_up(s->space.columns, s->size.columns);
+    int64_t groups = s->load == WEIGHT_GRAD ? s->groups : 1;
+    return groups * s->cover.batch * divide_up(s->cover.rows, s->size.rows) *
+           divide_up(s->cover.columns, s->size.columns);
 }
 
 static void print_parameters(Text *t, const TileSchedule *s) {
@@ -31,8 +32,8 @@ static void print_parameters(Text *t, const TileSchedule *s) {
 static void print_sizes(Text *t, const TileSchedule *s) {
     const TileWindow *w = &s->window;
     text_add(t, "    constexpr int Z = %lld, M = %lld, N = %lld, K = %lld;\n",
-             (long long)s->space.batch, (long long)s->space.rows,
-             (long long)s->space.columns, (long long)s->depth);
+             (long long)s->cover.batch, (long long)s->cover.rows,
+             (long long)s->cover.columns, (long long)s->depth);
     if (s->load != MATRIX_ROWS)
         text_add(t,
                  "    constexpr int H = %lld, W = %lld, C = %lld, R = %lld, "
@@ -40,6 +41,8 @@ static void print_sizes(Text *t, const TileSchedule *s) {
                  (long long)w->h, (long long)w->w, (long long)w->c,
                  (long long)w->r, (long long)w->s, (long long)w->oh,
                  (long long)w->ow);
+    if (s->groups > 1)
+        text_add(t, "    constexpr int G = %lld;\n", (long long)s->groups);
     text_add(t,
              "    constexpr int BM = %d, BN = %d, BK = %d;\n"
              "    constexpr int MB = (M + BM - 1) / BM, NB = (N + BN - 1) / BN,"
@@ -145,6 +148,16 @@ static const char *times_text(Arena *a, int64_t by) {
     return by == 1 ? "" : arena_format(a, " * %lld", (long long)by);
 }
 
+// The group of a block's channels, each of which has whole tiles of columns.
+static void print_group(Text *t, const TileSchedule *s) {
+    if (s->groups > 1)
+        text_add(t, "    const int group = nb / (N / G / BN);\n");
+}
+
+static const char *group_text(const TileSchedule *s) {
+    return s->groups > 1 ? "group * K + c" : "c";
+}
+
 // The first row and column of each result's window.
 static void print_windows(Text *t, const TileSchedule *s) {
     const TileWindow *w = &s->window;
@@ -159,45 +172,23 @@ static void print_windows(Text *t, const TileSchedule *s) {
              signed_text(a, w->pad[1]));
 }
 
-// Declares the row or the column that a tap reads, and returns the condition
-// that there is one.  The gradient of strided windows has a pixel for
-// one tap in so many.
-static const char *print_pixel(Text *t, const TileSchedule *s, int axis) {
-    static const char *const name[] = {"y", "x"}, *const from[] = {"h", "w"},
-                             *const tap[] = {"tap / S", "tap % S"},
-                             *const end[] = {"H", "W"};
-    int64_t stride = s->load == WINDOW_GRAD ? s->window.stride[axis] : 1;
-    const char *y = name[axis];
-    text_add(t, "        const auto %s%s = %s + %s%s;\n", y,
-             stride > 1 ? "0" : "", from[axis], tap[axis],
-             times_text(t->arena, s->window.dilation[axis]));
-    if (stride == 1)
-        return arena_format(t->arena, "(%s >= 0) && (%s < %s)", y, y,
-                            end[axis]);
-    text_add(t, "        const auto %s = %s0 / %lld;\n", y, y,
-             (long long)stride);
-    return arena_format(t->arena,
-                        "(%s0 >= 0) && (%s < %s) && (%s0 %% %lld == 0)", y, y,
-                        end[axis], y, (long long)stride);
-}
-
 // An operand of pixels (n, y, x) and channels c.
 static void print_gathered(Text *t, const TileSchedule *s, int operand,
-                           const char *inside) {
+                           const char *channel, const char *inside) {
     const char letter = "ab"[operand];
     if (s->operand[operand].kernel == NULL) {
         text_add(t,
                  "        const auto %c_tile = ct::load_masked(\n"
-                 "            %c + (((n * H + y) * W + x) * C + c), %s, "
+                 "            %c + (((n * H + y) * W + x) * C + %s), %s, "
                  "act(0.0f));\n",
-                 letter, letter, inside);
+                 letter, letter, channel, inside);
         return;
     }
     text_add(t,
              "        const auto %c_row = (n * H + y) * W + x;\n"
              "        const auto %c_ok = %s;\n"
-             "        const auto %c_column = c;\n",
-             letter, letter, inside, letter);
+             "        const auto %c_column = %s;\n",
+             letter, letter, inside, letter, channel);
     if (s->operand[operand].pooled)
         text_add(t, "        const auto %c_n = n, %c_y = y, %c_x = x;\n",
                  letter, letter, letter);
@@ -207,10 +198,41 @@ static void print_gathered(Text *t, const TileSchedule *s, int operand,
         print_prologue(t, s, operand, "K", "N", false);
 }
 
-// Weights are [N][R * S][C].
+// Loads the pixels y, x of an image, those of rows that are inside.
+static void print_gather(Text *t, const TileSchedule *s, const char *inside,
+                         const char *tail) {
+    text_add(t,
+             "        const auto inside = %s && (y >= 0) && (y < H) && "
+             "(x >= 0) && (x < W);\n",
+             inside);
+    print_gathered(t, s, 0, group_text(s),
+                   arena_format(t->arena, "inside%s", tail));
+}
+
+static const char *depth_tail(const TileSchedule *s) {
+    return s->depth % s->size.depth != 0 ? " && (c < K)" : "";
+}
+
+// Weights of a gradient: [K][R * S][N] of each group.
+static void print_weights(Text *t, const TileSchedule *s, const char *tap) {
+    if (s->groups > 1)
+        text_add(t,
+                 "        const auto b_tile = matrix<BK, BN>("
+                 "load_tile<G, K, R * S * (N / G), 1, BK, BN>(b, group, kb, "
+                 "(%s) * (N / G / BN) + nb %% (N / G / BN)));\n",
+                 tap);
+    else
+        text_add(t,
+                 "        const auto b_tile = matrix<BK, BN>("
+                 "load_tile<K, R * S, N, BK, 1, BN>(b, kb, %s, nb));\n",
+                 tap);
+}
+
+// Weights are [N][R * S][K].
 static void print_window_loop(Text *t, const TileSchedule *s) {
     bool flat = s->load == WINDOW_FLAT;
     print_windows(t, s);
+    print_group(t, s);
     if (flat)
         text_add(t, "    STEPS(i, KB) {\n"
                     "        const auto k = row_of<BK>() + i * BK;\n"
@@ -219,44 +241,153 @@ static void print_window_loop(Text *t, const TileSchedule *s) {
         text_add(t, "    STEPS(i, R * S * KB) {\n"
                     "        const int tap = i / KB, kb = i %% KB;\n"
                     "        const auto c = row_of<BK>() + kb * BK;\n");
-    const char *y = print_pixel(t, s, 0), *x = print_pixel(t, s, 1);
-    text_add(t, "        const auto inside = (m < M) && %s && %s;\n", y, x);
-    print_gathered(t, s, 0,
-                   flat                            ? "inside && (k < K)"
-                   : s->depth % s->size.depth != 0 ? "inside && (c < K)"
-                                                   : "inside");
+    text_add(t, "        const auto y = h + tap / S%s, x = w + tap %% S%s;\n",
+             times_text(t->arena, s->window.dilation[0]),
+             times_text(t->arena, s->window.dilation[1]));
+    print_gather(t, s, "(m < M)", flat ? " && (k < K)" : depth_tail(s));
     if (flat)
         print_operand(t, s, "b", true, "K", "N", "i", "nb");
     else if (s->load == WINDOW_GRAD)
-        text_add(t, "        const auto b_tile = matrix<BK, BN>("
-                    "load_tile<K, R * S, N, BK, 1, BN>(b, kb, tap, nb));\n");
+        print_weights(t, s, "tap");
     else
         text_add(t, "        const auto b_tile = ct::transpose(matrix<BN, BK>("
-                    "load_tile<N, R * S, C, BN, 1, BK>(b, nb, tap, kb)));\n");
+                    "load_tile<N, R * S, K, BN, 1, BK>(b, nb, tap, kb)));\n");
 }
 
-// The gradient of tap z.
+// The extended Euclidean algorithm's x with a * x = gcd modulo b, for a, b > 0.
+static int64_t inverse(int64_t a, int64_t b, int64_t *gcd) {
+    int64_t x = 1, next = 0, rest = b;
+    while (rest != 0) {
+        int64_t times = a / rest, old = rest;
+        rest = a - times * rest;
+        a = old;
+        old = next;
+        next = x - times * next;
+        x = old;
+    }
+    *gcd = a;
+    return x;
+}
+
+// An axis of STRIDED_GRAD.  Pixel p of the gradient is at tap t of window o if
+// p + pad = o * stride + t * dilation.  So its taps are `first` and those
+// `every` apart, each `back` windows before the last; or none, if the gcd of
+// stride and dilation does not divide p + pad.
+typedef struct {
+    int64_t stride, pad, dilation, gcd, every, back, factor;
+} StridedAxis;
+
+static StridedAxis strided_axis(const TileWindow *w, int axis) {
+    StridedAxis s = {.stride = w->stride[axis],
+                     .pad = -w->pad[axis],
+                     .dilation = -w->dilation[axis]};
+    int64_t factor = inverse(s.dilation, s.stride, &s.gcd);
+    s.every = s.stride / s.gcd;
+    s.back = s.dilation / s.gcd;
+    s.factor = (factor % s.every + s.every) % s.every;
+    return s;
+}
+
+// Declares the taps of residue `from` of an axis: the first and their number.
+static void print_taps(Text *t, const StridedAxis *s, const char *from,
+                       char tap) {
+    Arena *a = t->arena;
+    const char *pixel = arena_format(a, "%s%s", from, signed_text(a, -s->pad));
+    const char all = (char)(tap - 'a' + 'A');
+    if (s->pad != 0)
+        pixel = arena_format(a, "(%s)", pixel);
+    if (s->every == 1)
+        text_add(t, "    const int %c0 = 0, taps_%c = ", tap, tap);
+    else
+        text_add(
+            t, "    const int %c0 = %s%s%s %% %lld, taps_%c = ", tap, pixel,
+            s->gcd == 1 ? "" : arena_format(a, " / %lld", (long long)s->gcd),
+            times_text(a, s->factor), (long long)s->every, tap);
+    if (s->gcd > 1)
+        text_add(t, "%s %% %lld != 0 ? 0 : ", pixel, (long long)s->gcd);
+    if (s->every == 1)
+        text_add(t, "%c;\n", all);
+    else
+        text_add(t, "(%c - %c0 + %lld) / %lld;\n", all, tap,
+                 (long long)s->every - 1, (long long)s->every);
+}
+
+// The pixels of a block, and for each the window at its first tap.
+static void print_residue(Text *t, const StridedAxis axis[2]) {
+    Arena *a = t->arena;
+    text_add(t,
+             "    constexpr int SH = %lld, SW = %lld;\n"
+             "    constexpr int QH = (OH + SH - 1) / SH, "
+             "QW = (OW + SW - 1) / SW;\n"
+             "    const auto m = column_of<BM>() + mb * BM;\n"
+             "    const int h0 = z / SW, w0 = z %% SW;\n"
+             "    const auto n = m / (QH * QW);\n"
+             "    const auto oh = m / QW %% QH * SH + h0, "
+             "ow = m %% QW * SW + w0;\n"
+             "    const auto is_pixel = (m < M) && (oh < OH) && (ow < OW);\n"
+             "    const auto pixel = (n * OH + oh) * OW + ow;\n",
+             (long long)axis[0].stride, (long long)axis[1].stride);
+    print_taps(t, &axis[0], "h0", 'r');
+    print_taps(t, &axis[1], "w0", 's');
+    text_add(t,
+             "    const auto h = (oh%s - r0%s) / SH, "
+             "w = (ow%s - s0%s) / SW;\n",
+             signed_text(a, -axis[0].pad), times_text(a, axis[0].dilation),
+             signed_text(a, -axis[1].pad), times_text(a, axis[1].dilation));
+}
+
+// The gradient of strided windows: a dense problem for each residue.
+static void print_strided_loop(Text *t, const TileSchedule *s) {
+    Arena *a = t->arena;
+    const StridedAxis axis[] = {strided_axis(&s->window, 0),
+                                strided_axis(&s->window, 1)};
+    print_residue(t, axis);
+    print_group(t, s);
+    text_add(t,
+             "    STEPS(i, taps_r * taps_s * KB) {\n"
+             "        const int kb = i %% KB, r = i / KB / taps_s, "
+             "s = i / KB %% taps_s;\n"
+             "        const auto c = row_of<BK>() + kb * BK;\n"
+             "        const auto y = h - r%s, x = w - s%s;\n",
+             times_text(a, axis[0].back), times_text(a, axis[1].back));
+    print_gather(t, s, "is_pixel", depth_tail(s));
+    print_weights(t, s,
+                  arena_format(a, "(r0 + r%s) * S + s0 + s%s",
+                               times_text(a, axis[0].every),
+                               times_text(a, axis[1].every)));
+}
+
+// The gradient of tap z: of each group, if there are some.
 static void print_weight_loop(Text *t, const TileSchedule *s) {
     const TileWindow *w = &s->window;
     Arena *a = t->arena;
+    const char *tap = "z", *channel = "c";
+    if (s->groups > 1) {
+        tap = "tap";
+        channel = "group * N + c";
+        text_add(t, "    const int tap = z %% Z, group = z / Z;\n");
+    }
     text_add(t, "    const auto c = row_of<BN>() + nb * BN;\n"
                 "    STEPS(i, KB) {\n"
                 "        const auto k = column_of<BK>() + i * BK;\n"
                 "        const auto n = k / (OH * OW);\n");
     text_add(t,
-             "        const auto y = k / OW %% OH%s%s + z / S%s;\n"
-             "        const auto x = k %% OW%s%s + z %% S%s;\n",
-             times_text(a, w->stride[0]), signed_text(a, w->pad[0]),
+             "        const auto y = k / OW %% OH%s%s + %s / S%s;\n"
+             "        const auto x = k %% OW%s%s + %s %% S%s;\n",
+             times_text(a, w->stride[0]), signed_text(a, w->pad[0]), tap,
              times_text(a, w->dilation[0]), times_text(a, w->stride[1]),
-             signed_text(a, w->pad[1]), times_text(a, w->dilation[1]));
+             signed_text(a, w->pad[1]), tap, times_text(a, w->dilation[1]));
     text_add(t, "        const auto inside = (k < K) && (y >= 0) && (y < H) && "
-                "(x >= 0) && (x < W) && (c < C);\n");
+                "(x >= 0) && (x < W) && (c < N);\n");
     if (s->operand[0].kernel != NULL)
         print_computed(t, s, 0, "K", "M", "i", "mb", false, true);
     else
-        text_add(t, "        const auto a_tile = ct::transpose(matrix<BK, BM>("
-                    "load_tile<1, K, M, 1, BK, BM>(a, 0, i, mb)));\n");
-    print_gathered(t, s, 1, "inside");
+        text_add(t,
+                 "        const auto a_tile = ct::transpose(matrix<BK, BM>("
+                 "load_tile<%s(a, %s, mb)));\n",
+                 s->groups > 1 ? "K, G, M, BK, 1, BM>" : "1, K, M, 1, BK, BM>",
+                 s->groups > 1 ? "i, group" : "0, i");
+    print_gathered(t, s, 1, channel, "inside");
 }
 
 void tile_print(Text *t, const TileSchedule *s) {
@@ -271,6 +402,8 @@ void tile_print(Text *t, const TileSchedule *s) {
         print_matrix_loop(t, s);
     else if (s->load == WEIGHT_GRAD)
         print_weight_loop(t, s);
+    else if (s->load == STRIDED_GRAD)
+        print_strided_loop(t, s);
     else
         print_window_loop(t, s);
     text_add(t, "        acc = ct::mma(a_tile, b_tile, acc);\n    }\n");

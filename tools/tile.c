@@ -82,15 +82,6 @@ bool tile_toolchain(Arena *a, const char *folder, TileToolchain *out,
 // library's products.
 static const double TILE_SHARE = 0.8; // of the library's speed
 
-// Taps that a tile kernel computes for each that has a pixel: in the gradient
-// of strided windows, others meet none.
-static double taps_for_one(const Node *d) {
-    return d->op == OP_conv_grad_input
-               ? (double)(node_ints(d, ATTR_stride, 0, 1) *
-                          node_ints(d, ATTR_stride, 1, 1))
-               : 1;
-}
-
 // Adds the prologue of an operand: its share of the kernel's time, and the
 // bytes that are read in place of the operand's.
 static void prologue_add(const Launches *l, int kernel, const Device *d,
@@ -126,8 +117,7 @@ TileTime tile_time(const Launches *l, const TileKernel *k, const Device *d) {
         if (f->prologue[o] >= 0)
             prologue_add(l, f->prologue[o], d, &p, &fused);
     idle.bytes = 0;
-    double busy = fmin(1, k->grid / fmax(1, d->multiprocessors)) /
-                  taps_for_one(&g->node[group_first(g, call, CALLS)]);
+    double busy = fmin(1, k->grid / fmax(1, d->multiprocessors));
     p.tile = fmax(gpu_seconds(g, &fused, kernel, d),
                   gpu_seconds(g, &idle, kernel, d) / (TILE_SHARE * busy)) +
              GPU_LAUNCH;

@@ -44,12 +44,23 @@ static bool is_indexed(Type t) {
     return type_count(&t) > 0 && type_count(&t) <= INT32_MAX;
 }
 
-// Activations of 16 bits, one group of channels, and offsets in 32 bits.
+bool tile_groups_fit(const Graph *g, NodeId n) {
+    enum { LEAST = 16, ALIGNED = 8 };
+    const Node *d = &g->node[n];
+    int64_t groups = node_int(d, ATTR_groups, 1);
+    if (groups == 1)
+        return true;
+    Type w = d->op == OP_conv_grad_weight ? *d->type : *g->node[d->arg[1]].type;
+    int64_t outputs = w.dim[0] / groups, inputs = w.dim[3];
+    return inputs >= LEAST && inputs % ALIGNED == 0 && outputs >= LEAST &&
+           outputs % ALIGNED == 0;
+}
+
+// Activations of 16 bits, groups that fit, and offsets in 32 bits.
 bool tile_contraction(const Graph *g, NodeId n) {
     const Node *d = &g->node[n];
-    if (!(op_info[d->op].facts & CONTRACTS) ||
-        node_int(d, ATTR_groups, 1) != 1 || d->type->dtype != ACT ||
-        !is_indexed(*d->type))
+    if (!(op_info[d->op].facts & CONTRACTS) || !tile_groups_fit(g, n) ||
+        d->type->dtype != ACT || !is_indexed(*d->type))
         return false;
     for (int i = 0; i < 2; i++) {
         Type t = *g->node[d->arg[i]].type;

@@ -57,6 +57,10 @@ bool tile_extents(const TileSpace *s, Type t, bool whole[3]);
 // Whether a tile kernel can compute a contraction.
 bool tile_contraction(const Graph *g, NodeId n);
 
+// Whether a group of a convolution's channels fills a tensor core's operands:
+// 16 channels or more, of whole vectors.  Depthwise ones do not.
+bool tile_groups_fit(const Graph *g, NodeId call);
+
 // ---- tile_prologue.c ----
 
 // The place of a tensor in an operand that it broadcasts to: its extents along

@@ -132,8 +132,10 @@ static bool is_prologue(const Search *s, const Group *group) {
 
 // ---- readers ----
 
-// The operands that a contraction gathers, not weights.
+// The operands that a contraction gathers, not weights, nor groups of channels.
 static bool takes_prologue(const Node *d, int operand) {
+    if (node_int(d, ATTR_groups, 1) != 1)
+        return false;
     return operand == 0 || d->op == OP_conv_grad_weight || d->op == OP_matmul;
 }
 

@@ -82,6 +82,20 @@ __tile__ auto load_bits(const unsigned char *p, At at, Ok ok) {
     return (byte >> (at % of_byte * Bits)) & ((1 << Bits) - 1);
 }
 
+// Rows `row` of a matrix of N columns at p, a column of numbers, of which those
+// inside have one; and tile j of its columns, which are C each.
+template <int N, int C, class T, class Rows, class Mask>
+__tile__ auto load_rows(const T *p, Rows row, Mask inside, int j) {
+    const auto column = row_of<C>() + j * C;
+    return ct::load_masked(p + (row * N + column), inside && (column < N),
+                           T(0.0f));
+}
+template <int N, int C, class T, class Tile, class Rows, class Mask>
+__tile__ void store_rows(T *p, Tile x, Rows row, Mask inside, int j) {
+    const auto column = row_of<C>() + j * C;
+    ct::store_masked(p + (row * N + column), x, inside && (column < N));
+}
+
 // A tile as a matrix of so many rows and columns; a value for each of them.
 template <int M, int N, class Tile> __tile__ auto matrix(Tile x) {
     return ct::reshape<ct::shape<M, N>>(x);

@@ -146,6 +146,8 @@ const Named tiled_cases[] = {
     {"squeeze, tiled",   {NET("squeeze"), WITH(as_half), F16, 1, TILED, false}},
     {"sequence, tiled",  {NET("sequence"), WITH(as_brain), BF16, 1, TILED, false}},
     {"attention, tiled", {IR("attention-odd"),     F16,  1, TILED, false}},
+    {"shapes, tiled",    {IR("tile-shapes"),       F16,  1, TILED, false}},
+    {"shapes, tiled in bf16", {IR("tile-shapes"),  BF16, 1, TILED, false}},
 };
 
 const Named faithful_cases[] = {

@@ -349,11 +349,12 @@ static void fill_inputs(const Trial *t, RtDevice *d, int i) {
             tensor_write(d, t->a, g, n, number_leaf(g, t->a, n, &t->start));
 }
 
-static void launch_all(const Trial *t, RtDevice *d, const RtStep *step) {
+static void launch_all(const Trial *t, RtDevice *d, const RtPlan *rt, int i) {
+    const RtStep *step = &rt->step[i];
     if (t->tiling == NULL) {
         d->run(d, step);
     } else {
-        tiled_begin(t->tiling);
+        tiled_begin(t->tiling, i);
         step->run(&t->tiling->device);
     }
     d->sync(d);
@@ -361,7 +362,7 @@ static void launch_all(const Trial *t, RtDevice *d, const RtStep *step) {
 
 static void run_step(const Trial *t, RtDevice *d, const RtPlan *rt, int i) {
     fill_inputs(t, d, i);
-    launch_all(t, d, &rt->step[i]);
+    launch_all(t, d, rt, i);
 }
 
 // Runs the steps that derive states for one of a kind.
@@ -381,7 +382,7 @@ static void run_before_step(const Trial *t, RtDevice *d, const RtPlan *rt) {
 
 static void run_once(const Trial *t, RtDevice *d, const RtPlan *rt) {
     run_before_step(t, d, rt);
-    launch_all(t, d, &rt->step[judged_step(t, t->plan)]);
+    launch_all(t, d, rt, judged_step(t, t->plan));
 }
 
 // Once more, in faithful mode with launches merged that may be.

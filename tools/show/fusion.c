@@ -57,9 +57,22 @@ static void operations_print(Text *t, const Inspected *l) {
     }
 }
 
+// Says why a convolution in groups is no tile kernel.
+static void groups_print(Text *t, const Launches *launches, int k) {
+    const Graph *g = launches->plan->graph;
+    const Group *group = &launches->plan->group[k];
+    if (group->kind != GROUP_CALL || g->act == F32 ||
+        tile_groups_fit(g, group_first(g, group, CALLS)))
+        return;
+    text_add(t,
+             "  cannot be a tile kernel\n    because its groups have too few "
+             "channels for tensor cores: 16, and a multiple of 8\n");
+}
+
 // Prints the tile kernel that may compute a call.
 static void tile_print(Text *t, const Inspection *in, const Launches *launches,
                        const TileKernel *tile, int k) {
+    groups_print(t, launches, k);
     for (int i = 0; i < launches->plan->tiles.count; i++) {
         const TileFusion *f = tile[i].fusion;
         if (f->call != k)
