@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { NEWEST_DRIVER = 13000 };
@@ -23,6 +24,7 @@ struct RtTileCompiler {
     nvrtcResult (*get)(nvrtcProgram program, char *to);
     char root[PATH_MAX]; // the folder that has bin/tileiras
     char include[PATH_MAX + 32];
+    char programs[160]; // the files that make cubins, for the cache
     RtCache cache;
 };
 
@@ -78,6 +80,23 @@ static bool find_root(RtTileCompiler *c, RtError *e) {
     return true;
 }
 
+// Releases that differ in the patch version report one version: size and time
+// of the files tell them apart.
+static void describe_programs(RtTileCompiler *c) {
+    static const char *const name[] = {"bin/tileiras", "bin/ptxas",
+                                       "lib/libnvvm.so.4",
+                                       "nvvm/lib64/libnvvm.so.4"};
+    char *to = c->programs;
+    for (int i = 0; i < 4; i++) {
+        char path[PATH_MAX + 32];
+        struct stat s;
+        snprintf(path, sizeof path, "%s/%s", c->root, name[i]);
+        if (stat(path, &s) == 0)
+            to += sprintf(to, "%lld %lld\n", (long long)s.st_size,
+                          (long long)s.st_mtime);
+    }
+}
+
 RtTileCompiler *rt_tile_open(RtError *e) {
     RtTileCompiler *c = calloc(1, sizeof *c);
     if (c == NULL) {
@@ -86,6 +105,7 @@ RtTileCompiler *rt_tile_open(RtError *e) {
     }
     if (rt_nvrtc_open(&c->nvrtc, 0, NEWEST_DRIVER, e) && open_functions(c, e) &&
         find_root(c, e)) {
+        describe_programs(c);
         rt_cache_open(&c->cache, &rt_private_files);
         return c;
     }
@@ -108,10 +128,11 @@ const char *rt_tile_root(const RtTileCompiler *c, int *major, int *minor) {
     return c->root;
 }
 
-// A text with its options; they have as many as RT_NVRTC_MAX_EXTRA.
+// A text with its options, which are RT_NVRTC_MAX_EXTRA; behind them, what the
+// cubin depends on too.
 typedef struct {
     char target[RT_NVRTC_OPTION_BYTES];
-    const char *option[RT_NVRTC_MAX_EXTRA];
+    const char *option[RT_NVRTC_MAX_EXTRA + 1];
     const char *header[1], *name[1];
     RtSource source;
 } Source;
@@ -119,7 +140,8 @@ typedef struct {
 static const RtSource *describe(const RtTileCompiler *c, const char *text,
                                 int capability, Source *s) {
     *s = (Source){
-        .option = {s->target, "--enable-tile", "--std=c++20", c->include},
+        .option = {s->target, "--enable-tile", "--std=c++20", c->include,
+                   c->programs},
         .header = {(const char *)rt_prelude_tile_h},
         .name = {"runtime/prelude/tile.h"}};
     snprintf(s->target, sizeof s->target, "--gpu-architecture=sm_%d",
@@ -142,18 +164,20 @@ bool rt_tile_ir(const RtTileCompiler *c, const char *text, int capability,
                             e);
 }
 
+static RtCacheKey key_of(const RtTileCompiler *c, const char *text,
+                         int capability) {
+    Source s;
+    RtSource own = *describe(c, text, capability, &s);
+    own.num_options++;
+    return rt_cache_key(&c->nvrtc, &own);
+}
+
 bool rt_tile_cached(const RtTileCompiler *c, const char *text, int capability,
                     RtCode *out) {
-    Source s;
-    return rt_cache_read(
-        &c->cache, rt_cache_key(&c->nvrtc, describe(c, text, capability, &s)),
-        out);
+    return rt_cache_read(&c->cache, key_of(c, text, capability), out);
 }
 
 void rt_tile_keep(const RtTileCompiler *c, const char *text, int capability,
                   const RtCode *cubin) {
-    Source s;
-    rt_cache_write(&c->cache,
-                   rt_cache_key(&c->nvrtc, describe(c, text, capability, &s)),
-                   cubin);
+    rt_cache_write(&c->cache, key_of(c, text, capability), cubin);
 }

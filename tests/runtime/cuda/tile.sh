@@ -35,6 +35,13 @@ grep -q "t[0-9][0-9]*_conv" tile || fail "no tile kernel in the trainer"
 expect 0 with SINTER_DOUBLE_LOG="$work/again" \
     "$SINTER" build "$model" --target=cuda:sm_90 --tile=all -o tile
 grep -q enable-tile again && fail "a cached tile kernel was compiled again"
+# Another patch version of a program makes them anew.
+cp -RLp "$SINTER_DOUBLE/tile" patched
+echo "# another version" >>patched/bin/tileiras
+expect 0 env LD_LIBRARY_PATH="$work/patched/lib:$SINTER_DOUBLE" \
+    SINTER_DOUBLE_LOG="$work/patched.log" \
+    "$SINTER" build "$model" --target=cuda:sm_90 --tile=all -o tile
+grep -q enable-tile patched.log || fail "code of another tileiras was taken"
 expect 0 with "$SINTER" build "$model" --target=cuda:sm_90 --tile=none -o none
 grep -q "t[0-9][0-9]*_conv" none && fail "--tile=none has tile kernels"
 
