@@ -128,8 +128,8 @@ enum { TILE_CANDIDATES = 4 };
 
 // A tile kernel.  Its arguments are the addresses of the call's two operands
 // and result, those that its prologues read, then those of the epilogue's
-// kernel.
-typedef struct {
+// kernel; of attention those of the kernel that it replaces, then `number`.
+typedef struct TileKernel {
     const TileFusion *fusion;
     const NodeId *read; // tensors of the prologues
     int num_reads;
@@ -137,6 +137,13 @@ typedef struct {
     const char *text[TILE_CANDIDATES]; // whole files, the preferred one first
     const char *body; // the same without names, by which kernels are equal
     int grid;         // blocks
+    // Of attention: the stream of its random numbers, flops of its products on
+    // whole tiles, and other instructions of an average warp of each block.
+    int number;
+    double flops;
+    KernelCost cost;
+    const struct TileKernel *second; // launched next, or NULL: the gradients of
+                                     // attention have two kernels
 } TileKernel;
 
 // The tile kernels of a step, one for each of its tile fusions.

@@ -242,7 +242,9 @@ TileKernel *codegen_tile_kernels(const Launches *l, Arena *a) {
     const TileFusions *f = &l->plan->tiles;
     TileKernel *k = ARENA_ARRAY(a, (size_t)f->count + 1, TileKernel);
     for (int i = 0; i < f->count; i++)
-        k[i] = kernel_of(&f->fusion[i], build(l, &f->fusion[i], a), a);
+        k[i] = f->fusion[i].call < 0
+                   ? tile_attention(l, &f->fusion[i], a)
+                   : kernel_of(&f->fusion[i], build(l, &f->fusion[i], a), a);
     return k;
 }
 
@@ -255,13 +257,14 @@ int tile_equal(const TileKernel *list, int count, const TileKernel *k) {
     return i;
 }
 
-static void add_row(Text *rows, const Graph *g, const PlannedStep *s,
-                    const TileKernel *k, const char *name, int code) {
+static void add_row(Text *rows, const Graph *g, const PlannedStep *s, int step,
+                    const TileFusion *f, const TileKernel *k, const char *name,
+                    int code) {
     text_add(rows,
              "    {.name = \"%s\", .code = %d, .grid = %d,\n"
-             "     .call = %s, .launch = %d",
-             name, code, k->grid, s->kernel[k->fusion->call].name,
-             k->fusion->kernel);
+             "     .call = %s, .step = %d, .launch = %d, .number = %d",
+             name, code, k->grid, f->call < 0 ? "-1" : s->kernel[f->call].name,
+             step, f->kernel, k->number);
     if (k->num_reads > 0)
         text_add(rows, ", .args = %d,\n     .arg = (const size_t[]){",
                  k->num_reads);
@@ -274,14 +277,17 @@ static void add_row(Text *rows, const Graph *g, const PlannedStep *s,
 static void add_rows(const Writer *w, TileTexts *out, int step, Text *rows) {
     const PlannedStep *s = &w->step[step];
     const GraphPlan *p = s->launches->plan;
-    const TileKernel *k = codegen_tile_kernels(s->launches, out->arena);
+    const TileKernel *all = codegen_tile_kernels(s->launches, out->arena);
     for (int i = 0; i < p->tiles.count; i++) {
-        if (!k[i].fusion->taken)
-            continue;
-        int number = tile_equal(out->kernel, out->count, &k[i]);
-        if (number == out->count)
-            ARENA_APPEND(out->arena, out->kernel, out->count, k[i]);
-        add_row(rows, p->graph, s, &k[i], out->kernel[number].name, number);
+        const TileFusion *f = &p->tiles.fusion[i];
+        for (const TileKernel *k = &all[i]; k != NULL && f->taken;
+             k = k->second) {
+            int number = tile_equal(out->kernel, out->count, k);
+            if (number == out->count)
+                ARENA_APPEND(out->arena, out->kernel, out->count, *k);
+            add_row(rows, p->graph, s, step, f, k, out->kernel[number].name,
+                    number);
+        }
     }
 }
 

@@ -125,4 +125,9 @@ void tile_prologue(TileSchedule *s, const Launches *l, int kernel, int operand,
 void tile_epilogue(TileSchedule *s, const Launches *l, const TileFusion *f,
                    Arena *a);
 
+// ---- tile_attention.c ----
+
+// The tile kernel of a fusion that is attention or its gradient.
+TileKernel tile_attention(const Launches *l, const TileFusion *f, Arena *a);
+
 #endif

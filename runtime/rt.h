@@ -214,16 +214,20 @@ typedef struct {
 
 // A tile kernel that computes a library call and the kernel behind it, in place
 // of that kernel.  Its arguments are the call's three addresses, those of its
-// prologues, then the kernel's.  A device launches it if the trainer has code
-// of it for the GPU, else the call and the kernel.
+// prologues, then the kernel's.  Or it replaces a kernel without a call,
+// together with the other tile kernels of that launch, in their order; then it
+// has the kernel's arguments and `number`.  A device launches it if the trainer
+// has code of it for the GPU, else the call and the kernel.
 typedef struct {
     const char *name; // of its function
     int code;         // the number of its code; equal kernels share it
     int grid;         // blocks
-    int call;         // of the plan
+    int call;         // of the plan; -1: none
+    int step;         // of the plan's steps
     int launch;       // the step's launch that is replaced, from 0; -1: none
     int args;          // of prologues
     const size_t *arg; // their offsets in the arena
+    int number;        // the last argument of a kernel without a call
 } RtTile;
 
 // A launch of a step, from 0, whose work the tile kernel of a call does as its

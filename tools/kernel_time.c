@@ -37,6 +37,16 @@ double tail_seconds(const KernelCost *k) {
     return k->waits * TAIL_LATENCY;
 }
 
+// The products of attention take f32 operands.
+static double product_seconds(const Graph *g, const Group *group,
+                              const Device *d) {
+    double flops = 0;
+    for (NodeId n = group->first; n <= group->last; n++)
+        if (op_info[g->node[n].op].facts & ATTENDS)
+            flops += (double)node_flops(g, n);
+    return flops / d->f32_flops;
+}
+
 // Loads take turns: each takes the latency, in which a block loads the bytes in
 // flight of its threads (Little, 1961).
 KernelTime kernel_time(const Graph *g, const Group *group, const Kernel *k,
@@ -48,7 +58,8 @@ KernelTime kernel_time(const Graph *g, const Group *group, const Kernel *k,
                     .tail = tail_seconds(&k->cost),
                     .resident = resident_blocks(&k->cost, d),
                     .blocks = (int)ceil(blocks / d->multiprocessors)};
-    p.least = fmax(all / (MEMORY_SHARE * d->bandwidth), p.issue);
+    p.least = fmax(all / (MEMORY_SHARE * d->bandwidth),
+                   fmax(p.issue, product_seconds(g, group, d)));
     if (loaded > 0)
         p.latency = bytes_read(g, group) / loaded * LOAD_LATENCY;
     return p;

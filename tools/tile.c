@@ -100,9 +100,34 @@ static void prologue_add(const Launches *l, int kernel, const Device *d,
         p->operands - graph_bytes(g, g->node[group->output[0]].type);
 }
 
+// Attention's kernel and its tile kernels: their products and other
+// instructions take turns.
+static TileTime attention_time(const Launches *l, const TileKernel *k,
+                               const Device *d) {
+    const Graph *g = l->plan->graph;
+    const Group *group = &l->plan->group[k->fusion->kernel];
+    TileTime p = {.library =
+                      gpu_seconds(g, group, &l->kernel[k->fusion->kernel], d) +
+                      GPU_LAUNCH};
+    for (; k != NULL; k = k->second) {
+        double busy = fmin(1, k->grid / fmax(1, d->multiprocessors));
+        Group idle = *group;
+        idle.bytes = 0;
+        p.tile += fmax(gpu_call_seconds(group, 0, d),
+                       (gpu_call_seconds(&idle, k->flops / d->f16_flops, d) /
+                            TILE_SHARE +
+                        issue_seconds(&k->cost, k->grid, d)) /
+                           busy) +
+                  GPU_LAUNCH;
+    }
+    return p;
+}
+
 TileTime tile_time(const Launches *l, const TileKernel *k, const Device *d) {
     const Graph *g = l->plan->graph;
     const TileFusion *f = k->fusion;
+    if (f->call < 0)
+        return attention_time(l, k, d);
     const Group *call = &l->plan->group[f->call];
     const Kernel *kernel = &l->kernel[f->call];
     Group fused = *call, idle = *call;
@@ -202,8 +227,8 @@ void tiles_take(Arena *a, const Arguments *arguments, const Plan *plan) {
         return;
     take_none(plan);
     fprintf(stderr,
-            "sinter: %d contractions remain library calls, though tile kernels "
-            "are estimated to be faster: %s\n",
+            "sinter: %d launches are without tile kernels, though these are "
+            "estimated to be faster: %s\n",
             taken, why);
 }
 

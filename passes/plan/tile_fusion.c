@@ -1,6 +1,7 @@
 // Tile fusions: see tile_fusion.h.
 
 #include "passes/plan/tile_fusion.h"
+#include "ir/attention.h"
 #include "passes/plan/fork.h"
 
 typedef struct {
@@ -230,6 +231,8 @@ static bool is_kept(const Search *s, const TileFusions *f,
 static void mark_operands(const Search *s, const TileFusions *f, NodeId n,
                           int prologue) {
     for (int i = 0; i < f->count; i++) {
+        if (f->fusion[i].call < 0)
+            continue;
         const Group *call = &s->fusions->group[f->fusion[i].call];
         const Node *d = &s->g->node[group_first(s->g, call, CALLS)];
         for (int o = 0; o < TILE_OPERANDS; o++)
@@ -256,11 +259,103 @@ static void find_prologues(const Search *s, TileFusions *f, Arena *a) {
 }
 
 static bool is_part_of_fusion(const LibraryFusions *r, const TileFusion *f) {
-    bool is =
-        is_fused(r, f->call) || (f->kernel >= 0 && is_fused(r, f->kernel));
+    bool is = (f->call >= 0 && is_fused(r, f->call)) ||
+              (f->kernel >= 0 && is_fused(r, f->kernel));
     for (int o = 0; o < TILE_OPERANDS; o++)
         is |= f->prologue[o] >= 0 && is_fused(r, f->prologue[o]);
     return is;
+}
+
+// ---- attention ----
+
+// Whether t broadcasts to [N,T,channels].
+static bool is_over_channels(const Type *whole, Type t) {
+    for (int i = 0; i < t.rank; i++) {
+        int axis = i + whole->rank - t.rank;
+        if (axis < 0 || (t.dim[i] != 1 && t.dim[i] != whole->dim[axis]))
+            return false;
+    }
+    return t.dtype == F32 || t.dtype == ACT || t.dtype == BOOL;
+}
+
+// Whether a value in memory is all of its tensor.
+static bool is_all(const Graph *g, NodeId n) {
+    return type_count(g->node[n].type) ==
+           type_count(g->node[node_base(g, n)].type);
+}
+
+// Whether node n of the kernel is a function of the elements of tensors in
+// memory, in the order of its operand [N,T,channels].
+static bool is_prologue(const Graph *g, const Group *group, const Type *whole,
+                        const Node *d) {
+    if (!(op_info[d->op].facts & POINTWISE) || d->op == OP_uniform ||
+        d->op == OP_var_finalize || d->op == OP_mod ||
+        !is_over_channels(whole, *d->type))
+        return false;
+    for (int i = 0; i < d->num_args; i++) {
+        const Node *x = &g->node[d->arg[i]];
+        double value;
+        bool good =
+            x->op == OP_constant
+                ? node_number(x, &value)
+                : x->op != OP_iota && is_indexed(*x->type) &&
+                      is_over_channels(whole, *x->type) &&
+                      (group_has(group, d->arg[i]) ||
+                       (x->type->dtype != BOOL && is_all(g, d->arg[i])));
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+// Operands that are multiplied, and after them a row's logarithms and the seed
+// and the epoch of dropout, which the kernel reads from memory.
+static bool has_operands(const Graph *g, const Group *group, const Node *d) {
+    int products = d->op == OP_attention_grad ? 3 : 1;
+    for (int i = 0; i < d->num_args; i++) {
+        NodeId x = d->arg[i];
+        Type t = *g->node[x].type;
+        bool in_memory = !group_has(group, x) && g->node[x].op != OP_constant &&
+                         is_all(g, x);
+        if (i < products ? t.dtype != ACT || !is_indexed(t) ||
+                               !(in_memory || group_has(group, x))
+                         : !in_memory)
+            return false;
+    }
+    return true;
+}
+
+static bool is_attention(const Graph *g, const Group *group) {
+    enum { MOST_CHANNELS = 128 };
+    bool has_result = false;
+    if (group->kind != GROUP_ATTENTION || group->workspace != NO_NODE)
+        return false;
+    const Node *first = &g->node[group_first(g, group, ATTENDS)];
+    if (attention_of(g, first).size > MOST_CHANNELS)
+        return false;
+    for (NodeId n = group->first; n <= group->last; n++) {
+        const Node *d = &g->node[n];
+        if (!(op_info[d->op].facts & ATTENDS)
+                ? !is_prologue(g, group, g->node[first->arg[0]].type, d)
+                : !has_operands(g, group, d))
+            return false;
+    }
+    for (int i = 0; i < group->num_outputs; i++) {
+        const Node *d = &g->node[group->output[i]];
+        has_result |= d->op != OP_attention_lse && d->type->dtype == ACT;
+        if (!(op_info[d->op].facts & ATTENDS))
+            return false;
+    }
+    return has_result;
+}
+
+static TileFusion attention_fusion(const Graph *g, const Group *group, int k) {
+    NodeId n = group_first(g, &group[k], ATTENDS);
+    return (TileFusion){.call = -1,
+                        .kernel = k,
+                        .prologue = {-1, -1},
+                        .stores = true,
+                        .launches = g->node[n].op == OP_attention_grad ? 2 : 1};
 }
 
 TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
@@ -275,6 +370,8 @@ TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
             s.is_output[node_base(g, g->node[n].arg[0])] = true;
     f.fusion = ARENA_ARRAY(a, (size_t)r->num_groups + 1, TileFusion);
     for (int k = 0; k < r->num_groups; k++) {
+        if (is_attention(g, &r->group[k]))
+            f.fusion[f.count++] = attention_fusion(g, r->group, k);
         if (r->group[k].kind != GROUP_CALL)
             continue;
         NodeId call = group_first(g, &r->group[k], CALLS);
@@ -283,7 +380,8 @@ TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
         TileFusion *to = &f.fusion[f.count++];
         *to = (TileFusion){.call = k,
                            .kernel = find_epilogue(&s, k, call),
-                           .prologue = {-1, -1}};
+                           .prologue = {-1, -1},
+                           .launches = 1};
         to->stores = has_other_readers(&s, call, to->kernel);
         int64_t bytes = graph_bytes(g, g->node[call].type);
         to->bytes = to->kernel < 0 ? 0 : to->stores ? bytes : 2 * bytes;
@@ -333,8 +431,12 @@ Saving tile_saving(const TileFusions *f, bool fused) {
     bool (*is_in)(const TileFusion *f) = fused ? is_any : is_apart;
     Saving saving = {0};
     for (int i = 0; i < f->count; i++) {
-        saving.launches += f->fusion[i].kernel >= 0 && is_in(&f->fusion[i]);
-        saving.bytes += is_in(&f->fusion[i]) ? f->fusion[i].bytes : 0;
+        const TileFusion *own = &f->fusion[i];
+        if (!is_in(own))
+            continue;
+        saving.launches +=
+            (own->call >= 0) + (own->kernel >= 0) - own->launches;
+        saving.bytes += own->bytes;
     }
     for (int i = 0; i < f->num_prologues; i++) {
         const TilePrologue *p = &f->prologue[i];

@@ -1,6 +1,7 @@
 // Tile fusions: contractions that one tile kernel can compute together with the
 // kernels around it: those that compute its operands, its prologues, and the
-// one behind it, its epilogue.
+// one behind it, its epilogue; and attention, as tile kernels in place of its
+// kernel.
 //
 // A tile kernel computes a tile of the result in registers and applies the
 // epilogue's operations to it there, and those of a prologue to the parts of an
@@ -19,12 +20,14 @@
 enum { TILE_OPERANDS = 2 };
 
 typedef struct {
-    int call;                    // which group calls the library
+    int call;                    // which group calls the library; -1: kernel
+                                 // is attention
     int kernel;                  // which group is the epilogue; -1: none
     int prologue[TILE_OPERANDS]; // which prologue computes it; -1: none
     bool stores;   // it also stores the call's result, which others read
     int64_t bytes; // not read or written when the epilogue is part of it
     bool fused;    // a part of it can be part of a library fusion
+    int launches;  // of tile kernels: 2 of the gradients of attention
     bool taken;    // by the plan's device, see tools/tile.c
 } TileFusion;
 

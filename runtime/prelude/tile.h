@@ -186,4 +186,78 @@ template <class Tile> __tile__ auto normal_cdf(Tile x) {
     return where(x < 0.0f, tail, 1.0f - tail);
 }
 
+// ---- attention ----
+
+// Less than any score of a row that has one.
+#define LOWEST -3.4028235e38f
+
+// Rows [at * Rows, ...) of head h of sample n, as a matrix with Columns for the
+// channels, of a tensor [X, T, H, D] at p.  Elements outside of it are 0.
+template <int X, int T, int H, int D, int Rows, int Columns, class E>
+__tile__ auto heads_of(E *p) {
+    return ct::partition_view{
+        ct::tensor_span{p, ct::extents<unsigned, X, T, H, D>{}},
+        ct::shape<1, Rows, 1, Columns>{}};
+}
+template <int X, int T, int H, int D, int Rows, int Columns, class E>
+__tile__ auto load_head(E *p, int n, int at, int h) {
+    const auto heads = heads_of<X, T, H, D, Rows, Columns>(p);
+    if constexpr (T % Rows == 0 && D % Columns == 0)
+        return matrix<Rows, Columns>(heads.load(n, at, h, 0));
+    else
+        return matrix<Rows, Columns>(heads.load_masked(n, at, h, 0));
+}
+template <int X, int T, int H, int D, int Rows, int Columns, class E,
+          class Tile>
+__tile__ void store_head(E *p, Tile x, int n, int at, int h) {
+    auto heads = heads_of<X, T, H, D, Rows, Columns>(p);
+    const auto whole = ct::reshape<ct::shape<1, Rows, 1, Columns>>(x);
+    if constexpr (T % Rows == 0 && D % Columns == 0)
+        heads.store(whole, n, at, h, 0);
+    else
+        heads.store_masked(whole, n, at, h, 0);
+}
+
+// Four matrices, row beside row or column beside column.
+template <int Axis, int M, int N>
+using Interleaved = ct::shape<Axis == 0 ? 4 * M : M, Axis == 0 ? N : 4 * N>;
+template <int Axis, int M, int N, class Tile>
+__tile__ auto interleave(Tile a, Tile b, Tile c, Tile d) {
+    using Thick = ct::shape<M, Axis == 0 ? 1 : N, Axis == 0 ? N : 1>;
+    constexpr int beside = Axis + 1;
+    return ct::reshape<Interleaved<Axis, M, N>>(ct::cat<beside>(
+        ct::cat<beside>(ct::reshape<Thick>(a), ct::reshape<Thick>(b)),
+        ct::cat<beside>(ct::reshape<Thick>(c), ct::reshape<Thick>(d))));
+}
+
+// The random numbers of dropout, as in prelude.h: for each of the blocks of
+// Philox4x32-10 four neighbours along an axis, 0 where the upper 24 bits are
+// below `least` and else `factor`.
+template <int Axis, int M, int N, class Number>
+__tile__ auto draw_kept(Number seed, int stream, Number epoch,
+                        ct::tile<int, ct::shape<M, N>> block, int least,
+                        float factor) {
+    using Tile = ct::tile<unsigned, ct::shape<M, N>>;
+    const auto multiplier0 = ct::full<Tile>(0xD2511F53u);
+    const auto multiplier1 = ct::full<Tile>(0xCD9E8D57u);
+    auto k0 = ct::element_cast<unsigned>(seed);
+    unsigned k1 = (unsigned)stream;
+    Tile w0 = ct::element_cast<unsigned>(block);
+    Tile w1 = spread<M, N>(ct::element_cast<unsigned>(epoch));
+    Tile w2 = ct::full<Tile>(0u), w3 = w2;
+    for (int round = 0; round < 10; round++) {
+        const Tile high0 = ct::mulhi(w0, multiplier0), low0 = w0 * multiplier0;
+        const Tile high1 = ct::mulhi(w2, multiplier1), low1 = w2 * multiplier1;
+        w0 = high1 ^ w1 ^ k0;
+        w1 = low1;
+        w2 = high0 ^ w3 ^ k1;
+        w3 = low0;
+        k0 = k0 + 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    const auto words = interleave<Axis, M, N>(w0, w1, w2, w3);
+    using Kept = ct::tile<float, Interleaved<Axis, M, N>>;
+    return where((words >> 8) < (unsigned)least, 0.0f, ct::full<Kept>(factor));
+}
+
 #endif

@@ -148,6 +148,8 @@ const Named tiled_cases[] = {
     {"attention, tiled", {IR("attention-odd"),     F16,  1, TILED, false}},
     {"shapes, tiled",    {IR("tile-shapes"),       F16,  1, TILED, false}},
     {"shapes, tiled in bf16", {IR("tile-shapes"),  BF16, 1, TILED, false}},
+    {"attention tiles, tiled", {IR("attention-tiles"), F16, 1, TILED, false}},
+    {"attention tiles, tiled, in bf16", {IR("attention-tiles"), BF16, 1, TILED, false}},
 };
 
 const Named faithful_cases[] = {

@@ -14,27 +14,31 @@ static TilingDevice *tiled_of(RtDevice *d) {
     return (TilingDevice *)(void *)d; // device is its first field
 }
 
-// Runs a tile kernel with the arguments of its call and, if it replaces a
-// kernel, of that.
+// Runs a tile kernel with the arguments of its call, unless it has none, of its
+// prologues and, if it replaces a kernel, of that; without a call a number
+// follows.
 static void run(TilingDevice *d, const RtTile *tile, const size_t *of_call,
                 const size_t *of_kernel, int args) {
+    const int calls = of_call != NULL ? OF_CALL : 0;
     size_t bytes = (d->plan->arena_bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
     char name[256], *arena = aligned_alloc(ALIGNMENT, bytes);
     char *at[MAX_ARGUMENTS];
     void *argument[MAX_ARGUMENTS], (*kernel)(void **argument, int grid);
     snprintf(name, sizeof name, "%s_run", tile->name);
     *(void **)&kernel = dlsym(d->kernels, name);
-    if (kernel == NULL || OF_CALL + tile->args + args > MAX_ARGUMENTS ||
+    if (kernel == NULL || calls + tile->args + args >= MAX_ARGUMENTS ||
         arena == NULL)
         abort();
     d->host->read(d->host, arena, 0, d->plan->arena_bytes);
-    for (int i = 0, own; i < OF_CALL + tile->args + args; i++) {
-        own = i - OF_CALL - tile->args;
-        at[i] = arena + (own >= 0       ? of_kernel[own]
-                         : i >= OF_CALL ? tile->arg[i - OF_CALL]
-                                        : of_call[i]);
+    int count = calls + tile->args + args, number = tile->number;
+    for (int i = 0, own; i < count; i++) {
+        own = i - calls - tile->args;
+        at[i] = arena + (own >= 0     ? of_kernel[own]
+                         : i >= calls ? tile->arg[i - calls]
+                                      : of_call[i]);
         argument[i] = &at[i];
     }
+    argument[count] = &number;
     kernel(argument, tile->grid);
     d->host->write(d->host, 0, arena, d->plan->arena_bytes);
     free(arena);
@@ -48,6 +52,21 @@ static bool is_prologue(const RtPlan *p, int step, int launch) {
     return false;
 }
 
+// Whether tile kernels that belong to no call replace launch `number`.
+static bool replaces(TilingDevice *d, int kernel, int number,
+                     const size_t *arg) {
+    const RtPlan *p = d->plan + 1;
+    bool any = false;
+    for (int i = 0; i < p->num_tiles; i++) {
+        const RtTile *t = &p->tile[i];
+        if (t->call >= 0 || t->step != d->step || t->launch != number)
+            continue;
+        run(d, t, NULL, arg, d->plan->kernel[kernel].args);
+        any = true;
+    }
+    return any;
+}
+
 static void launch(RtDevice *device, int kernel, int grid, const size_t *arg) {
     TilingDevice *d = tiled_of(device);
     const RtTile *tile = d->pending;
@@ -56,6 +75,8 @@ static void launch(RtDevice *device, int kernel, int grid, const size_t *arg) {
         d->skipped++;
         return;
     }
+    if (replaces(d, kernel, number, arg))
+        return;
     if (tile == NULL || tile->launch != number) {
         d->host->launch(d->host, kernel, grid, arg);
         return;

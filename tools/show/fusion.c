@@ -69,20 +69,21 @@ static void groups_print(Text *t, const Launches *launches, int k) {
              "channels for tensor cores: 16, and a multiple of 8\n");
 }
 
-// Prints the tile kernel that may compute a call.
+// Prints the tile kernel that may compute a call or attention.
 static void tile_print(Text *t, const Inspection *in, const Launches *launches,
                        const TileKernel *tile, int k) {
     groups_print(t, launches, k);
     for (int i = 0; i < launches->plan->tiles.count; i++) {
         const TileFusion *f = tile[i].fusion;
-        if (f->call != k)
+        if ((f->call < 0 ? f->kernel : f->call) != k)
             continue;
         TileTime p = tile_time(launches, &tile[i], in->device);
-        text_add(t, "  can be a tile kernel");
+        text_add(t, tile[i].second != NULL ? "  can be two tile kernels"
+                                           : "  can be a tile kernel");
         const char *word = " with";
         for (int o = 0; o <= TILE_OPERANDS; o++) {
             int with = o < TILE_OPERANDS ? f->prologue[o] : f->kernel;
-            if (with < 0)
+            if (with < 0 || f->call < 0)
                 continue;
             text_add(t, "%s %s", word, launch_name(&in->launch[with]));
             word = ",";

@@ -14,10 +14,12 @@ int tile_write(Show *s, const View *stage, Text *out) {
     const TileKernel *k = codegen_tile_kernels(l, s->a);
     for (int i = 0; i < l->plan->tiles.count; i++) {
         const TileFusion *f = k[i].fusion;
-        bool chosen = in.launch[f->call].chosen ||
+        bool chosen = (f->call >= 0 && in.launch[f->call].chosen) ||
                       (f->kernel >= 0 && in.launch[f->kernel].chosen);
         if (chosen && tile_equal(k, i, &k[i]) == i)
-            text_add(out, "%s%s", out->length > 0 ? "\n" : "", k[i].text[0]);
+            for (const TileKernel *one = &k[i]; one != NULL; one = one->second)
+                text_add(out, "%s%s", out->length > 0 ? "\n" : "",
+                         one->text[0]);
     }
     return EXIT_GOOD;
 }

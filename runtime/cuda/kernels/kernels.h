@@ -222,6 +222,10 @@ void rt_tiles_close(RtTiles *k);
 
 // The usable tile kernel of a library call of the plan, or NULL.
 const RtTile *rt_tiles_find(const RtTiles *k, int call);
+// The first of the tile kernels that replace a launch without a call, or NULL
+// if there are none or one of them is not usable.  They follow one another.
+const RtTile *rt_tiles_replacing(const RtTiles *k, int step, int launch,
+                                 int *count);
 CUresult rt_tiles_launch(const RtTiles *k, const RtTile *tile, CUstream stream,
                          void **argument);
 

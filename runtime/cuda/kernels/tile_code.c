@@ -20,7 +20,8 @@ static bool load(RtTiles *k, int i, const char *code) {
                        cu->module_function(&k->function[i], k->module[i], name),
                        &e, "find tile kernel %s", name))
         return true;
-    rt_warn("%s; a library call does its work", e.text);
+    rt_warn("%s; %s does its work", e.text,
+            k->tile[i].call < 0 ? "another kernel" : "a library call");
     return false;
 }
 
@@ -64,6 +65,22 @@ const RtTile *rt_tiles_find(const RtTiles *k, int call) {
         if (k->tile[i].call == call)
             return k->usable[i] ? &k->tile[i] : NULL;
     return NULL;
+}
+
+const RtTile *rt_tiles_replacing(const RtTiles *k, int step, int launch,
+                                 int *count) {
+    const RtTile *first = NULL;
+    bool usable = true;
+    *count = 0;
+    for (int i = 0; i < k->count; i++) {
+        const RtTile *t = &k->tile[i];
+        if (t->call >= 0 || t->step != step || t->launch != launch)
+            continue;
+        first = *count == 0 ? t : first;
+        usable = usable && k->usable[i];
+        ++*count;
+    }
+    return usable ? first : NULL;
 }
 
 CUresult rt_tiles_launch(const RtTiles *k, const RtTile *tile, CUstream stream,

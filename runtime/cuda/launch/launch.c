@@ -200,13 +200,28 @@ bool rt_cuda_is_fused(const RtCuda *c, int step, int launch) {
 
 // ---- tile kernels ----
 
-// Launches a tile kernel, with the arguments of the call, of its prologues, and
-// of the kernel that it replaces; NULL: none.
-static void launch_tile(RtCuda *c, const RtPendingTile *p, int kernel,
-                        const size_t *arg) {
+// Launches a tile kernel for launches first .. last of the step, whose
+// arguments are written.
+static void launch_tile(RtCuda *c, const RtTile *tile, int first, int last) {
+    if (c->is_listing || c->is_refused)
+        return;
+    c->after_kernel = false;
+    remember(c, tile->name);
+    rt_fork_join(c, last);
+    begin_launch(c, tile->name, first, last, false);
+    rt_cuda_check_launch(
+        c, rt_driver_good(
+               &c->cu, rt_tiles_launch(&c->tiles, tile, c->stream, c->argument),
+               &c->error, "launch tile kernel %s", tile->name));
+    end_launch(c);
+}
+
+// With the arguments of the call, of its prologues, and of the kernel that it
+// replaces; NULL: none.
+static void launch_pending(RtCuda *c, const RtPendingTile *p, int kernel,
+                           const size_t *arg) {
     enum { OF_CALL = 3 };
     int args = arg != NULL ? c->plan->kernel[kernel].args : 0;
-    int last = arg != NULL ? p->tile->launch : p->number;
     CUdeviceptr *at = c->at;
     for (int i = 0; i < OF_CALL; i++)
         *at++ = c->arena + p->arg[i];
@@ -214,18 +229,8 @@ static void launch_tile(RtCuda *c, const RtPendingTile *p, int kernel,
         *at++ = c->arena + p->tile->arg[i];
     for (int i = 0; i < args; i++)
         *at++ = c->arena + arg[i];
-    if (c->is_listing || c->is_refused)
-        return;
-    c->after_kernel = false;
-    remember(c, p->tile->name);
-    rt_fork_join(c, last);
-    begin_launch(c, p->tile->name, p->number, last, false);
-    rt_cuda_check_launch(
-        c,
-        rt_driver_good(
-            &c->cu, rt_tiles_launch(&c->tiles, p->tile, c->stream, c->argument),
-            &c->error, "launch tile kernel %s", p->tile->name));
-    end_launch(c);
+    launch_tile(c, p->tile, p->number,
+                arg != NULL ? p->tile->launch : p->number);
 }
 
 // Whether a tile kernel does the work of a call, now or at a later launch.
@@ -237,18 +242,33 @@ static bool takes_call(RtCuda *c, int number, int call, size_t a, size_t b,
         return false;
     c->pending = p.tile->launch < 0 ? (RtPendingTile){0} : p;
     if (p.tile->launch < 0)
-        launch_tile(c, &p, -1, NULL);
+        launch_pending(c, &p, -1, NULL);
     else
         report_absent(&c->device);
     return true;
 }
 
+// Whether tile kernels that belong to no call do the work of a kernel.
+static bool is_replaced(RtCuda *c, int number, int kernel, const size_t *arg) {
+    int count, args = c->plan->kernel[kernel].args;
+    const RtTile *tile = rt_tiles_replacing(&c->tiles, c->step, number, &count);
+    for (int i = 0; tile != NULL && i < count; i++) {
+        for (int k = 0; k < args; k++)
+            c->at[k] = c->arena + arg[k];
+        c->at[args] = (unsigned)tile[i].number; // its lower bytes are first
+        launch_tile(c, &tile[i], number, number);
+    }
+    return tile != NULL;
+}
+
 static bool takes_kernel(RtCuda *c, int number, int kernel, const size_t *arg) {
     const RtPendingTile p = c->pending;
+    if (is_replaced(c, number, kernel, arg))
+        return true;
     if (p.tile == NULL || p.tile->launch != number)
         return false;
     c->pending = (RtPendingTile){0};
-    launch_tile(c, &p, kernel, arg);
+    launch_pending(c, &p, kernel, arg);
     report_absent(&c->device); // its operand is not in memory
     return true;
 }

@@ -84,7 +84,7 @@ template <class Index, size_t... N> struct extents {
 };
 template <size_t... N> using shape = extents<uint32_t, N...>;
 
-enum { MAX_RANK = 3 };
+enum { MAX_RANK = 4 };
 
 // Axis i of MAX_RANK of them, the last ones of the shape; and the distance of
 // two neighbours there, 0 where an element is broadcast.
@@ -105,18 +105,20 @@ template <class A, class B> constexpr bool broadcasts() {
     return true;
 }
 
-template <size_t Rank, size_t A, size_t B, size_t C>
+template <size_t Rank, size_t A, size_t B, size_t C, size_t D>
 using shape_of = std::conditional_t<
     Rank == 0, shape<>,
     std::conditional_t<
-        Rank == 1, shape<C>,
-        std::conditional_t<Rank == 2, shape<B, C>, shape<A, B, C>>>>;
+        Rank == 1, shape<D>,
+        std::conditional_t<
+            Rank == 2, shape<C, D>,
+            std::conditional_t<Rank == 3, shape<B, C, D>, shape<A, B, C, D>>>>>;
 template <class A, class B> constexpr size_t wider(size_t i) {
     return extent<A>(i) > extent<B>(i) ? extent<A>(i) : extent<B>(i);
 }
 template <class A, class B>
 using common = shape_of<(A::rank > B::rank ? A::rank : B::rank), wider<A, B>(0),
-                        wider<A, B>(1), wider<A, B>(2)>;
+                        wider<A, B>(1), wider<A, B>(2), wider<A, B>(3)>;
 
 // ---- element types ----
 
@@ -202,12 +204,13 @@ auto each(const A &a, const B &b, F f) {
     const auto *y = first(b);
     tile<R, S> result;
     R *to = result.value;
-    for (size_t i = 0; i < extent<S>(0); i++)
-        for (size_t j = 0; j < extent<S>(1); j++) {
-            const auto *p = x + i * stride<SA>(0) + j * stride<SA>(1);
-            const auto *q = y + i * stride<SB>(0) + j * stride<SB>(1);
-            for (size_t k = 0; k < extent<S>(2); k++)
-                *to++ = f(p[k * stride<SA>(2)], q[k * stride<SB>(2)]);
+    static_assert(S::rank < MAX_RANK);
+    for (size_t i = 0; i < extent<S>(1); i++)
+        for (size_t j = 0; j < extent<S>(2); j++) {
+            const auto *p = x + i * stride<SA>(1) + j * stride<SA>(2);
+            const auto *q = y + i * stride<SB>(1) + j * stride<SB>(2);
+            for (size_t k = 0; k < extent<S>(3); k++)
+                *to++ = f(p[k * stride<SA>(3)], q[k * stride<SB>(3)]);
         }
     return result;
 }
@@ -256,6 +259,10 @@ ARITHMETIC(operator-, p - q)
 ARITHMETIC(operator*, p *q)
 ARITHMETIC(operator/, p / q)
 ARITHMETIC(operator%, p % q)
+ARITHMETIC(max, std::fmax(p, q))
+ARITHMETIC(operator^, p ^ q)
+ARITHMETIC(operator>>, p >> q)
+ARITHMETIC(mulhi, ((uint64_t)p * q) >> 32)
 COMPARISON(<)
 COMPARISON(<=)
 COMPARISON(>)
@@ -288,6 +295,7 @@ requires std::is_pointer_v<P> && Of<B>::is_tile auto operator+(P p,
 FUNCTION(exp, std::exp(x))
 FUNCTION(exp2, std::exp2(x))
 FUNCTION(log, std::log(x))
+FUNCTION(log2, std::log2(x))
 FUNCTION(sqrt, std::sqrt(x))
 FUNCTION(rsqrt, 1 / std::sqrt(x))
 FUNCTION(sin, std::sin(x))
@@ -344,18 +352,49 @@ auto transpose(const tile<E, shape<A, B>> &a) {
             result.value[j * A + i] = a.value[i * B + j];
     return result;
 }
+// The shape with another extent of an axis.
+template <class S, size_t Axis, size_t N, size_t... I>
+shape<(I == Axis ? N : S::at(I))...> resized(std::index_sequence<I...>);
+template <class S, size_t Axis, size_t N>
+using resize =
+    decltype(resized<S, Axis, N>(std::make_index_sequence<S::rank>()));
+
+// Elements behind which the next one along an axis lies.
+template <class S> constexpr size_t inner(size_t axis) {
+    size_t product = 1;
+    for (size_t i = axis + 1; i < S::rank; i++)
+        product *= S::at(i);
+    return product;
+}
+
+template <size_t Axis, class E, class S, class F>
+requires(Axis < S::rank) auto reduce(const tile<E, S> &a, E from, F f) {
+    constexpr size_t side = inner<S>(Axis), all = side * S::at(Axis);
+    auto result = full<tile<E, resize<S, Axis, 1>>>(from);
+    for (size_t i = 0; i < S::count; i++) {
+        E &to = result.value[i / all * side + i % side];
+        to = f(to, a.value[i]);
+    }
+    return result;
+}
+template <size_t Axis, class E, class S> auto sum(const tile<E, S> &a) {
+    return reduce<Axis>(a, E(0), [](E x, E y) { return x + y; });
+}
+template <size_t Axis, class S> auto reduce_max(const tile<float, S> &a) {
+    return reduce<Axis>(a, -INFINITY,
+                        [](float x, float y) { return std::fmax(x, y); });
+}
+
+// The elements of both side by side along an axis.
 template <size_t Axis, class E, class S>
-requires(Axis < S::rank) auto sum(const tile<E, S> &a) {
-    constexpr size_t at = Axis + MAX_RANK - S::rank;
-    tile<E, shape_of<S::rank, at == 0 ? 1 : extent<S>(0),
-                     at == 1 ? 1 : extent<S>(1), at == 2 ? 1 : extent<S>(2)>>
-        result{};
-    size_t inner = 1;
-    for (size_t i = at + 1; i < MAX_RANK; i++)
-        inner *= extent<S>(i);
-    for (size_t i = 0; i < S::count; i++)
-        result.value[i / (inner * extent<S>(at)) * inner + i % inner] +=
-            a.value[i];
+requires(Axis < S::rank) auto cat(const tile<E, S> &a, const tile<E, S> &b) {
+    constexpr size_t side = inner<S>(Axis) * S::at(Axis);
+    tile<E, resize<S, Axis, 2 * S::at(Axis)>> result;
+    for (size_t i = 0; i < S::count; i++) {
+        const size_t at = i / side * 2 * side + i % side;
+        result.value[at] = a.value[i];
+        result.value[at + side] = b.value[i];
+    }
     return result;
 }
 

@@ -156,7 +156,7 @@ static void text_write(FILE *f, const char *text) {
 // ---- tile kernels ----
 
 // The text, and behind it an entry for each kernel: TILE_KERNEL(8)
-// name(type p0, type p1), which are all addresses.
+// name(type *p0, int p1), which are addresses and numbers.
 static void tile_write(FILE *f, const char *text) {
     static const char word[] = "\nTILE_KERNEL(";
     fputs(text, f);
@@ -167,9 +167,10 @@ static void tile_write(FILE *f, const char *text) {
         const char *name = strchr(at + 1, '\n') + 1;
         const char *list = strchr(name, '('), *end = strchr(list, ')');
         fprintf(f, "TILE_ENTRY(%.*s", (int)(list - name), name);
-        for (at = list; at < end; at++)
-            if (*at == '(' || *at == ',')
-                fputs(", sizeof(void *)", f);
+        for (at = list; at < end; at += 1 + strcspn(at + 1, ",)"))
+            fputs(at[1 + strcspn(at + 1, "*,)")] == '*' ? ", sizeof(void *)"
+                                                        : ", sizeof(int)",
+                  f);
         fputs(")\n", f);
     }
     fputs("TILE_TABLE\n", f);
@@ -242,7 +243,7 @@ static void compiler_command(char *to, size_t room) {
 static void tile_command(char *to, size_t room) {
     const char *cxx = getenv("CXX");
     snprintf(to, room,
-             "%s -std=c++20 -x c++ -w -fPIC -O2 -march=native -I. "
+             "%s -std=c++20 -x c++ -w -fPIC -O1 -march=native -I. "
              "-I'" DOUBLE_SOURCE "/tests/tile/host' -shared unit.c -o unit.so",
              cxx ? cxx : "c++");
 }

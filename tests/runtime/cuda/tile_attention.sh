@@ -1,0 +1,59 @@
+#!/bin/sh
+# Attention as tile kernels: the estimate finds them faster for an H200, and the
+# trainer launches all that a kernel has, or the kernel.
+set -u
+. "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
+
+command -v "${CXX-c++}" >/dev/null || exit 77
+small_cache h200 >h200.json
+export SINTER_DOUBLE_DEVICE="$work/h200.json"
+
+# By default, with all contractions as library calls but one.
+expect 0 env LD_LIBRARY_PATH="$SINTER_DOUBLE/tile/lib:$SINTER_DOUBLE" \
+    "$SINTER" build "$SINTER_SOURCE/models/gpt_nano.net" --set layers=[1] \
+    --set 'data=synthetic(vocabulary=65, shape=[40])' --set batch=2 \
+    --target=cuda:sm_90 -o tile
+
+# train NAME OPTION...: four steps; a graph runs the last ones.
+train() {
+    name=$1
+    shift
+    expect 0 env SINTER_DOUBLE_LOG="$work/$name.log" \
+        ./tile --device=cuda:0 --data=synthetic:8 --steps=4 --log-every=1 \
+        --metrics=metrics --out=run "$@"
+    sed -n 's/.*"split":"step".*"loss":\([^,}]*\).*/\1/p' metrics >"$name"
+    [ "$(wc -l <"$name")" -eq 4 ] || fail "no losses of $name"
+    rm -rf run metrics
+}
+
+# near NAME OTHER: losses that differ by no more than a rounding to bf16.
+near() {
+    paste "$1" "$2" | awk '{
+        d = $1 > $2 ? $1 - $2 : $2 - $1
+        if (!($1 > 0) || d > $1 / 256) exit 1
+    }' || fail "losses differ: $(paste "$1" "$2")"
+}
+
+SINTER_DOUBLE_SEED=1 train tiles
+SINTER_DOUBLE_SEED=5 train again
+train kernels --without=tile-kernels
+expect_equal tiles again
+near tiles kernels
+# A kernel is not launched beside its tile kernels: one forward, and two of the
+# gradients.
+grep -o "cuLaunchKernel t[0-9]*_attention[a-z_]*" tiles.log | sort -u |
+    sed 's/.* t//' >launched
+[ "$(wc -l <launched)" -ge 3 ] || fail "attention: $(cat launched)"
+grep -q "_keys" launched || fail "no kernel of the gradients of keys"
+while read -r name; do
+    grep -q "cuLaunchKernel[A-Za-z]* k$name " tiles.log &&
+        fail "k$name is launched, too"
+    grep -q "cuLaunchKernel t$name " kernels.log &&
+        fail "--without=tile-kernels launches t$name"
+done <launched
+
+# One of the two gradients that the driver refuses: the kernel has both.
+SINTER_DOUBLE_FAIL=cuModuleLoadDataEx:2:200 train refused
+expect_says "tile kernel .*another kernel does its work"
+near refused kernels
+exit 0
