@@ -87,6 +87,7 @@ typedef struct {
     TileAttention *t;
     Block *statements;
     Place place;
+    TileSpace space; // of the tensor
     const char *name;
     const Expr **value; // of each node that has one
     int values;
@@ -126,12 +127,8 @@ static const char *parameter_of(const TileAttention *t, NodeId n) {
 }
 
 // Which axes of [N,T,channels] a tensor has whole; the others have extent 1.
-static void extents_of(const TileAttention *t, NodeId n, bool whole[3]) {
-    const Type *own = t->g->node[n].type;
-    for (int i = 0; i < 3; i++) {
-        int axis = i - 3 + own->rank;
-        whole[i] = axis >= 0 && own->dim[axis] > 1;
-    }
+static void extents_of(const Operand *o, NodeId n, bool whole[3]) {
+    tile_extents(&o->space, *o->t->g->node[n].type, whole);
 }
 
 static const char *extents_text(const Operand *o, const bool whole[3]) {
@@ -143,7 +140,7 @@ static const Expr *load(Operand *o, NodeId n) {
     const TileAttention *t = o->t;
     const Place *p = &o->place;
     bool whole[3];
-    extents_of(t, n, whole);
+    extents_of(o, n, whole);
     const Expr *zero = x_number(t->a, 0);
     const Expr *arg[] = {x_name(t->a, parameter_of(t, n)),
                          whole[0] ? x_name(t->a, "n") : zero,
@@ -176,8 +173,8 @@ static const Expr *value_of(Operand *o, NodeId n);
 static const Expr *operand_of(Operand *o, NodeId n, NodeId m) {
     bool own[3], whole[3];
     const Expr *x = value_of(o, m);
-    extents_of(o->t, n, own);
-    extents_of(o->t, m, whole);
+    extents_of(o, n, own);
+    extents_of(o, m, whole);
     if (is_constant(o->t, m) || (own[1] == whole[1] && own[2] == whole[2]))
         return x;
     return call_of(o->t->a,
@@ -233,6 +230,7 @@ static void print_operand(TileAttention *t, const char *name, NodeId n,
     Operand o = {.t = t,
                  .statements = &b,
                  .place = place,
+                 .space = tile_positions(t->g->node[n].type),
                  .name = name,
                  .value = ARENA_ARRAY(t->a, t->g->count, const Expr *)};
     if (!group_has(t->kernel->group, n)) {

@@ -3,6 +3,7 @@
 #include "passes/plan/library_fusion.h"
 #include "tools/device.h"
 #include "tools/layers.h"
+#include "tools/tile.h"
 #include "tools/tools.h"
 
 #include <inttypes.h>
@@ -188,7 +189,7 @@ static void batches_json(Text *t, const Batches *b) {
 // The time of a step, and of an epoch.
 typedef struct {
     double step, epoch;       // seconds; 0: not known
-    double estimate;          // of a step, by the cost model
+    double estimate, tiled;   // of a step, by the cost model; with tile kernels
     double sums, one;         // of a step: sums over shards; all in one shard
     int64_t samples, updates; // of an epoch; 0: not known
 } Duration;
@@ -287,6 +288,7 @@ static void duration_json(Text *t, const Duration *d, const Program *p,
     json_count(t, "shard_sum_bytes", shard_sum_bytes(plan, p));
     known_json(t, "seconds_per_epoch", d->epoch);
     known_json(t, "step_us_estimate", 1e6 * d->estimate);
+    known_json(t, "step_us_estimate_with_tile", 1e6 * d->tiled);
     json_count(t, "samples_per_epoch", d->samples);
     known_json(t, "peak_flops", peak_of(plan, device));
     known_json(t, "peak_bandwidth", device->bandwidth);
@@ -440,6 +442,7 @@ static void checked_print(Arena *a, const Arguments *arguments,
     Text t = text_new(a);
     if (arguments->json) {
         d.estimate = step_estimate(a, plan, p, device);
+        d.tiled = step_estimate_with_tile(a, plan, p, device, d.estimate);
         check_json(&t, p, &l, plan, c, device, &d, &b, diags);
     } else {
         layers_print(a, &t, &l);

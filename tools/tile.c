@@ -149,6 +149,10 @@ TileTime tile_time(const Launches *l, const TileKernel *k, const Device *d) {
     return p;
 }
 
+static bool is_faster(const TileFusion *f, TileTime p) {
+    return !f->fused && p.library >= TILE_GAIN * p.tile;
+}
+
 // A kernel that is launched all the same is no prologue.  Whether there was
 // one.
 static bool drop_prologues(const TileFusions *f) {
@@ -172,8 +176,7 @@ static int mark_taken(Arena *a, const Launches *l, bool all, const Device *d) {
     int taken = 0;
     for (int i = 0; i < f->count; i++) {
         TileTime p = tile_time(l, &k[i], d);
-        f->fusion[i].taken =
-            all || (!f->fusion[i].fused && p.library >= TILE_GAIN * p.tile);
+        f->fusion[i].taken = all || is_faster(&f->fusion[i], p);
         taken += f->fusion[i].taken;
     }
     return taken;
@@ -188,6 +191,39 @@ static int step_take(Arena *a, const Launches *l, bool all, const Device *d) {
         taken = mark_taken(a, l, all, d);
     while (drop_prologues(&l->plan->tiles));
     return taken;
+}
+
+// Takes the faster fusions of a copy of the plan.
+static double seconds_saved(Arena *a, const Launches *l, const Device *d) {
+    GraphPlan plan = *l->plan;
+    Launches own = *l;
+    const TileFusions *f = &plan.tiles;
+    double saved = 0;
+    own.plan = &plan;
+    plan.tiles.fusion = ARENA_ARRAY(a, (size_t)f->count + 1, TileFusion);
+    memcpy(plan.tiles.fusion, l->plan->tiles.fusion,
+           (size_t)f->count * sizeof *f->fusion);
+    step_take(a, &own, false, d);
+    const TileKernel *k = codegen_tile_kernels(&own, a);
+    for (int i = 0; i < f->count; i++) {
+        TileTime time = tile_time(&own, &k[i], d);
+        if (f->fusion[i].taken)
+            saved += time.library - time.tile;
+    }
+    return saved;
+}
+
+double step_estimate_with_tile(Arena *a, const Plan *plan, const Program *p,
+                               const Device *d, double seconds) {
+    if (seconds == 0)
+        return 0;
+    const Launches *l = codegen_launches(plan, plan, a);
+    for (int i = 0; i < plan->num_steps; i++) {
+        int times = step_runs(&p->recipe, &plan->step[i]);
+        if (times > 0 && plan->step[i].plan->tiles.count > 0)
+            seconds -= times * seconds_saved(a, &l[i], d);
+    }
+    return seconds;
 }
 
 static void take_none(const Plan *plan) {

@@ -30,6 +30,10 @@ TileSpace tile_space(const Graph *g, NodeId call) {
     return s;
 }
 
+TileSpace tile_positions(const Type *t) {
+    return (TileSpace){t->dim[0], t->dim[1], t->dim[2]};
+}
+
 bool tile_extents(const TileSpace *s, Type t, bool whole[3]) {
     int64_t columns = t.rank > 0 ? space_columns(&t) : 1, rows = rows_of(t);
     whole[0] = rows == s->batch * s->rows;
@@ -268,41 +272,21 @@ static bool is_part_of_fusion(const LibraryFusions *r, const TileFusion *f) {
 
 // ---- attention ----
 
-// Whether t broadcasts to [N,T,channels].
-static bool is_over_channels(const Type *whole, Type t) {
-    for (int i = 0; i < t.rank; i++) {
-        int axis = i + whole->rank - t.rank;
-        if (axis < 0 || (t.dim[i] != 1 && t.dim[i] != whole->dim[axis]))
-            return false;
-    }
-    return t.dtype == F32 || t.dtype == ACT || t.dtype == BOOL;
-}
-
 // Whether a value in memory is all of its tensor.
 static bool is_all(const Graph *g, NodeId n) {
     return type_count(g->node[n].type) ==
            type_count(g->node[node_base(g, n)].type);
 }
 
-// Whether node n of the kernel is a function of the elements of tensors in
-// memory, in the order of its operand [N,T,channels].
-static bool is_prologue(const Graph *g, const Group *group, const Type *whole,
+// Whether node d of the kernel is a function of elements of its operand, as an
+// epilogue is of a result.
+static bool is_prologue(const Graph *g, const Group *group, const TileSpace *s,
                         const Node *d) {
-    if (!(op_info[d->op].facts & POINTWISE) || d->op == OP_uniform ||
-        d->op == OP_var_finalize || d->op == OP_mod ||
-        !is_over_channels(whole, *d->type))
+    if (is_packed(g, s, d) || !is_elementwise(g, s, d))
         return false;
     for (int i = 0; i < d->num_args; i++) {
-        const Node *x = &g->node[d->arg[i]];
-        double value;
-        bool good =
-            x->op == OP_constant
-                ? node_number(x, &value)
-                : x->op != OP_iota && is_indexed(*x->type) &&
-                      is_over_channels(whole, *x->type) &&
-                      (group_has(group, d->arg[i]) ||
-                       (x->type->dtype != BOOL && is_all(g, d->arg[i])));
-        if (!good)
+        NodeId x = d->arg[i];
+        if (!group_has(group, x) && !(is_read(g, s, x) && is_all(g, x)))
             return false;
     }
     return true;
@@ -331,12 +315,17 @@ static bool is_attention(const Graph *g, const Group *group) {
     if (group->kind != GROUP_ATTENTION || group->workspace != NO_NODE)
         return false;
     const Node *first = &g->node[group_first(g, group, ATTENDS)];
+    // The gradient's other operands have the channels of the queries.
+    TileSpace qkv = tile_positions(g->node[first->arg[0]].type), result = qkv;
+    if (first->op == OP_attention_grad)
+        result = tile_positions(g->node[first->arg[1]].type);
     if (attention_of(g, first).size > MOST_CHANNELS)
         return false;
     for (NodeId n = group->first; n <= group->last; n++) {
         const Node *d = &g->node[n];
         if (!(op_info[d->op].facts & ATTENDS)
-                ? !is_prologue(g, group, g->node[first->arg[0]].type, d)
+                ? !is_prologue(g, group, &qkv, d) &&
+                      !is_prologue(g, group, &result, d)
                 : !has_operands(g, group, d))
             return false;
     }

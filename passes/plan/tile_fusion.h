@@ -55,6 +55,8 @@ typedef struct {
 } TileSpace;
 
 TileSpace tile_space(const Graph *g, NodeId call);
+// The same of a tensor [N,T,channels], as attention has.
+TileSpace tile_positions(const Type *t);
 bool tile_extents(const TileSpace *s, Type t, bool whole[3]);
 
 // Whether a tile kernel can compute a contraction.

@@ -176,6 +176,25 @@ static bool *find_stored(const Run *r, const Graph *g) {
     return stored;
 }
 
+// The operands of attention that its kernel computes: tile kernels round them,
+// as they multiply them.
+static bool *find_rounded(const Run *r, const Graph *g) {
+    bool *rounded = ARENA_ARRAY(r->a, g->count, bool);
+    for (int i = 0; r->test->how == TILED && i < r->plan->num_steps; i++) {
+        const GraphPlan *p = r->plan->step[i].plan;
+        for (int k = 0; p->graph == g && k < p->tiles.count; k++) {
+            const TileFusion *f = &p->tiles.fusion[k];
+            if (f->call >= 0)
+                continue;
+            const Node *d =
+                &g->node[group_first(g, &p->group[f->kernel], ATTENDS)];
+            for (int j = 0; j < d->num_args; j++)
+                rounded[d->arg[j]] = group_has(&p->group[f->kernel], d->arg[j]);
+        }
+    }
+    return rounded;
+}
+
 // Which tensors are still there after a step in which no two share memory: not
 // those that a library call has added to, or that tile kernels compute and
 // round as their prologue.
@@ -230,6 +249,7 @@ static Graph *cut(const Run *r, const Graph *g, double **leaf,
     NodeId *seen = ARENA_ARRAY(r->a, g->count, NodeId);
     NodeId *now = ARENA_ARRAY(r->a, g->count, NodeId);
     bool *kept = find_kept(r, g), *stored = find_stored(r, g);
+    bool *rounded = find_rounded(r, g);
     double **value = ARENA_ARRAY(r->a, 2 * (size_t)g->count + 1, double *);
     c->act = g->act;
     for (NodeId n = 0; n < g->count; n++) {
@@ -238,15 +258,15 @@ static Graph *cut(const Run *r, const Graph *g, double **leaf,
             NodeId arg = d->arg[i];
             bool own = (d->group >= 0 && g->node[arg].group == d->group) ||
                        (g->node[arg].group >= 0 && !stored[arg]);
-            now[arg] = own ? computed[arg] : seen[arg];
+            now[arg] = own && !rounded[arg] ? computed[arg] : seen[arg];
         }
         computed[n] = seen[n] = graph_copy(c, g, n, now);
         if ((op_info[d->op].facts & LEAF) && leaf[n] != NULL)
             value[seen[n]] = leaf[n];
-        if (stored[n] && !(op_info[d->op].facts & LEAF)) {
+        if ((stored[n] || rounded[n]) && !(op_info[d->op].facts & LEAF)) {
             seen[n] = graph_leaf(c, OP_input,
                                  arena_format(r->a, "stored %u", n), *d->type);
-            value[seen[n]] = kept[n]
+            value[seen[n]] = kept[n] && !rounded[n]
                                  ? tensor_read(r->device, r->a, g, n)
                                  : value_of(r, c, g->act, value, computed[n]);
         }

@@ -21,7 +21,8 @@ static const char *const alike[] = {
     "steps in f16", "attention", "attention in bf16", "group norm in f16",
     "functions in f16", "functions unfused", "recurrence, batch 1, in f16",
     "sequence in bf16", "starts in f16", "skipped unfused", "tiles in bf16",
-    "resnet9, tiled", "squeeze, tiled", "sequence, tiled"};
+    "resnet9, tiled", "squeeze, tiled", "sequence, tiled",
+    "attention heads, tiled, in bf16", "attention tiles, tiled"};
 static const char *const faithful_alike[] = {
     "resnet9", "lenet", "windows", "contrast", "windows unfused", "unfolded"};
 // clang-format on
