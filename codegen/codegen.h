@@ -144,6 +144,11 @@ typedef struct TileKernel {
     KernelCost cost;
     const struct TileKernel *second; // launched next, or NULL: the gradients of
                                      // attention have two kernels
+    // Of NAME_sum, which adds the sums of parts of the reduced axis in order;
+    // 0: there are none.  Its arguments are they, then those from the result
+    // on.
+    int sum_grid;
+    int64_t partial_bytes; // of these sums
 } TileKernel;
 
 // The tile kernels of a step, one for each of its tile fusions.

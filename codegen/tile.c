@@ -16,18 +16,23 @@ static int power_for(int64_t n, int least, int most) {
     return power;
 }
 
-// The columns of a tile, between powers of two.  With groups, each has whole
-// tiles.
+// The columns of a tile, between powers of two.  If a block's columns tell its
+// group, each group has whole tiles.
 static int choose_columns(const TileSchedule *s, int least, int most) {
     int64_t columns = s->cover.columns;
     int power = most;
-    if (s->groups == 1)
+    if (s->groups == 1 || s->load == WEIGHT_GRAD)
         return power_for(columns, least, most);
-    if (s->load != WEIGHT_GRAD)
-        columns /= s->groups;
-    while (columns % power != 0)
+    while (columns / s->groups % power != 0)
         power /= 2;
     return power;
+}
+
+// Of a part of the reduced axis: they take about as long as one more launch.
+enum { LEAST_STEPS = 8 };
+
+static bool can_split(const TileSchedule *s, int depth) {
+    return s->splits && divide_up(s->depth, depth) >= 2 * LEAST_STEPS;
 }
 
 // A block for each multiprocessor at least, with a smaller tile if need be.
@@ -41,17 +46,30 @@ static TileSizes choose_sizes(const TileSchedule *s, int64_t processors) {
                       .warps = 8};
     TileSchedule trial = *s;
     trial.size = size;
+    if (can_split(s, size.depth))
+        processors = 0;
     bool is_gradient = s->load == WINDOW_GRAD || s->load == STRIDED_GRAD ||
                        s->load == WEIGHT_GRAD;
     if (is_gradient && size.columns > FEW_ROWS)
         trial.size.columns = FEW_ROWS; // else some spill on sm_80
-    if (trial.size.columns > FEW_ROWS && tile_blocks(&trial) < processors)
+    if (trial.size.columns > FEW_ROWS && tile_count(&trial) < processors)
         trial.size.columns = FEW_ROWS;
-    if (size.rows > FEW_ROWS && tile_blocks(&trial) < processors)
+    if (size.rows > FEW_ROWS && tile_count(&trial) < processors)
         trial.size.rows = FEW_ROWS;
     if (trial.size.rows * trial.size.columns <= FEW_ROWS * FEW_ROWS)
         trial.size.warps = 4;
     return trial.size;
+}
+
+// Splits the reduced axis, so that each multiprocessor has a block.
+static void split(TileSchedule *s, int64_t processors) {
+    int64_t steps = divide_up(s->depth, s->size.depth);
+    int64_t most = steps / LEAST_STEPS, parts = processors / tile_count(s);
+    s->parts = 1;
+    if (!can_split(s, s->size.depth) || parts < 2)
+        return;
+    s->part = divide_up(steps, parts < most ? parts : most) * s->size.depth;
+    s->parts = divide_up(s->depth, s->part);
 }
 
 // Sizes of candidate i, with the same tile of the result.
@@ -70,6 +88,7 @@ static void schedule_matmul(TileSchedule *s, const Graph *g, const Node *d) {
     Type a = *g->node[d->arg[0]].type;
     s->ta = node_int(d, ATTR_ta, 0);
     s->tb = node_int(d, ATTR_tb, 0);
+    s->splits = s->ta;
     s->load = MATRIX_ROWS;
     s->depth = a.dim[a.rank - (s->ta ? 2 : 1)];
 }
@@ -137,6 +156,7 @@ static void schedule_grad_weight(TileSchedule *s, const Graph *g,
     s->ta = true;
     s->load = is_dense ? MATRIX_ROWS : WEIGHT_GRAD;
     s->depth = space_rows(&dy);
+    s->splits = true;
     s->space.rows /= s->groups;
     s->cover = s->space;
 }
@@ -176,6 +196,8 @@ static const char *heading_of(const Launches *l, const TileFusion *f,
     return text_string(&t);
 }
 
+enum { PROCESSORS = 132 }; // of a GPU that is not described: those of an H200
+
 static TileSchedule *build(const Launches *l, const TileFusion *f, Arena *a) {
     const Graph *g = l->plan->graph;
     TileSchedule *s = ARENA_NEW(a, TileSchedule);
@@ -188,7 +210,9 @@ static TileSchedule *build(const Launches *l, const TileFusion *f, Arena *a) {
     s->name = arena_format(a, "t%s", call->name + 1);
     s->heading = heading_of(l, f, a);
     schedule(s, g, &g->node[n]);
-    s->size = choose_sizes(s, g->multiprocessors);
+    int64_t processors = g->multiprocessors ? g->multiprocessors : PROCESSORS;
+    s->size = choose_sizes(s, processors);
+    split(s, processors);
     for (int i = 0; i < TILE_OPERANDS; i++)
         if (f->prologue[i] >= 0)
             tile_prologue(s, l, f->prologue[i], i, a);
@@ -226,8 +250,12 @@ static TileKernel kernel_of(const TileFusion *f, const TileSchedule *s,
     TileKernel k = {.fusion = f,
                     .name = s->name,
                     .body = body_of(a, s),
-                    .grid = (int)tile_blocks(s)};
+                    .grid = (int)(tile_count(s) * s->parts)};
     find_reads(&k, s, a);
+    if (s->parts > 1) {
+        k.sum_grid = (int)tile_sum_blocks(s);
+        k.partial_bytes = tile_partial_bytes(s);
+    }
     for (int i = 0; i < TILE_CANDIDATES; i++) {
         TileSchedule own = *s;
         Text t = text_new(a);
@@ -265,6 +293,9 @@ static void add_row(Text *rows, const Graph *g, const PlannedStep *s, int step,
              "     .call = %s, .step = %d, .launch = %d, .number = %d",
              name, code, k->grid, f->call < 0 ? "-1" : s->kernel[f->call].name,
              step, f->kernel, k->number);
+    if (k->sum_grid > 0)
+        text_add(rows, ",\n     .sum_grid = %d, .partial_bytes = %lld",
+                 k->sum_grid, (long long)k->partial_bytes);
     if (k->num_reads > 0)
         text_add(rows, ", .args = %d,\n     .arg = (const size_t[]){",
                  k->num_reads);

@@ -52,6 +52,10 @@ typedef struct {
                      // those of residues, whose rows are pixels
     TileLoad load;
     int64_t groups;    // of channels; a block has one
+    bool splits;       // blocks may share the reduced axis: a weight's gradient
+    int64_t parts;     // of the reduced axis; with several, one kernel stores
+                       // their sums, and another adds these in order
+    int64_t part;      // elements of one: whole steps
     int64_t depth;     // of the reduced axis; with taps: channels of a group
     bool ta, tb;       // a matrix is stored transposed
     TileWindow window; // of the others
@@ -70,8 +74,11 @@ void tile_print(Text *t, const TileSchedule *s);
 // a / b, rounded up.
 int64_t divide_up(int64_t a, int64_t b);
 
-// Blocks of a launch.
-int64_t tile_blocks(const TileSchedule *s);
+// Tiles of the result, of which each has a block, or one for each part.
+int64_t tile_count(const TileSchedule *s);
+// With several parts: blocks that add their sums, and bytes of these.
+int64_t tile_sum_blocks(const TileSchedule *s);
+int64_t tile_partial_bytes(const TileSchedule *s);
 
 // ---- tile_value.c ----
 

@@ -98,10 +98,10 @@ static void store_result(TileValues *v, const Expr *x) {
                           x_name(v->a, "nb")};
     const char *name = "store_tile<M, Z, N, BM, 1, BN>";
     if (v->s->load == WEIGHT_GRAD && v->s->groups > 1) {
-        name = "store_tile<G, M, Z * N, 1, BM, BN>";
-        arg[2] = x_name(v->a, "group");
-        arg[3] = x_name(v->a, "mb");
-        arg[4] = x_name(v->a, "tap * NB + nb");
+        name = "store_rows<N, BN>";
+        arg[0] = x_name(v->a, "out + tap * N");
+        arg[2] = x_name(v->a, "(group * M + m) * Z");
+        arg[3] = x_name(v->a, "m < M");
     }
     if (v->s->load == WEIGHT_GRAD)
         tile_statement(v, (Stmt){.kind = S_CALL,

@@ -8,32 +8,68 @@ int64_t divide_up(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-int64_t tile_blocks(const TileSchedule *s) {
-    int64_t groups = s->load == WEIGHT_GRAD ? s->groups : 1;
-    return groups * s->cover.batch * divide_up(s->cover.rows, s->size.rows) *
+// Rows of a tile whose parts a block adds.
+enum { SUM_ROWS = 16, SUM_WARPS = 4 };
+
+static int64_t groups_of(const TileSchedule *s) {
+    return s->load == WEIGHT_GRAD ? s->groups : 1;
+}
+
+int64_t tile_count(const TileSchedule *s) {
+    return groups_of(s) * s->cover.batch *
+           divide_up(s->cover.rows, s->size.rows) *
            divide_up(s->cover.columns, s->size.columns);
 }
 
-static void print_parameters(Text *t, const TileSchedule *s) {
-    text_add(t, "TILE_KERNEL(%d)\n%s(const act *a, const act *b, act *out",
-             s->size.warps, s->name);
+int64_t tile_sum_blocks(const TileSchedule *s) {
+    TileSchedule own = *s;
+    own.size.rows = SUM_ROWS;
+    return tile_count(&own);
+}
+
+int64_t tile_partial_bytes(const TileSchedule *s) {
+    return s->parts * tile_count(s) * s->size.rows * s->size.columns *
+           (int64_t)sizeof(float);
+}
+
+static void print_prologue_parameters(Text *t, const TileSchedule *s) {
     for (int o = 0; o < TILE_OPERANDS; o++) {
         const Kernel *k = s->operand[o].kernel;
         for (int i = 0; k != NULL && i < k->num_args; i++)
             if (s->operand[o].used[i])
                 text_add(t, ",\n    %s *%c%d", k->arg[i].type, "ab"[o], i);
     }
+}
+
+static void print_epilogue_parameters(Text *t, const TileSchedule *s) {
     for (int i = 0; s->epilogue != NULL && i < s->epilogue->num_args; i++)
         text_add(t, ",\n    %s *p%d", s->epilogue->arg[i].type, i);
     text_add(t, ")\n{\n");
 }
 
+static void print_parameters(Text *t, const TileSchedule *s) {
+    text_add(t, "TILE_KERNEL(%d)\n%s(const act *a, const act *b, %s",
+             s->size.warps, s->name,
+             s->parts > 1 ? "float *partial" : "act *out");
+    print_prologue_parameters(t, s);
+    if (s->parts > 1)
+        text_add(t, ")\n{\n");
+    else
+        print_epilogue_parameters(t, s);
+}
+
 // M, N and K are the rows, columns and reduced elements of the product.
-static void print_sizes(Text *t, const TileSchedule *s) {
-    const TileWindow *w = &s->window;
+static void print_extents(Text *t, const TileSchedule *s) {
     text_add(t, "    constexpr int Z = %lld, M = %lld, N = %lld, K = %lld;\n",
              (long long)s->cover.batch, (long long)s->cover.rows,
              (long long)s->cover.columns, (long long)s->depth);
+    if (s->groups > 1)
+        text_add(t, "    constexpr int G = %lld;\n", (long long)s->groups);
+}
+
+static void print_sizes(Text *t, const TileSchedule *s) {
+    const TileWindow *w = &s->window;
+    print_extents(t, s);
     if (s->load != MATRIX_ROWS)
         text_add(t,
                  "    constexpr int H = %lld, W = %lld, C = %lld, R = %lld, "
@@ -41,23 +77,45 @@ static void print_sizes(Text *t, const TileSchedule *s) {
                  (long long)w->h, (long long)w->w, (long long)w->c,
                  (long long)w->r, (long long)w->s, (long long)w->oh,
                  (long long)w->ow);
-    if (s->groups > 1)
-        text_add(t, "    constexpr int G = %lld;\n", (long long)s->groups);
     text_add(t,
              "    constexpr int BM = %d, BN = %d, BK = %d;\n"
              "    constexpr int MB = (M + BM - 1) / BM, NB = (N + BN - 1) / BN,"
              " KB = (K + BK - 1) / BK;\n",
              s->size.rows, s->size.columns, s->size.depth);
+    if (s->parts > 1)
+        text_add(t,
+                 "    constexpr int PARTS = %lld, PART = %lld / BK, "
+                 "TILES = %lld;\n",
+                 (long long)s->parts, (long long)s->part,
+                 (long long)tile_count(s));
 }
 
 // Blocks side by side share rows of the first operand, which is the larger.
-static void print_block(Text *t) {
+static void print_tile(Text *t, const char *block) {
+    text_add(t,
+             "    const int block = %s, nb = block %% NB;\n"
+             "    const int mb = block / NB %% MB, z = block / NB / MB;\n"
+             "    auto acc = "
+             "ct::full<ct::tile<float, ct::shape<BM, BN>>>(0.0f);\n",
+             block);
+}
+
+static void print_block(Text *t, const TileSchedule *s) {
     text_add(t, "    a = ct::assume_aligned<16>(a);\n"
-                "    b = ct::assume_aligned<16>(b);\n"
-                "    const int block = ct::bid().x, nb = block %% NB;\n"
-                "    const int mb = block / NB %% MB, z = block / NB / MB;\n"
-                "    auto acc = "
-                "ct::full<ct::tile<float, ct::shape<BM, BN>>>(0.0f);\n");
+                "    b = ct::assume_aligned<16>(b);\n");
+    if (s->parts > 1)
+        text_add(t, "    const int part = ct::bid().x / TILES;\n");
+    print_tile(t, s->parts > 1 ? "ct::bid().x % TILES" : "ct::bid().x");
+}
+
+// A loop over the steps of the reduced axis, or of the block's part.
+static void print_steps(Text *t, const TileSchedule *s) {
+    if (s->parts > 1)
+        text_add(t, "    STEPS(step, part < PARTS - 1 ? PART : "
+                    "KB - (PARTS - 1) * PART) {\n"
+                    "        const int i = part * PART + step;\n");
+    else
+        text_add(t, "    STEPS(i, KB) {\n");
 }
 
 // The operand of a prologue, whose places have been declared: as it is in
@@ -133,7 +191,7 @@ static void print_operand(Text *t, const TileSchedule *s, const char *name,
 }
 
 static void print_matrix_loop(Text *t, const TileSchedule *s) {
-    text_add(t, "    STEPS(i, KB) {\n");
+    print_steps(t, s);
     print_operand(t, s, "a", s->ta, "M", "K", "mb", "i");
     print_operand(t, s, "b", s->tb, "K", "N", "i", "nb");
 }
@@ -357,19 +415,21 @@ static void print_strided_loop(Text *t, const TileSchedule *s) {
                                times_text(a, axis[1].every)));
 }
 
+static void print_weight_group(Text *t, const TileSchedule *s) {
+    if (s->load == WEIGHT_GRAD && s->groups > 1)
+        text_add(t, "    const int tap = z %% Z, group = z / Z;\n"
+                    "    const auto m = column_of<BM>() + mb * BM;\n");
+}
+
 // The gradient of tap z: of each group, if there are some.
 static void print_weight_loop(Text *t, const TileSchedule *s) {
     const TileWindow *w = &s->window;
     Arena *a = t->arena;
-    const char *tap = "z", *channel = "c";
-    if (s->groups > 1) {
-        tap = "tap";
-        channel = "group * N + c";
-        text_add(t, "    const int tap = z %% Z, group = z / Z;\n");
-    }
-    text_add(t, "    const auto c = row_of<BN>() + nb * BN;\n"
-                "    STEPS(i, KB) {\n"
-                "        const auto k = column_of<BK>() + i * BK;\n"
+    const char *tap = s->groups > 1 ? "tap" : "z";
+    print_weight_group(t, s);
+    text_add(t, "    const auto c = row_of<BN>() + nb * BN;\n");
+    print_steps(t, s);
+    text_add(t, "        const auto k = column_of<BK>() + i * BK;\n"
                 "        const auto n = k / (OH * OW);\n");
     text_add(t,
              "        const auto y = k / OW %% OH%s%s + %s / S%s;\n"
@@ -387,7 +447,38 @@ static void print_weight_loop(Text *t, const TileSchedule *s) {
                  "load_tile<%s(a, %s, mb)));\n",
                  s->groups > 1 ? "K, G, M, BK, 1, BM>" : "1, K, M, 1, BK, BM>",
                  s->groups > 1 ? "i, group" : "0, i");
-    print_gathered(t, s, 1, channel, "inside");
+    print_gathered(t, s, 1, s->groups > 1 ? "group * N + c" : "c", "inside");
+}
+
+static void print_statements(Text *t, const TileSchedule *s) {
+    t->indent = 1;
+    block_print_tiles(t, &s->statements);
+    t->indent = 0;
+    text_add(t, "}\n");
+}
+
+// The kernel that adds the sums of all parts, in their order.
+static void print_sum(Text *t, const TileSchedule *s) {
+    text_add(t, "\nTILE_KERNEL(%d)\n%s_sum(const float *partial, act *out",
+             SUM_WARPS, s->name);
+    print_epilogue_parameters(t, s);
+    print_extents(t, s);
+    text_add(t,
+             "    constexpr int PARTS = %lld, TILES = %lld, ROWS = %d;\n"
+             "    constexpr int BM = %d, BN = %d;\n"
+             "    constexpr int MB = (M + BM - 1) / BM, "
+             "NB = (N + BN - 1) / BN;\n",
+             (long long)s->parts, (long long)tile_count(s), s->size.rows,
+             SUM_ROWS, s->size.columns);
+    print_tile(t, "ct::bid().x");
+    text_add(t, "    const int tile = (z * ((M + ROWS - 1) / ROWS) + "
+                "mb * BM / ROWS) * NB + nb;\n"
+                "    STEPS(part, PARTS)\n"
+                "        acc = acc + matrix<BM, BN>("
+                "load_tile<PARTS * TILES, ROWS, BN, 1, BM, BN>("
+                "partial, part * TILES + tile, mb %% (ROWS / BM), 0));\n");
+    print_weight_group(t, s);
+    print_statements(t, s);
 }
 
 void tile_print(Text *t, const TileSchedule *s) {
@@ -397,7 +488,7 @@ void tile_print(Text *t, const TileSchedule *s) {
              s->heading, act_bits(s->act));
     print_parameters(t, s);
     print_sizes(t, s);
-    print_block(t);
+    print_block(t, s);
     if (s->load == MATRIX_ROWS)
         print_matrix_loop(t, s);
     else if (s->load == WEIGHT_GRAD)
@@ -407,8 +498,11 @@ void tile_print(Text *t, const TileSchedule *s) {
     else
         print_window_loop(t, s);
     text_add(t, "        acc = ct::mma(a_tile, b_tile, acc);\n    }\n");
-    t->indent = 1;
-    block_print_tiles(t, &s->statements);
-    t->indent = 0;
-    text_add(t, "}\n");
+    if (s->parts == 1) {
+        print_statements(t, s);
+        return;
+    }
+    text_add(t, "    store_tile<PARTS * TILES, BM, BN, 1, BM, BN>("
+                "partial, acc, ct::bid().x, 0, 0);\n}\n");
+    print_sum(t, s);
 }

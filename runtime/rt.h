@@ -228,6 +228,12 @@ typedef struct {
     int args;          // of prologues
     const size_t *arg; // their offsets in the arena
     int number;        // the last argument of a kernel without a call
+    // Blocks of the function NAME_sum, launched after it; 0: there is none. The
+    // first stores sums of parts of the reduced axis in place of the result,
+    // the second adds them.  Its arguments are the sums, the result, and those
+    // of the kernel that is replaced.
+    int sum_grid;
+    size_t partial_bytes; // of the sums
 } RtTile;
 
 // A launch of a step, from 0, whose work the tile kernel of a call does as its

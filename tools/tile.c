@@ -141,11 +141,12 @@ TileTime tile_time(const Launches *l, const TileKernel *k, const Device *d) {
     for (int o = 0; o < TILE_OPERANDS; o++)
         if (f->prologue[o] >= 0)
             prologue_add(l, f->prologue[o], d, &p, &fused);
+    fused.bytes += 2 * k->partial_bytes;
     idle.bytes = 0;
     double busy = fmin(1, k->grid / fmax(1, d->multiprocessors));
     p.tile = fmax(gpu_seconds(g, &fused, kernel, d),
                   gpu_seconds(g, &idle, kernel, d) / (TILE_SHARE * busy)) +
-             GPU_LAUNCH;
+             (k->sum_grid > 0 ? 2 : 1) * GPU_LAUNCH;
     return p;
 }
 

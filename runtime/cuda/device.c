@@ -28,6 +28,7 @@ static size_t all_bytes(RtCuda *c) {
     size_t bytes;
     if (__builtin_add_overflow(arena_bytes(c), rt_copy_stream_bytes(&c->copies),
                                &bytes) ||
+        __builtin_add_overflow(bytes, rt_tiles_workspace(&c->tiles), &bytes) ||
         __builtin_add_overflow(bytes, rt_library_calls_workspace(&c->calls),
                                &bytes))
         return SIZE_MAX;
@@ -128,8 +129,10 @@ static void reserve(RtDevice *d) {
         rt_cuda_check(c, open_segments(c, &c->error));
     CUdeviceptr slots = c->arena + arena_bytes(c);
     rt_cuda_check(c, rt_copy_stream_bind(&c->copies, slots, &c->error));
+    CUdeviceptr partial = slots + rt_copy_stream_bytes(&c->copies);
+    rt_tiles_bind(&c->tiles, partial);
     rt_library_calls_bind(&c->calls, c->arena,
-                          slots + rt_copy_stream_bytes(&c->copies));
+                          partial + rt_tiles_workspace(&c->tiles));
     rt_cuda_check(
         c, rt_library_calls_set_flags(&c->calls, &c->kernels, &c->error));
 }

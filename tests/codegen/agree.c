@@ -77,6 +77,8 @@ static bool build(Run *r) {
     o.storage = r->test->storage;
     o.level = r->test->level;
     o.reuse = r->test->reuse;
+    if (r->test->how == TILED)
+        o.multiprocessors = 24; // so that long sums are split
     o.deep_verify = true;
     r->plan = program_plan(r->program, &o);
     for (int i = 0; r->test->how == TILED && i < r->plan->num_steps; i++)

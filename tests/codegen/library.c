@@ -60,16 +60,22 @@ static void write_file(const char *path, const Text *text) {
 
 // The tile kernels of a program in one file, with a function for each that runs
 // all of its blocks.
+static void write_run(Text *t, const char *kernel) {
+    text_add(t,
+             "extern \"C\" void %s_run(void **argument, int grid) {\n"
+             "    ct::launch(\"%s\", %s, argument, grid);\n}\n\n",
+             kernel, kernel, kernel);
+}
+
 static void write_tiles(Arena *a, const char *folder, const char *name,
                         const TileTexts *tiles) {
     Text t = text_new(a);
     for (int i = 0; i < tiles->count; i++) {
-        const char *kernel = tiles->kernel[i].name;
-        text_add(&t, "%s\n", tiles->kernel[i].text[0]);
-        text_add(&t,
-                 "extern \"C\" void %s_run(void **argument, int grid) {\n"
-                 "    ct::launch(\"%s\", %s, argument, grid);\n}\n\n",
-                 kernel, kernel, kernel);
+        const TileKernel *k = &tiles->kernel[i];
+        text_add(&t, "%s\n", k->text[0]);
+        write_run(&t, k->name);
+        if (k->sum_grid > 0)
+            write_run(&t, arena_format(a, "%s_sum", k->name));
     }
     write_file(arena_format(a, "%s/%s.tile.cc", folder, name), &t);
 }

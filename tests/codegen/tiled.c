@@ -7,11 +7,41 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { OF_CALL = 3, MAX_ARGUMENTS = 128, ALIGNMENT = 256 };
 
 static TilingDevice *tiled_of(RtDevice *d) {
     return (TilingDevice *)(void *)d; // device is its first field
+}
+
+typedef void Kernel(void **argument, int grid);
+
+static Kernel *find(const TilingDevice *d, const RtTile *tile,
+                    const char *end) {
+    char name[256];
+    Kernel *kernel;
+    snprintf(name, sizeof name, "%s%s", tile->name, end);
+    *(void **)&kernel = dlsym(d->kernels, name);
+    if (kernel == NULL)
+        abort();
+    return kernel;
+}
+
+// The sums of parts hold no numbers before.
+static void run_parts(const TilingDevice *d, const RtTile *tile,
+                      void **argument) {
+    char *partial = aligned_alloc(ALIGNMENT, tile->partial_bytes);
+    void *out = argument[2], **epilogue = argument + OF_CALL + tile->args;
+    if (partial == NULL)
+        abort();
+    memset(partial, 0xff, tile->partial_bytes);
+    argument[2] = &partial;
+    find(d, tile, "_run")(argument, tile->grid);
+    epilogue[-2] = &partial;
+    epilogue[-1] = out;
+    find(d, tile, "_sum_run")(epilogue - 2, tile->sum_grid);
+    free(partial);
 }
 
 // Runs a tile kernel with the arguments of its call, unless it has none, of its
@@ -21,13 +51,9 @@ static void run(TilingDevice *d, const RtTile *tile, const size_t *of_call,
                 const size_t *of_kernel, int args) {
     const int calls = of_call != NULL ? OF_CALL : 0;
     size_t bytes = (d->plan->arena_bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
-    char name[256], *arena = aligned_alloc(ALIGNMENT, bytes);
-    char *at[MAX_ARGUMENTS];
-    void *argument[MAX_ARGUMENTS], (*kernel)(void **argument, int grid);
-    snprintf(name, sizeof name, "%s_run", tile->name);
-    *(void **)&kernel = dlsym(d->kernels, name);
-    if (kernel == NULL || calls + tile->args + args >= MAX_ARGUMENTS ||
-        arena == NULL)
+    char *arena = aligned_alloc(ALIGNMENT, bytes), *at[MAX_ARGUMENTS];
+    void *argument[MAX_ARGUMENTS];
+    if (calls + tile->args + args >= MAX_ARGUMENTS || arena == NULL)
         abort();
     d->host->read(d->host, arena, 0, d->plan->arena_bytes);
     int count = calls + tile->args + args, number = tile->number;
@@ -39,7 +65,10 @@ static void run(TilingDevice *d, const RtTile *tile, const size_t *of_call,
         argument[i] = &at[i];
     }
     argument[count] = &number;
-    kernel(argument, tile->grid);
+    if (tile->sum_grid > 0)
+        run_parts(d, tile, argument);
+    else
+        find(d, tile, "_run")(argument, tile->grid);
     d->host->write(d->host, 0, arena, d->plan->arena_bytes);
     free(arena);
     d->launched++;

@@ -92,8 +92,7 @@ static bool judge(Batch *b, void *library, int i, Judge *judges, bool quiet) {
     RtDevice *d = open_device(b, library, b->name[i], &plan, &why);
     if (b->mode == MODE_FAST)
         t->squares = library_squares(b->a, library, b->name[i]);
-    if (d != NULL &&
-        (!t->setup.tiled || open_tiles(b, i, d, plan, &why)))
+    if (d != NULL && (!t->setup.tiled || open_tiles(b, i, d, plan, &why)))
         why = judges(t, plan, d, b->counts);
     if (t->tiling != NULL)
         b->counts->tiled += t->tiling->launched;

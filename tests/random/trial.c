@@ -143,6 +143,7 @@ static Plan *plan_of(Trial *t, int level) {
     PassOptions o = pass_options(&recipe, s->gpu ? "cuda" : "host");
     o.storage = s->storage;
     o.measured = s->precision;
+    o.multiprocessors = s->tiled ? 24 : 0;
     o.level = level;
     o.reuse = s->reuse;
     o.deep_verify = s->reads;

@@ -58,8 +58,8 @@ typedef struct {
     double **right;
     bool *unsure; // of meant: whether a rounding may decide about the value
     Plan *unfused;
-    Values rough;           // of its step
-    Start start;            // of the step
+    Values rough; // of its step
+    Start start;  // of the step
     unsigned char
         *squares; // of the compiled program, see fusing_device.h; or NULL
     int tiles;    // tile kernels of the plan

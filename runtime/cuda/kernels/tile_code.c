@@ -10,15 +10,30 @@
 // for one.
 enum { TILE_THREADS = 1 };
 
+static bool find(RtTiles *k, int i, CUfunction *function, const char *name,
+                 RtError *e) {
+    const RtDriver *cu = k->gpu->cu;
+    return rt_driver_good(cu, cu->module_function(function, k->module[i], name),
+                          e, "find tile kernel %s", name);
+}
+
+static bool find_sum(RtTiles *k, int i, RtError *e) {
+    if (k->tile[i].sum_grid == 0)
+        return true;
+    char *name = rt_path("%s_sum", k->tile[i].name);
+    bool good = name != NULL ? find(k, i, &k->sum[i], name, e)
+                             : rt_fail(e, EXIT_MEMORY, "out of memory");
+    free(name);
+    return good;
+}
+
 static bool load(RtTiles *k, int i, const char *code) {
     const RtDriver *cu = k->gpu->cu;
     const char *name = k->tile[i].name;
     RtError e;
     if (rt_driver_good(cu, cu->module_load(&k->module[i], code, 0, NULL, NULL),
                        &e, "load tile kernel %s", name) &&
-        rt_driver_good(cu,
-                       cu->module_function(&k->function[i], k->module[i], name),
-                       &e, "find tile kernel %s", name))
+        find(k, i, &k->function[i], name, &e) && find_sum(k, i, &e))
         return true;
     rt_warn("%s; %s does its work", e.text,
             k->tile[i].call < 0 ? "another kernel" : "a library call");
@@ -31,8 +46,10 @@ bool rt_tiles_open(RtTiles *k, const RtGpu *gpu, const RtTrainer *t,
     *k = (RtTiles){.gpu = gpu, .tile = plan->tile, .count = plan->num_tiles};
     k->module = calloc(count, sizeof *k->module);
     k->function = calloc(count, sizeof *k->function);
+    k->sum = calloc(count, sizeof *k->sum);
     k->usable = calloc(count, sizeof *k->usable);
-    if (k->module == NULL || k->function == NULL || k->usable == NULL)
+    if (k->module == NULL || k->function == NULL || k->sum == NULL ||
+        k->usable == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     for (int i = 0; i < k->count; i++)
         k->usable[i] = rt_embedded_tile(t, rt_gpu_capability(gpu),
@@ -57,6 +74,7 @@ void rt_tiles_load(RtTiles *k, const RtTrainer *t) {
                                                  k->tile[i].code));
         k->usable[i] = k->usable[first];
         k->function[i] = k->function[first];
+        k->sum[i] = k->sum[first];
     }
 }
 
@@ -83,11 +101,47 @@ const RtTile *rt_tiles_replacing(const RtTiles *k, int step, int launch,
     return usable ? first : NULL;
 }
 
+size_t rt_tiles_workspace(const RtTiles *k) {
+    enum { ALIGNMENT = 256 };
+    size_t most = 0;
+    for (int i = 0; i < k->count; i++)
+        if (k->usable[i] && k->tile[i].partial_bytes > most)
+            most = k->tile[i].partial_bytes;
+    return (most + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+}
+
+void rt_tiles_bind(RtTiles *k, CUdeviceptr partial) {
+    k->partial = partial;
+}
+
+static CUresult launch(const RtTiles *k, CUfunction function, int grid,
+                       CUstream stream, void **argument) {
+    return k->gpu->cu->launch(function, (unsigned)grid, 1, 1, TILE_THREADS, 1,
+                              1, 0, stream, argument, NULL);
+}
+
 CUresult rt_tiles_launch(const RtTiles *k, const RtTile *tile, CUstream stream,
                          void **argument) {
-    return k->gpu->cu->launch(k->function[tile - k->tile], (unsigned)tile->grid,
-                              1, 1, TILE_THREADS, 1, 1, 0, stream, argument,
-                              NULL);
+    CUfunction function = k->function[tile - k->tile];
+    CUdeviceptr partial = k->partial;
+    if (tile->sum_grid == 0)
+        return launch(k, function, tile->grid, stream, argument);
+    // The sums take the result's place, and then the two places before the
+    // arguments of the epilogue.
+    void *out = argument[2], **epilogue = argument + 3 + tile->args;
+    argument[2] = &partial;
+    CUresult result = launch(k, function, tile->grid, stream, argument);
+    argument[2] = out;
+    if (result != CUDA_SUCCESS)
+        return result;
+    void *kept[] = {epilogue[-2], epilogue[-1]};
+    epilogue[-2] = &partial;
+    epilogue[-1] = out;
+    result =
+        launch(k, k->sum[tile - k->tile], tile->sum_grid, stream, epilogue - 2);
+    epilogue[-2] = kept[0];
+    epilogue[-1] = kept[1];
+    return result;
 }
 
 void rt_tiles_close(RtTiles *k) {
@@ -96,6 +150,7 @@ void rt_tiles_close(RtTiles *k) {
             k->gpu->cu->module_unload(k->module[i]);
     free(k->module);
     free(k->function);
+    free(k->sum);
     free(k->usable);
     *k = (RtTiles){0};
 }

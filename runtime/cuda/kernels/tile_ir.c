@@ -139,11 +139,10 @@ typedef struct {
 
 static const RtSource *describe(const RtTileCompiler *c, const char *text,
                                 int capability, Source *s) {
-    *s = (Source){
-        .option = {s->target, "--enable-tile", "--std=c++20", c->include,
-                   c->programs},
-        .header = {(const char *)rt_prelude_tile_h},
-        .name = {"runtime/prelude/tile.h"}};
+    *s = (Source){.option = {s->target, "--enable-tile", "--std=c++20",
+                             c->include, c->programs},
+                  .header = {(const char *)rt_prelude_tile_h},
+                  .name = {"runtime/prelude/tile.h"}};
     snprintf(s->target, sizeof s->target, "--gpu-architecture=sm_%d",
              capability);
     s->source = (RtSource){.text = text,

@@ -72,6 +72,8 @@ expect_equal tiles again
 near tiles library
 [ "$(grep -c "cuLaunchKernel t[0-9][0-9]*_" tiles.log)" -ge 8 ] ||
     fail "no tile kernel was launched"
+grep -q "cuLaunchKernel t[0-9][0-9]*_.*_sum" tiles.log ||
+    fail "no weight gradient is split"
 grep -q "cuLaunchKernel t[0-9][0-9]*_" library.log &&
     fail "--without=tile-kernels launches one"
 # All contractions are tile kernels, so that no library is needed.
