@@ -13,6 +13,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 static const double LN2 = 0.69314718055994530942;
 
@@ -43,6 +44,12 @@ static void line(TileAttention *t, const char *format, ...) {
     va_end(list);
 }
 
+// A literal of a float.
+static const char *real(const TileAttention *t, double x) {
+    const char *text = arena_format(t->a, "%.9g", x);
+    return arena_format(t->a, strpbrk(text, ".e") ? "%sf" : "%s.0f", text);
+}
+
 // ---- sizes ----
 
 static int power_for(int64_t n, int least, int most) {
@@ -63,15 +70,20 @@ static int64_t blocks_of(const TileAttention *t) {
                : s->samples * s->heads * tiles_of(s->positions, t->queries);
 }
 
-// The sizes of candidate i: the block's own positions are equal in all.
+// The sizes of candidate i: the block's own positions are equal in all.  Few of
+// those with 4 warps do not spill.
 static void choose_sizes(TileAttention *t, int i) {
-    enum { LEAST = 16, SHORT = 64, LONG = 128, WARPS = 8 };
-    int own = power_for(t->s.positions, LEAST, SHORT);
-    int other = power_for(t->s.positions, LEAST, SHORT >> (i / 2));
-    t->channels = power_for(t->s.size, LEAST, LONG);
-    t->warps = i % 2 == 0 ? WARPS : WARPS / 2;
-    if (t->part == FORWARD && t->s.positions > LONG && t->s.size <= SHORT)
+    enum { LEAST = 16, SHORT = 64, LONG = 128 };
+    static const struct {
+        int other, warps;
+    } candidate[TILE_CANDIDATES] = {{64, 8}, {32, 8}, {16, 8}, {32, 4}};
+    int64_t positions = t->s.positions;
+    int own = power_for(positions, LEAST, SHORT);
+    int other = power_for(positions, LEAST, candidate[i].other);
+    if (t->part == FORWARD && positions > LONG && t->s.size <= SHORT)
         own = LONG;
+    t->channels = power_for(t->s.size, LEAST, LONG);
+    t->warps = candidate[i].warps;
     t->queries = t->part == OF_KEYS ? other : own;
     t->keys = t->part == OF_KEYS ? own : other;
 }
@@ -275,8 +287,8 @@ static void print_gradient(TileAttention *t) {
          shape);
     line(t,
          "const auto lse = matrix<%s>(load_tile<N * HEADS, 1, T, 1, 1, "
-         "BM>(%s, n * HEADS + h, 0, mb)) * %.9gf;",
-         shape, parameter_of(t, t->node->arg[3]), 1 / LN2);
+         "BM>(\n            %s, n * HEADS + h, 0, mb)) * %s;",
+         shape, parameter_of(t, t->node->arg[3]), real(t, 1 / LN2));
 }
 
 // ---- the tile of scores ----
@@ -320,12 +332,12 @@ static void print_scores(TileAttention *t) {
     bool by_key = t->part == OF_KEYS;
     line(t,
          "const auto s = ct::mma(%s, ct::transpose(%s), filled<%s>(0.0f)) "
-         "* %.9gf;",
+         "* %s;",
          by_key ? "k" : "q", by_key ? "q" : "k", tile_of_scores(t),
-         t->s.scale / LN2);
+         real(t, t->s.scale / LN2));
 }
 
-// A row of a head begins at a block of four numbers.
+// The factors of the weights, which are drawn four at a time.
 static void print_kept(TileAttention *t) {
     const Attention *s = &t->s;
     double least = ceil((double)(float)s->dropout * 0x1p24);
@@ -333,12 +345,14 @@ static void print_kept(TileAttention *t) {
     if (s->dropout == 0)
         return;
     line(t,
+         "const auto first_number = (i + (n * HEADS + h) * T) * %lld + "
+         "nb * BN + %s_of<BN / 4>() * 4;",
+         (long long)attention_row(s), by_key ? "column" : "row");
+    line(t,
          "const auto kept = draw_kept<%d, %s>(seed, stream, epoch, "
-         "(i + (n * HEADS + h) * T) * %lld + %s_of<BN / 4>() + nb * (BN / "
-         "4), %lld, %.9gf);",
-         by_key ? 0 : 1, by_key ? "BN / 4, BM" : "BM, BN / 4",
-         (long long)attention_row(s) / 4, by_key ? "column" : "row",
-         (long long)least, 1 / (1 - s->dropout));
+         "first_number, %lld, %s);",
+         by_key ? 0 : 1, by_key ? "BN / 4, BM" : "BM, BN / 4", (long long)least,
+         real(t, 1 / (1 - s->dropout)));
 }
 
 static const char *keep(const TileAttention *t) {
@@ -433,8 +447,8 @@ static void print_forward(TileAttention *t) {
     if (t->lse != NO_NODE)
         line(t,
              "store_tile<N * HEADS, 1, T, 1, 1, BM>(%s, (most + "
-             "ct::log2(total)) * %.9gf, n * HEADS + h, 0, mb);",
-             parameter_of(t, t->lse), LN2);
+             "ct::log2(total)) * %s, n * HEADS + h, 0, mb);",
+             parameter_of(t, t->lse), real(t, LN2));
 }
 
 // Declares p, the weights, and ds, the gradients of the scores but for their
@@ -465,8 +479,9 @@ static void print_of_queries(TileAttention *t) {
     print_slopes(t);
     line(t, "dq = ct::mma(ds, k, dq);");
     print_loop_end(t);
-    print_store(t, t->gradient, arena_format(t->a, "dq * %.9gf", t->s.scale),
-                "BM", "mb", "h", "ALL");
+    print_store(t, t->gradient,
+                arena_format(t->a, "dq * %s", real(t, t->s.scale)), "BM", "mb",
+                "h", "ALL");
 }
 
 // One loop over the tiles of queries of all heads that share the keys: a short
@@ -492,8 +507,9 @@ static void print_of_keys(TileAttention *t) {
     line(t, "dv = ct::mma(to_act(p%s), g, dv);", keep(t));
     line(t, "dk = ct::mma(ds, q, dk);");
     print_loop_end(t);
-    print_store(t, t->gradient, arena_format(t->a, "dk * %.9gf", t->s.scale),
-                "BN", "nb", "HEADS + head", "ALL");
+    print_store(t, t->gradient,
+                arena_format(t->a, "dk * %s", real(t, t->s.scale)), "BN", "nb",
+                "HEADS + head", "ALL");
     print_store(t, t->gradient, "dv", "BN", "nb", "HEADS + KV_HEADS + head",
                 "ALL");
 }

@@ -230,19 +230,19 @@ __tile__ auto interleave(Tile a, Tile b, Tile c, Tile d) {
         ct::cat<beside>(ct::reshape<Thick>(c), ct::reshape<Thick>(d))));
 }
 
-// The random numbers of dropout, as in prelude.h: for each of the blocks of
-// Philox4x32-10 four neighbours along an axis, 0 where the upper 24 bits are
-// below `least` and else `factor`.
+// The random numbers of dropout, as in prelude.h: from each of so many numbers
+// on, of a block of Philox4x32-10, four neighbours along an axis, 0 where the
+// upper 24 bits are below `least` and else `factor`.
 template <int Axis, int M, int N, class Number>
 __tile__ auto draw_kept(Number seed, int stream, Number epoch,
-                        ct::tile<int, ct::shape<M, N>> block, int least,
+                        ct::tile<int, ct::shape<M, N>> first, int least,
                         float factor) {
     using Tile = ct::tile<unsigned, ct::shape<M, N>>;
     const auto multiplier0 = ct::full<Tile>(0xD2511F53u);
     const auto multiplier1 = ct::full<Tile>(0xCD9E8D57u);
     auto k0 = ct::element_cast<unsigned>(seed);
     unsigned k1 = (unsigned)stream;
-    Tile w0 = ct::element_cast<unsigned>(block);
+    Tile w0 = ct::element_cast<unsigned>(first) >> 2;
     Tile w1 = spread<M, N>(ct::element_cast<unsigned>(epoch));
     Tile w2 = ct::full<Tile>(0u), w3 = w2;
     for (int round = 0; round < 10; round++) {

@@ -59,7 +59,7 @@ static void write_file(const char *path, const Text *text) {
 }
 
 // The tile kernels of a program in one file, with a function for each that runs
-// all of its blocks.
+// all of its blocks.  TILE_CANDIDATE=N selects another candidate than the first.
 static void write_run(Text *t, const char *kernel) {
     text_add(t,
              "extern \"C\" void %s_run(void **argument, int grid) {\n"
@@ -70,9 +70,11 @@ static void write_run(Text *t, const char *kernel) {
 static void write_tiles(Arena *a, const char *folder, const char *name,
                         const TileTexts *tiles) {
     Text t = text_new(a);
+    const char *number = getenv("TILE_CANDIDATE");
+    int candidate = number != NULL ? atoi(number) % TILE_CANDIDATES : 0;
     for (int i = 0; i < tiles->count; i++) {
         const TileKernel *k = &tiles->kernel[i];
-        text_add(&t, "%s\n", k->text[0]);
+        text_add(&t, "%s\n", k->text[candidate]);
         write_run(&t, k->name);
         if (k->sum_grid > 0)
             write_run(&t, arena_format(a, "%s_sum", k->name));
