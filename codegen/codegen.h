@@ -127,8 +127,10 @@ bool kernel_in_family(const Kernel *k);
 enum { TILE_CANDIDATES = 4 };
 
 // A tile kernel.  Its arguments are the addresses of the call's two operands
-// and result, those that its prologues read, then those of the epilogue's
-// kernel; of attention those of the kernel that it replaces, then `number`.
+// and result, those that its prologues read, those of the epilogue's kernel,
+// then a workspace if it leaves partial sums.  Kernel NAME_sums, of the same
+// text and arguments, then adds these in order.  The arguments of attention are
+// those of the kernel that it replaces, then `number`.
 typedef struct TileKernel {
     const TileFusion *fusion;
     const NodeId *read; // tensors of the prologues
@@ -144,11 +146,8 @@ typedef struct TileKernel {
     KernelCost cost;
     const struct TileKernel *second; // launched next, or NULL: the gradients of
                                      // attention have two kernels
-    // Of NAME_sum, which adds the sums of parts of the reduced axis in order;
-    // 0: there are none.  Its arguments are they, then those from the result
-    // on.
-    int sum_grid;
-    int64_t partial_bytes; // of these sums
+    int sum_grid;                    // blocks of NAME_sums; 0: there is none
+    int64_t workspace;               // bytes
 } TileKernel;
 
 // The tile kernels of a step, one for each of its tile fusions.

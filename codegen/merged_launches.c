@@ -140,13 +140,11 @@ void launches_merge(Launches *l, Arena *a) {
 }
 
 // Whether tile kernels do the work of one of its kernels.
-static bool is_skipped(const TileFusions *f, MergedLaunch m) {
-    for (int i = 0; i < f->num_prologues; i++) {
-        int kernel = f->prologue[i].kernel;
-        if (kernel >= m.first && kernel < m.first + m.count && tile_skips(f, i))
-            return true;
-    }
-    return false;
+static bool is_replaced(const TileFusions *f, MergedLaunch m) {
+    bool found = false;
+    for (int k = m.first; k < m.first + m.count; k++)
+        found |= tile_replaces(f, k);
+    return found;
 }
 
 void merged_emit(Text *t, const Launches *l, int step) {
@@ -157,7 +155,7 @@ void merged_emit(Text *t, const Launches *l, int step) {
                         4 * (long long)merged_barrier_counter(device);
     for (int i = 0; i < l->plan->merged.count; i++) {
         const MergedKernel *m = &l->merged[i];
-        if (is_skipped(&l->plan->tiles, m->launch))
+        if (is_replaced(&l->plan->tiles, m->launch))
             continue;
         text_add(t,
                  "    {.step = %d, .launch = %d, .count = %d, .blocks = %d,\n"

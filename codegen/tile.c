@@ -37,7 +37,7 @@ static bool can_split(const TileSchedule *s, int depth) {
 
 // A block for each multiprocessor at least, with a smaller tile if need be.
 static TileSizes choose_sizes(const TileSchedule *s, int64_t processors) {
-    enum { ROWS = 128, FEW_ROWS = 64, LEAST_ROWS = 32, LEAST = 16 };
+    enum { ROWS = TILE_ROWS, FEW_ROWS = 64, LEAST_ROWS = 32, LEAST = 16 };
     enum { DEPTH = 64, FLAT = 32 };
     TileSizes size = {.rows = power_for(s->cover.rows, LEAST_ROWS, ROWS),
                       .columns = choose_columns(s, LEAST, ROWS),
@@ -212,10 +212,14 @@ static TileSchedule *build(const Launches *l, const TileFusion *f, Arena *a) {
     schedule(s, g, &g->node[n]);
     int64_t processors = g->multiprocessors ? g->multiprocessors : PROCESSORS;
     s->size = choose_sizes(s, processors);
-    split(s, processors);
+    s->parts = 1;
+    if (f->kernel < 0 ||
+        tile_slots(g, &l->plan->group[f->kernel], NO_NODE).count == 0)
+        split(s, processors);
     for (int i = 0; i < TILE_OPERANDS; i++)
         if (f->prologue[i] >= 0)
-            tile_prologue(s, l, f->prologue[i], i, a);
+            tile_prologue(s, l, f->prologue[i], i,
+                          node_base(g, g->node[n].arg[i]), a);
     tile_epilogue(s, l, f, a);
     return s;
 }
@@ -250,12 +254,10 @@ static TileKernel kernel_of(const TileFusion *f, const TileSchedule *s,
     TileKernel k = {.fusion = f,
                     .name = s->name,
                     .body = body_of(a, s),
-                    .grid = (int)(tile_count(s) * s->parts)};
+                    .grid = (int)(tile_count(s) * s->parts),
+                    .sum_grid = (int)tile_sum_blocks(s),
+                    .workspace = tile_workspace(s)};
     find_reads(&k, s, a);
-    if (s->parts > 1) {
-        k.sum_grid = (int)tile_sum_blocks(s);
-        k.partial_bytes = tile_partial_bytes(s);
-    }
     for (int i = 0; i < TILE_CANDIDATES; i++) {
         TileSchedule own = *s;
         Text t = text_new(a);
@@ -294,8 +296,8 @@ static void add_row(Text *rows, const Graph *g, const PlannedStep *s, int step,
              name, code, k->grid, f->call < 0 ? "-1" : s->kernel[f->call].name,
              step, f->kernel, k->number);
     if (k->sum_grid > 0)
-        text_add(rows, ",\n     .sum_grid = %d, .partial_bytes = %lld",
-                 k->sum_grid, (long long)k->partial_bytes);
+        text_add(rows, ",\n     .sum_grid = %d, .workspace = %lld", k->sum_grid,
+                 (long long)k->workspace);
     if (k->num_reads > 0)
         text_add(rows, ", .args = %d,\n     .arg = (const size_t[]){",
                  k->num_reads);

@@ -39,7 +39,7 @@ typedef struct {
     const Kernel *kernel; // NULL: there is none, the operand is in memory
     Type type;            // of the kernel's result
     bool *used;           // which parameters of the kernel it reads
-    bool pooled;          // it reads pooled tensors
+    bool whole, pooled;   // it reads tensors of its shape, and pooled ones
     Block statements;
     const Expr *value; // of the operand's elements
 } TileOperand;
@@ -63,6 +63,8 @@ typedef struct {
     TileOperand operand[TILE_OPERANDS];
     const Kernel *epilogue; // whose parameters it has; NULL: none
     Block statements;       // of the epilogue, from `acc` to the stores
+    int slots;              // partial sums of a column; 0: it reduces nothing
+    Block sums;             // of the kernel that adds them
     int values;             // variables that statements declare
     const char *heading;    // comment
 } TileSchedule;
@@ -76,9 +78,9 @@ int64_t divide_up(int64_t a, int64_t b);
 
 // Tiles of the result, of which each has a block, or one for each part.
 int64_t tile_count(const TileSchedule *s);
-// With several parts: blocks that add their sums, and bytes of these.
+// Blocks of the kernel that adds partial sums, or 0; and bytes of these.
 int64_t tile_sum_blocks(const TileSchedule *s);
-int64_t tile_partial_bytes(const TileSchedule *s);
+int64_t tile_workspace(const TileSchedule *s);
 
 // ---- tile_value.c ----
 
@@ -118,14 +120,25 @@ const Expr *tile_call_with(const TileValues *v, const char *name,
                            const Expr *x);
 // The parameter of the kernel with the address of n.
 const Expr *tile_parameter(TileValues *v, NodeId n);
+// The elements of unpack n, which are at so many elements from its operand's
+// first.
+const Expr *tile_bits(TileValues *v, NodeId n, const Expr *offset,
+                      const Expr *mask);
 // Extents as template arguments: "BM, 1".
 const char *tile_text(const TileValues *v, const bool whole[2]);
 
 // ---- tile_prologue.c ----
 
-// Computes an operand, 0 or 1, as kernel number `kernel` of the step does.
+// Computes an operand, 0 or 1, as kernel number `kernel` of the step computes
+// its result n.
 void tile_prologue(TileSchedule *s, const Launches *l, int kernel, int operand,
-                   Arena *a);
+                   NodeId n, Arena *a);
+
+// ---- tile_reduction.c ----
+
+// Leaves a block's partial sums of column reduction n, and adds those of all
+// blocks in another kernel.
+void tile_reduction(TileValues *v, NodeId n);
 
 // ---- tile_epilogue.c ----
 

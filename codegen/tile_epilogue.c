@@ -56,6 +56,17 @@ static const Expr *load(TileValues *v, NodeId n) {
     return tile_declare(v, n, x);
 }
 
+static const Expr *compute(TileValues *v, NodeId n) {
+    if (v->g->node[n].op != OP_unpack)
+        return NULL;
+    if (v->s->load == STRIDED_GRAD)
+        return tile_bits(
+            v, n, x_name(v->a, "pixel * N + (row_of<BN>() + nb * BN)"),
+            x_name(v->a, "is_pixel && (row_of<BN>() + nb * BN < N)"));
+    return tile_bits(v, n, x_name(v->a, "offsets_of<N, BM, BN>(mb, nb)"),
+                     x_name(v->a, "within<M, N, BM, BN>(mb, nb)"));
+}
+
 // Stores x, of a number of elements to a column of the result, at p.
 static void store(TileValues *v, NodeId n, const char *columns, const Expr *p,
                   const Expr *x) {
@@ -80,7 +91,9 @@ static void store(TileValues *v, NodeId n, const char *columns, const Expr *p,
 static void store_output(TileValues *v, NodeId n) {
     const Node *d = &v->g->node[n];
     const Expr *p = tile_parameter(v, n);
-    if (d->op == OP_pack)
+    if (op_info[d->op].facts & REDUCES)
+        tile_reduction(v, n);
+    else if (d->op == OP_pack)
         store(v, n, " / 8", p,
               tile_call_with(v, "pack<BM, BN, 1>", tile_value(v, d->arg[0])));
     else
@@ -169,6 +182,7 @@ void tile_epilogue(TileSchedule *s, const Launches *l, const TileFusion *f,
     v.extent[1] = "BN";
     v.extents = extents_of;
     v.load = load;
+    v.compute = compute;
     v.to = &s->statements;
     v.call = group_first(v.g, call, CALLS);
     build_statements(&v, f);

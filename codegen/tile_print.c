@@ -8,8 +8,9 @@ int64_t divide_up(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-// Rows of a tile whose parts a block adds.
-enum { SUM_ROWS = 16, SUM_WARPS = 4 };
+// Rows of a tile whose parts a block adds; columns whose partial sums it adds,
+// and those of a column that it reads at once.
+enum { PART_ROWS = 16, SUM_COLUMNS = 16, SUM_ROWS = 128, SUM_WARPS = 4 };
 
 static int64_t groups_of(const TileSchedule *s) {
     return s->load == WEIGHT_GRAD ? s->groups : 1;
@@ -23,39 +24,35 @@ int64_t tile_count(const TileSchedule *s) {
 
 int64_t tile_sum_blocks(const TileSchedule *s) {
     TileSchedule own = *s;
-    own.size.rows = SUM_ROWS;
-    return tile_count(&own);
+    own.size.rows = PART_ROWS;
+    return s->parts > 1   ? tile_count(&own)
+           : s->slots > 0 ? divide_up(s->space.columns, SUM_COLUMNS)
+                          : 0;
 }
 
-int64_t tile_partial_bytes(const TileSchedule *s) {
-    return s->parts * tile_count(s) * s->size.rows * s->size.columns *
-           (int64_t)sizeof(float);
+int64_t tile_workspace(const TileSchedule *s) {
+    int64_t numbers =
+        s->parts > 1
+            ? s->parts * tile_count(s) * s->size.rows * s->size.columns
+            : s->slots * s->cover.batch *
+                  divide_up(s->cover.rows, s->size.rows) * s->space.columns;
+    return numbers * (int64_t)sizeof(float);
 }
 
-static void print_prologue_parameters(Text *t, const TileSchedule *s) {
+static void print_parameters(Text *t, const TileSchedule *s, int warps,
+                             const char *part) {
+    text_add(t, "TILE_KERNEL(%d)\n%s%s(const act *a, const act *b, act *out",
+             warps, s->name, part);
     for (int o = 0; o < TILE_OPERANDS; o++) {
         const Kernel *k = s->operand[o].kernel;
         for (int i = 0; k != NULL && i < k->num_args; i++)
             if (s->operand[o].used[i])
                 text_add(t, ",\n    %s *%c%d", k->arg[i].type, "ab"[o], i);
     }
-}
-
-static void print_epilogue_parameters(Text *t, const TileSchedule *s) {
     for (int i = 0; s->epilogue != NULL && i < s->epilogue->num_args; i++)
         text_add(t, ",\n    %s *p%d", s->epilogue->arg[i].type, i);
-    text_add(t, ")\n{\n");
-}
-
-static void print_parameters(Text *t, const TileSchedule *s) {
-    text_add(t, "TILE_KERNEL(%d)\n%s(const act *a, const act *b, %s",
-             s->size.warps, s->name,
-             s->parts > 1 ? "float *partial" : "act *out");
-    print_prologue_parameters(t, s);
-    if (s->parts > 1)
-        text_add(t, ")\n{\n");
-    else
-        print_epilogue_parameters(t, s);
+    text_add(t, "%s)\n{\n",
+             s->slots > 0 || s->parts > 1 ? ",\n    float *partial" : "");
 }
 
 // M, N and K are the rows, columns and reduced elements of the product.
@@ -88,6 +85,8 @@ static void print_sizes(Text *t, const TileSchedule *s) {
                  "TILES = %lld;\n",
                  (long long)s->parts, (long long)s->part,
                  (long long)tile_count(s));
+    if (s->slots > 0)
+        text_add(t, "    constexpr int SLOTS = %d;\n", s->slots);
 }
 
 // Blocks side by side share rows of the first operand, which is the larger.
@@ -243,10 +242,12 @@ static void print_gathered(Text *t, const TileSchedule *s, int operand,
         return;
     }
     text_add(t,
-             "        const auto %c_row = (n * H + y) * W + x;\n"
              "        const auto %c_ok = %s;\n"
              "        const auto %c_column = %s;\n",
-             letter, letter, inside, letter, channel);
+             letter, inside, letter, channel);
+    if (s->operand[operand].whole)
+        text_add(t, "        const auto %c_row = (n * H + y) * W + x;\n",
+                 letter);
     if (s->operand[operand].pooled)
         text_add(t, "        const auto %c_n = n, %c_y = y, %c_x = x;\n",
                  letter, letter, letter);
@@ -450,18 +451,17 @@ static void print_weight_loop(Text *t, const TileSchedule *s) {
     print_gathered(t, s, 1, s->groups > 1 ? "group * N + c" : "c", "inside");
 }
 
-static void print_statements(Text *t, const TileSchedule *s) {
+static void print_statements(Text *t, const Block *b) {
     t->indent = 1;
-    block_print_tiles(t, &s->statements);
+    block_print_tiles(t, b);
     t->indent = 0;
     text_add(t, "}\n");
 }
 
 // The kernel that adds the sums of all parts, in their order.
-static void print_sum(Text *t, const TileSchedule *s) {
-    text_add(t, "\nTILE_KERNEL(%d)\n%s_sum(const float *partial, act *out",
-             SUM_WARPS, s->name);
-    print_epilogue_parameters(t, s);
+static void print_parts(Text *t, const TileSchedule *s) {
+    text_add(t, "\n");
+    print_parameters(t, s, SUM_WARPS, "_sums");
     print_extents(t, s);
     text_add(t,
              "    constexpr int PARTS = %lld, TILES = %lld, ROWS = %d;\n"
@@ -469,7 +469,7 @@ static void print_sum(Text *t, const TileSchedule *s) {
              "    constexpr int MB = (M + BM - 1) / BM, "
              "NB = (N + BN - 1) / BN;\n",
              (long long)s->parts, (long long)tile_count(s), s->size.rows,
-             SUM_ROWS, s->size.columns);
+             PART_ROWS, s->size.columns);
     print_tile(t, "ct::bid().x");
     text_add(t, "    const int tile = (z * ((M + ROWS - 1) / ROWS) + "
                 "mb * BM / ROWS) * NB + nb;\n"
@@ -478,7 +478,22 @@ static void print_sum(Text *t, const TileSchedule *s) {
                 "load_tile<PARTS * TILES, ROWS, BN, 1, BM, BN>("
                 "partial, part * TILES + tile, mb %% (ROWS / BM), 0));\n");
     print_weight_group(t, s);
-    print_statements(t, s);
+    print_statements(t, &s->statements);
+}
+
+// Adds the partial sums of all blocks.
+static void print_sums(Text *t, const TileSchedule *s) {
+    text_add(t, "\n");
+    print_parameters(t, s, SUM_WARPS, "_sums");
+    text_add(t,
+             "    constexpr int Z = %lld, M = %lld, N = %lld, BM = %d, "
+             "SLOTS = %d;\n"
+             "    constexpr int MB = (M + BM - 1) / BM, BR = %d, BN = %d;\n"
+             "    const int nb = ct::bid().x;\n",
+             (long long)s->cover.batch, (long long)s->cover.rows,
+             (long long)s->space.columns, s->size.rows, s->slots, SUM_ROWS,
+             SUM_COLUMNS);
+    print_statements(t, &s->sums);
 }
 
 void tile_print(Text *t, const TileSchedule *s) {
@@ -486,7 +501,7 @@ void tile_print(Text *t, const TileSchedule *s) {
              "%s" EMITTED_LICENCE "#define SINTER_ACT %d\n"
              "#include \"runtime/prelude/tile.h\"\n\n",
              s->heading, act_bits(s->act));
-    print_parameters(t, s);
+    print_parameters(t, s, s->size.warps, "");
     print_sizes(t, s);
     print_block(t, s);
     if (s->load == MATRIX_ROWS)
@@ -498,11 +513,13 @@ void tile_print(Text *t, const TileSchedule *s) {
     else
         print_window_loop(t, s);
     text_add(t, "        acc = ct::mma(a_tile, b_tile, acc);\n    }\n");
-    if (s->parts == 1) {
-        print_statements(t, s);
+    if (s->parts > 1) {
+        text_add(t, "    store_tile<PARTS * TILES, BM, BN, 1, BM, BN>("
+                    "partial, acc, ct::bid().x, 0, 0);\n}\n");
+        print_parts(t, s);
         return;
     }
-    text_add(t, "    store_tile<PARTS * TILES, BM, BN, 1, BM, BN>("
-                "partial, acc, ct::bid().x, 0, 0);\n}\n");
-    print_sum(t, s);
+    print_statements(t, &s->statements);
+    if (s->slots > 0)
+        print_sums(t, s);
 }

@@ -31,6 +31,15 @@ static bool is_pooled(TilePlace place) {
     return place.window[0] > 1 || place.window[1] > 1;
 }
 
+// A row or a column of the pixels that a tensor has for the operand's.
+static const Expr *pixel_of(const TileValues *v, const char *name,
+                            int64_t window) {
+    const Expr *x = own(v, name);
+    return window == 1 ? x
+                       : expr_of(v->a, "$0 / $1",
+                                 (const Expr *[]){x, x_number(v->a, window)});
+}
+
 // The offset of the element of a tensor that is at each place.
 static const Expr *offset_of(TileValues *v, NodeId n) {
     Type t = *v->g->node[n].type;
@@ -39,17 +48,17 @@ static const Expr *offset_of(TileValues *v, NodeId n) {
     if (!place.whole[0])
         return column;
     columns = x_number(v->a, space_columns(&t));
+    v->operand->whole |= !is_pooled(place);
     if (!is_pooled(place))
         return expr_of(v->a, "$0 * $1 + $2",
                        (const Expr *[]){own(v, "_row"), columns, column});
     v->operand->pooled = true;
-    const Expr *row = expr_of(
-        v->a, "($0 * $1 + $2 / $3)",
-        (const Expr *[]){own(v, "_n"), x_number(v->a, t.dim[1]), own(v, "_y"),
-                         x_number(v->a, place.window[0])});
-    row = expr_of(v->a, "($0 * $1 + $2 / $3)",
-                  (const Expr *[]){row, x_number(v->a, t.dim[2]), own(v, "_x"),
-                                   x_number(v->a, place.window[1])});
+    const Expr *row = own(v, "_n");
+    for (int i = 0; i < 2; i++)
+        row = expr_of(v->a, "($0 * $1 + $2)",
+                      (const Expr *[]){
+                          row, x_number(v->a, t.dim[i + 1]),
+                          pixel_of(v, i == 0 ? "_y" : "_x", place.window[i])});
     return expr_of(v->a, "$0 * $1 + $2",
                    (const Expr *[]){row, columns, column});
 }
@@ -81,23 +90,19 @@ static const Expr *load(TileValues *v, NodeId n) {
 }
 
 static const Expr *unpacked(TileValues *v, NodeId n) {
-    const Node *d = &v->g->node[n];
-    const Expr *arg[3] = {tile_parameter(v, d->arg[0]), offset_of(v, n),
-                          mask_of(v, n)};
-    const char *name = arena_format(v->a, "load_bits<%lld>",
-                                    (long long)node_int(d, ATTR_bits, 0));
-    return tile_declare(v, n, tile_call(v, name, 3, arg));
+    return tile_bits(v, n, offset_of(v, n), mask_of(v, n));
 }
 
 // A pixel has the gradient of its window if it is the one with the index.
 static const Expr *unpooled(TileValues *v, NodeId n) {
     const Node *d = &v->g->node[n];
-    TilePlace place = place_of(v, d->arg[1]);
-    const Expr *rows = x_number(v->a, place.window[0]);
-    const Expr *columns = x_number(v->a, place.window[1]);
+    TilePlace from = place_of(v, d->arg[1]), to = place_of(v, n);
     const Expr *at =
         expr_of(v->a, "$0 % $1 * $2 + $3 % $2",
-                (const Expr *[]){own(v, "_y"), rows, columns, own(v, "_x")});
+                (const Expr *[]){pixel_of(v, "_y", to.window[0]),
+                                 x_number(v->a, from.window[0] / to.window[0]),
+                                 x_number(v->a, from.window[1] / to.window[1]),
+                                 pixel_of(v, "_x", to.window[1])});
     v->operand->pooled = true;
     return tile_declare(v, n,
                         expr_of(v->a, "$0 == $1 ? $2 : 0.0f",
@@ -111,8 +116,6 @@ static const Expr *compute(TileValues *v, NodeId n) {
         return unpacked(v, n);
     case OP_max_pool_grad:
         return unpooled(v, n);
-    case OP_var_finalize: // no library computed it
-        return tile_value(v, v->g->node[n].arg[0]);
     default:
         return NULL;
     }
@@ -127,10 +130,9 @@ static void name_extents(TileValues *v, const TileSchedule *s, int operand) {
 }
 
 void tile_prologue(TileSchedule *s, const Launches *l, int kernel, int operand,
-                   Arena *a) {
+                   NodeId n, Arena *a) {
     TileOperand *to = &s->operand[operand];
     const Kernel *k = &l->kernel[kernel];
-    NodeId n = k->group->output[0];
     TileValues v = tile_values(s, l, k, k->group, a);
     *to = (TileOperand){.kernel = k,
                         .type = *v.g->node[n].type,

@@ -58,6 +58,19 @@ const Expr *tile_parameter(TileValues *v, NodeId n) {
     return tile_name(v, v->parameter, i);
 }
 
+const Expr *tile_bits(TileValues *v, NodeId n, const Expr *offset,
+                      const Expr *mask) {
+    const Node *d = &v->g->node[n];
+    const Expr *x = tile_call(
+        v,
+        arena_format(v->a, "load_bits<%lld>",
+                     (long long)node_int(d, ATTR_bits, 0)),
+        3, (const Expr *[]){tile_parameter(v, d->arg[0]), offset, mask});
+    if (d->type->dtype == BOOL)
+        x = expr_of(v->a, "$0 != 0", &x);
+    return tile_declare(v, n, x);
+}
+
 static bool is_constant(const TileValues *v, NodeId n) {
     return v->g->node[n].op == OP_constant;
 }
@@ -95,7 +108,8 @@ static const Expr *compute(TileValues *v, NodeId n) {
     const Expr *other = v->compute != NULL ? v->compute(v, n) : NULL;
     if (other != NULL)
         return other;
-    if (d->op == OP_reshape || is_rounding(v->g, d))
+    // No library computed the variance.
+    if (d->op == OP_reshape || d->op == OP_var_finalize || is_rounding(v->g, d))
         return tile_value(v, d->arg[0]);
     for (int i = 0; i < d->num_args; i++)
         operand[i] = operand_of(v, n, d->arg[i]);

@@ -214,10 +214,12 @@ typedef struct {
 
 // A tile kernel that computes a library call and the kernel behind it, in place
 // of that kernel.  Its arguments are the call's three addresses, those of its
-// prologues, then the kernel's.  Or it replaces a kernel without a call,
-// together with the other tile kernels of that launch, in their order; then it
-// has the kernel's arguments and `number`.  A device launches it if the trainer
-// has code of it for the GPU, else the call and the kernel.
+// prologues, the kernel's, then that of a workspace if it has one.  Behind it,
+// NAME_sums with the same arguments adds the partial sums that it has left
+// there.  Or it replaces a kernel without a call, together with the other tile
+// kernels of that launch, in their order; then it has the kernel's arguments
+// and `number`.  A device launches it if the trainer has code of it for the
+// GPU, else the call and the kernel.
 typedef struct {
     const char *name; // of its function
     int code;         // the number of its code; equal kernels share it
@@ -225,15 +227,11 @@ typedef struct {
     int call;         // of the plan; -1: none
     int step;         // of the plan's steps
     int launch;       // the step's launch that is replaced, from 0; -1: none
+    int sum_grid;     // blocks of NAME_sums; 0: there is none
+    size_t workspace; // bytes
     int args;          // of prologues
     const size_t *arg; // their offsets in the arena
     int number;        // the last argument of a kernel without a call
-    // Blocks of the function NAME_sum, launched after it; 0: there is none. The
-    // first stores sums of parts of the reduced axis in place of the result,
-    // the second adds them.  Its arguments are the sums, the result, and those
-    // of the kernel that is replaced.
-    int sum_grid;
-    size_t partial_bytes; // of the sums
 } RtTile;
 
 // A launch of a step, from 0, whose work the tile kernel of a call does as its

@@ -84,20 +84,19 @@ static const double TILE_SHARE = 0.8; // of the library's speed
 
 // Adds the prologue of an operand: its share of the kernel's time, and the
 // bytes that are read in place of the operand's.
-static void prologue_add(const Launches *l, int kernel, const Device *d,
-                         TileTime *time, Group *fused) {
+static void prologue_add(const Launches *l, int kernel, NodeId operand,
+                         const Device *d, TileTime *time, Group *fused) {
     const TileFusions *f = &l->plan->tiles;
     const Graph *g = l->plan->graph;
     const Group *group = &l->plan->group[kernel];
     int i = 0;
     while (f->prologue[i].kernel != kernel)
         i++;
-    const TilePrologue *p = &f->prologue[i];
     time->library +=
         (gpu_seconds(g, group, &l->kernel[kernel], d) + GPU_LAUNCH) /
-        p->readers;
-    fused->bytes +=
-        p->operands - graph_bytes(g, g->node[group->output[0]].type);
+        f->prologue[i].readers;
+    fused->bytes += tile_prologue_reads(g, group, operand) -
+                    graph_bytes(g, g->node[operand].type);
 }
 
 // Attention's kernel and its tile kernels: their products and other
@@ -130,6 +129,7 @@ TileTime tile_time(const Launches *l, const TileKernel *k, const Device *d) {
         return attention_time(l, k, d);
     const Group *call = &l->plan->group[f->call];
     const Kernel *kernel = &l->kernel[f->call];
+    const Node *contraction = &g->node[group_first(g, call, CALLS)];
     Group fused = *call, idle = *call;
     TileTime p = {.library = gpu_seconds(g, call, kernel, d) + GPU_LAUNCH};
     if (f->kernel >= 0) {
@@ -140,8 +140,9 @@ TileTime tile_time(const Launches *l, const TileKernel *k, const Device *d) {
     }
     for (int o = 0; o < TILE_OPERANDS; o++)
         if (f->prologue[o] >= 0)
-            prologue_add(l, f->prologue[o], d, &p, &fused);
-    fused.bytes += 2 * k->partial_bytes;
+            prologue_add(l, f->prologue[o], node_base(g, contraction->arg[o]),
+                         d, &p, &fused);
+    fused.bytes += 2 * k->workspace;
     idle.bytes = 0;
     double busy = fmin(1, k->grid / fmax(1, d->multiprocessors));
     p.tile = fmax(gpu_seconds(g, &fused, kernel, d),

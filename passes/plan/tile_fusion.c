@@ -7,7 +7,6 @@
 typedef struct {
     const Graph *g;
     const LibraryFusions *fusions;
-    const MergedLaunches *merged;
     Readers reader;  // of each node
     bool *is_output; // of each node: whether it is a result of the graph
 } Search;
@@ -92,12 +91,27 @@ static bool is_packed(const Graph *g, const TileSpace *s, const Node *d) {
            whole[1] && whole[2] && s->columns % 8 == 0;
 }
 
+static bool is_whole(const TileSpace *s, const Node *d) {
+    bool whole[3];
+    return d->op == OP_pack || (tile_extents(s, *d->type, whole) && whole[0] &&
+                                whole[1] && whole[2]);
+}
+
+// Bits in memory, of an element of the result each.
+static bool is_unpacked(const Graph *g, const TileSpace *s, const Group *group,
+                        NodeId n) {
+    const Node *d = &g->node[n];
+    return d->op == OP_unpack && !group_has(group, d->arg[0]) &&
+           s->batch == 1 && is_whole(s, d) &&
+           (d->type->dtype == BOOL || d->type->dtype == U8);
+}
+
 // Whether a node of the epilogue, or one that it reads, is a number or a
 // function of the elements of tensors that broadcast to the result.
 static bool is_elementwise(const Graph *g, const TileSpace *s, const Node *d) {
     if (is_packed(g, s, d))
         return true;
-    if (d->op == OP_uniform || d->op == OP_var_finalize || d->op == OP_mod)
+    if (d->op == OP_uniform || d->op == OP_mod)
         return false;
     return has_type(s, *d->type) &&
            ((op_info[d->op].facts & POINTWISE) || d->op == OP_reshape);
@@ -111,29 +125,95 @@ static bool is_read(const Graph *g, const TileSpace *s, NodeId n) {
     return d->op != OP_iota && d->type->dtype != BOOL && has_type(s, *d->type);
 }
 
-static bool is_whole(const TileSpace *s, const Node *d) {
-    bool whole[3];
-    return d->op == OP_pack || (tile_extents(s, *d->type, whole) && whole[0] &&
-                                whole[1] && whole[2]);
+static bool reduces(const Node *d) {
+    return (op_info[d->op].facts & REDUCES) != 0;
+}
+
+// A sum or a variance of each column of a tensor with the result's shape.
+static bool is_reduction(const Graph *g, const TileSpace *s, NodeId n) {
+    const Node *d = &g->node[n];
+    return (d->op == OP_sum || d->op == OP_var) && s->batch == 1 &&
+           d->type->dtype == F32 && reduction_kind(g, n) == COLUMN_REDUCTION &&
+           has_type(s, *g->node[d->arg[0]].type) &&
+           is_whole(s, &g->node[d->arg[0]]);
+}
+
+TileSlots tile_slots(const Graph *g, const Group *group, NodeId n) {
+    TileSlots s = {-1, -1, 0};
+    for (NodeId m = group->first; m <= group->last; m++) {
+        const Node *d = &g->node[m];
+        if (!reduces(d))
+            continue;
+        TileSlots own = {-1, -1, s.count};
+        for (NodeId k = group->first; k < m && own.sum < 0; k++)
+            if (reduces(&g->node[k]) && g->node[k].arg[0] == d->arg[0])
+                own.sum = tile_slots(g, group, k).sum;
+        if (own.sum < 0)
+            own.sum = own.count++;
+        if (d->op == OP_var)
+            own.squares = own.count++;
+        s.count = own.count;
+        if (m == n)
+            s = own;
+        if (m == n)
+            break;
+    }
+    return s;
+}
+
+static bool is_node(const Search *s, const TileSpace *space, const Group *group,
+                    NodeId n) {
+    const Node *d = &s->g->node[n];
+    if (n == group->workspace || is_unpacked(s->g, space, group, n))
+        return true;
+    if (!is_reduction(s->g, space, n) && !is_elementwise(s->g, space, d))
+        return false;
+    for (int i = 0; i < d->num_args; i++) {
+        NodeId arg = d->arg[i];
+        bool good = group_has(group, arg) ? !reduces(&s->g->node[arg])
+                                          : is_read(s->g, space, arg);
+        if (!good)
+            return false;
+    }
+    return true;
+}
+
+// Rows of a block of the input gradient of strided windows may be few, so that
+// no variance is taken from them.
+static bool takes_variance(const Graph *g, const Group *group) {
+    for (NodeId n = group->first; n <= group->last; n++)
+        if (g->node[n].op == OP_var)
+            return true;
+    return false;
+}
+
+static bool is_strided_grad(const Node *d) {
+    return d->op == OP_conv_grad_input &&
+           (node_ints(d, ATTR_stride, 0, 1) > 1 ||
+            node_ints(d, ATTR_stride, 1, 1) > 1);
 }
 
 static bool is_epilogue(const Search *s, const Group *group, NodeId call) {
     TileSpace space = tile_space(s->g, call);
-    if (group->kind != GROUP_GRID || group->workspace != NO_NODE)
+    if (group->kind != GROUP_GRID ||
+        (is_strided_grad(&s->g->node[call]) && takes_variance(s->g, group)))
         return false;
     for (int i = 0; i < group->num_outputs; i++)
-        if (!is_whole(&space, &s->g->node[group->output[i]]))
+        if (!reduces(&s->g->node[group->output[i]]) &&
+            !is_whole(&space, &s->g->node[group->output[i]]))
             return false;
-    for (NodeId n = group->first; n <= group->last; n++) {
-        const Node *d = &s->g->node[n];
-        if (!is_elementwise(s->g, &space, d))
+    for (NodeId n = group->first; n <= group->last; n++)
+        if (!is_node(s, &space, group, n))
             return false;
-        for (int i = 0; i < d->num_args; i++)
-            if (!group_has(group, d->arg[i]) &&
-                !is_read(s->g, &space, d->arg[i]))
-                return false;
-    }
     return true;
+}
+
+// Bytes of partial sums, written and read.
+static int64_t partial_bytes(const Graph *g, const Group *group, NodeId call) {
+    TileSpace space = tile_space(g, call);
+    int64_t blocks = (space.rows + TILE_ROWS - 1) / TILE_ROWS;
+    return 2 * (int64_t)sizeof(float) * blocks * space.columns *
+           tile_slots(g, group, NO_NODE).count;
 }
 
 // ---- the order of launches ----
@@ -145,12 +225,18 @@ static bool is_over(const Search *s, NodeId n, const Group *call) {
     return false;
 }
 
-static bool writes_over(const Search *s, const Group *group,
-                        const Group *call) {
+static bool results_over(const Search *s, const Group *group,
+                         const Group *call) {
     for (int i = 0; i < group->num_outputs; i++)
         if (is_over(s, group->output[i], call))
             return true;
-    return group->workspace != NO_NODE && is_over(s, group->workspace, call);
+    return false;
+}
+
+static bool writes_over(const Search *s, const Group *group,
+                        const Group *call) {
+    return results_over(s, group, call) ||
+           (group->workspace != NO_NODE && is_over(s, group->workspace, call));
 }
 
 // The first group that reads n; -1: none does.
@@ -162,15 +248,6 @@ static int first_reader(const Search *s, NodeId n) {
     return first;
 }
 
-static bool is_merged(const Search *s, int k) {
-    for (int i = 0; i < s->merged->count; i++) {
-        MergedLaunch m = s->merged->launch[i];
-        if (k >= m.first && k < m.first + m.count)
-            return true;
-    }
-    return false;
-}
-
 // The tile kernel runs in place of the epilogue, so the operands of the call
 // must be in memory until then.  The device holds one call, so no other comes
 // before the epilogue; nor do other shards, whose sums are calls.  A call that
@@ -179,10 +256,13 @@ static int find_epilogue(const Search *s, int k, NodeId call) {
     const Group *group = s->fusions->group;
     int reader = first_reader(s, call);
     if (s->g->node[call].op == OP_conv_grad_weight || reader < 0 ||
-        call_adds_to(&s->g->node[call]) != NO_NODE || is_merged(s, reader) ||
+        (call_adds_to(&s->g->node[call]) != NO_NODE && reader > k + 1) ||
         !is_epilogue(s, &group[reader], call))
         return -1;
-    for (int i = k + 1; i <= reader; i++)
+    // A tile kernel does not use the epilogue's workspace.
+    if (results_over(s, &group[reader], &group[k]))
+        return -1;
+    for (int i = k + 1; i < reader; i++)
         if (writes_over(s, &group[i], &group[k]) ||
             group_assigns_input(s->g, &group[i], &group[k]) ||
             group[i].kind == GROUP_CALL)
@@ -231,8 +311,15 @@ static bool is_kept(const Search *s, const TileFusions *f,
     return true;
 }
 
-// Sets or clears the prologue of the operands that are n.
-static void mark_operands(const Search *s, const TileFusions *f, NodeId n,
+static bool stores(const Group *group, NodeId n) {
+    for (int i = 0; i < group->num_outputs; i++)
+        if (group->output[i] == n)
+            return true;
+    return false;
+}
+
+// Sets or clears the prologue of the operands that a kernel computes.
+static void mark_operands(const Search *s, const TileFusions *f, int kernel,
                           int prologue) {
     for (int i = 0; i < f->count; i++) {
         if (f->fusion[i].call < 0)
@@ -240,7 +327,7 @@ static void mark_operands(const Search *s, const TileFusions *f, NodeId n,
         const Group *call = &s->fusions->group[f->fusion[i].call];
         const Node *d = &s->g->node[group_first(s->g, call, CALLS)];
         for (int o = 0; o < TILE_OPERANDS; o++)
-            if (node_base(s->g, d->arg[o]) == n)
+            if (stores(&s->fusions->group[kernel], node_base(s->g, d->arg[o])))
                 f->fusion[i].prologue[o] = prologue;
     }
 }
@@ -252,21 +339,33 @@ static void find_prologues(const Search *s, TileFusions *f, Arena *a) {
         graph_tile_prologues(s->g, group, s->fusions->num_groups, a, &found);
     for (int i = 0; i < found; i++) {
         TilePrologue p = f->prologue[i];
-        NodeId n = group[p.kernel].output[0];
-        mark_operands(s, f, n, p.kernel);
+        mark_operands(s, f, p.kernel, p.kernel);
         if (is_kept(s, f, &p))
             f->prologue[kept++] = p;
         else
-            mark_operands(s, f, n, -1);
+            mark_operands(s, f, p.kernel, -1);
     }
     f->num_prologues = kept;
 }
 
-static bool is_part_of_fusion(const LibraryFusions *r, const TileFusion *f) {
+// Whether it reads the variance of a batch_norm whose statistics a library may
+// take: it would be in another form.
+static bool reads_variance(const LibraryFusions *r, const Graph *g, int k) {
+    for (NodeId n = r->group[k].first;
+         r->num_norms > 0 && n <= r->group[k].last; n++)
+        if (g->node[n].op == OP_var_finalize)
+            return true;
+    return false;
+}
+
+static bool is_part_of_fusion(const Graph *g, const LibraryFusions *r,
+                              const TileFusion *f) {
     bool is = (f->call >= 0 && is_fused(r, f->call)) ||
-              (f->kernel >= 0 && is_fused(r, f->kernel));
+              (f->kernel >= 0 &&
+               (is_fused(r, f->kernel) || reads_variance(r, g, f->kernel)));
     for (int o = 0; o < TILE_OPERANDS; o++)
-        is |= f->prologue[o] >= 0 && is_fused(r, f->prologue[o]);
+        is |= f->prologue[o] >= 0 && (is_fused(r, f->prologue[o]) ||
+                                      reads_variance(r, g, f->prologue[o]));
     return is;
 }
 
@@ -348,11 +447,11 @@ static TileFusion attention_fusion(const Graph *g, const Group *group, int k) {
 }
 
 TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
-                               const MergedLaunches *j, Arena *a) {
+                               Arena *a) {
     TileFusions f = {0};
     if (g->act != F16 && g->act != BF16)
         return f;
-    Search s = {g, r, j, group_readers(g, r->group, r->num_groups, a),
+    Search s = {g, r, group_readers(g, r->group, r->num_groups, a),
                 ARENA_ARRAY(a, g->count, bool)};
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_output)
@@ -374,10 +473,15 @@ TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
         to->stores = has_other_readers(&s, call, to->kernel);
         int64_t bytes = graph_bytes(g, g->node[call].type);
         to->bytes = to->kernel < 0 ? 0 : to->stores ? bytes : 2 * bytes;
+        if (to->kernel < 0)
+            continue;
+        const Group *epilogue = &r->group[to->kernel];
+        to->bytes -= partial_bytes(g, epilogue, call);
+        to->launches += tile_slots(g, epilogue, NO_NODE).count > 0;
     }
     find_prologues(&s, &f, a);
     for (int i = 0; i < f.count; i++)
-        f.fusion[i].fused = is_part_of_fusion(r, &f.fusion[i]);
+        f.fusion[i].fused = is_part_of_fusion(g, r, &f.fusion[i]);
     return f;
 }
 
@@ -414,6 +518,13 @@ static bool is_applied(const TileFusions *f, int kernel, int readers,
 bool tile_skips(const TileFusions *f, int prologue) {
     const TilePrologue *p = &f->prologue[prologue];
     return is_applied(f, p->kernel, p->readers, is_taken);
+}
+
+bool tile_replaces(const TileFusions *f, int k) {
+    for (int i = 0; i < f->num_prologues; i++)
+        if (f->prologue[i].kernel == k && tile_skips(f, i))
+            return true;
+    return tile_taken(f, k) != NULL;
 }
 
 Saving tile_saving(const TileFusions *f, bool fused) {

@@ -15,7 +15,6 @@
 #define PASSES_PLAN_TILE_FUSION_H
 
 #include "passes/plan/library_fusion.h"
-#include "passes/plan/merged_launch.h"
 
 enum { TILE_OPERANDS = 2 };
 
@@ -27,18 +26,18 @@ typedef struct {
     bool stores;   // it also stores the call's result, which others read
     int64_t bytes; // not read or written when the epilogue is part of it
     bool fused;    // a part of it can be part of a library fusion
-    int launches;  // of tile kernels: 2 of the gradients of attention
+    int launches;  // of tile kernels: 2 of the gradients of attention, and if
+                   // the second adds partial sums
     bool taken;    // by the plan's device, see tools/tile.c
 } TileFusion;
 
-// A kernel whose result contractions alone read: it is not launched if they all
-// apply it.
+// A kernel whose results contractions alone read: it is not launched if they
+// all apply it.
 typedef struct {
-    int kernel;       // which group
-    int last;         // which group is the last that reads its result
-    int readers;      // operands that it computes
-    int64_t operands; // bytes that each of them reads in place of its result
-    int64_t bytes;    // not read or written when it is not launched
+    int kernel;    // which group
+    int last;      // launch at which the last of its readers may run
+    int readers;   // operands that it computes
+    int64_t bytes; // not read or written when it is not launched
 } TilePrologue;
 
 typedef struct {
@@ -59,6 +58,21 @@ TileSpace tile_space(const Graph *g, NodeId call);
 TileSpace tile_positions(const Type *t);
 bool tile_extents(const TileSpace *s, Type t, bool whole[3]);
 
+// Column reductions of an epilogue: a block leaves partial sums of its rows,
+// which a second kernel adds in the order of blocks.  A variance has the sum of
+// its column and that of the squared distances from the block's mean; nodes
+// that reduce the same tensor share the sum.
+typedef struct {
+    int sum, squares; // of a node: numbers of its partial sums
+    int count;        // of all nodes
+} TileSlots;
+
+// n may be NO_NODE.
+TileSlots tile_slots(const Graph *g, const Group *group, NodeId n);
+
+// The most rows of a block.
+enum { TILE_ROWS = 128 };
+
 // Whether a tile kernel can compute a contraction.
 bool tile_contraction(const Graph *g, NodeId n);
 
@@ -78,6 +92,9 @@ typedef struct {
 
 bool tile_place(Type operand, Type t, TilePlace *out);
 
+// Bytes that a prologue reads for one of its results.
+int64_t tile_prologue_reads(const Graph *g, const Group *group, NodeId output);
+
 // The prologues that the uses of tensors allow, whatever their offsets.
 TilePrologue *graph_tile_prologues(const Graph *g, const Group *group,
                                    int num_groups, Arena *a, int *count);
@@ -86,11 +103,14 @@ TilePrologue *graph_tile_prologues(const Graph *g, const Group *group,
 
 // The fusions of a graph whose activations have 16 bits, none of another.
 TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
-                               const MergedLaunches *j, Arena *a);
+                               Arena *a);
 
 // The fusion that is taken and computes group k as its call or its epilogue, or
 // NULL.
 const TileFusion *tile_taken(const TileFusions *f, int k);
+
+// Whether a fusion that is taken does the work of kernel k.
+bool tile_replaces(const TileFusions *f, int k);
 
 // Whether all operands that a prologue computes are those of fusions that are
 // taken: then its kernel is not launched.

@@ -52,17 +52,19 @@ static bool is_number(Type operand, Type t) {
     return is_placed(operand, t, F32) || is_placed(operand, t, ACT);
 }
 
-// Windows side by side that cover the operand: each pixel is in one of them.
+// Windows side by side that cover the result: each pixel is in one of them.
 static bool is_unpooled(const Graph *g, Type operand, const Node *d) {
-    TilePlace place;
+    TilePlace from, to;
     if (d->op != OP_max_pool_grad ||
-        !tile_place(operand, *g->node[d->arg[1]].type, &place) ||
-        rows_of(*d->type) != rows_of(operand))
+        !tile_place(operand, *g->node[d->arg[1]].type, &from) ||
+        !tile_place(operand, *d->type, &to) || !to.whole[0])
         return false;
-    for (int i = 0; i < 2; i++)
-        if (node_ints(d, ATTR_window, i, 1) != place.window[i] ||
-            node_ints(d, ATTR_stride, i, 1) != place.window[i])
+    for (int i = 0; i < 2; i++) {
+        int64_t window = node_ints(d, ATTR_window, i, 1);
+        if (window * to.window[i] != from.window[i] ||
+            node_ints(d, ATTR_stride, i, 1) != window)
             return false;
+    }
     for (int i = 0; i < 4; i++)
         if (node_ints(d, ATTR_pad, i, 0) != 0)
             return false;
@@ -71,7 +73,8 @@ static bool is_unpooled(const Graph *g, Type operand, const Node *d) {
 
 static bool is_unpacked(const Group *group, Type operand, const Node *d) {
     return d->op == OP_unpack && !group_has(group, d->arg[0]) &&
-           is_placed(operand, *d->type, U8);
+           (is_placed(operand, *d->type, U8) ||
+            is_placed(operand, *d->type, BOOL));
 }
 
 static bool is_elementwise(Type operand, const Node *d) {
@@ -114,20 +117,40 @@ static bool is_node(const Graph *g, const Group *group, Type operand,
     return !unpools || g->node[d->arg[0]].op == OP_unpack;
 }
 
-// Whether a kernel stores one tensor, of numbers that follow from those at the
-// same place of others.
+// Whether a kernel stores tensors of one shape, of numbers that follow from
+// those at the same place of others.
 static bool is_prologue(const Search *s, const Group *group) {
     const Graph *g = s->g;
     if (group->kind != GROUP_GRID || group->workspace != NO_NODE ||
-        group->num_outputs != 1 || s->is_output[group->output[0]])
+        group->num_outputs == 0)
         return false;
     Type operand = *g->node[group->output[0]].type;
-    if (operand.dtype != ACT || operand.rank < 2)
-        return false;
+    for (int i = 0; i < group->num_outputs; i++) {
+        Type t = *g->node[group->output[i]].type;
+        if (s->is_output[group->output[i]] || t.dtype != ACT || t.rank < 2 ||
+            !type_is(&t, &operand))
+            return false;
+    }
     for (NodeId n = group->first; n <= group->last; n++)
         if (!is_node(g, group, operand, &g->node[n]))
             return false;
     return true;
+}
+
+int64_t tile_prologue_reads(const Graph *g, const Group *group, NodeId output) {
+    Arena *a = arena_new();
+    bool *needed = ARENA_ARRAY(a, g->count, bool);
+    int64_t bytes = 0;
+    needed[output] = true;
+    for (NodeId n = group->last + 1; n-- > group->first;)
+        for (int i = 0; needed[n] && i < g->node[n].num_args; i++)
+            needed[node_base(g, g->node[n].arg[i])] =
+                needed[g->node[n].arg[i]] = true;
+    for (int i = 0; i < group->num_inputs; i++)
+        if (needed[group->input[i]])
+            bytes += graph_bytes(g, g->node[group->input[i]].type);
+    arena_free(a);
+    return bytes;
 }
 
 // ---- readers ----
@@ -156,7 +179,19 @@ static int count_operands(const Graph *g, NodeId call, NodeId n) {
     return found;
 }
 
+// The launch at which a contraction may run: in place of its epilogue, if that
+// is the next one.
+static int launch_of(const Search *s, int k, NodeId call) {
+    for (int e = s->reader.first[call]; e >= 0; e = s->reader.next[e])
+        if (s->reader.group[e] == k + 1 && s->group[k + 1].kind == GROUP_GRID)
+            return k + 1;
+    return k;
+}
+
+// Adds the readers of result n, and the bytes that they save.
 static bool find_readers(const Search *s, NodeId n, TilePrologue *p) {
+    int64_t result = graph_bytes(s->g, s->g->node[n].type);
+    int before = p->readers;
     for (int e = s->reader.first[n]; e >= 0; e = s->reader.next[e]) {
         const Group *group = &s->group[s->reader.group[e]];
         if (group->kind != GROUP_CALL)
@@ -167,9 +202,12 @@ static bool find_readers(const Search *s, NodeId n, TilePrologue *p) {
         if (found < 0)
             return false;
         p->readers += found;
-        p->last = s->reader.group[e] > p->last ? s->reader.group[e] : p->last;
+        int last = launch_of(s, s->reader.group[e], call);
+        p->last = last > p->last ? last : p->last;
     }
-    return p->readers > 0;
+    int64_t reads = tile_prologue_reads(s->g, &s->group[p->kernel], n);
+    p->bytes += result + (p->readers - before) * (result - reads);
+    return p->readers > before;
 }
 
 TilePrologue *graph_tile_prologues(const Graph *g, const Group *group,
@@ -183,14 +221,12 @@ TilePrologue *graph_tile_prologues(const Graph *g, const Group *group,
             s.is_output[node_base(g, g->node[n].arg[0])] = true;
     for (int k = 0; k < num_groups && (g->act == F16 || g->act == BF16); k++) {
         TilePrologue p = {.kernel = k};
-        if (!is_prologue(&s, &group[k]) ||
-            !find_readers(&s, group[k].output[0], &p))
-            continue;
+        bool good = is_prologue(&s, &group[k]);
+        for (int i = 0; good && i < group[k].num_outputs; i++)
+            good = find_readers(&s, group[k].output[i], &p);
         for (int i = 0; i < group[k].num_inputs; i++)
-            p.operands += graph_bytes(g, g->node[group[k].input[i]].type);
-        int64_t result = graph_bytes(g, g->node[group[k].output[0]].type);
-        p.bytes = result + p.operands + p.readers * (result - p.operands);
-        if (p.bytes > 0)
+            p.bytes += graph_bytes(g, g->node[group[k].input[i]].type);
+        if (good && p.bytes > 0)
             found[(*count)++] = p;
     }
     return found;

@@ -330,16 +330,17 @@ static bool open_graphs(RtCuda *c, RtError *e) {
     return true;
 }
 
-// A tile kernel has the arguments of a call, of prologues and of a kernel.
+// A tile kernel has the arguments of a call, of prologues and of a kernel, and
+// a workspace.
 static bool allocate_arguments(RtCuda *c, RtError *e) {
-    enum { ARGS_OF_CALL = 3 };
+    enum { ARGS_OF_CALL = 3, WORKSPACE = 1 };
     int most = 0, of_prologues = 0;
     for (int i = 0; i < c->plan->num_kernels; i++)
         most = c->plan->kernel[i].args > most ? c->plan->kernel[i].args : most;
     for (int i = 0; i < c->plan->num_tiles; i++)
         if (c->plan->tile[i].args > of_prologues)
             of_prologues = c->plan->tile[i].args;
-    most += ARGS_OF_CALL + of_prologues;
+    most += ARGS_OF_CALL + of_prologues + WORKSPACE;
     c->at = calloc((size_t)most + 1, sizeof *c->at);
     c->argument = calloc((size_t)most + 1, sizeof *c->argument);
     if (c->at == NULL || c->argument == NULL)

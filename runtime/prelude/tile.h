@@ -144,6 +144,73 @@ template <int M, int N, int Bits, class Tile> __tile__ auto pack(Tile x) {
     return ct::element_cast<unsigned char>(ct::sum<2>(parts));
 }
 
+// The offsets of the elements of tile (i, j) in a matrix of C columns; and
+// whether one of R rows has them.
+template <int C, int M, int N> __tile__ auto offsets_of(int i, int j) {
+    return (column_of<M>() + i * M) * C + (row_of<N>() + j * N);
+}
+template <int R, int C, int M, int N> __tile__ auto within(int i, int j) {
+    return (column_of<M>() + i * M < R) && (row_of<N>() + j * N < C);
+}
+
+// x, with 0 in those rows of the i-th tile of M that a matrix of R rows lacks.
+template <int R, int M, int N, class Tile>
+__tile__ auto rows_within(Tile x, int i) {
+    if constexpr (R % M == 0)
+        return x;
+    else
+        return where(spread<M, N>(column_of<M>() + i * M < R), x, 0.0f);
+}
+template <int M, int N, class Tile, class Rows>
+__tile__ auto pixels_within(Tile x, Rows is_pixel) {
+    return where(spread<M, N>(is_pixel), x, 0.0f);
+}
+template <int M, int N, class Tile> __tile__ auto column_sums(Tile x) {
+    return ct::reshape<ct::shape<1, N>>(ct::sum<0>(x));
+}
+// Of the rows that it has: the squared distances from their means.
+template <int R, int M, int N, class Tile, class Sums>
+__tile__ auto column_squares(Tile x, Sums sums, int i) {
+    const float rows = R - i * M < M ? R % M : M;
+    const auto apart =
+        rows_within<R, M, N>(x - spread<M, N>(sums * (1.0f / rows)), i);
+    return column_sums<M, N>(apart * apart);
+}
+
+// The sums of tile nb of N columns, from P partial sums of each of them; and
+// their variances, from those of R rows in tiles of M.
+template <int S, int P, int N, int BP, int BN>
+__tile__ auto sums_of_columns(const float *p, int slot, int nb) {
+    auto sums = filled<1, BN>(0.0f);
+    STEPS(i, (P + BP - 1) / BP) {
+        sums = sums + column_sums<BP, BN>(matrix<BP, BN>(
+                          load_tile<S, P, N, 1, BP, BN>(p, slot, i, nb)));
+    }
+    return sums;
+}
+template <int S, int P, int N, int R, int M, int BP, int BN>
+__tile__ auto variance_of_columns(const float *p, int slot, int squares,
+                                  int nb) {
+    const auto means =
+        sums_of_columns<S, P, N, BP, BN>(p, slot, nb) * (1.0f / R);
+    auto sums = filled<1, BN>(0.0f);
+    STEPS(i, (P + BP - 1) / BP) {
+        const auto left = to_float(R - (column_of<BP>() + i * BP) * M);
+        const auto some = where(left < 0.0f, 0.0f, left);
+        const auto rows = where(some < (float)M, some, (float)M);
+        const auto own =
+            matrix<BP, BN>(load_tile<S, P, N, 1, BP, BN>(p, slot, i, nb));
+        const auto divisors = where(rows < 1.0f, 1.0f, rows);
+        const auto apart =
+            own / spread<BP, BN>(divisors) - spread<BP, BN>(means);
+        const auto within =
+            matrix<BP, BN>(load_tile<S, P, N, 1, BP, BN>(p, squares, i, nb));
+        sums = sums + column_sums<BP, BN>(
+                          spread<BP, BN>(rows) * (apart * apart) + within);
+    }
+    return sums * (1.0f / R);
+}
+
 template <class Tile> __tile__ auto expf(Tile x) {
     return ct::exp(x);
 }

@@ -211,8 +211,11 @@ static bool *find_kept(const Run *r, const Graph *g) {
     for (int i = 0; r->test->how == TILED && i < r->plan->num_steps; i++) {
         const GraphPlan *p = r->plan->step[i].plan;
         for (int k = 0; p->graph == g && k < p->tiles.num_prologues; k++)
-            if (tile_skips(&p->tiles, k))
-                kept[p->group[p->tiles.prologue[k].kernel].output[0]] = false;
+            for (int j = 0;
+                 tile_skips(&p->tiles, k) &&
+                 j < p->group[p->tiles.prologue[k].kernel].num_outputs;
+                 j++)
+                kept[p->group[p->tiles.prologue[k].kernel].output[j]] = false;
     }
     return kept;
 }

@@ -143,6 +143,7 @@ const Named tiled_cases[] = {
     {"tiles in f16",     {NET("tiles"), AS_IS,     F16,  1, TILED, false}},
     {"tiles in bf16",    {NET("tiles"), WITH(as_brain), BF16, 1, TILED, false}},
     {"windows, tiled",   {NET("windows"), WITH(as_half), F16, 1, TILED, false}},
+    {"prologues, tiled", {NET("prologues"), AS_IS, F16,  1, TILED, false}},
     {"resnet9, tiled",   {RESNET, WITH(half),      F16,  1, TILED, false}},
     {"squeeze, tiled",   {NET("squeeze"), WITH(as_half), F16, 1, TILED, false}},
     {"sequence, tiled",  {NET("sequence"), WITH(as_brain), BF16, 1, TILED, false}},

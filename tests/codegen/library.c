@@ -58,15 +58,16 @@ static void write_file(const char *path, const Text *text) {
     fclose(f);
 }
 
-// The tile kernels of a program in one file, with a function for each that runs
-// all of its blocks.  TILE_CANDIDATE=N selects another candidate than the first.
-static void write_run(Text *t, const char *kernel) {
+static void write_run(Text *t, const char *kernel, const char *part) {
     text_add(t,
-             "extern \"C\" void %s_run(void **argument, int grid) {\n"
-             "    ct::launch(\"%s\", %s, argument, grid);\n}\n\n",
-             kernel, kernel, kernel);
+             "extern \"C\" void %s%s_run(void **argument, int grid) {\n"
+             "    ct::launch(\"%s%s\", %s%s, argument, grid);\n}\n\n",
+             kernel, part, kernel, part, kernel, part);
 }
 
+// The tile kernels of a program in one file, with a function for each that runs
+// all of its blocks.  TILE_CANDIDATE=N selects another candidate than the
+// first.
 static void write_tiles(Arena *a, const char *folder, const char *name,
                         const TileTexts *tiles) {
     Text t = text_new(a);
@@ -75,9 +76,9 @@ static void write_tiles(Arena *a, const char *folder, const char *name,
     for (int i = 0; i < tiles->count; i++) {
         const TileKernel *k = &tiles->kernel[i];
         text_add(&t, "%s\n", k->text[candidate]);
-        write_run(&t, k->name);
+        write_run(&t, k->name, "");
         if (k->sum_grid > 0)
-            write_run(&t, arena_format(a, "%s_sum", k->name));
+            write_run(&t, k->name, "_sums");
     }
     write_file(arena_format(a, "%s/%s.tile.cc", folder, name), &t);
 }

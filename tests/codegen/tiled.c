@@ -15,48 +15,33 @@ static TilingDevice *tiled_of(RtDevice *d) {
     return (TilingDevice *)(void *)d; // device is its first field
 }
 
-typedef void Kernel(void **argument, int grid);
-
-static Kernel *find(const TilingDevice *d, const RtTile *tile,
-                    const char *end) {
+static void run_blocks(const TilingDevice *d, const char *kernel,
+                       const char *part, void **argument, int grid) {
     char name[256];
-    Kernel *kernel;
-    snprintf(name, sizeof name, "%s%s", tile->name, end);
-    *(void **)&kernel = dlsym(d->kernels, name);
-    if (kernel == NULL)
+    void (*blocks)(void **argument, int grid);
+    snprintf(name, sizeof name, "%s%s_run", kernel, part);
+    *(void **)&blocks = dlsym(d->kernels, name);
+    if (blocks == NULL)
         abort();
-    return kernel;
-}
-
-// The sums of parts hold no numbers before.
-static void run_parts(const TilingDevice *d, const RtTile *tile,
-                      void **argument) {
-    char *partial = aligned_alloc(ALIGNMENT, tile->partial_bytes);
-    void *out = argument[2], **epilogue = argument + OF_CALL + tile->args;
-    if (partial == NULL)
-        abort();
-    memset(partial, 0xff, tile->partial_bytes);
-    argument[2] = &partial;
-    find(d, tile, "_run")(argument, tile->grid);
-    epilogue[-2] = &partial;
-    epilogue[-1] = out;
-    find(d, tile, "_sum_run")(epilogue - 2, tile->sum_grid);
-    free(partial);
+    blocks(argument, grid);
 }
 
 // Runs a tile kernel with the arguments of its call, unless it has none, of its
-// prologues and, if it replaces a kernel, of that; without a call a number
-// follows.
+// prologues and, if it replaces a kernel, of that; a workspace follows, without
+// a call a number.
 static void run(TilingDevice *d, const RtTile *tile, const size_t *of_call,
                 const size_t *of_kernel, int args) {
     const int calls = of_call != NULL ? OF_CALL : 0;
     size_t bytes = (d->plan->arena_bytes + ALIGNMENT) / ALIGNMENT * ALIGNMENT;
-    char *arena = aligned_alloc(ALIGNMENT, bytes), *at[MAX_ARGUMENTS];
+    size_t room = (tile->workspace / ALIGNMENT + 1) * ALIGNMENT;
+    char *arena = aligned_alloc(ALIGNMENT, bytes);
+    char *workspace = aligned_alloc(ALIGNMENT, room), *at[MAX_ARGUMENTS];
     void *argument[MAX_ARGUMENTS];
-    if (calls + tile->args + args >= MAX_ARGUMENTS || arena == NULL)
-        abort();
-    d->host->read(d->host, arena, 0, d->plan->arena_bytes);
     int count = calls + tile->args + args, number = tile->number;
+    if (count >= MAX_ARGUMENTS || arena == NULL || workspace == NULL)
+        abort();
+    memset(workspace, 0xff, room); // NaN
+    d->host->read(d->host, arena, 0, d->plan->arena_bytes);
     for (int i = 0, own; i < count; i++) {
         own = i - calls - tile->args;
         at[i] = arena + (own >= 0     ? of_kernel[own]
@@ -64,13 +49,13 @@ static void run(TilingDevice *d, const RtTile *tile, const size_t *of_call,
                                       : of_call[i]);
         argument[i] = &at[i];
     }
-    argument[count] = &number;
+    argument[count] = of_call != NULL ? (void *)&workspace : (void *)&number;
+    run_blocks(d, tile->name, "", argument, tile->grid);
     if (tile->sum_grid > 0)
-        run_parts(d, tile, argument);
-    else
-        find(d, tile, "_run")(argument, tile->grid);
+        run_blocks(d, tile->name, "_sums", argument, tile->sum_grid);
     d->host->write(d->host, 0, arena, d->plan->arena_bytes);
     free(arena);
+    free(workspace);
     d->launched++;
 }
 

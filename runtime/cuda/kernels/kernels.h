@@ -210,9 +210,9 @@ typedef struct {
     int count;
     CUmodule *module;     // of the first of equal ones
     CUfunction *function; // of each
-    CUfunction *sum;      // of those that have one
+    CUfunction *sums;     // of each that leaves partial sums: adds them
     bool *usable;
-    CUdeviceptr partial; // sums of parts
+    CUdeviceptr workspace; // for any of them
 } RtTiles;
 
 // Finds the code that the trainer has; the GPU needs no context yet.
@@ -222,10 +222,10 @@ bool rt_tiles_open(RtTiles *k, const RtGpu *gpu, const RtTrainer *t,
 void rt_tiles_load(RtTiles *k, const RtTrainer *t);
 void rt_tiles_close(RtTiles *k);
 
-// Bytes for the sums of parts, which one launch reads before the next writes
-// them; and their address.
+// Bytes for partial sums, which one launch reads before the next writes them;
+// and their address.
 size_t rt_tiles_workspace(const RtTiles *k);
-void rt_tiles_bind(RtTiles *k, CUdeviceptr partial);
+void rt_tiles_bind(RtTiles *k, CUdeviceptr workspace);
 
 // The usable tile kernel of a library call of the plan, or NULL.
 const RtTile *rt_tiles_find(const RtTiles *k, int call);

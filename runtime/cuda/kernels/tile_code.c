@@ -4,6 +4,7 @@
 
 #include "runtime/cuda/kernels/kernels.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 // One thread: the compiler chooses the threads of a block, and the driver asks
@@ -17,11 +18,11 @@ static bool find(RtTiles *k, int i, CUfunction *function, const char *name,
                           e, "find tile kernel %s", name);
 }
 
-static bool find_sum(RtTiles *k, int i, RtError *e) {
+static bool find_sums(RtTiles *k, int i, RtError *e) {
     if (k->tile[i].sum_grid == 0)
         return true;
-    char *name = rt_path("%s_sum", k->tile[i].name);
-    bool good = name != NULL ? find(k, i, &k->sum[i], name, e)
+    char *name = rt_path("%s_sums", k->tile[i].name);
+    bool good = name != NULL ? find(k, i, &k->sums[i], name, e)
                              : rt_fail(e, EXIT_MEMORY, "out of memory");
     free(name);
     return good;
@@ -33,7 +34,7 @@ static bool load(RtTiles *k, int i, const char *code) {
     RtError e;
     if (rt_driver_good(cu, cu->module_load(&k->module[i], code, 0, NULL, NULL),
                        &e, "load tile kernel %s", name) &&
-        find(k, i, &k->function[i], name, &e) && find_sum(k, i, &e))
+        find(k, i, &k->function[i], name, &e) && find_sums(k, i, &e))
         return true;
     rt_warn("%s; %s does its work", e.text,
             k->tile[i].call < 0 ? "another kernel" : "a library call");
@@ -46,9 +47,9 @@ bool rt_tiles_open(RtTiles *k, const RtGpu *gpu, const RtTrainer *t,
     *k = (RtTiles){.gpu = gpu, .tile = plan->tile, .count = plan->num_tiles};
     k->module = calloc(count, sizeof *k->module);
     k->function = calloc(count, sizeof *k->function);
-    k->sum = calloc(count, sizeof *k->sum);
+    k->sums = calloc(count, sizeof *k->sums);
     k->usable = calloc(count, sizeof *k->usable);
-    if (k->module == NULL || k->function == NULL || k->sum == NULL ||
+    if (k->module == NULL || k->function == NULL || k->sums == NULL ||
         k->usable == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     for (int i = 0; i < k->count; i++)
@@ -74,7 +75,7 @@ void rt_tiles_load(RtTiles *k, const RtTrainer *t) {
                                                  k->tile[i].code));
         k->usable[i] = k->usable[first];
         k->function[i] = k->function[first];
-        k->sum[i] = k->sum[first];
+        k->sums[i] = k->sums[first];
     }
 }
 
@@ -105,13 +106,13 @@ size_t rt_tiles_workspace(const RtTiles *k) {
     enum { ALIGNMENT = 256 };
     size_t most = 0;
     for (int i = 0; i < k->count; i++)
-        if (k->usable[i] && k->tile[i].partial_bytes > most)
-            most = k->tile[i].partial_bytes;
+        if (k->usable[i] && k->tile[i].workspace > most)
+            most = k->tile[i].workspace;
     return (most + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-void rt_tiles_bind(RtTiles *k, CUdeviceptr partial) {
-    k->partial = partial;
+void rt_tiles_bind(RtTiles *k, CUdeviceptr workspace) {
+    k->workspace = workspace;
 }
 
 static CUresult launch(const RtTiles *k, CUfunction function, int grid,
@@ -122,26 +123,11 @@ static CUresult launch(const RtTiles *k, CUfunction function, int grid,
 
 CUresult rt_tiles_launch(const RtTiles *k, const RtTile *tile, CUstream stream,
                          void **argument) {
-    CUfunction function = k->function[tile - k->tile];
-    CUdeviceptr partial = k->partial;
-    if (tile->sum_grid == 0)
-        return launch(k, function, tile->grid, stream, argument);
-    // The sums take the result's place, and then the two places before the
-    // arguments of the epilogue.
-    void *out = argument[2], **epilogue = argument + 3 + tile->args;
-    argument[2] = &partial;
-    CUresult result = launch(k, function, tile->grid, stream, argument);
-    argument[2] = out;
-    if (result != CUDA_SUCCESS)
-        return result;
-    void *kept[] = {epilogue[-2], epilogue[-1]};
-    epilogue[-2] = &partial;
-    epilogue[-1] = out;
-    result =
-        launch(k, k->sum[tile - k->tile], tile->sum_grid, stream, epilogue - 2);
-    epilogue[-2] = kept[0];
-    epilogue[-1] = kept[1];
-    return result;
+    const ptrdiff_t i = tile - k->tile;
+    CUresult result = launch(k, k->function[i], tile->grid, stream, argument);
+    return tile->sum_grid == 0 || result != CUDA_SUCCESS
+               ? result
+               : launch(k, k->sums[i], tile->sum_grid, stream, argument);
 }
 
 void rt_tiles_close(RtTiles *k) {
@@ -150,7 +136,7 @@ void rt_tiles_close(RtTiles *k) {
             k->gpu->cu->module_unload(k->module[i]);
     free(k->module);
     free(k->function);
-    free(k->sum);
+    free(k->sums);
     free(k->usable);
     *k = (RtTiles){0};
 }

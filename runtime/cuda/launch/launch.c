@@ -229,6 +229,7 @@ static void launch_pending(RtCuda *c, const RtPendingTile *p, int kernel,
         *at++ = c->arena + p->tile->arg[i];
     for (int i = 0; i < args; i++)
         *at++ = c->arena + arg[i];
+    *at = c->tiles.workspace;
     launch_tile(c, p->tile, p->number,
                 arg != NULL ? p->tile->launch : p->number);
 }
