@@ -76,7 +76,7 @@ static void choose_sizes(TileAttention *t, int i) {
     enum { LEAST = 16, SHORT = 64, LONG = 128 };
     static const struct {
         int other, warps;
-    } candidate[TILE_CANDIDATES] = {{64, 8}, {32, 8}, {16, 8}, {32, 4}};
+    } candidate[TILE_CANDIDATES] = {{64, 8}, {32, 8}, {16, 8}, {16, 4}};
     int64_t positions = t->s.positions;
     int own = power_for(positions, LEAST, SHORT);
     int other = power_for(positions, LEAST, candidate[i].other);
