@@ -17,10 +17,11 @@
 #
 # Parts, in this order by default:
 #
+#   tile       tile kernels beside library calls: losses, steps, launches, and
+#              each contraction also beside PyTorch
 #   first      whether a step runs, and without which features if not
 #   tests      all operations and narrow models, against the graph in double
 #   models     losses of all models, against the host device
-#   tile       tile kernels beside library calls: losses, steps, launches
 #   random     2,000 random programs
 #   sanitizer  two models under compute-sanitizer
 #   steps      time of a step beside PyTorch
@@ -45,7 +46,7 @@
 set -u
 
 ROOT=$(CDPATH='' cd "$(dirname "$0")/.." && pwd)
-all="first tests models tile random sanitizer steps accuracy start"
+all="tile first tests models random sanitizer steps accuracy start"
 all="$all memory costs tune graph fusion merging decode shards"
 out='' packages=$ROOT/build/carry data='' unpack='' seconds=590
 DEVICE=cuda:0 SMALL='' BUILD=''
@@ -176,7 +177,7 @@ share_of() {
     steps) echo 24 ;;
     first) echo 12 ;;
     accuracy) echo 8 ;;
-    models | random | costs) echo 6 ;;
+    models | random | costs | tile) echo 6 ;;
     tests | sanitizer) echo 5 ;;
     *) echo 3 ;;
     esac

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Tile kernels against library calls: losses, the time of a step, and in the log
-# the longest launches of both.
+# Tile kernels against library calls: losses, the time of a step, in the log the
+# longest launches of both, and the time of each contraction, also in PyTorch.
 set -u
 . "$ROOT/bench/gpu/rows.sh"
 . "$ROOT/bench/gpu/trainer.sh"
@@ -19,6 +19,23 @@ losses() {
     sed -n 's/.*"split":"step".*"loss":\([^,}]*\).*/\1/p' metrics >"$name"
 }
 
+# contractions OPTION...: rows of a model's contractions, one by one.
+contractions() {
+    "$SINTER" show plan "$ROOT/models/$model.net" "$@" \
+        --set batch="$(batch_of "$model")" >graph 2>err || {
+        cat err
+        return 1
+    }
+    "${PYTHON:-python3}" "$ROOT/bench/gpu/contractions.py" tiles.json \
+        library.json graph "$TRACED" "$DEVICE" f16 >"$model.layers" || return
+    while IFS="$(printf '\t')" read -r name count tile library torch; do
+        row "$model: $name: tile kernel / library" \
+            "$(ratio "$tile" "$library")" "" \
+            "$count in a step: $tile us, library $library us, PyTorch $torch us"
+    done <"$model.layers"
+}
+
+TRACED=8
 set --
 [ -z "$SMALL" ] || set -- --set "precision=mixed(f16)"
 for model in $MODELS; do
@@ -31,8 +48,12 @@ for model in $MODELS; do
         [ $name = tiles ] || without=--without=tile-kernels
         echo "$model, $name:"
         # shellcheck disable=SC2086 # an option or nothing
-        train tile "$model" --steps=16 --profile=$name.json $without || exit
+        rm -rf run
+        ./tile --device="$DEVICE" --out=run --steps=16 \
+            --data=synthetic:$((16 * $(batch_of "$model"))) \
+            --profile-steps="$TRACED" --profile=$name.json $without || exit
     done
+    contractions "$@" || exit
     against "$model" "tile kernels" tile "library calls" \
         "tile --without=tile-kernels" || exit
 done

@@ -94,6 +94,17 @@ grep -q '^| lenet: warm start | [0-9.]* | s | [0-9.]* s before' told/results.md 
 grep -q '^Stand-in GPU, at commit .*, 20' told/results.md ||
     fail "results.md does not tell of what it is"
 
+# Tile kernels, which need NVRTC 13.5 and tileiras.
+if command -v "${CXX-c++}" >/dev/null; then
+    LD_LIBRARY_PATH="$SINTER_DOUBLE/tile/lib:$SINTER_DOUBLE" bench 0 tile
+    finds tile "lenet: tile kernels / library calls" "$number"
+    for name in "conv_1 conv 2x28x28x8 8x5x5x8" "linear_1 matmul 2x400 120x400" \
+        "conv_2 conv_grad_input 2x10x10x16 16x5x5x8" \
+        "conv_2 conv_grad_weight 2x10x10x16 2x14x14x8"; do
+        finds tile "lenet: $name: tile kernel / library" "$number"
+    done
+fi
+
 # A goal is of a row that parts make; compiling is not in the small form.
 grep -v 'torch.compile' "$SINTER_SOURCE/bench/gpu/goals.tsv" >goals
 [ "$(wc -l <goals)" -ge 8 ] || fail "there are no goals"
@@ -211,4 +222,4 @@ bench 1 --seconds=0 start
 finds start status "^not run$"
 expect_says "start: not run: too little time"
 expect 2 "$SINTER_SOURCE/bench/gpu.sh" tets
-expect_says "no part tets; there are first tests models"
+expect_says "no part tets; there are tile first tests"
