@@ -31,6 +31,7 @@ typedef struct {
     TilingDevice tiled;
     const RtPlan *rt;
     const char *folder;
+    const char *sums; // a file of sums of outputs; NULL: none
     Text report;
 } Run;
 
@@ -350,6 +351,61 @@ static void run_steps(Run *r) {
     }
 }
 
+// ---- sums of outputs ----
+
+enum { NUM_SUMS = 4, SUM_SEED = 3 };
+
+// Its elements are right but for roundings to the stored type, which come to
+// `allowed` in a sum with drawn weights: they are independent.
+static void compare_sum(Run *r, const char *name, int k, const double *x,
+                        int64_t count, double right, double rms) {
+    const double most = 6 * error_alone(r->test->storage);
+    double sum = 0, squares = 0;
+    for (int64_t i = 0; i < count; i++) {
+        double w =
+            2 * random_uniform(SUM_SEED + (uint32_t)k,
+                               (uint32_t)stream_of(name), 0, (uint32_t)i) -
+            1;
+        sum += w * x[i];
+        squares += w * w;
+    }
+    if (!(fabs(sum - right) <= most * rms * sqrt(squares)))
+        text_add(&r->report, "%s: sum %d is %.9g, PyTorch has %.9g\n", name, k,
+                 sum, right);
+}
+
+static void compare_output(Run *r, const Graph *g, const char *name,
+                           const double right[NUM_SUMS + 1]) {
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        if (d->op != OP_output || strcmp(node_text(d, ATTR_name), name) != 0)
+            continue;
+        double *x = tensor_read(r->device, r->a, g, d->arg[0]);
+        for (int k = 0; k < NUM_SUMS; k++)
+            compare_sum(r, name, k, x, type_count(d->type), right[k],
+                        right[NUM_SUMS]);
+        return;
+    }
+    text_add(&r->report, "there is no output %s\n", name);
+}
+
+static void compare_sums(Run *r) {
+    FILE *f = fopen(library_source(r->a, r->sums), "r");
+    double right[NUM_SUMS + 1];
+    char name[32];
+    int lines = 0;
+    while (f != NULL &&
+           fscanf(f, "%31s %lf %lf %lf %lf %lf", name, &right[0], &right[1],
+                  &right[2], &right[3], &right[4]) == NUM_SUMS + 2) {
+        compare_output(r, plan_step(r->plan, "train")->graph, name, right);
+        lines++;
+    }
+    if (f == NULL || !feof(f) || lines == 0)
+        text_add(&r->report, "%s has no sums\n", r->sums);
+    if (f != NULL)
+        fclose(f);
+}
+
 // ---- the memory of a run whose launches are merged, and of one without ----
 
 // All that the steps leave, run one after the other.
@@ -412,14 +468,17 @@ static void compare_values(Run *r) {
         return;
     r->device->reserve(r->device);
     run_steps(r);
+    if (r->sums != NULL)
+        compare_sums(r);
     if (r->test->how == TILED && r->tiled.launched == 0)
         text_add(&r->report, "no tile kernel ran\n");
     r->device->close(r->device);
 }
 
 // Builds a case's program and compares what it should.
-static const char *run(Arena *a, const Case *c, void (*runs_well)(Run *r)) {
-    Run r = {.a = a, .test = c, .report = text_new(a)};
+static const char *run(Arena *a, const Case *c, const char *sums,
+                       void (*runs_well)(Run *r)) {
+    Run r = {.a = a, .test = c, .sums = sums, .report = text_new(a)};
     r.folder = library_folder(a);
     if (r.folder == NULL)
         return "no temporary folder";
@@ -432,9 +491,13 @@ static const char *run(Arena *a, const Case *c, void (*runs_well)(Run *r)) {
 }
 
 const char *agree(Arena *a, const Case *c) {
-    return run(a, c, compare_values);
+    return run(a, c, NULL, compare_values);
+}
+
+const char *agree_sums(Arena *a, const Case *c, const char *file) {
+    return run(a, c, file, compare_values);
 }
 
 const char *agree_merged(Arena *a, const Case *c) {
-    return run(a, c, compare_merged);
+    return run(a, c, NULL, compare_merged);
 }

@@ -29,6 +29,10 @@ typedef struct {
 // every stored tensor with graph_eval.  NULL, or what differs.
 const char *agree(Arena *a, const Case *c);
 
+// The same, and compares sums of the first step's outputs with those that a file
+// below the source folder has (tests/pytorch/contractions.py).
+const char *agree_sums(Arena *a, const Case *c, const char *file);
+
 // Runs them in faithful mode with each launch alone, and with those merged that
 // may be.  NULL, or where memory differs afterwards.
 const char *agree_merged(Arena *a, const Case *c);

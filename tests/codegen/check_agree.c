@@ -72,6 +72,17 @@ START_TEST(tiled_kernels_agree) {
 }
 END_TEST
 
+START_TEST(tiled_kernels_compute_what_pytorch_does) {
+    const Case shapes = {
+        "tests/codegen/nets/tile-shapes.ir", NULL, 0, F16, 1, TILED, false, 0};
+    Arena *a = arena_new();
+    const char *why =
+        agree_sums(a, &shapes, "tests/golden/numbers/contractions.txt");
+    ck_assert_msg(why == NULL, "%s", why);
+    arena_free(a);
+}
+END_TEST
+
 // Kernels that are merged leave the same bits as one by one.
 START_TEST(merged_kernels_agree) {
     if (!is_asked_for(&merged_cases[_i]))
@@ -96,6 +107,7 @@ Suite *agree_suite(void) {
     t = tcase_create("tiled");
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, tiled_kernels_agree, 0, tiled_num_cases);
+    tcase_add_test(t, tiled_kernels_compute_what_pytorch_does);
     suite_add_tcase(s, t);
     t = tcase_create("faithful");
     tcase_set_timeout(t, 300);

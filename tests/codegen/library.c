@@ -66,16 +66,16 @@ static void write_run(Text *t, const char *kernel, const char *part) {
 }
 
 // The tile kernels of a program in one file, with a function for each that runs
-// all of its blocks.  TILE_CANDIDATE=N selects another candidate than the
-// first.
+// all of its blocks.  Of their candidates they take each in turn, from number
+// TILE_CANDIDATE on.
 static void write_tiles(Arena *a, const char *folder, const char *name,
                         const TileTexts *tiles) {
     Text t = text_new(a);
     const char *number = getenv("TILE_CANDIDATE");
-    int candidate = number != NULL ? atoi(number) % TILE_CANDIDATES : 0;
+    int first = number != NULL ? atoi(number) % TILE_CANDIDATES : 0;
     for (int i = 0; i < tiles->count; i++) {
         const TileKernel *k = &tiles->kernel[i];
-        text_add(&t, "%s\n", k->text[candidate]);
+        text_add(&t, "%s\n", k->text[(first + i) % TILE_CANDIDATES]);
         write_run(&t, k->name, "");
         if (k->sum_grid > 0)
             write_run(&t, k->name, "_sums");
