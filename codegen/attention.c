@@ -223,14 +223,15 @@ static void emit_scores(const Attend *a, Block *b, const char *to,
          "            const float x = $[(i + r) * LQ + c + u];"
          "            LANES_DO(k, JW)"
          "                sum[r][k] ="
-         "                    fma_of(x, $[(c + u) * $ + j + k], sum[r][k]);"
+         "                    fma_of(x, $[c * $ + j + k + u * $], sum[r][k]);"
          "        }"
          "    UNROLLED(r, RM) LANES_DO(k, JW)"
          "        $[(i + r) * ($ + AT(0, 4)) + j + k] = sum[r][k];"
          "}",
          x_name(e->a, rows), width, width, width,
          a->s.causal ? EXPR(e, "i0 + i + RM - 1 - j0") : EXPR(e, "T - 1 - j0"),
-         x_name(e->a, x), x_name(e->a, y), width, x_name(e->a, to), width);
+         x_name(e->a, x), x_name(e->a, y), width, width, x_name(e->a, to),
+         width);
 }
 
 // Does `body` for the RO rows of results from i on and the DW channels from c

@@ -147,11 +147,14 @@ static void if_walk(Walk *w, const Stmt *s) {
         *turns = all * (share < 0 ? 1 : 1 - share);
         return;
     }
-    *turns = all * (share < 0 ? 1 : share);
+    if (share < 0) // of two branches, each thread takes one
+        share = s->other.first != NULL ? 0.5 : 1;
+    *turns = all * share;
     body_walk(w, &s->body);
-    *turns = all;
+    *turns = s->other.first != NULL ? all * (1 - share) : all;
     loop->last = before;
     body_walk(w, &s->other);
+    *turns = all;
 }
 
 // The chunks of the phase's entries of a kind, and their elements.

@@ -475,11 +475,19 @@ static Estimate call_estimate(Walk *w, const Expr *x) {
 
 // ---- expressions ----
 
+// An index, whose last constant terms are part of the access.
+static Estimate place_estimate(Walk *w, const Expr *x) {
+    while (x->kind == X_OP && *x->name == '+' && x->count == 2 &&
+           estimate_of(w, x->arg[1]).constant)
+        x = x->arg[0];
+    return estimate_of(w, x);
+}
+
 static Estimate index_estimate(Walk *w, const Expr *x) {
     const Expr *array = x->arg[0];
     while (array->kind == X_INDEX)
         array = array->arg[0];
-    Estimate e = both(estimate_of(w, array), estimate_of(w, x->arg[1]));
+    Estimate e = both(estimate_of(w, array), place_estimate(w, x->arg[1]));
     if (x->arg[0]->kind == X_INDEX)
         e = both(e, estimate_of(w, x->arg[0]->arg[1]));
     e.constant = false;
