@@ -74,7 +74,7 @@ END_TEST
 
 START_TEST(tiled_kernels_compute_what_pytorch_does) {
     const Case shapes = {
-        "tests/codegen/nets/tile-shapes.ir", NULL, 0, F16, 1, TILED, false, 0};
+        "tests/codegen/nets/tile-shapes.ir", NULL, 0, F16, 1, TILED, false};
     Arena *a = arena_new();
     const char *why =
         agree_sums(a, &shapes, "tests/golden/numbers/contractions.txt");
