@@ -260,6 +260,29 @@ static void print_operand(TileAttention *t, const char *name, NodeId n,
     block_print_tiles(t->t, &b);
 }
 
+// A number in memory, or computed by the kernel.
+static const Expr *scalar_of(TileAttention *t, NodeId n) {
+    const Node *d = &t->g->node[n];
+    const Expr *operand[4] = {NULL};
+    double number;
+    if (d->op == OP_constant && node_number(d, &number))
+        return literal(t->a, I32, number);
+    if (!group_has(t->kernel->group, n)) {
+        const Expr *p = x_name(t->a, parameter_of(t, n));
+        return call_of(t->a, "load_number", 1, &p);
+    }
+    for (int i = 0; i < d->num_args; i++)
+        operand[i] = scalar_of(t, d->arg[i]);
+    return pointwise_expr(&t->emit, n, operand);
+}
+
+static void print_scalar(TileAttention *t, const char *name, NodeId n) {
+    Block b = {NULL, NULL};
+    Operand o = {.t = t, .statements = &b};
+    declare(&o, n, name, scalar_of(t, n));
+    block_print_tiles(t->t, &b);
+}
+
 static Place queries_of(const char *heads) {
     return (Place){"BM", "mb", "h", heads};
 }
@@ -384,10 +407,10 @@ static void print_sizes(TileAttention *t) {
             "BN;");
     for (int i = 0; i < t->kernel->num_args; i++)
         line(t, "p%d = ct::assume_aligned<16>(p%d);", i, i);
-    if (s->dropout > 0)
-        line(t, "const auto seed = load_number(%s), epoch = load_number(%s);",
-             parameter_of(t, t->node->arg[t->node->num_args - 2]),
-             parameter_of(t, t->node->arg[t->node->num_args - 1]));
+    if (s->dropout > 0) {
+        print_scalar(t, "seed", t->node->arg[t->node->num_args - 2]);
+        print_scalar(t, "epoch", t->node->arg[t->node->num_args - 1]);
+    }
 }
 
 // With a causal mask the last tile of queries has most keys, and is first.

@@ -3,7 +3,6 @@
 #include "passes/plan/library_fusion.h"
 #include "tools/device.h"
 #include "tools/layers.h"
-#include "tools/tile.h"
 #include "tools/tools.h"
 
 #include <inttypes.h>
@@ -441,8 +440,8 @@ static void checked_print(Arena *a, const Arguments *arguments,
     Duration d = duration_of(arguments, p, plan, device);
     Text t = text_new(a);
     if (arguments->json) {
-        d.estimate = step_estimate(a, plan, p, device);
-        d.tiled = step_estimate_with_tile(a, plan, p, device, d.estimate);
+        d.estimate = step_estimate(a, plan, p, device, false);
+        d.tiled = step_estimate(a, plan, p, device, true);
         check_json(&t, p, &l, plan, c, device, &d, &b, diags);
     } else {
         layers_print(a, &t, &l);

@@ -110,13 +110,15 @@ double shard_sum_seconds(const Plan *plan, const Program *p,
 // group k of step i.  On a GPU that reaches the usual parts of its peaks, with
 // the instructions of kernels, the latency of their loads and sums over blocks,
 // the library fusions and merged launches that it selects, and the gap or the
-// barrier before the kernel.
-double **launch_seconds(Arena *a, const Plan *plan, const Device *device);
+// barrier before the kernel.  `tiles`: with the tile kernels that --tile=auto
+// takes.
+double **launch_seconds(Arena *a, const Plan *plan, const Device *device,
+                        bool tiles);
 
 // The sum of launch_seconds and of the sums over shards, for a step of a GPU;
 // 0: not known.
 double step_estimate(Arena *a, const Plan *plan, const Program *p,
-                     const Device *device);
+                     const Device *device, bool tiles);
 
 // Samples of an epoch where the data set's format has a certain number; else 0.
 int64_t epoch_samples(const Recipe *r);

@@ -7,6 +7,7 @@
 // EPYC with AVX-512, to the launches of lenet, mlp, resnet9 and gpt_nano.
 #include "codegen/codegen.h"
 #include "tools/device.h"
+#include "tools/tile.h"
 
 #include <math.h>
 #include <string.h>
@@ -165,7 +166,8 @@ static void gpu_launch_seconds(const Launches *l, const Selected *j,
     fuse_launches(j, seconds, a);
 }
 
-double **launch_seconds(Arena *a, const Plan *plan, const Device *d) {
+double **launch_seconds(Arena *a, const Plan *plan, const Device *d,
+                        bool tiles) {
     bool host = d->lanes > 0;
     const Launches *l = host ? NULL : codegen_launches(plan, plan, a);
     double **seconds = ARENA_ARRAY(a, (size_t)plan->num_steps + 1, double *);
@@ -178,16 +180,18 @@ double **launch_seconds(Arena *a, const Plan *plan, const Device *d) {
         }
         const Selected j = step_select(a, plan, &plan->step[i], d);
         gpu_launch_seconds(&l[i], &j, d, seconds[i], a);
+        if (tiles)
+            tile_seconds(a, &l[i], d, seconds[i]);
     }
     return seconds;
 }
 
 double step_estimate(Arena *a, const Plan *plan, const Program *p,
-                     const Device *d) {
+                     const Device *d, bool tiles) {
     if (d->lanes > 0 || step_seconds(plan, p, d) == 0)
         return 0;
     double seconds = shard_sum_seconds(plan, p, d);
-    double *const *launch = launch_seconds(a, plan, d);
+    double *const *launch = launch_seconds(a, plan, d, tiles);
     for (int i = 0; i < plan->num_steps; i++)
         for (int k = 0; k < plan->step[i].plan->num_groups; k++)
             seconds += step_runs(&p->recipe, &plan->step[i]) * launch[i][k];

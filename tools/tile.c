@@ -195,37 +195,31 @@ static int step_take(Arena *a, const Launches *l, bool all, const Device *d) {
     return taken;
 }
 
-// Takes the faster fusions of a copy of the plan.
-static double seconds_saved(Arena *a, const Launches *l, const Device *d) {
-    GraphPlan plan = *l->plan;
+void tile_seconds(Arena *a, const Launches *l, const Device *d,
+                  double *seconds) {
+    GraphPlan plan = *l->plan; // whose fusions it takes
     Launches own = *l;
     const TileFusions *f = &plan.tiles;
-    double saved = 0;
+    if (f->count == 0)
+        return;
     own.plan = &plan;
-    plan.tiles.fusion = ARENA_ARRAY(a, (size_t)f->count + 1, TileFusion);
+    plan.tiles.fusion = ARENA_ARRAY(a, (size_t)f->count, TileFusion);
     memcpy(plan.tiles.fusion, l->plan->tiles.fusion,
            (size_t)f->count * sizeof *f->fusion);
     step_take(a, &own, false, d);
     const TileKernel *k = codegen_tile_kernels(&own, a);
     for (int i = 0; i < f->count; i++) {
-        TileTime time = tile_time(&own, &k[i], d);
-        if (f->fusion[i].taken)
-            saved += time.library - time.tile;
+        const TileFusion *fusion = &f->fusion[i];
+        if (!fusion->taken)
+            continue;
+        if (fusion->kernel >= 0)
+            seconds[fusion->kernel] = 0;
+        seconds[fusion->call >= 0 ? fusion->call : fusion->kernel] =
+            tile_time(&own, &k[i], d).tile;
     }
-    return saved;
-}
-
-double step_estimate_with_tile(Arena *a, const Plan *plan, const Program *p,
-                               const Device *d, double seconds) {
-    if (seconds == 0)
-        return 0;
-    const Launches *l = codegen_launches(plan, plan, a);
-    for (int i = 0; i < plan->num_steps; i++) {
-        int times = step_runs(&p->recipe, &plan->step[i]);
-        if (times > 0 && plan->step[i].plan->tiles.count > 0)
-            seconds -= times * seconds_saved(a, &l[i], d);
-    }
-    return seconds;
+    for (int i = 0; i < f->num_prologues; i++)
+        if (tile_skips(f, i))
+            seconds[f->prologue[i].kernel] = 0;
 }
 
 static void take_none(const Plan *plan) {

@@ -35,10 +35,11 @@ TileTime tile_time(const Launches *l, const TileKernel *k, const Device *d);
 #define TILE_GAIN 1.3
 void tiles_take(Arena *a, const Arguments *arguments, const Plan *plan);
 
-// The estimate of a step with the tile kernels that --tile=auto takes, of
-// `seconds` without; 0: not known.
-double step_estimate_with_tile(Arena *a, const Plan *plan, const Program *p,
-                               const Device *d, double seconds);
+// Replaces the seconds of the launches of a step whose work tile kernels do
+// that
+// --tile=auto takes: those of the call, or of attention's kernel, are theirs.
+void tile_seconds(Arena *a, const Launches *l, const Device *d,
+                  double *seconds);
 
 // ---- tile_frame.c ----
 

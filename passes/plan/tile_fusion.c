@@ -391,6 +391,27 @@ static bool is_prologue(const Graph *g, const Group *group, const TileSpace *s,
     return true;
 }
 
+static bool is_number(Type t) {
+    return t.dtype == I32 && type_count(&t) == 1;
+}
+
+// Whether node d of the kernel is a sum or a product of numbers, as the epoch
+// of a shard is.
+static bool is_count(const Graph *g, const Group *group, const Node *d) {
+    double value;
+    if ((d->op != OP_add && d->op != OP_mul) || !is_number(*d->type))
+        return false;
+    for (int i = 0; i < d->num_args; i++) {
+        NodeId x = d->arg[i];
+        const Node *n = &g->node[x];
+        if (!is_number(*n->type) ||
+            (n->op == OP_constant ? !node_number(n, &value)
+                                  : !group_has(group, x) && !is_all(g, x)))
+            return false;
+    }
+    return true;
+}
+
 // Operands that are multiplied, and after them a row's logarithms and the seed
 // and the epoch of dropout, which the kernel reads from memory.
 static bool has_operands(const Graph *g, const Group *group, const Node *d) {
@@ -402,7 +423,7 @@ static bool has_operands(const Graph *g, const Group *group, const Node *d) {
                          is_all(g, x);
         if (i < products ? t.dtype != ACT || !is_indexed(t) ||
                                !(in_memory || group_has(group, x))
-                         : !in_memory)
+                         : !in_memory && !is_number(t))
             return false;
     }
     return true;
@@ -424,7 +445,8 @@ static bool is_attention(const Graph *g, const Group *group) {
         const Node *d = &g->node[n];
         if (!(op_info[d->op].facts & ATTENDS)
                 ? !is_prologue(g, group, &qkv, d) &&
-                      !is_prologue(g, group, &result, d)
+                      !is_prologue(g, group, &result, d) &&
+                      !is_count(g, group, d)
                 : !has_operands(g, group, d))
             return false;
     }

@@ -120,7 +120,7 @@ assert odd["link_between"] == 12.5e9 and two["link_between"] == 400e9
 
 # One GPU is the step that check estimates, with the gaps that merging saves.
 gaps = (1.5e-6 - 0.7e-6) * (check["launches_without_joins"] - check["launches"])
-step = 1e-6 * check["step_us_estimate"] + gaps
+step = 1e-6 * check["step_us_estimate_with_tile"] + gaps
 assert isclose(one["weak"][0]["seconds_per_step"], step, rel_tol=1e-6)
 
 # Each has 64 samples, or all together.

@@ -99,7 +99,8 @@ static Forecast step_forecast(Arena *a, const Case *c, Row row,
     PassOptions o = plan_options(f.p, c->arguments, target_of(c->arguments));
     const Plan *plan = f.plan = program_plan(f.p, &o);
     f.device = device_of(c, &f.world);
-    f.timeline = timeline_of(a, f.p, plan, launch_seconds(a, plan, &f.device));
+    f.timeline =
+        timeline_of(a, f.p, plan, launch_seconds(a, plan, &f.device, true));
     f.exchange = exchange_of(&f.timeline, &f.world);
     f.row.exposed = f.exchange.exposed;
     int runs = row.shards * f.timeline.runs;
