@@ -186,11 +186,12 @@ static bool run_add(const Emit *e, Run *r, NodeId n) {
     return true;
 }
 
-// As few turns as registers allow, of which two blocks of a multiprocessor have
-// twice those of three, and as even ones.
+// As few turns as registers allow, and as even ones: of loads, and of the
+// places of rows.  Two blocks of a multiprocessor have twice the registers of
+// three.
 static void run_divide(const Emit *e, Run *r) {
-    enum { LOADS = 28, MOST = 7 }; // columns, each of which has a sum
-    int64_t loads = e->group->kind == GROUP_ROWS ? 2 * LOADS : LOADS;
+    enum { LOADS = 28, PLACES = 14, MOST = 7 }; // columns, each of one sum
+    int64_t times = e->group->kind == GROUP_ROWS ? 2 : 1;
     Division d = e->group->division;
     int64_t parts = d.team > 1 ? d.team : d.chunks, least = INT64_MAX;
     int64_t columns = r->count / d.tiles, tx = threads_along(columns);
@@ -199,7 +200,9 @@ static void run_divide(const Emit *e, Run *r) {
     if (r->sums == 1)
         most_columns = all < MOST ? all : MOST;
     for (int64_t n = 1; n == 1 || n <= most_columns; n++) {
-        int64_t most = loads / (n * r->sums);
+        int64_t most = times * LOADS / (n * r->sums);
+        int64_t placed = times * (LOADS + PLACES) / (n * r->sums + 1);
+        most = most < placed ? most : placed;
         int64_t turns = (own + most - 1) / most;
         int64_t waits = turns * ((all + n - 1) / n);
         if (waits >= least)
@@ -210,12 +213,24 @@ static void run_divide(const Emit *e, Run *r) {
     }
 }
 
+// Whether the columns of first and later sums are added as one reduction. Those
+// of equally many columns, of which a turn has all, are sums of each column.
+static bool is_whole(const Emit *e, NodeId first) {
+    int64_t count = type_count(e->g->node[first].type);
+    if (has_tiles(e) || !is_plain(e, first))
+        return false;
+    for (NodeId n = first; n <= e->group->last; n++)
+        if (sums_blocks(e->g, n) && type_count(e->g->node[n].type) != count)
+            return true;
+    return count >= BLOCK_THREADS;
+}
+
 static Run run_from(const Emit *e, NodeId first) {
     Run r = {.first = first,
              .last = first,
              .count = type_count(e->g->node[first].type),
              .sums = sums_of(e, first),
-             .whole = !has_tiles(e) && is_plain(e, first),
+             .whole = is_whole(e, first),
              .largest = is_largest(e, first)};
     for (NodeId n = first; ++n <= e->group->last;)
         if (sum_with(e, r.last) != NO_NODE) // the pivot is behind it
