@@ -11,7 +11,7 @@ export SINTER_DOUBLE_DEVICE="$work/h200.json"
 # By default, with all contractions as library calls but one.
 expect 0 env LD_LIBRARY_PATH="$SINTER_DOUBLE/tile/lib:$SINTER_DOUBLE" \
     "$SINTER" build "$SINTER_SOURCE/models/gpt_nano.net" --set layers=[1] \
-    --set 'data=synthetic(vocabulary=65, shape=[40])' --set batch=2 \
+    --set 'data=synthetic(vocabulary=65, shape=[60])' --set batch=2 \
     --target=cuda:sm_90 -o tile
 
 # train NAME OPTION...: four steps; a graph runs the last ones.
