@@ -41,6 +41,7 @@ typedef struct {
     bool *used;           // which parameters of the kernel it reads
     bool whole, pooled;   // it reads tensors of its shape, and pooled ones
     Block statements;
+    Block stores;      // of the kernel's results, by the first block of a row
     const Expr *value; // of the operand's elements
 } TileOperand;
 
@@ -98,8 +99,8 @@ typedef struct TileValues {
     const char *extent[2]; // names of whole extents
     void (*extents)(const struct TileValues *v, NodeId n, bool whole[2]);
     const Expr *(*load)(struct TileValues *v, NodeId n);
-    // Of an operation that is not pointwise; NULL of another.  NULL: there is
-    // none.
+    // The value of an operation that is not pointwise; it returns NULL for
+    // another.  NULL: there is none.
     const Expr *(*compute)(struct TileValues *v, NodeId n);
     Block *to;          // which statements are added to
     const Expr **value; // of each node that has one

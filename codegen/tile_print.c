@@ -126,6 +126,12 @@ static void print_prologue(Text *t, const TileSchedule *s, int operand,
     const char letter = "ab"[operand];
     t->indent = 2;
     block_print_tiles(t, &o->statements);
+    if (o->stores.first != NULL) {
+        text_add(t, "        if (nb == 0) {\n");
+        t->indent = 3;
+        block_print_tiles(t, &o->stores);
+        text_add(t, "        }\n");
+    }
     t->indent = 0;
     text_add(t,
              "        const auto %c_tile = %sto_act(where(spread<B%s, B%s>("

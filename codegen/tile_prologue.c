@@ -121,6 +121,32 @@ static const Expr *compute(TileValues *v, NodeId n) {
     }
 }
 
+// Stores the part of a result that the block has loaded.
+static void store_output(TileValues *v, NodeId n) {
+    const Node *d = &v->g->node[n];
+    const bool packs = d->op == OP_pack, transposed = v->s->ta;
+    const char *extents = tile_text(v, (const bool[]){true, true});
+    const char *part = packs ? " / 8" : "";
+    const Expr *x = tile_value(v, packs ? d->arg[0] : n);
+    x = tile_call_with(
+        v, packs ? arena_format(v->a, "pack<%s, 1>", extents) : "to_act", x);
+    const char *name =
+        arena_format(v->a, "store_tile<1, %s%s, 1, %s%s>",
+                     transposed ? "K, M" : "M, K", part, extents, part);
+    const Expr *rows = x_name(v->a, "mb"), *depth = x_name(v->a, "i");
+    Block *before = v->to;
+    v->to = &v->operand->stores;
+    tile_statement(v, (Stmt){.kind = S_CALL,
+                             .node = n,
+                             .value = tile_call(
+                                 v, name, 5,
+                                 (const Expr *[]){tile_parameter(v, n), x,
+                                                  x_number(v->a, 0),
+                                                  transposed ? depth : rows,
+                                                  transposed ? rows : depth})});
+    v->to = before;
+}
+
 // Names of extents of the operand's tile, as it is in memory.
 static void name_extents(TileValues *v, const TileSchedule *s, int operand) {
     bool transposed = operand == 0 ? s->ta : s->tb;
@@ -145,4 +171,7 @@ void tile_prologue(TileSchedule *s, const Launches *l, int kernel, int operand,
     v.to = &to->statements;
     name_extents(&v, s, operand);
     to->value = tile_value(&v, n);
+    if (tile_prologue_of(&l->plan->tiles, kernel)->stored_by >= 0)
+        for (int i = 0; i < k->group->num_outputs; i++)
+            store_output(&v, k->group->output[i]);
 }

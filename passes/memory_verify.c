@@ -6,7 +6,7 @@
 // afterwards.  It replays library fusions too: a
 // call that does the work of a kernel finds its operands, and its results are
 // intact where the kernel would have run.  The tensors of a forked call are
-// intact until its join, and those that a prologue reads until a tile kernel
+// intact until its join, and the operands of a prologue until a tile kernel
 // applies it.
 
 #include "passes/passes.h"
@@ -237,8 +237,8 @@ static const char *check_forks(const Replay *r, int k) {
     return NULL;
 }
 
-// Whether the tile kernel that launch k may be finds what its prologues read,
-// and nothing of it has been written over by the launch.
+// Whether a tile kernel in place of launch k finds the tensors that its
+// prologues read, and the launch writes over none of them.
 static const char *check_prologues(const Replay *r, int k) {
     for (int i = 0; i < r->tiles.count; i++) {
         const TileFusion *f = &r->tiles.fusion[i];

@@ -89,14 +89,14 @@ static void prologue_add(const Launches *l, int kernel, NodeId operand,
     const TileFusions *f = &l->plan->tiles;
     const Graph *g = l->plan->graph;
     const Group *group = &l->plan->group[kernel];
-    int i = 0;
-    while (f->prologue[i].kernel != kernel)
-        i++;
+    const TilePrologue *p = tile_prologue_of(f, kernel);
     time->library +=
         (gpu_seconds(g, group, &l->kernel[kernel], d) + GPU_LAUNCH) /
-        f->prologue[i].readers;
-    fused->bytes += tile_prologue_reads(g, group, operand) -
-                    graph_bytes(g, g->node[operand].type);
+        p->readers;
+    fused->bytes +=
+        (p->stored_by >= 0 ? group->bytes
+                           : tile_prologue_reads(g, group, operand)) -
+        graph_bytes(g, g->node[operand].type);
 }
 
 // Attention's kernel and its tile kernels: their products and other

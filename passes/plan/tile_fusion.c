@@ -290,7 +290,7 @@ static int launch_of(const TileFusion *f) {
     return f->kernel >= 0 ? f->kernel : f->call;
 }
 
-// Whether what the kernel reads is in memory until the last of its readers has
+// Whether the kernel's operands are in memory until the last of its readers has
 // run, be it in place of an epilogue.
 static bool is_kept(const Search *s, const TileFusions *f,
                     const TilePrologue *p) {
@@ -318,16 +318,20 @@ static bool stores(const Group *group, NodeId n) {
     return false;
 }
 
-// Sets or clears the prologue of the operands that a kernel computes.
-static void mark_operands(const Search *s, const TileFusions *f, int kernel,
-                          int prologue) {
+// Sets or clears the prologue of the operands that a kernel computes, or of the
+// one whose reader stores them.
+static void mark_operands(const Search *s, const TileFusions *f,
+                          const TilePrologue *p, int prologue) {
     for (int i = 0; i < f->count; i++) {
         if (f->fusion[i].call < 0)
             continue;
         const Group *call = &s->fusions->group[f->fusion[i].call];
         const Node *d = &s->g->node[group_first(s->g, call, CALLS)];
+        if (p->stored_by >= 0 && p->stored_by != f->fusion[i].call)
+            continue;
         for (int o = 0; o < TILE_OPERANDS; o++)
-            if (stores(&s->fusions->group[kernel], node_base(s->g, d->arg[o])))
+            if (stores(&s->fusions->group[p->kernel],
+                       node_base(s->g, d->arg[o])))
                 f->fusion[i].prologue[o] = prologue;
     }
 }
@@ -339,11 +343,13 @@ static void find_prologues(const Search *s, TileFusions *f, Arena *a) {
         graph_tile_prologues(s->g, group, s->fusions->num_groups, a, &found);
     for (int i = 0; i < found; i++) {
         TilePrologue p = f->prologue[i];
-        mark_operands(s, f, p.kernel, p.kernel);
+        if (kept > 0 && f->prologue[kept - 1].kernel == p.kernel)
+            continue;
+        mark_operands(s, f, &p, p.kernel);
         if (is_kept(s, f, &p))
             f->prologue[kept++] = p;
         else
-            mark_operands(s, f, p.kernel, -1);
+            mark_operands(s, f, &p, -1);
     }
     f->num_prologues = kept;
 }
@@ -505,6 +511,13 @@ TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
     for (int i = 0; i < f.count; i++)
         f.fusion[i].fused = is_part_of_fusion(g, r, &f.fusion[i]);
     return f;
+}
+
+const TilePrologue *tile_prologue_of(const TileFusions *f, int k) {
+    for (int i = 0; i < f->num_prologues; i++)
+        if (f->prologue[i].kernel == k)
+            return &f->prologue[i];
+    return NULL;
 }
 
 const TileFusion *tile_taken(const TileFusions *f, int k) {

@@ -1,7 +1,6 @@
 // Tile fusions: contractions that one tile kernel can compute together with the
-// kernels around it: those that compute its operands, its prologues, and the
-// one behind it, its epilogue; and attention, as tile kernels in place of its
-// kernel.
+// kernels around it: its prologues compute its operands, its epilogue reads its
+// result; and attention, as tile kernels in place of its kernel.
 //
 // A tile kernel computes a tile of the result in registers and applies the
 // epilogue's operations to it there, and those of a prologue to the parts of an
@@ -9,8 +8,8 @@
 // changes none of them: a device launches the tile kernel, or the library call
 // and the kernels, and one memory plan fits both ways.  A prologue's result has
 // its place in that plan, too, and is stored there unless all its readers are
-// tile kernels that apply the prologue; live_range.c keeps what the prologue
-// reads until the last of them.
+// tile kernels that apply the prologue; live_range.c keeps the prologue's
+// operands until the last of them.
 #ifndef PASSES_PLAN_TILE_FUSION_H
 #define PASSES_PLAN_TILE_FUSION_H
 
@@ -32,9 +31,12 @@ typedef struct {
 } TileFusion;
 
 // A kernel whose results contractions alone read: it is not launched if they
-// all apply it.
+// all apply it.  Or the first reader of its results is a product of matrices,
+// some of whose blocks load each element of the operand once: it stores them
+// for the others.
 typedef struct {
     int kernel;    // which group
+    int stored_by; // which group calls the reader that stores them; -1: none
     int last;      // launch at which the last of its readers may run
     int readers;   // operands that it computes
     int64_t bytes; // not read or written when it is not launched
@@ -95,7 +97,8 @@ bool tile_place(Type operand, Type t, TilePlace *out);
 // Bytes that a prologue reads for one of its results.
 int64_t tile_prologue_reads(const Graph *g, const Group *group, NodeId output);
 
-// The prologues that the uses of tensors allow, whatever their offsets.
+// The prologues that the uses of tensors allow, whatever their offsets, the
+// better one of a kernel first.
 TilePrologue *graph_tile_prologues(const Graph *g, const Group *group,
                                    int num_groups, Arena *a, int *count);
 
@@ -112,12 +115,15 @@ const TileFusion *tile_taken(const TileFusions *f, int k);
 // Whether a fusion that is taken does the work of kernel k.
 bool tile_replaces(const TileFusions *f, int k);
 
+// The prologue that kernel k is, or NULL.
+const TilePrologue *tile_prologue_of(const TileFusions *f, int k);
+
 // Whether all operands that a prologue computes are those of fusions that are
 // taken: then its kernel is not launched.
 bool tile_skips(const TileFusions *f, int prologue);
 
-// The same of fusions that a device could take: all, or those that are no part
-// of a library fusion.  They save so many bytes and launches.
+// Bytes and launches saved by fusions that a device could take: all, or only
+// those without a part in a library fusion.
 Saving tile_saving(const TileFusions *f, bool fused);
 
 #endif

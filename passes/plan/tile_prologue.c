@@ -117,37 +117,65 @@ static bool is_node(const Graph *g, const Group *group, Type operand,
     return !unpools || g->node[d->arg[0]].op == OP_unpack;
 }
 
+// Predicates of the operand's elements, as many as whole bytes have.
+static bool is_packed(const Graph *g, const Group *group, Type operand,
+                      NodeId n) {
+    const Node *d = &g->node[n];
+    return d->op == OP_pack && node_int(d, ATTR_bits, 0) == 1 &&
+           group_has(group, d->arg[0]) &&
+           g->node[d->arg[0]].type->dtype == BOOL &&
+           type_has_shape(g->node[d->arg[0]].type, &operand) &&
+           columns_of(operand) % 8 == 0;
+}
+
 // Whether a kernel stores tensors of one shape, of numbers that follow from
-// those at the same place of others.
-static bool is_prologue(const Search *s, const Group *group) {
+// those at the same place of others; and packed predicates, if it may.
+static bool is_prologue(const Search *s, const Group *group, bool packs) {
     const Graph *g = s->g;
     if (group->kind != GROUP_GRID || group->workspace != NO_NODE ||
         group->num_outputs == 0)
         return false;
     Type operand = *g->node[group->output[0]].type;
     for (int i = 0; i < group->num_outputs; i++) {
-        Type t = *g->node[group->output[i]].type;
-        if (s->is_output[group->output[i]] || t.dtype != ACT || t.rank < 2 ||
-            !type_is(&t, &operand))
+        NodeId n = group->output[i];
+        Type t = *g->node[n].type;
+        bool packed = packs && i > 0 && is_packed(g, group, operand, n);
+        if (s->is_output[n] || (!packed && (t.dtype != ACT || t.rank < 2 ||
+                                            !type_is(&t, &operand))))
             return false;
     }
     for (NodeId n = group->first; n <= group->last; n++)
-        if (!is_node(g, group, operand, &g->node[n]))
+        if (!is_node(g, group, operand, &g->node[n]) &&
+            !(packs && is_packed(g, group, operand, n)))
             return false;
     return true;
 }
 
+// Marks the inputs of a group that one of its nodes reads.
+static void mark_inputs(const Graph *g, const Group *group, NodeId n,
+                        bool *is_read) {
+    for (int i = 0; i < g->node[n].num_args; i++)
+        for (int k = 0; k < group->num_inputs; k++)
+            if (group->input[k] == node_base(g, g->node[n].arg[i]))
+                is_read[k] = true;
+}
+
 int64_t tile_prologue_reads(const Graph *g, const Group *group, NodeId output) {
     Arena *a = arena_new();
-    bool *needed = ARENA_ARRAY(a, g->count, bool);
+    bool *needed = ARENA_ARRAY(a, group->last - group->first + 1, bool);
+    bool *is_read = ARENA_ARRAY(a, (size_t)group->num_inputs + 1, bool);
     int64_t bytes = 0;
-    needed[output] = true;
-    for (NodeId n = group->last + 1; n-- > group->first;)
-        for (int i = 0; needed[n] && i < g->node[n].num_args; i++)
-            needed[node_base(g, g->node[n].arg[i])] =
-                needed[g->node[n].arg[i]] = true;
+    needed[output - group->first] = true;
+    for (NodeId n = group->last + 1; n-- > group->first;) {
+        if (!needed[n - group->first])
+            continue;
+        mark_inputs(g, group, n, is_read);
+        for (int i = 0; i < g->node[n].num_args; i++)
+            if (group_has(group, g->node[n].arg[i]))
+                needed[g->node[n].arg[i] - group->first] = true;
+    }
     for (int i = 0; i < group->num_inputs; i++)
-        if (needed[group->input[i]])
+        if (is_read[i])
             bytes += graph_bytes(g, g->node[group->input[i]].type);
     arena_free(a);
     return bytes;
@@ -210,24 +238,73 @@ static bool find_readers(const Search *s, NodeId n, TilePrologue *p) {
     return p->readers > before;
 }
 
+// Whether a contraction is a product of matrices: some blocks, those with the
+// first columns, load each element of its first operand once.
+static bool is_product(const Graph *g, const Node *d) {
+    Type w = d->op == OP_conv_grad_weight ? *d->type : *g->node[d->arg[1]].type;
+    if (d->op == OP_matmul)
+        return d->type->rank == 2;
+    bool is = d->op != OP_conv_grad_input && w.dim[1] == 1 && w.dim[2] == 1;
+    for (int i = 0; i < 4 && is; i++)
+        is = node_ints(d, ATTR_pad, i, 0) == 0 &&
+             node_ints(d, ATTR_stride, i % 2, 1) == 1;
+    return is;
+}
+
+// Finds the first reader of a kernel's results, if it can store them.
+static bool find_storing(const Search *s, TilePrologue *p) {
+    const Group *kernel = &s->group[p->kernel];
+    int first = s->num_groups, second = s->num_groups;
+    for (int i = 0; i < kernel->num_outputs; i++)
+        for (int e = s->reader.first[kernel->output[i]]; e >= 0;
+             e = s->reader.next[e]) {
+            int k = s->reader.group[e];
+            second = k < first ? first : k > first && k < second ? k : second;
+            first = k < first ? k : first;
+        }
+    if (first == s->num_groups || s->group[first].kind != GROUP_CALL)
+        return false;
+    NodeId call = group_first(s->g, &s->group[first], CALLS);
+    const Node *d = &s->g->node[call];
+    NodeId n = node_base(s->g, d->arg[0]);
+    if (!tile_contraction(s->g, call) || !is_product(s->g, d) ||
+        n < kernel->first || n > kernel->last || s->g->node[n].op == OP_pack ||
+        count_operands(s->g, call, n) != 1)
+        return false;
+    p->stored_by = first;
+    p->readers = 1;
+    p->last = launch_of(s, first, call);
+    p->bytes = graph_bytes(s->g, s->g->node[n].type);
+    return p->last < second;
+}
+
+// Whether all readers of a kernel's results are contractions.
+static bool find_all_readers(const Search *s, TilePrologue *p) {
+    const Group *group = &s->group[p->kernel];
+    for (int i = 0; i < group->num_outputs; i++)
+        if (!find_readers(s, group->output[i], p))
+            return false;
+    for (int i = 0; i < group->num_inputs; i++)
+        p->bytes += graph_bytes(s->g, s->g->node[group->input[i]].type);
+    return p->bytes > 0;
+}
+
 TilePrologue *graph_tile_prologues(const Graph *g, const Group *group,
                                    int num_groups, Arena *a, int *count) {
     Search s = {g, group, num_groups, group_readers(g, group, num_groups, a),
                 ARENA_ARRAY(a, g->count, bool)};
-    TilePrologue *found = ARENA_ARRAY(a, (size_t)num_groups + 1, TilePrologue);
+    TilePrologue *found =
+        ARENA_ARRAY(a, 2 * (size_t)num_groups + 1, TilePrologue);
     *count = 0;
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_output)
             s.is_output[node_base(g, g->node[n].arg[0])] = true;
     for (int k = 0; k < num_groups && (g->act == F16 || g->act == BF16); k++) {
-        TilePrologue p = {.kernel = k};
-        bool good = is_prologue(&s, &group[k]);
-        for (int i = 0; good && i < group[k].num_outputs; i++)
-            good = find_readers(&s, group[k].output[i], &p);
-        for (int i = 0; i < group[k].num_inputs; i++)
-            p.bytes += graph_bytes(g, g->node[group[k].input[i]].type);
-        if (good && p.bytes > 0)
+        TilePrologue p = {.kernel = k, .stored_by = -1}, stored = p;
+        if (is_prologue(&s, &group[k], false) && find_all_readers(&s, &p))
             found[(*count)++] = p;
+        if (is_prologue(&s, &group[k], true) && find_storing(&s, &stored))
+            found[(*count)++] = stored;
     }
     return found;
 }

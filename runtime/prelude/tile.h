@@ -168,7 +168,7 @@ __tile__ auto pixels_within(Tile x, Rows is_pixel) {
 template <int M, int N, class Tile> __tile__ auto column_sums(Tile x) {
     return ct::reshape<ct::shape<1, N>>(ct::sum<0>(x));
 }
-// Of the rows that it has: the squared distances from their means.
+// The sums of squared distances from the mean of a column's rows.
 template <int R, int M, int N, class Tile, class Sums>
 __tile__ auto column_squares(Tile x, Sums sums, int i) {
     const float rows = R - i * M < M ? R % M : M;

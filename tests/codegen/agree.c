@@ -211,12 +211,13 @@ static bool *find_kept(const Run *r, const Graph *g) {
     }
     for (int i = 0; r->test->how == TILED && i < r->plan->num_steps; i++) {
         const GraphPlan *p = r->plan->step[i].plan;
-        for (int k = 0; p->graph == g && k < p->tiles.num_prologues; k++)
-            for (int j = 0;
-                 tile_skips(&p->tiles, k) &&
-                 j < p->group[p->tiles.prologue[k].kernel].num_outputs;
-                 j++)
-                kept[p->group[p->tiles.prologue[k].kernel].output[j]] = false;
+        for (int k = 0; p->graph == g && k < p->tiles.num_prologues; k++) {
+            const TilePrologue *own = &p->tiles.prologue[k];
+            const Group *group = &p->group[own->kernel];
+            bool skips = own->stored_by < 0 && tile_skips(&p->tiles, k);
+            for (int j = 0; skips && j < group->num_outputs; j++)
+                kept[group->output[j]] = false;
+        }
     }
     return kept;
 }
