@@ -28,7 +28,7 @@ static int choose_columns(const TileSchedule *s, int least, int most) {
     return power;
 }
 
-// Of a part of the reduced axis: they take about as long as one more launch.
+// A part of the reduced axis has so many: they take about as long as a launch.
 enum { LEAST_STEPS = 8 };
 
 static bool can_split(const TileSchedule *s, int depth) {
