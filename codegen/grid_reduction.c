@@ -213,8 +213,8 @@ static void run_divide(const Emit *e, Run *r) {
     }
 }
 
-// Whether the columns of first and later sums are added as one reduction.  Equal
-// numbers of columns, all of which one turn has, are several sums of a column.
+// Whether the columns of first and later sums are added as one reduction.  Sums
+// of equally many columns, all of which one turn has, are several of a column.
 static bool is_whole(const Emit *e, NodeId first) {
     int64_t count = type_count(e->g->node[first].type);
     if (has_tiles(e) || !is_plain(e, first))
