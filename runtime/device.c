@@ -82,6 +82,11 @@ void rt_step_launch(RtDevice *d, const RtStep *step) {
     step->run(d);
 }
 
+size_t rt_segment_address(const RtDevice *d, size_t at) {
+    const RtSegment *p = d->segment;
+    return p == NULL || at < p->from ? at : at + p->shift;
+}
+
 // Counts a launch.  True: it is of the segment, and *arg are its addresses
 // there.
 static bool is_in_segment(RtDevice *d, const size_t **arg, int count) {
@@ -96,7 +101,7 @@ static bool is_in_segment(RtDevice *d, const size_t **arg, int count) {
     if (launch == p->first)
         d->phase(d, p->phase);
     for (int i = 0; i < count; i++)
-        p->arg[i] = (*arg)[i] + ((*arg)[i] < p->from ? 0 : p->shift);
+        p->arg[i] = rt_segment_address(d, (*arg)[i]);
     *arg = p->arg;
     return true;
 }

@@ -191,6 +191,9 @@ size_t rt_device_absent(const RtDevice *d, size_t unit, RtRange part[2]);
 // Calls the step's function, for the device's segment if it has one; else its
 // hooks begin.
 void rt_step_launch(RtDevice *d, const RtStep *step);
+
+// The address of a launch's argument in the segment that runs, if one does.
+size_t rt_segment_address(const RtDevice *d, size_t at);
 // Tells the observers that see the shard of a launch, or of a sum over shards.
 void rt_observers_tell(RtDevice *d, int kernel, const size_t *arg);
 

@@ -226,7 +226,7 @@ static void launch_pending(RtCuda *c, const RtPendingTile *p, int kernel,
     for (int i = 0; i < OF_CALL; i++)
         *at++ = c->arena + p->arg[i];
     for (int i = 0; i < p->tile->args; i++)
-        *at++ = c->arena + p->tile->arg[i];
+        *at++ = c->arena + rt_segment_address(&c->device, p->tile->arg[i]);
     for (int i = 0; i < args; i++)
         *at++ = c->arena + arg[i];
     *at = c->tiles.workspace;
