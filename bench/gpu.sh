@@ -93,7 +93,7 @@ absolute() {
     esac
 }
 
-. "$ROOT/bench/gpu/places.sh"
+. "$ROOT/bench/gpu/toolchain.sh"
 packages=${packages:+$(absolute "$packages")}
 places_find "$packages"
 OUT=$(absolute "${out:-$ROOT/bench/results/$(gpu_slug)}")

@@ -184,9 +184,10 @@ static void emit_tile(const Attend *a, Block *b, Tile t) {
     CODE(e, &s->before, NO_NODE, "const int at = $ + j < T ? $ + j : T - 1;",
          from, from);
     const Expr *x = value_at(e, s, t.n, channels_at(a, t.n, t.first));
-    const Expr *place = t.transposed ? EXPR(e, "(c + k) * $ + j", rows)
-                                     : EXPR(e, "j * LQ + c + k");
-    CODE(e, &s->lanes, t.n, "$[$] = $ + j < T ? $ : 0.0f;", to, place, from, x);
+    const Expr *element = t.transposed ? EXPR(e, "(c + k) * $ + j", rows)
+                                       : EXPR(e, "j * LQ + c + k");
+    CODE(e, &s->lanes, t.n, "$[$] = $ + j < T ? $ : 0.0f;", to, element, from,
+         x);
     CODE(e, b, NO_NODE,
          "for (int t = threadIdx.x; t < $ * (D / LW); t += NT) { ~ }", rows,
          scope_close(e, s));
@@ -535,14 +536,14 @@ static void emit_slopes(const Attend *a, Block *b, const char *rows,
     const Expr *scale = x_scale(e->a, a->s.scale);
     emit_kept(a, &draw);
     CODE(e, &element, a->n,
-         "const int place = i * ($ + AT(0, 4)) + c + k;"
-         "const float weight = expf(fma_of(s[place], $, -lse[i]));"
+         "const int element = i * ($ + AT(0, 4)) + c + k;"
+         "const float weight = expf(fma_of(s[element], $, -lse[i]));"
          "const float p = c + k <= last ? weight : 0.0f;"
          "const float dp = $;"
-         "ds[place] = p * (dp - delta[i]) * $;",
-         width, scale, keep(a, EXPR(e, "ds[place]")), scale);
+         "ds[element] = p * (dp - delta[i]) * $;",
+         width, scale, keep(a, EXPR(e, "ds[element]")), scale);
     if (weighs)
-        CODE(e, &element, a->n, "s[place] = $;", keep(a, EXPR(e, "p")));
+        CODE(e, &element, a->n, "s[element] = $;", keep(a, EXPR(e, "p")));
     CODE(e, &none, a->n, "ds[i * ($ + AT(0, 4)) + c + k] = 0.0f;", width);
     if (weighs)
         CODE(e, &none, a->n, "s[i * ($ + AT(0, 4)) + c + k] = 0.0f;", width);

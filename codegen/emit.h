@@ -260,7 +260,7 @@ bool has_pivot(const Emit *e, NodeId n);
 
 // Where each block leaves the pivot of variance n for the last one: the offset
 // in its part of the workspace, or NULL if it does not need it.
-const Expr *pivot_place(const Emit *e, NodeId n);
+const Expr *pivot_index(const Emit *e, NodeId n);
 
 // Adds the accumulators of the group's sums over a block's threads, and stores
 // the results in the block's part of the workspace.  `columns` is the call for

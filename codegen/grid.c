@@ -243,11 +243,11 @@ static void emit_pivot_of_all(Emit *e, Scope *s, Type space, NodeId n) {
          scope_close(e, row));
     CODE(e, &s->before, n,
          "const float pivot@ = median(near@[0], near@[1], near@[2]);");
-    if (pivot_place(e, n) != NULL)
+    if (pivot_index(e, n) != NULL)
         CODE(e, &s->before, n,
              "if (threadIdx.x == 0)"
              "    put_f32(part + (size_t)block * WIDTH + $, pivot@);",
-             pivot_place(e, n));
+             pivot_index(e, n));
 }
 
 // The pivots of columns.  Three threads of a block in each column compute a
@@ -271,14 +271,14 @@ static void emit_pivot_of_columns(Emit *e, Scope *kernel, Block *b, Type space,
          "    pivot@[k] = median(near[k * TX + tx], near[(VW + k) * TX + tx],"
          "                       near[(2 * VW + k) * TX + tx]);",
          scope_close(e, column));
-    if (pivot_place(e, n) != NULL)
+    if (pivot_index(e, n) != NULL)
         CODE(e, b, n,
              arena_format(e->a,
                           "if (g < CG && ty == 0) LANES_DO(k, VW)"
                           "    put_f32(part + (size_t)%s * WIDTH + $ + c + k,"
                           "            pivot@[k]);",
                           has_tiles(e) ? "chunk" : "block"),
-             pivot_place(e, n));
+             pivot_index(e, n));
 }
 
 static void emit_pivots(Emit *e, Scope *kernel, Scope *column, Block *b,

@@ -65,7 +65,7 @@ static NodeId variance_with(const Emit *e, NodeId n) {
     return m <= e->group->last && sum_with(e, m) == n ? m : NO_NODE;
 }
 
-const Expr *pivot_place(const Emit *e, NodeId n) {
+const Expr *pivot_index(const Emit *e, NodeId n) {
     if (sum_with(e, n) == NO_NODE)
         return NULL;
     return x_size(e->a,
@@ -303,8 +303,8 @@ static void store_results(Emit *e, Block *b, const Run *r) {
 
 // All blocks have the same pivots: the last one reads its own.
 static void read_pivot(Emit *e, Block *b, const Run *r) {
-    const Expr *place = pivot_place(e, r->last);
-    if (place != NULL)
+    const Expr *pivot = pivot_index(e, r->last);
+    if (pivot != NULL)
         CODE(e, b, r->last,
              has_tiles(e) ? "const float pivot ="
                             "    get_f32(part + (size_t)chunk * WIDTH + first +"
@@ -312,10 +312,10 @@ static void read_pivot(Emit *e, Block *b, const Run *r) {
                           : "const float pivot ="
                             "    get_f32(part + (size_t)block * WIDTH + $ +"
                             "            (c < $ ? c : 0));",
-             place, run_columns(e, r));
+             pivot, run_columns(e, r));
 }
 
-// A team's sums are in the place of its first block's.
+// A team's sums are in the memory of its first block's.
 static void store_sums(Emit *e, Block *b, const Run *r) {
     for (int i = 0; i < r->sums; i++)
         CODE(e, b, NO_NODE,

@@ -9,7 +9,7 @@ static const char *tensor_text(const TileValues *v, const bool whole[3]) {
                         whole[1] ? "M" : "1", whole[2] ? "N" : "1");
 }
 
-static void place_of(const TileValues *v, const bool whole[3],
+static void block_of(const TileValues *v, const bool whole[3],
                      const Expr *place[3]) {
     static const char *const index[] = {"z", "mb", "nb"};
     for (int i = 0; i < 3; i++)
@@ -35,7 +35,7 @@ static const Expr *load_pixels(TileValues *v, NodeId n, bool columns) {
 static const Expr *load_tiles(TileValues *v, NodeId n, const bool whole[3]) {
     const Expr *arg[4];
     arg[0] = tile_parameter(v, n);
-    place_of(v, whole, arg + 1);
+    block_of(v, whole, arg + 1);
     const Expr *x =
         tile_call(v,
                   arena_format(v->a, "load_tile<%s, 1, %s>",
@@ -79,7 +79,7 @@ static void store(TileValues *v, NodeId n, const char *columns, const Expr *p,
         arg[4] = x_name(v->a, "nb");
     } else {
         name = "store_tile<Z, M, N%s, 1, BM, BN%s>";
-        place_of(v, whole, arg + 2);
+        block_of(v, whole, arg + 2);
     }
     tile_statement(
         v, (Stmt){.kind = S_CALL,

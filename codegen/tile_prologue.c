@@ -11,24 +11,24 @@
 
 #include "codegen/tile.h"
 
-static TilePlace place_of(const TileValues *v, NodeId n) {
-    TilePlace place;
-    tile_place(v->operand->type, *v->g->node[n].type, &place);
-    return place;
+static TileBroadcast broadcast_of(const TileValues *v, NodeId n) {
+    TileBroadcast broadcast;
+    tile_broadcast(v->operand->type, *v->g->node[n].type, &broadcast);
+    return broadcast;
 }
 
 static void extents_of(const TileValues *v, NodeId n, bool whole[2]) {
-    TilePlace place = place_of(v, n);
-    whole[0] = place.whole[0];
-    whole[1] = place.whole[1];
+    TileBroadcast broadcast = broadcast_of(v, n);
+    whole[0] = broadcast.whole[0];
+    whole[1] = broadcast.whole[1];
 }
 
 static const Expr *own(const TileValues *v, const char *name) {
     return x_name(v->a, arena_format(v->a, "%s%s", v->parameter, name));
 }
 
-static bool is_pooled(TilePlace place) {
-    return place.window[0] > 1 || place.window[1] > 1;
+static bool is_pooled(TileBroadcast broadcast) {
+    return broadcast.window[0] > 1 || broadcast.window[1] > 1;
 }
 
 // A row or a column of the pixels that a tensor has for the operand's.
@@ -40,32 +40,32 @@ static const Expr *pixel_of(const TileValues *v, const char *name,
                                  (const Expr *[]){x, x_number(v->a, window)});
 }
 
-// The offset of the element of a tensor that is at each place.
+// The offset of the element of a tensor that each row and column of the operand has.
 static const Expr *offset_of(TileValues *v, NodeId n) {
     Type t = *v->g->node[n].type;
-    TilePlace place = place_of(v, n);
+    TileBroadcast broadcast = broadcast_of(v, n);
     const Expr *column = own(v, "_column"), *columns;
-    if (!place.whole[0])
+    if (!broadcast.whole[0])
         return column;
     columns = x_number(v->a, space_columns(&t));
-    v->operand->whole |= !is_pooled(place);
-    if (!is_pooled(place))
+    v->operand->whole |= !is_pooled(broadcast);
+    if (!is_pooled(broadcast))
         return expr_of(v->a, "$0 * $1 + $2",
                        (const Expr *[]){own(v, "_row"), columns, column});
     v->operand->pooled = true;
     const Expr *row = own(v, "_n");
     for (int i = 0; i < 2; i++)
         row = expr_of(v->a, "($0 * $1 + $2)",
-                      (const Expr *[]){
-                          row, x_number(v->a, t.dim[i + 1]),
-                          pixel_of(v, i == 0 ? "_y" : "_x", place.window[i])});
+                      (const Expr *[]){row, x_number(v->a, t.dim[i + 1]),
+                                       pixel_of(v, i == 0 ? "_y" : "_x",
+                                                broadcast.window[i])});
     return expr_of(v->a, "$0 * $1 + $2",
                    (const Expr *[]){row, columns, column});
 }
 
 static const Expr *mask_of(const TileValues *v, NodeId n) {
-    TilePlace place = place_of(v, n);
-    if (place.whole[0])
+    TileBroadcast broadcast = broadcast_of(v, n);
+    if (broadcast.whole[0])
         return own(v, "_ok");
     return expr_of(
         v->a, "$0 < $1",
@@ -96,7 +96,7 @@ static const Expr *unpacked(TileValues *v, NodeId n) {
 // A pixel has the gradient of its window if it is the one with the index.
 static const Expr *unpooled(TileValues *v, NodeId n) {
     const Node *d = &v->g->node[n];
-    TilePlace from = place_of(v, d->arg[1]), to = place_of(v, n);
+    TileBroadcast from = broadcast_of(v, d->arg[1]), to = broadcast_of(v, n);
     const Expr *at =
         expr_of(v->a, "$0 % $1 * $2 + $3 % $2",
                 (const Expr *[]){pixel_of(v, "_y", to.window[0]),

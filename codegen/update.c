@@ -51,10 +51,10 @@ const Expr *parts_value(Emit *e, Scope *s, NodeId n, Index p) {
     bool finite = d->op == OP_all_finite;
     const Expr *x = literal(e->a, F32, 0);
     if (reduction_chunks(e->g, n) > 0) {
-        const Expr *place = integer_of(e, workspace_offset(e, n));
+        const Expr *offset = integer_of(e, workspace_offset(e, n));
         const Expr *count = finite ? x_name(e->a, "blocks")
                                    : integer_of(e, reduction_chunks(e->g, n));
-        x = EXPR(e, "parts_sum(part + $, $, shared, NT)", place, count);
+        x = EXPR(e, "parts_sum(part + $, $, shared, NT)", offset, count);
     }
     for (int i = 0; i < d->num_args; i++)
         if (is_scalar(e, d->arg[i]))

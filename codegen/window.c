@@ -223,13 +223,13 @@ static void avg_pool(Emit *e, Scope *s, NodeId n, Index p) {
 // The gradient of a pool as a gather: an element of the image sums over the
 // windows that contain it.
 static const Expr *pool_grad_term(Emit *e, Scope *s, const Node *d, Pool w,
-                                  Index at, const Expr *place) {
+                                  Index at, const Expr *tap) {
     NodeId dy = d->arg[d->num_args - 1];
     const Expr *gradient = value_at(e, s, dy, at);
     if (d->op == OP_avg_pool_grad)
         return EXPR(e, "$ * $", gradient, share_of(e, w));
     const Expr *index = value_at(e, s, d->arg[0], at);
-    return EXPR(e, "$ == $ ? $ : 0", index, place, gradient);
+    return EXPR(e, "$ == $ ? $ : 0", index, tap, gradient);
 }
 
 // Row h1 or column w1 of the windows, clamped to the last window.
@@ -263,7 +263,7 @@ static const Expr *disjoint_grad(Emit *e, Scope *s, Unpooled u) {
     Index p = u.p;
     int i = ++e->num_indices;
     const Expr *h = numbered(e, "h", i), *c = numbered(e, "w", i);
-    const Expr *place = numbered(e, "place", i);
+    const Expr *tap = numbered(e, "tap", i);
     const Expr *rows = x_size(e->a, w.rows), *columns = x_size(e->a, w.columns);
     CODE(e, &s->before, NO_NODE, "const int $ = $ / $; const int $ = $ / $;", h,
          p.index[1], x_number(e->a, w.rows), c, p.index[2],
@@ -272,9 +272,9 @@ static const Expr *disjoint_grad(Emit *e, Scope *s, Unpooled u) {
     u.at.index[2] = bounded(e, w, c, u.at.dim[2]);
     if (u.node->op == OP_max_pool_grad)
         CODE(e, &s->before, NO_NODE,
-             "const int $ = ($ - $ * $) * $ + $ - $ * $;", place, p.index[1], h,
+             "const int $ = ($ - $ * $) * $ + $ - $ * $;", tap, p.index[1], h,
              rows, columns, p.index[2], c, columns);
-    const Expr *term = pool_grad_term(e, s, u.node, w, u.at, place);
+    const Expr *term = pool_grad_term(e, s, u.node, w, u.at, tap);
     if (!w.covers)
         term = EXPR(e, "$ < $ && $ < $ ? $ : 0", h, x_size(e->a, u.at.dim[1]),
                     c, x_size(e->a, u.at.dim[2]), term);
@@ -291,7 +291,7 @@ static Pool windows_near(Pool w) {
 // Along an axis, the number of a window that may contain the pixel, counted
 // back from the last, and the pixel's index in it.
 static void window_holds(Emit *e, Scope *s, const Unpooled *u, int axis,
-                         const Expr *window, const Expr *place,
+                         const Expr *window, const Expr *tap,
                          const Expr *loop) {
     const Pool *w = &u->window;
     const Expr *index = u->p.index[axis + 1];
@@ -299,7 +299,7 @@ static void window_holds(Emit *e, Scope *s, const Unpooled *u, int axis,
     const Expr *stride = x_number(e->a, w->stride[axis]);
     CODE(e, &s->before, NO_NODE, "const int $ = ($ + $) / $ - $;", window,
          index, pad, stride, loop);
-    CODE(e, &s->before, NO_NODE, "const int $ = $ + $ - $ * $;", place, index,
+    CODE(e, &s->before, NO_NODE, "const int $ = $ + $ - $ * $;", tap, index,
          pad, window, stride);
 }
 
@@ -319,8 +319,8 @@ static const Expr *overlapping_grad(Emit *e, Scope *s, Unpooled u) {
          c, x_number(e->a, u.pooled.dim[2]), b, x_number(e->a, w->columns));
     u.at.index[1] = h;
     u.at.index[2] = c;
-    const Expr *place = EXPR(e, "$ * $ + $", a, x_size(e->a, w->columns), b);
-    const Expr *term = pool_grad_term(e, v.inner, u.node, *w, u.at, place);
+    const Expr *tap = EXPR(e, "$ * $ + $", a, x_size(e->a, w->columns), b);
+    const Expr *term = pool_grad_term(e, v.inner, u.node, *w, u.at, tap);
     CODE(e, lane_block(v.inner, u.p), u.n, "$ += $;", sum, term);
     loops_close(e, &s->before, v, windows_near(*w));
     return sum;

@@ -26,7 +26,7 @@ report() {
 # shellcheck disable=SC2016 # the inner shell expands
 names |
     xargs -P "$JOBS" -I NAME sh -c '
-        CUDA_MODEL=NAME sh "$0/bench/gpu/piece.sh" $((LIMIT * 3 / 4)) \
+        CUDA_MODEL=NAME sh "$0/bench/gpu/limit.sh" $((LIMIT * 3 / 4)) \
             "$0/tests/runtime/cuda/models.sh" "" >NAME.log 2>&1
         status=$?
         result=differs

@@ -22,7 +22,7 @@ report() {
 seq 0 "$piece" $((most - 1)) |
     xargs -P "$JOBS" -I FIRST sh -c '
         count=$(($2 - FIRST < $1 ? $2 - FIRST : $1))
-        sh "$ROOT/bench/gpu/piece.sh" $((LIMIT / 4)) \
+        sh "$ROOT/bench/gpu/limit.sh" $((LIMIT / 4)) \
             "$0/bin/random" --gpu FIRST $count >FIRST.log 2>&1
         status=$?
         cat FIRST.log

@@ -64,9 +64,9 @@ static double turns_of(Estimate from, Estimate end, Estimate step) {
     double count = end.value - from.value;
     if (from.run >= THREADS)
         return ceil(count / step.value);
-    double places = fmax(from.period / from.run, 1);
-    double near = fmax(1, fmin(places, WARP / from.run));
-    double unit = step.value / places * near;
+    double periods = fmax(from.period / from.run, 1);
+    double near = fmax(1, fmin(periods, WARP / from.run));
+    double unit = step.value / periods * near;
     return ceil(count / unit) * unit / step.value;
 }
 

@@ -294,7 +294,7 @@ static void merge(Hoist *h, const Stmt *s, const Stmt *t) {
 }
 
 // Appends moved statements to b, without those that b has.
-static void place(Hoist *h, Block *b, const Block *moved) {
+static void insert(Hoist *h, Block *b, const Block *moved) {
     for (Stmt *s = moved->first, *next; s != NULL; s = next) {
         Stmt *filler = s->dim[0] != NULL ? s->next : NULL;
         const Stmt *t = b->first;
@@ -329,7 +329,7 @@ static void visit(Hoist *h, Block *b) {
             h->loop++;
             block_effects(h, &one, mark);
             take(h, &moved, &s->body, ALWAYS);
-            place(h, &all, &moved);
+            insert(h, &all, &moved);
         }
         block_add(&all, s);
     }

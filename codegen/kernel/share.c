@@ -150,7 +150,7 @@ static void take_needed(Columns *c, Block *to, const Stmt *s, StringMap *needed,
             code(c->a, &own, s->node,
                  "float $[VW];"
                  "LANES_DO(k, VW)"
-                 "    $[k] = factor[factor_place($, k, tx, TX, VW)];",
+                 "    $[k] = factor[factor_offset($, k, tx, TX, VW)];",
                  s->name, s->name, x_number(c->a, *number_of(number, s) - 1));
         } else {
             own = copy_of(c, s);
@@ -172,7 +172,7 @@ static Block store_shared(Columns *c, StringMap *used, StringMap *needed,
             *(bool *)map_name(needed, s->name, sizeof(bool)) = true;
             code(c->a, &stores, s->node,
                  "LANES_DO(k, VW)"
-                 "    factor[factor_place($, k, tx, TX, VW)] = $[k];",
+                 "    factor[factor_offset($, k, tx, TX, VW)] = $[k];",
                  x_number(c->a, c->count++), s->name);
             *number_of(number, s) = c->count;
         }

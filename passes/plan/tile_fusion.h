@@ -90,9 +90,9 @@ bool tile_groups_fit(const Graph *g, NodeId call);
 typedef struct {
     bool whole[2];
     int64_t window[2];
-} TilePlace;
+} TileBroadcast;
 
-bool tile_place(Type operand, Type t, TilePlace *out);
+bool tile_broadcast(Type operand, Type t, TileBroadcast *out);
 
 // Bytes that a prologue reads for one of its results.
 int64_t tile_prologue_reads(const Graph *g, const Group *group, NodeId output);

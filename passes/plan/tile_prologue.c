@@ -32,9 +32,9 @@ static bool is_pooled(Type operand, Type t, int64_t window[2]) {
     return true;
 }
 
-bool tile_place(Type operand, Type t, TilePlace *out) {
+bool tile_broadcast(Type operand, Type t, TileBroadcast *out) {
     int64_t rows = rows_of(t), columns = columns_of(t);
-    *out = (TilePlace){.window = {1, 1}};
+    *out = (TileBroadcast){.window = {1, 1}};
     out->whole[0] = rows == rows_of(operand) ||
                     (rows > 1 && is_pooled(operand, t, out->window));
     out->whole[1] = columns == columns_of(operand);
@@ -43,21 +43,21 @@ bool tile_place(Type operand, Type t, TilePlace *out) {
 
 // ---- operations ----
 
-static bool is_placed(Type operand, Type t, DType dtype) {
-    TilePlace place;
-    return t.dtype == dtype && tile_place(operand, t, &place);
+static bool is_broadcast(Type operand, Type t, DType dtype) {
+    TileBroadcast broadcast;
+    return t.dtype == dtype && tile_broadcast(operand, t, &broadcast);
 }
 
 static bool is_number(Type operand, Type t) {
-    return is_placed(operand, t, F32) || is_placed(operand, t, ACT);
+    return is_broadcast(operand, t, F32) || is_broadcast(operand, t, ACT);
 }
 
 // Windows side by side that cover the result: each pixel is in one of them.
 static bool is_unpooled(const Graph *g, Type operand, const Node *d) {
-    TilePlace from, to;
+    TileBroadcast from, to;
     if (d->op != OP_max_pool_grad ||
-        !tile_place(operand, *g->node[d->arg[1]].type, &from) ||
-        !tile_place(operand, *d->type, &to) || !to.whole[0])
+        !tile_broadcast(operand, *g->node[d->arg[1]].type, &from) ||
+        !tile_broadcast(operand, *d->type, &to) || !to.whole[0])
         return false;
     for (int i = 0; i < 2; i++) {
         int64_t window = node_ints(d, ATTR_window, i, 1);
@@ -73,15 +73,15 @@ static bool is_unpooled(const Graph *g, Type operand, const Node *d) {
 
 static bool is_unpacked(const Group *group, Type operand, const Node *d) {
     return d->op == OP_unpack && !group_has(group, d->arg[0]) &&
-           (is_placed(operand, *d->type, U8) ||
-            is_placed(operand, *d->type, BOOL));
+           (is_broadcast(operand, *d->type, U8) ||
+            is_broadcast(operand, *d->type, BOOL));
 }
 
 static bool is_elementwise(Type operand, const Node *d) {
     if (d->op == OP_uniform || d->op == OP_mod)
         return false;
     return (is_number(operand, *d->type) ||
-            is_placed(operand, *d->type, BOOL)) &&
+            is_broadcast(operand, *d->type, BOOL)) &&
            ((op_info[d->op].facts & POINTWISE) || d->op == OP_reshape);
 }
 
@@ -94,11 +94,11 @@ static bool is_read(const Graph *g, Type operand, NodeId n) {
 }
 
 // A reshape between places would have other elements.
-static bool keeps_place(const Graph *g, Type operand, const Node *d) {
-    TilePlace to, from;
+static bool keeps_broadcast(const Graph *g, Type operand, const Node *d) {
+    TileBroadcast to, from;
     return d->op != OP_reshape ||
-           (tile_place(operand, *d->type, &to) &&
-            tile_place(operand, *g->node[d->arg[0]].type, &from) &&
+           (tile_broadcast(operand, *d->type, &to) &&
+            tile_broadcast(operand, *g->node[d->arg[0]].type, &from) &&
             to.whole[0] == from.whole[0] && to.whole[1] == from.whole[1] &&
             to.window[0] == from.window[0] && to.window[1] == from.window[1]);
 }
@@ -109,7 +109,7 @@ static bool is_node(const Graph *g, const Group *group, Type operand,
         return true;
     bool unpools = is_unpooled(g, operand, d);
     if (!unpools &&
-        (!is_elementwise(operand, d) || !keeps_place(g, operand, d)))
+        (!is_elementwise(operand, d) || !keeps_broadcast(g, operand, d)))
         return false;
     for (int i = 0; i < d->num_args; i++)
         if (!group_has(group, d->arg[i]) && !is_read(g, operand, d->arg[i]))

@@ -77,13 +77,13 @@ DEVICE float either(float a, float b, int largest) {
 // The position in shared memory of lane k of the thread in place x of tx.
 // Threads that each write their own lane use different banks, and so do
 // REDUCE_LANES of them that read the lanes of one thread.
-DEVICE int lane_place(int k, int x, int tx) {
+DEVICE int lane_offset(int k, int x, int tx) {
     return k * tx + (x ^ (k * (tx < 32 ? tx : 32) / REDUCE_LANES & ~7));
 }
 
 // The position in shared memory of lane k of n of the threads in place x.
 // Threads of a warp that each write one of their lanes use different banks.
-DEVICE int half_place(int k, int x, int n) {
+DEVICE int half_offset(int k, int x, int n) {
     return x * n + (k ^ (x >> 2 & (n - 1) & 3));
 }
 
@@ -117,11 +117,11 @@ DEVICE void halves_join(float *out, const float *v, int n, int columns,
     BARRIER();
     UNROLLED(k, own)
     if (stores)
-        shared[threadIdx.x / 32 * n * tx + half_place(first + k, x, n)] = u[k];
+        shared[threadIdx.x / 32 * n * tx + half_offset(first + k, x, n)] = u[k];
     BARRIER();
     const int at = threadIdx.x;
     if (at < n * tx && at < columns) {
-        const float *const all = shared + half_place(at % n, at / n, n);
+        const float *const all = shared + half_offset(at % n, at / n, n);
         float a = *all;
         UNROLLED(r, threads / 32 - 1)
         a = either(a, all[(r + 1) * n * tx], largest);
@@ -155,7 +155,7 @@ DEVICE void columns_join(float *out, const float *v, int n, int columns,
         const int row = threadIdx.x / wide, x = threadIdx.x % wide;
         UNROLLED(k, REDUCE_LANES)
         if (x < tx)
-            shared[row * line + lane_place(k, x, tx)] = u[k];
+            shared[row * line + lane_offset(k, x, tx)] = u[k];
         BARRIER();
         UNROLLED(turn, (line + threads - 1) / threads) {
             const int t = threadIdx.x + turn * threads;
@@ -163,7 +163,7 @@ DEVICE void columns_join(float *out, const float *v, int n, int columns,
             if (line < threads && t >= line)
                 break;
             const int at = from * n + REDUCE_LANES * q + k;
-            const float *const first = shared + lane_place(k, from, tx);
+            const float *const first = shared + lane_offset(k, from, tx);
             float a = *first;
             UNROLLED(r, threads / wide - 1)
             a = either(a, first[(r + 1) * line], largest);

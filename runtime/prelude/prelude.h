@@ -96,7 +96,7 @@ enum { REDUCE_LANES = 4 };
 
 // The place in shared memory of lane k of vector j, of the thread in place x of
 // tx.  Threads side by side read four lanes at a time from successive places.
-DEVICE int factor_place(int j, int k, int x, int tx, int lanes) {
+DEVICE int factor_offset(int j, int k, int x, int tx, int lanes) {
     const int at_once = lanes % 4 == 0 ? 4 : 1;
     return ((j * (lanes / at_once) + k / at_once) * tx + x) * at_once +
            k % at_once;

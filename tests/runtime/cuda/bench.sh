@@ -144,7 +144,7 @@ commit() {
     (
         ROOT=$work/sources GIT_CEILING_DIRECTORIES=$work
         export GIT_CEILING_DIRECTORIES
-        . "$SINTER_SOURCE/bench/gpu/places.sh"
+        . "$SINTER_SOURCE/bench/gpu/toolchain.sh"
         commit_of "$work/carried"
     ) 2>err
 }
