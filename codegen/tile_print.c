@@ -156,17 +156,19 @@ static void print_pixels(Text *t, const TileOperand *o, char letter) {
 static void print_computed(Text *t, const TileSchedule *s, int operand,
                            const char *rows, const char *columns, const char *i,
                            const char *j, bool batched, bool transposed) {
+    const TileOperand *o = &s->operand[operand];
     const char letter = "ab"[operand];
+    text_add(t,
+             "        const auto %c_inner = column_of<B%s>() + %s * B%s;\n"
+             "        const auto %c_column = row_of<B%s>() + %s * B%s;\n",
+             letter, rows, i, rows, letter, columns, j, columns);
+    if (o->whole || o->pooled)
+        text_add(t, "        const auto %c_row = %c_inner%s%s;\n", letter,
+                 letter, batched ? " + z * " : "", batched ? rows : "");
     text_add(
-        t,
-        "        const auto %c_inner = column_of<B%s>() + %s * B%s;\n"
-        "        const auto %c_column = row_of<B%s>() + %s * B%s;\n"
-        "        const auto %c_row = %c_inner%s%s;\n"
-        "        const auto %c_ok = (%c_inner < %s) && (%c_column < %s);\n",
-        letter, rows, i, rows, letter, columns, j, columns, letter, letter,
-        batched ? " + z * " : "", batched ? rows : "", letter, letter, rows,
-        letter, columns);
-    print_pixels(t, &s->operand[operand], letter);
+        t, "        const auto %c_ok = (%c_inner < %s) && (%c_column < %s);\n",
+        letter, letter, rows, letter, columns);
+    print_pixels(t, o, letter);
     print_prologue(t, s, operand, rows, columns, transposed);
 }
 

@@ -171,6 +171,12 @@ void tile_prologue(TileSchedule *s, const Launches *l, int kernel, int operand,
     v.to = &to->statements;
     name_extents(&v, s, operand);
     to->value = tile_value(&v, n);
+    if (to->value->kind != X_NAME) // a number
+        to->value = tile_declare(
+            &v, n,
+            tile_call_with(
+                &v, arena_format(a, "filled<%s, %s>", v.extent[0], v.extent[1]),
+                to->value));
     if (tile_prologue_of(&l->plan->tiles, kernel)->stored_by >= 0)
         for (int i = 0; i < k->group->num_outputs; i++)
             store_output(&v, k->group->output[i]);
