@@ -244,7 +244,8 @@ static bool is_product(const Graph *g, const Node *d) {
     Type w = d->op == OP_conv_grad_weight ? *d->type : *g->node[d->arg[1]].type;
     if (d->op == OP_matmul)
         return d->type->rank == 2;
-    bool is = d->op != OP_conv_grad_input && w.dim[1] == 1 && w.dim[2] == 1;
+    bool is = d->op != OP_conv_grad_input && w.dim[1] == 1 && w.dim[2] == 1 &&
+              node_int(d, ATTR_groups, 1) == 1;
     for (int i = 0; i < 4 && is; i++)
         is = node_ints(d, ATTR_pad, i, 0) == 0 &&
              node_ints(d, ATTR_stride, i % 2, 1) == 1;
