@@ -22,14 +22,14 @@ KERNEL(256, 2) k00_max_pool_grad(
             const int n = i / 35;
             const int h1 = h / 2;
             const int w1 = w / 2;
-            const int place1 = (h - h1 * 2) * 2 + w - w1 * 2;
+            const int tap1 = (h - h1 * 2) * 2 + w - w1 * 2;
             float v0[VW];
             load_f32(v0, p0 + (((size_t)n * 2 + clamp(h1, 2)) * 3 + clamp(w1, 3)) * 8 + c, VW);
             int v1[VW];
             load_u8(v1, p1 + (((size_t)n * 2 + clamp(h1, 2)) * 3 + clamp(w1, 3)) * 8 + c, VW);
             float out2[VW];
             LANES_DO(k, VW) {
-                const float v2 = h1 < 2 && w1 < 3 ? v1[k] == place1 ? v0[k] : 0 : 0;
+                const float v2 = h1 < 2 && w1 < 3 ? v1[k] == tap1 ? v0[k] : 0 : 0;
                 out2[k] = v2;
             }
             store_f32(p2 + (size_t)i * C + c, out2, VW);
