@@ -186,9 +186,9 @@ static bool run_add(const Emit *e, Run *r, NodeId n) {
     return true;
 }
 
-// As few turns as registers allow, and as even ones: of loads, and of the
-// places of rows.  Two blocks of a multiprocessor have twice the registers of
-// three.
+// Divides the columns into as few turns as registers allow, of about equal
+// size: a turn holds loads, and offsets of rows.  With two resident blocks a
+// thread has twice the registers for loads as with three.
 static void run_divide(const Emit *e, Run *r) {
     enum { LOADS = 28, PLACES = 14, MOST = 7 }; // columns, each of one sum
     int64_t times = e->group->kind == GROUP_ROWS ? 2 : 1;
@@ -233,7 +233,7 @@ static Run run_from(const Emit *e, NodeId first) {
              .whole = is_whole(e, first),
              .largest = is_largest(e, first)};
     for (NodeId n = first; ++n <= e->group->last;)
-        if (sum_with(e, r.last) != NO_NODE) // the pivot is behind it
+        if (sum_with(e, r.last) != NO_NODE) // the pivot follows it in memory
             break;
         else if (sums_blocks(e->g, n) && !run_add(e, &r, n))
             break;

@@ -8,8 +8,7 @@
 
 // ---- sizes ----
 
-// The least power of two that is at least n, between two others.
-static int power_for(int64_t n, int least, int most) {
+int power_for(int64_t n, int least, int most) {
     int power = least;
     while (power < most && power < n)
         power *= 2;
@@ -28,7 +27,8 @@ static int choose_columns(const TileSchedule *s, int least, int most) {
     return power;
 }
 
-// A part of the reduced axis has so many: they take about as long as a launch.
+// The fewest steps of a block's loop in a part: they take about as long as a
+// launch.
 enum { LEAST_STEPS = 8 };
 
 static bool can_split(const TileSchedule *s, int depth) {
@@ -128,7 +128,7 @@ static void schedule_conv(TileSchedule *s, const Graph *g, const Node *d) {
     s->depth = s->load == WINDOW_FLAT ? w->r * w->s * w->c : w->c / s->groups;
 }
 
-// A pixel of the gradient is in the window of the pixel behind it by its tap.
+// Input pixel p is tap t of window o if p + pad = o * stride + t * dilation.
 static void schedule_grad_input(TileSchedule *s, const Graph *g,
                                 const Node *d) {
     bool is_dense = describe_window(s, d, *g->node[d->arg[0]].type,

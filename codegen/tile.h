@@ -7,25 +7,26 @@
 
 #include "codegen/emit.h"
 
-// The tile of the result that a block computes, the part of the reduced axis
-// that it reads at once, and its warps.  Powers of two.
+// The tile of the result that a block computes, BM x BN, the elements of the
+// reduced axis in each step of its loop, BK, and its warps.  Powers of two.
 typedef struct {
     int rows, columns, depth, warps;
 } TileSizes;
 
-// How rows of the first operand are read.
+// How rows of the first operand are read: as a matrix, or gathered for an
+// implicit product of matrices.  A tap is a filter position.
 typedef enum {
     MATRIX_ROWS,  // as tiles of a matrix
     WINDOW_TAPS,  // gathered, with a loop over taps and blocks of channels
     WINDOW_FLAT,  // gathered, with taps and channels as one axis, for few of
                   // them
-    WINDOW_GRAD,  // gathered from a result's gradient, which windows of the
-                  // operand's gradient cover, as WINDOW_TAPS
-    STRIDED_GRAD, // the same for strided windows: a matrix for each residue of
-                  // a pixel's row and column modulo the strides, whose pixels
-                  // have the same taps
-    WEIGHT_GRAD,  // the second operand is gathered; the reduced axis is pixels,
-                  // and a matrix of the result a tap
+    WINDOW_GRAD,  // dgrad: as WINDOW_TAPS, from the result's gradient with
+                  // flipped filters
+    STRIDED_GRAD, // strided dgrad: a matrix for each residue of a pixel's row
+                  // and column modulo the strides, whose pixels have the same
+                  // taps
+    WEIGHT_GRAD,  // wgrad: the second operand is gathered; the reduced axis is
+                  // pixels, and a matrix of the result a tap
 } TileLoad;
 
 // Windows of images [N,H,W,C]; pad: top and left.
@@ -41,7 +42,7 @@ typedef struct {
     bool *used;           // which parameters of the kernel it reads
     bool whole, pooled;   // it reads tensors of its shape, and pooled ones
     Block statements;
-    Block stores;      // of the kernel's results, by the first block of a row
+    Block stores; // of the kernel's results, by blocks of the first columns
     const Expr *value; // of the operand's elements
 } TileOperand;
 
@@ -53,7 +54,7 @@ typedef struct {
                      // those of residues, whose rows are pixels
     TileLoad load;
     int64_t groups;    // of channels; a block has one
-    bool splits;       // blocks may share the reduced axis: a weight's gradient
+    bool splits;       // split-K: blocks may share the reduced axis
     int64_t parts;     // of the reduced axis; with several, one kernel stores
                        // their sums, and another adds these in order
     int64_t part;      // elements of one: whole steps
@@ -74,8 +75,10 @@ typedef struct {
 
 void tile_print(Text *t, const TileSchedule *s);
 
-// a / b, rounded up.
+// a / b, rounded up; and the least power of two that is at least n, between two
+// others.
 int64_t divide_up(int64_t a, int64_t b);
+int power_for(int64_t n, int least, int most);
 
 // Tiles of the result, of which each has a block, or one for each part.
 int64_t tile_count(const TileSchedule *s);
@@ -111,6 +114,9 @@ TileValues tile_values(TileSchedule *s, const Launches *l, const Kernel *k,
                        const Group *group, Arena *a);
 
 const Expr *tile_value(TileValues *v, NodeId n);
+// Whether d casts from one type of floats to another, which a tile does not do:
+// values are f32 until they are stored.
+bool tile_rounds(const Graph *g, const Node *d);
 const Expr *tile_declare(TileValues *v, NodeId n, const Expr *x);
 void tile_statement(TileValues *v, Stmt own);
 

@@ -5,7 +5,10 @@
 // iterates over tiles of BN keys; so has one of the gradient of queries.  The
 // gradients of keys and values have a kernel of their own, whose block has BN
 // keys and iterates over tiles of BM queries: every result is one block's, and
-// there are no atomics.  Scores are in units of the exponent of 2.
+// there are no atomics.  The algorithm is FlashAttention-2 (Dao, 2023): `most`
+// is the running maximum m of a row, `now` the new one, `share` the factor that
+// rescales earlier sums, `total` the sum l, `lse` the log-sum-exp, `delta` the
+// row sum of dO * O.  Scores are multiplied by log2(e), for exp2.
 
 #include "codegen/program.h"
 #include "codegen/tile.h"
@@ -52,22 +55,11 @@ static const char *real(const TileAttention *t, double x) {
 
 // ---- sizes ----
 
-static int power_for(int64_t n, int least, int most) {
-    int power = least;
-    while (power < most && power < n)
-        power *= 2;
-    return power;
-}
-
-static int64_t tiles_of(int64_t positions, int tile) {
-    return (positions + tile - 1) / tile;
-}
-
 static int64_t blocks_of(const TileAttention *t) {
     const Attention *s = &t->s;
     return t->part == OF_KEYS
-               ? s->samples * s->kv_heads * tiles_of(s->positions, t->keys)
-               : s->samples * s->heads * tiles_of(s->positions, t->queries);
+               ? s->samples * s->kv_heads * divide_up(s->positions, t->keys)
+               : s->samples * s->heads * divide_up(s->positions, t->queries);
 }
 
 // The sizes of candidate i: the block's own positions are equal in all.  Few of
@@ -198,7 +190,7 @@ static const Expr *compute(Operand *o, NodeId n) {
     TileAttention *t = o->t;
     const Node *d = &t->g->node[n];
     const Expr *operand[4] = {NULL};
-    if (d->op == OP_reshape || d->op == OP_cast)
+    if (d->op == OP_reshape || tile_rounds(t->g, d))
         return value_of(o, d->arg[0]);
     for (int i = 0; i < d->num_args; i++)
         operand[i] = operand_of(o, n, d->arg[i]);
@@ -298,8 +290,7 @@ static void print_keys(TileAttention *t) {
                   (Place){"BN", "nb", "HEADS + KV_HEADS + head", "ALL"});
 }
 
-// The gradient of the result, the logarithms, and the products of the result
-// and its gradient.
+// The gradient of the result, the log-sum-exp, and delta.
 static void print_gradient(TileAttention *t) {
     const char *shape = t->part == OF_KEYS ? "1, BM" : "BM, 1";
     print_operand(t, "g", t->node->arg[2], queries_of("HEADS"));
@@ -574,10 +565,10 @@ static NodeId find_output(const TileAttention *t, Op op) {
 // Pairs of tiles that meet, of all blocks.
 static double pairs_of(const TileAttention *t) {
     const Attention *s = &t->s;
-    int64_t queries = tiles_of(s->positions, t->queries), pairs = 0;
+    int64_t queries = divide_up(s->positions, t->queries), pairs = 0;
     for (int64_t m = 0; m < queries; m++) {
         int64_t last = (m + 1) * t->queries;
-        pairs += tiles_of(
+        pairs += divide_up(
             s->causal && last < s->positions ? last : s->positions, t->keys);
     }
     return (double)(s->samples * s->heads * pairs);

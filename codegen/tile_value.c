@@ -95,9 +95,7 @@ static const Expr *filled(TileValues *v, NodeId n, const Expr *x) {
         v, arena_format(v->a, "filled<%s>", tile_text(v, whole)), x);
 }
 
-// A cast from one type of floats to another: values are f32 until they are
-// stored.
-static bool is_rounding(const Graph *g, const Node *d) {
+bool tile_rounds(const Graph *g, const Node *d) {
     return d->op == OP_cast && dtype_float(d->type->dtype) &&
            dtype_float(g->node[d->arg[0]].type->dtype);
 }
@@ -109,7 +107,7 @@ static const Expr *compute(TileValues *v, NodeId n) {
     if (other != NULL)
         return other;
     // No library computed the variance.
-    if (d->op == OP_reshape || d->op == OP_var_finalize || is_rounding(v->g, d))
+    if (d->op == OP_reshape || d->op == OP_var_finalize || tile_rounds(v->g, d))
         return tile_value(v, d->arg[0]);
     for (int i = 0; i < d->num_args; i++)
         operand[i] = operand_of(v, n, d->arg[i]);

@@ -20,7 +20,7 @@ typedef struct {
     const Graph *old;
     Graph *g;
     uint32_t *uses;
-    bool *dead; // an old sum with a bias that is only normalised and reduced
+    bool *dead; // a bias addition that find_dead finds
     NodeId *now;
     const PassOptions *options;
 } Early;
@@ -56,7 +56,7 @@ static int bias_of(const Early *e, NodeId n) {
     return -1;
 }
 
-// An addition that batch_norm and its statistics alone use.
+// Bias additions that batch_norm and its statistics alone read.
 static void find_dead(Early *e) {
     const Graph *old = e->old;
     for (NodeId n = 0; n < old->count; n++)
@@ -74,20 +74,20 @@ static void find_dead(Early *e) {
 
 // The reduction or normalisation of y + bias, from y.
 static NodeId without_bias(Early *e, NodeId n) {
-    const Node *d = at(e, n), *sum = at(e, d->arg[0]);
+    const Node *d = at(e, n), *addition = at(e, d->arg[0]);
     int bias = bias_of(e, d->arg[0]);
     NodeId arg[3];
     for (int i = 0; i < d->num_args; i++)
         arg[i] = e->now[d->arg[i]];
-    arg[0] = e->now[sum->arg[1 - bias]];
+    arg[0] = e->now[addition->arg[1 - bias]];
     Node copy = *d;
     copy.arg = arg;
     NodeId result = graph_add(e->g, copy);
     if (d->op != OP_sum)
         return result;
-    double count = (double)(type_count(sum->type) / type_count(d->type));
+    double count = (double)(type_count(addition->type) / type_count(d->type));
     NodeId number = graph_constant(e->g, type_scalar(d->type->dtype), count);
-    NodeId all = graph_op2(e->g, OP_mul, e->now[sum->arg[bias]], number);
+    NodeId all = graph_op2(e->g, OP_mul, e->now[addition->arg[bias]], number);
     return graph_op2(e->g, OP_add, result, all);
 }
 
@@ -123,24 +123,23 @@ static NodeId pool_first(Early *e, NodeId n) {
 
 // ---- a convolution that is pooled ----
 
-// How many rows (axis 1) or columns (2) of pool d's operand are behind its last
+// How many rows (axis 1) or columns (2) of pool d's operand follow its last
 // window.
-static int64_t rows_behind(const Early *e, const Node *d, int axis) {
+static int64_t unread_rows(const Early *e, const Node *d, int axis) {
     int64_t end =
         (d->type->dim[axis] - 1) * node_ints(d, ATTR_stride, axis - 1, 1) +
         node_ints(d, ATTR_window, axis - 1, 1) -
         node_ints(d, ATTR_pad, 2 * (axis - 1), 0);
-    int64_t behind = at(e, d->arg[0])->type->dim[axis] - end;
-    return behind > 0 && d->type->dim[axis] > 0 ? behind : 0;
+    int64_t unread = at(e, d->arg[0])->type->dim[axis] - end;
+    return unread > 0 && d->type->dim[axis] > 0 ? unread : 0;
 }
 
 // The padding at the end of axis 1 or 2 that convolution c needs for pool d;
 // its own padding if it cannot have less.
-static int64_t pad_left(const Early *e, const Node *c, const Node *d,
-                        int axis) {
+static int64_t end_pad(const Early *e, const Node *c, const Node *d, int axis) {
     int64_t pad = node_ints(c, ATTR_pad, 2 * axis - 1, 0);
     int64_t less =
-        rows_behind(e, d, axis) * node_ints(c, ATTR_stride, axis - 1, 1);
+        unread_rows(e, d, axis) * node_ints(c, ATTR_stride, axis - 1, 1);
     return less <= pad ? pad - less : pad;
 }
 
@@ -150,16 +149,16 @@ static bool pools_too_much(const Early *e, NodeId n) {
         return false;
     const Node *c = at(e, d->arg[0]);
     return c->op == OP_conv && e->uses[d->arg[0]] == 1 &&
-           (pad_left(e, c, d, 1) != node_ints(c, ATTR_pad, 1, 0) ||
-            pad_left(e, c, d, 2) != node_ints(c, ATTR_pad, 3, 0));
+           (end_pad(e, c, d, 1) != node_ints(c, ATTR_pad, 1, 0) ||
+            end_pad(e, c, d, 2) != node_ints(c, ATTR_pad, 3, 0));
 }
 
-// The pool of a convolution with less padding behind the image.
+// The pool of a convolution with less padding at its end.
 static NodeId pool_cropped(Early *e, NodeId n) {
     const Node *d = at(e, n), *c = at(e, d->arg[0]);
     int64_t pad[4];
     for (int i = 0; i < 4; i++)
-        pad[i] = i % 2 ? pad_left(e, c, d, (i + 1) / 2)
+        pad[i] = i % 2 ? end_pad(e, c, d, (i + 1) / 2)
                        : node_ints(c, ATTR_pad, i, 0);
     NodeId arg[] = {e->now[c->arg[0]], e->now[c->arg[1]]};
     Attr attr[NUM_ATTRS];

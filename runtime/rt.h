@@ -212,14 +212,14 @@ typedef struct {
     size_t barrier;
 } RtMergedLaunch;
 
-// A tile kernel that computes a library call and the kernel behind it, in place
-// of that kernel.  Its arguments are the call's three addresses, those of its
-// prologues, the kernel's, then that of a workspace if it has one.  Behind it,
-// NAME_sums with the same arguments adds the partial sums that it has left
-// there.  Or it replaces a kernel without a call, together with the other tile
-// kernels of that launch, in their order; then it has the kernel's arguments
-// and `number`.  A device launches it if the trainer has code of it for the
-// GPU, else the call and the kernel.
+// A tile kernel that computes a library call, the kernels of its prologues and
+// the kernel that reads its result, in place of the last.  Its arguments are
+// the call's three addresses, those of its prologues, the kernel's, then that
+// of a workspace if it has one.  After it, NAME_sums with the same arguments
+// adds the partial sums that it has left there.  Or it replaces a kernel
+// without a call, together with the other tile kernels of that launch, in their
+// order; then it has the kernel's arguments and `number`.  A device launches it
+// if the trainer has code of it for the GPU, else the call and the kernel.
 typedef struct {
     const char *name; // of its function
     int code;         // the number of its code; equal kernels share it

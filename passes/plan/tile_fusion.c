@@ -82,7 +82,7 @@ static bool has_type(const TileSpace *s, Type t) {
            tile_extents(s, t, whole);
 }
 
-// Bits of predicates, as many as whole bytes have.
+// Bit-packed predicates, in whole bytes.
 static bool is_packed(const Graph *g, const TileSpace *s, const Node *d) {
     Type from = *g->node[d->arg[0]].type;
     bool whole[3];

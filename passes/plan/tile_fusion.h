@@ -21,19 +21,19 @@ typedef struct {
     int call;                    // which group calls the library; -1: kernel
                                  // is attention
     int kernel;                  // which group is the epilogue; -1: none
-    int prologue[TILE_OPERANDS]; // which prologue computes it; -1: none
+    int prologue[TILE_OPERANDS]; // which group is the prologue; -1: none
     bool stores;   // it also stores the call's result, which others read
     int64_t bytes; // not read or written when the epilogue is part of it
     bool fused;    // a part of it can be part of a library fusion
-    int launches;  // of tile kernels: 2 of the gradients of attention, and if
-                   // the second adds partial sums
+    int launches; // of tile kernels: 1, or 2 if the second adds partial sums or
+                  // computes the gradients of keys and values
     bool taken;    // by the plan's device, see tools/tile.c
 } TileFusion;
 
-// A kernel whose results contractions alone read: it is not launched if they
-// all apply it.  Or the first reader of its results is a product of matrices,
-// some of whose blocks load each element of the operand once: it stores them
-// for the others.
+// A kernel whose results contractions read, each of which can apply it.  It is
+// not launched if they all do.  Other kernels may read its results, too, if the
+// first reader is a product of matrices: its blocks of the first columns load
+// each element of the operand once and store it.
 typedef struct {
     int kernel;    // which group
     int stored_by; // which group calls the reader that stores them; -1: none

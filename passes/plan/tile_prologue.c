@@ -183,7 +183,8 @@ int64_t tile_prologue_reads(const Graph *g, const Group *group, NodeId output) {
 
 // ---- readers ----
 
-// The operands that a contraction gathers, not weights, nor groups of channels.
+// All operands but the filters of a convolution, and none of channels in
+// groups.
 static bool takes_prologue(const Node *d, int operand) {
     if (node_int(d, ATTR_groups, 1) != 1)
         return false;

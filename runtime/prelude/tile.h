@@ -3,7 +3,8 @@
 // compile them for a GPU; tests give cuda_tile.h a meaning on the host.
 //
 // A function of an element has the name that it has in prelude.h, and takes a
-// tile.  All tiles of an expression have one shape: spread broadcasts.
+// tile.  Operators broadcast [M, 1] and [1, N]; functions need tiles of one
+// shape, as emitted operations do, which spread broadcasts.
 #ifndef SINTER_TILE_PRELUDE_H
 #define SINTER_TILE_PRELUDE_H
 
@@ -23,8 +24,8 @@ namespace ct = cuda::tiles;
     extern "C" [[cutile::hint(0, num_worker_warps_per_cta =                    \
                                      warps)]] __tile_global__ void
 
-// i of a number of steps that the compiler does not see: it unrolls a loop
-// whole if it knows the number, and spills.
+// i of a number of steps that the compiler does not see, as the grid has one
+// row: it unrolls a loop whole if it knows the number, and spills.
 #define STEPS(i, count)                                                        \
     for (auto i : ct::irange(0, (count) * (int)ct::num_blocks().y))
 
@@ -144,71 +145,71 @@ template <int M, int N, int Bits, class Tile> __tile__ auto pack(Tile x) {
     return ct::element_cast<unsigned char>(ct::sum<2>(parts));
 }
 
-// The offsets of the elements of tile (i, j) in a matrix of C columns; and
-// whether one of R rows has them.
-template <int C, int M, int N> __tile__ auto offsets_of(int i, int j) {
-    return (column_of<M>() + i * M) * C + (row_of<N>() + j * N);
+// The offsets of the elements of tile (i, j) in a matrix of N columns; and
+// whether one of M rows has them.
+template <int N, int BM, int BN> __tile__ auto offsets_of(int i, int j) {
+    return (column_of<BM>() + i * BM) * N + (row_of<BN>() + j * BN);
 }
-template <int R, int C, int M, int N> __tile__ auto within(int i, int j) {
-    return (column_of<M>() + i * M < R) && (row_of<N>() + j * N < C);
+template <int M, int N, int BM, int BN> __tile__ auto within(int i, int j) {
+    return (column_of<BM>() + i * BM < M) && (row_of<BN>() + j * BN < N);
 }
 
-// x, with 0 in those rows of the i-th tile of M that a matrix of R rows lacks.
-template <int R, int M, int N, class Tile>
+// x, with 0 in those rows of the i-th tile that a matrix of M rows lacks.
+template <int M, int BM, int BN, class Tile>
 __tile__ auto rows_within(Tile x, int i) {
-    if constexpr (R % M == 0)
+    if constexpr (M % BM == 0)
         return x;
     else
-        return where(spread<M, N>(column_of<M>() + i * M < R), x, 0.0f);
+        return where(spread<BM, BN>(column_of<BM>() + i * BM < M), x, 0.0f);
 }
-template <int M, int N, class Tile, class Rows>
+template <int BM, int BN, class Tile, class Rows>
 __tile__ auto pixels_within(Tile x, Rows is_pixel) {
-    return where(spread<M, N>(is_pixel), x, 0.0f);
+    return where(spread<BM, BN>(is_pixel), x, 0.0f);
 }
-template <int M, int N, class Tile> __tile__ auto column_sums(Tile x) {
-    return ct::reshape<ct::shape<1, N>>(ct::sum<0>(x));
+template <int BM, int BN, class Tile> __tile__ auto column_sums(Tile x) {
+    return ct::reshape<ct::shape<1, BN>>(ct::sum<0>(x));
 }
 // The sums of squared distances from the mean of a column's rows.
-template <int R, int M, int N, class Tile, class Sums>
+template <int M, int BM, int BN, class Tile, class Sums>
 __tile__ auto column_squares(Tile x, Sums sums, int i) {
-    const float rows = R - i * M < M ? R % M : M;
+    const float rows = M - i * BM < BM ? M % BM : BM;
     const auto apart =
-        rows_within<R, M, N>(x - spread<M, N>(sums * (1.0f / rows)), i);
-    return column_sums<M, N>(apart * apart);
+        rows_within<M, BM, BN>(x - spread<BM, BN>(sums * (1.0f / rows)), i);
+    return column_sums<BM, BN>(apart * apart);
 }
 
-// The sums of tile nb of N columns, from P partial sums of each of them; and
-// their variances, from those of R rows in tiles of M.
-template <int S, int P, int N, int BP, int BN>
+// The sums of tile nb of N columns, from P partial sums of each of them, BR at a
+// time; and their variances, from those of M rows in tiles of BM.
+template <int SLOTS, int P, int N, int BR, int BN>
 __tile__ auto sums_of_columns(const float *p, int slot, int nb) {
     auto sums = filled<1, BN>(0.0f);
-    STEPS(i, (P + BP - 1) / BP) {
-        sums = sums + column_sums<BP, BN>(matrix<BP, BN>(
-                          load_tile<S, P, N, 1, BP, BN>(p, slot, i, nb)));
+    STEPS(i, (P + BR - 1) / BR) {
+        sums = sums + column_sums<BR, BN>(matrix<BR, BN>(
+                          load_tile<SLOTS, P, N, 1, BR, BN>(p, slot, i, nb)));
     }
     return sums;
 }
-template <int S, int P, int N, int R, int M, int BP, int BN>
+template <int SLOTS, int P, int N, int M, int BM, int BR, int BN>
 __tile__ auto variance_of_columns(const float *p, int slot, int squares,
                                   int nb) {
     const auto means =
-        sums_of_columns<S, P, N, BP, BN>(p, slot, nb) * (1.0f / R);
+        sums_of_columns<SLOTS, P, N, BR, BN>(p, slot, nb) * (1.0f / M);
     auto sums = filled<1, BN>(0.0f);
-    STEPS(i, (P + BP - 1) / BP) {
-        const auto left = to_float(R - (column_of<BP>() + i * BP) * M);
+    STEPS(i, (P + BR - 1) / BR) {
+        const auto left = to_float(M - (column_of<BR>() + i * BR) * BM);
         const auto some = where(left < 0.0f, 0.0f, left);
-        const auto rows = where(some < (float)M, some, (float)M);
+        const auto rows = where(some < (float)BM, some, (float)BM);
         const auto own =
-            matrix<BP, BN>(load_tile<S, P, N, 1, BP, BN>(p, slot, i, nb));
+            matrix<BR, BN>(load_tile<SLOTS, P, N, 1, BR, BN>(p, slot, i, nb));
         const auto divisors = where(rows < 1.0f, 1.0f, rows);
         const auto apart =
-            own / spread<BP, BN>(divisors) - spread<BP, BN>(means);
-        const auto within =
-            matrix<BP, BN>(load_tile<S, P, N, 1, BP, BN>(p, squares, i, nb));
-        sums = sums + column_sums<BP, BN>(
-                          spread<BP, BN>(rows) * (apart * apart) + within);
+            own / spread<BR, BN>(divisors) - spread<BR, BN>(means);
+        const auto inside = matrix<BR, BN>(
+            load_tile<SLOTS, P, N, 1, BR, BN>(p, squares, i, nb));
+        sums = sums + column_sums<BR, BN>(
+                          spread<BR, BN>(rows) * (apart * apart) + inside);
     }
-    return sums * (1.0f / R);
+    return sums * (1.0f / M);
 }
 
 template <class Tile> __tile__ auto expf(Tile x) {

@@ -42,7 +42,7 @@ static const View stages[] = {
     {"sass",       "sass", NULL,         true,  sass_write,
      "the machine code of kernels, disassembled; needs nvdisasm"},
     {"tile",       "cu",   NULL,         false, tile_write,
-     "CUDA Tile C++ of contractions with the kernels behind them, and of attention"},
+     "CUDA Tile C++ of contractions with the kernels around them, and of attention"},
     {"launches",   "txt",  NULL,         false, launches_write,
      "a line for each kernel and library call of a step"},
     {"fusion",     "txt",  NULL,         false, fusion_write,

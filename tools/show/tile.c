@@ -2,6 +2,12 @@
 #include "base/exits.h"
 #include "tools/show/inspect.h"
 
+static const char legend[] =
+    "// a, b, out     operands and result of a contraction\n"
+    "// a0, b0, ...   arguments of the kernel that computes a or b\n"
+    "// p0, ...       of the kernel that reads out, in its order\n"
+    "// v1, ...       values, in the order of this text\n\n";
+
 int tile_write(Show *s, const View *stage, Text *out) {
     (void)stage;
     Device device;
@@ -18,7 +24,7 @@ int tile_write(Show *s, const View *stage, Text *out) {
                       (f->kernel >= 0 && in.launch[f->kernel].chosen);
         if (chosen && tile_equal(k, i, &k[i]) == i)
             for (const TileKernel *one = &k[i]; one != NULL; one = one->second)
-                text_add(out, "%s%s", out->length > 0 ? "\n" : "",
+                text_add(out, "%s%s", out->length > 0 ? "\n" : legend,
                          one->text[0]);
     }
     return EXIT_GOOD;
