@@ -124,26 +124,18 @@ static void store_result(TileValues *v, const Expr *x) {
         store(v, v->call, "", out, x);
 }
 
-// A call that adds to a tensor in memory has its result there.
+// The input gradient that is added to a tensor in memory has its result there.
 static const Expr *load_result(TileValues *v) {
     const Expr *arg[4] = {x_name(v->a, "out"), x_name(v->a, "z"),
                           x_name(v->a, "mb"), x_name(v->a, "nb")};
-    const char *name = "load_tile<Z, M, N, 1, BM, BN>";
     if (v->s->load == STRIDED_GRAD) {
         arg[1] = x_name(v->a, "pixel");
         arg[2] = x_name(v->a, "is_pixel");
         return tile_call(v, "load_rows<N, BN>", 4, arg);
     }
-    if (v->s->load == WEIGHT_GRAD && v->s->groups > 1) {
-        name = "load_tile<G, M, Z * N, 1, BM, BN>";
-        arg[1] = x_name(v->a, "group");
-        arg[3] = x_name(v->a, "tap * NB + nb");
-    } else if (v->s->load == WEIGHT_GRAD) {
-        name = "load_tile<M, Z, N, BM, 1, BN>";
-        arg[1] = x_name(v->a, "mb");
-        arg[2] = x_name(v->a, "z");
-    }
-    return tile_call_with(v, "matrix<BM, BN>", tile_call(v, name, 4, arg));
+    return tile_call_with(
+        v, "matrix<BM, BN>",
+        tile_call(v, "load_tile<Z, M, N, 1, BM, BN>", 4, arg));
 }
 
 static const Expr *add_to_result(TileValues *v, const Expr *acc) {

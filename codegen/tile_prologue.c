@@ -121,13 +121,22 @@ static const Expr *compute(TileValues *v, NodeId n) {
     }
 }
 
-// Stores the part of a result that the block has loaded.
+// The part of a result that the block has loaded; a number fills it.
+static const Expr *part_of(TileValues *v, NodeId n) {
+    const Expr *x = tile_value(v, n);
+    if (x->kind == X_NAME)
+        return x;
+    const char *extents = tile_text(v, (const bool[]){true, true});
+    return tile_declare(
+        v, n, tile_call_with(v, arena_format(v->a, "filled<%s>", extents), x));
+}
+
 static void store_output(TileValues *v, NodeId n) {
     const Node *d = &v->g->node[n];
     const bool packs = d->op == OP_pack, transposed = v->s->ta;
     const char *extents = tile_text(v, (const bool[]){true, true});
     const char *part = packs ? " / 8" : "";
-    const Expr *x = tile_value(v, packs ? d->arg[0] : n);
+    const Expr *x = packs ? tile_value(v, d->arg[0]) : part_of(v, n);
     x = tile_call_with(
         v, packs ? arena_format(v->a, "pack<%s, 1>", extents) : "to_act", x);
     const char *name =
@@ -170,13 +179,7 @@ void tile_prologue(TileSchedule *s, const Launches *l, int kernel, int operand,
     v.compute = compute;
     v.to = &to->statements;
     name_extents(&v, s, operand);
-    to->value = tile_value(&v, n);
-    if (to->value->kind != X_NAME) // a number
-        to->value = tile_declare(
-            &v, n,
-            tile_call_with(
-                &v, arena_format(a, "filled<%s, %s>", v.extent[0], v.extent[1]),
-                to->value));
+    to->value = part_of(&v, n);
     if (tile_prologue_of(&l->plan->tiles, kernel)->stored_by >= 0)
         for (int i = 0; i < k->group->num_outputs; i++)
             store_output(&v, k->group->output[i]);

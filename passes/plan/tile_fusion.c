@@ -290,23 +290,38 @@ static int launch_of(const TileFusion *f) {
     return f->kernel >= 0 ? f->kernel : f->call;
 }
 
+// Whether launch k writes over what a kernel reads, by itself or by a library
+// fusion.
+static bool overwrites(const Search *s, int k, const Group *kernel) {
+    const LibraryFusions *r = s->fusions;
+    bool is = writes_over(s, &r->group[k], kernel) ||
+              group_assigns_input(s->g, &r->group[k], kernel);
+    for (int i = 0; i < r->count; i++)
+        is |= r->fusion[i].call == k && r->fusion[i].kernel >= 0 &&
+              writes_over(s, &r->group[r->fusion[i].kernel], kernel);
+    return is;
+}
+
 // Whether the kernel's operands are in memory until the last of its readers has
-// run, be it in place of an epilogue.
+// run, be it in place of an epilogue, and its results are before others read
+// them.
 static bool is_kept(const Search *s, const TileFusions *f,
                     const TilePrologue *p) {
-    const Group *group = s->fusions->group, *kernel = &group[p->kernel];
+    const Group *kernel = &s->fusions->group[p->kernel];
     int last = p->last;
     for (int i = 0; i < f->count; i++) {
         if (f->fusion[i].kernel == p->kernel)
             return false; // it is an epilogue
+        if (p->stored_by >= 0 && f->fusion[i].call == p->stored_by &&
+            launch_of(&f->fusion[i]) > last)
+            return false;
         for (int o = 0; o < TILE_OPERANDS; o++)
             if (f->fusion[i].prologue[o] == p->kernel &&
                 launch_of(&f->fusion[i]) > last)
                 last = launch_of(&f->fusion[i]);
     }
     for (int k = p->kernel + 1; k <= last; k++)
-        if (writes_over(s, &group[k], kernel) ||
-            group_assigns_input(s->g, &group[k], kernel))
+        if (overwrites(s, k, kernel))
             return false;
     return true;
 }

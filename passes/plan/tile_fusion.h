@@ -37,7 +37,8 @@ typedef struct {
 typedef struct {
     int kernel;    // which group
     int stored_by; // which group calls the reader that stores them; -1: none
-    int last;      // launch at which the last of its readers may run
+    int last;      // launch at which the last of its readers runs, in place of
+                   // its epilogue if that is the next one
     int readers;   // operands that it computes
     int64_t bytes; // not read or written when it is not launched
 } TilePrologue;

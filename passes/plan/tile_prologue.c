@@ -11,7 +11,7 @@ typedef struct {
     bool *is_output; // of each node: whether it is a result of the graph
 } Search;
 
-// ---- places ----
+// ---- broadcasts ----
 
 static int64_t rows_of(Type t) {
     return t.rank > 0 ? space_rows(&t) : 1;
@@ -38,6 +38,8 @@ bool tile_broadcast(Type operand, Type t, TileBroadcast *out) {
     out->whole[0] = rows == rows_of(operand) ||
                     (rows > 1 && is_pooled(operand, t, out->window));
     out->whole[1] = columns == columns_of(operand);
+    if (rows > 1 && !out->whole[1])
+        return false; // a number for each row
     return (out->whole[0] || rows == 1) && (out->whole[1] || columns == 1);
 }
 
@@ -93,7 +95,7 @@ static bool is_read(const Graph *g, Type operand, NodeId n) {
     return d->op != OP_iota && is_number(operand, *d->type);
 }
 
-// A reshape between places would have other elements.
+// A reshape between broadcasts would have other elements.
 static bool keeps_broadcast(const Graph *g, Type operand, const Node *d) {
     TileBroadcast to, from;
     return d->op != OP_reshape ||
@@ -192,7 +194,8 @@ static bool takes_prologue(const Node *d, int operand) {
 }
 
 // How many operands of a contraction are n, or -1 if it cannot apply a prologue
-// to one.  An operand in another shape has the same columns.
+// to one.  An operand in another shape has the same columns, and is no image,
+// whose pixels would be others.
 static int count_operands(const Graph *g, NodeId call, NodeId n) {
     const Node *d = &g->node[call];
     int found = 0;
@@ -200,8 +203,10 @@ static int count_operands(const Graph *g, NodeId call, NodeId n) {
         if (node_base(g, d->arg[i]) != n)
             continue;
         Type t = *g->node[d->arg[i]].type;
+        const Type *own = g->node[n].type;
         if (i >= TILE_OPERANDS || !takes_prologue(d, i) ||
-            columns_of(t) != columns_of(*g->node[n].type))
+            columns_of(t) != columns_of(*own) ||
+            (d->op != OP_matmul && !type_has_shape(&t, own)))
             return -1;
         found++;
     }
@@ -209,8 +214,8 @@ static int count_operands(const Graph *g, NodeId call, NodeId n) {
 }
 
 // The launch at which a contraction may run: in place of its epilogue, if that
-// is the next one.
-static int launch_of(const Search *s, int k, NodeId call) {
+// is the next one; tile_fusion.c knows the others.
+static int next_launch_of(const Search *s, int k, NodeId call) {
     for (int e = s->reader.first[call]; e >= 0; e = s->reader.next[e])
         if (s->reader.group[e] == k + 1 && s->group[k + 1].kind == GROUP_GRID)
             return k + 1;
@@ -231,7 +236,7 @@ static bool find_readers(const Search *s, NodeId n, TilePrologue *p) {
         if (found < 0)
             return false;
         p->readers += found;
-        int last = launch_of(s, s->reader.group[e], call);
+        int last = next_launch_of(s, s->reader.group[e], call);
         p->last = last > p->last ? last : p->last;
     }
     int64_t reads = tile_prologue_reads(s->g, &s->group[p->kernel], n);
@@ -275,7 +280,7 @@ static bool find_storing(const Search *s, TilePrologue *p) {
         return false;
     p->stored_by = first;
     p->readers = 1;
-    p->last = launch_of(s, first, call);
+    p->last = next_launch_of(s, first, call);
     p->bytes = graph_bytes(s->g, s->g->node[n].type);
     return p->last < second;
 }
