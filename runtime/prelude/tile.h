@@ -120,7 +120,12 @@ template <class Tile> __tile__ auto to_byte(Tile x) {
     return ct::element_cast<unsigned char>(x);
 }
 
-// condition ? a : b.  A number takes the type of the other value.
+// condition ? a : b.  A number takes the type of the other value; two are f32.
+template <class C, class S>
+__tile__ auto where(ct::tile<C, S> condition, float a, float b) {
+    using Tile = ct::tile<float, S>;
+    return ct::select(condition, ct::full<Tile>(a), ct::full<Tile>(b));
+}
 template <class C, class E, class S>
 __tile__ auto where(C condition, ct::tile<E, S> a, ct::tile<E, S> b) {
     return ct::select(condition, a, b);
