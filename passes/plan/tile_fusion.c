@@ -9,6 +9,8 @@ typedef struct {
     const LibraryFusions *fusions;
     Readers reader;  // of each node
     bool *is_output; // of each node: whether it is a result of the graph
+    int *fusion;     // of each group: 1 + the last library fusion of its call
+    int *before;     // of each library fusion: 1 + the one before, of its call
 } Search;
 
 static int64_t rows_of(Type t) {
@@ -296,9 +298,9 @@ static bool overwrites(const Search *s, int k, const Group *kernel) {
     const LibraryFusions *r = s->fusions;
     bool is = writes_over(s, &r->group[k], kernel) ||
               group_assigns_input(s->g, &r->group[k], kernel);
-    for (int i = 0; i < r->count; i++)
-        is |= r->fusion[i].call == k && r->fusion[i].kernel >= 0 &&
-              writes_over(s, &r->group[r->fusion[i].kernel], kernel);
+    for (int i = s->fusion[k]; i > 0 && !is; i = s->before[i - 1])
+        is = r->fusion[i - 1].kernel >= 0 &&
+             writes_over(s, &r->group[r->fusion[i - 1].kernel], kernel);
     return is;
 }
 
@@ -494,8 +496,16 @@ TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
     TileFusions f = {0};
     if (g->act != F16 && g->act != BF16)
         return f;
-    Search s = {g, r, group_readers(g, r->group, r->num_groups, a),
-                ARENA_ARRAY(a, g->count, bool)};
+    Search s = {g,
+                r,
+                group_readers(g, r->group, r->num_groups, a),
+                ARENA_ARRAY(a, g->count, bool),
+                ARENA_ARRAY(a, (size_t)r->num_groups + 1, int),
+                ARENA_ARRAY(a, (size_t)r->count + 1, int)};
+    for (int i = 0; i < r->count; i++) {
+        s.before[i] = s.fusion[r->fusion[i].call];
+        s.fusion[r->fusion[i].call] = i + 1;
+    }
     for (NodeId n = 0; n < g->count; n++)
         if (g->node[n].op == OP_output)
             s.is_output[node_base(g, g->node[n].arg[0])] = true;
