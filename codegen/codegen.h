@@ -139,7 +139,7 @@ typedef struct TileKernel {
     const char *text[TILE_CANDIDATES]; // whole files, the preferred one first
     const char *body; // the same without names, by which kernels are equal
     int grid;         // blocks
-    // Of attention: the stream of its random numbers, flops of its products on
+    // Attention has the stream of its random numbers, flops of its products on
     // whole tiles, and other instructions of an average warp of each block.
     int number;
     double flops;

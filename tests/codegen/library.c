@@ -66,7 +66,7 @@ static void write_run(Text *t, const char *kernel, const char *part) {
 }
 
 // The tile kernels of a program in one file, with a function for each that runs
-// all of its blocks.  Of their candidates they take each in turn, from number
+// all of its blocks.  Kernels take their candidates in turn, from number
 // TILE_CANDIDATE on.
 static void write_tiles(Arena *a, const char *folder, const char *name,
                         const TileTexts *tiles) {

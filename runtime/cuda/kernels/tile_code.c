@@ -4,7 +4,6 @@
 
 #include "runtime/cuda/kernels/kernels.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
 // One thread: the compiler chooses the threads of a block, and the driver asks

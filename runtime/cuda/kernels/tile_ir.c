@@ -24,7 +24,7 @@ struct RtTileCompiler {
     nvrtcResult (*get)(nvrtcProgram program, char *to);
     char root[PATH_MAX]; // the folder that has bin/tileiras
     char include[PATH_MAX + 32];
-    char programs[160]; // the files that make cubins, for the cache
+    char programs[256]; // the files that make cubins, for the cache
     RtCache cache;
 };
 

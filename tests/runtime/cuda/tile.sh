@@ -4,6 +4,7 @@
 # tests/tile/host gives their text.
 set -u
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
+. "$SINTER_SOURCE/tests/runtime/cuda/tile_train.sh"
 
 command -v "${CXX-c++}" >/dev/null || exit 77
 model=$SINTER_SOURCE/tests/runtime/cuda/tile.net
@@ -45,31 +46,11 @@ grep -q enable-tile patched.log || fail "code of another tileiras was taken"
 expect 0 with "$SINTER" build "$model" --target=cuda:sm_90 --tile=none -o none
 grep -q "t[0-9][0-9]*_conv" none && fail "--tile=none has tile kernels"
 
-# train NAME OPTION...: four steps; a graph runs the last ones.
-train() {
-    name=$1
-    shift
-    expect 0 env SINTER_DOUBLE_LOG="$work/$name.log" \
-        ./tile --device=cuda:0 --data=synthetic:64 --steps=4 --log-every=1 \
-        --metrics=metrics --out=run "$@"
-    sed -n 's/.*"split":"step".*"loss":\([^,}]*\).*/\1/p' metrics >"$name"
-    [ "$(wc -l <"$name")" -eq 4 ] || fail "no losses of $name"
-    rm -rf run metrics
-}
-
-# near NAME OTHER: losses that differ by no more than a rounding to f16.
-near() {
-    paste "$1" "$2" | awk '{
-        d = $1 > $2 ? $1 - $2 : $2 - $1
-        if (!($1 > 0) || d > $1 / 1024) exit 1
-    }' || fail "losses differ: $(paste "$1" "$2")"
-}
-
-SINTER_DOUBLE_SEED=1 train tiles
-SINTER_DOUBLE_SEED=5 train again
-train library --without=tile-kernels
+SINTER_DOUBLE_SEED=1 train tiles 64
+SINTER_DOUBLE_SEED=5 train again 64
+train library 64 --without=tile-kernels
 expect_equal tiles again
-near tiles library
+near tiles library 1024
 [ "$(grep -c "cuLaunchKernel t[0-9][0-9]*_" tiles.log)" -ge 8 ] ||
     fail "no tile kernel was launched"
 grep -q "cuLaunchKernel t[0-9][0-9]*_.*_sum" tiles.log ||
@@ -82,11 +63,11 @@ grep -q "cudnn\|cublas" tiles.log &&
 grep -q cudnnBackendExecute library.log || fail "no library call"
 
 # Code that the driver refuses, and a GPU of another generation.
-SINTER_DOUBLE_FAIL=cuModuleLoadDataEx:1:200 train refused
+SINTER_DOUBLE_FAIL=cuModuleLoadDataEx:1:200 train refused 64
 expect_says "tile kernel .*a library call does its work"
-near refused library
-SINTER_DOUBLE_DEVICE="$work/a100.json" train earlier
-near earlier library
+near refused library 1024
+SINTER_DOUBLE_DEVICE="$work/a100.json" train earlier 64
+near earlier library 1024
 grep -q "cuLaunchKernel t[0-9][0-9]*_" earlier.log &&
     fail "a tile kernel for another GPU was launched"
 exit 0

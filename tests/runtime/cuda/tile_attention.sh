@@ -3,6 +3,7 @@
 # trainer launches all that a kernel has, or the kernel.
 set -u
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
+. "$SINTER_SOURCE/tests/runtime/cuda/tile_train.sh"
 
 command -v "${CXX-c++}" >/dev/null || exit 77
 small_cache h200 >h200.json
@@ -14,31 +15,11 @@ expect 0 env LD_LIBRARY_PATH="$SINTER_DOUBLE/tile/lib:$SINTER_DOUBLE" \
     --set 'data=synthetic(vocabulary=65, shape=[60])' --set batch=2 \
     --target=cuda:sm_90 -o tile
 
-# train NAME OPTION...: four steps; a graph runs the last ones.
-train() {
-    name=$1
-    shift
-    expect 0 env SINTER_DOUBLE_LOG="$work/$name.log" \
-        ./tile --device=cuda:0 --data=synthetic:8 --steps=4 --log-every=1 \
-        --metrics=metrics --out=run "$@"
-    sed -n 's/.*"split":"step".*"loss":\([^,}]*\).*/\1/p' metrics >"$name"
-    [ "$(wc -l <"$name")" -eq 4 ] || fail "no losses of $name"
-    rm -rf run metrics
-}
-
-# near NAME OTHER: losses that differ by no more than a rounding to bf16.
-near() {
-    paste "$1" "$2" | awk '{
-        d = $1 > $2 ? $1 - $2 : $2 - $1
-        if (!($1 > 0) || d > $1 / 256) exit 1
-    }' || fail "losses differ: $(paste "$1" "$2")"
-}
-
-SINTER_DOUBLE_SEED=1 train tiles
-SINTER_DOUBLE_SEED=5 train again
-train kernels --without=tile-kernels
+SINTER_DOUBLE_SEED=1 train tiles 8
+SINTER_DOUBLE_SEED=5 train again 8
+train kernels 8 --without=tile-kernels
 expect_equal tiles again
-near tiles kernels
+near tiles kernels 256
 # A kernel is not launched beside its tile kernels: one forward, and two of the
 # gradients.
 grep -o "cuLaunchKernel t[0-9]*_attention[a-z_]*" tiles.log | sort -u |
@@ -55,12 +36,12 @@ done <launched
 # One of the two gradients that the driver refuses: the kernel has both.
 for number in 3 4 5 6 7; do
     rm -f refused.log
-    SINTER_DOUBLE_FAIL=cuModuleLoadDataEx:$number:200 train refused
+    SINTER_DOUBLE_FAIL=cuModuleLoadDataEx:$number:200 train refused 8
     grep -q "kernel t[0-9]*_attention_grad_keys.*another kernel does its work" out err &&
         break
 done
 expect_says "kernel t[0-9]*_attention_grad_keys.*another kernel does its work"
 grep -q "cuLaunchKernel t[0-9]*_attention_grad" refused.log &&
     fail "one of two kernels of the gradients is launched"
-near refused kernels
+near refused kernels 256
 exit 0
