@@ -338,8 +338,13 @@ Suite *read_suite(void) {
     tcase_add_test(c, every_prefix_is_survived);
     tcase_add_test(c, every_changed_byte_is_survived);
     tcase_add_test(c, lists_and_strings_are_limited);
-    tcase_add_test(c, nodes_are_limited);
     tcase_set_timeout(c, 60);
     suite_add_tcase(s, c);
+    TCase *large = tcase_create("large");
+    tcase_set_tags(large, "times");
+    tcase_set_timeout(large, 60);
+    tcase_add_checked_fixture(large, setup, teardown);
+    tcase_add_test(large, nodes_are_limited);
+    suite_add_tcase(s, large);
     return s;
 }

@@ -416,8 +416,11 @@ Suite *threads_suite(void) {
     tcase_add_loop_test(c, the_last_block_sums, 0, MAX_SEEDS);
     tcase_add_loop_test(c, an_order_that_lacks_is_seen, 0, MAX_SEEDS);
     tcase_add_loop_test(c, a_grid_waits_for_all_its_blocks, 0, MAX_SEEDS);
-    tcase_add_test(c, a_launch_waits_for_the_one_before);
-    tcase_add_test(c, an_access_before_the_wait_is_seen);
     suite_add_tcase(s, c);
+    TCase *dependent = tcase_create("dependent");
+    tcase_set_tags(dependent, "numbers");
+    tcase_add_test(dependent, a_launch_waits_for_the_one_before);
+    tcase_add_test(dependent, an_access_before_the_wait_is_seen);
+    suite_add_tcase(s, dependent);
     return s;
 }

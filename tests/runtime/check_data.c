@@ -594,7 +594,6 @@ Suite *data_suite(void) {
     tcase_add_test(t, reads_that_are_short);
     tcase_add_test(t, synthetic_has_as_many_samples_as_wanted);
     tcase_add_test(t, synthetic_tokens_follow_a_rule);
-    tcase_add_test(t, synthetic_labels_cover_the_image);
     suite_add_tcase(s, t);
     TCase *drawn = tcase_create("drawn");
     tcase_set_tags(drawn, "numbers");
@@ -602,6 +601,7 @@ Suite *data_suite(void) {
     tcase_add_test(drawn, synthetic_is_the_same_every_time);
     tcase_add_test(drawn, synthetic_is_balanced_and_grey);
     tcase_add_test(drawn, synthetic_has_any_shape);
+    tcase_add_test(drawn, synthetic_labels_cover_the_image);
     suite_add_tcase(s, drawn);
     return s;
 }

@@ -718,14 +718,19 @@ Suite *image_folder_suite(void) {
     tcase_add_loop_test(t, a_bad_folder, 0, 7);
     tcase_add_loop_test(t, a_bad_file, 0, 8);
     tcase_add_loop_test(t, pixels_are_counted, 0, 2);
-    tcase_add_loop_test(t, an_image_fits_in_the_counted_memory, 0, 4);
     tcase_add_test(t, text_is_not_read);
     tcase_add_test(t, scans_are_counted);
     tcase_add_loop_test(t, interlaced_pixels_are_the_same, 0, 2);
     tcase_add_test(t, a_bad_file_may_be_skipped);
     tcase_add_test(t, too_many_bad_files);
     tcase_add_loop_test(t, any_byte_may_be_wrong, 0, 2);
-    tcase_add_test(t, arithmetic_codes_may_be_wrong);
     suite_add_tcase(s, t);
+    TCase *large = tcase_create("large");
+    tcase_set_tags(large, "numbers");
+    tcase_set_timeout(large, 60);
+    tcase_add_checked_fixture(large, place_enter, place_leave);
+    tcase_add_loop_test(large, an_image_fits_in_the_counted_memory, 0, 4);
+    tcase_add_test(large, arithmetic_codes_may_be_wrong);
+    suite_add_tcase(s, large);
     return s;
 }
