@@ -11,7 +11,7 @@ typedef enum {
     FAITHFUL, // every CUDA thread exists
     WATCHED,  // and the race checker sees each access; values are not compared
     TILED,    // fast, and contractions are tile kernels with the meaning of
-              // tests/tile/host
+              // runtime/prelude/tile
     ON_GPU    // GPU 0, where library calls do nothing else on the way
 } How;
 
@@ -29,8 +29,8 @@ typedef struct {
 // every stored tensor with graph_eval.  NULL, or what differs.
 const char *agree(Arena *a, const Case *c);
 
-// The same, and compares sums of the first step's outputs with those that a file
-// below the source folder has (tests/pytorch/contractions.py).
+// The same, and compares sums of the first step's outputs with those that a
+// file below the source folder has (tests/pytorch/contractions.py).
 const char *agree_sums(Arena *a, const Case *c, const char *file);
 
 // Runs them in faithful mode with each launch alone, and with those merged that

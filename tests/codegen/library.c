@@ -92,7 +92,7 @@ void *library_tiles(Arena *a, const char *folder, const char *name,
         "%s -std=c++20 -O1 -march=native -fPIC -shared -Wall -Wextra -Werror "
         "-Wno-attributes -Wno-unused-parameter -Wno-unused-variable -I%s -I%s "
         "%s.cc -o %s.so",
-        cxx != NULL ? cxx : "c++", library_source(a, "tests/tile/host"),
+        cxx != NULL ? cxx : "c++", library_source(a, "runtime/prelude/tile"),
         library_source(a, "."), file, file);
     *why = arena_format(a, "did not compile: %s", command);
     void *library = system(command) == 0

@@ -45,8 +45,8 @@ const char *library_compile(Arena *a, const char *folder, int count,
                             const char *const *name, const char *flags);
 
 // The tile kernels of a program that was written, with the meaning that
-// tests/tile/host gives them: NAME_run(argument, grid) runs kernel NAME.  NULL:
-// see *why.
+// runtime/prelude/tile gives them: NAME_run(argument, grid) runs kernel NAME.
+// NULL: see *why.
 void *library_tiles(Arena *a, const char *folder, const char *name,
                     const char **why);
 

@@ -5,7 +5,7 @@ set -u
 
 command -v "${CXX-c++}" >/dev/null || exit 77
 expect 0 "${CXX-c++}" -std=c++20 -O1 -Wall -Wextra -Werror -Wno-attributes \
-    -I"$SINTER_SOURCE/tests/tile/host" -I"$SINTER_SOURCE" \
+    -I"$SINTER_SOURCE/runtime/prelude/tile" -I"$SINTER_SOURCE" \
     "$SINTER_SOURCE/tests/tile/faults.cc" -o faults
 expect 0 ./faults 0
 number=0

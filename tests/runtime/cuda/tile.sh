@@ -1,7 +1,7 @@
 #!/bin/sh
 # Tile kernels: sinter build compiles them for the GPUs of --target, and the
 # trainer launches them there.  The stand-in runs them with the meaning that
-# tests/tile/host gives their text.
+# runtime/prelude/tile gives their text.
 set -u
 . "$SINTER_SOURCE/tests/runtime/cuda/double.sh"
 . "$SINTER_SOURCE/tests/runtime/cuda/tile_train.sh"

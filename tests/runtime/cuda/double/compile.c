@@ -244,7 +244,8 @@ static void tile_command(char *to, size_t room) {
     const char *cxx = getenv("CXX");
     snprintf(to, room,
              "%s -std=c++20 -x c++ -w -fPIC -O1 -march=native -I. "
-             "-I'" DOUBLE_SOURCE "/tests/tile/host' -shared unit.c -o unit.so",
+             "-I'" DOUBLE_SOURCE
+             "/runtime/prelude/tile' -shared unit.c -o unit.so",
              cxx ? cxx : "c++");
 }
 

@@ -266,7 +266,7 @@ struct CUfunc_st {
     void (*run)(CUfunction f, void **argument, int grid);
     const void *code;
     const PtxKernel *ptx; // the same, if it is PTX; else NULL
-    Warps *warps; // NULL: not asked for
+    Warps *warps;         // NULL: not asked for
 };
 
 bool function_known(CUfunction f);
@@ -300,7 +300,7 @@ typedef struct {
     const char *defines; // as options of the C compiler
     int architecture;    // negative: of assembly
     int cuda;            // whose compiler it is for
-    bool is_tile;        // CUDA Tile C++, with the meaning of tests/tile/host
+    bool is_tile; // CUDA Tile C++, with the meaning of runtime/prelude/tile
 } Unit;
 
 // The head of an image, before its code.

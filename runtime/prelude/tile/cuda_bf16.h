@@ -1,3 +1,4 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // __nv_bfloat16 on the host: stored in 16 bits, computed in f32.
 #pragma once
 #include <cstdint>

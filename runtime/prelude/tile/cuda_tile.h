@@ -1,12 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The meaning of cuda::tiles on the host, as far as tile kernels use it: a tile
 // is an array, and blocks run one after another.
 //
 // It is stricter than a GPU.  An index outside of its tensor, a partial tile
-// that is accessed without a mask, a pointer that is not as aligned as it is
-// said to be, two blocks that store to one address, and a block that reads what
-// another has stored end the program.  Conversions that lose digits, shapes
-// that do not broadcast and extents that are no powers of two do not compile,
-// as they do not for NVRTC.
+// that is accessed without a mask, a pointer that is less aligned than the
+// kernel assumes, two blocks that store to one address, and a block that reads
+// another's result end the program.  Conversions that lose digits, shapes that
+// do not broadcast and extents that are no powers of two do not compile, as
+// they do not for NVRTC.
 #pragma once
 
 #include <cmath>
@@ -17,7 +18,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <type_traits>
-#include <unordered_map>
 #include <utility>
 
 #define __tile__
@@ -31,11 +31,21 @@ struct Dim {
 
 // ---- the running block, and failures ----
 
+// The block that has stored to an address in a launch.
+struct Writer {
+    const char *address;
+    unsigned block, launch;
+};
+
 struct Host {
     Dim block, grid;
-    const char *kernel = "";
-    std::unordered_map<const char *, unsigned> writer; // of each address
-    const char *lowest = nullptr, *highest = nullptr;  // of them
+    const char *kernel;
+    unsigned launch; // its number; a writer of another one is none
+    // An open-addressing table of `slots` writers, a power of two, of which
+    // `count` are of this launch, at addresses from the lowest to the highest.
+    Writer *writer;
+    size_t slots, count;
+    const char *lowest, *highest;
 };
 inline Host host;
 
@@ -52,24 +62,53 @@ inline Dim num_blocks() {
     return host.grid;
 }
 
+// The writer of an address, or the slot for one.
+inline Writer *writer_of(const char *at) {
+    size_t i = (uintptr_t)at / 2 % host.slots;
+    while (host.writer[i].launch == host.launch && host.writer[i].address != at)
+        i = (i + 1) % host.slots;
+    return &host.writer[i];
+}
+
+inline void writers_grow() {
+    constexpr size_t least = 1 << 12;
+    const Host old = host;
+    host.slots = old.slots > 0 ? 2 * old.slots : least;
+    host.writer = (Writer *)calloc(host.slots, sizeof *host.writer);
+    if (host.writer == nullptr)
+        fail("there is no memory for the addresses that it stores to",
+             (long)old.count, 0);
+    for (size_t i = 0; i < old.slots; i++)
+        if (old.writer[i].launch == host.launch)
+            *writer_of(old.writer[i].address) = old.writer[i];
+    free(old.writer);
+}
+
 // Blocks run in any order, so that none reads another's results.
 inline void reads(const void *p) {
     const char *at = (const char *)p;
-    if (at < host.lowest || at > host.highest)
+    if (host.count == 0 || at < host.lowest || at > host.highest)
         return;
-    auto stored = host.writer.find(at);
-    if (stored != host.writer.end() && stored->second != host.block.x)
-        fail("reads a value that another block stores", stored->second, 0);
+    const Writer *w = writer_of(at);
+    if (w->launch == host.launch && w->block != host.block.x)
+        fail("reads a value that another block stores", w->block, 0);
 }
 inline void stores(const void *p) {
     const char *at = (const char *)p;
-    auto [other, first] = host.writer.emplace(at, host.block.x);
-    if (!first && other->second != host.block.x)
-        fail("another block stores to the same address", other->second, 0);
-    if (host.lowest == nullptr || at < host.lowest)
+    if (2 * host.count >= host.slots)
+        writers_grow();
+    Writer *w = writer_of(at);
+    if (w->launch == host.launch) {
+        if (w->block != host.block.x)
+            fail("another block stores to the same address", w->block, 0);
+        return;
+    }
+    *w = {at, host.block.x, host.launch};
+    if (host.count == 0 || at < host.lowest)
         host.lowest = at;
-    if (at > host.highest)
+    if (host.count == 0 || at > host.highest)
         host.highest = at;
+    host.count++;
 }
 
 // ---- shapes ----
@@ -566,7 +605,10 @@ template <class... P, size_t... I>
 void launch(const char *name, void (*kernel)(P...), void **argument, int grid,
             std::index_sequence<I...>) {
     static bool reversed;
-    host = {{0, 0, 0}, {(unsigned)grid, 1, 1}, name, {}};
+    host.grid = {(unsigned)grid, 1, 1};
+    host.kernel = name;
+    host.launch++;
+    host.count = 0;
     reversed = !reversed;
     for (int i = 0; i < grid; i++) {
         host.block.x = (unsigned)(reversed ? grid - 1 - i : i);
