@@ -18,6 +18,7 @@ typedef struct {
     bool lines;           // GPU code keeps a table of the kernels' lines
     bool embeds;          // the trainer carries GPU code, in base.bin
     bool graphs;          // and its graphs, in base.ir
+    bool host_tiles;      // tile kernels are those of the plan for the host
     // The model file, its imports and the settings that override it.  A run's
     // folder has copies.
     const NamedText *source, *set;
@@ -163,13 +164,21 @@ typedef struct {
 // The index of an equal kernel, or count.
 int tile_equal(const TileKernel *list, int count, const TileKernel *k);
 
+// ---- tile_host.c ----
+
+// C++ of tile kernels with this type of activations for the host, which defines
+// sinter_tiles (RtHostTile).  Kernels take their candidates in turn, from
+// number `first` on.
+void codegen_host_tiles(const TileTexts *tiles, DType act, int first, Text *t);
+
 // ---- embedded_graphs.c, program.c ----
 
 // The graphs of the training steps, as a trainer carries them.
 void codegen_graphs(const Plan *plan, Text *t);
 
 // Writes the C file and the CUDA file of a trainer, and collects the tile
-// kernels that the plan for the GPU takes.  All plans are of the same graphs.
+// kernels that the plan for the GPU takes, or that for the host.  All plans are
+// of the same graphs.
 void codegen_program(const Program *p, const Plan *const plan[NUM_PLANS],
                      const CodegenOptions *o, Text *c, Text *cu,
                      TileTexts *tiles);

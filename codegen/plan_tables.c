@@ -347,10 +347,13 @@ void plan_write(const Writer *w, Text *t, int which) {
     if (which == DEVICE_PLAN && w->merges)
         text_add(t, "        .merged = merged_launches,\n"
                     "        .num_merged = COUNT(merged_launches),\n");
-    if (which == DEVICE_PLAN && w->tiles)
-        text_add(t, "        .tile = tiles,\n"
-                    "        .num_tiles = COUNT(tiles),\n");
-    if (which == DEVICE_PLAN && w->prologues)
+    if (which == w->tiled && w->tiles)
+        text_add(t,
+                 "        .tile = tiles,\n"
+                 "        .num_tiles = COUNT(tiles),\n%s",
+                 which == HOST_PLAN ? "        .host_tile = sinter_tiles,\n"
+                                    : "");
+    if (which == w->tiled && w->prologues)
         text_add(t, "        .prologue = prologues,\n"
                     "        .num_prologues = COUNT(prologues),\n");
     if (w->stored)

@@ -93,7 +93,11 @@ static void write_header(const Writer *w, Text *t) {
 void codegen_program(const Program *p, const Plan *const plan[NUM_PLANS],
                      const CodegenOptions *o, Text *c, Text *cu,
                      TileTexts *tiles) {
-    Writer w = {.program = p, .plan = plan, .options = o, .a = arena_new()};
+    Writer w = {.program = p,
+                .plan = plan,
+                .options = o,
+                .a = arena_new(),
+                .tiled = o->host_tiles ? HOST_PLAN : DEVICE_PLAN};
     find_steps(&w);
     kernels_write(&w, cu);
     write_header(&w, c);

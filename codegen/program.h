@@ -33,6 +33,7 @@ typedef struct {
     int num_merged;
     FusionTables fusions;
     bool merges, tiles, prologues, stored; // whether there are any
+    int tiled;                             // which plan has tile kernels
 } Writer;
 
 // Defines the activation type for the prelude.
@@ -70,6 +71,7 @@ void merged_tables_write(Writer *w, Text *t);
 
 // ---- tile.c ----
 
+// The tile kernels of the plan `tiled`.
 void tiles_write(Writer *w, Text *t, TileTexts *out);
 
 // ---- repeats.c ----

@@ -309,8 +309,10 @@ static void add_row(Text *rows, const Graph *g, const PlannedStep *s, int step,
 
 static void add_rows(const Writer *w, TileTexts *out, int step, Text *rows) {
     const PlannedStep *s = &w->step[step];
-    const GraphPlan *p = s->launches->plan;
-    const TileKernel *all = codegen_tile_kernels(s->launches, out->arena);
+    const GraphPlan *p = s->plan[w->tiled];
+    Launches own = *s->launches;
+    own.plan = p;
+    const TileKernel *all = codegen_tile_kernels(&own, out->arena);
     for (int i = 0; i < p->tiles.count; i++) {
         const TileFusion *f = &p->tiles.fusion[i];
         for (const TileKernel *k = &all[i]; k != NULL && f->taken;
@@ -327,7 +329,7 @@ static void add_rows(const Writer *w, TileTexts *out, int step, Text *rows) {
 // The kernels that tile kernels make unnecessary, and the calls of these.
 static void add_prologues(const Writer *w, int step, Text *rows) {
     const PlannedStep *s = &w->step[step];
-    const TileFusions *f = &s->launches->plan->tiles;
+    const TileFusions *f = &s->plan[w->tiled]->tiles;
     for (int i = 0; i < f->num_prologues; i++) {
         if (!tile_skips(f, i))
             continue;
@@ -351,8 +353,12 @@ void tiles_write(Writer *w, Text *t, TileTexts *out) {
     w->prologues = prologues.length > 0;
     if (w->tiles)
         text_add(t,
-                 "\n// Tile kernels on CUDA.\n"
+                 "\n// Tile kernels %s.\n%s"
                  "static const RtTile tiles[] = {\n%s};\n",
+                 w->tiled == HOST_PLAN ? "on the host" : "on CUDA",
+                 w->tiled == HOST_PLAN
+                     ? "extern const RtHostTile sinter_tiles[];\n"
+                     : "",
                  text_string(&rows));
     if (w->prologues)
         text_add(t,

@@ -234,6 +234,14 @@ typedef struct {
     int number;        // the last argument of a kernel without a call
 } RtTile;
 
+// A tile kernel's text compiled for the host: runs all blocks of the kernel, or
+// of NAME_sums; argument[i] is the address of argument i.
+typedef void RtHostBlocks(void **argument, int grid);
+typedef struct {
+    RtHostBlocks *run;
+    RtHostBlocks *sums; // NULL: there are none
+} RtHostTile;
+
 // A launch of a step, from 0, whose work the tile kernel of a call does as its
 // prologue.  It is skipped if all calls that a list has for it have a tile
 // kernel.
@@ -357,6 +365,7 @@ typedef struct {
     int num_merged;
     const RtTile *tile;
     int num_tiles;
+    const RtHostTile *host_tile; // of the host: each code of `tile`
     const RtPrologue *prologue; // of tile kernels
     int num_prologues;
     const RtStored *stored; // in the order of steps and launches

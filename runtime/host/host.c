@@ -25,6 +25,7 @@ typedef struct {
     size_t mapped;
     RtContractions *contractions;
     RtPackedWeights *packed; // NULL: the device does not mainly predict
+    RtHostTiles tiles;
     int64_t feeds, asked, told;
     float note[RT_MAX_READBACKS][RT_MAX_READBACK_VALUES];
     int noted[RT_MAX_READBACKS]; // numbers in each
@@ -73,6 +74,7 @@ static size_t needed(RtDevice *d) {
                                &bytes) ||
         __builtin_add_overflow(bytes, rt_packed_weights_bytes(h->packed),
                                &bytes) ||
+        __builtin_add_overflow(bytes, rt_host_tiles_bytes(h->plan), &bytes) ||
         __builtin_add_overflow(bytes, HUGE_PAGE, &bytes))
         return SIZE_MAX;
     return bytes;
@@ -118,6 +120,7 @@ static void reserve(RtDevice *d) {
     rt_contractions_reserve(h->contractions);
     packed_open(h);
     rt_packed_weights_reserve(h->packed);
+    rt_host_tiles_reserve(&h->tiles, h->plan, h->arena);
     h->since = rt_seconds();
 }
 
@@ -194,7 +197,9 @@ static void run(RtDevice *d, const RtStep *step) {
     h->step = step;
     h->launches = d->segment != NULL ? d->segment->first : 0;
     rt_packed_weights_begin(h->packed, step, h->arena);
+    rt_host_tiles_begin(&h->tiles, step);
     rt_step_launch(d, step);
+    rt_host_tiles_begin(&h->tiles, NULL);
     h->step = NULL;
 }
 
@@ -220,6 +225,20 @@ static RtTeamSize *size_of(const Host *h) {
     return listed ? &h->size[h->step - h->plan->step][h->launches] : NULL;
 }
 
+// Ends a launch that is the work of tile kernels, if it is.
+static bool is_tiled(Host *h, RtTileUse how, double begin) {
+    RtWatch *watch = h->device.watch;
+    if (how == RT_NO_TILE)
+        return false;
+    if (how == RT_TILE_HERE)
+        spend(h, h->tiles.ran->name, false, begin);
+    else
+        h->launches++;
+    if (watch != NULL)
+        watch->absent = how == RT_TILE_ELSEWHERE;
+    return true;
+}
+
 static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     Host *h = host_of(d);
     const RtKernel *k = &h->plan->kernel[kernel];
@@ -229,6 +248,10 @@ static void launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
                   : size == NULL ? h->threads
                                  : rt_team_size(size, h->threads);
     double begin = rt_seconds();
+    if (is_tiled(h,
+                 rt_host_tiles_launch(&h->tiles, d, h->launches, kernel, arg),
+                 begin))
+        return;
     for (; l.phase < k->phases; l.phase++)
         rt_team_run(threads, run_blocks, &l);
     if (size != NULL)
@@ -241,6 +264,9 @@ static void library_call(RtDevice *d, int call, size_t a, size_t b,
     Host *h = host_of(d);
     const RtCall *c = &h->plan->call[call];
     double begin = rt_seconds();
+    const size_t arg[] = {a, b, out};
+    if (is_tiled(h, rt_host_tiles_call(&h->tiles, d, call, arg), begin))
+        return;
     if (c->kind == RT_SUM_OVER_SHARDS)
         rt_sum(h->arena, out, &a, 1, (size_t)c->k, 1);
     else
@@ -276,6 +302,7 @@ static void set_trace(RtDevice *d, RtTrace *trace) {
 static void close_host(RtDevice *d) {
     Host *h = host_of(d);
     rt_packed_weights_free(h->packed);
+    rt_host_tiles_free(&h->tiles);
     if (h->contractions != NULL)
         rt_contractions_free(h->contractions);
     for (int i = 0; h->size != NULL && i < h->plan->num_steps; i++)

@@ -82,6 +82,34 @@ void rt_packed_weights_written(RtPackedWeights *w, size_t to);
 // The packed second operand of a call; NULL: it is not packed.
 char *rt_packed_weights_find(const RtPackedWeights *w, int call, size_t b);
 
+// ---- tile.c ----
+
+// The tile kernels of a plan, and the call that one of them computes at a later
+// launch.
+typedef struct {
+    const RtPlan *plan;
+    char *arena, *workspace;
+    void **at, **argument; // values and addresses of arguments
+    int step;              // number of the step; -1: none runs
+    const RtTile *pending; // NULL: there is no such call
+    size_t arg[3];         // addresses of the call
+    const RtTile *ran;     // the last one
+} RtHostTiles;
+
+// Bytes of workspace, which reserve allocates.
+size_t rt_host_tiles_bytes(const RtPlan *plan);
+void rt_host_tiles_reserve(RtHostTiles *t, const RtPlan *plan, char *arena);
+void rt_host_tiles_free(RtHostTiles *t);
+
+// Whether tile kernels do the work of a call or a launch: now, or at another
+// launch of the step.
+typedef enum { RT_NO_TILE, RT_TILE_HERE, RT_TILE_ELSEWHERE } RtTileUse;
+void rt_host_tiles_begin(RtHostTiles *t, const RtStep *step);
+RtTileUse rt_host_tiles_call(RtHostTiles *t, const RtDevice *d, int call,
+                             const size_t arg[3]);
+RtTileUse rt_host_tiles_launch(RtHostTiles *t, const RtDevice *d, int launch,
+                               int kernel, const size_t *arg);
+
 // ---- copy.c ----
 
 // A tensor of the arena, and its numbers as f32.

@@ -11,7 +11,6 @@
 #include "tests/codegen/load.h"
 #include "tests/codegen/merged.h"
 #include "tests/codegen/tensors.h"
-#include "tests/codegen/tiled.h"
 #include "tests/graphs/graphs.h"
 
 #include <math.h>
@@ -28,7 +27,6 @@ typedef struct {
     Plan *plan;
     RtDevice *device;
     void *library;
-    TilingDevice tiled;
     const RtPlan *rt;
     const char *folder;
     const char *sums; // a file of sums of outputs; NULL: none
@@ -290,9 +288,6 @@ static void take_step(Run *r, int which) {
         merged_begin(&d, which);
         step->run(&d.device);
         merged_close(&d);
-    } else if (r->test->how == TILED) {
-        tiled_begin(&r->tiled, which);
-        step->run(&r->tiled.device);
     } else {
         r->device->run(r->device, step);
     }
@@ -450,29 +445,19 @@ static void open_gpu(Run *r) {
         text_add(&r->report, "%s\n", why);
 }
 
-static bool open_tiles(Run *r) {
-    const char *why;
-    void *kernels = library_tiles(r->a, r->folder, "model", &why);
-    if (kernels == NULL)
-        text_add(&r->report, "%s\n", why);
-    else
-        r->tiled = tiled_device(r->device, r->rt, kernels);
-    return kernels != NULL;
-}
-
 static void compare_values(Run *r) {
     if (r->test->how == ON_GPU)
         open_gpu(r);
     else
         r->device = host_open(r->rt, num_threads(r->test));
-    if (r->device == NULL || (r->test->how == TILED && !open_tiles(r)))
+    if (r->device == NULL)
         return;
     r->device->reserve(r->device);
     run_steps(r);
     if (r->sums != NULL)
         compare_sums(r);
-    if (r->test->how == TILED && r->tiled.launched == 0)
-        text_add(&r->report, "no tile kernel ran\n");
+    if (r->test->how == TILED && r->rt->num_tiles == 0)
+        text_add(&r->report, "it has no tile kernel\n");
     r->device->close(r->device);
 }
 

@@ -58,66 +58,33 @@ static void write_file(const char *path, const Text *text) {
     fclose(f);
 }
 
-static void write_run(Text *t, const char *kernel, const char *part) {
-    text_add(t,
-             "extern \"C\" void %s%s_run(void **argument, int grid) {\n"
-             "    ct::launch(\"%s%s\", %s%s, argument, grid);\n}\n\n",
-             kernel, part, kernel, part, kernel, part);
-}
-
-// The tile kernels of a program in one file, with a function for each that runs
-// all of its blocks.  Kernels take their candidates in turn, from number
-// TILE_CANDIDATE on.
+// The tile kernels of a program in one file, from candidate TILE_CANDIDATE on.
 static void write_tiles(Arena *a, const char *folder, const char *name,
-                        const TileTexts *tiles) {
+                        const Plan *plan, const TileTexts *tiles) {
     Text t = text_new(a);
     const char *number = getenv("TILE_CANDIDATE");
-    int first = number != NULL ? atoi(number) % TILE_CANDIDATES : 0;
-    for (int i = 0; i < tiles->count; i++) {
-        const TileKernel *k = &tiles->kernel[i];
-        text_add(&t, "%s\n", k->text[(first + i) % TILE_CANDIDATES]);
-        write_run(&t, k->name, "");
-        if (k->sum_grid > 0)
-            write_run(&t, k->name, "_sums");
-    }
+    codegen_host_tiles(tiles, plan->act, number != NULL ? atoi(number) : 0, &t);
     write_file(arena_format(a, "%s/%s.tile.cc", folder, name), &t);
-}
-
-void *library_tiles(Arena *a, const char *folder, const char *name,
-                    const char **why) {
-    const char *cxx = getenv("CXX");
-    const char *file = arena_format(a, "%s/%s.tile", folder, name);
-    const char *command = arena_format(
-        a,
-        "%s -std=c++20 -O1 -march=native -fPIC -shared -Wall -Wextra -Werror "
-        "-Wno-attributes -Wno-unused-parameter -Wno-unused-variable -I%s -I%s "
-        "%s.cc -o %s.so",
-        cxx != NULL ? cxx : "c++", library_source(a, "runtime/prelude/tile"),
-        library_source(a, "."), file, file);
-    *why = arena_format(a, "did not compile: %s", command);
-    void *library = system(command) == 0
-                        ? dlopen(arena_format(a, "%s.so", file), RTLD_NOW)
-                        : NULL;
-    return library;
 }
 
 void library_write(Arena *a, const char *folder, const char *name,
                    const Program *p, const Plan *plan) {
     Text c = text_new(a), cu = text_new(a), unit = text_new(a);
     CodegenOptions options = {
-        .version = "test", .base = name, .fingerprint = 1};
+        .version = "test", .base = name, .fingerprint = 1, .host_tiles = true};
     TileTexts tiles = {.arena = a};
     codegen_program(p, (const Plan *[]){plan, plan}, &options, &c, &cu, &tiles);
     if (tiles.count > 0)
-        write_tiles(a, folder, name, &tiles);
+        write_tiles(a, folder, name, plan, &tiles);
     text_add(&unit,
              "#define sinter_trainer %s_trainer\n#define main %s_main\n"
+             "#define sinter_tiles %s_tiles\n"
              "#ifndef SINTER_SIMT // which watches all memory of kernels\n"
              "#define sinter_squares %s_squares\n"
              "#define SQUARES(name, count) unsigned char name[count];\n"
              "#endif\n"
              "#include \"%s.c\"\n",
-             name, name, name, name);
+             name, name, name, name, name);
     write_file(arena_format(a, "%s/%s.c", folder, name), &c);
     write_file(arena_format(a, "%s/%s.cu", folder, name), &cu);
     write_file(arena_format(a, "%s/%s.unit.c", folder, name), &unit);
@@ -186,15 +153,33 @@ static const char *command_of(Arena *a, const char *units, const char *objects,
                         cc, flags, include, units, cc, objects);
 }
 
+// Adds the command that compiles a program's tile kernels, if it has some, and
+// their object.
+static void add_tiles(Arena *a, const char *folder, const char *name,
+                      Text *commands, Text *objects) {
+    const char *cxx = getenv("CXX");
+    if (access(arena_format(a, "%s/%s.tile.cc", folder, name), R_OK) != 0)
+        return;
+    text_add(commands,
+             " && %s -std=c++20 -O1 -march=native -fPIC -Wall -Wextra -Werror "
+             "-Wno-attributes -Wno-unused-parameter -Wno-unused-variable -I%s "
+             "-I%s -Dsinter_tiles=%s_tiles -c %s.tile.cc",
+             cxx != NULL ? cxx : "c++",
+             library_source(a, "runtime/prelude/tile"), library_source(a, "."),
+             name, name);
+    text_add(objects, " %s.tile.o", name);
+}
+
 const char *library_compile(Arena *a, const char *folder, int count,
                             const char *const *name, const char *flags) {
-    Text units = text_new(a), objects = text_new(a);
+    Text units = text_new(a), objects = text_new(a), tiles = text_new(a);
     for (int i = 0; i < count; i++) {
         text_add(&units, " %s.unit.c", name[i]);
         text_add(&objects, " %s.unit.o", name[i]);
+        add_tiles(a, folder, name[i], &tiles, &objects);
     }
     const char *command = arena_format(
-        a, "cd %s && %s", folder,
+        a, "cd %s%s && %s", folder, text_string(&tiles),
         command_of(a, text_string(&units), text_string(&objects), flags));
     return system(command) == 0
                ? NULL
@@ -243,7 +228,7 @@ RtDevice *library_gpu(Arena *a, void *library, const char *name,
 void library_remove(Arena *a, const char *folder, int count,
                     const char *const *name) {
     static const char *const end[] = {"c",      "cu",      "unit.c",
-                                      "unit.o", "tile.cc", "tile.so"};
+                                      "unit.o", "tile.cc", "tile.o"};
     enum { FILES = sizeof end / sizeof *end };
     for (int i = 0; i < count; i++)
         for (int k = 0; k < FILES; k++)

@@ -30,25 +30,19 @@ Program *library_program(Arena *a, Graph *train, DType precision);
 // be had, as errno says.
 const char *library_folder(Arena *a);
 
-// Writes NAME.c and NAME.cu, and what gives their symbols names of their own,
-// to the folder.
+// Writes NAME.c and NAME.cu, the text of tile kernels if the plan takes some,
+// and what gives their symbols names of their own, to the folder.
 void library_write(Arena *a, const char *folder, const char *name,
                    const Program *p, const Plan *plan);
 
-// Whether $CC is the Tiny C Compiler.  It compiles fast mode for one thread, and
-// faithful mode.  Where flags ask for the race checker, cc compiles.
+// Whether $CC is the Tiny C Compiler.  It compiles fast mode for one thread,
+// and faithful mode.  Where flags ask for the race checker, cc compiles.
 bool library_tiny(void);
 
 // Compiles those programs with $CC and the flags into one library.  NULL, or
 // what failed.
 const char *library_compile(Arena *a, const char *folder, int count,
                             const char *const *name, const char *flags);
-
-// The tile kernels of a program that was written, with the meaning that
-// runtime/prelude/tile gives them: NAME_run(argument, grid) runs kernel NAME.
-// NULL: see *why.
-void *library_tiles(Arena *a, const char *folder, const char *name,
-                    const char **why);
 
 // NULL: see *why.
 void *library_open(Arena *a, const char *folder, const char **why);

@@ -68,20 +68,6 @@ static RtDevice *open_device(Batch *b, void *library, const char *name,
     return host_open(*plan, b->mode == MODE_FAITHFUL || library_tiny() ? 1 : 2);
 }
 
-// The tile kernels of a trial, over the device that does the rest.
-static bool open_tiles(Batch *b, int i, RtDevice *d, const RtPlan *plan,
-                       const char **why) {
-    Trial *t = b->trial[i];
-    void *kernels = t->tiling != NULL
-                        ? t->tiling->kernels
-                        : library_tiles(b->a, b->folder, b->name[i], why);
-    if (kernels == NULL)
-        return false;
-    t->tiling = ARENA_NEW(b->a, TilingDevice);
-    *t->tiling = tiled_device(d, plan, kernels);
-    return true;
-}
-
 typedef const char *Judge(Trial *t, const RtPlan *rt, RtDevice *d,
                           Counts *counts);
 
@@ -92,10 +78,10 @@ static bool judge(Batch *b, void *library, int i, Judge *judges, bool quiet) {
     RtDevice *d = open_device(b, library, b->name[i], &plan, &why);
     if (b->mode == MODE_FAST)
         t->squares = library_squares(b->a, library, b->name[i]);
-    if (d != NULL && (!t->setup.tiled || open_tiles(b, i, d, plan, &why)))
+    if (d != NULL)
         why = judges(t, plan, d, b->counts);
-    if (t->tiling != NULL)
-        b->counts->tiled += t->tiling->launched;
+    if (d != NULL)
+        b->counts->tiled += plan->num_tiles;
     if (why == NULL)
         return true;
     size_t length = strlen(why);

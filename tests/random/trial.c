@@ -52,7 +52,7 @@ enum {
 // Each pass that may be missing, by chance; of half of the seeds none is.
 static uint32_t draw_missing(uint32_t draw) {
     static const char *const name[] = {
-        "canonicalize", "layout",   "derive",   "simplify",   "dce",
+        "canonicalize", "layout",   "derive",  "simplify",   "dce",
         "statistics",   "schedule", "inplace", "bit_packing"};
     uint32_t missing = 0;
     for (int i = 0; i < 9 && draw % 2; i++)
@@ -350,20 +350,14 @@ static void fill_inputs(const Trial *t, RtDevice *d, int i) {
             tensor_write(d, t->a, g, n, number_leaf(g, t->a, n, &t->start));
 }
 
-static void launch_all(const Trial *t, RtDevice *d, const RtPlan *rt, int i) {
-    const RtStep *step = &rt->step[i];
-    if (t->tiling == NULL) {
-        d->run(d, step);
-    } else {
-        tiled_begin(t->tiling, i);
-        step->run(&t->tiling->device);
-    }
+static void launch_all(RtDevice *d, const RtPlan *rt, int i) {
+    d->run(d, &rt->step[i]);
     d->sync(d);
 }
 
 static void run_step(const Trial *t, RtDevice *d, const RtPlan *rt, int i) {
     fill_inputs(t, d, i);
-    launch_all(t, d, rt, i);
+    launch_all(d, rt, i);
 }
 
 // Runs the steps that derive states for one of a kind.
@@ -383,7 +377,7 @@ static void run_before_step(const Trial *t, RtDevice *d, const RtPlan *rt) {
 
 static void run_once(const Trial *t, RtDevice *d, const RtPlan *rt) {
     run_before_step(t, d, rt);
-    launch_all(t, d, rt, judged_step(t, t->plan));
+    launch_all(d, rt, judged_step(t, t->plan));
 }
 
 // Once more, in faithful mode with launches merged that may be.

@@ -13,7 +13,6 @@
 #include "passes/passes.h"
 #include "passes/plan/group.h"
 #include "runtime/rt.h"
-#include "tests/codegen/tiled.h"
 #include "tests/random/numbers.h"
 
 // Whether weights are averaged: as part of each step, or in one of its own.
@@ -63,13 +62,12 @@ typedef struct {
     unsigned char
         *squares; // of the compiled program, see fusing_device.h; or NULL
     int tiles;    // tile kernels of the plan
-    TilingDevice *tiling; // that launches them; NULL: none
 } Trial;
 
 // How many values were compared, and how many could not be.
 typedef struct {
     long graphs, unfused, nodes, results, unsure, infinite, fusing, row, failed;
-    long tiled, untiled; // tile kernels that ran, programs without any
+    long tiled, untiled; // tile kernels of programs, programs without any
 } Counts;
 
 // The setup and the graph of a seed; and the setup in which contractions are

@@ -623,4 +623,9 @@ template <class... P> int parameters(void (*)(P...)) {
     return sizeof...(P);
 }
 
+// RtHostTile of runtime/rt.h.
+struct HostTile {
+    void (*run)(void **argument, int grid), (*sums)(void **argument, int grid);
+};
+
 } // namespace cuda::tiles
