@@ -62,9 +62,11 @@ inline Dim num_blocks() {
     return host.grid;
 }
 
-// The writer of an address, or the slot for one.
+// The writer of an address, or the slot for one.  Slots of neighbours are
+// neighbours, and lines of 64 bytes lie apart.
 inline Writer *writer_of(const char *at) {
-    size_t i = (uintptr_t)at / 2 % host.slots;
+    const uint64_t line = (uintptr_t)at / 64, place = (uintptr_t)at % 64;
+    size_t i = ((line * 0x9E3779B97F4A7C15 >> 32) * 32 + place / 2) % host.slots;
     while (host.writer[i].launch == host.launch && host.writer[i].address != at)
         i = (i + 1) % host.slots;
     return &host.writer[i];
@@ -442,11 +444,14 @@ requires(digits<E> == 1) auto mma(const tile<E, shape<M, K>> &a,
                                   const tile<E, shape<K, N>> &b,
                                   const tile<float, shape<M, N>> &c) {
     tile<float, shape<M, N>> result = c;
+    float right[K * N];
+    for (size_t i = 0; i < K * N; i++)
+        right[i] = (float)b.value[i];
     for (size_t i = 0; i < M; i++)
         for (size_t k = 0; k < K; k++) {
             const float x = (float)a.value[i * K + k];
             for (size_t j = 0; j < N; j++)
-                result.value[i * N + j] += x * (float)b.value[k * N + j];
+                result.value[i * N + j] += x * right[k * N + j];
         }
     return result;
 }
