@@ -190,7 +190,8 @@ static const Expr *compute(Operand *o, NodeId n) {
     TileAttention *t = o->t;
     const Node *d = &t->g->node[n];
     const Expr *operand[4] = {NULL};
-    if (d->op == OP_reshape || tile_rounds(t->g, d))
+    // No library computed the variance.
+    if (d->op == OP_reshape || d->op == OP_var_finalize || tile_rounds(t->g, d))
         return value_of(o, d->arg[0]);
     for (int i = 0; i < d->num_args; i++)
         operand[i] = operand_of(o, n, d->arg[i]);
