@@ -61,6 +61,14 @@ grep -q "cuLaunchKernel t[0-9][0-9]*_" library.log &&
 grep -q "cudnn\|cublas" tiles.log &&
     fail "a library is used: $(grep "cudnn\|cublas" tiles.log | head -3)"
 grep -q cudnnBackendExecute library.log || fail "no library call"
+# Nor are cuDNN and cuBLASLt opened, so that they need not be there.
+cp -R "$SINTER_DOUBLE" few
+for missing in libcudnn.so.9 libcublasLt.so.13; do
+    rm "few/$missing"
+    echo "no library" >"few/$missing"
+done
+LD_LIBRARY_PATH="$work/few" train alone 64
+expect_equal tiles alone
 
 # Code that the driver refuses, and a GPU of another generation.
 SINTER_DOUBLE_FAIL=cuModuleLoadDataEx:1:200 train refused 64
