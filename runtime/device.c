@@ -112,6 +112,7 @@ void rt_observers_tell(RtDevice *d, int kernel, const size_t *arg) {
         if (p == NULL || p->is_watched)
             d->watch->launched(d->watch, kernel, arg);
         d->watch->absent = false;
+        d->watch->tile = NULL;
     }
     if (d->hooks != NULL && (p == NULL || p->is_overlapped))
         d->hooks->launched(d->hooks);

@@ -29,12 +29,14 @@ typedef struct {
 
 // An observer of a step: `launched` is called after each launch, in order.  The
 // device sets `absent` before the call if it leaves the launch out or merges it
-// with later ones.
+// with later ones, and `tile` if a tile kernel did the work of the launch and of
+// a library call, so that not all of its operands are in memory.
 typedef struct RtWatch RtWatch;
 struct RtWatch {
     // kernel: -1 for a library call, which has three addresses.
     void (*launched)(RtWatch *w, int kernel, const size_t *arg);
     bool absent;
+    const RtTile *tile;
 };
 
 // Work that goes on beside a step: sums over ranks.
@@ -160,7 +162,7 @@ struct RtDevice {
     // launch one by one meanwhile; NULL ends it.  Waits like sync.
     void (*trace)(RtDevice *d, struct RtTrace *trace);
     uint64_t tuning; // a hash of the choices of autotuning; 0: none are used
-    bool replays; // a step is one launch unless it is traced
+    bool replays;    // a step is one launch unless it is traced
     // The first launches of the running step whose work is queued: others are
     // merged with later ones.  NULL: all.
     int (*queued_launches)(RtDevice *d);

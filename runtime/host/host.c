@@ -234,8 +234,11 @@ static bool is_tiled(Host *h, RtTileUse how, double begin) {
         spend(h, h->tiles.ran->name, false, begin);
     else
         h->launches++;
-    if (watch != NULL)
+    if (watch != NULL) {
         watch->absent = how == RT_TILE_ELSEWHERE;
+        if (how == RT_TILE_HERE && h->tiles.ran->call >= 0)
+            watch->tile = h->tiles.ran;
+    }
     return true;
 }
 

@@ -111,7 +111,8 @@ static void inspect(RtAnomaly *a, const RtStored *t, int kernel,
         a,
         "%s is the first tensor that is not finite, in %lld of %lld elements",
         t->what, (long long)r.nonfinite, (long long)t->count);
-    add_inputs(a, kernel, arg);
+    if (a->watch.tile == NULL)
+        add_inputs(a, kernel, arg);
 }
 
 static void launched(RtWatch *w, int kernel, const size_t *arg) {

@@ -56,11 +56,36 @@ static void put_inputs(Snapshot *s, const RtStep *step) {
                    rt_input_bytes(&step->input[i]));
 }
 
+static bool is_prologue(const RtPlan *p, const RtTile *tile, int launch) {
+    for (int i = 0; i < p->num_prologues; i++)
+        if (p->prologue[i].call == tile->call &&
+            p->prologue[i].launch == launch)
+            return true;
+    return false;
+}
+
+// The results of launches before whose work a tile kernel has done, whether it
+// has stored them or not.
+static void put_earlier(Snapshot *s, const RtTile *tile) {
+    const RtStep *step = &s->plan->step[s->step];
+    for (int i = 0; i < s->next; i++) {
+        const RtStored *t = &s->plan->stored[i];
+        const RtLaunch *launch = rt_launch_of(step, t->launch);
+        if (t->step == s->step && t->launch < s->launch &&
+            ((launch != NULL && launch->call == tile->call) ||
+             is_prologue(s->plan, tile, t->launch)))
+            put_tensor(s, t->launch, t->offset,
+                       (size_t)t->count * rt_type_bytes(t->type));
+    }
+}
+
 // Writes the results of one launch.
 static void launched(RtWatch *w, int kernel, const size_t *arg) {
     (void)kernel, (void)arg;
     Snapshot *s = (Snapshot *)(void *)w; // watch is its first field
     s->device->sync(s->device);
+    if (w->tile != NULL)
+        put_earlier(s, w->tile);
     for (; s->next < s->plan->num_stored; s->next++) {
         const RtStored *t = &s->plan->stored[s->next];
         if (t->step > s->step || (t->step == s->step && t->launch > s->launch))

@@ -11,7 +11,8 @@
 // number of the step as int32, 0 as int32, then records of int32 when, int32 0,
 // uint64 offset, uint64 bytes, and the bytes. when: -1 for inputs and states
 // before the step, the number of the launch for its results, -2 for states
-// after the step.
+// after the step.  Results of a launch whose work a tile kernel does follow its
+// launch, and are only those of the step if it stores them.
 bool rt_snapshot_run(const char *path, const RtFiles *files, const RtPlan *plan,
                      RtDevice *d, const RtStep *step, RtError *e);
 

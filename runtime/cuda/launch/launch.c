@@ -230,6 +230,8 @@ static void launch_pending(RtCuda *c, const RtPendingTile *p, int kernel,
     for (int i = 0; i < args; i++)
         *at++ = c->arena + arg[i];
     *at = c->tiles.workspace;
+    if (c->device.watch != NULL)
+        c->device.watch->tile = p->tile;
     launch_tile(c, p->tile, p->number,
                 arg != NULL ? p->tile->launch : p->number);
 }
@@ -270,7 +272,6 @@ static bool takes_kernel(RtCuda *c, int number, int kernel, const size_t *arg) {
         return false;
     c->pending = (RtPendingTile){0};
     launch_pending(c, &p, kernel, arg);
-    report_absent(&c->device); // its operand is not in memory
     return true;
 }
 
