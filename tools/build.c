@@ -7,6 +7,7 @@
 #include "tools/embed.h"
 #include "tools/library/library.h"
 #include "tools/scratch.h"
+#include "tools/tile.h"
 #include "tools/trainer.h"
 
 #include <errno.h>
@@ -18,7 +19,7 @@
 #include <unistd.h>
 
 // The files of a trainer.  Empty ones are not written.
-enum { TRAINER_FILES = 4 };
+enum { TRAINER_FILES = 5 };
 
 typedef struct {
     const char *path;
@@ -28,10 +29,8 @@ typedef struct {
 static const TrainerFile *trainer_files(Arena *a, const TrainerText *t,
                                         const char *folder) {
     const TrainerFile files[TRAINER_FILES] = {
-        {"c", &t->c_file},
-        {"cu", &t->cu_file},
-        {"ir", &t->graphs},
-        {"bin", &t->code},
+        {"c", &t->c_file}, {"cu", &t->cu_file},        {"ir", &t->graphs},
+        {"bin", &t->code}, {"tile.cc", &t->tile_file},
     };
     TrainerFile *to = ARENA_ARRAY(a, TRAINER_FILES, TrainerFile);
     for (int i = 0; i < TRAINER_FILES; i++)
@@ -154,10 +153,14 @@ static int trainer_link(Arena *a, const Arguments *arguments,
     parts.file = part.path;
     parts.archive = to->name ? archive.path : NULL;
     int status = trainer_write(a, arguments, t, folder);
+    const CompilerInput in = {.c_file = arena_format(a, "%s.c", t->name),
+                              .bytes = t->cu_file.length,
+                              .tile_file =
+                                  t->tile_file.length > 0
+                                      ? arena_format(a, "%s.tile.cc", t->name)
+                                      : NULL};
     if (status == EXIT_GOOD)
-        status = compiler_run(a, arguments, &where, folder,
-                              arena_format(a, "%s.c", t->name),
-                              t->cu_file.length, &parts);
+        status = compiler_run(a, arguments, &where, folder, &in, &parts);
     if (status == EXIT_FAULT)
         status = compiler_failed(a, arguments, t, &where, folder, part.path);
     if (status == EXIT_GOOD)
@@ -229,6 +232,11 @@ int build_command(Arena *a, const Arguments *given) {
     const Arguments *arguments = &own;
     if (given->inference && !given->library) {
         complain(given, "--inference needs --library");
+        return EXIT_USAGE;
+    }
+    if (given->library && tiles_on_host(given)) {
+        complain(given,
+                 "a library runs no tile kernels: --tile needs --target");
         return EXIT_USAGE;
     }
     if (given->emit && given->library) {

@@ -28,6 +28,9 @@ static const char *const compile_flags[] = {
 #endif
     NULL,
 };
+static const char *const tile_flags[] = {
+    "-std=c++20", "-O2", "-ffp-contract=off", "-fno-math-errno", NULL,
+};
 static const char *const link_flags[] = {
     "-fopenmp", "-Wl,--as-needed", "-ldnnl", "-lm", "-lpthread", "-ldl", NULL,
 };
@@ -56,6 +59,8 @@ bool installation_find(Arena *a, const Arguments *arguments,
     out->library = arena_format(a, "%s/lib/sinter/libsinter_rt.a", path);
     out->plain = arena_format(a, "%s/lib/sinter/libsinter_plain.a", path);
     out->include = arena_format(a, "%s/include/sinter", path);
+    out->prelude = arena_format(a, "%s/runtime/prelude", out->include);
+    out->tile = arena_format(a, "%s/tile", out->prelude);
     return is_there(arguments, out->library) &&
            is_there(arguments, out->include);
 }
@@ -67,8 +72,10 @@ typedef struct {
     Arena *a;
     const char *compiler;
     const Installation *where;
-    const char *folder, *source;
-    int units; // translation units
+    const char *folder;
+    const CompilerInput *in;
+    const char *cxx; // compiles tile kernels; NULL: there are none
+    int units;       // translation units of C
     const CompilerOutput *out;
     const char *march; // NULL: native
 } Job;
@@ -97,10 +104,10 @@ static Words compiler_words(Arena *a, const char *compiler) {
 }
 
 // Kernels of a portable program have a version for each kind of vectors, unless
-// CFLAGS name a processor.
-static void march_add(const Job *j, Words *w) {
+// the flags in a variable name a processor.
+static void march_add(const Job *j, Words *w, const char *variable) {
     const char *march = j->march ? j->march : "native";
-    const char *flags = getenv("CFLAGS");
+    const char *flags = getenv(variable);
     if (strcmp(march, MARCH_PORTABLE) != 0)
         words_add(w, arena_format(j->a, "-march=%s", march));
     else if (!flags || !strstr(flags, "-march="))
@@ -110,7 +117,7 @@ static void march_add(const Job *j, Words *w) {
 static Words words_begin(const Job *j) {
     Words w = compiler_words(j->a, j->compiler);
     words_add_all(&w, compile_flags);
-    march_add(j, &w);
+    march_add(j, &w, "CFLAGS");
     words_split(&w, getenv("CFLAGS"));
     words_add(&w, arena_format(j->a, "-I%s", j->where->include));
     return w;
@@ -146,19 +153,39 @@ static Words unit_words(const Job *j, int unit) {
     words_add(&w, "-c");
     words_add(&w, "-o");
     words_add(&w, object_name(j, unit));
-    words_add(&w, j->source);
+    words_add(&w, j->in->c_file);
+    return w;
+}
+
+// Tile kernels are one more unit.
+static int all_units(const Job *j) {
+    return j->units + (j->cxx != NULL);
+}
+
+static Words tile_words(const Job *j) {
+    Words w = compiler_words(j->a, j->cxx);
+    words_add_all(&w, tile_flags);
+    march_add(j, &w, "CXXFLAGS");
+    words_split(&w, getenv("CXXFLAGS"));
+    words_add(&w, arena_format(j->a, "-I%s", j->where->include));
+    words_add(&w, arena_format(j->a, "-I%s", j->where->tile));
+    words_add(&w, "-c");
+    words_add(&w, "-o");
+    words_add(&w, object_name(j, j->units));
+    words_add(&w, j->in->tile_file);
     return w;
 }
 
 static int units_compile(const Job *j) {
-    Process unit[MAX_UNITS];
+    Process unit[MAX_UNITS + 1];
     int status = 0;
-    for (int i = 0; i < j->units; i++)
-        unit[i] = (Process){.words = unit_words(j, i),
-                            .folder = j->folder,
-                            .log = log_path(j, i)};
-    processes_run(unit, j->units);
-    for (int i = 0; i < j->units; i++) {
+    for (int i = 0; i < all_units(j); i++)
+        unit[i] =
+            (Process){.words = i < j->units ? unit_words(j, i) : tile_words(j),
+                      .folder = j->folder,
+                      .log = log_path(j, i)};
+    processes_run(unit, all_units(j));
+    for (int i = 0; i < all_units(j); i++) {
         log_show(j, i);
         status = status != 0 ? status : unit[i].status;
     }
@@ -172,7 +199,7 @@ static int logged_run(const Job *j, const Words *w) {
 }
 
 static void objects_add(const Job *j, Words *w) {
-    for (int i = 0; i < j->units; i++)
+    for (int i = 0; i < all_units(j); i++)
         words_add(w, object_name(j, i));
     if (j->out->plain) { // instead of the runtime's
         words_add(w, "-Wl,--whole-archive");
@@ -229,7 +256,7 @@ static int job_run(const Job *j) {
         status = units_link(j);
     if (status == 0 && j->out->name)
         status = units_archive(j);
-    for (int i = 0; i < j->units; i++)
+    for (int i = 0; i < all_units(j); i++)
         unlink(arena_format(j->a, "%s/%s", j->folder, object_name(j, i)));
     return status;
 }
@@ -246,10 +273,14 @@ static int units_for(size_t bytes) {
     return units;
 }
 
-// The value of CC; NULL if it is not set, or empty.
-static const char *compiler_named(void) {
-    const char *named = getenv("CC");
+// The value of CC or CXX; NULL if it is not set, or empty.
+static const char *named_in(const char *variable) {
+    const char *named = getenv(variable);
     return named && *named ? named : NULL;
+}
+
+static const char *compiler_named(void) {
+    return named_in("CC");
 }
 
 const char *compiler_candidate(size_t i) {
@@ -299,17 +330,43 @@ static void file_describe(Arena *a, const char *program, Text *t) {
                  (intmax_t)s.st_mtim.tv_sec, s.st_mtim.tv_nsec);
 }
 
+// The C++ compiler: the one in CXX, else the first usual one that is there, or
+// NULL.
+static const char *cxx_find(Arena *a) {
+    static const char *const usual[] = {"c++", "g++", "clang++"};
+    const char *named = named_in("CXX");
+    Words w = compiler_words(a, named ? named : "");
+    if (named)
+        return w.count > 0 && program_path(a, w.word[0]) ? named : NULL;
+    for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+        if (program_path(a, usual[i]))
+            return usual[i];
+    return NULL;
+}
+
+static void cxx_describe(Arena *a, const char *folder, Text *t) {
+    const char *program = cxx_find(a);
+    const char *version = program ? compiler_version(a, folder, program) : NULL;
+    if (!version)
+        return;
+    text_add(t, "%s\n%s\n", program, version);
+    file_describe(a, program, t);
+    for (const char *const *flag = tile_flags; *flag; flag++)
+        text_add(t, "%s ", *flag);
+}
+
 static void variables_describe(Text *t) {
     static const char *const names[] = {
-        "CFLAGS",      "CPATH",         "C_INCLUDE_PATH", "LIBRARY_PATH",
-        "LD_RUN_PATH", "COMPILER_PATH", "GCC_EXEC_PREFIX"};
+        "CFLAGS",         "CXXFLAGS",           "CPATH",
+        "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH", "LIBRARY_PATH",
+        "LD_RUN_PATH",    "COMPILER_PATH",      "GCC_EXEC_PREFIX"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const char *value = getenv(names[i]);
         text_add(t, "%s=%s\n", names[i], value ? value : "");
     }
 }
 
-void compiler_describe(Arena *a, const char *folder, Text *t) {
+void compiler_describe(Arena *a, const char *folder, bool tiles, Text *t) {
     const char *version = NULL;
     for (size_t i = 0; i < COMPILER_CANDIDATES && !version; i++) {
         const char *program = compiler_candidate(i);
@@ -323,12 +380,20 @@ void compiler_describe(Arena *a, const char *folder, Text *t) {
         text_add(t, "%s ", *flag);
     for (const char *const *flag = link_flags; *flag; flag++)
         text_add(t, "%s ", *flag);
+    if (tiles)
+        cxx_describe(a, folder, t);
     variables_describe(t);
 }
 
 int compiler_run(Arena *a, const Arguments *arguments,
                  const Installation *where, const char *folder,
-                 const char *source, size_t bytes, const CompilerOutput *out) {
+                 const CompilerInput *in, const CompilerOutput *out) {
+    const char *cxx = in->tile_file ? cxx_find(a) : NULL;
+    if (in->tile_file && !cxx) {
+        complain(arguments, "tile kernels on the host need a C++ compiler: "
+                            "install g++ or clang++, or name one in CXX");
+        return EXIT_DEVICE;
+    }
     for (size_t i = 0; i < COMPILER_CANDIDATES; i++) {
         const char *candidate = compiler_candidate(i);
         if (!candidate)
@@ -337,8 +402,9 @@ int compiler_run(Arena *a, const Arguments *arguments,
                  .compiler = candidate,
                  .where = where,
                  .folder = folder,
-                 .source = source,
-                 .units = units_for(bytes),
+                 .in = in,
+                 .cxx = cxx,
+                 .units = units_for(in->bytes),
                  .out = out,
                  .march = arguments->march};
         int status = job_run(&j);
@@ -351,7 +417,7 @@ int compiler_run(Arena *a, const Arguments *arguments,
         }
         if (status > 0) {
             complain(arguments, "%s cannot compile %s/%s", candidate, folder,
-                     source);
+                     in->c_file);
             return EXIT_FAULT;
         }
     }

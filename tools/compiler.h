@@ -8,6 +8,7 @@
 // the program, in a build tree as in an installation.
 typedef struct {
     const char *library, *plain, *include;
+    const char *prelude, *tile; // folders below include
 } Installation;
 
 // Finds them; false, after a message, if they are not there.
@@ -24,7 +25,8 @@ const char *compiler_version(Arena *a, const char *folder, const char *program);
 
 // Adds everything but the source that decides which program compiler_run makes:
 // the compiler's file and version, all its flags, and the variables it reads.
-void compiler_describe(Arena *a, const char *folder, Text *t);
+// tiles: those of the C++ compiler, too.
+void compiler_describe(Arena *a, const char *folder, bool tiles, Text *t);
 
 // The result of compiler_run: a program, or if `name` is not NULL a shared and
 // a static library whose functions begin with that name.
@@ -42,10 +44,17 @@ typedef struct {
 // The path seen from any folder.
 const char *path_absolute(Arena *a, const char *path);
 
-// Compiles source, a file in folder with `bytes` of kernels.  Returns an exit
-// status, after a message if it failed.
+// The files of a program in a folder.
+typedef struct {
+    const char *c_file;
+    size_t bytes;          // of its kernels
+    const char *tile_file; // C++ of tile kernels; NULL: there is none
+} CompilerInput;
+
+// Compiles files in a folder.  Returns an exit status, after a message if it
+// failed.
 int compiler_run(Arena *a, const Arguments *arguments,
                  const Installation *where, const char *folder,
-                 const char *source, size_t bytes, const CompilerOutput *out);
+                 const CompilerInput *in, const CompilerOutput *out);
 
 #endif

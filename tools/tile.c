@@ -244,18 +244,34 @@ static bool toolchain_is_here(Arena *a, const Arguments *arguments,
     return here;
 }
 
-void tiles_take(Arena *a, const Arguments *arguments, const Plan *plan) {
+bool tiles_on_host(const Arguments *arguments) {
+    return arguments->tile != NULL && arguments->embed == NULL &&
+           strcmp(arguments->tile, "none") != 0;
+}
+
+static void report_none(const Plan *host) {
+    fprintf(stderr, "sinter: the host runs no tile kernels: %s\n",
+            host->act == F32
+                ? "activations have 32 bits, see precision"
+                : "none is estimated to be faster on a GPU, see --tile=all");
+}
+
+void tiles_take(Arena *a, const Arguments *arguments, const Plan *gpu,
+                const Plan *host) {
     const char *choice = arguments->tile ? arguments->tile : "auto", *why;
-    bool all = strcmp(choice, "all") == 0;
+    bool all = strcmp(choice, "all") == 0, here = tiles_on_host(arguments);
+    const Plan *plan = here ? host : gpu;
     Device d;
     int status, taken = 0;
-    if (arguments->embed == NULL || strcmp(choice, "none") == 0 ||
+    if ((arguments->embed == NULL && !here) || strcmp(choice, "none") == 0 ||
         !device_find(a, arguments, &d, &status))
         return;
     const Launches *l = codegen_launches(plan, plan, a);
     for (int i = 0; i < plan->num_steps; i++)
         taken += step_take(a, &l[i], all, &d);
-    if (taken == 0 || all || toolchain_is_here(a, arguments, &why))
+    if (here && taken == 0)
+        report_none(host);
+    if (here || taken == 0 || all || toolchain_is_here(a, arguments, &why))
         return;
     take_none(plan);
     fprintf(stderr,

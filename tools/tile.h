@@ -29,11 +29,16 @@ typedef struct {
 
 TileTime tile_time(const Launches *l, const TileKernel *k, const Device *d);
 
-// Marks the tile fusions that --tile takes for the GPUs of --target: all, none,
-// or those that the estimate finds faster by TILE_GAIN or more, as nothing was
-// measured.  Without a toolchain it takes none of these, and says so.
+// Whether --tile is for the host: it runs the text of tile kernels as C++.
+bool tiles_on_host(const Arguments *arguments);
+
+// Marks the tile fusions that --tile takes for the GPUs of --target, or of the
+// plan for the host: all, none, or those that the estimate finds faster by
+// TILE_GAIN or more, as nothing was measured.  Without a toolchain for the GPUs
+// it takes none of these, and says so.
 #define TILE_GAIN 1.3
-void tiles_take(Arena *a, const Arguments *arguments, const Plan *plan);
+void tiles_take(Arena *a, const Arguments *arguments, const Plan *gpu,
+                const Plan *host);
 
 // Replaces the seconds of the launches of a step whose work tile kernels do
 // that

@@ -107,17 +107,20 @@ TrainerText trainer_text(Arena *a, const Program *p,
                      .code = text_new(a),
                      .graphs = text_new(a),
                      .tiles = {.arena = a},
+                     .tile_file = text_new(a),
                      .fingerprint = fingerprint(p)};
     PassOptions host = plan_options(p, arguments, "host");
     PassOptions cuda = plan_options(p, arguments, "cuda");
-    if (arguments->act) // its one choice is recipe
+    bool host_tiles = tiles_on_host(arguments);
+    if (arguments->act || host_tiles) // the one choice of act is recipe
         host.storage = cuda.storage;
     CodegenOptions o = {.version = SINTER_VERSION,
                         .base = t.name,
                         .fingerprint = t.fingerprint,
                         .lines = arguments->lineinfo != NULL,
                         .embeds = arguments->embed != NULL,
-                        .graphs = true};
+                        .graphs = true,
+                        .host_tiles = host_tiles};
     origin_set(a, &o, p, arguments);
     Program steps = *p;
     steps.predicts_only = arguments->inference;
@@ -125,9 +128,11 @@ TrainerText trainer_text(Arena *a, const Program *p,
     o.graphs = !arguments->inference;
     t.plan = program_plan(&steps, &cuda);
     t.host = plan_elsewhere(t.plan, &host);
-    tiles_take(a, arguments, t.plan);
+    tiles_take(a, arguments, t.plan, t.host);
     codegen_program(&steps, (const Plan *[]){t.host, t.plan}, &o, &t.c_file,
                     &t.cu_file, &t.tiles);
+    if (host_tiles && t.tiles.count > 0)
+        codegen_host_tiles(&t.tiles, t.host->act, 0, &t.tile_file);
     if (o.graphs)
         codegen_graphs(t.host, &t.graphs);
     if (arguments->lineinfo)

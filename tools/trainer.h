@@ -11,7 +11,8 @@ typedef struct {
     Text c_file, cu_file;
     Text code;        // machine code for --target; empty without it
     Text graphs;      // of the steps that train
-    TileTexts tiles;  // that the plan for CUDA takes
+    TileTexts tiles;  // that the plan for CUDA takes, or that for the host
+    Text tile_file;   // C++ of the latter; empty without it
     const Plan *plan; // for CUDA, which memory is limited for
     const Plan *host;
     uint64_t fingerprint; // of model and recipe

@@ -49,11 +49,9 @@ static int is_header(const struct dirent *e) {
 }
 
 // Hashes the headers that the text includes.
-static void hash_headers(XXH3_state_t *state, Arena *a, const char *include) {
-    const char *folder = arena_format(a, "%s/runtime/prelude", include);
+static void hash_headers(XXH3_state_t *state, Arena *a, const char *folder) {
     struct dirent **entry;
     int count = scandir(folder, &entry, is_header, alphasort);
-    hash_file(state, arena_format(a, "%s/runtime/rt.h", include));
     for (int i = 0; i < count; i++) {
         hash_file(state, arena_format(a, "%s/%s", folder, entry[i]->d_name));
         free(entry[i]);
@@ -82,12 +80,12 @@ static void hash_processor(XXH3_state_t *state) {
 
 // Hashes the compiler's version; false if no scratch folder can be made.
 static bool hash_compiler(XXH3_state_t *state, Arena *a,
-                          const Arguments *arguments) {
+                          const Arguments *arguments, bool tiles) {
     Scratch scratch;
     Text t = text_new(a);
     if (!scratch_open(a, arguments, &scratch))
         return false;
-    compiler_describe(a, scratch.path, &t);
+    compiler_describe(a, scratch.path, tiles, &t);
     scratch_close(&scratch);
     hash_text(state, &t);
     return true;
@@ -117,15 +115,18 @@ const char *trainer_cache_path(Arena *a, const Arguments *arguments,
     XXH3_state_t state;
     XXH3_128bits_reset(&state);
     if (folder == NULL || !installation_find(a, arguments, &where) ||
-        !hash_compiler(&state, a, arguments))
+        !hash_compiler(&state, a, arguments, t->tile_file.length > 0))
         return NULL;
     hash_add(&state, SINTER_VERSION, sizeof SINTER_VERSION);
     hash_text(&state, &t->c_file);
     hash_text(&state, &t->cu_file);
     hash_text(&state, &t->graphs);
     hash_text(&state, &t->code);
+    hash_text(&state, &t->tile_file);
     hash_file(&state, where.library);
-    hash_headers(&state, a, where.include);
+    hash_file(&state, arena_format(a, "%s/runtime/rt.h", where.include));
+    hash_headers(&state, a, where.prelude);
+    hash_headers(&state, a, where.tile);
     hash_processor(&state);
     XXH128_hash_t h = XXH3_128bits_digest(&state);
     return arena_format(a, "%s/%s-%016llx%016llx", folder, t->name,

@@ -33,6 +33,7 @@ typedef struct {
     double **leaf;     // of cut
     bool *unknown;     // of cut: depends on a tensor that is not recorded
     bool infinite;     // an input of the kernel is not finite
+    DType act;         // that roundings of activations within the kernel have
 } Cut;
 
 static bool is_leaf(const Node *d) {
@@ -46,10 +47,14 @@ static double *seen_of(const Cut *c, NodeId n) {
                             leaf ? c->s->before[n] : c->s->found[n]);
 }
 
+// A tile kernel also computes nodes of other groups, which it does not store.
 static bool is_input(const Cut *c, NodeId n) {
     const Node *d = &c->g->node[n];
-    return is_leaf(d) ? !node_immediate(d)
-                      : d->group >= 0 && d->group != c->group;
+    if (is_leaf(d))
+        return !node_immediate(d);
+    return d->group >= 0 && d->group != c->group &&
+           (c->s->found[n] != NULL ||
+            !tile_replaces(&c->s->step->plan->tiles, d->group));
 }
 
 static NodeId input_add(Cut *c, NodeId n) {
@@ -88,7 +93,8 @@ static NodeId cut_node(Cut *c, NodeId n) {
     return c->now[n];
 }
 
-// An empty cut for the nodes of a group.
+// An empty cut for the nodes of a group.  A tile kernel rounds the operands of
+// products.
 static Cut cut_new(Arena *a, const Snapshot *s, int group) {
     const Graph *g = s->step->graph;
     size_t count = (size_t)g->count + 1;
@@ -97,6 +103,7 @@ static Cut cut_new(Arena *a, const Snapshot *s, int group) {
              .g = g,
              .cut = graph_new(a, g->name),
              .group = group,
+             .act = tile_replaces(&s->step->plan->tiles, group) ? g->act : F32,
              .now = ARENA_ARRAY(a, count, NodeId),
              .was = ARENA_ARRAY(a, count, NodeId),
              .leaf = ARENA_ARRAY(a, count, double *),
@@ -186,7 +193,7 @@ static double roundings_at_random(const Snapshot *s, NodeId n) {
     Cut c = cut_new(a, s, d->group);
     NodeId at = cut_node(&c, n);
     bool few = count_all(c.cut) <= MAX_NUMBERS;
-    c.cut->act = F32;
+    c.cut->act = c.act;
     double most = 0;
     double **right = few ? graph_eval(c.cut, a, c.leaf, false) : NULL;
     for (uint32_t k = 0; few && k < SAMPLES; k++) {
@@ -261,7 +268,7 @@ static void launch_judge(IsolatedReplay *all, int group) {
     l.right = ARENA_ARRAY(a, (size_t)c->cut->count + 1, double *);
     l.terms = ARENA_ARRAY(a, (size_t)c->cut->count + 1, double);
     graph_eval_visit(c->cut, c->leaf, false, wanted, right_keep, &l);
-    c->cut->act = F32;
+    c->cut->act = c->act;
     graph_eval_visit(c->cut, c->leaf, true, wanted, node_judge, &l);
     arena_free(a);
 }

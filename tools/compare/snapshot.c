@@ -41,9 +41,20 @@ static bool is_at(const Graph *g, NodeId n, const Record *r) {
            graph_bytes(g, g->node[n].type) == (int64_t)r->bytes;
 }
 
+// Whether tile kernels store the results of a launch whose work they do.
+static bool is_stored(const TileFusions *f, int launch) {
+    for (int i = 0; i < f->num_prologues; i++)
+        if (f->prologue[i].kernel == launch && tile_skips(f, i))
+            return f->prologue[i].stored_by >= 0;
+    const TileFusion *taken = tile_taken(f, launch);
+    return taken == NULL || taken->kernel < 0 || taken->kernel == launch ||
+           taken->stores;
+}
+
 // The output of a launch at this offset that was not read yet.
 static NodeId find_output(const Reader *r, const Record *at) {
-    if (at->when >= r->num_groups)
+    if (at->when >= r->num_groups ||
+        !is_stored(&r->out->step->plan->tiles, at->when))
         return NO_NODE;
     const Group *group = &r->group[at->when];
     for (int i = 0; i < group->num_outputs; i++)

@@ -6,6 +6,7 @@
 #include "base/source.h"
 #include "tools/process.h"
 #include "tools/scratch.h"
+#include "tools/tile.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -55,6 +56,13 @@ int variant_build(Arena *a, Variant *s, const Arguments *both,
     if (!options_take(a, s, both) || !settings_add(a, s, both, runs))
         return EXIT_USAGE;
     const Arguments *own = &s->arguments;
+    if (is_cuda(runs) && tiles_on_host(own)) {
+        complain(own,
+                 "--tile of variant %s runs tile kernels on the host, not on "
+                 "--device=%s",
+                 s->name, runs->device);
+        return EXIT_USAGE;
+    }
     s->program =
         frontend_load(a, own->operand[0], own->set, own->num_settings, &diags);
     if (s->program == NULL) { // its warnings were printed before
