@@ -47,7 +47,7 @@ struct Host {
     size_t slots, count;
     const char *lowest, *highest;
 };
-inline Host host;
+inline constinit Host host{};
 
 [[noreturn]] inline void fail(const char *why, long a, long b) {
     fprintf(stderr, "tile kernel %s, block %u: %s: %ld, %ld\n", host.kernel,
