@@ -5,6 +5,8 @@
 #define SINTER_ACT 16
 #include "runtime/prelude/tile.h"
 
+#include <bit>
+
 namespace ct = cuda::tiles;
 
 template <class E, size_t... N> using Tile = ct::tile<E, ct::shape<N...>>;
@@ -71,13 +73,36 @@ shared(const float *from, float *to) {
     copy<40>(to, to + 16 * 32, ct::bid().x);
 }
 
+static float half(unsigned bits) {
+    return (float)std::bit_cast<act>((uint16_t)bits);
+}
+static unsigned bits_of(float x) {
+    return std::bit_cast<uint16_t>(act(x));
+}
+
+// Halves keep their bits in f32, and a number between two of them becomes the
+// even one.
+static bool rounds_well() {
+    constexpr unsigned infinity = 0x7c00, minus = 0x8000;
+    bool well = std::isinf(half(infinity)) && std::isnan(half(infinity + 1)) &&
+                bits_of(65519.996f) == infinity - 1 &&
+                bits_of(65520.0f) == infinity && half(1) == 0x1p-24f;
+    for (unsigned i = 0; i < infinity; i++) {
+        const float x = half(i), next = half(i + 1);
+        well &= bits_of(x) == i && bits_of(-x) == (i | minus);
+        if (i + 1 < infinity)
+            well &= bits_of((x + next) / 2) == i + i % 2;
+    }
+    return well;
+}
+
 int main(int argc, char **argv) {
     static void (*const kernel[])(const float *from, float *to) = {
         right, outside, unmasked, misaligned, twice, shared};
     const float *from = memory;
     float *to = memory + 2048;
     void *argument[] = {&from, &to};
-    if (argc < 2)
+    if (argc < 2 || !rounds_well())
         return 2;
     for (int i = 0; i < 1280; i++)
         memory[i] = (float)i;
