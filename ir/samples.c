@@ -157,11 +157,13 @@ static void cross_entropy(const Graph *g, const Node *n, Samples *to,
 }
 
 // Statistics over all axes but the last.
-static void batch_norm(const Node *n, Samples *to, const Samples *of) {
-    for (int i = 0; i < n->type->rank; i++) {
-        to->stride[i] = of[n->arg[0]].stride[i];
-        to->mixed |= i < n->type->rank - 1 && is_sampled(to, i);
-    }
+static void batch_norm(const Graph *g, const Node *n, Samples *to,
+                       const Samples *of) {
+    const Samples *x = &of[n->arg[0]];
+    for (int i = 0; i < g->node[n->arg[0]].type->rank - 1; i++)
+        to->mixed |= is_sampled(x, i);
+    for (int i = 0; i < n->type->rank; i++)
+        to->stride[i] = of[n->arg[n->num_args == 4 ? 3 : 0]].stride[i];
 }
 
 // ---- data movement ----
@@ -377,7 +379,7 @@ static void other(const Graph *g, const Node *n, Samples *to, const Samples *of,
         cross_entropy(g, n, to, of);
         return;
     case OP_batch_norm:
-        batch_norm(n, to, of);
+        batch_norm(g, n, to, of);
         return;
     case OP_stop_gradient:
         *to = of[n->arg[0]];

@@ -9,8 +9,11 @@
 // only place where it counts, and so has no gradient.
 //
 // A relu after a max_pool has fewer elements to compute, and its gradient reads
-// the pooled tensor instead of the whole one.  After batch_norm that would cost
-// more: its gradient reads the whole tensor in any case.
+// the pooled tensor instead of the whole one.  After another form of batch_norm
+// than the node that would cost more: its gradient reads the whole tensor.
+//
+// A batch_norm after a max_pool has fewer elements to normalize, and the sums of
+// its gradient are those of the pooled tensor.
 //
 // The last rows and columns of a convolution that no window of a pool reaches
 // are not computed.
@@ -121,6 +124,42 @@ static NodeId pool_first(Early *e, NodeId n) {
     return graph_op1(e->g, OP_relu, pooled);
 }
 
+// ---- max_pool before batch_norm ----
+
+// The batch_norm that max_pool n pools, by itself or through a relu; NO_NODE:
+// none, or others read it.
+static NodeId norm_of(const Early *e, NodeId n) {
+    if (at(e, n)->op != OP_max_pool)
+        return NO_NODE;
+    NodeId x = at(e, n)->arg[0];
+    if (at(e, x)->op == OP_relu && e->uses[x] == 1)
+        x = at(e, x)->arg[0];
+    return at(e, x)->op == OP_batch_norm && e->uses[x] == 1 ? x : NO_NODE;
+}
+
+// The largest result of batch_norm in a window is that of the largest x where
+// the scale is positive, and that of the smallest x where it is negative.
+static NodeId norm_pooled(Early *e, NodeId n, NodeId norm) {
+    Graph *g = e->g;
+    Node pool = *at(e, n), y = g->node[e->now[norm]];
+    NodeId arg[4] = {y.arg[0], y.arg[1], y.arg[2]};
+    NodeId falls = graph_op2(g, OP_lt, arg[1], graph_number(g, 0));
+    NodeId sign = graph_op3(g, OP_select, falls, graph_number(g, -1),
+                            graph_number(g, 1));
+    NodeId x = graph_op2(g, OP_mul, arg[0], sign);
+    pool.arg = &x;
+    arg[3] = graph_op2(g, OP_mul, graph_add(g, pool), sign);
+    y.arg = arg;
+    y.num_args = 4;
+    g->origin = y.from;
+    NodeId result = graph_add(g, y);
+    const Node *relu = at(e, at(e, n)->arg[0]);
+    if (relu->op != OP_relu)
+        return result;
+    g->origin = relu->from;
+    return graph_op1(g, OP_relu, result);
+}
+
 // ---- a convolution that is pooled ----
 
 // How many rows (axis 1) or columns (2) of pool d's operand follow its last
@@ -192,6 +231,8 @@ Graph *pass_canonicalize(Graph *g, Arena *scratch, const PassOptions *o) {
             e.now[n] = without_bias(&e, n);
         else if (pools_relu(&e, n) && rewrite_next(e.g, o))
             e.now[n] = pool_first(&e, n);
+        else if (norm_of(&e, n) != NO_NODE && rewrite_next(e.g, o))
+            e.now[n] = norm_pooled(&e, n, norm_of(&e, n));
         else if (pools_too_much(&e, n) && rewrite_next(e.g, o))
             e.now[n] = pool_cropped(&e, n);
         else

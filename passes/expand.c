@@ -102,7 +102,8 @@ static NodeId expand_batch_norm(const Expansion *e) {
     Graph *g = e->g;
     Normalized p = composite_normalize(g, operand(e, 0), node(e));
     NodeId gain = graph_op2(g, OP_mul, operand(e, 1), p.istd);
-    NodeId centred = graph_op2(g, OP_sub, operand(e, 0), p.mean);
+    NodeId z = operand(e, node(e)->num_args == 4 ? 3 : 0);
+    NodeId centred = graph_op2(g, OP_sub, z, p.mean);
     NodeId scaled = graph_op2(g, OP_mul, centred, gain);
     return graph_op2(g, OP_add, scaled, operand(e, 2));
 }

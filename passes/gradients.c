@@ -430,10 +430,12 @@ static void grad_sum_over_shards(Backward *b) {
 // With factors of a channel,
 //   gain = scale istd,  slope = gain istd dscale / n,
 //   dx = dy gain - ((x - mean) slope + gain dbias / n).
+// If other values are normalized, theirs is dy gain, and dx the rest.
 static void grad_batch_norm(Backward *b) {
+    bool other = b->node.num_args == 4;
     Normalized p = composite_normalize(b->g, x(b, 0), &b->node);
-    NodeId centred = op2(b, OP_sub, x(b, 0), p.mean);
-    NodeId normal = op2(b, OP_mul, centred, p.istd);
+    NodeId z = x(b, other ? 3 : 0);
+    NodeId normal = op2(b, OP_mul, op2(b, OP_sub, z, p.mean), p.istd);
     NodeId product = op2(b, OP_mul, b->dy, normal);
     NodeId dscale = shrink(b, product, *type_at(b, p.istd));
     NodeId dbias = shrink(b, b->dy, *type_at(b, p.istd));
@@ -441,7 +443,7 @@ static void grad_batch_norm(Backward *b) {
         give(b, 1, dscale);
     if (wants(b, 2))
         give(b, 2, dbias);
-    if (!wants(b, 0))
+    if (!wants(b, 0) && !(other && wants(b, 3)))
         return;
     if (node_int(&b->node, ATTR_sync, 0)) {
         dscale = op1(b, OP_sum_over_shards, dscale);
@@ -451,8 +453,15 @@ static void grad_batch_norm(Backward *b) {
     NodeId slope = op2(b, OP_mul, op2(b, OP_mul, gain, p.istd),
                        op2(b, OP_mul, dscale, p.share));
     NodeId drift = op2(b, OP_mul, gain, op2(b, OP_mul, dbias, p.share));
+    NodeId centred = op2(b, OP_sub, x(b, 0), p.mean);
     NodeId along = op2(b, OP_add, op2(b, OP_mul, centred, slope), drift);
-    give(b, 0, op2(b, OP_sub, op2(b, OP_mul, b->dy, gain), along));
+    NodeId direct = op2(b, OP_mul, b->dy, gain);
+    if (other) {
+        give(b, 0, op1(b, OP_neg, along));
+        give(b, 3, direct);
+    } else {
+        give(b, 0, op2(b, OP_sub, direct, along));
+    }
 }
 
 // dlogits = (softmax sum(target) - target) dy; labels sum to 1.  A share of a

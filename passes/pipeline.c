@@ -15,8 +15,8 @@
 const Pass standard_passes[] = {
     // Before autodiff: the bias that it drops needs no gradient.
     {"canonicalize", pass_canonicalize, 0, 0, false,
-     "canonicalization before autodiff: pool before relu, no bias before "
-     "batch_norm",
+     "canonicalization before autodiff: pool before relu and batch_norm, no "
+     "bias before batch_norm",
      NULL},
     {"fold_batch_norm", pass_fold_batch_norm, 0, 0, false,
      "fold batch_norm into the convolution, for evaluation", NULL},

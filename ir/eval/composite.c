@@ -18,16 +18,18 @@ static double variance_of(const double *x, int64_t count, int64_t stride) {
 }
 
 void eval_batch_norm(const Eval *e) {
-    Type t = *e->n->type;
-    int64_t C = t.dim[t.rank - 1], count = C ? type_count(&t) / C : 0;
+    const Type *t = arg_type(e, 0), *own = e->n->type;
+    int64_t C = t->dim[t->rank - 1], count = C ? type_count(t) / C : 0;
+    int64_t results = C ? type_count(own) / C : 0;
     double eps = node_float(e->n, ATTR_eps, 1e-5);
     for (int64_t c = 0; c < C; c++) {
         const double *x = arg(e, 0) + c;
         double mean = mean_of(x, count, C);
         double root = sqrt(variance_of(x, count, C) + eps);
-        for (int64_t i = 0; i < count; i++)
+        const double *z = arg(e, e->n->num_args == 4 ? 3 : 0) + c;
+        for (int64_t i = 0; i < results; i++)
             e->out[i * C + c] =
-                (x[i * C] - mean) / root * arg(e, 1)[c] + arg(e, 2)[c];
+                (z[i * C] - mean) / root * arg(e, 1)[c] + arg(e, 2)[c];
     }
 }
 

@@ -6,7 +6,10 @@
 #include <string.h>
 
 const char *shape_batch_norm(const Graph *g, const Node *n, Type *out) {
-    Type x = *operand(g, n, 0);
+    if (n->num_args < 3 || n->num_args > 4)
+        return arena_format(g->arena, "it takes 3 or 4 operands, not %d",
+                            n->num_args);
+    Type x = *operand(g, n, 0), y = *operand(g, n, n->num_args == 4 ? 3 : 0);
     if (x.rank < 2 || !dtype_float(x.dtype))
         return unfit(g, "it needs float [N,...,C]", &x);
     Type channels = type_of(F32, 1, &x.dim[x.rank - 1]);
@@ -16,7 +19,11 @@ const char *shape_batch_norm(const Graph *g, const Node *n, Type *out) {
                           operand(g, n, i));
     if (type_count(&x) == 0 && type_count(&channels) > 0)
         return unfit(g, "the mean of no elements is undefined", &x);
-    *out = x;
+    if (y.rank < 2 || y.dim[y.rank - 1] != x.dim[x.rank - 1] ||
+        y.dtype != x.dtype)
+        return differ(g, "values must have the type and the channels of", &x,
+                      &y);
+    *out = y;
     return NULL;
 }
 

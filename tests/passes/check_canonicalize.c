@@ -38,6 +38,27 @@ static const char pooled[] =
     "%9 = sgd %1, %7, %7, %7 : f32[3]\n"
     "}\n";
 
+// Scales are positive and negative.
+static const char normalized[] =
+    "graph train {\n"
+    "%0 = input {name = \"x\"} : f32[2,7,7,5]\n"
+    "%1 = param {name = \"b\"} : f32[7,7,5]\n"
+    "%2 = param {name = \"scale\"} : f32[5]\n"
+    "%3 = param {name = \"bias\"} : f32[5]\n"
+    "%4 = add %0, %1 : f32[2,7,7,5]\n"
+    "%5 = batch_norm %4, %2, %3 {eps = 1e-05} : f32[2,7,7,5]\n"
+    "%6 = relu %5 : f32[2,7,7,5]\n"
+    "%7 = max_pool %6 {pad = [1,1,1,1], stride = [2,2], window = [3,3]} : "
+    "f32[2,4,4,5]\n"
+    "%8 = output %7 {name = \"y\"} : f32[2,4,4,5]\n"
+    "%9 = exp %7 : f32[2,4,4,5]\n"
+    "%10 = sum %9 {axes = [0,1,2,3]} : f32[]\n"
+    "%11 = output %10 {name = \"loss\"} : f32[]\n"
+    "%12 = sgd %1, %10, %10, %10 : f32[7,7,5]\n"
+    "%13 = sgd %2, %10, %10, %10 : f32[5]\n"
+    "%14 = sgd %3, %10, %10, %10 : f32[5]\n"
+    "}\n";
+
 static const char cropped[] =
     "graph train {\n"
     "%0 = input {name = \"x\"} : f32[2,7,9,3]\n"
@@ -52,7 +73,8 @@ static const char cropped[] =
     "%8 = sgd %1, %6, %6, %6 : f32[4,3,5,3]\n"
     "}\n";
 
-static const char *const networks[] = {biased, pooled, cropped};
+static const char *const networks[] = {biased, pooled, normalized,
+                                       cropped};
 enum { NETWORKS = sizeof networks / sizeof *networks };
 
 START_TEST(values_are_kept) {

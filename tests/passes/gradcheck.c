@@ -13,7 +13,7 @@
 
 static const double step = 1e-6, absolute = 1e-5, relative = 1e-3;
 
-enum { MAX_OPERANDS = 3 };
+enum { MAX_OPERANDS = 4 };
 
 // Float operands train; others are inputs.  Their values are between low and
 // high, 0 standing for -2 and 2.
@@ -146,6 +146,8 @@ static const Sample samples[] = {
     {OP_batch_norm, {"f32[5,3]", "f32[3]", "f32[3]"}, "", "f32[5,3]", 0, 0},
     {OP_batch_norm, {"f32[2,3,2,4]", "f32[4]", "f32[4]"}, "eps = 0.1",
      "f32[2,3,2,4]", 0, 0},
+    {OP_batch_norm, {"f32[5,3]", "f32[3]", "f32[3]", "f32[2,2,3]"}, "",
+     "f32[2,2,3]", 0, 0},
     {OP_cross_entropy, {"f32[4,3]", "i32[4]"}, "", "f32[4,1]", 0, 0},
     {OP_cross_entropy, {"f32[4,5]", "i32[4]"}, "smoothing = 0.2", "f32[4,1]",
      0, 0},
