@@ -56,7 +56,29 @@ static const Expr *load(TileValues *v, NodeId n) {
     return tile_declare(v, n, x);
 }
 
+// Pixels of a smaller image, with zeros between them.
+static const Expr *load_spread(TileValues *v, NodeId n) {
+    const Node *d = &v->g->node[n];
+    const int64_t *image = d->type->dim;
+    bool apart = v->s->load == STRIDED_GRAD;
+    const char *name = arena_format(
+        v->a, "load_spread<%lld, %lld, %lld, %lld, N, BN>", (long long)image[1],
+        (long long)image[2], (long long)node_ints(d, ATTR_stride, 0, 1),
+        (long long)node_ints(d, ATTR_stride, 1, 1));
+    const Expr *arg[] = {
+        tile_parameter(v, d->arg[0]),
+        x_name(v->a, apart ? "pixel" : "column_of<BM>() + mb * BM"),
+        x_name(v->a, apart ? "is_pixel" : "column_of<BM>() + mb * BM < M"),
+        x_name(v->a, "nb")};
+    const Expr *x = tile_call(v, name, 4, arg);
+    if (v->g->node[d->arg[0]].type->dtype == ACT)
+        x = tile_call_with(v, "to_float", x);
+    return tile_declare(v, n, x);
+}
+
 static const Expr *compute(TileValues *v, NodeId n) {
+    if (v->g->node[n].op == OP_avg_pool_grad)
+        return load_spread(v, n);
     if (v->g->node[n].op != OP_unpack)
         return NULL;
     if (v->s->load == STRIDED_GRAD)

@@ -9,7 +9,7 @@
 
 typedef struct {
     int64_t rows, columns, stride[2], pad[2];
-    bool disjoint; // windows neither overlap nor leave gaps
+    bool disjoint; // windows do not overlap, and have no pads
     bool covers;   // the windows cover all rows and columns
     bool leaves;   // some windows extend past the image
 } Pool;
@@ -26,7 +26,7 @@ static Pool pool_of(const Node *d, Type image, Type pooled) {
             pooled.dim[2] * node_ints(d, ATTR_stride, 1, 1) >= image.dim[2],
         false};
     bool pads = w.pad[0] != 0 || w.pad[1] != 0;
-    w.disjoint = w.rows == w.stride[0] && w.columns == w.stride[1] && !pads;
+    w.disjoint = w.rows <= w.stride[0] && w.columns <= w.stride[1] && !pads;
     w.leaves = pads ||
                (pooled.dim[1] - 1) * w.stride[0] + w.rows > image.dim[1] ||
                (pooled.dim[2] - 1) * w.stride[1] + w.columns > image.dim[2];
@@ -264,20 +264,25 @@ static const Expr *disjoint_grad(Emit *e, Scope *s, Unpooled u) {
     int i = ++e->num_indices;
     const Expr *h = numbered(e, "h", i), *c = numbered(e, "w", i);
     const Expr *tap = numbered(e, "tap", i);
-    const Expr *rows = x_size(e->a, w.rows), *columns = x_size(e->a, w.columns);
+    const Expr *rows = x_size(e->a, w.stride[0]);
+    const Expr *columns = x_size(e->a, w.stride[1]);
     CODE(e, &s->before, NO_NODE, "const int $ = $ / $; const int $ = $ / $;", h,
-         p.index[1], x_number(e->a, w.rows), c, p.index[2],
-         x_number(e->a, w.columns));
+         p.index[1], x_number(e->a, w.stride[0]), c, p.index[2],
+         x_number(e->a, w.stride[1]));
     u.at.index[1] = bounded(e, w, h, u.at.dim[1]);
     u.at.index[2] = bounded(e, w, c, u.at.dim[2]);
     if (u.node->op == OP_max_pool_grad)
         CODE(e, &s->before, NO_NODE,
              "const int $ = ($ - $ * $) * $ + $ - $ * $;", tap, p.index[1], h,
-             rows, columns, p.index[2], c, columns);
+             rows, x_size(e->a, w.columns), p.index[2], c, columns);
     const Expr *term = pool_grad_term(e, s, u.node, w, u.at, tap);
     if (!w.covers)
         term = EXPR(e, "$ < $ && $ < $ ? $ : 0", h, x_size(e->a, u.at.dim[1]),
                     c, x_size(e->a, u.at.dim[2]), term);
+    if (w.rows < w.stride[0] || w.columns < w.stride[1])
+        term = EXPR(e, "$ - $ * $ < $ && $ - $ * $ < $ ? $ : 0", p.index[1], h,
+                    rows, x_size(e->a, w.rows), p.index[2], c, columns,
+                    x_size(e->a, w.columns), term);
     return value_set(e, s, u.n, p, term);
 }
 

@@ -12,8 +12,8 @@
 // the pooled tensor instead of the whole one.  After another form of batch_norm
 // than the node that would cost more: its gradient reads the whole tensor.
 //
-// A batch_norm after a max_pool has fewer elements to normalize, and the sums of
-// its gradient are those of the pooled tensor.
+// A batch_norm after a max_pool has fewer elements to normalize, and the sums
+// of its gradient are those of the pooled tensor.
 //
 // The last rows and columns of a convolution that no window of a pool reaches
 // are not computed.
@@ -144,8 +144,8 @@ static NodeId norm_pooled(Early *e, NodeId n, NodeId norm) {
     Node pool = *at(e, n), y = g->node[e->now[norm]];
     NodeId arg[4] = {y.arg[0], y.arg[1], y.arg[2]};
     NodeId falls = graph_op2(g, OP_lt, arg[1], graph_number(g, 0));
-    NodeId sign = graph_op3(g, OP_select, falls, graph_number(g, -1),
-                            graph_number(g, 1));
+    NodeId sign =
+        graph_op3(g, OP_select, falls, graph_number(g, -1), graph_number(g, 1));
     NodeId x = graph_op2(g, OP_mul, arg[0], sign);
     pool.arg = &x;
     arg[3] = graph_op2(g, OP_mul, graph_add(g, pool), sign);

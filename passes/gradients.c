@@ -345,8 +345,57 @@ static void grad_resize(Backward *b) {
 
 // ---- contractions ----
 
+// Whether windows are pixels of which a convolution leaves some out.
+static bool leaves_pixels(const Backward *b) {
+    const Type *w = type_at(b, x(b, 1));
+    bool strided = false, is = w->dim[1] == 1 && w->dim[2] == 1;
+    for (int i = 0; i < 4; i++) {
+        strided |= node_ints(&b->node, ATTR_stride, i / 2, 1) > 1;
+        is &= node_ints(&b->node, ATTR_pad, i, 0) == 0;
+    }
+    return is && strided;
+}
+
+// The gradient of these pixels, with zeros between them.
+static NodeId spread_pixels(Backward *b) {
+    const Type *dy = type_at(b, b->dy), *image = type_at(b, x(b, 0));
+    const int64_t ones[] = {1, 1};
+    Node node = b->node;
+    Attr attr[NUM_ATTRS], pool[2] = {{0}};
+    Type pixels = *dy;
+    pixels.dim[3] = image->dim[3];
+    for (int i = 0; i < node.num_attrs; i++) {
+        attr[i] = node.attr[i];
+        if (attr[i].key == ATTR_stride) {
+            pool[0] = attr[i];
+            attr[i] = attr_ints(ATTR_stride, 2, ones);
+        }
+    }
+    pool[1] = attr_ints(ATTR_window, 2, ones);
+    NodeId arg[] = {b->dy, x(b, 1)};
+    NodeId gradient = graph_add(b->g, (Node){.op = OP_conv_grad_input,
+                                             .type = &pixels,
+                                             .num_args = 2,
+                                             .num_attrs = node.num_attrs,
+                                             .arg = arg,
+                                             .attr = attr,
+                                             .group = -1});
+    return graph_add(b->g, (Node){.op = OP_avg_pool_grad,
+                                  .type = image,
+                                  .num_args = 1,
+                                  .num_attrs = 2,
+                                  .arg = &gradient,
+                                  .attr = pool,
+                                  .group = -1});
+}
+
+// The input gradient of strided windows of one pixel is that of the pixels that
+// they read: a library would write the zeros between them, for the next kernel
+// to read.
 static void grad_conv(Backward *b) {
-    if (wants(b, 0)) {
+    if (wants(b, 0) && leaves_pixels(b)) {
+        give(b, 0, spread_pixels(b));
+    } else if (wants(b, 0)) {
         NodeId arg[] = {b->dy, x(b, 1)};
         give(b, 0,
              with_attributes(b, OP_conv_grad_input, *type_at(b, x(b, 0)), 2,

@@ -108,6 +108,19 @@ static bool is_unpacked(const Graph *g, const TileSpace *s, const Group *group,
            (d->type->dtype == BOOL || d->type->dtype == U8);
 }
 
+// Pixels in memory of the result's image, with zeros between them.
+static bool is_spread(const Graph *g, const TileSpace *s, const Group *group,
+                      NodeId call, NodeId n) {
+    const Node *d = &g->node[n];
+    bool is = d->op == OP_avg_pool_grad && !group_has(group, d->arg[0]) &&
+              s->batch == 1 && type_has_shape(d->type, g->node[call].type) &&
+              (d->type->dtype == F32 || d->type->dtype == ACT);
+    for (int i = 0; i < 4 && is; i++)
+        is = node_ints(d, ATTR_window, i / 2, 1) == 1 &&
+             node_ints(d, ATTR_pad, i, 0) == 0;
+    return is;
+}
+
 // Whether a node of the epilogue, or one that it reads, is a number or a
 // function of the elements of tensors that broadcast to the result.
 static bool is_elementwise(const Graph *g, const TileSpace *s, const Node *d) {
@@ -164,9 +177,10 @@ TileSlots tile_slots(const Graph *g, const Group *group, NodeId n) {
 }
 
 static bool is_node(const Search *s, const TileSpace *space, const Group *group,
-                    NodeId n) {
+                    NodeId call, NodeId n) {
     const Node *d = &s->g->node[n];
-    if (n == group->workspace || is_unpacked(s->g, space, group, n))
+    if (n == group->workspace || is_unpacked(s->g, space, group, n) ||
+        is_spread(s->g, space, group, call, n))
         return true;
     if (!is_reduction(s->g, space, n) && !is_elementwise(s->g, space, d))
         return false;
@@ -205,7 +219,7 @@ static bool is_epilogue(const Search *s, const Group *group, NodeId call) {
             !is_whole(&space, &s->g->node[group->output[i]]))
             return false;
     for (NodeId n = group->first; n <= group->last; n++)
-        if (!is_node(s, &space, group, n))
+        if (!is_node(s, &space, group, call, n))
             return false;
     return true;
 }

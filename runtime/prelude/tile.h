@@ -97,6 +97,18 @@ __tile__ void store_rows(T *p, Tile x, Rows row, Mask inside, int j) {
     ct::store_masked(p + (row * N + column), x, inside && (column < N));
 }
 
+// The same for pixels [H, W] of images, of which memory has every SH-th row and
+// SW-th column: the others are 0.
+template <int H, int W, int SH, int SW, int N, int C, class T, class Rows,
+          class Mask>
+__tile__ auto load_spread(const T *p, Rows pixel, Mask inside, int j) {
+    const auto y = pixel / W % H, x = pixel % W;
+    const auto row =
+        (pixel / (H * W) * ((H + SH - 1) / SH) + y / SH) * ((W + SW - 1) / SW) +
+        x / SW;
+    return load_rows<N, C>(p, row, inside && (y % SH == 0) && (x % SW == 0), j);
+}
+
 // A tile as a matrix of so many rows and columns; a value for each of them.
 template <int M, int N, class Tile> __tile__ auto matrix(Tile x) {
     return ct::reshape<ct::shape<M, N>>(x);
@@ -183,8 +195,8 @@ __tile__ auto column_squares(Tile x, Sums sums, int i) {
     return column_sums<BM, BN>(apart * apart);
 }
 
-// The sums of tile nb of N columns, from P partial sums of each of them, BR at a
-// time; and their variances, from those of M rows in tiles of BM.
+// The sums of tile nb of N columns, from P partial sums of each of them, BR at
+// a time; and their variances, from those of M rows in tiles of BM.
 template <int SLOTS, int P, int N, int BR, int BN>
 __tile__ auto sums_of_columns(const float *p, int slot, int nb) {
     auto sums = filled<1, BN>(0.0f);
