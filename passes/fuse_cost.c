@@ -105,6 +105,14 @@ static bool can_narrow(const Facts *f, const Stored *s, NodeId n) {
     return false;
 }
 
+// Bytes that n takes in memory.
+static int64_t bytes_of(const Facts *f, NodeId n, bool narrow) {
+    Type t = *at(f, n)->type;
+    if (narrow)
+        t.dtype = ACT;
+    return graph_bytes(f->old, &t);
+}
+
 // Whether n is 1 or -1.
 static bool is_sign(const Facts *f, NodeId n) {
     double value[2] = {0};
@@ -114,48 +122,37 @@ static bool is_sign(const Facts *f, NodeId n) {
            fabs(value[1]) == 1;
 }
 
-// Whether the elements of n are those of an activation, but for their signs, so
-// that it is stored as one without rounding.
-static bool is_exact(const Facts *f, const Stored *s, NodeId n) {
+// Whether n has the largest elements of windows, but for their signs.
+static bool is_pooled(const Facts *f, NodeId n) {
     for (;;) {
         const Node *d = at(f, n);
-        if (d->type->dtype == ACT || s->stored_as_act[n])
-            return true;
-        if (d->op == OP_mul && is_sign(f, d->arg[1]))
+        if (d->op == OP_cast || (d->op == OP_mul && is_sign(f, d->arg[1])))
             n = d->arg[0];
         else if (d->op == OP_mul && is_sign(f, d->arg[0]))
             n = d->arg[1];
-        else if (d->op == OP_max_pool || d->op == OP_cast)
-            n = d->arg[0];
         else
-            return false;
+            return d->op == OP_max_pool;
     }
 }
 
-// Whether n is a function of an inline node of its shape that is exact, and of
-// values for each column.
-static bool follows_exact(const Facts *f, const Stored *s, NodeId n) {
+// Whether n follows from such elements, which are not in memory, and values for
+// each column.  Then they are stored and not n: activations are not rounded so,
+// and the kernel that stores them finds their indices, too.
+static bool follows_pool(const Facts *f, const Stored *s, NodeId n) {
     NodeId operand = NO_NODE;
     for (int i = 0; i < summary(f, n)->num_args; i++) {
         NodeId arg = summary(f, n)->arg[i];
         if (is_small(f, arg))
             continue;
-        if (operand != NO_NODE || !same_shape(f, arg, n) ||
-            in_memory(f, s, arg) || !is_inline(f, arg))
+        if (operand != NO_NODE || !same_shape(f, arg, n))
             return false;
         operand = arg;
     }
     return (facts(f, n) & POINTWISE) && operand != NO_NODE &&
-           !is_exact(f, s, n) && is_exact(f, s, operand) &&
-           can_narrow(f, s, operand);
-}
-
-// Bytes that n takes in memory.
-static int64_t bytes_of(const Facts *f, NodeId n, bool narrow) {
-    Type t = *at(f, n)->type;
-    if (narrow)
-        t.dtype = ACT;
-    return graph_bytes(f->old, &t);
+           !is_pooled(f, n) && is_pooled(f, operand) &&
+           !in_memory(f, s, operand) &&
+           bytes_of(f, operand, can_narrow(f, s, operand)) <=
+               bytes_of(f, n, can_narrow(f, s, n));
 }
 
 // Whether cluster k needs node m of the tree for something that is not in the
@@ -224,7 +221,7 @@ static bool *find_cheaper_stored(const Facts *f, const Stored *s,
             *own = (Makers){1, {c->of[n]}};
         if (is_inline(f, n) && !s->stored[n] && own->count > 1 &&
             !(facts(f, n) & VIEW) && !is_small(f, n) &&
-            !is_slice_in_memory(f, s, n) && !follows_exact(f, s, n) &&
+            !is_slice_in_memory(f, s, n) && !follows_pool(f, s, n) &&
             costs_less_stored(f, s, makers, n)) {
             cheaper[n] = true;
             *own = (Makers){1, {c->count + (int)n}}; // a cluster to come

@@ -121,7 +121,7 @@ COLOURS = {"forward": FORWARD, "backward": BACKWARD, "update": UPDATE}
 
 # ---- a fused kernel beside the lines that it comes from ----
 
-KINDS = {"batch_norm": FORWARD, "relu": BACKWARD, "max_pool": CALL}
+KINDS = {"batch_norm": FORWARD, "relu": BACKWARD, "add": CALL}
 LINE, LETTER = 16, 7.25
 
 
@@ -131,7 +131,7 @@ def kernel_of(data):
         kinds = {kind_of(o["path"]) for o in l["operations"]}
         if l["step"] == "train" and l["text"] and KINDS.keys() <= kinds and not is_backward(l):
             return l
-    raise SystemExit("draw.py: no kernel computes batch_norm, relu and max_pool")
+    raise SystemExit("draw.py: no kernel computes batch_norm, relu and add")
 
 
 def kind_of(path):

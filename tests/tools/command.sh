@@ -213,7 +213,7 @@ expect 0 '"device": "NVIDIA H200"' \
 
 sed 's/"supportCoopLaunch": 1/"supportCoopLaunch": 0/' "$described" >device.json
 resnet9=$SINTER_SOURCE/models/resnet9.net
-expect 0 "62 unmerged" check --target=cuda "$resnet9"
+expect 0 "65 unmerged" check --target=cuda "$resnet9"
 for without in "--device-file=device.json" "--target=host"; do
     "$SINTER" check "$without" "$resnet9" | grep -q joined && failed=1
 done
