@@ -98,6 +98,9 @@ typedef struct TileValues {
     const Kernel *kernel;  // whose operations they are
     const char *parameter; // of the kernel: the name before its number
     TileOperand *operand;  // of a prologue
+    const Expr *pooled[3]; // row and column of the pooled pixel that it reads,
+                           // and whether there is one; NULL: the one that has
+                           // the operand's pixel
     NodeId call;           // whose result they begin with, or NO_NODE
     const char *extent[2]; // names of whole extents
     void (*extents)(const struct TileValues *v, NodeId n, bool whole[2]);

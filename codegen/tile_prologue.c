@@ -32,15 +32,17 @@ static bool is_pooled(TileBroadcast broadcast) {
 }
 
 // A row or a column of the pixels that a tensor has for the operand's.
-static const Expr *pixel_of(const TileValues *v, const char *name,
-                            int64_t window) {
-    const Expr *x = own(v, name);
+static const Expr *pixel_of(const TileValues *v, int axis, int64_t window) {
+    const Expr *x = own(v, axis == 0 ? "_y" : "_x");
+    if (v->pooled[axis] != NULL)
+        return v->pooled[axis];
     return window == 1 ? x
                        : expr_of(v->a, "$0 / $1",
                                  (const Expr *[]){x, x_number(v->a, window)});
 }
 
-// The offset of the element of a tensor that each row and column of the operand has.
+// The offset of the element of a tensor that each row and column of the operand
+// has.
 static const Expr *offset_of(TileValues *v, NodeId n) {
     Type t = *v->g->node[n].type;
     TileBroadcast broadcast = broadcast_of(v, n);
@@ -57,8 +59,7 @@ static const Expr *offset_of(TileValues *v, NodeId n) {
     for (int i = 0; i < 2; i++)
         row = expr_of(v->a, "($0 * $1 + $2)",
                       (const Expr *[]){row, x_number(v->a, t.dim[i + 1]),
-                                       pixel_of(v, i == 0 ? "_y" : "_x",
-                                                broadcast.window[i])});
+                                       pixel_of(v, i, broadcast.window[i])});
     return expr_of(v->a, "$0 * $1 + $2",
                    (const Expr *[]){row, columns, column});
 }
@@ -66,7 +67,7 @@ static const Expr *offset_of(TileValues *v, NodeId n) {
 static const Expr *mask_of(const TileValues *v, NodeId n) {
     TileBroadcast broadcast = broadcast_of(v, n);
     if (broadcast.whole[0])
-        return own(v, "_ok");
+        return v->pooled[2] != NULL ? v->pooled[2] : own(v, "_ok");
     return expr_of(
         v->a, "$0 < $1",
         (const Expr *[]){own(v, "_column"),
@@ -93,16 +94,89 @@ static const Expr *unpacked(TileValues *v, NodeId n) {
     return tile_bits(v, n, offset_of(v, n), mask_of(v, n));
 }
 
+// A value of each column is the same for all pixels.
+static void share_columns(const TileValues *v, const Expr **from,
+                          const Expr **to) {
+    const Group *group = v->kernel->group;
+    for (NodeId n = 0; n <= group->last; n++)
+        if (from[n] != NULL && !broadcast_of(v, n).whole[0])
+            to[n] = from[n];
+}
+
+// The part of a pixel's gradient that is of one of the windows that contain it:
+// back windows before the last.
+static const Expr *window_grad(TileValues *v, NodeId n, const int back[2]) {
+    const Node *d = &v->g->node[n];
+    const Type *pooled = v->g->node[d->arg[1]].type;
+    const Expr *inside = own(v, "_ok"), *tap[2], **before = v->value;
+    for (int i = 0; i < 2; i++) {
+        const Expr *arg[] = {own(v, i == 0 ? "_y" : "_x"),
+                             x_number(v->a, node_ints(d, ATTR_pad, 2 * i, 0)),
+                             x_number(v->a, node_ints(d, ATTR_stride, i, 1)),
+                             x_number(v->a, back[i])};
+        v->pooled[i] = tile_declare(
+            v, n,
+            expr_of(v->a,
+                    back[i] > 0 ? "($0 + $1) / $2 - $3" : "($0 + $1) / $2",
+                    arg));
+        arg[3] = v->pooled[i];
+        tap[i] = tile_declare(v, n, expr_of(v->a, "$0 + $1 - $3 * $2", arg));
+        inside = expr_of(
+            v->a, "$0 && ($1 >= 0) && ($1 < $2) && ($3 < $4)",
+            (const Expr *[]){inside, v->pooled[i],
+                             x_number(v->a, pooled->dim[i + 1]), tap[i],
+                             x_number(v->a, node_ints(d, ATTR_window, i, 1))});
+    }
+    v->pooled[2] = tile_declare(v, n, inside);
+    v->value = ARENA_ARRAY(v->a, v->g->count, const Expr *);
+    share_columns(v, before, v->value);
+    const Expr *arg[] = {tile_value(v, d->arg[0]),
+                         tap[0],
+                         x_number(v->a, node_ints(d, ATTR_window, 1, 1)),
+                         tap[1],
+                         tile_value(v, d->arg[1]),
+                         v->pooled[2]};
+    share_columns(v, v->value, before);
+    v->value = before;
+    v->pooled[0] = v->pooled[1] = v->pooled[2] = NULL;
+    return tile_declare(
+        v, n, expr_of(v->a, "($0 == $1 * $2 + $3) && $5 ? $4 : 0.0f", arg));
+}
+
+// A pixel has the gradients of those windows of which it is the largest.
+static const Expr *overlapping(TileValues *v, NodeId n) {
+    const Node *d = &v->g->node[n];
+    const Expr *sum = NULL;
+    int windows[2], back[2];
+    for (int i = 0; i < 2; i++)
+        windows[i] =
+            node_ints(d, ATTR_window, i, 1) > node_ints(d, ATTR_stride, i, 1)
+                ? 2
+                : 1;
+    for (back[0] = 0; back[0] < windows[0]; back[0]++)
+        for (back[1] = 0; back[1] < windows[1]; back[1]++) {
+            const Expr *x = window_grad(v, n, back);
+            sum = sum == NULL ? x
+                              : tile_declare(v, n,
+                                             expr_of(v->a, "$0 + $1",
+                                                     (const Expr *[]){sum, x}));
+        }
+    v->operand->pooled = true;
+    return sum;
+}
+
 // A pixel has the gradient of its window if it is the one with the index.
 static const Expr *unpooled(TileValues *v, NodeId n) {
+    if (!tile_unpools_apart(&v->g->node[n]))
+        return overlapping(v, n);
     const Node *d = &v->g->node[n];
     TileBroadcast from = broadcast_of(v, d->arg[1]), to = broadcast_of(v, n);
     const Expr *at =
         expr_of(v->a, "$0 % $1 * $2 + $3 % $2",
-                (const Expr *[]){pixel_of(v, "_y", to.window[0]),
+                (const Expr *[]){pixel_of(v, 0, to.window[0]),
                                  x_number(v->a, from.window[0] / to.window[0]),
                                  x_number(v->a, from.window[1] / to.window[1]),
-                                 pixel_of(v, "_x", to.window[1])});
+                                 pixel_of(v, 1, to.window[1])});
     v->operand->pooled = true;
     return tile_declare(v, n,
                         expr_of(v->a, "$0 == $1 ? $2 : 0.0f",

@@ -54,22 +54,32 @@ static bool is_number(Type operand, Type t) {
     return is_broadcast(operand, t, F32) || is_broadcast(operand, t, ACT);
 }
 
-// Windows side by side that cover the result: each pixel is in one of them.
+bool tile_unpools_apart(const Node *d) {
+    bool apart = true;
+    for (int i = 0; i < 4; i++)
+        apart &= node_ints(d, ATTR_pad, i, 0) == 0 &&
+                 node_ints(d, ATTR_window, i / 2, 1) ==
+                     node_ints(d, ATTR_stride, i / 2, 1);
+    return apart;
+}
+
+// Windows side by side that cover the result, so that each pixel is in one of
+// them; or windows of the operand's pixels, up to two along each axis that
+// contain one.
 static bool is_unpooled(const Graph *g, Type operand, const Node *d) {
     TileBroadcast from, to;
     if (d->op != OP_max_pool_grad ||
         !tile_broadcast(operand, *g->node[d->arg[1]].type, &from) ||
         !tile_broadcast(operand, *d->type, &to) || !to.whole[0])
         return false;
+    bool apart = tile_unpools_apart(d);
     for (int i = 0; i < 2; i++) {
-        int64_t window = node_ints(d, ATTR_window, i, 1);
-        if (window * to.window[i] != from.window[i] ||
-            node_ints(d, ATTR_stride, i, 1) != window)
+        int64_t stride = node_ints(d, ATTR_stride, i, 1);
+        if (stride * to.window[i] != from.window[i] ||
+            (!apart && (to.window[i] != 1 ||
+                        node_ints(d, ATTR_window, i, 1) > 2 * stride)))
             return false;
     }
-    for (int i = 0; i < 4; i++)
-        if (node_ints(d, ATTR_pad, i, 0) != 0)
-            return false;
     return is_number(operand, *d->type);
 }
 

@@ -80,7 +80,7 @@ __tile__ auto load_bits(const unsigned char *p, At at, Ok ok) {
     constexpr int of_byte = 8 / Bits;
     const auto byte = ct::element_cast<int>(
         ct::load_masked(p + at / of_byte, ok, (unsigned char)0));
-    return (byte >> (at % of_byte * Bits)) & ((1 << Bits) - 1);
+    return (byte >> ((at & (of_byte - 1)) * Bits)) & ((1 << Bits) - 1);
 }
 
 // Rows `row` of a matrix of N columns at p, a column of numbers, of which those
