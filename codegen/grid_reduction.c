@@ -187,11 +187,13 @@ static bool run_add(const Emit *e, Run *r, NodeId n) {
 }
 
 // Divides the columns into as few turns as registers allow, of about equal
-// size: a turn holds loads, and offsets of rows.  With two resident blocks a
-// thread has twice the registers for loads as with three.
+// size: a turn holds loads, whose offsets are constants.  With two resident
+// blocks, as rows have that leave many sums, a thread has twice the registers
+// for loads as with three.
 static void run_divide(const Emit *e, Run *r) {
-    enum { LOADS = 28, PLACES = 14, MOST = 7 }; // columns, each of one sum
-    int64_t times = e->group->kind == GROUP_ROWS ? 2 : 1;
+    enum { LOADS = 40, MOST = 7 }; // columns, each of one sum
+    bool few = e->grid[DEVICE_PLAN] <= 2 * e->g->multiprocessors;
+    int64_t times = e->group->kind == GROUP_ROWS && few ? 2 : 1;
     Division d = e->group->division;
     int64_t parts = d.team > 1 ? d.team : d.chunks, least = INT64_MAX;
     int64_t columns = r->count / d.tiles, tx = threads_along(columns);
@@ -201,8 +203,6 @@ static void run_divide(const Emit *e, Run *r) {
         most_columns = all < MOST ? all : MOST;
     for (int64_t n = 1; n == 1 || n <= most_columns; n++) {
         int64_t most = times * LOADS / (n * r->sums);
-        int64_t placed = times * (LOADS + PLACES) / (n * r->sums + 1);
-        most = most < placed ? most : placed;
         int64_t turns = (own + most - 1) / most;
         int64_t waits = turns * ((all + n - 1) / n);
         if (waits >= least)

@@ -374,23 +374,34 @@ static double batch_waits(double floats) {
     return fmax(1, 0.4 + floats / 56);
 }
 
+// The part of grid_join's threads that have a column: of n in turns of tx, or
+// of one of n sums.
+static double columns_share(double n, double end, double next, double tx) {
+    double columns = next == tx ? end : end - (n - 1) * next;
+    double along = next == tx ? n * tx : tx;
+    return columns / (ceil(columns / along) * along);
+}
+
 // grid_join in runtime/prelude/block.h.
 static void grid_walk(Walk *w, const Expr *x) {
     double n = estimate_of(w, x->arg[1]).value;
     double rows = estimate_of(w, x->arg[2]).value;
-    double tx = fmax(estimate_of(w, x->arg[9]).value, 1);
+    double end = estimate_of(w, x->arg[4]).value;
+    double next = estimate_of(w, x->arg[5]).value;
     double parts = estimate_of(w, x->arg[8]).value;
+    double tx = fmax(estimate_of(w, x->arg[9]).value, 1);
     double turns = ceil(parts / (fmax(rows, 1) * THREADS / tx));
     double halvings = tx < WARP ? log2(WARP / tx) : 0;
     double warps = tx < THREADS ? THREADS / fmax(tx, WARP) : 0;
+    double floats = n * parts * tx / THREADS * columns_share(n, end, next, tx);
     Loop *own = &w->loop[w->depth];
     double all = own->turns;
-    w->cost.waits += turns * batch_waits(n * rows) * own->last;
+    w->cost.waits += turns * batch_waits(floats / turns) * own->last;
     w->temporaries = fmax(w->temporaries, n * rows + 2);
     own->turns *= turns;
     spend(w, ISSUE_GLOBAL, rows * n, w->depth);
-    spend(w, ISSUE_INTEGER, rows * 5 + 4, w->depth);
-    spend(w, ISSUE_FLOAT, rows * n * 2, w->depth);
+    spend(w, ISSUE_INTEGER, rows * (2 + n) + 4, w->depth);
+    spend(w, ISSUE_FLOAT, rows * n, w->depth);
     spend(w, ISSUE_CONTROL, 1, w->depth);
     own->turns = all;
     spend(w, ISSUE_SHARED, n * (halvings + warps), w->depth);

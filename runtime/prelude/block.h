@@ -230,17 +230,20 @@ DEVICE void grid_join(float *v, int n, int at_a_time, int c, int end, int next,
                       const float *part, int step, int parts, int tx,
                       float *shared, int threads, int largest) {
     const int ty = threadIdx.x / tx, rows = threads / tx;
-    UNROLLED(j, n) v[j] = largest ? -INF : 0.0f;
+    const float none = largest ? -INF : 0.0f;
+    const float *p = part + (size_t)ty * step + c;
+    UNROLLED(j, n) v[j] = none;
     NO_UNROLL(turn, (parts + at_a_time * rows - 1) / (at_a_time * rows)) {
         UNROLLED(k, at_a_time) {
-            const int row = ty + (turn * at_a_time + k) * rows;
-            const int is = row < parts;
-            const float *const p = part + (size_t)(is ? row : 0) * step;
+            const int is = ty + (turn * at_a_time + k) * rows < parts;
             UNROLLED(j, n) {
-                const float x = p[c + j * next < end ? c + j * next : 0];
-                v[j] = is ? either(v[j], x, largest) : v[j];
+                float x = none;
+                if (is && c + j * next < end)
+                    x = p[(size_t)(k * rows) * step + j * next];
+                v[j] = either(v[j], x, largest);
             }
         }
+        p += (size_t)(at_a_time * rows) * step;
     }
     UNROLLED(j, n) v[j] = place_join(v[j], shared, tx, threads, largest);
 }

@@ -62,7 +62,7 @@ KERNEL(256, 4) k00_var(
         NO_UNROLL(turn, (8 + TILE(8, NT) - 1) / TILE(8, NT)) {
             const int c = turn * TILE(8, NT) + threadIdx.x % TILE(8, NT);
             float s[2];
-            grid_sum(s, 2, 7, c, 8 + 8, 8, part + 0, WIDTH, blocks, TILE(8, NT), shared, NT);
+            grid_sum(s, 2, 13, c, 8 + 8, 8, part + 0, WIDTH, blocks, TILE(8, NT), shared, NT);
             if (threadIdx.x < TILE(8, NT) && c < 8) {
                 put_f32(p3 + c, variance_of_sums(s[0], s[1], 4294967296.0f));
             }
