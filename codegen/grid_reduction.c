@@ -399,11 +399,13 @@ static void finish_levels(Emit *e, Block *b) {
     finish_runs(e, &level, "partials + $, level.step * WIDTH, level.parts");
     CODE(e, b, NO_NODE,
          "const int team = TEAM_OF($, blocks);"
+         "int begun[1];"
          "REDUCTION_LEVELS(all, team) {"
          "    const ReductionLevel level ="
          "        reduction_level(all, block, blocks, team);"
          "    float *const partials = part + (size_t)level.first * WIDTH;"
-         "    if (!last_block(counter + level.counter, level.parts)) break;"
+         "    if (!last_of_level(counter, level.parts, level.counter,"
+         "                       level.step, begun)) break;"
          "    ~"
          "}",
          x_kind(e->a, X_GPU, e->group->division.team), &level);

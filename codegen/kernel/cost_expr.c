@@ -463,7 +463,7 @@ static void intrinsic_walk(Walk *w, const Expr *x, const Intrinsic *f,
 }
 
 bool is_last(const Expr *x) {
-    return x->kind == X_CALL && strcmp(x->name, "last_block") == 0;
+    return x->kind == X_CALL && strncmp(x->name, "last_", 5) == 0;
 }
 
 static Estimate call_estimate(Walk *w, const Expr *x) {

@@ -208,7 +208,7 @@ typedef struct {
     int lanes;                // the argument that counts lanes; 0: one lane
     int rare;                 // instructions off the common path
     int temporaries;          // registers
-    int waits;                // of the last block for memory, one after another
+    double waits;             // of the last block for memory, one after another
 } Intrinsic;
 
 // NULL if no intrinsic has that name.

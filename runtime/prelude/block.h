@@ -324,4 +324,38 @@ DEVICE int last_block(int *counter, int blocks) {
     return last;
 }
 
+// The same for a level of reduction_level, with teams.  `begun` is thread 0's.
+//
+// The last block of a team counts itself as it begins to add, and learns with
+// the first partial results whether it is the last to begin.  Others count
+// themselves again when they have stored the team's sums, and leave.  The last
+// one waits for their counts.  These blocks run and wait for none, so it needs
+// no others to be resident; where blocks run one by one, it never waits.
+//
+// The first count orders nothing.  The second one releases the team's sums as
+// in last_block; all counts are adds, so the last block's read follows each of
+// them.  Its own sums come before the barrier.
+DEVICE int last_of_level(int *counter, int parts, int own, int step,
+                         int *begun) {
+    SHARED int last;
+    if (step == 1) {
+        const int is_last = last_block(counter + own, parts);
+        if (is_last && own > 0 && threadIdx.x == 0)
+            *begun = counter_begin(counter);
+        return is_last;
+    }
+    BARRIER();
+    if (threadIdx.x == 0) {
+        last = *begun % COUNTED == parts - 1;
+        if (last) {
+            counter_await(counter, parts - 1);
+            *counter = 0;
+        } else {
+            (void)counter_end(counter);
+        }
+    }
+    BARRIER();
+    return last;
+}
+
 #endif

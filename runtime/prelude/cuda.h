@@ -400,6 +400,7 @@ DEVICE float larger(float a, float b) {
 // Adds to a counter of several blocks; `before` is its former value.  With
 // "acq_rel", writes that come before it are visible to threads that come after
 // a later add; with "release", to those that acquire the counter otherwise.
+// With "acquire", writes that earlier adds released are visible after it.
 #if __CUDA_ARCH__ >= 700
 #define COUNTER_ADD(order, before, counter, by)                                \
     asm volatile("atom." order ".gpu.global.add.s32 %0, [%1], %2;"             \
@@ -419,6 +420,29 @@ DEVICE int counter_add(int *counter, int by) {
     int before;
     COUNTER_ADD("acq_rel", before, counter, by);
     return before;
+}
+
+// A counter of blocks that have begun, in its lower half, and ended.  Writes of
+// those that ended are visible after counter_await.
+#define COUNTED (1 << 16)
+
+// The limit keeps ptxas from adding the counts of a warp, for which thread 0
+// would wait at once.
+DEVICE int counter_begin(int *counter) {
+    return (int)atomicInc((unsigned *)counter, 0x7fffffffu);
+}
+
+DEVICE int counter_end(int *counter) {
+    int before;
+    COUNTER_ADD("release", before, counter, COUNTED);
+    return before;
+}
+
+DEVICE void counter_await(int *counter, int ended) {
+    int now;
+    do {
+        COUNTER_ADD("acquire", now, counter, 0);
+    } while (now / COUNTED != ended);
 }
 
 #include "runtime/prelude/block.h"

@@ -54,6 +54,14 @@ typedef struct {
 
 #define BARRIER() simt_barrier(__FILE__, __LINE__)
 #define counter_add(p, v) simt_atomic_add(p, v)
+// Blocks run one by one: all that have begun have ended.
+#define COUNTED (1 << 16)
+#define counter_begin(p) simt_atomic_add(p, 1)
+#define counter_end(p) simt_atomic_add(p, COUNTED)
+SINTER_INLINE void counter_await(int *counter, int ended) {
+    if (simt_atomic_add(counter, 0) / COUNTED != ended)
+        abort();
+}
 
 SINTER_INLINE float __int_as_float(int i) {
     float v;

@@ -68,3 +68,24 @@ trains one_by_one SINTER_DOUBLE_SEED=8 ./norm $without,merged-launches,graph
 equal one_by_one
 trains merged SINTER_DOUBLE_SEED=9 SINTER_DOUBLE_DELAYED=1 ./norm $without
 equal merged
+
+# Sums of so many columns that blocks form teams, whose last blocks meet.
+cat >teams.net <<'NET'
+model Teams(image: f32[N, 1024]) -> f32[N, 3] {
+  image |> layer_norm |> linear(3)
+}
+
+train Teams {
+  data      = synthetic()
+  batch     = 64
+  epochs    = 5000
+  loss      = mean(cross_entropy(output, label))
+  optimizer = sgd(lr=0.1)
+}
+NET
+expect 0 "$SINTER" build teams.net -o teams
+"$SINTER" show kernels teams.net | grep -q last_of_level ||
+    fail "no blocks form teams"
+trains alone SINTER_DOUBLE_SEED=0 ./teams
+trains late SINTER_DOUBLE_SEED=7 SINTER_DOUBLE_DELAYED=1 ./teams
+expect_equal "$(newest alone)" "$(newest late)"

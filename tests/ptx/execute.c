@@ -676,7 +676,9 @@ static void add_atomically(const Memory *m, Thread *t, const Instruction *i,
     uint64_t old = loaded(i->type, p), by = value(t, i->from[1]), sum;
     if (i->type == F64 || is_real(i->type) != (i->type == F32))
         unknown(i);
-    sum = i->type == F32 ? bits_of(real_of(old) + real_of(by)) : old + by;
+    sum = i->counts        ? old < by ? old + 1 : 0
+          : i->type == F32 ? bits_of(real_of(old) + real_of(by))
+                           : old + by;
     memcpy(p, &sum, (size_t)type_bytes(i->type));
     acquire(m, t, i);
     to(t, i, old);

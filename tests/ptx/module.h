@@ -124,6 +124,7 @@ typedef struct {
     Shuffle shuffle;
     bool saturates, flushes, is_whole, is_volatile, is_negated;
     bool releases, acquires; // for threads of other blocks
+    bool counts;             // an add of 1, up to a limit
     bool is_of_block;        // or for its own only
     bool waits;              // for the launch before; else lets the next start
     bool is_constant; // what is loaded: nobody writes it during the launch

@@ -362,11 +362,15 @@ static const char *const op_names[] = {
 
 // What nothing here depends on: where caches keep a value, and what is so
 // anyway.
-static bool is_indifferent(const Instruction *i, const char *part) {
+static bool is_indifferent(const char *part) {
     static const char *const parts[] = {
         "uni", "sync", "aligned", "gpu", "sys", "approx", "to", "full", NULL};
-    return place_in(parts, part) >= 0 ||
-           (i->op == OP_ATOM && strcmp(part, "add") == 0);
+    return place_in(parts, part) >= 0;
+}
+
+static bool atom_part(Instruction *i, const char *part) {
+    i->counts |= i->op == OP_ATOM && strcmp(part, "inc") == 0;
+    return i->op == OP_ATOM && (i->counts || strcmp(part, "add") == 0);
 }
 
 // The order of accesses of several blocks.  Within a block all is visible at
@@ -487,7 +491,7 @@ static Instruction instruction_of(Reader *r, char *word) {
                    !round_part(&i, part) && !space_part(&i, part) &&
                    !flag_part(&i, part) && !order_part(&i, part) &&
                    !dependence_part(&i, part) &&
-                   !is_indifferent(&i, part)) {
+                   !is_indifferent(part) && !atom_part(&i, part)) {
             ptx_fail(r->line, "'.%s' of %s is not known here", part,
                      op_names[op]);
         }
