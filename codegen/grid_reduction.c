@@ -428,7 +428,8 @@ void sums_finish(Emit *e, Block *b) {
                              : "part + $, WIDTH, blocks");
     CODE(e, b, NO_NODE,
          has_tiles(e)
-             ? "if (last_block(counter + block % COLUMN_TILES, chunks)) { ~ }"
+             ? "if (last_block(counter + nonnegative(block) % COLUMN_TILES,"
+               "               chunks)) { ~ }"
              : "if (last_block(counter, blocks)) { ~ }",
          &last);
 }

@@ -18,8 +18,10 @@ enum {
     MANY = 512,           // bytes of a thread's loads, which the compiler keeps
                           // for other loops over the row: no bound on registers
     // The compiler does with so many registers less than the cost model
-    // estimates if a bound demands it: no kernel of models/ spills.
+    // estimates if a bound demands it, fewer if that is for the most blocks: no
+    // kernel of models/ spills.
     SLACK = 10,
+    SLACK_OF_MOST = 6,
     SECOND = 3 // registers of the addresses of a second row
 };
 
@@ -58,7 +60,8 @@ static void rows_look(Rows *r, const Block *b) {
 // Whether the registers of so many blocks hold those of a thread.
 static bool fits(const KernelCost *k, int rows, int blocks) {
     int loads = k->loaded / (int)sizeof(float);
-    return k->registers + (rows > 1 ? loads + SECOND : -SLACK) <=
+    int slack = blocks == MAX_BLOCKS ? SLACK_OF_MOST : SLACK;
+    return k->registers + (rows > 1 ? loads + SECOND : -slack) <=
            registers_within(blocks);
 }
 
@@ -116,17 +119,25 @@ static void divide_tail(Arena *a, const Block *b) {
     }
 }
 
+// The registers of two blocks bound a kernel that needs no more.  If it almost
+// does, and each multiprocessor has one block, they do not: it might spill.
+static int least_blocks(const KernelCost *k, int most) {
+    int slack = most < 2 ? SLACK : 0;
+    return k->registers + slack <= registers_within(2) ? 2 : 0;
+}
+
 void choose_occupancy(Emit *e, Tree *tree) {
     int blocks = e->grid[DEVICE_PLAN], all = e->g->multiprocessors;
+    int most = (blocks + all - 1) / all;
     KernelCost k = tree_cost(tree, blocks, e->device->act);
     Rows r = {.e = e, .loop = find_loop(&tree->body)};
     if (r.loop != NULL)
         rows_look(&r, &r.loop->body);
     bool many = k.in_flight > MANY;
-    e->min_blocks = k.registers <= registers_within(2) && !many ? 2 : 0;
+    e->min_blocks = many ? 0 : least_blocks(&k, most);
     if (r.reads > 0 && !r.scalars && !many && k.loaded >= VECTOR &&
         !group_any(e, window_skips))
-        choose(e, &r, &k, (blocks + all - 1) / all);
+        choose(e, &r, &k, most);
     if (e->min_blocks == MAX_BLOCKS)
         divide_tail(tree->arena, &tree->body);
 }

@@ -390,7 +390,7 @@ static void grid_walk(Walk *w, const Expr *x) {
     double next = estimate_of(w, x->arg[5]).value;
     double parts = estimate_of(w, x->arg[8]).value;
     double tx = fmax(estimate_of(w, x->arg[9]).value, 1);
-    double turns = ceil(parts / (fmax(rows, 1) * THREADS / tx));
+    double turns = fmax(ceil(parts / (fmax(rows, 1) * THREADS / tx)), 1);
     double halvings = tx < WARP ? log2(WARP / tx) : 0;
     double warps = tx < THREADS ? THREADS / fmax(tx, WARP) : 0;
     double floats = n * parts * tx / THREADS * columns_share(n, end, next, tx);

@@ -11,7 +11,7 @@
 #include <string.h>
 
 enum {
-    LEAST_COMPUTED = 4, // fewer vectors are not worth the barrier
+    LEAST_COMPUTED = 3, // fewer vectors are not worth the barrier
     MAX_COLUMNS = 1024, // more leave one or two threads for each of them
     MAX_BYTES = 24 << 10,
 };
