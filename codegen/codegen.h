@@ -23,6 +23,8 @@ typedef struct {
     // folder has copies.
     const NamedText *source, *set;
     int num_sources, num_sets;
+    const struct TileModels *tiles; // the GPUs of its tile kernels; NULL: one
+                                    // that is not described
 } CodegenOptions;
 
 // ---- kernel.c ----
@@ -120,12 +122,38 @@ Launches *codegen_launches(const Plan *host, const Plan *device, Arena *a);
 // Whether others call the same function on the host, with other sizes.
 bool kernel_in_family(const Kernel *k);
 
-// ---- tile.c ----
+// ---- tile.c, tile_config.c ----
 
-// Texts of a tile kernel that differ in warps and in the part of the reduced
-// axis that a block reads at once: some compile without spills where others do
-// not.
+// A configuration of a tile kernel: how blocks and their loops divide its work.
+// Attention has queries as rows, keys as columns, and a head's channels as
+// depth.
+typedef struct {
+    int rows, columns;  // of the result's tile that a block computes: BM, BN
+    int depth;          // elements of the reduced axis in a step of its loop
+    int warps;          // of a block
+    int parts;          // split-K: blocks that share the reduced axis
+    int swizzle;        // rows of tiles that consecutive blocks visit column by
+                        // column, for the L2 cache; 1: row by row
+    int grid, sum_grid; // blocks; of NAME_sums, 0: there is none
+    int64_t workspace;  // bytes
+    // The work of all blocks: flops on whole tiles, and bytes of operands that
+    // they load; with the tiles of a matrix in each direction, and matrices.
+    double flops, loaded;
+    int64_t down, across, matrices;
+    KernelCost cost;  // other instructions of attention
+    const char *text; // whole file
+} TileConfig;
+
+// The most configurations that a GPU's ranking has: some compile without spills
+// where others do not.
 enum { TILE_CANDIDATES = 4 };
+
+// Configurations for a GPU, the fastest first by its estimate.
+typedef struct {
+    int count;
+    int config[TILE_CANDIDATES];
+    double seconds[TILE_CANDIDATES];
+} TileRanking;
 
 // A tile kernel.  Its arguments are the addresses of the call's two operands
 // and result, those that its prologues read, those of the epilogue's kernel,
@@ -136,23 +164,34 @@ typedef struct TileKernel {
     const TileFusion *fusion;
     const NodeId *read; // tensors of the prologues
     int num_reads;
-    const char *name;                  // of the function
-    const char *text[TILE_CANDIDATES]; // whole files, the preferred one first
-    const char *body; // the same without names, by which kernels are equal
-    int grid;         // blocks
-    // Attention has the stream of its random numbers, flops of its products on
-    // whole tiles, and other instructions of an average warp of each block.
-    int number;
-    double flops;
-    KernelCost cost;
+    const char *name; // of the function
+    const char *body; // without names, by which kernels are equal
+    TileConfig *config;
+    int num_configs;
+    TileRanking *ranking;            // for each GPU
+    int number;                      // attention's stream of random numbers
     const struct TileKernel *second; // launched next, or NULL: the gradients of
                                      // attention have two kernels
-    int sum_grid;                    // blocks of NAME_sums; 0: there is none
-    int64_t workspace;               // bytes
 } TileKernel;
 
+// A GPU for which configurations are ranked.
+typedef struct TileModel {
+    int capability; // 90
+    int processors;
+    const struct Device *device;
+    // Seconds of a configuration, with those of its prologues and epilogue.
+    double (*seconds)(const Launches *l, const TileKernel *k,
+                      const TileConfig *c, const struct Device *d);
+} TileModel;
+
+typedef struct TileModels {
+    const TileModel *model;
+    int count; // 0: a GPU of capability 9.0 that is not described
+} TileModels;
+
 // The tile kernels of a step, one for each of its tile fusions.
-TileKernel *codegen_tile_kernels(const Launches *l, Arena *a);
+TileKernel *codegen_tile_kernels(const Launches *l, const TileModels *models,
+                                 Arena *a);
 
 // Tile kernels that differ, in an arena.
 typedef struct {
@@ -163,13 +202,17 @@ typedef struct {
 
 // The index of an equal kernel, or count.
 int tile_equal(const TileKernel *list, int count, const TileKernel *k);
+// The number of the code of a kernel's first configuration: those of the others
+// have the numbers behind.
+int tile_code(const TileTexts *t, int kernel);
+// "128x64x64, 8 warps, 4 parts, swizzle 8": the last two if there are several.
+const char *tile_config_text(const TileConfig *c, Arena *a);
 
 // ---- tile_host.c ----
 
 // C++ of tile kernels with this type of activations for the host, which defines
-// sinter_tiles (RtHostTile).  Kernels take their candidates in turn, from
-// number `first` on.
-void codegen_host_tiles(const TileTexts *tiles, DType act, int first, Text *t);
+// sinter_tiles (RtHostTile): of each kernel its first configuration.
+void codegen_host_tiles(const TileTexts *tiles, DType act, Text *t);
 
 // ---- embedded_graphs.c, program.c ----
 

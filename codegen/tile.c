@@ -6,82 +6,6 @@
 #include <assert.h>
 #include <string.h>
 
-// ---- sizes ----
-
-int power_for(int64_t n, int least, int most) {
-    int power = least;
-    while (power < most && power < n)
-        power *= 2;
-    return power;
-}
-
-// The columns of a tile, between powers of two.  If a block's columns tell its
-// group, each group has whole tiles.
-static int choose_columns(const TileSchedule *s, int least, int most) {
-    int64_t columns = s->cover.columns;
-    int power = most;
-    if (s->groups == 1 || s->load == WEIGHT_GRAD)
-        return power_for(columns, least, most);
-    while (columns / s->groups % power != 0)
-        power /= 2;
-    return power;
-}
-
-// The fewest steps of a block's loop in a part: they take about as long as a
-// launch.
-enum { LEAST_STEPS = 8 };
-
-static bool can_split(const TileSchedule *s, int depth) {
-    return s->splits && divide_up(s->depth, depth) >= 2 * LEAST_STEPS;
-}
-
-// A block for each multiprocessor at least, with a smaller tile if need be.
-static TileSizes choose_sizes(const TileSchedule *s, int64_t processors) {
-    enum { ROWS = TILE_ROWS, FEW_ROWS = 64, LEAST_ROWS = 32, LEAST = 16 };
-    enum { DEPTH = 64, FLAT = 32 };
-    TileSizes size = {.rows = power_for(s->cover.rows, LEAST_ROWS, ROWS),
-                      .columns = choose_columns(s, LEAST, ROWS),
-                      .depth = power_for(s->depth, LEAST,
-                                         s->load == WINDOW_FLAT ? FLAT : DEPTH),
-                      .warps = 8};
-    TileSchedule trial = *s;
-    trial.size = size;
-    if (can_split(s, size.depth))
-        processors = 0;
-    bool is_gradient = s->load == WINDOW_GRAD || s->load == STRIDED_GRAD ||
-                       s->load == WEIGHT_GRAD;
-    if (is_gradient && size.columns > FEW_ROWS)
-        trial.size.columns = FEW_ROWS; // else some spill on sm_80
-    if (trial.size.columns > FEW_ROWS && tile_count(&trial) < processors)
-        trial.size.columns = FEW_ROWS;
-    if (size.rows > FEW_ROWS && tile_count(&trial) < processors)
-        trial.size.rows = FEW_ROWS;
-    if (trial.size.rows * trial.size.columns <= FEW_ROWS * FEW_ROWS)
-        trial.size.warps = 4;
-    return trial.size;
-}
-
-// Splits the reduced axis, so that each multiprocessor has a block.
-static void split(TileSchedule *s, int64_t processors) {
-    int64_t steps = divide_up(s->depth, s->size.depth);
-    int64_t most = steps / LEAST_STEPS, parts = processors / tile_count(s);
-    s->parts = 1;
-    if (!can_split(s, s->size.depth) || parts < 2)
-        return;
-    s->part = divide_up(steps, parts < most ? parts : most) * s->size.depth;
-    s->parts = divide_up(s->depth, s->part);
-}
-
-// Sizes of candidate i, with the same tile of the result.
-static TileSizes candidate_sizes(TileSizes size, int i) {
-    enum { LEAST = 16, WARPS = 4 + 8 };
-    if (i % 2 == 1)
-        size.warps = WARPS - size.warps;
-    if (i >= 2 && size.depth > LEAST)
-        size.depth /= 2;
-    return size;
-}
-
 // ---- contractions ----
 
 static void schedule_matmul(TileSchedule *s, const Graph *g, const Node *d) {
@@ -196,8 +120,6 @@ static const char *heading_of(const Launches *l, const TileFusion *f,
     return text_string(&t);
 }
 
-enum { PROCESSORS = 132 }; // of a GPU that is not described: those of an H200
-
 static TileSchedule *build(const Launches *l, const TileFusion *f, Arena *a) {
     const Graph *g = l->plan->graph;
     TileSchedule *s = ARENA_NEW(a, TileSchedule);
@@ -210,12 +132,6 @@ static TileSchedule *build(const Launches *l, const TileFusion *f, Arena *a) {
     s->name = arena_format(a, "t%s", call->name + 1);
     s->heading = heading_of(l, f, a);
     schedule(s, g, &g->node[n]);
-    int64_t processors = g->multiprocessors ? g->multiprocessors : PROCESSORS;
-    s->size = choose_sizes(s, processors);
-    s->parts = 1;
-    if (f->kernel < 0 ||
-        tile_slots(g, &l->plan->group[f->kernel], NO_NODE).count == 0)
-        split(s, processors);
     for (int i = 0; i < TILE_OPERANDS; i++)
         if (f->prologue[i] >= 0)
             tile_prologue(s, l, f->prologue[i], i,
@@ -249,32 +165,31 @@ static void find_reads(TileKernel *k, const TileSchedule *s, Arena *a) {
     k->num_reads = count;
 }
 
-static TileKernel kernel_of(const TileFusion *f, const TileSchedule *s,
-                            Arena *a) {
-    TileKernel k = {.fusion = f,
-                    .name = s->name,
-                    .body = body_of(a, s),
-                    .grid = (int)(tile_count(s) * s->parts),
-                    .sum_grid = (int)tile_sum_blocks(s),
-                    .workspace = tile_workspace(s)};
+static TileKernel kernel_of(const TileFusion *f, const Launches *l,
+                            const TileModels *models, Arena *a) {
+    TileSchedule *s = build(l, f, a);
+    TileKernel k = {.fusion = f, .name = s->name};
     find_reads(&k, s, a);
-    for (int i = 0; i < TILE_CANDIDATES; i++) {
-        TileSchedule own = *s;
+    tile_configure(&k, s, l, models, a);
+    for (int i = 0; i < k.num_configs; i++) {
         Text t = text_new(a);
-        own.size = candidate_sizes(s->size, i);
-        tile_print(&t, &own);
-        k.text[i] = text_string(&t);
+        tile_apply(s, &k.config[i]);
+        tile_print(&t, s);
+        k.config[i].text = text_string(&t);
     }
+    tile_apply(s, &k.config[0]);
+    k.body = body_of(a, s);
     return k;
 }
 
-TileKernel *codegen_tile_kernels(const Launches *l, Arena *a) {
+TileKernel *codegen_tile_kernels(const Launches *l, const TileModels *models,
+                                 Arena *a) {
     const TileFusions *f = &l->plan->tiles;
     TileKernel *k = ARENA_ARRAY(a, (size_t)f->count + 1, TileKernel);
     for (int i = 0; i < f->count; i++)
         k[i] = f->fusion[i].call < 0
-                   ? tile_attention(l, &f->fusion[i], a)
-                   : kernel_of(&f->fusion[i], build(l, &f->fusion[i], a), a);
+                   ? tile_attention(l, &f->fusion[i], models, a)
+                   : kernel_of(&f->fusion[i], l, models, a);
     return k;
 }
 
@@ -287,19 +202,28 @@ int tile_equal(const TileKernel *list, int count, const TileKernel *k) {
     return i;
 }
 
+// The number of the code of its first configuration.
+int tile_code(const TileTexts *t, int kernel) {
+    int number = 0;
+    for (int i = 0; i < kernel; i++)
+        number += t->kernel[i].num_configs;
+    return number;
+}
+
 static void add_row(Text *rows, const Graph *g, const PlannedStep *s, int step,
-                    const TileFusion *f, const TileKernel *k, const char *name,
-                    int code) {
+                    const TileFusion *f, const TileKernel *k,
+                    const TileTexts *texts, int number, bool host) {
+    const TileKernel *equal = &texts->kernel[number];
+    int config = tile_code(texts, number);
     text_add(rows,
-             "    {.name = \"%s\", .code = %d, .grid = %d,\n"
-             "     .call = %s, .step = %d, .launch = %d, .number = %d",
-             name, code, k->grid, f->call < 0 ? "-1" : s->kernel[f->call].name,
-             step, f->kernel, k->number);
-    if (k->sum_grid > 0)
-        text_add(rows, ",\n     .sum_grid = %d, .workspace = %lld", k->sum_grid,
-                 (long long)k->workspace);
+             "    {.name = \"%s\", .code = %d, .config = tile_configs + %d,\n"
+             "     .num_configs = %d, .call = %s, .step = %d, .launch = %d, "
+             ".number = %d",
+             equal->name, host ? number : config, config, equal->num_configs,
+             f->call < 0 ? "-1" : s->kernel[f->call].name, step, f->kernel,
+             k->number);
     if (k->num_reads > 0)
-        text_add(rows, ", .args = %d,\n     .arg = (const size_t[]){",
+        text_add(rows, ",\n     .args = %d, .arg = (const size_t[]){",
                  k->num_reads);
     for (int i = 0; i < k->num_reads; i++)
         text_add(rows, "%s%lld", i > 0 ? ", " : "",
@@ -312,7 +236,8 @@ static void add_rows(const Writer *w, TileTexts *out, int step, Text *rows) {
     const GraphPlan *p = s->plan[w->tiled];
     Launches own = *s->launches;
     own.plan = p;
-    const TileKernel *all = codegen_tile_kernels(&own, out->arena);
+    const TileKernel *all =
+        codegen_tile_kernels(&own, w->options->tiles, out->arena);
     for (int i = 0; i < p->tiles.count; i++) {
         const TileFusion *f = &p->tiles.fusion[i];
         for (const TileKernel *k = &all[i]; k != NULL && f->taken;
@@ -320,10 +245,34 @@ static void add_rows(const Writer *w, TileTexts *out, int step, Text *rows) {
             int number = tile_equal(out->kernel, out->count, k);
             if (number == out->count)
                 ARENA_APPEND(out->arena, out->kernel, out->count, *k);
-            add_row(rows, p->graph, s, step, f, k, out->kernel[number].name,
-                    number);
+            add_row(rows, p->graph, s, step, f, k, out, number,
+                    w->tiled == HOST_PLAN);
         }
     }
+}
+
+// "128x64x64, 8 warps, 4 parts, swizzle 8"
+const char *tile_config_text(const TileConfig *c, Arena *a) {
+    const char *text = arena_format(a, "%dx%dx%d, %d warps", c->rows,
+                                    c->columns, c->depth, c->warps);
+    if (c->parts > 1)
+        text = arena_format(a, "%s, %d parts", text, c->parts);
+    if (c->swizzle > 1)
+        text = arena_format(a, "%s, swizzle %d", text, c->swizzle);
+    return text;
+}
+
+static void add_configs(const TileTexts *out, Text *t) {
+    text_add(t, "\n// Tile kernels on CUDA, and their configurations.\n"
+                "static const RtTileConfig tile_configs[] = {\n");
+    for (int i = 0; i < out->count; i++)
+        for (int k = 0; k < out->kernel[i].num_configs; k++) {
+            const TileConfig *c = &out->kernel[i].config[k];
+            text_add(t, "    {\"%s\", %d, %d, %lld},\n",
+                     tile_config_text(c, out->arena), c->grid, c->sum_grid,
+                     (long long)c->workspace);
+        }
+    text_add(t, "};\n");
 }
 
 // The kernels that tile kernels make unnecessary, and the calls of these.
@@ -351,7 +300,8 @@ void tiles_write(Writer *w, Text *t, TileTexts *out) {
     }
     w->tiles = rows.length > 0;
     w->prologues = prologues.length > 0;
-    if (w->tiles)
+    if (w->tiles) {
+        add_configs(out, t);
         text_add(t,
                  "\n// Tile kernels %s.\n%s"
                  "static const RtTile tiles[] = {\n%s};\n",
@@ -360,6 +310,7 @@ void tiles_write(Writer *w, Text *t, TileTexts *out) {
                      ? "extern const RtHostTile sinter_tiles[];\n"
                      : "",
                  text_string(&rows));
+    }
     if (w->prologues)
         text_add(t,
                  "\n// Launches that they make unnecessary.\n"

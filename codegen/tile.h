@@ -1,7 +1,7 @@
 // The schedule of a tile kernel: how blocks and loops cover a contraction, and
 // prologues and epilogue as kernel IR over tiles.  tile.c makes the schedule
-// from the graph, tile_prologue.c and tile_epilogue.c the rest, and
-// tile_print.c prints all of it as CUDA Tile C++.
+// from the graph, tile_prologue.c and tile_epilogue.c the rest, tile_config.c
+// chooses sizes, and tile_print.c prints all of it as CUDA Tile C++.
 #ifndef CODEGEN_TILE_H
 #define CODEGEN_TILE_H
 
@@ -58,6 +58,7 @@ typedef struct {
     int64_t parts;     // of the reduced axis; with several, one kernel stores
                        // their sums, and another adds these in order
     int64_t part;      // elements of one: whole steps
+    int swizzle;       // see TileConfig
     int64_t depth;     // of the reduced axis; with taps: channels of a group
     bool ta, tb;       // a matrix is stored transposed
     TileWindow window; // of the others
@@ -75,16 +76,42 @@ typedef struct {
 
 void tile_print(Text *t, const TileSchedule *s);
 
-// a / b, rounded up; and the least power of two that is at least n, between two
-// others.
+// a / b, rounded up.
 int64_t divide_up(int64_t a, int64_t b);
-int power_for(int64_t n, int least, int most);
 
 // Tiles of the result, of which each has a block, or one for each part.
 int64_t tile_count(const TileSchedule *s);
 // Blocks of the kernel that adds partial sums, or 0; and bytes of these.
 int64_t tile_sum_blocks(const TileSchedule *s);
 int64_t tile_workspace(const TileSchedule *s);
+
+// ---- tile_config.c ----
+
+// The least power of two that is at least n, between two others.
+int power_for(int64_t n, int least, int most);
+
+// Sets the sizes of a schedule.
+void tile_apply(TileSchedule *s, const TileConfig *c);
+
+// Finds the configurations of kernel k of schedule s, without texts, and ranks
+// them for each GPU.
+void tile_configure(TileKernel *k, const TileSchedule *s, const Launches *l,
+                    const TileModels *models, Arena *a);
+
+// Configuration number i of attention for a GPU of a compute capability, below
+// TILE_CANDIDATES: the positions of the tiles over which a block iterates, and
+// its warps.
+TileSizes tile_attention_sizes(int capability, int i);
+
+// Writes the candidates for a GPU, the best first; without rows there are no
+// more.
+typedef void TileCandidates(void *context, const TileModel *m,
+                            TileConfig to[TILE_CANDIDATES]);
+
+// Ranks the candidates for each GPU in their order; equal ones become one
+// configuration of k.
+void tile_rank(TileKernel *k, const Launches *l, const TileModels *models,
+               TileCandidates *candidates, void *context, Arena *a);
 
 // ---- tile_value.c ----
 
@@ -158,6 +185,7 @@ void tile_epilogue(TileSchedule *s, const Launches *l, const TileFusion *f,
 // ---- tile_attention.c ----
 
 // The tile kernel of a fusion that is attention or its gradient.
-TileKernel tile_attention(const Launches *l, const TileFusion *f, Arena *a);
+TileKernel tile_attention(const Launches *l, const TileFusion *f,
+                          const TileModels *models, Arena *a);
 
 #endif

@@ -62,20 +62,16 @@ static int64_t blocks_of(const TileAttention *t) {
                : s->samples * s->heads * divide_up(s->positions, t->queries);
 }
 
-// The sizes of candidate i: the block's own positions are equal in all.  Few of
-// those with 4 warps do not spill.
-static void choose_sizes(TileAttention *t, int i) {
+// The block's own positions are equal in all configurations.
+static void choose_sizes(TileAttention *t, TileSizes size) {
     enum { LEAST = 16, SHORT = 64, LONG = 128 };
-    static const struct {
-        int other, warps;
-    } candidate[TILE_CANDIDATES] = {{64, 8}, {32, 8}, {16, 8}, {16, 4}};
     int64_t positions = t->s.positions;
     int own = power_for(positions, LEAST, SHORT);
-    int other = power_for(positions, LEAST, candidate[i].other);
+    int other = power_for(positions, LEAST, size.columns);
     if (t->part == FORWARD && positions > LONG && t->s.size <= SHORT)
         own = LONG;
     t->channels = power_for(t->s.size, LEAST, LONG);
-    t->warps = candidate[i].warps;
+    t->warps = size.warps;
     t->queries = t->part == OF_KEYS ? other : own;
     t->keys = t->part == OF_KEYS ? own : other;
 }
@@ -543,14 +539,19 @@ static void print_kernel(TileAttention *t, const char *name) {
     text_add(t->t, "}\n");
 }
 
-static void print_text(TileAttention *t, const char *heading, const char *name,
-                       int candidate) {
-    choose_sizes(t, candidate);
+static const char *print_text(TileAttention *t, const char *heading,
+                              const char *name, const TileConfig *c) {
+    Text text = text_new(t->a);
+    t->t = &text;
+    t->queries = c->rows;
+    t->keys = c->columns;
+    t->warps = c->warps;
     text_add(t->t,
              "%s" EMITTED_LICENCE "#define SINTER_ACT %d\n"
              "#include \"runtime/prelude/tile.h\"\n\n",
              heading, act_bits(t->g->act));
     print_kernel(t, name);
+    return text_string(&text);
 }
 
 static NodeId find_output(const TileAttention *t, Op op) {
@@ -589,7 +590,7 @@ static double computed_elements(const TileAttention *t) {
 
 // Instructions of a score, of a drawn number and of an element of a prologue:
 // those of loops in machine code of NVRTC 13.5 for sm_90, with 64 channels.
-static void count_work(const TileAttention *t, TileKernel *k) {
+static void count_work(const TileAttention *t, TileConfig *k) {
     enum { BLOCK_LANES = 256, DRAW = 16, ELEMENT = 6 };
     static const int of_score[] = {
         [FORWARD] = 18, [OF_QUERIES] = 28, [OF_KEYS] = 35};
@@ -604,26 +605,37 @@ static void count_work(const TileAttention *t, TileKernel *k) {
         pairs * (scores * each + ELEMENT * computed_elements(t)) / lanes;
 }
 
-static TileKernel kernel_of(TileAttention *t, Part part, const char *name) {
-    TileKernel k = {.name = name, .number = (int)t->s.stream};
-    Text body = text_new(t->a);
+static void find_candidates(void *context, const TileModel *m,
+                            TileConfig to[TILE_CANDIDATES]) {
+    TileAttention *t = context;
+    for (int i = 0; i < TILE_CANDIDATES; i++) {
+        choose_sizes(t, tile_attention_sizes(m->capability, i));
+        to[i] = (TileConfig){.rows = t->queries,
+                             .columns = t->keys,
+                             .depth = t->channels,
+                             .warps = t->warps,
+                             .parts = 1,
+                             .swizzle = 1,
+                             .grid = (int)blocks_of(t)};
+        count_work(t, &to[i]);
+    }
+}
+
+static TileKernel kernel_of(TileAttention *t, Part part, const char *name,
+                            const TileFusion *f, const Launches *l,
+                            const TileModels *models) {
+    TileKernel k = {.fusion = f, .name = name, .number = (int)t->s.stream};
     const char *heading = arena_format(t->a, "// %s\n", t->kernel->name);
     t->part = part;
-    for (int i = 0; i < TILE_CANDIDATES; i++) {
-        Text text = text_new(t->a);
-        t->t = &text;
-        print_text(t, heading, name, i);
-        k.text[i] = text_string(&text);
-    }
-    t->t = &body;
-    print_text(t, "", "", 0);
-    k.body = text_string(&body);
-    k.grid = (int)blocks_of(t);
-    count_work(t, &k);
+    tile_rank(&k, l, models, find_candidates, t, t->a);
+    for (int i = 0; i < k.num_configs; i++)
+        k.config[i].text = print_text(t, heading, name, &k.config[i]);
+    k.body = print_text(t, "", "", &k.config[0]);
     return k;
 }
 
-TileKernel tile_attention(const Launches *l, const TileFusion *f, Arena *a) {
+TileKernel tile_attention(const Launches *l, const TileFusion *f,
+                          const TileModels *models, Arena *a) {
     const Graph *g = l->plan->graph;
     const Kernel *kernel = &l->kernel[f->kernel];
     const Node *d = &g->node[group_first(g, kernel->group, ATTENDS)];
@@ -636,11 +648,12 @@ TileKernel tile_attention(const Launches *l, const TileFusion *f, Arena *a) {
     t.lse = find_output(&t, OP_attention_lse);
     t.gradient = find_output(&t, OP_attention_grad);
     bool backward = d->op == OP_attention_grad;
-    TileKernel k = kernel_of(&t, backward ? OF_QUERIES : FORWARD, name);
-    k.fusion = f;
+    TileKernel k =
+        kernel_of(&t, backward ? OF_QUERIES : FORWARD, name, f, l, models);
     if (backward) {
         TileKernel *second = ARENA_NEW(a, TileKernel);
-        *second = kernel_of(&t, OF_KEYS, arena_format(a, "%s_keys", name));
+        *second = kernel_of(&t, OF_KEYS, arena_format(a, "%s_keys", name), f, l,
+                            models);
         k.second = second;
     }
     return k;

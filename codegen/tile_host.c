@@ -17,15 +17,14 @@ static void write_heading(Text *t, DType act) {
              act_bits(act));
 }
 
-void codegen_host_tiles(const TileTexts *tiles, DType act, int first, Text *t) {
+void codegen_host_tiles(const TileTexts *tiles, DType act, Text *t) {
     write_heading(t, act);
     for (int i = 0; i < tiles->count; i++)
-        text_add(t, "%s\n",
-                 tiles->kernel[i].text[(first + i) % TILE_CANDIDATES]);
+        text_add(t, "%s\n", tiles->kernel[i].config[0].text);
     text_add(t, "extern \"C\" const ct::HostTile sinter_tiles[] = {\n");
     for (int i = 0; i < tiles->count; i++) {
         const TileKernel *k = &tiles->kernel[i];
-        if (k->sum_grid > 0)
+        if (k->config[0].sum_grid > 0)
             text_add(t, "    {RUN(%s), RUN(%s_sums)},\n", k->name, k->name);
         else
             text_add(t, "    {RUN(%s), nullptr},\n", k->name);

@@ -89,14 +89,29 @@ static void print_sizes(Text *t, const TileSchedule *s) {
         text_add(t, "    constexpr int SLOTS = %d;\n", s->slots);
 }
 
-// Blocks side by side share rows of the first operand, which is the larger.
-static void print_tile(Text *t, const char *block) {
-    text_add(t,
-             "    const int block = %s, nb = block %% NB;\n"
-             "    const int mb = block / NB %% MB, z = block / NB / MB;\n"
-             "    auto acc = "
-             "ct::full<ct::tile<float, ct::shape<BM, BN>>>(0.0f);\n",
-             block);
+// Blocks side by side share rows of the first operand, which is the larger; or
+// a few rows of tiles, column by column, if the second is large, too.
+static void print_tile(Text *t, const char *block, int swizzle) {
+    if (swizzle > 1)
+        text_add(
+            t,
+            "    constexpr int SWIZZLE = %d;\n"
+            "    const int block = %s;\n"
+            "    const int within = block %% (MB * NB), "
+            "z = block / (MB * NB);\n"
+            "    const int first = within / (SWIZZLE * NB) * SWIZZLE;\n"
+            "    const int side = MB - first < SWIZZLE ? MB - first : "
+            "SWIZZLE;\n"
+            "    const int mb = first + within %% (SWIZZLE * NB) %% side;\n"
+            "    const int nb = within %% (SWIZZLE * NB) / side;\n",
+            swizzle, block);
+    else
+        text_add(t,
+                 "    const int block = %s, nb = block %% NB;\n"
+                 "    const int mb = block / NB %% MB, z = block / NB / MB;\n",
+                 block);
+    text_add(t, "    auto acc = "
+                "ct::full<ct::tile<float, ct::shape<BM, BN>>>(0.0f);\n");
 }
 
 static void print_block(Text *t, const TileSchedule *s) {
@@ -104,7 +119,8 @@ static void print_block(Text *t, const TileSchedule *s) {
                 "    b = ct::assume_aligned<16>(b);\n");
     if (s->parts > 1)
         text_add(t, "    const int part = ct::bid().x / TILES;\n");
-    print_tile(t, s->parts > 1 ? "ct::bid().x % TILES" : "ct::bid().x");
+    print_tile(t, s->parts > 1 ? "ct::bid().x % TILES" : "ct::bid().x",
+               s->swizzle);
 }
 
 // A loop over the steps of the reduced axis, or of the block's part.
@@ -478,7 +494,7 @@ static void print_parts(Text *t, const TileSchedule *s) {
              "NB = (N + BN - 1) / BN;\n",
              (long long)s->parts, (long long)tile_count(s), s->size.rows,
              PART_ROWS, s->size.columns);
-    print_tile(t, "ct::bid().x");
+    print_tile(t, "ct::bid().x", 1);
     text_add(t, "    const int tile = (z * ((M + ROWS - 1) / ROWS) + "
                 "mb * BM / ROWS) * NB + nb;\n"
                 "    STEPS(part, PARTS)\n"

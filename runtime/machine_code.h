@@ -13,7 +13,8 @@ typedef struct {
     size_t length;
 } RtCode;
 
-// RT_TILE_CUBIN: of tile kernel 0; those of the others have the numbers behind.
+// RT_TILE_CUBIN: of code number 0 of tile kernels; the others have the numbers
+// behind.
 typedef enum { RT_CUBIN, RT_PTX, RT_TILE_CUBIN } RtCodeForm;
 
 // NVRTC with the options of a trainer, and the user's cache.

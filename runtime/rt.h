@@ -212,6 +212,15 @@ typedef struct {
     size_t barrier;
 } RtMergedLaunch;
 
+// How the blocks of a tile kernel divide its work: their numbers, and a
+// workspace.
+typedef struct {
+    const char *name; // "128x64x64, 8 warps": rows, columns and depth of a tile
+    int grid;         // blocks
+    int sum_grid;     // of NAME_sums; 0: there is none
+    size_t workspace; // bytes
+} RtTileConfig;
+
 // A tile kernel that computes a library call, the kernels of its prologues and
 // the kernel that reads its result, in place of the last.  Its arguments are
 // the call's three addresses, those of its prologues, the kernel's, then that
@@ -222,13 +231,13 @@ typedef struct {
 // if the trainer has code of it for the GPU, else the call and the kernel.
 typedef struct {
     const char *name; // of its function
-    int code;         // the number of its code; equal kernels share it
-    int grid;         // blocks
-    int call;         // of the plan; -1: none
-    int step;         // of the plan's steps
-    int launch;       // the step's launch that is replaced, from 0; -1: none
-    int sum_grid;     // blocks of NAME_sums; 0: there is none
-    size_t workspace; // bytes
+    int code;         // the number of the code of its first configuration;
+                      // those of the others follow; equal kernels share them
+    const RtTileConfig *config;
+    int num_configs;
+    int call;          // of the plan; -1: none
+    int step;          // of the plan's steps
+    int launch;        // the step's launch that is replaced, from 0; -1: none
     int args;          // of prologues
     const size_t *arg; // their offsets in the arena
     int number;        // the last argument of a kernel without a call
@@ -365,7 +374,8 @@ typedef struct {
     int num_merged;
     const RtTile *tile;
     int num_tiles;
-    const RtHostTile *host_tile; // of the host: each code of `tile`
+    const RtHostTile *host_tile; // of the host: each code of `tile`, of which
+                                 // kernels have the first configuration
     const RtPrologue *prologue; // of tile kernels
     int num_prologues;
     const RtStored *stored; // in the order of steps and launches

@@ -230,6 +230,23 @@ bool device_find(Arena *a, const Arguments *arguments, Device *out,
            description_read(a, arguments, file ? file : name, text, out);
 }
 
+Device device_for(Arena *a, const Arguments *arguments, int capability) {
+    Device best;
+    int status;
+    if (device_find(a, arguments, &best, &status) && best.sm == capability)
+        return best;
+    for (int i = 0, highest = 0; i < NUM_KNOWN; i++) {
+        Device d;
+        if (description_read(a, arguments, known[i].name,
+                             (const char *)known[i].text, &d) &&
+            d.sm > highest && (d.sm <= capability || highest == 0)) {
+            best = d;
+            highest = d.sm <= capability ? d.sm : 0;
+        }
+    }
+    return best;
+}
+
 bool device_plan(Arena *a, Arguments *arguments, int *status) {
     Device *device = ARENA_NEW(a, Device);
     if (!arguments->device && !arguments->device_file)

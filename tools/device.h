@@ -26,6 +26,10 @@ typedef struct Device {
 bool device_find(Arena *a, const Arguments *arguments, Device *out,
                  int *status);
 
+// A device of a compute capability, such as 90: that of device_find, or the
+// first description here of the greatest capability that is not larger.
+Device device_for(Arena *a, const Arguments *arguments, int capability);
+
 // Fills the numbers that a description may lack.
 void device_options(Device *d);
 

@@ -89,8 +89,7 @@ static bool kernels_embed(Arena *a, const Arguments *arguments,
     return good;
 }
 
-// The architectures of --target that tile kernels can be for.
-static int tile_archs(Arena *a, const Arguments *arguments, int **arch) {
+int embed_tile_archs(Arena *a, const Arguments *arguments, int **arch) {
     enum { FIRST = 80 };
     int count = 0;
     const char *s = arguments->embed + sizeof opening - 1;
@@ -106,7 +105,7 @@ static int tile_archs(Arena *a, const Arguments *arguments, int **arch) {
 
 bool embed_make(Arena *a, const Arguments *arguments, TrainerText *t,
                 int *status) {
-    int *arch, count = tile_archs(a, arguments, &arch);
+    int *arch, count = embed_tile_archs(a, arguments, &arch);
     return kernels_embed(a, arguments, &t->cu_file, &t->code, status) &&
            (t->tiles.count == 0 || tiles_embed(a, arguments, &t->tiles, arch,
                                                count, &t->code, status));

@@ -7,6 +7,9 @@
 // Whether NVRTC can compile for each GPU of --target; a message if not.
 bool embed_wanted(const Arguments *arguments, int *status);
 
+// The architectures of --target that tile kernels can be for.
+int embed_tile_archs(Arena *a, const Arguments *arguments, int **arch);
+
 // Makes the code of a trainer's kernels and tile kernels for each architecture
 // of --target, in the runtime's format.  False, after a message and with
 // *status, if it cannot be made.

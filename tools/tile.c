@@ -76,78 +76,170 @@ bool tile_toolchain(Arena *a, const char *folder, TileToolchain *out,
     return false;
 }
 
-// ---- the choice ----
+// ---- the estimate ----
 
 // Parts of the peaks, assumed: tile kernels of others reach 62 to 101 % of the
 // library's products.
 static const double TILE_SHARE = 0.8; // of the library's speed
 
-// Adds the prologue of an operand: its share of the kernel's time, and the
-// bytes that are read in place of the operand's.
+// Assumed too: the bytes that a multiprocessor reads from the L2 cache in a
+// cycle; the wait of a wave of blocks for its first
+// operands; and the part of the cache that keeps an operand while others pass.
+static const double CACHE_WIDTH = 40, WAVE_LATENCY = 0.7e-6, CACHE_SHARE = 0.5;
+
+// Registers of a thread, as in most kernels that tileiras 13.5 makes.
+enum { THREAD_REGISTERS = 168, WARP = 32 };
+
+// Adds the prologue of an operand: the bytes that are read in place of the
+// operand's, and if `seconds` is not NULL its share of the kernel's time.
 static void prologue_add(const Launches *l, int kernel, NodeId operand,
-                         const Device *d, TileTime *time, Group *fused) {
+                         const Device *d, double *seconds, Group *fused) {
     const TileFusions *f = &l->plan->tiles;
     const Graph *g = l->plan->graph;
     const Group *group = &l->plan->group[kernel];
     const TilePrologue *p = tile_prologue_of(f, kernel);
-    time->library +=
-        (gpu_seconds(g, group, &l->kernel[kernel], d) + GPU_LAUNCH) /
-        p->readers;
+    if (seconds != NULL)
+        *seconds +=
+            (gpu_seconds(g, group, &l->kernel[kernel], d) + GPU_LAUNCH) /
+            p->readers;
     fused->bytes +=
         (p->stored_by >= 0 ? group->bytes
                            : tile_prologue_reads(g, group, operand)) -
         graph_bytes(g, g->node[operand].type);
 }
 
-// Attention's kernel and its tile kernels: their products and other
-// instructions take turns.
-static TileTime attention_time(const Launches *l, const TileKernel *k,
-                               const Device *d) {
+// A contraction with the kernels around it: what memory transfers, and if
+// `seconds` is not NULL the time of the library's call and the launches.
+static Group fused_group(const Launches *l, const TileFusion *f,
+                         const Device *d, double *seconds) {
     const Graph *g = l->plan->graph;
-    const Group *group = &l->plan->group[k->fusion->kernel];
-    TileTime p = {.library =
-                      gpu_seconds(g, group, &l->kernel[k->fusion->kernel], d) +
-                      GPU_LAUNCH};
-    for (; k != NULL; k = k->second) {
-        double busy = fmin(1, k->grid / fmax(1, d->multiprocessors));
-        Group idle = *group;
-        idle.bytes = 0;
-        p.tile += fmax(gpu_call_seconds(group, 0, d),
-                       (gpu_call_seconds(&idle, k->flops / d->f16_flops, d) /
-                            TILE_SHARE +
-                        issue_seconds(&k->cost, k->grid, d)) /
-                           busy) +
-                  GPU_LAUNCH;
-    }
-    return p;
-}
-
-TileTime tile_time(const Launches *l, const TileKernel *k, const Device *d) {
-    const Graph *g = l->plan->graph;
-    const TileFusion *f = k->fusion;
-    if (f->call < 0)
-        return attention_time(l, k, d);
-    const Group *call = &l->plan->group[f->call];
-    const Kernel *kernel = &l->kernel[f->call];
-    const Node *contraction = &g->node[group_first(g, call, CALLS)];
-    Group fused = *call, idle = *call;
-    TileTime p = {.library = gpu_seconds(g, call, kernel, d) + GPU_LAUNCH};
+    Group fused = l->plan->group[f->call];
+    const Node *contraction = &g->node[group_first(g, &fused, CALLS)];
+    if (seconds != NULL)
+        *seconds += gpu_seconds(g, &fused, &l->kernel[f->call], d) + GPU_LAUNCH;
     if (f->kernel >= 0) {
         const Group *epilogue = &l->plan->group[f->kernel];
-        p.library +=
-            gpu_seconds(g, epilogue, &l->kernel[f->kernel], d) + GPU_LAUNCH;
+        if (seconds != NULL)
+            *seconds +=
+                gpu_seconds(g, epilogue, &l->kernel[f->kernel], d) + GPU_LAUNCH;
         fused.bytes += epilogue->bytes - f->bytes;
     }
     for (int o = 0; o < TILE_OPERANDS; o++)
         if (f->prologue[o] >= 0)
             prologue_add(l, f->prologue[o], node_base(g, contraction->arg[o]),
-                         d, &p, &fused);
-    fused.bytes += 2 * k->workspace;
+                         d, seconds, &fused);
+    return fused;
+}
+
+// Blocks that a multiprocessor has at once.
+static double resident_tiles(const TileConfig *c, const Device *d) {
+    double registers = THREAD_REGISTERS * WARP * c->warps;
+    return fmax(1, floor(d->registers / registers));
+}
+
+// Bytes of operands beyond those of one pass over each.  A wave of blocks
+// shares rows of the first operand and columns of the second; the next one
+// reads them again, unless the cache holds the whole operand.
+static double repeated_bytes(const Launches *l, const TileKernel *k,
+                             const TileConfig *c, const Device *d) {
+    const Graph *g = l->plan->graph;
+    const Group *call = &l->plan->group[k->fusion->call];
+    const Node *n = &g->node[group_first(g, call, CALLS)];
+    double wave = d->multiprocessors * resident_tiles(c, d), bytes = 0;
+    double down = (double)c->down, across = (double)c->across;
+    double rows =
+        c->swizzle > 1 ? fmin(c->swizzle, down) : fmax(1, floor(wave / across));
+    double columns = fmin(across, fmax(1, floor(wave / rows)));
+    const double passes[] = {ceil(across / columns), ceil(down / rows)};
+    for (int i = 0; i < TILE_OPERANDS; i++) {
+        double operand = (double)graph_bytes(g, g->node[n->arg[i]].type);
+        if (operand > CACHE_SHARE * d->cache)
+            bytes += (passes[i] - 1) * operand;
+    }
+    return bytes;
+}
+
+// Attention's products and other instructions take turns.
+static double attention_seconds(const Launches *l, const TileKernel *k,
+                                const TileConfig *c, const Device *d) {
+    const Group *group = &l->plan->group[k->fusion->kernel];
+    double busy = fmin(1, c->grid / fmax(1, d->multiprocessors));
+    Group idle = *group;
     idle.bytes = 0;
-    double busy = fmin(1, k->grid / fmax(1, d->multiprocessors));
-    p.tile = fmax(gpu_seconds(g, &fused, kernel, d),
-                  gpu_seconds(g, &idle, kernel, d) / (TILE_SHARE * busy)) +
-             (k->sum_grid > 0 ? 2 : 1) * GPU_LAUNCH;
+    return fmax(gpu_call_seconds(group, 0, d),
+                (gpu_call_seconds(&idle, c->flops / d->f16_flops, d) /
+                     TILE_SHARE +
+                 issue_seconds(&c->cost, c->grid, d)) /
+                    busy) +
+           GPU_LAUNCH;
+}
+
+// The time of whole tiles, on the multiprocessor that has most of them.
+static double tiles_seconds(const TileConfig *c, const Device *d) {
+    Group idle = {.bytes = 0};
+    double processors = fmax(1, d->multiprocessors);
+    double most = ceil(c->grid / processors) * processors / c->grid;
+    double waves = ceil(c->grid / (processors * resident_tiles(c, d)));
+    double products =
+        gpu_call_seconds(&idle, c->flops / d->f16_flops, d) / TILE_SHARE;
+    double loads = c->loaded / (CACHE_WIDTH * d->clock * processors);
+    return most * fmax(products, loads) + waves * WAVE_LATENCY;
+}
+
+static double config_seconds(const Launches *l, const TileKernel *k,
+                             const TileConfig *c, const Device *d) {
+    if (k->fusion->call < 0)
+        return attention_seconds(l, k, c, d);
+    Group fused = fused_group(l, k->fusion, d, NULL);
+    fused.bytes += 2 * c->workspace + (int64_t)repeated_bytes(l, k, c, d);
+    return fmax(gpu_call_seconds(&fused, 0, d), tiles_seconds(c, d)) +
+           (c->sum_grid > 0 ? 2 : 1) * GPU_LAUNCH;
+}
+
+TileModel tile_model(const Device *d) {
+    return (TileModel){.capability = d->sm,
+                       .processors = (int)d->multiprocessors,
+                       .device = d,
+                       .seconds = config_seconds};
+}
+
+// The GPUs of --target, in its order.
+static TileModels models_of(Arena *a, const Arguments *arguments) {
+    int *arch, count = embed_tile_archs(a, arguments, &arch);
+    Device *d = ARENA_ARRAY(a, (size_t)count + 1, Device);
+    TileModel *m = ARENA_ARRAY(a, (size_t)count + 1, TileModel);
+    for (int i = 0; i < count; i++) {
+        d[i] = device_for(a, arguments, arch[i]);
+        m[i] = tile_model(&d[i]);
+        m[i].capability = arch[i];
+    }
+    return (TileModels){m, count};
+}
+
+// The GPU that is described, for tile kernels on the host.
+static TileModels model_here(Arena *a, const Arguments *arguments) {
+    Device *d = ARENA_NEW(a, Device);
+    TileModel *m = ARENA_NEW(a, TileModel);
+    int status;
+    if (!device_find(a, arguments, d, &status))
+        return (TileModels){0};
+    *m = tile_model(d);
+    return (TileModels){m, 1};
+}
+
+// ---- the choice ----
+
+TileTime tile_time(const Launches *l, const TileKernel *k, const Device *d) {
+    const TileFusion *f = k->fusion;
+    TileTime p = {0};
+    if (f->call >= 0)
+        fused_group(l, f, d, &p.library);
+    else
+        p.library = gpu_seconds(l->plan->graph, &l->plan->group[f->kernel],
+                                &l->kernel[f->kernel], d) +
+                    GPU_LAUNCH;
+    for (; k != NULL; k = k->second)
+        p.tile += k->ranking[0].seconds[0];
     return p;
 }
 
@@ -172,12 +264,13 @@ static bool drop_prologues(const TileFusions *f) {
     return found;
 }
 
-static int mark_taken(Arena *a, const Launches *l, bool all, const Device *d) {
+static int mark_taken(Arena *a, const Launches *l, bool all,
+                      const TileModels *models) {
     const TileFusions *f = &l->plan->tiles;
-    const TileKernel *k = codegen_tile_kernels(l, a);
+    const TileKernel *k = codegen_tile_kernels(l, models, a);
     int taken = 0;
     for (int i = 0; i < f->count; i++) {
-        TileTime p = tile_time(l, &k[i], d);
+        TileTime p = tile_time(l, &k[i], models->model[0].device);
         f->fusion[i].taken = all || is_faster(&f->fusion[i], p);
         taken += f->fusion[i].taken;
     }
@@ -187,10 +280,11 @@ static int mark_taken(Arena *a, const Launches *l, bool all, const Device *d) {
 // Returns the number of fusions that it takes.  Without a prologue a tile
 // kernel may be no faster than the library, so that another prologue has a
 // reader less.
-static int step_take(Arena *a, const Launches *l, bool all, const Device *d) {
+static int step_take(Arena *a, const Launches *l, bool all,
+                     const TileModels *models) {
     int taken;
     do
-        taken = mark_taken(a, l, all, d);
+        taken = mark_taken(a, l, all, models);
     while (drop_prologues(&l->plan->tiles));
     return taken;
 }
@@ -206,8 +300,10 @@ void tile_seconds(Arena *a, const Launches *l, const Device *d,
     plan.tiles.fusion = ARENA_ARRAY(a, (size_t)f->count, TileFusion);
     memcpy(plan.tiles.fusion, l->plan->tiles.fusion,
            (size_t)f->count * sizeof *f->fusion);
-    step_take(a, &own, false, d);
-    const TileKernel *k = codegen_tile_kernels(&own, a);
+    const TileModel model = tile_model(d);
+    const TileModels models = {&model, 1};
+    step_take(a, &own, false, &models);
+    const TileKernel *k = codegen_tile_kernels(&own, &models, a);
     for (int i = 0; i < f->count; i++) {
         const TileFusion *fusion = &f->fusion[i];
         if (!fusion->taken)
@@ -256,47 +352,68 @@ static void report_none(const Plan *host) {
                 : "none is estimated to be faster on a GPU, see --tile=all");
 }
 
-void tiles_take(Arena *a, const Arguments *arguments, const Plan *gpu,
-                const Plan *host) {
+TileModels tiles_take(Arena *a, const Arguments *arguments, const Plan *gpu,
+                      const Plan *host) {
     const char *choice = arguments->tile ? arguments->tile : "auto", *why;
     bool all = strcmp(choice, "all") == 0, here = tiles_on_host(arguments);
     const Plan *plan = here ? host : gpu;
-    Device d;
-    int status, taken = 0;
-    if ((arguments->embed == NULL && !here) || strcmp(choice, "none") == 0 ||
-        !device_find(a, arguments, &d, &status))
-        return;
+    int taken = 0;
+    if ((arguments->embed == NULL && !here) || strcmp(choice, "none") == 0)
+        return (TileModels){0};
+    const TileModels models =
+        here ? model_here(a, arguments) : models_of(a, arguments);
     const Launches *l = codegen_launches(plan, plan, a);
-    for (int i = 0; i < plan->num_steps; i++)
-        taken += step_take(a, &l[i], all, &d);
+    for (int i = 0; i < plan->num_steps && models.count > 0; i++)
+        taken += step_take(a, &l[i], all, &models);
     if (here && taken == 0)
         report_none(host);
     if (here || taken == 0 || all || toolchain_is_here(a, arguments, &why))
-        return;
+        return models;
     take_none(plan);
     fprintf(stderr,
             "sinter: %d launches are without tile kernels, though these are "
             "estimated to be faster: %s\n",
             taken, why);
+    return models;
 }
 
 // ---- compilation ----
 
+// A candidate of a kernel for an architecture, to be compiled.
+typedef struct {
+    const char *text;
+    int config; // of the kernel
+    int arch;
+    const char *ir, *cubin, *log; // files
+    RtCode code;
+    RtError error;
+    bool is_cached, failed;
+} Attempt;
+
 // A kernel for an architecture.
 typedef struct {
     const TileKernel *kernel;
+    const TileRanking *ranking;
     int arch;
-    const char *ir, *cubin, *log; // files
-    const char *text;             // the candidate that is compiled
-    RtCode code, best;            // its cubin, and the best so far
+    int number; // of the code of the kernel's first configuration
+    int next;   // candidate of the ranking to compile
+    bool done;
+    RtCode kept[TILE_CANDIDATES]; // cubins, at first those that do not spill
+    int config[TILE_CANDIDATES];
+    int count;
+    uint32_t frame; // of the only one, if it spills
     RtError error;
-    bool is_cached, failed, done; // done: the best does not spill
 } Job;
 
 typedef struct {
     const TileToolchain *toolchain;
+    int wanted; // cubins of each job
     Job *job;
-    int count, next;
+    int count;
+    // The attempts of a round; the threads that compile take the next.
+    Attempt *attempt;
+    Job **of;
+    int num_attempts, next;
     pthread_mutex_t lock;
 } Jobs;
 
@@ -306,17 +423,14 @@ static bool ir_write(const char *path, const RtCode *code) {
     return f && fclose(f) == 0 && good;
 }
 
-static void ir_make(const TileToolchain *t, Job *job) {
+static void ir_make(const TileToolchain *t, Attempt *m) {
     RtCode ir = {0};
-    if (job->done || job->failed)
+    m->is_cached = rt_tile_cached(t->nvrtc, m->text, m->arch, &m->code);
+    if (m->is_cached)
         return;
-    job->is_cached = rt_tile_cached(t->nvrtc, job->text, job->arch, &job->code);
-    if (job->is_cached)
-        return;
-    job->failed =
-        !rt_tile_ir(t->nvrtc, job->text, job->arch, &ir, &job->error) ||
-        (!ir_write(job->ir, &ir) &&
-         !rt_fail(&job->error, EXIT_IO, "cannot write %s", job->ir));
+    m->failed = !rt_tile_ir(t->nvrtc, m->text, m->arch, &ir, &m->error) ||
+                (!ir_write(m->ir, &ir) &&
+                 !rt_fail(&m->error, EXIT_IO, "cannot write %s", m->ir));
     free(ir.bytes);
 }
 
@@ -324,11 +438,11 @@ static void *work(void *argument) {
     Jobs *jobs = argument;
     for (;;) {
         pthread_mutex_lock(&jobs->lock);
-        int i = jobs->next < jobs->count ? jobs->next++ : -1;
+        int i = jobs->next < jobs->num_attempts ? jobs->next++ : -1;
         pthread_mutex_unlock(&jobs->lock);
         if (i < 0)
             return NULL;
-        ir_make(jobs->toolchain, &jobs->job[i]);
+        ir_make(jobs->toolchain, &jobs->attempt[i]);
     }
 }
 
@@ -337,7 +451,7 @@ static void ir_make_all(Arena *a, Jobs *jobs) {
     pthread_t *thread = ARENA_ARRAY(a, (size_t)threads, pthread_t);
     int started = 0;
     jobs->next = 0;
-    while (started + 1 < threads && started + 1 < jobs->count &&
+    while (started + 1 < threads && started + 1 < jobs->num_attempts &&
            pthread_create(&thread[started], NULL, work, jobs) == 0)
         started++;
     work(jobs);
@@ -346,14 +460,14 @@ static void ir_make_all(Arena *a, Jobs *jobs) {
 }
 
 static Process assembler(Arena *a, const char *folder, const TileToolchain *t,
-                         const Job *job) {
+                         const Attempt *m) {
     Process p = {
-        .words = {.a = a}, .folder = folder, .out = job->log, .log = job->log};
+        .words = {.a = a}, .folder = folder, .out = m->log, .log = m->log};
     const char *const word[] = {
         "env",       arena_format(a, "CUDA_HOME=%s", t->root),
-        t->tileiras, arena_format(a, "--gpu-name=sm_%d", job->arch),
-        job->ir,     "-o",
-        job->cubin,  NULL};
+        t->tileiras, arena_format(a, "--gpu-name=sm_%d", m->arch),
+        m->ir,       "-o",
+        m->cubin,    NULL};
     words_add_all(&p.words, word);
     return p;
 }
@@ -380,89 +494,125 @@ static const char *log_line(Arena *a, const char *path) {
 }
 
 static void assemble_all(Arena *a, const char *folder, Jobs *jobs) {
-    Process *p = ARENA_ARRAY(a, (size_t)jobs->count + 1, Process);
-    Job **of = ARENA_ARRAY(a, (size_t)jobs->count + 1, Job *);
+    Process *p = ARENA_ARRAY(a, (size_t)jobs->num_attempts + 1, Process);
+    Attempt **of = ARENA_ARRAY(a, (size_t)jobs->num_attempts + 1, Attempt *);
     int count = 0;
-    for (int i = 0; i < jobs->count; i++) {
-        Job *job = &jobs->job[i];
-        if (job->is_cached || job->failed || job->done)
+    for (int i = 0; i < jobs->num_attempts; i++) {
+        Attempt *m = &jobs->attempt[i];
+        if (m->is_cached || m->failed)
             continue;
-        of[count] = job;
-        p[count++] = assembler(a, folder, jobs->toolchain, job);
+        of[count] = m;
+        p[count++] = assembler(a, folder, jobs->toolchain, m);
     }
     processes_run(p, count);
     for (int i = 0; i < count; i++) {
-        Job *job = of[i];
-        job->failed = p[i].status != 0 || !cubin_read(job->cubin, &job->code);
-        if (job->failed)
-            rt_fail(&job->error, EXIT_DEVICE, "tileiras %s: %s",
-                    ended_how(a, p[i].status), log_line(a, job->log));
+        Attempt *m = of[i];
+        m->failed = p[i].status != 0 || !cubin_read(m->cubin, &m->code);
+        if (m->failed)
+            rt_fail(&m->error, EXIT_DEVICE, "tileiras %s: %s",
+                    ended_how(a, p[i].status), log_line(a, m->log));
         else
-            rt_tile_keep(jobs->toolchain->nvrtc, job->text, job->arch,
-                         &job->code);
+            rt_tile_keep(jobs->toolchain->nvrtc, m->text, m->arch, &m->code);
     }
 }
 
-static void jobs_init(Jobs *jobs, Arena *a, const char *folder,
-                      const TileToolchain *t, const TileTexts *tiles,
-                      const int *arch, int num_archs) {
-    *jobs = (Jobs){.toolchain = t, .count = tiles->count * num_archs};
+static void jobs_init(Jobs *jobs, Arena *a, const TileToolchain *t,
+                      const TileTexts *tiles, const int *arch, int num_archs) {
+    jobs->toolchain = t;
+    jobs->count = tiles->count * num_archs;
     jobs->job = ARENA_ARRAY(a, (size_t)jobs->count + 1, Job);
     for (int i = 0; i < jobs->count; i++) {
-        const char *path = arena_format(a, "%s/%d", folder, i);
-        jobs->job[i] = (Job){.kernel = &tiles->kernel[i % tiles->count],
+        const TileKernel *k = &tiles->kernel[i % tiles->count];
+        jobs->job[i] = (Job){.kernel = k,
+                             .ranking = &k->ranking[i / tiles->count],
                              .arch = arch[i / tiles->count],
-                             .ir = arena_format(a, "%s.tile", path),
-                             .cubin = arena_format(a, "%s.cubin", path),
-                             .log = arena_format(a, "%s.log", path)};
+                             .number = tile_code(tiles, i % tiles->count)};
     }
     pthread_mutex_init(&jobs->lock, NULL);
 }
 
-// Keeps the candidate that spills least.  One that fails ends the search.
-static void keep_best(Job *job) {
-    if (job->done)
+static void attempt_add(Arena *a, const char *folder, Jobs *jobs, Job *job) {
+    int i = jobs->num_attempts++;
+    const char *path = arena_format(a, "%s/%d", folder, i);
+    int config = job->ranking->config[job->next++];
+    jobs->of[i] = job;
+    jobs->attempt[i] = (Attempt){.text = job->kernel->config[config].text,
+                                 .config = config,
+                                 .arch = job->arch,
+                                 .ir = arena_format(a, "%s.tile", path),
+                                 .cubin = arena_format(a, "%s.cubin", path),
+                                 .log = arena_format(a, "%s.log", path)};
+}
+
+// Each job tries its next candidate; as long as processors would be idle,
+// another one.
+static void round_plan(Arena *a, const char *folder, Jobs *jobs) {
+    int room = jobs->count * TILE_CANDIDATES, before;
+    jobs->attempt = ARENA_ARRAY(a, (size_t)room + 1, Attempt);
+    jobs->of = ARENA_ARRAY(a, (size_t)room + 1, Job *);
+    jobs->num_attempts = 0;
+    do {
+        before = jobs->num_attempts;
+        for (int i = 0; i < jobs->count; i++) {
+            Job *job = &jobs->job[i];
+            if (!job->done && job->next < job->ranking->count)
+                attempt_add(a, folder, jobs, job);
+        }
+    } while (jobs->num_attempts > before && jobs->num_attempts < processors());
+}
+
+// Keeps code that does not spill, else the code that spills least.  A candidate
+// that fails ends the search.
+static void keep(const Jobs *jobs, Job *job, const Attempt *m) {
+    if (job->done) {
+        free(m->code.bytes);
         return;
-    if (job->failed) {
-        job->failed = job->best.bytes == NULL;
+    }
+    if (m->failed) {
+        job->error = m->error;
         job->done = true;
         return;
     }
-    if (job->best.bytes == NULL ||
-        tile_frame(&job->code) < tile_frame(&job->best)) {
-        free(job->best.bytes);
-        job->best = job->code;
-    } else {
-        free(job->code.bytes);
+    uint32_t frame = tile_frame(&m->code);
+    if (job->count > 0 && frame < job->frame) {
+        free(job->kept[--job->count].bytes);
+    } else if (job->count > 0 && frame > 0) {
+        free(m->code.bytes);
+        return;
     }
-    job->code = (RtCode){0};
-    job->done = tile_frame(&job->best) == 0;
+    job->kept[job->count] = m->code;
+    job->config[job->count++] = m->config;
+    job->frame = frame;
+    job->done = frame == 0 && job->count == jobs->wanted;
 }
 
 static void candidates_try(Arena *a, const char *folder, Jobs *jobs) {
-    for (int k = 0; k < TILE_CANDIDATES; k++) {
-        for (int i = 0; i < jobs->count; i++)
-            jobs->job[i].text = jobs->job[i].kernel->text[k];
+    for (;;) {
+        round_plan(a, folder, jobs);
+        if (jobs->num_attempts == 0)
+            return;
         ir_make_all(a, jobs);
         assemble_all(a, folder, jobs);
-        for (int i = 0; i < jobs->count; i++)
-            keep_best(&jobs->job[i]);
+        for (int i = 0; i < jobs->num_attempts; i++)
+            keep(jobs, jobs->of[i], &jobs->attempt[i]);
     }
 }
 
-static bool jobs_take(const Arguments *arguments, Jobs *jobs,
-                      const TileTexts *tiles, Text *code) {
+static bool jobs_take(const Arguments *arguments, Jobs *jobs, Text *code) {
     bool good = true;
     for (int i = 0; i < jobs->count; i++) {
         Job *job = &jobs->job[i];
-        if (job->failed && good)
+        if (job->count == 0 && good)
             complain(arguments, "tile kernel %s for sm_%d: %s",
                      job->kernel->name, job->arch, job->error.text);
-        good &= !job->failed;
-        if (good)
-            embed_add(code, job->arch, RT_TILE_CUBIN + i % tiles->count,
-                      job->best.bytes, job->best.length);
-        free(job->best.bytes);
+        good &= job->count > 0;
+        for (int k = 0; k < job->count; k++) {
+            if (good)
+                embed_add(code, job->arch,
+                          RT_TILE_CUBIN + job->number + job->config[k],
+                          job->kept[k].bytes, job->kept[k].length);
+            free(job->kept[k].bytes);
+        }
     }
     pthread_mutex_destroy(&jobs->lock);
     return good;
@@ -479,10 +629,12 @@ bool tiles_embed(Arena *a, const Arguments *arguments, const TileTexts *tiles,
     *status = EXIT_DEVICE;
     bool good = tile_toolchain(a, scratch.path, &t, &why);
     if (good) {
-        Jobs jobs;
-        jobs_init(&jobs, a, scratch.path, &t, tiles, arch, num_archs);
+        Jobs jobs = {.wanted = arguments->tile_configs.given
+                                   ? (int)arguments->tile_configs.value
+                                   : 1};
+        jobs_init(&jobs, a, &t, tiles, arch, num_archs);
         candidates_try(a, scratch.path, &jobs);
-        good = jobs_take(arguments, &jobs, tiles, code);
+        good = jobs_take(arguments, &jobs, code);
         rt_tile_close(t.nvrtc);
     } else {
         complain(arguments, "%s", why);

@@ -19,10 +19,15 @@ typedef struct {
 bool tile_toolchain(Arena *a, const char *folder, TileToolchain *out,
                     const char **why);
 
+// Ranks the configurations of tile kernels for a GPU.
+TileModel tile_model(const Device *d);
+
 // Seconds of a contraction and the kernels around it on a GPU, as a library
 // call and launches, and as a tile kernel: the roofline with the usual parts of
 // the peaks.  Each operand that a prologue computes has an equal share of the
-// time of its launch.  Fewer blocks than multiprocessors leave some idle.
+// time of its launch.  The time of a tile kernel is that of its best
+// configuration for the first GPU for which they are ranked: its whole tiles,
+// in waves of a block for each multiprocessor, or more if their warps are few.
 typedef struct {
     double library, tile;
 } TileTime;
@@ -33,12 +38,13 @@ TileTime tile_time(const Launches *l, const TileKernel *k, const Device *d);
 bool tiles_on_host(const Arguments *arguments);
 
 // Marks the tile fusions that --tile takes for the GPUs of --target, or of the
-// plan for the host: all, none, or those that the estimate finds faster by
-// TILE_GAIN or more, as nothing was measured.  Without a toolchain for the GPUs
-// it takes none of these, and says so.
+// plan for the host: all, none, or those that the estimate for the first GPU
+// finds faster by TILE_GAIN or more, as nothing was measured.  Without a
+// toolchain for the GPUs it takes none of these, and says so.  Returns the
+// GPUs; for the host the one that is described.
 #define TILE_GAIN 1.3
-void tiles_take(Arena *a, const Arguments *arguments, const Plan *gpu,
-                const Plan *host);
+TileModels tiles_take(Arena *a, const Arguments *arguments, const Plan *gpu,
+                      const Plan *host);
 
 // Replaces the seconds of the launches of a step whose work tile kernels do
 // that
@@ -54,8 +60,9 @@ uint32_t tile_frame(const RtCode *cubin);
 // ---- tile.c ----
 
 // Compiles the tile kernels of a trainer for each architecture, as many at once
-// as there are processors, and adds them to its code: the first candidate that
-// does not spill, or that spills least.  False, after a message, with *status.
+// as there are processors, and adds them to its code: of the ranked
+// configurations the first ones that do not spill, as many as --tile-configs,
+// or the one that spills least.  False, after a message, with *status.
 bool tiles_embed(Arena *a, const Arguments *arguments, const TileTexts *tiles,
                  const int *arch, int num_archs, Text *code, int *status);
 

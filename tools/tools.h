@@ -56,6 +56,7 @@ typedef struct {
     Counts batches;           // of bench
     double lowest, highest;   // rates of lrfind; 0: not given
     Count gpus, processes, per_node; // of plan
+    Count tile_configs;   // of each tile kernel in a trainer; 1 if not given
     double link, latency; // bytes per second, 0: not given; seconds
     const char *reduce;
     int64_t memory;           // 0: no limit

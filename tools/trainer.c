@@ -128,11 +128,12 @@ TrainerText trainer_text(Arena *a, const Program *p,
     o.graphs = !arguments->inference;
     t.plan = program_plan(&steps, &cuda);
     t.host = plan_elsewhere(t.plan, &host);
-    tiles_take(a, arguments, t.plan, t.host);
+    const TileModels tiles = tiles_take(a, arguments, t.plan, t.host);
+    o.tiles = &tiles;
     codegen_program(&steps, (const Plan *[]){t.host, t.plan}, &o, &t.c_file,
                     &t.cu_file, &t.tiles);
     if (host_tiles && t.tiles.count > 0)
-        codegen_host_tiles(&t.tiles, t.host->act, 0, &t.tile_file);
+        codegen_host_tiles(&t.tiles, t.host->act, &t.tile_file);
     if (o.graphs)
         codegen_graphs(t.host, &t.graphs);
     if (arguments->lineinfo)

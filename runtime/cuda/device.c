@@ -527,7 +527,7 @@ static bool open_nvjpeg(RtCuda *c, const RtOptions *o, RtError *e) {
 }
 
 static bool load_tiles(RtCuda *c, RtError *e) {
-    rt_tiles_load(&c->tiles, c->trainer);
+    rt_tiles_load(&c->tiles, c->trainer, false);
     return hide_calls(c, e);
 }
 

@@ -12,8 +12,8 @@ enum { OF_CALL = 3, ALIGNMENT = 256 };
 static size_t workspace_bytes(const RtPlan *plan) {
     size_t most = 0;
     for (int i = 0; i < plan->num_tiles; i++)
-        if (plan->tile[i].workspace > most)
-            most = plan->tile[i].workspace;
+        if (plan->tile[i].config->workspace > most)
+            most = plan->tile[i].config->workspace;
     return (most + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
@@ -80,11 +80,11 @@ static RtTileUse run(RtHostTiles *t, const RtTile *tile, const RtDevice *d,
     t->at[count] = t->workspace;
     if (tile->call < 0)
         memcpy(&t->at[count], &number, sizeof number);
-    if (tile->workspace > 0) // NaN: a kernel writes it first
-        memset(t->workspace, 0xff, tile->workspace);
-    host->run(t->argument, tile->grid);
-    if (tile->sum_grid > 0)
-        host->sums(t->argument, tile->sum_grid);
+    if (tile->config->workspace > 0) // NaN: a kernel writes it first
+        memset(t->workspace, 0xff, tile->config->workspace);
+    host->run(t->argument, tile->config->grid);
+    if (tile->config->sum_grid > 0)
+        host->sums(t->argument, tile->config->sum_grid);
     t->ran = tile;
     return RT_TILE_HERE;
 }

@@ -112,7 +112,9 @@ static void readers_print(Text *t, const Inspection *in, int k) {
 
 void fusion_print(Text *t, const Inspection *in) {
     const Launches *launches = &in->launches[in->step - in->plan->step];
-    const TileKernel *tile = codegen_tile_kernels(launches, t->arena);
+    const TileModel model = tile_model(in->device);
+    const TileKernel *tile =
+        codegen_tile_kernels(launches, &(TileModels){&model, 1}, t->arena);
     for (int k = 0; k < in->count; k++) {
         const Inspected *l = &in->launch[k];
         if (!l->chosen)

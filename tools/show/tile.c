@@ -1,4 +1,5 @@
 // Tile: prints the tile kernels of a step.
+#include "tools/tile.h"
 #include "base/exits.h"
 #include "tools/show/inspect.h"
 
@@ -17,7 +18,9 @@ int tile_write(Show *s, const View *stage, Text *out) {
         !inspect_step(s, &device, &in, &status))
         return status;
     const Launches *l = &in.launches[in.step - in.plan->step];
-    const TileKernel *k = codegen_tile_kernels(l, s->a);
+    const TileModel model = tile_model(&device);
+    const TileKernel *k =
+        codegen_tile_kernels(l, &(TileModels){&model, 1}, s->a);
     for (int i = 0; i < l->plan->tiles.count; i++) {
         const TileFusion *f = k[i].fusion;
         bool chosen = (f->call >= 0 && in.launch[f->call].chosen) ||
@@ -25,7 +28,7 @@ int tile_write(Show *s, const View *stage, Text *out) {
         if (chosen && tile_equal(k, i, &k[i]) == i)
             for (const TileKernel *one = &k[i]; one != NULL; one = one->second)
                 text_add(out, "%s%s", out->length > 0 ? "\n" : legend,
-                         one->text[0]);
+                         one->config[one->ranking[0].config[0]].text);
     }
     return EXIT_GOOD;
 }

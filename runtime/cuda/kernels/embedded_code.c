@@ -49,15 +49,18 @@ const char *rt_embedded_code_next(const RtTrainer *t, int gpu, int *rank) {
     return best;
 }
 
-const char *rt_embedded_tile(const RtTrainer *t, int gpu, int number) {
+const char *rt_embedded_tile(const RtTrainer *t, int gpu, int first, int count,
+                             int *number) {
     const char *at = t->code, *best = NULL, *code;
     int highest = 0;
     RtEmbeddedCode h;
     while ((code = next(t, &at, &h)) != NULL)
-        if (h.form == RT_TILE_CUBIN + number && runs_on(&h, gpu) &&
+        if (h.form >= RT_TILE_CUBIN + first &&
+            h.form < RT_TILE_CUBIN + first + count && runs_on(&h, gpu) &&
             h.capability > highest) {
             best = code;
             highest = h.capability;
+            *number = h.form - RT_TILE_CUBIN;
         }
     return best;
 }

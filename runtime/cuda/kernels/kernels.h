@@ -131,8 +131,10 @@ void rt_cache_write(const RtCache *c, RtCacheKey key, const RtCode *code);
 // becomes its rank.  Start with RT_BEFORE_ALL; NULL: there is no more.
 enum { RT_BEFORE_ALL = 1 << 30 };
 const char *rt_embedded_code_next(const RtTrainer *t, int gpu, int *rank);
-// The code of tile kernel number `code` that runs on a GPU, or NULL.
-const char *rt_embedded_tile(const RtTrainer *t, int gpu, int code);
+// Finds the code that a GPU runs best, and its number, among `count` codes of
+// tile kernels from number `first` on; NULL: there is none.
+const char *rt_embedded_tile(const RtTrainer *t, int gpu, int first, int count,
+                             int *number);
 // The compute capability for which code of a rank was compiled.
 int rt_embedded_code_capability(int rank);
 // Its compute capabilities: "8.0, 9.0".
@@ -202,25 +204,39 @@ bool rt_kernels_set_global(const RtKernels *k, const char *variable,
 
 // ---- tile_code.c ----
 
+// The code of a configuration.
+typedef struct {
+    CUmodule module;     // NULL: it is not on the GPU
+    CUfunction function; // of the kernel
+    CUfunction sums;     // that adds its partial sums; NULL: it leaves none
+} RtTileCode;
+
 // The tile kernels of a plan.  Without code for the GPU a kernel is not usable:
-// a library call does its work.
+// a library call or a kernel does its work.
 typedef struct {
     const RtGpu *gpu;
     const RtTile *tile;
     int count;
-    CUmodule *module;     // of the first of equal ones
-    CUfunction *function; // of each
-    CUfunction *sums;     // of each that leaves partial sums: adds them
-    bool *usable;
+    const RtPrologue *prologue;
+    int num_prologues;
+    int *best;        // configuration of each without autotuning, or -1
+    int *config;      // that each takes; -1: it is not usable
+    RtTileCode *code; // by the numbers of codes
+    int num_codes;
     CUdeviceptr workspace; // for any of them
 } RtTiles;
 
 // Finds the code that the trainer has; the GPU needs no context yet.
 bool rt_tiles_open(RtTiles *k, const RtGpu *gpu, const RtTrainer *t,
                    const RtPlan *plan, RtError *e);
-// Loads it.  The driver may refuse it, as one for an earlier CUDA does.
-void rt_tiles_load(RtTiles *k, const RtTrainer *t);
+// Loads it, for each kernel that of its configuration, or with `all` that of
+// all configurations.  The driver may refuse it, as one for an earlier CUDA
+// does.
+void rt_tiles_load(RtTiles *k, const RtTrainer *t, bool all);
 void rt_tiles_close(RtTiles *k);
+
+// Whether code of a tile kernel's configuration is on the GPU.
+bool rt_tiles_has(const RtTiles *k, int tile, int config);
 
 // Bytes for partial sums, which one launch reads before the next writes them;
 // and their address.
@@ -233,6 +249,10 @@ const RtTile *rt_tiles_find(const RtTiles *k, int call);
 // if there are none or one of them is not usable.  They follow one another.
 const RtTile *rt_tiles_replacing(const RtTiles *k, int step, int launch,
                                  int *count);
+// Whether tile kernels do the work of a launch as their prologue; and whether
+// they do it at all.
+bool rt_tiles_skip(const RtTiles *k, int step, int launch);
+bool rt_tiles_take(const RtTiles *k, int step, int launch);
 CUresult rt_tiles_launch(const RtTiles *k, const RtTile *tile, CUstream stream,
                          void **argument);
 

@@ -10,78 +10,115 @@
 // for one.
 enum { TILE_THREADS = 1 };
 
-static bool find(RtTiles *k, int i, CUfunction *function, const char *name,
-                 RtError *e) {
+// ---- code ----
+
+static bool find(RtTiles *k, CUmodule module, CUfunction *function,
+                 const char *name, RtError *e) {
     const RtDriver *cu = k->gpu->cu;
-    return rt_driver_good(cu, cu->module_function(function, k->module[i], name),
-                          e, "find tile kernel %s", name);
+    return rt_driver_good(cu, cu->module_function(function, module, name), e,
+                          "find tile kernel %s", name);
 }
 
-static bool find_sums(RtTiles *k, int i, RtError *e) {
-    if (k->tile[i].sum_grid == 0)
+static bool find_sums(RtTiles *k, RtTileCode *code, const RtTile *tile,
+                      int config, RtError *e) {
+    if (tile->config[config].sum_grid == 0)
         return true;
-    char *name = rt_path("%s_sums", k->tile[i].name);
-    bool good = name != NULL ? find(k, i, &k->sums[i], name, e)
+    char *name = rt_path("%s_sums", tile->name);
+    bool good = name != NULL ? find(k, code->module, &code->sums, name, e)
                              : rt_fail(e, EXIT_MEMORY, "out of memory");
     free(name);
     return good;
 }
 
-static bool load(RtTiles *k, int i, const char *code) {
+static void unload(const RtTiles *k, RtTileCode *code) {
+    if (code->module != NULL)
+        k->gpu->cu->module_unload(code->module);
+    *code = (RtTileCode){0};
+}
+
+// Equal kernels share code: the first loads it.
+static void load(RtTiles *k, int i, int config, const char *bytes) {
     const RtDriver *cu = k->gpu->cu;
-    const char *name = k->tile[i].name;
+    const RtTile *tile = &k->tile[i];
+    RtTileCode *code = &k->code[tile->code + config];
     RtError e;
-    if (rt_driver_good(cu, cu->module_load(&k->module[i], code, 0, NULL, NULL),
-                       &e, "load tile kernel %s", name) &&
-        find(k, i, &k->function[i], name, &e) && find_sums(k, i, &e))
-        return true;
+    if (code->module != NULL)
+        return;
+    if (rt_driver_good(cu, cu->module_load(&code->module, bytes, 0, NULL, NULL),
+                       &e, "load tile kernel %s", tile->name) &&
+        find(k, code->module, &code->function, tile->name, &e) &&
+        find_sums(k, code, tile, config, &e))
+        return;
+    unload(k, code);
     rt_warn("%s; %s does its work", e.text,
-            k->tile[i].call < 0 ? "another kernel" : "a library call");
-    return false;
+            tile->call < 0 ? "another kernel" : "a library call");
+}
+
+static int find_best(const RtTiles *k, const RtTrainer *t, int i) {
+    const RtTile *tile = &k->tile[i];
+    int number = tile->code - 1;
+    rt_embedded_tile(t, rt_gpu_capability(k->gpu), tile->code,
+                     tile->num_configs, &number);
+    return number - tile->code;
 }
 
 bool rt_tiles_open(RtTiles *k, const RtGpu *gpu, const RtTrainer *t,
                    const RtPlan *plan, RtError *e) {
     size_t count = (size_t)plan->num_tiles + 1;
-    *k = (RtTiles){.gpu = gpu, .tile = plan->tile, .count = plan->num_tiles};
-    k->module = calloc(count, sizeof *k->module);
-    k->function = calloc(count, sizeof *k->function);
-    k->sums = calloc(count, sizeof *k->sums);
-    k->usable = calloc(count, sizeof *k->usable);
-    if (k->module == NULL || k->function == NULL || k->sums == NULL ||
-        k->usable == NULL)
+    *k = (RtTiles){.gpu = gpu,
+                   .tile = plan->tile,
+                   .count = plan->num_tiles,
+                   .prologue = plan->prologue,
+                   .num_prologues = plan->num_prologues};
+    for (int i = 0; i < k->count; i++)
+        if (k->tile[i].code + k->tile[i].num_configs > k->num_codes)
+            k->num_codes = k->tile[i].code + k->tile[i].num_configs;
+    k->best = calloc(count, sizeof *k->best);
+    k->config = calloc(count, sizeof *k->config);
+    k->code = calloc((size_t)k->num_codes + 1, sizeof *k->code);
+    if (k->best == NULL || k->config == NULL || k->code == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     for (int i = 0; i < k->count; i++)
-        k->usable[i] = rt_embedded_tile(t, rt_gpu_capability(gpu),
-                                        k->tile[i].code) != NULL;
+        k->best[i] = k->config[i] = find_best(k, t, i);
     return true;
 }
 
-static int equal_before(const RtTiles *k, int i) {
-    int first = 0;
-    while (k->tile[first].code != k->tile[i].code)
-        first++;
-    return first;
+bool rt_tiles_has(const RtTiles *k, int tile, int config) {
+    return config >= 0 && k->code[k->tile[tile].code + config].module != NULL;
 }
 
-void rt_tiles_load(RtTiles *k, const RtTrainer *t) {
+void rt_tiles_load(RtTiles *k, const RtTrainer *t, bool all) {
     for (int i = 0; i < k->count; i++) {
-        int first = equal_before(k, i);
-        if (first == i)
-            k->usable[i] = k->usable[i] &&
-                           load(k, i,
-                                rt_embedded_tile(t, rt_gpu_capability(k->gpu),
-                                                 k->tile[i].code));
-        k->usable[i] = k->usable[first];
-        k->function[i] = k->function[first];
-        k->sums[i] = k->sums[first];
+        const RtTile *tile = &k->tile[i];
+        for (int c = 0, number; c < tile->num_configs; c++) {
+            const char *code =
+                all || c == k->config[i]
+                    ? rt_embedded_tile(t, rt_gpu_capability(k->gpu),
+                                       tile->code + c, 1, &number)
+                    : NULL;
+            if (code != NULL)
+                load(k, i, c, code);
+        }
+        if (!rt_tiles_has(k, i, k->config[i]))
+            k->best[i] = k->config[i] = -1;
     }
 }
+
+void rt_tiles_close(RtTiles *k) {
+    for (int i = 0; k->code != NULL && i < k->num_codes; i++)
+        unload(k, &k->code[i]);
+    free(k->best);
+    free(k->config);
+    free(k->code);
+    *k = (RtTiles){0};
+}
+
+// ---- launches ----
 
 const RtTile *rt_tiles_find(const RtTiles *k, int call) {
     for (int i = 0; i < k->count; i++)
         if (k->tile[i].call == call)
-            return k->usable[i] ? &k->tile[i] : NULL;
+            return k->config[i] >= 0 ? &k->tile[i] : NULL;
     return NULL;
 }
 
@@ -95,18 +132,44 @@ const RtTile *rt_tiles_replacing(const RtTiles *k, int step, int launch,
         if (t->call >= 0 || t->step != step || t->launch != launch)
             continue;
         first = *count == 0 ? t : first;
-        usable = usable && k->usable[i];
+        usable = usable && k->config[i] >= 0;
         ++*count;
     }
     return usable ? first : NULL;
+}
+
+bool rt_tiles_skip(const RtTiles *k, int step, int launch) {
+    bool found = false;
+    for (int i = 0; i < k->num_prologues; i++) {
+        const RtPrologue *p = &k->prologue[i];
+        if (p->step != step || p->launch != launch)
+            continue;
+        found = rt_tiles_find(k, p->call) != NULL;
+        if (!found)
+            return false;
+    }
+    return found;
+}
+
+bool rt_tiles_take(const RtTiles *k, int step, int launch) {
+    int count;
+    if (rt_tiles_skip(k, step, launch) ||
+        rt_tiles_replacing(k, step, launch, &count) != NULL)
+        return true;
+    for (int i = 0; i < k->count; i++)
+        if (k->tile[i].call >= 0 && k->config[i] >= 0 &&
+            k->tile[i].step == step && k->tile[i].launch == launch)
+            return true;
+    return false;
 }
 
 size_t rt_tiles_workspace(const RtTiles *k) {
     enum { ALIGNMENT = 256 };
     size_t most = 0;
     for (int i = 0; i < k->count; i++)
-        if (k->usable[i] && k->tile[i].workspace > most)
-            most = k->tile[i].workspace;
+        if (k->config[i] >= 0 &&
+            k->tile[i].config[k->config[i]].workspace > most)
+            most = k->tile[i].config[k->config[i]].workspace;
     return (most + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
@@ -122,20 +185,11 @@ static CUresult launch(const RtTiles *k, CUfunction function, int grid,
 
 CUresult rt_tiles_launch(const RtTiles *k, const RtTile *tile, CUstream stream,
                          void **argument) {
-    const ptrdiff_t i = tile - k->tile;
-    CUresult result = launch(k, k->function[i], tile->grid, stream, argument);
-    return tile->sum_grid == 0 || result != CUDA_SUCCESS
+    const int config = k->config[tile - k->tile];
+    const RtTileConfig *c = &tile->config[config];
+    const RtTileCode *code = &k->code[tile->code + config];
+    CUresult result = launch(k, code->function, c->grid, stream, argument);
+    return c->sum_grid == 0 || result != CUDA_SUCCESS
                ? result
-               : launch(k, k->sums[i], tile->sum_grid, stream, argument);
-}
-
-void rt_tiles_close(RtTiles *k) {
-    for (int i = 0; k->module != NULL && i < k->count; i++)
-        if (k->module[i] != NULL)
-            k->gpu->cu->module_unload(k->module[i]);
-    free(k->module);
-    free(k->function);
-    free(k->sums);
-    free(k->usable);
-    *k = (RtTiles){0};
+               : launch(k, code->sums, c->sum_grid, stream, argument);
 }

@@ -275,20 +275,6 @@ static bool takes_kernel(RtCuda *c, int number, int kernel, const size_t *arg) {
     return true;
 }
 
-// Whether tile kernels do the work of a launch as their prologue.
-static bool is_prologue(const RtCuda *c, int step, int launch) {
-    bool found = false;
-    for (int i = 0; i < c->plan->num_prologues; i++) {
-        const RtPrologue *p = &c->plan->prologue[i];
-        if (p->step != step || p->launch != launch)
-            continue;
-        found = rt_tiles_find(&c->tiles, p->call) != NULL;
-        if (!found)
-            return false;
-    }
-    return found;
-}
-
 // ---- kernels ----
 
 // Launches a kernel, or with the last one of a merged launch all of them.
@@ -296,7 +282,7 @@ void rt_cuda_launch(RtDevice *d, int kernel, int grid, const size_t *arg) {
     RtCuda *c = rt_cuda_of(d);
     time_launch(c, c->merging.launch, -1);
     if (rt_cuda_is_fused(c, c->step, c->merging.launch) ||
-        is_prologue(c, c->step, c->merging.launch)) {
+        rt_tiles_skip(&c->tiles, c->step, c->merging.launch)) {
         rt_merging_skip(&c->merging);
         report_absent(d);
         return;

@@ -1,0 +1,335 @@
+// Tile config: the configurations of tile kernels for each generation of GPUs,
+// and their order for a described one.
+//
+// A block keeps its tile of the result in registers, of which a thread has at
+// most 255: 128 x 128 numbers are 64 for each thread of 8 warps, beside
+// operands and addresses; with 4 warps there are too many.  Shared memory has
+// the operands of some steps of the loop, (rows + columns) * depth * 2 bytes
+// each, 32 KiB of a tile of 128 x 128 x 64; tileiras chooses their number.  The
+// tables have the tiles that tileiras 13.5 compiles without spills for all of
+// six kernels of resnet9 or for most of them; those that the others need are
+// smaller in depth.
+#include "codegen/tile.h"
+
+#include <string.h>
+
+// For compute capabilities from `first` on; at the end sizes are 0.
+enum { MOST_TILES = 12 };
+typedef struct {
+    int first;
+    TileSizes tile[MOST_TILES];
+    struct {
+        int other, warps;
+    } attention[TILE_CANDIDATES]; // see tile_attention_sizes
+} Generation;
+
+// clang-format off
+static const Generation generations[] = {
+    // 164 KiB of shared memory, and mma with operands in registers.
+    {80,
+     {{128, 128, 64, 8}, {128, 128, 32, 8}, {128, 64, 64, 8}, {128, 64, 32, 8},
+      {64, 64, 64, 8}, {64, 64, 32, 4}, {64, 32, 64, 4}, {32, 64, 64, 4}},
+     {{64, 8}, {32, 8}, {16, 8}, {16, 4}}},
+    // 100 KiB: three steps of most tiles.
+    {86,
+     {{128, 128, 32, 8}, {128, 64, 64, 8}, {128, 64, 32, 8}, {64, 64, 64, 8},
+      {64, 64, 32, 4}, {64, 32, 64, 4}, {32, 64, 64, 4}},
+     {{64, 8}, {32, 8}, {16, 8}, {16, 4}}},
+    // 228 KiB, and wgmma of 64 rows and more, with operands in shared memory.
+    {90,
+     {{128, 256, 64, 8}, {128, 128, 64, 8}, {128, 128, 32, 8}, {128, 64, 64, 8},
+      {128, 64, 32, 8}, {64, 64, 64, 8}, {64, 64, 32, 4}, {64, 32, 64, 4},
+      {32, 64, 64, 4}},
+     {{64, 8}, {32, 8}, {16, 8}, {16, 4}}},
+    // The same, with sums in tensor memory.
+    {100,
+     {{128, 256, 64, 8}, {128, 128, 64, 8}, {128, 128, 32, 8}, {128, 64, 64, 8},
+      {128, 64, 32, 8}, {64, 128, 64, 8}, {64, 64, 64, 8}, {64, 64, 32, 4},
+      {64, 32, 64, 4}, {32, 64, 64, 4}},
+     {{64, 8}, {32, 8}, {16, 8}, {16, 4}}},
+    // 100 KiB, and mma as of 8.0.
+    {120,
+     {{128, 128, 32, 8}, {128, 64, 32, 8}, {64, 128, 64, 8}, {64, 64, 64, 8},
+      {64, 32, 64, 4}, {32, 64, 64, 4}},
+     {{64, 8}, {32, 8}, {16, 8}, {16, 4}}},
+};
+// clang-format on
+
+static const Generation *generation_of(int capability) {
+    int i = sizeof generations / sizeof *generations - 1;
+    while (i > 0 && generations[i].first > capability)
+        i--;
+    return &generations[i];
+}
+
+// Without a description: as many multiprocessors as an H200 has.  Fewer blocks
+// than these take longer, each of them alike.
+static double undescribed_seconds(const Launches *l, const TileKernel *k,
+                                  const TileConfig *c, const struct Device *d) {
+    (void)l, (void)k, (void)d;
+    enum { PROCESSORS = 132 };
+    return c->flops / (c->grid < PROCESSORS ? c->grid : PROCESSORS);
+}
+
+static const TileModel undescribed = {
+    .capability = 90, .processors = 132, .seconds = undescribed_seconds};
+
+static const TileModels *models_or_one(const TileModels *models) {
+    static const TileModels one = {&undescribed, 1};
+    return models != NULL && models->count > 0 ? models : &one;
+}
+
+// ---- sizes ----
+
+int power_for(int64_t n, int least, int most) {
+    int power = least;
+    while (power < most && power < n)
+        power *= 2;
+    return power;
+}
+
+// The columns of a tile, between powers of two.  If a block's columns tell its
+// group, each group has whole tiles.
+static int choose_columns(const TileSchedule *s, int least, int most) {
+    int64_t columns = s->cover.columns;
+    int power = most;
+    if (s->groups == 1 || s->load == WEIGHT_GRAD)
+        return power_for(columns, least, most);
+    while (columns / s->groups % power != 0)
+        power /= 2;
+    return power;
+}
+
+// Cuts a tile to the extents of the problem; a smaller one has fewer warps.
+static TileSizes cut(const TileSchedule *s, TileSizes tile) {
+    enum { LEAST_ROWS = 32, LEAST = 16, FLAT = 32, FEW = 64 * 64, WARPS = 4 };
+    TileSizes size = tile;
+    size.rows = power_for(s->cover.rows, LEAST_ROWS, tile.rows);
+    size.columns = choose_columns(s, LEAST, tile.columns);
+    size.depth = power_for(s->depth, LEAST, tile.depth);
+    if (s->load == WINDOW_FLAT && size.depth > FLAT)
+        size.depth = FLAT;
+    if ((size.rows != tile.rows || size.columns != tile.columns) &&
+        size.rows * size.columns <= FEW)
+        size.warps = WARPS;
+    return size;
+}
+
+void tile_apply(TileSchedule *s, const TileConfig *c) {
+    s->size = (TileSizes){c->rows, c->columns, c->depth, c->warps};
+    s->parts = c->parts;
+    s->part =
+        divide_up(divide_up(s->depth, c->depth), c->parts) * (int64_t)c->depth;
+    s->swizzle = c->swizzle;
+}
+
+// The fewest steps of a block's loop in a part: they take about as long as a
+// launch.
+enum { LEAST_STEPS = 8 };
+
+// Splits the reduced axis into about so many parts, each of whole steps; 1: it
+// does not.
+static int split(const TileSchedule *s, int depth, int64_t parts) {
+    int64_t steps = divide_up(s->depth, depth), most = steps / LEAST_STEPS;
+    if (!s->splits || s->slots > 0 || parts < 2 || most < 2)
+        return 1;
+    int64_t part = divide_up(steps, parts < most ? parts : most);
+    return (int)divide_up(steps, part);
+}
+
+// ---- work ----
+
+// The average steps of a block's loop, all parts of the reduced axis together.
+static double steps_of(const TileSchedule *s) {
+    double steps = (double)divide_up(s->depth, s->size.depth);
+    double taps = (double)(s->window.r * s->window.s);
+    switch (s->load) {
+    case WINDOW_TAPS:
+    case WINDOW_GRAD:
+        return steps * taps;
+    case STRIDED_GRAD:
+        return steps * taps / (double)s->cover.batch;
+    default:
+        return steps;
+    }
+}
+
+static TileConfig config_of(const TileSchedule *s, TileSizes size, int parts,
+                            int swizzle) {
+    enum { BYTES = 2 }; // of an activation
+    TileSchedule own = *s;
+    TileConfig c = {.rows = size.rows,
+                    .columns = size.columns,
+                    .depth = size.depth,
+                    .warps = size.warps,
+                    .parts = parts,
+                    .swizzle = swizzle};
+    tile_apply(&own, &c);
+    int64_t tiles = tile_count(&own);
+    double steps = (double)tiles * steps_of(&own) * size.depth;
+    c.grid = (int)(tiles * parts);
+    c.sum_grid = (int)tile_sum_blocks(&own);
+    c.workspace = tile_workspace(&own);
+    c.flops = 2 * steps * size.rows * size.columns;
+    c.loaded = BYTES * steps * (size.rows + size.columns);
+    c.down = divide_up(own.cover.rows, size.rows);
+    c.across = divide_up(own.cover.columns, size.columns);
+    c.matrices = tiles / (c.down * c.across);
+    return c;
+}
+
+// ---- ranking ----
+
+static bool same_tile(const TileConfig *a, const TileConfig *b) {
+    return a->rows == b->rows && a->columns == b->columns &&
+           a->depth == b->depth && a->warps == b->warps;
+}
+
+static bool same(const TileConfig *a, const TileConfig *b) {
+    return same_tile(a, b) && a->parts == b->parts && a->swizzle == b->swizzle;
+}
+
+static double seconds_of(const TileModel *m, const Launches *l,
+                         const TileKernel *k, const TileConfig *c) {
+    return m->seconds(l, k, c, m->device);
+}
+
+static int find_config(TileKernel *k, const TileConfig *c, Arena *a) {
+    int i = 0;
+    while (i < k->num_configs && !same(&k->config[i], c))
+        i++;
+    if (i == k->num_configs)
+        ARENA_APPEND(a, k->config, k->num_configs, *c);
+    return i;
+}
+
+static void add_candidate(TileKernel *k, TileRanking *r, const TileConfig *c,
+                          double seconds, Arena *a) {
+    int number = find_config(k, c, a);
+    for (int i = 0; i < r->count; i++)
+        if (r->config[i] == number)
+            return;
+    r->config[r->count] = number;
+    r->seconds[r->count++] = seconds;
+}
+
+void tile_rank(TileKernel *k, const Launches *l, const TileModels *models,
+               TileCandidates *candidates, void *context, Arena *a) {
+    const TileModels *all = models_or_one(models);
+    k->ranking = ARENA_ARRAY(a, (size_t)all->count + 1, TileRanking);
+    for (int m = 0; m < all->count; m++) {
+        TileConfig c[TILE_CANDIDATES] = {{0}};
+        candidates(context, &all->model[m], c);
+        for (int i = 0; i < TILE_CANDIDATES && c[i].rows > 0; i++)
+            add_candidate(k, &k->ranking[m], &c[i],
+                          seconds_of(&all->model[m], l, k, &c[i]), a);
+    }
+}
+
+TileSizes tile_attention_sizes(int capability, int i) {
+    const Generation *g = generation_of(capability);
+    return (TileSizes){.columns = g->attention[i].other,
+                       .warps = g->attention[i].warps};
+}
+
+// The candidates of a kernel for a GPU.
+typedef struct {
+    const TileSchedule *s;
+    const TileKernel *k;
+    const Launches *l;
+    const TileModel *m;
+    TileConfig config[MOST_TILES + TILE_CANDIDATES];
+    double seconds[MOST_TILES + TILE_CANDIDATES];
+    int count;
+} Search;
+
+static void take_faster(const Search *s, const TileConfig *c, TileConfig *best,
+                        double *seconds) {
+    static const double CLEARLY = 0.99;
+    double own = seconds_of(s->m, s->l, s->k, c);
+    if (*seconds == 0 || own < CLEARLY * *seconds) {
+        *best = *c;
+        *seconds = own;
+    }
+}
+
+// Configurations that differ in the parts of the reduced axis, which fill some
+// waves of blocks, or in the order of blocks are one candidate, the fastest of
+// them: the simpler one if another is not clearly faster.
+static TileConfig choose_order(const Search *s, TileSizes size,
+                               double *seconds) {
+    enum { WAVES = 4, SWIZZLE = 8 };
+    TileConfig best, c = config_of(s->s, size, 1, 1);
+    int64_t tiles = c.grid;
+    *seconds = 0;
+    take_faster(s, &c, &best, seconds);
+    for (int waves = 1; waves <= WAVES; waves++) {
+        int parts = split(s->s, size.depth, waves * s->m->processors / tiles);
+        c = config_of(s->s, size, parts, 1);
+        take_faster(s, &c, &best, seconds);
+    }
+    if (best.down > 1 && best.across > 1) {
+        c = config_of(s->s, size, 1, SWIZZLE);
+        take_faster(s, &c, &best, seconds);
+    }
+    return best;
+}
+
+static void add(Search *s, TileSizes size) {
+    TileConfig c = {.rows = size.rows,
+                    .columns = size.columns,
+                    .depth = size.depth,
+                    .warps = size.warps};
+    for (int i = 0; i < s->count; i++)
+        if (same_tile(&s->config[i], &c))
+            return;
+    s->config[s->count] = choose_order(s, size, &s->seconds[s->count]);
+    s->count++;
+}
+
+// Small problems have few tiles: others differ in warps and depth.
+static void add_variants(Search *s) {
+    enum { LEAST = 16, WARPS = 4 + 8 };
+    const TileConfig first = s->config[0];
+    for (int i = 1; i < TILE_CANDIDATES && s->count < TILE_CANDIDATES; i++) {
+        TileSizes size = {first.rows, first.columns, first.depth, first.warps};
+        if (i % 2 == 1)
+            size.warps = WARPS - size.warps;
+        if (i >= 2 && size.depth > LEAST)
+            size.depth /= 2;
+        add(s, size);
+    }
+}
+
+// By insertion: equally fast ones stay in the order of the table.
+static void sort(Search *s) {
+    for (int i = 1; i < s->count; i++)
+        for (int k = i; k > 0 && s->seconds[k] < s->seconds[k - 1]; k--) {
+            TileConfig c = s->config[k];
+            double seconds = s->seconds[k];
+            s->config[k] = s->config[k - 1];
+            s->seconds[k] = s->seconds[k - 1];
+            s->config[k - 1] = c;
+            s->seconds[k - 1] = seconds;
+        }
+}
+
+static void find_candidates(void *context, const TileModel *m,
+                            TileConfig to[TILE_CANDIDATES]) {
+    Search *s = context;
+    const Generation *g = generation_of(m->capability);
+    s->m = m;
+    s->count = 0;
+    for (int i = 0; i < MOST_TILES && g->tile[i].rows > 0; i++)
+        add(s, cut(s->s, g->tile[i]));
+    add_variants(s);
+    sort(s);
+    for (int i = 0; i < TILE_CANDIDATES && i < s->count; i++)
+        to[i] = s->config[i];
+}
+
+void tile_configure(TileKernel *k, const TileSchedule *s, const Launches *l,
+                    const TileModels *models, Arena *a) {
+    Search search = {.s = s, .k = k, .l = l};
+    tile_rank(k, l, models, find_candidates, &search, a);
+}
