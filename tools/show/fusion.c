@@ -1,7 +1,6 @@
 // Fusion: prints the operations that share a kernel, and the reasons why others
 // do not.
 #include "tools/show/inspect.h"
-#include "tools/tile.h"
 
 #include <string.h>
 
@@ -69,28 +68,36 @@ static void groups_print(Text *t, const Launches *launches, int k) {
              "channels for tensor cores: 16, and a multiple of 8\n");
 }
 
+static void candidates_print(Text *t, const TileKernel *k) {
+    double seconds;
+    const TileConfig *c;
+    for (int i = 0; (c = tile_candidate(k, i, &seconds)) != NULL; i++)
+        text_add(t, "      %.2f us: %s\n", 1e6 * seconds,
+                 tile_config_text(c, t->arena));
+}
+
 // Prints the tile kernel that may compute a call or attention.
 static void tile_print(Text *t, const Inspection *in, const Launches *launches,
-                       const TileKernel *tile, int k) {
-    groups_print(t, launches, k);
-    for (int i = 0; i < launches->plan->tiles.count; i++) {
-        const TileFusion *f = tile[i].fusion;
-        if ((f->call < 0 ? f->kernel : f->call) != k)
+                       const Inspected *l) {
+    const TileKernel *tile = l->tile;
+    const char *word = " with";
+    groups_print(t, launches, l->index);
+    if (tile == NULL)
+        return;
+    text_add(t, tile->second != NULL ? "  can be two tile kernels"
+                                     : "  can be a tile kernel");
+    for (int o = 0; o <= TILE_OPERANDS && tile->fusion->call >= 0; o++) {
+        int with = o < TILE_OPERANDS ? tile->fusion->prologue[o]
+                                     : tile->fusion->kernel;
+        if (with < 0)
             continue;
-        TileTime p = tile_time(launches, &tile[i], in->device);
-        text_add(t, tile[i].second != NULL ? "  can be two tile kernels"
-                                           : "  can be a tile kernel");
-        const char *word = " with";
-        for (int o = 0; o <= TILE_OPERANDS; o++) {
-            int with = o < TILE_OPERANDS ? f->prologue[o] : f->kernel;
-            if (with < 0 || f->call < 0)
-                continue;
-            text_add(t, "%s %s", word, launch_name(&in->launch[with]));
-            word = ",";
-        }
-        text_add(t, "\n    estimated at %.2f us in place of %.2f\n",
-                 1e6 * p.tile, 1e6 * p.library);
+        text_add(t, "%s %s", word, launch_name(&in->launch[with]));
+        word = ",";
     }
+    text_add(t, "\n    estimated at %.2f us in place of %.2f\n",
+             1e6 * l->tile_time.tile, 1e6 * l->tile_time.library);
+    for (; tile != NULL; tile = tile->second)
+        candidates_print(t, tile);
 }
 
 // "reads %12 of k03_..." or "leaves %12 to k05_...".
@@ -112,16 +119,13 @@ static void readers_print(Text *t, const Inspection *in, int k) {
 
 void fusion_print(Text *t, const Inspection *in) {
     const Launches *launches = &in->launches[in->step - in->plan->step];
-    const TileModel model = tile_model(in->device);
-    const TileKernel *tile =
-        codegen_tile_kernels(launches, &(TileModels){&model, 1}, t->arena);
     for (int k = 0; k < in->count; k++) {
         const Inspected *l = &in->launch[k];
         if (!l->chosen)
             continue;
         text_add(t, "%s\n", launch_name(l));
         operations_print(t, l);
-        tile_print(t, in, launches, tile, k);
+        tile_print(t, in, launches, l);
         if (may_merge_before(&launches->plan->merged, k))
             text_add(t, "  can be merged with %s\n", launch_name(l - 1));
         else

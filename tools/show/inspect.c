@@ -124,7 +124,8 @@ static void roofline(Inspected *l, const Device *d) {
         l->flops += operation_flops(g, n);
     l->bytes = l->group->bytes;
     l->cost = l->kernel->cost;
-    if (l->group->iteration_space != NULL && !group_is_multi_tensor(l->group->kind))
+    if (l->group->iteration_space != NULL &&
+        !group_is_multi_tensor(l->group->kind))
         l->elements = type_count(l->group->iteration_space);
     double memory = (double)l->bytes / d->bandwidth;
     double arithmetic = (double)l->flops / peak_of(g, l->group, d);
@@ -228,6 +229,7 @@ static void step_inspect(Show *s, Inspection *in, const Step *step,
     Selected j = step_select(s->a, in->plan, step, in->device);
     fusions_find(first, launches, &j);
     edges_find(first, step->plan);
+    tiles_find(s->a, first, launches, in->device);
     merged_inspect(s, in, first, launches, &j);
     in->count += launches->count;
 }

@@ -6,6 +6,7 @@
 #include "codegen/codegen.h"
 #include "tools/machine.h"
 #include "tools/show/show.h"
+#include "tools/tile.h"
 
 enum { MAX_ARCHS = 16 };
 
@@ -51,6 +52,8 @@ typedef struct {
     bool chosen;                     // selected by --kernel, --line and --op
     bool taken;                      // the device uses this merged launch
     const char *fused_into, *fusion; // library call that does its work
+    const TileKernel *tile; // that can compute it; NULL: none
+    TileTime tile_time;     // of that
     const Edge *edge;                // its reads of other launches' results
     int num_edges;
     const char *merged_as; // the merged launch that contains it
@@ -158,6 +161,12 @@ ViewWriter ptx_write, sass_write;
 // ---- tile.c ----
 
 ViewWriter tile_write;
+
+// Finds the tile kernels of a step, whose launches begin at first.
+void tiles_find(Arena *a, Inspected *first, const Launches *l, const Device *d);
+// Configuration number i of those that builds try for the device, the best
+// first, with its estimate; NULL behind the last.
+const TileConfig *tile_candidate(const TileKernel *k, int i, double *seconds);
 
 // ---- disassembler.c ----
 

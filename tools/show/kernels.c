@@ -76,11 +76,23 @@ static void estimate_add(Text *t, const Inspected *l, const Device *d) {
     if (l->cost.waits > 0)
         text_add(t, ", %.2f us of it for the last block",
                  1e6 * tail_seconds(&l->cost));
-    text_add(t,
-             ", %d registers, resident blocks: %d, %" PRId64
-             " bytes in flight\n",
-             l->cost.registers, resident_blocks(&l->cost, d),
-             bytes_in_flight(&l->cost, d));
+    text_add(
+        t, ", %d registers, resident blocks: %d, %" PRId64 " bytes in flight\n",
+        l->cost.registers, resident_blocks(&l->cost, d),
+        bytes_in_flight(&l->cost, d));
+}
+
+// Adds the tile kernel that can do its work, with other launches'.
+static void tile_add(Text *t, const Inspected *l) {
+    for (const TileKernel *k = l->tile; k != NULL; k = k->second) {
+        double seconds;
+        const TileConfig *c = tile_candidate(k, 0, &seconds);
+        text_add(t, "// tile       %s: %s, %.2f us\n", k->name,
+                 tile_config_text(c, t->arena), 1e6 * seconds);
+    }
+    if (l->tile != NULL)
+        text_add(t, "//            estimated at %.2f us in place of %.2f\n",
+                 1e6 * l->tile_time.tile, 1e6 * l->tile_time.library);
 }
 
 // Adds the kernels of a merged launch, each in a line.
@@ -162,6 +174,7 @@ static void kernel_print(Text *t, const Inspection *in, const Inspected *l) {
     estimate_add(t, l, in->device);
     time_add(t, l, in->device);
     fusion_add(t, l, in->device);
+    tile_add(t, l);
     numbers_add(t, in, l);
     if (!launch_text(l))
         text_add(t, "// library call\n");

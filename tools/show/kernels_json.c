@@ -119,6 +119,36 @@ static void estimate_json(Text *t, const Inspection *in, const Inspected *l) {
     text_add(t, "}");
 }
 
+static void configs_json(Text *t, const TileKernel *k) {
+    double seconds;
+    const TileConfig *c;
+    text_add(t, "{\"name\": \"%s\", \"configurations\": [", k->name);
+    for (int i = 0; (c = tile_candidate(k, i, &seconds)) != NULL; i++)
+        text_add(t,
+                 "%s{\"rows\": %d, \"columns\": %d, \"depth\": %d, "
+                 "\"warps\": %d, \"parts\": %d, \"swizzle\": %d, "
+                 "\"blocks\": %d, \"workspace_bytes\": %lld, "
+                 "\"seconds\": %.9g}",
+                 i > 0 ? ", " : "", c->rows, c->columns, c->depth, c->warps,
+                 c->parts, c->swizzle, c->grid, (long long)c->workspace,
+                 seconds);
+    text_add(t, "]}");
+}
+
+static void tile_json(Text *t, const Inspected *l) {
+    if (l->tile == NULL) {
+        text_add(t, ", \"tile\": null");
+        return;
+    }
+    text_add(t, ", \"tile\": {\"seconds\": %.9g, \"library_seconds\": %.9g",
+             l->tile_time.tile, l->tile_time.library);
+    text_add(t, ", \"kernels\": [");
+    for (const TileKernel *k = l->tile; k != NULL; k = k->second) {
+        configs_json(t, k);
+        text_add(t, k->second != NULL ? ", " : "]}");
+    }
+}
+
 // Maps the nodes in a shared text to those of this launch.
 static void nodes_json(Text *t, const Kernel *k) {
     const long *own = k->numbers.number;
@@ -174,6 +204,7 @@ static void launch_json(Arena *a, Text *t, const Inspection *in,
     json_text(t, "fused_into", l->fused_into);
     json_text(t, "merged_with", l->merged_to);
     json_text(t, "merged_launch", l->merged_as);
+    tile_json(t, l);
     json_text(t, "text_of", k->text ? k->first->name : NULL);
     nodes_json(t, k);
     costs_json(t, in, l);

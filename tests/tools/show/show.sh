@@ -133,6 +133,31 @@ done
 sed 's/"bytes"/"byts"/' kernels.json >wrong.json
 $schema wrong.json >/dev/null && fail "schema.py finds no fault"
 
+# Configurations of tile kernels: each generation has its own, the fastest by the
+# estimate is first, and small gradients of weights are split.
+cat >ranked.py <<'END'
+import json, sys
+tiles = [l["tile"] for l in json.load(open(sys.argv[1]))["launches"] if l["tile"]]
+lists = [k["configurations"] for t in tiles for k in t["kernels"]]
+times = [[c["seconds"] for c in l] for l in lists]
+assert lists and times == [sorted(t) for t in times]
+assert all(t["seconds"] >= t["kernels"][0]["configurations"][0]["seconds"]
+           for t in tiles)
+assert any(c["parts"] > 1 and c["workspace_bytes"] > 0 for l in lists for c in l)
+print(max(c["columns"] for l in lists for c in l))
+END
+for device in h200 a100; do
+    "$SINTER" show kernels --json --device=$device "$models/resnet9.net" >$device.json
+done
+[ "$(python3 ranked.py h200.json)" = 256 ] || fail "h200: no tile of 256 columns"
+[ "$(python3 ranked.py a100.json)" = 128 ] || fail "a100: not tiles of its own"
+expect 0 "us: 128x[0-9]*x64, 8 warps, [0-9]* parts" \
+    show fusion --device=h200 "$models/resnet9.net"
+expect 0 "// 128x[0-9]*x64, 8 warps: [0-9]* blocks, .* us on NVIDIA H200, estimated" \
+    show tile --device=h200 "$models/resnet9.net"
+expect 0 "// tile  *t[0-9]*_conv__.*: 128x[0-9]*x64, 8 warps, [0-9.]* us" \
+    show kernels --device=h200 "$models/resnet9.net"
+
 # Launches have the bytes that check prints for a step, and charge each byte and
 # flop once.
 cat >sum.py <<'END'
