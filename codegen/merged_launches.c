@@ -139,14 +139,6 @@ void launches_merge(Launches *l, Arena *a) {
     }
 }
 
-// Whether tile kernels do the work of one of its kernels.
-static bool is_replaced(const TileFusions *f, MergedLaunch m) {
-    bool found = false;
-    for (int k = m.first; k < m.first + m.count; k++)
-        found |= tile_replaces(f, k);
-    return found;
-}
-
 void merged_emit(Text *t, const Launches *l, int step) {
     const Graph *device = l->plan->graph;
     if (l->plan->merged.count == 0)
@@ -155,8 +147,6 @@ void merged_emit(Text *t, const Launches *l, int step) {
                         4 * (long long)merged_barrier_counter(device);
     for (int i = 0; i < l->plan->merged.count; i++) {
         const MergedKernel *m = &l->merged[i];
-        if (is_replaced(&l->plan->tiles, m->launch))
-            continue;
         text_add(t,
                  "    {.step = %d, .launch = %d, .count = %d, .blocks = %d,\n"
                  "     .barrier = %lld, .kernel = %s_id},\n",

@@ -76,7 +76,7 @@ static void write_header(const Writer *w, Text *t) {
     text_add(t, "//   a step: %d launches, ", main_step(w)->count);
     text_add(t, "%d fewer with merged launches on CUDA\n//\n",
              merged_saving(&main_step(w)->launches->plan->merged,
-                           &main_step(w)->launches->plan->fusions, 0));
+                           &main_step(w)->launches->plan->fusions, 0, NULL));
     text_add(t, "// Tensor v12 of a step is %%12 of its graph, which "
                 "`sinter show plan\n// --graph=STEP` prints.\n\n");
     text_add(t, "#include \"runtime/rt.h\"\n\n");

@@ -107,8 +107,13 @@ static void savings_take(StepCost *c, const Plan *plan, const Step *s,
     Saving all = tile_saving(&j.plan->tiles, true);
     Saving beside = tile_saving(&j.plan->tiles, false);
     bool alone = all.bytes > j.saving.bytes + beside.bytes;
+    const bool *replaced =
+        tile_replaced(&j.plan->tiles, alone, j.plan->num_groups, a);
+    int merged = merged_saving(&j.merges, &j.plan->fusions,
+                               alone ? 0 : device->sm, replaced);
     c->tile_launches -=
-        times * (alone ? all.launches + j.merged_alone : fused + beside.launches);
+        times *
+        (merged + (alone ? all.launches : j.saving.launches + beside.launches));
     c->tile_bytes -=
         times * (alone ? all.bytes : j.saving.bytes + beside.bytes);
     arena_free(a);

@@ -181,7 +181,7 @@ double **launch_seconds(Arena *a, const Plan *plan, const Device *d,
         const Selected j = step_select(a, plan, &plan->step[i], d);
         gpu_launch_seconds(&l[i], &j, d, seconds[i], a);
         if (tiles)
-            tile_seconds(a, &l[i], d, seconds[i]);
+            tile_seconds(a, &l[i], &j, seconds[i]);
     }
     return seconds;
 }

@@ -11,8 +11,8 @@ Selected step_select(Arena *a, const Plan *plan, const Step *step,
         j.merges = step->plan->merged;
     j.saving = fusions_saving(fusions, device->sm);
     j.fused = fusions_taken(fusions, device->sm, a);
-    j.merged = merged_taken(&j.merges, fusions, j.fused, a);
-    j.merged_alone = merged_saving(&j.merges, fusions, 0);
-    j.merged_beside = merged_saving(&j.merges, fusions, device->sm);
+    j.merged = merged_taken(&j.merges, fusions, j.fused, NULL, a);
+    j.merged_alone = merged_saving(&j.merges, fusions, 0, NULL);
+    j.merged_beside = merged_saving(&j.merges, fusions, device->sm, NULL);
     return j;
 }

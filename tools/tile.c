@@ -289,8 +289,26 @@ static int step_take(Arena *a, const Launches *l, bool all,
     return taken;
 }
 
-void tile_seconds(Arena *a, const Launches *l, const Device *d,
+// A merged launch without one of its kernels is not taken, but parts of it may
+// be.
+static void split_merges(Arena *a, const TileFusions *f, const Selected *j,
+                         double *seconds) {
+    const LibraryFusions *r = &j->plan->fusions;
+    bool *replaced = ARENA_ARRAY(a, (size_t)r->num_groups + 1, bool);
+    for (int k = 0; k < r->num_groups; k++)
+        replaced[k] = tile_replaces(f, k);
+    const bool *merged = merged_taken(&j->merges, r, j->fused, replaced, a);
+    for (int i = 0; i < j->merges.count; i++) {
+        const MergedLaunch *m = &j->merges.launch[i];
+        double more = (j->merged[i] - merged[i]) * (GPU_LAUNCH - GPU_BARRIER);
+        for (int k = m->first + 1; k < m->first + m->count; k++)
+            seconds[k] += more;
+    }
+}
+
+void tile_seconds(Arena *a, const Launches *l, const Selected *j,
                   double *seconds) {
+    const Device *d = j->device;
     GraphPlan plan = *l->plan; // whose fusions it takes
     Launches own = *l;
     const TileFusions *f = &plan.tiles;
@@ -304,6 +322,7 @@ void tile_seconds(Arena *a, const Launches *l, const Device *d,
     const TileModels models = {&model, 1};
     step_take(a, &own, false, &models);
     const TileKernel *k = codegen_tile_kernels(&own, &models, a);
+    split_merges(a, f, j, seconds);
     for (int i = 0; i < f->count; i++) {
         const TileFusion *fusion = &f->fusion[i];
         if (!fusion->taken)

@@ -47,9 +47,9 @@ TileModels tiles_take(Arena *a, const Arguments *arguments, const Plan *gpu,
                       const Plan *host);
 
 // Replaces the seconds of the launches of a step whose work tile kernels do
-// that
-// --tile=auto takes: those of the call, or of attention's kernel, are theirs.
-void tile_seconds(Arena *a, const Launches *l, const Device *d,
+// that --tile=auto takes: those of the call, or of attention's kernel, are
+// theirs.  Kernels that are then not merged have the gap of a launch.
+void tile_seconds(Arena *a, const Launches *l, const Selected *j,
                   double *seconds);
 
 // ---- tile_frame.c ----

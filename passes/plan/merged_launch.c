@@ -99,20 +99,12 @@ static bool is_free(const MergedLaunch *launch, const bool *gone) {
     return true;
 }
 
-static int last_group(const MergedLaunches *j, const LibraryFusions *r) {
-    int last = 0;
-    for (int i = 0; i < j->count; i++)
-        if (j->launch[i].first + j->launch[i].count > last)
-            last = j->launch[i].first + j->launch[i].count;
-    for (int i = 0; i < r->count; i++)
-        last = r->fusion[i].kernel > last ? r->fusion[i].kernel : last;
-    return last;
-}
-
 bool *merged_taken(const MergedLaunches *j, const LibraryFusions *r,
-                   const bool *fused, Arena *a) {
+                   const bool *fused, const bool *replaced, Arena *a) {
     bool *taken = ARENA_ARRAY(a, (size_t)j->count + 1, bool);
-    bool *gone = ARENA_ARRAY(a, (size_t)last_group(j, r) + 1, bool);
+    bool *gone = ARENA_ARRAY(a, (size_t)r->num_groups + 1, bool);
+    for (int k = 0; replaced != NULL && k < r->num_groups; k++)
+        gone[k] = replaced[k];
     for (int i = 0; i < r->count; i++)
         if (fused[i] && r->fusion[i].kernel >= 0)
             gone[r->fusion[i].kernel] = true;
@@ -126,9 +118,11 @@ bool *merged_taken(const MergedLaunches *j, const LibraryFusions *r,
     return taken;
 }
 
-int merged_saving(const MergedLaunches *j, const LibraryFusions *r, int sm) {
+int merged_saving(const MergedLaunches *j, const LibraryFusions *r, int sm,
+                  const bool *replaced) {
     Arena *a = arena_new();
-    const bool *taken = merged_taken(j, r, fusions_taken(r, sm, a), a);
+    const bool *taken =
+        merged_taken(j, r, fusions_taken(r, sm, a), replaced, a);
     int saved = 0;
     for (int i = 0; i < j->count; i++)
         saved += taken[i] ? j->launch[i].count - 1 : 0;

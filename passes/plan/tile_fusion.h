@@ -126,6 +126,10 @@ const TilePrologue *tile_prologue_of(const TileFusions *f, int k);
 // taken: then its kernel is not launched.
 bool tile_skips(const TileFusions *f, int prologue);
 
+// Marks the groups that they replace: all, or only those without a part in a
+// library fusion.
+bool *tile_replaced(const TileFusions *f, bool fused, int num_groups, Arena *a);
+
 // Bytes and launches saved by fusions that a device could take: all, or only
 // those without a part in a library fusion.
 Saving tile_saving(const TileFusions *f, bool fused);

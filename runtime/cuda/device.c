@@ -375,8 +375,8 @@ static bool choose_merges(RtCuda *c, RtError *e) {
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     for (int i = 0; i < p->num_fusions; i++)
         fused[i] = rt_cuda_is_fused(c, p->fusion[i].step, p->fusion[i].launch);
-    rt_merges_choose(p, fused, c->is_chosen ? c->chosen.unmerged : NULL,
-                     c->merged);
+    rt_merges_choose(p, &c->tiles, fused,
+                     c->is_chosen ? c->chosen.unmerged : NULL, c->merged);
     free(fused);
     return true;
 }

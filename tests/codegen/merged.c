@@ -46,7 +46,7 @@ MergingDevice merged_device(RtDevice *host, const RtPlan *plan) {
     d.taken = calloc((size_t)other->num_merged + 1, sizeof *d.taken);
     if (fused == NULL || d.taken == NULL)
         abort();
-    rt_merges_choose(other, fused, NULL, d.taken);
+    rt_merges_choose(other, NULL, fused, NULL, d.taken);
     free(fused);
     d.merging.plan = other;
     return d;

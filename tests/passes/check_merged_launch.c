@@ -14,10 +14,11 @@ static const LibraryFusion statistics = {
 START_TEST(a_whole_run_is_taken_where_nothing_is_fused) {
     Arena *a = arena_new();
     const bool fused[] = {false};
-    LibraryFusions r = {.fusion = (LibraryFusion *)&statistics, .count = 1};
-    bool *taken = merged_taken(&merges, &r, fused, a);
+    LibraryFusions r = {
+        .fusion = (LibraryFusion *)&statistics, .count = 1, .num_groups = 7};
+    bool *taken = merged_taken(&merges, &r, fused, NULL, a);
     ck_assert(taken[0] && !taken[1] && taken[2]);
-    ck_assert_int_eq(merged_saving(&merges, &r, 0), 3);
+    ck_assert_int_eq(merged_saving(&merges, &r, 0, NULL), 3);
     arena_free(a);
 }
 END_TEST
@@ -28,11 +29,25 @@ START_TEST(its_rest_is_taken_where_a_kernel_is_fused) {
     Norm norm = {.statistics = 0};
     LibraryFusions r = {.fusion = (LibraryFusion *)&statistics,
                         .count = 1,
+                        .num_groups = 7,
                         .norm = &norm,
                         .num_norms = 1};
-    bool *taken = merged_taken(&merges, &r, fused, a);
+    bool *taken = merged_taken(&merges, &r, fused, NULL, a);
     ck_assert(!taken[0] && taken[1] && taken[2]);
-    ck_assert_int_eq(merged_saving(&merges, &r, 90), 2);
+    ck_assert_int_eq(merged_saving(&merges, &r, 90, NULL), 2);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(none_is_taken_whose_kernel_a_tile_kernel_replaces) {
+    Arena *a = arena_new();
+    const bool fused[] = {false};
+    const bool replaced[7] = {[1] = true, [6] = true};
+    LibraryFusions r = {
+        .fusion = (LibraryFusion *)&statistics, .count = 1, .num_groups = 7};
+    bool *taken = merged_taken(&merges, &r, fused, replaced, a);
+    ck_assert(!taken[0] && taken[1] && !taken[2]);
+    ck_assert_int_eq(merged_saving(&merges, &r, 0, replaced), 1);
     arena_free(a);
 }
 END_TEST
@@ -151,6 +166,7 @@ Suite *merged_launch_suite(void) {
     TCase *t = tcase_create("merged_launch");
     tcase_add_test(t, a_whole_run_is_taken_where_nothing_is_fused);
     tcase_add_test(t, its_rest_is_taken_where_a_kernel_is_fused);
+    tcase_add_test(t, none_is_taken_whose_kernel_a_tile_kernel_replaces);
     tcase_add_test(t, a_merged_launch_has_a_counter_of_its_own);
     tcase_add_test(t, a_long_run_is_cut);
     tcase_add_test(t, a_merge_that_costs_loads_in_flight_is_left_out);

@@ -29,14 +29,29 @@ static const RtPlan plan = {.kernel = kernels,
 
 START_TEST(none_is_taken_twice) {
     bool fused = false, taken[3];
-    rt_merges_choose(&plan, &fused, NULL, taken);
+    rt_merges_choose(&plan, NULL, &fused, NULL, taken);
     ck_assert(taken[0] && !taken[1] && taken[2]);
 }
 END_TEST
 
 START_TEST(none_with_a_fused_kernel_is_taken) {
     bool fused = true, taken[3];
-    rt_merges_choose(&plan, &fused, NULL, taken);
+    rt_merges_choose(&plan, NULL, &fused, NULL, taken);
+    ck_assert(!taken[0] && taken[1] && taken[2]);
+}
+END_TEST
+
+// A trainer without code for the GPU has its configuration -1: the merged
+// kernel runs there.
+START_TEST(none_is_taken_whose_kernel_a_tile_kernel_replaces) {
+    static const RtTile tile = {.call = 0, .step = 1, .launch = 1};
+    int config = -1;
+    RtTiles tiles = {.tile = &tile, .count = 1, .config = &config};
+    bool fused = false, taken[3];
+    rt_merges_choose(&plan, &tiles, &fused, NULL, taken);
+    ck_assert(taken[0] && !taken[1] && taken[2]);
+    config = 0;
+    rt_merges_choose(&plan, &tiles, &fused, NULL, taken);
     ck_assert(!taken[0] && taken[1] && taken[2]);
 }
 END_TEST
@@ -76,6 +91,7 @@ Suite *merged_launch_suite(void) {
     TCase *t = tcase_create("merged_launch");
     tcase_add_test(t, none_is_taken_twice);
     tcase_add_test(t, none_with_a_fused_kernel_is_taken);
+    tcase_add_test(t, none_is_taken_whose_kernel_a_tile_kernel_replaces);
     tcase_add_test(t, arguments_are_collected);
     tcase_add_test(t, other_launches_pass);
     suite_add_tcase(s, t);

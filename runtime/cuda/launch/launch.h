@@ -7,11 +7,12 @@
 
 // ---- merged_launch.c ----
 
-// Chooses merged launches of a plan: those without a fused kernel that are not
-// `unmerged` (NULL: none are) and do not overlap.  fused has one for each of
-// the plan's fusions, merged one for each of its merged launches.
-void rt_merges_choose(const RtPlan *plan, const bool *fused,
-                      const bool *unmerged, bool *merged);
+// Chooses merged launches of a plan: those without a kernel that is fused or
+// that tile kernels replace (NULL: there are none) which are not `unmerged`
+// (NULL: none are) and do not overlap.  fused has one for each of the plan's
+// fusions, merged one for each of its merged launches.
+void rt_merges_choose(const RtPlan *plan, const RtTiles *tiles,
+                      const bool *fused, const bool *unmerged, bool *merged);
 
 // Collects the launches of a step that become one.
 typedef struct {

@@ -14,9 +14,12 @@ static bool overlaps(const RtMergedLaunch *a, const RtMergedLaunch *b) {
     return covers(a, b->step, b->launch) || covers(b, a->step, a->launch);
 }
 
-static bool can_merge(const RtPlan *plan, int which, const bool *fused,
-                      const bool *merged) {
+static bool can_merge(const RtPlan *plan, const RtTiles *tiles, int which,
+                      const bool *fused, const bool *merged) {
     const RtMergedLaunch *join = &plan->merged[which];
+    for (int k = 0; tiles != NULL && k < join->count; k++)
+        if (rt_tiles_take(tiles, join->step, join->launch + k))
+            return false;
     for (int i = 0; i < plan->num_fusions; i++)
         if (fused[i] &&
             covers(join, plan->fusion[i].step, plan->fusion[i].launch))
@@ -27,11 +30,11 @@ static bool can_merge(const RtPlan *plan, int which, const bool *fused,
     return true;
 }
 
-void rt_merges_choose(const RtPlan *plan, const bool *fused,
-                      const bool *unmerged, bool *merged) {
+void rt_merges_choose(const RtPlan *plan, const RtTiles *tiles,
+                      const bool *fused, const bool *unmerged, bool *merged) {
     for (int i = 0; i < plan->num_merged; i++)
         merged[i] = (unmerged == NULL || !unmerged[i]) &&
-                    can_merge(plan, i, fused, merged);
+                    can_merge(plan, tiles, i, fused, merged);
 }
 
 void rt_merging_begin(RtMerging *m, const RtPlan *plan, const bool *merged,

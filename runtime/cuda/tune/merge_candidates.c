@@ -24,7 +24,7 @@ bool rt_tune_merged(const RtPlan *plan, const RtConvolutions *v,
     for (int i = 0; v != NULL && i < plan->num_fusions; i++)
         fused[i] = rt_convolutions_fused(v, plan->fusion[i].step,
                                          plan->fusion[i].launch);
-    rt_merges_choose(plan, fused, unmerged, merged);
+    rt_merges_choose(plan, NULL, fused, unmerged, merged);
     free(fused);
     return true;
 }

@@ -76,6 +76,15 @@ expect_says "tile kernel .*a library call does its work"
 near refused library 1024
 SINTER_DOUBLE_DEVICE="$work/a100.json" train earlier 64
 near earlier library 1024
+# A merged launch with a kernel that a tile kernel replaces is one where the tile
+# kernel cannot run.
+merged() {
+    grep -c cuLaunchCooperativeKernel "$1.log"
+}
+[ "$(merged earlier)" -gt "$(merged tiles)" ] ||
+    fail "$(merged tiles) merged launches with tile kernels, $(merged earlier) without"
+[ "$(merged earlier)" -eq "$(merged library)" ] ||
+    fail "$(merged library) merged launches without tile kernels, $(merged earlier) here"
 grep -q "cuLaunchKernel t[0-9][0-9]*_" earlier.log &&
     fail "a tile kernel for another GPU was launched"
 exit 0
