@@ -453,13 +453,9 @@ static bool hide_calls(RtCuda *c, RtError *e) {
     return true;
 }
 
-// Autotuning measures library calls and kernels.
 static bool open_tiles(RtCuda *c, const RtOptions *o, RtError *e) {
-    RtPlan plan = *c->plan;
-    if (o != NULL && o->tune)
-        plan.num_tiles = 0;
-    return rt_tiles_open(&c->tiles, &c->gpu, c->trainer, &plan, e) &&
-           hide_calls(c, e);
+    return rt_tiles_open(&c->tiles, &c->gpu, c->trainer, c->plan, e) &&
+           rt_tuning_tiles(c, o, e) && hide_calls(c, e);
 }
 
 // Kernels compile while the context is made and calls are planned; libraries
@@ -526,14 +522,15 @@ static bool open_nvjpeg(RtCuda *c, const RtOptions *o, RtError *e) {
     return c->nvjpeg != NULL;
 }
 
-static bool load_tiles(RtCuda *c, RtError *e) {
-    rt_tiles_load(&c->tiles, c->trainer, false);
+// Autotuning measures all configurations.
+static bool load_tiles(RtCuda *c, const RtOptions *o, RtError *e) {
+    rt_tiles_load(&c->tiles, o != NULL && o->tune);
     return hide_calls(c, e);
 }
 
 static bool open_all(RtCuda *c, int ordinal, const RtOptions *o, RtLaps *laps,
                      RtError *e) {
-    return open_gpu(c, ordinal, o, laps, e) && load_tiles(c, e) &&
+    return open_gpu(c, ordinal, o, laps, e) && load_tiles(c, o, e) &&
            open_calls(c, o, laps, e) && open_nvjpeg(c, o, e) &&
            list_kernels(c, e) &&
            rt_kernels_load(&c->kernels, c->needed, laps, e) && load_sum(c, e);

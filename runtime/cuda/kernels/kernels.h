@@ -206,6 +206,7 @@ bool rt_kernels_set_global(const RtKernels *k, const char *variable,
 
 // The code of a configuration.
 typedef struct {
+    const char *bytes;   // that the trainer has for the GPU; NULL: none
     CUmodule module;     // NULL: it is not on the GPU
     CUfunction function; // of the kernel
     CUfunction sums;     // that adds its partial sums; NULL: it leaves none
@@ -220,7 +221,7 @@ typedef struct {
     const RtPrologue *prologue;
     int num_prologues;
     int *best;        // configuration of each without autotuning, or -1
-    int *config;      // that each takes; -1: it is not usable
+    int *config;      // that each takes; -1: it is not used
     RtTileCode *code; // by the numbers of codes
     int num_codes;
     CUdeviceptr workspace; // for any of them
@@ -232,11 +233,16 @@ bool rt_tiles_open(RtTiles *k, const RtGpu *gpu, const RtTrainer *t,
 // Loads it, for each kernel that of its configuration, or with `all` that of
 // all configurations.  The driver may refuse it, as one for an earlier CUDA
 // does.
-void rt_tiles_load(RtTiles *k, const RtTrainer *t, bool all);
+void rt_tiles_load(RtTiles *k, bool all);
 void rt_tiles_close(RtTiles *k);
 
-// Whether code of a tile kernel's configuration is on the GPU.
+// Whether the trainer has code of a tile kernel's configuration for the GPU,
+// and whether that is loaded.
+bool rt_tiles_carry(const RtTiles *k, int tile, int config);
 bool rt_tiles_has(const RtTiles *k, int tile, int config);
+// Takes for each tile kernel the configuration whose number is one less; 0: it
+// is not used.  NULL: those that the trainer has first.
+void rt_tiles_choose(RtTiles *k, const int *tile);
 
 // Bytes for partial sums, which one launch reads before the next writes them;
 // and their address.

@@ -33,19 +33,20 @@ static bool find_sums(RtTiles *k, RtTileCode *code, const RtTile *tile,
 static void unload(const RtTiles *k, RtTileCode *code) {
     if (code->module != NULL)
         k->gpu->cu->module_unload(code->module);
-    *code = (RtTileCode){0};
+    *code = (RtTileCode){.bytes = code->bytes};
 }
 
 // Equal kernels share code: the first loads it.
-static void load(RtTiles *k, int i, int config, const char *bytes) {
+static void load(RtTiles *k, int i, int config) {
     const RtDriver *cu = k->gpu->cu;
     const RtTile *tile = &k->tile[i];
     RtTileCode *code = &k->code[tile->code + config];
     RtError e;
-    if (code->module != NULL)
+    if (code->module != NULL || code->bytes == NULL)
         return;
-    if (rt_driver_good(cu, cu->module_load(&code->module, bytes, 0, NULL, NULL),
-                       &e, "load tile kernel %s", tile->name) &&
+    if (rt_driver_good(
+            cu, cu->module_load(&code->module, code->bytes, 0, NULL, NULL), &e,
+            "load tile kernel %s", tile->name) &&
         find(k, code->module, &code->function, tile->name, &e) &&
         find_sums(k, code, tile, config, &e))
         return;
@@ -54,11 +55,15 @@ static void load(RtTiles *k, int i, int config, const char *bytes) {
             tile->call < 0 ? "another kernel" : "a library call");
 }
 
-static int find_best(const RtTiles *k, const RtTrainer *t, int i) {
+// Finds the code of each configuration, and the best of these.
+static int find_code(const RtTiles *k, const RtTrainer *t, int i) {
     const RtTile *tile = &k->tile[i];
-    int number = tile->code - 1;
-    rt_embedded_tile(t, rt_gpu_capability(k->gpu), tile->code,
-                     tile->num_configs, &number);
+    const int gpu = rt_gpu_capability(k->gpu);
+    int number = tile->code - 1, own;
+    for (int c = 0; c < tile->num_configs; c++)
+        k->code[tile->code + c].bytes =
+            rt_embedded_tile(t, gpu, tile->code + c, 1, &own);
+    rt_embedded_tile(t, gpu, tile->code, tile->num_configs, &number);
     return number - tile->code;
 }
 
@@ -79,28 +84,32 @@ bool rt_tiles_open(RtTiles *k, const RtGpu *gpu, const RtTrainer *t,
     if (k->best == NULL || k->config == NULL || k->code == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     for (int i = 0; i < k->count; i++)
-        k->best[i] = k->config[i] = find_best(k, t, i);
+        k->best[i] = k->config[i] = find_code(k, t, i);
     return true;
+}
+
+bool rt_tiles_carry(const RtTiles *k, int tile, int config) {
+    return config >= 0 && k->code[k->tile[tile].code + config].bytes != NULL;
 }
 
 bool rt_tiles_has(const RtTiles *k, int tile, int config) {
     return config >= 0 && k->code[k->tile[tile].code + config].module != NULL;
 }
 
-void rt_tiles_load(RtTiles *k, const RtTrainer *t, bool all) {
+void rt_tiles_choose(RtTiles *k, const int *tile) {
+    for (int i = 0; i < k->count; i++)
+        k->config[i] = tile != NULL ? tile[i] - 1 : k->best[i];
+}
+
+void rt_tiles_load(RtTiles *k, bool all) {
     for (int i = 0; i < k->count; i++) {
-        const RtTile *tile = &k->tile[i];
-        for (int c = 0, number; c < tile->num_configs; c++) {
-            const char *code =
-                all || c == k->config[i]
-                    ? rt_embedded_tile(t, rt_gpu_capability(k->gpu),
-                                       tile->code + c, 1, &number)
-                    : NULL;
-            if (code != NULL)
-                load(k, i, c, code);
-        }
+        for (int c = 0; c < k->tile[i].num_configs; c++)
+            if (all || c == k->config[i])
+                load(k, i, c);
+        if (!rt_tiles_has(k, i, k->best[i]))
+            k->best[i] = -1;
         if (!rt_tiles_has(k, i, k->config[i]))
-            k->best[i] = k->config[i] = -1;
+            k->config[i] = -1;
     }
 }
 
@@ -167,9 +176,9 @@ size_t rt_tiles_workspace(const RtTiles *k) {
     enum { ALIGNMENT = 256 };
     size_t most = 0;
     for (int i = 0; i < k->count; i++)
-        if (k->config[i] >= 0 &&
-            k->tile[i].config[k->config[i]].workspace > most)
-            most = k->tile[i].config[k->config[i]].workspace;
+        for (int c = 0; c < k->tile[i].num_configs; c++)
+            if (rt_tiles_has(k, i, c) && k->tile[i].config[c].workspace > most)
+                most = k->tile[i].config[c].workspace;
     return (most + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 

@@ -39,6 +39,8 @@ typedef struct {
     int num_algorithms;
     bool *fused;      // for each of the plan's fusions
     bool *unmerged;   // for each of its merged launches
+    int *tile; // for each of its tile kernels 1 + its configuration; 0: a
+               // library call or a kernel does its work
     bool may_compile; // fusions without a choice may be compiled
 } RtChosen;
 

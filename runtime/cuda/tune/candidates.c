@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Candidates: products first; then convolutions in three stages, without
-// fusions, with statistics alone and with all fusions; then merged launches. In
-// each run of the step every convolution uses its next candidate.
+// fusions, with statistics alone and with all fusions; then tile kernels in
+// place of these; then merged launches.  In each run of the step every
+// convolution uses its next candidate.
 
 #include "runtime/cuda/tune/tune.h"
 
@@ -214,13 +215,14 @@ static void mark_chosen(const Tune *u, const RtConvolutions *v) {
 
 // ---- the whole step ----
 
-static bool measure_total(const Tune *u, RtConvolutions *v,
+static bool measure_total(const Tune *u, RtConvolutions *v, const int *tile,
                           const bool *unmerged, double *total, RtError *e) {
     const RtPlan *p = u->known.t->plan;
     bool *merged = calloc((size_t)p->num_merged + 1, sizeof *merged);
     bool good = merged != NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
-    const RtCandidate candidate = {.convolutions = v, .merged = merged};
-    good = good && rt_tune_merged(p, v, unmerged, merged, e) &&
+    const RtCandidate candidate = {
+        .convolutions = v, .merged = merged, .tile = tile};
+    good = good && rt_tune_merged(u->known.t, v, tile, unmerged, merged, e) &&
            u->known.t->measure(u->known.t->arg, &candidate, u->seconds, e);
     *total = 0;
     for (int i = 0; good && i < u->known.t->launches; i++)
@@ -230,7 +232,8 @@ static bool measure_total(const Tune *u, RtConvolutions *v,
 }
 
 static bool measure_before(Tune *u, double *before, RtError *e) {
-    return plan_as(u, NULL, e) && measure_total(u, u->last, NULL, before, e);
+    return plan_as(u, NULL, e) &&
+           measure_total(u, u->last, NULL, NULL, before, e);
 }
 
 static bool tune_convolutions(Tune *u, RtError *e) {
@@ -248,8 +251,10 @@ static bool tune_convolutions(Tune *u, RtError *e) {
 // Measures the step as later runs will run it.
 static bool measure_after(Tune *u, double *after, RtError *e) {
     if (!plan_as(u, u->known.chosen, e) ||
+        !rt_tune_tiles(u->known.t, u->last, u->known.chosen, e) ||
         !rt_tune_merges(u->known.t, u->last, u->known.chosen, e) ||
-        !measure_total(u, u->last, u->known.chosen->unmerged, after, e))
+        !measure_total(u, u->last, u->known.chosen->tile,
+                       u->known.chosen->unmerged, after, e))
         return false;
     if (u->last == NULL)
         return true;

@@ -16,15 +16,19 @@ typedef struct {
     double *merged_took, *separate_took; // seconds of launches
 } Tune;
 
-bool rt_tune_merged(const RtPlan *plan, const RtConvolutions *v,
+bool rt_tune_merged(const RtTuner *t, const RtConvolutions *v, const int *tile,
                     const bool *unmerged, bool *merged, RtError *e) {
+    const RtPlan *plan = t->plan;
+    const RtTiles *tiles = tile != NULL ? t->tiles : NULL;
     bool *fused = calloc((size_t)plan->num_fusions + 1, sizeof *fused);
     if (fused == NULL)
         return rt_fail(e, EXIT_MEMORY, "out of memory");
     for (int i = 0; v != NULL && i < plan->num_fusions; i++)
         fused[i] = rt_convolutions_fused(v, plan->fusion[i].step,
                                          plan->fusion[i].launch);
-    rt_merges_choose(plan, NULL, fused, unmerged, merged);
+    if (tiles != NULL)
+        rt_tiles_choose(t->tiles, tile);
+    rt_merges_choose(plan, tiles, fused, unmerged, merged);
     free(fused);
     return true;
 }
@@ -37,7 +41,7 @@ static bool is_of_step(const Tune *u, int join) {
 static bool choose_merges(Tune *u, const RtChosen *out, bool *any, RtError *e) {
     const RtPlan *p = u->t->plan;
     *any = false;
-    if (!rt_tune_merged(p, u->v, out->unmerged, u->merged, e))
+    if (!rt_tune_merged(u->t, u->v, out->tile, out->unmerged, u->merged, e))
         return false;
     for (int i = 0; i < u->t->launches; i++)
         u->within[i] = false;
@@ -89,8 +93,8 @@ static bool learn(const Tune *u, int which, RtChosen *out, RtError *e) {
 }
 
 static bool measure_round(Tune *u, RtChosen *out, RtError *e) {
-    const RtCandidate merged = {u->v, u->merged, u->within};
-    const RtCandidate separate = {u->v, NULL, u->within};
+    const RtCandidate merged = {u->v, u->merged, u->within, out->tile};
+    const RtCandidate separate = {u->v, NULL, u->within, out->tile};
     if (!u->t->measure(u->t->arg, &merged, u->merged_took, e) ||
         !u->t->measure(u->t->arg, &separate, u->separate_took, e))
         return false;

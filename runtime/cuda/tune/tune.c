@@ -10,10 +10,12 @@
 
 // ---- the file ----
 
+// Its plan has all calls, those of tile kernels, too.
 static RtTuningKey key_of(const RtCuda *c) {
     const RtLibraryCalls *calls = &c->calls;
     return (RtTuningKey){
-        .plan = c->plan,
+        .plan = c->call != NULL ? &c->tiled : c->plan,
+        .tiles = c->tiles.count > 0 ? &c->tiles : NULL,
         .gpu = c->gpu.name,
         .capability = rt_gpu_capability(&c->gpu),
         .processors = c->gpu.processors,
@@ -33,15 +35,39 @@ static char *path_in_cache(const RtTuningKey *key) {
     return path;
 }
 
+static bool choose_none(RtTiles *k, RtError *e) {
+    int *none = calloc((size_t)k->count + 1, sizeof *none);
+    if (none == NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    rt_tiles_choose(k, none);
+    free(none);
+    return true;
+}
+
+bool rt_tuning_tiles(RtCuda *c, const RtOptions *o, RtError *e) {
+    const char *given = o != NULL ? o->tuning : NULL;
+    const RtTuningKey key = key_of(c);
+    RtChosen chosen;
+    RtError own;
+    c->tuning_files = given != NULL ? &rt_system_files : &rt_private_files;
+    c->tuning_path = given != NULL ? rt_path("%s", given) : path_in_cache(&key);
+    if (c->tuning_path == NULL && given != NULL)
+        return rt_fail(e, EXIT_MEMORY, "out of memory");
+    if (o != NULL && o->tune)
+        return choose_none(&c->tiles, e);
+    if (c->tuning_path == NULL || c->tiles.count == 0 ||
+        !rt_tuning_read(&chosen, c->tuning_path, &key, c->tuning_files, &own))
+        return true;
+    rt_tiles_choose(&c->tiles, chosen.tile);
+    rt_chosen_free(&chosen);
+    return true;
+}
+
 bool rt_tuning_load(RtCuda *c, const RtOptions *o, RtError *e) {
     const char *given = o != NULL ? o->tuning : NULL;
     const RtTuningKey key = key_of(c);
     RtError own;
-    c->tuning_files = given != NULL ? &rt_system_files : &rt_private_files;
-    c->tuning_path = given != NULL ? rt_path("%s", given) : path_in_cache(&key);
-    if (c->tuning_path == NULL)
-        return given == NULL || rt_fail(e, EXIT_MEMORY, "out of memory");
-    if (o != NULL && o->tune)
+    if (c->tuning_path == NULL || (o != NULL && o->tune))
         return true;
     c->is_chosen =
         rt_tuning_read(&c->chosen, c->tuning_path, &key, c->tuning_files, &own);
@@ -58,6 +84,7 @@ typedef struct {
     RtCuda *c;
     RtColdTimer timer;
     bool *merged; // for each merged launch of the plan
+    int *none;    // choices of tile kernels: not one
 } Bench;
 
 // The first run loads the libraries' kernels and does not count.
@@ -82,6 +109,8 @@ static bool measure_as(Bench *b, const RtCandidate *candidate, double *seconds,
     if (candidate->merged != NULL)
         memcpy(b->merged, candidate->merged, (size_t)c->plan->num_merged);
     b->timer.within = candidate->within;
+    rt_tiles_choose(&c->tiles,
+                    candidate->tile != NULL ? candidate->tile : b->none);
     c->timer = &b->timer.timer;
     c->merged = b->merged;
     bool good = rt_library_calls_set_flags(&c->calls, &c->kernels, e) &&
@@ -139,6 +168,7 @@ static bool tune_step(Bench *b, RtTuningResults *results, RtError *e) {
     const RtTuner tuner = {
         .cudnn = c->calls.convolutions != NULL ? &c->calls.cudnn : NULL,
         .matmuls = c->calls.matmuls,
+        .tiles = c->tiles.count > 0 ? &c->tiles : NULL,
         .plan = c->plan,
         .step = c->step,
         .launches = b->timer.launches,
@@ -159,7 +189,7 @@ static bool tune_step(Bench *b, RtTuningResults *results, RtError *e) {
 
 static bool is_possible(const RtCuda *c, RtError *e) {
     if (c->calls.convolutions == NULL && c->calls.matmuls == NULL &&
-        c->plan->num_merged == 0)
+        c->plan->num_merged == 0 && c->tiles.count == 0)
         return rt_fail(e, EXIT_USAGE, "this trainer has nothing to tune");
     return c->tuning_path != NULL ||
            rt_fail(e, EXIT_IO,
@@ -181,16 +211,18 @@ static bool load_all_kernels(RtCuda *c, RtError *e) {
 
 static bool tune(RtCuda *c, int launches, RtError *e) {
     Bench b = {.c = c,
-               .merged = calloc((size_t)c->plan->num_merged + 1, sizeof(bool))};
+               .merged = calloc((size_t)c->plan->num_merged + 1, sizeof(bool)),
+               .none = calloc((size_t)c->tiles.count + 1, sizeof(int))};
     RtTuningResults results = {0};
-    bool good =
-        (b.merged != NULL || rt_fail(e, EXIT_MEMORY, "out of memory")) &&
-        is_possible(c, e) &&
-        rt_cold_timer_open(&b.timer, &c->gpu, c->stream, launches, e) &&
-        tune_step(&b, &results, e);
+    bool good = ((b.merged != NULL && b.none != NULL) ||
+                 rt_fail(e, EXIT_MEMORY, "out of memory")) &&
+                is_possible(c, e) &&
+                rt_cold_timer_open(&b.timer, &c->gpu, c->stream, launches, e) &&
+                tune_step(&b, &results, e);
     rt_cold_timer_close(&b.timer);
     rt_tuning_results_free(&results);
     free(b.merged);
+    free(b.none);
     return good;
 }
 

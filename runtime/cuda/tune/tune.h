@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-// Tune: measures candidates of library calls, library fusions and merged
-// launches on a GPU, and keeps the fastest in a file.
+// Tune: measures candidates of library calls, library fusions, tile kernels and
+// merged launches on a GPU, and keeps the fastest in a file.
 //
-// The rest of the device needs two functions of this folder, which device.c
+// The rest of the device needs three functions of this folder, which device.c
 // calls, and the RtChosen that they fill.
 #ifndef RUNTIME_CUDA_TUNE_H
 #define RUNTIME_CUDA_TUNE_H
@@ -13,9 +13,14 @@
 
 // ---- tune.c ----
 
-// Fills c->chosen from the file that the options name, which must fit, or from
-// the user's cache.  Not if the options (NULL: none) ask to tune.  The
-// libraries are open, for their versions.
+// Finds the file that the options (NULL: none) name, or one in the user's
+// cache, and chooses tile kernels as it says if it fits: the calls of others
+// need libraries, which are not open yet.  If the options ask to tune it
+// chooses none.
+bool rt_tuning_tiles(RtCuda *c, const RtOptions *o, RtError *e);
+
+// Fills c->chosen from that file; one that the options name must fit.  Not if
+// they ask to tune.  The libraries are open, for their versions.
 bool rt_tuning_load(RtCuda *c, const RtOptions *o, RtError *e);
 
 // RtDevice's tune: measures, writes the file and returns a table in *report.
@@ -87,6 +92,7 @@ typedef struct {
     RtConvolutions *convolutions; // NULL: the device's own
     const bool *merged;           // for each merged launch; NULL: none is
     const bool *within; // launches that count to the one before; NULL: none
+    const int *tile;    // of tile kernels, as RtChosen has them; NULL: none
 } RtCandidate;
 
 // Runs the step so and writes the seconds of each launch; 0 if a call does its
@@ -97,6 +103,7 @@ typedef bool RtMeasure(void *arg, const RtCandidate *t, double *seconds,
 typedef struct {
     const RtCudnn *cudnn; // NULL: no convolutions
     RtMatmuls *matmuls;   // NULL: cuBLASLt is not used
+    RtTiles *tiles;       // NULL: there are no tile kernels
     const RtPlan *plan;
     int step;
     int launches;    // of the step
@@ -123,12 +130,21 @@ bool rt_tune_matmuls(const RtTuner *t, RtChosen *out, RtError *e);
 
 // ---- merge_candidates.c ----
 
-// The merged launches beside v (NULL: no convolutions) that are not `unmerged`.
-bool rt_tune_merged(const RtPlan *plan, const RtConvolutions *v,
+// The merged launches beside v (NULL: no convolutions) and tile kernels (NULL:
+// none) that are not `unmerged`.
+bool rt_tune_merged(const RtTuner *t, const RtConvolutions *v, const int *tile,
                     const bool *unmerged, bool *merged, RtError *e);
 // Measures merged launches, and finds those that are faster one by one.
 bool rt_tune_merges(const RtTuner *t, RtConvolutions *v, RtChosen *out,
                     RtError *e);
+
+// ---- tile_candidates.c ----
+
+// Measures each tile kernel against the calls and kernels in whose place it is,
+// and its configurations, beside convolutions v (NULL: none).  Kernels that
+// share a prologue are taken together.
+bool rt_tune_tiles(const RtTuner *t, RtConvolutions *v, RtChosen *out,
+                   RtError *e);
 
 // ---- fusion_gain.c ----
 
@@ -158,13 +174,15 @@ bool rt_fusion_gains_report(const RtFusionGains *c, const RtConvolutions *v,
 
 // ---- tuning_file.c ----
 
-enum { RT_TUNING_FORMAT = 3 };
+enum { RT_TUNING_FORMAT = 4 };
 
-// A file is valid for the same calls, fusions and merged launches on the same
-// kind of GPU with the same versions; 0 for libraries that are not used.
+// A file is valid for the same calls, fusions, merged launches and code of tile
+// kernels on the same kind of GPU with the same versions; 0 for libraries that
+// are not used, which may have been while it was measured.
 typedef struct {
     const RtPlan *plan;
-    const char *gpu; // its name
+    const RtTiles *tiles; // NULL: the plan has no tile kernels
+    const char *gpu;      // its name
     int capability, processors, driver;
     size_t cudnn, cublaslt;
 } RtTuningKey;

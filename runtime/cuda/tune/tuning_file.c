@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // Tuning file: a JSON object,
 //
-//   {"tuning": 3, "gpu": "NVIDIA H200", "capability": 90, "processors": 132,
+//   {"tuning": 4, "gpu": "NVIDIA H200", "capability": 90, "processors": 132,
 //    "driver": 13000, "cudnn": 91900, "cublaslt": 0, "plan": "0123...",
 //    "plans": [[call, with, candidate, engine], ...],
 //    "products": [[call, candidate, digest], ...],
-//    "fusions": [1, 0, ...], "unmerged": [0, 1, ...]}
+//    "fusions": [1, 0, ...], "unmerged": [0, 1, ...], "tiles": [2, 0, ...]}
 //
 // A rename makes it appear whole under its name.
 #define _POSIX_C_SOURCE 200809L
@@ -57,6 +57,18 @@ static void add_merged_launch(XXH3_state_t *state, const RtMergedLaunch *join) {
     add_text(state, text);
 }
 
+// With the configurations that the trainer has.
+static void add_tile(XXH3_state_t *state, const RtTiles *k, int i) {
+    const RtTile *tile = &k->tile[i];
+    char text[80];
+    snprintf(text, sizeof text, "%d %d %d %d", tile->code, tile->call,
+             tile->step, tile->launch);
+    add_text(state, text);
+    for (int c = 0; c < tile->num_configs; c++)
+        if (rt_tiles_carry(k, i, c))
+            add_text(state, tile->config[c].name);
+}
+
 enum { DIGITS = 32 };
 
 static void write_digest(const XXH3_state_t *state, char *to) {
@@ -65,8 +77,9 @@ static void write_digest(const XXH3_state_t *state, char *to) {
              hash.low64);
 }
 
-// A hash of a plan's calls, fusions and merged launches.
-static void digest_plan(const RtPlan *plan, char to[DIGITS + 1]) {
+// A hash of a plan's calls, fusions, merged launches and tile kernels.
+static void digest_plan(const RtTuningKey *key, char to[DIGITS + 1]) {
+    const RtPlan *plan = key->plan;
     XXH3_state_t state;
     XXH3_128bits_reset(&state);
     for (int i = 0; i < plan->num_calls; i++)
@@ -75,16 +88,17 @@ static void digest_plan(const RtPlan *plan, char to[DIGITS + 1]) {
         add_fusion(&state, &plan->fusion[i]);
     for (int i = 0; i < plan->num_merged; i++)
         add_merged_launch(&state, &plan->merged[i]);
+    for (int i = 0; key->tiles != NULL && i < key->tiles->count; i++)
+        add_tile(&state, key->tiles, i);
     write_digest(&state, to);
 }
 
 char *rt_tuning_path(const char *folder, const RtTuningKey *key) {
     XXH3_state_t state;
     char text[120], digest[DIGITS + 1];
-    snprintf(text, sizeof text, "%d %d %d %d %zu %zu", RT_TUNING_FORMAT,
-             key->capability, key->processors, key->driver, key->cudnn,
-             key->cublaslt);
-    digest_plan(key->plan, digest);
+    snprintf(text, sizeof text, "%d %d %d %d", RT_TUNING_FORMAT,
+             key->capability, key->processors, key->driver);
+    digest_plan(key, digest);
     XXH3_128bits_reset(&state);
     add_text(&state, text);
     add_text(&state, key->gpu);
@@ -146,7 +160,7 @@ static FileKey file_key_of(const RtTuningKey *key) {
                  .cudnn = key->cudnn,
                  .cublaslt = key->cublaslt};
     snprintf(f.gpu, sizeof f.gpu, "%s", key->gpu);
-    digest_plan(key->plan, f.plan);
+    digest_plan(key, f.plan);
     return f;
 }
 
@@ -174,10 +188,13 @@ static const char *machine_text(char *to, size_t room, const FileKey *f) {
     return to;
 }
 
-static bool same_machine(const FileKey *a, const FileKey *b) {
-    return strcmp(a->gpu, b->gpu) == 0 && a->capability == b->capability &&
-           a->processors == b->processors && a->driver == b->driver &&
-           a->cudnn == b->cudnn && a->cublaslt == b->cublaslt;
+static bool same_machine(const FileKey *found, const FileKey *own) {
+    return strcmp(found->gpu, own->gpu) == 0 &&
+           found->capability == own->capability &&
+           found->processors == own->processors &&
+           found->driver == own->driver &&
+           (found->cudnn == own->cudnn || own->cudnn == 0) &&
+           (found->cublaslt == own->cublaslt || own->cublaslt == 0);
 }
 
 static bool is_valid_for(const Reader *r, const FileKey *found) {
@@ -254,6 +271,21 @@ static bool parse_flags(RtJson *j, const char *key, bool *bit, int count) {
     return good && rt_json_take(j, ']');
 }
 
+static bool parse_tiles(Reader *r) {
+    RtJson *j = &r->json;
+    const RtTiles *k = r->key->tiles;
+    int count = k != NULL ? k->count : 0;
+    bool good = parse_name(j, "tiles") && rt_json_take(j, '[');
+    for (int i = 0; good && i < count; i++) {
+        uint64_t value = 0;
+        good = (i == 0 || rt_json_take(j, ',')) &&
+               parse_below(j, (uint64_t)k->tile[i].num_configs + 1, &value) &&
+               (value == 0 || rt_tiles_carry(k, i, (int)value - 1));
+        r->t->tile[i] = (int)value;
+    }
+    return good && rt_json_take(j, ']');
+}
+
 static bool parse_choices(Reader *r) {
     RtJson *j = &r->json;
     const RtPlan *plan = r->key->plan;
@@ -262,7 +294,8 @@ static bool parse_choices(Reader *r) {
            parse_flags(j, "fusions", r->t->fused, plan->num_fusions) &&
            rt_json_take(j, ',') &&
            parse_flags(j, "unmerged", r->t->unmerged, plan->num_merged) &&
-           rt_json_take(j, '}') && rt_json_end(j);
+           rt_json_take(j, ',') && parse_tiles(r) && rt_json_take(j, '}') &&
+           rt_json_end(j);
 }
 
 static bool parse_tuning(Reader *r) {
@@ -319,7 +352,8 @@ static void print_flags(FILE *f, const char *key, const bool *bit, int count) {
     fputc(']', f);
 }
 
-static void print_choices(FILE *f, const RtChosen *t, const RtPlan *plan) {
+static void print_choices(FILE *f, const RtChosen *t, const RtTuningKey *key) {
+    const RtPlan *plan = key->plan;
     fputs(" \"plans\": [", f);
     for (int i = 0; i < t->num_plans; i++)
         fprintf(f, "%s[%d, %u, %d, %" PRId64 "]", i > 0 ? ", " : "",
@@ -334,7 +368,10 @@ static void print_choices(FILE *f, const RtChosen *t, const RtPlan *plan) {
     print_flags(f, "fusions", t->fused, plan->num_fusions);
     fputs(",\n", f);
     print_flags(f, "unmerged", t->unmerged, plan->num_merged);
-    fputs("}\n", f);
+    fputs(",\n \"tiles\": [", f);
+    for (int i = 0; key->tiles != NULL && i < key->tiles->count; i++)
+        fprintf(f, "%s%d", i > 0 ? ", " : "", t->tile[i]);
+    fputs("]}\n", f);
 }
 
 static char *tuning_text(const RtChosen *t, const RtTuningKey *key,
@@ -344,7 +381,7 @@ static char *tuning_text(const RtChosen *t, const RtTuningKey *key,
     if (f == NULL)
         return NULL;
     print_key(f, key);
-    print_choices(f, t, key->plan);
+    print_choices(f, t, key);
     if (fclose(f) == 0)
         return text;
     free(text);

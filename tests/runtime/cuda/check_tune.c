@@ -1,6 +1,6 @@
 // Tuning: choices follow from measured times, and a file is read as it was
-// written or not at all.  Plans are the stand-in's, for a described device; times
-// are invented.
+// written or not at all.  Plans are the stand-in's, for a described device;
+// times are invented.
 #define _XOPEN_SOURCE 700
 
 #include "tests/runtime/cuda/suites.h"
@@ -265,10 +265,106 @@ START_TEST(merged_launches_must_pay) {
 }
 END_TEST
 
+// ---- tile kernels ----
+
+// Launches: a prologue of the calls at 1 and 3, whose epilogues follow them,
+// and a kernel of attention.  The second tile kernel has two configurations on
+// the GPU.
+enum { TILE_LAUNCHES = 6, TILES = 4 };
+static const int tile_call_of[TILE_LAUNCHES] = {-1, 0, -1, 1, -1, -1};
+static const RtTileConfig configs[] = {{.name = "a"}, {.name = "b"}};
+static const RtTile tiles[TILES] = {
+    {"first", 0, configs, 1, 0, 0, 2, 0, NULL, 0},
+    {"second", 1, configs, 2, 1, 0, 4, 0, NULL, 0},
+    {"attention", 3, configs, 1, -1, 0, 5, 0, NULL, 0},
+    {"elsewhere", 1, configs, 2, 2, 1, -1, 0, NULL, 0},
+};
+static const RtPrologue tile_prologues[] = {{0, 0, 0}, {0, 0, 1}};
+
+// Seconds of a call, of a kernel, and of each tile kernel's configurations.
+typedef struct {
+    double call, kernel, tile[TILES][2];
+} TileTimes;
+
+static bool measure_tiles(void *arg, const RtCandidate *candidate,
+                          double *seconds, RtError *e) {
+    const TileTimes *t = arg;
+    (void)e;
+    for (int i = 0; i < TILE_LAUNCHES; i++)
+        seconds[i] = tile_call_of[i] >= 0 ? t->call : t->kernel;
+    for (int i = 0; candidate->tile != NULL && i < TILES; i++) {
+        if (tiles[i].step != 0 || candidate->tile[i] == 0)
+            continue;
+        seconds[0] = 0;
+        for (int k = 0; k < TILE_LAUNCHES; k++)
+            if (tile_call_of[k] >= 0 && tile_call_of[k] == tiles[i].call)
+                seconds[k] = 0;
+        seconds[tiles[i].launch] = t->tile[i][candidate->tile[i] - 1];
+    }
+    return true;
+}
+
+static const char *tiles_of(TileTimes times) {
+    static char text[TILES + 1];
+    RtError e;
+    RtChosen t;
+    RtTuningResults results = {0};
+    RtTileCode code[4] = {{.module = (CUmodule)&code}};
+    int best[TILES] = {0}, config[TILES];
+    code[1] = code[2] = code[3] = code[0];
+    const RtPlan p = {.call = calls,
+                      .num_calls = 3,
+                      .step = steps,
+                      .num_steps = 2,
+                      .tile = tiles,
+                      .num_tiles = TILES};
+    RtTiles k = {.tile = tiles,
+                 .count = TILES,
+                 .prologue = tile_prologues,
+                 .num_prologues = 2,
+                 .best = best,
+                 .config = config,
+                 .code = code,
+                 .num_codes = 4};
+    const RtTuner tuner = {.plan = &p,
+                           .tiles = &k,
+                           .launches = TILE_LAUNCHES,
+                           .call = tile_call_of,
+                           .measure = measure_tiles,
+                           .arg = &times,
+                           .results = &results};
+    ck_assert(rt_chosen_new(&t, &p, &e));
+    ck_assert_msg(rt_tune_tiles(&tuner, NULL, &t, &e), "%s", e.text);
+    ck_assert_int_eq(results.count, 3 + 4); // and each without it
+    for (int i = 0; i < TILES; i++)
+        text[i] = (char)('0' + t.tile[i]);
+    rt_chosen_free(&t);
+    rt_tuning_results_free(&results);
+    return text;
+}
+
+// A kernel of another step with the same code follows.
+START_TEST(tile_kernels_that_save_are_taken) {
+    const TileTimes times = {10, 4, {{11}, {12, 11}, {3}}};
+    ck_assert_str_eq(tiles_of(times), "1212");
+    const TileTimes slow = {10, 4, {{11}, {11, 12}, {5}}};
+    ck_assert_str_eq(tiles_of(slow), "1101");
+}
+END_TEST
+
+// Two calls with their kernels and half of the prologue each take 16.
+START_TEST(tile_kernels_with_one_prologue_are_taken_together) {
+    const TileTimes one_pays = {10, 4, {{8}, {20, 20}, {5}}};
+    ck_assert_str_eq(tiles_of(one_pays), "1101");
+    const TileTimes none = {10, 4, {{8}, {25, 25}, {5}}};
+    ck_assert_str_eq(tiles_of(none), "0000");
+}
+END_TEST
+
 // ---- files ----
 
-static const RtTuningKey here = {&plan, "NVIDIA H200", 90, 132,
-                                 13000, 91900,         0};
+static const RtTuningKey here = {&plan, NULL,  "NVIDIA H200", 90,
+                                 132,   13000, 91900,         0};
 
 static bool same(const RtChosen *a, const RtChosen *b) {
     bool good = a->num_plans == b->num_plans;
@@ -361,17 +457,23 @@ static const struct {
     int status;
     const char *says;
 } others[] = {
-    {{&fewer, "NVIDIA H200", 90, 132, 13000, 91900, 0},
+    {{&fewer, NULL, "NVIDIA H200", 90, 132, 13000, 91900, 0},
      EXIT_DATA,
      "for another model"},
-    {{&plan, "NVIDIA H100", 90, 132, 13000, 91900, 0},
+    {{&plan, NULL, "NVIDIA H100", 90, 132, 13000, 91900, 0},
      EXIT_DEVICE,
      "measured on NVIDIA H200 (9.0, 132 multiprocessors), driver for CUDA "
      "13.0, cuDNN 9.19.0, but this is NVIDIA H100"},
-    {{&plan, "NVIDIA H200", 90, 114, 13000, 91900, 0}, EXIT_DEVICE, "114 mul"},
-    {{&plan, "NVIDIA H200", 90, 132, 12080, 91900, 0}, EXIT_DEVICE, "12.8"},
-    {{&plan, "NVIDIA H200", 90, 132, 13000, 91800, 0}, EXIT_DEVICE, "9.18.0"},
-    {{&plan, "NVIDIA H200", 90, 132, 13000, 91900, 130100},
+    {{&plan, NULL, "NVIDIA H200", 90, 114, 13000, 91900, 0},
+     EXIT_DEVICE,
+     "114 mul"},
+    {{&plan, NULL, "NVIDIA H200", 90, 132, 12080, 91900, 0},
+     EXIT_DEVICE,
+     "12.8"},
+    {{&plan, NULL, "NVIDIA H200", 90, 132, 13000, 91800, 0},
+     EXIT_DEVICE,
+     "9.18.0"},
+    {{&plan, NULL, "NVIDIA H200", 90, 132, 13000, 91900, 130100},
      EXIT_DEVICE,
      "cuBLASLt 13.1.0: measure again with --tune"},
 };
@@ -384,7 +486,12 @@ START_TEST(a_file_is_for_one_plan_on_one_kind_of_gpu) {
     char *name = rt_tuning_path("folder", &here);
     char *another = rt_tuning_path("folder", &others[_i].key);
     ck_assert_int_eq(strncmp(name, "folder/", 7), 0);
-    ck_assert_str_ne(name, another);
+    // The libraries are opened after the file is found.
+    bool same_path = others[_i].key.plan == &plan &&
+                     strcmp(others[_i].key.gpu, here.gpu) == 0 &&
+                     others[_i].key.processors == here.processors &&
+                     others[_i].key.driver == here.driver;
+    ck_assert_int_eq(strcmp(name, another) == 0, same_path);
     close(mkstemp(path));
     ck_assert(rt_chosen_new(&t, &plan, &e));
     ck_assert(rt_tuning_write(&t, path, &here, &rt_system_files, &e));
@@ -392,6 +499,10 @@ START_TEST(a_file_is_for_one_plan_on_one_kind_of_gpu) {
         !rt_tuning_read(&back, path, &others[_i].key, &rt_system_files, &e));
     ck_assert_int_eq(e.status, others[_i].status);
     ck_assert_msg(strstr(e.text, others[_i].says) != NULL, "%s", e.text);
+    RtTuningKey unused = here;
+    unused.cudnn = 0;
+    ck_assert(rt_tuning_read(&back, path, &unused, &rt_system_files, &e));
+    rt_chosen_free(&back);
     unlink(path);
     rt_chosen_free(&t);
     free(name);
@@ -409,6 +520,8 @@ Suite *tune_suite(void) {
     tcase_add_test(t, finalize_must_pay);
     tcase_add_test(t, the_fastest_candidate_is_found);
     tcase_add_loop_test(t, merged_launches_must_pay, 0, 3);
+    tcase_add_test(t, tile_kernels_that_save_are_taken);
+    tcase_add_test(t, tile_kernels_with_one_prologue_are_taken_together);
     tcase_add_test(t, a_file_is_read_as_it_was_written);
     tcase_add_test(t, another_engine_is_not_taken);
     tcase_add_loop_test(t, a_file_is_for_one_plan_on_one_kind_of_gpu, 0,

@@ -210,7 +210,7 @@ joined() {
 [ "$(joined single)" -lt "$(joined apart)" ] ||
     fail "$(joined apart) launches in phases, $(joined single) apart"
 
-echo '{"tuning": 3, "plans": [[99, 0, 0, 0]], "fusions": []}' >"$kept"
+echo '{"tuning": 4, "plans": [[99, 0, 0, 0]], "fusions": []}' >"$kept"
 train broken
 cmp first.loss broken.loss || fail "a broken tuning was followed"
 
