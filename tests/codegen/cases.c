@@ -152,6 +152,7 @@ const Named tiled_cases[] = {
     {"shapes, tiled in bf16", {IR("tile-shapes"),  BF16, 1, TILED, false}},
     {"attention heads, tiled", {IR("attention-heads"), F16, 1, TILED, false}},
     {"attention heads, tiled, in bf16", {IR("attention-heads"), BF16, 1, TILED, false}},
+    {"attention masks, tiled", {IR("attention-masks"), F16, 1, TILED, false}},
     {"attention tiles, tiled", {IR("attention-tiles"), F16, 1, TILED, false}},
     {"attention tiles, tiled, in bf16", {IR("attention-tiles"), BF16, 1, TILED, false}},
 };
