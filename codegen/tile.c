@@ -116,6 +116,8 @@ static const char *heading_of(const Launches *l, const TileFusion *f,
     text_add(&t, "%s", l->kernel[f->call].name);
     if (f->kernel >= 0)
         text_add(&t, " and %s", l->kernel[f->kernel].name);
+    if (f->pool >= 0)
+        text_add(&t, " and %s", l->kernel[f->pool].name);
     text_add(&t, "\n");
     return text_string(&t);
 }
@@ -150,15 +152,17 @@ static const char *body_of(Arena *a, const TileSchedule *s) {
 }
 
 static void find_reads(TileKernel *k, const TileSchedule *s, Arena *a) {
+    const TileOperand *from[] = {&s->operand[0], &s->operand[1], &s->pool};
+    const int kernels = (int)(sizeof from / sizeof *from);
     int capacity = 1, count = 0;
-    for (int o = 0; o < TILE_OPERANDS; o++)
-        if (s->operand[o].kernel != NULL)
-            capacity += s->operand[o].kernel->num_args;
+    for (int o = 0; o < kernels; o++)
+        if (from[o]->kernel != NULL)
+            capacity += from[o]->kernel->num_args;
     NodeId *read = ARENA_ARRAY(a, (size_t)capacity, NodeId);
-    for (int o = 0; o < TILE_OPERANDS; o++) {
-        const Kernel *own = s->operand[o].kernel;
+    for (int o = 0; o < kernels; o++) {
+        const Kernel *own = from[o]->kernel;
         for (int i = 0; own != NULL && i < own->num_args; i++)
-            if (s->operand[o].used[i])
+            if (from[o]->used[i])
                 read[count++] = own->arg[i].node;
     }
     k->read = read;
@@ -290,6 +294,11 @@ static void add_prologues(const Writer *w, int step, Text *rows) {
                              step, f->prologue[i].kernel,
                              s->kernel[f->fusion[k].call].name);
     }
+    for (int i = 0; i < f->count; i++)
+        if (f->fusion[i].taken && f->fusion[i].pool >= 0)
+            text_add(rows, "    {.step = %d, .launch = %d, .call = %s},\n",
+                     step, f->fusion[i].pool,
+                     s->kernel[f->fusion[i].call].name);
 }
 
 void tiles_write(Writer *w, Text *t, TileTexts *out) {

@@ -64,6 +64,8 @@ typedef struct {
     TileWindow window; // of the others
     DType act;
     TileOperand operand[TILE_OPERANDS];
+    TilePool pooled;        // of its result
+    TileOperand pool;       // the kernel that pools it, whose parameters it has
     const Kernel *epilogue; // whose parameters it has; NULL: none
     Block statements;       // of the epilogue, from `acc` to the stores
     int slots;              // partial sums of a column; 0: it reduces nothing
@@ -122,9 +124,10 @@ typedef struct TileValues {
     Arena *a;
     const Graph *g;
     TileSchedule *s;
-    const Kernel *kernel;  // whose operations they are
-    const char *parameter; // of the kernel: the name before its number
-    TileOperand *operand;  // of a prologue
+    const Kernel *kernel;     // whose operations they are
+    const char *parameter;    // of the kernel: the name before its number
+    TileOperand *operand;     // of a prologue
+    struct TileValues *image; // of pooled values: those of the whole result
     const Expr *pooled[3]; // row and column of the pooled pixel that it reads,
                            // and whether there is one; NULL: the one that has
                            // the operand's pixel

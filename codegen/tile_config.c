@@ -320,8 +320,10 @@ static void find_candidates(void *context, const TileModel *m,
     const Generation *g = generation_of(m->capability);
     s->m = m;
     s->count = 0;
+    const int least = s->s->pool.kernel != NULL ? TILE_LEAST_POOLED : 0;
     for (int i = 0; i < MOST_TILES && g->tile[i].rows > 0; i++)
-        add(s, cut(s->s, g->tile[i]));
+        if (g->tile[i].rows >= least)
+            add(s, cut(s->s, g->tile[i]));
     add_variants(s);
     sort(s);
     for (int i = 0; i < TILE_CANDIDATES && i < s->count; i++)

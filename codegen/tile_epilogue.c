@@ -166,8 +166,101 @@ static const Expr *add_to_result(TileValues *v, const Expr *acc) {
         v, v->call, expr_of(v->a, "$0 + $1", (const Expr *[]){acc, before}));
 }
 
+// ---- pools ----
+
+static void pooled_extents(const TileValues *v, NodeId n, bool whole[2]) {
+    bool all[3];
+    tile_extents(&v->s->pooled.space, *v->g->node[n].type, all);
+    whole[0] = all[1];
+    whole[1] = all[2];
+}
+
+// A value for each column is that of the image.
+static const Expr *column_value(TileValues *v, NodeId n) {
+    return tile_value(v->image, n);
+}
+
+static const Expr *pooled_value(TileValues *v, NodeId n) {
+    const Node *d = &v->g->node[n];
+    const TilePool *p = &v->s->pooled;
+    bool whole[2];
+    pooled_extents(v, n, whole);
+    if (!whole[0])
+        return column_value(v, n);
+    if (d->op != OP_max_pool && d->op != OP_max_pool_index)
+        return NULL;
+    const char *name =
+        arena_format(v->a, "%s<%lld, %lld, %lld, BM, BN>",
+                     d->op == OP_max_pool ? "pool_largest" : "pool_index",
+                     (long long)v->g->node[p->call].type->dim[2],
+                     (long long)p->window[0], (long long)p->window[1]);
+    return tile_declare(
+        v, n, tile_call_with(v, name, tile_value(v->image, d->arg[0])));
+}
+
+static int64_t pooled_pixels(const TileSchedule *s) {
+    return s->pooled.window[0] * s->pooled.window[1];
+}
+
+static void store_pooled(TileValues *v, NodeId n) {
+    const Node *d = &v->g->node[n];
+    const bool whole[3] = {true, true, true};
+    const char *rows = v->extent[0], *columns = "";
+    const Expr *arg[5] = {tile_parameter(v, n)};
+    if (d->op == OP_pack) {
+        int bits = (int)node_int(d, ATTR_bits, 0);
+        columns = arena_format(v->a, " * %d / 8", bits);
+        arg[1] = tile_call_with(
+            v, arena_format(v->a, "pack<%s, BN, %d>", rows, bits),
+            tile_value(v, d->arg[0]));
+    } else {
+        arg[1] = tile_value(v, n);
+        if (d->type->dtype == ACT)
+            arg[1] = tile_call_with(v, "to_act", arg[1]);
+    }
+    block_of(v, whole, arg + 2);
+    const char *name =
+        arena_format(v->a, "store_tile<Z, M / %lld, N%s, 1, %s, BN%s>",
+                     (long long)pooled_pixels(v->s), columns, rows, columns);
+    tile_statement(
+        v,
+        (Stmt){.kind = S_CALL, .node = n, .value = tile_call(v, name, 5, arg)});
+}
+
+// The kernel that pools the result, as others read it.
+static void build_pool(const TileValues *of, const Launches *l,
+                       const TileFusion *f) {
+    TileSchedule *s = of->s;
+    const Kernel *k = &l->kernel[f->pool];
+    const Group *group = k->group;
+    TileValues image = tile_values(s, l, k, group, of->a), v;
+    tile_pool(of->g, group, of->call, &s->pooled);
+    s->pool = (TileOperand){
+        .kernel = k, .used = ARENA_ARRAY(of->a, (size_t)k->num_args + 1, bool)};
+    image.parameter = "q";
+    image.operand = &s->pool;
+    image.extent[0] = "BM";
+    image.extent[1] = "BN";
+    image.extents = extents_of;
+    image.load = load;
+    image.to = of->to;
+    image.call = of->call;
+    image.value[of->call] = of->value[of->call];
+    v = image;
+    v.value = ARENA_ARRAY(of->a, of->g->count, const Expr *);
+    v.call = NO_NODE;
+    v.image = &image;
+    v.extent[0] = arena_format(of->a, "BM / %lld", (long long)pooled_pixels(s));
+    v.extents = pooled_extents;
+    v.load = column_value;
+    v.compute = pooled_value;
+    for (int i = 0; i < group->num_outputs; i++)
+        store_pooled(&v, group->output[i]);
+}
+
 // Others read the result rounded, so that the epilogue does, too.
-static void build_statements(TileValues *v, const TileFusion *f) {
+static void build_statements(TileValues *v, const Launches *l,
+                             const TileFusion *f) {
     const Expr *acc = x_name(v->a, "acc");
     if (call_adds_to(&v->g->node[v->call]) != NO_NODE)
         acc = add_to_result(v, acc);
@@ -176,15 +269,15 @@ static void build_statements(TileValues *v, const TileFusion *f) {
         const Expr *stored =
             tile_declare(v, v->call, tile_call_with(v, "to_act", acc));
         store_result(v, stored);
-        if (f->kernel >= 0)
+        if (f->kernel >= 0 || f->pool >= 0)
             v->value[v->call] =
                 tile_declare(v, v->call, tile_call_with(v, "to_float", stored));
     }
-    if (f->kernel < 0)
-        return;
-    const Group *group = v->kernel->group;
-    for (int i = 0; i < group->num_outputs; i++)
+    const Group *group = f->kernel >= 0 ? v->kernel->group : NULL;
+    for (int i = 0; group != NULL && i < group->num_outputs; i++)
         store_output(v, group->output[i]);
+    if (f->pool >= 0) // last: it takes most registers
+        build_pool(v, l, f);
 }
 
 void tile_epilogue(TileSchedule *s, const Launches *l, const TileFusion *f,
@@ -199,5 +292,5 @@ void tile_epilogue(TileSchedule *s, const Launches *l, const TileFusion *f,
     v.compute = compute;
     v.to = &s->statements;
     v.call = group_first(v.g, call, CALLS);
-    build_statements(&v, f);
+    build_statements(&v, l, f);
 }

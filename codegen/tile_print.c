@@ -49,6 +49,9 @@ static void print_parameters(Text *t, const TileSchedule *s, int warps,
             if (s->operand[o].used[i])
                 text_add(t, ",\n    %s *%c%d", k->arg[i].type, "ab"[o], i);
     }
+    for (int i = 0; s->pool.kernel != NULL && i < s->pool.kernel->num_args; i++)
+        if (s->pool.used[i])
+            text_add(t, ",\n    %s *q%d", s->pool.kernel->arg[i].type, i);
     for (int i = 0; s->epilogue != NULL && i < s->epilogue->num_args; i++)
         text_add(t, ",\n    %s *p%d", s->epilogue->arg[i].type, i);
     text_add(t, "%s)\n{\n",

@@ -103,6 +103,35 @@ static void keep_prologues(const Graph *g, const LibraryFusions *r,
                       buffer, live, peak);
 }
 
+// The results of a pool have their places since the convolution, if the peak
+// stays: a tile kernel computes both.
+static void make_earlier(Buffer *buffer, int from, int64_t *live,
+                         int64_t peak) {
+    int64_t most = 0;
+    for (int k = from; k < buffer->from; k++)
+        most = live[k] > most ? live[k] : most;
+    for (; buffer->from > from && most + buffer->bytes <= peak; buffer->from--)
+        live[buffer->from - 1] += buffer->bytes;
+}
+
+static void keep_pools(const Graph *g, const LibraryFusions *r,
+                       const int *buffer_of, Buffer *buffer, int64_t *live,
+                       int64_t peak, Arena *a) {
+    Readers reader = group_readers(g, r->group, r->num_groups, a);
+    for (int k = 0; k < r->num_groups && (g->act == F16 || g->act == BF16);
+         k++) {
+        if (r->group[k].kind != GROUP_CALL)
+            continue;
+        NodeId call = group_first(g, &r->group[k], CALLS);
+        int pool = tile_contraction(g, call)
+                       ? tile_pool_of(g, r->group, &reader, call)
+                       : -1;
+        for (int i = 0; pool >= 0 && i < r->group[pool].num_outputs; i++)
+            make_earlier(&buffer[buffer_of[r->group[pool].output[i]] - 1], k,
+                         live, peak);
+    }
+}
+
 static void keep_longer(const Graph *g, const LibraryFusions *r,
                         const int *buffer_of, Buffer *buffer, int count,
                         Arena *a) {
@@ -110,6 +139,7 @@ static void keep_longer(const Graph *g, const LibraryFusions *r,
     const int64_t peak = buffers_bound(buffer, count);
     int64_t *live = live_bytes(buffer, count, r->num_groups, a);
     keep_prologues(g, r, buffer_of, buffer, live, peak, a);
+    keep_pools(g, r, buffer_of, buffer, live, peak, a);
     for (int i = 0; i < f.count; i++)
         keep_operands(&r->group[f.fork[i].call], f.fork[i].call,
                       f.fork[i].join - 1, buffer_of, buffer, live, peak);

@@ -117,13 +117,17 @@ static Group fused_group(const Launches *l, const TileFusion *f,
     const Node *contraction = &g->node[group_first(g, &fused, CALLS)];
     if (seconds != NULL)
         *seconds += gpu_seconds(g, &fused, &l->kernel[f->call], d) + GPU_LAUNCH;
-    if (f->kernel >= 0) {
-        const Group *epilogue = &l->plan->group[f->kernel];
+    const int epilogue[] = {f->kernel, f->pool};
+    for (size_t i = 0; i < sizeof epilogue / sizeof *epilogue; i++) {
+        int k = epilogue[i];
+        if (k < 0)
+            continue;
+        const Group *group = &l->plan->group[k];
         if (seconds != NULL)
-            *seconds +=
-                gpu_seconds(g, epilogue, &l->kernel[f->kernel], d) + GPU_LAUNCH;
-        fused.bytes += epilogue->bytes - f->bytes;
+            *seconds += gpu_seconds(g, group, &l->kernel[k], d) + GPU_LAUNCH;
+        fused.bytes += group->bytes;
     }
+    fused.bytes -= f->bytes;
     for (int o = 0; o < TILE_OPERANDS; o++)
         if (f->prologue[o] >= 0)
             prologue_add(l, f->prologue[o], node_base(g, contraction->arg[o]),
@@ -329,6 +333,8 @@ void tile_seconds(Arena *a, const Launches *l, const Selected *j,
             continue;
         if (fusion->kernel >= 0)
             seconds[fusion->kernel] = 0;
+        if (fusion->pool >= 0)
+            seconds[fusion->pool] = 0;
         seconds[fusion->call >= 0 ? fusion->call : fusion->kernel] =
             tile_time(&own, &k[i], d).tile;
     }

@@ -293,6 +293,37 @@ static bool is_fused(const LibraryFusions *r, int k) {
     return false;
 }
 
+static bool has_over(const Search *s, const Group *pool, const Group *group) {
+    for (int i = 0; i < pool->num_outputs; i++)
+        for (int k = 0; k < group->num_outputs; k++)
+            if (nodes_overlap(s->g, pool->output[i], group->output[k]))
+                return true;
+    return writes_over(s, pool, group) ||
+           (group->workspace != NO_NODE &&
+            nodes_overlap(s->g, pool->output[0], group->workspace));
+}
+
+// A pool runs at the launch of its convolution or of the epilogue, so that its
+// results must have their places since then.
+static int find_pool(const Search *s, int k, NodeId call, int kernel) {
+    const Group *group = s->fusions->group;
+    int pool = tile_pool_of(s->g, group, &s->reader, call), at;
+    at = kernel >= 0 ? kernel : k;
+    if (pool < at)
+        return -1;
+    for (int i = k; i < pool; i++)
+        if (has_over(s, &group[pool], &group[i]))
+            return -1;
+    Arena *a = arena_new();
+    Forks f = graph_forks(s->g, s->fusions, a);
+    for (int i = 0; i < f.count && pool >= 0; i++)
+        if (f.fork[i].call < at && f.fork[i].join > at &&
+            has_over(s, &group[pool], &group[f.fork[i].call]))
+            pool = -1;
+    arena_free(a);
+    return pool;
+}
+
 static bool has_other_readers(const Search *s, NodeId call, int epilogue) {
     for (int e = s->reader.first[call]; e >= 0; e = s->reader.next[e])
         if (s->reader.group[e] != epilogue)
@@ -338,6 +369,11 @@ static bool is_kept(const Search *s, const TileFusions *f,
     }
     for (int k = p->kernel + 1; k <= last; k++)
         if (overwrites(s, k, kernel))
+            return false;
+    for (int i = 0; i < f->count; i++)
+        if (f->fusion[i].pool >= 0 && launch_of(&f->fusion[i]) <= last &&
+            f->fusion[i].pool > p->kernel &&
+            writes_over(s, &s->fusions->group[f->fusion[i].pool], kernel))
             return false;
     return true;
 }
@@ -399,7 +435,8 @@ static bool is_part_of_fusion(const Graph *g, const LibraryFusions *r,
                               const TileFusion *f) {
     bool is = (f->call >= 0 && is_fused(r, f->call)) ||
               (f->kernel >= 0 &&
-               (is_fused(r, f->kernel) || reads_variance(r, g, f->kernel)));
+               (is_fused(r, f->kernel) || reads_variance(r, g, f->kernel))) ||
+              (f->pool >= 0 && is_fused(r, f->pool));
     for (int o = 0; o < TILE_OPERANDS; o++)
         is |= f->prologue[o] >= 0 && (is_fused(r, f->prologue[o]) ||
                                       reads_variance(r, g, f->prologue[o]));
@@ -500,6 +537,7 @@ static TileFusion attention_fusion(const Graph *g, const Group *group, int k) {
     NodeId n = group_first(g, &group[k], ATTENDS);
     return (TileFusion){.call = -1,
                         .kernel = k,
+                        .pool = -1,
                         .prologue = {-1, -1},
                         .stores = true,
                         .launches = g->node[n].op == OP_attention_grad ? 2 : 1};
@@ -538,8 +576,10 @@ TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
                            .prologue = {-1, -1},
                            .launches = 1};
         to->stores = has_other_readers(&s, call, to->kernel);
+        to->pool = find_pool(&s, k, call, to->kernel);
         int64_t bytes = graph_bytes(g, g->node[call].type);
         to->bytes = to->kernel < 0 ? 0 : to->stores ? bytes : 2 * bytes;
+        to->bytes += to->pool < 0 ? 0 : bytes;
         if (to->kernel < 0)
             continue;
         const Group *epilogue = &r->group[to->kernel];
@@ -562,7 +602,8 @@ const TilePrologue *tile_prologue_of(const TileFusions *f, int k) {
 const TileFusion *tile_taken(const TileFusions *f, int k) {
     for (int i = 0; i < f->count; i++)
         if (f->fusion[i].taken &&
-            (f->fusion[i].call == k || f->fusion[i].kernel == k))
+            (f->fusion[i].call == k || f->fusion[i].kernel == k ||
+             f->fusion[i].pool == k))
             return &f->fusion[i];
     return NULL;
 }
@@ -608,8 +649,8 @@ Saving tile_saving(const TileFusions *f, bool fused) {
         const TileFusion *own = &f->fusion[i];
         if (!is_in(own))
             continue;
-        saving.launches +=
-            (own->call >= 0) + (own->kernel >= 0) - own->launches;
+        saving.launches += (own->call >= 0) + (own->kernel >= 0) +
+                           (own->pool >= 0) - own->launches;
         saving.bytes += own->bytes;
     }
     for (int i = 0; i < f->num_prologues; i++) {

@@ -21,13 +21,14 @@ typedef struct {
     int call;                    // which group calls the library; -1: kernel
                                  // is attention
     int kernel;                  // which group is the epilogue; -1: none
+    int pool;                    // which group pools the result; -1: none
     int prologue[TILE_OPERANDS]; // which group is the prologue; -1: none
     bool stores;   // it also stores the call's result, which others read
     int64_t bytes; // not read or written when the epilogue is part of it
     bool fused;    // a part of it can be part of a library fusion
     int launches; // of tile kernels: 1, or 2 if the second adds partial sums or
                   // computes the gradients of keys and values
-    bool taken;    // by the plan's device, see tools/tile.c
+    bool taken;   // by the plan's device, see tools/tile.c
 } TileFusion;
 
 // A kernel whose results contractions read, each of which can apply it.  It is
@@ -83,6 +84,28 @@ bool tile_contraction(const Graph *g, NodeId n);
 // 16 channels or more, of whole vectors.  Depthwise ones do not.
 bool tile_groups_fit(const Graph *g, NodeId call);
 
+// ---- tile_pool.c ----
+
+// The fewest rows of a tile whose result is pooled.
+enum { TILE_LEAST_POOLED = 64 };
+
+// A kernel that pools the result of a convolution in windows side by side, and
+// computes values of the pooled elements.  An epilogue besides the first one:
+// it needs nothing that the step computes but the result.
+typedef struct {
+    NodeId call;
+    Type type; // of the pooled result
+    TileSpace space;
+    int64_t window[2];
+} TilePool;
+
+bool tile_pool(const Graph *g, const Group *group, NodeId call, TilePool *p);
+
+// The group that is such a kernel for a call, by the uses of tensors alone; -1:
+// none.
+int tile_pool_of(const Graph *g, const Group *group, const Readers *reader,
+                 NodeId call);
+
 // ---- tile_prologue.c ----
 
 // The place of a tensor in an operand that it broadcasts to: its extents along
@@ -112,8 +135,8 @@ TilePrologue *graph_tile_prologues(const Graph *g, const Group *group,
 TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
                                Arena *a);
 
-// The fusion that is taken and computes group k as its call or its epilogue, or
-// NULL.
+// The fusion that is taken and computes group k as its call or as one of its
+// epilogues, or NULL.
 const TileFusion *tile_taken(const TileFusions *f, int k);
 
 // Whether a fusion that is taken does the work of kernel k.

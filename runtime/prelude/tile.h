@@ -121,6 +121,9 @@ template <int M, int N, class Tile> __tile__ auto spread(Tile x) {
 template <int M, int N> __tile__ auto filled(float x) {
     return ct::full<ct::tile<float, ct::shape<M, N>>>(x);
 }
+template <int M, int N> __tile__ auto spread(float x) {
+    return filled<M, N>(x);
+}
 
 template <class Tile> __tile__ auto to_float(Tile x) {
     return ct::element_cast<float>(x);
@@ -227,6 +230,34 @@ __tile__ auto variance_of_columns(const float *p, int slot, int squares,
                           spread<BR, BN>(rows) * (apart * apart) + inside);
     }
     return sums * (1.0f / M);
+}
+
+// The largest elements of windows [R, S] side by side, of images with W columns
+// of pixels, each row of which has N of the tile's elements; those of each
+// pixel's window; and the places of the largest, the first of several.
+template <int W, int R, int S, int M, int N, class Tile>
+__tile__ auto pool_largest(Tile x) {
+    static_assert(M % (R * W) == 0);
+    const auto rows =
+        ct::reduce_max<1>(ct::reshape<ct::shape<M / (R * W), R, W * N>>(x));
+    const auto windows =
+        ct::reduce_max<1>(ct::reshape<ct::shape<M / (R * S), S, N>>(rows));
+    return matrix<M / (R * S), N>(windows);
+}
+template <int W, int R, int S, int M, int N, class Tile>
+__tile__ auto unpooled(Tile x) {
+    const auto rows = ct::reshape<ct::shape<M / (R * W), 1, W * N>>(
+        ct::broadcast<ct::shape<M / (R * S), S, N>>(
+            ct::reshape<ct::shape<M / (R * S), 1, N>>(x)));
+    return matrix<M, N>(ct::broadcast<ct::shape<M / (R * W), R, W * N>>(rows));
+}
+template <int W, int R, int S, int M, int N, class Tile>
+__tile__ auto pool_index(Tile x) {
+    const auto pixel = column_of<M>();
+    const auto place = to_float(pixel / W % R * S + pixel % S);
+    const auto most = unpooled<W, R, S, M, N>(pool_largest<W, R, S, M, N>(x));
+    const auto own = where(x < most, -1.0f * R * S, spread<M, N>(0.0f - place));
+    return 0.0f - pool_largest<W, R, S, M, N>(own);
 }
 
 template <class Tile> __tile__ auto expf(Tile x) {

@@ -86,9 +86,10 @@ static void tile_print(Text *t, const Inspection *in, const Launches *launches,
         return;
     text_add(t, tile->second != NULL ? "  can be two tile kernels"
                                      : "  can be a tile kernel");
-    for (int o = 0; o <= TILE_OPERANDS && tile->fusion->call >= 0; o++) {
-        int with = o < TILE_OPERANDS ? tile->fusion->prologue[o]
-                                     : tile->fusion->kernel;
+    const TileFusion *f = tile->fusion;
+    const int parts[] = {f->prologue[0], f->prologue[1], f->kernel, f->pool};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts && f->call >= 0; i++) {
+        int with = parts[i];
         if (with < 0)
             continue;
         text_add(t, "%s %s", word, launch_name(&in->launch[with]));
