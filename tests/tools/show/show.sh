@@ -285,8 +285,8 @@ expect 0 "// roofline   78.14 us on NVIDIA H200, by arithmetic" \
     show kernels --kernel=c07_conv__layer1 "$cnn"
 expect 0 "on NVIDIA H200 fused as statistics into c07_conv__layer1" \
     show kernels --line=14 --kernel='k08*' "$cnn"
-expect 0 "// lines      resnet9.net:14, 27" show kernels --line=27 --kernel='k09*' "$cnn"
-expect 0 "  merged as m40_41_batch_norm_" show launches "$cnn"
+expect 0 "// lines      resnet9.net:14, 27" show kernels --line=27 --kernel='k60*' "$cnn"
+expect 0 "  merged as m43_44_batch_norm_" show launches "$cnn"
 
 # shown OPTION...: the names of what is shown, without the rest of them.
 shown() {
@@ -296,37 +296,37 @@ shown() {
 
 # Merged launches have a name of their own, are of all lines and layers that their
 # kernels are of, and stand behind them.
-[ "$(shown --kernel='m40*')" = "m40_41 " ] || fail "m40*: $(shown --kernel='m40*')"
-[ "$(shown --kernel='k4[01]*')" = "k40 k41 " ] || fail "k4[01]*: $(shown --kernel='k4[01]*')"
-[ "$(shown --line=27)" = "k09 k56 k57 m56_57 " ] || fail "line 27: $(shown --line=27)"
-[ "$(shown --line=27 --kernel='m5*')" = "m56_57 " ] ||
+[ "$(shown --kernel='m43*')" = "m43_44 " ] || fail "m43*: $(shown --kernel='m43*')"
+[ "$(shown --kernel='k4[34]*')" = "k43 k44 " ] || fail "k4[34]*: $(shown --kernel='k4[34]*')"
+[ "$(shown --line=27)" = "k09 m09_10 k60 m59_60 " ] || fail "line 27: $(shown --line=27)"
+[ "$(shown --line=27 --kernel='m5*')" = "m59_60 " ] ||
     fail "line 27: $(shown --line=27 --kernel='m5*')"
 [ "$(shown --op='input.*')" = "k02 k03 m02_03 " ] || fail "input: $(shown --op='input.*')"
 # Listings say which of all are chosen; a merged name is that of its parts.
-expect 0 "   650125312  bytes read and written by 3 launches of 62" \
+expect 0 "   480250880  bytes read and written by 2 launches of 65" \
     show launches --line=27 "$cnn"
-[ "$(grep -c ' [ckm][0-9]' out)" -eq 3 ] || fail "launches of line 27: $(cat out)"
-expect 0 " by 2 launches of 62" show launches --kernel='m40*' "$cnn"
+[ "$(grep -c '^ *[0-9]*  [ckm][0-9]' out)" -eq 2 ] || fail "launches of line 27: $(cat out)"
+expect 0 " by 2 launches of 65" show launches --kernel='m43*' "$cnn"
 "$SINTER" show fusion --device=h200 --kernel='k09*' "$cnn" >out
 grep -A1 '^  is not merged with k08_' out |
     grep -q '^    because k08_.* takes [1-9][0-9].* us, and a launch saved 1.50 us' ||
     fail "the price of a merge is not shown"
-[ "$("$SINTER" show fusion --kernel='m40*' "$cnn" | grep -c '^k4[01]_')" -eq 2 ] ||
-    fail "fusion of m40*"
+[ "$("$SINTER" show fusion --kernel='m43*' "$cnn" | grep -c '^k4[34]_')" -eq 2 ] ||
+    fail "fusion of m43*"
 "$SINTER" show fusion --line=27 "$cnn" >out
-[ "$(grep -c '^[ck]' out)" -eq 3 ] || fail "fusion of line 27"
+[ "$(grep -c '^[ck]' out)" -eq 2 ] || fail "fusion of line 27"
 # What is not shown does not say what it reads, so what is shown does.
-grep -A 1 '  leaves %.* to c10_conv__layer1$' out |
+grep -A 1 '  leaves %.* to c61_conv_grad__layer1$' out |
     grep -q 'because a library call reads its operands from memory' ||
     fail "line 27: $(cat out)"
-grep -q '^  leaves .* to k57_' out && fail "said twice: $(cat out)"
+grep -q '^  leaves .* to k60_' out && fail "said twice: $(cat out)"
 "$SINTER" show fusion "$cnn" | grep -q '^  leaves ' && fail "all is said twice"
 expect 2 "; line 14 is the nearest" show fusion --line=1 "$cnn"
 expect 2 "no graph 'tain'" show launches --graph=tain --line=1 "$cnn"
 # Those of devices that take other fusions are there by name.
 expect 0 "// not used on NVIDIA H200" show kernels --kernel='m08_09*' "$cnn"
-"$SINTER" show kernels --kernel='m40*' "$cnn" >out
-grep -q '^// merges     k40_batch_norm_.*__layer3$' out && grep -q '^//            then k41_' out &&
+"$SINTER" show kernels --kernel='m43*' "$cnn" >out
+grep -q '^// merges     k43_batch_norm_.*__layer3$' out && grep -q '^//            then k44_' out &&
     grep -q '^// lines      resnet9.net:14, 29, 30$' out && grep -q ', 2 phases$' out ||
     fail "merged: $(cat out)"
 expect 2 "did you mean m05_06_batch_norm_relu__prep?" \
@@ -470,7 +470,7 @@ END
         fail "no code is of line $line"
     PATH=$work:$PATH "$SINTER" show sass --kernel='k0[89]*' "$cnn" >out
     [ "$(grep '^k' out | tr '\n' ' ')" = \
-        "k08_batch_norm__layer1: k09_batch_norm_relu_max_pool__layer1: " ] ||
+        "k08_batch_norm__layer1: k09_max_pool__layer1: " ] ||
         fail "kernels: $(grep '^k' out)"
 }
 
@@ -491,11 +491,11 @@ sass_fails() {
     printf '#!/bin/sh\nexit 3\n' >wrong/nvdisasm
     wrong 4 "it gives no reason"
     printf '#!/bin/sh\necho hello\n' >wrong/nvdisasm
-    wrong 4 "nvdisasm printed only a part of the code of k12_batch_norm_relu__layer1"
+    wrong 4 "nvdisasm printed only a part of the code of k12_batch_norm__layer1"
     # Of what is cut off, the last kernel is not whole.
     printf '#!/bin/sh\n%s/nvdisasm "$@" | sed "/NOP/,\$d"\n' "$work" \
         >wrong/nvdisasm
-    wrong 4 "nvdisasm printed only a part of the code of k12_batch_norm_relu__layer1"
+    wrong 4 "nvdisasm printed only a part of the code of k12_batch_norm__layer1"
     printf 'hello\n' >wrong/nvdisasm
     wrong 4 "wrong/nvdisasm: Exec format error"
     (PATH=$work:$PATH TMPDIR=$work/none expect 74 "none/sinter-" \
@@ -531,18 +531,18 @@ sass_fails() {
 "$SINTER" show ptx --kernel='k12*' "$cnn" >out 2>said
 case $? in
 0)
-    grep -q '\.entry k12_batch_norm_relu__layer1' out || fail "no entry in ptx"
+    grep -q '\.entry k12_batch_norm__layer1' out || fail "no entry in ptx"
     [ "$(grep -c '^k02' resnet9/13-sass.sass)" = 1 ] || fail "no machine code"
     expect 0 "// sm_80      " show kernels --kernel='k12*' --arch=sm_80 "$cnn"
     # The oldest described GPU has no instruction for two halves at once.
     expect 0 "// sm_75      " show kernels --kernel='k09*' --device=t4 "$cnn"
     # Of merged launches the code is there that they alone run, all of it.
-    "$SINTER" show ptx --kernel='m40*' "$cnn" >out
-    grep '\.entry' out | grep -q ' m40_41_' && [ "$(grep -c '\.entry' out)" -eq 1 ] ||
+    "$SINTER" show ptx --kernel='m43*' "$cnn" >out
+    grep '\.entry' out | grep -q ' m43_44_' && [ "$(grep -c '\.entry' out)" -eq 1 ] ||
         fail "merged: $(grep '\.entry' out)"
-    expect 0 "// sm_90      " show kernels --kernel='m40*' "$cnn"
-    [ "$(PATH=$work:$PATH "$SINTER" show sass --kernel='[km]4[01]*' "$cnn" |
-        grep '^[km]' | cut -c-6 | tr '\n' ' ')" = "k40_ba k41_ba m40_41 " ] ||
+    expect 0 "// sm_90      " show kernels --kernel='m43*' "$cnn"
+    [ "$(PATH=$work:$PATH "$SINTER" show sass --kernel='[km]4[34]*' "$cnn" |
+        grep '^[km]' | cut -c-6 | tr '\n' ' ')" = "k43_ba k44_ba m43_44 " ] ||
         fail "merged kernels in sass"
     "$SINTER" show ptx --graph=train_2 --kernel='*_max_pool_batch_norm' \
         "$models/airbench94.net" >out
