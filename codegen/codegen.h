@@ -146,7 +146,7 @@ typedef struct {
 
 // The most configurations that a GPU's ranking has: some compile without spills
 // where others do not.
-enum { TILE_CANDIDATES = 4 };
+enum { TILE_CANDIDATES = 8 };
 
 // Configurations for a GPU, the fastest first by its estimate.
 typedef struct {

@@ -100,9 +100,9 @@ void tile_apply(TileSchedule *s, const TileConfig *c);
 void tile_configure(TileKernel *k, const TileSchedule *s, const Launches *l,
                     const TileModels *models, Arena *a);
 
-// Configuration number i of attention for a GPU of a compute capability, below
-// TILE_CANDIDATES: the positions of the tiles over which a block iterates, and
-// its warps.
+// Configuration number i of attention for a GPU of a compute capability: the
+// positions of the tiles over which a block iterates, and its warps.
+enum { TILE_ATTENTION_SIZES = 4 };
 TileSizes tile_attention_sizes(int capability, int i);
 
 // Writes the candidates for a GPU, the best first; without rows there are no

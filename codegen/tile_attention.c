@@ -608,7 +608,7 @@ static void count_work(const TileAttention *t, TileConfig *k) {
 static void find_candidates(void *context, const TileModel *m,
                             TileConfig to[TILE_CANDIDATES]) {
     TileAttention *t = context;
-    for (int i = 0; i < TILE_CANDIDATES; i++) {
+    for (int i = 0; i < TILE_ATTENTION_SIZES; i++) {
         choose_sizes(t, tile_attention_sizes(m->capability, i));
         to[i] = (TileConfig){.rows = t->queries,
                              .columns = t->keys,

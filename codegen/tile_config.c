@@ -20,7 +20,7 @@ typedef struct {
     TileSizes tile[MOST_TILES];
     struct {
         int other, warps;
-    } attention[TILE_CANDIDATES]; // see tile_attention_sizes
+    } attention[TILE_ATTENTION_SIZES]; // see tile_attention_sizes
 } Generation;
 
 // clang-format off
