@@ -109,16 +109,15 @@ static void schedule(TileSchedule *s, const Graph *g, const Node *d) {
 static const char *heading_of(const Launches *l, const TileFusion *f,
                               Arena *a) {
     Text t = text_new(a);
-    text_add(&t, "// ");
+    text_add(&t, "// %s\n", l->kernel[f->call].name);
     for (int i = 0; i < TILE_OPERANDS; i++)
         if (f->prologue[i] >= 0)
-            text_add(&t, "%s, ", l->kernel[f->prologue[i]].name);
-    text_add(&t, "%s", l->kernel[f->call].name);
+            text_add(&t, "// prologue of %c: %s\n", "ab"[i],
+                     l -> kernel[f->prologue[i]].name);
     if (f->kernel >= 0)
-        text_add(&t, " and %s", l->kernel[f->kernel].name);
+        text_add(&t, "// epilogue: %s\n", l->kernel[f->kernel].name);
     if (f->pool >= 0)
-        text_add(&t, " and %s", l->kernel[f->pool].name);
-    text_add(&t, "\n");
+        text_add(&t, "// pool: %s\n", l->kernel[f->pool].name);
     return text_string(&t);
 }
 

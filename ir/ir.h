@@ -188,7 +188,7 @@ struct Node {
     int64_t offset; // bytes into the arena of tensors, else -1: not stored
 };
 
-// Facts of a graph, which passes need and give.
+// Facts of a graph, which passes require and establish.
 enum {
     BACKWARD = 1,  // gradients are there
     UPDATES = 2,   // optimizers became assignments
@@ -198,7 +198,8 @@ enum {
     PLANNED = 32,  // stored nodes have offsets
 };
 
-// Where no device is described, plans are for the generic one.
+// Where no device is described, plans are for as many multiprocessors as an
+// H200 has.
 enum { GENERIC_MULTIPROCESSORS = 132, MAX_MULTIPROCESSORS = 1 << 16 };
 
 // Called when a graph can have no more nodes; does not return.
@@ -321,20 +322,19 @@ int64_t node_ints(const Node *n, AttrKey key, int i, int64_t otherwise);
 bool node_number(const Node *n, double *value);
 
 // Kinds of state.  Six are not part of a checkpoint: derived state, which is
-// computed again; sums that parameters start from, which are not needed again;
-// gradients and terms of an unfinished update, since there are none between
-// updates;
-// scores of a batch, which the runtime collects; and caches, which have memory
-// only while their own step runs.
+// computed again; sums for data-dependent initial values, which are not needed
+// again; gradients and terms of an unfinished update, since there are none
+// between updates; scores of a batch, which the runtime collects; and caches,
+// which have memory only while their own step runs.
 #define STATE_STATISTIC "statistic" // batch_norm's running mean and variance
-#define STATE_OPTIMIZER "optimizer" // momentum and its kin
+#define STATE_OPTIMIZER "optimizer" // momentum and other optimizer state
 #define STATE_AVERAGE "average"     // averaged params and statistics
 #define STATE_GRADIENT "gradient"   // sums over the batches of an update
 #define STATE_PARTIAL "partial"     // a shard's terms of sums over shards
 #define STATE_RUN "run"         // step, seed, loss scale: scalars of the run
 #define STATE_METRIC "metric"   // sums that the runtime reads and clears
 #define STATE_SCORES "scores"   // rows of an evaluated batch, to be ranked
-#define STATE_START "start"     // sums that parameters start from
+#define STATE_START "start"     // sums for data-dependent initial values
 #define STATE_DERIVED "derived" // computed from other state, as f16 copies
 #define STATE_CACHE "cache"     // of a text's positions, while it is decoded
 

@@ -1,19 +1,22 @@
-// Canonicalize: exact rewrites of layers, before they have gradients.
+// Canonicalize: rewrites of layers, before they have gradients.
 //
 //   requires   The graph is verified.  A graph with gradients, or without
 //              composite operations, stays as it is.
-//   preserves  Every value stays the same, up to the rounding of removed nodes.
+//   preserves  Every value stays the same, up to the rounding of removed nodes,
+//              and every gradient, but for pools of equal numbers, see below.
 //   result     The rewrites below are made.  Unused nodes are left for dce.
 //
 // A bias that batch_norm subtracts with the mean moves to the running mean, the
 // only place where it counts, and so has no gradient.
 //
 // A relu after a max_pool has fewer elements to compute, and its gradient reads
-// the pooled tensor instead of the whole one.  After another form of batch_norm
-// than the node that would cost more: its gradient reads the whole tensor.
+// the pooled tensor instead of the whole one.  The result of a batch_norm that
+// is not one node is left as it is: its gradient reads the whole tensor anyway.
 //
 // A batch_norm after a max_pool has fewer elements to normalize, and the sums
-// of its gradient are those of the pooled tensor.
+// of its gradient are those of the pooled tensor.  Where its scale is exactly 0
+// all elements of a window are equal, and the gradient of the scale is that of
+// the largest x instead of the first one: both are subgradients.
 //
 // The last rows and columns of a convolution that no window of a pool reaches
 // are not computed.
@@ -23,18 +26,18 @@ typedef struct {
     const Graph *old;
     Graph *g;
     uint32_t *uses;
-    bool *dead; // a bias addition that find_dead finds
+    bool *cancelled; // a bias addition that find_cancelled finds
     NodeId *now;
     const PassOptions *options;
-} Early;
+} Rewrite;
 
-static const Node *at(const Early *e, NodeId n) {
+static const Node *at(const Rewrite *e, NodeId n) {
     return &e->old->node[n];
 }
 
 // ---- a bias before batch_norm ----
 
-static bool reduces_all_but_channels(const Early *e, NodeId n) {
+static bool reduces_all_but_channels(const Rewrite *e, NodeId n) {
     const Node *d = at(e, n);
     if (d->op != OP_sum && d->op != OP_var)
         return false;
@@ -47,7 +50,7 @@ static bool reduces_all_but_channels(const Early *e, NodeId n) {
 
 // The operand of an addition that is a param for each channel of the other one,
 // 0 or 1; -1 for none.
-static int bias_of(const Early *e, NodeId n) {
+static int bias_of(const Rewrite *e, NodeId n) {
     const Node *d = at(e, n);
     for (int i = 0; d->op == OP_add && i < 2; i++) {
         const Node *b = at(e, d->arg[i]), *x = at(e, d->arg[1 - i]);
@@ -60,23 +63,23 @@ static int bias_of(const Early *e, NodeId n) {
 }
 
 // Bias additions that batch_norm and its statistics alone read.
-static void find_dead(Early *e) {
+static void find_cancelled(Rewrite *e) {
     const Graph *old = e->old;
     for (NodeId n = 0; n < old->count; n++)
-        e->dead[n] = bias_of(e, n) >= 0;
+        e->cancelled[n] = bias_of(e, n) >= 0;
     for (NodeId n = 0; n < old->count; n++)
         for (int i = 0; i < at(e, n)->num_args; i++) {
             bool normalises = at(e, n)->op == OP_batch_norm && i == 0;
             if (!normalises && !reduces_all_but_channels(e, n))
-                e->dead[at(e, n)->arg[i]] = false;
+                e->cancelled[at(e, n)->arg[i]] = false;
         }
     for (NodeId n = 0; n < old->count; n++)
-        e->dead[n] =
-            e->dead[n] && e->uses[n] > 1 && rewrite_next(e->g, e->options);
+        e->cancelled[n] =
+            e->cancelled[n] && e->uses[n] > 1 && rewrite_next(e->g, e->options);
 }
 
 // The reduction or normalisation of y + bias, from y.
-static NodeId without_bias(Early *e, NodeId n) {
+static NodeId without_bias(Rewrite *e, NodeId n) {
     const Node *d = at(e, n), *addition = at(e, d->arg[0]);
     int bias = bias_of(e, d->arg[0]);
     NodeId arg[3];
@@ -96,9 +99,10 @@ static NodeId without_bias(Early *e, NodeId n) {
 
 // ---- relu before max_pool ----
 
-// Whether the value is the result of batch_norm: of one node, or of several for
-// ghost batches and for evaluation.
-static bool is_normalised(const Early *e, NodeId n) {
+// Whether the value may be the result of batch_norm: it is one node, or ends
+// with the addition of a product, as those for ghost batches and for evaluation
+// do.
+static bool is_normalised(const Rewrite *e, NodeId n) {
     const Node *d = at(e, n);
     if (d->op == OP_reshape)
         return is_normalised(e, d->arg[0]);
@@ -107,7 +111,7 @@ static bool is_normalised(const Early *e, NodeId n) {
     return d->op == OP_batch_norm;
 }
 
-static bool pools_relu(const Early *e, NodeId n) {
+static bool pools_relu(const Rewrite *e, NodeId n) {
     if (at(e, n)->op != OP_max_pool)
         return false;
     NodeId relu = at(e, n)->arg[0];
@@ -115,7 +119,7 @@ static bool pools_relu(const Early *e, NodeId n) {
            !is_normalised(e, at(e, relu)->arg[0]);
 }
 
-static NodeId pool_first(Early *e, NodeId n) {
+static NodeId pool_first(Rewrite *e, NodeId n) {
     NodeId relu = at(e, n)->arg[0], arg = e->now[at(e, relu)->arg[0]];
     Node pool = *at(e, n);
     pool.arg = &arg;
@@ -128,7 +132,7 @@ static NodeId pool_first(Early *e, NodeId n) {
 
 // The batch_norm that max_pool n pools, by itself or through a relu; NO_NODE:
 // none, or others read it.
-static NodeId norm_of(const Early *e, NodeId n) {
+static NodeId norm_of(const Rewrite *e, NodeId n) {
     if (at(e, n)->op != OP_max_pool)
         return NO_NODE;
     NodeId x = at(e, n)->arg[0];
@@ -139,7 +143,7 @@ static NodeId norm_of(const Early *e, NodeId n) {
 
 // The largest result of batch_norm in a window is that of the largest x where
 // the scale is positive, and that of the smallest x where it is negative.
-static NodeId norm_pooled(Early *e, NodeId n, NodeId norm) {
+static NodeId norm_pooled(Rewrite *e, NodeId n, NodeId norm) {
     Graph *g = e->g;
     Node pool = *at(e, n), y = g->node[e->now[norm]];
     NodeId arg[4] = {y.arg[0], y.arg[1], y.arg[2]};
@@ -164,7 +168,7 @@ static NodeId norm_pooled(Early *e, NodeId n, NodeId norm) {
 
 // How many rows (axis 1) or columns (2) of pool d's operand follow its last
 // window.
-static int64_t unread_rows(const Early *e, const Node *d, int axis) {
+static int64_t unread_rows(const Rewrite *e, const Node *d, int axis) {
     int64_t end =
         (d->type->dim[axis] - 1) * node_ints(d, ATTR_stride, axis - 1, 1) +
         node_ints(d, ATTR_window, axis - 1, 1) -
@@ -175,14 +179,15 @@ static int64_t unread_rows(const Early *e, const Node *d, int axis) {
 
 // The padding at the end of axis 1 or 2 that convolution c needs for pool d;
 // its own padding if it cannot have less.
-static int64_t end_pad(const Early *e, const Node *c, const Node *d, int axis) {
+static int64_t end_pad(const Rewrite *e, const Node *c, const Node *d,
+                       int axis) {
     int64_t pad = node_ints(c, ATTR_pad, 2 * axis - 1, 0);
     int64_t less =
         unread_rows(e, d, axis) * node_ints(c, ATTR_stride, axis - 1, 1);
     return less <= pad ? pad - less : pad;
 }
 
-static bool pools_too_much(const Early *e, NodeId n) {
+static bool pools_too_much(const Rewrite *e, NodeId n) {
     const Node *d = at(e, n);
     if (d->op != OP_max_pool && d->op != OP_avg_pool)
         return false;
@@ -193,7 +198,7 @@ static bool pools_too_much(const Early *e, NodeId n) {
 }
 
 // The pool of a convolution with less padding at its end.
-static NodeId pool_cropped(Early *e, NodeId n) {
+static NodeId pool_cropped(Rewrite *e, NodeId n) {
     const Node *d = at(e, n), *c = at(e, d->arg[0]);
     int64_t pad[4];
     for (int i = 0; i < 4; i++)
@@ -217,17 +222,17 @@ static NodeId pool_cropped(Early *e, NodeId n) {
 Graph *pass_canonicalize(Graph *g, Arena *scratch, const PassOptions *o) {
     if (g->facts & (BACKWARD | PRIMITIVE))
         return g;
-    Early e = {.old = g,
-               .g = graph_like(g),
-               .uses = graph_uses(g, scratch),
-               .dead = ARENA_ARRAY(scratch, g->count, bool),
-               .now = ARENA_ARRAY(scratch, g->count, NodeId),
-               .options = o};
-    find_dead(&e);
+    Rewrite e = {.old = g,
+                 .g = graph_like(g),
+                 .uses = graph_uses(g, scratch),
+                 .cancelled = ARENA_ARRAY(scratch, g->count, bool),
+                 .now = ARENA_ARRAY(scratch, g->count, NodeId),
+                 .options = o};
+    find_cancelled(&e);
     for (NodeId n = 0; n < g->count; n++) {
         const Node *d = at(&e, n);
         e.g->origin = d->from;
-        if (d->num_args > 0 && e.dead[d->arg[0]])
+        if (d->num_args > 0 && e.cancelled[d->arg[0]])
             e.now[n] = without_bias(&e, n);
         else if (pools_relu(&e, n) && rewrite_next(e.g, o))
             e.now[n] = pool_first(&e, n);

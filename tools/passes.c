@@ -6,9 +6,9 @@
 int passes_command(Arena *a, const Arguments *arguments) {
     (void)a, (void)arguments;
     for (const Pass *p = standard_passes; p->name; p++)
-        printf("%-17s%s\n", p->name, p->summary);
+        printf("%-20s%s\n", p->name, p->summary);
     const char *what;
     for (int i = 0; codegen_pass(i, &what) != NULL; i++)
-        printf("%-17s%s\n", codegen_pass(i, &what), what);
+        printf("%-20s%s\n", codegen_pass(i, &what), what);
     return EXIT_GOOD;
 }

@@ -95,8 +95,11 @@ static void tile_print(Text *t, const Inspection *in, const Launches *launches,
         text_add(t, "%s %s", word, launch_name(&in->launch[with]));
         word = ",";
     }
-    text_add(t, "\n    estimated at %.2f us in place of %.2f\n",
-             1e6 * l->tile_time.tile, 1e6 * l->tile_time.library);
+    text_add(t, "\n    estimated at %.2f us in place of %.2f%s\n",
+             1e6 * l->tile_time.tile, 1e6 * l->tile_time.library,
+             l->tile_time.library < TILE_GAIN * l->tile_time.tile
+                 ? ": too little gain for --tile=auto"
+                 : "");
     for (; tile != NULL; tile = tile->second)
         candidates_print(t, tile);
 }

@@ -6,8 +6,11 @@
 
 static const char legend[] =
     "// a, b, out     operands and result of a contraction\n"
-    "// a0, b0, ...   arguments of the kernel that computes a or b\n"
-    "// p0, ...       of the kernel that reads out, in its order\n"
+    "// a0, b0, ...   arguments of the kernel that computes a or b, its "
+    "prologue\n"
+    "// p0, ...       of the kernel that reads out, its epilogue\n"
+    "// q0, ...       of the kernel that pools out\n"
+    "// partial       partial sums, which NAME_sums adds\n"
     "// v1, ...       values, in the order of this text\n\n";
 
 void tiles_find(Arena *a, Inspected *first, const Launches *l,
