@@ -232,6 +232,12 @@ __tile__ auto variance_of_columns(const float *p, int slot, int squares,
     return sums * (1.0f / M);
 }
 
+// The largest elements along an axis; NaN is larger than any number.
+template <int Axis, class Tile> __tile__ auto largest(Tile x) {
+    return ct::reduce_max(x, ct::integral_constant<Axis>(),
+                          ct::propagate_nan_t());
+}
+
 // The largest elements of windows [R, S] side by side, of images with W columns
 // of pixels, each row of which has N of the tile's elements; those of each
 // pixel's window; and the places of the largest, the first of several.
@@ -239,9 +245,9 @@ template <int W, int R, int S, int M, int N, class Tile>
 __tile__ auto pool_largest(Tile x) {
     static_assert(M % (R * W) == 0);
     const auto rows =
-        ct::reduce_max<1>(ct::reshape<ct::shape<M / (R * W), R, W * N>>(x));
+        largest<1>(ct::reshape<ct::shape<M / (R * W), R, W * N>>(x));
     const auto windows =
-        ct::reduce_max<1>(ct::reshape<ct::shape<M / (R * S), S, N>>(rows));
+        largest<1>(ct::reshape<ct::shape<M / (R * S), S, N>>(rows));
     return matrix<M / (R * S), N>(windows);
 }
 template <int W, int R, int S, int M, int N, class Tile>
@@ -256,7 +262,8 @@ __tile__ auto pool_index(Tile x) {
     const auto pixel = column_of<M>();
     const auto place = to_float(pixel / W % R * S + pixel % S);
     const auto most = unpooled<W, R, S, M, N>(pool_largest<W, R, S, M, N>(x));
-    const auto own = where(x < most, -1.0f * R * S, spread<M, N>(0.0f - place));
+    const auto own =
+        where(x == most || x != x, spread<M, N>(0.0f - place), -1.0f * R * S);
     return 0.0f - pool_largest<W, R, S, M, N>(own);
 }
 

@@ -64,14 +64,14 @@ static bool is_prologue(const RtPlan *p, const RtTile *tile, int launch) {
     return false;
 }
 
-// The results of launches before whose work a tile kernel has done, whether it
-// has stored them or not.
-static void put_earlier(Snapshot *s, const RtTile *tile) {
+// The results of other launches whose work a tile kernel has done, whether it
+// has stored them or not: its call, prologues and the launch that pools.
+static void put_others(Snapshot *s, const RtTile *tile) {
     const RtStep *step = &s->plan->step[s->step];
-    for (int i = 0; i < s->next; i++) {
+    for (int i = 0; i < s->plan->num_stored; i++) {
         const RtStored *t = &s->plan->stored[i];
         const RtLaunch *launch = rt_launch_of(step, t->launch);
-        if (t->step == s->step && t->launch < s->launch &&
+        if (t->step == s->step && t->launch != s->launch &&
             ((launch != NULL && launch->call == tile->call) ||
              is_prologue(s->plan, tile, t->launch)))
             put_tensor(s, t->launch, t->offset,
@@ -85,7 +85,7 @@ static void launched(RtWatch *w, int kernel, const size_t *arg) {
     Snapshot *s = (Snapshot *)(void *)w; // watch is its first field
     s->device->sync(s->device);
     if (w->tile != NULL)
-        put_earlier(s, w->tile);
+        put_others(s, w->tile);
     for (; s->next < s->plan->num_stored; s->next++) {
         const RtStored *t = &s->plan->stored[s->next];
         if (t->step > s->step || (t->step == s->step && t->launch > s->launch))

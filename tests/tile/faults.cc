@@ -96,13 +96,35 @@ static bool rounds_well() {
     return well;
 }
 
+// Pools two windows of 2 x 2 pixels, of which the second one has NaNs.
+TILE_KERNEL(4)
+pools(const float *from, float *to) {
+    constexpr int W = 4;
+    auto x = load_tile<1, 2 * W, 1, 1, 2 * W, 1>(from, 0, 0, 0);
+    auto image = matrix<2 * W, 1>(x);
+    store_tile<1, 2, 1, 1, 2, 1>(to, pool_largest<W, 2, 2, 2 * W, 1>(image), 0,
+                                 0, 0);
+    store_tile<1, 2, 1, 1, 2, 1>(to + 4, pool_index<W, 2, 2, 2 * W, 1>(image),
+                                 0, 0, 0);
+}
+
+// NaN is larger than any number, and of several the first one counts.
+static bool pools_well() {
+    const float image[] = {1, 7, 9, NAN, 7, 7, NAN, 3}, *from = image;
+    float pooled[8], *to = pooled;
+    void *argument[] = {&from, &to};
+    ct::launch("pools", pools, argument, 1);
+    return pooled[0] == 7 && std::isnan(pooled[1]) && pooled[4] == 1 &&
+           pooled[5] == 1;
+}
+
 int main(int argc, char **argv) {
     static void (*const kernel[])(const float *from, float *to) = {
         right, outside, unmasked, misaligned, twice, shared};
     const float *from = memory;
     float *to = memory + 2048;
     void *argument[] = {&from, &to};
-    if (argc < 2 || !rounds_well())
+    if (argc < 2 || !rounds_well() || !pools_well())
         return 2;
     for (int i = 0; i < 1280; i++)
         memory[i] = (float)i;

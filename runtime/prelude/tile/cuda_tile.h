@@ -426,6 +426,16 @@ template <size_t Axis, class S> auto reduce_max(const tile<float, S> &a) {
                         [](float x, float y) { return std::fmax(x, y); });
 }
 
+template <auto Value> struct integral_constant {};
+struct propagate_nan_t {};
+template <auto Axis, class S>
+auto reduce_max(const tile<float, S> &a, integral_constant<Axis>,
+                propagate_nan_t) {
+    return reduce<Axis>(a, -INFINITY, [](float x, float y) {
+        return std::isnan(x) || x >= y ? x : y;
+    });
+}
+
 // The elements of both side by side along an axis.
 template <size_t Axis, class E, class S>
 requires(Axis < S::rank) auto cat(const tile<E, S> &a, const tile<E, S> &b) {
