@@ -666,9 +666,13 @@ bool *tile_replaced(const TileFusions *f, bool fused, int num_groups,
                     Arena *a) {
     bool (*is_in)(const TileFusion *f) = fused ? is_any : is_apart;
     bool *replaced = ARENA_ARRAY(a, (size_t)num_groups + 1, bool);
-    for (int i = 0; i < f->count; i++)
-        if (f->fusion[i].kernel >= 0 && is_in(&f->fusion[i]))
-            replaced[f->fusion[i].kernel] = true;
+    for (int i = 0; i < f->count; i++) {
+        const TileFusion *own = &f->fusion[i];
+        if (own->kernel >= 0 && is_in(own))
+            replaced[own->kernel] = true;
+        if (own->pool >= 0 && is_in(own))
+            replaced[own->pool] = true;
+    }
     for (int i = 0; i < f->num_prologues; i++)
         if (is_applied(f, f->prologue[i].kernel, f->prologue[i].readers, is_in))
             replaced[f->prologue[i].kernel] = true;

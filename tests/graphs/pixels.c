@@ -61,6 +61,8 @@ static NodeId cost_of(Random *b, NodeId x, Followed f) {
     int64_t rows[] = {t.dim[0] * t.dim[1] * t.dim[2], t.dim[3]};
     NodeId none = graph_constant(b->g, type_scalar(I32), 0);
     NodeId label = random_op3(b, OP_select, f.inside, f.label, none);
+    if (label == NO_NODE)
+        return NO_NODE;
     NodeId arg[] = {graph_reshape(b->g, x, 2, rows),
                     graph_reshape(b->g, label, 1, rows)};
     NodeId cost = random_add(
@@ -92,7 +94,10 @@ NodeId family_pixels(Random *b) {
     NodeId label = graph_leaf(b->g, OP_input, random_name(b, stem), t);
     t.dtype = BOOL;
     Followed f = {label, graph_constant(b->g, t, 1)};
-    for (int i = 1 + (int)random_draw(b, 3); i > 0; i--)
+    for (int i = 1 + (int)random_draw(b, 3); i > 0; i--) {
         f = step[random_draw(b, 4)](b, f, t.dim);
+        if (f.label == NO_NODE || f.inside == NO_NODE)
+            return NO_NODE;
+    }
     return cost_of(b, x, f);
 }

@@ -37,4 +37,6 @@ expect 0 "$SINTER" build "$model" --set "precision=f32" --tile=all --emit=c \
     -o emitted
 expect_says "the host runs no tile kernels: activations have 32 bits"
 [ -e emitted/compare.tile.cc ] && fail "it has tile kernels"
+compare 2 "$model" --set "precision=f32"
+expect_says "the host runs no tile kernels: activations have 32 bits"
 exit 0

@@ -78,7 +78,7 @@ bool is_judged(const Arguments *arguments, const Snapshot *s) {
 // ---- the course of a comparison ----
 
 // Both start from b's initial state; models of different widths cannot.
-static int sides_run(Arena *a, Comparison *c) {
+static int variants_run(Arena *a, Comparison *c) {
     const char *start;
     int status = variant_start(a, &c->b, &c->runs, &start);
     if (status == EXIT_GOOD && c->a.text.fingerprint != c->b.text.fingerprint) {
@@ -101,7 +101,7 @@ static int sides_run(Arena *a, Comparison *c) {
 
 // Builds, runs and compares both variants, whose names and options are set.
 // Returns an exit status, after a message if it failed.
-static int sides_compare(Arena *a, const Arguments *arguments, Comparison *c) {
+static int variants_compare(Arena *a, const Arguments *arguments, Comparison *c) {
     Size size;
     int status = model_size(arguments, &size);
     if (status != EXIT_GOOD)
@@ -113,7 +113,7 @@ static int sides_compare(Arena *a, const Arguments *arguments, Comparison *c) {
     if (status == EXIT_GOOD)
         status = variant_build(a, &c->b, arguments, &c->runs);
     if (status == EXIT_GOOD)
-        status = sides_run(a, c);
+        status = variants_run(a, c);
     runs_close(&c->runs);
     if (status != EXIT_GOOD)
         return status;
@@ -133,7 +133,7 @@ static int compare(Arena *a, const Arguments *arguments) {
         .a = {.name = "a", .options = arguments->a ? arguments->a : "-O1"},
         .b = {.name = "b", .options = arguments->b ? arguments->b : "-O0"}};
     Load load = load_begin();
-    int status = sides_compare(a, arguments, &c);
+    int status = variants_compare(a, arguments, &c);
     if (status != EXIT_GOOD)
         return status;
     Text t = text_new(a);

@@ -75,6 +75,8 @@ int variant_build(Arena *a, Variant *s, const Arguments *both,
         (Time){0};
     s->arguments.no_updates = s->part == PART_UPDATES;
     s->text = trainer_text(a, s->program, &s->arguments);
+    if (tiles_on_host(own) && s->text.tiles.count == 0)
+        return EXIT_USAGE; // tiles_take has told why
     if (!plan_fits(a, &s->arguments, s->program, s->text.plan))
         return EXIT_MEMORY;
     s->plan = is_cuda(runs) ? s->text.plan : s->text.host;
