@@ -12,10 +12,10 @@ for device in host cuda; do
     expect_says "plan for $device"
     expect_says "^    1  launch reads and writes 5772 bytes$"
     sed -n '/^step train/,/launches read/p' out | grep -E '^ +[0-9]+  [kcm]' >train
-    [ "$(wc -l <train)" -eq 20 ] || fail "not 20 launches"
+    [ "$(wc -l <train)" -eq 22 ] || fail "not 22 launches"
     grep -v 'tiny.net:[0-9]' train && fail "a launch without a line"
-    # The pooling kernel comes from two lines.
-    grep -q 'k05_batch_norm_relu_max_pool.*tiny.net:4,9  first' train ||
+    # The gradient of the pool and of batch_norm comes from two lines.
+    grep -q 'k20_batch_norm_max_pool_relu_grad.*tiny.net:4,9  first' train ||
         fail "lines of a fused kernel"
 done
 [ "$(sed -n 's/.*launches read and write \([0-9]*\) bytes/\1/p' out | tail -n 1)" -gt 0 ] ||
