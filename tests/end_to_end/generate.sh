@@ -50,9 +50,8 @@ cp out llama-greedy
 # Tied embeddings, and weights under the names of Hugging Face's files.
 expect 0 "$SINTER" build "$models/gpt2.net" -o gpt2 --set vocabulary="$kinds" \
     --set "data=tokens(\"text\", length=24, vocabulary=$kinds)" --set lr=5e-3 \
-    --set batch=4 --set context=30 --set width=24 --set heads=2 \
-    --set 'layers=[1, 2, 3]'
-expect 0 ./gpt2 --steps=60 --out=gpt2-run --quiet
+    --set batch=4 --set context=30 --set width=24 --set heads=2
+expect 0 ./gpt2 --steps=15 --out=gpt2-run --quiet
 expect 0 ./gpt2 --generate='| tool' --weights=gpt2-run --temperature=0 --tokens=60
 expect_says "60 generated"
 cp out gpt2-greedy

@@ -54,8 +54,8 @@ all=$(launches everything)
 [ "$(launches "no loading")" -eq "$all" ] || fail "loading is no launch"
 [ "$(launches "no augmentation")" -eq $((all - 1)) ] ||
     fail "augmentation is one launch"
-[ "$(launches "no norms, activations")" -eq $((all - 4)) ] ||
-    fail "two norms and their gradients are four launches"
+[ "$(launches "no norms, activations")" -eq $((all - 6)) ] ||
+    fail "two norms before pools and their gradients are six launches"
 expect_says "^no updates .*[0-9]  *-[0-9.]*%"
 
 # A batch that is given again and again has one loss, where nothing is learnt.
