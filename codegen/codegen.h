@@ -156,10 +156,11 @@ typedef struct {
 } TileRanking;
 
 // A tile kernel.  Its arguments are the addresses of the call's two operands
-// and result, those that its prologues read, those of the epilogue's kernel,
-// then a workspace if it leaves partial sums.  Kernel NAME_sums, of the same
-// text and arguments, then adds these in order.  The arguments of attention are
-// those of the kernel that it replaces, then `number`.
+// and result, those that its prologues and its pool use, those of the
+// epilogue's kernel, then a workspace if it leaves partial sums.  Kernel
+// NAME_sums, of the same text and arguments, then adds these in order.  The
+// arguments of attention are those of the kernel that it replaces, then
+// `number`.
 typedef struct TileKernel {
     const TileFusion *fusion;
     const NodeId *read; // tensors of the prologues

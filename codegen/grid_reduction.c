@@ -2,12 +2,12 @@
 // last block adds them in a fixed order.  A sum needs one launch, and its bits
 // do not depend on the order in which blocks ran.
 //
-// The GPU idles meanwhile, and one multiprocessor reads slowly.  So blocks
-// divide wide spaces into tiles of columns, too, and the last block of each
-// tile adds the tile's sums, of few blocks; all its threads share the work.  A
-// kernel that reduces rows has no tiles.  If its blocks leave many sums, they
-// form teams.  The last block of each team adds the team's sums, in parallel
-// with other teams; the last block of all adds the sums of the teams.
+// The GPU idles while the last block adds, and one multiprocessor reads slowly.
+// So blocks divide wide spaces into tiles of columns, too, and the last block
+// of each tile adds the tile's sums, of few blocks; all its threads share the
+// work.  A kernel that reduces rows has no tiles.  If its blocks leave many
+// sums, they form teams.  The last block of each team adds the team's sums, in
+// parallel with other teams; the last block of all adds the sums of the teams.
 //
 // A variance is carried as the sum and the sum of squares of x - pivot.  The
 // pivot is a value of the samples, for all blocks the same.  This avoids

@@ -30,7 +30,7 @@ static const Generation generations[] = {
      {{128, 128, 64, 8}, {128, 128, 32, 8}, {128, 64, 64, 8}, {128, 64, 32, 8},
       {64, 64, 64, 8}, {64, 64, 32, 4}, {64, 32, 64, 4}, {32, 64, 64, 4}},
      {{64, 8}, {32, 8}, {16, 8}, {16, 4}}},
-    // 100 KiB: three steps of most tiles.
+    // 100 KiB of shared memory.
     {86,
      {{128, 128, 32, 8}, {128, 64, 64, 8}, {128, 64, 32, 8}, {64, 64, 64, 8},
       {64, 64, 32, 4}, {64, 32, 64, 4}, {32, 64, 64, 4}},
@@ -62,8 +62,8 @@ static const Generation *generation_of(int capability) {
     return &generations[i];
 }
 
-// Without a description: as many multiprocessors as an H200 has.  Fewer blocks
-// than these take longer, each of them alike.
+// Without a description: the flops of a multiprocessor in place of seconds, for
+// as many as an H200 has.
 static double undescribed_seconds(const Launches *l, const TileKernel *k,
                                   const TileConfig *c, const struct Device *d) {
     (void)l, (void)k, (void)d;
@@ -123,8 +123,8 @@ void tile_apply(TileSchedule *s, const TileConfig *c) {
     s->swizzle = c->swizzle;
 }
 
-// The fewest steps of a block's loop in a part: they take about as long as a
-// launch.
+// The fewest steps of a block's loop in a part, which take about as long as the
+// launch that adds the parts.
 enum { LEAST_STEPS = 8 };
 
 // Splits the reduced axis into about so many parts, each of whole steps; 1: it
@@ -253,9 +253,8 @@ static void take_faster(const Search *s, const TileConfig *c, TileConfig *best,
     }
 }
 
-// Configurations that differ in the parts of the reduced axis, which fill some
-// waves of blocks, or in the order of blocks are one candidate, the fastest of
-// them: the simpler one if another is not clearly faster.
+// The fastest split of the reduced axis and order of blocks for a tile is its
+// only candidate; the simpler one if another is not clearly faster.
 static TileConfig choose_order(const Search *s, TileSizes size,
                                double *seconds) {
     enum { WAVES = 4, SWIZZLE = 8 };
@@ -287,11 +286,12 @@ static void add(Search *s, TileSizes size) {
     s->count++;
 }
 
-// Small problems have few tiles: others differ in warps and depth.
+// Small problems cut the table's tiles to few: others differ in warps and
+// depth.
 static void add_variants(Search *s) {
-    enum { LEAST = 16, WARPS = 4 + 8 };
+    enum { FEW = 4, LEAST = 16, WARPS = 4 + 8 };
     const TileConfig first = s->config[0];
-    for (int i = 1; i < TILE_CANDIDATES && s->count < TILE_CANDIDATES; i++) {
+    for (int i = 1; i < FEW && s->count < FEW; i++) {
         TileSizes size = {first.rows, first.columns, first.depth, first.warps};
         if (i % 2 == 1)
             size.warps = WARPS - size.warps;

@@ -252,8 +252,8 @@ typedef struct {
 } RtHostTile;
 
 // A launch of a step, from 0, whose work the tile kernel of a call does as its
-// prologue.  It is skipped if all calls that a list has for it have a tile
-// kernel.
+// prologue or its pool.  It is skipped if all calls that a list has for it have
+// a tile kernel.
 typedef struct {
     int step, launch;
     int call; // of the plan

@@ -78,13 +78,14 @@ bool tile_toolchain(Arena *a, const char *folder, TileToolchain *out,
 
 // ---- the estimate ----
 
-// Parts of the peaks, assumed: tile kernels of others reach 62 to 101 % of the
-// library's products.
-static const double TILE_SHARE = 0.8; // of the library's speed
+// A part of the library's speed, assumed: tile kernels of others reach 62 to
+// 101 % of its products.
+static const double TILE_SHARE = 0.8;
 
 // Assumed too: the bytes that a multiprocessor reads from the L2 cache in a
-// cycle; the wait of a wave of blocks for its first
-// operands; and the part of the cache that keeps an operand while others pass.
+// cycle; the wait of a wave of blocks for its first operands; and the part of
+// the cache that keeps an operand while others pass.  The instructions of
+// prologues, epilogues and addresses are not counted.
 static const double CACHE_WIDTH = 40, WAVE_LATENCY = 0.7e-6, CACHE_SHARE = 0.5;
 
 // Registers of a thread, as in most kernels that tileiras 13.5 makes.

@@ -64,8 +64,9 @@ static void add(RtHostTiles *t, int *count, size_t offset) {
     t->at[(*count)++] = t->arena + offset;
 }
 
-// With a call: its arguments, those of the prologues and of the kernel that is
-// replaced, and a workspace.  Without one: the kernel's arguments and a number.
+// With a call: its arguments, those of the prologues, of the pool and of the
+// kernel that is replaced, and a workspace.  Without one: the kernel's
+// arguments and a number.
 static RtTileUse run(RtHostTiles *t, const RtTile *tile, const RtDevice *d,
                      int kernel, const size_t *arg) {
     const RtHostTile *host = &t->plan->host_tile[tile->code];

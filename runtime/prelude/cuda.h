@@ -426,7 +426,7 @@ DEVICE int counter_add(int *counter, int by) {
 // those that ended are visible after counter_await.
 #define COUNTED (1 << 16)
 
-// The limit keeps ptxas from adding the counts of a warp, for which thread 0
+// The limit keeps ptxas from aggregating the adds of a warp, for which thread 0
 // would wait at once.
 DEVICE int counter_begin(int *counter) {
     return (int)atomicInc((unsigned *)counter, 0x7fffffffu);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 // The prelude of tile kernels, which are CUDA Tile C++: NVRTC and tileiras
-// compile them for a GPU; tests give cuda_tile.h a meaning on the host.
+// compile them for a GPU; tile/ gives cuda_tile.h a meaning on the host.
 //
 // A function of an element has the name that it has in prelude.h, and takes a
 // tile.  Operators broadcast [M, 1] and [1, N]; functions need tiles of one

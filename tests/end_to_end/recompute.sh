@@ -44,6 +44,6 @@ compare() {
 
 kinds=limited
 compare lenet 98 256 --set=batch=64 --set=epochs=1
-compare gpt_nano 60 8 --set=batch=2 --set=steps=4
+compare gpt_nano 60 16 --set=batch=4 --set=steps=4
 kinds='limited auto'
 compare resnet9 80 64 --set=width=8 --set=batch=16 --set=epochs=1

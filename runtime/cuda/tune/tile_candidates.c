@@ -3,9 +3,10 @@
 // each run with their next configurations.
 //
 // The time of a tile kernel is that of the launches in whose place it is: its
-// call's, its epilogue's, and an equal share of each prologue's, which no run
-// with all tile kernels launches.  Kernels with a common prologue are taken
-// together or not at all, so that these shares add up to the time saved.
+// call's, its epilogue's, its pool's, and an equal share of each prologue's,
+// which no run with all tile kernels launches.  Kernels with a common prologue
+// are taken together or not at all, so that these shares add up to the time
+// saved.
 
 #include "runtime/cuda/tune/tune.h"
 

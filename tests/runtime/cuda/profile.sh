@@ -104,7 +104,7 @@ for name in evaluation checkpoint; do
     grep -q "\"name\":\"$name\"" all.json || fail "no $name in the trace"
 done
 
-expect_says "^ .* %  10 others"
+expect_says "^ .* %  12 others"
 rm -r run
 expect 0 ./tiny --device=host --data=synthetic:192 --threads=1 --out=run \
     --profile=all.json --quiet
