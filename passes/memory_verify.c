@@ -267,7 +267,7 @@ const char *memory_verify(const Graph *g, Arena *a) {
                 .group = group};
     list_fusions(&r, count);
     r.forks = graph_forks(g, &r.fusions, a);
-    r.tiles = graph_tile_fusions(g, &r.fusions, a);
+    r.tiles = graph_tile_fusions(g, &r.fusions, &r.forks, a);
     const char *why = NULL;
     for (NodeId n = 0; n < g->count && why == NULL; n++)
         if (range_of(g, n).fixed)

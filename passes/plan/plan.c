@@ -25,7 +25,7 @@ GraphPlan *graph_plan(const Graph *g, bool merges, Arena *a) {
     p->forks = graph_forks(g, &p->fusions, a);
     if (merges)
         p->merged = graph_merged_launches(g, &p->fusions, a);
-    p->tiles = graph_tile_fusions(g, &p->fusions, a);
+    p->tiles = graph_tile_fusions(g, &p->fusions, &p->forks, a);
     return p;
 }
 

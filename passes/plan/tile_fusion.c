@@ -2,11 +2,11 @@
 
 #include "passes/plan/tile_fusion.h"
 #include "ir/attention.h"
-#include "passes/plan/fork.h"
 
 typedef struct {
     const Graph *g;
     const LibraryFusions *fusions;
+    const Forks *forks;
     Readers reader;  // of each node
     bool *is_output; // of each node: whether it is a result of the graph
     int *fusion;     // of each group: 1 + the last library fusion of its call
@@ -307,20 +307,19 @@ static bool has_over(const Search *s, const Group *pool, const Group *group) {
 // results must have their places since then.
 static int find_pool(const Search *s, int k, NodeId call, int kernel) {
     const Group *group = s->fusions->group;
-    int pool = tile_pool_of(s->g, group, &s->reader, call), at;
-    at = kernel >= 0 ? kernel : k;
+    int pool = tile_pool_of(s->g, group, &s->reader, call);
+    int at = kernel >= 0 ? kernel : k;
     if (pool < at)
         return -1;
     for (int i = k; i < pool; i++)
         if (has_over(s, &group[pool], &group[i]))
             return -1;
-    Arena *a = arena_new();
-    Forks f = graph_forks(s->g, s->fusions, a);
-    for (int i = 0; i < f.count && pool >= 0; i++)
-        if (f.fork[i].call < at && f.fork[i].join > at &&
-            has_over(s, &group[pool], &group[f.fork[i].call]))
-            pool = -1;
-    arena_free(a);
+    for (int i = 0; i < s->forks->count; i++) {
+        const Fork *f = &s->forks->fork[i];
+        if (f->call < at && f->join > at &&
+            has_over(s, &group[pool], &group[f->call]))
+            return -1;
+    }
     return pool;
 }
 
@@ -544,12 +543,13 @@ static TileFusion attention_fusion(const Graph *g, const Group *group, int k) {
 }
 
 TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
-                               Arena *a) {
+                               const Forks *forks, Arena *a) {
     TileFusions f = {0};
     if (g->act != F16 && g->act != BF16)
         return f;
     Search s = {g,
                 r,
+                forks,
                 group_readers(g, r->group, r->num_groups, a),
                 ARENA_ARRAY(a, g->count, bool),
                 ARENA_ARRAY(a, (size_t)r->num_groups + 1, int),

@@ -13,7 +13,7 @@
 #ifndef PASSES_PLAN_TILE_FUSION_H
 #define PASSES_PLAN_TILE_FUSION_H
 
-#include "passes/plan/library_fusion.h"
+#include "passes/plan/fork.h"
 
 enum { TILE_OPERANDS = 2 };
 
@@ -133,7 +133,7 @@ TilePrologue *graph_tile_prologues(const Graph *g, const Group *group,
 
 // The fusions of a graph whose activations have 16 bits, none of another.
 TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
-                               Arena *a);
+                               const Forks *forks, Arena *a);
 
 // The fusion that is taken and computes group k as its call or as one of its
 // epilogues, or NULL.
