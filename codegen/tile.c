@@ -110,10 +110,12 @@ static const char *heading_of(const Launches *l, const TileFusion *f,
                               Arena *a) {
     Text t = text_new(a);
     text_add(&t, "// %s\n", l->kernel[f->call].name);
-    for (int i = 0; i < TILE_OPERANDS; i++)
-        if (f->prologue[i] >= 0)
-            text_add(&t, "// prologue of %c: %s\n", "ab"[i],
-                     l -> kernel[f->prologue[i]].name);
+    for (int i = 0; i < TILE_OPERANDS; i++) {
+        int k = f->prologue[i];
+        if (k >= 0)
+            text_add(&t, "// prologue of %s: %s\n", i == 0 ? "a" : "b",
+                     l->kernel[k].name);
+    }
     if (f->kernel >= 0)
         text_add(&t, "// epilogue: %s\n", l->kernel[f->kernel].name);
     if (f->pool >= 0)
@@ -266,7 +268,7 @@ const char *tile_config_text(const TileConfig *c, Arena *a) {
 }
 
 static void add_configs(const TileTexts *out, Text *t) {
-    text_add(t, "\n// Tile kernels on CUDA, and their configurations.\n"
+    text_add(t, "\n// Configurations of tile kernels.\n"
                 "static const RtTileConfig tile_configs[] = {\n");
     for (int i = 0; i < out->count; i++)
         for (int k = 0; k < out->kernel[i].num_configs; k++) {

@@ -101,7 +101,8 @@ static int variants_run(Arena *a, Comparison *c) {
 
 // Builds, runs and compares both variants, whose names and options are set.
 // Returns an exit status, after a message if it failed.
-static int variants_compare(Arena *a, const Arguments *arguments, Comparison *c) {
+static int variants_compare(Arena *a, const Arguments *arguments,
+                            Comparison *c) {
     Size size;
     int status = model_size(arguments, &size);
     if (status != EXIT_GOOD)

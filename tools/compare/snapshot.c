@@ -48,7 +48,7 @@ static bool is_stored(const TileFusions *f, int launch) {
             return f->prologue[i].stored_by >= 0;
     const TileFusion *taken = tile_taken(f, launch);
     return taken == NULL || taken->kernel < 0 || taken->kernel == launch ||
-           taken->stores;
+           taken->pool == launch || taken->stores;
 }
 
 // The output of a launch at this offset that was not read yet.
