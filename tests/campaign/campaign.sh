@@ -35,8 +35,9 @@
 #   fuzz      the three fuzz targets
 #   sanitized passes, golden tests, the command line and limits, and cases that
 #             judge numbers and times, with sanitizers
-#   outside   editors, trackers, Jupyter and Perfetto, if installed; all but
-#             editors are packages of SINTER_PYTHON, or else of python3
+#   outside   editors, trackers, Jupyter, Perfetto and Hugging Face's GPT-2, if
+#             installed; all but editors are packages of SINTER_PYTHON, or else
+#             of python3
 set -u
 build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
 shift 2
@@ -110,7 +111,7 @@ sanitized() {
 
 # outside SECONDS: sinter in other programs; a script skips those not there.
 outside() {
-    for name in tree_sitter neovim trackers notebook perfetto; do
+    for name in tree_sitter neovim trackers notebook perfetto gpt2; do
         timeout "$1" "$source/tests/campaign/$name.sh"
         case $? in
         0) echo "$name: good" ;;
