@@ -24,6 +24,7 @@ typedef struct {
     bool squares;         // variances of convolutions are computed from them
     uint32_t seed;
     double **leaf;    // of g
+    const bool *draws; // of the graph that is rebuilt
     NodeId max_nodes; // below this size of g, each user has its own noise
 } Noise;
 
@@ -33,6 +34,23 @@ static const double LEAST_HALF = 0x1p-24;
 static double unit_of(const Graph *g, DType d) {
     DType stored = d == ACT ? g->act : d;
     return stored == F16 ? 0x1p-11 : stored == BF16 ? 0x1p-8 : 0x1p-24;
+}
+
+// Which nodes are made of random draws and constants alone.  All kernels
+// compute them alike, in f32.  An error could move them out of the domain of a
+// function: a normal draw is the root of -2 log u, with u up to 1.
+static bool *find_draws(const Graph *g, Arena *a) {
+    bool *draws = ARENA_ARRAY(a, (size_t)g->count + 1, bool);
+    for (NodeId n = 0; n < g->count; n++) {
+        const Node *d = &g->node[n];
+        bool fixed = op_info[d->op].facts & (POINTWISE | VIEW), some = false;
+        for (int i = 0; i < d->num_args; i++) {
+            some |= draws[d->arg[i]];
+            fixed &= draws[d->arg[i]] || g->node[d->arg[i]].op == OP_constant;
+        }
+        draws[n] = d->op == OP_uniform || (fixed && some);
+    }
+    return draws;
 }
 
 // A value in 16 bits may be rounded behind an operation that only moves it.
@@ -164,7 +182,7 @@ static NodeId disturb(Noise *x, const Graph *old, NodeId n, const NodeId *now) {
     double size = unit_of(old, d->type->dtype);
     bool again = op_info[d->op].facts & POINTWISE && x->g->count < x->max_nodes;
     NodeId own = again ? rebuild(x, old, n, now) : now[n];
-    if (!rounds(old, d))
+    if (x->draws[n] || !rounds(old, d))
         return own;
     if (x->squares && d->op == OP_var && old->node[d->arg[0]].op == OP_conv)
         return of_squares(x, old, n, own);
@@ -218,6 +236,7 @@ double **noise_eval(const Graph *g, Arena *a, double *const *leaf,
                .squares = squares,
                .seed = seed,
                .leaf = ARENA_ARRAY(a, 4 * room, double *),
+               .draws = find_draws(g, a),
                .max_nodes = (NodeId)(2 * room)};
     NodeId *now = ARENA_ARRAY(a, g->count + 1, NodeId);
     double **disturbed = ARENA_ARRAY(a, g->count + 1, double *);
@@ -237,7 +256,7 @@ double **noise_eval(const Graph *g, Arena *a, double *const *leaf,
 
 typedef struct {
     const Graph *g;
-    const bool *updates, *wanted;
+    const bool *updates, *draws, *wanted;
     double unit;   // an activation's
     double single; // of f32 and of sums
     bool alike;    // numbers are that are equal in f32
@@ -272,7 +291,7 @@ static void shake(void *context, NodeId n, double *const *value) {
     const Shaken *s = context;
     const Node *d = &s->g->node[n];
     int64_t count = type_count(d->type);
-    if (rounds(s->g, d)) {
+    if (!s->draws[n] && rounds(s->g, d)) {
         double unit = s->updates[n] ? s->single : s->unit;
         double sum = s->single * sqrt(terms_of(s->g, d)) *
                      error_terms(s->g, n, value) /
@@ -295,6 +314,7 @@ static void shake_all(Shaken s, const Graph *g, double *const *leaf) {
     memset(all, true, g->count);
     s.g = g;
     s.updates = find_updates(g, a);
+    s.draws = find_draws(g, a);
     graph_eval_visit(g, leaf, false, all, shake, &s);
     arena_free(a);
 }

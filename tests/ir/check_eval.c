@@ -1,6 +1,7 @@
 // Eval: every operation against numbers that were found another way: by hand,
 // or from the definition by a program in another language.
 
+#include "ir/noise.h"
 #include "tests/ir/suites.h"
 
 #include <float.h>
@@ -548,6 +549,34 @@ START_TEST(dropout_of_attention_is_of_weights) {
 }
 END_TEST
 
+static void see_draws(void *context, NodeId n, double *const *value) {
+    for (int i = 0; i < 4096; i++)
+        ck_assert_msg(isfinite(value[n][i]), "draw %d", i);
+    *(bool *)context = true;
+}
+
+// An error of 8 units of f16 would move some draws above 1, where the logarithm
+// is above 0 and has no root.
+START_TEST(errors_keep_draws_in_their_range) {
+    Arena *a = arena_new();
+    Graph *g = graph_of(a, "%0 = input {name = \"seed\"} : i32[]\n"
+                           "%1 = input {name = \"epoch\"} : i32[]\n"
+                           "%2 = iota {axis = 0} : i32[4096]\n"
+                           "%3 = uniform %0, %1, %2 {stream = 5} : f32[4096]\n"
+                           "%4 = constant {values = [1.0]} : f32[]\n"
+                           "%5 = sub %4, %3 : f32[4096]\n"
+                           "%6 = log %5 : f32[4096]\n"
+                           "%7 = neg %6 : f32[4096]\n"
+                           "%8 = sqrt %7 : f32[4096]\n");
+    double seed = 3, epoch = 8, *leaf[9] = {&seed, &epoch};
+    bool wanted[9] = {[8] = true}, seen = false;
+    ck_assert_ptr_null(graph_verify(g, a));
+    noise_visit(g, leaf, F16, 8, 1, wanted, see_draws, &seen);
+    ck_assert(seen);
+    arena_free(a);
+}
+END_TEST
+
 START_TEST(every_operation_has_a_case) {
     Arena *a = arena_new();
     bool covered[NUM_OPS] = {false};
@@ -701,6 +730,7 @@ Suite *eval_suite(void) {
     TCase *c = tcase_create("eval");
     tcase_add_loop_test(c, operations_mean_this, 0, NUM_CASES);
     tcase_add_test(c, dropout_of_attention_is_of_weights);
+    tcase_add_test(c, errors_keep_draws_in_their_range);
     tcase_add_test(c, every_operation_has_a_case);
     tcase_add_test(c, optimizers_see_later_gradients);
     tcase_add_test(c, results_are_rounded_when_asked);
