@@ -7,9 +7,8 @@
 //   result     A convolution's batch_norm becomes a bias, and its factor is
 //              multiplied into the weights.
 //
-// The front end writes batch_norm with running statistics as (x - mean) *
-// factor
-// + shift for each channel; the pass looks for that after a convolution.
+// The front end writes batch_norm with running statistics, for each channel, as
+// (x - mean) * factor + shift; the pass looks for that after a convolution.
 
 #include "passes/batch_invariant.h"
 #include "passes/passes.h"
