@@ -25,7 +25,7 @@
 #             kernels, and each call of a library fails once
 #   compare   networks whose roundings were once taken for mistakes
 #   export    all models, exported, against their trainers for 100 inputs
-#   pairs     every optimizer with short batches and with two for one
+#   pairs     every optimizer, loss and augmentation in each trial of pairs
 #   faults    each planted fault is found
 #   rank_faults  one of four ranks is killed, stopped or cut off
 #   random    random programs, from a seed that the day gives

@@ -36,13 +36,17 @@ LOSSES = {
 }
 
 
-def in_turn(first=0, step=1):
-    """Keys of a recipe with each optimizer, or every so many, and the losses in
-    turn; PAIRS_ALL=1 takes each."""
-    cases = zip(OPTIMIZERS, itertools.cycle(LOSSES.values()))
-    if "PAIRS_ALL" in os.environ:
-        first, step = 0, 1
-    for name, loss in itertools.islice(cases, first, None, step):
+ALL = "PAIRS_ALL" in os.environ
+
+
+def some(cases, step, first=0):
+    """Every so many of the cases; PAIRS_ALL=1 takes each."""
+    return list(cases) if ALL else list(cases)[first::step]
+
+
+def in_turn():
+    """Keys of a recipe with each optimizer, and the losses in turn."""
+    for name, loss in zip(OPTIMIZERS, itertools.cycle(LOSSES.values())):
         yield dict(loss="mean(%s)" % loss, **of_optimizer(name))
 
 
@@ -202,18 +206,33 @@ NEUTRAL = {  # what changes nothing: with it, and without
 }
 
 
-def neutral():
-    data = images("forty", 44)
-    for name, (key, on, off) in NEUTRAL.items():
-        k = dict(accumulate="2", recompute="auto")
-        if key == "optimizer":
-            k["params"] = None
-        runs = [Run(build(recipe(**{**k, key: v})), data, "--validation=5")
-                for v in (on, off)]
+def groups_of_neutral():
+    """Lists of names, each with one setting of a key, and whether sums are in
+    another order.  PAIRS_ALL=1 has each name alone."""
+    groups = {}
+    for name, (key, _, _) in NEUTRAL.items():
         # Labels that may be mixed are shares of classes, and channels of 16
         # bits are padded: sums are added up otherwise.  A factor of a gradient
         # is another product, with which the update is fused.
         reordered = "mix" in name or "f16" in name or name in ("clip", "value")
+        at = 0
+        while any(ALL or NEUTRAL[n][0] == key
+                  for n in groups.get((reordered, at), [])):
+            at += 1
+        groups.setdefault((reordered, at), []).append(name)
+    return [(names, reordered) for (reordered, _), names in groups.items()]
+
+
+def neutral():
+    data = images("forty", 44)
+    for names, reordered in groups_of_neutral():
+        k = dict(accumulate="2", recompute="auto")
+        if "momentum" in names:
+            k["params"] = None
+        runs = [Run(build(recipe(**{
+            **k, **{NEUTRAL[n][0]: NEUTRAL[n][v] for n in names}})), data,
+            "--validation=5") for v in (1, 2)]
+        name = ", ".join(names)
         near(name, *(weights(r.tensors()) for r in runs),
              REORDERED if reordered else 0)
         close(name, runs[0].last()["loss"], runs[1].last()["loss"], REORDERED)
@@ -247,11 +266,11 @@ PLAIN = dict(norm="batch_norm(frozen)", rand=None, input=ALONE)
 def halves():
     """Two batches are as good as one of twice the size: 44 is 16, 16, 8, 4.
 
-    An optimizer sees the gradient of an update alone; the other half of them
-    is in short.
+    An optimizer sees the gradient of an update alone; short and frozen have
+    others of them.
     """
     data = images("forty", 44)
-    cases = [*in_turn(0, 2), dict(input=EVERY_ALONE),
+    cases = [*some(in_turn(), 5), dict(input=EVERY_ALONE),
              dict(loss="sum(%s)" % LOSSES["mse"], rate="cosine(0.01)"),
              dict(average="lookahead(0.5, every=3 step)", precision="f16"),
              dict(average="ema(0.9, every=1 epoch)", precision="bf16"),
@@ -274,7 +293,7 @@ def halves():
 def short():
     """A short batch is a full one of its size, 12 of 16."""
     data = images("twelve", 12)
-    for k in (*in_turn(1, 2), dict(input=EVERY_ALONE),
+    for k in (*some(in_turn(), 5, 1), dict(input=EVERY_ALONE),
               dict(precision="f16", average="lookahead(0.5, every=3 step)"),
               dict(recompute="auto", stop="loss <= 0", clip="value(0.01)")):
         k = {**PLAIN, "rand": "dropout(0.3)", "epochs": "6",
@@ -291,16 +310,18 @@ def evaluation():
     """An evaluation says the same for any batch: of 20 samples and of 44."""
     data = images("forty", 44)
     crop = EVERY.replace("crop(6", "crop(4")
-    cases = [dict(loss="mean(%s)" % x, input=ALONE) for x in LOSSES.values()]
+    # Every second loss; perfect has the others.
+    cases = [dict(loss="mean(%s)" % x, input=ALONE)
+             for x in some(LOSSES.values(), 2)]
     cases += [dict(loss="sum(cross_entropy(output, label))", precision="f16"),
               dict(average="lookahead(0.5)", precision="bf16"),
               dict(norm="batch_norm(ghost=2)", recompute="auto"),
               dict(eval="every 1 epoch on data.train", input=crop,
                    data='npy("data", shape=[6, 6, 2])',
                    image="u8[N, 4, 4, 2]", stop="loss <= 0")]
-    for k in cases:
+    for i, k in enumerate(cases):
         ran = Run(build(recipe(**k)), data)
-        for batch in "10", "32":
+        for batch in some(("10", "32"), 2, i % 2):
             again = Run(build(recipe(**{**k, "batch": batch})), data,
                         "--init=" + ran.files[-1], "--eval-only").last()
             for m in "loss", "accuracy", "top5", "perplexity":
@@ -323,7 +344,7 @@ def statistics():
 def frozen():
     """A frozen parameter keeps its bits; what is not frozen moves."""
     data = images("forty", 44)
-    cases = [of_optimizer(o) for o in OPTIMIZERS]
+    cases = some(map(of_optimizer, OPTIMIZERS), 5, 2)
     cases += [dict(average="lookahead(0.5, every=2 step)", input=EVERY),
               dict(average="ema(0.9, every=2 step)", precision="f16"),
               dict(precision="bf16", norm="batch_norm(frozen)"),
@@ -415,7 +436,8 @@ def perfect():
     common = dict(body=body, image="u8[N, 6, 6, %d]" % CLASSES, rand=None,
                   rate="cosine(1e-4)", freeze=None, norm="batch_norm(frozen)",
                   params='"*" { weight_decay = 0 }')
-    cases = [dict(loss="mean(%s)" % x, input=kept) for x in LOSSES.values()]
+    cases = [dict(loss="mean(%s)" % x, input=kept)
+             for x in some(LOSSES.values(), 2, 1)]
     cases += [dict(loss="sum(cross_entropy(output, label))", precision="f16"),
               dict(precision="bf16", average="lookahead(0.5)",
                    recompute="auto"),
@@ -516,9 +538,9 @@ def narrow():
     what its logits do, which are below 1 here.
     """
     data = images("forty", 44)
-    # Each loss once: the states of optimizers have 32 bits.
+    # Losses once: the states of optimizers have 32 bits.
     cases = [dict(input=ALONE, accumulate="2", **k)
-             for k in itertools.islice(in_turn(), len(LOSSES))]
+             for k in some(itertools.islice(in_turn(), len(LOSSES)), 2)]
     cases += [dict(norm="batch_norm(frozen)", stop="loss <= 0",
                    average="lookahead(0.5)", recompute="auto", input=EVERY)]
     for k in cases:
@@ -572,7 +594,8 @@ def places():
              "random_resized_crop(6)", "flip_lr", "alternating_flip",
              "rotate(30)", "affine(20, shear=9, interpolation=\"bilinear\")",
              "cutmix(2)", "cutmix(alpha=1)", "mixup(0.4)"]
-    for chain in moves + [" |> ".join(moves)]:
+    chains = moves if ALL else map(" |> ".join, (moves[::2], moves[1::2]))
+    for chain in *chains, " |> ".join(moves):
         run = Run(build(recipe(**{**k, "input": "data.train |> " + chain},
                                accumulate="2", stop="loss <= -1")), data)
         # Pixels are below 256: an f32 blend rounds to 2^-16 of them at most.
