@@ -69,15 +69,15 @@ static double mean_of(const Tune *u, const RtConvolutions *v, int planned) {
 static bool add_row(const Tune *u, const RtPlanned *p, int group,
                     double seconds, RtError *e) {
     const RtCall *c = &u->known.t->plan->call[p->first];
-    RtTuningResult *row = rt_tuning_results_add(u->known.t->results, group, e);
+    char way[48];
+    snprintf(way, sizeof way, "engine %lld, number %d",
+             (long long)p->plan->engine, p->plan->candidate);
+    RtTuningResult *row =
+        rt_tuning_results_add(u->known.t->results, group, way, seconds, e);
     if (row == NULL)
         return false;
-    rt_tuning_result_name(c, p->with, row->launch, sizeof row->launch);
-    snprintf(row->model, sizeof row->model, "%s", c->layer);
-    snprintf(row->way, sizeof row->way, "engine %lld, number %d",
-             (long long)p->plan->engine, p->plan->candidate);
+    rt_tuning_result_call(row, c, p->with);
     row->number = p->plan->candidate;
-    row->seconds = seconds;
     return true;
 }
 

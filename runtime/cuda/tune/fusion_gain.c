@@ -135,14 +135,13 @@ static bool add_way(const RtFusionGains *c, const RtFusion *f, int group,
         [RT_FUSED_BACKWARD] = "backward",
     };
     const RtCall *call = &c->t->plan->call[f->call];
-    RtTuningResult *row = rt_tuning_results_add(c->t->results, group, e);
+    RtTuningResult *row =
+        rt_tuning_results_add(c->t->results, group, way, seconds, e);
     if (row == NULL)
         return false;
     snprintf(row->launch, sizeof row->launch, "%s of %s", name[f->kind],
              rt_call_name(call->kind));
     snprintf(row->model, sizeof row->model, "%s", call->layer);
-    snprintf(row->way, sizeof row->way, "%s", way);
-    row->seconds = seconds;
     row->chosen = chosen;
     return true;
 }

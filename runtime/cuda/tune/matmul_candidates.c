@@ -52,14 +52,14 @@ static bool learn(const Tune *u, Product *product, int candidate, RtError *e) {
     double seconds = mean_of(u, product);
     if (product->group < 0)
         product->group = results->count;
-    RtTuningResult *row = rt_tuning_results_add(results, product->group, e);
+    char way[48];
+    snprintf(way, sizeof way, "algorithm %d", candidate);
+    RtTuningResult *row =
+        rt_tuning_results_add(results, product->group, way, seconds, e);
     if (row == NULL)
         return false;
-    rt_tuning_result_name(c, 0, row->launch, sizeof row->launch);
-    snprintf(row->model, sizeof row->model, "%s", c->layer);
-    snprintf(row->way, sizeof row->way, "algorithm %d", candidate);
+    rt_tuning_result_call(row, c, 0);
     row->number = candidate;
-    row->seconds = seconds;
     if (candidate == 0 || rt_clearly_less(seconds, product->best)) {
         product->best = seconds;
         product->candidate = candidate;

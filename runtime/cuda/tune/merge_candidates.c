@@ -58,17 +58,13 @@ static bool choose_merges(Tune *u, const RtChosen *out, bool *any, RtError *e) {
 static bool add_row(const Tune *u, const RtMergedLaunch *join, int group,
                     const char *way, double seconds, bool chosen, RtError *e) {
     const RtPlan *p = u->t->plan;
-    const RtLaunch *first = rt_launch_of(&p->step[join->step], join->launch);
-    RtTuningResult *row = rt_tuning_results_add(u->t->results, group, e);
+    RtTuningResult *row =
+        rt_tuning_results_add(u->t->results, group, way, seconds, e);
     if (row == NULL)
         return false;
     snprintf(row->launch, sizeof row->launch, "%s",
              p->kernel[join->kernel].name);
-    if (first != NULL)
-        snprintf(row->model, sizeof row->model, "%s, %s", first->path,
-                 first->lines);
-    snprintf(row->way, sizeof row->way, "%s", way);
-    row->seconds = seconds;
+    rt_tuning_result_lines(row, &p->step[join->step], join->launch);
     row->chosen = chosen;
     return true;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 RtTuningResult *rt_tuning_results_add(RtTuningResults *t, int group,
+                                      const char *way, double seconds,
                                       RtError *e) {
     if (t->count == t->room) {
         int room = t->room > 0 ? 2 * t->room : 64;
@@ -18,8 +19,10 @@ RtTuningResult *rt_tuning_results_add(RtTuningResults *t, int group,
         t->row = grown;
         t->room = room;
     }
-    t->row[t->count] = (RtTuningResult){.group = group};
-    return &t->row[t->count++];
+    RtTuningResult *row = &t->row[t->count++];
+    *row = (RtTuningResult){.group = group, .seconds = seconds};
+    snprintf(row->way, sizeof row->way, "%s", way);
+    return row;
 }
 
 void rt_tuning_results_free(RtTuningResults *t) {
@@ -27,8 +30,7 @@ void rt_tuning_results_free(RtTuningResults *t) {
     *t = (RtTuningResults){0};
 }
 
-void rt_tuning_result_name(const RtCall *c, unsigned with, char *to,
-                           size_t room) {
+void rt_tuning_result_call(RtTuningResult *r, const RtCall *c, unsigned with) {
     static const char *const fusion[] = {
         [RT_FUSED_STATISTICS] = " + statistics",
         [RT_FUSED_PROLOGUE] = " + prologue",
@@ -36,6 +38,9 @@ void rt_tuning_result_name(const RtCall *c, unsigned with, char *to,
         [RT_FUSED_BACKWARD] = " + backward",
     };
     const char *kind = rt_call_name(c->kind);
+    char *to = r->launch;
+    const size_t room = sizeof r->launch;
+    snprintf(r->model, sizeof r->model, "%s", c->layer);
     if (c->kind > RT_CONV_GRAD_WEIGHT)
         snprintf(to, room, "%s %lld of %dx%dx%d%s%s", kind, (long long)c->batch,
                  c->n, c->c, c->k, c->ta ? " a'" : "", c->tb ? " b'" : "");
@@ -47,6 +52,12 @@ void rt_tuning_result_name(const RtCall *c, unsigned with, char *to,
             size_t at = strlen(to);
             snprintf(to + at, room - at, "%s", fusion[k]);
         }
+}
+
+void rt_tuning_result_lines(RtTuningResult *r, const RtStep *step, int launch) {
+    const RtLaunch *own = rt_launch_of(step, launch);
+    if (own != NULL)
+        snprintf(r->model, sizeof r->model, "%s, %s", own->path, own->lines);
 }
 
 // ---- the table ----

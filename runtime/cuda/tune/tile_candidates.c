@@ -78,23 +78,17 @@ static bool add_row(const Tune *u, int i, const char *way, double seconds,
                     int number, RtError *e) {
     const RtTile *tile = &u->k->tile[i];
     const RtPlan *p = u->t->plan;
-    RtTuningResult *row =
-        rt_tuning_results_add(u->t->results, u->known[i].group, e);
+    RtTuningResult *row = rt_tuning_results_add(
+        u->t->results, u->known[i].group, way, seconds, e);
     if (row == NULL)
         return false;
-    const RtLaunch *launch = NULL;
-    if (tile->call < 0)
-        launch = rt_launch_of(&p->step[tile->step], tile->launch);
     snprintf(row->launch, sizeof row->launch, "%s", tile->name);
     if (tile->call >= 0)
         snprintf(row->model, sizeof row->model, "%s",
                  p->call[tile->call].layer);
-    else if (launch != NULL)
-        snprintf(row->model, sizeof row->model, "%s, %s", launch->path,
-                 launch->lines);
-    snprintf(row->way, sizeof row->way, "%s", way);
+    else
+        rt_tuning_result_lines(row, &p->step[tile->step], tile->launch);
     row->number = number;
-    row->seconds = seconds;
     return true;
 }
 

@@ -77,13 +77,15 @@ typedef struct {
 
 // A new row of that group; NULL: out of memory.
 RtTuningResult *rt_tuning_results_add(RtTuningResults *t, int group,
+                                      const char *way, double seconds,
                                       RtError *e);
 void rt_tuning_results_free(RtTuningResults *t);
 // The rows by groups, fastest first.
 void rt_tuning_results_print(FILE *f, const RtTuningResults *t);
-// A call with its fusions: "conv 64x12x12x8 by 8x3x3 + statistics".
-void rt_tuning_result_name(const RtCall *c, unsigned with, char *to,
-                           size_t room);
+// The row is of a call with its fusions: "conv 64x12x12x8 by 8x3x3 +
+// statistics", and its layer; or has the model's lines of a launch.
+void rt_tuning_result_call(RtTuningResult *r, const RtCall *c, unsigned with);
+void rt_tuning_result_lines(RtTuningResult *r, const RtStep *step, int launch);
 
 // ---- candidates.c ----
 
