@@ -126,6 +126,8 @@ typedef struct TileValues {
     TileSchedule *s;
     const Kernel *kernel;     // whose operations they are
     const char *parameter;    // of the kernel: the name before its number
+    const char *stem;         // of variables: the name before their number
+    int *declared;            // variables with that stem
     TileOperand *operand;     // of a prologue
     struct TileValues *image; // of pooled values: those of the whole result
     const Expr *pooled[3]; // row and column of the pooled pixel that it reads,
@@ -142,15 +144,17 @@ typedef struct TileValues {
     const Expr **value; // of each node that has one
 } TileValues;
 
-// Without what differs between prologues and epilogues, from `parameter` on.
+// Without what differs between prologues, epilogues and attention.  s is NULL
+// for attention, whose operands have variables of their own.
 TileValues tile_values(TileSchedule *s, const Launches *l, const Kernel *k,
                        const Group *group, Arena *a);
 
 const Expr *tile_value(TileValues *v, NodeId n);
-// Whether d casts from one type of floats to another, which a tile does not do:
-// values are f32 until they are stored.
-bool tile_rounds(const Graph *g, const Node *d);
 const Expr *tile_declare(TileValues *v, NodeId n, const Expr *x);
+const Expr *tile_declare_as(TileValues *v, NodeId n, const char *name,
+                            const Expr *x);
+// The elements of n, which x has loaded, as f32.
+const Expr *tile_declare_loaded(TileValues *v, NodeId n, const Expr *x);
 void tile_statement(TileValues *v, Stmt own);
 
 const Expr *tile_name(const TileValues *v, const char *stem, int number);

@@ -14,7 +14,6 @@
 #include "codegen/tile.h"
 #include "ir/attention.h"
 
-#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -23,8 +22,8 @@ static const double LN2 = 0.69314718055994530942;
 typedef enum { FORWARD, OF_QUERIES, OF_KEYS } Part;
 
 typedef struct {
-    Emit emit; // for the expressions of operations
     Arena *a;
+    const Launches *l;
     const Graph *g;
     const Kernel *kernel;
     const Node *node; // whose operands the kernel reads
@@ -84,139 +83,62 @@ typedef struct {
 } Place;
 
 typedef struct {
-    TileAttention *t;
-    Block *statements;
+    TileValues v; // first
     Place place;
     TileSpace space; // of the tensor
-    const char *name;
-    const Expr **value; // of each node that has one
-    int values;
 } Operand;
 
-static const Expr *declare(Operand *o, NodeId n, const char *name,
-                           const Expr *x) {
-    Arena *a = o->t->a;
-    Stmt *s = ARENA_NEW(a, Stmt);
-    *s = (Stmt){.kind = S_DECLARE,
-                .node = n,
-                .word = "const",
-                .type = "auto",
-                .name = x_name(a, name),
-                .value = x};
-    block_add(o->statements, s);
-    return s->name;
-}
-
-static const Expr *call_of(Arena *a, const char *name, int count,
-                           const Expr *const *arg) {
-    Expr *x = x_list(a, count);
-    x->kind = X_CALL;
-    x->name = name;
-    for (int i = 0; i < count; i++)
-        list_add(x, arg[i]);
-    return x;
-}
-
 static const char *parameter_of(const TileAttention *t, NodeId n) {
-    NodeId base = node_base(t->g, n);
-    int i = 0;
-    while (i < t->kernel->num_args && t->kernel->arg[i].node != base)
-        i++;
-    assert(i < t->kernel->num_args); // the kernel reads or stores it
-    return arena_format(t->a, "p%d", i);
+    TileValues v = {.a = t->a, .g = t->g, .kernel = t->kernel};
+    v.parameter = "p";
+    return tile_parameter(&v, n)->name;
 }
 
-// Which axes of [N,T,channels] a tensor has whole; the others have extent 1.
-static void extents_of(const Operand *o, NodeId n, bool whole[3]) {
-    tile_extents(&o->space, *o->t->g->node[n].type, whole);
+static void extents_of(const TileValues *v, NodeId n, bool whole[2]) {
+    bool all[3];
+    tile_extents(&((const Operand *)v)->space, *v->g->node[n].type, all);
+    whole[0] = all[1];
+    whole[1] = all[2];
 }
 
-static const char *extents_text(const Operand *o, const bool whole[3]) {
-    return arena_format(o->t->a, "%s, %s", whole[1] ? o->place.rows : "1",
-                        whole[2] ? "BD" : "1");
-}
-
-static const Expr *load(Operand *o, NodeId n) {
-    const TileAttention *t = o->t;
+static const Expr *load(TileValues *v, NodeId n) {
+    const Operand *o = (const Operand *)v;
     const Place *p = &o->place;
     bool whole[3];
-    extents_of(o, n, whole);
-    const Expr *zero = x_number(t->a, 0);
-    const Expr *arg[] = {x_name(t->a, parameter_of(t, n)),
-                         whole[0] ? x_name(t->a, "n") : zero,
-                         whole[1] ? x_name(t->a, p->at) : zero,
-                         whole[2] ? x_name(t->a, p->head) : zero};
-    return call_of(t->a,
-                   arena_format(t->a, "load_head<%s, %s, %s, %s, %s>",
-                                whole[0] ? "N" : "1", whole[1] ? "T" : "1",
-                                whole[2] ? p->heads : "1", whole[2] ? "D" : "1",
-                                extents_text(o, whole)),
-                   4, arg);
+    tile_extents(&o->space, *v->g->node[n].type, whole);
+    const Expr *zero = x_number(v->a, 0);
+    const Expr *arg[] = {tile_parameter(v, n),
+                         whole[0] ? x_name(v->a, "n") : zero,
+                         whole[1] ? x_name(v->a, p->at) : zero,
+                         whole[2] ? x_name(v->a, p->head) : zero};
+    return tile_call(v,
+                     arena_format(v->a, "load_head<%s, %s, %s, %s, %s>",
+                                  whole[0] ? "N" : "1", whole[1] ? "T" : "1",
+                                  whole[2] ? p->heads : "1",
+                                  whole[2] ? "D" : "1",
+                                  tile_text(v, whole + 1)),
+                     4, arg);
 }
 
-static const Expr *next_value(Operand *o, NodeId n, const Expr *x) {
-    return declare(o, n, arena_format(o->t->a, "%s%d", o->name, ++o->values),
-                   x);
+static const Expr *load_value(TileValues *v, NodeId n) {
+    return tile_declare_loaded(v, n, load(v, n));
 }
 
-static const Expr *to_float(const Operand *o, const Expr *x) {
-    return call_of(o->t->a, "to_float", 1, &x);
-}
-
-static bool is_constant(const TileAttention *t, NodeId n) {
-    return t->g->node[n].op == OP_constant;
-}
-
-static const Expr *value_of(Operand *o, NodeId n);
-
-// Operand m of node n, with the extents of n.
-static const Expr *operand_of(Operand *o, NodeId n, NodeId m) {
-    bool own[3], whole[3];
-    const Expr *x = value_of(o, m);
-    extents_of(o, n, own);
-    extents_of(o, m, whole);
-    if (is_constant(o->t, m) || (own[1] == whole[1] && own[2] == whole[2]))
-        return x;
-    return call_of(o->t->a,
-                   arena_format(o->t->a, "spread<%s>", extents_text(o, own)), 1,
-                   &x);
-}
-
-static const Expr *compute(Operand *o, NodeId n) {
-    TileAttention *t = o->t;
-    const Node *d = &t->g->node[n];
-    const Expr *operand[4] = {NULL};
-    // No library computed the variance.
-    if (d->op == OP_reshape || d->op == OP_var_finalize || tile_rounds(t->g, d))
-        return value_of(o, d->arg[0]);
-    for (int i = 0; i < d->num_args; i++)
-        operand[i] = operand_of(o, n, d->arg[i]);
-    return next_value(o, n, pointwise_expr(&t->emit, n, operand));
-}
-
-static const Expr *value_of(Operand *o, NodeId n) {
-    const TileAttention *t = o->t;
-    double number;
-    if (is_constant(t, n) && node_number(&t->g->node[n], &number))
-        return literal(t->a, t->g->node[n].type->dtype, number);
-    if (o->value[n] != NULL)
-        return o->value[n];
-    if (group_has(t->kernel->group, n))
-        o->value[n] = compute(o, n);
-    else if (t->g->node[n].type->dtype == ACT)
-        o->value[n] = next_value(o, n, to_float(o, load(o, n)));
-    else
-        o->value[n] = next_value(o, n, load(o, n));
-    return o->value[n];
+static TileValues values_of(const TileAttention *t, const char *name,
+                            Block *to) {
+    TileValues v = tile_values(NULL, t->l, t->kernel, t->kernel->group, t->a);
+    v.parameter = "p";
+    v.stem = name;
+    v.to = to;
+    return v;
 }
 
 // Whether the tensor has an element: others are 0, as a load makes them.
-static const char *inside_text(const Operand *o) {
-    const TileAttention *t = o->t;
-    int rows = o->place.rows[1] == 'M' ? t->queries : t->keys;
+static const char *inside_text(const TileAttention *t, const Place *p) {
+    int rows = p->rows[1] == 'M' ? t->queries : t->keys;
     bool tail = t->s.positions % rows != 0, padded = t->s.size != t->channels;
     const char *row = arena_format(t->a, "(column_of<%s>() + %s * %s < T)",
-                                   o->place.rows, o->place.at, o->place.rows);
+                                   p->rows, p->at, p->rows);
     const char *column = "(row_of<BD>() < D)";
     return tail && padded ? arena_format(t->a, "%s && %s", row, column)
            : tail         ? row
@@ -228,47 +150,45 @@ static const char *inside_text(const Operand *o) {
 static void print_operand(TileAttention *t, const char *name, NodeId n,
                           Place place) {
     Block b = {NULL, NULL};
-    Operand o = {.t = t,
-                 .statements = &b,
+    Operand o = {.v = values_of(t, name, &b),
                  .place = place,
-                 .space = tile_positions(t->g->node[n].type),
-                 .name = name,
-                 .value = ARENA_ARRAY(t->a, t->g->count, const Expr *)};
+                 .space = tile_positions(t->g->node[n].type)};
+    o.v.extent[0] = place.rows;
+    o.v.extent[1] = "BD";
+    o.v.extents = extents_of;
+    o.v.load = load_value;
     if (!group_has(t->kernel->group, n)) {
-        declare(&o, n, name, load(&o, n));
+        tile_declare_as(&o.v, n, name, load(&o.v, n));
     } else {
-        const Expr *x = value_of(&o, n);
-        const char *inside = inside_text(&o);
-        if (inside != NULL) {
-            const Expr *arg[] = {x_name(t->a, inside), x,
-                                 literal(t->a, F32, 0)};
-            x = call_of(t->a, "where", 3, arg);
-        }
-        declare(&o, n, name, call_of(t->a, "to_act", 1, &x));
+        const Expr *x = tile_value(&o.v, n);
+        const char *inside = inside_text(t, &place);
+        if (inside != NULL)
+            x = tile_call(&o.v, "where", 3,
+                          (const Expr *[]){x_name(t->a, inside), x,
+                                           literal(t->a, F32, 0)});
+        tile_declare_as(&o.v, n, name, tile_call_with(&o.v, "to_act", x));
     }
     block_print_tiles(t->t, &b);
 }
 
 // A number in memory, or computed by the kernel.
-static const Expr *scalar_of(TileAttention *t, NodeId n) {
-    const Node *d = &t->g->node[n];
+static const Expr *scalar_of(TileValues *v, NodeId n) {
+    const Node *d = &v->g->node[n];
     const Expr *operand[4] = {NULL};
     double number;
     if (d->op == OP_constant && node_number(d, &number))
-        return literal(t->a, I32, number);
-    if (!group_has(t->kernel->group, n)) {
-        const Expr *p = x_name(t->a, parameter_of(t, n));
-        return call_of(t->a, "load_number", 1, &p);
-    }
+        return literal(v->a, I32, number);
+    if (!group_has(v->kernel->group, n))
+        return tile_call_with(v, "load_number", tile_parameter(v, n));
     for (int i = 0; i < d->num_args; i++)
-        operand[i] = scalar_of(t, d->arg[i]);
-    return pointwise_expr(&t->emit, n, operand);
+        operand[i] = scalar_of(v, d->arg[i]);
+    return pointwise_expr(&v->emit, n, operand);
 }
 
 static void print_scalar(TileAttention *t, const char *name, NodeId n) {
     Block b = {NULL, NULL};
-    Operand o = {.t = t, .statements = &b};
-    declare(&o, n, name, scalar_of(t, n));
+    TileValues v = values_of(t, name, &b);
+    tile_declare_as(&v, n, name, scalar_of(&v, n));
     block_print_tiles(t->t, &b);
 }
 
@@ -639,11 +559,13 @@ TileKernel tile_attention(const Launches *l, const TileFusion *f,
     const Graph *g = l->plan->graph;
     const Kernel *kernel = &l->kernel[f->kernel];
     const Node *d = &g->node[group_first(g, kernel->group, ATTENDS)];
-    TileAttention t = {
-        .a = a, .g = g, .kernel = kernel, .node = d, .s = attention_of(g, d)};
+    TileAttention t = {.a = a,
+                       .l = l,
+                       .g = g,
+                       .kernel = kernel,
+                       .node = d,
+                       .s = attention_of(g, d)};
     const char *name = arena_format(a, "t%s", kernel->name + 1);
-    emit_init(&t.emit, g, g, a, kernel->group, l->plan->stored,
-              ARENA_ARRAY(a, g->count, int));
     t.out = find_output(&t, OP_attention);
     t.lse = find_output(&t, OP_attention_lse);
     t.gradient = find_output(&t, OP_attention_grad);

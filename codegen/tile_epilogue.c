@@ -51,9 +51,7 @@ static const Expr *load(TileValues *v, NodeId n) {
     const Expr *x = v->s->load == STRIDED_GRAD && whole[1]
                         ? load_pixels(v, n, whole[2])
                         : load_tiles(v, n, whole);
-    if (v->g->node[n].type->dtype == ACT)
-        x = tile_call_with(v, "to_float", x);
-    return tile_declare(v, n, x);
+    return tile_declare_loaded(v, n, x);
 }
 
 // Pixels of a smaller image, with zeros between them.
@@ -70,10 +68,7 @@ static const Expr *load_spread(TileValues *v, NodeId n) {
         x_name(v->a, apart ? "pixel" : "column_of<BM>() + mb * BM"),
         x_name(v->a, apart ? "is_pixel" : "column_of<BM>() + mb * BM < M"),
         x_name(v->a, "nb")};
-    const Expr *x = tile_call(v, name, 4, arg);
-    if (v->g->node[d->arg[0]].type->dtype == ACT)
-        x = tile_call_with(v, "to_float", x);
-    return tile_declare(v, n, x);
+    return tile_declare_loaded(v, d->arg[0], tile_call(v, name, 4, arg));
 }
 
 static const Expr *compute(TileValues *v, NodeId n) {

@@ -85,9 +85,7 @@ static const Expr *load(TileValues *v, NodeId n) {
         x = tile_call(v, t.dtype == ACT ? "load_at<act>" : "load_at<float>", 3,
                       arg);
     }
-    if (t.dtype == ACT)
-        x = tile_call_with(v, "to_float", x);
-    return tile_declare(v, n, x);
+    return tile_declare_loaded(v, n, x);
 }
 
 static const Expr *unpacked(TileValues *v, NodeId n) {

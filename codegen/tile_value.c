@@ -30,15 +30,27 @@ void tile_statement(TileValues *v, Stmt own) {
     block_add(v->to, s);
 }
 
-const Expr *tile_declare(TileValues *v, NodeId n, const Expr *x) {
-    const Expr *name = tile_name(v, "v", ++v->s->values);
+const Expr *tile_declare_as(TileValues *v, NodeId n, const char *name,
+                            const Expr *x) {
+    const Expr *own = x_name(v->a, name);
     tile_statement(v, (Stmt){.kind = S_DECLARE,
                              .node = n,
                              .word = "const",
                              .type = "auto",
-                             .name = name,
+                             .name = own,
                              .value = x});
-    return name;
+    return own;
+}
+
+const Expr *tile_declare(TileValues *v, NodeId n, const Expr *x) {
+    return tile_declare_as(
+        v, n, arena_format(v->a, "%s%d", v->stem, ++*v->declared), x);
+}
+
+const Expr *tile_declare_loaded(TileValues *v, NodeId n, const Expr *x) {
+    if (v->g->node[n].type->dtype == ACT)
+        x = tile_call_with(v, "to_float", x);
+    return tile_declare(v, n, x);
 }
 
 const char *tile_text(const TileValues *v, const bool whole[2]) {
@@ -95,7 +107,9 @@ static const Expr *filled(TileValues *v, NodeId n, const Expr *x) {
         v, arena_format(v->a, "filled<%s>", tile_text(v, whole)), x);
 }
 
-bool tile_rounds(const Graph *g, const Node *d) {
+// A tile does not cast from one type of floats to another: values are f32 until
+// they are stored.
+static bool rounds(const Graph *g, const Node *d) {
     return d->op == OP_cast && dtype_float(d->type->dtype) &&
            dtype_float(g->node[d->arg[0]].type->dtype);
 }
@@ -107,7 +121,7 @@ static const Expr *compute(TileValues *v, NodeId n) {
     if (other != NULL)
         return other;
     // No library computed the variance.
-    if (d->op == OP_reshape || d->op == OP_var_finalize || tile_rounds(v->g, d))
+    if (d->op == OP_reshape || d->op == OP_var_finalize || rounds(v->g, d))
         return tile_value(v, d->arg[0]);
     for (int i = 0; i < d->num_args; i++)
         operand[i] = operand_of(v, n, d->arg[i]);
@@ -136,6 +150,8 @@ TileValues tile_values(TileSchedule *s, const Launches *l, const Kernel *k,
                     .g = g,
                     .s = s,
                     .kernel = k,
+                    .stem = "v",
+                    .declared = s != NULL ? &s->values : ARENA_NEW(a, int),
                     .call = NO_NODE,
                     .value = ARENA_ARRAY(a, g->count, const Expr *)};
     emit_init(&v.emit, g, g, a, group, l->plan->stored,
