@@ -168,6 +168,9 @@ const Expr *tile_parameter(TileValues *v, NodeId n);
 // first.
 const Expr *tile_bits(TileValues *v, NodeId n, const Expr *offset,
                       const Expr *mask);
+// The extents of n in a space, of the values of which are one matrix.
+void tile_extents_in(const TileValues *v, const TileSpace *s, NodeId n,
+                     bool whole[2]);
 // Extents as template arguments: "BM, 1".
 const char *tile_text(const TileValues *v, const bool whole[2]);
 

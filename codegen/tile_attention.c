@@ -95,17 +95,15 @@ static const char *parameter_of(const TileAttention *t, NodeId n) {
 }
 
 static void extents_of(const TileValues *v, NodeId n, bool whole[2]) {
-    bool all[3];
-    tile_extents(&((const Operand *)v)->space, *v->g->node[n].type, all);
-    whole[0] = all[1];
-    whole[1] = all[2];
+    tile_extents_in(v, &((const Operand *)v)->space, n, whole);
 }
 
 static const Expr *load(TileValues *v, NodeId n) {
     const Operand *o = (const Operand *)v;
     const Place *p = &o->place;
-    bool whole[3];
-    tile_extents(&o->space, *v->g->node[n].type, whole);
+    TileExtents e;
+    tile_extents(&o->space, *v->g->node[n].type, &e);
+    const bool *whole = e.whole;
     const Expr *zero = x_number(v->a, 0);
     const Expr *arg[] = {tile_parameter(v, n),
                          whole[0] ? x_name(v->a, "n") : zero,

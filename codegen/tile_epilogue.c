@@ -17,10 +17,7 @@ static void block_of(const TileValues *v, const bool whole[3],
 }
 
 static void extents_of(const TileValues *v, NodeId n, bool whole[2]) {
-    bool all[3];
-    tile_extents(&v->s->space, *v->g->node[n].type, all);
-    whole[0] = all[1];
-    whole[1] = all[2];
+    tile_extents_in(v, &v->s->space, n, whole);
 }
 
 // Rows of a tensor that are apart: those of the block's pixels.
@@ -46,8 +43,9 @@ static const Expr *load_tiles(TileValues *v, NodeId n, const bool whole[3]) {
 }
 
 static const Expr *load(TileValues *v, NodeId n) {
-    bool whole[3];
-    tile_extents(&v->s->space, *v->g->node[n].type, whole);
+    TileExtents e;
+    tile_extents(&v->s->space, *v->g->node[n].type, &e);
+    const bool *whole = e.whole;
     const Expr *x = v->s->load == STRIDED_GRAD && whole[1]
                         ? load_pixels(v, n, whole[2])
                         : load_tiles(v, n, whole);
@@ -164,10 +162,7 @@ static const Expr *add_to_result(TileValues *v, const Expr *acc) {
 // ---- pools ----
 
 static void pooled_extents(const TileValues *v, NodeId n, bool whole[2]) {
-    bool all[3];
-    tile_extents(&v->s->pooled.space, *v->g->node[n].type, all);
-    whole[0] = all[1];
-    whole[1] = all[2];
+    tile_extents_in(v, &v->s->pooled.space, n, whole);
 }
 
 // A value for each column is that of the image.

@@ -11,24 +11,24 @@
 
 #include "codegen/tile.h"
 
-static TileBroadcast broadcast_of(const TileValues *v, NodeId n) {
-    TileBroadcast broadcast;
-    tile_broadcast(v->operand->type, *v->g->node[n].type, &broadcast);
-    return broadcast;
+static TileExtents place_of(const TileValues *v, NodeId n) {
+    const TileSpace space = tile_operand_space(&v->operand->type);
+    TileExtents e;
+    tile_extents(&space, *v->g->node[n].type, &e);
+    return e;
 }
 
 static void extents_of(const TileValues *v, NodeId n, bool whole[2]) {
-    TileBroadcast broadcast = broadcast_of(v, n);
-    whole[0] = broadcast.whole[0];
-    whole[1] = broadcast.whole[1];
+    const TileSpace space = tile_operand_space(&v->operand->type);
+    tile_extents_in(v, &space, n, whole);
 }
 
 static const Expr *own(const TileValues *v, const char *name) {
     return x_name(v->a, arena_format(v->a, "%s%s", v->parameter, name));
 }
 
-static bool is_pooled(TileBroadcast broadcast) {
-    return broadcast.window[0] > 1 || broadcast.window[1] > 1;
+static bool is_pooled(TileExtents place) {
+    return place.window[0] > 1 || place.window[1] > 1;
 }
 
 // A row or a column of the pixels that a tensor has for the operand's.
@@ -45,13 +45,13 @@ static const Expr *pixel_of(const TileValues *v, int axis, int64_t window) {
 // has.
 static const Expr *offset_of(TileValues *v, NodeId n) {
     Type t = *v->g->node[n].type;
-    TileBroadcast broadcast = broadcast_of(v, n);
+    TileExtents place = place_of(v, n);
     const Expr *column = own(v, "_column"), *columns;
-    if (!broadcast.whole[0])
+    if (!place.whole[0])
         return column;
     columns = x_number(v->a, space_columns(&t));
-    v->operand->whole |= !is_pooled(broadcast);
-    if (!is_pooled(broadcast))
+    v->operand->whole |= !is_pooled(place);
+    if (!is_pooled(place))
         return expr_of(v->a, "$0 * $1 + $2",
                        (const Expr *[]){own(v, "_row"), columns, column});
     v->operand->pooled = true;
@@ -59,14 +59,14 @@ static const Expr *offset_of(TileValues *v, NodeId n) {
     for (int i = 0; i < 2; i++)
         row = expr_of(v->a, "($0 * $1 + $2)",
                       (const Expr *[]){row, x_number(v->a, t.dim[i + 1]),
-                                       pixel_of(v, i, broadcast.window[i])});
+                                       pixel_of(v, i, place.window[i])});
     return expr_of(v->a, "$0 * $1 + $2",
                    (const Expr *[]){row, columns, column});
 }
 
 static const Expr *mask_of(const TileValues *v, NodeId n) {
-    TileBroadcast broadcast = broadcast_of(v, n);
-    if (broadcast.whole[0])
+    TileExtents place = place_of(v, n);
+    if (place.whole[0])
         return v->pooled[2] != NULL ? v->pooled[2] : own(v, "_ok");
     return expr_of(
         v->a, "$0 < $1",
@@ -97,7 +97,7 @@ static void share_columns(const TileValues *v, const Expr **from,
                           const Expr **to) {
     const Group *group = v->kernel->group;
     for (NodeId n = 0; n <= group->last; n++)
-        if (from[n] != NULL && !broadcast_of(v, n).whole[0])
+        if (from[n] != NULL && !place_of(v, n).whole[0])
             to[n] = from[n];
 }
 
@@ -168,7 +168,7 @@ static const Expr *unpooled(TileValues *v, NodeId n) {
     if (!tile_unpools_apart(&v->g->node[n]))
         return overlapping(v, n);
     const Node *d = &v->g->node[n];
-    TileBroadcast from = broadcast_of(v, d->arg[1]), to = broadcast_of(v, n);
+    TileExtents from = place_of(v, d->arg[1]), to = place_of(v, n);
     const Expr *at =
         expr_of(v->a, "$0 % $1 * $2 + $3 % $2",
                 (const Expr *[]){pixel_of(v, 0, to.window[0]),

@@ -83,6 +83,14 @@ const Expr *tile_bits(TileValues *v, NodeId n, const Expr *offset,
     return tile_declare(v, n, x);
 }
 
+void tile_extents_in(const TileValues *v, const TileSpace *s, NodeId n,
+                     bool whole[2]) {
+    TileExtents e;
+    tile_extents(s, *v->g->node[n].type, &e);
+    whole[0] = e.whole[1];
+    whole[1] = e.whole[2];
+}
+
 static bool is_constant(const TileValues *v, NodeId n) {
     return v->g->node[n].op == OP_constant;
 }

@@ -1,7 +1,6 @@
 // Tile fusions: see tile_fusion.h.
 
 #include "passes/plan/tile_fusion.h"
-#include "ir/attention.h"
 
 typedef struct {
     const Graph *g;
@@ -13,99 +12,12 @@ typedef struct {
     int *before;     // of each library fusion: 1 + the one before, of its call
 } Search;
 
-static int64_t rows_of(Type t) {
-    return t.rank > 0 ? space_rows(&t) : 1;
-}
-
-TileSpace tile_space(const Graph *g, NodeId call) {
-    const Node *d = &g->node[call];
-    TileSpace s = {.batch = 1, .columns = space_columns(d->type)};
-    s.rows = d->op == OP_matmul ? d->type->dim[d->type->rank - 2]
-                                : rows_of(*d->type);
-    if (d->op == OP_conv_grad_weight) {
-        s.rows = d->type->dim[0];
-        s.batch = d->type->dim[1] * d->type->dim[2];
-    }
-    for (int i = 0; d->op == OP_matmul && i < d->type->rank - 2; i++)
-        s.batch *= d->type->dim[i];
-    return s;
-}
-
-TileSpace tile_positions(const Type *t) {
-    return (TileSpace){t->dim[0], t->dim[1], t->dim[2]};
-}
-
-bool tile_extents(const TileSpace *s, Type t, bool whole[3]) {
-    int64_t columns = t.rank > 0 ? space_columns(&t) : 1, rows = rows_of(t);
-    whole[0] = rows == s->batch * s->rows;
-    whole[1] = whole[0] ||
-               (rows == s->rows && t.rank > 1 && t.dim[t.rank - 2] == rows);
-    whole[2] = columns == s->columns;
-    return (whole[1] || rows == 1) && (whole[2] || columns == 1);
-}
-
-// ---- contractions ----
-
-static bool is_indexed(Type t) {
-    return type_count(&t) > 0 && type_count(&t) <= INT32_MAX;
-}
-
-bool tile_groups_fit(const Graph *g, NodeId n) {
-    enum { LEAST = 16, ALIGNED = 8 };
-    const Node *d = &g->node[n];
-    int64_t groups = node_int(d, ATTR_groups, 1);
-    if (groups == 1)
-        return true;
-    Type w = d->op == OP_conv_grad_weight ? *d->type : *g->node[d->arg[1]].type;
-    int64_t outputs = w.dim[0] / groups, inputs = w.dim[3];
-    return inputs >= LEAST && inputs % ALIGNED == 0 && outputs >= LEAST &&
-           outputs % ALIGNED == 0;
-}
-
-// Activations of 16 bits, groups that fit, and offsets in 32 bits.
-bool tile_contraction(const Graph *g, NodeId n) {
-    const Node *d = &g->node[n];
-    if (!(op_info[d->op].facts & CONTRACTS) || !tile_groups_fit(g, n) ||
-        d->type->dtype != ACT || !is_indexed(*d->type))
-        return false;
-    for (int i = 0; i < 2; i++) {
-        Type t = *g->node[d->arg[i]].type;
-        if (t.dtype != ACT || !is_indexed(t))
-            return false;
-    }
-    return true;
-}
-
 // ---- epilogues ----
 
-static bool has_type(const TileSpace *s, Type t) {
-    bool whole[3];
-    return (t.dtype == F32 || t.dtype == ACT || t.dtype == BOOL) &&
-           tile_extents(s, t, whole);
-}
-
-// Bit-packed predicates, in whole bytes.
-static bool is_packed(const Graph *g, const TileSpace *s, const Node *d) {
-    Type from = *g->node[d->arg[0]].type;
-    bool whole[3];
-    return d->op == OP_pack && node_int(d, ATTR_bits, 0) == 1 &&
-           from.dtype == BOOL && tile_extents(s, from, whole) && whole[0] &&
-           whole[1] && whole[2] && s->columns % 8 == 0;
-}
-
-static bool is_whole(const TileSpace *s, const Node *d) {
-    bool whole[3];
-    return d->op == OP_pack || (tile_extents(s, *d->type, whole) && whole[0] &&
-                                whole[1] && whole[2]);
-}
-
 // Bits in memory, of an element of the result each.
-static bool is_unpacked(const Graph *g, const TileSpace *s, const Group *group,
-                        NodeId n) {
-    const Node *d = &g->node[n];
-    return d->op == OP_unpack && !group_has(group, d->arg[0]) &&
-           s->batch == 1 && is_whole(s, d) &&
-           (d->type->dtype == BOOL || d->type->dtype == U8);
+static bool is_unpacked(const TileSpace *s, const Group *group, const Node *d) {
+    return tile_unpacks(s, group, d) && s->batch == 1 &&
+           tile_is_whole(s, *d->type);
 }
 
 // Pixels in memory of the result's image, with zeros between them.
@@ -121,25 +33,6 @@ static bool is_spread(const Graph *g, const TileSpace *s, const Group *group,
     return is;
 }
 
-// Whether a node of the epilogue, or one that it reads, is a number or a
-// function of the elements of tensors that broadcast to the result.
-static bool is_elementwise(const Graph *g, const TileSpace *s, const Node *d) {
-    if (is_packed(g, s, d))
-        return true;
-    if (d->op == OP_uniform || d->op == OP_mod)
-        return false;
-    return has_type(s, *d->type) &&
-           ((op_info[d->op].facts & POINTWISE) || d->op == OP_reshape);
-}
-
-static bool is_read(const Graph *g, const TileSpace *s, NodeId n) {
-    const Node *d = &g->node[n];
-    double value;
-    if (d->op == OP_constant)
-        return node_number(d, &value);
-    return d->op != OP_iota && d->type->dtype != BOOL && has_type(s, *d->type);
-}
-
 static bool reduces(const Node *d) {
     return (op_info[d->op].facts & REDUCES) != 0;
 }
@@ -149,8 +42,8 @@ static bool is_reduction(const Graph *g, const TileSpace *s, NodeId n) {
     const Node *d = &g->node[n];
     return (d->op == OP_sum || d->op == OP_var) && s->batch == 1 &&
            d->type->dtype == F32 && reduction_kind(g, n) == COLUMN_REDUCTION &&
-           has_type(s, *g->node[d->arg[0]].type) &&
-           is_whole(s, &g->node[d->arg[0]]);
+           tile_is_value(*g->node[d->arg[0]].type) &&
+           tile_is_whole(s, *g->node[d->arg[0]].type);
 }
 
 TileSlots tile_slots(const Graph *g, const Group *group, NodeId n) {
@@ -179,15 +72,16 @@ TileSlots tile_slots(const Graph *g, const Group *group, NodeId n) {
 static bool is_node(const Search *s, const TileSpace *space, const Group *group,
                     NodeId call, NodeId n) {
     const Node *d = &s->g->node[n];
-    if (n == group->workspace || is_unpacked(s->g, space, group, n) ||
+    if (n == group->workspace || is_unpacked(space, group, d) ||
         is_spread(s->g, space, group, call, n))
         return true;
-    if (!is_reduction(s->g, space, n) && !is_elementwise(s->g, space, d))
+    if (!is_reduction(s->g, space, n) && !tile_packs(s->g, space, d) &&
+        !tile_computes(s->g, space, d))
         return false;
     for (int i = 0; i < d->num_args; i++) {
         NodeId arg = d->arg[i];
         bool good = group_has(group, arg) ? !reduces(&s->g->node[arg])
-                                          : is_read(s->g, space, arg);
+                                          : tile_reads(s->g, space, arg);
         if (!good)
             return false;
     }
@@ -214,10 +108,11 @@ static bool is_epilogue(const Search *s, const Group *group, NodeId call) {
     if (group->kind != GROUP_GRID ||
         (is_strided_grad(&s->g->node[call]) && takes_variance(s->g, group)))
         return false;
-    for (int i = 0; i < group->num_outputs; i++)
-        if (!reduces(&s->g->node[group->output[i]]) &&
-            !is_whole(&space, &s->g->node[group->output[i]]))
+    for (int i = 0; i < group->num_outputs; i++) {
+        const Node *d = &s->g->node[group->output[i]];
+        if (!reduces(d) && d->op != OP_pack && !tile_is_whole(&space, *d->type))
             return false;
+    }
     for (NodeId n = group->first; n <= group->last; n++)
         if (!is_node(s, &space, group, call, n))
             return false;
@@ -442,96 +337,6 @@ static bool is_part_of_fusion(const Graph *g, const LibraryFusions *r,
     return is;
 }
 
-// ---- attention ----
-
-// Whether a value in memory is all of its tensor.
-static bool is_all(const Graph *g, NodeId n) {
-    return type_count(g->node[n].type) ==
-           type_count(g->node[node_base(g, n)].type);
-}
-
-// Whether node d of the kernel is a function of elements of its operand, as an
-// epilogue is of a result.
-static bool is_prologue(const Graph *g, const Group *group, const TileSpace *s,
-                        const Node *d) {
-    if (is_packed(g, s, d) || !is_elementwise(g, s, d))
-        return false;
-    for (int i = 0; i < d->num_args; i++) {
-        NodeId x = d->arg[i];
-        if (!group_has(group, x) && !(is_read(g, s, x) && is_all(g, x)))
-            return false;
-    }
-    return true;
-}
-
-static bool is_number(Type t) {
-    return t.dtype == I32 && type_count(&t) == 1;
-}
-
-// Whether node d of the kernel is a sum or a product of numbers, as the epoch
-// of a shard is.
-static bool is_count(const Graph *g, const Group *group, const Node *d) {
-    double value;
-    if ((d->op != OP_add && d->op != OP_mul) || !is_number(*d->type))
-        return false;
-    for (int i = 0; i < d->num_args; i++) {
-        NodeId x = d->arg[i];
-        const Node *n = &g->node[x];
-        if (!is_number(*n->type) ||
-            (n->op == OP_constant ? !node_number(n, &value)
-                                  : !group_has(group, x) && !is_all(g, x)))
-            return false;
-    }
-    return true;
-}
-
-// Operands that are multiplied, and after them a row's logarithms and the seed
-// and the epoch of dropout, which the kernel reads from memory.
-static bool has_operands(const Graph *g, const Group *group, const Node *d) {
-    int products = d->op == OP_attention_grad ? 3 : 1;
-    for (int i = 0; i < d->num_args; i++) {
-        NodeId x = d->arg[i];
-        Type t = *g->node[x].type;
-        bool in_memory = !group_has(group, x) && g->node[x].op != OP_constant &&
-                         is_all(g, x);
-        if (i < products ? t.dtype != ACT || !is_indexed(t) ||
-                               !(in_memory || group_has(group, x))
-                         : !in_memory && !is_number(t))
-            return false;
-    }
-    return true;
-}
-
-static bool is_attention(const Graph *g, const Group *group) {
-    enum { MOST_CHANNELS = 128 };
-    bool has_result = false;
-    if (group->kind != GROUP_ATTENTION || group->workspace != NO_NODE)
-        return false;
-    const Node *first = &g->node[group_first(g, group, ATTENDS)];
-    // The gradient's other operands have the channels of the queries.
-    TileSpace qkv = tile_positions(g->node[first->arg[0]].type), result = qkv;
-    if (first->op == OP_attention_grad)
-        result = tile_positions(g->node[first->arg[1]].type);
-    if (attention_of(g, first).size > MOST_CHANNELS)
-        return false;
-    for (NodeId n = group->first; n <= group->last; n++) {
-        const Node *d = &g->node[n];
-        if (!(op_info[d->op].facts & ATTENDS)
-                ? !is_prologue(g, group, &qkv, d) &&
-                      !is_prologue(g, group, &result, d) &&
-                      !is_count(g, group, d)
-                : !has_operands(g, group, d))
-            return false;
-    }
-    for (int i = 0; i < group->num_outputs; i++) {
-        const Node *d = &g->node[group->output[i]];
-        has_result |= d->op != OP_attention_lse && d->type->dtype == ACT;
-        if (!(op_info[d->op].facts & ATTENDS))
-            return false;
-    }
-    return has_result;
-}
-
 static TileFusion attention_fusion(const Graph *g, const Group *group, int k) {
     NodeId n = group_first(g, &group[k], ATTENDS);
     return (TileFusion){.call = -1,
@@ -563,7 +368,7 @@ TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
             s.is_output[node_base(g, g->node[n].arg[0])] = true;
     f.fusion = ARENA_ARRAY(a, (size_t)r->num_groups + 1, TileFusion);
     for (int k = 0; k < r->num_groups; k++) {
-        if (is_attention(g, &r->group[k]))
+        if (tile_attends(g, &r->group[k]))
             f.fusion[f.count++] = attention_fusion(g, r->group, k);
         if (r->group[k].kind != GROUP_CALL)
             continue;

@@ -51,16 +51,57 @@ typedef struct {
     int num_prologues;
 } TileFusions;
 
-// The result of a contraction as `batch` matrices, and the extents of a tensor
-// that broadcasts to it: of each of the three, whole or 1.
+// ---- tile_space.c ----
+
+// The result or an operand of a contraction as `batch` matrices.
 typedef struct {
     int64_t batch, rows, columns;
+    const Type *image; // an operand's, of which tensors may be pooled; or NULL
 } TileSpace;
 
+// The extents of a tensor that broadcasts to it: of each of the three, whole or
+// 1; and the rows and columns of pixels that share an element of a pooled one.
+typedef struct {
+    bool whole[3];
+    int64_t window[2];
+} TileExtents;
+
+// That of a contraction's result; of an operand; and of a tensor
+// [N,T,channels], as attention has.
 TileSpace tile_space(const Graph *g, NodeId call);
-// The same of a tensor [N,T,channels], as attention has.
+TileSpace tile_operand_space(const Type *t);
 TileSpace tile_positions(const Type *t);
-bool tile_extents(const TileSpace *s, Type t, bool whole[3]);
+
+bool tile_extents(const TileSpace *s, Type t, TileExtents *out);
+// Whether it has an element for each of the space.
+bool tile_is_whole(const TileSpace *s, Type t);
+
+// Whether a tile kernel can compute a contraction.
+bool tile_contraction(const Graph *g, NodeId n);
+
+// Whether a group of a convolution's channels fills a tensor core's operands:
+// 16 channels or more, of whole vectors.  Depthwise ones do not.
+bool tile_groups_fit(const Graph *g, NodeId call);
+
+// Whether offsets of its elements have 32 bits.
+bool tile_is_indexed(Type t);
+
+// Whether it has numbers or predicates, as tiles have.
+bool tile_is_value(Type t);
+// Whether node d is a function of the elements at the same place of tensors
+// that broadcast to the space; and whether such a function can read n, from
+// memory or as a number.
+bool tile_computes(const Graph *g, const TileSpace *s, const Node *d);
+bool tile_reads(const Graph *g, const TileSpace *s, NodeId n);
+// Whether d packs predicates of the space, as many as whole bytes have; and
+// whether it unpacks bits in memory that broadcast to it.
+bool tile_packs(const Graph *g, const TileSpace *s, const Node *d);
+bool tile_unpacks(const TileSpace *s, const Group *group, const Node *d);
+
+// ---- tile_attention.c ----
+
+// Whether a kernel is attention that tile kernels can compute.
+bool tile_attends(const Graph *g, const Group *group);
 
 // Column reductions of an epilogue: a block leaves partial sums of its rows,
 // which a second kernel adds in the order of blocks.  A variance has the sum of
@@ -76,13 +117,6 @@ TileSlots tile_slots(const Graph *g, const Group *group, NodeId n);
 
 // The most rows of a block.
 enum { TILE_ROWS = 128 };
-
-// Whether a tile kernel can compute a contraction.
-bool tile_contraction(const Graph *g, NodeId n);
-
-// Whether a group of a convolution's channels fills a tensor core's operands:
-// 16 channels or more, of whole vectors.  Depthwise ones do not.
-bool tile_groups_fit(const Graph *g, NodeId call);
 
 // ---- tile_pool.c ----
 
@@ -107,16 +141,6 @@ int tile_pool_of(const Graph *g, const Group *group, const Readers *reader,
                  NodeId call);
 
 // ---- tile_prologue.c ----
-
-// The place of a tensor in an operand that it broadcasts to: its extents along
-// rows, which are pixels, and columns, whole or 1, and the rows and columns of
-// pixels that share one element of a pooled tensor.
-typedef struct {
-    bool whole[2];
-    int64_t window[2];
-} TileBroadcast;
-
-bool tile_broadcast(Type operand, Type t, TileBroadcast *out);
 
 // Whether the windows of max_pool_grad d lie side by side, without padding.
 bool tile_unpools_apart(const Node *d);

@@ -33,38 +33,28 @@ static bool is_packed(const Graph *g, const Group *group, const TilePool *p,
            p->space.columns % 8 == 0;
 }
 
-static bool is_function(const Node *d, const Type *shape) {
-    const Type *t = d->type;
-    if (t->dtype != F32 && t->dtype != ACT && t->dtype != BOOL)
-        return false;
-    bool fits = type_has_shape(t, shape) || type_count(t) == 1 ||
-                (t->rank == 1 && t->dim[0] == shape->dim[3]);
-    return fits && d->op != OP_uniform && d->op != OP_mod &&
-           (op_info[d->op].facts & POINTWISE);
-}
-
 // A value for each channel, or a number, that no kernel of the step computes.
-static bool is_parameter(const Graph *g, NodeId n, const Type *image) {
+static bool is_parameter(const Graph *g, const TileSpace *image, NodeId n) {
     const Node *d = &g->node[n];
-    double value;
+    TileExtents e;
     if (d->op == OP_constant)
-        return node_number(d, &value);
+        return tile_reads(g, image, n);
     return (d->op == OP_param || d->op == OP_state) && d->type->dtype == F32 &&
-           (type_count(d->type) == 1 ||
-            (d->type->rank == 1 && d->type->dim[0] == image->dim[3]));
+           tile_extents(image, *d->type, &e) && !e.whole[1];
 }
 
 static bool is_node(const Graph *g, const Group *group, const TilePool *p,
                     NodeId n) {
     const Node *d = &g->node[n];
-    const Type *image = g->node[p->call].type;
-    bool pools = is_pool(g, d, image) && type_has_shape(d->type, &p->type);
-    if (!pools && !is_packed(g, group, p, d) && !is_function(d, image) &&
-        !is_function(d, &p->type))
+    const TileSpace image = tile_space(g, p->call);
+    bool pools = is_pool(g, d, g->node[p->call].type) &&
+                 type_has_shape(d->type, &p->type);
+    if (!pools && !is_packed(g, group, p, d) && !tile_computes(g, &image, d) &&
+        !tile_computes(g, &p->space, d))
         return false;
     for (int i = 0; i < d->num_args; i++)
         if (d->arg[i] != p->call && !group_has(group, d->arg[i]) &&
-            !is_parameter(g, d->arg[i], image))
+            !is_parameter(g, &image, d->arg[i]))
             return false;
     return true;
 }
@@ -81,7 +71,8 @@ bool tile_pool(const Graph *g, const Group *group, NodeId call, TilePool *p) {
     if (pool == NO_NODE)
         return false;
     *p = (TilePool){.call = call, .type = *g->node[pool].type};
-    p->space = (TileSpace){1, space_rows(&p->type), space_columns(&p->type)};
+    p->space =
+        (TileSpace){1, space_rows(&p->type), space_columns(&p->type), NULL};
     for (int i = 0; i < 2; i++)
         p->window[i] = node_ints(&g->node[pool], ATTR_window, i, 1);
     for (NodeId n = group->first; n <= group->last; n++)

@@ -11,47 +11,11 @@ typedef struct {
     bool *is_output; // of each node: whether it is a result of the graph
 } Search;
 
-// ---- broadcasts ----
-
-static int64_t rows_of(Type t) {
-    return t.rank > 0 ? space_rows(&t) : 1;
-}
-
-static int64_t columns_of(Type t) {
-    return t.rank > 0 ? space_columns(&t) : 1;
-}
-
-static bool is_pooled(Type operand, Type t, int64_t window[2]) {
-    if (operand.rank != 4 || t.rank != 4 || t.dim[0] != operand.dim[0])
-        return false;
-    for (int i = 0; i < 2; i++) {
-        window[i] = operand.dim[i + 1] / t.dim[i + 1];
-        if (window[i] * t.dim[i + 1] != operand.dim[i + 1])
-            return false;
-    }
-    return true;
-}
-
-bool tile_broadcast(Type operand, Type t, TileBroadcast *out) {
-    int64_t rows = rows_of(t), columns = columns_of(t);
-    *out = (TileBroadcast){.window = {1, 1}};
-    out->whole[0] = rows == rows_of(operand) ||
-                    (rows > 1 && is_pooled(operand, t, out->window));
-    out->whole[1] = columns == columns_of(operand);
-    if (rows > 1 && !out->whole[1])
-        return false; // a number for each row
-    return (out->whole[0] || rows == 1) && (out->whole[1] || columns == 1);
-}
-
 // ---- operations ----
 
-static bool is_broadcast(Type operand, Type t, DType dtype) {
-    TileBroadcast broadcast;
-    return t.dtype == dtype && tile_broadcast(operand, t, &broadcast);
-}
-
-static bool is_number(Type operand, Type t) {
-    return is_broadcast(operand, t, F32) || is_broadcast(operand, t, ACT);
+// Whether t broadcasts to the operand, but for a number of each row.
+static bool is_placed(const TileSpace *s, Type t, TileExtents *e) {
+    return tile_extents(s, t, e) && (e->whole[2] || !e->whole[0]);
 }
 
 bool tile_unpools_apart(const Node *d) {
@@ -66,11 +30,11 @@ bool tile_unpools_apart(const Node *d) {
 // Windows side by side that cover the result, so that each pixel is in one of
 // them; or windows of the operand's pixels, up to two along each axis that
 // contain one.
-static bool is_unpooled(const Graph *g, Type operand, const Node *d) {
-    TileBroadcast from, to;
+static bool is_unpooled(const Graph *g, const TileSpace *s, const Node *d) {
+    TileExtents from, to;
     if (d->op != OP_max_pool_grad ||
-        !tile_broadcast(operand, *g->node[d->arg[1]].type, &from) ||
-        !tile_broadcast(operand, *d->type, &to) || !to.whole[0])
+        !is_placed(s, *g->node[d->arg[1]].type, &from) ||
+        !is_placed(s, *d->type, &to) || !to.whole[0])
         return false;
     bool apart = tile_unpools_apart(d);
     for (int i = 0; i < 2; i++) {
@@ -80,64 +44,24 @@ static bool is_unpooled(const Graph *g, Type operand, const Node *d) {
                         node_ints(d, ATTR_window, i, 1) > 2 * stride)))
             return false;
     }
-    return is_number(operand, *d->type);
+    return tile_is_value(*d->type) && g->node[d->arg[0]].op == OP_unpack;
 }
 
-static bool is_unpacked(const Group *group, Type operand, const Node *d) {
-    return d->op == OP_unpack && !group_has(group, d->arg[0]) &&
-           (is_broadcast(operand, *d->type, U8) ||
-            is_broadcast(operand, *d->type, BOOL));
-}
-
-static bool is_elementwise(Type operand, const Node *d) {
-    if (d->op == OP_uniform || d->op == OP_mod)
-        return false;
-    return (is_number(operand, *d->type) ||
-            is_broadcast(operand, *d->type, BOOL)) &&
-           ((op_info[d->op].facts & POINTWISE) || d->op == OP_reshape);
-}
-
-static bool is_read(const Graph *g, Type operand, NodeId n) {
-    const Node *d = &g->node[n];
-    double value;
-    if (d->op == OP_constant)
-        return node_number(d, &value);
-    return d->op != OP_iota && is_number(operand, *d->type);
-}
-
-// A reshape between broadcasts would have other elements.
-static bool keeps_broadcast(const Graph *g, Type operand, const Node *d) {
-    TileBroadcast to, from;
-    return d->op != OP_reshape ||
-           (tile_broadcast(operand, *d->type, &to) &&
-            tile_broadcast(operand, *g->node[d->arg[0]].type, &from) &&
-            to.whole[0] == from.whole[0] && to.whole[1] == from.whole[1] &&
-            to.window[0] == from.window[0] && to.window[1] == from.window[1]);
-}
-
-static bool is_node(const Graph *g, const Group *group, Type operand,
+static bool is_node(const Graph *g, const Group *group, const TileSpace *s,
                     const Node *d) {
-    if (is_unpacked(group, operand, d))
+    TileExtents e;
+    if (!is_placed(s, *d->type, &e))
+        return false;
+    if (tile_unpacks(s, group, d))
         return true;
-    bool unpools = is_unpooled(g, operand, d);
-    if (!unpools &&
-        (!is_elementwise(operand, d) || !keeps_broadcast(g, operand, d)))
+    if (!is_unpooled(g, s, d) && !tile_computes(g, s, d))
         return false;
     for (int i = 0; i < d->num_args; i++)
-        if (!group_has(group, d->arg[i]) && !is_read(g, operand, d->arg[i]))
+        if (!group_has(group, d->arg[i]) &&
+            (!tile_reads(g, s, d->arg[i]) ||
+             !is_placed(s, *g->node[d->arg[i]].type, &e)))
             return false;
-    return !unpools || g->node[d->arg[0]].op == OP_unpack;
-}
-
-// Predicates of the operand's elements, as many as whole bytes have.
-static bool is_packed(const Graph *g, const Group *group, Type operand,
-                      NodeId n) {
-    const Node *d = &g->node[n];
-    return d->op == OP_pack && node_int(d, ATTR_bits, 0) == 1 &&
-           group_has(group, d->arg[0]) &&
-           g->node[d->arg[0]].type->dtype == BOOL &&
-           type_has_shape(g->node[d->arg[0]].type, &operand) &&
-           columns_of(operand) % 8 == 0;
+    return true;
 }
 
 // Whether a kernel stores tensors of one shape, of numbers that follow from
@@ -148,17 +72,18 @@ static bool is_prologue(const Search *s, const Group *group, bool packs) {
         group->num_outputs == 0)
         return false;
     Type operand = *g->node[group->output[0]].type;
+    const TileSpace space = tile_operand_space(&operand);
     for (int i = 0; i < group->num_outputs; i++) {
         NodeId n = group->output[i];
         Type t = *g->node[n].type;
-        bool packed = packs && i > 0 && is_packed(g, group, operand, n);
+        bool packed = packs && i > 0 && tile_packs(g, &space, &g->node[n]);
         if (s->is_output[n] || (!packed && (t.dtype != ACT || t.rank < 2 ||
                                             !type_is(&t, &operand))))
             return false;
     }
     for (NodeId n = group->first; n <= group->last; n++)
-        if (!is_node(g, group, operand, &g->node[n]) &&
-            !(packs && is_packed(g, group, operand, n)))
+        if (!is_node(g, group, &space, &g->node[n]) &&
+            !(packs && tile_packs(g, &space, &g->node[n])))
             return false;
     return true;
 }
@@ -215,7 +140,7 @@ static int count_operands(const Graph *g, NodeId call, NodeId n) {
         Type t = *g->node[d->arg[i]].type;
         const Type *own = g->node[n].type;
         if (i >= TILE_OPERANDS || !takes_prologue(d, i) ||
-            columns_of(t) != columns_of(*own) ||
+            space_columns(&t) != space_columns(own) ||
             (d->op != OP_matmul && !type_has_shape(&t, own)))
             return -1;
         found++;
