@@ -96,10 +96,10 @@ static int64_t rows_at_once(int64_t rows, int64_t vectors) {
     return power_within(most < 1 ? 1 : most > 4 ? 4 : most);
 }
 
-static const Expr *either(const Attend *a, int64_t host, int64_t device) {
+static const Expr *host_gpu(const Attend *a, int64_t host, int64_t device) {
     Emit *e = a->e;
     return host == device ? x_number(e->a, host)
-                          : EXPR(e, "AT($, $)", x_number(e->a, host),
+                          : EXPR(e, "HOST_GPU($, $)", x_number(e->a, host),
                                  x_number(e->a, device));
 }
 
@@ -134,17 +134,18 @@ static void emit_sizes(const Attend *a, Block *b, Tiles device) {
          "enum {"
          "    NT = THREADS(256), BM = $, BN = $, JW = $, DW = $, VS = $"
          "};",
-         either(a, host.own, device.own), either(a, host.other, device.other),
-         either(a, COLUMNS, LANES), either(a, host_lanes(s->size), channels),
-         either(a, WEIGHTS, LANES));
+         host_gpu(a, host.own, device.own),
+         host_gpu(a, host.other, device.other), host_gpu(a, COLUMNS, LANES),
+         host_gpu(a, host_lanes(s->size), channels),
+         host_gpu(a, WEIGHTS, LANES));
     CODE(e, b, NO_NODE,
          "enum {"
-         "    RM = $, RO = $, CS = $, LQ = D + AT(0, 4),"
+         "    RM = $, RO = $, CS = $, LQ = D + HOST_GPU(0, 4),"
          "    TILES = (T + BM - 1) / BM,"
          "    RESULTS_PER_THREAD = (BM / RO * (D / DW) + NT - 1) / NT"
          "};",
-         either(a, 4, scores), either(a, 4, results),
-         either(a, 1, power_divisor(s->size, COLUMNS)));
+         host_gpu(a, 4, scores), host_gpu(a, 4, results),
+         host_gpu(a, 1, power_divisor(s->size, COLUMNS)));
 }
 
 // ---- tiles in shared memory ----
@@ -227,7 +228,7 @@ static void emit_scores(const Attend *a, Block *b, const char *to,
          "                    fma_of(x, $[c * $ + j + k + u * $], sum[r][k]);"
          "        }"
          "    UNROLLED(r, RM) LANES_DO(k, JW)"
-         "        $[(i + r) * ($ + AT(0, 4)) + j + k] = sum[r][k];"
+         "        $[(i + r) * ($ + HOST_GPU(0, 4)) + j + k] = sum[r][k];"
          "}",
          x_name(e->a, rows), width, width, width,
          a->s.causal ? EXPR(e, "i0 + i + RM - 1 - j0") : EXPR(e, "T - 1 - j0"),
@@ -406,9 +407,9 @@ static void emit_softmax(const Attend *a, Block *b) {
          "LANES_DO(k, VS) big[k] = most[m];"
          "for (int c = row_thread * VS; c < BN && c <= last; c += RT * VS)"
          "    LANES_DO(k, VS) {"
-         "        const float y = s[i * (BN + AT(0, 4)) + c + k] * $;"
+         "        const float y = s[i * (BN + HOST_GPU(0, 4)) + c + k] * $;"
          "        const float x = c + k <= last ? y : -INF;"
-         "        s[i * (BN + AT(0, 4)) + c + k] = x;"
+         "        s[i * (BN + HOST_GPU(0, 4)) + c + k] = x;"
          "        big[k] = larger(big[k], x);"
          "    }"
          "const float now = row_max(lanes_max(big, VS), RT, factor);"
@@ -416,14 +417,15 @@ static void emit_softmax(const Attend *a, Block *b) {
          "LANES_DO(k, VS) all[k] = 0.0f;"
          "for (int c = row_thread * VS; c < BN; c += RT * VS) {"
          "    if (c > last) {"
-         "        LANES_DO(k, VS) s[i * (BN + AT(0, 4)) + c + k] = 0.0f;"
+         "        LANES_DO(k, VS) s[i * (BN + HOST_GPU(0, 4)) + c + k] = 0.0f;"
          "        continue;"
          "    }"
          "    ~"
          "    LANES_DO(k, VS) {"
-         "        const float x = expf(s[i * (BN + AT(0, 4)) + c + k] - now);"
+         "        const float x = expf(s[i * (BN + HOST_GPU(0, 4)) + c + k] - "
+         "now);"
          "        all[k] += x;"
-         "        s[i * (BN + AT(0, 4)) + c + k] = $;"
+         "        s[i * (BN + HOST_GPU(0, 4)) + c + k] = $;"
          "    }"
          "}"
          "const float share = expf(most[m] - now);"
@@ -471,7 +473,7 @@ static void emit_forward_tile(const Attend *a, Block *b) {
     CODE(e, b, NO_NODE, "BARRIER();");
     if (a->out != NO_NODE)
         emit_add(a, b, "out", EXPR(e, "factor[i + r]"), keys_of(a),
-                 EXPR(e, "s[(i + r) * (BN + AT(0, 4)) + j]"), "kv");
+                 EXPR(e, "s[(i + r) * (BN + HOST_GPU(0, 4)) + j]"), "kv");
 }
 
 // A tile of queries of a head; b declares n, h and i0.
@@ -536,7 +538,7 @@ static void emit_slopes(const Attend *a, Block *b, const char *rows,
     const Expr *scale = x_scale(e->a, a->s.scale);
     emit_kept(a, &draw);
     CODE(e, &element, a->n,
-         "const int element = i * ($ + AT(0, 4)) + c + k;"
+         "const int element = i * ($ + HOST_GPU(0, 4)) + c + k;"
          "const float weight = expf(fma_of(s[element], $, -lse[i]));"
          "const float p = c + k <= last ? weight : 0.0f;"
          "const float dp = $;"
@@ -544,9 +546,10 @@ static void emit_slopes(const Attend *a, Block *b, const char *rows,
          width, scale, keep(a, EXPR(e, "ds[element]")), scale);
     if (weighs)
         CODE(e, &element, a->n, "s[element] = $;", keep(a, EXPR(e, "p")));
-    CODE(e, &none, a->n, "ds[i * ($ + AT(0, 4)) + c + k] = 0.0f;", width);
+    CODE(e, &none, a->n, "ds[i * ($ + HOST_GPU(0, 4)) + c + k] = 0.0f;", width);
     if (weighs)
-        CODE(e, &none, a->n, "s[i * ($ + AT(0, 4)) + c + k] = 0.0f;", width);
+        CODE(e, &none, a->n, "s[i * ($ + HOST_GPU(0, 4)) + c + k] = 0.0f;",
+             width);
     CODE(e, b, NO_NODE,
          "for (int t = threadIdx.x; t < $ * ($ / VS); t += NT) {"
          "    const int i = t / ($ / VS), c = t % ($ / VS) * VS;"
@@ -586,7 +589,7 @@ static void emit_queries(const Attend *a, Block *b) {
     emit_slopes(a, &keys, "BM", "BN", false);
     CODE(e, &keys, NO_NODE, "BARRIER();");
     emit_add(a, &keys, "dq", NULL, keys_of(a),
-             EXPR(e, "ds[(i + r) * (BN + AT(0, 4)) + j]"), "tile2");
+             EXPR(e, "ds[(i + r) * (BN + HOST_GPU(0, 4)) + j]"), "tile2");
     CODE(e, &keys, NO_NODE, "BARRIER();");
     CODE(e, b, NO_NODE,
          "const int end = $;"
@@ -614,12 +617,12 @@ static void emit_of_queries(const Attend *a, Block *b) {
     emit_slopes(a, b, "BN", "BM", true);
     CODE(e, b, NO_NODE, "BARRIER();");
     emit_add(a, b, "dv", NULL, queries_of(a),
-             EXPR(e, "s[j * (BM + AT(0, 4)) + i + r]"), "tile2");
+             EXPR(e, "s[j * (BM + HOST_GPU(0, 4)) + i + r]"), "tile2");
     CODE(e, b, NO_NODE, "BARRIER();");
     emit_tile(a, b, (Tile){arg[0], "tile2", "BN", "i0", query, false});
     CODE(e, b, NO_NODE, "BARRIER();");
     emit_add(a, b, "dk", NULL, queries_of(a),
-             EXPR(e, "ds[j * (BM + AT(0, 4)) + i + r]"), "tile2");
+             EXPR(e, "ds[j * (BM + HOST_GPU(0, 4)) + i + r]"), "tile2");
     CODE(e, b, NO_NODE, "BARRIER();");
 }
 
@@ -664,7 +667,7 @@ static void emit_forward_kernel(const Attend *a, Block *b) {
     emit_forward(a, &tile);
     declare_shared(a, b, "q", "BM * LQ");
     declare_shared(a, b, "kv", "BN * LQ");
-    declare_shared(a, b, "s", "BM * (BN + AT(0, 4))");
+    declare_shared(a, b, "s", "BM * (BN + HOST_GPU(0, 4))");
     declare_shared(a, b, "factor", "BM");
     CODE(e, b, NO_NODE,
          "BLOCK_RANGE(lo, hi, $ * HEADS * TILES);"
@@ -686,8 +689,8 @@ static void emit_backward_kernel(const Attend *a, Block *b) {
     declare_shared(a, b, "tile0", "BM * LQ");
     declare_shared(a, b, "tile1", "BM * LQ");
     declare_shared(a, b, "tile2", "BN * LQ");
-    declare_shared(a, b, "s", "BM * (BN + AT(0, 4))");
-    declare_shared(a, b, "ds", "BM * (BN + AT(0, 4))");
+    declare_shared(a, b, "s", "BM * (BN + HOST_GPU(0, 4))");
+    declare_shared(a, b, "ds", "BM * (BN + HOST_GPU(0, 4))");
     declare_shared(a, b, "delta", "BM");
     declare_shared(a, b, "lse", "BM");
     CODE(e, b, NO_NODE,

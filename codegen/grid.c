@@ -159,8 +159,8 @@ static const char *tile_constants(const Emit *e, Type space) {
     long long tiles = e->group->division.tiles;
     return tiles > 1
                ? arena_format(e->a,
-                              ", COLUMN_TILES = AT(1, gpu(%lld)),"
-                              "TILE_COLUMNS = AT(C, gpu(%lld)),"
+                              ", COLUMN_TILES = HOST_GPU(1, gpu(%lld)),"
+                              "TILE_COLUMNS = HOST_GPU(C, gpu(%lld)),"
                               "CG = TILE_COLUMNS / VW",
                               tiles, (long long)space_columns(&space) / tiles)
                : ", sized CG = C / VW";

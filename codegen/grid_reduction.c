@@ -331,7 +331,7 @@ static void store_sums(Emit *e, Block *b, const Run *r) {
 static void emit_turns(Emit *e, Block *b, const Run *r, const Block *load,
                        const Block *store) {
     const Expr *count = run_columns(e, r), *tx = EXPR(e, "TILE($, NT)", count);
-    const Expr *per = EXPR(e, "AT(1, $)", x_kind(e->a, X_GPU, r->per));
+    const Expr *per = EXPR(e, "HOST_GPU(1, $)", x_kind(e->a, X_GPU, r->per));
     if (r->per == 1)
         CODE(e, b, NO_NODE,
              "NO_UNROLL(turn, ($ + $ - 1) / $) {"
@@ -358,9 +358,9 @@ static void finish_run(Emit *e, Block *b, const Run *r, const char *call) {
     Block results = {NULL, NULL}, sums = results, own = results, load = own;
     const Expr *count = run_columns(e, r), *tx = EXPR(e, "TILE($, NT)", count);
     const Expr *all = x_size(e->a, r->count);
-    const Expr *number = r->per > 1
-                             ? EXPR(e, "AT(1, $)", x_kind(e->a, X_GPU, r->per))
-                             : x_number(e->a, r->sums);
+    const Expr *number =
+        r->per > 1 ? EXPR(e, "HOST_GPU(1, $)", x_kind(e->a, X_GPU, r->per))
+                   : x_number(e->a, r->sums);
     read_pivot(e, &load, r);
     store_results(e, &results, r);
     store_sums(e, &sums, r);

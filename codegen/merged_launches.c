@@ -59,7 +59,7 @@ static void add_parameters(Text *t, const Kernel *k, int phase,
 }
 
 static void add_phase(Text *t, const Kernel *k, int phase) {
-    const char *blocks = arena_format(t->arena, "AT(%d, %d)",
+    const char *blocks = arena_format(t->arena, "HOST_GPU(%d, %d)",
                                       k->grid[HOST_PLAN], k->grid[DEVICE_PLAN]);
     if (phase > 0)
         text_add(t, "    GRID_BARRIER(barrier);\n");

@@ -100,7 +100,7 @@ static const char *entry_label(const Emit *e, const Entry *m) {
 }
 
 const Expr *planned_offset(const Emit *e, NodeId n) {
-    return EXPR(e, "AT($, $)", x_number(e->a, e->g->node[n].offset),
+    return EXPR(e, "HOST_GPU($, $)", x_number(e->a, e->g->node[n].offset),
                 x_number(e->a, e->device->node[n].offset));
 }
 

@@ -102,7 +102,8 @@ void emit_scatter(Emit *e, Block *b) {
     const Expr *table = pointer_name(e, n);
     emit_tiles(e, b, space, "TILE");
     CODE(e, b, NO_NODE,
-         "enum { INDICES_PER_THREAD = AT(1, 4), PREFETCH = AT(1, 8) };"
+         "enum { INDICES_PER_THREAD = HOST_GPU(1, 4), PREFETCH = HOST_GPU(1, "
+         "8) };"
          "SHARED int listed[2 * INDICES_PER_THREAD * NT];"
          "const int tx = threadIdx.x % TX, ty = threadIdx.x / TX;"
          "BLOCK_RANGE(lo, hi, ROWS);");

@@ -196,11 +196,11 @@ static void max_pool(Emit *e, Scope *s, NodeId n, Index p) {
     // first element is compared with nothing.
     const Expr *here = EXPR(e, "$ * $ + $", v.r, x_size(e->a, w.columns), v.q);
     for (int i = 0; i < 2; i++) {
-        const Expr *wins = i == 1 ? EXPR(e, "$ != $", x, x)
-                           : w.leaves
-                               ? EXPR(e, "$ > $", x, most)
-                               : EXPR(e, "AT($ > $, ($ + $ == 0) | ($ > $))", x,
-                                      most, v.r, v.q, x, most);
+        const Expr *wins =
+            i == 1     ? EXPR(e, "$ != $", x, x)
+            : w.leaves ? EXPR(e, "$ > $", x, most)
+                       : EXPR(e, "HOST_GPU($ > $, ($ + $ == 0) | ($ > $))", x,
+                              most, v.r, v.q, x, most);
         if (where != NULL)
             CODE(e, b, index, "$ = $ ? $ : $;", where, wins, here, where);
         CODE(e, b, value, "$ = $ ? $ : $;", most, wins, x, most);

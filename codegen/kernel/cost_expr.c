@@ -332,7 +332,7 @@ static void row_walk(Walk *w, double threads, double times, int level) {
     spend(w, ISSUE_INTEGER, all ? 6 * times : 0, level);
 }
 
-// halves_join in runtime/prelude/block.h.
+// columns_halving in runtime/prelude/block.h.
 static void halves_walk(Walk *w, double n, double tx) {
     double own = n, sent = 0, halvings = log2(WARP / tx);
     for (int i = 0; i < halvings; i++) {
@@ -348,7 +348,7 @@ static void halves_walk(Walk *w, double n, double tx) {
     spend(w, ISSUE_CONTROL, 4, w->depth);
 }
 
-// columns_join in runtime/prelude/block.h.
+// columns_reduce in runtime/prelude/block.h.
 static void columns_walk(Walk *w, const Expr *x) {
     double n = estimate_of(w, x->arg[2]).value;
     double tx = fmax(estimate_of(w, x->arg[5]).value, 1);
@@ -374,7 +374,7 @@ static double batch_waits(double floats) {
     return fmax(1, 0.4 + floats / 56);
 }
 
-// The part of grid_join's threads that have a column: of n in turns of tx, or
+// The part of grid_reduce's threads that have a column: of n in turns of tx, or
 // of one of n sums.
 static double columns_share(double n, double end, double next, double tx) {
     double columns = next == tx ? end : end - (n - 1) * next;
@@ -382,7 +382,7 @@ static double columns_share(double n, double end, double next, double tx) {
     return columns / (ceil(columns / along) * along);
 }
 
-// grid_join in runtime/prelude/block.h.
+// grid_reduce in runtime/prelude/block.h.
 static void grid_walk(Walk *w, const Expr *x) {
     double n = estimate_of(w, x->arg[1]).value;
     double rows = estimate_of(w, x->arg[2]).value;

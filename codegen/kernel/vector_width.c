@@ -3,7 +3,8 @@
 // A vector of VW lanes is read and written at a multiple of VW elements.  An
 // address is a sum and product of indices, most of which may have any value; a
 // column index is a multiple of VW.  The greatest common divisor of the terms
-// bounds VW.  AT(h, d) counts as h: a GPU's tile of columns is whole vectors.
+// bounds VW.  HOST_GPU(h, d) counts as h: a GPU's tile of columns is whole
+// vectors.
 
 #include "codegen/kernel/tree.h"
 
@@ -75,7 +76,7 @@ static int64_t divisor_of(Widths *w, const Expr *x) {
         return divisor_of_op(w, x);
     case X_CALL:
         return strcmp(x->name, "clamp") == 0 ? divisor_of_clamp(w, x)
-               : strcmp(x->name, "AT") == 0 ||
+               : strcmp(x->name, "HOST_GPU") == 0 ||
                        strcmp(x->name, "nonnegative") == 0
                    ? divisor_of(w, x->arg[0])
                    : 1;

@@ -50,14 +50,14 @@ DEVICE float row_max(float v, int threads, float *shared) {
     return threads <= 32 ? warp_max(v, threads) : block_max(v, shared, threads);
 }
 
-// Converts between floats and integers of at most 2^30 in magnitude, in the
-// same order: the bits of a float's magnitude are in that order, and none of
-// these integers has the bits of infinity.
-DEVICE float ranked(int i) {
+// Converts floats to integer keys of at most 2^30 in magnitude, and back, in
+// the same order: the bits of a float's magnitude are in that order, and none
+// of these integers has the bits of infinity.
+DEVICE float key_float(int i) {
     return i < 0 ? -__int_as_float(-i) : __int_as_float(i);
 }
 
-DEVICE int rank_of(float v) {
+DEVICE int float_key(float v) {
     return v < 0.0f ? -__float_as_int(-v) : __float_as_int(v);
 }
 
@@ -65,12 +65,12 @@ DEVICE int rank_of(float v) {
 DEVICE int row_argmax(float v, int index, int threads, float *shared) {
     const int middle = 1 << 30;
     const float most = row_max(v, threads, shared);
-    const float at = v == most || v != v ? ranked(middle - index) : -INF;
+    const float at = v == most || v != v ? key_float(middle - index) : -INF;
     return threads == 1 ? index
-                        : middle - rank_of(row_max(at, threads, shared));
+                        : middle - float_key(row_max(at, threads, shared));
 }
 
-DEVICE float either(float a, float b, int largest) {
+DEVICE float combine(float a, float b, int largest) {
     return largest ? larger(a, b) : a + b;
 }
 
@@ -87,11 +87,11 @@ DEVICE int half_offset(int k, int x, int n) {
     return x * n + (k ^ (x >> 2 & (n - 1) & 3));
 }
 
-// columns_join for several rows of threads in a warp.  Two threads that add
+// columns_reduce for several rows of threads in a warp.  Two threads that add
 // share the lanes: each sends the other half of its own, and goes on with its
-// half of the sums.  The order of the additions is that of columns_join.
-DEVICE void halves_join(float *out, const float *v, int n, int columns,
-                        float *shared, int tx, int threads, int largest) {
+// half of the sums.  The order of the additions is that of columns_reduce.
+DEVICE void columns_halving(float *out, const float *v, int n, int columns,
+                            float *shared, int tx, int threads, int largest) {
     float u[16];
     int own = n, first = 0, stores = 1;
     const int lane = threadIdx.x % 32, x = threadIdx.x % tx;
@@ -104,13 +104,13 @@ DEVICE void halves_join(float *out, const float *v, int n, int columns,
             own /= 2;
             UNROLLED(k, own) {
                 const float other = upper ? u[k] : u[k + own];
-                u[k] = either(upper ? u[k + own] : u[k],
-                              SHUFFLE(other, lane ^ step), largest);
+                u[k] = combine(upper ? u[k + own] : u[k],
+                               SHUFFLE(other, lane ^ step), largest);
             }
             first += upper ? own : 0;
         } else {
             UNROLLED(k, own)
-            u[k] = either(u[k], SHUFFLE(u[k], lane ^ step), largest);
+            u[k] = combine(u[k], SHUFFLE(u[k], lane ^ step), largest);
             stores = stores && !upper;
         }
     }
@@ -124,7 +124,7 @@ DEVICE void halves_join(float *out, const float *v, int n, int columns,
         const float *const all = shared + half_offset(at % n, at / n, n);
         float a = *all;
         UNROLLED(r, threads / 32 - 1)
-        a = either(a, all[(r + 1) * n * tx], largest);
+        a = combine(a, all[(r + 1) * n * tx], largest);
         out[at] = a;
     }
 }
@@ -135,11 +135,11 @@ DEVICE void halves_join(float *out, const float *v, int n, int columns,
 // rows of a warp come first, then the results of all warps, so threads wait
 // only twice for REDUCE_LANES lanes.  The trip count at the end is a constant;
 // otherwise NVRTC would unroll four turns, and three before them.
-DEVICE void columns_join(float *out, const float *v, int n, int columns,
-                         float *shared, int tx, int threads, int largest) {
+DEVICE void columns_reduce(float *out, const float *v, int n, int columns,
+                           float *shared, int tx, int threads, int largest) {
     if (tx < 32 && n % 4 == 0 &&
         n * tx * (threads / 32) <= REDUCE_LANES * threads) {
-        halves_join(out, v, n, columns, shared, tx, threads, largest);
+        columns_halving(out, v, n, columns, shared, tx, threads, largest);
         return;
     }
     const int wide = tx < 32 ? 32 : tx, line = tx * REDUCE_LANES;
@@ -149,8 +149,8 @@ DEVICE void columns_join(float *out, const float *v, int n, int columns,
         UNROLLED(k, REDUCE_LANES) {
             u[k] = REDUCE_LANES * q + k < n ? v[REDUCE_LANES * q + k] : 0.0f;
             for (int step = 16; step >= tx; step /= 2)
-                u[k] = either(u[k], SHUFFLE(u[k], (threadIdx.x % 32) ^ step),
-                              largest);
+                u[k] = combine(u[k], SHUFFLE(u[k], (threadIdx.x % 32) ^ step),
+                               largest);
         }
         const int row = threadIdx.x / wide, x = threadIdx.x % wide;
         UNROLLED(k, REDUCE_LANES)
@@ -166,7 +166,7 @@ DEVICE void columns_join(float *out, const float *v, int n, int columns,
             const float *const first = shared + lane_offset(k, from, tx);
             float a = *first;
             UNROLLED(r, threads / wide - 1)
-            a = either(a, first[(r + 1) * line], largest);
+            a = combine(a, first[(r + 1) * line], largest);
             if (REDUCE_LANES * q + k < n && at < columns)
                 out[at] = a;
         }
@@ -175,12 +175,12 @@ DEVICE void columns_join(float *out, const float *v, int n, int columns,
 
 DEVICE void columns_sum(float *out, const float *v, int n, int columns,
                         float *shared, int tx, int threads) {
-    columns_join(out, v, n, columns, shared, tx, threads, 0);
+    columns_reduce(out, v, n, columns, shared, tx, threads, 0);
 }
 
 DEVICE void columns_max(float *out, const float *v, int n, int columns,
                         float *shared, int tx, int threads) {
-    columns_join(out, v, n, columns, shared, tx, threads, 1);
+    columns_reduce(out, v, n, columns, shared, tx, threads, 1);
 }
 
 DEVICE void total_sum(float *out, const float *v, int n, float *shared,
@@ -205,11 +205,11 @@ DEVICE void total_max(float *out, const float *v, int n, float *shared,
 
 // Adds or compares v over the threads with the same place among the tx that are
 // side by side; each gets the result of its place.
-DEVICE float place_join(float v, float *shared, int tx, int threads,
-                        int largest) {
+DEVICE float place_reduce(float v, float *shared, int tx, int threads,
+                          int largest) {
     const int wide = tx < 32 ? 32 : tx, x = threadIdx.x % wide;
     for (int step = 16; step >= tx; step /= 2)
-        v = either(v, SHUFFLE(v, (threadIdx.x % 32) ^ step), largest);
+        v = combine(v, SHUFFLE(v, (threadIdx.x % 32) ^ step), largest);
     if (wide == threads)
         return v;
     BARRIER();
@@ -217,7 +217,7 @@ DEVICE float place_join(float v, float *shared, int tx, int threads,
     BARRIER();
     v = shared[x];
     UNROLLED(r, threads / wide - 1)
-    v = either(v, shared[(r + 1) * wide + x], largest);
+    v = combine(v, shared[(r + 1) * wide + x], largest);
     return v;
 }
 
@@ -226,9 +226,9 @@ DEVICE float place_join(float v, float *shared, int tx, int threads,
 // are none.  Threads have columns side by side and blocks one above the other;
 // each loads those of several blocks before it adds the first, so that it waits
 // for memory few times.
-DEVICE void grid_join(float *v, int n, int at_a_time, int c, int end, int next,
-                      const float *part, int step, int parts, int tx,
-                      float *shared, int threads, int largest) {
+DEVICE void grid_reduce(float *v, int n, int at_a_time, int c, int end,
+                        int next, const float *part, int step, int parts,
+                        int tx, float *shared, int threads, int largest) {
     const int ty = threadIdx.x / tx, rows = threads / tx;
     const float none = largest ? -INF : 0.0f;
     const float *p = part + (size_t)ty * step + c;
@@ -240,26 +240,26 @@ DEVICE void grid_join(float *v, int n, int at_a_time, int c, int end, int next,
                 float x = none;
                 if (is && c + j * next < end)
                     x = p[(size_t)(k * rows) * step + j * next];
-                v[j] = either(v[j], x, largest);
+                v[j] = combine(v[j], x, largest);
             }
         }
         p += (size_t)(at_a_time * rows) * step;
     }
-    UNROLLED(j, n) v[j] = place_join(v[j], shared, tx, threads, largest);
+    UNROLLED(j, n) v[j] = place_reduce(v[j], shared, tx, threads, largest);
 }
 
 DEVICE void grid_sum(float *v, int n, int at_a_time, int c, int end, int next,
                      const float *part, int step, int parts, int tx,
                      float *shared, int threads) {
-    grid_join(v, n, at_a_time, c, end, next, part, step, parts, tx, shared,
-              threads, 0);
+    grid_reduce(v, n, at_a_time, c, end, next, part, step, parts, tx, shared,
+                threads, 0);
 }
 
 DEVICE void grid_max(float *v, int n, int at_a_time, int c, int end, int next,
                      const float *part, int step, int parts, int tx,
                      float *shared, int threads) {
-    grid_join(v, n, at_a_time, c, end, next, part, step, parts, tx, shared,
-              threads, 1);
+    grid_reduce(v, n, at_a_time, c, end, next, part, step, parts, tx, shared,
+                threads, 1);
 }
 
 // The sum of n numbers in a fixed order; all threads get it.

@@ -30,7 +30,7 @@
     extern "C" {                                                               \
     __constant__ unsigned char name[count];                                    \
     }
-#define AT(host, device) (device)
+#define HOST_GPU(host, device) (device)
 #define ASSUME(fact)
 // NVRTC divides some stores of 16 bytes at an offset whose sign it extends.
 DEVICE int nonnegative(int i) {

@@ -20,7 +20,7 @@
 #define RESTRICT __restrict__
 #define TABLE static const __attribute__((aligned(16)))
 #define LARGE_TABLE TABLE
-#define AT(host, device) (host)
+#define HOST_GPU(host, device) (host)
 // A fact for the compiler, such as that a divided index is not negative.
 #define ASSUME(fact)                                                           \
     if (!(fact))                                                               \

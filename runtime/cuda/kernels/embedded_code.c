@@ -27,7 +27,7 @@ static bool runs_on(const RtEmbeddedCode *h, int gpu) {
 }
 
 // Cubins before PTX, newer before older.
-static int rank_of(const RtEmbeddedCode *h) {
+static int preference_of(const RtEmbeddedCode *h) {
     return (h->form == RT_CUBIN ? CUBIN_RANK : 0) + h->capability;
 }
 
@@ -41,9 +41,9 @@ const char *rt_embedded_code_next(const RtTrainer *t, int gpu, int *rank) {
     RtEmbeddedCode h;
     while ((code = next(t, &at, &h)) != NULL)
         if (h.form < RT_TILE_CUBIN && runs_on(&h, gpu) &&
-            rank_of(&h) > highest && rank_of(&h) < *rank) {
+            preference_of(&h) > highest && preference_of(&h) < *rank) {
             best = code;
-            highest = rank_of(&h);
+            highest = preference_of(&h);
         }
     *rank = highest;
     return best;

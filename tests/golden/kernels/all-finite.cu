@@ -7,9 +7,9 @@ typedef struct {
 } k00_all_finite_entry;
 LARGE_TABLE k00_all_finite_entry k00_all_finite_entries[2] = {
     // a
-    {0, 40, 0, {AT(256, 256)}},
+    {0, 40, 0, {HOST_GPU(256, 256)}},
     // b
-    {1, 20000, 1, {AT(512, 512)}}
+    {1, 20000, 1, {HOST_GPU(512, 512)}}
 };
 LARGE_TABLE int k00_all_finite_first[3] = {0, 1, 6};
 KERNEL(256) k00_all_finite(

@@ -7,7 +7,7 @@ typedef struct {
 } k00_update_entry;
 LARGE_TABLE k00_update_entry k00_update_entries[1] = {
     // a_int_x__/___b_
-    {0, 40, 0, {AT(0, 0), AT(256, 256)}}
+    {0, 40, 0, {HOST_GPU(0, 0), HOST_GPU(256, 256)}}
 };
 LARGE_TABLE int k00_update_first[2] = {0, 1};
 KERNEL(256) k00_update(

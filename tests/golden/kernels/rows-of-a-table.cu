@@ -47,7 +47,7 @@ KERNEL(256) k01_gather_grad(
     DECLARE_BLOCK;
     enum { ROWS = 50, C = 16, VW = LANES(C), CG = C / VW };
     enum { NT = THREADS(256), TX = TILE(CG, NT), TY = NT / TX };
-    enum { INDICES_PER_THREAD = AT(1, 4), PREFETCH = AT(1, 8) };
+    enum { INDICES_PER_THREAD = HOST_GPU(1, 4), PREFETCH = HOST_GPU(1, 8) };
     SHARED int listed[2 * INDICES_PER_THREAD * NT];
     const int tx = threadIdx.x % TX;
     const int ty = threadIdx.x / TX;

@@ -7,9 +7,9 @@ typedef struct {
 } k00_stack_entry_0;
 LARGE_TABLE k00_stack_entry_0 k00_stack_entries_0[2] = {
     // da
-    {0, 128, 0, {AT(1024, 1024)}},
+    {0, 128, 0, {HOST_GPU(1024, 1024)}},
     // db
-    {1, 45, 1, {AT(1280, 1280)}}
+    {1, 45, 1, {HOST_GPU(1280, 1280)}}
 };
 LARGE_TABLE int k00_stack_first_0[3] = {0, 1, 2};
 typedef struct {
@@ -18,9 +18,9 @@ typedef struct {
 } k00_stack_entry_1;
 LARGE_TABLE k00_stack_entry_1 k00_stack_entries_1[2] = {
     // da
-    {0, 128, 0, {AT(1024, 1024)}},
+    {0, 128, 0, {HOST_GPU(1024, 1024)}},
     // db
-    {1, 128, 1, {AT(1280, 1280)}}
+    {1, 128, 1, {HOST_GPU(1280, 1280)}}
 };
 LARGE_TABLE int k00_stack_first_1[3] = {0, 1, 2};
 PHASED(256) k00_stack(
@@ -133,9 +133,9 @@ typedef struct {
 } k03_update_entry;
 LARGE_TABLE k03_update_entry k03_update_entries[2] = {
     // a
-    {0, 128, 0, {AT(0, 0), AT(2048, 2048)}},
+    {0, 128, 0, {HOST_GPU(0, 0), HOST_GPU(2048, 2048)}},
     // b
-    {1, 45, 1, {AT(512, 512), AT(2048, 2048)}}
+    {1, 45, 1, {HOST_GPU(512, 512), HOST_GPU(2048, 2048)}}
 };
 LARGE_TABLE int k03_update_first[3] = {0, 1, 2};
 KERNEL(256) k03_update(

@@ -7,9 +7,9 @@ typedef struct {
 } k00_update_entry_0;
 LARGE_TABLE k00_update_entry_0 k00_update_entries_0[2] = {
     // da
-    {0, 7000, 0, {AT(28928, 28928)}},
+    {0, 7000, 0, {HOST_GPU(28928, 28928)}},
     // dc
-    {1, 9, 2, {AT(43264, 43264)}}
+    {1, 9, 2, {HOST_GPU(43264, 43264)}}
 };
 LARGE_TABLE int k00_update_first_0[3] = {0, 2, 3};
 typedef struct {
@@ -18,9 +18,9 @@ typedef struct {
 } k00_update_entry_1;
 LARGE_TABLE k00_update_entry_1 k00_update_entries_1[2] = {
     // da
-    {0, 7000, 0, {AT(28928, 28928)}},
+    {0, 7000, 0, {HOST_GPU(28928, 28928)}},
     // dc
-    {1, 9, 2, {AT(43264, 43264)}}
+    {1, 9, 2, {HOST_GPU(43264, 43264)}}
 };
 LARGE_TABLE int k00_update_first_1[3] = {0, 2, 3};
 typedef struct {
@@ -29,9 +29,9 @@ typedef struct {
 } k00_update_entry_2;
 LARGE_TABLE k00_update_entry_2 k00_update_entries_2[2] = {
     // a
-    {0, 7000, 0, {AT(0, 0), AT(28928, 28928)}},
+    {0, 7000, 0, {HOST_GPU(0, 0), HOST_GPU(28928, 28928)}},
     // c
-    {1, 9, 2, {AT(28416, 28416), AT(43264, 43264)}}
+    {1, 9, 2, {HOST_GPU(28416, 28416), HOST_GPU(43264, 43264)}}
 };
 LARGE_TABLE int k00_update_first_2[3] = {0, 2, 3};
 PHASED(256) k00_update(
@@ -42,8 +42,8 @@ PHASED(256) k00_update(
     DECLARE_BLOCK;
     enum { NT = THREADS(256), VW = MULTI_TENSOR_LANES };
     SHARED float shared[NT];
-    float *const p4 = (float *)(arena + AT(43008, 43008)); // db
-    float *const p1 = (float *)(arena + AT(28160, 28160)); // b
+    float *const p4 = (float *)(arena + HOST_GPU(43008, 43008)); // db
+    float *const p1 = (float *)(arena + HOST_GPU(28160, 28160)); // b
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     PHASE(0) {

@@ -8,9 +8,9 @@ typedef struct {
 } k00_update_entry;
 LARGE_TABLE k00_update_entry k00_update_entries[2] = {
     // a
-    {0, 40, 0, {AT(0, 0), AT(1024, 1024)}, {0.1f}},
+    {0, 40, 0, {HOST_GPU(0, 0), HOST_GPU(1024, 1024)}, {0.1f}},
     // b
-    {0, 7, 1, {AT(256, 256), AT(1280, 1280)}, {0.2f}}
+    {0, 7, 1, {HOST_GPU(256, 256), HOST_GPU(1280, 1280)}, {0.2f}}
 };
 LARGE_TABLE int k00_update_first[3] = {0, 1, 2};
 KERNEL(256) k00_update(
@@ -19,7 +19,7 @@ KERNEL(256) k00_update(
 {
     DECLARE_BLOCK;
     enum { NT = THREADS(256), VW = MULTI_TENSOR_LANES };
-    int *const p2 = (int *)(arena + AT(512, 512)); // run.step
+    int *const p2 = (int *)(arena + HOST_GPU(512, 512)); // run.step
     GRID_DEPENDENCY_WAIT();
     LAUNCH_DEPENDENTS();
     const int v2 = get_i32(p2);

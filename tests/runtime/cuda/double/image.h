@@ -2,8 +2,8 @@
 // and a table of the kernels.  compile.c writes IMAGE_KERNEL behind each.
 
 // Addresses are those of the plan for CUDA.
-#undef AT
-#define AT(host, device) (device)
+#undef HOST_GPU
+#define HOST_GPU(host, device) (device)
 
 #ifndef SINTER_MERGED
 #define SINTER_MERGED
