@@ -104,7 +104,7 @@ def text(path, words):
 
 def main():
     public_sets("build/mirror")
-    photos("data/photos", 64)
+    photos("data/photos", 32)
     table("data/flowers.csv", 400)
     text("data/book.txt", 20000)
 
