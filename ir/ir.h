@@ -335,7 +335,7 @@ bool node_number(const Node *n, double *value);
 #define STATE_METRIC "metric"   // sums that the runtime reads and clears
 #define STATE_SCORES "scores"   // rows of an evaluated batch, to be ranked
 #define STATE_START "start"     // sums for data-dependent initial values
-#define STATE_DERIVED "derived" // computed from other state, as f16 copies
+#define STATE_DERIVED "derived" // f16 copies of others, counters of blocks
 #define STATE_CACHE "cache"     // of a text's positions, while it is decoded
 
 // Whether n is a state of that kind.  A state of a parsed graph may have

@@ -3,9 +3,9 @@
 //   requires   The graph is primitive and typed, without dead code.
 //   preserves  Every value that an effect depends on stays the same, up to
 //              rounding.
-//   result     Each node is a leaf, a view, or in a group: a range of nodes
-//              that becomes one kernel or one library call.  A node that
-//              several kernels need is copied into each, so that no kernel
+//   result     Each node is a leaf, a view, an output, or in a group: a range
+//              of nodes that becomes one kernel or one library call.  A node
+//              that several kernels need is copied into each, so that no kernel
 //              stores a value that another can recompute cheaply.
 //
 // First fuse decides which values must be in memory: operands of library calls,

@@ -1,7 +1,9 @@
 // Simplify: identities and constants.
 //
 //   requires   The graph is verified.
-//   preserves  Every used node keeps its value, up to the sign of zero.
+//   preserves  Every used node keeps its value, up to the identities that
+//              docs/numerics.md lists: the sign of zero, a product of powers of
+//              two that overflows or underflows, the order of some sums.
 //   result     Identities and constants are rewritten.  Unused nodes are left
 //              for dce.
 //

@@ -92,9 +92,9 @@ INLINED double of_two(Op op, double a, double b, DType d) {
     case OP_mod:
         return b == 0 ? 0 : fmod(a, b);
     case OP_maximum:
-        return a < b ? b : a;
+        return a < b || b != b ? b : a;
     case OP_minimum:
-        return b < a ? b : a;
+        return b < a || b != b ? b : a;
     case OP_lt:
         return a < b;
     case OP_le:

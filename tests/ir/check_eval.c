@@ -84,7 +84,9 @@ static const struct {
     {CONST(0, "f32[3]", "1,5,nan") CONST(1, "f32[3]", "2,3,1")
      "%2 = minimum %0, %1 : f32[3]\n", 3, {1, 3, NAN}},
     {CONST(0, "f32[2]", "1,5") CONST(1, "f32[]", "nan")
-     "%2 = maximum %0, %1 : f32[2]\n", 2, {1, 5}},
+     "%2 = maximum %0, %1 : f32[2]\n", 2, {NAN, NAN}},
+    {CONST(0, "f32[2]", "1,5") CONST(1, "f32[]", "nan")
+     "%2 = minimum %0, %1 : f32[2]\n", 2, {NAN, NAN}},
     {CONST(0, "f32[2]", "1,nan") CONST(1, "f32[]", "nan")
      "%2 = lt %0, %1 : bool[2]\n", 2, {0, 0}},
     {CONST(0, "f32[2]", "1,nan") CONST(1, "f32[]", "nan")

@@ -98,16 +98,16 @@ typedef struct {
     bool has_times;  // the step is timed
     int64_t untimed; // runs since a timed one
     int64_t runs;
-    bool one_by_one; // never captured
+    bool one_by_one; // not captured, or refused by the driver
 } RtStepGraph;
 
-// Training steps that wait to be launched together.  Their batches are in slots
-// of the copy stream.
+// The inputs of a batch of a step group, in a slot of the copy stream.
 typedef struct {
-    RtPiece piece[RT_MAX_INPUTS]; // of each batch
+    RtPiece piece[RT_MAX_INPUTS];
     int pieces;
 } RtHeldBatch;
 
+// Training steps that wait to be launched together.
 typedef struct {
     int steps; // of a group; 1: there are none
     RtHeldBatch held[RT_MAX_GROUP];

@@ -82,11 +82,11 @@ bool rt_graph_build(RtCuda *c, RtQueue *queue, const void *context,
 }
 
 static void queue_step(RtCuda *c, const void *timed) {
-    rt_cuda_launch_step(c, true, timed != NULL);
+    rt_cuda_launch_step(c, true, *(const bool *)timed);
 }
 
 static bool build_graph(RtCuda *c, bool timed, CUgraphExec *out, RtError *e) {
-    return rt_graph_build(c, queue_step, timed ? c : NULL, out, e);
+    return rt_graph_build(c, queue_step, &timed, out, e);
 }
 
 // Reports why a step runs in a lesser way.
@@ -106,7 +106,7 @@ static void capture_timed(RtCuda *c, RtStepGraph *g) {
         warn(c, "has no per-phase timing", &why);
 }
 
-static void one_by_one(RtCuda *c, RtStepGraph *g, const RtError *why) {
+static void leave_graphs(RtCuda *c, RtStepGraph *g, const RtError *why) {
     g->one_by_one = true;
     warn(c, "runs without a CUDA graph, which is slower", why);
 }
@@ -114,7 +114,7 @@ static void one_by_one(RtCuda *c, RtStepGraph *g, const RtError *why) {
 static void capture_step(RtCuda *c, RtStepGraph *g) {
     RtError why;
     if (!build_graph(c, false, &g->plain, &why))
-        one_by_one(c, g, &why);
+        leave_graphs(c, g, &why);
     else if (g->has_times)
         capture_timed(c, g);
 }
@@ -132,7 +132,7 @@ static bool launch_graph(RtCuda *c, RtStepGraph *g, bool timed) {
     if (rt_driver_good(&c->cu, result, &c->error, "launch the graph of a step"))
         return true;
     rt_cuda_check(c, c->cu.stream_sync(c->stream) == CUDA_SUCCESS);
-    one_by_one(c, g, &c->error);
+    leave_graphs(c, g, &c->error);
     return false;
 }
 

@@ -56,7 +56,7 @@ KERNEL(256, 2) k01_abs(
         float v1[VW];
         load_f32(v1, p1 + c, VW);
         float v4[VW];
-        LANES_DO(k, VW) v4[k] = v1[k] < 0 ? -v1[k] : v1[k];
+        LANES_DO(k, VW) v4[k] = v1[k] <= 0 ? 0 - v1[k] : v1[k];
         for (int i = lo + ty; i < hi; i += TY) {
             float out4[VW];
             LANES_DO(k, VW) out4[k] = v4[k];

@@ -69,7 +69,7 @@ KERNEL(256, 2) k01_abs(
                 const float v14 = expf(v12);
                 out14[k] = v14;
                 const float v15 = uniform(v0, 7, v1, i3 + k);
-                const float v17 = v15 < 0 ? -v15 : v15;
+                const float v17 = v15 <= 0 ? 0 - v15 : v15;
                 out17[k] = v17;
             }
             store_f32(p11 + (size_t)i * 8 + c, out11, VW);
