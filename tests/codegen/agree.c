@@ -41,14 +41,16 @@ static bool load(Run *r) {
 }
 
 // Only the build of a host trainer is optimised: fused, in f32, with the real
-// plan, or with AGREE_ALL=1 with separate buffers as well.  16 bits are
-// those of a type of the compiler, which the tiny one lacks.
+// plan, or with AGREE_ALL=1 more so and with separate buffers as well.  16 bits
+// are those of a type of the compiler, which the tiny one lacks.
 static const char *flags_of(const Case *c) {
-    bool is_planned = c->reuse || getenv("AGREE_ALL") != NULL;
+    bool all = getenv("AGREE_ALL") != NULL, is_planned = c->reuse || all;
     bool is_trainer = c->level > 0 && c->storage == F32 && is_planned;
     switch (c->how) {
     case FAST:
-        return is_trainer ? "-O2" : c->storage == F32 ? LIBRARY_TINY : "-O0";
+        return is_trainer          ? (all ? "-O2" : "-O1")
+               : c->storage == F32 ? LIBRARY_TINY
+                                   : "-O0";
     case FAITHFUL:
         return LIBRARY_TINY " -DSINTER_SIMT";
     case WATCHED:

@@ -184,7 +184,7 @@ static void add_tiles(Arena *a, const char *folder, const char *name,
     if (access(arena_format(a, "%s/%s.tile.cc", folder, name), R_OK) != 0)
         return;
     text_add(commands,
-             " && %s -std=c++20 -O1 -march=native -fPIC -Wall -Wextra -Werror "
+             " && %s -std=c++20 -O0 -march=native -fPIC -Wall -Wextra -Werror "
              "-Wno-attributes -Wno-unused-parameter -Wno-unused-variable -I%s "
              "-I%s -Dsinter_tiles=%s_tiles -c %s.tile.cc",
              cxx != NULL ? cxx : "c++",
