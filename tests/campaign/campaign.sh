@@ -19,6 +19,7 @@
 #   ptx       warp instructions of a step of every model, and its bits
 #   dependent 10,000 orders in which kernels start early
 #   races     every model under the race checker
+#   traffic   bytes that kernels access, of all cases
 #   codegen   all cases, every fused one in f32 optimised
 #   ulp       the error of the host's functions for each float
 #   cuda      every model on the stand-in, with library calls and with tile
@@ -42,7 +43,7 @@ set -u
 build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
 shift 2
 [ $# -gt 0 ] ||
-    set -- nvrtc tile cudnn cost bound bench ptx dependent races codegen ulp cuda compare \
+    set -- nvrtc tile cudnn cost bound bench ptx dependent races traffic codegen ulp cuda compare \
         export pairs faults rank_faults random tiled ranks machine fuzz sanitized outside
 source=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 export SINTER="$build/bin/sinter" SINTER_SOURCE="$source"
@@ -132,6 +133,7 @@ part() {
         long $(($1 / 2)) ptx_bits BITS_ALL=1 ;;
     dependent) long "$1" ptx_dependent DEPENDENT_STEPS=10000 ;;
     races) long "$1" races RACES_MODEL=all ;;
+    traffic) long "$1" traffic TRAFFIC_ALL=1 ;;
     codegen) long "$1" codegen AGREE_ALL=1 ;;
     ulp) long "$1" ulp ULP_ALL=1 ;;
     cuda) long $(($1 / 3)) cuda_models CUDA_ALL=1 &&

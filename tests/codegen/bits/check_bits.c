@@ -33,8 +33,6 @@ typedef struct {
 static const Row subject[] = {
     {"lenet", NULL, F32, 1, 3},
     {"mlp", NULL, F16, 1, 3},
-    {"gpt_nano", NULL, BF16, 1, 14},
-    {NULL, "tests/codegen/nets/windows.net", F32, 1, 17},
     {NULL, "tests/codegen/nets/windows.net", F16, 1, 17},
     {NULL, "tests/codegen/nets/newton-schulz.ir", F32, 1, 0},
     {NULL, "tests/codegen/bits/ends.ir", F32, 1, 0},
@@ -43,9 +41,13 @@ static const Row subject[] = {
 };
 enum { NUM_SUBJECTS = sizeof subject / sizeof subject[0] };
 
-// With BITS_ALL, beside each model: it takes as long as all others.
-static const Row optimizers = {NULL, "tests/codegen/nets/optimizers.net", BF16,
-                               1, 9};
+// With BITS_ALL, beside each model: they take as long as all others.
+static const Row slow[] = {
+    {"gpt_nano", NULL, BF16, 1, 14},
+    {NULL, "tests/codegen/nets/windows.net", F32, 1, 17},
+    {NULL, "tests/codegen/nets/optimizers.net", BF16, 1, 9},
+};
+enum { NUM_SLOW = sizeof slow / sizeof slow[0] };
 
 // Of each model, in f32 as in f16.
 static const struct {
@@ -133,7 +135,8 @@ static void rows_add(void) {
         row_add(subject[i]);
     if (getenv("BITS_ALL") == NULL)
         return;
-    row_add(optimizers);
+    for (int i = 0; i < NUM_SLOW; i++)
+        row_add(slow[i]);
     for (int k = 0; k < num_narrow_models; k++) {
         const char *name = narrow_models[k].name;
         row_add((Row){name, NULL, F32, 1, model_left_out(name)});

@@ -28,8 +28,8 @@ static void *const runtime[] __attribute__((used)) = {
 static bool is_asked_for(const char *model) {
     static const char alike[] =
         " airbench94 airbench96 denoise gpt2 hlb llama_nano mobilenetv2 multitask "
-        "preact_resnet18 resnet18 resnet50 resnet9 resnet9_tricks vgg16_bn "
-        "vit_tiny ";
+        "preact_resnet18 resnet18 resnet50 resnet9 resnet9_tricks unet_seg "
+        "vgg16_bn vit_tiny ";
     const char *only = getenv("RACES_MODEL");
     char word[64];
     snprintf(word, sizeof word, " %s ", model);

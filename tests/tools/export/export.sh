@@ -25,7 +25,7 @@ trained() {
     done
     mkdir "$name"
     expect 0 "$SINTER" build "$model" "$@" -o "$name/trainer"
-    expect 0 "$name/trainer" --data=synthetic:64 --steps=4 --out="$name/run" \
+    expect 0 "$name/trainer" --data=synthetic:32 --steps=2 --out="$name/run" \
         --quiet
     expect 0 "$SINTER" export "$model" "$@" --weights="$name/run" --onnx \
         -o "$name/model.onnx"

@@ -13,22 +13,24 @@ commands() {
         grep -E '^(sinter|python3) '
 }
 
-# follow EXTRA: runs every command of the page, with fewer steps on generated
-# data, and this added to train.
+# follow EXTRA [OPTION...]: runs every command of the page, with one step on
+# generated data, EXTRA added to train, and the options to every training.
 follow() {
     [ "$(commands | grep -c '^sinter train')" -ge 2 ] || fail "$(cat README.md)"
     commands >page
+    extra=$1
+    shift
     while read -r line; do
         case $line in
-        *synthetic*) line="$(echo "$line" | sed 's/:640/:64/') --steps=1" ;;
-        "sinter train"*) line="$line $1" ;;
+        *synthetic*) line="$(echo "$line" | sed 's/:640/:64/') --steps=1 $*" ;;
+        "sinter train"*) line="$line $extra $*" ;;
         esac
         # shellcheck disable=SC2086 # words of a page
         expect 0 $line
     done <page
 }
 
-# start KIND WORD...: a folder as it is made, which is checked and trained.
+# start KIND WORD...: a folder as it is made, which is checked.
 start() {
     kind=$1
     shift
@@ -37,7 +39,6 @@ start() {
     cd "$kind" || exit 1
     expect 0 sinter fmt --check model.net
     expect 0 sinter check model.net
-    expect 0 sinter train model.net --data synthetic:64 --steps=1 --out at-once
     expect 3 sinter train model.net
     expect_says "no data in data"
     # What the page offers to set is there.
@@ -128,7 +129,7 @@ while [ $i -lt 500 ]; do
     echo "line $i of a text — that is nearly the same."
     i=$((i + 1))
 done >data/text.txt
-follow "--steps=1"
+follow "--steps=1" --set batch=4
 expect_says "test samples"
 cd ..
 

@@ -93,7 +93,6 @@ for file in net lib/net lib/own/net; do
         fail "$file.net is not on the page"
 done
 check hostile
-check resnet50
 check resnet9
 light=$(sed -n 's/.*paper //p' result)
 check resnet9 --blink-settings=preferredColorScheme=0
