@@ -354,8 +354,8 @@ void plan_write(const Writer *w, Text *t, int which) {
                  which == HOST_PLAN ? "        .host_tile = sinter_tiles,\n"
                                     : "");
     if (which == w->tiled && w->prologues)
-        text_add(t, "        .prologue = prologues,\n"
-                    "        .num_prologues = COUNT(prologues),\n");
+        text_add(t, "        .fused = fused_launches,\n"
+                    "        .num_fused = COUNT(fused_launches),\n");
     if (w->stored)
         text_add(t,
                  "        .stored = stored_%s,\n"

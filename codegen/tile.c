@@ -324,6 +324,6 @@ void tiles_write(Writer *w, Text *t, TileTexts *out) {
     if (w->prologues)
         text_add(t,
                  "\n// Launches that they make unnecessary.\n"
-                 "static const RtPrologue prologues[] = {\n%s};\n",
+                 "static const RtFusedLaunch fused_launches[] = {\n%s};\n",
                  text_string(&prologues));
 }

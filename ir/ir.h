@@ -68,15 +68,16 @@ typedef enum {
     NUM_OPS
 } Op;
 
-// Facts of an operation, as ops.def states them.  Passes query facts and list
-// no operations.  MLIR calls them traits.
+// Facts of an operation, as ops.def states them.  A pass queries facts where a
+// new operation may have them, and names operations that it rewrites.  MLIR
+// calls facts traits.
 enum {
     LEAF = 1,         // no operands; its value comes from outside or is fixed
     POINTWISE = 2,    // an element needs the same element of each operand
     COMMUTES = 4,     // the two operands may be exchanged
     COSTLY = 8,       // worth storing rather than computing twice
     REDUCES = 16,     // many elements become one
-    INDEXES = 32,     // an element is one element of the operand, elsewhere
+    INDEXES = 32,     // an element is one of the operand elsewhere, or 0
     WINDOW = 64,      // an element needs a window of the operand
     VIEW = 128,       // the same bytes under another shape
     CONTRACTS = 256,  // adds products of its two operands
@@ -141,10 +142,11 @@ extern const struct AttrInfo {
 // ---- graph.c: nodes ----
 
 typedef uint32_t NodeId;
-// A graph has at most MAX_NODES.  The graphs of a program have at most
-// MAX_PROGRAM_NODES together, with the backward pass, updates and recomputed
-// nodes, which bounds the time of a compilation.  The front end checks the
-// limit after each construct; one construct may exceed it by NODES_MARGIN.
+// A graph of a text has at most MAX_NODES.  The graphs of a program have at
+// most MAX_PROGRAM_NODES together, with the backward pass, updates and
+// recomputed nodes, which bounds the time of a compilation.  The front end
+// checks the limit after each construct; one construct may exceed it by
+// NODES_MARGIN.
 enum {
     NO_NODE = UINT32_MAX,
     MAX_NODES = 1000000,

@@ -257,7 +257,7 @@ typedef struct {
 typedef struct {
     int step, launch;
     int call; // of the plan
-} RtPrologue;
+} RtFusedLaunch;
 
 // A tensor that a launch stores in memory, for an observer of the step.
 typedef struct {
@@ -376,8 +376,8 @@ typedef struct {
     int num_tiles;
     const RtHostTile *host_tile; // of the host: each code of `tile`, of which
                                  // kernels have the first configuration
-    const RtPrologue *prologue; // of tile kernels
-    int num_prologues;
+    const RtFusedLaunch *fused;  // of tile kernels
+    int num_fused;
     const RtStored *stored; // in the order of steps and launches
     int num_stored;
     bool one_by_one; // steps are not recorded as CUDA graphs

@@ -105,10 +105,10 @@ RtTileUse rt_host_tiles_call(RtHostTiles *t, const RtDevice *d, int call,
     return RT_TILE_ELSEWHERE;
 }
 
-static bool is_prologue(const RtHostTiles *t, int launch) {
+static bool is_fused(const RtHostTiles *t, int launch) {
     const RtPlan *p = t->plan;
-    for (int i = 0; i < p->num_prologues; i++)
-        if (p->prologue[i].step == t->step && p->prologue[i].launch == launch)
+    for (int i = 0; i < p->num_fused; i++)
+        if (p->fused[i].step == t->step && p->fused[i].launch == launch)
             return true;
     return false;
 }
@@ -119,7 +119,7 @@ RtTileUse rt_host_tiles_launch(RtHostTiles *t, const RtDevice *d, int launch,
     const RtTile *pending = t->pending;
     if (t->step < 0 || t->plan->num_tiles == 0)
         return how;
-    if (is_prologue(t, launch))
+    if (is_fused(t, launch))
         return RT_TILE_ELSEWHERE;
     for (int i = 0; i < t->plan->num_tiles; i++) {
         const RtTile *own = &t->plan->tile[i];

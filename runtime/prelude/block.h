@@ -92,7 +92,7 @@ DEVICE int half_offset(int k, int x, int n) {
 // half of the sums.  The order of the additions is that of columns_reduce.
 DEVICE void columns_halving(float *out, const float *v, int n, int columns,
                             float *shared, int tx, int threads, int largest) {
-    float u[16];
+    float u[16]; // n is the lanes of a vector
     int own = n, first = 0, stores = 1;
     const int lane = threadIdx.x % 32, x = threadIdx.x % tx;
     UNROLLED(k, n) u[k] = v[k];

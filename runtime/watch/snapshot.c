@@ -57,9 +57,9 @@ static void put_inputs(Snapshot *s, const RtStep *step) {
 }
 
 static bool is_prologue(const RtPlan *p, const RtTile *tile, int launch) {
-    for (int i = 0; i < p->num_prologues; i++)
-        if (p->prologue[i].call == tile->call &&
-            p->prologue[i].launch == launch)
+    for (int i = 0; i < p->num_fused; i++)
+        if (p->fused[i].call == tile->call &&
+            p->fused[i].launch == launch)
             return true;
     return false;
 }

@@ -218,8 +218,8 @@ typedef struct {
     const RtGpu *gpu;
     const RtTile *tile;
     int count;
-    const RtPrologue *prologue;
-    int num_prologues;
+    const RtFusedLaunch *fused;
+    int num_fused;
     int *best;        // configuration of each without autotuning, or -1
     int *config;      // that each takes; -1: it is not used
     RtTileCode *code; // by the numbers of codes

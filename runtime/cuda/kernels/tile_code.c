@@ -73,8 +73,8 @@ bool rt_tiles_open(RtTiles *k, const RtGpu *gpu, const RtTrainer *t,
     *k = (RtTiles){.gpu = gpu,
                    .tile = plan->tile,
                    .count = plan->num_tiles,
-                   .prologue = plan->prologue,
-                   .num_prologues = plan->num_prologues};
+                   .fused = plan->fused,
+                   .num_fused = plan->num_fused};
     for (int i = 0; i < k->count; i++)
         if (k->tile[i].code + k->tile[i].num_configs > k->num_codes)
             k->num_codes = k->tile[i].code + k->tile[i].num_configs;
@@ -149,8 +149,8 @@ const RtTile *rt_tiles_replacing(const RtTiles *k, int step, int launch,
 
 bool rt_tiles_skip(const RtTiles *k, int step, int launch) {
     bool found = false;
-    for (int i = 0; i < k->num_prologues; i++) {
-        const RtPrologue *p = &k->prologue[i];
+    for (int i = 0; i < k->num_fused; i++) {
+        const RtFusedLaunch *p = &k->fused[i];
         if (p->step != step || p->launch != launch)
             continue;
         found = rt_tiles_find(k, p->call) != NULL;

@@ -38,11 +38,11 @@ static bool is_measured(const Tune *u, int i) {
 // ---- times ----
 
 // Tile kernels that share the prologue at a launch.
-static int readers_of(const RtTiles *k, const RtPrologue *p) {
+static int readers_of(const RtTiles *k, const RtFusedLaunch *p) {
     int readers = 0;
-    for (int i = 0; i < k->num_prologues; i++)
-        readers += k->prologue[i].step == p->step &&
-                   k->prologue[i].launch == p->launch;
+    for (int i = 0; i < k->num_fused; i++)
+        readers +=
+            k->fused[i].step == p->step && k->fused[i].launch == p->launch;
     return readers;
 }
 
@@ -64,11 +64,9 @@ static double seconds_of(const Tune *u, const RtTile *tile) {
     for (int i = 0; i < u->t->launches; i++)
         if (u->t->call[i] == tile->call || i == tile->launch)
             sum += u->seconds[i];
-    for (int i = 0; i < k->num_prologues; i++)
-        if (k->prologue[i].step == tile->step &&
-            k->prologue[i].call == tile->call)
-            sum += u->seconds[k->prologue[i].launch] /
-                   readers_of(k, &k->prologue[i]);
+    for (int i = 0; i < k->num_fused; i++)
+        if (k->fused[i].step == tile->step && k->fused[i].call == tile->call)
+            sum += u->seconds[k->fused[i].launch] / readers_of(k, &k->fused[i]);
     return sum;
 }
 
@@ -174,17 +172,17 @@ static bool measure_tiles(const Tune *u, RtError *e) {
 
 // ---- choices ----
 
-static bool reads(const RtTile *tile, const RtPrologue *p) {
+static bool reads(const RtTile *tile, const RtFusedLaunch *p) {
     return p->step == tile->step && p->call == tile->call;
 }
 
 static bool are_together(const RtTiles *k, const RtTile *a, const RtTile *b) {
     if (a->call < 0 || b->call < 0)
         return a->call < 0 && b->call < 0 && a->launch == b->launch;
-    for (int p = 0; p < k->num_prologues; p++)
-        for (int q = 0; q < k->num_prologues; q++)
-            if (reads(a, &k->prologue[p]) && reads(b, &k->prologue[q]) &&
-                k->prologue[p].launch == k->prologue[q].launch)
+    for (int p = 0; p < k->num_fused; p++)
+        for (int q = 0; q < k->num_fused; q++)
+            if (reads(a, &k->fused[p]) && reads(b, &k->fused[q]) &&
+                k->fused[p].launch == k->fused[q].launch)
                 return true;
     return false;
 }

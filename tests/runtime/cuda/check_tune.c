@@ -279,7 +279,7 @@ static const RtTile tiles[TILES] = {
     {"attention", 3, configs, 1, -1, 0, 5, 0, NULL, 0},
     {"elsewhere", 1, configs, 2, 2, 1, -1, 0, NULL, 0},
 };
-static const RtPrologue tile_prologues[] = {{0, 0, 0}, {0, 0, 1}};
+static const RtFusedLaunch fused_launches[] = {{0, 0, 0}, {0, 0, 1}};
 
 // Seconds of a call, of a kernel, and of each tile kernel's configurations.
 typedef struct {
@@ -320,8 +320,8 @@ static const char *tiles_of(TileTimes times) {
                       .num_tiles = TILES};
     RtTiles k = {.tile = tiles,
                  .count = TILES,
-                 .prologue = tile_prologues,
-                 .num_prologues = 2,
+                 .fused = fused_launches,
+                 .num_fused = 2,
                  .best = best,
                  .config = config,
                  .code = code,
