@@ -1,6 +1,7 @@
 #!/bin/sh
-# cuDNN has a plan for every convolution of every model on a described H200, and
-# of one model on two more devices; with CUDNN_ALL=1 or BLESS=1 of every model.
+# cuDNN has a plan for every convolution of models unlike one another on a
+# described H200, and of one model on two more devices; with CUDNN_ALL=1 or
+# BLESS=1 of every model on all.
 # The plans are those that tests/golden/cudnn keeps: BLESS=1 writes them anew.
 # Library fusions are planned where passes/plan/library.def lists them.
 # usage: models.sh PLAN.o REPORT.o
@@ -81,12 +82,17 @@ case ${CUDNN_MODEL:-} in
     fusions models/resnet50.net h200
     fusions tests/golden/launches/stride.net h200 a100
     fusions tests/golden/launches/wide.net h200 a100
-    set -- h200
-    [ -z "${BLESS:-}${CUDNN_ALL:-}" ] || set -- h200 a100 b200
-    for file in "$SINTER_SOURCE"/models/*.net; do
-        plans "models/$(basename "$file")" "$@"
-    done
-    plans models/resnet9.net a100 b200
+    if [ -n "${BLESS:-}${CUDNN_ALL:-}" ]; then
+        for file in "$SINTER_SOURCE"/models/*.net; do
+            plans "models/$(basename "$file")" h200 a100 b200
+        done
+    else
+        for name in airbench94_muon gpt_nano gru_text mlp mobilenetv2 multitask \
+            resnet50 unet_seg vit_tiny; do
+            plans models/$name.net h200
+        done
+        plans models/resnet9.net h200 a100 b200
+    fi
     ;;
 *)
     plans "models/$CUDNN_MODEL.net" h200 a100 b200
