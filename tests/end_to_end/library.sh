@@ -2,9 +2,13 @@
 # sinter build --library: docs/library.md works as written; predictions and
 # updates have the trainer's bits; instances share nothing; errors end calls and
 # not the program; and the libraries have the model's names alone.
-# Trainers run for less time than they compile.
+# Libraries of a large model, of threads and of the page are compiled by a whole
+# compiler, and run for less time than -O1 takes.
 export OPTIMISATION="${OPTIMISATION--Og}"
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
+whole=${CC:-cc}
+. "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
+tiny=$CC
 
 for candidate in "${SINTER_PYTHON:-}" python3 /usr/bin/python3; do
     $candidate -c 'import numpy, cffi' 2>/dev/null && cffi=$candidate && break
@@ -23,6 +27,7 @@ for setting in 'average=ema(0.9)' 'average=lookahead(0.9, every=2 step)' \
     case $setting in
     shards=4 | sync_batch_norm=true) set -- "$@" --set optimizer_shards=3 ;;
     esac
+    [ "$setting" = sync_batch_norm=true ] && export CC="$whole"
     expect 0 "$SINTER" build "$@" -o trainer
     expect 0 "$SINTER" build "$@" --library -o libsmall
     expect 0 "$SINTER" build "$@" --library --inference -o libpredicts
@@ -63,6 +68,7 @@ expect 0 "$python" "$here/library.py" errors
 ) || exit 1
 
 # A model that starts from its data loads what --init-only wrote.
+export CC="$tiny"
 expect 0 "$SINTER" build "$models/airbench94.net" --set batch=16 --library \
     -o libair
 expect 0 "$SINTER" build "$models/airbench94.net" --set batch=16 -o air
@@ -86,6 +92,7 @@ expect_says "needs --library"
 expect 2 "$SINTER" build predict.net --library --emit=c
 expect_says "exclude each other"
 
+export CC="$whole"
 if [ -n "${cffi:-}" ]; then
     expect 0 "$SINTER" build "$models/mlp.net" --library -o libmlp
     expect 0 "$SINTER" build "$models/mlp.net" -o mlp
