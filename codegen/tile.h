@@ -40,7 +40,8 @@ typedef struct {
     const Kernel *kernel; // NULL: there is none, the operand is in memory
     Type type;            // of the kernel's result
     bool *used;           // which parameters of the kernel it reads
-    bool whole, pooled;   // it reads tensors of its shape, and pooled ones
+    bool whole, pooled;   // it reads tensors of its rows, and pooled ones
+    bool by_row;          // it reads tensors of its rows and one column
     Block statements;
     Block stores; // of the kernel's results, by blocks of the first columns
     const Expr *value; // of the operand's elements

@@ -170,6 +170,12 @@ static void print_pixels(Text *t, const TileOperand *o, char letter) {
              letter, letter, h * w, letter, letter, w, h, letter, letter, w);
 }
 
+static void print_row_mask(Text *t, const TileOperand *o, char letter,
+                           const char *inside) {
+    if (o->by_row)
+        text_add(t, "        const auto %c_in = %s;\n", letter, inside);
+}
+
 // An operand that is a matrix [rows, columns] of block (i, j), the z-th of
 // several if it is batched.
 static void print_computed(Text *t, const TileSchedule *s, int operand,
@@ -184,6 +190,8 @@ static void print_computed(Text *t, const TileSchedule *s, int operand,
     if (o->whole || o->pooled)
         text_add(t, "        const auto %c_row = %c_inner%s%s;\n", letter,
                  letter, batched ? " + z * " : "", batched ? rows : "");
+    print_row_mask(t, o, letter,
+                   arena_format(t->arena, "%c_inner < %s", letter, rows));
     text_add(
         t, "        const auto %c_ok = (%c_inner < %s) && (%c_column < %s);\n",
         letter, letter, rows, letter, columns);
@@ -256,9 +264,11 @@ static void print_windows(Text *t, const TileSchedule *s) {
              signed_text(a, w->pad[1]));
 }
 
-// An operand of pixels (n, y, x) and channels c.
+// An operand of pixels (n, y, x) and channels c: the elements and, for a
+// prologue, the pixels that are inside.
 static void print_gathered(Text *t, const TileSchedule *s, int operand,
-                           const char *channel, const char *inside) {
+                           const char *channel, const char *inside,
+                           const char *pixel) {
     const char letter = "ab"[operand];
     if (s->operand[operand].kernel == NULL) {
         text_add(t,
@@ -272,6 +282,7 @@ static void print_gathered(Text *t, const TileSchedule *s, int operand,
              "        const auto %c_ok = %s;\n"
              "        const auto %c_column = %s;\n",
              letter, inside, letter, channel);
+    print_row_mask(t, &s->operand[operand], letter, pixel);
     if (s->operand[operand].whole)
         text_add(t, "        const auto %c_row = (n * H + y) * W + x;\n",
                  letter);
@@ -292,7 +303,7 @@ static void print_gather(Text *t, const TileSchedule *s, const char *inside,
              "(x >= 0) && (x < W);\n",
              inside);
     print_gathered(t, s, 0, group_text(s),
-                   arena_format(t->arena, "inside%s", tail));
+                   arena_format(t->arena, "inside%s", tail), "inside");
 }
 
 static const char *depth_tail(const TileSchedule *s) {
@@ -465,8 +476,9 @@ static void print_weight_loop(Text *t, const TileSchedule *s) {
              times_text(a, w->stride[0]), signed_text(a, w->pad[0]), tap,
              times_text(a, w->dilation[0]), times_text(a, w->stride[1]),
              signed_text(a, w->pad[1]), tap, times_text(a, w->dilation[1]));
-    text_add(t, "        const auto inside = (k < K) && (y >= 0) && (y < H) && "
-                "(x >= 0) && (x < W) && (c < N);\n");
+    const char *inside =
+        "(k < K) && (y >= 0) && (y < H) && (x >= 0) && (x < W)";
+    text_add(t, "        const auto inside = %s && (c < N);\n", inside);
     if (s->operand[0].kernel != NULL)
         print_computed(t, s, 0, "K", "M", "i", "mb", false, true);
     else
@@ -475,7 +487,8 @@ static void print_weight_loop(Text *t, const TileSchedule *s) {
                  "load_tile<%s(a, %s, mb)));\n",
                  s->groups > 1 ? "K, G, M, BK, 1, BM>" : "1, K, M, 1, BK, BM>",
                  s->groups > 1 ? "i, group" : "0, i");
-    print_gathered(t, s, 1, s->groups > 1 ? "group * N + c" : "c", "inside");
+    print_gathered(t, s, 1, s->groups > 1 ? "group * N + c" : "c", "inside",
+                   inside);
 }
 
 static void print_statements(Text *t, const Block *b) {

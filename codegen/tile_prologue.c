@@ -6,6 +6,7 @@
 //   a_column       of each column
 //   a_n, a_y, a_x  of each row's image and its place there, for pooled tensors
 //   a_ok           whether the operand has the element
+//   a_in           whether it has the row, for tensors of one column
 //
 // Elements outside of the operand are 0 after the prologue, as padding is.
 
@@ -51,6 +52,9 @@ static const Expr *offset_of(TileValues *v, NodeId n) {
         return column;
     columns = x_number(v->a, space_columns(&t));
     v->operand->whole |= !is_pooled(place);
+    v->operand->by_row |= !place.whole[2];
+    if (!place.whole[2])
+        return own(v, "_row");
     if (!is_pooled(place))
         return expr_of(v->a, "$0 * $1 + $2",
                        (const Expr *[]){own(v, "_row"), columns, column});
@@ -67,7 +71,9 @@ static const Expr *offset_of(TileValues *v, NodeId n) {
 static const Expr *mask_of(const TileValues *v, NodeId n) {
     TileExtents place = place_of(v, n);
     if (place.whole[0])
-        return v->pooled[2] != NULL ? v->pooled[2] : own(v, "_ok");
+        return v->pooled[2] != NULL ? v->pooled[2]
+               : place.whole[2]     ? own(v, "_ok")
+                                    : own(v, "_in");
     return expr_of(
         v->a, "$0 < $1",
         (const Expr *[]){own(v, "_column"),

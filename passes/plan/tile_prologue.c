@@ -13,9 +13,12 @@ typedef struct {
 
 // ---- operations ----
 
-// Whether t broadcasts to the operand, but for a number of each row.
-static bool is_placed(const TileSpace *s, Type t, TileExtents *e) {
-    return tile_extents(s, t, e) && (e->whole[2] || !e->whole[0]);
+// Whether t, if it is a number for each row, such as a row's statistics, has
+// the operand's own rows and not those of a pool.
+static bool is_placed(const TileSpace *s, Type t, bool unpools) {
+    TileExtents e;
+    bool by_row = tile_extents(s, t, &e) && e.whole[0] && !e.whole[2];
+    return !by_row || (!unpools && e.window[0] == 1 && e.window[1] == 1);
 }
 
 bool tile_unpools_apart(const Node *d) {
@@ -33,8 +36,8 @@ bool tile_unpools_apart(const Node *d) {
 static bool is_unpooled(const Graph *g, const TileSpace *s, const Node *d) {
     TileExtents from, to;
     if (d->op != OP_max_pool_grad ||
-        !is_placed(s, *g->node[d->arg[1]].type, &from) ||
-        !is_placed(s, *d->type, &to) || !to.whole[0])
+        !tile_extents(s, *g->node[d->arg[1]].type, &from) ||
+        !tile_extents(s, *d->type, &to) || !to.whole[0])
         return false;
     bool apart = tile_unpools_apart(d);
     for (int i = 0; i < 2; i++) {
@@ -47,10 +50,16 @@ static bool is_unpooled(const Graph *g, const TileSpace *s, const Node *d) {
     return tile_is_value(*d->type) && g->node[d->arg[0]].op == OP_unpack;
 }
 
+static bool unpools(const Graph *g, const Group *group) {
+    for (NodeId n = group->first; n <= group->last; n++)
+        if (g->node[n].op == OP_max_pool_grad)
+            return true;
+    return false;
+}
+
 static bool is_node(const Graph *g, const Group *group, const TileSpace *s,
-                    const Node *d) {
-    TileExtents e;
-    if (!is_placed(s, *d->type, &e))
+                    bool pools, const Node *d) {
+    if (!is_placed(s, *d->type, pools))
         return false;
     if (tile_unpacks(s, group, d))
         return true;
@@ -59,7 +68,7 @@ static bool is_node(const Graph *g, const Group *group, const TileSpace *s,
     for (int i = 0; i < d->num_args; i++)
         if (!group_has(group, d->arg[i]) &&
             (!tile_reads(g, s, d->arg[i]) ||
-             !is_placed(s, *g->node[d->arg[i]].type, &e)))
+             !is_placed(s, *g->node[d->arg[i]].type, pools)))
             return false;
     return true;
 }
@@ -81,8 +90,9 @@ static bool is_prologue(const Search *s, const Group *group, bool packs) {
                                             !type_is(&t, &operand))))
             return false;
     }
+    const bool pools = unpools(g, group);
     for (NodeId n = group->first; n <= group->last; n++)
-        if (!is_node(g, group, &space, &g->node[n]) &&
+        if (!is_node(g, group, &space, pools, &g->node[n]) &&
             !(packs && tile_packs(g, &space, &g->node[n])))
             return false;
     return true;

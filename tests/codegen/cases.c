@@ -149,6 +149,7 @@ const Named tiled_cases[] = {
     {"sequence, tiled",  {NET("sequence"), WITH(as_brain), BF16, 1, TILED, false}},
     {"attention, tiled", {IR("attention-odd"),     F16,  1, TILED, false}},
     {"operands, tiled",  {IR("tile-operands"),     F16,  1, TILED, false}},
+    {"rows, tiled",      {IR("tile-rows"),         F16,  1, TILED, false}},
     {"shapes, tiled in bf16", {IR("tile-shapes"),  BF16, 1, TILED, false}},
     {"attention heads, tiled", {IR("attention-heads"), F16, 1, TILED, false}},
     {"attention heads, tiled, in bf16", {IR("attention-heads"), BF16, 1, TILED, false}},
