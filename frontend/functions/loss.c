@@ -15,9 +15,8 @@ static bool expect_order(Expansion *e, const Call *c) {
     output_select_of(e, c);
     if (!is_label(e, &c->arg[0]))
         return true;
-    const Value *label = &c->arg[1];
     Diagnostic *d =
-        report(e->diags, D_wrong_kind, label->at.source ? label->at : c->at,
+        report(e->diags, D_wrong_kind, c->at,
                "the second argument of %s must be `label`", c->builtin->name);
     diag_note(d, "the output comes first: %s(output, label)", c->builtin->name);
     return false;
