@@ -103,6 +103,15 @@ static void store(TileValues *v, NodeId n, const char *columns, const Expr *p,
                       v, arena_format(v->a, name, columns, columns), 5, arg)});
 }
 
+// The value of n in the type that memory has for it.
+static const Expr *stored_value(TileValues *v, NodeId n) {
+    DType type = v->g->node[n].type->dtype;
+    const Expr *x = tile_value(v, n);
+    return type == F32
+               ? x
+               : tile_call_with(v, type == ACT ? "to_act" : "to_byte", x);
+}
+
 static void store_output(TileValues *v, NodeId n) {
     const Node *d = &v->g->node[n];
     const Expr *p = tile_parameter(v, n);
@@ -112,11 +121,7 @@ static void store_output(TileValues *v, NodeId n) {
         store(v, n, " / 8", p,
               tile_call_with(v, "pack<BM, BN, 1>", tile_value(v, d->arg[0])));
     else
-        store(v, n, "", p,
-              d->type->dtype == F32 ? tile_value(v, n)
-              : d->type->dtype == ACT
-                  ? tile_call_with(v, "to_act", tile_value(v, n))
-                  : tile_call_with(v, "to_byte", tile_value(v, n)));
+        store(v, n, "", p, stored_value(v, n));
 }
 
 // The gradient of weights is [M][R * S][N], of each group.
@@ -204,9 +209,7 @@ static void store_pooled(TileValues *v, NodeId n) {
             v, arena_format(v->a, "pack<%s, BN, %d>", rows, bits),
             tile_value(v, d->arg[0]));
     } else {
-        arg[1] = tile_value(v, n);
-        if (d->type->dtype == ACT)
-            arg[1] = tile_call_with(v, "to_act", arg[1]);
+        arg[1] = stored_value(v, n);
     }
     block_of(v, whole, arg + 2);
     const char *name =
