@@ -136,11 +136,12 @@ typedef struct {
                         // column, for the L2 cache; 1: row by row
     int grid, sum_grid; // blocks; of NAME_sums, 0: there is none
     int64_t workspace;  // bytes
-    // The work of all blocks: flops on whole tiles, and bytes of operands that
-    // they load; with the tiles of a matrix in each direction, and matrices.
-    double flops, loaded;
-    int64_t down, across, matrices;
-    KernelCost cost;  // other instructions of attention
+    // The work of all blocks: flops on whole tiles, and elements of each
+    // operand that they load; with the tiles of a matrix in each direction, and
+    // the matrices of a product, or taps that read the same operands.
+    double flops, elements[TILE_OPERANDS];
+    int64_t down, across, matrices, taps;
+    KernelCost cost;  // instructions but for products, as of blocks of 256
     const char *text; // whole file
 } TileConfig;
 
@@ -193,6 +194,9 @@ typedef struct TileModels {
 // The tile kernels of a step, one for each of its tile fusions.
 TileKernel *codegen_tile_kernels(const Launches *l, const TileModels *models,
                                  Arena *a);
+
+// Instructions of a kernel for each of so many elements, by its cost.
+double tile_instructions(const Kernel *k, const Type *elements);
 
 // Tile kernels that differ, in an arena.
 typedef struct {

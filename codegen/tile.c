@@ -123,6 +123,14 @@ static const char *heading_of(const Launches *l, const TileFusion *f,
     return text_string(&t);
 }
 
+double tile_instructions(const Kernel *k, const Type *elements) {
+    double sum = 0;
+    for (int i = 0; i < NUM_ISSUES; i++)
+        sum += k->cost.issue[i];
+    return sum * BLOCK_THREADS * k->grid[DEVICE_PLAN] /
+           (double)type_count(elements);
+}
+
 static TileSchedule *build(const Launches *l, const TileFusion *f, Arena *a) {
     const Graph *g = l->plan->graph;
     TileSchedule *s = ARENA_NEW(a, TileSchedule);
@@ -136,10 +144,18 @@ static TileSchedule *build(const Launches *l, const TileFusion *f, Arena *a) {
     s->heading = heading_of(l, f, a);
     schedule(s, g, &g->node[n]);
     for (int i = 0; i < TILE_OPERANDS; i++)
-        if (f->prologue[i] >= 0)
-            tile_prologue(s, l, f->prologue[i], i,
-                          node_base(g, g->node[n].arg[i]), a);
+        if (f->prologue[i] >= 0) {
+            NodeId operand = node_base(g, g->node[n].arg[i]);
+            tile_prologue(s, l, f->prologue[i], i, operand, a);
+            s->operand[i].instructions = tile_instructions(
+                &l->kernel[f->prologue[i]], g->node[operand].type);
+        }
     tile_epilogue(s, l, f, a);
+    const int epilogue[] = {f->kernel, f->pool};
+    for (size_t i = 0; i < sizeof epilogue / sizeof *epilogue; i++)
+        if (epilogue[i] >= 0)
+            s->instructions +=
+                tile_instructions(&l->kernel[epilogue[i]], g->node[n].type);
     return s;
 }
 

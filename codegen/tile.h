@@ -44,7 +44,8 @@ typedef struct {
     bool by_row;          // it reads tensors of its rows and one column
     Block statements;
     Block stores; // of the kernel's results, by blocks of the first columns
-    const Expr *value; // of the operand's elements
+    const Expr *value;   // of the operand's elements
+    double instructions; // of the kernel, for each of them
 } TileOperand;
 
 typedef struct {
@@ -69,6 +70,8 @@ typedef struct {
     TileOperand pool;       // the kernel that pools it, whose parameters it has
     const Kernel *epilogue; // whose parameters it has; NULL: none
     Block statements;       // of the epilogue, from `acc` to the stores
+    double instructions;    // of the epilogue's and the pool's kernel, for each
+                            // element of the result
     int slots;              // partial sums of a column; 0: it reduces nothing
     Block sums;             // of the kernel that adds them
     int values;             // variables that statements declare

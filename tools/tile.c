@@ -84,12 +84,12 @@ static const double TILE_SHARE = 0.8;
 
 // Assumed too: the bytes that a multiprocessor reads from the L2 cache in a
 // cycle; the wait of a wave of blocks for its first operands; and the part of
-// the cache that keeps an operand while others pass.  The instructions of
-// prologues, epilogues and addresses are not counted.
+// the cache that keeps an operand while others pass.
 static const double CACHE_WIDTH = 40, WAVE_LATENCY = 0.7e-6, CACHE_SHARE = 0.5;
 
-// Registers of a thread, as in most kernels that tileiras 13.5 makes.
-enum { THREAD_REGISTERS = 168, WARP = 32 };
+// Registers of a thread, and steps whose operands shared memory has, as in most
+// kernels that tileiras 13.5 makes; and bytes of an activation.
+enum { THREAD_REGISTERS = 168, WARP = 32, STAGES = 6, BYTES = 2 };
 
 // Adds the prologue of an operand: the bytes that are read in place of the
 // operand's, and if `seconds` is not NULL its share of the kernel's time.
@@ -139,12 +139,14 @@ static Group fused_group(const Launches *l, const TileFusion *f,
 // Blocks that a multiprocessor has at once.
 static double resident_tiles(const TileConfig *c, const Device *d) {
     double registers = THREAD_REGISTERS * WARP * c->warps;
-    return fmax(1, floor(d->registers / registers));
+    double shared = STAGES * BYTES * (c->rows + c->columns) * c->depth;
+    return fmax(1, floor(fmin(d->registers / registers, d->shared / shared)));
 }
 
 // Bytes of operands beyond those of one pass over each.  A wave of blocks
 // shares rows of the first operand and columns of the second; the next one
-// reads them again, unless the cache holds the whole operand.
+// reads them again, unless the cache holds the operand, or the block's part of
+// it.  The taps of a weight gradient read the same operands.
 static double repeated_bytes(const Launches *l, const TileKernel *k,
                              const TileConfig *c, const Device *d) {
     const Graph *g = l->plan->graph;
@@ -156,10 +158,13 @@ static double repeated_bytes(const Launches *l, const TileKernel *k,
         c->swizzle > 1 ? fmin(c->swizzle, down) : fmax(1, floor(wave / across));
     double columns = fmin(across, fmax(1, floor(wave / rows)));
     const double passes[] = {ceil(across / columns), ceil(down / rows)};
+    const double readers[] = {across, down}, taps = (double)c->taps;
     for (int i = 0; i < TILE_OPERANDS; i++) {
         double operand = (double)graph_bytes(g, g->node[n->arg[i]].type);
-        if (operand > CACHE_SHARE * d->cache)
-            bytes += (passes[i] - 1) * operand;
+        double pass =
+            fmin(operand, BYTES * c->elements[i] / (readers[i] * taps));
+        if (operand / c->parts > CACHE_SHARE * d->cache)
+            bytes += fmax(0, passes[i] * taps * pass - operand);
     }
     return bytes;
 }
@@ -179,7 +184,8 @@ static double attention_seconds(const Launches *l, const TileKernel *k,
            GPU_LAUNCH;
 }
 
-// The time of whole tiles, on the multiprocessor that has most of them.
+// The time of whole tiles, on the multiprocessor that has most of them.  While
+// tensor cores multiply, warps issue other instructions.
 static double tiles_seconds(const TileConfig *c, const Device *d) {
     Group idle = {.bytes = 0};
     double processors = fmax(1, d->multiprocessors);
@@ -187,8 +193,11 @@ static double tiles_seconds(const TileConfig *c, const Device *d) {
     double waves = ceil(c->grid / (processors * resident_tiles(c, d)));
     double products =
         gpu_call_seconds(&idle, c->flops / d->f16_flops, d) / TILE_SHARE;
-    double loads = c->loaded / (CACHE_WIDTH * d->clock * processors);
-    return most * fmax(products, loads) + waves * WAVE_LATENCY;
+    double loads = BYTES * (c->elements[0] + c->elements[1]) /
+                   (CACHE_WIDTH * d->clock * processors);
+    return most * fmax(fmax(products, loads),
+                       issue_seconds(&c->cost, c->grid, d)) +
+           waves * WAVE_LATENCY;
 }
 
 static double config_seconds(const Launches *l, const TileKernel *k,
