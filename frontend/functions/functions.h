@@ -532,8 +532,8 @@ Type label_type_in_files(const Expansion *e);
 // of their own shape, if the output has one for each.
 NodeId label_probabilities(Expansion *e, NodeId label);
 
-// The number that whole labels of an output are below: the data set's classes
-// if known, else the columns; for a single column any byte is a label.
+// The number that whole labels of an output are below: the columns, or the data
+// set's classes if they are more; for a single column any byte is a label.
 int64_t label_classes(const Expansion *e, Type output);
 
 // A label blended with another sample's.

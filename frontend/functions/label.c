@@ -11,9 +11,8 @@
 int64_t label_classes(const Expansion *e, Type output) {
     enum { BYTES = 256 };
     int64_t columns = output.rank ? output.dim[output.rank - 1] : 1;
-    if (e->data.classes > 0)
-        return e->data.classes;
-    return columns > 1 ? columns : BYTES;
+    int64_t open = columns > 1 ? columns : BYTES, of_data = e->data.classes;
+    return of_data == 0 || columns > of_data ? open : of_data;
 }
 
 // From the data set if known, else from the output.

@@ -41,18 +41,16 @@ static Type without_last(Type t) {
 
 // ---- cross_entropy ----
 
-// Whether the output has all classes of the data set.  If that leaves their
-// number open, labels must fit each cross_entropy, also of a slice of the
-// output.
+// Whether the output has all classes of the data set.  Labels must fit each
+// cross_entropy, also of a slice of the output.
 static bool expect_classes(Expansion *e, const Call *c, const Value *output) {
     Type t = *node_type(e, output->node);
     int64_t classes = t.dim[t.rank - 1];
     bool of_data = is_label(e, &c->arg[1]) &&
                    node_type(e, e->unblended_label)->dtype == I32;
-    bool open = e->data.classes == 0;
-    if (of_data && open && classes < e->recipe.classes)
+    if (of_data && classes < e->recipe.classes)
         e->recipe.classes = (int)classes;
-    if (!of_data || open || classes >= e->data.classes)
+    if (!of_data || classes >= e->data.classes)
         return true;
     Diagnostic *d = report(e->diags, D_data, c->at,
                            "the data has %lld classes and the output %lld",
@@ -402,7 +400,7 @@ static bool expect_binary_labels(Expansion *e, const Call *c) {
     Type label = *node_type(e, e->input[INPUT_LABEL]);
     bool classes = is_label(e, &c->arg[1]) && label.dtype == I32 &&
                    labels_each(label, *node_type(e, c->arg[0].node));
-    if (classes && e->data.classes == 0)
+    if (classes)
         e->recipe.classes = 2; // the trainer checks its files
     if (!classes || e->data.classes <= 2)
         return true;

@@ -127,6 +127,9 @@ class Model:
         self.name, self.kind = about["model"], about["kind"]
         self.batch, self.update = about["batch"], about["update"]
         self._whole = about["whole"]
+        labels = about.get("labels") or {"labels": about.get("label") or {}}
+        self._classes = {name: (of["classes"], of.get("ignored"))
+                         for name, of in labels.items() if "classes" in of}
         self.sample, self.label, self.output = (
             self._array(about.get(part))
             for part in ("sample", "label", "output"))
@@ -167,8 +170,9 @@ class Model:
             raise ValueError("the model is closed")
         return self._self
 
-    def _given(self, array, of, what):
-        """The array itself if it is C-contiguous, else a copy."""
+    def _checked(self, array, of, what, classes=None):
+        """The array itself if it has the type and shape, and each number is one
+        of the classes: their number, and a label outside of them or None."""
         dtype, shape = of
         array = np.asarray(array)
         if array.dtype != dtype and (dtype != np.int32 or
@@ -177,13 +181,31 @@ class Model:
         if array.shape[1:] != shape or array.ndim == 0:
             raise ValueError(f"{what} have shape {('N',) + shape}, not "
                              f"{array.shape}")
-        return np.ascontiguousarray(array, dtype)
+        if classes is not None:
+            count, ignored = classes
+            wrong = (array < 0) | (array >= count)
+            if ignored is not None:
+                wrong &= array != ignored
+            if wrong.any():
+                at = tuple(np.argwhere(wrong)[0])
+                raise ValueError(f"{what}: sample {at[0]} has {array[at]}, but "
+                                 f"{self.name} has {count} classes, 0 to "
+                                 f"{count - 1}")
+        return array
 
-    def _given_all(self, arrays, of, what, count=None):
-        """The arrays of a dict in the order of `of`, and their length."""
+    def _given(self, array, of, what, classes=None):
+        """The array itself if it is C-contiguous, else a copy."""
+        array = self._checked(array, of, what, classes)
+        return np.ascontiguousarray(array, of[0])
+
+    def _all(self, given, arrays, of, what, count=None):
+        """The arrays of a dict as `given` returns them, in the order of `of`,
+        and their length."""
         if not hasattr(arrays, "keys") or set(arrays) != set(of):
             raise TypeError(f"{what} are a dict with {', '.join(of)}")
-        arrays = [self._given(arrays[name], of[name], name) for name in of]
+        classes = self._classes if of is self.labels else {}
+        arrays = [given(arrays[name], of[name], name, classes.get(name))
+                  for name in of]
         lengths = {len(array) for array in arrays}
         lengths |= set() if count is None else {count}
         if len(lengths) > 1:
@@ -193,7 +215,7 @@ class Model:
     # ---- predict and train ----
 
     def _predict_all(self, samples):
-        samples, count = self._given_all(samples, self.inputs, "samples")
+        samples, count = self._all(self._given, samples, self.inputs, "samples")
         out = {name: np.empty((count,) + shape, np.float32)
                for name, (_, shape) in self.outputs.items()}
         self._check(self._predict(self._instance(),
@@ -229,32 +251,34 @@ class Model:
         its number of steps."""
         self._check(self._begin(self._instance(), samples, seed))
 
+    def _train_arrays(self, given, samples, labels):
+        """Arrays of samples and labels as `given` returns them, in the order of
+        the library's arguments, and their length."""
+        if self.inputs:
+            samples, count = self._all(given, samples, self.inputs, "samples")
+            labels, _ = self._all(given, labels or {}, self.labels, "labels",
+                                  count)
+            return samples + labels, count
+        samples = given(samples, self.sample, "samples")
+        if self.label is None:
+            return [samples, None], len(samples)
+        labels = given(labels, self.label, "labels", self._classes.get("labels"))
+        if len(labels) != len(samples):
+            raise ValueError(f"{len(samples)} samples have {len(labels)} "
+                             "labels")
+        return [samples, labels], len(samples)
+
     def train_step(self, samples, labels=None):
         """One update on at most `update` samples; returns their mean loss.
 
         Of a model with several inputs or outputs: samples and labels are dicts.
         """
-        if self.inputs:
-            samples, count = self._given_all(samples, self.inputs, "samples")
-            labels, _ = self._given_all(labels or {}, self.labels, "labels",
-                                        count)
-            loss = ctypes.c_float()
-            self._check(self._train(
-                self._instance(),
-                *[array.ctypes.data for array in samples + labels], count,
-                ctypes.addressof(loss)))
-            return loss.value
-        samples = self._given(samples, self.sample, "samples")
-        if self.label is not None:
-            labels = self._given(labels, self.label, "labels")
-            if len(labels) != len(samples):
-                raise ValueError(f"{len(samples)} samples have {len(labels)} "
-                                 "labels")
+        arrays, count = self._train_arrays(self._given, samples, labels)
         loss = ctypes.c_float()
         self._check(self._train(
-            self._instance(), samples.ctypes.data,
-            None if self.label is None else labels.ctypes.data, len(samples),
-            ctypes.addressof(loss)))
+            self._instance(),
+            *[None if array is None else array.ctypes.data for array in arrays],
+            count, ctypes.addressof(loss)))
         return loss.value
 
     def fit(self, samples, labels, *, epochs=None, validation=None, seed=-1,
@@ -265,7 +289,7 @@ class Model:
         validation: a pair of arrays, on which accuracy is measured after each
         epoch; report: a function that is given each dict.
         """
-        count = len(next(iter(samples.values())) if self.inputs else samples)
+        _, count = self._train_arrays(self._checked, samples, labels)
         self.begin(count, seed)
         history, order = [], np.random.default_rng(max(seed, 0))
         last = count - count % self.update

@@ -77,13 +77,25 @@ static bool is_input(const RtArray *a) {
     return strncmp(a->input, "input.", strlen("input.")) == 0;
 }
 
+// classes: of a label; 0: it has numbers.
 static void about_member(char to[ABOUT_BYTES], const char *name,
-                         const RtShape *s, bool first) {
+                         const RtShape *s, int classes, int ignored,
+                         bool first) {
     about_add(to, "%s\"%s\": {\"type\": \"%s\", \"shape\": [",
               first ? "" : ", ", name, rt_type_name(s->type));
     for (int i = 0; i < s->rank; i++)
         about_add(to, "%s%" PRId64, i > 0 ? ", " : "", s->dim[i]);
-    about_add(to, "]}");
+    about_add(to, "]");
+    if (classes > 0)
+        about_add(to, ", \"classes\": %d", classes);
+    if (classes > 0 && ignored != 0)
+        about_add(to, ", \"ignored\": %d", ignored);
+    about_add(to, "}");
+}
+
+static void about_label(char to[ABOUT_BYTES], const RtTrainer *t, bool first) {
+    about_member(to, "label", &t->label,
+                 t->label.type == RT_I32 ? t->classes : 0, t->ignored, first);
 }
 
 // The arrays that are inputs, or labels, after the first of them.
@@ -92,7 +104,8 @@ static void about_arrays(char to[ABOUT_BYTES], const RtTrainer *t, bool inputs,
     for (int i = 0; i < t->num_arrays; i++) {
         if (is_input(&t->array[i]) != inputs)
             continue;
-        about_member(to, t->array[i].name, &t->array[i].shape, first);
+        const RtArray *a = &t->array[i];
+        about_member(to, a->name, &a->shape, a->classes, a->ignored, first);
         first = false;
     }
     about_add(to, "}");
@@ -122,11 +135,11 @@ static void about_several(char to[ABOUT_BYTES], const RtTrainer *t,
                           const RtStep *predict) {
     about_add(to, ", \"inputs\": {");
     about_member(to, t->image_name != NULL ? t->image_name : "samples",
-                 &t->image, true);
+                 &t->image, 0, 0, true);
     about_arrays(to, t, true, false);
     about_add(to, ", \"labels\": {");
     if (t->label.rank >= 0)
-        about_member(to, "label", &t->label, true);
+        about_label(to, t, true);
     about_arrays(to, t, false, t->label.rank < 0);
     if (predict != NULL)
         about_outputs(to, t, predict);
@@ -140,7 +153,7 @@ const char *rt_instance_about(const RtTrainer *t) {
     snprintf(to, sizeof to, "{\"model\": \"%s\"", t->model);
     about_shape(to, "sample", t->image.type, t->image.rank, t->image.dim);
     if (t->label.rank >= 0)
-        about_shape(to, "label", t->label.type, t->label.rank, t->label.dim);
+        about_label(to, t, false);
     if (t->num_arrays > 0 || t->num_output_names > 0)
         about_several(to, t, predict);
     if (predict != NULL)
@@ -310,7 +323,9 @@ int rt_instance_save(RtInstance *m, const char *path) {
 
 // ---- batches ----
 
-// The caller's arrays from some sample on: images, labels and the trainer's.
+// The caller's arrays from some sample on: images, labels and, from ARRAYS on,
+// the trainer's.
+enum { ARRAYS = 2 };
 typedef struct {
     const void *const *data;
     int64_t first;
@@ -346,10 +361,9 @@ static void index_write(RtInstance *m, const RtInput *in, const Batch *b) {
 
 static const void *data_of(const RtInstance *m, const RtInput *in,
                            const Batch *b) {
-    enum { BEFORE = 2 };
     for (int i = 0; i < m->trainer->num_arrays; i++)
         if (strcmp(in->name, m->trainer->array[i].input) == 0)
-            return b->data[BEFORE + i];
+            return b->data[ARRAYS + i];
     return b->data[strcmp(in->name, "label") == 0];
 }
 
@@ -477,6 +491,37 @@ static bool train_check(const RtInstance *m, int64_t count) {
                    most, count);
 }
 
+// Whether all labels are classes of the model: kernels do not check them.
+static bool labels_check(const RtTrainer *t, const char *name,
+                         const RtShape *shape, int classes, int ignored,
+                         const int32_t *label, int64_t count) {
+    int64_t each = 1;
+    for (int i = 0; i < shape->rank; i++)
+        each *= shape->dim[i];
+    for (int64_t i = 0; label != NULL && i < count * each; i++)
+        if ((label[i] < 0 || label[i] >= classes) && label[i] != ignored)
+            return rt_fail(&rt_last, EXIT_DATA,
+                           "sample %" PRId64 " has %s %" PRId32
+                           ", but %s has %d classes, 0 to %d",
+                           i / each, name, label[i], t->model, classes,
+                           classes - 1);
+    return true;
+}
+
+static bool classes_check(const RtTrainer *t, const void *const *data,
+                          int64_t count) {
+    bool good = t->label.rank < 0 || t->label.type != RT_I32 ||
+                labels_check(t, "label", &t->label, t->classes, t->ignored,
+                             data[1], count);
+    for (int i = 0; good && i < t->num_arrays; i++) {
+        const RtArray *a = &t->array[i];
+        good = a->classes == 0 ||
+               labels_check(t, a->input, &a->shape, a->classes, a->ignored,
+                            data[ARRAYS + i], count);
+    }
+    return good;
+}
+
 static bool train_batch(RtInstance *m, RtStepKind kind, int stage,
                         const Batch *b) {
     if (!batch_write(m, rt_step_find(m->plan, kind, stage), b))
@@ -570,7 +615,7 @@ static bool train_update(RtInstance *m, const void *const *data, int64_t count,
 static bool train(RtInstance *m, const void *const *data, int64_t count,
                   float *loss) {
     int stage = rt_time_stage(m->trainer, &m->at);
-    if (!train_check(m, count))
+    if (!train_check(m, count) || !classes_check(m->trainer, data, count))
         return false;
     if (loss != NULL)
         rt_metrics_write(m->plan, m->device, &(RtMetrics){0});

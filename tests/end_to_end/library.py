@@ -258,6 +258,13 @@ def errors():
     refused("missing", lambda: model.save("missing/file"))
     refused("33", lambda: model.train(x[:33], y[:33]))
     refused("not 0", lambda: model.train(x[:0], y[:0]))
+    before = model.predict(x, 3)
+    for wrong in 3, -1:
+        labels = y[:32].copy()
+        labels[30] = wrong
+        refused(f"sample 30 has label {wrong}, but Small has 3 classes, 0 to 2",
+                lambda: model.train(x[:32], labels))
+    assert (model.predict(x, 3) == before).all()
     refused("no weight", lambda: model.write("none", x[0]))
     refused("8 numbers, not 3", lambda: model.call(
         "read", b"batch_norm_1.scale", y.ctypes, ctypes.c_size_t(3)))

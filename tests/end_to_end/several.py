@@ -140,6 +140,9 @@ def library(path, weights, outputs):
     raises(ValueError, "arrays have [2, 3] samples", model.predict,
            {"image": samples["image"][:2], "meta": samples["meta"][:3]})
     train, labels = arrays("train", model.inputs), arrays("train", model.labels)
+    wrong = dict(labels, **{"class": np.full(200, 5)})
+    raises(ValueError, "class: sample 0 has 5, but Several has 5 classes",
+           model.fit, train, wrong)
     history = model.fit(train, labels, epochs=6)
     assert history[-1]["loss"] < history[0]["loss"] / 2, history
     found = model.predict(samples)["class"].argmax(1)

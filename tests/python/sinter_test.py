@@ -121,6 +121,16 @@ raises(ValueError, "samples have shape ('N', 28, 28, 1), not (250, 28, 28)",
        model.predict, images[..., 0])
 raises(ValueError, "100 samples have 3 labels", model.train_step, images[:100],
        labels[:3])
+raises(ValueError, "250 samples have 50 labels", model.fit, images, labels[:50])
+before = model.predict(images)
+for wrong in 10, -1, 2**32:
+    other_labels = labels.copy()
+    other_labels[203] = wrong
+    raises(ValueError, f"labels: sample 203 has {wrong}, but Mlp has 10 classes, "
+           "0 to 9", model.fit, images, other_labels)
+    raises(ValueError, f"labels: sample 3 has {wrong}", model.train_step,
+           images[200:], other_labels[200:])
+assert np.array_equal(model.predict(images), before)
 raises(ValueError, "out must be", model.predict, images, out=room[:3])
 raises(ValueError, "has shape", model.weights.__setitem__, name, np.zeros(3))
 raises(KeyError, "nothing", model.weights.__getitem__, "nothing")
