@@ -135,9 +135,9 @@ static TileValues values_of(const TileAttention *t, const char *name,
 static const char *inside_text(const TileAttention *t, const Place *p) {
     int rows = p->rows[1] == 'M' ? t->queries : t->keys;
     bool tail = t->s.positions % rows != 0, padded = t->s.size != t->channels;
-    const char *row = arena_format(t->a, "(column_of<%s>() + %s * %s < T)",
+    const char *row = arena_format(t->a, "(iota_column<%s>() + %s * %s < T)",
                                    p->rows, p->at, p->rows);
-    const char *column = "(row_of<BD>() < D)";
+    const char *column = "(iota_row<BD>() < D)";
     return tail && padded ? arena_format(t->a, "%s && %s", row, column)
            : tail         ? row
            : padded       ? column
@@ -236,14 +236,14 @@ static void print_queries_index(TileAttention *t) {
     if (!t->s.causal && t->s.dropout == 0 &&
         !(t->part == OF_KEYS && has_tail(t)))
         return;
-    line(t, "const auto i = %s_of<BM>() + mb * BM;",
+    line(t, "const auto i = iota_%s<BM>() + mb * BM;",
          t->part == OF_KEYS ? "row" : "column");
 }
 
 static void print_keys_index(TileAttention *t) {
     if (!t->s.causal && !(t->part != OF_KEYS && has_tail(t)))
         return;
-    line(t, "const auto j = %s_of<BN>() + nb * BN;",
+    line(t, "const auto j = iota_%s<BN>() + nb * BN;",
          t->part == OF_KEYS ? "column" : "row");
 }
 
@@ -260,7 +260,7 @@ static const char *mask_of(const TileAttention *t) {
 static void print_scores(TileAttention *t) {
     bool by_key = t->part == OF_KEYS;
     line(t,
-         "const auto s = ct::mma(%s, ct::transpose(%s), filled<%s>(0.0f)) "
+         "const auto s = ct::mma(%s, ct::transpose(%s), full<%s>(0.0f)) "
          "* %s;",
          by_key ? "k" : "q", by_key ? "q" : "k", tile_of_scores(t),
          real(t, t->s.scale / LN2));
@@ -275,7 +275,7 @@ static void print_kept(TileAttention *t) {
         return;
     line(t,
          "const auto first_number = (i + (n * HEADS + h) * T) * %lld + "
-         "nb * BN + %s_of<BN / 4>() * 4;",
+         "nb * BN + iota_%s<BN / 4>() * 4;",
          (long long)attention_row(s), by_key ? "column" : "row");
     line(t,
          "const auto kept = draw_kept<%d, %s>(seed, stream, epoch, "
@@ -330,9 +330,9 @@ static void print_block_of_queries(TileAttention *t) {
 static void print_loop_over_keys(TileAttention *t) {
     if (t->s.causal) {
         line(t, "const int last = (mb * BM + BM + BN - 1) / BN;");
-        line(t, "STEPS(nb, last < NB ? last : NB) {");
+        line(t, "NO_UNROLL(nb, last < NB ? last : NB) {");
     } else {
-        line(t, "STEPS(nb, NB) {");
+        line(t, "NO_UNROLL(nb, NB) {");
     }
     t->t->indent++;
     print_keys(t);
@@ -356,9 +356,9 @@ static void print_forward(TileAttention *t) {
     print_block_of_queries(t);
     print_query(t);
     print_queries_index(t);
-    line(t, "auto most = filled<BM, 1>(LOWEST);");
-    line(t, "auto total = filled<BM, 1>(0.0f);");
-    line(t, "auto out = filled<BM, BD>(0.0f);");
+    line(t, "auto most = full<BM, 1>(LOWEST);");
+    line(t, "auto total = full<BM, 1>(0.0f);");
+    line(t, "auto out = full<BM, BD>(0.0f);");
     print_loop_over_keys(t);
     print_scores(t);
     if (mask != NULL)
@@ -393,7 +393,7 @@ static void print_slopes(TileAttention *t) {
     print_kept(t);
     line(t,
          "const auto dp = ct::mma(%s, ct::transpose(%s), "
-         "filled<%s>(0.0f))%s;",
+         "full<%s>(0.0f))%s;",
          by_key ? "v" : "g", by_key ? "g" : "v", tile_of_scores(t), keep(t));
     line(t, "const auto ds = to_act(p * (dp - delta));");
 }
@@ -403,7 +403,7 @@ static void print_of_queries(TileAttention *t) {
     print_query(t);
     print_gradient(t);
     print_queries_index(t);
-    line(t, "auto dq = filled<BM, BD>(0.0f);");
+    line(t, "auto dq = full<BM, BD>(0.0f);");
     print_loop_over_keys(t);
     print_slopes(t);
     line(t, "dq = ct::mma(ds, k, dq);");
@@ -421,11 +421,11 @@ static void print_of_keys(TileAttention *t) {
             "KV_HEADS;");
     print_keys(t);
     print_keys_index(t);
-    line(t, "auto dk = filled<BN, BD>(0.0f);");
-    line(t, "auto dv = filled<BN, BD>(0.0f);");
+    line(t, "auto dk = full<BN, BD>(0.0f);");
+    line(t, "auto dv = full<BN, BD>(0.0f);");
     line(t, "const int first = %s, tiles = MB - first;",
          t->s.causal ? "nb * BN / BM" : "0");
-    line(t, "STEPS(step, HEADS / KV_HEADS * tiles) {");
+    line(t, "NO_UNROLL(step, HEADS / KV_HEADS * tiles) {");
     t->t->indent++;
     line(t, "const int h = head * (HEADS / KV_HEADS) + step / tiles;");
     line(t, "const int mb = first + step %% tiles;");

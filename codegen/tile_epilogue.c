@@ -53,31 +53,32 @@ static const Expr *load(TileValues *v, NodeId n) {
 }
 
 // Pixels of a smaller image, with zeros between them.
-static const Expr *load_spread(TileValues *v, NodeId n) {
+static const Expr *load_dilated(TileValues *v, NodeId n) {
     const Node *d = &v->g->node[n];
     const int64_t *image = d->type->dim;
     bool apart = v->s->load == STRIDED_GRAD;
-    const char *name = arena_format(
-        v->a, "load_spread<%lld, %lld, %lld, %lld, N, BN>", (long long)image[1],
-        (long long)image[2], (long long)node_ints(d, ATTR_stride, 0, 1),
-        (long long)node_ints(d, ATTR_stride, 1, 1));
+    const char *name =
+        arena_format(v->a, "load_dilated<%lld, %lld, %lld, %lld, N, BN>",
+                     (long long)image[1], (long long)image[2],
+                     (long long)node_ints(d, ATTR_stride, 0, 1),
+                     (long long)node_ints(d, ATTR_stride, 1, 1));
     const Expr *arg[] = {
         tile_parameter(v, d->arg[0]),
-        x_name(v->a, apart ? "pixel" : "column_of<BM>() + mb * BM"),
-        x_name(v->a, apart ? "is_pixel" : "column_of<BM>() + mb * BM < M"),
+        x_name(v->a, apart ? "pixel" : "iota_column<BM>() + mb * BM"),
+        x_name(v->a, apart ? "is_pixel" : "iota_column<BM>() + mb * BM < M"),
         x_name(v->a, "nb")};
     return tile_declare_loaded(v, d->arg[0], tile_call(v, name, 4, arg));
 }
 
 static const Expr *compute(TileValues *v, NodeId n) {
     if (v->g->node[n].op == OP_avg_pool_grad)
-        return load_spread(v, n);
+        return load_dilated(v, n);
     if (v->g->node[n].op != OP_unpack)
         return NULL;
     if (v->s->load == STRIDED_GRAD)
         return tile_bits(
-            v, n, x_name(v->a, "pixel * N + (row_of<BN>() + nb * BN)"),
-            x_name(v->a, "is_pixel && (row_of<BN>() + nb * BN < N)"));
+            v, n, x_name(v->a, "pixel * N + (iota_row<BN>() + nb * BN)"),
+            x_name(v->a, "is_pixel && (iota_row<BN>() + nb * BN < N)"));
     return tile_bits(v, n, x_name(v->a, "offsets_of<N, BM, BN>(mb, nb)"),
                      x_name(v->a, "within<M, N, BM, BN>(mb, nb)"));
 }
@@ -186,7 +187,7 @@ static const Expr *pooled_value(TileValues *v, NodeId n) {
         return NULL;
     const char *name =
         arena_format(v->a, "%s<%lld, %lld, %lld, BM, BN>",
-                     d->op == OP_max_pool ? "pool_largest" : "pool_index",
+                     d->op == OP_max_pool ? "max_pool" : "pool_index",
                      (long long)v->g->node[p->call].type->dim[2],
                      (long long)p->window[0], (long long)p->window[1]);
     return tile_declare(

@@ -129,11 +129,11 @@ static void print_block(Text *t, const TileSchedule *s) {
 // A loop over the steps of the reduced axis, or of the block's part.
 static void print_steps(Text *t, const TileSchedule *s) {
     if (s->parts > 1)
-        text_add(t, "    STEPS(step, part < PARTS - 1 ? PART : "
+        text_add(t, "    NO_UNROLL(step, part < PARTS - 1 ? PART : "
                     "KB - (PARTS - 1) * PART) {\n"
                     "        const int i = part * PART + step;\n");
     else
-        text_add(t, "    STEPS(i, KB) {\n");
+        text_add(t, "    NO_UNROLL(i, KB) {\n");
 }
 
 // The operand of a prologue, whose places have been declared: as it is in
@@ -152,11 +152,12 @@ static void print_prologue(Text *t, const TileSchedule *s, int operand,
         text_add(t, "        }\n");
     }
     t->indent = 0;
-    text_add(t,
-             "        const auto %c_tile = %sto_act(where(spread<B%s, B%s>("
-             "%c_ok), %s, 0.0f))%s;\n",
-             letter, transposed ? "ct::transpose(" : "", rows, columns, letter,
-             o->value->name, transposed ? ")" : "");
+    text_add(
+        t,
+        "        const auto %c_tile = %sto_act(where(broadcast_to<B%s, B%s>("
+        "%c_ok), %s, 0.0f))%s;\n",
+        letter, transposed ? "ct::transpose(" : "", rows, columns, letter,
+        o->value->name, transposed ? ")" : "");
 }
 
 // The image and the pixel of each row of an operand.
@@ -184,8 +185,8 @@ static void print_computed(Text *t, const TileSchedule *s, int operand,
     const TileOperand *o = &s->operand[operand];
     const char letter = "ab"[operand];
     text_add(t,
-             "        const auto %c_inner = column_of<B%s>() + %s * B%s;\n"
-             "        const auto %c_column = row_of<B%s>() + %s * B%s;\n",
+             "        const auto %c_inner = iota_column<B%s>() + %s * B%s;\n"
+             "        const auto %c_column = iota_row<B%s>() + %s * B%s;\n",
              letter, rows, i, rows, letter, columns, j, columns);
     if (o->whole || o->pooled)
         text_add(t, "        const auto %c_row = %c_inner%s%s;\n", letter,
@@ -255,7 +256,7 @@ static void print_windows(Text *t, const TileSchedule *s) {
     const TileWindow *w = &s->window;
     Arena *a = t->arena;
     text_add(t,
-             "    const auto m = column_of<BM>() + mb * BM;\n"
+             "    const auto m = iota_column<BM>() + mb * BM;\n"
              "    const auto n = m / (OH * OW);\n"
              "    const auto h = m / OW %% OH%s%s, w = m %% OW%s%s;\n",
              times_text(a, s->load == WINDOW_GRAD ? 1 : w->stride[0]),
@@ -331,13 +332,13 @@ static void print_window_loop(Text *t, const TileSchedule *s) {
     print_windows(t, s);
     print_group(t, s);
     if (flat)
-        text_add(t, "    STEPS(i, KB) {\n"
-                    "        const auto k = row_of<BK>() + i * BK;\n"
+        text_add(t, "    NO_UNROLL(i, KB) {\n"
+                    "        const auto k = iota_row<BK>() + i * BK;\n"
                     "        const auto tap = k / C, c = k %% C;\n");
     else
-        text_add(t, "    STEPS(i, R * S * KB) {\n"
+        text_add(t, "    NO_UNROLL(i, R * S * KB) {\n"
                     "        const int tap = i / KB, kb = i %% KB;\n"
-                    "        const auto c = row_of<BK>() + kb * BK;\n");
+                    "        const auto c = iota_row<BK>() + kb * BK;\n");
     text_add(t, "        const auto y = h + tap / S%s, x = w + tap %% S%s;\n",
              times_text(t->arena, s->window.dilation[0]),
              times_text(t->arena, s->window.dilation[1]));
@@ -416,7 +417,7 @@ static void print_residue(Text *t, const StridedAxis axis[2]) {
              "    constexpr int SH = %lld, SW = %lld;\n"
              "    constexpr int QH = (OH + SH - 1) / SH, "
              "QW = (OW + SW - 1) / SW;\n"
-             "    const auto m = column_of<BM>() + mb * BM;\n"
+             "    const auto m = iota_column<BM>() + mb * BM;\n"
              "    const int h0 = z / SW, w0 = z %% SW;\n"
              "    const auto n = m / (QH * QW);\n"
              "    const auto oh = m / QW %% QH * SH + h0, "
@@ -441,10 +442,10 @@ static void print_strided_loop(Text *t, const TileSchedule *s) {
     print_residue(t, axis);
     print_group(t, s);
     text_add(t,
-             "    STEPS(i, taps_r * taps_s * KB) {\n"
+             "    NO_UNROLL(i, taps_r * taps_s * KB) {\n"
              "        const int kb = i %% KB, r = i / KB / taps_s, "
              "s = i / KB %% taps_s;\n"
-             "        const auto c = row_of<BK>() + kb * BK;\n"
+             "        const auto c = iota_row<BK>() + kb * BK;\n"
              "        const auto y = h - r%s, x = w - s%s;\n",
              times_text(a, axis[0].back), times_text(a, axis[1].back));
     print_gather(t, s, "is_pixel", depth_tail(s));
@@ -457,7 +458,7 @@ static void print_strided_loop(Text *t, const TileSchedule *s) {
 static void print_weight_group(Text *t, const TileSchedule *s) {
     if (s->load == WEIGHT_GRAD && s->groups > 1)
         text_add(t, "    const int tap = z %% Z, group = z / Z;\n"
-                    "    const auto m = column_of<BM>() + mb * BM;\n");
+                    "    const auto m = iota_column<BM>() + mb * BM;\n");
 }
 
 // The gradient of tap z: of each group, if there are some.
@@ -466,9 +467,9 @@ static void print_weight_loop(Text *t, const TileSchedule *s) {
     Arena *a = t->arena;
     const char *tap = s->groups > 1 ? "tap" : "z";
     print_weight_group(t, s);
-    text_add(t, "    const auto c = row_of<BN>() + nb * BN;\n");
+    text_add(t, "    const auto c = iota_row<BN>() + nb * BN;\n");
     print_steps(t, s);
-    text_add(t, "        const auto k = column_of<BK>() + i * BK;\n"
+    text_add(t, "        const auto k = iota_column<BK>() + i * BK;\n"
                 "        const auto n = k / (OH * OW);\n");
     text_add(t,
              "        const auto y = k / OW %% OH%s%s + %s / S%s;\n"
@@ -513,7 +514,7 @@ static void print_parts(Text *t, const TileSchedule *s) {
     print_tile(t, "ct::bid().x", 1);
     text_add(t, "    const int tile = (z * ((M + ROWS - 1) / ROWS) + "
                 "mb * BM / ROWS) * NB + nb;\n"
-                "    STEPS(part, PARTS)\n"
+                "    NO_UNROLL(part, PARTS)\n"
                 "        acc = acc + matrix<BM, BN>("
                 "load_tile<PARTS * TILES, ROWS, BN, 1, BM, BN>("
                 "partial, part * TILES + tile, mb %% (ROWS / BM), 0));\n");

@@ -206,7 +206,7 @@ static const Expr *part_of(TileValues *v, NodeId n) {
         return x;
     const char *extents = tile_text(v, (const bool[]){true, true});
     return tile_declare(
-        v, n, tile_call_with(v, arena_format(v->a, "filled<%s>", extents), x));
+        v, n, tile_call_with(v, arena_format(v->a, "full<%s>", extents), x));
 }
 
 static void store_output(TileValues *v, NodeId n) {

@@ -101,18 +101,19 @@ static const Expr *operand_of(TileValues *v, NodeId n, NodeId m) {
     const Expr *x = tile_value(v, m);
     v->extents(v, n, own);
     v->extents(v, m, whole);
-    const char *name = arena_format(v->a, "spread<%s>", tile_text(v, own));
+    const char *name =
+        arena_format(v->a, "broadcast_to<%s>", tile_text(v, own));
     if (is_constant(v, m) || (own[0] == whole[0] && own[1] == whole[1]))
         return x;
     return tile_call_with(v, name, x);
 }
 
 // A choice between two numbers needs one of them as a tile.
-static const Expr *filled(TileValues *v, NodeId n, const Expr *x) {
+static const Expr *full(TileValues *v, NodeId n, const Expr *x) {
     bool whole[2];
     v->extents(v, n, whole);
     return tile_call_with(
-        v, arena_format(v->a, "filled<%s>", tile_text(v, whole)), x);
+        v, arena_format(v->a, "full<%s>", tile_text(v, whole)), x);
 }
 
 // A tile does not cast from one type of floats to another: values are f32 until
@@ -135,7 +136,7 @@ static const Expr *compute(TileValues *v, NodeId n) {
         operand[i] = operand_of(v, n, d->arg[i]);
     if (d->op == OP_select && is_constant(v, d->arg[1]) &&
         is_constant(v, d->arg[2]))
-        operand[1] = filled(v, n, operand[1]);
+        operand[1] = full(v, n, operand[1]);
     return tile_declare(v, n, pointwise_expr(&v->emit, n, operand));
 }
 

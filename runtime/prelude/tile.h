@@ -4,7 +4,7 @@
 //
 // A function of an element has the name that it has in prelude.h, and takes a
 // tile.  Operators broadcast [M, 1] and [1, N]; functions need tiles of one
-// shape, as emitted operations do, which spread broadcasts.
+// shape, as emitted operations do, which broadcast_to broadcasts.
 #ifndef SINTER_TILE_PRELUDE_H
 #define SINTER_TILE_PRELUDE_H
 
@@ -26,15 +26,15 @@ namespace ct = cuda::tiles;
 
 // i of a number of steps that the compiler does not see, as the grid has one
 // row: it unrolls a loop whole if it knows the number, and spills.
-#define STEPS(i, count)                                                        \
+#define NO_UNROLL(i, count)                                                    \
     for (auto i : ct::irange(0, (count) * (int)ct::num_blocks().y))
 
 // The integers 0 .. N-1 as a column and as a row.
-template <int N> __tile__ auto column_of() {
+template <int N> __tile__ auto iota_column() {
     return ct::reshape<ct::shape<N, 1>>(
         ct::iota<ct::tile<int, ct::shape<N>>>());
 }
-template <int N> __tile__ auto row_of() {
+template <int N> __tile__ auto iota_row() {
     return ct::reshape<ct::shape<1, N>>(
         ct::iota<ct::tile<int, ct::shape<N>>>());
 }
@@ -87,13 +87,13 @@ __tile__ auto load_bits(const unsigned char *p, At at, Ok ok) {
 // inside have one; and tile j of its columns, which are C each.
 template <int N, int C, class T, class Rows, class Mask>
 __tile__ auto load_rows(const T *p, Rows row, Mask inside, int j) {
-    const auto column = row_of<C>() + j * C;
+    const auto column = iota_row<C>() + j * C;
     return ct::load_masked(p + (row * N + column), inside && (column < N),
                            T(0.0f));
 }
 template <int N, int C, class T, class Tile, class Rows, class Mask>
 __tile__ void store_rows(T *p, Tile x, Rows row, Mask inside, int j) {
-    const auto column = row_of<C>() + j * C;
+    const auto column = iota_row<C>() + j * C;
     ct::store_masked(p + (row * N + column), x, inside && (column < N));
 }
 
@@ -101,7 +101,7 @@ __tile__ void store_rows(T *p, Tile x, Rows row, Mask inside, int j) {
 // SW-th column: the others are 0.
 template <int H, int W, int SH, int SW, int N, int C, class T, class Rows,
           class Mask>
-__tile__ auto load_spread(const T *p, Rows pixel, Mask inside, int j) {
+__tile__ auto load_dilated(const T *p, Rows pixel, Mask inside, int j) {
     const auto y = pixel / W % H, x = pixel % W;
     const auto row =
         (pixel / (H * W) * ((H + SH - 1) / SH) + y / SH) * ((W + SW - 1) / SW) +
@@ -113,16 +113,16 @@ __tile__ auto load_spread(const T *p, Rows pixel, Mask inside, int j) {
 template <int M, int N, class Tile> __tile__ auto matrix(Tile x) {
     return ct::reshape<ct::shape<M, N>>(x);
 }
-template <int M, int N, class Tile> __tile__ auto spread(Tile x) {
+template <int M, int N, class Tile> __tile__ auto broadcast_to(Tile x) {
     return ct::broadcast<ct::shape<M, N>>(x);
 }
 
 // A tile of one number.
-template <int M, int N> __tile__ auto filled(float x) {
+template <int M, int N> __tile__ auto full(float x) {
     return ct::full<ct::tile<float, ct::shape<M, N>>>(x);
 }
-template <int M, int N> __tile__ auto spread(float x) {
-    return filled<M, N>(x);
+template <int M, int N> __tile__ auto broadcast_to(float x) {
+    return full<M, N>(x);
 }
 
 template <class Tile> __tile__ auto to_float(Tile x) {
@@ -168,10 +168,10 @@ template <int M, int N, int Bits, class Tile> __tile__ auto pack(Tile x) {
 // The offsets of the elements of tile (i, j) in a matrix of N columns; and
 // whether one of M rows has them.
 template <int N, int BM, int BN> __tile__ auto offsets_of(int i, int j) {
-    return (column_of<BM>() + i * BM) * N + (row_of<BN>() + j * BN);
+    return (iota_column<BM>() + i * BM) * N + (iota_row<BN>() + j * BN);
 }
 template <int M, int N, int BM, int BN> __tile__ auto within(int i, int j) {
-    return (column_of<BM>() + i * BM < M) && (row_of<BN>() + j * BN < N);
+    return (iota_column<BM>() + i * BM < M) && (iota_row<BN>() + j * BN < N);
 }
 
 // x, with 0 in those rows of the i-th tile that a matrix of M rows lacks.
@@ -180,11 +180,12 @@ __tile__ auto rows_within(Tile x, int i) {
     if constexpr (M % BM == 0)
         return x;
     else
-        return where(spread<BM, BN>(column_of<BM>() + i * BM < M), x, 0.0f);
+        return where(broadcast_to<BM, BN>(iota_column<BM>() + i * BM < M), x,
+                     0.0f);
 }
 template <int BM, int BN, class Tile, class Rows>
 __tile__ auto pixels_within(Tile x, Rows is_pixel) {
-    return where(spread<BM, BN>(is_pixel), x, 0.0f);
+    return where(broadcast_to<BM, BN>(is_pixel), x, 0.0f);
 }
 template <int BM, int BN, class Tile> __tile__ auto column_sums(Tile x) {
     return ct::reshape<ct::shape<1, BN>>(ct::sum<0>(x));
@@ -193,8 +194,8 @@ template <int BM, int BN, class Tile> __tile__ auto column_sums(Tile x) {
 template <int M, int BM, int BN, class Tile, class Sums>
 __tile__ auto column_squares(Tile x, Sums sums, int i) {
     const float rows = M - i * BM < BM ? M % BM : BM;
-    const auto apart =
-        rows_within<M, BM, BN>(x - spread<BM, BN>(sums * (1.0f / rows)), i);
+    const auto apart = rows_within<M, BM, BN>(
+        x - broadcast_to<BM, BN>(sums * (1.0f / rows)), i);
     return column_sums<BM, BN>(apart * apart);
 }
 
@@ -202,8 +203,8 @@ __tile__ auto column_squares(Tile x, Sums sums, int i) {
 // a time; and their variances, from those of M rows in tiles of BM.
 template <int SLOTS, int P, int N, int BR, int BN>
 __tile__ auto sums_of_columns(const float *p, int slot, int nb) {
-    auto sums = filled<1, BN>(0.0f);
-    STEPS(i, (P + BR - 1) / BR) {
+    auto sums = full<1, BN>(0.0f);
+    NO_UNROLL(i, (P + BR - 1) / BR) {
         sums = sums + column_sums<BR, BN>(matrix<BR, BN>(
                           load_tile<SLOTS, P, N, 1, BR, BN>(p, slot, i, nb)));
     }
@@ -214,20 +215,21 @@ __tile__ auto variance_of_columns(const float *p, int slot, int squares,
                                   int nb) {
     const auto means =
         sums_of_columns<SLOTS, P, N, BR, BN>(p, slot, nb) * (1.0f / M);
-    auto sums = filled<1, BN>(0.0f);
-    STEPS(i, (P + BR - 1) / BR) {
-        const auto left = to_float(M - (column_of<BR>() + i * BR) * BM);
+    auto sums = full<1, BN>(0.0f);
+    NO_UNROLL(i, (P + BR - 1) / BR) {
+        const auto left = to_float(M - (iota_column<BR>() + i * BR) * BM);
         const auto some = where(left < 0.0f, 0.0f, left);
         const auto rows = where(some < (float)BM, some, (float)BM);
         const auto own =
             matrix<BR, BN>(load_tile<SLOTS, P, N, 1, BR, BN>(p, slot, i, nb));
         const auto divisors = where(rows < 1.0f, 1.0f, rows);
         const auto apart =
-            own / spread<BR, BN>(divisors) - spread<BR, BN>(means);
+            own / broadcast_to<BR, BN>(divisors) - broadcast_to<BR, BN>(means);
         const auto inside = matrix<BR, BN>(
             load_tile<SLOTS, P, N, 1, BR, BN>(p, squares, i, nb));
-        sums = sums + column_sums<BR, BN>(
-                          spread<BR, BN>(rows) * (apart * apart) + inside);
+        sums =
+            sums + column_sums<BR, BN>(
+                       broadcast_to<BR, BN>(rows) * (apart * apart) + inside);
     }
     return sums * (1.0f / M);
 }
@@ -242,7 +244,7 @@ template <int Axis, class Tile> __tile__ auto largest(Tile x) {
 // of pixels, each row of which has N of the tile's elements; those of each
 // pixel's window; and the places of the largest, the first of several.
 template <int W, int R, int S, int M, int N, class Tile>
-__tile__ auto pool_largest(Tile x) {
+__tile__ auto max_pool(Tile x) {
     static_assert(M % (R * W) == 0);
     const auto rows =
         largest<1>(ct::reshape<ct::shape<M / (R * W), R, W * N>>(x));
@@ -259,12 +261,12 @@ __tile__ auto unpooled(Tile x) {
 }
 template <int W, int R, int S, int M, int N, class Tile>
 __tile__ auto pool_index(Tile x) {
-    const auto pixel = column_of<M>();
+    const auto pixel = iota_column<M>();
     const auto place = to_float(pixel / W % R * S + pixel % S);
-    const auto most = unpooled<W, R, S, M, N>(pool_largest<W, R, S, M, N>(x));
-    const auto own =
-        where(x == most || x != x, spread<M, N>(0.0f - place), -1.0f * R * S);
-    return 0.0f - pool_largest<W, R, S, M, N>(own);
+    const auto most = unpooled<W, R, S, M, N>(max_pool<W, R, S, M, N>(x));
+    const auto own = where(x == most || x != x,
+                           broadcast_to<M, N>(0.0f - place), -1.0f * R * S);
+    return 0.0f - max_pool<W, R, S, M, N>(own);
 }
 
 template <class Tile> __tile__ auto expf(Tile x) {
@@ -366,7 +368,7 @@ __tile__ auto draw_kept(Number seed, int stream, Number epoch,
     auto k0 = ct::element_cast<unsigned>(seed);
     unsigned k1 = (unsigned)stream;
     Tile w0 = ct::element_cast<unsigned>(first) >> 2;
-    Tile w1 = spread<M, N>(ct::element_cast<unsigned>(epoch));
+    Tile w1 = broadcast_to<M, N>(ct::element_cast<unsigned>(epoch));
     Tile w2 = ct::full<Tile>(0u), w3 = w2;
     for (int round = 0; round < 10; round++) {
         const Tile high0 = ct::mulhi(w0, multiplier0), low0 = w0 * multiplier0;

@@ -102,7 +102,7 @@ pools(const float *from, float *to) {
     constexpr int W = 4;
     auto x = load_tile<1, 2 * W, 1, 1, 2 * W, 1>(from, 0, 0, 0);
     auto image = matrix<2 * W, 1>(x);
-    store_tile<1, 2, 1, 1, 2, 1>(to, pool_largest<W, 2, 2, 2 * W, 1>(image), 0,
+    store_tile<1, 2, 1, 1, 2, 1>(to, max_pool<W, 2, 2, 2 * W, 1>(image), 0,
                                  0, 0);
     store_tile<1, 2, 1, 1, 2, 1>(to + 4, pool_index<W, 2, 2, 2 * W, 1>(image),
                                  0, 0, 0);
