@@ -21,6 +21,8 @@
 #   races     every model under the race checker
 #   traffic   bytes that kernels access, of all cases
 #   codegen   all cases, every fused one in f32 optimised
+#   learning  models that are like others against PyTorch's losses, and masks
+#             that a U-Net learns
 #   ulp       the error of the host's functions for each float
 #   cuda      every model on the stand-in, with library calls and with tile
 #             kernels, and each call of a library fails once
@@ -43,8 +45,9 @@ set -u
 build=$(cd "$1" && pwd) end=$(($(date +%s) + $2))
 shift 2
 [ $# -gt 0 ] ||
-    set -- nvrtc tile cudnn cost bound bench ptx dependent races traffic codegen ulp cuda compare \
-        export pairs faults rank_faults random tiled ranks machine fuzz sanitized outside
+    set -- nvrtc tile cudnn cost bound bench ptx dependent races traffic codegen \
+        learning ulp cuda compare export pairs faults rank_faults random tiled ranks \
+        machine fuzz sanitized outside
 source=$(CDPATH='' cd "$(dirname "$0")/../.." && pwd)
 export SINTER="$build/bin/sinter" SINTER_SOURCE="$source"
 export SINTER_LIB="$build/lib/sinter" SINTER_INCLUDE="$build/include/sinter"
@@ -135,6 +138,7 @@ part() {
     races) long "$1" races RACES_MODEL=all ;;
     traffic) long "$1" traffic TRAFFIC_ALL=1 ;;
     codegen) long "$1" codegen AGREE_ALL=1 ;;
+    learning) long "$1" '(losses_.*|end_to_end_masks)' SINTER_SOURCE="$source" ;;
     ulp) long "$1" ulp ULP_ALL=1 ;;
     cuda) long $(($1 / 3)) cuda_models CUDA_ALL=1 &&
         CUDA_TILE=1 long $(($1 / 3)) cuda_models CUDA_ALL=1 &&

@@ -53,7 +53,7 @@ def draws(trainer, run, tokenizer, length):
     scores = predict(trainer, run, [number["t"]], length)[0].astype(float) / 1.5
     share = numpy.exp(scores - scores.max())
     share /= share.sum()
-    count, seen = 200, numpy.zeros(len(share))
+    count, seen = 100, numpy.zeros(len(share))
     for seed in range(count):
         said = subprocess.run(
             [trainer, "--generate=t", f"--weights={run}", "--tokens=1",

@@ -88,7 +88,7 @@ expect 0 env XDG_CACHE_HOME="$work/cache" "$SINTER" train gpt_nano.net \
     --generate='| tool' --weights='run[1]' --temperature=0 --tokens=60
 expect_equal out greedy
 
-# The scores have their probabilities: 200 first tokens.
+# The scores have their probabilities: 100 first tokens.
 "$python" "$here/generate.py" draws ./trainer 'run[1]' text/tokenizer.json 24 ||
     fail "draws do not follow the scores"
 

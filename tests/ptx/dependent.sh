@@ -4,7 +4,7 @@
 # that the seed gives, and other blocks see a block's stores only where PTX says
 # so.  Weights have the bits of a run whose kernels start one after another.
 #
-# DEPENDENT_STEPS=N trains for N steps, each another schedule (default 8).
+# DEPENDENT_STEPS=N trains for N steps, each another schedule (default 4).
 set -u
 . "$SINTER_SOURCE/tests/end_to_end/expect.sh"
 . "$SINTER_SOURCE/tests/end_to_end/tiny.sh"
@@ -14,7 +14,7 @@ mkdir -m 700 cache
 export LD_LIBRARY_PATH="$SINTER_DOUBLE" XDG_CACHE_HOME="$work/cache" \
     SINTER_DOUBLE_PTX=1 SINTER_DOUBLE_NVRTC="$SINTER_NVRTC" \
     SINTER_DOUBLE_LOG="$work/log"
-steps=${DEPENDENT_STEPS:-8}
+steps=${DEPENDENT_STEPS:-4}
 
 cat >norm.net <<'NET'
 model Norm(image: f32[N, 4, 4, 8], width=8) -> f32[N, 3] {

@@ -34,12 +34,17 @@ for size in 8GiB '8 GiB' 1.5GB 500MB 99999999B 1TiB 88888888; do
     status 0 "" lenet.net "--memory=$size"
 done
 
-# number KEY WORD...: of what sinter check --json says.
+json=$(mktemp)
+trap 'rm -f "$json"' EXIT
+
+# checked WORD...: number reads what sinter check --json says.
+checked() {
+    "$SINTER" check --target=cuda --json "$@" >"$json" 2>/dev/null
+}
+
+# number KEY: of the last check.
 number() {
-    key=$1
-    shift
-    "$SINTER" check --target=cuda --json "$@" 2>/dev/null |
-        grep -o "\"$key\": [0-9]*" | head -n 1 | sed 's/.* //'
+    grep -o "\"$1\": [0-9]*" "$json" | head -n 1 | sed 's/.* //'
 }
 
 # largest FILE SIZE SETTING...: the largest batch fits, the next does not.
@@ -47,10 +52,10 @@ largest() {
     file=$1
     memory=--memory=$2
     shift 2
-    batch=$(number max_batch "$file" "$memory" --max-batch "$@")
+    checked "$file" "$memory" --max-batch "$@"
+    batch=$(number max_batch) kept=$(number max_batch_kept)
     status 0 "" "$file" "$memory" "$@" --set "batch=$batch"
     status 5 "would fit" "$file" "$memory" "$@" --set "batch=$((batch + 1))"
-    kept=$(number max_batch_kept "$file" "$memory" --max-batch "$@")
     [ "$kept" -le "$batch" ] || fail "$file: $kept without, $batch with"
     never=--set=recompute=none
     status 0 "" "$file" "$memory" "$@" $never --set "batch=$kept"
@@ -64,14 +69,15 @@ largest resnet9.net 64MiB --set width=16
 largest mlp.net 12MB --set precision=f32
 largest lenet.net 4MiB --device=h200
 # Ghost batches of 16 samples divide it.
-batch=$(number max_batch resnet9_tricks.net --memory=64MiB --max-batch \
-    --set width=16)
+checked resnet9_tricks.net --memory=64MiB --max-batch --set width=16
+batch=$(number max_batch)
 status 0 "" resnet9_tricks.net --memory=64MiB --set width=16 \
     --set "batch=$batch"
 status 5 "would fit" resnet9_tricks.net --memory=64MiB --set width=16 \
     --set "batch=$((batch + 16))"
 # Shards divide it.
-batch=$(number max_batch lenet.net --memory=4MiB --max-batch --set shards=4)
+checked lenet.net --memory=4MiB --max-batch --set shards=4
+batch=$(number max_batch)
 status 0 "" lenet.net --memory=4MiB --set shards=4 --set "batch=$batch"
 status 5 "would fit" lenet.net --memory=4MiB --set shards=4 \
     --set "batch=$((batch + 4))"
@@ -81,8 +87,8 @@ status 0 "largest batch     0 in" lenet.net --max-batch --memory=1KiB
 
 # An arena is at most a hundredth larger than what lives in it at once.
 for file in *.net; do
-    arena=$(number arena_bytes "$file")
-    bound=$(number bound_bytes "$file")
+    checked "$file"
+    arena=$(number arena_bytes) bound=$(number bound_bytes)
     [ $((arena * 100)) -le $((bound * 101)) ] ||
         fail "$file: an arena of $arena, $bound live at once"
 done
