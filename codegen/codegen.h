@@ -197,6 +197,8 @@ TileKernel *codegen_tile_kernels(const Launches *l, const TileModels *models,
 
 // Instructions of a kernel for each of so many elements, by its cost.
 double tile_instructions(const Kernel *k, const Type *elements);
+// A configuration with a prologue more, of so many for an operand's element.
+TileConfig tile_with_prologue(TileConfig c, int operand, double instructions);
 
 // Tile kernels that differ, in an arena.
 typedef struct {

@@ -163,6 +163,13 @@ static const double OF_BLOCK = 400, OF_STEP = 60, EARLY_STEPS = 1.25,
                     OF_GATHER = 250, OF_ELEMENT = 6, OF_PROLOGUE = 2.75,
                     OF_EPILOGUE = 3.5;
 
+TileConfig tile_with_prologue(TileConfig c, int operand, double instructions) {
+    c.cost.issue[ISSUE_FLOAT] += OF_PROLOGUE * instructions *
+                                 c.elements[operand] /
+                                 ((double)c.grid * BLOCK_THREADS);
+    return c;
+}
+
 static double count_instructions(const TileSchedule *s) {
     enum { LANES = 32 };
     const double threads = s->size.warps * LANES;

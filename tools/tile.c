@@ -91,6 +91,15 @@ static const double CACHE_WIDTH = 40, WAVE_LATENCY = 0.7e-6, CACHE_SHARE = 0.5;
 // kernels that tileiras 13.5 makes; and bytes of an activation.
 enum { THREAD_REGISTERS = 168, WARP = 32, STAGES = 6, BYTES = 2 };
 
+// Operands that a kernel computes of windows.
+static int window_readers(const TileFusions *f, int kernel) {
+    int readers = 0;
+    for (int i = 0; i < f->count; i++)
+        for (int o = 0; o < TILE_OPERANDS; o++)
+            readers += f->fusion[i].windows[o] == kernel;
+    return readers;
+}
+
 // Adds the prologue of an operand: the bytes that are read in place of the
 // operand's, and if `seconds` is not NULL its share of the kernel's time.
 static void prologue_add(const Launches *l, int kernel, NodeId operand,
@@ -102,11 +111,11 @@ static void prologue_add(const Launches *l, int kernel, NodeId operand,
     if (seconds != NULL)
         *seconds +=
             (gpu_seconds(g, group, &l->kernel[kernel], d) + GPU_LAUNCH) /
-            p->readers;
-    fused->bytes +=
-        (p->stored_by >= 0 ? group->bytes
-                           : tile_prologue_reads(g, group, operand)) -
-        graph_bytes(g, g->node[operand].type);
+            (p != NULL ? p->readers : window_readers(f, kernel));
+    fused->bytes += (p != NULL && p->stored_by >= 0
+                         ? group->bytes
+                         : tile_prologue_reads(g, group, operand)) -
+                    graph_bytes(g, g->node[operand].type);
 }
 
 // A contraction with the kernels around it: what memory transfers, and if
@@ -254,6 +263,28 @@ TileTime tile_time(const Launches *l, const TileKernel *k, const Device *d) {
                     GPU_LAUNCH;
     for (; k != NULL; k = k->second)
         p.tile += k->ranking[0].seconds[0];
+    return p;
+}
+
+TileTime tile_time_with_windows(const Launches *l, const TileKernel *k,
+                                int operand, const Device *d) {
+    const Graph *g = l->plan->graph;
+    TileFusion own = *k->fusion;
+    TileKernel with = *k;
+    TileTime p = tile_time(l, k, d), apart = {0};
+    int kernel = own.windows[operand];
+    own.prologue[operand] = kernel;
+    with.fusion = &own;
+    fused_group(l, &own, d, &apart.library);
+    p.library = fmin(apart.library, p.tile + apart.library - p.library);
+    NodeId n = l->plan->group[kernel].output[0];
+    double instructions =
+        tile_instructions(&l->kernel[kernel], g->node[n].type);
+    p.tile = INFINITY;
+    for (int i = 0; i < k->num_configs; i++) {
+        TileConfig c = tile_with_prologue(k->config[i], operand, instructions);
+        p.tile = fmin(p.tile, config_seconds(l, &with, &c, d));
+    }
     return p;
 }
 

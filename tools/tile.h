@@ -33,6 +33,10 @@ typedef struct {
 } TileTime;
 
 TileTime tile_time(const Launches *l, const TileKernel *k, const Device *d);
+// The same as if the kernel that computes an operand of windows were a
+// prologue, in place of that kernel and the faster way without it.
+TileTime tile_time_with_windows(const Launches *l, const TileKernel *k,
+                                int operand, const Device *d);
 
 // Whether --tile is for the host: it runs the text of tile kernels as C++.
 bool tiles_on_host(const Arguments *arguments);

@@ -343,6 +343,7 @@ static TileFusion attention_fusion(const Graph *g, const Group *group, int k) {
                         .kernel = k,
                         .pool = -1,
                         .prologue = {-1, -1},
+                        .windows = {-1, -1},
                         .stores = true,
                         .launches = g->node[n].op == OP_attention_grad ? 2 : 1};
 }
@@ -380,6 +381,8 @@ TileFusions graph_tile_fusions(const Graph *g, const LibraryFusions *r,
                            .kernel = find_epilogue(&s, k, call),
                            .prologue = {-1, -1},
                            .launches = 1};
+        for (int o = 0; o < TILE_OPERANDS; o++)
+            to->windows[o] = tile_windows(g, r->group, &s.reader, call, o);
         to->stores = has_other_readers(&s, call, to->kernel);
         to->pool = find_pool(&s, k, call, to->kernel);
         int64_t bytes = graph_bytes(g, g->node[call].type);

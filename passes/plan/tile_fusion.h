@@ -23,6 +23,9 @@ typedef struct {
     int kernel;                  // which group is the epilogue; -1: none
     int pool;                    // which group pools the result; -1: none
     int prologue[TILE_OPERANDS]; // which group is the prologue; -1: none
+    int windows[TILE_OPERANDS];  // which group computes the operand of windows
+                                // of other tensors; -1: none.  As a prologue it
+                                // would compute each element once for each tap.
     bool stores;   // it also stores the call's result, which others read
     int64_t bytes; // not read or written when the epilogue is part of it
     bool fused;    // a part of it can be part of a library fusion
@@ -152,6 +155,11 @@ int64_t tile_prologue_reads(const Graph *g, const Group *group, NodeId output);
 // better one of a kernel first.
 TilePrologue *graph_tile_prologues(const Graph *g, const Group *group,
                                    int num_groups, Arena *a, int *count);
+
+// The group that computes a convolution's operand of windows of other tensors,
+// for such readers alone; -1: there is none.
+int tile_windows(const Graph *g, const Group *group, const Readers *reader,
+                 NodeId call, int operand);
 
 // ---- tile_fusion.c ----
 

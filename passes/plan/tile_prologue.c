@@ -241,6 +241,38 @@ static bool find_all_readers(const Search *s, TilePrologue *p) {
     return p->bytes > 0;
 }
 
+static bool computes_windows(const Graph *g, const Group *group) {
+    bool found = false;
+    if (group->kind != GROUP_GRID || group->workspace != NO_NODE ||
+        group->num_outputs != 1)
+        return false;
+    for (NodeId n = group->first; n <= group->last; n++) {
+        unsigned facts = op_info[g->node[n].op].facts;
+        if (!(facts & (POINTWISE | INDEXES | WINDOW | VIEW)))
+            return false;
+        found |= (facts & (INDEXES | WINDOW)) != 0;
+    }
+    return found;
+}
+
+int tile_windows(const Graph *g, const Group *group, const Readers *reader,
+                 NodeId call, int operand) {
+    const Node *d = &g->node[call];
+    NodeId n = node_base(g, d->arg[operand]);
+    int k = g->node[n].group;
+    if (d->op == OP_matmul || k < 0 || !takes_prologue(d, operand) ||
+        !computes_windows(g, &group[k]))
+        return -1;
+    for (int e = reader->first[n]; e >= 0; e = reader->next[e]) {
+        const Group *own = &group[reader->group[e]];
+        NodeId by = group_first(g, own, CALLS);
+        if (own->kind != GROUP_CALL || !tile_contraction(g, by) ||
+            count_operands(g, by, n) < 0)
+            return -1;
+    }
+    return k;
+}
+
 TilePrologue *graph_tile_prologues(const Graph *g, const Group *group,
                                    int num_groups, Arena *a, int *count) {
     Search s = {g, group, num_groups, group_readers(g, group, num_groups, a),

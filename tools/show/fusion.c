@@ -102,6 +102,14 @@ static void tile_print(Text *t, const Inspection *in, const Launches *launches,
                  : "");
     for (; tile != NULL; tile = tile->second)
         candidates_print(t, tile);
+    for (int o = 0; o < TILE_OPERANDS; o++)
+        if (f->windows[o] >= 0)
+            text_add(t,
+                     "    %s computes windows: as a prologue estimated at %.2f "
+                     "us in place of %.2f\n",
+                     launch_name(&in->launch[f->windows[o]]),
+                     1e6 * l->with_windows[o].tile,
+                     1e6 * l->with_windows[o].library);
 }
 
 // "reads %12 of k03_..." or "leaves %12 to k05_...".

@@ -54,6 +54,7 @@ typedef struct {
     const char *fused_into, *fusion; // library call that does its work
     const TileKernel *tile; // that can compute it; NULL: none
     TileTime tile_time;     // of that
+    TileTime with_windows[TILE_OPERANDS]; // of that, see TileFusion's windows
     const Edge *edge;                // its reads of other launches' results
     int num_edges;
     const char *merged_as; // the merged launch that contains it

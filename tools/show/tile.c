@@ -22,6 +22,9 @@ void tiles_find(Arena *a, Inspected *first, const Launches *l,
         Inspected *to = &first[f->call >= 0 ? f->call : f->kernel];
         to->tile = &k[i];
         to->tile_time = tile_time(l, &k[i], d);
+        for (int o = 0; o < TILE_OPERANDS; o++)
+            if (f->windows[o] >= 0)
+                to->with_windows[o] = tile_time_with_windows(l, &k[i], o, d);
     }
 }
 

@@ -322,6 +322,13 @@ grep -A 1 '  leaves %.* to c61_conv_grad__layer1$' out |
 grep -q '^  leaves .* to k60_' out && fail "said twice: $(cat out)"
 "$SINTER" show fusion "$cnn" | grep -q '^  leaves ' && fail "all is said twice"
 expect 2 "; line 14 is the nearest" show fusion --line=1 "$cnn"
+
+# Bytes to whitened images are no prologue: a tap would compute each of them.
+"$SINTER" show fusion --device=h200 --kernel='c15*' \
+    "$SINTER_SOURCE/models/airbench94.net" >out
+sed -n 's/.*_whiten computes windows: as a prologue estimated at \(.*\) us in place of /\1 /p' \
+    out | awk '$1 > 4 * $2 { found++ } END { exit found != 1 }' ||
+    fail "a kernel of windows is a prologue"
 expect 2 "no graph 'tain'" show launches --graph=tain --line=1 "$cnn"
 # Those of devices that take other fusions are there by name.
 expect 0 "// not used on NVIDIA H200" show kernels --kernel='m08_09*' "$cnn"
