@@ -1,0 +1,61 @@
+// Direct products: a matrix product that is written as a sum keeps its values,
+// whichever of its operands is transposed, and its flops are counted.
+#include "tests/passes/suites.h"
+#include "tests/passes/values.h"
+
+static const char products[] =
+    "graph train (backward, primitive) {\n"
+    "%0 = input {name = \"x\"} : f32[5,12]\n"
+    "%1 = param {name = \"w\"} : f32[7,12]\n"
+    "%2 = input {name = \"dy\"} : f32[5,7]\n"
+    "%3 = matmul %0, %1 {tb = 1} : f32[5,7]\n"
+    "%4 = output %3 {name = \"y\"} : f32[5,7]\n"
+    "%5 = matmul %2, %0 {ta = 1} : f32[7,12]\n"
+    "%6 = output %5 {name = \"dw\"} : f32[7,12]\n"
+    "%7 = matmul %2, %1 : f32[5,12]\n"
+    "%8 = output %7 {name = \"dx\"} : f32[5,12]\n"
+    "%9 = matmul %1, %2 {ta = 1, tb = 1} : f32[12,5]\n"
+    "%10 = output %9 {name = \"dx'\"} : f32[12,5]\n"
+    "}\n";
+
+START_TEST(sums_are_the_products) {
+    Arena *a = arena_new();
+    Graph *g = graph_from(a, products);
+    Graph *after = run_pass(g, "direct_matmul", F32);
+    ck_assert_int_eq(count_ops(after, OP_matmul), 0);
+    ck_assert_int_eq(after->rewrites, 4);
+    check_same_values(g, after, 1e-9);
+    arena_free(a);
+}
+END_TEST
+
+START_TEST(sums_have_the_flops_of_products) {
+    Arena *a = arena_new();
+    const Graph *g = run_pass(graph_from(a, products), "direct_matmul", F32);
+    int64_t flops = 0;
+    for (NodeId n = 0; n < g->count; n++)
+        flops += node_flops(g, n);
+    ck_assert_int_eq(flops, 4 * 2 * 5 * 7 * 12);
+    arena_free(a);
+}
+END_TEST
+
+// Operations in kernels of their own are those of the model.
+START_TEST(unfused_products_stay) {
+    Arena *a = arena_new();
+    PassOptions o = {.device = "cuda", .act = F32};
+    Graph *g = graph_from(a, products);
+    ck_assert_ptr_eq(pass_run(g, &o, pass_find("direct_matmul")), g);
+    arena_free(a);
+}
+END_TEST
+
+Suite *direct_matmul_suite(void) {
+    Suite *s = suite_create("direct_matmul");
+    TCase *t = tcase_create("direct_matmul");
+    tcase_add_test(t, sums_are_the_products);
+    tcase_add_test(t, sums_have_the_flops_of_products);
+    tcase_add_test(t, unfused_products_stay);
+    suite_add_tcase(s, t);
+    return s;
+}
