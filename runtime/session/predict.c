@@ -338,16 +338,18 @@ static bool lines_predict(Prediction *p, RtError *e) {
 
 // ---- the run ----
 
-// The paths of the command line, which must exist.
+// The paths of the command line, which must exist; an image that does not has an
+// error of its own.
 static bool paths_read(const RtRun *run, RtNames *to, RtError *e) {
     OptionReader r = {.table = rt_options,
                       .word = (char **)run->word,
                       .count = run->num_words};
     const char *path;
     while ((path = rt_options_path(&r)) != NULL) {
-        bool is_file =
-            strcmp(path, "-") != 0 && strncmp(path, "synthetic", 9) != 0;
-        if (is_file && access(path, R_OK) != 0)
+        bool must_exist = strcmp(path, "-") != 0 &&
+                          strncmp(path, "synthetic", 9) != 0 &&
+                          rt_names_suffix(path, rt_image_suffix) == NULL;
+        if (must_exist && access(path, R_OK) != 0)
             return rt_fail_open(e, path);
         if (!rt_names_add(to, rt_path("%s", path), e))
             return false;

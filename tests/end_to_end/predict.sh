@@ -70,6 +70,12 @@ says bad files.jsonl
 expect 3 ./trainer --predict images --weights=run -o files.npy
 says bad_array files.npy
 
+good=$(find images -name '*.png' ! -name bad.png | sort | head -n 1)
+expect 3 ./trainer --predict "$good" missing.png --weights=run
+expect_says "^{\"input\":\"$good\",\"class\"\|^{\"input\":\"$good\",\"number\""
+expect_says '^{"input":"missing.png","error":"cannot open missing.png'
+expect_says "1 of 2 inputs could not be read"
+
 # Errors.
 expect 3 ./trainer --predict nothing --weights=run
 expect_says "cannot open nothing"
